@@ -1,0 +1,36 @@
+package heed
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The sentinels that every package of heed and every store of it shares. Compare with [errors.Is]: what a method returns
+// wraps them with what was being done.
+var (
+	// ErrNotFound says that nothing of that name is known.
+	ErrNotFound = errors.New("not found")
+	// ErrConflict says that what is stored is no longer what the caller took it to be. Read again and decide anew.
+	ErrConflict = errors.New("conflict")
+)
+
+// A ConfigError is one fault of a configuration. A constructor reports all faults at once, joined with [errors.Join]: see
+// [ConfigErrors].
+type ConfigError struct {
+	Field  string // the field at fault, with its path: "Prior.Alpha"
+	Value  any    // what it was set to
+	Reason string // what it may be
+}
+
+func (e *ConfigError) Error() string {
+	return fmt.Sprintf("config: %s is %v: %s", e.Field, e.Value, e.Reason)
+}
+
+// An InputError is one fault of a value that was handed to a method: an observation, a query, an outcome. The call that
+// returned it has changed nothing. The value itself is not kept, as it may be private.
+type InputError struct {
+	Field  string // the field at fault, with its path: "Observations[2].Reward"
+	Reason string // what it may be
+}
+
+func (e *InputError) Error() string { return e.Field + ": " + e.Reason }

@@ -1,0 +1,3 @@
+module github.com/heedhq/heed
+
+go 1.25
