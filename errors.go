@@ -3,6 +3,7 @@ package heed
 import (
 	"errors"
 	"fmt"
+	"iter"
 )
 
 // The sentinels that every package of heed and every store of it shares. Compare with [errors.Is]: what a method returns
@@ -34,3 +35,29 @@ type InputError struct {
 }
 
 func (e *InputError) Error() string { return e.Field + ": " + e.Reason }
+
+// ConfigErrors returns an iterator over every [ConfigError] in err, in the order in which they were found, so that a host
+// can show them to its own users.
+func ConfigErrors(err error) iter.Seq[*ConfigError] {
+	return func(yield func(*ConfigError) bool) { walkConfigErrors(err, yield) }
+}
+
+func walkConfigErrors(err error, yield func(*ConfigError) bool) bool {
+	switch e := err.(type) { //nolint:errorlint // this is the walk that errors.As makes, over all branches
+	case nil:
+		return true
+	case *ConfigError:
+		return yield(e)
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if !walkConfigErrors(err, yield) {
+				return false
+			}
+		}
+		return true
+	case interface{ Unwrap() error }:
+		return walkConfigErrors(e.Unwrap(), yield)
+	default:
+		return true
+	}
+}

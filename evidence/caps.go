@@ -1,0 +1,114 @@
+package evidence
+
+import (
+	"slices"
+
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// A Part is what one origin has said of a cell: the tally of one channel and one source, or, where the cell's policy keeps
+// origins together, of all.
+type Part struct {
+	Cell    Cell
+	Channel string
+	Source  string
+	Tally   Tally
+}
+
+// Caps limit how much of a belief one source, or silence, can make up. They are applied when a cell is read and never to
+// what is stored, so that they can be changed at any time, and the order of arrival does not matter. They need a policy
+// that keeps origins apart: see [Policy]. The zero Caps limit nothing.
+//
+// A part over its limit counts as if it had faded down to it. Sources are limited first, then silence.
+type Caps struct {
+	// SourceMass and SourceShare limit each source to the greater of a mass and a share, in [0, 1), of the mass of all
+	// other sources. Observations without a source are limited together, as one. Both 0: no limit.
+	SourceMass  float64
+	SourceShare float64
+	// Silence names the channels on which nothing was heard: "implicit_timeout". Their positive evidence together counts
+	// for at most SilenceMass and the mass of all other channels. From an even prior, with a SilenceMass of 1, silence alone
+	// then brings a belief no further than 2/3. Empty: no limit.
+	Silence     []string
+	SilenceMass float64
+}
+
+// Validate reports all faults, joined.
+func (c Caps) Validate() error {
+	var found faults.List
+	found.Check(c.SourceMass >= 0 && c.SourceMass <= MaxWeight, "SourceMass", c.SourceMass, "must be in [0, 1e6]")
+	found.Check(c.SourceShare >= 0 && c.SourceShare < 1, "SourceShare", c.SourceShare, "must be in [0, 1)")
+	found.Check(c.SilenceMass >= 0 && c.SilenceMass <= MaxWeight, "SilenceMass", c.SilenceMass, "must be in [0, 1e6]")
+	found.Check(c.SilenceMass == 0 || len(c.Silence) > 0, "SilenceMass", c.SilenceMass, "needs the channels in Silence")
+	return found.Err()
+}
+
+// Pool reads the parts of one cell at a moment, limits them and adds them up. The parts may stand in any order.
+func (c Caps) Pool(parts []Part, now Instant) Sums {
+	if len(parts) == 1 && c.SourceMass == 0 && c.SourceShare == 0 && len(c.Silence) == 0 {
+		return parts[0].Tally.At(now)
+	}
+	read := make([]Sums, len(parts))
+	for i := range parts {
+		read[i] = parts[i].Tally.At(now)
+	}
+	c.limitSources(parts, read)
+	c.limitSilence(parts, read)
+	var pooled Sums
+	for _, s := range read {
+		pooled = pooled.Plus(s)
+	}
+	return pooled
+}
+
+func (c Caps) limitSources(parts []Part, read []Sums) {
+	if c.SourceMass == 0 && c.SourceShare == 0 {
+		return
+	}
+	var total float64
+	bySource := make(map[string]float64, len(parts))
+	for i, s := range read {
+		total += s.Mass
+		bySource[parts[i].Source] += s.Mass
+	}
+	for i := range read {
+		own := bySource[parts[i].Source]
+		if limit := max(c.SourceMass, c.SourceShare*(total-own)); own > limit {
+			read[i] = read[i].Scale(limit / own)
+		}
+	}
+}
+
+func (c Caps) limitSilence(parts []Part, read []Sums) {
+	if len(c.Silence) == 0 {
+		return
+	}
+	limit, silence := c.SilenceMass, 0.
+	for i, s := range read {
+		if slices.Contains(c.Silence, parts[i].Channel) {
+			silence += s.Reward
+		} else {
+			limit += s.Mass
+		}
+	}
+	if silence <= limit {
+		return
+	}
+	for i, s := range read {
+		if slices.Contains(c.Silence, parts[i].Channel) {
+			read[i] = s.scalePositive(limit / silence)
+		}
+	}
+}
+
+// scalePositive scales what was gained and leaves what was lost: rewards fade, and the mass by as much.
+func (s Sums) scalePositive(factor float64) Sums {
+	if s.Mass <= 0 {
+		return s
+	}
+	lost := s.Mass - s.Reward
+	kept := (lost + s.Reward*factor) / s.Mass
+	return Sums{
+		Mass: s.Mass * kept, Squares: s.Squares * kept,
+		Reward: s.Reward * factor, RewardSquares: s.RewardSquares * factor,
+	}
+}

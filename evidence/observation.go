@@ -1,0 +1,168 @@
+package evidence
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed"
+)
+
+// A Cell names one thing that is believed in. Cells of one kind and scope are read and listed together, and cells that
+// differ in the name alone are alternatives for one item. Each text is open to the caller; the limits of [Observation]
+// hold for it.
+//
+// The arms of a bandit are the cells {"strategy.arm", segment, item, arm}; a heuristic's confidence is the one cell
+// {"learning.heuristic", domain, heuristic, ""}.
+type Cell struct {
+	Kind  string `json:"kind"`            // what sort of thing; never empty
+	Scope string `json:"scope,omitempty"` // the group that it belongs to: a segment, a domain, a tenant
+	Item  string `json:"item,omitempty"`  // the thing itself; an item or a name there must be
+	Name  string `json:"name,omitempty"`  // which of the item's alternatives
+}
+
+// Compare orders cells by kind, scope, item and name.
+func (c Cell) Compare(d Cell) int {
+	if n := strings.Compare(c.Kind, d.Kind); n != 0 {
+		return n
+	}
+	if n := strings.Compare(c.Scope, d.Scope); n != 0 {
+		return n
+	}
+	if n := strings.Compare(c.Item, d.Item); n != 0 {
+		return n
+	}
+	return strings.Compare(c.Name, d.Name)
+}
+
+// An Observation says that a cell earned a reward.
+//
+// Texts are valid UTF-8 without NUL, of at most [MaxText] bytes, so that every store can keep them.
+type Observation struct {
+	// ID names the event that was observed. A store counts an id once: what comes again under it, later or from
+	// elsewhere, is a duplicate. Observations of one batch may share an id where one event tells of several cells.
+	ID   string `json:"id"`
+	Cell Cell   `json:"cell"`
+	// Channel is how it was learned: "user_explicit", "implicit_timeout". May be empty.
+	Channel string `json:"channel,omitempty"`
+	// Source is who caused it, an opaque name: it can be limited ([Caps]) and removed (Batch.Expunge). May be empty.
+	Source string `json:"source,omitempty"`
+	// Session is where it happened. May be empty.
+	Session string `json:"session,omitempty"`
+	// Reward is how good it was, in [0, 1]. Above ½ it is positive, below ½ negative.
+	Reward float64 `json:"reward"`
+	// Weight is how much evidence it is, in [0, MaxWeight]: 1 is one full observation, and 0 is none at all, which leaves
+	// the cell as it was and is remembered by its id.
+	Weight float64 `json:"weight"`
+	// At is when it happened, on which its fading depends. It may lie in the past as far as it likes, and not more than
+	// [MaxSkew] ahead of the store's clock. Stores keep microseconds.
+	At time.Time `json:"at"`
+}
+
+// The limits of an observation.
+const (
+	MaxText   = 1024            // bytes of an id, of each text of a cell, of a channel, a source and a session
+	MaxWeight = 1e6             // of one observation
+	MaxSkew   = 5 * time.Minute // how far ahead of the store's clock an observation may be
+)
+
+// Validate reports the first fault of the observation as a [*heed.InputError], by the clock's now.
+func (o *Observation) Validate(now time.Time) error {
+	if o.ID == "" {
+		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
+	}
+	if err := checkTexts(text{"ID", o.ID}, text{"Channel", o.Channel}, text{"Source", o.Source},
+		text{"Session", o.Session}); err != nil {
+		return err
+	}
+	if err := o.Cell.validate(); err != nil {
+		return err
+	}
+	switch {
+	case !(o.Reward >= 0 && o.Reward <= 1):
+		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf("is %v, must be in [0, 1]", o.Reward)}
+	case !(o.Weight >= 0 && o.Weight <= MaxWeight):
+		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, %v]", o.Weight, float64(MaxWeight))}
+	}
+	return validateTime("At", o.At, now)
+}
+
+func (c *Cell) validate() error {
+	switch {
+	case c.Kind == "":
+		return &heed.InputError{Field: "Cell.Kind", Reason: "must not be empty"}
+	case c.Item == "" && c.Name == "":
+		return &heed.InputError{Field: "Cell", Reason: "must have an item or a name"}
+	}
+	return checkTexts(text{"Cell.Kind", c.Kind}, text{"Cell.Scope", c.Scope}, text{"Cell.Item", c.Item},
+		text{"Cell.Name", c.Name})
+}
+
+// validateTime refuses the zero time, years that a store may be unable to write, and what lies in the future.
+func validateTime(field string, t, now time.Time) error {
+	switch year := t.Year(); {
+	case t.IsZero():
+		return &heed.InputError{Field: field, Reason: "must be set"}
+	case year < 1 || year > 9999:
+		return &heed.InputError{Field: field, Reason: "must be in the years 1 to 9999"}
+	case t.Sub(now) > MaxSkew:
+		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is more than %v ahead of the clock", MaxSkew)}
+	}
+	return nil
+}
+
+type text struct{ field, value string }
+
+func checkTexts(texts ...text) error {
+	for _, t := range texts {
+		switch {
+		case len(t.value) > MaxText:
+			return &heed.InputError{Field: t.field, Reason: fmt.Sprintf("is %d bytes long, may be %d", len(t.value), MaxText)}
+		case !plainText(t.value):
+			return &heed.InputError{Field: t.field, Reason: "must be valid UTF-8 without NUL"}
+		}
+	}
+	return nil
+}
+
+func plainText(s string) bool {
+	return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
+}
+
+// An Instant is a moment in microseconds since 1970-01-01 UTC, the precision in which evidence is kept. 0 stands for no
+// moment at all.
+type Instant int64
+
+// InstantOf returns the moment of a time, rounded down to the microsecond.
+func InstantOf(t time.Time) Instant {
+	if t.IsZero() {
+		return 0
+	}
+	micros := t.Unix()*1e6 + int64(t.Nanosecond()/1e3)
+	if micros == 0 {
+		micros = 1 // the epoch itself, of which 0 takes the place
+	}
+	return Instant(micros)
+}
+
+// Time returns the moment in UTC, and the zero time of the zero instant.
+func (i Instant) Time() time.Time {
+	if i == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(i)).UTC()
+}
+
+// saturated keeps a difference of instants in range, where they are absurdly far apart.
+func (i Instant) minus(j Instant) int64 {
+	d := int64(i) - int64(j)
+	switch {
+	case i > 0 && j < 0 && d < 0:
+		return math.MaxInt64
+	case i < 0 && j > 0 && d > 0:
+		return math.MinInt64
+	}
+	return d
+}

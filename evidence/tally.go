@@ -1,0 +1,244 @@
+package evidence
+
+import (
+	"math"
+	"time"
+)
+
+// A Tally is a sum of evidence that fades with a half-life. Adding and taking away cost the same whatever went before,
+// and the order of arrival does not matter: a late observation counts with the age it has. The zero Tally is empty and
+// never fades.
+//
+// The four sums are stated at a landmark: an observation of age 0 there adds its weight as it is, one a half-life later
+// adds twice that. Landmarks lie on a grid of whole half-lives, so that a move of the landmark is an exact scaling by a
+// power of two, and two tallies of one half-life add up by adding their sums.
+//
+// A Tally is a plain value; the methods that change it must not be used concurrently.
+type Tally struct {
+	HalfLife time.Duration // after which evidence counts half, in whole microseconds; 0: evidence never fades
+	Landmark Instant       // the moment at which the sums are stated; 0 while nothing fades
+
+	Mass          float64 // Σ w·f of weights w, each with its fade f
+	Squares       float64 // Σ w²·f
+	Reward        float64 // Σ w·r·f of rewards r
+	RewardSquares float64 // Σ w·r²·f
+
+	// How many observations of some weight there were, and when the last of them happened. These do not fade.
+	Positive, Negative, Neutral Count // by a reward above, below and at ½
+}
+
+// A Count is a number of observations, with the moment at which the last of them happened.
+type Count struct {
+	N    uint64
+	Last Instant
+}
+
+// N returns the number of observations in the tally, those of weight 0 left out.
+func (t *Tally) N() uint64 { return t.Positive.N + t.Negative.N + t.Neutral.N }
+
+// Last returns when the last of them happened.
+func (t *Tally) Last() Instant { return max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) }
+
+// Add adds an observation: its weight, its reward in [0, 1] and when it was. A weight of 0 adds nothing. The numbers are
+// taken to have been validated.
+func (t *Tally) Add(weight, reward float64, at Instant) {
+	if weight == 0 {
+		return
+	}
+	t.advance(at)
+	t.sum(weight*fade(at.minus(t.Landmark), t.HalfLife), weight, reward)
+	count := t.count(reward)
+	count.N++
+	count.Last = max(count.Last, at)
+}
+
+// Take takes an observation away again. The moment of the last observation of its sign is for the caller to mend, who may
+// know what the one before was; when none is left, Take clears it.
+func (t *Tally) Take(weight, reward float64, at Instant) {
+	if weight == 0 {
+		return
+	}
+	t.sum(-weight*fade(at.minus(t.Landmark), t.HalfLife), weight, reward)
+	count := t.count(reward)
+	if count.N--; count.N == 0 {
+		count.Last = 0
+	}
+	if t.N() == 0 {
+		*t = Tally{HalfLife: t.HalfLife}
+	}
+}
+
+func (t *Tally) sum(faded, weight, reward float64) {
+	t.Mass += faded
+	t.Squares += faded * weight
+	t.Reward += faded * reward
+	t.RewardSquares += faded * reward * reward
+}
+
+func (t *Tally) count(reward float64) *Count {
+	switch {
+	case reward > 0.5:
+		return &t.Positive
+	case reward < 0.5:
+		return &t.Negative
+	default:
+		return &t.Neutral
+	}
+}
+
+// Merge adds another tally of the same half-life, as if its observations had been added here. An empty tally that has no
+// half-life yet takes the other's.
+func (t *Tally) Merge(o Tally) {
+	if o.N() == 0 {
+		return
+	}
+	if t.N() == 0 {
+		*t = o
+		return
+	}
+	t.raise(o.Landmark)
+	o.raise(t.Landmark)
+	t.Mass += o.Mass
+	t.Squares += o.Squares
+	t.Reward += o.Reward
+	t.RewardSquares += o.RewardSquares
+	t.Positive.merge(o.Positive)
+	t.Negative.merge(o.Negative)
+	t.Neutral.merge(o.Neutral)
+}
+
+func (c *Count) merge(o Count) {
+	c.N += o.N
+	c.Last = max(c.Last, o.Last)
+}
+
+// At reads the tally at a moment. A moment before the last observation reads as that one, so that a clock that goes back
+// never makes evidence count for more than it is.
+func (t *Tally) At(now Instant) Sums {
+	s := Sums{Mass: t.Mass, Squares: t.Squares, Reward: t.Reward, RewardSquares: t.RewardSquares}
+	if t.HalfLife == 0 || t.N() == 0 {
+		return s
+	}
+	return s.Scale(fade(t.Landmark.minus(max(now, t.Last())), t.HalfLife))
+}
+
+// landmarkStep is how many half-lives landmarks are apart. Sums then stay within 2^256 times what was added.
+const landmarkStep = 256
+
+// advance moves the landmark to the last one before at, unless it is there already or beyond.
+func (t *Tally) advance(at Instant) {
+	if t.HalfLife == 0 {
+		return
+	}
+	step := landmarkStep * t.HalfLife.Microseconds()
+	landmark := Instant(floorDiv(int64(at), step) * step)
+	if t.N() == 0 {
+		t.Landmark = landmark
+	}
+	t.raise(landmark)
+}
+
+// raise states the sums at a later landmark; at an earlier one they stay as they are.
+func (t *Tally) raise(landmark Instant) {
+	if landmark <= t.Landmark {
+		return
+	}
+	factor := fade(t.Landmark.minus(landmark), t.HalfLife)
+	t.Mass *= factor
+	t.Squares *= factor
+	t.Reward *= factor
+	t.RewardSquares *= factor
+	t.Landmark = landmark
+}
+
+// fade returns 2^(micros/halfLife): what evidence counts for that is so much later than the landmark. The whole
+// half-lives are an exact power of two.
+func fade(micros int64, halfLife time.Duration) float64 {
+	if halfLife == 0 {
+		return 1
+	}
+	half := halfLife.Microseconds()
+	whole := floorDiv(micros, half)
+	part := math.Exp2(float64(micros-whole*half) / float64(half))
+	if whole == 0 {
+		return part
+	}
+	return math.Ldexp(part, int(max(whole, -2000)))
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// Sums is a tally read at a moment: plain numbers, which add up.
+type Sums struct {
+	Mass          float64 // Σ w·f
+	Squares       float64 // Σ w²·f
+	Reward        float64 // Σ w·r·f
+	RewardSquares float64 // Σ w·r²·f
+}
+
+// Plus returns the sums of both.
+func (s Sums) Plus(o Sums) Sums {
+	return Sums{s.Mass + o.Mass, s.Squares + o.Squares, s.Reward + o.Reward, s.RewardSquares + o.RewardSquares}
+}
+
+// Minus returns the sums without those of o, which are a part of them. What rounding leaves below nought is nought.
+func (s Sums) Minus(o Sums) Sums {
+	return Sums{
+		max(s.Mass-o.Mass, 0), max(s.Squares-o.Squares, 0),
+		max(s.Reward-o.Reward, 0), max(s.RewardSquares-o.RewardSquares, 0),
+	}
+}
+
+// Scale returns the sums as if each observation had faded by the factor.
+func (s Sums) Scale(factor float64) Sums {
+	return Sums{s.Mass * factor, s.Squares * factor, s.Reward * factor, s.RewardSquares * factor}
+}
+
+// Mean returns the mean reward by weight, in [0, 1], and ½ where there is no evidence.
+func (s Sums) Mean() float64 {
+	if s.Mass <= 0 {
+		return 0.5
+	}
+	return min(max(s.Reward/s.Mass, 0), 1)
+}
+
+// Effective returns for how many equal observations the sums stand: (Σwf)²/Σw²f (Kish 1965). Weights that are all alike,
+// of whatever size, count as what they are, one each. It is never more than the mass divided by leastWeight, the least
+// weight that the caller accepts, so that many observations of next to no weight are not many observations.
+func (s Sums) Effective(leastWeight float64) float64 {
+	if s.Mass <= 0 || s.Squares <= 0 {
+		return 0
+	}
+	return min(s.Mass/s.Squares*s.Mass, s.Mass/leastWeight)
+}
+
+// Posterior returns the prior with the mass added as it is: what a confidence is made of.
+func (s Sums) Posterior(prior Beta) Beta {
+	return Beta{prior.Alpha + max(s.Reward, 0), prior.Beta + max(s.Mass-s.Reward, 0)}
+}
+
+// MaxDispersion bounds [Dispersion].
+const MaxDispersion = 100
+
+// Dispersion says how much more each reward tells than a toss of a coin does: the variance that 0/1 rewards of the same
+// means would have, over the variance that the rewards do have, pooled over the arms of a segment. It is 1 for 0/1
+// rewards, greater for graded ones, and at most [MaxDispersion]. Four coin tosses are added to what was seen, so that a
+// few rewards that happen to agree do not pass for certainty.
+func Dispersion(arms ...Sums) float64 {
+	const tosses, coin = 4, 0.25
+	bernoulli, seen := tosses*coin, tosses*coin
+	for _, s := range arms {
+		if n := s.Effective(math.SmallestNonzeroFloat64); n > 0 {
+			mean := s.Mean()
+			bernoulli += n * mean * (1 - mean)
+			seen += n * max(s.RewardSquares/s.Mass-mean*mean, 0)
+		}
+	}
+	return min(max(bernoulli/seen, 1), MaxDispersion)
+}

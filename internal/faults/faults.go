@@ -1,0 +1,29 @@
+// Package faults collects the faults of a configuration, so that all are reported together.
+package faults
+
+import (
+	"errors"
+
+	"github.com/heedhq/heed"
+)
+
+// List holds faults in the order in which they were found. The zero value is ready to use; it must not be used
+// concurrently.
+type List struct{ all []error }
+
+// Check adds a fault unless ok.
+func (l *List) Check(ok bool, field string, value any, reason string) {
+	if !ok {
+		l.all = append(l.all, &heed.ConfigError{Field: field, Value: value, Reason: reason})
+	}
+}
+
+// Add adds the faults of one part of the configuration, with the part's name before theirs.
+func (l *List) Add(part string, err error) {
+	for fault := range heed.ConfigErrors(err) {
+		l.all = append(l.all, &heed.ConfigError{Field: part + "." + fault.Field, Value: fault.Value, Reason: fault.Reason})
+	}
+}
+
+// Err returns the faults joined, each a [*heed.ConfigError], or nil where there are none.
+func (l *List) Err() error { return errors.Join(l.all...) }
