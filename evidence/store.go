@@ -196,12 +196,27 @@ func (b *Batch) Validate(now time.Time) error {
 			return inside("Observations", i, err)
 		}
 	}
+	for i, id := range b.Retract {
+		if id == "" || b.observes(func(o *Observation) bool { return o.ID == id }) {
+			return &heed.InputError{Field: fmt.Sprintf("Retract[%d]", i), Reason: "must not be empty, nor the id of an observation of the batch"}
+		}
+	}
 	for i, source := range b.Expunge {
-		if source == "" {
-			return &heed.InputError{Field: fmt.Sprintf("Expunge[%d]", i), Reason: "must not be empty"}
+		if source == "" || b.observes(func(o *Observation) bool { return o.Source == source }) {
+			return &heed.InputError{Field: fmt.Sprintf("Expunge[%d]", i), Reason: "must not be empty, nor the source of an observation of the batch"}
 		}
 	}
 	return b.validateRecords(now)
+}
+
+// observes reports whether an observation of the batch has the property; what a batch adds it can't also take back.
+func (b *Batch) observes(property func(*Observation) bool) bool {
+	for i := range b.Observations {
+		if property(&b.Observations[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *Batch) validateRecords(now time.Time) error {

@@ -122,15 +122,15 @@ func (t *Tally) At(now Instant) Sums {
 	return s.Scale(fade(t.Landmark.minus(max(now, t.Last())), t.HalfLife))
 }
 
-// landmarkStep is how many half-lives landmarks are apart. Sums then stay within 2^256 times what was added.
-const landmarkStep = 256
+// LandmarkStep is how many half-lives landmarks are apart, counted from 1970. Sums then stay within 2^256 times what was added.
+const LandmarkStep = 256
 
 // advance moves the landmark to the last one before at, unless it is there already or beyond.
 func (t *Tally) advance(at Instant) {
 	if t.HalfLife == 0 {
 		return
 	}
-	step := landmarkStep * t.HalfLife.Microseconds()
+	step := LandmarkStep * t.HalfLife.Microseconds()
 	landmark := Instant(floorDiv(int64(at), step) * step)
 	if t.N() == 0 {
 		t.Landmark = landmark

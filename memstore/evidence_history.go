@@ -1,0 +1,191 @@
+package memstore
+
+import (
+	"slices"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// A history holds observations of one cell, the oldest first.
+type history struct {
+	entries []entry
+	// lost is, for each origin of which observations have left the history, when the last of them happened, by sign. None
+	// that is kept of that origin and sign happened before it, unless it was too late to be kept at all.
+	lost map[uint32][3]int64
+}
+
+type entry struct {
+	observation evidence.Observation
+	recorded    evidence.Instant
+}
+
+func (e *entry) at() evidence.Instant { return evidence.InstantOf(e.observation.At) }
+
+// record adds an observation to the history of its cell, and drops what is then too much.
+func (e *Evidence) record(s *shard, key cellKey, o evidence.Observation, now evidence.Instant) {
+	h := s.histories[key]
+	if h == nil {
+		if s.histories == nil {
+			s.histories = make(map[cellKey]*history)
+		}
+		h = &history{}
+		s.histories[key] = h
+	}
+	added := entry{observation: o, recorded: now}
+	place, _ := slices.BinarySearchFunc(h.entries, added.at(), func(e entry, at evidence.Instant) int {
+		if e.at() <= at {
+			return -1
+		}
+		return 1
+	})
+	h.entries = slices.Insert(h.entries, place, added)
+	if len(h.entries) > e.cfg.HistoryPerCell {
+		e.forget(s, key, h, &h.entries[0])
+		h.entries = slices.Delete(h.entries, 0, 1)
+	}
+}
+
+// prune drops from a history what is past its time.
+func (e *Evidence) prune(s *shard, key cellKey, h *history, now evidence.Instant) {
+	oldest := now - evidence.Instant(e.cfg.HistoryFor.Microseconds())
+	h.entries = slices.DeleteFunc(h.entries, func(entry entry) bool {
+		if entry.recorded >= oldest {
+			return false
+		}
+		e.forget(s, key, h, &entry)
+		return true
+	})
+	if len(h.entries) == 0 && len(h.lost) == 0 {
+		delete(s.histories, key)
+	}
+}
+
+// forget marks that the cell's sums hold an observation that its history does not.
+func (e *Evidence) forget(s *shard, key cellKey, h *history, gone *entry) {
+	o := &gone.observation
+	if o.Weight == 0 || gone.at() < s.restarts[key].at {
+		return
+	}
+	number := e.originIn(s, key, o)
+	at := s.find(key, number)
+	if at == 0 {
+		return
+	}
+	slot := s.slot(at)
+	slot.lost |= lossOf(o, slot.origin)
+	if h.lost == nil {
+		h.lost = make(map[uint32][3]int64)
+	}
+	last := h.lost[number]
+	last[sign(o.Reward)] = max(last[sign(o.Reward)], int64(gone.at()))
+	h.lost[number] = last
+}
+
+// lossOf says what is lost with an observation that the history does not hold. A slot of its own origin tells its source.
+func lossOf(o *evidence.Observation, origin uint32) loss {
+	if o.Source != "" && origin == 0 {
+		return lostSome | lostSource
+	}
+	return lostSome
+}
+
+// originIn returns the number of the origin under which a cell keeps an observation.
+func (e *Evidence) originIn(s *shard, key cellKey, o *evidence.Observation) uint32 {
+	if policy, ok := s.policy(key); ok && e.rules.value(policy).ByOrigin {
+		return e.origins.number(origin{o.Channel, o.Source})
+	}
+	return 0
+}
+
+// take takes out of a cell the observations of its history for which the function is true: out of the history, and as far
+// as they counted, out of the sums.
+func (e *Evidence) take(s *shard, key cellKey, gone func(*evidence.Observation) bool) {
+	h := s.histories[key]
+	if h == nil {
+		return
+	}
+	touched := make(map[uint32]bool)
+	kept := h.entries[:0]
+	for i := range h.entries {
+		taken := &h.entries[i]
+		o := &taken.observation
+		if !gone(o) {
+			kept = append(kept, *taken)
+			continue
+		}
+		if o.Weight == 0 || taken.at() < s.restarts[key].at {
+			continue
+		}
+		number := e.originIn(s, key, o)
+		slot := s.slot(s.find(key, number))
+		tally := slot.tally(e.rules.value(slot.policy).HalfLife)
+		tally.Take(o.Weight, o.Reward, taken.at())
+		slot.keep(tally)
+		touched[number] = true
+	}
+	clear(h.entries[len(kept):])
+	h.entries = kept
+	for number := range touched {
+		e.mendLast(s, key, h, number)
+	}
+	s.remove(key.group(), func(slot *slot) bool { return slot.name == key.name && slot.empty() })
+	if len(h.entries) == 0 && len(h.lost) == 0 {
+		delete(s.histories, key)
+	}
+}
+
+// mendLast sets when the last observations of an origin happened to what is left: in the history, or known to be lost.
+func (e *Evidence) mendLast(s *shard, key cellKey, h *history, number uint32) {
+	last := h.lost[number]
+	for i := range h.entries {
+		o := &h.entries[i].observation
+		if o.Weight > 0 && h.entries[i].at() >= s.restarts[key].at && e.originIn(s, key, o) == number {
+			last[sign(o.Reward)] = max(last[sign(o.Reward)], int64(h.entries[i].at()))
+		}
+	}
+	slot := s.slot(s.find(key, number))
+	for i := range last {
+		if slot.n[i] > 0 {
+			slot.last[i] = last[i]
+		} else {
+			slot.last[i] = 0
+		}
+	}
+	if slot.empty() {
+		delete(h.lost, number)
+	}
+}
+
+// rebuild makes a cell anew from its history, under a policy and from a restart on.
+func (e *Evidence) rebuild(s *shard, key cellKey, policy uint32) {
+	s.remove(key.group(), func(slot *slot) bool { return slot.name == key.name })
+	if r, ok := s.restarts[key]; ok {
+		s.restarts[key] = restart{r.at, policy}
+	}
+	h := s.histories[key]
+	if h == nil {
+		return
+	}
+	h.lost = nil
+	for i := range h.entries {
+		e.count(s, key, &h.entries[i].observation, policy)
+	}
+}
+
+// count adds an observation to the sums of its cell.
+func (e *Evidence) count(s *shard, key cellKey, o *evidence.Observation, policy uint32) *slot {
+	at := evidence.InstantOf(o.At)
+	if o.Weight == 0 || at < s.restarts[key].at {
+		return nil
+	}
+	rule := e.rules.value(policy)
+	var from uint32
+	if rule.ByOrigin {
+		from = e.origins.number(origin{o.Channel, o.Source})
+	}
+	slot := s.open(key, from, policy)
+	tally := slot.tally(rule.HalfLife)
+	tally.Add(o.Weight, o.Reward, at)
+	slot.keep(tally)
+	return slot
+}
