@@ -32,8 +32,8 @@ func (b Beta) Variance() float64 {
 	if !b.Valid() {
 		return math.NaN()
 	}
-	m := b.Mean()
-	return m * (1 - m) / (b.Alpha + b.Beta + 1)
+	rest := Beta{b.Beta, b.Alpha}
+	return b.Mean() * rest.Mean() / (b.Alpha + b.Beta + 1)
 }
 
 // Sample draws a rate. It takes one number of rng and derives the draw from it, by the method of [Sampler], which is also

@@ -2,7 +2,6 @@ package evidence
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -56,7 +55,7 @@ type Observation struct {
 	// Weight is how much evidence it is, in [0, MaxWeight]: 1 is one full observation, and 0 is none at all, which leaves
 	// the cell as it was and is remembered by its id.
 	Weight float64 `json:"weight"`
-	// At is when it happened, on which its fading depends. It may lie in the past as far as it likes, and not more than
+	// At is when it happened, on which its fading depends. It may lie as far in the past as 1970, and not more than
 	// [MaxSkew] ahead of the store's clock. Stores keep microseconds.
 	At time.Time `json:"at"`
 }
@@ -100,13 +99,13 @@ func (c *Cell) validate() error {
 		text{"Cell.Name", c.Name})
 }
 
-// validateTime refuses the zero time, years that a store may be unable to write, and what lies in the future.
+// validateTime refuses the zero time, years that make no sense, and what lies in the future.
 func validateTime(field string, t, now time.Time) error {
-	switch year := t.Year(); {
+	switch {
 	case t.IsZero():
 		return &heed.InputError{Field: field, Reason: "must be set"}
-	case year < 1 || year > 9999:
-		return &heed.InputError{Field: field, Reason: "must be in the years 1 to 9999"}
+	case t.Unix() < 0 || t.Year() > 9999:
+		return &heed.InputError{Field: field, Reason: "must be in the years 1970 to 9999"}
 	case t.Sub(now) > MaxSkew:
 		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is more than %v ahead of the clock", MaxSkew)}
 	}
@@ -140,7 +139,7 @@ func InstantOf(t time.Time) Instant {
 	if t.IsZero() {
 		return 0
 	}
-	micros := t.Unix()*1e6 + int64(t.Nanosecond()/1e3)
+	micros := t.UnixMicro()
 	if micros == 0 {
 		micros = 1 // the epoch itself, of which 0 takes the place
 	}
@@ -153,16 +152,4 @@ func (i Instant) Time() time.Time {
 		return time.Time{}
 	}
 	return time.UnixMicro(int64(i)).UTC()
-}
-
-// saturated keeps a difference of instants in range, where they are absurdly far apart.
-func (i Instant) minus(j Instant) int64 {
-	d := int64(i) - int64(j)
-	switch {
-	case i > 0 && j < 0 && d < 0:
-		return math.MaxInt64
-	case i < 0 && j > 0 && d > 0:
-		return math.MinInt64
-	}
-	return d
 }

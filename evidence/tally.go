@@ -46,7 +46,7 @@ func (t *Tally) Add(weight, reward float64, at Instant) {
 		return
 	}
 	t.advance(at)
-	t.sum(weight*fade(at.minus(t.Landmark), t.HalfLife), weight, reward)
+	t.sum(weight*fade(at-t.Landmark, t.HalfLife), weight, reward)
 	count := t.count(reward)
 	count.N++
 	count.Last = max(count.Last, at)
@@ -58,7 +58,7 @@ func (t *Tally) Take(weight, reward float64, at Instant) {
 	if weight == 0 {
 		return
 	}
-	t.sum(-weight*fade(at.minus(t.Landmark), t.HalfLife), weight, reward)
+	t.sum(-weight*fade(at-t.Landmark, t.HalfLife), weight, reward)
 	count := t.count(reward)
 	if count.N--; count.N == 0 {
 		count.Last = 0
@@ -119,7 +119,7 @@ func (t *Tally) At(now Instant) Sums {
 	if t.HalfLife == 0 || t.N() == 0 {
 		return s
 	}
-	return s.Scale(fade(t.Landmark.minus(max(now, t.Last())), t.HalfLife))
+	return s.Scale(fade(t.Landmark-max(now, t.Last()), t.HalfLife))
 }
 
 // LandmarkStep is how many half-lives landmarks are apart, counted from 1970. Sums then stay within 2^256 times what was added.
@@ -143,7 +143,7 @@ func (t *Tally) raise(landmark Instant) {
 	if landmark <= t.Landmark {
 		return
 	}
-	factor := fade(t.Landmark.minus(landmark), t.HalfLife)
+	factor := fade(t.Landmark-landmark, t.HalfLife)
 	t.Mass *= factor
 	t.Squares *= factor
 	t.Reward *= factor
@@ -151,15 +151,15 @@ func (t *Tally) raise(landmark Instant) {
 	t.Landmark = landmark
 }
 
-// fade returns 2^(micros/halfLife): what evidence counts for that is so much later than the landmark. The whole
-// half-lives are an exact power of two.
-func fade(micros int64, halfLife time.Duration) float64 {
+// fade returns 2^(later/halfLife): what evidence counts for that is so many microseconds later than the landmark. The
+// whole half-lives are an exact power of two.
+func fade(later Instant, halfLife time.Duration) float64 {
 	if halfLife == 0 {
 		return 1
 	}
 	half := halfLife.Microseconds()
-	whole := floorDiv(micros, half)
-	part := math.Exp2(float64(micros-whole*half) / float64(half))
+	whole := floorDiv(int64(later), half)
+	part := math.Exp2(float64(int64(later)-whole*half) / float64(half))
 	if whole == 0 {
 		return part
 	}

@@ -1,0 +1,278 @@
+package evidence_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// grid calls the function with every pair of some shapes from 1e-2 to 1e6.
+func grid(t *testing.T, f func(t *testing.T, b evidence.Beta)) {
+	shapes := []float64{1e-2, 0.08, 0.3, 0.5, 1, 1.5, 3, 40, 1e3, 1e6}
+	for _, alpha := range shapes {
+		for _, beta := range shapes {
+			t.Run(fmt.Sprintf("%v,%v", alpha, beta), func(t *testing.T) { f(t, evidence.Beta{Alpha: alpha, Beta: beta}) })
+		}
+	}
+}
+
+func draw(b evidence.Beta, n int, seed uint64) []float64 {
+	sampler, rng := b.Sampler(), evidence.NewRand(seed)
+	xs := make([]float64, n)
+	for i := range xs {
+		xs[i] = sampler.Draw(&rng)
+	}
+	return xs
+}
+
+// TestSamplerFollowsTheDistribution compares 20,000 draws with gonum's distribution function, mean and variance. The
+// bound of the Kolmogorov–Smirnov statistic is passed by chance once in 8,000 pairs of shapes.
+func TestSamplerFollowsTheDistribution(t *testing.T) {
+	const n = 20_000
+	grid(t, func(t *testing.T, b evidence.Beta) {
+		want := distuv.Beta{Alpha: b.Alpha, Beta: b.Beta}
+		xs := draw(b, n, 1)
+		var sum, squares float64
+		for _, x := range xs {
+			require.True(t, x >= 0 && x <= 1, x)
+			sum += x
+			squares += (x - want.Mean()) * (x - want.Mean())
+		}
+		sd := math.Sqrt(want.Variance())
+		assert.InDelta(t, want.Mean(), sum/n, 4.5*sd/math.Sqrt(n)+1e-15)
+		kurtosis := 3 + max(want.ExKurtosis(), -1.99)
+		assert.InDelta(t, want.Variance(), squares/n, 4.5*want.Variance()*math.Sqrt((kurtosis-1)/n)+1e-15)
+		slices.Sort(xs)
+		var d float64
+		for i, x := range xs {
+			p := want.CDF(x)
+			if i+1 == n || xs[i+1] > x {
+				d = max(d, math.Abs(float64(i+1)/n-p))
+			}
+			if x < 1 && (i == 0 || xs[i-1] < x) { // what rounds to 1 is not at 1
+				d = max(d, math.Abs(p-float64(i)/n))
+			}
+		}
+		assert.Less(t, d*math.Sqrt(n), 2.2)
+	})
+}
+
+func TestBetaAgreesWithGonum(t *testing.T) {
+	grid(t, func(t *testing.T, b evidence.Beta) {
+		want := distuv.Beta{Alpha: b.Alpha, Beta: b.Beta}
+		assert.InEpsilon(t, want.Mean(), b.Mean(), 1e-12)
+		assert.InEpsilon(t, want.Variance(), b.Variance(), 1e-9)
+		low, high := b.Interval(0.9)
+		assert.True(t, 0 <= low && low <= high && high <= 1)
+		for q, x := range map[float64]float64{0.05: low, 0.95: high} {
+			if x > 1e-9 && x < 1-1e-9 {
+				assert.InDelta(t, q, want.CDF(x), 1e-5)
+			}
+		}
+	})
+}
+
+// TestSamplerIsBoundedEverywhere draws at shapes so small and so large that others give NaN, or never return.
+func TestSamplerIsBoundedEverywhere(t *testing.T) {
+	shapes := []float64{5e-324, 1e-308, 1e-300, 1e-100, 1e-16, 1e-4, 1e-3, 0.0833, 0.084, 1, 1e8, 1e13, 1e100, 1e300, math.MaxFloat64}
+	began := time.Now()
+	for _, alpha := range shapes {
+		for _, beta := range shapes {
+			b := evidence.Beta{Alpha: alpha, Beta: beta}
+			var ones float64
+			for _, x := range draw(b, 2000, 3) {
+				require.True(t, x >= 0 && x <= 1, "%v drew %v", b, x)
+				ones += x / 2000
+			}
+			if max(alpha, beta) <= 1e300 && min(alpha, beta) >= 1e-300 {
+				assert.InDelta(t, b.Mean(), ones, 0.06, "%v", b)
+			}
+		}
+	}
+	assert.Less(t, time.Since(began), time.Minute)
+}
+
+func TestInvalidBeta(t *testing.T) {
+	for _, shape := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
+		for _, b := range []evidence.Beta{{Alpha: shape, Beta: 1}, {Alpha: 1, Beta: shape}} {
+			assert.False(t, b.Valid())
+			low, high := b.Interval(0.9)
+			for _, x := range []float64{b.Mean(), b.Variance(), b.CDF(0.5), low, high, b.Sample(rand.New(rand.NewPCG(1, 2))),
+				evidence.ProbBest([]evidence.Beta{{Alpha: 1, Beta: 1}, b})[0]} {
+				assert.True(t, math.IsNaN(x), "%v gave %v", b, x)
+			}
+		}
+	}
+	low, _ := evidence.Beta{Alpha: 1, Beta: 1}.Interval(1)
+	assert.True(t, math.IsNaN(low))
+}
+
+func TestSampleIsReproducible(t *testing.T) {
+	b := evidence.Beta{Alpha: 3, Beta: 4}
+	one, two := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		assert.Equal(t, b.Sample(one), b.Sample(two))
+	}
+	assert.Equal(t, one.Uint64(), two.Uint64(), "each draw takes one number of its source")
+}
+
+// TestKeyKeepsPartsApart checks that a generator depends on every part, on where parts end, and on nothing else.
+func TestKeyKeepsPartsApart(t *testing.T) {
+	key := evidence.NewKey(1, 2)
+	first := func(r evidence.Rand) uint64 { return r.Uint64() }
+	seen := make(map[uint64]string)
+	for _, parts := range [][]string{{}, {""}, {"", ""}, {"ab", "c"}, {"a", "bc"}, {"abc"}, {"abc", ""}, {"", "abc"},
+		{"a\x00"}, {"a"}, {"12345678"}, {"12345678", "9"}, {"123456789"}} {
+		for number := range uint64(3) {
+			name := fmt.Sprint(number, parts)
+			x := first(key.Rand(number, parts...))
+			assert.Empty(t, seen[x], "%q draws like %q", name, seen[x])
+			seen[x] = name
+			assert.Equal(t, x, first(key.Rand(number, parts...)))
+			assert.NotEqual(t, x, first(evidence.NewKey(1, 3).Rand(number, parts...)))
+		}
+	}
+}
+
+func TestProbBestOfTwo(t *testing.T) {
+	// Of two beliefs with whole shapes, P(B > A) is a finite sum (Miller 2015).
+	exact := func(a, b evidence.Beta) (p float64) {
+		ln := func(x, y float64) float64 {
+			lx, _ := math.Lgamma(x)
+			ly, _ := math.Lgamma(y)
+			lxy, _ := math.Lgamma(x + y)
+			return lx + ly - lxy
+		}
+		for i := range int(b.Alpha) {
+			i := float64(i)
+			p += math.Exp(ln(a.Alpha+i, a.Beta+b.Beta) - math.Log(b.Beta+i) - ln(1+i, b.Beta) - ln(a.Alpha, a.Beta))
+		}
+		return p
+	}
+	shapes := []float64{1, 2, 7, 40, 300, 2000}
+	for _, a := range shapes {
+		for _, b := range shapes {
+			for _, c := range shapes {
+				x, y := evidence.Beta{Alpha: a, Beta: b}, evidence.Beta{Alpha: c, Beta: 30}
+				got := evidence.ProbBest([]evidence.Beta{x, y})
+				assert.InDelta(t, exact(x, y), got[1], 1e-9, "%v %v", x, y)
+				assert.InDelta(t, 1, got[0]+got[1], 1e-12)
+			}
+		}
+	}
+}
+
+// TestProbBestOfMany compares with a dumb sum over a fine grid of the logit, with gonum's densities and distribution
+// functions.
+func TestProbBestOfMany(t *testing.T) {
+	dumb := func(beliefs []evidence.Beta) []float64 {
+		best := make([]float64, len(beliefs))
+		var sum float64
+		const steps = 40_000
+		for s := range steps {
+			logit := -30 + 60*(float64(s)+0.5)/steps
+			x := 1 / (1 + math.Exp(-logit))
+			for i, b := range beliefs {
+				p := distuv.Beta{Alpha: b.Alpha, Beta: b.Beta}.Prob(x) * x / (1 + math.Exp(logit))
+				for j, c := range beliefs {
+					if j != i {
+						p *= distuv.Beta{Alpha: c.Alpha, Beta: c.Beta}.CDF(x)
+					}
+				}
+				best[i] += p
+				sum += p
+			}
+		}
+		for i := range best {
+			best[i] /= sum
+		}
+		return best
+	}
+	for _, beliefs := range [][]evidence.Beta{
+		{{Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}, {Alpha: 1, Beta: 1}},
+		{{Alpha: 1, Beta: 1}, {Alpha: 30000, Beta: 31000}, {Alpha: 2, Beta: 2}},
+		{{Alpha: 0.7, Beta: 0.8}, {Alpha: 1.2, Beta: 1}, {Alpha: 3, Beta: 0.9}, {Alpha: 20, Beta: 9}, {Alpha: 5, Beta: 4}},
+	} {
+		got := evidence.ProbBest(beliefs)
+		for i, want := range dumb(beliefs) {
+			assert.InDelta(t, want, got[i], 2e-6, "%v: arm %d", beliefs, i)
+		}
+	}
+	assert.Empty(t, evidence.ProbBest(nil))
+	assert.Equal(t, []float64{1}, evidence.ProbBest([]evidence.Beta{{Alpha: 2, Beta: 1}}))
+}
+
+// TestProbBestAtTheEdges checks what must hold of any shapes: the probabilities sum to 1, equal beliefs have equal ones,
+// the order does not matter, and what is sure is sure.
+func TestProbBestAtTheEdges(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	shape := func() float64 { return math.Pow(10, -3+9*rng.Float64()) }
+	for range 300 {
+		beliefs := make([]evidence.Beta, 2+rng.IntN(5))
+		for i := range beliefs {
+			beliefs[i] = evidence.Beta{Alpha: shape(), Beta: shape()}
+		}
+		got := evidence.ProbBest(append(beliefs, beliefs[0]))
+		var sum float64
+		for _, p := range got {
+			require.True(t, p >= 0 && p <= 1, "%v: %v", beliefs, got)
+			sum += p
+		}
+		assert.InDelta(t, 1, sum, 1e-9)
+		assert.InDelta(t, got[0], got[len(beliefs)], 1e-9)
+		turned := slices.Clone(append(beliefs, beliefs[0]))
+		slices.Reverse(turned)
+		back := evidence.ProbBest(turned)
+		slices.Reverse(back)
+		assert.InDeltaSlice(t, got, back, 1e-9)
+	}
+	for _, extreme := range []evidence.Beta{{Alpha: 1e-300, Beta: 1e-300}, {Alpha: 1e300, Beta: 1e300}, {Alpha: 5e-324, Beta: math.MaxFloat64}} {
+		got := evidence.ProbBest([]evidence.Beta{extreme, {Alpha: 2, Beta: 2}})
+		assert.InDelta(t, 1, got[0]+got[1], 1e-9, "%v", extreme)
+	}
+	assert.InDelta(t, 1, evidence.ProbBest([]evidence.Beta{{Alpha: 1, Beta: 1e6}, {Alpha: 1e6, Beta: 1}})[1], 1e-12)
+}
+
+// TestThompsonChoosesWithItsPropensity draws choices and counts them.
+func TestThompsonChoosesWithItsPropensity(t *testing.T) {
+	beliefs := []evidence.Beta{{Alpha: 1.2, Beta: 1}, {Alpha: 0.8, Beta: 1}, {Alpha: 0.4, Beta: 0.5}, {Alpha: 9, Beta: 6}}
+	const n = 200_000
+	counts := make([]float64, len(beliefs))
+	rng := evidence.NewRand(9)
+	for range n {
+		best, most := 0, -1.
+		for i, b := range beliefs {
+			s := b.Sampler()
+			if x := s.Draw(&rng); x > most {
+				best, most = i, x
+			}
+		}
+		counts[best]++
+	}
+	for i, p := range evidence.ProbBest(beliefs) {
+		assert.InDelta(t, p, counts[i]/n, 4.5*math.Sqrt(p*(1-p)/n))
+	}
+}
+
+func BenchmarkProbBest(b *testing.B) {
+	for name, beliefs := range map[string][]evidence.Beta{
+		"warm":    {{Alpha: 5, Beta: 2}, {Alpha: 8, Beta: 3}, {Alpha: 4, Beta: 4}, {Alpha: 2, Beta: 2}},
+		"unequal": {{Alpha: 1, Beta: 1}, {Alpha: 30000, Beta: 31000}, {Alpha: 0.001, Beta: 100}, {Alpha: 1e6, Beta: 2}},
+	} {
+		b.Run("arms=4/beliefs="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				evidence.ProbBest(beliefs)
+			}
+		})
+	}
+}
