@@ -112,22 +112,26 @@ func validateTime(field string, t, now time.Time) error {
 	return nil
 }
 
-type text struct{ field, value string }
-
-func checkTexts(texts ...text) error {
-	for _, t := range texts {
-		switch {
-		case len(t.value) > MaxText:
-			return &heed.InputError{Field: t.field, Reason: fmt.Sprintf("is %d bytes long, may be %d", len(t.value), MaxText)}
-		case !plainText(t.value):
-			return &heed.InputError{Field: t.field, Reason: "must be valid UTF-8 without NUL"}
-		}
+// CheckText reports, as a [*heed.InputError] of this field, a text that not every store can keep: see [Observation].
+func CheckText(field, value string) error {
+	switch {
+	case len(value) > MaxText:
+		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is %d bytes long, may be %d", len(value), MaxText)}
+	case strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value):
+		return &heed.InputError{Field: field, Reason: "must be valid UTF-8 without NUL"}
 	}
 	return nil
 }
 
-func plainText(s string) bool {
-	return strings.IndexByte(s, 0) < 0 && utf8.ValidString(s)
+type text struct{ field, value string }
+
+func checkTexts(texts ...text) error {
+	for _, t := range texts {
+		if err := CheckText(t.field, t.value); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // An Instant is a moment in microseconds since 1970-01-01 UTC, the precision in which evidence is kept. 0 stands for no

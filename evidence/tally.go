@@ -223,22 +223,38 @@ func (s Sums) Posterior(prior Beta) Beta {
 	return Beta{prior.Alpha + max(s.Reward, 0), prior.Beta + max(s.Mass-s.Reward, 0)}
 }
 
-// MaxDispersion bounds [Dispersion].
+// A Spread compares the variance of rewards with that of coin tosses of the same means. Spreads of several arms or items
+// add up; each is measured around its own mean.
+type Spread struct {
+	Coin float64 // what tosses of a coin would vary by, times their number less one
+	Seen float64 // what the rewards do vary by, times the same
+}
+
+// Spread returns the spread of the rewards. Of 0/1 rewards both parts are equal; one observation has none.
+func (s Sums) Spread(leastWeight float64) Spread {
+	n := s.Effective(leastWeight)
+	if n <= 1 {
+		return Spread{}
+	}
+	mean := s.Mean()
+	variance := max(s.RewardSquares/s.Mass-mean*mean, 0)
+	// The second term corrects mean·(1-mean) for the mean's own error.
+	return Spread{Coin: (n-1)*mean*(1-mean) + variance, Seen: n * variance}
+}
+
+// Plus returns the spread of both.
+func (s Spread) Plus(o Spread) Spread { return Spread{s.Coin + o.Coin, s.Seen + o.Seen} }
+
+// Minus returns the spread without that of o, which is a part of it.
+func (s Spread) Minus(o Spread) Spread { return Spread{max(s.Coin-o.Coin, 0), max(s.Seen-o.Seen, 0)} }
+
+// MaxDispersion bounds [Spread.Dispersion].
 const MaxDispersion = 100
 
-// Dispersion says how much more each reward tells than a toss of a coin does: the variance that 0/1 rewards of the same
-// means would have, over the variance that the rewards do have, pooled over the arms of a segment. It is 1 for 0/1
-// rewards, greater for graded ones, and at most [MaxDispersion]. Four coin tosses are added to what was seen, so that a
-// few rewards that happen to agree do not pass for certainty.
-func Dispersion(arms ...Sums) float64 {
-	const tosses, coin = 4, 0.25
-	bernoulli, seen := tosses*coin, tosses*coin
-	for _, s := range arms {
-		if n := s.Effective(math.SmallestNonzeroFloat64); n > 0 {
-			mean := s.Mean()
-			bernoulli += n * mean * (1 - mean)
-			seen += n * max(s.RewardSquares/s.Mass-mean*mean, 0)
-		}
-	}
-	return min(max(bernoulli/seen, 1), MaxDispersion)
+// Dispersion says how much more each reward tells than a toss of a coin does: 1 for 0/1 rewards, more for graded ones, and
+// at most [MaxDispersion]. Four tosses are added to what was seen, so that a few rewards that happen to agree do not pass
+// for certainty.
+func (s Spread) Dispersion() float64 {
+	const tosses = 4 * 0.25 // each with the variance of a fair coin
+	return min(max((tosses+s.Coin)/(tosses+s.Seen), 1), MaxDispersion)
 }

@@ -183,16 +183,31 @@ func TestDispersion(t *testing.T) {
 			return 0
 		}
 	}
-	assert.Equal(t, 1., evidence.Dispersion())
-	assert.InDelta(t, 1, evidence.Dispersion(arm(500, coin(0.3)), arm(100, coin(0.9))), 1e-9, "0/1 rewards are coin tosses")
+	dispersion := func(arms ...evidence.Sums) float64 {
+		var spread evidence.Spread
+		for _, arm := range arms {
+			spread = spread.Plus(arm.Spread(0.3))
+		}
+		return spread.Dispersion()
+	}
+	assert.Equal(t, 1., dispersion())
+	assert.InDelta(t, 1, dispersion(arm(500, coin(0.3)), arm(100, coin(0.9)), arm(1, coin(0.5))), 1e-9, "0/1 rewards are coin tosses")
 	// Graded rewards of Beta(10·m, 10·(1-m)) have an eleventh of the variance.
 	graded := func(m float64) func() float64 {
 		s, r := evidence.Beta{Alpha: 10 * m, Beta: 10 * (1 - m)}.Sampler(), evidence.NewRand(rng.Uint64())
 		return func() float64 { return s.Draw(&r) }
 	}
-	assert.InDelta(t, 11, evidence.Dispersion(arm(20_000, graded(0.3)), arm(20_000, graded(0.7))), 0.3)
-	assert.Less(t, evidence.Dispersion(arm(2, func() float64 { return 0.6 })), 2., "two that agree are not certainty")
-	assert.EqualValues(t, evidence.MaxDispersion, evidence.Dispersion(arm(100_000, func() float64 { return 0.6 })))
+	assert.InDelta(t, 11, dispersion(arm(20_000, graded(0.3)), arm(20_000, graded(0.7))), 0.3)
+	var few []evidence.Sums
+	for range 10_000 {
+		few = append(few, arm(3, graded(0.5)))
+	}
+	assert.InDelta(t, 11, dispersion(few...), 0.3, "many items of a few rewards each tell the same")
+	assert.Less(t, dispersion(arm(2, func() float64 { return 0.6 })), 2., "two that agree are not certainty")
+	assert.EqualValues(t, evidence.MaxDispersion, dispersion(arm(100_000, func() float64 { return 0.6 })))
+	one, other := few[0].Spread(0.3), few[1].Spread(0.3)
+	assert.InDelta(t, one.Seen, one.Plus(other).Minus(other).Seen, 1e-12)
+	assert.InDelta(t, one.Coin, one.Plus(other).Minus(other).Coin, 1e-12)
 }
 
 func TestPosteriorKeepsThePrior(t *testing.T) {

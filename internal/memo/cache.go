@@ -1,0 +1,192 @@
+// Package memo has the bounded cache that heed keeps choices in.
+package memo
+
+import (
+	"context"
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// A Cache remembers values by group and name, each for a time to live and as many as it has room for: when it is full,
+// the value that was not asked for longest makes place. A value is made once, however many callers ask for it at the same
+// time. Cache is safe for concurrent use.
+type Cache[V any] struct {
+	seed   maphash.Seed
+	ttl    time.Duration
+	shards []shard[V]
+}
+
+// A shard has the values of some groups, so that a group can be dropped from one place.
+type shard[V any] struct {
+	mu      sync.Mutex
+	room    int
+	entries map[key]*entry[V]
+	groups  map[string]*entry[V] // the first entry of each group's chain
+	recent  entry[V]             // the ring of all entries, the last used next to it
+}
+
+type key struct{ group, name string }
+
+// An entry is on the ring of its shard and on the chain of its group while it is kept. Its value does not change once it
+// is made.
+type entry[V any] struct {
+	key            key
+	value          V
+	number         uint64 // how many values the key has had before
+	expires        time.Time
+	made           bool
+	waiting        chan struct{} // made by the first who waits, closed when the value is made
+	newer, older   *entry[V]
+	before, behind *entry[V]
+}
+
+// shardCount is what large caches are spread over.
+const shardCount = 16
+
+// New returns a cache with room for that many values.
+func New[V any](room int, ttl time.Duration) *Cache[V] {
+	n := 1
+	if room >= 64*shardCount {
+		n = shardCount
+	}
+	c := &Cache[V]{seed: maphash.MakeSeed(), ttl: ttl, shards: make([]shard[V], n)}
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.room = room / n
+		s.entries = make(map[key]*entry[V])
+		s.groups = make(map[string]*entry[V])
+		s.recent.newer, s.recent.older = &s.recent, &s.recent
+	}
+	return c
+}
+
+func (c *Cache[V]) shard(group string) *shard[V] {
+	return &c.shards[maphash.String(c.seed, group)%uint64(len(c.shards))]
+}
+
+// Do returns the value of a name in a group, and whether it was there. If it is not, or is past its time, or usable says
+// that it will not do, make makes it, given how many values the key has had before; other callers wait for that, or until
+// their context is done. A value that could not be made is not kept.
+func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
+	usable func(*V) bool, make func(v *V, number uint64) error,
+) (value *V, hit bool, err error) {
+	s, k := c.shard(group), key{group, name}
+	for {
+		s.mu.Lock()
+		e := s.entries[k]
+		switch {
+		case e != nil && !e.made:
+			if err := s.wait(ctx, e); err != nil {
+				return nil, false, err
+			}
+			continue
+		case e != nil && now.Before(e.expires) && usable(&e.value):
+			s.touch(e)
+			s.mu.Unlock()
+			return &e.value, true, nil
+		}
+		fresh := &entry[V]{key: k, expires: now.Add(c.ttl)}
+		if e != nil {
+			fresh.number = e.number + 1
+			s.remove(e)
+		}
+		s.add(fresh)
+		s.mu.Unlock()
+		return c.make(s, fresh, make)
+	}
+}
+
+// wait gives the shard's lock back and waits until the entry is made, or failed to be.
+func (s *shard[V]) wait(ctx context.Context, e *entry[V]) error {
+	if e.waiting == nil {
+		e.waiting = make(chan struct{})
+	}
+	waiting := e.waiting
+	s.mu.Unlock()
+	select {
+	case <-waiting:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (c *Cache[V]) make(s *shard[V], e *entry[V], make func(*V, uint64) error) (*V, bool, error) {
+	failed := true // unless make returns: it may panic
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		e.made = true
+		if failed && s.entries[e.key] == e {
+			s.remove(e)
+		}
+		if e.waiting != nil {
+			close(e.waiting)
+		}
+	}()
+	err := make(&e.value, e.number)
+	failed = err != nil
+	return &e.value, false, err
+}
+
+// Drop forgets all values of a group.
+func (c *Cache[V]) Drop(group string) {
+	s := c.shard(group)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.groups[group] != nil {
+		s.remove(s.groups[group])
+	}
+}
+
+// Len returns how many values are kept, those past their time among them.
+func (c *Cache[V]) Len() (n int) {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += len(s.entries)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// add puts an entry first, and removes the last one if it finds no room.
+func (s *shard[V]) add(e *entry[V]) {
+	if len(s.entries) >= s.room {
+		s.remove(s.recent.newer)
+	}
+	s.entries[e.key] = e
+	if e.behind = s.groups[e.key.group]; e.behind != nil {
+		e.behind.before = e
+	}
+	s.groups[e.key.group] = e
+	s.link(e)
+}
+
+func (s *shard[V]) link(e *entry[V]) {
+	e.newer, e.older = &s.recent, s.recent.older
+	e.newer.older, e.older.newer = e, e
+}
+
+func (s *shard[V]) touch(e *entry[V]) {
+	e.newer.older, e.older.newer = e.older, e.newer
+	s.link(e)
+}
+
+func (s *shard[V]) remove(e *entry[V]) {
+	delete(s.entries, e.key)
+	e.newer.older, e.older.newer = e.older, e.newer
+	switch {
+	case e.before != nil:
+		e.before.behind = e.behind
+	case e.behind == nil:
+		delete(s.groups, e.key.group)
+	default:
+		s.groups[e.key.group] = e.behind
+	}
+	if e.behind != nil {
+		e.behind.before = e.before
+	}
+	e.newer, e.older, e.before, e.behind = nil, nil, nil, nil
+}
