@@ -44,7 +44,10 @@ func (c Caps) Validate() error {
 
 // Pool reads the parts of one cell at a moment, limits them and adds them up. The parts may stand in any order.
 func (c Caps) Pool(parts []Part, now Instant) Sums {
-	if len(parts) == 1 && c.SourceMass == 0 && c.SourceShare == 0 && len(c.Silence) == 0 {
+	switch {
+	case len(parts) == 0:
+		return Sums{}
+	case len(parts) == 1 && c.SourceMass == 0 && c.SourceShare == 0 && len(c.Silence) == 0:
 		return parts[0].Tally.At(now)
 	}
 	read := make([]Sums, len(parts))

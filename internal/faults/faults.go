@@ -25,5 +25,12 @@ func (l *List) Add(part string, err error) {
 	}
 }
 
+// Join adds faults that name their fields as this configuration does.
+func (l *List) Join(err error) {
+	if err != nil {
+		l.all = append(l.all, err)
+	}
+}
+
 // Err returns the faults joined, each a [*heed.ConfigError], or nil where there are none.
 func (l *List) Err() error { return errors.Join(l.all...) }

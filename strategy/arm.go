@@ -1,0 +1,89 @@
+package strategy
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// ArmID names an arm.
+type ArmID string
+
+// An Arm is one of the ways that a [Learner] chooses among: a way of injecting a learning, a model, a prompt, a tool.
+type Arm struct {
+	ID ArmID
+	// Weight is the arm's share of the choices while nothing is known, relative to the other arms' weights. Where all are
+	// 0, all are equal.
+	Weight float64
+	// Parameters are settings of the arm that are learned along with it.
+	Parameters []Parameter
+}
+
+// A Parameter is a setting of an arm with the values that it may have. Which value works is learned as which arm works:
+// each value has evidence of its own, in its segment, from the outcomes of the choices that had it. A single value is
+// simply set.
+type Parameter struct {
+	Name   string
+	Values []string
+}
+
+func validateArms(arms []Arm) error {
+	var found faults.List
+	found.Check(len(arms) > 0, "Arms", len(arms), "must have at least one")
+	seen := make(map[ArmID]bool)
+	for i, arm := range arms {
+		field := fmt.Sprintf("Arms[%d].", i)
+		found.Check(arm.ID != "" && evidence.CheckText("", string(arm.ID)) == nil, field+"ID", arm.ID, "must be text that a store can keep, not empty")
+		found.Check(!seen[arm.ID], field+"ID", arm.ID, "must be different from the others")
+		seen[arm.ID] = true
+		found.Check(arm.Weight >= 0 && arm.Weight <= math.MaxFloat64, field+"Weight", arm.Weight, "must be finite and not negative")
+		names := make(map[string]bool)
+		for j, p := range arm.Parameters {
+			field := fmt.Sprintf("%sParameters[%d].", field, j)
+			found.Check(p.Name != "" && !names[p.Name] && !strings.Contains(p.Name, "="), field+"Name", p.Name, "must be different from the others, not empty, and without an equals sign")
+			names[p.Name] = true
+			found.Check(len(p.Values) > 0, field+"Values", p.Values, "must have at least one")
+			values := make(map[string]bool)
+			for _, v := range p.Values {
+				found.Check(!values[v] && evidence.CheckText("", p.Name+"="+v) == nil, field+"Values", v, "must be text that a store can keep, and each different from the others")
+				values[v] = true
+			}
+		}
+	}
+	if err := found.Err(); err != nil {
+		return err
+	}
+	positive := 0
+	for _, arm := range arms {
+		if arm.Weight > 0 {
+			positive++
+		}
+	}
+	if positive > 0 && positive < len(arms) {
+		return &heed.ConfigError{Field: "Arms", Value: arms, Reason: "must all have a positive weight, or none"}
+	}
+	return nil
+}
+
+// coldStart returns the beliefs about arms of which nothing is known. Of independent draws from Beta(c·w, 1) with the same
+// c, the one with weight w is the greatest with probability w over the sum of weights: each is U^(1/(c·w)), and -log of
+// it is exponential with rate c·w. So the arms' shares of first choices are their weights, where prior.Beta is 1; c is
+// chosen such that equal weights give the prior itself.
+func coldStart(arms []Arm, prior evidence.Beta) []evidence.Beta {
+	var total float64
+	for _, arm := range arms {
+		total += arm.Weight
+	}
+	beliefs := make([]evidence.Beta, len(arms))
+	for i, arm := range arms {
+		beliefs[i] = prior
+		if total > 0 {
+			beliefs[i].Alpha *= arm.Weight / total * float64(len(arms))
+		}
+	}
+	return beliefs
+}

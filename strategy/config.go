@@ -1,0 +1,152 @@
+package strategy
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// Config configures a [Learner]. Store and Arms must be set; every other field has a default.
+type Config struct {
+	// Store keeps the evidence. Learners of several processes may share one.
+	Store evidence.Store
+	// Arms are what is chosen among, in the order in which they are drawn; of equal draws the earlier arm wins.
+	Arms []Arm
+	// Name tells learners apart that share a store. It begins the kinds of their cells: "strategy.arm". "" means
+	// "strategy".
+	Name string
+	// Pooling says how much items of a segment share. nil means TwoLevel{}.
+	Pooling Pooling
+	// Prior is what is believed of an arm of average weight before any evidence: see [Arm]. Shares of first choices are
+	// exactly the weights where Prior.Beta is 1. The zero Prior means Beta(1, 1).
+	Prior evidence.Beta
+	// Exploration adds to the draws of arms that were seldom chosen. The zero value adds nothing.
+	Exploration Exploration
+	// HalfLife is the time after which an outcome counts half. 0: outcomes count for ever.
+	HalfLife time.Duration
+	// Caps limit the influence of single sources. They make the store keep sources apart.
+	Caps evidence.Caps
+	// MinConfidence is the least confidence of an outcome, in (0, 1], for it to be counted. 0 means 0.3.
+	MinConfidence float64
+	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read. "" means the arm with the
+	// greatest weight, and of equals the earliest.
+	Default ArmID
+	// Cache is how choices are remembered within a session.
+	Cache Cache
+	// Refresh is after how long what is held of a segment in memory is made anew from the store, which is when outcomes
+	// that other processes counted are seen as the segment's (as the item's own they are seen at once). 0 means 10 minutes,
+	// or a sixteenth of the half-life where that is less.
+	Refresh time.Duration
+
+	// Now is the clock. nil means time.Now.
+	Now func() time.Time
+	// Source gives the key from which every choice's randomness is derived; it is used by New only. With the same key, a
+	// session's choice for an item is the same whatever else was chosen before, on whichever goroutine. nil means a random
+	// key.
+	Source rand.Source
+	// NewID makes the ids of choices. nil means random UUIDs. It is called by many goroutines at the same time.
+	NewID func() ChoiceID
+}
+
+// Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, and in simulations no bonus
+// gained anything, so the default is none.
+type Exploration struct {
+	Bonus      float64 // is added to the draw of an arm, in [0, 1]
+	MinSamples int     // while the arm has fewer outcomes in its segment. 0 means 5 where there is a bonus
+}
+
+// Cache bounds the memory of choices. A choice is remembered until its session ends, until its time is over, or until the
+// cache is full of choices that were asked for since.
+type Cache struct {
+	TTL  time.Duration // 0 means an hour
+	Size int           // in choices. 0 means 10,000
+}
+
+// SpecConfig returns the defaults of the Adaptive Strategies design where ours differ: its pooling and its exploration
+// bonus. Store and Arms are for the caller to set.
+func SpecConfig() Config {
+	return Config{
+		Pooling:     Copy{Sessions: 20, MinConfidence: 0.6},
+		Exploration: Exploration{Bonus: 0.1, MinSamples: 5},
+	}
+}
+
+func (c Config) withDefaults() Config {
+	c.Arms = slices.Clone(c.Arms)
+	for i := range c.Arms {
+		c.Arms[i].Parameters = slices.Clone(c.Arms[i].Parameters)
+		for j := range c.Arms[i].Parameters {
+			c.Arms[i].Parameters[j].Values = slices.Clone(c.Arms[i].Parameters[j].Values)
+		}
+	}
+	c.Name = cmp.Or(c.Name, "strategy")
+	if c.Pooling == nil {
+		c.Pooling = TwoLevel{}
+	}
+	c.Prior = cmp.Or(c.Prior, evidence.Beta{Alpha: 1, Beta: 1})
+	if c.Exploration.Bonus > 0 {
+		c.Exploration.MinSamples = cmp.Or(c.Exploration.MinSamples, 5)
+	}
+	c.Caps.Silence = slices.Clone(c.Caps.Silence)
+	c.MinConfidence = cmp.Or(c.MinConfidence, 0.3)
+	if c.Default == "" {
+		var most float64
+		for _, arm := range c.Arms {
+			if c.Default == "" || arm.Weight > most {
+				c.Default, most = arm.ID, arm.Weight
+			}
+		}
+	}
+	c.Cache.TTL = cmp.Or(c.Cache.TTL, time.Hour)
+	c.Cache.Size = cmp.Or(c.Cache.Size, 10_000)
+	if c.Refresh == 0 {
+		c.Refresh = 10 * time.Minute
+		if c.HalfLife > 0 {
+			c.Refresh = min(c.Refresh, c.HalfLife/16)
+		}
+	}
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+	}
+	if c.NewID == nil {
+		c.NewID = newChoiceID
+	}
+	return c
+}
+
+// validate reports all faults of a configuration that has its defaults.
+func (c Config) validate() error {
+	var found faults.List
+	found.Check(c.Store != nil, "Store", nil, "must be set")
+	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
+	found.Check(c.Prior.Valid(), "Prior", c.Prior, "must have two positive, finite shapes")
+	found.Check(c.Exploration.Bonus >= 0 && c.Exploration.Bonus <= 1, "Exploration.Bonus", c.Exploration.Bonus, "must be in [0, 1]")
+	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples, "must not be negative")
+	found.Check(c.Exploration.Bonus > 0 || c.Exploration.MinSamples == 0, "Exploration.MinSamples", c.Exploration.MinSamples, "needs a bonus")
+	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a second and a hundred years")
+	found.Add("Caps", c.Caps.Validate())
+	found.Check(c.MinConfidence > 0 && c.MinConfidence <= 1, "MinConfidence", c.MinConfidence, "must be in (0, 1], or 0 for the default")
+	found.Check(slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
+	found.Check(c.Cache.TTL > 0, "Cache.TTL", c.Cache.TTL, "must not be negative")
+	found.Check(c.Cache.Size > 0, "Cache.Size", c.Cache.Size, "must not be negative")
+	found.Check(c.Refresh > 0, "Refresh", c.Refresh, "must not be negative")
+	if v, ok := c.Pooling.(interface{ Validate() error }); ok {
+		found.Add("Pooling", v.Validate())
+	}
+	found.Join(validateArms(c.Arms))
+	return found.Err()
+}
+
+// maxName leaves room for what follows the name in a kind.
+const maxName = evidence.MaxText - 64
+
+// policy is how the learner's cells are kept.
+func (c *Config) policy() evidence.Policy {
+	byOrigin := c.Caps.SourceMass > 0 || c.Caps.SourceShare > 0 || len(c.Caps.Silence) > 0
+	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: byOrigin}
+}

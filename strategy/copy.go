@@ -1,0 +1,107 @@
+package strategy
+
+import (
+	"math"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// Copy is the [Pooling] of the Adaptive Strategies design: an item follows its segment until it has been seen in so many
+// sessions, and then takes a copy of the segment's evidence and goes its own way from there. Weights count as they are.
+//
+// The copy leaves the item's own outcomes out, which it keeps beside it, so that none of them counts twice. The item goes
+// its own way while the confidence in its own evidence, √n/(1+√n) for an effective number of n outcomes of any kind and
+// weight, is at least MinConfidence; if its evidence fades, it returns to the segment.
+//
+// Where items differ it learns late, as thousands of copied observations outweigh its own: [TwoLevel] is the default.
+//
+// The zero Copy is ready to use. It is immutable.
+type Copy struct {
+	Sessions      int     // distinct sessions before an item specialises. 0 means 20
+	MinConfidence float64 // in [0, 1), to use what is its own. 0 means 0.6
+}
+
+// Validate reports all faults, joined.
+func (p Copy) Validate() error {
+	var found faults.List
+	found.Check(p.Sessions >= 0, "Sessions", p.Sessions, "must be positive, or 0 for the default")
+	found.Check(p.MinConfidence >= 0 && p.MinConfidence < 1, "MinConfidence", p.MinConfidence, "must be in (0, 1), or 0 for the default")
+	return found.Err()
+}
+
+func (Copy) String() string { return "copy" }
+
+// SpecializeAt implements [Specializer].
+func (p Copy) SpecializeAt() int {
+	if p.Sessions == 0 {
+		return 20
+	}
+	return p.Sessions
+}
+
+// Model implements [Pooling].
+func (p Copy) Model(segment Segment, items []Item) Model {
+	m := &copied{
+		segment: segment, minConfidence: p.MinConfidence,
+		total: make([]evidence.Sums, len(segment.Priors)), levels: make([]Belief, len(segment.Priors)),
+	}
+	if m.minConfidence == 0 {
+		m.minConfidence = 0.6
+	}
+	for _, item := range items {
+		for i, arm := range item.Arms {
+			m.total[i] = m.total[i].Plus(arm)
+		}
+	}
+	for i := range m.levels {
+		m.refresh(i)
+	}
+	return m
+}
+
+type copied struct {
+	segment       Segment
+	minConfidence float64
+	total         []evidence.Sums // of all items, by arm
+	levels        []Belief
+}
+
+// Update implements [Model].
+func (m *copied) Update(arm int, before, after evidence.Sums) {
+	m.total[arm] = m.total[arm].Plus(after).Minus(before)
+	m.refresh(arm)
+}
+
+func (m *copied) refresh(arm int) {
+	m.levels[arm] = Belief{Level: m.total[arm].Posterior(m.segment.Priors[arm])}.Keep()
+}
+
+// Believe implements [Model].
+func (m *copied) Believe(item Item, beliefs []Belief) {
+	if item.Given == nil || m.confidence(item) < m.minConfidence {
+		copy(beliefs, m.levels)
+		return
+	}
+	for i, prior := range m.segment.Priors {
+		beliefs[i] = Belief{Level: item.Arms[i].Plus(item.Given[i]).Posterior(prior)}
+	}
+}
+
+// Give implements [Giver].
+func (m *copied) Give(item Item, given []evidence.Sums) {
+	for i, total := range m.total {
+		given[i] = total.Minus(item.Arms[i])
+	}
+}
+
+// confidence says how much an item's own evidence is to be trusted, in [0, 1): what is left of an uncertainty that is 1
+// without outcomes and 1/(1+√n) after n.
+func (m *copied) confidence(item Item) float64 {
+	var own evidence.Sums
+	for _, arm := range item.Arms {
+		own = own.Plus(arm)
+	}
+	root := math.Sqrt(own.Effective(m.segment.LeastWeight))
+	return root / (1 + root)
+}

@@ -1,0 +1,316 @@
+package strategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/memo"
+)
+
+// A Learner chooses among arms by Thompson sampling and learns from what comes of it. Make one with [New]. It holds
+// nothing that the store does not, but for the choices of running sessions: another learner over the same store goes on
+// where it stopped. It starts no goroutine and needs no closing.
+//
+// A Learner is safe for concurrent use by multiple goroutines.
+type Learner struct {
+	cfg      Config
+	priors   []evidence.Beta
+	index    map[ArmID]int
+	kinds    kinds
+	policies map[string]evidence.Policy // by kind
+	key      evidence.Key
+	loose    atomic.Uint64 // numbers the choices without a session
+	sessions *memo.Cache[remembered]
+	scratch  sync.Pool
+
+	mu       sync.RWMutex
+	segments map[segmentKey]*segment
+}
+
+// remembered is a choice as the cache keeps it.
+type remembered struct {
+	choice  Choice
+	details details
+}
+
+// New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError].
+func New(cfg Config) (*Learner, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("strategy: %w", err)
+	}
+	source := cfg.Source
+	if source == nil {
+		source = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // the random key of a host that gives no source
+	}
+	l := &Learner{
+		cfg:      cfg,
+		priors:   coldStart(cfg.Arms, cfg.Prior),
+		index:    make(map[ArmID]int, len(cfg.Arms)),
+		kinds:    kindsOf(cfg.Name),
+		key:      evidence.NewKey(source.Uint64(), source.Uint64()),
+		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
+		segments: make(map[segmentKey]*segment),
+	}
+	l.policies = map[string]evidence.Policy{
+		l.kinds.arm: cfg.policy(), l.kinds.parameter: cfg.policy(), l.kinds.given: {HalfLife: cfg.HalfLife},
+	}
+	for i, arm := range cfg.Arms {
+		l.index[arm.ID] = i
+	}
+	l.scratch.New = func() any { return &scratch{} }
+	return l, nil
+}
+
+// Config returns the configuration in force, defaults filled in.
+func (l *Learner) Config() Config { return l.cfg.withDefaults() }
+
+// Select chooses an arm: it draws a reward for each permitted arm from what is believed of it, and the arm with the
+// greatest wins. In one session, an item keeps the arm that was chosen first, until [Learner.EndSession], or until the
+// cache lets go of it; a choice whose arm is no longer permitted is made anew.
+//
+// Input that is not valid is a [*heed.InputError]. If the store can't be read, Select returns its error together with a
+// choice of the default arm (or of the first permitted one), which a host may use to go on: it is not remembered, and an
+// outcome may be observed of it.
+func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
+	if err := ctx.Err(); err != nil {
+		return Choice{}, err
+	}
+	if err := l.validateQuery(&q); err != nil {
+		return Choice{}, fmt.Errorf("strategy: select: %w", err)
+	}
+	now := l.cfg.Now()
+	if q.Session == "" {
+		r := &remembered{}
+		err := l.choose(ctx, &q, now, l.loose.Add(1), r)
+		return l.chosen(r, err)
+	}
+	r, hit, err := l.sessions.Do(ctx, q.Session, q.Item, now,
+		func(r *remembered) bool { return permitted(q.Arms, r.choice.Arm) },
+		func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, r) })
+	if hit {
+		return r.choice, nil
+	}
+	return l.chosen(r, err)
+}
+
+func (l *Learner) chosen(r *remembered, err error) (Choice, error) {
+	switch {
+	case err == nil:
+		return r.choice, nil
+	case r == nil || !r.details.fallback:
+		return Choice{}, fmt.Errorf("strategy: select: %w", err)
+	default:
+		return r.choice, fmt.Errorf("strategy: select: the default arm, as %w", err)
+	}
+}
+
+func (l *Learner) validateQuery(q *Query) error {
+	if err := q.validate(); err != nil {
+		return err
+	}
+	for _, arm := range q.Arms {
+		if _, ok := l.index[arm]; !ok {
+			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q, which is none of the learner's arms", arm)}
+		}
+	}
+	return nil
+}
+
+func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
+
+// EndSession forgets the choices of a session: what is asked for in it afterwards is chosen anew.
+func (l *Learner) EndSession(session string) { l.sessions.Drop(session) }
+
+// Refresh makes anew from the store what is held in memory of all segments: after evidence was retracted, expunged or
+// reset in the store, or added by others.
+func (l *Learner) Refresh(ctx context.Context) error {
+	l.mu.RLock()
+	segments := make([]*segment, 0, len(l.segments))
+	for _, s := range l.segments {
+		segments = append(segments, s)
+	}
+	l.mu.RUnlock()
+	now := l.cfg.Now()
+	var failures []error
+	for _, s := range segments {
+		failures = append(failures, l.load(ctx, s, now, true))
+	}
+	if err := errors.Join(failures...); err != nil {
+		return fmt.Errorf("strategy: refresh: %w", err)
+	}
+	return nil
+}
+
+// scratch is what reading an item needs, kept from one choice to the next.
+type scratch struct {
+	item    Item
+	given   []evidence.Sums
+	beliefs []Belief
+	cells   []evidence.Cell
+	parts   []evidence.Part
+}
+
+// choose makes a choice.
+func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, r *remembered) error {
+	d := &r.details
+	d.learner = l.cfg.Name
+	r.choice = Choice{
+		ID: l.cfg.NewID(), Session: q.Session, Item: q.Item, Category: q.Category, Context: q.Context,
+		At: evidence.InstantOf(now).Time(), details: d,
+	}
+	rng := l.key.Rand(number, q.Session, q.Item)
+	err := l.draw(ctx, q, now, &rng, r)
+	if err != nil && ctx.Err() == nil && !isInputError(err) {
+		l.fallBack(q, r)
+	}
+	return err
+}
+
+func isInputError(err error) bool {
+	var fault *heed.InputError
+	return errors.As(err, &fault)
+}
+
+// fallBack makes the choice of the default arm, with the first value of each parameter.
+func (l *Learner) fallBack(q *Query, r *remembered) {
+	r.choice.Arm = l.cfg.Default
+	if !permitted(q.Arms, r.choice.Arm) {
+		r.choice.Arm = q.Arms[0]
+	}
+	r.details.fallback = true
+	for _, p := range l.cfg.Arms[l.index[r.choice.Arm]].Parameters {
+		r.details.parameters = append(r.details.parameters, Setting{p.Name, p.Values[0]})
+	}
+}
+
+func (l *Learner) draw(ctx context.Context, q *Query, now time.Time, rng *evidence.Rand, r *remembered) error {
+	s, err := l.segment(ctx, q.Category, q.Context, now)
+	if err != nil {
+		return err
+	}
+	scratch := l.scratch.Get().(*scratch)
+	defer l.scratch.Put(scratch)
+	if err := l.readItem(ctx, s, q.Item, now, scratch); err != nil {
+		return err
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.model.Believe(scratch.item, scratch.beliefs)
+	d := &r.details
+	d.draws = make([]Draw, 0, len(l.cfg.Arms))
+	for i := range l.cfg.Arms {
+		if arm := l.cfg.Arms[i].ID; permitted(q.Arms, arm) {
+			d.draws = append(d.draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: scratch.beliefs[i]})
+		}
+	}
+	best, drawItem := drawArms(d.draws, rng)
+	d.drawItem = drawItem
+	r.choice.Arm = d.draws[best].Arm
+	d.parameters = s.drawParameters(l.cfg.Arms[l.index[r.choice.Arm]], l.index[r.choice.Arm], rng)
+	return nil
+}
+
+func (l *Learner) bonus(s *segment, arm int) float64 {
+	if s.samples[arm] < uint64(l.cfg.Exploration.MinSamples) {
+		return l.cfg.Exploration.Bonus
+	}
+	return 0
+}
+
+// drawParameters chooses a value for each parameter of an arm, as arms are chosen.
+func (s *segment) drawParameters(arm Arm, index int, rng *evidence.Rand) []Setting {
+	if len(arm.Parameters) == 0 {
+		return nil
+	}
+	settings := make([]Setting, len(arm.Parameters))
+	for i, p := range arm.Parameters {
+		settings[i] = Setting{p.Name, p.Values[0]}
+		if len(p.Values) == 1 {
+			continue
+		}
+		most := -1.
+		for j := range p.Values {
+			if x := s.parameters[index][i][j].Draw(rng); x > most {
+				settings[i].Value, most = p.Values[j], x
+			}
+		}
+	}
+	return settings
+}
+
+// readItem reads what an item has shown, and what it was given if its pooling specialises.
+func (l *Learner) readItem(ctx context.Context, s *segment, item string, now time.Time, into *scratch) error {
+	n := len(l.cfg.Arms)
+	into.item.Arms = slices.Grow(into.item.Arms[:0], n)[:n]
+	into.beliefs = slices.Grow(into.beliefs[:0], n)[:n]
+	into.cells = into.cells[:0]
+	for i := range l.cfg.Arms {
+		into.cells = append(into.cells, s.space.arm(item, l.cfg.Arms[i].ID))
+	}
+	if _, err := l.readSums(ctx, into, into.item.Arms, now, l.cfg.Caps); err != nil {
+		return err
+	}
+	into.item.Given = nil
+	if _, ok := l.cfg.Pooling.(Specializer); !ok {
+		return nil
+	}
+	into.cells = into.cells[:0]
+	for i := range l.cfg.Arms {
+		into.cells = append(into.cells, s.space.given(item, l.cfg.Arms[i].ID))
+	}
+	into.given = slices.Grow(into.given[:0], n)[:n]
+	found, err := l.readSums(ctx, into, into.given, now, evidence.Caps{})
+	if found {
+		into.item.Given = into.given
+	}
+	return err
+}
+
+// readSums reads the scratch's cells into sums, one each, and reports whether there was evidence on any.
+func (l *Learner) readSums(ctx context.Context, into *scratch, sums []evidence.Sums, now time.Time, caps evidence.Caps) (found bool, err error) {
+	into.parts, err = l.cfg.Store.Read(ctx, into.parts[:0], into.cells...)
+	if err != nil {
+		return false, err
+	}
+	at, parts := evidence.InstantOf(now), into.parts
+	for i := range into.cells {
+		n := 0
+		for n < len(parts) && parts[n].Cell == into.cells[i] {
+			n++
+		}
+		sums[i] = caps.Pool(parts[:n], at)
+		found = found || n > 0
+		parts = parts[n:]
+	}
+	return found, nil
+}
+
+// Beliefs returns what is believed of each arm of an item at this moment, in the order of the arms. The query's session
+// and permitted arms are of no account.
+func (l *Learner) Beliefs(ctx context.Context, q Query) ([]Belief, error) {
+	if err := q.validate(); err != nil {
+		return nil, fmt.Errorf("strategy: beliefs: %w", err)
+	}
+	now := l.cfg.Now()
+	s, err := l.segment(ctx, q.Category, q.Context, now)
+	if err != nil {
+		return nil, fmt.Errorf("strategy: beliefs: %w", err)
+	}
+	var scratch scratch
+	if err := l.readItem(ctx, s, q.Item, now, &scratch); err != nil {
+		return nil, fmt.Errorf("strategy: beliefs: %w", err)
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	s.model.Believe(scratch.item, scratch.beliefs)
+	return scratch.beliefs, nil
+}

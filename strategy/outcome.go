@@ -1,0 +1,220 @@
+package strategy
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// An Outcome says what came of a choice.
+type Outcome struct {
+	// Choice is the one that is credited, as it was made: in this process, or read back from JSON.
+	Choice Choice
+	// ID tells the outcomes of one choice apart; what comes again under the same id counts once. "" is as good an id as
+	// any, where a choice has one outcome.
+	ID string
+	// Value is how good it was, from -1, as bad as can be, to 1. 0 is neither.
+	Value float64
+	// Confidence is how much the value is to be trusted, in (0, 1]: it is the weight of the outcome as evidence.
+	Confidence float64
+	// Channel and Source say how the outcome is known, and who caused it: see [evidence.Observation]. Both may be empty.
+	Channel string
+	Source  string
+	// At is when it came about. The zero time means now.
+	At time.Time
+}
+
+// A Disposition says what became of an outcome.
+type Disposition string
+
+// What can become of an outcome that is not refused.
+const (
+	Applied   Disposition = "applied"
+	Duplicate Disposition = "duplicate" // it had been applied before
+	Dropped   Disposition = "dropped"   // its confidence was below Config.MinConfidence
+)
+
+// Observe credits the arm and the parameters of a choice with its outcome. The value is mapped to a reward, (value+1)/2,
+// once, here. It returns when the store has it.
+//
+// Input that is not valid is a [*heed.InputError] and changes nothing.
+func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	now := l.cfg.Now()
+	if o.At.IsZero() {
+		o.At = now
+	}
+	if err := l.validateOutcome(&o); err != nil {
+		return "", fmt.Errorf("strategy: observe: %w", err)
+	}
+	if o.Confidence < l.cfg.MinConfidence {
+		return Dropped, nil
+	}
+	disposition, err := l.observe(ctx, &o, now)
+	if err != nil {
+		return "", fmt.Errorf("strategy: observe: %w", err)
+	}
+	return disposition, nil
+}
+
+func (l *Learner) validateOutcome(o *Outcome) error {
+	switch {
+	case o.Choice.Learner() != l.cfg.Name:
+		return &heed.InputError{Field: "Choice", Reason: "was not made by this learner"}
+	case !(o.Value >= -1 && o.Value <= 1):
+		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", o.Value)}
+	case !(o.Confidence > 0 && o.Confidence <= 1):
+		return &heed.InputError{Field: "Confidence", Reason: fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence)}
+	}
+	if _, ok := l.index[o.Choice.Arm]; !ok {
+		return &heed.InputError{Field: "Choice.Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
+	}
+	if err := evidence.CheckText("ID", o.ID); err != nil {
+		return err
+	}
+	return evidence.CheckText("ID", l.evidenceID(o))
+}
+
+// evidenceID names an outcome among all that the store knows.
+func (l *Learner) evidenceID(o *Outcome) string {
+	return l.cfg.Name + ":" + o.Choice.ID.String() + ":" + o.ID
+}
+
+func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Disposition, error) {
+	c := &o.Choice
+	s, err := l.segment(ctx, c.Category, c.Context, now)
+	if err != nil {
+		return "", err
+	}
+	defer s.lockItem(c.Item).Unlock()
+	arm := l.index[c.Arm]
+	var scratch scratch
+	if err := l.readItem(ctx, s, c.Item, now, &scratch); err != nil {
+		return "", err
+	}
+	before := scratch.item.Arms[arm]
+	receipt, err := l.cfg.Store.Commit(ctx, l.batch(s, o))
+	switch {
+	case err != nil:
+		return "", err
+	case receipt.Duplicate:
+		return Duplicate, nil
+	}
+	// The outcome is counted. What follows keeps the memory in step; if it fails, the next load from the store mends it.
+	if err := l.catchUp(ctx, s, c, arm, before, now, &scratch); err != nil {
+		s.expire()
+	}
+	return Applied, nil
+}
+
+// batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
+// seen in.
+func (l *Learner) batch(s *segment, o *Outcome) evidence.Batch {
+	c := &o.Choice
+	id := l.evidenceID(o)
+	b := evidence.Batch{ID: id, Policies: l.policies}
+	for _, cell := range c.Cells() {
+		b.Observations = append(b.Observations, evidence.Observation{
+			ID: id, Cell: cell, Channel: o.Channel, Source: o.Source, Session: c.Session,
+			Reward: (o.Value + 1) / 2, Weight: o.Confidence, At: o.At,
+		})
+	}
+	session := c.Session
+	if session == "" {
+		session = id
+	}
+	b.Observations = append(b.Observations, evidence.Observation{
+		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, session), Cell: s.space.sessions(c.Item),
+		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
+	})
+	return b
+}
+
+// derivedID names evidence that follows from other evidence, by what it follows from.
+func derivedID(what string, parts ...string) string {
+	h := sha256.New()
+	for _, part := range parts {
+		_ = binary.Write(h, binary.LittleEndian, uint64(len(part)))
+		h.Write([]byte(part))
+	}
+	return what + ":" + hex.EncodeToString(h.Sum(nil))
+}
+
+// catchUp tells the segment's memory what an outcome has changed.
+func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, arm int, before evidence.Sums, now time.Time, scratch *scratch) error {
+	if err := l.readItem(ctx, s, c.Item, now, scratch); err != nil {
+		return err
+	}
+	type value struct {
+		parameter, value int
+		belief           evidence.Sampler
+	}
+	var values []value
+	for i, p := range l.cfg.Arms[arm].Parameters {
+		for j, v := range p.Values {
+			if v != c.Parameter(p.Name) {
+				continue
+			}
+			parts, err := l.cfg.Store.Read(ctx, nil, s.space.parameter(c.Arm, Setting{p.Name, v}))
+			if err != nil {
+				return err
+			}
+			values = append(values, value{i, j, l.parameterBelief(parts, evidence.InstantOf(now)).Sampler()})
+		}
+	}
+	s.mu.Lock()
+	s.model.Update(arm, before, scratch.item.Arms[arm])
+	s.samples[arm]++
+	for _, v := range values {
+		s.parameters[arm][v.parameter][v.value] = v.belief
+	}
+	s.mu.Unlock()
+	return l.specialize(ctx, s, c.Item, now, scratch)
+}
+
+// expire makes the next use of the segment load it from the store.
+func (s *segment) expire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loaded = time.Time{}
+}
+
+// specialize gives an item its copy of the segment's evidence, if its pooling works so and it has come so far. The copy
+// is evidence of its own, stored under a name that counts once.
+func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time, scratch *scratch) error {
+	pooling, ok := l.cfg.Pooling.(Specializer)
+	if !ok || scratch.item.Given != nil {
+		return nil
+	}
+	parts, err := l.cfg.Store.Read(ctx, nil, s.space.sessions(item))
+	if err != nil || countOf(parts) < uint64(pooling.SpecializeAt()) {
+		return err
+	}
+	given := make([]evidence.Sums, len(l.cfg.Arms))
+	s.mu.RLock()
+	s.model.(Giver).Give(scratch.item, given)
+	s.mu.RUnlock()
+	id := derivedID("given", l.cfg.Name, s.space.scope, item)
+	b := evidence.Batch{ID: id, Policies: l.policies}
+	for i, sums := range given {
+		if sums.Mass > 0 {
+			b.Observations = append(b.Observations, evidence.Observation{
+				ID: id, Cell: s.space.given(item, l.cfg.Arms[i].ID),
+				Reward: sums.Mean(), Weight: min(sums.Mass, evidence.MaxWeight), At: now,
+			})
+		}
+	}
+	if len(b.Observations) == 0 {
+		return nil // it is the first of its segment: there is nothing to give
+	}
+	_, err = l.cfg.Store.Commit(ctx, b)
+	return err
+}

@@ -1,0 +1,144 @@
+package strategy
+
+import "github.com/heedhq/heed/evidence"
+
+// A Pooling says what is believed of an item's arms, given what the item itself has shown and what the other items of its
+// segment have: how much items share.
+//
+// It is a seam: [TwoLevel], [Copy] and [Alone] are those that come with the package. A Pooling must be safe for concurrent
+// use by multiple goroutines, and is best a plain value.
+type Pooling interface {
+	// Model returns the model of a segment in which these items were seen so far. It must not depend on their order.
+	Model(segment Segment, items []Item) Model
+}
+
+// A Segment is what a model knows of its arms before any evidence. It is not to be changed.
+type Segment struct {
+	Priors []evidence.Beta // the cold start of each arm
+	// LeastWeight is the least weight of an outcome that the learner accepts, for [evidence.Sums.Effective].
+	LeastWeight float64
+}
+
+// An Item is what is known of one item in one segment.
+type Item struct {
+	Arms []evidence.Sums // what its own outcomes add up to, by arm
+	// Given is what the segment gave it when it specialised, by arm; nil while it has not. See [Specializer].
+	Given []evidence.Sums
+}
+
+// seen reports whether the item has any evidence of its own.
+func (i Item) seen() bool {
+	for _, arm := range i.Arms {
+		if arm.Mass > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// A Model is what a pooling holds of one segment in memory. It is derived from the items' evidence: the learner makes it
+// anew now and then, and keeps it up to date in between. Update is called by one goroutine at a time, and never while
+// another method is running; the other methods may be called by many at the same time.
+type Model interface {
+	// Update tells that an item's evidence on an arm changed. It should cost the same however many items there are.
+	Update(arm int, before, after evidence.Sums)
+	// Believe sets the belief about each arm of an item. The slice has an element an arm.
+	Believe(item Item, beliefs []Belief)
+}
+
+// A Specializer is a [Pooling] whose items take a copy of their segment's evidence when they have been seen in so many
+// sessions. The learner asks the model, which then must be a [Giver], for the copy once, and stores it with the item.
+type Specializer interface {
+	Pooling
+	SpecializeAt() (sessions int)
+}
+
+// A Giver is a [Model] of a [Specializer].
+type Giver interface {
+	Model
+	// Give sets what the segment's other items have shown, by arm.
+	Give(item Item, given []evidence.Sums)
+}
+
+// A Belief is what a learner believes of one arm of one item. In the simplest case that is its Level alone.
+//
+// Where Strength is positive, the Level is that of the segment, and the item lies around it: its own rate is Beta
+// distributed with mean m and strength s, where m is the level. Given its own Successes and Failures its rate is then
+// Beta(s·m + Successes, s·(1-m) + Failures).
+type Belief struct {
+	Level     evidence.Beta `json:"level"`
+	Strength  float64       `json:"strength,omitempty"`
+	Successes float64       `json:"successes,omitempty"`
+	Failures  float64       `json:"failures,omitempty"`
+	// DrawItem is in how many choices, as a share, the item's own rate is drawn as well as the level. In the others its
+	// mean given the level is taken.
+	DrawItem float64 `json:"draw_item,omitempty"`
+
+	level evidence.Sampler // of Level, where it is kept
+	kept  bool
+}
+
+// Keep returns the belief with what drawing its level needs worked out beforehand. A model does well to keep its beliefs
+// so.
+func (b Belief) Keep() Belief {
+	b.level, b.kept = b.Level.Sampler(), true
+	return b
+}
+
+// Mean returns the expected reward of the arm for the item.
+func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
+
+// given returns the item's mean at a level.
+func (b *Belief) given(level float64) float64 {
+	if b.Strength == 0 {
+		return level
+	}
+	return (b.Strength*level + b.Successes) / (b.Strength + b.Successes + b.Failures)
+}
+
+// draw draws the arm's rate, the level alone or the item's own too.
+func (b *Belief) draw(r *evidence.Rand, item bool) float64 {
+	if !b.kept {
+		b.level = b.Level.Sampler()
+	}
+	level := b.level.Draw(r)
+	if b.Strength == 0 || !item {
+		return b.given(level)
+	}
+	own := evidence.Beta{
+		Alpha: max(b.Strength*level+b.Successes, leastShape),
+		Beta:  max(b.Strength*(1-level)+b.Failures, leastShape),
+	}
+	s := own.Sampler()
+	return s.Draw(r)
+}
+
+// leastShape keeps a drawn level of exactly 0 or 1 a distribution.
+const leastShape = 1e-9
+
+// plainCounts returns for how many successes and failures sums stand.
+func plainCounts(s evidence.Sums, leastWeight float64) (successes, failures float64) {
+	n := s.Effective(leastWeight)
+	mean := s.Mean()
+	return n * mean, n * (1 - mean)
+}
+
+// Alone is the [Pooling] in which items share nothing: each learns on its own, from the cold start. It is the right one
+// for bandits without items. It is immutable.
+type Alone struct{}
+
+// Model implements [Pooling].
+func (Alone) Model(segment Segment, _ []Item) Model { return alone{segment} }
+
+func (Alone) String() string { return "alone" }
+
+type alone struct{ segment Segment }
+
+func (alone) Update(int, evidence.Sums, evidence.Sums) {}
+
+func (m alone) Believe(item Item, beliefs []Belief) {
+	for i, prior := range m.segment.Priors {
+		successes, failures := plainCounts(item.Arms[i], m.segment.LeastWeight)
+		beliefs[i] = Belief{Level: evidence.Beta{Alpha: prior.Alpha + successes, Beta: prior.Beta + failures}}
+	}
+}

@@ -1,0 +1,185 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// A segmentKey names a segment.
+type segmentKey struct{ category, context string }
+
+// A segment is what the learner holds in memory of one: derived from the store, and made anew from it now and then.
+type segment struct {
+	space space
+
+	mu         sync.RWMutex // of what follows; Update and its like write, choices read
+	model      Model        // nil until loaded
+	loaded     time.Time
+	parameters []parameterSet // by arm
+	samples    []uint64       // outcomes of each arm
+
+	// items has locks for the items whose evidence is being added to: an item's observations go one after the other, so
+	// that the model sees each of its changes once. A load takes them all.
+	items [16]sync.Mutex
+}
+
+// A parameterSet holds the beliefs about the values of an arm's parameters.
+type parameterSet [][]evidence.Sampler
+
+var itemSeed = maphash.MakeSeed()
+
+func (s *segment) lockItem(item string) *sync.Mutex {
+	mu := &s.items[maphash.String(itemSeed, item)%uint64(len(s.items))]
+	mu.Lock()
+	return mu
+}
+
+// segment returns a segment that is loaded, and as fresh as Config.Refresh says.
+func (l *Learner) segment(ctx context.Context, category, context string, now time.Time) (*segment, error) {
+	key := segmentKey{category, context}
+	l.mu.RLock()
+	s := l.segments[key]
+	l.mu.RUnlock()
+	if s == nil {
+		scope := segmentScope(category, context)
+		if len(scope) > evidence.MaxText {
+			return nil, &heed.InputError{Field: "Category", Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
+		}
+		l.mu.Lock()
+		if s = l.segments[key]; s == nil {
+			s = &segment{space: space{l.kinds, scope}}
+			l.segments[key] = s
+		}
+		l.mu.Unlock()
+	}
+	s.mu.RLock()
+	fresh := s.model != nil && now.Sub(s.loaded) < l.cfg.Refresh
+	s.mu.RUnlock()
+	if fresh {
+		return s, nil
+	}
+	return s, l.load(ctx, s, now, false)
+}
+
+// load makes the model anew from the store. Unless it must be, it is not where another goroutine has just done so.
+func (l *Learner) load(ctx context.Context, s *segment, now time.Time, must bool) error {
+	for i := range s.items {
+		s.items[i].Lock()
+		defer s.items[i].Unlock()
+	}
+	s.mu.RLock()
+	fresh := s.model != nil && now.Sub(s.loaded) < l.cfg.Refresh
+	s.mu.RUnlock()
+	if fresh && !must {
+		return nil
+	}
+	items, samples, err := l.loadItems(ctx, s, evidence.InstantOf(now))
+	if err != nil {
+		return err
+	}
+	parameters, err := l.loadParameters(ctx, s, evidence.InstantOf(now))
+	if err != nil {
+		return err
+	}
+	model := l.cfg.Pooling.Model(Segment{Priors: l.priors, LeastWeight: l.cfg.MinConfidence}, items)
+	if _, ok := l.cfg.Pooling.(Specializer); ok {
+		if _, ok := model.(Giver); !ok {
+			return fmt.Errorf("%T specialises, but its model %T can't give", l.cfg.Pooling, model)
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, samples
+	return nil
+}
+
+// loadItems reads what the items of a segment have shown, in the order of the store.
+func (l *Learner) loadItems(ctx context.Context, s *segment, now evidence.Instant) ([]Item, []uint64, error) {
+	var items []Item
+	samples := make([]uint64, len(l.cfg.Arms))
+	last := ""
+	for cell, parts := range l.cellsOf(ctx, l.kinds.arm, s.space.scope) {
+		if parts.err != nil {
+			return nil, nil, parts.err
+		}
+		arm, ok := l.index[ArmID(cell.Name)]
+		if !ok {
+			continue // of an arm that this learner no longer has
+		}
+		if len(items) == 0 || cell.Item != last {
+			items = append(items, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))})
+			last = cell.Item
+		}
+		items[len(items)-1].Arms[arm] = l.cfg.Caps.Pool(parts.parts, now)
+		samples[arm] += countOf(parts.parts)
+	}
+	return items, samples, nil
+}
+
+func countOf(parts []evidence.Part) (n uint64) {
+	for i := range parts {
+		n += parts[i].Tally.N()
+	}
+	return n
+}
+
+type cellParts struct {
+	parts []evidence.Part
+	err   error
+}
+
+// cellsOf lists cells with all their parts.
+func (l *Learner) cellsOf(ctx context.Context, kind, scope string) func(func(evidence.Cell, cellParts) bool) {
+	return func(yield func(evidence.Cell, cellParts) bool) {
+		var parts []evidence.Part
+		for part, err := range l.cfg.Store.List(ctx, kind, scope) {
+			if err != nil {
+				yield(evidence.Cell{}, cellParts{err: err})
+				return
+			}
+			if len(parts) > 0 && parts[0].Cell != part.Cell {
+				if !yield(parts[0].Cell, cellParts{parts: parts}) {
+					return
+				}
+				parts = parts[:0]
+			}
+			parts = append(parts, part)
+		}
+		if len(parts) > 0 {
+			yield(parts[0].Cell, cellParts{parts: parts})
+		}
+	}
+}
+
+// loadParameters reads what is believed of the values of every parameter that has a choice of them.
+func (l *Learner) loadParameters(ctx context.Context, s *segment, now evidence.Instant) ([]parameterSet, error) {
+	sets := make([]parameterSet, len(l.cfg.Arms))
+	var scratch []evidence.Part
+	for i, arm := range l.cfg.Arms {
+		sets[i] = make(parameterSet, len(arm.Parameters))
+		for j, p := range arm.Parameters {
+			sets[i][j] = make([]evidence.Sampler, len(p.Values))
+			for k, value := range p.Values {
+				var err error
+				scratch, err = l.cfg.Store.Read(ctx, scratch[:0], s.space.parameter(arm.ID, Setting{p.Name, value}))
+				if err != nil {
+					return nil, err
+				}
+				sets[i][j][k] = l.parameterBelief(scratch, now).Sampler()
+			}
+		}
+	}
+	return sets, nil
+}
+
+// parameterBelief is what is believed of one value of a parameter. Values start alike, at the even prior.
+func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant) evidence.Beta {
+	successes, failures := plainCounts(l.cfg.Caps.Pool(parts, now), l.cfg.MinConfidence)
+	return evidence.Beta{Alpha: 1 + successes, Beta: 1 + failures}
+}

@@ -1,0 +1,182 @@
+package strategy
+
+import (
+	"math"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in the segment, and items
+// lie around it: closely, and then what one item learns serves all, or far apart, and then each goes its own way. How
+// closely, the strength, is learned from the items seen; no threshold is passed and nothing is copied.
+//
+// A choice draws the level of each arm and takes the item's mean given it. In one choice of four it draws the item's own
+// rate too. Exploring belongs to the segment, where it is shared; the item for the most part uses what is known of it.
+//
+// The zero TwoLevel is ready to use. It is immutable.
+type TwoLevel struct {
+	// DrawItem is in how many choices, as a share in (0, 1], the item's own rate is drawn. 0 means ¼.
+	DrawItem float64
+}
+
+// Validate reports all faults, joined.
+func (p TwoLevel) Validate() error {
+	var found faults.List
+	found.Check(p.DrawItem >= 0 && p.DrawItem <= 1, "DrawItem", p.DrawItem, "must be in (0, 1], or 0 for the default")
+	return found.Err()
+}
+
+func (TwoLevel) String() string { return "two-level" }
+
+// strengths are the candidates for how many observations the segment's level is worth to an item.
+var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
+
+// twoLevel holds, for each candidate strength s, the segment as it looks if that is the strength: of n observations an
+// item counts for n(s+1)/(s+n), so that one that is seen often, or that chooses itself, counts at most s+1. As each
+// candidate is fixed, these sums are those of a function over the items, and an update exchanges one item's share in them.
+//
+// What the candidates have predicted so far weighs them: the probability, under each, of every outcome of an item that
+// has been seen on that arm before.
+type twoLevel struct {
+	segment    Segment
+	drawItem   float64
+	candidates [len(strengths)]candidate
+	levels     []Belief // of each arm: what is believed of an item without evidence, kept for drawing
+}
+
+type candidate struct {
+	log  float64  // of the probability of what was seen, up to a constant
+	arms []counts // what the items count for, by arm
+}
+
+type counts struct{ successes, failures float64 }
+
+// Model implements [Pooling].
+func (p TwoLevel) Model(segment Segment, items []Item) Model {
+	m := &twoLevel{segment: segment, drawItem: p.DrawItem, levels: make([]Belief, len(segment.Priors))}
+	if m.drawItem == 0 {
+		m.drawItem = 0.25
+	}
+	for j := range m.candidates {
+		m.candidates[j].arms = make([]counts, len(segment.Priors))
+	}
+	for _, item := range items {
+		for i, arm := range item.Arms {
+			successes, failures := plainCounts(arm, segment.LeastWeight)
+			m.exchange(i, counts{}, counts{successes, failures})
+		}
+	}
+	for _, item := range items {
+		for i, arm := range item.Arms {
+			successes, failures := plainCounts(arm, segment.LeastWeight)
+			m.judge(i, counts{successes, failures})
+		}
+	}
+	m.refresh()
+	return m
+}
+
+// Update implements [Model].
+func (m *twoLevel) Update(arm int, before, after evidence.Sums) {
+	var old, now counts
+	old.successes, old.failures = plainCounts(before, m.segment.LeastWeight)
+	now.successes, now.failures = plainCounts(after, m.segment.LeastWeight)
+	m.predicted(arm, old, now)
+	m.exchange(arm, old, now)
+	m.refresh()
+}
+
+// Believe implements [Model]. An item without evidence of its own is its segment: its choices are those of the levels.
+func (m *twoLevel) Believe(item Item, beliefs []Belief) {
+	copy(beliefs, m.levels)
+	if !item.seen() {
+		return
+	}
+	for i, arm := range item.Arms {
+		b := &beliefs[i]
+		b.DrawItem = m.drawItem
+		b.Successes, b.Failures = plainCounts(arm, m.segment.LeastWeight)
+	}
+}
+
+// exchange replaces in all sums what an item counted for by what it counts for now.
+func (m *twoLevel) exchange(arm int, old, now counts) {
+	for j, s := range strengths {
+		c := &m.candidates[j].arms[arm]
+		o, n := old.limited(s), now.limited(s)
+		c.successes = max(c.successes-o.successes+n.successes, 0)
+		c.failures = max(c.failures-o.failures+n.failures, 0)
+	}
+}
+
+// limited returns what counts come to in a segment of this strength.
+func (c counts) limited(s float64) counts {
+	factor := (s + 1) / (s + c.successes + c.failures)
+	return counts{c.successes * factor, c.failures * factor}
+}
+
+// level returns the mean of an arm under a candidate.
+func (m *twoLevel) level(candidate, arm int) float64 {
+	c, prior := &m.candidates[candidate].arms[arm], m.segment.Priors[arm]
+	alpha := prior.Alpha + c.successes
+	return alpha / (alpha + prior.Beta + c.failures)
+}
+
+// predicted weighs the candidates by how probable each found what is new of an item that was seen on the arm before.
+func (m *twoLevel) predicted(arm int, old, now counts) {
+	n := old.successes + old.failures
+	successes, failures := now.successes-old.successes, now.failures-old.failures
+	if n <= 0 || successes < 0 || failures < 0 {
+		return
+	}
+	for j, s := range strengths {
+		p := (s*m.level(j, arm) + old.successes) / (s + n)
+		m.candidates[j].log += successes*math.Log(max(p, leastShape)) + failures*math.Log(max(1-p, leastShape))
+	}
+}
+
+// judge weighs the candidates by how probable each finds all that an item has shown on an arm, in whatever order it did:
+// the Beta-binomial likelihood at the segment's level. It is what predicted comes to, were the level known beforehand.
+func (m *twoLevel) judge(arm int, c counts) {
+	n := c.successes + c.failures
+	if n <= 1 { // a single outcome is as probable under every strength
+		return
+	}
+	for j, s := range strengths {
+		level := m.level(j, arm)
+		a, b := max(s*level, leastShape), max(s*(1-level), leastShape)
+		m.candidates[j].log += lgamma(a+c.successes) - lgamma(a) + lgamma(b+c.failures) - lgamma(b) - lgamma(s+n) + lgamma(s)
+	}
+}
+
+func lgamma(x float64) float64 {
+	y, _ := math.Lgamma(x)
+	return y
+}
+
+// refresh works out the strength, as the geometric mean of the candidates by their weights, and each arm's level.
+func (m *twoLevel) refresh() {
+	most := math.Inf(-1)
+	for j := range m.candidates {
+		most = max(most, m.candidates[j].log)
+	}
+	var weights [len(strengths)]float64
+	var total, logStrength float64
+	for j := range m.candidates {
+		m.candidates[j].log -= most
+		weights[j] = math.Exp(m.candidates[j].log)
+		total += weights[j]
+		logStrength += weights[j] * math.Log(strengths[j])
+	}
+	strength := math.Exp(logStrength / total)
+	for i, prior := range m.segment.Priors {
+		level := prior
+		for j := range m.candidates {
+			c, w := &m.candidates[j].arms[i], weights[j]/total
+			level.Alpha += w * c.successes
+			level.Beta += w * c.failures
+		}
+		m.levels[i] = Belief{Level: level, Strength: strength}.Keep()
+	}
+}
