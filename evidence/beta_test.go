@@ -143,6 +143,38 @@ func TestKeyKeepsPartsApart(t *testing.T) {
 	}
 }
 
+// TestKeyDerivesIndependentStreams draws twice from each of many streams that differ in one part or in the number: first
+// and second draws must be uniform, and must not tell of each other.
+func TestKeyDerivesIndependentStreams(t *testing.T) {
+	const n, bins = 20_000, 8
+	for name, stream := range map[string]func(i uint64) evidence.Rand{
+		"by number":       func(i uint64) evidence.Rand { return evidence.NewKey(1, 2).Rand(i, "session", "item") },
+		"by a short part": func(i uint64) evidence.Rand { return evidence.NewKey(1, 2).Rand(0, fmt.Sprint(i), "item") },
+		"before a long part": func(i uint64) evidence.Rand {
+			return evidence.NewKey(1, 2).Rand(0, fmt.Sprint(i), "an item of sixteen bytes, or many more")
+		},
+		"by a long part": func(i uint64) evidence.Rand {
+			return evidence.NewKey(1, 2).Rand(0, fmt.Sprintf("9f3c8a5e-0000-4000-8000-%012d", i), "item")
+		},
+		"by the key": func(i uint64) evidence.Rand { return evidence.NewKey(0, i).Rand(0, "session", "item") },
+	} {
+		var counts [bins][bins]float64
+		for i := range uint64(n) {
+			rng := stream(i)
+			counts[int(rng.Float64()*bins)][int(rng.Float64()*bins)]++
+		}
+		var chi2 float64
+		for _, row := range counts {
+			for _, count := range row {
+				expected := float64(n) / (bins * bins)
+				chi2 += (count - expected) * (count - expected) / expected
+			}
+		}
+		// 63 degrees of freedom: 120 is passed by chance once in 40,000.
+		assert.Less(t, chi2, 120., name)
+	}
+}
+
 func TestProbBestOfTwo(t *testing.T) {
 	// Of two beliefs with whole shapes, P(B > A) is a finite sum (Miller 2015).
 	exact := func(a, b evidence.Beta) (p float64) {

@@ -45,28 +45,29 @@ func NewKey(a, b uint64) Key { return Key{a, b} }
 func (k Key) Rand(number uint64, parts ...string) Rand {
 	h := k.a
 	for _, part := range parts {
-		h = mix(h^uint64(len(part)), k.b)
+		h = k.absorb(h, uint64(len(part)))
 		for len(part) >= 8 {
-			h = mix(h^word(part), wy1)
+			h = k.absorb(h, word(part))
 			part = part[8:]
 		}
 		var last uint64
 		for i := range len(part) {
 			last |= uint64(part[i]) << (8 * i)
 		}
-		h = mix(h^last, wy0)
+		h = k.absorb(h, last)
 	}
-	return Rand{mix(h^number, k.b^wy1)}
+	return Rand{k.absorb(h, number)}
+}
+
+// absorb mixes a word into a hash: a folded multiplication, as wyrand's.
+func (k Key) absorb(h, word uint64) uint64 {
+	hi, lo := bits.Mul64(h^word^wy1, wy0)
+	return (hi ^ lo) + k.b
 }
 
 func word(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-}
-
-func mix(a, b uint64) uint64 {
-	hi, lo := bits.Mul64(a^wy0, b^wy1)
-	return hi ^ lo
 }
 
 // norm draws from the standard normal distribution, by the ziggurat of Marsaglia and Tsang (2000) with 256 layers, in the

@@ -1,0 +1,102 @@
+// Routing learns which of several models to ask, from recorded outcomes.
+//
+// It replays a table as a stream of tasks in shuffled order. For each task heed chooses an arm (a model) for the item (the
+// task's subject), and learns from the outcome of that arm alone, as an application would. The report sets what that
+// earned beside choosing at random, always the same arm, and other ways of pooling what is learned.
+//
+// Usage:
+//
+//	go run ./examples/routing [-data FILE] [-price P] [-runs N] [-seed S] [-json] [-svg FILE]
+//
+// Without -data it makes a table of its own. A table is a CSV file with a header: the item, the question's id, and for
+// each arm whether it was right, 0 or 1. The last arm is the dear one: a task earns (right + P)/(1 + P) with any other, and
+// right/(1 + P) with the last.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:], os.Stdout, progressBar()); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "routing:", err)
+		}
+		stop()
+		os.Exit(exitCode(err))
+	}
+}
+
+// errUsage marks errors in how the command was called.
+var errUsage = errors.New("see -help")
+
+func exitCode(err error) int {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errUsage):
+		return 2
+	default:
+		return 1
+	}
+}
+
+func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
+	flags := flag.NewFlagSet("routing", flag.ContinueOnError)
+	data := flags.String("data", "", "the `file` with the table; without it one is made")
+	price := flags.Float64("price", 0.10, "what the last arm costs more, in right answers")
+	runs := flags.Int("runs", 20, "how many runs to average over")
+	seed := flags.Uint64("seed", 1, "the seed of the runs' orders and choices")
+	asJSON := flags.Bool("json", false, "write the result as JSON")
+	picture := flags.String("svg", "", "write the learning curves to this `file`")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w%.0w", err, errUsage)
+	}
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
+	case !(*price >= 0 && *price <= 1e6):
+		return fmt.Errorf("-price %v must not be negative: %w", *price, errUsage)
+	case *runs < 1:
+		return fmt.Errorf("-runs %d must be at least 1: %w", *runs, errUsage)
+	}
+	table := makeTable()
+	if *data != "" {
+		var err error
+		if table, err = readTable(*data); err != nil {
+			return err
+		}
+	}
+	s, err := run(ctx, table, *price, *runs, *seed, progress)
+	if err != nil {
+		return err
+	}
+	if *picture != "" {
+		if err := writePicture(s, *picture); err != nil {
+			return err
+		}
+	}
+	if *asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(s)
+	}
+	return s.report(out)
+}
+
+func writePicture(s *study, name string) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.svg(file), file.Close())
+}
