@@ -86,7 +86,6 @@ type details struct {
 	learner    string
 	parameters []Setting
 	draws      []Draw
-	drawItem   bool // whether items' own rates were drawn
 	fallback   bool // whether the arm is the default, as nothing could be drawn
 }
 
@@ -207,7 +206,7 @@ func (c Choice) countPropensity(chosen int) float64 {
 	rng := evidence.NewKey(propensityDraws, uint64(len(draws))).Rand(0, string(c.ID[:]))
 	wins := 0.
 	for range propensityDraws {
-		if best, _ := drawArms(draws, &rng); best == chosen {
+		if drawArms(draws, &rng) == chosen {
 			wins++
 		}
 	}
@@ -215,20 +214,15 @@ func (c Choice) countPropensity(chosen int) float64 {
 }
 
 // drawArms draws every arm and returns which has the greatest sample, the earlier of equals.
-func drawArms(draws []Draw, rng *evidence.Rand) (best int, drawItem bool) {
-	share := 0.
-	for i := range draws {
-		share = max(share, draws[i].Belief.DrawItem)
-	}
-	drawItem = share > 0 && rng.Float64() < share
+func drawArms(draws []Draw, rng *evidence.Rand) (best int) {
 	for i := range draws {
 		d := &draws[i]
-		d.Sample = d.Belief.draw(rng, drawItem) + d.Bonus
+		d.Sample = d.Belief.draw(rng) + d.Bonus
 		if d.Sample > draws[best].Sample {
 			best = i
 		}
 	}
-	return best, drawItem
+	return best
 }
 
 // storedChoice is how a choice is written. Fields are added and dropped, and never renamed or given another type.
@@ -243,7 +237,6 @@ type storedChoice struct {
 	Learner    string    `json:"learner"`
 	Parameters []Setting `json:"parameters,omitempty"`
 	Draws      []Draw    `json:"draws,omitempty"`
-	DrawItem   bool      `json:"draw_item,omitempty"`
 	Fallback   bool      `json:"fallback,omitempty"`
 }
 
@@ -255,7 +248,7 @@ func (c Choice) MarshalJSON() ([]byte, error) {
 	}
 	return json.Marshal(storedChoice{
 		c.ID, c.Arm, c.Session, c.Item, c.Category, c.Context, c.At,
-		d.learner, d.parameters, d.draws, d.drawItem, d.fallback,
+		d.learner, d.parameters, d.draws, d.fallback,
 	})
 }
 
@@ -267,7 +260,7 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 	}
 	*c = Choice{
 		s.ID, s.Arm, s.Session, s.Item, s.Category, s.Context, s.At,
-		&details{s.Learner, s.Parameters, s.Draws, s.DrawItem, s.Fallback},
+		&details{s.Learner, s.Parameters, s.Draws, s.Fallback},
 	}
 	return nil
 }

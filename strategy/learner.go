@@ -212,10 +212,9 @@ func (l *Learner) draw(ctx context.Context, q *Query, now time.Time, rng *eviden
 			d.draws = append(d.draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: scratch.beliefs[i]})
 		}
 	}
-	best, drawItem := drawArms(d.draws, rng)
-	d.drawItem = drawItem
-	r.choice.Arm = d.draws[best].Arm
-	d.parameters = s.drawParameters(l.cfg.Arms[l.index[r.choice.Arm]], l.index[r.choice.Arm], rng)
+	r.choice.Arm = d.draws[drawArms(d.draws, rng)].Arm
+	chosen := l.index[r.choice.Arm]
+	d.parameters = s.drawParameters(l.cfg.Arms[chosen], chosen, rng)
 	return nil
 }
 

@@ -70,9 +70,9 @@ type Belief struct {
 	Strength  float64       `json:"strength,omitempty"`
 	Successes float64       `json:"successes,omitempty"`
 	Failures  float64       `json:"failures,omitempty"`
-	// DrawItem is in how many choices, as a share, the item's own rate is drawn as well as the level. In the others its
-	// mean given the level is taken.
-	DrawItem float64 `json:"draw_item,omitempty"`
+	// Sharpness, where it is positive, is how many times the item's evidence counts when its own rate is drawn, of which
+	// never less than the mean is taken. Where it is 0, the mean is taken.
+	Sharpness float64 `json:"sharpness,omitempty"`
 
 	level evidence.Sampler // of Level, where it is kept
 	kept  bool
@@ -96,31 +96,40 @@ func (b *Belief) given(level float64) float64 {
 	return (b.Strength*level + b.Successes) / (b.Strength + b.Successes + b.Failures)
 }
 
-// draw draws the arm's rate, the level alone or the item's own too.
-func (b *Belief) draw(r *evidence.Rand, item bool) float64 {
+// draw draws the arm's rate.
+func (b *Belief) draw(r *evidence.Rand) float64 {
 	if !b.kept {
 		b.level = b.Level.Sampler()
 	}
 	level := b.level.Draw(r)
-	if b.Strength == 0 || !item {
-		return b.given(level)
+	mean := b.given(level)
+	if b.Strength == 0 || b.Sharpness == 0 {
+		return mean
 	}
 	own := evidence.Beta{
-		Alpha: max(b.Strength*level+b.Successes, leastShape),
-		Beta:  max(b.Strength*(1-level)+b.Failures, leastShape),
+		Alpha: max(b.Sharpness*(b.Strength*level+b.Successes), leastShape),
+		Beta:  max(b.Sharpness*(b.Strength*(1-level)+b.Failures), leastShape),
 	}
 	s := own.Sampler()
-	return s.Draw(r)
+	return max(s.Draw(r), mean)
 }
 
 // leastShape keeps a drawn level of exactly 0 or 1 a distribution.
 const leastShape = 1e-9
 
-// plainCounts returns for how many successes and failures sums stand.
-func plainCounts(s evidence.Sums, leastWeight float64) (successes, failures float64) {
-	n := s.Effective(leastWeight)
-	mean := s.Mean()
-	return n * mean, n * (1 - mean)
+// counts is for how many successes and failures evidence stands.
+type counts struct{ successes, failures float64 }
+
+func countsOf(s evidence.Sums, leastWeight float64) counts {
+	n, mean := s.Effective(leastWeight), s.Mean()
+	return counts{n * mean, n * (1 - mean)}
+}
+
+func (c counts) total() float64 { return c.successes + c.failures }
+
+// posterior returns the belief that counts make of a prior.
+func (c counts) posterior(prior evidence.Beta) evidence.Beta {
+	return evidence.Beta{Alpha: prior.Alpha + c.successes, Beta: prior.Beta + c.failures}
 }
 
 // Alone is the [Pooling] in which items share nothing: each learns on its own, from the cold start. It is the right one
@@ -138,7 +147,6 @@ func (alone) Update(int, evidence.Sums, evidence.Sums) {}
 
 func (m alone) Believe(item Item, beliefs []Belief) {
 	for i, prior := range m.segment.Priors {
-		successes, failures := plainCounts(item.Arms[i], m.segment.LeastWeight)
-		beliefs[i] = Belief{Level: evidence.Beta{Alpha: prior.Alpha + successes, Beta: prior.Beta + failures}}
+		beliefs[i] = Belief{Level: countsOf(item.Arms[i], m.segment.LeastWeight).posterior(prior)}
 	}
 }

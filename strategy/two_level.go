@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/heedhq/heed/evidence"
@@ -11,19 +12,21 @@ import (
 // lie around it: closely, and then what one item learns serves all, or far apart, and then each goes its own way. How
 // closely, the strength, is learned from the items seen; no threshold is passed and nothing is copied.
 //
-// A choice draws the level of each arm and takes the item's mean given it. In one choice of four it draws the item's own
-// rate too. Exploring belongs to the segment, where it is shared; the item for the most part uses what is known of it.
+// A choice draws the level of each arm, and then the item's own rate given the level, in a way that explores less than a
+// plain draw: the posterior is reshaped, as if its evidence were counted Sharpness times, and a rate below its mean is
+// taken for the mean (both in Chapelle and Li 2011). For exploring belongs to the segment, where it is shared; the item for
+// the most part uses what is known of it. An item without evidence of its own draws the levels alone.
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
-	// DrawItem is in how many choices, as a share in (0, 1], the item's own rate is drawn. 0 means ¼.
-	DrawItem float64
+	// Sharpness is how many times an item's evidence counts when its rate is drawn, from 1 to 100. 0 means 2.
+	Sharpness float64
 }
 
 // Validate reports all faults, joined.
 func (p TwoLevel) Validate() error {
 	var found faults.List
-	found.Check(p.DrawItem >= 0 && p.DrawItem <= 1, "DrawItem", p.DrawItem, "must be in (0, 1], or 0 for the default")
+	found.Check(p.Sharpness == 0 || p.Sharpness >= 1 && p.Sharpness <= 100, "Sharpness", p.Sharpness, "must be in [1, 100], or 0 for the default")
 	return found.Err()
 }
 
@@ -40,7 +43,7 @@ var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 // has been seen on that arm before.
 type twoLevel struct {
 	segment    Segment
-	drawItem   float64
+	sharpness  float64
 	candidates [len(strengths)]candidate
 	levels     []Belief // of each arm: what is believed of an item without evidence, kept for drawing
 }
@@ -50,27 +53,20 @@ type candidate struct {
 	arms []counts // what the items count for, by arm
 }
 
-type counts struct{ successes, failures float64 }
-
 // Model implements [Pooling].
 func (p TwoLevel) Model(segment Segment, items []Item) Model {
-	m := &twoLevel{segment: segment, drawItem: p.DrawItem, levels: make([]Belief, len(segment.Priors))}
-	if m.drawItem == 0 {
-		m.drawItem = 0.25
-	}
+	m := &twoLevel{segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors))}
 	for j := range m.candidates {
 		m.candidates[j].arms = make([]counts, len(segment.Priors))
 	}
 	for _, item := range items {
 		for i, arm := range item.Arms {
-			successes, failures := plainCounts(arm, segment.LeastWeight)
-			m.exchange(i, counts{}, counts{successes, failures})
+			m.exchange(i, counts{}, countsOf(arm, segment.LeastWeight))
 		}
 	}
 	for _, item := range items {
 		for i, arm := range item.Arms {
-			successes, failures := plainCounts(arm, segment.LeastWeight)
-			m.judge(i, counts{successes, failures})
+			m.judge(i, countsOf(arm, segment.LeastWeight))
 		}
 	}
 	m.refresh()
@@ -79,9 +75,7 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 
 // Update implements [Model].
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) {
-	var old, now counts
-	old.successes, old.failures = plainCounts(before, m.segment.LeastWeight)
-	now.successes, now.failures = plainCounts(after, m.segment.LeastWeight)
+	old, now := countsOf(before, m.segment.LeastWeight), countsOf(after, m.segment.LeastWeight)
 	m.predicted(arm, old, now)
 	m.exchange(arm, old, now)
 	m.refresh()
@@ -95,8 +89,9 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	}
 	for i, arm := range item.Arms {
 		b := &beliefs[i]
-		b.DrawItem = m.drawItem
-		b.Successes, b.Failures = plainCounts(arm, m.segment.LeastWeight)
+		b.Sharpness = m.sharpness
+		own := countsOf(arm, m.segment.LeastWeight)
+		b.Successes, b.Failures = own.successes, own.failures
 	}
 }
 
@@ -112,7 +107,7 @@ func (m *twoLevel) exchange(arm int, old, now counts) {
 
 // limited returns what counts come to in a segment of this strength.
 func (c counts) limited(s float64) counts {
-	factor := (s + 1) / (s + c.successes + c.failures)
+	factor := (s + 1) / (s + c.total())
 	return counts{c.successes * factor, c.failures * factor}
 }
 
@@ -125,7 +120,7 @@ func (m *twoLevel) level(candidate, arm int) float64 {
 
 // predicted weighs the candidates by how probable each found what is new of an item that was seen on the arm before.
 func (m *twoLevel) predicted(arm int, old, now counts) {
-	n := old.successes + old.failures
+	n := old.total()
 	successes, failures := now.successes-old.successes, now.failures-old.failures
 	if n <= 0 || successes < 0 || failures < 0 {
 		return
@@ -139,7 +134,7 @@ func (m *twoLevel) predicted(arm int, old, now counts) {
 // judge weighs the candidates by how probable each finds all that an item has shown on an arm, in whatever order it did:
 // the Beta-binomial likelihood at the segment's level. It is what predicted comes to, were the level known beforehand.
 func (m *twoLevel) judge(arm int, c counts) {
-	n := c.successes + c.failures
+	n := c.total()
 	if n <= 1 { // a single outcome is as probable under every strength
 		return
 	}
