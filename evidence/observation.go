@@ -38,7 +38,8 @@ func (c Cell) Compare(d Cell) int {
 
 // An Observation says that a cell earned a reward.
 //
-// Texts are valid UTF-8 without NUL, of at most [MaxText] bytes, so that every store can keep them.
+// Texts are valid UTF-8 without NUL, of at most [MaxText] bytes, so that every store can keep them. An Observation is a
+// plain value; once handed to a store it is immutable.
 type Observation struct {
 	// ID names the event that was observed. A store counts an id once: what comes again under it, later or from
 	// elsewhere, is a duplicate. Observations of one batch may share an id where one event tells of several cells.

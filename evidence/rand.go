@@ -70,19 +70,12 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// norm draws from the standard normal distribution, by the ziggurat of Marsaglia and Tsang (2000) with 256 layers, in the
-// form of Doornik (2005): layer, sign and place come from bits that do not overlap.
-func (r *Rand) norm() float64 {
-	u := r.Uint64()
-	layer := &normal[u&255]
-	x := float64(u>>11) * layer.width
-	if x < layer.inside {
-		return sign(x, u)
-	}
-	return r.normEdge(u, x)
-}
+// Normal variates are drawn by the ziggurat of Marsaglia and Tsang (2000) with 256 layers, in the form of Doornik (2005):
+// layer, sign and place come from bits that do not overlap. What happens in all but one of a hundred draws is written out
+// where it is needed, in the sampler of gamma variates: take 64 bits u, the layer u&255, and x = u>>11 times its width; if
+// x is inside, sign(x, u) is the variate.
 
-// normEdge finishes the draw of norm in the one of a hundred cases in which x lies beyond what is surely inside.
+// normEdge finishes a draw of a normal variate whose x lies beyond what is surely inside.
 func (r *Rand) normEdge(u uint64, x float64) float64 {
 	for {
 		layer := &normal[u&255]
@@ -114,7 +107,7 @@ func (r *Rand) normTail() float64 {
 	}
 }
 
-// exp draws from the standard exponential distribution, as norm does from the normal: it is -log of a uniform number.
+// exp draws from the standard exponential distribution, likewise: it is -log of a uniform number.
 func (r *Rand) exp() float64 {
 	u := r.Uint64()
 	layer := &exponential[u&255]

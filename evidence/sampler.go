@@ -112,7 +112,7 @@ func (g *gamma) drawBoost(r *Rand) float64 {
 }
 
 // drawRaised draws a gamma variate of the shape, raised by one where it is below 1. It is the method of Marsaglia and
-// Tsang, whose first test accepts more than nine in ten. The quick part of [Rand.norm] is written out, as this is where a
+// Tsang, whose first test accepts more than nine in ten. The draw of a normal variate is written out, as this is where a
 // choice spends its time.
 func (g *gamma) drawRaised(r *Rand) float64 {
 	for {

@@ -45,7 +45,8 @@ type Store interface {
 	Outbox(ctx context.Context) iter.Seq2[Event, error]
 }
 
-// A Batch is what stands or falls together. Its parts are applied in the order of the fields.
+// A Batch is what stands or falls together. Its parts are applied in the order of the fields. A Batch must not be changed
+// while a store has it; stores take it as immutable.
 type Batch struct {
 	// ID, where it is not empty, makes the batch as a whole count once: a batch whose ID the store knows already, as a
 	// batch's or an observation's, is a duplicate and changes nothing.

@@ -98,7 +98,7 @@ func TestDyadicSumsAreExact(t *testing.T) {
 	for _, halfLife := range []time.Duration{0, time.Hour} {
 		all := make([]seen, 10_000)
 		for i := range all {
-			all[i] = seen{float64(1+rng.IntN(64)) / 64, float64(rng.IntN(65)) / 64, origin - evidence.Instant(rng.IntN(20)*int(time.Hour/time.Microsecond))}
+			all[i] = seen{float64(1+rng.IntN(64)) / 64, float64(rng.IntN(65)) / 64, origin - evidence.Instant(rng.Int64N(20)*time.Hour.Microseconds())}
 		}
 		one := tallyOf(halfLife, all)
 		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })

@@ -49,7 +49,7 @@ func BenchmarkSelect(b *testing.B) {
 			b.ReportAllocs()
 			sessions := make([]string, 1<<14)
 			for i := range sessions {
-				sessions[i] = fmt.Sprintf("%08x-%04d", i*2654435761, i)
+				sessions[i] = fmt.Sprintf("session-%08x", i)
 			}
 			i := 0
 			for b.Loop() {

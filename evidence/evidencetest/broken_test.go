@@ -248,8 +248,10 @@ func TestSuiteBites(t *testing.T) {
 			func(b *broken) {
 				b.history = func(b *broken, c evidence.Cell) iter.Seq2[observation, error] {
 					var all []observation
-					for o := range b.Store.History(background, c) {
-						all = append(all, o)
+					for o, err := range b.Store.History(background, c) {
+						if err == nil {
+							all = append(all, o)
+						}
 					}
 					slices.Reverse(all)
 					return func(yield func(observation, error) bool) {
@@ -320,8 +322,10 @@ func TestSuiteBites(t *testing.T) {
 				var shared []evidence.Event
 				b.outbox = func(b *broken) iter.Seq2[evidence.Event, error] {
 					if shared == nil {
-						for e := range b.Store.Outbox(background) {
-							shared = append(shared, e)
+						for e, err := range b.Store.Outbox(background) {
+							if err == nil {
+								shared = append(shared, e)
+							}
 						}
 					}
 					return func(yield func(evidence.Event, error) bool) {

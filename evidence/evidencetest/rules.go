@@ -387,7 +387,7 @@ func allOrNothing(t tb, newStore NewStore) {
 			Events:       []evidence.Event{{ID: "e", Topic: "t", At: start}},
 		}
 		spoil(&batch)
-		f.refused(batch)
+		_ = f.refused(batch)
 		f.expect("after a batch refused for "+what, []evidence.Observation{observation("0", opened, 1)}, opened, fresh)
 		if audit, events := all(f, f.store.Audit(ctx)), all(f, f.store.Outbox(ctx)); len(audit)+len(events) > 0 {
 			t.Errorf("a batch refused for %s left audit entries %v or events %v", what, audit, events)

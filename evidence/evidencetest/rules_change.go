@@ -32,7 +32,7 @@ func policyKept(t tb, newStore NewStore) {
 			t.Errorf("the error tells of %+v and %+v, want %+v and %+v", conflict.Stored, conflict.Wanted, policies[fading], other)
 		}
 	}
-	f.refused(evidence.Batch{Policies: map[string]evidence.Policy{fading: {HalfLife: time.Nanosecond}}})
+	_ = f.refused(evidence.Batch{Policies: map[string]evidence.Policy{fading: {HalfLife: time.Nanosecond}}})
 	f.expect("after other policies", []evidence.Observation{first}, c)
 	f.commit(evidence.Batch{
 		Reset:        []evidence.Selection{{Kind: fading, Scope: "scope"}},
@@ -140,7 +140,7 @@ func retractUnknown(t tb, newStore NewStore) {
 		t.Errorf("retracting an unknown id: %v, want ErrNotFound", err)
 	}
 	f.expect("after a retraction that was refused", []evidence.Observation{observation("known", c, 1)}, c)
-	f.refused(evidence.Batch{Retract: []string{"new"}, Observations: []evidence.Observation{observation("new", c, 1)}})
+	_ = f.refused(evidence.Batch{Retract: []string{"new"}, Observations: []evidence.Observation{observation("new", c, 1)}})
 }
 
 // retractForgotten lets so much time and so many observations pass that a store may have forgotten the first.
@@ -187,7 +187,7 @@ func expungeNeverSeen(t tb, newStore NewStore) {
 		}
 		f.add(observations...)
 		f.expect("after delivering all again", kept, cells...)
-		f.refused(evidence.Batch{Expunge: []string{""}})
+		_ = f.refused(evidence.Batch{Expunge: []string{""}})
 	}
 }
 
@@ -323,7 +323,7 @@ func auditKept(t tb, newStore NewStore) {
 	if got := all(f, f.store.Audit(ctx)); !reflect.DeepEqual(got, want) {
 		t.Errorf("the audit log is\n%+v\nwant\n%+v", got, want)
 	}
-	f.refused(evidence.Batch{Audit: []evidence.AuditEntry{{ID: "4", At: start}}})
+	_ = f.refused(evidence.Batch{Audit: []evidence.AuditEntry{{ID: "4", At: start}}})
 }
 
 func outboxKept(t tb, newStore NewStore) {

@@ -32,7 +32,7 @@ func main() {
 			fmt.Fprintln(os.Stderr, "routing:", err)
 		}
 		stop()
-		os.Exit(exitCode(err))
+		os.Exit(exitCode(err)) //nolint:gocritic // stop, the one thing deferred, was just called
 	}
 }
 
@@ -55,7 +55,7 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	data := flags.String("data", "", "the `file` with the table; without it one is made")
 	price := flags.Float64("price", 0.10, "what the last arm costs more, in right answers")
 	runs := flags.Int("runs", 20, "how many runs to average over")
-	seed := flags.Uint64("seed", 1, "the seed of the runs' orders and choices")
+	seed := flags.Uint64("seed", 2026, "the seed of the runs' orders and choices")
 	asJSON := flags.Bool("json", false, "write the result as JSON")
 	picture := flags.String("svg", "", "write the learning curves to this `file`")
 	if err := flags.Parse(args); err != nil {

@@ -1,0 +1,29 @@
+// Package strategy learns, by Thompson sampling, which of several ways works: for each item, in each kind of situation,
+// from what came of the choices it made.
+//
+// # The model
+//
+// A [Learner] holds arms. An [Arm] is anything with an id: the four ways of bringing a learning into an agent's session
+// ([Injection]), or a host's own models, prompts, tools. [Learner.Select] draws a reward for each arm from what is believed
+// of it and chooses the greatest draw, so that an arm is chosen as often as it is likely to be the best.
+// [Learner.Observe] credits the choice with its outcome: value in [-1, 1], mapped to a reward in [0, 1] once, weighed by
+// its confidence.
+//
+// What is called the context of a bandit elsewhere is the segment here: a category and a context, such as the kind of a
+// learning and the kind of a session. Within a segment there are items, and a [Pooling] says how much they share.
+// [TwoLevel], the default, learns from the items how alike they are, and lets each start from what the others have shown.
+//
+// While nothing is known, arms are chosen in the shares of their weights: see [Arm]. An arm's parameters are learned as the
+// arm is, each value from the choices that had it.
+//
+// # In a session
+//
+// Within a session an item keeps the arm that was chosen first. A [Choice] tells all about itself (what was believed, what
+// was drawn, how probable it was), and is all that is needed to credit it later: keep it as JSON if the outcome may come
+// after a restart.
+//
+// # Testing
+//
+// Time and randomness come from [Config]. With the same seed, a choice depends on its session and item and on what is
+// believed, and not on what else is chosen meanwhile.
+package strategy
