@@ -34,10 +34,10 @@ type Count struct {
 }
 
 // N returns the number of observations in the tally, those of weight 0 left out.
-func (t *Tally) N() uint64 { return t.Positive.N + t.Negative.N + t.Neutral.N }
+func (t Tally) N() uint64 { return t.Positive.N + t.Negative.N + t.Neutral.N }
 
 // Last returns when the last of them happened.
-func (t *Tally) Last() Instant { return max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) }
+func (t Tally) Last() Instant { return max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) }
 
 // Add adds an observation: its weight, its reward in [0, 1] and when it was. A weight of 0 adds nothing. The numbers are
 // taken to have been validated.

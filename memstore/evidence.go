@@ -166,8 +166,10 @@ func (e *Evidence) readGroup(dst []evidence.Part, cells []evidence.Cell) []evide
 
 func (e *Evidence) part(c evidence.Cell, s *slot) evidence.Part {
 	from := e.origins.value(s.origin)
-	return evidence.Part{Cell: c, Channel: from.channel, Source: from.source, Tally: s.tally(e.rules.value(s.policy).HalfLife)}
+	return evidence.Part{Cell: c, Channel: from.channel, Source: from.source, Tally: s.tally(e.rule(s.policy).HalfLife)}
 }
+
+func (e *Evidence) rule(number uint16) evidence.Policy { return e.rules.value(uint32(number)) }
 
 func compareOrigins(a, b evidence.Part) int {
 	return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))

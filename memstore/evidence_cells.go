@@ -62,7 +62,7 @@ type shard struct {
 // A restart is what a cell remembers of its restarts. It has its policy, as it may have no slot that does.
 type restart struct {
 	at     evidence.Instant
-	policy uint32
+	policy uint16
 }
 
 // A slot is the tally of one origin of one cell. The moments are microseconds.
@@ -71,20 +71,21 @@ type slot struct {
 	last                                 [3]int64  // positive, negative, neutral
 	n                                    [3]uint32 // likewise
 	landmark                             int32     // in steps of the policy's grid
-	policy, name, origin                 uint32
+	name, origin                         uint32
 	next                                 uint32 // in the group's chain, or the chain of free slots
+	policy                               uint16
 	lost                                 loss
 }
 
 // A loss says what of a slot's observations the history does not hold.
-type loss uint32
+type loss uint16
 
 const (
 	lostSome   loss = 1 << iota // at least one observation
 	lostSource                  // at least one that had a source, which the slot does not tell apart
 )
 
-const chunkSize = 64
+const chunkSize = 93 // of 88 bytes fill a size class of the allocator, 8 KiB
 
 func (s *shard) slot(number uint32) *slot { return &s.chunks[number/chunkSize][number%chunkSize] }
 
@@ -99,7 +100,7 @@ func (s *shard) find(key cellKey, origin uint32) uint32 {
 }
 
 // policy returns the policy under which a cell is open, if it is.
-func (s *shard) policy(key cellKey) (uint32, bool) {
+func (s *shard) policy(key cellKey) (uint16, bool) {
 	for at := s.groups[key.group()]; at != 0; at = s.slot(at).next {
 		if slot := s.slot(at); slot.name == key.name {
 			return slot.policy, true
@@ -110,7 +111,7 @@ func (s *shard) policy(key cellKey) (uint32, bool) {
 }
 
 // open returns the slot of an origin of a cell, a new one if there is none.
-func (s *shard) open(key cellKey, origin, policy uint32) *slot {
+func (s *shard) open(key cellKey, origin uint32, policy uint16) *slot {
 	if at := s.find(key, origin); at != 0 {
 		return s.slot(at)
 	}

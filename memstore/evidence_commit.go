@@ -1,7 +1,9 @@
 package memstore
 
 import (
+	"fmt"
 	"maps"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -27,7 +29,7 @@ type observed struct {
 	*evidence.Observation
 	id        id
 	key       cellKey
-	policy    uint32
+	policy    uint16
 	duplicate bool
 }
 
@@ -88,7 +90,7 @@ func (c *commit) prepare(buffer []observed) {
 	}
 }
 
-func (c *commit) policy(kind string) uint32 { return c.store.rules.number(c.batch.Policies[kind]) }
+func (c *commit) policy(kind string) uint16 { return uint16(c.store.rules.number(c.batch.Policies[kind])) }
 
 // lock takes the locks in the order that all commits keep: ids, cells, records.
 func (c *commit) lock() {
@@ -164,6 +166,9 @@ func (c *commit) check() error {
 			return evidence.ErrForgotten
 		}
 	}
+	if c.store.rules.count() > math.MaxUint16 {
+		return fmt.Errorf("%w of different policies", evidence.ErrFull)
+	}
 	for i := range c.observed {
 		if err := c.checkPolicy(&c.observed[i]); err != nil {
 			return err
@@ -227,7 +232,7 @@ func (c *commit) checkPolicy(o *observed) error {
 	if !ok || stored == o.policy {
 		return nil
 	}
-	return &evidence.PolicyError{Cell: o.Cell, Stored: c.store.rules.value(stored), Wanted: c.store.rules.value(o.policy)}
+	return &evidence.PolicyError{Cell: o.Cell, Stored: c.store.rule(stored), Wanted: c.store.rule(o.policy)}
 }
 
 // checkRetract looks whether the history holds all observations of an id, in the cells that still count them.

@@ -91,7 +91,7 @@ func lossOf(o *evidence.Observation, origin uint32) loss {
 
 // originIn returns the number of the origin under which a cell keeps an observation.
 func (e *Evidence) originIn(s *shard, key cellKey, o *evidence.Observation) uint32 {
-	if policy, ok := s.policy(key); ok && e.rules.value(policy).ByOrigin {
+	if policy, ok := s.policy(key); ok && e.rule(policy).ByOrigin {
 		return e.origins.number(origin{o.Channel, o.Source})
 	}
 	return 0
@@ -118,7 +118,7 @@ func (e *Evidence) take(s *shard, key cellKey, gone func(*evidence.Observation) 
 		}
 		number := e.originIn(s, key, o)
 		slot := s.slot(s.find(key, number))
-		tally := slot.tally(e.rules.value(slot.policy).HalfLife)
+		tally := slot.tally(e.rule(slot.policy).HalfLife)
 		tally.Take(o.Weight, o.Reward, taken.at())
 		slot.keep(tally)
 		touched[number] = true
@@ -157,7 +157,7 @@ func (e *Evidence) mendLast(s *shard, key cellKey, h *history, number uint32) {
 }
 
 // rebuild makes a cell anew from its history, under a policy and from a restart on.
-func (e *Evidence) rebuild(s *shard, key cellKey, policy uint32) {
+func (e *Evidence) rebuild(s *shard, key cellKey, policy uint16) {
 	s.remove(key.group(), func(slot *slot) bool { return slot.name == key.name })
 	if r, ok := s.restarts[key]; ok {
 		s.restarts[key] = restart{r.at, policy}
@@ -173,12 +173,12 @@ func (e *Evidence) rebuild(s *shard, key cellKey, policy uint32) {
 }
 
 // count adds an observation to the sums of its cell.
-func (e *Evidence) count(s *shard, key cellKey, o *evidence.Observation, policy uint32) *slot {
+func (e *Evidence) count(s *shard, key cellKey, o *evidence.Observation, policy uint16) *slot {
 	at := evidence.InstantOf(o.At)
 	if o.Weight == 0 || at < s.restarts[key].at {
 		return nil
 	}
-	rule := e.rules.value(policy)
+	rule := e.rule(policy)
 	var from uint32
 	if rule.ByOrigin {
 		from = e.origins.number(origin{o.Channel, o.Source})

@@ -79,7 +79,8 @@ func (s *idShard) age(now evidence.Instant, lifetime time.Duration) {
 	case lived >= 2*lifetime.Microseconds():
 		s.young, s.old, s.began = generation{}, generation{}, now
 	case lived >= lifetime.Microseconds():
-		s.young, s.old, s.began = generation{}, s.young, now
+		s.young, s.old = generation{}, s.young
+		s.began += evidence.Instant(lifetime.Microseconds())
 	}
 }
 

@@ -63,6 +63,14 @@ func (t *table[K]) value(number uint32) K {
 	return (*t.values.Load())[number]
 }
 
+// count returns how many numbers were given out.
+func (t *table[K]) count() int {
+	if values := t.values.Load(); values != nil {
+		return len(*values)
+	}
+	return 0
+}
+
 // drop forgets the values for which the function is true. Their numbers go to others later, so nothing may hold them.
 func (t *table[K]) drop(gone func(K) bool) {
 	t.mu.Lock()
