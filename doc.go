@@ -1,2 +1,30 @@
-// Package heed is the root of a library that makes an AI-agent application learn from what happens to it.
+// Package heed makes an AI-agent application learn from what happens to it.
+//
+// heed is a library to embed. The host keeps its agent, its model client and its database; heed supplies the parts that
+// decide, remember and improve, and the host wires them together. Nothing in it phones home, and nothing runs unless the
+// host calls it.
+//
+// # The idea
+//
+// Everything learned is a sum of evidence: an observation says that a thing earned a reward, with a weight, from a source,
+// at a time, under an id. A belief is a prior plus that sum, read at a moment. Sums commute; so the order of arrival does
+// not matter, what is delivered twice counts once, many processes can add to one belief, a source can be limited or taken
+// out afterwards, and a belief is explained by listing what went into it.
+//
+// # The packages
+//
+//   - [github.com/heedhq/heed/evidence] is the arithmetic of belief that all others share: observations, tallies that
+//     fade, Beta posteriors with an exact sampler, limits on single sources, and the interface of a store.
+//   - [github.com/heedhq/heed/evidence/evidencetest] is that interface's contract in executable form, for your own store.
+//   - [github.com/heedhq/heed/strategy] learns by Thompson sampling which of several ways works: models, prompts, tools,
+//     or ways of bringing a learning into a session.
+//   - [github.com/heedhq/heed/memstore] has the stores in memory.
+//
+// The program in examples/routing shows all of them at work: it learns, from recorded outcomes, which model to ask.
+//
+// This package itself holds only what the others share: the errors.
+//
+// # Compatibility
+//
+// heed is v0: a release may change the API, and the changelog then says how. The two latest releases of Go are supported.
 package heed

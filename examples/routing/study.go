@@ -89,13 +89,15 @@ func run(ctx context.Context, t *table, price float64, runs int, seed uint64, pr
 // keep returns a function that takes the choices of one run, and adds up what they earned and what the best arm of each
 // item would have earned on top.
 func (s *study) keep(curve *[points + 1]float64, reward *float64) func(task, arm int) float64 {
-	played, regret := 0, 0.
+	played, regret, next := 0, 0., 1
 	return func(task, arm int) float64 {
 		earned := s.table.reward(task, arm, s.Price)
 		*reward += earned
 		regret += s.table.reward(task, s.best[s.table.tasks[task].item], s.Price) - earned
 		played++
-		curve[played*points/s.Tasks] = regret
+		for ; next <= points && next*s.Tasks <= played*points; next++ {
+			curve[next] = regret
+		}
 		return earned
 	}
 }
