@@ -149,7 +149,7 @@ func (e *Evidence) readGroup(dst []evidence.Part, cells []evidence.Cell) []evide
 	shard := e.cells.of(key)
 	shard.mu.Lock()
 	defer shard.mu.Unlock()
-	first := shard.groups[key]
+	first := shard.first(key)
 	for i := range cells {
 		start := len(dst)
 		for at := first; at != 0; at = shard.slot(at).next {
@@ -199,13 +199,14 @@ func (e *Evidence) parts(in space) (parts []evidence.Part) {
 	for i := range e.cells.shards {
 		shard := &e.cells.shards[i]
 		shard.mu.Lock()
-		for key, first := range shard.groups {
-			if key.space != number {
+		for _, first := range shard.groups {
+			if shard.slot(first).space != number {
 				continue
 			}
+			item := shard.items.at(shard.slot(first).item)
 			for at := first; at != 0; at = shard.slot(at).next {
 				s := shard.slot(at)
-				parts = append(parts, e.part(in.cell(key.item, e.names.value(s.name)), s))
+				parts = append(parts, e.part(in.cell(item, e.names.value(s.name)), s))
 			}
 		}
 		shard.mu.Unlock()

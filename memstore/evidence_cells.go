@@ -1,7 +1,9 @@
 package memstore
 
 import (
+	"encoding/binary"
 	"hash/maphash"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,29 +37,48 @@ func (k cellKey) group() groupKey { return groupKey{k.space, k.item} }
 const shardCount = 64 // as many as a commit has bits to mark those that it locks
 
 type cells struct {
-	seed   maphash.Seed
+	seeds  [2]maphash.Seed
 	shards [shardCount]shard
 }
 
-func (c *cells) start() { c.seed = maphash.MakeSeed() }
-
-func (c *cells) index(key groupKey) int {
-	return int((maphash.String(c.seed, key.item) ^ uint64(key.space)*0x9e3779b97f4a7c15) >> 58)
+func (c *cells) start() {
+	c.seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+	for i := range c.shards {
+		c.shards[i].seeds = &c.seeds
+	}
 }
+
+// hashGroup names a group by 128 keyed bits: two groups have the same with a probability of 2⁻¹²⁸.
+func hashGroup(seeds *[2]maphash.Seed, key groupKey) (h id) {
+	space := uint64(key.space) * 0x9e3779b97f4a7c15
+	binary.LittleEndian.PutUint64(h[:8], maphash.String(seeds[0], key.item)^space)
+	binary.LittleEndian.PutUint64(h[8:], maphash.String(seeds[1], key.item)+space)
+	return h
+}
+
+func (c *cells) index(key groupKey) int { return hashGroup(&c.seeds, key).shard() }
 
 func (c *cells) of(key groupKey) *shard { return &c.shards[c.index(key)] }
 
-// A shard holds the cells of some groups: their tallies in slots, which hold no pointers, so that the collector has
-// little to look at however many there are.
+// A shard holds the cells of some groups. Their tallies lie in slots, and their texts end to end: neither holds a pointer,
+// so that the collector has next to nothing to look at however many there are.
 type shard struct {
 	mu        sync.Mutex
-	groups    map[groupKey]uint32 // the first slot of the group's chain
+	seeds     *[2]maphash.Seed
+	groups    map[id]uint32 // the first slot of the group's chain
 	chunks    [][]slot
 	used      uint32 // slots taken so far, free ones among them; the slot of number 0 stays unused
 	free      uint32 // the first slot of the chain of free ones
+	items     texts
 	histories map[cellKey]*history
 	restarts  map[cellKey]restart
 }
+
+// first returns the first slot of a group's chain, or 0.
+func (s *shard) first(key groupKey) uint32 { return s.groups[hashGroup(s.seeds, key)] }
+
+// key returns the group that a slot is of.
+func (s *shard) key(of *slot) groupKey { return groupKey{of.space, s.items.at(of.item)} }
 
 // A restart is what a cell remembers of its restarts. It has its policy, as it may have no slot that does.
 type restart struct {
@@ -71,7 +92,8 @@ type slot struct {
 	last                                 [3]int64  // positive, negative, neutral
 	n                                    [3]uint32 // likewise
 	landmark                             int32     // in steps of the policy's grid
-	name, origin                         uint32
+	space, name, origin                  uint32
+	item                                 uint32 // where its text is
 	next                                 uint32 // in the group's chain, or the chain of free slots
 	policy                               uint16
 	lost                                 loss
@@ -85,13 +107,13 @@ const (
 	lostSource                  // at least one that had a source, which the slot does not tell apart
 )
 
-const chunkSize = 93 // of 88 bytes fill a size class of the allocator, 8 KiB
+const chunkSize = 85 // of 96 bytes fill a size class of the allocator, 8 KiB
 
 func (s *shard) slot(number uint32) *slot { return &s.chunks[number/chunkSize][number%chunkSize] }
 
 // find returns the slot of an origin of a cell, or 0.
 func (s *shard) find(key cellKey, origin uint32) uint32 {
-	for at := s.groups[key.group()]; at != 0; at = s.slot(at).next {
+	for at := s.first(key.group()); at != 0; at = s.slot(at).next {
 		if slot := s.slot(at); slot.name == key.name && slot.origin == origin {
 			return at
 		}
@@ -101,7 +123,7 @@ func (s *shard) find(key cellKey, origin uint32) uint32 {
 
 // policy returns the policy under which a cell is open, if it is.
 func (s *shard) policy(key cellKey) (uint16, bool) {
-	for at := s.groups[key.group()]; at != 0; at = s.slot(at).next {
+	for at := s.first(key.group()); at != 0; at = s.slot(at).next {
 		if slot := s.slot(at); slot.name == key.name {
 			return slot.policy, true
 		}
@@ -129,21 +151,29 @@ func (s *shard) open(key cellKey, origin uint32, policy uint16) *slot {
 		}
 	}
 	if s.groups == nil {
-		s.groups = make(map[groupKey]uint32)
+		s.groups = make(map[id]uint32)
 	}
-	group := key.group()
-	*s.slot(at) = slot{policy: policy, name: key.name, origin: origin, next: s.groups[group]}
+	group := hashGroup(s.seeds, key.group())
+	next := s.groups[group]
+	var item uint32
+	if next != 0 {
+		item = s.slot(next).item
+	} else {
+		item = s.items.add(key.item)
+	}
+	*s.slot(at) = slot{policy: policy, space: key.space, name: key.name, origin: origin, item: item, next: next}
 	s.groups[group] = at
 	return s.slot(at)
 }
 
 // remove takes out of a group the slots for which the function is true.
-func (s *shard) remove(group groupKey, gone func(*slot) bool) {
+func (s *shard) remove(group id, gone func(*slot) bool) {
 	first := s.groups[group]
-	link := &first
+	link, item := &first, uint32(0)
 	for *link != 0 {
 		at := *link
 		slot := s.slot(at)
+		item = slot.item
 		if !gone(slot) {
 			link = &slot.next
 			continue
@@ -151,11 +181,70 @@ func (s *shard) remove(group groupKey, gone func(*slot) bool) {
 		*link = slot.next
 		slot.next, s.free = s.free, at
 	}
-	if first == 0 {
-		delete(s.groups, group)
-	} else {
+	if first != 0 {
 		s.groups[group] = first
+		return
 	}
+	delete(s.groups, group)
+	if s.items.drop(item) {
+		s.compact()
+	}
+}
+
+// compact writes the texts of all groups anew, without those that were dropped.
+func (s *shard) compact() {
+	var items texts
+	for _, first := range s.groups {
+		item := items.add(s.items.at(s.slot(first).item))
+		for at := first; at != 0; at = s.slot(at).next {
+			s.slot(at).item = item
+		}
+	}
+	s.items = items
+}
+
+// texts holds texts of less than 64 KiB end to end, each after its length.
+type texts struct {
+	chunks     [][]byte
+	used, dead int // bytes
+}
+
+const textChunk = 1 << 16
+
+// add returns where a text is now. An empty one is at 0.
+func (t *texts) add(text string) uint32 {
+	if text == "" {
+		return 0
+	}
+	need := 2 + len(text)
+	if n := len(t.chunks); n == 0 || len(t.chunks[n-1])+need > textChunk {
+		if n > 0 { // the first chunks of a small store grow as they fill
+			t.chunks[n-1] = slices.Clip(t.chunks[n-1])
+		}
+		t.chunks = append(t.chunks, make([]byte, 1, min(256<<len(t.chunks), textChunk)))
+	}
+	last := len(t.chunks) - 1
+	at := uint32(last*textChunk + len(t.chunks[last]))
+	t.chunks[last] = binary.LittleEndian.AppendUint16(t.chunks[last], uint16(len(text)))
+	t.chunks[last] = append(t.chunks[last], text...)
+	t.used += need
+	return at
+}
+
+func (t *texts) at(at uint32) string {
+	if at == 0 {
+		return ""
+	}
+	chunk := t.chunks[at/textChunk][at%textChunk:]
+	return string(chunk[2 : 2+binary.LittleEndian.Uint16(chunk)])
+}
+
+// drop gives up a text, and reports whether it is time to write the others anew.
+func (t *texts) drop(at uint32) bool {
+	if at != 0 {
+		t.dead += 2 + len(t.at(at))
+	}
+	return t.dead > textChunk && t.dead > t.used/2
 }
 
 // tally reads the slot. Landmarks lie on a grid of [evidence.LandmarkStep] half-lives, of which the slot keeps the number.

@@ -90,7 +90,9 @@ func (c *commit) prepare(buffer []observed) {
 	}
 }
 
-func (c *commit) policy(kind string) uint16 { return uint16(c.store.rules.number(c.batch.Policies[kind])) }
+func (c *commit) policy(kind string) uint16 {
+	return uint16(c.store.rules.number(c.batch.Policies[kind]))
+}
 
 // lock takes the locks in the order that all commits keep: ids, cells, records.
 func (c *commit) lock() {
@@ -196,7 +198,7 @@ func (c *commit) slots(cell evidence.Cell, f func(*slot)) {
 		return
 	}
 	shard := c.cells(key)
-	for at := shard.groups[key.group()]; at != 0; at = shard.slot(at).next {
+	for at := shard.first(key.group()); at != 0; at = shard.slot(at).next {
 		if s := shard.slot(at); s.name == key.name {
 			f(s)
 		}
@@ -272,10 +274,10 @@ func (c *commit) lostSources() bool {
 		for key, h := range shard.histories {
 			e.prune(shard, key, h, c.now)
 		}
-		for group, first := range shard.groups {
+		for _, first := range shard.groups {
 			for at := first; at != 0; at = shard.slot(at).next {
 				s := shard.slot(at)
-				if s.lost&lostSource != 0 && !c.resets(e.spaces.value(group.space).cell(group.item, e.names.value(s.name))) {
+				if s.lost&lostSource != 0 && !c.resets(e.spaces.value(s.space).cell(shard.items.at(s.item), e.names.value(s.name))) {
 					return true
 				}
 			}
@@ -355,8 +357,9 @@ func (c *commit) reset(selection evidence.Selection) {
 	}
 	for i := range e.cells.shards {
 		shard := &e.cells.shards[i]
-		for group := range shard.groups {
-			shard.remove(group, func(s *slot) bool { return covers(group.space, s.name, group.item) })
+		for group, first := range shard.groups {
+			key := shard.key(shard.slot(first))
+			shard.remove(group, func(s *slot) bool { return covers(key.space, s.name, key.item) })
 		}
 		for key := range shard.histories {
 			if covers(key.space, key.name, key.item) {

@@ -128,7 +128,7 @@ func (e *Evidence) take(s *shard, key cellKey, gone func(*evidence.Observation) 
 	for number := range touched {
 		e.mendLast(s, key, h, number)
 	}
-	s.remove(key.group(), func(slot *slot) bool { return slot.name == key.name && slot.empty() })
+	s.remove(hashGroup(s.seeds, key.group()), func(slot *slot) bool { return slot.name == key.name && slot.empty() })
 	if len(h.entries) == 0 && len(h.lost) == 0 {
 		delete(s.histories, key)
 	}
@@ -158,7 +158,7 @@ func (e *Evidence) mendLast(s *shard, key cellKey, h *history, number uint32) {
 
 // rebuild makes a cell anew from its history, under a policy and from a restart on.
 func (e *Evidence) rebuild(s *shard, key cellKey, policy uint16) {
-	s.remove(key.group(), func(slot *slot) bool { return slot.name == key.name })
+	s.remove(hashGroup(s.seeds, key.group()), func(slot *slot) bool { return slot.name == key.name })
 	if r, ok := s.restarts[key]; ok {
 		s.restarts[key] = restart{r.at, policy}
 	}
