@@ -80,7 +80,29 @@ func (l *Learner) validateOutcome(o *Outcome) error {
 	if err := evidence.CheckText("ID", o.ID); err != nil {
 		return err
 	}
-	return evidence.CheckText("ID", l.evidenceID(o))
+	if err := evidence.CheckText("ID", l.evidenceID(o)); err != nil {
+		return err
+	}
+	return o.validateTexts()
+}
+
+// validateTexts reports a text that a store can't keep. A choice that comes from outside may hold any.
+func (o *Outcome) validateTexts() error {
+	c := &o.Choice
+	for _, text := range [...]struct{ field, value string }{
+		{"Channel", o.Channel}, {"Source", o.Source},
+		{"Choice.Session", c.Session}, {"Choice.Item", c.Item}, {"Choice.Category", c.Category}, {"Choice.Context", c.Context},
+	} {
+		if err := evidence.CheckText(text.field, text.value); err != nil {
+			return err
+		}
+	}
+	for name, value := range c.Parameters() {
+		if err := evidence.CheckText("Choice.Parameters", name+"="+value); err != nil {
+			return err
+		}
+	}
+	return evidence.CheckText("Choice.Category", segmentScope(c.Category, c.Context))
 }
 
 // evidenceID names an outcome among all that the store knows.
