@@ -151,7 +151,7 @@ func (l *Learner) batch(s *segment, o *Outcome) evidence.Batch {
 	}
 	session := c.Session
 	if session == "" {
-		session = id
+		session = c.ID.String() // a choice without a session is one of its own, however many outcomes it has
 	}
 	b.Observations = append(b.Observations, evidence.Observation{
 		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, session), Cell: s.space.sessions(c.Item),
