@@ -1,0 +1,9 @@
+package strategy
+
+import "github.com/heedhq/heed/evidence"
+
+// Remembered returns how many choices the learner's cache holds.
+func (l *Learner) Remembered() int { return l.sessions.Len() }
+
+// DrawArms draws every arm as Select does, and returns which has the greatest sample.
+func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }

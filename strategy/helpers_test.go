@@ -1,0 +1,218 @@
+package strategy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+var (
+	ctx   = context.Background()
+	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// A clock stands still until it is told to go on.
+type clock struct{ since atomic.Int64 }
+
+func (c *clock) Now() time.Time          { return start.Add(time.Duration(c.since.Load())) }
+func (c *clock) Advance(d time.Duration) { c.since.Add(int64(d)) }
+
+// plain returns arms without parameters and of equal weight.
+func plain(ids ...strategy.ArmID) []strategy.Arm {
+	arms := make([]strategy.Arm, len(ids))
+	for i, id := range ids {
+		arms[i].ID = id
+	}
+	return arms
+}
+
+func newStore(t testing.TB, now func() time.Time) *memstore.Evidence {
+	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: now})
+	require.NoError(t, err)
+	return store
+}
+
+// withFixtures fills in what a test does not care about: a clock that stands, a store of its own, a fixed seed, four arms.
+func withFixtures(t testing.TB, cfg strategy.Config) strategy.Config {
+	if cfg.Now == nil {
+		cfg.Now = (&clock{}).Now
+	}
+	if cfg.Store == nil {
+		cfg.Store = newStore(t, cfg.Now)
+	}
+	if cfg.Source == nil {
+		cfg.Source = rand.NewPCG(1, 2)
+	}
+	if cfg.Arms == nil {
+		cfg.Arms = plain("a", "b", "c", "d")
+	}
+	return cfg
+}
+
+func newLearner(t testing.TB, cfg strategy.Config) *strategy.Learner {
+	l, err := strategy.New(withFixtures(t, cfg))
+	require.NoError(t, err)
+	return l
+}
+
+func choose(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.Choice {
+	c, err := l.Select(ctx, q)
+	require.NoError(t, err)
+	return c
+}
+
+// credit observes an outcome of full confidence.
+func credit(t testing.TB, l *strategy.Learner, c strategy.Choice, value float64) {
+	disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
+	require.NoError(t, err)
+	require.Equal(t, strategy.Applied, disposition)
+}
+
+// try makes the arm the only one that is permitted, and credits it.
+func try(t testing.TB, l *strategy.Learner, q strategy.Query, arm strategy.ArmID, value float64) {
+	q.Arms = []strategy.ArmID{arm}
+	credit(t, l, choose(t, l, q), value)
+}
+
+func beliefs(t testing.TB, l *strategy.Learner, q strategy.Query) []strategy.Belief {
+	b, err := l.Beliefs(ctx, q)
+	require.NoError(t, err)
+	return b
+}
+
+// means returns the mean of each belief about an item.
+func means(t testing.TB, l *strategy.Learner, q strategy.Query) []float64 {
+	var all []float64
+	for _, b := range beliefs(t, l, q) {
+		all = append(all, b.Mean())
+	}
+	return all
+}
+
+// shares returns how often each arm is chosen for an item by choices without a session.
+func shares(t testing.TB, l *strategy.Learner, q strategy.Query, n int) map[strategy.ArmID]float64 {
+	q.Session = ""
+	share := make(map[strategy.ArmID]float64)
+	for range n {
+		share[choose(t, l, q).Arm] += 1 / float64(n)
+	}
+	return share
+}
+
+// assertShare checks a share of n draws against a probability, within so many standard errors.
+func assertShare(t testing.TB, want, got float64, n int, errors float64, about ...any) {
+	t.Helper()
+	assert.InDelta(t, want, got, errors*math.Sqrt(want*(1-want)/float64(n)), about...)
+}
+
+// drawn writes all of a choice that comes from its randomness and from what was believed.
+func drawn(c strategy.Choice) string {
+	text := string(c.Arm)
+	for d := range c.Draws() {
+		text += fmt.Sprintf(" %s:%v+%v", d.Arm, d.Sample, d.Bonus)
+	}
+	for name, value := range c.Parameters() {
+		text += " " + name + "=" + value
+	}
+	return text
+}
+
+// throughJSON returns the choice as another process would read it.
+func throughJSON(t testing.TB, c strategy.Choice) (read strategy.Choice) {
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &read))
+	return read
+}
+
+// kept returns all that a store has of a learner in the segment of a query, as far as it is of one of these sorts:
+// "arm", "given", "sessions", "parameter".
+func kept(t testing.TB, store evidence.Store, q strategy.Query, sorts ...string) []evidence.Part {
+	scope := strategy.Choice{Category: q.Category, Context: q.Context}.Cells()[0].Scope
+	var parts []evidence.Part
+	for _, sort := range sorts {
+		for part, err := range store.List(ctx, "strategy."+sort, scope) {
+			require.NoError(t, err)
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func everything(t testing.TB, store evidence.Store, q strategy.Query) []evidence.Part {
+	return kept(t, store, q, "arm", "given", "sessions", "parameter")
+}
+
+func massOf(parts []evidence.Part) (mass float64) {
+	for _, p := range parts {
+		mass += p.Tally.Mass
+	}
+	return mass
+}
+
+func assertInputError(t testing.TB, err error, field string) {
+	t.Helper()
+	var fault *heed.InputError
+	if assert.ErrorAs(t, err, &fault) {
+		assert.Equal(t, field, fault.Field)
+	}
+}
+
+// fields returns the fields of all faults of a configuration, in order.
+func fields(err error) (names []string) {
+	for fault := range heed.ConfigErrors(err) {
+		names = append(names, fault.Field)
+	}
+	return names
+}
+
+// A faulty store fails as long as it is told to.
+type faulty struct {
+	evidence.Store
+	read, list, commit atomic.Pointer[error]
+}
+
+func failure(p *atomic.Pointer[error]) error {
+	if err := p.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+func (f *faulty) Read(ctx context.Context, dst []evidence.Part, cells ...evidence.Cell) ([]evidence.Part, error) {
+	if err := failure(&f.read); err != nil {
+		return dst, err
+	}
+	return f.Store.Read(ctx, dst, cells...)
+}
+
+func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	if err := failure(&f.list); err != nil {
+		return func(yield func(evidence.Part, error) bool) { yield(evidence.Part{}, err) }
+	}
+	return f.Store.List(ctx, kind, scope)
+}
+
+func (f *faulty) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
+	if err := failure(&f.commit); err != nil {
+		return evidence.Receipt{}, err
+	}
+	return f.Store.Commit(ctx, b)
+}
+
+// poolings are those that come with the package.
+var poolings = []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{}, strategy.Alone{}}

@@ -1,0 +1,357 @@
+package strategy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/strategy"
+)
+
+func TestASessionKeepsAnItemsChoice(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	first := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "preference", Context: "batch"})
+	for _, q := range []strategy.Query{
+		{Session: "s", Item: "i", Category: "preference", Context: "batch"},
+		{Session: "s", Item: "i", Category: "preference", Context: "planning"},
+		{Session: "s", Item: "i", Category: "correction"},
+		{Session: "s", Item: "i", Arms: []strategy.ArmID{"a", first.Arm, "d"}},
+	} {
+		assert.Equal(t, first, choose(t, l, q))
+	}
+	for _, q := range []strategy.Query{{Session: "s", Item: "j"}, {Session: "r", Item: "i"}, {Session: "si"}, {Item: "si"}} {
+		assert.NotEqual(t, first.ID, choose(t, l, q).ID, "%v", q)
+	}
+}
+
+func TestASessionKeepsItsChoiceWhateverIsLearned(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	q := strategy.Query{Session: "s", Item: "i"}
+	first := choose(t, l, q)
+	for i := range 50 {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: first, ID: fmt.Sprint(i), Value: -1, Confidence: 1})
+		require.NoError(t, err)
+	}
+	assert.Equal(t, first, choose(t, l, q))
+	q.Session = "another"
+	assert.NotEqual(t, first.Arm, choose(t, l, q).Arm)
+}
+
+func TestEndSessionForgetsItsChoices(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	ids := make(map[strategy.ChoiceID]bool)
+	var other strategy.Choice
+	for range 2 {
+		for _, item := range []string{"i", "j"} {
+			ids[choose(t, l, strategy.Query{Session: "s", Item: item}).ID] = true
+		}
+		other = choose(t, l, strategy.Query{Session: "r", Item: "i"})
+		l.EndSession("s")
+		l.EndSession("nobody's")
+	}
+	assert.Len(t, ids, 4)
+	assert.Equal(t, other, choose(t, l, strategy.Query{Session: "r", Item: "i"}))
+	assert.Equal(t, 1, l.Remembered())
+}
+
+func TestAChoiceIsRememberedForAnHour(t *testing.T) {
+	for _, test := range []struct {
+		ttl, want time.Duration
+	}{{0, 3600 * time.Second}, {time.Minute, time.Minute}} {
+		c := &clock{}
+		l := newLearner(t, strategy.Config{Now: c.Now, Cache: strategy.Cache{TTL: test.ttl}})
+		q := strategy.Query{Session: "s", Item: "i"}
+		first := choose(t, l, q)
+		c.Advance(test.want - 1)
+		assert.Equal(t, first, choose(t, l, q), "being asked for does not prolong it")
+		c.Advance(1)
+		second := choose(t, l, q)
+		assert.NotEqual(t, first.ID, second.ID)
+		assert.Equal(t, c.Now(), second.At)
+		assert.NotEqual(t, drawn(first), drawn(second), "made anew, it is drawn anew")
+	}
+}
+
+func TestRememberedChoicesAreBounded(t *testing.T) {
+	t.Run("the least used go first", func(t *testing.T) {
+		const size = 100
+		l := newLearner(t, strategy.Config{Cache: strategy.Cache{Size: size}})
+		ids := make([]strategy.ChoiceID, 1000)
+		query := func(i int) strategy.Query { return strategy.Query{Session: fmt.Sprint(i), Item: "i"} }
+		for i := range ids {
+			ids[i] = choose(t, l, query(i)).ID
+			require.LessOrEqual(t, l.Remembered(), size)
+		}
+		for i := len(ids) - 1; i >= 0; i-- {
+			assert.Equal(t, i >= len(ids)-size, choose(t, l, query(i)).ID == ids[i], i)
+		}
+	})
+	t.Run("sessions that never end", func(t *testing.T) {
+		for size, sessions := range map[int]int{0: 30_000, 1: 1000, 2000: 10_000} {
+			l := newLearner(t, strategy.Config{Cache: strategy.Cache{Size: size}})
+			for i := range sessions {
+				choose(t, l, strategy.Query{Session: fmt.Sprint(i), Item: fmt.Sprint(i % 3)})
+			}
+			most := l.Config().Cache.Size
+			assert.LessOrEqual(t, l.Remembered(), most)
+			assert.Greater(t, 2*l.Remembered(), most, "and most of the room is used")
+		}
+	})
+}
+
+// TestARaceForAChoiceIsDrawnOnce lets a hundred goroutines ask for the same choices, and counts the ids that were made.
+func TestARaceForAChoiceIsDrawnOnce(t *testing.T) {
+	const callers, keys = 100, 20
+	var made atomic.Uint64
+	l := newLearner(t, strategy.Config{NewID: func() (id strategy.ChoiceID) {
+		id[0] = byte(made.Add(1))
+		return id
+	}})
+	var got [callers][keys]strategy.ChoiceID
+	begin := make(chan struct{})
+	var wait sync.WaitGroup
+	for i := range callers {
+		wait.Go(func() {
+			<-begin
+			for j := range keys {
+				c, err := l.Select(ctx, strategy.Query{Session: fmt.Sprint("s", j%7), Item: fmt.Sprint(j)})
+				assert.NoError(t, err)
+				got[i][j] = c.ID
+			}
+		})
+	}
+	close(begin)
+	wait.Wait()
+	assert.EqualValues(t, keys, made.Load())
+	for i := range callers {
+		assert.Equal(t, got[0], got[i])
+	}
+}
+
+func TestWithoutASessionNothingIsRemembered(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	seen := make(map[strategy.ChoiceID]bool)
+	arms := make(map[strategy.ArmID]bool)
+	for range 100 {
+		c := choose(t, l, strategy.Query{Item: "i"})
+		seen[c.ID], arms[c.Arm] = true, true
+	}
+	assert.Len(t, seen, 100)
+	assert.Len(t, arms, 4, "each is drawn for itself")
+	assert.Zero(t, l.Remembered())
+}
+
+func TestOnlyPermittedArmsAreChosen(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	for _, permitted := range [][]strategy.ArmID{{"b"}, {"d", "a"}, {"c", "c"}, {"d", "c", "b"}} {
+		share := shares(t, l, strategy.Query{Item: "i", Arms: permitted}, 200)
+		for arm := range share {
+			assert.Contains(t, permitted, arm)
+		}
+		for _, arm := range permitted {
+			assert.Positive(t, share[arm], "%v of %v", arm, permitted)
+		}
+		c := choose(t, l, strategy.Query{Item: "i", Arms: permitted})
+		for d := range c.Draws() {
+			assert.Contains(t, permitted, d.Arm)
+		}
+	}
+	for _, all := range [][]strategy.ArmID{nil, {}} {
+		assert.Len(t, shares(t, l, strategy.Query{Item: "i", Arms: all}, 200), 4)
+	}
+}
+
+func TestAChoiceNoLongerPermittedIsMadeAnew(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	q := strategy.Query{Session: "s", Item: "i"}
+	first := choose(t, l, q)
+	for _, arm := range []strategy.ArmID{"a", "b", "c", "d"} {
+		if arm == first.Arm {
+			continue
+		}
+		q.Arms = []strategy.ArmID{arm}
+		second := choose(t, l, q)
+		assert.Equal(t, arm, second.Arm)
+		assert.NotEqual(t, first.ID, second.ID)
+		q.Arms = nil
+		assert.Equal(t, second, choose(t, l, q), "and takes the place of the other")
+	}
+	assert.Equal(t, 1, l.Remembered())
+}
+
+func TestSelectNamesWhatIsWrongWithAQuery(t *testing.T) {
+	long := strings.Repeat("x", 1025)
+	for field, queries := range map[string][]strategy.Query{
+		"Arms":    {{Arms: []strategy.ArmID{"e"}}, {Arms: []strategy.ArmID{"a", ""}}, {Session: "s", Arms: []strategy.ArmID{"A"}}},
+		"Session": {{Session: long}, {Session: "\x00"}, {Session: "\xff"}},
+		"Item":    {{Item: long}, {Item: "a\x00b"}, {Item: "\xc3\x28"}},
+		"Category": {
+			{Category: long}, {Category: "\x00"}, {Category: "\xff"},
+			{Category: strings.Repeat("x", 600), Context: strings.Repeat("x", 600)}, {Category: strings.Repeat(`"`, 600)},
+		},
+		"Context": {{Context: long}, {Context: "\x00"}, {Context: "\xff"}},
+	} {
+		for _, q := range queries {
+			l := newLearner(t, strategy.Config{})
+			c, err := l.Select(ctx, q)
+			assertInputError(t, err, field)
+			assert.Zero(t, c)
+			assert.Zero(t, l.Remembered())
+			if field != "Arms" && field != "Session" {
+				_, err = l.Beliefs(ctx, q)
+				assertInputError(t, err, field)
+			}
+			if len(q.Category)+len(q.Context) < 600 && field != "Arms" {
+				_, err = l.History(ctx, q, 0)
+				assertInputError(t, err, field)
+			}
+		}
+	}
+}
+
+// TestChoicesDependOnSeedSessionAndItemAlone asks learners with one seed for the same choices, in another order, among
+// other choices, and from many goroutines.
+func TestChoicesDependOnSeedSessionAndItemAlone(t *testing.T) {
+	const sessions, items = 20, 10
+	type key struct{ session, item int }
+	query := func(k key) strategy.Query {
+		return strategy.Query{Session: fmt.Sprint(k.session), Item: fmt.Sprint(k.item), Category: "preference"}
+	}
+	with := func(source rand.Source) *strategy.Learner {
+		return newLearner(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{}), Source: source})
+	}
+	var keys []key
+	want := make(map[key]string)
+	l := with(rand.NewPCG(3, 4))
+	for s := range sessions {
+		for i := range items {
+			keys = append(keys, key{s, i})
+			want[key{s, i}] = drawn(choose(t, l, query(key{s, i})))
+		}
+	}
+	different := make(map[string]bool)
+	for _, text := range want {
+		different[text] = true
+	}
+	assert.Len(t, different, len(keys), "no two are drawn alike")
+
+	l = with(rand.NewPCG(3, 4))
+	rand.New(rand.NewPCG(5, 6)).Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+	for _, k := range keys {
+		choose(t, l, strategy.Query{Item: "of no session"})
+		assert.Equal(t, want[k], drawn(choose(t, l, query(k))))
+	}
+
+	l = with(rand.NewPCG(3, 4))
+	var wait sync.WaitGroup
+	for g := range 8 {
+		wait.Go(func() {
+			for i := range keys {
+				k := keys[(i+g*29)%len(keys)]
+				c, err := l.Select(ctx, query(k))
+				assert.NoError(t, err)
+				assert.Equal(t, want[k], drawn(c))
+			}
+		})
+	}
+	wait.Wait()
+
+	for _, other := range []rand.Source{rand.NewPCG(3, 5), rand.NewPCG(4, 3), rand.NewChaCha8([32]byte{1})} {
+		l, same := with(other), 0
+		for k, text := range want {
+			if drawn(choose(t, l, query(k))) == text {
+				same++
+			}
+		}
+		assert.Zero(t, same)
+	}
+}
+
+func TestWithoutASourceLearnersDiffer(t *testing.T) {
+	text := make(map[string]bool)
+	for range 3 {
+		cfg := withFixtures(t, strategy.Config{})
+		cfg.Source = nil
+		l, err := strategy.New(cfg)
+		require.NoError(t, err)
+		text[drawn(choose(t, l, strategy.Query{Session: "s", Item: "i"}))] = true
+	}
+	assert.Len(t, text, 3)
+}
+
+// countingSource counts how many numbers are taken of it.
+type countingSource struct{ taken int }
+
+func (s *countingSource) Uint64() uint64 {
+	s.taken++
+	return uint64(s.taken)
+}
+
+func TestIDsDoNotComeFromTheSeed(t *testing.T) {
+	ids := make(map[strategy.ChoiceID]bool)
+	for range 2 {
+		source := &countingSource{}
+		l := newLearner(t, strategy.Config{Source: source})
+		taken := source.taken
+		for i := range 100 {
+			id := choose(t, l, strategy.Query{Session: fmt.Sprint(i)}).ID
+			ids[id] = true
+			assert.Equal(t, byte(4), id[6]>>4, "the version")
+			assert.Equal(t, byte(2), id[8]>>6, "the variant")
+		}
+		assert.Equal(t, taken, source.taken, "New alone takes numbers of the source")
+	}
+	assert.Len(t, ids, 200)
+}
+
+func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
+	l := newLearner(t, strategy.Config{Exploration: strategy.Exploration{Bonus: 0.3}})
+	for i := range 200 {
+		c := choose(t, l, strategy.Query{Item: fmt.Sprint(i % 10)})
+		var best strategy.Draw
+		var arms []strategy.ArmID
+		for d := range c.Draws() {
+			arms = append(arms, d.Arm)
+			if len(arms) == 1 || d.Sample > best.Sample {
+				best = d
+			}
+		}
+		assert.Equal(t, []strategy.ArmID{"a", "b", "c", "d"}, arms)
+		assert.Equal(t, best.Arm, c.Arm)
+		credit(t, l, c, float64(i%3)-1)
+	}
+}
+
+func TestACancelledContextEndsEveryCall(t *testing.T) {
+	store := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: store})
+	q := strategy.Query{Session: "s", Item: "i"}
+	loose := choose(t, l, strategy.Query{Item: "i"})
+	cause := errors.New("the user went home")
+	cancelled, cancel := context.WithCancelCause(ctx)
+	cancel(cause)
+
+	c, err := l.Select(cancelled, q)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Zero(t, c)
+	disposition, err := l.Observe(cancelled, strategy.Outcome{Choice: loose, Value: 1, Confidence: 1})
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, disposition)
+	_, err = l.Beliefs(cancelled, q)
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = l.History(cancelled, q, 0)
+	assert.ErrorIs(t, err, context.Canceled)
+	assert.ErrorIs(t, l.Refresh(cancelled), context.Canceled)
+
+	assert.Empty(t, everything(t, store, q))
+	assert.Zero(t, l.Remembered())
+}

@@ -1,0 +1,337 @@
+package strategy_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+func TestValuesAreMappedToRewardsOnce(t *testing.T) {
+	for _, test := range []struct{ value, confidence, reward float64 }{
+		{-1, 1, 0}, {-0.3, 0.8, 0.35}, {0, 0.5, 0.5}, {0.5, 0.7, 0.75}, {1, 0.3, 1},
+	} {
+		store := newStore(t, (&clock{}).Now)
+		l := newLearner(t, strategy.Config{Store: store, Arms: strategy.Injection(strategy.InjectionConfig{})})
+		q := strategy.Query{Session: "s", Item: "i", Category: "solution", Context: "batch"}
+		c := choose(t, l, q)
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: test.value, Confidence: test.confidence})
+		require.NoError(t, err)
+		parts, err := store.Read(ctx, nil, c.Cells()...)
+		require.NoError(t, err)
+		require.Len(t, parts, 3, "the arm and its parameters")
+		for _, p := range parts {
+			assert.Equal(t, test.confidence, p.Tally.Mass)
+			assert.InDelta(t, test.confidence*test.reward, p.Tally.Reward, 1e-15)
+		}
+		assert.Len(t, kept(t, store, q, "arm", "parameter"), 3, "and nothing else")
+		assert.Len(t, kept(t, store, q, "sessions"), 1)
+	}
+}
+
+func TestAnOutcomeCreditsTheArmAlone(t *testing.T) {
+	for _, pooling := range poolings {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			l := newLearner(t, strategy.Config{Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})})
+			q := strategy.Query{Item: "i"}
+			before := means(t, l, q)
+			try(t, l, q, strategy.Subagent, 1)
+			after := means(t, l, q)
+			assert.Greater(t, after[1], before[1])
+			for _, other := range []int{0, 2, 3} {
+				assert.Equal(t, before[other], after[other])
+			}
+		})
+	}
+}
+
+func TestAParametersValueIsSharedByTheItemsOfItsSegment(t *testing.T) {
+	arms := []strategy.Arm{
+		{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}, {Name: "m", Values: []string{"1", "2"}}}},
+		{ID: "b", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}},
+	}
+	l := newLearner(t, strategy.Config{Arms: arms})
+	q := strategy.Query{Category: "x", Arms: []strategy.ArmID{"a"}}
+	for i := range 300 {
+		q.Item = fmt.Sprint(i)
+		c := choose(t, l, q)
+		credit(t, l, c, map[string]float64{"1": -1, "2": 1}[c.Parameter("n")])
+	}
+	count := func(q strategy.Query, name string) (twos int) {
+		for range 200 {
+			if choose(t, l, q).Parameter(name) == "2" {
+				twos++
+			}
+		}
+		return twos
+	}
+	q.Item = "new"
+	assert.Greater(t, count(q, "n"), 190)
+	// Elsewhere nothing has been learned: of n in another segment, or of another arm's n.
+	elsewhere := q
+	elsewhere.Category = "y"
+	assert.InDelta(t, 100, count(elsewhere, "n"), 32) // 4.5 standard errors
+	q.Arms = []strategy.ArmID{"b"}
+	assert.InDelta(t, 100, count(q, "n"), 32)
+}
+
+// edited returns the choice with a field of its JSON replaced.
+func edited(t *testing.T, c strategy.Choice, field string, value any) (e strategy.Choice) {
+	text, err := json.Marshal(c)
+	require.NoError(t, err)
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal(text, &fields))
+	fields[field] = value
+	text, err = json.Marshal(fields)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &e))
+	return e
+}
+
+// TestObserveRefusesWhatIsNotValid, names it, asks the store for nothing, and changes nothing.
+func TestObserveRefusesWhatIsNotValid(t *testing.T) {
+	long := strings.Repeat("x", 1025)
+	store := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: store})
+	other := newLearner(t, strategy.Config{Name: "other"})
+	more := newLearner(t, strategy.Config{Arms: plain("e")})
+	q := strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x"}
+	c := choose(t, l, q)
+	credit(t, l, c, 1)
+	before, believed := everything(t, store, q), beliefs(t, l, q)
+
+	changed := func(change func(*strategy.Choice)) strategy.Choice {
+		d := throughJSON(t, c)
+		change(&d)
+		return d
+	}
+	for _, test := range []struct {
+		field string
+		o     strategy.Outcome
+	}{
+		{"Value", strategy.Outcome{Choice: c, ID: "1", Value: math.NaN(), Confidence: 1}},
+		{"Value", strategy.Outcome{Choice: c, ID: "1", Value: math.Inf(1), Confidence: 1}},
+		{"Value", strategy.Outcome{Choice: c, ID: "1", Value: math.Inf(-1), Confidence: 1}},
+		{"Value", strategy.Outcome{Choice: c, ID: "1", Value: 1.0000001, Confidence: 1}},
+		{"Value", strategy.Outcome{Choice: c, ID: "1", Value: -5, Confidence: 1}},
+		{"Value", strategy.Outcome{Choice: c, ID: "1", Value: 2, Confidence: 0.1}},
+		{"Confidence", strategy.Outcome{Choice: c, ID: "1", Value: 1, Confidence: 0}},
+		{"Confidence", strategy.Outcome{Choice: c, ID: "1", Value: 1, Confidence: -0.5}},
+		{"Confidence", strategy.Outcome{Choice: c, ID: "1", Value: 1, Confidence: 1.5}},
+		{"Confidence", strategy.Outcome{Choice: c, ID: "1", Value: 1, Confidence: math.NaN()}},
+		{"Confidence", strategy.Outcome{Choice: c, ID: "1", Value: 1, Confidence: math.Inf(1)}},
+		{"Choice", strategy.Outcome{ID: "1", Value: 1, Confidence: 1}},
+		{"Choice", strategy.Outcome{Choice: choose(t, other, q), Value: 1, Confidence: 1}},
+		{"Choice", strategy.Outcome{Choice: strategy.Choice{ID: c.ID, Arm: c.Arm, Item: c.Item}, Value: 1, Confidence: 1}},
+		{"Choice.Arm", strategy.Outcome{Choice: choose(t, more, q), Value: 1, Confidence: 1}},
+		{"Choice.Arm", strategy.Outcome{Choice: edited(t, c, "arm", "A"), Value: 1, Confidence: 1}},
+		{"ID", strategy.Outcome{Choice: c, ID: "\x00", Value: 1, Confidence: 1}},
+		{"ID", strategy.Outcome{Choice: c, ID: "\xff", Value: 1, Confidence: 1}},
+		{"ID", strategy.Outcome{Choice: c, ID: long, Value: 1, Confidence: 1}},
+		{"ID", strategy.Outcome{Choice: c, ID: long[:1000], Value: 1, Confidence: 1}},
+		{"Channel", strategy.Outcome{Choice: c, ID: "1", Channel: "\x00", Value: 1, Confidence: 1}},
+		{"Source", strategy.Outcome{Choice: c, ID: "1", Source: long, Value: 1, Confidence: 1}},
+		{"Choice.Session", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Session = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Item", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Item = "\xff" }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Item", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Item = long }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Category", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Category = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Category", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Category = long[:600]; c.Context = long[:600] }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Context", strategy.Outcome{Choice: changed(func(c *strategy.Choice) { c.Context = "\x00" }), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters", []strategy.Setting{{Name: "n", Value: long}}), ID: "1", Value: 1, Confidence: 1}},
+		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters", []strategy.Setting{{Name: "n\x00", Value: "1"}}), ID: "1", Value: 1, Confidence: 1}},
+	} {
+		unreachable := fmt.Errorf("the store is asked, though %s is not valid", test.field)
+		store.read.Store(&unreachable)
+		store.list.Store(&unreachable)
+		disposition, err := l.Observe(ctx, test.o)
+		store.read.Store(nil)
+		store.list.Store(nil)
+		assertInputError(t, err, test.field)
+		assert.Empty(t, disposition)
+		assert.Equal(t, before, everything(t, store, q), test.field)
+		assert.Equal(t, believed, beliefs(t, l, q), test.field)
+	}
+}
+
+func TestAnOutcomeInTheFutureIsRefused(t *testing.T) {
+	c := &clock{}
+	store := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{Now: c.Now, Store: store})
+	q := strategy.Query{Item: "i"}
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: 1, Confidence: 1, At: start.Add(time.Hour)})
+	assert.ErrorContains(t, err, "ahead of the clock")
+	assert.Empty(t, everything(t, store, q))
+}
+
+func TestOutcomesOfLittleConfidenceAreDropped(t *testing.T) {
+	for _, test := range []struct{ least, confidence float64 }{{0, 0.299}, {0, 0.001}, {0.9, 0.899}, {1, 0.999}} {
+		store := newStore(t, (&clock{}).Now)
+		l := newLearner(t, strategy.Config{Store: store, MinConfidence: test.least})
+		q := strategy.Query{Session: "s", Item: "i"}
+		o := strategy.Outcome{Choice: choose(t, l, q), Value: -1, Confidence: test.confidence}
+		before := beliefs(t, l, q)
+		disposition, err := l.Observe(ctx, o)
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Dropped, disposition)
+		assert.Empty(t, everything(t, store, q))
+		assert.Equal(t, before, beliefs(t, l, q))
+
+		o.Confidence = l.Config().MinConfidence
+		disposition, err = l.Observe(ctx, o)
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Applied, disposition, "what was dropped has not used up its id")
+	}
+}
+
+func TestAnOutcomeCountsOnce(t *testing.T) {
+	for _, pooling := range poolings {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			c := &clock{}
+			store := newStore(t, c.Now)
+			cfg := strategy.Config{Now: c.Now, Store: store, Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})}
+			l := newLearner(t, cfg)
+			q := strategy.Query{Session: "s", Item: "i"}
+			o := strategy.Outcome{Choice: choose(t, l, q), ID: "build 7", Value: 1, Confidence: 0.5}
+			disposition, err := l.Observe(ctx, o)
+			require.NoError(t, err)
+			assert.Equal(t, strategy.Applied, disposition)
+			before, believed := everything(t, store, q), means(t, l, q)
+
+			restarted := newLearner(t, cfg)
+			late := o
+			late.Choice = throughJSON(t, o.Choice)
+			other := o
+			other.Value, other.Confidence, other.Source = -1, 1, "somebody"
+			for _, again := range []strategy.Outcome{o, late, other} {
+				c.Advance(time.Minute)
+				for _, l := range []*strategy.Learner{l, restarted} {
+					disposition, err := l.Observe(ctx, again)
+					require.NoError(t, err)
+					assert.Equal(t, strategy.Duplicate, disposition)
+					assert.Equal(t, before, everything(t, store, q))
+					assert.Equal(t, believed, means(t, l, q))
+				}
+			}
+		})
+	}
+}
+
+func TestRacingDeliveriesOfAnOutcomeCountOnce(t *testing.T) {
+	const outcomes, deliveries = 30, 40
+	store := newStore(t, (&clock{}).Now)
+	cfg := withFixtures(t, strategy.Config{Store: store, Pooling: strategy.Alone{}})
+	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
+	q := strategy.Query{Item: "i"}
+	choices := make([]strategy.Choice, outcomes)
+	for i := range choices {
+		choices[i] = choose(t, learners[0], q)
+	}
+	var applied, duplicate atomic.Int64
+	var wait sync.WaitGroup
+	for i := range deliveries {
+		wait.Go(func() {
+			for j := range outcomes {
+				disposition, err := learners[i%2].Observe(ctx, strategy.Outcome{Choice: choices[(i+j)%outcomes], Value: 1, Confidence: 1})
+				assert.NoError(t, err)
+				if disposition == strategy.Applied {
+					applied.Add(1)
+				} else if disposition == strategy.Duplicate {
+					duplicate.Add(1)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	assert.EqualValues(t, outcomes, applied.Load())
+	assert.EqualValues(t, outcomes*(deliveries-1), duplicate.Load())
+	assert.Equal(t, float64(outcomes), massOf(kept(t, store, q, "arm")))
+}
+
+func TestAChoiceMayHaveSeveralOutcomes(t *testing.T) {
+	store := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: store})
+	q := strategy.Query{Session: "s", Item: "i"}
+	c := choose(t, l, q)
+	for _, id := range []string{"", "1", "2", " ", "ü/:\n"} {
+		disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: id, Value: 1, Confidence: 0.5})
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Applied, disposition)
+	}
+	assert.Equal(t, 2.5, massOf(kept(t, store, q, "arm")))
+	assert.Equal(t, 1., massOf(kept(t, store, q, "sessions")), "in one session")
+}
+
+// TestLearnersOfOneStoreAreKeptApartByName: another name is another learner, with evidence of its own.
+func TestLearnersOfOneStoreAreKeptApartByName(t *testing.T) {
+	store := &memstore.Evidence{}
+	one, two := newLearner(t, strategy.Config{Store: store}), newLearner(t, strategy.Config{Store: store, Name: "two"})
+	q := strategy.Query{Item: "i"}
+	try(t, one, q, "a", 1)
+	assert.NotEqual(t, 0.5, means(t, one, q)[0])
+	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, means(t, two, q))
+	assert.Equal(t, "two.arm", choose(t, two, q).Cells()[0].Kind)
+}
+
+// TestNothingIsCountedTwice adds up what the learner believes of an item of its own, and of its segment: as much evidence
+// as there were outcomes, when items specialise too.
+func TestNothingIsCountedTwice(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.Copy{Sessions: 3}, strategy.Copy{Sessions: 1}, strategy.Alone{}} {
+		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
+			store := newStore(t, (&clock{}).Now)
+			cfg := withFixtures(t, strategy.Config{Store: store, Pooling: pooling})
+			l := newLearner(t, cfg)
+			var q strategy.Query
+			own := make(map[string]float64)
+			for i := range 200 {
+				q.Item, q.Session = fmt.Sprint("item", i%4), fmt.Sprint(i/8)
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), ID: fmt.Sprint(i), Value: float64(i%5-2) / 2, Confidence: 0.5})
+				require.NoError(t, err)
+				own[q.Item] += 0.5
+				if i%20 != 19 {
+					continue
+				}
+				assert.Equal(t, float64(i+1)/2, massOf(kept(t, store, q, "arm")))
+				if _, ok := pooling.(strategy.Copy); !ok {
+					continue
+				}
+				for _, l := range []*strategy.Learner{l, newLearner(t, cfg)} {
+					var level evidence.Beta
+					for _, b := range beliefs(t, l, strategy.Query{Item: "new"}) {
+						level.Alpha += b.Level.Alpha - 1
+						level.Beta += b.Level.Beta - 1
+					}
+					assert.InDelta(t, float64(i+1)/2, level.Alpha+level.Beta, 1e-9, "in the segment")
+				}
+			}
+			for item, mass := range own {
+				q.Item = item
+				var given, believed float64
+				for _, p := range kept(t, store, q, "given") {
+					if p.Cell.Item == item {
+						given += p.Tally.Mass
+					}
+				}
+				for _, b := range beliefs(t, l, q) {
+					believed += b.Level.Alpha + b.Level.Beta - 2
+				}
+				if _, ok := pooling.(strategy.Copy); ok {
+					assert.Positive(t, given)
+					assert.InDelta(t, mass+given, believed, 1e-9, "of %s", item)
+				} else {
+					assert.InDelta(t, mass/0.5, believed, 1e-9, "one outcome is one observation")
+				}
+			}
+		})
+	}
+}
