@@ -74,14 +74,14 @@ type Belief struct {
 	// never less than the mean is taken. Where it is 0, the mean is taken.
 	Sharpness float64 `json:"sharpness,omitempty"`
 
-	level evidence.Sampler // of Level, where it is kept
-	kept  bool
+	level *evidence.Sampler // of Level, where it is kept; it does not change
 }
 
 // Keep returns the belief with what drawing its level needs worked out beforehand. A model does well to keep its beliefs
 // so.
 func (b Belief) Keep() Belief {
-	b.level, b.kept = b.Level.Sampler(), true
+	level := b.Level.Sampler()
+	b.level = &level
 	return b
 }
 
@@ -98,10 +98,13 @@ func (b *Belief) given(level float64) float64 {
 
 // draw draws the arm's rate.
 func (b *Belief) draw(r *evidence.Rand) float64 {
-	if !b.kept {
-		b.level = b.Level.Sampler()
+	var level float64
+	if b.level != nil {
+		level = b.level.Draw(r)
+	} else {
+		s := b.Level.Sampler()
+		level = s.Draw(r)
 	}
-	level := b.level.Draw(r)
 	mean := b.given(level)
 	if b.Strength == 0 || b.Sharpness == 0 {
 		return mean
