@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -16,8 +15,8 @@ type ArmID string
 // An Arm is one of the ways that a [Learner] chooses among: a way of injecting a learning, a model, a prompt, a tool.
 type Arm struct {
 	ID ArmID
-	// Weight is the arm's share of the choices while nothing is known, relative to the other arms' weights. Where all are
-	// 0, all are equal.
+	// Weight is the arm's share of the choices while nothing is known, relative to the other arms' weights, from 1e-9 to
+	// 1e9. Either all arms have one, or all have 0 and equal shares.
 	Weight float64
 	// Parameters are settings of the arm that are learned along with it.
 	Parameters []Parameter
@@ -40,7 +39,7 @@ func validateArms(arms []Arm) error {
 		found.Check(arm.ID != "" && evidence.CheckText("", string(arm.ID)) == nil, field+"ID", arm.ID, "must be text that a store can keep, not empty")
 		found.Check(!seen[arm.ID], field+"ID", arm.ID, "must be different from the others")
 		seen[arm.ID] = true
-		found.Check(arm.Weight >= 0 && arm.Weight <= math.MaxFloat64, field+"Weight", arm.Weight, "must be finite and not negative")
+		found.Check(arm.Weight == 0 || arm.Weight >= 1e-9 && arm.Weight <= 1e9, field+"Weight", arm.Weight, "must be in [1e-9, 1e9], or 0 for all")
 		names := make(map[string]bool)
 		for j, p := range arm.Parameters {
 			field := fmt.Sprintf("%sParameters[%d].", field, j)

@@ -5,7 +5,7 @@
 //
 // A [Learner] holds arms. An [Arm] is anything with an id: the four ways of bringing a learning into an agent's session
 // ([Injection]), or a host's own models, prompts, tools. [Learner.Select] draws a reward for each arm from what is believed
-// of it and chooses the greatest draw, so that an arm is chosen as often as it is likely to be the best.
+// of it and chooses the greatest draw, so that an arm is chosen the more often the likelier it is to be the best.
 // [Learner.Observe] credits the choice with its outcome: value in [-1, 1], mapped to a reward in [0, 1] once, weighed by
 // its confidence.
 //
@@ -24,6 +24,7 @@
 //
 // # Testing
 //
-// Time and randomness come from [Config]. With the same seed, a choice depends on its session and item and on what is
-// believed, and not on what else is chosen meanwhile.
+// Time and randomness come from [Config]. With the same seed, a choice depends on its session and item, on how many choices
+// they have had that are still remembered, and on what is believed, and not on what else is chosen meanwhile. Choices
+// without a session are numbered in the order in which they are made.
 package strategy

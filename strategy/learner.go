@@ -77,9 +77,9 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // greatest wins. In one session, an item keeps the arm that was chosen first, until [Learner.EndSession], or until the
 // cache lets go of it; a choice whose arm is no longer permitted is made anew.
 //
-// Input that is not valid is a [*heed.InputError]. If the store can't be read, Select returns its error together with a
-// choice of the default arm (or of the first permitted one), which a host may use to go on: it is not remembered, and an
-// outcome may be observed of it.
+// Input that is not valid is a [*heed.InputError]. If the store can't be read, or not before the context is done, Select
+// returns that error together with a choice of the default arm (or of the first permitted one), which a host may use to go
+// on: it is not remembered, and an outcome may be observed of it.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
@@ -88,29 +88,32 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	}
 	now := l.cfg.Now()
+	var r *remembered
+	var err error
 	if q.Session == "" {
-		r := &remembered{}
-		err := l.choose(ctx, &q, now, l.loose.Add(1), r)
-		return l.chosen(r, err)
+		r = &remembered{}
+		err = l.choose(ctx, &q, now, l.loose.Add(1), r)
+	} else {
+		r, _, err = l.sessions.Do(ctx, q.Session, nameInSession(&q), now,
+			func(r *remembered) bool { return permitted(q.Arms, r.choice.Arm) },
+			func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, r) })
 	}
-	r, hit, err := l.sessions.Do(ctx, q.Session, q.Item, now,
-		func(r *remembered) bool { return permitted(q.Arms, r.choice.Arm) },
-		func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, r) })
-	if hit {
-		return r.choice, nil
-	}
-	return l.chosen(r, err)
-}
-
-func (l *Learner) chosen(r *remembered, err error) (Choice, error) {
 	switch {
 	case err == nil:
 		return r.choice, nil
-	case r == nil || !r.details.fallback:
+	case isInputError(err):
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	default:
-		return r.choice, fmt.Errorf("strategy: select: the default arm, as %w", err)
+		return l.fallBack(&q, now), fmt.Errorf("strategy: select: the default arm, as %w", err)
 	}
+}
+
+// nameInSession is what a choice is remembered by: its item, and where there is none, its segment. No item has a NUL.
+func nameInSession(q *Query) string {
+	if q.Item != "" {
+		return q.Item
+	}
+	return "\x00" + segmentScope(q.Category, q.Context)
 }
 
 func (l *Learner) validateQuery(q *Query) error {
@@ -127,7 +130,8 @@ func (l *Learner) validateQuery(q *Query) error {
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
-// EndSession forgets the choices of a session: what is asked for in it afterwards is chosen anew.
+// EndSession forgets the choices of a session: what is asked for in it afterwards is chosen anew, which gives the same arm
+// if nothing was learned meanwhile.
 func (l *Learner) EndSession(session string) { l.sessions.Drop(session) }
 
 // Refresh makes anew from the store what is held in memory of all segments: after evidence was retracted, expunged or
@@ -161,18 +165,18 @@ type scratch struct {
 
 // choose makes a choice.
 func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, r *remembered) error {
-	d := &r.details
-	d.learner = l.cfg.Name
+	l.begin(q, now, r)
+	rng := l.key.Rand(number, q.Session, q.Item)
+	return l.draw(ctx, q, now, &rng, r)
+}
+
+// begin fills in what a choice has of its query.
+func (l *Learner) begin(q *Query, now time.Time, r *remembered) {
+	r.details.learner = l.cfg.Name
 	r.choice = Choice{
 		ID: l.cfg.NewID(), Session: q.Session, Item: q.Item, Category: q.Category, Context: q.Context,
-		At: evidence.InstantOf(now).Time(), details: d,
+		At: evidence.InstantOf(now).Time(), details: &r.details,
 	}
-	rng := l.key.Rand(number, q.Session, q.Item)
-	err := l.draw(ctx, q, now, &rng, r)
-	if err != nil && ctx.Err() == nil && !isInputError(err) {
-		l.fallBack(q, r)
-	}
-	return err
 }
 
 func isInputError(err error) bool {
@@ -181,7 +185,9 @@ func isInputError(err error) bool {
 }
 
 // fallBack makes the choice of the default arm, with the first value of each parameter.
-func (l *Learner) fallBack(q *Query, r *remembered) {
+func (l *Learner) fallBack(q *Query, now time.Time) Choice {
+	r := &remembered{}
+	l.begin(q, now, r)
 	r.choice.Arm = l.cfg.Default
 	if !permitted(q.Arms, r.choice.Arm) {
 		r.choice.Arm = q.Arms[0]
@@ -190,6 +196,7 @@ func (l *Learner) fallBack(q *Query, r *remembered) {
 	for _, p := range l.cfg.Arms[l.index[r.choice.Arm]].Parameters {
 		r.details.parameters = append(r.details.parameters, Setting{p.Name, p.Values[0]})
 	}
+	return r.choice
 }
 
 func (l *Learner) draw(ctx context.Context, q *Query, now time.Time, rng *evidence.Rand, r *remembered) error {

@@ -118,8 +118,9 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 	}
 	defer s.lockItem(c.Item).Unlock()
 	arm := l.index[c.Arm]
-	var scratch scratch
-	if err := l.readItem(ctx, s, c.Item, now, &scratch); err != nil {
+	scratch := l.scratch.Get().(*scratch)
+	defer l.scratch.Put(scratch)
+	if err := l.readItem(ctx, s, c.Item, now, scratch); err != nil {
 		return "", err
 	}
 	before := scratch.item.Arms[arm]
@@ -131,7 +132,7 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 		return Duplicate, nil
 	}
 	// The outcome is counted. What follows keeps the memory in step; if it fails, the next load from the store mends it.
-	if err := l.catchUp(ctx, s, c, arm, before, now, &scratch); err != nil {
+	if err := l.catchUp(ctx, s, c, arm, before, now, scratch); err != nil {
 		s.expire()
 	}
 	return Applied, nil
@@ -143,11 +144,14 @@ func (l *Learner) batch(s *segment, o *Outcome) evidence.Batch {
 	c := &o.Choice
 	id := l.evidenceID(o)
 	b := evidence.Batch{ID: id, Policies: l.policies}
-	for _, cell := range c.Cells() {
-		b.Observations = append(b.Observations, evidence.Observation{
-			ID: id, Cell: cell, Channel: o.Channel, Source: o.Source, Session: c.Session,
-			Reward: (o.Value + 1) / 2, Weight: o.Confidence, At: o.At,
-		})
+	observation := evidence.Observation{
+		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source, Session: c.Session,
+		Reward: (o.Value + 1) / 2, Weight: o.Confidence, At: o.At,
+	}
+	b.Observations = append(make([]evidence.Observation, 0, 4), observation)
+	for name, value := range c.Parameters() {
+		observation.Cell = s.space.parameter(c.Arm, Setting{name, value})
+		b.Observations = append(b.Observations, observation)
 	}
 	session := c.Session
 	if session == "" {
@@ -162,12 +166,13 @@ func (l *Learner) batch(s *segment, o *Outcome) evidence.Batch {
 
 // derivedID names evidence that follows from other evidence, by what it follows from.
 func derivedID(what string, parts ...string) string {
-	h := sha256.New()
+	var text []byte
 	for _, part := range parts {
-		_ = binary.Write(h, binary.LittleEndian, uint64(len(part)))
-		h.Write([]byte(part))
+		text = binary.LittleEndian.AppendUint64(text, uint64(len(part)))
+		text = append(text, part...)
 	}
-	return what + ":" + hex.EncodeToString(h.Sum(nil))
+	sum := sha256.Sum256(text)
+	return what + ":" + hex.EncodeToString(sum[:])
 }
 
 // catchUp tells the segment's memory what an outcome has changed.
