@@ -22,12 +22,14 @@ import (
 	"io"
 	"os"
 	"os/signal"
+
+	"github.com/heedhq/heed/examples/internal/show"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := command(ctx, os.Args[1:], os.Stdout, progressBar()); err != nil {
+	if err := command(ctx, os.Args[1:], os.Stdout, show.Progress()); err != nil {
 		if !errors.Is(err, flag.ErrHelp) {
 			fmt.Fprintln(os.Stderr, "routing:", err)
 		}
@@ -81,7 +83,7 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 		return err
 	}
 	if *picture != "" {
-		if err := writePicture(s, *picture); err != nil {
+		if err := s.chart().WriteFile(*picture); err != nil {
 			return err
 		}
 	}
@@ -91,12 +93,4 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 		return encoder.Encode(s)
 	}
 	return s.report(out)
-}
-
-func writePicture(s *study, name string) error {
-	file, err := os.Create(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.svg(file), file.Close())
 }

@@ -3,9 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/heedhq/heed/examples/internal/show"
 )
 
 // report writes what a person wants to see of a study.
@@ -59,6 +60,18 @@ func (s *study) reportSettled(b *strings.Builder) {
 	}
 }
 
+// chart returns the learning curves.
+func (s *study) chart() *show.Chart {
+	c := &show.Chart{
+		Title: fmt.Sprintf("Regret against each item's best arm, %d tasks, mean of %d runs", s.Tasks, s.Runs),
+		Label: "tasks", End: s.Tasks,
+	}
+	for i := range s.Policies {
+		c.Lines = append(c.Lines, show.Line{Name: s.Policies[i].Name, Values: s.Policies[i].curve[:]})
+	}
+	return c
+}
+
 // bins is how many bars a curve is drawn with.
 const bins = 20
 
@@ -107,19 +120,4 @@ func wrap(text string, width int, indent string) string {
 		column += len(word)
 	}
 	return b.String()
-}
-
-// progressBar draws on standard error, and only if that is a terminal.
-func progressBar() func(done, of int) {
-	if info, err := os.Stderr.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func(int, int) {}
-	}
-	return func(done, of int) {
-		const width = 40
-		full := done * width / of
-		fmt.Fprintf(os.Stderr, "\r%s%s %d/%d", strings.Repeat("█", full), strings.Repeat("░", width-full), done, of)
-		if done == of {
-			fmt.Fprintf(os.Stderr, "\r%*s\r", width+20, "")
-		}
-	}
 }
