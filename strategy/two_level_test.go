@@ -1,0 +1,211 @@
+package strategy_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/strategy"
+)
+
+// believeNew returns what a model believes of an item without evidence.
+func believeNew(model strategy.Model, arms int) []strategy.Belief {
+	beliefs := make([]strategy.Belief, arms)
+	model.Believe(strategy.Item{Arms: make([]evidence.Sums, arms)}, beliefs)
+	return beliefs
+}
+
+// coins adds up tosses of weight 1.
+func coins(successes, failures int) evidence.Sums {
+	n, s := float64(successes+failures), float64(successes)
+	return evidence.Sums{Mass: n, Squares: n, Reward: s, RewardSquares: s}
+}
+
+func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
+	var alike, different, same []strategy.Item
+	for i := range 60 {
+		alike = append(alike, strategy.Item{Arms: []evidence.Sums{coins(28+i%5, 12-i%5)}})
+		different = append(different, strategy.Item{Arms: []evidence.Sums{coins(39*(i%2), 39*(1-i%2))}})
+		same = append(same, strategy.Item{Arms: []evidence.Sums{coins(1, 0)}})
+	}
+	segment := evenSegment(1)
+	strength := func(items []strategy.Item) float64 {
+		return believeNew(strategy.TwoLevel{}.Model(segment, items), 1)[0].Strength
+	}
+	nothing := strength(nil)
+	assert.Greater(t, strength(alike), 300.)
+	assert.Less(t, strength(different), 1.5)
+	assert.Equal(t, nothing, strength(same), "single outcomes say nothing of how alike items are")
+
+	beliefs := make([]strategy.Belief, 1)
+	strategy.TwoLevel{}.Model(segment, alike).Believe(strategy.Item{Arms: []evidence.Sums{coins(0, 5)}}, beliefs)
+	assert.InDelta(t, 0.75, beliefs[0].Mean(), 0.03, "five outcomes say little where items are alike")
+	strategy.TwoLevel{}.Model(segment, different).Believe(strategy.Item{Arms: []evidence.Sums{coins(0, 5)}}, beliefs)
+	assert.Less(t, beliefs[0].Mean(), 0.15, "and nearly all where they are not")
+}
+
+// TestTwoLevelStartsANewItemWhereItsSegmentIs, through the learner: from the first choice on.
+func TestTwoLevelStartsANewItemWhereItsSegmentIs(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 40 {
+		for range 15 {
+			for arm, rate := range map[strategy.ArmID]float64{"a": 0.8, "b": 0.3} {
+				value := -1.
+				if rng.Float64() < rate {
+					value = 1
+				}
+				try(t, l, strategy.Query{Item: fmt.Sprint(i)}, arm, value)
+			}
+		}
+	}
+	q := strategy.Query{Item: "new"}
+	mean := means(t, l, q)
+	assert.InDelta(t, 0.8, mean[0], 0.05)
+	assert.InDelta(t, 0.3, mean[1], 0.05)
+	assert.Equal(t, 0.5, mean[2])
+	for _, b := range beliefs(t, l, q)[:2] {
+		assert.Greater(t, b.Strength, 30.)
+	}
+	try(t, l, q, "a", -1)
+	assert.InDelta(t, 0.8, means(t, l, q)[0], 0.07, "one failure does not undo what the others have shown")
+}
+
+// TestTwoLevelLetsItemsGoTheirOwnWay where they differ: half the items need the other arm.
+func TestTwoLevelLetsItemsGoTheirOwnWay(t *testing.T) {
+	l := newLearner(t, strategy.Config{Arms: plain("a", "b")})
+	value := func(item int, arm strategy.ArmID) float64 {
+		if (item%2 == 0) == (arm == "a") {
+			return 1
+		}
+		return -1
+	}
+	right := 0
+	for round := range 30 {
+		for item := range 20 {
+			c := choose(t, l, strategy.Query{Item: fmt.Sprint(item)})
+			v := value(item, c.Arm)
+			credit(t, l, c, v)
+			if round >= 20 && v > 0 {
+				right++
+			}
+		}
+	}
+	assert.Greater(t, right, 190, "of 200")
+	assert.Less(t, beliefs(t, l, strategy.Query{Item: "new"})[0].Strength, 3.)
+}
+
+// sumsOf draws what an item may have shown on an arm: outcomes of any weight that the learner accepts.
+func sumsOf(t *rapid.T) (s evidence.Sums) {
+	for range rapid.IntRange(0, 12).Draw(t, "outcomes") {
+		w, r := rapid.Float64Range(0.3, 1).Draw(t, "weight"), rapid.Float64Range(0, 1).Draw(t, "reward")
+		s = s.Plus(evidence.Sums{Mass: w, Squares: w * w, Reward: w * r, RewardSquares: w * r * r})
+	}
+	return s
+}
+
+// TestModelsDoNotDependOnTheOrderOfItems, but for rounding.
+func TestModelsDoNotDependOnTheOrderOfItems(t *testing.T) {
+	const arms = 3
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) strategy.Item {
+			return strategy.Item{Arms: []evidence.Sums{sumsOf(t), sumsOf(t), sumsOf(t)}}
+		}), 0, 12).Draw(t, "items")
+		shuffled := rapid.Permutation(items).Draw(t, "shuffled")
+		for _, pooling := range poolings {
+			one, two := pooling.Model(evenSegment(arms), items), pooling.Model(evenSegment(arms), shuffled)
+			for _, item := range append(items, strategy.Item{Arms: make([]evidence.Sums, arms)}) {
+				a, b := make([]strategy.Belief, arms), make([]strategy.Belief, arms)
+				one.Believe(item, a)
+				two.Believe(item, b)
+				for i := range a {
+					for _, x := range [][2]float64{
+						{a[i].Level.Alpha, b[i].Level.Alpha}, {a[i].Level.Beta, b[i].Level.Beta},
+						{a[i].Strength, b[i].Strength}, {a[i].Mean(), b[i].Mean()},
+					} {
+						if math.Abs(x[0]-x[1]) > 1e-9*(1+math.Abs(x[0])) {
+							t.Fatalf("%v: %+v and %+v", pooling, a[i], b[i])
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// TestModelsUpdatedAreModelsMadeAnew: of Copy and Alone to within rounding. Of TwoLevel the levels agree to within 0.02:
+// its strength comes of predictions that were made when less was known.
+func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
+	const arms = 4
+	for _, pooling := range poolings {
+		for _, strength := range []float64{1, 2, 10, 100} {
+			for seed := range uint64(5) {
+				t.Run(fmt.Sprintf("%v/strength=%v/%d", pooling, strength, seed), func(t *testing.T) {
+					rng := rand.New(rand.NewPCG(seed, 9))
+					w := newWorld(pooling, 50, arms, seed)
+					rates := itemRates(50, arms, strength, rng)
+					for range 1500 {
+						item, arm := rng.IntN(50), rng.IntN(arms)
+						reward := 0.
+						if rng.Float64() < rates[item][arm] {
+							reward = 1
+						}
+						w.observe(item, arm, reward)
+					}
+					tolerance := 1e-9
+					if pooling == (strategy.TwoLevel{}) {
+						tolerance = 0.02
+					}
+					kept := believeNew(w.model, arms)
+					anew := believeNew(pooling.Model(evenSegment(arms), w.items), arms)
+					for i := range kept {
+						assert.InDelta(t, anew[i].Level.Mean(), kept[i].Level.Mean(), tolerance)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestTwoLevelSharpnessNarrowsTheItemsOwnDraw: the sharper, the less an item strays from its mean; never below it.
+func TestTwoLevelSharpnessNarrowsTheItemsOwnDraw(t *testing.T) {
+	spread := func(sharpness float64) (mean float64) {
+		w := newWorld(strategy.TwoLevel{Sharpness: sharpness}, 40, 1, 3)
+		for i := range w.items {
+			for range 6 {
+				w.observe(i, 0, float64(i%2))
+			}
+		}
+		w.observe(0, 0, 1)
+		const n = 20_000
+		for range n {
+			w.choose(0)
+			mean += w.draws[0].Sample / n
+		}
+		assert.Greater(t, mean, w.draws[0].Belief.Mean())
+		return mean - w.draws[0].Belief.Mean()
+	}
+	standard, same, sharp := spread(0), spread(2), spread(50)
+	assert.Equal(t, standard, same, "the default is 2")
+	assert.Less(t, sharp, standard/2)
+	assert.Greater(t, spread(1), standard)
+}
+
+func TestTwoLevelReportsItsFault(t *testing.T) {
+	for sharpness, good := range map[float64]bool{
+		0: true, 1: true, 100: true, 0.5: false, 101: false, -1: false, math.Inf(1): false, math.NaN(): false,
+	} {
+		err := strategy.TwoLevel{Sharpness: sharpness}.Validate()
+		if good {
+			require.NoError(t, err)
+		} else {
+			assert.Equal(t, []string{"Sharpness"}, fields(err))
+		}
+	}
+}
