@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func silent(int, int) {}
+
+// tiny are worlds that are soon played.
+func tiny() []world {
+	w := alike(10, 2, 10)
+	w.items = 20
+	rates := w.rates
+	w.rates = func(rng *rand.Rand) [][]float64 { return rates(rng)[:w.items] }
+	f := flat("flat", 2, true, 0.9, 0.1)
+	f.rounds = 200
+	return []world{w, f}
+}
+
+func TestStudy(t *testing.T) {
+	steps := 0
+	results, err := study(tiny(), 1, func(done, of int) {
+		steps++
+		assert.Equal(t, steps, done)
+		assert.Equal(t, 2*2*len(rules()), of)
+	})
+	require.NoError(t, err)
+	require.Len(t, results, 2)
+	for _, r := range results {
+		for _, rule := range r.Rules {
+			assert.Positive(t, rule.Mean, "%s in %s", rule.Name, r.World)
+		}
+	}
+	again, err := study(tiny(), 1, silent)
+	require.NoError(t, err)
+	assert.Equal(t, results, again, "the same seed gives the same study")
+}
+
+// TestRegretIsWhatTheBestArmWouldHaveEarned plays rules whose regret is known beforehand.
+func TestRegretIsWhatTheBestArmWouldHaveEarned(t *testing.T) {
+	always := func(arm int) func(world, uint64) (player, error) {
+		return func(world, uint64) (player, error) {
+			return func(int) (int, func(float64) error, error) { return arm, func(float64) error { return nil }, nil }, nil
+		}
+	}
+	w := flat("flat", 1, false, 0.9, 0.5, 0.1)
+	for arm, want := range []float64{0, 4000, 8000} {
+		got, err := w.play(0, 1, always(arm))
+		require.NoError(t, err)
+		assert.InDelta(t, want, got, 1e-6)
+	}
+	w.swaps = true
+	for arm, want := range []float64{4000, 4000, 4000} {
+		got, err := w.play(0, 1, always(arm))
+		require.NoError(t, err)
+		assert.InDelta(t, want, got, 1e-6)
+	}
+}
+
+// TestUCB1 holds the rule to the regret that is known of it: 145.5 on this problem.
+func TestUCB1(t *testing.T) {
+	w := flat("flat", 1, false, 0.9, 0.8, 0.5, 0.1)
+	sum := 0.
+	const runs = 20
+	for run := range runs {
+		regret, err := w.play(run, 1, ucb1)
+		require.NoError(t, err)
+		sum += regret
+	}
+	assert.InEpsilon(t, 145.5, sum/runs, 0.1)
+}
+
+func TestReportAndChart(t *testing.T) {
+	results, err := study(tiny(), 1, silent)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, report(&out, results))
+	for _, text := range []string{"10 rounds, s=10", "two-level", "UCB1", "over copy's", "1.00"} {
+		assert.Contains(t, out.String(), text)
+	}
+	picture := filepath.Join(t.TempDir(), "regret.svg")
+	require.NoError(t, chart(append(results, results[0], results[0], results[0])).WriteFile(picture))
+	svg, err := os.ReadFile(picture)
+	require.NoError(t, err)
+	assert.Contains(t, string(svg), "plain Thompson")
+	text, err := json.Marshal(map[string]any{"worlds": results})
+	require.NoError(t, err)
+	assert.Contains(t, string(text), `"regret_ci95"`)
+}
+
+func TestWorldsOfTheCommand(t *testing.T) {
+	quick, full := 0, 0
+	for _, w := range worlds(true) {
+		quick += w.runs * w.items * w.rounds
+	}
+	for _, w := range worlds(false) {
+		full += w.runs * w.items * w.rounds
+	}
+	assert.Less(t, 5*quick, full)
+	assert.Len(t, worlds(true), 12)
+	assert.Len(t, worlds(false), 15)
+}
+
+func TestCommandFaults(t *testing.T) {
+	assert.ErrorIs(t, command([]string{"-nonsense"}, io.Discard, silent), errUsage)
+	assert.ErrorIs(t, command([]string{"more"}, io.Discard, silent), errUsage)
+}

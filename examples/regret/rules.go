@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A player chooses an arm for an item, and returns a function that takes the reward.
+type player func(item int) (arm int, learn func(reward float64) error, err error)
+
+// A rule is a way of choosing.
+type rule struct {
+	name  string
+	begin func(w world, seed uint64) (player, error)
+}
+
+func rules() []rule {
+	all := []rule{
+		heed("copy", strategy.Copy{}),
+		heed("two-level", strategy.TwoLevel{}),
+		heed("two-level, sharpness 1", strategy.TwoLevel{Sharpness: 1}),
+		heed("two-level, sharpness 3", strategy.TwoLevel{Sharpness: 3}),
+		heed("alone", strategy.Alone{}),
+		{"plain Thompson", plainThompson},
+		{"UCB1", ucb1},
+	}
+	return all
+}
+
+// heed is the learner of package strategy with one of its poolings, as a host uses it.
+func heed(name string, pooling strategy.Pooling) rule {
+	return rule{name, func(w world, seed uint64) (player, error) {
+		store, err := memstore.NewEvidence(memstore.EvidenceConfig{NoHistory: true})
+		if err != nil {
+			return nil, err
+		}
+		cfg := strategy.Config{Store: store, Pooling: pooling, Source: rand.NewPCG(seed, 1)}
+		index := make(map[strategy.ArmID]int)
+		for arm := range w.arms {
+			id := strategy.ArmID(strconv.Itoa(arm))
+			cfg.Arms = append(cfg.Arms, strategy.Arm{ID: id})
+			index[id] = arm
+		}
+		learner, err := strategy.New(cfg)
+		if err != nil {
+			return nil, err
+		}
+		ctx := context.Background()
+		return func(item int) (int, func(float64) error, error) {
+			choice, err := learner.Select(ctx, strategy.Query{Item: fmt.Sprint("item", item)})
+			return index[choice.Arm], func(reward float64) error {
+				_, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 2*reward - 1, Confidence: 1})
+				return err
+			}, err
+		}, nil
+	}}
+}
+
+// plainThompson keeps a Beta posterior for each item and arm and nothing else: what Alone must come to.
+func plainThompson(w world, seed uint64) (player, error) {
+	beliefs := make([][]evidence.Beta, w.items)
+	for item := range beliefs {
+		for range w.arms {
+			beliefs[item] = append(beliefs[item], evidence.Beta{Alpha: 1, Beta: 1})
+		}
+	}
+	rng := rand.New(rand.NewPCG(seed, 2))
+	return func(item int) (int, func(float64) error, error) {
+		best, most := 0, -1.
+		for arm, belief := range beliefs[item] {
+			if x := belief.Sample(rng); x > most {
+				best, most = arm, x
+			}
+		}
+		return best, func(reward float64) error {
+			beliefs[item][best].Alpha += reward
+			beliefs[item][best].Beta += 1 - reward
+			return nil
+		}, nil
+	}, nil
+}
+
+// ucb1 is the rule of Auer, Cesa-Bianchi and Fischer (2002), for each item.
+func ucb1(w world, _ uint64) (player, error) {
+	type arm struct{ pulls, reward float64 }
+	items := make([][]arm, w.items)
+	for item := range items {
+		items[item] = make([]arm, w.arms)
+	}
+	return func(item int) (int, func(float64) error, error) {
+		total := 0.
+		for _, a := range items[item] {
+			total += a.pulls
+		}
+		best, most := 0, -1.
+		for i, a := range items[item] {
+			bound := math.Inf(1)
+			if a.pulls > 0 {
+				bound = a.reward/a.pulls + math.Sqrt(2*math.Log(total)/a.pulls)
+			}
+			if bound > most {
+				best, most = i, bound
+			}
+		}
+		return best, func(reward float64) error {
+			items[item][best].pulls++
+			items[item][best].reward += reward
+			return nil
+		}, nil
+	}, nil
+}
