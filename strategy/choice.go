@@ -191,6 +191,8 @@ func (c Choice) Propensity() float64 {
 	switch {
 	case chosen < 0:
 		return math.NaN()
+	case len(beliefs) == 1:
+		return 1
 	case plain:
 		return evidence.ProbBest(beliefs)[chosen]
 	}
