@@ -92,11 +92,12 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	var err error
 	if q.Session == "" {
 		r = &remembered{}
-		err = l.choose(ctx, &q, now, l.loose.Add(1), r)
+		err = l.choose(ctx, &q, now, l.loose.Add(1), q.Item, r)
 	} else {
-		r, _, err = l.sessions.Do(ctx, q.Session, nameInSession(&q), now,
+		name := nameInSession(&q)
+		r, _, err = l.sessions.Do(ctx, q.Session, name, now,
 			func(r *remembered) bool { return permitted(q.Arms, r.choice.Arm) },
-			func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, r) })
+			func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, name, r) })
 	}
 	switch {
 	case err == nil:
@@ -108,7 +109,7 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	}
 }
 
-// nameInSession is what a choice is remembered by: its item, and where there is none, its segment. No item has a NUL.
+// nameInSession is what a choice is remembered by and drawn by: its item, and where there is none, its segment. No item has a NUL.
 func nameInSession(q *Query) string {
 	if q.Item != "" {
 		return q.Item
@@ -163,10 +164,10 @@ type scratch struct {
 	parts   []evidence.Part
 }
 
-// choose makes a choice.
-func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, r *remembered) error {
+// choose makes a choice, with the randomness of its number, its session and its name in it.
+func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, name string, r *remembered) error {
 	l.begin(q, now, r)
-	rng := l.key.Rand(number, q.Session, q.Item)
+	rng := l.key.Rand(number, q.Session, name)
 	return l.draw(ctx, q, now, &rng, r)
 }
 
