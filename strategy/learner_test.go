@@ -33,6 +33,22 @@ func TestASessionKeepsAnItemsChoice(t *testing.T) {
 	}
 }
 
+// TestWithoutItemsASessionKeepsAChoiceASegment, and draws each for itself.
+func TestWithoutItemsASessionKeepsAChoiceASegment(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	texts, ids := make(map[string]bool), make(map[strategy.ChoiceID]bool)
+	for range 3 {
+		for n := range 20 {
+			q := strategy.Query{Session: "s", Category: fmt.Sprint(n / 4), Context: fmt.Sprint(n % 4)}
+			c := choose(t, l, q)
+			assert.Equal(t, []string{q.Category, q.Context}, []string{c.Category, c.Context})
+			texts[drawn(c)], ids[c.ID] = true, true
+		}
+	}
+	assert.Len(t, ids, 20)
+	assert.Len(t, texts, 20)
+}
+
 func TestASessionKeepsItsChoiceWhateverIsLearned(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	q := strategy.Query{Session: "s", Item: "i"}
