@@ -1,0 +1,135 @@
+package strategy_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/strategy"
+)
+
+type estimator = func([]strategy.Logged, float64) (strategy.OffPolicy, error)
+
+var estimators = map[string]estimator{
+	"inverse propensity": strategy.InversePropensity,
+	"self-normalised":    strategy.SelfNormalized,
+	"doubly robust":      strategy.DoublyRobust,
+}
+
+// simulate logs choices of Thompson sampling with fixed beliefs, for a target policy that prefers another arm, with a
+// model that is wrong by a little.
+func simulate(rng *rand.Rand, n int) (log []strategy.Logged, truth float64) {
+	beliefs := []evidence.Beta{{Alpha: 4, Beta: 3}, {Alpha: 5, Beta: 6}, {Alpha: 2, Beta: 3}}
+	rates := []float64{0.55, 0.7, 0.3}
+	target := []float64{0.15, 0.8, 0.05}
+	predicted := []float64{0.5, 0.6, 0.4}
+	propensities := evidence.ProbBest(beliefs)
+	var baseline float64
+	for arm := range rates {
+		truth += target[arm] * rates[arm]
+		baseline += target[arm] * predicted[arm]
+	}
+	for range n {
+		best, most := 0, -1.
+		for arm, belief := range beliefs {
+			if x := belief.Sample(rng); x > most {
+				best, most = arm, x
+			}
+		}
+		l := strategy.Logged{Propensity: propensities[best], Target: target[best], Predicted: predicted[best], Baseline: baseline}
+		if rng.Float64() < rates[best] {
+			l.Reward = 1
+		}
+		log = append(log, l)
+	}
+	return log, truth
+}
+
+// TestOffPolicyIntervalsCover asks each estimator 1,500 times: the truth lies in its 90 % interval nine times of ten, give
+// or take three standard errors and what the normal approximation costs.
+func TestOffPolicyIntervalsCover(t *testing.T) {
+	const times, n = 1500, 400
+	for name, estimate := range estimators {
+		rng := rand.New(rand.NewPCG(1, 2))
+		var covered, bias, width float64
+		for range times {
+			log, truth := simulate(rng, n)
+			e, err := estimate(log, 0.9)
+			require.NoError(t, err)
+			if e.Low <= truth && truth <= e.High {
+				covered++
+			}
+			bias += (e.Value - truth) / times
+			width += (e.High - e.Low) / times
+			assert.True(t, e.Effective > 50 && e.Effective < n)
+		}
+		assert.InDelta(t, 0.9, covered/times, 0.03, name)
+		assert.InDelta(t, 0, bias, 0.005, name)
+		t.Logf("%s: covers %.3f, mean width %.3f, bias %.4f", name, covered/times, width, bias)
+	}
+}
+
+// TestOffPolicyOfTheSamePolicy: a policy that is the logging policy earns what was earned.
+func TestOffPolicyOfTheSamePolicy(t *testing.T) {
+	log := []strategy.Logged{{Propensity: 0.5, Target: 0.5, Reward: 1}, {Propensity: 0.2, Target: 0.2}, {Propensity: 1, Target: 1, Reward: 0.5}}
+	for _, name := range []string{"inverse propensity", "self-normalised"} {
+		e, err := estimators[name](log, 0.95)
+		require.NoError(t, err)
+		assert.InDelta(t, 0.5, e.Value, 1e-12, name)
+		assert.InDelta(t, 3, e.Effective, 1e-12, name)
+		// 1.96 · 0.5 / √3
+		assert.InDelta(t, 0.5-0.5658, e.Low, 1e-4, name)
+	}
+}
+
+// TestOffPolicyWithAPerfectModel: where the model knows all, the doubly robust estimate is sure.
+func TestOffPolicyWithAPerfectModel(t *testing.T) {
+	log := []strategy.Logged{{Propensity: 0.1, Target: 0.9, Reward: 0.7, Predicted: 0.7, Baseline: 0.6}, {Propensity: 0.9, Target: 0.1, Reward: 0.2, Predicted: 0.2, Baseline: 0.6}}
+	e, err := strategy.DoublyRobust(log, 0.9)
+	require.NoError(t, err)
+	assert.Equal(t, 0.6, e.Value)
+	assert.Equal(t, e.Low, e.High)
+}
+
+func TestOffPolicyOfWhatWasNeverChosen(t *testing.T) {
+	log := []strategy.Logged{{Propensity: 0.5, Reward: 1}, {Propensity: 0.5, Reward: 1}}
+	for name, estimate := range estimators {
+		e, err := estimate(log, 0.9)
+		require.NoError(t, err)
+		assert.Zero(t, e.Value, name)
+		assert.Zero(t, e.Effective, name)
+	}
+}
+
+func TestOffPolicyFaults(t *testing.T) {
+	good := strategy.Logged{Propensity: 0.5, Target: 0.5, Reward: 1}
+	for field, spoil := range map[string]func(*strategy.Logged){
+		"log[1].Propensity": func(l *strategy.Logged) { l.Propensity = 0 },
+		"log[1].Target":     func(l *strategy.Logged) { l.Target = math.NaN() },
+		"log[1].Reward":     func(l *strategy.Logged) { l.Reward = math.Inf(1) },
+	} {
+		bad := good
+		spoil(&bad)
+		for name, estimate := range estimators {
+			_, err := estimate([]strategy.Logged{good, bad}, 0.9)
+			var fault *heed.InputError
+			require.ErrorAs(t, err, &fault, name)
+			assert.Equal(t, field, fault.Field)
+		}
+	}
+	for _, l := range []strategy.Logged{{Propensity: 1, Predicted: 2}, {Propensity: 1, Baseline: -1}} {
+		_, err := strategy.DoublyRobust([]strategy.Logged{good, l}, 0.9)
+		assert.Error(t, err)
+	}
+	for name, estimate := range estimators {
+		_, err := estimate([]strategy.Logged{good}, 0.9)
+		assert.ErrorContains(t, err, "at least two", name)
+		_, err = estimate([]strategy.Logged{good, good}, 1)
+		assert.ErrorContains(t, err, "level", name)
+	}
+}
