@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"iter"
 	"sync"
 	"time"
 
@@ -104,10 +105,11 @@ func (l *Learner) loadItems(ctx context.Context, s *segment, now evidence.Instan
 	var items []Item
 	samples := make([]uint64, len(l.cfg.Arms))
 	last := ""
-	for cell, parts := range l.cellsOf(ctx, l.kinds.arm, s.space.scope) {
-		if parts.err != nil {
-			return nil, nil, parts.err
+	for parts, err := range byCell(l.cfg.Store.List(ctx, l.kinds.arm, s.space.scope)) {
+		if err != nil {
+			return nil, nil, err
 		}
+		cell := parts[0].Cell
 		arm, ok := l.index[ArmID(cell.Name)]
 		if !ok {
 			continue // of an arm that this learner no longer has
@@ -116,8 +118,8 @@ func (l *Learner) loadItems(ctx context.Context, s *segment, now evidence.Instan
 			items = append(items, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))})
 			last = cell.Item
 		}
-		items[len(items)-1].Arms[arm] = l.cfg.Caps.Pool(parts.parts, now)
-		samples[arm] += countOf(parts.parts)
+		items[len(items)-1].Arms[arm] = l.cfg.Caps.Pool(parts, now)
+		samples[arm] += countOf(parts)
 	}
 	return items, samples, nil
 }
@@ -129,22 +131,17 @@ func countOf(parts []evidence.Part) (n uint64) {
 	return n
 }
 
-type cellParts struct {
-	parts []evidence.Part
-	err   error
-}
-
-// cellsOf lists cells with all their parts.
-func (l *Learner) cellsOf(ctx context.Context, kind, scope string) func(func(evidence.Cell, cellParts) bool) {
-	return func(yield func(evidence.Cell, cellParts) bool) {
+// byCell gathers the parts of each cell, which a store lists one after the other. The slice is used again.
+func byCell(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, error] {
+	return func(yield func([]evidence.Part, error) bool) {
 		var parts []evidence.Part
-		for part, err := range l.cfg.Store.List(ctx, kind, scope) {
+		for part, err := range list {
 			if err != nil {
-				yield(evidence.Cell{}, cellParts{err: err})
+				yield(nil, err)
 				return
 			}
 			if len(parts) > 0 && parts[0].Cell != part.Cell {
-				if !yield(parts[0].Cell, cellParts{parts: parts}) {
+				if !yield(parts, nil) {
 					return
 				}
 				parts = parts[:0]
@@ -152,7 +149,7 @@ func (l *Learner) cellsOf(ctx context.Context, kind, scope string) func(func(evi
 			parts = append(parts, part)
 		}
 		if len(parts) > 0 {
-			yield(parts[0].Cell, cellParts{parts: parts})
+			yield(parts, nil)
 		}
 	}
 }
