@@ -26,7 +26,9 @@ var oraclePolicies = map[string]evidence.Policy{
 	"plain": {}, "fading": {HalfLife: time.Hour}, "origin": {HalfLife: time.Hour, ByOrigin: true},
 }
 
-func (o *oracle) remove(gone func(evidence.Observation) bool) { o.kept = slices.DeleteFunc(o.kept, gone) }
+func (o *oracle) remove(gone func(evidence.Observation) bool) {
+	o.kept = slices.DeleteFunc(o.kept, gone)
+}
 
 func (o *oracle) commit(b evidence.Batch) {
 	if o.known[b.ID] && b.ID != "" {

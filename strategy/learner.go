@@ -147,12 +147,20 @@ func (l *Learner) Refresh(ctx context.Context) error {
 	now := l.cfg.Now()
 	var failures []error
 	for _, s := range segments {
-		failures = append(failures, l.load(ctx, s, now, true))
+		failures = append(failures, l.refresh(ctx, s, now))
 	}
 	if err := errors.Join(failures...); err != nil {
 		return fmt.Errorf("strategy: refresh: %w", err)
 	}
 	return nil
+}
+
+func (l *Learner) refresh(ctx context.Context, s *segment, now time.Time) error {
+	if err := s.loading.acquire(ctx); err != nil {
+		return err
+	}
+	defer s.loading.release()
+	return l.load(ctx, s, now)
 }
 
 // scratch is what reading an item needs, kept from one choice to the next.

@@ -116,7 +116,11 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 	if err != nil {
 		return "", err
 	}
-	defer s.lockItem(c.Item).Unlock()
+	item := s.item(c.Item)
+	if err := item.acquire(ctx); err != nil {
+		return "", err
+	}
+	defer item.release()
 	arm := l.index[c.Arm]
 	scratch := l.scratch.Get().(*scratch)
 	defer l.scratch.Put(scratch)

@@ -27,18 +27,53 @@ type segment struct {
 
 	// items has locks for the items whose evidence is being added to: an item's observations go one after the other, so
 	// that the model sees each of its changes once. A load takes them all.
-	items [16]sync.Mutex
+	items [16]lock
+	// loading is held by who makes the model anew.
+	loading lock
 }
+
+func newSegment(s space) *segment {
+	segment := &segment{space: s, loading: newLock()}
+	for i := range segment.items {
+		segment.items[i] = newLock()
+	}
+	return segment
+}
+
+// A lock is a mutex that one waits for only as long as one's context lasts, as who holds it may be waiting for a store.
+type lock chan struct{}
+
+func newLock() lock { return make(lock, 1) }
+
+func (l lock) acquire(ctx context.Context) error {
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// tryAcquire reports whether the lock was free, and takes it then.
+func (l lock) tryAcquire() bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (l lock) release() { <-l }
 
 // A parameterSet holds the beliefs about the values of an arm's parameters.
 type parameterSet [][]evidence.Sampler
 
 var itemSeed = maphash.MakeSeed()
 
-func (s *segment) lockItem(item string) *sync.Mutex {
-	mu := &s.items[maphash.String(itemSeed, item)%uint64(len(s.items))]
-	mu.Lock()
-	return mu
+// item returns the lock of an item.
+func (s *segment) item(item string) lock {
+	return s.items[maphash.String(itemSeed, item)%uint64(len(s.items))]
 }
 
 // segment returns a segment that is loaded, and as fresh as Config.Refresh says.
@@ -54,31 +89,45 @@ func (l *Learner) segment(ctx context.Context, category, context string, now tim
 		}
 		l.mu.Lock()
 		if s = l.segments[key]; s == nil {
-			s = &segment{space: space{l.kinds, scope}}
+			s = newSegment(space{l.kinds, scope})
 			l.segments[key] = s
 		}
 		l.mu.Unlock()
 	}
-	s.mu.RLock()
-	fresh := s.model != nil && now.Sub(s.loaded) < l.cfg.Refresh
-	s.mu.RUnlock()
-	if fresh {
+	switch loaded, fresh := s.state(now, l.cfg.Refresh); {
+	case fresh:
+		return s, nil
+	case loaded:
+		// One makes it anew; the others go on with what there is.
+		if !s.loading.tryAcquire() {
+			return s, nil
+		}
+	default:
+		if err := s.loading.acquire(ctx); err != nil {
+			return nil, err
+		}
+	}
+	defer s.loading.release()
+	if _, fresh := s.state(now, l.cfg.Refresh); fresh {
 		return s, nil
 	}
-	return s, l.load(ctx, s, now, false)
+	return s, l.load(ctx, s, now)
 }
 
-// load makes the model anew from the store. Unless it must be, it is not where another goroutine has just done so.
-func (l *Learner) load(ctx context.Context, s *segment, now time.Time, must bool) error {
-	for i := range s.items {
-		s.items[i].Lock()
-		defer s.items[i].Unlock()
-	}
+// state reports whether there is a model, and whether it is as fresh as it must be.
+func (s *segment) state(now time.Time, refresh time.Duration) (loaded, fresh bool) {
 	s.mu.RLock()
-	fresh := s.model != nil && now.Sub(s.loaded) < l.cfg.Refresh
-	s.mu.RUnlock()
-	if fresh && !must {
-		return nil
+	defer s.mu.RUnlock()
+	return s.model != nil, s.model != nil && now.Sub(s.loaded) < refresh
+}
+
+// load makes the model anew from the store. The caller holds the segment's lock for it.
+func (l *Learner) load(ctx context.Context, s *segment, now time.Time) error {
+	for _, item := range s.items {
+		if err := item.acquire(ctx); err != nil {
+			return err
+		}
+		defer item.release()
 	}
 	items, samples, err := l.loadItems(ctx, s, evidence.InstantOf(now))
 	if err != nil {
