@@ -1,0 +1,179 @@
+package strategy_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/strategy"
+)
+
+var errStore = errors.New("the disk is on fire")
+
+// newFaulty returns a learner of the catalogue over a store that can be made to fail.
+func newFaulty(t *testing.T) (*strategy.Learner, *faulty) {
+	store := &faulty{Store: newStore(t, (&clock{}).Now)}
+	return newLearner(t, strategy.Config{Store: store, Arms: strategy.Injection(strategy.InjectionConfig{})}), store
+}
+
+// TestSelectFallsBackWhereTheStoreCannotBeRead: it returns the default arm along with the store's error, and forgets it.
+func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
+	for _, session := range []string{"s", ""} {
+		for name, fail := range map[string]func(*faulty, *error){
+			"List": func(f *faulty, err *error) { f.list.Store(err) },
+			"Read": func(f *faulty, err *error) { f.read.Store(err) },
+		} {
+			t.Run(name+" "+session, func(t *testing.T) {
+				l, store := newFaulty(t)
+				q := strategy.Query{Session: session, Item: "i", Category: "c", Context: "x"}
+				fail(store, &errStore)
+				c, err := l.Select(ctx, q)
+				require.ErrorIs(t, err, errStore)
+				assert.True(t, c.Fallback())
+				assert.Equal(t, strategy.Deferred, c.Arm)
+				assert.Equal(t, "explicit", c.Parameter(strategy.ParamTrigger))
+				assert.Equal(t, "0", c.Parameter(strategy.ParamMaxWait))
+				assert.Equal(t, []string{session, "i", "c", "x"}, []string{c.Session, c.Item, c.Category, c.Context})
+				assert.Equal(t, start, c.At)
+				assert.Equal(t, 1., c.Propensity())
+				for d := range c.Draws() {
+					t.Errorf("%v was drawn", d)
+				}
+				assert.Zero(t, l.Remembered())
+				read := throughJSON(t, c)
+				assert.True(t, read.Fallback())
+				assert.Equal(t, 1., read.Propensity())
+				_, err = l.Beliefs(ctx, q)
+				assert.ErrorIs(t, err, errStore)
+
+				fail(store, nil)
+				drawn := choose(t, l, q)
+				assert.False(t, drawn.Fallback())
+				assert.NotEqual(t, c.ID, drawn.ID)
+				for _, c := range []strategy.Choice{c, read} {
+					disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
+					require.NoError(t, err)
+					assert.Contains(t, []strategy.Disposition{strategy.Applied, strategy.Duplicate}, disposition)
+				}
+				arms := kept(t, store, q, "arm")
+				require.Len(t, arms, 1)
+				assert.Equal(t, "deferred", arms[0].Cell.Name)
+				assert.Equal(t, 1., arms[0].Tally.Mass)
+			})
+		}
+	}
+}
+
+func TestTheFallbackIsPermitted(t *testing.T) {
+	l, store := newFaulty(t)
+	store.list.Store(&errStore)
+	for _, test := range []struct {
+		permitted []strategy.ArmID
+		want      strategy.ArmID
+	}{
+		{nil, strategy.Deferred},
+		{[]strategy.ArmID{strategy.MainContext, strategy.Deferred}, strategy.Deferred},
+		{[]strategy.ArmID{strategy.Subagent, strategy.MainContext}, strategy.Subagent},
+	} {
+		c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i", Arms: test.permitted})
+		assert.ErrorIs(t, err, errStore)
+		assert.Equal(t, test.want, c.Arm)
+		_, err = strategy.InjectionOf(c)
+		assert.NoError(t, err, "a host can act on it")
+	}
+}
+
+func TestARememberedChoiceNeedsNoStore(t *testing.T) {
+	l, store := newFaulty(t)
+	q := strategy.Query{Session: "s", Item: "i"}
+	c := choose(t, l, q)
+	store.read.Store(&errStore)
+	store.list.Store(&errStore)
+	assert.Equal(t, c, choose(t, l, q))
+}
+
+// TestWhatCannotBeStoredIsNotCounted, and can be delivered again.
+func TestWhatCannotBeStoredIsNotCounted(t *testing.T) {
+	for name, fail := range map[string]func(*faulty, *error){
+		"Commit": func(f *faulty, err *error) { f.commit.Store(err) },
+		"Read":   func(f *faulty, err *error) { f.read.Store(err) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, store := newFaulty(t)
+			q := strategy.Query{Session: "s", Item: "i"}
+			o := strategy.Outcome{Choice: choose(t, l, q), Value: 1, Confidence: 1}
+			before := means(t, l, q)
+			fail(store, &errStore)
+			disposition, err := l.Observe(ctx, o)
+			assert.ErrorIs(t, err, errStore)
+			assert.Empty(t, disposition)
+			fail(store, nil)
+			assert.Empty(t, everything(t, store, q))
+			assert.Equal(t, before, means(t, l, q))
+			disposition, err = l.Observe(ctx, o)
+			require.NoError(t, err)
+			assert.Equal(t, strategy.Applied, disposition)
+		})
+	}
+}
+
+// A forgetful store fails to be read once it has committed.
+type forgetful struct{ *faulty }
+
+func (f forgetful) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
+	receipt, err := f.faulty.Commit(ctx, b)
+	f.read.Store(&errStore)
+	return receipt, err
+}
+
+// TestWhatIsStoredIsApplied though the store fails afterwards: the segment is then read anew when it next can be.
+func TestWhatIsStoredIsApplied(t *testing.T) {
+	store := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: forgetful{store}, Pooling: strategy.Copy{}})
+	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
+	credit(t, l, choose(t, l, q), 1)
+	q.Session = "another"
+	_, err := l.Select(ctx, q)
+	assert.ErrorIs(t, err, errStore)
+	store.read.Store(nil)
+	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1}, beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
+}
+
+func TestRefreshReportsWhatFailed(t *testing.T) {
+	l, store := newFaulty(t)
+	q := strategy.Query{Item: "i"}
+	require.NoError(t, l.Refresh(ctx), "of no segments")
+	try(t, l, q, strategy.Subagent, 1)
+	want := means(t, l, q)
+	store.list.Store(&errStore)
+	assert.ErrorIs(t, l.Refresh(ctx), errStore)
+	assert.Equal(t, want, means(t, l, q), "what was held in memory stays")
+	store.list.Store(nil)
+	assert.NoError(t, l.Refresh(ctx))
+}
+
+// A slow store answers when the context is done.
+type slow struct{ evidence.Store }
+
+func (s slow) Read(ctx context.Context, dst []evidence.Part, _ ...evidence.Cell) ([]evidence.Part, error) {
+	<-ctx.Done()
+	return dst, ctx.Err()
+}
+
+func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
+	l := newLearner(t, strategy.Config{Store: slow{newStore(t, (&clock{}).Now)}})
+	for _, session := range []string{"s", ""} {
+		short, cancel := context.WithTimeout(ctx, time.Millisecond)
+		c, err := l.Select(short, strategy.Query{Session: session, Item: "i"})
+		cancel()
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.True(t, c.Fallback())
+		assert.Equal(t, strategy.ArmID("a"), c.Arm)
+		assert.Zero(t, l.Remembered())
+	}
+}

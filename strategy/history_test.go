@@ -1,0 +1,46 @@
+package strategy_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/strategy"
+)
+
+func TestHistoryIsWhatWasObserved(t *testing.T) {
+	c := &clock{}
+	l := newLearner(t, strategy.Config{Now: c.Now, Arms: plain("a", "b")})
+	q := strategy.Query{Item: "i", Category: "c", Context: "x"}
+	late := choose(t, l, strategy.Query{Session: "late", Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{"a"}})
+	var want []strategy.Credit // the newest first
+	for n, value := range []float64{1, -0.5, 0, 0.25, -1} {
+		c.Advance(time.Minute)
+		arm := strategy.ArmID("ab"[n%2 : n%2+1])
+		q.Session, q.Arms = "s"+string(arm), []strategy.ArmID{arm}
+		o := strategy.Outcome{
+			Choice: choose(t, l, q), ID: q.Session + string(rune('0'+n)), Value: value, Confidence: 0.5 + float64(n)/10, Channel: "user", Source: "u" + string(arm),
+		}
+		_, err := l.Observe(ctx, o)
+		require.NoError(t, err)
+		want = append([]strategy.Credit{{Arm: arm, Session: q.Session, Value: value, Confidence: o.Confidence, Channel: "user", Source: o.Source, At: c.Now()}}, want...)
+	}
+	// What came about before, and is told of last, stands where it belongs; other items and segments stand elsewhere.
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, At: start.Add(90 * time.Second)})
+	require.NoError(t, err)
+	want = append(want[:4:4], strategy.Credit{Arm: "a", Session: "late", Value: 1, Confidence: 1, At: start.Add(90 * time.Second)}, want[4])
+	try(t, l, strategy.Query{Item: "j", Category: "c", Context: "x"}, "a", 1)
+	try(t, l, strategy.Query{Item: "i", Category: "c"}, "a", 1)
+
+	q = strategy.Query{Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{"b"}}
+	for limit, n := range map[int]int{0: 6, 1: 1, 2: 2, 4: 4, 6: 6, 100: 6} {
+		got, err := l.History(ctx, q, limit)
+		require.NoError(t, err)
+		assert.Equal(t, want[:n], got, "at most %d", limit)
+	}
+	got, err := l.History(ctx, strategy.Query{Item: "nobody"}, 0)
+	require.NoError(t, err)
+	assert.Empty(t, got)
+}

@@ -1,0 +1,186 @@
+package strategy_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/strategy"
+)
+
+// TestWhatOthersLearnIsSeen: as an item's own at once, as its segment's after a refresh, asked for or in time.
+func TestWhatOthersLearnIsSeen(t *testing.T) {
+	for name, refresh := range map[string]func(*testing.T, *strategy.Learner, *clock){
+		"asked for": func(t *testing.T, l *strategy.Learner, _ *clock) { require.NoError(t, l.Refresh(ctx)) },
+		"in time":   func(_ *testing.T, _ *strategy.Learner, c *clock) { c.Advance(10 * time.Minute) },
+	} {
+		for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{}} {
+			t.Run(fmt.Sprint(name, " ", pooling), func(t *testing.T) {
+				c := &clock{}
+				cfg := withFixtures(t, strategy.Config{Now: c.Now, Pooling: pooling, Arms: []strategy.Arm{
+					{ID: "a"}, {ID: "b", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}},
+				}})
+				here, there := newLearner(t, cfg), newLearner(t, cfg)
+				item, other := strategy.Query{Item: "i"}, strategy.Query{Item: "new"}
+				before := means(t, here, other)
+				for range 30 {
+					q := item
+					q.Arms = []strategy.ArmID{"b"}
+					choice := choose(t, there, q)
+					credit(t, there, choice, map[string]float64{"1": -0.5, "2": 1}[choice.Parameter("n")])
+				}
+				if pooling == (strategy.TwoLevel{}) {
+					assert.Greater(t, means(t, here, item)[1], 0.6, "as its own")
+				}
+				assert.Equal(t, before, means(t, here, other))
+				c.Advance(10*time.Minute - 1)
+				assert.Equal(t, before, means(t, here, other))
+
+				refresh(t, here, c)
+				assert.Equal(t, means(t, newLearner(t, cfg), other), means(t, here, other))
+				assert.Greater(t, means(t, here, other)[1], before[1])
+				twos := 0
+				for range 100 {
+					if choose(t, here, strategy.Query{Item: "i", Arms: []strategy.ArmID{"b"}}).Parameter("n") == "2" {
+						twos++
+					}
+				}
+				assert.Greater(t, twos, 80, "values of parameters too")
+			})
+		}
+	}
+}
+
+// TestExpungingASourceRemovesItsInfluence, after a refresh.
+func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
+	for _, pooling := range poolings {
+		for _, caps := range []evidence.Caps{{}, {SourceMass: 1000}} {
+			t.Run(fmt.Sprint(pooling, caps), func(t *testing.T) {
+				store := newStore(t, (&clock{}).Now)
+				cfg := strategy.Config{Store: store, Pooling: pooling, Caps: caps}
+				l, untouched := newLearner(t, cfg), newLearner(t, strategy.Config{Pooling: pooling, Caps: caps})
+				observe := func(l *strategy.Learner, item, source string, arm strategy.ArmID, value float64) {
+					c := choose(t, l, strategy.Query{Item: item, Arms: []strategy.ArmID{arm}})
+					_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Source: source})
+					require.NoError(t, err)
+				}
+				for n := range 30 {
+					item := fmt.Sprint(n % 3)
+					for _, l := range []*strategy.Learner{l, untouched} {
+						observe(l, item, "honest", "a", 1)
+						observe(l, item, "honest", "b", -0.5)
+					}
+					observe(l, item, "liar", "b", 1)
+				}
+				_, err := store.Commit(ctx, evidence.Batch{Expunge: []string{"liar"}})
+				require.NoError(t, err)
+				require.NoError(t, l.Refresh(ctx))
+				for _, item := range []string{"new", "0"} {
+					if pooling == (strategy.Copy{}) && item != "new" {
+						continue // what it copied has no source any more
+					}
+					got := means(t, l, strategy.Query{Item: item})
+					require.NoError(t, untouched.Refresh(ctx))
+					for i, want := range means(t, untouched, strategy.Query{Item: item}) {
+						assert.InDelta(t, want, got[i], 1e-9, "of arm %d of item %s", i, item)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestCapsLimitALiar: one source makes up a thousand outcomes of the worst arm.
+func TestCapsLimitALiar(t *testing.T) {
+	for _, pooling := range poolings {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			t.Parallel()
+			share := func(caps evidence.Caps) float64 {
+				l := newLearner(t, strategy.Config{Caps: caps, Pooling: pooling})
+				q := strategy.Query{Item: "i", Category: "c"}
+				report := func(source string, arm strategy.ArmID, value float64) {
+					c := choose(t, l, strategy.Query{Item: q.Item, Category: q.Category, Arms: []strategy.ArmID{arm}})
+					_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Source: source})
+					require.NoError(t, err)
+				}
+				for n := range 40 {
+					user := fmt.Sprint("user", n%10)
+					report(user, "a", 0.8)
+					report(user, "b", 0)
+					report(user, "c", 0)
+					report(user, "d", -0.9)
+				}
+				for range 1000 {
+					report("liar", "d", 1)
+				}
+				return shares(t, l, q, 500)["d"]
+			}
+			assert.Less(t, share(evidence.Caps{SourceMass: 4, SourceShare: 0.1}), 0.05)
+			assert.Greater(t, share(evidence.Caps{}), 0.5, "without caps, as they are by default, lies count")
+		})
+	}
+}
+
+// TestConcurrentUse lets 16 goroutines do all that a learner can. What they counted is then there to the last outcome: in the
+// store, and in the memory of the learner.
+func TestConcurrentUse(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 5}, strategy.Alone{}} {
+		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
+			t.Parallel()
+			const goroutines, outcomes, items = 16, 120, 5
+			cfg := withFixtures(t, strategy.Config{Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{}), Cache: strategy.Cache{Size: 50}})
+			l := newLearner(t, cfg)
+			var wait sync.WaitGroup
+			for g := range goroutines {
+				wait.Go(func() {
+					for n := range outcomes {
+						q := strategy.Query{Session: fmt.Sprint(n % 30), Item: fmt.Sprint(g * n % items), Category: "c"}
+						c, err := l.Select(ctx, q)
+						assert.NoError(t, err)
+						disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(g, n), Value: float64(n%3 - 1), Confidence: 1})
+						assert.NoError(t, err)
+						assert.Equal(t, strategy.Applied, disposition)
+						switch {
+						case n%40 == g:
+							assert.NoError(t, l.Refresh(ctx))
+						case n%10 == 0:
+							l.EndSession(q.Session)
+						case n%10 == 5:
+							_, err = l.Beliefs(ctx, q)
+							assert.NoError(t, err)
+							_, err = l.History(ctx, q, 3)
+							assert.NoError(t, err)
+							if n == 5 {
+								c.Propensity()
+							}
+							_ = fmt.Sprint(l.Config().Arms, drawn(c))
+						}
+					}
+				})
+			}
+			wait.Wait()
+			q := strategy.Query{Category: "c"}
+			assert.Equal(t, float64(goroutines*outcomes), massOf(kept(t, cfg.Store, q, "arm")))
+			fresh := strategy.Query{Category: "c", Item: "new"}
+			held, anew := levels(beliefs(t, l, fresh)), levels(beliefs(t, newLearner(t, cfg), fresh))
+			var mass float64
+			for i := range held {
+				if pooling == (strategy.TwoLevel{}) {
+					assert.InDelta(t, anew[i].Mean(), held[i].Mean(), 0.02)
+				} else {
+					assert.InDelta(t, anew[i].Alpha, held[i].Alpha, 1e-9)
+					assert.InDelta(t, anew[i].Beta, held[i].Beta, 1e-9)
+				}
+				mass += held[i].Alpha + held[i].Beta
+			}
+			if _, ok := pooling.(strategy.Copy); ok {
+				assert.InDelta(t, goroutines*outcomes+8, mass, 1e-9, "the priors are worth 8")
+			}
+		})
+	}
+}
