@@ -1,0 +1,144 @@
+package strategy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// Two models are tried on questions about the law, where the large one is right more often.
+func Example() {
+	ctx := context.Background()
+	learner, err := strategy.New(strategy.Config{
+		Store:  &memstore.Evidence{},
+		Arms:   []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
+		Source: rand.NewPCG(1, 2), // leave it out for choices that differ from run to run
+	})
+	if err != nil {
+		panic(err)
+	}
+	right := map[strategy.ArmID]float64{"small-model": -0.5, "large-model": 0.9} // in a host: how good the answer was
+	chosen := make(map[strategy.ArmID]int)
+	for question := range 100 {
+		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("question ", question), Category: "law"})
+		if err != nil {
+			fmt.Println("went on with", choice.Arm, "as", err)
+		}
+		chosen[choice.Arm]++
+		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: right[choice.Arm], Confidence: 0.8}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	fmt.Println(chosen)
+	// Output: map[large-model:98 small-model:2]
+}
+
+// The catalogue has four ways of bringing a learning into an agent's session. A host may add values of its own.
+func ExampleInjection() {
+	learner, err := strategy.New(strategy.Config{
+		Store: &memstore.Evidence{},
+		Arms: strategy.Injection(strategy.InjectionConfig{
+			Triggers: []strategy.Trigger{strategy.Explicit, strategy.MessageCount(20)},
+		}),
+		Source: rand.NewPCG(1, 2),
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, item := range []string{"use tabs", "say why", "run the linter"} {
+		choice, err := learner.Select(context.Background(), strategy.Query{
+			Session: "monday", Item: item, Category: string(strategy.Preference), Context: string(strategy.Interactive),
+		})
+		if err != nil {
+			panic(err)
+		}
+		how, err := strategy.InjectionOf(choice)
+		if err != nil {
+			panic(err)
+		}
+		switch how.Arm {
+		case strategy.MainContext:
+			fmt.Printf("%s: put it into the context, as %s\n", item, how.Position)
+		case strategy.Deferred:
+			fmt.Printf("%s: wait for %s\n", item, how.Trigger)
+		default:
+			fmt.Printf("%s: %s\n", item, how)
+		}
+	}
+	// Output:
+	// use tabs: put it into the context, as prefix
+	// say why: put it into the context, as suffix
+	// run the linter: subagent(agent_type=planner, blocking=true, prompt_template="")
+}
+
+// An outcome that comes late finds its choice again: all that is needed is the choice itself, kept as JSON.
+func ExampleLearner_Observe() {
+	ctx := context.Background()
+	store := &memstore.Evidence{} // in a host: one that outlives the process
+	cfg := strategy.Config{Store: store, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}}
+	monday, err := strategy.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	choice, err := monday.Select(ctx, strategy.Query{Session: "monday", Item: "release notes", Arms: []strategy.ArmID{"long-prompt"}})
+	if err != nil {
+		panic(err)
+	}
+	kept, err := json.Marshal(choice)
+	if err != nil {
+		panic(err)
+	}
+
+	tuesday, err := strategy.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	var again strategy.Choice
+	if err := json.Unmarshal(kept, &again); err != nil {
+		panic(err)
+	}
+	for range 2 { // it is delivered twice
+		disposition, err := tuesday.Observe(ctx, strategy.Outcome{Choice: again, ID: "review", Value: 1, Confidence: 0.9})
+		fmt.Println(disposition, err)
+	}
+	beliefs, err := tuesday.Beliefs(ctx, strategy.Query{Item: "release notes"})
+	if err != nil {
+		panic(err)
+	}
+	for i, arm := range cfg.Arms {
+		fmt.Printf("%s %.2f\n", arm.ID, beliefs[i].Mean())
+	}
+	// Output:
+	// applied <nil>
+	// duplicate <nil>
+	// short-prompt 0.50
+	// long-prompt 0.67
+}
+
+// A query may name the arms that are permitted now, by a budget or a policy.
+func ExampleLearner_Select_permitted() {
+	ctx := context.Background()
+	learner, err := strategy.New(strategy.Config{
+		Store: &memstore.Evidence{},
+		Arms:  []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}, {ID: "huge-model"}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for range 50 {
+		choice, err := learner.Select(ctx, strategy.Query{Category: "law", Arms: []strategy.ArmID{"small-model", "large-model"}})
+		if err != nil {
+			panic(err)
+		}
+		if choice.Arm == "huge-model" {
+			fmt.Println("over budget")
+		}
+	}
+	_, err = learner.Select(ctx, strategy.Query{Category: "law", Arms: []strategy.ArmID{"tiny-model"}})
+	fmt.Println(err)
+	// Output: strategy: select: Arms: has "tiny-model", which is none of the learner's arms
+}
