@@ -2,40 +2,34 @@ package heed_test
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestReadmeShowsTheExample holds the README to the example that the tests of package strategy run.
-func TestReadmeShowsTheExample(t *testing.T) {
+// TestReadmeProgramRuns runs the README's first program as it stands there.
+func TestReadmeProgramRuns(t *testing.T) {
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, found := strings.Cut(string(readme), "## Twenty lines\n\n```go\n")
-	snippet, _, closed := strings.Cut(rest, "```\n")
-	if !found || !closed {
-		t.Fatal("the README has no twenty lines of Go")
+	_, rest, found := strings.Cut(string(readme), "## A first program\n\n```go\n")
+	program, rest, closed := strings.Cut(rest, "```\n")
+	_, rest, says := strings.Cut(rest, "It prints `")
+	want, _, _ := strings.Cut(rest, "`")
+	if !found || !closed || !says {
+		t.Fatal("the README has no first program, or does not say what it prints")
 	}
-	source, err := os.ReadFile("strategy/example_test.go")
-	if err != nil {
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(flat(string(source)), flat(snippet)) {
-		t.Error("the README's twenty lines are not those of strategy/example_test.go")
+	output, err := exec.Command("go", "run", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
 	}
-	_, output, _ := strings.Cut(string(source), "// Output: ")
-	output, _, _ = strings.Cut(output, "\n")
-	if !strings.Contains(string(readme), "It prints `"+output+"`") {
-		t.Errorf("the README does not say that the example prints %s", output)
+	if got := strings.TrimSpace(string(output)); got != want {
+		t.Errorf("it prints %s, and not %s", got, want)
 	}
-}
-
-// flat leaves out how lines are indented.
-func flat(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(strings.TrimSpace(line) + "\n")
-	}
-	return b.String()
 }
