@@ -202,6 +202,61 @@ func TestTheFirstOfItsSegmentHasNothingToCopy(t *testing.T) {
 	assert.Equal(t, 6., massOf(kept(t, store, q, "given")))
 }
 
+// TestAnItemSpecialisesInEachSegmentForItself: the sessions of one do not count in another, and each copy is made.
+func TestAnItemSpecialisesInEachSegmentForItself(t *testing.T) {
+	store := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: store, Pooling: strategy.Copy{Sessions: 3}})
+	segments := []strategy.Query{{Item: "i", Category: "c", Context: "x"}, {Item: "i", Category: "c", Context: "y"}}
+	for n, q := range segments {
+		teach(t, l, q, n+1)
+	}
+	for n := range 3 {
+		for _, q := range segments {
+			assert.Empty(t, kept(t, store, q, "given"), "after %d", n)
+			q.Session = fmt.Sprint(n) // which is one and the same session in both
+			l.EndSession(q.Session)
+			credit(t, l, choose(t, l, q), 0)
+		}
+	}
+	for n, q := range segments {
+		assert.Equal(t, float64(2*(n+1)), massOf(kept(t, store, q, "given")))
+	}
+}
+
+// TestACopyIsMadeOnceForGood: also when the store has long forgotten by which id.
+func TestACopyIsMadeOnceForGood(t *testing.T) {
+	c := &clock{}
+	store := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{Now: c.Now, Store: store, Pooling: strategy.Copy{Sessions: 3}})
+	q := strategy.Query{Item: "i"}
+	teach(t, l, q, 5)
+	for n := range 12 {
+		q.Session = fmt.Sprint(n)
+		try(t, l, q, "c", 0)
+		if n >= 2 {
+			require.Equal(t, 10., massOf(kept(t, store, q, "given")), "after %d", n+1)
+		}
+		c.Advance(100 * 24 * time.Hour)
+		require.NoError(t, store.Sweep(ctx))
+	}
+}
+
+// TestACopyFadesAsEvidenceDoes.
+func TestACopyFadesAsEvidenceDoes(t *testing.T) {
+	c := &clock{}
+	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{Sessions: 1}, HalfLife: time.Hour})
+	q := strategy.Query{Item: "i"}
+	teach(t, l, q, 8)
+	for range 64 {
+		try(t, l, q, "b", 1)
+	}
+	for _, want := range []float64{8, 4, 2, 1} {
+		assert.InDeltaSlice(t, []float64{1 + want, 1}, []float64{beliefs(t, l, q)[0].Level.Alpha, beliefs(t, l, q)[0].Level.Beta}, 1e-9)
+		assert.InDeltaSlice(t, []float64{1 + 8*want, 1 + want}, []float64{beliefs(t, l, q)[1].Level.Alpha, beliefs(t, l, q)[1].Level.Beta}, 1e-9)
+		c.Advance(time.Hour)
+	}
+}
+
 func TestAFadedItemReturnsToItsSegment(t *testing.T) {
 	c := &clock{}
 	l := newLearner(t, strategy.Config{Now: c.Now, Pooling: strategy.Copy{Sessions: 4}, HalfLife: time.Hour})

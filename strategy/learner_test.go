@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -344,6 +345,27 @@ func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
 		assert.Equal(t, []strategy.ArmID{"a", "b", "c", "d"}, arms)
 		assert.Equal(t, best.Arm, c.Arm)
 		credit(t, l, c, float64(i%3)-1)
+	}
+}
+
+func TestOfEqualDrawsTheEarlierArmWins(t *testing.T) {
+	rng := evidence.NewRand(1)
+	sure, hopeless := evidence.Beta{Alpha: 1e300, Beta: 1e-300}, evidence.Beta{Alpha: 1e-300, Beta: 1e300}
+	for _, test := range []struct {
+		levels []evidence.Beta
+		want   int
+	}{
+		{[]evidence.Beta{sure, sure, sure}, 0},
+		{[]evidence.Beta{hopeless, sure, sure}, 1},
+		{[]evidence.Beta{hopeless, hopeless}, 0},
+	} {
+		var draws []strategy.Draw
+		for _, level := range test.levels {
+			draws = append(draws, strategy.Draw{Belief: strategy.Belief{Level: level}})
+		}
+		for range 10 {
+			assert.Equal(t, test.want, strategy.DrawArms(draws, &rng))
+		}
 	}
 }
 

@@ -95,12 +95,34 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 	}
 }
 
+// TestArmsMayComeAndGo: another learner of the store has arms and values of its own, and keeps what was learned of the others.
+func TestArmsMayComeAndGo(t *testing.T) {
+	for _, pooling := range poolings {
+		store := newStore(t, (&clock{}).Now)
+		before := newLearner(t, strategy.Config{Store: store, Pooling: pooling, Arms: plain("a", "b", "c")})
+		after := newLearner(t, strategy.Config{Store: store, Pooling: pooling, Arms: plain("d", "c", "b")})
+		q := strategy.Query{Item: "i"}
+		for arm, value := range map[strategy.ArmID]float64{"a": 1, "b": -1, "c": 1} {
+			for range 10 {
+				try(t, before, q, arm, value)
+			}
+		}
+		mean := means(t, after, q)
+		assert.Equal(t, 0.5, mean[0], "%v", pooling)
+		assert.Greater(t, mean[1], 0.85, "%v", pooling)
+		assert.Less(t, mean[2], 0.15, "%v", pooling)
+		late := choose(t, before, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}})
+		_, err := after.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1})
+		assertInputError(t, err, "Choice.Arm")
+	}
+}
+
 // TestCapsLimitALiar: one source makes up a thousand outcomes of the worst arm.
 func TestCapsLimitALiar(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
 			t.Parallel()
-			share := func(caps evidence.Caps) float64 {
+			share := func(caps evidence.Caps) (ofItem, ofNew float64) {
 				l := newLearner(t, strategy.Config{Caps: caps, Pooling: pooling})
 				q := strategy.Query{Item: "i", Category: "c"}
 				report := func(source string, arm strategy.ArmID, value float64) {
@@ -118,10 +140,16 @@ func TestCapsLimitALiar(t *testing.T) {
 				for range 1000 {
 					report("liar", "d", 1)
 				}
-				return shares(t, l, q, 500)["d"]
+				require.NoError(t, l.Refresh(ctx))
+				return shares(t, l, q, 500)["d"], shares(t, l, strategy.Query{Item: "new", Category: q.Category}, 500)["d"]
 			}
-			assert.Less(t, share(evidence.Caps{SourceMass: 4, SourceShare: 0.1}), 0.05)
-			assert.Greater(t, share(evidence.Caps{}), 0.5, "without caps, as they are by default, lies count")
+			ofItem, ofNew := share(evidence.Caps{SourceMass: 4, SourceShare: 0.1})
+			assert.Less(t, ofItem, 0.05)
+			if pooling != (strategy.Alone{}) {
+				assert.Less(t, ofNew, 0.15)
+			}
+			ofItem, _ = share(evidence.Caps{})
+			assert.Greater(t, ofItem, 0.5, "without caps, as they are by default, lies count")
 		})
 	}
 }

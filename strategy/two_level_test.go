@@ -173,6 +173,23 @@ func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 	}
 }
 
+// TestTwoLevelDrawsTheLevelAloneOfANewItem, and the item's own rate once it has any evidence, on whichever arm.
+func TestTwoLevelDrawsTheLevelAloneOfANewItem(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	q := strategy.Query{Item: "i"}
+	teach(t, l, q, 5)
+	for _, b := range beliefs(t, l, q) {
+		assert.Zero(t, b.Sharpness)
+		assert.Equal(t, b.Level.Mean(), b.Mean())
+	}
+	try(t, l, q, "c", 1)
+	for i, b := range beliefs(t, l, q) {
+		assert.Equal(t, 2., b.Sharpness)
+		assert.Equal(t, []float64{0, 0, 1, 0}[i], b.Successes)
+		assert.Zero(t, b.Failures)
+	}
+}
+
 // TestTwoLevelSharpnessNarrowsTheItemsOwnDraw: the sharper, the less an item strays from its mean; never below it.
 func TestTwoLevelSharpnessNarrowsTheItemsOwnDraw(t *testing.T) {
 	spread := func(sharpness float64) (mean float64) {
