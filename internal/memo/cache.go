@@ -5,22 +5,26 @@ import (
 	"context"
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// A Cache remembers values by group and name, each for a time to live and as many as it has room for: when it is full,
-// the value that was not asked for longest makes place. A value is made once, however many callers ask for it at the same
-// time. Cache is safe for concurrent use.
+// A Cache remembers values by group and name, each for a time to live and as many as it has room for, and those that are
+// being made. When it is full, a new value takes the place of the one that was not asked for longest, among those of the
+// shard that it goes to. A value is made once, however many callers ask for it at the same time. Cache is safe for
+// concurrent use.
 type Cache[V any] struct {
 	seed   maphash.Seed
 	ttl    time.Duration
+	room   int64
+	kept   atomic.Int64
 	shards []shard[V]
 }
 
 // A shard has the values of some groups, so that a group can be dropped from one place.
 type shard[V any] struct {
 	mu      sync.Mutex
-	room    int
+	cache   *Cache[V]
 	entries map[key]*entry[V]
 	groups  map[string]*entry[V] // the first entry of each group's chain
 	recent  entry[V]             // the ring of all entries, the last used next to it
@@ -50,10 +54,10 @@ func New[V any](room int, ttl time.Duration) *Cache[V] {
 	if room >= 64*shardCount {
 		n = shardCount
 	}
-	c := &Cache[V]{seed: maphash.MakeSeed(), ttl: ttl, shards: make([]shard[V], n)}
+	c := &Cache[V]{seed: maphash.MakeSeed(), ttl: ttl, room: int64(room), shards: make([]shard[V], n)}
 	for i := range c.shards {
 		s := &c.shards[i]
-		s.room = room / n
+		s.cache = c
 		s.entries = make(map[key]*entry[V])
 		s.groups = make(map[string]*entry[V])
 		s.recent.newer, s.recent.older = &s.recent, &s.recent
@@ -69,7 +73,7 @@ func (c *Cache[V]) shard(group string) *shard[V] {
 // that it will not do, make makes it, given how many values the key has had before; other callers wait for that, or until
 // their context is done. A value that could not be made is not kept.
 func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
-	usable func(*V) bool, make func(v *V, number uint64) error,
+	usable func(*V) bool, fill func(v *V, number uint64) error,
 ) (value *V, hit bool, err error) {
 	s, k := c.shard(group), key{group, name}
 	for {
@@ -93,7 +97,7 @@ func (c *Cache[V]) Do(ctx context.Context, group, name string, now time.Time,
 		}
 		s.add(fresh)
 		s.mu.Unlock()
-		return c.make(s, fresh, make)
+		return c.fill(s, fresh, fill)
 	}
 }
 
@@ -112,8 +116,8 @@ func (s *shard[V]) wait(ctx context.Context, e *entry[V]) error {
 	}
 }
 
-func (c *Cache[V]) make(s *shard[V], e *entry[V], make func(*V, uint64) error) (*V, bool, error) {
-	failed := true // unless make returns: it may panic
+func (c *Cache[V]) fill(s *shard[V], e *entry[V], fill func(*V, uint64) error) (*V, bool, error) {
+	failed := true // unless fill returns: it may panic
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -125,7 +129,7 @@ func (c *Cache[V]) make(s *shard[V], e *entry[V], make func(*V, uint64) error) (
 			close(e.waiting)
 		}
 	}()
-	err := make(&e.value, e.number)
+	err := fill(&e.value, e.number)
 	failed = err != nil
 	return &e.value, false, err
 }
@@ -141,20 +145,12 @@ func (c *Cache[V]) Drop(group string) {
 }
 
 // Len returns how many values are kept, those past their time among them.
-func (c *Cache[V]) Len() (n int) {
-	for i := range c.shards {
-		s := &c.shards[i]
-		s.mu.Lock()
-		n += len(s.entries)
-		s.mu.Unlock()
-	}
-	return n
-}
+func (c *Cache[V]) Len() int { return int(c.kept.Load()) }
 
-// add puts an entry first, and removes the last one if it finds no room.
+// add puts an entry first, and makes room for it.
 func (s *shard[V]) add(e *entry[V]) {
-	if len(s.entries) >= s.room {
-		s.remove(s.recent.newer)
+	if s.cache.kept.Add(1) > s.cache.room {
+		s.evict()
 	}
 	s.entries[e.key] = e
 	if e.behind = s.groups[e.key.group]; e.behind != nil {
@@ -162,6 +158,16 @@ func (s *shard[V]) add(e *entry[V]) {
 	}
 	s.groups[e.key.group] = e
 	s.link(e)
+}
+
+// evict removes the entry that was not used longest. One that is being made stays, as others wait for it.
+func (s *shard[V]) evict() {
+	for e := s.recent.newer; e != &s.recent; e = e.newer {
+		if e.made {
+			s.remove(e)
+			return
+		}
+	}
 }
 
 func (s *shard[V]) link(e *entry[V]) {
@@ -175,6 +181,7 @@ func (s *shard[V]) touch(e *entry[V]) {
 }
 
 func (s *shard[V]) remove(e *entry[V]) {
+	s.cache.kept.Add(-1)
 	delete(s.entries, e.key)
 	e.newer.older, e.older.newer = e.older, e.newer
 	switch {

@@ -88,9 +88,44 @@ func TestCacheIsBounded(t *testing.T) {
 		for i := range 20_000 {
 			get(t, c, fmt.Sprint("group", i/3), fmt.Sprint(i), start.Add(time.Duration(i)))
 		}
-		assert.LessOrEqual(t, c.Len(), room)
+		assert.LessOrEqual(t, c.Len(), room+16)
 		assert.Greater(t, c.Len(), room/2)
 	}
+}
+
+func TestCacheGivesOneGroupAllItsRoom(t *testing.T) {
+	const room = 10_000
+	c := memo.New[string](room, time.Hour)
+	for i := range room {
+		get(t, c, "g", fmt.Sprint(i), start)
+	}
+	for i := range room {
+		_, hit := get(t, c, "g", fmt.Sprint(i), start)
+		require.True(t, hit)
+	}
+}
+
+func TestCacheKeepsWhatIsBeingMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := memo.New[string](1, time.Hour)
+		first := make(chan string)
+		go func() {
+			v, _, err := c.Do(ctx, "g", "a", start, always, func(v *string, _ uint64) error {
+				time.Sleep(time.Minute)
+				*v = "made once"
+				return nil
+			})
+			assert.NoError(t, err)
+			first <- *v
+		}()
+		synctest.Wait()
+		get(t, c, "g", "b", start) // there is no room for both
+		v, hit, err := c.Do(ctx, "g", "a", start, always, nil)
+		require.NoError(t, err)
+		assert.True(t, hit)
+		assert.Equal(t, "made once", *v)
+		assert.Equal(t, "made once", <-first)
+	})
 }
 
 func TestCacheMakesAgainWhatIsNotUsable(t *testing.T) {
