@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mathext"
+	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // Beta is a belief about a rate in [0, 1]: the Beta distribution with two positive, finite shapes. As a posterior of
@@ -43,7 +44,9 @@ func (b Beta) Sample(rng *rand.Rand) float64 {
 	return s.Draw(&r)
 }
 
-// CDF returns the probability that the rate is at most x: the regularised incomplete beta function.
+// CDF returns the probability that the rate is at most x: the regularised incomplete beta function. For shapes that sum to
+// more than 1e8 it is that of the normal distribution with the same mean and variance, and for shapes below 1e-6 that of
+// the two points 0 and 1.
 func (b Beta) CDF(x float64) float64 {
 	switch {
 	case !b.Valid() || math.IsNaN(x):
@@ -52,6 +55,10 @@ func (b Beta) CDF(x float64) float64 {
 		return 0
 	case x >= 1:
 		return 1
+	case b.Alpha+b.Beta > 1e8:
+		return distuv.UnitNormal.CDF((x - b.Mean()) / math.Sqrt(b.Variance()))
+	case b.Alpha < 1e-6 || b.Beta < 1e-6:
+		return Beta{b.Beta, b.Alpha}.Mean()
 	}
 	return mathext.RegIncBeta(b.Alpha, b.Beta, x)
 }

@@ -101,6 +101,24 @@ func TestSamplerIsBoundedEverywhere(t *testing.T) {
 	assert.Less(t, time.Since(began), time.Minute)
 }
 
+// TestCDFEverywhere: a distribution function is in [0, 1] and does not fall, whatever the shapes.
+func TestCDFEverywhere(t *testing.T) {
+	for _, alpha := range []float64{5e-324, 1e-300, 1e-7, 1e-6, 1e-3, 1, 1e4, 9e7, 2e8, 1e12, 1e300} {
+		for _, beta := range []float64{5e-324, 1e-300, 1e-7, 1e-6, 1e-3, 1, 1e4, 9e7, 2e8, 1e12, 1e300} {
+			b := evidence.Beta{Alpha: alpha, Beta: beta}
+			last := 0.
+			for _, x := range []float64{0, 1e-9, 0.1, 0.5 - 1e-6, 0.5, 0.5 + 1e-6, 0.9, 1 - 1e-9, 1} {
+				p := b.CDF(x)
+				require.True(t, p >= last-1e-12 && p <= 1, "%v: CDF(%v) = %v after %v", b, x, p, last)
+				last = p
+			}
+			low, high := b.Interval(0.9)
+			require.True(t, 0 <= low && low <= high && high <= 1, "%v: %v to %v", b, low, high)
+		}
+	}
+	assert.InDelta(t, 0.5, evidence.Beta{Alpha: 1e12, Beta: 1e12}.CDF(0.5), 1e-9)
+}
+
 func TestInvalidBeta(t *testing.T) {
 	for _, shape := range []float64{0, -1, math.NaN(), math.Inf(1), math.Inf(-1)} {
 		for _, b := range []evidence.Beta{{Alpha: shape, Beta: 1}, {Alpha: 1, Beta: shape}} {
@@ -267,6 +285,14 @@ func TestProbBestAtTheEdges(t *testing.T) {
 		slices.Reverse(back)
 		assert.InDeltaSlice(t, got, back, 1e-9)
 	}
+	for range 2000 {
+		b := evidence.Beta{Alpha: math.Pow(10, -6+21*rng.Float64()), Beta: math.Pow(10, -6+21*rng.Float64())}
+		got := evidence.ProbBest([]evidence.Beta{b, {Alpha: 1, Beta: 1}})
+		require.InDelta(t, 1, got[0]+got[1], 1e-9, "%v", b)
+		// Against the uniform rate, a belief wins with the probability of its mean.
+		require.InDelta(t, b.Mean(), got[0], 1e-5, "%v", b)
+	}
+	assert.InDelta(t, 0.875, evidence.ProbBest([]evidence.Beta{{Alpha: 1e308, Beta: 1e308}, {Alpha: 1, Beta: 3}})[0], 1e-5)
 	for _, extreme := range []evidence.Beta{{Alpha: 1e-300, Beta: 1e-300}, {Alpha: 1e300, Beta: 1e300}, {Alpha: 5e-324, Beta: math.MaxFloat64}} {
 		got := evidence.ProbBest([]evidence.Beta{extreme, {Alpha: 2, Beta: 2}})
 		assert.InDelta(t, 1, got[0]+got[1], 1e-9, "%v", extreme)

@@ -68,8 +68,8 @@ var bends = [...]float64{-16, -7, -2.5, 0, 2.5, 7, 16}
 
 func newCurve(b Beta) curve {
 	const least, most = 1e-6, 1e12
-	if total := b.Alpha + b.Beta; total > most {
-		b.Alpha, b.Beta = b.Alpha/total*most, b.Beta/total*most
+	if total := b.Alpha/2 + b.Beta/2; total > most/2 { // halves, as the sum may be too large for a float64
+		b.Alpha, b.Beta = b.Alpha/total*(most/2), b.Beta/total*(most/2)
 	}
 	c := curve{alpha: max(b.Alpha, least), beta: max(b.Beta, least)}
 	c.mode = math.Log(c.alpha / c.beta)
@@ -124,7 +124,7 @@ func (c *curve) descend(t, step, drop float64) float64 {
 		step *= 2
 	}
 	for range 50 {
-		slope := (c.alpha+c.beta)/(1+math.Exp(-t)) - c.alpha
+		slope := c.beta/(1+math.Exp(-t)) - c.alpha/(1+math.Exp(t))
 		move := fall(t) / slope
 		t -= move
 		if math.Abs(move) <= 1e-3*math.Abs(step) {

@@ -59,15 +59,15 @@ type Batch struct {
 	Rebuild []Cell      // cells to make anew from their whole history, under this batch's policy
 	Restart []Restart   // cells whose evidence before a moment no longer counts
 
-	// Observations to add. One whose id was known before this batch is left out, and named in the receipt.
-	Observations []Observation
-
 	// Retract takes back all observations of these ids: the state is then what it would be had they never been made. The
 	// ids stay known, so that what comes again under them still counts nothing; to retract one again changes nothing.
 	Retract []string
 	// Expunge takes back, and erases from the history, all observations of these sources. Cells whose policy keeps origins
 	// together are put right from their history; where that no longer holds all that had a source, it is ErrForgotten.
 	Expunge []string
+
+	// Observations to add. One whose id was known before this batch is left out, and named in the receipt.
+	Observations []Observation
 
 	Audit  []AuditEntry // to record; an entry whose id is known is left out
 	Events []Event      // to put into the outbox; an event whose id is known is left out
@@ -77,7 +77,7 @@ type Batch struct {
 // A Policy says how a cell is kept. It is stored with the cell when its first observation comes, and from then on a batch
 // with another policy is refused, until the cell is reset or rebuilt.
 type Policy struct {
-	// HalfLife is the time after which evidence counts half: whole microseconds, from a second to a hundred years. 0:
+	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a hundred years. 0:
 	// evidence never fades.
 	HalfLife time.Duration
 	// ByOrigin keeps a tally for each channel and source, which [Caps] need and which lets a source be expunged at any
@@ -87,14 +87,14 @@ type Policy struct {
 
 // The bounds of a half-life other than 0.
 const (
-	MinHalfLife = time.Second
+	MinHalfLife = time.Minute
 	MaxHalfLife = 100 * 365 * 24 * time.Hour
 )
 
 // Validate reports the fault of the policy, if it has one, as a [*heed.ConfigError].
 func (p Policy) Validate() error {
 	if h := p.HalfLife; h != 0 && (h < MinHalfLife || h > MaxHalfLife || h%time.Microsecond != 0) {
-		return &heed.ConfigError{Field: "HalfLife", Value: h, Reason: "must be 0 or whole microseconds between a second and a hundred years"}
+		return &heed.ConfigError{Field: "HalfLife", Value: h, Reason: "must be 0 or whole microseconds between a minute and a hundred years"}
 	}
 	return nil
 }
@@ -198,13 +198,24 @@ func (b *Batch) Validate(now time.Time) error {
 		}
 	}
 	for i, id := range b.Retract {
+		if err := CheckText(fmt.Sprintf("Retract[%d]", i), id); err != nil {
+			return err
+		}
 		if id == "" || b.observes(func(o *Observation) bool { return o.ID == id }) {
 			return &heed.InputError{Field: fmt.Sprintf("Retract[%d]", i), Reason: "must not be empty, nor the id of an observation of the batch"}
 		}
 	}
 	for i, source := range b.Expunge {
+		if err := CheckText(fmt.Sprintf("Expunge[%d]", i), source); err != nil {
+			return err
+		}
 		if source == "" || b.observes(func(o *Observation) bool { return o.Source == source }) {
 			return &heed.InputError{Field: fmt.Sprintf("Expunge[%d]", i), Reason: "must not be empty, nor the source of an observation of the batch"}
+		}
+	}
+	for i, id := range b.Sent {
+		if err := CheckText(fmt.Sprintf("Sent[%d]", i), id); err != nil {
+			return err
 		}
 	}
 	return b.validateRecords(now)

@@ -86,8 +86,8 @@ func (t *Tally) count(reward float64) *Count {
 	}
 }
 
-// Merge adds another tally of the same half-life, as if its observations had been added here. An empty tally that has no
-// half-life yet takes the other's.
+// Merge adds another tally of the same half-life, as if its observations had been added here. An empty tally becomes the
+// other.
 func (t *Tally) Merge(o Tally) {
 	if o.N() == 0 {
 		return

@@ -221,7 +221,7 @@ func (t *texts) add(text string) uint32 {
 		if n > 0 { // the first chunks of a small store grow as they fill
 			t.chunks[n-1] = slices.Clip(t.chunks[n-1])
 		}
-		t.chunks = append(t.chunks, make([]byte, 1, min(256<<len(t.chunks), textChunk)))
+		t.chunks = append(t.chunks, make([]byte, 1, 256<<min(len(t.chunks), 8)))
 	}
 	last := len(t.chunks) - 1
 	at := uint32(last*textChunk + len(t.chunks[last]))

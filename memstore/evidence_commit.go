@@ -164,6 +164,9 @@ func (c *commit) check() error {
 		}
 	}
 	for _, r := range c.batch.Restart {
+		if c.restarted(r) {
+			continue
+		}
 		if c.lost(r.Cell) && !c.resets(r.Cell) && c.last(r.Cell) >= evidence.InstantOf(r.At) {
 			return evidence.ErrForgotten
 		}
@@ -212,6 +215,12 @@ func (c *commit) lost(cell evidence.Cell) (lost bool) {
 	return lost
 }
 
+// restarted reports whether a cell's restart is as far on already.
+func (c *commit) restarted(r evidence.Restart) bool {
+	key, ok := c.store.findKey(r.Cell)
+	return ok && evidence.InstantOf(r.At) <= c.cells(key).restarts[key].at
+}
+
 func (c *commit) last(cell evidence.Cell) (last evidence.Instant) {
 	c.slots(cell, func(s *slot) { last = max(last, evidence.Instant(slices.Max(s.last[:]))) })
 	return last
@@ -237,7 +246,7 @@ func (c *commit) checkPolicy(o *observed) error {
 	return &evidence.PolicyError{Cell: o.Cell, Stored: c.store.rule(stored), Wanted: c.store.rule(o.policy)}
 }
 
-// checkRetract looks whether the history holds all observations of an id, in the cells that still count them.
+// checkRetract looks whether the history holds all observations of an id, in the cells that may still count them.
 func (c *commit) checkRetract(text string) error {
 	h := c.store.ids.hash(text)
 	ids := c.ids(h)
@@ -287,7 +296,25 @@ func (c *commit) lostSources() bool {
 }
 
 func (c *commit) checkOutbox() error {
-	if len(c.batch.Events) > 0 && len(c.store.records.outbox)+len(c.batch.Events) > c.store.cfg.MaxEvents {
+	if len(c.batch.Events) == 0 {
+		return nil
+	}
+	held := len(c.store.records.outbox)
+	for i := range c.batch.Events {
+		h := c.store.ids.hash(eventName + c.batch.Events[i].ID)
+		if !c.ids(h).knows(h) {
+			held++
+		}
+	}
+	if held <= c.store.cfg.MaxEvents {
+		return nil
+	}
+	for _, e := range c.store.records.outbox {
+		if slices.Contains(c.batch.Sent, e.ID) {
+			held--
+		}
+	}
+	if held > c.store.cfg.MaxEvents {
 		return evidence.ErrFull
 	}
 	return nil
@@ -307,14 +334,14 @@ func (c *commit) apply() {
 	for _, r := range b.Restart {
 		c.restart(r)
 	}
-	for i := range c.observed {
-		c.observe(&c.observed[i])
-	}
 	for _, text := range b.Retract {
 		c.retract(text)
 	}
 	if len(b.Expunge) > 0 {
 		c.expunge()
+	}
+	for i := range c.observed {
+		c.observe(&c.observed[i])
 	}
 	c.addRecords()
 	if b.ID != "" {

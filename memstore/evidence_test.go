@@ -242,6 +242,32 @@ func TestEvidenceWithoutHistory(t *testing.T) {
 	_, err := store.Commit(ctx, evidence.Batch{Retract: []string{"never"}})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.EqualValues(t, 1, read(t, store, cell).N())
+	restart := evidence.Batch{Restart: []evidence.Restart{{Cell: cell, At: start.Add(time.Second)}}}
+	commit(t, store, restart)
+	assert.Zero(t, read(t, store, cell).N())
+	add(t, store, observe("after", start.Add(2*time.Second)))
+	commit(t, store, restart) // no further than it was
+	assert.EqualValues(t, 1, read(t, store, cell).N())
+}
+
+// TestEvidenceHoldsManyTexts fills one store with so many long names that each shard holds dozens of chunks of them.
+func TestEvidenceHoldsManyTexts(t *testing.T) {
+	store := newEvidence(t, memstore.EvidenceConfig{NoHistory: true, Now: newClock().time})
+	const items = 260_000
+	b := evidence.Batch{}
+	for i := range items {
+		o := observe(fmt.Sprint(i), start)
+		o.Cell.Item = fmt.Sprintf("%01024d", i)
+		if b.Observations = append(b.Observations, o); len(b.Observations) == 1000 {
+			commit(t, store, b)
+			b.Observations = b.Observations[:0]
+		}
+	}
+	for _, i := range []int{0, items / 2, items - 1} {
+		c := cell
+		c.Item = fmt.Sprintf("%01024d", i)
+		assert.EqualValues(t, 1, read(t, store, c).N())
+	}
 }
 
 // TestEvidenceReusesOrigins expunges sources over and over: the names of one must not pass to another.
@@ -274,8 +300,12 @@ func TestEvidenceOutboxIsBounded(t *testing.T) {
 	_, err := store.Commit(ctx, event("3"))
 	assert.ErrorIs(t, err, evidence.ErrFull)
 	assert.EqualValues(t, 2, read(t, store, cell).N(), "what has no room changes nothing")
-	commit(t, store, evidence.Batch{Sent: []string{"1"}})
-	commit(t, store, event("3"))
+	redelivered := event("2")
+	redelivered.Observations = nil
+	commit(t, store, redelivered) // takes no room
+	both := event("3")
+	both.Sent = []string{"1"}
+	commit(t, store, both)
 
 	for i := range 10 {
 		commit(t, store, evidence.Batch{Audit: []evidence.AuditEntry{{ID: fmt.Sprint(i), Action: "did", At: start}}})

@@ -128,7 +128,7 @@ func (c Config) validate() error {
 	found.Check(c.Exploration.Bonus >= 0 && c.Exploration.Bonus <= 1, "Exploration.Bonus", c.Exploration.Bonus, "must be in [0, 1]")
 	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples, "must not be negative")
 	found.Check(c.Exploration.Bonus > 0 || c.Exploration.MinSamples == 0, "Exploration.MinSamples", c.Exploration.MinSamples, "needs a bonus")
-	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a second and a hundred years")
+	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a minute and a hundred years")
 	found.Add("Caps", c.Caps.Validate())
 	found.Check(c.MinConfidence > 0 && c.MinConfidence <= 1, "MinConfidence", c.MinConfidence, "must be in (0, 1], or 0 for the default")
 	found.Check(slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")

@@ -132,6 +132,27 @@ func retractNeverSeen(t tb, newStore NewStore) {
 	}
 }
 
+// retractBesideMany adds so many observations in the batch of a retraction that a bounded history forgets older ones.
+func retractBesideMany(t tb, newStore NewStore) {
+	for _, take := range []func(*evidence.Batch){
+		func(b *evidence.Batch) { b.Retract = []string{"old"} },
+		func(b *evidence.Batch) { b.Expunge = []string{"ann"} },
+	} {
+		f := newFixture(t, newStore)
+		c := cell(plain, "i", "n")
+		old := observation("old", c, 1)
+		old.At, old.Source = start.Add(-time.Hour), "ann"
+		f.add(old)
+		var b evidence.Batch
+		for i := range 300 {
+			b.Observations = append(b.Observations, observation(fmt.Sprint(i), c, 0))
+		}
+		take(&b)
+		f.commit(b)
+		f.expect("after taking back one observation beside 300 new ones", b.Observations, c)
+	}
+}
+
 func retractUnknown(t tb, newStore NewStore) {
 	f := newFixture(t, newStore)
 	c := cell(plain, "i", "n")

@@ -94,6 +94,7 @@ var rules = []struct {
 	{"a restart leaves out what was before", restartLeavesOut},
 	{"a restart only moves forward", restartForward},
 	{"to retract is never to have seen", retractNeverSeen},
+	{"to retract is never to have seen, beside many others", retractBesideMany},
 	{"to retract what is unknown is ErrNotFound", retractUnknown},
 	{"to retract what is forgotten changes nothing", retractForgotten},
 	{"to expunge is never to have seen", expungeNeverSeen},
