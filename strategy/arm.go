@@ -27,7 +27,7 @@ type Arm struct {
 // simply set.
 type Parameter struct {
 	Name   string
-	Values []string
+	Values []string // each with the name at most 1,023 bytes: let a longer text go by a name
 }
 
 func validateArms(arms []Arm) error {
@@ -48,7 +48,7 @@ func validateArms(arms []Arm) error {
 			found.Check(len(p.Values) > 0, field+"Values", p.Values, "must have at least one")
 			values := make(map[string]bool)
 			for _, v := range p.Values {
-				found.Check(!values[v] && evidence.CheckText("", p.Name+"="+v) == nil, field+"Values", v, "must be text that a store can keep, and each different from the others")
+				found.Check(!values[v] && evidence.CheckText("", p.Name+"="+v) == nil, field+"Values", start(v), tooLong)
 				values[v] = true
 			}
 		}
@@ -66,6 +66,16 @@ func validateArms(arms []Arm) error {
 		return &heed.ConfigError{Field: "Arms", Value: arms, Reason: "must all have a positive weight, or none"}
 	}
 	return nil
+}
+
+var tooLong = fmt.Sprintf("must be valid UTF-8 without NUL, at most %d bytes with the parameter's name, and different from the others", evidence.MaxText-1)
+
+// start cuts a value that may be long.
+func start(value string) string {
+	if len(value) > 60 {
+		return strings.ToValidUTF8(value[:60], "") + "…"
+	}
+	return value
 }
 
 // coldStart returns the beliefs about arms of which nothing is known. Of independent draws from Beta(c·w, 1) with the same

@@ -43,10 +43,12 @@ func (id *ChoiceID) UnmarshalText(text []byte) error { return (*uuid.UUID)(id).U
 
 // A Query asks for an arm.
 type Query struct {
-	// Session is where the arm will be used: within it, an item keeps the arm that was chosen for it first. An empty
-	// session remembers nothing, and every query is a session of its own.
+	// Session is where the arm will be used: within it, an item keeps the arm that was chosen for it first, also if it is
+	// asked for with another category or context. An empty session remembers nothing, and every query is a session of its
+	// own.
 	Session string
-	// Item is what the arm is chosen for: a learning, a task, a user. It may be empty, where a segment has no items.
+	// Item is what the arm is chosen for: a learning, a kind of task, a user. It may be empty, where a segment has no items;
+	// then the session remembers the choice of the segment.
 	Item string
 	// Category and Context make the segment, whose items learn from each other. Both may be empty.
 	Category string
@@ -215,12 +217,12 @@ func (c Choice) countPropensity(chosen int) float64 {
 	return min(max(wins, 0.5), propensityDraws-0.5) / propensityDraws
 }
 
-// drawArms draws every arm and returns which has the greatest sample, the earlier of equals.
+// drawArms draws every arm and returns which has the greatest sample, the earlier of equals, or one whose sample is NaN.
 func drawArms(draws []Draw, rng *evidence.Rand) (best int) {
 	for i := range draws {
 		d := &draws[i]
 		d.Sample = d.Belief.draw(rng) + d.Bonus
-		if d.Sample > draws[best].Sample {
+		if d.Sample > draws[best].Sample || math.IsNaN(d.Sample) {
 			best = i
 		}
 	}

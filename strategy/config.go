@@ -23,14 +23,18 @@ type Config struct {
 	// Pooling says how much items of a segment share. nil means TwoLevel{}.
 	Pooling Pooling
 	// Prior is what is believed of an arm of average weight before any evidence: see [Arm]. Shares of first choices are
-	// exactly the weights where Prior.Beta is 1. The zero Prior means Beta(1, 1).
+	// exactly the weights where Prior.Beta is 1. Both shapes are in [1e-3, 1e6]. The zero Prior means Beta(1, 1).
 	Prior evidence.Beta
-	// Exploration adds to the draws of arms that were seldom chosen. The zero value adds nothing.
+	// Exploration adds to the draws of arms with few outcomes. The zero value adds nothing.
 	Exploration Exploration
-	// HalfLife is the time after which an outcome counts half. 0: outcomes count for ever.
+	// HalfLife is the time after which an outcome counts half. 0: outcomes count for ever. A store that holds outcomes under
+	// another half-life refuses new ones ([evidence.PolicyError]), until their cells are reset or rebuilt.
 	HalfLife time.Duration
 	// Caps limit the influence of single sources. They make the store keep sources apart.
 	Caps evidence.Caps
+	// BySource makes the store keep sources apart without any cap, so that a source can be expunged at any time, and not
+	// only while the store's history still holds all its outcomes. It is a part of the policy, as the half-life is.
+	BySource bool
 	// MinConfidence is the least confidence of an outcome, in (0, 1], for it to be counted. 0 means 0.3.
 	MinConfidence float64
 	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read. "" means the arm with the
@@ -43,7 +47,8 @@ type Config struct {
 	// or a sixteenth of the half-life where that is less.
 	Refresh time.Duration
 
-	// Now is the clock. nil means time.Now.
+	// Now is the clock. nil means time.Now. The store's clock has to agree with it: a store refuses outcomes that lie ahead
+	// of its own.
 	Now func() time.Time
 	// Source gives the key from which every choice's randomness is derived; it is used by New only. With the same key, a
 	// session's choice for an item is the same whatever else was chosen before, on whichever goroutine. nil means a random
@@ -124,7 +129,7 @@ func (c Config) validate() error {
 	var found faults.List
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
-	found.Check(c.Prior.Valid(), "Prior", c.Prior, "must have two positive, finite shapes")
+	found.Check(c.Prior.Alpha >= 1e-3 && c.Prior.Alpha <= 1e6 && c.Prior.Beta >= 1e-3 && c.Prior.Beta <= 1e6, "Prior", c.Prior, "must have shapes in [1e-3, 1e6]")
 	found.Check(c.Exploration.Bonus >= 0 && c.Exploration.Bonus <= 1, "Exploration.Bonus", c.Exploration.Bonus, "must be in [0, 1]")
 	found.Check(c.Exploration.MinSamples >= 0, "Exploration.MinSamples", c.Exploration.MinSamples, "must not be negative")
 	found.Check(c.Exploration.Bonus > 0 || c.Exploration.MinSamples == 0, "Exploration.MinSamples", c.Exploration.MinSamples, "needs a bonus")
@@ -139,6 +144,13 @@ func (c Config) validate() error {
 		found.Add("Pooling", v.Validate())
 	}
 	found.Join(validateArms(c.Arms))
+	if err := found.Err(); err != nil {
+		return err
+	}
+	if _, ok := c.Pooling.(Specializer); ok {
+		_, gives := c.Pooling.Model(Segment{Priors: coldStart(c.Arms, c.Prior), LeastWeight: c.MinConfidence}, nil).(Giver)
+		found.Check(gives, "Pooling", c.Pooling, "specialises, so its models must be able to give")
+	}
 	return found.Err()
 }
 
@@ -147,6 +159,6 @@ const maxName = evidence.MaxText - 64
 
 // policy is how the learner's cells are kept.
 func (c *Config) policy() evidence.Policy {
-	byOrigin := c.Caps.SourceMass > 0 || c.Caps.SourceShare > 0 || len(c.Caps.Silence) > 0
+	byOrigin := c.BySource || c.Caps.SourceMass > 0 || c.Caps.SourceShare > 0 || len(c.Caps.Silence) > 0
 	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: byOrigin}
 }

@@ -88,13 +88,15 @@ type Callback string
 
 // The callbacks.
 const (
-	Poll  Callback = "poll"
-	Wait  Callback = "wait"
-	Event Callback = "event"
+	PollCallback  Callback = "poll"
+	WaitCallback  Callback = "wait"
+	EventCallback Callback = "event"
 )
 
 // Valid reports whether the callback is one of the catalogue's.
-func (c Callback) Valid() bool { return slices.Contains([]Callback{Poll, Wait, Event}, c) }
+func (c Callback) Valid() bool {
+	return slices.Contains([]Callback{PollCallback, WaitCallback, EventCallback}, c)
+}
 
 // Trigger is what a deferred learning waits for: one of the catalogue's, or a [MessageCount].
 type Trigger string
@@ -177,7 +179,7 @@ type InjectionConfig struct {
 	Formats         []Format        // default plain, tagged, system_instruction
 	AgentTypes      []AgentType     // default general, explorer, planner
 	Blocking        []bool          // default true, false
-	PromptTemplates []string        // default "", the host's own prompt
+	PromptTemplates []string        // default "", the host's own prompt. Short texts, or names of longer ones: see [Parameter]
 	Callbacks       []Callback      // default poll, wait, event
 	Timeouts        []time.Duration // in whole milliseconds. Default 30 s
 	Triggers        []Trigger       // default explicit
@@ -200,7 +202,7 @@ func Injection(cfg InjectionConfig) []Arm {
 		}},
 		{ID: BackgroundSubagent, Weight: w.BackgroundSubagent, Parameters: []Parameter{
 			agents,
-			{ParamCallback, values(cfg.Callbacks, []Callback{Poll, Wait, Event}, toString)},
+			{ParamCallback, values(cfg.Callbacks, []Callback{PollCallback, WaitCallback, EventCallback}, toString)},
 			{ParamTimeout, values(cfg.Timeouts, []time.Duration{30 * time.Second}, millis)},
 		}},
 		{ID: Deferred, Weight: w.Deferred, Parameters: []Parameter{

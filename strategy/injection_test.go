@@ -109,7 +109,7 @@ func everyStrategy(f func(strategy.InjectionStrategy)) {
 				f(strategy.InjectionStrategy{Arm: strategy.Subagent, AgentType: agent, Blocking: blocking, PromptTemplate: template})
 			}
 		}
-		for _, callback := range []strategy.Callback{strategy.Poll, strategy.Wait, strategy.Event} {
+		for _, callback := range []strategy.Callback{strategy.PollCallback, strategy.WaitCallback, strategy.EventCallback} {
 			for _, d := range durations {
 				f(strategy.InjectionStrategy{Arm: strategy.BackgroundSubagent, AgentType: agent, Callback: callback, Timeout: d})
 			}
@@ -146,7 +146,7 @@ func TestAnyTextsAreReadAsTheyAreWritten(t *testing.T) {
 		text := rapid.OneOf(rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 		for _, s := range []strategy.InjectionStrategy{
 			{Arm: strategy.Subagent, AgentType: strategy.CustomAgent("a" + text.Draw(t, "name")), PromptTemplate: text.Draw(t, "template")},
-			{Arm: strategy.BackgroundSubagent, AgentType: strategy.CustomAgent("a" + text.Draw(t, "name")), Callback: strategy.Wait},
+			{Arm: strategy.BackgroundSubagent, AgentType: strategy.CustomAgent("a" + text.Draw(t, "name")), Callback: strategy.WaitCallback},
 		} {
 			read, err := strategy.ParseInjection(s.String())
 			if err != nil || read != s {
@@ -259,7 +259,7 @@ func TestInjectionOfReadsChoices(t *testing.T) {
 	for _, s := range []strategy.InjectionStrategy{
 		{Arm: strategy.MainContext, Position: strategy.Suffix, Format: strategy.Tagged},
 		{Arm: strategy.Subagent, AgentType: strategy.CustomAgent("general"), Blocking: true, PromptTemplate: "Mind:\n{learning} (really), a=\"b\""},
-		{Arm: strategy.BackgroundSubagent, AgentType: strategy.CustomAgent(", ("), Callback: strategy.Event, Timeout: time.Minute},
+		{Arm: strategy.BackgroundSubagent, AgentType: strategy.CustomAgent(", ("), Callback: strategy.EventCallback, Timeout: time.Minute},
 		{Arm: strategy.Deferred, Trigger: strategy.MessageCount(20), MaxWait: time.Hour},
 	} {
 		assert.Positive(t, seen[s], s)

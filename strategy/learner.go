@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -77,7 +78,7 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // greatest wins. In one session, an item keeps the arm that was chosen first, until [Learner.EndSession], or until the
 // cache lets go of it; a choice whose arm is no longer permitted is made anew.
 //
-// Input that is not valid is a [*heed.InputError]. If the store can't be read, or not before the context is done, Select
+// Input that is not valid is a [*heed.InputError], and a context that is done when Select is called gives its error. If the store can't be read, or not before the context is done, Select
 // returns that error together with a choice of the default arm (or of the first permitted one), which a host may use to go
 // on: it is not remembered, and an outcome may be observed of it.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
@@ -228,7 +229,11 @@ func (l *Learner) draw(ctx context.Context, q *Query, now time.Time, rng *eviden
 			d.draws = append(d.draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: scratch.beliefs[i]})
 		}
 	}
-	r.choice.Arm = d.draws[drawArms(d.draws, rng)].Arm
+	best := drawArms(d.draws, rng)
+	if math.IsNaN(d.draws[best].Sample) {
+		return fmt.Errorf("%T believes what can't be drawn", l.cfg.Pooling)
+	}
+	r.choice.Arm = d.draws[best].Arm
 	chosen := l.index[r.choice.Arm]
 	d.parameters = s.drawParameters(l.cfg.Arms[chosen], chosen, rng)
 	return nil

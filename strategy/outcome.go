@@ -131,6 +131,7 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 	receipt, err := l.cfg.Store.Commit(ctx, l.batch(s, o))
 	switch {
 	case err != nil:
+		s.expire() // it may have been counted all the same
 		return "", err
 	case receipt.Duplicate:
 		return Duplicate, nil
@@ -201,14 +202,28 @@ func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, arm int, b
 			values = append(values, value{i, j, l.parameterBelief(parts, evidence.InstantOf(now)).Sampler()})
 		}
 	}
-	s.mu.Lock()
-	s.model.Update(arm, before, scratch.item.Arms[arm])
-	s.samples[arm]++
 	for _, v := range values {
-		s.parameters[arm][v.parameter][v.value] = v.belief
+		s.setParameter(arm, v.parameter, v.value, v.belief)
 	}
-	s.mu.Unlock()
+	s.update(arm, before, scratch.item.Arms[arm])
 	return l.specialize(ctx, s, c.Item, now, scratch)
+}
+
+func (s *segment) setParameter(arm, parameter, value int, belief evidence.Sampler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.parameters[arm][parameter][value] = belief
+}
+
+// update tells the model, which may be a host's, and panic.
+func (s *segment) update(arm int, before, after evidence.Sums) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples[arm]++
+	loaded := s.loaded
+	s.loaded = time.Time{} // if it panics, the model is made anew
+	s.model.Update(arm, before, after)
+	s.loaded = loaded
 }
 
 // expire makes the next use of the segment load it from the store.

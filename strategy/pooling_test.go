@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -297,8 +297,58 @@ type taking struct{ strategy.Alone }
 func (taking) SpecializeAt() int { return 3 }
 
 func TestAPoolingThatSpecialisesMustGive(t *testing.T) {
-	l := newLearner(t, strategy.Config{Pooling: taking{}})
-	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: strconv.Itoa(1)})
-	assert.ErrorContains(t, err, "can't give")
-	assert.True(t, c.Fallback())
+	_, err := strategy.New(strategy.Config{
+		Store: &memstore.Evidence{}, Arms: []strategy.Arm{{ID: "a"}}, Pooling: taking{},
+	})
+	assert.ErrorContains(t, err, "must be able to give")
+}
+
+// wild is a host's pooling whose models do what they are told.
+type wild struct {
+	strategy.Alone
+	believe func([]strategy.Belief)
+	update  func()
+}
+
+func (p wild) Model(s strategy.Segment, items []strategy.Item) strategy.Model {
+	return wildModel{p.Alone.Model(s, items), p}
+}
+
+type wildModel struct {
+	strategy.Model
+	wild wild
+}
+
+func (m wildModel) Believe(item strategy.Item, beliefs []strategy.Belief) {
+	m.Model.Believe(item, beliefs)
+	m.wild.believe(beliefs)
+}
+
+func (m wildModel) Update(int, evidence.Sums, evidence.Sums) { m.wild.update() }
+
+// TestAPoolingThatBelievesNonsense: a belief that can't be drawn must not pass for one.
+func TestAPoolingThatBelievesNonsense(t *testing.T) {
+	for _, arm := range []int{0, 1} {
+		l := newLearner(t, strategy.Config{Pooling: wild{believe: func(beliefs []strategy.Belief) { beliefs[arm].Level.Alpha = math.NaN() }}})
+		c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
+		assert.ErrorContains(t, err, "can't be drawn")
+		assert.True(t, c.Fallback())
+	}
+}
+
+// TestAPoolingThatPanics: a panic of a host's is the host's, and must not lock others out.
+func TestAPoolingThatPanics(t *testing.T) {
+	panics := true
+	l := newLearner(t, strategy.Config{Pooling: wild{believe: func([]strategy.Belief) {}, update: func() {
+		if panics {
+			panic("oh")
+		}
+	}}})
+	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
+	assert.Panics(t, func() { _, _ = l.Observe(ctx, outcome) })
+	panics = false
+	choose(t, l, strategy.Query{Item: "i"})
+	disposition, err := l.Observe(ctx, outcome)
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Duplicate, disposition, "it was counted before the panic")
 }

@@ -1,6 +1,8 @@
 package strategy_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -211,4 +214,37 @@ func TestConcurrentUse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// absentMinded is a store whose reply to a commit is lost once.
+type absentMinded struct {
+	evidence.Store
+	lost bool
+}
+
+func (f *absentMinded) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
+	receipt, err := f.Store.Commit(ctx, b)
+	if !f.lost {
+		f.lost = true
+		return evidence.Receipt{}, errors.New("the connection was lost")
+	}
+	return receipt, err
+}
+
+// TestACommitWhoseReplyIsLost is counted once, and the segment knows of it.
+func TestACommitWhoseReplyIsLost(t *testing.T) {
+	l := newLearner(t, strategy.Config{Store: &absentMinded{Store: &memstore.Evidence{}}})
+	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
+	_, err := l.Observe(ctx, outcome)
+	require.ErrorContains(t, err, "lost")
+	disposition, err := l.Observe(ctx, outcome)
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Duplicate, disposition)
+	beliefs, err := l.Beliefs(ctx, strategy.Query{Item: "another item"})
+	require.NoError(t, err)
+	var most float64
+	for _, belief := range beliefs {
+		most = max(most, belief.Mean())
+	}
+	assert.Greater(t, most, 0.55, "what one item has shown tells of another")
 }

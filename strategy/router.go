@@ -58,8 +58,8 @@ func NewRouter(cfg RouterConfig) (*Router, error) {
 	share := func(x float64, field string) {
 		found.Check(x > 0 && x <= 1, field, x, "must be in (0, 1]")
 	}
-	found.Check(cfg.Weights.Attribution >= 0 && cfg.Weights.Attribution <= math.MaxFloat64, "Weights.Attribution", cfg.Weights.Attribution, "must be finite and not negative")
-	found.Check(cfg.Weights.Direct >= 0 && cfg.Weights.Direct <= math.MaxFloat64, "Weights.Direct", cfg.Weights.Direct, "must be finite and not negative")
+	found.Check(cfg.Weights.Attribution >= 0 && cfg.Weights.Attribution <= 1e6, "Weights.Attribution", cfg.Weights.Attribution, "must be in [0, 1e6]")
+	found.Check(cfg.Weights.Direct >= 0 && cfg.Weights.Direct <= 1e6, "Weights.Direct", cfg.Weights.Direct, "must be in [0, 1e6]")
 	share(cfg.Confidences.Both, "Confidences.Both")
 	share(cfg.Confidences.Attribution, "Confidences.Attribution")
 	share(cfg.Confidences.Direct, "Confidences.Direct")

@@ -138,11 +138,6 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time) error {
 		return err
 	}
 	model := l.cfg.Pooling.Model(Segment{Priors: l.priors, LeastWeight: l.cfg.MinConfidence}, items)
-	if _, ok := l.cfg.Pooling.(Specializer); ok {
-		if _, ok := model.(Giver); !ok {
-			return fmt.Errorf("%T specialises, but its model %T can't give", l.cfg.Pooling, model)
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, samples

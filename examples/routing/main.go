@@ -67,7 +67,7 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
 	case !(*price >= 0 && *price <= 1e6):
-		return fmt.Errorf("-price %v must not be negative: %w", *price, errUsage)
+		return fmt.Errorf("-price %v must be between 0 and 1e6: %w", *price, errUsage)
 	case *runs < 1:
 		return fmt.Errorf("-runs %d must be at least 1: %w", *runs, errUsage)
 	}
@@ -75,6 +75,11 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	if *data != "" {
 		var err error
 		if table, err = readTable(*data); err != nil {
+			return err
+		}
+	}
+	if *picture != "" { // a file that can't be written is better known before the work than after it
+		if err := os.WriteFile(*picture, nil, 0o600); err != nil {
 			return err
 		}
 	}

@@ -28,15 +28,18 @@ func write(t *testing.T, text string) string {
 
 func TestTableFaultsNameTheirPlace(t *testing.T) {
 	for name, test := range map[string]struct{ text, fault string }{
-		"empty":          {"", "table.csv: is empty"},
-		"few columns":    {"item,question,only\n", "table.csv:1: has 3 columns"},
-		"nameless arm":   {"item,question,a,\n", `table.csv:1: column 4: the arm "" has no name`},
-		"arm twice":      {"item,question,a,a\n", `table.csv:1: column 4: the arm "a" has no name`},
-		"no tasks":       {"item,question,a,b\n", "table.csv: has no tasks"},
-		"not 0 or 1":     {"item,question,a,b\nx,1,0,1\nx,2,1,yes\n", `table.csv:3: column 4 (b, at character 7): "yes" is not 0 or 1`},
-		"empty cell":     {"item,question,a,b\nx,1,0,\n", `table.csv:2: column 4`},
-		"missing cell":   {"item,question,a,b\nx,1,0\n", "record on line 2: wrong number of fields"},
-		"a lonely quote": {"item,question,a,b\nx,\"1,0,1\n", "line 2"},
+		"empty":           {"", "table.csv: is empty"},
+		"few columns":     {"item,question,only\n", "table.csv:1: has 3 columns"},
+		"nameless arm":    {"item,question,a,\n", `table.csv:1: column 4: the arm "" has no name`},
+		"arm twice":       {"item,question,a,a\n", `table.csv:1: column 4: the arm "a" has no name`},
+		"no tasks":        {"item,question,a,b\n", "table.csv: has no tasks"},
+		"not 0 or 1":      {"item,question,a,b\nx,1,0,1\nx,2,1,yes\n", `table.csv:3: column 4 (b, at character 7): "yes" is not 0 or 1`},
+		"empty cell":      {"item,question,a,b\nx,1,0,\n", `table.csv:2: column 4`},
+		"missing cell":    {"item,question,a,b\nx,1,0\n", "record on line 2: wrong number of fields"},
+		"nameless item":   {"item,question,a,b\n,1,0,1\n", "table.csv:2: column 1: the item has no name"},
+		"item in Latin 1": {"item,question,a,b\nx,1,0,1\ncaf\xe9,1,0,1\n", "table.csv:3: column 1: item: must be valid UTF-8"},
+		"arm in Latin 1":  {"item,question,a,caf\xe9\n", "table.csv:1: column 4: arm: must be valid UTF-8"},
+		"a lonely quote":  {"item,question,a,b\nx,\"1,0,1\n", "line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := readTable(write(t, test.text))
@@ -49,7 +52,7 @@ func TestTableFaultsNameTheirPlace(t *testing.T) {
 }
 
 func TestTableIsRead(t *testing.T) {
-	table, err := readTable(write(t, "whatever,id,cheap,dear\nb,1,0,1\na,2,1,0\nb,3,1,1\n"))
+	table, err := readTable(write(t, "\ufeff\"whatever\",id,cheap,dear\nb,1,0,1\na,2,1,0\nb,3,1,1\n"))
 	require.NoError(t, err)
 	assert.Equal(t, []string{"cheap", "dear"}, table.arms)
 	assert.Equal(t, []string{"b", "a"}, table.items)
@@ -183,9 +186,10 @@ func TestCommandFaults(t *testing.T) {
 		{[]string{"-nonsense"}, 2, "flag provided but not defined"},
 		{[]string{"table.csv"}, 2, `unexpected argument "table.csv"`},
 		{[]string{"-runs", "0"}, 2, "-runs 0 must be at least 1"},
-		{[]string{"-price", "-1"}, 2, "-price -1 must not be negative"},
+		{[]string{"-price", "-1"}, 2, "-price -1 must be between 0 and 1e6"},
 		{[]string{"-price", "NaN"}, 2, "-price NaN"},
 		{[]string{"-data", "missing.csv"}, 1, "missing.csv"},
+		{[]string{"-svg", filepath.Join("missing", "curves.svg")}, 1, "curves.svg"},
 	} {
 		err := command(context.Background(), test.args, io.Discard, silent)
 		require.ErrorContains(t, err, test.fault)

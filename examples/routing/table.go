@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -36,7 +38,11 @@ func readTable(name string) (*table, error) {
 }
 
 func parseTable(name string, r io.Reader) (*table, error) {
-	records := csv.NewReader(r)
+	text := bufio.NewReader(r)
+	if mark, err := text.Peek(3); err == nil && string(mark) == "\ufeff" {
+		_, _ = text.Discard(3) // the mark that some programs put before UTF-8
+	}
+	records := csv.NewReader(text)
 	header, err := records.Read()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -51,6 +57,9 @@ func parseTable(name string, r io.Reader) (*table, error) {
 		if arm == "" || slices.Contains(t.arms[:i], arm) {
 			return nil, fmt.Errorf("%s:1: column %d: the arm %q has no name of its own", name, i+3, arm)
 		}
+		if err := evidence.CheckText("arm", arm); err != nil {
+			return nil, fmt.Errorf("%s:1: column %d: %w", name, i+3, err)
+		}
 	}
 	items := make(map[string]int)
 	for {
@@ -60,6 +69,10 @@ func parseTable(name string, r io.Reader) (*table, error) {
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		line, _ := records.FieldPos(0)
+		if err := evidence.CheckText("item", record[0]); err != nil || record[0] == "" {
+			return nil, fmt.Errorf("%s:%d: column 1: %w", name, line, cmp.Or(err, errors.New("the item has no name")))
 		}
 		item, ok := items[record[0]]
 		if !ok {
