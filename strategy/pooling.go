@@ -5,8 +5,8 @@ import "github.com/heedhq/heed/evidence"
 // A Pooling says what is believed of an item's arms, given what the item itself has shown and what the other items of its
 // segment have: how much items share.
 //
-// It is a seam: [TwoLevel], [Copy] and [Alone] are those that come with the package. A Pooling must be safe for concurrent
-// use by multiple goroutines, and is best a plain value.
+// It is a seam: [TwoLevel], [Copy] and [Alone] are those that come with the package, and package strategytest has the suite
+// for others. A Pooling must be safe for concurrent use by multiple goroutines, and is best a plain value.
 type Pooling interface {
 	// Model returns the model of a segment in which these items were seen so far. It must not depend on their order.
 	Model(segment Segment, items []Item) Model

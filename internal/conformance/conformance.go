@@ -1,0 +1,61 @@
+// Package conformance runs the suites that say whether an implementation keeps an interface's contract.
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+)
+
+// A Rule is one thing that a contract says, with the check of it. S is what is checked, or makes it.
+type Rule[S any] struct {
+	Name  string
+	Check func(TB, S)
+}
+
+// TB is what a check needs of a test.
+type TB interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Run checks each rule in a subtest.
+func Run[S any](t *testing.T, rules []Rule[S], subject S) {
+	for _, rule := range rules {
+		t.Run(rule.Name, func(t *testing.T) { rule.Check(t, subject) })
+	}
+}
+
+// Check checks the rules outside of a test and returns all failures, joined: each begins with the name of its rule.
+func Check[S any](rules []Rule[S], subject S) error {
+	var failures []error
+	for _, rule := range rules {
+		var r recorder
+		done := make(chan struct{})
+		go func() { // which Fatalf can end
+			defer close(done)
+			rule.Check(&r, subject)
+		}()
+		<-done
+		for _, failure := range r.failures {
+			failures = append(failures, fmt.Errorf("%s: %s", rule.Name, failure))
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// recorder is a TB outside of a test. It must not be used concurrently.
+type recorder struct{ failures []string }
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.failures = append(r.failures, fmt.Sprintf(format, args...))
+}
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.Errorf(format, args...)
+	runtime.Goexit()
+}
