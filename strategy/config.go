@@ -37,7 +37,9 @@ type Config struct {
 	BySource bool
 	// MinConfidence is the least confidence of an outcome, in (0, 1], for it to be counted. 0 means 0.3.
 	MinConfidence float64
-	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read. "" means the arm with the
+	// Disabled makes every choice that of the default arm, and learns nothing: outcomes are [Dropped].
+	Disabled bool
+	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or the learner is disabled. "" means the arm with the
 	// greatest weight, and of equals the earliest.
 	Default ArmID
 	// Cache is how choices are remembered within a session.

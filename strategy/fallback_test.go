@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -176,4 +177,23 @@ func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
 		assert.Equal(t, strategy.ArmID("a"), c.Arm)
 		assert.Zero(t, l.Remembered())
 	}
+}
+
+// TestADisabledLearnerChoosesTheDefault and learns nothing, and asks nothing of its store.
+func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
+	store := &memstore.Evidence{}
+	l := newLearner(t, strategy.Config{Store: store, Disabled: true, Arms: strategy.Injection(strategy.InjectionConfig{})})
+	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Deferred, c.Arm)
+	assert.True(t, c.Fallback())
+	disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Dropped, disposition)
+	parts, err := store.Read(ctx, nil, c.Cells()...)
+	require.NoError(t, err)
+	assert.Empty(t, parts)
+	c, err = l.Select(ctx, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{strategy.Subagent}})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Subagent, c.Arm, "only what is permitted")
 }

@@ -89,6 +89,9 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	}
 	now := l.cfg.Now()
+	if l.cfg.Disabled {
+		return l.fallBack(&q, now), nil
+	}
 	var r *remembered
 	var err error
 	if q.Session == "" {

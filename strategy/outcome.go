@@ -37,7 +37,7 @@ type Disposition string
 const (
 	Applied   Disposition = "applied"
 	Duplicate Disposition = "duplicate" // it had been applied before
-	Dropped   Disposition = "dropped"   // its confidence was below Config.MinConfidence
+	Dropped   Disposition = "dropped"   // its confidence was below Config.MinConfidence, or the learner is disabled
 )
 
 // Observe credits the arm and the parameters of a choice with its outcome. The value is mapped to a reward, (value+1)/2,
@@ -55,7 +55,7 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	if err := l.validateOutcome(&o); err != nil {
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
-	if o.Confidence < l.cfg.MinConfidence {
+	if l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence {
 		return Dropped, nil
 	}
 	disposition, err := l.observe(ctx, &o, now)
