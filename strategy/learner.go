@@ -78,9 +78,10 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // greatest wins. In one session, an item keeps the arm that was chosen first, until [Learner.EndSession], or until the
 // cache lets go of it; a choice whose arm is no longer permitted is made anew.
 //
-// Input that is not valid is a [*heed.InputError], and a context that is done when Select is called gives its error. If the store can't be read, or not before the context is done, Select
-// returns that error together with a choice of the default arm (or of the first permitted one), which a host may use to go
-// on: it is not remembered, and an outcome may be observed of it.
+// Input that is not valid is a [*heed.InputError], and a context that is done when Select is called gives its error. If the
+// store can't be read, or not before the context is done, Select returns that error together with a choice of the default
+// arm (or of the first permitted one), which a host may use to go on: it is not remembered, and an outcome may be observed
+// of it.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
@@ -113,7 +114,8 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	}
 }
 
-// nameInSession is what a choice is remembered by and drawn by: its item, and where there is none, its segment. No item has a NUL.
+// nameInSession is what a choice is remembered by and drawn by: its item, and where there is none, its segment. No item
+// has a NUL.
 func nameInSession(q *Query) string {
 	if q.Item != "" {
 		return q.Item
