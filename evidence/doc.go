@@ -17,8 +17,8 @@
 // # Reading
 //
 // A [Part] is the tally of one origin of a cell. [Caps.Pool] reads the parts at a moment and adds them up to [Sums]. From
-// there, [Sums.Posterior] is the belief in which mass counts as given, and [Sums.Effective] and [Spread.Dispersion] say for how
-// many equal observations the sums stand and how much more each tells than a coin toss. [Beta] is the posterior: its mean,
+// there, [Sums.Posterior] is the belief in which mass counts as given, and [Sums.Effective] and [Spread.Dispersion] say for
+// how many equal observations the sums stand and how much more each tells than a coin toss. [Beta] is the posterior: its mean,
 // its interval, a draw from it ([Sampler]), and [ProbBest], the probability that each of several is the best.
 //
 // # Stores

@@ -122,7 +122,8 @@ func (t *Tally) At(now Instant) Sums {
 	return s.Scale(fade(t.Landmark-max(now, t.Last()), t.HalfLife))
 }
 
-// LandmarkStep is how many half-lives landmarks are apart, counted from 1970. Sums then stay within 2^256 times what was added.
+// LandmarkStep is how many half-lives landmarks are apart, counted from 1970. Sums then stay within 2^256 times what was
+// added.
 const LandmarkStep = 256
 
 // advance moves the landmark to the last one before at, unless it is there already or beyond.

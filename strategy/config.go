@@ -39,8 +39,8 @@ type Config struct {
 	MinConfidence float64
 	// Disabled makes every choice that of the default arm, and learns nothing: outcomes are [Dropped].
 	Disabled bool
-	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or the learner is disabled. "" means the arm with the
-	// greatest weight, and of equals the earliest.
+	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or the learner is disabled. ""
+	// means the arm with the greatest weight, and of equals the earliest.
 	Default ArmID
 	// Cache is how choices are remembered within a session.
 	Cache Cache
