@@ -270,10 +270,10 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 }
 
 // kinds are the kinds of a learner's cells.
-type kinds struct{ arm, given, sessions, parameter string }
+type kinds struct{ arm, given, sessions, resets, parameter string }
 
 func kindsOf(learner string) kinds {
-	return kinds{learner + ".arm", learner + ".given", learner + ".sessions", learner + ".parameter"}
+	return kinds{learner + ".arm", learner + ".given", learner + ".sessions", learner + ".resets", learner + ".parameter"}
 }
 
 // A space is where a learner's cells of one segment are.
@@ -292,6 +292,10 @@ func (s *space) given(item string, arm ArmID) evidence.Cell {
 
 func (s *space) sessions(item string) evidence.Cell {
 	return evidence.Cell{Kind: s.kinds.sessions, Scope: s.scope, Item: item, Name: "sessions"}
+}
+
+func (s *space) resets(item string) evidence.Cell {
+	return evidence.Cell{Kind: s.kinds.resets, Scope: s.scope, Item: item, Name: "resets"}
 }
 
 func (s *space) parameter(arm ArmID, setting Setting) evidence.Cell {

@@ -14,8 +14,8 @@ import (
 // its own way while the confidence in its own evidence, √n/(1+√n) for an effective number of n outcomes of any kind and
 // weight, is at least MinConfidence; if its evidence fades, it returns to the segment.
 //
-// What an item was given is evidence of its own and has no source: expunging a source from the store does not undo it, nor
-// does an item that was reset there take a second copy.
+// What an item was given is evidence of its own and has no source: expunging a source from the store does not undo it.
+// [Learner.Reset] does.
 //
 // Where items differ it learns late, as thousands of copied observations outweigh its own: [TwoLevel] is the default.
 //

@@ -128,7 +128,11 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 		return "", err
 	}
 	before := scratch.item.Arms[arm]
-	receipt, err := l.cfg.Store.Commit(ctx, l.batch(s, o))
+	resets, err := l.resetCount(ctx, s, c.Item)
+	if err != nil {
+		return "", err
+	}
+	receipt, err := l.cfg.Store.Commit(ctx, l.batch(s, o, resets))
 	switch {
 	case err != nil:
 		s.expire() // it may have been counted all the same
@@ -137,7 +141,7 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 		return Duplicate, nil
 	}
 	// The outcome is counted. What follows keeps the memory in step; if it fails, the next load from the store mends it.
-	if err := l.catchUp(ctx, s, c, arm, before, now, scratch); err != nil {
+	if err := l.catchUp(ctx, s, c, arm, before, now, resets, scratch); err != nil {
 		s.expire()
 	}
 	return Applied, nil
@@ -145,7 +149,7 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
 // seen in.
-func (l *Learner) batch(s *segment, o *Outcome) evidence.Batch {
+func (l *Learner) batch(s *segment, o *Outcome, resets string) evidence.Batch {
 	c := &o.Choice
 	id := l.evidenceID(o)
 	b := evidence.Batch{ID: id, Policies: l.policies}
@@ -163,7 +167,7 @@ func (l *Learner) batch(s *segment, o *Outcome) evidence.Batch {
 		session = c.ID.String() // a choice without a session is one of its own, however many outcomes it has
 	}
 	b.Observations = append(b.Observations, evidence.Observation{
-		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, session), Cell: s.space.sessions(c.Item),
+		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, resets, session), Cell: s.space.sessions(c.Item),
 		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
 	})
 	return b
@@ -181,7 +185,7 @@ func derivedID(what string, parts ...string) string {
 }
 
 // catchUp tells the segment's memory what an outcome has changed.
-func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, arm int, before evidence.Sums, now time.Time, scratch *scratch) error {
+func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, arm int, before evidence.Sums, now time.Time, resets string, scratch *scratch) error {
 	if err := l.readItem(ctx, s, c.Item, now, scratch); err != nil {
 		return err
 	}
@@ -206,7 +210,7 @@ func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, arm int, b
 		s.setParameter(arm, v.parameter, v.value, v.belief)
 	}
 	s.update(arm, before, scratch.item.Arms[arm])
-	return l.specialize(ctx, s, c.Item, now, scratch)
+	return l.specialize(ctx, s, c.Item, now, resets, scratch)
 }
 
 func (s *segment) setParameter(arm, parameter, value int, belief evidence.Sampler) {
@@ -235,7 +239,7 @@ func (s *segment) expire() {
 
 // specialize gives an item its copy of the segment's evidence, if its pooling works so and it has come so far. The copy
 // is evidence of its own, stored under a name that counts once.
-func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time, scratch *scratch) error {
+func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time, resets string, scratch *scratch) error {
 	pooling, ok := l.cfg.Pooling.(Specializer)
 	if !ok || scratch.item.Given != nil {
 		return nil
@@ -248,7 +252,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	s.mu.RLock()
 	s.model.(Giver).Give(scratch.item, given)
 	s.mu.RUnlock()
-	id := derivedID("given", l.cfg.Name, s.space.scope, item)
+	id := derivedID("given", l.cfg.Name, s.space.scope, item, resets)
 	b := evidence.Batch{ID: id, Policies: l.policies}
 	for i, sums := range given {
 		if sums.Mass > 0 {

@@ -1,0 +1,122 @@
+package strategy_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// earn lets an item be seen in so many sessions, each with one outcome.
+func earn(t *testing.T, l *strategy.Learner, item, session string, sessions int) (outcomes []strategy.Outcome) {
+	for i := range sessions {
+		c := choose(t, l, strategy.Query{Session: fmt.Sprint(session, i), Item: item, Category: "preference"})
+		o := strategy.Outcome{Choice: c, Value: 1, Confidence: 1}
+		_, err := l.Observe(ctx, o)
+		require.NoError(t, err)
+		outcomes = append(outcomes, o)
+	}
+	return outcomes
+}
+
+func given(t *testing.T, store evidence.Store, item string) (mass float64) {
+	for part, err := range store.List(ctx, "strategy.given", "preference/") {
+		require.NoError(t, err)
+		if part.Cell.Item == item {
+			mass += part.Tally.Mass
+		}
+	}
+	return mass
+}
+
+// TestAnItemThatWasResetLearnsAnew, and specialises anew, while what had been counted stays counted.
+func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
+	store := &memstore.Evidence{}
+	l := newLearner(t, strategy.Config{Store: store, Pooling: strategy.Copy{Sessions: 5}})
+	earn(t, l, "other", "o", 3)
+	old := earn(t, l, "item", "s", 5)
+	require.InDelta(t, 3, given(t, store, "item"), 1e-9)
+
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Actor: "ann", Reason: "it was reworded"}))
+	assert.Zero(t, given(t, store, "item"))
+	history, err := l.History(ctx, strategy.Query{Item: "item", Category: "preference"}, 0)
+	require.NoError(t, err)
+	assert.Empty(t, history)
+	history, err = l.History(ctx, strategy.Query{Item: "other", Category: "preference"}, 0)
+	require.NoError(t, err)
+	assert.Len(t, history, 3, "only the item is forgotten")
+
+	disposition, err := l.Observe(ctx, old[0])
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Duplicate, disposition)
+	// The same sessions count again, as they may go on after the reset.
+	for _, o := range old[:4] {
+		o.ID = "after the reset"
+		_, err := l.Observe(ctx, o)
+		require.NoError(t, err)
+	}
+	assert.Zero(t, given(t, store, "item"), "four sessions are not five")
+	last := old[4]
+	last.ID = "after the reset"
+	_, err = l.Observe(ctx, last)
+	require.NoError(t, err)
+	assert.InDelta(t, 3, given(t, store, "item"), 1e-9)
+}
+
+func TestASegmentThatWasResetStartsCold(t *testing.T) {
+	store := &memstore.Evidence{}
+	arms := strategy.Injection(strategy.InjectionConfig{})
+	l := newLearner(t, strategy.Config{Store: store, Arms: arms})
+	cold, err := l.Beliefs(ctx, strategy.Query{Item: "item", Category: "preference"})
+	require.NoError(t, err)
+	for _, item := range []string{"a", "b"} {
+		earn(t, l, item, item, 5)
+	}
+	elsewhere := choose(t, l, strategy.Query{Item: "a", Category: "correction"})
+	_, err = l.Observe(ctx, strategy.Outcome{Choice: elsewhere, Value: 1, Confidence: 1})
+	require.NoError(t, err)
+
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Reason: "a new model"}))
+	warm, err := l.Beliefs(ctx, strategy.Query{Item: "item", Category: "preference"})
+	require.NoError(t, err)
+	for i := range cold {
+		assert.Equal(t, cold[i].Level, warm[i].Level)
+	}
+	for _, kind := range []string{"arm", "parameter", "sessions"} {
+		for part, err := range store.List(ctx, "strategy."+kind, "preference/") {
+			require.NoError(t, err)
+			t.Errorf("%v is still there", part.Cell)
+		}
+	}
+	parts, err := store.Read(ctx, nil, elsewhere.Cells()[0])
+	require.NoError(t, err)
+	assert.NotEmpty(t, parts, "another segment is not touched")
+	var entries []evidence.AuditEntry
+	for entry, err := range store.Audit(ctx) {
+		require.NoError(t, err)
+		entries = append(entries, entry)
+	}
+	require.Len(t, entries, 1)
+	assert.Equal(t, "strategy.reset", entries[0].Action)
+	assert.Equal(t, "a new model", entries[0].Reason)
+	assert.Equal(t, "preference", entries[0].Details["category"])
+}
+
+func TestAResetNeedsAReason(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	earn(t, l, "item", "s", 1)
+	var fault *heed.InputError
+	require.ErrorAs(t, l.Reset(ctx, strategy.Reset{Category: "preference"}), &fault)
+	assert.Equal(t, "Reason", fault.Field)
+	require.ErrorAs(t, l.Reset(ctx, strategy.Reset{Category: "\xff", Reason: "why not"}), &fault)
+	assert.Equal(t, "Category", fault.Field)
+	history, err := l.History(ctx, strategy.Query{Item: "item", Category: "preference"}, 0)
+	require.NoError(t, err)
+	assert.Len(t, history, 1)
+}
