@@ -33,7 +33,8 @@ type Config struct {
 	// Caps limit the influence of single sources. They make the store keep sources apart.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without any cap, so that a source can be expunged at any time, and not
-	// only while the store's history still holds all its outcomes. It is a part of the policy, as the half-life is.
+	// only while the store's history still holds all its outcomes. It is a part of the policy, as the half-life is. In how
+	// many sessions an item was seen is counted without a source.
 	BySource bool
 	// MinConfidence is the least confidence of an outcome, in (0, 1], for it to be counted. 0 means 0.3.
 	MinConfidence float64
@@ -60,8 +61,7 @@ type Config struct {
 	NewID func() ChoiceID
 }
 
-// Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, and in simulations no bonus
-// gained anything, so the default is none.
+// Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, so the default is none.
 type Exploration struct {
 	Bonus      float64 // is added to the draw of an arm, in [0, 1]
 	MinSamples int     // while the arm has fewer outcomes in its segment. 0 means 5 where there is a bonus

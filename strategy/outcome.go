@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -52,7 +53,7 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	if o.At.IsZero() {
 		o.At = now
 	}
-	if err := l.validateOutcome(&o); err != nil {
+	if err := l.validateOutcome(&o, now); err != nil {
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
 	if l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence {
@@ -65,7 +66,7 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	return disposition, nil
 }
 
-func (l *Learner) validateOutcome(o *Outcome) error {
+func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	switch {
 	case o.Choice.Learner() != l.cfg.Name:
 		return &heed.InputError{Field: "Choice", Reason: "was not made by this learner"}
@@ -73,6 +74,8 @@ func (l *Learner) validateOutcome(o *Outcome) error {
 		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", o.Value)}
 	case !(o.Confidence > 0 && o.Confidence <= 1):
 		return &heed.InputError{Field: "Confidence", Reason: fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence)}
+	case o.At.Sub(now) > evidence.MaxSkew:
+		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew)}
 	}
 	if _, ok := l.index[o.Choice.Arm]; !ok {
 		return &heed.InputError{Field: "Choice.Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
@@ -135,7 +138,9 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 	receipt, err := l.cfg.Store.Commit(ctx, l.batch(s, o, resets))
 	switch {
 	case err != nil:
-		s.expire() // it may have been counted all the same
+		if !refused(err) {
+			s.expire() // the reply may be lost, and the outcome counted all the same
+		}
 		return "", err
 	case receipt.Duplicate:
 		return Duplicate, nil
@@ -145,6 +150,11 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 		s.expire()
 	}
 	return Applied, nil
+}
+
+// refused reports whether an error says that a store has not taken what it was given.
+func refused(err error) bool {
+	return isInputError(err) || errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrFull)
 }
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
@@ -248,10 +258,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	if err != nil || countOf(parts) < uint64(pooling.SpecializeAt()) {
 		return err
 	}
-	given := make([]evidence.Sums, len(l.cfg.Arms))
-	s.mu.RLock()
-	s.model.(Giver).Give(scratch.item, given)
-	s.mu.RUnlock()
+	given := s.give(scratch.item)
 	id := derivedID("given", l.cfg.Name, s.space.scope, item, resets)
 	b := evidence.Batch{ID: id, Policies: l.policies}
 	for i, sums := range given {
@@ -267,4 +274,13 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	}
 	_, err = l.cfg.Store.Commit(ctx, b)
 	return err
+}
+
+// give asks the model, which may be a host's, and panic.
+func (s *segment) give(item Item) []evidence.Sums {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	given := make([]evidence.Sums, len(item.Arms))
+	s.model.(Giver).Give(item, given)
+	return given
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -247,4 +249,72 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 		most = max(most, belief.Mean())
 	}
 	assert.Greater(t, most, 0.55, "what one item has shown tells of another")
+}
+
+// TestBySourceLetsASourceBeExpungedAtAnyTime, also when the store keeps no history at all.
+func TestBySourceLetsASourceBeExpungedAtAnyTime(t *testing.T) {
+	for _, bySource := range []bool{false, true} {
+		store, err := memstore.NewEvidence(memstore.EvidenceConfig{NoHistory: true, Now: (&clock{}).Now})
+		require.NoError(t, err)
+		l := newLearner(t, strategy.Config{Store: store, BySource: bySource})
+		choice := choose(t, l, strategy.Query{Item: "i"})
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: "ann"})
+		require.NoError(t, err)
+		_, err = store.Commit(ctx, evidence.Batch{Expunge: []string{"ann"}})
+		if !bySource {
+			require.ErrorIs(t, err, evidence.ErrForgotten)
+			continue
+		}
+		require.NoError(t, err)
+		parts, err := store.Read(ctx, nil, choice.Cells()...)
+		require.NoError(t, err)
+		assert.Empty(t, parts)
+	}
+}
+
+// counting is a store that counts how often a segment is read, and says no to commits when it is told to.
+type counting struct {
+	evidence.Store
+	lists  int
+	refuse error
+}
+
+func (c *counting) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	c.lists++
+	return c.Store.List(ctx, kind, scope)
+}
+
+func (c *counting) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
+	if c.refuse != nil {
+		return evidence.Receipt{}, c.refuse
+	}
+	return c.Store.Commit(ctx, b)
+}
+
+// TestARefusedOutcomeCostsNoRefresh: a caller who is told no again and again must not have the segment read each time. An
+// error that may hide a success is another thing.
+func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
+	store := &counting{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: store})
+	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
+	for _, test := range []struct {
+		refuse error
+		reads  int
+	}{
+		{&heed.InputError{Field: "At"}, 0}, {&evidence.PolicyError{}, 0}, {evidence.ErrFull, 0}, {errors.New("no connection"), 1},
+	} {
+		before := store.lists
+		store.refuse = test.refuse
+		_, err := l.Observe(ctx, outcome)
+		require.ErrorIs(t, err, test.refuse)
+		choose(t, l, strategy.Query{Item: "i"})
+		assert.Equal(t, test.reads, store.lists-before, "%v", test.refuse)
+	}
+	late := outcome
+	late.At = start.Add(time.Hour)
+	store.refuse = nil
+	var fault *heed.InputError
+	_, err := l.Observe(ctx, late)
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "At", fault.Field)
 }

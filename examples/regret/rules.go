@@ -22,26 +22,27 @@ type rule struct {
 }
 
 func rules() []rule {
-	all := []rule{
-		heed("copy", strategy.Copy{}),
-		heed("two-level", strategy.TwoLevel{}),
-		heed("two-level, sharpness 1", strategy.TwoLevel{Sharpness: 1}),
-		heed("two-level, sharpness 3", strategy.TwoLevel{Sharpness: 3}),
-		heed("alone", strategy.Alone{}),
+	return []rule{
+		heed("copy", strategy.Config{Pooling: strategy.Copy{}}),
+		heed("two-level", strategy.Config{}),
+		heed("two-level, sharpness 1", strategy.Config{Pooling: strategy.TwoLevel{Sharpness: 1}}),
+		heed("two-level, sharpness 3", strategy.Config{Pooling: strategy.TwoLevel{Sharpness: 3}}),
+		heed("alone", strategy.Config{Pooling: strategy.Alone{}}),
+		heed("alone, bonus", strategy.Config{Pooling: strategy.Alone{}, Exploration: strategy.Exploration{Bonus: 0.1}}),
 		{"plain Thompson", plainThompson},
 		{"UCB1", ucb1},
 	}
-	return all
 }
 
-// heed is the learner of package strategy with one of its poolings, as a host uses it.
-func heed(name string, pooling strategy.Pooling) rule {
+// heed is the learner of package strategy, as a host uses it.
+func heed(name string, cfg strategy.Config) rule {
 	return rule{name, func(w world, seed uint64) (player, error) {
 		store, err := memstore.NewEvidence(memstore.EvidenceConfig{NoHistory: true})
 		if err != nil {
 			return nil, err
 		}
-		cfg := strategy.Config{Store: store, Pooling: pooling, Source: rand.NewPCG(seed, 1)}
+		cfg := cfg // each run has its own
+		cfg.Store, cfg.Source = store, rand.NewPCG(seed, 1)
 		index := make(map[strategy.ArmID]int)
 		for arm := range w.arms {
 			id := strategy.ArmID(strconv.Itoa(arm))
