@@ -33,6 +33,9 @@ type Store interface {
 	// be seen or not. The loop may call the store and may end early; after an error it ends.
 	List(ctx context.Context, kind, scope string) iter.Seq2[Part, error]
 
+	// Scopes returns the scopes of a kind that have evidence, in order. The rules of List hold.
+	Scopes(ctx context.Context, kind string) iter.Seq2[string, error]
+
 	// History returns the observations of a cell that are still kept, the newest first by At, and of one moment the last
 	// recorded first. Those retracted are not among them. The rules of List hold.
 	History(ctx context.Context, c Cell) iter.Seq2[Observation, error]

@@ -214,6 +214,38 @@ func (e *Evidence) parts(in space) (parts []evidence.Part) {
 	return parts
 }
 
+// Scopes implements [evidence.Store].
+func (e *Evidence) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield("", err)
+			return
+		}
+		e.start()
+		yieldAll(ctx, e.scopes(kind), yield)
+	}
+}
+
+func (e *Evidence) scopes(kind string) []string {
+	used := make(map[uint32]bool)
+	for i := range e.cells.shards {
+		shard := &e.cells.shards[i]
+		shard.mu.Lock()
+		for _, first := range shard.groups {
+			used[shard.slot(first).space] = true
+		}
+		shard.mu.Unlock()
+	}
+	var scopes []string
+	for number := range used {
+		if in := e.spaces.value(number); in.kind == kind {
+			scopes = append(scopes, in.scope)
+		}
+	}
+	slices.Sort(scopes)
+	return scopes
+}
+
 // yieldAll yields until the loop ends or the context is done.
 func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) {
 	for _, one := range all {

@@ -33,6 +33,7 @@ type broken struct {
 	commit  func(*broken, batch) (evidence.Receipt, error)
 	read    func(*broken, []evidence.Part, []evidence.Cell) ([]evidence.Part, error)
 	list    func(b *broken, kind, scope string) iter.Seq2[evidence.Part, error]
+	scopes  func(b *broken, kind string) iter.Seq2[string, error]
 	history func(*broken, evidence.Cell) iter.Seq2[observation, error]
 	outbox  func(*broken) iter.Seq2[evidence.Event, error]
 }
@@ -57,6 +58,13 @@ func (b *broken) List(ctx context.Context, kind, scope string) iter.Seq2[evidenc
 		return b.Store.List(ctx, kind, scope)
 	}
 	return b.list(b, kind, scope)
+}
+
+func (b *broken) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
+	if b.scopes == nil {
+		return b.Store.Scopes(ctx, kind)
+	}
+	return b.scopes(b, kind)
 }
 
 func (b *broken) History(ctx context.Context, c evidence.Cell) iter.Seq2[observation, error] {
@@ -281,6 +289,13 @@ func TestSuiteBites(t *testing.T) {
 				}
 			},
 			"list shows one kind and scope",
+		},
+		{
+			"scopes are those of every kind",
+			func(b *broken) {
+				b.scopes = func(b *broken, _ string) iter.Seq2[string, error] { return b.Store.Scopes(background, "suite.fading") }
+			},
+			"scopes are those with evidence",
 		},
 		{
 			"read begins a new slice",

@@ -294,6 +294,22 @@ func listInOrder(t tb, newStore NewStore) {
 	}
 }
 
+func scopesInOrder(t tb, newStore NewStore) {
+	f := newFixture(t, newStore)
+	for i, scope := range []string{"b", "", "a/c", "gone"} {
+		c := evidence.Cell{Kind: plain, Scope: scope, Item: "i"}
+		f.add(observation(fmt.Sprint(i), c, 1), observation(fmt.Sprint("again", i), c, 1))
+	}
+	f.add(observation("otherwise", evidence.Cell{Kind: fading, Scope: "c", Item: "i"}, 1))
+	f.commit(evidence.Batch{Reset: []evidence.Selection{{Kind: plain, Scope: "gone"}}})
+	if got, want := all(f, f.store.Scopes(ctx, plain)), []string{"", "a/c", "b"}; !slices.Equal(got, want) {
+		t.Errorf("the scopes are %q, want %q", got, want)
+	}
+	if got := all(f, f.store.Scopes(ctx, "unheard")); len(got) > 0 {
+		t.Errorf("a kind without evidence has the scopes %q", got)
+	}
+}
+
 func loopsAreFree(t tb, newStore NewStore) {
 	f := newFixture(t, newStore)
 	c := cell(plain, "i", "a")
@@ -314,6 +330,10 @@ func loopsAreFree(t tb, newStore NewStore) {
 		inside()
 		break
 	}
+	for range f.store.Scopes(ctx, plain) {
+		inside()
+		break
+	}
 	for range f.store.History(ctx, c) {
 		inside()
 		break
@@ -326,8 +346,8 @@ func loopsAreFree(t tb, newStore NewStore) {
 		inside()
 		break
 	}
-	if rounds != 4 {
-		t.Errorf("%d of 4 loops had something to show", rounds)
+	if rounds != 5 {
+		t.Errorf("%d of 5 loops had something to show", rounds)
 	}
 }
 
@@ -403,6 +423,9 @@ func contextDone(t tb, newStore NewStore) {
 	for _, err := range f.store.List(done, plain, "scope") {
 		failures = append(failures, err)
 	}
+	for _, err := range f.store.Scopes(done, plain) {
+		failures = append(failures, err)
+	}
 	for _, err := range f.store.History(done, c) {
 		failures = append(failures, err)
 	}
@@ -412,8 +435,8 @@ func contextDone(t tb, newStore NewStore) {
 	for _, err := range f.store.Outbox(done) {
 		failures = append(failures, err)
 	}
-	if len(failures) != 6 || slices.ContainsFunc(failures, func(err error) bool { return !errors.Is(err, context.Canceled) }) {
-		t.Errorf("with a context that is done the six methods gave %v", failures)
+	if len(failures) != 7 || slices.ContainsFunc(failures, func(err error) bool { return !errors.Is(err, context.Canceled) }) {
+		t.Errorf("with a context that is done the seven methods gave %v", failures)
 	}
 	f.expect("after a commit whose context was done", []evidence.Observation{observation("1", c, 1)}, c)
 }

@@ -58,6 +58,7 @@ var rules = []conformance.Rule[NewStore]{
 	{Name: "a reset forgets what it selects", Check: resetSelects},
 	{Name: "history is newest first and without what was taken back", Check: historyNewestFirst},
 	{Name: "list shows one kind and scope in order", Check: listInOrder},
+	{Name: "scopes are those with evidence, in order", Check: scopesInOrder},
 	{Name: "a loop may end early and call the store", Check: loopsAreFree},
 	{Name: "audit entries are kept once, last first", Check: auditKept},
 	{Name: "events stay in the outbox until they are sent", Check: outboxKept},
