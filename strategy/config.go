@@ -45,6 +45,16 @@ type Config struct {
 	Default ArmID
 	// Cache is how choices are remembered within a session.
 	Cache Cache
+	// Choices keeps choices as records: see [Learner.Find] and [Learner.History]. With it, a session's choice holds across
+	// restarts and processes. nil: none are kept.
+	Choices Choices
+	// Silence says what becomes of choices whose outcome never comes. It needs Choices, and [Learner.Sweep] to be called.
+	Silence Silence
+	// Change restarts an item's evidence when its rewards are seen to have changed. The zero value never does.
+	Change Change
+	// Topic, where it is not empty, has every [Event] put into the store's outbox under this topic, in the same batch as
+	// what it tells of. [DefaultTopic] is a good one, and [Relay] brings them out.
+	Topic string
 	// Refresh is after how long what is held of a segment in memory is made anew from the store, which is when outcomes
 	// that other processes counted are seen as the segment's (as the item's own they are seen at once). 0 means 10 minutes,
 	// or a sixteenth of the half-life where that is less.
@@ -72,6 +82,15 @@ type Exploration struct {
 type Cache struct {
 	TTL  time.Duration // 0 means an hour
 	Size int           // in choices. 0 means 10,000
+}
+
+// Silence says what becomes of choices whose outcome never comes. By default they expire after a day and count as nothing.
+// As evidence against the arm, silence keeps one that never earns an outcome from looking as good as on its first day; an
+// outcome that comes late takes its place.
+type Silence struct {
+	After      time.Duration // after which a pending choice expires. 0 means 24 hours
+	Confidence float64       // of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it counts as nothing
+	Value      float64       // of silence as an outcome, in [-1, 0). 0 means -1
 }
 
 // SpecConfig returns the defaults of the Adaptive Strategies design where ours differ: its pooling and its exploration
@@ -111,6 +130,13 @@ func (c Config) withDefaults() Config {
 	}
 	c.Cache.TTL = cmp.Or(c.Cache.TTL, time.Hour)
 	c.Cache.Size = cmp.Or(c.Cache.Size, 10_000)
+	if c.Choices != nil {
+		c.Silence.After = cmp.Or(c.Silence.After, 24*time.Hour)
+		if c.Silence.Confidence > 0 {
+			c.Silence.Value = cmp.Or(c.Silence.Value, -1)
+		}
+	}
+	c.Change = c.Change.withDefaults()
 	if c.Refresh == 0 {
 		c.Refresh = 10 * time.Minute
 		if c.HalfLife > 0 {
@@ -141,6 +167,13 @@ func (c Config) validate() error {
 	found.Check(slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
 	found.Check(c.Cache.TTL > 0, "Cache.TTL", c.Cache.TTL, "must not be negative")
 	found.Check(c.Cache.Size > 0, "Cache.Size", c.Cache.Size, "must not be negative")
+	found.Check(c.Choices != nil || c.Silence == Silence{}, "Silence", c.Silence, "needs Choices")
+	found.Check(c.Silence.After >= 0, "Silence.After", c.Silence.After, "must not be negative")
+	found.Check(c.Silence.Confidence >= 0 && c.Silence.Confidence <= 1, "Silence.Confidence", c.Silence.Confidence, "must be in (0, 1], or 0 for no evidence")
+	found.Check(c.Silence.Value >= -1 && c.Silence.Value <= 0, "Silence.Value", c.Silence.Value, "must be in [-1, 0), or 0 for the default")
+	found.Check(c.Silence.Confidence != 0 || c.Silence.Value == 0, "Silence.Value", c.Silence.Value, "needs a confidence")
+	found.Add("Change", c.Change.validate())
+	found.Check(evidence.CheckText("", c.Topic) == nil, "Topic", c.Topic, "must be text that a store can keep")
 	found.Check(c.Refresh > 0, "Refresh", c.Refresh, "must not be negative")
 	if v, ok := c.Pooling.(interface{ Validate() error }); ok {
 		found.Add("Pooling", v.Validate())

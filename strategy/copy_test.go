@@ -214,7 +214,7 @@ func TestAnItemSpecialisesInEachSegmentForItself(t *testing.T) {
 		for _, q := range segments {
 			assert.Empty(t, kept(t, store, q, "given"), "after %d", n)
 			q.Session = fmt.Sprint(n) // which is one and the same session in both
-			l.EndSession(q.Session)
+			assert.NoError(t, l.EndSession(ctx, q.Session))
 			credit(t, l, choose(t, l, q), 0)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-func TestHistoryIsWhatWasObserved(t *testing.T) {
+func TestOutcomesAreWhatWasObserved(t *testing.T) {
 	c := &clock{}
 	l := newLearner(t, strategy.Config{Now: c.Now, Arms: plain("a", "b")})
 	q := strategy.Query{Item: "i", Category: "c", Context: "x"}
@@ -25,22 +25,24 @@ func TestHistoryIsWhatWasObserved(t *testing.T) {
 		}
 		_, err := l.Observe(ctx, o)
 		require.NoError(t, err)
-		want = append([]strategy.Credit{{Arm: arm, Session: q.Session, Value: value, Confidence: o.Confidence, Channel: "user", Source: o.Source, At: c.Now()}}, want...)
+		want = append([]strategy.Credit{{Arm: arm, Session: q.Session, Result: strategy.Result{
+			ID: o.ID, Value: value, Confidence: o.Confidence, Channel: "user", Source: o.Source, At: c.Now(),
+		}}}, want...)
 	}
 	// What came about before, and is told of last, stands where it belongs; other items and segments stand elsewhere.
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, At: start.Add(90 * time.Second)})
 	require.NoError(t, err)
-	want = append(want[:4:4], strategy.Credit{Arm: "a", Session: "late", Value: 1, Confidence: 1, At: start.Add(90 * time.Second)}, want[4])
+	want = append(want[:4:4], strategy.Credit{Arm: "a", Session: "late", Result: strategy.Result{Value: 1, Confidence: 1, At: start.Add(90 * time.Second)}}, want[4])
 	try(t, l, strategy.Query{Item: "j", Category: "c", Context: "x"}, "a", 1)
 	try(t, l, strategy.Query{Item: "i", Category: "c"}, "a", 1)
 
 	q = strategy.Query{Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{"b"}}
 	for limit, n := range map[int]int{0: 6, 1: 1, 2: 2, 4: 4, 6: 6, 100: 6} {
-		got, err := l.History(ctx, q, limit)
+		got, err := l.Outcomes(ctx, q, limit)
 		require.NoError(t, err)
 		assert.Equal(t, want[:n], got, "at most %d", limit)
 	}
-	got, err := l.History(ctx, strategy.Query{Item: "nobody"}, 0)
+	got, err := l.Outcomes(ctx, strategy.Query{Item: "nobody"}, 0)
 	require.NoError(t, err)
 	assert.Empty(t, got)
 }

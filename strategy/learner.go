@@ -79,9 +79,9 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // cache lets go of it; a choice whose arm is no longer permitted is made anew.
 //
 // Input that is not valid is a [*heed.InputError], and a context that is done when Select is called gives its error. If the
-// store can't be read, or not before the context is done, Select returns that error together with a choice of the default
-// arm (or of the first permitted one), which a host may use to go on: it is not remembered, and an outcome may be observed
-// of it.
+// store can't be read, or the choice not be recorded, or not before the context is done, Select returns that error together
+// with a choice of the default arm (or of the first permitted one), which a host may use to go on: it is not remembered nor
+// recorded, and an outcome may be observed of it.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
@@ -101,8 +101,8 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	} else {
 		name := nameInSession(&q)
 		r, _, err = l.sessions.Do(ctx, q.Session, name, now,
-			func(r *remembered) bool { return permitted(q.Arms, r.choice.Arm) },
-			func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, name, r) })
+			func(r *remembered) bool { return l.holds(&r.choice, &q, now) },
+			func(r *remembered, number uint64) error { return l.recall(ctx, &q, now, number, name, r) })
 	}
 	switch {
 	case err == nil:
@@ -135,11 +135,47 @@ func (l *Learner) validateQuery(q *Query) error {
 	return nil
 }
 
+// holds reports whether a choice that was made in the session is still good.
+func (l *Learner) holds(c *Choice, q *Query, now time.Time) bool {
+	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL
+}
+
+// recall takes up the choice that was made in the session before, as its record has it, or else makes one.
+func (l *Learner) recall(ctx context.Context, q *Query, now time.Time, number uint64, name string, r *remembered) error {
+	if l.cfg.Choices != nil {
+		record, err := l.find(ctx, q.Session, q.Item, time.Time{}, func(c *Choice) bool {
+			return q.Item != "" || c.Category == q.Category && c.Context == q.Context
+		})
+		_, known := l.index[record.Choice.Arm]
+		switch {
+		case err == nil && known && !record.Ended && l.holds(&record.Choice, q, now):
+			r.choice = record.Choice
+			if record.Choice.details != nil {
+				r.details = *record.Choice.details
+			}
+			r.choice.details = &r.details
+			return nil
+		case err != nil && !errors.Is(err, heed.ErrNotFound):
+			return err
+		}
+	}
+	return l.choose(ctx, q, now, number, name, r)
+}
+
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
 // EndSession forgets the choices of a session: what is asked for in it afterwards is chosen anew, which gives the same arm
-// if nothing was learned meanwhile.
-func (l *Learner) EndSession(session string) { l.sessions.Drop(session) }
+// if nothing was learned meanwhile. Records of choices stay, marked as ended; only writing them can fail.
+func (l *Learner) EndSession(ctx context.Context, session string) error {
+	defer l.sessions.Drop(session)
+	if l.cfg.Choices == nil || session == "" {
+		return nil
+	}
+	if err := l.cfg.Choices.EndSession(ctx, l.cfg.Name, session); err != nil {
+		return fmt.Errorf("strategy: end session: %w", err)
+	}
+	return nil
+}
 
 // Refresh makes anew from the store what is held in memory of all segments: after evidence was retracted, expunged or
 // reset in the store, or added by others.
@@ -172,17 +208,31 @@ func (l *Learner) refresh(ctx context.Context, s *segment, now time.Time) error 
 // scratch is what reading an item needs, kept from one choice to the next.
 type scratch struct {
 	item    Item
+	counts  []uint64 // how many outcomes each arm has
 	given   []evidence.Sums
 	beliefs []Belief
 	cells   []evidence.Cell
 	parts   []evidence.Part
 }
 
-// choose makes a choice, with the randomness of its number, its session and its name in it.
+// choose makes a choice, with the randomness of its number, its session and its name in it, and keeps a record of it.
 func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, name string, r *remembered) error {
 	l.begin(q, now, r)
 	rng := l.key.Rand(number, q.Session, name)
-	return l.draw(ctx, q, now, &rng, r)
+	if err := l.draw(ctx, q, now, &rng, r); err != nil {
+		return err
+	}
+	if l.cfg.Choices != nil {
+		if err := l.cfg.Choices.Add(ctx, r.choice); err != nil {
+			return err
+		}
+	}
+	if l.cfg.Topic == "" {
+		return nil
+	}
+	return l.emitAlone(ctx, Event{
+		ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice,
+	})
 }
 
 // begin fills in what a choice has of its query.
@@ -275,13 +325,14 @@ func (s *segment) drawParameters(arm Arm, index int, rng *evidence.Rand) []Setti
 // readItem reads what an item has shown, and what it was given if its pooling specialises.
 func (l *Learner) readItem(ctx context.Context, s *segment, item string, now time.Time, into *scratch) error {
 	n := len(l.cfg.Arms)
+	into.counts = slices.Grow(into.counts[:0], n)[:n]
 	into.item.Arms = slices.Grow(into.item.Arms[:0], n)[:n]
 	into.beliefs = slices.Grow(into.beliefs[:0], n)[:n]
 	into.cells = into.cells[:0]
 	for i := range l.cfg.Arms {
 		into.cells = append(into.cells, s.space.arm(item, l.cfg.Arms[i].ID))
 	}
-	if _, err := l.readSums(ctx, into, into.item.Arms, now, l.cfg.Caps); err != nil {
+	if err := l.readSums(ctx, into, into.item.Arms, into.counts, now, l.cfg.Caps); err != nil {
 		return err
 	}
 	into.item.Given = nil
@@ -293,18 +344,19 @@ func (l *Learner) readItem(ctx context.Context, s *segment, item string, now tim
 		into.cells = append(into.cells, s.space.given(item, l.cfg.Arms[i].ID))
 	}
 	into.given = slices.Grow(into.given[:0], n)[:n]
-	found, err := l.readSums(ctx, into, into.given, now, evidence.Caps{})
-	if found {
+	err := l.readSums(ctx, into, into.given, nil, now, evidence.Caps{})
+	if len(into.parts) > 0 {
 		into.item.Given = into.given
 	}
 	return err
 }
 
-// readSums reads the scratch's cells into sums, one each, and reports whether there was evidence on any.
-func (l *Learner) readSums(ctx context.Context, into *scratch, sums []evidence.Sums, now time.Time, caps evidence.Caps) (found bool, err error) {
+// readSums reads the scratch's cells into sums, one each, and how many observations each has into counts, unless they are
+// nil.
+func (l *Learner) readSums(ctx context.Context, into *scratch, sums []evidence.Sums, counts []uint64, now time.Time, caps evidence.Caps) (err error) {
 	into.parts, err = l.cfg.Store.Read(ctx, into.parts[:0], into.cells...)
 	if err != nil {
-		return false, err
+		return err
 	}
 	at, parts := evidence.InstantOf(now), into.parts
 	for i := range into.cells {
@@ -313,10 +365,12 @@ func (l *Learner) readSums(ctx context.Context, into *scratch, sums []evidence.S
 			n++
 		}
 		sums[i] = caps.Pool(parts[:n], at)
-		found = found || n > 0
+		if counts != nil {
+			counts[i] = countOf(parts[:n])
+		}
 		parts = parts[n:]
 	}
-	return found, nil
+	return nil
 }
 
 // Beliefs returns what is believed of each arm of an item at this moment, in the order of the arms. The query's session

@@ -58,7 +58,7 @@ func BenchmarkSelect(b *testing.B) {
 				if i++; i%len(sessions) == 0 {
 					b.StopTimer()
 					for _, s := range sessions {
-						learner.EndSession(s)
+						require.NoError(b, learner.EndSession(ctx, s))
 					}
 					b.StartTimer()
 				}

@@ -72,8 +72,8 @@ func TestEndSessionForgetsItsChoices(t *testing.T) {
 			ids[choose(t, l, strategy.Query{Session: "s", Item: item}).ID] = true
 		}
 		other = choose(t, l, strategy.Query{Session: "r", Item: "i"})
-		l.EndSession("s")
-		l.EndSession("nobody's")
+		assert.NoError(t, l.EndSession(ctx, "s"))
+		assert.NoError(t, l.EndSession(ctx, "nobody's"))
 	}
 	assert.Len(t, ids, 4)
 	assert.Equal(t, other, choose(t, l, strategy.Query{Session: "r", Item: "i"}))
@@ -228,7 +228,7 @@ func TestSelectNamesWhatIsWrongWithAQuery(t *testing.T) {
 				assertInputError(t, err, field)
 			}
 			if len(q.Category)+len(q.Context) < 600 && field != "Arms" {
-				_, err = l.History(ctx, q, 0)
+				_, err = l.Outcomes(ctx, q, 0)
 				assertInputError(t, err, field)
 			}
 		}
@@ -386,7 +386,7 @@ func TestACancelledContextEndsEveryCall(t *testing.T) {
 	assert.Empty(t, disposition)
 	_, err = l.Beliefs(cancelled, q)
 	assert.ErrorIs(t, err, context.Canceled)
-	_, err = l.History(cancelled, q, 0)
+	_, err = l.Outcomes(cancelled, q, 0)
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, l.Refresh(cancelled), context.Canceled)
 

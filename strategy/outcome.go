@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -18,7 +20,7 @@ type Outcome struct {
 	// Choice is the one that is credited, as it was made: in this process, or read back from JSON.
 	Choice Choice
 	// ID tells the outcomes of one choice apart; what comes again under the same id counts once. "" is as good an id as
-	// any, where a choice has one outcome.
+	// any, where a choice has one outcome. It must not begin with "heed:".
 	ID string
 	// Value is how good it was, from -1, as bad as can be, to 1. 0 is neither.
 	Value float64
@@ -42,7 +44,7 @@ const (
 )
 
 // Observe credits the arm and the parameters of a choice with its outcome. The value is mapped to a reward, (value+1)/2,
-// once, here. It returns when the store has it.
+// once, here. It returns when the store has it, and the choice's record where there are records.
 //
 // Input that is not valid is a [*heed.InputError] and changes nothing.
 func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
@@ -80,8 +82,8 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	if _, ok := l.index[o.Choice.Arm]; !ok {
 		return &heed.InputError{Field: "Choice.Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
 	}
-	if err := evidence.CheckText("ID", o.ID); err != nil {
-		return err
+	if strings.HasPrefix(o.ID, reserved) {
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
 	}
 	if err := evidence.CheckText("ID", l.evidenceID(o)); err != nil {
 		return err
@@ -108,6 +110,9 @@ func (o *Outcome) validateTexts() error {
 	return evidence.CheckText("Choice.Category", segmentScope(c.Category, c.Context))
 }
 
+// reserved begins the ids of outcomes that the learner makes itself.
+const reserved = "heed:"
+
 // evidenceID names an outcome among all that the store knows.
 func (l *Learner) evidenceID(o *Outcome) string {
 	return l.cfg.Name + ":" + o.Choice.ID.String() + ":" + o.ID
@@ -124,42 +129,101 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 		return "", err
 	}
 	defer item.release()
-	arm := l.index[c.Arm]
-	scratch := l.scratch.Get().(*scratch)
-	defer l.scratch.Put(scratch)
-	if err := l.readItem(ctx, s, c.Item, now, scratch); err != nil {
-		return "", err
-	}
-	before := scratch.item.Arms[arm]
-	resets, err := l.resetCount(ctx, s, c.Item)
+	duplicate, err := l.count(ctx, s, o, EventObserved, now)
 	if err != nil {
 		return "", err
 	}
-	receipt, err := l.cfg.Store.Commit(ctx, l.batch(s, o, resets))
+	if err := l.settle(ctx, s, o, now); err != nil {
+		return "", err
+	}
+	if duplicate {
+		return Duplicate, nil
+	}
+	return Applied, nil
+}
+
+// count adds the evidence of an outcome to the store, and tells the segment's memory. The caller holds the item's lock.
+func (l *Learner) count(ctx context.Context, s *segment, o *Outcome, event EventType, now time.Time) (duplicate bool, err error) {
+	scratch := l.scratch.Get().(*scratch)
+	defer l.scratch.Put(scratch)
+	if err := l.readItem(ctx, s, o.Choice.Item, now, scratch); err != nil {
+		return false, err
+	}
+	resets, err := l.resetCount(ctx, s, o.Choice.Item)
+	if err != nil {
+		return false, err
+	}
+	b, err := l.batch(s, o, event, resets)
+	if err != nil {
+		return false, err
+	}
+	duplicate, err = l.apply(ctx, s, o.Choice.Item, b, now, scratch)
+	if duplicate || err != nil {
+		return duplicate, err
+	}
+	// The outcome is counted. What follows keeps the memory in step; if it fails, the next load from the store mends it.
+	arm := l.index[o.Choice.Arm]
+	s.sampled(arm)
+	err = l.catchUp(ctx, s, &o.Choice, now, resets, scratch)
+	if err == nil && l.cfg.Change.due(scratch.counts[arm]) {
+		err = l.restartIfChanged(ctx, s, o.Choice.Item, arm, now, scratch)
+	}
+	if err != nil {
+		s.expire()
+	}
+	return false, nil
+}
+
+// apply commits a batch that changes the evidence of one item, which is in scratch as it was before, and tells the model
+// what changed.
+func (l *Learner) apply(ctx context.Context, s *segment, item string, b evidence.Batch, now time.Time, scratch *scratch) (duplicate bool, err error) {
+	receipt, err := l.cfg.Store.Commit(ctx, b)
 	switch {
 	case err != nil:
 		if !refused(err) {
 			s.expire() // the reply may be lost, and the outcome counted all the same
 		}
-		return "", err
+		return false, err
 	case receipt.Duplicate:
-		return Duplicate, nil
+		return true, nil
 	}
-	// The outcome is counted. What follows keeps the memory in step; if it fails, the next load from the store mends it.
-	if err := l.catchUp(ctx, s, c, arm, before, now, resets, scratch); err != nil {
+	before := slices.Clone(scratch.item.Arms)
+	if err := l.readItem(ctx, s, item, now, scratch); err != nil {
 		s.expire()
+		return false, nil
 	}
-	return Applied, nil
+	for arm, after := range scratch.item.Arms {
+		if before[arm] != after {
+			s.update(arm, before[arm], after)
+		}
+	}
+	return false, nil
+}
+
+// settle writes the outcome into the record of its choice. If silence was counted meanwhile, that is taken back.
+func (l *Learner) settle(ctx context.Context, s *segment, o *Outcome, now time.Time) error {
+	if l.cfg.Choices == nil {
+		return nil
+	}
+	before, err := l.cfg.Choices.Settle(ctx, o.Choice.ID, o.result())
+	switch {
+	case errors.Is(err, heed.ErrNotFound): // it is no longer kept, or was made without records
+		return nil
+	case err != nil || before != Expired || l.cfg.Silence.Confidence == 0:
+		return err
+	}
+	return l.breakSilence(ctx, s, o.Choice, now)
 }
 
 // refused reports whether an error says that a store has not taken what it was given.
 func refused(err error) bool {
-	return isInputError(err) || errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrFull)
+	return isInputError(err) || errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrFull) ||
+		errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten)
 }
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
 // seen in.
-func (l *Learner) batch(s *segment, o *Outcome, resets string) evidence.Batch {
+func (l *Learner) batch(s *segment, o *Outcome, event EventType, resets string) (evidence.Batch, error) {
 	c := &o.Choice
 	id := l.evidenceID(o)
 	b := evidence.Batch{ID: id, Policies: l.policies}
@@ -180,7 +244,17 @@ func (l *Learner) batch(s *segment, o *Outcome, resets string) evidence.Batch {
 		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, resets, session), Cell: s.space.sessions(c.Item),
 		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
 	})
-	return b
+	e := Event{ID: string(event) + ":" + id, Type: event, At: o.At, Choice: c.withoutDraws()}
+	if event == EventObserved {
+		result := o.result()
+		e.Result = &result
+	}
+	return b, l.emit(&b, e)
+}
+
+// result is the outcome as a record has it.
+func (o *Outcome) result() Result {
+	return Result{o.ID, o.Value, o.Confidence, o.Channel, o.Source, evidence.InstantOf(o.At).Time()}
 }
 
 // derivedID names evidence that follows from other evidence, by what it follows from.
@@ -194,11 +268,10 @@ func derivedID(what string, parts ...string) string {
 	return what + ":" + hex.EncodeToString(sum[:])
 }
 
-// catchUp tells the segment's memory what an outcome has changed.
-func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, arm int, before evidence.Sums, now time.Time, resets string, scratch *scratch) error {
-	if err := l.readItem(ctx, s, c.Item, now, scratch); err != nil {
-		return err
-	}
+// catchUp tells the segment's memory what an outcome has changed beside the arms, and lets the item specialise. The
+// scratch has the item as it is now.
+func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, now time.Time, resets string, scratch *scratch) error {
+	arm := l.index[c.Arm]
 	type value struct {
 		parameter, value int
 		belief           evidence.Sampler
@@ -219,7 +292,6 @@ func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, arm int, b
 	for _, v := range values {
 		s.setParameter(arm, v.parameter, v.value, v.belief)
 	}
-	s.update(arm, before, scratch.item.Arms[arm])
 	return l.specialize(ctx, s, c.Item, now, resets, scratch)
 }
 
@@ -233,11 +305,16 @@ func (s *segment) setParameter(arm, parameter, value int, belief evidence.Sample
 func (s *segment) update(arm int, before, after evidence.Sums) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.samples[arm]++
 	loaded := s.loaded
 	s.loaded = time.Time{} // if it panics, the model is made anew
 	s.model.Update(arm, before, after)
 	s.loaded = loaded
+}
+
+func (s *segment) sampled(arm int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.samples[arm]++
 }
 
 // expire makes the next use of the segment load it from the store.
@@ -271,6 +348,10 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	}
 	if len(b.Observations) == 0 {
 		return nil // it is the first of its segment: there is nothing to give
+	}
+	e := Event{ID: string(EventSpecialized) + ":" + id, Type: EventSpecialized, Category: s.category, Context: s.context, Item: item, At: now}
+	if err := l.emit(&b, e); err != nil {
+		return err
 	}
 	_, err = l.cfg.Store.Commit(ctx, b)
 	return err

@@ -182,11 +182,11 @@ func TestConcurrentUse(t *testing.T) {
 						case n%40 == g:
 							assert.NoError(t, l.Refresh(ctx))
 						case n%10 == 0:
-							l.EndSession(q.Session)
+							assert.NoError(t, l.EndSession(ctx, q.Session))
 						case n%10 == 5:
 							_, err = l.Beliefs(ctx, q)
 							assert.NoError(t, err)
-							_, err = l.History(ctx, q, 3)
+							_, err = l.Outcomes(ctx, q, 3)
 							assert.NoError(t, err)
 							if n == 5 {
 								c.Propensity()

@@ -53,6 +53,11 @@ func (l *Learner) Reset(ctx context.Context, r Reset) error {
 	if r.Item == "" {
 		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
 	}
+	if err := l.emit(&b, Event{
+		ID: id, Type: EventReset, At: now, Category: r.Category, Context: r.Context, Item: r.Item, Actor: r.Actor, Reason: r.Reason,
+	}); err != nil {
+		return fmt.Errorf("strategy: reset: %w", err)
+	}
 	if _, err := l.cfg.Store.Commit(ctx, b); err != nil {
 		return fmt.Errorf("strategy: reset: %w", err)
 	}

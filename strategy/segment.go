@@ -17,6 +17,7 @@ type segmentKey struct{ category, context string }
 
 // A segment is what the learner holds in memory of one: derived from the store, and made anew from it now and then.
 type segment struct {
+	segmentKey
 	space space
 
 	mu         sync.RWMutex // of what follows; Update and its like write, choices read
@@ -32,8 +33,8 @@ type segment struct {
 	loading lock
 }
 
-func newSegment(s space) *segment {
-	segment := &segment{space: s, loading: newLock()}
+func newSegment(key segmentKey, s space) *segment {
+	segment := &segment{segmentKey: key, space: s, loading: newLock()}
 	for i := range segment.items {
 		segment.items[i] = newLock()
 	}
@@ -89,7 +90,7 @@ func (l *Learner) segment(ctx context.Context, category, context string, now tim
 		}
 		l.mu.Lock()
 		if s = l.segments[key]; s == nil {
-			s = newSegment(space{l.kinds, scope})
+			s = newSegment(key, space{l.kinds, scope})
 			l.segments[key] = s
 		}
 		l.mu.Unlock()

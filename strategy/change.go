@@ -1,0 +1,157 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// Change is a test of whether an arm's rewards for an item have changed, made on the outcomes that the store's history
+// still holds (of a store without history, none ever has). Where one is found, what happened before it no longer counts for
+// any arm of the item, so that all are tried again; the store's audit log says so.
+//
+// The test compares, for each place at which the outcomes can be cut in two, how probable they are with one rate and with
+// two: the generalised likelihood ratio for Bernoulli rewards with the threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann,
+// Maillard and Seznec 2022), which bounds rewards in [0, 1] of any other kind too.
+//
+// It finds changes of arms that are in use. That an arm which is never chosen has become better shows only to a learner
+// whose evidence fades: see Config.HalfLife.
+type Change struct {
+	// FalseAlarms is about how probable it is that a change is ever seen in an arm that never changes, in (0, 0.5]; 0.001 is
+	// a good one. 0: no test is made.
+	FalseAlarms float64
+	// Every is how many outcomes of an item's arm lie between two tests. 0 means 5.
+	Every int
+}
+
+// changeWindow bounds the outcomes of a test, and so its cost.
+const changeWindow = 200
+
+func (c Change) withDefaults() Change {
+	if c.FalseAlarms > 0 {
+		c.Every = cmp.Or(c.Every, 5)
+	}
+	return c
+}
+
+func (c Change) validate() error {
+	var found faults.List
+	found.Check(c.FalseAlarms >= 0 && c.FalseAlarms <= 0.5, "FalseAlarms", c.FalseAlarms, "must be in (0, 0.5], or 0 for no test")
+	found.Check(c.Every >= 0, "Every", c.Every, "must not be negative")
+	found.Check(c.FalseAlarms != 0 || c.Every == 0, "Every", c.Every, "needs a probability of false alarms")
+	return found.Err()
+}
+
+// due reports whether an arm with so many outcomes is to be tested now.
+func (c Change) due(outcomes uint64) bool {
+	return c.FalseAlarms > 0 && outcomes > 1 && outcomes%uint64(c.Every) == 0
+}
+
+// find returns where in the outcomes, the oldest first, the rewards have changed most, if they have.
+func (c Change) find(outcomes []evidence.Observation) (at int, found bool) {
+	n := float64(len(outcomes))
+	var mass, reward float64
+	for i := range outcomes {
+		mass += outcomes[i].Weight
+		reward += outcomes[i].Weight * outcomes[i].Reward
+	}
+	mean := reward / mass
+	most := math.Log(3 * n * math.Sqrt(n) / c.FalseAlarms)
+	var massBefore, rewardBefore float64
+	for i := range len(outcomes) - 1 {
+		massBefore += outcomes[i].Weight
+		rewardBefore += outcomes[i].Weight * outcomes[i].Reward
+		// Weights count relative to each other: all together they are n outcomes.
+		ratio := n / mass * (massBefore*divergence(rewardBefore/massBefore, mean) +
+			(mass-massBefore)*divergence((reward-rewardBefore)/(mass-massBefore), mean))
+		if ratio > most {
+			at, most, found = i+1, ratio, true
+		}
+	}
+	return at, found
+}
+
+// divergence is the Kullback-Leibler divergence of a coin with rate q from one with rate p.
+func divergence(p, q float64) float64 {
+	var d float64
+	if p > 0 {
+		d += p * math.Log(p/q)
+	}
+	if p < 1 {
+		d += (1 - p) * math.Log((1-p)/(1-q))
+	}
+	return d
+}
+
+// restartIfChanged tests an arm of an item, which is in scratch as it is now, and leaves out what happened before a change.
+// The caller holds the item's lock.
+func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string, arm int, now time.Time, scratch *scratch) error {
+	outcomes, err := l.counted(ctx, s.space.arm(item, l.cfg.Arms[arm].ID), scratch.counts[arm])
+	if err != nil || len(outcomes) < 2 {
+		return err
+	}
+	cut, found := l.cfg.Change.find(outcomes)
+	if !found {
+		return nil
+	}
+	at := outcomes[cut].At
+	before, after := meanReward(outcomes[:cut]), meanReward(outcomes[cut:])
+	id := derivedID("restart", l.cfg.Name, s.space.scope, item, string(l.cfg.Arms[arm].ID), at.Format(time.RFC3339Nano))
+	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", l.cfg.Arms[arm].ID, before, after)
+	b := evidence.Batch{
+		ID: id, Policies: l.policies,
+		Reset:        []evidence.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
+		Observations: []evidence.Observation{{ID: id, Cell: s.space.resets(item), Reward: 1, Weight: 1, At: now}},
+		Audit: []evidence.AuditEntry{{
+			ID: id, At: now, Actor: "heed", Action: l.cfg.Name + ".restart", Subject: item, Reason: reason,
+			Details: map[string]string{"category": s.category, "context": s.context},
+		}},
+	}
+	for i, n := range scratch.counts {
+		if n > 0 {
+			b.Restart = append(b.Restart, evidence.Restart{Cell: s.space.arm(item, l.cfg.Arms[i].ID), At: at})
+		}
+	}
+	if scratch.item.Given != nil {
+		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item})
+	}
+	if err := l.emit(&b, Event{
+		ID: id, Type: EventRestarted, Category: s.category, Context: s.context, Item: item, At: now, Reason: reason,
+	}); err != nil {
+		return err
+	}
+	_, err = l.apply(ctx, s, item, b, now, scratch)
+	return err
+}
+
+// counted returns the last outcomes of a cell, the oldest first, of the so many that count.
+func (l *Learner) counted(ctx context.Context, cell evidence.Cell, n uint64) (outcomes []evidence.Observation, err error) {
+	for o, err := range l.cfg.Store.History(ctx, cell) {
+		if err != nil {
+			return nil, err
+		}
+		if uint64(len(outcomes)) == min(n, changeWindow) {
+			break
+		}
+		if o.Weight > 0 {
+			outcomes = append(outcomes, o)
+		}
+	}
+	slices.Reverse(outcomes)
+	return outcomes, nil
+}
+
+func meanReward(outcomes []evidence.Observation) float64 {
+	var sums evidence.Sums
+	for _, o := range outcomes {
+		sums.Mass += o.Weight
+		sums.Reward += o.Weight * o.Reward
+	}
+	return sums.Mean()
+}
