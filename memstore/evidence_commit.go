@@ -167,7 +167,7 @@ func (c *commit) check() error {
 		if c.restarted(r) {
 			continue
 		}
-		if c.lost(r.Cell) && !c.resets(r.Cell) && c.last(r.Cell) >= evidence.InstantOf(r.At) {
+		if !c.resets(r.Cell) && c.lostSince(r.Cell, evidence.InstantOf(r.At)) {
 			return evidence.ErrForgotten
 		}
 	}
@@ -221,9 +221,26 @@ func (c *commit) restarted(r evidence.Restart) bool {
 	return ok && evidence.InstantOf(r.At) <= c.cells(key).restarts[key].at
 }
 
-func (c *commit) last(cell evidence.Cell) (last evidence.Instant) {
-	c.slots(cell, func(s *slot) { last = max(last, evidence.Instant(slices.Max(s.last[:]))) })
-	return last
+// lostSince reports whether the history of a cell lacks something that its sums hold and that happened at a moment or later.
+func (c *commit) lostSince(cell evidence.Cell, at evidence.Instant) (lost bool) {
+	c.prune(cell)
+	key, ok := c.store.findKey(cell)
+	if !ok {
+		return false
+	}
+	h := c.cells(key).histories[key]
+	c.slots(cell, func(s *slot) {
+		if s.lost&lostSome == 0 || slices.Max(s.last[:]) < int64(at) {
+			return
+		}
+		if h != nil {
+			if last, ok := h.lost[s.origin]; ok && slices.Max(last[:]) < int64(at) {
+				return
+			}
+		}
+		lost = true
+	})
+	return lost
 }
 
 func (c *commit) prune(cell evidence.Cell) {

@@ -34,7 +34,7 @@ func Example() {
 		}
 	}
 	fmt.Println(chosen)
-	// Output: map[large-model:98 small-model:2]
+	// Output: map[large-model:99 small-model:1]
 }
 
 // The catalogue has four ways of bringing a learning into an agent's session. A host may add values of its own.

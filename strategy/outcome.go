@@ -306,9 +306,11 @@ func (s *segment) update(arm int, before, after evidence.Sums) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	loaded := s.loaded
-	s.loaded = time.Time{} // if it panics, the model is made anew
+	s.loaded = time.Time{} // if it panics or has aged, the model is made anew
 	s.model.Update(arm, before, after)
-	s.loaded = loaded
+	if ager, ok := s.model.(Ager); !ok || !ager.Aged() {
+		s.loaded = loaded
+	}
 }
 
 func (s *segment) sampled(arm int) {

@@ -295,7 +295,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 			own := make(map[string]float64)
 			for i := range 200 {
 				q.Item, q.Session = fmt.Sprint("item", i%4), fmt.Sprint(i/8)
-				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), ID: fmt.Sprint(i), Value: float64(i%5-2) / 2, Confidence: 0.5})
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), ID: fmt.Sprint(i), Value: float64(i%3/2*2 - 1), Confidence: 0.5})
 				require.NoError(t, err)
 				own[q.Item] += 0.5
 				if i%20 != 19 {

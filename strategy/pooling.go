@@ -60,6 +60,13 @@ type Giver interface {
 	Give(item Item, given []evidence.Sums)
 }
 
+// An Ager is a [Model] that grows away from what it would be if it were made anew. The learner asks it after each update,
+// and has it made anew when it says so.
+type Ager interface {
+	Model
+	Aged() bool
+}
+
 // A Belief is what a learner believes of one arm of one item. In the simplest case that is its Level alone.
 //
 // Where Strength is positive, the Level is that of the segment, and the item lies around it: its own rate is Beta
@@ -123,8 +130,9 @@ const leastShape = 1e-9
 // counts is for how many successes and failures evidence stands.
 type counts struct{ successes, failures float64 }
 
-func countsOf(s evidence.Sums, leastWeight float64) counts {
-	n, mean := s.Effective(leastWeight), s.Mean()
+// countsOf returns the effective number of outcomes, each counted as often as it tells more than a toss of a coin.
+func countsOf(s evidence.Sums, leastWeight, dispersion float64) counts {
+	n, mean := s.Effective(leastWeight)*dispersion, s.Mean()
 	return counts{n * mean, n * (1 - mean)}
 }
 
@@ -135,21 +143,41 @@ func (c counts) posterior(prior evidence.Beta) evidence.Beta {
 	return evidence.Beta{Alpha: prior.Alpha + c.successes, Beta: prior.Beta + c.failures}
 }
 
-// Alone is the [Pooling] in which items share nothing: each learns on its own, from the cold start. It is the right one
-// for bandits without items. It is immutable.
+// Alone is the [Pooling] in which items share nothing but how much a reward tells ([evidence.Spread]): each learns on its
+// own, from the cold start. It is the right one for bandits without items. It is immutable.
 type Alone struct{}
 
 // Model implements [Pooling].
-func (Alone) Model(segment Segment, _ []Item) Model { return alone{segment} }
+func (Alone) Model(segment Segment, items []Item) Model {
+	return &alone{segment, spreadOf(items, segment.LeastWeight)}
+}
 
 func (Alone) String() string { return "alone" }
 
-type alone struct{ segment Segment }
+type alone struct {
+	segment Segment
+	spread  evidence.Spread
+}
 
-func (alone) Update(int, evidence.Sums, evidence.Sums) {}
+// Update implements [Model].
+func (m *alone) Update(_ int, before, after evidence.Sums) {
+	m.spread = m.spread.Plus(after.Spread(m.segment.LeastWeight)).Minus(before.Spread(m.segment.LeastWeight))
+}
 
-func (m alone) Believe(item Item, beliefs []Belief) {
+// Believe implements [Model].
+func (m *alone) Believe(item Item, beliefs []Belief) {
+	dispersion := m.spread.Dispersion()
 	for i, prior := range m.segment.Priors {
-		beliefs[i] = Belief{Level: countsOf(item.Arms[i], m.segment.LeastWeight).posterior(prior)}
+		beliefs[i] = Belief{Level: countsOf(item.Arms[i], m.segment.LeastWeight, dispersion).posterior(prior)}
 	}
+}
+
+// spreadOf adds up the spread of all items' rewards, each arm's around its own mean.
+func spreadOf(items []Item, leastWeight float64) (spread evidence.Spread) {
+	for _, item := range items {
+		for _, arm := range item.Arms {
+			spread = spread.Plus(arm.Spread(leastWeight))
+		}
+	}
+	return spread
 }

@@ -99,10 +99,10 @@ const (
 
 // A Signal is something that was seen in a session and tells how it went.
 type Signal struct {
-	Session    string
-	Kind       SignalKind
-	Confidence float64 // of a positive or negative signal, from 0 to 1; beyond, it counts as that
-	Passed     bool    // of a build status
+	Session    string     `json:"session,omitempty"`
+	Kind       SignalKind `json:"kind"`
+	Confidence float64    `json:"confidence,omitempty"` // of a positive or negative signal, from 0 to 1; beyond, it counts as that
+	Passed     bool       `json:"passed,omitempty"`     // of a build status
 }
 
 // An OutcomeSource says what an outcome was made of. It makes a good Channel for an [Outcome].

@@ -222,5 +222,5 @@ func (l *Learner) loadParameters(ctx context.Context, s *segment, now evidence.I
 
 // parameterBelief is what is believed of one value of a parameter. Values start alike, at the even prior.
 func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant) evidence.Beta {
-	return countsOf(l.cfg.Caps.Pool(parts, now), l.cfg.MinConfidence).posterior(evidence.Beta{Alpha: 1, Beta: 1})
+	return countsOf(l.cfg.Caps.Pool(parts, now), l.cfg.MinConfidence, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
 }

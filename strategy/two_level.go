@@ -41,9 +41,14 @@ var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 //
 // What the candidates have predicted so far weighs them: the probability, under each, of every outcome of an item that
 // has been seen on that arm before.
+//
+// Evidence counts for as much as the rewards tell: [evidence.Spread] is added up over the items, and all sums are those of
+// the dispersion that it had when the model was made. When it has become another, so must the model.
 type twoLevel struct {
 	segment    Segment
 	sharpness  float64
+	spread     evidence.Spread
+	dispersion float64
 	candidates [len(strengths)]candidate
 	levels     []Belief // of each arm: what is believed of an item without evidence, kept for drawing
 }
@@ -55,18 +60,22 @@ type candidate struct {
 
 // Model implements [Pooling].
 func (p TwoLevel) Model(segment Segment, items []Item) Model {
-	m := &twoLevel{segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors))}
+	m := &twoLevel{
+		segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors)),
+		spread: spreadOf(items, segment.LeastWeight),
+	}
+	m.dispersion = m.spread.Dispersion()
 	for j := range m.candidates {
 		m.candidates[j].arms = make([]counts, len(segment.Priors))
 	}
 	for _, item := range items {
 		for i, arm := range item.Arms {
-			m.exchange(i, counts{}, countsOf(arm, segment.LeastWeight))
+			m.exchange(i, counts{}, m.countsOf(arm))
 		}
 	}
 	for _, item := range items {
 		for i, arm := range item.Arms {
-			m.judge(i, countsOf(arm, segment.LeastWeight))
+			m.judge(i, m.countsOf(arm))
 		}
 	}
 	m.refresh()
@@ -75,10 +84,24 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 
 // Update implements [Model].
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) {
-	old, now := countsOf(before, m.segment.LeastWeight), countsOf(after, m.segment.LeastWeight)
+	m.spread = m.spread.Plus(after.Spread(m.segment.LeastWeight)).Minus(before.Spread(m.segment.LeastWeight))
+	old, now := m.countsOf(before), m.countsOf(after)
 	m.predicted(arm, old, now)
 	m.exchange(arm, old, now)
 	m.refresh()
+}
+
+// Aged implements [Ager].
+func (m *twoLevel) Aged() bool {
+	ratio := m.spread.Dispersion() / m.dispersion
+	return ratio > aging || ratio < 1/aging
+}
+
+// aging is how far the dispersion may go from that of the sums.
+const aging = 1.25
+
+func (m *twoLevel) countsOf(s evidence.Sums) counts {
+	return countsOf(s, m.segment.LeastWeight, m.dispersion)
 }
 
 // Believe implements [Model]. An item without evidence of its own is its segment: its choices are those of the levels.
@@ -89,8 +112,9 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	}
 	for i, arm := range item.Arms {
 		b := &beliefs[i]
-		b.Sharpness = m.sharpness
-		own := countsOf(arm, m.segment.LeastWeight)
+		// Rewards that tell more than a toss of a coin need the less to be sharpened.
+		b.Sharpness = max(m.sharpness/m.dispersion, 1)
+		own := m.countsOf(arm)
 		b.Successes, b.Failures = own.successes, own.failures
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strconv"
+	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
@@ -18,7 +19,7 @@ type player func(item int) (arm int, learn func(reward float64) error, err error
 // A rule is a way of choosing.
 type rule struct {
 	name  string
-	begin func(w world, seed uint64) (player, error)
+	begin func(w world, seed uint64, now func() time.Time) (player, error)
 }
 
 func rules() []rule {
@@ -27,6 +28,9 @@ func rules() []rule {
 		heed("two-level", strategy.Config{}),
 		heed("two-level, sharpness 1", strategy.Config{Pooling: strategy.TwoLevel{Sharpness: 1}}),
 		heed("two-level, sharpness 3", strategy.Config{Pooling: strategy.TwoLevel{Sharpness: 3}}),
+		heed("two-level, change test", strategy.Config{Change: change}),
+		heed("two-level, half-life", strategy.Config{HalfLife: slowly}),
+		heed("two-level, both", strategy.Config{Change: change, HalfLife: slowly}),
 		heed("alone", strategy.Config{Pooling: strategy.Alone{}}),
 		heed("alone, bonus", strategy.Config{Pooling: strategy.Alone{}, Exploration: strategy.Exploration{Bonus: 0.1}}),
 		{"plain Thompson", plainThompson},
@@ -34,15 +38,20 @@ func rules() []rule {
 	}
 }
 
+// What worlds that change call for: a test for changes, and a half-life of 6,900 rounds.
+var change = strategy.Change{FalseAlarms: 0.001}
+
+const slowly = 6900 * time.Second
+
 // heed is the learner of package strategy, as a host uses it.
 func heed(name string, cfg strategy.Config) rule {
-	return rule{name, func(w world, seed uint64) (player, error) {
-		store, err := memstore.NewEvidence(memstore.EvidenceConfig{NoHistory: true})
+	return rule{name, func(w world, seed uint64, now func() time.Time) (player, error) {
+		store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: now, NoHistory: cfg.Change.FalseAlarms == 0})
 		if err != nil {
 			return nil, err
 		}
 		cfg := cfg // each run has its own
-		cfg.Store, cfg.Source = store, rand.NewPCG(seed, 1)
+		cfg.Store, cfg.Now, cfg.Source = store, now, rand.NewPCG(seed, 1)
 		index := make(map[strategy.ArmID]int)
 		for arm := range w.arms {
 			id := strategy.ArmID(strconv.Itoa(arm))
@@ -65,7 +74,7 @@ func heed(name string, cfg strategy.Config) rule {
 }
 
 // plainThompson keeps a Beta posterior for each item and arm and nothing else: what Alone must come to.
-func plainThompson(w world, seed uint64) (player, error) {
+func plainThompson(w world, seed uint64, _ func() time.Time) (player, error) {
 	beliefs := make([][]evidence.Beta, w.items)
 	for item := range beliefs {
 		for range w.arms {
@@ -89,7 +98,7 @@ func plainThompson(w world, seed uint64) (player, error) {
 }
 
 // ucb1 is the rule of Auer, Cesa-Bianchi and Fischer (2002), for each item.
-func ucb1(w world, _ uint64) (player, error) {
+func ucb1(w world, _ uint64, _ func() time.Time) (player, error) {
 	type arm struct{ pulls, reward float64 }
 	items := make([][]arm, w.items)
 	for item := range items {

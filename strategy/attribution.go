@@ -1,0 +1,76 @@
+package strategy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// An AttributionEvent tells what a session was worth: values that were attributed to items, and signals that were seen. It
+// is the JSON payload of an event that a [Consumer] reads, whose id is the event's.
+type AttributionEvent struct {
+	Session string              `json:"session"`
+	Records []AttributionRecord `json:"attribution_records,omitempty"`
+	// Signals are those that were seen in the session. Those of another session are left out; one without a session is of
+	// this one.
+	Signals []Signal `json:"signals,omitempty"`
+	// Source is who caused it all, an opaque name: see [evidence.Observation].
+	Source string `json:"source,omitempty"`
+	// Ended tells that the session is over: its choices are let go, and the hook is told.
+	Ended bool `json:"session_ended,omitempty"`
+}
+
+// An AttributionRecord tells what one item was worth. The choice that is credited is the one that was made for the item in
+// the session.
+type AttributionRecord struct {
+	Item      string  `json:"item"`
+	Session   string  `json:"session,omitempty"` // empty: the event's
+	Activated bool    `json:"was_activated"`
+	Value     float64 `json:"attributed_value"`
+}
+
+// decodeAttribution reads a payload and refuses what no attempt can make right.
+func decodeAttribution(payload []byte) (e AttributionEvent, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(payload))
+	if err := decoder.Decode(&e); err != nil {
+		return e, &heed.InputError{Field: "Payload", Reason: "is no attribution event: " + err.Error()}
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return e, &heed.InputError{Field: "Payload", Reason: "has more than one JSON value"}
+	}
+	if err := evidence.CheckText("session", e.Session); err != nil {
+		return e, err
+	}
+	if err := evidence.CheckText("source", e.Source); err != nil {
+		return e, err
+	}
+	for i := range e.Records {
+		r := &e.Records[i]
+		if r.Session == "" {
+			r.Session = e.Session
+		}
+		if r.Session == "" {
+			return e, &heed.InputError{Field: fmt.Sprintf("attribution_records[%d].session", i), Reason: "must not be empty"}
+		}
+	}
+	for i := range e.Signals {
+		if e.Signals[i].Session == "" {
+			e.Signals[i].Session = e.Session
+		}
+	}
+	return e, nil
+}
+
+// NewAttribution returns the event that carries an attribution, on the topic of the Adaptive Strategies design.
+func NewAttribution(id string, at time.Time, e AttributionEvent) (evidence.Event, error) {
+	payload, err := json.Marshal(e)
+	if err != nil {
+		return evidence.Event{}, fmt.Errorf("strategy: attribution: %w", err)
+	}
+	return evidence.Event{ID: id, Topic: AttributionTopic, At: at, Payload: payload}, nil
+}

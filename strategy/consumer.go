@@ -1,0 +1,360 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// ConsumerConfig configures a [Consumer]. Learner, Source and DeadLetters must be set; every other field has a default.
+type ConsumerConfig struct {
+	// Learner learns from what is read. It must have Config.Choices, in which the choices are found.
+	Learner *Learner
+	// Source delivers the events, each an [AttributionEvent].
+	Source Source
+	// DeadLetters takes the events that can't be applied, each as a [DeadLetter].
+	DeadLetters Sink
+	// Events, where it is set, is sent what the learner has put into its store's outbox, after each event that was read.
+	Events Sink
+	// Router makes outcomes of attributions and signals. nil means that of the zero [RouterConfig], with the learner's
+	// least confidence.
+	Router *Router
+	// Hook is told of outcomes and of the ends of sessions. nil: nobody is.
+	Hook NoveltyHook
+	// HookTimeout is how long a call of the hook is waited for. 0 means a second.
+	HookTimeout time.Duration
+	// Workers is how many events are worked on at a time. 0 means 1, which keeps the source's order.
+	Workers int
+	// Attempts is how often an event is tried, and a dead letter, and an acknowledgement. 0 means 5.
+	Attempts int
+	// Backoff is how long to wait before the second attempt; before each further one it is twice as long as before the one
+	// before, up to a hundred times. 0 means 100 ms.
+	Backoff time.Duration
+	// Timeout is how long one attempt may take. 0 means 30 seconds.
+	Timeout time.Duration
+	// Drain is how long Run goes on with the events in hand when it is to end. 0 means 10 seconds.
+	Drain time.Duration
+	// Logger is told of dead letters, of failures of the hook, and of events that could not be acknowledged. nil is silent.
+	Logger *slog.Logger
+}
+
+func (c ConsumerConfig) withDefaults() ConsumerConfig {
+	c.HookTimeout = cmp.Or(c.HookTimeout, time.Second)
+	c.Workers = cmp.Or(c.Workers, 1)
+	c.Attempts = cmp.Or(c.Attempts, 5)
+	c.Backoff = cmp.Or(c.Backoff, 100*time.Millisecond)
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.Drain = cmp.Or(c.Drain, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return c
+}
+
+func (c ConsumerConfig) validate() error {
+	var found faults.List
+	found.Check(c.Learner != nil, "Learner", nil, "must be set")
+	found.Check(c.Learner == nil || c.Learner.cfg.Choices != nil, "Learner", nil, "must have Choices")
+	found.Check(c.Source != nil, "Source", nil, "must be set")
+	found.Check(c.DeadLetters != nil, "DeadLetters", nil, "must be set")
+	found.Check(c.HookTimeout > 0, "HookTimeout", c.HookTimeout, "must not be negative")
+	found.Check(c.Workers > 0, "Workers", c.Workers, "must not be negative")
+	found.Check(c.Attempts > 0, "Attempts", c.Attempts, "must not be negative")
+	found.Check(c.Backoff > 0, "Backoff", c.Backoff, "must not be negative")
+	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
+	found.Check(c.Drain > 0, "Drain", c.Drain, "must not be negative")
+	return found.Err()
+}
+
+// A DeadLetter is an event that could not be applied, as the JSON payload of an event of the same id. To publish its Event
+// to the source's topic again is to try once more; what of it was applied does not count twice.
+type DeadLetter struct {
+	Event    evidence.Event `json:"event"`
+	Reason   string         `json:"reason"`
+	Attempts int            `json:"attempts"`
+}
+
+// DeadTopic is the topic of dead letters.
+const DeadTopic = "groove.attribution.dead"
+
+// Counts says what a [Consumer] has done since it was made.
+type Counts struct {
+	Received   uint64 // events
+	Applied    uint64 // events that are dealt with, those without any outcome among them
+	Dead       uint64 // events that were put with the dead letters
+	Outcomes   uint64 // outcomes that were counted
+	Duplicates uint64 // outcomes that had been counted before
+	Unmatched  uint64 // attributions of items for which no choice is known
+	Retries    uint64 // attempts after the first
+	HookCalls  uint64
+	HookFailed uint64 // calls that failed, in whatever way
+	NotAcked   uint64 // events that could not be acknowledged; they will come again
+}
+
+// A Consumer reads attribution events and lets a learner learn from them: each event exactly once in effect, however often
+// it is delivered, as its outcomes are counted by its id. An event is acknowledged when its effect is in the store, or its
+// dead letter in the sink, and not before. What can't be right at any attempt, such as a payload that is not JSON, is dead
+// at once; what fails otherwise is tried again, a bounded number of times. If even the dead letter can't be written, the
+// consumer stops.
+//
+// A Consumer is safe for concurrent use by multiple goroutines.
+type Consumer struct {
+	cfg  ConsumerConfig
+	hook contained
+
+	received, applied, dead, outcomes, duplicates, unmatched, retries, hookCalls, hookFailed, notAcked atomic.Uint64
+}
+
+// NewConsumer returns a consumer, or all faults of its configuration, joined.
+func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("strategy: consumer: %w", err)
+	}
+	if cfg.Router == nil {
+		router, err := NewRouter(RouterConfig{MinConfidence: cfg.Learner.cfg.MinConfidence})
+		if err != nil {
+			return nil, err
+		}
+		cfg.Router = router
+	}
+	return &Consumer{cfg: cfg, hook: contained{timeout: cfg.HookTimeout}}, nil
+}
+
+// Config returns the configuration in force.
+func (c *Consumer) Config() ConsumerConfig { return c.cfg }
+
+// Counts returns what was done so far.
+func (c *Consumer) Counts() Counts {
+	return Counts{
+		c.received.Load(), c.applied.Load(), c.dead.Load(), c.outcomes.Load(), c.duplicates.Load(), c.unmatched.Load(),
+		c.retries.Load(), c.hookCalls.Load(), c.hookFailed.Load(), c.notAcked.Load(),
+	}
+}
+
+// Run reads and applies events until the context is done, or the source is closed: then it finishes the events in hand,
+// gives back those that it can't, and returns nil. It returns an error when the source fails for good, or a dead letter
+// can't be written.
+func (c *Consumer) Run(ctx context.Context) error {
+	receiving, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
+	defer abandon()
+	context.AfterFunc(receiving, func() { time.AfterFunc(c.cfg.Drain, abandon) })
+	var workers sync.WaitGroup
+	for range c.cfg.Workers {
+		workers.Go(func() {
+			failure := errors.New("a worker's goroutine was ended from within")
+			defer func() {
+				if failure != nil {
+					stop(failure)
+				}
+			}()
+			failure = c.work(receiving, working)
+		})
+	}
+	workers.Wait()
+	if cause := context.Cause(receiving); cause != nil && ctx.Err() == nil {
+		return fmt.Errorf("strategy: consumer: %w", cause)
+	}
+	return nil
+}
+
+// work deals with one event after the other. It returns nil at the end of the source or of the context.
+func (c *Consumer) work(receiving, working context.Context) error {
+	for {
+		var d Delivery
+		_, err := c.try(receiving, func() (err error) {
+			d, err = c.cfg.Source.Receive(receiving)
+			return err
+		}, func(err error) bool { return errors.Is(err, ErrClosed) })
+		switch {
+		case receiving.Err() != nil && err != nil || errors.Is(err, ErrClosed):
+			return nil
+		case err != nil:
+			return fmt.Errorf("receive: %w", err)
+		}
+		c.received.Add(1)
+		if err := c.deal(receiving, working, d); err != nil {
+			return err
+		}
+	}
+}
+
+// try does something until it succeeds, fails for good, has failed as often as may be, or the context is done.
+func (c *Consumer) try(ctx context.Context, do func() error, final func(error) bool) (attempts int, err error) {
+	wait := c.cfg.Backoff
+	for attempts = 1; ; attempts++ {
+		if err = contain(do); err == nil || final(err) || attempts == c.cfg.Attempts {
+			return attempts, err
+		}
+		select {
+		case <-ctx.Done():
+			return attempts, err
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, 100*c.cfg.Backoff)
+		c.retries.Add(1)
+	}
+}
+
+// contain makes an error of a panic.
+func contain(do func() error) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("panic: %v", reason)
+		}
+	}()
+	return do()
+}
+
+// deal applies a delivery, or writes it off, and acknowledges it. It returns an error where neither could be done.
+func (c *Consumer) deal(receiving, working context.Context, d Delivery) error {
+	e := d.Event()
+	attempts, err := c.try(receiving, func() error {
+		ctx, cancel := context.WithTimeout(working, c.cfg.Timeout)
+		defer cancel()
+		return c.Handle(ctx, e)
+	}, hopeless)
+	switch {
+	case err == nil:
+		c.applied.Add(1)
+	case !hopeless(err) && attempts < c.cfg.Attempts:
+		return d.Reject(working, 0) // it is to end, with attempts left
+	default:
+		if err := c.bury(working, e, err, attempts); err != nil {
+			return errors.Join(err, d.Reject(working, 0))
+		}
+		c.dead.Add(1)
+	}
+	if _, err := c.try(working, func() error { return d.Ack(working) }, never); err != nil {
+		c.notAcked.Add(1)
+		c.cfg.Logger.WarnContext(working, "strategy: an event could not be acknowledged", "id", e.ID, "error", err)
+	}
+	if c.cfg.Events != nil {
+		if _, err := Relay(working, c.cfg.Learner.cfg.Store, c.cfg.Events); err != nil {
+			c.cfg.Logger.WarnContext(working, "strategy: events stay in the outbox", "error", err)
+		}
+	}
+	return nil
+}
+
+func never(error) bool { return false }
+
+// hopeless reports whether another attempt would fail as well.
+func hopeless(err error) bool { return isInputError(err) || errors.Is(err, heed.ErrConflict) }
+
+// bury publishes the dead letter of an event.
+func (c *Consumer) bury(ctx context.Context, e evidence.Event, reason error, attempts int) error {
+	payload, err := json.Marshal(DeadLetter{e, reason.Error(), attempts})
+	if err != nil {
+		return err
+	}
+	letter := evidence.Event{ID: e.ID, Topic: DeadTopic, At: c.cfg.Learner.cfg.Now(), Payload: payload}
+	if letter.ID == "" {
+		sum := sha256.Sum256(e.Payload)
+		letter.ID = "nameless:" + hex.EncodeToString(sum[:])
+	}
+	if _, err := c.try(ctx, func() error { return c.cfg.DeadLetters.Publish(ctx, letter) }, never); err != nil {
+		return fmt.Errorf("the dead letter of an event can't be written: %w", err)
+	}
+	c.cfg.Logger.WarnContext(ctx, "strategy: an event can't be applied", "id", e.ID, "attempts", attempts, "error", reason)
+	return nil
+}
+
+// Handle applies one event, as Run does for each: for hosts that have a loop of their own. An error that is a
+// [*heed.InputError] or [heed.ErrConflict] says that it can't be applied; after any other it may be handled again.
+func (c *Consumer) Handle(ctx context.Context, e evidence.Event) error {
+	attribution, err := checkAttribution(e)
+	if err != nil {
+		return fmt.Errorf("strategy: handle: %w", err)
+	}
+	outcomes, err := c.outcomesOf(ctx, e, &attribution)
+	if err != nil {
+		return fmt.Errorf("strategy: handle: %w", err)
+	}
+	for _, o := range outcomes {
+		disposition, err := c.cfg.Learner.Observe(ctx, o)
+		if err != nil {
+			return err
+		}
+		switch disposition {
+		case Duplicate:
+			c.duplicates.Add(1)
+		case Applied:
+			c.outcomes.Add(1)
+			c.callHook(ctx, func(ctx context.Context) error { return c.cfg.Hook.OnOutcome(ctx, o) })
+		}
+	}
+	if !attribution.Ended {
+		return nil
+	}
+	if err := c.cfg.Learner.EndSession(ctx, attribution.Session); err != nil {
+		return err
+	}
+	c.callHook(ctx, func(ctx context.Context) error { return c.cfg.Hook.OnSessionEnd(ctx, attribution.Session) })
+	return nil
+}
+
+func checkAttribution(e evidence.Event) (AttributionEvent, error) {
+	switch {
+	case e.ID == "":
+		return AttributionEvent{}, &heed.InputError{Field: "ID", Reason: "must not be empty"}
+	case e.At.IsZero():
+		return AttributionEvent{}, &heed.InputError{Field: "At", Reason: "must be set"}
+	}
+	return decodeAttribution(e.Payload)
+}
+
+// outcomesOf returns what the learner is to observe. Whatever may be wrong with the event shows before any of it is.
+func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *AttributionEvent) (outcomes []Outcome, err error) {
+	for i, r := range a.Records {
+		routed, ok, err := c.cfg.Router.Route(r.Session, &Attribution{r.Activated, r.Value}, a.Signals)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		record, err := c.cfg.Learner.find(ctx, r.Session, r.Item, e.At, func(*Choice) bool { return true })
+		switch {
+		case errors.Is(err, heed.ErrNotFound):
+			c.unmatched.Add(1)
+			continue
+		case err != nil:
+			return nil, err
+		}
+		o := Outcome{
+			Choice: record.Choice, ID: fmt.Sprintf("%s/%d", e.ID, i), Value: routed.Value, Confidence: routed.Confidence,
+			Channel: string(routed.Source), Source: a.Source, At: e.At,
+		}
+		if err := c.cfg.Learner.validateOutcome(&o, c.cfg.Learner.cfg.Now()); err != nil {
+			return nil, err
+		}
+		outcomes = append(outcomes, o)
+	}
+	return outcomes, nil
+}
+
+func (c *Consumer) callHook(ctx context.Context, do func(context.Context) error) {
+	if c.cfg.Hook == nil {
+		return
+	}
+	c.hookCalls.Add(1)
+	if err := c.hook.call(ctx, do); err != nil {
+		c.hookFailed.Add(1)
+		c.cfg.Logger.WarnContext(ctx, "strategy: the novelty hook failed", "error", err)
+	}
+}
