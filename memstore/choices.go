@@ -122,7 +122,7 @@ func (c *Choices) Add(ctx context.Context, choice strategy.Choice) error {
 		if len(c.all) == c.cfg.Max {
 			c.drop()
 		}
-		r := &strategy.Record{Choice: choice, Status: strategy.Pending}
+		r := &strategy.Record{Choice: choice, Stage: strategy.Pending}
 		key := sessionKey{choice.Learner(), choice.Session}
 		c.byID[choice.ID] = r
 		c.sessions[key] = append(c.sessions[key], r)
@@ -197,10 +197,10 @@ func (c *Choices) among(f strategy.ChoiceFilter) []*strategy.Record {
 }
 
 // Settle implements [strategy.Choices].
-func (c *Choices) Settle(ctx context.Context, id strategy.ChoiceID, result strategy.Result) (before strategy.Status, err error) {
+func (c *Choices) Settle(ctx context.Context, id strategy.ChoiceID, result strategy.Result) (before strategy.Stage, err error) {
 	err = c.change(ctx, id, func(r *strategy.Record) {
-		before = r.Status
-		if r.Status = strategy.Observed; r.Result == nil || r.Result.Before(result) {
+		before = r.Stage
+		if r.Stage = strategy.Observed; r.Result == nil || r.Result.Before(result) {
 			r.Result = &result
 		}
 	})
@@ -210,8 +210,8 @@ func (c *Choices) Settle(ctx context.Context, id strategy.ChoiceID, result strat
 // Expire implements [strategy.Choices].
 func (c *Choices) Expire(ctx context.Context, id strategy.ChoiceID) (expired bool, err error) {
 	err = c.change(ctx, id, func(r *strategy.Record) {
-		if expired = r.Status == strategy.Pending; expired {
-			r.Status = strategy.Expired
+		if expired = r.Stage == strategy.Pending; expired {
+			r.Stage = strategy.Expired
 		}
 	})
 	return expired, err

@@ -309,3 +309,14 @@ func segmentScope(category, context string) string {
 	}
 	return category + "/" + context
 }
+
+// parseScope tells the category and the context of what segmentScope has written.
+func parseScope(scope string) (category, context string, ok bool) {
+	quoted, err := strconv.QuotedPrefix(scope)
+	if err != nil {
+		return strings.Cut(scope, "/")
+	}
+	category, err = strconv.Unquote(quoted)
+	context, ok = strings.CutPrefix(scope[len(quoted):], "/")
+	return category, context, ok && err == nil
+}

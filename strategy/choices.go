@@ -26,10 +26,10 @@ type Choices interface {
 	// after an error it ends.
 	List(ctx context.Context, f ChoiceFilter) iter.Seq2[Record, error]
 
-	// Settle writes down what came of a choice, which is then [Observed], and returns its status before. Of several results
+	// Settle writes down what came of a choice, which is then [Observed], and returns its stage before. Of several results
 	// that is kept which came about last by At, and of one moment that with the greater id, in whatever order they are
 	// written. It returns [heed.ErrNotFound] where there is no such choice.
-	Settle(ctx context.Context, id ChoiceID, r Result) (before Status, err error)
+	Settle(ctx context.Context, id ChoiceID, r Result) (before Stage, err error)
 
 	// Expire makes a pending choice [Expired] and reports whether it was pending. It returns [heed.ErrNotFound] where there
 	// is no such choice.
@@ -42,25 +42,25 @@ type Choices interface {
 // A Record is a choice with what is known of it since.
 type Record struct {
 	Choice Choice `json:"choice"`
-	Status Status `json:"status"`
+	Stage  Stage  `json:"stage"`
 	// Result is what came of it; nil unless it is Observed.
 	Result *Result `json:"result,omitempty"`
 	// Ended tells that its session has ended: whoever asks again in it gets another choice.
 	Ended bool `json:"ended,omitempty"`
 }
 
-// Status says how far a choice has come.
-type Status string
+// Stage says how far a choice has come.
+type Stage string
 
 // How far a choice can have come.
 const (
-	Pending  Status = "pending"  // its outcome may still come
-	Observed Status = "observed" // an outcome came
-	Expired  Status = "expired"  // none came in time; one that comes late makes it Observed
+	Pending  Stage = "pending"  // its outcome may still come
+	Observed Stage = "observed" // an outcome came
+	Expired  Stage = "expired"  // none came in time; one that comes late makes it Observed
 )
 
-// Valid reports whether the status is one of those.
-func (s Status) Valid() bool { return slices.Contains([]Status{Pending, Observed, Expired}, s) }
+// Valid reports whether the stage is one of those.
+func (s Stage) Valid() bool { return slices.Contains([]Stage{Pending, Observed, Expired}, s) }
 
 // A Result is what came of a choice: an [Outcome] without it.
 type Result struct {
@@ -87,7 +87,7 @@ type ChoiceFilter struct {
 	Item     string
 	Category string
 	Context  string
-	Status   Status
+	Stage    Stage
 	Since    time.Time // made then or later
 	Until    time.Time // made before
 	Limit    int       // at most so many, the newest. 0: all
@@ -101,7 +101,7 @@ func (f ChoiceFilter) Passes(r Record) bool {
 		(f.Item == "" || f.Item == c.Item) &&
 		(f.Category == "" || f.Category == c.Category) &&
 		(f.Context == "" || f.Context == c.Context) &&
-		(f.Status == "" || f.Status == r.Status) &&
+		(f.Stage == "" || f.Stage == r.Stage) &&
 		(f.Since.IsZero() || !c.At.Before(f.Since)) &&
 		(f.Until.IsZero() || c.At.Before(f.Until))
 }

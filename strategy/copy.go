@@ -82,13 +82,26 @@ func (m *copied) refresh(arm int) {
 
 // Believe implements [Model].
 func (m *copied) Believe(item Item, beliefs []Belief) {
-	if item.Given == nil || m.confidence(item) < m.minConfidence {
+	if !m.specialized(item) {
 		copy(beliefs, m.levels)
 		return
 	}
 	for i, prior := range m.segment.Priors {
 		beliefs[i] = Belief{Level: item.Arms[i].Plus(item.Given[i]).Posterior(prior)}
 	}
+}
+
+// specialized reports whether an item goes its own way.
+func (m *copied) specialized(item Item) bool {
+	return item.Given != nil && m.confidence(item) >= m.minConfidence
+}
+
+// Independence implements [Model]: it is all or nothing, as nothing that the segment learns reaches an item with a copy.
+func (m *copied) Independence(item Item) float64 {
+	if m.specialized(item) {
+		return 1
+	}
+	return 0
 }
 
 // Give implements [Giver].

@@ -1,6 +1,10 @@
 package strategy
 
-import "github.com/heedhq/heed/evidence"
+import (
+	"slices"
+
+	"github.com/heedhq/heed/evidence"
+)
 
 // A Pooling says what is believed of an item's arms, given what the item itself has shown and what the other items of its
 // segment have: how much items share.
@@ -44,6 +48,9 @@ type Model interface {
 	Update(arm int, before, after evidence.Sums)
 	// Believe sets the belief about each arm of an item. The slice has an element an arm.
 	Believe(item Item, beliefs []Belief)
+	// Independence says how far an item goes its own way, in [0, 1]: 0, what is believed of it is its segment's; 1, it is the
+	// item's alone. From ½ on it is called specialised.
+	Independence(item Item) float64
 }
 
 // A Specializer is a [Pooling] whose items take a copy of their segment's evidence when they have been seen in so many
@@ -94,6 +101,29 @@ func (b Belief) Keep() Belief {
 
 // Mean returns the expected reward of the arm for the item.
 func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
+
+// Interval returns the bounds between which the arm's rate lies with a probability of level, as much outside on either
+// side. Where the Level is not the whole belief they are quantiles of 4,096 draws, always the same ones.
+func (b Belief) Interval(level float64) (low, high float64) {
+	if b.Strength == 0 {
+		return b.Level.Interval(level)
+	}
+	b = b.Keep()
+	b.Sharpness = 0
+	draws := make([]float64, 4096)
+	rng := evidence.NewKey(uint64(len(draws)), 0).Rand(0)
+	for i := range draws {
+		at := b.level.Draw(&rng)
+		own := evidence.Beta{
+			Alpha: max(b.Strength*at+b.Successes, leastShape), Beta: max(b.Strength*(1-at)+b.Failures, leastShape),
+		}
+		s := own.Sampler()
+		draws[i] = s.Draw(&rng)
+	}
+	slices.Sort(draws)
+	out := int((1 - level) / 2 * float64(len(draws)))
+	return draws[out], draws[len(draws)-1-out]
+}
 
 // given returns the item's mean at a level.
 func (b *Belief) given(level float64) float64 {
@@ -170,6 +200,14 @@ func (m *alone) Believe(item Item, beliefs []Belief) {
 	for i, prior := range m.segment.Priors {
 		beliefs[i] = Belief{Level: countsOf(item.Arms[i], m.segment.LeastWeight, dispersion).posterior(prior)}
 	}
+}
+
+// Independence implements [Model]: it is complete from the first outcome on.
+func (m *alone) Independence(item Item) float64 {
+	if item.seen() {
+		return 1
+	}
+	return 0
 }
 
 // spreadOf adds up the spread of all items' rewards, each arm's around its own mean.

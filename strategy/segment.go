@@ -130,7 +130,7 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time) error {
 		}
 		defer item.release()
 	}
-	items, samples, err := l.loadItems(ctx, s, evidence.InstantOf(now))
+	found, err := l.loadItems(ctx, s.space, evidence.InstantOf(now))
 	if err != nil {
 		return err
 	}
@@ -138,35 +138,53 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	model := l.cfg.Pooling.Model(Segment{Priors: l.priors, LeastWeight: l.cfg.MinConfidence}, items)
+	model := l.model(found.items)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, samples
+	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, found.samples
 	return nil
 }
 
+func (l *Learner) model(items []Item) Model {
+	return l.cfg.Pooling.Model(Segment{Priors: l.priors, LeastWeight: l.cfg.MinConfidence}, items)
+}
+
+// found is what a store has of the items of a segment.
+type found struct {
+	items   []Item
+	names   []string // of the items
+	counts  [][]uint64
+	samples []uint64 // by arm, over all items
+	last    evidence.Instant
+}
+
 // loadItems reads what the items of a segment have shown, in the order of the store.
-func (l *Learner) loadItems(ctx context.Context, s *segment, now evidence.Instant) ([]Item, []uint64, error) {
-	var items []Item
-	samples := make([]uint64, len(l.cfg.Arms))
-	last := ""
-	for parts, err := range byCell(l.cfg.Store.List(ctx, l.kinds.arm, s.space.scope)) {
+func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
+	n := len(l.cfg.Arms)
+	f.samples = make([]uint64, n)
+	for parts, err := range byCell(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
 		if err != nil {
-			return nil, nil, err
+			return found{}, err
 		}
 		cell := parts[0].Cell
 		arm, ok := l.index[ArmID(cell.Name)]
 		if !ok {
 			continue // of an arm that this learner no longer has
 		}
-		if len(items) == 0 || cell.Item != last {
-			items = append(items, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))})
-			last = cell.Item
+		if len(f.items) == 0 || cell.Item != f.names[len(f.names)-1] {
+			f.items = append(f.items, Item{Arms: make([]evidence.Sums, n)})
+			f.names = append(f.names, cell.Item)
+			f.counts = append(f.counts, make([]uint64, n))
 		}
-		items[len(items)-1].Arms[arm] = l.cfg.Caps.Pool(parts, now)
-		samples[arm] += countOf(parts)
+		last := len(f.items) - 1
+		f.items[last].Arms[arm] = l.cfg.Caps.Pool(parts, now)
+		f.counts[last][arm] = countOf(parts)
+		f.samples[arm] += f.counts[last][arm]
+		for i := range parts {
+			f.last = max(f.last, parts[i].Tally.Last())
+		}
 	}
-	return items, samples, nil
+	return f, nil
 }
 
 func countOf(parts []evidence.Part) (n uint64) {

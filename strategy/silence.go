@@ -22,7 +22,7 @@ func (l *Learner) Sweep(ctx context.Context) (expired int, err error) {
 		return 0, fmt.Errorf("strategy: sweep: %w", ErrNoChoices)
 	}
 	now := l.cfg.Now()
-	f := ChoiceFilter{Learner: l.cfg.Name, Status: Pending, Until: now.Add(-l.cfg.Silence.After)}
+	f := ChoiceFilter{Learner: l.cfg.Name, Stage: Pending, Until: now.Add(-l.cfg.Silence.After)}
 	for record, err := range l.cfg.Choices.List(ctx, f) {
 		if err != nil {
 			return expired, fmt.Errorf("strategy: sweep: %w", err)
@@ -69,7 +69,7 @@ func (l *Learner) expireChoice(ctx context.Context, c Choice, now time.Time) (bo
 	}
 	// An outcome that was observed elsewhere meanwhile could not yet take the silence back.
 	record, err := l.cfg.Choices.Get(ctx, c.ID)
-	if err == nil && record.Status == Observed {
+	if err == nil && record.Stage == Observed {
 		err = l.breakSilence(ctx, s, c, now)
 	}
 	if errors.Is(err, heed.ErrNotFound) {

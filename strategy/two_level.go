@@ -119,6 +119,17 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	}
 }
 
+// Independence implements [Model]. It is that of the arm of which most is known: how much the item's own outcomes weigh
+// against the segment's level, n/(s+n).
+func (m *twoLevel) Independence(item Item) float64 {
+	most := 0.
+	for i, arm := range item.Arms {
+		n := m.countsOf(arm).total()
+		most = max(most, n/(m.levels[i].Strength+n))
+	}
+	return most
+}
+
 // exchange replaces in all sums what an item counted for by what it counts for now.
 func (m *twoLevel) exchange(arm int, old, now counts) {
 	for j, s := range strengths {

@@ -1,0 +1,313 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// A Distribution is what a learner believes in one segment. It is read from the store, as it is at that moment.
+type Distribution struct {
+	Category string `json:"category"`
+	Context  string `json:"context"`
+	// Arms are as they stand for an item of which nothing is known, in the learner's order.
+	Arms       []ArmReport       `json:"arms"`
+	Leading    ArmID             `json:"leading"` // the arm with the greatest mean; of equals the first
+	Parameters []ParameterReport `json:"parameters,omitempty"`
+	Items      int               `json:"items"`       // that have outcomes
+	Sessions   uint64            `json:"sessions"`    // in which items were seen, each item's counted for itself
+	Outcomes   uint64            `json:"outcomes"`    // that count
+	Updated    time.Time         `json:"updated"`     // when the last of them came about
+	Special    []string          `json:"specialized"` // the items that are specialised: see Model.Independence
+}
+
+// An ArmReport is what is believed of an arm.
+type ArmReport struct {
+	Arm      ArmID   `json:"arm"`
+	Belief   Belief  `json:"belief"`
+	Mean     float64 `json:"mean"` // the reward that is expected, in [0, 1]
+	Low      float64 `json:"low"`  // between low and high it lies with a probability of 90 %
+	High     float64 `json:"high"`
+	Outcomes uint64  `json:"outcomes"`
+}
+
+// A ParameterReport is what is believed of one value of an arm's parameter.
+type ParameterReport struct {
+	Arm      ArmID         `json:"arm"`
+	Name     string        `json:"name"`
+	Value    string        `json:"value"`
+	Belief   evidence.Beta `json:"belief"`
+	Outcomes uint64        `json:"outcomes"`
+}
+
+// reportLevel is the probability of the intervals in reports.
+const reportLevel = 0.9
+
+func (l *Learner) armReports(beliefs []Belief, counts []uint64) (reports []ArmReport, leading ArmID) {
+	best := 0
+	for i, b := range beliefs {
+		low, high := b.Interval(reportLevel)
+		reports = append(reports, ArmReport{l.cfg.Arms[i].ID, b, b.Mean(), low, high, counts[i]})
+		if reports[i].Mean > reports[best].Mean {
+			best = i
+		}
+	}
+	return reports, reports[best].Arm
+}
+
+// Distributions returns what is believed in each segment that has outcomes, in the order of their names in the store. The
+// loop may end early; after an error it ends.
+func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, error] {
+	return func(yield func(Distribution, error) bool) {
+		for scope, err := range l.cfg.Store.Scopes(ctx, l.kinds.arm) {
+			category, context, ok := parseScope(scope)
+			if err == nil && !ok {
+				continue // of something else
+			}
+			var d Distribution
+			if err == nil {
+				d, err = l.distribution(ctx, category, context)
+			}
+			if errors.Is(err, heed.ErrNotFound) {
+				continue // reset meanwhile
+			}
+			if err != nil {
+				yield(Distribution{}, fmt.Errorf("strategy: distributions: %w", err))
+				return
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Distribution returns what is believed in one segment, or [heed.ErrNotFound] where it has no outcomes.
+func (l *Learner) Distribution(ctx context.Context, category, context string) (Distribution, error) {
+	d, err := l.distribution(ctx, category, context)
+	if err != nil {
+		return Distribution{}, fmt.Errorf("strategy: distribution: %w", err)
+	}
+	return d, nil
+}
+
+func (l *Learner) distribution(ctx context.Context, category, context string) (d Distribution, err error) {
+	q := Query{Category: category, Context: context}
+	if err := q.validate(); err != nil {
+		return d, err
+	}
+	space, now := space{l.kinds, segmentScope(category, context)}, evidence.InstantOf(l.cfg.Now())
+	f, err := l.loadItems(ctx, space, now)
+	if err != nil {
+		return d, err
+	}
+	if len(f.items) == 0 {
+		return d, heed.ErrNotFound
+	}
+	if err := l.loadGiven(ctx, space, now, &f); err != nil {
+		return d, err
+	}
+	d = Distribution{Category: category, Context: context, Items: len(f.items), Updated: f.last.Time()}
+	model, beliefs := l.model(f.items), make([]Belief, len(l.cfg.Arms))
+	model.Believe(Item{Arms: make([]evidence.Sums, len(beliefs))}, beliefs)
+	d.Arms, d.Leading = l.armReports(beliefs, f.samples)
+	for _, n := range f.samples {
+		d.Outcomes += n
+	}
+	for i, item := range f.items {
+		if model.Independence(item) >= 0.5 {
+			d.Special = append(d.Special, f.names[i])
+		}
+	}
+	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, space.scope) {
+		if err != nil {
+			return d, err
+		}
+		d.Sessions += part.Tally.N()
+	}
+	d.Parameters, err = l.parameterReports(ctx, space, now)
+	return d, err
+}
+
+// loadGiven reads what the items were given, if the pooling gives.
+func (l *Learner) loadGiven(ctx context.Context, space space, now evidence.Instant, f *found) error {
+	if _, ok := l.cfg.Pooling.(Specializer); !ok {
+		return nil
+	}
+	for part, err := range l.cfg.Store.List(ctx, l.kinds.given, space.scope) {
+		if err != nil {
+			return err
+		}
+		i, known := slices.BinarySearch(f.names, part.Cell.Item)
+		arm, ok := l.index[ArmID(part.Cell.Name)]
+		if !known || !ok {
+			continue
+		}
+		item := &f.items[i]
+		if item.Given == nil {
+			item.Given = make([]evidence.Sums, len(l.cfg.Arms))
+		}
+		item.Given[arm] = item.Given[arm].Plus(part.Tally.At(now))
+	}
+	return nil
+}
+
+func (l *Learner) parameterReports(ctx context.Context, space space, now evidence.Instant) (reports []ParameterReport, err error) {
+	for _, arm := range l.cfg.Arms {
+		for _, p := range arm.Parameters {
+			for _, value := range p.Values {
+				parts, err := l.cfg.Store.Read(ctx, nil, space.parameter(arm.ID, Setting{p.Name, value}))
+				if err != nil {
+					return nil, err
+				}
+				reports = append(reports, ParameterReport{arm.ID, p.Name, value, l.parameterBelief(parts, now), countOf(parts)})
+			}
+		}
+	}
+	return reports, nil
+}
+
+// An ItemReport is what a learner believes of one item.
+type ItemReport struct {
+	Category string `json:"category"`
+	Context  string `json:"context"`
+	Item     string `json:"item"`
+	// Arms are as they stand for the item, Segment as they do for one of which nothing is known.
+	Arms    []ArmReport `json:"arms"`
+	Segment []ArmReport `json:"segment"`
+	Leading ArmID       `json:"leading"`
+	// Independence is how far the item goes its own way: see [Model]. From ½ on it is specialised.
+	Independence float64 `json:"independence"`
+	Specialized  bool    `json:"specialized"`
+	Sessions     uint64  `json:"sessions"` // in which it was seen
+	// SpecializesAt is the number of sessions at which the pooling gives the item a copy; 0 where it gives none.
+	SpecializesAt int `json:"specializes_at,omitempty"`
+}
+
+// Item returns what is believed of one item, or [heed.ErrNotFound] where it has no outcomes. The query's session and
+// permitted arms are of no account.
+func (l *Learner) Item(ctx context.Context, q Query) (ItemReport, error) {
+	report, err := l.item(ctx, q)
+	if err != nil {
+		return ItemReport{}, fmt.Errorf("strategy: item: %w", err)
+	}
+	return report, nil
+}
+
+func (l *Learner) item(ctx context.Context, q Query) (r ItemReport, err error) {
+	if err := q.validate(); err != nil {
+		return r, err
+	}
+	space, now := space{l.kinds, segmentScope(q.Category, q.Context)}, evidence.InstantOf(l.cfg.Now())
+	f, err := l.loadItems(ctx, space, now)
+	if err != nil {
+		return r, err
+	}
+	i, ok := slices.BinarySearch(f.names, q.Item)
+	if !ok {
+		return r, heed.ErrNotFound
+	}
+	if err := l.loadGiven(ctx, space, now, &f); err != nil {
+		return r, err
+	}
+	sessions, err := l.cfg.Store.Read(ctx, nil, space.sessions(q.Item))
+	if err != nil {
+		return r, err
+	}
+	model, beliefs := l.model(f.items), make([]Belief, len(l.cfg.Arms))
+	r = ItemReport{Category: q.Category, Context: q.Context, Item: q.Item, Sessions: countOf(sessions)}
+	model.Believe(Item{Arms: make([]evidence.Sums, len(beliefs))}, beliefs)
+	r.Segment, _ = l.armReports(beliefs, f.samples)
+	model.Believe(f.items[i], beliefs)
+	r.Arms, r.Leading = l.armReports(beliefs, f.counts[i])
+	r.Independence = model.Independence(f.items[i])
+	r.Specialized = r.Independence >= 0.5
+	if pooling, ok := l.cfg.Pooling.(Specializer); ok {
+		r.SpecializesAt = pooling.SpecializeAt()
+	}
+	return r, nil
+}
+
+// Status says how a learner is doing.
+type Status struct {
+	Learner     string        `json:"learner"`
+	Enabled     bool          `json:"enabled"`
+	Segments    int           `json:"segments"` // that have outcomes
+	Items       int           `json:"items"`
+	Specialized int           `json:"specialized"` // items
+	Outcomes    uint64        `json:"outcomes"`    // that count
+	Leading     []Leading     `json:"leading"`     // of the segments, at most five, those with the greatest means first
+	Choices     *ChoiceStatus `json:"choices,omitempty"`
+}
+
+// Leading is the arm that leads in a segment.
+type Leading struct {
+	Category string  `json:"category"`
+	Context  string  `json:"context"`
+	Arm      ArmID   `json:"arm"`
+	Mean     float64 `json:"mean"`
+}
+
+// ChoiceStatus counts the choices of which there is a record.
+type ChoiceStatus struct {
+	Pending  int `json:"pending"`
+	Observed int `json:"observed"`
+	Expired  int `json:"expired"`
+	// Events are the choices that were made, and the results that came about, in the last 24 hours.
+	Events int `json:"events_24h"`
+}
+
+// Status sums up what is believed in all segments, and counts the records of choices where there are any. It reads the
+// whole of both stores.
+func (l *Learner) Status(ctx context.Context) (Status, error) {
+	s := Status{Learner: l.cfg.Name, Enabled: !l.cfg.Disabled}
+	for d, err := range l.Distributions(ctx) {
+		if err != nil {
+			return Status{}, err
+		}
+		s.Segments++
+		s.Items += d.Items
+		s.Specialized += len(d.Special)
+		s.Outcomes += d.Outcomes
+		best := d.Arms[l.index[d.Leading]]
+		s.Leading = append(s.Leading, Leading{d.Category, d.Context, d.Leading, best.Mean})
+	}
+	slices.SortStableFunc(s.Leading, func(a, b Leading) int { return cmp.Compare(b.Mean, a.Mean) })
+	s.Leading = s.Leading[:min(len(s.Leading), 5)]
+	if l.cfg.Choices == nil {
+		return s, nil
+	}
+	s.Choices = &ChoiceStatus{}
+	since := l.cfg.Now().Add(-24 * time.Hour)
+	for record, err := range l.History(ctx, ChoiceFilter{}) {
+		if err != nil {
+			return Status{}, err
+		}
+		s.Choices.count(record, since)
+	}
+	return s, nil
+}
+
+func (s *ChoiceStatus) count(r Record, since time.Time) {
+	switch r.Stage {
+	case Pending:
+		s.Pending++
+	case Observed:
+		s.Observed++
+	case Expired:
+		s.Expired++
+	}
+	if !r.Choice.At.Before(since) {
+		s.Events++
+	}
+	if r.Result != nil && !r.Result.At.Before(since) {
+		s.Events++
+	}
+}
