@@ -1,6 +1,9 @@
 package strategy_test
 
 import (
+	"context"
+	"iter"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -54,4 +58,89 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 		assert.Contains(t, entry.Reason, "from 1.00 to 0.00")
 		assert.True(t, entry.At.After(changed))
 	}
+}
+
+// TestStillWorldsRaiseFewAlarms: a probability of 0.001 of a false alarm is one that holds for a whole run of tests.
+func TestStillWorldsRaiseFewAlarms(t *testing.T) {
+	c := strategy.Change{FalseAlarms: 0.001}
+	rng := rand.New(rand.NewPCG(1, 2))
+	alarms := 0
+	const runs = 2000
+	for run := range runs {
+		rate := float64(run%9+1) / 10
+		var outcomes []evidence.Observation
+		for n := 1; n <= 150; n++ {
+			outcomes = append(outcomes, evidence.Observation{Weight: 1, Reward: coin(rate, rng)})
+			if n%5 != 0 {
+				continue
+			}
+			if _, found := strategy.FindChange(c, outcomes); found {
+				alarms++
+				break
+			}
+		}
+	}
+	t.Logf("%d false alarms in %d runs", alarms, runs)
+	assert.LessOrEqual(t, alarms, runs/500) // twice what is promised
+}
+
+// TestAChangeIsFoundWhereItIs: from one rate to quite another.
+func TestAChangeIsFoundWhereItIs(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 200 {
+		before := 50 + rng.IntN(80)
+		var outcomes []evidence.Observation
+		for i := range before + 30 {
+			rate := 0.9
+			if i >= before {
+				rate = 0.1
+			}
+			outcomes = append(outcomes, evidence.Observation{Weight: 0.3, Reward: coin(rate, rng)})
+		}
+		at, found := strategy.FindChange(strategy.Change{FalseAlarms: 0.001}, outcomes)
+		assert.True(t, found)
+		assert.InDelta(t, before, at, 8)
+		// Confidences count relative to each other.
+		for i := range outcomes {
+			outcomes[i].Weight = 1
+		}
+		again, _ := strategy.FindChange(strategy.Change{FalseAlarms: 0.001}, outcomes)
+		assert.Equal(t, at, again)
+	}
+}
+
+// TestWithoutHistoryNoChangeIsFound: the test is made on what the store's history holds.
+func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
+	c := &clock{}
+	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: c.Now, NoHistory: true})
+	require.NoError(t, err)
+	l := newLearner(t, strategy.Config{Store: store, Now: c.Now, Arms: plain("a", "b"), Change: strategy.Change{FalseAlarms: 0.5, Every: 1}})
+	for n := range 60 {
+		c.Advance(time.Minute)
+		try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/30*2))
+	}
+	assert.Equal(t, 60., massOf(kept(t, store, strategy.Query{}, "arm")))
+}
+
+// TestChangeIsTestedAsOftenAsConfigured counts how often the history is read.
+func TestChangeIsTestedAsOftenAsConfigured(t *testing.T) {
+	for every, want := range map[int]int{0: 4, 1: 19, 7: 2, 100: 0} {
+		c := &clock{}
+		store := &countingHistory{Store: newStore(t, c.Now)}
+		l := newLearner(t, strategy.Config{Store: store, Now: c.Now, Arms: plain("a"), Change: strategy.Change{FalseAlarms: 0.001, Every: every}})
+		for range 20 {
+			try(t, l, strategy.Query{Item: "i"}, "a", 1)
+		}
+		assert.Equal(t, want, store.read, "every %d", every)
+	}
+}
+
+type countingHistory struct {
+	evidence.Store
+	read int
+}
+
+func (c *countingHistory) History(ctx context.Context, cell evidence.Cell) iter.Seq2[evidence.Observation, error] {
+	c.read++
+	return c.Store.History(ctx, cell)
 }

@@ -7,3 +7,8 @@ func (l *Learner) Remembered() int { return l.sessions.Len() }
 
 // DrawArms draws every arm as Select does, and returns which has the greatest sample.
 func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
+
+// FindChange makes the test of a change.
+func FindChange(c Change, outcomes []evidence.Observation) (at int, found bool) {
+	return c.find(outcomes)
+}

@@ -157,9 +157,11 @@ func (m *twoLevel) level(candidate, arm int) float64 {
 func (m *twoLevel) predicted(arm int, old, now counts) {
 	n := old.total()
 	successes, failures := now.successes-old.successes, now.failures-old.failures
-	if n <= 0 || successes < 0 || failures < 0 {
+	if n <= 0 || successes+failures <= 0 { // it is the first, or evidence was taken back
 		return
 	}
+	// Of which one may be below nought: by rounding, or as the weights of the outcomes became less alike.
+	successes, failures = max(successes, 0), max(failures, 0)
 	for j, s := range strengths {
 		p := (s*m.level(j, arm) + old.successes) / (s + n)
 		m.candidates[j].log += successes*math.Log(max(p, leastShape)) + failures*math.Log(max(1-p, leastShape))

@@ -156,7 +156,7 @@ func TestModelsUpdatedAreModelsMadeAnew(t *testing.T) {
 						if rng.Float64() < rates[item][arm] {
 							reward = 1
 						}
-						w.observe(item, arm, reward)
+						w.observe(item, arm, reward, 1)
 					}
 					tolerance := 1e-9
 					if pooling == (strategy.TwoLevel{}) {
@@ -196,10 +196,10 @@ func TestTwoLevelSharpnessNarrowsTheItemsOwnDraw(t *testing.T) {
 		w := newWorld(strategy.TwoLevel{Sharpness: sharpness}, 40, 1, 3)
 		for i := range w.items {
 			for range 6 {
-				w.observe(i, 0, float64(i%2))
+				w.observe(i, 0, float64(i%2), 1)
 			}
 		}
-		w.observe(0, 0, 1)
+		w.observe(0, 0, 1, 1)
 		const n = 20_000
 		for range n {
 			w.choose(0)
