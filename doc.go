@@ -18,7 +18,8 @@
 //   - [github.com/heedhq/heed/evidence/evidencetest] is that interface's contract in executable form, for your own store.
 //   - [github.com/heedhq/heed/strategy] learns by Thompson sampling which of several ways works: models, prompts, tools,
 //     or ways of bringing a learning into a session.
-//   - [github.com/heedhq/heed/strategy/strategytest] is the contract of a pooling, for your own.
+//   - [github.com/heedhq/heed/strategy/strategytest] has the contracts of a pooling and of a store of
+//     choices, for your own; [github.com/heedhq/heed/strategy/consumertest] that of a source of events.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory.
 //
 // The program in examples/routing shows all of them at work: it learns, from recorded outcomes, which model to ask.

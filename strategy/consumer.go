@@ -181,8 +181,8 @@ func (c *Consumer) work(receiving, working context.Context) error {
 			return err
 		}, func(err error) bool { return errors.Is(err, ErrClosed) })
 		switch {
-		case receiving.Err() != nil && err != nil || errors.Is(err, ErrClosed):
-			return nil
+		case err != nil && (receiving.Err() != nil || errors.Is(err, ErrClosed)):
+			return nil //nolint:nilerr // it is to end
 		case err != nil:
 			return fmt.Errorf("receive: %w", err)
 		}
@@ -291,6 +291,7 @@ func (c *Consumer) Handle(ctx context.Context, e evidence.Event) error {
 			return err
 		}
 		switch disposition {
+		case Dropped: // its confidence is below the learner's least
 		case Duplicate:
 			c.duplicates.Add(1)
 		case Applied:

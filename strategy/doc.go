@@ -16,11 +16,27 @@
 // While nothing is known, arms are chosen in the shares of their weights: see [Arm]. An arm's parameters are learned as the
 // arm is, each value from the choices that had it.
 //
-// # In a session
+// A reward tells as much as rewards like it are seen to tell: where they are graded and vary less than tosses of a coin
+// would, each counts for more than one toss, by the dispersion that [evidence.Spread] measures.
+//
+// # In a session, and after it
 //
 // Within a session an item keeps the arm that was chosen first. A [Choice] tells all about itself (what was believed, what
-// was drawn, how probable it was), and is all that is needed to credit it later: keep it as JSON if the outcome may come
-// after a restart.
+// was drawn, how probable it was), and is all that is needed to credit it later. With Config.Choices each is kept as a
+// [Record] too, so that an outcome which comes a day later, and knows session and item alone, finds it ([Learner.Find]);
+// choices whose outcome never comes expire ([Silence]).
+//
+// # When the world changes
+//
+// Evidence fades with Config.HalfLife. That costs something while nothing changes; a [Change] test costs next to nothing,
+// and finds changes of the arms that are in use.
+//
+// # Events
+//
+// A [Consumer] reads what sessions were worth from a [Source], makes outcomes of it with a [Router], and has the learner
+// count each once, however often it is delivered. What happens to a learner can be put into its store's outbox as events, in
+// the same batch as the evidence, from where [Relay] brings it to a [Sink]; [Learner.Replay] makes of such a log what the
+// store was.
 //
 // # Testing
 //

@@ -149,6 +149,7 @@ func (l *Learner) replayRecord(ctx context.Context, e *Event) (err error) {
 		if e.Result != nil {
 			_, err = l.cfg.Choices.Settle(ctx, e.Choice.ID, *e.Result)
 		}
+	default: // the others are about evidence alone
 	}
 	if errors.Is(err, heed.ErrNotFound) {
 		return nil

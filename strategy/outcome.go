@@ -190,7 +190,7 @@ func (l *Learner) apply(ctx context.Context, s *segment, item string, b evidence
 	before := slices.Clone(scratch.item.Arms)
 	if err := l.readItem(ctx, s, item, now, scratch); err != nil {
 		s.expire()
-		return false, nil
+		return false, nil //nolint:nilerr // it is committed, and the next load from the store mends the rest
 	}
 	for arm, after := range scratch.item.Arms {
 		if before[arm] != after {
