@@ -133,8 +133,8 @@ func TestCheck(t *testing.T) {
 			[]string{"prompt must not import memstore"},
 		},
 		"a package that no row allows": {
-			files{"surprise/a.go": code("surprise"), "evidence/othertest/a.go": code("othertest")},
-			[]string{"evidence/othertest is not in the table", "surprise is not in the table"},
+			files{"surprise/a.go": code("surprise"), "evidence/testing/a.go": code("testing")},
+			[]string{"evidence/testing is not in the table", "surprise is not in the table"},
 		},
 		"no package comment": {
 			files{"prompt/a.go": "package prompt", "prompt/b.go": "//go:generate x\npackage prompt"},
