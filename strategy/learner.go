@@ -143,23 +143,30 @@ func (l *Learner) holds(c *Choice, q *Query, now time.Time) bool {
 // recall takes up the choice that was made in the session before, as its record has it, or else makes one.
 func (l *Learner) recall(ctx context.Context, q *Query, now time.Time, number uint64, name string, r *remembered) error {
 	if l.cfg.Choices != nil {
-		record, err := l.find(ctx, q.Session, q.Item, time.Time{}, func(c *Choice) bool {
-			return q.Item != "" || c.Category == q.Category && c.Context == q.Context
-		})
-		_, known := l.index[record.Choice.Arm]
-		switch {
-		case err == nil && known && !record.Ended && l.holds(&record.Choice, q, now):
-			r.choice = record.Choice
-			if record.Choice.details != nil {
-				r.details = *record.Choice.details
-			}
-			r.choice.details = &r.details
-			return nil
-		case err != nil && !errors.Is(err, heed.ErrNotFound):
+		if found, err := l.recallRecord(ctx, *q, now, r); found || err != nil {
 			return err
 		}
 	}
 	return l.choose(ctx, q, now, number, name, r)
+}
+
+// recallRecord has a copy of the query, as it comes to lie on the heap.
+func (l *Learner) recallRecord(ctx context.Context, q Query, now time.Time, r *remembered) (found bool, err error) {
+	record, err := l.find(ctx, q.Session, q.Item, time.Time{}, func(c *Choice) bool {
+		return q.Item != "" || c.Category == q.Category && c.Context == q.Context
+	})
+	switch _, known := l.index[record.Choice.Arm]; {
+	case errors.Is(err, heed.ErrNotFound):
+		return false, nil
+	case err != nil || !known || record.Ended || !l.holds(&record.Choice, &q, now):
+		return false, err
+	}
+	r.choice = record.Choice
+	if record.Choice.details != nil {
+		r.details = *record.Choice.details
+	}
+	r.choice.details = &r.details
+	return true, nil
 }
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
