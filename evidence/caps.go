@@ -26,8 +26,9 @@ type Caps struct {
 	SourceMass  float64
 	SourceShare float64
 	// Silence names the channels on which nothing was heard: "implicit_timeout". Their positive evidence together counts
-	// for at most SilenceMass and the mass of all other channels. From an even prior, with a SilenceMass of 1, silence alone
-	// then brings a belief no further than 2/3. Empty: no limit.
+	// for at most SilenceMass and what was gained on all other channels; what was lost there leaves it as it is, so that a
+	// complaint never makes silence louder. From an even prior, with a SilenceMass of 1, silence alone then brings a belief
+	// no further than 2/3. Empty: no limit.
 	Silence     []string
 	SilenceMass float64
 }
@@ -90,7 +91,7 @@ func (c Caps) limitSilence(parts []Part, read []Sums) {
 		if slices.Contains(c.Silence, parts[i].Channel) {
 			silence += s.Reward
 		} else {
-			limit += s.Mass
+			limit += s.Reward
 		}
 	}
 	if silence <= limit {

@@ -13,8 +13,8 @@ import (
 // differ in the name alone are alternatives for one item. Each text is open to the caller; the limits of [Observation]
 // hold for it.
 //
-// The arms of a bandit are the cells {"strategy.arm", segment, item, arm}; a heuristic's confidence is the one cell
-// {"learning.heuristic", domain, heuristic, ""}.
+// The arms of a bandit are the cells {"strategy.arm", segment, item, arm}; a heuristic's confidence is made of the cells
+// {"learning.heuristic", domain, heuristic, …}, one for what was seen and others for what was said.
 type Cell struct {
 	Kind  string `json:"kind"`            // what sort of thing; never empty
 	Scope string `json:"scope,omitempty"` // the group that it belongs to: a segment, a domain, a tenant

@@ -239,7 +239,7 @@ func TestCaps(t *testing.T) {
 		{"one part needs no cap", evidence.Caps{}, []evidence.Part{honest}, 60, 100.5},
 		{"a source by mass", evidence.Caps{SourceMass: 2}, []evidence.Part{flood, part("explicit", "bob", 1, 0)}, 3, 3},
 		{"a source by share of the others", evidence.Caps{SourceMass: 2, SourceShare: 0.05}, []evidence.Part{honest, flood}, 60*2.5/100.5 + 0.05*100.5, 2.5 + 0.05*100.5},
-		{"silence by what was said", evidence.Caps{Silence: []string{"implicit_timeout"}, SilenceMass: 1}, []evidence.Part{silence, part("explicit", "ann", 3, 1)}, 3 + 5, 4 + 5 + 2},
+		{"silence by what was said", evidence.Caps{Silence: []string{"implicit_timeout"}, SilenceMass: 1}, []evidence.Part{silence, part("explicit", "ann", 3, 1)}, 3 + 4, 4 + 4 + 2},
 		{"silence alone", evidence.Caps{Silence: []string{"implicit_timeout"}, SilenceMass: 1}, []evidence.Part{part("implicit_timeout", "", 1000, 0)}, 1, 1},
 		{"nothing at all", evidence.Caps{SourceMass: 1}, nil, 0, 0},
 	} {
@@ -255,6 +255,10 @@ func TestCaps(t *testing.T) {
 			assert.Equal(t, before, test.parts, "the parts are only read")
 		})
 	}
+	quiet := evidence.Caps{Silence: []string{"implicit_timeout"}, SilenceMass: 1}
+	before := quiet.Pool([]evidence.Part{silence}, origin)
+	after := quiet.Pool([]evidence.Part{silence, part("explicit", "ann", 0, 5)}, origin)
+	assert.Equal(t, before.Reward, after.Reward, "a complaint leaves silence as loud as it was")
 	even := evidence.Beta{Alpha: 1, Beta: 1}
 	alone := evidence.Caps{Silence: []string{"implicit_timeout"}, SilenceMass: 1}.Pool([]evidence.Part{part("implicit_timeout", "", 1e5, 0)}, origin)
 	assert.InDelta(t, 2./3, alone.Posterior(even).Mean(), 1e-12)
