@@ -1,0 +1,272 @@
+package learning_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/learning"
+)
+
+func newBayesian(t testing.TB, cfg learning.BayesianConfig) *learning.Bayesian {
+	t.Helper()
+	b, err := learning.NewBayesian(cfg)
+	require.NoError(t, err)
+	return b
+}
+
+func TestInterpretFeedback(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{})
+	for _, test := range []struct {
+		feedback learning.Feedback
+		want     learning.SignalType
+		weight   float64
+		source   string
+	}{
+		{learning.Feedback{Positive: true}, learning.Positive, 0.8, learning.SourceExplicit},
+		{learning.Feedback{}, learning.Negative, 0.8, learning.SourceExplicit},
+		{learning.Feedback{Positive: true, Source: "user"}, learning.Positive, 0.8, learning.SourceExplicit},
+		{learning.Feedback{Positive: true, Source: learning.SourceImplicit}, learning.Positive, 0.8, learning.SourceExplicit},
+		{learning.Feedback{Source: learning.SourceDev}, learning.Negative, 0.8, learning.SourceDev},
+		{learning.Feedback{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.SourceExplicit},
+		{learning.Feedback{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.SourceExplicit},
+		{learning.Feedback{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4, learning.SourceExplicit},
+		{learning.Feedback{Scale: learning.DevScale, Score: 1, Source: "dev"}, learning.Negative, 0.4, learning.SourceDev},
+		{learning.Feedback{Scale: learning.DevScale, Score: 2, Source: "dev"}, learning.Negative, 0.2, learning.SourceDev},
+		{learning.Feedback{Scale: learning.DevScale, Score: 3, Source: "dev"}, learning.Positive, 0.05, learning.SourceDev},
+		{learning.Feedback{Scale: learning.DevScale, Score: 4, Source: "dev"}, learning.Positive, 0.2, learning.SourceDev},
+		{learning.Feedback{Scale: learning.DevScale, Score: 5, Source: "dev"}, learning.Positive, 0.4, learning.SourceDev},
+	} {
+		for _, target := range []learning.Target{learning.Both, learning.Rule, learning.Response} {
+			f := test.feedback
+			f.HeuristicID, f.EventID, f.Target = "h1", "e1", target
+			s, err := b.InterpretFeedback(f)
+			require.NoError(t, err)
+			metadata := map[string]string{"original_source": f.Source}
+			if f.Scale != learning.Thumbs {
+				metadata["scale"], metadata["score"] = string(f.Scale), fmt.Sprint(f.Score)
+			}
+			assert.Equal(t, learning.Signal{
+				Type: test.want, HeuristicID: "h1", EventID: "e1", Source: test.source, Magnitude: test.weight,
+				Target: target, Metadata: metadata,
+			}, s)
+		}
+	}
+}
+
+func TestScoresAreConfigured(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{Scores: learning.Scores{User: [3]float64{-1, 0, 2}, Dev: [5]float64{-3, -2, -1, 1, 2}}})
+	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
+		s, err := b.InterpretFeedback(learning.Feedback{HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: score})
+		require.NoError(t, err)
+		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude))
+	}
+	s, err := b.InterpretFeedback(learning.Feedback{HeuristicID: "h", EventID: "e", Scale: learning.DevScale, Score: 3})
+	require.NoError(t, err)
+	assert.Equal(t, "negative 1", fmt.Sprint(s.Type, " ", s.Magnitude))
+}
+
+func TestInterpretTimeout(t *testing.T) {
+	request := learning.Timeout{HeuristicID: "h1", EventID: "e1", Elapsed: 31500 * time.Millisecond}
+	s, err := newBayesian(t, learning.BayesianConfig{}).InterpretTimeout(request)
+	require.NoError(t, err)
+	want := learning.NewSignal(learning.Positive, "h1", "e1", learning.SourceTimeout)
+	want.Metadata = map[string]string{"elapsed_seconds": "31.5"}
+	assert.Equal(t, want, s)
+	assert.EqualValues(t, 1, want.Magnitude, "a signal is worth 1 unless somebody says otherwise")
+
+	s, err = newBayesian(t, learning.BayesianConfig{SilenceIsNeutral: true}).InterpretTimeout(request)
+	require.NoError(t, err)
+	assert.Equal(t, learning.Neutral, s.Type)
+	assert.Zero(t, s.Magnitude)
+}
+
+// TestUndoTexts says which texts are undone by letters, as is the default, and by words.
+func TestUndoTexts(t *testing.T) {
+	letters, words := newBayesian(t, learning.BayesianConfig{}), newBayesian(t, learning.BayesianConfig{WholeWords: true})
+	for _, test := range []struct {
+		text           string
+		letters, words bool
+	}{
+		{"Please undo that", true, true},
+		{"undo", true, true},
+		{"revert", true, true},
+		{"CANCEL!", true, true},
+		{"rollback", true, true},
+		{"never mind", true, true},
+		{"nevermind", true, true},
+		{"undoubtedly", true, false},
+		{"reverted", true, false},
+		{"the subscription was cancelled", true, false},
+		{"never  mind", false, true},
+		{"(undo)", true, true},
+		{"roll back", false, false},
+		{"mind", false, false},
+		{"hello", false, false},
+		{"", false, false},
+	} {
+		for strategy, want := range map[*learning.Bayesian]bool{letters: test.letters, words: test.words} {
+			signals, err := strategy.InterpretUndo(learning.Undo{Text: test.text, Fires: []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}})
+			require.NoError(t, err)
+			assert.Equal(t, want, len(signals) == 1, "%q, whole words %v", test.text, strategy.Settings().WholeWords)
+		}
+	}
+}
+
+func TestInterpretUndo(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{})
+	fires := []learning.RecentFire{{HeuristicID: "h1", EventID: "e1"}, {HeuristicID: "h2", EventID: "e2"}}
+	signals, err := b.InterpretUndo(learning.Undo{Text: "Please undo that", Fires: fires})
+	require.NoError(t, err)
+	var want []learning.Signal
+	for _, f := range fires {
+		s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.SourceUndo)
+		s.Metadata = map[string]string{"undo_text": "Please undo that"}
+		want = append(want, s)
+	}
+	assert.Equal(t, want, signals)
+
+	long := "undo " + strings.Repeat("é", 200)
+	signals, err = b.InterpretUndo(learning.Undo{Text: long, Fires: fires[:1]})
+	require.NoError(t, err)
+	assert.Equal(t, string([]rune(long)[:100]), signals[0].Metadata["undo_text"])
+}
+
+func TestKeywords(t *testing.T) {
+	fires := []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}
+	for _, test := range []struct {
+		keywords []string
+		text     string
+		want     bool
+	}{
+		{[]string{"", " ", "undo", " Stop "}, "hello", false},
+		{[]string{"", " ", "undo", " Stop "}, "please STOP", true},
+		{[]string{"", "\t"}, "undo", false},
+		{[]string{}, "undo", false},
+		{nil, "undo", true},
+		{[]string{"!!"}, "hello !! there", true},
+	} {
+		b := newBayesian(t, learning.BayesianConfig{Keywords: test.keywords})
+		signals, err := b.InterpretUndo(learning.Undo{Text: test.text, Fires: fires})
+		require.NoError(t, err)
+		assert.Equal(t, test.want, len(signals) > 0, "%q in %q", test.keywords, test.text)
+	}
+	b := newBayesian(t, learning.BayesianConfig{Keywords: []string{"!!"}, WholeWords: true})
+	signals, err := b.InterpretUndo(learning.Undo{Text: "hello", Fires: fires})
+	require.NoError(t, err)
+	assert.Empty(t, signals, "a keyword without words is in no text")
+}
+
+func TestInterpretIgnore(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{})
+	for n, want := range map[int]string{0: "neutral 0", 1: "neutral 0", 2: "neutral 0", 3: "negative 1", 4: "negative 1"} {
+		s, err := b.InterpretIgnore(learning.Ignore{HeuristicID: "h1", EventID: "e1", Consecutive: n})
+		require.NoError(t, err)
+		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude), n)
+		assert.Equal(t, learning.SourceIgnored, s.Source)
+		assert.Equal(t, map[string]string{"consecutive_count": fmt.Sprint(n)}, s.Metadata)
+		assert.Empty(t, s.EventID)
+	}
+}
+
+func TestWeightsAndDomains(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{
+		Weights: map[string]float64{learning.SourceUndo: 0.8, learning.SourceIgnored: 0.3, learning.SourceDev: 0.6},
+		Domains: map[string]learning.Domain{
+			"home": {UndoWindow: time.Minute, IgnoreThreshold: 5, Weights: map[string]float64{learning.SourceUndo: 0, learning.SourceExplicit: 1}},
+			"chat": {SilenceWindow: 2 * time.Minute},
+		},
+	})
+	weight := func(domain string, ask func(domain string) (learning.Signal, error)) float64 {
+		s, err := ask(domain)
+		require.NoError(t, err)
+		return s.Magnitude
+	}
+	undo := func(domain string) (learning.Signal, error) {
+		signals, err := b.InterpretUndo(learning.Undo{Text: "undo", Fires: []learning.RecentFire{{HeuristicID: "h", EventID: "e", Domain: domain}}})
+		return signals[0], err
+	}
+	ignore := func(domain string) (learning.Signal, error) {
+		return b.InterpretIgnore(learning.Ignore{HeuristicID: "h", Domain: domain, Consecutive: 4})
+	}
+	thumbs := func(domain string) (learning.Signal, error) {
+		return b.InterpretFeedback(learning.Feedback{HeuristicID: "h", EventID: "e", Domain: domain})
+	}
+	outcome := func(domain string) (learning.Signal, error) {
+		return b.InterpretOutcome(learning.Outcome{HeuristicID: "h", EventID: "e", Domain: domain})
+	}
+	assert.Equal(t, 0.8, weight("", undo))
+	assert.Equal(t, 0.8, weight("chat", undo))
+	assert.Zero(t, weight("home", undo), "0 is nothing")
+	assert.Equal(t, 0.3, weight("", ignore))
+	assert.Zero(t, weight("home", ignore), "four are not yet five")
+	assert.Equal(t, 0.8, weight("", thumbs))
+	assert.EqualValues(t, 1, weight("home", thumbs))
+	assert.EqualValues(t, 1, weight("home", outcome))
+	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, b.Windows(""))
+	assert.Equal(t, learning.Windows{Undo: time.Minute, Silence: 30 * time.Second}, b.Windows("home"))
+	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 2 * time.Minute}, b.Windows("chat"))
+	off := newBayesian(t, learning.BayesianConfig{Magnitudes: learning.Magnitudes{Explicit: 1}})
+	s, err := off.InterpretTimeout(learning.Timeout{HeuristicID: "h"})
+	require.NoError(t, err)
+	assert.Zero(t, s.Magnitude, "where one of the magnitudes is set, both are read literally")
+}
+
+func TestBayesianConfig(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{})
+	settings := b.Settings()
+	assert.Equal(t, 30*time.Second, settings.UndoWindow)
+	assert.Equal(t, 3, settings.IgnoreThreshold)
+	assert.Equal(t, learning.Magnitudes{Implicit: 1, Explicit: 0.8}, settings.Magnitudes)
+	assert.Equal(t, []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"}, settings.Keywords)
+	settings.Keywords[0] = ""
+	assert.Equal(t, "undo", b.Settings().Keywords[0])
+	config := b.Config()
+	assert.Equal(t, "bayesian", config["strategy"])
+	assert.Equal(t, "30", config["undo_window_sec"])
+	assert.Equal(t, "undo,revert,cancel,rollback,nevermind,never mind", config["undo_keywords"])
+
+	_, err := learning.NewBayesian(learning.BayesianConfig{
+		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Magnitudes: learning.Magnitudes{Implicit: math.NaN(), Explicit: -1},
+		Weights: map[string]float64{"a": math.Inf(1)},
+		Scores:  learning.Scores{User: [3]float64{1, 0, -1}, Dev: [5]float64{math.NaN()}},
+		Domains: map[string]learning.Domain{"d": {UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Weights: map[string]float64{"b": -1}}},
+	})
+	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Magnitudes.Implicit", "Magnitudes.Explicit",
+		"Weights[a]", "Scores.User", "Scores.Dev",
+		"Domains[d].UndoWindow", "Domains[d].SilenceWindow", "Domains[d].IgnoreThreshold", "Domains[d].Weights[b]"}, fields(err))
+}
+
+// FuzzUndo holds that a keyword is found by words only where its letters are, once blanks and signs are alike, that what is
+// kept of a text is its beginning, and that nothing is undone without a keyword.
+func FuzzUndo(f *testing.F) {
+	for _, seed := range [][2]string{{"undo", "please undo"}, {"never mind", "never\tmind!"}, {"İ", "i̇"}, {"", "x"}, {"\xff", "\xff"}, {",", ","}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, keyword, text string) {
+		fires := []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}
+		letters := newBayesian(t, learning.BayesianConfig{Keywords: []string{keyword}})
+		signals, err := letters.InterpretUndo(learning.Undo{Text: text, Fires: fires})
+		require.NoError(t, err)
+		blank := strings.TrimSpace(keyword) == ""
+		assert.Equal(t, !blank && strings.Contains(strings.ToLower(text), strings.ToLower(strings.TrimSpace(keyword))), len(signals) == 1)
+		words := newBayesian(t, learning.BayesianConfig{Keywords: []string{keyword}, WholeWords: true})
+		byWords, err := words.InterpretUndo(learning.Undo{Text: text, Fires: fires})
+		require.NoError(t, err)
+		if blank {
+			assert.Empty(t, byWords)
+		}
+		for _, s := range append(signals, byWords...) {
+			kept := s.Metadata["undo_text"]
+			assert.True(t, strings.HasPrefix(text, kept))
+			assert.LessOrEqual(t, utf8.RuneCountInString(kept), 100)
+			assert.Equal(t, min(utf8.RuneCountInString(text), 100), utf8.RuneCountInString(kept))
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package learning
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// Bins is how many bins of equal width a reliability table has.
+const Bins = 10
+
+// A Calibration says how well predictions have foretold how fires ended.
+type Calibration struct {
+	Overall Reliability
+	// Heuristics and Paths are the same by heuristic and by path. What the model answered has the heuristic "".
+	Heuristics, Paths map[string]Reliability
+}
+
+// A Reliability holds predictions against what happened.
+type Reliability struct {
+	N uint64 // how many fires with a prediction came to an end
+	// Brier is the mean of (prediction - outcome)², with outcomes of 0 and 1: 0 is perfect, and always saying ½ gives ¼
+	// (Brier 1950).
+	Brier float64
+	// Error is the expected calibration error: the mean distance of the predictions of a bin from its rate of success, by
+	// how many there are (Naeini, Cooper and Hauskrecht 2015).
+	Error float64
+	// Table has a row for each bin, the least predictions first. Bin i holds those in [i/Bins, (i+1)/Bins), the last one
+	// 1 as well.
+	Table [Bins]Bin
+}
+
+// A Bin is a row of a reliability table.
+type Bin struct {
+	N          uint64
+	Prediction float64 // the mean of the predictions; 0 where there are none
+	Success    float64 // the share of successes; 0 where there are none
+}
+
+// Calibration compares the predictions of all fires that came to an end with how they did.
+func (m *Module) Calibration(ctx context.Context) (Calibration, error) {
+	var overall forecasts
+	heuristics, paths := map[string]*forecasts{}, map[string]*forecasts{}
+	for part, err := range m.cfg.Evidence.List(ctx, m.kinds.calibration, "") {
+		if err != nil {
+			return Calibration{}, fmt.Errorf("learning: calibration: %w", err)
+		}
+		path, bin, success, ok := parseCalibration(part.Cell.Name)
+		if !ok {
+			continue // not ours
+		}
+		for _, f := range []*forecasts{&overall, of(heuristics, part.Cell.Item), of(paths, path)} {
+			f.add(bin, success, &part.Tally)
+		}
+	}
+	return Calibration{overall.reliability(), reliabilities(heuristics), reliabilities(paths)}, nil
+}
+
+func of(all map[string]*forecasts, key string) *forecasts {
+	f := all[key]
+	if f == nil {
+		f = &forecasts{}
+		all[key] = f
+	}
+	return f
+}
+
+func reliabilities(all map[string]*forecasts) map[string]Reliability {
+	made := make(map[string]Reliability, len(all))
+	for key, f := range all {
+		made[key] = f.reliability()
+	}
+	return made
+}
+
+// calibrationCell returns the cell that a prediction goes to: one for each heuristic, path, bin and way to end. The reward
+// is the prediction, so that a tally holds the sums of the predictions and of their squares.
+func (m *Module) calibrationCell(w *watched, success bool) evidence.Cell {
+	bin := min(int(*w.Prediction*Bins), Bins-1)
+	return evidence.Cell{
+		Kind: m.kinds.calibration, Item: w.HeuristicID,
+		Name: w.Path + "/" + strconv.Itoa(bin) + "/" + strconv.FormatBool(success),
+	}
+}
+
+func parseCalibration(name string) (path string, bin int, success, ok bool) {
+	parts := strings.Split(name, "/")
+	if len(parts) != 3 {
+		return "", 0, false, false
+	}
+	bin, err := strconv.Atoi(parts[1])
+	if err != nil || bin < 0 || bin >= Bins {
+		return "", 0, false, false
+	}
+	return parts[0], bin, parts[2] == "true", true
+}
+
+// forecasts are sums over predictions.
+type forecasts struct {
+	n, successes, predicted [Bins]float64
+	squares                 float64 // Σ (prediction - outcome)²
+}
+
+func (f *forecasts) add(bin int, success bool, t *evidence.Tally) {
+	f.n[bin] += t.Mass
+	f.predicted[bin] += t.Reward
+	f.squares += t.RewardSquares
+	if success {
+		f.successes[bin] += t.Mass
+		f.squares += t.Mass - 2*t.Reward
+	}
+}
+
+func (f *forecasts) reliability() (r Reliability) {
+	var n float64
+	for i := range r.Table {
+		if f.n[i] == 0 {
+			continue
+		}
+		n += f.n[i]
+		r.Table[i] = Bin{uint64(f.n[i]), f.predicted[i] / f.n[i], f.successes[i] / f.n[i]}
+		r.Error += math.Abs(f.predicted[i] - f.successes[i])
+	}
+	if n > 0 {
+		r.N, r.Brier, r.Error = uint64(n), max(f.squares/n, 0), r.Error/n
+	}
+	return r
+}

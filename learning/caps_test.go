@@ -1,0 +1,91 @@
+package learning_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/heedhq/heed/learning"
+)
+
+// TestFeedbackSpam lets a few persons click on thousands of answers of one heuristic, of which twenty others have an
+// opinion. Without caps they have their way.
+func TestFeedbackSpam(t *testing.T) {
+	clicks := steps(1_000, 10_000)
+	moved := func(cfg learning.Config, spammers int, positive bool) float64 {
+		f := newFixture(t, cfg, "h")
+		for i := range 20 {
+			fb := thumb("h", "e", i%2 == 0)
+			fb.Person = fmt.Sprint("honest ", i)
+			f.say(fb)
+		}
+		before := f.confidence("h")
+		for i := range clicks {
+			fb := thumb("h", fmt.Sprint(i), positive)
+			fb.Person = fmt.Sprint("spammer ", i%spammers)
+			f.say(fb)
+		}
+		return math.Abs(f.confidence("h") - before)
+	}
+	for _, positive := range []bool{true, false} {
+		guarded := learning.Config{Caps: learning.Guarded()}
+		one, three := moved(guarded, 1, positive), moved(guarded, 3, positive)
+		t.Logf("%d clicks: one person moves it by %.4f, three by %.4f", clicks, one, three)
+		assert.LessOrEqual(t, one, 0.05)
+		assert.LessOrEqual(t, three, 0.15)
+		assert.Greater(t, moved(learning.Config{}, 1, positive), 0.4, "without caps")
+	}
+}
+
+// TestClicksOnOneAnswer: whoever clicks ten thousand times on one answer has clicked once, with caps or without.
+func TestClicksOnOneAnswer(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for i := range steps(1_000, 10_000) {
+		f.say(thumb("h", "e", i%2 == 1))
+	}
+	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-9)
+}
+
+// TestSilenceBias lets heuristics that fail in 30 to 80 % of all cases go unanswered but for 5 to 30 % of the failures, which
+// are undone or complained about, and never praised. Silence alone must not make any of them trusted: none reaches 0.7, the
+// usual gate. Without caps they do.
+func TestSilenceBias(t *testing.T) {
+	const heuristics = 50
+	fires := steps(10_000, 1_000_000)
+	peak := func(cfg learning.Config) (peak float64) {
+		f := newFixture(t, cfg)
+		f.evidence.forgets = true
+		rng := rand.New(rand.NewPCG(5, 6))
+		type rates struct{ fails, reported float64 }
+		all := make([]rates, heuristics)
+		for i := range all {
+			all[i] = rates{0.3 + 0.5*rng.Float64(), 0.05 + 0.25*rng.Float64()}
+			f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.5})
+		}
+		for n := range fires {
+			i := rng.IntN(heuristics)
+			id, event := fmt.Sprint(i), fmt.Sprint(n)
+			f.fire(id, event, "")
+			var changes []learning.Change
+			if rng.Float64() < all[i].fails*all[i].reported {
+				if rng.IntN(2) == 0 {
+					changes = f.event("", "undo")
+				} else {
+					changes = append(changes, f.say(thumb(id, event, false)))
+				}
+			}
+			f.clock.Advance(31e9)
+			for _, c := range append(changes, f.sweep()...) {
+				peak = max(peak, c.New)
+			}
+		}
+		return peak
+	}
+	capped := peak(learning.Config{Caps: learning.Guarded(), ComplaintRetractsSilence: true})
+	t.Logf("%d fires: the greatest confidence is %.3f", fires, capped)
+	assert.Less(t, capped, 0.7)
+	assert.Greater(t, peak(learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), 0.9, "without caps")
+}

@@ -1,0 +1,186 @@
+package learning
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// A belief is what a heuristic's confidence is made of, beside its evidence.
+type belief struct {
+	prior       evidence.Beta
+	caps        evidence.Caps
+	constraints Constraints // of all layers; the range lies within the bounds
+}
+
+func (m *Module) believe(h *Heuristic) belief {
+	c := h.Constraints.over(m.cfg.Packs[h.Pack]).over(m.cfg.System).over(Constraints{Lock: Unlocked, Range: m.cfg.Bounds, FeedbackWeight: 1})
+	c.Range = Range{m.cfg.Bounds.clamp(c.Range.Floor), m.cfg.Bounds.clamp(c.Range.Ceiling)}
+	initial := cmp.Or(h.Initial, m.cfg.Initial)
+	return belief{evidence.Beta{Alpha: initial * m.cfg.Strength, Beta: (1 - initial) * m.cfg.Strength}, m.cfg.Caps, c}
+}
+
+// confidence reads the parts of a heuristic at a moment, and says what limits the result.
+func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []Limit) {
+	var limits []Limit
+	sums := b.caps.Pool(parts, now)
+	if (evidence.Caps{}).Pool(parts, now).Mass > sums.Mass*(1+1e-12) {
+		limits = append(limits, LimitCap)
+	}
+	mean := sums.Posterior(b.prior).Mean()
+	switch r := b.constraints.Range; {
+	case mean < r.Floor:
+		limits = append(limits, LimitFloor)
+	case mean > r.Ceiling:
+		limits = append(limits, LimitCeiling)
+	}
+	return b.constraints.Range.clamp(mean), limits
+}
+
+// A Standing is where a heuristic stands.
+type Standing struct {
+	Heuristic  Heuristic
+	Confidence float64 // how far it is trusted
+	// Fires is how often it was shown, Considered how often it was not though it could have been. Of the fires, some came
+	// to an end that speaks for or against it: an outcome, an undo, being ignored once too often, or silence.
+	Fires, Considered   uint64
+	Successes, Failures uint64
+}
+
+// SuccessRate returns the share of successes among the fires that came to an end, and false where there are none.
+func (s *Standing) SuccessRate() (float64, bool) {
+	ended := s.Successes + s.Failures
+	if ended == 0 {
+		return 0, false
+	}
+	return float64(s.Successes) / float64(ended), true
+}
+
+// Standing returns where a heuristic stands now, or [heed.ErrNotFound].
+func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, error) {
+	s, _, err := m.standing(ctx, heuristicID)
+	if err != nil {
+		return Standing{}, fmt.Errorf("learning: standing: %w", err)
+	}
+	return s, nil
+}
+
+// The cells of a heuristic's fires.
+const (
+	cellShown      = "shown"
+	cellConsidered = "considered"
+	cellEnded      = "ended"
+)
+
+func (m *Module) fireCell(domain, heuristicID, name string) evidence.Cell {
+	return evidence.Cell{Kind: m.kinds.fire, Scope: domain, Item: heuristicID, Name: name}
+}
+
+// standing returns also what it was made of.
+func (m *Module) standing(ctx context.Context, heuristicID string) (Standing, []evidence.Part, error) {
+	h, err := m.cfg.Heuristics.Get(ctx, heuristicID)
+	if err != nil {
+		return Standing{}, nil, err
+	}
+	parts, err := m.cfg.Evidence.Read(ctx, nil, m.cells(&h)...)
+	if err != nil {
+		return Standing{}, nil, err
+	}
+	b := m.believe(&h)
+	s := Standing{Heuristic: h}
+	s.Confidence, _ = b.confidence(parts, evidence.InstantOf(m.cfg.Now()))
+	fires, err := m.cfg.Evidence.Read(ctx, nil, m.fireCell(h.Domain, h.ID, cellShown),
+		m.fireCell(h.Domain, h.ID, cellConsidered), m.fireCell(h.Domain, h.ID, cellEnded))
+	if err != nil {
+		return Standing{}, nil, err
+	}
+	for i := range fires {
+		t := &fires[i].Tally
+		switch fires[i].Cell.Name {
+		case cellShown:
+			s.Fires += t.N()
+		case cellConsidered:
+			s.Considered += t.N()
+		default:
+			s.Successes += t.Positive.N
+			s.Failures += t.Negative.N
+		}
+	}
+	return s, parts, nil
+}
+
+// An Explanation says which evidence made a confidence.
+type Explanation struct {
+	Standing Standing
+	Prior    evidence.Beta // made of the initial confidence and its strength
+	// Constraints are those in force, of all layers.
+	Constraints Constraints
+	// Rule and Response are what would be believed of each, were only what was said about it counted in full, what was
+	// said about both in half, and nothing that was seen. Neither bounds nor caps hold them.
+	Rule, Response float64
+	// Shares are what went into the confidence, before caps, by where it came from. Sources are told apart only with caps
+	// or Config.BySource; else there is one share for what was seen, and one for what was said about each target.
+	Shares []Share
+	// History lists the observations that the store still keeps, the newest first.
+	History []evidence.Observation
+	Limits  []Limit // what holds the confidence now: LimitCap, LimitFloor, LimitCeiling
+}
+
+// A Share is what one origin has said of a heuristic, as it counts now.
+type Share struct {
+	Said         bool   // and not seen
+	Target       Target // of what was said
+	Channel      string // the source of the signals
+	Source       string // the person
+	For, Against float64
+	Count        uint64
+}
+
+// Explain returns which evidence made a heuristic's confidence, or [heed.ErrNotFound].
+func (m *Module) Explain(ctx context.Context, heuristicID string) (Explanation, error) {
+	s, parts, err := m.standing(ctx, heuristicID)
+	if err != nil {
+		return Explanation{}, fmt.Errorf("learning: explain: %w", err)
+	}
+	b := m.believe(&s.Heuristic)
+	now := evidence.InstantOf(m.cfg.Now())
+	e := Explanation{Standing: s, Prior: b.prior, Constraints: b.constraints}
+	_, e.Limits = b.confidence(parts, now)
+	targets := map[Target]evidence.Sums{}
+	for i := range parts {
+		p := &parts[i]
+		sums := p.Tally.At(now)
+		share := Share{Channel: p.Channel, Source: p.Source, For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N()}
+		if p.Cell.Name != cellSeen {
+			share.Said, share.Target = true, targetOf(p.Cell.Name)
+			targets[share.Target] = targets[share.Target].Plus(sums)
+		}
+		e.Shares = append(e.Shares, share)
+	}
+	half := targets[Both].Scale(0.5)
+	e.Rule = half.Plus(targets[Rule]).Posterior(b.prior).Mean()
+	e.Response = half.Plus(targets[Response]).Posterior(b.prior).Mean()
+	for _, cell := range m.cells(&s.Heuristic) {
+		for o, err := range m.cfg.Evidence.History(ctx, cell) {
+			if err != nil {
+				return Explanation{}, fmt.Errorf("learning: explain: %w", err)
+			}
+			e.History = append(e.History, o)
+		}
+	}
+	slices.SortStableFunc(e.History, func(a, b evidence.Observation) int { return b.At.Compare(a.At) })
+	return e, nil
+}
+
+// targetOf returns the target of a cell for what is said.
+func targetOf(cell string) Target {
+	for _, t := range [...]Target{Rule, Response} {
+		if cell == saidCell(t) {
+			return t
+		}
+	}
+	return Both
+}

@@ -1,0 +1,197 @@
+package learning_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+)
+
+// vars are variables as lookup gives them, after LEARNING_.
+type vars map[string]string
+
+func (v vars) lookup(name string) (string, bool) {
+	value, ok := v[strings.TrimPrefix(name, "LEARNING_")]
+	return value, ok
+}
+
+func (v vars) environ() (all []string) {
+	for name, value := range v {
+		all = append(all, "LEARNING_"+name+"="+value)
+	}
+	return all
+}
+
+func settings(t testing.TB, cfg learning.Config) learning.BayesianConfig {
+	t.Helper()
+	b, ok := cfg.Strategy.(*learning.Bayesian)
+	require.True(t, ok)
+	return b.Settings()
+}
+
+func TestConfigFromEnvDefaults(t *testing.T) {
+	for _, none := range []vars{{}, {"STRATEGY": "", "UNDO_WINDOW_SEC": " ", "SOURCE_WEIGHTS": "", "USER_SCORES": ""}} {
+		cfg, err := learning.ConfigFromEnv(none.lookup, none.environ()...)
+		require.NoError(t, err)
+		assert.Equal(t, must(learning.NewBayesian(learning.BayesianConfig{})).Settings(), settings(t, cfg))
+		f := newFixture(t, cfg)
+		got, want := f.Config(), newFixture(t, learning.Config{}).Config()
+		assert.Equal(t, []any{want.Initial, want.Strength, want.Bounds, want.Diminish, want.HalfLife, want.Caps, want.Patterns},
+			[]any{got.Initial, got.Strength, got.Bounds, got.Diminish, got.HalfLife, got.Caps, got.Patterns})
+	}
+}
+
+func TestConfigFromEnv(t *testing.T) {
+	v := vars{
+		"STRATEGY": "bayesian", "UNDO_WINDOW_SEC": "45", "IGNORED_THRESHOLD": "5", "UNDO_KEYWORDS": "undo, ,Stop ,", "IMPLICIT_MAGNITUDE": "0.9",
+		"EXPLICIT_MAGNITUDE": " 0.7 ", "SILENCE_WINDOW_SEC": "150", "SILENCE_IS_NEUTRAL": "true", "UNDO_WHOLE_WORDS": "1",
+		"UNDO_WITHIN_SESSION": "TRUE", "COMPLAINT_RETRACTS_SILENCE": "t", "SOURCE_WEIGHTS": "implicit_undo=0.8, implicit_ignored = 0",
+		"USER_SCORES": "-1, 0, 1", "DEV_SCORES": "-0.5,-0.25,0,0.25,0.5", "DIMINISH": "0.5", "INITIAL_CONFIDENCE": "0.4", "PRIOR_STRENGTH": "3",
+		"CONFIDENCE_FLOOR": "0", "CONFIDENCE_CEILING": "1", "HALF_LIFE_DAYS": "90.5", "GUARDED": "true",
+		"OUTCOME_PATTERNS": `[{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}, {"trigger": "door", "outcome": "burglar", "success": false}]`,
+	}
+	cfg, err := learning.ConfigFromEnv(v.lookup, append(v.environ(), "PATH=/bin", "OTHER_LEARNING_X=1", "LEARNINGS=2")...)
+	require.NoError(t, err)
+	assert.Equal(t, learning.BayesianConfig{
+		UndoWindow: 45 * time.Second, SilenceWindow: 150 * time.Second, IgnoreThreshold: 5, SilenceIsNeutral: true,
+		Keywords: []string{"undo", "stop"}, WholeWords: true, Magnitudes: learning.Magnitudes{Implicit: 0.9, Explicit: 0.7},
+		Weights: map[string]float64{"implicit_undo": 0.8, "implicit_ignored": 0},
+		Scores:  learning.Scores{User: [3]float64{-1, 0, 1}, Dev: [5]float64{-0.5, -0.25, 0, 0.25, 0.5}},
+	}, settings(t, cfg))
+	logged := cfg.Strategy.Config()
+	for key, want := range map[string]string{"undo_window_sec": "45", "ignored_threshold": "5", "implicit_magnitude": "0.9", "explicit_magnitude": "0.7", "silence_window_sec": "150"} {
+		assert.Equal(t, want, logged[key])
+	}
+	cfg.Strategy = nil
+	assert.Equal(t, learning.Config{
+		Initial: 0.4, Strength: 3, Bounds: learning.Range{Floor: 0, Ceiling: 1}, Diminish: 0.5, HalfLife: 2172 * time.Hour, Caps: learning.Guarded(),
+		UndoWithinSession: true, ComplaintRetractsSilence: true, Patterns: []learning.Pattern{
+			{Trigger: "oven", Outcome: "oven off", Timeout: 10 * time.Minute}, {Trigger: "door", Outcome: "burglar", Failure: true},
+		},
+	}, cfg)
+}
+
+// TestNoKeywordIsEveryKeyword: an empty list, or a comma too many, makes no event an undo.
+func TestNoKeywordIsEveryKeyword(t *testing.T) {
+	for _, keywords := range []string{"", ",", "undo, ,stop", "undo,,", " , "} {
+		cfg, err := learning.ConfigFromEnv(vars{"UNDO_KEYWORDS": keywords}.lookup)
+		require.NoError(t, err)
+		signals, err := cfg.Strategy.InterpretUndo(learning.Undo{Text: "hello", Fires: []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}})
+		require.NoError(t, err)
+		assert.Empty(t, signals, "%q", keywords)
+	}
+}
+
+func TestConfigFromEnvFaults(t *testing.T) {
+	for name, values := range map[string][]string{
+		"STRATEGY":                   {"reinforcement", "Bayesian"},
+		"UNDO_WINDOW_SEC":            {"NaN", "Inf", "-1", "0", "1e-9", "1e300", "30s", "1,5"},
+		"SILENCE_WINDOW_SEC":         {"nan", "0"},
+		"IGNORED_THRESHOLD":          {"0", "-3", "2.5", "three", "99999999999999999999"},
+		"IMPLICIT_MAGNITUDE":         {"NaN", "-0.1", "+Inf", "much", "1e7"},
+		"EXPLICIT_MAGNITUDE":         {"NaN"},
+		"SILENCE_IS_NEUTRAL":         {"yes", "2"},
+		"UNDO_WHOLE_WORDS":           {"on"},
+		"UNDO_WITHIN_SESSION":        {"on"},
+		"COMPLAINT_RETRACTS_SILENCE": {"on"},
+		"GUARDED":                    {"on"},
+		"SOURCE_WEIGHTS":             {"a", "a=", "=1", "a=1,a=2", "a=NaN", "a=-1", "a=1,"},
+		"USER_SCORES":                {"1", "-1,0,1,", "1,0,-1", "NaN,0,1", "0,0,0", "-1e7,0,1"},
+		"DEV_SCORES":                 {"-1,0,1", "0,0,0,0,Inf"},
+		"DIMINISH":                   {"-1", "NaN"},
+		"INITIAL_CONFIDENCE":         {"0", "1", "NaN"},
+		"PRIOR_STRENGTH":             {"0", "-1", "NaN", "1e9"},
+		"CONFIDENCE_FLOOR":           {"-0.1", "1.1", "NaN"},
+		"CONFIDENCE_CEILING":         {"2", "0.01", "NaN"},
+		"HALF_LIFE_DAYS":             {"-1", "NaN", "1e-9", "36501"},
+		"OUTCOME_PATTERNS":           {"{}", "[", "[] []", `[{"trigger": "a"}]`, `[{"trigger": "a", "outcome": "b", "timeout_sec": -1}]`, `[{"trigger": "a", "outcome": "b", "timeout": 1}]`, `[{"trigger": 1}]`},
+	} {
+		for _, value := range values {
+			_, err := learning.ConfigFromEnv(vars{name: value}.lookup)
+			if assert.Error(t, err, "%s=%s", name, value) {
+				for _, field := range fields(err) {
+					assert.Equal(t, "LEARNING_"+name, field, value)
+				}
+				assert.NotEmpty(t, fields(err), "%s=%s: %v", name, value, err)
+			}
+		}
+	}
+	_, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0", "EXPLICIT_MAGNITUDE": "0"}.lookup)
+	assert.Error(t, err, "nothing would be learned")
+	cfg, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0"}.lookup)
+	require.NoError(t, err)
+	assert.Equal(t, learning.Magnitudes{Implicit: 0, Explicit: 0.8}, settings(t, cfg).Magnitudes, "0 is 0")
+	_, err = learning.ConfigFromEnv(vars{"CONFIDENCE_FLOOR": "0", "CONFIDENCE_CEILING": "0"}.lookup)
+	assert.Error(t, err)
+}
+
+func TestAllFaultsAtOnce(t *testing.T) {
+	v := vars{"UNDO_WINDOW_SEC": "NaN", "IGNORED_THRESHOLD": "0", "PRIOR_STRENGTH": "-1", "IMPLICIT_MAGNITUDE": "x", "DEV_SCORES": "1"}
+	_, err := learning.ConfigFromEnv(v.lookup, "LEARNING_UNDO_WINDOW=30", "LEARNING_STRATEGY=bayesian", "HOME=/")
+	assert.ElementsMatch(t, []string{"LEARNING_UNDO_WINDOW_SEC", "LEARNING_IGNORED_THRESHOLD", "LEARNING_PRIOR_STRENGTH", "LEARNING_IMPLICIT_MAGNITUDE",
+		"LEARNING_DEV_SCORES", "LEARNING_UNDO_WINDOW"}, fields(err))
+}
+
+func TestStrategiesByName(t *testing.T) {
+	errMood := errors.New("not today")
+	own := learning.Strategies{
+		"moody": func(cfg learning.BayesianConfig) (learning.Strategy, error) {
+			b, err := learning.NewBayesian(cfg)
+			return moody{Strategy: b}, err
+		},
+		"broken": func(learning.BayesianConfig) (learning.Strategy, error) { return nil, errMood },
+	}
+	cfg, err := own.ConfigFromEnv(vars{"STRATEGY": "moody", "UNDO_WINDOW_SEC": "7"}.lookup)
+	require.NoError(t, err)
+	assert.IsType(t, moody{}, cfg.Strategy)
+	assert.Equal(t, 7*time.Second, cfg.Strategy.Windows("").Undo)
+	cfg, err = own.ConfigFromEnv(vars{}.lookup)
+	require.NoError(t, err)
+	assert.IsType(t, &learning.Bayesian{}, cfg.Strategy)
+	_, err = own.ConfigFromEnv(vars{"STRATEGY": "broken"}.lookup)
+	assert.ErrorIs(t, err, errMood)
+	_, err = own.New("other", learning.BayesianConfig{})
+	var fault *heed.ConfigError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "must be one of bayesian, broken, moody", fault.Reason)
+	_, err = learning.Strategies(nil).New("bayesian", learning.BayesianConfig{IgnoreThreshold: -1})
+	assert.Equal(t, []string{"IgnoreThreshold"}, fields(err))
+}
+
+// FuzzConfigFromEnv holds that whatever is read is a configuration that can be used, or an error whose faults each name a
+// variable.
+func FuzzConfigFromEnv(f *testing.F) {
+	names := []string{"UNDO_WINDOW_SEC", "IGNORED_THRESHOLD", "UNDO_KEYWORDS", "IMPLICIT_MAGNITUDE", "SOURCE_WEIGHTS", "USER_SCORES",
+		"OUTCOME_PATTERNS", "HALF_LIFE_DAYS", "PRIOR_STRENGTH", "INITIAL_CONFIDENCE", "CONFIDENCE_FLOOR", "SILENCE_WINDOW_SEC", "DEV_SCORES", "STRATEGY"}
+	for i, seed := range []string{"30", "3", "undo,,", "0.8", "a=1,b=0", "-1,0,1", `[{"trigger":"a","outcome":"b","success":false,"timeout_sec":1.5}]`,
+		"NaN", "1e308", "0x1p-2", "0.95", "1e-6", "-0.4,-0.2,0.05,0.2,0.4", "bayesian"} {
+		f.Add(uint8(i), seed)
+	}
+	f.Fuzz(func(t *testing.T, which uint8, value string) {
+		name := names[int(which)%len(names)]
+		cfg, err := learning.ConfigFromEnv(vars{name: value}.lookup)
+		if err != nil {
+			for _, field := range fields(err) {
+				if field != "LEARNING_CONFIDENCE_CEILING" { // which the floor may be above
+					assert.Equal(t, "LEARNING_"+name, field)
+				}
+			}
+			assert.NotEmpty(t, fields(err))
+			return
+		}
+		fx := newFixture(t, cfg)
+		fx.put(learning.Heuristic{ID: "h"})
+		s, err := cfg.Strategy.InterpretFeedback(thumb("h", "e", true))
+		require.NoError(t, err)
+		assert.False(t, math.IsNaN(s.Magnitude))
+		assert.Positive(t, cfg.Strategy.Windows("").Undo)
+		assert.Positive(t, fx.confidence("h"))
+	})
+}

@@ -1,0 +1,208 @@
+package learning
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// An Event is something that came in. Its text may show how an earlier answer turned out, or take it back.
+type Event struct {
+	ID      string // may be empty; the fires for this event are not judged by it
+	Source  string // where it came from
+	Session string
+	Text    string
+	At      time.Time // the zero time means now
+}
+
+// Event looks at what was shown before in the light of a new event: first whether a [Pattern]'s outcome has come, then
+// whether the event takes answers back, and at last which answers were ignored, as the event is from where they were shown
+// and nobody has judged them. An answer that was ignored earns no other implicit signal. Call it before the answers to the
+// event itself are fired.
+//
+// It returns what was counted, also where some of it failed. What failed is waited for as before.
+func (m *Module) Event(ctx context.Context, e Event) ([]Change, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := checkTexts(text{"ID", e.ID}, text{"Source", e.Source}, text{"Session", e.Session}); err != nil {
+		return nil, fmt.Errorf("learning: event: %w", err)
+	}
+	e.At = m.orNow(e.At)
+	r := &run{m: m, ctx: ctx, at: e.At}
+	r.outcomes(&e)
+	r.undo(&e)
+	r.ignore(&e)
+	if err := errors.Join(r.failures...); err != nil {
+		return r.changes, fmt.Errorf("learning: event: %w", err)
+	}
+	return r.changes, nil
+}
+
+// A run is one call that may end several fires.
+type run struct {
+	m        *Module
+	ctx      context.Context
+	at       time.Time
+	changes  []Change
+	failures []error
+}
+
+func (e *Event) mayJudge(w *watched) bool { return e.ID == "" || w.EventID != e.ID }
+
+func (r *run) outcomes(e *Event) {
+	words := strings.ToLower(e.Text)
+	due := r.m.fires.claim(func(w *watched) bool {
+		return w.pattern != nil && !w.silent && e.mayJudge(w) && !e.At.Before(w.At) &&
+			(w.silence.IsZero() || !e.At.After(w.silence)) && strings.Contains(words, strings.ToLower(w.pattern.Outcome))
+	})
+	for _, w := range due {
+		s, err := r.m.interpretOutcome(Outcome{w.HeuristicID, w.EventID, w.domain, !w.pattern.Failure})
+		if r.end(w, endOutcome, s, err) {
+			r.m.fires.noticed(w.HeuristicID)
+		}
+	}
+}
+
+func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
+	if strategy, ok := m.cfg.Strategy.(OutcomeInterpreter); ok {
+		return ask(func() (Signal, error) { return strategy.InterpretOutcome(o) })
+	}
+	t := Negative
+	if o.Success {
+		t = Positive
+	}
+	return NewSignal(t, o.HeuristicID, o.EventID, SourceOutcome), nil
+}
+
+func (r *run) undo(e *Event) {
+	m := r.m
+	recent := m.fires.recent(e.At, func(w *watched) bool {
+		return e.mayJudge(w) && (!m.cfg.UndoWithinSession || w.Session == e.Session)
+	})
+	if len(recent) == 0 {
+		return
+	}
+	signals, err := ask(func() ([]Signal, error) {
+		return m.cfg.Strategy.InterpretUndo(Undo{Text: e.Text, Fires: slices.Clone(recent)})
+	})
+	if err != nil {
+		r.failures = append(r.failures, err)
+		return
+	}
+	for _, s := range signals {
+		key := answer{s.HeuristicID, s.EventID}
+		if !slices.ContainsFunc(recent, func(f RecentFire) bool { return key == answer{f.HeuristicID, f.EventID} }) {
+			r.failures = append(r.failures, errForeign("an undo"))
+			continue
+		}
+		if s.Type == Neutral {
+			continue
+		}
+		// Another call may have ended it meanwhile.
+		for _, w := range m.fires.claim(func(w *watched) bool { return w.key() == key && w.undoable(e.At) }) {
+			if r.end(w, endUndo, s, nil) {
+				m.fires.noticed(w.HeuristicID)
+			}
+		}
+	}
+}
+
+func errForeign(what string) error {
+	return &heed.InputError{Field: "Signal", Reason: "the strategy answered " + what + " with a signal for something else"}
+}
+
+func (r *run) ignore(e *Event) {
+	if e.Source == "" {
+		return
+	}
+	m := r.m
+	ignored := m.fires.claim(func(w *watched) bool {
+		return w.undoable(e.At) && !w.silent && !w.heard && w.HeuristicID != "" && w.Source == e.Source && e.mayJudge(w)
+	})
+	for _, w := range ignored {
+		n := m.fires.ignored(w.HeuristicID, e.At)
+		s, err := ask(func() (Signal, error) {
+			return m.cfg.Strategy.InterpretIgnore(Ignore{w.HeuristicID, w.EventID, w.domain, n})
+		})
+		switch {
+		case !r.end(w, endIgnored, s, err):
+			m.fires.unignored(w.HeuristicID)
+		case s.Type != Neutral:
+			m.fires.noticed(w.HeuristicID)
+		}
+	}
+}
+
+// The ways in which a fire can end. They are in the ids of observations.
+const (
+	endOutcome = "outcome"
+	endUndo    = "undo"
+	endIgnored = "ignored"
+	endSilence = "silence"
+)
+
+// end counts the one implicit signal of a claimed fire and settles it. It reports whether that is done; else the fire is
+// waited for as before.
+func (r *run) end(w *watched, how string, s Signal, err error) bool {
+	m := r.m
+	if err == nil && (s.HeuristicID != w.HeuristicID || s.EventID != "" && s.EventID != w.EventID) {
+		err = errForeign("a question")
+	}
+	var change Change
+	var counted bool
+	if err == nil {
+		change, counted, err = m.count(r.ctx, m.ending(w, how, s, r.at))
+	}
+	if err != nil {
+		r.failures = append(r.failures, err)
+		m.fires.settle(w, func() {})
+		return false
+	}
+	r.changes = append(r.changes, change)
+	m.fires.settle(w, func() {
+		if how == endSilence && w.undoable(r.at) { // an undo may still come
+			w.silent, w.counted = true, counted
+			w.stored = w.stored || counted
+			return
+		}
+		m.fires.end(w)
+	})
+	return true
+}
+
+// ending is what the end of a fire adds to the evidence.
+func (m *Module) ending(w *watched, how string, s Signal, at time.Time) *entry {
+	name := "implicit:" + m.hashOf(w.key())
+	e := &entry{
+		signal: s, cell: cellSeen, batch: name + ":0", id: name + ":" + how,
+		person: w.Person, session: w.Session, at: at,
+	}
+	if w.counted {
+		e.batch, e.retract = name+":1", []string{silenceID(name)}
+	}
+	if !w.stored && w.HeuristicID != "" {
+		e.extra = append(e.extra, m.shown(w))
+	}
+	if s.Type == Neutral {
+		return e
+	}
+	ended := evidence.Observation{ID: e.id, Source: w.Person, Session: w.Session, Channel: s.Source, Reward: s.reward(), Weight: 1, At: at}
+	if w.HeuristicID != "" {
+		ended.Cell = m.fireCell(w.domain, w.HeuristicID, cellEnded)
+		e.extra = append(e.extra, ended)
+	}
+	if w.Prediction != nil {
+		ended.Cell, ended.Reward = m.calibrationCell(w, s.Type == Positive), *w.Prediction
+		e.extra = append(e.extra, ended)
+	}
+	return e
+}
+
+func silenceID(name string) string { return name + ":" + endSilence }

@@ -1,0 +1,339 @@
+package learning_test
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+)
+
+// TestLastClickCounts: whatever somebody clicked on an answer before, their last click alone is in the evidence.
+func TestLastClickCounts(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for i, positive := range []bool{true, false, false, true, true, false} {
+		c := f.say(thumb("h", "e", positive))
+		weight := 0.8
+		if !positive {
+			weight = -0.8
+		}
+		assert.Equal(t, map[string][]float64{"user_explicit": {weight}}, f.counted("h"), i)
+		fresh := newFixture(t, learning.Config{}, "h")
+		assert.InDelta(t, fresh.say(thumb("h", "e", positive)).New, c.New, 1e-12, "as if it had been the first")
+		f.clock.Advance(9 * 24 * time.Hour)
+	}
+	bob := thumb("h", "e", true)
+	bob.Person = "bob"
+	f.say(bob)
+	f.say(thumb("h", "another", false))
+	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8, 0.8, -0.8}}, f.counted("h"), "others, and on others, count beside")
+}
+
+// TestClicksOfSeveralProcesses: the number of a click is found in the evidence, so that another module replaces it too.
+func TestClicksOfSeveralProcesses(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for i := range 6 {
+		module, err := learning.New(f.Config())
+		require.NoError(t, err)
+		_, err = module.Feedback(ctx, thumb("h", "e", i%2 == 0))
+		require.NoError(t, err)
+	}
+	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
+}
+
+// TestClicksAtTheSameMoment: of many clicks at once exactly one is left.
+func TestClicksAtTheSameMoment(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	var wait sync.WaitGroup
+	errs := make([]error, 8)
+	for i := range errs {
+		wait.Go(func() {
+			for range 20 {
+				if _, err := f.Feedback(ctx, thumb("h", "e", i%2 == 0)); err != nil {
+					errs[i] = err
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for _, err := range errs {
+		if err != nil {
+			assert.ErrorIs(t, err, heed.ErrConflict) // one that gave way too often says so
+		}
+	}
+	assert.Len(t, f.counted("h")["user_explicit"], 1)
+}
+
+func TestTargets(t *testing.T) {
+	say := func(f *fixture, target learning.Target, score int) {
+		f.clock.Advance(time.Second)
+		f.say(learning.Feedback{HeuristicID: "h", EventID: "e", Person: "dev", Source: learning.SourceDev, Scale: learning.DevScale, Score: score, Target: target})
+	}
+	f := newFixture(t, learning.Config{}, "h")
+	say(f, learning.Rule, 5)
+	say(f, learning.Response, 1)
+	assert.Equal(t, map[string][]float64{"dev": {0.4, -0.4}}, f.counted("h"), "two judgements of two things")
+	e, err := f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.InDelta(t, 1.4/2.4, e.Rule, 1e-12)
+	assert.InDelta(t, 1./2.4, e.Response, 1e-12)
+	assert.InDelta(t, 1.4/2.8, e.Standing.Confidence, 1e-12)
+	say(f, learning.Rule, 2)
+	assert.Equal(t, map[string][]float64{"dev": {-0.4, -0.2}}, f.counted("h"), "the rule is judged anew")
+	say(f, learning.Both, 4)
+	assert.Equal(t, map[string][]float64{"dev": {0.2}}, f.counted("h"), "a judgement of both takes the place of all")
+	e, err = f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.InDelta(t, 1.1/2.1, e.Rule, 1e-12)
+	assert.InDelta(t, 1.1/2.1, e.Response, 1e-12)
+	say(f, learning.Response, 1)
+	assert.Equal(t, map[string][]float64{"dev": {-0.4}}, f.counted("h"), "and one of a part that of both")
+}
+
+// TestNeutralClickReplaces: who takes their word back without another is not counted.
+func TestNeutralClickReplaces(t *testing.T) {
+	scores := learning.Scores{User: [3]float64{-0.4, 0, 0.4}}
+	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{Scores: scores}))}, "h")
+	meh := learning.Feedback{HeuristicID: "h", EventID: "e", Person: "ann", Scale: learning.UserScale, Score: 2}
+	f.say(thumb("h", "e", false))
+	c := f.say(meh)
+	assert.InDelta(t, 0.5, c.New, 1e-12)
+	assert.Contains(t, c.Limits, learning.LimitNeutral)
+	f.say(thumb("h", "e", true))
+	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
+}
+
+func TestFeedbackNeedsNoFireAndHasNoLimitOfTime(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	f.clock.Advance(365 * 24 * time.Hour)
+	f.sweep()
+	f.say(thumb("h", "e", false))
+	f.say(thumb("h", "never fired", false))
+	assert.Equal(t, []float64{-0.8, -0.8}, f.counted("h")["user_explicit"])
+}
+
+func TestFeedbackRefuses(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for field, fb := range map[string]learning.Feedback{
+		"HeuristicID": {EventID: "e"},
+		"EventID":     {HeuristicID: "h"},
+		"Scale":       {HeuristicID: "h", EventID: "e", Scale: "stars"},
+		"Score":       {HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: 4},
+		"Target":      {HeuristicID: "h", EventID: "e", Target: "author"},
+		"Person":      {HeuristicID: "h", EventID: "e", Person: "\x00"},
+	} {
+		_, err := f.Feedback(ctx, fb)
+		assertInputError(t, err, field)
+	}
+	_, err := f.Feedback(ctx, thumb("no such", "e", true))
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = f.Feedback(ctx, learning.Feedback{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour)})
+	assertInputError(t, err, "Observations[0].At")
+	assert.Empty(t, f.counted("h"))
+}
+
+// TestClickThatIsForgotten: what the store no longer holds can't be replaced, and goes on counting.
+func TestClickThatIsForgotten(t *testing.T) {
+	f := newFixture(t, learning.Config{ClicksFor: 300 * 24 * time.Hour}, "h")
+	f.say(thumb("h", "e", true))
+	f.clock.Advance(40 * 24 * time.Hour) // the store keeps history for 30 days
+	_, err := f.Feedback(ctx, thumb("h", "e", false))
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
+	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
+
+	f = newFixture(t, learning.Config{}, "h")
+	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: f.clock.Now, HistoryPerCell: 3})
+	require.NoError(t, err)
+	f.evidence.Store = store
+	f.say(thumb("h", "e", true))
+	for i := range 20 {
+		f.apply(fmt.Sprint(i), "h", 1) // what was seen takes no room of what was said
+	}
+	f.say(thumb("h", "e", false))
+	for i := range 3 {
+		f.say(thumb("h", fmt.Sprint(i), true))
+	}
+	_, err = f.Feedback(ctx, thumb("h", "e", true))
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
+}
+
+// TestOldClicksAreDropped: what finds the click before is kept for ClicksFor at the least, and then forgotten.
+func TestOldClicksAreDropped(t *testing.T) {
+	f := newFixture(t, learning.Config{ClicksFor: 24 * time.Hour}, "h")
+	clicks := func() (n int) {
+		for _, b := range f.evidence.commits {
+			for _, o := range b.Observations {
+				if o.Cell.Kind != "learning.click" {
+					continue
+				}
+				parts, err := f.evidence.Read(ctx, nil, o.Cell)
+				require.NoError(t, err)
+				n += len(parts)
+			}
+		}
+		return n
+	}
+	for i := range 10 {
+		f.say(thumb("h", fmt.Sprint(i), true))
+	}
+	f.clock.Advance(23 * time.Hour)
+	f.sweep()
+	assert.Equal(t, 10, clicks())
+	f.say(thumb("h", "0", false))
+	assert.Len(t, f.counted("h")["user_explicit"], 10, "a day has not gone by: it is replaced")
+	f.clock.Advance(49 * time.Hour)
+	f.sweep()
+	assert.Zero(t, clicks())
+	f.say(thumb("h", "1", false))
+	assert.Len(t, f.counted("h")["user_explicit"], 11, "and now it counts beside")
+	commits := len(f.evidence.commits)
+	f.sweep()
+	assert.Len(t, f.evidence.commits, commits, "once a period is enough")
+}
+
+func TestDiminishingReturns(t *testing.T) {
+	f := newFixture(t, learning.Config{Diminish: 0.5}, "h")
+	var weights []float64
+	for i := range 5 {
+		c := f.say(learning.Feedback{HeuristicID: "h", EventID: fmt.Sprint(i), Positive: true})
+		weights = append(weights, c.Weight/0.8)
+		assert.Equal(t, i > 0, len(c.Limits) > 0 && c.Limits[0] == learning.LimitDiminished)
+	}
+	assert.InDeltaSlice(t, []float64{1, 2. / 3, 0.5, 0.4, 1. / 3}, weights, 1e-12)
+	c := f.say(thumb("h", "x", false))
+	assert.InDelta(t, 0.8, c.Weight, 1e-12, "approval does not dampen the first complaint")
+	c = f.say(thumb("h", "x", true))
+	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12)
+	c = f.say(thumb("h", "x", true))
+	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12, "a click does not count against the one that replaces it")
+	c = f.apply("1", "h", 1)
+	assert.EqualValues(t, 1, c.Weight, "what is seen does not diminish")
+}
+
+func TestConstraints(t *testing.T) {
+	floor := learning.Constraints{Range: learning.Range{Floor: 0.6, Ceiling: 0.95}}
+	for _, test := range []struct {
+		name    string
+		cfg     learning.Config
+		h       learning.Heuristic
+		signals []float64
+		want    []float64
+		limits  []learning.Limit // of the last one
+	}{
+		{"free", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{1}, []float64{2. / 3}, nil},
+		{"locked", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Locked}}, []float64{5, -3}, []float64{0.5, 0.5}, []learning.Limit{learning.LimitLocked}},
+		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor}, []float64{-10}, []float64{0.6}, []learning.Limit{learning.LimitFloor}},
+		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}}, []float64{10}, []float64{0.7}, []learning.Limit{learning.LimitCeiling}},
+		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000}, []float64{0.95, 0.05}, []learning.Limit{learning.LimitFloor}},
+		{"no bounds", learning.SpecConfig(), learning.Heuristic{Initial: 0.5}, []float64{98}, []float64{0.99}, nil},
+		{"a range beyond the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95}, []learning.Limit{learning.LimitCeiling}},
+		{"a range above the bounds", learning.Config{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}, learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5}, []learning.Limit{learning.LimitFloor}},
+		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5}, []learning.Limit{learning.LimitWeight}},
+		{"a greater feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 2}}, []float64{1}, []float64{0.75}, nil},
+		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{learning.LimitFloor}},
+		{"the system's", learning.Config{System: floor}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{learning.LimitFloor}},
+		{"the heuristic's before the pack's before the system's", learning.Config{
+			System: learning.Constraints{Lock: learning.Locked, Range: learning.Range{Floor: 0.9, Ceiling: 0.95}, FeedbackWeight: 2},
+			Packs:  map[string]learning.Constraints{"p": {Range: learning.Range{Floor: 0.3, Ceiling: 0.6}}},
+		}, learning.Heuristic{Pack: "p", Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6}, []learning.Limit{learning.LimitCeiling}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, test.cfg)
+			test.h.ID = "h"
+			f.put(test.h)
+			var last learning.Change
+			for i, weight := range test.signals {
+				last = f.apply(fmt.Sprint(i), "h", weight)
+				assert.InDelta(t, test.want[i], last.New, 1e-12)
+				assert.InDelta(t, test.want[i], f.confidence("h"), 1e-12)
+			}
+			assert.Equal(t, test.limits, last.Limits)
+		})
+	}
+}
+
+// TestLockedTakesNothingFromAnybody: not from developers, clicks that replace others, undos or silence. What came meanwhile
+// is not made up for, but fires are counted as they are facts and no trust.
+func TestLockedTakesNothingFromAnybody(t *testing.T) {
+	f := newFixture(t, learning.Config{ComplaintRetractsSilence: true}, "h")
+	f.say(thumb("h", "e", true))
+	f.fire("h", "quiet", "")
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	before := f.confidence("h")
+	lock := func(state learning.Lock) {
+		h := f.standing("h").Heuristic
+		h.Constraints.Lock = state
+		f.put(h)
+	}
+	lock(learning.Locked)
+	f.say(thumb("h", "e", false))
+	f.say(thumb("h", "quiet", false))
+	f.say(learning.Feedback{HeuristicID: "h", EventID: "e", Source: learning.SourceDev, Scale: learning.DevScale, Score: 1})
+	f.apply("1", "h", -50)
+	f.fire("h", "undone", "")
+	f.event("", "undo")
+	for i := range 3 {
+		f.fire("h", fmt.Sprint(i), "s")
+	}
+	f.event("s", "next")
+	f.fire("h", "silent", "")
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	assert.Equal(t, before, f.confidence("h"))
+	s := f.standing("h")
+	assert.EqualValues(t, 6, s.Fires)
+	assert.EqualValues(t, 2, s.Successes)
+	assert.EqualValues(t, 2, s.Failures)
+	lock(learning.Unlocked)
+	assert.Equal(t, before, f.confidence("h"))
+	f.say(thumb("h", "e", false))
+	assert.Less(t, f.confidence("h"), before)
+}
+
+func TestExplain(t *testing.T) {
+	f := newFixture(t, learning.Config{BySource: true})
+	f.put(learning.Heuristic{ID: "h", Constraints: learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.4}}})
+	for i := range 3 {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: "ann"}))
+	}
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	f.clock.Advance(time.Minute)
+	f.say(thumb("h", "0", true))
+	f.say(thumb("h", "1", false))
+	e, err := f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.Equal(t, evidence.Beta{Alpha: 0.6, Beta: 1.4}, e.Prior)
+	assert.Equal(t, 0.4, e.Standing.Confidence)
+	assert.Equal(t, []learning.Limit{learning.LimitCeiling}, e.Limits)
+	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
+	assert.Equal(t, []learning.Share{
+		{Channel: learning.SourceTimeout, Source: "ann", For: 3, Count: 3},
+		{Said: true, Channel: learning.SourceExplicit, Source: "ann", For: 0.8, Against: 0.8, Count: 2},
+	}, e.Shares)
+	var history []string
+	for _, o := range e.History {
+		history = append(history, fmt.Sprint(o.Channel, " ", o.Reward))
+	}
+	assert.Equal(t, "user_explicit 0, user_explicit 1, implicit_timeout 1, implicit_timeout 1, implicit_timeout 1", strings.Join(history, ", "))
+	var sum evidence.Beta = e.Prior
+	for _, share := range e.Shares {
+		sum.Alpha += share.For
+		sum.Beta += share.Against
+	}
+	assert.InDelta(t, 4.4/6.6, sum.Mean(), 1e-12, "the shares add up to what the ceiling holds")
+
+	_, err = f.evidence.Commit(ctx, evidence.Batch{Expunge: []string{"ann"}})
+	require.NoError(t, err)
+	assert.InDelta(t, 0.3, f.confidence("h"), 1e-12, "without ann, it is as if she had never been there")
+}

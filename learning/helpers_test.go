@@ -1,0 +1,212 @@
+package learning_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+)
+
+var (
+	ctx   = context.Background()
+	start = time.Date(2026, 5, 4, 8, 0, 0, 0, time.UTC)
+)
+
+// A clock stands still until it is told to go on.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// faulty is a store that fails as long as it is told to, and counts what is asked of it.
+type faulty struct {
+	evidence.Store
+	mu      sync.Mutex
+	err     error
+	commits []evidence.Batch
+	reads   int
+	forgets bool // the batches, of which long tests make many
+}
+
+func (f *faulty) fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *faulty) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
+	f.mu.Lock()
+	if !f.forgets {
+		f.commits = append(f.commits, b)
+	}
+	err := f.err
+	f.mu.Unlock()
+	if err != nil {
+		return evidence.Receipt{}, err
+	}
+	return f.Store.Commit(ctx, b)
+}
+
+func (f *faulty) Read(ctx context.Context, dst []evidence.Part, cells ...evidence.Cell) ([]evidence.Part, error) {
+	f.mu.Lock()
+	f.reads++
+	f.mu.Unlock()
+	return f.Store.Read(ctx, dst, cells...)
+}
+
+var errDown = errors.New("the store is down")
+
+// A fixture is a module with its stores and its clock.
+type fixture struct {
+	testing.TB
+	*learning.Module
+	clock      *clock
+	heuristics *memstore.Heuristics
+	evidence   *faulty
+}
+
+// newFixture makes a module over fresh stores, with these heuristics, whose initial confidence is ½.
+func newFixture(t testing.TB, cfg learning.Config, ids ...string) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, clock: &clock{now: start}, heuristics: &memstore.Heuristics{}}
+	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: f.clock.Now})
+	require.NoError(t, err)
+	f.evidence = &faulty{Store: store}
+	cfg.Heuristics, cfg.Evidence, cfg.Now = f.heuristics, f.evidence, f.clock.Now
+	f.Module, err = learning.New(cfg)
+	require.NoError(t, err)
+	for _, id := range ids {
+		f.put(learning.Heuristic{ID: id, Initial: 0.5})
+	}
+	return f
+}
+
+func (f *fixture) put(h learning.Heuristic) learning.Heuristic {
+	f.Helper()
+	h, err := f.heuristics.Put(ctx, h)
+	require.NoError(f, err)
+	return h
+}
+
+func (f *fixture) fire(heuristic, event, source string) {
+	f.Helper()
+	require.NoError(f, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Source: source}))
+}
+
+func (f *fixture) event(source, text string) []learning.Change {
+	f.Helper()
+	changes, err := f.Event(ctx, learning.Event{Source: source, Text: text})
+	require.NoError(f, err)
+	return changes
+}
+
+func (f *fixture) sweep() []learning.Change {
+	f.Helper()
+	changes, err := f.Sweep(ctx, f.clock.Now())
+	require.NoError(f, err)
+	return changes
+}
+
+func (f *fixture) say(fb learning.Feedback) learning.Change {
+	f.Helper()
+	change, err := f.Feedback(ctx, fb)
+	require.NoError(f, err)
+	return change
+}
+
+// thumb is thumbs of ann.
+func thumb(heuristic, event string, positive bool) learning.Feedback {
+	return learning.Feedback{HeuristicID: heuristic, EventID: event, Person: "ann", Positive: positive}
+}
+
+func (f *fixture) apply(id, heuristic string, weight float64) learning.Change {
+	f.Helper()
+	s := learning.NewSignal(learning.Positive, heuristic, "", learning.SourceImplicit)
+	if s.Magnitude = weight; weight < 0 {
+		s.Type, s.Magnitude = learning.Negative, -weight
+	}
+	change, err := f.Apply(ctx, s, learning.Origin{ID: id})
+	require.NoError(f, err)
+	return change
+}
+
+func (f *fixture) standing(heuristic string) learning.Standing {
+	f.Helper()
+	s, err := f.Standing(ctx, heuristic)
+	require.NoError(f, err)
+	return s
+}
+
+func (f *fixture) confidence(heuristic string) float64 { return f.standing(heuristic).Confidence }
+
+// counted returns what is in the evidence of a heuristic: its observations with their signed weights, by channel.
+func (f *fixture) counted(heuristic string) map[string][]float64 {
+	f.Helper()
+	e, err := f.Explain(ctx, heuristic)
+	require.NoError(f, err)
+	all := map[string][]float64{}
+	for i := len(e.History) - 1; i >= 0; i-- {
+		o := e.History[i]
+		weight := o.Weight
+		if o.Reward < 0.5 {
+			weight = -weight
+		}
+		all[o.Channel] = append(all[o.Channel], weight)
+	}
+	return all
+}
+
+// types returns the types of the signals of changes, and what they were about.
+func types(changes []learning.Change) (all []string) {
+	for _, c := range changes {
+		all = append(all, string(c.Signal.Type)+" "+c.Signal.HeuristicID)
+	}
+	return all
+}
+
+func assertInputError(t testing.TB, err error, field string) {
+	t.Helper()
+	var fault *heed.InputError
+	if assert.ErrorAs(t, err, &fault) {
+		assert.Equal(t, field, fault.Field)
+	}
+}
+
+// fields returns the fields of all faults of a configuration, in order.
+func fields(err error) (names []string) {
+	for fault := range heed.ConfigErrors(err) {
+		names = append(names, fault.Field)
+	}
+	return names
+}
+
+// readJSON reads a file of testdata.
+func readJSON(t testing.TB, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/" + name)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, into))
+}

@@ -1,0 +1,273 @@
+package learningtest
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heedhq/heed/internal/conformance"
+	"github.com/heedhq/heed/learning"
+)
+
+// RunStrategy runs the suite for strategies, a subtest a rule.
+func RunStrategy(t *testing.T, strategy learning.Strategy) {
+	conformance.Run(t, strategyRules, strategy)
+}
+
+// CheckStrategy runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
+func CheckStrategy(strategy learning.Strategy) error { return conformance.Check(strategyRules, strategy) }
+
+var strategyRules = []conformance.Rule[learning.Strategy]{
+	{Name: "signals can be counted", Check: countable},
+	{Name: "praise is no complaint, and a complaint no praise", Check: pointsRight},
+	{Name: "feedback that is not valid is an error", Check: invalidFeedback},
+	{Name: "an undo speaks of what was shown, in its order, once", Check: undoInOrder},
+	{Name: "without fires nothing is undone", Check: undoWithoutFires},
+	{Name: "the same request has the same answer", Check: sameAnswer},
+	{Name: "requests stay as they are", Check: leavesRequests},
+	{Name: "what one caller does to an answer is no matter to others", Check: answersApart},
+	{Name: "the configuration names the strategy", Check: namesItself},
+	{Name: "windows are not negative", Check: windowsPositive},
+}
+
+var (
+	domains = []string{"", "home", "no such domain"}
+	texts   = []string{"", "undo", "Please UNDO that, and revert it", "never  mind", "undoubtedly", "hello", "thanks, perfect",
+		"\xff\xfe undo", "undo" + strings.Repeat("é", 5000), "\x00", "取消 undo ✓"}
+)
+
+func fires(n int) []learning.RecentFire {
+	all := make([]learning.RecentFire, n)
+	for i := range all {
+		all[i] = learning.RecentFire{
+			HeuristicID: fmt.Sprint("h", i%3), EventID: fmt.Sprint("e", i), Domain: domains[i%len(domains)],
+			Age: time.Duration(n-i) * time.Second,
+		}
+	}
+	return all
+}
+
+// praise and blame are feedback of either kind.
+func praise() []learning.Feedback {
+	return []learning.Feedback{
+		{Positive: true}, {Positive: true, Source: "user"}, {Positive: true, Source: learning.SourceDev},
+		{Scale: learning.UserScale, Score: 3}, {Scale: learning.DevScale, Score: 5},
+	}
+}
+
+func blame() []learning.Feedback {
+	return []learning.Feedback{
+		{}, {Source: "user"}, {Source: learning.SourceDev},
+		{Scale: learning.UserScale, Score: 1}, {Scale: learning.DevScale, Score: 1},
+	}
+}
+
+// feedbacks are all that are valid, about every target and domain.
+func feedbacks() (all []learning.Feedback) {
+	said := append(praise(), blame()...)
+	for score := 1; score <= 5; score++ {
+		said = append(said, learning.Feedback{Scale: learning.DevScale, Score: score})
+		if score <= 3 {
+			said = append(said, learning.Feedback{Scale: learning.UserScale, Score: score})
+		}
+	}
+	for _, f := range said {
+		for _, target := range []learning.Target{learning.Both, learning.Rule, learning.Response} {
+			for _, domain := range domains {
+				f.HeuristicID, f.EventID, f.Person, f.Target, f.Domain = "h1", "e1", "ann", target, domain
+				f.At = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+				all = append(all, f)
+			}
+		}
+	}
+	return all
+}
+
+// answers asks everything and returns the answers, each by what was asked.
+func answers(s learning.Strategy) map[string][]learning.Signal {
+	all := make(map[string][]learning.Signal)
+	add := func(question any, signal learning.Signal, err error) {
+		if err != nil {
+			signal.Metadata = map[string]string{"error": err.Error()}
+		}
+		all[fmt.Sprintf("%T%+v", question, question)] = append(all[fmt.Sprintf("%T%+v", question, question)], signal)
+	}
+	for _, f := range feedbacks() {
+		signal, err := s.InterpretFeedback(f)
+		add(f, signal, err)
+	}
+	for _, domain := range domains {
+		for n := range 8 {
+			t := learning.Timeout{HeuristicID: "h1", EventID: "e1", Domain: domain, Elapsed: time.Duration(n) * time.Minute}
+			signal, err := s.InterpretTimeout(t)
+			add(t, signal, err)
+			i := learning.Ignore{HeuristicID: "h1", EventID: "e1", Domain: domain, Consecutive: n}
+			signal, err = s.InterpretIgnore(i)
+			add(i, signal, err)
+			if outcomes, ok := s.(learning.OutcomeInterpreter); ok {
+				o := learning.Outcome{HeuristicID: "h1", EventID: "e1", Domain: domain, Success: n%2 == 0}
+				signal, err = outcomes.InterpretOutcome(o)
+				add(o, signal, err)
+			}
+		}
+	}
+	for _, text := range texts {
+		u := learning.Undo{Text: text, Fires: fires(7)}
+		signals, err := s.InterpretUndo(u)
+		for _, signal := range signals {
+			add(u, signal, err)
+		}
+	}
+	return all
+}
+
+func countable(t tb, s learning.Strategy) {
+	for question, signals := range answers(s) {
+		for _, signal := range signals {
+			if err := signal.Validate(); err != nil {
+				t.Errorf("%.200s: %+v: %v", question, signal, err)
+			}
+			if !strings.Contains(question, "HeuristicID:"+signal.HeuristicID) || signal.HeuristicID == "" {
+				t.Errorf("%.200s: the signal is about %q", question, signal.HeuristicID)
+			}
+			if signal.EventID != "" && !strings.Contains(question, "EventID:"+signal.EventID) {
+				t.Errorf("%.200s: the signal is about the event %q", question, signal.EventID)
+			}
+		}
+	}
+}
+
+func pointsRight(t tb, s learning.Strategy) {
+	check := func(said []learning.Feedback, never learning.SignalType) {
+		for _, f := range said {
+			f.HeuristicID, f.EventID = "h1", "e1"
+			signal, err := s.InterpretFeedback(f)
+			if err != nil || signal.Type == never {
+				t.Errorf("%+v was taken for %s: %v", f, signal.Type, err)
+			}
+			if signal.HeuristicID != "h1" || signal.EventID != "e1" {
+				t.Errorf("%+v was taken for one of %q and %q", f, signal.HeuristicID, signal.EventID)
+			}
+		}
+	}
+	check(praise(), learning.Negative)
+	check(blame(), learning.Positive)
+}
+
+func invalidFeedback(t tb, s learning.Strategy) {
+	for what, f := range map[string]learning.Feedback{
+		"no such scale":           {Scale: "stars", Score: 1},
+		"a score of 0":            {Scale: learning.UserScale},
+		"a score of 4 of 3":       {Scale: learning.UserScale, Score: 4},
+		"a score of 6 of 5":       {Scale: learning.DevScale, Score: 6},
+		"a negative score":        {Scale: learning.DevScale, Score: -1},
+		"no such target":          {Target: "author"},
+		"an answer without event": {EventID: "-"},
+	} {
+		f.HeuristicID = "h1"
+		if f.EventID = "e1"; what == "an answer without event" {
+			f.EventID = ""
+		}
+		if signal, err := s.InterpretFeedback(f); err == nil {
+			t.Errorf("%s: no error, and %+v", what, signal)
+		}
+	}
+}
+
+func undoInOrder(t tb, s learning.Strategy) {
+	shown := fires(7)
+	for _, text := range texts {
+		signals, err := s.InterpretUndo(learning.Undo{Text: text, Fires: slices.Clone(shown)})
+		if err != nil {
+			t.Errorf("%.50q: %v", text, err)
+		}
+		next := 0
+		for _, signal := range signals {
+			place := slices.IndexFunc(shown[next:], func(f learning.RecentFire) bool {
+				return f.HeuristicID == signal.HeuristicID && f.EventID == signal.EventID
+			})
+			if place < 0 {
+				t.Errorf("%.50q: the signal about %q on %q is about nothing that was shown, or out of order, or the second",
+					text, signal.HeuristicID, signal.EventID)
+				break
+			}
+			next += place + 1
+		}
+	}
+}
+
+func undoWithoutFires(t tb, s learning.Strategy) {
+	for _, text := range texts {
+		if signals, err := s.InterpretUndo(learning.Undo{Text: text}); err != nil || len(signals) > 0 {
+			t.Errorf("%.50q without fires: %+v, %v", text, signals, err)
+		}
+	}
+}
+
+func sameAnswer(t tb, s learning.Strategy) {
+	want := answers(s)
+	var wait sync.WaitGroup
+	same := make([]bool, 8)
+	for i := range same {
+		wait.Go(func() { same[i] = reflect.DeepEqual(answers(s), want) })
+	}
+	wait.Wait()
+	for _, ok := range same {
+		if !ok {
+			t.Errorf("asked again, and by many at once, the strategy answers something else")
+			return
+		}
+	}
+}
+
+func leavesRequests(t tb, s learning.Strategy) {
+	for _, text := range texts {
+		shown := fires(7)
+		if _, err := s.InterpretUndo(learning.Undo{Text: text, Fires: shown}); err != nil {
+			t.Errorf("%.50q: %v", text, err)
+		}
+		if !slices.Equal(shown, fires(7)) {
+			t.Errorf("%.50q: the fires were changed to %+v", text, shown)
+		}
+	}
+}
+
+// answersApart changes what an answer refers to, and asks again.
+func answersApart(t tb, s learning.Strategy) {
+	want, spoilt := answers(s), answers(s)
+	for _, signals := range spoilt {
+		for i := range signals {
+			for key := range signals[i].Metadata {
+				signals[i].Metadata[key] = "spoilt"
+			}
+		}
+	}
+	if !reflect.DeepEqual(answers(s), want) {
+		t.Errorf("a change of the answers' metadata changed later ones")
+	}
+}
+
+func namesItself(t tb, s learning.Strategy) {
+	config := s.Config()
+	if config["strategy"] == "" {
+		t.Errorf("the configuration is %v, without the strategy's name", config)
+	}
+	kept := maps.Clone(config)
+	clear(config)
+	if again := s.Config(); !maps.Equal(again, kept) {
+		t.Errorf("the configuration was %v, and after a caller cleared it %v", kept, again)
+	}
+}
+
+func windowsPositive(t tb, s learning.Strategy) {
+	for _, domain := range domains {
+		if w := s.Windows(domain); w.Undo < 0 || w.Silence < 0 || w != s.Windows(domain) {
+			t.Errorf("the windows of %q are %+v", domain, w)
+		}
+	}
+}

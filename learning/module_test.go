@@ -1,0 +1,642 @@
+package learning_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+)
+
+// TestConfidenceVectors runs the signals of testdata/confidence.json one after the other.
+func TestConfidenceVectors(t *testing.T) {
+	var vectors []struct {
+		Name              string
+		Initial, Diminish float64
+		Explicit          bool
+		Signals, Want     []float64
+	}
+	readJSON(t, "confidence.json", &vectors)
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			f := newFixture(t, learning.Config{Diminish: v.Diminish})
+			f.put(learning.Heuristic{ID: "h", Initial: v.Initial})
+			assert.InDelta(t, v.Initial, f.confidence("h"), 1e-12)
+			for i, weight := range v.Signals {
+				before := f.confidence("h")
+				var c learning.Change
+				if v.Explicit {
+					c = f.say(thumb("h", fmt.Sprint(i), weight > 0))
+				} else {
+					c = f.apply(fmt.Sprint(i), "h", weight)
+				}
+				assert.InDelta(t, v.Want[i], f.confidence("h"), 1e-6)
+				assert.InDelta(t, before, c.Old, 1e-12)
+				assert.InDelta(t, f.confidence("h"), c.New, 1e-12)
+				assert.InDelta(t, c.New-c.Old, c.Delta, 1e-15)
+			}
+		})
+	}
+}
+
+func TestLearnedHeuristicStartsAtThreeTenths(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	f.put(learning.Heuristic{ID: "h"})
+	assert.InDelta(t, 0.3, f.confidence("h"), 1e-12)
+	c := f.apply("1", "h", -0.8)
+	assert.InDelta(t, 0.214286, c.New, 1e-6, "what is disliked falls")
+	stronger := newFixture(t, learning.Config{Initial: 0.4, Strength: 10})
+	stronger.put(learning.Heuristic{ID: "h"})
+	assert.InDelta(t, 5./11, stronger.apply("1", "h", 1).New, 1e-12)
+}
+
+func TestNeutralSignalsAskNothingOfTheStore(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for _, s := range []learning.Signal{
+		learning.NewSignal(learning.Neutral, "h", "e", learning.SourceIgnored),
+		{Type: learning.Positive, HeuristicID: "h", EventID: "e", Source: learning.SourceExplicit, Magnitude: 0},
+	} {
+		c, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
+		require.NoError(t, err)
+		assert.Equal(t, learning.Change{Signal: s, Limits: []learning.Limit{learning.LimitNeutral}}, c)
+	}
+	assert.Empty(t, f.evidence.commits)
+	assert.Zero(t, f.evidence.reads)
+	assert.InDelta(t, 0.5, f.confidence("h"), 1e-12)
+}
+
+func TestApplyCountsAnIDOnce(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	first := f.apply("1", "h", 1)
+	assert.Empty(t, first.Limits)
+	again := f.apply("1", "h", 1)
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, again.Limits)
+	assert.Equal(t, first.New, again.Old)
+	assert.Zero(t, again.Delta)
+}
+
+func TestApplyRefuses(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	good := learning.NewSignal(learning.Positive, "h", "e", "host")
+	for field, spoil := range map[string]func(*learning.Signal, *learning.Origin){
+		"Type":        func(s *learning.Signal, _ *learning.Origin) { s.Type = "good" },
+		"Magnitude":   func(s *learning.Signal, _ *learning.Origin) { s.Magnitude = math.NaN() },
+		"Target":      func(s *learning.Signal, _ *learning.Origin) { s.Target = "author" },
+		"HeuristicID": func(s *learning.Signal, _ *learning.Origin) { s.HeuristicID = "\x00" },
+		"Source":      func(s *learning.Signal, _ *learning.Origin) { s.Source = "\xff" },
+		"ID":          func(_ *learning.Signal, o *learning.Origin) { o.ID = "" },
+		"Person":      func(_ *learning.Signal, o *learning.Origin) { o.Person = strings.Repeat("x", 1025) },
+	} {
+		s, o := good, learning.Origin{ID: "1"}
+		spoil(&s, &o)
+		_, err := f.Apply(ctx, s, o)
+		assertInputError(t, err, field)
+	}
+	for _, magnitude := range []float64{-1, math.Inf(1), 2e6} {
+		s := good
+		s.Magnitude = magnitude
+		_, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
+		assertInputError(t, err, "Magnitude")
+	}
+	_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "no such", "e", "host"), learning.Origin{ID: "1"})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = f.Apply(ctx, good, learning.Origin{ID: "1", At: start.Add(time.Hour)})
+	assert.Error(t, err, "the future is refused")
+	assert.InDelta(t, 0.5, f.confidence("h"), 1e-12)
+}
+
+// TestEndsOfFires drives fires to each of their ends and says what is then in the evidence. Steps are a second apart:
+//
+//	h@e:s      h fires for the event e from the source s
+//	s: text    an event from the source s
+//	+h@e -h@e  thumbs
+//	30s        half a minute goes by, and a sweep
+func TestEndsOfFires(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		cfg   learning.Config
+		steps string
+		want  map[string][]float64 // of h1
+		rate  string               // successes, failures of h1
+	}{
+		{name: "silence", steps: "h1@e:s | 30s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "no silence yet", steps: "h1@e:s | 28s", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "ignored twice", steps: "h1@e:s | s: a | h1@f:s | s: b | 31s", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "ignored three times", steps: "h1@e:s | s: a | h1@f:s | s: b | h1@g:s | s: c | 31s", want: map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
+		{name: "ignored six times", steps: "h1@1:s | h1@2:s | h1@3:s | h1@4:s | h1@5:s | h1@6:s | s: a", want: map[string][]float64{"implicit_ignored": {-1, -1}}, rate: "0, 2"},
+		{name: "feedback breaks a row of ignores", steps: "h1@1:s | h1@2:s | s: a | +h1@0 | h1@3:s | h1@4:s | s: b", want: map[string][]float64{"user_explicit": {0.8}}, rate: "0, 0"},
+		{name: "so does another ending", steps: "h1@1:s | h1@2:s | s: a | h1@3: | 31s | h1@4:s | s: b", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "an event from elsewhere ignores nothing", steps: "h1@e:s | x: a | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "without a source nothing is ignored", steps: "h1@1: | h1@2: | h1@3: | : a", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "what was judged is not ignored", steps: "h1@1:s | h1@2:s | h1@3:s | -h1@3 | s: a", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
+		{name: "feedback on one heuristic does not answer for the other", steps: "h1@1:s | h2@1:s | +h2@1 | s: a | h1@2:s | s: b | h1@3:s | s: c", want: map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
+		{name: "undo", steps: "h1@e:s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "undo from the same source is no ignore as well", steps: "h1@1:s | s: undo | h1@2:s | s: a | h1@3:s | s: b", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo consumes its fires", steps: "h1@e:s | x: undo | x: undo | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo cancels the silence", steps: "h1@e:s | x: undo | 31s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo at the end of the window", steps: "h1@e:s | wait 29s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo too late", steps: "h1@e:s | wait 30s | x: undo", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "a complaint and then silence", steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "praise and then undo", steps: "h1@e:s | +h1@e | x: undo", want: map[string][]float64{"user_explicit": {0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "a complaint that cancels the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
+		{name: "a complaint that retracts the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | 31s | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
+		{name: "praise leaves the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | 31s | +h1@e", want: map[string][]float64{"user_explicit": {0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "a complaint leaves an undo", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | x: undo | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "fired twice for one event", steps: "h1@e:s | h1@e:s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "fired again after its end", steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "an undo after the silence takes its place", cfg: windows(60, 30), steps: "h1@e:s | 31s | x: undo | 60s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "after the silence nothing is ignored", cfg: windows(600, 30), steps: "h1@1:s | h1@2:s | h1@3:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1, 1}}, rate: "3, 0"},
+		{name: "silence takes longer than undo", cfg: windows(30, 120), steps: "h1@e:s | 60s | x: undo | 31s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "an undo after a silence that said nothing", cfg: learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute}))},
+			steps: "h1@e:s | 31s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			f := newFixture(t, test.cfg, "h1", "h2")
+			for step := range strings.SplitSeq(test.steps, " | ") {
+				f.clock.Advance(time.Second)
+				f.step(step)
+			}
+			assert.Equal(t, test.want, f.counted("h1"))
+			s := f.standing("h1")
+			assert.Equal(t, test.rate, fmt.Sprintf("%d, %d", s.Successes, s.Failures))
+		})
+	}
+}
+
+func must[T any](x T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return x
+}
+
+func windows(undo, silence time.Duration) learning.Config {
+	return learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UndoWindow: undo * time.Second, SilenceWindow: silence * time.Second}))}
+}
+
+var silenceIsNeutral = must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true}))
+
+// step does one step of TestEndsOfFires.
+func (f *fixture) step(step string) {
+	f.Helper()
+	if wait, ok := strings.CutPrefix(step, "wait "); ok {
+		f.clock.Advance(must(time.ParseDuration(wait)) - time.Second)
+		return
+	}
+	if d, err := time.ParseDuration(step); err == nil {
+		f.clock.Advance(d)
+		f.sweep()
+		return
+	}
+	if heuristic, rest, ok := strings.Cut(step, "@"); ok {
+		if sign := heuristic[0]; sign == '+' || sign == '-' {
+			f.say(thumb(heuristic[1:], rest, sign == '+'))
+			return
+		}
+		event, source, _ := strings.Cut(rest, ":")
+		f.fire(heuristic, event, source)
+		return
+	}
+	source, text, _ := strings.Cut(step, ": ")
+	f.event(source, text)
+}
+
+func TestUndoListsWhatItTookBack(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h1", "h2", "h3")
+	f.fire("h2", "e1", "s")
+	f.fire("h1", "e2", "s")
+	assert.Equal(t, []string{"negative h2", "negative h1"}, types(f.event("elsewhere", "no, undo that")))
+	assert.Empty(t, f.event("elsewhere", "undo"))
+}
+
+func TestUndoWithinASession(t *testing.T) {
+	for _, within := range []bool{false, true} {
+		f := newFixture(t, learning.Config{UndoWithinSession: within}, "h1", "h2")
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h1", EventID: "e1", Session: "mine"}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h2", EventID: "e2", Session: "yours"}))
+		changes, err := f.Event(ctx, learning.Event{Session: "mine", Text: "undo"})
+		require.NoError(t, err)
+		want := []string{"negative h1", "negative h2"}
+		if within {
+			want = want[:1]
+		}
+		assert.Equal(t, want, types(changes))
+	}
+}
+
+func TestAnEventDoesNotJudgeItsOwnAnswers(t *testing.T) {
+	f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "any", Outcome: "undo"}}}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Source: "s", Condition: "anything"}))
+	changes, err := f.Event(ctx, learning.Event{ID: "e", Source: "s", Text: "undo"})
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	changes, err = f.Event(ctx, learning.Event{ID: "before", Source: "s", Text: "undo", At: start.Add(-time.Second)})
+	require.NoError(t, err)
+	assert.Empty(t, changes, "nor does one that came before them")
+}
+
+func TestConsideredIsNotFired(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h1", "h2")
+	f.fire("h1", "e", "s")
+	require.NoError(t, f.Consider(ctx, "e", "h2"))
+	require.NoError(t, f.Consider(ctx, "e", "h2"), "again")
+	f.event("s", "undo")
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	assert.Empty(t, f.counted("h2"), "what was not shown earns nothing")
+	s := f.standing("h2")
+	assert.EqualValues(t, 1, s.Considered)
+	assert.Zero(t, s.Fires)
+	assert.EqualValues(t, 1, f.standing("h1").Fires)
+	assert.ErrorIs(t, f.Consider(ctx, "e", "no such"), heed.ErrNotFound)
+	assertInputError(t, f.Consider(ctx, "", "h1"), "EventID")
+}
+
+func TestFiresAndSuccessRate(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	s := f.standing("h")
+	_, ok := s.SuccessRate()
+	assert.False(t, ok)
+	for i := range 4 {
+		f.fire("h", fmt.Sprint(i), "")
+		if i == 0 {
+			f.event("", "undo")
+		}
+	}
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	f.fire("h", "waiting", "")
+	s = f.standing("h")
+	assert.EqualValues(t, 5, s.Fires)
+	rate, ok := s.SuccessRate()
+	assert.True(t, ok)
+	assert.Equal(t, 0.75, rate)
+	assert.InDelta(t, 4./6, s.Confidence, 1e-12, "which is something else than the confidence")
+}
+
+func TestFireRefuses(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	half, bad := 0.5, math.NaN()
+	for field, fire := range map[string]learning.Fire{
+		"EventID":    {HeuristicID: "h"},
+		"Prediction": {HeuristicID: "h", EventID: "e", Prediction: &bad},
+		"Path":       {HeuristicID: "h", EventID: "e", Path: "a/b", Prediction: &half},
+		"Person":     {HeuristicID: "h", EventID: "e", Person: "\xff"},
+	} {
+		assertInputError(t, f.Fire(ctx, fire), field)
+	}
+	assert.ErrorIs(t, f.Fire(ctx, learning.Fire{HeuristicID: "no such", EventID: "e"}), heed.ErrNotFound)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	assert.ErrorIs(t, f.Fire(done, learning.Fire{HeuristicID: "h", EventID: "e"}), context.Canceled)
+	_, err := f.Event(done, learning.Event{})
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = f.Feedback(done, thumb("h", "e", true))
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = f.Sweep(done, start)
+	assert.ErrorIs(t, err, context.Canceled)
+	_, err = f.Event(ctx, learning.Event{Session: "\xff"})
+	assertInputError(t, err, "Session")
+	assert.Empty(t, f.event("", "undo"))
+}
+
+// TestStoreFailures: a fire that can't be counted is waited for and counted later, and a signal that can't be counted comes
+// up again.
+func TestStoreFailures(t *testing.T) {
+	var log bytes.Buffer
+	f := newFixture(t, learning.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))}, "h")
+	f.evidence.fail(errDown)
+	f.fire("h", "e", "s")
+	assert.Contains(t, log.String(), "a fire can't be counted yet")
+	_, err := f.Event(ctx, learning.Event{Source: "x", Text: "undo"})
+	assert.ErrorIs(t, err, errDown)
+	_, err = f.Feedback(ctx, thumb("h", "e", false))
+	assert.ErrorIs(t, err, errDown)
+	f.clock.Advance(time.Minute)
+	_, err = f.Sweep(ctx, f.clock.Now())
+	assert.ErrorIs(t, err, errDown)
+	f.evidence.fail(nil)
+	assert.Zero(t, f.standing("h").Fires)
+	assert.Equal(t, []string{"positive h"}, types(f.sweep()))
+	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
+	assert.EqualValues(t, 1, f.standing("h").Fires)
+}
+
+// TestAnIgnoreThatFailsIsNotCountedTwice: the row of ignores is as it was.
+func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "1", "s")
+	f.event("s", "a")
+	f.fire("h", "2", "s")
+	f.event("s", "b")
+	f.fire("h", "3", "s")
+	f.evidence.fail(errDown)
+	for range 3 {
+		_, err := f.Event(ctx, learning.Event{Source: "s", Text: "c"})
+		assert.ErrorIs(t, err, errDown)
+	}
+	f.evidence.fail(nil)
+	changes := f.event("s", "d")
+	assert.Equal(t, []string{"negative h"}, types(changes))
+	assert.Equal(t, "3", changes[0].Signal.Metadata["consecutive_count"])
+}
+
+// TestALostReplyCountsOnce: the store has counted, and the module does not know.
+func TestALostReplyCountsOnce(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	f.clock.Advance(time.Minute)
+	before := len(f.evidence.commits)
+	f.evidence.fail(errDown)
+	_, err := f.Sweep(ctx, f.clock.Now())
+	assert.ErrorIs(t, err, errDown)
+	f.evidence.fail(nil)
+	_, err = f.evidence.Commit(ctx, f.evidence.commits[before])
+	require.NoError(t, err)
+	changes := f.sweep()
+	require.Len(t, changes, 1)
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, changes[0].Limits)
+	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
+}
+
+// TestNothingLeaks fires far more than is waited for, without any pattern, and ignores some of it: what is held is bounded,
+// and gone after a sweep.
+func TestNothingLeaks(t *testing.T) {
+	f := newFixture(t, learning.Config{MaxFires: 100}, "h")
+	for i := range 1000 {
+		id := fmt.Sprint("h", i)
+		f.put(learning.Heuristic{ID: id})
+		f.fire(id, "e", "s")
+		if i%70 == 0 {
+			f.event("s", "hello")
+		}
+	}
+	assert.LessOrEqual(t, f.Watching(), 100)
+	assert.LessOrEqual(t, f.Ignoring(), 100)
+	f.clock.Advance(time.Hour)
+	assert.LessOrEqual(t, len(f.sweep()), 100)
+	commits := len(f.evidence.commits)
+	assert.Empty(t, f.sweep())
+	assert.Empty(t, f.event("s", "undo"))
+	assert.Len(t, f.evidence.commits, commits)
+	assert.Zero(t, f.Watching())
+}
+
+func TestTooManyFiresDropTheOldest(t *testing.T) {
+	var log bytes.Buffer
+	f := newFixture(t, learning.Config{MaxFires: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))}, "h1", "h2", "h3")
+	for _, h := range []string{"h1", "h2", "h3"} {
+		f.fire(h, "e", "s")
+	}
+	assert.Contains(t, log.String(), "no longer waited for")
+	assert.Equal(t, []string{"negative h2", "negative h3"}, types(f.event("x", "undo")))
+}
+
+func TestDryRun(t *testing.T) {
+	var log bytes.Buffer
+	f := newFixture(t, learning.Config{DryRun: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}, "h")
+	f.fire("h", "e", "s")
+	c := f.say(thumb("h", "e", true))
+	assert.InDelta(t, 1.8/2.8, c.New, 1e-12, "says what would be")
+	assert.Equal(t, []learning.Limit{learning.LimitDryRun}, c.Limits)
+	assert.Empty(t, f.event("s", "hello"), "what was judged is not ignored")
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	assert.InDelta(t, 0.5, f.confidence("h"), 1e-12)
+	assert.Empty(t, f.evidence.commits)
+	assert.Contains(t, log.String(), "dry run")
+}
+
+// moody is a strategy whose answers a test makes.
+type moody struct {
+	learning.Strategy
+	feedback func(learning.Feedback) (learning.Signal, error)
+	timeout  func(learning.Timeout) (learning.Signal, error)
+	undo     func(learning.Undo) ([]learning.Signal, error)
+	windows  func() learning.Windows
+}
+
+func (m moody) InterpretFeedback(f learning.Feedback) (learning.Signal, error) {
+	if m.feedback == nil {
+		return m.Strategy.InterpretFeedback(f)
+	}
+	return m.feedback(f)
+}
+
+func (m moody) InterpretTimeout(t learning.Timeout) (learning.Signal, error) {
+	if m.timeout == nil {
+		return m.Strategy.InterpretTimeout(t)
+	}
+	return m.timeout(t)
+}
+
+func (m moody) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
+	if m.undo == nil {
+		return m.Strategy.InterpretUndo(u)
+	}
+	return m.undo(u)
+}
+
+func (m moody) Windows(domain string) learning.Windows {
+	if m.windows == nil {
+		return m.Strategy.Windows(domain)
+	}
+	return m.windows()
+}
+
+func TestStrategyDecides(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, feedback: func(f learning.Feedback) (learning.Signal, error) {
+		return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID, EventID: f.EventID, Source: "user", Magnitude: 0.8}, nil
+	}}}, "h")
+	f.say(thumb("h", "e", false))
+	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))
+}
+
+// TestStrategyMisbehaves: whatever a strategy does, the call returns an error, and nothing is counted or lost.
+func TestStrategyMisbehaves(t *testing.T) {
+	errMood := errors.New("not today")
+	for name, strategy := range map[string]moody{
+		"panics": {feedback: func(learning.Feedback) (learning.Signal, error) { panic("feedback") },
+			timeout: func(learning.Timeout) (learning.Signal, error) { panic("timeout") },
+			undo:    func(learning.Undo) ([]learning.Signal, error) { panic("undo") }},
+		"fails": {feedback: func(learning.Feedback) (learning.Signal, error) { return learning.Signal{}, errMood },
+			timeout: func(learning.Timeout) (learning.Signal, error) { return learning.Signal{}, errMood },
+			undo:    func(learning.Undo) ([]learning.Signal, error) { return nil, errMood }},
+		"answers for others": {feedback: func(learning.Feedback) (learning.Signal, error) {
+			return learning.NewSignal(learning.Positive, "h2", "e", "x"), nil
+		},
+			timeout: func(learning.Timeout) (learning.Signal, error) {
+				return learning.NewSignal(learning.Positive, "h", "f", "x"), nil
+			},
+			undo: func(learning.Undo) ([]learning.Signal, error) {
+				return []learning.Signal{learning.NewSignal(learning.Positive, "h2", "e", "x")}, nil
+			}},
+		"is not finite": {feedback: func(learning.Feedback) (learning.Signal, error) {
+			return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.Inf(1)}, nil
+		},
+			timeout: func(learning.Timeout) (learning.Signal, error) {
+				return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.NaN()}, nil
+			},
+			undo: func(learning.Undo) ([]learning.Signal, error) {
+				return []learning.Signal{{Type: "bad", HeuristicID: "h", EventID: "e"}}, nil
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			strategy.Strategy = silenceIsNeutral
+			f := newFixture(t, learning.Config{Strategy: strategy}, "h", "h2")
+			f.fire("h", "e", "s")
+			_, err := f.Feedback(ctx, thumb("h", "e", true))
+			assert.Error(t, err)
+			_, err = f.Event(ctx, learning.Event{Source: "x", Text: "undo"})
+			assert.Error(t, err)
+			f.clock.Advance(time.Minute)
+			_, err = f.Sweep(ctx, f.clock.Now())
+			assert.Error(t, err)
+			assert.Empty(t, f.counted("h"))
+			assert.Empty(t, f.counted("h2"))
+			assert.Equal(t, 1, f.Watching(), "it is waited for as before")
+		})
+	}
+	f := newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { panic("windows") }}}, "h")
+	assert.Error(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e"}))
+	f = newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { return learning.Windows{} }}}, "h")
+	f.fire("h", "e", "s")
+	f.clock.Advance(time.Second)
+	assert.Empty(t, f.sweep(), "without windows there is nothing to wait for")
+	assert.Zero(t, f.Watching())
+}
+
+// TestStrategyWithoutOutcomes counts outcomes of full weight.
+func TestStrategyWithoutOutcomes(t *testing.T) {
+	b := must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.SourceOutcome: 0.5}}))
+	for want, strategy := range map[float64]learning.Strategy{0.5: b, 1: struct{ learning.Strategy }{b}} {
+		for _, failure := range []bool{false, true} {
+			f := newFixture(t, learning.Config{Strategy: strategy, Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off", Failure: failure}}}, "h")
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "the oven is on"}))
+			f.event("s", "it is off")
+			sign := 1.
+			if failure {
+				sign = -1
+			}
+			assert.Equal(t, map[string][]float64{"implicit_outcome": {sign * want}}, f.counted("h"))
+		}
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	patterns := []learning.Pattern{
+		{Trigger: "oven", Outcome: "oven off"},
+		{Trigger: "OVEN ON", Outcome: "second"},
+		{Trigger: "door", Outcome: "burglar", Failure: true, Timeout: 10 * time.Minute},
+	}
+	for _, test := range []struct {
+		condition, text string
+		wait            time.Duration
+		want            map[string][]float64
+	}{
+		{"The Oven on", "User turned the oven off", 0, map[string][]float64{"implicit_outcome": {1}}},
+		{"the oven on", "OVEN OFF", 0, map[string][]float64{"implicit_outcome": {1}}},
+		{"the oven on", "stove/oven offline", 0, map[string][]float64{"implicit_outcome": {1}}},
+		{"the oven on", "oven was turned off", 0, map[string][]float64{}},
+		{"the oven on", "second", 0, map[string][]float64{}}, // only the first pattern that fits is watched
+		{"the fridge", "oven off", 0, map[string][]float64{}},
+		{"the fridge", "", time.Minute, map[string][]float64{"implicit_timeout": {1}}},
+		{"the oven on", "", time.Minute, map[string][]float64{"implicit_timeout": {1}}},
+		{"the oven on", "oven off", 30 * time.Second, map[string][]float64{"implicit_outcome": {1}}},
+		{"the oven on", "oven off", 31 * time.Second, map[string][]float64{"implicit_timeout": {1}}},
+		{"the door", "a burglar!", 10 * time.Minute, map[string][]float64{"implicit_outcome": {-1}}},
+		{"the door", "", 11 * time.Minute, map[string][]float64{"implicit_timeout": {1}}},
+	} {
+		t.Run(test.condition+", "+test.text, func(t *testing.T) {
+			f := newFixture(t, learning.Config{Patterns: patterns})
+			f.put(learning.Heuristic{ID: "h", Condition: test.condition})
+			f.fire("h", "e", "")
+			f.clock.Advance(test.wait)
+			f.event("", test.text)
+			f.event("", test.text) // resolves once
+			f.sweep()
+			assert.Equal(t, test.want, f.counted("h"))
+		})
+	}
+}
+
+// TestOutcomeThatCannotBeCounted: upstream of the store the fire stays, so that the outcome can come again.
+func TestOutcomeThatCannotBeCounted(t *testing.T) {
+	f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}}})
+	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
+	f.fire("h", "e", "")
+	f.evidence.fail(errDown)
+	changes, err := f.Event(ctx, learning.Event{Text: "off"})
+	assert.ErrorIs(t, err, errDown)
+	assert.Empty(t, changes)
+	f.evidence.fail(nil)
+	assert.Equal(t, []string{"positive h"}, types(f.event("", "off")))
+}
+
+func TestConfig(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	cfg := f.Config()
+	assert.Equal(t, 0.3, cfg.Initial)
+	assert.EqualValues(t, 2, cfg.Strength)
+	assert.Equal(t, learning.Range{Floor: 0.05, Ceiling: 0.95}, cfg.Bounds)
+	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
+	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
+	assert.Equal(t, 10_000, cfg.MaxFires)
+	assert.Equal(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, learning.SpecConfig())
+
+	_, err := learning.New(learning.Config{
+		Name: "\xff", Initial: 1, Strength: -1, Bounds: learning.Range{Floor: 0.5, Ceiling: 0.4}, Diminish: math.NaN(), MaxFires: -1, ClicksFor: time.Second,
+		System:   learning.Constraints{FeedbackWeight: 5},
+		Packs:    map[string]learning.Constraints{"p": {Lock: "half"}},
+		HalfLife: time.Second, Caps: evidence.Caps{SourceMass: -1},
+		Patterns: []learning.Pattern{{Trigger: " ", Timeout: -1}},
+	})
+	assert.Equal(t, []string{"Heuristics", "Evidence", "Initial", "Strength", "Bounds", "Diminish", "MaxFires", "ClicksFor", "Name",
+		"System.FeedbackWeight", "Packs[p].Lock", "HalfLife", "Caps.SourceMass",
+		"Patterns[0].Trigger", "Patterns[0].Outcome", "Patterns[0].Timeout"}, fields(err))
+}
+
+func TestModulesShareAStoreByName(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	other, err := learning.New(learning.Config{Name: "other", Heuristics: f.heuristics, Evidence: f.evidence, Now: f.clock.Now})
+	require.NoError(t, err)
+	f.say(thumb("h", "e", true))
+	s, err := other.Standing(ctx, "h")
+	require.NoError(t, err)
+	assert.InDelta(t, 0.5, s.Confidence, 1e-12)
+	same, err := learning.New(learning.Config{Heuristics: f.heuristics, Evidence: f.evidence, Now: f.clock.Now})
+	require.NoError(t, err)
+	s, err = same.Standing(ctx, "h")
+	require.NoError(t, err)
+	assert.InDelta(t, f.confidence("h"), s.Confidence, 1e-12, "one of the same name goes on where the first was")
+	_, err = same.Standing(ctx, "no such")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = same.Explain(ctx, "no such")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+func TestHalfLife(t *testing.T) {
+	f := newFixture(t, learning.Config{HalfLife: 24 * time.Hour}, "h")
+	f.apply("1", "h", 8)
+	assert.InDelta(t, 0.9, f.confidence("h"), 1e-12)
+	f.clock.Advance(3 * 24 * time.Hour)
+	assert.InDelta(t, 2./3, f.confidence("h"), 1e-12)
+	c := f.apply("2", "h", -1)
+	assert.InDelta(t, 2./3, c.Old, 1e-12)
+	assert.InDelta(t, 0.5, c.New, 1e-12)
+	assert.InDelta(t, c.New, f.confidence("h"), 1e-12)
+	f.clock.Advance(365 * 24 * time.Hour)
+	assert.InDelta(t, 0.5, f.confidence("h"), 1e-9, "without evidence it is the initial confidence again")
+}

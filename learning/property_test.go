@@ -1,0 +1,301 @@
+package learning_test
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+)
+
+// steps returns how many steps a long test takes: the few, or with HEED_LONG the many.
+func steps(few, many int) int {
+	if os.Getenv("HEED_LONG") != "" {
+		return many
+	}
+	return few
+}
+
+// An oracle does what a module does, with every signal it ever counted in a map, and adds all of them up at each question.
+type oracle struct {
+	fires   []*oracleFire
+	counted map[string]map[string]float64 // signed weights, by heuristic and what they are of
+	ignores map[string]int
+	past    map[string]bool // answers that have had their implicit signal
+}
+
+type oracleFire struct {
+	heuristic, event, source string
+	at                       time.Time
+	heard, silent, earned    bool
+}
+
+func (o *oracle) confidence(heuristic string) float64 {
+	alpha, beta := 1., 1.
+	for _, name := range slices.Sorted(maps.Keys(o.counted[heuristic])) {
+		if w := o.counted[heuristic][name]; w > 0 {
+			alpha += w
+		} else {
+			beta -= w
+		}
+	}
+	return min(max(alpha/(alpha+beta), 0.05), 0.95)
+}
+
+func (o *oracle) set(heuristic, name string, weight float64) {
+	if o.counted[heuristic] == nil {
+		o.counted[heuristic] = map[string]float64{}
+	}
+	o.counted[heuristic][name] = weight
+}
+
+const oracleUndo, oracleSilence = 60 * time.Second, 30 * time.Second
+
+func (o *oracle) fire(heuristic, event, source string, at time.Time) {
+	for _, f := range o.fires {
+		if f.heuristic == heuristic && f.event == event {
+			return
+		}
+	}
+	o.fires = append(o.fires, &oracleFire{heuristic: heuristic, event: event, source: source, at: at})
+}
+
+// earn counts the implicit signal of a fire, unless its answer has had one.
+func (o *oracle) earn(f *oracleFire, weight float64) {
+	name := "implicit " + f.heuristic + f.event
+	if !o.past[name] || f.earned {
+		o.set(f.heuristic, name, weight)
+		f.earned = true
+	}
+	o.past[name] = true
+}
+
+func (o *oracle) event(source string, undo bool, at time.Time) {
+	var rest []*oracleFire
+	for _, f := range o.fires {
+		inWindow := !at.After(f.at.Add(oracleUndo))
+		switch {
+		case inWindow && undo:
+			o.earn(f, -1)
+			delete(o.ignores, f.heuristic)
+		case inWindow && !f.silent && !f.heard && source != "" && source == f.source:
+			if o.ignores[f.heuristic]++; o.ignores[f.heuristic] == 3 {
+				o.earn(f, -1)
+				delete(o.ignores, f.heuristic)
+			}
+		default:
+			rest = append(rest, f)
+		}
+	}
+	o.fires = rest
+}
+
+func (o *oracle) sweep(now time.Time) {
+	var rest []*oracleFire
+	for _, f := range o.fires {
+		if !f.silent && now.After(f.at.Add(oracleSilence)) {
+			f.silent = true
+			o.earn(f, 1)
+			delete(o.ignores, f.heuristic)
+		}
+		if !f.silent || !now.After(f.at.Add(oracleUndo)) {
+			rest = append(rest, f)
+		}
+	}
+	o.fires = rest
+}
+
+func (o *oracle) say(person, heuristic, event string, positive bool) {
+	o.set(heuristic, "click "+person+event, map[bool]float64{true: 0.8, false: -0.8}[positive])
+	delete(o.ignores, heuristic)
+	for _, f := range o.fires {
+		if f.heuristic == heuristic && f.event == event {
+			f.heard = true
+		}
+	}
+}
+
+// TestModuleIsTheOracle takes random steps and compares all confidences after each of them.
+func TestModuleIsTheOracle(t *testing.T) {
+	heuristics := []string{"h1", "h2", "h3"}
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFixture(t, windows(60, 30), heuristics...)
+		o := oracle{counted: map[string]map[string]float64{}, ignores: map[string]int{}, past: map[string]bool{}}
+		heuristic := rapid.SampledFrom(heuristics)
+		event := rapid.SampledFrom([]string{"e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8"})
+		source := rapid.SampledFrom([]string{"", "s", "t"})
+		for range rapid.IntRange(1, 60).Draw(rt, "steps") {
+			f.clock.Advance(time.Duration(rapid.IntRange(0, 20).Draw(rt, "seconds")) * time.Second)
+			now := f.clock.Now()
+			switch rapid.IntRange(0, 7).Draw(rt, "step") {
+			case 0, 1, 2:
+				h, e, s := heuristic.Draw(rt, "heuristic"), event.Draw(rt, "event"), source.Draw(rt, "source")
+				f.fire(h, e, s)
+				o.fire(h, e, s, now)
+			case 3, 4:
+				s, undo := source.Draw(rt, "source"), rapid.IntRange(0, 3).Draw(rt, "undo") == 0
+				f.event(s, map[bool]string{true: "undo", false: "hello"}[undo])
+				o.event(s, undo, now)
+			case 5:
+				f.sweep()
+				o.sweep(now)
+			default:
+				fb := thumb(heuristic.Draw(rt, "heuristic"), event.Draw(rt, "event"), rapid.Bool().Draw(rt, "positive"))
+				fb.Person = rapid.SampledFrom([]string{"", "ann", "bob"}).Draw(rt, "person")
+				f.say(fb)
+				o.say(fb.Person, fb.HeuristicID, fb.EventID, fb.Positive)
+			}
+			for _, h := range heuristics {
+				if want, got := o.confidence(h), f.confidence(h); math.Abs(want-got) > 1e-9 {
+					rt.Fatalf("%s is %v, and should be %v: %v, and should be %v", h, got, want, f.counted(h), o.counted[h])
+				}
+			}
+		}
+	})
+}
+
+// TestAMillionSteps takes random steps (40,000 in all, a million with HEED_LONG) against heuristics with all sorts of
+// constraints: locks, floors and ceilings hold, a positive signal never lowers and a negative never raises, and a signal of
+// weight 0 changes nothing.
+func TestAMillionSteps(t *testing.T) {
+	for name, cfg := range map[string]learning.Config{
+		"plain":              {},
+		"diminishing":        {Diminish: 0.3},
+		"fading":             {HalfLife: time.Hour},
+		"persons are capped": {Caps: evidence.Caps{SourceMass: 1}},
+		"silence is capped":  {Caps: evidence.Caps{Silence: []string{learning.SourceTimeout}, SilenceMass: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, cfg)
+			f.evidence.forgets = true
+			rng := rand.New(rand.NewPCG(3, 4))
+			constraints := []learning.Constraints{
+				{}, {Lock: learning.Locked}, {Range: learning.Range{Floor: 0.6, Ceiling: 0.95}}, {Range: learning.Range{Floor: 0, Ceiling: 0.4}},
+				{FeedbackWeight: 0.25}, {FeedbackWeight: 2, Range: learning.Range{Floor: 0.3, Ceiling: 0.7}},
+			}
+			for i, c := range constraints {
+				f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.02 + 0.96*rng.Float64(), Constraints: c})
+			}
+			sources := []string{learning.SourceTimeout, learning.SourceUndo, learning.SourceImplicit}
+			for i := range steps(8_000, 200_000) {
+				at := rng.IntN(len(constraints))
+				s := learning.NewSignal([]learning.SignalType{learning.Positive, learning.Negative, learning.Neutral}[rng.IntN(3)],
+					fmt.Sprint(at), fmt.Sprint(i), sources[rng.IntN(3)])
+				if s.Source == learning.SourceTimeout {
+					s.Type = learning.Positive // which silence is
+				}
+				s.Magnitude = []float64{0, 1e-9, 0.05, 0.4, 1, 50}[rng.IntN(6)]
+				var c learning.Change
+				var err error
+				if person := fmt.Sprint(rng.IntN(4)); rng.IntN(3) == 0 && s.Type != learning.Neutral {
+					c, err = f.Feedback(ctx, learning.Feedback{HeuristicID: s.HeuristicID, EventID: s.EventID, Person: person, Positive: s.Type == learning.Positive})
+				} else {
+					c, err = f.Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: person})
+				}
+				require.NoError(t, err)
+				f.clock.Advance(time.Second)
+				checkChange(t, c, constraints[at])
+				if t.Failed() {
+					t.Fatalf("step %d: %+v", i, c)
+				}
+			}
+		})
+	}
+}
+
+func checkChange(t *testing.T, c learning.Change, constraints learning.Constraints) {
+	const rounding = 1e-12
+	switch {
+	case c.Signal.Type == learning.Neutral || c.Signal.Magnitude == 0 || constraints.Lock == learning.Locked:
+		assert.Zero(t, c.Delta)
+		assert.Zero(t, c.Weight)
+		return
+	case c.Signal.Type == learning.Positive:
+		assert.GreaterOrEqual(t, c.Delta, -rounding)
+	default:
+		assert.LessOrEqual(t, c.Delta, rounding)
+	}
+	r := constraints.Range
+	if r == (learning.Range{}) {
+		r = learning.Range{Floor: 0.05, Ceiling: 0.95}
+	}
+	for _, confidence := range []float64{c.Old, c.New} {
+		assert.True(t, confidence >= max(r.Floor, 0.05) && confidence <= min(r.Ceiling, 0.95), confidence)
+	}
+}
+
+// TestOrderDoesNotMatter: the order of signals does not matter to where a confidence ends.
+func TestOrderDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		weights := rapid.SliceOfN(rapid.Float64Range(-3, 3), 1, 20).Draw(rt, "weights")
+		order := rapid.Permutation(weights).Draw(rt, "order")
+		f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, "one", "other")
+		for i := range weights {
+			f.apply(fmt.Sprint("one", i), "one", weights[i])
+			f.apply(fmt.Sprint("other", i), "other", order[i])
+		}
+		if a, b := f.confidence("one"), f.confidence("other"); math.Abs(a-b) > 1e-12 {
+			rt.Fatalf("%v and %v", a, b)
+		}
+	})
+}
+
+// TestConcurrentUse fires, undoes, judges and sweeps from many goroutines: each answer earns one implicit signal at most,
+// all are counted, and none is held in the end.
+func TestConcurrentUse(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	const workers, fires = 8, 60
+	var wait sync.WaitGroup
+	for w := range workers {
+		id := fmt.Sprint("h", w%4)
+		if w < 4 {
+			f.put(learning.Heuristic{ID: id})
+		}
+		wait.Go(func() {
+			for i := range fires {
+				event := fmt.Sprint(w, "-", i)
+				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Source: id}))
+				switch i % 4 {
+				case 0:
+					_, err := f.Event(ctx, learning.Event{Source: id, Text: "undo"})
+					assert.NoError(t, err)
+				case 1:
+					_, err := f.Feedback(ctx, learning.Feedback{HeuristicID: id, EventID: event, Positive: i%8 < 4})
+					assert.NoError(t, err)
+				case 2:
+					_, err := f.Event(ctx, learning.Event{Source: id, Text: "hello"})
+					assert.NoError(t, err)
+				default:
+					_, err := f.Sweep(ctx, f.clock.Now())
+					assert.NoError(t, err)
+					_, err = f.Explain(ctx, id)
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	assert.Zero(t, f.Watching())
+	var shown, ended uint64
+	for i := range 4 {
+		s := f.standing(fmt.Sprint("h", i))
+		shown += s.Fires
+		ended += s.Successes + s.Failures
+	}
+	assert.EqualValues(t, workers*fires, shown)
+	assert.LessOrEqual(t, ended, shown)
+	assert.Positive(t, ended)
+}

@@ -1,0 +1,86 @@
+package learning
+
+import (
+	"fmt"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// A SignalType says which way a signal points.
+type SignalType string
+
+// The types of signals.
+const (
+	Positive SignalType = "positive"
+	Negative SignalType = "negative"
+	Neutral  SignalType = "neutral" // says nothing, whatever its magnitude
+)
+
+// Valid reports whether the type is one of those above.
+func (t SignalType) Valid() bool { return t == Positive || t == Negative || t == Neutral }
+
+// The sources of signals: how something was learned. The set is open; a host or a strategy may have others.
+const (
+	SourceExplicit = "user_explicit"    // a user's word
+	SourceImplicit = "user_implicit"    // what a host gathers from a user's doings itself
+	SourceDev      = "dev"              // a developer's word
+	SourceTimeout  = "implicit_timeout" // nothing was heard
+	SourceUndo     = "implicit_undo"    // the user took it back
+	SourceIgnored  = "implicit_ignored" // the user went on without a word
+	SourceOutcome  = "implicit_outcome" // a pattern's outcome was seen
+)
+
+// A Signal says which way, and how strongly, something speaks about a heuristic.
+type Signal struct {
+	Type        SignalType
+	HeuristicID string
+	EventID     string // may be empty where several events together make the signal
+	Source      string // how it was learned; the channel of the evidence that it becomes
+	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]: 1 is one full observation. 0 is nothing, and never
+	// stands for a default: see [NewSignal].
+	Magnitude float64
+	Target    Target            // what of the answer it speaks about
+	Metadata  map[string]string // for logs; nothing is learned from it
+}
+
+// NewSignal returns a signal of magnitude 1.
+func NewSignal(t SignalType, heuristicID, eventID, source string) Signal {
+	return Signal{Type: t, HeuristicID: heuristicID, EventID: eventID, Source: source, Magnitude: 1}
+}
+
+// Validate reports the first fault of the signal as a [*heed.InputError].
+func (s *Signal) Validate() error {
+	switch {
+	case !s.Type.Valid():
+		return &heed.InputError{Field: "Type", Reason: "must be positive, negative or neutral"}
+	case !(s.Magnitude >= 0 && s.Magnitude <= evidence.MaxWeight):
+		return &heed.InputError{Field: "Magnitude", Reason: fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude, float64(evidence.MaxWeight))}
+	case !s.Target.Valid():
+		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
+	}
+	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Source", s.Source})
+}
+
+// reward is what the signal says as evidence.
+func (s *Signal) reward() float64 {
+	switch s.Type {
+	case Positive:
+		return 1
+	case Negative:
+		return 0
+	default:
+		return 0.5
+	}
+}
+
+type text struct{ field, value string }
+
+func checkTexts(texts ...text) error {
+	for _, t := range texts {
+		if err := evidence.CheckText(t.field, t.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
