@@ -20,7 +20,9 @@ func RunStrategy(t *testing.T, strategy learning.Strategy) {
 }
 
 // CheckStrategy runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
-func CheckStrategy(strategy learning.Strategy) error { return conformance.Check(strategyRules, strategy) }
+func CheckStrategy(strategy learning.Strategy) error {
+	return conformance.Check(strategyRules, strategy)
+}
 
 var strategyRules = []conformance.Rule[learning.Strategy]{
 	{Name: "signals can be counted", Check: countable},
@@ -95,7 +97,8 @@ func answers(s learning.Strategy) map[string][]learning.Signal {
 		if err != nil {
 			signal.Metadata = map[string]string{"error": err.Error()}
 		}
-		all[fmt.Sprintf("%T%+v", question, question)] = append(all[fmt.Sprintf("%T%+v", question, question)], signal)
+		key := fmt.Sprintf("%T%+v", question, question)
+		all[key] = append(all[key], signal)
 	}
 	for _, f := range feedbacks() {
 		signal, err := s.InterpretFeedback(f)
@@ -239,15 +242,16 @@ func leavesRequests(t tb, s learning.Strategy) {
 
 // answersApart changes what an answer refers to, and asks again.
 func answersApart(t tb, s learning.Strategy) {
-	want, spoilt := answers(s), answers(s)
-	for _, signals := range spoilt {
+	first := answers(s)
+	want := fmt.Sprint(first)
+	for _, signals := range first {
 		for i := range signals {
 			for key := range signals[i].Metadata {
 				signals[i].Metadata[key] = "spoilt"
 			}
 		}
 	}
-	if !reflect.DeepEqual(answers(s), want) {
+	if fmt.Sprint(answers(s)) != want {
 		t.Errorf("a change of the answers' metadata changed later ones")
 	}
 }

@@ -1,0 +1,255 @@
+package learning_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+)
+
+// A heuristic is shown three times: once it is undone, once it is praised, and twice nobody objects.
+func Example() {
+	ctx := context.Background()
+	heuristics := &memstore.Heuristics{}
+	module, err := learning.New(learning.Config{Heuristics: heuristics, Evidence: &memstore.Evidence{}})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := heuristics.Put(ctx, learning.Heuristic{ID: "dim the lights", Condition: "a film begins"}); err != nil {
+		panic(err)
+	}
+	began := time.Now().Add(-time.Hour)
+	for i, event := range []string{"friday", "saturday", "sunday"} {
+		shown := began.Add(time.Duration(i) * time.Minute)
+		if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: event, At: shown}); err != nil {
+			panic(err)
+		}
+		if event == "friday" {
+			changes, err := module.Event(ctx, learning.Event{Text: "No, undo that!", At: shown.Add(5 * time.Second)})
+			if err != nil {
+				panic(err)
+			}
+			fmt.Printf("%s: %.2f to %.2f\n", changes[0].Signal.Source, changes[0].Old, changes[0].New)
+		}
+	}
+	praise := learning.Feedback{HeuristicID: "dim the lights", EventID: "saturday", Person: "ann", Positive: true}
+	if _, err := module.Feedback(ctx, praise); err != nil {
+		panic(err)
+	}
+	changes, err := module.Sweep(ctx, time.Now()) // a host does this every half minute or so
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(len(changes), "without objection")
+	standing, err := module.Standing(ctx, "dim the lights")
+	if err != nil {
+		panic(err)
+	}
+	rate, _ := standing.SuccessRate()
+	fmt.Printf("confidence %.2f, %d fires, success rate %.2f\n", standing.Confidence, standing.Fires, rate)
+	// Output:
+	// implicit_undo: 0.30 to 0.20
+	// 2 without objection
+	// confidence 0.59, 3 fires, success rate 0.67
+}
+
+// newModule makes a module with one heuristic, for the examples below.
+func newModule(cfg learning.Config) *learning.Module {
+	heuristics := &memstore.Heuristics{}
+	cfg.Heuristics, cfg.Evidence = heuristics, &memstore.Evidence{}
+	module, err := learning.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	_, err = heuristics.Put(context.Background(), learning.Heuristic{ID: "close the window", Condition: "it begins to rain", Pack: "home"})
+	if err != nil {
+		panic(err)
+	}
+	return module
+}
+
+// Scores go through the scale that they are on, and may speak of the rule, of the response, or of both. The last word of a
+// person on an answer takes the place of the one before.
+func ExampleModule_Feedback() {
+	ctx := context.Background()
+	module := newModule(learning.Config{})
+	for _, f := range []learning.Feedback{
+		{Person: "ann", Scale: learning.UserScale, Score: 1},
+		{Person: "ann", Scale: learning.UserScale, Score: 3},
+		{Person: "dev", Source: learning.SourceDev, Scale: learning.DevScale, Score: 5, Target: learning.Rule},
+		{Person: "dev", Source: learning.SourceDev, Scale: learning.DevScale, Score: 2, Target: learning.Response},
+	} {
+		f.HeuristicID, f.EventID = "close the window", "rain at noon"
+		change, err := module.Feedback(ctx, f)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %s %.1f, %.3f to %.3f\n", change.Signal.Source, change.Signal.Type, change.Weight, change.Old, change.New)
+	}
+	// Output:
+	// user_explicit: negative 0.4, 0.300 to 0.250
+	// user_explicit: positive 0.4, 0.250 to 0.417
+	// dev: positive 0.4, 0.417 to 0.500
+	// dev: negative 0.2, 0.500 to 0.467
+}
+
+// A pattern says by which later event it shows that an answer worked.
+func ExamplePattern() {
+	ctx := context.Background()
+	module := newModule(learning.Config{Patterns: []learning.Pattern{
+		{Trigger: "rain", Outcome: "window closed", Timeout: 10 * time.Minute},
+	}})
+	if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window", EventID: "rain at noon"}); err != nil {
+		panic(err)
+	}
+	changes, err := module.Event(ctx, learning.Event{Source: "sensor", Text: "Kitchen: window closed"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s %s, %.2f to %.2f\n", changes[0].Signal.Type, changes[0].Signal.Source, changes[0].Old, changes[0].New)
+	// Output: positive implicit_outcome, 0.30 to 0.53
+}
+
+// What a heuristic says of itself goes before what its pack says, and that before what holds for all.
+func ExampleConstraints() {
+	ctx := context.Background()
+	module := newModule(learning.Config{
+		Packs:  map[string]learning.Constraints{"home": {Range: learning.Range{Floor: 0.2, Ceiling: 0.5}}},
+		System: learning.Constraints{FeedbackWeight: 0.5},
+	})
+	for i := range 3 {
+		s := learning.NewSignal(learning.Positive, "close the window", "", "garden_robot")
+		change, err := module.Apply(ctx, s, learning.Origin{ID: fmt.Sprint("robot ", i)})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%.2f %v\n", change.New, change.Limits)
+	}
+	// Output:
+	// 0.44 [weight]
+	// 0.50 [weight ceiling]
+	// 0.50 [weight ceiling]
+}
+
+// An explanation lists what a confidence is made of.
+func ExampleModule_Explain() {
+	ctx := context.Background()
+	module := newModule(learning.Config{BySource: true})
+	for _, person := range []string{"ann", "bob", "ann"} {
+		f := learning.Feedback{HeuristicID: "close the window", EventID: "rain at noon", Person: person, Positive: person == "ann"}
+		if _, err := module.Feedback(ctx, f); err != nil {
+			panic(err)
+		}
+	}
+	e, err := module.Explain(ctx, "close the window")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%.2f, from %.1f for and %.1f against to begin with\n", e.Standing.Confidence, e.Prior.Alpha, e.Prior.Beta)
+	for _, share := range e.Shares {
+		fmt.Printf("%s of %s: %.1f for, %.1f against\n", share.Channel, share.Source, share.For, share.Against)
+	}
+	// Output:
+	// 0.39, from 0.6 for and 1.4 against to begin with
+	// user_explicit of ann: 0.8 for, 0.0 against
+	// user_explicit of bob: 0.0 for, 0.8 against
+}
+
+// Predictions that come with fires are held against how they end.
+func ExampleModule_Calibration() {
+	ctx := context.Background()
+	module := newModule(learning.Config{})
+	began := time.Now().Add(-time.Hour)
+	for i, prediction := range []float64{0.9, 0.9, 0.8, 0.3} {
+		shown := began.Add(time.Duration(i) * time.Minute)
+		f := learning.Fire{HeuristicID: "close the window", EventID: fmt.Sprint(i), Path: "heuristic", Prediction: &prediction, At: shown}
+		if err := module.Fire(ctx, f); err != nil {
+			panic(err)
+		}
+		if prediction < 0.5 {
+			if _, err := module.Event(ctx, learning.Event{Text: "undo", At: shown}); err != nil {
+				panic(err)
+			}
+		}
+	}
+	if _, err := module.Sweep(ctx, time.Now()); err != nil {
+		panic(err)
+	}
+	c, err := module.Calibration(ctx)
+	if err != nil {
+		panic(err)
+	}
+	r := c.Paths["heuristic"]
+	fmt.Printf("%d predictions, Brier score %.4f, calibration error %.3f\n", r.N, r.Brier, r.Error)
+	for i, bin := range r.Table {
+		if bin.N > 0 {
+			fmt.Printf("from %.1f: %d of %.2f came to %.2f\n", float64(i)/learning.Bins, bin.N, bin.Prediction, bin.Success)
+		}
+	}
+	// Output:
+	// 4 predictions, Brier score 0.0375, calibration error 0.175
+	// from 0.3: 1 of 0.30 came to 0.00
+	// from 0.8: 1 of 0.80 came to 1.00
+	// from 0.9: 2 of 0.90 came to 1.00
+}
+
+// With Guarded, no person weighs more than one full observation, and silence alone takes nothing beyond 2/3.
+func ExampleGuarded() {
+	ctx := context.Background()
+	module := newModule(learning.Config{Caps: learning.Guarded()})
+	var change learning.Change
+	for i := range 1000 {
+		var err error
+		change, err = module.Feedback(ctx, learning.Feedback{HeuristicID: "close the window", EventID: fmt.Sprint(i), Person: "mallory", Positive: true})
+		if err != nil {
+			panic(err)
+		}
+	}
+	fmt.Printf("%.2f %v\n", change.New, change.Limits)
+	// Output: 0.53 [cap]
+}
+
+// A host that is configured by its environment hands it over, so that misspelt names are found too.
+func ExampleConfigFromEnv() {
+	os.Setenv("LEARNING_UNDO_WINDOW_SEC", "45")
+	defer os.Unsetenv("LEARNING_UNDO_WINDOW_SEC")
+	cfg, err := learning.ConfigFromEnv(os.LookupEnv, os.Environ()...)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("undo window:", cfg.Strategy.Windows("").Undo)
+
+	wrong := map[string]string{"LEARNING_UNDO_WINDOW_SEC": "NaN", "LEARNING_IGNORED_THRESHOLD": "0"}
+	_, err = learning.ConfigFromEnv(func(name string) (string, bool) { v, ok := wrong[name]; return v, ok }, "LEARNING_UNDO_WINDOWS=30")
+	for fault := range heed.ConfigErrors(err) {
+		fmt.Println(fault.Field, fault.Reason)
+	}
+	// Output:
+	// undo window: 45s
+	// LEARNING_UNDO_WINDOW_SEC must be a time above 0 and of at most a hundred years
+	// LEARNING_IGNORED_THRESHOLD must be a whole number from 1 on
+	// LEARNING_UNDO_WINDOWS is no variable of learning
+}
+
+// To change a heuristic, put it with the revision that was read. Somebody else may have been quicker.
+func ExampleStore() {
+	ctx := context.Background()
+	var store learning.Store = &memstore.Heuristics{}
+	first, err := store.Put(ctx, learning.Heuristic{ID: "close the window"})
+	if err != nil {
+		panic(err)
+	}
+	locked := first
+	locked.Constraints.Lock = learning.Locked
+	if _, err := store.Put(ctx, locked); err != nil {
+		panic(err)
+	}
+	_, err = store.Put(ctx, first)
+	fmt.Println(errors.Is(err, heed.ErrConflict))
+	// Output: true
+}
