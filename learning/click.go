@@ -112,9 +112,7 @@ func (m *Module) complain(ctx context.Context, e entry) (Change, error) {
 		change, _, err = m.count(ctx, &e)
 	}
 	if err == nil {
-		for _, w := range m.fires.claim(func(w *watched) bool { return w.key() == key }) {
-			m.fires.settle(w, func() { m.fires.end(w) })
-		}
+		m.fires.endIf(func(w *watched) bool { return w.key() == key })
 	}
 	return change, err
 }

@@ -51,7 +51,7 @@ type Standing struct {
 }
 
 // SuccessRate returns the share of successes among the fires that came to an end, and false where there are none.
-func (s *Standing) SuccessRate() (float64, bool) {
+func (s Standing) SuccessRate() (float64, bool) {
 	ended := s.Successes + s.Failures
 	if ended == 0 {
 		return 0, false

@@ -29,7 +29,11 @@ func (s Strategies) New(name string, cfg BayesianConfig) (Strategy, error) {
 		return factory(cfg)
 	}
 	if name == StrategyBayesian {
-		return NewBayesian(cfg)
+		b, err := NewBayesian(cfg)
+		if err != nil {
+			return nil, err
+		}
+		return b, nil
 	}
 	known := slices.Sorted(maps.Keys(s))
 	if !slices.Contains(known, StrategyBayesian) {

@@ -35,10 +35,10 @@ func (m *Module) Event(ctx context.Context, e Event) ([]Change, error) {
 		return nil, fmt.Errorf("learning: event: %w", err)
 	}
 	e.At = m.orNow(e.At)
-	r := &run{m: m, ctx: ctx, at: e.At}
-	r.outcomes(&e)
-	r.undo(&e)
-	r.ignore(&e)
+	r := &run{m: m, at: e.At}
+	r.outcomes(ctx, &e)
+	r.undo(ctx, &e)
+	r.ignore(ctx, &e)
 	if err := errors.Join(r.failures...); err != nil {
 		return r.changes, fmt.Errorf("learning: event: %w", err)
 	}
@@ -48,7 +48,6 @@ func (m *Module) Event(ctx context.Context, e Event) ([]Change, error) {
 // A run is one call that may end several fires.
 type run struct {
 	m        *Module
-	ctx      context.Context
 	at       time.Time
 	changes  []Change
 	failures []error
@@ -56,18 +55,15 @@ type run struct {
 
 func (e *Event) mayJudge(w *watched) bool { return e.ID == "" || w.EventID != e.ID }
 
-func (r *run) outcomes(e *Event) {
+func (r *run) outcomes(ctx context.Context, e *Event) {
 	words := strings.ToLower(e.Text)
-	due := r.m.fires.claim(func(w *watched) bool {
+	r.m.fires.each(func(w *watched) bool {
 		return w.pattern != nil && !w.silent && e.mayJudge(w) && !e.At.Before(w.At) &&
 			(w.silence.IsZero() || !e.At.After(w.silence)) && strings.Contains(words, strings.ToLower(w.pattern.Outcome))
-	})
-	for _, w := range due {
+	}, func(w *watched) {
 		s, err := r.m.interpretOutcome(Outcome{w.HeuristicID, w.EventID, w.domain, !w.pattern.Failure})
-		if r.end(w, endOutcome, s, err) {
-			r.m.fires.noticed(w.HeuristicID)
-		}
-	}
+		r.end(ctx, w, endOutcome, s, err)
+	})
 }
 
 func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
@@ -81,7 +77,7 @@ func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
 	return NewSignal(t, o.HeuristicID, o.EventID, SourceOutcome), nil
 }
 
-func (r *run) undo(e *Event) {
+func (r *run) undo(ctx context.Context, e *Event) {
 	m := r.m
 	recent := m.fires.recent(e.At, func(w *watched) bool {
 		return e.mayJudge(w) && (!m.cfg.UndoWithinSession || w.Session == e.Session)
@@ -106,11 +102,8 @@ func (r *run) undo(e *Event) {
 			continue
 		}
 		// Another call may have ended it meanwhile.
-		for _, w := range m.fires.claim(func(w *watched) bool { return w.key() == key && w.undoable(e.At) }) {
-			if r.end(w, endUndo, s, nil) {
-				m.fires.noticed(w.HeuristicID)
-			}
-		}
+		m.fires.each(func(w *watched) bool { return w.key() == key && w.undoable(e.At) },
+			func(w *watched) { r.end(ctx, w, endUndo, s, nil) })
 	}
 }
 
@@ -118,26 +111,22 @@ func errForeign(what string) error {
 	return &heed.InputError{Field: "Signal", Reason: "the strategy answered " + what + " with a signal for something else"}
 }
 
-func (r *run) ignore(e *Event) {
+func (r *run) ignore(ctx context.Context, e *Event) {
 	if e.Source == "" {
 		return
 	}
 	m := r.m
-	ignored := m.fires.claim(func(w *watched) bool {
+	m.fires.each(func(w *watched) bool {
 		return w.undoable(e.At) && !w.silent && !w.heard && w.HeuristicID != "" && w.Source == e.Source && e.mayJudge(w)
-	})
-	for _, w := range ignored {
+	}, func(w *watched) {
 		n := m.fires.ignored(w.HeuristicID, e.At)
 		s, err := ask(func() (Signal, error) {
 			return m.cfg.Strategy.InterpretIgnore(Ignore{w.HeuristicID, w.EventID, w.domain, n})
 		})
-		switch {
-		case !r.end(w, endIgnored, s, err):
+		if !r.end(ctx, w, endIgnored, s, err) {
 			m.fires.unignored(w.HeuristicID)
-		case s.Type != Neutral:
-			m.fires.noticed(w.HeuristicID)
 		}
-	}
+	})
 }
 
 // The ways in which a fire can end. They are in the ids of observations.
@@ -148,9 +137,9 @@ const (
 	endSilence = "silence"
 )
 
-// end counts the one implicit signal of a claimed fire and settles it. It reports whether that is done; else the fire is
-// waited for as before.
-func (r *run) end(w *watched, how string, s Signal, err error) bool {
+// end counts the one implicit signal of a fire. It reports whether that is done; else the fire is waited for as before,
+// unless its heuristic is no more.
+func (r *run) end(ctx context.Context, w *watched, how string, s Signal, err error) bool {
 	m := r.m
 	if err == nil && (s.HeuristicID != w.HeuristicID || s.EventID != "" && s.EventID != w.EventID) {
 		err = errForeign("a question")
@@ -158,15 +147,20 @@ func (r *run) end(w *watched, how string, s Signal, err error) bool {
 	var change Change
 	var counted bool
 	if err == nil {
-		change, counted, err = m.count(r.ctx, m.ending(w, how, s, r.at))
+		change, counted, err = m.count(ctx, m.ending(w, how, s, r.at))
 	}
 	if err != nil {
 		r.failures = append(r.failures, err)
-		m.fires.settle(w, func() {})
+		if errors.Is(err, heed.ErrNotFound) {
+			m.fires.locked(func() { m.fires.end(w) })
+		}
 		return false
 	}
 	r.changes = append(r.changes, change)
-	m.fires.settle(w, func() {
+	if how != endIgnored || s.Type != Neutral {
+		m.fires.noticed(w.HeuristicID)
+	}
+	m.fires.locked(func() {
 		if how == endSilence && w.undoable(r.at) { // an undo may still come
 			w.silent, w.counted = true, counted
 			w.stored = w.stored || counted
@@ -187,7 +181,9 @@ func (m *Module) ending(w *watched, how string, s Signal, at time.Time) *entry {
 	if w.counted {
 		e.batch, e.retract = name+":1", []string{silenceID(name)}
 	}
-	if !w.stored && w.HeuristicID != "" {
+	var stored bool
+	m.fires.locked(func() { stored = w.stored })
+	if !stored && w.HeuristicID != "" {
 		e.extra = append(e.extra, m.shown(w))
 	}
 	if s.Type == Neutral {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -214,18 +213,19 @@ func ExampleGuarded() {
 	// Output: 0.53 [cap]
 }
 
-// A host that is configured by its environment hands it over, so that misspelt names are found too.
+// A host that is configured by its environment calls ConfigFromEnv(os.LookupEnv, os.Environ()...), so that misspelt names are
+// found too.
 func ExampleConfigFromEnv() {
-	os.Setenv("LEARNING_UNDO_WINDOW_SEC", "45")
-	defer os.Unsetenv("LEARNING_UNDO_WINDOW_SEC")
-	cfg, err := learning.ConfigFromEnv(os.LookupEnv, os.Environ()...)
+	environment := map[string]string{"LEARNING_UNDO_WINDOW_SEC": "45"}
+	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
+	cfg, err := learning.ConfigFromEnv(lookup)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println("undo window:", cfg.Strategy.Windows("").Undo)
 
-	wrong := map[string]string{"LEARNING_UNDO_WINDOW_SEC": "NaN", "LEARNING_IGNORED_THRESHOLD": "0"}
-	_, err = learning.ConfigFromEnv(func(name string) (string, bool) { v, ok := wrong[name]; return v, ok }, "LEARNING_UNDO_WINDOWS=30")
+	environment = map[string]string{"LEARNING_UNDO_WINDOW_SEC": "NaN", "LEARNING_IGNORED_THRESHOLD": "0"}
+	_, err = learning.ConfigFromEnv(lookup, "LEARNING_UNDO_WINDOW_SEC=NaN", "LEARNING_IGNORED_THRESHOLD=0", "LEARNING_UNDO_WINDOWS=30")
 	for fault := range heed.ConfigErrors(err) {
 		fmt.Println(fault.Field, fault.Reason)
 	}

@@ -64,7 +64,7 @@ type Feedback struct {
 }
 
 // Validate reports the first fault of the feedback as a [*heed.InputError].
-func (f *Feedback) Validate() error {
+func (f Feedback) Validate() error {
 	switch {
 	case f.HeuristicID == "":
 		return &heed.InputError{Field: "HeuristicID", Reason: "must not be empty"}

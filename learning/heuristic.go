@@ -26,7 +26,7 @@ type Heuristic struct {
 }
 
 // Validate reports the first fault as a [*heed.InputError].
-func (h *Heuristic) Validate() error {
+func (h Heuristic) Validate() error {
 	if h.ID == "" {
 		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
 	}

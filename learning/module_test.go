@@ -394,6 +394,30 @@ func TestNothingLeaks(t *testing.T) {
 	assert.Zero(t, f.Watching())
 }
 
+// TestDeletedHeuristic: its fires are given up, with an error once.
+func TestDeletedHeuristic(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	require.NoError(t, f.heuristics.Delete(ctx, "h"))
+	f.clock.Advance(time.Minute)
+	_, err := f.Sweep(ctx, f.clock.Now())
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.Empty(t, f.sweep())
+	assert.Zero(t, f.Watching())
+}
+
+// TestAStorePanics: what it was asked for is waited for as before.
+func TestAStorePanics(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	f.clock.Advance(time.Minute)
+	good := f.evidence.Store
+	f.evidence.Store = nil
+	assert.Panics(t, func() { _, _ = f.Sweep(ctx, f.clock.Now()) })
+	f.evidence.Store = good
+	assert.Equal(t, []string{"positive h"}, types(f.sweep()))
+}
+
 func TestTooManyFiresDropTheOldest(t *testing.T) {
 	var log bytes.Buffer
 	f := newFixture(t, learning.Config{MaxFires: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))}, "h1", "h2", "h3")

@@ -50,7 +50,7 @@ func NewSignal(t SignalType, heuristicID, eventID, source string) Signal {
 }
 
 // Validate reports the first fault of the signal as a [*heed.InputError].
-func (s *Signal) Validate() error {
+func (s Signal) Validate() error {
 	switch {
 	case !s.Type.Valid():
 		return &heed.InputError{Field: "Type", Reason: "must be positive, negative or neutral"}

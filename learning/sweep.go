@@ -20,19 +20,16 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) ([]Change, error) {
 		return nil, err
 	}
 	now = instant(now)
-	r := &run{m: m, ctx: ctx, at: now}
-	silent := m.fires.claim(func(w *watched) bool { return !w.silent && !w.silence.IsZero() && now.After(w.silence) })
-	for _, w := range silent {
+	r := &run{m: m, at: now}
+	m.fires.each(func(w *watched) bool {
+		return !w.silent && !w.silence.IsZero() && now.After(w.silence)
+	}, func(w *watched) {
 		s, err := ask(func() (Signal, error) {
 			return m.cfg.Strategy.InterpretTimeout(Timeout{w.HeuristicID, w.EventID, w.domain, now.Sub(w.At)})
 		})
-		if r.end(w, endSilence, s, err) {
-			m.fires.noticed(w.HeuristicID)
-		}
-	}
-	for _, w := range m.fires.claim(func(w *watched) bool { return w.over(now) }) {
-		m.fires.settle(w, func() { m.fires.end(w) })
-	}
+		r.end(ctx, w, endSilence, s, err)
+	})
+	m.fires.endIf(func(w *watched) bool { return w.over(now) })
 	if err := m.dropClicks(ctx, now); err != nil {
 		r.failures = append(r.failures, err)
 	}

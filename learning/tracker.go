@@ -10,7 +10,8 @@ import (
 // An answer is what a fire is known by.
 type answer struct{ heuristicID, eventID string }
 
-// watched is a fire that is waited for. All but the embedded Fire is guarded by the tracker's lock.
+// watched is a fire that is waited for. The flags are guarded by the tracker's lock; silent and counted are only written by
+// who has it busy, who may read them without.
 type watched struct {
 	Fire
 	domain  string
@@ -61,14 +62,12 @@ func (t *tracker) add(w *watched) (added bool, dropped *watched) {
 	if _, ok := t.live[w.key()]; ok {
 		return false, nil
 	}
+	for ; len(t.order) > 0 && t.order[0].ended; t.dead-- {
+		t.order[0], t.order = nil, t.order[1:]
+	}
 	if len(t.live) >= t.most {
-		for _, oldest := range t.order {
-			if !oldest.ended {
-				dropped = oldest
-				t.end(oldest)
-				break
-			}
-		}
+		dropped = t.order[0]
+		t.end(dropped)
 	}
 	t.live[w.key()] = w
 	t.order = append(t.order, w)
@@ -87,26 +86,44 @@ func (t *tracker) end(w *watched) {
 	}
 }
 
-// claim takes the fires for which the function is true, so that nobody else counts a signal of them. What is claimed must
-// be settled.
-func (t *tracker) claim(wanted func(*watched) bool) (claimed []*watched) {
+// each calls the second function, without the lock, with each fire for which the first is true. Meanwhile nobody else counts
+// a signal of that fire.
+func (t *tracker) each(wanted func(*watched) bool, f func(*watched)) {
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	var all []*watched
 	for _, w := range t.order {
 		if !w.ended && !w.busy && wanted(w) {
-			w.busy = true
-			claimed = append(claimed, w)
+			all = append(all, w)
 		}
 	}
-	return claimed
+	t.mu.Unlock()
+	for _, w := range all {
+		t.one(w, wanted, f)
+	}
 }
 
-// settle gives a claimed fire back, changed by the function.
-func (t *tracker) settle(w *watched, change func()) {
+func (t *tracker) one(w *watched, wanted func(*watched) bool, f func(*watched)) {
+	t.mu.Lock()
+	free := !w.ended && !w.busy && wanted(w)
+	w.busy = w.busy || free
+	t.mu.Unlock()
+	if !free {
+		return
+	}
+	defer t.locked(func() { w.busy = false }) // also where a store panics
+	f(w)
+}
+
+// endIf ends the fires for which the function is true, without a signal.
+func (t *tracker) endIf(wanted func(*watched) bool) {
+	t.each(wanted, func(w *watched) { t.locked(func() { t.end(w) }) })
+}
+
+// locked calls the function under the lock.
+func (t *tracker) locked(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.busy = false
-	change()
+	f()
 }
 
 // recent returns copies of what can be taken back.
