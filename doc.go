@@ -20,9 +20,11 @@
 //     or ways of bringing a learning into a session.
 //   - [github.com/heedhq/heed/strategy/strategytest] has the contracts of a pooling and of a store of
 //     choices, for your own; [github.com/heedhq/heed/strategy/consumertest] that of a source of events.
+//   - [github.com/heedhq/heed/learning] turns what users do into the confidence of a heuristic: an undo, a click, silence.
+//   - [github.com/heedhq/heed/learning/learningtest] is the contract of its stores and strategies, for your own.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory.
 //
-// The program in examples/routing shows all of them at work: it learns, from recorded outcomes, which model to ask.
+// The program in examples/routing shows strategy at work: it learns, from recorded outcomes, which model to ask.
 //
 // This package itself holds only what the others share: the errors.
 //

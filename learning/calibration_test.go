@@ -93,6 +93,26 @@ func TestCalibration(t *testing.T) {
 	}
 }
 
+// TestPredictionsMoveNoConfidence: they are compared with how fires end, by a pattern as well, and that is all.
+func TestPredictionsMoveNoConfidence(t *testing.T) {
+	with, without := 0., 0.
+	for _, prediction := range []*float64{nil, new(float64)} {
+		f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}}}, "h")
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "oven", Prediction: prediction}))
+		f.event("", "off")
+		c, err := f.Calibration(ctx)
+		require.NoError(t, err)
+		if prediction == nil {
+			without = f.confidence("h")
+			assert.Zero(t, c.Overall.N)
+			continue
+		}
+		with = f.confidence("h")
+		assert.EqualValues(t, 1, c.Overall.Brier, "nobody believed in it, and it worked")
+	}
+	assert.Equal(t, without, with)
+}
+
 func TestCalibrationOfTheEdges(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	empty, err := f.Calibration(ctx)

@@ -5,8 +5,10 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/learning"
 )
@@ -49,6 +51,23 @@ func TestClicksOnOneAnswer(t *testing.T) {
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-9)
 }
 
+// TestComplaintsAreNoSilence: a complaint about a heuristic that is little trusted does not let more silence count.
+func TestComplaintsAreNoSilence(t *testing.T) {
+	f := newFixture(t, learning.Config{Strength: 10, Caps: learning.Guarded()})
+	f.put(learning.Heuristic{ID: "h", Initial: 0.1})
+	for i := range 100 {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: fmt.Sprint("user ", i)}))
+	}
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	assert.InDelta(t, 2./11, f.confidence("h"), 1e-12, "a hundred silences count for one")
+	for i := range 5 {
+		fb := thumb("h", fmt.Sprint(i), false)
+		fb.Person = fmt.Sprint("user ", i)
+		assert.Negative(t, f.say(fb).Delta)
+	}
+}
+
 // TestSilenceBias lets heuristics that fail in 30 to 80 % of all cases go unanswered but for 5 to 30 % of the failures, which
 // are undone or complained about, and never praised. Silence alone must not make any of them trusted: none reaches 0.7, the
 // usual gate. Without caps they do.
@@ -77,7 +96,7 @@ func TestSilenceBias(t *testing.T) {
 					changes = append(changes, f.say(thumb(id, event, false)))
 				}
 			}
-			f.clock.Advance(31e9)
+			f.clock.Advance(31 * time.Second)
 			for _, c := range append(changes, f.sweep()...) {
 				peak = max(peak, c.New)
 			}

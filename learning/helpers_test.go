@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"os"
 	"sync"
 	"testing"
@@ -45,7 +46,8 @@ func (c *clock) Advance(d time.Duration) {
 type faulty struct {
 	evidence.Store
 	mu      sync.Mutex
-	err     error
+	err     error // of Commit
+	blind   error // of all that reads
 	commits []evidence.Batch
 	reads   int
 	forgets bool // the batches, of which long tests make many
@@ -74,7 +76,24 @@ func (f *faulty) Read(ctx context.Context, dst []evidence.Part, cells ...evidenc
 	f.mu.Lock()
 	f.reads++
 	f.mu.Unlock()
+	if f.blind != nil {
+		return dst, f.blind
+	}
 	return f.Store.Read(ctx, dst, cells...)
+}
+
+func (f *faulty) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+	if f.blind != nil {
+		return func(yield func(evidence.Observation, error) bool) { yield(evidence.Observation{}, f.blind) }
+	}
+	return f.Store.History(ctx, c)
+}
+
+func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	if f.blind != nil {
+		return func(yield func(evidence.Part, error) bool) { yield(evidence.Part{}, f.blind) }
+	}
+	return f.Store.List(ctx, kind, scope)
 }
 
 var errDown = errors.New("the store is down")

@@ -334,6 +334,43 @@ func TestStoreFailures(t *testing.T) {
 	assert.EqualValues(t, 1, f.standing("h").Fires)
 }
 
+// TestStoreThatCannotBeRead: nothing is counted blindly.
+func TestStoreThatCannotBeRead(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.evidence.blind = errDown
+	_, err := f.Standing(ctx, "h")
+	assert.ErrorIs(t, err, errDown)
+	_, err = f.Explain(ctx, "h")
+	assert.ErrorIs(t, err, errDown)
+	_, err = f.Calibration(ctx)
+	assert.ErrorIs(t, err, errDown)
+	_, err = f.Feedback(ctx, thumb("h", "e", true))
+	assert.ErrorIs(t, err, errDown)
+	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"), learning.Origin{ID: "1"})
+	assert.ErrorIs(t, err, errDown)
+	assert.Empty(t, f.evidence.commits)
+	f.evidence.fail(errDown)
+	assert.ErrorIs(t, f.Consider(ctx, "e", "h"), errDown)
+}
+
+// TestFeedbackThatFailsIsNotHeard: an answer is acknowledged only once the feedback is counted.
+func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "1", "s")
+	f.evidence.fail(errDown)
+	_, err := f.Feedback(ctx, thumb("h", "1", true))
+	assert.ErrorIs(t, err, errDown)
+	f.evidence.fail(nil)
+	changes := f.event("s", "a")
+	require.Len(t, changes, 1)
+	assert.Equal(t, "1", changes[0].Signal.Metadata["consecutive_count"])
+	assert.Equal(t, []learning.Limit{learning.LimitNeutral}, changes[0].Limits)
+	assert.Zero(t, f.Watching())
+	f.fire("h", "2", "s")
+	f.say(thumb("h", "2", true))
+	assert.Empty(t, f.event("s", "b"))
+}
+
 // TestAnIgnoreThatFailsIsNotCountedTwice: the row of ignores is as it was.
 func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
