@@ -26,7 +26,8 @@ type click struct {
 // not ignored.
 //
 // Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]. If the click to be replaced is
-// one that the store no longer holds, it is [evidence.ErrForgotten], and counts as before.
+// one that the store no longer holds, it is [evidence.ErrForgotten], and the old one counts as before. A click that again and
+// again comes at the same moment as others of the same person on the same answer is [heed.ErrConflict].
 func (m *Module) Feedback(ctx context.Context, f Feedback) (Change, error) {
 	change, err := m.feedback(ctx, &f)
 	if err != nil {
@@ -66,6 +67,9 @@ func (m *Module) feedback(ctx context.Context, f *Feedback) (Change, error) {
 			return Change{}, err
 		}
 		for _, c := range live {
+			if c.target.overlaps(s.Target) && c.observation.At.After(f.At) {
+				return Change{Signal: s, Limits: []Limit{LimitOutdated}}, nil
+			}
 			number = max(number, c.number)
 		}
 		number++ // of a duplicate that the history does not show, the next one is tried
@@ -92,7 +96,7 @@ func (m *Module) click(ctx context.Context, f *Feedback, s Signal, number int, l
 		}
 	}
 	e.extra = []evidence.Observation{{
-		ID: e.id, Cell: m.clickCell(m.period(f.At), name), Channel: s.Source, Source: f.Person, Session: f.Session,
+		ID: e.id, Cell: m.clickCell(m.period(m.cfg.Now()), name), Channel: s.Source, Source: f.Person, Session: f.Session,
 		Reward: s.reward(), Weight: 1, At: f.At,
 	}}
 	if m.cfg.ComplaintRetractsSilence && s.Type == Negative {
@@ -119,7 +123,7 @@ func (m *Module) complain(ctx context.Context, e entry) (Change, error) {
 
 // clicks returns what the person has said of the answer that still counts.
 func (m *Module) clicks(ctx context.Context, f *Feedback) (live []click, err error) {
-	period := m.period(f.At)
+	period := m.period(m.cfg.Now())
 	cells := [...]evidence.Cell{m.clickCell(period, m.clickName(f)), m.clickCell(period-1, m.clickName(f))}
 	for _, cell := range cells {
 		for o, err := range m.cfg.Evidence.History(ctx, cell) {

@@ -59,7 +59,7 @@ func (r *run) outcomes(ctx context.Context, e *Event) {
 	words := strings.ToLower(e.Text)
 	r.m.fires.each(func(w *watched) bool {
 		return w.pattern != nil && !w.silent && e.mayJudge(w) && !e.At.Before(w.At) &&
-			(w.silence.IsZero() || !e.At.After(w.silence)) && strings.Contains(words, strings.ToLower(w.pattern.Outcome))
+			(w.silence.IsZero() || !e.At.After(w.silence)) && strings.Contains(words, w.outcome)
 	}, func(w *watched) {
 		s, err := r.m.interpretOutcome(Outcome{w.HeuristicID, w.EventID, w.domain, !w.pattern.Failure})
 		r.end(ctx, w, endOutcome, s, err)
@@ -144,10 +144,14 @@ func (r *run) end(ctx context.Context, w *watched, how string, s Signal, err err
 	if err == nil && (s.HeuristicID != w.HeuristicID || s.EventID != "" && s.EventID != w.EventID) {
 		err = errForeign("a question")
 	}
+	at := r.at
+	if how == endSilence {
+		at = w.silence // whenever it is swept
+	}
 	var change Change
 	var counted bool
 	if err == nil {
-		change, counted, err = m.count(ctx, m.ending(w, how, s, r.at))
+		change, counted, err = m.count(ctx, m.ending(w, how, s, at))
 	}
 	if err != nil {
 		r.failures = append(r.failures, err)

@@ -121,6 +121,49 @@ func TestFeedbackNeedsNoFireAndHasNoLimitOfTime(t *testing.T) {
 	assert.Equal(t, []float64{-0.8, -0.8}, f.counted("h")["user_explicit"])
 }
 
+// TestLateClicks: what comes late, or again, does not take the place of what was said after it.
+func TestLateClicks(t *testing.T) {
+	f := newFixture(t, learning.Config{ClicksFor: 24 * time.Hour}, "h")
+	first := thumb("h", "e", false)
+	first.At = start.Add(-30 * time.Hour) // as long ago as one likes
+	last := thumb("h", "e", true)
+	last.At = start.Add(-time.Minute)
+	f.say(last)
+	c := f.say(first)
+	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, c.Limits)
+	f.say(last)
+	assert.Equal(t, map[string][]float64{"user_explicit": {0.8}}, f.counted("h"))
+	rule := thumb("h", "e", false)
+	rule.Target, rule.At = learning.Rule, start.Add(-time.Hour)
+	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, f.say(rule).Limits)
+	f.say(thumb("h", "e", false))
+	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
+}
+
+// TestExpungeAtAnyTime: with BySource, a person goes without a trace, though the store holds the history of none of it.
+func TestExpungeAtAnyTime(t *testing.T) {
+	f := newFixture(t, learning.Config{BySource: true}, "h")
+	half := 0.5
+	for i := range 150 {
+		for _, person := range []string{"ann", "bob"} {
+			event := fmt.Sprint(person, i)
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Prediction: &half}))
+			f.say(learning.Feedback{HeuristicID: "h", EventID: event, Person: person, Positive: person == "ann"})
+		}
+	}
+	f.clock.Advance(40 * 24 * time.Hour)
+	f.sweep()
+	_, err := f.evidence.Commit(ctx, evidence.Batch{Expunge: []string{"ann"}})
+	require.NoError(t, err)
+	s := f.standing("h")
+	assert.InDelta(t, (1+150)/(2+150+150*0.8), s.Confidence, 1e-9)
+	assert.EqualValues(t, 150, s.Fires)
+	assert.EqualValues(t, 150, s.Successes)
+	c, err := f.Calibration(ctx)
+	require.NoError(t, err)
+	assert.EqualValues(t, 150, c.Overall.N)
+}
+
 func TestFeedbackRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for field, fb := range map[string]learning.Feedback{

@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -85,7 +86,7 @@ func (m *Module) Fire(ctx context.Context, f Fire) error {
 	if f.HeuristicID == "" || m.cfg.DryRun {
 		return nil
 	}
-	if _, err := m.cfg.Evidence.Commit(ctx, evidence.Batch{Observations: []evidence.Observation{m.shown(w)}}); err != nil {
+	if _, err := m.cfg.Evidence.Commit(ctx, m.batch(m.shown(w))); err != nil {
 		m.cfg.Logger.WarnContext(ctx, "learning: a fire can't be counted yet", "heuristic", f.HeuristicID, "error", err)
 		return nil
 	}
@@ -98,8 +99,9 @@ func (m *Module) setWindows(w *watched) error {
 	if err != nil {
 		return err
 	}
-	if w.pattern = m.pattern(w.Condition); w.pattern != nil && w.pattern.Timeout > 0 {
-		windows.Silence = w.pattern.Timeout
+	if w.pattern = m.pattern(w.Condition); w.pattern != nil {
+		w.outcome = strings.ToLower(w.pattern.Outcome)
+		windows.Silence = cmp.Or(w.pattern.Timeout, windows.Silence)
 	}
 	if windows.Undo > 0 {
 		w.undo = w.At.Add(windows.Undo)
@@ -108,6 +110,10 @@ func (m *Module) setWindows(w *watched) error {
 		w.silence = w.At.Add(windows.Silence)
 	}
 	return nil
+}
+
+func (m *Module) batch(observations ...evidence.Observation) evidence.Batch {
+	return evidence.Batch{Policies: m.policies, Observations: observations}
 }
 
 // shown is the observation that an answer was shown.
@@ -126,7 +132,7 @@ func (m *Module) Consider(ctx context.Context, eventID string, heuristicIDs ...s
 		return fmt.Errorf("learning: consider: %w", errEmpty("EventID"))
 	}
 	now := m.orNow(time.Time{})
-	var b evidence.Batch
+	b := m.batch()
 	for _, id := range heuristicIDs {
 		h, err := m.cfg.Heuristics.Get(ctx, id)
 		if err != nil {

@@ -31,7 +31,10 @@ func New(cfg Config) (*Module, error) {
 	}
 	m := &Module{cfg: cfg, fires: newTracker(cfg.MaxFires)}
 	m.kinds = kinds{cfg.Name + ".heuristic", cfg.Name + ".fire", cfg.Name + ".click", cfg.Name + ".calibration"}
-	m.policies = map[string]evidence.Policy{m.kinds.heuristic: cfg.policy()}
+	apart := evidence.Policy{ByOrigin: cfg.policy().ByOrigin} // counts do not fade
+	m.policies = map[string]evidence.Policy{
+		m.kinds.heuristic: cfg.policy(), m.kinds.fire: apart, m.kinds.click: apart, m.kinds.calibration: apart,
+	}
 	return m, nil
 }
 
@@ -47,6 +50,7 @@ const (
 	LimitNeutral    Limit = "neutral"    // the signal says nothing, or is worth nothing
 	LimitWeight     Limit = "weight"     // the heuristic's feedback weight is below 1
 	LimitDiminished Limit = "diminished" // it was judged the same way before
+	LimitOutdated   Limit = "outdated"   // the person has said something else of the answer since
 	LimitDuplicate  Limit = "duplicate"  // it was counted before, or the answer has had its implicit signal
 	LimitDryRun     Limit = "dry run"    // nothing is counted
 	LimitCap        Limit = "cap"        // part of the heuristic's evidence is over a cap
@@ -58,8 +62,8 @@ const (
 type Change struct {
 	Signal Signal
 	// Old and New are the confidence as it was read, and with this signal; Delta is New - Old. What others count at the
-	// same moment is in neither. All three are 0 where no confidence was read: of neutral signals, and of answers that no
-	// heuristic gave.
+	// same moment is in neither. All three are 0 where no confidence was read: of signals that are neutral or outdated, and
+	// of answers that no heuristic gave.
 	Old, New, Delta float64
 	Weight          float64 // what the signal counted for as evidence
 	Limits          []Limit // what limited it, in order
