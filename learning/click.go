@@ -99,7 +99,7 @@ func (m *Module) click(ctx context.Context, f *Feedback, s Signal, number int, l
 		ID: e.id, Cell: m.clickCell(m.period(m.cfg.Now()), name), Channel: s.Source, Source: f.Person, Session: f.Session,
 		Reward: s.reward(), Weight: 1, At: f.At,
 	}}
-	if m.cfg.ComplaintRetractsSilence && s.Type == Negative {
+	if m.cfg.ComplaintRetractsSilence && s.reward() == 0 {
 		return m.complain(ctx, e)
 	}
 	change, _, err := m.count(ctx, &e)

@@ -52,7 +52,7 @@ func (m *Module) count(ctx context.Context, e *entry) (Change, bool, error) {
 	if err := e.signal.Validate(); err != nil {
 		return change, false, err
 	}
-	if e.signal.Type == Neutral || e.signal.Magnitude == 0 {
+	if e.signal.neutral() {
 		change.Limits = append(change.Limits, LimitNeutral)
 		if !e.explicit && len(e.retract)+len(e.extra) == 0 {
 			return change, false, nil
@@ -107,7 +107,7 @@ func (m *Module) count(ctx context.Context, e *entry) (Change, bool, error) {
 
 // weigh returns what a signal counts for.
 func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part, change *Change) float64 {
-	if e.signal.Type == Neutral || e.signal.Magnitude == 0 {
+	if e.signal.neutral() {
 		return 0
 	}
 	if c.FeedbackWeight < 1 {
@@ -135,7 +135,7 @@ func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool
 		}
 	}
 	for i := range replaced {
-		if o := &replaced[i]; o.Weight > 0 && (positive && o.Reward > 0.5 || !positive && o.Reward < 0.5) {
+		if r := replaced[i].Reward; positive && r > 0.5 || !positive && r < 0.5 {
 			n--
 		}
 	}

@@ -27,8 +27,8 @@
 // # What counts once
 //
 // An answer is one heuristic on one event. Each answer earns at most one implicit signal, whichever comes first: an
-// outcome that a [Pattern] waits for, an undo, being ignored, or silence. An undo that comes after the silence was counted takes its place.
-// Only what was shown earns any: what was only considered is counted apart ([Module.Consider]).
+// outcome that a [Pattern] waits for, an undo, being ignored, or silence. An undo that comes after the silence was counted
+// takes its place. Only what was shown earns any: what was only considered is counted apart ([Module.Consider]).
 //
 // Explicit feedback is a channel of its own, beside the implicit one. It has no time limit and needs no fire to be known;
 // the last click of a person on an answer replaces the one before exactly, as if that had never been made.

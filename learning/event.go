@@ -94,11 +94,14 @@ func (r *run) undo(ctx context.Context, e *Event) {
 	}
 	for _, s := range signals {
 		key := answer{s.HeuristicID, s.EventID}
+		err := s.Validate()
 		if !slices.ContainsFunc(recent, func(f RecentFire) bool { return key == answer{f.HeuristicID, f.EventID} }) {
-			r.failures = append(r.failures, errForeign("an undo"))
-			continue
+			err = errForeign("an undo")
 		}
-		if s.Type == Neutral {
+		if err != nil {
+			r.failures = append(r.failures, err)
+		}
+		if err != nil || s.neutral() {
 			continue
 		}
 		// Another call may have ended it meanwhile.
@@ -161,7 +164,7 @@ func (r *run) end(ctx context.Context, w *watched, how string, s Signal, err err
 		return false
 	}
 	r.changes = append(r.changes, change)
-	if how != endIgnored || s.Type != Neutral {
+	if how != endIgnored || !s.neutral() {
 		m.fires.noticed(w.HeuristicID)
 	}
 	m.fires.locked(func() {
@@ -190,7 +193,7 @@ func (m *Module) ending(w *watched, how string, s Signal, at time.Time) *entry {
 	if !stored && w.HeuristicID != "" {
 		e.extra = append(e.extra, m.shown(w))
 	}
-	if s.Type == Neutral {
+	if s.neutral() {
 		return e
 	}
 	ended := evidence.Observation{ID: e.id, Source: w.Person, Session: w.Session, Channel: s.Source, Reward: s.reward(), Weight: 1, At: at}

@@ -159,6 +159,7 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "after the silence nothing is ignored", cfg: windows(600, 30), steps: "h1@1:s | h1@2:s | h1@3:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1, 1}}, rate: "3, 0"},
 		{name: "silence takes longer than undo", cfg: windows(30, 120), steps: "h1@e:s | 60s | x: undo | 31s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "silence worth nothing", cfg: learning.Config{Strategy: silenceIsWorthless}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
 		{name: "an undo after a silence that said nothing", cfg: learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute}))},
 			steps: "h1@e:s | 31s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 	} {
@@ -185,6 +186,8 @@ func must[T any](x T, err error) T {
 func windows(undo, silence time.Duration) learning.Config {
 	return learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UndoWindow: undo * time.Second, SilenceWindow: silence * time.Second}))}
 }
+
+var silenceIsWorthless = must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.SourceTimeout: 0}}))
 
 var silenceIsNeutral = must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true}))
 

@@ -62,15 +62,18 @@ func (s Signal) Validate() error {
 	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Source", s.Source})
 }
 
+// neutral reports whether the signal says nothing, by its type or by its magnitude.
+func (s *Signal) neutral() bool { return s.Type == Neutral || s.Magnitude == 0 }
+
 // reward is what the signal says as evidence.
 func (s *Signal) reward() float64 {
-	switch s.Type {
-	case Positive:
-		return 1
-	case Negative:
-		return 0
-	default:
+	switch {
+	case s.neutral():
 		return 0.5
+	case s.Type == Positive:
+		return 1
+	default:
+		return 0
 	}
 }
 
