@@ -116,7 +116,7 @@ func (m *Module) complain(ctx context.Context, e entry) (Change, error) {
 		change, _, err = m.count(ctx, &e)
 	}
 	if err == nil {
-		m.fires.endIf(func(w *watched) bool { return w.key() == key })
+		m.fires.one(key, func(*watched) bool { return true }, m.fires.drop)
 	}
 	return change, err
 }

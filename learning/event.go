@@ -35,10 +35,11 @@ func (m *Module) Event(ctx context.Context, e Event) ([]Change, error) {
 		return nil, fmt.Errorf("learning: event: %w", err)
 	}
 	e.At = m.orNow(e.At)
-	r := &run{m: m, at: e.At}
+	r := m.newRun(e.At)
 	r.outcomes(ctx, &e)
-	r.undo(ctx, &e)
-	r.ignore(ctx, &e)
+	if r.undo(ctx, &e) {
+		r.ignore(ctx, &e)
+	}
 	if err := errors.Join(r.failures...); err != nil {
 		return r.changes, fmt.Errorf("learning: event: %w", err)
 	}
@@ -51,7 +52,10 @@ type run struct {
 	at       time.Time
 	changes  []Change
 	failures []error
+	failed   map[answer]bool // what is not to be judged once more in this run
 }
+
+func (m *Module) newRun(at time.Time) *run { return &run{m: m, at: at, failed: make(map[answer]bool)} }
 
 func (e *Event) mayJudge(w *watched) bool { return e.ID == "" || w.EventID != e.ID }
 
@@ -77,25 +81,30 @@ func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
 	return NewSignal(t, o.HeuristicID, o.EventID, SourceOutcome), nil
 }
 
-func (r *run) undo(ctx context.Context, e *Event) {
+// undo reports whether the event could be interpreted.
+func (r *run) undo(ctx context.Context, e *Event) bool {
 	m := r.m
 	recent := m.fires.recent(e.At, func(w *watched) bool {
-		return e.mayJudge(w) && (!m.cfg.UndoWithinSession || w.Session == e.Session)
+		return e.mayJudge(w) && !r.failed[w.key()] && (!m.cfg.UndoWithinSession || w.Session == e.Session)
 	})
 	if len(recent) == 0 {
-		return
+		return true
 	}
 	signals, err := ask(func() ([]Signal, error) {
 		return m.cfg.Strategy.InterpretUndo(Undo{Text: e.Text, Fires: slices.Clone(recent)})
 	})
 	if err != nil {
 		r.failures = append(r.failures, err)
-		return
+		return false
+	}
+	shown := make(map[answer]bool, len(recent))
+	for _, f := range recent {
+		shown[answer{f.HeuristicID, f.EventID}] = true
 	}
 	for _, s := range signals {
 		key := answer{s.HeuristicID, s.EventID}
 		err := s.Validate()
-		if !slices.ContainsFunc(recent, func(f RecentFire) bool { return key == answer{f.HeuristicID, f.EventID} }) {
+		if !shown[key] {
 			err = errForeign("an undo")
 		}
 		if err != nil {
@@ -105,9 +114,10 @@ func (r *run) undo(ctx context.Context, e *Event) {
 			continue
 		}
 		// Another call may have ended it meanwhile.
-		m.fires.each(func(w *watched) bool { return w.key() == key && w.undoable(e.At) },
+		m.fires.one(key, func(w *watched) bool { return w.undoable(e.At) && !r.failed[key] },
 			func(w *watched) { r.end(ctx, w, endUndo, s, nil) })
 	}
+	return true
 }
 
 func errForeign(what string) error {
@@ -120,7 +130,7 @@ func (r *run) ignore(ctx context.Context, e *Event) {
 	}
 	m := r.m
 	m.fires.each(func(w *watched) bool {
-		return w.undoable(e.At) && !w.silent && !w.heard && w.HeuristicID != "" && w.Source == e.Source && e.mayJudge(w)
+		return w.undoable(e.At) && !w.silent && !w.heard && w.HeuristicID != "" && w.Source == e.Source && e.mayJudge(w) && !r.failed[w.key()]
 	}, func(w *watched) {
 		n := m.fires.ignored(w.HeuristicID, e.At)
 		s, err := ask(func() (Signal, error) {
@@ -158,8 +168,9 @@ func (r *run) end(ctx context.Context, w *watched, how string, s Signal, err err
 	}
 	if err != nil {
 		r.failures = append(r.failures, err)
+		r.failed[w.key()] = true
 		if errors.Is(err, heed.ErrNotFound) {
-			m.fires.locked(func() { m.fires.end(w) })
+			m.fires.drop(w)
 		}
 		return false
 	}

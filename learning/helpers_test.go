@@ -45,12 +45,13 @@ func (c *clock) Advance(d time.Duration) {
 // faulty is a store that fails as long as it is told to, and counts what is asked of it.
 type faulty struct {
 	evidence.Store
-	mu      sync.Mutex
-	err     error // of Commit
-	blind   error // of all that reads
-	commits []evidence.Batch
-	reads   int
-	forgets bool // the batches, of which long tests make many
+	mu       sync.Mutex
+	err      error // of Commit
+	blind    error // of all that reads
+	failOnce error // of the next Commit
+	commits  []evidence.Batch
+	reads    int
+	forgets  bool // the batches, of which long tests make many
 }
 
 func (f *faulty) fail(err error) {
@@ -65,6 +66,9 @@ func (f *faulty) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt
 		f.commits = append(f.commits, b)
 	}
 	err := f.err
+	if f.failOnce != nil {
+		err, f.failOnce = f.failOnce, nil
+	}
 	f.mu.Unlock()
 	if err != nil {
 		return evidence.Receipt{}, err

@@ -374,6 +374,23 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 	assert.Empty(t, f.event("s", "b"))
 }
 
+// TestOneEventJudgesOnce: where the outcome or the undo that an event shows can't be counted, the event does not count as
+// an ignore instead.
+func TestOneEventJudgesOnce(t *testing.T) {
+	f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}}})
+	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
+	for i, text := range []string{"off", "undo", "off", "undo"} {
+		f.fire("h", fmt.Sprint(i), "s")
+		f.evidence.failOnce = errDown
+		changes, err := f.Event(ctx, learning.Event{Source: "s", Text: text})
+		assert.ErrorIs(t, err, errDown)
+		assert.Empty(t, changes)
+		assert.Equal(t, 1, f.Watching())
+		assert.Len(t, f.event("s", text), 1, "it comes again")
+	}
+	assert.Equal(t, map[string][]float64{"implicit_outcome": {1, 1}, "implicit_undo": {-1, -1}}, f.counted("h"))
+}
+
 // TestAnIgnoreThatFailsIsNotCountedTwice: the row of ignores is as it was.
 func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

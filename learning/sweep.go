@@ -20,7 +20,7 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) ([]Change, error) {
 		return nil, err
 	}
 	now = instant(now)
-	r := &run{m: m, at: now}
+	r := m.newRun(now)
 	m.fires.each(func(w *watched) bool {
 		return !w.silent && !w.silence.IsZero() && now.After(w.silence)
 	}, func(w *watched) {
@@ -29,7 +29,7 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) ([]Change, error) {
 		})
 		r.end(ctx, w, endSilence, s, err)
 	})
-	m.fires.endIf(func(w *watched) bool { return w.over(now) })
+	m.fires.each(func(w *watched) bool { return w.over(now) }, m.fires.drop)
 	if err := m.dropClicks(ctx, now); err != nil {
 		r.failures = append(r.failures, err)
 	}

@@ -99,14 +99,18 @@ func (t *tracker) each(wanted func(*watched) bool, f func(*watched)) {
 	}
 	t.mu.Unlock()
 	for _, w := range all {
-		t.one(w, wanted, f)
+		t.one(w.key(), wanted, f)
 	}
 }
 
-func (t *tracker) one(w *watched, wanted func(*watched) bool, f func(*watched)) {
+// one is each for the fire of one answer.
+func (t *tracker) one(a answer, wanted func(*watched) bool, f func(*watched)) {
 	t.mu.Lock()
-	free := !w.ended && !w.busy && wanted(w)
-	w.busy = w.busy || free
+	w := t.live[a]
+	free := w != nil && !w.busy && wanted(w)
+	if free {
+		w.busy = true
+	}
 	t.mu.Unlock()
 	if !free {
 		return
@@ -115,10 +119,8 @@ func (t *tracker) one(w *watched, wanted func(*watched) bool, f func(*watched)) 
 	f(w)
 }
 
-// endIf ends the fires for which the function is true, without a signal.
-func (t *tracker) endIf(wanted func(*watched) bool) {
-	t.each(wanted, func(w *watched) { t.locked(func() { t.end(w) }) })
-}
+// drop ends a fire without a signal.
+func (t *tracker) drop(w *watched) { t.locked(func() { t.end(w) }) }
 
 // locked calls the function under the lock.
 func (t *tracker) locked(f func()) {
