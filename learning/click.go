@@ -61,8 +61,13 @@ func (m *Module) feedback(ctx context.Context, f *Feedback) (Change, error) {
 		return Change{}, errForeign("feedback")
 	}
 	number := 0
+	failure := fmt.Errorf("too many clicks at the same moment: %w", heed.ErrConflict)
 	for range clickTries {
 		live, err := m.clicks(ctx, f)
+		if errors.Is(err, evidence.ErrForgotten) {
+			failure = err // unless another click came between two readings
+			continue
+		}
 		if err != nil {
 			return Change{}, err
 		}
@@ -78,7 +83,7 @@ func (m *Module) feedback(ctx context.Context, f *Feedback) (Change, error) {
 			return change, err
 		}
 	}
-	return Change{}, fmt.Errorf("too many clicks at the same moment: %w", heed.ErrConflict)
+	return Change{}, failure
 }
 
 // click counts a signal as the click of this number.
@@ -121,10 +126,15 @@ func (m *Module) complain(ctx context.Context, e entry) (Change, error) {
 	return change, err
 }
 
-// clicks returns what the person has said of the answer that still counts.
+// clicks returns what the person has said of the answer that still counts, or [evidence.ErrForgotten] where the store knows
+// that there is more than it can tell.
 func (m *Module) clicks(ctx context.Context, f *Feedback) (live []click, err error) {
 	period := m.period(m.cfg.Now())
 	cells := [...]evidence.Cell{m.clickCell(period, m.clickName(f)), m.clickCell(period-1, m.clickName(f))}
+	parts, err := m.cfg.Evidence.Read(ctx, nil, cells[:]...)
+	if err != nil || len(parts) == 0 {
+		return nil, err
+	}
 	for _, cell := range cells {
 		for o, err := range m.cfg.Evidence.History(ctx, cell) {
 			if err != nil {
@@ -139,14 +149,14 @@ func (m *Module) clicks(ctx context.Context, f *Feedback) (live []click, err err
 			live = append(live, click{n, Target(target), o})
 		}
 	}
-	if len(live) > 0 {
-		return live, nil
+	var counted uint64
+	for i := range parts {
+		counted += parts[i].Tally.N()
 	}
-	parts, err := m.cfg.Evidence.Read(ctx, nil, cells[:]...)
-	if err == nil && len(parts) > 0 {
-		err = evidence.ErrForgotten
+	if counted > uint64(len(live)) {
+		return nil, evidence.ErrForgotten
 	}
-	return nil, err
+	return live, nil
 }
 
 func (m *Module) clickName(f *Feedback) string {

@@ -50,7 +50,7 @@ type entry struct {
 func (m *Module) count(ctx context.Context, e *entry) (Change, bool, error) {
 	change := Change{Signal: e.signal}
 	if err := e.signal.Validate(); err != nil {
-		return change, false, err
+		return change, false, fmt.Errorf("signal: %w", err)
 	}
 	if e.signal.neutral() {
 		change.Limits = append(change.Limits, LimitNeutral)

@@ -121,7 +121,7 @@ func (r *run) undo(ctx context.Context, e *Event) bool {
 }
 
 func errForeign(what string) error {
-	return &heed.InputError{Field: "Signal", Reason: "the strategy answered " + what + " with a signal for something else"}
+	return fmt.Errorf("the strategy answered %s with a signal for something else", what)
 }
 
 func (r *run) ignore(ctx context.Context, e *Event) {
@@ -205,6 +205,7 @@ func (m *Module) ending(w *watched, how string, s Signal, at time.Time) *entry {
 		e.extra = append(e.extra, m.shown(w))
 	}
 	if s.neutral() {
+		e.batch = "" // it is not the one signal
 		return e
 	}
 	ended := evidence.Observation{ID: e.id, Source: w.Person, Session: w.Session, Channel: s.Source, Reward: s.reward(), Weight: 1, At: at}

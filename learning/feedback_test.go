@@ -209,6 +209,20 @@ func TestClickThatIsForgotten(t *testing.T) {
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
+// TestHalfForgottenClicks: of two clicks about two targets the store holds only one.
+func TestHalfForgottenClicks(t *testing.T) {
+	f := newFixture(t, learning.Config{ClicksFor: 300 * 24 * time.Hour}, "h")
+	rule, response := thumb("h", "e", true), thumb("h", "e", true)
+	rule.Target, response.Target = learning.Rule, learning.Response
+	f.say(rule)
+	f.clock.Advance(20 * 24 * time.Hour)
+	f.say(response)
+	f.clock.Advance(20 * 24 * time.Hour)
+	_, err := f.Feedback(ctx, thumb("h", "e", false))
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
+	assert.InDelta(t, 2.6/3.6, f.confidence("h"), 1e-12)
+}
+
 // TestOldClicksAreDropped: what finds the click before is kept for ClicksFor at the least, and then forgotten.
 func TestOldClicksAreDropped(t *testing.T) {
 	f := newFixture(t, learning.Config{ClicksFor: 24 * time.Hour}, "h")

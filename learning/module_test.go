@@ -391,6 +391,20 @@ func TestOneEventJudgesOnce(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_outcome": {1, 1}, "implicit_undo": {-1, -1}}, f.counted("h"))
 }
 
+// TestANeutralSilenceIsNotTheOneSignal: not even where it brings the count of its fire along.
+func TestANeutralSilenceIsNotTheOneSignal(t *testing.T) {
+	neutral := must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute}))
+	f := newFixture(t, learning.Config{Strategy: neutral}, "h")
+	f.evidence.failOnce = errDown
+	f.fire("h", "e", "s")
+	f.clock.Advance(31 * time.Second)
+	f.sweep()
+	assert.EqualValues(t, 1, f.standing("h").Fires)
+	f.event("x", "undo")
+	assert.Equal(t, []float64{-1}, f.counted("h")["implicit_undo"])
+	assert.InDelta(t, 1./3, f.confidence("h"), 1e-12)
+}
+
 // TestAnIgnoreThatFailsIsNotCountedTwice: the row of ignores is as it was.
 func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
