@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -43,34 +44,47 @@ func decodeAttribution(payload []byte) (e AttributionEvent, err error) {
 	if _, err := decoder.Token(); err != io.EOF {
 		return e, &heed.InputError{Field: "Payload", Reason: "has more than one JSON value"}
 	}
-	if err := evidence.CheckText("session", e.Session); err != nil {
-		return e, err
+	if e.Session == "" && (e.Ended || len(e.Records) == 0) {
+		return e, &heed.InputError{Field: "session", Reason: "must not be empty"}
 	}
-	if err := evidence.CheckText("source", e.Source); err != nil {
+	if err := checkTexts("", "session", e.Session, "source", e.Source); err != nil {
 		return e, err
 	}
 	for i := range e.Records {
 		r := &e.Records[i]
-		if r.Session == "" {
-			r.Session = e.Session
-		}
-		if r.Session == "" {
+		if r.Session = cmp.Or(r.Session, e.Session); r.Session == "" {
 			return e, &heed.InputError{Field: fmt.Sprintf("attribution_records[%d].session", i), Reason: "must not be empty"}
+		}
+		if err := checkTexts(fmt.Sprintf("attribution_records[%d].", i), "session", r.Session, "item", r.Item); err != nil {
+			return e, err
 		}
 	}
 	for i := range e.Signals {
-		if e.Signals[i].Session == "" {
-			e.Signals[i].Session = e.Session
-		}
+		e.Signals[i].Session = cmp.Or(e.Signals[i].Session, e.Session)
 	}
 	return e, nil
 }
 
-// NewAttribution returns the event that carries an attribution, on the topic of the Adaptive Strategies design.
+// checkTexts reports the first text that a store can't keep, of pairs of a name and a text.
+func checkTexts(prefix string, pairs ...string) error {
+	for i := 0; i < len(pairs); i += 2 {
+		if err := evidence.CheckText(prefix+pairs[i], pairs[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// NewAttribution returns the event that carries an attribution, on the topic of the Adaptive Strategies design. What a
+// consumer would refuse at any time is a [*heed.InputError].
 func NewAttribution(id string, at time.Time, e AttributionEvent) (evidence.Event, error) {
 	payload, err := json.Marshal(e)
 	if err != nil {
+		return evidence.Event{}, fmt.Errorf("strategy: attribution: %w", &heed.InputError{Field: "Payload", Reason: err.Error()})
+	}
+	event := evidence.Event{ID: id, Topic: AttributionTopic, At: at, Payload: payload}
+	if _, err := checkAttribution(event); err != nil {
 		return evidence.Event{}, fmt.Errorf("strategy: attribution: %w", err)
 	}
-	return evidence.Event{ID: id, Topic: AttributionTopic, At: at, Payload: payload}, nil
+	return event, nil
 }

@@ -26,7 +26,8 @@ type ConsumerConfig struct {
 	Source Source
 	// DeadLetters takes the events that can't be applied, each as a [DeadLetter].
 	DeadLetters Sink
-	// Events, where it is set, is sent what the learner has put into its store's outbox, after each event that was read.
+	// Events, where it is set, is sent what the learner has put into its store's outbox: when Run begins, after events were
+	// dealt with, and when it ends. Learning does not wait for it.
 	Events Sink
 	// Router makes outcomes of attributions and signals. nil means that of the zero [RouterConfig], with the learner's
 	// least confidence.
@@ -37,14 +38,15 @@ type ConsumerConfig struct {
 	HookTimeout time.Duration
 	// Workers is how many events are worked on at a time. 0 means 1, which keeps the source's order.
 	Workers int
-	// Attempts is how often an event is tried, and a dead letter, and an acknowledgement. 0 means 5.
+	// Attempts is how often whatever fails is tried: to apply an event, to receive the next, to write a dead letter, to
+	// acknowledge. 0 means 5.
 	Attempts int
 	// Backoff is how long to wait before the second attempt; before each further one it is twice as long as before the one
 	// before, up to a hundred times. 0 means 100 ms.
 	Backoff time.Duration
 	// Timeout is how long one attempt may take. 0 means 30 seconds.
 	Timeout time.Duration
-	// Drain is how long Run goes on with the events in hand when it is to end. 0 means 10 seconds.
+	// Drain is how long Run goes on with the events in hand when it is to end; then they are given back. 0 means 10 seconds.
 	Drain time.Duration
 	// Logger is told of dead letters, of failures of the hook, and of events that could not be acknowledged. nil is silent.
 	Logger *slog.Logger
@@ -100,7 +102,7 @@ type Counts struct {
 	Retries    uint64 // attempts after the first
 	HookCalls  uint64
 	HookFailed uint64 // calls that failed, in whatever way
-	NotAcked   uint64 // events that could not be acknowledged; they will come again
+	NotAcked   uint64 // events that could be neither acknowledged nor given back; they will come again
 }
 
 // A Consumer reads attribution events and lets a learner learn from them: each event exactly once in effect, however often
@@ -111,8 +113,9 @@ type Counts struct {
 //
 // A Consumer is safe for concurrent use by multiple goroutines.
 type Consumer struct {
-	cfg  ConsumerConfig
-	hook contained
+	cfg   ConsumerConfig
+	hook  contained
+	dealt chan struct{} // has something when events may be in the outbox
 
 	received, applied, dead, outcomes, duplicates, unmatched, retries, hookCalls, hookFailed, notAcked atomic.Uint64
 }
@@ -130,7 +133,7 @@ func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
 		}
 		cfg.Router = router
 	}
-	return &Consumer{cfg: cfg, hook: contained{timeout: cfg.HookTimeout}}, nil
+	return &Consumer{cfg: cfg, hook: contained{timeout: cfg.HookTimeout}, dealt: make(chan struct{}, 1)}, nil
 }
 
 // Config returns the configuration in force.
@@ -148,36 +151,56 @@ func (c *Consumer) Counts() Counts {
 // gives back those that it can't, and returns nil. It returns an error when the source fails for good, or a dead letter
 // can't be written.
 func (c *Consumer) Run(ctx context.Context) error {
-	receiving, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
+	receiving, stop := context.WithCancel(ctx)
+	defer stop()
 	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	context.AfterFunc(receiving, func() { time.AfterFunc(c.cfg.Drain, abandon) })
-	var workers sync.WaitGroup
-	for range c.cfg.Workers {
+	failures := make([]error, c.cfg.Workers)
+	var workers, relays sync.WaitGroup
+	for i := range failures {
 		workers.Go(func() {
-			failure := errors.New("a worker's goroutine was ended from within")
+			failures[i] = errors.New("a worker's goroutine was ended from within") // unless it returns
 			defer func() {
-				if failure != nil {
-					stop(failure)
+				if failures[i] != nil {
+					stop()
 				}
 			}()
-			failure = c.work(receiving, working)
+			failures[i] = contain(func() error { return c.work(receiving, working) })
 		})
 	}
-	workers.Wait()
-	if cause := context.Cause(receiving); cause != nil && ctx.Err() == nil {
-		return fmt.Errorf("strategy: consumer: %w", cause)
+	idle, finished := make(chan struct{}), make(chan struct{})
+	if c.cfg.Events != nil {
+		relays.Go(func() { c.relay(working, idle) })
+	}
+	go func() {
+		defer close(finished)
+		workers.Wait()
+		stop()
+		close(idle)
+		relays.Wait()
+	}()
+	<-receiving.Done()
+	select {
+	case <-finished:
+	case <-time.After(c.cfg.Drain):
+		abandon()
+		<-finished
+	}
+	if err := errors.Join(failures...); err != nil {
+		return fmt.Errorf("strategy: consumer: %w", err)
 	}
 	return nil
 }
 
 // work deals with one event after the other. It returns nil at the end of the source or of the context.
 func (c *Consumer) work(receiving, working context.Context) error {
-	for {
+	for receiving.Err() == nil {
 		var d Delivery
+		var e evidence.Event
 		_, err := c.try(receiving, func() (err error) {
-			d, err = c.cfg.Source.Receive(receiving)
+			if d, err = c.cfg.Source.Receive(receiving); err == nil {
+				e = d.Event()
+			}
 			return err
 		}, func(err error) bool { return errors.Is(err, ErrClosed) })
 		switch {
@@ -187,8 +210,37 @@ func (c *Consumer) work(receiving, working context.Context) error {
 			return fmt.Errorf("receive: %w", err)
 		}
 		c.received.Add(1)
-		if err := c.deal(receiving, working, d); err != nil {
+		if err := c.deal(receiving, working, d, e); err != nil {
 			return err
+		}
+		select {
+		case c.dealt <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
+
+// relay brings out what the learner has told: at first, and whenever events were dealt with, until the workers are idle for
+// good. It is apart from them, so that learning does not wait for a sink that is slow.
+func (c *Consumer) relay(working context.Context, idle <-chan struct{}) {
+	for {
+		_, err := c.try(working, c.timed(working, func(ctx context.Context) error {
+			_, err := Relay(ctx, c.cfg.Learner.cfg.Store, c.cfg.Events)
+			return err
+		}), never)
+		if err != nil {
+			c.warn(working, "strategy: events stay in the outbox", err)
+		}
+		select {
+		case <-c.dealt:
+			continue
+		case <-idle:
+		}
+		select {
+		case <-c.dealt:
+		default:
+			return
 		}
 	}
 }
@@ -210,54 +262,74 @@ func (c *Consumer) try(ctx context.Context, do func() error, final func(error) b
 	}
 }
 
-// contain makes an error of a panic.
-func contain(do func() error) (err error) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			err = fmt.Errorf("panic: %v", reason)
-		}
-	}()
-	return do()
+// timed gives each attempt its time.
+func (c *Consumer) timed(ctx context.Context, do func(context.Context) error) func() error {
+	return func() error {
+		ctx, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+		defer cancel()
+		return do(ctx)
+	}
 }
 
 // deal applies a delivery, or writes it off, and acknowledges it. It returns an error where neither could be done.
-func (c *Consumer) deal(receiving, working context.Context, d Delivery) error {
-	e := d.Event()
-	attempts, err := c.try(receiving, func() error {
-		ctx, cancel := context.WithTimeout(working, c.cfg.Timeout)
-		defer cancel()
-		return c.Handle(ctx, e)
-	}, hopeless)
+func (c *Consumer) deal(receiving, working context.Context, d Delivery, e evidence.Event) error {
+	var n news
+	defer func() { c.tell(working, n) }() // when the event is out of hand, as it may take long
+	attempts, err := c.try(receiving, c.timed(working, func(ctx context.Context) error { return c.apply(ctx, e, &n) }), hopeless)
 	switch {
 	case err == nil:
 		c.applied.Add(1)
-	case !hopeless(err) && attempts < c.cfg.Attempts:
-		return d.Reject(working, 0) // it is to end, with attempts left
+	case !hopeless(err) && (attempts < c.cfg.Attempts || working.Err() != nil):
+		c.giveBack(working, d, e)
+		return nil
 	default:
 		if err := c.bury(working, e, err, attempts); err != nil {
-			return errors.Join(err, d.Reject(working, 0))
+			c.giveBack(working, d, e)
+			if working.Err() != nil {
+				return nil
+			}
+			return err
 		}
 		c.dead.Add(1)
 	}
-	if _, err := c.try(working, func() error { return d.Ack(working) }, never); err != nil {
+	if _, err := c.try(working, c.timed(working, d.Ack), never); err != nil {
 		c.notAcked.Add(1)
-		c.cfg.Logger.WarnContext(working, "strategy: an event could not be acknowledged", "id", e.ID, "error", err)
-	}
-	if c.cfg.Events != nil {
-		if _, err := Relay(working, c.cfg.Learner.cfg.Store, c.cfg.Events); err != nil {
-			c.cfg.Logger.WarnContext(working, "strategy: events stay in the outbox", "error", err)
-		}
+		c.warn(working, "strategy: an event could not be acknowledged", err, "id", e.ID)
 	}
 	return nil
+}
+
+// giveBack rejects what could not be dealt with before Run is to end.
+func (c *Consumer) giveBack(working context.Context, d Delivery, e evidence.Event) {
+	ctx := context.WithoutCancel(working)
+	if err := contain(c.timed(ctx, func(ctx context.Context) error { return d.Reject(ctx, 0) })); err != nil {
+		c.notAcked.Add(1)
+		c.warn(ctx, "strategy: an event could not be given back", err, "id", e.ID)
+	}
+}
+
+// warn logs an error, with the stack of a panic.
+func (c *Consumer) warn(ctx context.Context, message string, err error, about ...any) {
+	about = append(about, "error", err)
+	if p := (*panicError)(nil); errors.As(err, &p) {
+		about = append(about, "stack", string(p.stack))
+	}
+	c.cfg.Logger.WarnContext(ctx, message, about...)
 }
 
 func never(error) bool { return false }
 
 // hopeless reports whether another attempt would fail as well.
-func hopeless(err error) bool { return isInputError(err) || errors.Is(err, heed.ErrConflict) }
+func hopeless(err error) bool {
+	var policy *evidence.PolicyError
+	return isInputError(err) || errors.As(err, &policy)
+}
 
 // bury publishes the dead letter of an event.
 func (c *Consumer) bury(ctx context.Context, e evidence.Event, reason error, attempts int) error {
+	if _, err := e.At.MarshalJSON(); err != nil {
+		e.At = time.Time{} // a year that JSON does not know may be why the event is dead
+	}
 	payload, err := json.Marshal(DeadLetter{e, reason.Error(), attempts})
 	if err != nil {
 		return err
@@ -267,45 +339,57 @@ func (c *Consumer) bury(ctx context.Context, e evidence.Event, reason error, att
 		sum := sha256.Sum256(e.Payload)
 		letter.ID = "nameless:" + hex.EncodeToString(sum[:])
 	}
-	if _, err := c.try(ctx, func() error { return c.cfg.DeadLetters.Publish(ctx, letter) }, never); err != nil {
+	publish := func(ctx context.Context) error { return c.cfg.DeadLetters.Publish(ctx, letter) }
+	if _, err := c.try(ctx, c.timed(ctx, publish), never); err != nil {
 		return fmt.Errorf("the dead letter of an event can't be written: %w", err)
 	}
-	c.cfg.Logger.WarnContext(ctx, "strategy: an event can't be applied", "id", e.ID, "attempts", attempts, "error", reason)
+	c.warn(ctx, "strategy: an event can't be applied", reason, "id", e.ID, "attempts", attempts)
 	return nil
 }
 
-// Handle applies one event, as Run does for each: for hosts that have a loop of their own. An error that is a
-// [*heed.InputError] or [heed.ErrConflict] says that it can't be applied; after any other it may be handled again.
+// Handle applies one event and tells the hook, as Run does for each: for hosts that have a loop of their own. An error that
+// is a [*heed.InputError] or an [*evidence.PolicyError] says that it can't be applied; after any other it may be handled
+// again.
 func (c *Consumer) Handle(ctx context.Context, e evidence.Event) error {
-	attribution, err := checkAttribution(e)
+	var n news
+	err := c.apply(ctx, e, &n)
+	c.tell(ctx, n)
 	if err != nil {
 		return fmt.Errorf("strategy: handle: %w", err)
 	}
-	outcomes, err := c.outcomesOf(ctx, e, &attribution)
+	return nil
+}
+
+// apply lets the learner learn from an event, and adds what came of it to the news.
+func (c *Consumer) apply(ctx context.Context, e evidence.Event, n *news) error {
+	attribution, err := checkAttribution(e)
 	if err != nil {
-		return fmt.Errorf("strategy: handle: %w", err)
+		return err
+	}
+	outcomes, unmatched, err := c.outcomesOf(ctx, e, &attribution)
+	if err != nil {
+		return err
 	}
 	for _, o := range outcomes {
 		disposition, err := c.cfg.Learner.Observe(ctx, o)
+		if disposition == Applied { // which it may be though there is an error
+			c.outcomes.Add(1)
+			n.outcomes = append(n.outcomes, o)
+		}
 		if err != nil {
 			return err
 		}
-		switch disposition {
-		case Dropped: // its confidence is below the learner's least
-		case Duplicate:
+		if disposition == Duplicate {
 			c.duplicates.Add(1)
-		case Applied:
-			c.outcomes.Add(1)
-			c.callHook(ctx, func(ctx context.Context) error { return c.cfg.Hook.OnOutcome(ctx, o) })
 		}
 	}
-	if !attribution.Ended {
-		return nil
+	if attribution.Ended {
+		if err := c.cfg.Learner.EndSession(ctx, attribution.Session); err != nil {
+			return err
+		}
+		n.ended = attribution.Session
 	}
-	if err := c.cfg.Learner.EndSession(ctx, attribution.Session); err != nil {
-		return err
-	}
-	c.callHook(ctx, func(ctx context.Context) error { return c.cfg.Hook.OnSessionEnd(ctx, attribution.Session) })
+	c.unmatched.Add(unmatched)
 	return nil
 }
 
@@ -319,12 +403,13 @@ func checkAttribution(e evidence.Event) (AttributionEvent, error) {
 	return decodeAttribution(e.Payload)
 }
 
-// outcomesOf returns what the learner is to observe. Whatever may be wrong with the event shows before any of it is.
-func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *AttributionEvent) (outcomes []Outcome, err error) {
+// outcomesOf returns what the learner is to observe, and how many attributions are of no choice that is known. Whatever may
+// be wrong with the event shows before any of it is observed.
+func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *AttributionEvent) (outcomes []Outcome, unmatched uint64, err error) {
 	for i, r := range a.Records {
 		routed, ok, err := c.cfg.Router.Route(r.Session, &Attribution{r.Activated, r.Value}, a.Signals)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		if !ok {
 			continue
@@ -332,30 +417,45 @@ func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *Attribut
 		record, err := c.cfg.Learner.find(ctx, r.Session, r.Item, e.At, func(*Choice) bool { return true })
 		switch {
 		case errors.Is(err, heed.ErrNotFound):
-			c.unmatched.Add(1)
+			unmatched++
 			continue
 		case err != nil:
-			return nil, err
+			return nil, 0, err
 		}
 		o := Outcome{
 			Choice: record.Choice, ID: fmt.Sprintf("%s/%d", e.ID, i), Value: routed.Value, Confidence: routed.Confidence,
 			Channel: string(routed.Source), Source: a.Source, At: e.At,
 		}
 		if err := c.cfg.Learner.validateOutcome(&o, c.cfg.Learner.cfg.Now()); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		outcomes = append(outcomes, o)
 	}
-	return outcomes, nil
+	return outcomes, unmatched, nil
 }
 
-func (c *Consumer) callHook(ctx context.Context, do func(context.Context) error) {
+// news is what the hook is to be told of an event.
+type news struct {
+	outcomes []Outcome
+	ended    string // the session that did; empty: none
+}
+
+func (c *Consumer) tell(ctx context.Context, n news) {
 	if c.cfg.Hook == nil {
 		return
 	}
+	for _, o := range n.outcomes {
+		c.callHook(ctx, func(ctx context.Context) error { return c.cfg.Hook.OnOutcome(ctx, o) })
+	}
+	if n.ended != "" {
+		c.callHook(ctx, func(ctx context.Context) error { return c.cfg.Hook.OnSessionEnd(ctx, n.ended) })
+	}
+}
+
+func (c *Consumer) callHook(ctx context.Context, do func(context.Context) error) {
 	c.hookCalls.Add(1)
 	if err := c.hook.call(ctx, do); err != nil {
 		c.hookFailed.Add(1)
-		c.cfg.Logger.WarnContext(ctx, "strategy: the novelty hook failed", "error", err)
+		c.warn(ctx, "strategy: the novelty hook failed", err)
 	}
 }

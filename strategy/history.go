@@ -39,8 +39,9 @@ func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[Record,
 }
 
 // Find returns the choice that an attribution is about: the one that was made last for an item in a session, at the given
-// time or before. Of a time the clocks' skew is allowed for, [evidence.MaxSkew]; the zero time is any. The item may be
-// empty, as in a [Query]. Where there is no such choice it is [heed.ErrNotFound], and without Config.Choices
+// time or before; and where there is none, as clocks differ, the first that was made up to [evidence.MaxSkew] later. So
+// what is asked again finds the same choice, whatever was chosen since. The zero time finds the last of all. The item may
+// be empty, as in a [Query]. Where there is no such choice it is [heed.ErrNotFound], and without Config.Choices
 // [ErrNoChoices].
 func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (Record, error) {
 	record, err := l.find(ctx, session, item, at, func(*Choice) bool { return true })
@@ -61,15 +62,19 @@ func (l *Learner) find(ctx context.Context, session, item string, at time.Time, 
 	if !at.IsZero() {
 		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
 	}
-	for record, err := range l.cfg.Choices.List(ctx, f) {
-		if err != nil {
-			return Record{}, err
-		}
-		if record.Choice.Item == item && fits(&record.Choice) { // an empty item lets all pass
+	later, err := Record{}, heed.ErrNotFound
+	for record, listErr := range l.cfg.Choices.List(ctx, f) {
+		switch {
+		case listErr != nil:
+			return Record{}, listErr
+		case record.Choice.Item != item || !fits(&record.Choice): // an empty item lets all pass
+		case at.IsZero() || !record.Choice.At.After(at):
 			return record, nil
+		default:
+			later, err = record, nil
 		}
 	}
-	return Record{}, heed.ErrNotFound
+	return later, err
 }
 
 // A Credit is one outcome that was counted.

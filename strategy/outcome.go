@@ -46,7 +46,8 @@ const (
 // Observe credits the arm and the parameters of a choice with its outcome. The value is mapped to a reward, (value+1)/2,
 // once, here. It returns when the store has it, and the choice's record where there are records.
 //
-// Input that is not valid is a [*heed.InputError] and changes nothing.
+// Input that is not valid is a [*heed.InputError] and changes nothing. Where an outcome is counted and its record can't be
+// written, the error comes with what became of the outcome; to observe it again writes the record.
 func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -63,7 +64,7 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	}
 	disposition, err := l.observe(ctx, &o, now)
 	if err != nil {
-		return "", fmt.Errorf("strategy: observe: %w", err)
+		return disposition, fmt.Errorf("strategy: observe: %w", err)
 	}
 	return disposition, nil
 }
@@ -133,13 +134,11 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 	if err != nil {
 		return "", err
 	}
-	if err := l.settle(ctx, s, o, now); err != nil {
-		return "", err
-	}
+	disposition := Applied
 	if duplicate {
-		return Duplicate, nil
+		disposition = Duplicate
 	}
-	return Applied, nil
+	return disposition, l.settle(ctx, s, o, now)
 }
 
 // count adds the evidence of an outcome to the store, and tells the segment's memory. The caller holds the item's lock.

@@ -1,0 +1,799 @@
+package strategy_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+func TestConsumerConfigFaults(t *testing.T) {
+	_, err := strategy.NewConsumer(strategy.ConsumerConfig{
+		HookTimeout: -1, Workers: -1, Attempts: -1, Backoff: -1, Timeout: -1, Drain: -1,
+	})
+	assert.Equal(t, []string{
+		"Learner", "Source", "DeadLetters", "HookTimeout", "Workers", "Attempts", "Backoff", "Timeout", "Drain",
+	}, fields(err))
+
+	_, err = strategy.NewConsumer(strategy.ConsumerConfig{
+		Learner: newLearner(t, strategy.Config{}), Source: &tape{}, DeadLetters: &letterbox{},
+	})
+	assert.Equal(t, []string{"Learner"}, fields(err), "a learner without records finds no choice")
+}
+
+func TestConsumerConfigReadsBack(t *testing.T) {
+	d := newDesk(t, strategy.Config{MinConfidence: 0.6})
+	c, err := strategy.NewConsumer(strategy.ConsumerConfig{Learner: d.learner, Source: d.tape, DeadLetters: d.dead})
+	require.NoError(t, err)
+	cfg := c.Config()
+	assert.Equal(t, time.Second, cfg.HookTimeout)
+	assert.Equal(t, 1, cfg.Workers)
+	assert.Equal(t, 5, cfg.Attempts)
+	assert.Equal(t, 100*time.Millisecond, cfg.Backoff)
+	assert.Equal(t, 30*time.Second, cfg.Timeout)
+	assert.Equal(t, 10*time.Second, cfg.Drain)
+	assert.NotNil(t, cfg.Logger)
+	assert.Equal(t, 0.6, cfg.Router.Config().MinConfidence, "the default router has the learner's least confidence")
+}
+
+// TestConsumerUnknown: what is of no choice that is known is no error and no event.
+func TestConsumerUnknown(t *testing.T) {
+	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+	d.choose(t, 1)
+	before := outbox(t, d.store)
+	d.tape.events = []evidence.Event{
+		d.worth(t, "unknown session", "elsewhere", 1),
+		d.attribution(t, "unknown item", strategy.AttributionEvent{
+			Session: "s0", Records: []strategy.AttributionRecord{{Item: "other", Activated: true, Value: 1}},
+		}),
+	}
+	c := d.consumer(t, strategy.ConsumerConfig{Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+		t.Error("the hook is told of an outcome that is none")
+		return nil
+	}}})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, strategy.Counts{Received: 2, Applied: 2, Unmatched: 2}, c.Counts())
+	assert.Equal(t, before, outbox(t, d.store))
+	assert.Empty(t, d.dead.events)
+	assert.Zero(t, d.mass(t))
+}
+
+func outbox(t testing.TB, store evidence.Store) (events []evidence.Event) {
+	for e, err := range store.Outbox(ctx) {
+		require.NoError(t, err)
+		events = append(events, e)
+	}
+	return events
+}
+
+// TestConsumerUnmatchedCountsOnce: an attempt that fails afterwards does not count it.
+func TestConsumerUnmatchedCountsOnce(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	failures := 3
+	d.store.before = func(context.Context, evidence.Batch) error {
+		if failures--; failures >= 0 {
+			return errFlaky
+		}
+		return nil
+	}
+	d.tape.events = []evidence.Event{d.attribution(t, "e", strategy.AttributionEvent{
+		Session: "s0", Records: []strategy.AttributionRecord{{Item: "other", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}},
+	})}
+	c := d.consumer(t, strategy.ConsumerConfig{Backoff: time.Microsecond})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1, Unmatched: 1, Retries: 3}, c.Counts())
+}
+
+// poisons are payloads that no attempt can make right.
+var poisons = map[string]string{
+	"not JSON":          `{"session":`,
+	"empty":             ``,
+	"two values":        `{"session":"s0"} {}`,
+	"another type":      `{"session":7}`,
+	"nothing":           `null`,
+	"of something else": `{"user":"u"}`,
+	"no session":        `{"attribution_records":[{"item":"i","was_activated":true,"attributed_value":1}]}`,
+	"end of no session": `{"session_ended":true,"attribution_records":[{"session":"s0","item":"i"}]}`,
+	"infinite":          `{"session":"s0","attribution_records":[{"item":"i","was_activated":true,"attributed_value":1e999}]}`,
+	"a NUL":             `{"session":"s0","attribution_records":[{"item":"i\u0000","was_activated":true,"attributed_value":1}]}`,
+	"a long item":       `{"session":"s0","attribution_records":[{"item":"` + strings.Repeat("i", 2000) + `","was_activated":true}]}`,
+	"a long source":     `{"session":"s0","source":"` + strings.Repeat("i", 2000) + `"}`,
+	"an unknown signal": `{"session":"s0","attribution_records":[{"item":"i"}],"signals":[{"Kind":"applause"}]}`,
+	"a good record, then a bad one": `{"session":"s0","attribution_records":[{"item":"i","was_activated":true,"attributed_value":1},` +
+		`{"item":"i\u0000","was_activated":true,"attributed_value":1}]}`,
+}
+
+// TestConsumerPoison: what can't be right is dead at once, with what is needed to look into it, and changes nothing.
+func TestConsumerPoison(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	for name, payload := range poisons {
+		d.tape.events = append(d.tape.events, evidence.Event{ID: name, Topic: strategy.AttributionTopic, At: start, Payload: []byte(payload)})
+	}
+	good := d.worth(t, "good", "s0", 1)
+	for name, spoil := range map[string]func(*evidence.Event){
+		"without id":          func(e *evidence.Event) { e.ID = "" },
+		"without time":        func(e *evidence.Event) { e.At = time.Time{} },
+		"from the future":     func(e *evidence.Event) { e.At = start.Add(time.Hour) },
+		"year 20000":          func(e *evidence.Event) { e.At = time.Date(20000, 1, 1, 0, 0, 0, 0, time.UTC) },
+		"heed:reserved":       func(e *evidence.Event) { e.ID = "heed:silence" },
+		"an id with a NUL":    func(e *evidence.Event) { e.ID = "\x00" },
+		"an id without end":   func(e *evidence.Event) { e.ID = strings.Repeat("x", 2000) },
+		"an id of no charset": func(e *evidence.Event) { e.ID = "\xff" },
+	} {
+		e := good
+		e.ID = name
+		spoil(&e)
+		d.tape.events = append(d.tape.events, e)
+	}
+	events := d.tape.events
+	c := d.consumer(t, strategy.ConsumerConfig{Backoff: time.Hour}) // which nothing may wait for
+	require.NoError(t, c.Run(ctx))
+	n := uint64(len(events))
+	assert.Equal(t, strategy.Counts{Received: n, Dead: n}, c.Counts())
+	assert.Zero(t, d.mass(t))
+	assert.Len(t, d.tape.acked, len(events))
+	letters := d.dead.letters(t)
+	require.Len(t, letters, len(events))
+	for i, letter := range letters {
+		assert.NotEmpty(t, letter.Reason)
+		assert.Equal(t, 1, letter.Attempts)
+		assert.Equal(t, string(events[i].Payload), string(letter.Event.Payload))
+		if events[i].ID != "\xff" { // JSON has no such text
+			assert.Equal(t, events[i].ID, letter.Event.ID)
+		}
+	}
+	record, err := d.learner.Find(ctx, "s0", "i", start)
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Pending, record.Stage)
+}
+
+// TestConsumerBacksOff: a store that is down is asked again after waits that double, and then the event is dead.
+func TestConsumerBacksOff(t *testing.T) {
+	for _, test := range []struct {
+		attempts int
+		waits    []int // in backoffs
+	}{
+		{1, nil},
+		{5, []int{1, 2, 4, 8}},
+		{10, []int{1, 2, 4, 8, 16, 32, 64, 100, 100}},
+	} {
+		t.Run(fmt.Sprint(test.attempts), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, strategy.Config{})
+				d.choose(t, 1)
+				var tried []time.Time
+				d.store.before = func(context.Context, evidence.Batch) error {
+					tried = append(tried, time.Now())
+					return errFlaky
+				}
+				d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+				c := d.consumer(t, strategy.ConsumerConfig{Attempts: test.attempts, Backoff: time.Minute})
+				require.NoError(t, c.Run(ctx))
+				var waits []int
+				for i := range tried[1:] {
+					waits = append(waits, int(tried[i+1].Sub(tried[i])/time.Minute))
+				}
+				assert.Equal(t, test.waits, waits)
+				letters := d.dead.letters(t)
+				require.Len(t, letters, 1)
+				assert.Equal(t, test.attempts, letters[0].Attempts)
+				assert.Contains(t, letters[0].Reason, "flaky")
+				assert.Equal(t, strategy.Counts{Received: 1, Dead: 1, Retries: uint64(test.attempts - 1)}, c.Counts())
+			})
+		})
+	}
+}
+
+// TestConsumerPolicyConflict: a store that holds the evidence under another half-life will not change its mind.
+func TestConsumerPolicyConflict(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	for id, err := range map[string]error{"policy": &evidence.PolicyError{}, "conflict": heed.ErrConflict} {
+		d.dead = &letterbox{}
+		d.store.before = func(context.Context, evidence.Batch) error { return err }
+		d.tape.events = []evidence.Event{d.worth(t, id, "s0", 1)}
+		require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Attempts: 3, Backoff: 1}).Run(ctx))
+		assert.Equal(t, map[string]int{"policy": 1, "conflict": 3}[id], d.dead.letters(t)[0].Attempts, id)
+	}
+}
+
+// TestConsumerRedrive: a dead letter's event can be published again, and counts once however often it is.
+func TestConsumerRedrive(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	stream := &memstore.Stream{}
+	down := true
+	d.store.before = func(_ context.Context, b evidence.Batch) error {
+		if down && strings.HasSuffix(b.ID, "/1") { // the event's first outcome is counted
+			return errFlaky
+		}
+		return nil
+	}
+	two := []strategy.AttributionRecord{{Item: "i", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}}
+	require.NoError(t, stream.Publish(ctx, d.attribution(t, "e", strategy.AttributionEvent{Session: "s0", Records: two})))
+	c := d.consumer(t, strategy.ConsumerConfig{Source: stream, Attempts: 2, Backoff: 1})
+	running, stop := context.WithCancel(ctx)
+	done := make(chan error, 1)
+	go func() { done <- c.Run(running) }()
+	dealt := func(n uint64) {
+		require.Eventually(t, func() bool { return c.Counts().Dead+c.Counts().Applied == n && stream.Len() == 0 }, 5*time.Second, time.Millisecond)
+	}
+	dealt(1)
+	assert.Equal(t, 0.5, d.mass(t))
+	down = false
+	letters := d.dead.letters(t)
+	require.Len(t, letters, 1)
+	for i := range 3 {
+		require.NoError(t, stream.Publish(ctx, letters[0].Event))
+		dealt(uint64(i) + 2)
+		assert.Equal(t, 1., d.mass(t))
+	}
+	stop()
+	require.NoError(t, <-done)
+}
+
+// TestConsumerDeadLetterFirst: an event is acknowledged after its dead letter is written, and not if it can't be.
+func TestConsumerDeadLetterFirst(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	poison := func(id string) evidence.Event { return evidence.Event{ID: id, At: start, Payload: []byte("?")} }
+	d.tape.events = []evidence.Event{poison("1")}
+	d.tape.ack = func(context.Context, string) error {
+		assert.Equal(t, []string{"1"}, d.dead.ids(), "acknowledged before the dead letter was written")
+		return nil
+	}
+	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{}).Run(ctx))
+	assert.Equal(t, []string{"1"}, d.tape.acked)
+
+	tried := 0
+	d.dead.publish = func(context.Context, evidence.Event) error {
+		tried++
+		return errFlaky
+	}
+	d.tape.events = []evidence.Event{poison("2"), poison("3")}
+	c := d.consumer(t, strategy.ConsumerConfig{Attempts: 3, Backoff: 1})
+	require.ErrorIs(t, c.Run(ctx), errFlaky)
+	assert.Equal(t, 3, tried)
+	assert.Equal(t, []string{"1"}, d.tape.acked)
+	assert.Equal(t, []string{"2"}, d.tape.rejected, "it is given back")
+	assert.Equal(t, strategy.Counts{Received: 1, Retries: 2}, c.Counts())
+}
+
+// TestConsumerReportsFailureWhileEnding: that the run was to end anyway does not hide a dead letter that can't be written.
+func TestConsumerReportsFailureWhileEnding(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	running, stop := context.WithCancel(ctx)
+	d.tape.events = []evidence.Event{{ID: "1", At: start, Payload: []byte("?")}}
+	d.dead.publish = func(context.Context, evidence.Event) error {
+		stop()
+		return errFlaky
+	}
+	require.ErrorIs(t, d.consumer(t, strategy.ConsumerConfig{Attempts: 1}).Run(running), errFlaky)
+}
+
+// TestConsumerAckFails: what could not be acknowledged comes again, and counts once.
+func TestConsumerAckFails(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	e := d.worth(t, "e", "s0", 1)
+	d.tape.events = []evidence.Event{e, e}
+	tried := 0
+	d.tape.ack = func(context.Context, string) error {
+		if tried++; tried <= 3 {
+			return errFlaky
+		}
+		return nil
+	}
+	c := d.consumer(t, strategy.ConsumerConfig{Attempts: 3, Backoff: 1})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, strategy.Counts{Received: 2, Applied: 2, Outcomes: 1, Duplicates: 1, Retries: 2, NotAcked: 1}, c.Counts())
+	assert.Equal(t, 0.5, d.mass(t))
+	assert.Equal(t, []string{"e"}, d.tape.acked)
+}
+
+// TestConsumerFindsTheSameChoiceAgain: a choice that is made after an event, within what clocks may differ, does not take
+// what is delivered again.
+func TestConsumerFindsTheSameChoiceAgain(t *testing.T) {
+	d := newDesk(t, strategy.Config{Cache: strategy.Cache{TTL: time.Minute}})
+	d.choose(t, 1)
+	d.clock.Advance(time.Hour)
+	e := d.worth(t, "e", "s0", 1)
+	for range 3 {
+		d.tape.events = []evidence.Event{e}
+		require.NoError(t, d.consumer(t, strategy.ConsumerConfig{}).Run(ctx))
+		d.clock.Advance(2 * time.Minute)
+		d.choose(t, 1)
+	}
+	assert.Equal(t, 0.5, d.mass(t))
+}
+
+// TestFindAllowsForSkew: an event that seems older than its choice finds the first choice, now and later.
+func TestFindAllowsForSkew(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	c := choose(t, d.learner, strategy.Query{Session: "s0", Item: "i"})
+	for _, at := range []time.Time{start.Add(-evidence.MaxSkew), start, {}} {
+		record, err := d.learner.Find(ctx, "s0", "i", at)
+		require.NoError(t, err)
+		assert.Equal(t, c.ID, record.Choice.ID)
+	}
+	_, err := d.learner.Find(ctx, "s0", "i", start.Add(-evidence.MaxSkew-time.Second))
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	require.NoError(t, d.learner.EndSession(ctx, "s0"))
+	d.clock.Advance(time.Minute)
+	later := choose(t, d.learner, strategy.Query{Session: "s0", Item: "i"})
+	record, err := d.learner.Find(ctx, "s0", "i", start.Add(-time.Minute))
+	require.NoError(t, err)
+	assert.Equal(t, c.ID, record.Choice.ID, "of those made later, the first")
+	record, err = d.learner.Find(ctx, "s0", "i", time.Time{})
+	require.NoError(t, err)
+	assert.Equal(t, later.ID, record.Choice.ID, "at any time, the last")
+}
+
+// TestConsumerPanics: a panic of the host's code is an error like any other.
+func TestConsumerPanics(t *testing.T) {
+	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+	d.choose(t, 1)
+	panics := 0
+	once := func(what string) func() {
+		done := false
+		return func() {
+			if !done {
+				done = true
+				panics++
+				panic(what)
+			}
+		}
+	}
+	receive, event, ack, commit, publish, relay := once("receive"), once("event"), once("ack"), once("commit"), once("publish"), once("relay")
+	d.store.before = func(_ context.Context, b evidence.Batch) error {
+		if b.ID != "" {
+			commit()
+		}
+		return nil
+	}
+	d.tape.ack = func(context.Context, string) error {
+		ack()
+		return nil
+	}
+	d.dead.publish = func(context.Context, evidence.Event) error {
+		publish()
+		return nil
+	}
+	told := &letterbox{publish: func(context.Context, evidence.Event) error {
+		relay()
+		return nil
+	}}
+	good := d.worth(t, "good", "s0", 1)
+	d.tape.events = []evidence.Event{good, good, {ID: "bad", At: start}}
+	var log bytes.Buffer
+	c := d.consumer(t, strategy.ConsumerConfig{
+		Source: panicking{d.tape, receive, event}, Events: told, Backoff: 1, Logger: textLog(&log),
+	})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, 6, panics)
+	assert.Equal(t, 0.5, d.mass(t))
+	assert.Len(t, told.events, 2)
+	assert.Equal(t, []string{"bad"}, d.dead.ids())
+
+	d.store.before = func(context.Context, evidence.Batch) error { panic("for ever") }
+	d.choose(t, 0)
+	d.tape.events = []evidence.Event{d.worth(t, "unlucky", "s0", 1)}
+	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Backoff: 1, Logger: textLog(&log)}).Run(ctx))
+	assert.Contains(t, d.dead.letters(t)[1].Reason, "panic: for ever")
+	assert.Contains(t, log.String(), "consumer_test.go", "the log has the stack")
+}
+
+// panicking is a source that may panic wherever it is called.
+type panicking struct {
+	strategy.Source
+	receive, event func()
+}
+
+type panickingDelivery struct {
+	strategy.Delivery
+	event func()
+}
+
+func (s panicking) Receive(ctx context.Context) (strategy.Delivery, error) {
+	s.receive()
+	d, err := s.Source.Receive(ctx)
+	return panickingDelivery{d, s.event}, err
+}
+
+func (d panickingDelivery) Event() evidence.Event {
+	d.event()
+	return d.Delivery.Event()
+}
+
+// TestConsumerWorkerEnds: code that ends the worker's goroutine ends the run, with an error and the event unacknowledged.
+func TestConsumerWorkerEnds(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	d.store.before = func(context.Context, evidence.Batch) error {
+		runtime.Goexit()
+		return nil
+	}
+	d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+	require.ErrorContains(t, d.consumer(t, strategy.ConsumerConfig{Workers: 3}).Run(ctx), "goroutine was ended")
+	assert.Empty(t, d.tape.acked)
+}
+
+// failing is a source that fails.
+type failing struct{ err error }
+
+func (s failing) Receive(context.Context) (strategy.Delivery, error) { return nil, s.err }
+
+// TestConsumerSourceFails: a source is asked as often as anything, and then the run ends with its error.
+func TestConsumerSourceFails(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	c := d.consumer(t, strategy.ConsumerConfig{Source: failing{errFlaky}, Attempts: 4, Backoff: 1})
+	require.ErrorIs(t, c.Run(ctx), errFlaky)
+	assert.Equal(t, strategy.Counts{Retries: 3}, c.Counts())
+	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Source: failing{strategy.ErrClosed}}).Run(ctx))
+}
+
+// TestConsumerTimeout: an attempt that takes too long is given up.
+func TestConsumerTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+		d.choose(t, 1)
+		hang := func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		d.store.before = func(ctx context.Context, _ evidence.Batch) error { return hang(ctx) }
+		d.tape.ack = func(ctx context.Context, _ string) error { return hang(ctx) }
+		told := &letterbox{publish: func(ctx context.Context, _ evidence.Event) error { return hang(ctx) }}
+		d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+		c := d.consumer(t, strategy.ConsumerConfig{Attempts: 1, Timeout: time.Minute, Events: told, Drain: time.Hour})
+		began := time.Now()
+		require.NoError(t, c.Run(ctx))
+		assert.Equal(t, 3*time.Minute, time.Since(began), "the event, its acknowledgement, and what it has told")
+		assert.Equal(t, strategy.Counts{Received: 1, Dead: 1, NotAcked: 1}, c.Counts())
+	})
+}
+
+// TestConsumerDrains: a run that is to end finishes the event in hand if it can in time, and else gives it back.
+func TestConsumerDrains(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		takes time.Duration
+		err   error
+		want  strategy.Counts
+	}{
+		{"in time", 5 * time.Second, nil, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1}},
+		{"too late", 20 * time.Second, nil, strategy.Counts{Received: 1}},
+		{"fails meanwhile", 5 * time.Second, errFlaky, strategy.Counts{Received: 1}},
+	} {
+		for _, attempts := range []int{1, 5} {
+			if test.err != nil && attempts == 1 {
+				continue // it was the last attempt, and the event is dead
+			}
+			t.Run(fmt.Sprint(test.name, ", attempts ", attempts), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					d := newDesk(t, strategy.Config{})
+					d.choose(t, 1)
+					running, stop := context.WithCancel(ctx)
+					d.store.before = func(ctx context.Context, _ evidence.Batch) error {
+						stop()
+						select {
+						case <-ctx.Done():
+							return ctx.Err()
+						case <-time.After(test.takes):
+							return test.err
+						}
+					}
+					d.tape.events = []evidence.Event{d.worth(t, "1", "s0", 1), d.worth(t, "2", "s0", 1)}
+					c := d.consumer(t, strategy.ConsumerConfig{Attempts: attempts, Drain: 10 * time.Second})
+					began := time.Now()
+					require.NoError(t, c.Run(running))
+					assert.Equal(t, min(test.takes, 10*time.Second), time.Since(began))
+					assert.Equal(t, test.want, c.Counts())
+					assert.Equal(t, int(test.want.Applied), len(d.tape.acked))
+					assert.Equal(t, 1-int(test.want.Applied), len(d.tape.rejected))
+					assert.Empty(t, d.dead.events, "nothing is dead because the process ends")
+				})
+			})
+		}
+	}
+}
+
+// TestConsumerCannotGiveBack: an event that can't even be given back comes again by itself, and is counted.
+func TestConsumerCannotGiveBack(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	running, stop := context.WithCancel(ctx)
+	d.store.before = func(context.Context, evidence.Batch) error {
+		stop()
+		return errFlaky
+	}
+	d.tape.reject = func(context.Context, string) error { panic("no") }
+	d.tape.events = []evidence.Event{d.worth(t, "1", "s0", 1)}
+	c := d.consumer(t, strategy.ConsumerConfig{})
+	require.NoError(t, c.Run(running))
+	assert.Equal(t, strategy.Counts{Received: 1, NotAcked: 1}, c.Counts())
+}
+
+// TestConsumerWaitsForEvents: a run whose source has nothing ends as soon as it is told to.
+func TestConsumerWaitsForEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 1)
+		stream := &memstore.Stream{}
+		c := d.consumer(t, strategy.ConsumerConfig{Source: stream, Workers: 4})
+		running, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- c.Run(running) }()
+		synctest.Wait()
+		require.NoError(t, stream.Publish(ctx, d.worth(t, "e", "s0", 1)))
+		synctest.Wait()
+		assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1}, c.Counts())
+		began := time.Now()
+		stop()
+		require.NoError(t, <-done)
+		assert.Zero(t, time.Since(began))
+	})
+}
+
+// TestConsumerWorkers: so many events are worked on at a time, and one keeps their order.
+func TestConsumerWorkers(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, strategy.Config{})
+			d.choose(t, 6)
+			var now, most atomic.Int64
+			var mu sync.Mutex
+			var order []string
+			h := hook{outcome: func(_ context.Context, o strategy.Outcome) error {
+				most.Store(max(most.Load(), now.Add(1)))
+				time.Sleep(time.Second)
+				now.Add(-1)
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, o.Choice.Session)
+				return nil
+			}}
+			for i := range 6 {
+				d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i), 1))
+			}
+			c := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Hook: h, HookTimeout: time.Minute})
+			require.NoError(t, c.Run(ctx))
+			assert.EqualValues(t, workers, most.Load())
+			assert.Equal(t, uint64(6), c.Counts().Applied)
+			if workers == 1 {
+				assert.Equal(t, []string{"s0", "s1", "s2", "s3", "s4", "s5"}, order)
+			}
+		})
+	}
+}
+
+// TestConsumerRouter: outcomes are those of the router; the default one drops what the learner would.
+func TestConsumerRouter(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		least    float64
+		router   *strategy.RouterConfig
+		outcomes uint64
+		mass     float64
+	}{
+		{"default", 0.3, nil, 2, 0.8 + 0.9},
+		{"default, only sure ones", 0.85, nil, 1, 0.9},
+		{"one's own", 0.3, &strategy.RouterConfig{Confidences: strategy.RouterConfidences{Both: 0.25, Attribution: 0.5, Direct: 0.5}}, 1, 0.5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := newDesk(t, strategy.Config{MinConfidence: test.least})
+			d.choose(t, 2)
+			cfg := strategy.ConsumerConfig{Learner: d.learner, Source: d.tape, DeadLetters: d.dead}
+			if test.router != nil {
+				router, err := strategy.NewRouter(*test.router)
+				require.NoError(t, err)
+				cfg.Router = router
+			}
+			d.tape.events = []evidence.Event{
+				d.worth(t, "1", "s0", 1),
+				d.attribution(t, "2", strategy.AttributionEvent{
+					Session: "s1", Records: []strategy.AttributionRecord{{Item: "i", Activated: true, Value: 1}},
+					Signals: []strategy.Signal{{Kind: strategy.SignalPositive, Confidence: 1}},
+				}),
+			}
+			c, err := strategy.NewConsumer(cfg)
+			require.NoError(t, err)
+			require.NoError(t, c.Run(ctx))
+			assert.Equal(t, test.outcomes, c.Counts().Outcomes)
+			assert.InDelta(t, test.mass, d.mass(t), 1e-9)
+		})
+	}
+}
+
+// TestConsumerSignalsOfAnotherSession: they are left out, and records of another session are credited there.
+func TestConsumerSignalsOfAnotherSession(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 2)
+	d.tape.events = []evidence.Event{d.attribution(t, "1", strategy.AttributionEvent{
+		Session: "s0", Source: "somebody",
+		Records: []strategy.AttributionRecord{{Item: "i"}, {Item: "i", Session: "s1"}},
+		Signals: []strategy.Signal{
+			{Kind: strategy.SignalPositive, Confidence: 1}, {Kind: strategy.SignalNegative, Confidence: 1, Session: "s1"},
+		},
+	})}
+	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{}).Run(ctx))
+	for session, value := range map[string]float64{"s0": 1, "s1": -1} {
+		record, err := d.learner.Find(ctx, session, "i", start)
+		require.NoError(t, err)
+		require.NotNil(t, record.Result)
+		assert.Equal(t, value, record.Result.Value)
+		assert.Equal(t, "somebody", record.Result.Source)
+		assert.Equal(t, string(strategy.FromDirect), record.Result.Channel)
+	}
+}
+
+// TestConsumerLogs: the logger is told of what an operator has to know.
+func TestConsumerLogs(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	var log bytes.Buffer
+	d.tape.ack = func(context.Context, string) error { return errFlaky }
+	d.tape.events = []evidence.Event{d.worth(t, "good", "s0", 1), {ID: "bad", At: start}}
+	c := d.consumer(t, strategy.ConsumerConfig{
+		Attempts: 1, Logger: textLog(&log),
+		Hook: hook{outcome: func(context.Context, strategy.Outcome) error { return errors.New("no novelty") }},
+	})
+	require.NoError(t, c.Run(ctx))
+	for _, part := range []string{"can't be applied", "id=bad", "could not be acknowledged", "id=good", "hook failed", "no novelty"} {
+		assert.Contains(t, log.String(), part)
+	}
+}
+
+// TestConsumerDisabled: a learner that is disabled learns nothing from events either.
+func TestConsumerDisabled(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	off, err := strategy.New(strategy.Config{Store: d.store, Arms: plain("a", "b", "c", "d"), Choices: d.choices, Now: d.clock.Now, Disabled: true})
+	require.NoError(t, err)
+	d.learner = off
+	d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+	c := d.consumer(t, strategy.ConsumerConfig{})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1}, c.Counts())
+	assert.Zero(t, d.mass(t))
+}
+
+// TestConsumerEvents: the sink gets what the learner tells, and a sink that fails holds up nothing.
+func TestConsumerEvents(t *testing.T) {
+	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+	d.choose(t, 2)
+	down := true
+	var mu sync.Mutex
+	told := &letterbox{publish: func(context.Context, evidence.Event) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if down {
+			return errFlaky
+		}
+		return nil
+	}}
+	d.tape.events = []evidence.Event{d.worth(t, "1", "s0", 1)}
+	c := d.consumer(t, strategy.ConsumerConfig{Events: told, Attempts: 2, Backoff: 1})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, uint64(1), c.Counts().Outcomes)
+	assert.Len(t, outbox(t, d.store), 3)
+	down = false
+	d.tape.events = []evidence.Event{d.worth(t, "2", "s1", 1)}
+	require.NoError(t, c.Run(ctx))
+	assert.Empty(t, outbox(t, d.store))
+	assert.Len(t, told.events, 4, "two selected, two observed")
+}
+
+// bar is the number of events of the tests that show what the consumer promises.
+const bar = 10_000
+
+// TestConsumerDeadOrApplied: of ten thousand events, with one in a hundred that can't be right, and one commit and one record
+// in twenty that fails, each is applied or dead; the evidence is exact; and a replay of all changes nothing.
+func TestConsumerDeadOrApplied(t *testing.T) {
+	workers := []int{1, 4}
+	if raced {
+		workers = workers[1:]
+	}
+	for _, workers := range workers {
+		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, strategy.Config{})
+				d.choose(t, 100)
+				var mu sync.Mutex
+				rng := rand.New(rand.NewPCG(1, 2))
+				flaky := func() error {
+					mu.Lock()
+					defer mu.Unlock()
+					if rng.Float64() < 0.05 {
+						return errFlaky
+					}
+					return nil
+				}
+				d.store.before = func(context.Context, evidence.Batch) error { return flaky() }
+				d.choices.settle = flaky
+				var events []evidence.Event
+				for i := range bar {
+					e := d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i%100), float64(i%3-1))
+					if i%100 == 7 {
+						e.Payload = e.Payload[1:]
+					}
+					events = append(events, e)
+				}
+				var hooked atomic.Int64
+				c := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+					hooked.Add(1)
+					return nil
+				}}})
+				d.tape.events = events
+				require.NoError(t, c.Run(ctx))
+				counts := c.Counts()
+				assert.Equal(t, uint64(bar), counts.Applied+counts.Dead)
+				assert.Equal(t, uint64(bar/100), counts.Dead)
+				assert.Equal(t, uint64(bar-bar/100), counts.Outcomes)
+				assert.EqualValues(t, counts.Outcomes, hooked.Load(), "the hook is told of each, though its record failed at first")
+				assert.Greater(t, counts.Retries, uint64(bar/20))
+				assert.Equal(t, float64(bar-bar/100)/2, d.mass(t))
+				assert.Len(t, d.tape.acked, bar)
+
+				before := everything(t, d.store, strategy.Query{})
+				again := d.consumer(t, strategy.ConsumerConfig{Workers: workers})
+				d.tape.events = events
+				require.NoError(t, again.Run(ctx))
+				assert.Equal(t, before, everything(t, d.store, strategy.Query{}))
+				assert.Zero(t, again.Counts().Outcomes)
+				assert.Equal(t, counts.Outcomes, again.Counts().Duplicates)
+			})
+		})
+	}
+}
+
+// TestConsumerCountsOnce: each of ten thousand ids is delivered ten times, in any order, by consumers that come and go, and
+// counts once.
+func TestConsumerCountsOnce(t *testing.T) {
+	deliveries := 10
+	if raced {
+		deliveries = 3
+	}
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 100)
+	var events []evidence.Event
+	for i := range bar {
+		e := d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i%100), float64(i%3-1))
+		for range deliveries {
+			events = append(events, e)
+		}
+	}
+	rand.New(rand.NewPCG(3, 4)).Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
+	var outcomes, duplicates uint64
+	const restarts = 20
+	for range restarts {
+		d.tape.events, events = events[:bar*deliveries/restarts], events[bar*deliveries/restarts:]
+		learner, err := strategy.New(d.learner.Config())
+		require.NoError(t, err)
+		d.learner = learner
+		c := d.consumer(t, strategy.ConsumerConfig{Workers: 2})
+		require.NoError(t, c.Run(ctx))
+		outcomes += c.Counts().Outcomes
+		duplicates += c.Counts().Duplicates
+	}
+	assert.Equal(t, uint64(bar), outcomes)
+	assert.Equal(t, uint64((deliveries-1)*bar), duplicates)
+	assert.Equal(t, bar*0.5, d.mass(t))
+}

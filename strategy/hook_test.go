@@ -1,0 +1,229 @@
+package strategy_test
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/strategy"
+)
+
+// TestHookIsTold: of each outcome once, after it is counted, and of each end of a session.
+func TestHookIsTold(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 2)
+	var told []string
+	h := hook{
+		outcome: func(_ context.Context, o strategy.Outcome) error {
+			told = append(told, fmt.Sprint(o.Choice.Session, " ", o.ID, " ", o.Value, " of mass ", d.mass(t)))
+			return nil
+		},
+		end: func(_ context.Context, session string) error {
+			told = append(told, session+" ended")
+			return nil
+		},
+	}
+	end := d.attribution(t, "end", strategy.AttributionEvent{
+		Session: "s1", Ended: true, Records: []strategy.AttributionRecord{{Item: "i", Activated: true, Value: -0.5}},
+	})
+	d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1), d.worth(t, "e", "s0", 1), end}
+	c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, []string{"s0 e/0 1 of mass 0.5", "s1 end/0 -0.5 of mass 1", "s1 ended"}, told)
+	assert.Equal(t, strategy.Counts{Received: 3, Applied: 3, Outcomes: 2, Duplicates: 1, HookCalls: 3}, c.Counts())
+
+	record, err := d.learner.Find(ctx, "s1", "i", time.Time{})
+	require.NoError(t, err)
+	assert.True(t, record.Ended)
+}
+
+// TestHookMayCallBack: it is called outside of every lock, so that it may ask the learner, and let it learn.
+func TestHookMayCallBack(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	h := hook{outcome: func(ctx context.Context, o strategy.Outcome) error {
+		if _, err := d.learner.Select(ctx, strategy.Query{Session: "s0", Item: "i"}); err != nil {
+			return err
+		}
+		o.ID = "again"
+		if _, err := d.learner.Observe(ctx, o); err != nil {
+			return err
+		}
+		return d.learner.Reset(ctx, strategy.Reset{Item: "i", Reason: "it is novel"})
+	}}
+	d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+	c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1, HookCalls: 1}, c.Counts())
+	assert.Zero(t, d.mass(t))
+}
+
+// TestHookIsContained: whatever a hook does, every outcome is counted, and every failure.
+func TestHookIsContained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 100)
+		for i := range bar {
+			d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i%100), 1))
+		}
+		began := time.Now()
+		h := hook{outcome: func(_ context.Context, o strategy.Outcome) error {
+			var i int
+			_, err := fmt.Sscanf(o.ID, "e%d/0", &i)
+			switch {
+			case i%10 == 3:
+				panic("novel")
+			case i%100 == 4:
+				runtime.Goexit()
+			case i%100 == 5:
+				time.Sleep(3500 * time.Millisecond) // whatever the context says
+			}
+			return err
+		}}
+		c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
+		require.NoError(t, c.Run(ctx))
+		counts := c.Counts()
+		assert.Equal(t, uint64(bar), counts.Applied)
+		assert.Equal(t, uint64(bar), counts.Outcomes)
+		assert.Equal(t, uint64(bar), counts.HookCalls)
+		assert.Equal(t, uint64(bar/10+bar/100+bar/100), counts.HookFailed)
+		assert.Equal(t, bar*0.5, d.mass(t))
+		assert.Equal(t, bar/100*time.Second, time.Since(began), "each call that hangs is waited for as long as it may take")
+		time.Sleep(time.Minute) // the last calls return, and no goroutine is left: the bubble would not end
+	})
+}
+
+// TestHookHangs: calls that never return are few, and while they last the hook is not called.
+func TestHookHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 30)
+		worth := func(from, to int) {
+			for i := from; i < to; i++ {
+				d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i), 1))
+			}
+		}
+		release := make(chan struct{})
+		calls := 0
+		h := hook{outcome: func(context.Context, strategy.Outcome) error {
+			calls++
+			<-release
+			return nil
+		}}
+		c := d.consumer(t, strategy.ConsumerConfig{Hook: h, HookTimeout: time.Minute})
+		worth(0, 20)
+		before, began := runtime.NumGoroutine(), time.Now()
+		require.NoError(t, c.Run(ctx))
+		assert.Equal(t, 8, calls)
+		assert.Equal(t, 8*time.Minute, time.Since(began))
+		assert.LessOrEqual(t, runtime.NumGoroutine(), before+8)
+		assert.Equal(t, strategy.Counts{Received: 20, Applied: 20, Outcomes: 20, HookCalls: 20, HookFailed: 20}, c.Counts())
+		close(release)
+		synctest.Wait()
+		worth(20, 30)
+		require.NoError(t, c.Run(ctx))
+		assert.Equal(t, 18, calls, "when they have returned it is called again")
+		assert.Equal(t, uint64(20), c.Counts().HookFailed)
+	})
+}
+
+// TestHookOfManyWorkers: calls that take their time, but not too much, are not mistaken for calls that hang.
+func TestHookOfManyWorkers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 100)
+		for i := range 100 {
+			d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i), 1))
+		}
+		var calls atomic.Int64
+		c := d.consumer(t, strategy.ConsumerConfig{Workers: 32, Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+			time.Sleep(500 * time.Millisecond)
+			calls.Add(1)
+			return nil
+		}}})
+		require.NoError(t, c.Run(ctx))
+		assert.EqualValues(t, 100, calls.Load())
+		assert.Zero(t, c.Counts().HookFailed)
+	})
+}
+
+// TestHookIsSlow: an event with many outcomes does not fail because the hook takes its time for each.
+func TestHookIsSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 1)
+		a := strategy.AttributionEvent{Session: "s0", Ended: true}
+		for range 200 {
+			a.Records = append(a.Records, strategy.AttributionRecord{Item: "i", Activated: true, Value: 1})
+		}
+		d.tape.events = []evidence.Event{d.attribution(t, "e", a)}
+		c := d.consumer(t, strategy.ConsumerConfig{Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+			time.Sleep(900 * time.Millisecond)
+			return nil
+		}}})
+		require.NoError(t, c.Run(ctx))
+		assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 200, HookCalls: 201}, c.Counts())
+	})
+}
+
+// TestHookFailsForAReason: the log tells what a hook did, and where it panicked.
+func TestHookFailsForAReason(t *testing.T) {
+	for reason, do := range map[string]func(context.Context) error{
+		"flaky":                    func(context.Context) error { return errFlaky },
+		"panic: novel":             func(context.Context) error { panic("novel") },
+		"panic: panic called with": func(context.Context) error { panic(nil) }, //nolint:govet // what a host may do
+		"it ended its goroutine": func(context.Context) error {
+			runtime.Goexit()
+			return nil
+		},
+		"it takes too long": func(ctx context.Context) error {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return nil
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newDesk(t, strategy.Config{})
+			d.choose(t, 1)
+			var log strings.Builder
+			d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+			c := d.consumer(t, strategy.ConsumerConfig{Logger: textLog(&log), Hook: hook{outcome: func(ctx context.Context, _ strategy.Outcome) error {
+				return do(ctx)
+			}}})
+			require.NoError(t, c.Run(ctx))
+			assert.Equal(t, uint64(1), c.Counts().HookFailed)
+			assert.Contains(t, log.String(), reason)
+			assert.Equal(t, strings.HasPrefix(reason, "panic"), strings.Contains(log.String(), "hook_test.go"))
+			time.Sleep(time.Minute)
+		})
+	}
+}
+
+// TestHookHeedsItsContext: a call whose time is over is told so.
+func TestHookHeedsItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 1)
+		began := time.Now()
+		var told time.Duration
+		d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+		c := d.consumer(t, strategy.ConsumerConfig{HookTimeout: time.Minute, Hook: hook{outcome: func(ctx context.Context, _ strategy.Outcome) error {
+			<-ctx.Done()
+			told = time.Since(began)
+			return nil
+		}}})
+		require.NoError(t, c.Run(ctx))
+		synctest.Wait()
+		assert.Equal(t, time.Minute, told)
+		assert.Equal(t, time.Minute, time.Since(began))
+	})
+}

@@ -1,0 +1,5 @@
+//go:build race
+
+package strategy_test
+
+func init() { raced = true }
