@@ -50,6 +50,7 @@ type streamed struct {
 	event evidence.Event
 	due   time.Time // when it is delivered again
 	index int       // in the heap; -1 while it is not
+	turn  int       // counts its deliveries and rejections: only the last delivery can be rejected, and once
 }
 
 var (
@@ -174,17 +175,19 @@ func (s *Stream) next() (d strategy.Delivery, wait time.Duration, wake <-chan st
 	for len(s.later) > 0 && !s.later[0].due.After(now) {
 		s.ready.PushBack(heap.Pop(&s.later))
 	}
-	switch front := s.ready.Front(); {
-	case front != nil:
+	for front := s.ready.Front(); front != nil; front = s.ready.Front() {
 		one := s.ready.Remove(front).(*streamed)
-		if s.held[one.event.ID] != one { // acknowledged meanwhile, by whoever had it before
-			return nil, 1, nil, nil
+		if s.held[one.event.ID] != one {
+			continue // it was acknowledged meanwhile, by whoever had it before
 		}
 		one.due = now.Add(s.cfg.Lease)
+		one.turn++
 		heap.Push(&s.later, one)
 		event := one.event
 		event.Payload = slices.Clone(event.Payload)
-		return &delivery{s, one, event}, 0, nil, nil
+		return &delivery{s, one, one.turn, event}, 0, nil, nil
+	}
+	switch {
 	case s.closed && len(s.held) == 0:
 		return nil, 0, nil, strategy.ErrClosed
 	case len(s.later) > 0:
@@ -197,6 +200,7 @@ func (s *Stream) next() (d strategy.Delivery, wait time.Duration, wake <-chan st
 type delivery struct {
 	stream *Stream
 	of     *streamed
+	turn   int
 	event  evidence.Event
 }
 
@@ -232,9 +236,10 @@ func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
 	s := d.stream
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held[d.event.ID] != d.of || d.of.index < 0 {
-		return nil // it is acknowledged, or to be delivered next already
+	if s.held[d.event.ID] != d.of || d.of.index < 0 || d.of.turn != d.turn {
+		return nil // it is acknowledged, to be delivered next already, or in the hands of another
 	}
+	d.of.turn++
 	d.of.due = time.Now().Add(delay) //nolint:forbidigo // as in next
 	heap.Fix(&s.later, d.of.index)
 	s.notify()

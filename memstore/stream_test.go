@@ -1,9 +1,20 @@
 package memstore_test
 
 import (
+	"context"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/consumertest"
 )
 
@@ -12,4 +23,231 @@ func TestStreamConforms(t *testing.T) {
 		stream := &memstore.Stream{}
 		return consumertest.Harness{Source: stream, Sink: stream, Close: stream.Close}, nil
 	})
+}
+
+func TestStreamConfig(t *testing.T) {
+	_, err := memstore.NewStream(memstore.StreamConfig{Lease: -1, Max: -1})
+	var fields []string
+	for fault := range heed.ConfigErrors(err) {
+		fields = append(fields, fault.Field)
+	}
+	assert.Equal(t, []string{"Lease", "Max"}, fields)
+	assert.Equal(t, memstore.StreamConfig{Lease: time.Minute, Max: 100_000}, (&memstore.Stream{}).Config())
+	stream := newStream(t, memstore.StreamConfig{Lease: time.Hour, Max: 3})
+	assert.Equal(t, memstore.StreamConfig{Lease: time.Hour, Max: 3}, stream.Config())
+}
+
+func newStream(t testing.TB, cfg memstore.StreamConfig) *memstore.Stream {
+	stream, err := memstore.NewStream(cfg)
+	require.NoError(t, err)
+	return stream
+}
+
+func publish(t testing.TB, s *memstore.Stream, ids ...string) {
+	for _, id := range ids {
+		require.NoError(t, s.Publish(context.Background(), evidence.Event{ID: id, Topic: "topic"}))
+	}
+}
+
+// next returns the next delivery, and how long it took to come.
+func next(t testing.TB, s *memstore.Stream) (strategy.Delivery, time.Duration) {
+	began := time.Now()
+	d, err := s.Receive(context.Background())
+	require.NoError(t, err)
+	return d, time.Since(began)
+}
+
+func nextIs(t testing.TB, s *memstore.Stream, id string, after time.Duration) strategy.Delivery {
+	t.Helper()
+	d, took := next(t, s)
+	assert.Equal(t, id, d.Event().ID)
+	assert.Equal(t, after, took)
+	return d
+}
+
+func ack(t testing.TB, d strategy.Delivery) { require.NoError(t, d.Ack(context.Background())) }
+
+func reject(t testing.TB, d strategy.Delivery, delay time.Duration) {
+	require.NoError(t, d.Reject(context.Background(), delay))
+}
+
+// TestStreamLease: what is in hand for longer than the lease is delivered again; whoever had it before can still
+// acknowledge it, but no longer give it back.
+func TestStreamLease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
+		publish(t, s, "1", "2")
+		first := nextIs(t, s, "1", 0)
+		ack(t, nextIs(t, s, "2", 0))
+		second := nextIs(t, s, "1", time.Hour)
+		reject(t, first, 0)
+		nextIs(t, s, "1", time.Hour) // and not at once: it is in the hands of the second
+		reject(t, second, 0)
+		ack(t, first)
+		assert.Zero(t, s.Len())
+		assertNothing(t, s, 10*time.Hour)
+	})
+}
+
+// TestStreamLateAck: an event whose lease is over, and which nobody has taken yet, can be acknowledged.
+func TestStreamLateAck(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
+		publish(t, s, "1", "2")
+		one, two := nextIs(t, s, "1", 0), nextIs(t, s, "2", 0)
+		time.Sleep(2 * time.Hour)
+		three := nextIs(t, s, "1", 0) // which makes the stream see that both leases are over
+		ack(t, two)
+		ack(t, one)
+		ack(t, three)
+		assert.Zero(t, s.Len())
+		publish(t, s, "2") // a new event of the same name
+		ack(t, two)        // which is not the one that this was
+		ack(t, nextIs(t, s, "2", 0))
+		assertNothing(t, s, 10*time.Hour)
+	})
+}
+
+func assertNothing(t testing.TB, s *memstore.Stream, within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	_, err := s.Receive(ctx)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+}
+
+// TestStreamDelays: what is rejected comes again when its delay is over, to the moment, and one rejection is all.
+func TestStreamDelays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
+		publish(t, s, "1", "2", "3")
+		one, two, three := nextIs(t, s, "1", 0), nextIs(t, s, "2", 0), nextIs(t, s, "3", 0)
+		reject(t, one, 3*time.Minute)
+		reject(t, two, 2*time.Hour) // longer than the lease
+		reject(t, three, -time.Second)
+		reject(t, one, 0)
+		ack(t, nextIs(t, s, "3", 0))
+		ack(t, nextIs(t, s, "1", 3*time.Minute))
+		nextIs(t, s, "2", 2*time.Hour-3*time.Minute)
+	})
+}
+
+// TestStreamWakes: a receiver that waits for a lease gets what is published or given back meanwhile.
+func TestStreamWakes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
+		publish(t, s, "1")
+		one := nextIs(t, s, "1", 0)
+		time.AfterFunc(time.Minute, func() { publish(t, s, "2") })
+		time.AfterFunc(3*time.Minute, func() { reject(t, one, time.Minute) })
+		ack(t, nextIs(t, s, "2", time.Minute))
+		ack(t, nextIs(t, s, "1", 3*time.Minute))
+	})
+}
+
+// TestStreamIsBounded: it holds so many, those in hand among them.
+func TestStreamIsBounded(t *testing.T) {
+	ctx := context.Background()
+	s := newStream(t, memstore.StreamConfig{Max: 2})
+	publish(t, s, "1", "2", "1")
+	require.ErrorIs(t, s.Publish(ctx, evidence.Event{ID: "3"}), evidence.ErrFull)
+	one, _ := next(t, s)
+	require.ErrorIs(t, s.Publish(ctx, evidence.Event{ID: "3"}), evidence.ErrFull)
+	ack(t, one)
+	publish(t, s, "3")
+	assert.Equal(t, 2, s.Len())
+}
+
+// TestStreamRefuses: what it can't take changes nothing.
+func TestStreamRefuses(t *testing.T) {
+	s := &memstore.Stream{}
+	var fault *heed.InputError
+	require.ErrorAs(t, s.Publish(context.Background(), evidence.Event{}), &fault)
+	assert.Equal(t, "ID", fault.Field)
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, s.Publish(done, evidence.Event{ID: "1"}), context.Canceled)
+	assert.Zero(t, s.Len())
+	publish(t, s, "1")
+	d, _ := next(t, s)
+	require.ErrorIs(t, d.Ack(done), context.Canceled)
+	require.ErrorIs(t, d.Reject(done, 0), context.Canceled)
+	assert.Equal(t, 1, s.Len())
+}
+
+// TestStreamCloses: it takes no more, delivers what it has, and ends when all is acknowledged, for all who wait.
+func TestStreamCloses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStream(t, memstore.StreamConfig{Lease: time.Hour})
+		publish(t, s, "1")
+		s.Close()
+		s.Close()
+		require.ErrorIs(t, s.Publish(context.Background(), evidence.Event{ID: "2"}), strategy.ErrClosed)
+		nextIs(t, s, "1", 0)
+		one := nextIs(t, s, "1", time.Hour)
+		const waiting = 3
+		ended := make(chan error, waiting)
+		for range waiting {
+			go func() {
+				_, err := s.Receive(context.Background())
+				ended <- err
+			}()
+		}
+		synctest.Wait()
+		assert.Empty(t, ended)
+		ack(t, one)
+		for range waiting {
+			require.ErrorIs(t, <-ended, strategy.ErrClosed)
+		}
+	})
+}
+
+// TestStreamConcurrently: publishers and receivers in any number, of whom some give back, lose nothing and share all.
+func TestStreamConcurrently(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	s := &memstore.Stream{}
+	const publishers, receivers, each = 4, 4, 500
+	var publishing, receiving sync.WaitGroup
+	for p := range publishers {
+		publishing.Go(func() {
+			for i := range each {
+				publish(t, s, fmt.Sprint(p, "-", i))
+			}
+		})
+	}
+	var mu sync.Mutex
+	seen, acked := make(map[string]int), make(map[string]int)
+	for range receivers {
+		receiving.Go(func() {
+			for {
+				d, err := s.Receive(ctx)
+				if err != nil {
+					assert.ErrorIs(t, err, strategy.ErrClosed)
+					return
+				}
+				id := d.Event().ID
+				mu.Lock()
+				seen[id]++
+				again := seen[id] < 3
+				mu.Unlock()
+				if again {
+					assert.NoError(t, d.Reject(ctx, 0))
+					continue
+				}
+				mu.Lock()
+				acked[id]++
+				mu.Unlock()
+				assert.NoError(t, d.Ack(ctx))
+			}
+		})
+	}
+	publishing.Wait()
+	s.Close()
+	receiving.Wait()
+	assert.Len(t, acked, publishers*each)
+	for id, n := range acked {
+		assert.Equal(t, 1, n, id)
+		assert.Equal(t, 3, seen[id], id)
+	}
+	assert.Zero(t, s.Len())
 }
