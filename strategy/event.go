@@ -98,19 +98,27 @@ func (c Choice) withoutDraws() *Choice {
 //
 // [memstore.EvidenceConfig]: https://pkg.go.dev/github.com/heedhq/heed/memstore#EvidenceConfig
 func (l *Learner) Replay(ctx context.Context, log iter.Seq2[evidence.Event, error]) (changed int, err error) {
+	changed, err = l.replayAll(ctx, log)
+	if err = errors.Join(err, l.Refresh(ctx)); err != nil {
+		return changed, fmt.Errorf("strategy: replay: %w", err)
+	}
+	return changed, nil
+}
+
+func (l *Learner) replayAll(ctx context.Context, log iter.Seq2[evidence.Event, error]) (changed int, err error) {
 	for entry, err := range log {
 		if err != nil {
-			return changed, fmt.Errorf("strategy: replay: %w", err)
+			return changed, err
 		}
 		did, err := l.replay(ctx, entry)
-		if err != nil {
-			return changed, fmt.Errorf("strategy: replay: %w", err)
-		}
 		if did {
 			changed++
 		}
+		if err != nil {
+			return changed, err
+		}
 	}
-	return changed, l.Refresh(ctx)
+	return changed, nil
 }
 
 func (l *Learner) replay(ctx context.Context, entry evidence.Event) (changed bool, err error) {
@@ -127,10 +135,13 @@ func (l *Learner) replay(ctx context.Context, entry evidence.Event) (changed boo
 			Reset: e.Effect.Reset, Restart: e.Effect.Restart, Retract: e.Effect.Retract, Observations: e.Effect.Observations,
 		}
 		receipt, err := l.cfg.Store.Commit(ctx, b)
-		if err != nil {
+		switch {
+		case errors.Is(err, heed.ErrNotFound): // what it takes back is in a part of the log that was left out
+		case err != nil:
 			return false, err
+		default:
+			changed = !receipt.Duplicate
 		}
-		changed = !receipt.Duplicate
 	}
 	return changed, l.replayRecord(ctx, &e)
 }

@@ -229,17 +229,18 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 	if err := l.draw(ctx, q, now, &rng, r); err != nil {
 		return err
 	}
-	if l.cfg.Choices != nil {
-		if err := l.cfg.Choices.Add(ctx, r.choice); err != nil {
+	// The record comes last: one without its event would wait for an outcome, though the choice is never made use of.
+	if l.cfg.Topic != "" {
+		if err := l.emitAlone(ctx, Event{
+			ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice,
+		}); err != nil {
 			return err
 		}
 	}
-	if l.cfg.Topic == "" {
+	if l.cfg.Choices == nil {
 		return nil
 	}
-	return l.emitAlone(ctx, Event{
-		ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice,
-	})
+	return l.cfg.Choices.Add(ctx, r.choice)
 }
 
 // begin fills in what a choice has of its query.

@@ -49,7 +49,9 @@ func Relay(ctx context.Context, store evidence.Store, sink Sink) (sent int, err 
 			return nil
 		}
 		_, err := store.Commit(ctx, evidence.Batch{Sent: ids})
-		sent += len(ids)
+		if err == nil {
+			sent += len(ids)
+		}
 		ids = nil
 		return err
 	}

@@ -1,0 +1,231 @@
+package strategy_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+func logOf(events []evidence.Event) iter.Seq2[evidence.Event, error] {
+	return func(yield func(evidence.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// eventful is a configuration under which everything happens.
+func eventful(t testing.TB, c *clock, pooling strategy.Pooling) strategy.Config {
+	choices, err := memstore.NewChoices(memstore.ChoicesConfig{Now: c.Now})
+	require.NoError(t, err)
+	return strategy.Config{
+		Now: c.Now, Store: newStore(t, c.Now), Choices: choices, Arms: plain("a", "b"), Pooling: pooling, Topic: strategy.DefaultTopic,
+		HalfLife: 30 * 24 * time.Hour, Change: strategy.Change{FalseAlarms: 0.01, Every: 5},
+		Silence: strategy.Silence{After: 2 * time.Hour, Confidence: 0.5},
+	}
+}
+
+// live lets a learner live through everything that can happen to it.
+func live(t testing.TB, c *clock, l *strategy.Learner) {
+	var late []strategy.Choice
+	for i := range 120 {
+		c.Advance(time.Minute)
+		q := strategy.Query{Session: fmt.Sprint("s", i), Item: fmt.Sprint("i", i%3), Category: "c"}
+		value := 0.9
+		if i >= 60 {
+			value = -0.9 // the world changes
+		}
+		if i%10 == 9 {
+			late = append(late, choose(t, l, q))
+			continue
+		}
+		try(t, l, q, "a", value)
+	}
+	c.Advance(3 * time.Hour)
+	_, err := l.Sweep(ctx)
+	require.NoError(t, err)
+	for _, choice := range late[:len(late)/2] {
+		credit(t, l, choice, 0.5)
+	}
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Item: "i2", Actor: "me", Reason: "a trial"}))
+	try(t, l, strategy.Query{Session: "after", Item: "i2", Category: "c"}, "b", 1)
+}
+
+// TestReplay: the log of a learner to which everything happened rebuilds the same beliefs in an empty store, and once more,
+// or in part, changes nothing.
+func TestReplay(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10}, strategy.Alone{}} {
+		t.Run(fmt.Sprintf("%T", pooling), func(t *testing.T) {
+			c := &clock{}
+			first := newLearner(t, eventful(t, c, pooling))
+			live(t, c, first)
+			log := outbox(t, first.Config().Store)
+			types := make(map[strategy.EventType]int)
+			for _, entry := range log {
+				assert.Equal(t, strategy.DefaultTopic, entry.Topic)
+				var e strategy.Event
+				require.NoError(t, json.Unmarshal(entry.Payload, &e))
+				assert.Equal(t, entry.ID, e.ID)
+				types[e.Type]++
+			}
+			want := []strategy.EventType{
+				strategy.EventSelected, strategy.EventObserved, strategy.EventExpired, strategy.EventRetracted,
+				strategy.EventRestarted, strategy.EventReset,
+			}
+			if _, ok := pooling.(strategy.Specializer); ok {
+				want = append(want, strategy.EventSpecialized)
+			}
+			for _, e := range want {
+				assert.Positive(t, types[e], e)
+			}
+			require.NoError(t, first.Refresh(ctx))
+
+			second := newLearner(t, eventful(t, c, pooling))
+			same := func() {
+				t.Helper()
+				for _, item := range []string{"i0", "i1", "i2", "unseen"} {
+					q := strategy.Query{Item: item, Category: "c"}
+					assert.Equal(t, beliefs(t, first, q), beliefs(t, second, q), item)
+				}
+				assert.Equal(t, records(t, first), records(t, second))
+			}
+			_ = beliefs(t, second, strategy.Query{Item: "i0", Category: "c"}) // it is in memory before
+			changed, err := second.Replay(ctx, logOf(log))
+			require.NoError(t, err)
+			assert.Equal(t, len(log)-types[strategy.EventSelected], changed)
+			same()
+			for _, part := range [][]evidence.Event{log, log[len(log)/2:], log[:len(log)/3]} {
+				changed, err := second.Replay(ctx, logOf(part))
+				require.NoError(t, err)
+				assert.Zero(t, changed)
+				same()
+			}
+			assert.Empty(t, outbox(t, second.Config().Store), "what is replayed is not told again")
+		})
+	}
+}
+
+func records(t testing.TB, l *strategy.Learner) (texts []string) {
+	for r, err := range l.History(ctx, strategy.ChoiceFilter{}) {
+		require.NoError(t, err)
+		text, err := json.Marshal(r)
+		require.NoError(t, err)
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// TestReplayInPart: what is taken back of a part of the log that is gone is no fault.
+func TestReplayInPart(t *testing.T) {
+	c := &clock{}
+	first := newLearner(t, eventful(t, c, nil))
+	live(t, c, first)
+	log := outbox(t, first.Config().Store)
+	retracted := slices.IndexFunc(log, func(e evidence.Event) bool { return len(e.ID) > 7 && e.ID[:7] == "broken:" })
+	require.Positive(t, retracted)
+	second := newLearner(t, eventful(t, c, nil))
+	changed, err := second.Replay(ctx, logOf(log[retracted:retracted+1]))
+	require.NoError(t, err)
+	assert.Zero(t, changed)
+}
+
+// TestReplayOfOthers: events of other learners are passed over, and what is no event ends the replay, though not in vain.
+func TestReplayOfOthers(t *testing.T) {
+	c := &clock{}
+	first := newLearner(t, eventful(t, c, nil))
+	try(t, first, strategy.Query{Item: "i", Category: "c"}, "a", 1)
+	log := outbox(t, first.Config().Store)
+	cfg := eventful(t, c, nil)
+	cfg.Name = "other"
+	changed, err := newLearner(t, cfg).Replay(ctx, logOf(log))
+	require.NoError(t, err)
+	assert.Zero(t, changed)
+
+	second := newLearner(t, eventful(t, c, nil))
+	q := strategy.Query{Item: "unseen", Category: "c"}
+	before := means(t, second, q)
+	changed, err = second.Replay(ctx, logOf(append(log, evidence.Event{ID: "x", Payload: []byte("{")})))
+	assertInputError(t, err, "Payload")
+	assert.Equal(t, 1, changed)
+	assert.NotEqual(t, before, means(t, second, q), "what came before is seen")
+	_, err = second.Replay(ctx, func(yield func(evidence.Event, error) bool) { yield(evidence.Event{}, errFlaky) })
+	require.ErrorIs(t, err, errFlaky)
+}
+
+// TestSelectTellsFirst: a choice whose event can't be kept leaves no record that would wait for an outcome.
+func TestSelectTellsFirst(t *testing.T) {
+	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+	d.store.before = func(context.Context, evidence.Batch) error { return evidence.ErrFull }
+	c, err := d.learner.Select(ctx, strategy.Query{Session: "s", Item: "i"})
+	require.ErrorIs(t, err, evidence.ErrFull)
+	assert.True(t, c.Fallback())
+	assert.Empty(t, records(t, d.learner))
+}
+
+// TestRelay: the outbox goes out in order and is marked; where a publish fails, what came before is marked, and the rest
+// comes next time.
+func TestRelay(t *testing.T) {
+	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+	d.choose(t, 250)
+	all := outbox(t, d.store)
+	failAt := all[170].ID
+	var box letterbox
+	box.publish = func(_ context.Context, e evidence.Event) error {
+		if e.ID == failAt {
+			return errFlaky
+		}
+		return nil
+	}
+	sent, err := strategy.Relay(ctx, d.store, &box)
+	require.ErrorIs(t, err, errFlaky)
+	assert.Equal(t, 170, sent)
+	assert.Equal(t, all[170:], outbox(t, d.store))
+	box.publish = nil
+	d.store.before = func(context.Context, evidence.Batch) error { return errFlaky }
+	sent, err = strategy.Relay(ctx, d.store, &box)
+	require.ErrorIs(t, err, errFlaky)
+	assert.Zero(t, sent, "published, and not marked")
+	d.store.before = nil
+	sent, err = strategy.Relay(ctx, d.store, &box)
+	require.NoError(t, err)
+	assert.Equal(t, 80, sent)
+	assert.Empty(t, outbox(t, d.store))
+	assert.Equal(t, all, box.events)
+}
+
+// FuzzAttribution: whatever a payload is, Handle does not panic, and what it refuses changes nothing.
+func FuzzAttribution(f *testing.F) {
+	for _, payload := range poisons {
+		f.Add([]byte(payload))
+	}
+	f.Add([]byte(`{"session":"s0","attribution_records":[{"item":"i","was_activated":true,"attributed_value":0.5}],"session_ended":true}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 1)
+		c := d.consumer(t, strategy.ConsumerConfig{})
+		err := c.Handle(ctx, evidence.Event{ID: "e", At: start, Payload: payload})
+		if err == nil {
+			return
+		}
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault)
+		assert.Empty(t, everything(t, d.store, strategy.Query{}))
+		record, err := d.learner.Find(ctx, "s0", "i", start)
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Pending, record.Stage)
+	})
+}
