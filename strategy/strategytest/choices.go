@@ -297,7 +297,7 @@ func filtered(t tb, newChoices NewChoices) {
 		func(q *strategy.ChoiceFilter) { q.Until = choicesStart.Add(time.Duration(rng.IntN(20)) * time.Second) },
 		func(q *strategy.ChoiceFilter) { q.Limit = 1 + rng.IntN(30) },
 	}
-	for round := range 300 {
+	for round := range 150 {
 		var q strategy.ChoiceFilter
 		for i := range set {
 			if i == round%10 || round >= 30 && rng.IntN(3) == 0 {
@@ -450,58 +450,67 @@ func sessionEnds(t tb, newChoices NewChoices) {
 	}
 }
 
+// concurrently lets many callers add, settle and expire the same choice at the same time; of every second one all expire
+// it, and it is settled afterwards.
 func concurrently(t tb, newChoices NewChoices) {
 	f := newChoicesFixture(t, newChoices)
 	const callers, choices = 8, 20
-	var mu sync.Mutex
-	var expired, first, afterExpiry [choices]int
-	var failures []error
-	var callersDone sync.WaitGroup
-	for caller := range callers {
-		callersDone.Go(func() {
-			for i := range choices {
-				m := made{id: byte(i), learner: "l", session: fmt.Sprint(i), item: "i"}
-				err := f.store.Add(background, f.choice(m))
-				var did bool
-				var before strategy.Stage
-				var settleErr, expireErr error
-				if caller%2 == 0 {
-					before, settleErr = f.store.Settle(background, idOf(byte(i)), resultAt(fmt.Sprint(caller), 0))
-				} else {
-					did, expireErr = f.store.Expire(background, idOf(byte(i)))
-				}
-				var listErr error
+	last := resultAt(fmt.Sprint(callers-2), 0)
+	for i := range byte(choices) {
+		var mu sync.Mutex
+		var failures []error
+		var expired, first, afterExpiry int
+		settle := func(caller int) {
+			before, err := f.store.Settle(background, idOf(i), resultAt(fmt.Sprint(caller), 0))
+			mu.Lock()
+			defer mu.Unlock()
+			failures = append(failures, err)
+			if before != strategy.Observed {
+				first++
+			}
+			if before == strategy.Expired {
+				afterExpiry++
+			}
+		}
+		begin := make(chan struct{})
+		var done sync.WaitGroup
+		for caller := range callers {
+			done.Go(func() {
+				<-begin
+				err := f.store.Add(background, f.choice(made{id: i, learner: "l", item: "i"}))
 				for _, err := range f.store.List(background, strategy.ChoiceFilter{Item: "i", Limit: 3}) {
-					listErr = err
+					mu.Lock()
+					failures = append(failures, err)
+					mu.Unlock()
 				}
 				mu.Lock()
-				failures = append(failures, err, settleErr, expireErr, listErr)
-				if did {
-					expired[i]++
-				}
-				if before == strategy.Pending || before == strategy.Expired {
-					first[i]++
-				}
-				if before == strategy.Expired {
-					afterExpiry[i]++
-				}
+				failures = append(failures, err)
 				mu.Unlock()
-			}
-		})
-	}
-	callersDone.Wait()
-	if err := errors.Join(failures...); err != nil {
-		t.Fatalf("%v", err)
-	}
-	want := resultAt(fmt.Sprint(callers-2), 0)
-	for i := range choices {
-		r := f.get(byte(i))
-		if r.Result == nil || *r.Result != want || r.Stage != strategy.Observed {
-			t.Errorf("a choice is %q with %+v, and should be observed with %+v", r.Stage, r.Result, want)
+				if i%2 == 0 && caller%2 == 0 {
+					settle(caller)
+					return
+				}
+				did, err := f.store.Expire(background, idOf(i))
+				mu.Lock()
+				defer mu.Unlock()
+				if failures = append(failures, err); did {
+					expired++
+				}
+			})
 		}
-		if first[i] != 1 || expired[i] != afterExpiry[i] {
-			t.Errorf("a choice was first settled %d times, expired %d times and was settled after that %d times",
-				first[i], expired[i], afterExpiry[i])
+		close(begin)
+		done.Wait()
+		if i%2 == 1 {
+			settle(callers - 2)
+		}
+		if err := errors.Join(failures...); err != nil {
+			t.Fatalf("%v", err)
+		}
+		if r := f.get(i); r.Result == nil || jsonOf(strategy.Record{Result: r.Result}) != jsonOf(strategy.Record{Result: &last}) || r.Stage != strategy.Observed {
+			t.Errorf("a choice is %q with %+v, and should be observed with %+v", r.Stage, r.Result, last)
+		}
+		if first != 1 || expired != afterExpiry {
+			t.Errorf("a choice was first settled %d times, expired %d times and was settled after that %d times", first, expired, afterExpiry)
 		}
 	}
 	if got := f.list(strategy.ChoiceFilter{}); len(got) != choices {

@@ -119,7 +119,10 @@ func TestChoicesSuiteBites(t *testing.T) {
 			return adding(func(c map[string]any) { delete(c, "draws") })
 		}, "a choice is kept as it was"},
 		{"seconds are kept", func() brokenChoices {
-			return adding(func(c map[string]any) { c["at"], _, _ = strings.Cut(c["at"].(string), "."); c["at"] = c["at"].(string) + "Z" })
+			return adding(func(c map[string]any) {
+				c["at"], _, _ = strings.Cut(c["at"].(string), ".")
+				c["at"] = c["at"].(string) + "Z"
+			})
 		}, "a choice is kept as it was"},
 		{"the result is not shown", func() brokenChoices {
 			return brokenChoices{get: func(_ *brokenChoices, r strategy.Record) (strategy.Record, error) {
@@ -276,7 +279,7 @@ func TestChoicesSuiteBites(t *testing.T) {
 				if err != nil {
 					return false, err
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(3 * time.Millisecond)
 				_, err = b.Choices.Expire(ctx, id)
 				return record.Stage == strategy.Pending, err
 			}}
