@@ -103,9 +103,10 @@ func (b Belief) Keep() Belief {
 func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
 
 // Interval returns the bounds between which the arm's rate lies with a probability of level, as much outside on either
-// side. Where the Level is not the whole belief they are quantiles of 4,096 draws, always the same ones.
+// side. Where the Level is not the whole belief they are quantiles of 4,096 draws, always the same ones. A level outside of
+// (0, 1) has none: they are NaN.
 func (b Belief) Interval(level float64) (low, high float64) {
-	if b.Strength == 0 {
+	if b.Strength == 0 || !b.Level.Valid() || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)
 	}
 	b = b.Keep()

@@ -21,11 +21,12 @@ type Distribution struct {
 	Arms       []ArmReport       `json:"arms"`
 	Leading    ArmID             `json:"leading"` // the arm with the greatest mean; of equals the first
 	Parameters []ParameterReport `json:"parameters,omitempty"`
-	Items      int               `json:"items"`       // that have outcomes
-	Sessions   uint64            `json:"sessions"`    // in which items were seen, each item's counted for itself
-	Outcomes   uint64            `json:"outcomes"`    // that count
-	Updated    time.Time         `json:"updated"`     // when the last of them came about
-	Special    []string          `json:"specialized"` // the items that are specialised: see Model.Independence
+	Items      int               `json:"items"`    // that have outcomes
+	Sessions   uint64            `json:"sessions"` // in which items were seen, each item's counted for itself
+	Outcomes   uint64            `json:"outcomes"` // that count
+	Updated    time.Time         `json:"updated"`  // when the last of them came about
+	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
+	Specialized []string `json:"specialized,omitempty"`
 }
 
 // An ArmReport is what is believed of an arm.
@@ -123,7 +124,7 @@ func (l *Learner) distribution(ctx context.Context, category, context string) (d
 	}
 	for i, item := range f.items {
 		if model.Independence(item) >= 0.5 {
-			d.Special = append(d.Special, f.names[i])
+			d.Specialized = append(d.Specialized, f.names[i])
 		}
 	}
 	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, space.scope) {
@@ -241,9 +242,9 @@ type Status struct {
 	Enabled     bool          `json:"enabled"`
 	Segments    int           `json:"segments"` // that have outcomes
 	Items       int           `json:"items"`
-	Specialized int           `json:"specialized"` // items
-	Outcomes    uint64        `json:"outcomes"`    // that count
-	Leading     []Leading     `json:"leading"`     // of the segments, at most five, those with the greatest means first
+	Specialized int           `json:"specialized"`       // items
+	Outcomes    uint64        `json:"outcomes"`          // that count
+	Leading     []Leading     `json:"leading,omitempty"` // of the segments, at most five, those with the greatest means first
 	Choices     *ChoiceStatus `json:"choices,omitempty"`
 }
 
@@ -274,7 +275,7 @@ func (l *Learner) Status(ctx context.Context) (Status, error) {
 		}
 		s.Segments++
 		s.Items += d.Items
-		s.Specialized += len(d.Special)
+		s.Specialized += len(d.Specialized)
 		s.Outcomes += d.Outcomes
 		best := d.Arms[l.index[d.Leading]]
 		s.Leading = append(s.Leading, Leading{d.Category, d.Context, d.Leading, best.Mean})
