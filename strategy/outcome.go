@@ -138,7 +138,7 @@ func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Dispo
 	if duplicate {
 		disposition = Duplicate
 	}
-	return disposition, l.settle(ctx, s, o, now)
+	return disposition, l.settle(ctx, s, o, duplicate, now)
 }
 
 // count adds the evidence of an outcome to the store, and tells the segment's memory. The caller holds the item's lock.
@@ -162,7 +162,7 @@ func (l *Learner) count(ctx context.Context, s *segment, o *Outcome, event Event
 	}
 	// The outcome is counted. What follows keeps the memory in step; if it fails, the next load from the store mends it.
 	arm := l.index[o.Choice.Arm]
-	s.sampled(arm)
+	s.sampled(arm, +1)
 	err = l.catchUp(ctx, s, &o.Choice, now, resets, scratch)
 	if err == nil && l.cfg.Change.due(scratch.counts[arm]) {
 		err = l.restartIfChanged(ctx, s, o.Choice.Item, arm, now, scratch)
@@ -199,19 +199,31 @@ func (l *Learner) apply(ctx context.Context, s *segment, item string, b evidence
 	return false, nil
 }
 
-// settle writes the outcome into the record of its choice. If silence was counted meanwhile, that is taken back.
-func (l *Learner) settle(ctx context.Context, s *segment, o *Outcome, now time.Time) error {
+// settle writes the outcome into the record of its choice, and takes back the silence that may have been counted for it.
+func (l *Learner) settle(ctx context.Context, s *segment, o *Outcome, duplicate bool, now time.Time) error {
 	if l.cfg.Choices == nil {
 		return nil
 	}
-	before, err := l.cfg.Choices.Settle(ctx, o.Choice.ID, o.result())
+	before, err := l.settleRecord(ctx, o, duplicate)
 	switch {
-	case errors.Is(err, heed.ErrNotFound): // it is no longer kept, or was made without records
-		return nil
-	case err != nil || before != Expired || l.cfg.Silence.Confidence == 0:
+	case err != nil && !errors.Is(err, heed.ErrNotFound): // where it is no longer kept there is nothing to write
 		return err
+	case l.cfg.Silence.Confidence == 0 || before != Expired && !l.overdue(&o.Choice, now):
+		return nil
 	}
 	return l.breakSilence(ctx, s, o.Choice, now)
+}
+
+// settleRecord returns the stage that the record of a choice was in. What comes again may tell another time or value than
+// what was counted, so it settles only what has not been settled: where the first delivery got no further than the store.
+func (l *Learner) settleRecord(ctx context.Context, o *Outcome, duplicate bool) (before Stage, err error) {
+	if duplicate {
+		record, err := l.cfg.Choices.Get(ctx, o.Choice.ID)
+		if err != nil || record.Stage == Observed {
+			return record.Stage, err
+		}
+	}
+	return l.cfg.Choices.Settle(ctx, o.Choice.ID, o.result())
 }
 
 // refused reports whether an error says that a store has not taken what it was given.
@@ -221,7 +233,7 @@ func refused(err error) bool {
 }
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
-// seen in.
+// seen in. Silence is none to be seen in.
 func (l *Learner) batch(s *segment, o *Outcome, event EventType, resets string) (evidence.Batch, error) {
 	c := &o.Choice
 	id := l.evidenceID(o)
@@ -233,22 +245,33 @@ func (l *Learner) batch(s *segment, o *Outcome, event EventType, resets string) 
 	b.Observations = append(make([]evidence.Observation, 0, 4), observation)
 	for name, value := range c.Parameters() {
 		observation.Cell = s.space.parameter(c.Arm, Setting{name, value})
+		if event == EventExpired {
+			observation.ID = silentParameter(id, len(b.Observations))
+		}
 		b.Observations = append(b.Observations, observation)
 	}
-	session := c.Session
-	if session == "" {
-		session = c.ID.String() // a choice without a session is one of its own, however many outcomes it has
+	if event == EventObserved {
+		b.Observations = append(b.Observations, l.sessionSeen(s, o, resets))
 	}
-	b.Observations = append(b.Observations, evidence.Observation{
-		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, resets, session), Cell: s.space.sessions(c.Item),
-		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
-	})
 	e := Event{ID: string(event) + ":" + id, Type: event, At: o.At, Choice: c.withoutDraws()}
 	if event == EventObserved {
 		result := o.result()
 		e.Result = &result
 	}
 	return b, l.emit(&b, e)
+}
+
+// sessionSeen counts the session of an outcome, once.
+func (l *Learner) sessionSeen(s *segment, o *Outcome, resets string) evidence.Observation {
+	c := &o.Choice
+	session := c.Session
+	if session == "" {
+		session = c.ID.String() // a choice without a session is one of its own, however many outcomes it has
+	}
+	return evidence.Observation{
+		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, resets, session), Cell: s.space.sessions(c.Item),
+		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
+	}
 }
 
 // result is the outcome as a record has it.
@@ -312,10 +335,10 @@ func (s *segment) update(arm int, before, after evidence.Sums) {
 	}
 }
 
-func (s *segment) sampled(arm int) {
+func (s *segment) sampled(arm, outcomes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.samples[arm]++
+	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(outcomes), 0))
 }
 
 // expire makes the next use of the segment load it from the store.

@@ -1,0 +1,514 @@
+package strategy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+func newChoices(t testing.TB, now func() time.Time) *memstore.Choices {
+	store, err := memstore.NewChoices(memstore.ChoicesConfig{Now: now})
+	require.NoError(t, err)
+	return store
+}
+
+// recording returns a configuration with records, over stores that another learner may share, and its clock.
+func recording(t testing.TB, cfg strategy.Config) (strategy.Config, *clock) {
+	c := &clock{}
+	cfg.Now = c.Now
+	if cfg.Choices == nil {
+		cfg.Choices = newChoices(t, c.Now)
+	}
+	return withFixtures(t, cfg), c
+}
+
+func record(t testing.TB, l *strategy.Learner, id strategy.ChoiceID) strategy.Record {
+	r, err := l.Config().Choices.Get(ctx, id)
+	require.NoError(t, err)
+	return r
+}
+
+func historyOf(t testing.TB, l *strategy.Learner, f strategy.ChoiceFilter) (records []strategy.Record) {
+	for r, err := range l.History(ctx, f) {
+		require.NoError(t, err)
+		records = append(records, r)
+	}
+	return records
+}
+
+// TestAnOutcomeADayLaterFindsItsChoice, though the session has ended, the cache has let go of it, and the process was
+// restarted: by session and item alone it is credited to the arm, in the segment, and with the parameters that it had.
+func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
+	for _, pooling := range poolings {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})})
+			l := newLearner(t, cfg)
+			q := strategy.Query{Session: "monday", Item: "i", Category: "a/b", Context: `"x"`, Arms: []strategy.ArmID{strategy.MainContext}}
+			made := choose(t, l, q)
+			choose(t, l, strategy.Query{Session: "monday", Item: "another"})
+			require.NoError(t, l.EndSession(ctx, "monday"))
+			c.Advance(24 * time.Hour)
+
+			restarted := newLearner(t, cfg)
+			found, err := restarted.Find(ctx, "monday", "i", c.Now())
+			require.NoError(t, err)
+			assert.Equal(t, strategy.Pending, found.Stage)
+			assert.True(t, found.Ended)
+			assert.Equal(t, drawn(made), drawn(found.Choice))
+			assert.Equal(t, made.Cells(), found.Choice.Cells())
+			assert.Equal(t, []string{"a/b", `"x"`}, []string{found.Choice.Category, found.Choice.Context})
+
+			o := strategy.Outcome{Choice: found.Choice, ID: "review", Value: 1, Confidence: 0.8, Channel: "attribution", Source: "ann"}
+			disposition, err := restarted.Observe(ctx, o)
+			require.NoError(t, err)
+			assert.Equal(t, strategy.Applied, disposition)
+			parts, err := cfg.Store.Read(ctx, nil, made.Cells()...)
+			require.NoError(t, err)
+			require.Len(t, parts, 3, "the arm and its two parameters")
+			for _, p := range parts {
+				assert.Equal(t, 0.8, p.Tally.Mass)
+			}
+			found, err = restarted.Find(ctx, "monday", "i", time.Time{})
+			require.NoError(t, err)
+			assert.Equal(t, strategy.Observed, found.Stage)
+			assert.Equal(t, &strategy.Result{
+				ID: "review", Value: 1, Confidence: 0.8, Channel: "attribution", Source: "ann", At: c.Now(),
+			}, found.Result)
+		})
+	}
+}
+
+// TestFindTakesTheLastChoiceOfItsTime, and allows for clocks that differ a little.
+func TestFindTakesTheLastChoiceOfItsTime(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	var all []strategy.Choice
+	for range 3 {
+		all = append(all, choose(t, l, strategy.Query{Session: "s", Item: "i"}))
+		choose(t, l, strategy.Query{Session: "s", Item: "j"})
+		choose(t, l, strategy.Query{Session: "t", Item: "i"})
+		require.NoError(t, l.EndSession(ctx, "s"))
+		c.Advance(time.Hour)
+	}
+	for _, test := range []struct {
+		at   time.Time
+		want int
+	}{
+		{time.Time{}, 2},
+		{start.Add(10 * time.Hour), 2},
+		{start.Add(2*time.Hour - evidence.MaxSkew), 2},
+		{start.Add(2*time.Hour - evidence.MaxSkew - 1), 2}, // what is less than a microsecond is of no account
+		{start.Add(2*time.Hour - evidence.MaxSkew - time.Microsecond), 1},
+		{start.Add(time.Hour), 1},
+		{start, 0},
+		{start.Add(-evidence.MaxSkew), 0},
+	} {
+		found, err := l.Find(ctx, "s", "i", test.at)
+		require.NoError(t, err)
+		assert.Equal(t, all[test.want].ID, found.Choice.ID, test.at)
+	}
+	for _, unknown := range []struct {
+		session, item string
+		at            time.Time
+	}{
+		{"s", "i", start.Add(-evidence.MaxSkew - time.Microsecond)}, {"s", "k", time.Time{}}, {"r", "i", time.Time{}},
+		{"s", "", time.Time{}}, {"", "i", time.Time{}}, {"", "", time.Time{}},
+	} {
+		_, err := l.Find(ctx, unknown.session, unknown.item, unknown.at)
+		assert.ErrorIs(t, err, heed.ErrNotFound, "%v", unknown)
+	}
+	cfg.Name = "another"
+	_, err := newLearner(t, cfg).Find(ctx, "s", "i", time.Time{})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// TestASessionsChoiceHoldsAcrossLearners, as after a restart or in another process: until the session ends, or for as long
+// as one learner would have remembered it.
+func TestASessionsChoiceHoldsAcrossLearners(t *testing.T) {
+	for _, q := range []strategy.Query{
+		{Session: "s", Item: "i", Category: "c", Context: "x"},
+		{Session: "s", Category: "c", Context: "x"},
+	} {
+		cfg, c := recording(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{})})
+		next := func(seed uint64) *strategy.Learner {
+			cfg.Source = rand.NewPCG(seed, 0) // which another process has another of
+			return newLearner(t, cfg)
+		}
+		first := choose(t, next(1), q)
+		c.Advance(time.Hour - 1)
+		second := next(2)
+		again := choose(t, second, q)
+		assert.Equal(t, throughJSON(t, first), throughJSON(t, again))
+		assert.Equal(t, again, choose(t, second, q))
+		assert.Len(t, historyOf(t, second, strategy.ChoiceFilter{}), 1)
+		credit(t, second, again, 1)
+
+		c.Advance(1)
+		third := next(3)
+		anew := choose(t, third, q)
+		assert.NotEqual(t, first.ID, anew.ID, "an hour is over")
+		assert.NotEqual(t, first.ID, choose(t, second, q).ID, "for a learner that had it from its record, too")
+		assert.Equal(t, anew.ID, choose(t, next(4), q).ID)
+		require.NoError(t, third.EndSession(ctx, "s"))
+		assert.NotEqual(t, anew.ID, choose(t, next(5), q).ID)
+	}
+}
+
+func TestARecordIsTakenUpOnlyWhereItFits(t *testing.T) {
+	cfg, _ := recording(t, strategy.Config{})
+	q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}
+	first := choose(t, newLearner(t, cfg), q)
+	t.Run("another category or context of the item", func(t *testing.T) {
+		assert.Equal(t, first.ID, choose(t, newLearner(t, cfg), strategy.Query{Session: "s", Item: "i", Category: "d", Context: "y"}).ID)
+	})
+	t.Run("another item or session", func(t *testing.T) {
+		for _, q := range []strategy.Query{{Session: "s", Item: "j"}, {Session: "t", Item: "i"}, {Session: "s", Category: "c"}, {Item: "i", Category: "c"}} {
+			assert.NotEqual(t, first.ID, choose(t, newLearner(t, cfg), q).ID, "%v", q)
+		}
+	})
+	t.Run("another segment, without an item", func(t *testing.T) {
+		one := choose(t, newLearner(t, cfg), strategy.Query{Session: "s", Category: "c"})
+		two := choose(t, newLearner(t, cfg), strategy.Query{Session: "s", Category: "d"})
+		assert.NotEqual(t, one.ID, two.ID)
+		for _, c := range []strategy.Choice{one, two} {
+			assert.Equal(t, c.ID, choose(t, newLearner(t, cfg), strategy.Query{Session: "s", Category: c.Category}).ID)
+		}
+	})
+	t.Run("another learner", func(t *testing.T) {
+		other := cfg
+		other.Name = "other"
+		assert.NotEqual(t, first.ID, choose(t, newLearner(t, other), q).ID)
+	})
+	t.Run("an arm that is no longer permitted", func(t *testing.T) {
+		q := q
+		q.Arms = []strategy.ArmID{"a", "c"}
+		l := newLearner(t, cfg)
+		second := choose(t, l, q)
+		assert.NotEqual(t, strategy.ArmID("b"), second.Arm)
+		q.Arms = nil
+		assert.Equal(t, second.ID, choose(t, newLearner(t, cfg), q).ID, "and takes the place of the other")
+	})
+	t.Run("an arm that there no longer is", func(t *testing.T) {
+		fewer := cfg
+		fewer.Arms = plain("x", "y")
+		assert.Contains(t, []strategy.ArmID{"x", "y"}, choose(t, newLearner(t, fewer), strategy.Query{Session: "s", Item: "i"}).Arm)
+	})
+}
+
+func TestItemlessChoicesAreRecordedAndFound(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Pooling: strategy.Alone{}})
+	l := newLearner(t, cfg)
+	made := choose(t, l, strategy.Query{Session: "s", Category: "c"})
+	choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c"})
+	c.Advance(time.Minute)
+	found, err := l.Find(ctx, "s", "", c.Now())
+	require.NoError(t, err)
+	assert.Equal(t, made.ID, found.Choice.ID, "and not that of an item")
+	credit(t, l, found.Choice, 1)
+	assert.Equal(t, 1., massOf(kept(t, cfg.Store, strategy.Query{Category: "c"}, "arm")))
+	alone := choose(t, l, strategy.Query{Item: "i"})
+	assert.Equal(t, strategy.Pending, record(t, l, alone.ID).Stage, "a choice without a session has a record as well")
+	credit(t, l, alone, 1)
+	assert.Equal(t, strategy.Observed, record(t, l, alone.ID).Stage)
+}
+
+func TestHistoryByItemSessionAndTime(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	other := cfg
+	other.Name = "other"
+	choose(t, newLearner(t, other), strategy.Query{Session: "s0", Item: "i0"})
+	var made []strategy.Choice
+	for n := range 12 { // of items i0 to i2 and sessions s0 to s3, one a minute
+		made = append(made, choose(t, l, strategy.Query{Session: fmt.Sprint("s", n%4), Item: fmt.Sprint("i", n%3), Category: "c", Context: fmt.Sprint("x", n%2)}))
+		c.Advance(time.Minute)
+	}
+	for n, stage := range map[int]strategy.Stage{2: strategy.Observed, 5: strategy.Observed, 7: strategy.Expired} {
+		if stage == strategy.Observed {
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: made[n], Value: -0.5, Confidence: 0.6})
+			require.NoError(t, err)
+		} else {
+			_, err := cfg.Choices.Expire(ctx, made[n].ID)
+			require.NoError(t, err)
+		}
+	}
+	for _, test := range []struct {
+		name string
+		f    strategy.ChoiceFilter
+		want []int
+	}{
+		{"all", strategy.ChoiceFilter{}, []int{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
+		{"the learner is given", strategy.ChoiceFilter{Learner: "other", Limit: 2}, []int{11, 10}},
+		{"an item", strategy.ChoiceFilter{Item: "i2"}, []int{11, 8, 5, 2}},
+		{"a session", strategy.ChoiceFilter{Session: "s1"}, []int{9, 5, 1}},
+		{"an item in a session", strategy.ChoiceFilter{Session: "s1", Item: "i0"}, []int{9}},
+		{"a context", strategy.ChoiceFilter{Context: "x1", Category: "c", Limit: 2}, []int{11, 9}},
+		{"a time", strategy.ChoiceFilter{Since: start.Add(4 * time.Minute), Until: start.Add(7 * time.Minute)}, []int{6, 5, 4}},
+		{"what is pending of an item", strategy.ChoiceFilter{Item: "i2", Stage: strategy.Pending}, []int{11, 8}},
+		{"what was observed", strategy.ChoiceFilter{Stage: strategy.Observed}, []int{5, 2}},
+		{"what has expired", strategy.ChoiceFilter{Stage: strategy.Expired}, []int{7}},
+		{"none", strategy.ChoiceFilter{Item: "i2", Session: "nobody's"}, nil},
+	} {
+		var got []int
+		for _, r := range historyOf(t, l, test.f) {
+			for n := range made {
+				if made[n].ID == r.Choice.ID {
+					got = append(got, n)
+				}
+			}
+			if r.Stage == strategy.Observed {
+				require.NotNil(t, r.Result)
+				assert.Equal(t, strategy.Result{Value: -0.5, Confidence: 0.6, At: c.Now()}, *r.Result)
+			} else {
+				assert.Nil(t, r.Result)
+			}
+		}
+		assert.Equal(t, test.want, got, test.name)
+	}
+	for r, err := range l.History(ctx, strategy.ChoiceFilter{}) {
+		require.NoError(t, err)
+		assert.Equal(t, made[11].ID, r.Choice.ID)
+		break // a loop may end early
+	}
+}
+
+// TestARecordHasTheLastOutcome that was counted, in whatever order they come; what comes again changes nothing.
+func TestARecordHasTheLastOutcome(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
+	observe := func(o strategy.Outcome, want strategy.Disposition) {
+		t.Helper()
+		o.Choice = choice
+		disposition, err := l.Observe(ctx, o)
+		require.NoError(t, err)
+		assert.Equal(t, want, disposition)
+	}
+	c.Advance(time.Hour)
+	observe(strategy.Outcome{ID: "late", Value: 0.5, Confidence: 1, At: start.Add(30 * time.Minute)}, strategy.Applied)
+	observe(strategy.Outcome{ID: "early", Value: -1, Confidence: 1, At: start.Add(10 * time.Minute)}, strategy.Applied)
+	assert.Equal(t, "late", record(t, l, choice.ID).Result.ID)
+	c.Advance(time.Hour)
+	// Without a time of its own, a second delivery is later than the first; it may tell of another value, too.
+	observe(strategy.Outcome{ID: "early", Value: 1, Confidence: 1}, strategy.Duplicate)
+	observe(strategy.Outcome{ID: "late", Value: 1, Confidence: 1}, strategy.Duplicate)
+	assert.Equal(t, &strategy.Result{ID: "late", Value: 0.5, Confidence: 1, At: start.Add(30 * time.Minute)}, record(t, l, choice.ID).Result)
+	observe(strategy.Outcome{ID: "weak", Value: 1, Confidence: 0.1}, strategy.Dropped)
+	assert.Equal(t, "late", record(t, l, choice.ID).Result.ID)
+	assert.Equal(t, 2., massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
+}
+
+func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	credit(t, l, choose(t, l, strategy.Query{Session: "s", Item: "i"}), 1)
+	n := 0
+	for r, err := range l.History(ctx, strategy.ChoiceFilter{}) {
+		assert.ErrorIs(t, err, strategy.ErrNoChoices)
+		assert.Zero(t, r)
+		n++
+	}
+	assert.Equal(t, 1, n)
+	_, err := l.Find(ctx, "s", "i", time.Time{})
+	assert.ErrorIs(t, err, strategy.ErrNoChoices)
+	_, err = l.Sweep(ctx)
+	assert.ErrorIs(t, err, strategy.ErrNoChoices)
+	assert.NoError(t, l.EndSession(ctx, "s"))
+	status, err := l.Status(ctx)
+	require.NoError(t, err)
+	assert.Nil(t, status.Choices)
+}
+
+// faultyChoices fail, or do something before they do what they should.
+type faultyChoices struct {
+	strategy.Choices
+	add, get, list, settle, expire, end atomic.Pointer[error]
+
+	mu     sync.Mutex
+	before func(method string) // called before each method
+}
+
+func (f *faultyChoices) check(method string, p *atomic.Pointer[error]) error {
+	f.mu.Lock()
+	before := f.before
+	f.mu.Unlock()
+	if before != nil {
+		before(method)
+	}
+	return failure(p)
+}
+
+func (f *faultyChoices) Add(ctx context.Context, c strategy.Choice) error {
+	if err := f.check("Add", &f.add); err != nil {
+		return err
+	}
+	return f.Choices.Add(ctx, c)
+}
+
+func (f *faultyChoices) Get(ctx context.Context, id strategy.ChoiceID) (strategy.Record, error) {
+	if err := f.check("Get", &f.get); err != nil {
+		return strategy.Record{}, err
+	}
+	return f.Choices.Get(ctx, id)
+}
+
+func (f *faultyChoices) List(ctx context.Context, q strategy.ChoiceFilter) iter.Seq2[strategy.Record, error] {
+	if err := f.check("List", &f.list); err != nil {
+		return func(yield func(strategy.Record, error) bool) { yield(strategy.Record{}, err) }
+	}
+	return f.Choices.List(ctx, q)
+}
+
+func (f *faultyChoices) Settle(ctx context.Context, id strategy.ChoiceID, r strategy.Result) (strategy.Stage, error) {
+	if err := f.check("Settle", &f.settle); err != nil {
+		return "", err
+	}
+	return f.Choices.Settle(ctx, id, r)
+}
+
+func (f *faultyChoices) Expire(ctx context.Context, id strategy.ChoiceID) (bool, error) {
+	if err := f.check("Expire", &f.expire); err != nil {
+		return false, err
+	}
+	return f.Choices.Expire(ctx, id)
+}
+
+func (f *faultyChoices) EndSession(ctx context.Context, learner, session string) error {
+	if err := f.check("EndSession", &f.end); err != nil {
+		return err
+	}
+	return f.Choices.EndSession(ctx, learner, session)
+}
+
+// TestSelectFallsBackWhereNoRecordCanBeKept: with the default arm and the error, and without a record.
+func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
+	for name, of := range map[string]func(*faultyChoices) *atomic.Pointer[error]{
+		"Add":  func(f *faultyChoices) *atomic.Pointer[error] { return &f.add },
+		"List": func(f *faultyChoices) *atomic.Pointer[error] { return &f.list },
+	} {
+		t.Run(name, func(t *testing.T) {
+			choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
+			l := newLearner(t, strategy.Config{Choices: choices, Default: "c"})
+			q := strategy.Query{Session: "s", Item: "i"}
+			of(choices).Store(&errStore)
+			c, err := l.Select(ctx, q)
+			require.ErrorIs(t, err, errStore)
+			assert.True(t, c.Fallback())
+			assert.Equal(t, strategy.ArmID("c"), c.Arm)
+			assert.Zero(t, l.Remembered())
+			of(choices).Store(nil)
+			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
+			credit(t, l, c, 1)
+			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}), "its outcome counts, and makes no record")
+			drawn := choose(t, l, q)
+			assert.False(t, drawn.Fallback())
+			of(choices).Store(&errStore)
+			assert.Equal(t, drawn, choose(t, l, q), "what is remembered needs no record")
+		})
+	}
+}
+
+// TestAChoiceThatNobodyGotHasNoRecord, where the event that tells of it can't be stored: it would expire as silence.
+func TestAChoiceThatNobodyGotHasNoRecord(t *testing.T) {
+	store := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: store, Topic: strategy.DefaultTopic, Choices: newChoices(t, (&clock{}).Now)})
+	for _, q := range []strategy.Query{{Session: "s", Item: "i"}, {Item: "i"}} {
+		store.commit.Store(&errStore)
+		c, err := l.Select(ctx, q)
+		require.ErrorIs(t, err, errStore)
+		assert.True(t, c.Fallback())
+		assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
+		store.commit.Store(nil)
+	}
+}
+
+// TestWhatCannotBeSettledIsDeliveredAgain: the outcome is counted once, and its record is put right.
+func TestWhatCannotBeSettledIsDeliveredAgain(t *testing.T) {
+	choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
+	store := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: store, Choices: choices})
+	c := choose(t, l, strategy.Query{Session: "s", Item: "i"})
+	o := strategy.Outcome{Choice: c, Value: 1, Confidence: 1}
+	choices.settle.Store(&errStore)
+	disposition, err := l.Observe(ctx, o)
+	assert.ErrorIs(t, err, errStore)
+	assert.Empty(t, disposition)
+	assert.Equal(t, strategy.Pending, record(t, l, c.ID).Stage)
+	choices.settle.Store(nil)
+	disposition, err = l.Observe(ctx, o)
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Duplicate, disposition)
+	assert.Equal(t, strategy.Observed, record(t, l, c.ID).Stage)
+	assert.Equal(t, 1., massOf(kept(t, store, strategy.Query{}, "arm")))
+}
+
+// TestASessionWhoseEndCannotBeWritten goes on, until it can be.
+func TestASessionWhoseEndCannotBeWritten(t *testing.T) {
+	choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Choices: choices})
+	q := strategy.Query{Session: "s", Item: "i"}
+	first := choose(t, l, q)
+	choices.end.Store(&errStore)
+	assert.ErrorIs(t, l.EndSession(ctx, "s"), errStore)
+	assert.Equal(t, first.ID, choose(t, l, q).ID)
+	choices.end.Store(nil)
+	require.NoError(t, l.EndSession(ctx, "s"))
+	assert.NotEqual(t, first.ID, choose(t, l, q).ID)
+	require.NoError(t, l.EndSession(ctx, ""))
+}
+
+func TestHistoryAndFindReportWhatFailed(t *testing.T) {
+	choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Choices: choices})
+	choose(t, l, strategy.Query{Session: "s", Item: "i"})
+	choices.list.Store(&errStore)
+	n := 0
+	for _, err := range l.History(ctx, strategy.ChoiceFilter{}) {
+		assert.ErrorIs(t, err, errStore)
+		n++
+	}
+	assert.Equal(t, 1, n)
+	_, err := l.Find(ctx, "s", "i", time.Time{})
+	assert.ErrorIs(t, err, errStore)
+	assert.False(t, errors.Is(err, heed.ErrNotFound))
+	_, err = l.Sweep(ctx)
+	assert.ErrorIs(t, err, errStore)
+	_, err = l.Status(ctx)
+	assert.ErrorIs(t, err, errStore)
+}
+
+func TestAFilterLetsPassWhatHasAllItNames(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	r := strategy.Record{Stage: strategy.Expired, Choice: choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x"})}
+	for _, f := range []strategy.ChoiceFilter{
+		{}, {Learner: "strategy"}, {Session: "s"}, {Item: "i"}, {Category: "c"}, {Context: "x"}, {Stage: strategy.Expired},
+		{Since: start}, {Until: start.Add(1)}, {Limit: 1},
+		{"strategy", "s", "i", "c", "x", strategy.Expired, start.Add(-1), start.Add(1), 7},
+	} {
+		assert.True(t, f.Passes(r), "%+v", f)
+	}
+	for _, f := range []strategy.ChoiceFilter{
+		{Learner: "S"}, {Session: "i"}, {Item: "s"}, {Category: "x"}, {Context: "c"}, {Stage: strategy.Pending}, {Stage: "other"},
+		{Since: start.Add(1)}, {Until: start}, {Session: "s", Item: "j"},
+	} {
+		assert.False(t, f.Passes(r), "%+v", f)
+	}
+	for _, s := range []strategy.Stage{strategy.Pending, strategy.Observed, strategy.Expired} {
+		assert.True(t, s.Valid())
+	}
+	assert.False(t, strategy.Stage("").Valid())
+	assert.False(t, strategy.Stage("Pending").Valid())
+}
