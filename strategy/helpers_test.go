@@ -216,3 +216,10 @@ func (f *faulty) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt
 
 // poolings are those that come with the package.
 var poolings = []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{}, strategy.Alone{}}
+
+// contextDone returns a context that is done.
+func contextDone() (context.Context, context.CancelFunc) {
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	return done, cancel
+}

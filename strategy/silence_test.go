@@ -1,0 +1,467 @@
+package strategy_test
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+func sweep(t testing.TB, l *strategy.Learner) int {
+	n, err := l.Sweep(ctx)
+	require.NoError(t, err)
+	return n
+}
+
+func statusOf(t testing.TB, l *strategy.Learner) strategy.Status {
+	s, err := l.Status(ctx)
+	require.NoError(t, err)
+	return s
+}
+
+// TestSilenceExpiresAndCountsAsNothing by default; what is pending and what has expired shows.
+func TestSilenceExpiresAndCountsAsNothing(t *testing.T) {
+	for _, after := range []time.Duration{0, time.Hour} {
+		cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{After: after}})
+		l := newLearner(t, cfg)
+		after = l.Config().Silence.After
+		q := strategy.Query{Item: "i", Category: "c"}
+		first := choose(t, l, q)
+		c.Advance(time.Minute)
+		second := choose(t, l, q)
+		believed := beliefs(t, l, q)
+		assert.Equal(t, &strategy.ChoiceStatus{Pending: 2, Events: 2}, statusOf(t, l).Choices)
+
+		c.Advance(after - time.Minute)
+		assert.Zero(t, sweep(t, l), "it is to be older")
+		c.Advance(time.Microsecond)
+		assert.Equal(t, 1, sweep(t, l))
+		assert.Zero(t, sweep(t, l), "once")
+		assert.Equal(t, strategy.Expired, record(t, l, first.ID).Stage)
+		assert.Equal(t, strategy.Pending, record(t, l, second.ID).Stage)
+		status := statusOf(t, l)
+		assert.Equal(t, []int{1, 1}, []int{status.Choices.Pending, status.Choices.Expired})
+		assert.Zero(t, status.Outcomes)
+		assert.Empty(t, everything(t, cfg.Store, q))
+		assert.Equal(t, believed, beliefs(t, l, q))
+
+		credit(t, l, first, 1)
+		assert.Equal(t, strategy.Observed, record(t, l, first.ID).Stage, "late, and all the same")
+		assert.Equal(t, 1., massOf(kept(t, cfg.Store, q, "arm")))
+		c.Advance(after)
+		assert.Equal(t, 1, sweep(t, l))
+		assert.Equal(t, &strategy.ChoiceStatus{Observed: 1, Expired: 1, Events: 1 + map[bool]int{true: 2}[after < 24*time.Hour]}, statusOf(t, l).Choices)
+	}
+}
+
+// TestSilenceIsWeakEvidence of its value and its confidence, on the arm and on its parameters, and on nothing else.
+func TestSilenceIsWeakEvidence(t *testing.T) {
+	for _, test := range []struct {
+		silence strategy.Silence
+		reward  float64
+	}{
+		{strategy.Silence{Confidence: 0.125}, 0},
+		{strategy.Silence{Confidence: 1, Value: -1}, 0},
+		{strategy.Silence{Confidence: 0.5, Value: -0.5, After: time.Hour}, 0.25},
+	} {
+		for _, pooling := range poolings {
+			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})})
+			l := newLearner(t, cfg)
+			q := strategy.Query{Session: "s", Item: "i", Category: "c"}
+			before := means(t, l, q)
+			choice := choose(t, l, q)
+			c.Advance(25 * time.Hour)
+			require.Equal(t, 1, sweep(t, l))
+			var at []string
+			for _, p := range everything(t, cfg.Store, q) {
+				at = append(at, p.Cell.Kind)
+				assert.Equal(t, test.silence.Confidence, p.Tally.Mass)
+				assert.Equal(t, test.silence.Confidence*test.reward, p.Tally.Reward)
+				assert.Contains(t, choice.Cells(), p.Cell)
+			}
+			assert.Len(t, at, len(choice.Cells()))
+			for i, mean := range means(t, l, q) {
+				if cfg.Arms[i].ID == choice.Arm {
+					assert.Less(t, mean, before[i])
+				} else {
+					assert.Equal(t, before[i], mean)
+				}
+			}
+			outcomes, err := l.Outcomes(ctx, q, 0)
+			require.NoError(t, err)
+			require.Len(t, outcomes, 1)
+			assert.Equal(t, strategy.Credit{Arm: choice.Arm, Session: "s", Result: strategy.Result{
+				ID: "heed:silence", Value: 2*test.reward - 1, Confidence: test.silence.Confidence, Channel: strategy.SilenceChannel, At: c.Now(),
+			}}, outcomes[0])
+			assert.Equal(t, strategy.Expired, record(t, l, choice.ID).Stage)
+			assert.Zero(t, sweep(t, l))
+			assert.Equal(t, test.silence.Confidence, massOf(kept(t, cfg.Store, q, "arm")))
+		}
+	}
+}
+
+// TestAnArmThatNeverAnswersFallsBehind: without silence as evidence it would look as good as on its first day.
+func TestAnArmThatNeverAnswersFallsBehind(t *testing.T) {
+	share := func(silence strategy.Silence) float64 {
+		cfg, c := recording(t, strategy.Config{Arms: plain("answers", "never"), Silence: silence})
+		l := newLearner(t, cfg)
+		for range 60 {
+			choice := choose(t, l, strategy.Query{Item: "i"})
+			if choice.Arm == "answers" {
+				credit(t, l, choice, 0)
+			}
+			c.Advance(25 * time.Hour)
+			sweep(t, l)
+		}
+		return shares(t, l, strategy.Query{Item: "i"}, 1000)["never"]
+	}
+	assert.Greater(t, share(strategy.Silence{}), 0.4)
+	assert.Less(t, share(strategy.Silence{Confidence: 0.3}), 0.1)
+}
+
+// TestALateOutcomeTakesSilenceBack: the store and the learner's memory are as if there had been none.
+func TestALateOutcomeTakesSilenceBack(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 3}, strategy.Alone{}} {
+		for _, halfLife := range []time.Duration{0, 48 * time.Hour} {
+			t.Run(fmt.Sprint(pooling, halfLife), func(t *testing.T) {
+				run := func(silence strategy.Silence) (cfg strategy.Config, l *strategy.Learner, q strategy.Query) {
+					cfg, c := recording(t, strategy.Config{
+						Silence: silence, Pooling: pooling, HalfLife: halfLife, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 3},
+						Arms: strategy.Injection(strategy.InjectionConfig{}), Refresh: 1000 * time.Hour,
+					})
+					l = newLearner(t, cfg)
+					q = strategy.Query{Item: "i", Category: "c", Arms: []strategy.ArmID{strategy.MainContext}}
+					var made []strategy.Choice
+					for n := range 4 {
+						q.Session = fmt.Sprint("s", n)
+						made = append(made, choose(t, l, q))
+					}
+					c.Advance(25 * time.Hour)
+					if silence.Confidence > 0 {
+						require.Equal(t, 4, sweep(t, l))
+						require.EqualValues(t, 4, kept(t, cfg.Store, q, "arm")[0].Tally.N())
+					}
+					for n, choice := range made[:2] {
+						c.Advance(time.Hour)
+						disposition, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 0.5 - float64(n), Confidence: 0.5})
+						require.NoError(t, err)
+						require.Equal(t, strategy.Applied, disposition)
+						require.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
+					}
+					for _, choice := range made[2:] { // of which nothing is ever heard
+						if silence.Confidence > 0 {
+							_, err := cfg.Store.Commit(ctx, evidence.Batch{Retract: []string{
+								"strategy:" + choice.ID.String() + ":heed:silence", "strategy:" + choice.ID.String() + ":heed:silence:1",
+								"strategy:" + choice.ID.String() + ":heed:silence:2",
+							}})
+							require.NoError(t, err)
+						}
+					}
+					return cfg, l, q
+				}
+				// The source is the same, and so are the choices.
+				silent, with, q := run(strategy.Silence{Confidence: 0.125})
+				plain, without, _ := run(strategy.Silence{})
+				want := everything(t, plain.Store, q)
+				got := everything(t, silent.Store, q)
+				require.Len(t, got, len(want))
+				for i := range got {
+					assert.Equal(t, want[i].Cell, got[i].Cell)
+					assert.InDelta(t, want[i].Tally.Mass, got[i].Tally.Mass, 1e-12*max(1, want[i].Tally.Mass))
+					assert.InDelta(t, want[i].Tally.Reward, got[i].Tally.Reward, 1e-12*max(1, want[i].Tally.Mass))
+					assert.Equal(t, want[i].Tally.N(), got[i].Tally.N())
+					assert.Equal(t, want[i].Tally.Last(), got[i].Tally.Last())
+				}
+				require.NoError(t, with.Refresh(ctx))
+				require.NoError(t, without.Refresh(ctx))
+				for _, item := range []string{"i", "new"} {
+					assert.InDeltaSlice(t, means(t, without, strategy.Query{Item: item, Category: "c"}), means(t, with, strategy.Query{Item: item, Category: "c"}), 1e-9)
+				}
+			})
+		}
+	}
+}
+
+// TestBrokenSilenceIsGoneFromMemory at once: from the beliefs about the segment, the parameters and the bonus.
+func TestBrokenSilenceIsGoneFromMemory(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{
+		Arms:    []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}},
+		Silence: strategy.Silence{Confidence: 1}, Pooling: strategy.Copy{}, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 2},
+		Refresh: 1000 * time.Hour,
+	})
+	l := newLearner(t, cfg)
+	choice := choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}})
+	c.Advance(25 * time.Hour)
+	require.Equal(t, 1, sweep(t, l))
+	assert.Equal(t, evidence.Beta{Alpha: 1, Beta: 2}, beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
+	credit(t, l, choice, 1)
+	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1}, beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
+	for d := range choose(t, l, strategy.Query{Item: "new", Arms: []strategy.ArmID{"a"}}).Draws() {
+		assert.Equal(t, 0.1, d.Bonus, "of one outcome, where two end it")
+	}
+	twos := 0
+	for range 400 {
+		if choose(t, l, strategy.Query{Item: "new", Arms: []strategy.ArmID{"a"}}).Parameter("n") == choice.Parameter("n") {
+			twos++
+		}
+	}
+	assert.InDelta(t, 400*2./3, twos, 45, "P(Beta(2, 1) > Beta(1, 1)) is 2/3, within 4.7 standard errors")
+}
+
+// TestSilenceThatTheStoreHasForgotten stays, and where the arm's is still known that is taken back.
+func TestSilenceThatTheStoreHasForgotten(t *testing.T) {
+	c := &clock{}
+	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: c.Now, HistoryPerCell: 3})
+	require.NoError(t, err)
+	l := newLearner(t, strategy.Config{
+		Now: c.Now, Store: store, Choices: newChoices(t, c.Now), Silence: strategy.Silence{Confidence: 0.5},
+		Arms: []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1"}}}}},
+	})
+	choice := choose(t, l, strategy.Query{Item: "i"})
+	c.Advance(25 * time.Hour)
+	require.Equal(t, 1, sweep(t, l))
+	c.Advance(time.Hour)
+	for n := range 5 { // other items push it out of the parameter's history
+		try(t, l, strategy.Query{Item: fmt.Sprint(n)}, "a", 1)
+	}
+	credit(t, l, choice, 1)
+	assert.Equal(t, 6., massOf(kept(t, store, strategy.Query{}, "arm")))
+	assert.Equal(t, 6.5, massOf(kept(t, store, strategy.Query{}, "parameter")))
+	assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
+}
+
+// TestSilenceSurvivesFailures: whatever fails on the way, the next sweep or the next delivery comes to the same.
+func TestSilenceSurvivesFailures(t *testing.T) {
+	type stores struct {
+		evidence *faulty
+		choices  *faultyChoices
+	}
+	for _, test := range []struct {
+		name string
+		fail func(stores) *atomic.Pointer[error]
+	}{
+		{"the evidence can't be read", func(s stores) *atomic.Pointer[error] { return &s.evidence.read }},
+		{"the evidence can't be written", func(s stores) *atomic.Pointer[error] { return &s.evidence.commit }},
+		{"the record can't be written", func(s stores) *atomic.Pointer[error] { return &s.choices.expire }},
+	} {
+		t.Run("sweep: "+test.name, func(t *testing.T) {
+			c := &clock{}
+			s := stores{&faulty{Store: newStore(t, c.Now)}, &faultyChoices{Choices: newChoices(t, c.Now)}}
+			l := newLearner(t, strategy.Config{Now: c.Now, Store: s.evidence, Choices: s.choices, Silence: strategy.Silence{Confidence: 0.5}})
+			choice := choose(t, l, strategy.Query{Item: "i"})
+			c.Advance(25 * time.Hour)
+			test.fail(s).Store(&errStore)
+			n, err := l.Sweep(ctx)
+			assert.ErrorIs(t, err, errStore)
+			assert.Zero(t, n)
+			test.fail(s).Store(nil)
+			assert.Equal(t, strategy.Pending, record(t, l, choice.ID).Stage)
+			assert.Equal(t, 1, sweep(t, l))
+			assert.Equal(t, 0.5, massOf(kept(t, s.evidence, strategy.Query{}, "arm")))
+			assert.Equal(t, strategy.Expired, record(t, l, choice.ID).Stage)
+		})
+		t.Run("outcome: "+test.name, func(t *testing.T) {
+			c := &clock{}
+			s := stores{&faulty{Store: newStore(t, c.Now)}, &faultyChoices{Choices: newChoices(t, c.Now)}}
+			l := newLearner(t, strategy.Config{Now: c.Now, Store: s.evidence, Choices: s.choices, Silence: strategy.Silence{Confidence: 0.5}})
+			choice := choose(t, l, strategy.Query{Item: "i"})
+			c.Advance(25 * time.Hour)
+			require.Equal(t, 1, sweep(t, l))
+			// It fails as soon as the outcome is in the record.
+			s.choices.before = func(method string) {
+				if method == "Settle" {
+					test.fail(s).Store(&errStore)
+				}
+			}
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
+			if test.fail(s) != &s.choices.expire {
+				assert.ErrorIs(t, err, errStore)
+			}
+			s.choices.before = nil
+			test.fail(s).Store(nil)
+			disposition, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
+			require.NoError(t, err)
+			assert.Equal(t, strategy.Duplicate, disposition)
+			assert.Equal(t, 1., massOf(kept(t, s.evidence, strategy.Query{}, "arm")))
+		})
+	}
+}
+
+// TestAnOutcomeThatOvertakesASweep: one that is observed elsewhere after the sweep has begun takes the silence back, at
+// whatever step of the sweep it comes.
+func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
+	for _, step := range []string{"List", "Expire", "Get"} {
+		t.Run(step, func(t *testing.T) {
+			choices := &faultyChoices{}
+			cfg, c := recording(t, strategy.Config{Choices: choices, Silence: strategy.Silence{Confidence: 0.5}})
+			choices.Choices = newChoices(t, c.Now)
+			l, elsewhere := newLearner(t, cfg), newLearner(t, cfg)
+			choice := choose(t, l, strategy.Query{Item: "i"})
+			c.Advance(25 * time.Hour)
+			done := false
+			choices.before = func(method string) {
+				if method == step || step == "Get" && method == "Expire" {
+					choices.mu.Lock()
+					choices.before = nil
+					choices.mu.Unlock()
+					credit(t, elsewhere, choice, 1)
+					done = true
+				}
+			}
+			n, err := l.Sweep(ctx)
+			require.NoError(t, err)
+			require.True(t, done)
+			assert.Zero(t, n)
+			assert.Equal(t, 1., massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
+			assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
+			require.NoError(t, l.Refresh(ctx))
+			assert.Equal(t, 1., massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
+		})
+	}
+}
+
+// TestSweepsAndOutcomesRace in two learners of many goroutines each: every choice then counts for its outcome, or else for
+// its silence, and once.
+func TestSweepsAndOutcomesRace(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25}, Pooling: strategy.Alone{}, Arms: strategy.Injection(strategy.InjectionConfig{})})
+	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
+	const choices, goroutines = 200, 8
+	made := make([]strategy.Choice, choices)
+	parameters := 0.
+	weight := func(n int) float64 { // every third never has an outcome
+		if n%3 == 0 {
+			return 0.25
+		}
+		return 1
+	}
+	for n := range made {
+		made[n] = choose(t, learners[0], strategy.Query{Session: fmt.Sprint(n), Item: fmt.Sprint("i", n%5), Category: "c"})
+		parameters += float64(len(made[n].Cells())-1) * weight(n)
+	}
+	c.Advance(25 * time.Hour)
+	var expired atomic.Int64
+	var wait sync.WaitGroup
+	for g := range goroutines {
+		wait.Go(func() {
+			l := learners[g%2]
+			if g < 4 {
+				n, err := l.Sweep(ctx)
+				assert.NoError(t, err)
+				expired.Add(int64(n))
+				return
+			}
+			for i := range made {
+				n := (i*7 + g*50) % choices
+				if n%3 == 0 {
+					continue
+				}
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: made[n], Value: 1, Confidence: 1})
+				assert.NoError(t, err)
+			}
+		})
+	}
+	wait.Wait()
+	q := strategy.Query{Category: "c"}
+	silent, observed := 0, 0
+	for _, r := range historyOf(t, learners[0], strategy.ChoiceFilter{}) {
+		switch r.Stage {
+		case strategy.Expired:
+			silent++
+		case strategy.Observed:
+			observed++
+		}
+	}
+	assert.Equal(t, []int{67, 133}, []int{silent, observed})
+	assert.GreaterOrEqual(t, expired.Load(), int64(67))
+	assert.Equal(t, 67*0.25+133, massOf(kept(t, cfg.Store, q, "arm")))
+	assert.Equal(t, parameters, massOf(kept(t, cfg.Store, q, "parameter")))
+	assert.Equal(t, 133., massOf(kept(t, cfg.Store, q, "sessions")))
+}
+
+// TestTwoLearnersExpireAChoiceOnce, one of which may be behind the other.
+func TestTwoLearnersExpireAChoiceOnce(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}, Topic: strategy.DefaultTopic})
+	for n := range 20 {
+		choose(t, newLearner(t, cfg), strategy.Query{Item: fmt.Sprint(n)})
+	}
+	c.Advance(25 * time.Hour)
+	var expired atomic.Int64
+	var wait sync.WaitGroup
+	for range 4 {
+		l := newLearner(t, cfg)
+		wait.Go(func() {
+			n, err := l.Sweep(ctx)
+			assert.NoError(t, err)
+			expired.Add(int64(n))
+		})
+	}
+	wait.Wait()
+	assert.EqualValues(t, 20, expired.Load())
+	assert.Equal(t, 10., massOf(kept(t, cfg.Store, strategy.Query{}, "arm")))
+	told := make(map[string]int)
+	for e, err := range cfg.Store.Outbox(ctx) {
+		require.NoError(t, err)
+		told[e.ID[:7]]++
+	}
+	assert.Equal(t, map[string]int{"selecte": 20, "expired": 20}, told)
+}
+
+// TestASweepPassesOverWhatItCannotCount, tells of it, and tries again the next time.
+func TestASweepPassesOverWhatItCannotCount(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}})
+	l := newLearner(t, cfg)
+	made := make(map[string]strategy.Choice)
+	for _, category := range []string{"first", "odd", "last"} {
+		made[category] = choose(t, l, strategy.Query{Item: "i", Category: category, Arms: []strategy.ArmID{"a"}})
+		c.Advance(time.Minute)
+	}
+	fading := cfg
+	fading.HalfLife = time.Hour
+	try(t, newLearner(t, fading), strategy.Query{Item: "i", Category: "odd"}, "a", 1)
+	c.Advance(25 * time.Hour)
+	n, err := l.Sweep(ctx)
+	require.ErrorIs(t, err, heed.ErrConflict)
+	assert.Equal(t, 2, n)
+	assert.Equal(t, strategy.Pending, record(t, l, made["odd"].ID).Stage)
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "odd", Reason: "it has another half-life"}))
+	assert.Equal(t, 1, sweep(t, l))
+	assert.Equal(t, strategy.Expired, record(t, l, made["odd"].ID).Stage)
+}
+
+// TestSilenceOfAnArmThatThereIsNoMore, or of a learner that is disabled, expires and counts for nothing.
+func TestSilenceOfAnArmThatThereIsNoMore(t *testing.T) {
+	for name, change := range map[string]func(*strategy.Config){
+		"the arm is gone": func(cfg *strategy.Config) { cfg.Arms = plain("x") },
+		"disabled":        func(cfg *strategy.Config) { cfg.Disabled = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}})
+			choose(t, newLearner(t, cfg), strategy.Query{Item: "i"})
+			c.Advance(25 * time.Hour)
+			change(&cfg)
+			assert.Equal(t, 1, sweep(t, newLearner(t, cfg)))
+			assert.Empty(t, everything(t, cfg.Store, strategy.Query{}))
+		})
+	}
+}
+
+func TestASweepEndsWithItsContext(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	choose(t, l, strategy.Query{Item: "i"})
+	c.Advance(25 * time.Hour)
+	done, cancel := contextDone()
+	defer cancel()
+	_, err := l.Sweep(done)
+	assert.Error(t, err)
+	assert.Equal(t, 1, sweep(t, l))
+}
