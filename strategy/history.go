@@ -79,8 +79,8 @@ func (l *Learner) find(ctx context.Context, session, item string, at time.Time, 
 
 // A Credit is one outcome that was counted.
 type Credit struct {
-	Arm     ArmID
-	Session string
+	Arm     ArmID  `json:"arm"`
+	Session string `json:"session,omitempty"`
 	Result
 }
 
