@@ -34,6 +34,7 @@ var poolingRules = []conformance.Rule[strategy.Pooling]{
 	{Name: "a reward raises an arm, and its lack lowers it", Check: follows},
 	{Name: "an update that changes nothing changes nothing", Check: idleUpdate},
 	{Name: "updates come to what a model made anew does", Check: updatesKeepUp},
+	{Name: "independence is of an item's own evidence", Check: independence},
 	{Name: "models share nothing", Check: modelsApart},
 	{Name: "believing changes nothing, and is concurrent", Check: believesOnly},
 }
@@ -205,6 +206,32 @@ func updatesKeepUp(t tb, p strategy.Pooling) {
 	for _, item := range append(items[:5:5], blank()) {
 		if got, want := means(m, item), means(anew, item); !near(got, want, 0.05) {
 			t.Errorf("after updates the means are %v, and of a model made anew %v", got, want)
+		}
+	}
+}
+
+// independence asks one model for items of which more and more is known.
+func independence(t tb, p strategy.Pooling) {
+	rng := rand.New(rand.NewPCG(13, 14))
+	m := p.Model(segment(), random(rng, 20))
+	if got := m.Independence(blank()); got != 0 {
+		t.Errorf("the independence of an item that was never seen is %v, and not 0", got)
+	}
+	for range 20 {
+		item := blank()
+		if giver, ok := m.(strategy.Giver); ok && rng.IntN(2) == 0 {
+			item.Given = make([]evidence.Sums, arms)
+			giver.Give(item, item.Given)
+		}
+		last := 0.
+		for range 40 {
+			arm := rng.IntN(arms)
+			item.Arms[arm] = rewarded(item.Arms[arm], float64(rng.IntN(3)), float64(rng.IntN(3)))
+			now := m.Independence(item)
+			if !(now >= last-1e-9 && now <= 1) {
+				t.Fatalf("with more evidence, an item's independence goes from %v to %v", last, now)
+			}
+			last = now
 		}
 	}
 }

@@ -28,6 +28,8 @@ type broken struct {
 	model   func(strategy.Segment, []strategy.Item) strategy.Model
 	believe func(good strategy.Model, item strategy.Item, beliefs []strategy.Belief)
 	update  func(good strategy.Model, arm int, before, after evidence.Sums)
+	// independent is asked for the independence of an item with so much evidence.
+	independent func(good, mass float64) float64
 }
 
 func (b broken) Model(s strategy.Segment, items []strategy.Item) strategy.Model {
@@ -56,6 +58,18 @@ func (m brokenModel) Update(arm int, before, after evidence.Sums) {
 		return
 	}
 	m.broken.update(m.Model, arm, before, after)
+}
+
+func (m brokenModel) Independence(item strategy.Item) float64 {
+	good := m.Model.Independence(item)
+	if m.broken.independent == nil {
+		return good
+	}
+	var mass float64
+	for _, arm := range item.Arms {
+		mass += arm.Mass
+	}
+	return m.broken.independent(good, mass)
 }
 
 // TestSuiteBites runs the suite against poolings that each break one rule, and expects it to say so.
@@ -88,6 +102,14 @@ func TestSuiteBites(t *testing.T) {
 		}}, "an update that changes nothing"},
 		{"updates are left for later", broken{update: func(strategy.Model, int, evidence.Sums, evidence.Sums) {}},
 			"updates come to what a model made anew does"},
+		{"it is independent before it was seen", broken{independent: func(good, _ float64) float64 { return max(good, 0.1) }},
+			"independence is of an item's own evidence"},
+		{"it is more than independent", broken{independent: func(_, mass float64) float64 { return mass / 10 }},
+			"independence is of an item's own evidence"},
+		{"it grows dependent", broken{independent: func(_, mass float64) float64 { return min(mass, 1/(1+mass)) }},
+			"independence is of an item's own evidence"},
+		{"independence is not a number", broken{independent: func(good, mass float64) float64 { return good * mass / mass * math.NaN() }},
+			"independence is of an item's own evidence"},
 		{"there is one model", broken{model: func(s strategy.Segment, items []strategy.Item) strategy.Model {
 			if shared == nil || len(items) > 0 {
 				shared = strategy.Copy{}.Model(s, items)
