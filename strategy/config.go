@@ -46,7 +46,8 @@ type Config struct {
 	// Cache is how choices are remembered within a session.
 	Cache Cache
 	// Choices keeps choices as records: see [Learner.Find] and [Learner.History]. With it, a session's choice holds across
-	// restarts and processes. nil: none are kept.
+	// restarts and processes; of two processes that choose for one item at the same moment, each keeps its own. nil: none are
+	// kept.
 	Choices Choices
 	// Silence says what becomes of choices whose outcome never comes. It needs Choices, and [Learner.Sweep] to be called.
 	Silence Silence
@@ -85,8 +86,9 @@ type Cache struct {
 }
 
 // Silence says what becomes of choices whose outcome never comes. By default they expire after a day and count as nothing.
-// As evidence against the arm, silence keeps one that never earns an outcome from looking as good as on its first day; an
-// outcome that comes late takes its place.
+// As evidence against the arm and its parameters' values, silence keeps one that never earns an outcome from looking as good
+// as on its first day. The session is not counted as one in which the item was seen. An outcome that comes late takes the
+// place of the silence, wherever the store's history still has it.
 type Silence struct {
 	After      time.Duration // after which a pending choice expires. 0 means 24 hours
 	Confidence float64       // of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it counts as nothing

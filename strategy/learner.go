@@ -172,7 +172,9 @@ func (l *Learner) recallRecord(ctx context.Context, q Query, now time.Time, r *r
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
 // EndSession forgets the choices of a session: what is asked for in it afterwards is chosen anew, which gives the same arm
-// if nothing was learned meanwhile. Records of choices stay, marked as ended; only writing them can fail.
+// if nothing was learned meanwhile. Records of choices stay, marked as ended; only writing them can fail, and then the
+// session goes on for whoever reads them. Another learner over the same records, which remembers a choice of the session
+// itself, keeps it until it is told as well, or until the choice's time is over.
 func (l *Learner) EndSession(ctx context.Context, session string) error {
 	defer l.sessions.Drop(session)
 	if l.cfg.Choices == nil || session == "" {

@@ -1,0 +1,187 @@
+package strategy_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// exampleClock is a clock that examples set. A host leaves Now out.
+type exampleClock struct{ now time.Time }
+
+func newExampleClock() *exampleClock {
+	return &exampleClock{time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)}
+}
+
+func (c *exampleClock) Now() time.Time { return c.now }
+
+// recorded returns the configuration of a learner with records. In a host, both stores outlive the process.
+func (c *exampleClock) recorded() strategy.Config {
+	evidence, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: c.Now})
+	if err != nil {
+		panic(err)
+	}
+	choices, err := memstore.NewChoices(memstore.ChoicesConfig{Now: c.Now})
+	if err != nil {
+		panic(err)
+	}
+	return strategy.Config{
+		Store: evidence, Choices: choices, Now: c.Now,
+		Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
+	}
+}
+
+func learnerOf(cfg strategy.Config) *strategy.Learner {
+	learner, err := strategy.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return learner
+}
+
+// An outcome comes a day later, in another process, and knows of the choice only its session and its item.
+func ExampleLearner_Find() {
+	ctx := context.Background()
+	clock := newExampleClock()
+	cfg := clock.recorded()
+
+	monday := learnerOf(cfg)
+	query := strategy.Query{Session: "monday", Item: "release notes", Category: "writing", Arms: []strategy.ArmID{"long-prompt"}}
+	if _, err := monday.Select(ctx, query); err != nil {
+		panic(err)
+	}
+	if err := monday.EndSession(ctx, "monday"); err != nil {
+		panic(err)
+	}
+
+	clock.now = clock.now.Add(24 * time.Hour)
+	tuesday := learnerOf(cfg)
+	found, err := tuesday.Find(ctx, "monday", "release notes", clock.now)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(found.Choice.Arm, "in", found.Choice.Category, "is", found.Stage)
+	disposition, err := tuesday.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "review", Value: 0.8, Confidence: 0.9})
+	fmt.Println(disposition, err)
+	// Output:
+	// long-prompt in writing is pending
+	// applied <nil>
+}
+
+// The history of an item has its choices, the newest first, each with what came of it.
+func ExampleLearner_History() {
+	ctx := context.Background()
+	clock := newExampleClock()
+	learner := learnerOf(clock.recorded())
+	for n, arm := range []strategy.ArmID{"short-prompt", "long-prompt", "long-prompt"} {
+		clock.now = clock.now.Add(time.Hour)
+		choice, err := learner.Select(ctx, strategy.Query{
+			Session: fmt.Sprint("session ", n), Item: "release notes", Arms: []strategy.ArmID{arm},
+		})
+		if err != nil {
+			panic(err)
+		}
+		if n == 2 {
+			break // its outcome has not come yet
+		}
+		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: float64(n) - 0.5, Confidence: 0.8}); err != nil {
+			panic(err)
+		}
+	}
+	for record, err := range learner.History(ctx, strategy.ChoiceFilter{Item: "release notes", Limit: 10}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Print(record.Choice.At.Format("15:04 "), record.Choice.Session, " ", record.Choice.Arm, " ", record.Stage)
+		if record.Result != nil {
+			fmt.Printf(" %+.1f", record.Result.Value)
+		}
+		fmt.Println()
+	}
+	// Output:
+	// 12:00 session 2 long-prompt pending
+	// 11:00 session 1 long-prompt observed +0.5
+	// 10:00 session 0 short-prompt observed -0.5
+}
+
+// What an operator asks first, and then of one segment and of one item.
+func ExampleLearner_Status() {
+	ctx := context.Background()
+	clock := newExampleClock()
+	learner := learnerOf(clock.recorded())
+	value := map[strategy.ArmID]float64{"short-prompt": -1, "long-prompt": 1}
+	for n := range 20 {
+		for arm, value := range value {
+			choice, err := learner.Select(ctx, strategy.Query{Item: fmt.Sprint("item ", n%4), Category: "writing", Arms: []strategy.ArmID{arm}})
+			if err != nil {
+				panic(err)
+			}
+			if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: value, Confidence: 1}); err != nil {
+				panic(err)
+			}
+		}
+	}
+	status, err := learner.Status(ctx)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d segment, %d items, %d outcomes, %d choices pending\n",
+		status.Segments, status.Items, status.Outcomes, status.Choices.Pending)
+	distribution, err := learner.Distribution(ctx, "writing", "")
+	if err != nil {
+		panic(err)
+	}
+	for _, arm := range distribution.Arms {
+		fmt.Printf("%s: %.2f, between %.1f and %.1f, of %d outcomes\n", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
+	}
+	item, err := learner.Item(ctx, strategy.Query{Item: "item 3", Category: "writing"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("leading for item 3:", item.Leading)
+	// Output:
+	// 1 segment, 4 items, 40 outcomes, 0 choices pending
+	// short-prompt: 0.05, between 0.0 and 0.2, of 20 outcomes
+	// long-prompt: 0.95, between 0.8 and 1.0, of 20 outcomes
+	// leading for item 3: long-prompt
+}
+
+// A choice whose outcome never comes is weak evidence against its arm here, until the outcome comes after all.
+func ExampleLearner_Sweep() {
+	ctx := context.Background()
+	clock := newExampleClock()
+	cfg := clock.recorded()
+	cfg.Pooling = strategy.Copy{} // in which weights count as they are
+	cfg.Silence = strategy.Silence{After: 12 * time.Hour, Confidence: 0.2}
+	learner := learnerOf(cfg)
+	query := strategy.Query{Item: "release notes", Arms: []strategy.ArmID{"short-prompt"}}
+	choice, err := learner.Select(ctx, query)
+	if err != nil {
+		panic(err)
+	}
+	show := func(what string) {
+		beliefs, err := learner.Beliefs(ctx, query)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %.3f\n", what, beliefs[0].Mean())
+	}
+	show("chosen")
+	clock.now = clock.now.Add(24 * time.Hour)
+	expired, err := learner.Sweep(ctx) // a host calls it every hour or so
+	if err != nil {
+		panic(err)
+	}
+	show(fmt.Sprint(expired, " expired"))
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
+		panic(err)
+	}
+	show("observed")
+	// Output:
+	// chosen: 0.500
+	// 1 expired: 0.455
+	// observed: 0.667
+}
