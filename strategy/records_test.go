@@ -2,7 +2,6 @@ package strategy_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -169,7 +168,7 @@ func TestASessionsChoiceHoldsAcrossLearners(t *testing.T) {
 }
 
 func TestARecordIsTakenUpOnlyWhereItFits(t *testing.T) {
-	cfg, _ := recording(t, strategy.Config{})
+	cfg, c := recording(t, strategy.Config{})
 	q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}
 	first := choose(t, newLearner(t, cfg), q)
 	t.Run("another category or context of the item", func(t *testing.T) {
@@ -196,6 +195,7 @@ func TestARecordIsTakenUpOnlyWhereItFits(t *testing.T) {
 	t.Run("an arm that is no longer permitted", func(t *testing.T) {
 		q := q
 		q.Arms = []strategy.ArmID{"a", "c"}
+		c.Advance(time.Second)
 		l := newLearner(t, cfg)
 		second := choose(t, l, q)
 		assert.NotEqual(t, strategy.ArmID("b"), second.Arm)
@@ -483,7 +483,7 @@ func TestHistoryAndFindReportWhatFailed(t *testing.T) {
 	assert.Equal(t, 1, n)
 	_, err := l.Find(ctx, "s", "i", time.Time{})
 	assert.ErrorIs(t, err, errStore)
-	assert.False(t, errors.Is(err, heed.ErrNotFound))
+	assert.NotErrorIs(t, err, heed.ErrNotFound)
 	_, err = l.Sweep(ctx)
 	assert.ErrorIs(t, err, errStore)
 	_, err = l.Status(ctx)

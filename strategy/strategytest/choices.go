@@ -270,7 +270,7 @@ func filtered(t tb, newChoices NewChoices) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := func(what string) string { return fmt.Sprint(what, rng.IntN(3)) }
 	var records []strategy.Record
-	for i := range 150 {
+	for i := range 80 {
 		c := f.add(made{
 			id: byte(i), learner: one("l"), session: one("s"), item: one("i"), category: one("c"), where: one("x"),
 			at: time.Duration(rng.IntN(20)) * time.Second,
@@ -297,7 +297,7 @@ func filtered(t tb, newChoices NewChoices) {
 		func(q *strategy.ChoiceFilter) { q.Until = choicesStart.Add(time.Duration(rng.IntN(20)) * time.Second) },
 		func(q *strategy.ChoiceFilter) { q.Limit = 1 + rng.IntN(30) },
 	}
-	for round := range 150 {
+	for round := range 80 {
 		var q strategy.ChoiceFilter
 		for i := range set {
 			if i == round%10 || round >= 30 && rng.IntN(3) == 0 {

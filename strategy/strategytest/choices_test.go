@@ -299,12 +299,16 @@ func TestChoicesSuiteBites(t *testing.T) {
 		}, "what goes in and out is copied"},
 		{"a loop goes on to its end", func() brokenChoices {
 			return brokenChoices{list: func(b *brokenChoices, ctx context.Context, f strategy.ChoiceFilter) iter.Seq2[strategy.Record, error] {
-				var all []strategy.Record
-				for r := range b.Choices.List(ctx, f) {
-					all = append(all, r)
+				type one struct {
+					r   strategy.Record
+					err error
+				}
+				var all []one
+				for r, err := range b.Choices.List(ctx, f) {
+					all = append(all, one{r, err})
 				}
 				return func(yield func(strategy.Record, error) bool) {
-					for ; len(all) > 0 && yield(all[0], nil); all = all[1:] {
+					for ; len(all) > 0 && yield(all[0].r, all[0].err); all = all[1:] {
 						continue
 					}
 				}

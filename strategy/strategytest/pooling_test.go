@@ -108,7 +108,7 @@ func TestSuiteBites(t *testing.T) {
 			"independence is of an item's own evidence"},
 		{"it grows dependent", broken{independent: func(_, mass float64) float64 { return min(mass, 1/(1+mass)) }},
 			"independence is of an item's own evidence"},
-		{"independence is not a number", broken{independent: func(good, mass float64) float64 { return good * mass / mass * math.NaN() }},
+		{"independence is not a number", broken{independent: func(float64, float64) float64 { return math.NaN() }},
 			"independence is of an item's own evidence"},
 		{"there is one model", broken{model: func(s strategy.Segment, items []strategy.Item) strategy.Model {
 			if shared == nil || len(items) > 0 {
