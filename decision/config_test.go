@@ -1,0 +1,217 @@
+package decision_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/memstore"
+)
+
+func fieldsOf(err error) (fields []string) {
+	for fault := range heed.ConfigErrors(err) {
+		fields = append(fields, fault.Field)
+	}
+	return fields
+}
+
+func TestDefaults(t *testing.T) {
+	cfg := newHeuristicFirst(t, decision.Config{}).Config()
+	assert.Equal(t, 0.7, cfg.Threshold)
+	assert.Equal(t, 3, cfg.MaxCandidates)
+	assert.Equal(t, 0.8, cfg.Ceiling)
+	assert.Equal(t, decision.DefaultPrompts(), cfg.Prompts)
+	assert.Zero(t, cfg.Urgency.Reduction)
+	assert.Equal(t, decision.Tiers{}, cfg.Urgency.Tiers)
+	assert.False(t, cfg.HashTexts)
+	assert.Nil(t, cfg.Converge.Similarity)
+	assert.Equal(t, decision.Config{}, decision.SpecConfig())
+}
+
+func TestAllFaultsAreReported(t *testing.T) {
+	hot := 3.
+	_, err := decision.NewHeuristicFirst(decision.Config{
+		Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1, Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1, Temperature: &hot,
+		Urgency:  decision.Urgency{Reduction: -1, Tiers: decision.Tiers{Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1}},
+		Prompts:  decision.Prompts{Prediction: "What of {situation}?"},
+		Converge: decision.Converge{Threshold: 2, Timeout: -1},
+	})
+	assert.Equal(t, []string{
+		"Threshold", "Urgency.Reduction", "Urgency.Tiers.Immediate", "Urgency.Tiers.Soon", "Urgency.Tiers.Similarity", "Urgency.Tiers.Confidence",
+		"MaxCandidates", "Prompts.Prediction", "MaxText", "Ceiling", "Timeout", "MaxInFlight", "MaxTokens", "Temperature",
+		"Converge.Threshold", "Converge.Timeout",
+	}, fieldsOf(err))
+	_, err = decision.NewAlwaysLLM(decision.Config{Threshold: 2})
+	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
+	_, err = decision.NewReactions(decision.ReactionsConfig{Weights: decision.Weights{
+		Sources: map[string]float64{"a": -1}, Paths: map[decision.Path]float64{"b": 1}, HalfLife: -1,
+		Calibration: decision.Calibration{Strength: -1},
+	}})
+	assert.Equal(t, []string{"Traces", `Weights.Sources["a"]`, `Weights.Paths["b"]`, "Weights.HalfLife", "Weights.Calibration.Strength"}, fieldsOf(err))
+	_, err = decision.NewExtractor(decision.ExtractorConfig{
+		Duplicate: 2, MinWords: 20, MaxWords: 10, Types: []string{""}, Prompt: "x", Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
+	})
+	assert.Equal(t, []string{"LLM", "Traces", "Duplicate", "MaxWords", "Types", "Prompt", "Timeout", "MaxInFlight", "MaxTokens"}, fieldsOf(err))
+	_, err = decision.NewEndorser(decision.EndorserConfig{Factor: 2, Cap: -1})
+	assert.Equal(t, []string{"Store", "Factor", "Cap"}, fieldsOf(err))
+	_, err = decision.NewExperiment(decision.ExperimentConfig{
+		Name: "\xff", Variants: []decision.Variant{{Name: "a", Share: -1}}, MaxShadows: -1, ShadowTimeout: -1,
+		Stop: decision.Stop{MinOutcomes: -1, Probability: 0.5, Loss: 1},
+	})
+	assert.Equal(t, []string{
+		"Name", "Variants", "Variants[0].Strategy", "Variants[0].Share", "MaxShadows", "ShadowTimeout", "Store",
+		"Stop.MinOutcomes", "Stop.Probability", "Stop.Loss",
+	}, fieldsOf(err))
+	_, err = decision.Reevaluate(ctx, decision.ReevaluateConfig{Threshold: 2, Low: 0.9, High: 0.1, PerTier: [3]int{-1, 0, 0}}, nil)
+	assert.Equal(t, []string{"Strategy", "Threshold", "Low", "PerTier"}, fieldsOf(err))
+}
+
+func TestConfigIsACopy(t *testing.T) {
+	warm := 0.5
+	cfg := decision.Config{Goals: map[string][]string{"": {"goal"}}, Temperature: &warm}
+	h := newHeuristicFirst(t, cfg)
+	cfg.Goals[""][0], *cfg.Temperature = "another", 1
+	h.Config().Goals[""][0] = "a third"
+	got := h.Config()
+	assert.Equal(t, []string{"goal"}, got.Goals[""])
+	assert.Equal(t, 0.5, *got.Temperature)
+	again, err := decision.NewHeuristicFirst(got)
+	require.NoError(t, err)
+	assert.Equal(t, got.Prompts, again.Config().Prompts)
+}
+
+func TestNewByName(t *testing.T) {
+	s, err := decision.New("heuristic_first", decision.Config{})
+	require.NoError(t, err)
+	assert.IsType(t, &decision.HeuristicFirst{}, s)
+	s, err = decision.New("always_llm", decision.Config{})
+	require.NoError(t, err)
+	assert.IsType(t, &decision.AlwaysLLM{}, s)
+	for _, name := range []string{"", "hybrid", "Heuristic_First"} {
+		_, err = decision.New(name, decision.Config{})
+		assert.Equal(t, []string{"Strategy"}, fieldsOf(err), name)
+	}
+}
+
+func TestConfigFromEnv(t *testing.T) {
+	type env map[string]string
+	for name, tt := range map[string]struct {
+		env       env
+		strategy  string
+		threshold float64
+		goals     []string
+		faults    []string
+	}{
+		"nothing is set": {env{}, "heuristic_first", 0, nil, nil},
+		"all is set": {env{"EXECUTIVE_DECISION_STRATEGY": "always_llm", "EXECUTIVE_HEURISTIC_THRESHOLD": " 0.65 ", "EXECUTIVE_GOALS": " safety; ;comfort;"},
+			"always_llm", 0.65, []string{"safety", "comfort"}, nil},
+		"blanks are nothing": {env{"EXECUTIVE_DECISION_STRATEGY": " ", "EXECUTIVE_HEURISTIC_THRESHOLD": "", "EXECUTIVE_GOALS": ";; "}, "heuristic_first", 0, nil, nil},
+		"all is wrong":       {env{"EXECUTIVE_DECISION_STRATEGY": "hybrid", "EXECUTIVE_HEURISTIC_THRESHOLD": "NaN"}, "", 0, nil, []string{"EXECUTIVE_DECISION_STRATEGY", "EXECUTIVE_HEURISTIC_THRESHOLD"}},
+		"no number":          {env{"EXECUTIVE_HEURISTIC_THRESHOLD": "0,7"}, "", 0, nil, []string{"EXECUTIVE_HEURISTIC_THRESHOLD"}},
+		"nought":             {env{"EXECUTIVE_HEURISTIC_THRESHOLD": "0"}, "", 0, nil, []string{"EXECUTIVE_HEURISTIC_THRESHOLD"}},
+		"too large":          {env{"EXECUTIVE_HEURISTIC_THRESHOLD": "70"}, "", 0, nil, []string{"EXECUTIVE_HEURISTIC_THRESHOLD"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			strategy, cfg, err := decision.ConfigFromEnv(func(v string) (string, bool) { s, ok := tt.env[v]; return s, ok })
+			assert.Equal(t, tt.faults, fieldsOf(err))
+			assert.Equal(t, tt.strategy, strategy)
+			assert.Equal(t, tt.threshold, cfg.Threshold)
+			assert.Equal(t, tt.goals, cfg.Goals[""])
+			if err == nil {
+				_, err = decision.New(strategy, cfg)
+				assert.NoError(t, err)
+			}
+		})
+	}
+}
+
+// What a model is sent besides its prompts.
+func TestModelSettings(t *testing.T) {
+	warm := 0.25
+	m := model("Do it.")
+	decide(t, decision.Config{LLM: m, MaxTokens: 99, Temperature: &warm}, decision.Request{Immediate: true})
+	decide(t, decision.Config{LLM: m}, decision.Request{Immediate: true})
+	requests := m.Requests()
+	require.Len(t, requests, 4)
+	for i, r := range requests {
+		assert.Equal(t, i%2 == 1, r.JSON, "only the prediction asks for JSON")
+		assert.Equal(t, i%2 == 0, r.System != "", "and it has no system prompt")
+		if i < 2 {
+			assert.Equal(t, 99, r.MaxTokens)
+			assert.Equal(t, 0.25, *r.Temperature)
+		} else {
+			assert.Equal(t, 1024, r.MaxTokens)
+			assert.Nil(t, r.Temperature)
+		}
+	}
+}
+
+func TestTraces(t *testing.T) {
+	c := &clock{}
+	c.Advance(time.Hour + 1)
+	long := strings.Repeat("ö", 9000)
+	request := decision.Request{
+		EventID: "e", Text: "the oven is on", Source: "kitchen", Domain: "home", Candidates: candidates(0.9), Immediate: true, Variant: "b",
+	}
+	for name, tt := range map[string]struct {
+		cfg    decision.Config
+		change func(*decision.Request)
+		want   decision.Trace
+	}{
+		"of a heuristic": {decision.Config{}, nil, decision.Trace{
+			Path: decision.Heuristic, Text: "the oven is on", Response: "action 1", MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+		}},
+		"of the model": {decision.Config{LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
+			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1", Success: 0.6, Confidence: 0.4,
+		}},
+		"hashed": {decision.Config{HashTexts: true}, nil, decision.Trace{
+			Path: decision.Heuristic, Hashed: true, MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+		}},
+		"of a long text": {decision.Config{}, func(r *decision.Request) { r.Text = "x" + long }, decision.Trace{
+			Path: decision.Heuristic, Text: ("x" + long)[:16<<10-1], Response: "action 1", MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			traces := newTraces(c.Now)
+			tt.cfg.Now, tt.cfg.Traces = c.Now, traces
+			r := request
+			if tt.change != nil {
+				tt.change(&r)
+			}
+			res := decide(t, tt.cfg, r)
+			got, err := traces.Get(ctx, res.ResponseID)
+			require.NoError(t, err)
+			tt.want.ResponseID, tt.want.EventID, tt.want.Source, tt.want.Domain, tt.want.Variant = res.ResponseID, "e", "kitchen", "home", "b"
+			tt.want.At = start.Add(time.Hour)
+			if tt.want.Hashed {
+				assert.Regexp(t, `^sha256:[0-9a-f]{64} \(14 bytes\)$`, got.Text)
+				assert.Regexp(t, `^sha256:[0-9a-f]{64} \(8 bytes\)$`, got.Response)
+				tt.want.Text, tt.want.Response = got.Text, got.Response
+			}
+			assert.Equal(t, tt.want, got)
+		})
+	}
+	res := decide(t, decision.Config{}, decision.Request{})
+	assert.Empty(t, res.ResponseID, "of no answer there is no trace")
+	h, err := decision.NewHeuristicFirst(decision.Config{})
+	require.NoError(t, err)
+	res, err = h.Decide(ctx, request)
+	require.NoError(t, err)
+	assert.Len(t, res.ResponseID, 36, "without a store an answer has a random id all the same")
+}
+
+func TestZeroTracesStore(t *testing.T) {
+	h, err := decision.NewHeuristicFirst(decision.Config{Traces: &memstore.Traces{}})
+	require.NoError(t, err)
+	res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
+	require.NoError(t, err)
+	trace, err := h.Config().Traces.Get(ctx, res.ResponseID)
+	require.NoError(t, err)
+	assert.WithinDuration(t, time.Now(), trace.At, time.Minute)
+}

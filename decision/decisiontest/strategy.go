@@ -1,0 +1,261 @@
+// Package decisiontest is the contract of [decision.Strategy] and [decision.TraceStore] in executable form. Run it from a
+// test of your own:
+//
+//	func TestStrategy(t *testing.T) {
+//		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
+//			return mystrategy.New(llm)
+//		})
+//	}
+//
+// It needs nothing but the standard library. Later versions of the suites may test more of what the contracts say.
+package decisiontest
+
+import (
+	"context"
+	"errors"
+	"math"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/conformance"
+)
+
+// NewStrategy returns a strategy that asks this model, which is nil where there is none. A strategy that has no use for a
+// model passes over it.
+type NewStrategy func(llm decision.LLM) (decision.Strategy, error)
+
+// RunStrategy runs the suite for strategies, a subtest a rule, each with a strategy of its own.
+func RunStrategy(t *testing.T, newStrategy NewStrategy) {
+	conformance.Run(t, strategyRules, newStrategy)
+}
+
+// CheckStrategy runs that suite outside a test and returns all failures, joined: each begins with the name of its rule.
+func CheckStrategy(newStrategy NewStrategy) error {
+	return conformance.Check(strategyRules, newStrategy)
+}
+
+type tb = conformance.TB
+
+var strategyRules = []conformance.Rule[NewStrategy]{
+	{Name: "a result is whole", Check: resultWhole},
+	{Name: "no candidates and no model are a decision", Check: nothingGiven},
+	{Name: "a request stays as it is", Check: requestStays},
+	{Name: "a request that is not valid is refused", Check: requestRefused},
+	{Name: "a context that is done gives its error", Check: doneRefused},
+	{Name: "what goes wrong with a model is a path", Check: modelFails},
+	{Name: "a model that hangs is left when the context is done", Check: modelHangs},
+	{Name: "decisions are concurrent", Check: decidesConcurrently},
+}
+
+// talks answers everything.
+var talks = decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	if r.JSON {
+		return decision.LLMResponse{Text: `{"success": 0.9, "confidence": 0.9}`}, nil
+	}
+	return decision.LLMResponse{Text: "Open a window.", Model: "talks"}, nil
+})
+
+func newStrategyOf(t tb, newStrategy NewStrategy, llm decision.LLM) decision.Strategy {
+	t.Helper()
+	s, err := newStrategy(llm)
+	if err != nil {
+		t.Fatalf("new: %v", err)
+	}
+	return s
+}
+
+// requests returns requests of many kinds.
+func requests() []decision.Request {
+	candidates := []decision.Candidate{
+		{HeuristicID: "h1", Condition: "it is hot", Action: "open a window", Confidence: 0.9, Similarity: 0.8},
+		{HeuristicID: "h2", Condition: "it is cold", Action: "close the window", Confidence: 0.4, Similarity: 0.9},
+		{HeuristicID: "h3", Condition: "", Action: "", Confidence: 1, Similarity: -1},
+	}
+	var all []decision.Request
+	for n := range len(candidates) + 1 {
+		for _, immediate := range []bool{true, false} {
+			for _, urgency := range []float64{0, 0.5, 1} {
+				r := decision.Request{
+					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home", Urgency: urgency, Immediate: immediate,
+					Candidates: slices.Clone(candidates[:n]), Salience: map[string]float64{"threat": 0.2, "urgency": urgency},
+					Goals: []string{"comfort"}, Biases: map[string]float64{decision.BiasThreshold: -0.1, "unknown": 7},
+				}
+				slices.Reverse(r.Candidates)
+				all = append(all, r)
+			}
+		}
+	}
+	return append(all, decision.Request{}, decision.Request{Immediate: true})
+}
+
+// wantWhole checks a result against what Result says of its fields.
+func wantWhole(t tb, r decision.Request, res decision.Result) {
+	t.Helper()
+	ids := []string{""}
+	for _, c := range r.Candidates {
+		ids = append(ids, c.HeuristicID)
+	}
+	answered := res.Path == decision.Heuristic || res.Path == decision.Model
+	rate := func(x float64) bool { return x >= 0 && x <= 1 }
+	for _, rule := range []struct {
+		kept bool
+		says string
+	}{
+		{res.Path.Valid(), "the path must be one of the four"},
+		{answered == (res.Reason == ""), "there must be a reason where there is no answer, and only there"},
+		{answered || res.Text == "" && res.ResponseID == "" && res.MatchedID == "", "without an answer there is no text and no id"},
+		{!answered || res.ResponseID != "", "an answer has an id"},
+		{(res.Path == decision.Heuristic) == (res.CreditID != ""), "the heuristic that answered has the credit, and no other"},
+		{slices.Contains(ids, res.CreditID) && slices.Contains(ids, res.MatchedID), "heuristics must be candidates"},
+		{rate(res.Success) && rate(res.Confidence), "predictions must be in [0, 1]"},
+		{answered || res.Success == 0 && res.Confidence == 0, "without an answer nothing is predicted"},
+		{!math.IsNaN(res.Threshold), "the threshold must be a number"},
+	} {
+		if !rule.kept {
+			t.Errorf("%s: %+v", rule.says, res)
+		}
+	}
+}
+
+func resultWhole(t tb, newStrategy NewStrategy) {
+	s := newStrategyOf(t, newStrategy, talks)
+	seen := make(map[string]bool)
+	for _, r := range requests() {
+		res, err := s.Decide(context.Background(), r)
+		if err != nil {
+			t.Errorf("decide: %v", err)
+			continue
+		}
+		wantWhole(t, r, res)
+		if res.ResponseID != "" && seen[res.ResponseID] {
+			t.Errorf("two answers have the id %q", res.ResponseID)
+		}
+		seen[res.ResponseID] = true
+	}
+}
+
+func nothingGiven(t tb, newStrategy NewStrategy) {
+	s := newStrategyOf(t, newStrategy, nil)
+	for _, r := range requests() {
+		res, err := s.Decide(context.Background(), r)
+		if err != nil {
+			t.Errorf("decide: %v", err)
+			continue
+		}
+		wantWhole(t, r, res)
+		if res.Path == decision.Model {
+			t.Errorf("there is no model that could have said %q", res.Text)
+		}
+	}
+}
+
+func requestStays(t tb, newStrategy NewStrategy) {
+	s := newStrategyOf(t, newStrategy, talks)
+	before := requests()
+	for i, r := range requests() {
+		if _, err := s.Decide(context.Background(), r); err != nil {
+			t.Errorf("decide: %v", err)
+		}
+		if !reflect.DeepEqual(r, before[i]) {
+			t.Errorf("it is %+v, and was %+v", r, before[i])
+		}
+	}
+}
+
+func requestRefused(t tb, newStrategy NewStrategy) {
+	s := newStrategyOf(t, newStrategy, talks)
+	for _, r := range []decision.Request{
+		{Urgency: 1.5},
+		{Urgency: math.NaN()},
+		{Biases: map[string]float64{decision.BiasThreshold: math.NaN()}},
+		{Salience: map[string]float64{"threat": math.Inf(1)}},
+		{Candidates: []decision.Candidate{{HeuristicID: "h", Confidence: math.NaN()}}},
+		{Candidates: []decision.Candidate{{HeuristicID: "h", Confidence: 1.1}}},
+		{Candidates: []decision.Candidate{{Confidence: 0.5}}},
+	} {
+		var fault *heed.InputError
+		if _, err := s.Decide(context.Background(), r); !errors.As(err, &fault) {
+			t.Errorf("error is %v, want a *heed.InputError for %+v", err, r)
+		}
+	}
+}
+
+func doneRefused(t tb, newStrategy NewStrategy) {
+	s := newStrategyOf(t, newStrategy, talks)
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, r := range requests() {
+		if _, err := s.Decide(done, r); !errors.Is(err, context.Canceled) {
+			t.Errorf("error is %v, want %v", err, context.Canceled)
+		}
+	}
+}
+
+func modelFails(t tb, newStrategy NewStrategy) {
+	for name, llm := range map[string]decision.LLMFunc{
+		"an error": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: "not this"}, errors.New("out of order")
+		},
+		"an empty text": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: " \n"}, nil
+		},
+		"a panic": func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			panic("out of order") //nolint:forbidigo // this is what is tested
+		},
+	} {
+		s := newStrategyOf(t, newStrategy, llm)
+		for _, r := range requests() {
+			res, err := s.Decide(context.Background(), r)
+			if err != nil {
+				t.Errorf("%s: decide: %v", name, err)
+				continue
+			}
+			wantWhole(t, r, res)
+			if res.Path == decision.Model {
+				t.Errorf("%s was taken for the answer %q", name, res.Text)
+			}
+		}
+	}
+}
+
+func modelHangs(t tb, newStrategy NewStrategy) {
+	s := newStrategyOf(t, newStrategy, decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse, error) {
+		<-ctx.Done()
+		return decision.LLMResponse{}, ctx.Err()
+	}))
+	short, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		_, _ = s.Decide(short, decision.Request{EventID: "e", Immediate: true})
+	}()
+	select {
+	case <-over:
+	case <-time.After(5 * time.Second):
+		t.Fatalf("it has not returned 5 s after its context was done")
+	}
+}
+
+func decidesConcurrently(t tb, newStrategy NewStrategy) {
+	s := newStrategyOf(t, newStrategy, talks)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for _, r := range requests() {
+				res, err := s.Decide(context.Background(), r)
+				if err != nil {
+					t.Errorf("decide: %v", err)
+					continue
+				}
+				wantWhole(t, r, res)
+			}
+		})
+	}
+	all.Wait()
+}

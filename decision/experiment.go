@@ -1,0 +1,331 @@
+package decision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// A Variant is one of the strategies of an experiment.
+type Variant struct {
+	Name     string
+	Strategy Strategy
+	// Share is its share of the requests, relative to those of the others. All 0 mean equal shares.
+	Share float64
+}
+
+// ExperimentConfig configures an [Experiment].
+type ExperimentConfig struct {
+	// Name tells experiments apart: each splits in its own way, and counts its own outcomes. "" means "experiment".
+	Name string
+	// Variants are at least two, the first of which is the control.
+	Variants []Variant
+	// Shadow has the control answer every request, and the others decide about it too, after the control has answered, to
+	// no effect but in the report. Give them a store of traces of their own, or none.
+	Shadow bool
+	// MaxShadows is how many decisions of other variants run at a time. Beyond that they are skipped, and counted. 0 means 4.
+	MaxShadows int
+	// ShadowTimeout bounds such a decision. 0 means a minute.
+	ShadowTimeout time.Duration
+	// Key is by what requests are split: those of one key go to one variant. nil means by EventID. Give the user or the
+	// session where one person should not meet several variants.
+	Key func(Request) string
+	// Store keeps the outcomes, on cells of the kind "experiment.outcome", with the name of the experiment in front. It must
+	// be set.
+	Store evidence.Store
+	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model.
+	Cost func(Result) float64
+	// Stop says when there is enough.
+	Stop Stop
+	// Now is the clock. nil means time.Now.
+	Now func() time.Time
+}
+
+// Stop says when an experiment has shown enough: when every variant has MinOutcomes, and it is as probable as Probability
+// that the best variant is the best, or so little is lost if it is not that it does not matter.
+type Stop struct {
+	MinOutcomes float64 // by weight. 0 means 100
+	Probability float64 // in (½, 1). 0 means 0.95
+	// Loss is the loss of success that does not matter, in (0, 1): how much better another variant may be, weighed by how
+	// probable that is. 0 means 0.005.
+	Loss float64
+}
+
+func (c ExperimentConfig) withDefaults() ExperimentConfig {
+	c.Name = cmp.Or(c.Name, "experiment")
+	c.Variants = slices.Clone(c.Variants)
+	equal := !slices.ContainsFunc(c.Variants, func(v Variant) bool { return v.Share != 0 })
+	for i := range c.Variants {
+		if equal {
+			c.Variants[i].Share = 1
+		}
+	}
+	c.MaxShadows = cmp.Or(c.MaxShadows, 4)
+	c.ShadowTimeout = cmp.Or(c.ShadowTimeout, time.Minute)
+	if c.Key == nil {
+		c.Key = func(r Request) string { return r.EventID }
+	}
+	if c.Cost == nil {
+		c.Cost = func(r Result) float64 { return float64(r.Usage.Calls) }
+	}
+	c.Stop.MinOutcomes = orDefault(c.Stop.MinOutcomes, 100)
+	c.Stop.Probability = orDefault(c.Stop.Probability, 0.95)
+	c.Stop.Loss = orDefault(c.Stop.Loss, 0.005)
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+	}
+	return c
+}
+
+func (c ExperimentConfig) validate() error {
+	var found faults.List
+	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) < evidence.MaxText/2, "Name", c.Name, fmt.Sprintf("must be text of less than %d bytes", evidence.MaxText/2))
+	found.Check(len(c.Variants) >= 2, "Variants", len(c.Variants), "must be two or more")
+	seen := make(map[string]bool)
+	for i, v := range c.Variants {
+		field := fmt.Sprintf("Variants[%d]", i)
+		found.Check(v.Name != "" && evidence.CheckText("", v.Name) == nil && !seen[v.Name], field+".Name", v.Name, "must be a text, and another one for each variant")
+		found.Check(v.Strategy != nil, field+".Strategy", nil, "must be set")
+		found.Check(v.Share > 0 && v.Share <= 1e6, field+".Share", v.Share, "must be in (0, 1e6], or 0 for all")
+		seen[v.Name] = true
+	}
+	found.Check(c.MaxShadows > 0, "MaxShadows", c.MaxShadows, "must not be negative")
+	found.Check(c.ShadowTimeout > 0, "ShadowTimeout", c.ShadowTimeout, "must not be negative")
+	found.Check(c.Store != nil, "Store", nil, "must be set")
+	found.Check(c.Stop.MinOutcomes > 0, "Stop.MinOutcomes", c.Stop.MinOutcomes, "must not be negative")
+	found.Check(c.Stop.Probability > 0.5 && c.Stop.Probability < 1, "Stop.Probability", c.Stop.Probability, "must be in (0.5, 1), or 0 for the default")
+	found.Check(c.Stop.Loss > 0 && c.Stop.Loss < 1, "Stop.Loss", c.Stop.Loss, "must be in (0, 1), or 0 for the default")
+	return found.Err()
+}
+
+// An Experiment runs strategies on the same traffic, and says which is better. It is a [Strategy] itself. Make one with
+// [NewExperiment].
+//
+// Outcomes are kept by the store. How often the variants decided, how long it took and what it cost is counted in memory,
+// from when the experiment was made.
+//
+// An Experiment is safe for concurrent use by multiple goroutines.
+type Experiment struct {
+	cfg     ExperimentConfig
+	total   float64 // of the shares
+	split   evidence.Key
+	counts  []counts // by variant
+	shadows *gate
+	places  chan struct{} // taken while a decision in shadow is waited for
+	waiting chan struct{} // taken by who waits for all places
+}
+
+var _ Strategy = (*Experiment)(nil)
+
+// NewExperiment returns an experiment, or all faults of its configuration, joined: each is a [*heed.ConfigError].
+func NewExperiment(cfg ExperimentConfig) (*Experiment, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("decision: %w", err)
+	}
+	e := &Experiment{
+		cfg: cfg, counts: make([]counts, len(cfg.Variants)), shadows: newGate(cfg.MaxShadows),
+		places: make(chan struct{}, cfg.MaxShadows), waiting: make(chan struct{}, 1),
+		split: evidence.NewKey(0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9), // the same everywhere and for ever
+	}
+	for _, v := range cfg.Variants {
+		e.total += v.Share
+	}
+	return e, nil
+}
+
+// Config returns the configuration in force, defaults filled in.
+func (e *Experiment) Config() ExperimentConfig { return e.cfg.withDefaults() }
+
+// VariantOf returns the variant that a request goes to: by a hash of its key, so that it is the same in every process. In
+// shadow it is the control.
+func (e *Experiment) VariantOf(r Request) string { return e.cfg.Variants[e.variant(&r)].Name }
+
+func (e *Experiment) variant(r *Request) int {
+	if e.cfg.Shadow {
+		return 0
+	}
+	rng := e.split.Rand(0, e.cfg.Name, e.cfg.Key(*r))
+	left := rng.Float64() * e.total
+	for i := range e.cfg.Variants {
+		if left -= e.cfg.Variants[i].Share; left < 0 {
+			return i
+		}
+	}
+	return len(e.cfg.Variants) - 1
+}
+
+// Decide implements [Strategy]: the request's variant decides. A variant that panics gives a [*PanicError].
+func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	if err := r.Validate(); err != nil {
+		return Result{}, fmt.Errorf("decision: decide: %w", err)
+	}
+	var i int
+	if err := contain(func() { i = e.variant(&r) }); err != nil {
+		return Result{}, fmt.Errorf("decision: decide: key: %w", err)
+	}
+	res, err := e.decide(ctx, i, r, nil)
+	if e.cfg.Shadow {
+		for i := 1; i < len(e.cfg.Variants); i++ {
+			e.shadow(context.WithoutCancel(ctx), i, r, res)
+		}
+	}
+	return res, err
+}
+
+// decide has a variant decide, and counts it.
+func (e *Experiment) decide(ctx context.Context, i int, r Request, control *Result) (res Result, err error) {
+	v := &e.cfg.Variants[i]
+	r.Variant = v.Name
+	began := e.cfg.Now()
+	if panicked := contain(func() { res, err = v.Strategy.Decide(ctx, r) }); panicked != nil {
+		res, err = Result{}, panicked
+	}
+	elapsed := e.cfg.Now().Sub(began)
+	res.Variant = v.Name
+	var cost float64
+	if res.Path != "" {
+		err = errors.Join(err, contain(func() { cost = e.cfg.Cost(res) }))
+	}
+	e.counts[i].add(&res, err, elapsed, cost, control)
+	return res, err
+}
+
+// shadow has another variant decide about a request that the control has answered, if there is a place left.
+func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Result) {
+	select {
+	case e.places <- struct{}{}:
+	default:
+		e.counts[i].skip()
+		return
+	}
+	r.Candidates, r.Goals = slices.Clone(r.Candidates), slices.Clone(r.Goals)
+	r.Salience, r.Biases = maps.Clone(r.Salience), maps.Clone(r.Biases)
+	go func() {
+		defer func() { <-e.places }()
+		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShadowTimeout)
+		defer cancel()
+		_, err := pass(ctx, e.shadows, func(ctx context.Context) (Result, error) { return e.decide(ctx, i, r, &control) })
+		if errors.Is(err, errBusy) || ctx.Err() != nil {
+			e.counts[i].skip()
+		}
+	}()
+}
+
+// Wait waits until no decision in shadow runs any more, or the context is done, whose error it then returns. Call it before
+// a program ends. A decision that does not heed its context is waited for until its time is up.
+func (e *Experiment) Wait(ctx context.Context) error {
+	select {
+	case e.waiting <- struct{}{}:
+		defer func() { <-e.waiting }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for range cap(e.places) {
+		select {
+		case e.places <- struct{}{}:
+			defer func() { <-e.places }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// An ExperimentOutcome says what came of a decision. The fields of a [Credit] fit.
+type ExperimentOutcome struct {
+	Variant string // as in the result
+	// ID tells outcomes apart; what comes again under the same counts once. Replaces is the ID of the outcome that this one
+	// replaces, or empty.
+	ID, Replaces string
+	Reward       float64 // how good it was, in [0, 1]
+	Source       string  // who caused it; may be empty
+	At           time.Time
+}
+
+// Observe counts an outcome. Input that is not valid is a [*heed.InputError] and changes nothing.
+func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome) error {
+	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
+		return fmt.Errorf("decision: observe: %w", &heed.InputError{Field: "Variant", Reason: "is none of the experiment"})
+	}
+	if o.ID == "" {
+		return fmt.Errorf("decision: observe: %w", &heed.InputError{Field: "ID", Reason: "must not be empty"})
+	}
+	if o.At.IsZero() {
+		o.At = e.cfg.Now()
+	}
+	batch := evidence.Batch{Observations: []evidence.Observation{{
+		ID: e.id(o.ID), Cell: e.cell(o.Variant), Source: o.Source, Reward: o.Reward, Weight: 1, At: o.At,
+	}}}
+	if o.Replaces != "" {
+		batch.Retract = []string{e.id(o.Replaces)}
+	}
+	_, err := e.cfg.Store.Commit(ctx, batch)
+	if o.Replaces != "" && errors.Is(err, heed.ErrNotFound) { // it was never counted
+		batch.Retract = nil
+		_, err = e.cfg.Store.Commit(ctx, batch)
+	}
+	if err != nil {
+		return fmt.Errorf("decision: observe: %w", err)
+	}
+	return nil
+}
+
+func (e *Experiment) id(id string) string { return e.cfg.Name + ":" + id }
+
+func (e *Experiment) cell(variant string) evidence.Cell {
+	return evidence.Cell{Kind: "experiment.outcome", Scope: e.cfg.Name, Item: variant}
+}
+
+// counts is what a variant did. It is safe for concurrent use.
+type counts struct {
+	mu        sync.Mutex
+	decisions int
+	errors    int
+	skipped   int
+	agreed    int
+	paths     map[Path]int
+	cost      float64
+	elapsed   time.Duration
+	latencies latencies
+}
+
+func (c *counts) skip() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.skipped++
+}
+
+func (c *counts) add(r *Result, err error, elapsed time.Duration, cost float64, control *Result) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paths == nil {
+		c.paths = make(map[Path]int)
+	}
+	c.decisions++
+	if err != nil {
+		c.errors++
+	}
+	if r.Path != "" {
+		c.paths[r.Path]++
+	}
+	if control != nil && r.Path == control.Path && strings.TrimSpace(r.Text) == strings.TrimSpace(control.Text) {
+		c.agreed++
+	}
+	c.cost += cost
+	c.elapsed += elapsed
+	c.latencies.add(elapsed)
+}

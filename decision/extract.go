@@ -1,0 +1,243 @@
+package decision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/prompt"
+)
+
+// InitialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks of it.
+const InitialConfidence = 0.3
+
+// Learned is the origin of a heuristic that came from praise.
+const Learned = "learned"
+
+// Conditions finds heuristics by their conditions.
+//
+// An implementation must be safe for concurrent use by multiple goroutines.
+type Conditions interface {
+	// Nearest returns the heuristic whose condition is most like the text, of whatever confidence, and how alike they are,
+	// in [0, 1]. An empty id says that there is none.
+	Nearest(ctx context.Context, condition string) (heuristicID string, similarity float64, err error)
+}
+
+// ExtractorConfig configures an [Extractor].
+type ExtractorConfig struct {
+	// LLM writes the heuristics. It must be set.
+	LLM LLM
+	// Traces is where the strategies keep theirs, with texts that are not hashed. It must be set.
+	Traces TraceStore
+	// Conditions finds heuristics that say the same. nil: nothing is a duplicate.
+	Conditions Conditions
+	// Duplicate is from what similarity on two conditions are the same, in (0, 1]. 0 means 0.75.
+	Duplicate float64
+	// MinWords and MaxWords bound the words of a condition, and those of a message. 0 means 10, and 50.
+	MinWords, MaxWords int
+	// Types are what kinds of action there are. nil means suggest, remind, warn.
+	Types []string
+	// Prompt asks for a heuristic. Its {situation} and {response} are replaced by JSON strings, and must be there. It has to
+	// ask for what the other fields want. "" means a default that does.
+	Prompt string
+	// Timeout, MaxInFlight and MaxTokens are as in [Config].
+	Timeout     time.Duration
+	MaxInFlight int
+	MaxTokens   int
+}
+
+func (c ExtractorConfig) withDefaults() ExtractorConfig {
+	c.Duplicate = cmp.Or(c.Duplicate, 0.75)
+	c.MinWords = cmp.Or(c.MinWords, 10)
+	c.MaxWords = cmp.Or(c.MaxWords, 50)
+	if c.Types == nil {
+		c.Types = []string{"suggest", "remind", "warn"}
+	}
+	c.Types = slices.Clone(c.Types)
+	c.Prompt = cmp.Or(c.Prompt, fmt.Sprintf("A user was content with this response.\n\nSituation: {situation}\nResponse: {response}\n\n"+
+		"Write the rule behind it, so that it can be used in similar situations: the condition under which it holds, in %[1]d to %[2]d "+
+		"words, without names and numbers that matter only here, and the message to give then, in %[1]d to %[2]d words. Answer with JSON "+
+		"only: {\"condition\": \"...\", \"action\": {\"type\": \"%[3]s\", \"message\": \"...\"}}",
+		c.MinWords, c.MaxWords, strings.Join(c.Types, " | ")))
+	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4)
+	c.MaxTokens = cmp.Or(c.MaxTokens, 1024)
+	return c
+}
+
+func (c ExtractorConfig) validate() error {
+	var found faults.List
+	found.Check(c.LLM != nil, "LLM", nil, "must be set")
+	found.Check(c.Traces != nil, "Traces", nil, "must be set")
+	found.Check(c.Duplicate > 0 && c.Duplicate <= 1, "Duplicate", c.Duplicate, "must be in (0, 1], or 0 for the default")
+	found.Check(c.MinWords > 0, "MinWords", c.MinWords, "must not be negative")
+	found.Check(c.MaxWords >= c.MinWords, "MaxWords", c.MaxWords, "must not be less than MinWords")
+	found.Check(len(c.Types) > 0 && !slices.Contains(c.Types, ""), "Types", c.Types, "must not be empty")
+	found.Check(strings.Contains(c.Prompt, "{situation}") && strings.Contains(c.Prompt, "{response}"), "Prompt", c.Prompt, "must have {situation} and {response}")
+	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
+	found.Check(c.MaxInFlight > 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
+	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")
+	return found.Err()
+}
+
+// An Extractor makes heuristics of answers that were praised. It comes second: the credit of the praise
+// ([Reactions.Feedback]) does not depend on it.
+//
+// An Extractor is safe for concurrent use by multiple goroutines.
+type Extractor struct {
+	cfg    ExtractorConfig
+	models *gate
+}
+
+// NewExtractor returns an extractor, or all faults of its configuration, joined: each is a [*heed.ConfigError].
+func NewExtractor(cfg ExtractorConfig) (*Extractor, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("decision: %w", err)
+	}
+	return &Extractor{cfg, newGate(cfg.MaxInFlight)}, nil
+}
+
+// Config returns the configuration in force, defaults filled in.
+func (e *Extractor) Config() ExtractorConfig { return e.cfg.withDefaults() }
+
+// An Extraction is what came of trying to make a heuristic. One of New, ReinforcedID and Refused is set.
+type Extraction struct {
+	// New is a heuristic to store, or nil.
+	New *Extracted
+	// ReinforcedID is the heuristic that says the same already, and Similarity how alike their conditions are. It is to get
+	// the praise too, unless it is the one that had the credit of the answer.
+	ReinforcedID string
+	Similarity   float64
+	// Refused says why nothing came of it.
+	Refused string
+}
+
+// Extracted is a heuristic that a model wrote.
+type Extracted struct {
+	Name       string // from the condition
+	Condition  string
+	ActionType string
+	Message    string
+	Confidence float64 // InitialConfidence
+	Origin     string  // Learned
+	OriginID   string  // the answer that was praised
+	Source     string  // of the event
+	Domain     string
+}
+
+// Extract asks the model for the heuristic behind an answer, and holds it to the limits of the configuration. What the
+// model does wrong, or not at all, is a refusal and not an error. An answer without a trace is [heed.ErrNotFound], and one
+// whose texts are hashed is a [*heed.InputError].
+func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
+	t, err := e.cfg.Traces.Get(ctx, responseID)
+	if err == nil && t.Hashed {
+		err = &heed.InputError{Field: "responseID", Reason: "has a trace without texts"}
+	}
+	if err != nil {
+		return Extraction{}, fmt.Errorf("decision: extract: %w", err)
+	}
+	x, err := e.write(ctx, &t)
+	if err != nil {
+		return Extraction{Refused: err.Error()}, nil //nolint:nilerr // it is told in the extraction
+	}
+	same, err := e.nearest(ctx, x.Condition)
+	switch {
+	case err != nil:
+		return Extraction{}, fmt.Errorf("decision: extract: nearest: %w", err)
+	case same.ReinforcedID != "" && same.Similarity >= e.cfg.Duplicate:
+		return same, nil
+	default:
+		return Extraction{New: x}, nil
+	}
+}
+
+// nearest asks the host's heuristics for the one that is most like a condition.
+func (e *Extractor) nearest(ctx context.Context, condition string) (Extraction, error) {
+	if e.cfg.Conditions == nil {
+		return Extraction{}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	defer cancel()
+	return pass(ctx, e.models, func(ctx context.Context) (x Extraction, err error) {
+		x.ReinforcedID, x.Similarity, err = e.cfg.Conditions.Nearest(ctx, condition)
+		return x, err
+	})
+}
+
+// write has the model write a heuristic.
+func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
+	defer cancel()
+	request := LLMRequest{
+		Prompt: strings.NewReplacer(
+			"{situation}", prompt.Quote(t.Text, 2*prompt.DefaultMax), "{response}", prompt.Quote(t.Response, 2*prompt.DefaultMax),
+		).Replace(e.cfg.Prompt),
+		JSON: true, MaxTokens: e.cfg.MaxTokens,
+	}
+	reply, err := pass(ctx, e.models, func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
+	if err != nil {
+		return nil, fmt.Errorf("the model did not answer: %w", err)
+	}
+	x, err := e.parse(reply.Text)
+	if err != nil {
+		return nil, err
+	}
+	x.Name = "Learned: " + prompt.Line(x.Condition, 50)
+	x.Confidence, x.Origin, x.OriginID = InitialConfidence, Learned, t.ResponseID
+	x.Source, x.Domain = t.Source, t.Domain
+	return x, nil
+}
+
+// parse reads a heuristic off a reply and holds it to the limits.
+func (e *Extractor) parse(reply string) (*Extracted, error) {
+	found, malformed := findObjects(reply, "condition", "action")
+	if malformed || len(found) != 1 || found[0].partial {
+		return nil, errors.New("the reply does not have one object with a condition and an action")
+	}
+	action, n := found[0].field("action")
+	if n != 1 || action.kind != objectKind {
+		return nil, errors.New("action is no object")
+	}
+	kind, err := text(action.object, "type")
+	if err == nil && !slices.Contains(e.cfg.Types, kind) {
+		err = fmt.Errorf("type is none of %s", strings.Join(e.cfg.Types, ", "))
+	}
+	condition, err2 := e.sentence(found[0], "condition")
+	message, err3 := e.sentence(action.object, "message")
+	if err := cmp.Or(err, err2, err3); err != nil {
+		return nil, err
+	}
+	return &Extracted{Condition: condition, ActionType: kind, Message: message}, nil
+}
+
+func text(o *object, name string) (string, error) {
+	f, n := o.field(name)
+	if n != 1 || f.kind != textKind {
+		return "", fmt.Errorf("%s is not one text", name)
+	}
+	return f.text, nil
+}
+
+// sentence returns a text of the right length that can stand in a prompt as it is.
+func (e *Extractor) sentence(o *object, name string) (string, error) {
+	s, err := text(o, name)
+	if err != nil {
+		return "", err
+	}
+	words := strings.Fields(s)
+	if len(words) < e.cfg.MinWords || len(words) > e.cfg.MaxWords {
+		return "", fmt.Errorf("%s has %d words, must have %d to %d", name, len(words), e.cfg.MinWords, e.cfg.MaxWords)
+	}
+	s = strings.Join(words, " ")
+	if err := prompt.Check(s); err != nil {
+		return "", fmt.Errorf("%s: %w", name, err)
+	}
+	return s, nil
+}

@@ -1,0 +1,259 @@
+package decision_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/memstore"
+)
+
+// words returns a text of so many words.
+func words(n int) string { return strings.TrimSuffix(strings.Repeat("word ", n), " ") }
+
+// written is what a model replies with, asked for a heuristic.
+func written(condition, kind, message any) string {
+	b, _ := json.Marshal(map[string]any{"condition": condition, "action": map[string]any{"type": kind, "message": message}})
+	return string(b)
+}
+
+// conditions is a decision.Conditions of one heuristic.
+type conditions struct {
+	id         string
+	similarity float64
+	err        error
+	asked      *string
+}
+
+func (c conditions) Nearest(_ context.Context, condition string) (string, float64, error) {
+	if c.asked != nil {
+		*c.asked = condition
+	}
+	return c.id, c.similarity, c.err
+}
+
+func extractor(t testing.TB, cfg decision.ExtractorConfig, reply string, traces ...decision.Trace) *decision.Extractor {
+	t.Helper()
+	if cfg.LLM == nil {
+		cfg.LLM = &llmtest.Model{Predictions: llmtest.Say(reply)}
+	}
+	store := &memstore.Traces{}
+	for _, trace := range traces {
+		require.NoError(t, store.Put(ctx, trace))
+	}
+	cfg.Traces = store
+	e, err := decision.NewExtractor(cfg)
+	require.NoError(t, err)
+	return e
+}
+
+var praised = decision.Trace{ResponseID: "r", Text: "The oven is on.", Response: "Turn it off.", Source: "kitchen", Domain: "home", Path: decision.Model}
+
+func TestExtract(t *testing.T) {
+	good := written(words(10), "warn", words(50))
+	for name, tt := range map[string]struct {
+		reply   string
+		refused string // "" where a heuristic comes of it
+	}{
+		"as asked for":                    {good, ""},
+		"in a fence":                      {"```json\n" + good + "\n```", ""},
+		"with prose around":               {"Here it is: " + good + "\nDone.", ""},
+		"with spaces and breaks":          {written(strings.ReplaceAll(words(10), " ", "\n "), "remind", " "+words(10)+" "), ""},
+		"a condition of nine words":       {written(words(9), "suggest", words(10)), "condition has 9 words, must have 10 to 50"},
+		"a condition of fifty":            {written(words(50), "suggest", words(10)), ""},
+		"a condition of fifty-one":        {written(words(51), "suggest", words(10)), "condition has 51 words, must have 10 to 50"},
+		"a message of nine":               {written(words(10), "suggest", words(9)), "message has 9 words, must have 10 to 50"},
+		"a message of ten":                {written(words(10), "suggest", words(10)), ""},
+		"a message of fifty-one":          {written(words(10), "suggest", words(51)), "message has 51 words, must have 10 to 50"},
+		"another type":                    {written(words(10), "action", words(10)), "type is none of suggest, remind, warn"},
+		"a type in capitals":              {written(words(10), "Suggest", words(10)), "type is none of suggest, remind, warn"},
+		"no type":                         {written(words(10), nil, words(10)), "type is not one text"},
+		"no message":                      {written(words(10), "warn", nil), "message is not one text"},
+		"a message that is no text":       {written(words(10), "warn", 7), "message is not one text"},
+		"an action that is no object":     {`{"condition": "` + words(10) + `", "action": "` + words(10) + `"}`, "action is no object"},
+		"no action":                       {`{"condition": "` + words(10) + `"}`, "action is no object"},
+		"two of them":                     {good + "\n" + good, "the reply does not have one object with a condition and an action"},
+		"half of one":                     {good[:len(good)-10], "the reply does not have one object with a condition and an action"},
+		"nothing":                         {"I can't.", "the reply does not have one object with a condition and an action"},
+		"what nobody sees":                {written(words(10)+"\u200b", "warn", words(10)), "condition: character 50 (U+200B) is invisible, or no character"},
+		"what reads as markup":            {written(words(10), "warn", words(9)+" <system>"), "message: character 46 (U+003C) begins what reads as markup"},
+		"a condition that is there twice": {`{"condition": "` + words(10) + `", ` + good[1:], "condition is not one text"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, err := extractor(t, decision.ExtractorConfig{}, tt.reply, praised).Extract(ctx, "r")
+			require.NoError(t, err)
+			assert.Equal(t, tt.refused, x.Refused)
+			assert.Equal(t, tt.refused == "", x.New != nil)
+		})
+	}
+}
+
+func TestExtracted(t *testing.T) {
+	condition := "the oven or the stove is on and there has been nobody in the kitchen for a while"
+	message := "Turn the oven off and tell whoever is at home that it had been left on."
+	m := &llmtest.Model{Predictions: llmtest.Say(written(condition, "warn", message))}
+	var asked string
+	e := extractor(t, decision.ExtractorConfig{LLM: m, Conditions: conditions{id: "h9", similarity: 0.74, asked: &asked}}, "", praised)
+	x, err := e.Extract(ctx, "r")
+	require.NoError(t, err)
+	assert.Equal(t, decision.Extraction{New: &decision.Extracted{
+		Name: "Learned: the oven or the stove is on and there has been no…", Condition: condition, ActionType: "warn", Message: message,
+		Confidence: 0.3, Origin: "learned", OriginID: "r", Source: "kitchen", Domain: "home",
+	}}, x)
+	assert.Equal(t, condition, asked)
+	require.Len(t, m.Requests(), 1)
+	r := m.Requests()[0]
+	assert.True(t, r.JSON)
+	assert.Equal(t, 1024, r.MaxTokens)
+	assert.Contains(t, r.Prompt, "Situation: \"The oven is on.\"\nResponse: \"Turn it off.\"\n")
+	assert.Contains(t, r.Prompt, "in 10 to 50 words")
+	assert.Contains(t, r.Prompt, "suggest | remind | warn")
+}
+
+func TestExtractDuplicates(t *testing.T) {
+	good := written(words(10), "warn", words(10))
+	for name, tt := range map[string]struct {
+		nearest   conditions
+		duplicate float64
+		want      string
+	}{
+		"there is none":        {conditions{similarity: 1}, 0, ""},
+		"just alike enough":    {conditions{id: "h9", similarity: 0.75}, 0, "h9"},
+		"less alike":           {conditions{id: "h9", similarity: 0.7499}, 0, ""},
+		"another threshold":    {conditions{id: "h9", similarity: 0.75}, 0.9, ""},
+		"no number":            {conditions{id: "h9", similarity: nan()}, 0, ""},
+		"a threshold that low": {conditions{id: "h9", similarity: 0.2}, 0.1, "h9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x, err := extractor(t, decision.ExtractorConfig{Conditions: tt.nearest, Duplicate: tt.duplicate}, good, praised).Extract(ctx, "r")
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, x.ReinforcedID)
+			assert.Equal(t, tt.want == "", x.New != nil, "one that is there already is not stored anew")
+		})
+	}
+	broken := errors.New("broken")
+	_, err := extractor(t, decision.ExtractorConfig{Conditions: conditions{err: broken}}, good, praised).Extract(ctx, "r")
+	assert.ErrorIs(t, err, broken)
+}
+
+func TestExtractLimits(t *testing.T) {
+	cfg := decision.ExtractorConfig{MinWords: 1, MaxWords: 3, Types: []string{"say"}, MaxTokens: 9}
+	for reply, refused := range map[string]string{
+		written("a b c", "say", "d"):    "",
+		written("a b c d", "say", "e"):  "condition has 4 words, must have 1 to 3",
+		written("a b c", "warn", "d"):   "type is none of say",
+		written("", "say", "d"):         "condition has 0 words, must have 1 to 3",
+		written("a\tb", "say", "d\n e"): "",
+	} {
+		m := &llmtest.Model{Predictions: llmtest.Say(reply)}
+		cfg.LLM = m
+		x, err := extractor(t, cfg, "", praised).Extract(ctx, "r")
+		require.NoError(t, err)
+		assert.Equal(t, refused, x.Refused)
+		assert.Equal(t, 9, m.Requests()[0].MaxTokens)
+		assert.Contains(t, m.Requests()[0].Prompt, "1 to 3 words")
+	}
+	cfg.LLM, cfg.Prompt = nil, "{response} AFTER {situation}"
+	assert.Equal(t, `"Turn it off." AFTER "The oven is on."`, extractionPromptOf(t, cfg, praised))
+}
+
+func TestExtractFails(t *testing.T) {
+	_, err := extractor(t, decision.ExtractorConfig{}, "{}").Extract(ctx, "r")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	hashed := praised
+	hashed.Hashed = true
+	_, err = extractor(t, decision.ExtractorConfig{}, "{}", hashed).Extract(ctx, "r")
+	var fault *heed.InputError
+	assert.ErrorAs(t, err, &fault)
+	for name, step := range map[string]llmtest.Step{"error": {Err: errors.New("out of order")}, "panic": {Panic: "x"}, "hang": {Hang: true}} {
+		m := &llmtest.Model{Predictions: []llmtest.Step{step}}
+		x, err := extractor(t, decision.ExtractorConfig{LLM: m, Timeout: time.Millisecond}, "", praised).Extract(ctx, "r")
+		assert.NoError(t, err, name)
+		assert.Contains(t, x.Refused, "the model did not answer", name)
+	}
+}
+
+func extractionPrompt(t testing.TB, trace decision.Trace) string {
+	return extractionPromptOf(t, decision.ExtractorConfig{}, trace)
+}
+
+func extractionPromptOf(t testing.TB, cfg decision.ExtractorConfig, trace decision.Trace) string {
+	t.Helper()
+	m := &llmtest.Model{}
+	cfg.LLM, trace.ResponseID = m, "r"
+	_, err := extractor(t, cfg, "", trace).Extract(ctx, "r")
+	require.NoError(t, err)
+	return m.Requests()[0].Prompt
+}
+
+func TestActionText(t *testing.T) {
+	for action, want := range map[string]string{
+		`{"message": "m", "text": "t", "response": "r"}`: "m",
+		`{"message": "", "text": "t", "response": "r"}`:  "t",
+		`{"message": 7, "text": null, "response": "r"}`:  "r",
+		`{"type": "warn"}`: "", `"m"`: "", ``: "", `{`: "", `null`: "",
+	} {
+		assert.Equal(t, want, decision.ActionText([]byte(action)), action)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	c := func(id string, confidence float64) decision.Candidate {
+		return decision.Candidate{HeuristicID: id, Confidence: confidence}
+	}
+	assert.Equal(t, []decision.Candidate{c("h1", 0.6), c("h2", 0)},
+		decision.Merge(c("h1", 0.6), c("h1", 0.1), c("h2", 0), c("", 0.5), c("h2", 0.9)))
+	assert.Equal(t, []decision.Candidate{c("h2", 0)}, decision.Merge(decision.Candidate{}, c("h2", 0)), "no suggestion")
+	assert.Empty(t, decision.Merge(decision.Candidate{}))
+}
+
+// ids writes candidates shortly.
+func ids(all []decision.Candidate) (s string) {
+	for _, c := range all {
+		s += c.HeuristicID
+	}
+	return s
+}
+
+func TestRank(t *testing.T) {
+	c := func(id string, similarity, confidence float64) decision.Candidate {
+		return decision.Candidate{HeuristicID: id, Similarity: similarity, Confidence: confidence}
+	}
+	for name, tt := range map[string]struct {
+		candidates []decision.Candidate
+		closeness  float64
+		want       string
+	}{
+		"similarity comes first, though products say otherwise": {[]decision.Candidate{c("a", 0.6, 0.7), c("b", 0.9, 0.3)}, 0.05, "ba"},
+		"close ones by confidence":                              {[]decision.Candidate{c("a", 0.9, 0.3), c("b", 0.87, 0.7), c("c", 0.8, 0.9)}, 0.05, "bac"},
+		"close to the first of them, and not in a chain":        {[]decision.Candidate{c("a", 0.9, 0.1), c("b", 0.86, 0.2), c("c", 0.82, 0.3)}, 0.05, "bac"},
+		"equals keep their order":                               {[]decision.Candidate{c("a", 0.9, 0.5), c("b", 0.9, 0.5), c("c", 0.9, 0.5)}, 0, "abc"},
+		"of the same similarity, by confidence":                 {[]decision.Candidate{c("a", 0.9, 0.4), c("b", 0.9, 0.5)}, 0, "ba"},
+		"none":                                                  {nil, 0.05, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := fmt.Sprint(tt.candidates)
+			assert.Equal(t, tt.want, ids(decision.Rank(tt.candidates, tt.closeness)))
+			assert.Equal(t, before, fmt.Sprint(tt.candidates), "what is given stays as it is")
+		})
+	}
+}
+
+func TestAlternatives(t *testing.T) {
+	c := func(id string, similarity, confidence float64) decision.Candidate {
+		return decision.Candidate{HeuristicID: id, Similarity: similarity, Confidence: confidence}
+	}
+	assert.Equal(t, "cb", ids(decision.Alternatives("a", []decision.Candidate{c("a", 0.95, 0.4), c("b", 0.8, 0.5), c("c", 0.9, 0.6)}, 0.7)))
+	assert.Equal(t, "c", ids(decision.Alternatives("a", []decision.Candidate{c("b", 0.95, 0.9), c("c", 0.8, 0.6), c("d", 0.9, 0.7)}, 0.7)))
+	assert.Len(t, decision.Alternatives("a", []decision.Candidate{c("b", 0, 0), c("c", 0, 0), c("d", 0, 0), c("e", 0, 0), c("f", 0, 0), c("g", 0, 0)}, 0.7), 5)
+}

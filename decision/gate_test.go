@@ -1,0 +1,158 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/memstore"
+)
+
+// hung has a thousand decisions wait for a model, and returns what came of them. Each has to end at the deadline exactly.
+func hung(t *testing.T, cfg decision.Config) *decision.HeuristicFirst {
+	t.Helper()
+	cfg.Timeout = 7 * time.Second
+	traces := &memstore.Traces{}
+	cfg.Traces = traces
+	h, err := decision.NewHeuristicFirst(cfg)
+	require.NoError(t, err)
+	began := time.Now()
+	var all sync.WaitGroup
+	for range 1000 {
+		all.Go(func() {
+			res, err := h.Decide(context.Background(), decision.Request{Immediate: true, Candidates: candidates(0.5)})
+			assert.NoError(t, err)
+			assert.Equal(t, decision.Fallback, res.Path)
+			assert.Equal(t, decision.LLMTimeout, res.Reason)
+			assert.Equal(t, 7*time.Second, time.Since(began))
+		})
+	}
+	all.Wait()
+	assert.Zero(t, traces.Len())
+	return h
+}
+
+func TestModelThatHangsAndHeedsItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
+		h := hung(t, decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
+		synctest.Wait()
+		assert.Zero(t, h.GivenUp())
+	})
+}
+
+func TestModelThatHangsAndIsDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		deaf := make(chan struct{})
+		m := &llmtest.Model{Answers: []llmtest.Step{
+			{Text: "late", Deaf: deaf}, {Text: "late", Deaf: deaf}, {Text: "late", Deaf: deaf}, {Text: "in time"},
+		}}
+		h := hung(t, decision.Config{LLM: m, MaxInFlight: 3})
+		synctest.Wait()
+		assert.Equal(t, 3, h.GivenUp())
+		assert.LessOrEqual(t, runtime.NumGoroutine(), before+3)
+		assert.Len(t, m.Requests(), 3, "there are never more calls than that")
+
+		// While all places are held, the model is not called, and nobody waits.
+		began := time.Now()
+		res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
+		require.NoError(t, err)
+		assert.Equal(t, decision.LLMBusy, res.Reason)
+		assert.Zero(t, time.Since(began))
+		assert.Zero(t, res.Usage.Calls)
+		assert.Len(t, m.Requests(), 3)
+
+		// When it recovers, it is called again. The late answers are nobody's.
+		close(deaf)
+		synctest.Wait()
+		assert.Zero(t, h.GivenUp())
+		res, err = h.Decide(context.Background(), decision.Request{Immediate: true})
+		require.NoError(t, err)
+		assert.Equal(t, "in time", res.Text)
+		assert.Equal(t, 1, h.Config().Traces.(*memstore.Traces).Len())
+	})
+}
+
+func TestPredictionThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}}, Predictions: []llmtest.Step{{Hang: true}}}
+		h, err := decision.NewHeuristicFirst(decision.Config{LLM: m, Timeout: 10 * time.Second})
+		require.NoError(t, err)
+		began := time.Now()
+		res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
+		require.NoError(t, err)
+		assert.Equal(t, "Do it.", res.Text)
+		assert.Equal(t, 0.5, res.Success)
+		assert.ErrorIs(t, res.Err, context.DeadlineExceeded)
+		assert.Equal(t, 10*time.Second, time.Since(began), "both calls together have that long")
+	})
+}
+
+func TestCallerGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := decision.NewHeuristicFirst(decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
+		require.NoError(t, err)
+		short, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		began := time.Now()
+		res, err := h.Decide(short, decision.Request{Immediate: true})
+		require.NoError(t, err)
+		assert.Equal(t, decision.LLMTimeout, res.Reason)
+		assert.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+func TestCallsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running, most atomic.Int64
+		llm := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			n := running.Add(1)
+			defer running.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			time.Sleep(time.Second)
+			return decision.LLMResponse{Text: "{}"}, nil
+		})
+		h, err := decision.NewHeuristicFirst(decision.Config{LLM: llm, MaxInFlight: 2})
+		require.NoError(t, err)
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
+				assert.NoError(t, err)
+				assert.Equal(t, decision.Model, res.Path)
+			})
+		}
+		all.Wait()
+		assert.EqualValues(t, 2, most.Load())
+		assert.Equal(t, 4*time.Second, time.Since(began), "eight calls, two at a time")
+	})
+}
+
+func TestModelThatEndsItsGoroutine(t *testing.T) {
+	llm := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		runtime.Goexit()
+		return decision.LLMResponse{}, nil
+	})
+	res := decide(t, decision.Config{LLM: llm}, decision.Request{Immediate: true})
+	assert.Equal(t, decision.LLMError, res.Reason)
+	var panicked *decision.PanicError
+	require.ErrorAs(t, res.Err, &panicked)
+	assert.Nil(t, panicked.Value)
+	llm = func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic(errors.New("boom")) }
+	res = decide(t, decision.Config{LLM: llm}, decision.Request{Immediate: true})
+	require.ErrorAs(t, res.Err, &panicked)
+	assert.EqualError(t, res.Err, "panic: boom")
+	assert.Contains(t, string(panicked.Stack), "TestModelThatEndsItsGoroutine")
+}

@@ -1,0 +1,364 @@
+package decision_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/decisiontest"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/memstore"
+)
+
+func TestStrategiesKeepTheContract(t *testing.T) {
+	t.Run("HeuristicFirst", func(t *testing.T) {
+		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
+			return decision.NewHeuristicFirst(decision.Config{LLM: llm, Traces: &memstore.Traces{}})
+		})
+	})
+	t.Run("HeuristicFirst with tiers", func(t *testing.T) {
+		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
+			return decision.NewHeuristicFirst(decision.Config{LLM: llm, Urgency: tiers, Converge: decision.Converge{Similarity: decision.Trigrams{}}})
+		})
+	})
+	t.Run("AlwaysLLM", func(t *testing.T) {
+		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
+			return decision.NewAlwaysLLM(decision.Config{LLM: llm})
+		})
+	})
+	t.Run("Experiment", func(t *testing.T) {
+		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
+			return decision.NewExperiment(decision.ExperimentConfig{Store: &memstore.Evidence{}, Variants: bothStrategies(llm)})
+		})
+	})
+}
+
+func bothStrategies(llm decision.LLM) []decision.Variant {
+	h, err := decision.NewHeuristicFirst(decision.Config{LLM: llm})
+	a, err2 := decision.NewAlwaysLLM(decision.Config{LLM: llm})
+	if err := errors.Join(err, err2); err != nil {
+		panic(err)
+	}
+	return []decision.Variant{{Name: "heuristics", Strategy: h}, {Name: "model", Strategy: a}}
+}
+
+func TestDecisions(t *testing.T) {
+	var vectors []struct {
+		Name                                 string
+		Confidences                          []float64
+		LLM, Immediate                       bool
+		Bias, Configured, Urgency, Reduction float64
+		Path                                 decision.Path
+		Reason                               decision.Reason
+		Matched, Credit, Text                string
+		Success, Confidence, Threshold       float64
+		Calls                                int
+	}
+	readJSON(t, "testdata/decisions.json", &vectors)
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			m := model("  the model's answer \n", `{"success": 0.6, "confidence": 0.4}`)
+			cfg := decision.Config{Threshold: v.Configured, Urgency: decision.Urgency{Reduction: v.Reduction}}
+			if v.LLM {
+				cfg.LLM = m
+			}
+			r := decision.Request{EventID: "e", Text: "text", Candidates: candidates(v.Confidences...), Immediate: v.Immediate, Urgency: v.Urgency}
+			if v.Bias != 0 {
+				r.Biases = map[string]float64{decision.BiasThreshold: v.Bias, "mood": 9}
+			}
+			res := decide(t, cfg, r)
+			assert.Equal(t, v.Path, res.Path)
+			assert.Equal(t, v.Reason, res.Reason)
+			assert.Equal(t, v.Matched, res.MatchedID)
+			assert.Equal(t, v.Credit, res.CreditID)
+			assert.Equal(t, v.Text, res.Text)
+			assert.Equal(t, v.Success, res.Success)
+			assert.Equal(t, v.Confidence, res.Confidence)
+			assert.Equal(t, v.Calls, res.Usage.Calls)
+			assert.Len(t, m.Requests(), v.Calls)
+			assert.Equal(t, v.Path != decision.Rejected, res.Accepted())
+			assert.Equal(t, v.Path == decision.Rejected, res.ResponseID == "")
+			assert.Equal(t, v.Path == decision.Model, res.Prompt != "", "only the model is shown a prompt")
+			if v.Threshold != 0 {
+				assert.Equal(t, v.Threshold, res.Threshold)
+			}
+		})
+	}
+}
+
+func TestFallback(t *testing.T) {
+	outOfOrder := errors.New("out of order")
+	for name, tt := range map[string]struct {
+		step   llmtest.Step
+		reason decision.Reason
+	}{
+		"an empty answer":     {llmtest.Step{}, decision.LLMNoResponse},
+		"nothing but space":   {llmtest.Step{Text: " \n\t"}, decision.LLMNoResponse},
+		"an error":            {llmtest.Step{Err: outOfOrder}, decision.LLMError},
+		"an error and a text": {llmtest.Step{Text: "half an ans", Err: outOfOrder}, decision.LLMError},
+		"a panic":             {llmtest.Step{Panic: outOfOrder}, decision.LLMError},
+	} {
+		t.Run(name, func(t *testing.T) {
+			traces := newTraces((&clock{}).Now)
+			m := &llmtest.Model{Answers: []llmtest.Step{tt.step}}
+			res := decide(t, decision.Config{LLM: m, Traces: traces}, decision.Request{Candidates: candidates(0.5), Immediate: true})
+			assert.Equal(t, decision.Fallback, res.Path)
+			assert.Equal(t, tt.reason, res.Reason)
+			assert.True(t, res.Accepted(), "it was taken on")
+			assert.NotEmpty(t, res.Prompt)
+			assert.Empty(t, res.Text+res.ResponseID+res.MatchedID+res.CreditID)
+			assert.Zero(t, res.Success+res.Confidence)
+			assert.Zero(t, traces.Len(), "there is no trace of no answer")
+			assert.Len(t, m.Requests(), 1, "nothing is predicted of no answer")
+			assert.Equal(t, tt.reason != decision.LLMNoResponse, res.Err != nil)
+		})
+	}
+}
+
+func TestAFailedPredictionCostsOnlyThePrediction(t *testing.T) {
+	for name, step := range map[string]llmtest.Step{
+		"an error":        {Err: errors.New("out of order")},
+		"a panic":         {Panic: "out of order"},
+		"an empty answer": {},
+		"nonsense":        {Text: "I feel good about it."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &llmtest.Model{Answers: llmtest.Say("Do it."), Predictions: []llmtest.Step{step}}
+			res := decide(t, decision.Config{LLM: m}, decision.Request{Immediate: true})
+			assert.Equal(t, decision.Model, res.Path)
+			assert.Equal(t, "Do it.", res.Text)
+			assert.NotEmpty(t, res.ResponseID)
+			assert.Equal(t, [2]float64{0.5, 0.5}, [2]float64{res.Success, res.Confidence})
+			assert.NotEmpty(t, res.PredictionFault)
+		})
+	}
+}
+
+func TestPredictions(t *testing.T) {
+	var vectors []struct {
+		Name, Reply         string
+		Clamp, Fault        bool
+		Success, Confidence float64
+	}
+	readJSON(t, "testdata/predictions.json", &vectors)
+	for _, v := range vectors {
+		t.Run(v.Name, func(t *testing.T) {
+			res := decide(t, decision.Config{LLM: model("Do it.", v.Reply), ClampPrediction: v.Clamp}, decision.Request{Immediate: true})
+			assert.Equal(t, [2]float64{v.Success, v.Confidence}, [2]float64{res.Success, res.Confidence})
+			assert.Equal(t, v.Fault, res.PredictionFault != "", res.PredictionFault)
+		})
+	}
+}
+
+func TestCeiling(t *testing.T) {
+	cfg := decision.Config{LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`), Ceiling: 0.6}
+	res := decide(t, cfg, decision.Request{Immediate: true})
+	assert.Equal(t, [2]float64{0.6, 0.6}, [2]float64{res.Success, res.Confidence})
+	res = decide(t, cfg, decision.Request{Candidates: candidates(0.99)})
+	assert.Equal(t, 0.99, res.Success, "it is for what a model says of itself")
+}
+
+// What is known of a heuristic comes with the request, and nothing of it is kept from one request to the next.
+func TestConfidenceIsNotRemembered(t *testing.T) {
+	h := newHeuristicFirst(t, decision.Config{})
+	for _, confidence := range []float64{0.9, 0.2, 0.9, 0.69} {
+		res, err := h.Decide(ctx, decision.Request{EventID: "the same", Candidates: candidates(confidence)})
+		require.NoError(t, err)
+		assert.Equal(t, confidence >= 0.7, res.Path == decision.Heuristic)
+	}
+}
+
+var tiers = decision.Urgency{Tiers: decision.Tiers{Immediate: 0.8, Soon: 0.4}}
+
+func TestUrgencyComesFromSalience(t *testing.T) {
+	for name, tt := range map[string]struct {
+		salience  []string
+		urgency   float64
+		threat    float64
+		want      float64
+		wantWhich decision.Tier
+	}{
+		"none is said":                  {nil, 0, 0, 0, decision.NotUrgent},
+		"it is said":                    {nil, 0.5, 0.9, 0.5, decision.Soon},
+		"another dimension":             {nil, 0, 0.9, 0.1, decision.NotUrgent},
+		"the greatest of those named":   {[]string{"urgency", "threat"}, 0, 0.9, 0.9, decision.Immediately},
+		"salience beyond its range":     {[]string{"threat"}, 0, 7, 1, decision.Immediately},
+		"salience below its range":      {[]string{"threat"}, 0, -7, 0, decision.NotUrgent},
+		"the edge belongs to the tier":  {nil, 0.8, 0, 0.8, decision.Immediately},
+		"and so does the other":         {nil, 0.4, 0, 0.4, decision.Soon},
+		"none is looked for in no name": {[]string{}, 0, 0.9, 0, decision.NotUrgent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			urgency := tiers
+			urgency.Salience = tt.salience
+			r := decision.Request{Urgency: tt.urgency, Salience: map[string]float64{"threat": tt.threat}}
+			if tt.threat == 0.9 && tt.want == 0.1 {
+				r.Salience["urgency"] = 0.1
+			}
+			h := newHeuristicFirst(t, decision.Config{Urgency: urgency})
+			res, err := h.Decide(ctx, r)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, res.Urgency)
+			assert.Equal(t, tt.wantWhich, res.Tier)
+			assert.Equal(t, tt.wantWhich, h.Tier(r))
+		})
+	}
+	assert.Equal(t, decision.Untiered, newHeuristicFirst(t, decision.Config{}).Tier(decision.Request{Urgency: 1}))
+}
+
+func TestTiers(t *testing.T) {
+	with := func(similarity, confidence float64) decision.Candidate {
+		return decision.Candidate{HeuristicID: fmt.Sprint(similarity, "/", confidence), Similarity: similarity, Confidence: confidence, Action: "act"}
+	}
+	urgency := tiers
+	urgency.Reduction = 0.2
+	for name, tt := range map[string]struct {
+		urgency    float64
+		candidates []decision.Candidate
+		want       string // the heuristic that answers, or none
+	}{
+		"immediate: the first that reaches the lowered bar":      {1, []decision.Candidate{with(0.9, 0.49), with(0.8, 0.5), with(0.7, 0.9)}, "0.8/0.5"},
+		"immediate: none does":                                   {1, []decision.Candidate{with(0.9, 0.49)}, ""},
+		"soon: one that reaches it":                              {0.5, []decision.Candidate{with(0.9, 0.5), with(0.8, 0.6)}, "0.8/0.6"},
+		"soon: none does":                                        {0.5, []decision.Candidate{with(0.9, 0.59)}, ""},
+		"not urgent: a single one of high match and confidence":  {0, []decision.Candidate{with(0.9, 0.9), with(0.8, 0.99)}, "0.9/0.9"},
+		"not urgent: also if it is not the first":                {0, []decision.Candidate{with(0.8, 0.99), with(0.9, 0.9)}, "0.9/0.9"},
+		"not urgent: two of them are for the model":              {0, []decision.Candidate{with(0.95, 0.9), with(0.9, 0.9)}, ""},
+		"not urgent: one that matches and is not trusted so far": {0, []decision.Candidate{with(0.99, 0.85)}, ""},
+		"not urgent: one that is trusted and does not match":     {0, []decision.Candidate{with(0.85, 0.99)}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency}, decision.Request{Candidates: tt.candidates, Urgency: tt.urgency, Immediate: true})
+			assert.Equal(t, tt.want, res.CreditID)
+			if tt.want == "" {
+				assert.Equal(t, decision.Model, res.Path)
+			} else {
+				assert.Equal(t, tt.want, res.MatchedID)
+			}
+		})
+	}
+	urgency.Tiers.Similarity, urgency.Tiers.Confidence = 0.5, 0.8
+	res := decide(t, decision.Config{Urgency: urgency}, decision.Request{Candidates: []decision.Candidate{with(0.5, 0.8)}})
+	assert.Equal(t, "0.5/0.8", res.CreditID, "the edges are configurable")
+}
+
+// Over 4,000 requests, each share has a standard error below 0.008.
+func TestSoonDrawsBySimilarity(t *testing.T) {
+	h := newHeuristicFirst(t, decision.Config{Urgency: tiers})
+	all := []decision.Candidate{
+		{HeuristicID: "a", Similarity: 0.9, Confidence: 0.8}, {HeuristicID: "low", Similarity: 0.9, Confidence: 0.6},
+		{HeuristicID: "b", Similarity: 0.6, Confidence: 0.9}, {HeuristicID: "c", Similarity: -0.3, Confidence: 0.9},
+	}
+	shares := func(similarity bool) map[string]float64 {
+		shares := make(map[string]float64)
+		for i := range 4000 {
+			r := decision.Request{EventID: fmt.Sprint(i), Candidates: append([]decision.Candidate(nil), all...), Urgency: 0.5}
+			if !similarity {
+				for i := range r.Candidates {
+					r.Candidates[i].Similarity = 0
+				}
+			}
+			res, err := h.Decide(ctx, r)
+			require.NoError(t, err)
+			again, err := h.Decide(ctx, r)
+			require.NoError(t, err)
+			require.Equal(t, res.CreditID, again.CreditID, "a request is always decided alike")
+			shares[res.CreditID] += 1. / 4000
+		}
+		return shares
+	}
+	bySimilarity := shares(true)
+	assert.InDelta(t, 0.6, bySimilarity["a"], 0.03)
+	assert.InDelta(t, 0.4, bySimilarity["b"], 0.03)
+	assert.Zero(t, bySimilarity["low"]+bySimilarity["c"])
+	byConfidence := shares(false)
+	assert.InDelta(t, 0.8/2.6, byConfidence["a"], 0.03)
+	assert.InDelta(t, 0.9/2.6, byConfidence["c"], 0.03)
+}
+
+func TestAlwaysLLM(t *testing.T) {
+	m := model("Do it.", `{"success": 0.6, "confidence": 0.4}`)
+	a, err := decision.NewAlwaysLLM(withFixtures(decision.Config{LLM: m}))
+	require.NoError(t, err)
+	res, err := a.Decide(ctx, decision.Request{Candidates: candidates(0.99), Immediate: true, Urgency: 0.3})
+	require.NoError(t, err)
+	assert.Equal(t, decision.Model, res.Path)
+	assert.Equal(t, "h1", res.MatchedID)
+	assert.Empty(t, res.CreditID)
+	assert.Equal(t, decision.AlwaysLLMName, res.Strategy)
+	assert.Equal(t, 0.3, res.Urgency)
+	assert.Contains(t, m.Requests()[0].Prompt, `"condition 1"`)
+	res, err = a.Decide(ctx, decision.Request{Candidates: candidates(0.99)})
+	require.NoError(t, err)
+	assert.Equal(t, decision.NotImmediate, res.Reason)
+}
+
+func TestRequestsAreRefused(t *testing.T) {
+	h := newHeuristicFirst(t, decision.Config{})
+	for field, r := range map[string]decision.Request{
+		"EventID":                   {EventID: strings.Repeat("x", 2000)},
+		"Source":                    {Source: "a\x00b"},
+		"Domain":                    {Domain: "\xff"},
+		"Variant":                   {Variant: "\xff"},
+		"Urgency":                   {Urgency: math.NaN()},
+		"Candidates[1].Confidence":  {Candidates: append(candidates(0.5), decision.Candidate{HeuristicID: "h", Confidence: math.Inf(1)})},
+		"Candidates[0].HeuristicID": {Candidates: []decision.Candidate{{}}},
+		"Candidates[0].Similarity":  {Candidates: []decision.Candidate{{HeuristicID: "h", Similarity: -1.1}}},
+		`Salience["a"]`:             {Salience: map[string]float64{"a": math.NaN(), "b": math.NaN(), "": 1}},
+		`Biases["x"]`:               {Biases: map[string]float64{"x": math.Inf(-1)}},
+	} {
+		_, err := h.Decide(ctx, r)
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault, field)
+		assert.Equal(t, field, fault.Field)
+	}
+}
+
+func TestAnAnswerWithoutATrace(t *testing.T) {
+	full := &brokenTraces{TraceStore: &memstore.Traces{}, err: errors.New("full")}
+	h := newHeuristicFirst(t, decision.Config{Traces: full})
+	res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
+	require.ErrorIs(t, err, full.err)
+	assert.Equal(t, "action 1", res.Text, "the answer is there all the same")
+	assert.Empty(t, res.ResponseID)
+}
+
+func TestConcurrentDecisions(t *testing.T) {
+	traces := newTraces((&clock{}).Now)
+	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it."), Traces: traces})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 100 {
+				r := decision.Request{EventID: fmt.Sprint(i, "/", n), Candidates: candidates(float64(n%10) / 10), Immediate: true}
+				res, err := h.Decide(ctx, r)
+				assert.NoError(t, err)
+				trace, err := traces.Get(ctx, res.ResponseID)
+				assert.NoError(t, err)
+				assert.Equal(t, r.EventID, trace.EventID)
+			}
+		})
+	}
+	all.Wait()
+	assert.Equal(t, 800, traces.Len())
+}
+
+func TestLogValue(t *testing.T) {
+	var b bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&b, nil))
+	logger.Info("deciding", "by", newHeuristicFirst(t, decision.Config{Source: rand.NewPCG(1, 2)}))
+	for _, want := range []string{"by.strategy=heuristic_first", "by.confidence_threshold=0.7", "by.max_candidates=3", "by.llm_confidence_ceiling=0.8"} {
+		assert.Contains(t, b.String(), want)
+	}
+}

@@ -1,0 +1,38 @@
+package decision
+
+import "context"
+
+// An LLM is a language model, or whatever answers a prompt.
+//
+// Generate must be safe for concurrent use by multiple goroutines, and should return soon after its context is done. It
+// returns an error where there is no answer; an empty text is taken as none. Package llmtest has the suite that says
+// whether an implementation keeps this contract, and a model for tests that answers from a script.
+type LLM interface {
+	Generate(ctx context.Context, r LLMRequest) (LLMResponse, error)
+}
+
+// LLMFunc makes an LLM of a function: a host's closure over the client that it has.
+type LLMFunc func(ctx context.Context, r LLMRequest) (LLMResponse, error)
+
+// Generate calls the function.
+func (f LLMFunc) Generate(ctx context.Context, r LLMRequest) (LLMResponse, error) { return f(ctx, r) }
+
+// An LLMRequest is one prompt.
+type LLMRequest struct {
+	System string // the system prompt; may be empty
+	Prompt string
+	// JSON asks for an answer that is JSON. It is a hint: answers are read as if it had not been heard.
+	JSON bool
+	// MaxTokens bounds the answer. It is never 0.
+	MaxTokens int
+	// Temperature is how freely the model draws. nil leaves it to the model.
+	Temperature *float64
+}
+
+// An LLMResponse is an answer.
+type LLMResponse struct {
+	Text  string
+	Model string // the model that answered, which need not be the one that was asked for
+	// Tokens as counted by the provider. 0 where it does not tell.
+	InputTokens, OutputTokens int
+}

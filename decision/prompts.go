@@ -1,0 +1,56 @@
+package decision
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/heedhq/heed/prompt"
+)
+
+// system returns the system prompt, with the goals behind it.
+func (c *Config) system(goals []string) string {
+	return c.Prompts.System + bullets(c.Prompts.GoalsHeading, goals)
+}
+
+// bullets returns goals as a list under a heading, and nothing where there are none.
+func bullets(heading string, goals []string) string {
+	if len(goals) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\n\n" + heading)
+	for _, goal := range goals {
+		b.WriteString("\n- " + prompt.Line(goal, 0))
+	}
+	return b.String()
+}
+
+// ask returns what the model is asked about an event, beside the candidates in the order in which they stand.
+func (c *Config) ask(r *Request, shown []Candidate) string {
+	var b strings.Builder
+	b.WriteString(c.Prompts.Event + " [" + name(r.Source) + "]: " + prompt.Line(r.Text, c.MaxText) + "\n\n")
+	if len(shown) > 0 {
+		b.WriteString(c.Prompts.Candidates + "\n")
+		for i, candidate := range shown {
+			b.WriteString(strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition, 0) +
+				" → Response: " + prompt.Quote(candidate.Action, 0) + "\n")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(c.Prompts.Question)
+	return b.String()
+}
+
+// name returns a text that can stand in square brackets.
+func name(text string) string {
+	return strings.NewReplacer("[", "(", "]", ")").Replace(prompt.Line(text, 0))
+}
+
+// predict returns the prompt that asks what is to be expected of an answer. The texts are put in at once, so that no text
+// can name another.
+func (c *Config) predict(text, answer string, goals []string) string {
+	return strings.NewReplacer(
+		"{situation}", prompt.Quote(text, c.MaxText),
+		"{response}", prompt.Quote(answer, c.MaxText),
+	).Replace(c.Prompts.Prediction) + bullets(c.Prompts.SuccessHeading, goals)
+}

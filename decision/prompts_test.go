@@ -1,0 +1,204 @@
+package decision_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/prompt/prompttest"
+)
+
+// asked returns what the model is asked, and what it is asked about its answer.
+func asked(t testing.TB, cfg decision.Config, r decision.Request) (first, second decision.LLMRequest) {
+	t.Helper()
+	m := model("Turn it off.")
+	cfg.LLM = m
+	r.Immediate = true
+	decide(t, cfg, r)
+	requests := m.Requests()
+	require.Len(t, requests, 2)
+	return requests[0], requests[1]
+}
+
+func oven() decision.Request {
+	return decision.Request{
+		Text: "The oven is still on.", Source: "kitchen", Candidates: []decision.Candidate{
+			{HeuristicID: "secret-id", Condition: "the stove is on and nobody is there", Action: "Turn it off and say so.", Confidence: 0.123, Similarity: 0.987},
+		},
+		Goals: []string{"Nothing burns.", "Save energy."},
+	}
+}
+
+func TestPrompt(t *testing.T) {
+	first, second := asked(t, decision.Config{}, oven())
+	assert.Equal(t, `URGENT event: [kitchen]: The oven is still on.
+
+Previous responses to similar situations (for context — you may ignore these):
+1. Situation: "the stove is on and nobody is there" → Response: "Turn it off and say so."
+
+How should I respond?`, first.Prompt)
+	assert.True(t, strings.HasSuffix(first.System, "\n\nCurrent user goals:\n- Nothing burns.\n- Save energy."), first.System)
+	assert.Equal(t, `Situation: "The oven is still on."
+Response: "Turn it off."
+
+What could go wrong with this response? Then say how probable it is that it succeeds, and how much information you have to judge that by, both from 0 to 1. Answer with JSON only: {"success": <number>, "confidence": <number>}
+
+Success means to reach these goals:
+- Nothing burns.
+- Save energy.`, second.Prompt)
+}
+
+func TestPromptWithoutCandidatesAndGoals(t *testing.T) {
+	for name, cfg := range map[string]decision.Config{"none given": {}, "none shown": {NoCandidates: true}} {
+		r := decision.Request{Text: "The oven is still on.", Source: "kitchen"}
+		if cfg.NoCandidates {
+			r.Candidates = candidates(0.1)
+		}
+		first, second := asked(t, cfg, r)
+		assert.Equal(t, "URGENT event: [kitchen]: The oven is still on.\n\nHow should I respond?", first.Prompt, name)
+		assert.Equal(t, decision.DefaultPrompts().System, first.System)
+		assert.NotContains(t, second.Prompt, "goals")
+	}
+}
+
+// No score and no id is anywhere in what the model sees.
+func TestPromptHasNoScores(t *testing.T) {
+	first, second := asked(t, decision.Config{}, oven())
+	for _, text := range []string{first.Prompt, first.System, second.Prompt, second.System} {
+		for _, secret := range []string{"secret-id", "123", "987", "confidence of"} {
+			assert.NotContains(t, text, secret)
+		}
+	}
+}
+
+func TestPromptsAreFields(t *testing.T) {
+	first, second := asked(t, decision.Config{Prompts: decision.Prompts{
+		System: "SYS", GoalsHeading: "GOALS", Event: "EVENT", Candidates: "SEEN", Question: "WELL?",
+		Prediction: "OF {response} TO {situation}", SuccessHeading: "BY",
+	}}, oven())
+	assert.Equal(t, "SYS\n\nGOALS\n- Nothing burns.\n- Save energy.", first.System)
+	assert.Equal(t, "EVENT [kitchen]: The oven is still on.\n\nSEEN\n1. Situation: \"the stove is on and nobody is there\" → Response: \"Turn it off and say so.\"\n\nWELL?", first.Prompt)
+	assert.Equal(t, "OF \"Turn it off.\" TO \"The oven is still on.\"\n\nBY\n- Nothing burns.\n- Save energy.", second.Prompt)
+}
+
+func TestGoals(t *testing.T) {
+	goals := map[string][]string{"": {"everywhere"}, "home": {"at home"}, "work": {"at work"}}
+	for name, tt := range map[string]struct {
+		request decision.Request
+		want    []string
+	}{
+		"of every domain":     {decision.Request{}, []string{"everywhere"}},
+		"of a domain":         {decision.Request{Domain: "home"}, []string{"everywhere", "at home"}},
+		"of an unknown one":   {decision.Request{Domain: "garden"}, []string{"everywhere"}},
+		"the request has any": {decision.Request{Domain: "home", Goals: []string{"mine"}}, []string{"mine"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := asked(t, decision.Config{Goals: goals}, tt.request)
+			list := "\n- " + strings.Join(tt.want, "\n- ")
+			assert.True(t, strings.HasSuffix(first.System, ":"+list), first.System)
+			assert.True(t, strings.HasSuffix(second.Prompt, ":"+list), second.Prompt)
+		})
+	}
+}
+
+func TestTextsAreCut(t *testing.T) {
+	r := decision.Request{Text: strings.Repeat("x", 5000), Candidates: []decision.Candidate{{HeuristicID: "h", Condition: strings.Repeat("y", 5000)}}}
+	first, second := asked(t, decision.Config{}, r)
+	assert.Contains(t, first.Prompt, ": "+strings.Repeat("x", 1999)+"…\n")
+	assert.Contains(t, first.Prompt, "\""+strings.Repeat("y", 999)+"…\"")
+	assert.Contains(t, second.Prompt, "\""+strings.Repeat("x", 1999)+"…\"")
+	first, second = asked(t, decision.Config{MaxText: 10}, r)
+	assert.Contains(t, first.Prompt, ": xxxxxxxxx…\n")
+	assert.Contains(t, second.Prompt, "\"xxxxxxxxx…\"")
+	assert.Contains(t, second.Prompt, "\"Turn it o…\"")
+}
+
+// order returns the candidates in the order in which the prompt shows them.
+func order(t testing.TB, cfg decision.Config, r decision.Request) []string {
+	cfg.LLM = model("ok")
+	r.Immediate = true
+	res := decide(t, cfg, r)
+	var shown []string
+	for line := range strings.SplitSeq(res.Prompt, "\n") {
+		if i := strings.Index(line, "condition "); i >= 0 {
+			shown = append(shown, "h"+line[i+len("condition "):i+len("condition ")+1])
+		}
+	}
+	assert.Equal(t, res.ShownIDs, shown)
+	return shown
+}
+
+func TestMaxCandidates(t *testing.T) {
+	for most, want := range map[int]int{0: 3, 1: 1, 5: 5} {
+		shown := order(t, decision.Config{MaxCandidates: most}, decision.Request{Candidates: candidates(0, 0, 0, 0, 0, 0, 0)})
+		assert.Len(t, shown, want)
+		slices.Sort(shown)
+		assert.Equal(t, []string{"h1", "h2", "h3", "h4", "h5"}[:want], shown, "the first ones are shown")
+	}
+}
+
+func TestCandidatesAreShuffled(t *testing.T) {
+	r := decision.Request{EventID: "e", Candidates: candidates(0.1, 0.2)}
+	seen := make(map[string]uint64)
+	for seed := range uint64(20) {
+		shown := order(t, decision.Config{Source: rand.NewPCG(seed, 0)}, r)
+		assert.Equal(t, shown, order(t, decision.Config{Source: rand.NewPCG(seed, 0)}, r), "a seed gives one order")
+		seen[fmt.Sprint(shown)] = seed
+	}
+	assert.Len(t, seen, 2, "both orders come about: %v", seen)
+	counts := make(map[string]int)
+	for i := range 600 {
+		r.EventID = fmt.Sprint(i)
+		r.Candidates = candidates(0.1, 0.2, 0.3)
+		counts[fmt.Sprint(order(t, decision.Config{}, r))]++
+	}
+	assert.Len(t, counts, 6)
+	for shown, n := range counts {
+		assert.InDelta(t, 100, n, 45, shown) // five standard errors: one test in 300,000 fails by chance
+	}
+	assert.Equal(t, candidates(0.1, 0.2, 0.3), r.Candidates, "the request's stay in their order")
+}
+
+// The prompts keep their form whatever stands in their fields: 9 fields, 1,000 hostile texts each.
+func TestPromptsAreNeutral(t *testing.T) {
+	assert.NoError(t, prompttest.Neutral(9, func(field int, value string) string {
+		f := slices.Repeat([]string{"a benign text"}, 9)
+		f[field] = value
+		r := decision.Request{
+			EventID: "e", Source: storable(f[1]), Text: f[2], Candidates: []decision.Candidate{{HeuristicID: "h1", Condition: f[3], Action: f[4]}},
+		}
+		cfg := decision.Config{LLM: model(f[7]), Goals: map[string][]string{"": {f[0], "another goal"}}}
+		prompts := promptsOf(t, cfg, r)
+		r.Goals = []string{"a goal", f[8]}
+		prompts = append(prompts, promptsOf(t, cfg, r)...)
+		prompts = append(prompts, extractionPrompt(t, decision.Trace{Text: f[5], Response: f[6]}))
+		return strings.Join(prompts, "\n")
+	}))
+}
+
+// storable returns a text as a request may have it for a name; others are refused.
+func storable(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
+	return strings.ToValidUTF8(text[:min(len(text), evidence.MaxText)], "")
+}
+
+// promptsOf returns all that a model is asked about a request.
+func promptsOf(t testing.TB, cfg decision.Config, r decision.Request) (prompts []string) {
+	m := &llmtest.Model{Answers: cfg.LLM.(*llmtest.Model).Answers}
+	cfg.LLM = m
+	r.Immediate = true
+	decide(t, cfg, r)
+	for _, request := range m.Requests() {
+		prompts = append(prompts, request.System, request.Prompt)
+	}
+	require.Len(t, prompts, 4)
+	return prompts
+}

@@ -1,0 +1,133 @@
+package decision
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// ReevaluateConfig configures [Reevaluate].
+type ReevaluateConfig struct {
+	// Strategy decides without candidates: one that asks the model. It must be set.
+	Strategy Strategy
+	// Similarity compares what the model says with what the heuristics say. nil means [Trigrams].
+	Similarity Similarity
+	// Threshold is from what similarity on they say the same, in (0, 1]. 0 means 0.75.
+	Threshold float64
+	// Low and High are the edges between the tiers of confidence: low is below Low, high above High. Both 0 mean 0.4 and 0.7.
+	Low, High float64
+	// PerTier is how many heuristics are drawn from the low, the middle and the high tier. All 0 mean 5 each.
+	PerTier [3]int
+	// Source draws them; it is used during the call only. nil means a random one.
+	Source rand.Source
+}
+
+func (c ReevaluateConfig) withDefaults() ReevaluateConfig {
+	if c.Similarity == nil {
+		c.Similarity = Trigrams{}
+	}
+	c.Threshold = orDefault(c.Threshold, 0.75)
+	if c.Low == 0 && c.High == 0 {
+		c.Low, c.High = 0.4, 0.7
+	}
+	if c.PerTier == [3]int{} {
+		c.PerTier = [3]int{5, 5, 5}
+	}
+	if c.Source == nil {
+		c.Source = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // the random draw of a host that gives no source
+	}
+	return c
+}
+
+func (c ReevaluateConfig) validate() error {
+	var found faults.List
+	found.Check(c.Strategy != nil, "Strategy", nil, "must be set")
+	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, "must be in (0, 1], or 0 for the default")
+	found.Check(c.Low >= 0 && c.Low <= c.High && c.High <= 1, "Low", c.Low, "must be in [0, 1], and not above High")
+	found.Check(slices.Min(c.PerTier[:]) >= 0, "PerTier", c.PerTier, "must not be negative")
+	return found.Err()
+}
+
+// A Reevaluation is what the model says today to the situation of a heuristic that it was not shown.
+type Reevaluation struct {
+	Heuristic Candidate
+	// Result is the decision; it has no answer where the model gave none. Its Convergence is the heuristic, if the model
+	// said what the heuristic says.
+	Result Result
+	// Similarity is how alike the two answers are, in [0, 1].
+	Similarity float64
+	// Err is why there is no result, or nothing to compare.
+	Err error
+}
+
+// Reevaluate draws heuristics from three tiers of confidence, and puts to the strategy the situation of each, without
+// candidates. As the model does not know what the heuristic says, its agreement is worth something, and what it says
+// otherwise may be a better idea. Nothing is learned from it here: [Endorser.Endorse] takes the results.
+//
+// The strategy is asked about one heuristic after the other, those of the low tier first. What goes wrong with one of them
+// is told in its reevaluation. Reevaluate ends with the context's error when that is done, with those that it has.
+func Reevaluate(ctx context.Context, cfg ReevaluateConfig, heuristics []Candidate) ([]Reevaluation, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("decision: reevaluate: %w", err)
+	}
+	for i := range heuristics {
+		if err := heuristics[i].validate(); err != nil {
+			err.Field = fmt.Sprintf("heuristics[%d].%s", i, err.Field)
+			return nil, fmt.Errorf("decision: reevaluate: %w", err)
+		}
+	}
+	var done []Reevaluation
+	for _, h := range cfg.draw(heuristics) {
+		if err := ctx.Err(); err != nil {
+			return done, err
+		}
+		done = append(done, cfg.reevaluate(ctx, h))
+	}
+	return done, nil
+}
+
+// draw draws the heuristics.
+func (c *ReevaluateConfig) draw(heuristics []Candidate) (drawn []Candidate) {
+	var tiers [3][]Candidate
+	for _, h := range heuristics {
+		tier := 1
+		switch {
+		case h.Confidence < c.Low:
+			tier = 0
+		case h.Confidence > c.High:
+			tier = 2
+		}
+		tiers[tier] = append(tiers[tier], h)
+	}
+	rng := rand.New(c.Source)
+	for i, tier := range tiers {
+		rng.Shuffle(len(tier), func(a, b int) { tier[a], tier[b] = tier[b], tier[a] })
+		drawn = append(drawn, tier[:min(len(tier), c.PerTier[i])]...)
+	}
+	return drawn
+}
+
+func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reevaluation) {
+	re.Heuristic = h
+	g := newGate(1)
+	re.Result, re.Err = pass(ctx, g, func(ctx context.Context) (Result, error) {
+		return c.Strategy.Decide(ctx, Request{EventID: h.HeuristicID, Text: h.Condition, Source: "reevaluation", Immediate: true})
+	})
+	if re.Result.Path != Model {
+		return re
+	}
+	similarities, err := compare(ctx, g, c.Similarity, re.Result.Text, []string{h.Action})
+	if err != nil {
+		re.Err = err
+		return re
+	}
+	re.Similarity = similarities[0]
+	if re.Similarity >= c.Threshold {
+		re.Result.Convergence = []Convergence{{HeuristicID: h.HeuristicID, Similarity: re.Similarity}}
+	}
+	return re
+}
