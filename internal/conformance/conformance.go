@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"testing"
 )
 
@@ -46,12 +47,17 @@ func Check[S any](rules []Rule[S], subject S) error {
 	return errors.Join(failures...)
 }
 
-// recorder is a TB outside of a test. It must not be used concurrently.
-type recorder struct{ failures []string }
+// recorder is a TB outside of a test. It is safe for concurrent use, as a test's is.
+type recorder struct {
+	mu       sync.Mutex
+	failures []string
+}
 
 func (r *recorder) Helper() {}
 
 func (r *recorder) Errorf(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.failures = append(r.failures, fmt.Sprintf(format, args...))
 }
 
