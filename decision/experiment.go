@@ -256,7 +256,8 @@ type ExperimentOutcome struct {
 	At           time.Time
 }
 
-// Observe counts an outcome. Input that is not valid is a [*heed.InputError] and changes nothing.
+// Observe counts an outcome. Input that is not valid is a [*heed.InputError], and where the store knows what the outcome
+// replaces but no longer keeps it, it is [evidence.ErrForgotten]; both change nothing.
 func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome) error {
 	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
 		return fmt.Errorf("decision: observe: %w", &heed.InputError{Field: "Variant", Reason: "is none of the experiment"})

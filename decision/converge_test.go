@@ -1,0 +1,291 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/evidence"
+)
+
+func TestCosine(t *testing.T) {
+	for name, tt := range map[string]struct {
+		a, b []float32
+		want float64
+	}{
+		"the same":        {[]float32{1, 2, 3}, []float32{1, 2, 3}, 1},
+		"of other length": {[]float32{1, 2, 3}, []float32{2, 4, 6}, 1},
+		"at right angles": {[]float32{1, 0}, []float32{0, 5}, 0},
+		"opposite":        {[]float32{1, 1}, []float32{-1, -1}, -1},
+		"in between":      {[]float32{1, 0}, []float32{3, 4}, 0.6},
+		"a zero vector":   {[]float32{0, 0}, []float32{1, 1}, 0},
+		"empty":           {nil, nil, 0},
+		"another length":  {[]float32{1, 2}, []float32{1, 2, 3}, 0},
+		"not a number":    {[]float32{float32(math.NaN()), 1}, []float32{1, 1}, 0},
+		"infinite":        {[]float32{float32(math.Inf(1)), 1}, []float32{1, 1}, 0},
+		"huge":            {[]float32{3e38, 3e38}, []float32{3e38, 3e38}, 1},
+	} {
+		assert.InDelta(t, tt.want, decision.Cosine(tt.a, tt.b), 1e-12, name)
+	}
+}
+
+func TestEmbedder(t *testing.T) {
+	vectors := map[string][]float32{"up": {0, 1}, "north": {0, 2}, "right": {1, 0}, "down": {0, -1}}
+	calls := 0
+	e := decision.Embedder(func(_ context.Context, texts []string) (all [][]float32, _ error) {
+		calls++
+		for _, text := range texts {
+			all = append(all, vectors[text])
+		}
+		return all, nil
+	})
+	got, err := e.Similar(ctx, "up", []string{"north", "right", "down", "unheard of"})
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1, 0, 0, 0}, got)
+	assert.Equal(t, 1, calls)
+	_, err = decision.Embedder(func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}}, nil }).Similar(ctx, "up", []string{"north"})
+	assert.ErrorContains(t, err, "another number of vectors")
+}
+
+func TestTrigrams(t *testing.T) {
+	for _, tt := range []struct {
+		a, b      string
+		low, high float64
+	}{
+		{"Turn the oven off.", "turn the OVEN off", 1, 1},
+		{"Turn the oven off.", "Turn off the oven.", 0.99, 1},
+		{"Turn the oven off.", "Turn the ovens off, please.", 0.5, 0.8},
+		{"Turn the oven off.", "Water the plants.", 0, 0.25},
+		{"Übermäßig", "übermäßig", 1, 1},
+		{"", "", 0, 0},
+		{"!?", "x", 0, 0},
+	} {
+		got, err := decision.Trigrams{}.Similar(ctx, tt.a, []string{tt.b})
+		require.NoError(t, err)
+		assert.True(t, got[0] >= tt.low && got[0] <= tt.high, "%q and %q: %v", tt.a, tt.b, got[0])
+	}
+}
+
+// similarity is a decision.Similarity that says what it is told.
+type similarity struct {
+	values []float64
+	err    error
+}
+
+func (s similarity) Similar(context.Context, string, []string) ([]float64, error) {
+	return s.values, s.err
+}
+
+func converge(t *testing.T, c decision.Converge, cfg decision.Config) decision.Result {
+	t.Helper()
+	cfg.LLM, cfg.Converge = model("Do it."), c
+	return decide(t, cfg, decision.Request{Candidates: candidates(0.5, 0.4, 0.3, 0.2), Immediate: true})
+}
+
+func TestConvergence(t *testing.T) {
+	res := converge(t, decision.Converge{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}}, decision.Config{MaxCandidates: 1})
+	assert.Equal(t, []decision.Convergence{{HeuristicID: "h4", Similarity: 1}, {HeuristicID: "h3", Similarity: 0.9}, {HeuristicID: "h1", Similarity: 0.75, Shown: true}}, res.Convergence)
+	assert.Empty(t, res.CreditID, "it moves nothing")
+	res = converge(t, decision.Converge{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}, Threshold: 0.95}, decision.Config{})
+	assert.Len(t, res.Convergence, 1)
+	assert.Nil(t, converge(t, decision.Converge{}, decision.Config{}).Convergence, "off by default")
+	res = decide(t, decision.Config{Converge: decision.Converge{Similarity: similarity{err: errors.New("not asked")}}}, decision.Request{Candidates: candidates(0.9)})
+	assert.NoError(t, res.Err, "a heuristic's answer is compared with nothing")
+}
+
+func TestConvergenceThatFails(t *testing.T) {
+	for name, s := range map[string]decision.Similarity{
+		"an error":       similarity{err: errors.New("out of order")},
+		"too few":        similarity{values: []float64{1}},
+		"not a number":   similarity{values: []float64{1, 1, 1, math.NaN()}},
+		"out of range":   similarity{values: []float64{1, 1, 1, 1.5}},
+		"a panic":        decision.Embedder(func(context.Context, []string) ([][]float32, error) { panic("x") }),
+		"no vectors yet": decision.Embedder(func(context.Context, []string) ([][]float32, error) { return nil, nil }),
+	} {
+		res := converge(t, decision.Converge{Similarity: s}, decision.Config{})
+		assert.Equal(t, decision.Model, res.Path, name)
+		assert.Equal(t, "Do it.", res.Text)
+		assert.Nil(t, res.Convergence)
+		assert.Error(t, res.Err)
+	}
+}
+
+func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		slow := decision.Embedder(func(context.Context, []string) ([][]float32, error) { <-release; return nil, nil })
+		h, err := decision.NewHeuristicFirst(decision.Config{LLM: model("Do it."), Converge: decision.Converge{Similarity: slow, Timeout: 300 * time.Millisecond}})
+		require.NoError(t, err)
+		began := time.Now()
+		res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5), Immediate: true})
+		require.NoError(t, err)
+		assert.Equal(t, "Do it.", res.Text)
+		assert.Equal(t, 300*time.Millisecond, time.Since(began))
+		assert.Equal(t, 1, h.GivenUp())
+	})
+}
+
+func endorser(t testing.TB, cfg decision.EndorserConfig) *decision.Endorser {
+	t.Helper()
+	if cfg.Store == nil {
+		cfg.Store = newStore(t, (&clock{}).Now)
+	}
+	cfg.Now = (&clock{}).Now
+	e, err := decision.NewEndorser(cfg)
+	require.NoError(t, err)
+	return e
+}
+
+func agreed(id string, convergence ...decision.Convergence) decision.Result {
+	return decision.Result{Path: decision.Model, ResponseID: id, Convergence: convergence}
+}
+
+func TestEndorse(t *testing.T) {
+	for similarity, want := range map[float64]float64{1: 0.5, 0.8: 0.4, 0.75: 0.375} {
+		credits, err := endorser(t, decision.EndorserConfig{Cap: 10}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: similarity}))
+		require.NoError(t, err)
+		require.Len(t, credits, 1)
+		c := credits[0]
+		assert.InDelta(t, want, c.Weight, 1e-12)
+		assert.Equal(t, "llm_endorsement", c.Source)
+		assert.Equal(t, []any{"h", "r", 1., decision.Model, start}, []any{c.HeuristicID, c.ResponseID, c.Value, c.Path, c.At})
+	}
+	credits, err := endorser(t, decision.EndorserConfig{Cap: 10, Factor: 1}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: 0.9}))
+	require.NoError(t, err)
+	assert.InDelta(t, 0.9, credits[0].Weight, 1e-12)
+}
+
+func TestEndorseNothing(t *testing.T) {
+	full := decision.Convergence{HeuristicID: "h", Similarity: 1}
+	shown := full
+	shown.Shown = true
+	for name, r := range map[string]decision.Result{
+		"nobody agrees":        agreed("r"),
+		"it was shown":         agreed("r", shown),
+		"a heuristic answered": {Path: decision.Heuristic, ResponseID: "r", Convergence: []decision.Convergence{full}},
+		"without an id":        agreed("", full),
+	} {
+		credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, r)
+		assert.NoError(t, err)
+		assert.Empty(t, credits, name)
+	}
+	e := endorser(t, decision.EndorserConfig{Cap: 10})
+	for i := range 3 {
+		credits, err := e.Endorse(ctx, agreed("r", full))
+		require.NoError(t, err)
+		assert.Len(t, credits, max(1-i, 0), "one answer endorses once")
+	}
+	broken := errors.New("broken")
+	_, err := endorser(t, decision.EndorserConfig{Store: brokenStore{newStore(t, (&clock{}).Now), broken}}).Endorse(ctx, agreed("r", full))
+	assert.ErrorIs(t, err, broken)
+}
+
+// Ten thousand endorsements alone move a confidence with a prior worth two observations by less than 0.05.
+func TestEndorsementIsCapped(t *testing.T) {
+	e := endorser(t, decision.EndorserConfig{Store: newStore(t, (&clock{}).Now)})
+	var given float64
+	for i := range 10_000 {
+		credits, err := e.Endorse(ctx, agreed(fmt.Sprint(i), decision.Convergence{HeuristicID: "h", Similarity: 0.8}))
+		require.NoError(t, err)
+		for _, c := range credits {
+			given += c.Weight
+		}
+	}
+	assert.InDelta(t, 0.1, given, 1e-9)
+	for confidence := 0.01; confidence < 1; confidence += 0.01 {
+		belief := evidence.Beta{Alpha: 2 * confidence, Beta: 2 * (1 - confidence)}
+		belief.Alpha += given
+		assert.Less(t, belief.Mean()-confidence, 0.05)
+	}
+}
+
+func TestReevaluate(t *testing.T) {
+	var heuristics []decision.Candidate
+	for i := range 30 {
+		c := float64(i%3)*0.3 + 0.2 // 0.2, 0.5, 0.8
+		heuristics = append(heuristics, decision.Candidate{HeuristicID: fmt.Sprint("h", i), Condition: fmt.Sprint("situation ", i), Action: "Do it.", Confidence: c})
+	}
+	m := &llmtest.Model{Answers: llmtest.Say("do it", "Call the fire brigade.", "")}
+	h := newHeuristicFirst(t, decision.Config{LLM: m})
+	cfg := decision.ReevaluateConfig{Strategy: h, PerTier: [3]int{2, 0, 1}, Source: rand.NewPCG(1, 2)}
+	got, err := decision.Reevaluate(ctx, cfg, heuristics)
+	require.NoError(t, err)
+	require.Len(t, got, 3)
+	for i, confidence := range []float64{0.2, 0.2, 0.8} {
+		assert.InDelta(t, confidence, got[i].Heuristic.Confidence, 1e-9, "so many are drawn of each tier")
+		assert.Contains(t, got[i].Result.Prompt, got[i].Heuristic.Condition)
+		assert.NotContains(t, got[i].Result.Prompt, "Do it.", "the model is not shown what it is compared with")
+		assert.NoError(t, got[i].Err)
+	}
+	assert.NotEqual(t, got[0].Heuristic.HeuristicID, got[1].Heuristic.HeuristicID)
+	assert.Equal(t, []decision.Convergence{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1}}, got[0].Result.Convergence)
+	assert.Empty(t, got[1].Result.Convergence)
+	assert.Less(t, got[1].Similarity, 0.5)
+	assert.Equal(t, decision.Fallback, got[2].Result.Path)
+	credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, got[0].Result)
+	require.NoError(t, err)
+	assert.Len(t, credits, 1, "such agreement may be endorsed")
+
+	// the draw is the seed's
+	m2 := decision.ReevaluateConfig{Strategy: newHeuristicFirst(t, decision.Config{}), PerTier: [3]int{2, 0, 1}, Source: rand.NewPCG(1, 2)}
+	again, err := decision.Reevaluate(ctx, m2, heuristics)
+	require.NoError(t, err)
+	for i := range got {
+		assert.Equal(t, got[i].Heuristic, again[i].Heuristic)
+	}
+	other, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: m2.Strategy}, heuristics)
+	require.NoError(t, err)
+	assert.Len(t, other, 15)
+	edges, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: m2.Strategy, Low: 0.1, High: 0.9, PerTier: [3]int{9, 1, 9}}, heuristics)
+	require.NoError(t, err)
+	assert.Len(t, edges, 1, "all are in the middle now")
+}
+
+// onlyDecides is a strategy made of a function.
+type onlyDecides func(context.Context, decision.Request) (decision.Result, error)
+
+func (f onlyDecides) Decide(ctx context.Context, r decision.Request) (decision.Result, error) {
+	return f(ctx, r)
+}
+
+func TestReevaluateSurvives(t *testing.T) {
+	one := []decision.Candidate{{HeuristicID: "h", Condition: "c", Action: "a", Confidence: 0.5}}
+	answer := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+		return decision.Result{Path: decision.Model, Text: "a"}, nil
+	})
+	for name, cfg := range map[string]decision.ReevaluateConfig{
+		"a strategy that panics": {Strategy: onlyDecides(func(context.Context, decision.Request) (decision.Result, error) { panic("x") })},
+		"a strategy that fails": {Strategy: onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+			return decision.Result{}, errors.New("x")
+		})},
+		"a similarity that fails":  {Strategy: answer, Similarity: similarity{err: errors.New("x")}},
+		"one that says too little": {Strategy: answer, Similarity: similarity{}},
+	} {
+		got, err := decision.Reevaluate(ctx, cfg, one)
+		require.NoError(t, err, name)
+		assert.Error(t, got[0].Err, name)
+	}
+	got, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: answer, Similarity: similarity{values: []float64{0.8}}, Threshold: 0.9}, one)
+	require.NoError(t, err)
+	assert.Empty(t, got[0].Result.Convergence)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = decision.Reevaluate(done, decision.ReevaluateConfig{Strategy: answer}, one)
+	assert.ErrorIs(t, err, context.Canceled)
+	one[0].Confidence = 2
+	_, err = decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: answer}, one)
+	assert.ErrorContains(t, err, "heuristics[0].Confidence")
+	assert.True(t, strings.HasPrefix(err.Error(), "decision: reevaluate: "))
+}

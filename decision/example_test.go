@@ -1,0 +1,210 @@
+package decision_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/memstore"
+)
+
+// A heuristic that is trusted answers. Where there is none, the model does.
+func Example() {
+	llm := decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		// in a host: call the provider's client with r.System, r.Prompt and r.MaxTokens
+		return decision.LLMResponse{Text: "Have a look at the sensor."}, nil
+	})
+	strategy, err := decision.NewHeuristicFirst(decision.Config{LLM: llm, Traces: &memstore.Traces{}})
+	if err != nil {
+		panic(err)
+	}
+	oven := decision.Candidate{
+		HeuristicID: "oven", Condition: "the oven is on and nobody is there", Action: "Turn the oven off.", Confidence: 0.92,
+	}
+	for _, event := range []decision.Request{
+		{EventID: "1", Text: "The oven is on, and nobody is in.", Immediate: true, Candidates: []decision.Candidate{oven}},
+		{EventID: "2", Text: "The oven says that it is -273 °C.", Immediate: true},
+		{EventID: "3", Text: "The oven was cleaned."},
+	} {
+		result, err := strategy.Decide(context.Background(), event)
+		if err != nil {
+			fmt.Println(err)
+		}
+		fmt.Printf("%s: %q %q\n", result.Path, result.Text, result.Reason)
+	}
+	// Output:
+	// heuristic: "Turn the oven off." ""
+	// llm: "Have a look at the sensor." ""
+	// rejected: "" "not_immediate"
+}
+
+// What somebody makes of an answer is credit for the heuristic that gave it. The credit's fields are what package
+// learning's Feedback takes.
+func ExampleReactions_Feedback() {
+	ctx := context.Background()
+	traces := &memstore.Traces{}
+	strategy, err := decision.NewHeuristicFirst(decision.Config{Traces: traces})
+	if err != nil {
+		panic(err)
+	}
+	reactions, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces})
+	if err != nil {
+		panic(err)
+	}
+	result, err := strategy.Decide(ctx, decision.Request{
+		EventID: "e1", Candidates: []decision.Candidate{{HeuristicID: "oven", Action: "Turn the oven off.", Confidence: 0.92}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, value := range []float64{1, -1} { // Ann changes her mind
+		credit, err := reactions.Feedback(ctx, decision.Reaction{ResponseID: result.ResponseID, Person: "Ann", Source: "user_explicit", Value: value})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(credit.HeuristicID, credit.EventID, credit.Value, "replaces another:", credit.Replaces != "")
+	}
+	// Output:
+	// oven e1 1 replaces another: false
+	// oven e1 -1 replaces another: true
+}
+
+// An answer of the model that was praised may become a heuristic. Credit the praise first: it does not depend on this.
+func ExampleExtractor_Extract() {
+	ctx := context.Background()
+	traces := &memstore.Traces{}
+	model := &llmtest.Model{
+		Answers: llmtest.Say("Turn the oven off."),
+		Predictions: llmtest.Say(`{"success": 0.9, "confidence": 0.9}`, `{
+			"condition": "the oven or the stove is on and there is nobody in the kitchen",
+			"action": {"type": "warn", "message": "Turn the oven off, and tell whoever is in that it had been left on."}}`),
+	}
+	strategy, err := decision.NewHeuristicFirst(decision.Config{LLM: model, Traces: traces})
+	if err != nil {
+		panic(err)
+	}
+	extractor, err := decision.NewExtractor(decision.ExtractorConfig{LLM: model, Traces: traces})
+	if err != nil {
+		panic(err)
+	}
+	result, err := strategy.Decide(ctx, decision.Request{EventID: "e1", Text: "The oven is on, and nobody is in.", Immediate: true})
+	if err != nil {
+		panic(err)
+	}
+	extraction, err := extractor.Extract(ctx, result.ResponseID)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(extraction.New.ActionType, extraction.New.Confidence, extraction.New.Condition)
+	// Output: warn 0.3 the oven or the stove is on and there is nobody in the kitchen
+}
+
+// Two strategies share the traffic. Outcomes come from wherever a host learns of them.
+func ExampleExperiment() {
+	ctx := context.Background()
+	model := &llmtest.Model{Answers: llmtest.Say("Have a look.")}
+	first, err := decision.NewHeuristicFirst(decision.Config{LLM: model})
+	if err != nil {
+		panic(err)
+	}
+	always, err := decision.NewAlwaysLLM(decision.Config{LLM: model})
+	if err != nil {
+		panic(err)
+	}
+	experiment, err := decision.NewExperiment(decision.ExperimentConfig{
+		Name: "do we need the model", Store: &memstore.Evidence{},
+		Variants: []decision.Variant{{Name: "heuristics first", Strategy: first}, {Name: "always the model", Strategy: always}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	works := map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.7} // in a host: unknown
+	dice := rand.New(rand.NewPCG(1, 2))
+	for i := range 1000 {
+		result, err := experiment.Decide(ctx, decision.Request{
+			EventID: fmt.Sprint(i), Immediate: true, Candidates: []decision.Candidate{{HeuristicID: "h", Action: "Turn it off.", Confidence: 0.8}},
+		})
+		if err != nil {
+			panic(err)
+		}
+		outcome := decision.ExperimentOutcome{Variant: result.Variant, ID: result.ResponseID}
+		if dice.Float64() < works[result.Path] {
+			outcome.Reward = 1
+		}
+		if err := experiment.Observe(ctx, outcome); err != nil {
+			panic(err)
+		}
+	}
+	report, err := experiment.Report(ctx)
+	if err != nil {
+		panic(err)
+	}
+	for _, v := range report.Variants {
+		fmt.Printf("%s: %.0f outcomes, success %.2f, %.0f calls a decision\n", v.Name, v.Outcomes, v.Success.Mean(), v.Cost)
+	}
+	fmt.Println("best:", report.Best, "enough:", report.Enough)
+	// Output:
+	// heuristics first: 529 outcomes, success 0.90, 0 calls a decision
+	// always the model: 471 outcomes, success 0.68, 2 calls a decision
+	// best: heuristics first enough: true
+}
+
+// Candidates come from a host's search, and are put in order: by similarity, and those that are close by confidence.
+func ExampleRank() {
+	for _, c := range decision.Rank([]decision.Candidate{
+		{HeuristicID: "trusted", Similarity: 0.6, Confidence: 0.7},
+		{HeuristicID: "fits", Similarity: 0.9, Confidence: 0.3},
+		{HeuristicID: "fits about as well", Similarity: 0.88, Confidence: 0.5},
+	}, 0.05) {
+		fmt.Println(c.HeuristicID)
+	}
+	// Output:
+	// fits about as well
+	// fits
+	// trusted
+}
+
+// The model is asked about heuristics that it is not shown, and its agreement endorsed.
+func ExampleReevaluate() {
+	ctx := context.Background()
+	strategy, err := decision.NewHeuristicFirst(decision.Config{LLM: &llmtest.Model{Answers: llmtest.Say("Turn off the oven.")}})
+	if err != nil {
+		panic(err)
+	}
+	endorser, err := decision.NewEndorser(decision.EndorserConfig{Store: &memstore.Evidence{}})
+	if err != nil {
+		panic(err)
+	}
+	reevaluations, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: strategy}, []decision.Candidate{
+		{HeuristicID: "oven", Condition: "the oven is on and nobody is there", Action: "Turn the oven off.", Confidence: 0.3},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range reevaluations {
+		credits, err := endorser.Endorse(ctx, r.Result)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(r.Similarity, credits[0].HeuristicID, credits[0].Weight)
+	}
+	// Output: 1 oven 0.1
+}
+
+// Goals may be given by domain, and the environment may choose the strategy.
+func ExampleConfigFromEnv() {
+	name, cfg, err := decision.ConfigFromEnv(os.LookupEnv)
+	if err != nil {
+		panic(err)
+	}
+	cfg.Goals = map[string][]string{"": {"Nobody gets hurt."}, "home": {"Save energy."}}
+	strategy, err := decision.New(name, cfg)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%T\n", strategy)
+	// Output: *decision.HeuristicFirst
+}

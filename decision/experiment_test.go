@@ -1,0 +1,375 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+)
+
+// says is a strategy that always gives this answer.
+func says(text string, path decision.Path) decision.Strategy {
+	var n atomic.Int64
+	return onlyDecides(func(_ context.Context, r decision.Request) (decision.Result, error) {
+		return decision.Result{Path: path, Text: text, ResponseID: fmt.Sprint(text, n.Add(1)), Usage: decision.Usage{Calls: len(text)}, Variant: r.Variant}, nil
+	})
+}
+
+func experiment(t testing.TB, cfg decision.ExperimentConfig) *decision.Experiment {
+	t.Helper()
+	if cfg.Now == nil {
+		cfg.Now = (&clock{}).Now
+	}
+	if cfg.Store == nil {
+		cfg.Store = newStore(t, cfg.Now)
+	}
+	if cfg.Variants == nil {
+		cfg.Variants = []decision.Variant{{Name: "a", Strategy: says("a", decision.Heuristic)}, {Name: "b", Strategy: says("bb", decision.Model)}}
+	}
+	e, err := decision.NewExperiment(cfg)
+	require.NoError(t, err)
+	return e
+}
+
+func report(t testing.TB, e *decision.Experiment) decision.Report {
+	t.Helper()
+	r, err := e.Report(ctx)
+	require.NoError(t, err)
+	return r
+}
+
+// Over 10,000 keys a share has a standard error of at most 0.005.
+func TestSplit(t *testing.T) {
+	variants := []decision.Variant{{Name: "a", Strategy: says("a", decision.Heuristic), Share: 6}, {Name: "b", Strategy: says("b", decision.Model), Share: 3}, {Name: "c", Strategy: says("c", decision.Model), Share: 1}}
+	e := experiment(t, decision.ExperimentConfig{Name: "first", Variants: variants})
+	other := experiment(t, decision.ExperimentConfig{Name: "second", Variants: variants})
+	counts, both := make(map[string]float64), 0
+	for i := range 10_000 {
+		r := decision.Request{EventID: fmt.Sprint("event ", i)}
+		res, err := e.Decide(ctx, r)
+		require.NoError(t, err)
+		assert.Equal(t, e.VariantOf(r), res.Variant)
+		assert.Equal(t, res.Variant, res.Text)
+		counts[res.Variant] += 1e-4
+		if e.VariantOf(r) == "c" && other.VariantOf(r) == "c" {
+			both++
+		}
+	}
+	assert.InDelta(t, 0.6, counts["a"], 0.025)
+	assert.InDelta(t, 0.3, counts["b"], 0.025)
+	assert.InDelta(t, 0.1, counts["c"], 0.025)
+	assert.InDelta(t, 100, both, 50, "experiments split each in its own way")
+	r := report(t, e)
+	assert.Equal(t, 10_000, r.Variants[0].Decisions+r.Variants[1].Decisions+r.Variants[2].Decisions)
+
+	// where a key goes is fixed for ever
+	var first strings.Builder
+	for i := range 20 {
+		first.WriteString(e.VariantOf(decision.Request{EventID: fmt.Sprint("event ", i)}))
+	}
+	assert.Equal(t, "baaaaaaaabaaaabacaab", first.String())
+}
+
+func TestSplitByKey(t *testing.T) {
+	e := experiment(t, decision.ExperimentConfig{Key: func(r decision.Request) string { return r.Source }})
+	seen := make(map[string]string)
+	for i := range 200 {
+		r := decision.Request{EventID: fmt.Sprint(i), Source: fmt.Sprint("person ", i%10)}
+		if before, ok := seen[r.Source]; ok {
+			assert.Equal(t, before, e.VariantOf(r))
+		}
+		seen[r.Source] = e.VariantOf(r)
+	}
+	assert.Contains(t, fmt.Sprint(seen), ":a")
+	assert.Contains(t, fmt.Sprint(seen), ":b")
+}
+
+func TestVariantIsInTheTrace(t *testing.T) {
+	traces := newTraces((&clock{}).Now)
+	h := newHeuristicFirst(t, decision.Config{Traces: traces})
+	e := experiment(t, decision.ExperimentConfig{Variants: []decision.Variant{{Name: "a", Strategy: h}, {Name: "b", Strategy: h}}})
+	f, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: (&clock{}).Now})
+	require.NoError(t, err)
+	seen := make(map[string]bool)
+	for i := range 20 {
+		res, err := e.Decide(ctx, decision.Request{EventID: fmt.Sprint(i), Candidates: candidates(0.9)})
+		require.NoError(t, err)
+		credit := feedback(t, f, decision.Reaction{ResponseID: res.ResponseID, Value: 1})
+		assert.Equal(t, res.Variant, credit.Variant)
+		seen[credit.Variant] = true
+	}
+	assert.Len(t, seen, 2)
+}
+
+func TestReport(t *testing.T) {
+	c := &clock{}
+	slow := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+		c.Advance(time.Second)
+		return decision.Result{Path: decision.Model, Text: "slow", Usage: decision.Usage{OutputTokens: 5}}, nil
+	})
+	fails := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+		return decision.Result{}, errors.New("x")
+	})
+	e := experiment(t, decision.ExperimentConfig{
+		Now: c.Now, Cost: func(r decision.Result) float64 { return 0.1 * float64(r.Usage.OutputTokens) },
+		Variants: []decision.Variant{{Name: "slow", Strategy: slow}, {Name: "fails", Strategy: fails}, {Name: "fast", Strategy: says("fast", decision.Heuristic)}},
+	})
+	for i := range 300 {
+		_, _ = e.Decide(ctx, decision.Request{EventID: fmt.Sprint(i)})
+	}
+	r := report(t, e)
+	first, second, third := r.Variants[0], r.Variants[1], r.Variants[2]
+	assert.Equal(t, 300, first.Decisions+second.Decisions+third.Decisions)
+	assert.Equal(t, second.Decisions, second.Errors)
+	assert.Zero(t, first.Errors)
+	assert.Equal(t, 1., first.Rate(decision.Model))
+	assert.Zero(t, first.Rate(decision.Heuristic)+second.Rate(decision.Model))
+	assert.Equal(t, 1., third.Rate(decision.Heuristic))
+	assert.InDelta(t, 0.5, first.Cost, 1e-9)
+	assert.Zero(t, second.Cost)
+	assert.Equal(t, time.Second, first.Latency)
+	assert.InEpsilon(t, time.Second.Seconds(), first.Latency95.Seconds(), 0.1)
+	assert.Less(t, third.Latency95, time.Microsecond)
+	assert.False(t, r.Enough)
+	assert.InDelta(t, 1./3, first.ProbBest, 1e-6)
+	assert.Equal(t, 0.5, second.ProbBetter)
+}
+
+func observe(t testing.TB, e *decision.Experiment, variant, id string, reward float64) {
+	t.Helper()
+	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: variant, ID: id, Reward: reward}))
+}
+
+func TestOutcomes(t *testing.T) {
+	e := experiment(t, decision.ExperimentConfig{})
+	for i := range 200 {
+		observe(t, e, "a", fmt.Sprint("a", i), float64(i%2))
+		observe(t, e, "b", fmt.Sprint("b", i), min(float64(i%4), 1))
+		observe(t, e, "b", fmt.Sprint("b", i), 0) // it is known already
+	}
+	r := report(t, e)
+	a, b := r.Variants[0], r.Variants[1]
+	assert.Equal(t, [2]float64{200, 200}, [2]float64{a.Outcomes, b.Outcomes})
+	assert.InDelta(t, 0.5, a.Success.Mean(), 0.01)
+	assert.InDelta(t, 0.75, b.Success.Mean(), 0.01)
+	assert.InDelta(t, 0.25, b.Lift, 0.01)
+	assert.InDelta(t, 0.25-1.96*0.0465, b.LiftLow, 0.01)
+	assert.InDelta(t, 0.25+1.96*0.0465, b.LiftHigh, 0.01)
+	assert.Greater(t, b.ProbBetter, 0.999)
+	assert.InDelta(t, b.ProbBest, b.ProbBetter, 1e-9, "of two")
+	assert.InDelta(t, 0.25, a.Loss, 0.01)
+	assert.Less(t, b.Loss, 0.001)
+	assert.Equal(t, [3]any{"b", true, decision.ByOdds}, [3]any{r.Best, r.Enough, r.Why})
+	assert.Equal(t, r, report(t, e), "a report can be repeated")
+
+	// what is replaced is taken back; what was never counted can be replaced too
+	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "later", Replaces: "a199", Reward: 1}))
+	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "latest", Replaces: "never seen", Reward: 1}))
+	assert.Equal(t, 201., report(t, e).Variants[0].Outcomes)
+	err := e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "too late", Replaces: "a0", Reward: 1})
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
+	assert.Equal(t, 201., report(t, e).Variants[0].Outcomes)
+
+	for field, o := range map[string]decision.ExperimentOutcome{
+		"Variant": {Variant: "c", ID: "x"}, "ID": {Variant: "a"}, "Observations[0].Reward": {Variant: "a", ID: "x", Reward: 1.5},
+	} {
+		var fault *heed.InputError
+		require.ErrorAs(t, e.Observe(ctx, o), &fault)
+		assert.Equal(t, field, fault.Field)
+	}
+}
+
+func TestStop(t *testing.T) {
+	with := func(stop decision.Stop, n int, a, b float64) decision.Report {
+		e := experiment(t, decision.ExperimentConfig{Stop: stop})
+		for i := range n {
+			observe(t, e, "a", fmt.Sprint("a", i), a)
+			observe(t, e, "b", fmt.Sprint("b", i), b)
+		}
+		return report(t, e)
+	}
+	assert.Equal(t, decision.NotEnough, with(decision.Stop{}, 99, 0.2, 0.8).Why, "too few, however clear")
+	assert.Equal(t, decision.ByOdds, with(decision.Stop{}, 100, 0.2, 0.8).Why)
+	assert.Equal(t, decision.ByOdds, with(decision.Stop{MinOutcomes: 20}, 20, 0.2, 0.8).Why)
+	assert.Equal(t, decision.NotEnough, with(decision.Stop{MinOutcomes: 20, Probability: 0.9999}, 20, 0.4, 0.6).Why)
+	assert.Equal(t, decision.NotEnough, with(decision.Stop{}, 100, 0.5, 0.5).Why)
+	assert.Equal(t, decision.ByIndifference, with(decision.Stop{}, 4000, 0.5, 0.5).Why, "there is no difference that matters")
+	assert.Equal(t, decision.ByIndifference, with(decision.Stop{Loss: 0.1}, 100, 0.5, 0.5).Why)
+	assert.False(t, with(decision.Stop{}, 100, 0.5, 0.5).Enough)
+}
+
+// Where the true rates are drawn evenly, the variant that an experiment stops at is the best as often as the report says,
+// though it is looked at after every 50 outcomes. What is stated is compared with what is, within four standard errors: by
+// chance, less than one run in ten thousand fails.
+func TestTheReportIsRightAsOftenAsItSays(t *testing.T) {
+	experiments := 150
+	if os.Getenv("HEED_LONG") != "" {
+		experiments = 2000
+	}
+	rng := rand.New(rand.NewPCG(5, 6))
+	var stated, right, variance, inside, loss, statedLoss float64
+	stopped := 0
+	for n := range experiments {
+		e := experiment(t, decision.ExperimentConfig{Stop: decision.Stop{MinOutcomes: 50, Probability: 0.9, Loss: 0.01}})
+		truth := map[string]float64{"a": rng.Float64(), "b": rng.Float64()}
+		var r decision.Report
+		for i := 0; i < 500 && !r.Enough; i++ {
+			for variant, p := range truth {
+				reward := 0.
+				if rng.Float64() < p {
+					reward = 1
+				}
+				observe(t, e, variant, fmt.Sprint(n, variant, i), reward)
+			}
+			if i%50 == 49 {
+				r = report(t, e)
+			}
+		}
+		if !r.Enough {
+			continue
+		}
+		stopped++
+		best := r.Variants[0]
+		if r.Best == "b" {
+			best = r.Variants[1]
+		}
+		stated += best.ProbBest
+		variance += best.ProbBest * (1 - best.ProbBest)
+		if truth[r.Best] >= max(truth["a"], truth["b"]) {
+			right++
+		}
+		if lift := truth["b"] - truth["a"]; lift >= r.Variants[1].LiftLow && lift <= r.Variants[1].LiftHigh {
+			inside++
+		}
+		loss += max(truth["a"], truth["b"]) - truth[r.Best]
+		statedLoss += best.Loss
+	}
+	n := float64(stopped)
+	t.Logf("%d of %d stopped: right %.3f, as stated %.3f; the lift inside its interval %.3f; lost %.5f, as stated %.5f",
+		stopped, experiments, right/n, stated/n, inside/n, loss/n, statedLoss/n)
+	assert.Greater(t, stopped, experiments*9/10)
+	assert.InDelta(t, stated, right, 4*math.Sqrt(variance)+0.5)
+	assert.InDelta(t, 0.95*n, inside, 4*math.Sqrt(0.95*0.05*n)+0.5)
+	assert.Less(t, loss/n, 0.005)
+}
+
+func TestShadow(t *testing.T) {
+	candidates := candidates(0.5)
+	var seen atomic.Pointer[decision.Request]
+	watcher := onlyDecides(func(_ context.Context, r decision.Request) (decision.Result, error) {
+		seen.Store(&r)
+		return decision.Result{Path: decision.Heuristic, Text: " a ", ResponseID: "x", CreditID: "h"}, nil
+	})
+	e := experiment(t, decision.ExperimentConfig{Shadow: true, Variants: []decision.Variant{
+		{Name: "control", Strategy: says("a", decision.Heuristic)}, {Name: "same", Strategy: watcher}, {Name: "other", Strategy: says("bb", decision.Model)},
+	}})
+	for i := range 20 {
+		res, err := e.Decide(ctx, decision.Request{EventID: fmt.Sprint(i), Candidates: candidates})
+		require.NoError(t, err)
+		assert.Equal(t, [2]string{"a", "control"}, [2]string{res.Text, res.Variant}, "the control acts")
+		require.NoError(t, e.Wait(ctx))
+		assert.Equal(t, "same", seen.Load().Variant)
+		assert.NotSame(t, &candidates[0], &seen.Load().Candidates[0], "what runs on has copies")
+	}
+	r := report(t, e)
+	assert.Equal(t, [3]int{20, 20, 20}, [3]int{r.Variants[0].Decisions, r.Variants[1].Decisions, r.Variants[2].Decisions})
+	assert.Equal(t, [3]int{0, 20, 0}, [3]int{r.Variants[0].Agreed, r.Variants[1].Agreed, r.Variants[2].Agreed})
+	assert.Equal(t, 2., r.Variants[2].Cost)
+	assert.Equal(t, "control", e.VariantOf(decision.Request{EventID: "any"}))
+}
+
+func TestShadowsThatHang(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := runtime.NumGoroutine()
+		release := make(chan struct{})
+		deaf := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+			<-release
+			return decision.Result{}, nil
+		})
+		e, err := decision.NewExperiment(decision.ExperimentConfig{
+			Shadow: true, Store: &memstore.Evidence{}, MaxShadows: 2, ShadowTimeout: time.Second,
+			Variants: []decision.Variant{{Name: "control", Strategy: says("a", decision.Heuristic)}, {Name: "deaf", Strategy: deaf}},
+		})
+		require.NoError(t, err)
+		began := time.Now()
+		for range 100 {
+			_, err := e.Decide(context.Background(), decision.Request{})
+			require.NoError(t, err)
+		}
+		assert.Zero(t, time.Since(began), "the control does not wait")
+		short, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		assert.ErrorIs(t, e.Wait(short), context.DeadlineExceeded)
+		require.NoError(t, e.Wait(context.Background()))
+		assert.Equal(t, time.Second, time.Since(began))
+		_, err = e.Decide(context.Background(), decision.Request{})
+		require.NoError(t, err)
+		require.NoError(t, e.Wait(context.Background()))
+		assert.LessOrEqual(t, runtime.NumGoroutine(), before+2)
+		assert.Equal(t, 101, report(t, e).Variants[1].Skipped)
+		close(release)
+		synctest.Wait()
+	})
+}
+
+func TestExperimentSurvivesPanics(t *testing.T) {
+	panics := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) { panic("boom") })
+	good := says("a", decision.Heuristic)
+	var panicked *decision.PanicError
+	for name, cfg := range map[string]decision.ExperimentConfig{
+		"a variant": {Variants: []decision.Variant{{Name: "a", Strategy: panics}, {Name: "b", Strategy: panics}}},
+		"the key":   {Key: func(decision.Request) string { panic("boom") }},
+		"the cost":  {Cost: func(decision.Result) float64 { panic("boom") }},
+		"a shadow":  {Shadow: true, Variants: []decision.Variant{{Name: "a", Strategy: good}, {Name: "b", Strategy: panics}}},
+	} {
+		e := experiment(t, cfg)
+		_, err := e.Decide(ctx, decision.Request{})
+		if name != "a shadow" {
+			assert.ErrorAs(t, err, &panicked, name)
+			continue
+		}
+		assert.NoError(t, err)
+		require.NoError(t, e.Wait(ctx))
+		assert.Equal(t, 1, report(t, e).Variants[1].Errors)
+	}
+}
+
+func TestConcurrentExperiment(t *testing.T) {
+	e := experiment(t, decision.ExperimentConfig{Shadow: true, MaxShadows: 1000, Variants: []decision.Variant{
+		{Name: "a", Strategy: newHeuristicFirst(t, decision.Config{LLM: model("x")})}, {Name: "b", Strategy: says("bb", decision.Model)},
+	}})
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 50 {
+				r := decision.Request{EventID: fmt.Sprint(i, n), Candidates: candidates(0.5), Immediate: true, Biases: map[string]float64{"x": 1}}
+				_, err := e.Decide(ctx, r)
+				assert.NoError(t, err)
+				r.Candidates[0].Action, r.Biases["x"] = "changed", 2
+				assert.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: r.EventID + "/", Reward: 1}))
+			}
+		})
+	}
+	all.Wait()
+	require.NoError(t, e.Wait(ctx))
+	r := report(t, e)
+	assert.Equal(t, 400, r.Variants[0].Decisions)
+	assert.Equal(t, 400, r.Variants[1].Decisions+r.Variants[1].Skipped)
+}

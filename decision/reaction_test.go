@@ -1,0 +1,290 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+)
+
+// answered returns reactions to an answer "r1" of a heuristic, and one "r2" of the model that was shown it.
+func answered(t testing.TB, c *clock, weights decision.Weights) *decision.Reactions {
+	t.Helper()
+	traces := newTraces(c.Now)
+	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`), Traces: traces, Now: c.Now})
+	for _, confidence := range []float64{0.9, 0.5} {
+		_, err := h.Decide(ctx, decision.Request{EventID: "e", Domain: "home", Candidates: candidates(confidence, 0.4), Immediate: true})
+		require.NoError(t, err)
+	}
+	f, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces, Weights: weights, Now: c.Now})
+	require.NoError(t, err)
+	return f
+}
+
+func feedback(t testing.TB, f *decision.Reactions, r decision.Reaction) decision.Credit {
+	t.Helper()
+	credit, err := f.Feedback(ctx, r)
+	require.NoError(t, err)
+	return credit
+}
+
+func TestFeedback(t *testing.T) {
+	c := &clock{}
+	f := answered(t, c, decision.Weights{})
+	c.Advance(time.Minute)
+	credit := feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "user_explicit", Target: "rule", Value: -1})
+	assert.NotEmpty(t, credit.ID)
+	credit.ID = ""
+	assert.Equal(t, decision.Credit{
+		HeuristicID: "h1", EventID: "e", ResponseID: "r1", Domain: "home", Path: decision.Heuristic, Person: "Ann", Source: "user_explicit",
+		Target: "rule", Value: -1, Weight: 1, Predicted: decision.Prediction{Success: 0.9, Confidence: 0.9}, At: start.Add(time.Minute),
+	}, credit)
+}
+
+// What the model said is nobody's fault: not that of what it was shown, nor of the best match.
+func TestWhatWasMerelyConsideredIsNeverBlamed(t *testing.T) {
+	f := answered(t, &clock{}, decision.Weights{})
+	for _, value := range []float64{-1, 1, 0.3} {
+		credit := feedback(t, f, decision.Reaction{ResponseID: "r2", Person: fmt.Sprint(value), Value: value})
+		assert.Empty(t, credit.HeuristicID)
+		assert.Equal(t, decision.Model, credit.Path)
+		assert.Equal(t, decision.Prediction{Success: 0.6, Confidence: 0.4}, credit.Predicted)
+	}
+}
+
+func TestTheLastReactionHolds(t *testing.T) {
+	c := &clock{}
+	f := answered(t, c, decision.Weights{})
+	c.Advance(time.Hour)
+	says := func(value float64, minute int) decision.Credit {
+		return feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "user_explicit", Value: value, At: start.Add(time.Duration(minute) * time.Minute)})
+	}
+	first := says(1, 1)
+	assert.Empty(t, first.Replaces)
+	assert.Equal(t, first, says(1, 1), "the same again is the same")
+	second := says(-1, 3)
+	assert.Equal(t, first.ID, second.Replaces)
+	assert.NotEqual(t, first.ID, second.ID)
+	late := says(0.5, 2)
+	assert.True(t, late.Superseded, "it came late, and was said before the second")
+	assert.Zero(t, late.Weight)
+	assert.Equal(t, second, says(-1, 3), "and the second is what it was")
+	third := says(1, 4)
+	assert.Equal(t, second.ID, third.Replaces)
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Bob", Source: "user_explicit", Value: 1}).Replaces, "others are others")
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "dev", Value: 1}).Replaces, "so are sources")
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "user_explicit", Target: "rule"}).Replaces, "so are targets")
+}
+
+// Whatever the order in which reactions come, and however often: what is left standing is the last of each person.
+func TestReactionsInAnyOrder(t *testing.T) {
+	type said struct {
+		person string
+		value  float64
+		minute int
+	}
+	var all []said
+	for i := range 12 {
+		all = append(all, said{fmt.Sprint("p", i%3), float64(i%5)/2 - 1, i})
+	}
+	sum := func(order []int) (sum float64) {
+		c := &clock{}
+		f := answered(t, c, decision.Weights{})
+		c.Advance(time.Hour)
+		standing := make(map[string]float64) // by credit, as a host would count
+		for _, i := range order {
+			s := all[i%len(all)]
+			credit := feedback(t, f, decision.Reaction{ResponseID: "r1", Person: s.person, Value: s.value, At: start.Add(time.Duration(s.minute) * time.Minute)})
+			if !credit.Superseded {
+				delete(standing, credit.Replaces)
+				standing[credit.ID] = credit.Value
+			}
+		}
+		assert.Len(t, standing, 3)
+		for _, value := range standing {
+			sum += value
+		}
+		return sum
+	}
+	want := all[9].value + all[10].value + all[11].value
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		assert.InDelta(t, want, sum(rng.Perm(3*len(all))), 1e-12)
+	}
+}
+
+func TestConcurrentReactions(t *testing.T) {
+	f := answered(t, &clock{}, decision.Weights{})
+	var all sync.WaitGroup
+	ids := make([]string, 64)
+	for i := range ids {
+		all.Go(func() {
+			credit, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "Ann", Value: 1})
+			assert.NoError(t, err)
+			ids[i] = credit.ID
+		})
+	}
+	all.Wait()
+	for _, id := range ids {
+		assert.Equal(t, ids[0], id, "a click that comes many times is one")
+	}
+}
+
+func TestFeedbackIsRefused(t *testing.T) {
+	f := answered(t, &clock{}, decision.Weights{})
+	for field, r := range map[string]decision.Reaction{
+		"ResponseID": {Value: 1},
+		"Value":      {ResponseID: "r1", Value: math.NaN()},
+		"Person":     {ResponseID: "r1", Person: "\xff"},
+		"Source":     {ResponseID: "r1", Source: "a\x00"},
+		"Target":     {ResponseID: "r1", Target: "\xff"},
+		"At":         {ResponseID: "r1", At: start.Add(time.Hour)},
+	} {
+		_, err := f.Feedback(ctx, r)
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault, field)
+		assert.Equal(t, field, fault.Field)
+	}
+	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r3", Value: -1})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Value: 1}).Replaces, "what is refused changes nothing")
+}
+
+func TestScore(t *testing.T) {
+	for _, tt := range []struct {
+		mark, points int
+		want         float64
+	}{{1, 2, -1}, {2, 2, 1}, {1, 3, -1}, {2, 3, 0}, {3, 3, 1}, {2, 5, -0.5}, {4, 5, 0.5}} {
+		assert.Equal(t, tt.want, decision.Score(tt.mark, tt.points))
+	}
+	for _, bad := range [][2]int{{0, 5}, {6, 5}, {1, 1}, {0, 0}, {-1, -1}} {
+		assert.True(t, math.IsNaN(decision.Score(bad[0], bad[1])))
+	}
+}
+
+func TestWeights(t *testing.T) {
+	for name, tt := range map[string]struct {
+		weights  decision.Weights
+		reaction decision.Reaction
+		want     float64
+	}{
+		"none":               {decision.Weights{}, decision.Reaction{ResponseID: "r1", Value: 1}, 1},
+		"by source":          {decision.Weights{Sources: map[string]float64{"dev": 0.4}}, decision.Reaction{ResponseID: "r1", Source: "dev", Value: 1}, 0.4},
+		"another source":     {decision.Weights{Sources: map[string]float64{"dev": 0.4}}, decision.Reaction{ResponseID: "r1", Source: "user_explicit", Value: 1}, 1},
+		"nothing is nothing": {decision.Weights{Sources: map[string]float64{"dev": 0}}, decision.Reaction{ResponseID: "r1", Source: "dev", Value: 1}, 0},
+		"by path":            {decision.Weights{Paths: map[decision.Path]float64{decision.Model: 0.5}}, decision.Reaction{ResponseID: "r2", Value: 1}, 0.5},
+		"another path":       {decision.Weights{Paths: map[decision.Path]float64{decision.Model: 0.5}}, decision.Reaction{ResponseID: "r1", Value: 1}, 1},
+		"at once":            {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start}, 1},
+		"after a half-life":  {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(time.Hour)}, 0.5},
+		"after three":        {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(3 * time.Hour)}, 0.125},
+		"before the answer":  {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(-9 * time.Hour)}, 1},
+		"all together": {decision.Weights{Sources: map[string]float64{"dev": 0.4}, Paths: map[decision.Path]float64{decision.Heuristic: 2}, HalfLife: time.Hour},
+			decision.Reaction{ResponseID: "r1", Source: "dev", Value: 1, At: start.Add(time.Hour)}, 0.4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := &clock{}
+			f := answered(t, c, tt.weights)
+			c.Advance(12 * time.Hour)
+			assert.InDelta(t, tt.want, feedback(t, f, tt.reaction).Weight, 1e-12)
+		})
+	}
+}
+
+// rates has a person react to many answers and returns the mean weights of praise and of blame, over the second half.
+func rates(t *testing.T, share, strength float64) (praise, blame float64) {
+	c := &clock{}
+	traces := newTraces(c.Now)
+	f, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: c.Now, Weights: decision.Weights{
+		Calibration: decision.Calibration{Store: newStore(t, c.Now), Strength: strength},
+	}})
+	require.NoError(t, err)
+	rng := rand.New(rand.NewPCG(3, 4))
+	var n [2]float64
+	for i := range 600 {
+		require.NoError(t, traces.Put(ctx, decision.Trace{ResponseID: fmt.Sprint(i), At: c.Now()}))
+		value := -1.
+		if rng.Float64() < share {
+			value = 1
+		}
+		weight := feedback(t, f, decision.Reaction{ResponseID: fmt.Sprint(i), Person: "Ann", Value: value}).Weight
+		switch {
+		case i < 300:
+		case value > 0:
+			praise, n[0] = praise+weight, n[0]+1
+		default:
+			blame, n[1] = blame+weight, n[1]+1
+		}
+	}
+	return praise / n[0], blame / n[1]
+}
+
+func TestCalibration(t *testing.T) {
+	praise, blame := rates(t, 0.5, 0)
+	assert.InDelta(t, 1, praise, 0.1, "who praises and blames alike is taken at their word")
+	assert.InDelta(t, 1, blame, 0.1)
+	praise, blame = rates(t, 0.3, 0) // ½/0.3 and ½/0.7
+	assert.InDelta(t, 1.67, praise, 0.15, "who is harsh means it when they praise")
+	assert.InDelta(t, 0.71, blame, 0.05)
+	praise, blame = rates(t, 0.9, 0) // ½/0.9, and ½/0.1 is bounded
+	assert.InDelta(t, 0.56, praise, 0.05)
+	assert.InDelta(t, 2, blame, 1e-9)
+	praise, _ = rates(t, 0.3, 1e6)
+	assert.InDelta(t, 1, praise, 0.01, "a great strength is not moved so soon")
+}
+
+func TestCalibrationCountsOnce(t *testing.T) {
+	c := &clock{}
+	store := newStore(t, c.Now)
+	f := answered(t, c, decision.Weights{Calibration: decision.Calibration{Store: store}})
+	counts := func() (positive, negative uint64) {
+		parts, err := store.Read(ctx, nil, evidence.Cell{Kind: "decision.person", Item: "Ann", Name: "positive"})
+		require.NoError(t, err)
+		for _, p := range parts {
+			positive, negative = positive+p.Tally.Positive.N, negative+p.Tally.Negative.N
+		}
+		return positive, negative
+	}
+	says := func(value float64) decision.Credit {
+		return feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Value: value})
+	}
+	first := says(-1)
+	assert.Equal(t, 1., first.Weight, "nothing is known of her")
+	says(-1)
+	positive, negative := counts()
+	assert.Equal(t, [2]uint64{0, 1}, [2]uint64{positive, negative}, "what comes again counts once")
+	c.Advance(time.Second)
+	says(1)
+	positive, negative = counts()
+	assert.Equal(t, [2]uint64{1, 0}, [2]uint64{positive, negative}, "what is replaced does not count")
+	c.Advance(time.Second)
+	assert.Equal(t, 1., says(0).Weight, "neither praise nor blame")
+}
+
+func TestCalibrationStoreFails(t *testing.T) {
+	c := &clock{}
+	broken := errors.New("broken")
+	f := answered(t, c, decision.Weights{Calibration: decision.Calibration{Store: brokenStore{newStore(t, c.Now), broken}}})
+	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Value: 1})
+	assert.ErrorIs(t, err, broken)
+}
+
+// brokenStore can't commit.
+type brokenStore struct {
+	evidence.Store
+	err error
+}
+
+func (b brokenStore) Commit(context.Context, evidence.Batch) (evidence.Receipt, error) {
+	return evidence.Receipt{}, b.err
+}
