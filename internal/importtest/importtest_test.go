@@ -22,19 +22,18 @@ const module = "github.com/heedhq/heed"
 // is held to it. A path ending in /... stands for all that is below it. A conformance package, X/Xtest or X/Ytest, has no row of
 // its own: it may import X and what X may of ours, and nothing of third parties.
 var table = map[string]row{
-	".":                {library, silent, ""},
-	"internal/...":     {nothing, silent, ". internal/..."},
-	"evidence":         {library, shared, ". internal/..."},
-	"prompt":           {library, shared, ". internal/..."},
-	"learning":         {library, shared, ". evidence prompt internal/..."},
-	"decision":         {library, shared, ". evidence prompt internal/..."},
-	"decision/llmtest": {nothing, silent, ". evidence prompt decision internal/..."},
-	"strategy":         {library, shared, ". evidence prompt internal/..."},
-	"feedback":         {library, shared, ". evidence prompt internal/..."},
-	"patterns":         {library, shared, ". evidence prompt internal/..."},
-	"memstore":         {library, shared, ". evidence prompt learning decision strategy feedback patterns internal/..."},
-	"examples/...":     {anything, silent, "..."},
-	"cmd/...":          {anything, silent, "..."},
+	".":            {library, silent, ""},
+	"internal/...": {nothing, silent, ". internal/..."},
+	"evidence":     {library, shared, ". internal/..."},
+	"prompt":       {library, shared, ". internal/..."},
+	"learning":     {library, shared, ". evidence prompt internal/..."},
+	"decision":     {library, shared, ". evidence prompt internal/..."},
+	"strategy":     {library, shared, ". evidence prompt internal/..."},
+	"feedback":     {library, shared, ". evidence prompt internal/..."},
+	"patterns":     {library, shared, ". evidence prompt internal/..."},
+	"memstore":     {library, shared, ". evidence prompt learning decision strategy feedback patterns internal/..."},
+	"examples/...": {anything, silent, "..."},
+	"cmd/...":      {anything, silent, "..."},
 }
 
 type row struct {
