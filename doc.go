@@ -22,6 +22,9 @@
 //     choices, for your own; [github.com/heedhq/heed/strategy/consumertest] that of a source of events.
 //   - [github.com/heedhq/heed/learning] turns what users do into the confidence of a heuristic: an undo, a click, silence.
 //   - [github.com/heedhq/heed/learning/learningtest] is the contract of its stores and strategies, for your own.
+//   - [github.com/heedhq/heed/decision] answers an event with a heuristic that is trusted, else with the model, else not at
+//     all, and says who earns what people make of the answer.
+//   - [github.com/heedhq/heed/prompt] brings untrusted text into a prompt without letting it look like a part of it.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory.
 //
 // The program in examples/routing shows strategy at work: it learns, from recorded outcomes, which model to ask.
