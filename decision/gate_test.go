@@ -156,3 +156,20 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 	assert.EqualError(t, res.Err, "panic: boom")
 	assert.Contains(t, string(panicked.Stack), "TestModelThatEndsItsGoroutine")
 }
+
+func TestExtractionsInFlight(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &llmtest.Model{Predictions: []llmtest.Step{{Text: "{}", Delay: time.Second}}}
+		e := extractor(t, decision.ExtractorConfig{LLM: m, MaxInFlight: 2}, "", praised)
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				_, err := e.Extract(context.Background(), "r")
+				assert.NoError(t, err)
+			})
+		}
+		all.Wait()
+		assert.Equal(t, 2*time.Second, time.Since(began))
+	})
+}

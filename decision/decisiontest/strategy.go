@@ -122,9 +122,9 @@ func wantWhole(t tb, r decision.Request, res decision.Result) {
 	}
 }
 
-func resultWhole(t tb, newStrategy NewStrategy) {
-	s := newStrategyOf(t, newStrategy, talks)
-	seen := make(map[string]bool)
+// decideAll has a strategy decide about all requests, and checks each result.
+func decideAll(t tb, s decision.Strategy, check func(decision.Result)) {
+	t.Helper()
 	for _, r := range requests() {
 		res, err := s.Decide(context.Background(), r)
 		if err != nil {
@@ -132,26 +132,26 @@ func resultWhole(t tb, newStrategy NewStrategy) {
 			continue
 		}
 		wantWhole(t, r, res)
+		check(res)
+	}
+}
+
+func resultWhole(t tb, newStrategy NewStrategy) {
+	seen := make(map[string]bool)
+	decideAll(t, newStrategyOf(t, newStrategy, talks), func(res decision.Result) {
 		if res.ResponseID != "" && seen[res.ResponseID] {
 			t.Errorf("two answers have the id %q", res.ResponseID)
 		}
 		seen[res.ResponseID] = true
-	}
+	})
 }
 
 func nothingGiven(t tb, newStrategy NewStrategy) {
-	s := newStrategyOf(t, newStrategy, nil)
-	for _, r := range requests() {
-		res, err := s.Decide(context.Background(), r)
-		if err != nil {
-			t.Errorf("decide: %v", err)
-			continue
-		}
-		wantWhole(t, r, res)
+	decideAll(t, newStrategyOf(t, newStrategy, nil), func(res decision.Result) {
 		if res.Path == decision.Model {
 			t.Errorf("there is no model that could have said %q", res.Text)
 		}
-	}
+	})
 }
 
 func requestStays(t tb, newStrategy NewStrategy) {
@@ -208,18 +208,11 @@ func modelFails(t tb, newStrategy NewStrategy) {
 			panic("out of order") //nolint:forbidigo // this is what is tested
 		},
 	} {
-		s := newStrategyOf(t, newStrategy, llm)
-		for _, r := range requests() {
-			res, err := s.Decide(context.Background(), r)
-			if err != nil {
-				t.Errorf("%s: decide: %v", name, err)
-				continue
-			}
-			wantWhole(t, r, res)
+		decideAll(t, newStrategyOf(t, newStrategy, llm), func(res decision.Result) {
 			if res.Path == decision.Model {
 				t.Errorf("%s was taken for the answer %q", name, res.Text)
 			}
-		}
+		})
 	}
 }
 
@@ -246,16 +239,7 @@ func decidesConcurrently(t tb, newStrategy NewStrategy) {
 	s := newStrategyOf(t, newStrategy, talks)
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() {
-			for _, r := range requests() {
-				res, err := s.Decide(context.Background(), r)
-				if err != nil {
-					t.Errorf("decide: %v", err)
-					continue
-				}
-				wantWhole(t, r, res)
-			}
-		})
+		all.Go(func() { decideAll(t, s, func(decision.Result) {}) })
 	}
 	all.Wait()
 }
