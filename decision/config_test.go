@@ -173,6 +173,9 @@ func TestTraces(t *testing.T) {
 		"hashed": {decision.Config{HashTexts: true}, nil, decision.Trace{
 			Path: decision.Heuristic, Hashed: true, MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
 		}},
+		"of what no database keeps": {decision.Config{}, func(r *decision.Request) { r.Text = "a\x00b\xff\xfec" }, decision.Trace{
+			Path: decision.Heuristic, Text: "ab\ufffdc", Response: "action 1", MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+		}},
 		"of a long text": {decision.Config{}, func(r *decision.Request) { r.Text = "x" + long }, decision.Trace{
 			Path: decision.Heuristic, Text: ("x" + long)[:16<<10-1], Response: "action 1", MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
 		}},

@@ -252,7 +252,10 @@ func (c *Calibration) factor(ctx context.Context, credit *Credit) (float64, erro
 	} else {
 		p = 1 - p
 	}
-	batch := evidence.Batch{Observations: []evidence.Observation{o}}
+	batch := evidence.Batch{
+		Policies:     map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}, // so that a person can be expunged at any time
+		Observations: []evidence.Observation{o},
+	}
 	if credit.Replaces != "" {
 		batch.Retract = []string{credit.Replaces}
 	}

@@ -127,12 +127,13 @@ func withoutThoughts(text string) string {
 
 // asciiLower lowers ASCII letters only, so that places in the text stay the same.
 func asciiLower(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			return r + ('a' - 'A')
+	lower := []byte(text)
+	for i, c := range lower {
+		if c >= 'A' && c <= 'Z' {
+			lower[i] = c + ('a' - 'A')
 		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
+	}
+	return string(lower)
 }
 
 // A state says how reading a value ended.
@@ -253,7 +254,7 @@ func (r *reader) value(f *field, depth int) (s state) {
 		f.object, s = r.object(depth + 1)
 		return s
 	case c == '[':
-		return r.array(depth)
+		return r.array(f, depth)
 	default:
 		return r.scalar(f)
 	}
@@ -283,11 +284,13 @@ func (r *reader) scalar(f *field) state {
 	return whole
 }
 
-func (r *reader) array(depth int) state {
+// array reads an array, of which the objects are kept, as if they were those of one object.
+func (r *reader) array(f *field, depth int) state {
 	if depth == maxDepth {
 		return broken
 	}
 	r.at++
+	f.object = &object{}
 	for {
 		switch r.peek() {
 		case 0:
@@ -299,7 +302,12 @@ func (r *reader) array(depth int) state {
 			r.at++
 			continue
 		}
-		if s := r.value(&field{}, depth+1); s != whole {
+		var element field
+		s := r.value(&element, depth+1)
+		if element.object != nil {
+			f.object.fields = append(f.object.fields, field{object: element.object})
+		}
+		if s != whole {
 			return s
 		}
 	}

@@ -60,6 +60,7 @@ func replies() (all []reply) {
 		"comments":              "{\n  // how likely\n  \"success\": 0.9, // high\n  /* how sure */ \"confidence\": 0.3 // low, \"success\": 1\n}",
 		"line breaks in a text": "{\"reason\": \"one\ntwo\", \"success\": 0.9, \"confidence\": 0.3}",
 		"nested":                `{"result": {"scores": {"success": 0.9, "confidence": 0.3}}}`,
+		"in an array":           `{"predictions": [1, {"note": [[]]}, [{"success": 0.9, "confidence": 0.3}]]}`,
 		"escapes":               `{"succ\u0065ss": 0.9, "confidence": 0.3, "note": "\ud83d\ude00 \\ \/"}`,
 	} {
 		add(name, text, both, both)
@@ -114,6 +115,9 @@ var truncated = []reply{
 	{"in a name", `{"success": 0.9, "conf`, true, false},
 	{"in a number in quotes", `{"success": 0.9, "confidence": "0.3`, true, false},
 	{"within an object", `{"result": {"success": 0.9, "confidence": 0.3, "x`, true, true},
+	{"behind loud thoughts that are no UTF-8", "<THINK>\xff\xfe\xff{\"success\": 0.1}</THINK>{\"success\": 0.9, \"confidence\": 0.3}", true, true},
+	{"within an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"x`, true, true},
+	{"two in an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"success": 0.8, "confidence": 0.3}]}`, false, false},
 	{"in thoughts", `<think>{"success": 0.9, "confidence": 0.3}`, false, false},
 	{"behind thoughts", "<thinking>so</thinking>{\"success\": 0.9, \"confidence\": 0.3}", true, true},
 	{"too long", strings.Repeat(" ", 64<<10) + `{"success": 0.9, "confidence": 0.3}`, false, false},

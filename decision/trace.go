@@ -17,7 +17,8 @@ type Trace struct {
 	Source     string // of the event
 	Domain     string
 	Path       Path // Heuristic or Model
-	// Text is what happened and Response what was answered. Where Hashed is set, they are hashes in place of the texts.
+	// Text is what happened and Response what was answered, as valid UTF-8 without NUL, cut where they are longer than
+	// 16 KiB. Where Hashed is set, they are hashes in place of the texts.
 	Text, Response string
 	Hashed         bool
 	MatchedID      string // the heuristic that matched best
@@ -69,12 +70,13 @@ type Standing struct {
 // maxTraced is how many bytes of a text a trace has.
 const maxTraced = 16 << 10
 
-// traced returns a text as a trace has it.
+// traced returns a text as a trace has it: what every database can keep.
 func traced(text string, hash bool) string {
 	if hash {
 		sum := sha256.Sum256([]byte(text))
 		return fmt.Sprintf("sha256:%s (%d bytes)", hex.EncodeToString(sum[:]), len(text))
 	}
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
 	if len(text) > maxTraced {
 		end := maxTraced
 		for !utf8.RuneStart(text[end]) {
