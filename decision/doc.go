@@ -15,9 +15,8 @@
 //
 // The [Path] of a result says which way it went. Whatever a model does (errors, nonsense, silence, hanging, panics), the
 // result is a path and a [Reason] and never an error, and it is there when [Config].Timeout is over (and that of [Converge],
-// where texts are compared). A strategy runs each
-// call of a model on a goroutine of its own for that; a model that heeds its context leaves none behind, and of one that
-// does not there are at most [Config].MaxInFlight.
+// where texts are compared). A strategy runs each call of a model on a goroutine of its own for that; a model that heeds its
+// context leaves none behind, and of one that does not there are at most [Config].MaxInFlight.
 //
 // Candidates, their confidences and the goals come with each request. Nothing is cached, so that what was learned counts at
 // once. What comes from outside gets into a prompt by package prompt only.

@@ -172,15 +172,17 @@ func TestPromptsAreNeutral(t *testing.T) {
 	assert.NoError(t, prompttest.Neutral(9, func(field int, value string) string {
 		f := slices.Repeat([]string{"a benign text"}, 9)
 		f[field] = value
-		r := decision.Request{
-			EventID: "e", Source: storable(f[1]), Text: f[2], Candidates: []decision.Candidate{{HeuristicID: "h1", Condition: f[3], Action: f[4]}},
+		if field < 2 {
+			return extractionPrompt(t, decision.Trace{Text: f[0], Response: f[1]})
 		}
-		cfg := decision.Config{LLM: model(f[7]), Goals: map[string][]string{"": {f[0], "another goal"}}}
-		prompts := promptsOf(t, cfg, r)
-		r.Goals = []string{"a goal", f[8]}
-		prompts = append(prompts, promptsOf(t, cfg, r)...)
-		prompts = append(prompts, extractionPrompt(t, decision.Trace{Text: f[5], Response: f[6]}))
-		return strings.Join(prompts, "\n")
+		cfg := decision.Config{LLM: model(f[2]), Goals: map[string][]string{"": {f[3], "another goal"}}}
+		r := decision.Request{
+			EventID: "e", Source: storable(f[4]), Text: f[5], Candidates: []decision.Candidate{{HeuristicID: "h1", Condition: f[6], Action: f[7]}},
+		}
+		if field == 8 {
+			r.Goals = []string{"a goal", f[8]}
+		}
+		return strings.Join(promptsOf(t, cfg, r), "\n")
 	}))
 }
 

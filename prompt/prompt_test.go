@@ -2,6 +2,7 @@ package prompt_test
 
 import (
 	"encoding/json"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -138,10 +139,12 @@ func TestCheckNamesTheCharacter(t *testing.T) {
 	}
 }
 
-// Every code point that nobody sees is gone from between letters, and every other stays.
+// Every code point that nobody sees is gone from between letters, and every other stays. Of the planes that have hardly any
+// characters, short runs look at one code point in 61.
 func TestEveryCodePoint(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if !utf8.ValidRune(r) {
+		bare := r >= 0x30000 && (r < 0xe0000 || r > 0xe01ff)
+		if !utf8.ValidRune(r) || bare && r%61 != 0 && os.Getenv("HEED_LONG") == "" {
 			continue
 		}
 		in := "a" + string(r) + "b"
