@@ -18,17 +18,17 @@ type Report struct {
 	Best string
 	// Enough says that the rule of [Stop] is met, and Why how.
 	Enough bool
-	Why    Enough
+	Why    StopReason
 }
 
-// Enough is the part of [Stop] by which there is enough.
-type Enough string
+// A StopReason is the part of [Stop] by which there is enough.
+type StopReason string
 
 // By which there is enough.
 const (
-	NotEnough      Enough = ""
-	ByOdds         Enough = "probability" // the best is the best as probably as it was asked for
-	ByIndifference Enough = "loss"        // the best may not be the best, but nothing that matters is lost by it
+	NotEnough      StopReason = ""
+	ByOdds         StopReason = "probability" // the best is the best as probably as it was asked for
+	ByIndifference StopReason = "loss"        // the best may not be the best, but nothing that matters is lost by it
 )
 
 // A VariantReport says how one variant did.
