@@ -1,0 +1,151 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"sync"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/patterns"
+)
+
+// ErrorsConfig says how much an [Errors] keeps. The zero value means the defaults.
+type ErrorsConfig struct {
+	PerTask  int // errors of a task, those added last. 0 means 1,000
+	MaxTasks int // tasks, those that last had an error. 0 means 10,000
+}
+
+func (c ErrorsConfig) withDefaults() ErrorsConfig {
+	c.PerTask = cmp.Or(c.PerTask, 1_000)
+	c.MaxTasks = cmp.Or(c.MaxTasks, 10_000)
+	return c
+}
+
+// Errors is a [patterns.ErrorStore] in memory. The zero value is ready to use, with the defaults of [ErrorsConfig]; it
+// must not be copied after first use. Errors is safe for concurrent use.
+type Errors struct {
+	cfg ErrorsConfig
+
+	mu    sync.RWMutex
+	byID  map[string]*numbered
+	tasks map[string][]*numbered // the first added first
+	order []string               // of tasks, by their last error, the oldest first
+	next  uint64
+}
+
+// numbered is an error with its place among all.
+type numbered struct {
+	patterns.ErrorEntry
+	number uint64
+}
+
+var _ patterns.ErrorStore = (*Errors)(nil)
+
+// NewErrors returns an empty store.
+func NewErrors(cfg ErrorsConfig) (*Errors, error) {
+	cfg = cfg.withDefaults()
+	var found faults.List
+	found.Check(cfg.PerTask > 0, "PerTask", cfg.PerTask, "must not be negative")
+	found.Check(cfg.MaxTasks > 0, "MaxTasks", cfg.MaxTasks, "must not be negative")
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("memstore: %w", err)
+	}
+	return &Errors{cfg: cfg}, nil
+}
+
+// Config returns the configuration in force.
+func (s *Errors) Config() ErrorsConfig { return s.cfg.withDefaults() }
+
+// Add implements [patterns.ErrorStore].
+func (s *Errors) Add(ctx context.Context, e patterns.ErrorEntry) error {
+	if err := errors.Join(ctx.Err(), e.Validate()); err != nil {
+		return fmt.Errorf("memstore: add error: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.byID[e.ID]; known {
+		return nil
+	}
+	if s.byID == nil {
+		s.byID, s.tasks = make(map[string]*numbered), make(map[string][]*numbered)
+	}
+	e.At = micro(e.At)
+	one := &numbered{e, s.next}
+	s.next++
+	s.byID[e.ID] = one
+	if _, known := s.tasks[e.Task]; known {
+		s.order = slices.DeleteFunc(s.order, func(task string) bool { return task == e.Task })
+	}
+	s.order = append(s.order, e.Task)
+	s.tasks[e.Task] = append(s.tasks[e.Task], one)
+	cfg := s.cfg.withDefaults()
+	if all := s.tasks[e.Task]; len(all) > cfg.PerTask {
+		delete(s.byID, all[0].ID)
+		s.tasks[e.Task] = all[1:]
+	}
+	if len(s.order) > cfg.MaxTasks {
+		s.forget(s.order[0])
+		s.order = s.order[1:]
+	}
+	return nil
+}
+
+func (s *Errors) forget(task string) {
+	for _, one := range s.tasks[task] {
+		delete(s.byID, one.ID)
+	}
+	delete(s.tasks, task)
+}
+
+// Resolve implements [patterns.ErrorStore].
+func (s *Errors) Resolve(ctx context.Context, id string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one, ok := s.byID[id]
+	if !ok {
+		return fmt.Errorf("memstore: resolve error: %w", heed.ErrNotFound)
+	}
+	one.Resolved = true
+	return nil
+}
+
+// Errors implements [patterns.ErrorStore].
+func (s *Errors) Errors(ctx context.Context, task string) iter.Seq2[patterns.ErrorEntry, error] {
+	return listing(ctx, func() []patterns.ErrorEntry {
+		s.mu.RLock()
+		defer s.mu.RUnlock()
+		found := s.tasks[task]
+		if task == "" {
+			found = nil
+			for _, one := range s.byID {
+				found = append(found, one)
+			}
+			slices.SortFunc(found, func(a, b *numbered) int { return cmp.Compare(a.number, b.number) })
+		}
+		all := make([]patterns.ErrorEntry, len(found))
+		for i, one := range found {
+			all[i] = one.ErrorEntry
+		}
+		return all
+	})
+}
+
+// Forget implements [patterns.ErrorStore].
+func (s *Errors) Forget(ctx context.Context, task string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.forget(task)
+	s.order = slices.DeleteFunc(s.order, func(t string) bool { return t == task })
+	return nil
+}

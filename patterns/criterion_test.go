@@ -1,0 +1,245 @@
+package patterns_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/patterns"
+)
+
+func (w *world) criterion(name string) patterns.Criterion {
+	w.t.Helper()
+	c, err := w.Criterion(ctx, name)
+	require.NoError(w.t, err)
+	return c
+}
+
+func TestCriterionWeights(t *testing.T) {
+	for _, v := range readJSON[[]struct {
+		Name                                 string
+		Events                               []vectorEvent
+		Default, Literal                     float64
+		DefaultDeprecated, LiteralDeprecated bool
+		Helpful, Harmful                     uint64
+	}](t, "testdata/criteria.json") {
+		t.Run(v.Name, func(t *testing.T) {
+			both(t, func(t *testing.T, cfg patterns.Config) {
+				weight, deprecated := v.Default, v.DefaultDeprecated
+				if cfg.Literal {
+					weight, deprecated = v.Literal, v.LiteralDeprecated
+				}
+				w := newWorld(t, cfg)
+				for _, e := range v.Events {
+					for range e.N {
+						w.feed(patterns.Feedback{Criterion: "c", Class: e.Class, Strength: e.Raw}, e.Age)
+					}
+				}
+				c := w.criterion("c")
+				assert.InDelta(t, weight, c.Weight, 1e-6)
+				assert.Equal(t, deprecated, c.Deprecated)
+				assert.Equal(t, [2]uint64{v.Helpful, v.Harmful}, [2]uint64{c.HelpfulCount, c.HarmfulCount})
+				if deprecated {
+					assert.Zero(t, c.Effective())
+				} else {
+					assert.Equal(t, c.Weight, c.Effective())
+				}
+				assert.Equal(t, 90*day, c.HalfLife)
+			})
+		})
+	}
+}
+
+func TestFading(t *testing.T) {
+	for _, v := range []struct{ age, want float64 }{
+		{0, 1}, {30, 0.793701}, {90, 0.5}, {100, 0.462937}, {180, 0.25}, {270, 0.125}, {365, 0.060139},
+	} {
+		w := newWorld(t, patterns.Config{})
+		w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, v.age)
+		assert.InDelta(t, v.want, w.criterion("c").Helpful, 1e-6)
+	}
+	w := newWorld(t, patterns.Config{Criteria: patterns.Criteria{HalfLife: 45 * day}})
+	w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 45)
+	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9)
+	assert.Equal(t, 45*day, w.criterion("c").HalfLife)
+
+	_, err := w.Feedback(ctx, patterns.Feedback{ID: "zone", Criterion: "z", Class: patterns.Helpful, Strength: 1, At: start.In(time.FixedZone("", 7200))})
+	require.NoError(t, err)
+	assert.Equal(t, 1., w.criterion("z").Helpful, "an instant is the same in every zone")
+}
+
+// TestOutcomeIsFeedback has the strength of an outcome on the criteria that it names.
+func TestOutcomeIsFeedback(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		w := newWorld(t, cfg)
+		o := good()
+		o.Criteria = []string{"readable", "no_bugs", "readable"}
+		o.At = start.Add(-90 * day)
+		recorded := w.record(o)
+		assert.Equal(t, 100, recorded.Score.Value, "a score does not fade")
+		c := w.criterion("readable")
+		assert.EqualValues(t, 1, c.HelpfulCount, "named twice, it counts once")
+		assert.InDelta(t, 0.5, c.Helpful, 1e-9, "its evidence fades once, from when it happened")
+
+		worst, mild := bad(), bad()
+		worst.Criteria, mild.Criteria = []string{"worst"}, []string{"mild"}
+		mild.Errors, mild.Duration, mild.Retries = 1, 15*time.Minute, 1
+		require.Equal(t, 14, w.record(worst).Score.Value)
+		require.Equal(t, 38, w.record(mild).Score.Value)
+		if cfg.Literal {
+			assert.InDelta(t, 0.14, w.criterion("worst").Harmful, 1e-9)
+			assert.InDelta(t, 0.38, w.criterion("mild").Harmful, 1e-9)
+			w.feed(patterns.Feedback{Criterion: "worst", Class: patterns.Helpful}, 0)
+			assert.InDelta(t, 0.877193, w.criterion("worst").Weight, 1e-6)
+		} else {
+			assert.InDelta(t, 0.86, w.criterion("worst").Harmful, 1e-9)
+			assert.InDelta(t, 0.62, w.criterion("mild").Harmful, 1e-9)
+		}
+
+		slow := good()
+		slow.Criteria, slow.Duration, slow.Errors = []string{"neutral"}, time.Hour, 3
+		require.Equal(t, patterns.Neutral, w.record(slow).Score.Class)
+		assert.Zero(t, w.criterion("neutral").HelpfulCount+w.criterion("neutral").HarmfulCount)
+
+		all, err := w.Criteria(ctx)
+		require.NoError(t, err)
+		var names []string
+		for _, c := range all {
+			names = append(names, c.Name)
+		}
+		assert.Equal(t, []string{"mild", "no_bugs", "readable", "worst"}, names, "no criterion is credited that was not named")
+	})
+}
+
+func TestCriterionValidation(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		w := newWorld(t, cfg)
+		w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Harmful}, 5)
+		c := w.criterion("c")
+		assert.Equal(t, start.Add(-5*day), c.LastFeedback)
+		assert.Equal(t, !cfg.Literal, c.LastValidated.IsZero())
+		w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 9)
+		want := start.Add(-9 * day)
+		if cfg.Literal {
+			want = start.Add(-5 * day)
+		}
+		assert.Equal(t, want, w.criterion("c").LastValidated)
+	})
+}
+
+func TestApplyWeights(t *testing.T) {
+	w := newWorld(t, patterns.SpecConfig())
+	w.feed(patterns.Feedback{Criterion: "half", Class: patterns.Helpful}, 0)
+	w.feed(patterns.Feedback{Criterion: "half", Class: patterns.Harmful}, 0)
+	for range 8 {
+		w.feed(patterns.Feedback{Criterion: "good", Class: patterns.Helpful}, 0)
+	}
+	for range 2 {
+		w.feed(patterns.Feedback{Criterion: "good", Class: patterns.Harmful}, 0)
+	}
+	for range 3 {
+		w.feed(patterns.Feedback{Criterion: "spoilt", Class: patterns.Harmful}, 0)
+	}
+	got, err := w.ApplyWeights(ctx, map[string]float64{"new": 0.8, "half": 0.9, "good": 0.7, "spoilt": 1})
+	require.NoError(t, err)
+	want := []patterns.WeightedScore{
+		{Criterion: "good", Raw: 0.7, Weight: 0.8, Score: 0.56}, {Criterion: "half", Raw: 0.9, Weight: 0.5, Score: 0.45},
+		{Criterion: "new", Raw: 0.8, Weight: 1, Score: 0.8}, {Criterion: "spoilt", Raw: 1, Weight: 0, Score: 0},
+	}
+	require.Len(t, got, len(want))
+	for i := range want {
+		assert.Equal(t, want[i].Criterion, got[i].Criterion)
+		assert.InDelta(t, want[i].Weight, got[i].Weight, 1e-12)
+		assert.InDelta(t, want[i].Score, got[i].Score, 1e-12)
+	}
+	_, err = w.ApplyWeights(ctx, map[string]float64{"x": math.NaN()})
+	assertInputError(t, err, "Scores")
+	_, err = w.ApplyWeights(ctx, map[string]float64{"x": math.Inf(-1)})
+	assertInputError(t, err, "Scores")
+}
+
+func TestCriteriaAreConfigurable(t *testing.T) {
+	weight := func(c patterns.Criteria, helpful, harmful int) patterns.Criterion {
+		w := newWorld(t, patterns.Config{Criteria: c})
+		for range helpful {
+			w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 0)
+		}
+		for range harmful {
+			w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Harmful}, 0)
+		}
+		return w.criterion("c")
+	}
+	assert.InDelta(t, 0.9, weight(patterns.Criteria{Prior: evidence.Beta{Alpha: 9, Beta: 1}}, 0, 0).Weight, 1e-12)
+	assert.Equal(t, 0.1, weight(patterns.Criteria{}, 0, 20).Weight)
+	assert.Equal(t, 0.3, weight(patterns.Criteria{Floor: 0.3}, 0, 20).Weight)
+	assert.InDelta(t, 2./3, weight(patterns.Criteria{MinFeedback: 1}, 1, 0).Weight, 1e-12)
+	assert.False(t, weight(patterns.Criteria{MinFeedback: 4}, 2, 1).Deprecated)
+	assert.False(t, weight(patterns.Criteria{MaxHarmful: 0.5}, 2, 1).Deprecated)
+}
+
+// TestWeightsFollowFeedback: from the gate on, what helps never lowers a weight, and what harms never raises it; as all
+// fades alike, weights without a prior do not move with time, and those with one move towards it.
+func TestWeightsFollowFeedback(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		literal := rapid.Bool().Draw(rt, "literal")
+		w := newWorld(t, patterns.Config{Literal: literal, Criteria: patterns.Criteria{MinFeedback: 1}})
+		class := rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful})
+		before := math.NaN()
+		for range rapid.IntRange(1, 12).Draw(rt, "n") {
+			f := patterns.Feedback{Criterion: "c", Class: class.Draw(rt, "class"), Strength: rapid.Float64Range(0.01, 1).Draw(rt, "strength")}
+			w.feed(f, rapid.Float64Range(0, 400).Draw(rt, "age"))
+			now := w.criterion("c").Weight
+			switch {
+			case math.IsNaN(before):
+			case f.Class == patterns.Helpful:
+				assert.GreaterOrEqual(rt, now, before-1e-9)
+			default:
+				assert.LessOrEqual(rt, now, before+1e-9)
+			}
+			before = now
+		}
+		w.clock.Advance(time.Duration(rapid.IntRange(1, 3000).Draw(rt, "days")) * day)
+		later := w.criterion("c").Weight
+		if literal {
+			assert.InDelta(rt, before, later, 1e-9)
+		} else {
+			assert.LessOrEqual(rt, math.Abs(later-0.5), math.Abs(before-0.5)+1e-9)
+		}
+	})
+}
+
+// TestCriterionIsTheSum compares a criterion with the sum over all its feedback, in any order of arrival.
+func TestCriterionIsTheSum(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t, patterns.Config{})
+		var helpful, harmful float64
+		type event struct {
+			class         patterns.Class
+			strength, age float64
+		}
+		events := rapid.SliceOfN(rapid.Custom(func(rt *rapid.T) event {
+			return event{
+				rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful, patterns.Neutral}).Draw(rt, "class"),
+				rapid.Float64Range(0.01, 1).Draw(rt, "strength"), rapid.Float64Range(0, 1000).Draw(rt, "age"),
+			}
+		}), 0, 20).Draw(rt, "events")
+		for _, e := range events {
+			w.feed(patterns.Feedback{Criterion: "c", Class: e.class, Strength: e.strength}, e.age)
+			value := e.strength * math.Exp2(-e.age/90)
+			switch e.class {
+			case patterns.Helpful:
+				helpful += value
+			case patterns.Harmful:
+				harmful += value
+			}
+		}
+		c := w.criterion("c")
+		assert.InDelta(rt, helpful, c.Helpful, 1e-9)
+		assert.InDelta(rt, harmful, c.Harmful, 1e-9)
+	})
+}

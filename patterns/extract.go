@@ -1,0 +1,202 @@
+package patterns
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// A Rule names a strategy and says by which phrases it shows in a text.
+//
+// A phrase is words that follow each other, separated by spaces or hyphens, whatever their case. A word may be several,
+// "split|splitting"; with a question mark it may be missing, "in?"; with a star it is the beginning of a word, "order*".
+type Rule struct {
+	Name    string
+	Phrases []string
+}
+
+// Strategies returns the twelve strategies of decomposition that the learning-systems design detects. Append your own.
+func Strategies() []Rule {
+	return []Rule{
+		{"Split by file type", []string{"split|splitting by file type*"}},
+		{"Split by component", []string{"split|splitting by component*"}},
+		{"Split by layer (UI/logic/data)", []string{"split|splitting by layer*"}},
+		{"Split by feature", []string{"split|splitting by feature*"}},
+		{"One file per subtask", []string{"one file per task*|subtask*"}},
+		{"Handle shared types first", []string{"shared type|types first"}},
+		{"Separate API routes", []string{"api route|routes? separate*", "separate* api route|routes"}},
+		{"Tests alongside implementation", []string{"test|tests with|alongside code|implementation*"}},
+		{"Tests in separate subtask", []string{"test|tests in? separate task*|subtask*"}},
+		{"Maximize parallelization", []string{
+			"parallel|parallelize|parallelise all|everything", "maximize|maximise parallelization|parallelisation|parallelism",
+		}},
+		{"Sequential execution order", []string{"sequential order*|execution*"}},
+		{"Respect dependency chain", []string{"dependency chain*|order*"}},
+	}
+}
+
+func (r *Rule) validate() error {
+	var found faults.List
+	found.Check(checkIDs(field{"", r.Name}) == nil && len(tokens(r.Name)) > 0, "Name", r.Name, fmt.Sprintf("must have a word, and at most %d bytes", MaxID))
+	found.Check(len(r.Phrases) > 0, "Phrases", r.Phrases, "must not be empty")
+	for i, phrase := range r.Phrases {
+		needed := slices.ContainsFunc(compilePhrase(phrase), func(w word) bool { return !w.optional && len(w.either) > 0 })
+		found.Check(needed, fmt.Sprintf("Phrases[%d]", i), phrase, "must have a word that may not be missing")
+	}
+	return found.Err()
+}
+
+// compiled is a rule, made ready to match.
+type compiled struct {
+	name    string
+	phrases [][]word
+}
+
+type word struct {
+	either   []string // a star at the end stands for any rest
+	optional bool
+}
+
+func compile(rules []Rule) []compiled {
+	all := make([]compiled, len(rules))
+	for i, r := range rules {
+		all[i].name = r.Name
+		for _, phrase := range r.Phrases {
+			all[i].phrases = append(all[i].phrases, compilePhrase(phrase))
+		}
+	}
+	return all
+}
+
+func compilePhrase(phrase string) (words []word) {
+	for _, text := range strings.Fields(strings.ToLower(phrase)) {
+		text, optional := strings.CutSuffix(text, "?")
+		either := slices.DeleteFunc(strings.Split(text, "|"), func(s string) bool { return strings.Trim(s, "*") == "" })
+		words = append(words, word{either, optional})
+	}
+	return words
+}
+
+func (w word) matches(token string) bool {
+	return slices.ContainsFunc(w.either, func(s string) bool {
+		beginning, open := strings.CutSuffix(s, "*")
+		return token == s || open && strings.HasPrefix(token, beginning)
+	})
+}
+
+// tokens divides a text into its words, in lower case, and its marks. Spaces and hyphens only separate.
+func tokens(text string) (all []string) {
+	var b strings.Builder
+	end := func() {
+		if b.Len() > 0 {
+			all = append(all, b.String())
+			b.Reset()
+		}
+	}
+	for _, r := range strings.ToLower(text) {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
+			b.WriteRune(r)
+		case (r == '\'' || r == '’') && b.Len() > 0:
+			b.WriteByte('\'')
+		case unicode.IsSpace(r), r == '-', r == '‐', r == '‑':
+			end()
+		default:
+			end()
+			all = append(all, string(r))
+		}
+	}
+	end()
+	return all
+}
+
+// matchesAt reports whether the words stand in the text from there on.
+func matchesAt(words []word, text []string) bool {
+	for i, w := range words {
+		switch {
+		case len(text) > 0 && w.matches(text[0]):
+			if w.optional && matchesAt(words[i+1:], text) {
+				return true
+			}
+			text = text[1:]
+		case !w.optional:
+			return false
+		}
+	}
+	return true
+}
+
+// negationReach is how many words before a phrase may hold what negates it.
+const negationReach = 8
+
+// negated reports whether what comes after these words is said not to be done: in the same clause there is a word that
+// negates, and no "but" since.
+func negated(before []string) bool {
+	for i, reach := len(before)-1, 0; i >= 0 && reach < negationReach; i, reach = i-1, reach+1 {
+		next := ""
+		if i+1 < len(before) {
+			next = before[i+1]
+		}
+		switch t := before[i]; {
+		case slices.Contains([]string{".", ",", ";", "!", "?", "but"}, t):
+			return false
+		case t == "not" && (next == "only" || next == "just"):
+		case t == "instead" && next == "of", t == "rather" && next == "than", strings.HasSuffix(t, "n't"):
+			return true
+		case slices.Contains([]string{
+			"not", "never", "no", "avoid", "avoiding", "avoided", "without", "cannot", "dont", "stop", "against", "refuse", "forbid", "forbidden",
+		}, t):
+			return true
+		}
+	}
+	return false
+}
+
+func (c *compiled) in(text []string) bool {
+	for at := range text {
+		for _, words := range c.phrases {
+			if matchesAt(words, text[at:]) && !negated(text[:at]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// ExtractNames returns the names of the strategies that a text speaks of, each once, in the order of the rules. One that
+// the text says not to follow ("don't split by layer", "instead of splitting by layer") is not among them.
+func (r *Recorder) ExtractNames(text string) (names []string) {
+	all := tokens(text)
+	for i := range r.rules {
+		if c := &r.rules[i]; !slices.Contains(names, c.name) && c.in(all) {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Extract returns the patterns of the strategies that a text speaks of, as [Recorder.ExtractNames] finds them. Those that
+// are not known yet are defined. A strategy has the same id whichever text it was found in: see [IDOf].
+func (r *Recorder) Extract(ctx context.Context, text string) ([]Pattern, error) {
+	var all []Pattern
+	for _, name := range r.ExtractNames(text) {
+		p, err := r.Define(ctx, Pattern{ID: IDOf(name), Content: name})
+		if err != nil {
+			return nil, fmt.Errorf("patterns: extract: %w", err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// IDOf returns the id of a strategy with this name: "pattern-split-by-file-type".
+func IDOf(name string) PatternID {
+	words := slices.DeleteFunc(tokens(name), func(t string) bool {
+		return !strings.ContainsFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
+	})
+	return PatternID("pattern-" + strings.Join(words, "-"))
+}

@@ -1,0 +1,174 @@
+package patterns_test
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/patterns"
+)
+
+func TestScores(t *testing.T) {
+	for _, v := range readJSON[[]struct {
+		Name, Duration  string
+		Errors, Retries int
+		Success         bool
+		Value           int
+		Class           patterns.Class
+	}](t, "testdata/scores.json") {
+		t.Run(v.Name, func(t *testing.T) {
+			o := patterns.Outcome{Errors: v.Errors, Retries: v.Retries, Success: v.Success}
+			if v.Duration != "" {
+				var err error
+				o.Duration, err = time.ParseDuration(v.Duration)
+				require.NoError(t, err)
+			}
+			got := patterns.Scoring{}.Score(o)
+			assert.Equal(t, v.Value, got.Value)
+			assert.Equal(t, v.Class, got.Class)
+		})
+	}
+}
+
+// TestScoresOfAllBands holds the integers to the design's formula in floating point, over all combinations of bands.
+func TestScoresOfAllBands(t *testing.T) {
+	n := 0
+	for _, duration := range []struct {
+		d     time.Duration
+		level float64
+	}{{time.Minute, 1}, {10 * time.Minute, 0.6}, {time.Hour, 0.2}} {
+		for errors, errorLevel := range []float64{1, 0.6, 0.6, 0.2} {
+			for retries, retryLevel := range []float64{1, 0.7, 0.3} {
+				for _, success := range []bool{true, false} {
+					want := duration.level*0.2 + errorLevel*0.2 + retryLevel*0.2
+					if success {
+						want += 0.4
+					}
+					got := patterns.Scoring{}.Score(patterns.Outcome{Duration: duration.d, Errors: errors, Retries: retries, Success: success})
+					assert.Equal(t, int(math.Round(want*100)), got.Value)
+					switch got.Class {
+					case patterns.Helpful:
+						assert.GreaterOrEqual(t, want, 0.7-1e-9)
+					case patterns.Harmful:
+						assert.LessOrEqual(t, want, 0.4+1e-9)
+					default:
+						assert.True(t, want > 0.4 && want < 0.7)
+					}
+					n++
+				}
+			}
+		}
+	}
+	assert.Equal(t, 72, n)
+}
+
+func TestReasonsTellTheBands(t *testing.T) {
+	for want, o := range map[string]patterns.Outcome{
+		"helpful at 78: success, medium (15m0s), 1 error, 1 retry":                    {Duration: 15 * time.Minute, Errors: 1, Retries: 1, Success: true},
+		"harmful at 14: failure, slow (1h0m0s), 5 errors (many), 3 retries (many)":    {Duration: time.Hour, Errors: 5, Retries: 3},
+		"helpful at 84: success, slow (1h0m0s), no errors, no retries":                {Duration: time.Hour, Success: true},
+		"neutral at 50: failure, duration unknown, no errors, no retries":             {},
+		"helpful at 92: success, fast (1m0s), 2 errors, no retries":                   {Duration: time.Minute, Errors: 2, Success: true},
+		"harmful at 30: failure, fast (1m0s), 3 errors (many), 2 retries (many)":      {Duration: time.Minute, Errors: 3, Retries: 2},
+		"neutral at 68: success, slow (30m0.001s), 3 errors (many), no retries":       {Duration: 30*time.Minute + time.Millisecond, Errors: 3, Success: true},
+		"helpful at 94: success, fast (90ms), no errors, 1 retry":                     {Duration: 90 * time.Millisecond, Retries: 1, Success: true},
+		"neutral at 60: failure, fast (4m59.999s), no errors, no retries":             {Duration: 5*time.Minute - time.Millisecond},
+		"helpful at 92: success, medium (5m0s), no errors, no retries":                {Duration: 5 * time.Minute, Success: true},
+		"harmful at 38: failure, medium (30m0s), 2 errors, 1 retry":                   {Duration: 30 * time.Minute, Errors: 2, Retries: 1},
+		"neutral at 63: success, duration unknown, 3 errors (many), 2 retries (many)": {Errors: 3, Retries: 2, Success: true},
+	} {
+		assert.Equal(t, want, patterns.Scoring{}.Score(o).Reason)
+	}
+}
+
+func TestScoringIsConfigurable(t *testing.T) {
+	outcome := patterns.Outcome{Duration: time.Minute, Errors: 1, Retries: 1, Success: true}
+	for name, test := range map[string]struct {
+		scoring patterns.Scoring
+		value   int
+		class   patterns.Class
+	}{
+		"defaults":       {patterns.Scoring{}, 86, patterns.Helpful},
+		"weights":        {patterns.Scoring{Weights: patterns.Weights{Success: 70, Duration: 10, Errors: 10, Retries: 10}}, 93, patterns.Helpful},
+		"fast and slow":  {patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Second, Slow: 10 * time.Second}}, 70, patterns.Helpful},
+		"a medium level": {patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Second, Levels: patterns.Levels{Good: 100, Fair: 50}}}, 76, patterns.Helpful},
+		"any error is many": {
+			patterns.Scoring{Errors: patterns.CountBands{Levels: patterns.Levels{Good: 100, Fair: 60, Poor: 20}}}, 78, patterns.Helpful,
+		},
+		"levels of errors":  {patterns.Scoring{Errors: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 10}}}, 76, patterns.Helpful},
+		"levels of retries": {patterns.Scoring{Retries: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 10}}}, 74, patterns.Helpful},
+		"classes":           {patterns.Scoring{Classes: patterns.Classes{Helpful: 90, Harmful: 30}}, 86, patterns.Neutral},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, test.scoring.Validate())
+			got := test.scoring.Score(outcome)
+			assert.Equal(t, test.value, got.Value)
+			assert.Equal(t, test.class, got.Class)
+		})
+	}
+	many := patterns.Scoring{Errors: patterns.CountBands{Some: 9}}.Score(patterns.Outcome{Duration: time.Minute, Errors: 9, Success: true})
+	assert.Equal(t, 92, many.Value, "up to Some is some")
+}
+
+func TestScoringIsValidatedTogether(t *testing.T) {
+	for name, test := range map[string]struct {
+		scoring patterns.Scoring
+		fields  []string
+	}{
+		"weights that do not add up":     {patterns.Scoring{Weights: patterns.Weights{Success: 50, Duration: 20, Errors: 20, Retries: 20}}, []string{"Weights"}},
+		"a negative weight":              {patterns.Scoring{Weights: patterns.Weights{Success: 120, Duration: -20}}, []string{"Weights"}},
+		"all weight on the duration":     {patterns.Scoring{Weights: patterns.Weights{Duration: 100}}, []string{"Weights"}},
+		"fast after slow":                {patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Hour}}, []string{"Duration"}},
+		"levels that rise":               {patterns.Scoring{Duration: patterns.DurationBands{Levels: patterns.Levels{Good: 10, Fair: 20}}}, []string{"Duration.Levels"}},
+		"a level over 100":               {patterns.Scoring{Errors: patterns.CountBands{Levels: patterns.Levels{Good: 101}}}, []string{"Errors.Levels"}},
+		"negative counts":                {patterns.Scoring{Errors: patterns.CountBands{Some: -1}, Retries: patterns.CountBands{Some: -1}}, []string{"Errors.Some", "Retries.Some"}},
+		"rising levels of retries":       {patterns.Scoring{Retries: patterns.CountBands{Levels: patterns.Levels{Fair: 1}}}, []string{"Retries.Levels"}},
+		"helpful below harmful":          {patterns.Scoring{Classes: patterns.Classes{Helpful: 30, Harmful: 40}}, []string{"Classes"}},
+		"a success that is harmful":      {patterns.Scoring{Classes: patterns.Classes{Helpful: 70, Harmful: 54}}, []string{"Classes.Harmful"}},
+		"a failure that is helpful":      {patterns.Scoring{Classes: patterns.Classes{Helpful: 60, Harmful: 40}}, []string{"Classes.Helpful"}},
+		"success that weighs too little": {patterns.Scoring{Weights: patterns.Weights{Success: 10, Duration: 30, Errors: 30, Retries: 30}}, []string{"Classes.Harmful", "Classes.Helpful"}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.fields, fields(test.scoring.Validate())) })
+	}
+}
+
+// TestSuccessIsNeverHarmful holds for every scoring that is valid, and for every outcome; so does its counterpart.
+func TestSuccessIsNeverHarmful(t *testing.T) {
+	level := rapid.IntRange(0, 100)
+	rapid.Check(t, func(t *rapid.T) {
+		levels := func(name string) patterns.Levels {
+			l := rapid.SliceOfN(level, 3, 3).Draw(t, name)
+			return patterns.Levels{Good: max(l[0], l[1], l[2], 1), Fair: l[0] + l[1] + l[2] - max(l[0], l[1], l[2]) - min(l[0], l[1], l[2]), Poor: min(l[0], l[1], l[2])}
+		}
+		success := rapid.IntRange(30, 100).Draw(t, "success")
+		duration := rapid.IntRange(0, 100-success).Draw(t, "duration")
+		errors := rapid.IntRange(0, 100-success-duration).Draw(t, "errors")
+		scoring := patterns.Scoring{
+			Weights:  patterns.Weights{Success: success, Duration: duration, Errors: errors, Retries: 100 - success - duration - errors},
+			Duration: patterns.DurationBands{Levels: levels("duration levels")},
+			Errors:   patterns.CountBands{Levels: levels("error levels")},
+			Retries:  patterns.CountBands{Levels: levels("retry levels")},
+			Classes:  patterns.Classes{Helpful: rapid.IntRange(1, 100).Draw(t, "helpful")},
+		}
+		scoring.Classes.Harmful = rapid.IntRange(0, scoring.Classes.Helpful-1).Draw(t, "harmful")
+		if scoring.Validate() != nil {
+			t.Skip("not valid")
+		}
+		o := patterns.Outcome{
+			Duration: time.Duration(rapid.SampledFrom([]int64{0, 1, 10, 40}).Draw(t, "minutes")) * time.Minute,
+			Errors:   rapid.IntRange(0, 4).Draw(t, "errors"), Retries: rapid.IntRange(0, 3).Draw(t, "retries"),
+			Success: rapid.Bool().Draw(t, "succeeded"),
+		}
+		got := scoring.Score(o)
+		assert.True(t, got.Value >= 0 && got.Value <= 100)
+		if o.Success {
+			assert.NotEqual(t, patterns.Harmful, got.Class)
+		} else {
+			assert.NotEqual(t, patterns.Helpful, got.Class)
+		}
+	})
+}
