@@ -14,11 +14,12 @@ import (
 
 // A row is one line of an export: one of its fields is set.
 type row struct {
-	Pattern     *Pattern              `json:"pattern,omitempty"`
-	Transition  *Transition           `json:"transition,omitempty"`
-	Entry       *Entry                `json:"entry,omitempty"`
-	Error       *ErrorEntry           `json:"error,omitempty"`
-	Observation *evidence.Observation `json:"observation,omitempty"`
+	Pattern    *Pattern    `json:"pattern,omitempty"`
+	Transition *Transition `json:"transition,omitempty"`
+	Entry      *Entry      `json:"entry,omitempty"`
+	Error      *ErrorEntry `json:"error,omitempty"`
+	// Observations are those of one id. They have to be committed together, as an id counts once.
+	Observations []evidence.Observation `json:"observations,omitempty"`
 }
 
 // Export writes all that the recorder and its accumulator have in their stores as lines of JSON: patterns, transitions,
@@ -70,20 +71,32 @@ func (r *Recorder) rows(ctx context.Context) ([]row, error) {
 			rows = append(rows, row{Error: &failures[i]})
 		}
 	}
+	observations, err := r.observations(ctx)
+	return append(rows, observations...), err
+}
+
+// observations returns all evidence, by its ids, in the order in which those are first met.
+func (r *Recorder) observations(ctx context.Context) (rows []row, err error) {
+	places := make(map[string]int)
 	for _, kind := range []string{r.kinds.pattern, r.kinds.criterion} {
 		parts, err := collect(r.cfg.Evidence.List(ctx, kind, ""))
 		if err != nil {
 			return nil, err
 		}
 		for _, part := range parts {
-			observations, err := collect(r.cfg.Evidence.History(ctx, part.Cell))
+			history, err := collect(r.cfg.Evidence.History(ctx, part.Cell))
 			if err != nil {
 				return nil, err
 			}
 			var counted uint64
-			for i := range slices.Backward(observations) {
-				rows = append(rows, row{Observation: &observations[i]})
-				if observations[i].Weight > 0 {
+			for _, o := range slices.Backward(history) {
+				place, known := places[o.ID]
+				if !known {
+					place = len(rows)
+					places[o.ID], rows = place, append(rows, row{})
+				}
+				rows[place].Observations = append(rows[place].Observations, o)
+				if o.Weight > 0 {
 					counted++
 				}
 			}
@@ -133,8 +146,8 @@ func (r *Recorder) load(ctx context.Context, one *row) error {
 		return r.cfg.Store.Commit(ctx, Changes{Transitions: []Transition{*one.Transition}})
 	case one.Entry != nil:
 		return r.cfg.Store.Commit(ctx, Changes{Entries: []Entry{*one.Entry}})
-	case one.Observation != nil:
-		_, err := r.cfg.Evidence.Commit(ctx, evidence.Batch{Policies: r.policies, Observations: []evidence.Observation{*one.Observation}})
+	case len(one.Observations) > 0:
+		_, err := r.cfg.Evidence.Commit(ctx, evidence.Batch{Policies: r.policies, Observations: one.Observations})
 		return err
 	case one.Error != nil && r.cfg.Errors != nil:
 		return r.cfg.Errors.cfg.Store.Add(ctx, *one.Error)

@@ -124,9 +124,9 @@ func (s *Standing) Label() string {
 	}
 }
 
-// SuccessfulSection writes the patterns that succeeded at least twice in three observations or so: those with two
-// observations and a rate of success of at least floor (0 means 0.7), the highest rate first. It is empty where there is
-// nothing to write.
+// SuccessfulSection writes the patterns with at least two observations and a rate of success of at least floor (0 means
+// 0.7), the highest rate first. What is deprecated, inverted or archived is left out. It is empty where there is nothing to
+// write.
 func SuccessfulSection(patterns []Standing, floor float64, l Limits) string {
 	floor = cmp.Or(floor, 0.7)
 	var good []Standing

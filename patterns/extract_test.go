@@ -1,0 +1,124 @@
+package patterns_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/patterns"
+)
+
+func TestExtraction(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for text, want := range map[string]string{
+		"We'll split by file type, one file per subtask":   "Split by file type; One file per subtask",
+		"One file per task, after splitting by file type":  "Split by file type; One file per subtask", // in the order of the rules
+		"Split by file type and handle shared types first": "Split by file type; Handle shared types first",
+		"SPLIT BY COMPONENT":                               "Split by component",
+		"split by layer (UI, logic, data)":                 "Split by layer (UI/logic/data)",
+		"Splitting by features":                            "Split by feature",
+		"API routes separate":                              "Separate API routes",
+		"api separate":                                     "Separate API routes",
+		"keep the API route separately":                    "Separate API routes",
+		"tests with code":                                  "Tests alongside implementation",
+		"Tests alongside implementation code":              "Tests alongside implementation",
+		"test in separate task":                            "Tests in separate subtask",
+		"tests separate subtasks":                          "Tests in separate subtask",
+		"tests in a separate subtask":                      "",
+		"tests alongside the implementation":               "",
+		"Parallelize everything":                           "Maximize parallelization",
+		"run it parallel all":                              "Maximize parallelization",
+		"parallel allocation":                              "",
+		"Sequential execution":                             "Sequential execution order",
+		"sequential ordering":                              "Sequential execution order",
+		"dependency chain":                                 "Respect dependency chain",
+		"dependency ordering":                              "Respect dependency chain",
+		"split\nby   file\u00a0type":                       "Split by file type",
+		"one-file-per-subtask":                             "One file per subtask",
+		"split by file type; split by file type":           "Split by file type",
+		"split by, file type":                              "",
+		"resplit by layered":                               "",
+		"":                                                 "",
+
+		"Don't split by file type":                                       "",
+		"do not split by file type, split by feature":                    "Split by feature",
+		"never split by layer or split by component":                     "",
+		"instead of splitting by layer we split by feature, as agreed":   "",
+		"split by feature instead of splitting by layer":                 "Split by feature",
+		"split by feature rather than split by layer":                    "Split by feature",
+		"We can’t parallelize everything":                                "",
+		"not splitting by layer but splitting by feature":                "Split by feature",
+		"not only split by layer":                                        "Split by layer (UI/logic/data)",
+		"AVOID: Split by file type. Failed 5/7 times (71% failure rate)": "",
+		"No tests with code. Dependency order":                           "Respect dependency chain",
+		"without one file per subtask":                                   "",
+	} {
+		assert.Equal(t, want, strings.Join(w.ExtractNames(text), "; "), "%q", text)
+	}
+}
+
+func TestNamesAreFoundByTheirRules(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	rules := patterns.Strategies()
+	assert.Len(t, rules, 12)
+	seen := make(map[patterns.PatternID]bool)
+	for _, rule := range rules {
+		assert.Equal(t, []string{rule.Name}, w.ExtractNames(rule.Name))
+		for _, phrase := range rule.Phrases {
+			plain := strings.NewReplacer("*", "", "?", "").Replace(phrase)
+			var words []string
+			for _, word := range strings.Fields(plain) {
+				words = append(words, strings.Split(word, "|")[0])
+			}
+			assert.Contains(t, w.ExtractNames(strings.Join(words, " ")), rule.Name, phrase)
+		}
+		seen[patterns.IDOf(rule.Name)] = true
+	}
+	assert.Len(t, seen, 12)
+	assert.Equal(t, patterns.PatternID("pattern-split-by-layer-ui-logic-data"), patterns.IDOf("Split by layer (UI/logic/data)"))
+}
+
+func TestHostsExtendTheRules(t *testing.T) {
+	w := newWorld(t, patterns.Config{Rules: append(patterns.Strategies(), patterns.Rule{Name: "Feature flags", Phrases: []string{"behind a? flag|toggle*"}})})
+	assert.Equal(t, []string{"Split by layer (UI/logic/data)", "Feature flags"}, w.ExtractNames("Behind toggles; split by layer"))
+	found, err := w.Extract(ctx, "behind a flag")
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	assert.Equal(t, patterns.PatternID("pattern-feature-flags"), found[0].ID)
+	assert.Equal(t, "Feature flags", found[0].Content)
+	w.record(good(found[0].ID))
+	again, err := w.Extract(ctx, "all behind a toggle")
+	require.NoError(t, err)
+	assert.EqualValues(t, 2, again[0].Revision, "it is the same pattern, and is not defined anew")
+}
+
+func FuzzExtractNames(f *testing.F) {
+	f.Add("We'll split by file type, one file per subtask")
+	f.Add("don't parallelize everything; api routes separate \xff\x00")
+	w := newWorld(f, patterns.Config{})
+	var names []string
+	for _, rule := range patterns.Strategies() {
+		names = append(names, rule.Name)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := w.ExtractNames(text)
+		last := -1
+		for _, name := range got {
+			place := slices.Index(names, name)
+			if place <= last {
+				t.Fatalf("%q gives %q: unknown, twice, or out of order", text, got)
+			}
+			last = place
+		}
+		if upper := w.ExtractNames(strings.ToUpper(text)); isASCII(text) && !slices.Equal(got, upper) {
+			t.Fatalf("%q gives %q, and in capitals %q", text, got, upper)
+		}
+	})
+}
+
+func isASCII(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r > 127 })
+}

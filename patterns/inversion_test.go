@@ -1,0 +1,219 @@
+package patterns_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/patterns"
+)
+
+func (w *world) pattern(id patterns.PatternID) patterns.Pattern {
+	w.t.Helper()
+	p, err := w.store.Pattern(ctx, id)
+	require.NoError(w.t, err)
+	return p
+}
+
+func (w *world) transitions(id patterns.PatternID) (all []patterns.Transition) {
+	w.t.Helper()
+	for one, err := range w.store.Transitions(ctx, id) {
+		require.NoError(w.t, err)
+		all = append(all, one)
+	}
+	return all
+}
+
+func TestInversion(t *testing.T) {
+	for _, test := range []struct {
+		name                string
+		successes, failures int
+		cfg                 patterns.Inversion
+		inverts             bool
+		reason              string
+	}{
+		{"nothing", 0, 0, patterns.Inversion{}, false, ""},
+		{"two failures", 0, 2, patterns.Inversion{}, false, ""},
+		{"one of each", 1, 1, patterns.Inversion{}, false, ""},
+		{"two of three", 1, 2, patterns.Inversion{}, true, "Failed 2/3 times (67% failure rate)"},
+		{"all of three", 0, 3, patterns.Inversion{}, true, "Failed 3/3 times (100% failure rate)"},
+		{"exactly 60 %", 2, 3, patterns.Inversion{}, true, "Failed 3/5 times (60% failure rate)"},
+		{"exactly 60 % of ten", 4, 6, patterns.Inversion{}, true, "Failed 6/10 times (60% failure rate)"},
+		{"exactly 60 % of a hundred", 40, 60, patterns.Inversion{}, true, "Failed 60/100 times (60% failure rate)"},
+		{"57 %", 3, 4, patterns.Inversion{}, false, ""},
+		{"five of seven", 2, 5, patterns.Inversion{}, true, "Failed 5/7 times (71% failure rate)"},
+		{"62.5 % is 63", 3, 5, patterns.Inversion{}, true, "Failed 5/8 times (63% failure rate)"},
+		{"12.5 % is 13", 7, 1, patterns.Inversion{FailureRatio: 0.125}, true, "Failed 1/8 times (13% failure rate)"},
+		{"seven of ten", 3, 7, patterns.Inversion{}, true, "Failed 7/10 times (70% failure rate)"},
+		{"a threshold of 80 %", 3, 7, patterns.Inversion{FailureRatio: 0.8}, false, ""},
+		{"more observations wanted", 1, 3, patterns.Inversion{MinObservations: 5}, false, ""},
+		{"another prefix", 0, 3, patterns.Inversion{Prefix: "NOT THIS: "}, true, "Failed 3/3 times (100% failure rate)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			both(t, func(t *testing.T, cfg patterns.Config) {
+				cfg.Inversion = test.cfg
+				w := newWorld(t, cfg)
+				_, err := w.Define(ctx, patterns.Pattern{ID: "pattern-123", Content: "Split by file type", Tags: []string{"go"}})
+				require.NoError(t, err)
+				w.feedPattern("pattern-123", patterns.Helpful, test.successes, 0)
+				w.feedPattern("pattern-123", patterns.Harmful, test.failures, 0)
+				p := w.pattern("pattern-123")
+				assert.Equal(t, test.inverts, p.State == patterns.Inverted)
+				if !test.inverts {
+					_, err := w.store.Pattern(ctx, "anti-pattern-123")
+					assert.ErrorIs(t, err, heed.ErrNotFound)
+					return
+				}
+				anti := w.pattern("anti-pattern-123")
+				assert.Equal(t, w.Config().Inversion.Prefix+"Split by file type. "+test.reason, anti.Content)
+				assert.Equal(t, test.reason, anti.Reason)
+				assert.Equal(t, patterns.Anti, anti.Kind)
+				assert.Equal(t, []string{"go"}, anti.Tags)
+				assert.Equal(t, [2]patterns.PatternID{"anti-pattern-123", "pattern-123"}, [2]patterns.PatternID{p.Twin, anti.Twin})
+				assert.Equal(t, w.standing("pattern-123").Counts, w.standing("anti-pattern-123").Counts, "they have one record")
+			})
+		})
+	}
+}
+
+func TestWhatForbidsIsStripped(t *testing.T) {
+	for content, want := range map[string]string{
+		"x":                       "AVOID: x. ",
+		"AVOID: NEVER: x":         "AVOID: x. ",
+		"never:do not: Avoid:  x": "AVOID: x. ",
+		"x.":                      "AVOID: x. ",
+		"DO NOT: trust v1.2...":   "AVOID: trust v1.2. ",
+		"avoid global state":      "AVOID: avoid global state. ",
+	} {
+		w := newWorld(t, patterns.Config{})
+		_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: content})
+		require.NoError(t, err)
+		w.feedPattern("p", patterns.Harmful, 3, 0)
+		assert.Equal(t, want+"Failed 3/3 times (100% failure rate)", w.pattern("anti-p").Content)
+	}
+	w := newWorld(t, patterns.Config{})
+	long := string(make([]rune, 0))
+	for range patterns.MaxContent / 2 {
+		long += "é"
+	}
+	_, err := w.Define(ctx, patterns.Pattern{ID: "long", Content: long})
+	require.NoError(t, err)
+	w.feedPattern("long", patterns.Harmful, 3, 0)
+	assert.LessOrEqual(t, len(w.pattern("anti-long").Content), patterns.MaxContent)
+}
+
+// TestInvertedOnce: what is inverted stays so, whatever comes next, and goes on collecting evidence.
+func TestInvertedOnce(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.record(good("p"))
+	w.record(good("p"))
+	for range 2 {
+		assert.Empty(t, w.record(bad("p")).Inversions)
+	}
+	recorded := w.record(bad("p"))
+	require.Len(t, recorded.Inversions, 1)
+	one := recorded.Inversions[0]
+	assert.Equal(t, "Failed 3/5 times (60% failure rate)", one.Reason)
+	assert.Equal(t, patterns.PatternID("p"), one.Original.ID)
+	assert.Equal(t, "AVOID: p. Failed 3/5 times (60% failure rate)", one.Anti.Content)
+	require.Len(t, recorded.Transitions, 1)
+	assert.Equal(t, patterns.Inverted, recorded.Transitions[0].To)
+	assert.Equal(t, one.Reason, recorded.Transitions[0].Cause)
+
+	assert.Empty(t, w.record(good("p")).Inversions)
+	assert.Empty(t, w.record(bad("anti-p")).Inversions, "the anti-pattern's name credits the pattern")
+	assert.Equal(t, patterns.Counts{Successes: 3, Failures: 4}, w.standing("p").Counts)
+	assert.Equal(t, "AVOID: p. Failed 4/7 times (57% failure rate)", w.pattern("anti-p").Content)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State)
+	assert.Zero(t, w.standing("p").Multiplier)
+}
+
+func TestRehabilitation(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	require.Equal(t, patterns.Inverted, w.standing("p").State)
+	w.feedPattern("p", patterns.Helpful, 6, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State, "a third of it is harmful still")
+	w.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.Equal(t, patterns.Established, w.standing("p").State)
+	last := w.transitions("p")[0]
+	assert.Equal(t, patterns.Inverted, last.From)
+	assert.Equal(t, "rehabilitated by 7 successes since it was inverted: 7 helpful, 3 harmful, a harmful share of 30.0%", last.Cause)
+	assert.True(t, func() bool { anti := w.pattern("anti-p"); return anti.Archived() }())
+	assert.Empty(t, func() string {
+		plan, err := w.PlanContext(ctx, "")
+		require.NoError(t, err)
+		return patterns.AntiPatternSection(plan.AntiPatterns, patterns.Limits{})
+	}())
+
+	// What failed before no longer counts towards an inversion; what fails anew does.
+	w.feedPattern("p", patterns.Harmful, 2, 0)
+	assert.Equal(t, patterns.Deprecated, w.standing("p").State)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State)
+	anti := w.pattern("anti-p")
+	assert.False(t, anti.Archived())
+	assert.Equal(t, "AVOID: p. Failed 3/3 times (100% failure rate)", anti.Content)
+
+	old := newWorld(t, patterns.Config{})
+	old.feedPattern("p", patterns.Harmful, 3, 0)
+	old.clock.Advance(360 * day)
+	old.feedPattern("p", patterns.Helpful, 2, 0)
+	assert.Equal(t, patterns.Inverted, old.standing("p").State, "two successes are too few")
+	old.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.Equal(t, patterns.Established, old.standing("p").State, "old failures have faded")
+
+	eager := newWorld(t, patterns.Config{Inversion: patterns.Inversion{Rehabilitation: 10}})
+	eager.feedPattern("p", patterns.Harmful, 3, 0)
+	eager.feedPattern("p", patterns.Helpful, 9, 0)
+	assert.Equal(t, patterns.Inverted, eager.standing("p").State)
+	eager.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.NotEqual(t, patterns.Inverted, eager.standing("p").State)
+
+	literal := newWorld(t, patterns.SpecConfig())
+	literal.feedPattern("p", patterns.Harmful, 3, 0)
+	literal.feedPattern("p", patterns.Helpful, 100, 0)
+	assert.Equal(t, patterns.Inverted, literal.standing("p").State, "the design knows no way back")
+}
+
+// TestLifecycle holds recorded lives to a dumb oracle that counts by itself, and to the rules that hold for all of them.
+func TestLifecycle(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t, patterns.Config{})
+		var successes, failures, inversions, rehabilitations int
+		inverted := false
+		var base, since int // failures and successes at the last rehabilitation, successes since the inversion
+		var baseSuccesses int
+		for range rapid.IntRange(1, 40).Draw(rt, "n") {
+			succeeds := rapid.Bool().Draw(rt, "succeeds")
+			o := bad("p")
+			if succeeds {
+				o = good("p")
+				successes++
+				since++
+			} else {
+				failures++
+			}
+			recorded := w.record(o)
+			assert.LessOrEqual(rt, len(recorded.Inversions), 1)
+			f, n := failures-base, successes+failures-base-baseSuccesses
+			switch {
+			case !inverted && n >= 3 && 10*f >= 6*n:
+				inverted, since = true, 0
+				inversions++
+				assert.Len(rt, recorded.Inversions, 1)
+			case inverted && since >= 3 && 10*failures <= 3*(successes+failures):
+				inverted, base, baseSuccesses = false, failures, successes
+				rehabilitations++
+				fallthrough
+			default:
+				assert.Empty(rt, recorded.Inversions)
+			}
+			assert.Equal(rt, inverted, w.standing("p").State == patterns.Inverted)
+		}
+		assert.LessOrEqual(rt, inversions, rehabilitations+1, "once, until it is rehabilitated")
+	})
+}

@@ -1,0 +1,241 @@
+package patterns_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/patterns"
+)
+
+func TestPromotionSticks(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		w := newWorld(t, cfg)
+		w.record(good("p"))
+		moved, err := w.Promote(ctx, "p", by)
+		require.NoError(t, err)
+		assert.Equal(t, patterns.Transition{
+			ID: moved.ID, Pattern: "p", From: patterns.Candidate, To: patterns.Proven, At: start, Actor: "ada", Cause: "seen it work",
+		}, moved)
+		assert.Equal(t, []patterns.Transition{moved}, w.transitions("p"))
+		again, err := w.Promote(ctx, "p", by)
+		require.NoError(t, err)
+		assert.Zero(t, again, "nothing changes twice")
+
+		w.record(good("p"))
+		w.clock.Advance(1000 * day)
+		w.feedPattern("p", patterns.Harmful, 9, 0)
+		s := w.standing("p")
+		assert.Equal(t, patterns.Proven, s.State, "neither evidence nor time ends it")
+		assert.Equal(t, 1.5, s.Multiplier)
+
+		moved, err = w.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by, KeepEvidence: true})
+		require.NoError(t, err)
+		assert.Equal(t, [2]patterns.State{patterns.Proven, patterns.Inverted}, [2]patterns.State{moved.From, moved.To})
+		assert.Contains(t, moved.Cause, "seen it work; Failed 9/11 times")
+	})
+}
+
+func TestDeprecationSticks(t *testing.T) {
+	for _, helpful := range []int{0, 3, 5} { // a candidate, an established one, a proven one
+		w := newWorld(t, patterns.Config{})
+		_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "p"})
+		require.NoError(t, err)
+		w.feedPattern("p", patterns.Helpful, helpful, 0)
+		before := w.standing("p").State
+		moved, err := w.Deprecate(ctx, "p", patterns.Decision{Actor: "bob", Reason: "Causes file conflicts in 80% of cases"})
+		require.NoError(t, err)
+		assert.Equal(t, before, moved.From)
+		assert.Equal(t, "Causes file conflicts in 80% of cases", moved.Cause)
+		w.feedPattern("p", patterns.Helpful, 20, 0)
+		assert.Equal(t, patterns.Deprecated, w.standing("p").State)
+		assert.Zero(t, w.standing("p").Multiplier)
+
+		_, err = w.Promote(ctx, "p", by)
+		var refused *patterns.StateError
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, patterns.StateError{From: patterns.Deprecated, To: patterns.Proven, Action: "promote"}, *refused)
+		assert.ErrorIs(t, err, heed.ErrConflict)
+		assert.EqualError(t, err, "patterns: promote: cannot promote a pattern that is deprecated: reset it first")
+
+		_, err = w.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by})
+		require.NoError(t, err)
+		assert.Equal(t, patterns.Candidate, w.standing("p").State)
+		assert.Zero(t, w.standing("p").Counts.Total(), "its evidence is forgotten")
+		_, err = w.Promote(ctx, "p", by)
+		assert.NoError(t, err)
+	}
+}
+
+func TestDeprecatedByEvidenceIsNotPromoted(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.feedPattern("deprecated", patterns.Helpful, 2, 0)
+	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
+	for _, id := range []patterns.PatternID{"deprecated", "inverted"} {
+		_, err := w.Promote(ctx, id, by)
+		var refused *patterns.StateError
+		assert.ErrorAs(t, err, &refused)
+	}
+	_, err := w.Deprecate(ctx, "inverted", by)
+	require.NoError(t, err)
+	assert.Equal(t, patterns.Deprecated, w.standing("inverted").State)
+	anti := w.pattern("anti-inverted")
+	assert.False(t, anti.Archived(), "it goes on warning")
+}
+
+func TestResetEndsAnInversion(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	o := bad("p")
+	o.ID = "first"
+	w.record(o)
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	moved, err := w.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by})
+	require.NoError(t, err)
+	assert.Equal(t, [2]patterns.State{patterns.Inverted, patterns.Candidate}, [2]patterns.State{moved.From, moved.To})
+	anti := w.pattern("anti-p")
+	assert.True(t, anti.Archived())
+	assert.True(t, w.record(o).Duplicate, "what was counted before counts no more")
+	assert.Zero(t, w.standing("p").Counts.Total())
+	w.feedPattern("p", patterns.Harmful, 3, 0)
+	assert.Equal(t, patterns.Inverted, w.standing("p").State, "it can be inverted anew")
+
+	var audited []string
+	for e, err := range w.evidence.Audit(ctx) {
+		require.NoError(t, err)
+		audited = append(audited, e.Actor+" "+e.Action+" "+e.Subject+": "+e.Reason)
+	}
+	assert.Equal(t, []string{"ada patterns.pattern.reset p: seen it work"}, audited)
+}
+
+func TestDecisionsNeedActorAndReason(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.feedPattern("bad", patterns.Harmful, 3, 0)
+	for field, d := range map[string]patterns.Decision{
+		"Decision.Actor": {Reason: "r"}, "Decision.Reason": {Actor: "a"},
+	} {
+		_, err := w.Promote(ctx, "bad", d)
+		assertInputError(t, err, field)
+		_, err = w.Deprecate(ctx, "bad", d)
+		assertInputError(t, err, field)
+		_, err = w.Reset(ctx, patterns.Reset{Pattern: "bad", Decision: d})
+		assertInputError(t, err, field)
+		assertInputError(t, w.ClearStrikes(ctx, "task", d), field)
+	}
+	_, err := w.Promote(ctx, "none", by)
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = w.Reset(ctx, patterns.Reset{Pattern: "none", Decision: by})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = w.Promote(ctx, "anti-bad", by)
+	assertInputError(t, err, "Pattern")
+	assert.EqualValues(t, 3, w.standing("bad").Counts.Failures)
+}
+
+func TestSweep(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	_, err := w.Define(ctx, patterns.Pattern{ID: "unused", Content: "never tried"})
+	require.NoError(t, err)
+	w.feedPattern("proven", patterns.Helpful, 5, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
+	w.record(good("promoted"))
+	_, err = w.Promote(ctx, "promoted", by)
+	require.NoError(t, err)
+	sweep := func() (all []string) {
+		moved, err := w.Sweep(ctx)
+		require.NoError(t, err)
+		for _, m := range moved {
+			all = append(all, string(m.Pattern)+" "+string(m.From)+" "+string(m.To)+": "+m.Cause)
+		}
+		return all
+	}
+	w.clock.Advance(90 * day)
+	assert.Empty(t, sweep())
+	w.clock.Advance(time.Hour)
+	assert.Equal(t, []string{
+		"unused candidate candidate: archived, as nothing was heard of it since 2026-01-01",
+		"proven proven established: archived, as nothing was heard of it since 2026-01-01; 5 helpful, 0 harmful, a harmful share of 0.0%",
+	}, sweep())
+	assert.Empty(t, sweep(), "once")
+	plan, err := w.PlanContext(ctx, "")
+	require.NoError(t, err)
+	assert.Len(t, plan.Patterns, 1, "what is archived is in no prompt, and what was promoted stays")
+
+	back := w.record(good("unused"))
+	require.Len(t, back.Transitions, 1)
+	assert.Equal(t, "back from the archive, as something was heard of it", back.Transitions[0].Cause)
+	p := w.pattern("unused")
+	assert.False(t, p.Archived())
+
+	quick := newWorld(t, patterns.Config{StaleAfter: day, Maturity: patterns.Maturity{Recency: time.Hour}})
+	quick.feedPattern("p", patterns.Helpful, 5, 0)
+	quick.clock.Advance(2 * time.Hour)
+	moved, err := quick.Sweep(ctx)
+	require.NoError(t, err)
+	require.Len(t, moved, 1, "what time alone has done is stored")
+	assert.Equal(t, patterns.Established, quick.pattern("p").State)
+	quick.clock.Advance(day)
+	moved, err = quick.Sweep(ctx)
+	require.NoError(t, err)
+	assert.Contains(t, moved[0].Cause, "archived")
+}
+
+func TestStrikes(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	attempt := func(success bool) patterns.Strikes {
+		w.clock.Advance(time.Minute)
+		o := patterns.Outcome{Task: "t", Success: success, FailureMode: "timeout", FailureDetail: "after\n10 minutes"}
+		return w.record(o).Strikes
+	}
+	two := attempt(false)
+	two = attempt(false)
+	assert.Equal(t, 2, two.Count)
+	assert.False(t, two.Out())
+	assert.Empty(t, two.Prompt())
+	attempt(true)
+	none, err := w.Strikes(ctx, "t")
+	require.NoError(t, err)
+	assert.Zero(t, none.Count, "a success ends them")
+
+	var out patterns.Strikes
+	for range 4 {
+		out = attempt(false)
+	}
+	assert.Equal(t, 3, out.Count, "it counts no further")
+	assert.Len(t, out.Failures, 4, "and remembers what came after")
+	assert.Equal(t, start.Add(4*time.Minute), out.First)
+	assert.Equal(t, start.Add(7*time.Minute), out.Last)
+	require.True(t, out.Out())
+	assert.Equal(t, `## Architecture Review Required
+
+The last attempts at this task all failed: t. Do not try the same again.
+
+1. 2026-01-01 12:04:00 UTC: timeout after 10 minutes
+2. 2026-01-01 12:05:00 UTC: timeout after 10 minutes
+3. 2026-01-01 12:06:00 UTC: timeout after 10 minutes
+4. 2026-01-01 12:07:00 UTC: timeout after 10 minutes
+
+Before another attempt, answer:
+
+- What do these failures have in common?
+- Is the task cut in the right way, and are its assumptions true?
+- Which other approach would not fail for the same reason?
+`, out.Prompt())
+
+	w.clock.Advance(time.Minute)
+	require.NoError(t, w.ClearStrikes(ctx, "t", by))
+	cleared, err := w.Strikes(ctx, "t")
+	require.NoError(t, err)
+	assert.Zero(t, cleared.Count)
+	late := patterns.Outcome{ID: "late", Task: "t", At: start.Add(5 * time.Minute)}
+	assert.Zero(t, w.record(late).Strikes.Count, "what happened before the review is reviewed")
+
+	one := newWorld(t, patterns.Config{Strikes: 1})
+	strike := one.record(patterns.Outcome{Task: "t"}).Strikes
+	assert.True(t, strike.Out())
+	assert.Contains(t, strike.Prompt(), "no reason was given")
+	_, err = w.Strikes(ctx, "")
+	assertInputError(t, err, "Task")
+}

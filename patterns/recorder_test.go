@@ -1,0 +1,462 @@
+package patterns_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+)
+
+func TestRecordCreditsWhatIsNamed(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		w := newWorld(t, cfg)
+		_, err := w.Define(ctx, patterns.Pattern{ID: "shown", Content: "merely in the prompt"})
+		require.NoError(t, err)
+		o := good("a", "b", "a")
+		o.Strategy, o.Task = "s", "the task"
+		w.record(o)
+		for _, id := range []patterns.PatternID{"a", "b", "s"} {
+			s := w.standing(id)
+			assert.Equal(t, patterns.Counts{Successes: 1}, s.Counts)
+			assert.Equal(t, []string{"the task"}, s.Pattern.Examples)
+			assert.Equal(t, string(id), s.Pattern.Content, "what is not known is added")
+		}
+		assert.Zero(t, w.standing("shown").Counts.Total())
+
+		w.record(bad("a"))
+		assert.Equal(t, patterns.Counts{Successes: 1, Failures: 1}, w.standing("a").Counts)
+		neutral := good("a")
+		neutral.Duration, neutral.Errors = time.Hour, 3
+		require.Equal(t, patterns.Neutral, w.record(neutral).Score.Class)
+		want := patterns.Counts{Successes: 1, Failures: 1}
+		if cfg.Literal {
+			want.Failures++ // the design takes whatever is not helpful for a failure
+		}
+		assert.Equal(t, want, w.standing("a").Counts)
+	})
+}
+
+func TestErrorsAreCountedForTheScore(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for range 3 {
+		e, err := w.errors.Record(ctx, patterns.Report{Task: "t", Message: "no"})
+		require.NoError(t, err)
+		require.NoError(t, w.errors.Resolve(ctx, e.ID))
+	}
+	o := patterns.Outcome{ID: "1", Task: "t", Duration: time.Minute, Success: true}
+	score, err := w.Score(ctx, o)
+	require.NoError(t, err)
+	assert.Equal(t, 84, score.Value, "resolved errors were errors")
+	assert.Equal(t, score, w.record(o).Score)
+	o.ID, o.Errors = "2", 1
+	assert.Equal(t, 92, w.record(o).Score.Value, "a count that is given stands")
+	entry, err := w.store.Entry(ctx, "1")
+	require.NoError(t, err)
+	assert.Equal(t, 3, entry.Outcome.Errors)
+}
+
+func TestAnOutcomeCountsOnce(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		w := newWorld(t, cfg)
+		o := good("p")
+		o.ID, o.Task, o.Criteria = "1", "t", []string{"c"}
+		first := w.record(o)
+		assert.False(t, first.Duplicate)
+		again := bad("p")
+		again.ID, again.Task = "1", "t"
+		second := w.record(again)
+		assert.True(t, second.Duplicate)
+		assert.Equal(t, first.Score, second.Score, "the first delivery stands")
+		assert.Equal(t, patterns.Counts{Successes: 1}, w.standing("p").Counts)
+		assert.EqualValues(t, 1, w.criterion("c").HelpfulCount)
+		assert.Len(t, w.standing("p").Pattern.Examples, 1)
+
+		f := patterns.Feedback{ID: "f", Pattern: "p", Class: patterns.Helpful, Strength: 1}
+		for i := range 2 {
+			fed, err := w.Feedback(ctx, f)
+			require.NoError(t, err)
+			assert.Equal(t, i == 1, fed.Duplicate)
+		}
+		assert.EqualValues(t, 2, w.standing("p").Counts.Successes)
+	})
+}
+
+// A failing store fails at a given call, before or after it was done.
+type failing struct {
+	patterns.Store
+	at, calls int
+	after     bool
+}
+
+var errBroken = errors.New("the store is broken")
+
+func (f *failing) Commit(ctx context.Context, c patterns.Changes) error {
+	f.calls++
+	if f.calls != f.at {
+		return f.Store.Commit(ctx, c)
+	}
+	if f.after {
+		if err := f.Store.Commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	return errBroken
+}
+
+type failingEvidence struct {
+	evidence.Store
+	at, calls int
+	after     bool
+}
+
+func (f *failingEvidence) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
+	f.calls++
+	if f.calls != f.at {
+		return f.Store.Commit(ctx, b)
+	}
+	if f.after {
+		if _, err := f.Store.Commit(ctx, b); err != nil {
+			return evidence.Receipt{}, err
+		}
+	}
+	return evidence.Receipt{}, errBroken
+}
+
+// TestRecordingAgainMendsWhatFailed breaks each call to each store once, before it is done and after, and records again
+// what returned an error: all is then as if nothing had failed.
+func TestRecordingAgainMendsWhatFailed(t *testing.T) {
+	story := []patterns.Outcome{good("p"), bad("p", "q"), bad("p"), bad("p", "q")}
+	play := func(s *failing, e *failingEvidence) (failures int, anti patterns.Pattern, standings []patterns.Standing) {
+		w := newWorld(t, patterns.Config{Store: s, Evidence: e})
+		s.Store, e.Store = w.store, w.evidence
+		for i, o := range story {
+			o.ID, o.Task = fmt.Sprint(i), fmt.Sprint("task ", i)
+			_, err := w.Record(ctx, o)
+			if err != nil {
+				require.ErrorIs(t, err, errBroken)
+				failures++
+				_, err = w.Record(ctx, o)
+			}
+			require.NoError(t, err)
+		}
+		anti, err := w.store.Pattern(ctx, "anti-p")
+		require.NoError(t, err)
+		standings, err = w.Standings(ctx, patterns.PatternQuery{})
+		require.NoError(t, err)
+		for i := range standings {
+			standings[i].Pattern.Revision = 0
+		}
+		anti.Revision = 0
+		return failures, anti, standings
+	}
+	_, wantAnti, want := play(&failing{}, &failingEvidence{})
+	assert.Equal(t, "AVOID: p. Failed 3/4 times (75% failure rate)", wantAnti.Content)
+	broken := 0
+	for at := 1; at <= 14; at++ {
+		for _, after := range []bool{false, true} {
+			for _, s := range []struct {
+				store    *failing
+				evidence *failingEvidence
+			}{{&failing{at: at, after: after}, &failingEvidence{}}, {&failing{}, &failingEvidence{at: at, after: after}}} {
+				failures, anti, got := play(s.store, s.evidence)
+				broken += failures
+				assert.Equal(t, wantAnti, anti)
+				assert.Equal(t, want, got)
+			}
+		}
+	}
+	assert.Greater(t, broken, 25, "calls that were broken")
+}
+
+func TestBadOutcomesChangeNothing(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for field, change := range map[string]func(*patterns.Outcome){
+		"ID":          func(o *patterns.Outcome) { o.ID = "" },
+		"Task":        func(o *patterns.Outcome) { o.Task = "" },
+		"Duration":    func(o *patterns.Outcome) { o.Duration = -1 },
+		"Errors":      func(o *patterns.Outcome) { o.Errors = -1 },
+		"Retries":     func(o *patterns.Outcome) { o.Retries = -1 },
+		"Strategy":    func(o *patterns.Outcome) { o.Strategy = "\xff" },
+		"Patterns[1]": func(o *patterns.Outcome) { o.Patterns = []patterns.PatternID{"p", ""} },
+		"Patterns":    func(o *patterns.Outcome) { o.Patterns = make([]patterns.PatternID, 1001) },
+		"Criteria[0]": func(o *patterns.Outcome) { o.Criteria = []string{"a\x00"} },
+		"Files[0]":    func(o *patterns.Outcome) { o.Files = []string{"\xff"} },
+		"FailureMode": func(o *patterns.Outcome) { o.FailureMode = "\x00" },
+		"Source":      func(o *patterns.Outcome) { o.Source = string(make([]byte, 600)) },
+		"At":          func(o *patterns.Outcome) { o.At = start.Add(10 * day) },
+	} {
+		o := good("p")
+		o.ID, o.Task = "1", "t"
+		change(&o)
+		_, err := w.Record(ctx, o)
+		assertInputError(t, err, field)
+		_, err = w.Score(ctx, o)
+		assertInputError(t, err, field)
+	}
+	all, err := w.Standings(ctx, patterns.PatternQuery{})
+	require.NoError(t, err)
+	assert.Empty(t, all)
+
+	for field, f := range map[string]patterns.Feedback{
+		"Criterion": {ID: "1", Class: patterns.Helpful, Strength: 1},
+		"Class":     {ID: "1", Criterion: "c", Class: "great", Strength: 1},
+		"Strength":  {ID: "1", Criterion: "c", Class: patterns.Helpful},
+		"ID":        {Criterion: "c", Class: patterns.Helpful, Strength: 1},
+		"At":        {ID: "1", Criterion: "c", Class: patterns.Helpful, Strength: 1, At: start.Add(day)},
+	} {
+		_, err := w.Feedback(ctx, f)
+		assertInputError(t, err, field)
+	}
+	_, err = w.Feedback(ctx, patterns.Feedback{ID: "1", Criterion: "c", Pattern: "p", Class: patterns.Helpful, Strength: 1})
+	assertInputError(t, err, "Criterion")
+}
+
+func TestLongTextsAreCut(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	long := string(bytes.Repeat([]byte("é"), 5000)) + "\x00\xff"
+	w.record(patterns.Outcome{ID: "1", Description: long, FailureDetail: "a\x00b\xff"})
+	e, err := w.store.Entry(ctx, "1")
+	require.NoError(t, err)
+	assert.Len(t, []rune(e.Outcome.Description), patterns.MaxDetail)
+	assert.Equal(t, "a\uFFFDb\uFFFD", e.Outcome.FailureDetail)
+}
+
+// TestConcurrentRecorders has many goroutines of two recorders record the same outcomes of one pattern.
+func TestConcurrentRecorders(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	other, err := patterns.New(w.Config())
+	require.NoError(t, err)
+	const workers, outcomes = 8, 60
+	inversions := make(chan patterns.InvertedPattern, workers*outcomes)
+	var wait sync.WaitGroup
+	for worker := range workers {
+		wait.Go(func() {
+			r := []*patterns.Recorder{w.Recorder, other}[worker%2]
+			for i := range outcomes {
+				o := bad("p")
+				if i%4 == 0 {
+					o = good("p")
+				}
+				o.ID, o.Task = fmt.Sprint(i), fmt.Sprint("task-", i)
+				recorded, err := r.Record(ctx, o)
+				if !assert.NoError(t, err) {
+					return
+				}
+				for _, one := range recorded.Inversions {
+					inversions <- one
+				}
+			}
+		})
+	}
+	wait.Wait()
+	close(inversions)
+	n := 0
+	for range inversions {
+		n++
+	}
+	assert.Equal(t, 1, n, "inverted once")
+	s := w.standing("p")
+	assert.Equal(t, patterns.Counts{Successes: outcomes / 4, Failures: outcomes * 3 / 4}, s.Counts)
+	assert.Equal(t, patterns.Inverted, s.State)
+	anti, err := w.store.Pattern(ctx, "anti-p")
+	require.NoError(t, err)
+	assert.Equal(t, "AVOID: p. Failed 45/60 times (75% failure rate)", anti.Content, "it has the counts of today")
+}
+
+// TestOrderDoesNotMatter records the same outcomes in two orders: what is believed at the end is the same.
+func TestOrderDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		n := rapid.IntRange(1, 12).Draw(rt, "n")
+		outcomes := make([]patterns.Outcome, n)
+		for i := range outcomes {
+			outcomes[i] = rapid.SampledFrom([]patterns.Outcome{good("p"), bad("p")}).Draw(rt, "outcome")
+			outcomes[i].ID, outcomes[i].Task = fmt.Sprint(i), "t"
+			outcomes[i].Criteria = []string{"c"}
+			outcomes[i].At = start.Add(-time.Duration(rapid.IntRange(0, 300).Draw(rt, "age")) * day)
+		}
+		read := func(order []patterns.Outcome) (patterns.Standing, patterns.Criterion) {
+			w := newWorld(t, patterns.Config{Inversion: patterns.Inversion{MinObservations: 1000}})
+			for _, o := range order {
+				w.record(o)
+			}
+			return w.standing("p"), w.criterion("c")
+		}
+		one, oneCriterion := read(outcomes)
+		two, twoCriterion := read(rapid.Permutation(outcomes).Draw(rt, "order"))
+		assert.Equal(rt, one.State, two.State)
+		assert.Equal(rt, one.Counts, two.Counts)
+		assert.InDelta(rt, one.Helpful, two.Helpful, 1e-9)
+		assert.InDelta(rt, one.Harmful, two.Harmful, 1e-9)
+		assert.InDelta(rt, oneCriterion.Weight, twoCriterion.Weight, 1e-9)
+	})
+}
+
+func TestDefine(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	p, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by layer", Tags: []string{"go"}, State: patterns.Proven, Revision: 9})
+	require.NoError(t, err)
+	assert.Equal(t, patterns.Candidate, p.State, "a state is earned")
+	again, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "else"})
+	require.NoError(t, err)
+	assert.Equal(t, p, again)
+	for field, p := range map[string]patterns.Pattern{
+		"ID":      {Content: "c"},
+		"Content": {ID: "x"},
+		"Kind":    {ID: "x", Content: "c", Kind: "other"},
+	} {
+		_, err := w.Define(ctx, p)
+		assertInputError(t, err, field)
+	}
+	_, err = w.Define(ctx, patterns.Pattern{ID: "anti-x", Content: "c"})
+	assertInputError(t, err, "ID")
+
+	anti, err := w.Define(ctx, patterns.Pattern{ID: "no-globals", Kind: patterns.Anti, Content: "AVOID: globals", Reason: "house rule"})
+	require.NoError(t, err)
+	assert.Equal(t, patterns.Inverted, anti.State)
+	for range 10 {
+		w.record(bad("no-globals"))
+	}
+	assert.Equal(t, patterns.Inverted, w.standing("no-globals").State, "an anti-pattern is not inverted")
+	w.record(good("anti-unknown"))
+	assert.Equal(t, patterns.Anti, w.standing("anti-unknown").Pattern.Kind)
+}
+
+func TestStandingsQuery(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for range 20 {
+		w.record(good("p"))
+	}
+	w.record(good("q"))
+	w.clock.Advance(91 * day)
+	named := func(q patterns.PatternQuery) (ids []patterns.PatternID) {
+		all, err := w.Standings(ctx, q)
+		require.NoError(t, err)
+		for _, s := range all {
+			ids = append(ids, s.Pattern.ID)
+		}
+		return ids
+	}
+	assert.Empty(t, named(patterns.PatternQuery{State: patterns.Proven}), "it is as it is now, and not as it was stored")
+	assert.Equal(t, []patterns.PatternID{"p"}, named(patterns.PatternQuery{State: patterns.Established}))
+	assert.Equal(t, []patterns.PatternID{"p", "q"}, named(patterns.PatternQuery{Kind: patterns.Positive}))
+	_, err := w.Standing(ctx, "none")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+func TestRank(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for range 5 {
+		w.record(good("proven"))
+	}
+	w.feedPattern("established", patterns.Helpful, 3, 0)
+	w.feedPattern("deprecated", patterns.Helpful, 2, 0)
+	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
+	ranked, warnings, err := w.Rank(ctx, []patterns.Contender{
+		{"new", 0.9}, {"inverted", 1}, {"established", 0.5}, {"deprecated", 1}, {"proven", 0.4}, {"unused", 0.9}, {"anti-inverted", 1},
+	})
+	require.NoError(t, err)
+	var order []string
+	for _, r := range append(ranked, warnings...) {
+		order = append(order, fmt.Sprintf("%s %.2f", r.Pattern.ID, r.Score))
+	}
+	assert.Equal(t, []string{
+		"proven 0.60", "established 0.50", "new 0.45", "unused 0.45", "deprecated 0.00", "anti-inverted 0.00", "inverted 0.00",
+	}, order)
+	for _, base := range []float64{-1, 0 / zero, 1 / zero} {
+		_, _, err = w.Rank(ctx, []patterns.Contender{{"p", base}})
+		assertInputError(t, err, "Contenders[0].Base")
+	}
+	_, _, err = w.Rank(ctx, []patterns.Contender{{"p", 1}, {"", 1}})
+	assertInputError(t, err, "Contenders[1].ID")
+}
+
+var zero float64
+
+func TestHalfLifeIsKeptWithTheEvidence(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.record(good("p"))
+	cfg := w.Config()
+	cfg.Maturity.HalfLife = day
+	other, err := patterns.New(cfg)
+	require.NoError(t, err)
+	_, err = other.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Success: true})
+	var conflict *evidence.PolicyError
+	assert.ErrorAs(t, err, &conflict)
+
+	cfg.Name = "other"
+	apart, err := patterns.New(cfg)
+	require.NoError(t, err)
+	_, err = apart.Record(ctx, patterns.Outcome{ID: "y", Task: "t", Patterns: []patterns.PatternID{"p"}, Success: true})
+	require.NoError(t, err, "recorders of another name have cells of their own")
+}
+
+func TestConfigFaults(t *testing.T) {
+	_, err := patterns.New(patterns.Config{})
+	assert.Equal(t, []string{"Store", "Evidence"}, fields(err))
+	_, err = patterns.New(patterns.Config{
+		Store: &memstore.Patterns{}, Evidence: &memstore.Evidence{}, Name: "a\x00", Strikes: -1, StaleAfter: -1,
+		Scoring:   patterns.Scoring{Weights: patterns.Weights{Success: 1}},
+		Criteria:  patterns.Criteria{HalfLife: -1, Prior: evidence.Beta{Alpha: -1, Beta: 1}, Floor: 1, MinFeedback: -1, MaxHarmful: 2},
+		Maturity:  patterns.Maturity{HalfLife: 1, MinFeedback: -1, MinHelpful: -1, MaxHarmful: 0.4, Recency: -1, Multipliers: patterns.Multipliers{Candidate: 2, Established: 1}},
+		Inversion: patterns.Inversion{MinObservations: -1, FailureRatio: 1.1, Prefix: "\xff"},
+		Rules:     []patterns.Rule{{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}},
+		Plan:      patterns.PlanLimits{Similar: -1, Patterns: patterns.Limits{Items: -1}, AntiPatterns: patterns.Limits{Chars: -1}},
+	})
+	assert.Equal(t, []string{
+		"Name", "Scoring.Weights", "Criteria.HalfLife", "Criteria.Prior", "Criteria.Floor", "Criteria.MinFeedback", "Criteria.MaxHarmful",
+		"Maturity.HalfLife", "Maturity.MinFeedback", "Maturity.MinHelpful", "Maturity.MaxHarmful", "Maturity.Recency", "Maturity.Multipliers",
+		"Inversion.MinObservations", "Inversion.FailureRatio", "Inversion.Prefix", "Inversion.Rehabilitation",
+		"Rules[0].Name", "Rules[0].Phrases", "Rules[1].Phrases[0]",
+		"Plan.Similar", "Plan.Patterns.Items", "Plan.AntiPatterns.Chars", "Strikes", "StaleAfter",
+	}, fields(err))
+	_, err = patterns.NewAccumulator(patterns.AccumulatorConfig{})
+	assert.Equal(t, []string{"Store"}, fields(err))
+}
+
+func TestConfigIsReadBack(t *testing.T) {
+	w := newWorld(t, patterns.SpecConfig())
+	c := w.Config()
+	assert.True(t, c.Literal)
+	assert.Equal(t, 90*day, c.Maturity.HalfLife)
+	assert.Equal(t, 90*day, c.Maturity.Recency)
+	assert.Equal(t, 90*day, c.StaleAfter)
+	assert.Equal(t, patterns.Inversion{MinObservations: 3, FailureRatio: 0.6, Prefix: "AVOID: ", Rehabilitation: 3}, c.Inversion)
+	c.Rules[0].Name = "spoilt"
+	assert.NotEqual(t, "spoilt", w.Config().Rules[0].Name)
+}
+
+func TestExport(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	o := good("p")
+	o.Criteria = []string{"c"}
+	w.record(o)
+	var out bytes.Buffer
+	require.NoError(t, w.Export(ctx, &out))
+	fresh := newWorld(t, patterns.Config{})
+	require.NoError(t, fresh.Import(ctx, &out))
+	assert.Equal(t, w.criterion("c"), fresh.criterion("c"))
+	for _, text := range []string{"nonsense", "{}", `{"error": {}}`, `{"pattern": {"id": "p"}}`} {
+		assert.Error(t, fresh.Import(ctx, bytes.NewBufferString(text)))
+	}
+
+	short, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: w.clock.Now, HistoryPerCell: 1})
+	require.NoError(t, err)
+	forgetful := newWorld(t, patterns.Config{Evidence: short})
+	for range 2 {
+		forgetful.record(good("p"))
+	}
+	assert.ErrorIs(t, forgetful.Export(ctx, &out), evidence.ErrForgotten)
+}
