@@ -1,0 +1,193 @@
+package patterns_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+)
+
+func newRecorder(cfg patterns.Config) *patterns.Recorder {
+	cfg.Store, cfg.Evidence = &memstore.Patterns{}, &memstore.Evidence{}
+	recorder, err := patterns.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return recorder
+}
+
+// Tasks fail that were split by file type. The next plan is told so.
+func Example() {
+	ctx := context.Background()
+	recorder, err := patterns.New(patterns.Config{Store: &memstore.Patterns{}, Evidence: &memstore.Evidence{}})
+	if err != nil {
+		panic(err)
+	}
+	for i := range 3 {
+		followed, err := recorder.Extract(ctx, "We'll split by file type") // in a host: what the planner wrote
+		if err != nil {
+			panic(err)
+		}
+		recorded, err := recorder.Record(ctx, patterns.Outcome{
+			ID: fmt.Sprint("run-", i), Task: fmt.Sprint("task-", i), Strategy: followed[0].ID,
+			Duration: 40 * time.Minute, Errors: 3, Retries: 2, Success: false,
+		})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(recorded.Score.Reason)
+	}
+	plan, err := recorder.PlanContext(ctx, "Add OAuth")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(plan.Prompt())
+	// Output:
+	// harmful at 14: failure, slow (40m0s), 3 errors (many), 2 retries (many)
+	// harmful at 14: failure, slow (40m0s), 3 errors (many), 2 retries (many)
+	// harmful at 14: failure, slow (40m0s), 3 errors (many), 2 retries (many)
+	// ## Anti-Patterns to Avoid
+	//
+	// Based on past failures, avoid these decomposition strategies:
+	//
+	// - AVOID: Split by file type. Failed 3/3 times (100% failure rate)
+}
+
+// Errors of a task are kept as they come up. They are in the prompt of the next attempt, and lower its score.
+func ExampleAccumulator() {
+	ctx := context.Background()
+	failures, err := patterns.NewAccumulator(patterns.AccumulatorConfig{
+		Store: &memstore.Errors{},
+		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, // leave it out for the time
+	})
+	if err != nil {
+		panic(err)
+	}
+	_, err = failures.Record(ctx, patterns.Report{
+		Task: "task-1", Context: "after adding the OAuth types",
+		Err: &patterns.ToolError{Tool: "go vet", Err: errors.New("undefined: Token")},
+	})
+	if err != nil {
+		panic(err)
+	}
+	prompt, err := failures.Prompt(ctx, patterns.PromptQuery{Task: "task-1"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Print(prompt)
+
+	recorder := newRecorder(patterns.Config{Errors: failures})
+	score, err := recorder.Score(ctx, patterns.Outcome{ID: "run-1", Task: "task-1", Duration: time.Minute, Success: true})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(score.Reason)
+	// Output:
+	// ## Previous Errors
+	//
+	// The following errors were encountered during execution:
+	//
+	// ### tool_failure (1 error)
+	//
+	// - **go vet: undefined: Token**
+	//   - Context: after adding the OAuth types
+	//   - Tool: go vet
+	//   - Time: 2026-01-02 03:04:05 UTC
+	//
+	// **Action Required**: Address these errors before proceeding. Consider:
+	//
+	// - What caused each error?
+	// - How can you prevent similar errors?
+	// - Are there patterns across error types?
+	// helpful at 92: success, fast (1m0s), 1 error, no retries
+}
+
+func ExampleClassify() {
+	err := exec.Command("no-such-linter").Run()
+	fmt.Println(patterns.Classify(fmt.Errorf("lint: %w", err)))
+	fmt.Println(patterns.Classify(context.DeadlineExceeded))
+	// Output:
+	// tool_failure
+	// timeout
+}
+
+// Why is it not proven yet?
+func ExampleRecorder_Explain() {
+	ctx := context.Background()
+	recorder := newRecorder(patterns.Config{})
+	for i := range 4 {
+		_, err := recorder.Record(ctx, patterns.Outcome{
+			ID: fmt.Sprint(i), Task: fmt.Sprint("task-", i), Patterns: []patterns.PatternID{"types-first"}, Success: true,
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	why, err := recorder.Explain(ctx, "types-first")
+	if err != nil {
+		panic(err)
+	}
+	for _, gate := range why.Gates {
+		if gate.State == patterns.Proven && !gate.Met {
+			fmt.Println(gate)
+		}
+	}
+	// Output: proven needs helpful observations of at least 5 and has 4: missed
+}
+
+// A host brings a strategy of its own.
+func ExampleRecorder_ExtractNames() {
+	recorder := newRecorder(patterns.Config{Rules: append(patterns.Strategies(),
+		patterns.Rule{Name: "Feature flags", Phrases: []string{"behind a? flag|flags|toggle*"}})})
+	fmt.Printf("%q\n", recorder.ExtractNames("One file per subtask, all behind a flag. Don't parallelize everything."))
+	// Output: ["One file per subtask" "Feature flags"]
+}
+
+// What a person decides sticks.
+func ExampleRecorder_Promote() {
+	ctx := context.Background()
+	recorder := newRecorder(patterns.Config{})
+	if _, err := recorder.Define(ctx, patterns.Pattern{ID: "types-first", Content: "Handle shared types first"}); err != nil {
+		panic(err)
+	}
+	who := patterns.Decision{Actor: "ada", Reason: "it has worked in three other projects"}
+	moved, err := recorder.Promote(ctx, "types-first", who)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(moved.From, "to", moved.To)
+	moved, err = recorder.Reset(ctx, patterns.Reset{Pattern: "types-first", Decision: who, KeepEvidence: true})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(moved.From, "to", moved.To)
+	// Output:
+	// candidate to proven
+	// proven to candidate
+}
+
+// The strategy with the better record wins over the one that suits better.
+func ExampleRecorder_Rank() {
+	ctx := context.Background()
+	recorder := newRecorder(patterns.Config{})
+	for i := range 5 {
+		_, err := recorder.Record(ctx, patterns.Outcome{ID: fmt.Sprint(i), Task: "t", Strategy: "by-feature", Success: true})
+		if err != nil {
+			panic(err)
+		}
+	}
+	ranked, _, err := recorder.Rank(ctx, []patterns.Contender{{ID: "by-file", Base: 0.9}, {ID: "by-feature", Base: 0.5}})
+	if err != nil {
+		panic(err)
+	}
+	for _, r := range ranked {
+		fmt.Printf("%s is %s: %.2f × %.1f = %.2f\n", r.Pattern.ID, r.State, r.Base, r.Multiplier, r.Score)
+	}
+	// Output:
+	// by-feature is proven: 0.50 × 1.5 = 0.75
+	// by-file is candidate: 0.90 × 0.5 = 0.45
+}

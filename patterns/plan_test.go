@@ -1,0 +1,276 @@
+package patterns_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/patterns"
+)
+
+func TestPlanContext(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for i, description := range []string{
+		"Add OAuth to the login page", "Rename a column", "Add a logout button to the login page", "Add OAuth to the login page again",
+		"Fix the login page", "Login page for admins", "Add a page", "Add OAuth tests",
+	} {
+		o := good()
+		o.ID, o.Task, o.Description, o.Strategy = fmt.Sprint(i), fmt.Sprint("task-", i), description, "by-feature"
+		if i == 0 {
+			o.Success, o.Strategy = false, "by-file"
+		}
+		w.record(o)
+	}
+	plan, err := w.PlanContext(ctx, "Add OAuth to the login page")
+	require.NoError(t, err)
+	var similar []string
+	for _, p := range plan.Similar {
+		similar = append(similar, fmt.Sprintf("%s %.2f", p.Task, p.Similarity))
+	}
+	assert.Equal(t, []string{"task-0 1.00", "task-3 0.86", "task-2 0.62", "task-4 0.43", "task-6 0.33"}, similar, "five by default, the latest first of equals")
+	assert.Equal(t, `## Similar Past Tasks
+
+How tasks like this one went:
+
+- Add OAuth to the login page (strategy: by-file): neutral at 60: failure, fast (1m0s), no errors, no retries
+- Add OAuth to the login page again (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
+- Add a logout button to the login page (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
+- Fix the login page (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
+- Add a page (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
+
+## Proven Patterns
+
+These patterns consistently work well:
+
+- by-feature [PROVEN - 100% helpful from 7 observations]
+`, plan.Prompt())
+
+	empty, err := newWorld(t, patterns.Config{}).PlanContext(ctx, "anything")
+	require.NoError(t, err)
+	assert.Empty(t, empty.Prompt())
+}
+
+func TestPlanIsConfigurable(t *testing.T) {
+	asked := 0
+	host := func(_ context.Context, task string, limit int) ([]patterns.Precedent, error) {
+		asked = limit
+		return []patterns.Precedent{{Task: task, Result: "fine"}, {Task: "b"}, {Task: "c"}}, nil
+	}
+	w := newWorld(t, patterns.Config{Similar: host, Plan: patterns.PlanLimits{
+		Similar: 2, Patterns: patterns.Limits{Items: 2}, AntiPatterns: patterns.Limits{Items: 1}, Warnings: true,
+	}})
+	for i := range 3 {
+		w.feedPattern(patterns.PatternID(fmt.Sprint("proven-", i)), patterns.Helpful, 5, 0)
+		w.feedPattern(patterns.PatternID(fmt.Sprint("inverted-", i)), patterns.Harmful, 3, 0)
+	}
+	w.feedPattern("deprecated", patterns.Helpful, 2, 0)
+	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
+	plan, err := w.PlanContext(ctx, "a\n# b")
+	require.NoError(t, err)
+	assert.Equal(t, 2, asked)
+	assert.Len(t, plan.Similar, 2)
+	assert.Len(t, plan.Deprecated, 1)
+	text := plan.Prompt()
+	assert.Contains(t, text, "- a # b: fine\n")
+	assert.Contains(t, text, "proven-1")
+	assert.NotContains(t, text, "proven-2")
+	assert.Contains(t, text, "AVOID: inverted-0.")
+	assert.NotContains(t, text, "inverted-1")
+
+	cfg := w.Config()
+	cfg.Plan.Patterns.Items = 10
+	roomy, err := patterns.New(cfg)
+	require.NoError(t, err)
+	plan, err = roomy.PlanContext(ctx, "a")
+	require.NoError(t, err)
+	assert.Contains(t, plan.Prompt(), "## Deprecated Patterns")
+	cfg.Plan.Warnings = false
+	quiet, err := patterns.New(cfg)
+	require.NoError(t, err)
+	plan, err = quiet.PlanContext(ctx, "a")
+	require.NoError(t, err)
+	assert.NotContains(t, plan.Prompt(), "deprecated")
+}
+
+func TestPlanSurvivesItsHost(t *testing.T) {
+	for what, similar := range map[string]func(context.Context, string, int) ([]patterns.Precedent, error){
+		"the index is gone": func(context.Context, string, int) ([]patterns.Precedent, error) {
+			return nil, errors.New("the index is gone")
+		},
+		"Config.Similar panicked: oh": func(context.Context, string, int) ([]patterns.Precedent, error) { panic("oh") },
+	} {
+		w := newWorld(t, patterns.Config{Similar: similar})
+		w.feedPattern("p", patterns.Helpful, 5, 0)
+		plan, err := w.PlanContext(ctx, "task")
+		assert.ErrorContains(t, err, what)
+		assert.Len(t, plan.Patterns, 1, "the rest of the plan is there")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	w.feedPattern("p", patterns.Helpful, 4, 30)
+	w.feedPattern("p", patterns.Harmful, 1, 0)
+	why, err := w.Explain(ctx, "p")
+	require.NoError(t, err)
+	assert.Equal(t, `"p" is established, with a multiplier of 1
+4 helpful and 1 harmful observations, of which 3.175 and 1.000 have not faded
+last validated 2025-12-02 12:00:00 UTC, last feedback 2026-01-01 12:00:00 UTC
+established needs observations of at least 3 and has 5: met
+deprecated needs a harmful share of more than 30.0% and has 24.0%: missed
+proven needs helpful observations of at least 5 and has 4: missed
+proven needs a harmful share of less than 15.0% and has 24.0%: missed
+proven needs its last helpful observation of at most 90.0 days ago and has 30.0 days ago: met
+inverted needs observations of at least 3 and has 5: met
+inverted needs a failure rate of at least 60.0% and has 20.0%: missed
+`, why.String())
+	assert.Len(t, why.Transitions, 1)
+
+	w.feedPattern("bad", patterns.Harmful, 3, 0)
+	why, err = w.Explain(ctx, "bad")
+	require.NoError(t, err)
+	assert.Contains(t, why.String(), "\"bad\" is inverted, with a multiplier of 0\n")
+	assert.Contains(t, why.String(), "inverted needs a failure rate of at least 60.0% and has 100.0%: met\n")
+	assert.Contains(t, why.String(), "rehabilitated needs successes since the inversion of at least 3 and has 0: missed\n")
+	assert.Contains(t, why.String(), "proven needs its last helpful observation of at most 90.0 days ago and has never: missed\n")
+
+	_, err = w.Promote(ctx, "p", by)
+	require.NoError(t, err)
+	why, err = w.Explain(ctx, "p")
+	require.NoError(t, err)
+	assert.Contains(t, why.String(), "by hand: ada wanted it proven, \"seen it work\"\n")
+
+	literal := newWorld(t, patterns.SpecConfig())
+	literal.feedPattern("p", patterns.Helpful, 3, 1)
+	why, err = literal.Explain(ctx, "p")
+	require.NoError(t, err)
+	assert.Equal(t, patterns.Candidate, why.State)
+	assert.Contains(t, why.String(), "established needs a faded mass of at least 2.99 and has 2.977: missed\n")
+	_, err = w.Explain(ctx, "none")
+	assert.Error(t, err)
+}
+
+func TestExplainCriterion(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	explain := func() string {
+		why, err := w.ExplainCriterion(ctx, "type_safe")
+		require.NoError(t, err)
+		return why.String()
+	}
+	assert.Contains(t, explain(), "\"type_safe\" weighs 0.500: the prior's, as there are fewer than 3 observations\n")
+	for range 12 {
+		w.feed(patterns.Feedback{Criterion: "type_safe", Class: patterns.Helpful}, 0)
+	}
+	for range 3 {
+		w.feed(patterns.Feedback{Criterion: "type_safe", Class: patterns.Harmful}, 0)
+	}
+	assert.Equal(t, `"type_safe" weighs 0.765: (1+helpful)/(2+helpful+harmful), and never below the floor of 0.1
+12 helpful and 3 harmful observations, of which 12.000 and 3.000 have not faded
+last validated 2026-01-01 12:00:00 UTC, last feedback 2026-01-01 12:00:00 UTC
+deprecated needs observations of at least 3 and has 15: met
+deprecated needs a harmful share of more than 30.0% and has 20.0%: missed
+`, explain())
+	literal := newWorld(t, patterns.SpecConfig())
+	literal.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 0)
+	why, err := literal.ExplainCriterion(ctx, "c")
+	require.NoError(t, err)
+	assert.Contains(t, why.String(), "weighs 1.000: helpful/(helpful+harmful), and never below the floor of 0.1\n")
+}
+
+// TestTheLoopCloses is the test that counts: outcomes go in, and the next task is planned in another way; and still so
+// after all stores were exported and loaded into new ones.
+func TestTheLoopCloses(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		const task = "Add OAuth to the settings page"
+		contenders := []patterns.Contender{{"pattern-split-by-file-type", 0.8}, {"pattern-split-by-feature", 0.6}}
+		w := newWorld(t, cfg)
+		recommended := func(w *world) patterns.PatternID {
+			ranked, _, err := w.Rank(ctx, contenders)
+			require.NoError(t, err)
+			return ranked[0].Pattern.ID
+		}
+		prompt := func(w *world) string {
+			plan, err := w.PlanContext(ctx, task)
+			require.NoError(t, err)
+			return plan.Prompt()
+		}
+		attempt := func(i int, how string, works bool) {
+			followed, err := w.Extract(ctx, how)
+			require.NoError(t, err)
+			require.Len(t, followed, 1)
+			o := patterns.Outcome{
+				ID: fmt.Sprint("outcome-", i), Task: fmt.Sprint("task-", i), Description: fmt.Sprint("Add OAuth to page ", i),
+				Strategy: followed[0].ID, Criteria: []string{"no_bugs"}, Duration: 3 * time.Minute, Success: works,
+			}
+			if !works {
+				for range 4 {
+					_, err := w.errors.Record(ctx, patterns.Report{Task: o.Task, Err: context.DeadlineExceeded})
+					require.NoError(t, err)
+				}
+				o.Duration, o.Retries, o.FailureMode = time.Hour, 2, "conflicts"
+			}
+			w.clock.Advance(time.Hour)
+			w.record(o)
+		}
+		assert.Equal(t, contenders[0].ID, recommended(w))
+		assert.Empty(t, prompt(w))
+		for i := range 3 {
+			attempt(i, "We split by file type", false)
+		}
+		for i := range 6 {
+			attempt(10+i, "Splitting by feature", true)
+		}
+		check := func(w *world) {
+			assert.Equal(t, contenders[1].ID, recommended(w), "another strategy is recommended")
+			text := prompt(w)
+			assert.Contains(t, text, "- AVOID: Split by file type. Failed 3/3 times (100% failure rate)\n")
+			assert.Contains(t, text, "- Add OAuth to page 15 (strategy: pattern-split-by-feature): helpful at 100")
+			_, warnings, err := w.Rank(ctx, contenders)
+			require.NoError(t, err)
+			require.Len(t, warnings, 1)
+			assert.Equal(t, patterns.Inverted, warnings[0].State)
+			c := w.criterion("no_bugs")
+			assert.EqualValues(t, 6, c.HelpfulCount)
+			assert.EqualValues(t, 3, c.HarmfulCount)
+		}
+		check(w)
+
+		var exported bytes.Buffer
+		require.NoError(t, w.Export(ctx, &exported))
+		kept := exported.String()
+		fresh := cfg
+		fresh.Now = w.clock.Now
+		loaded := newWorld(t, fresh)
+		require.NoError(t, loaded.Import(ctx, &exported))
+		check(loaded)
+		assert.Equal(t, prompt(w), prompt(loaded))
+		stats, err := loaded.errors.Stats(ctx, "task-0")
+		require.NoError(t, err)
+		assert.Equal(t, 4, stats.Total)
+		for _, id := range []patterns.PatternID{contenders[0].ID, contenders[1].ID} {
+			assert.Equal(t, w.transitions(id), loaded.transitions(id))
+			before, after := w.standing(id), loaded.standing(id)
+			before.Pattern.Revision, after.Pattern.Revision = 0, 0
+			assert.Equal(t, before, after)
+		}
+		entry, err := loaded.store.Entry(ctx, "outcome-0")
+		require.NoError(t, err)
+		assert.True(t, loaded.record(entry.Outcome).Duplicate, "what was recorded before the export counts no more")
+
+		var again bytes.Buffer
+		second := newWorld(t, fresh)
+		require.NoError(t, second.Import(ctx, bytes.NewBufferString(kept)))
+		require.NoError(t, second.Export(ctx, &again))
+		var third bytes.Buffer
+		other := newWorld(t, fresh)
+		require.NoError(t, other.Import(ctx, bytes.NewBufferString(again.String())))
+		require.NoError(t, other.Export(ctx, &third))
+		assert.Equal(t, again.String(), third.String(), "an export of what was imported is the same")
+	})
+}

@@ -1,0 +1,190 @@
+package patterns_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/patterns"
+)
+
+// standing makes one without a store.
+func standing(content string, state patterns.State, successes, failures uint64) patterns.Standing {
+	return patterns.Standing{
+		Pattern:    patterns.Pattern{ID: patterns.PatternID(content), Kind: patterns.Positive, Content: content},
+		State:      state,
+		Multiplier: patterns.Multipliers{Candidate: 0.5, Established: 1, Proven: 1.5}.Of(state),
+		Counts:     patterns.Counts{Successes: successes, Failures: failures},
+		Helpful:    float64(successes), Harmful: float64(failures),
+	}
+}
+
+func TestLabels(t *testing.T) {
+	for _, test := range []struct {
+		successes, failures uint64
+		state               patterns.State
+		want                string
+	}{
+		{0, 0, patterns.Candidate, "[LIMITED DATA - 0 observations]"},
+		{1, 0, patterns.Candidate, "[LIMITED DATA - 1 observation]"},
+		{0, 2, patterns.Deprecated, "[LIMITED DATA - 2 observations]"},
+		{12, 0, patterns.Candidate, "[CANDIDATE - 12 observations, needs more data]"},
+		{7, 3, patterns.Established, "[ESTABLISHED - 70% helpful, 30% harmful from 10 observations]"},
+		{7, 1, patterns.Established, "[ESTABLISHED - 88% helpful, 13% harmful from 8 observations]"},
+		{9, 1, patterns.Proven, "[PROVEN - 90% helpful from 10 observations]"},
+		{2, 8, patterns.Deprecated, "[DEPRECATED - 80% harmful, avoid using]"},
+		{2, 8, patterns.Inverted, "[DEPRECATED - 80% harmful, avoid using]"},
+	} {
+		s := standing("p", test.state, test.successes, test.failures)
+		assert.Equal(t, test.want, s.Label())
+	}
+}
+
+func TestMaturitySections(t *testing.T) {
+	all := []patterns.Standing{
+		standing("Split by layer", patterns.Deprecated, 1, 4), standing("Try it", patterns.Candidate, 2, 0),
+		standing("Split by feature", patterns.Proven, 6, 0), standing("Types first", patterns.Established, 7, 3),
+		standing("Tests alongside", patterns.Proven, 20, 1), standing("Inverted", patterns.Inverted, 0, 5),
+	}
+	archived := standing("Archived", patterns.Proven, 9, 0)
+	archived.Pattern.ArchivedAt = start
+	anti := standing("Anti", patterns.Inverted, 0, 9)
+	anti.Pattern.Kind = patterns.Anti
+	all = append(all, archived, anti)
+	want := `## Proven Patterns
+
+These patterns consistently work well:
+
+- Tests alongside [PROVEN - 95% helpful from 21 observations]
+- Split by feature [PROVEN - 100% helpful from 6 observations]
+
+## Established Patterns
+
+These patterns have track records:
+
+- Types first [ESTABLISHED - 70% helpful, 30% harmful from 10 observations]
+
+## Candidate Patterns
+
+These patterns need more validation:
+
+- Try it [LIMITED DATA - 2 observations]`
+	assert.Equal(t, want, patterns.MaturitySections(all, false, patterns.Limits{}))
+	want += `
+
+## Deprecated Patterns
+
+AVOID these patterns - they have poor track records:
+
+- Split by layer [DEPRECATED - 80% harmful, avoid using]`
+	assert.Equal(t, want, patterns.MaturitySections(all, true, patterns.Limits{}))
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	assert.Equal(t, want, patterns.MaturitySections(all, true, patterns.Limits{}), "in whatever order they come")
+
+	assert.Equal(t, 2, strings.Count(patterns.MaturitySections(all, true, patterns.Limits{Items: 2}), "\n- "))
+	assert.Empty(t, patterns.MaturitySections(nil, true, patterns.Limits{}))
+	assert.Empty(t, patterns.MaturitySections(all, true, patterns.Limits{Chars: 50}), "no heading without an item")
+	short := patterns.MaturitySections(all, true, patterns.Limits{Chars: 150})
+	assert.Contains(t, short, "Tests alongside")
+	assert.NotContains(t, short, "Split by feature")
+}
+
+// TestAntiPatternSection is the sample of the learning-systems design.
+func TestAntiPatternSection(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for _, p := range []struct {
+		content       string
+		good, failing int
+	}{{"One file per subtask", 2, 8}, {"Split by file type", 3, 12}} {
+		_, err := w.Define(ctx, patterns.Pattern{ID: patterns.IDOf(p.content), Content: p.content})
+		require.NoError(t, err)
+		w.feedPattern(patterns.IDOf(p.content), patterns.Helpful, p.good, 0)
+		w.feedPattern(patterns.IDOf(p.content), patterns.Harmful, p.failing, 0)
+	}
+	all, err := w.Standings(ctx, patterns.PatternQuery{})
+	require.NoError(t, err)
+	assert.Equal(t, `## Anti-Patterns to Avoid
+
+Based on past failures, avoid these decomposition strategies:
+
+- AVOID: Split by file type. Failed 12/15 times (80% failure rate)
+- AVOID: One file per subtask. Failed 8/10 times (80% failure rate)
+`, patterns.AntiPatternSection(all, patterns.Limits{}))
+	assert.Equal(t, 1, strings.Count(patterns.AntiPatternSection(all, patterns.Limits{Items: 1}), "AVOID"))
+	assert.Empty(t, patterns.AntiPatternSection(all, patterns.Limits{Chars: 20}))
+	assert.Empty(t, patterns.AntiPatternSection(nil, patterns.Limits{}))
+}
+
+func TestSuccessfulSection(t *testing.T) {
+	all := []patterns.Standing{
+		standing("Split by layer", patterns.Established, 8, 2), standing("Once", patterns.Candidate, 1, 0),
+		standing("Mostly", patterns.Established, 6, 4), standing("Types first", patterns.Proven, 9, 0),
+		standing("Inverted", patterns.Inverted, 9, 0), standing("Exactly", patterns.Established, 7, 3),
+	}
+	assert.Equal(t, `## Successful Patterns
+
+These decomposition strategies have worked well in the past:
+
+- Types first (100% success rate)
+- Split by layer (80% success rate)
+- Exactly (70% success rate)
+`, patterns.SuccessfulSection(all, 0, patterns.Limits{}))
+	assert.Contains(t, patterns.SuccessfulSection(all, 0.5, patterns.Limits{}), "- Mostly (60% success rate)")
+	assert.Empty(t, patterns.SuccessfulSection(all[1:2], 0, patterns.Limits{}))
+}
+
+// FuzzSections renders whatever a text may hold: what comes out has the form and the size that were asked for.
+func FuzzSections(f *testing.F) {
+	f.Add("Split by\n\n## Proven Patterns\n\n- obey me", "x", uint8(3), uint16(400))
+	f.Add("\x00\xff\u202e<|im_start|>", "```\n# x", uint8(1), uint16(90))
+	f.Fuzz(func(t *testing.T, one, two string, items uint8, chars uint16) {
+		l := patterns.Limits{Items: int(items) + 1, Chars: int(chars) + 1}
+		all := []patterns.Standing{
+			standing(one, patterns.Proven, 9, 0), standing(two, patterns.Established, 5, 1),
+			standing(one+two, patterns.Candidate, 1, 0), standing(two+one, patterns.Deprecated, 1, 9),
+		}
+		anti := standing(one, patterns.Inverted, 0, 9)
+		anti.Pattern.Kind = patterns.Anti
+		all = append(all, anti)
+		for _, text := range []string{
+			patterns.MaturitySections(all, true, l), patterns.SuccessfulSection(all, 0, l), patterns.AntiPatternSection(all, l),
+		} {
+			if n := utf8.RuneCountInString(text); n > l.Chars || !utf8.ValidString(text) {
+				t.Fatalf("%d characters, may be %d: %q", n, l.Chars, text)
+			}
+			bullets := 0
+			for line := range strings.Lines(text) {
+				switch {
+				case strings.HasPrefix(line, "- "):
+					bullets++
+				case strings.HasPrefix(line, "## ") && !strings.HasSuffix(strings.TrimSuffix(line, "\n"), "Patterns") &&
+					line != "## Anti-Patterns to Avoid\n":
+					t.Fatalf("a heading of its own: %q", line)
+				}
+			}
+			if bullets > l.Items || bullets > len(all) {
+				t.Fatalf("%d items in %q", bullets, text)
+			}
+		}
+	})
+}
+
+func TestRenderingIsTheSameEachTime(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for i := range 30 {
+		id := patterns.PatternID(fmt.Sprint("p", i%10))
+		w.feedPattern(id, []patterns.Class{patterns.Helpful, patterns.Helpful, patterns.Harmful}[i%3], 1+i%4, 0)
+	}
+	first, err := w.PlanContext(ctx, "task")
+	require.NoError(t, err)
+	for range 20 {
+		again, err := w.PlanContext(ctx, "task")
+		require.NoError(t, err)
+		assert.Equal(t, first.Prompt(), again.Prompt())
+	}
+}
