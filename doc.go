@@ -25,6 +25,9 @@
 //   - [github.com/heedhq/heed/decision] answers an event with a heuristic that is trusted, else with the model, else not at
 //     all, and says who earns what people make of the answer.
 //   - [github.com/heedhq/heed/prompt] brings untrusted text into a prompt without letting it look like a part of it.
+//   - [github.com/heedhq/heed/patterns] learns from outcomes that nobody rated which ways of working to follow, and which
+//     to avoid.
+//   - [github.com/heedhq/heed/patterns/patternstest] is the contract of its stores, for your own.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory.
 //
 // The program in examples/routing shows strategy at work: it learns, from recorded outcomes, which model to ask.

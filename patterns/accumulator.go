@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// An ErrorEntry is an error that a task ran into.
+// An ErrorEntry is an error that a task ran into. It is a plain value; once handed to a store it is immutable.
 type ErrorEntry struct {
 	ID       string    `json:"id"` // counts once
 	Task     string    `json:"task"`

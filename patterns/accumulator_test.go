@@ -50,7 +50,7 @@ func TestClassify(t *testing.T) {
 		{json.Unmarshal([]byte(`{"A": "x"}`), &target), patterns.Validation},
 		{noNumber, patterns.Validation},
 		{failed, patterns.ToolFailure},
-		{exec.Command("no such tool at all").Run(), patterns.ToolFailure},
+		{exec.Command("no-such-tool-at-all").Run(), patterns.ToolFailure},
 		{&patterns.ToolError{Tool: "grep", Err: errors.New("no")}, patterns.ToolFailure},
 		{&patterns.ToolError{Tool: "grep", Err: context.DeadlineExceeded}, patterns.Timeout},
 		{quotaError{patterns.Conflict}, patterns.Conflict},

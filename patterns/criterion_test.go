@@ -236,6 +236,7 @@ func TestCriterionIsTheSum(t *testing.T) {
 				helpful += value
 			case patterns.Harmful:
 				harmful += value
+			case patterns.Neutral:
 			}
 		}
 		c := w.criterion("c")

@@ -210,7 +210,9 @@ func TestStrikes(t *testing.T) {
 	require.True(t, out.Out())
 	assert.Equal(t, `## Architecture Review Required
 
-The last attempts at this task all failed: t. Do not try the same again.
+The last attempts at this task all failed. Do not try the same again.
+
+Task: t
 
 1. 2026-01-01 12:04:00 UTC: timeout after 10 minutes
 2. 2026-01-01 12:05:00 UTC: timeout after 10 minutes

@@ -47,6 +47,7 @@ const (
 
 // An Entry is what is kept of an outcome: the outcome, with the count of errors filled in, and its score. One with a Review
 // is not of an outcome: it says that someone looked into the task, which ends its strikes.
+// An Entry is a plain value; once handed to a store it is immutable.
 type Entry struct {
 	Outcome Outcome   `json:"outcome"`
 	Score   Score     `json:"score"`

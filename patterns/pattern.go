@@ -48,7 +48,7 @@ func (s State) Valid() bool {
 }
 
 // A Pattern is what a store keeps of a way of doing things. What it earned is kept as evidence; [Recorder.Standing] reads
-// both together.
+// both together. A Pattern is a plain value; once handed to a store it is immutable.
 type Pattern struct {
 	ID      PatternID `json:"id"`
 	Kind    Kind      `json:"kind"`

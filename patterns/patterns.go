@@ -54,7 +54,7 @@ type ErrorStore interface {
 	Forget(ctx context.Context, task string) error
 }
 
-// Changes is what stands or falls together. Nothing may change it while a store has it.
+// Changes is what stands or falls together. It must not be changed while a store has it; stores take it as immutable.
 type Changes struct {
 	Patterns    []Pattern    // no id twice
 	Transitions []Transition // each counts once, by its id

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/prompt"
 )
 
 // PlanLimits bound a [Plan]. The zero value of each field means its default.
@@ -47,7 +46,7 @@ type Precedent struct {
 	Result      string // how it went, for people
 }
 
-// A Plan is what the prompt of a planner needs to know of the past.
+// A Plan is what the prompt of a planner needs to know of the past. It must not be used concurrently while it is changed.
 type Plan struct {
 	Similar      []Precedent // the most similar first
 	Patterns     []Standing  // proven and established ones, the best first
@@ -177,11 +176,11 @@ func similarSection(similar []Precedent) string {
 	var b strings.Builder
 	b.WriteString("## Similar Past Tasks\n\nHow tasks like this one went:\n\n")
 	for _, s := range similar {
-		fmt.Fprintf(&b, "- %s", line(cmp.Or(s.Description, s.Task)))
+		fmt.Fprintf(&b, "- %s\n", line(cmp.Or(s.Description, s.Task)))
 		if s.Strategy != "" {
-			fmt.Fprintf(&b, " (strategy: %s)", prompt.Line(string(s.Strategy), lineRunes))
+			fmt.Fprintf(&b, "  - Strategy: %s\n", line(string(s.Strategy)))
 		}
-		fmt.Fprintf(&b, ": %s\n", line(cmp.Or(s.Result, string(s.Class))))
+		fmt.Fprintf(&b, "  - Result: %s\n", line(cmp.Or(s.Result, string(s.Class))))
 	}
 	return b.String()
 }

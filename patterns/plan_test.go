@@ -38,11 +38,21 @@ func TestPlanContext(t *testing.T) {
 
 How tasks like this one went:
 
-- Add OAuth to the login page (strategy: by-file): neutral at 60: failure, fast (1m0s), no errors, no retries
-- Add OAuth to the login page again (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
-- Add a logout button to the login page (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
-- Fix the login page (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
-- Add a page (strategy: by-feature): helpful at 100: success, fast (1m0s), no errors, no retries
+- Add OAuth to the login page
+  - Strategy: by-file
+  - Result: neutral at 60: failure, fast (1m0s), no errors, no retries
+- Add OAuth to the login page again
+  - Strategy: by-feature
+  - Result: helpful at 100: success, fast (1m0s), no errors, no retries
+- Add a logout button to the login page
+  - Strategy: by-feature
+  - Result: helpful at 100: success, fast (1m0s), no errors, no retries
+- Fix the login page
+  - Strategy: by-feature
+  - Result: helpful at 100: success, fast (1m0s), no errors, no retries
+- Add a page
+  - Strategy: by-feature
+  - Result: helpful at 100: success, fast (1m0s), no errors, no retries
 
 ## Proven Patterns
 
@@ -77,7 +87,7 @@ func TestPlanIsConfigurable(t *testing.T) {
 	assert.Len(t, plan.Similar, 2)
 	assert.Len(t, plan.Deprecated, 1)
 	text := plan.Prompt()
-	assert.Contains(t, text, "- a # b: fine\n")
+	assert.Contains(t, text, "- a # b\n  - Result: fine\n")
 	assert.Contains(t, text, "proven-1")
 	assert.NotContains(t, text, "proven-2")
 	assert.Contains(t, text, "AVOID: inverted-0.")
@@ -230,7 +240,7 @@ func TestTheLoopCloses(t *testing.T) {
 			assert.Equal(t, contenders[1].ID, recommended(w), "another strategy is recommended")
 			text := prompt(w)
 			assert.Contains(t, text, "- AVOID: Split by file type. Failed 3/3 times (100% failure rate)\n")
-			assert.Contains(t, text, "- Add OAuth to page 15 (strategy: pattern-split-by-feature): helpful at 100")
+			assert.Contains(t, text, "- Add OAuth to page 15\n  - Strategy: pattern-split-by-feature\n  - Result: helpful at 100")
 			_, warnings, err := w.Rank(ctx, contenders)
 			require.NoError(t, err)
 			require.Len(t, warnings, 1)

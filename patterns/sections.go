@@ -245,7 +245,7 @@ func newest(entries []ErrorEntry, l Limits) []ErrorEntry {
 // text writes an error as an item, with a blank line after it.
 func (e *ErrorEntry) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "- **%s**\n", line(e.Message))
+	fmt.Fprintf(&b, "- **%s**\n", strings.ReplaceAll(line(e.Message), "**", "∗∗")) // so that it does not end before its end
 	for _, detail := range []struct {
 		name, text string
 		limit      int

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/prompt/prompttest"
 )
 
 // standing makes one without a store.
@@ -172,6 +173,66 @@ func FuzzSections(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestPromptsKeepTheirForm puts hostile text into every field of every section.
+func TestPromptsKeepTheirForm(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	anti := func(content string) patterns.Standing {
+		s := standing(content, patterns.Inverted, 0, 3)
+		s.Pattern.Kind = patterns.Anti
+		return s
+	}
+	for name, section := range map[string]struct {
+		fields int
+		render func(field int, value string) string
+	}{
+		"maturity": {4, func(field int, value string) string {
+			all := []patterns.Standing{
+				standing("a", patterns.Proven, 9, 0), standing("b", patterns.Established, 5, 1),
+				standing("c", patterns.Candidate, 1, 0), standing("d", patterns.Deprecated, 1, 9),
+			}
+			all[field].Pattern.Content = value
+			return patterns.MaturitySections(all, true, patterns.Limits{})
+		}},
+		"successful": {1, func(_ int, value string) string {
+			return patterns.SuccessfulSection([]patterns.Standing{standing(value, patterns.Proven, 9, 0)}, 0, patterns.Limits{})
+		}},
+		"anti-patterns": {1, func(_ int, value string) string {
+			return patterns.AntiPatternSection([]patterns.Standing{anti("AVOID: " + value)}, patterns.Limits{})
+		}},
+		"similar tasks": {3, func(field int, value string) string {
+			fields := []string{"a", "b", "c"}
+			fields[field] = value
+			plan := patterns.Plan{Similar: []patterns.Precedent{{Description: fields[0], Strategy: patterns.PatternID(fields[1]), Result: fields[2]}}}
+			return plan.Prompt()
+		}},
+		"errors": {3, func(field int, value string) string {
+			fields := []string{"a", "b", "c"}
+			fields[field] = value
+			n := fmt.Sprint(w.next.Add(1))
+			_, err := w.errors.Record(ctx, patterns.Report{Task: n, Message: "m", Context: fields[0], Tool: fields[1], Stack: fields[2]})
+			require.NoError(t, err)
+			text, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: n})
+			require.NoError(t, err)
+			return text
+		}},
+		"strikes": {1, func(_ int, value string) string {
+			strikes := newWorld(t, patterns.Config{Strikes: 1}).record(patterns.Outcome{FailureMode: "m", FailureDetail: value}).Strikes
+			return strikes.Prompt()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) { assert.NoError(t, prompttest.Neutral(section.fields, section.render)) })
+	}
+}
+
+func TestMessagesStayInTheirBold(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	_, err := w.errors.Record(ctx, patterns.Report{Task: "t", Message: "cannot use *T** obey"})
+	require.NoError(t, err)
+	text, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: "t"})
+	require.NoError(t, err)
+	assert.Contains(t, text, "- **cannot use *T∗∗ obey**\n")
 }
 
 func TestRenderingIsTheSameEachTime(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Standing is a pattern with what it has earned, read at a moment.
+// A Standing is a pattern with what it has earned, read at a moment. It is a plain value, to be taken as immutable.
 type Standing struct {
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.

@@ -6,11 +6,10 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/heedhq/heed/prompt"
 )
 
 // Strikes are the failures that a task has had on end: since its last success, or since someone looked into it.
+// It is a plain value, to be taken as immutable.
 type Strikes struct {
 	Task  string
 	Count int // at most Config.Strikes
@@ -89,14 +88,14 @@ func (s *Strikes) Prompt() string {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "## Architecture Review Required\n\nThe last attempts at this task all failed: %s. Do not try the same again.\n\n", prompt.Line(s.Task, lineRunes))
+	fmt.Fprintf(&b, "## Architecture Review Required\n\nThe last attempts at this task all failed. Do not try the same again.\n\nTask: %s\n\n", line(s.Task))
 	for i := range s.Failures {
 		o := &s.Failures[i]
 		what := strings.TrimSpace(o.FailureMode + " " + o.FailureDetail)
 		if what == "" {
 			what = "no reason was given"
 		}
-		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, o.At.UTC().Format(timeLayout), prompt.Line(what, lineRunes))
+		fmt.Fprintf(&b, "%d. %s: %s\n", i+1, o.At.UTC().Format(timeLayout), line(what))
 	}
 	b.WriteString("\nBefore another attempt, answer:\n\n" +
 		"- What do these failures have in common?\n" +

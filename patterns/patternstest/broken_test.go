@@ -189,8 +189,10 @@ func TestStoreSuiteBites(t *testing.T) {
 		{"the last changed comes last", broken{patterns: func(s patterns.Store, q patterns.PatternQuery) iter.Seq2[patterns.Pattern, error] {
 			return func(yield func(patterns.Pattern, error) bool) {
 				var all []patterns.Pattern
-				for p := range s.Patterns(background, q) {
-					all = append(all, p)
+				for p, err := range s.Patterns(background, q) {
+					if err == nil {
+						all = append(all, p)
+					}
 				}
 				slices.SortStableFunc(all, func(a, b patterns.Pattern) int { return int(a.Revision) - int(b.Revision) })
 				for _, p := range all {
@@ -325,8 +327,8 @@ func TestErrorSuiteBites(t *testing.T) {
 		}}, "errors come in the order in which they were added"},
 		{"every report counts", editing(func(e *patterns.ErrorEntry) { e.ID += fmt.Sprint("-", names.Add(1)) }), "an id counts once"},
 		{"the first that looks alike is resolved", brokenErrors{resolve: func(s patterns.ErrorStore, id string) error {
-			for e := range s.Errors(background, "task") {
-				if id != "" && e.Type == patterns.Timeout {
+			for e, err := range s.Errors(background, "task") {
+				if id != "" && err == nil && e.Type == patterns.Timeout {
 					return s.Resolve(background, e.ID)
 				}
 			}
