@@ -97,7 +97,7 @@ func (c *Config) validate() error {
 		found.Add(fmt.Sprintf("Rules[%d]", i), rule.validate())
 	}
 	found.Add("Plan", c.Plan.validate())
-	found.Check(c.Strikes > 0, "Strikes", c.Strikes, "must not be negative")
+	found.Check(c.Strikes > 0 && c.Strikes <= strikesRead, "Strikes", c.Strikes, fmt.Sprintf("must be in [1, %d], or 0 for the default", strikesRead))
 	found.Check(c.StaleAfter > 0, "StaleAfter", c.StaleAfter, "must not be negative")
 	return found.Err()
 }

@@ -46,6 +46,7 @@
 //
 // Evidence is in an evidence.Store, all else in a [Store] and an [ErrorStore]. Package memstore has them in memory; package
 // patternstest has the suites for your own. Both take changes with the revision that they were made from, so that callers
-// in many processes never overwrite each other. Between the two nothing is lost: evidence is counted first, and what
-// follows from it is worked out from what is stored, by the next delivery if need be.
+// in many processes never overwrite each other. Nothing is lost between the stores: an outcome is kept first, then its
+// evidence is counted, and what follows is worked out from what is stored. If an error cuts that short, recording the
+// outcome again finishes it.
 package patterns

@@ -136,7 +136,7 @@ func ExampleRecorder_Explain() {
 			fmt.Println(gate)
 		}
 	}
-	// Output: proven needs helpful observations of at least 5 and has 4: missed
+	// Output: proven needs helpful observations: at least 5, has 4: missed
 }
 
 // A host brings a strategy of its own.

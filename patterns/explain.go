@@ -15,20 +15,29 @@ type Explanation struct {
 	Transitions []Transition
 }
 
-// Explain tells why a pattern is proven or not, deprecated, or inverted. Ask for the pattern and not for its anti-pattern.
+// Explain tells why a pattern is proven or not, deprecated, or inverted. Of an anti-pattern that was made of a pattern, it
+// explains the pattern.
 func (r *Recorder) Explain(ctx context.Context, id PatternID) (Explanation, error) {
-	s, err := r.Standing(ctx, id)
+	e, err := r.explain(ctx, id)
 	if err != nil {
 		return Explanation{}, fmt.Errorf("patterns: explain: %w", err)
 	}
-	e := Explanation{Standing: s, Gates: append(s.gates, r.inversionGates(&s)...)}
-	for t, err := range r.cfg.Store.Transitions(ctx, id) {
-		if err != nil {
-			return Explanation{}, fmt.Errorf("patterns: explain: %w", err)
-		}
-		e.Transitions = append(e.Transitions, t)
-	}
 	return e, nil
+}
+
+func (r *Recorder) explain(ctx context.Context, id PatternID) (Explanation, error) {
+	s, err := r.Standing(ctx, id)
+	if err != nil {
+		return Explanation{}, err
+	}
+	if root := s.Pattern.root(); root != id {
+		return r.explain(ctx, root)
+	}
+	transitions, err := collect(r.cfg.Store.Transitions(ctx, id))
+	if err != nil {
+		return Explanation{}, err
+	}
+	return Explanation{Standing: s, Gates: append(s.gates, r.inversionGates(&s)...), Transitions: transitions}, nil
 }
 
 // inversionGates are the conditions under which a pattern is inverted, and under which an inverted one is rehabilitated.
@@ -40,17 +49,15 @@ func (r *Recorder) inversionGates(s *Standing) []Gate {
 		ratio = float64(counts.Failures) / float64(n)
 	}
 	gates := []Gate{
-		{Inverted, whatAll, fmt.Sprint(counts.Total()), fmt.Sprint("at least ", v.MinObservations), counts.Total() >= uint64(v.MinObservations)},
-		{Inverted, "a failure rate", share(ratio), "at least " + share(v.FailureRatio), counts.Total() > 0 && ratio >= v.FailureRatio-tolerance},
+		newGate(Inverted, Observations, float64(counts.Total()), AtLeast, float64(v.MinObservations)),
+		newGate(Inverted, FailureRate, ratio, AtLeast, v.FailureRatio),
 	}
 	if s.State != Inverted || r.cfg.Literal {
 		return gates
 	}
-	since := s.Counts.minus(p.Inverted).Successes
 	return append(gates,
-		Gate{"rehabilitated", "successes since the inversion", fmt.Sprint(since), fmt.Sprint("at least ", v.Rehabilitation), since >= uint64(v.Rehabilitation)},
-		Gate{"rehabilitated", whatShare, share(s.HarmfulShare), "at most " + share(r.cfg.Maturity.Deprecation), s.HarmfulShare <= r.cfg.Maturity.Deprecation+tolerance},
-	)
+		newGate("rehabilitated", NewSuccesses, float64(s.Counts.minus(p.Inverted).Successes), AtLeast, float64(v.Rehabilitation)),
+		newGate("rehabilitated", HarmfulPart, s.HarmfulShare, AtMost, r.cfg.Maturity.Deprecation))
 }
 
 func (e Explanation) String() string {
@@ -87,8 +94,8 @@ func (r *Recorder) ExplainCriterion(ctx context.Context, name string) (Criterion
 		ratio = float64(c.HarmfulCount) / float64(n)
 	}
 	e := CriterionExplanation{Criterion: c, Gates: []Gate{
-		{Deprecated, whatAll, fmt.Sprint(n), fmt.Sprint("at least ", cfg.MinFeedback), n >= uint64(cfg.MinFeedback)},
-		{Deprecated, whatShare, share(ratio), "more than " + share(cfg.MaxHarmful), ratio > cfg.MaxHarmful+tolerance},
+		newGate(Deprecated, Observations, float64(n), AtLeast, float64(cfg.MinFeedback)),
+		newGate(Deprecated, HarmfulPart, ratio, MoreThan, cfg.MaxHarmful),
 	}}
 	switch {
 	case r.cfg.Literal:

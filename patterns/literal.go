@@ -1,7 +1,6 @@
 package patterns
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -22,14 +21,11 @@ func literalGates(m *Maturity, t *evidence.Tally, now time.Time) []Gate {
 	} else {
 		ratio = harmfulMass(s) / total
 	}
-	mass := func(x float64) string { return fmt.Sprintf("%.3f", x) }
-	atLeast := func(n int) string { return fmt.Sprintf("at least %.2f", float64(n)-literalSlack) }
-	enough := func(x float64, n int) bool { return x >= float64(n)-literalSlack-tolerance }
 	return []Gate{
-		{Established, "a faded mass", mass(total), atLeast(m.MinFeedback), enough(total, m.MinFeedback)},
-		{Deprecated, whatShare, share(ratio), "more than " + share(m.Deprecation), ratio > m.Deprecation+tolerance},
-		{Proven, "a faded helpful mass", mass(s.Reward), atLeast(m.MinHelpful), enough(s.Reward, m.MinHelpful)},
-		{Proven, whatShare, share(ratio), "less than " + share(m.MaxHarmful), ratio < m.MaxHarmful-tolerance},
+		newGate(Established, FadedMass, total, AtLeast, float64(m.MinFeedback)-literalSlack),
+		newGate(Deprecated, HarmfulPart, ratio, MoreThan, m.Deprecation),
+		newGate(Proven, FadedHelp, s.Reward, AtLeast, float64(m.MinHelpful)-literalSlack),
+		newGate(Proven, HarmfulPart, ratio, LessThan, m.MaxHarmful),
 	}
 }
 

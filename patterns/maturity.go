@@ -75,16 +75,71 @@ func (m Maturity) validate() error {
 	return found.Err()
 }
 
-// tolerance is by how much a ratio may miss a bound by rounding alone.
-const tolerance = 1e-9
-
 // A Gate is one condition of a state, with what there is and what it takes.
 type Gate struct {
-	State State  // the state that it leads to
-	What  string // "helpful observations"
-	Have  string
-	Need  string
+	State State // the state that it leads to
+	What  Measure
+	Have  float64
+	Bound Bound // how Have must compare with Need
+	Need  float64
 	Met   bool
+}
+
+// A Measure is what a gate looks at: its text is for people.
+type Measure string
+
+// What gates look at. Shares and rates are in [0, 1].
+const (
+	Observations  Measure = "observations"
+	HelpfulOnes   Measure = "helpful observations"
+	HarmfulPart   Measure = "a harmful share"
+	DaysSinceHelp Measure = "days since it last helped"
+	FadedMass     Measure = "a faded mass"
+	FadedHelp     Measure = "a faded helpful mass"
+	FailureRate   Measure = "a failure rate"
+	NewSuccesses  Measure = "successes since the inversion"
+)
+
+func (m Measure) format(x float64) string {
+	switch m {
+	case HarmfulPart, FailureRate:
+		return share(x)
+	case FadedMass, FadedHelp:
+		return fmt.Sprintf("%.3f", x)
+	case DaysSinceHelp:
+		return fmt.Sprintf("%.1f", x)
+	default:
+		return fmt.Sprint(x)
+	}
+}
+
+// A Bound says how a number must compare with another.
+type Bound string
+
+// The bounds. What differs by rounding alone is the same.
+const (
+	AtLeast  Bound = "at least"
+	AtMost   Bound = "at most"
+	MoreThan Bound = "more than"
+	LessThan Bound = "less than"
+)
+
+// tolerance is by how much a number may miss a bound by rounding alone.
+const tolerance = 1e-9
+
+func newGate(s State, what Measure, have float64, bound Bound, need float64) Gate {
+	g := Gate{State: s, What: what, Have: have, Bound: bound, Need: need}
+	switch bound {
+	case AtLeast:
+		g.Met = have >= need-tolerance
+	case AtMost:
+		g.Met = have <= need+tolerance
+	case MoreThan:
+		g.Met = have > need+tolerance
+	case LessThan:
+		g.Met = have < need-tolerance
+	}
+	return g
 }
 
 func (g Gate) String() string {
@@ -92,36 +147,27 @@ func (g Gate) String() string {
 	if g.Met {
 		verdict = "met"
 	}
-	return fmt.Sprintf("%s needs %s of %s and has %s: %s", g.State, g.What, g.Need, g.Have, verdict)
+	return fmt.Sprintf("%s needs %s: %s %s, has %s: %s", g.State, g.What, g.Bound, g.What.format(g.Need), g.What.format(g.Have), verdict)
 }
 
 // A gating judges evidence, in one of two ways: see [Maturity] and [literalGates].
 type gating func(m *Maturity, t *evidence.Tally, now time.Time) []Gate
 
-// gates returns the conditions of [Maturity] in a fixed order.
+// gates returns the conditions of [Maturity] in a fixed order. How long ago it last helped is none where it never did, as
+// another gate of proven is missed then.
 func gates(m *Maturity, t *evidence.Tally, now time.Time) []Gate {
-	n, ratio := t.Positive.N+t.Negative.N, harmfulShare(t)
-	recent := "never"
+	ratio := harmfulShare(t)
+	all := []Gate{
+		newGate(Established, Observations, float64(t.Positive.N+t.Negative.N), AtLeast, float64(m.MinFeedback)),
+		newGate(Deprecated, HarmfulPart, ratio, MoreThan, m.Deprecation),
+		newGate(Proven, HelpfulOnes, float64(t.Positive.N), AtLeast, float64(m.MinHelpful)),
+		newGate(Proven, HarmfulPart, ratio, LessThan, m.MaxHarmful),
+	}
 	if t.Positive.N > 0 {
-		recent = fmt.Sprintf("%.1f days ago", days(now.Sub(t.Positive.Last.Time())))
+		all = append(all, newGate(Proven, DaysSinceHelp, days(now.Sub(t.Positive.Last.Time())), AtMost, days(m.Recency)))
 	}
-	return []Gate{
-		{Established, whatAll, fmt.Sprint(n), fmt.Sprint("at least ", m.MinFeedback), n >= uint64(m.MinFeedback)},
-		{Deprecated, whatShare, share(ratio), "more than " + share(m.Deprecation), ratio > m.Deprecation+tolerance},
-		{Proven, whatHelpful, fmt.Sprint(t.Positive.N), fmt.Sprint("at least ", m.MinHelpful), t.Positive.N >= uint64(m.MinHelpful)},
-		{Proven, whatShare, share(ratio), "less than " + share(m.MaxHarmful), ratio < m.MaxHarmful-tolerance},
-		{
-			Proven, "its last helpful observation", recent, fmt.Sprintf("at most %.1f days ago", days(m.Recency)),
-			t.Positive.N > 0 && now.Sub(t.Positive.Last.Time()) <= m.Recency,
-		},
-	}
+	return all
 }
-
-const (
-	whatAll     = "observations"
-	whatHelpful = "helpful observations"
-	whatShare   = "a harmful share"
-)
 
 // stateOf returns the first state whose gates are met, of deprecated, candidate, proven and established.
 func stateOf(gates []Gate) State {

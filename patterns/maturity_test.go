@@ -60,7 +60,7 @@ func TestProvenNeedsRecentHelp(t *testing.T) {
 	w.feedPattern("p", patterns.Helpful, 20, 0)
 	w.clock.Advance(90 * day)
 	assert.Equal(t, patterns.Proven, w.standing("p").State)
-	w.clock.Advance(time.Microsecond)
+	w.clock.Advance(time.Millisecond)
 	assert.Equal(t, patterns.Established, w.standing("p").State)
 	assert.Equal(t, patterns.Proven, w.standing("p").Pattern.State, "stored is what it was when something was last heard")
 
@@ -140,6 +140,13 @@ func TestLastValidated(t *testing.T) {
 			assert.Equal(t, start.Add(-9*day), s.LastValidated)
 		}
 	})
+}
+
+func TestStatesAreKnown(t *testing.T) {
+	for _, s := range []patterns.State{patterns.Candidate, patterns.Established, patterns.Proven, patterns.Deprecated, patterns.Inverted} {
+		assert.True(t, s.Valid())
+	}
+	assert.False(t, patterns.State("great").Valid())
 }
 
 func TestMaturityIsConfigurable(t *testing.T) {

@@ -99,6 +99,9 @@ func TestScoringIsConfigurable(t *testing.T) {
 		"any error is many": {
 			patterns.Scoring{Errors: patterns.CountBands{Levels: patterns.Levels{Good: 100, Fair: 60, Poor: 20}}}, 78, patterns.Helpful,
 		},
+		"any error is many, and no more": {
+			patterns.Scoring{Errors: patterns.CountBands{Levels: patterns.Levels{Good: 100, Fair: 60, Poor: 20}}, Retries: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 100}}}, 84, patterns.Helpful,
+		},
 		"levels of errors":  {patterns.Scoring{Errors: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 10}}}, 76, patterns.Helpful},
 		"levels of retries": {patterns.Scoring{Retries: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 10}}}, 74, patterns.Helpful},
 		"classes":           {patterns.Scoring{Classes: patterns.Classes{Helpful: 90, Harmful: 30}}, 86, patterns.Neutral},
