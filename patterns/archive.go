@@ -38,14 +38,28 @@ func (r *Recorder) Sweep(ctx context.Context) ([]Transition, error) {
 
 // archive is an edit.
 func (r *Recorder) archive(p *Pattern, t *evidence.Tally) (cause string, err error) {
-	now := r.cfg.Now()
-	heard := t.Last().Time()
+	heard, stale := r.stale(p, t)
+	if !stale || p.Archived() || p.Override != nil || p.State == Inverted {
+		return "", nil
+	}
+	p.ArchivedAt = stored(r.cfg.Now())
+	return "archived, as nothing was heard of it since " + heard.UTC().Format(time.DateOnly), nil
+}
+
+// unarchive is an edit.
+func (r *Recorder) unarchive(p *Pattern, t *evidence.Tally) (cause string, err error) {
+	if _, stale := r.stale(p, t); stale || !p.Archived() {
+		return "", nil
+	}
+	p.ArchivedAt = time.Time{}
+	return "back from the archive, as something was heard of it", nil
+}
+
+// stale returns when anything was last heard of a pattern, and whether that is too long ago.
+func (r *Recorder) stale(p *Pattern, t *evidence.Tally) (heard time.Time, stale bool) {
+	heard = t.Last().Time()
 	if heard.IsZero() {
 		heard = p.CreatedAt
 	}
-	if p.Archived() || p.Override != nil || p.State == Inverted || now.Sub(heard) <= r.cfg.StaleAfter {
-		return "", nil
-	}
-	p.ArchivedAt = stored(now)
-	return "archived, as nothing was heard of it since " + heard.UTC().Format(time.DateOnly), nil
+	return heard, r.cfg.Now().Sub(heard) > r.cfg.StaleAfter
 }

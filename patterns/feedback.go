@@ -72,7 +72,7 @@ func (r *Recorder) feedback(ctx context.Context, f Feedback) (Fed, error) {
 	if err != nil || f.Pattern == "" {
 		return Fed{Duplicate: receipt.Duplicate}, err
 	}
-	s, err := r.settle(ctx, f.Pattern, "", func(p *Pattern, _ *evidence.Tally) (string, error) { return unarchive(p), nil })
+	s, err := r.settle(ctx, f.Pattern, "", r.unarchive)
 	return Fed{receipt.Duplicate, s.transition}, err
 }
 

@@ -163,6 +163,11 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, plan.Patterns, 1, "what is archived is in no prompt, and what was promoted stays")
 
+	neutral := patterns.Outcome{Patterns: []patterns.PatternID{"unused"}}
+	assert.Empty(t, w.record(neutral).Transitions, "a neutral outcome says nothing")
+	old := good("unused")
+	old.At = start
+	assert.Empty(t, w.record(old).Transitions, "and what is old is stale when it comes")
 	back := w.record(good("unused"))
 	require.Len(t, back.Transitions, 1)
 	assert.Equal(t, "back from the archive, as something was heard of it", back.Transitions[0].Cause)

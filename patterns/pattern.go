@@ -140,11 +140,12 @@ func (p *Pattern) Archived() bool { return !p.ArchivedAt.IsZero() }
 
 func (p *Pattern) hasTag(tag string) bool { return slices.Contains(p.Tags, tag) }
 
-// addExample adds a task, once, as the last.
+// addExample adds a task that is not there yet.
 func (p *Pattern) addExample(task string) {
-	p.Examples = slices.DeleteFunc(p.Examples, func(t string) bool { return t == task })
-	p.Examples = append(p.Examples, task)
-	p.Examples = p.Examples[max(len(p.Examples)-MaxExamples, 0):]
+	if !slices.Contains(p.Examples, task) {
+		p.Examples = append(p.Examples, task)
+		p.Examples = p.Examples[max(len(p.Examples)-MaxExamples, 0):]
+	}
 }
 
 func (p *Pattern) validate() error {
@@ -173,15 +174,6 @@ func (p *Pattern) validate() error {
 
 func (d Decision) validate() error {
 	return checkIDs(field{"Decision.Actor", d.Actor}, field{"Decision.Reason", d.Reason})
-}
-
-// unarchive brings a pattern back, and returns the cause if it was archived.
-func unarchive(p *Pattern) (cause string) {
-	if !p.Archived() {
-		return ""
-	}
-	p.ArchivedAt = time.Time{}
-	return "back from the archive, as something was heard of it"
 }
 
 func containsFold(text, part string) bool {

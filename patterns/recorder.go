@@ -127,9 +127,9 @@ func (r *Recorder) record(ctx context.Context, o Outcome) (Recorded, error) {
 	}
 	recorded := Recorded{Score: entry.Score, Duplicate: receipt.Duplicate}
 	for _, id := range credited {
-		done, err := r.settle(ctx, id, "", func(p *Pattern, _ *evidence.Tally) (string, error) {
+		done, err := r.settle(ctx, id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
 			p.addExample(entry.Outcome.Task)
-			return unarchive(p), nil
+			return r.unarchive(p, t)
 		})
 		if err != nil {
 			return Recorded{}, err
