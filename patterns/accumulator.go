@@ -133,7 +133,7 @@ func (a *Accumulator) Resolve(ctx context.Context, id string) error {
 	return nil
 }
 
-// Forget drops the errors of a task that is over.
+// Forget drops the errors of a task that is over, or whose next attempt is to be scored by itself.
 func (a *Accumulator) Forget(ctx context.Context, task string) error {
 	if err := a.cfg.Store.Forget(ctx, task); err != nil {
 		return fmt.Errorf("patterns: forget errors: %w", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -21,19 +22,19 @@ func (e *StateError) Error() string {
 
 func (e *StateError) Unwrap() error { return heed.ErrConflict }
 
-// Promote makes a pattern [Proven], whatever its evidence says, until [Recorder.Reset]. One that is deprecated or inverted
-// can't be promoted: that is a [*StateError].
+// Promote makes a pattern [Proven], whatever its evidence says, until [Recorder.Reset], and brings it back from the
+// archive. One that is deprecated or inverted can't be promoted: that is a [*StateError]. Where it was promoted before,
+// nothing changes, and the transition is the zero one.
 func (r *Recorder) Promote(ctx context.Context, id PatternID, d Decision) (Transition, error) {
 	return r.override(ctx, id, d, "promote", Proven)
 }
 
-// Deprecate makes a pattern [Deprecated], whatever its evidence says, until [Recorder.Reset].
+// Deprecate makes a pattern [Deprecated], whatever its evidence says, until [Recorder.Reset]. Where it was deprecated by
+// hand before, nothing changes, and the transition is the zero one.
 func (r *Recorder) Deprecate(ctx context.Context, id PatternID, d Decision) (Transition, error) {
 	return r.override(ctx, id, d, "deprecate", Deprecated)
 }
 
-// override gives a pattern a state by hand. Where it was given the same by hand before, nothing changes, and the
-// transition is the zero one.
 func (r *Recorder) override(ctx context.Context, id PatternID, d Decision, action string, to State) (Transition, error) {
 	t, err := r.byHand(ctx, id, d, func(p *Pattern, tally *evidence.Tally) (string, error) {
 		now := r.cfg.Now()
@@ -45,7 +46,7 @@ func (r *Recorder) override(ctx context.Context, id PatternID, d Decision, actio
 		if to == Proven && (current.State == Deprecated || current.State == Inverted) {
 			return "", &StateError{current.State, to, action}
 		}
-		p.Override = &Override{to, d, stored(now)}
+		p.Override, p.ArchivedAt = &Override{to, d, stored(now)}, time.Time{}
 		return d.Reason, nil
 	})
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *Recorder) reset(ctx context.Context, reset Reset) (Transition, error) {
 		}
 	}
 	return r.byHand(ctx, reset.Pattern, reset.Decision, func(p *Pattern, _ *evidence.Tally) (string, error) {
-		p.Override = nil
+		p.Override, p.ArchivedAt = nil, time.Time{}
 		if !reset.KeepEvidence {
 			p.State, p.Base, p.Inverted = Candidate, Counts{}, Counts{}
 		}

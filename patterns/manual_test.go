@@ -174,6 +174,13 @@ func TestSweep(t *testing.T) {
 	p := w.pattern("unused")
 	assert.False(t, p.Archived())
 
+	_, err = w.Deprecate(ctx, "proven", by)
+	require.NoError(t, err)
+	_, err = w.Reset(ctx, patterns.Reset{Pattern: "proven", Decision: by, KeepEvidence: true})
+	require.NoError(t, err)
+	p = w.pattern("proven")
+	assert.False(t, p.Archived(), "what people decide on is not archived")
+
 	quick := newWorld(t, patterns.Config{StaleAfter: day, Maturity: patterns.Maturity{Recency: time.Hour}})
 	quick.feedPattern("p", patterns.Helpful, 5, 0)
 	quick.clock.Advance(2 * time.Hour)

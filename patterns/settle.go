@@ -52,11 +52,11 @@ func (r *Recorder) trySettle(ctx context.Context, id PatternID, actor string, ch
 	now := r.cfg.Now()
 	p := before.Clone()
 	cause, err := change(&p, &tally)
-	if err != nil {
-		if errors.Is(err, errDone) {
-			err = nil
-		}
-		return settled{pattern: before}, err
+	switch {
+	case errors.Is(err, errDone):
+		return settled{pattern: before}, nil
+	case err != nil:
+		return settled{}, err
 	}
 	if because := r.advance(&p, &tally, now); cause == "" {
 		cause = because
