@@ -1,0 +1,256 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// Config configures a [Service]. Store must be set; every other field has a default.
+type Config struct {
+	// Store keeps everything. Services of several processes may share one.
+	Store Store
+	// Similarity says which corrections are alike. nil means Trigrams{}.
+	Similarity Similarity
+	// Evaluator classifies. nil means Counting{}.
+	Evaluator Evaluator
+	// Drafter words rules. nil means Representative{}.
+	Drafter Drafter
+
+	// High says what it takes to be [GeneralizableHigh].
+	High Thresholds
+	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
+	Window int
+	// Expedite is the confidence in (0, 1] from which on what is GeneralizableHigh is proposed at once, and not with the next
+	// batch. 0 means 0.7, which is the most that Trigrams can have.
+	Expedite float64
+	// Fresh is how many more corrections it takes to propose again what was rejected or retired; each further rejection
+	// doubles it. 0 means 3.
+	Fresh int
+	// OncePerTask counts what one reviewer says of one task as one occurrence.
+	OncePerTask bool
+	// TakeChanged takes an approval whose output was changed for an approval with changes. Otherwise it is refused.
+	TakeChanged bool
+	// Agents are all agents that there are. Empty: any name is an agent.
+	Agents []string
+
+	Gate      Gate
+	Injecting Injecting
+	Measuring Measuring
+
+	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
+	// refuses it. It must be deterministic. nil means [CanonicalID].
+	Canonical func(id string) (string, error)
+	// Authorizer says who may do what. nil lets everybody.
+	Authorizer Authorizer
+	// Redact is given each summary and comment before anything else is done with them, and returns what may be kept. nil
+	// keeps all.
+	Redact func(text string) string
+	// Now is the clock. nil means time.Now.
+	Now func() time.Time
+	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. It is called by many goroutines at the same
+	// time.
+	NewID func() string
+}
+
+// Gate says what it takes to become a rule.
+type Gate struct {
+	// Quorum is how many distinct people must approve, none of whom proposed or edited it; from 1 to 10. 0 means 2.
+	Quorum int
+	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means 1. Where it is Quorum,
+	// reviewers of the evidence may not approve at all.
+	Outsiders int
+	// TTL is how long a proposal waits. 0 means 7 days.
+	TTL time.Duration
+	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person (and of the evaluator,
+	// as if it were one), for one agent, and in all. 0 means 10, 20 and 200.
+	PerProposer, PerAgent, Pending int
+}
+
+// Injecting limits what is put into a prompt.
+type Injecting struct {
+	Rules      int // rules. 0 means 20
+	Characters int // characters (runes) of the section, headings and all; at least 200. 0 means 4,000
+}
+
+// Measuring says how the effect of rules is measured.
+type Measuring struct {
+	Before      time.Duration // how far before a rule came into effect the time before reaches. 0 means 30 days
+	Stabilise   time.Duration // how long after it nothing is counted. 0 means 7 days
+	Review      time.Duration // after how long a rule without an effect is ineffective. 0 means 30 days
+	Improvement float64       // the relative drop of the rate, in (0, 1], from which on it is effective. 0 means 0.1
+	Floor       int           // how many decisions there must be before and after. 0 means 8
+	PerSweep    int           // how many retirements a sweep proposes. 0 means 3
+	// Retire makes a sweep retire the rules itself whose retirement it would propose.
+	Retire bool
+}
+
+// SpecConfig returns the defaults of the Adaptive Feedback Learning design where ours differ: it takes texts to be alike
+// from 0.8 on, whatever measures them. Store is for the caller to set.
+func SpecConfig() Config { return Config{Similarity: Trigrams{Threshold: 0.8}} }
+
+func (c Config) withDefaults() Config {
+	const day = 24 * time.Hour
+	if c.Similarity == nil {
+		c.Similarity = Trigrams{}
+	}
+	if c.Evaluator == nil {
+		c.Evaluator = Counting{}
+	}
+	if c.Drafter == nil {
+		c.Drafter = Representative{}
+	}
+	c.High.Occurrences = cmp.Or(c.High.Occurrences, 3)
+	c.High.Reviewers = cmp.Or(c.High.Reviewers, 2)
+	c.Window = cmp.Or(c.Window, 1000)
+	c.Expedite = cmp.Or(c.Expedite, 0.7)
+	c.Fresh = cmp.Or(c.Fresh, 3)
+	c.Agents = slices.Clone(c.Agents)
+	c.Gate.Quorum = cmp.Or(c.Gate.Quorum, 2)
+	c.Gate.Outsiders = cmp.Or(c.Gate.Outsiders, 1)
+	c.Gate.TTL = cmp.Or(c.Gate.TTL, 7*day)
+	c.Gate.PerProposer = cmp.Or(c.Gate.PerProposer, 10)
+	c.Gate.PerAgent = cmp.Or(c.Gate.PerAgent, 20)
+	c.Gate.Pending = cmp.Or(c.Gate.Pending, 200)
+	c.Injecting.Rules = cmp.Or(c.Injecting.Rules, 20)
+	c.Injecting.Characters = cmp.Or(c.Injecting.Characters, 4000)
+	c.Measuring.Before = cmp.Or(c.Measuring.Before, 30*day)
+	c.Measuring.Stabilise = cmp.Or(c.Measuring.Stabilise, 7*day)
+	c.Measuring.Review = cmp.Or(c.Measuring.Review, 30*day)
+	c.Measuring.Improvement = cmp.Or(c.Measuring.Improvement, 0.1)
+	c.Measuring.Floor = cmp.Or(c.Measuring.Floor, 8)
+	c.Measuring.PerSweep = cmp.Or(c.Measuring.PerSweep, 3)
+	if c.Canonical == nil {
+		c.Canonical = CanonicalID
+	}
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+	}
+	if c.NewID == nil {
+		c.NewID = uuid.NewString
+	}
+	return c
+}
+
+// validate reports all faults of a configuration that has its defaults.
+func (c Config) validate() error {
+	var found faults.List
+	found.Check(c.Store != nil, "Store", nil, "must be set")
+	traits := c.Similarity.Traits()
+	found.Check(traits.Threshold > 0 && traits.Threshold <= 1, "Similarity", traits, "must have a threshold in (0, 1]")
+	found.Check(traits.Ceiling > 0 && traits.Ceiling <= 1, "Similarity", traits, "must have a ceiling in (0, 1]")
+	found.Check(c.Expedite > 0 && c.Expedite <= 1, "Expedite", c.Expedite, "must be in (0, 1], or 0 for the default")
+	for i, agent := range c.Agents {
+		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i), agent, "must be text that a store can keep, not empty")
+	}
+	g := c.Gate
+	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum, "must be from 1 to 10, or 0 for the default")
+	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders, "must be from 1 to Quorum, or 0 for the default")
+	found.Check(g.TTL > 0, "Gate.TTL", g.TTL, "must not be negative")
+	m := c.Measuring
+	for _, n := range []struct {
+		field string
+		value int
+	}{
+		{"High.Occurrences", c.High.Occurrences}, {"High.Reviewers", c.High.Reviewers}, {"Window", c.Window}, {"Fresh", c.Fresh},
+		{"Gate.PerProposer", g.PerProposer}, {"Gate.PerAgent", g.PerAgent}, {"Gate.Pending", g.Pending},
+		{"Injecting.Rules", c.Injecting.Rules}, {"Measuring.Floor", m.Floor}, {"Measuring.PerSweep", m.PerSweep},
+	} {
+		found.Check(n.value > 0, n.field, n.value, "must not be negative")
+	}
+	found.Check(c.Injecting.Characters >= 200, "Injecting.Characters", c.Injecting.Characters, "must be at least 200, or 0 for the default")
+	found.Check(m.Before > 0, "Measuring.Before", m.Before, "must not be negative")
+	found.Check(m.Stabilise > 0, "Measuring.Stabilise", m.Stabilise, "must not be negative")
+	found.Check(m.Review >= m.Stabilise, "Measuring.Review", m.Review, "must not be shorter than Stabilise")
+	found.Check(m.Improvement > 0 && m.Improvement <= 1, "Measuring.Improvement", m.Improvement, "must be in (0, 1], or 0 for the default")
+	return found.Err()
+}
+
+// CanonicalID is the default of Config.Canonical: it folds the case of ids of printable ASCII, and refuses those that are
+// empty, padded with blanks, longer than [evidence.MaxText] bytes, or have any other character, of which many look alike.
+func CanonicalID(id string) (string, error) {
+	switch {
+	case id == "":
+		return "", fmt.Errorf("must not be empty")
+	case len(id) > evidence.MaxText:
+		return "", fmt.Errorf("is %d bytes long, may be %d", len(id), evidence.MaxText)
+	case strings.TrimSpace(id) != id:
+		return "", fmt.Errorf("must not begin or end with a blank")
+	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }):
+		return "", fmt.Errorf("must be printable ASCII")
+	}
+	return strings.ToLower(id), nil
+}
+
+// person returns the canonical form of an id, or what speaks against it.
+func (s *Service) person(field, id string) (canonical string, err error) {
+	defer contain("Config.Canonical", &err)
+	canonical, err = s.cfg.Canonical(id)
+	if err != nil {
+		return "", invalid(field, err.Error())
+	}
+	return canonical, checkName(field, canonical)
+}
+
+// Authorizer says who may do what.
+type Authorizer interface {
+	// Authorize returns nil where the actor may do it, and otherwise an error that says why not. It is called outside of
+	// locks, by many goroutines at the same time, and must return when the context is done. A panic is a refusal.
+	Authorize(ctx context.Context, act Act) error
+}
+
+// An Act is something that a person wants to do.
+type Act struct {
+	Actor   string  // in canonical form
+	Kind    ActKind // what
+	Subject string  // the id of what to: a feedback, a proposal, a rule. Empty where there is none yet
+	Draft   *Draft  // what is proposed, approved or restored, where there is such a thing; it must not be changed
+}
+
+// An ActKind names what people can do.
+type ActKind string
+
+// What people can do.
+const (
+	ActPropose ActKind = "propose"
+	ActModify  ActKind = "modify"
+	ActApprove ActKind = "approve"
+	ActReject  ActKind = "reject"
+	ActRetire  ActKind = "retire"
+	ActRevoke  ActKind = "revoke"
+	ActRestore ActKind = "restore"
+	ActPin     ActKind = "pin"
+	ActUnpin   ActKind = "unpin"
+	ActResolve ActKind = "resolve"
+	ActErase   ActKind = "erase"
+	ActImport  ActKind = "import"
+)
+
+// An UnauthorizedError says that the authorizer refused an act.
+type UnauthorizedError struct{ Err error }
+
+func (e *UnauthorizedError) Error() string { return "not authorized: " + e.Err.Error() }
+func (e *UnauthorizedError) Unwrap() error { return e.Err }
+func (*UnauthorizedError) refusal()        {}
+
+func (s *Service) authorize(ctx context.Context, act Act) error {
+	if s.cfg.Authorizer == nil {
+		return nil
+	}
+	err := func() (err error) {
+		defer contain("the authorizer", &err)
+		return s.cfg.Authorizer.Authorize(ctx, act)
+	}()
+	if err != nil {
+		return &UnauthorizedError{err}
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A Conflict is something that stands against a draft: an active rule or a pending proposal, that some agent would see
+// along with it.
+type Conflict struct {
+	Kind        ConflictKind `json:"kind"`
+	ID          string       `json:"id"`                // of the rule, or of the proposal
+	Pending     bool         `json:"pending,omitempty"` // it is a proposal
+	Score       float64      `json:"score"`             // how alike the texts are, in [0, 1]
+	Explanation string       `json:"explanation"`
+}
+
+// A ConflictKind says how a conflict came about.
+type ConflictKind string
+
+// The kinds of conflicts. A contradiction with an active rule has to be overridden by every approver, or resolved by
+// superseding the rule; the others are for them to know.
+const (
+	Contradiction ConflictKind = "contradiction" // they oppose each other, in whatever way Oppose knows
+	Duplicate     ConflictKind = "duplicate"     // they say the same: a score from halfway between the threshold and 1
+	Overlap       ConflictKind = "overlap"       // they are alike: a score from the threshold on
+)
+
+// A ConflictError says that active rules contradict what was to be approved, restored or imported.
+type ConflictError struct{ Conflicts []Conflict }
+
+func (e *ConflictError) Error() string {
+	ids := make([]string, len(e.Conflicts))
+	for i, c := range e.Conflicts {
+		ids[i] = c.ID
+	}
+	return "it contradicts active rules: " + strings.Join(ids, ", ")
+}
+
+func (*ConflictError) refusal() {}
+
+// Conflicts says what now stands against a draft: the contradictions first, then duplicates, then overlaps, each by score
+// and id. What the draft supersedes does not.
+func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
+	d = d.normal()
+	if err := r.s.validateDraft(&d); err != nil {
+		return nil, wrap("conflicts", err)
+	}
+	conflicts, err := r.s.conflicts(ctx, &d, true, "")
+	return conflicts, wrap("conflicts", err)
+}
+
+// conflicts compares the draft with active rules, and with pending proposals where they are asked for, but for one.
+func (s *Service) conflicts(ctx context.Context, d *Draft, pending bool, except string) ([]Conflict, error) {
+	var found []Conflict
+	var texts []string
+	consider := func(o *Draft, id string, isPending bool) {
+		if o.Action == d.Action && d.overlaps(o) && id != except && !slices.Contains(d.Supersedes, id) {
+			found = append(found, Conflict{ID: id, Pending: isPending})
+			texts = append(texts, o.Text)
+		}
+	}
+	rules, err := s.activeRules(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rules {
+		consider(&rules[i].Draft, rules[i].ID, false)
+	}
+	if pending {
+		for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Status: StatusPending}) {
+			if err != nil {
+				return nil, err
+			}
+			consider(&p.Draft, p.ID, true)
+		}
+	}
+	scores, err := s.scores(ctx, d.Text, texts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		found[i].Score = scores[i]
+		s.explain(&found[i], d.Text, texts[i])
+	}
+	found = slices.DeleteFunc(found, func(c Conflict) bool { return c.Kind == "" })
+	slices.SortFunc(found, func(a, b Conflict) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	})
+	return found, nil
+}
+
+// activeRules returns the active rules that an agent of the draft may see.
+func (s *Service) activeRules(ctx context.Context, d *Draft) (rules []Rule, err error) {
+	q := RuleQuery{Status: RuleActive}
+	if len(d.Agents) == 1 {
+		q.Agent = d.Agents[0]
+	}
+	for r, err := range s.cfg.Store.Rules(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// explain says what kind of a conflict two texts of this score are in, and leaves it open where they are in none.
+func (s *Service) explain(c *Conflict, text, other string) {
+	threshold := s.cfg.Similarity.Traits().Threshold
+	opposed := Oppose(text, other)
+	switch {
+	case opposed != "" && s.sameTopic(text, other, c.Score):
+		c.Kind, c.Explanation = Contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
+	case opposed != "" || c.Score < threshold:
+	case c.Score >= (1+threshold)/2:
+		c.Kind, c.Explanation = Duplicate, "the texts say the same"
+	default:
+		c.Kind, c.Explanation = Overlap, "the texts are alike"
+	}
+}
+
+// contradictions leaves of conflicts the contradictions with active rules.
+func contradictions(conflicts []Conflict) []Conflict {
+	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Kind != Contradiction || c.Pending })
+}

@@ -1,0 +1,416 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// Evaluate classifies a feedback, unless it was classified before, and returns it as it then is. In this order:
+//
+//  1. What is Private is [Archived], and an approval [Positive].
+//  2. A correction without a text that can be compared is [Ambiguous], and an [EdgeCase] where it is a rejection.
+//  3. A correction of what was approved unchanged before, at the same gate, and one whose text contradicts what was said
+//     before there, is [Ambiguous], however many agree with it.
+//  4. What else is a correction stands with the cluster of those it is most alike to, none of whom it contradicts, and the
+//     [Evaluator] decides. Earlier ones of the cluster are promoted with it.
+//
+// Where the cluster is then [GeneralizableHigh], with a confidence from [Config].Expedite on, it is proposed as a rule; if
+// that fails, the feedback is classified all the same, and [Service.Flush] will propose it.
+//
+// A feedback whose evaluation fails stays as it was: see [Service.EvaluateAll].
+func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
+	var r Record
+	fresh := false
+	err := s.evaluating.take(ctx, func() error {
+		return again(ctx, func() (err error) {
+			if r, err = s.Feedback(ctx, id); err != nil || r.Class != "" {
+				return err
+			}
+			revisions, err := s.cfg.Store.Revisions(ctx, lane(r.Agent))
+			if err != nil {
+				return err
+			}
+			promoted, err := s.classify(ctx, &r)
+			if err != nil {
+				return err
+			}
+			fresh = true
+			return s.keepEvaluation(ctx, &r, promoted, revisions[0], s.evaluationEntry(&r, "", ""))
+		})
+	})
+	if err != nil {
+		return Record{}, wrap("evaluate", err)
+	}
+	if fresh && r.Class == GeneralizableHigh && r.Confidence >= s.cfg.Expedite {
+		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, ErrTooMany) {
+			return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func (s *Service) evaluationEntry(r *Record, actor, reason string) evidence.AuditEntry {
+	e := s.entry(s.now(), actor, "evaluate", r.ID, cmp.Or(reason, clip(r.Rationale)))
+	e.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
+	return e
+}
+
+// keepEvaluation stores a classified feedback together with those that are promoted by it.
+func (s *Service) keepEvaluation(ctx context.Context, r *Record, promoted []Record, revision uint64, entry evidence.AuditEntry) error {
+	c := Change{Expect: map[string]uint64{lane(r.Agent): revision}, Records: []Record{*r}, Audit: []evidence.AuditEntry{entry}}
+	for i := range promoted {
+		p := &promoted[i]
+		e := s.entry(s.now(), "", "promote", p.ID, "stands with "+p.Cluster)
+		e.Details = map[string]string{"classification": string(p.Class)}
+		c.Records, c.Audit = append(c.Records, *p), append(c.Audit, e)
+	}
+	if err := s.apply(ctx, c); err != nil {
+		return err
+	}
+	r.Revision++
+	return nil
+}
+
+// classify fills in the evaluation, and returns those of the cluster that it promotes.
+func (s *Service) classify(ctx context.Context, r *Record) (promoted []Record, err error) {
+	text := r.Text()
+	switch {
+	case r.Private:
+		r.Evaluation = Evaluation{Class: Archived, Confidence: 1, Rationale: "kept out of learning"}
+		return nil, nil
+	case !r.Corrects():
+		return nil, s.classifyPositive(ctx, r)
+	case len(gramsOf(text)) == 0:
+		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: "insufficient detail: there is no text to compare"}
+		if r.Decision == Rejected {
+			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1, Rationale: "a rejection without a reason", Action: DocumentOnly}
+		}
+		return nil, nil
+	}
+	known, err := s.recent(ctx, &r.Feedback)
+	if err != nil {
+		return nil, err
+	}
+	matches, err := s.compare(ctx, text, known)
+	if err != nil {
+		return nil, err
+	}
+	if why := s.contradiction(r, known, matches); why != "" {
+		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches)}
+		return nil, nil
+	}
+	return s.judge(ctx, r, matches)
+}
+
+// classifyPositive makes an approval positive. One that says what was right stands with those that say the same, of which
+// an example can be proposed.
+func (s *Service) classifyPositive(ctx context.Context, r *Record) error {
+	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
+	if r.Summary == "" {
+		return nil
+	}
+	known, err := s.recent(ctx, &r.Feedback)
+	if err != nil {
+		return err
+	}
+	matches, err := s.compare(ctx, r.Text(), known)
+	if err != nil {
+		return err
+	}
+	_, err = s.join(ctx, r, matches, Classification.positive)
+	return err
+}
+
+func (c Classification) positive() bool { return c == Positive }
+
+// correction reports whether a feedback of this class may stand with a correction.
+func (c Classification) correction() bool { return c == EdgeCase || c.Generalizable() }
+
+// contradiction says what the correction contradicts.
+func (s *Service) contradiction(r *Record, known []Record, matches []Match) string {
+	for i := range known {
+		k := &known[i]
+		if !k.Corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
+			return "it corrects what was approved unchanged in " + k.ID
+		}
+	}
+	for i := range matches {
+		m := &matches[i]
+		if m.Gate == r.Gate && m.Class != Archived && m.Opposed.Contradicts() && s.sameTopic(r.Text(), m.Text(), m.Score) {
+			return fmt.Sprintf("it contradicts %s (%s)", m.ID, m.Opposed)
+		}
+	}
+	return ""
+}
+
+// sameTopic reports whether two texts that oppose each other speak of the same: by their score, or because they are worded
+// alike but for what opposes them.
+func (s *Service) sameTopic(a, b string, score float64) bool {
+	if score >= s.cfg.Similarity.Traits().Threshold {
+		return true
+	}
+	return jaccard(gramsOf(topic(a)), gramsOf(topic(b))) >= (Trigrams{}).Traits().Threshold
+}
+
+// judge finds the cluster of a correction and has it classified.
+func (s *Service) judge(ctx context.Context, r *Record, matches []Match) (promoted []Record, err error) {
+	members, err := s.join(ctx, r, matches, Classification.correction)
+	if err != nil {
+		return nil, err
+	}
+	c := Case{
+		Feedback: r.Feedback, Cluster: members, Support: s.support(r, members),
+		High: s.cfg.High, Ceiling: s.cfg.Similarity.Traits().Ceiling,
+	}
+	for _, m := range matches {
+		if m.Class.correction() {
+			c.Candidates = append(c.Candidates, m)
+		}
+	}
+	v, err := ask(ctx, s.cfg.Evaluator, c)
+	if err != nil {
+		return nil, err
+	}
+	if v.Similar != nil {
+		chosen := slices.DeleteFunc(slices.Clone(c.Candidates), func(m Match) bool { return !slices.Contains(v.Similar, m.ID) })
+		for i := range chosen {
+			chosen[i].Score = max(chosen[i].Score, s.cfg.Similarity.Traits().Threshold) // the evaluator says that they are alike
+		}
+		if members, err = s.join(ctx, r, chosen, Classification.correction); err != nil {
+			return nil, err
+		}
+	}
+	s.settle(r, members, v, c.Ceiling)
+	return promote(r, members), nil
+}
+
+// settle takes over a verdict as far as its support goes.
+func (s *Service) settle(r *Record, members []Record, v Verdict, ceiling float64) {
+	support := s.support(r, members)
+	switch {
+	case v.Class.Generalizable() && support.Occurrences < 2:
+		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
+	case v.Class == GeneralizableHigh && !s.cfg.High.Met(support):
+		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
+	}
+	r.Class, r.Confidence, r.Rationale, r.Action = v.Class, min(v.Confidence, ceiling), v.Rationale, v.Action
+	switch {
+	case r.Class == Ambiguous:
+		r.Cluster, r.Link, r.Action = "", 0, ""
+	case r.Action != "":
+	case r.Class == EdgeCase:
+		r.Action = DocumentOnly
+	default:
+		r.Action = CreateRule
+	}
+}
+
+// promote raises earlier members of a cluster to what the newest one is.
+func promote(r *Record, members []Record) (promoted []Record) {
+	for _, m := range members {
+		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh || r.Class == GeneralizableLow && m.Class == EdgeCase {
+			m.Class, m.Confidence, m.Action = r.Class, max(m.Confidence, r.Confidence), r.Action
+			promoted = append(promoted, m)
+		}
+	}
+	return promoted
+}
+
+// support counts a cluster with the feedback in it.
+func (s *Service) support(r *Record, members []Record) Support {
+	all := append(slices.Clone(members), *r)
+	reviewers, occasions := map[string]bool{}, map[string]bool{}
+	var support Support
+	for i := range all {
+		m := &all[i]
+		support.Strength += m.Link
+		reviewers[m.Reviewer] = true
+		occasion := m.ID
+		if s.cfg.OncePerTask && m.Task != "" {
+			occasion = m.Task + "\x00" + m.Reviewer
+		}
+		occasions[occasion] = true
+	}
+	support.Occurrences, support.Reviewers = len(occasions), len(reviewers)
+	return support
+}
+
+// join puts a feedback into the cluster of those it is most alike to, or, where there is none, into one of its own, and
+// returns the others of the cluster, the oldest first. It does not join where it opposes any of them.
+func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind func(Classification) bool) ([]Record, error) {
+	r.Similar = s.alikeTo(matches)
+	r.Cluster, r.Link = r.ID, 1
+	tried := map[string]bool{}
+	for i := range matches {
+		m := &matches[i]
+		if !s.alike(m) || !kind(m.Class) || m.Cluster == "" || tried[m.Cluster] {
+			continue
+		}
+		tried[m.Cluster] = true
+		members, err := s.members(ctx, r.Agent, m.Cluster, kind)
+		if err != nil {
+			return nil, err
+		}
+		members = slices.DeleteFunc(members, func(o Record) bool { return o.ID == r.ID })
+		if !slices.ContainsFunc(members, func(o Record) bool { return Oppose(r.Text(), o.Text()) != "" }) {
+			r.Cluster, r.Link = m.Cluster, m.Score
+			return members, nil
+		}
+	}
+	return nil, nil
+}
+
+// alike reports whether a match says the same.
+func (s *Service) alike(m *Match) bool {
+	return m.Opposed == "" && m.Score >= s.cfg.Similarity.Traits().Threshold
+}
+
+func (s *Service) alikeTo(matches []Match) (ids []string) {
+	for i := range matches {
+		if s.alike(&matches[i]) && len(ids) < MaxList {
+			ids = append(ids, matches[i].ID)
+		}
+	}
+	return ids
+}
+
+// members returns a cluster's feedback of a kind, the oldest first.
+func (s *Service) members(ctx context.Context, agent, cluster string, kind func(Classification) bool) (members []Record, err error) {
+	for m, err := range s.cfg.Store.Records(ctx, Query{Agent: agent, Cluster: cluster}) {
+		if err != nil {
+			return nil, err
+		}
+		if kind(m.Class) {
+			members = append(members, m)
+		}
+	}
+	slices.Reverse(members)
+	return members, nil
+}
+
+// EvaluateAll evaluates what is still unclassified, the oldest first, and returns how many it classified. It goes on where
+// an evaluation fails, and returns the errors, joined; what failed stays to be evaluated.
+func (s *Service) EvaluateAll(ctx context.Context) (done int, err error) {
+	var waiting []string
+	for r, err := range s.cfg.Store.Records(ctx, Query{Class: Unclassified}) {
+		if err != nil {
+			return 0, wrap("evaluate all", err)
+		}
+		waiting = append(waiting, r.ID)
+	}
+	slices.Reverse(waiting)
+	var failures []error
+	for _, id := range waiting {
+		if err := ctx.Err(); err != nil {
+			return done, errors.Join(append(failures, err)...)
+		}
+		if r, err := s.Evaluate(ctx, id); err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", id, err))
+			if r.Class == "" {
+				continue
+			}
+		}
+		done++
+	}
+	return done, errors.Join(failures...)
+}
+
+// A Resolution is what a person says of an ambiguous feedback.
+type Resolution struct {
+	ID     string
+	As     Classification // GeneralizableLow (or High), EdgeCase, or Archived to ignore it
+	Actor  string
+	Reason string // never empty
+}
+
+// Resolve decides an [Ambiguous] feedback. As a generalizable one it joins the cluster it is alike to, and a rule is
+// proposed; archived, it is kept and counts for nothing. What is not ambiguous, or not any more, is a [*StateError].
+func (s *Service) Resolve(ctx context.Context, res Resolution) (Record, error) {
+	if !res.As.Generalizable() && res.As != EdgeCase && res.As != Archived {
+		return Record{}, wrap("resolve", invalid("As", "must be generalizable, an edge case or archived"))
+	}
+	var r Record
+	err := s.act(ctx, ActResolve, res.ID, res.Actor, res.Reason, nil, func(now time.Time, who string) (_ Change, err error) {
+		if r, err = s.Feedback(ctx, res.ID); err != nil {
+			return Change{}, err
+		}
+		if r.Class != Ambiguous {
+			return Change{}, &StateError{What: "feedback", State: string(cmp.Or(r.Class, Unclassified))}
+		}
+		revisions, err := s.cfg.Store.Revisions(ctx, lane(r.Agent))
+		if err != nil {
+			return Change{}, err
+		}
+		promoted, err := s.resolve(ctx, &r, res.As)
+		if err != nil {
+			return Change{}, err
+		}
+		r.Resolution, r.Resolver = res.Reason, who
+		return Change{Expect: map[string]uint64{lane(r.Agent): revisions[0]}, Records: append([]Record{r}, promoted...)}, nil
+	})
+	if err != nil {
+		return Record{}, wrap("resolve", err)
+	}
+	r.Revision++
+	if r.Class.Generalizable() {
+		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, ErrTooMany) {
+			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (promoted []Record, err error) {
+	r.Class, r.Action = as, CreateRule
+	switch {
+	case as == Archived:
+		r.Action = ""
+		return nil, nil
+	case len(gramsOf(r.Text())) == 0:
+		if as.Generalizable() {
+			return nil, invalid("As", "must not be generalizable, as there is no text")
+		}
+		r.Action = DocumentOnly
+		return nil, nil
+	}
+	known, err := s.recent(ctx, &r.Feedback)
+	if err != nil {
+		return nil, err
+	}
+	matches, err := s.compare(ctx, r.Text(), known)
+	if err != nil {
+		return nil, err
+	}
+	members, err := s.join(ctx, r, matches, Classification.correction)
+	if err != nil {
+		return nil, err
+	}
+	r.Confidence = min(s.support(r, members).Confidence(), s.cfg.Similarity.Traits().Ceiling)
+	if as == EdgeCase {
+		r.Action = DocumentOnly
+		return nil, nil
+	}
+	if s.cfg.High.Met(s.support(r, members)) {
+		r.Class = GeneralizableHigh
+	}
+	return promote(r, members), nil
+}
+
+// A StateError says that something is not in the state that an act needs. It is a [heed.ErrConflict].
+type StateError struct {
+	What  string // "feedback", "proposal", "rule"
+	State string // its state: a classification, a status
+}
+
+func (e *StateError) Error() string { return "the " + e.What + " is " + e.State }
+
+func (e *StateError) Unwrap() error { return heed.ErrConflict }
+
+func (*StateError) refusal() {}

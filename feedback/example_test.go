@@ -1,0 +1,61 @@
+package feedback_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
+)
+
+// Three corrections that say the same become a rule that two others approve, and the agent's next prompt has it.
+func Example() {
+	ctx := context.Background()
+	service, err := feedback.New(feedback.Config{Store: &memstore.Feedback{}})
+	if err != nil {
+		panic(err)
+	}
+	for i, review := range []struct{ by, says string }{
+		{"ann", "A PRD must not prescribe a database"},
+		{"bob", "The PRD must not prescribe the database"},
+		{"ann", "PRDs must not prescribe a database schema"},
+	} {
+		f := feedback.Feedback{
+			ID: fmt.Sprint("decision-", i), Gate: "HITL-1", Agent: "prd-agent", Decision: feedback.ApprovedWithChanges,
+			Reviewer: review.by, Summary: review.says, At: time.Now(),
+		}
+		if _, err := service.Record(ctx, f); err != nil { // kept, before anything else is done with it
+			panic(err)
+		}
+		r, err := service.Evaluate(ctx, f.ID)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %s, %.2f\n", r.ID, r.Class, r.Confidence)
+	}
+
+	rules := service.Rules()
+	pending, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusPending}, 0)
+	if err != nil {
+		panic(err)
+	}
+	p := pending[0]
+	fmt.Printf("proposed, from %v: %s\n", p.Evidence, p.Text)
+	for _, approver := range []string{"cleo", "dan"} {
+		p, err = rules.Review(ctx, feedback.Review{
+			Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
+		})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(approver, "approves:", p.Status)
+	}
+
+	in, err := rules.Inject(ctx, feedback.Request{Agent: "prd-agent", Base: "You write PRDs.", Task: "Write one for a shop."})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(in.Prompt)
+	// Output:
+}

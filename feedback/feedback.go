@@ -1,0 +1,222 @@
+package feedback
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// A Feedback is a reviewer's decision about what an agent made, with what they said of it. It is known by the id of the
+// decision: what comes again under it, with the same content, is the same feedback.
+//
+// Ids, names and tags are valid UTF-8 without NUL, of at most [evidence.MaxText] bytes.
+type Feedback struct {
+	ID       string   `json:"decision_id"`       // names the decision among all; never empty
+	Gate     string   `json:"gate_id"`           // where it was made, such as "HITL-1"; never empty
+	Agent    string   `json:"agent"`             // whose output was reviewed; never empty
+	Epic     string   `json:"epic_id,omitempty"` // what the output was made for
+	Task     string   `json:"task_id,omitempty"` // likewise, more closely
+	Decision Decision `json:"decision"`
+	Reviewer string   `json:"reviewer_id"` // a person, as Config.Canonical accepts them
+	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the clock. Microseconds are kept.
+	At       time.Time     `json:"timestamp"`
+	Duration time.Duration `json:"review_duration,omitempty"` // how long the review took, in nanoseconds; never negative
+	// OutputSHA is the hash of what the agent made, and ApprovedSHA of what was approved, which a rejection has not.
+	OutputSHA   string `json:"agent_output_sha,omitempty"`
+	ApprovedSHA string `json:"approved_output_sha,omitempty"`
+	DiffPath    string `json:"correction_diff_path,omitempty"` // where the host keeps the correction
+	// Summary says in a sentence what was wrong, or, of an approval, what was right and is to be repeated: at most
+	// [MaxSummary] characters. Comment is what else was said, at most [MaxComment] characters.
+	Summary  string   `json:"correction_summary,omitempty"`
+	Comment  string   `json:"reviewer_comment,omitempty"`
+	Severity Severity `json:"severity,omitempty"` // "" means Medium
+	// Tags are any words. The known ones are "quality", "completeness", "scope", "style" and "other".
+	Tags []string `json:"tags,omitempty"`
+	// Private keeps the feedback out of learning: it is stored, counted in rates, and never classified.
+	Private bool `json:"private,omitempty"`
+	// Rules are the ids of the learned rules that the agent's prompt had: see [Injection].
+	Rules []string `json:"injected_rules,omitempty"`
+}
+
+// The limits of a feedback's texts, in characters (runes), and of its lists.
+const (
+	MaxSummary = 500
+	MaxComment = 10_000
+	MaxList    = 100
+)
+
+// A Decision is what a reviewer decided.
+type Decision string
+
+// The decisions.
+const (
+	Approved            Decision = "APPROVED"
+	Rejected            Decision = "REJECTED"
+	ApprovedWithChanges Decision = "APPROVED_WITH_CHANGES"
+)
+
+// Valid reports whether it is one of the three.
+func (d Decision) Valid() bool { return d == Approved || d == Rejected || d == ApprovedWithChanges }
+
+// Severity says how bad it was.
+type Severity string
+
+// The severities.
+const (
+	Low      Severity = "low"
+	Medium   Severity = "medium"
+	High     Severity = "high"
+	Critical Severity = "critical"
+)
+
+// Valid reports whether it is one of the four.
+func (s Severity) Valid() bool { return s == Low || s == Medium || s == High || s == Critical }
+
+// Corrects reports whether the output was not good as it was.
+func (f *Feedback) Corrects() bool { return f.Decision != Approved }
+
+// Text is what similarity looks at: the summary and the comment, without what they quote of the learned rules.
+func (f *Feedback) Text() string {
+	return strings.TrimSpace(strip(f.Summary) + "\n" + strip(f.Comment))
+}
+
+// normalize brings a feedback into the form in which it is kept and compared.
+func (f *Feedback) normalize() {
+	f.At = f.At.UTC().Truncate(time.Microsecond)
+	f.Summary = strings.TrimSpace(f.Summary)
+	if f.Severity == "" {
+		f.Severity = Medium
+	}
+	f.Tags, f.Rules = distinct(f.Tags), distinct(f.Rules)
+}
+
+// distinct returns the sorted texts, each once.
+func distinct(texts []string) []string {
+	if len(texts) == 0 {
+		return nil
+	}
+	texts = slices.Clone(texts)
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+func (f *Feedback) validate(now time.Time) error {
+	for _, text := range [...]struct {
+		field, value string
+		needed       bool
+	}{
+		{"ID", f.ID, true}, {"Gate", f.Gate, true}, {"Agent", f.Agent, true}, {"Epic", f.Epic, false}, {"Task", f.Task, false},
+		{"OutputSHA", f.OutputSHA, false}, {"ApprovedSHA", f.ApprovedSHA, false}, {"DiffPath", f.DiffPath, false},
+	} {
+		if err := checkName(text.field, text.value); err != nil && (text.needed || text.value != "") {
+			return err
+		}
+	}
+	switch {
+	case !f.Decision.Valid():
+		return invalid("Decision", "must be APPROVED, REJECTED or APPROVED_WITH_CHANGES")
+	case !f.Severity.Valid():
+		return invalid("Severity", "must be low, medium, high or critical")
+	case f.Duration < 0:
+		return invalid("Duration", "must not be negative")
+	case f.Decision == Rejected && f.ApprovedSHA != "":
+		return invalid("ApprovedSHA", "must be empty, as the output was rejected")
+	case f.Decision == Approved && f.changed():
+		return invalid("Decision", "is APPROVED, but what was approved is not what the agent made")
+	}
+	if err := checkTime("At", f.At, now); err != nil {
+		return err
+	}
+	return f.validateTexts()
+}
+
+func (f *Feedback) validateTexts() error {
+	if err := checkProse("Summary", f.Summary, MaxSummary); err != nil {
+		return err
+	}
+	if err := checkProse("Comment", f.Comment, MaxComment); err != nil {
+		return err
+	}
+	return checkNames(list{"Tags", f.Tags}, list{"Rules", f.Rules})
+}
+
+// changed reports whether what was approved is not what the agent made.
+func (f *Feedback) changed() bool {
+	return f.DiffPath != "" || f.ApprovedSHA != "" && f.OutputSHA != "" && f.ApprovedSHA != f.OutputSHA
+}
+
+func (f *Feedback) clone() Feedback {
+	c := *f
+	c.Tags, c.Rules = slices.Clone(f.Tags), slices.Clone(f.Rules)
+	return c
+}
+
+// same reports whether both say the same. Both are normalized.
+func (f *Feedback) same(o *Feedback) bool {
+	a, b := *f, *o
+	a.At, b.At = time.Time{}, time.Time{}
+	return f.At.Equal(o.At) && reflect.DeepEqual(a, b)
+}
+
+func invalid(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
+
+// checkName reports a text that cannot name something.
+func checkName(field, value string) error {
+	if value == "" {
+		return invalid(field, "must not be empty")
+	}
+	return evidence.CheckText(field, value)
+}
+
+type list struct {
+	field  string
+	values []string
+}
+
+func checkNames(lists ...list) error {
+	for _, l := range lists {
+		if len(l.values) > MaxList {
+			return invalid(l.field, fmt.Sprintf("has %d elements, may have %d", len(l.values), MaxList))
+		}
+		for i, value := range l.values {
+			if err := checkName(fmt.Sprintf("%s[%d]", l.field, i), value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func checkProse(field, value string, limit int) error {
+	switch n := utf8.RuneCountInString(value); {
+	case n > limit:
+		return invalid(field, fmt.Sprintf("has %d characters, may have %d", n, limit))
+	case strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value):
+		return invalid(field, "must be valid UTF-8 without NUL")
+	}
+	return nil
+}
+
+// checkReason reports a reason that says nothing, or that no store can keep.
+func checkReason(reason string) error {
+	if strings.TrimSpace(reason) == "" {
+		return invalid("Reason", "must not be empty")
+	}
+	return evidence.CheckText("Reason", reason)
+}
+
+func checkTime(field string, at, now time.Time) error {
+	switch {
+	case at.Unix() < 0 || at.Year() > 9999:
+		return invalid(field, "must be set, in the years 1970 to 9999")
+	case at.Sub(now) > evidence.MaxSkew:
+		return invalid(field, fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew))
+	}
+	return nil
+}

@@ -1,0 +1,201 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed/prompt"
+)
+
+// The lines between which learned rules stand in a prompt. What stands between them is never taken for a reviewer's words.
+const (
+	Heading = "## Learned Rules (from feedback)"
+	Ending  = "<!-- end of learned rules -->"
+)
+
+// What a model is told about the rules.
+const preface = "Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them."
+
+// A Request asks for an agent's prompt.
+type Request struct {
+	Agent string
+	Base  string // the prompt without learned rules, or one that was built before
+	Task  string // what follows the rules. May be empty, and follow later
+}
+
+// An Injection is a prompt with the rules that an agent has learned.
+type Injection struct {
+	// Prompt is the base, the learned rules and the task, each apart by a blank line. Where there are no rules, nothing
+	// stands in their place: without a task it is then the base, byte by byte.
+	Prompt string
+	// Section is the part of it with the rules, from the heading to its end. "" where there are none.
+	Section string
+	// Rules are the ids of the rules in it, in their order. A host that gives them back in Feedback.Rules learns which
+	// corrections came in spite of a rule.
+	Rules []string
+	// Omitted are the active rules that did not fit, in their order, each with why.
+	Omitted []Omission
+}
+
+// An Omission is a rule that was left out.
+type Omission struct {
+	Rule   string
+	Reason string // "rules": there are enough of them already; "characters": it is too long for what room is left
+}
+
+// Inject builds an agent's prompt with the rules that are active for it. The first are those that are pinned, then those
+// with the greater measured effect, then the newer, then by id; they are put in, each as a whole, as far as the limits of
+// [Config].Injecting allow. A base that has learned rules in it already gets the present ones in their place.
+//
+// A rule stands on one line of its own, behind its type, so that it can't pass for another part of the prompt. What it asks
+// for is for the gate to judge.
+func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
+	ranked, err := r.ranked(ctx, req.Agent)
+	if err != nil {
+		return Injection{}, wrap("inject", err)
+	}
+	var in Injection
+	var lines strings.Builder
+	limits := r.s.cfg.Injecting
+	room := limits.Characters - utf8.RuneCountInString(Heading+preface+Ending) - 5 // line breaks, a blank line among them
+	for i := range ranked {
+		rule := &ranked[i]
+		line := render(rule)
+		size := utf8.RuneCountInString(line)
+		switch {
+		case len(in.Rules) == limits.Rules:
+			in.Omitted = append(in.Omitted, Omission{rule.ID, "rules"})
+		case size > room:
+			in.Omitted = append(in.Omitted, Omission{rule.ID, "characters"})
+		default:
+			lines.WriteString(line)
+			in.Rules = append(in.Rules, rule.ID)
+			room -= size
+		}
+	}
+	if len(in.Rules) > 0 {
+		in.Section = fmt.Sprintf("%s\n%s\n\n%s%s\n", Heading, preface, lines.String(), Ending)
+	}
+	in.Prompt = replace(req.Base, in.Section)
+	if req.Task != "" {
+		in.Prompt = strings.TrimRight(in.Prompt, "\n") + "\n\n" + req.Task
+	}
+	return in, nil
+}
+
+// ByPlace returns the rules that are active for an agent, by their Draft.Place, for a host that puts them into its prompts
+// and skills itself; each place has them in the order of [Rules.Inject]. No limit holds.
+func (r *Rules) ByPlace(ctx context.Context, agent string) (map[string][]Rule, error) {
+	ranked, err := r.ranked(ctx, agent)
+	if err != nil {
+		return nil, wrap("by place", err)
+	}
+	places := make(map[string][]Rule)
+	for _, rule := range ranked {
+		places[rule.Place] = append(places[rule.Place], rule)
+	}
+	return places, nil
+}
+
+// ranked returns the rules that may be injected, the most important first.
+func (r *Rules) ranked(ctx context.Context, agent string) ([]Rule, error) {
+	if err := checkName("Agent", agent); err != nil {
+		return nil, err
+	}
+	rules, err := r.s.activeRules(ctx, &Draft{Agents: []string{agent}})
+	if err != nil {
+		return nil, err
+	}
+	rules = slices.DeleteFunc(rules, func(r Rule) bool { return r.Action != CreateRule })
+	slices.SortFunc(rules, compareRanks)
+	return rules, nil
+}
+
+// compareRanks orders rules by what [Rules.Inject] says.
+func compareRanks(a, b Rule) int {
+	return cmp.Or(compareBool(b.Pinned, a.Pinned), cmp.Compare(b.Effect.Improvement, a.Effect.Improvement),
+		b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID))
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	default:
+		return -1
+	}
+}
+
+// labels stand before rules, by type.
+var labels = map[RuleType]string{
+	PositiveExample: "Good example", NegativeExample: "Do not repeat", Guideline: "Guideline", Constraint: "Constraint",
+}
+
+// render returns the line of a rule.
+func render(r *Rule) string {
+	return "- " + labels[r.Type] + ": " + prompt.Line(r.Text, MaxText) + "\n"
+}
+
+// replace puts the section where the first one of the base stands, or, where it has none, behind the base. Other sections
+// of the base are taken out.
+func replace(base, section string) string {
+	start, end, found := find(base)
+	if !found {
+		return base + gap(base, section)
+	}
+	before, after := base[:start], strip(base[end:])
+	return before + gap(before, section) + after
+}
+
+// gap is a section with a blank line before it, if it stands behind something.
+func gap(before, section string) string {
+	if section == "" || before == "" {
+		return section
+	}
+	return "\n\n" + section
+}
+
+// strip returns a text without the learned rules in it.
+func strip(text string) string {
+	for {
+		start, end, found := find(text)
+		if !found {
+			return text
+		}
+		text = text[:start] + text[end:]
+	}
+}
+
+// find returns where the first section of learned rules is, with the blank line before it.
+func find(text string) (start, end int, found bool) {
+	from := 0
+	for {
+		at := strings.Index(text[from:], Heading+"\n")
+		if at < 0 {
+			return 0, 0, false
+		}
+		start = from + at
+		stop := strings.Index(text[start:], "\n"+Ending)
+		if stop < 0 {
+			return 0, 0, false
+		}
+		end = start + stop + len("\n"+Ending)
+		if start == 0 || text[start-1] == '\n' {
+			break
+		}
+		from = start + len(Heading)
+	}
+	if end < len(text) && text[end] == '\n' {
+		end++
+	}
+	if strings.HasSuffix(text[:start], "\n\n") {
+		start -= 2
+	}
+	return start, end, true
+}

@@ -1,0 +1,84 @@
+package feedback
+
+import (
+	"slices"
+	"time"
+)
+
+// A Proposal is a draft on its way through the gate, with what speaks for it.
+type Proposal struct {
+	ID string `json:"proposal_id"`
+	Draft
+	// Cluster names the evidence that it was made of: a cluster has one proposal at a time. "" where a person proposed it.
+	Cluster string `json:"cluster,omitempty"`
+	// Evidence are the ids of the feedback behind it, sorted; what was erased stays named. Occurrences and Reviewers are how
+	// much there was, and Summary says it in words. Confidence is in [0, 1].
+	Evidence    []string `json:"created_from_feedback_ids,omitempty"`
+	Occurrences int      `json:"occurrences"`
+	Reviewers   int      `json:"reviewers"`
+	Summary     string   `json:"evidence_summary"`
+	Confidence  float64  `json:"classification_confidence"`
+	// Authors are the reviewers of the evidence, and Writers those who proposed and edited it, in canonical form.
+	Authors []string `json:"authors,omitempty"`
+	Writers []string `json:"writers,omitempty"`
+
+	Warnings  []string   `json:"warnings,omitempty"`  // what approvers should know
+	Conflicts []Conflict `json:"conflicts,omitempty"` // with active rules and pending proposals, when it was proposed
+	Status    Status     `json:"status"`
+	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
+	// Previous is the proposal that it is a new version of, or that was closed before fresh evidence opened this one.
+	Previous string    `json:"previous,omitempty"`
+	Created  time.Time `json:"created_at"`
+	Expires  time.Time `json:"expires_at"`
+	// Decided is when it was closed, Decider who did so, and Reason why.
+	Decided  time.Time `json:"decided_at,omitzero"`
+	Decider  string    `json:"decided_by,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Revision uint64    `json:"revision"`
+}
+
+// An Approval is one person's consent.
+type Approval struct {
+	Actor    string    `json:"actor"` // in canonical form
+	Reason   string    `json:"reason"`
+	Hash     string    `json:"hash"`               // of the draft that was approved
+	Override []string  `json:"override,omitempty"` // the active rules that it may contradict
+	At       time.Time `json:"at"`
+}
+
+// A Status is where a proposal stands. All but StatusPending are final.
+type Status string
+
+// The statuses of a proposal.
+const (
+	StatusPending    Status = "PENDING"
+	StatusApproved   Status = "APPROVED"   // it is a rule, which has the proposal's id
+	StatusRejected   Status = "REJECTED"   // one person was against it
+	StatusExpired    Status = "EXPIRED"    // nobody decided in time
+	StatusSuperseded Status = "SUPERSEDED" // it was edited: see the proposal whose Previous it is
+	StatusDocumented Status = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
+)
+
+// Clone returns a copy that shares nothing.
+func (p *Proposal) Clone() Proposal {
+	c := *p
+	c.Draft = p.Draft.clone()
+	c.Evidence, c.Authors, c.Writers = slices.Clone(p.Evidence), slices.Clone(p.Authors), slices.Clone(p.Writers)
+	c.Warnings, c.Conflicts = slices.Clone(p.Warnings), slices.Clone(p.Conflicts)
+	c.Approvals = cloneApprovals(p.Approvals)
+	return c
+}
+
+func (d *Draft) clone() Draft {
+	c := *d
+	c.Agents, c.Supersedes = slices.Clone(d.Agents), slices.Clone(d.Supersedes)
+	return c
+}
+
+func cloneApprovals(approvals []Approval) []Approval {
+	approvals = slices.Clone(approvals)
+	for i := range approvals {
+		approvals[i].Override = slices.Clone(approvals[i].Override)
+	}
+	return approvals
+}

@@ -1,0 +1,48 @@
+package feedback
+
+import (
+	"slices"
+	"time"
+)
+
+// A Rule is a draft that was approved. It has the id of its proposal.
+type Rule struct {
+	ID string `json:"rule_id"`
+	Draft
+	Clusters  []string   `json:"clusters,omitempty"` // whose recurrence it should end, sorted
+	Authors   []string   `json:"authors,omitempty"`
+	Writers   []string   `json:"writers,omitempty"`
+	Approvals []Approval `json:"approvals"`
+	Status    RuleStatus `json:"status"`
+	// Pinned ranks it before all that are not: see [Rules.Inject].
+	Pinned       bool   `json:"pinned,omitempty"`
+	SupersededBy string `json:"superseded_by,omitempty"`
+	// Activated is when it was approved, and Since when it came into effect last: from there its effect is measured.
+	Activated time.Time `json:"deployed_at"`
+	Since     time.Time `json:"since"`
+	Left      time.Time `json:"left,omitzero"`   // when it was retired, revoked or superseded last
+	Effect    Effect    `json:"effect,omitzero"` // as it was measured last
+	// RetireProposed is since when its effect speaks for retiring it. The zero time where it does not.
+	RetireProposed time.Time `json:"retire_proposed,omitzero"`
+	Revision       uint64    `json:"revision"`
+}
+
+// A RuleStatus is where a rule stands.
+type RuleStatus string
+
+// The statuses of a rule.
+const (
+	RuleActive     RuleStatus = "ACTIVE"
+	RuleRetired    RuleStatus = "RETIRED"    // taken out of use: it can be restored
+	RuleRevoked    RuleStatus = "REVOKED"    // withdrawn for good: it would have to pass the gate anew
+	RuleSuperseded RuleStatus = "SUPERSEDED" // another rule took its place
+)
+
+// Clone returns a copy that shares nothing.
+func (r *Rule) Clone() Rule {
+	c := *r
+	c.Draft = r.Draft.clone()
+	c.Clusters, c.Authors, c.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors), slices.Clone(r.Writers)
+	c.Approvals = cloneApprovals(r.Approvals)
+	return c
+}
