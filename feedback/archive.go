@@ -47,10 +47,14 @@ func (s *Service) Export(ctx context.Context) (Archive, error) {
 		}
 		a.Rules = append(a.Rules, r)
 	}
+	a.sort()
+	return a, nil
+}
+
+func (a *Archive) sort() {
 	slices.SortFunc(a.Feedback, func(x, y Record) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortFunc(a.Proposals, func(x, y Proposal) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortFunc(a.Rules, func(x, y Rule) int { return cmp.Compare(x.ID, y.ID) })
-	return a, nil
 }
 
 // Tree returns the archive as files of indented JSON, by their paths: feedback/decisions/<gate>/<id>.json,
@@ -129,6 +133,7 @@ func ReadTree(root fs.FS) (Archive, error) {
 		}
 		return nil
 	})
+	a.sort()
 	return a, wrap("read tree", errors.Join(append(failures, err)...))
 }
 

@@ -87,6 +87,9 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending bool, except 
 		s.explain(&found[i], d.Text, texts[i])
 	}
 	found = slices.DeleteFunc(found, func(c Conflict) bool { return c.Kind == "" })
+	if len(found) == 0 {
+		return nil, nil
+	}
 	slices.SortFunc(found, func(a, b Conflict) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 	})

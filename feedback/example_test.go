@@ -58,4 +58,19 @@ func Example() {
 	}
 	fmt.Println(in.Prompt)
 	// Output:
+	// decision-0: edge_case, 0.43
+	// decision-1: generalizable_high, 0.70
+	// decision-2: generalizable_high, 0.70
+	// proposed, from [decision-0 decision-1 decision-2]: A PRD must not prescribe a database
+	// cleo approves: PENDING
+	// dan approves: APPROVED
+	// You write PRDs.
+	//
+	// ## Learned Rules (from feedback)
+	// Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them.
+	//
+	// - Constraint: A PRD must not prescribe a database
+	// <!-- end of learned rules -->
+	//
+	// Write one for a shop.
 }

@@ -3,7 +3,6 @@ package feedback
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -17,8 +16,11 @@ const (
 	Ending  = "<!-- end of learned rules -->"
 )
 
-// What a model is told about the rules.
-const preface = "Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them."
+// What a model is told about the rules, and how a section of them is known again.
+const (
+	opening = Heading + "\n" + preface + "\n"
+	preface = "Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them."
+)
 
 // A Request asks for an agent's prompt.
 type Request struct {
@@ -61,7 +63,7 @@ func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
 	var in Injection
 	var lines strings.Builder
 	limits := r.s.cfg.Injecting
-	room := limits.Characters - utf8.RuneCountInString(Heading+preface+Ending) - 5 // line breaks, a blank line among them
+	room := limits.Characters - utf8.RuneCountInString(opening+"\n"+Ending+"\n")
 	for i := range ranked {
 		rule := &ranked[i]
 		line := render(rule)
@@ -78,7 +80,7 @@ func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
 		}
 	}
 	if len(in.Rules) > 0 {
-		in.Section = fmt.Sprintf("%s\n%s\n\n%s%s\n", Heading, preface, lines.String(), Ending)
+		in.Section = opening + "\n" + lines.String() + Ending + "\n"
 	}
 	in.Prompt = replace(req.Base, in.Section)
 	if req.Task != "" {
@@ -176,7 +178,7 @@ func strip(text string) string {
 func find(text string) (start, end int, found bool) {
 	from := 0
 	for {
-		at := strings.Index(text[from:], Heading+"\n")
+		at := strings.Index(text[from:], opening)
 		if at < 0 {
 			return 0, 0, false
 		}

@@ -62,6 +62,7 @@ type reading struct {
 	words     map[string]bool
 	passive   bool
 	modal     bool
+	counting  bool // the last thing was a number
 }
 
 // A token is a word, a character of a script without blanks, or the end of a clause.
@@ -136,6 +137,7 @@ func (r *reading) addNumber(runes []rune) int {
 		}
 	}
 done:
+	r.counting = true
 	r.numbers = append(r.numbers, strings.TrimLeft(digits.String(), "0")+unitOf(runes[i:]))
 	return i
 }
@@ -203,9 +205,10 @@ func (r *reading) addWord(runes []rune) int {
 	r.passive = r.passive || copulas[word]
 	r.modal = r.modal || modals[word]
 	t := token{word: word}
-	if !emptyWords[word] && !negations[word] {
+	if unit := r.counting && units[word] != ""; !unit && !emptyWords[word] && !negations[word] {
 		t.stem = stem(word)
 	}
+	_, r.counting = numberWords[word]
 	r.tokens = append(r.tokens, t)
 	return n
 }
@@ -329,6 +332,10 @@ func (r *reading) positions(word string) (all []int) {
 
 // swapped reports whether two texts say the same words, in another order that changes what they say.
 func swapped(x, y reading) bool {
+	a, b := x.stems(), y.stems()
+	if slices.Equal(a, b) {
+		return false
+	}
 	for i, t := range x.tokens {
 		if !relations[t.word] {
 			continue
@@ -344,14 +351,9 @@ func swapped(x, y reading) bool {
 	if x.passive || y.passive || x.modal != y.modal { // "X must name Y" is "name Y in X"
 		return false
 	}
-	a, b := x.stems(), y.stems()
-	if slices.Equal(a, b) || len(a) < 2 {
-		return false
-	}
-	first, last := slices.Clone(a), slices.Clone(b)
-	slices.Sort(first)
-	slices.Sort(last)
-	return slices.Equal(first, last)
+	slices.Sort(a)
+	slices.Sort(b)
+	return slices.Equal(a, b)
 }
 
 // crosses reports whether some word is in both of the first, and in none of the others.

@@ -262,7 +262,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 		switch {
 		case err != nil || !ready:
 			return err
-		case last != nil && last.Status == StatusPending:
+		case last != nil && last.Status == StatusPending && s.now().Before(last.Expires):
 			opened, err = s.extend(ctx, last, members)
 			return err
 		}
@@ -328,26 +328,26 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Record
 			rejections++
 		}
 	}
-	if last == nil {
-		return nil, true, nil
+	active, left, err := s.ruleOf(ctx, cluster)
+	if err != nil || active {
+		return last, false, err
 	}
-	needed, since := 1, last.Decided
-	switch last.Status {
-	case StatusPending:
-		if s.now().Before(last.Expires) {
-			return last, true, nil
-		}
-		since = last.Expires
-	case StatusRejected:
-		needed = s.cfg.Fresh * int(math.Exp2(float64(min(rejections-1, 20))))
-	case StatusApproved:
-		active, left, err := s.ruleOf(ctx, cluster, last.ID)
-		if err != nil || active {
-			return last, false, err
-		}
-		needed, since = s.cfg.Fresh, left
-	case StatusDocumented:
+	needed, since := 0, time.Time{}
+	switch {
+	case last == nil:
+	case last.Status == StatusPending && s.now().Before(last.Expires):
+		return last, true, nil
+	case last.Status == StatusPending:
+		needed, since = 1, last.Expires
+	case last.Status == StatusRejected:
+		needed, since = s.cfg.Fresh*int(math.Exp2(float64(min(rejections-1, 20)))), last.Decided
+	case last.Status == StatusDocumented:
 		return last, false, nil
+	default:
+		needed, since = 1, last.Decided
+	}
+	if !left.IsZero() && !left.Before(since) {
+		needed, since = s.cfg.Fresh, left
 	}
 	fresh := 0
 	for _, m := range members {
@@ -359,7 +359,7 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Record
 }
 
 // ruleOf reports whether a rule for the cluster is active, and else since when not.
-func (s *Service) ruleOf(ctx context.Context, cluster, id string) (active bool, left time.Time, err error) {
+func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left time.Time, err error) {
 	for rule, err := range s.cfg.Store.Rules(ctx, RuleQuery{}) {
 		if err != nil {
 			return false, left, err

@@ -1,0 +1,219 @@
+package feedback_test
+
+import (
+	"encoding/json"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+// full is a world with something of everything.
+func full(t *testing.T) *world {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", long)
+	w.says("bob", long)
+	w.approve(w.pending(), "cleo", "dan")
+	w.says("ann", "alone in the world")
+	w.clock.advance(time.Minute)
+	retired := w.activate(rule("Say why"))
+	_, err := w.rules.Retire(ctx, order(retired.ID))
+	require.NoError(t, err)
+	rejected := w.propose("paul", rule("Use more colours"))
+	_, err = w.review(rejected, feedback.Reject, "cleo")
+	require.NoError(t, err)
+	w.approve(w.propose("olga", rule("Date every decision")), "cleo")
+	return w
+}
+
+func (w *world) export() feedback.Archive {
+	w.t.Helper()
+	a, err := w.Export(ctx)
+	require.NoError(w.t, err)
+	return a
+}
+
+func tree(t *testing.T, a feedback.Archive) fstest.MapFS {
+	files, err := a.Tree()
+	require.NoError(t, err)
+	system := fstest.MapFS{}
+	for name, text := range files {
+		system[name] = &fstest.MapFile{Data: text}
+	}
+	return system
+}
+
+func names(system fstest.MapFS) (all []string) {
+	for name := range system {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func TestExportIsATreeOfFiles(t *testing.T) {
+	w := full(t)
+	a := w.export()
+	files := tree(t, a)
+	dirs := map[string]int{}
+	for _, name := range names(files) {
+		dirs[name[:strings.LastIndex(name, "/")]]++
+		assert.True(t, fs.ValidPath(name))
+		assert.True(t, json.Valid(files[name].Data))
+	}
+	assert.Equal(t, map[string]int{
+		"feedback/decisions/hitl-1~bfebd06f7060": 3, "feedback/edge_cases": 1, "feedback/rules/active": 1,
+		"feedback/rules/retired": 1, "feedback/rules/rejected": 1, "feedback/rules/proposed": 1,
+	}, dirs)
+	assert.Equal(t, files, tree(t, w.export()), "to the byte")
+
+	back, err := feedback.ReadTree(files)
+	require.NoError(t, err)
+	assert.Equal(t, a.Feedback, back.Feedback)
+	assert.Equal(t, a.Rules, back.Rules)
+	assert.Len(t, back.Proposals, 2, "those that became rules are rules")
+	text, err := json.Marshal(a)
+	require.NoError(t, err)
+	var again feedback.Archive
+	require.NoError(t, json.Unmarshal(text, &again))
+	assert.Equal(t, a, again)
+}
+
+func TestNoIDLeadsElsewhere(t *testing.T) {
+	ids := []string{
+		"../../etc/passwd", "/abs", "..", ".", ".git", "a/b", "a\\b", "CON", "con", "A", "a", "a ", "ä", "x\x7f", strings.Repeat("y", 1000),
+		strings.Repeat("y", 1001), "a~b", "*", "?", "漢字", "-", "~", "a:b", "a.json", "",
+	}
+	var a feedback.Archive
+	for _, id := range ids {
+		a.Feedback = append(a.Feedback, feedback.Record{Feedback: feedback.Feedback{ID: id, Gate: id}})
+	}
+	files := tree(t, a)
+	assert.Len(t, files, len(ids), "no two meet")
+	folded := map[string]bool{}
+	for name := range files {
+		assert.True(t, fs.ValidPath(name), name)
+		parts := strings.Split(name, "/")
+		require.Len(t, parts, 4, name)
+		assert.Equal(t, []string{"feedback", "decisions"}, parts[:2])
+		for _, part := range parts {
+			assert.NotEqual(t, '.', part[0])
+			assert.Less(t, len(part), 120)
+		}
+		folded[strings.ToLower(name)] = true
+	}
+	assert.Len(t, folded, len(ids), "nor where case is of no account")
+}
+
+func TestImport(t *testing.T) {
+	w := full(t)
+	a := w.export()
+	into := newWorld(t, feedback.Config{})
+	results, err := into.Import(ctx, a, "Igor", "moved house")
+	require.NoError(t, err)
+	assert.Len(t, results, len(a.Feedback)+len(a.Rules)+len(a.Proposals))
+	for _, r := range results {
+		assert.NoError(t, r.Err, "%s %s", r.Kind, r.ID)
+		assert.True(t, r.Done)
+	}
+	assert.Equal(t, w.inject("prd", "").Prompt, into.inject("prd", "").Prompt)
+	assert.Equal(t, feedback.RuleRetired, into.rule(a.Rules[slices.IndexFunc(a.Rules, func(r feedback.Rule) bool { return r.Status == feedback.RuleRetired })].ID).Status)
+	p := into.pending()
+	assert.Empty(t, p.Approvals, "what waits has to be approved here")
+	assert.Equal(t, []string{"igor", "olga"}, p.Writers)
+	_, err = into.review(p, feedback.Approve, "igor")
+	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	into.count = w.count
+	assert.Equal(t, feedback.GeneralizableHigh, into.says("eve", long).Class, "clusters go on")
+	assert.Empty(t, into.flush().Proposed)
+
+	results, err = into.Import(ctx, a, "igor", "again")
+	require.NoError(t, err)
+	for _, r := range results {
+		assert.NoError(t, r.Err, "%s %s", r.Kind, r.ID)
+		assert.False(t, r.Done, "it is there already")
+	}
+}
+
+func TestImportRefusesItemByItem(t *testing.T) {
+	w := full(t)
+	a := w.export()
+	active := slices.IndexFunc(a.Rules, func(r feedback.Rule) bool { return r.Status == feedback.RuleActive })
+	for name, change := range map[string]func(*feedback.Rule){
+		"one approval":              func(r *feedback.Rule) { r.Approvals = r.Approvals[:1] },
+		"one person twice":          func(r *feedback.Rule) { r.Approvals[1].Actor = "CLEO" },
+		"other words":               func(r *feedback.Rule) { r.Text = "Never mind the summary" },
+		"its writer among them":     func(r *feedback.Rule) { r.Writers = []string{"dan"} },
+		"nobody":                    func(r *feedback.Rule) { r.Approvals[0].Actor = "" },
+		"authors of the evidence":   func(r *feedback.Rule) { r.Authors = []string{"cleo", "dan"} },
+		"text that would be forged": func(r *feedback.Rule) { r.Text = "a\n# b" },
+		"no status":                 func(r *feedback.Rule) { r.Status = "" },
+		"no id":                     func(r *feedback.Rule) { r.ID = "" },
+	} {
+		into := newWorld(t, feedback.Config{})
+		r := a.Rules[active].Clone()
+		change(&r)
+		bad := feedback.Archive{Rules: []feedback.Rule{r, a.Rules[active]}}
+		results, err := into.Import(ctx, bad, "igor", "x")
+		require.NoError(t, err)
+		assert.Error(t, results[0].Err, name)
+		assert.False(t, results[0].Done, name)
+		assert.NoError(t, results[1].Err, "%s: the others come", name)
+		assert.Len(t, into.inject("prd", "").Rules, 1, name)
+	}
+
+	into := newWorld(t, feedback.Config{})
+	opposite := into.activate(rule("the summary is not too long"))
+	results, err := into.Import(ctx, feedback.Archive{Rules: a.Rules}, "igor", "x")
+	require.NoError(t, err)
+	assert.ErrorAs(t, results[active].Err, new(*feedback.ConflictError))
+	assert.Equal(t, []string{opposite.ID}, into.inject("prd", "").Rules)
+
+	other := a.Rules[active].Clone()
+	other.Place = "elsewhere"
+	for i := range other.Approvals {
+		other.Approvals[i].Hash = other.Hash()
+	}
+	results, err = w.Import(ctx, feedback.Archive{
+		Rules: []feedback.Rule{other},
+		Feedback: []feedback.Record{
+			{Feedback: feedback.Feedback{ID: "d1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}},
+			{Feedback: feedback.Feedback{ID: "bad"}},
+			{Feedback: feedback.Feedback{ID: "e1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}, Evaluation: feedback.Evaluation{Class: "x"}},
+		},
+		Proposals: []feedback.Proposal{
+			{ID: "p1", Draft: rule("x"), Status: feedback.StatusApproved},
+			{ID: "p2", Draft: rule("x"), Status: "NEW"},
+			{ID: "p3", Draft: rule("x"), Status: feedback.StatusPending, Confidence: 2},
+		},
+	}, "igor", "x")
+	require.NoError(t, err)
+	for _, r := range results {
+		assert.Error(t, r.Err, "%s %s", r.Kind, r.ID)
+	}
+	assert.ErrorIs(t, results[0].Err, heed.ErrConflict)
+	assert.ErrorIs(t, results[3].Err, heed.ErrConflict, "another rule has its id")
+	assert.ErrorIs(t, results[4].Err, heed.ErrNotFound, "an approved proposal is worth what its rule is")
+}
+
+func TestReadTreeNamesWhatItCantRead(t *testing.T) {
+	files := tree(t, full(t).export())
+	files["feedback/rules/active/broken.json"] = &fstest.MapFile{Data: []byte("{")}
+	files["feedback/decisions/x/huge.json"] = &fstest.MapFile{Data: []byte(strings.Repeat(" ", 1<<20+1))}
+	files["feedback/README.md"] = &fstest.MapFile{Data: []byte("hello")}
+	a, err := feedback.ReadTree(files)
+	assert.ErrorContains(t, err, "broken.json")
+	assert.ErrorContains(t, err, "huge.json")
+	assert.Len(t, a.Feedback, 3)
+	assert.Len(t, a.Rules, 2)
+	_, err = feedback.ReadTree(fstest.MapFS{})
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+}

@@ -1,0 +1,203 @@
+package feedback_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
+)
+
+const document = `{
+	"decision_id": "7", "gate_id": "HITL-2", "epic_id": "E1", "task_id": null, "decision": "APPROVED_WITH_CHANGES",
+	"reviewer_id": "Ann", "timestamp": "2026-05-04T03:02:01.25", "review_duration_seconds": 95, "agent_output_sha": "a",
+	"approved_output_sha": "b", "correction_diff_path": "corrections/7.diff", "reviewer_comment": "too long",
+	"tags": ["scope"], "agent": "prd"}`
+
+func TestDecodeEvent(t *testing.T) {
+	f, err := feedback.DecodeEvent([]byte(document))
+	require.NoError(t, err)
+	assert.Equal(t, feedback.Feedback{
+		ID: "7", Gate: "HITL-2", Epic: "E1", Agent: "prd", Decision: feedback.ApprovedWithChanges, Reviewer: "Ann",
+		At: start.Add(250 * time.Millisecond), Duration: 95 * time.Second, OutputSHA: "a", ApprovedSHA: "b",
+		DiffPath: "corrections/7.diff", Comment: "too long", Tags: []string{"scope"},
+	}, f)
+
+	more := strings.Replace(document, `"agent"`, `"correction_summary": "long", "severity": "MAJOR", "consider_for_improvement": false,
+		"injected_rules": ["r1"], "unknown": {"x": [1]}, "agent"`, 1)
+	f, err = feedback.DecodeEvent([]byte(more))
+	require.NoError(t, err)
+	assert.Equal(t, "long", f.Summary)
+	assert.Equal(t, feedback.High, f.Severity)
+	assert.True(t, f.Private)
+	assert.Equal(t, []string{"r1"}, f.Rules)
+
+	for old, bad := range map[string]string{
+		`"2026-05-04T03:02:01.25"`: `"yesterday"`, `95`: `-1`, `"Ann"`: `7`, `["scope"]`: `"scope"`, `"prd"}`: `"prd"} {}`,
+		document: `[]`, `95,`: `1e300,`, `"7"`: `null, "decision_id": {}`, `{`: ``,
+	} {
+		_, err := feedback.DecodeEvent([]byte(strings.Replace(document, old, bad, 1)))
+		assert.ErrorAs(t, err, new(*heed.InputError), bad)
+	}
+	_, err = feedback.DecodeEvent([]byte(strings.Repeat(" ", feedback.MaxEvent+1)))
+	assert.ErrorAs(t, err, new(*heed.InputError))
+	for _, zone := range []string{"2026-05-04T05:02:01.25+02:00", "2026-05-04T03:02:01.25Z", "2026-05-04 03:02:01.25+00:00", "2026-05-04 03:02:01.25"} {
+		f, err := feedback.DecodeEvent([]byte(strings.Replace(document, "2026-05-04T03:02:01.25", zone, 1)))
+		require.NoError(t, err)
+		assert.Equal(t, start.Add(250*time.Millisecond), f.At)
+	}
+}
+
+// queue delivers messages, each again until it is acknowledged.
+type queue struct {
+	messages [][]byte
+	streams  []string
+	acked    int
+	fail     error
+}
+
+func (q *queue) Receive(ctx context.Context, stream string) (feedback.Delivery, error) {
+	q.streams = append(q.streams, stream)
+	if err := ctx.Err(); err != nil {
+		return feedback.Delivery{}, err
+	}
+	if q.fail != nil {
+		return feedback.Delivery{}, q.fail
+	}
+	if len(q.messages) == 0 {
+		return feedback.Delivery{}, io.EOF
+	}
+	return feedback.Delivery{Payload: q.messages[0], Ack: func(context.Context) error {
+		q.messages = q.messages[1:]
+		q.acked++
+		return nil
+	}}, nil
+}
+
+func message(id, reviewer, comment string) []byte {
+	text, err := json.Marshal(map[string]any{
+		"decision_id": id, "gate_id": "HITL-1", "decision": "REJECTED", "reviewer_id": reviewer, "timestamp": start.Format(time.RFC3339),
+		"reviewer_comment": comment, "agent": "prd",
+	})
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+type dead struct {
+	reasons []error
+	fail    error
+}
+
+func (d *dead) put(_ context.Context, _ []byte, reason error) error {
+	if d.fail == nil {
+		d.reasons = append(d.reasons, reason)
+	}
+	return d.fail
+}
+
+func newConsumer(t *testing.T, w *world, q *queue, d *dead, complete func(*feedback.Feedback)) *feedback.Consumer {
+	c, err := feedback.NewConsumer(feedback.ConsumerConfig{Service: w.Service, Source: q, DeadLetter: d.put, Complete: complete})
+	require.NoError(t, err)
+	return c
+}
+
+func TestConsumerCountsEachDecisionOnce(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	var messages [][]byte
+	for i := range 50 {
+		m := message(fmt.Sprint("e", i), []string{"ann", "bob"}[i%2], fmt.Sprint("the ", strings.Repeat("long ", i%5), "summary is long"))
+		messages = append(messages, m, m, m)
+	}
+	q, d := &queue{messages: messages}, &dead{}
+	require.NoError(t, newConsumer(t, w, q, d, nil).Run(ctx))
+	require.NoError(t, newConsumer(t, w, &queue{messages: messages}, d, nil).Run(ctx))
+	assert.Equal(t, 150, q.acked)
+	assert.Empty(t, d.reasons)
+	_, total, err := w.List(ctx, feedback.Listing{})
+	require.NoError(t, err)
+	assert.Equal(t, 50, total)
+	assert.Equal(t, feedback.DefaultStream, q.streams[0])
+	assert.Equal(t, "asdlc:events:hitl_decisions", feedback.DefaultStream)
+	assert.Equal(t, 50, w.pending().Occurrences)
+}
+
+func TestConsumerPutsAsideWhatItCantUse(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	changed := message("good", "ann", "other words")
+	q := &queue{messages: [][]byte{[]byte("{"), message("", "ann", "x"), message("good", "ann", "x"), changed, message("2", " ", "x")}}
+	d := &dead{}
+	require.NoError(t, newConsumer(t, w, q, d, nil).Run(ctx))
+	assert.Equal(t, 5, q.acked)
+	require.Len(t, d.reasons, 4)
+	assert.ErrorIs(t, d.reasons[2], heed.ErrConflict)
+
+	q, d = &queue{messages: [][]byte{[]byte("{"), message("3", "ann", "x")}}, &dead{fail: errFlaky}
+	assert.ErrorIs(t, newConsumer(t, w, q, d, nil).Run(ctx), errFlaky)
+	assert.Zero(t, q.acked, "what can't be put aside is not acknowledged")
+}
+
+func TestConsumerGoesOnWhenEvaluationFails(t *testing.T) {
+	similarity := &flaky{failing: true}
+	w := newWorld(t, feedback.Config{Similarity: similarity})
+	q := &queue{messages: [][]byte{message("1", "ann", "too long"), message("2", "bob", "too long")}}
+	require.NoError(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx))
+	assert.Equal(t, 2, q.acked)
+	assert.Empty(t, w.get("2").Class)
+	similarity.failing = false
+	_, err := w.EvaluateAll(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.GeneralizableHigh, w.get("2").Class)
+}
+
+// down is a store that takes nothing.
+type down struct{ memstore.Feedback }
+
+func (*down) Apply(context.Context, feedback.Change) error { return errFlaky }
+
+func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {
+	w := newWorld(t, feedback.Config{Store: &down{}})
+	q := &queue{messages: [][]byte{message("1", "ann", "x")}}
+	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx), errFlaky)
+	assert.Zero(t, q.acked)
+	q.fail = errors.New("broker")
+	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx), q.fail)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(done), context.Canceled)
+}
+
+func TestConsumerCompletesEvents(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	without := []byte(strings.Replace(string(message("1", "ann", "x")), `"agent":"prd",`, "", 1))
+	d := &dead{}
+	require.NoError(t, newConsumer(t, w, &queue{messages: [][]byte{without}}, d, nil).Run(ctx))
+	assert.Len(t, d.reasons, 1, "without an agent it is of no use")
+	byGate := func(f *feedback.Feedback) { f.Agent = "agent of " + f.Gate }
+	require.NoError(t, newConsumer(t, w, &queue{messages: [][]byte{without}}, d, byGate).Run(ctx))
+	assert.Equal(t, "agent of HITL-1", w.get("1").Agent)
+	bad := func(*feedback.Feedback) { panic("no") }
+	require.NoError(t, newConsumer(t, w, &queue{messages: [][]byte{without}}, d, bad).Run(ctx))
+	assert.Len(t, d.reasons, 2)
+
+	_, err := feedback.NewConsumer(feedback.ConsumerConfig{})
+	faults := 0
+	for range heed.ConfigErrors(err) {
+		faults++
+	}
+	assert.Equal(t, 3, faults)
+	c, err := feedback.NewConsumer(feedback.ConsumerConfig{Service: w.Service, Source: &queue{}, DeadLetter: d.put, Stream: "mine"})
+	require.NoError(t, err)
+	assert.Equal(t, "mine", c.Config().Stream)
+}

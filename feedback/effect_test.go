@@ -1,0 +1,250 @@
+package feedback_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+func TestWilsonLower(t *testing.T) {
+	for _, test := range []struct {
+		hits, n int
+		want    float64
+	}{{2, 8, 0.0715}, {5, 8, 0.306}, {8, 8, 0.676}, {0, 0, 0}, {0, 8, 0}} {
+		assert.InDelta(t, test.want, feedback.WilsonLower(test.hits, test.n), 5e-4, "%d of %d", test.hits, test.n)
+	}
+}
+
+// decide puts decisions into the store: hits of n are corrections, of the cluster if there is one, evenly over a time.
+func (w *world) decide(from, to time.Time, hits, n int, cluster string, rules ...string) {
+	w.t.Helper()
+	for i := range n {
+		w.count++
+		f := w.correction("ann", "x")
+		f.At = from.Add(to.Sub(from) * time.Duration(i) / time.Duration(n)).Truncate(time.Microsecond)
+		f.Rules = rules
+		r := feedback.Record{Feedback: f, Recorded: f.At}
+		if i >= hits {
+			r.Decision = feedback.Approved
+		} else {
+			r.Cluster = cluster
+		}
+		require.NoError(w.t, w.store.Apply(ctx, feedback.Change{Records: []feedback.Record{r}}))
+	}
+}
+
+// measured is the effect of a rule, so many days after it came into effect, with these decisions before and after.
+func measured(t *testing.T, age time.Duration, before, after [2]int, clusters ...string) feedback.Effect {
+	w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Clusters = clusters })
+	cluster := ""
+	if len(clusters) > 0 {
+		cluster = clusters[0]
+	}
+	w.decide(start.Add(-20*day), start, before[0], before[1], cluster)
+	w.decide(start.Add(7*day), start.Add(max(age, 7*day+time.Hour)), after[0], after[1], cluster)
+	w.clock.advance(age)
+	e, err := w.rules.Measure(ctx, "r00")
+	require.NoError(t, err)
+	return e
+}
+
+func TestEffectStatuses(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		age           time.Duration
+		before, after [2]int
+		improvement   float64
+		status        feedback.EffectStatus
+	}{
+		{"32 % to 18 %", 31 * day, [2]int{32, 100}, [2]int{18, 100}, 0.4375, feedback.Effective},
+		{"28 % to 26 %", 31 * day, [2]int{28, 100}, [2]int{26, 100}, 1 - 26./28, feedback.UnderReview},
+		{"15 % to 14 %", 31 * day, [2]int{15, 100}, [2]int{14, 100}, 1 - 14./15, feedback.UnderReview},
+		{"exactly 10 %", 31 * day, [2]int{20, 100}, [2]int{18, 100}, 0.1, feedback.Effective},
+		{"unchanged after 31 days", 31 * day, [2]int{20, 100}, [2]int{20, 100}, 0, feedback.Ineffective},
+		{"unchanged after 29 days", 29 * day, [2]int{20, 100}, [2]int{20, 100}, 0, feedback.UnderReview},
+		{"a little worse", 31 * day, [2]int{20, 100}, [2]int{22, 100}, -0.1, feedback.Ineffective},
+		{"much worse", 31 * day, [2]int{20, 100}, [2]int{45, 100}, -1.25, feedback.Harmful},
+		{"younger than 7 days", 6 * day, [2]int{20, 100}, [2]int{0, 0}, 0, feedback.Stabilising},
+		{"7 decisions before", 31 * day, [2]int{7, 7}, [2]int{0, 100}, 0, feedback.Insufficient},
+		{"7 decisions after", 31 * day, [2]int{50, 100}, [2]int{7, 7}, 0, feedback.Insufficient},
+		{"8 and 8", 31 * day, [2]int{8, 8}, [2]int{2, 8}, 0.75, feedback.Effective},
+		{"nothing before, nothing after", 31 * day, [2]int{0, 100}, [2]int{0, 100}, 0, feedback.Insufficient},
+		{"nothing before, some after", 31 * day, [2]int{0, 100}, [2]int{30, 100}, 0, feedback.Harmful},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			e := measured(t, test.age, test.before, test.after)
+			assert.Equal(t, test.status, e.Status)
+			assert.InDelta(t, test.improvement, e.Improvement, 1e-12)
+			assert.Equal(t, test.before, [2]int{e.Corrections.Before.Hits, e.Corrections.Before.Of})
+			if test.age >= 7*day {
+				assert.Equal(t, test.after, [2]int{e.Corrections.After.Hits, e.Corrections.After.Of})
+			}
+			assert.Equal(t, "corrections", e.Basis)
+			for _, x := range []float64{e.Improvement, e.Corrections.Certainty, e.Corrections.After.Mean} {
+				assert.False(t, math.IsNaN(x))
+			}
+		})
+	}
+	assert.Greater(t, measured(t, 31*day, [2]int{32, 100}, [2]int{18, 100}).Corrections.Certainty, 0.98)
+	assert.InDelta(t, 0.5, measured(t, 31*day, [2]int{20, 100}, [2]int{20, 100}).Corrections.Certainty, 1e-6)
+}
+
+func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
+	// Of 100 decisions, 30 stood with the cluster before, and 5 after; all other corrections are as many as ever.
+	w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Clusters = []string{"c"} })
+	w.decide(start.Add(-20*day), start.Add(-day), 30, 50, "c")
+	w.decide(start.Add(-20*day), start.Add(-day), 20, 50, "other")
+	w.decide(start.Add(-31*day), start.Add(-30*day), 9, 9, "c") // before the time before
+	w.decide(start, start.Add(6*day), 9, 9, "c")                // while it stabilises
+	w.decide(start.Add(8*day), start.Add(30*day), 5, 50, "c", "r00")
+	w.decide(start.Add(8*day), start.Add(30*day), 45, 50, "other", "r00")
+	w.clock.advance(31 * day)
+	e, err := w.rules.Measure(ctx, "r00")
+	require.NoError(t, err)
+	assert.Equal(t, "recurrence", e.Basis)
+	assert.Equal(t, feedback.Rate{Hits: 30, Of: 100, Mean: 0.3}, e.Recurrence.Before)
+	assert.Equal(t, feedback.Rate{Hits: 5, Of: 100, Mean: 0.05}, e.Recurrence.After)
+	assert.Equal(t, feedback.Rate{Hits: 50, Of: 100, Mean: 0.5}, e.Corrections.Before)
+	assert.Equal(t, 50, e.Corrections.After.Hits)
+	assert.Equal(t, feedback.Effective, e.Status)
+	assert.Equal(t, 5, e.Violations, "they came although the prompt had the rule")
+	_, err = w.rules.Measure(ctx, "unknown")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// unfit is a world with that many rules, each for an agent of its own, the later ones the worse, a month on.
+func unfit(t *testing.T, n int, cfg feedback.Config) *world {
+	w := stocked(t, n, cfg, func(i int, r *feedback.Rule) {
+		r.Agents, r.Activated, r.Since = []string{fmt.Sprint("agent", i)}, start, start
+	})
+	for i := range n {
+		for _, side := range []struct {
+			at   time.Time
+			hits int
+		}{{start.Add(-day), 10}, {start.Add(8 * day), 10 + i}} {
+			for k := range 20 {
+				f := w.correction("ann", "x")
+				f.Agent, f.At = fmt.Sprint("agent", i), side.at.Add(time.Duration(k)*time.Minute)
+				if k >= side.hits {
+					f.Decision = feedback.Approved
+				}
+				require.NoError(t, w.store.Apply(ctx, feedback.Change{Records: []feedback.Record{{Feedback: f, Recorded: f.At}}}))
+			}
+		}
+	}
+	w.clock.advance(31 * day)
+	return w
+}
+
+func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
+	w := unfit(t, 8, feedback.Config{})
+	w.propose("paul", rule("x"))
+	w.clock.advance(7 * day)
+	report, err := w.Sweep(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, 8, report.Measured)
+	assert.Len(t, report.Expired, 1)
+	assert.Equal(t, []string{"r07", "r06", "r05"}, report.Retire)
+	assert.Equal(t, feedback.Harmful, w.rule("r07").Effect.Status)
+	for i := range 8 {
+		r := w.rule(fmt.Sprintf("r%02d", i))
+		assert.Equal(t, feedback.RuleActive, r.Status, "retiring is for people")
+		assert.Equal(t, i >= 5, !r.RetireProposed.IsZero())
+		assert.False(t, r.Effect.Measured.IsZero())
+	}
+	since := w.rule("r07").RetireProposed
+	w.clock.advance(day)
+	_, err = w.Sweep(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, since, w.rule("r07").RetireProposed)
+	assert.Equal(t, []string{"propose-retirement:"}, w.audit("r07"), "it is proposed once")
+	assert.Equal(t, "r00", w.inject("agent0", "").Rules[0])
+
+	// A restored rule starts anew.
+	_, err = w.rules.Retire(ctx, order("r07"))
+	require.NoError(t, err)
+	_, err = w.rules.Restore(ctx, order("r07"))
+	require.NoError(t, err)
+	report, err = w.Sweep(ctx)
+	require.NoError(t, err)
+	assert.NotContains(t, report.Retire, "r07")
+	assert.Equal(t, feedback.Stabilising, w.rule("r07").Effect.Status)
+}
+
+func TestSweepRetiresWhereItMay(t *testing.T) {
+	w := unfit(t, 5, feedback.Config{Measuring: feedback.Measuring{Retire: true, PerSweep: 2}})
+	report, err := w.Sweep(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"r04", "r03"}, report.Retire)
+	assert.Equal(t, feedback.RuleRetired, w.rule("r04").Status)
+	assert.Empty(t, w.inject("agent4", "").Rules)
+	r, err := w.rules.Restore(ctx, order("r04"))
+	require.NoError(t, err)
+	assert.Equal(t, feedback.RuleActive, r.Status)
+	assert.Equal(t, []string{"retire:", "restore:cleo"}, w.audit("r04"))
+}
+
+func TestMeasuringIsConfigured(t *testing.T) {
+	// 20 % before (of the last 30 days: 5 days ago), 17 % after.
+	for name, test := range map[string]struct {
+		cfg    feedback.Measuring
+		status feedback.EffectStatus
+	}{
+		"as it is":                    {feedback.Measuring{}, feedback.Effective},
+		"a greater improvement":       {feedback.Measuring{Improvement: 0.2}, feedback.UnderReview},
+		"a higher floor":              {feedback.Measuring{Floor: 101}, feedback.Insufficient},
+		"a longer time to stabilise":  {feedback.Measuring{Stabilise: 20 * day}, feedback.Stabilising},
+		"a shorter time before":       {feedback.Measuring{Before: 4 * day}, feedback.Insufficient},
+		"a shorter time until review": {feedback.Measuring{Review: 10 * day, Improvement: 0.2}, feedback.UnderReview},
+	} {
+		w := stocked(t, 1, feedback.Config{Measuring: test.cfg}, nil)
+		w.decide(start.Add(-5*day), start.Add(-4*day), 20, 100, "")
+		w.decide(start.Add(8*day), start.Add(11*day), 17, 100, "")
+		w.clock.advance(12 * day)
+		e, err := w.rules.Measure(ctx, "r00")
+		require.NoError(t, err)
+		assert.Equal(t, test.status, e.Status, name)
+	}
+	w := stocked(t, 1, feedback.Config{Measuring: feedback.Measuring{Review: 10 * day}}, nil)
+	w.decide(start.Add(-5*day), start, 20, 100, "")
+	w.decide(start.Add(8*day), start.Add(11*day), 20, 100, "")
+	w.clock.advance(12 * day)
+	e, err := w.rules.Measure(ctx, "r00")
+	require.NoError(t, err)
+	assert.Equal(t, feedback.Ineffective, e.Status)
+}
+
+func TestDryRun(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", long)
+	w.says("bob", "the summary is not too long")
+	w.says("bob", "tests are missing")
+	w.add(w.approval("ann", ""))
+	f := w.correction("ann", long)
+	f.Agent = "coder"
+	w.add(f)
+	before, err := w.Export(ctx)
+	require.NoError(t, err)
+	run, err := w.rules.DryRun(ctx, rule("The summary is too long"))
+	require.NoError(t, err)
+	assert.Equal(t, 3, run.Corrections)
+	require.Len(t, run.Applied, 2)
+	assert.Equal(t, "d1", run.Applied[0].ID)
+	assert.Equal(t, feedback.OpposedPolarity, run.Applied[1].Opposed)
+	run, err = w.rules.DryRun(ctx, feedback.Draft{Text: "The summary is too long", AllAgents: true})
+	require.NoError(t, err)
+	assert.Equal(t, 4, run.Corrections)
+	assert.Len(t, run.Applied, 3)
+	after, err := w.Export(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, before, after)
+	_, err = w.rules.DryRun(ctx, feedback.Draft{})
+	assert.ErrorAs(t, err, new(*heed.InputError))
+}

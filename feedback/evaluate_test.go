@@ -1,0 +1,438 @@
+package feedback_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+const long = "the summary is too long"
+
+func TestClassification(t *testing.T) {
+	type by = []string
+	for name, test := range map[string]struct {
+		high   feedback.Thresholds
+		by     by // reviewers of corrections that say the same
+		last   feedback.Classification
+		single bool
+	}{
+		"one alone":                      {by: by{"ann"}, last: feedback.EdgeCase},
+		"two by one reviewer":            {by: by{"ann", "ann"}, last: feedback.GeneralizableLow},
+		"two by two reviewers":           {by: by{"ann", "bob"}, last: feedback.GeneralizableHigh},
+		"one reviewer in two spellings":  {by: by{"ann", "ANN"}, last: feedback.GeneralizableLow},
+		"three by one reviewer":          {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh, single: true},
+		"three by one, where both count": {high: feedback.Thresholds{Both: true}, by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableLow},
+		"three by two, where both count": {high: feedback.Thresholds{Both: true}, by: by{"ann", "bob", "ann"}, last: feedback.GeneralizableHigh},
+		"other thresholds":               {high: feedback.Thresholds{Occurrences: 5, Reviewers: 4}, by: by{"a", "b", "c", "c"}, last: feedback.GeneralizableLow},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, feedback.Config{High: test.high})
+			var r feedback.Record
+			for _, reviewer := range test.by {
+				r = w.says(reviewer, long)
+			}
+			assert.Equal(t, test.last, r.Class)
+			for id := range w.count { // earlier ones are promoted with it
+				assert.Equal(t, test.last, w.get(fmt.Sprint("d", id+1)).Class)
+			}
+			if test.single {
+				assert.Contains(t, r.Rationale, "single reviewer")
+			}
+			assert.Len(t, r.Similar, len(test.by)-1)
+			assert.Equal(t, "d1", r.Cluster)
+		})
+	}
+}
+
+func TestPromotionIsAudited(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	assert.Equal(t, feedback.DocumentOnly, w.says("ann", long).Action)
+	w.says("bob", long)
+	assert.Equal(t, []string{"evaluate:", "promote:"}, w.audit("d1"))
+	assert.Equal(t, feedback.CreateRule, w.get("d1").Action)
+}
+
+func TestApprovalsArePositiveAndMakeNoRule(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	for _, by := range []string{"ann", "bob", "cleo"} {
+		f := w.approval(by, "")
+		f.Comment = "looks good to me"
+		assert.Equal(t, feedback.Positive, w.add(f).Class)
+	}
+	report, err := w.Flush(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, report.Proposed)
+	assert.Empty(t, w.proposals(""))
+}
+
+func TestWithoutATextNothingIsLearned(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	for range 3 {
+		f := w.correction("ann", "")
+		f.Comment = " !? "
+		r := w.add(f)
+		assert.Equal(t, feedback.Ambiguous, r.Class)
+		assert.Contains(t, r.Rationale, "insufficient detail")
+		f = w.correction("bob", "")
+		f.Decision = feedback.Rejected
+		r = w.add(f)
+		assert.Equal(t, feedback.EdgeCase, r.Class)
+		assert.Less(t, r.Confidence, 0.2)
+	}
+	_, err := w.Flush(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, w.proposals(""))
+}
+
+func TestPrivateFeedbackIsKeptOut(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	f := w.correction("ann", long)
+	f.Private = true
+	assert.Equal(t, feedback.Archived, w.add(f).Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("bob", long).Class)
+}
+
+func TestContradictionsAreAmbiguous(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	approved := w.approval("ann", "")
+	w.add(approved)
+	f := w.correction("bob", "something else entirely")
+	f.OutputSHA = approved.OutputSHA
+	r := w.add(f)
+	assert.Equal(t, feedback.Ambiguous, r.Class, "it was approved as it is")
+	assert.Contains(t, r.Rationale, approved.ID)
+
+	elsewhere := f
+	elsewhere.ID, elsewhere.Gate = "elsewhere", "HITL-2"
+	assert.Equal(t, feedback.EdgeCase, w.add(elsewhere).Class, "at another gate")
+
+	// However many agree, one that was for the opposite makes it a matter for a person.
+	w = newWorld(t, feedback.Config{})
+	w.add(w.approval("ann", "Naming the database in the PRD is right"))
+	for _, by := range []string{"bob", "cleo", "dan", "eve"} {
+		r = w.says(by, "Naming the database in the PRD is not right")
+		assert.Equal(t, feedback.Ambiguous, r.Class)
+	}
+	assert.Len(t, r.Similar, 3)
+	_, err := w.Flush(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, w.proposals(""))
+
+	// So do corrections that oppose each other.
+	w = newWorld(t, feedback.Config{})
+	assert.Equal(t, feedback.EdgeCase, w.says("ann", "enable caching").Class)
+	assert.Equal(t, feedback.Ambiguous, w.says("bob", "disable caching").Class)
+	// Other numbers are other matters.
+	assert.Equal(t, feedback.EdgeCase, w.says("ann", "keep functions under 50 lines").Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("bob", "keep functions under 80 lines").Class)
+}
+
+func TestWhatOpposesAMemberStaysOutOfItsCluster(t *testing.T) {
+	w := newWorld(t, feedback.Config{Similarity: everything{}})
+	w.says("ann", "limit the retries")
+	w.says("ann", "limit the retries of uploads in API")
+	assert.Equal(t, "d1", w.get("d2").Cluster)
+	r := w.says("ann", "limit the retries of uploads in gRPC")
+	assert.Equal(t, "d3", r.Cluster, "it opposes the second, though not the first")
+}
+
+// everything finds all texts alike.
+type everything struct{}
+
+func (everything) Traits() feedback.Traits { return feedback.Traits{Threshold: 0.5, Ceiling: 1} }
+func (everything) Scores(_ context.Context, _ string, others []string) ([]float64, error) {
+	scores := make([]float64, len(others))
+	for i := range scores {
+		scores[i] = 0.9
+	}
+	return scores, nil
+}
+
+func TestOncePerTask(t *testing.T) {
+	for once, want := range map[bool]feedback.Classification{false: feedback.GeneralizableHigh, true: feedback.GeneralizableLow} {
+		w := newWorld(t, feedback.Config{OncePerTask: once})
+		var r feedback.Record
+		for _, task := range []string{"t1", "t1", "t2"} {
+			f := w.correction("ann", long)
+			f.Task = task
+			r = w.add(f)
+		}
+		assert.Equal(t, want, r.Class)
+	}
+}
+
+func TestWindow(t *testing.T) {
+	w := newWorld(t, feedback.Config{Window: 2})
+	w.says("ann", long)
+	w.says("ann", "something about tests")
+	w.says("ann", "a matter of licences")
+	assert.Equal(t, feedback.EdgeCase, w.says("bob", long).Class, "the first is out of the window")
+}
+
+// TestConfidence is a formula whose parts each only raise it.
+func TestConfidence(t *testing.T) {
+	assert.InDelta(t, 0.891, feedback.Support{Occurrences: 3, Reviewers: 2, Strength: 3}.Confidence(), 5e-4)
+	assert.Zero(t, feedback.Support{}.Confidence())
+	rapid.Check(t, func(t *rapid.T) {
+		s := feedback.Support{Reviewers: rapid.IntRange(1, 50).Draw(t, "reviewers"), Strength: rapid.Float64Range(0, 1e6).Draw(t, "strength")}
+		more, others := s, s
+		more.Strength += rapid.Float64Range(0, 1).Draw(t, "link")
+		others.Reviewers++
+		c := s.Confidence()
+		if !(c >= 0 && c <= 1) || more.Confidence() < c || others.Confidence() < c {
+			t.Fatalf("%+v: %v, %v, %v", s, c, more.Confidence(), others.Confidence())
+		}
+	})
+}
+
+// TestConfidenceNeverFalls as a cluster grows, whoever adds whatever is alike, and stays under the ceiling.
+func TestConfidenceNeverFalls(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		var similarity feedback.Similarity = feedback.Trigrams{}
+		if rapid.Bool().Draw(rt, "model") {
+			similarity = everything{}
+		}
+		w := newWorld(t, feedback.Config{Similarity: similarity})
+		last, proposed := 0., 0.
+		for range rapid.IntRange(1, 8).Draw(rt, "n") {
+			r := w.says(rapid.SampledFrom([]string{"ann", "bob", "cleo"}).Draw(rt, "by"),
+				rapid.SampledFrom([]string{long, long + " for it", "The summary is much too long"}).Draw(rt, "says"))
+			if r.Confidence < last || r.Confidence > similarity.Traits().Ceiling {
+				rt.Fatalf("%v after %v", r.Confidence, last)
+			}
+			last = r.Confidence
+			for _, p := range w.proposals(feedback.StatusPending) {
+				if p.Confidence < proposed {
+					rt.Fatalf("proposed with %v after %v", p.Confidence, proposed)
+				}
+				proposed = p.Confidence
+			}
+		}
+	})
+}
+
+func TestEvaluateIsIdempotentAndDeterministic(t *testing.T) {
+	var exports []string
+	for range 2 {
+		w := newWorld(t, feedback.Config{})
+		for i := range 12 {
+			f := w.correction([]string{"ann", "bob"}[i%2], []string{long, "tests are missing", "tests are not missing", "PRD"}[i%4])
+			w.add(f)
+			again, err := w.Evaluate(ctx, f.ID)
+			require.NoError(t, err)
+			assert.Equal(t, w.get(f.ID), again)
+		}
+		a, err := w.Export(ctx)
+		require.NoError(t, err)
+		exports = append(exports, fmt.Sprintf("%+v", a))
+	}
+	assert.Equal(t, exports[0], exports[1])
+}
+
+func TestWhatFailsIsEvaluatedLater(t *testing.T) {
+	similarity := &flaky{}
+	w := newWorld(t, feedback.Config{Similarity: similarity})
+	w.says("ann", long)
+	similarity.failing = true
+	f := w.correction("bob", long)
+	_, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	_, err = w.Evaluate(ctx, f.ID)
+	require.ErrorIs(t, err, errFlaky)
+	assert.Empty(t, w.get(f.ID).Class)
+	w.add(w.approval("cleo", "")) // what needs no similarity goes on
+	done, err := w.EvaluateAll(ctx)
+	assert.ErrorIs(t, err, errFlaky)
+	assert.Zero(t, done)
+	similarity.failing = false
+	done, err = w.EvaluateAll(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, 1, done)
+	assert.Equal(t, feedback.GeneralizableHigh, w.get(f.ID).Class)
+	done, err = w.EvaluateAll(ctx)
+	require.NoError(t, err)
+	assert.Zero(t, done)
+}
+
+// model is an evaluator that a test dictates.
+type model func(feedback.Case) (feedback.Verdict, error)
+
+func (m model) Evaluate(_ context.Context, c feedback.Case) (feedback.Verdict, error) { return m(c) }
+
+func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
+	good := feedback.Verdict{Class: feedback.EdgeCase, Confidence: 0.5}
+	for name, spoil := range map[string]func(*feedback.Verdict){
+		"no class":          func(v *feedback.Verdict) { v.Class = "" },
+		"unknown class":     func(v *feedback.Verdict) { v.Class = "great" },
+		"positive":          func(v *feedback.Verdict) { v.Class = feedback.Positive },
+		"archived":          func(v *feedback.Verdict) { v.Class = feedback.Archived },
+		"not a number":      func(v *feedback.Verdict) { v.Confidence = math.NaN() },
+		"too sure":          func(v *feedback.Verdict) { v.Confidence = 85 },
+		"less than nothing": func(v *feedback.Verdict) { v.Confidence = -0.1 },
+		"unknown action":    func(v *feedback.Verdict) { v.Action = "DEPLOY" },
+		"invented feedback": func(v *feedback.Verdict) { v.Similar = []string{"d1", "d99"} },
+		"twice":             func(v *feedback.Verdict) { v.Similar = []string{"d1", "d1"} },
+		"an opposite":       func(v *feedback.Verdict) { v.Similar = []string{"d2"} },
+		"too much to say":   func(v *feedback.Verdict) { v.Rationale = string(make([]byte, feedback.MaxComment+1)) },
+		"a panic":           func(*feedback.Verdict) { panic("no") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			silly := false
+			w := newWorld(t, feedback.Config{Evaluator: model(func(feedback.Case) (feedback.Verdict, error) {
+				v := good
+				if silly {
+					spoil(&v)
+				}
+				return v, nil
+			})})
+			w.says("ann", "keep it under 10 pages")
+			w.says("ann", "keep it under 20 pages")
+			silly = true
+			f := w.correction("bob", "keep it under 10 pages")
+			_, err := w.Record(ctx, f)
+			require.NoError(t, err)
+			_, err = w.Evaluate(ctx, f.ID)
+			require.Error(t, err)
+			assert.Empty(t, w.get(f.ID).Class)
+			silly = false
+			_, err = w.Evaluate(ctx, f.ID)
+			require.NoError(t, err)
+		})
+	}
+}
+
+func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
+	var asked feedback.Case
+	verdict := feedback.Verdict{Class: feedback.GeneralizableHigh, Confidence: 1, Rationale: "obvious"}
+	w := newWorld(t, feedback.Config{Evaluator: model(func(c feedback.Case) (feedback.Verdict, error) {
+		asked = c
+		for i := range c.Candidates {
+			c.Candidates[i].Tags, c.Candidates[i].ID = nil, "spoilt"
+		}
+		c.Feedback.Summary = "spoilt"
+		return verdict, nil
+	})})
+	r := w.says("ann", "leave the choice of a database to others")
+	assert.Equal(t, feedback.EdgeCase, r.Class, "one alone is an edge case, whoever says otherwise")
+	assert.Equal(t, 0.7, r.Confidence, "the similarity has a ceiling")
+	verdict.Similar = []string{"d1"}
+	r = w.says("ann", "PRDs are no place for PostgreSQL")
+	assert.Equal(t, feedback.GeneralizableLow, r.Class, "two of one reviewer are not many")
+	assert.Equal(t, "d1", r.Cluster, "the evaluator knows that they say the same")
+	assert.Len(t, asked.Candidates, 1)
+	assert.Equal(t, "leave the choice of a database to others", w.get("d1").Summary, "what it is given is its own")
+	verdict.Similar = []string{"d2"}
+	r = w.says("bob", "who stores it is not your concern")
+	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
+	assert.Equal(t, "d1", r.Cluster)
+	verdict = feedback.Verdict{Class: feedback.Ambiguous, Similar: []string{}}
+	r = w.says("bob", "what a strange document")
+	assert.Equal(t, feedback.Ambiguous, r.Class)
+	assert.Empty(t, r.Cluster)
+}
+
+func TestQuotedRulesAreNotEvidence(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.activate(rule("The summary must be short"))
+	prompt := w.inject("prd", "").Prompt
+	f := w.correction("ann", "")
+	f.Comment = prompt + "this ignores the reader"
+	r := w.add(f)
+	assert.Equal(t, "this ignores the reader", r.Text())
+	f = w.correction("bob", "")
+	f.Comment = "see:\n\n" + prompt
+	assert.Equal(t, feedback.EdgeCase, w.add(f).Class, "two quotations are not alike")
+	f = w.correction("bob", "")
+	f.Comment = prompt
+	assert.Contains(t, w.add(f).Rationale, "insufficient detail")
+}
+
+func TestResolve(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", "enable caching of pages")
+	contested := w.says("bob", "disable caching of pages")
+	require.Equal(t, feedback.Ambiguous, contested.Class)
+	resolve := func(id string, as feedback.Classification, reason string) (feedback.Record, error) {
+		return w.Resolve(ctx, feedback.Resolution{ID: id, As: as, Actor: "Cleo", Reason: reason})
+	}
+	for _, as := range []feedback.Classification{"", feedback.Positive, feedback.Ambiguous} {
+		_, err := resolve(contested.ID, as, "because")
+		assert.ErrorAs(t, err, new(*heed.InputError))
+	}
+	_, err := resolve(contested.ID, feedback.Archived, "")
+	assert.ErrorAs(t, err, new(*heed.InputError), "a reason is needed")
+	_, err = resolve("d1", feedback.Archived, "it is an edge case")
+	assert.ErrorAs(t, err, new(*feedback.StateError))
+	_, err = resolve("unknown", feedback.Archived, "why")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+
+	r, err := resolve(contested.ID, feedback.GeneralizableLow, "caching was decided against")
+	require.NoError(t, err)
+	assert.Equal(t, "cleo", r.Resolver)
+	assert.Equal(t, w.get(contested.ID), r)
+	p := w.pending()
+	assert.Equal(t, []string{contested.ID}, p.Evidence)
+	assert.Equal(t, "disable caching of pages", p.Text)
+	assert.Equal(t, []string{"evaluate:", "resolve:cleo"}, w.audit(contested.ID))
+	_, err = resolve(contested.ID, feedback.Archived, "again")
+	var state *feedback.StateError
+	require.ErrorAs(t, err, &state)
+	assert.Equal(t, "generalizable_low", state.State)
+	assert.ErrorIs(t, err, heed.ErrConflict)
+	assert.Equal(t, []string{"evaluate:", "resolve:cleo", "resolve.refused:cleo"}, w.audit(contested.ID))
+
+	third := w.says("eve", "do not enable caching of pages")
+	require.Equal(t, feedback.Ambiguous, third.Class)
+	r, err = resolve(third.ID, feedback.Archived, "settled")
+	require.NoError(t, err)
+	assert.Equal(t, feedback.Archived, r.Class)
+	assert.Empty(t, r.Cluster, "it leaves the clusters")
+
+	blank := w.correction("eve", "")
+	w.add(blank)
+	_, err = resolve(blank.ID, feedback.GeneralizableHigh, "x")
+	assert.ErrorAs(t, err, new(*heed.InputError), "no text makes no rule")
+	r, err = resolve(blank.ID, feedback.EdgeCase, "x")
+	require.NoError(t, err)
+	assert.Equal(t, feedback.DocumentOnly, r.Action)
+}
+
+func TestClustersDoNotDependOnWhoEvaluates(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	other, err := feedback.New(feedback.Config{Store: w.store, Now: w.clock.Now})
+	require.NoError(t, err)
+	var failures []error
+	results := make(chan error)
+	for i := range 40 {
+		f := w.correction([]string{"ann", "bob"}[i%2], long)
+		_, err := w.Record(ctx, f)
+		require.NoError(t, err)
+		go func() {
+			service := []*feedback.Service{w.Service, other}[i%2]
+			_, err := service.Evaluate(ctx, f.ID)
+			results <- err
+		}()
+	}
+	for range 40 {
+		failures = append(failures, <-results)
+	}
+	require.NoError(t, errors.Join(failures...))
+	first := w.get("d1").Cluster
+	for i := range 40 {
+		r := w.get(fmt.Sprint("d", i+1))
+		assert.Equal(t, first, r.Cluster)
+		assert.Equal(t, feedback.GeneralizableHigh, r.Class)
+	}
+	_, err = w.Flush(ctx)
+	require.NoError(t, err)
+	assert.Equal(t, 40, w.pending().Occurrences, "one proposal, with all of them")
+}

@@ -1,0 +1,461 @@
+package feedback_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+func TestQuorum(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Be brief"))
+	p = w.approve(p, "cleo", "cleo", "CLEO")
+	assert.Equal(t, feedback.StatusPending, p.Status, "one person is one, in whatever spelling")
+	assert.Len(t, p.Approvals, 1)
+	assert.NotContains(t, w.inject("prd", "").Prompt, "Be brief")
+	p = w.approve(p, "dan")
+	assert.Equal(t, feedback.StatusApproved, p.Status)
+	assert.Equal(t, "dan", p.Decider)
+	r := w.rule(p.ID)
+	assert.Equal(t, feedback.RuleActive, r.Status)
+	assert.Equal(t, p.Draft, r.Draft)
+	assert.Equal(t, p.Approvals, r.Approvals)
+	assert.Contains(t, w.inject("prd", "").Prompt, "Be brief")
+	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan"}, w.audit(p.ID))
+}
+
+func TestNobodyApprovesTheirOwn(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Be brief"))
+	for _, alias := range []string{"paul", "Paul", "PAUL"} {
+		_, err := w.review(p, feedback.Approve, alias)
+		assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	}
+	for _, alias := range []string{"", " paul", "paul\u200b", "pаul", "ｐaul"} {
+		_, err := w.review(p, feedback.Approve, alias)
+		assert.ErrorAs(t, err, new(*heed.InputError), "%q", alias)
+	}
+	assert.Equal(t, "approve.refused:paul", w.audit(p.ID)[1])
+	_, err := w.review(p, feedback.Reject, "paul")
+	assert.NoError(t, err, "but may take it back")
+}
+
+func TestAuthorsOfTheEvidenceAloneAreNotEnough(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", long)
+	w.says("bob", long)
+	p := w.approve(w.pending(), "ann", "bob")
+	assert.Equal(t, feedback.StatusPending, p.Status)
+	p = w.approve(p, "cleo")
+	assert.Equal(t, feedback.StatusApproved, p.Status)
+
+	w = newWorld(t, feedback.Config{Gate: feedback.Gate{Outsiders: 2}})
+	w.says("ann", long)
+	w.says("bob", long)
+	p = w.pending()
+	_, err := w.review(p, feedback.Approve, "ann")
+	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	assert.Equal(t, feedback.StatusPending, w.approve(p, "cleo").Status)
+	assert.Equal(t, feedback.StatusApproved, w.approve(p, "dan").Status)
+
+	// Whoever adds evidence after they approved is an author as well.
+	w = newWorld(t, feedback.Config{})
+	w.says("ann", long)
+	w.says("bob", long)
+	p = w.approve(w.pending(), "cleo")
+	w.says("cleo", long)
+	p = w.approve(w.pending(), "ann")
+	assert.Equal(t, feedback.StatusPending, p.Status)
+}
+
+func TestQuorumOfOneAndOfThree(t *testing.T) {
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 1}})
+	assert.Equal(t, feedback.StatusApproved, w.approve(w.propose("paul", rule("Be brief")), "cleo").Status)
+	w = newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 3}})
+	p := w.propose("paul", rule("Be brief"))
+	assert.Equal(t, feedback.StatusPending, w.approve(p, "cleo", "dan").Status)
+	assert.Equal(t, feedback.StatusApproved, w.approve(p, "eve").Status)
+}
+
+func TestReviewRefusesWhatIsNotValid(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Be brief"))
+	good := feedback.Review{Proposal: p.ID, Verdict: feedback.Approve, Actor: "cleo", Reason: "yes", Hash: p.Hash()}
+	for field, change := range map[string]func(*feedback.Review){
+		"Proposal":    func(r *feedback.Review) { r.Proposal = "" },
+		"Verdict":     func(r *feedback.Review) { r.Verdict = "maybe" },
+		"Actor":       func(r *feedback.Review) { r.Actor = "" },
+		"Reason":      func(r *feedback.Review) { r.Reason = " \n" },
+		"Hash":        func(r *feedback.Review) { r.Hash = "" },
+		"Override[0]": func(r *feedback.Review) { r.Override = []string{""} },
+	} {
+		review := good
+		change(&review)
+		_, err := w.rules.Review(ctx, review)
+		var fault *heed.InputError
+		if assert.ErrorAs(t, err, &fault, field) {
+			assert.Equal(t, field, fault.Field)
+		}
+	}
+	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "cleo"})
+	assert.ErrorAs(t, err, new(*heed.InputError), "a rejection needs a reason")
+	unknown := good
+	unknown.Proposal = "unknown"
+	_, err = w.rules.Review(ctx, unknown)
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	stale := good
+	stale.Hash = strings.Repeat("0", 64)
+	_, err = w.rules.Review(ctx, stale)
+	assert.ErrorAs(t, err, new(*feedback.StaleError))
+	assert.ErrorIs(t, err, heed.ErrConflict)
+	assert.Equal(t, p, w.pending(), "nothing has changed")
+	assert.Equal(t, []string{"propose:paul", "approve.refused:cleo"}, w.audit(p.ID))
+}
+
+func TestFinalStatesAreFinal(t *testing.T) {
+	for status, end := range map[feedback.Status]func(*world, feedback.Proposal){
+		feedback.StatusApproved: func(w *world, p feedback.Proposal) { w.approve(p, "cleo", "dan") },
+		feedback.StatusRejected: func(w *world, p feedback.Proposal) {
+			_, err := w.review(p, feedback.Reject, "cleo")
+			require.NoError(t, err)
+		},
+		feedback.StatusExpired: func(w *world, _ feedback.Proposal) { w.clock.advance(7 * day) },
+		feedback.StatusSuperseded: func(w *world, p feedback.Proposal) {
+			_, err := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("Be terse"), Actor: "cleo", Reason: "shorter"})
+			require.NoError(t, err)
+		},
+	} {
+		t.Run(string(status), func(t *testing.T) {
+			w := newWorld(t, feedback.Config{})
+			p := w.propose("paul", rule("Be brief"))
+			end(w, p)
+			for i := range 10 {
+				_, approved := w.review(p, feedback.Approve, fmt.Sprint("late", i))
+				_, rejected := w.review(p, feedback.Reject, fmt.Sprint("late", i))
+				_, modified := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("x"), Actor: "eve", Reason: "y"})
+				for _, err := range []error{approved, rejected, modified} {
+					var state *feedback.StateError
+					require.ErrorAs(t, err, &state)
+					assert.Equal(t, string(status), state.State)
+				}
+			}
+			got, err := w.rules.Proposal(ctx, p.ID)
+			require.NoError(t, err)
+			assert.Equal(t, status, got.Status)
+			if status == feedback.StatusRejected {
+				assert.Equal(t, "it is right", got.Reason)
+			}
+		})
+	}
+}
+
+func TestModifyVoidsApprovals(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	d := rule("Be brief")
+	d.Place = "style"
+	p := w.approve(w.propose("paul", d), "cleo")
+	d = p.Draft
+	d.Text = "Be terse"
+	edited, err := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: "Eve", Reason: "shorter"})
+	require.NoError(t, err)
+	assert.NotEqual(t, p.ID, edited.ID)
+	assert.Equal(t, p.ID, edited.Previous)
+	assert.Empty(t, edited.Approvals)
+	assert.Equal(t, []string{"paul", "eve"}, edited.Writers)
+	assert.Equal(t, "style", edited.Place, "what is not edited stays")
+	assert.Empty(t, edited.Conflicts, "the old version is none")
+	assert.Equal(t, edited, w.pending())
+	for _, writer := range edited.Writers {
+		_, err := w.review(edited, feedback.Approve, writer)
+		assert.ErrorAs(t, err, new(*feedback.IneligibleError), writer)
+	}
+	w.approve(edited, "cleo", "dan")
+	assert.Equal(t, "Be terse", w.rule(edited.ID).Text)
+	_, err = w.rules.Rule(ctx, p.ID)
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+
+	p = w.propose("paul", rule("Say why"))
+	_, err = w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("a\nb"), Actor: "eve", Reason: "x"})
+	assert.ErrorAs(t, err, new(*heed.InputError))
+	d = p.Draft
+	d.Action = feedback.DocumentOnly
+	_, err = w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: "eve", Reason: "x"})
+	assert.ErrorAs(t, err, new(*heed.InputError))
+}
+
+func TestHash(t *testing.T) {
+	d := feedback.Draft{Text: "a", Agents: []string{"b", "c"}, Place: "p", Supersedes: []string{"r"}}
+	seen := map[string]bool{d.Hash(): true}
+	for _, change := range []func(*feedback.Draft){
+		func(d *feedback.Draft) { d.Text = "b" },
+		func(d *feedback.Draft) { d.Agents = []string{"b"} },
+		func(d *feedback.Draft) { d.Agents, d.Supersedes = nil, []string{"b", "c", "r"} },
+		func(d *feedback.Draft) { d.Agents, d.AllAgents = nil, true },
+		func(d *feedback.Draft) { d.Place = "q" },
+		func(d *feedback.Draft) { d.Type = feedback.Constraint },
+		func(d *feedback.Draft) { d.Action = feedback.UpdateSkill },
+		func(d *feedback.Draft) { d.Supersedes = nil },
+		func(d *feedback.Draft) { d.Text, d.Place = "ap", "" },
+	} {
+		c := d
+		change(&c)
+		assert.False(t, seen[c.Hash()])
+		seen[c.Hash()] = true
+	}
+	same := d
+	same.Agents, same.Action, same.Type = []string{"c", "b", "c"}, feedback.CreateRule, feedback.Guideline
+	assert.Equal(t, d.Hash(), same.Hash(), "order and defaults are of no account")
+}
+
+func TestContradictionsHaveToBeOverridden(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Do not name the database"))
+	p = w.approve(p, "cleo")
+	active := w.activate(rule("Name the database")) // after the first approval
+	_, err := w.review(p, feedback.Approve, "dan")
+	var conflict *feedback.ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Len(t, conflict.Conflicts, 1)
+	assert.Equal(t, active.ID, conflict.Conflicts[0].ID)
+	assert.Equal(t, "approve.refused:dan", w.audit(p.ID)[2])
+
+	p, err = w.review(p, feedback.Approve, "dan", active.ID)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.StatusPending, p.Status, "the first approval knew nothing of the conflict")
+	p, err = w.review(p, feedback.Approve, "cleo", active.ID)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.StatusApproved, p.Status)
+
+	// Or it takes the other's place.
+	w = newWorld(t, feedback.Config{})
+	active = w.activate(rule("Name the database"))
+	d := rule("Do not name the database")
+	d.Supersedes = []string{active.ID}
+	p = w.approve(w.propose("paul", d), "cleo", "dan")
+	assert.Equal(t, feedback.StatusApproved, p.Status)
+	assert.Equal(t, feedback.RuleSuperseded, w.rule(active.ID).Status)
+	assert.Equal(t, []string{p.ID}, w.inject("prd", "").Rules)
+}
+
+func TestWhatIsToBeSupersededMustBeActive(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	active := w.activate(rule("Name the database"))
+	d := rule("Name the database and its owner")
+	d.Supersedes = []string{active.ID}
+	p := w.approve(w.propose("paul", d), "cleo")
+	_, err := w.rules.Revoke(ctx, order(active.ID))
+	require.NoError(t, err)
+	_, err = w.review(p, feedback.Approve, "dan")
+	assert.ErrorAs(t, err, new(*feedback.StateError))
+	assert.Equal(t, feedback.RuleRevoked, w.rule(active.ID).Status)
+}
+
+func TestReviewAll(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	a, b := w.propose("paul", rule("Be brief")), w.propose("paul", rule("Say why"))
+	results := w.rules.ReviewAll(ctx, []feedback.Review{
+		{Proposal: a.ID, Verdict: feedback.Approve, Actor: "cleo", Reason: "yes", Hash: a.Hash()},
+		{Proposal: "unknown", Verdict: feedback.Reject, Actor: "cleo", Reason: "no"},
+		{Proposal: b.ID, Verdict: feedback.Reject, Actor: "cleo", Reason: "no"},
+	})
+	require.Len(t, results, 3)
+	assert.NoError(t, results[0].Err)
+	assert.Len(t, results[0].Proposal.Approvals, 1)
+	assert.ErrorIs(t, results[1].Err, heed.ErrNotFound)
+	assert.NoError(t, results[2].Err)
+	assert.Equal(t, feedback.StatusRejected, results[2].Proposal.Status)
+}
+
+func TestRevokeRetireRestore(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	r := w.activate(rule("Be brief"))
+	w.clock.advance(time.Hour)
+	r, err := w.rules.Retire(ctx, order(r.ID))
+	require.NoError(t, err)
+	assert.Equal(t, w.rule(r.ID), r)
+	assert.Empty(t, w.inject("prd", "").Rules)
+	assert.Equal(t, "Be brief", w.rule(r.ID).Text, "it can still be read")
+	_, err = w.rules.Retire(ctx, order(r.ID))
+	assert.ErrorAs(t, err, new(*feedback.StateError))
+	_, err = w.rules.Pin(ctx, order(r.ID))
+	assert.ErrorAs(t, err, new(*feedback.StateError))
+
+	back, err := w.rules.Restore(ctx, order(r.ID))
+	require.NoError(t, err)
+	assert.Equal(t, r.Activated, back.Activated)
+	assert.True(t, back.Since.After(r.Since), "its effect is measured anew")
+	assert.Equal(t, []string{r.ID}, w.inject("prd", "").Rules)
+	_, err = w.rules.Restore(ctx, order(r.ID))
+	assert.ErrorAs(t, err, new(*feedback.StateError))
+
+	_, err = w.rules.Revoke(ctx, order(r.ID))
+	require.NoError(t, err)
+	assert.Empty(t, w.inject("prd", "").Rules)
+	_, err = w.rules.Restore(ctx, order(r.ID))
+	assert.ErrorAs(t, err, new(*feedback.StateError), "one person can't bring back what was revoked")
+	assert.Equal(t, []string{
+		"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "retire:cleo", "retire.refused:cleo", "pin.refused:cleo",
+		"restore:cleo", "restore.refused:cleo", "revoke:cleo", "restore.refused:cleo",
+	}, w.audit(r.ID))
+	_, err = w.rules.Revoke(ctx, order("unknown"))
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = w.rules.Revoke(ctx, feedback.Order{Rule: r.ID, Actor: "cleo"})
+	assert.ErrorAs(t, err, new(*heed.InputError))
+
+	// What contradicts a rule that came since can't come back either.
+	r = w.activate(rule("Name the database"))
+	_, err = w.rules.Retire(ctx, order(r.ID))
+	require.NoError(t, err)
+	w.activate(rule("Do not name the database"))
+	_, err = w.rules.Restore(ctx, order(r.ID))
+	assert.ErrorAs(t, err, new(*feedback.ConflictError))
+}
+
+// policy is an authorizer that a test dictates.
+type policy func(feedback.Act) error
+
+func (p policy) Authorize(_ context.Context, act feedback.Act) error { return p(act) }
+
+func TestAuthorizer(t *testing.T) {
+	var asked []string
+	denied := errors.New("not an admin")
+	w := newWorld(t, feedback.Config{Authorizer: policy(func(act feedback.Act) error {
+		text := ""
+		if act.Draft != nil {
+			text = act.Draft.Text
+		}
+		asked = append(asked, fmt.Sprint(act.Kind, " ", act.Actor, " ", text))
+		switch act.Actor {
+		case "mallory":
+			return denied
+		case "oscar":
+			panic("bad day")
+		}
+		return nil
+	})})
+	p := w.propose("paul", rule("Be brief"))
+	for _, actor := range []string{"Mallory", "oscar"} {
+		_, approved := w.review(p, feedback.Approve, actor)
+		_, rejected := w.review(p, feedback.Reject, actor)
+		_, modified := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("x"), Actor: actor, Reason: "y"})
+		for _, err := range []error{approved, rejected, modified} {
+			assert.ErrorAs(t, err, new(*feedback.UnauthorizedError))
+		}
+	}
+	_, err := w.review(p, feedback.Approve, "mallory")
+	assert.ErrorIs(t, err, denied)
+	assert.Equal(t, p, w.pending())
+	assert.Equal(t, []string{
+		"propose:paul", "approve.refused:mallory", "reject.refused:mallory", "modify.refused:mallory",
+		"approve.refused:oscar", "reject.refused:oscar", "modify.refused:oscar", "approve.refused:mallory",
+	}, w.audit(p.ID))
+	r := w.rule(w.approve(p, "cleo", "dan").ID)
+	mallory := feedback.Order{Rule: r.ID, Actor: "mallory", Reason: "because"}
+	for _, do := range []func(context.Context, feedback.Order) (feedback.Rule, error){
+		w.rules.Retire, w.rules.Revoke, w.rules.Restore, w.rules.Pin, w.rules.Unpin,
+	} {
+		_, err := do(ctx, mallory)
+		assert.ErrorIs(t, err, denied)
+	}
+	w.says("ann", "x")
+	assert.ErrorIs(t, w.Erase(ctx, "d1", "mallory", "because"), denied)
+	_, err = w.Resolve(ctx, feedback.Resolution{ID: "d1", As: feedback.Archived, Actor: "mallory", Reason: "because"})
+	assert.ErrorIs(t, err, denied)
+	_, err = w.Import(ctx, feedback.Archive{}, "mallory", "because")
+	assert.ErrorIs(t, err, denied)
+	assert.Equal(t, r, w.rule(r.ID))
+	assert.Contains(t, asked, "propose paul Be brief")
+	assert.Contains(t, asked, "approve mallory Be brief")
+	assert.Contains(t, asked, "revoke mallory Be brief")
+}
+
+func TestTheAuditLogSaysWhoWhatWhenAndWhy(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Be brief"))
+	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "Cleo", Reason: "too vague"})
+	require.NoError(t, err)
+	entries, err := w.Audit(ctx, 1)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	e := entries[0]
+	assert.Equal(t, []string{"cleo", "feedback.reject", p.ID, "too vague"}, []string{e.Actor, e.Action, e.Subject, e.Reason})
+	assert.WithinDuration(t, start, e.At, time.Second)
+}
+
+// TestGateStateMachine: whatever people do in whatever order, a rule is active only with its quorum.
+func TestGateStateMachine(t *testing.T) {
+	people := []string{"ann", "bob", "cleo", "dan", "Ann", "BOB"}
+	rapid.Check(t, func(rt *rapid.T) {
+		gate := feedback.Gate{Quorum: rapid.IntRange(1, 3).Draw(rt, "quorum")}
+		gate.Outsiders = rapid.IntRange(1, gate.Quorum).Draw(rt, "outsiders")
+		w := newWorld(t, feedback.Config{Gate: gate})
+		w.says("ann", long)
+		w.says("bob", long)
+		ids := []string{w.pending().ID}
+		rt.Repeat(map[string]func(*rapid.T){
+			"review": func(rt *rapid.T) {
+				p, err := w.rules.Proposal(ctx, rapid.SampledFrom(ids).Draw(rt, "id"))
+				require.NoError(t, err)
+				verdict := rapid.SampledFrom([]feedback.Ruling{feedback.Approve, feedback.Approve, feedback.Approve, feedback.Reject}).Draw(rt, "verdict")
+				_, _ = w.review(p, verdict, rapid.SampledFrom(people).Draw(rt, "who"))
+			},
+			"edit": func(rt *rapid.T) {
+				d := rule(rapid.SampledFrom([]string{"Be brief", "Be terse", "Say less"}).Draw(rt, "text"))
+				p, err := w.rules.Modify(ctx, feedback.Edit{
+					Proposal: rapid.SampledFrom(ids).Draw(rt, "id"), Draft: d, Actor: rapid.SampledFrom(people).Draw(rt, "who"), Reason: "x",
+				})
+				if err == nil {
+					ids = append(ids, p.ID)
+				}
+			},
+			"propose": func(rt *rapid.T) {
+				p, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("Cite sources"), Evidence: []string{"d1"}, Actor: rapid.SampledFrom(people).Draw(rt, "who"), Reason: "x"})
+				if err == nil {
+					ids = append(ids, p.ID)
+				}
+			},
+			"wait": func(*rapid.T) { w.clock.advance(day) },
+			"":     func(rt *rapid.T) { checkActivations(rt, w, gate) },
+		})
+	})
+}
+
+func checkActivations(rt *rapid.T, w *world, gate feedback.Gate) {
+	rules, err := w.rules.List(ctx, feedback.RuleQuery{})
+	require.NoError(rt, err)
+	for _, r := range rules {
+		p, err := w.rules.Proposal(ctx, r.ID)
+		require.NoError(rt, err)
+		people, outsiders := map[string]bool{}, map[string]bool{}
+		for _, a := range r.Approvals {
+			who := strings.ToLower(a.Actor)
+			for _, writer := range p.Writers {
+				if who == writer {
+					rt.Fatalf("%s approved what they wrote", who)
+				}
+			}
+			if a.Hash != r.Hash() {
+				rt.Fatalf("an approval of other words")
+			}
+			if people[who] = true; who != "ann" && who != "bob" {
+				outsiders[who] = true
+			}
+		}
+		if len(p.Authors) == 1 && people["bob"] { // only ann's feedback is behind it
+			outsiders["bob"] = true
+		}
+		if len(people) < gate.Quorum || len(outsiders) < gate.Outsiders || p.Status != feedback.StatusApproved {
+			rt.Fatalf("active with %v, of which outsiders %v, gate %+v", people, outsiders, gate)
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package feedback_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
+)
+
+var (
+	ctx   = context.Background()
+	start = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
+)
+
+const day = 24 * time.Hour
+
+// clock is a clock that a test sets. It moves on by a microsecond whenever it is read, so that what comes later is later.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now.IsZero() {
+		c.now = start
+	}
+	c.now = c.now.Add(time.Microsecond)
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// world is a service with all that a test needs around it.
+type world struct {
+	*feedback.Service
+	t     testing.TB
+	rules *feedback.Rules
+	store feedback.Store
+	clock *clock
+	count int
+}
+
+// newWorld makes a service whose ids are numbers, "n1", "n2" and so on.
+func newWorld(t testing.TB, cfg feedback.Config) *world {
+	w := &world{t: t, clock: &clock{}}
+	if cfg.Store == nil {
+		cfg.Store = &memstore.Feedback{}
+	}
+	if cfg.Now == nil {
+		cfg.Now = w.clock.Now
+	}
+	if cfg.NewID == nil {
+		var mu sync.Mutex
+		n := 0
+		cfg.NewID = func() string {
+			mu.Lock()
+			defer mu.Unlock()
+			n++
+			return fmt.Sprint("n", n)
+		}
+	}
+	service, err := feedback.New(cfg)
+	require.NoError(t, err)
+	w.Service, w.rules, w.store = service, service.Rules(), cfg.Store
+	return w
+}
+
+// correction is a feedback by a reviewer that corrects an agent's output.
+func (w *world) correction(reviewer, summary string) feedback.Feedback {
+	w.count++
+	return feedback.Feedback{
+		ID: fmt.Sprint("d", w.count), Gate: "HITL-1", Agent: "prd", Decision: feedback.ApprovedWithChanges, Reviewer: reviewer,
+		At: w.clock.Now(), Summary: summary, OutputSHA: fmt.Sprint("sha", w.count),
+	}
+}
+
+func (w *world) approval(reviewer, summary string) feedback.Feedback {
+	f := w.correction(reviewer, summary)
+	f.Decision = feedback.Approved
+	return f
+}
+
+// add records a feedback and evaluates it.
+func (w *world) add(f feedback.Feedback) feedback.Record {
+	w.t.Helper()
+	_, err := w.Record(ctx, f)
+	require.NoError(w.t, err)
+	r, err := w.Evaluate(ctx, f.ID)
+	require.NoError(w.t, err)
+	return r
+}
+
+func (w *world) says(reviewer, summary string) feedback.Record {
+	w.t.Helper()
+	return w.add(w.correction(reviewer, summary))
+}
+
+func (w *world) get(id string) feedback.Record {
+	w.t.Helper()
+	r, err := w.Feedback(ctx, id)
+	require.NoError(w.t, err)
+	return r
+}
+
+func (w *world) proposals(status feedback.Status) []feedback.Proposal {
+	w.t.Helper()
+	all, _, err := w.rules.Proposals(ctx, feedback.ProposalQuery{Status: status}, 0)
+	require.NoError(w.t, err)
+	return all
+}
+
+func (w *world) pending() feedback.Proposal {
+	w.t.Helper()
+	all := w.proposals(feedback.StatusPending)
+	require.Len(w.t, all, 1)
+	return all[0]
+}
+
+func rule(text string, agents ...string) feedback.Draft {
+	if len(agents) == 0 {
+		agents = []string{"prd"}
+	}
+	return feedback.Draft{Text: text, Agents: agents}
+}
+
+func (w *world) propose(actor string, d feedback.Draft, evidence ...string) feedback.Proposal {
+	w.t.Helper()
+	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Evidence: evidence, Actor: actor, Reason: "seen often"})
+	require.NoError(w.t, err)
+	return p
+}
+
+func (w *world) review(p feedback.Proposal, verdict feedback.Ruling, actor string, override ...string) (feedback.Proposal, error) {
+	return w.rules.Review(ctx, feedback.Review{
+		Proposal: p.ID, Verdict: verdict, Actor: actor, Reason: "it is right", Hash: p.Hash(), Override: override,
+	})
+}
+
+func (w *world) approve(p feedback.Proposal, actors ...string) feedback.Proposal {
+	w.t.Helper()
+	for _, actor := range actors {
+		var err error
+		p, err = w.review(p, feedback.Approve, actor)
+		require.NoError(w.t, err)
+	}
+	return p
+}
+
+// activate makes a rule of a draft.
+func (w *world) activate(d feedback.Draft) feedback.Rule {
+	w.t.Helper()
+	p := w.approve(w.propose("paul", d), "cleo", "dan")
+	require.Equal(w.t, feedback.StatusApproved, p.Status)
+	r, err := w.rules.Rule(ctx, p.ID)
+	require.NoError(w.t, err)
+	return r
+}
+
+func (w *world) rule(id string) feedback.Rule {
+	w.t.Helper()
+	r, err := w.rules.Rule(ctx, id)
+	require.NoError(w.t, err)
+	return r
+}
+
+func (w *world) inject(agent, base string) feedback.Injection {
+	w.t.Helper()
+	in, err := w.rules.Inject(ctx, feedback.Request{Agent: agent, Base: base})
+	require.NoError(w.t, err)
+	return in
+}
+
+// audit lists the actions on a subject, the first first.
+func (w *world) audit(subject string) (actions []string) {
+	w.t.Helper()
+	entries, err := w.Audit(ctx, -1)
+	require.NoError(w.t, err)
+	for _, e := range entries {
+		if e.Subject == subject {
+			actions = append([]string{strings.TrimPrefix(e.Action, "feedback.") + ":" + e.Actor}, actions...)
+		}
+	}
+	return actions
+}
+
+func order(id string) feedback.Order {
+	return feedback.Order{Rule: id, Actor: "cleo", Reason: "it has to be"}
+}
+
+// topics is a similarity that a test dictates: texts with the same word before a colon are as alike as the map says.
+type topics map[string]float64
+
+func (t topics) Traits() feedback.Traits { return feedback.Traits{Threshold: 0.8, Ceiling: 1} }
+
+func (t topics) Scores(_ context.Context, text string, others []string) ([]float64, error) {
+	scores := make([]float64, len(others))
+	mine, _, _ := strings.Cut(text, ":")
+	for i, other := range others {
+		if theirs, _, _ := strings.Cut(other, ":"); mine == theirs {
+			scores[i] = t[mine]
+		}
+	}
+	return scores, nil
+}
+
+// flaky is a similarity that fails as long as it is told to.
+type flaky struct {
+	feedback.Trigrams
+	failing bool
+}
+
+var errFlaky = errors.New("no embedder")
+
+func (f *flaky) Scores(ctx context.Context, text string, others []string) ([]float64, error) {
+	if f.failing {
+		return nil, errFlaky
+	}
+	return f.Trigrams.Scores(ctx, text, others)
+}

@@ -1,0 +1,296 @@
+package feedback_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
+)
+
+func TestRecordKeepsEveryField(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	f := w.correction("Ann", " too long ")
+	f.Epic, f.Task, f.DiffPath, f.ApprovedSHA = "epic", "task", "corrections/1.diff", "sha-b"
+	f.Duration, f.Comment, f.Tags = 95*time.Second, "half would do", []string{"scope-creep", "quality", "quality"}
+	f.At = f.At.In(time.FixedZone("", 3600))
+	receipt, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.Receipt{ID: "d1"}, receipt)
+	got := w.get("d1")
+	assert.Empty(t, got.Class, "it is kept before it is evaluated")
+	assert.Equal(t, feedback.Medium, got.Severity)
+	f.Reviewer, f.Summary, f.Severity, f.Tags, f.At = "ann", "too long", feedback.Medium, []string{"quality", "scope-creep"}, f.At.UTC()
+	assert.Equal(t, f, got.Feedback)
+}
+
+func TestRecordCountsOnce(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	f := w.correction("ann", "too long")
+	_, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	w.clock.advance(time.Hour)
+	again, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.Receipt{ID: f.ID, Duplicate: true}, again)
+	_, total, err := w.List(ctx, feedback.Listing{})
+	require.NoError(t, err)
+	assert.Equal(t, 1, total)
+
+	w.add(f) // once it is evaluated, the same still is the same
+	again, err = w.Record(ctx, f)
+	require.NoError(t, err)
+	assert.True(t, again.Duplicate)
+
+	for _, change := range []func(*feedback.Feedback){
+		func(f *feedback.Feedback) { f.Summary = "too short" },
+		func(f *feedback.Feedback) { f.Reviewer = "bob" },
+		func(f *feedback.Feedback) { f.Tags = []string{"scope"} },
+		func(f *feedback.Feedback) { f.At = f.At.Add(time.Microsecond) },
+	} {
+		changed := f
+		change(&changed)
+		_, err = w.Record(ctx, changed)
+		assert.ErrorIs(t, err, heed.ErrConflict)
+	}
+	assert.Equal(t, "too long", w.get(f.ID).Summary)
+}
+
+func TestRecordRefusesWhatIsNotValid(t *testing.T) {
+	w := newWorld(t, feedback.Config{Agents: []string{"prd"}})
+	for _, test := range []struct {
+		field  string
+		change func(*feedback.Feedback)
+	}{
+		{"ID", func(f *feedback.Feedback) { f.ID = "" }},
+		{"ID", func(f *feedback.Feedback) { f.ID = strings.Repeat("x", 1025) }},
+		{"Gate", func(f *feedback.Feedback) { f.Gate = "" }},
+		{"Agent", func(f *feedback.Feedback) { f.Agent = "" }},
+		{"Agent", func(f *feedback.Feedback) { f.Agent = "unknown" }},
+		{"Epic", func(f *feedback.Feedback) { f.Epic = "\xff" }},
+		{"Decision", func(f *feedback.Feedback) { f.Decision = "approved" }},
+		{"Decision", func(f *feedback.Feedback) { f.Decision, f.DiffPath = feedback.Approved, "x.diff" }},
+		{"Decision", func(f *feedback.Feedback) { f.Decision, f.ApprovedSHA = feedback.Approved, "other" }},
+		{"ApprovedSHA", func(f *feedback.Feedback) { f.Decision, f.ApprovedSHA = feedback.Rejected, "sha" }},
+		{"Reviewer", func(f *feedback.Feedback) { f.Reviewer = "" }},
+		{"Reviewer", func(f *feedback.Feedback) { f.Reviewer = "ann " }},
+		{"Reviewer", func(f *feedback.Feedback) { f.Reviewer = "аnn" }}, // the first letter is Cyrillic
+		{"At", func(f *feedback.Feedback) { f.At = time.Time{} }},
+		{"At", func(f *feedback.Feedback) { f.At = f.At.Add(6 * time.Minute) }},
+		{"Duration", func(f *feedback.Feedback) { f.Duration = -1 }},
+		{"Severity", func(f *feedback.Feedback) { f.Severity = "huge" }},
+		{"Summary", func(f *feedback.Feedback) { f.Summary = strings.Repeat("ä", 501) }},
+		{"Comment", func(f *feedback.Feedback) { f.Comment = "a\x00b" }},
+		{"Tags[0]", func(f *feedback.Feedback) { f.Tags = []string{""} }},
+		{"Tags", func(f *feedback.Feedback) { f.Tags = many(101) }},
+		{"Rules[0]", func(f *feedback.Feedback) { f.Rules = []string{"\x00"} }},
+	} {
+		f := w.correction("ann", "too long")
+		test.change(&f)
+		_, err := w.Record(ctx, f)
+		var fault *heed.InputError
+		if assert.ErrorAs(t, err, &fault, test.field) {
+			assert.Equal(t, test.field, fault.Field)
+		}
+	}
+	_, total, err := w.List(ctx, feedback.Listing{})
+	require.NoError(t, err)
+	assert.Zero(t, total)
+
+	most := w.correction("ann", strings.Repeat("ä", 500))
+	_, err = w.Record(ctx, most)
+	assert.NoError(t, err)
+}
+
+func many(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprint(i))
+	}
+	return all
+}
+
+func TestChangedApprovalsCanBeTakenForChanges(t *testing.T) {
+	w := newWorld(t, feedback.Config{TakeChanged: true})
+	f := w.approval("ann", "")
+	f.DiffPath = "x.diff"
+	assert.Equal(t, feedback.ApprovedWithChanges, w.add(f).Decision)
+}
+
+func TestRedactionComesFirst(t *testing.T) {
+	w := newWorld(t, feedback.Config{Redact: func(text string) string { return strings.ReplaceAll(text, "hunter2", "[secret]") }})
+	f := w.correction("ann", "do not print hunter2")
+	f.Comment = "hunter2 again"
+	w.add(f)
+	got := w.get(f.ID)
+	assert.Equal(t, "do not print [secret]", got.Summary)
+	assert.Equal(t, "[secret] again", got.Comment)
+	w = newWorld(t, feedback.Config{Redact: func(string) string { panic("no") }})
+	_, err := w.Record(ctx, w.correction("ann", "x"))
+	assert.ErrorAs(t, err, new(*feedback.PanicError))
+}
+
+func TestConcurrentRecords(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	var wg sync.WaitGroup
+	for i := range 100 {
+		f := w.correction("ann", fmt.Sprint("thing ", i%7))
+		for range 2 {
+			wg.Go(func() {
+				_, err := w.Record(ctx, f)
+				assert.NoError(t, err)
+				_, err = w.Evaluate(ctx, f.ID)
+				assert.NoError(t, err)
+			})
+		}
+	}
+	wg.Wait()
+	_, total, err := w.List(ctx, feedback.Listing{})
+	require.NoError(t, err)
+	assert.Equal(t, 100, total)
+	_, total, err = w.rules.Proposals(ctx, feedback.ProposalQuery{}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, 7, total, "one for each thing, as they differ in their numbers")
+}
+
+func TestAContextThatIsDoneChangesNothing(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("be brief"))
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	f := w.correction("ann", "too long")
+	_, recorded := w.Record(done, f)
+	_, evaluated := w.Evaluate(done, f.ID)
+	_, all := w.EvaluateAll(done)
+	_, flushed := w.Flush(done)
+	_, reviewed := w.rules.Review(done, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "cleo", Reason: "no"})
+	_, injected := w.rules.Inject(done, feedback.Request{Agent: "prd"})
+	_, swept := w.Sweep(done)
+	for i, err := range []error{recorded, evaluated, all, flushed, reviewed, injected, swept} {
+		assert.ErrorIs(t, err, context.Canceled, "%d", i)
+	}
+	_, err := w.Feedback(ctx, f.ID)
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.Equal(t, feedback.StatusPending, w.pending().Status)
+}
+
+func TestList(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	for i := range 5 {
+		f := w.correction("ann", fmt.Sprint("Thing ", i))
+		if i == 3 {
+			f.Gate, f.Comment = "HITL-2", "A Ratelimit is Missing"
+		}
+		w.add(f)
+		w.clock.advance(day)
+	}
+	list := func(l feedback.Listing) string {
+		records, total, err := w.List(ctx, l)
+		require.NoError(t, err)
+		got := ""
+		for _, r := range records {
+			got += r.ID
+		}
+		return fmt.Sprint(got, " of ", total)
+	}
+	assert.Equal(t, "d5d4d3d2d1 of 5", list(feedback.Listing{}))
+	assert.Equal(t, "d5d4 of 5", list(feedback.Listing{Limit: 2}), "the total is that without the limit")
+	assert.Equal(t, "d4 of 1", list(feedback.Listing{Words: "MISSING ratelimit"}))
+	assert.Equal(t, "d4 of 1", list(feedback.Listing{Query: feedback.Query{Gate: "HITL-2", Class: feedback.EdgeCase}}), "an edge case")
+	assert.Equal(t, "d2 of 1", list(feedback.Listing{Query: feedback.Query{Since: start.Add(day), Until: start.Add(2 * day)}}))
+	assert.Equal(t, " of 0", list(feedback.Listing{Query: feedback.Query{Agent: "other"}}))
+}
+
+func TestErase(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	f := w.correction("ann", "the summary is too long")
+	w.add(f)
+	w.says("bob", "the summary is too long")
+	p := w.pending()
+	require.Equal(t, []string{"d1", "d2"}, p.Evidence)
+	require.NoError(t, w.Erase(ctx, "d1", "ann", "as is my right"))
+	_, err := w.Feedback(ctx, "d1")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	receipt, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	assert.True(t, receipt.Duplicate, "it does not come back")
+	matches, err := w.Similar(ctx, f, 0)
+	require.NoError(t, err)
+	assert.Len(t, matches, 1)
+	_, err = w.Evaluate(ctx, "d1")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	p = w.pending()
+	assert.Equal(t, 2, p.Occurrences, "proposals keep their counts")
+	assert.Equal(t, []string{"d1", "d2"}, p.Evidence)
+	assert.Equal(t, []string{"evaluate:", "promote:", "erase:ann"}, w.audit("d1"))
+	require.NoError(t, w.Erase(ctx, "d1", "ann", "again"))
+	assert.ErrorIs(t, w.Erase(ctx, "unknown", "ann", "why not"), heed.ErrNotFound)
+	assert.ErrorAs(t, w.Erase(ctx, "d2", "ann", " "), new(*heed.InputError))
+	kept, err := w.store.Record(ctx, "d1")
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprintf("%+v", kept), "summary is", "nothing of it is left")
+}
+
+func TestConfigIsCheckedAndReadBack(t *testing.T) {
+	_, err := feedback.New(feedback.Config{
+		Similarity: feedback.Trigrams{Threshold: 2}, High: feedback.Thresholds{Occurrences: -1, Reviewers: -1}, Window: -1,
+		Expedite: math.NaN(), Fresh: -1, Agents: []string{""},
+		Gate:      feedback.Gate{Quorum: 11, Outsiders: 12, TTL: -1, PerProposer: -1, PerAgent: -1, Pending: -1},
+		Injecting: feedback.Injecting{Rules: -1, Characters: 100},
+		Measuring: feedback.Measuring{Before: -1, Stabilise: -1, Review: -2, Improvement: 2, Floor: -1, PerSweep: -1},
+	})
+	var fields []string
+	for fault := range heed.ConfigErrors(err) {
+		fields = append(fields, fault.Field)
+	}
+	assert.ElementsMatch(t, []string{
+		"Store", "Similarity", "High.Occurrences", "High.Reviewers", "Window", "Expedite", "Fresh", "Agents[0]", "Gate.Quorum",
+		"Gate.Outsiders", "Gate.TTL", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending", "Injecting.Rules", "Injecting.Characters",
+		"Measuring.Before", "Measuring.Stabilise", "Measuring.Review", "Measuring.Improvement", "Measuring.Floor", "Measuring.PerSweep",
+	}, fields)
+
+	s, err := feedback.New(feedback.Config{Store: &memstore.Feedback{}, Agents: []string{"a"}})
+	require.NoError(t, err)
+	cfg := s.Config()
+	assert.Equal(t, feedback.Trigrams{}, cfg.Similarity)
+	assert.Equal(t, feedback.Thresholds{Occurrences: 3, Reviewers: 2}, cfg.High)
+	assert.Equal(t, feedback.Gate{Quorum: 2, Outsiders: 1, TTL: 7 * day, PerProposer: 10, PerAgent: 20, Pending: 200}, cfg.Gate)
+	assert.Equal(t, feedback.Injecting{Rules: 20, Characters: 4000}, cfg.Injecting)
+	assert.Equal(t, 7*day, cfg.Measuring.Stabilise)
+	cfg.Agents[0] = "changed"
+	assert.Equal(t, []string{"a"}, s.Config().Agents)
+
+	spec := feedback.SpecConfig()
+	assert.Equal(t, 0.8, spec.Similarity.Traits().Threshold)
+	spec.Store = &memstore.Feedback{}
+	_, err = feedback.New(spec)
+	assert.NoError(t, err)
+}
+
+func TestCanonicalID(t *testing.T) {
+	for id, want := range map[string]string{"Ann": "ann", "ANN@example.org": "ann@example.org", "a b": "a b"} {
+		got, err := feedback.CanonicalID(id)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	for _, id := range []string{"", " ", " ann", "ann\t", "ann\n", "a\u200bnn", "änn", "ａｎｎ", "ann\x00", "\xff", strings.Repeat("a", 1025)} {
+		_, err := feedback.CanonicalID(id)
+		assert.Error(t, err, "%q", id)
+	}
+	w := newWorld(t, feedback.Config{Canonical: func(id string) (string, error) {
+		if id == "" {
+			return "", errors.New("nobody")
+		}
+		return strings.ToUpper(id), nil
+	}})
+	assert.Equal(t, "ÄNN", w.says("änn", "x").Reviewer)
+}
