@@ -1,0 +1,217 @@
+package feedback_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// exampleService is a service whose ids are numbers.
+func exampleService(cfg feedback.Config) *feedback.Service {
+	n := 0
+	cfg.Store = &memstore.Feedback{}
+	cfg.NewID = func() string { n++; return fmt.Sprint("id-", n) }
+	service, err := feedback.New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	return service
+}
+
+// Any function that embeds texts makes a similarity that sees meaning. Here it is a toy; a host calls its provider.
+func ExampleNewEmbedding() {
+	similarity, err := feedback.NewEmbedding(feedback.EmbeddingConfig{
+		Embed: func(_ context.Context, texts []string) ([][]float32, error) {
+			vectors := make([][]float32, len(texts))
+			for i, text := range texts {
+				vectors[i] = []float32{float32(len(text)), 1}
+			}
+			return vectors, nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	service := exampleService(feedback.Config{Similarity: similarity})
+	fmt.Printf("%+v\n", service.Config().Similarity.Traits())
+	// Output: {Threshold:0.8 Ceiling:1}
+}
+
+// Only those of a list may decide. Whoever else tries is in the audit log.
+func ExampleAuthorizer() {
+	service := exampleService(feedback.Config{Authorizer: admins{"cleo", "dan"}})
+	rules := service.Rules()
+	p, err := rules.Propose(context.Background(), feedback.Submission{
+		Draft: feedback.Draft{Text: "Name the owner of each risk", Agents: []string{"prd-agent"}}, Actor: "paul", Reason: "asked for twice",
+	})
+	if err != nil {
+		panic(err)
+	}
+	_, err = rules.Review(context.Background(), feedback.Review{
+		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: "mallory", Reason: "looks fine",
+	})
+	fmt.Println(err)
+	entries, err := service.Audit(context.Background(), 1)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(entries[0].Actor, entries[0].Action, entries[0].Details)
+	// Output:
+	// feedback: review: not authorized: mallory is no admin
+	// mallory feedback.approve.refused map[refusal:not authorized: mallory is no admin]
+}
+
+type admins []string
+
+func (a admins) Authorize(_ context.Context, act feedback.Act) error {
+	if act.Kind == feedback.ActPropose || slices.Contains(a, act.Actor) {
+		return nil
+	}
+	return fmt.Errorf("%s is no admin", act.Actor)
+}
+
+// Decisions come over a stream: here that of package memstore, which has its messages from whoever publishes them.
+func ExampleConsumer() {
+	ctx := context.Background()
+	stream := &memstore.Stream{}
+	err := stream.Publish(ctx, evidence.Event{ID: "1", Topic: feedback.DefaultStream, At: time.Now(), Payload: []byte(`{
+		"decision_id": "D-1", "gate_id": "HITL-1", "epic_id": "E-1", "task_id": null, "decision": "REJECTED",
+		"reviewer_id": "ann", "timestamp": "2026-05-04T12:00:00Z", "review_duration_seconds": 40, "agent_output_sha": "3fa9",
+		"approved_output_sha": null, "correction_diff_path": null, "reviewer_comment": "No owner is named",
+		"tags": ["completeness"]}`)})
+	if err != nil {
+		panic(err)
+	}
+	stream.Close()
+	service := exampleService(feedback.Config{})
+	consumer, err := feedback.NewConsumer(feedback.ConsumerConfig{
+		Service:  service,
+		Source:   decisions{stream},
+		Complete: func(f *feedback.Feedback) { f.Agent = map[string]string{"HITL-1": "prd-agent"}[f.Gate] },
+		DeadLetter: func(_ context.Context, _ []byte, reason error) error {
+			fmt.Println("put aside:", reason)
+			return nil
+		},
+	})
+	if err != nil {
+		panic(err)
+	}
+	if err := consumer.Run(ctx); err != nil {
+		panic(err)
+	}
+	r, err := service.Feedback(ctx, "D-1")
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Agent, r.Class, r.Rationale)
+	// Output: prd-agent edge_case alike corrections: 1, by distinct reviewers: 1
+}
+
+// decisions makes a source of a stream.
+type decisions struct{ *memstore.Stream }
+
+func (d decisions) Receive(ctx context.Context, _ string) (feedback.Delivery, error) {
+	delivery, err := d.Stream.Receive(ctx)
+	switch {
+	case errors.Is(err, strategy.ErrClosed):
+		return feedback.Delivery{}, io.EOF
+	case err != nil:
+		return feedback.Delivery{}, err
+	}
+	return feedback.Delivery{Payload: delivery.Event().Payload, Ack: delivery.Ack}, nil
+}
+
+// A person edits a proposal before it is approved: the approvals so far are void, and the editor can't approve it.
+func ExampleRules_Modify() {
+	ctx := context.Background()
+	rules := exampleService(feedback.Config{}).Rules()
+	p, err := rules.Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: "Name the owner", Agents: []string{"prd-agent"}}, Actor: "paul", Reason: "asked for twice",
+	})
+	if err != nil {
+		panic(err)
+	}
+	d := p.Draft
+	d.Text = "Name the owner of each risk"
+	edited, err := rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: "eve", Reason: "of what?"})
+	if err != nil {
+		panic(err)
+	}
+	_, err = rules.Review(ctx, feedback.Review{
+		Proposal: edited.ID, Verdict: feedback.Approve, Hash: edited.Hash(), Actor: "eve", Reason: "better so",
+	})
+	fmt.Println(err)
+	_, err = rules.Review(ctx, feedback.Review{
+		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: "cleo", Reason: "yes",
+	})
+	fmt.Println(err)
+	// Output:
+	// feedback: review: nobody approves what they proposed or edited
+	// feedback: review: the proposal is SUPERSEDED
+}
+
+// Before anybody approves a draft, they may see to what it would have applied, and what it conflicts with.
+func ExampleRules_DryRun() {
+	ctx := context.Background()
+	service := exampleService(feedback.Config{})
+	for i, says := range []string{"the summary is too long", "the summary is far too long", "tests are missing"} {
+		_, err := service.Record(ctx, feedback.Feedback{
+			ID: fmt.Sprint("D-", i), Gate: "HITL-1", Agent: "prd-agent", Decision: feedback.Rejected, Reviewer: "ann", At: time.Now(), Summary: says,
+		})
+		if err != nil {
+			panic(err)
+		}
+	}
+	run, err := service.Rules().DryRun(ctx, feedback.Draft{Text: "The summary is too long", Agents: []string{"prd-agent"}})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Printf("%d of %d\n", len(run.Applied), run.Corrections)
+	// Output: 2 of 3
+}
+
+// A host that keeps its rules in Git writes the tree into its working copy.
+func ExampleArchive_Tree() {
+	ctx := context.Background()
+	service := exampleService(feedback.Config{})
+	_, err := service.Rules().Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: "Name the owner", Agents: []string{"prd-agent"}}, Actor: "paul", Reason: "asked for twice",
+	})
+	if err != nil {
+		panic(err)
+	}
+	archive, err := service.Export(ctx)
+	if err != nil {
+		panic(err)
+	}
+	files, err := archive.Tree()
+	if err != nil {
+		panic(err)
+	}
+	for name := range files {
+		fmt.Println(name)
+	}
+	// Output: feedback/rules/proposed/id-1.json
+}
+
+// Now and then, such as once a day: what waited too long expires, and rules are measured.
+func ExampleService_Sweep() {
+	service := exampleService(feedback.Config{})
+	report, err := service.Sweep(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	for _, id := range report.Retire {
+		fmt.Println("has no effect:", id) // a person may now call Rules.Retire
+	}
+	fmt.Println("rules measured:", report.Measured)
+	// Output: rules measured: 0
+}

@@ -1,0 +1,117 @@
+package feedback_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed/feedback"
+)
+
+func FuzzDecodeEvent(f *testing.F) {
+	f.Add([]byte(document))
+	f.Add([]byte(`{"timestamp":"2026-05-04T03:02:01Z","review_duration_seconds":1e9,"tags":[null]}`))
+	w := newWorld(f, feedback.Config{})
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		event, err := feedback.DecodeEvent(payload)
+		if err != nil {
+			return
+		}
+		if event.Duration < 0 {
+			t.Fatalf("a duration of %v", event.Duration)
+		}
+		if _, err := w.Record(ctx, event); err != nil {
+			return
+		}
+		if again, err := w.Record(ctx, event); err != nil || !again.Duplicate {
+			t.Fatalf("the same again: %+v, %v", again, err)
+		}
+		if _, err := w.Evaluate(ctx, event.ID); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func FuzzOppose(f *testing.F) {
+	f.Add("use tabs, not spaces", "use spaces, not tabs")
+	f.Add("at most 3", "no more than ٣")
+	f.Add("不要缓存 if 3rd", "don't can't n'est pas")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if o := feedback.Oppose(a, a); o != "" {
+			t.Errorf("%q opposes itself: %s", a, o)
+		}
+		if (feedback.Oppose(a, b) == "") != (feedback.Oppose(b, a) == "") {
+			t.Errorf("%q, %q: not symmetric", a, b)
+		}
+		ab, err := feedback.Trigrams{}.Scores(ctx, a, []string{b})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ba, _ := feedback.Trigrams{}.Scores(ctx, b, []string{a})
+		if ab[0] != ba[0] || !(ab[0] >= 0 && ab[0] <= 1) {
+			t.Errorf("%q, %q: %v, %v", a, b, ab[0], ba[0])
+		}
+	})
+}
+
+// FuzzInject: whatever the base is and whatever a rule says, the section has the lines that it should have, and taking it
+// out gives back the base.
+func FuzzInject(f *testing.F) {
+	f.Add("base", "Be brief")
+	f.Add("a\n\n"+feedback.Heading+"\n", "x\n"+feedback.Ending+"\n# y")
+	f.Fuzz(func(t *testing.T, base, text string) {
+		if !utf8.ValidString(base) || len(base) > 10_000 || strings.Contains(base, "Reviewers of earlier work") {
+			return
+		}
+		w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Text = text })
+		in := w.inject("prd", base)
+		if lines := strings.Count(in.Section, "\n"); lines != 5 {
+			t.Fatalf("%d lines: %q", lines, in.Section)
+		}
+		if again := w.inject("prd", in.Prompt); again.Prompt != in.Prompt {
+			t.Fatalf("%q, then %q", in.Prompt, again.Prompt)
+		}
+		if bare := w.inject("nobody", in.Prompt); bare.Prompt != base {
+			t.Fatalf("%q, without its rules %q", base, bare.Prompt)
+		}
+	})
+}
+
+func FuzzImport(f *testing.F) {
+	w := newWorld(f, feedback.Config{})
+	w.says("ann", long)
+	w.activate(rule("Be brief"))
+	w.propose("paul", rule("Say why"))
+	a, err := w.Export(ctx)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, part := range []any{a.Feedback[0], a.Rules[0], a.Proposals[0]} {
+		text, err := json.Marshal(part)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		files := fstest.MapFS{}
+		for _, name := range []string{"feedback/decisions/g/a.json", "feedback/rules/active/a.json", "feedback/rules/proposed/a.json"} {
+			files[name] = &fstest.MapFile{Data: text}
+		}
+		a, _ := feedback.ReadTree(files)
+		into := newWorld(t, feedback.Config{})
+		if _, err := into.Import(ctx, a, "igor", "x"); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range a.Rules {
+			if kept, err := into.rules.Rule(ctx, r.ID); err == nil && len(kept.Approvals) < 2 {
+				t.Fatalf("a rule of %d approvals", len(kept.Approvals))
+			}
+		}
+		if _, err := into.Export(ctx); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
