@@ -1,7 +1,6 @@
 package feedback
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -67,7 +66,7 @@ func (t RuleType) Valid() bool {
 }
 
 // Hash names what is proposed: the SHA-256 of every field, in hex.
-func (d *Draft) Hash() string {
+func (d Draft) Hash() string {
 	n := d.normal()
 	h := sha256.New()
 	put := func(parts ...string) {
@@ -87,7 +86,7 @@ func (d *Draft) Hash() string {
 }
 
 // Affects reports whether it is for the agent.
-func (d *Draft) Affects(agent string) bool { return d.AllAgents || slices.Contains(d.Agents, agent) }
+func (d Draft) Affects(agent string) bool { return d.AllAgents || slices.Contains(d.Agents, agent) }
 
 // overlaps reports whether an agent may see both.
 func (d *Draft) overlaps(o *Draft) bool {
@@ -141,135 +140,4 @@ func (s *Service) validateDraft(d *Draft) error {
 		}
 	}
 	return nil
-}
-
-// Drafter words the rule of a cluster.
-//
-// Draft is called by many goroutines at the same time, without a lock that others wait for, and must return when the
-// context is done. Its error, an answer that is not valid, and a panic leave the cluster without a proposal until the
-// next [Service.Flush].
-type Drafter interface {
-	// Draft words a rule of what a cluster has in common; the oldest of its feedback comes first. Agents and Action may be
-	// left empty: they are then those of the evidence.
-	Draft(ctx context.Context, cluster []Record) (Draft, error)
-}
-
-// Representative is the drafter that needs no model: the text of the feedback that is most like the others becomes the rule,
-// word for word, and its type is selected by the rules of [RuleType].
-type Representative struct{}
-
-var _ Drafter = Representative{}
-
-// Draft implements [Drafter].
-func (Representative) Draft(_ context.Context, cluster []Record) (Draft, error) {
-	texts := make([]string, len(cluster))
-	sets := make([]grams, len(cluster))
-	for i := range cluster {
-		texts[i] = ruleText(&cluster[i].Feedback)
-		sets[i] = gramsOf(texts[i])
-	}
-	best, most := 0, -1.
-	for i := range sets {
-		var sum float64
-		for j := range sets {
-			sum += jaccard(sets[i], sets[j])
-		}
-		if texts[i] != "" && sum > most {
-			best, most = i, sum
-		}
-	}
-	text := prompt.Line(texts[best], MaxText)
-	return Draft{Type: selectType(cluster, text), Text: text}, nil
-}
-
-// ruleText is what a rule is made of: the summary, or the first line of the comment that says something.
-func ruleText(f *Feedback) string {
-	text := strings.TrimSpace(strip(f.Summary))
-	if text == "" {
-		text, _, _ = strings.Cut(strings.TrimSpace(strip(f.Comment)), "\n")
-	}
-	return text
-}
-
-// obligations are the words by which a text binds.
-var obligations = setOf("must never always shall required mandatory forbidden prohibited cannot muss nie immer verboten doit jamais debe nunca")
-
-func selectType(cluster []Record, text string) RuleType {
-	all := func(d Decision) bool {
-		return !slices.ContainsFunc(cluster, func(r Record) bool { return r.Decision != d })
-	}
-	r := read(text)
-	binds := func(word string) bool { return r.words[word] }
-	switch {
-	case all(Approved):
-		return PositiveExample
-	case slices.ContainsFunc(cluster, func(r Record) bool { return r.Severity == Critical }),
-		slices.ContainsFunc(sortedKeys(obligations), binds):
-		return Constraint
-	case all(Rejected):
-		return NegativeExample
-	default:
-		return Guideline
-	}
-}
-
-// draft asks the drafter, survives what it does, and completes its answer from the evidence.
-func (s *Service) draft(ctx context.Context, cluster []Record) (d Draft, err error) {
-	defer contain("the drafter", &err)
-	given := make([]Record, len(cluster))
-	for i := range cluster {
-		given[i] = cluster[i].Clone()
-	}
-	if d, err = s.cfg.Drafter.Draft(ctx, given); err != nil {
-		return Draft{}, err
-	}
-	if !d.AllAgents && len(d.Agents) == 0 {
-		for i := range cluster {
-			d.Agents = append(d.Agents, cluster[i].Agent)
-		}
-	}
-	if d.Action == "" {
-		d.Action = cluster[len(cluster)-1].Action
-	}
-	d = d.normal()
-	return d, s.validateDraft(&d)
-}
-
-// The warnings that a proposal may carry for its approvers.
-const (
-	WarnCleaned     = "the evidence has characters that a rule must not have"
-	WarnVerbatim    = "the text is that of a reviewer, word for word"
-	WarnInstruction = "the text or its evidence reads like an instruction against other instructions"
-	WarnSingle      = "a single reviewer is behind it"
-)
-
-var instructions = []string{
-	"ignore previous", "ignore all", "ignore the above", "disregard", "forget everything", "system prompt", "previous instructions",
-	"you are now", "new instructions", "override", "jailbreak", "do not tell", "reveal your",
-}
-
-// warnings say what approvers should know of a draft.
-func warnings(d *Draft, evidence []Record) []string {
-	var found []string
-	warn := func(ok bool, what string) {
-		if ok && !slices.Contains(found, what) {
-			found = append(found, what)
-		}
-	}
-	suspicious := func(text string) bool {
-		text = strings.ToLower(strings.Join(strings.Fields(text), " "))
-		return slices.ContainsFunc(instructions, func(i string) bool { return strings.Contains(text, i) })
-	}
-	reviewers := map[string]bool{}
-	warn(suspicious(d.Text), WarnInstruction)
-	for i := range evidence {
-		text := evidence[i].Text()
-		reviewers[evidence[i].Reviewer] = true
-		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, WarnCleaned)
-		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), WarnVerbatim)
-		warn(suspicious(text), WarnInstruction)
-	}
-	warn(len(reviewers) == 1, WarnSingle)
-	slices.Sort(found)
-	return found
 }

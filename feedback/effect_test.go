@@ -82,9 +82,10 @@ func TestEffectStatuses(t *testing.T) {
 			e := measured(t, test.age, test.before, test.after)
 			assert.Equal(t, test.status, e.Status)
 			assert.InDelta(t, test.improvement, e.Improvement, 1e-12)
-			assert.Equal(t, test.before, [2]int{e.Corrections.Before.Hits, e.Corrections.Before.Of})
+			got := [][2]int{{e.Corrections.Before.Hits, e.Corrections.Before.Of}, {e.Corrections.After.Hits, e.Corrections.After.Of}}
+			assert.Equal(t, test.before, got[0])
 			if test.age >= 7*day {
-				assert.Equal(t, test.after, [2]int{e.Corrections.After.Hits, e.Corrections.After.Of})
+				assert.Equal(t, test.after, got[1])
 			}
 			assert.Equal(t, "corrections", e.Basis)
 			for _, x := range []float64{e.Improvement, e.Corrections.Certainty, e.Corrections.After.Mean} {

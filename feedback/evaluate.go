@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 )
 
@@ -223,78 +221,6 @@ func promote(r *Record, members []Record) (promoted []Record) {
 	return promoted
 }
 
-// support counts a cluster with the feedback in it.
-func (s *Service) support(r *Record, members []Record) Support {
-	all := append(slices.Clone(members), *r)
-	reviewers, occasions := map[string]bool{}, map[string]bool{}
-	var support Support
-	for i := range all {
-		m := &all[i]
-		support.Strength += m.Link
-		reviewers[m.Reviewer] = true
-		occasion := m.ID
-		if s.cfg.OncePerTask && m.Task != "" {
-			occasion = m.Task + "\x00" + m.Reviewer
-		}
-		occasions[occasion] = true
-	}
-	support.Occurrences, support.Reviewers = len(occasions), len(reviewers)
-	return support
-}
-
-// join puts a feedback into the cluster of those it is most alike to, or, where there is none, into one of its own, and
-// returns the others of the cluster, the oldest first. It does not join where it opposes any of them.
-func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind func(Classification) bool) ([]Record, error) {
-	r.Similar = s.alikeTo(matches)
-	r.Cluster, r.Link = r.ID, 1
-	tried := map[string]bool{}
-	for i := range matches {
-		m := &matches[i]
-		if !s.alike(m) || !kind(m.Class) || m.Cluster == "" || tried[m.Cluster] {
-			continue
-		}
-		tried[m.Cluster] = true
-		members, err := s.members(ctx, r.Agent, m.Cluster, kind)
-		if err != nil {
-			return nil, err
-		}
-		members = slices.DeleteFunc(members, func(o Record) bool { return o.ID == r.ID })
-		if !slices.ContainsFunc(members, func(o Record) bool { return Oppose(r.Text(), o.Text()) != "" }) {
-			r.Cluster, r.Link = m.Cluster, m.Score
-			return members, nil
-		}
-	}
-	return nil, nil
-}
-
-// alike reports whether a match says the same.
-func (s *Service) alike(m *Match) bool {
-	return m.Opposed == "" && m.Score >= s.cfg.Similarity.Traits().Threshold
-}
-
-func (s *Service) alikeTo(matches []Match) (ids []string) {
-	for i := range matches {
-		if s.alike(&matches[i]) && len(ids) < MaxList {
-			ids = append(ids, matches[i].ID)
-		}
-	}
-	return ids
-}
-
-// members returns a cluster's feedback of a kind, the oldest first.
-func (s *Service) members(ctx context.Context, agent, cluster string, kind func(Classification) bool) (members []Record, err error) {
-	for m, err := range s.cfg.Store.Records(ctx, Query{Agent: agent, Cluster: cluster}) {
-		if err != nil {
-			return nil, err
-		}
-		if kind(m.Class) {
-			members = append(members, m)
-		}
-	}
-	slices.Reverse(members)
-	return members, nil
-}
-
 // EvaluateAll evaluates what is still unclassified, the oldest first, and returns how many it classified. It goes on where
 // an evaluation fails, and returns the errors, joined; what failed stays to be evaluated.
 func (s *Service) EvaluateAll(ctx context.Context) (done int, err error) {
@@ -321,96 +247,3 @@ func (s *Service) EvaluateAll(ctx context.Context) (done int, err error) {
 	}
 	return done, errors.Join(failures...)
 }
-
-// A Resolution is what a person says of an ambiguous feedback.
-type Resolution struct {
-	ID     string
-	As     Classification // GeneralizableLow (or High), EdgeCase, or Archived to ignore it
-	Actor  string
-	Reason string // never empty
-}
-
-// Resolve decides an [Ambiguous] feedback. As a generalizable one it joins the cluster it is alike to, and a rule is
-// proposed; archived, it is kept and counts for nothing. What is not ambiguous, or not any more, is a [*StateError].
-func (s *Service) Resolve(ctx context.Context, res Resolution) (Record, error) {
-	if !res.As.Generalizable() && res.As != EdgeCase && res.As != Archived {
-		return Record{}, wrap("resolve", invalid("As", "must be generalizable, an edge case or archived"))
-	}
-	var r Record
-	err := s.act(ctx, ActResolve, res.ID, res.Actor, res.Reason, nil, func(now time.Time, who string) (_ Change, err error) {
-		if r, err = s.Feedback(ctx, res.ID); err != nil {
-			return Change{}, err
-		}
-		if r.Class != Ambiguous {
-			return Change{}, &StateError{What: "feedback", State: string(cmp.Or(r.Class, Unclassified))}
-		}
-		revisions, err := s.cfg.Store.Revisions(ctx, lane(r.Agent))
-		if err != nil {
-			return Change{}, err
-		}
-		promoted, err := s.resolve(ctx, &r, res.As)
-		if err != nil {
-			return Change{}, err
-		}
-		r.Resolution, r.Resolver = res.Reason, who
-		return Change{Expect: map[string]uint64{lane(r.Agent): revisions[0]}, Records: append([]Record{r}, promoted...)}, nil
-	})
-	if err != nil {
-		return Record{}, wrap("resolve", err)
-	}
-	r.Revision++
-	if r.Class.Generalizable() {
-		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, ErrTooMany) {
-			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
-		}
-	}
-	return r, nil
-}
-
-func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (promoted []Record, err error) {
-	r.Class, r.Action = as, CreateRule
-	switch {
-	case as == Archived:
-		r.Action = ""
-		return nil, nil
-	case len(gramsOf(r.Text())) == 0:
-		if as.Generalizable() {
-			return nil, invalid("As", "must not be generalizable, as there is no text")
-		}
-		r.Action = DocumentOnly
-		return nil, nil
-	}
-	known, err := s.recent(ctx, &r.Feedback)
-	if err != nil {
-		return nil, err
-	}
-	matches, err := s.compare(ctx, r.Text(), known)
-	if err != nil {
-		return nil, err
-	}
-	members, err := s.join(ctx, r, matches, Classification.correction)
-	if err != nil {
-		return nil, err
-	}
-	r.Confidence = min(s.support(r, members).Confidence(), s.cfg.Similarity.Traits().Ceiling)
-	if as == EdgeCase {
-		r.Action = DocumentOnly
-		return nil, nil
-	}
-	if s.cfg.High.Met(s.support(r, members)) {
-		r.Class = GeneralizableHigh
-	}
-	return promote(r, members), nil
-}
-
-// A StateError says that something is not in the state that an act needs. It is a [heed.ErrConflict].
-type StateError struct {
-	What  string // "feedback", "proposal", "rule"
-	State string // its state: a classification, a status
-}
-
-func (e *StateError) Error() string { return "the " + e.What + " is " + e.State }
-
-func (e *StateError) Unwrap() error { return heed.ErrConflict }
-
-func (*StateError) refusal() {}

@@ -32,11 +32,7 @@ const (
 
 // Valid reports whether it is one of those above.
 func (c Classification) Valid() bool {
-	switch c {
-	case GeneralizableHigh, GeneralizableLow, EdgeCase, Ambiguous, Positive, Archived:
-		return true
-	}
-	return false
+	return c.Generalizable() || c == EdgeCase || c == Ambiguous || c == Positive || c == Archived
 }
 
 // Generalizable reports whether a rule may be made of it.

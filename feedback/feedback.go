@@ -79,10 +79,10 @@ const (
 func (s Severity) Valid() bool { return s == Low || s == Medium || s == High || s == Critical }
 
 // Corrects reports whether the output was not good as it was.
-func (f *Feedback) Corrects() bool { return f.Decision != Approved }
+func (f Feedback) Corrects() bool { return f.Decision != Approved }
 
 // Text is what similarity looks at: the summary and the comment, without what they quote of the learned rules.
-func (f *Feedback) Text() string {
+func (f Feedback) Text() string {
 	return strings.TrimSpace(strip(f.Summary) + "\n" + strip(f.Comment))
 }
 

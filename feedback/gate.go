@@ -2,7 +2,6 @@ package feedback
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,6 +30,18 @@ const (
 	Approve Ruling = "approve"
 	Reject  Ruling = "reject"
 )
+
+// A StateError says that something is not in the state that an act needs. It is a [heed.ErrConflict].
+type StateError struct {
+	What  string // "feedback", "proposal", "rule"
+	State string // its state: a classification, a status
+}
+
+func (e *StateError) Error() string { return "the " + e.What + " is " + e.State }
+
+func (e *StateError) Unwrap() error { return heed.ErrConflict }
+
+func (*StateError) refusal() {}
 
 // An IneligibleError says that a person may not approve a proposal.
 type IneligibleError struct{ Reason string }
@@ -241,164 +252,4 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 	rule.Clusters = distinct(rule.Clusters)
 	c.Rules = append(c.Rules, rule)
 	return c, nil
-}
-
-// An Edit replaces what a proposal proposes.
-type Edit struct {
-	Proposal string
-	Draft    Draft // all of it: take Proposal.Draft and change what is to be changed
-	Actor    string
-	Reason   string // never empty
-}
-
-// Modify makes a new version of a pending proposal and returns it. The old one is closed as superseded, and its approvals
-// with it: the new one begins with none, and whoever edited or proposed any version can't approve it.
-func (r *Rules) Modify(ctx context.Context, e Edit) (Proposal, error) {
-	s := r.s
-	d := e.Draft.normal()
-	if err := s.validateDraft(&d); err != nil {
-		return Proposal{}, wrap("modify", err)
-	}
-	if d.Action == DocumentOnly {
-		return Proposal{}, wrap("modify", invalid("Action", "must pass the gate: reject the proposal instead"))
-	}
-	var p Proposal
-	id := s.cfg.NewID()
-	err := s.act(ctx, ActModify, e.Proposal, e.Actor, e.Reason, &d, func(now time.Time, who string) (Change, error) {
-		old, err := s.pending(ctx, e.Proposal, now)
-		if err != nil {
-			return Change{}, err
-		}
-		p = old.Clone()
-		p.ID, p.Previous, p.Draft, p.Approvals, p.Revision = id, old.ID, d, nil, 0
-		p.Writers = append(slices.DeleteFunc(p.Writers, func(w string) bool { return w == who }), who)
-		evidence, err := s.remaining(ctx, p.Evidence)
-		if err != nil {
-			return Change{}, err
-		}
-		p.Warnings, p.Created, p.Expires = warnings(&d, evidence), now, now.Add(s.cfg.Gate.TTL)
-		c, err := s.opened(ctx, &p)
-		if err != nil {
-			return Change{}, err
-		}
-		closeAs(&old, StatusSuperseded, who, e.Reason, now)
-		c.Proposals = append(c.Proposals, old)
-		return c, nil
-	})
-	if err != nil {
-		return Proposal{}, wrap("modify", err)
-	}
-	p.Revision++
-	return p, nil
-}
-
-// remaining returns the feedback of these ids that was not erased.
-func (s *Service) remaining(ctx context.Context, ids []string) (records []Record, err error) {
-	for _, id := range ids {
-		switch r, err := s.Feedback(ctx, id); {
-		case err == nil:
-			records = append(records, r)
-		case !errors.Is(err, heed.ErrNotFound):
-			return nil, err
-		}
-	}
-	return records, nil
-}
-
-// An Order is what a person wants to be done with a rule.
-type Order struct {
-	Rule   string
-	Actor  string
-	Reason string // never empty
-}
-
-// Retire takes an active rule out of use. It can be restored.
-func (r *Rules) Retire(ctx context.Context, o Order) (Rule, error) {
-	return r.move(ctx, ActRetire, o, func(rule *Rule, now time.Time) error {
-		return rule.leave(RuleRetired, now, RuleActive)
-	})
-}
-
-// Revoke withdraws a rule for good, be it active or retired: the next prompt that is built is without it. It can't be
-// restored, but proposed anew.
-func (r *Rules) Revoke(ctx context.Context, o Order) (Rule, error) {
-	return r.move(ctx, ActRevoke, o, func(rule *Rule, now time.Time) error {
-		return rule.leave(RuleRevoked, now, RuleActive, RuleRetired)
-	})
-}
-
-// Restore brings a retired rule back, as it was approved. Its effect is measured from now on. Where it contradicts a rule
-// that became active since, that is a [*ConflictError].
-func (r *Rules) Restore(ctx context.Context, o Order) (Rule, error) {
-	return r.move(ctx, ActRestore, o, func(rule *Rule, now time.Time) error {
-		if rule.Status != RuleRetired {
-			return &StateError{What: "rule", State: string(rule.Status)}
-		}
-		conflicts, err := r.s.conflicts(ctx, &rule.Draft, false, "")
-		if err != nil {
-			return err
-		}
-		if against := contradictions(conflicts); len(against) > 0 {
-			return &ConflictError{against}
-		}
-		rule.Status, rule.Since, rule.Effect = RuleActive, now, Effect{}
-		return nil
-	})
-}
-
-// Pin ranks an active rule before all that are not pinned.
-func (r *Rules) Pin(ctx context.Context, o Order) (Rule, error) { return r.pin(ctx, ActPin, o, true) }
-
-// Unpin takes that back.
-func (r *Rules) Unpin(ctx context.Context, o Order) (Rule, error) {
-	return r.pin(ctx, ActUnpin, o, false)
-}
-
-func (r *Rules) pin(ctx context.Context, kind ActKind, o Order, pinned bool) (Rule, error) {
-	return r.move(ctx, kind, o, func(rule *Rule, _ time.Time) error {
-		if rule.Status != RuleActive {
-			return &StateError{What: "rule", State: string(rule.Status)}
-		}
-		rule.Pinned = pinned
-		return nil
-	})
-}
-
-// leave takes a rule out of use, from one of these statuses.
-func (r *Rule) leave(as RuleStatus, now time.Time, from ...RuleStatus) error {
-	if !slices.Contains(from, r.Status) {
-		return &StateError{What: "rule", State: string(r.Status)}
-	}
-	r.Status, r.Left, r.RetireProposed = as, now, time.Time{}
-	return nil
-}
-
-// move changes one rule.
-func (r *Rules) move(ctx context.Context, kind ActKind, o Order, change func(*Rule, time.Time) error) (rule Rule, err error) {
-	if err := checkName("Rule", o.Rule); err != nil {
-		return Rule{}, wrap(string(kind), err)
-	}
-	s := r.s
-	seen, err := s.cfg.Store.Rule(ctx, o.Rule)
-	if err != nil {
-		return Rule{}, wrap(string(kind), err)
-	}
-	err = s.act(ctx, kind, o.Rule, o.Actor, o.Reason, &seen.Draft, func(now time.Time, _ string) (Change, error) {
-		revisions, err := s.cfg.Store.Revisions(ctx, board)
-		if err != nil {
-			return Change{}, err
-		}
-		if rule, err = s.cfg.Store.Rule(ctx, o.Rule); err != nil {
-			return Change{}, err
-		}
-		if err := change(&rule, now); err != nil {
-			return Change{}, err
-		}
-		return Change{Expect: map[string]uint64{board: revisions[0]}, Rules: []Rule{rule}}, nil
-	})
-	if err != nil {
-		return Rule{}, wrap(string(kind), err)
-	}
-	rule.Revision++
-	return rule, nil
 }

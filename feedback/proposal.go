@@ -60,8 +60,8 @@ const (
 )
 
 // Clone returns a copy that shares nothing.
-func (p *Proposal) Clone() Proposal {
-	c := *p
+func (p Proposal) Clone() Proposal {
+	c := p
 	c.Draft = p.Draft.clone()
 	c.Evidence, c.Authors, c.Writers = slices.Clone(p.Evidence), slices.Clone(p.Authors), slices.Clone(p.Writers)
 	c.Warnings, c.Conflicts = slices.Clone(p.Warnings), slices.Clone(p.Conflicts)

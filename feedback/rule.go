@@ -39,8 +39,8 @@ const (
 )
 
 // Clone returns a copy that shares nothing.
-func (r *Rule) Clone() Rule {
-	c := *r
+func (r Rule) Clone() Rule {
+	c := r
 	c.Draft = r.Draft.clone()
 	c.Clusters, c.Authors, c.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors), slices.Clone(r.Writers)
 	c.Approvals = cloneApprovals(r.Approvals)

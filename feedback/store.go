@@ -75,8 +75,8 @@ type Record struct {
 }
 
 // Clone returns a copy that shares nothing.
-func (r *Record) Clone() Record {
-	c := *r
+func (r Record) Clone() Record {
+	c := r
 	c.Feedback = r.Feedback.clone()
 	c.Similar = slices.Clone(r.Similar)
 	return c
@@ -95,7 +95,7 @@ type Query struct {
 const Unclassified Classification = "unclassified"
 
 // Selects reports whether the query selects a record.
-func (q *Query) Selects(r *Record) bool {
+func (q Query) Selects(r Record) bool {
 	class := r.Class
 	if class == "" {
 		class = Unclassified
@@ -115,7 +115,7 @@ type ProposalQuery struct {
 }
 
 // Selects reports whether the query selects a proposal.
-func (q *ProposalQuery) Selects(p *Proposal) bool {
+func (q ProposalQuery) Selects(p Proposal) bool {
 	return matches(q.Status, p.Status) && (q.Agent == "" || p.Affects(q.Agent)) && matches(q.Type, p.Type) &&
 		matches(q.Cluster, p.Cluster) && (q.Proposer == "" || slices.Contains(p.Writers, q.Proposer)) && p.Confidence >= q.MinConfidence
 }
@@ -127,7 +127,7 @@ type RuleQuery struct {
 }
 
 // Selects reports whether the query selects a rule.
-func (q *RuleQuery) Selects(r *Rule) bool {
+func (q RuleQuery) Selects(r Rule) bool {
 	return matches(q.Status, r.Status) && (q.Agent == "" || r.Affects(q.Agent))
 }
 

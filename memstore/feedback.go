@@ -119,32 +119,32 @@ func (f *Feedback) Revisions(ctx context.Context, names ...string) ([]uint64, er
 
 // Record implements [feedback.Store].
 func (f *Feedback) Record(ctx context.Context, id string) (feedback.Record, error) {
-	return one(ctx, f, &f.records, id, (*feedback.Record).Clone)
+	return one(ctx, f, &f.records, id, feedback.Record.Clone)
 }
 
 // Proposal implements [feedback.Store].
 func (f *Feedback) Proposal(ctx context.Context, id string) (feedback.Proposal, error) {
-	return one(ctx, f, &f.proposals, id, (*feedback.Proposal).Clone)
+	return one(ctx, f, &f.proposals, id, feedback.Proposal.Clone)
 }
 
 // Rule implements [feedback.Store].
 func (f *Feedback) Rule(ctx context.Context, id string) (feedback.Rule, error) {
-	return one(ctx, f, &f.rules, id, (*feedback.Rule).Clone)
+	return one(ctx, f, &f.rules, id, feedback.Rule.Clone)
 }
 
 // Records implements [feedback.Store].
 func (f *Feedback) Records(ctx context.Context, q feedback.Query) iter.Seq2[feedback.Record, error] {
-	return many(ctx, f, &f.records, q.Agent, q.Selects, (*feedback.Record).Clone)
+	return many(ctx, f, &f.records, q.Agent, q.Selects, feedback.Record.Clone)
 }
 
 // Proposals implements [feedback.Store].
 func (f *Feedback) Proposals(ctx context.Context, q feedback.ProposalQuery) iter.Seq2[feedback.Proposal, error] {
-	return many(ctx, f, &f.proposals, string(q.Status), q.Selects, (*feedback.Proposal).Clone)
+	return many(ctx, f, &f.proposals, string(q.Status), q.Selects, feedback.Proposal.Clone)
 }
 
 // Rules implements [feedback.Store].
 func (f *Feedback) Rules(ctx context.Context, q feedback.RuleQuery) iter.Seq2[feedback.Rule, error] {
-	return many(ctx, f, &f.rules, string(q.Status), q.Selects, (*feedback.Rule).Clone)
+	return many(ctx, f, &f.rules, string(q.Status), q.Selects, feedback.Rule.Clone)
 }
 
 // Audit implements [feedback.Store].
@@ -170,7 +170,7 @@ func (f *Feedback) Audit(ctx context.Context) iter.Seq2[evidence.AuditEntry, err
 }
 
 // one returns a copy of a value.
-func one[T any](ctx context.Context, f *Feedback, d *dated[T], id string, clone func(*T) T) (value T, err error) {
+func one[T any](ctx context.Context, f *Feedback, d *dated[T], id string, clone func(T) T) (value T, err error) {
 	if err := ctx.Err(); err != nil {
 		return value, err
 	}
@@ -180,12 +180,12 @@ func one[T any](ctx context.Context, f *Feedback, d *dated[T], id string, clone 
 	if !ok {
 		return value, fmt.Errorf("memstore: %w", heed.ErrNotFound)
 	}
-	return clone(&e.value), nil
+	return clone(e.value), nil
 }
 
 // many yields copies of the values of a group that are selected, the newest first. Values are never changed once they are
 // stored, so that a list of them can be gone through without the lock.
-func many[T any](ctx context.Context, f *Feedback, d *dated[T], group string, selects func(*T) bool, clone func(*T) T) iter.Seq2[T, error] {
+func many[T any](ctx context.Context, f *Feedback, d *dated[T], group string, selects func(T) bool, clone func(T) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		f.mu.RLock()
 		entries := slices.Clone(d.groups[group])
@@ -200,7 +200,7 @@ func many[T any](ctx context.Context, f *Feedback, d *dated[T], group string, se
 				yield(none, err)
 				return
 			}
-			if selects(&e.value) && !yield(clone(&e.value), nil) {
+			if selects(e.value) && !yield(clone(e.value), nil) {
 				return
 			}
 		}

@@ -229,7 +229,11 @@ func TestSuiteBites(t *testing.T) {
 				b.records = func(b *broken, q feedback.Query) iter.Seq2[feedback.Record, error] {
 					return func(yield func(feedback.Record, error) bool) {
 						var records []feedback.Record
-						for r := range b.Store.Records(background, q) {
+						for r, err := range b.Store.Records(background, q) {
+							if err != nil {
+								yield(r, err)
+								return
+							}
 							records = append(records, r)
 						}
 						slices.Reverse(records)

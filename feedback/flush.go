@@ -1,0 +1,201 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+)
+
+// A FlushReport says what a batch of proposals came to.
+type FlushReport struct {
+	Proposed []Proposal // opened, or given more evidence
+	Held     int        // clusters that wait, as too many proposals are pending
+}
+
+// Flush proposes a rule for each cluster that has none: of corrections that are generalizable, and of approvals that say
+// what was right, as soon as enough of them agree. A cluster whose proposal is pending gives it its new evidence, and one
+// whose rule was rejected or retired has to bring fresh evidence first: [Config].Fresh. Flush goes on where one cluster
+// fails, and returns the errors, joined.
+func (s *Service) Flush(ctx context.Context) (FlushReport, error) {
+	var report FlushReport
+	agents := map[string]string{} // by cluster
+	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
+		for r, err := range s.cfg.Store.Records(ctx, Query{Class: class}) {
+			if err != nil {
+				return report, wrap("flush", err)
+			}
+			if r.Cluster != "" {
+				agents[r.Cluster] = r.Agent
+			}
+		}
+	}
+	var failures []error
+	for _, cluster := range sortedKeys(agents) {
+		p, err := s.proposeCluster(ctx, agents[cluster], cluster)
+		switch {
+		case errors.Is(err, ErrTooMany):
+			report.Held++
+		case err != nil:
+			failures = append(failures, fmt.Errorf("cluster %s: %w", cluster, err))
+		case p != nil:
+			report.Proposed = append(report.Proposed, *p)
+		}
+	}
+	return report, wrap("flush", errors.Join(failures...))
+}
+
+// proposeCluster opens the proposal of a cluster, or adds to it, where there is something to propose.
+func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal, err error) {
+	members, err := s.members(ctx, agent, cluster, func(c Classification) bool { return c.Generalizable() || c == Positive })
+	if err != nil || len(members) == 0 {
+		return nil, err
+	}
+	if members[0].Class == Positive && !s.cfg.High.Met(s.support(&members[0], members[1:])) {
+		return nil, nil
+	}
+	var drafted *Draft
+	err = again(ctx, func() error {
+		opened = nil
+		last, ready, err := s.readyFor(ctx, cluster, members)
+		switch {
+		case err != nil || !ready:
+			return err
+		case last != nil && last.Status == StatusPending && s.now().Before(last.Expires):
+			opened, err = s.extend(ctx, last, members)
+			return err
+		}
+		if drafted == nil { // by what may be a slow model: once, and before the turn
+			d, err := s.draft(ctx, members)
+			if err != nil {
+				return err
+			}
+			drafted = &d
+		}
+		opened, err = s.openCluster(ctx, cluster, *drafted, last, members)
+		return err
+	})
+	return opened, err
+}
+
+func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last *Proposal, members []Record) (*Proposal, error) {
+	now := s.now()
+	p := &Proposal{ID: s.cfg.NewID(), Draft: d, Cluster: cluster}
+	if last != nil {
+		p.Previous = last.ID
+	}
+	for _, m := range members {
+		p.Confidence = max(p.Confidence, m.Confidence)
+	}
+	if members[0].Class == Positive {
+		p.Confidence = 0 // that of a positive says that it is one, and not how many agree
+	}
+	s.fill(p, members, now)
+	err := s.governing.take(ctx, func() error {
+		c, err := s.opened(ctx, p)
+		if err != nil {
+			return err
+		}
+		// Somebody else may have proposed this cluster in the meantime. Whoever does so from here on loses the race.
+		if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
+			return cmp.Or[error](err, &raceError{heed.ErrConflict})
+		}
+		if last != nil && last.Status == StatusPending { // whose time is over
+			s.expire(&c, *last, now)
+		}
+		c.Audit = append(c.Audit, s.entry(now, "", string(ActPropose), p.ID, "cluster "+cluster))
+		return s.apply(ctx, c)
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.Revision++
+	return p, nil
+}
+
+// readyFor returns the last proposal of a cluster, and whether there is something to propose.
+func (s *Service) readyFor(ctx context.Context, cluster string, members []Record) (last *Proposal, ready bool, err error) {
+	rejections := 0
+	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Cluster: cluster}) {
+		if err != nil {
+			return nil, false, err
+		}
+		if last == nil {
+			last = &p
+		}
+		if p.Status == StatusRejected {
+			rejections++
+		}
+	}
+	active, left, err := s.ruleOf(ctx, cluster)
+	if err != nil || active {
+		return last, false, err
+	}
+	needed, since := 0, time.Time{}
+	switch {
+	case last == nil:
+	case last.Status == StatusPending && s.now().Before(last.Expires):
+		return last, true, nil
+	case last.Status == StatusPending:
+		needed, since = 1, last.Expires
+	case last.Status == StatusRejected:
+		needed, since = s.cfg.Fresh*int(math.Exp2(float64(min(rejections-1, 20)))), last.Decided
+	case last.Status == StatusDocumented:
+		return last, false, nil
+	default:
+		needed, since = 1, last.Decided
+	}
+	if !left.IsZero() && !left.Before(since) {
+		needed, since = s.cfg.Fresh, left
+	}
+	fresh := 0
+	for _, m := range members {
+		if m.Recorded.After(since) {
+			fresh++
+		}
+	}
+	return last, fresh >= needed, nil
+}
+
+// ruleOf reports whether a rule for the cluster is active, and else since when not.
+func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left time.Time, err error) {
+	for rule, err := range s.cfg.Store.Rules(ctx, RuleQuery{}) {
+		if err != nil {
+			return false, left, err
+		}
+		if slices.Contains(rule.Clusters, cluster) {
+			active = active || rule.Status == RuleActive
+			if rule.Left.After(left) {
+				left = rule.Left
+			}
+		}
+	}
+	return active, left, nil
+}
+
+// extend gives a pending proposal the evidence that came since. What is approved is the draft, which stays as it is.
+func (s *Service) extend(ctx context.Context, p *Proposal, members []Record) (*Proposal, error) {
+	known := len(p.Evidence)
+	created, expires := p.Created, p.Expires
+	for _, m := range members {
+		if m.Class != Positive {
+			p.Confidence = max(p.Confidence, m.Confidence)
+		}
+	}
+	s.fill(p, members, s.now())
+	p.Created, p.Expires = created, expires
+	if len(p.Evidence) == known {
+		return nil, nil
+	}
+	entry := s.entry(s.now(), "", "extend", p.ID, p.Summary)
+	if err := s.apply(ctx, Change{Proposals: []Proposal{*p}, Audit: append(Change{}.Audit, entry)}); err != nil {
+		return nil, err
+	}
+	p.Revision++
+	return p, nil
+}

@@ -1,0 +1,221 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// An ImportResult says what became of one element of an archive.
+type ImportResult struct {
+	Kind string // "feedback", "proposal" or "rule"
+	ID   string
+	Done bool  // it was taken over; otherwise it was there already, or Err says what is wrong
+	Err  error // a [heed.ErrConflict] where something else has its id
+}
+
+// Import takes over what an archive has and the store has not, and returns a result for each element, in the archive's
+// order; one that is refused stops none of the others. Feedback comes with its evaluation. Closed proposals come as they
+// are, and pending ones without approvals, as if they were proposed now by the person who imports. Rules come as they are
+// if their approvals fulfil this service's gate for their very words, and active ones if they contradict none that is active.
+//
+// An archive is as trustworthy as the place it comes from: it says itself who approved. The authorizer is asked once, for
+// [ActImport].
+func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) ([]ImportResult, error) {
+	who := ""
+	err := s.act(ctx, ActImport, "", actor, reason, nil, func(_ time.Time, canonical string) (Change, error) {
+		who = canonical
+		e := s.entry(s.now(), who, string(ActImport), "", reason)
+		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules))}
+		return Change{Audit: []evidence.AuditEntry{e}}, nil
+	})
+	if err != nil {
+		return nil, wrap("import", err)
+	}
+	var results []ImportResult
+	add := func(kind, id string, err error) {
+		result := ImportResult{Kind: kind, ID: id, Done: err == nil}
+		if !errors.Is(err, errKnown) {
+			result.Err = err
+		}
+		results = append(results, result)
+	}
+	for i := range a.Feedback {
+		add("feedback", a.Feedback[i].ID, s.importRecord(ctx, a.Feedback[i].Clone()))
+	}
+	for i := range a.Rules {
+		add("rule", a.Rules[i].ID, s.importRule(ctx, a.Rules[i].Clone(), who, reason))
+	}
+	for i := range a.Proposals {
+		add("proposal", a.Proposals[i].ID, s.importProposal(ctx, a.Proposals[i].Clone(), who, reason))
+	}
+	return results, nil
+}
+
+// errKnown says that there was nothing to take over.
+var errKnown = errors.New("known")
+
+func (s *Service) importRecord(ctx context.Context, r Record) error {
+	now := s.now()
+	if err := s.prepare(&r.Feedback, now); err != nil {
+		return err
+	}
+	if err := r.Evaluation.validate(); err != nil {
+		return err
+	}
+	if !r.Erased.IsZero() {
+		return invalid("Erased", "must not be set")
+	}
+	if r.Recorded.IsZero() || r.Recorded.After(now) {
+		r.Recorded = now
+	}
+	r.Revision = 0
+	err := s.apply(ctx, Change{Records: []Record{r}})
+	if !errors.Is(err, heed.ErrConflict) {
+		return err
+	}
+	known, err := s.cfg.Store.Record(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	known.normalize()
+	if !known.Erased.IsZero() || known.same(&r.Feedback) {
+		return errKnown
+	}
+	return fmt.Errorf("another decision has this id: %w", heed.ErrConflict)
+}
+
+func (e *Evaluation) validate() error {
+	switch {
+	case e.Class != "" && !e.Class.Valid():
+		return invalid("Class", "is none of the classifications")
+	case e.Action != "" && !e.Action.Valid():
+		return invalid("Action", "is none of the actions")
+	case !(e.Confidence >= 0 && e.Confidence <= 1):
+		return invalid("Confidence", "must be in [0, 1]")
+	case !(e.Link >= 0 && e.Link <= 1):
+		return invalid("Link", "must be in [0, 1]")
+	}
+	if err := checkProse("Rationale", e.Rationale, MaxComment); err != nil {
+		return err
+	}
+	if err := evidence.CheckText("Cluster", e.Cluster); err != nil {
+		return err
+	}
+	return checkNames(list{"Similar", e.Similar})
+}
+
+func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason string) error {
+	p.Draft = p.Draft.normal()
+	if err := errors.Join(checkName("ID", p.ID), s.validateDraft(&p.Draft)); err != nil {
+		return err
+	}
+	if !(p.Confidence >= 0 && p.Confidence <= 1) {
+		return invalid("Confidence", "must be in [0, 1]")
+	}
+	p.Revision = 0
+	return s.governing.take(ctx, func() error {
+		return again(ctx, func() error {
+			if _, err := s.cfg.Store.Proposal(ctx, p.ID); !errors.Is(err, heed.ErrNotFound) {
+				return cmp.Or(err, errKnown)
+			}
+			now := s.now()
+			entry := s.entry(now, who, string(ActImport), p.ID, reason)
+			switch p.Status {
+			case StatusRejected, StatusExpired, StatusSuperseded, StatusDocumented:
+				return s.apply(ctx, Change{Proposals: []Proposal{p}, Audit: []evidence.AuditEntry{entry}})
+			case StatusApproved: // is worth what its rule is
+				if _, err := s.cfg.Store.Rule(ctx, p.ID); err != nil {
+					return err
+				}
+				return s.apply(ctx, Change{Proposals: []Proposal{p}, Audit: []evidence.AuditEntry{entry}})
+			case StatusPending:
+			default:
+				return invalid("Status", "is none of the statuses")
+			}
+			p.Approvals, p.Created, p.Expires = nil, now, now.Add(s.cfg.Gate.TTL)
+			p.Writers = distinct(append(p.Writers, who))
+			c, err := s.opened(ctx, &p)
+			if err != nil {
+				return err
+			}
+			c.Audit = append(c.Audit, entry)
+			return s.apply(ctx, c)
+		})
+	})
+}
+
+func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) error {
+	r.Draft = r.Draft.normal()
+	if err := errors.Join(checkName("ID", r.ID), s.validateDraft(&r.Draft)); err != nil {
+		return err
+	}
+	switch r.Status {
+	case RuleActive, RuleRetired, RuleRevoked, RuleSuperseded:
+	default:
+		return invalid("Status", "is none of the statuses")
+	}
+	return s.governing.take(ctx, func() error {
+		return again(ctx, func() error {
+			if known, err := s.cfg.Store.Rule(ctx, r.ID); err == nil {
+				if known.Hash() != r.Hash() {
+					return fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
+				}
+				return errKnown
+			} else if !errors.Is(err, heed.ErrNotFound) {
+				return err
+			}
+			revisions, err := s.cfg.Store.Revisions(ctx, board)
+			if err != nil {
+				return err
+			}
+			if err := s.admit(ctx, &r); err != nil {
+				return err
+			}
+			now := s.now()
+			if r.Activated.IsZero() || r.Activated.After(now) {
+				r.Activated = now
+			}
+			r.Since, r.Effect, r.RetireProposed, r.Revision = now, Effect{}, time.Time{}, 0
+			return s.apply(ctx, Change{
+				Expect: map[string]uint64{board: revisions[0]}, Rules: []Rule{r},
+				Audit: []evidence.AuditEntry{s.entry(now, who, string(ActImport), r.ID, reason)},
+			})
+		})
+	})
+}
+
+// admit reports why a rule must not come in: its approvals don't fulfil the gate, or it contradicts an active one.
+func (s *Service) admit(ctx context.Context, r *Rule) error {
+	for i := range r.Approvals {
+		who, err := s.person(fmt.Sprintf("Approvals[%d].Actor", i), r.Approvals[i].Actor)
+		if err != nil {
+			return err
+		}
+		r.Approvals[i].Actor = who
+		if slices.Contains(r.Writers, who) {
+			return &IneligibleError{"nobody approves what they proposed or edited"}
+		}
+	}
+	var against []Conflict
+	if r.Status == RuleActive {
+		conflicts, err := s.conflicts(ctx, &r.Draft, false, "")
+		if err != nil {
+			return err
+		}
+		against = contradictions(conflicts)
+	}
+	if !s.cfg.Gate.met(r.Approvals, &r.Draft, r.Authors, against) {
+		if s.cfg.Gate.met(r.Approvals, &r.Draft, r.Authors, nil) {
+			return &ConflictError{against}
+		}
+		return &IneligibleError{"its approvals do not fulfil the gate"}
+	}
+	return nil
+}

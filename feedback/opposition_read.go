@@ -1,0 +1,264 @@
+package feedback
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// reading is a text as Oppose sees it.
+type reading struct {
+	tokens    []token
+	affirmed  map[string]bool // stems of words in clauses that are not negated
+	denied    map[string]bool // those in clauses that are
+	negations int
+	numbers   []string // with their units, sorted
+	names     []string // words that are written like names, sorted
+	words     map[string]bool
+	passive   bool
+	modal     bool
+	counting  bool // the last thing was a number
+}
+
+// A token is a word, a character of a script without blanks, or the end of a clause.
+type token struct {
+	word string // in lower case; "" ends a clause
+	stem string // "" of words that say nothing by themselves
+}
+
+func read(text string) reading {
+	r := reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{}}
+	r.tokenize(plainBounds.Replace(text))
+	r.readClauses()
+	slices.Sort(r.numbers)
+	for i, name := range r.names {
+		r.names[i] = stem(name)
+	}
+	r.names = distinct(r.names)
+	return r
+}
+
+func (r *reading) tokenize(text string) {
+	runes := []rune(text)
+	for i := 0; i < len(runes); {
+		switch c := runes[i]; {
+		case dense(c):
+			i += r.addDense(runes[i:])
+		case unicode.Is(unicode.Nd, c):
+			i += r.addNumber(runes[i:])
+		case unicode.IsLetter(c):
+			i += r.addWord(runes[i:])
+		default:
+			if unicode.IsPunct(c) && !strings.ContainsRune("'\"-_/`", c) || c == '\n' {
+				r.tokens = append(r.tokens, token{})
+			}
+			i++
+		}
+	}
+}
+
+// addDense adds one character, or a negation of several.
+func (r *reading) addDense(runes []rune) int {
+	for _, negation := range denseNegations {
+		if strings.HasPrefix(string(runes[:min(len(runes), 4)]), negation) {
+			r.tokens = append(r.tokens, token{word: negation})
+			return len([]rune(negation))
+		}
+	}
+	if number, ok := denseNumbers[runes[0]]; ok {
+		r.numbers = append(r.numbers, number)
+	}
+	char := string(runes[0])
+	r.tokens = append(r.tokens, token{char, char})
+	r.words[char] = true
+	return 1
+}
+
+// addNumber adds a number as what it is worth, together with its unit where it has one.
+func (r *reading) addNumber(runes []rune) int {
+	var digits strings.Builder
+	i := 0
+	for ; i < len(runes); i++ {
+		c := runes[i]
+		inside := i+1 < len(runes) && unicode.Is(unicode.Nd, runes[i+1])
+		switch {
+		case unicode.Is(unicode.Nd, c):
+			digits.WriteByte(byte('0' + digit(c)))
+		case c == '.' && inside:
+			digits.WriteByte('.')
+		case (c == ',' || c == '_') && inside:
+		default:
+			goto done
+		}
+	}
+done:
+	r.counting = true
+	r.numbers = append(r.numbers, strings.TrimLeft(digits.String(), "0")+unitOf(runes[i:]))
+	return i
+}
+
+// unitOf returns the unit that a text begins with, in the one spelling in which it is compared.
+func unitOf(runes []rune) string {
+	text := strings.ToLower(strings.TrimLeft(string(runes[:min(len(runes), 20)]), " -"))
+	if strings.HasPrefix(text, "%") {
+		return units["%"]
+	}
+	return units[text[:len(text)-len(strings.TrimLeftFunc(text, unicode.IsLetter))]]
+}
+
+// digit is what a decimal digit of any script is worth: Unicode has them in tens, from nought on.
+func digit(c rune) int {
+	if c <= '9' {
+		return int(c - '0')
+	}
+	n := 0
+	for n < 9 && unicode.Is(unicode.Nd, c-rune(n)-1) {
+		n++
+	}
+	return n
+}
+
+func (r *reading) addWord(runes []rune) int {
+	n, capitals, other := 0, 0, false
+	for n < len(runes) {
+		c := runes[n]
+		apostrophe := c == '\'' && n+1 < len(runes) && unicode.IsLetter(runes[n+1])
+		if !apostrophe && (dense(c) || !unicode.In(c, unicode.L, unicode.M, unicode.Nd) && c != '_') {
+			break
+		}
+		if n > 0 && unicode.IsUpper(c) {
+			capitals++
+		}
+		other = other || c == '_' || unicode.Is(unicode.Nd, c)
+		if unicode.Is(unicode.Nd, c) && !unicode.Is(unicode.Nd, runes[n-1]) {
+			r.addNumber(runes[n:]) // of "v2"
+		}
+		n++
+	}
+	written := string(runes[:n])
+	word := strings.ToLower(written)
+	if capitals > 0 || other {
+		r.names = append(r.names, word)
+	}
+	switch {
+	case strings.HasSuffix(word, "n't"):
+		r.tokens = append(r.tokens, token{word: "do"}, token{word: "not"})
+		return n
+	case word == "cannot":
+		r.tokens = append(r.tokens, token{word: "can"}, token{word: "not"})
+		return n
+	}
+	if elided, rest, ok := strings.Cut(word, "'"); ok && len(elided) <= 2 { // n'utilise, l'agent
+		r.tokens = append(r.tokens, token{word: elided})
+		word = rest
+	}
+	word, _, _ = strings.Cut(word, "'")
+	if number, ok := numberWords[word]; ok {
+		r.numbers = append(r.numbers, number+unitOf(runes[n:]))
+	}
+	r.words[word] = true
+	r.passive = r.passive || copulas[word]
+	r.modal = r.modal || modals[word]
+	t := token{word: word}
+	if unit := r.counting && units[word] != ""; !unit && !emptyWords[word] && !negations[word] {
+		t.stem = stem(word)
+	}
+	_, r.counting = numberWords[word]
+	r.tokens = append(r.tokens, t)
+	return n
+}
+
+// readClauses finds out what is said and what is denied. A negation denies its clause: where it comes first, or behind an
+// auxiliary verb ("must not"), all of it; elsewhere ("tabs, not spaces", "merge without review") what follows.
+func (r *reading) readClauses() {
+	var clause []string
+	denied := false
+	flush := func() {
+		for _, stem := range clause {
+			if denied {
+				r.denied[stem] = true
+			} else {
+				r.affirmed[stem] = true
+			}
+		}
+		clause, denied = nil, false
+	}
+	for i, t := range r.tokens {
+		switch {
+		case t.word == "":
+			flush()
+		case negations[t.word] || isDenseNegation(t.word):
+			r.negations++
+			if len(clause) > 0 && i > 0 && !auxiliaries[r.tokens[i-1].word] && !isDenseNegation(t.word) && !wholeClause[t.word] {
+				flush()
+			}
+			denied = !denied
+			if implied := deniedAllow[t.word]; implied {
+				clause = append(clause, "allow")
+			}
+		case clauseStarts[t.word] || joins[t.word] && r.negatedSoon(i):
+			flush()
+		case t.stem != "":
+			clause = append(clause, t.stem)
+		}
+	}
+	flush()
+}
+
+// negatedSoon reports whether a negation follows within two words.
+func (r *reading) negatedSoon(i int) bool {
+	for _, t := range r.tokens[i+1 : min(i+3, len(r.tokens))] {
+		if negations[t.word] {
+			return true
+		}
+	}
+	return false
+}
+
+// deniesOf reports whether r only denies something that o only affirms.
+func (r *reading) deniesOf(o reading) bool {
+	for stem := range r.denied {
+		if !r.affirmed[stem] && o.affirmed[stem] && !o.denied[stem] {
+			return true
+		}
+	}
+	return false
+}
+
+// stem cuts the endings of English words, so that "logs", "logged" and "logging" are one.
+func stem(word string) string {
+	if len(word) < 4 {
+		return word
+	}
+	for _, ending := range [...]string{"ation", "ing", "ies", "ied", "ed", "es", "s", "ly"} {
+		if root, ok := strings.CutSuffix(word, ending); ok && len(root) >= 3 && !strings.HasSuffix(word, "ss") {
+			if strings.HasPrefix(ending, "ie") {
+				root += "y"
+			}
+			word = root
+			break
+		}
+	}
+	if n := len(word); n > 3 && word[n-1] == word[n-2] {
+		word = word[:n-1]
+	}
+	if root, ok := strings.CutSuffix(word, "e"); ok && len(root) >= 3 {
+		return root
+	}
+	if root, ok := strings.CutSuffix(word, "y"); ok && len(root) >= 3 {
+		return root + "i"
+	}
+	return word
+}
+
+// topic is what a text speaks of, without what it says of it: no negations, no words that have an opposite.
+func topic(text string) string {
+	r := read(text)
+	var words []string
+	for _, t := range r.tokens {
+		if t.stem != "" && len(antonyms[t.word]) == 0 {
+			words = append(words, t.stem)
+		}
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,105 @@
+package feedback
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// An Order is what a person wants to be done with a rule.
+type Order struct {
+	Rule   string
+	Actor  string
+	Reason string // never empty
+}
+
+// Retire takes an active rule out of use. It can be restored.
+func (r *Rules) Retire(ctx context.Context, o Order) (Rule, error) {
+	return r.move(ctx, ActRetire, o, func(rule *Rule, now time.Time) error {
+		return rule.leave(RuleRetired, now, RuleActive)
+	})
+}
+
+// Revoke withdraws a rule for good, be it active or retired: the next prompt that is built is without it. It can't be
+// restored, but proposed anew.
+func (r *Rules) Revoke(ctx context.Context, o Order) (Rule, error) {
+	return r.move(ctx, ActRevoke, o, func(rule *Rule, now time.Time) error {
+		return rule.leave(RuleRevoked, now, RuleActive, RuleRetired)
+	})
+}
+
+// Restore brings a retired rule back, as it was approved. Its effect is measured from now on. Where it contradicts a rule
+// that became active since, that is a [*ConflictError].
+func (r *Rules) Restore(ctx context.Context, o Order) (Rule, error) {
+	return r.move(ctx, ActRestore, o, func(rule *Rule, now time.Time) error {
+		if rule.Status != RuleRetired {
+			return &StateError{What: "rule", State: string(rule.Status)}
+		}
+		conflicts, err := r.s.conflicts(ctx, &rule.Draft, false, "")
+		if err != nil {
+			return err
+		}
+		if against := contradictions(conflicts); len(against) > 0 {
+			return &ConflictError{against}
+		}
+		rule.Status, rule.Since, rule.Effect = RuleActive, now, Effect{}
+		return nil
+	})
+}
+
+// Pin ranks an active rule before all that are not pinned.
+func (r *Rules) Pin(ctx context.Context, o Order) (Rule, error) { return r.pin(ctx, ActPin, o, true) }
+
+// Unpin takes that back.
+func (r *Rules) Unpin(ctx context.Context, o Order) (Rule, error) {
+	return r.pin(ctx, ActUnpin, o, false)
+}
+
+func (r *Rules) pin(ctx context.Context, kind ActKind, o Order, pinned bool) (Rule, error) {
+	return r.move(ctx, kind, o, func(rule *Rule, _ time.Time) error {
+		if rule.Status != RuleActive {
+			return &StateError{What: "rule", State: string(rule.Status)}
+		}
+		rule.Pinned = pinned
+		return nil
+	})
+}
+
+// leave takes a rule out of use, from one of these statuses.
+func (r *Rule) leave(as RuleStatus, now time.Time, from ...RuleStatus) error {
+	if !slices.Contains(from, r.Status) {
+		return &StateError{What: "rule", State: string(r.Status)}
+	}
+	r.Status, r.Left, r.RetireProposed = as, now, time.Time{}
+	return nil
+}
+
+// move changes one rule.
+func (r *Rules) move(ctx context.Context, kind ActKind, o Order, change func(*Rule, time.Time) error) (rule Rule, err error) {
+	if err := checkName("Rule", o.Rule); err != nil {
+		return Rule{}, wrap(string(kind), err)
+	}
+	s := r.s
+	seen, err := s.cfg.Store.Rule(ctx, o.Rule)
+	if err != nil {
+		return Rule{}, wrap(string(kind), err)
+	}
+	err = s.act(ctx, kind, o.Rule, o.Actor, o.Reason, &seen.Draft, func(now time.Time, _ string) (Change, error) {
+		revisions, err := s.cfg.Store.Revisions(ctx, board)
+		if err != nil {
+			return Change{}, err
+		}
+		if rule, err = s.cfg.Store.Rule(ctx, o.Rule); err != nil {
+			return Change{}, err
+		}
+		if err := change(&rule, now); err != nil {
+			return Change{}, err
+		}
+		return Change{Expect: map[string]uint64{board: revisions[0]}, Rules: []Rule{rule}}, nil
+	})
+	if err != nil {
+		return Rule{}, wrap(string(kind), err)
+	}
+	rule.Revision++
+	return rule, nil
+}

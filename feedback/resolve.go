@@ -1,0 +1,90 @@
+package feedback
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Resolution is what a person says of an ambiguous feedback.
+type Resolution struct {
+	ID     string
+	As     Classification // GeneralizableLow (or High), EdgeCase, or Archived to ignore it
+	Actor  string
+	Reason string // never empty
+}
+
+// Resolve decides an [Ambiguous] feedback. As a generalizable one it joins the cluster it is alike to, and a rule is
+// proposed; archived, it is kept and counts for nothing. What is not ambiguous, or not any more, is a [*StateError].
+func (s *Service) Resolve(ctx context.Context, res Resolution) (Record, error) {
+	if !res.As.Generalizable() && res.As != EdgeCase && res.As != Archived {
+		return Record{}, wrap("resolve", invalid("As", "must be generalizable, an edge case or archived"))
+	}
+	var r Record
+	err := s.act(ctx, ActResolve, res.ID, res.Actor, res.Reason, nil, func(now time.Time, who string) (_ Change, err error) {
+		if r, err = s.Feedback(ctx, res.ID); err != nil {
+			return Change{}, err
+		}
+		if r.Class != Ambiguous {
+			return Change{}, &StateError{What: "feedback", State: string(cmp.Or(r.Class, Unclassified))}
+		}
+		revisions, err := s.cfg.Store.Revisions(ctx, lane(r.Agent))
+		if err != nil {
+			return Change{}, err
+		}
+		promoted, err := s.resolve(ctx, &r, res.As)
+		if err != nil {
+			return Change{}, err
+		}
+		r.Resolution, r.Resolver = res.Reason, who
+		return Change{Expect: map[string]uint64{lane(r.Agent): revisions[0]}, Records: append([]Record{r}, promoted...)}, nil
+	})
+	if err != nil {
+		return Record{}, wrap("resolve", err)
+	}
+	r.Revision++
+	if r.Class.Generalizable() {
+		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, ErrTooMany) {
+			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (promoted []Record, err error) {
+	r.Class, r.Action = as, CreateRule
+	switch {
+	case as == Archived:
+		r.Action = ""
+		return nil, nil
+	case len(gramsOf(r.Text())) == 0:
+		if as.Generalizable() {
+			return nil, invalid("As", "must not be generalizable, as there is no text")
+		}
+		r.Action = DocumentOnly
+		return nil, nil
+	}
+	known, err := s.recent(ctx, &r.Feedback)
+	if err != nil {
+		return nil, err
+	}
+	matches, err := s.compare(ctx, r.Text(), known)
+	if err != nil {
+		return nil, err
+	}
+	members, err := s.join(ctx, r, matches, Classification.correction)
+	if err != nil {
+		return nil, err
+	}
+	r.Confidence = min(s.support(r, members).Confidence(), s.cfg.Similarity.Traits().Ceiling)
+	if as == EdgeCase {
+		r.Action = DocumentOnly
+		return nil, nil
+	}
+	if s.cfg.High.Met(s.support(r, members)) {
+		r.Class = GeneralizableHigh
+	}
+	return promote(r, members), nil
+}

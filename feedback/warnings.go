@@ -1,0 +1,48 @@
+package feedback
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed/prompt"
+)
+
+// The warnings that a proposal may carry for its approvers.
+const (
+	WarnCleaned     = "the evidence has characters that a rule must not have"
+	WarnVerbatim    = "the text is that of a reviewer, word for word"
+	WarnInstruction = "the text or its evidence reads like an instruction against other instructions"
+	WarnSingle      = "a single reviewer is behind it"
+)
+
+var instructions = []string{
+	"ignore previous", "ignore all", "ignore the above", "disregard", "forget everything", "system prompt", "previous instructions",
+	"you are now", "new instructions", "override", "jailbreak", "do not tell", "reveal your",
+}
+
+// warnings say what approvers should know of a draft.
+func warnings(d *Draft, evidence []Record) []string {
+	var found []string
+	warn := func(ok bool, what string) {
+		if ok && !slices.Contains(found, what) {
+			found = append(found, what)
+		}
+	}
+	suspicious := func(text string) bool {
+		text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+		return slices.ContainsFunc(instructions, func(i string) bool { return strings.Contains(text, i) })
+	}
+	reviewers := map[string]bool{}
+	warn(suspicious(d.Text), WarnInstruction)
+	for i := range evidence {
+		text := evidence[i].Text()
+		reviewers[evidence[i].Reviewer] = true
+		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, WarnCleaned)
+		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), WarnVerbatim)
+		warn(suspicious(text), WarnInstruction)
+	}
+	warn(len(reviewers) == 1, WarnSingle)
+	slices.Sort(found)
+	return found
+}
