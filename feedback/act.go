@@ -13,10 +13,10 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. make is
+// act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. change is
 // called again where the change lost a race, and returns an empty change where there is nothing to do. What is refused is in
 // the audit log as well, unless the input was not valid.
-func (s *Service) act(ctx context.Context, kind ActKind, subject, actor, reason string, d *Draft, make func(now time.Time, who string) (Change, error)) error {
+func (s *Service) act(ctx context.Context, kind ActKind, subject, actor, reason string, d *Draft, change func(now time.Time, who string) (Change, error)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (s *Service) act(ctx context.Context, kind ActKind, subject, actor, reason 
 	}
 	err = s.governing.take(ctx, func() error {
 		return again(ctx, func() error {
-			c, err := make(now, who)
+			c, err := change(now, who)
 			if err != nil || c.empty() {
 				return err
 			}

@@ -24,7 +24,7 @@ type ConflictKind string
 // The kinds of conflicts. A contradiction with an active rule has to be overridden by every approver, or resolved by
 // superseding the rule; the others are for them to know.
 const (
-	Contradiction ConflictKind = "contradiction" // they oppose each other, in whatever way Oppose knows
+	Contradiction ConflictKind = "contradiction" // they contradict each other, or name other numbers
 	Duplicate     ConflictKind = "duplicate"     // they say the same: a score from halfway between the threshold and 1
 	Overlap       ConflictKind = "overlap"       // they are alike: a score from the threshold on
 )
@@ -116,10 +116,10 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	threshold := s.cfg.Similarity.Traits().Threshold
 	opposed := Oppose(text, other)
 	switch {
-	case opposed != "" && s.sameTopic(text, other, c.Score):
+	case (opposed.Contradicts() || opposed == OpposedNumbers) && s.sameTopic(text, other, c.Score):
 		c.Kind, c.Explanation = Contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
-	case opposed != "" || c.Score < threshold:
-	case c.Score >= (1+threshold)/2:
+	case c.Score < threshold:
+	case opposed == "" && c.Score >= (1+threshold)/2:
 		c.Kind, c.Explanation = Duplicate, "the texts say the same"
 	default:
 		c.Kind, c.Explanation = Overlap, "the texts are alike"

@@ -100,7 +100,11 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	}
 	var recurrence, corrections sides
 	settled := rule.Since.Add(m.Stabilise)
-	for r, err := range s.cfg.Store.Records(ctx, Query{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}) {
+	q := Query{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
+	if len(rule.Agents) == 1 {
+		q.Agent = rule.Agents[0]
+	}
+	for r, err := range s.cfg.Store.Records(ctx, q) {
 		if err != nil {
 			return Effect{}, err
 		}

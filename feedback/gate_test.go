@@ -139,7 +139,7 @@ func TestFinalStatesAreFinal(t *testing.T) {
 			w := newWorld(t, feedback.Config{})
 			p := w.propose("paul", rule("Be brief"))
 			end(w, p)
-			for i := range 10 {
+			for i := range 100 {
 				_, approved := w.review(p, feedback.Approve, fmt.Sprint("late", i))
 				_, rejected := w.review(p, feedback.Reject, fmt.Sprint("late", i))
 				_, modified := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("x"), Actor: "eve", Reason: "y"})

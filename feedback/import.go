@@ -113,7 +113,7 @@ func (e *Evaluation) validate() error {
 
 func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason string) error {
 	p.Draft = p.Draft.normal()
-	if err := errors.Join(checkName("ID", p.ID), s.validateDraft(&p.Draft)); err != nil {
+	if err := errors.Join(checkName("ID", p.ID), s.validateDraft(&p.Draft), s.people("Authors", p.Authors), s.people("Writers", p.Writers)); err != nil {
 		return err
 	}
 	if !(p.Confidence >= 0 && p.Confidence <= 1) {
@@ -191,8 +191,21 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 	})
 }
 
+// people brings ids into their canonical form.
+func (s *Service) people(field string, ids []string) (err error) {
+	for i := range ids {
+		if ids[i], err = s.person(fmt.Sprintf("%s[%d]", field, i), ids[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // admit reports why a rule must not come in: its approvals don't fulfil the gate, or it contradicts an active one.
 func (s *Service) admit(ctx context.Context, r *Rule) error {
+	if err := errors.Join(s.people("Authors", r.Authors), s.people("Writers", r.Writers)); err != nil {
+		return err
+	}
 	for i := range r.Approvals {
 		who, err := s.person(fmt.Sprintf("Approvals[%d].Actor", i), r.Approvals[i].Actor)
 		if err != nil {

@@ -430,6 +430,11 @@ func TestConflicts(t *testing.T) {
 	assert.True(t, found[0].Pending)
 	assert.Equal(t, waiting.ID, found[0].ID)
 	assert.Empty(t, conflicts(rule("Say who decides")))
+	found = conflicts(rule("Name the queue in the PRD"))
+	require.Len(t, found, 1)
+	assert.Equal(t, feedback.Overlap, found[0].Kind, "another matter, in the same words")
+	w.activate(rule("Keep functions under 50 lines"))
+	assert.Equal(t, feedback.Contradiction, conflicts(rule("Keep functions under 80 lines"))[0].Kind)
 	d := rule("Do not name the database in the PRD")
 	d.Action = feedback.UpdateSkill
 	assert.Empty(t, conflicts(d), "it does not go to the same place")
