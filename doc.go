@@ -28,6 +28,9 @@
 //   - [github.com/heedhq/heed/patterns] learns from outcomes that nobody rated which ways of working to follow, and which
 //     to avoid.
 //   - [github.com/heedhq/heed/patterns/patternstest] is the contract of its stores, for your own.
+//   - [github.com/heedhq/heed/feedback] turns what reviewers decide into rules that other people approve before an agent
+//     sees them.
+//   - [github.com/heedhq/heed/feedback/feedbacktest] is the contract of its store, for your own.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory.
 //
 // The program in examples/routing shows strategy at work: it learns, from recorded outcomes, which model to ask.
