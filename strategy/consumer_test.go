@@ -350,13 +350,13 @@ func TestFindAllowsForSkew(t *testing.T) {
 func TestConsumerPanics(t *testing.T) {
 	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
 	d.choose(t, 1)
-	panics := 0
+	var panics atomic.Int64
 	once := func(what string) func() {
 		done := false
 		return func() {
 			if !done {
 				done = true
-				panics++
+				panics.Add(1)
 				panic(what)
 			}
 		}
@@ -387,7 +387,7 @@ func TestConsumerPanics(t *testing.T) {
 		Source: panicking{d.tape, receive, event}, Events: told, Backoff: 1, Logger: textLog(&log),
 	})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, 6, panics)
+	assert.EqualValues(t, 6, panics.Load())
 	assert.Equal(t, 0.5, d.mass(t))
 	assert.Len(t, told.events, 2)
 	assert.Equal(t, []string{"bad"}, d.dead.ids())
@@ -737,7 +737,8 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 					events = append(events, e)
 				}
 				var hooked atomic.Int64
-				c := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+				// An attempt fails with a probability of 0.0975; that any event does so twelve times, with one of 1e-8.
+				c := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Attempts: 12, Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
 					hooked.Add(1)
 					return nil
 				}}})
@@ -753,7 +754,7 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 				assert.Len(t, d.tape.acked, bar)
 
 				before := everything(t, d.store, strategy.Query{})
-				again := d.consumer(t, strategy.ConsumerConfig{Workers: workers})
+				again := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Attempts: 12})
 				d.tape.events = events
 				require.NoError(t, again.Run(ctx))
 				assert.Equal(t, before, everything(t, d.store, strategy.Query{}))
