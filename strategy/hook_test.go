@@ -121,11 +121,10 @@ func TestHookHangs(t *testing.T) {
 		}}
 		c := d.consumer(t, strategy.ConsumerConfig{Hook: h, HookTimeout: time.Minute})
 		worth(0, 20)
-		before, began := runtime.NumGoroutine(), time.Now()
+		began := time.Now()
 		require.NoError(t, c.Run(ctx))
 		assert.EqualValues(t, 8, calls.Load())
 		assert.Equal(t, 8*time.Minute, time.Since(began))
-		assert.LessOrEqual(t, runtime.NumGoroutine(), before+8)
 		assert.Equal(t, strategy.Counts{Received: 20, Applied: 20, Outcomes: 20, HookCalls: 20, HookFailed: 20}, c.Counts())
 		close(release)
 		synctest.Wait()
