@@ -46,7 +46,7 @@ func TestSoak(t *testing.T) {
 		}
 	}
 	assert.LessOrEqual(t, l.Remembered(), 1000)
-	assert.Equal(t, goroutines, runtime.NumGoroutine())
+	assert.LessOrEqual(t, runtime.NumGoroutine(), goroutines, "those of tests before may end meanwhile")
 	runtime.KeepAlive(store)
 }
 
