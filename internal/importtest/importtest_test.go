@@ -32,6 +32,7 @@ var table = map[string]row{
 	"feedback":     {library, shared, ". evidence prompt internal/..."},
 	"patterns":     {library, shared, ". evidence prompt internal/..."},
 	"memstore":     {library, shared, ". evidence prompt learning decision strategy feedback patterns internal/..."},
+	"llm/...":      {nothing, shared, ". prompt decision internal/..."},
 	"examples/...": {anything, silent, "..."},
 	"cmd/...":      {anything, silent, "..."},
 }
@@ -192,6 +193,7 @@ func TestCheck(t *testing.T) {
 				"evidence/evidencetest/a.go": code("evidencetest", "testing", "github.com/heedhq/heed/evidence"),
 				"strategy/a.go":              code("strategy", "math/rand/v2", "gonum.org/v1/gonum/stat/distuv", "github.com/heedhq/heed/prompt"),
 				"memstore/a.go":              code("memstore", "github.com/heedhq/heed/strategy", "github.com/heedhq/heed/evidence"),
+				"llm/x/a.go":                 code("x", "net/http", "github.com/heedhq/heed/decision", "github.com/heedhq/heed/prompt"),
 				"internal/x/a.go":            code("x", "github.com/heedhq/heed/internal/x/y", "github.com/heedhq/heed"),
 				"examples/routing/main.go":   code("main", "github.com/heedhq/heed/memstore", "example.com/anything"),
 			},
