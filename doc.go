@@ -32,6 +32,7 @@
 //     sees them.
 //   - [github.com/heedhq/heed/feedback/feedbacktest] is the contract of its store, for your own.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory.
+//   - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint, for decisions.
 //
 // The program in examples/routing shows strategy at work: it learns, from recorded outcomes, which model to ask.
 //

@@ -143,7 +143,7 @@ func TestKeyDoesNotShow(t *testing.T) {
 	}
 	text, err := json.Marshal(map[string]any{"key": cfg.APIKey})
 	require.NoError(t, err)
-	assert.Equal(t, `{"key":"[redacted]"}`, string(text))
+	assert.JSONEq(t, `{"key": "[redacted]"}`, string(text))
 	assert.NotContains(t, log.String(), "canary")
 	assert.NotContains(t, log.String(), fmt.Sprintf("%x", "canary"))
 	assert.Contains(t, log.String(), "[redacted]")

@@ -177,19 +177,21 @@ func TestContentType(t *testing.T) {
 }
 
 func TestMaxResponse(t *testing.T) {
-	endless := func(w io.Writer) {
+	long := func(w io.Writer) {
 		_, _ = io.WriteString(w, `{"choices": [{"message": {"content": "`)
-		for line := strings.Repeat("a", 1<<12); ; {
-			if _, err := io.WriteString(w, line); err != nil {
+		for range 1 << 8 { // 4 MiB
+			if _, err := io.WriteString(w, strings.Repeat("a", 1<<14)); err != nil {
 				return // the client has hung up
 			}
 		}
 	}
 	for name, handler := range map[string]http.HandlerFunc{
-		"endless": func(w http.ResponseWriter, _ *http.Request) { endless(w) },
+		"as it is": func(w http.ResponseWriter, _ *http.Request) { long(w) },
 		"compressed": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
-			endless(gzip.NewWriter(w))
+			packed := gzip.NewWriter(w)
+			long(packed)
+			_ = packed.Close()
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,10 +208,10 @@ func TestMaxResponse(t *testing.T) {
 		_, err = newClient(t, openaicompat.Config{BaseURL: server.URL, MaxResponse: len(fine) - 1}).Generate(ctx, ask)
 		assert.EqualError(t, err, "openaicompat: unusable answer: too large")
 	})
-	t.Run("an endless failure", func(t *testing.T) {
+	t.Run("a failure", func(t *testing.T) {
 		server := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
-			endless(w)
+			long(w)
 		})
 		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL}).Generate(ctx, ask)
 		var status *openaicompat.StatusError

@@ -76,35 +76,43 @@ func TestRetrySucceeds(t *testing.T) {
 	})
 }
 
-// A network in a bubble: answers by script, and notes when it was asked, counted from the beginning.
+// A network stands in for the network: it answers by script, and notes when it was asked, counted from the first time.
 type network struct {
 	begin   time.Time
 	at      []time.Duration
-	answers []func(*http.Request) (*http.Response, error) // the last one is repeated
+	answers []http.RoundTripper // the last one is repeated
 }
+
+func script(answers ...http.RoundTripper) *network { return &network{answers: answers} }
 
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	if n.begin.IsZero() {
 		n.begin = time.Now()
 	}
 	n.at = append(n.at, time.Since(n.begin))
-	return n.answers[min(len(n.at), len(n.answers))-1](r)
+	return n.answers[min(len(n.at), len(n.answers))-1].RoundTrip(r)
 }
 
-func replies(status int, header ...string) func(*http.Request) (*http.Response, error) {
-	return func(r *http.Request) (*http.Response, error) {
-		h := http.Header{}
-		for i := 0; i < len(header); i += 2 {
-			h.Set(header[i], header[i+1])
-		}
-		return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(fine)), Request: r}, nil
+// A reply is a status, with headers and their values in turn.
+type reply struct {
+	status int
+	header []string
+}
+
+func replies(status int, header ...string) reply { return reply{status, header} }
+
+func (p reply) RoundTrip(r *http.Request) (*http.Response, error) {
+	h := http.Header{}
+	for i := 0; i < len(p.header); i += 2 {
+		h.Set(p.header[i], p.header[i+1])
 	}
+	return &http.Response{StatusCode: p.status, Header: h, Body: io.NopCloser(strings.NewReader(fine)), Request: r}, nil
 }
 
-func hangs(r *http.Request) (*http.Response, error) {
+var hangs = transport(func(r *http.Request) (*http.Response, error) {
 	<-r.Context().Done()
 	return nil, r.Context().Err()
-}
+})
 
 func overNetwork(t *testing.T, n *network, cfg openaicompat.Config) *openaicompat.Client {
 	cfg.BaseURL, cfg.HTTPClient = "http://endpoint.example/v1", &http.Client{Transport: n}
@@ -115,7 +123,7 @@ func overNetwork(t *testing.T, n *network, cfg openaicompat.Config) *openaicompa
 
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &network{answers: []func(*http.Request) (*http.Response, error){replies(500)}}
+		n := script(replies(500))
 		client := overNetwork(t, n, openaicompat.Config{MaxAttempts: 8, Timeout: time.Hour, Source: rand.NewPCG(1, 2)})
 		_, err := client.Generate(ctx, ask)
 		require.Error(t, err)
@@ -131,7 +139,7 @@ func TestBackoff(t *testing.T) {
 		}
 		assert.True(t, differ, "the waits are drawn")
 
-		again := &network{answers: n.answers}
+		again := script(n.answers...)
 		client = overNetwork(t, again, openaicompat.Config{MaxAttempts: 8, Timeout: time.Hour, Source: rand.NewPCG(1, 2)})
 		_, err = client.Generate(ctx, ask)
 		require.Error(t, err)
@@ -161,7 +169,7 @@ func TestRetryAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				n := &network{answers: []func(*http.Request) (*http.Response, error){replies(429, tt.header...), replies(200)}}
+				n := script(replies(429, tt.header...), replies(200))
 				_, err := overNetwork(t, n, openaicompat.Config{}).Generate(ctx, ask)
 				if tt.want > time.Minute { // more than the call may take
 					var status *openaicompat.StatusError
@@ -189,7 +197,7 @@ func TestRetryAfter(t *testing.T) {
 func TestRetryAfterAndDeadline(t *testing.T) {
 	for wait, want := range map[string]int{"9": 2, "10": 1, "11": 1} {
 		synctest.Test(t, func(t *testing.T) {
-			n := &network{answers: []func(*http.Request) (*http.Response, error){replies(503, "Retry-After", wait)}}
+			n := script(replies(503, "Retry-After", wait))
 			client := overNetwork(t, n, openaicompat.Config{MaxAttempts: 2})
 			short, cancel := context.WithTimeout(ctx, 10*time.Second)
 			defer cancel()
@@ -206,7 +214,7 @@ func TestDeadlineToTheMoment(t *testing.T) {
 			limit := time.Duration(i+1) * 37 * time.Millisecond
 			short, cancel := context.WithTimeout(ctx, limit)
 			begin := time.Now()
-			n := &network{answers: []func(*http.Request) (*http.Response, error){hangs}}
+			n := script(hangs)
 			_, err := overNetwork(t, n, openaicompat.Config{}).Generate(short, ask)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -219,7 +227,7 @@ func TestDeadlineToTheMoment(t *testing.T) {
 // What happened before the time was over is a part of the error.
 func TestDeadlineAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &network{answers: []func(*http.Request) (*http.Response, error){replies(503), hangs}}
+		n := script(replies(503), hangs)
 		_, err := overNetwork(t, n, openaicompat.Config{}).Generate(ctx, ask)
 		assert.EqualError(t, err, "openaicompat: status 503 Service Unavailable; then context deadline exceeded")
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -231,7 +239,7 @@ func TestDeadlineAfterFailure(t *testing.T) {
 
 func TestCancelWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n := &network{answers: []func(*http.Request) (*http.Response, error){replies(429, "Retry-After", "30")}}
+		n := script(replies(429, "Retry-After", "30"))
 		client := overNetwork(t, n, openaicompat.Config{})
 		cancelled, cancel := context.WithCancel(ctx)
 		time.AfterFunc(3*time.Second, cancel)
