@@ -59,6 +59,11 @@ func TestKeyIsNotEchoed(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "[redacted]", got.Model)
 	})
+	t.Run("as a code that looks like one", func(t *testing.T) {
+		server := serve(t, answer(http.StatusUnauthorized, `{"error": {"code": "sk-canary"}}`))
+		_, err := newClient(t, openaicompat.Config{BaseURL: server.URL, APIKey: "sk-canary"}).Generate(ctx, ask)
+		assert.EqualError(t, err, "openaicompat: status 401 Unauthorized")
+	})
 	t.Run("in what is no HTTP", func(t *testing.T) {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
@@ -69,7 +74,7 @@ func TestKeyIsNotEchoed(t *testing.T) {
 				if err != nil {
 					return
 				}
-				_, _ = io.WriteString(conn, secret+" is your key\r\n\r\n")
+				_, _ = io.WriteString(conn, "HTTP/1.1 "+secret+" is no status\r\n\r\n")
 				_ = conn.Close()
 			}
 		}()
