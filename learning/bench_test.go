@@ -86,3 +86,20 @@ func BenchmarkFireToSilence(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkEvent times an event that judges nothing, beside fires that it could have.
+func BenchmarkEvent(b *testing.B) {
+	for _, waiting := range []int{10, 1_000, 10_000} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			f := newFixture(b, learning.Config{}, "h")
+			f.evidence.forgets = true
+			for i := range waiting {
+				f.fire("h", fmt.Sprint(i), "s")
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				f.event("elsewhere", "hello")
+			}
+		})
+	}
+}

@@ -97,6 +97,9 @@ func (r *run) undo(ctx context.Context, e *Event) bool {
 		r.failures = append(r.failures, err)
 		return false
 	}
+	if len(signals) == 0 {
+		return true
+	}
 	shown := make(map[answer]bool, len(recent))
 	for _, f := range recent {
 		shown[answer{f.HeuristicID, f.EventID}] = true

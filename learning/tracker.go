@@ -130,9 +130,10 @@ func (t *tracker) locked(f func()) {
 }
 
 // recent returns copies of what can be taken back.
-func (t *tracker) recent(at time.Time, wanted func(*watched) bool) (fires []RecentFire) {
+func (t *tracker) recent(at time.Time, wanted func(*watched) bool) []RecentFire {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	fires := make([]RecentFire, 0, len(t.live))
 	for _, w := range t.order {
 		if w.undoable(at) && wanted(w) {
 			fires = append(fires, RecentFire{HeuristicID: w.HeuristicID, EventID: w.EventID, Domain: w.domain, Age: at.Sub(w.At)})
