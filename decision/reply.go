@@ -275,7 +275,7 @@ func (r *reader) scalar(f *field) state {
 	}
 	literal := rest[:n]
 	r.at += n
-	if strings.ContainsAny(literal, "\"':{[") {
+	if literal == "" || strings.ContainsAny(literal, "\"':{[") {
 		return broken
 	}
 	if x, ok := parseNumber(strings.TrimSpace(literal)); ok {

@@ -118,6 +118,8 @@ var truncated = []reply{
 	{"behind loud thoughts that are no UTF-8", "<THINK>\xff\xfe\xff{\"success\": 0.1}</THINK>{\"success\": 0.9, \"confidence\": 0.3}", true, true},
 	{"within an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"x`, true, true},
 	{"two in an array", `{"results": [{"success": 0.9, "confidence": 0.3}, {"success": 0.8, "confidence": 0.3}]}`, false, false},
+	{"in an array that closes as an object", `{"predictions": [{"success": 0.9, "confidence": 0.3}]m}, [}`, false, false},
+	{"arrays that close as objects", `{"a": [m}` + strings.Repeat(`[[}`, 99), false, false},
 	{"in thoughts", `<think>{"success": 0.9, "confidence": 0.3}`, false, false},
 	{"behind thoughts", "<thinking>so</thinking>{\"success\": 0.9, \"confidence\": 0.3}", true, true},
 	{"too long", strings.Repeat(" ", 64<<10) + `{"success": 0.9, "confidence": 0.3}`, false, false},
