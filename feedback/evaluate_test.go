@@ -321,7 +321,7 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 		c.Feedback.Summary = "spoilt"
 		return verdict, nil
 	})})
-	r := w.says("ann", "leave the choice of a database to others")
+	r := w.says("ann", "leave the choice of a database to engineers")
 	assert.Equal(t, feedback.EdgeCase, r.Class, "one alone is an edge case, whoever says otherwise")
 	assert.Equal(t, 0.7, r.Confidence, "the similarity has a ceiling")
 	verdict.Similar = []string{"d1"}
@@ -329,7 +329,7 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	assert.Equal(t, feedback.GeneralizableLow, r.Class, "two of one reviewer are not many")
 	assert.Equal(t, "d1", r.Cluster, "the evaluator knows that they say the same")
 	assert.Len(t, asked.Candidates, 1)
-	assert.Equal(t, "leave the choice of a database to others", w.get("d1").Summary, "what it is given is its own")
+	assert.Equal(t, "leave the choice of a database to engineers", w.get("d1").Summary, "what it is given is its own")
 	verdict.Similar = []string{"d2"}
 	r = w.says("bob", "who stores it is not your concern")
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)

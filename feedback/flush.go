@@ -125,7 +125,7 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Record
 		if err != nil {
 			return nil, false, err
 		}
-		if last == nil {
+		if last == nil || p.Status == StatusPending { // versions of one moment come in no order
 			last = &p
 		}
 		if p.Status == StatusRejected {

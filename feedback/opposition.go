@@ -3,6 +3,7 @@ package feedback
 import (
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // Opposition names a way in which two texts may contradict each other.
@@ -15,7 +16,7 @@ const (
 	OpposedMeaning  Opposition = "antonym"  // one has a word, and the other its opposite
 	OpposedOrder    Opposition = "order"    // they say the same of each other's things: "A before B", "B before A"
 	OpposedNames    Opposition = "name"     // they name other things: "PostgreSQL", "MySQL"
-	OpposedWords    Opposition = "word"     // they are one sentence with other words in some places: it may be anything
+	OpposedWords    Opposition = "word"     // a few words make them differ, and it may be anything: "in", "out", "only"
 )
 
 // Contradicts reports whether both can't hold at once. Other numbers, names and words make other statements, which may.
@@ -44,7 +45,7 @@ func Oppose(a, b string) Opposition {
 		return OpposedOrder
 	case otherNames(x.names, y.names):
 		return OpposedNames
-	case reworded(x, y):
+	case reworded(x, y), x.marks() != y.marks():
 		return OpposedWords
 	}
 	return ""
@@ -193,6 +194,32 @@ func reworded(x, y reading) bool {
 		}
 	}
 	return replaced > 0 && replaced < len(a)
+}
+
+// marks are the small words of a text that turn what is said: "keep it in", "keep it out"; "only you", "all but you".
+func (r *reading) marks() string {
+	var found []string
+	for _, mark := range turningWords {
+		if r.words[mark] {
+			found = append(found, mark)
+		}
+	}
+	return strings.Join(found, " ")
+}
+
+// exchanged reports whether each of two texts has a word that the other has not, in no form of it.
+func exchanged(x, y reading) bool { return x.hasMoreThan(y) && y.hasMoreThan(x) }
+
+func (r *reading) hasMoreThan(o reading) bool {
+	return slices.ContainsFunc(r.tokens, func(t token) bool {
+		switch {
+		case placing[t.word]:
+			return !o.words[t.word]
+		case t.stem == "" || utf8.RuneCountInString(t.stem) == 1:
+			return false
+		}
+		return !slices.ContainsFunc(o.tokens, func(other token) bool { return other.stem != "" && kin(t.stem, other.stem) })
+	})
 }
 
 // kin reports whether two stems look like forms of one word.

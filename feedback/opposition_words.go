@@ -73,6 +73,12 @@ var joins = setOf("and or und oder et ou y o e и или")
 var relations = setOf("before after over than instead to into from by unless if until against inside outside without with of not",
 	"vor nach avant après antes después до после")
 
+// turningWords have to be in both texts or in neither.
+var turningWords = strings.Fields("out outside off against beyond despite only but other others otherwise else even")
+
+// placing are the prepositions that tell one place or time from another.
+var placing = setOf("within after before during until over under between with")
+
 // emptyWords say nothing by themselves.
 var emptyWords = setOf(
 	"a an the this that these those it its they them their we us our you your he she i me my",

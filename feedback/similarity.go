@@ -27,9 +27,11 @@ type Traits struct {
 // index; each word with two blanks before it and one behind, as in PostgreSQL's pg_trgm). Of scripts that are written
 // without blanks between words, single characters and pairs of them take the place of trigrams.
 //
-// It sees wording and not meaning: texts that say the same in other words are not alike to it. So its ceiling is 0.7.
+// It sees wording and not meaning: texts that say the same in other words are not alike to it. Where each of two texts has a
+// word that the other has not, in no form, nothing tells whether they are synonyms or opposites, and the score is below the
+// threshold however alike they are otherwise. So its ceiling is 0.7.
 type Trigrams struct {
-	// Threshold is the score from which on texts are alike, in (0, 1]. 0 means 0.45: see docs/design.md for how it was found.
+	// Threshold is the score from which on texts are alike, in (0, 1]. 0 means 0.4: see docs/design.md for how it was found.
 	Threshold float64
 }
 
@@ -38,20 +40,24 @@ var _ Similarity = Trigrams{}
 // Traits implements [Similarity].
 func (t Trigrams) Traits() Traits {
 	if t.Threshold == 0 {
-		t.Threshold = 0.45
+		t.Threshold = 0.4
 	}
 	return Traits{Threshold: t.Threshold, Ceiling: 0.7}
 }
 
 // Scores implements [Similarity]. A text without a letter or a digit is alike to none.
 func (t Trigrams) Scores(ctx context.Context, text string, others []string) ([]float64, error) {
-	grams := gramsOf(text)
+	grams, words := gramsOf(text), read(text)
+	threshold := t.Traits().Threshold
 	scores := make([]float64, len(others))
 	for i, other := range others {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		scores[i] = jaccard(grams, gramsOf(other))
+		if scores[i] >= threshold && exchanged(words, read(other)) {
+			scores[i] = 0.9 * threshold
+		}
 	}
 	return scores, nil
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/feedback"
 )
 
-// TestPairs: of 285 pairs of texts, none of the 165 that oppose each other or name other numbers is taken for one, whatever
-// the similarity says; of 85 that say the same, the default merges four in five (69).
+// TestPairs: of 329 pairs of texts, none of the 209 that oppose each other or name other numbers is taken for one, whatever
+// the similarity says; of 85 that say the same, the default merges 66.
 func TestPairs(t *testing.T) {
 	text, err := os.ReadFile("testdata/pairs.json")
 	require.NoError(t, err)
@@ -42,10 +42,10 @@ func TestPairs(t *testing.T) {
 			}
 		}
 	}
-	assert.Equal(t, map[string]int{"same": 85, "opposite": 127, "number": 38, "unrelated": 35}, count)
+	assert.Equal(t, map[string]int{"same": 85, "opposite": 171, "number": 38, "unrelated": 35}, count)
 	assert.Equal(t, 72, unopposed["same"], "the guard's recall: 85 %%")
-	assert.Equal(t, 69, merged["same"], "the recall of both: 81 %%")
-	assert.LessOrEqual(t, merged["unrelated"], 1)
+	assert.Equal(t, 66, merged["same"], "the recall of both: 78 %%")
+	assert.Zero(t, merged["unrelated"])
 }
 
 func TestOpposeNamesTheReason(t *testing.T) {
