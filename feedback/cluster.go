@@ -30,6 +30,7 @@ func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind fun
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link = r.ID, 1
 	tried := map[string]bool{}
+	words := read(r.Text())
 	for i := range matches {
 		m := &matches[i]
 		if !s.alike(m) || !kind(m.Class) || m.Cluster == "" || tried[m.Cluster] {
@@ -41,7 +42,7 @@ func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind fun
 			return nil, err
 		}
 		members = slices.DeleteFunc(members, func(o Record) bool { return o.ID == r.ID })
-		if !slices.ContainsFunc(members, func(o Record) bool { return Oppose(r.Text(), o.Text()) != "" }) {
+		if !slices.ContainsFunc(members, func(o Record) bool { return oppose(words, read(o.Text())) != "" }) {
 			r.Cluster, r.Link = m.Cluster, m.Score
 			return members, nil
 		}

@@ -32,8 +32,9 @@ func (o Opposition) Contradicts() bool {
 // passwords" and "log everything but passwords", rather than miss one. It knows the negations of some twenty languages, and
 // antonyms mainly of English; what contradicts in meaning alone it does not see. It is symmetric, and no text opposes
 // itself.
-func Oppose(a, b string) Opposition {
-	x, y := read(a), read(b)
+func Oppose(a, b string) Opposition { return oppose(read(a), read(b)) }
+
+func oppose(x, y reading) Opposition {
 	switch {
 	case !slices.Equal(x.numbers, y.numbers):
 		return OpposedNumbers

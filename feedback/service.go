@@ -171,9 +171,10 @@ func (s *Service) compare(ctx context.Context, text string, records []Record) ([
 	}
 	var matches []Match
 	var texts []string
+	words := read(text)
 	for i := range records {
 		if other := records[i].Text(); other != "" {
-			matches = append(matches, Match{Record: records[i], Opposed: Oppose(text, other)})
+			matches = append(matches, Match{Record: records[i], Opposed: oppose(words, read(other))})
 			texts = append(texts, other)
 		}
 	}
