@@ -12,7 +12,7 @@ import (
 // A Logged is one choice that was made and rewarded, seen from another policy: what would that policy have earned? Log
 // each choice's [Choice.Propensity] and its reward, and ask the other policy how probable the same arm would have been.
 type Logged struct {
-	Propensity float64 // with which the arm was chosen, in (0, 1]
+	Propensity float64 // with which the arm was chosen, in (0, 1], and no less than 1e-100 of Target
 	Target     float64 // with which the other policy would have chosen it, in [0, 1]
 	Reward     float64 // what it earned, in [0, 1]
 
@@ -85,9 +85,14 @@ func (l *Logged) validate(i int) error {
 		return logFault(i, "Target", "must be in [0, 1]")
 	case !(l.Reward >= 0 && l.Reward <= 1):
 		return logFault(i, "Reward", "must be in [0, 1]")
+	case l.weight() > maxWeight:
+		return logFault(i, "Propensity", "must not be that small beside Target")
 	}
 	return nil
 }
+
+// maxWeight keeps the squares of weights, and their sums, finite.
+const maxWeight = 1e100
 
 func logFault(i int, field, reason string) error {
 	return fmt.Errorf("strategy: off-policy estimate: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].%s", i, field), Reason: reason})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -106,6 +107,26 @@ func TestOffPolicyOfWhatWasNeverChosen(t *testing.T) {
 	}
 }
 
+// TestOffPolicyIsFinite: whatever the log, an estimate is a number, or an error.
+func TestOffPolicyIsFinite(t *testing.T) {
+	finite := func(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+	share := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 5e-324, 1e-308, 1e-200, 1e-100, 1e-99, 1}))
+	rapid.Check(t, func(t *rapid.T) {
+		log := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) strategy.Logged {
+			return strategy.Logged{
+				Propensity: share.Draw(t, "propensity"), Target: share.Draw(t, "target"), Reward: share.Draw(t, "reward"),
+				Predicted: share.Draw(t, "predicted"), Baseline: share.Draw(t, "baseline"),
+			}
+		}), 2, 6).Draw(t, "log")
+		for name, estimate := range estimators {
+			if e, err := estimate(log, 0.9); err == nil {
+				assert.True(t, finite(e.Value) && finite(e.Low) && finite(e.High) && finite(e.Effective), "%s: %+v", name, e)
+				assert.True(t, e.Low <= e.Value && e.Value <= e.High && e.Effective >= 0, "%s: %+v", name, e)
+			}
+		}
+	})
+}
+
 func TestOffPolicyFaults(t *testing.T) {
 	good := strategy.Logged{Propensity: 0.5, Target: 0.5, Reward: 1}
 	for field, spoil := range map[string]func(*strategy.Logged){
@@ -121,6 +142,10 @@ func TestOffPolicyFaults(t *testing.T) {
 			require.ErrorAs(t, err, &fault, name)
 			assert.Equal(t, field, fault.Field)
 		}
+	}
+	for name, estimate := range estimators {
+		_, err := estimate([]strategy.Logged{good, {Propensity: 1e-200, Target: 1}}, 0.9)
+		assert.ErrorContains(t, err, "log[1].Propensity", name)
 	}
 	for _, l := range []strategy.Logged{{Propensity: 1, Predicted: 2}, {Propensity: 1, Baseline: -1}} {
 		_, err := strategy.DoublyRobust([]strategy.Logged{good, l}, 0.9)
