@@ -184,16 +184,18 @@ func (c *Choices) List(ctx context.Context, f strategy.ChoiceFilter) iter.Seq2[s
 	}
 }
 
-// among returns the records that a filter may let pass.
+// among returns the records that a filter may let pass: of a long session or of a common item, whichever are fewer.
 func (c *Choices) among(f strategy.ChoiceFilter) []*strategy.Record {
-	switch {
-	case f.Session != "" && f.Learner != "":
-		return c.sessions[sessionKey{f.Learner, f.Session}]
-	case f.Item != "":
-		return c.items[f.Item]
-	default:
-		return c.all
+	records := c.all
+	if f.Item != "" {
+		records = c.items[f.Item]
 	}
+	if f.Session != "" && f.Learner != "" {
+		if ofSession := c.sessions[sessionKey{f.Learner, f.Session}]; len(ofSession) < len(records) {
+			records = ofSession
+		}
+	}
+	return records
 }
 
 // Settle implements [strategy.Choices].

@@ -2,6 +2,8 @@ package memstore_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -101,4 +103,22 @@ func TestChoicesAreKeptForATime(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	c.advance(time.Hour)
 	assert.Empty(t, numbers(t, store, strategy.ChoiceFilter{}))
+}
+
+// BenchmarkChoicesOfALongSession asks for the choice of one item of a session that has many.
+func BenchmarkChoicesOfALongSession(b *testing.B) {
+	store := &memstore.Choices{}
+	for n := range 20_000 {
+		var c strategy.Choice
+		text := fmt.Sprintf(`{"id":%q,"learner":"l","session":"s","item":"i%d","at":%q}`, choiceOf(n, start).ID, n, time.Now().Format(time.RFC3339Nano))
+		require.NoError(b, json.Unmarshal([]byte(text), &c))
+		require.NoError(b, store.Add(ctx, c))
+	}
+	for b.Loop() {
+		for r, err := range store.List(ctx, strategy.ChoiceFilter{Learner: "l", Session: "s", Item: "i7"}) {
+			if err != nil || r.Choice.Item != "i7" {
+				b.Fatal(r, err)
+			}
+		}
+	}
 }

@@ -414,7 +414,7 @@ func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *Attribut
 		if !ok {
 			continue
 		}
-		record, err := c.cfg.Learner.find(ctx, r.Session, r.Item, e.At, func(*Choice) bool { return true })
+		record, err := c.cfg.Learner.find(ctx, ChoiceFilter{Session: r.Session, Item: r.Item}, e.At)
 		switch {
 		case errors.Is(err, heed.ErrNotFound):
 			unmatched++

@@ -44,21 +44,22 @@ func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[Record,
 // be empty, as in a [Query]. Where there is no such choice it is [heed.ErrNotFound], and without Config.Choices
 // [ErrNoChoices].
 func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (Record, error) {
-	record, err := l.find(ctx, session, item, at, func(*Choice) bool { return true })
+	record, err := l.find(ctx, ChoiceFilter{Session: session, Item: item}, at)
 	if err != nil {
 		return Record{}, fmt.Errorf("strategy: find: %w", err)
 	}
 	return record, nil
 }
 
-func (l *Learner) find(ctx context.Context, session, item string, at time.Time, fits func(*Choice) bool) (Record, error) {
+// find is Find, among the choices that a filter lets pass. Its session and item are the ones that are asked for.
+func (l *Learner) find(ctx context.Context, f ChoiceFilter, at time.Time) (Record, error) {
 	switch {
 	case l.cfg.Choices == nil:
 		return Record{}, ErrNoChoices
-	case session == "":
+	case f.Session == "":
 		return Record{}, heed.ErrNotFound
 	}
-	f := ChoiceFilter{Learner: l.cfg.Name, Session: session, Item: item}
+	f.Learner = l.cfg.Name
 	if !at.IsZero() {
 		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
 	}
@@ -67,7 +68,7 @@ func (l *Learner) find(ctx context.Context, session, item string, at time.Time, 
 		switch {
 		case listErr != nil:
 			return Record{}, listErr
-		case record.Choice.Item != item || !fits(&record.Choice): // an empty item lets all pass
+		case record.Choice.Item != f.Item: // an empty item lets all pass
 		case at.IsZero() || !record.Choice.At.After(at):
 			return record, nil
 		default:

@@ -152,21 +152,29 @@ func (l *Learner) recall(ctx context.Context, q *Query, now time.Time, number ui
 
 // recallRecord has a copy of the query, as it comes to lie on the heap.
 func (l *Learner) recallRecord(ctx context.Context, q Query, now time.Time, r *remembered) (found bool, err error) {
-	record, err := l.find(ctx, q.Session, q.Item, time.Time{}, func(c *Choice) bool {
-		return q.Item != "" || c.Category == q.Category && c.Context == q.Context
-	})
-	switch _, known := l.index[record.Choice.Arm]; {
-	case errors.Is(err, heed.ErrNotFound):
-		return false, nil
-	case err != nil || !known || record.Ended || !l.holds(&record.Choice, &q, now):
-		return false, err
+	f := ChoiceFilter{Learner: l.cfg.Name, Session: q.Session, Item: q.Item, Since: now.Add(-l.cfg.Cache.TTL)}
+	if q.Item == "" {
+		f.Category, f.Context = q.Category, q.Context
 	}
-	r.choice = record.Choice
-	if record.Choice.details != nil {
-		r.details = *record.Choice.details
+	for record, err := range l.cfg.Choices.List(ctx, f) {
+		if err != nil {
+			return false, err
+		}
+		c := &record.Choice
+		if nameInSession(&Query{Item: c.Item, Category: c.Category, Context: c.Context}) != nameInSession(&q) {
+			continue // what is empty in a filter lets all pass
+		}
+		if _, known := l.index[c.Arm]; !known || record.Ended || !l.holds(c, &q, now) {
+			return false, nil
+		}
+		r.choice = *c
+		if c.details != nil {
+			r.details = *c.details
+		}
+		r.choice.details = &r.details
+		return true, nil
 	}
-	r.choice.details = &r.details
-	return true, nil
+	return false, nil
 }
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
