@@ -61,6 +61,21 @@ func TestWhatOthersLearnIsSeen(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsPutBackKeepsNothingOld: what was loaded in a time that is still to come counts as old.
+func TestAClockThatIsPutBackKeepsNothingOld(t *testing.T) {
+	c := &clock{}
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: newStore(t, func() time.Time { return start.Add(5 * time.Hour) })})
+	here, there := newLearner(t, cfg), newLearner(t, cfg)
+	other := strategy.Query{Item: "new"}
+	c.Advance(5 * time.Hour)
+	before := means(t, here, other)
+	c.Advance(-4 * time.Hour)
+	for range 10 {
+		try(t, there, strategy.Query{Item: "i"}, "b", 1)
+	}
+	assert.Greater(t, means(t, here, other)[1], before[1])
+}
+
 // TestExpungingASourceRemovesItsInfluence, after a refresh.
 func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 	for _, pooling := range poolings {

@@ -115,11 +115,11 @@ func (l *Learner) segment(ctx context.Context, category, context string, now tim
 	return s, l.load(ctx, s, now)
 }
 
-// state reports whether there is a model, and whether it is as fresh as it must be.
+// state reports whether there is a model, and whether it is as fresh as it must be: by a clock that was put back, it is not.
 func (s *segment) state(now time.Time, refresh time.Duration) (loaded, fresh bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return s.model != nil, s.model != nil && now.Sub(s.loaded) < refresh
+	return s.model != nil, s.model != nil && now.Sub(s.loaded).Abs() < refresh
 }
 
 // load makes the model anew from the store. The caller holds the segment's lock for it.
