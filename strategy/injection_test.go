@@ -306,3 +306,73 @@ func TestABetterPositionIsFound(t *testing.T) {
 	}
 	assert.Len(t, formats, 3, "the formats, which did as well as each other, are all still in use")
 }
+
+// TestTheCataloguesValuesStartAlike: at first each value of a parameter is as likely as the others, whatever the other
+// parameters' values, and what has one value has it.
+func TestTheCataloguesValuesStartAlike(t *testing.T) {
+	l := newLearner(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{})})
+	const n = 6000
+	for arm, combinations := range map[strategy.ArmID]int{
+		strategy.MainContext: 9, strategy.Subagent: 6, strategy.BackgroundSubagent: 9, strategy.Deferred: 1,
+	} {
+		seen := make(map[strategy.InjectionStrategy]int)
+		for range n {
+			s, err := strategy.InjectionOf(choose(t, l, strategy.Query{Arms: []strategy.ArmID{arm}}))
+			require.NoError(t, err)
+			seen[s]++
+		}
+		assert.Len(t, seen, combinations)
+		for s, times := range seen {
+			assertShare(t, 1/float64(combinations), float64(times)/n, n, 4.5, s)
+			if arm == strategy.BackgroundSubagent {
+				assert.Equal(t, 30*time.Second, s.Timeout)
+			}
+			if arm == strategy.Deferred {
+				assert.Equal(t, strategy.InjectionStrategy{Arm: arm, Trigger: strategy.Explicit}, s)
+			}
+		}
+	}
+}
+
+// TestABetterValueOfEachParameterIsFound: each is learned by itself, from what came of the choices that had it.
+func TestABetterValueOfEachParameterIsFound(t *testing.T) {
+	for _, test := range []struct {
+		arm        strategy.ArmID
+		name, best string
+	}{
+		{strategy.MainContext, strategy.ParamPosition, "suffix"},
+		{strategy.MainContext, strategy.ParamFormat, "tagged"},
+		{strategy.Subagent, strategy.ParamAgentType, "planner"},
+		{strategy.Subagent, strategy.ParamBlocking, "false"},
+		{strategy.Subagent, strategy.ParamPromptTemplate, "brief"},
+		{strategy.BackgroundSubagent, strategy.ParamAgentType, "custom:reviewer"},
+		{strategy.BackgroundSubagent, strategy.ParamCallback, "event"},
+		{strategy.BackgroundSubagent, strategy.ParamTimeout, "60000"},
+		{strategy.Deferred, strategy.ParamTrigger, "message_count(20)"},
+		{strategy.Deferred, strategy.ParamMaxWait, "3600000"},
+	} {
+		t.Run(string(test.arm)+" "+test.name, func(t *testing.T) {
+			l := newLearner(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{
+				AgentTypes:      []strategy.AgentType{strategy.General, strategy.Explorer, strategy.Planner, strategy.CustomAgent("reviewer")},
+				PromptTemplates: []string{"", "brief"},
+				Timeouts:        []time.Duration{10 * time.Second, time.Minute},
+				Triggers:        []strategy.Trigger{strategy.Explicit, strategy.TopicMatch, strategy.MessageCount(20)},
+				MaxWaits:        []time.Duration{0, time.Hour},
+			})})
+			const rounds, last = 400, 100
+			share := 0.
+			for i := range rounds {
+				c := choose(t, l, strategy.Query{Item: fmt.Sprint("i", i%10), Arms: []strategy.ArmID{test.arm}})
+				value := -0.5
+				if c.Parameter(test.name) == test.best {
+					value = 0.7
+					if i >= rounds-last {
+						share += 1. / last
+					}
+				}
+				credit(t, l, c, value)
+			}
+			assert.Greater(t, share, 0.9)
+		})
+	}
+}

@@ -1,9 +1,11 @@
 package strategy_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -37,6 +39,56 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 		}
 		assert.Len(t, kept(t, store, q, "arm", "parameter"), 3, "and nothing else")
 		assert.Len(t, kept(t, store, q, "sessions"), 1)
+	}
+}
+
+// TestOutcomesAddUp: of an arm alone, the belief is the prior and the outcomes, each of which counts in full, the first as
+// the hundredth. Shapes never fall, and what is as good as expected leaves the mean where it is.
+func TestOutcomesAddUp(t *testing.T) {
+	type outcomes = []float64
+	for name, test := range map[string]struct {
+		arm    strategy.ArmID // of the catalogue; empty: one whose prior is Beta(1, 1)
+		values outcomes
+		want   evidence.Beta
+	}{
+		"nothing":                        {"", nil, evidence.Beta{Alpha: 1, Beta: 1}},
+		"a good one":                     {"", outcomes{1}, evidence.Beta{Alpha: 2, Beta: 1}},
+		"good ones, then a bad one":      {"", outcomes{1, 1, -1}, evidence.Beta{Alpha: 3, Beta: 2}},
+		"a middling one":                 {"", outcomes{0}, evidence.Beta{Alpha: 1.5, Beta: 1.5}},
+		"bad ones":                       {"", outcomes{-1, -1}, evidence.Beta{Alpha: 1, Beta: 3}},
+		"a hundred":                      {"", slices.Repeat(outcomes{1}, 100), evidence.Beta{Alpha: 101, Beta: 1}},
+		"main context, good":             {strategy.MainContext, outcomes{1}, evidence.Beta{Alpha: 2.2, Beta: 1}},
+		"main context, rather bad":       {strategy.MainContext, outcomes{-0.3}, evidence.Beta{Alpha: 1.55, Beta: 1.65}},
+		"background, bad":                {strategy.BackgroundSubagent, outcomes{-0.8}, evidence.Beta{Alpha: 0.5, Beta: 1.9}},
+		"background, bad two times":      {strategy.BackgroundSubagent, outcomes{-1, -1}, evidence.Beta{Alpha: 0.4, Beta: 3}},
+		"deferred, middling":             {strategy.Deferred, outcomes{0}, evidence.Beta{Alpha: 2.1, Beta: 1.5}},
+		"deferred, half bad":             {strategy.Deferred, outcomes{-0.5}, evidence.Beta{Alpha: 1.85, Beta: 1.75}},
+		"deferred, as bad as it can be":  {strategy.Deferred, outcomes{-1}, evidence.Beta{Alpha: 1.6, Beta: 2}},
+		"subagent, as expected of it":    {strategy.Subagent, outcomes{-1. / 9}, evidence.Beta{Alpha: 0.8 + 4./9, Beta: 1 + 5./9}},
+		"deferred, from good to bad":     {strategy.Deferred, outcomes{1, -1}, evidence.Beta{Alpha: 2.6, Beta: 2}},
+		"main context, a middling thing": {strategy.MainContext, outcomes{0}, evidence.Beta{Alpha: 1.7, Beta: 1.5}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			arms := plain("", "b")
+			if arms[0].ID = "a"; test.arm != "" {
+				arms = strategy.Injection(strategy.InjectionConfig{})
+			}
+			arm := cmp.Or(test.arm, "a")
+			l := newLearner(t, strategy.Config{Arms: arms, Pooling: strategy.Alone{}})
+			q := strategy.Query{Item: "i"}
+			before := levels(beliefs(t, l, q))
+			for _, value := range test.values {
+				try(t, l, q, arm, value)
+			}
+			for i, level := range levels(beliefs(t, l, q)) {
+				want := before[i]
+				if arms[i].ID == arm {
+					want = test.want
+				}
+				assert.InDelta(t, want.Alpha, level.Alpha, 1e-9)
+				assert.InDelta(t, want.Beta, level.Beta, 1e-9)
+			}
+		})
 	}
 }
 

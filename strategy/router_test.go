@@ -75,6 +75,11 @@ func TestRouterCombines(t *testing.T) {
 			attribution: used(0.3), signals: []strategy.Signal{positive(0.95), negative(0.05)},
 			want: strategy.Routed{Value: 0.78, Confidence: 0.9, Source: strategy.FromBoth},
 		},
+		"both, in equal parts": {
+			cfg:         strategy.RouterConfig{Weights: strategy.RouterWeights{Attribution: 0.5, Direct: 0.5}},
+			attribution: used(1), signals: []strategy.Signal{negative(0.7), failed},
+			want: strategy.Routed{Confidence: 0.9, Source: strategy.FromBoth},
+		},
 		"both, the direct hardly": {
 			attribution: used(1), signals: []strategy.Signal{negative(0.03)},
 			want: strategy.Routed{Value: (0.7 - 0.03) / 0.73, Confidence: 0.81, Source: strategy.FromBoth},
