@@ -28,7 +28,8 @@ type OffPolicy struct {
 	Value     float64 // the estimate
 	Low, High float64 // the interval of the level that was asked for, by the normal approximation
 	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights Target/Propensity. With
-	// few of them, the interval is not to be trusted.
+	// fewer than thirty, the interval is not to be trusted: that of an arm which a learner has long given up is far too
+	// narrow, as the log hardly shows what else the arm might have earned.
 	Effective float64
 }
 
