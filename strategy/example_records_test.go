@@ -2,9 +2,11 @@ package strategy_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -184,4 +186,34 @@ func ExampleLearner_Sweep() {
 	// chosen: 0.500
 	// 1 expired: 0.455
 	// observed: 0.667
+}
+
+// A learning was reworded: what was learned of it is forgotten, and the store's audit log says who wanted it and why.
+func ExampleLearner_Reset() {
+	ctx := context.Background()
+	cfg := newExampleClock().recorded()
+	learner := learnerOf(cfg)
+	query := strategy.Query{Item: "release notes", Category: "writing", Arms: []strategy.ArmID{"long-prompt"}}
+	choice, err := learner.Select(ctx, query)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
+		panic(err)
+	}
+	err = learner.Reset(ctx, strategy.Reset{Category: "writing", Item: "release notes", Actor: "ann", Reason: "it was reworded"})
+	if err != nil {
+		panic(err)
+	}
+	_, err = learner.Item(ctx, query)
+	fmt.Println(errors.Is(err, heed.ErrNotFound))
+	for entry, err := range cfg.Store.Audit(ctx) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %s %s: %s\n", entry.Actor, entry.Action, entry.Subject, entry.Reason)
+	}
+	// Output:
+	// true
+	// ann: strategy.reset release notes: it was reworded
 }
