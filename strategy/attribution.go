@@ -29,10 +29,12 @@ type AttributionEvent struct {
 // An AttributionRecord tells what one item was worth. The choice that is credited is the one that was made for the item in
 // the session.
 type AttributionRecord struct {
-	Item      string  `json:"item"`
-	Session   string  `json:"session,omitempty"` // empty: the event's
-	Activated bool    `json:"was_activated"`
-	Value     float64 `json:"attributed_value"`
+	Item      string `json:"item"`
+	Session   string `json:"session,omitempty"` // empty: the event's
+	Activated bool   `json:"was_activated"`
+	// Value is what the item was worth in this session, from -1 to 1; beyond, it counts as that. An average over the item's
+	// life would count old sessions again with each new one, and hardly show that another arm was chosen.
+	Value float64 `json:"attributed_value"`
 }
 
 // decodeAttribution reads a payload and refuses what no attempt can make right.

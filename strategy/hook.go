@@ -11,8 +11,8 @@ import (
 
 // A NoveltyHook is told what a [Consumer] has learned: the place for the detection of novelty, and for whatever else a host
 // wants to do about outcomes. It is called outside of every lock, when the event is acknowledged. What it returns is
-// counted, and stops nothing; nor does a panic. A call that takes longer than ConsumerConfig.HookTimeout is left to itself. It must be safe for concurrent use by
-// multiple goroutines.
+// counted, and stops nothing; nor does a panic. A call that takes longer than ConsumerConfig.HookTimeout is left to itself.
+// It must be safe for concurrent use by multiple goroutines.
 type NoveltyHook interface {
 	// OnOutcome is called once for each outcome that was counted, after it was; never, if the process ends in between.
 	OnOutcome(ctx context.Context, o Outcome) error

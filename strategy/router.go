@@ -10,7 +10,9 @@ import (
 )
 
 // A Router makes one outcome of what is known of a session: a value that somebody attributed to an item, and signals that
-// were seen directly. Make one with [NewRouter]. It is immutable, and safe for concurrent use.
+// were seen directly. It takes the two for independent, so that both together are worth more confidence than either: where
+// the value was itself worked out from the signals, give it one of them alone. Make one with [NewRouter]. It is immutable,
+// and safe for concurrent use.
 type Router struct{ cfg RouterConfig }
 
 // RouterConfig configures a [Router]. The zero value means the defaults.
