@@ -17,8 +17,8 @@ type Router struct{ cfg RouterConfig }
 
 // RouterConfig configures a [Router]. The zero value means the defaults.
 type RouterConfig struct {
-	// Weights are those of the attributed and the direct value where there are both, relative to each other. The zero
-	// value means 0.7 and 0.3.
+	// Weights are those of the attributed and the direct value where there are both, relative to each other; one that has
+	// none is left out then. The zero value means 0.7 and 0.3.
 	Weights RouterWeights
 	// Confidences are those of outcomes by what they were made of. The zero value means 0.9, 0.8 and 0.5.
 	Confidences RouterConfidences
@@ -140,6 +140,13 @@ func (r *Router) Route(session string, attribution *Attribution, signals []Signa
 	if err != nil {
 		return Routed{}, false, err
 	}
+	switch { // what has no weight beside the other is left out where there are both
+	case !attributed || mass == 0:
+	case r.cfg.Weights.Direct == 0:
+		mass = 0
+	case r.cfg.Weights.Attribution == 0:
+		attributed = false
+	}
 	// How much of a full direct value the signals are.
 	share := min(mass/r.cfg.FullMass, 1)
 	var routed Routed
@@ -147,11 +154,7 @@ func (r *Router) Route(session string, attribution *Attribution, signals []Signa
 	case attributed && mass > 0:
 		w := r.cfg.Weights
 		w.Direct *= share
-		total := w.Attribution + w.Direct
-		if total == 0 {
-			return Routed{}, false, nil
-		}
-		routed = Routed{(w.Attribution*value + w.Direct*direct) / total, c.Attribution + (c.Both-c.Attribution)*share, FromBoth}
+		routed = Routed{(w.Attribution*value + w.Direct*direct) / (w.Attribution + w.Direct), c.Attribution + (c.Both-c.Attribution)*share, FromBoth}
 	case attributed:
 		routed = Routed{value, c.Attribution, FromAttribution}
 	case mass > 0:

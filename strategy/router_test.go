@@ -80,6 +80,20 @@ func TestRouterCombines(t *testing.T) {
 			attribution: used(1), signals: []strategy.Signal{negative(0.7), failed},
 			want: strategy.Routed{Confidence: 0.9, Source: strategy.FromBoth},
 		},
+		"both, the direct without weight": {
+			cfg:         strategy.RouterConfig{Weights: strategy.RouterWeights{Attribution: 1}},
+			attribution: used(0.5), signals: []strategy.Signal{failed},
+			want: strategy.Routed{Value: 0.5, Confidence: 0.8, Source: strategy.FromAttribution},
+		},
+		"both, the attributed without weight": {
+			cfg:         strategy.RouterConfig{Weights: strategy.RouterWeights{Direct: 1}},
+			attribution: used(0.5), signals: []strategy.Signal{failed},
+			want: strategy.Routed{Value: -1, Confidence: 0.5, Source: strategy.FromDirect},
+		},
+		"an attributed value alone, without weight": {
+			cfg:         strategy.RouterConfig{Weights: strategy.RouterWeights{Direct: 1}},
+			attribution: used(0.5), want: strategy.Routed{Value: 0.5, Confidence: 0.8, Source: strategy.FromAttribution},
+		},
 		"both, the direct hardly": {
 			attribution: used(1), signals: []strategy.Signal{negative(0.03)},
 			want: strategy.Routed{Value: (0.7 - 0.03) / 0.73, Confidence: 0.81, Source: strategy.FromBoth},
