@@ -406,8 +406,9 @@ func checkAttribution(e evidence.Event) (AttributionEvent, error) {
 // outcomesOf returns what the learner is to observe, and how many attributions are of no choice that is known. Whatever may
 // be wrong with the event shows before any of it is observed.
 func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *AttributionEvent) (outcomes []Outcome, unmatched uint64, err error) {
+	signals := c.cfg.Router.balances(a.Signals)
 	for i, r := range a.Records {
-		routed, ok, err := c.cfg.Router.Route(r.Session, &Attribution{r.Activated, r.Value}, a.Signals)
+		routed, ok, err := c.cfg.Router.route(&Attribution{r.Activated, r.Value}, signals[r.Session])
 		if err != nil {
 			return nil, 0, err
 		}

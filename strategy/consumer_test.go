@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -642,6 +643,23 @@ func TestConsumerSignalsOfAnotherSession(t *testing.T) {
 		assert.Equal(t, "somebody", record.Result.Source)
 		assert.Equal(t, string(strategy.FromDirect), record.Result.Channel)
 	}
+}
+
+// TestConsumerLargeEvent: an event of very many records and signals costs what each of them costs, and not their product.
+func TestConsumerLargeEvent(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	const many = 100_000
+	a := strategy.AttributionEvent{
+		Session: "s0",
+		Records: slices.Repeat([]strategy.AttributionRecord{{Item: "other", Activated: true}}, many),
+		Signals: slices.Repeat([]strategy.Signal{{Kind: strategy.SignalRetry}, {Kind: strategy.SignalRetry, Session: "elsewhere"}}, many/2),
+	}
+	a.Records = append(a.Records, strategy.AttributionRecord{Item: "i", Activated: true, Value: 1})
+	d.tape.events = []evidence.Event{d.attribution(t, "large", a)}
+	c := d.consumer(t, strategy.ConsumerConfig{Attempts: 1, Timeout: 20 * time.Second}) // the product is ten billion
+	require.NoError(t, c.Run(ctx))
+	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1, Unmatched: many}, c.Counts())
 }
 
 // TestConsumerLogs: the logger is told of what an operator has to know.

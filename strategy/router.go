@@ -128,6 +128,27 @@ type Routed struct {
 // outcome: nothing is known, or nothing that is known is worth the least confidence. A number that is not finite and a
 // kind of signal that there is not are a [*heed.InputError].
 func (r *Router) Route(session string, attribution *Attribution, signals []Signal) (Routed, bool, error) {
+	var b balance
+	for i := range signals {
+		if signals[i].Session == session {
+			r.weigh(&b, i, &signals[i])
+		}
+	}
+	return r.route(attribution, b)
+}
+
+// balances returns what the signals of each session come to, at the price of looking at each signal once.
+func (r *Router) balances(signals []Signal) map[string]balance {
+	all := make(map[string]balance)
+	for i := range signals {
+		b := all[signals[i].Session]
+		r.weigh(&b, i, &signals[i])
+		all[signals[i].Session] = b
+	}
+	return all
+}
+
+func (r *Router) route(attribution *Attribution, signals balance) (Routed, bool, error) {
 	attributed := attribution != nil && attribution.Activated
 	var value float64
 	if attributed {
@@ -136,10 +157,10 @@ func (r *Router) Route(session string, attribution *Attribution, signals []Signa
 		}
 		value = clamp(value, -1, 1)
 	}
-	direct, mass, err := r.direct(session, signals)
-	if err != nil {
-		return Routed{}, false, err
+	if signals.fault != nil {
+		return Routed{}, false, signals.fault
 	}
+	mass := signals.good + signals.bad
 	switch { // what has no weight beside the other is left out where there are both
 	case !attributed || mass == 0:
 	case r.cfg.Weights.Direct == 0:
@@ -147,6 +168,7 @@ func (r *Router) Route(session string, attribution *Attribution, signals []Signa
 	case r.cfg.Weights.Attribution == 0:
 		attributed = false
 	}
+	direct := (signals.good - signals.bad) / mass // where there is any
 	// How much of a full direct value the signals are.
 	share := min(mass/r.cfg.FullMass, 1)
 	var routed Routed
@@ -166,43 +188,45 @@ func (r *Router) Route(session string, attribution *Attribution, signals []Signa
 	return routed, routed.Confidence >= r.cfg.MinConfidence, nil
 }
 
-// direct returns the balance of the session's signals, from -1 to 1, and their mass.
-func (r *Router) direct(session string, signals []Signal) (value, mass float64, err error) {
-	var good, bad float64
-	for i, s := range signals {
-		if s.Session != session {
-			continue
+// A balance is what a session's signals weigh for it and against it, or what is wrong with the first that can't be weighed.
+type balance struct {
+	good, bad float64
+	fault     error
+}
+
+// weigh adds a signal, which is the i-th of all.
+func (r *Router) weigh(b *balance, i int, s *Signal) {
+	weight, good := 0., false
+	switch s.Kind {
+	case SignalPositive, SignalNegative:
+		if !finite(s.Confidence) {
+			b.spoil(i, "Confidence", "must be finite")
+			return
 		}
-		switch s.Kind {
-		case SignalPositive, SignalNegative:
-			if !finite(s.Confidence) {
-				return 0, 0, &heed.InputError{Field: fmt.Sprintf("signals[%d].Confidence", i), Reason: "must be finite"}
-			}
-			if weight := clamp(s.Confidence, 0, 1); s.Kind == SignalPositive {
-				good += weight
-			} else {
-				bad += weight
-			}
-		case SignalToolFailure:
-			bad += r.cfg.Scores.ToolFailure
-		case SignalCorrection:
-			bad += r.cfg.Scores.Correction
-		case SignalRetry:
-			bad += r.cfg.Scores.Retry
-		case SignalBuildStatus:
-			if s.Passed {
-				good += r.cfg.Scores.BuildStatus
-			} else {
-				bad += r.cfg.Scores.BuildStatus
-			}
-		default:
-			return 0, 0, &heed.InputError{Field: fmt.Sprintf("signals[%d].Kind", i), Reason: "must be a kind of signal"}
-		}
+		weight, good = clamp(s.Confidence, 0, 1), s.Kind == SignalPositive
+	case SignalToolFailure:
+		weight = r.cfg.Scores.ToolFailure
+	case SignalCorrection:
+		weight = r.cfg.Scores.Correction
+	case SignalRetry:
+		weight = r.cfg.Scores.Retry
+	case SignalBuildStatus:
+		weight, good = r.cfg.Scores.BuildStatus, s.Passed
+	default:
+		b.spoil(i, "Kind", "must be a kind of signal")
+		return
 	}
-	if mass = good + bad; mass > 0 {
-		value = (good - bad) / mass
+	if good {
+		b.good += weight
+	} else {
+		b.bad += weight
 	}
-	return value, mass, nil
+}
+
+func (b *balance) spoil(i int, field, reason string) {
+	if b.fault == nil {
+		b.fault = &heed.InputError{Field: fmt.Sprintf("signals[%d].%s", i, field), Reason: reason}
+	}
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
