@@ -22,6 +22,7 @@ package prompt
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -64,8 +65,7 @@ func Quote(text string, max int) string {
 // Check returns an error that names the first character that [Line] would drop or change, and nil where it would leave the
 // text as it is, however long.
 func Check(text string) error {
-	const all = int(^uint(0) >> 1)
-	got := disarm(clean(text, all))
+	got := disarm(clean(text, math.MaxInt))
 	for i, r := range text {
 		rest, width := utf8.DecodeRuneInString(got)
 		if bad := r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)); bad || r != rest {
@@ -94,11 +94,12 @@ func fault(r rune, bad bool) string {
 	}
 }
 
+// orDefault returns a maximum that can be added to: no text has half as many characters as there are numbers.
 func orDefault(max int) int {
 	if max <= 0 {
 		return DefaultMax
 	}
-	return max
+	return min(max, math.MaxInt/2)
 }
 
 // slack is how many runes more than its maximum a text is read to, so that it shows whether there is more to it than the

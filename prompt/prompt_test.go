@@ -2,6 +2,7 @@ package prompt_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -105,12 +106,14 @@ func TestLimit(t *testing.T) {
 		"room for the mark only":        {"abc", 1, "…"},
 		"the backslash counts":          {"# abc", 5, `\# a…`},
 		"the default for nothing given": {strings.Repeat("a", 2000), 0, strings.Repeat("a", prompt.DefaultMax-1) + "…"},
+		"no limit":                      {strings.Repeat("a", 2000), math.MaxInt, strings.Repeat("a", 2000)},
 		"and for less":                  {strings.Repeat("a", 2000), -1, strings.Repeat("a", prompt.DefaultMax-1) + "…"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tt.want, prompt.Line(tt.in, tt.max))
 		})
 	}
+	assert.Equal(t, `"abc"`, prompt.Quote("abc", math.MaxInt))
 	assert.Equal(t, `"\"\"…"`, prompt.Quote(strings.Repeat(`"`, 9), 3), "what is escaped counts once")
 }
 
