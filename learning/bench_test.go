@@ -2,6 +2,7 @@ package learning_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,4 +103,14 @@ func BenchmarkEvent(b *testing.B) {
 			}
 		})
 	}
+	b.Run("waiting=10000 for an outcome in a long text", func(b *testing.B) {
+		f := newFixture(b, learning.Config{Patterns: []learning.Pattern{{Trigger: "rain", Outcome: "window closed"}}}, "h")
+		for i := range 10_000 {
+			require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Condition: "rain"}))
+		}
+		text := strings.Repeat("window close ", 10_000)
+		for b.Loop() {
+			f.event("elsewhere", text)
+		}
+	})
 }

@@ -61,9 +61,16 @@ func (e *Event) mayJudge(w *watched) bool { return e.ID == "" || w.EventID != e.
 
 func (r *run) outcomes(ctx context.Context, e *Event) {
 	words := strings.ToLower(e.Text)
+	seen := make(map[*Pattern]bool) // looked for once, however many fires wait for it
+	shows := func(p *Pattern) bool {
+		if _, ok := seen[p]; !ok {
+			seen[p] = strings.Contains(words, strings.ToLower(p.Outcome))
+		}
+		return seen[p]
+	}
 	r.m.fires.each(func(w *watched) bool {
 		return w.pattern != nil && !w.silent && e.mayJudge(w) && !e.At.Before(w.At) &&
-			(w.silence.IsZero() || !e.At.After(w.silence)) && strings.Contains(words, w.outcome)
+			(w.silence.IsZero() || !e.At.After(w.silence)) && shows(w.pattern)
 	}, func(w *watched) {
 		s, err := r.m.interpretOutcome(Outcome{w.HeuristicID, w.EventID, w.domain, !w.pattern.Failure})
 		r.end(ctx, w, endOutcome, s, err)

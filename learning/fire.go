@@ -59,6 +59,10 @@ func (m *Module) Fire(ctx context.Context, f Fire) error {
 	}
 	w := &watched{Fire: f}
 	w.At = m.orNow(f.At)
+	if w.At.Unix() < 0 || w.At.Sub(m.cfg.Now()) > evidence.MaxSkew { // no store could ever count it
+		reason := fmt.Sprintf("must be from 1970 on, and not more than %v ahead of the clock", evidence.MaxSkew)
+		return fmt.Errorf("learning: fire: %w", &heed.InputError{Field: "At", Reason: reason})
+	}
 	if f.Prediction != nil {
 		p := *f.Prediction
 		w.Prediction = &p
@@ -100,7 +104,6 @@ func (m *Module) setWindows(w *watched) error {
 		return err
 	}
 	if w.pattern = m.pattern(w.Condition); w.pattern != nil {
-		w.outcome = strings.ToLower(w.pattern.Outcome)
 		windows.Silence = cmp.Or(w.pattern.Timeout, windows.Silence)
 	}
 	if windows.Undo > 0 {

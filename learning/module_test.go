@@ -300,11 +300,16 @@ func TestFireRefuses(t *testing.T) {
 	} {
 		assertInputError(t, f.Fire(ctx, fire), field)
 	}
+	for _, at := range []time.Time{start.Add(time.Hour), time.Unix(-1, 0)} {
+		assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", At: at}), "At")
+	}
+	_, err := f.Sweep(ctx, start.Add(24*time.Hour))
+	assert.NoError(t, err, "it is not waited for, and fails no sweep")
 	assert.ErrorIs(t, f.Fire(ctx, learning.Fire{HeuristicID: "no such", EventID: "e"}), heed.ErrNotFound)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	assert.ErrorIs(t, f.Fire(done, learning.Fire{HeuristicID: "h", EventID: "e"}), context.Canceled)
-	_, err := f.Event(done, learning.Event{})
+	_, err = f.Event(done, learning.Event{})
 	assert.ErrorIs(t, err, context.Canceled)
 	_, err = f.Feedback(done, thumb("h", "e", true))
 	assert.ErrorIs(t, err, context.Canceled)

@@ -16,7 +16,6 @@ type watched struct {
 	Fire
 	domain  string
 	pattern *Pattern
-	outcome string    // of the pattern, in lower case
 	undo    time.Time // the ends of its windows; zero: it has none
 	silence time.Time
 
