@@ -3,11 +3,13 @@ package decision_test
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 )
 
@@ -41,35 +43,56 @@ func Example() {
 	// rejected: "" "not_immediate"
 }
 
-// What somebody makes of an answer is credit for the heuristic that gave it. The credit's fields are what package
-// learning's Feedback takes.
+// What somebody makes of an answer is credit for the heuristic that gave it, which package learning takes as feedback.
 func ExampleReactions_Feedback() {
 	ctx := context.Background()
-	traces := &memstore.Traces{}
+	traces, store, heuristics := &memstore.Traces{}, &memstore.Evidence{}, &memstore.Heuristics{}
 	strategy, err := decision.NewHeuristicFirst(decision.Config{Traces: traces})
 	if err != nil {
 		panic(err)
 	}
-	reactions, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces})
-	if err != nil {
-		panic(err)
-	}
-	result, err := strategy.Decide(ctx, decision.Request{
-		EventID: "e1", Candidates: []decision.Candidate{{HeuristicID: "oven", Action: "Turn the oven off.", Confidence: 0.92}},
+	reactions, err := decision.NewReactions(decision.ReactionsConfig{
+		Traces: traces, Weights: decision.Weights{Sources: map[string]float64{"user_explicit": 0.5}},
 	})
 	if err != nil {
 		panic(err)
 	}
-	for _, value := range []float64{1, -1} { // Ann changes her mind
-		credit, err := reactions.Feedback(ctx, decision.Reaction{ResponseID: result.ResponseID, Person: "Ann", Source: "user_explicit", Value: value})
+	module, err := learning.New(learning.Config{Heuristics: heuristics, Evidence: store})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := heuristics.Put(ctx, learning.Heuristic{ID: "oven", Initial: 0.9}); err != nil {
+		panic(err)
+	}
+	result, err := strategy.Decide(ctx, decision.Request{
+		EventID: "e1", Candidates: []decision.Candidate{{HeuristicID: "oven", Action: "Turn the oven off.", Confidence: 0.9}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
+		credit, err := reactions.Feedback(ctx, decision.Reaction{
+			ResponseID: result.ResponseID, Person: "Ann", Source: "user_explicit", Value: decision.Score(mark, 5),
+		})
 		if err != nil {
 			panic(err)
 		}
-		fmt.Println(credit.HeuristicID, credit.EventID, credit.Value, "replaces another:", credit.Replaces != "")
+		if credit.HeuristicID == "" || credit.Superseded {
+			continue // the model answered, or a later reaction is known
+		}
+		factor := credit.Weight * math.Abs(credit.Value)
+		change, err := module.Feedback(ctx, learning.Feedback{
+			HeuristicID: credit.HeuristicID, EventID: credit.EventID, Person: credit.Person, Source: credit.Source,
+			Positive: credit.Value > 0, Factor: &factor, At: credit.At,
+		})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %+.0f weighs %.1f, confidence %.3f\n", credit.HeuristicID, credit.Value, change.Weight, change.New)
 	}
 	// Output:
-	// oven e1 1 replaces another: false
-	// oven e1 -1 replaces another: true
+	// oven: +1 weighs 0.4, confidence 0.917
+	// oven: -1 weighs 0.4, confidence 0.750
 }
 
 // An answer of the model that was praised may become a heuristic. Credit the praise first: it does not depend on this.

@@ -60,6 +60,9 @@ func (m *Module) feedback(ctx context.Context, f *Feedback) (Change, error) {
 	if s.HeuristicID != f.HeuristicID || s.EventID != f.EventID {
 		return Change{}, errForeign("feedback")
 	}
+	if f.Factor != nil {
+		s.Magnitude = min(s.Magnitude**f.Factor, evidence.MaxWeight)
+	}
 	number := 0
 	failure := fmt.Errorf("too many clicks at the same moment: %w", heed.ErrConflict)
 	for range clickTries {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 )
 
 // A Target says what of an answer is meant: that the heuristic spoke in this situation, or what it said.
@@ -58,9 +59,12 @@ type Feedback struct {
 	Positive bool
 	Score    int
 	Target   Target
-	Session  string    // where it was said
-	At       time.Time // the zero time means now
-	Domain   string    // of the heuristic: the module fills it in for the strategy
+	// Factor multiplies the magnitude of whatever signal the strategy makes of it, in [0, evidence.MaxWeight]: the weight
+	// that package decision gives a reaction, say. nil means 1.
+	Factor  *float64
+	Session string    // where it was said
+	At      time.Time // the zero time means now
+	Domain  string    // of the heuristic: the module fills it in for the strategy
 }
 
 // Validate reports the first fault of the feedback as a [*heed.InputError].
@@ -76,6 +80,8 @@ func (f Feedback) Validate() error {
 		return &heed.InputError{Field: "Score", Reason: fmt.Sprintf("is %d, must be 1 to %d", f.Score, f.Scale.Points())}
 	case !f.Target.Valid():
 		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
+	case f.Factor != nil && !(*f.Factor >= 0 && *f.Factor <= evidence.MaxWeight):
+		return &heed.InputError{Field: "Factor", Reason: fmt.Sprintf("is %v, must be in [0, %v]", *f.Factor, float64(evidence.MaxWeight))}
 	}
 	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID}, text{"Person", f.Person},
 		text{"Source", f.Source}, text{"Session", f.Session}, text{"Domain", f.Domain})

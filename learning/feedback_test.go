@@ -2,6 +2,7 @@ package learning_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -164,8 +165,33 @@ func TestExpungeAtAnyTime(t *testing.T) {
 	assert.EqualValues(t, 150, c.Overall.N)
 }
 
+func TestFactor(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for _, tt := range []struct {
+		feedback       learning.Feedback
+		factor, weight float64
+	}{
+		{learning.Feedback{Positive: true}, 1, 0.8},
+		{learning.Feedback{Positive: true}, 0.5, 0.4},
+		{learning.Feedback{}, 2, 1.6},
+		{learning.Feedback{Scale: learning.DevScale, Score: 1}, 2, 0.8},
+		{learning.Feedback{Positive: true}, evidence.MaxWeight, 0.8 * evidence.MaxWeight},
+		{learning.Feedback{}, 0, 0}, // the last one stands for what was said before, and says nothing
+	} {
+		tt.feedback.HeuristicID, tt.feedback.EventID, tt.feedback.Factor = "h", "e", &tt.factor
+		change, err := f.Feedback(ctx, tt.feedback)
+		require.NoError(t, err)
+		assert.Equal(t, tt.weight, change.Weight)
+		assert.Equal(t, tt.weight, change.Signal.Magnitude)
+	}
+	s, err := f.Standing(ctx, "h")
+	require.NoError(t, err)
+	assert.Equal(t, 0.5, s.Confidence)
+}
+
 func TestFeedbackRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
+	bad := math.NaN()
 	for field, fb := range map[string]learning.Feedback{
 		"HeuristicID": {EventID: "e"},
 		"EventID":     {HeuristicID: "h"},
@@ -173,6 +199,7 @@ func TestFeedbackRefuses(t *testing.T) {
 		"Score":       {HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: 4},
 		"Target":      {HeuristicID: "h", EventID: "e", Target: "author"},
 		"Person":      {HeuristicID: "h", EventID: "e", Person: "\x00"},
+		"Factor":      {HeuristicID: "h", EventID: "e", Factor: &bad},
 	} {
 		_, err := f.Feedback(ctx, fb)
 		assertInputError(t, err, field)
