@@ -86,51 +86,6 @@ func TestConfigIsACopy(t *testing.T) {
 	assert.Equal(t, got.Prompts, again.Config().Prompts)
 }
 
-func TestNewByName(t *testing.T) {
-	s, err := decision.New("heuristic_first", decision.Config{})
-	require.NoError(t, err)
-	assert.IsType(t, &decision.HeuristicFirst{}, s)
-	s, err = decision.New("always_llm", decision.Config{})
-	require.NoError(t, err)
-	assert.IsType(t, &decision.AlwaysLLM{}, s)
-	for _, name := range []string{"", "hybrid", "Heuristic_First"} {
-		_, err = decision.New(name, decision.Config{})
-		assert.Equal(t, []string{"Strategy"}, fieldsOf(err), name)
-	}
-}
-
-func TestConfigFromEnv(t *testing.T) {
-	type env map[string]string
-	for name, tt := range map[string]struct {
-		env       env
-		strategy  string
-		threshold float64
-		goals     []string
-		faults    []string
-	}{
-		"nothing is set": {env{}, "heuristic_first", 0, nil, nil},
-		"all is set": {env{"EXECUTIVE_DECISION_STRATEGY": "always_llm", "EXECUTIVE_HEURISTIC_THRESHOLD": " 0.65 ", "EXECUTIVE_GOALS": " safety; ;comfort;"},
-			"always_llm", 0.65, []string{"safety", "comfort"}, nil},
-		"blanks are nothing": {env{"EXECUTIVE_DECISION_STRATEGY": " ", "EXECUTIVE_HEURISTIC_THRESHOLD": "", "EXECUTIVE_GOALS": ";; "}, "heuristic_first", 0, nil, nil},
-		"all is wrong":       {env{"EXECUTIVE_DECISION_STRATEGY": "hybrid", "EXECUTIVE_HEURISTIC_THRESHOLD": "NaN"}, "", 0, nil, []string{"EXECUTIVE_DECISION_STRATEGY", "EXECUTIVE_HEURISTIC_THRESHOLD"}},
-		"no number":          {env{"EXECUTIVE_HEURISTIC_THRESHOLD": "0,7"}, "", 0, nil, []string{"EXECUTIVE_HEURISTIC_THRESHOLD"}},
-		"nought":             {env{"EXECUTIVE_HEURISTIC_THRESHOLD": "0"}, "", 0, nil, []string{"EXECUTIVE_HEURISTIC_THRESHOLD"}},
-		"too large":          {env{"EXECUTIVE_HEURISTIC_THRESHOLD": "70"}, "", 0, nil, []string{"EXECUTIVE_HEURISTIC_THRESHOLD"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			strategy, cfg, err := decision.ConfigFromEnv(func(v string) (string, bool) { s, ok := tt.env[v]; return s, ok })
-			assert.Equal(t, tt.faults, fieldsOf(err))
-			assert.Equal(t, tt.strategy, strategy)
-			assert.Equal(t, tt.threshold, cfg.Threshold)
-			assert.Equal(t, tt.goals, cfg.Goals[""])
-			if err == nil {
-				_, err = decision.New(strategy, cfg)
-				assert.NoError(t, err)
-			}
-		})
-	}
-}
-
 // What a model is sent besides its prompts.
 func TestModelSettings(t *testing.T) {
 	warm := 0.25

@@ -217,9 +217,10 @@ func ExampleReevaluate() {
 	// Output: 1 oven 0.1
 }
 
-// Goals may be given by domain, and the environment may choose the strategy.
+// Goals may be given by domain, and the environment may choose the strategy. Given os.Environ() too, ConfigFromEnv finds
+// misspelt names.
 func ExampleConfigFromEnv() {
-	name, cfg, err := decision.ConfigFromEnv(os.LookupEnv)
+	name, cfg, err := decision.ConfigFromEnv(os.LookupEnv, os.Environ()...)
 	if err != nil {
 		panic(err)
 	}
