@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +44,8 @@ type ExperimentConfig struct {
 	// Store keeps the outcomes, on cells of the kind "experiment.outcome", with the name of the experiment in front. It must
 	// be set.
 	Store evidence.Store
-	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model.
+	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model. One that is not
+	// finite counts as an error, and as nothing.
 	Cost func(Result) float64
 	// Stop says when there is enough.
 	Stop Stop
@@ -177,31 +179,43 @@ func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
 	if err := contain(func() { i = e.variant(&r) }); err != nil {
 		return Result{}, fmt.Errorf("decision: decide: key: %w", err)
 	}
-	res, err := e.decide(ctx, i, r, nil)
+	d := e.decide(ctx, i, r)
+	e.counts[i].add(&d, nil)
 	if e.cfg.Shadow {
 		for i := 1; i < len(e.cfg.Variants); i++ {
-			e.shadow(context.WithoutCancel(ctx), i, r, res)
+			e.shadow(context.WithoutCancel(ctx), i, r, d.result)
 		}
 	}
-	return res, err
+	return d.result, d.err
 }
 
-// decide has a variant decide, and counts it.
-func (e *Experiment) decide(ctx context.Context, i int, r Request, control *Result) (res Result, err error) {
+// decided is a decision of a variant, and what it took.
+type decided struct {
+	result  Result
+	err     error
+	elapsed time.Duration
+	cost    float64
+}
+
+// decide has a variant decide.
+func (e *Experiment) decide(ctx context.Context, i int, r Request) (d decided) {
 	v := &e.cfg.Variants[i]
 	r.Variant = v.Name
 	began := e.cfg.Now()
-	if panicked := contain(func() { res, err = v.Strategy.Decide(ctx, r) }); panicked != nil {
-		res, err = Result{}, panicked
+	if panicked := contain(func() { d.result, d.err = v.Strategy.Decide(ctx, r) }); panicked != nil {
+		d.result, d.err = Result{}, panicked
 	}
-	elapsed := e.cfg.Now().Sub(began)
-	res.Variant = v.Name
-	var cost float64
-	if res.Path != "" {
-		err = errors.Join(err, contain(func() { cost = e.cfg.Cost(res) }))
+	d.elapsed = e.cfg.Now().Sub(began)
+	d.result.Variant = v.Name
+	if d.result.Path == "" {
+		return d
 	}
-	e.counts[i].add(&res, err, elapsed, cost, control)
-	return res, err
+	if err := contain(func() { d.cost = e.cfg.Cost(d.result) }); err != nil {
+		d.err = errors.Join(d.err, err)
+	} else if math.IsNaN(d.cost) || math.IsInf(d.cost, 0) {
+		d.cost, d.err = 0, errors.Join(d.err, fmt.Errorf("decision: decide: a cost of %v", d.cost))
+	}
+	return d
 }
 
 // shadow has another variant decide about a request that the control has answered, if there is a place left.
@@ -218,10 +232,13 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 		defer func() { <-e.places }()
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShadowTimeout)
 		defer cancel()
-		_, err := pass(ctx, e.shadows, func(ctx context.Context) (Result, error) { return e.decide(ctx, i, r, &control) })
-		if errors.Is(err, errBusy) || ctx.Err() != nil {
+		d, err := pass(ctx, e.shadows, func(ctx context.Context) (decided, error) { return e.decide(ctx, i, r), nil })
+		if errors.Is(err, errBusy) || ctx.Err() != nil { // what comes later is dropped
 			e.counts[i].skip()
+			return
 		}
+		d.err = errors.Join(d.err, err)
+		e.counts[i].add(&d, &control)
 	}()
 }
 
@@ -275,14 +292,25 @@ func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome) error {
 		batch.Retract = []string{e.id(o.Replaces)}
 	}
 	_, err := e.cfg.Store.Commit(ctx, batch)
-	if o.Replaces != "" && errors.Is(err, heed.ErrNotFound) { // it was never counted
-		batch.Retract = nil
-		_, err = e.cfg.Store.Commit(ctx, batch)
+	if o.Replaces != "" && errors.Is(err, heed.ErrNotFound) {
+		err = e.forestall(ctx, batch)
 	}
 	if err != nil {
 		return fmt.Errorf("decision: observe: %w", err)
 	}
 	return nil
+}
+
+// forestall counts an outcome that came before the one which it replaces: with it goes an observation of no weight under
+// that one's id, so that it counts nothing when it comes.
+func (e *Experiment) forestall(ctx context.Context, b evidence.Batch) error {
+	replaced := b.Observations[0]
+	replaced.ID, replaced.Reward, replaced.Weight = b.Retract[0], 0.5, 0
+	receipt, err := e.cfg.Store.Commit(ctx, evidence.Batch{Observations: append(b.Observations, replaced)})
+	if err == nil && slices.Contains(receipt.Duplicates, replaced.ID) { // it has come meanwhile
+		_, err = e.cfg.Store.Commit(ctx, evidence.Batch{Retract: b.Retract})
+	}
+	return err
 }
 
 func (e *Experiment) id(id string) string { return e.cfg.Name + ":" + id }
@@ -310,23 +338,24 @@ func (c *counts) skip() {
 	c.skipped++
 }
 
-func (c *counts) add(r *Result, err error, elapsed time.Duration, cost float64, control *Result) {
+func (c *counts) add(d *decided, control *Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.paths == nil {
 		c.paths = make(map[Path]int)
 	}
 	c.decisions++
-	if err != nil {
+	if d.err != nil {
 		c.errors++
 	}
+	r := &d.result
 	if r.Path != "" {
 		c.paths[r.Path]++
 	}
 	if control != nil && r.Path == control.Path && strings.TrimSpace(r.Text) == strings.TrimSpace(control.Text) {
 		c.agreed++
 	}
-	c.cost += cost
-	c.elapsed += elapsed
-	c.latencies.add(elapsed)
+	c.cost += d.cost
+	c.elapsed += d.elapsed
+	c.latencies.add(d.elapsed)
 }

@@ -326,7 +326,39 @@ func TestShadowsThatHang(t *testing.T) {
 		assert.Equal(t, 101, report(t, e).Variants[1].Skipped)
 		close(release)
 		synctest.Wait()
+		assert.Equal(t, 101, report(t, e).Variants[1].Skipped)
+		assert.Zero(t, report(t, e).Variants[1].Decisions, "what comes too late is not counted once more")
 	})
+}
+
+func TestACostThatIsNoNumber(t *testing.T) {
+	cost := 3.
+	e := experiment(t, decision.ExperimentConfig{
+		Variants: []decision.Variant{{Name: "a", Strategy: says("a", decision.Heuristic), Share: 1e6}, {Name: "b", Strategy: says("a", decision.Heuristic), Share: 1e-6}},
+		Cost:     func(decision.Result) float64 { return cost },
+	})
+	for _, cost = range []float64{3, math.NaN(), math.Inf(1)} {
+		res, err := e.Decide(ctx, decision.Request{})
+		assert.Equal(t, cost == 3, err == nil)
+		assert.Equal(t, "a", res.Text, "the answer is not lost by it")
+	}
+	r := report(t, e).Variants[0]
+	assert.Equal(t, 2, r.Errors)
+	assert.Equal(t, 1., r.Cost)
+}
+
+func TestOutcomesOutOfOrder(t *testing.T) {
+	e := experiment(t, decision.ExperimentConfig{})
+	name := e.Config().Variants[0].Name
+	for _, o := range []decision.ExperimentOutcome{
+		{ID: "2", Replaces: "1", Reward: 1}, {ID: "1"}, {ID: "2", Replaces: "1", Reward: 1}, {ID: "1"},
+	} {
+		o.Variant = name
+		require.NoError(t, e.Observe(ctx, o))
+	}
+	v := report(t, e).Variants[0]
+	assert.Equal(t, 1., v.Outcomes, "what was replaced before it came counts nothing")
+	assert.InDelta(t, 2./3, v.Success.Mean(), 1e-9)
 }
 
 func TestExperimentSurvivesPanics(t *testing.T) {
