@@ -234,23 +234,15 @@ func (f *Reactions) weigh(ctx context.Context, c *Credit, answered time.Time) (f
 	return weight * factor, err
 }
 
-// factor returns the factor of a person's reaction, and counts the reaction.
+// factor counts the reaction and returns its factor, by what is known of the person beside it.
 func (c *Calibration) factor(ctx context.Context, credit *Credit) (float64, error) {
 	if c.Store == nil || credit.Value == 0 {
 		return 1, nil
 	}
 	cell := evidence.Cell{Kind: "decision.person", Item: credit.Person, Name: "positive"}
-	parts, err := c.Store.Read(ctx, nil, cell)
-	if err != nil {
-		return 0, err
-	}
-	sums := evidence.Caps{}.Pool(parts, evidence.InstantOf(credit.At))
-	p := sums.Posterior(evidence.Beta{Alpha: c.Strength / 2, Beta: c.Strength / 2}).Mean()
 	o := evidence.Observation{ID: credit.ID, Cell: cell, Source: credit.Person, Weight: 1, At: credit.At}
 	if credit.Value > 0 {
 		o.Reward = 1
-	} else {
-		p = 1 - p
 	}
 	batch := evidence.Batch{
 		Policies:     map[string]evidence.Policy{cell.Kind: {ByOrigin: true}}, // so that a person can be expunged at any time
@@ -259,10 +251,23 @@ func (c *Calibration) factor(ctx context.Context, credit *Credit) (float64, erro
 	if credit.Replaces != "" {
 		batch.Retract = []string{credit.Replaces}
 	}
-	_, err = c.Store.Commit(ctx, batch)
+	_, err := c.Store.Commit(ctx, batch)
 	if errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten) { // what it replaces was not counted, or is past
 		batch.Retract = nil
 		_, err = c.Store.Commit(ctx, batch)
 	}
-	return min(max(0.5/p, 0.5), 2), err
+	if err != nil {
+		return 0, err
+	}
+	parts, err := c.Store.Read(ctx, nil, cell)
+	if err != nil {
+		return 0, err
+	}
+	sums := evidence.Caps{}.Pool(parts, evidence.InstantOf(credit.At))
+	sums.Reward, sums.Mass = max(sums.Reward-o.Reward, 0), max(sums.Mass-1, 0) // without itself, so that it is the same when it comes again
+	p := sums.Posterior(evidence.Beta{Alpha: c.Strength / 2, Beta: c.Strength / 2}).Mean()
+	if credit.Value < 0 {
+		p = 1 - p
+	}
+	return min(max(0.5/p, 0.5), 2), nil
 }

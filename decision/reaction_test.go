@@ -260,11 +260,11 @@ func TestCalibrationCountsOnce(t *testing.T) {
 	}
 	first := says(-1)
 	assert.Equal(t, 1., first.Weight, "nothing is known of her")
-	says(-1)
+	assert.Equal(t, first, says(-1), "what comes again has the same weight")
 	positive, negative := counts()
 	assert.Equal(t, [2]uint64{0, 1}, [2]uint64{positive, negative}, "what comes again counts once")
 	c.Advance(time.Second)
-	says(1)
+	assert.Equal(t, 1., says(1).Weight, "what it replaces tells nothing of her either")
 	positive, negative = counts()
 	assert.Equal(t, [2]uint64{1, 0}, [2]uint64{positive, negative}, "what is replaced does not count")
 	c.Advance(time.Second)
