@@ -24,7 +24,7 @@ func TestNewByName(t *testing.T) {
 	}
 	s, err = decision.New("heuristic_first", decision.Config{Ceiling: 2})
 	assert.Equal(t, []string{"Ceiling"}, fieldsOf(err))
-	assert.True(t, s == nil, "and no interface with nothing in it")
+	assert.Equal(t, decision.Strategy(nil), s, "and no interface with nothing in it")
 }
 
 func TestAHostsStrategiesByName(t *testing.T) {

@@ -33,6 +33,9 @@ func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 // [*PanicError]. What f returns later is dropped.
 func pass[T any](ctx context.Context, g *gate, f func(context.Context) (T, error)) (T, error) {
 	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
 	select {
 	case g.places <- struct{}{}:
 	default:
