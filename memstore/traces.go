@@ -97,21 +97,28 @@ func (s *Traces) start() {
 	})
 }
 
-// lock begins a method: it locks the store, with what is past its time gone.
-func (s *Traces) lock(ctx context.Context) error {
+// lock begins a method: it locks the store, with what is past its time gone, and returns the entry of an answer, or nil.
+func (s *Traces) lock(ctx context.Context, responseID string) (*traceEntry, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	s.start()
 	now := s.cfg.Now()
 	s.mu.Lock()
 	s.expire(now)
-	return nil
+	e := s.traces[responseID]
+	if e != nil && s.over(e, now) { // behind one that came when the clock was ahead
+		s.drop(e)
+		e = nil
+	}
+	return e, nil
 }
+
+func (s *Traces) over(e *traceEntry, now time.Time) bool { return now.Sub(e.came) > s.cfg.TTL }
 
 // expire drops what is older than the time to live, and returns how many there were.
 func (s *Traces) expire(now time.Time) (n int) {
-	for e := s.ring.newer; e != &s.ring && now.Sub(e.came) > s.cfg.TTL; e = s.ring.newer {
+	for e := s.ring.newer; e != &s.ring && s.over(e, now); e = s.ring.newer {
 		s.drop(e)
 		n++
 	}
@@ -129,14 +136,15 @@ func (s *Traces) Put(ctx context.Context, t decision.Trace) error {
 	if t.ResponseID == "" {
 		return &heed.InputError{Field: "ResponseID", Reason: "must not be empty"}
 	}
-	if err := s.lock(ctx); err != nil {
+	e, err := s.lock(ctx, t.ResponseID)
+	if err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	if _, ok := s.traces[t.ResponseID]; ok {
+	if e != nil {
 		return heed.ErrConflict
 	}
-	e := &traceEntry{trace: t, came: s.cfg.Now(), bytes: entryBytes}
+	e = &traceEntry{trace: t, came: s.cfg.Now(), bytes: entryBytes}
 	for _, text := range [...]*string{
 		&e.trace.ResponseID, &e.trace.EventID, &e.trace.Source, &e.trace.Domain, &e.trace.Text, &e.trace.Response,
 		&e.trace.MatchedID, &e.trace.CreditID, &e.trace.Variant,
@@ -158,12 +166,12 @@ func (s *Traces) Put(ctx context.Context, t decision.Trace) error {
 
 // Get implements [decision.TraceStore].
 func (s *Traces) Get(ctx context.Context, responseID string) (decision.Trace, error) {
-	if err := s.lock(ctx); err != nil {
+	e, err := s.lock(ctx, responseID)
+	if err != nil {
 		return decision.Trace{}, err
 	}
 	defer s.mu.Unlock()
-	e, ok := s.traces[responseID]
-	if !ok {
+	if e == nil {
 		return decision.Trace{}, heed.ErrNotFound
 	}
 	return e.trace, nil
@@ -171,12 +179,12 @@ func (s *Traces) Get(ctx context.Context, responseID string) (decision.Trace, er
 
 // Delete implements [decision.TraceStore].
 func (s *Traces) Delete(ctx context.Context, responseID string) error {
-	if err := s.lock(ctx); err != nil {
+	e, err := s.lock(ctx, responseID)
+	if err != nil {
 		return err
 	}
 	defer s.mu.Unlock()
-	e, ok := s.traces[responseID]
-	if !ok {
+	if e == nil {
 		return heed.ErrNotFound
 	}
 	s.drop(e)
@@ -185,12 +193,12 @@ func (s *Traces) Delete(ctx context.Context, responseID string) error {
 
 // React implements [decision.TraceStore].
 func (s *Traces) React(ctx context.Context, responseID string, v decision.Verdict) (decision.Trace, decision.Standing, error) {
-	if err := s.lock(ctx); err != nil {
+	e, err := s.lock(ctx, responseID)
+	if err != nil {
 		return decision.Trace{}, decision.Standing{}, err
 	}
 	defer s.mu.Unlock()
-	e, ok := s.traces[responseID]
-	if !ok {
+	if e == nil {
 		return decision.Trace{}, decision.Standing{}, heed.ErrNotFound
 	}
 	key := verdictKey{v.Person, v.Source, v.Target}

@@ -75,6 +75,21 @@ func TestTracesAge(t *testing.T) {
 	assert.Zero(t, store.Len(), "what is past its time takes no memory when it was noticed")
 }
 
+func TestTracesAgeWhenTheClockGoesBack(t *testing.T) {
+	now := start.Add(time.Hour)
+	store := newTraces(t, memstore.TracesConfig{Now: func() time.Time { return now }, TTL: time.Minute})
+	putTrace(t, store, "ahead", "")
+	now = start
+	putTrace(t, store, "r", "")
+	now = start.Add(time.Minute + 1)
+	_, err := store.Get(ctx, "r")
+	assert.ErrorIs(t, err, heed.ErrNotFound, "it is past its time, also behind one that is not")
+	putTrace(t, store, "r", "")
+	_, err = store.Get(ctx, "ahead")
+	assert.NoError(t, err)
+	assert.Equal(t, 2, store.Len())
+}
+
 func TestTracesAreDroppedWhenOthersCome(t *testing.T) {
 	now := start
 	store := newTraces(t, memstore.TracesConfig{Now: func() time.Time { return now }, TTL: time.Minute})
