@@ -133,7 +133,8 @@ type Extracted struct {
 }
 
 // Extract asks the model for the heuristic behind an answer, and holds it to the limits of the configuration. What the
-// model does wrong, or not at all, is a refusal and not an error. An answer without a trace is [heed.ErrNotFound], and one
+// model does wrong, or not at all, is a refusal and not an error. Called again for the same answer, it asks again: whoever
+// stores what comes of it can tell by the OriginID. An answer without a trace is [heed.ErrNotFound], and one
 // whose texts are hashed is a [*heed.InputError].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
 	t, err := e.cfg.Traces.Get(ctx, responseID)

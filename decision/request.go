@@ -10,7 +10,7 @@ import (
 
 // A Request is an event to answer, and what is known about it.
 type Request struct {
-	EventID string
+	EventID string // what package learning knows the answer by; may be empty where nothing is learned from it
 	Text    string // what happened
 	Source  string // where the event comes from
 	Domain  string // what it is about; goals may be given by domain

@@ -30,7 +30,7 @@ type BayesianConfig struct {
 	// Magnitudes are what implicit signals and thumbs are worth. The zero value means 1.0 and 0.8.
 	Magnitudes Magnitudes
 	// Weights are magnitudes by the source of a signal, where a source is to have one of its own. They are read
-	// literally: 0 makes nothing of the source.
+	// literally: 0 makes nothing of the source. Scores are worth what Scores says, whatever their source.
 	Weights map[string]float64
 	// Scores are what the scores of both scales are worth. The zero value of each means its default.
 	Scores Scores
