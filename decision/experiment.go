@@ -313,7 +313,10 @@ func (e *Experiment) forestall(ctx context.Context, b evidence.Batch) error {
 	return err
 }
 
-func (e *Experiment) id(id string) string { return e.cfg.Name + ":" + id }
+// id returns the id of an outcome among all that the store has: the length keeps "a" and "b:c" apart from "a:b" and "c".
+func (e *Experiment) id(id string) string {
+	return fmt.Sprintf("experiment:%d:%s:%s", len(e.cfg.Name), e.cfg.Name, id)
+}
 
 func (e *Experiment) cell(variant string) evidence.Cell {
 	return evidence.Cell{Kind: "experiment.outcome", Scope: e.cfg.Name, Item: variant}

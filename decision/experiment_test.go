@@ -361,6 +361,15 @@ func TestOutcomesOutOfOrder(t *testing.T) {
 	assert.InDelta(t, 2./3, v.Success.Mean(), 1e-9)
 }
 
+func TestExperimentsShareAStore(t *testing.T) {
+	store := newStore(t, (&clock{}).Now)
+	for name, id := range map[string]string{"a": "b:c", "a:b": "c"} {
+		e := experiment(t, decision.ExperimentConfig{Name: name, Store: store})
+		require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: id, Reward: 1}))
+		assert.Equal(t, 1., report(t, e).Variants[0].Outcomes, "an outcome of one is none of another")
+	}
+}
+
 func TestExperimentSurvivesPanics(t *testing.T) {
 	panics := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) { panic("boom") })
 	good := says("a", decision.Heuristic)
