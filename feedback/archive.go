@@ -55,9 +55,9 @@ func (a *Archive) sort() {
 
 // Tree returns the archive as files of indented JSON, by their paths: feedback/decisions/<gate>/<id>.json,
 // feedback/edge_cases/<id>.json (which repeat what is in decisions, for people to find), and feedback/rules/<status>/<id>.json,
-// where the status is that of the rule, in lower case, or of a proposal that is none (pending ones are "proposed"). Where an
-// id is not made of lower-case letters, digits, dots, dashes and underscores, its file has what is left of it and a hash,
-// so that no id leads elsewhere and no two meet.
+// where the status is that of the rule or of the proposal, in lower case. Of proposals, pending ones are "proposed", and
+// those that became rules "approved". Where an id is not made of lower-case letters, digits, dots, dashes and underscores, or
+// is a device's name on Windows, its file has what is left of it and a hash, so that no id leads elsewhere and no two meet.
 func (a Archive) Tree() (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	put := func(value any, elements ...string) error {
@@ -72,22 +72,21 @@ func (a Archive) Tree() (map[string][]byte, error) {
 			failures = append(failures, put(r, "feedback/edge_cases", fileName(r.ID)))
 		}
 	}
-	approved := map[string]bool{}
 	for _, r := range a.Rules {
-		approved[r.ID] = true
 		failures = append(failures, put(r, "feedback/rules", strings.ToLower(string(r.Status)), fileName(r.ID)))
 	}
 	for _, p := range a.Proposals {
-		if !approved[p.ID] {
-			dir := strings.ToLower(string(p.Status))
-			if p.Status == StatusPending {
-				dir = "proposed"
-			}
-			failures = append(failures, put(p, "feedback/rules", dir, fileName(p.ID)))
+		dir := strings.ToLower(string(p.Status))
+		if p.Status == StatusPending {
+			dir = "proposed"
 		}
+		failures = append(failures, put(p, "feedback/rules", dir, fileName(p.ID)))
 	}
 	return files, wrap("tree", errors.Join(failures...))
 }
+
+// devices are names that are no files on Windows, whatever stands behind a dot.
+var devices = setOf("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
 
 // fileName makes a name of an id that is safe in every file system, and of different ids different names.
 func fileName(id string) string {
@@ -98,11 +97,13 @@ func fileName(id string) string {
 		return '-'
 	}, strings.ToLower(id))
 	safe = strings.Trim(safe[:min(len(safe), 80)], ".")
-	if safe == id && safe != "" {
+	if stem, _, _ := strings.Cut(safe, "."); devices[stem] {
+		safe = stem
+	} else if safe == id && safe != "" {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
-	return strings.Trim(safe+"~"+hex.EncodeToString(sum[:6]), ".")
+	return strings.Trim(safe+"~"+hex.EncodeToString(sum[:16]), ".")
 }
 
 // ReadTree reads what [Archive.Tree] has written, from a directory that has "feedback" in it. Files that can't be read are

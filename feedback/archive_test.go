@@ -2,6 +2,7 @@ package feedback_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -70,16 +71,14 @@ func TestExportIsATreeOfFiles(t *testing.T) {
 		assert.True(t, json.Valid(files[name].Data))
 	}
 	assert.Equal(t, map[string]int{
-		"feedback/decisions/hitl-1~bfebd06f7060": 3, "feedback/edge_cases": 1, "feedback/rules/active": 1,
-		"feedback/rules/retired": 1, "feedback/rules/rejected": 1, "feedback/rules/proposed": 1,
+		"feedback/decisions/hitl-1~bfebd06f7060e3881a6e3f69d5f71218": 3, "feedback/edge_cases": 1, "feedback/rules/active": 1,
+		"feedback/rules/retired": 1, "feedback/rules/approved": 2, "feedback/rules/rejected": 1, "feedback/rules/proposed": 1,
 	}, dirs)
 	assert.Equal(t, files, tree(t, w.export()), "to the byte")
 
 	back, err := feedback.ReadTree(files)
 	require.NoError(t, err)
-	assert.Equal(t, a.Feedback, back.Feedback)
-	assert.Equal(t, a.Rules, back.Rules)
-	assert.Len(t, back.Proposals, 2, "those that became rules are rules")
+	assert.Equal(t, a, back, "nothing is lost, and not what speaks for an active rule either")
 	text, err := json.Marshal(a)
 	require.NoError(t, err)
 	var again feedback.Archive
@@ -90,7 +89,7 @@ func TestExportIsATreeOfFiles(t *testing.T) {
 func TestNoIDLeadsElsewhere(t *testing.T) {
 	ids := []string{
 		"../../etc/passwd", "/abs", "..", ".", ".git", "a/b", "a\\b", "CON", "con", "A", "a", "a ", "ä", "x\x7f", strings.Repeat("y", 1000),
-		strings.Repeat("y", 1001), "a~b", "*", "?", "漢字", "-", "~", "a:b", "a.json", "",
+		strings.Repeat("y", 1001), "nul.x", "a~b", "*", "?", "漢字", "-", "~", "a:b", "a.json", "",
 	}
 	var a feedback.Archive
 	for _, id := range ids {
@@ -106,6 +105,8 @@ func TestNoIDLeadsElsewhere(t *testing.T) {
 		assert.Equal(t, []string{"feedback", "decisions"}, parts[:2])
 		for _, part := range parts {
 			assert.NotEqual(t, '.', part[0])
+			stem, _, _ := strings.Cut(part, ".")
+			assert.NotContains(t, []string{"con", "nul"}, stem, "a device on Windows")
 			assert.Less(t, len(part), 120)
 		}
 		folded[strings.ToLower(name)] = true
@@ -188,11 +189,13 @@ func TestImportRefusesItemByItem(t *testing.T) {
 			{Feedback: feedback.Feedback{ID: "d1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}},
 			{Feedback: feedback.Feedback{ID: "bad"}},
 			{Feedback: feedback.Feedback{ID: "e1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}, Evaluation: feedback.Evaluation{Class: "x"}},
+			{Feedback: feedback.Feedback{ID: "e2", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}, Evaluation: feedback.Evaluation{Resolution: "\x00"}},
 		},
 		Proposals: []feedback.Proposal{
 			{ID: "p1", Draft: rule("x"), Status: feedback.StatusApproved},
 			{ID: "p2", Draft: rule("x"), Status: "NEW"},
 			{ID: "p3", Draft: rule("x"), Status: feedback.StatusPending, Confidence: 2},
+			{ID: "p4", Draft: feedback.Draft{Text: "x", Agents: []string{"prd"}, Action: feedback.DocumentOnly}, Status: feedback.StatusPending},
 		},
 	}, "igor", "x")
 	require.NoError(t, err)
@@ -200,8 +203,31 @@ func TestImportRefusesItemByItem(t *testing.T) {
 		assert.Error(t, r.Err, "%s %s", r.Kind, r.ID)
 	}
 	assert.ErrorIs(t, results[0].Err, heed.ErrConflict)
-	assert.ErrorIs(t, results[3].Err, heed.ErrConflict, "another rule has its id")
-	assert.ErrorIs(t, results[4].Err, heed.ErrNotFound, "an approved proposal is worth what its rule is")
+	assert.ErrorIs(t, results[4].Err, heed.ErrConflict, "another rule has its id")
+	assert.ErrorIs(t, results[5].Err, heed.ErrNotFound, "an approved proposal is worth what its rule is")
+}
+
+func TestAnImportedProposalDoesNotJoinAnotherOfItsCluster(t *testing.T) {
+	n := 0
+	here, there := newWorld(t, feedback.Config{}), newWorld(t, feedback.Config{NewID: func() string { n++; return fmt.Sprint("there", n) }})
+	for _, w := range []*world{here, there} {
+		w.says("ann", long)
+		w.says("bob", long)
+	}
+	mine, theirs := here.pending(), there.pending()
+	require.Equal(t, mine.Cluster, theirs.Cluster)
+	a := feedback.Archive{Proposals: []feedback.Proposal{theirs}}
+	results, err := here.Import(ctx, a, "igor", "x")
+	require.NoError(t, err)
+	assert.ErrorAs(t, results[0].Err, new(*feedback.StateError))
+	assert.Equal(t, mine.ID, here.pending().ID, "a cluster has one proposal at a time")
+
+	here.clock.advance(8 * day)
+	results, err = here.Import(ctx, a, "igor", "x")
+	require.NoError(t, err)
+	require.NoError(t, results[0].Err, "the other's time is over")
+	assert.Equal(t, theirs.ID, here.pending().ID)
+	assert.Equal(t, mine.ID, here.proposals(feedback.StatusExpired)[0].ID)
 }
 
 func TestReadTreeNamesWhatItCantRead(t *testing.T) {

@@ -22,8 +22,8 @@ type ImportResult struct {
 
 // Import takes over what an archive has and the store has not, and returns a result for each element, in the archive's
 // order; one that is refused stops none of the others. Feedback comes with its evaluation. Closed proposals come as they
-// are, and pending ones without approvals, as if they were proposed now by the person who imports. Rules come as they are
-// if their approvals fulfil this service's gate for their very words, and active ones if they contradict none that is active.
+// are, and pending ones without approvals, as if they were proposed now by the person who imports; a cluster that has one
+// gets no other, which is a [*StateError]. Rules come as they are if their approvals fulfil this service's gate for their very words, and active ones if they contradict none that is active.
 //
 // An archive is as trustworthy as the place it comes from: it says itself who approved. The authorizer is asked once, for
 // [ActImport].
@@ -105,8 +105,10 @@ func (e *Evaluation) validate() error {
 	if err := checkProse("Rationale", e.Rationale, MaxComment); err != nil {
 		return err
 	}
-	if err := evidence.CheckText("Cluster", e.Cluster); err != nil {
-		return err
+	for _, text := range [...]struct{ field, value string }{{"Cluster", e.Cluster}, {"Resolution", e.Resolution}, {"Resolver", e.Resolver}} {
+		if err := evidence.CheckText(text.field, text.value); err != nil {
+			return err
+		}
 	}
 	return checkNames(list{"Similar", e.Similar})
 }
@@ -139,16 +141,39 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason st
 			default:
 				return invalid("Status", "is none of the statuses")
 			}
+			if p.Action == DocumentOnly {
+				return invalid("Action", "must pass the gate, as the proposal is pending")
+			}
 			p.Approvals, p.Created, p.Expires = nil, now, now.Add(s.cfg.Gate.TTL)
 			p.Writers = distinct(append(p.Writers, who))
 			c, err := s.opened(ctx, &p)
 			if err != nil {
 				return err
 			}
+			if err := s.vacate(ctx, &c, p.Cluster, now); err != nil {
+				return err
+			}
 			c.Audit = append(c.Audit, entry)
 			return s.apply(ctx, c)
 		})
 	})
+}
+
+// vacate reports that a cluster has a pending proposal, and closes one whose time is over.
+func (s *Service) vacate(ctx context.Context, c *Change, cluster string, now time.Time) error {
+	if cluster == "" {
+		return nil
+	}
+	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Status: StatusPending, Cluster: cluster}) {
+		if err != nil {
+			return err
+		}
+		if now.Before(p.Expires) {
+			return &StateError{What: "cluster's proposal", State: string(p.Status)}
+		}
+		s.expire(c, p, now)
+	}
+	return nil
 }
 
 func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) error {
