@@ -12,7 +12,8 @@ import (
 
 // Consolidate looks for active rules that say the same, of one type, for one place and for the same agents, and proposes for
 // each such group one rule that supersedes them: with the words of the one that ranks first among them. Like any other, the
-// proposal has to pass the gate; a group that has a pending one is left alone. It returns the proposals that it opened.
+// proposal has to pass the gate; a group that has a pending one is left alone, and so is one that was rejected, until other
+// rules are in it. It returns the proposals that it opened.
 func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
 	rules, err := r.List(ctx, RuleQuery{Status: RuleActive})
 	if err != nil {
@@ -114,13 +115,19 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	return opened, nil
 }
 
-// consolidating reports whether a pending proposal would supersede one of these rules.
+// consolidating reports whether a pending proposal would supersede one of these rules, or a rejected one would have
+// superseded just these.
 func (s *Service) consolidating(ctx context.Context, rules []string, now time.Time) (bool, error) {
-	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Status: StatusPending}) {
+	rules = distinct(rules)
+	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{}) {
 		if err != nil {
 			return false, err
 		}
-		if now.Before(p.Expires) && slices.ContainsFunc(p.Supersedes, func(id string) bool { return slices.Contains(rules, id) }) {
+		switch {
+		case p.Status == StatusRejected && slices.Equal(p.Supersedes, rules):
+			return true, nil
+		case p.Status == StatusPending && now.Before(p.Expires) &&
+			slices.ContainsFunc(p.Supersedes, func(id string) bool { return slices.Contains(rules, id) }):
 			return true, nil
 		}
 	}

@@ -20,13 +20,15 @@ type Drafter interface {
 }
 
 // Representative is the drafter that needs no model: the text of the feedback that is most like the others becomes the rule,
-// word for word, and its type is selected by the rules of [RuleType].
+// word for word, and its type is selected by the rules of [RuleType]. Of a large cluster, the latest 200 are compared.
 type Representative struct{}
 
 var _ Drafter = Representative{}
 
 // Draft implements [Drafter].
 func (Representative) Draft(_ context.Context, cluster []Record) (Draft, error) {
+	const compared = 200 // each with each
+	cluster = cluster[max(len(cluster)-compared, 0):]
 	texts := make([]string, len(cluster))
 	sets := make([]grams, len(cluster))
 	for i := range cluster {

@@ -312,6 +312,18 @@ func TestRevokeRetireRestore(t *testing.T) {
 	_, err = w.rules.Revoke(ctx, feedback.Order{Rule: r.ID, Actor: "cleo"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 
+	// What its approvers put up with when they made it a rule does not keep it from coming back.
+	standing := w.activate(rule("Use the long form of dates"))
+	p := w.propose("paul", rule("Do not use the long form of dates"))
+	for _, by := range []string{"cleo", "dan"} {
+		p, err = w.review(p, feedback.Approve, by, standing.ID)
+		require.NoError(t, err)
+	}
+	_, err = w.rules.Retire(ctx, order(p.ID))
+	require.NoError(t, err)
+	_, err = w.rules.Restore(ctx, order(p.ID))
+	require.NoError(t, err)
+
 	// What contradicts a rule that came since can't come back either.
 	r = w.activate(rule("Name the database"))
 	_, err = w.rules.Retire(ctx, order(r.ID))

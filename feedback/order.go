@@ -29,7 +29,7 @@ func (r *Rules) Revoke(ctx context.Context, o Order) (Rule, error) {
 }
 
 // Restore brings a retired rule back, as it was approved. Its effect is measured from now on. Where it contradicts a rule
-// that became active since, that is a [*ConflictError].
+// that became active since, which its approvals do not override, that is a [*ConflictError].
 func (r *Rules) Restore(ctx context.Context, o Order) (Rule, error) {
 	return r.move(ctx, ActRestore, o, func(rule *Rule, now time.Time) error {
 		if rule.Status != RuleRetired {
@@ -39,7 +39,8 @@ func (r *Rules) Restore(ctx context.Context, o Order) (Rule, error) {
 		if err != nil {
 			return err
 		}
-		if against := contradictions(conflicts); len(against) > 0 {
+		against := contradictions(conflicts)
+		if len(against) > 0 && !r.s.cfg.Gate.met(rule.Approvals, &rule.Draft, rule.Authors, against) {
 			return &ConflictError{against}
 		}
 		rule.Status, rule.Since, rule.Effect = RuleActive, now, Effect{}

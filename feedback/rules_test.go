@@ -462,6 +462,38 @@ func TestConflicts(t *testing.T) {
 	assert.ErrorAs(t, err, new(*heed.InputError))
 }
 
+func TestARejectedConsolidationIsNotProposedAgain(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.activate(rule("the summary is too long"))
+	w.activate(rule("the summary is much too long"))
+	opened, err := w.rules.Consolidate(ctx)
+	require.NoError(t, err)
+	require.Len(t, opened, 1)
+	_, err = w.review(opened[0], feedback.Reject, "cleo")
+	require.NoError(t, err)
+	opened, err = w.rules.Consolidate(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, opened)
+
+	third := w.activate(rule("the summary is far too long"))
+	opened, err = w.rules.Consolidate(ctx)
+	require.NoError(t, err)
+	require.Len(t, opened, 1, "it is another group now")
+	assert.Contains(t, opened[0].Supersedes, third.ID)
+}
+
+func TestLargeClustersAreWorded(t *testing.T) {
+	cluster := make([]feedback.Record, 20_000)
+	for i := range cluster {
+		cluster[i].Feedback = feedback.Feedback{Summary: long, Decision: feedback.Rejected}
+	}
+	begun := time.Now()
+	d, err := feedback.Representative{}.Draft(ctx, cluster)
+	require.NoError(t, err)
+	assert.Equal(t, long, d.Text)
+	assert.Less(t, time.Since(begun), 10*time.Second, "each with each would take minutes")
+}
+
 func TestConsolidate(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	w.says("ann", "the summary is too long")
