@@ -85,7 +85,7 @@ func (s *Service) classify(ctx context.Context, r *Record) (promoted []Record, e
 		return nil, nil
 	case !r.Corrects():
 		return nil, s.classifyPositive(ctx, r)
-	case len(gramsOf(text)) == 0:
+	case !comparable(text):
 		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: "insufficient detail: there is no text to compare"}
 		if r.Decision == Rejected {
 			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1, Rationale: "a rejection without a reason", Action: DocumentOnly}

@@ -59,7 +59,7 @@ func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (pr
 	case as == Archived:
 		r.Action = ""
 		return nil, nil
-	case len(gramsOf(r.Text())) == 0:
+	case !comparable(r.Text()):
 		if as.Generalizable() {
 			return nil, invalid("As", "must not be generalizable, as there is no text")
 		}

@@ -166,14 +166,14 @@ func (s *Service) recent(ctx context.Context, f *Feedback) (records []Record, er
 
 // compare scores the records that have a text, the most alike first, and of those equally alike the newest.
 func (s *Service) compare(ctx context.Context, text string, records []Record) ([]Match, error) {
-	if text == "" {
+	if !comparable(text) {
 		return nil, nil
 	}
 	var matches []Match
 	var texts []string
 	words := read(text)
 	for i := range records {
-		if other := records[i].Text(); other != "" {
+		if other := records[i].Text(); comparable(other) {
 			matches = append(matches, Match{Record: records[i], Opposed: oppose(words, read(other))})
 			texts = append(texts, other)
 		}

@@ -3,6 +3,7 @@ package feedback
 import (
 	"context"
 	"fmt"
+	"strings"
 	"unicode"
 )
 
@@ -62,6 +63,15 @@ func (t Trigrams) Scores(ctx context.Context, text string, others []string) ([]f
 	return scores, nil
 }
 
+// letters are what words are made of.
+var letters = []*unicode.RangeTable{unicode.L, unicode.N, unicode.M}
+
+// comparable reports whether a text has something to compare. No similarity is asked about one that has not, of which
+// embeddings make what they like.
+func comparable(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, letters...) })
+}
+
 type grams map[[3]rune]struct{}
 
 func gramsOf(text string) grams {
@@ -74,7 +84,7 @@ func gramsOf(text string) grams {
 		word = word[:0]
 	}
 	for _, r := range text {
-		if !unicode.In(r, unicode.L, unicode.N, unicode.M) {
+		if !unicode.In(r, letters...) {
 			flush()
 			continue
 		}

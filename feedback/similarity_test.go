@@ -210,6 +210,26 @@ func TestEmbedding(t *testing.T) {
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 }
 
+func TestWhatHasNoWordsHoldsUpNoEmbedding(t *testing.T) {
+	e, err := feedback.NewEmbedding(feedback.EmbeddingConfig{Embed: func(_ context.Context, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		for i, text := range texts {
+			vectors[i] = []float32{float32(strings.Count(text, "e"))}
+		}
+		return vectors, nil
+	}})
+	require.NoError(t, err)
+	w := newWorld(t, feedback.Config{Similarity: e})
+	assert.Equal(t, feedback.Ambiguous, w.says("ann", "?!").Class)
+	assert.Equal(t, feedback.EdgeCase, w.says("ann", long).Class, "the other has no vector, and is none to compare with")
+	f := w.approval("ann", "👍")
+	assert.Equal(t, feedback.Positive, w.add(f).Class)
+	assert.Equal(t, feedback.GeneralizableHigh, w.says("bob", long).Class)
+	matches, err := w.Similar(ctx, w.correction("eve", "!"), 0)
+	require.NoError(t, err)
+	assert.Empty(t, matches)
+}
+
 func TestEmbeddingContainsNonsense(t *testing.T) {
 	failure := errors.New("down")
 	for name, embed := range map[string]func(context.Context, []string) ([][]float32, error){
