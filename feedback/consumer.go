@@ -65,7 +65,7 @@ func (c *Consumer) Config() ConsumerConfig { return c.cfg }
 // whose evaluation fails is recorded all the same: see [Service.EvaluateAll].
 func (c *Consumer) Run(ctx context.Context) error {
 	for {
-		d, err := c.cfg.Source.Receive(ctx, c.cfg.Stream)
+		d, err := c.receive(ctx)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
@@ -75,12 +75,23 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if err := c.consume(ctx, d.Payload); err != nil {
 			return wrap("consume", err)
 		}
-		if d.Ack != nil {
-			if err := d.Ack(ctx); err != nil {
-				return wrap("consume: acknowledge", err)
-			}
+		if err := d.acknowledge(ctx); err != nil {
+			return wrap("consume: acknowledge", err)
 		}
 	}
+}
+
+func (c *Consumer) receive(ctx context.Context) (d Delivery, err error) {
+	defer contain("ConsumerConfig.Source", &err)
+	return c.cfg.Source.Receive(ctx, c.cfg.Stream)
+}
+
+func (d *Delivery) acknowledge(ctx context.Context) (err error) {
+	if d.Ack == nil {
+		return nil
+	}
+	defer contain("Delivery.Ack", &err)
+	return d.Ack(ctx)
 }
 
 func (c *Consumer) consume(ctx context.Context, payload []byte) error {
@@ -99,10 +110,15 @@ func (c *Consumer) consume(ctx context.Context, payload []byte) error {
 	if !errors.As(err, &bad) && !errors.As(err, &panicked) && !errors.Is(err, heed.ErrConflict) {
 		return err
 	}
-	if err := c.cfg.DeadLetter(ctx, payload, err); err != nil {
+	if err := c.putAside(ctx, payload, err); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}
 	return nil
+}
+
+func (c *Consumer) putAside(ctx context.Context, payload []byte, reason error) (err error) {
+	defer contain("ConsumerConfig.DeadLetter", &err)
+	return c.cfg.DeadLetter(ctx, payload, reason)
 }
 
 func (c *Consumer) complete(f *Feedback) (err error) {

@@ -178,6 +178,41 @@ func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {
 	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(done), context.Canceled)
 }
 
+// broken is a source that panics in one of its parts.
+type broken struct{ receive, ack bool }
+
+func (b broken) Receive(context.Context, string) (feedback.Delivery, error) {
+	if b.receive {
+		panic("receive")
+	}
+	return feedback.Delivery{Payload: []byte("nonsense"), Ack: func(context.Context) error {
+		if b.ack {
+			panic("ack")
+		}
+		return nil
+	}}, nil
+}
+
+func TestConsumerSurvivesItsHost(t *testing.T) {
+	for who, source := range map[string]broken{
+		"ConsumerConfig.Source": {receive: true}, "Delivery.Ack": {ack: true}, "ConsumerConfig.DeadLetter": {},
+	} {
+		c, err := feedback.NewConsumer(feedback.ConsumerConfig{
+			Service: newWorld(t, feedback.Config{}).Service, Source: source,
+			DeadLetter: func(context.Context, []byte, error) error {
+				if source == (broken{}) {
+					panic("dead letter")
+				}
+				return nil
+			},
+		})
+		require.NoError(t, err)
+		var panicked *feedback.PanicError
+		require.ErrorAs(t, c.Run(ctx), &panicked)
+		assert.Equal(t, who, panicked.Who)
+	}
+}
+
 func TestConsumerCompletesEvents(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	without := []byte(strings.Replace(string(message("1", "ann", "x")), `"agent":"prd",`, "", 1))
