@@ -30,8 +30,8 @@ func (o Opposition) Contradicts() bool {
 //
 // It is a list of rules and words, and it is cautious: it sees contradictions where there are none, as between "do not log
 // passwords" and "log everything but passwords", rather than miss one. It knows the negations of some twenty languages, and
-// antonyms mainly of English; what contradicts in meaning alone it does not see. It is symmetric, and no text opposes
-// itself.
+// antonyms mainly of English; what contradicts in meaning alone it does not see. A text of more than 250 words, or that
+// relates very many things to each other, says the same as none but itself. It is symmetric, and no text opposes itself.
 func Oppose(a, b string) Opposition { return oppose(read(a), read(b)) }
 
 func oppose(x, y reading) Opposition {
@@ -40,6 +40,11 @@ func oppose(x, y reading) Opposition {
 		return OpposedNumbers
 	case x.deniesOf(y) || y.deniesOf(x) || x.negations != y.negations:
 		return OpposedPolarity
+	case tooLong(x, y):
+		if slices.Equal(x.tokens, y.tokens) {
+			return ""
+		}
+		return OpposedWords
 	case antonymous(x, y) || antonymous(y, x):
 		return OpposedMeaning
 	case swapped(x, y):
@@ -50,6 +55,22 @@ func oppose(x, y reading) Opposition {
 		return OpposedWords
 	}
 	return ""
+}
+
+// tooLong reports whether there is too much in two texts to compare them word with word: that takes the square of their
+// words, for each pair of places where both have the same relation.
+func tooLong(x, y reading) bool {
+	const longest, pairs = 250, 200
+	if max(len(x.tokens), len(y.tokens)) > longest {
+		return true
+	}
+	n := 0
+	for _, t := range x.tokens {
+		if relations[t.word] {
+			n += len(y.positions(t.word))
+		}
+	}
+	return n > pairs
 }
 
 // antonymous reports whether x has a word whose opposite y has, and neither has both; or whether, where both have both,
@@ -209,7 +230,12 @@ func (r *reading) marks() string {
 }
 
 // exchanged reports whether each of two texts has a word that the other has not, in no form of it.
-func exchanged(x, y reading) bool { return x.hasMoreThan(y) && y.hasMoreThan(x) }
+func exchanged(x, y reading) bool {
+	if tooLong(x, y) {
+		return !slices.Equal(x.tokens, y.tokens)
+	}
+	return x.hasMoreThan(y) && y.hasMoreThan(x)
+}
 
 func (r *reading) hasMoreThan(o reading) bool {
 	return slices.ContainsFunc(r.tokens, func(t token) bool {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -76,6 +77,18 @@ func texts() *rapid.Generator[string] {
 	words := rapid.SampledFrom(strings.Fields("do not never enable disable caching logs before after tests 3 5 seconds , . and if " +
 		"PostgreSQL must may n't don't 不 缓存 允许 не без кэш 3rd v2 '  - only first all some"))
 	return rapid.Map(rapid.SliceOfN(words, 0, 12), func(w []string) string { return strings.Join(w, " ") })
+}
+
+func TestLongTextsTakeNoLongTime(t *testing.T) {
+	for _, words := range []string{"not never 5 apples before oranges, ", "before ", "before apples oranges ", "always before enable ", "a b to c ", "没有"} {
+		text := strings.Repeat(words, feedback.MaxComment/len(words))
+		begun := time.Now()
+		assert.Empty(t, feedback.Oppose(text, text))
+		assert.NotEmpty(t, feedback.Oppose(text, text+" and more"), "what is too long to be compared is not merged")
+		_, err := feedback.Trigrams{}.Scores(ctx, text, []string{text + " and more"})
+		require.NoError(t, err)
+		assert.Less(t, time.Since(begun), 5*time.Second)
+	}
 }
 
 func TestNoTextOpposesItself(t *testing.T) {
