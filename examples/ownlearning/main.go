@@ -1,0 +1,106 @@
+// Ownlearning brings a strategy of one's own to package learning: what is seen means something else, and all the rest stays.
+//
+// The strategy that comes with the package lets an undo take back everything that was shown of late. Here it takes back
+// the last answer alone. The program wires it between what decides and what learns, and chooses it by its name, as an
+// operator would with LEARNING_STRATEGY=last_only.
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+)
+
+// LastOnly is a [learning.Strategy]: by embedding [learning.Bayesian], it has to say only what differs.
+type LastOnly struct{ *learning.Bayesian }
+
+// InterpretUndo implements [learning.Strategy].
+func (l LastOnly) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
+	signals, err := l.Bayesian.InterpretUndo(u)
+	return signals[max(0, len(signals)-1):], err
+}
+
+// Config implements [learning.Strategy].
+func (l LastOnly) Config() map[string]string {
+	cfg := l.Bayesian.Config()
+	cfg["strategy"] = "last_only"
+	return cfg
+}
+
+func newLastOnly(cfg learning.BayesianConfig) (learning.Strategy, error) {
+	bayesian, err := learning.NewBayesian(cfg)
+	return LastOnly{bayesian}, err
+}
+
+// strategies are those that an operator can choose from.
+var strategies = learning.Strategies{"last_only": newLastOnly}
+
+var actions = map[string]string{"blinds": "Close the blinds.", "heating": "Turn the heating down."}
+
+// play shows two answers, has the user take something back, and returns what is believed then.
+func play(ctx context.Context, name string) error {
+	environment := map[string]string{"LEARNING_STRATEGY": name, "LEARNING_INITIAL_CONFIDENCE": "0.6"}
+	cfg, err := strategies.ConfigFromEnv(func(key string) (string, bool) { value, ok := environment[key]; return value, ok })
+	if err != nil {
+		return err
+	}
+	heuristics := &memstore.Heuristics{}
+	cfg.Heuristics, cfg.Evidence = heuristics, &memstore.Evidence{}
+	module, err := learning.New(cfg)
+	if err != nil {
+		return err
+	}
+	decide, err := decision.NewHeuristicFirst(decision.Config{Threshold: 0.5})
+	if err != nil {
+		return err
+	}
+
+	shown := time.Now().Add(-10 * time.Second)
+	for i, id := range []string{"blinds", "heating"} {
+		if _, err := heuristics.Put(ctx, learning.Heuristic{ID: id}); err != nil {
+			return err
+		}
+		standing, err := module.Standing(ctx, id)
+		if err != nil {
+			return err
+		}
+		result, err := decide.Decide(ctx, decision.Request{EventID: "sun", Candidates: []decision.Candidate{
+			{HeuristicID: id, Action: actions[id], Confidence: standing.Confidence}, // what was learned decides
+		}})
+		if err != nil {
+			return err
+		}
+		fire := learning.Fire{
+			HeuristicID: result.CreditID, EventID: "sun", Path: string(result.Path), Prediction: &result.Success,
+			At: shown.Add(time.Duration(i) * time.Second),
+		}
+		if err := module.Fire(ctx, fire); err != nil { // what was decided is learned from
+			return err
+		}
+	}
+	if _, err := module.Event(ctx, learning.Event{Text: "Undo that, I am cold."}); err != nil {
+		return err
+	}
+	fmt.Printf("%-9s", name)
+	for _, id := range []string{"blinds", "heating"} {
+		standing, err := module.Standing(ctx, id)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("  %s %.2f", id, standing.Confidence)
+	}
+	fmt.Println()
+	return nil
+}
+
+func main() {
+	for _, name := range []string{learning.StrategyBayesian, "last_only"} {
+		if err := play(context.Background(), name); err != nil {
+			panic(err)
+		}
+	}
+}
