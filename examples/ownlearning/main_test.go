@@ -33,6 +33,6 @@ func TestStrategiesAreChosenByName(t *testing.T) {
 	cfg, err := strategies.ConfigFromEnv(set("last_only"))
 	require.NoError(t, err)
 	assert.IsType(t, LastOnly{}, cfg.Strategy)
-	_, err = strategies.ConfigFromEnv(set("last_onyl"))
+	_, err = strategies.ConfigFromEnv(set("last"))
 	assert.ErrorContains(t, err, "LEARNING_STRATEGY")
 }

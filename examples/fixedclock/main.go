@@ -1,0 +1,120 @@
+// Fixedclock is an agent whose decisions can be unit-tested: its time, its randomness, its ids and its model all come from
+// outside. The program plays two alerts; main_test.go has the tests.
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+)
+
+// World is what an agent must not get for itself. The zero value of a field is the real thing.
+type World struct {
+	LLM    decision.LLM
+	Now    func() time.Time
+	Source rand.Source
+	NewID  func() string
+}
+
+// Agent answers alerts with what it was taught, as long as that is trusted, and else with a model.
+type Agent struct {
+	decide    *decision.HeuristicFirst
+	reactions *decision.Reactions
+	learning  *learning.Module
+	taught    []decision.Candidate
+}
+
+// NewAgent returns an agent that was taught these things. It trusts each with 0.75 to begin with.
+func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agent, error) {
+	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: w.Now})
+	if err != nil {
+		return nil, err
+	}
+	traces, err := memstore.NewTraces(memstore.TracesConfig{Now: w.Now})
+	if err != nil {
+		return nil, err
+	}
+	heuristics := &memstore.Heuristics{}
+	for _, c := range taught {
+		if _, err := heuristics.Put(ctx, learning.Heuristic{ID: c.HeuristicID}); err != nil {
+			return nil, err
+		}
+	}
+	a := &Agent{taught: taught}
+	if a.learning, err = learning.New(learning.Config{Heuristics: heuristics, Evidence: store, Initial: 0.75, Now: w.Now}); err != nil {
+		return nil, err
+	}
+	if a.reactions, err = decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: w.Now}); err != nil {
+		return nil, err
+	}
+	a.decide, err = decision.NewHeuristicFirst(decision.Config{
+		LLM: w.LLM, Traces: traces, Now: w.Now, Source: w.Source, NewID: w.NewID,
+	})
+	return a, err
+}
+
+// Alert answers an alert.
+func (a *Agent) Alert(ctx context.Context, id, text string) (decision.Result, error) {
+	r := decision.Request{EventID: id, Text: text, Immediate: true}
+	for _, c := range a.taught {
+		standing, err := a.learning.Standing(ctx, c.HeuristicID)
+		if err != nil {
+			return decision.Result{}, err
+		}
+		c.Confidence = standing.Confidence
+		r.Candidates = append(r.Candidates, c)
+	}
+	r.Candidates = decision.Rank(r.Candidates, 0)
+	result, err := a.decide.Decide(ctx, r)
+	if err != nil || result.CreditID == "" {
+		return result, err
+	}
+	return result, a.learning.Fire(ctx, learning.Fire{HeuristicID: result.CreditID, EventID: id})
+}
+
+// Thumb is what somebody says of an answer.
+func (a *Agent) Thumb(ctx context.Context, responseID, person string, up bool) error {
+	r := decision.Reaction{ResponseID: responseID, Person: person, Value: -1}
+	if up {
+		r.Value = 1
+	}
+	credit, err := a.reactions.Feedback(ctx, r)
+	if err != nil || credit.HeuristicID == "" { // nobody's heuristic is to blame for what the model said
+		return err
+	}
+	_, err = a.learning.Feedback(ctx, learning.Feedback{
+		HeuristicID: credit.HeuristicID, EventID: credit.EventID, Person: credit.Person, Positive: credit.Value > 0, At: credit.At,
+	})
+	return err
+}
+
+// Tick is to be called now and then.
+func (a *Agent) Tick(ctx context.Context, now time.Time) error {
+	_, err := a.learning.Sweep(ctx, now)
+	return err
+}
+
+func main() {
+	ctx := context.Background()
+	model := &llmtest.Model{Answers: llmtest.Say("Ask the people on call.")}
+	agent, err := NewAgent(ctx, World{LLM: model}, decision.Candidate{HeuristicID: "restart", Action: "Restart it."})
+	if err != nil {
+		panic(err)
+	}
+	for i, person := range []string{"ann", "bob"} {
+		result, err := agent.Alert(ctx, fmt.Sprint("alert ", i), "The queue is stuck.")
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s: %s\n", result.Path, result.Text)
+		if err := agent.Thumb(ctx, result.ResponseID, person, false); err != nil {
+			panic(err)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+// Review plays a reviewers' round: people correct what an agent writes, their corrections become a rule, others approve
+// it, and the agent's next prompt has it.
+//
+// The agent's model gets its rules from a wrapper around it, so that nothing else of the agent knows of them.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
+)
+
+// withRules returns a model whose system prompts have the rules that are active for the agent: the wiring between the two
+// packages. Where they can't be read, there is no answer: a host may want to go on without them instead.
+func withRules(rules *feedback.Rules, agent string, llm decision.LLM) decision.LLM {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		in, err := rules.Inject(ctx, feedback.Request{Agent: agent, Base: r.System})
+		if err != nil {
+			return decision.LLMResponse{}, err
+		}
+		r.System = in.Prompt
+		return llm.Generate(ctx, r)
+	})
+}
+
+// writer is a model that does as it is told, and prescribes a database otherwise.
+func writer(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	if strings.Contains(r.System, "must not prescribe a database") {
+		return decision.LLMResponse{Text: "Orders are kept for ten years."}, nil
+	}
+	return decision.LLMResponse{Text: "Orders are kept in PostgreSQL for ten years."}, nil
+}
+
+func main() {
+	ctx := context.Background()
+	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+	service, err := feedback.New(feedback.Config{
+		Store: &memstore.Feedback{}, Agents: []string{"prd-agent"}, Now: func() time.Time { return monday.Add(time.Hour) },
+	})
+	if err != nil {
+		panic(err)
+	}
+	rules := service.Rules()
+	agent := withRules(rules, "prd-agent", decision.LLMFunc(writer))
+	write := func() {
+		answer, err := agent.Generate(ctx, decision.LLMRequest{System: "You write PRDs.", Prompt: "One for a shop.", MaxTokens: 100})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println("the agent writes:", answer.Text)
+	}
+
+	write()
+	for i, said := range []struct{ reviewer, summary string }{
+		{"ann", "A PRD must not prescribe a database"},
+		{"bob", "The PRD must not prescribe the database"},
+		{"ann", "PRDs must not prescribe a database schema"},
+		{"bob", "The summary is too long"},
+	} {
+		d := feedback.Feedback{
+			ID: fmt.Sprint("decision-", i), Gate: "prd-review", Agent: "prd-agent", Decision: feedback.ApprovedWithChanges,
+			Reviewer: said.reviewer, Summary: said.summary, At: monday.Add(time.Duration(i) * time.Minute),
+		}
+		if _, err := service.Record(ctx, d); err != nil { // kept, whatever happens next
+			panic(err)
+		}
+	}
+	if _, err := service.EvaluateAll(ctx); err != nil { // a host does this when it suits it
+		panic(err)
+	}
+
+	inbox, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusPending}, 0)
+	if err != nil {
+		panic(err)
+	}
+	for _, p := range inbox {
+		dry, err := rules.DryRun(ctx, p.Draft)
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("to approve: %q\n  %s\n  would have applied to %d of %d corrections\n", p.Text, p.Summary, len(dry.Applied), dry.Corrections)
+		for _, warning := range p.Warnings {
+			fmt.Println("  note:", warning)
+		}
+		for _, approver := range []string{"ann", "bob", "cleo"} {
+			p, err = rules.Review(ctx, feedback.Review{
+				Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
+			})
+			if err != nil {
+				panic(err)
+			}
+			fmt.Printf("  %s approves: %s\n", approver, p.Status)
+		}
+	}
+	write()
+
+	// Somebody proposes the opposite, and is alone with it.
+	p, err := rules.Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: "Prescribe a database", Agents: []string{"prd-agent"}}, Actor: "mallory", Reason: "I sell one",
+	})
+	if err != nil {
+		panic(err)
+	}
+	_, err = rules.Review(ctx, feedback.Review{
+		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: "mallory", Reason: "of course",
+	})
+	var own *feedback.IneligibleError
+	if !errors.As(err, &own) {
+		panic(err)
+	}
+	fmt.Println("mallory approves:", err)
+	p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "cleo", Reason: "it contradicts a rule"})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println("cleo decides:", p.Status)
+	write()
+}
