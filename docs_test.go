@@ -1,0 +1,241 @@
+package heed_test
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The Go code in README.md and docs/*.md is compiled, and programs are run:
+//
+//   - A block that begins with "package main" is a program. The block of text behind it, if there is one, is its output.
+//   - Any other block is declarations, or statements of a function that returns an error. It has no imports: each name
+//     before a dot is a package of ours or of [standard]. What it takes as given is declared in a comment <!-- given: -->
+//     of its page; ctx is given everywhere.
+
+// standard are the packages that blocks may use beside ours.
+var standard = []string{
+	"context", "encoding/json", "errors", "fmt", "log/slog", "math/rand/v2", "net/http", "os", "os/signal", "testing", "testing/synctest", "time",
+}
+
+// A block is Go code of a page.
+type block struct {
+	page   string
+	line   int // of its first line
+	code   string
+	output string // what the page says that it prints; "" nothing
+	given  string // what the page gives
+}
+
+var (
+	fence = regexp.MustCompile("(?ms)^```go\n(.*?)^```\n(?:[^`]*?^```text\n(.*?)^```\n)?")
+	given = regexp.MustCompile(`(?ms)^<!-- given:\n(.*?)^-->\n`)
+)
+
+func blocks(t *testing.T) (all []block) {
+	t.Helper()
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := block{page: page}
+		for _, match := range given.FindAllSubmatch(text, -1) {
+			b.given += string(match[1])
+		}
+		for _, match := range fence.FindAllSubmatchIndex(text, -1) {
+			b.line = bytes.Count(text[:match[2]], []byte("\n")) + 1
+			b.code, b.output = string(text[match[2]:match[3]]), ""
+			if match[4] >= 0 {
+				b.output = string(text[match[4]:match[5]])
+			}
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+func (b *block) program() bool { return strings.HasPrefix(b.code, "package main\n") }
+
+// source makes a file of the block, in which faults are told by the lines of the page.
+func (b *block) source(packages map[string]string) (string, error) {
+	place := fmt.Sprintf("//line %s:%d\n", b.page, b.line)
+	if b.program() {
+		return place + b.code, nil
+	}
+	body := place + b.code
+	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+b.code, 0); err != nil {
+		used, err := declared(b.code)
+		if err != nil {
+			return "", err
+		}
+		body = "func _() error {\n" + place + b.code + used + "return nil\n}\n"
+	}
+	body = "var ctx = context.Background()\n" + b.given + body
+	imports, err := imported(body, packages)
+	if err != nil {
+		return "", err
+	}
+	return "package p\n" + imports + body, nil
+}
+
+// declared returns statements that use all variables that the statements declare, so that a block may end with them.
+func declared(code string) (string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\nfunc _() error {\n"+code+"}\n", 0)
+	if err != nil {
+		return "", err
+	}
+	var b strings.Builder
+	for _, statement := range file.Decls[0].(*ast.FuncDecl).Body.List {
+		if assign, ok := statement.(*ast.AssignStmt); ok && assign.Tok == token.DEFINE {
+			for _, left := range assign.Lhs {
+				fmt.Fprintf(&b, "_ = %s\n", left.(*ast.Ident).Name)
+			}
+		}
+	}
+	return strings.ReplaceAll(b.String(), "_ = _\n", ""), nil
+}
+
+// imported returns the imports of all packages that the code names.
+func imported(code string, packages map[string]string) (string, error) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+code, 0)
+	if err != nil {
+		return "", err
+	}
+	var paths []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		if selector, ok := n.(*ast.SelectorExpr); ok {
+			if name, ok := selector.X.(*ast.Ident); ok && packages[name.Name] != "" {
+				paths = append(paths, packages[name.Name])
+			}
+		}
+		return true
+	})
+	slices.Sort(paths)
+	var b strings.Builder
+	for _, path := range slices.Compact(paths) {
+		fmt.Fprintf(&b, "import %q\n", path)
+	}
+	return b.String(), nil
+}
+
+// packages returns the paths of the packages that blocks may name, by their names.
+func packages(t *testing.T) map[string]string {
+	t.Helper()
+	ours, err := exec.Command("go", "list", "-f", "{{.Name}} {{.ImportPath}}", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := map[string]string{"rand": "math/rand/v2"}
+	for _, path := range standard {
+		if path != "math/rand/v2" {
+			paths[path[strings.LastIndex(path, "/")+1:]] = path
+		}
+	}
+	for line := range strings.Lines(string(ours)) {
+		if name, path, _ := strings.Cut(strings.TrimSpace(line), " "); name != "main" {
+			paths[name] = path
+		}
+	}
+	return paths
+}
+
+// TestDocs vets all Go code of the pages, runs their programs, and wants of it the form that gofmt gives it.
+func TestDocs(t *testing.T) {
+	all := blocks(t)
+	paths := packages(t)
+	root, err := filepath.Abs(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each block is a package of a module that shares a workspace with this one.
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "go.mod"), "module docs\n\ngo 1.25.0\n")
+	write(t, filepath.Join(dir, "go.work"), fmt.Sprintf("go 1.25.0\n\nuse (\n\t.\n\t%q\n)\n", root))
+	command := func(args ...string) (string, error) {
+		cmd := exec.Command("go", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK="+filepath.Join(dir, "go.work"))
+		output, err := cmd.CombinedOutput()
+		return string(output), err
+	}
+	pages := make(map[string]bool)
+	for i := range all {
+		b := &all[i]
+		pages[b.page] = true
+		if formatted, err := format.Source([]byte(b.code)); err != nil || string(formatted) != b.code {
+			t.Errorf("%s:%d: is not as gofmt has it: %v", b.page, b.line, err)
+		}
+		source, err := b.source(paths)
+		if err != nil {
+			t.Fatalf("%s:%d: %v", b.page, b.line, err)
+		}
+		write(t, filepath.Join(dir, fmt.Sprint("block", i), "block.go"), source)
+	}
+	if !pages["README.md"] || len(pages) < 2 {
+		t.Fatalf("found Go code only in %v", pages)
+	}
+	if output, err := command("vet", "./..."); err != nil {
+		t.Fatalf("go vet: %v\n%s", err, output)
+	}
+	for i := range all {
+		if b := &all[i]; b.program() {
+			t.Run(fmt.Sprintf("%s:%d", b.page, b.line), func(t *testing.T) {
+				output, err := command("run", fmt.Sprint("./block", i))
+				if err != nil {
+					t.Fatalf("%v\n%s", err, output)
+				}
+				if output != b.output {
+					t.Errorf("it prints\n%sand not\n%s", output, b.output)
+				}
+			})
+		}
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+var link = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
+
+// TestDocsLinks wants everything to be there that a page links to in the repository.
+func TestDocsLinks(t *testing.T) {
+	pages, err := filepath.Glob("docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range append(pages, "README.md", "CONTRIBUTING.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(match[1], "://") {
+				continue
+			}
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), match[1])); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+}
