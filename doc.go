@@ -34,7 +34,15 @@
 //   - [github.com/heedhq/heed/memstore] has the stores in memory.
 //   - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint, for decisions.
 //
-// The program in examples/routing shows strategy at work: it learns, from recorded outcomes, which model to ask.
+// The README has a page for each task, and a picture of how the packages work together; the programs in examples/ show the
+// wiring.
+//
+// # How they work together
+//
+// An event leads to a decision, which takes the confidence of its heuristics from learning, an arm from strategy, and for
+// its prompt the plan of patterns and the rules of feedback. What people and tools make of the answer is credited by decision,
+// and goes back to each of them as evidence. Each is of use alone, and none imports another: what goes from one to the next
+// is plain values, in lines of the host's own.
 //
 // This package itself holds only what the others share: the errors.
 //
