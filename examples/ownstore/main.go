@@ -63,39 +63,21 @@ func (s *FileStore) Close() error { return s.file.Close() }
 
 // Add implements [patterns.ErrorStore].
 func (s *FileStore) Add(ctx context.Context, e patterns.ErrorEntry) error {
-	if err := errors.Join(ctx.Err(), e.Validate()); err != nil {
+	if err := e.Validate(); err != nil {
 		return err
 	}
 	e.At = e.At.UTC().Truncate(time.Microsecond)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.find(e.ID) >= 0 {
-		return nil // it counts once
-	}
-	return s.commit(change{Add: &e})
+	return s.commit(ctx, change{Add: &e})
 }
 
 // Resolve implements [patterns.ErrorStore].
 func (s *FileStore) Resolve(ctx context.Context, id string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.find(id) < 0 {
-		return heed.ErrNotFound
-	}
-	return s.commit(change{Resolve: id})
+	return s.commit(ctx, change{Resolve: id})
 }
 
 // Forget implements [patterns.ErrorStore].
 func (s *FileStore) Forget(ctx context.Context, task string) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.commit(change{Forget: &task})
+	return s.commit(ctx, change{Forget: &task})
 }
 
 // Errors implements [patterns.ErrorStore]. The loop has a copy, so that it may call the store.
@@ -117,7 +99,18 @@ func (s *FileStore) Errors(ctx context.Context, task string) iter.Seq2[patterns.
 }
 
 // commit writes a change, and only then makes it. What was written in part is taken back.
-func (s *FileStore) commit(c change) error {
+func (s *FileStore) commit(ctx context.Context, c change) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case c.Add != nil && s.find(c.Add.ID) >= 0:
+		return nil // it counts once
+	case c.Add == nil && c.Forget == nil && s.find(c.Resolve) < 0:
+		return heed.ErrNotFound
+	}
 	line, err := json.Marshal(c)
 	if err != nil {
 		return err
