@@ -9,6 +9,7 @@ import (
 	"go/token"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -20,12 +21,12 @@ import (
 //
 //   - A block that begins with "package main" is a program. The block of text behind it, if there is one, is its output.
 //   - Any other block is declarations, or statements of a function that returns an error. It has no imports: each name
-//     before a dot is a package of ours or of [standard]. What it takes as given is declared in a comment <!-- given: -->
+//     before a dot is a package of ours or of standard. What it takes as given is declared in a comment <!-- given: -->
 //     of its page; ctx is given everywhere.
 
-// standard are the packages that blocks may use beside ours.
+// standard are the packages that blocks may use beside ours and math/rand/v2.
 var standard = []string{
-	"context", "encoding/json", "errors", "fmt", "log/slog", "math/rand/v2", "net/http", "os", "os/signal", "testing", "testing/synctest", "time",
+	"context", "encoding/json", "errors", "fmt", "log/slog", "os", "os/signal", "testing", "testing/synctest", "time",
 }
 
 // A block is Go code of a page.
@@ -141,14 +142,12 @@ func packages(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	paths := map[string]string{"rand": "math/rand/v2"}
-	for _, path := range standard {
-		if path != "math/rand/v2" {
-			paths[path[strings.LastIndex(path, "/")+1:]] = path
-		}
+	for _, name := range standard {
+		paths[path.Base(name)] = name
 	}
 	for line := range strings.Lines(string(ours)) {
-		if name, path, _ := strings.Cut(strings.TrimSpace(line), " "); name != "main" {
-			paths[name] = path
+		if name, importPath, _ := strings.Cut(strings.TrimSpace(line), " "); name != "main" {
+			paths[name] = importPath
 		}
 	}
 	return paths
