@@ -94,7 +94,7 @@ func (d *decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 	}
 	limited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	reply, err := d.generate(limited, &res.Usage, LLMRequest{System: d.cfg.system(goals), Prompt: res.Prompt})
+	reply, err := d.generate(limited, &res.Usage, LLMRequest{System: d.cfg.system(r.Briefing, goals), Prompt: res.Prompt})
 	res.Text = strings.TrimSpace(reply.Text)
 	if err != nil || res.Text == "" {
 		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(err), err

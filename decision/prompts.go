@@ -7,9 +7,12 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// system returns the system prompt, with the goals behind it.
-func (c *Config) system(goals []string) string {
-	return c.Prompts.System + bullets(c.Prompts.GoalsHeading, goals)
+// system returns the system prompt, with the briefing and the goals behind it.
+func (c *Config) system(briefing string, goals []string) string {
+	if briefing = strings.TrimSpace(briefing); briefing != "" {
+		briefing = "\n\n" + briefing
+	}
+	return c.Prompts.System + briefing + bullets(c.Prompts.GoalsHeading, goals)
 }
 
 // bullets returns goals as a list under a heading, and nothing where there are none.

@@ -56,6 +56,14 @@ Success means to reach these goals:
 - Save energy.`, second.Prompt)
 }
 
+func TestBriefingComesBeforeTheGoals(t *testing.T) {
+	r := oven()
+	r.Briefing = "\n## Rules\n\n- Never open the door.\n"
+	first, second := asked(t, decision.Config{Prompts: decision.Prompts{System: "You watch."}}, r)
+	assert.Equal(t, "You watch.\n\n## Rules\n\n- Never open the door.\n\nCurrent user goals:\n- Nothing burns.\n- Save energy.", first.System)
+	assert.NotContains(t, second.Prompt+second.System, "door", "the answer's prediction is about the answer")
+}
+
 func TestPromptWithoutCandidatesAndGoals(t *testing.T) {
 	for name, cfg := range map[string]decision.Config{"none given": {}, "none shown": {NoCandidates: true}} {
 		r := decision.Request{Text: "The oven is still on.", Source: "kitchen"}

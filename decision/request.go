@@ -25,6 +25,10 @@ type Request struct {
 	Urgency float64
 	// Goals are what the user wants. Empty means those of the configuration.
 	Goals []string
+	// Briefing is what else the model is to know for this event: rules, warnings, what was learned. It comes behind the
+	// system prompt and before the goals, as it stands; so what comes from outside has to go through package prompt first,
+	// as it has in the sections that feedback.Rules and patterns.Plan write. Blank ends are cut off.
+	Briefing string
 	// Biases shift what a strategy decides by, by name. Strategies pass over names that they do not know. See
 	// [BiasThreshold].
 	Biases map[string]float64
