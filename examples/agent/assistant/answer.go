@@ -1,0 +1,58 @@
+package assistant
+
+import (
+	"context"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+)
+
+// An Account says how an answer came about, with all that there is to explain it by.
+type Account struct {
+	Event      Event
+	Candidates []decision.Candidate // the best first
+	Briefing   Briefing
+	Result     decision.Result
+	Calls      int     // of the model, those of subagents among them
+	Tokens     int     // in and out
+	Worth      float64 // what people made of it, in [-1, 1]; 0 until that is known
+
+	followed []patterns.PatternID // of a plan: the patterns that it follows
+}
+
+// Answer answers an event, and begins to wait for what becomes of it.
+func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
+	account := &Account{Event: e}
+	var err error
+	if account.Candidates, err = a.candidates(ctx, e); err != nil {
+		return nil, err
+	}
+	if account.Briefing, err = a.brief(ctx, account); err != nil {
+		return nil, err
+	}
+	account.Result, err = a.Decision.Decide(ctx, decision.Request{
+		EventID: e.ID, Text: e.Text, Source: e.Source, Domain: e.Domain, Immediate: true,
+		Candidates: account.Candidates, Briefing: account.Briefing.Text,
+	})
+	if err != nil {
+		return nil, err
+	}
+	account.spend(account.Result.Usage)
+	if a.cfg.Off || account.Result.Text == "" {
+		return account, nil
+	}
+	a.open[e.ID] = account
+	if e.Domain == Changes {
+		return account, a.follow(ctx, account)
+	}
+	return account, a.Learning.Fire(ctx, learning.Fire{
+		HeuristicID: account.Result.CreditID, EventID: e.ID, Source: e.Source, Person: e.Person, Session: e.ID,
+		Path: string(account.Result.Path), Prediction: &account.Result.Success, At: e.At,
+	})
+}
+
+func (a *Account) spend(u decision.Usage) {
+	a.Calls += u.Calls
+	a.Tokens += u.InputTokens + u.OutputTokens
+}

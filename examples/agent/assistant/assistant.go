@@ -1,0 +1,177 @@
+// Package assistant is an operations assistant that learns: it shows how the packages of heed are wired into one loop.
+//
+//	what comes in          what it does                                             which package learns from it
+//	an [Event]             answers with a runbook entry, else with the model        decision, by what learning trusts
+//	a [Message], a [Thumb] hears praise, complaint, undo, and silence               learning, decision (new entries from praise)
+//	a [Closed] channel     says what the notes in the prompt were worth             strategy, through its Consumer
+//	a [Done] task          says how the way went in which a plan had cut it         patterns
+//	a review               becomes, with others, a rule that two people approve     feedback
+//
+// It knows of the world what a host knows, and nothing else: texts, clicks and reviews.
+package assistant
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
+)
+
+// Name is the assistant's name among the agents that reviewers look at.
+const Name = "operations"
+
+// Config configures an [Assistant]. Model and Now must be set.
+type Config struct {
+	Model    decision.LLM
+	Runbooks []Heuristic
+	Notes    []Note
+	Now      func() time.Time
+	Seed     uint64
+	// Off has it learn nothing: it answers with what it began with.
+	Off bool
+	// Trust, where it is set, says how far a heuristic is trusted, whatever was learned of it.
+	Trust func(e Event, h Heuristic) float64
+}
+
+// An Assistant answers events. Make one with [New]. It must not be used concurrently: its parts may, but it keeps what is
+// open in a map of its own.
+type Assistant struct {
+	Learning *learning.Module
+	Decision *decision.HeuristicFirst
+	Strategy *strategy.Learner
+	Patterns *patterns.Recorder
+	Feedback *feedback.Service
+
+	cfg       Config
+	shelf     *shelf
+	notes     *notebook
+	reactions *decision.Reactions
+	extractor *decision.Extractor
+	outcomes  *strategy.Consumer
+	open      map[string]*Account // conversations and tasks that have not come to an end, by event
+}
+
+// New returns an assistant. All five packages share one store of evidence.
+func New(ctx context.Context, cfg Config) (*Assistant, error) {
+	a := &Assistant{cfg: cfg, open: make(map[string]*Account)}
+	evidence, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: cfg.Now})
+	if err != nil {
+		return nil, err
+	}
+	traces, err := memstore.NewTraces(memstore.TracesConfig{Now: cfg.Now})
+	if err != nil {
+		return nil, err
+	}
+	heuristics := &memstore.Heuristics{}
+	a.Learning, err = newLearning(heuristics, evidence, cfg.Now)
+	if err != nil {
+		return nil, err
+	}
+	if a.shelf, err = newShelf(ctx, heuristics, cfg.Runbooks); err != nil {
+		return nil, err
+	}
+	a.Decision, err = decision.NewHeuristicFirst(decision.Config{
+		LLM: cfg.Model, Traces: traces, Prompts: decision.Prompts{System: systemPrompt},
+		Converge: decision.Converge{Similarity: decision.Trigrams{}, Threshold: agreement},
+		Now:      cfg.Now, Source: rand.NewPCG(cfg.Seed, 1), NewID: numbered("answer"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.reactions, err = decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: cfg.Now})
+	if err != nil {
+		return nil, err
+	}
+	a.extractor, err = decision.NewExtractor(decision.ExtractorConfig{LLM: cfg.Model, Traces: traces, Conditions: a.shelf})
+	if err != nil {
+		return nil, err
+	}
+	a.Strategy, err = strategy.New(strategy.Config{
+		Store: evidence, Choices: &memstore.Choices{}, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
+		Now: cfg.Now, Source: rand.NewPCG(cfg.Seed, 2), NewID: numberedChoices(),
+	})
+	if err != nil {
+		return nil, err
+	}
+	events := &memstore.Stream{}
+	a.outcomes, err = strategy.NewConsumer(strategy.ConsumerConfig{Learner: a.Strategy, Source: events, DeadLetters: events})
+	if err != nil {
+		return nil, err
+	}
+	a.notes = newNotebook(cfg.Notes)
+	a.Patterns, err = patterns.New(patterns.Config{Store: &memstore.Patterns{}, Evidence: evidence, Now: cfg.Now, NewID: numbered("pattern")})
+	if err != nil {
+		return nil, err
+	}
+	const day = 24 * time.Hour
+	a.Feedback, err = feedback.New(feedback.Config{
+		Store: &memstore.Feedback{}, Window: 200, Now: cfg.Now, NewID: numbered("rule"),
+		Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day},
+	})
+	return a, err
+}
+
+// systemPrompt is what the model is told in every case.
+const systemPrompt = "You assist the people who run a data centre. Answer each event in a few sentences: what to do, and what to " +
+	"look at afterwards. A task is answered with a plan that says how the task is split."
+
+// Hear takes in whatever is no event to be answered.
+func (a *Assistant) Hear(ctx context.Context, happening any) error {
+	if a.cfg.Off {
+		return nil
+	}
+	switch h := happening.(type) {
+	case Message:
+		return a.message(ctx, h)
+	case Thumb:
+		return a.thumb(ctx, h)
+	case Closed:
+		return a.closed(ctx, h)
+	case Done:
+		return a.done(ctx, h)
+	case feedback.Feedback:
+		return a.reviewed(ctx, h)
+	case Morning:
+		return a.morning(ctx, h)
+	default:
+		return fmt.Errorf("the assistant does not know what a %T is", happening)
+	}
+}
+
+// morning does what a host does once a day.
+func (a *Assistant) morning(ctx context.Context, m Morning) error {
+	_, learned := a.Learning.Sweep(ctx, m.At)
+	_, evaluated := a.Feedback.EvaluateAll(ctx)
+	_, proposed := a.Feedback.Flush(ctx)
+	_, measured := a.Feedback.Sweep(ctx)
+	_, settled := a.Patterns.Sweep(ctx)
+	_, expired := a.Strategy.Sweep(ctx)
+	return errors.Join(learned, evaluated, proposed, measured, settled, expired)
+}
+
+// numbered makes ids that are the same in every run.
+func numbered(what string) func() string {
+	n := 0
+	return func() string {
+		n++
+		return fmt.Sprintf("%s-%d", what, n)
+	}
+}
+
+func numberedChoices() func() strategy.ChoiceID {
+	var n uint64
+	return func() (id strategy.ChoiceID) {
+		n++
+		binary.BigEndian.PutUint64(id[8:], n)
+		return id
+	}
+}

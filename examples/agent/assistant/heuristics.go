@@ -1,0 +1,145 @@
+package assistant
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+)
+
+// A Heuristic is an entry of the runbook: in such a situation, do that.
+type Heuristic struct{ ID, Condition, Action string }
+
+const (
+	alerts    = "alerts" // the domain that runbooks are about: what is asked for is not answered from a shelf
+	fitting   = 0.22     // from this similarity on, a condition may be that of an event
+	agreement = 0.60     // from this similarity on, the model said what a heuristic says
+)
+
+// newLearning returns the module that keeps how far each heuristic is trusted.
+func newLearning(heuristics learning.Store, store evidence.Store, now func() time.Time) (*learning.Module, error) {
+	watching, err := learning.NewBayesian(learning.BayesianConfig{
+		// Who says nothing may not have looked: it counts half of what it counts to take an answer back.
+		Weights: map[string]float64{learning.SourceTimeout: 0.5},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return learning.New(learning.Config{
+		Heuristics: heuristics, Evidence: store, Strategy: watching, Now: now,
+		HalfLife: 48 * time.Hour, // what works on a Monday may not on a Friday
+		Caps:     evidence.Caps{SourceMass: 2}, UndoWithinSession: true, ComplaintRetractsSilence: true,
+	})
+}
+
+// A shelf has the heuristics, with what package learning does not have to know of them: their actions.
+type shelf struct {
+	store learning.Store
+	all   []Heuristic
+}
+
+var _ decision.Conditions = (*shelf)(nil)
+
+func newShelf(ctx context.Context, store learning.Store, runbooks []Heuristic) (*shelf, error) {
+	s := &shelf{store: store}
+	for _, h := range runbooks {
+		if err := s.add(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *shelf) add(ctx context.Context, h Heuristic) error {
+	_, err := s.store.Put(ctx, learning.Heuristic{ID: h.ID, Domain: alerts, Condition: h.Condition})
+	if err == nil {
+		s.all = append(s.all, h)
+	}
+	return err
+}
+
+// like returns the heuristics whose conditions are like a text, as candidates without a confidence.
+func (s *shelf) like(ctx context.Context, text string, least float64) ([]decision.Candidate, error) {
+	conditions := make([]string, len(s.all))
+	for i, h := range s.all {
+		conditions[i] = h.Condition
+	}
+	similarities, err := decision.Trigrams{}.Similar(ctx, text, conditions)
+	if err != nil {
+		return nil, err
+	}
+	var found []decision.Candidate
+	for i, h := range s.all {
+		if similarities[i] >= least {
+			found = append(found, decision.Candidate{
+				HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Similarity: similarities[i],
+			})
+		}
+	}
+	return found, nil
+}
+
+// Nearest implements [decision.Conditions]. Entries that say different things for one situation are different entries, so
+// of the text that it is given, the part that an entry is known by is its action.
+func (s *shelf) Nearest(ctx context.Context, condition string) (id string, similarity float64, err error) {
+	found, err := s.like(ctx, condition, 0)
+	if err != nil || len(found) == 0 {
+		return "", 0, err
+	}
+	best := slices.MaxFunc(found, func(a, b decision.Candidate) int {
+		if a.Similarity < b.Similarity {
+			return -1
+		}
+		return 1
+	})
+	return best.HeuristicID, best.Similarity, nil
+}
+
+// candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now.
+func (a *Assistant) candidates(ctx context.Context, e Event) ([]decision.Candidate, error) {
+	if e.Domain != alerts {
+		return nil, nil
+	}
+	found, err := a.shelf.like(ctx, e.Text, fitting)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		c := &found[i]
+		if a.cfg.Trust != nil {
+			c.Confidence = a.cfg.Trust(e, Heuristic{c.HeuristicID, c.Condition, c.Action})
+			continue
+		}
+		standing, err := a.Learning.Standing(ctx, c.HeuristicID)
+		if err != nil {
+			return nil, err
+		}
+		c.Confidence = standing.Confidence
+	}
+	return decision.Rank(found, closeness), nil
+}
+
+// closeness is how much less similar a candidate may be that is preferred for its confidence.
+const closeness = 0.5
+
+// grow makes a heuristic of an answer of the model's that was praised, or praises the one that says the same.
+func (a *Assistant) grow(ctx context.Context, account *Account, t Thumb) error {
+	extraction, err := a.extractor.Extract(ctx, account.Result.ResponseID)
+	switch {
+	case err != nil:
+		return err
+	case extraction.New != nil:
+		return a.shelf.add(ctx, Heuristic{
+			ID: fmt.Sprintf("learned-%d", len(a.shelf.all)), Condition: extraction.New.Condition, Action: extraction.New.Message,
+		})
+	case extraction.ReinforcedID != "":
+		_, err = a.Learning.Feedback(ctx, learning.Feedback{
+			HeuristicID: extraction.ReinforcedID, EventID: t.Event, Person: t.Person, Positive: true, At: t.At,
+		})
+	}
+	return err
+}

@@ -1,0 +1,135 @@
+package assistant
+
+import (
+	"context"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Note is something that was learned once. Its category is the sort of thing it is.
+type Note struct{ ID, Category, Topic, Text string }
+
+// The headings under which notes stand in a prompt, and what a subagent is told.
+const (
+	NotesHeading   = "## Notes"
+	AdviceHeading  = "## Advice of a subagent"
+	EarlierHeading = "## Advice from the last time"
+	SubagentPrompt = "You are a subagent. Say in a sentence or two what the note means for the event."
+	NoteMark       = "Note: "
+)
+
+// relevant is from which similarity of its topic and an event on a note is about the event.
+const relevant = 0.15
+
+// arms are the four ways of using a note, without variants.
+func arms() []strategy.Arm {
+	return strategy.Injection(strategy.InjectionConfig{
+		Positions: []strategy.Position{strategy.Suffix}, Formats: []strategy.Format{strategy.Plain},
+		AgentTypes: []strategy.AgentType{strategy.General}, Blocking: []bool{true}, Callbacks: []strategy.Callback{strategy.EventCallback},
+	})
+}
+
+// A notebook has the notes, and the advice that subagents have given in the background.
+type notebook struct {
+	notes   []Note
+	earlier map[string]string
+}
+
+func newNotebook(notes []Note) *notebook {
+	return &notebook{notes: notes, earlier: make(map[string]string)}
+}
+
+// about returns the note that is most about a text, or nil.
+func (n *notebook) about(ctx context.Context, text string) (*Note, error) {
+	topics := make([]string, len(n.notes))
+	for i, note := range n.notes {
+		topics[i] = note.Topic
+	}
+	similarities, err := decision.Trigrams{}.Similar(ctx, text, topics)
+	if err != nil {
+		return nil, err
+	}
+	var best *Note
+	most := relevant
+	for i, s := range similarities {
+		if s > most {
+			best, most = &n.notes[i], s
+		}
+	}
+	return best, nil
+}
+
+// Used is a note with the way in which it was used.
+type Used struct {
+	Note   Note
+	Choice strategy.Choice
+
+	text string // in the prompt
+}
+
+// use chooses a way for the note that an event is about, and goes it.
+func (a *Assistant) use(ctx context.Context, account *Account) (*Used, error) {
+	e := account.Event
+	note, err := a.notes.about(ctx, e.Text)
+	if note == nil || err != nil {
+		return nil, err
+	}
+	choice, err := a.Strategy.Select(ctx, strategy.Query{
+		Session: e.ID, Item: note.ID, Category: note.Category, Context: string(strategy.Interactive),
+	})
+	if err != nil {
+		return nil, err
+	}
+	used := &Used{Note: *note, Choice: choice}
+	switch choice.Arm {
+	case strategy.MainContext:
+		used.text = NotesHeading + "\n\n- " + prompt.Line(note.Text, 0)
+	case strategy.Subagent:
+		advice, err := a.ask(ctx, account, note)
+		if err != nil {
+			return nil, err
+		}
+		used.text = AdviceHeading + "\n\n- " + prompt.Line(advice, 0)
+	case strategy.BackgroundSubagent: // what it says now is for the next time
+		if earlier := a.notes.earlier[note.ID]; earlier != "" {
+			used.text = EarlierHeading + "\n\n- " + prompt.Line(earlier, 0)
+		}
+		if a.notes.earlier[note.ID], err = a.ask(ctx, account, note); err != nil {
+			return nil, err
+		}
+	case strategy.Deferred: // nobody has asked for it
+	}
+	return used, nil
+}
+
+// ask has a subagent read a note.
+func (a *Assistant) ask(ctx context.Context, account *Account, note *Note) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	reply, err := a.cfg.Model.Generate(ctx, decision.LLMRequest{
+		System: SubagentPrompt, MaxTokens: 256,
+		Prompt: "Event: " + prompt.Line(account.Event.Text, 0) + "\n\n" + NoteMark + prompt.Line(note.Text, 0),
+	})
+	account.spend(decision.Usage{Calls: 1, InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens})
+	return reply.Text, err
+}
+
+// attribute tells what a note was worth in a conversation that is over.
+func (a *Assistant) attribute(ctx context.Context, account *Account, at time.Time) error {
+	used := account.Briefing.Used
+	if used == nil || account.Worth == 0 {
+		return nil
+	}
+	event, err := strategy.NewAttribution("closed:"+account.Event.ID, at, strategy.AttributionEvent{
+		Session: account.Event.ID, Source: account.Event.Person, Ended: true,
+		// To hold a note back is a way of using it too: what came of that counts.
+		Records: []strategy.AttributionRecord{{Item: used.Note.ID, Activated: true, Value: account.Worth}},
+	})
+	if err != nil {
+		return err
+	}
+	return a.outcomes.Handle(ctx, event)
+}

@@ -1,0 +1,53 @@
+package assistant
+
+import "time"
+
+// An Event is something that wants an answer: an alert, a request, a task to plan.
+type Event struct {
+	ID     string
+	Domain string // "alerts", "requests", [Changes]
+	Source string // the channel that it came through
+	Person string // who watches that channel
+	Text   string
+	At     time.Time
+}
+
+// Changes is the domain of tasks that have to be planned, and of which it is known hours later how they went.
+const Changes = "changes"
+
+// A Message is what a person writes in a channel after an answer.
+type Message struct {
+	Event  string
+	Source string
+	Person string
+	Text   string
+	At     time.Time
+}
+
+// A Thumb is a click beside an answer.
+type Thumb struct {
+	Event  string
+	Person string
+	Up     bool
+	At     time.Time
+}
+
+// A Closed conversation is one in which nothing more is said.
+type Closed struct {
+	Event string
+	At    time.Time
+}
+
+// A Done task is one that came to an end.
+type Done struct {
+	Event    string
+	Success  bool
+	Duration time.Duration
+	Errors   int
+	Retries  int
+	Failure  string // in a word; empty where it did not fail
+	At       time.Time
+}
+
+// A Morning is the hour at which a host does what is to be done once a day.
+type Morning struct{ At time.Time }
