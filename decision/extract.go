@@ -20,13 +20,14 @@ const InitialConfidence = 0.3
 // Learned is the origin of a heuristic that came from praise.
 const Learned = "learned"
 
-// Conditions finds heuristics by their conditions.
+// Conditions finds heuristics that say what a new one says.
 //
 // An implementation must be safe for concurrent use by multiple goroutines.
 type Conditions interface {
-	// Nearest returns the heuristic whose condition is most like the text, of whatever confidence, and how alike they are,
-	// in [0, 1]. An empty id says that there is none.
-	Nearest(ctx context.Context, condition string) (heuristicID string, similarity float64, err error)
+	// Nearest returns the heuristic that is most like one with this condition and message, of whatever confidence, and how
+	// alike they are, in [0, 1]. An empty id says that there is none. One that has the condition and gives other advice
+	// must not be told to be alike: it would earn the praise of what contradicts it.
+	Nearest(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
 }
 
 // ExtractorConfig configures an [Extractor].
@@ -37,7 +38,7 @@ type ExtractorConfig struct {
 	Traces TraceStore
 	// Conditions finds heuristics that say the same. nil: nothing is a duplicate.
 	Conditions Conditions
-	// Duplicate is from what similarity on two conditions are the same, in (0, 1]. 0 means 0.75.
+	// Duplicate is from what similarity on two heuristics are the same, in (0, 1]. 0 means 0.75.
 	Duplicate float64
 	// MinWords and MaxWords bound the words of a condition, and those of a message. 0 means 10, and 50.
 	MinWords, MaxWords int
@@ -111,8 +112,8 @@ func (e *Extractor) Config() ExtractorConfig { return e.cfg.withDefaults() }
 type Extraction struct {
 	// New is a heuristic to store, or nil.
 	New *Extracted
-	// ReinforcedID is the heuristic that says the same already, and Similarity how alike their conditions are. It is to get
-	// the praise too, unless it is the one that had the credit of the answer.
+	// ReinforcedID is the heuristic that says the same already, and Similarity how alike they are. It is to get the praise
+	// too, unless it is the one that had the credit of the answer.
 	ReinforcedID string
 	Similarity   float64
 	// Refused says why nothing came of it.
@@ -148,7 +149,7 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	if err != nil {
 		return Extraction{Refused: err.Error()}, nil //nolint:nilerr // it is told in the extraction
 	}
-	same, err := e.nearest(ctx, x.Condition)
+	same, err := e.nearest(ctx, x)
 	switch {
 	case err != nil:
 		return Extraction{}, fmt.Errorf("decision: extract: nearest: %w", err)
@@ -159,15 +160,15 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	}
 }
 
-// nearest asks the host's heuristics for the one that is most like a condition.
-func (e *Extractor) nearest(ctx context.Context, condition string) (Extraction, error) {
+// nearest asks the host's heuristics for the one that is most like a new one.
+func (e *Extractor) nearest(ctx context.Context, written *Extracted) (Extraction, error) {
 	if e.cfg.Conditions == nil {
 		return Extraction{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
 	return pass(ctx, e.models, func(ctx context.Context) (x Extraction, err error) {
-		x.ReinforcedID, x.Similarity, err = e.cfg.Conditions.Nearest(ctx, condition)
+		x.ReinforcedID, x.Similarity, err = e.cfg.Conditions.Nearest(ctx, written.Condition, written.Message)
 		return x, err
 	})
 }

@@ -32,12 +32,12 @@ type conditions struct {
 	id         string
 	similarity float64
 	err        error
-	asked      *string
+	asked      *[2]string
 }
 
-func (c conditions) Nearest(_ context.Context, condition string) (string, float64, error) {
+func (c conditions) Nearest(_ context.Context, condition, message string) (string, float64, error) {
 	if c.asked != nil {
-		*c.asked = condition
+		*c.asked = [2]string{condition, message}
 	}
 	return c.id, c.similarity, c.err
 }
@@ -102,7 +102,7 @@ func TestExtracted(t *testing.T) {
 	condition := "the oven or the stove is on and there has been nobody in the kitchen for a while"
 	message := "Turn the oven off and tell whoever is at home that it had been left on."
 	m := &llmtest.Model{Predictions: llmtest.Say(written(condition, "warn", message))}
-	var asked string
+	var asked [2]string
 	e := extractor(t, decision.ExtractorConfig{LLM: m, Conditions: conditions{id: "h9", similarity: 0.74, asked: &asked}}, "", praised)
 	x, err := e.Extract(ctx, "r")
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestExtracted(t *testing.T) {
 		Name: "Learned: the oven or the stove is on and there has been no…", Condition: condition, ActionType: "warn", Message: message,
 		Confidence: 0.3, Origin: "learned", OriginID: "r", Source: "kitchen", Domain: "home",
 	}}, x)
-	assert.Equal(t, condition, asked)
+	assert.Equal(t, [2]string{condition, message}, asked)
 	require.Len(t, m.Requests(), 1)
 	r := m.Requests()[0]
 	assert.True(t, r.JSON)

@@ -3,7 +3,6 @@ package assistant
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/heedhq/heed/decision"
@@ -83,20 +82,23 @@ func (s *shelf) like(ctx context.Context, text string, least float64) ([]decisio
 	return found, nil
 }
 
-// Nearest implements [decision.Conditions]. Entries that say different things for one situation are different entries, so
-// of the text that it is given, the part that an entry is known by is its action.
-func (s *shelf) Nearest(ctx context.Context, condition string) (id string, similarity float64, err error) {
+// Nearest implements [decision.Conditions]. As alike as two entries are, are their conditions or their actions, whichever
+// are less.
+func (s *shelf) Nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
 	found, err := s.like(ctx, condition, 0)
-	if err != nil || len(found) == 0 {
+	if err != nil {
 		return "", 0, err
 	}
-	best := slices.MaxFunc(found, func(a, b decision.Candidate) int {
-		if a.Similarity < b.Similarity {
-			return -1
+	for _, c := range found {
+		actions, err := decision.Trigrams{}.Similar(ctx, message, []string{c.Action})
+		if err != nil {
+			return "", 0, err
 		}
-		return 1
-	})
-	return best.HeuristicID, best.Similarity, nil
+		if alike := min(c.Similarity, actions[0]); id == "" || alike > similarity {
+			id, similarity = c.HeuristicID, alike
+		}
+	}
+	return id, similarity, nil
 }
 
 // candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now.
