@@ -71,6 +71,10 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	if err != nil {
 		return nil, err
 	}
+	choices, err := memstore.NewChoices(memstore.ChoicesConfig{Now: cfg.Now})
+	if err != nil {
+		return nil, err
+	}
 	heuristics := &memstore.Heuristics{}
 	a.Learning, err = newLearning(heuristics, evidence, cfg.Now)
 	if err != nil {
@@ -96,7 +100,7 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 		return nil, err
 	}
 	a.Strategy, err = strategy.New(strategy.Config{
-		Store: evidence, Choices: &memstore.Choices{}, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
+		Store: evidence, Choices: choices, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
 		Now: cfg.Now, Source: rand.NewPCG(cfg.Seed, 2), NewID: numberedChoices(),
 	})
 	if err != nil {

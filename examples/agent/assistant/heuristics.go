@@ -3,6 +3,7 @@ package assistant
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed/decision"
@@ -30,7 +31,7 @@ func newLearning(heuristics learning.Store, store evidence.Store, now func() tim
 	}
 	return learning.New(learning.Config{
 		Heuristics: heuristics, Evidence: store, Strategy: watching, Now: now,
-		HalfLife: 48 * time.Hour, // what works on a Monday may not on a Friday
+		HalfLife: 72 * time.Hour, // what works on a Monday may not on a Friday
 		Caps:     evidence.Caps{SourceMass: 2}, UndoWithinSession: true, ComplaintRetractsSilence: true,
 	})
 }
@@ -82,27 +83,31 @@ func (s *shelf) like(ctx context.Context, text string, least float64) ([]decisio
 	return found, nil
 }
 
-// Nearest implements [decision.Conditions]. As alike as two entries are, are their conditions or their actions, whichever
-// are less.
+// Nearest implements [decision.Conditions]: of the entries that fit the condition, the one whose action is the most alike.
 func (s *shelf) Nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
-	found, err := s.like(ctx, condition, 0)
+	found, err := s.like(ctx, condition, fitting)
 	if err != nil {
 		return "", 0, err
 	}
-	for _, c := range found {
-		actions, err := decision.Trigrams{}.Similar(ctx, message, []string{c.Action})
-		if err != nil {
-			return "", 0, err
-		}
-		if alike := min(c.Similarity, actions[0]); id == "" || alike > similarity {
-			id, similarity = c.HeuristicID, alike
+	actions := make([]string, len(found))
+	for i, c := range found {
+		actions[i] = c.Action
+	}
+	similarities, err := decision.Trigrams{}.Similar(ctx, message, actions)
+	if err != nil {
+		return "", 0, err
+	}
+	for i, alike := range similarities {
+		if id == "" || alike > similarity {
+			id, similarity = found[i].HeuristicID, alike
 		}
 	}
 	return id, similarity, nil
 }
 
-// candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now.
-func (a *Assistant) candidates(ctx context.Context, e Event) ([]decision.Candidate, error) {
+// candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now. One that has lost
+// of the trust that it began with is not even shown to the model, which might believe it.
+func (a *Assistant) candidates(ctx context.Context, e Event) (trusted []decision.Candidate, err error) {
 	if e.Domain != alerts {
 		return nil, nil
 	}
@@ -110,19 +115,23 @@ func (a *Assistant) candidates(ctx context.Context, e Event) ([]decision.Candida
 	if err != nil {
 		return nil, err
 	}
-	for i := range found {
-		c := &found[i]
-		if a.cfg.Trust != nil {
-			c.Confidence = a.cfg.Trust(e, Heuristic{c.HeuristicID, c.Condition, c.Action})
-			continue
-		}
-		standing, err := a.Learning.Standing(ctx, c.HeuristicID)
-		if err != nil {
+	for _, c := range found {
+		if c.Confidence, err = a.trust(ctx, e, c); err != nil {
 			return nil, err
 		}
-		c.Confidence = standing.Confidence
+		if c.Confidence >= decision.InitialConfidence {
+			trusted = append(trusted, c)
+		}
 	}
-	return decision.Rank(found, closeness), nil
+	return decision.Rank(trusted, closeness), nil
+}
+
+func (a *Assistant) trust(ctx context.Context, e Event, c decision.Candidate) (float64, error) {
+	if a.cfg.Trust != nil {
+		return a.cfg.Trust(e, Heuristic{c.HeuristicID, c.Condition, c.Action}), nil
+	}
+	standing, err := a.Learning.Standing(ctx, c.HeuristicID)
+	return standing.Confidence, err
 }
 
 // closeness is how much less similar a candidate may be that is preferred for its confidence.
@@ -145,3 +154,6 @@ func (a *Assistant) grow(ctx context.Context, account *Account, t Thumb) error {
 	}
 	return err
 }
+
+// Shelf returns the heuristics, those that were learned among them.
+func (a *Assistant) Shelf() []Heuristic { return slices.Clone(a.shelf.all) }
