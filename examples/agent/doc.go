@@ -1,2 +1,15 @@
-// Agent is an operations assistant that learns, in a simulated world: all packages of heed in one loop.
+// Agent is an operations assistant that learns: all packages of heed in one loop.
+//
+// It lives in a simulated world of alerts, requests and tasks, with a scripted model that makes mistakes, users who mostly say
+// nothing, reviewers and two leads. What works in that world is written down in world/truth.go, and the assistant can't
+// know it: package assistant has all that learns, package world all that is true, and this one brings them together, keeps the
+// score, and sets beside it what becomes of the same events without learning, with the truth about each heuristic, and with
+// the best answer to everything.
+//
+// Usage:
+//
+//	go run ./examples/agent [-seed S] [-events N] [-json] [-model NAME]
+//
+// With -model a real model takes the place of the script, at the chat-completions endpoint of OPENAI_BASE_URL, with the key of
+// OPENAI_API_KEY if there is one. It costs about two calls an event at first; the world judges its answers by key words.
 package main

@@ -2,22 +2,87 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
-	"time"
+	"io"
+	"os"
+	"os/signal"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/examples/internal/show"
+	"github.com/heedhq/heed/llm/openaicompat"
 )
 
 func main() {
-	ctx := context.Background()
-	for _, how := range []way{learning, off, told, oracle} {
-		t := time.Now()
-		l, err := live(ctx, how, 1, 2000, nil, func(int, int) {})
-		if err != nil {
-			fmt.Println(how, err)
-			continue
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:], os.Getenv, os.Stdout, show.Progress()); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintln(os.Stderr, "agent:", err)
 		}
-		fmt.Println(how, time.Since(t))
-		for i := range 4 {
-			fmt.Printf("  %+v\n", scoreOf(l.part(i, 4)))
-		}
+		stop()
+		os.Exit(exitCode(err)) //nolint:gocritic // stop, the one thing deferred, was just called
 	}
+}
+
+// errUsage marks errors in how the command was called.
+var errUsage = errors.New("see -help")
+
+func exitCode(err error) int {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errUsage):
+		return 2
+	default:
+		return 1
+	}
+}
+
+func command(ctx context.Context, args []string, env func(string) string, out io.Writer, progress func(done, of int)) error {
+	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
+	seed := flags.Uint64("seed", 2026, "the seed of the world, and of the assistant's own draws")
+	events := flags.Int("events", 2000, "how many events come in; they come about every twelve minutes")
+	asJSON := flags.Bool("json", false, "write the result as JSON")
+	name := flags.String("model", "", "ask this `model`, at OPENAI_BASE_URL with the key OPENAI_API_KEY, in place of the script")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w%.0w", err, errUsage)
+	}
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
+	case *events < 20:
+		return fmt.Errorf("-events %d must be at least 20: %w", *events, errUsage)
+	}
+	var model decision.LLM
+	ways := []way{off, learns, told, oracle}
+	if *name != "" {
+		client, err := openaicompat.New(openaicompat.Config{
+			BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.Key(env("OPENAI_API_KEY")), Model: *name,
+		})
+		if err != nil {
+			return err
+		}
+		model, ways = client, []way{learns} // the others would cost as much again
+	}
+	var lives []*life
+	for i, how := range ways {
+		l, err := live(ctx, how, *seed, *events, model, func(done, of int) { progress(i*of+done, len(ways)*of) })
+		if err != nil {
+			return err
+		}
+		lives = append(lives, l)
+	}
+	r, err := sumUp(ctx, *seed, lives)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(r)
+	}
+	return r.write(out)
 }

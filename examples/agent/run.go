@@ -2,8 +2,7 @@ package main
 
 import (
 	"context"
-	"slices"
-	"time"
+	"sync/atomic"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/agent/assistant"
@@ -15,33 +14,37 @@ import (
 type way string
 
 const (
-	learning way = "learning"
-	off      way = "no learning"    // the same assistant, which learns nothing
-	told     way = "trust is known" // the same heuristics, each trusted as far as it works in truth; all else is learned
-	oracle   way = "oracle"         // the best answer to everything
+	learns way = "learning"
+	off    way = "no learning"    // the same assistant, which learns nothing: the model answers, and is told the notes
+	told   way = "trust is known" // the same heuristics, each trusted as far as it works in truth; all else is learned
+	oracle way = "oracle"         // the best answer to everything
 )
 
 // A life is one way through one stream of events.
 type life struct {
 	Way     way
 	Answers []answered
-
-	agent *assistant.Assistant
+	Agent   *assistant.Assistant
+	// Whys explain the last answers of each sort: a heuristic's, the model's with a note, and a plan.
+	ByHeuristic, WithNote, Plan *assistant.Why
 }
 
-// answered is an event with its answer, and what it was worth in truth.
+// answered is an event with its answer, what that was worth in truth, and what it cost, up to the next event.
 type answered struct {
 	*assistant.Account
 	world.Verdict
+	Calls, Tokens int
 }
 
-// live lets an assistant live through a stream of events, and keeps the score.
+// live lets an assistant live through a stream of events, and keeps the score. Where there is no model, the world's scripted
+// one answers.
 func live(ctx context.Context, how way, seed uint64, events int, model decision.LLM, progress func(done, of int)) (*life, error) {
 	w := world.New(seed, events)
 	if model == nil {
 		model = w.Model()
 	}
-	cfg := assistant.Config{Model: model, Now: w.Now, Seed: seed, Off: how == off}
+	bill := &meter{model: model}
+	cfg := assistant.Config{Model: bill, Now: w.Now, Seed: seed, Off: how == off}
 	for _, r := range world.Runbooks() {
 		cfg.Runbooks = append(cfg.Runbooks, assistant.Heuristic(r))
 	}
@@ -55,56 +58,78 @@ func live(ctx context.Context, how way, seed uint64, events int, model decision.
 	if err != nil {
 		return nil, err
 	}
-	l := &life{Way: how, agent: agent}
-	for {
-		switch happening := w.Next().(type) {
-		case nil:
-			return l, nil
+	l := &life{Way: how, Agent: agent}
+	for happening := w.Next(); happening != nil; happening = w.Next() {
+		switch h := happening.(type) {
 		case assistant.Event:
-			account, err := l.answer(ctx, w, happening)
+			progress(len(l.Answers), events)
+			account, err := l.answer(ctx, w, h)
 			if err != nil {
 				return nil, err
 			}
-			verdict := w.Answered(happening, account.Result.Text, account.Result.Path == decision.Model, account.Briefing.Rules)
-			l.Answers = append(l.Answers, answered{account, verdict})
-			progress(len(l.Answers), events)
+			verdict := w.Answered(h, account.Result.Text, account.Result.Path == decision.Model, account.Briefing.Rules)
+			l.Answers = append(l.Answers, answered{Account: account, Verdict: verdict})
 		case assistant.Morning:
-			if err := l.morning(ctx, w, happening); err != nil {
-				return nil, err
-			}
+			err = l.morning(ctx, w, h)
 		default:
-			if how == oracle {
-				continue
-			}
-			if err := agent.Hear(ctx, happening); err != nil {
-				return nil, err
-			}
+			err = l.hear(ctx, h)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if n := len(l.Answers); n > 0 {
+			calls, tokens := bill.take()
+			l.Answers[n-1].Calls += calls
+			l.Answers[n-1].Tokens += tokens
 		}
 	}
+	progress(events, events)
+	return l, nil
 }
 
 func (l *life) answer(ctx context.Context, w *world.World, e assistant.Event) (*assistant.Account, error) {
 	if l.Way == oracle {
 		return &assistant.Account{Event: e, Result: decision.Result{Text: w.Best(e)}}, nil
 	}
-	return l.agent.Answer(ctx, e)
+	account, err := l.Agent.Answer(ctx, e)
+	if err != nil || l.Way != learns {
+		return account, err
+	}
+	last := &l.Plan
+	switch {
+	case account.Result.Path == decision.Heuristic:
+		last = &l.ByHeuristic
+	case account.Briefing.Used != nil:
+		last = &l.WithNote
+	case e.Domain != assistant.Changes:
+		return account, nil
+	}
+	why, err := l.Agent.Explain(ctx, account)
+	if err == nil {
+		*last = why
+	}
+	return account, err
+}
+
+func (l *life) hear(ctx context.Context, happening any) error {
+	if l.Way == oracle {
+		return nil
+	}
+	return l.Agent.Hear(ctx, happening)
 }
 
 // morning lets the leads look at what is proposed.
 func (l *life) morning(ctx context.Context, w *world.World, m assistant.Morning) error {
-	if l.Way == oracle {
-		return nil
-	}
-	if err := l.agent.Hear(ctx, m); err != nil {
+	if err := l.hear(ctx, m); err != nil {
 		return err
 	}
-	pending, err := l.agent.Proposals(ctx)
+	pending, err := l.Agent.Proposals(ctx)
 	if err != nil {
 		return err
 	}
 	for _, p := range pending {
 		for _, lead := range world.Leads {
-			decided, err := l.agent.Decide(ctx, w.Review(lead, p))
+			decided, err := l.Agent.Decide(ctx, w.Review(lead, p))
 			if err != nil {
 				return err
 			}
@@ -116,60 +141,19 @@ func (l *life) morning(ctx context.Context, w *world.World, m assistant.Morning)
 	return nil
 }
 
-// A score sums up a part of a life.
-type score struct {
-	Events     int     `json:"events"`
-	Success    float64 `json:"success"`    // the share of events that were answered well
-	Heuristics float64 `json:"heuristics"` // the share that heuristics answered
-	Calls      float64 `json:"calls"`      // of the model, for an event
-	Tokens     float64 `json:"tokens"`     // in and out, for an event
+// A meter counts what a model costs. It is safe for concurrent use.
+type meter struct {
+	model         decision.LLM
+	calls, tokens atomic.Int64
 }
 
-func scoreOf(answers []answered) score {
-	s := score{Events: len(answers)}
-	for _, a := range answers {
-		if a.Good {
-			s.Success++
-		}
-		if a.Result.Path == decision.Heuristic {
-			s.Heuristics++
-		}
-		s.Calls += float64(a.Calls)
-		s.Tokens += float64(a.Tokens)
-	}
-	n := float64(max(s.Events, 1))
-	s.Success, s.Heuristics, s.Calls, s.Tokens = s.Success/n, s.Heuristics/n, s.Calls/n, s.Tokens/n
-	return s
+// Generate implements [decision.LLM].
+func (m *meter) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	reply, err := m.model.Generate(ctx, r)
+	m.calls.Add(1)
+	m.tokens.Add(int64(reply.InputTokens + reply.OutputTokens))
+	return reply, err
 }
 
-// part returns one of so many equal parts of a life.
-func (l *life) part(i, of int) []answered {
-	n := len(l.Answers)
-	return l.Answers[i*n/of : (i+1)*n/of]
-}
-
-// mistakes returns how often a mistake was made where it can be made by the model, before and after a moment.
-func (l *life) mistakes(m *world.Mistake, since time.Time) (before, after rate) {
-	for _, a := range l.Answers {
-		if !slices.Contains(a.Kind.Mistakes, m) {
-			continue
-		}
-		r := &before
-		if !a.Event.At.Before(since) {
-			r = &after
-		}
-		r.Of++
-		if slices.Contains(a.Verdict.Mistakes, m) {
-			r.Hits++
-		}
-	}
-	return before, after
-}
-
-// A rate is how many of a number.
-type rate struct {
-	Hits int `json:"hits"`
-	Of   int `json:"of"`
-}
-
-func (r rate) share() float64 { return float64(r.Hits) / float64(max(r.Of, 1)) }
+// take returns what was counted since it was last asked.
+func (m *meter) take() (calls, tokens int) { return int(m.calls.Swap(0)), int(m.tokens.Swap(0)) }

@@ -14,8 +14,6 @@ type Account struct {
 	Candidates []decision.Candidate // the best first
 	Briefing   Briefing
 	Result     decision.Result
-	Calls      int     // of the model, those of subagents among them
-	Tokens     int     // in and out
 	Worth      float64 // what people made of it, in [-1, 1]; 0 until that is known
 
 	followed []patterns.PatternID // of a plan: the patterns that it follows
@@ -28,7 +26,7 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 	if account.Candidates, err = a.candidates(ctx, e); err != nil {
 		return nil, err
 	}
-	if account.Briefing, err = a.brief(ctx, account); err != nil {
+	if account.Briefing, err = a.brief(ctx, e); err != nil {
 		return nil, err
 	}
 	account.Result, err = a.Decision.Decide(ctx, decision.Request{
@@ -38,7 +36,6 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 	if err != nil {
 		return nil, err
 	}
-	account.spend(account.Result.Usage)
 	if a.cfg.Off || account.Result.Text == "" {
 		return account, nil
 	}
@@ -50,9 +47,4 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 		HeuristicID: account.Result.CreditID, EventID: e.ID, Source: e.Source, Person: e.Person, Session: e.ID,
 		Path: string(account.Result.Path), Prediction: &account.Result.Success, At: e.At,
 	})
-}
-
-func (a *Account) spend(u decision.Usage) {
-	a.Calls += u.Calls
-	a.Tokens += u.InputTokens + u.OutputTokens
 }

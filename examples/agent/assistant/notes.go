@@ -71,8 +71,7 @@ type Used struct {
 }
 
 // use chooses a way for the note that an event is about, and goes it.
-func (a *Assistant) use(ctx context.Context, account *Account) (*Used, error) {
-	e := account.Event
+func (a *Assistant) use(ctx context.Context, e Event) (*Used, error) {
 	note, err := a.notes.about(ctx, e.Text)
 	if note == nil || err != nil {
 		return nil, err
@@ -88,7 +87,7 @@ func (a *Assistant) use(ctx context.Context, account *Account) (*Used, error) {
 	case strategy.MainContext:
 		used.text = NotesHeading + "\n\n- " + prompt.Line(note.Text, 0)
 	case strategy.Subagent:
-		advice, err := a.ask(ctx, account, note)
+		advice, err := a.ask(ctx, e, note)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +96,7 @@ func (a *Assistant) use(ctx context.Context, account *Account) (*Used, error) {
 		if earlier := a.notes.earlier[note.ID]; earlier != "" {
 			used.text = EarlierHeading + "\n\n- " + prompt.Line(earlier, 0)
 		}
-		if a.notes.earlier[note.ID], err = a.ask(ctx, account, note); err != nil {
+		if a.notes.earlier[note.ID], err = a.ask(ctx, e, note); err != nil {
 			return nil, err
 		}
 	case strategy.Deferred: // nobody has asked for it
@@ -106,14 +105,13 @@ func (a *Assistant) use(ctx context.Context, account *Account) (*Used, error) {
 }
 
 // ask has a subagent read a note.
-func (a *Assistant) ask(ctx context.Context, account *Account, note *Note) (string, error) {
+func (a *Assistant) ask(ctx context.Context, e Event, note *Note) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	reply, err := a.cfg.Model.Generate(ctx, decision.LLMRequest{
 		System: SubagentPrompt, MaxTokens: 256,
-		Prompt: "Event: " + prompt.Line(account.Event.Text, 0) + "\n\n" + NoteMark + prompt.Line(note.Text, 0),
+		Prompt: "Event: " + prompt.Line(e.Text, 0) + "\n\n" + NoteMark + prompt.Line(note.Text, 0),
 	})
-	account.spend(decision.Usage{Calls: 1, InputTokens: reply.InputTokens, OutputTokens: reply.OutputTokens})
 	return reply.Text, err
 }
 

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/heedhq/heed/patterns"
+)
+
+const day = "Jan 2, 15:04"
+
+// write writes the report.
+func (r *result) write(out io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d events in %.1f days, seed %d: %d times the same events with the same luck\n\n", r.Events, r.Days, r.Seed, len(r.Ways))
+	for _, section := range []func(*strings.Builder) error{
+		r.writeWays, r.writeTime, r.writeHeuristics, r.writeSorts, r.writePatterns, r.writeRules, r.writeWhys,
+	} {
+		if err := section(&b); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+func table(b *strings.Builder, rows func(w io.Writer)) error {
+	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	rows(w)
+	return w.Flush()
+}
+
+func (r *result) writeWays(b *strings.Builder) error {
+	err := table(b, func(w io.Writer) {
+		fmt.Fprintln(w, "\tsuccess\tlast quarter\tby heuristics\tmodel calls an event\tlast quarter\ttokens an event\tlast quarter\t")
+		for _, way := range r.Ways {
+			fmt.Fprintf(w, "%s\t%.1f %%\t%.1f %%\t%.0f %%\t%.2f\t%.2f\t%.0f\t%.0f\t\n", way.Way, 100*way.Whole.Success, 100*way.Last.Success,
+				100*way.Last.Heuristics, way.Whole.Calls, way.Last.Calls, way.Whole.Tokens, way.Last.Tokens)
+		}
+	})
+	b.WriteString("\nThe oracle gives the best answer to everything; what then still fails is bad luck.\n\n")
+	return err
+}
+
+// writeTime draws the learner's tenths.
+func (r *result) writeTime(b *strings.Builder) error {
+	var l, without *wayResult
+	for i := range r.Ways {
+		switch r.Ways[i].Way {
+		case learns:
+			l = &r.Ways[i]
+		case off:
+			without = &r.Ways[i]
+		}
+	}
+	curve := func(name string, w *wayResult, of func(score) float64) {
+		fmt.Fprintf(b, "%26s  ", name)
+		for _, s := range w.Tenths {
+			b.WriteString(bar(of(s)))
+		}
+		fmt.Fprintf(b, "  from %.0f %% to %.0f %%\n", 100*of(w.Tenths[0]), 100*of(w.Tenths[9]))
+	}
+	b.WriteString("In tenths of the stream:\n\n")
+	curve("answered by heuristics", l, func(s score) float64 { return s.Heuristics })
+	curve("success", l, func(s score) float64 { return s.Success })
+	if without != nil {
+		curve("success without learning", without, func(s score) float64 { return s.Success })
+		saved := 1 - l.Whole.Calls/without.Whole.Calls
+		fmt.Fprintf(b, "\nModel calls saved: %.0f of %.0f, %.0f %%; in the last quarter %.0f %%.\n", float64(r.Events)*(without.Whole.Calls-l.Whole.Calls),
+			float64(r.Events)*without.Whole.Calls, 100*saved, 100*(1-l.Last.Calls/without.Last.Calls))
+	}
+	b.WriteString("\n")
+	return nil
+}
+
+// bar is a share as a bar.
+func bar(x float64) string {
+	levels := []rune(" ▁▂▃▄▅▆▇█")
+	return string(levels[int(min(max(x, 0), 1)*float64(len(levels)-1)+0.5)])
+}
+
+func (r *result) writeHeuristics(b *strings.Builder) error {
+	b.WriteString("Heuristics, those that were learned among them; from a confidence of 0.7 on they answer:\n\n")
+	err := table(b, func(w io.Writer) {
+		fmt.Fprintln(w, "\tconfidence\tanswers\tlast quarter\tgood in truth\tlast one\t")
+		for _, h := range r.Heuristics {
+			last, good := "never", ""
+			if h.Fires > 0 {
+				last, good = h.LastFire.Format(day), fmt.Sprintf("%.0f %%", 100*h.Good.share())
+			}
+			fmt.Fprintf(w, "%s\t%.2f\t%d\t%d\t%s\t%s\t\n", h.ID, h.Confidence, h.Fires, h.LastFires, good, last)
+		}
+	})
+	b.WriteString("\n")
+	return err
+}
+
+func (r *result) writeSorts(b *strings.Builder) error {
+	b.WriteString("Which way of using a note won, by its sort (the reward that is expected, and how often it was tried):\n\n")
+	err := table(b, func(w io.Writer) {
+		for i, d := range r.Sorts {
+			if i == 0 {
+				for _, a := range d.Arms {
+					fmt.Fprintf(w, "\t%s", a.Arm)
+				}
+				fmt.Fprintln(w, "\twon\t")
+			}
+			fmt.Fprint(w, d.Category)
+			for _, a := range d.Arms {
+				fmt.Fprintf(w, "\t%.2f (%d)", a.Mean, a.Outcomes)
+			}
+			fmt.Fprintf(w, "\t%s\t\n", d.Leading)
+		}
+	})
+	b.WriteString("\n")
+	return err
+}
+
+func (r *result) writePatterns(b *strings.Builder) error {
+	b.WriteString("Ways of cutting a task:\n\n")
+	err := table(b, func(w io.Writer) {
+		for _, p := range r.Patterns {
+			prompts := ""
+			if p.State == patterns.Inverted {
+				prompts = "the prompt warns of it"
+			}
+			fmt.Fprintf(w, "%s\t%s since %s\t%d helped\t%d harmed\t%s\t\n", p.Name, p.State, p.Since.Format(day), p.Successes, p.Failures, prompts)
+		}
+	})
+	b.WriteString("\n")
+	return err
+}
+
+func (r *result) writeRules(b *strings.Builder) error {
+	b.WriteString("Rules:\n\n")
+	for _, rule := range r.Rules {
+		fmt.Fprintf(b, "  %q\n    approved by %s on %s; %s: %d of %d answers before, %d of %d after; measured: %s\n", rule.Text,
+			strings.Join(rule.Approvals, " and "), rule.Since.Format(day), rule.Mistake, rule.Before.Hits, rule.Before.Of, rule.After.Hits, rule.After.Of,
+			rule.Measured.Status)
+	}
+	refused := make(map[string]bool)
+	for _, p := range r.Refused {
+		if !refused[p.Text] {
+			fmt.Fprintf(b, "  %q\n    refused by %s on %s: %s\n", p.Text, p.Decider, p.Decided.Format(day), p.Reason)
+		}
+		refused[p.Text] = true
+	}
+	b.WriteString("\n")
+	return nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/examples/agent/world"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A result is what a person wants to see of the lives.
+type result struct {
+	Seed       uint64                  `json:"seed"`
+	Events     int                     `json:"events"`
+	Days       float64                 `json:"days"`
+	Ways       []wayResult             `json:"ways"`
+	Heuristics []heuristicResult       `json:"heuristics"`
+	Sorts      []strategy.Distribution `json:"sorts"`
+	Patterns   []patternResult         `json:"patterns"`
+	Rules      []ruleResult            `json:"rules"`
+	Refused    []feedback.Proposal     `json:"refused"`
+
+	learner *life
+}
+
+// A wayResult is the score of one way, whole and by tenths of the stream.
+type wayResult struct {
+	Way    way     `json:"way"`
+	Whole  score   `json:"whole"`
+	First  score   `json:"first_quarter"`
+	Last   score   `json:"last_quarter"`
+	Tenths []score `json:"tenths"`
+}
+
+// A heuristicResult says what became of a heuristic.
+type heuristicResult struct {
+	ID         string    `json:"id"`
+	Action     string    `json:"action"`
+	Confidence float64   `json:"confidence"`
+	Fires      int       `json:"fires"`
+	LastFires  int       `json:"fires_last_quarter"`
+	Good       rate      `json:"good"` // in truth, of its fires
+	LastFire   time.Time `json:"last_fire,omitzero"`
+}
+
+// A patternResult says where a way of cutting tasks stands, and since when.
+type patternResult struct {
+	Name  string         `json:"name"`
+	State patterns.State `json:"state"`
+	Since time.Time      `json:"since,omitzero"`
+	patterns.Counts
+}
+
+// A ruleResult is an approved rule with its effect: as the assistant measured it, and in truth.
+type ruleResult struct {
+	Text      string          `json:"text"`
+	Approvals []string        `json:"approvals"`
+	Since     time.Time       `json:"since"`
+	Mistake   string          `json:"mistake"`
+	Before    rate            `json:"before"`
+	After     rate            `json:"after"`
+	Measured  feedback.Effect `json:"measured"`
+}
+
+func sumUp(ctx context.Context, seed uint64, lives []*life) (*result, error) {
+	r := &result{Seed: seed}
+	for _, l := range lives {
+		w := wayResult{Way: l.Way, Whole: scoreOf(l.Answers), First: scoreOf(l.part(0, 4)), Last: scoreOf(l.last())}
+		for i := range 10 {
+			w.Tenths = append(w.Tenths, scoreOf(l.part(i, 10)))
+		}
+		r.Ways = append(r.Ways, w)
+		if l.Way == learns {
+			r.learner = l
+		}
+	}
+	l := r.learner
+	r.Events = len(l.Answers)
+	r.Days = l.Answers[r.Events-1].Event.At.Sub(l.Answers[0].Event.At).Hours() / 24
+	for _, add := range []func(context.Context) error{r.addHeuristics, r.addNotes, r.addPatterns, r.addRules} {
+		if err := add(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// addHeuristics lists those that have answered.
+func (r *result) addHeuristics(ctx context.Context) error {
+	for _, h := range r.learner.Agent.Shelf() {
+		standing, err := r.learner.Agent.Learning.Standing(ctx, h.ID)
+		if err != nil {
+			return err
+		}
+		row := heuristicResult{
+			ID: h.ID, Action: h.Action, Confidence: standing.Confidence,
+			Fires: fires(r.learner.Answers, h.ID), LastFires: fires(r.learner.last(), h.ID),
+		}
+		for _, a := range r.learner.Answers {
+			if a.Result.CreditID == h.ID {
+				row.LastFire = a.Event.At
+				row.Good.Of++
+				if a.Good {
+					row.Good.Hits++
+				}
+			}
+		}
+		if row.Fires > 0 || !strings.HasPrefix(h.ID, "learned") {
+			r.Heuristics = append(r.Heuristics, row)
+		}
+	}
+	return nil
+}
+
+func (r *result) addNotes(ctx context.Context) error {
+	for d, err := range r.learner.Agent.Strategy.Distributions(ctx) {
+		if err != nil {
+			return err
+		}
+		r.Sorts = append(r.Sorts, d)
+	}
+	return nil
+}
+
+func (r *result) addPatterns(ctx context.Context) error {
+	standings, err := r.learner.Agent.Patterns.Standings(ctx, patterns.PatternQuery{Kind: patterns.Positive})
+	if err != nil {
+		return err
+	}
+	for _, s := range standings {
+		row := patternResult{Name: s.Pattern.Content, State: s.State, Counts: s.Counts}
+		why, err := r.learner.Agent.Patterns.Explain(ctx, s.Pattern.ID)
+		if err != nil {
+			return err
+		}
+		if len(why.Transitions) > 0 {
+			row.Since = why.Transitions[0].At
+		}
+		r.Patterns = append(r.Patterns, row)
+	}
+	return nil
+}
+
+func (r *result) addRules(ctx context.Context) error {
+	rules, err := r.learner.Agent.Feedback.Rules().List(ctx, feedback.RuleQuery{})
+	if err != nil {
+		return err
+	}
+	for _, rule := range slices.Backward(rules) {
+		row := ruleResult{Text: rule.Text, Since: rule.Activated, Measured: rule.Effect}
+		for _, a := range rule.Approvals {
+			row.Approvals = append(row.Approvals, a.Actor)
+		}
+		if m := mistakeOf(rule.Draft); m != nil {
+			row.Mistake = m.Name
+			row.Before, row.After = r.learner.mistakes(m, rule.Activated)
+		}
+		r.Rules = append(r.Rules, row)
+	}
+	r.Refused, _, err = r.learner.Agent.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusRejected}, 0)
+	return err
+}
+
+// mistakeOf returns the mistake that a rule is about, as far as the world knows.
+func mistakeOf(d feedback.Draft) *world.Mistake {
+	for _, m := range world.Mistakes() {
+		if strings.Contains(d.Text, m.Word) {
+			return m
+		}
+	}
+	return nil
+}
