@@ -56,7 +56,7 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 	case *events < 20:
 		return fmt.Errorf("-events %d must be at least 20: %w", *events, errUsage)
 	}
-	var model decision.LLM
+	in := stream{seed: *seed, events: *events}
 	ways := []way{off, learns, told, oracle}
 	if *name != "" {
 		client, err := openaicompat.New(openaicompat.Config{
@@ -65,11 +65,12 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 		if err != nil {
 			return err
 		}
-		model, ways = client, []way{learns} // the others would cost as much again
+		in.model = func(decision.LLM) decision.LLM { return client }
+		ways = []way{learns} // the others would cost as much again
 	}
 	var lives []*life
 	for i, how := range ways {
-		l, err := live(ctx, how, *seed, *events, model, func(done, of int) { progress(i*of+done, len(ways)*of) })
+		l, err := live(ctx, how, in, func(done, of int) { progress(i*of+done, len(ways)*of) })
 		if err != nil {
 			return err
 		}

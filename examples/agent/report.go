@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/prompt"
 )
 
 const day = "Jan 2, 15:04"
@@ -84,13 +85,13 @@ func bar(x float64) string {
 func (r *result) writeHeuristics(b *strings.Builder) error {
 	b.WriteString("Heuristics, those that were learned among them; from a confidence of 0.7 on they answer:\n\n")
 	err := table(b, func(w io.Writer) {
-		fmt.Fprintln(w, "\tconfidence\tanswers\tlast quarter\tgood in truth\tlast one\t")
+		fmt.Fprintln(w, "\tconfidence\tanswers\tlast quarter\tgood in truth\tlast one\t what it says")
 		for _, h := range r.Heuristics {
 			last, good := "never", ""
 			if h.Fires > 0 {
 				last, good = h.LastFire.Format(day), fmt.Sprintf("%.0f %%", 100*h.Good.share())
 			}
-			fmt.Fprintf(w, "%s\t%.2f\t%d\t%d\t%s\t%s\t\n", h.ID, h.Confidence, h.Fires, h.LastFires, good, last)
+			fmt.Fprintf(w, "%s\t%.2f\t%d\t%d\t%s\t%s\t %s\n", h.ID, h.Confidence, h.Fires, h.LastFires, good, last, prompt.Line(h.Action, 40))
 		}
 	})
 	b.WriteString("\n")
@@ -140,12 +141,15 @@ func (r *result) writeRules(b *strings.Builder) error {
 			strings.Join(rule.Approvals, " and "), rule.Since.Format(day), rule.Mistake, rule.Before.Hits, rule.Before.Of, rule.After.Hits, rule.After.Of,
 			rule.Measured.Status)
 	}
-	refused := make(map[string]bool)
+	times := make(map[string]int)
 	for _, p := range r.Refused {
-		if !refused[p.Text] {
-			fmt.Fprintf(b, "  %q\n    refused by %s on %s: %s\n", p.Text, p.Decider, p.Decided.Format(day), p.Reason)
+		times[p.Cluster]++
+	}
+	for _, p := range r.Refused {
+		if n := times[p.Cluster]; n > 0 {
+			fmt.Fprintf(b, "  %q\n    refused by %s on %s: %s; proposed %d times in all\n", p.Text, p.Decider, p.Decided.Format(day), p.Reason, n)
 		}
-		refused[p.Text] = true
+		times[p.Cluster] = 0
 	}
 	b.WriteString("\n")
 	return nil

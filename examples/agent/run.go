@@ -25,8 +25,8 @@ type life struct {
 	Way     way
 	Answers []answered
 	Agent   *assistant.Assistant
-	// Whys explain the last answers of each sort: a heuristic's, the model's with a note, and a plan.
-	ByHeuristic, WithNote, Plan *assistant.Why
+	// ByHeuristic and WithNote explain the last answers of these two sorts.
+	ByHeuristic, WithNote *assistant.Why
 }
 
 // answered is an event with its answer, what that was worth in truth, and what it cost, up to the next event.
@@ -36,15 +36,21 @@ type answered struct {
 	Calls, Tokens int
 }
 
-// live lets an assistant live through a stream of events, and keeps the score. Where there is no model, the world's scripted
-// one answers.
-func live(ctx context.Context, how way, seed uint64, events int, model decision.LLM, progress func(done, of int)) (*life, error) {
-	w := world.New(seed, events)
-	if model == nil {
-		model = w.Model()
+// A stream is what comes in, and who answers where no heuristic does.
+type stream struct {
+	seed   uint64
+	events int
+	model  func(scripted decision.LLM) decision.LLM // nil: the script itself
+}
+
+// live lets an assistant live through a stream of events, and keeps the score.
+func live(ctx context.Context, how way, s stream, progress func(done, of int)) (*life, error) {
+	w := world.New(s.seed, s.events)
+	bill := &meter{model: w.Model()}
+	if s.model != nil {
+		bill.model = s.model(bill.model)
 	}
-	bill := &meter{model: model}
-	cfg := assistant.Config{Model: bill, Now: w.Now, Seed: seed, Off: how == off}
+	cfg := assistant.Config{Model: bill, Now: w.Now, Seed: s.seed, Off: how == off}
 	for _, r := range world.Runbooks() {
 		cfg.Runbooks = append(cfg.Runbooks, assistant.Heuristic(r))
 	}
@@ -62,7 +68,7 @@ func live(ctx context.Context, how way, seed uint64, events int, model decision.
 	for happening := w.Next(); happening != nil; happening = w.Next() {
 		switch h := happening.(type) {
 		case assistant.Event:
-			progress(len(l.Answers), events)
+			progress(len(l.Answers), s.events)
 			account, err := l.answer(ctx, w, h)
 			if err != nil {
 				return nil, err
@@ -83,7 +89,7 @@ func live(ctx context.Context, how way, seed uint64, events int, model decision.
 			l.Answers[n-1].Tokens += tokens
 		}
 	}
-	progress(events, events)
+	progress(s.events, s.events)
 	return l, nil
 }
 
@@ -95,13 +101,11 @@ func (l *life) answer(ctx context.Context, w *world.World, e assistant.Event) (*
 	if err != nil || l.Way != learns {
 		return account, err
 	}
-	last := &l.Plan
+	last := &l.ByHeuristic
 	switch {
-	case account.Result.Path == decision.Heuristic:
-		last = &l.ByHeuristic
 	case account.Briefing.Used != nil:
 		last = &l.WithNote
-	case e.Domain != assistant.Changes:
+	case account.Result.Path != decision.Heuristic:
 		return account, nil
 	}
 	why, err := l.Agent.Explain(ctx, account)

@@ -21,8 +21,7 @@ func (r *result) writeWhys(b *strings.Builder) error {
 		rest  func(*strings.Builder, *assistant.Why) error
 	}{
 		{"the last answer of a heuristic", r.learner.ByHeuristic, writeTrust},
-		{"the last answer of the model's to a question that there is a note about", r.learner.WithNote, writeBriefing},
-		{"the last plan", r.learner.Plan, writeBriefing},
+		{"the last answer of the model's where there is a note", r.learner.WithNote, writeBriefing},
 	} {
 		if w.why == nil {
 			continue
@@ -83,14 +82,11 @@ func limits(l []learning.Limit) string {
 // writeBriefing shows what the prompt said, and by what right.
 func writeBriefing(b *strings.Builder, why *assistant.Why) error {
 	for _, rule := range why.Rules {
-		fmt.Fprintf(b, "  rule %q, approved", rule.Text)
+		fmt.Fprintf(b, "  the prompt had the rule %q, since", rule.Text)
 		for i, a := range rule.Approvals {
-			fmt.Fprintf(b, "%s by %s on %s (%q)", strings.Repeat(",", min(i, 1)), a.Actor, a.At.Format(day), a.Reason)
+			fmt.Fprintf(b, "%s %s (%s)", strings.Repeat(" and", min(i, 1)), a.Actor, a.At.Format(day))
 		}
 		b.WriteString("\n")
-	}
-	for _, plan := range why.Plans {
-		fmt.Fprintf(b, "  a warning, as %s\n", strings.ReplaceAll(strings.TrimSpace(plan.String()), "\n", "\n    "))
 	}
 	if used := why.Account.Briefing.Used; used != nil {
 		writeChoice(b, used.Choice, why.Note)
@@ -100,7 +96,7 @@ func writeBriefing(b *strings.Builder, why *assistant.Why) error {
 }
 
 func writeChoice(b *strings.Builder, c strategy.Choice, note *strategy.ItemReport) {
-	fmt.Fprintf(b, "  %s went the way of %s, of which one draw each decided:\n", c.Item, c.Arm)
+	fmt.Fprintf(b, "  %s was used by way of %s, as the greatest of these draws was its:\n", c.Item, c.Arm)
 	for d := range c.Draws() {
 		fmt.Fprintf(b, "    %s drew %.2f", d.Arm, d.Sample)
 		if note != nil {

@@ -156,10 +156,11 @@ func (a *Assistant) morning(ctx context.Context, m Morning) error {
 	_, learned := a.Learning.Sweep(ctx, m.At)
 	_, evaluated := a.Feedback.EvaluateAll(ctx)
 	_, proposed := a.Feedback.Flush(ctx)
+	_, merged := a.Feedback.Rules().Consolidate(ctx)
 	_, measured := a.Feedback.Sweep(ctx)
 	_, settled := a.Patterns.Sweep(ctx)
 	_, expired := a.Strategy.Sweep(ctx)
-	return errors.Join(learned, evaluated, proposed, measured, settled, expired)
+	return errors.Join(learned, evaluated, proposed, merged, measured, settled, expired)
 }
 
 // numbered makes ids that are the same in every run.

@@ -8,17 +8,15 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
 )
 
 // A Why is the evidence behind an answer, as it was when the answer was given.
 type Why struct {
 	Account *Account
-	Trust   *learning.Explanation  // of the heuristic that answered
-	Rules   []feedback.Rule        // that the prompt had
-	Plans   []patterns.Explanation // of the warnings that the prompt had
-	Note    *strategy.ItemReport   // of the note that the event is about, where it has outcomes
+	Trust   *learning.Explanation // of the heuristic that answered
+	Rules   []feedback.Rule       // that the prompt had
+	Note    *strategy.ItemReport  // of the note that the event is about, where it has outcomes
 }
 
 // Explain gathers the evidence behind an answer that was just given.
@@ -35,13 +33,6 @@ func (a *Assistant) Explain(ctx context.Context, account *Account) (*Why, error)
 			return nil, err
 		}
 		why.Rules = append(why.Rules, rule)
-	}
-	for _, id := range account.Briefing.Warnings {
-		warning, err := a.Patterns.Explain(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		why.Plans = append(why.Plans, warning)
 	}
 	if used := account.Briefing.Used; used != nil {
 		note, err := a.Strategy.Item(ctx, strategy.Query{
