@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -81,28 +82,52 @@ func (Trigrams) Similar(_ context.Context, text string, others []string) ([]floa
 	similarities := make([]float64, len(others))
 	for i, other := range others {
 		theirs := trigrams(other)
-		common := 0
-		for trigram := range theirs {
-			if mine[trigram] {
-				common++
-			}
-		}
-		if all := len(mine) + len(theirs) - common; all > 0 {
-			similarities[i] = float64(common) / float64(all)
+		if common := inBoth(mine, theirs); common > 0 {
+			similarities[i] = float64(common) / float64(len(mine)+len(theirs)-common)
 		}
 	}
 	return similarities, nil
 }
 
-// trigrams returns the groups of three characters of a text's words, in lower case, with a space at the ends of each.
-func trigrams(text string) map[[3]rune]bool {
-	set := make(map[[3]rune]bool)
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.N) })
-	for _, word := range words {
-		runes := append(append([]rune{' '}, []rune(word)...), ' ')
-		for i := 2; i < len(runes); i++ {
-			set[[3]rune{runes[i-2], runes[i-1], runes[i]}] = true
+// trigrams returns the groups of three characters of a text's words, in lower case, with a space at the ends of each:
+// sorted, each once, and packed into a number, as a character has 21 bits.
+func trigrams(text string) []uint64 {
+	all := make([]uint64, 0, len(text)+8)
+	var last [2]uint64 // 0: the word has not so many characters yet
+	follow := func(r rune) {
+		if last[0] != 0 {
+			all = append(all, last[0]<<42|last[1]<<21|uint64(r))
+		}
+		last = [2]uint64{last[1], uint64(r)}
+	}
+	for _, r := range strings.ToLower(text) + " " {
+		switch {
+		case unicode.IsLetter(r), unicode.IsNumber(r), unicode.IsMark(r):
+			if last[1] == 0 {
+				follow(' ')
+			}
+			follow(r)
+		case last[1] != 0:
+			follow(' ')
+			last = [2]uint64{}
 		}
 	}
-	return set
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// inBoth counts what two sorted lists have in common.
+func inBoth(a, b []uint64) (n int) {
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0] < b[0]:
+			a = a[1:]
+		case a[0] > b[0]:
+			b = b[1:]
+		default:
+			n++
+			a, b = a[1:], b[1:]
+		}
+	}
+	return n
 }
