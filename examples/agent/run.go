@@ -27,6 +27,8 @@ type life struct {
 	Agent   *assistant.Assistant
 	// ByHeuristic and WithNote explain the last answers of these two sorts.
 	ByHeuristic, WithNote *assistant.Why
+
+	explained int // from this answer on
 }
 
 // answered is an event with its answer, what that was worth in truth, and what it cost, up to the next event.
@@ -64,7 +66,7 @@ func live(ctx context.Context, how way, s stream, progress func(done, of int)) (
 	if err != nil {
 		return nil, err
 	}
-	l := &life{Way: how, Agent: agent}
+	l := &life{Way: how, Agent: agent, explained: s.events * 9 / 10}
 	for happening := w.Next(); happening != nil; happening = w.Next() {
 		switch h := happening.(type) {
 		case assistant.Event:
@@ -98,7 +100,7 @@ func (l *life) answer(ctx context.Context, w *world.World, e assistant.Event) (*
 		return &assistant.Account{Event: e, Result: decision.Result{Text: w.Best(e)}}, nil
 	}
 	account, err := l.Agent.Answer(ctx, e)
-	if err != nil || l.Way != learns {
+	if err != nil || l.Way != learns || len(l.Answers) < l.explained {
 		return account, err
 	}
 	last := &l.ByHeuristic
