@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -51,20 +52,22 @@ func lives(t *testing.T, how way, s stream) *life {
 	return l
 }
 
-// TestAcceptance is what the assistant has to reach in worlds of any seed. Of some fifty other seeds that were tried, none
-// came below what is asked for here.
+// TestAcceptance is what the assistant has to reach in a world of any seed: five of them, and fifty with HEED_LONG.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
-	seeds := []uint64{1, 2, 3, 4, 5}
-	if testing.Short() {
-		seeds = seeds[:2]
+	seeds := 5
+	switch {
+	case os.Getenv("HEED_LONG") != "":
+		seeds = 50
+	case testing.Short():
+		seeds = 2
 	}
-	rows := make([]string, len(seeds))
-	t.Run("seeds", func(t *testing.T) {
-		for i, seed := range seeds {
-			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+	rows := make([]string, seeds)
+	t.Run("seed", func(t *testing.T) {
+		for i := range rows {
+			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 				t.Parallel()
-				rows[i] = accept(t, seed)
+				rows[i] = accept(t, uint64(i+1))
 			})
 		}
 	})

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func noEnv(string) string { return "" }
+
+// TestTheAssistantKnowsNothingOfTheWorld: what it learns, it learns from what a host would see. (The compiler holds the
+// border as well: the world imports the assistant's types.)
+func TestTheAssistantKnowsNothingOfTheWorld(t *testing.T) {
+	t.Parallel()
+	files, err := fs.Glob(os.DirFS("assistant"), "*.go")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), "assistant/"+file, nil, parser.ImportsOnly)
+		require.NoError(t, err)
+		for _, spec := range parsed.Imports {
+			path, err := strconv.Unquote(spec.Path.Value)
+			require.NoError(t, err)
+			assert.NotContains(t, path, "heed/examples", file)
+			assert.NotEqual(t, "os", path, file)
+		}
+	}
+}
+
+func TestCommandWritesAReport(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	steps := 0
+	err := command(context.Background(), []string{"-events", "400", "-seed", "3"}, noEnv, &out, func(done, of int) {
+		assert.GreaterOrEqual(t, done, steps)
+		assert.Equal(t, 4*400, of)
+		steps = done
+	})
+	require.NoError(t, err)
+	assert.Equal(t, 4*400, steps)
+	for _, text := range []string{
+		"400 events", "no learning", "trust is known", "oracle", "answered by heuristics", "Model calls saved", "runbook-disk", "preference",
+		"Split by layer", "Rules:", "approved by lead-ann and lead-bob", "Why: the last answer of a heuristic", "prior",
+	} {
+		assert.Contains(t, out.String(), text)
+	}
+}
+
+func TestCommandWritesJSON(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	require.NoError(t, command(context.Background(), []string{"-events", "100", "-json"}, noEnv, &out, silent))
+	var got result
+	decoder := json.NewDecoder(&out)
+	require.NoError(t, decoder.Decode(&got))
+	assert.Equal(t, 100, got.Events)
+	require.Len(t, got.Ways, 4)
+	assert.Equal(t, off, got.Ways[0].Way)
+	assert.InDelta(t, 2, got.Ways[0].Whole.Calls, 1e-9)
+	assert.Len(t, got.Ways[1].Tenths, 10)
+	_, err := decoder.Token()
+	assert.ErrorIs(t, err, io.EOF, "one object and nothing else")
+}
+
+func TestCommandAsksARealModel(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		assert.Equal(t, "Bearer sesame", r.Header.Get("Authorization"))
+		var request struct{ Model string }
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&request))
+		assert.Equal(t, "small", request.Model)
+		fmt.Fprint(w, `{"model": "small-1", "choices": [{"message": {"role": "assistant", "content": "Rotate and compress the logs."}, "finish_reason": "stop"}],
+			"usage": {"prompt_tokens": 100, "completion_tokens": 7}}`)
+	}))
+	t.Cleanup(server.Close)
+	env := func(name string) string {
+		return map[string]string{"OPENAI_BASE_URL": server.URL, "OPENAI_API_KEY": "sesame"}[name]
+	}
+	var out bytes.Buffer
+	require.NoError(t, command(context.Background(), []string{"-events", "20", "-model", "small"}, env, &out, silent))
+	assert.Positive(t, asked.Load())
+	assert.Contains(t, out.String(), "learning")
+	assert.NotContains(t, out.String(), "oracle  ")
+	assert.NotContains(t, out.String(), "sesame")
+}
+
+func TestCommandFaults(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		args  []string
+		code  int
+		fault string
+	}{
+		{[]string{"-help"}, 0, "help requested"},
+		{[]string{"-nonsense"}, 2, "flag provided but not defined"},
+		{[]string{"more"}, 2, `unexpected argument "more"`},
+		{[]string{"-events", "19"}, 2, "-events 19 must be at least 20"},
+		{[]string{"-model", "small"}, 1, "BaseURL"},
+	} {
+		err := command(context.Background(), test.args, noEnv, io.Discard, silent)
+		require.ErrorContains(t, err, test.fault, strings.Join(test.args, " "))
+		assert.Equal(t, test.code, exitCode(err), "%v", test.args)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	assert.ErrorIs(t, command(ctx, nil, noEnv, io.Discard, silent), context.Canceled)
+}
