@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -35,27 +36,19 @@ func table(b *strings.Builder, rows func(w io.Writer)) error {
 
 func (r *result) writeWays(b *strings.Builder) error {
 	err := table(b, func(w io.Writer) {
-		fmt.Fprintln(w, "\tsuccess\tlast quarter\tby heuristics\tmodel calls an event\tlast quarter\ttokens an event\tlast quarter\t")
+		fmt.Fprintln(w, "\tsuccess\tcalls an event\ttokens\tin the last quarter: success\theuristics\tcalls an event\ttokens\t")
 		for _, way := range r.Ways {
-			fmt.Fprintf(w, "%s\t%.1f %%\t%.1f %%\t%.0f %%\t%.2f\t%.2f\t%.0f\t%.0f\t\n", way.Way, 100*way.Whole.Success, 100*way.Last.Success,
-				100*way.Last.Heuristics, way.Whole.Calls, way.Last.Calls, way.Whole.Tokens, way.Last.Tokens)
+			fmt.Fprintf(w, "%s\t%.1f %%\t%.2f\t%.0f\t%.1f %%\t%.0f %%\t%.2f\t%.0f\t\n", way.Way, 100*way.Whole.Success, way.Whole.Calls, way.Whole.Tokens,
+				100*way.Last.Success, 100*way.Last.Heuristics, way.Last.Calls, way.Last.Tokens)
 		}
 	})
-	b.WriteString("\nThe oracle gives the best answer to everything; what then still fails is bad luck.\n\n")
+	b.WriteString("\nCalls are those of the model, and heuristics the share of events that they answered. The oracle gives the best answer to\neverything; what then still fails is bad luck.\n\n")
 	return err
 }
 
 // writeTime draws the learner's tenths.
 func (r *result) writeTime(b *strings.Builder) error {
-	var l, without *wayResult
-	for i := range r.Ways {
-		switch r.Ways[i].Way {
-		case learns:
-			l = &r.Ways[i]
-		case off:
-			without = &r.Ways[i]
-		}
-	}
+	l, without := r.of(learns), r.of(off)
 	curve := func(name string, w *wayResult, of func(score) float64) {
 		fmt.Fprintf(b, "%26s  ", name)
 		for _, s := range w.Tenths {
@@ -66,14 +59,25 @@ func (r *result) writeTime(b *strings.Builder) error {
 	b.WriteString("In tenths of the stream:\n\n")
 	curve("answered by heuristics", l, func(s score) float64 { return s.Heuristics })
 	curve("success", l, func(s score) float64 { return s.Success })
+	first, last := l.Tenths[0], l.Tenths[9]
+	cost := fmt.Sprintf("An event cost %.2f model calls and %.0f tokens in the first tenth, and %.2f and %.0f in the last.\n", first.Calls, first.Tokens, last.Calls, last.Tokens)
 	if without != nil {
 		curve("success without learning", without, func(s score) float64 { return s.Success })
 		saved := 1 - l.Whole.Calls/without.Whole.Calls
-		fmt.Fprintf(b, "\nModel calls saved: %.0f of %.0f, %.0f %%; in the last quarter %.0f %%.\n", float64(r.Events)*(without.Whole.Calls-l.Whole.Calls),
+		cost += fmt.Sprintf("Model calls saved: %.0f of %.0f, %.0f %%; in the last quarter %.0f %%.\n", float64(r.Events)*(without.Whole.Calls-l.Whole.Calls),
 			float64(r.Events)*without.Whole.Calls, 100*saved, 100*(1-l.Last.Calls/without.Last.Calls))
 	}
-	b.WriteString("\n")
+	b.WriteString("\n" + cost + "\n")
 	return nil
+}
+
+// of returns the row of a way, or nil.
+func (r *result) of(w way) *wayResult {
+	i := slices.IndexFunc(r.Ways, func(row wayResult) bool { return row.Way == w })
+	if i < 0 {
+		return nil
+	}
+	return &r.Ways[i]
 }
 
 // bar is a share as a bar.

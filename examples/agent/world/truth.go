@@ -255,9 +255,10 @@ func question(name, sort, cue, key, note, text, wrong string) *Kind {
 		"as a link":             "Send it as a link to the page of the week, to those who asked.",
 		"on the shared board":   "Add a panel on the shared board and link it.",
 	}[key]
+	topic, _, _ := strings.Cut(text, "{host}")
 	return &Kind{
 		Name: name, Domain: "requests", Share: 2.5, Cue: cue, Texts: []string{text},
 		Answers: []Answer{{Key: key, Text: right, Works: 0.95}, {Key: wrong, Text: wrong, Works: 0.10}},
-		Note:    &Note{ID: "note-" + name, Sort: sort, Topic: text[:strings.Index(text, "{host}")], Key: note[:20], Text: note},
+		Note:    &Note{ID: "note-" + name, Sort: sort, Topic: topic, Key: note[:20], Text: note},
 	}
 }
