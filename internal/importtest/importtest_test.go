@@ -33,6 +33,7 @@ var table = map[string]row{
 	"patterns":     {library, shared, ". evidence prompt internal/..."},
 	"memstore":     {library, shared, ". evidence prompt learning decision strategy feedback patterns internal/..."},
 	"llm/...":      {nothing, shared, ". prompt decision internal/..."},
+	"sqlstore":     {library, shared, ". evidence prompt learning decision strategy feedback patterns internal/..."},
 	"examples/...": {anything, silent, "..."},
 	"cmd/...":      {anything, silent, "..."},
 }

@@ -1,0 +1,98 @@
+package sqlstore
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// A cache holds the parts of cells for a time. What is dropped while it is being read from the database is not put in:
+// whoever reads takes a ticket first.
+type cache struct {
+	seed   maphash.Seed
+	stale  time.Duration
+	room   int // of each shard
+	shards [cacheShards]cacheShard
+}
+
+const cacheShards = 16
+
+type cacheShard struct {
+	mu      sync.RWMutex
+	dropped uint64 // how often something was
+	cells   map[evidence.Cell]cached
+}
+
+// cached is what was read of a cell, and does not change.
+type cached struct {
+	parts []evidence.Part
+	read  time.Time
+}
+
+type ticket uint64
+
+func newCache(room int, stale time.Duration) *cache {
+	c := &cache{seed: maphash.MakeSeed(), stale: stale, room: (room + cacheShards - 1) / cacheShards}
+	for i := range c.shards {
+		c.shards[i].cells = make(map[evidence.Cell]cached)
+	}
+	return c
+}
+
+func (c *cache) shard(of evidence.Cell) *cacheShard {
+	return &c.shards[maphash.String(c.seed, of.Item)%cacheShards]
+}
+
+// get returns the parts of a cell, if they are known and not stale.
+func (c *cache) get(of evidence.Cell, now time.Time) ([]evidence.Part, bool) {
+	s := c.shard(of)
+	s.mu.RLock()
+	known, ok := s.cells[of]
+	s.mu.RUnlock()
+	age := now.Sub(known.read)
+	return known.parts, ok && age >= 0 && age < c.stale
+}
+
+func (c *cache) ticket(of evidence.Cell) ticket {
+	s := c.shard(of)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return ticket(s.dropped)
+}
+
+// put keeps what was read of a cell. A shard without room lets go of any other.
+func (c *cache) put(got ticket, of evidence.Cell, parts []evidence.Part, now time.Time) {
+	s := c.shard(of)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ticket(s.dropped) != got {
+		return
+	}
+	if _, ok := s.cells[of]; !ok && len(s.cells) >= c.room {
+		for other := range s.cells {
+			delete(s.cells, other)
+			break
+		}
+	}
+	s.cells[of] = cached{parts, now}
+}
+
+func (c *cache) drop(of evidence.Cell) {
+	s := c.shard(of)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.dropped++
+	delete(s.cells, of)
+}
+
+func (c *cache) clear() {
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		s.dropped++
+		clear(s.cells)
+		s.mu.Unlock()
+	}
+}

@@ -1,0 +1,299 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/faults"
+)
+
+// Dialect says what sort of database it is, and what is promised there.
+type Dialect int
+
+// The dialects.
+const (
+	// SQLite writes with synchronous=FULL to a file in WAL mode: what was acknowledged survives a power cut.
+	SQLite Dialect = iota + 1
+	// SQLiteRelaxed is weaker: it writes with synchronous=NORMAL, which is quicker. A power cut can take back what was
+	// acknowledged last, and leaves all that was before it in order.
+	SQLiteRelaxed
+	// Postgres is PostgreSQL 12 or later. What is promised is what its synchronous_commit promises: by default that what
+	// was acknowledged survives a power cut.
+	Postgres
+
+	dialects = iota + 1
+)
+
+func (d Dialect) String() string {
+	switch d {
+	case SQLite:
+		return "SQLite"
+	case SQLiteRelaxed:
+		return "SQLite, relaxed"
+	case Postgres:
+		return "PostgreSQL"
+	}
+	return fmt.Sprintf("Dialect(%d)", int(d))
+}
+
+func (d Dialect) embedded() bool { return d == SQLite || d == SQLiteRelaxed }
+
+func (d Dialect) validate() error {
+	var found faults.List
+	found.Check(d >= SQLite && d < dialects, "Dialect", int(d), "must be SQLite, SQLiteRelaxed or Postgres")
+	return found.Err()
+}
+
+// DB is a database with heed's tables in it, from which the stores are made. It is safe for concurrent use.
+type DB struct {
+	handle  *sql.DB
+	dialect Dialect
+	stmts   []*sql.Stmt   // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
+	turn    chan struct{} // SQLite has one writer at a time: those of this process wait here, in turn
+	damaged atomic.Uint64
+
+	mu    sync.Mutex
+	ready map[any]struct{}         // the driver's connections that are set up
+	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
+}
+
+// New returns the stores' database. Its tables must be there: see [Migrate]. The handle stays the caller's, who closes it
+// when the stores are no longer used, and who may use it for other things meanwhile.
+func New(ctx context.Context, handle *sql.DB, dialect Dialect) (*DB, error) {
+	if err := dialect.validate(); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	db := newDB(handle, dialect)
+	if err := db.check(ctx); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return db, nil
+}
+
+func newDB(handle *sql.DB, dialect Dialect) *DB {
+	return &DB{
+		handle: handle, dialect: dialect, turn: make(chan struct{}, 1),
+		ready: make(map[any]struct{}), wakes: make(map[string]chan struct{}),
+	}
+}
+
+func (db *DB) check(ctx context.Context) error {
+	err := db.onConn(ctx, func(conn *sql.Conn) error {
+		version, err := db.version(ctx, conn)
+		if err == nil && version != len(migrations) {
+			err = &SchemaError{Found: version, Known: len(migrations)}
+		}
+		return err
+	})
+	if err != nil || !db.dialect.embedded() {
+		return err
+	}
+	for _, q := range queries {
+		stmt, err := db.handle.PrepareContext(ctx, q.texts[db.dialect])
+		if err != nil {
+			return because(ctx, err)
+		}
+		db.stmts = append(db.stmts, stmt)
+	}
+	return nil
+}
+
+// Dialect returns what the database was opened as.
+func (db *DB) Dialect() Dialect { return db.dialect }
+
+// Damaged returns how many rows could not be read since the DB was made, as what they hold is not what heed has written.
+// Lists leave such rows out; whatever asks for one by its name gets an error.
+func (db *DB) Damaged() uint64 { return db.damaged.Load() }
+
+// because lets an error tell that the context was done, where that is why.
+func because(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
+// maxReady bounds how many connections are remembered to be set up, those among them that were closed since.
+const maxReady = 1024
+
+// onConn calls a function with a connection that is set up.
+func (db *DB) onConn(ctx context.Context, do func(*sql.Conn) error) error {
+	conn, err := db.handle.Conn(ctx)
+	if err != nil {
+		return because(ctx, err)
+	}
+	defer conn.Close()
+	if !db.dialect.embedded() {
+		return do(conn)
+	}
+	known := false
+	err = conn.Raw(func(driver any) error {
+		db.mu.Lock()
+		defer db.mu.Unlock()
+		if _, known = db.ready[driver]; !known {
+			if len(db.ready) >= maxReady {
+				clear(db.ready)
+			}
+			db.ready[driver] = struct{}{}
+		}
+		return nil
+	})
+	if err == nil && !known {
+		setUp := `PRAGMA busy_timeout = 10000; PRAGMA synchronous = FULL`
+		if db.dialect == SQLiteRelaxed {
+			setUp = `PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL`
+		}
+		_, err = conn.ExecContext(ctx, setUp)
+	}
+	if err != nil {
+		return because(ctx, err)
+	}
+	return do(conn)
+}
+
+// The first statement of a transaction that writes. In SQLite it makes it the one writer; in PostgreSQL, transactions that
+// add share a lock, and those that take away have it alone.
+var (
+	lockShared = either(`DELETE FROM heed_schema WHERE version < 0`, `SELECT pg_advisory_xact_lock_shared(4838441021387)`)
+	lockAlone  = either(`DELETE FROM heed_schema WHERE version < 0`, `SELECT pg_advisory_xact_lock(4838441021387)`)
+)
+
+// A tx runs queries, in a transaction or, to read from PostgreSQL, outside of one.
+type tx struct {
+	ctx context.Context
+	db  *DB
+	on  interface {
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	}
+	sql *sql.Tx
+}
+
+// write calls a function in a transaction, which is committed if it returns nil.
+func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error {
+	if !db.dialect.embedded() {
+		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+		return db.finish(ctx, sqlTx, err, lock, do)
+	}
+	select {
+	case db.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-db.turn }()
+	return db.onConn(ctx, func(conn *sql.Conn) error {
+		sqlTx, err := conn.BeginTx(ctx, nil)
+		return db.finish(ctx, sqlTx, err, lock, do)
+	})
+}
+
+func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock *query, do func(*tx) error) error {
+	if err != nil {
+		return because(ctx, err)
+	}
+	defer sqlTx.Rollback() //nolint:errcheck // of no account after Commit; before it, the error to tell is another
+	t := db.in(ctx, sqlTx)
+	if _, err := t.exec(lock); err != nil {
+		return err
+	}
+	if err := do(t); err != nil {
+		return err
+	}
+	return because(ctx, sqlTx.Commit())
+}
+
+func (db *DB) in(ctx context.Context, sqlTx *sql.Tx) *tx { return &tx{ctx, db, sqlTx, sqlTx} }
+
+// read calls a function that only reads.
+func (db *DB) read(ctx context.Context, do func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if !db.dialect.embedded() {
+		return do(&tx{ctx, db, db.handle, nil})
+	}
+	return db.onConn(ctx, func(conn *sql.Conn) error {
+		sqlTx, err := conn.BeginTx(ctx, nil)
+		if err != nil {
+			return because(ctx, err)
+		}
+		defer sqlTx.Rollback() //nolint:errcheck // there is nothing to take back
+		return do(db.in(ctx, sqlTx))
+	})
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (t *tx) exec(q *query, args ...any) (int64, error) {
+	var (
+		result sql.Result
+		err    error
+	)
+	if t.db.stmts != nil {
+		result, err = t.sql.StmtContext(t.ctx, t.db.stmts[q.number]).ExecContext(t.ctx, args...)
+	} else {
+		result, err = t.on.ExecContext(t.ctx, q.texts[t.db.dialect], args...)
+	}
+	if err != nil {
+		return 0, because(t.ctx, err)
+	}
+	return result.RowsAffected()
+}
+
+// each calls a function with every row that a query finds.
+func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) (err error) {
+	var rows *sql.Rows
+	if t.db.stmts != nil {
+		rows, err = t.sql.StmtContext(t.ctx, t.db.stmts[q.number]).QueryContext(t.ctx, args...)
+	} else {
+		rows, err = t.on.QueryContext(t.ctx, q.texts[t.db.dialect], args...)
+	}
+	if err != nil {
+		return because(t.ctx, err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return because(t.ctx, rows.Err())
+}
+
+// one scans the row that a query finds, or returns [heed.ErrNotFound].
+func (t *tx) one(q *query, args []any, into ...any) error {
+	found := false
+	err := t.each(q, args, func(scan func(...any) error) error {
+		found = true
+		return scan(into...)
+	})
+	if err == nil && !found {
+		err = heed.ErrNotFound
+	}
+	return err
+}
+
+// finds reports whether a query finds a row.
+func (t *tx) finds(q *query, args ...any) (bool, error) {
+	found := false
+	err := t.each(q, args, func(func(...any) error) error {
+		found = true
+		return nil
+	})
+	return found, err
+}
+
+// texts returns the first column of what a query finds.
+func (t *tx) texts(q *query, args ...any) (all []string, err error) {
+	err = t.each(q, args, func(scan func(...any) error) error {
+		var text string
+		err := scan(&text)
+		all = append(all, text)
+		return err
+	})
+	return all, err
+}

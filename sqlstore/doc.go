@@ -1,0 +1,2 @@
+// Package sqlstore keeps what heed learns in a database: to be completed.
+package sqlstore

@@ -1,0 +1,120 @@
+package enginetest_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite" // the driver "sqlite"
+
+	"github.com/heedhq/heed/sqlstore"
+)
+
+var ctx = context.Background()
+
+// A place is where a database is. It can be opened any number of times, as processes do.
+type place struct {
+	dialect sqlstore.Dialect
+	open    func() (*sql.DB, error)
+}
+
+// A backend is an engine with a driver. Its places are new, without any tables, and are removed with the test.
+type backend struct {
+	name  string
+	place func(testing.TB) place
+}
+
+// backends is the table that every suite runs over.
+var backends = []backend{
+	{"sqlite/modernc", func(t testing.TB) place { return sqliteFile(t, "sqlite") }},
+	{"sqlite/ncruces", func(t testing.TB) place { return sqliteFile(t, "sqlite3") }},
+	{"postgres/pgx", postgresSchema},
+}
+
+// onEach runs a test on each backend.
+func onEach(t *testing.T, test func(*testing.T, place)) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) { test(t, b.place(t)) })
+	}
+}
+
+func sqliteFile(t testing.TB, driver string) place {
+	file := filepath.Join(t.TempDir(), "heed.db")
+	return place{sqlstore.SQLite, func() (*sql.DB, error) { return sql.Open(driver, "file:"+file) }}
+}
+
+var schemas atomic.Int64
+
+// postgresSchema makes a schema of its own in the cluster of the tests.
+func postgresSchema(t testing.TB) place {
+	cfg, err := pgx.ParseConfig(cluster(t))
+	require.NoError(t, err)
+	name := fmt.Sprintf("heed_test_%d_%d", os.Getpid(), schemas.Add(1))
+	run := func(statement string) {
+		conn, err := pgx.ConnectConfig(ctx, cfg)
+		require.NoError(t, err)
+		defer conn.Close(ctx)
+		_, err = conn.Exec(ctx, statement)
+		require.NoError(t, err)
+	}
+	run("CREATE SCHEMA " + name)
+	t.Cleanup(func() { run("DROP SCHEMA " + name + " CASCADE") })
+	within := cfg.Copy()
+	within.RuntimeParams["search_path"] = name
+	return place{sqlstore.Postgres, func() (*sql.DB, error) { return stdlib.OpenDB(*within), nil }}
+}
+
+// handle opens a place for as long as the test runs, and makes the tables where they are missing.
+func (p place) handle(t testing.TB) *sql.DB {
+	handle, err := p.open()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = handle.Close() })
+	require.NoError(t, sqlstore.Migrate(ctx, handle, p.dialect))
+	return handle
+}
+
+func (p place) db(t testing.TB) *sqlstore.DB {
+	db, err := sqlstore.New(ctx, p.handle(t), p.dialect)
+	require.NoError(t, err)
+	return db
+}
+
+func newEvidence(t testing.TB, db *sqlstore.DB, cfg sqlstore.EvidenceConfig) *sqlstore.Evidence {
+	store, err := sqlstore.NewEvidence(db, cfg)
+	require.NoError(t, err)
+	return store
+}
+
+// explain returns how an engine goes about a statement.
+func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query string, args ...any) string {
+	prefix := "EXPLAIN QUERY PLAN "
+	if dialect == sqlstore.Postgres {
+		prefix = "EXPLAIN "
+	}
+	rows, err := handle.QueryContext(ctx, prefix+query, args...)
+	require.NoError(t, err)
+	defer rows.Close()
+	var plan strings.Builder
+	columns, err := rows.Columns()
+	require.NoError(t, err)
+	for rows.Next() {
+		values := make([]any, len(columns))
+		into := make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		require.NoError(t, rows.Scan(into...))
+		fmt.Fprintln(&plan, values[len(values)-1])
+	}
+	require.NoError(t, rows.Err())
+	return plan.String()
+}
