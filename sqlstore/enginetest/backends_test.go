@@ -118,3 +118,16 @@ func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query strin
 	require.NoError(t, rows.Err())
 	return plan.String()
 }
+
+// wipe empties all tables.
+func wipe(t require.TestingT, handle *sql.DB) {
+	for _, table := range tables {
+		_, err := handle.ExecContext(ctx, "DELETE FROM "+table)
+		require.NoError(t, err)
+	}
+}
+
+// tables are all of heed's but that of the schema's version.
+var tables = []string{
+	"heed_cells", "heed_tallies", "heed_ids", "heed_history", "heed_forgotten", "heed_audit", "heed_outbox",
+}

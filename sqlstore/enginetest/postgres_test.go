@@ -2,6 +2,7 @@ package enginetest_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"net"
 	"os"
@@ -38,6 +39,10 @@ var (
 func TestMain(m *testing.M) {
 	if process := os.Getenv("HEED_TEST_PROCESS"); process != "" {
 		os.Exit(processes[process]())
+	}
+	flag.Parse()
+	if os.Getenv("HEED_LONG") == "" && flag.Lookup("rapid.checks").Value.String() == "100" {
+		_ = flag.Set("rapid.checks", "20")
 	}
 	code := m.Run()
 	if shared.server != nil {
