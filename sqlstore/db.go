@@ -110,6 +110,9 @@ func (db *DB) Dialect() Dialect { return db.dialect }
 // Lists leave such rows out; whatever asks for one by its name gets an error.
 func (db *DB) Damaged() uint64 { return db.damaged.Load() }
 
+// errDamaged says that a row can't be read.
+var errDamaged = errors.New("what is stored can't be read")
+
 // because lets an error tell that the context was done, where that is why.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
@@ -174,7 +177,8 @@ type tx struct {
 	sql *sql.Tx
 }
 
-// write calls a function in a transaction, which is committed if it returns nil.
+// write calls a function in a transaction, which is committed if it returns nil. Where there is no lock, the function's
+// first statement must write.
 func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
@@ -198,8 +202,10 @@ func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock *query,
 	}
 	defer sqlTx.Rollback() //nolint:errcheck // of no account after Commit; before it, the error to tell is another
 	t := db.in(ctx, sqlTx)
-	if _, err := t.exec(lock); err != nil {
-		return err
+	if lock != nil {
+		if _, err := t.exec(lock); err != nil {
+			return err
+		}
 	}
 	if err := do(t); err != nil {
 		return err

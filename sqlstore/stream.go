@@ -1,0 +1,277 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/strategy"
+)
+
+// StreamConfig configures a [Stream]. Name must be set; every other field has a default.
+type StreamConfig struct {
+	// Name is which stream it is: those of one name share its events, in whatever process they are.
+	Name string
+	// Holder, where it is set, names who receives, among the streams of this name. What a holder of this name had in hand
+	// when it was last opened is delivered again at once, instead of after its lease.
+	Holder string
+	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
+	Lease time.Duration
+	// Poll is how often to look for what other processes have published. What this DB publishes is received at once. 0
+	// means 100 ms.
+	Poll time.Duration
+	// Max is how many events the stream holds that are not acknowledged; one more is refused with [evidence.ErrFull]. 0
+	// means a million.
+	Max int
+}
+
+// Stream takes events and delivers them, to any number of receivers in any number of processes, in the order in which they
+// came: an inbox in the database where the evidence is, for applications without a broker. Time is the database's. It is
+// safe for concurrent use.
+type Stream struct {
+	db     *DB
+	cfg    StreamConfig
+	closed atomic.Bool
+}
+
+var (
+	_ strategy.Source = (*Stream)(nil)
+	_ strategy.Sink   = (*Stream)(nil)
+)
+
+// NewStream returns a stream in a database.
+func NewStream(ctx context.Context, db *DB, cfg StreamConfig) (*Stream, error) {
+	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
+	cfg.Poll = cmp.Or(cfg.Poll, 100*time.Millisecond)
+	cfg.Max = cmp.Or(cfg.Max, 1_000_000)
+	var found faults.List
+	found.Check(cfg.Name != "" && evidence.CheckText("", cfg.Name) == nil, "Name", cfg.Name, "must be set, and be a text that can be stored")
+	found.Check(evidence.CheckText("", cfg.Holder) == nil, "Holder", cfg.Holder, "must be a text that can be stored")
+	found.Check(cfg.Lease > 0, "Lease", cfg.Lease, "must not be negative")
+	found.Check(cfg.Poll > 0, "Poll", cfg.Poll, "must not be negative")
+	found.Check(cfg.Max > 0, "Max", cfg.Max, "must not be negative")
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	s := &Stream{db: db, cfg: cfg}
+	if cfg.Holder == "" {
+		return s, nil
+	}
+	return s, s.write(ctx, "open stream", func(t *tx) error {
+		_, err := t.exec(giveBack, cfg.Name, cfg.Holder)
+		return err
+	})
+}
+
+// Config returns the configuration in force.
+func (s *Stream) Config() StreamConfig { return s.cfg }
+
+func (s *Stream) write(ctx context.Context, what string, do func(*tx) error) error {
+	err := ctx.Err()
+	if err == nil {
+		err = s.db.write(ctx, nil, do)
+	}
+	if err != nil {
+		return fmt.Errorf("sqlstore: %s: %w", what, err)
+	}
+	return nil
+}
+
+// The database's clock, in microseconds.
+const (
+	sqliteNow   = `CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)`
+	postgresNow = `CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT)`
+)
+
+func timed(before, after string) *query {
+	return either(before+sqliteNow+after, before+postgresNow+after)
+}
+
+var (
+	giveBack = timed(`UPDATE heed_stream SET holder = '', due = `, ` WHERE stream = $1 AND holder = $2`)
+	publish  = timed(`INSERT INTO heed_stream (stream, id, topic, happened, payload, due, deliveries, holder)
+		VALUES ($1, $2, $3, $4, $5, `, `, 0, '')
+		ON CONFLICT DO NOTHING`)
+	streamSpan = both(`SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM heed_stream`)
+	streamSize = both(`SELECT count(*) FROM heed_stream WHERE stream = $1`)
+
+	// How long until the next event of a stream is due, in microseconds, and whether there is one.
+	nextDue = timed(`SELECT due - `, ` FROM heed_stream WHERE stream = $1 ORDER BY due LIMIT 1`)
+	receive = either(`UPDATE heed_stream SET deliveries = deliveries + 1, holder = $1, due = $2 + `+sqliteNow+`
+		WHERE seq = (SELECT seq FROM heed_stream WHERE stream = $3 AND due <= `+sqliteNow+` ORDER BY due, seq LIMIT 1)
+		RETURNING seq, deliveries, id, topic, happened, payload`,
+		`UPDATE heed_stream SET deliveries = deliveries + 1, holder = $1, due = $2 + `+postgresNow+`
+		WHERE seq = (SELECT seq FROM heed_stream WHERE stream = $3 AND due <= `+postgresNow+` ORDER BY due, seq LIMIT 1
+			FOR UPDATE SKIP LOCKED)
+		RETURNING seq, deliveries, id, topic, happened, payload`)
+	acknowledge = both(`DELETE FROM heed_stream WHERE seq = $1`)
+	reject      = timed(`UPDATE heed_stream SET holder = '', due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
+)
+
+// Publish implements [strategy.Sink]. An event whose id the stream holds already is left out.
+func (s *Stream) Publish(ctx context.Context, e evidence.Event) error {
+	switch err := evidence.CheckText("ID", e.ID); {
+	case e.ID == "":
+		return fmt.Errorf("sqlstore: publish: %w", &heed.InputError{Field: "ID", Reason: "must not be empty"})
+	case err != nil:
+		return fmt.Errorf("sqlstore: publish: %w", err)
+	case s.closed.Load():
+		return fmt.Errorf("sqlstore: publish: %w", strategy.ErrClosed)
+	}
+	if err := evidence.CheckText("Topic", e.Topic); err != nil {
+		return fmt.Errorf("sqlstore: publish: %w", err)
+	}
+	err := s.write(ctx, "publish", func(t *tx) error {
+		at := e.At.UTC().Format(time.RFC3339Nano)
+		n, err := t.exec(publish, s.cfg.Name, e.ID, e.Topic, at, e.Payload)
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.checkRoom(t)
+	})
+	if err == nil {
+		s.db.wake(s.cfg.Name)
+	}
+	return err
+}
+
+// checkRoom refuses what is too much. The stream is only counted where its numbers don't show that there is room.
+func (s *Stream) checkRoom(t *tx) error {
+	var held int64
+	err := t.one(streamSpan, nil, &held)
+	if err == nil && held > int64(s.cfg.Max) {
+		err = t.one(streamSize, []any{s.cfg.Name}, &held)
+	}
+	if err == nil && held > int64(s.cfg.Max) {
+		err = evidence.ErrFull
+	}
+	return err
+}
+
+// Close has this Stream take no more events. Those that the stream of its name holds are still delivered; then Receive
+// returns [strategy.ErrClosed]. Others of the name go on.
+func (s *Stream) Close() {
+	s.closed.Store(true)
+	s.db.wake(s.cfg.Name)
+}
+
+// news returns a channel that is closed when there is news of a stream.
+func (db *DB) news(stream string) <-chan struct{} {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.wakes[stream] == nil {
+		db.wakes[stream] = make(chan struct{})
+	}
+	return db.wakes[stream]
+}
+
+func (db *DB) wake(stream string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if wake := db.wakes[stream]; wake != nil {
+		close(wake)
+		delete(db.wakes, stream)
+	}
+}
+
+// Receive implements [strategy.Source].
+func (s *Stream) Receive(ctx context.Context) (strategy.Delivery, error) {
+	for {
+		news := s.db.news(s.cfg.Name)
+		wait, err := s.wait(ctx)
+		switch {
+		case errors.Is(err, heed.ErrNotFound) && s.closed.Load():
+			return nil, strategy.ErrClosed
+		case errors.Is(err, heed.ErrNotFound):
+			wait = s.cfg.Poll
+		case err != nil:
+			return nil, fmt.Errorf("sqlstore: receive: %w", err)
+		}
+		if wait <= 0 {
+			d, err := s.next(ctx)
+			if d != nil || err != nil {
+				return d, err
+			}
+			continue // somebody else was quicker
+		}
+		timer := time.NewTimer(min(wait, s.cfg.Poll))
+		select {
+		case <-ctx.Done():
+		case <-news:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// wait returns how long it is until an event is due, or [heed.ErrNotFound].
+func (s *Stream) wait(ctx context.Context) (wait time.Duration, err error) {
+	err = s.db.read(ctx, func(t *tx) error {
+		var micros int64
+		err := t.one(nextDue, []any{s.cfg.Name}, &micros)
+		wait = time.Duration(micros) * time.Microsecond
+		return err
+	})
+	return wait, err
+}
+
+// next takes the next event that is due, if there is one.
+func (s *Stream) next(ctx context.Context) (strategy.Delivery, error) {
+	d := &delivery{stream: s}
+	var happened string
+	err := s.write(ctx, "receive", func(t *tx) error {
+		return t.one(receive, []any{s.cfg.Holder, s.cfg.Lease.Microseconds(), s.cfg.Name},
+			&d.seq, &d.number, &d.event.ID, &d.event.Topic, &happened, &d.event.Payload)
+	})
+	switch {
+	case errors.Is(err, heed.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if d.event.At, err = time.Parse(time.RFC3339Nano, happened); err != nil {
+		s.db.damaged.Add(1) // it has no moment then, and whoever applies it decides
+	}
+	return d, nil
+}
+
+// delivery is an event of a stream in hand.
+type delivery struct {
+	stream *Stream
+	event  evidence.Event
+	seq    int64
+	number int64 // of the delivery
+}
+
+// Event implements [strategy.Delivery].
+func (d *delivery) Event() evidence.Event { return d.event }
+
+// Ack implements [strategy.Delivery].
+func (d *delivery) Ack(ctx context.Context) error {
+	err := d.stream.write(ctx, "acknowledge", func(t *tx) error {
+		_, err := t.exec(acknowledge, d.seq)
+		return err
+	})
+	if err == nil && d.stream.closed.Load() {
+		d.stream.db.wake(d.stream.cfg.Name)
+	}
+	return err
+}
+
+// Reject implements [strategy.Delivery].
+func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
+	err := d.stream.write(ctx, "reject", func(t *tx) error {
+		_, err := t.exec(reject, delay.Microseconds(), d.seq, d.number)
+		return err
+	})
+	if err == nil {
+		d.stream.db.wake(d.stream.cfg.Name)
+	}
+	return err
+}
