@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
+	_ "github.com/jackc/pgx/v5/stdlib"       // the driver "pgx"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
 	"github.com/stretchr/testify/require"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -23,9 +24,11 @@ var ctx = context.Background()
 
 // A place is where a database is. It can be opened any number of times, as processes do.
 type place struct {
-	dialect sqlstore.Dialect
-	open    func() (*sql.DB, error)
+	dialect     sqlstore.Dialect
+	driver, dsn string
 }
+
+func (p place) open() (*sql.DB, error) { return sql.Open(p.driver, p.dsn) }
 
 // A backend is an engine with a driver. Its places are new, without any tables, and are removed with the test.
 type backend struct {
@@ -49,7 +52,7 @@ func onEach(t *testing.T, test func(*testing.T, place)) {
 
 func sqliteFile(t testing.TB, driver string) place {
 	file := filepath.Join(t.TempDir(), "heed.db")
-	return place{sqlstore.SQLite, func() (*sql.DB, error) { return sql.Open(driver, "file:"+file) }}
+	return place{sqlstore.SQLite, driver, "file:" + file}
 }
 
 var schemas atomic.Int64
@@ -68,9 +71,16 @@ func postgresSchema(t testing.TB) place {
 	}
 	run("CREATE SCHEMA " + name)
 	t.Cleanup(func() { run("DROP SCHEMA " + name + " CASCADE") })
-	within := cfg.Copy()
-	within.RuntimeParams["search_path"] = name
-	return place{sqlstore.Postgres, func() (*sql.DB, error) { return stdlib.OpenDB(*within), nil }}
+	dsn := cluster(t) + " search_path=" + name
+	if strings.Contains(dsn, "://") {
+		within, err := url.Parse(cluster(t))
+		require.NoError(t, err)
+		values := within.Query()
+		values.Set("search_path", name)
+		within.RawQuery = values.Encode()
+		dsn = within.String()
+	}
+	return place{sqlstore.Postgres, "pgx", dsn}
 }
 
 // handle opens a place for as long as the test runs, and makes the tables where they are missing.

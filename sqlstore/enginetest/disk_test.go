@@ -1,0 +1,213 @@
+package enginetest_test
+
+import (
+	"database/sql"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/sqlstore"
+)
+
+// A disk is a file system for SQLite that can fail, and whose power can be cut: what was written and not synced is then torn,
+// sector by sector. Files appear and disappear at once, as if their directory were synced each time.
+type disk struct {
+	mu    sync.Mutex
+	rng   *rand.Rand
+	files map[string]*image
+	ops   int // reads, writes, syncs and the like so far
+	fail  int // the number of the operation that fails, once; 0: none
+	cut   int // the number of the operation from which on there is no power; 0: never
+}
+
+// An image is a file as the programs see it, and as it is on the medium for sure.
+type image struct{ seen, synced []byte }
+
+const sector = 512
+
+// snapshot returns a disk that begins where this one is, all of it synced.
+func (d *disk) snapshot(rng *rand.Rand) *disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	copied := &disk{rng: rng, files: make(map[string]*image)}
+	for name, f := range d.files {
+		copied.files[name] = &image{slices.Clone(f.seen), slices.Clone(f.seen)}
+	}
+	return copied
+}
+
+// torn returns a disk as it is found after the power was cut.
+func (d *disk) torn() *disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found := &disk{rng: d.rng, files: make(map[string]*image)}
+	for _, name := range slices.Sorted(maps.Keys(d.files)) {
+		f := d.files[name]
+		size := len(f.synced)
+		if d.rng.IntN(2) == 0 {
+			size = len(f.seen)
+		}
+		data := make([]byte, size)
+		copy(data, f.synced)
+		for at := 0; at < min(size, len(f.seen)); at += sector {
+			if d.rng.IntN(2) == 0 {
+				copy(data[at:min(at+sector, size)], f.seen[at:])
+			}
+		}
+		found.files[name] = &image{data, slices.Clone(data)}
+	}
+	return found
+}
+
+// op counts an operation, and returns an error if it is one that fails.
+func (d *disk) op() error {
+	d.ops++
+	if d.ops == d.fail || d.cut > 0 && d.ops >= d.cut {
+		return sqlite3.IOERR
+	}
+	return nil
+}
+
+// hit reports whether the operation that was to fail has come.
+func (d *disk) hit() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.fail > 0 && d.ops >= d.fail
+}
+
+// arm has the n-th operation from now on fail, or none if n is 0.
+func (d *disk) arm(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ops, d.fail = 0, n
+}
+
+func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.op(); err != nil {
+		return nil, flags, sqlite3.CANTOPEN
+	}
+	if name == "" {
+		name = fmt.Sprint("temp", d.ops)
+	}
+	f := d.files[name]
+	if f == nil {
+		if flags&vfs.OPEN_CREATE == 0 {
+			return nil, flags, sqlite3.CANTOPEN
+		}
+		f = &image{}
+		d.files[name] = f
+	}
+	return &file{d, f}, flags, nil
+}
+
+func (d *disk) Delete(name string, _ bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.op(); err != nil {
+		return err
+	}
+	if d.files[name] == nil {
+		return sqlite3.IOERR_DELETE_NOENT
+	}
+	delete(d.files, name)
+	return nil
+}
+
+func (d *disk) Access(name string, _ vfs.AccessFlag) (bool, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.files[name] != nil, d.op()
+}
+
+func (d *disk) FullPathname(name string) (string, error) { return name, nil }
+
+// file is an open file of a disk. There is one connection, so that locks have nothing to do.
+type file struct {
+	disk *disk
+	*image
+}
+
+func (f *file) do(what func()) error {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.op(); err != nil {
+		return err
+	}
+	what()
+	return nil
+}
+
+func (f *file) ReadAt(b []byte, at int64) (n int, err error) {
+	err = f.do(func() {
+		if at < int64(len(f.seen)) {
+			n = copy(b, f.seen[at:])
+		}
+	})
+	if err == nil && n < len(b) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (f *file) WriteAt(b []byte, at int64) (n int, err error) {
+	err = f.do(func() {
+		if over := int(at) + len(b) - len(f.seen); over > 0 {
+			f.seen = append(f.seen, make([]byte, over)...)
+		}
+		n = copy(f.seen[at:], b)
+	})
+	return n, err
+}
+
+func (f *file) Truncate(size int64) error {
+	return f.do(func() { f.seen = f.seen[:min(size, int64(len(f.seen)))] })
+}
+
+func (f *file) Sync(vfs.SyncFlag) error { return f.do(func() { f.synced = slices.Clone(f.seen) }) }
+
+func (f *file) Size() (size int64, err error) {
+	err = f.do(func() { size = int64(len(f.seen)) })
+	return size, err
+}
+
+func (f *file) Close() error                                    { return nil }
+func (f *file) Lock(vfs.LockLevel) error                        { return nil }
+func (f *file) Unlock(vfs.LockLevel) error                      { return nil }
+func (f *file) CheckReservedLock() (bool, error)                { return false, nil }
+func (f *file) SectorSize() int                                 { return sector }
+func (f *file) DeviceCharacteristics() vfs.DeviceCharacteristic { return 0 }
+
+var disks atomic.Int64
+
+// on opens the database of a disk, with one connection.
+func (d *disk) on(t testing.TB) (handle *sql.DB, done func()) {
+	name := fmt.Sprint("disk", disks.Add(1))
+	vfs.Register(name, d)
+	handle, err := sql.Open("sqlite3", "file:heed.db?vfs="+name+"&_pragma=locking_mode(exclusive)")
+	require.NoError(t, err)
+	handle.SetMaxOpenConns(1)
+	return handle, func() {
+		_ = handle.Close() // which fails where there is no power
+		vfs.Unregister(name)
+	}
+}
+
+// newDisk returns a disk with heed's tables on it.
+func newDisk(t testing.TB) *disk {
+	d := &disk{files: make(map[string]*image)}
+	handle, done := d.on(t)
+	defer done()
+	require.NoError(t, sqlstore.Migrate(ctx, handle, sqlstore.SQLite))
+	return d
+}
