@@ -1,6 +1,10 @@
 package sqlstore
 
-import "strings"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
 // A query is a statement, in the words of each dialect. Every text is constant, and its placeholders first appear in
 // ascending order, as there are drivers that bind them by their first appearance.
@@ -22,5 +26,21 @@ func either(sqlite, postgres string) *query {
 
 // both registers a statement that reads alike in all dialects, but for how rows are taken from a JSON array.
 func both(text string) *query {
-	return either(text, strings.ReplaceAll(text, "json_each(", "jsonb_array_elements("))
+	postgres := among.ReplaceAllString(text, "= ANY (ARRAY(SELECT $1 FROM json_each($2)))") // it then takes an index
+	return either(text, strings.ReplaceAll(postgres, "json_each(", "jsonb_array_elements("))
+}
+
+var among = regexp.MustCompile(`IN \(SELECT ([^,()]+|CAST\([^()]+\)) FROM json_each\((\$\d+)\)\)`)
+
+// Statements returns all that heed's stores run on a database of a dialect, beside what [Migrate] does: for those who want to
+// look at it, or to have their database explain it. Programs must not rely on it: it changes from version to version.
+func Statements(dialect Dialect) ([]string, error) {
+	if err := dialect.validate(); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	texts := make([]string, len(queries))
+	for i, q := range queries {
+		texts[i] = q.texts[dialect]
+	}
+	return texts, nil
 }

@@ -110,6 +110,9 @@ func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query strin
 	if dialect == sqlstore.Postgres {
 		prefix = "EXPLAIN "
 	}
+	if dialect == sqlstore.Postgres {
+		args = append([]any{pgx.QueryExecModeSimpleProtocol}, args...)
+	}
 	rows, err := handle.QueryContext(ctx, prefix+query, args...)
 	require.NoError(t, err)
 	defer rows.Close()
