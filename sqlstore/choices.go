@@ -61,8 +61,8 @@ func nanos(t time.Time) int64 {
 }
 
 var addChoice = both(`INSERT INTO heed_choices
-	(id, learner, session, item, category, context, made, choice, stage, before, ended, result_at, result_id)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', 'pending', 0, 0, '') ON CONFLICT DO NOTHING`)
+	(id, learner, session, item, category, context, made, choice, stage, before, ended, result_at, result_id, result_by)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', 'pending', 0, 0, '', '') ON CONFLICT DO NOTHING`)
 
 // Add implements [strategy.Choices].
 func (c *Choices) Add(ctx context.Context, choice strategy.Choice) error {
@@ -208,8 +208,9 @@ var (
 	settleChoice = both(`UPDATE heed_choices SET before = stage, stage = 'observed',
 		result = CASE WHEN result IS NULL OR (result_at, result_id) < ($1, $2) THEN $3 ELSE result END,
 		result_at = CASE WHEN result IS NULL OR (result_at, result_id) < ($1, $2) THEN $1 ELSE result_at END,
-		result_id = CASE WHEN result IS NULL OR (result_at, result_id) < ($1, $2) THEN $2 ELSE result_id END
-		WHERE id = $4 RETURNING before`)
+		result_id = CASE WHEN result IS NULL OR (result_at, result_id) < ($1, $2) THEN $2 ELSE result_id END,
+		result_by = CASE WHEN result IS NULL OR (result_at, result_id) < ($1, $2) THEN $4 ELSE result_by END
+		WHERE id = $5 RETURNING before`)
 	expireChoice = both(`UPDATE heed_choices SET before = stage,
 		stage = CASE WHEN stage = 'pending' THEN 'expired' ELSE stage END WHERE id = $1 RETURNING before`)
 	endSession = both(`UPDATE heed_choices SET ended = 1 WHERE session = $1 AND learner = $2`)
@@ -222,7 +223,7 @@ func (c *Choices) Settle(ctx context.Context, id strategy.ChoiceID, result strat
 		return "", fmt.Errorf("sqlstore: settle choice: %w", err)
 	}
 	err = c.write(ctx, "settle choice", func(t *tx) error {
-		return t.one(settleChoice, []any{nanos(result.At), result.ID, string(text), id.String()}, &before)
+		return t.one(settleChoice, []any{nanos(result.At), result.ID, string(text), result.Source, id.String()}, &before)
 	})
 	return before, err
 }

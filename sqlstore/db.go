@@ -130,7 +130,7 @@ func (db *DB) onConn(ctx context.Context, do func(*sql.Conn) error) error {
 	if err != nil {
 		return because(ctx, err)
 	}
-	defer conn.Close()
+	defer conn.Close() //nolint:errcheck // it goes back to the pool
 	if !db.dialect.embedded() {
 		return do(conn)
 	}
@@ -261,7 +261,7 @@ func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error)
 	if err != nil {
 		return because(t.ctx, err)
 	}
-	defer rows.Close()
+	defer rows.Close() //nolint:errcheck // rows.Err tells
 	for rows.Next() {
 		if err := row(rows.Scan); err != nil {
 			return err

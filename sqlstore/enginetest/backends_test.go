@@ -65,7 +65,7 @@ func postgresSchema(t testing.TB) place {
 	run := func(statement string) {
 		conn, err := pgx.ConnectConfig(ctx, cfg)
 		require.NoError(t, err)
-		defer conn.Close(ctx)
+		defer func() { require.NoError(t, conn.Close(ctx)) }()
 		_, err = conn.Exec(ctx, statement)
 		require.NoError(t, err)
 	}
@@ -115,7 +115,7 @@ func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query strin
 	}
 	rows, err := handle.QueryContext(ctx, prefix+query, args...)
 	require.NoError(t, err)
-	defer rows.Close()
+	defer func() { require.NoError(t, rows.Close()) }()
 	var plan strings.Builder
 	columns, err := rows.Columns()
 	require.NoError(t, err)

@@ -170,7 +170,7 @@ func inProcess(do func(*sqlstore.Evidence) error) int {
 		if err != nil {
 			return err
 		}
-		defer handle.Close()
+		defer func() { _ = handle.Close() }()
 		if err := sqlstore.Migrate(ctx, handle, sqlstore.Dialect(n)); err != nil {
 			return err
 		}
@@ -245,7 +245,7 @@ func TestPostgresStoppedHard(t *testing.T) {
 	defer func() { assert.NoError(t, errors.Join(s.stop("immediate"), os.RemoveAll(s.dir))) }()
 	handle, err := sql.Open("pgx", s.dsn())
 	require.NoError(t, err)
-	defer handle.Close()
+	defer func() { _ = handle.Close() }()
 	require.NoError(t, sqlstore.Migrate(ctx, handle, sqlstore.Postgres))
 	db, err := sqlstore.New(ctx, handle, sqlstore.Postgres)
 	require.NoError(t, err)

@@ -1,7 +1,6 @@
 package enginetest_test
 
 import (
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -336,7 +335,7 @@ func TestDamagedRows(t *testing.T) {
 		assert.Equal(t, []any{1, 1, 2, 2, 2}, seen.([]any)[1:])
 		_, err = s.choices.Get(ctx, choiceOf(1).ID)
 		assert.Error(t, err)
-		assert.False(t, errors.Is(err, heed.ErrNotFound))
+		assert.NotErrorIs(t, err, heed.ErrNotFound)
 		_, err = s.choices.Get(ctx, choiceOf(2).ID)
 		assert.NoError(t, err)
 		assert.Positive(t, db.Damaged())

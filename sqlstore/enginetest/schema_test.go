@@ -36,7 +36,7 @@ func TestSchemaVersions(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle, err := at.open()
 		require.NoError(t, err)
-		defer handle.Close()
+		defer func() { require.NoError(t, handle.Close()) }()
 		var wrong *sqlstore.SchemaError
 		_, err = sqlstore.New(ctx, handle, at.dialect)
 		require.ErrorAs(t, err, &wrong)
@@ -92,7 +92,7 @@ func TestSQLiteIsSetUp(t *testing.T) {
 // fill puts rows enough into the tables for an engine to think about how to find them.
 var fill = []string{
 	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO heed_choices
-			SELECT i, 'l' || i % 5, 's' || i, 'i' || i, 'c' || i % 50, 'x', i, CASE WHEN i % 100 = 0 THEN 'pending' ELSE 'observed' END, '', 0, '{}', NULL, 0, '' FROM n`,
+			SELECT i, 'l' || i % 5, 's' || i, 'i' || i, 'c' || i % 50, 'x', i, CASE WHEN i % 100 = 0 THEN 'pending' ELSE 'observed' END, '', 0, '{}', NULL, 0, '', '' FROM n`,
 	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO heed_cells
 			SELECT 'k' || i, 'kind', 's' || i % 50, 'i' || i, 'n', 0, 0, 0 FROM n`,
 	`INSERT INTO heed_tallies SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 FROM heed_cells`,

@@ -14,13 +14,15 @@ CREATE TABLE heed_choices (
     choice    TEXT COLLATE "C" NOT NULL, -- JSON
     result    TEXT COLLATE "C",          -- JSON
     result_at BIGINT NOT NULL,
-    result_id TEXT COLLATE "C" NOT NULL
+    result_id TEXT COLLATE "C" NOT NULL,
+    result_by TEXT COLLATE "C" NOT NULL -- its source
 );
 CREATE INDEX heed_choices_session ON heed_choices (session, learner, made, id);
 CREATE INDEX heed_choices_item ON heed_choices (item, made, id);
 CREATE INDEX heed_choices_category ON heed_choices (category, made, id);
 CREATE INDEX heed_choices_made ON heed_choices (made, id);
 CREATE INDEX heed_choices_pending ON heed_choices (made, id) WHERE stage = 'pending';
+CREATE INDEX heed_choices_result_by ON heed_choices (result_by) WHERE result_by <> '';
 
 -- An event waits until it is due, and is due again when its lease is over.
 CREATE TABLE heed_stream (

@@ -14,13 +14,15 @@ CREATE TABLE heed_choices (
     choice    TEXT NOT NULL, -- JSON
     result    TEXT,          -- JSON
     result_at INTEGER NOT NULL,
-    result_id TEXT NOT NULL
+    result_id TEXT NOT NULL,
+    result_by TEXT NOT NULL -- its source
 ) STRICT;
 CREATE INDEX heed_choices_session ON heed_choices (session, learner, made, id);
 CREATE INDEX heed_choices_item ON heed_choices (item, made, id);
 CREATE INDEX heed_choices_category ON heed_choices (category, made, id);
 CREATE INDEX heed_choices_made ON heed_choices (made, id);
 CREATE INDEX heed_choices_pending ON heed_choices (made, id) WHERE stage = 'pending';
+CREATE INDEX heed_choices_result_by ON heed_choices (result_by) WHERE result_by <> '';
 
 -- An event waits until it is due, and is due again when its lease is over.
 CREATE TABLE heed_stream (

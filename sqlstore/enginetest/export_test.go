@@ -1,0 +1,93 @@
+package enginetest_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+func export(t testing.TB, db *sqlstore.DB) string {
+	var out bytes.Buffer
+	require.NoError(t, db.Export(ctx, &out))
+	return out.String()
+}
+
+// TestExport: what one engine has exported, each imports, and exports again to the last byte.
+func TestExport(t *testing.T) {
+	first := sqliteFile(t, "sqlite")
+	handle := first.handle(t)
+	db, err := sqlstore.New(ctx, handle, first.dialect)
+	require.NoError(t, err)
+	s := newStores(t, handle, db)
+	s.evidence = newEvidence(t, db, sqlstore.EvidenceConfig{Now: func() time.Time { return start }, HistoryPerCell: 2, NoCache: true})
+	for seed := range 30 {
+		b := rapid.Custom(someBatch).Example(seed)
+		if _, err := s.evidence.Commit(ctx, b); err != nil {
+			require.True(t, expected(err), "%v", err)
+		}
+	}
+	for i := range 4 {
+		add(t, s.evidence, observe(fmt.Sprint("arm", i), start))
+	}
+	require.NoError(t, s.evidence.Sweep(ctx))
+	for i := range 3 {
+		require.NoError(t, s.choices.Add(ctx, choiceOf(i)))
+		require.NoError(t, s.stream.Publish(ctx, evidence.Event{ID: fmt.Sprint(i), Topic: "t", At: start, Payload: []byte{0, byte(i)}}))
+	}
+	_, err = s.choices.Settle(ctx, choiceOf(1).ID, strategy.Result{ID: "r", Value: 0.1, At: start})
+	require.NoError(t, err)
+	text := export(t, db)
+	for _, table := range tables {
+		assert.True(t, strings.Contains(text, strings.TrimPrefix(table, "heed_")), table)
+	}
+
+	onEach(t, func(t *testing.T, at place) {
+		copied := at.db(t)
+		for _, broken := range []string{"", "{}", "x", "{\"heed\":99}\n", strings.Replace(text, `"table":"ids"`, `"table":"users"`, 1), strings.Replace(text, `"kind":"`, `"sort":"`, 1), text + "{"} {
+			var fault *heed.InputError
+			require.ErrorAs(t, copied.Import(ctx, strings.NewReader(broken)), &fault)
+		}
+		require.NoError(t, copied.Import(ctx, strings.NewReader(text)))
+		assert.Equal(t, text, export(t, copied))
+		requireSame(t, s.evidence, newEvidence(t, copied, sqlstore.EvidenceConfig{}))
+		require.ErrorIs(t, copied.Import(ctx, strings.NewReader(text)), heed.ErrConflict)
+	})
+}
+
+func TestForget(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		db := at.db(t)
+		store := newEvidence(t, db, sqlstore.EvidenceConfig{NoCache: true})
+		choices, err := sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})
+		require.NoError(t, err)
+		for i, who := range []string{"ann", "bob"} {
+			o := observe(who+"'s", time.Now())
+			o.Source = who
+			add(t, store, o)
+			require.NoError(t, choices.Add(ctx, choiceOf(i)))
+			_, err := choices.Settle(ctx, choiceOf(i).ID, strategy.Result{ID: "r", Source: who})
+			require.NoError(t, err)
+		}
+		require.NoError(t, db.Forget(ctx, "ann"))
+		assert.Equal(t, []string{"bob's"}, historyOf(t, store))
+		assert.EqualValues(t, 1, count(t, store))
+		for i, who := range []string{"", "bob"} {
+			r, err := choices.Get(ctx, choiceOf(i).ID)
+			require.NoError(t, err)
+			assert.Equal(t, strategy.Result{ID: "r", Source: who}, *r.Result)
+		}
+		assert.NotContains(t, export(t, db), `"ann"`)
+		require.ErrorAs(t, db.Forget(ctx, ""), new(*heed.InputError))
+	})
+}
