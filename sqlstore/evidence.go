@@ -102,6 +102,9 @@ func NewEvidence(db *DB, cfg EvidenceConfig) (*Evidence, error) {
 // Config returns the configuration in force.
 func (e *Evidence) Config() EvidenceConfig { return e.cfg }
 
+// DB returns the database that the store is in.
+func (e *Evidence) DB() *DB { return e.db }
+
 // Commit implements [evidence.Store]. An error of the database at the very end leaves it open whether the batch was
 // applied: as everything in it counts once, it may be committed again, if it has an ID or holds nothing but observations,
 // audit entries and events.

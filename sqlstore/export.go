@@ -178,11 +178,11 @@ func (db *DB) Import(ctx context.Context, from io.Reader) error {
 func readLines(from io.Reader, do func(number int, l line) error) error {
 	in := bufio.NewReader(from)
 	for number := 1; ; number++ {
-		text, err := in.ReadBytes('\n')
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
+		text, failure := in.ReadBytes('\n')
+		last := errors.Is(failure, io.EOF)
+		if failure != nil && !last {
+			return failure
 		}
-		last := err != nil
 		if len(bytes.TrimSpace(text)) > 0 || number == 1 {
 			var l line
 			err := json.Unmarshal(text, &l)
