@@ -63,6 +63,7 @@ var tables = []table{
 	newTable("choices", "id", `id:t learner:t session:t item:t category:t context:t made:i stage:t before:t ended:i choice:t
 		result:n result_at:i result_id:t result_by:t`),
 	newTable("stream", "seq", "stream:t id:t topic:t happened:t payload:b due:i deliveries:i holder:t"),
+	newTable("documents", "seq", "doc:t sort:t id:t class:t moment:i revision:i body:t"),
 }
 
 // A line is one of an export: the first says of what version it is, each other is a row.

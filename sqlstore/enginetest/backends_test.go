@@ -143,5 +143,5 @@ func wipe(t require.TestingT, handle *sql.DB) {
 // tables are all of heed's but that of the schema's version.
 var tables = []string{
 	"heed_cells", "heed_tallies", "heed_ids", "heed_history", "heed_forgotten", "heed_audit", "heed_outbox",
-	"heed_choices", "heed_stream",
+	"heed_choices", "heed_stream", "heed_documents",
 }

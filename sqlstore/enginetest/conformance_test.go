@@ -4,8 +4,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/decisiontest"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/evidence/evidencetest"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/feedback/feedbacktest"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/learning/learningtest"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/patterns/patternstest"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/consumertest"
@@ -47,6 +55,45 @@ func TestStreamKeepsTheContract(t *testing.T) {
 				reopen := func() (strategy.Source, error) { return open() }
 				return consumertest.Harness{Source: stream, Sink: stream, Close: stream.Close, Reopen: reopen}, nil
 			})
+		})
+	}
+}
+
+func TestHeuristicsKeepTheContract(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			learningtest.RunStore(t, func() (learning.Store, error) { return sqlstore.NewHeuristics(b.place(t).db(t)), nil })
+		})
+	}
+}
+
+func TestTracesKeepTheContract(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			decisiontest.RunTraces(t, func(now func() time.Time) (decision.TraceStore, error) {
+				return sqlstore.NewTraces(b.place(t).db(t), sqlstore.TracesConfig{Now: now})
+			})
+		})
+	}
+}
+
+func TestPatternsKeepTheContract(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			patternstest.RunStore(t, func() (patterns.Store, error) {
+				return sqlstore.NewPatterns(b.place(t).db(t), sqlstore.PatternsConfig{})
+			})
+			patternstest.RunErrorStore(t, func() (patterns.ErrorStore, error) {
+				return sqlstore.NewErrors(b.place(t).db(t), sqlstore.ErrorsConfig{})
+			})
+		})
+	}
+}
+
+func TestFeedbackKeepsTheContract(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			feedbacktest.Run(t, func() (feedback.Store, error) { return sqlstore.NewFeedback(b.place(t).db(t)), nil })
 		})
 	}
 }
