@@ -53,8 +53,8 @@ func (d Dialect) validate() error {
 type DB struct {
 	handle  *sql.DB
 	dialect Dialect
-	stmts   []*sql.Stmt   // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
-	turn    chan struct{} // SQLite has one writer at a time: those of this process wait here, in turn
+	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
+	turn    chan struct{}              // SQLite has one writer at a time: those of this process wait here, in turn
 	damaged atomic.Uint64
 
 	mu    sync.Mutex
@@ -77,30 +77,19 @@ func New(ctx context.Context, handle *sql.DB, dialect Dialect) (*DB, error) {
 
 func newDB(handle *sql.DB, dialect Dialect) *DB {
 	return &DB{
-		handle: handle, dialect: dialect, turn: make(chan struct{}, 1),
+		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: make(chan struct{}, 1),
 		ready: make(map[any]struct{}), wakes: make(map[string]chan struct{}),
 	}
 }
 
 func (db *DB) check(ctx context.Context) error {
-	err := db.onConn(ctx, func(conn *sql.Conn) error {
+	return db.onConn(ctx, func(conn *sql.Conn) error {
 		version, err := db.version(ctx, conn)
 		if err == nil && version != len(migrations) {
 			err = &SchemaError{Found: version, Known: len(migrations)}
 		}
 		return err
 	})
-	if err != nil || !db.dialect.embedded() {
-		return err
-	}
-	for _, q := range queries {
-		stmt, err := db.handle.PrepareContext(ctx, q.texts[db.dialect])
-		if err != nil {
-			return because(ctx, err)
-		}
-		db.stmts = append(db.stmts, stmt)
-	}
-	return nil
 }
 
 // Dialect returns what the database was opened as.
@@ -174,7 +163,35 @@ type tx struct {
 		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 	}
-	sql *sql.Tx
+	sql  *sql.Tx
+	seen []*query // that were not prepared
+}
+
+// prepare keeps statements for the next time. It is done when the connection of a transaction is back in the pool, which may
+// have no other; one that can't be prepared then goes on as text.
+func (db *DB) prepare(ctx context.Context, seen []*query) {
+	for _, q := range seen {
+		if db.stmts[q.number].Load() != nil {
+			continue
+		}
+		stmt, err := db.handle.PrepareContext(ctx, q.texts[db.dialect])
+		if err == nil && !db.stmts[q.number].CompareAndSwap(nil, stmt) {
+			_ = stmt.Close() // somebody else was quicker
+		}
+	}
+}
+
+// prepared returns a statement for use in the transaction, or nil.
+func (t *tx) prepared(q *query) *sql.Stmt {
+	if !t.db.dialect.embedded() {
+		return nil
+	}
+	stmt := t.db.stmts[q.number].Load()
+	if stmt == nil {
+		t.seen = append(t.seen, q)
+		return nil
+	}
+	return t.sql.StmtContext(t.ctx, stmt)
 }
 
 // write calls a function in a transaction, which is committed if it returns nil. Where there is no lock, the function's
@@ -182,7 +199,8 @@ type tx struct {
 func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
-		return db.finish(ctx, sqlTx, err, lock, do)
+		_, err = db.finish(ctx, sqlTx, err, lock, do)
+		return err
 	}
 	select {
 	case db.turn <- struct{}{}:
@@ -190,30 +208,39 @@ func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error 
 		return ctx.Err()
 	}
 	defer func() { <-db.turn }()
-	return db.onConn(ctx, func(conn *sql.Conn) error {
+	var t *tx
+	err := db.onConn(ctx, func(conn *sql.Conn) error {
 		sqlTx, err := conn.BeginTx(ctx, nil)
-		return db.finish(ctx, sqlTx, err, lock, do)
+		t, err = db.finish(ctx, sqlTx, err, lock, do)
+		return err
 	})
+	if t != nil {
+		db.prepare(ctx, t.seen)
+	}
+	return err
 }
 
-func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock *query, do func(*tx) error) error {
+// finish calls a function in a transaction that has begun, if it has, and ends it. It returns what the function was given.
+func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock *query, do func(*tx) error) (*tx, error) {
 	if err != nil {
-		return because(ctx, err)
+		return nil, because(ctx, err)
 	}
 	defer sqlTx.Rollback() //nolint:errcheck // of no account after Commit; before it, the error to tell is another
 	t := db.in(ctx, sqlTx)
 	if lock != nil {
 		if _, err := t.exec(lock); err != nil {
-			return err
+			return t, err
 		}
 	}
 	if err := do(t); err != nil {
-		return err
+		return t, err
 	}
-	return because(ctx, sqlTx.Commit())
+	return t, because(ctx, sqlTx.Commit())
 }
 
-func (db *DB) in(ctx context.Context, sqlTx *sql.Tx) *tx { return &tx{ctx, db, sqlTx, sqlTx} }
+func (db *DB) in(ctx context.Context, sqlTx *sql.Tx) *tx {
+	return &tx{ctx: ctx, db: db, on: sqlTx, sql: sqlTx}
+}
 
 // read calls a function that only reads.
 func (db *DB) read(ctx context.Context, do func(*tx) error) error {
@@ -221,16 +248,22 @@ func (db *DB) read(ctx context.Context, do func(*tx) error) error {
 		return err
 	}
 	if !db.dialect.embedded() {
-		return do(&tx{ctx, db, db.handle, nil})
+		return do(&tx{ctx: ctx, db: db, on: db.handle})
 	}
-	return db.onConn(ctx, func(conn *sql.Conn) error {
+	var t *tx
+	err := db.onConn(ctx, func(conn *sql.Conn) error {
 		sqlTx, err := conn.BeginTx(ctx, nil)
 		if err != nil {
 			return because(ctx, err)
 		}
 		defer sqlTx.Rollback() //nolint:errcheck // there is nothing to take back
-		return do(db.in(ctx, sqlTx))
+		t = db.in(ctx, sqlTx)
+		return do(t)
 	})
+	if t != nil {
+		db.prepare(ctx, t.seen)
+	}
+	return err
 }
 
 // exec runs a statement and returns how many rows it changed.
@@ -239,8 +272,8 @@ func (t *tx) exec(q *query, args ...any) (int64, error) {
 		result sql.Result
 		err    error
 	)
-	if t.db.stmts != nil {
-		result, err = t.sql.StmtContext(t.ctx, t.db.stmts[q.number]).ExecContext(t.ctx, args...)
+	if stmt := t.prepared(q); stmt != nil {
+		result, err = stmt.ExecContext(t.ctx, args...)
 	} else {
 		result, err = t.on.ExecContext(t.ctx, q.texts[t.db.dialect], args...)
 	}
@@ -253,8 +286,8 @@ func (t *tx) exec(q *query, args ...any) (int64, error) {
 // each calls a function with every row that a query finds.
 func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) (err error) {
 	var rows *sql.Rows
-	if t.db.stmts != nil {
-		rows, err = t.sql.StmtContext(t.ctx, t.db.stmts[q.number]).QueryContext(t.ctx, args...)
+	if stmt := t.prepared(q); stmt != nil {
+		rows, err = stmt.QueryContext(t.ctx, args...)
 	} else {
 		rows, err = t.on.QueryContext(t.ctx, q.texts[t.db.dialect], args...)
 	}

@@ -108,7 +108,8 @@ func (db *DB) snapshot(ctx context.Context, do func(*tx) error) error {
 		return db.read(ctx, do)
 	}
 	sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	return db.finish(ctx, sqlTx, err, nil, do)
+	_, err = db.finish(ctx, sqlTx, err, nil, do)
+	return err
 }
 
 func (t *table) scan(scan func(...any) error) (map[string]json.RawMessage, error) {

@@ -6,6 +6,8 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"strings"
+	"time"
 )
 
 //go:embed schema
@@ -58,12 +60,8 @@ func (db *DB) migrate(ctx context.Context, conn *sql.Conn) (err error) {
 	begin := "BEGIN"
 	if db.dialect.embedded() {
 		begin = "BEGIN IMMEDIATE"
-		var mode string
-		if err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode); err != nil {
+		if err := useWAL(ctx, conn); err != nil {
 			return err
-		}
-		if mode != "wal" && mode != "memory" {
-			return fmt.Errorf("the database can't be put into WAL mode: it stays in mode %q", mode)
 		}
 	}
 	if _, err := conn.ExecContext(ctx, begin); err != nil {
@@ -100,6 +98,28 @@ func (db *DB) migrate(ctx context.Context, conn *sql.Conn) (err error) {
 		}
 	}
 	return nil
+}
+
+// useWAL puts a database file into WAL mode. While another connection is about to do so, SQLite refuses without waiting.
+func useWAL(ctx context.Context, conn *sql.Conn) error {
+	const pause, patience = 20 * time.Millisecond, 10 * time.Second
+	for waited := time.Duration(0); ; waited += pause {
+		var mode string
+		err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+		switch {
+		case err == nil && (mode == "wal" || mode == "memory"):
+			return nil
+		case err == nil:
+			return fmt.Errorf("the database can't be put into WAL mode: it stays in mode %q", mode)
+		case !strings.Contains(err.Error(), "locked") || waited >= patience:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pause):
+		}
+	}
 }
 
 // version returns the version of the tables, and 0 where there are none.

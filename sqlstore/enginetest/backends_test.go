@@ -3,13 +3,16 @@ package enginetest_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	_ "github.com/jackc/pgx/v5/stdlib"       // the driver "pgx"
@@ -62,15 +65,20 @@ func postgresSchema(t testing.TB) place {
 	cfg, err := pgx.ParseConfig(cluster(t))
 	require.NoError(t, err)
 	name := fmt.Sprintf("heed_test_%d_%d", os.Getpid(), schemas.Add(1))
-	run := func(statement string) {
+	run := func(statement string) error {
 		conn, err := pgx.ConnectConfig(ctx, cfg)
-		require.NoError(t, err)
-		defer func() { require.NoError(t, conn.Close(ctx)) }()
+		if err != nil {
+			return err
+		}
 		_, err = conn.Exec(ctx, statement)
-		require.NoError(t, err)
+		return errors.Join(err, conn.Close(ctx))
 	}
-	run("CREATE SCHEMA " + name)
-	t.Cleanup(func() { run("DROP SCHEMA " + name + " CASCADE") })
+	require.NoError(t, run("CREATE SCHEMA "+name))
+	t.Cleanup(func() {
+		for try := 0; try < 100 && run("DROP SCHEMA "+name+" CASCADE") != nil; try++ { // what a process that was killed has begun may still go on
+			time.Sleep(10 * time.Millisecond)
+		}
+	})
 	dsn := cluster(t) + " search_path=" + name
 	if strings.Contains(dsn, "://") {
 		within, err := url.Parse(cluster(t))
@@ -97,6 +105,56 @@ func (p place) db(t testing.TB) *sqlstore.DB {
 	require.NoError(t, err)
 	return db
 }
+
+// tables that suites leave behind are emptied and used again, as to make them takes longer than most tests.
+var idle = struct {
+	sync.Mutex
+	handles map[string][]*sql.DB
+}{handles: make(map[string][]*sql.DB)}
+
+// empty returns a database of the backend with empty tables.
+func (b backend) empty(t testing.TB) *sqlstore.DB {
+	idle.Lock()
+	var handle *sql.DB
+	if free := idle.handles[b.name]; len(free) > 0 {
+		handle, idle.handles[b.name] = free[len(free)-1], free[:len(free)-1]
+	}
+	idle.Unlock()
+	dialect := sqlstore.SQLite
+	if b.name == "postgres/pgx" {
+		dialect = sqlstore.Postgres
+	}
+	if handle == nil {
+		at := b.place(lasting{t})
+		var err error
+		handle, err = at.open()
+		require.NoError(t, err)
+		require.NoError(t, sqlstore.Migrate(ctx, handle, dialect))
+	}
+	t.Cleanup(func() {
+		wipe(t, handle)
+		idle.Lock()
+		defer idle.Unlock()
+		idle.handles[b.name] = append(idle.handles[b.name], handle)
+	})
+	db, err := sqlstore.New(ctx, handle, dialect)
+	require.NoError(t, err)
+	return db
+}
+
+// lasting is a test whose places outlive it, until all tests are over.
+type lasting struct{ testing.TB }
+
+var lastly []func() error
+
+func (l lasting) TempDir() string {
+	dir, err := os.MkdirTemp("", "heed-test")
+	require.NoError(l, err)
+	lastly = append(lastly, func() error { return os.RemoveAll(dir) })
+	return dir
+}
+
+func (l lasting) Cleanup(do func()) { lastly = append(lastly, func() error { do(); return nil }) }
 
 func newEvidence(t testing.TB, db *sqlstore.DB, cfg sqlstore.EvidenceConfig) *sqlstore.Evidence {
 	store, err := sqlstore.NewEvidence(db, cfg)

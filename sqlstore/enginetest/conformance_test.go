@@ -24,7 +24,7 @@ func TestEvidenceKeepsTheContract(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			evidencetest.Run(t, func(now func() time.Time) (evidence.Store, error) {
-				return sqlstore.NewEvidence(b.place(t).db(t), sqlstore.EvidenceConfig{Now: now})
+				return sqlstore.NewEvidence(b.empty(t), sqlstore.EvidenceConfig{Now: now})
 			})
 		})
 	}
@@ -34,7 +34,7 @@ func TestChoicesKeepTheContract(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			strategytest.RunChoices(t, func(now func() time.Time) (strategy.Choices, error) {
-				return sqlstore.NewChoices(b.place(t).db(t), sqlstore.ChoicesConfig{Now: now})
+				return sqlstore.NewChoices(b.empty(t), sqlstore.ChoicesConfig{Now: now})
 			})
 		})
 	}
@@ -62,7 +62,7 @@ func TestStreamKeepsTheContract(t *testing.T) {
 func TestHeuristicsKeepTheContract(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
-			learningtest.RunStore(t, func() (learning.Store, error) { return sqlstore.NewHeuristics(b.place(t).db(t)), nil })
+			learningtest.RunStore(t, func() (learning.Store, error) { return sqlstore.NewHeuristics(b.empty(t)), nil })
 		})
 	}
 }
@@ -71,7 +71,7 @@ func TestTracesKeepTheContract(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			decisiontest.RunTraces(t, func(now func() time.Time) (decision.TraceStore, error) {
-				return sqlstore.NewTraces(b.place(t).db(t), sqlstore.TracesConfig{Now: now})
+				return sqlstore.NewTraces(b.empty(t), sqlstore.TracesConfig{Now: now})
 			})
 		})
 	}
@@ -81,10 +81,10 @@ func TestPatternsKeepTheContract(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			patternstest.RunStore(t, func() (patterns.Store, error) {
-				return sqlstore.NewPatterns(b.place(t).db(t), sqlstore.PatternsConfig{})
+				return sqlstore.NewPatterns(b.empty(t), sqlstore.PatternsConfig{})
 			})
 			patternstest.RunErrorStore(t, func() (patterns.ErrorStore, error) {
-				return sqlstore.NewErrors(b.place(t).db(t), sqlstore.ErrorsConfig{})
+				return sqlstore.NewErrors(b.empty(t), sqlstore.ErrorsConfig{})
 			})
 		})
 	}
@@ -93,7 +93,7 @@ func TestPatternsKeepTheContract(t *testing.T) {
 func TestFeedbackKeepsTheContract(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
-			feedbacktest.Run(t, func() (feedback.Store, error) { return sqlstore.NewFeedback(b.place(t).db(t)), nil })
+			feedbacktest.Run(t, func() (feedback.Store, error) { return sqlstore.NewFeedback(b.empty(t)), nil })
 		})
 	}
 }

@@ -104,7 +104,7 @@ func TestPowerCut(t *testing.T) {
 		t.Run(dialect.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(dialect)))
 			acked, lost := 0, 0
-			for range rounds(60, 500) {
+			for range rounds(40, 500) {
 				d := base.snapshot(rng)
 				d.cut = 60 + rng.IntN(500)
 				acknowledged := writeUntilCut(t, d, dialect)
@@ -280,7 +280,7 @@ func TestPostgresStoppedHard(t *testing.T) {
 
 const writers = 8
 
-func each() int { return rounds(60, 5000) }
+func each() int { return rounds(25, 5000) }
 
 // writeMany adds outcomes to one arm, whose weights add up exactly in any order.
 func writeMany(store *sqlstore.Evidence) error {

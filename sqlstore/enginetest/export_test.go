@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -45,6 +46,8 @@ func TestExport(t *testing.T) {
 		require.NoError(t, s.choices.Add(ctx, choiceOf(i)))
 		require.NoError(t, s.stream.Publish(ctx, evidence.Event{ID: fmt.Sprint(i), Topic: "t", At: start, Payload: []byte{0, byte(i)}}))
 	}
+	_, err = sqlstore.NewHeuristics(db).Put(ctx, learning.Heuristic{ID: "h", Condition: "it rains"})
+	require.NoError(t, err)
 	_, err = s.choices.Settle(ctx, choiceOf(1).ID, strategy.Result{ID: "r", Value: 0.1, At: start})
 	require.NoError(t, err)
 	text := export(t, db)

@@ -42,9 +42,14 @@ func TestMain(m *testing.M) {
 	}
 	flag.Parse()
 	if os.Getenv("HEED_LONG") == "" && flag.Lookup("rapid.checks").Value.String() == "100" {
-		_ = flag.Set("rapid.checks", "20")
+		_ = flag.Set("rapid.checks", "10")
 	}
 	code := m.Run()
+	for _, do := range lastly {
+		if err := do(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
 	if shared.server != nil {
 		if err := errors.Join(shared.server.stop("immediate"), os.RemoveAll(shared.server.dir)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
