@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -50,8 +51,8 @@ func NewEndorser(cfg EndorserConfig) (*Endorser, error) {
 }
 
 func (c EndorserConfig) withDefaults() EndorserConfig {
-	c.Factor = orDefault(c.Factor, 0.5)
-	c.Cap = orDefault(c.Cap, 0.1)
+	c.Factor = cmp.Or(c.Factor, 0.5)
+	c.Cap = cmp.Or(c.Cap, 0.1)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}

@@ -80,9 +80,9 @@ func (c ExperimentConfig) withDefaults() ExperimentConfig {
 	if c.Cost == nil {
 		c.Cost = func(r Result) float64 { return float64(r.Usage.Calls) }
 	}
-	c.Stop.MinOutcomes = orDefault(c.Stop.MinOutcomes, 100)
-	c.Stop.Probability = orDefault(c.Stop.Probability, 0.95)
-	c.Stop.Loss = orDefault(c.Stop.Loss, 0.005)
+	c.Stop.MinOutcomes = cmp.Or(c.Stop.MinOutcomes, 100)
+	c.Stop.Probability = cmp.Or(c.Stop.Probability, 0.95)
+	c.Stop.Loss = cmp.Or(c.Stop.Loss, 0.005)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -116,7 +117,7 @@ func NewReactions(cfg ReactionsConfig) (*Reactions, error) {
 func (c ReactionsConfig) withDefaults() ReactionsConfig {
 	c.Weights.Sources = maps.Clone(c.Weights.Sources)
 	c.Weights.Paths = maps.Clone(c.Weights.Paths)
-	c.Weights.Calibration.Strength = orDefault(c.Weights.Calibration.Strength, 10)
+	c.Weights.Calibration.Strength = cmp.Or(c.Weights.Calibration.Strength, 10)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}

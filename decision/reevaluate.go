@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -29,7 +30,7 @@ func (c ReevaluateConfig) withDefaults() ReevaluateConfig {
 	if c.Similarity == nil {
 		c.Similarity = Trigrams{}
 	}
-	c.Threshold = orDefault(c.Threshold, 0.75)
+	c.Threshold = cmp.Or(c.Threshold, 0.75)
 	if c.Low == 0 && c.High == 0 {
 		c.Low, c.High = 0.4, 0.7
 	}

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/heedhq/heed/internal/faults"
@@ -60,17 +61,10 @@ func (u Urgency) withDefaults() Urgency {
 		u.Salience = []string{"urgency"}
 	}
 	if u.Tiers.on() {
-		u.Tiers.Similarity = orDefault(u.Tiers.Similarity, 0.9)
-		u.Tiers.Confidence = orDefault(u.Tiers.Confidence, 0.9)
+		u.Tiers.Similarity = cmp.Or(u.Tiers.Similarity, 0.9)
+		u.Tiers.Confidence = cmp.Or(u.Tiers.Confidence, 0.9)
 	}
 	return u
-}
-
-func orDefault(x, otherwise float64) float64 {
-	if x == 0 {
-		return otherwise
-	}
-	return x
 }
 
 func (u Urgency) validate() error {
