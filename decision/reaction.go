@@ -200,8 +200,8 @@ func (f *Reactions) check(r *Reaction) error {
 		return &heed.InputError{Field: "ResponseID", Reason: "must not be empty"}
 	case !(r.Value >= -1 && r.Value <= 1):
 		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", r.Value)}
-	case r.At.Sub(now) > evidence.MaxSkew:
-		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew)}
+	case r.At.Unix() < 0 || r.At.Sub(now) > evidence.MaxSkew: // no store of evidence would take it
+		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("must be from 1970 on, and not more than %v ahead of the clock", evidence.MaxSkew)}
 	}
 	return nil
 }

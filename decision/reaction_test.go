@@ -156,7 +156,11 @@ func TestFeedbackIsRefused(t *testing.T) {
 		require.ErrorAs(t, err, &fault, field)
 		assert.Equal(t, field, fault.Field)
 	}
-	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r3", Value: -1})
+	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", At: time.Unix(-1, 0)})
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "At", fault.Field)
+	_, err = f.Feedback(ctx, decision.Reaction{ResponseID: "r3", Value: -1})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Value: 1}).Replaces, "what is refused changes nothing")
 }
