@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -127,8 +128,12 @@ func (d *decider) generate(ctx context.Context, usage *Usage, r LLMRequest) (LLM
 		temperature := *t
 		r.Temperature = &temperature
 	}
-	reply, err := pass(ctx, d.models, func(ctx context.Context) (LLMResponse, error) { return d.cfg.LLM.Generate(ctx, r) })
-	if !errors.Is(err, errBusy) {
+	var called atomic.Bool
+	reply, err := pass(ctx, d.models, func(ctx context.Context) (LLMResponse, error) {
+		called.Store(true)
+		return d.cfg.LLM.Generate(ctx, r)
+	})
+	if called.Load() {
 		usage.Calls++
 	}
 	usage.InputTokens += max(reply.InputTokens, 0)

@@ -110,6 +110,24 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
+// A caller who gives up while the model answers may get the answer, and pays for no prediction.
+func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
+	for range 100 {
+		short, cancel := context.WithCancel(ctx)
+		var calls atomic.Int64
+		s, err := decision.NewHeuristicFirst(decision.Config{LLM: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			calls.Add(1)
+			cancel()
+			return decision.LLMResponse{Text: "hi"}, nil
+		})})
+		require.NoError(t, err)
+		res, err := s.Decide(short, decision.Request{Immediate: true})
+		require.NoError(t, err)
+		assert.EqualValues(t, 1, calls.Load())
+		assert.Equal(t, 1, res.Usage.Calls)
+	}
+}
+
 func TestCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running, most atomic.Int64
