@@ -110,22 +110,32 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
-// A caller who gives up while the model answers may get the answer, and pays for no prediction.
+// A caller who gives up while the model predicts has the answer, and nothing is begun for it any more.
 func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
-	for range 100 {
-		short, cancel := context.WithCancel(ctx)
-		var calls atomic.Int64
-		s, err := decision.NewHeuristicFirst(decision.Config{LLM: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
-			calls.Add(1)
-			cancel()
-			return decision.LLMResponse{Text: "hi"}, nil
-		})})
+	synctest.Test(t, func(t *testing.T) {
+		short, cancel := context.WithCancel(context.Background())
+		var compared atomic.Int64
+		s, err := decision.NewHeuristicFirst(decision.Config{
+			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+				if r.JSON {
+					cancel()
+				}
+				return decision.LLMResponse{Text: "hi"}, nil
+			}),
+			Converge: decision.Converge{Similarity: decision.Embedder(func(context.Context, []string) ([][]float32, error) {
+				compared.Add(1)
+				return nil, errors.New("too late")
+			})},
+		})
 		require.NoError(t, err)
-		res, err := s.Decide(short, decision.Request{Immediate: true})
+		res, err := s.Decide(short, decision.Request{Immediate: true, Candidates: candidates(0.5)})
 		require.NoError(t, err)
-		assert.EqualValues(t, 1, calls.Load())
-		assert.Equal(t, 1, res.Usage.Calls)
-	}
+		synctest.Wait()
+		assert.Equal(t, "hi", res.Text)
+		assert.Equal(t, 2, res.Usage.Calls)
+		assert.ErrorIs(t, res.Err, context.Canceled)
+		assert.Zero(t, compared.Load())
+	})
 }
 
 func TestCallsInFlight(t *testing.T) {
