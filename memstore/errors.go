@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"cmp"
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -33,9 +34,15 @@ type Errors struct {
 
 	mu    sync.RWMutex
 	byID  map[string]*numbered
-	tasks map[string][]*numbered // the first added first
-	order []string               // of tasks, by their last error, the oldest first
+	tasks map[string]*failedTask
+	order list.List // of the names of tasks, by their last error, the oldest first
 	next  uint64
+}
+
+// failedTask has the errors of a task, the first added first, and its place in the order.
+type failedTask struct {
+	errors []*numbered
+	place  *list.Element
 }
 
 // numbered is an error with its place among all.
@@ -72,34 +79,41 @@ func (s *Errors) Add(ctx context.Context, e patterns.ErrorEntry) error {
 		return nil
 	}
 	if s.byID == nil {
-		s.byID, s.tasks = make(map[string]*numbered), make(map[string][]*numbered)
+		s.byID, s.tasks = make(map[string]*numbered), make(map[string]*failedTask)
 	}
 	e.At = micro(e.At)
 	one := &numbered{e, s.next}
 	s.next++
 	s.byID[e.ID] = one
-	if _, known := s.tasks[e.Task]; known {
-		s.order = slices.DeleteFunc(s.order, func(task string) bool { return task == e.Task })
+	task, known := s.tasks[e.Task]
+	if known {
+		s.order.MoveToBack(task.place)
+	} else {
+		task = &failedTask{place: s.order.PushBack(e.Task)}
+		s.tasks[e.Task] = task
 	}
-	s.order = append(s.order, e.Task)
-	s.tasks[e.Task] = append(s.tasks[e.Task], one)
+	task.errors = append(task.errors, one)
 	cfg := s.cfg.withDefaults()
-	if all := s.tasks[e.Task]; len(all) > cfg.PerTask {
-		delete(s.byID, all[0].ID)
-		s.tasks[e.Task] = all[1:]
+	if len(task.errors) > cfg.PerTask {
+		delete(s.byID, task.errors[0].ID)
+		task.errors = task.errors[1:]
 	}
-	if len(s.order) > cfg.MaxTasks {
-		s.forget(s.order[0])
-		s.order = s.order[1:]
+	if s.order.Len() > cfg.MaxTasks {
+		s.forget(s.order.Front().Value.(string))
 	}
 	return nil
 }
 
-func (s *Errors) forget(task string) {
-	for _, one := range s.tasks[task] {
+func (s *Errors) forget(name string) {
+	task, known := s.tasks[name]
+	if !known {
+		return
+	}
+	for _, one := range task.errors {
 		delete(s.byID, one.ID)
 	}
-	delete(s.tasks, task)
+	s.order.Remove(task.place)
+	delete(s.tasks, name)
 }
 
 // Resolve implements [patterns.ErrorStore].
@@ -122,9 +136,11 @@ func (s *Errors) Errors(ctx context.Context, task string) iter.Seq2[patterns.Err
 	return listing(ctx, func() []patterns.ErrorEntry {
 		s.mu.RLock()
 		defer s.mu.RUnlock()
-		found := s.tasks[task]
+		var found []*numbered
+		if of, known := s.tasks[task]; known {
+			found = of.errors
+		}
 		if task == "" {
-			found = nil
 			for _, one := range s.byID {
 				found = append(found, one)
 			}
@@ -146,6 +162,5 @@ func (s *Errors) Forget(ctx context.Context, task string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forget(task)
-	s.order = slices.DeleteFunc(s.order, func(t string) bool { return t == task })
 	return nil
 }
