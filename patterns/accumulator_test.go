@@ -52,6 +52,7 @@ func TestClassify(t *testing.T) {
 		{failed, patterns.ToolFailure},
 		{exec.Command("no-such-tool-at-all").Run(), patterns.ToolFailure},
 		{&patterns.ToolError{Tool: "grep", Err: errors.New("no")}, patterns.ToolFailure},
+		{&patterns.ToolError{Tool: "grep"}, patterns.ToolFailure},
 		{&patterns.ToolError{Tool: "grep", Err: context.DeadlineExceeded}, patterns.Timeout},
 		{quotaError{patterns.Conflict}, patterns.Conflict},
 		{quotaError{"of its own"}, patterns.Unclassified},
@@ -158,6 +159,9 @@ func TestReports(t *testing.T) {
 	e, err := w.errors.Record(ctx, patterns.Report{Task: "t", Err: fmt.Errorf("lint: %w", &patterns.ToolError{Tool: "vet", Err: errors.New("exit 1")})})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.ErrorEntry{ID: e.ID, Task: "t", Type: patterns.ToolFailure, Message: "lint: vet: exit 1", Tool: "vet", At: start}, e)
+	bare, err := w.errors.Record(ctx, patterns.Report{Task: "bare", Err: &patterns.ToolError{Tool: "vet"}})
+	require.NoError(t, err)
+	assert.Equal(t, "vet: failed", bare.Message, "of a tool that gave no error")
 	e, err = w.errors.Record(ctx, patterns.Report{ID: "mine", Task: "t", Err: errors.New("x"), Type: patterns.Conflict, Message: "said better", Tool: "git"})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.ErrorEntry{ID: "mine", Task: "t", Type: patterns.Conflict, Message: "said better", Tool: "git", At: start}, e)

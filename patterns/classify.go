@@ -1,9 +1,11 @@
 package patterns
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -37,10 +39,12 @@ func (t ErrorType) Valid() bool {
 // A ToolError says that a tool failed. Wrap in it what a tool returned, and it is classified and named.
 type ToolError struct {
 	Tool string
-	Err  error
+	Err  error // may be nil
 }
 
-func (e *ToolError) Error() string { return e.Tool + ": " + e.Err.Error() }
+func (e *ToolError) Error() string { return fmt.Sprint(e.Tool, ": ", cmp.Or(e.Err, errFailed)) }
+
+var errFailed = errors.New("failed")
 
 // Unwrap returns the tool's own error.
 func (e *ToolError) Unwrap() error { return e.Err }

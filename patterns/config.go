@@ -36,7 +36,7 @@ type Config struct {
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
 	// Plan bounds what [Recorder.PlanContext] returns.
 	Plan PlanLimits
-	// Strikes is after how many failures on end a task is struck out. 0 means 3.
+	// Strikes is after how many failures on end a task is struck out: at most 100. 0 means 3.
 	Strikes int
 	// StaleAfter is how long nothing may be heard of a pattern before [Recorder.Sweep] archives it. 0 means the half-life
 	// of [Maturity].
@@ -93,8 +93,13 @@ func (c *Config) validate() error {
 	found.Add("Criteria", c.Criteria.validate())
 	found.Add("Maturity", c.Maturity.validate())
 	found.Add("Inversion", c.Inversion.validate())
+	named := make(map[PatternID]string)
 	for i, rule := range c.Rules {
 		found.Add(fmt.Sprintf("Rules[%d]", i), rule.validate())
+		id := IDOf(rule.Name)
+		other, known := named[id]
+		found.Check(!known || other == rule.Name || id == idPrefix, fmt.Sprintf("Rules[%d].Name", i), rule.Name, "has the id of another rule's: see IDOf")
+		named[id] = rule.Name
 	}
 	found.Add("Plan", c.Plan.validate())
 	found.Check(c.Strikes > 0 && c.Strikes <= strikesRead, "Strikes", c.Strikes, fmt.Sprintf("must be in [1, %d], or 0 for the default", strikesRead))

@@ -31,9 +31,11 @@ func (r *Recorder) explain(ctx context.Context, id PatternID) (Explanation, erro
 		return Explanation{}, err
 	}
 	if root := s.Pattern.root(); root != id {
-		return r.explain(ctx, root)
+		if s, err = r.Standing(ctx, root); err != nil {
+			return Explanation{}, err
+		}
 	}
-	transitions, err := collect(r.cfg.Store.Transitions(ctx, id))
+	transitions, err := collect(r.cfg.Store.Transitions(ctx, s.Pattern.ID))
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -26,7 +26,9 @@ type row struct {
 // outcomes, errors and observations. Nothing should be recorded meanwhile.
 //
 // Evidence is written as its observations. Where the store's history no longer holds all that was counted, Export fails
-// with [evidence.ErrForgotten].
+// with [evidence.ErrForgotten]: memstore.Evidence keeps 100 observations of a cell for 30 days, unless it is told otherwise.
+// Of evidence that a [Recorder.Reset] has forgotten nothing is written, and so an outcome from before a reset would count
+// again in the stores that the export is read into.
 func (r *Recorder) Export(ctx context.Context, w io.Writer) error {
 	rows, err := r.rows(ctx)
 	encoder := json.NewEncoder(w)

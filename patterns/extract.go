@@ -41,7 +41,7 @@ func Strategies() []Rule {
 
 func (r *Rule) validate() error {
 	var found faults.List
-	found.Check(checkIDs(field{"", r.Name}) == nil && len(tokens(r.Name)) > 0, "Name", r.Name, fmt.Sprintf("must have a word, and at most %d bytes", MaxID))
+	found.Check(checkIDs(field{"", r.Name}) == nil && IDOf(r.Name) != idPrefix, "Name", r.Name, fmt.Sprintf("must have a word, and at most %d bytes", MaxID))
 	found.Check(len(r.Phrases) > 0, "Phrases", r.Phrases, "must not be empty")
 	for i, phrase := range r.Phrases {
 		needed := slices.ContainsFunc(compilePhrase(phrase), func(w word) bool { return !w.optional && len(w.either) > 0 })
@@ -193,10 +193,12 @@ func (r *Recorder) Extract(ctx context.Context, text string) ([]Pattern, error) 
 	return all, nil
 }
 
+const idPrefix = "pattern-"
+
 // IDOf returns the id of a strategy with this name: "pattern-split-by-file-type".
 func IDOf(name string) PatternID {
 	words := slices.DeleteFunc(tokens(name), func(t string) bool {
 		return !strings.ContainsFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 	})
-	return PatternID("pattern-" + strings.Join(words, "-"))
+	return PatternID(idPrefix + strings.Join(words, "-"))
 }

@@ -246,6 +246,15 @@ Before another attempt, answer:
 	late := patterns.Outcome{ID: "late", Task: "t", At: start.Add(5 * time.Minute)}
 	assert.Zero(t, w.record(late).Strikes.Count, "what happened before the review is reviewed")
 
+	for range 300 {
+		attempt(false)
+	}
+	many, err := w.Strikes(ctx, "t")
+	require.NoError(t, err)
+	assert.Equal(t, 3, many.Count)
+	assert.Len(t, many.Failures, patterns.MaxExamples)
+	assert.Equal(t, 99*time.Minute, many.Last.Sub(many.First), "of a task with very many outcomes, the last hundred are looked at")
+
 	one := newWorld(t, patterns.Config{Strikes: 1})
 	strike := one.record(patterns.Outcome{Task: "t"}).Strikes
 	assert.True(t, strike.Out())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -152,6 +153,11 @@ inverted needs a failure rate: at least 60.0%, has 20.0%: missed
 	anti, err := w.Explain(ctx, "anti-bad")
 	require.NoError(t, err)
 	assert.Equal(t, why, anti)
+	twins := `{"pattern": {"id": "anti-a", "kind": "anti_pattern", "content": "x", "state": "inverted", "twin": "anti-b"}}
+		{"pattern": {"id": "anti-b", "kind": "anti_pattern", "content": "x", "state": "inverted", "twin": "anti-a"}}`
+	require.NoError(t, w.Import(ctx, strings.NewReader(twins)))
+	_, err = w.Explain(ctx, "anti-a")
+	require.NoError(t, err, "whatever an import says, it comes to an end")
 
 	_, err = w.Promote(ctx, "p", by)
 	require.NoError(t, err)

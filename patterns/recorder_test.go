@@ -412,14 +412,16 @@ func TestConfigFaults(t *testing.T) {
 		Criteria:  patterns.Criteria{HalfLife: -1, Prior: evidence.Beta{Alpha: -1, Beta: 1}, Floor: 1, MinFeedback: -1, MaxHarmful: 2},
 		Maturity:  patterns.Maturity{HalfLife: 1, MinFeedback: -1, MinHelpful: -1, MaxHarmful: 0.4, Recency: -1, Multipliers: patterns.Multipliers{Candidate: 2, Established: 1}},
 		Inversion: patterns.Inversion{MinObservations: -1, FailureRatio: 1.1, Prefix: "\xff"},
-		Rules:     []patterns.Rule{{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}},
-		Plan:      patterns.PlanLimits{Similar: -1, Patterns: patterns.Limits{Items: -1}, AntiPatterns: patterns.Limits{Chars: -1}},
+		Rules: []patterns.Rule{
+			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}, {Name: "!?", Phrases: []string{"a"}}, {Name: "X!", Phrases: []string{"a"}},
+		},
+		Plan: patterns.PlanLimits{Similar: -1, Patterns: patterns.Limits{Items: -1}, AntiPatterns: patterns.Limits{Chars: -1}},
 	})
 	assert.Equal(t, []string{
 		"Name", "Scoring.Weights", "Criteria.HalfLife", "Criteria.Prior", "Criteria.Floor", "Criteria.MinFeedback", "Criteria.MaxHarmful",
 		"Maturity.HalfLife", "Maturity.MinFeedback", "Maturity.MinHelpful", "Maturity.MaxHarmful", "Maturity.Recency", "Maturity.Multipliers",
 		"Inversion.MinObservations", "Inversion.FailureRatio", "Inversion.Prefix", "Inversion.Rehabilitation",
-		"Rules[0].Name", "Rules[0].Phrases", "Rules[1].Phrases[0]",
+		"Rules[0].Name", "Rules[0].Phrases", "Rules[1].Phrases[0]", "Rules[2].Name", "Rules[3].Name",
 		"Plan.Similar", "Plan.Patterns.Items", "Plan.AntiPatterns.Chars", "Strikes", "StaleAfter",
 	}, fields(err))
 	_, err = patterns.NewAccumulator(patterns.AccumulatorConfig{})

@@ -13,7 +13,8 @@ import (
 type Strikes struct {
 	Task  string
 	Count int // at most Config.Strikes
-	// First and Last are when the first and the last of them happened. Zero: there are none.
+	// First and Last are when the first and the last of them happened, as far as the task's last 100 outcomes tell. Zero:
+	// there are none.
 	First, Last time.Time
 	// Failures are the last of them, at most [MaxExamples], the oldest first.
 	Failures []Outcome
@@ -36,8 +37,8 @@ func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
 	return s, nil
 }
 
-// strikesRead is how many outcomes of a task are looked at.
-const strikesRead = 1000
+// strikesRead is how many outcomes of a task are looked at, those recorded last.
+const strikesRead = 100
 
 func (r *Recorder) strikes(ctx context.Context, task string) (Strikes, error) {
 	s := Strikes{Task: task, limit: r.cfg.Strikes}
