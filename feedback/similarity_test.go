@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -79,15 +78,14 @@ func texts() *rapid.Generator[string] {
 	return rapid.Map(rapid.SliceOfN(words, 0, 12), func(w []string) string { return strings.Join(w, " ") })
 }
 
+// TestLongTextsTakeNoLongTime would not end if words were compared with words.
 func TestLongTextsTakeNoLongTime(t *testing.T) {
 	for _, words := range []string{"not never 5 apples before oranges, ", "before ", "before apples oranges ", "always before enable ", "a b to c ", "没有"} {
 		text := strings.Repeat(words, feedback.MaxComment/len(words))
-		begun := time.Now()
 		assert.Empty(t, feedback.Oppose(text, text))
 		assert.NotEmpty(t, feedback.Oppose(text, text+" and more"), "what is too long to be compared is not merged")
 		_, err := feedback.Trigrams{}.Scores(ctx, text, []string{text + " and more"})
 		require.NoError(t, err)
-		assert.Less(t, time.Since(begun), 5*time.Second)
 	}
 }
 
