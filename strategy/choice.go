@@ -170,7 +170,7 @@ const propensityDraws = 1 << 15
 // Propensity returns the probability with which the arm was chosen, given what was believed, as off-policy evaluation
 // needs it. For plain beliefs without a bonus it is exact ([evidence.ProbBest]). For others it is counted over draws like
 // the choice's own, with a standard error of at most 0.0028, always the same ones; it is then never 0, but at least half
-// a draw. Of a fallback it is 1.
+// a draw. Of a fallback it is 1, and of a choice without its draws, as events after the first have it, it is NaN.
 //
 // Counting takes milliseconds: do it where choices are logged, and not where they are made.
 func (c Choice) Propensity() float64 {
