@@ -153,7 +153,7 @@ func acceptRules(t *testing.T, l, without *life, ear *listener) {
 		_, else_ := without.mistakes(m, rule.Activated)
 		assert.Less(t, now.share(), else_.share()/2, m.Name)
 		for _, a := range l.Answers {
-			if a.Event.Domain != "alerts" && a.Event.At.After(rule.Activated) {
+			if a.Event.At.After(rule.Activated) {
 				assert.Contains(t, a.Briefing.Rules, rule.ID)
 			}
 		}

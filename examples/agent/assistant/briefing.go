@@ -5,38 +5,31 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/patterns"
 )
 
 // A Briefing is what the prompt says beside the event: rules that two people approved, ways of working that have failed or
 // proven good, and a note, in the way that was chosen for it.
 type Briefing struct {
-	Text     string
-	Rules    []string             // the ids of the rules in it
-	Warnings []patterns.PatternID // the anti-patterns in it
-	Used     *Used                // the note that fits the event; nil: none does
+	Text  string
+	Rules []string // the ids of the rules in it
+	Used  *Used    // the note that fits the event; nil: none does
 }
 
 func (a *Assistant) brief(ctx context.Context, e Event) (b Briefing, err error) {
-	if e.Domain == alerts {
-		return b, nil
-	}
 	rules, err := a.Feedback.Rules().Inject(ctx, feedback.Request{Agent: Name})
 	if err != nil {
 		return b, err
 	}
 	b.Rules = rules.Rules
 	parts := []string{rules.Section}
-	if e.Domain == Changes {
+	switch e.Domain {
+	case Changes:
 		plan, err := a.Patterns.PlanContext(ctx, e.Text)
 		if err != nil {
 			return b, err
 		}
 		parts = append(parts, plan.Prompt())
-		for _, s := range plan.AntiPatterns {
-			b.Warnings = append(b.Warnings, s.Pattern.ID)
-		}
-	} else {
+	case Requests:
 		if b.Used, err = a.use(ctx, e); err != nil {
 			return b, err
 		}

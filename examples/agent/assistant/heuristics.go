@@ -15,9 +15,8 @@ import (
 type Heuristic struct{ ID, Condition, Action string }
 
 const (
-	alerts    = "alerts" // the domain that runbooks are about: what is asked for is not answered from a shelf
-	fitting   = 0.22     // from this similarity on, a condition may be that of an event
-	agreement = 0.60     // from this similarity on, the model said what a heuristic says
+	fitting   = 0.22 // from this similarity on, a condition may be that of an event
+	agreement = 0.60 // from this similarity on, the model said what a heuristic says
 )
 
 // newLearning returns the module that keeps how far each heuristic is trusted.
@@ -55,7 +54,7 @@ func newShelf(ctx context.Context, store learning.Store, runbooks []Heuristic) (
 }
 
 func (s *shelf) add(ctx context.Context, h Heuristic) error {
-	_, err := s.store.Put(ctx, learning.Heuristic{ID: h.ID, Domain: alerts, Condition: h.Condition})
+	_, err := s.store.Put(ctx, learning.Heuristic{ID: h.ID, Domain: Alerts, Condition: h.Condition})
 	if err == nil {
 		s.all = append(s.all, h)
 	}
@@ -108,7 +107,7 @@ func (s *shelf) Nearest(ctx context.Context, condition, message string) (id stri
 // candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now. One that has lost
 // of the trust that it began with is not even shown to the model, which might believe it.
 func (a *Assistant) candidates(ctx context.Context, e Event) (trusted []decision.Candidate, err error) {
-	if e.Domain != alerts {
+	if e.Domain != Alerts {
 		return nil, nil
 	}
 	found, err := a.shelf.like(ctx, e.Text, fitting)

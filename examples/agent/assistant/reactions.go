@@ -47,7 +47,7 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
 			HeuristicID: credit.HeuristicID, EventID: credit.EventID, Person: credit.Person, Positive: credit.Value > 0, At: credit.At,
 		})
 		return err
-	case t.Up && account.Event.Domain == alerts:
+	case t.Up && account.Event.Domain == Alerts:
 		return a.grow(ctx, account, t)
 	}
 	return nil

@@ -5,15 +5,19 @@ import "time"
 // An Event is something that wants an answer: an alert, a request, a task to plan.
 type Event struct {
 	ID     string
-	Domain string // "alerts", "requests", [Changes]
+	Domain string
 	Source string // the channel that it came through
 	Person string // who watches that channel
 	Text   string
 	At     time.Time
 }
 
-// Changes is the domain of tasks that have to be planned, and of which it is known hours later how they went.
-const Changes = "changes"
+// The domains of events.
+const (
+	Alerts   = "alerts"   // the runbook is about them
+	Requests = "requests" // and the notes about these: what is asked for is not answered off a shelf
+	Changes  = "changes"  // tasks that have to be planned, and of which it is known later how they went
+)
 
 // A Message is what a person writes in a channel after an answer.
 type Message struct {

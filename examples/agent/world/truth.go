@@ -3,6 +3,8 @@ package world
 import (
 	"strings"
 	"time"
+
+	"github.com/heedhq/heed/examples/agent/assistant"
 )
 
 // This file is the whole truth of the simulated world. It was written down before the assistant was tuned, and the assistant
@@ -147,19 +149,19 @@ func Notes() []*Note {
 }
 
 var kinds = []*Kind{
-	{Name: "disk", Domain: "alerts", Share: 8, Cue: "/var", Own: 0.55, Texts: []string{
+	{Name: "disk", Domain: assistant.Alerts, Share: 8, Cue: "/var", Own: 0.55, Texts: []string{
 		"Disk of {host} is nearly full: /var at {n} %.", "{host}: /var is filling up with logs, {n} % used.", "The disk of {host} fills up, logs in /var, {n} % full.",
 	}, Answers: []Answer{
 		{Key: "compress the logs", Text: "Rotate and compress the logs below /var/log, then check that usage has fallen.", Works: 0.94},
 		{Key: "larger volume", Text: "Attach a larger volume and grow the file system over the weekend.", Works: 0.30},
 	}},
-	{Name: "certificate", Domain: "alerts", Share: 8, Cue: "certificate", Own: 0.60, Texts: []string{
+	{Name: "certificate", Domain: assistant.Alerts, Share: 8, Cue: "certificate", Own: 0.60, Texts: []string{
 		"The TLS certificate of {host} expires in {n} days.", "{host}: TLS certificate expires within {n} days.", "Certificate check: the certificate of {host} expires, {n} days left.",
 	}, Answers: []Answer{
 		{Key: "renewal job", Text: "Run the certificate renewal job and reload the load balancer.", Works: 0.95},
 		{Key: "order a new one", Text: "Open a ticket with the authority and order a new one by mail.", Works: 0.30},
 	}},
-	{Name: "queue", Domain: "alerts", Share: 8, Cue: "mail-out", Own: 0.60, Texts: []string{
+	{Name: "queue", Domain: assistant.Alerts, Share: 8, Cue: "mail-out", Own: 0.60, Texts: []string{
 		"Queue mail-out has {n} thousand messages waiting, consumers on {host} lag.", "{host}: consumers of queue mail-out lag, {n} thousand messages waiting.",
 		"{n} thousand messages are waiting in queue mail-out, its consumers on {host} lag.",
 	}, Answers: []Answer{ // the broker is upgraded half-way
@@ -167,58 +169,58 @@ var kinds = []*Kind{
 		{Key: "scale out", Text: "Scale out the consumers to twice as many and leave the group running.", Works: 0.45, Later: 0.92},
 		{Key: "purge", Text: "Purge what is older than an hour and tell the senders.", Works: 0.20},
 	}},
-	{Name: "crash", Domain: "alerts", Share: 8, Cue: "checkout-", Own: 0.55, Texts: []string{
+	{Name: "crash", Domain: assistant.Alerts, Share: 8, Cue: "checkout-", Own: 0.55, Texts: []string{
 		"Pod checkout-{n} on {host} is in a crash loop, killed for want of memory.", "{host}: checkout-{n} was killed for want of memory again, crash loop.",
 		"Crash loop of pod checkout-{n} on {host}: killed, memory.",
 	}, Answers: []Answer{
 		{Key: "memory limit", Text: "Raise the memory limit of the deployment by half and roll it out again.", Works: 0.93},
 		{Key: "delete the pod", Text: "Delete the pod and let the scheduler find another node.", Works: 0.35},
 	}},
-	{Name: "connections", Domain: "alerts", Share: 8, Cue: "Postgres", Own: 0.55, Texts: []string{
+	{Name: "connections", Domain: assistant.Alerts, Share: 8, Cue: "Postgres", Own: 0.55, Texts: []string{
 		"Postgres on {host} refuses connections, {n} slots in use.", "{host}: Postgres refuses connections, all {n} connection slots are in use.",
 		"All {n} connection slots of Postgres on {host} are in use.",
 	}, Answers: []Answer{
 		{Key: "idle in transaction", Text: "Terminate the sessions that are idle in transaction, then recycle the connection pool.", Works: 0.93},
 		{Key: "restart the database", Text: "Raise the limit in the configuration and restart the database.", Works: 0.35},
 	}},
-	{Name: "replica", Domain: "alerts", Share: 8, Cue: "lags", Own: 0.60, Texts: []string{
+	{Name: "replica", Domain: assistant.Alerts, Share: 8, Cue: "lags", Own: 0.60, Texts: []string{
 		"Replica {host} lags {n} seconds behind its primary.", "{host} lags behind its primary by {n} seconds.", "A replica lags: {host} is {n} seconds behind the primary.",
 	}, Answers: []Answer{
 		{Key: "batch jobs", Text: "Pause the batch jobs on the replica until it has caught up.", Works: 0.92},
 		{Key: "from scratch", Text: "Drop the replica and build it from scratch out of a snapshot.", Works: 0.40},
 	}},
-	{Name: "backup", Domain: "alerts", Share: 8, Cue: "backup", Own: 0.65, Texts: []string{
+	{Name: "backup", Domain: assistant.Alerts, Share: 8, Cue: "backup", Own: 0.65, Texts: []string{
 		"The nightly backup of {host} failed after {n} minutes.", "{host}: nightly backup failed, {n} minutes in.", "Nightly backup failed on {host} ({n} minutes).",
 	}, Answers: []Answer{
 		{Key: "stale lock", Text: "Remove the stale lock of the last backup and start it by hand.", Works: 0.93},
 		{Key: "leave it alone", Text: "Leave it alone: the run of the next night makes up for it.", Works: 0.15},
 	}},
-	{Name: "login", Domain: "alerts", Share: 8, Cue: "failed logins", Own: 0.65, Texts: []string{
+	{Name: "login", Domain: assistant.Alerts, Share: 8, Cue: "failed logins", Own: 0.65, Texts: []string{
 		"There are {n} failed logins on {host} within minutes.", "{host}: hundreds of failed logins, {n} within five minutes.", "{n} failed logins on {host} in the last minutes.",
 	}, Answers: []Answer{
 		{Key: "password reset", Text: "Force a password reset for the accounts that were hit, and leave the network as it is.", Works: 0.92},
 		{Key: "whole subnet", Text: "Block the whole subnet of the senders at the firewall.", Works: 0.20},
 	}},
-	{Name: "latency", Domain: "alerts", Share: 8, Cue: "p99", Own: 0.65, Texts: []string{
+	{Name: "latency", Domain: assistant.Alerts, Share: 8, Cue: "p99", Own: 0.65, Texts: []string{
 		"The p99 latency of the API on {host} is {n} ms.", "{host}: API latency too high, p99 at {n} ms.", "API on {host} is slow, p99 latency {n} ms.",
 	}, Answers: []Answer{
 		{Key: "heap profile", Text: "Drain the host from the load balancer and take a heap profile before it is restarted.", Works: 0.92},
 		{Key: "wait for the evening", Text: "Wait for the evening, when the load goes down by itself.", Works: 0.25},
 	}},
 
-	{Name: "status note", Domain: "requests", Share: 5, Cue: "status note", Own: 0.97, Mistakes: []*Mistake{timeZone}, Texts: []string{
+	{Name: "status note", Domain: assistant.Requests, Share: 5, Cue: "status note", Own: 0.97, Mistakes: []*Mistake{timeZone}, Texts: []string{
 		"Please write a status note for the incident on {host} that began at {n}:00.", "We need a status note: {host}, incident since {n}:00.",
 	}, Answers: []Answer{
 		{Key: "next note", Text: "Status: the incident is being worked on by the team on call. The next note follows within the hour, at the full hour.", Works: 0.95},
 		{Key: "all is well", Text: "Status: all is well.", Works: 0.10},
 	}},
-	{Name: "maintenance", Domain: "requests", Share: 5, Cue: "maintenance", Own: 0.97, Mistakes: []*Mistake{timeZone, rollback}, Texts: []string{
+	{Name: "maintenance", Domain: assistant.Requests, Share: 5, Cue: "maintenance", Own: 0.97, Mistakes: []*Mistake{timeZone, rollback}, Texts: []string{
 		"Please announce the maintenance of {host} tonight at {n}:00.", "Announce maintenance: {host}, {n}:00, half an hour.",
 	}, Answers: []Answer{
 		{Key: "will be down", Text: "Announcement: the service will be down tonight for half an hour, from the time that was agreed.", Works: 0.95},
 		{Key: "soon", Text: "Announcement: there will be some maintenance soon.", Works: 0.15},
 	}},
-	{Name: "access", Domain: "requests", Share: 5, Cue: "access", Own: 0.97, Mistakes: []*Mistake{expiry}, Texts: []string{
+	{Name: "access", Domain: assistant.Requests, Share: 5, Cue: "access", Own: 0.97, Mistakes: []*Mistake{expiry}, Texts: []string{
 		"A colleague needs access to {host} for {n} days.", "Please prepare access to {host}, {n} days, for a new colleague.",
 	}, Answers: []Answer{
 		{Key: "read-only role", Text: "Granted: the read-only role on this host, with two factors.", Works: 0.95},
@@ -241,7 +243,7 @@ var kinds = []*Kind{
 	question("dashboard", "preference", "dashboard", "on the shared board", "Dashboards are made in the old tool, one for each host.",
 		"Where do I put a dashboard for {host} (ticket {n})?", "Make one in the old tool, for this host alone."),
 
-	{Name: "task", Domain: "changes", Share: 7, Cue: "migration", Texts: []string{
+	{Name: "task", Domain: assistant.Changes, Share: 7, Cue: "migration", Texts: []string{
 		"Plan the migration of the services on {host} to the new cluster, {n} modules.", "Make a plan for the migration of {host}, {n} modules in all.",
 	}},
 }
@@ -257,7 +259,7 @@ func question(name, sort, cue, key, note, text, wrong string) *Kind {
 	}[key]
 	topic, _, _ := strings.Cut(text, "{host}")
 	return &Kind{
-		Name: name, Domain: "requests", Share: 2.5, Cue: cue, Texts: []string{text},
+		Name: name, Domain: assistant.Requests, Share: 2.5, Cue: cue, Texts: []string{text},
 		Answers: []Answer{{Key: key, Text: right, Works: 0.95}, {Key: wrong, Text: wrong, Works: 0.10}},
 		Note:    &Note{ID: "note-" + name, Sort: sort, Topic: topic, Key: note[:20], Text: note},
 	}
