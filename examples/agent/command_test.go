@@ -19,6 +19,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/examples/internal/show"
 )
 
 func noEnv(string) string { return "" }
@@ -116,7 +118,7 @@ func TestCommandFaults(t *testing.T) {
 	} {
 		err := command(context.Background(), test.args, noEnv, io.Discard, silent)
 		require.ErrorContains(t, err, test.fault, strings.Join(test.args, " "))
-		assert.Equal(t, test.code, exitCode(err), "%v", test.args)
+		assert.Equal(t, test.code, show.ExitCode(err), "%v", test.args)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -3,12 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/internal/show"
@@ -16,29 +14,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := command(ctx, os.Args[1:], os.Getenv, os.Stdout, show.Progress()); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "agent:", err)
-		}
-		stop()
-		os.Exit(exitCode(err)) //nolint:gocritic // stop, the one thing deferred, was just called
-	}
-}
-
-// errUsage marks errors in how the command was called.
-var errUsage = errors.New("see -help")
-
-func exitCode(err error) int {
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errUsage):
-		return 2
-	default:
-		return 1
-	}
+	show.Main("agent", func(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
+		return command(ctx, args, os.Getenv, out, progress)
+	})
 }
 
 func command(ctx context.Context, args []string, env func(string) string, out io.Writer, progress func(done, of int)) error {
@@ -48,13 +26,13 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 	asJSON := flags.Bool("json", false, "write the result as JSON")
 	name := flags.String("model", "", "ask this `model`, at OPENAI_BASE_URL with the key OPENAI_API_KEY, in place of the script")
 	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w%.0w", err, errUsage)
+		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
 	}
 	switch {
 	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), show.ErrUsage)
 	case *events < 20:
-		return fmt.Errorf("-events %d must be at least 20: %w", *events, errUsage)
+		return fmt.Errorf("-events %d must be at least 20: %w", *events, show.ErrUsage)
 	}
 	in := stream{seed: *seed, events: *events}
 	ways := []way{off, learns, told, oracle}

@@ -16,40 +16,16 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 
 	"github.com/heedhq/heed/examples/internal/show"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := command(ctx, os.Args[1:], os.Stdout, show.Progress()); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "routing:", err)
-		}
-		stop()
-		os.Exit(exitCode(err)) //nolint:gocritic // stop, the one thing deferred, was just called
-	}
-}
-
-// errUsage marks errors in how the command was called.
-var errUsage = errors.New("see -help")
-
-func exitCode(err error) int {
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case errors.Is(err, errUsage):
-		return 2
-	default:
-		return 1
-	}
+	show.Main("routing", command)
 }
 
 func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
@@ -61,15 +37,15 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	asJSON := flags.Bool("json", false, "write the result as JSON")
 	picture := flags.String("svg", "", "write the learning curves to this `file`")
 	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w%.0w", err, errUsage)
+		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
 	}
 	switch {
 	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), errUsage)
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), show.ErrUsage)
 	case !(*price >= 0 && *price <= 1e6):
-		return fmt.Errorf("-price %v must be between 0 and 1e6: %w", *price, errUsage)
+		return fmt.Errorf("-price %v must be between 0 and 1e6: %w", *price, show.ErrUsage)
 	case *runs < 1:
-		return fmt.Errorf("-runs %d must be at least 1: %w", *runs, errUsage)
+		return fmt.Errorf("-runs %d must be at least 1: %w", *runs, show.ErrUsage)
 	}
 	table := makeTable()
 	if *data != "" {

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/examples/internal/show"
 )
 
 func silent(int, int) {}
@@ -193,7 +195,7 @@ func TestCommandFaults(t *testing.T) {
 	} {
 		err := command(context.Background(), test.args, io.Discard, silent)
 		require.ErrorContains(t, err, test.fault)
-		assert.Equal(t, test.code, exitCode(err), "%v", test.args)
+		assert.Equal(t, test.code, show.ExitCode(err), "%v", test.args)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package show draws what the examples found out: curves and bars.
+// Package show is what the examples share: how their commands run, and how they draw curves and bars.
 package show
 
 import (

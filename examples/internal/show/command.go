@@ -1,0 +1,39 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+// ErrUsage marks errors in how a command was called.
+var ErrUsage = errors.New("see -help")
+
+// Main runs the command of a program, until an interrupt at the latest, and exits where it fails.
+func Main(name string, command func(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := command(ctx, os.Args[1:], os.Stdout, Progress()); err != nil {
+		if !errors.Is(err, flag.ErrHelp) {
+			fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+		}
+		stop()
+		os.Exit(ExitCode(err)) //nolint:gocritic // stop, the one thing deferred, was just called
+	}
+}
+
+// ExitCode returns the code with which a program ends that has failed so.
+func ExitCode(err error) int {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, ErrUsage):
+		return 2
+	default:
+		return 1
+	}
+}
