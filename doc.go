@@ -42,9 +42,7 @@
 // An event leads to a decision, which takes the confidence of its heuristics from learning, an arm from strategy, and for
 // its prompt the plan of patterns and the rules of feedback. What people and tools make of the answer is credited by decision,
 // and goes back to each of them as evidence. Each is of use alone, and none imports another: what goes from one to the next
-// is plain values, in lines of the host's own.
-// The program in examples/agent has all of them in one loop. The one in examples/routing shows strategy at work: it learns, from
-// recorded outcomes, which model to ask.
+// is plain values, in lines of the host's own. The program in examples/agent has all of them in one loop.
 //
 // This package itself holds only what the others share: the errors.
 //
