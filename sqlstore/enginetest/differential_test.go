@@ -88,6 +88,7 @@ func someBatch(t *rapid.T) evidence.Batch {
 // TestEvidenceAgreesWithMemory gives the same random batches to a store in memory and to one in a database, which is
 // closed and opened again in between: they say the same of every batch, and the same can be read of them.
 func TestEvidenceAgreesWithMemory(t *testing.T) {
+	skipRaced(t)
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			at := b.place(t)

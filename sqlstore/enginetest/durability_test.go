@@ -24,6 +24,14 @@ import (
 // long reports whether the tests run their long variants.
 var long = os.Getenv("HEED_LONG") != ""
 
+// skipRaced skips a test that has no goroutines to race, or leaves the work to other processes: with the race detector the
+// drivers take ten times as long. CI runs this module with it and without.
+func skipRaced(t *testing.T) {
+	if raced {
+		t.Skip("runs without the race detector")
+	}
+}
+
 // rounds returns how many rounds a test is to make.
 func rounds(short, all int) int {
 	if long {
@@ -99,6 +107,7 @@ func requireKept(t testing.TB, store *sqlstore.Evidence, acknowledged []string) 
 // TestPowerCut cuts the power in the middle of writing, over and over. With SQLite nothing acknowledged is lost and nothing
 // is corrupt; the same test has to see that SQLiteRelaxed loses, or it would show nothing.
 func TestPowerCut(t *testing.T) {
+	skipRaced(t)
 	base := newDisk(t)
 	for _, dialect := range []sqlstore.Dialect{sqlstore.SQLite, sqlstore.SQLiteRelaxed} {
 		t.Run(dialect.String(), func(t *testing.T) {
@@ -208,6 +217,7 @@ func writeForEver(store *sqlstore.Evidence) error {
 
 // TestKilled kills a writing process, over and over.
 func TestKilled(t *testing.T) {
+	skipRaced(t)
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			at := b.place(t)
@@ -240,6 +250,7 @@ func TestKilled(t *testing.T) {
 
 // TestPostgresStoppedHard stops a server under load as if it had crashed, over and over.
 func TestPostgresStoppedHard(t *testing.T) {
+	skipRaced(t)
 	s, err := newServer("")
 	skipWithout(t, err)
 	defer func() { assert.NoError(t, errors.Join(s.stop("immediate"), os.RemoveAll(s.dir))) }()
@@ -297,6 +308,7 @@ func writeMany(store *sqlstore.Evidence) error {
 
 // TestProcesses lets eight processes add to one arm at once.
 func TestProcesses(t *testing.T) {
+	skipRaced(t)
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			at := b.place(t)

@@ -26,6 +26,7 @@ func export(t testing.TB, db *sqlstore.DB) string {
 
 // TestExport: what one engine has exported, each imports, and exports again to the last byte.
 func TestExport(t *testing.T) {
+	skipRaced(t)
 	first := sqliteFile(t, "sqlite")
 	handle := first.handle(t)
 	db, err := sqlstore.New(ctx, handle, first.dialect)

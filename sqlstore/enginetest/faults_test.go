@@ -180,6 +180,7 @@ func inStream(s *stores, _ int) (n any, err error) {
 // TestFaults has the first operation of the file system fail in each method, then the second, and so on until none is left:
 // each time the method has done all or nothing, says which, and the stores go on.
 func TestFaults(t *testing.T) {
+	skipRaced(t)
 	base := newDisk(t)
 	for _, m := range methods {
 		t.Run(m.name, func(t *testing.T) {

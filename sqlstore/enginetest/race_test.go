@@ -1,0 +1,5 @@
+//go:build race
+
+package enginetest_test
+
+const raced = true
