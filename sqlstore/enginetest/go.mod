@@ -8,6 +8,7 @@ require (
 	github.com/ncruces/go-sqlite3 v0.35.0
 	github.com/stretchr/testify v1.12.1
 	modernc.org/sqlite v1.59.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (
