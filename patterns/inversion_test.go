@@ -79,6 +79,22 @@ func TestInversion(t *testing.T) {
 	}
 }
 
+func TestAPatternListedWithItsAntiPatternCountsOnce(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	_, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by file type"})
+	require.NoError(t, err)
+	w.feedPattern("p", patterns.Harmful, 4, 0)
+	all, err := w.Standings(ctx, patterns.PatternQuery{})
+	require.NoError(t, err)
+	require.Len(t, all, 2)
+	for _, s := range all {
+		alone := w.standing(s.Pattern.ID)
+		assert.Equal(t, patterns.Counts{Failures: 4}, s.Counts)
+		assert.Equal(t, alone.Counts, s.Counts)
+		assert.InDelta(t, alone.Harmful, s.Harmful, 0)
+	}
+}
+
 func TestWhatForbidsIsStripped(t *testing.T) {
 	for content, want := range map[string]string{
 		"x":                       "AVOID: x. ",

@@ -263,6 +263,12 @@ func (r *Recorder) criterionCell(name string) evidence.Cell {
 
 // tallies reads what cells have earned. One without evidence is not in the map.
 func (r *Recorder) tallies(ctx context.Context, cells []evidence.Cell) (map[evidence.Cell]evidence.Tally, error) {
+	seen := make(map[evidence.Cell]bool, len(cells)) // a pattern and its anti-pattern share a cell, which counts once
+	cells = slices.DeleteFunc(slices.Clone(cells), func(c evidence.Cell) bool {
+		again := seen[c]
+		seen[c] = true
+		return again
+	})
 	parts, err := r.cfg.Evidence.Read(ctx, nil, cells...)
 	if err != nil {
 		return nil, err
