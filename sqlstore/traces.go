@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -58,6 +59,7 @@ func (s *Traces) Config() TracesConfig { return s.cfg }
 func (s *Traces) oldest() int64 { return nanos(s.cfg.Now().Add(-s.cfg.TTL)) }
 
 var (
+	keptTraces = both(`SELECT seq, body FROM heed_documents WHERE sort = $1 AND moment >= $2 ORDER BY moment DESC, id`)
 	dropOld    = both(`DELETE FROM heed_documents WHERE doc = $1 AND moment < $2`)
 	touchTrace = both(`UPDATE heed_documents SET revision = revision + 1 WHERE doc = $1 AND moment >= $2 RETURNING moment, body`)
 )
@@ -87,6 +89,12 @@ func (s *Traces) Get(ctx context.Context, responseID string) (decision.Trace, er
 		return decision.Trace{}, fmt.Errorf("sqlstore: trace: %w", heed.ErrNotFound)
 	}
 	return d.value, err
+}
+
+// All returns the traces that are kept, the newest first by when they came, for tools that show them. Those past their
+// time are not among them. The loop may end early; after an error it ends.
+func (s *Traces) All(ctx context.Context) iter.Seq2[decision.Trace, error] {
+	return s.traces.list(ctx, func(decision.Trace) bool { return true }, keptTraces, s.traces.sort, s.oldest())
 }
 
 // Delete implements [decision.TraceStore].
