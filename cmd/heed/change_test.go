@@ -1,0 +1,176 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// read runs a command with --json and reads what it prints.
+func read[T any](t *testing.T, args ...string) (value T) {
+	t.Helper()
+	r := call{args: append([]string{"--json"}, args...)}.run(t)
+	require.Zero(t, r.code, r.err)
+	require.NoError(t, json.Unmarshal([]byte(r.out), &value), r.out)
+	return value
+}
+
+type statusLine struct {
+	Learner  string `json:"learner"`
+	Outcomes int    `json:"outcomes"`
+}
+
+func outcomes(t *testing.T, db string) int {
+	t.Helper()
+	for _, line := range read[[]statusLine](t, "--db", db, "strategy", "status") {
+		if line.Learner == "strategy" {
+			return line.Outcomes
+		}
+	}
+	return 0
+}
+
+func TestReset(t *testing.T) {
+	db := sqliteFile(t)
+	reset := func(args ...string) []string {
+		return append([]string{"--db", db, "strategy", "--learner", "strategy"}, args...)
+	}
+	require.Equal(t, 60, outcomes(t, db))
+	for _, answer := range []string{"n\n", "\n", "what?\n"} {
+		r := call{args: reset("reset", "correction"), input: answer}.onTerminal(t, 120)
+		assert.Equal(t, failed, r.code)
+		assert.Contains(t, r.out, "This forgets 53 outcomes in correction / code_review, correction / interactive. Go on? [y/N]")
+		assert.Contains(t, r.out, "nothing was changed")
+	}
+	r := call{args: reset("reset", "correction"), input: "y\n\n"}.onTerminal(t, 120)
+	assert.Equal(t, failed, r.code, "without a reason: %s", r.out)
+	require.Equal(t, 60, outcomes(t, db))
+
+	r = call{args: reset("reset", "correction", "--context", "code_review"), input: "y\nthe model was exchanged\n"}.onTerminal(t, 120)
+	assert.Zero(t, r.code, r.out)
+	assert.Contains(t, r.out, "Forgot 10 outcomes in correction / code_review.")
+	require.Equal(t, 50, outcomes(t, db))
+
+	r = call{args: reset("reset-learning", "prefer-tabs", "--yes", "--reason", "its text is new", "--actor", "maria", "--topic", "groove.strategy")}.run(t)
+	assert.Zero(t, r.code, r.err)
+	assert.Equal(t, "Forgot 29 outcomes of item prefer-tabs in correction / interactive.\n", r.out)
+	require.Equal(t, 21, outcomes(t, db))
+
+	entries := read[[]evidence.AuditEntry](t, "--db", db, "audit", "--action", "strategy.reset")
+	require.Len(t, entries, 2)
+	assert.Equal(t, []string{"maria", "its text is new", "prefer-tabs"}, []string{entries[0].Actor, entries[0].Reason, entries[0].Subject})
+	assert.Equal(t, []string{"olive", "the model was exchanged", ""}, []string{entries[1].Actor, entries[1].Reason, entries[1].Subject})
+	assert.Len(t, read[[]evidence.AuditEntry](t, "--db", db, "audit", "--subject", "prefer-tabs"), 1)
+	assert.Equal(t, []tableSize{{"heed_outbox", 1}}, sizes(t, db, "heed_outbox"), "the event of the topic")
+}
+
+func sizes(t *testing.T, db, table string) (found []tableSize) {
+	for _, size := range read[diagnosis](t, "--db", db, "doctor").Tables {
+		if size.Table == table {
+			found = append(found, size)
+		}
+	}
+	return found
+}
+
+func TestRulesThroughTheGate(t *testing.T) {
+	db := sqliteFile(t)
+	of := func(args ...string) []string { return append([]string{"--db", db, "rules"}, args...) }
+	hash := read[struct{ Hash string }](t, of("show", "7d0c2b13")...).Hash
+
+	assertRefused := func(who string, says string) {
+		t.Helper()
+		r := call{args: of("approve", "7d0c2b13", "--hash", hash[:12], "--yes", "--reason", "yes", "--actor", who)}.run(t)
+		assertFails(t, r, failed, says)
+	}
+	statement(t, db, "UPDATE heed_documents SET body = replace(body, '\"expires_at\":\"2026-01-15', '\"expires_at\":\"2096-01-15') WHERE sort = 'proposal'")
+	assertRefused("wendy", "nobody approves what they proposed")
+
+	r := call{args: of("approve", "7d0c2b13"), env: []string{"HEED_ACTOR=nils"}, input: "y\nI saw it too\n"}.onTerminal(t, 150)
+	assert.Zero(t, r.code, r.out)
+	assert.Contains(t, r.out, `"Ask before deleting a migration."`)
+	assert.Contains(t, r.out, "in the next prompts of coder")
+
+	r = call{args: of("reject", "7d0c2b11", "--yes", "--reason", "the bot does it", "--actor", "nils")}.run(t)
+	assert.Zero(t, r.code, r.err)
+	r = call{args: of("retire", "7d0c2b13", "--yes", "--reason", "nobody does that any more", "--actor", "nils")}.run(t)
+	assert.Zero(t, r.code, r.err)
+	statuses := make(map[string]string)
+	for _, status := range []string{"retired", "rejected"} {
+		for _, line := range read[[]ruleLine](t, of("list", "--status", status)...) {
+			statuses[line.ID] = line.Status
+		}
+	}
+	assert.Equal(t, map[string]string{"7d0c2b13-rule": "RETIRED", "7d0c2b11-rule": "REJECTED"}, statuses)
+	assert.Contains(t, call{args: of("list")}.run(t).out, "There are no rules")
+	var actions []string
+	for _, entry := range read[[]evidence.AuditEntry](t, of("audit")...) {
+		actions = append(actions, strings.TrimPrefix(entry.Action, "feedback.")+" by "+entry.Actor)
+	}
+	assert.Subset(t, actions, []string{"retire by nils", "reject by nils", "approve by nils", "approve by maria", "propose by wendy"})
+	assert.Contains(t, call{args: of("show", "7d0c2b13")}.run(t).out, "rule: retired")
+}
+
+func TestQuorumIsTheHosts(t *testing.T) {
+	db := sqliteFile(t)
+	statement(t, db, "UPDATE heed_documents SET body = replace(body, '\"expires_at\":\"2026-01-15', '\"expires_at\":\"2096-01-15') WHERE sort = 'proposal'")
+	r := call{args: []string{"--db", db, "rules", "approve", "7d0c2b13"}, env: []string{"HEED_QUORUM=3"}, input: "y\nyes\n"}.onTerminal(t, 150)
+	assert.Zero(t, r.code, r.out)
+	assert.Contains(t, r.out, "Approved by maria, olive. 1 more approval is needed.")
+}
+
+func TestExportAndImport(t *testing.T) {
+	db, dir := sqliteFile(t), t.TempDir()
+	dump, again := filepath.Join(dir, "dump.jsonl"), filepath.Join(dir, "again.db")
+	require.Zero(t, call{args: []string{"--db", db, "export", dump}}.run(t).code)
+	piped := call{args: []string{"--db", db, "export"}}.run(t)
+	written, err := os.ReadFile(dump)
+	require.NoError(t, err)
+	assert.Equal(t, string(written), piped.out)
+
+	require.Zero(t, call{args: []string{"--db", again, "import"}, input: piped.out}.run(t).code)
+	assertSame(t, db, again)
+
+	t.Run("postgres", func(t *testing.T) {
+		dsn := cluster.dsn(t)
+		r := call{args: []string{"--db", dsn, "import", dump}}.run(t)
+		require.Zero(t, r.code, r.err)
+		assertSame(t, db, dsn)
+		r = call{args: []string{"--db", dsn, "strategy", "--learner", "strategy", "reset", "correction", "--yes", "--reason", "x"}}.run(t)
+		require.Zero(t, r.code, r.err)
+		assert.Equal(t, 7, outcomes(t, dsn))
+		assert.Contains(t, call{args: at(dsn, "doctor")}.run(t).out, "PostgreSQL")
+	})
+}
+
+// assertSame checks that two stores show the same.
+func assertSame(t *testing.T, a, b string) {
+	t.Helper()
+	for name, args := range listings {
+		if name == "doctor" {
+			continue // which names them
+		}
+		x, y := call{args: at(a, append([]string{"--json"}, args...)...)}.run(t), call{args: at(b, append([]string{"--json"}, args...)...)}.run(t)
+		require.Zero(t, y.code, y.err)
+		assert.Equal(t, x.out, y.out, name)
+	}
+}
+
+func TestMigrate(t *testing.T) {
+	db := filepath.Join(t.TempDir(), "new.db")
+	r := call{args: []string{"--db", db, "migrate"}}.run(t)
+	assert.Zero(t, r.code, r.err)
+	assert.Equal(t, "No learner has outcomes here yet.\n", call{args: []string{"--db", db, "strategy", "status"}}.run(t).out)
+	assertFails(t, call{args: []string{"--db", db, "strategy", "distributions"}}.run(t), failed, "no learner has outcomes")
+	for _, args := range [][]string{{"strategy", "status"}, {"confidence"}, {"patterns"}, {"rules", "list"}, {"rules", "audit"}, {"traces"}, {"audit"}} {
+		assert.Equal(t, "[]\n", call{args: append([]string{"--db", db, "--json"}, args...)}.run(t).out, args)
+		assert.Zero(t, call{args: append([]string{"--db", db}, args...)}.run(t).code, args)
+	}
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func TestCompletion(t *testing.T) {
+	db := sqliteFile(t)
+	for _, test := range []struct {
+		words, want string
+	}{
+		{"str", "strategy"},
+		{"strategy s", "status show"},
+		{"strategy show --con", "--config --context"},
+		{"strategy --learner ", "models strategy"},
+		{"strategy --learner strategy show ", "correction tool_usage"},
+		{"strategy --learner=strategy show correction --context ", "code_review interactive"},
+		{"strategy --learner strategy learning p", "prefer-tabs"},
+		{"strategy --learner models reset-item ", "contracts"},
+		{"strategy show ", ""}, // of which learner?
+		{"patterns --state p", "proven"},
+		{"completion ", "bash zsh fish"},
+		{"--db /nowhere strategy show ", ""},
+		{"nonsense nonsense ", "strategy confidence patterns rules traces audit doctor migrate export import completion"},
+	} {
+		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...), env: []string{"HEED_DB=" + db}}.run(t)
+		assert.Zero(t, r.code, r.err)
+		assert.Equal(t, test.want, strings.Join(strings.Fields(r.out), " "), test.words)
+	}
+}
+
+func TestTheShellsTakeTheirScripts(t *testing.T) {
+	db := sqliteFile(t)
+	for shell, try := range map[string]string{
+		"bash": `source <("$0" completion bash); COMP_WORDS=(heed strategy --learner strategy show cor); COMP_CWORD=5; _heed; echo "${COMPREPLY[@]}"`,
+		"zsh":  `source <("$0" completion zsh) 2>/dev/null; print loaded`,
+		"fish": `"$argv[1]" completion fish | source; complete -C "heed strategy --learner strategy show cor"`,
+	} {
+		script := call{args: []string{"completion", shell}}.run(t)
+		require.Zero(t, script.code)
+		assert.Contains(t, script.out, "heed __complete", shell)
+		path, err := osexec.LookPath(shell)
+		if err != nil {
+			continue // not installed
+		}
+		cmd := osexec.Command(path, "-c", try, command)
+		cmd.Env = append(environ("HEED_DB="+db), "PATH="+filepath.Dir(command)+":/usr/bin:/bin")
+		out, err := cmd.CombinedOutput()
+		require.NoError(t, err, string(out))
+		if shell != "zsh" {
+			assert.Contains(t, string(out), "correction", shell)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"correction", "code_pattern", "preference", "correction", "", "Solution"}
+	for text, want := range map[string][]string{
+		"corection": {"correction"}, "cor": {"correction"}, "SOLUTION": {"Solution"}, "zzz": nil, "": {"Solution", "code_pattern", "correction"},
+		"prefernce": {"preference"},
+	} {
+		assert.Equal(t, want, nearest(text, names), text)
+	}
+	assert.Equal(t, 3, distance("kitten", "sitting"))
+	assert.Equal(t, 2, distance("ab", "ba"))
+	assert.Equal(t, 3, distance("", "äöü"))
+}
+
+func TestBar(t *testing.T) {
+	for _, test := range []struct {
+		i    interval
+		want string
+	}{
+		{interval{0, 0.5, 1}, "├────●────┤"},
+		{interval{0.25, 0.5, 0.75}, "···├─●──┤··"},
+		{interval{0.5, 0.5, 0.5}, "·····●·····"},
+		{interval{0.9, 1, 1}, "·········├●"},
+		{interval{-1, 0.1, 2}, "├●────────┤"},
+	} {
+		assert.Equal(t, test.want, test.i.bar(11))
+	}
+	assert.Equal(t, "0    0.5    1", scale(13))
+	for width := minBar; width <= maxBar; width++ {
+		assert.Len(t, scale(width), width)
+		assert.Len(t, []rune(interval{0.2, 0.3, 0.4}.bar(width)), width)
+	}
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+const docsFile = "../../docs/cli.md"
+
+const docsHead = `# The heed command
+
+` + "`heed`" + ` is for those who run an agent that learns with heed. It reads the tables of package ` + "`sqlstore`" + `, in SQLite or
+PostgreSQL, while the hosts run: it shows what was learned and how sure that is, and has it forgotten where somebody with a
+reason says so.
+
+    go install github.com/heedhq/heed/cmd/heed@latest
+    source <(heed completion bash)     # or zsh, or fish
+    export HEED_DB=agent.db            # or postgres://user@host/database, or --db
+
+What follows is the help of each command and what it prints on a terminal of 100 columns, about a store that the tests fill:
+` + "`go test ./cmd/heed -update`" + ` writes this page, and the tests compare it.
+
+- On a terminal there are lines, colours and bars that fit its width (` + "`NO_COLOR`" + ` is honoured); elsewhere there are plain columns.
+- ` + "`--json`" + ` writes JSON: a list for what lists, an object for one thing. Fields are added and not renamed.
+- The exit code is 0, 1 where what was asked for could not be done, and 2 where it was not asked for properly. What went wrong is
+  one line on standard error that says what to do.
+- What changes something asks on a terminal, needs ` + "`--yes`" + ` elsewhere, takes a ` + "`--reason`" + `, and is in the audit under ` + "`--actor`" + `.
+  Who somebody is, the command does not check: whoever can write to the store can say anything.
+- A bar is where a rate lies with a probability of 90 %, ` + "`├──●──┤`" + `, with its mean, on a scale from 0 to 1 that all bars share.
+`
+
+// examples are what the page shows of each command, by its name.
+var examples = map[string][]string{
+	"strategy status":        {"strategy status"},
+	"strategy distributions": {"strategy --learner strategy distributions"},
+	"strategy show":          {"strategy --learner models show law", "strategy --learner strategy show correction --context code_review"},
+	"strategy item":          {"strategy --learner strategy item prefer-tabs"},
+	"strategy history":       {"strategy --learner strategy history say-please"},
+	"strategy reset":         {`strategy --learner strategy reset corection`, `strategy --learner strategy reset tool_usage --yes --reason "jq was replaced"`},
+	"strategy reset-item":    {`strategy --learner strategy reset-item say-please --yes --reason "its text is new"`},
+	"confidence":             {"confidence", "confidence lights-off-at-ten --limit 2"},
+	"patterns":               {"patterns", "patterns split-by-file"},
+	"rules list":             {"rules list"},
+	"rules show":             {"rules show 7d0c2b13"},
+	"rules approve":          {`rules approve 7d0c2b13 --yes --reason "I saw it too"`, `rules approve 7d0c2b13 --yes --reason "I saw it too" --hash HASH`},
+	"rules reject":           {`rules reject 7d0c2b11 --yes --reason "the bot does it"`},
+	"rules retire":           {`rules retire 7d0c2b13 --yes --reason "it is checked by a hook now"`},
+	"rules audit":            {"rules audit"},
+	"traces":                 {"traces", "traces response-1"},
+	"audit":                  {"audit"},
+	"doctor":                 {"doctor"},
+	"migrate":                {"migrate"},
+	"export":                 {"export backup.jsonl"},
+	"import":                 {"import backup.jsonl"},
+	"completion":             {"completion fish"},
+}
+
+// a clock's time that differs from run to run: the store was filled in January.
+var today = regexp.MustCompile(`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`)
+
+func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	require.NoError(t, os.Rename(sqliteFile(t), "agent.db"))
+	statement(t, "agent.db", `UPDATE heed_documents SET body = replace(body, '"expires_at":"2026-01-15', '"expires_at":"2096-01-15') WHERE sort = 'proposal'`)
+	hash := read[struct{ Hash string }](t, "--db", "agent.db", "rules", "show", "7d0c2b13").Hash[:12]
+	var b strings.Builder
+	b.WriteString(docsHead)
+	for _, leaf := range leaves(t) {
+		help := call{args: append(strings.Fields(leaf.path), "--help")}.run(t)
+		fmt.Fprintf(&b, "\n## heed %s\n\n```text\n%s```\n", leaf.path, help.out)
+		shown, ok := examples[strings.Join(wordsOf(leaf.path), " ")]
+		require.True(t, ok, "there is no example of %s", leaf.path)
+		for _, example := range shown {
+			example = strings.ReplaceAll(example, "HASH", hash)
+			fmt.Fprintf(&b, "\n```console\n$ heed %s\n%s```\n", example, output(t, example))
+		}
+	}
+	got := strings.ReplaceAll(b.String(), "2096-01-15", "2026-01-15")
+	file := filepath.Join(origin, docsFile)
+	if *update {
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	assert.Equal(t, string(want), got, "go test ./cmd/heed -update writes docs/cli.md anew")
+}
+
+// origin is the directory of the package.
+var origin, _ = os.Getwd()
+
+// wordsOf returns the words of a command's path that name it.
+func wordsOf(path string) (names []string) {
+	for _, word := range strings.Fields(path) {
+		if !strings.ContainsAny(word, "<[(=") {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
+// output is what an example prints on a terminal. What reads is read as at the tests' moment, what changes happens now.
+func output(t *testing.T, example string) string {
+	var args []string
+	for i, part := range strings.Split(example, `"`) {
+		if i%2 == 1 {
+			args = append(args, part)
+		} else {
+			args = append(args, strings.Fields(part)...)
+		}
+	}
+	env := []string{"NO_COLOR=1", "HEED_DB=agent.db"}
+	if strings.HasPrefix(example, "import") {
+		env[1] = "HEED_DB=restored.db"
+	}
+	if !strings.Contains(example, "--yes") {
+		args = append([]string{"--now", asOf}, args...)
+	}
+	r := call{args: args, env: env}.onTerminal(t, 100)
+	text := ansi.Strip(r.out)
+	return today.ReplaceAllStringFunc(text, func(when string) string {
+		if when > "2026-01-16" && when < "2096" {
+			return "2026-01-09 09:00:00"
+		}
+		return when
+	})
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/sqlstore"
+)
+
+type exportCommand struct {
+	File string `arg:"" optional:"" type:"path" help:"Where to write it. Without it: to standard output."`
+}
+
+func (exportCommand) Help() string {
+	return `Examples:
+
+    heed --db agent.db export backup.jsonl
+    heed --db agent.db export | gzip > backup.jsonl.gz
+    heed --db agent.db export | heed --db postgres://localhost/agent import
+
+All is written as it is at one moment, whatever hosts do meanwhile: sums, history, ids that are known, audit, events that
+wait, choices, rules. SQLite and PostgreSQL write the same lines.`
+}
+
+// Run writes a store.
+func (cmd *exportCommand) Run(s *session) (err error) {
+	st, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	if cmd.File == "" {
+		return st.explain(st.db.Export(s.ctx, os.Stdout))
+	}
+	out, err := os.OpenFile(cmd.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s is there already: choose another name, or remove it", cmd.File)
+	} else if err != nil {
+		return err
+	}
+	if err := errors.Join(st.db.Export(s.ctx, out), out.Sync(), out.Close()); err != nil {
+		return errors.Join(st.explain(err), os.Remove(cmd.File))
+	}
+	return s.answer(map[string]string{"exported": cmd.File}, func(p *printer) { p.line("Wrote %s.", show(cmd.File)) })
+}
+
+type importCommand struct {
+	File string `arg:"" optional:"" type:"path" help:"What to read. Without it: standard input."`
+}
+
+func (importCommand) Help() string {
+	return `Examples:
+
+    heed --db restored.db import backup.jsonl
+    gunzip -c backup.jsonl.gz | heed --db postgres://localhost/agent import
+
+The store is made if it is not there, and has to be empty. All is imported, or nothing.`
+}
+
+// Run fills a store.
+func (cmd *importCommand) Run(s *session) error {
+	at, err := s.where()
+	if err != nil {
+		return err
+	}
+	in := s.in
+	if cmd.File != "" {
+		if in, err = os.Open(cmd.File); errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("there is no file %s: check its name", cmd.File)
+		} else if err != nil {
+			return err
+		}
+		defer in.Close()
+	}
+	handle, err := at.handle(s.ctx, true)
+	if err != nil {
+		return err
+	}
+	defer handle.Close()
+	if err := sqlstore.Migrate(s.ctx, handle, at.dialect); err != nil {
+		return at.explain(err)
+	}
+	st, err := at.tables(s, handle)
+	if err != nil {
+		return at.explain(err)
+	}
+	var wrong *heed.InputError
+	switch err := st.db.Import(s.ctx, in); {
+	case errors.Is(err, heed.ErrConflict):
+		return fmt.Errorf("%s is not empty: name a new store, or remove the old one", at)
+	case errors.As(err, &wrong):
+		return fmt.Errorf("nothing was imported, as this is not what heed export writes: %w", wrong)
+	case err != nil:
+		return fmt.Errorf("nothing was imported: %w", at.explain(err))
+	}
+	return s.answer(map[string]string{"imported": at.String()}, func(p *printer) { p.line("Imported into %s.", show(at.String())) })
+}
+
+// tablesOf returns the names of heed's tables.
+func tablesOf(ctx context.Context, dialect sqlstore.Dialect, on *sql.DB) (names []string, err error) {
+	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'heed\_%' ESCAPE '\' ORDER BY name`
+	if dialect == sqlstore.Postgres {
+		query = `SELECT table_name FROM information_schema.tables
+			WHERE table_schema = current_schema() AND table_name LIKE 'heed\_%' ORDER BY table_name COLLATE "C"`
+	}
+	rows, err := on.QueryContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// assertFails checks that a call exits with a code, prints nothing, and says in one line what is wrong and what to do.
+func assertFails(t *testing.T, r result, code int, says ...string) {
+	t.Helper()
+	assert.Equal(t, code, r.code, r.err)
+	assert.Empty(t, r.out)
+	assert.Equal(t, 1, strings.Count(r.err, "\n"), r.err)
+	assert.True(t, strings.HasPrefix(r.err, "heed: "), r.err)
+	for _, part := range says {
+		assert.Contains(t, r.err, part)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	dir := t.TempDir()
+	text := filepath.Join(dir, "notes.txt")
+	require.NoError(t, os.WriteFile(text, []byte(strings.Repeat("this is no database\n", 100)), 0o600))
+	foreign := filepath.Join(dir, "foreign.db")
+	statement(t, foreign, "CREATE TABLE other (x)")
+	newer := sqliteFile(t)
+	statement(t, newer, "INSERT INTO heed_schema (version) VALUES (99)")
+	older := sqliteFile(t)
+	statement(t, older, "DELETE FROM heed_schema WHERE version > 1")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	port := listener.Addr().(*net.TCPAddr).Port
+	require.NoError(t, listener.Close())
+	nobody := fmt.Sprintf("postgres://heed:secret@127.0.0.1:%d/agent", port)
+
+	of := func(db string, args ...string) []string { return append([]string{"--db", db}, args...) }
+	status, strategy := []string{"strategy", "status"}, []string{"strategy", "--learner", "strategy"}
+	for _, test := range []struct {
+		name string
+		args []string
+		code int
+		says []string
+	}{
+		{"no store", status, misuse, []string{"--db", "HEED_DB"}},
+		{"no such file", of(filepath.Join(dir, "nowhere.db"), status...), failed, []string{"there is no file", "nowhere.db", "check --db"}},
+		{"a directory", of(dir, status...), failed, []string{"is a directory"}},
+		{"a text", of(text, status...), failed, []string{"is no database of SQLite"}},
+		{"another's database", of(foreign, status...), failed, []string{"none of heed's tables", "heed migrate"}},
+		{"newer tables", of(newer, status...), failed, []string{"version 99", "use a newer heed"}},
+		{"older tables", of(older, status...), failed, []string{"version 1", "heed migrate"}},
+		{"no server", of(nobody, status...), failed, []string{`database "agent"`, "check --db"}},
+		{"no such command", of(db, "stratgy"), misuse, []string{`"strategy"`, "--help"}},
+		{"no such flag", of(db, "strategy", "status", "--jsn"), misuse, []string{`"--json"`}},
+		{"no argument", of(db, "strategy", "show"), misuse, []string{"<category>", "heed strategy show --help"}},
+		{"which learner", of(db, "strategy", "distributions"), misuse, []string{"--learner", "models, strategy"}},
+		{"no such learner", of(db, "strategy", "--learner", "stratgy", "distributions"), failed, []string{`did you mean "strategy"?`}},
+		{"no such category", of(db, append(strategy, "show", "corection")...), failed, []string{`did you mean "correction"?`}},
+		{"nothing like it", of(db, append(strategy, "show", "zzz")...), failed, []string{"heed strategy distributions lists them"}},
+		{"no such context", of(db, append(strategy, "show", "correction", "--context", "interactiv")...), failed, []string{`did you mean "interactive"?`}},
+		{"no such item", of(db, append(strategy, "item", "prefer-tab")...), failed, []string{`did you mean "prefer-tabs"?`}},
+		{"no history", of(db, append(strategy, "history", "prefer-tabz")...), failed, []string{`did you mean "prefer-tabs"?`}},
+		{"a limit of nothing", of(db, append(strategy, "history", "prefer-tabs", "--limit", "0")...), misuse, []string{"--limit"}},
+		{"no such heuristic", of(db, "confidence", "greet-by-nam"), failed, []string{`did you mean "greet-by-name"?`}},
+		{"no such pattern", of(db, "patterns", "split-by-feture"), failed, []string{`did you mean "split-by-feature" or `}},
+		{"no such trace", of(db, "traces", "response-0"), failed, []string{"--ttl"}}, // it is long past
+		{"no such state", of(db, "patterns", "--state", "good"), misuse, []string{"--state"}},
+		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed, []string{"7d0c2b13-rule"}},
+		{"two of them", of(db, "rules", "show", "7d0c"), failed, []string{"2 ids begin with", "more of it"}},
+		{"no such status", of(db, "rules", "list", "--status", "new"), misuse, []string{"pending, active"}},
+		{"no config", of(db, "strategy", "--learner", "models", "--config", filepath.Join(dir, "no.toml"), "distributions"), failed, []string{"check --config"}},
+		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse, []string{"--yes", "This forgets 53 outcomes"}},
+		{"no reason", of(db, append(strategy, "reset", "correction", "--yes")...), misuse, []string{"--reason"}},
+		{"another day", at(db, append(strategy, "reset", "correction", "--yes", "--reason", "x")...), misuse, []string{"--now"}},
+		{"unseen words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x"), misuse, []string{"--hash"}},
+		{"other words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x", "--hash", "00000000"), failed, []string{"heed rules show"}},
+		{"an export in its place", of(db, "export", text), failed, []string{"is there already"}},
+		{"an import of nothing", of(filepath.Join(dir, "new.db"), "import", filepath.Join(dir, "no.jsonl")), failed, []string{"there is no file"}},
+		{"an import of a text", of(filepath.Join(dir, "new.db"), "import", text), failed, []string{"not what heed export writes"}},
+		{"an import on top", of(db, "import", text), failed, []string{"not empty"}},
+		{"a shell of its own", []string{"completion", "csh"}, misuse, []string{"bash"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := call{args: test.args}.run(t)
+			assertFails(t, r, test.code, test.says...)
+			assert.NotContains(t, r.err, "secret")
+		})
+	}
+}
+
+// statement runs a statement on a file.
+func statement(t *testing.T, file, text string) {
+	handle, err := sql.Open("sqlite", "file:"+file)
+	require.NoError(t, err)
+	defer handle.Close()
+	_, err = handle.Exec(text)
+	require.NoError(t, err)
+}
+
+func TestAStoreInUse(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	handle, err := sql.Open("sqlite", "file:"+db)
+	require.NoError(t, err)
+	defer handle.Close()
+	_, err = handle.Exec("BEGIN IMMEDIATE; DELETE FROM heed_outbox")
+	require.NoError(t, err)
+
+	reads := call{args: at(db, "strategy", "status")}.run(t)
+	assert.Zero(t, reads.code, reads.err)
+	writes := call{args: []string{
+		"--db", db, "strategy", "--learner", "strategy", "reset", "tool_usage", "--yes", "--reason", "x",
+	}}.run(t)
+	assertFails(t, writes, failed, "is in use by another process", "try again")
+}
+
+func TestDoctorFindsFaults(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, statement string
+		code            int
+		says            string
+	}{
+		{"sums that can't be", "UPDATE heed_tallies SET reward = mass + 1 WHERE mass > 1", failed, "fault: "},
+		{"two half-lives", "UPDATE heed_cells SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'", done, "warning: cells of kind models.arm"},
+		{"a row that is no rule", "UPDATE heed_documents SET body = 'x' WHERE sort = 'proposal'", failed, "can't be read"},
+		{"a row that is no choice", "UPDATE heed_choices SET choice = 'x' WHERE item = 'say-please'", failed, "can't be read"},
+		{"newer tables", "INSERT INTO heed_schema (version) VALUES (99)", failed, "use a newer heed"},
+		{"a relay that sleeps", "INSERT INTO heed_outbox (id, topic, happened) VALUES ('e', 't', '2026-01-01T00:00:00Z')", done, "does a relay run?"},
+		{"a consumer that fails", `INSERT INTO heed_stream (stream, id, topic, happened, due, deliveries, holder)
+			VALUES ('inbox', 'e', 't', '2026-01-01T00:00:00Z', 0, 9, '')`, done, "delivered 9 times"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			db := sqliteFile(t)
+			statement(t, db, test.statement)
+			r := call{args: at(db, "doctor")}.run(t)
+			assert.Equal(t, test.code, r.code, r.out+r.err)
+			assert.Contains(t, r.out, test.says)
+			inJSON := call{args: at(db, "--json", "doctor")}.run(t)
+			assert.Equal(t, test.code, inJSON.code)
+			assert.Contains(t, inJSON.out, `"level":`)
+		})
+	}
+	later := call{args: []string{"--db", sqliteFile(t), "--now", "2026-02-01T00:00:00Z", "doctor"}}.run(t)
+	assert.Zero(t, later.code)
+	assert.Contains(t, later.out, "does the host call Learner.Sweep?")
+}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/sqlstore"
+)
+
+// heuristics are two that users have judged.
+func (w *world) heuristics(db *sqlstore.DB) {
+	store := sqlstore.NewHeuristics(db)
+	module, err := learning.New(learning.Config{Heuristics: store, Evidence: w.evidence, Now: w.clock})
+	require.NoError(w.t, err)
+	for _, h := range []learning.Heuristic{
+		{ID: "greet-by-name", Domain: "chat", Condition: "a user says hello", CreatedAt: start},
+		{ID: "lights-off-at-ten", Domain: "home", Condition: "it is ten in the evening", Initial: 0.5, CreatedAt: start},
+	} {
+		_, err := store.Put(ctx, h)
+		require.NoError(w.t, err)
+	}
+	for n := range 12 {
+		w.now = w.now.Add(10 * time.Minute)
+		id := []string{"greet-by-name", "lights-off-at-ten"}[n%2]
+		event := fmt.Sprint("event-", n)
+		require.NoError(w.t, module.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Source: "microphone", Person: "ann", At: w.now}))
+		_, err := module.Feedback(ctx, learning.Feedback{
+			HeuristicID: id, EventID: event, Person: "ann", Positive: n%2 == 0 || n == 5, At: w.now.Add(time.Second),
+		})
+		require.NoError(w.t, err)
+	}
+}
+
+// ways are patterns of which one is proven, one inverted and one hardly known.
+func (w *world) ways(db *sqlstore.DB) {
+	store, err := sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
+	require.NoError(w.t, err)
+	recorder, err := patterns.New(patterns.Config{Store: store, Evidence: w.evidence, Now: w.clock})
+	require.NoError(w.t, err)
+	for n := range 13 {
+		w.now = w.now.Add(5 * time.Minute)
+		o := patterns.Outcome{ID: fmt.Sprint("outcome-", n), Task: fmt.Sprint("task-", n), Strategy: "split-by-feature", Duration: 2 * time.Minute, Success: true, At: w.now}
+		switch {
+		case n%3 == 1:
+			o.Strategy, o.Success, o.Duration, o.Errors, o.Retries = "split-by-file", false, time.Hour, 6, 5
+		case n == 12:
+			o.Strategy = "tests-first"
+		}
+		_, err := recorder.Record(ctx, o)
+		require.NoError(w.t, err)
+	}
+}
+
+// reviews are two proposals that wait, one with an approval.
+func (w *world) reviews(db *sqlstore.DB) {
+	n := 0
+	service, err := feedback.New(feedback.Config{
+		Store: sqlstore.NewFeedback(db), Now: w.clock, NewID: func() string { n++; return fmt.Sprintf("%08x-rule", 0x7d0c2b10+n) },
+	})
+	require.NoError(w.t, err)
+	for _, text := range []string{"Name the ticket in the title of every pull request.", "Ask before deleting a migration."} {
+		w.now = w.now.Add(time.Minute)
+		p, err := service.Rules().Propose(ctx, feedback.Submission{
+			Draft: feedback.Draft{Text: text, Agents: []string{"coder"}}, Actor: "wendy", Reason: "it came up again",
+		})
+		require.NoError(w.t, err)
+		if text[0] == 'A' {
+			_, err = service.Rules().Review(ctx, feedback.Review{
+				Proposal: p.ID, Verdict: feedback.Approve, Actor: "maria", Reason: "we lost one in May", Hash: p.Draft.Hash(),
+			})
+			require.NoError(w.t, err)
+		}
+	}
+}
+
+// answers are traces of a heuristic and of the model.
+func (w *world) answers(db *sqlstore.DB) {
+	traces, err := sqlstore.NewTraces(db, sqlstore.TracesConfig{Now: w.clock})
+	require.NoError(w.t, err)
+	for n, path := range []decision.Path{decision.Model, decision.Heuristic} {
+		w.now = w.now.Add(time.Minute)
+		trace := decision.Trace{
+			ResponseID: fmt.Sprint("response-", n), EventID: fmt.Sprint("event-", n), Source: "microphone", Domain: "chat", Path: path,
+			Text: "hello, who is there?", Response: "Hello, Ann.", MatchedID: "greet-by-name", Success: 0.75, Confidence: 0.8, At: w.now,
+		}
+		if path == decision.Heuristic {
+			trace.CreditID = trace.MatchedID
+		}
+		require.NoError(w.t, traces.Put(ctx, trace))
+	}
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+var (
+	ctx   = context.Background()
+	start = time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
+)
+
+// asOf is the moment as at which tests read the fixture: a little after its last event.
+const asOf = "2026-01-09T09:00:00Z"
+
+// command is the built command.
+var command string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "heed-command")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		command = filepath.Join(dir, "heed")
+		if out, err := exec.Command("go", "build", "-o", command, ".").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+			return 1
+		}
+		defer cluster.stop()
+		return m.Run()
+	}())
+}
+
+// A world has what a week of an agent's work leaves in a store.
+type world struct {
+	t        testing.TB
+	now      time.Time
+	ids      uint64
+	evidence *sqlstore.Evidence
+	choices  *sqlstore.Choices
+}
+
+func (w *world) clock() time.Time { return w.now }
+
+func (w *world) id() (id strategy.ChoiceID) {
+	w.ids++
+	binary.BigEndian.PutUint64(id[8:], w.ids)
+	id[6], id[8] = 0x40, id[8]|0x80
+	return id
+}
+
+// fill fills a store, always with the same.
+func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *world {
+	require.NoError(t, sqlstore.Migrate(ctx, handle, dialect))
+	db, err := sqlstore.New(ctx, handle, dialect)
+	require.NoError(t, err)
+	w := &world{t: t, now: start}
+	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
+	require.NoError(t, err)
+	w.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: w.clock})
+	require.NoError(t, err)
+	w.injections()
+	w.models()
+	w.heuristics(db)
+	w.ways(db)
+	w.reviews(db)
+	w.answers(db)
+	return w
+}
+
+// injections are a learner of ways to bring a learning into a session, whose items specialise by a copy.
+func (w *world) injections() {
+	learner, err := strategy.New(strategy.Config{
+		Store: w.evidence, Choices: w.choices, Now: w.clock, NewID: w.id, Source: rand.NewPCG(1, 2),
+		Arms:    strategy.Injection(strategy.InjectionConfig{Callbacks: []strategy.Callback{strategy.PollCallback}}),
+		Pooling: strategy.Copy{Sessions: 12, MinConfidence: 0.6},
+	})
+	require.NoError(w.t, err)
+	best := map[string]strategy.ArmID{"correction": strategy.MainContext, "tool_usage": strategy.Subagent}
+	luck := rand.New(rand.NewPCG(3, 4))
+	for round := range 30 {
+		for n, at := range []struct{ item, category, context string }{
+			{"prefer-tabs", "correction", "interactive"},
+			{"say-please", "correction", "interactive"},
+			{"explain-first", "correction", "code_review"},
+			{"jq-not-python", "tool_usage", "interactive"},
+		} {
+			if round%(n+1) != 0 {
+				continue
+			}
+			w.now = w.now.Add(73 * time.Minute)
+			choice, err := learner.Select(ctx, strategy.Query{
+				Session: fmt.Sprintf("session-%02d", round), Item: at.item, Category: at.category, Context: at.context,
+			})
+			require.NoError(w.t, err)
+			if round == 28 {
+				continue // its outcomes are still to come
+			}
+			value := -0.6
+			if choice.Arm == best[at.category] {
+				value = 0.8
+			}
+			_, err = learner.Observe(ctx, strategy.Outcome{
+				Choice: choice, Value: value + 0.4*(luck.Float64()-0.5), Confidence: 0.8, Channel: "attribution",
+			})
+			require.NoError(w.t, err)
+		}
+	}
+}
+
+// models are a learner of which model to ask, that keeps no records of its choices.
+func (w *world) models() {
+	learner, err := strategy.New(strategy.Config{
+		Store: w.evidence, Now: w.clock, NewID: w.id, Source: rand.NewPCG(5, 6), Name: "models",
+		Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}},
+	})
+	require.NoError(w.t, err)
+	for n := range 25 {
+		w.now = w.now.Add(11 * time.Minute)
+		choice, err := learner.Select(ctx, strategy.Query{Session: fmt.Sprint("question-", n), Item: "contracts", Category: "law"})
+		require.NoError(w.t, err)
+		value := -0.2
+		if choice.Arm == "large" {
+			value = 0.7
+		}
+		_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: value, Confidence: 1})
+		require.NoError(w.t, err)
+	}
+}
+
+// filled is the file of SQLite of which tests have copies.
+var filled struct {
+	sync.Once
+	bytes []byte
+}
+
+// sqliteFile returns a file of SQLite that is filled.
+func sqliteFile(t testing.TB) string {
+	file := filepath.Join(t.TempDir(), "agent.db")
+	filled.Do(func() {
+		handle, err := sql.Open("sqlite", "file:"+file)
+		require.NoError(t, err)
+		fill(t, handle, sqlstore.SQLite)
+		require.NoError(t, handle.Close())
+		filled.bytes, err = os.ReadFile(file)
+		require.NoError(t, err)
+	})
+	require.NoError(t, os.WriteFile(file, filled.bytes, 0o600))
+	return file
+}
+
+// hostile adds an item of this name to a file's store.
+func hostile(t testing.TB, file, item string) {
+	handle, err := sql.Open("sqlite", "file:"+file)
+	require.NoError(t, err)
+	defer handle.Close()
+	db, err := sqlstore.New(ctx, handle, sqlstore.SQLite)
+	require.NoError(t, err)
+	w := &world{t: t, now: start}
+	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
+	require.NoError(t, err)
+	learner, err := strategy.New(strategy.Config{
+		Store: w.evidence, Now: w.clock, Arms: []strategy.Arm{{ID: strategy.Deferred}}, Source: rand.NewPCG(7, 8),
+	})
+	require.NoError(t, err)
+	choice, err := learner.Select(ctx, strategy.Query{Session: "s", Item: item, Category: "hostile", Context: item})
+	require.NoError(t, err)
+	_, err = learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1})
+	require.NoError(t, err)
+}

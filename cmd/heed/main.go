@@ -1,0 +1,139 @@
+// Command heed is for those who run an agent that learns with heed: it shows what was learned, and how sure that is, and has
+// it forgotten where somebody with a reason says so. It reads the tables of package sqlstore, in SQLite or PostgreSQL, and
+// needs nothing else: no configuration of the host, no network.
+//
+// Every command has a --help with examples; docs/cli.md shows each at work.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode"
+
+	"github.com/alecthomas/kong"
+)
+
+// The exit codes.
+const (
+	done   = 0
+	failed = 1 // what was asked for could not be done
+	misuse = 2 // it was not asked for as it has to be
+)
+
+type commands struct {
+	DB      string           `name:"db" env:"HEED_DB" placeholder:"FILE|DSN" help:"The store: a file of SQLite, or the DSN of PostgreSQL (postgres://… or host=…)."`
+	JSON    bool             `name:"json" help:"Write JSON instead of text."`
+	Now     time.Time        `placeholder:"TIME" help:"Read the store as at this moment, as evidence fades: 2026-01-31T15:04:05Z."`
+	Version kong.VersionFlag `help:"Print the version."`
+
+	Strategy   strategyCommands  `cmd:"" help:"Which of several ways works: what strategy learners believe."`
+	Confidence confidenceCommand `cmd:"" help:"How far heuristics are trusted, and why."`
+	Patterns   patternsCommand   `cmd:"" help:"Which ways of working to follow, and which to avoid."`
+	Rules      rulesCommands     `cmd:"" help:"Rules that were learned from reviewers: proposed, approved, retired."`
+	Traces     tracesCommand     `cmd:"" help:"How answers came about."`
+	Audit      auditCommand      `cmd:"" help:"List who had what changed, when and why."`
+	Doctor     doctorCommand     `cmd:"" help:"Look the store over: schema, counts, anomalies."`
+	Migrate    migrateCommand    `cmd:"" help:"Make heed's tables, or bring them up to date."`
+	Export     exportCommand     `cmd:"" help:"Write the whole store as lines of JSON."`
+	Import     importCommand     `cmd:"" help:"Fill an empty store with what export has written."`
+	Completion completion        `cmd:"" help:"Print what a shell needs to complete heed's commands and names."`
+	Complete   completeCommand   `cmd:"" name:"__complete" hidden:"" passthrough:""`
+}
+
+func (commands) Help() string {
+	return `Examples:
+
+    heed --db agent.db strategy status
+    heed --db agent.db strategy show correction
+    HEED_DB=postgres://localhost/agent heed doctor
+
+It exits with 0, with 1 where what was asked for could not be done, and with 2 where it was not asked for properly.`
+}
+
+// newParser returns the grammar of the command line.
+func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
+	return kong.New(c, kong.Name("heed"),
+		kong.Description("What an agent has learned with heed: shown, explained, and forgotten where there is a reason to."),
+		kong.Writers(out, errOut), kong.Vars{"version": version()},
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return "heed " + info.Main.Version
+	}
+	return "heed (devel)"
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:])
+	stop()
+	code := done
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "heed: "+oneLine(err))
+		code = failed
+	}
+	var wrong *usageError
+	var parse *kong.ParseError
+	if errors.As(err, &wrong) || errors.As(err, &parse) {
+		code = misuse
+	}
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string) error {
+	var c commands
+	parser, err := newParser(&c, os.Stdout, os.Stderr)
+	if err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if err != nil {
+		return hint(err)
+	}
+	return parsed.Run(newSession(ctx, &c, parser))
+}
+
+// hint tells where to read on.
+func hint(err error) error {
+	var parse *kong.ParseError
+	if !errors.As(err, &parse) {
+		return err
+	}
+	command := "heed"
+	if parse.Context != nil && parse.Context.Selected() != nil {
+		command = parse.Context.Selected().FullPath()
+	}
+	return fmt.Errorf("%w: see %s --help", err, command)
+}
+
+// A usageError says that a command was not given as it has to be.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+// oneLine writes an error so that it takes one line, and no more of a terminal than that.
+func oneLine(err error) string {
+	text := strings.ReplaceAll(err.Error(), "\n", "; ")
+	var b strings.Builder
+	for _, r := range text {
+		if unicode.IsPrint(r) {
+			b.WriteRune(r)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		}
+	}
+	return b.String()
+}

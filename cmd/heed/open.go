@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"regexp"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	"modernc.org/sqlite"               // and the driver "sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/heedhq/heed/sqlstore"
+)
+
+// A place is where a store is.
+type place struct {
+	dialect sqlstore.Dialect
+	file    string // of SQLite
+	dsn     string // of PostgreSQL
+}
+
+var keyword = regexp.MustCompile(`^\s*(host|hostaddr|port|dbname|user|service|sslmode|password)\s*=`)
+
+// where tells what --db names.
+func (s *session) where() (place, error) {
+	switch name := s.DB; {
+	case name == "":
+		return place{}, &usageError{"which store? Name it with --db, or in HEED_DB: a file of SQLite, or a DSN of PostgreSQL"}
+	case strings.HasPrefix(name, "postgres://"), strings.HasPrefix(name, "postgresql://"), keyword.MatchString(name):
+		return place{dialect: sqlstore.Postgres, dsn: name}, nil
+	default:
+		return place{dialect: sqlstore.SQLite, file: strings.TrimPrefix(strings.TrimPrefix(name, "sqlite:"), "file:")}, nil
+	}
+}
+
+// String names the place in messages, without any password.
+func (p place) String() string {
+	if p.dialect != sqlstore.Postgres {
+		return p.file
+	}
+	config, err := pgconn.ParseConfig(p.dsn)
+	if err != nil {
+		return "PostgreSQL"
+	}
+	return fmt.Sprintf("PostgreSQL database %q at %s", config.Database, net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
+}
+
+// handle opens the database. A file that is not there is an error, unless it is to be made.
+func (p place) handle(ctx context.Context, create bool) (*sql.DB, error) {
+	driver, dsn := "pgx", p.dsn
+	if p.dialect == sqlstore.SQLite {
+		if err := checkFile(p.file, create); err != nil {
+			return nil, err
+		}
+		mode := "rw"
+		if create {
+			mode = "rwc"
+		}
+		driver, dsn = "sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: p.file}).EscapedPath(), RawQuery: "mode=" + mode + "&_pragma=busy_timeout(10000)"}).String()
+	}
+	handle, err := sql.Open(driver, dsn)
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	if err := handle.PingContext(ctx); err != nil {
+		handle.Close()
+		return nil, p.explain(err)
+	}
+	return handle, nil
+}
+
+func checkFile(file string, create bool) error {
+	info, err := os.Stat(file)
+	switch {
+	case errors.Is(err, os.ErrNotExist) && create:
+		return nil
+	case errors.Is(err, os.ErrNotExist):
+		return fmt.Errorf("there is no file %s: check --db or HEED_DB", file)
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory: name the file in it", file)
+	}
+	return nil
+}
+
+// A store is an open place with its tables.
+type store struct {
+	place
+	handle   *sql.DB
+	db       *sqlstore.DB
+	evidence *sqlstore.Evidence
+	choices  *sqlstore.Choices
+}
+
+// open opens the store that --db names.
+func (s *session) open() (*store, error) {
+	at, err := s.where()
+	if err != nil {
+		return nil, err
+	}
+	handle, err := at.handle(s.ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := at.tables(s, handle)
+	if err != nil {
+		handle.Close()
+		return nil, at.explain(err)
+	}
+	return opened, nil
+}
+
+func (p place) tables(s *session, handle *sql.DB) (*store, error) {
+	db, err := sqlstore.New(s.ctx, handle, p.dialect)
+	if err != nil {
+		return nil, err
+	}
+	// What a host has configured about history and retention holds for the host's own sweeps; nothing here sweeps.
+	evidence, err := sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{NoCache: true})
+	if err != nil {
+		return nil, err
+	}
+	choices, err := sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})
+	if err != nil {
+		return nil, err
+	}
+	return &store{p, handle, db, evidence, choices}, nil
+}
+
+func (s *store) close() { s.handle.Close() }
+
+// explain says what an error of the database comes from, and what to do.
+func (p place) explain(err error) error {
+	var schema *sqlstore.SchemaError
+	var lite *sqlite.Error
+	var connect *pgconn.ConnectError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &schema) && schema.Found == 0:
+		return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
+	case errors.As(err, &schema) && schema.Found > schema.Known:
+		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p, schema.Found, schema.Known)
+	case errors.As(err, &schema):
+		return fmt.Errorf("%s has tables of version %d, and this heed needs %d: run heed migrate when its hosts are as new", p, schema.Found, schema.Known)
+	case errors.As(err, &lite):
+		switch lite.Code() & 0xff {
+		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+			return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, or stop what holds it", p)
+		case sqlite3.SQLITE_NOTADB:
+			return fmt.Errorf("%s is no database of SQLite: check --db or HEED_DB", p)
+		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
+			return fmt.Errorf("%s can't be opened for writing, which SQLite needs even to read: check the rights of the file and its directory", p)
+		case sqlite3.SQLITE_CORRUPT:
+			return fmt.Errorf("%s is damaged: run heed doctor, and restore it from a copy", p)
+		}
+	case errors.As(err, &connect):
+		return fmt.Errorf("no connection to %s: check --db or HEED_DB, and that the server runs (%w)", p, connect.Unwrap())
+	}
+	return err
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/colorprofile"
+	"github.com/charmbracelet/x/term"
+)
+
+// A printer writes text: with lines, bars and colours that fit its width to a terminal, and plainly to anything else. It
+// must not be used concurrently.
+type printer struct {
+	w        io.Writer
+	terminal bool
+	width    int // of the terminal, in columns
+	err      error
+}
+
+// newPrinter returns a printer to a file. The colours are those that the terminal has and the environment allows: none with
+// NO_COLOR.
+func newPrinter(file *os.File, environ []string) *printer {
+	p := &printer{w: file, terminal: term.IsTerminal(file.Fd())}
+	if !p.terminal {
+		return p
+	}
+	p.w, p.width = colorprofile.NewWriter(file, environ), 80
+	if width, _, err := term.GetSize(file.Fd()); err == nil && width > 0 {
+		p.width = width
+	}
+	return p
+}
+
+// printf writes. The first error stays.
+func (p *printer) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(p.w, format, args...); p.err == nil {
+		p.err = err
+	}
+}
+
+// line writes a line of text, broken at the terminal's width.
+func (p *printer) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if p.terminal {
+		text = lipgloss.Wrap(text, p.width, "")
+	}
+	p.printf("%s\n", text)
+}
+
+// heading writes what the lines below it are about.
+func (p *printer) heading(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if p.terminal {
+		text = title.Render(text)
+		text = lipgloss.Wrap(text, p.width, "")
+	}
+	p.printf("%s\n", text)
+}
+
+// The styles of tables.
+var (
+	faint  = lipgloss.NewStyle().Faint(true)
+	title  = lipgloss.NewStyle().Bold(true)
+	chosen = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	bar    = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+)
+
+// maxText is how much is shown of a text that comes from the store, in characters.
+const maxText = 500
+
+// show writes a text of the store's so that it does nothing to a terminal but be read: quoted, where it is empty or has
+// anything in it that does not print.
+func show(text string) string {
+	if runes := []rune(text); len(runes) > maxText {
+		text = string(runes[:maxText]) + "…"
+	}
+	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(text)
+	}
+	return text
+}
+
+// segmentName names a category and a context.
+func segmentName(category, context string) string { return show(category) + " / " + show(context) }
+
+func share(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+func signed(x float64) string { return fmt.Sprintf("%+.2f", x) }
+
+func count[T int | int64 | uint64](n T) string { return fmt.Sprint(n) }
+
+// moment writes a time in UTC.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// plural writes a number of things.
+func plural[T int | uint64](n T, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

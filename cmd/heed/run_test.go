@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/creack/pty"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files and docs/cli.md anew")
+
+// A result is what a run of the command has left.
+type result struct {
+	out, err string
+	code     int
+}
+
+// environ is the environment of every run: nothing of the tester's own that could change what is printed.
+func environ(extra ...string) []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "USER=olive", "TERM=xterm-256color"}, extra...)
+}
+
+// A call is one run of the command.
+type call struct {
+	args  []string
+	env   []string
+	input string
+}
+
+// run runs the command without a terminal.
+func (c call) run(t testing.TB) result {
+	t.Helper()
+	cmd := exec.Command(command, c.args...)
+	cmd.Env, cmd.Stdin = environ(c.env...), strings.NewReader(c.input)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return result{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
+}
+
+// onTerminal runs the command in a terminal of some width, and types the input when it is asked for something.
+func (c call) onTerminal(t testing.TB, width int) result {
+	t.Helper()
+	cmd := exec.Command(command, c.args...)
+	cmd.Env = environ(c.env...)
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: uint16(width)})
+	require.NoError(t, err)
+	defer screen.Close()
+	watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer watchdog.Stop()
+	_, err = screen.WriteString(c.input)
+	require.NoError(t, err)
+	out, _ := io.ReadAll(screen) // which ends with an error when the other side is closed
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return result{out: strings.ReplaceAll(string(out), "\r\n", "\n"), code: cmd.ProcessState.ExitCode()}
+}
+
+// golden compares a text with the file of this name.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		require.NoError(t, os.MkdirAll("testdata", 0o755))
+		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
+		return
+	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err, "go test -update writes it")
+	assert.Equal(t, string(want), got, name)
+}
+
+// at returns the arguments of a command that reads a store as at the tests' moment.
+func at(db string, args ...string) []string {
+	return append([]string{"--db", db, "--now", asOf}, args...)
+}
+
+// listings are the commands that print what is in a store.
+var listings = map[string][]string{
+	"status":             {"strategy", "status"},
+	"distributions":      {"strategy", "--learner", "strategy", "distributions"},
+	"show":               {"strategy", "--learner", "strategy", "show", "correction", "--context", "interactive"},
+	"show-shared":        {"strategy", "--learner", "models", "show", "law"},
+	"item":               {"strategy", "--learner", "strategy", "item", "explain-first"},
+	"history":            {"strategy", "--learner", "strategy", "history", "prefer-tabs", "--limit", "12"},
+	"history-no-records": {"strategy", "--learner", "models", "history", "contracts", "--limit", "3"},
+	"confidence":         {"confidence"},
+	"confidence-one":     {"confidence", "lights-off-at-ten", "--limit", "3"},
+	"patterns":           {"patterns"},
+	"patterns-one":       {"patterns", "split-by-file"},
+	"rules":              {"rules", "list"},
+	"rules-show":         {"rules", "show", "7d0c2b13"},
+	"rules-audit":        {"rules", "audit"},
+	"traces":             {"traces"},
+	"traces-one":         {"traces", "response-1"},
+	"doctor":             {"doctor"},
+}
+
+// hide takes out of an output what differs from run to run.
+func hide(db, text string) string { return strings.ReplaceAll(text, db, "agent.db") }
+
+func TestListings(t *testing.T) {
+	db := sqliteFile(t)
+	for name, args := range listings {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			plain := call{args: at(db, args...)}.run(t)
+			require.Zero(t, plain.code, plain.err)
+			assert.Empty(t, plain.err)
+			assert.NotContains(t, plain.out, "\x1b", "no colours but on a terminal")
+			golden(t, name+".txt", hide(db, plain.out))
+
+			inJSON := call{args: append([]string{"--json"}, at(db, args...)...)}.run(t)
+			require.Zero(t, inJSON.code, inJSON.err)
+			golden(t, name+".json", hide(db, inJSON.out))
+
+			for _, width := range []int{100, 60} {
+				wide := call{args: at(db, args...), env: []string{"NO_COLOR=1"}}.onTerminal(t, width)
+				require.Zero(t, wide.code, wide.out)
+				assertFits(t, wide.out, width)
+				if name != "doctor" { // which names a file of another length each time
+					golden(t, name+map[int]string{100: "-100", 60: "-60"}[width]+".txt", ansi.Strip(wide.out))
+				}
+			}
+		})
+	}
+}
+
+func assertFits(t *testing.T, text string, width int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		assert.LessOrEqual(t, ansi.StringWidth(strings.TrimRight(line, "\n")), width, line)
+	}
+}
+
+func TestEveryWidthFits(t *testing.T) {
+	db := sqliteFile(t)
+	for _, name := range []string{"status", "distributions", "show", "item", "history", "confidence-one", "patterns-one", "rules-show", "traces-one"} {
+		for _, width := range []int{12, 20, 33, 47, 79, 80, 81, 120, 200} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				r := call{args: at(db, listings[name]...), env: []string{"NO_COLOR=1"}}.onTerminal(t, width)
+				require.Zero(t, r.code, r.out)
+				assertFits(t, r.out, width)
+			})
+		}
+	}
+}
+
+func TestColoursOnATerminalAlone(t *testing.T) {
+	db := sqliteFile(t)
+	args := at(db, listings["item"]...)
+	coloured := call{args: args}.onTerminal(t, 100)
+	assert.Contains(t, coloured.out, "\x1b[")
+	golden(t, "item-coloured.txt", coloured.out)
+	for _, env := range []string{"NO_COLOR=1", "TERM=dumb"} {
+		r := call{args: args, env: []string{env}}.onTerminal(t, 100)
+		assert.NotContains(t, r.out, "\x1b[3", env) // no colours; NO_COLOR is about these
+		assert.Contains(t, r.out, "●", env)
+	}
+	assert.NotContains(t, call{args: args, env: []string{"TERM=dumb"}}.onTerminal(t, 100).out, "\x1b")
+}
+
+func TestNamesFromTheStoreDoNothingToATerminal(t *testing.T) {
+	db := sqliteFile(t)
+	hostile(t, db, "red\x1b[31m\ntwo\u202e")
+	for _, r := range []result{
+		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile")}.run(t),
+		call{args: at(db, "strategy", "--learner", "strategy", "show", "hostile"), env: []string{"NO_COLOR=1", "TERM=dumb"}}.onTerminal(t, 200),
+		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m\ntwo\u202e")}.run(t),
+		call{args: at(db, "strategy", "--learner", "strategy", "item", "red\x1b[31m")}.run(t),
+	} {
+		assert.NotContains(t, r.out+r.err, "\x1b")
+		assert.NotContains(t, r.out+r.err, "\u202e")
+		assert.NotContains(t, r.out+r.err, "\ntwo")
+	}
+}
+
+func TestEveryCommandHasHelpWithExamples(t *testing.T) {
+	for _, node := range leaves(t) {
+		help := call{args: append(strings.Fields(node.path), "--help")}.run(t)
+		require.Zero(t, help.code, node.path)
+		assert.Contains(t, help.out, "Examples:", node.path)
+		assert.Contains(t, help.out, "heed ", node.path)
+		assertFits(t, help.out, 100)
+	}
+	assert.Contains(t, call{}.run(t).out, "Usage: heed", "without arguments it says what there is")
+}
+
+type leaf struct{ path, help string }
+
+// leaves returns the commands, in order.
+func leaves(t testing.TB) (all []leaf) {
+	parser, err := newParser(&commands{}, os.Stdout, os.Stderr)
+	require.NoError(t, err)
+	for _, node := range parser.Model.Leaves(true) {
+		name := strings.TrimPrefix(node.FullPath(), "heed ")
+		all = append(all, leaf{name, node.Help})
+	}
+	return all
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+// A session is one run of the command: what was asked for, and where the answer goes. It must not be used concurrently.
+type session struct {
+	*commands
+	ctx    context.Context
+	parser *kong.Kong
+	in     *os.File
+	out    *printer
+}
+
+func newSession(ctx context.Context, c *commands, parser *kong.Kong) *session {
+	return &session{c, ctx, parser, os.Stdin, newPrinter(os.Stdout, os.Environ())}
+}
+
+// now is the moment at which the store is read.
+func (s *session) now() time.Time {
+	if s.Now.IsZero() {
+		return time.Now()
+	}
+	return s.Now
+}
+
+// answer writes a value as JSON if that was asked for, and else has it printed as text.
+func (s *session) answer(value any, text func(*printer)) error {
+	if s.JSON {
+		encoder := json.NewEncoder(s.out.w)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	text(s.out)
+	return s.out.err
+}
+
+// warn tells something that stops nothing.
+func (s *session) warn(format string, args ...any) {
+	fmt.Fprintln(os.Stderr, "heed: "+oneLine(fmt.Errorf(format, args...)))
+}
+
+// listed returns a list that is written as [] and not as null where it is empty.
+func listed[T any](all []T) []T {
+	if all == nil {
+		return []T{}
+	}
+	return all
+}
+
+// actor is who has something changed.
+func actor(given string) string {
+	return cmp.Or(given, os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
+}

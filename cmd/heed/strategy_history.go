@@ -1,0 +1,167 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/guptarohit/asciigraph"
+
+	"github.com/heedhq/heed/strategy"
+)
+
+type strategyHistory struct {
+	Item  string        `arg:"" complete:"item" help:"The item."`
+	Limit int           `default:"20" help:"How many to show, the newest."`
+	Stage string        `enum:",pending,observed,expired" default:"" help:"Those alone that are pending, observed or expired."`
+	Since time.Duration `placeholder:"24h" help:"Those alone that were made in this time."`
+}
+
+func (strategyHistory) Help() string {
+	return `Examples:
+
+    heed --db agent.db strategy history prefer-tabs
+    heed --db agent.db strategy history prefer-tabs --stage pending --since 24h
+
+The newest stands first. On a terminal the values of the outcomes are drawn above, from the oldest to the newest. Where the
+host keeps no records of its choices, the outcomes that the store still holds are shown.`
+}
+
+// An entry is one choice and what came of it.
+type entry struct {
+	At         time.Time         `json:"at"`
+	Category   string            `json:"category"`
+	Context    string            `json:"context"`
+	Session    string            `json:"session"`
+	Arm        strategy.ArmID    `json:"arm"`
+	Parameters map[string]string `json:"parameters,omitempty"`
+	Stage      strategy.Stage    `json:"stage"`
+	Result     *strategy.Result  `json:"result,omitempty"`
+	Choice     string            `json:"choice,omitempty"` // its id
+}
+
+// Run shows a history.
+func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
+	if cmd.Limit < 1 || cmd.Since < 0 {
+		return &usageError{"--limit must be 1 or more, and --since positive"}
+	}
+	v, err := c.view(s)
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	entries, err := cmd.records(s, v)
+	if err == nil && len(entries) == 0 {
+		entries, err = cmd.credits(s, v)
+	}
+	if err != nil {
+		return err
+	}
+	return s.answer(listed(entries), func(p *printer) { printHistory(p, entries) })
+}
+
+// records reads the choices of which there are records.
+func (cmd *strategyHistory) records(s *session, v *view) (entries []entry, err error) {
+	for record, err := range v.History(s.ctx, cmd.filter(s)) {
+		if err != nil {
+			return nil, v.explain(err)
+		}
+		choice := record.Choice
+		if choice.Item != cmd.Item {
+			continue // an empty item is every item to a filter
+		}
+		e := entry{
+			At: choice.At, Category: choice.Category, Context: choice.Context, Session: choice.Session, Arm: choice.Arm,
+			Stage: record.Stage, Result: record.Result, Choice: choice.ID.String(),
+		}
+		for name, value := range choice.Parameters() {
+			if e.Parameters == nil {
+				e.Parameters = make(map[string]string)
+			}
+			e.Parameters[name] = value
+		}
+		if entries = append(entries, e); len(entries) == cmd.Limit {
+			break
+		}
+	}
+	return entries, nil
+}
+
+func (cmd *strategyHistory) filter(s *session) strategy.ChoiceFilter {
+	f := strategy.ChoiceFilter{Item: cmd.Item, Stage: strategy.Stage(cmd.Stage)}
+	if cmd.Since > 0 {
+		f.Since = s.now().Add(-cmd.Since)
+	}
+	if !s.Now.IsZero() {
+		f.Until = s.Now
+	}
+	return f
+}
+
+// credits reads the outcomes that the evidence still holds one by one.
+func (cmd *strategyHistory) credits(s *session, v *view) (entries []entry, err error) {
+	found, err := (&itemFilter{}).find(s, v, cmd.Item)
+	if err != nil {
+		return nil, err
+	}
+	f := cmd.filter(s)
+	if f.Stage != "" && f.Stage != strategy.Observed {
+		return nil, nil
+	}
+	for _, at := range found {
+		credits, err := v.Outcomes(s.ctx, strategy.Query{Item: cmd.Item, Category: at.category, Context: at.context}, 0)
+		if err != nil {
+			return nil, v.explain(err)
+		}
+		for _, credit := range credits {
+			if !credit.At.Before(f.Since) && (f.Until.IsZero() || credit.At.Before(f.Until)) {
+				entries = append(entries, entry{
+					At: credit.At, Category: at.category, Context: at.context, Session: credit.Session, Arm: credit.Arm,
+					Stage: strategy.Observed, Result: &credit.Result,
+				})
+			}
+		}
+	}
+	slices.SortStableFunc(entries, func(a, b entry) int { return b.At.Compare(a.At) })
+	return entries[:min(len(entries), cmd.Limit)], nil
+}
+
+func printHistory(p *printer, entries []entry) {
+	if len(entries) == 0 {
+		p.line("Nothing of that kind.")
+		return
+	}
+	if p.terminal {
+		printValues(p, entries)
+	}
+	t := listing{columns: []column{
+		{title: "chosen"}, {title: "arm", soft: true}, {title: "stage"}, {title: "value", right: true}, {title: "confidence", right: true, extra: true},
+		{title: "segment", soft: true}, {title: "session", soft: true, extra: true}, {title: "parameters", soft: true, extra: true},
+	}}
+	for _, e := range entries {
+		value, confidence := "-", "-"
+		if e.Result != nil {
+			value, confidence = signed(e.Result.Value), share(e.Result.Confidence)
+		}
+		var settings []string
+		for name, value := range e.Parameters {
+			settings = append(settings, name+"="+value)
+		}
+		t.add(moment(e.At), show(string(e.Arm)), string(e.Stage), value, confidence, segmentName(e.Category, e.Context),
+			show(e.Session), words(settings))
+	}
+	t.print(p)
+}
+
+// printValues draws the values of outcomes, from the oldest to the newest.
+func printValues(p *printer, entries []entry) {
+	var values []float64
+	for _, e := range slices.Backward(entries) {
+		if e.Result != nil {
+			values = append(values, e.Result.Value)
+		}
+	}
+	if room := p.width - 8; len(values) > 1 && room >= 20 {
+		p.printf("%s\n\n", asciigraph.Plot(values, asciigraph.Height(6), asciigraph.Width(min(room, 2*len(values))),
+			asciigraph.LowerBound(-1), asciigraph.UpperBound(1), asciigraph.Precision(1), asciigraph.Caption("value, oldest to newest")))
+	}
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/sqlstore"
+)
+
+type tracesCommand struct {
+	ID    string        `arg:"" optional:"" help:"A response, to see its trace. Without it: the newest are listed."`
+	Path  string        `enum:",heuristic,llm" default:"" help:"Those alone that a heuristic, or the model, answered."`
+	Limit int           `default:"20" help:"How many to show, the newest."`
+	TTL   time.Duration `name:"ttl" default:"24h" help:"How long the host keeps traces: what is older is not shown."`
+}
+
+func (tracesCommand) Help() string {
+	return `Examples:
+
+    heed --db agent.db traces
+    heed --db agent.db traces 2f6c1d1e --ttl 72h
+    heed --db agent.db traces --path llm --limit 100`
+}
+
+// A traceReport says how an answer came about.
+type traceReport struct {
+	Response   string        `json:"response_id"`
+	Event      string        `json:"event_id"`
+	At         time.Time     `json:"at"`
+	Source     string        `json:"source,omitempty"`
+	Domain     string        `json:"domain,omitempty"`
+	Path       decision.Path `json:"path"`
+	Matched    string        `json:"matched_id,omitempty"`
+	Credited   string        `json:"credit_id,omitempty"`
+	Success    float64       `json:"success"`
+	Confidence float64       `json:"confidence"`
+	Variant    string        `json:"variant,omitempty"`
+	Text       string        `json:"text"`
+	Answer     string        `json:"response"`
+	Hashed     bool          `json:"hashed"` // the texts are hashes
+}
+
+// Run lists traces, or shows one.
+func (cmd *tracesCommand) Run(s *session) error {
+	if cmd.Limit < 1 || cmd.TTL <= 0 {
+		return &usageError{"--limit must be 1 or more, and --ttl positive"}
+	}
+	st, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now, TTL: cmd.TTL})
+	if err != nil {
+		return err
+	}
+	var all []traceReport
+	var names []string
+	for t, err := range traces.All(s.ctx) {
+		if err != nil {
+			return st.explain(err)
+		}
+		names = append(names, t.ResponseID)
+		if cmd.ID != "" && t.ResponseID != cmd.ID || cmd.Path != "" && string(t.Path) != cmd.Path {
+			continue
+		}
+		all = append(all, traceReport{
+			t.ResponseID, t.EventID, t.At, t.Source, t.Domain, t.Path, t.MatchedID, t.CreditID, t.Success, t.Confidence, t.Variant,
+			t.Text, t.Response, t.Hashed,
+		})
+		if len(all) == cmd.Limit {
+			break
+		}
+	}
+	if cmd.ID != "" && len(all) == 0 {
+		return unknown("trace", cmd.ID, names, "heed traces lists those that are not past their --ttl")
+	}
+	if cmd.ID != "" {
+		return s.answer(all[0], func(p *printer) {
+			printTraces(p, all)
+			p.printf("\n")
+			p.line("what happened: %s", show(all[0].Text))
+			p.line("what was answered: %s", show(all[0].Answer))
+		})
+	}
+	return s.answer(listed(all), func(p *printer) { printTraces(p, all) })
+}
+
+func printTraces(p *printer, all []traceReport) {
+	if len(all) == 0 {
+		p.line("There are no traces of that kind here.")
+		return
+	}
+	t := listing{columns: []column{
+		{title: "when"}, {title: "response", soft: true}, {title: "path"}, {title: "heuristic", soft: true}, {title: "confidence", right: true},
+		{title: "success", right: true}, {title: "event", soft: true, extra: true}, {title: "domain", soft: true, extra: true},
+		{title: "variant", soft: true, extra: true},
+	}}
+	for _, r := range all {
+		heuristic := r.Credited
+		if heuristic == "" {
+			heuristic = r.Matched
+		}
+		t.add(moment(r.At), show(r.Response), show(string(r.Path)), show(heuristic), share(r.Confidence), share(r.Success), show(r.Event),
+			show(r.Domain), show(r.Variant))
+	}
+	t.print(p)
+}
