@@ -21,9 +21,9 @@ const docsHead = `# The heed command
 PostgreSQL, while the hosts run: it shows what was learned and how sure that is, and has it forgotten where somebody with a
 reason says so.
 
-    go install github.com/heedhq/heed/cmd/heed@latest
-    source <(heed completion bash)     # or zsh, or fish
-    export HEED_DB=agent.db            # or postgres://user@host/database, or --db
+    go build -C cmd/heed -o ~/bin/heed .   # in a clone
+    source <(heed completion bash)         # or zsh, or fish
+    export HEED_DB=agent.db                # or postgres://user@host/database, or --db
 
 What follows is the help of each command and what it prints on a terminal of 100 columns, about a store that the tests fill:
 ` + "`go test ./cmd/heed -update`" + ` writes this page, and the tests compare it.

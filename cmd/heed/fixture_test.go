@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
-		defer os.RemoveAll(dir)
+		defer os.RemoveAll(dir) //nolint:errcheck // a directory of the system's for temporary files
 		command = filepath.Join(dir, "heed")
 		if out, err := exec.Command("go", "build", "-o", command, ".").CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)

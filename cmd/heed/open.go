@@ -70,7 +70,7 @@ func (p place) handle(ctx context.Context, create bool) (*sql.DB, error) {
 		return nil, p.explain(err)
 	}
 	if err := handle.PingContext(ctx); err != nil {
-		handle.Close()
+		_ = handle.Close()
 		return nil, p.explain(err)
 	}
 	return handle, nil
@@ -112,7 +112,7 @@ func (s *session) open() (*store, error) {
 	}
 	opened, err := at.tables(s, handle)
 	if err != nil {
-		handle.Close()
+		_ = handle.Close()
 		return nil, at.explain(err)
 	}
 	return opened, nil
@@ -135,7 +135,7 @@ func (p place) tables(s *session, handle *sql.DB) (*store, error) {
 	return &store{p, handle, db, evidence, choices}, nil
 }
 
-func (s *store) close() { s.handle.Close() }
+func (s *store) close() { _ = s.handle.Close() }
 
 // explain says what an error of the database comes from, and what to do.
 func (p place) explain(err error) error {
