@@ -66,9 +66,10 @@ var tables = []table{
 	newTable("documents", "seq", "doc:t sort:t id:t class:t moment:i revision:i body:t"),
 }
 
-// A line is one of an export: the first says of what version it is, each other is a row.
+// A line is one of an export: the first says of what version it is, the last how many rows there were, each other is a row.
 type line struct {
 	Version int                        `json:"heed,omitempty"`
+	Rows    *int                       `json:"rows,omitempty"`
 	Table   string                     `json:"table,omitempty"`
 	Row     map[string]json.RawMessage `json:"row,omitempty"`
 }
@@ -82,19 +83,21 @@ func (db *DB) Export(ctx context.Context, to io.Writer) error {
 		if err := encoder.Encode(line{Version: len(migrations)}); err != nil {
 			return err
 		}
+		rows := 0
 		for _, table := range tables {
 			err := t.each(table.list, nil, func(scan func(...any) error) error {
 				row, err := table.scan(scan)
 				if err != nil {
 					return err
 				}
+				rows++
 				return encoder.Encode(line{Table: table.name, Row: row})
 			})
 			if err != nil {
 				return fmt.Errorf("%s: %w", table.name, err)
 			}
 		}
-		return nil
+		return encoder.Encode(line{Rows: &rows})
 	})
 	if err = errors.Join(err, out.Flush()); err != nil {
 		return fmt.Errorf("sqlstore: export: %w", err)
@@ -143,7 +146,8 @@ func (t *table) scan(scan func(...any) error) (map[string]json.RawMessage, error
 }
 
 // Import reads what [DB.Export] has written into tables that are empty: all of it, or nothing and an error. Tables that hold
-// something are [heed.ErrConflict]; lines that are not of an export, or of a newer one, are a [*heed.InputError].
+// something are [heed.ErrConflict]; lines that are not of an export, of a newer one, or of one that was cut off, are a
+// [*heed.InputError].
 func (db *DB) Import(ctx context.Context, from io.Reader) error {
 	err := db.write(ctx, lockAlone, func(t *tx) error {
 		for _, table := range tables {
@@ -155,13 +159,23 @@ func (db *DB) Import(ctx context.Context, from io.Reader) error {
 				return fmt.Errorf("%s is not empty: %w", table.name, heed.ErrConflict)
 			}
 		}
-		return readLines(from, func(number int, l line) error {
+		rows, ended := 0, false
+		err := readLines(from, func(number int, l line) error {
 			switch {
 			case number == 1 && (l.Version < 1 || l.Version > len(migrations)):
 				return fmt.Errorf("version %d is not one that this program knows", l.Version)
 			case number == 1:
 				return nil
+			case ended:
+				return errors.New("comes after the end")
+			case l.Rows != nil:
+				ended = true
+				if *l.Rows != rows {
+					return fmt.Errorf("there were %d rows, and not %d", rows, *l.Rows)
+				}
+				return nil
 			}
+			rows++
 			for i := range tables {
 				if tables[i].name == l.Table {
 					return tables[i].add(t, l.Row)
@@ -169,6 +183,10 @@ func (db *DB) Import(ctx context.Context, from io.Reader) error {
 			}
 			return fmt.Errorf("there is no table %q", l.Table)
 		})
+		if err == nil && !ended {
+			err = &heed.InputError{Field: "export", Reason: "has no last line: it was cut off"}
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("sqlstore: import: %w", err)
