@@ -138,6 +138,10 @@ func TestExportAndImport(t *testing.T) {
 	require.Zero(t, call{args: []string{"--db", again, "import"}, input: piped.out}.run(t).code)
 	assertSame(t, db, again)
 
+	cut := piped.out[:strings.LastIndex(piped.out[:len(piped.out)-1], "\n")+1]
+	r := call{args: []string{"--db", filepath.Join(dir, "cut.db"), "import"}, input: cut}.run(t)
+	assertFails(t, r, failed, "nothing was imported", "cut off")
+
 	t.Run("postgres", func(t *testing.T) {
 		dsn := cluster.dsn(t)
 		r := call{args: []string{"--db", dsn, "import", dump}}.run(t)

@@ -12,7 +12,7 @@ import (
 )
 
 type exportCommand struct {
-	File string `arg:"" optional:"" type:"path" help:"Where to write it. Without it: to standard output."`
+	File string `arg:"" optional:"" help:"Where to write it. Without it: to standard output."`
 }
 
 func (exportCommand) Help() string {
@@ -49,7 +49,7 @@ func (cmd *exportCommand) Run(s *session) (err error) {
 }
 
 type importCommand struct {
-	File string `arg:"" optional:"" type:"path" help:"What to read. Without it: standard input."`
+	File string `arg:"" optional:"" help:"What to read. Without it: standard input."`
 }
 
 func (importCommand) Help() string {

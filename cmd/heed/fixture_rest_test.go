@@ -41,7 +41,9 @@ func (w *world) heuristics(db *sqlstore.DB) {
 func (w *world) ways(db *sqlstore.DB) {
 	store, err := sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
 	require.NoError(w.t, err)
-	recorder, err := patterns.New(patterns.Config{Store: store, Evidence: w.evidence, Now: w.clock})
+	recorder, err := patterns.New(patterns.Config{
+		Store: store, Evidence: w.evidence, Now: w.clock, NewID: func() string { return w.id().String() },
+	})
 	require.NoError(w.t, err)
 	for n := range 13 {
 		w.now = w.now.Add(5 * time.Minute)
