@@ -43,7 +43,8 @@
 // An event leads to a decision, which takes the confidence of its heuristics from learning, an arm from strategy, and for
 // its prompt the plan of patterns and the rules of feedback. What people and tools make of the answer is credited by decision,
 // and goes back to each of them as evidence. Each is of use alone, and none imports another: what goes from one to the next
-// is plain values, in lines of the host's own. The program in examples/agent has all of them in one loop.
+// is plain values, in lines of the host's own. The program in examples/agent has all of them in one loop,
+// and the command in cmd/heed looks into a store that an application has filled.
 //
 // This package itself holds only what the others share: the errors.
 //
