@@ -1,0 +1,191 @@
+// Durable learns which of three models to ask, and keeps what it learns in a database: its second run goes on where the
+// first stopped. It is a module of its own, as it brings the drivers.
+//
+//	go run ./examples/durable -db heed.db
+//	go run ./examples/durable -db postgres://localhost/heed
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/url"
+	"strings"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/examples/internal/show"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+var (
+	arms  = []strategy.Arm{{ID: "small"}, {ID: "medium"}, {ID: "large"}}
+	right = map[strategy.ArmID]float64{"small": 0.3, "medium": 0.6, "large": 0.9} // which the learner does not know
+	items = []string{"invoices", "logins", "refunds"}
+)
+
+// late is of how many tasks, the last of a run, the outcome comes only when the next run has begun.
+const late = 20
+
+// query is what a task asks for. Each task is a session.
+func query(task int) strategy.Query {
+	return strategy.Query{Session: fmt.Sprint("task ", task), Item: items[task%len(items)], Category: "support"}
+}
+
+// outcome is what came of a task's choice.
+func outcome(task int, choice strategy.Choice) strategy.Outcome {
+	value := -1.
+	if rand.New(rand.NewPCG(7, uint64(task))).Float64() < right[choice.Arm] {
+		value = 1
+	}
+	return strategy.Outcome{Choice: choice, Value: value, Confidence: 0.8}
+}
+
+func main() { show.Main("durable", command) }
+
+func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) (err error) {
+	flags := flag.NewFlagSet("durable", flag.ContinueOnError)
+	where := flags.String("db", "", "the `database`: a file, for SQLite, or a DSN that begins with postgres://")
+	tasks := flags.Int("tasks", 200, "how many tasks come in")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
+	}
+	switch {
+	case flags.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), show.ErrUsage)
+	case *where == "" || *where == ":memory:": // in memory, each connection has a database of its own
+		return fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w", show.ErrUsage)
+	case *tasks < 1:
+		return fmt.Errorf("-tasks %d must be at least 1: %w", *tasks, show.ErrUsage)
+	}
+	driver, dsn, dialect := "sqlite", "file:"+(&url.URL{Path: *where}).EscapedPath(), sqlstore.SQLite
+	if strings.HasPrefix(*where, "postgres://") || strings.HasPrefix(*where, "postgresql://") {
+		driver, dsn, dialect = "pgx", *where, sqlstore.Postgres
+	}
+	handle, err := sql.Open(driver, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, handle.Close()) }()
+	learner, err := newLearner(ctx, handle, dialect)
+	if err != nil {
+		return err
+	}
+	return run(ctx, learner, *tasks, out, progress)
+}
+
+// newLearner returns a learner that keeps its evidence, and records of its choices, in a database.
+func newLearner(ctx context.Context, handle *sql.DB, dialect sqlstore.Dialect) (*strategy.Learner, error) {
+	if err := sqlstore.Migrate(ctx, handle, dialect); err != nil {
+		return nil, err
+	}
+	db, err := sqlstore.New(ctx, handle, dialect)
+	if err != nil {
+		return nil, err
+	}
+	evidence, err := sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{})
+	if err != nil {
+		return nil, err
+	}
+	choices, err := sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})
+	if err != nil {
+		return nil, err
+	}
+	return strategy.New(strategy.Config{
+		Store: evidence, Choices: choices, Arms: arms,
+		Cache:  strategy.Cache{TTL: 7 * 24 * time.Hour}, // for so long an open session keeps its choice
+		Source: rand.NewPCG(1, 2),                       // leave it out for choices that differ from one database to the next
+	})
+}
+
+// run goes on with the first task of which there is no record.
+func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Writer, progress func(done, of int)) error {
+	status, err := learner.Status(ctx)
+	if err != nil {
+		return err
+	}
+	first := status.Choices.Pending + status.Choices.Observed + status.Choices.Expired
+	if err := believed(ctx, learner, out, fmt.Sprintf("At the start, after %d tasks:", first)); err != nil {
+		return err
+	}
+	if err := catchUp(ctx, learner, first, out); err != nil {
+		return err
+	}
+	var chosen []string
+	for task := first; task < first+tasks; task++ {
+		choice, err := learner.Select(ctx, query(task))
+		if err != nil {
+			return err // a host may go on with choice.Arm, which is the default then
+		}
+		chosen = append(chosen, string(choice.Arm))
+		if task < first+tasks-late {
+			if _, err := learner.Observe(ctx, outcome(task, choice)); err != nil {
+				return err
+			}
+		}
+		if task == first+tasks-1 {
+			fmt.Fprintf(out, "The first choices: %s.\n", strings.Join(chosen[:min(10, tasks)], " "))
+			fmt.Fprintf(out, "Left open: %s.\n", told(choice))
+		} else if err := learner.EndSession(ctx, choice.Session); err != nil {
+			return err
+		}
+		progress(task-first+1, tasks)
+	}
+	return believed(ctx, learner, out, fmt.Sprintf("At the end, after %d tasks:", first+tasks))
+}
+
+// catchUp delivers the outcomes that the run before did not wait for. They know of a choice its session and its item.
+func catchUp(ctx context.Context, learner *strategy.Learner, first int, out io.Writer) error {
+	delivered := 0
+	for task := max(first-late, 0); task < first; task++ {
+		q := query(task)
+		record, err := learner.Find(ctx, q.Session, q.Item, time.Time{})
+		if err != nil {
+			return err
+		}
+		if !record.Ended { // it was open when the run before stopped
+			choice, err := learner.Select(ctx, q)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "Still open: %s.\n", told(choice))
+			if err := learner.EndSession(ctx, q.Session); err != nil {
+				return err
+			}
+		}
+		disposition, err := learner.Observe(ctx, outcome(task, record.Choice))
+		if err != nil {
+			return err
+		}
+		if disposition == strategy.Applied {
+			delivered++
+		}
+	}
+	fmt.Fprintf(out, "Outcomes of the run before: %d.\n", delivered)
+	return nil
+}
+
+func told(c strategy.Choice) string {
+	return fmt.Sprintf("%s has %s, chosen at %s", c.Session, c.Arm, c.At.UTC().Format(time.RFC3339Nano))
+}
+
+func believed(ctx context.Context, learner *strategy.Learner, out io.Writer, when string) error {
+	fmt.Fprintln(out, when)
+	distribution, err := learner.Distribution(ctx, "support", "")
+	if errors.Is(err, heed.ErrNotFound) {
+		fmt.Fprintln(out, "  nothing is known")
+		return nil
+	}
+	for _, arm := range distribution.Arms {
+		fmt.Fprintf(out, "  %-6s  %.2f, between %.2f and %.2f, of %d outcomes\n", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
+	}
+	return err
+}
