@@ -69,7 +69,7 @@ func (w world) grading(name string) world {
 func worlds(quick bool) []world {
 	short, middle, long, still := 100, 20, 6, 200
 	if quick {
-		short, middle, long, still = 8, 1, 0, 8
+		short, middle, long, still = 6, 1, 0, 5
 	}
 	var all []world
 	for _, strength := range []float64{2, 5, 10, 30, 100} {
