@@ -32,7 +32,8 @@
 //
 // # What a host implements
 //
-// [LLM] is one method, and [LLMFunc] makes one of a closure. A [TraceStore] keeps traces: package memstore has one.
+// [LLM] is one method, and [LLMFunc] makes one of a closure. A [TraceStore] keeps traces: packages memstore and sqlstore
+// have one.
 // [Similarity] compares texts; [Embedder] and [Trigrams] are two. For a strategy or a store of your own, package
 // decisiontest has the contract as a test suite, and package llmtest has that of a model, and a model that answers from a
 // script for your tests.

@@ -41,7 +41,8 @@
 //
 // # Wiring
 //
-// A host keeps its heuristics in a [Store] and the evidence in an [evidence.Store]; package memstore has both in memory.
+// A host keeps its heuristics in a [Store] and the evidence in an [evidence.Store]; package memstore has both in memory,
+// and sqlstore in a database.
 // It calls [Module.Event] for every event before the heuristics that answer it are fired, [Module.Fire] when an answer is
 // shown, [Module.Feedback] when somebody judges one, and [Module.Sweep] now and then. What is waited for is held in memory,
 // so a restart loses the implicit signals of the last seconds, and nothing that was counted.

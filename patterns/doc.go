@@ -44,7 +44,7 @@
 //
 // # Stores
 //
-// Evidence is in an evidence.Store, all else in a [Store] and an [ErrorStore]. Package memstore has them in memory; package
+// Evidence is in an evidence.Store, all else in a [Store] and an [ErrorStore]. Packages memstore and sqlstore have them; package
 // patternstest has the suites for your own. Both take changes with the revision that they were made from, so that callers
 // in many processes never overwrite each other. Nothing is lost between the stores: an outcome is kept first, then its
 // evidence is counted, and what follows is worked out from what is stored. If an error cuts that short, recording the
