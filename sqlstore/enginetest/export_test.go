@@ -61,7 +61,7 @@ func TestExport(t *testing.T) {
 		for _, broken := range []string{
 			"", "{}", "x", "{\"heed\":99}\n", strings.Replace(text, `"table":"ids"`, `"table":"users"`, 1), strings.Replace(text, `"kind":"`, `"sort":"`, 1), text + "{",
 			text[:strings.LastIndex(text[:len(text)-1], "\n")+1], // its last line is missing
-			text[:strings.Index(text, "\n")+1] + text[strings.Index(text, "{\"rows\":"):], text + "{\"table\":\"ids\"}\n",
+			text[:strings.Index(text, "\n")+1] + text[max(strings.Index(text, "{\"rows\":"), 0):], text + "{\"table\":\"ids\"}\n",
 		} {
 			var fault *heed.InputError
 			require.ErrorAs(t, copied.Import(ctx, strings.NewReader(broken)), &fault)
