@@ -182,7 +182,7 @@ func FuzzPredictionInProse(f *testing.F) {
 	f.Add("So: ", uint16(900), uint16(300), " That's it.")
 	f.Fuzz(func(t *testing.T, before string, success, confidence uint16, after string) {
 		if strings.ContainsAny(before+after, "{}\"'`<>/") {
-			t.Skip()
+			t.Skip("the prose has what could be a part of a reply")
 		}
 		want := decision.Prediction{Success: float64(success) / math.MaxUint16, Confidence: float64(confidence) / math.MaxUint16}
 		got, err := decision.ParsePrediction(fmt.Sprintf(`%s{"success": %v, "confidence": %v}%s`, before, want.Success, want.Confidence, after))
