@@ -75,7 +75,7 @@ func TestAcceptance(t *testing.T) {
 
 func accept(t *testing.T, seed uint64) (rows string) {
 	ear := &listener{}
-	s := stream{seed: seed, events: 2000}
+	s := stream{seed: seed, span: world.Span{Events: 2000}}
 	with := s
 	with.model = func(scripted decision.LLM) decision.LLM {
 		ear.LLM = scripted
@@ -170,7 +170,7 @@ func acceptRules(t *testing.T, l, without *life, ear *listener) {
 func TestTheSameSeedGivesTheSameLife(t *testing.T) {
 	t.Parallel()
 	texts := func() (all []string) {
-		for _, a := range lives(t, learns, stream{seed: 7, events: 300}).Answers {
+		for _, a := range lives(t, learns, stream{seed: 7, span: world.Span{Events: 300}}).Answers {
 			all = append(all, a.Event.Text, a.Result.Text, a.Event.At.Format(time.RFC3339Nano))
 		}
 		return all

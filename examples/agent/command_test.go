@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -115,6 +116,8 @@ func TestCommandFaults(t *testing.T) {
 		{[]string{"more"}, 2, `unexpected argument "more"`},
 		{[]string{"-events", "19"}, 2, "-events 19 must be at least 20"},
 		{[]string{"-model", "small"}, 1, "BaseURL"},
+		{[]string{"-db", ":memory:"}, 2, "-db must name a file"},
+		{[]string{"-db", filepath.Join(t.TempDir(), "none", "agent.db")}, 1, "unable to open database file"},
 	} {
 		err := command(context.Background(), test.args, noEnv, io.Discard, silent)
 		require.ErrorContains(t, err, test.fault, strings.Join(test.args, " "))

@@ -8,7 +8,10 @@
 //
 // Usage:
 //
-//	go run ./examples/agent [-seed S] [-events N] [-json] [-model NAME]
+//	go run ./examples/agent [-seed S] [-events N] [-json] [-db DATABASE] [-model NAME]
+//
+// With -db it keeps what it learns in a file of SQLite, or in PostgreSQL where that begins with postgres://, and a further run
+// goes on where the last one stopped. Without, all is gone at the end.
 //
 // With -model a real model takes the place of the script, at the chat-completions endpoint of OPENAI_BASE_URL, with the key of
 // OPENAI_API_KEY if there is one. It costs about two calls an event at first; the world judges its answers by key words.

@@ -3,12 +3,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/examples/agent/assistant"
+	"github.com/heedhq/heed/examples/agent/world"
+	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/examples/internal/show"
 	"github.com/heedhq/heed/llm/openaicompat"
 )
@@ -19,11 +24,12 @@ func main() {
 	})
 }
 
-func command(ctx context.Context, args []string, env func(string) string, out io.Writer, progress func(done, of int)) error {
+func command(ctx context.Context, args []string, env func(string) string, out io.Writer, progress func(done, of int)) (err error) {
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
 	seed := flags.Uint64("seed", 2026, "the seed of the world, and of the assistant's own draws")
 	events := flags.Int("events", 2000, "how many events come in; they come about every twelve minutes")
 	asJSON := flags.Bool("json", false, "write the result as JSON")
+	where := flags.String("db", "", "have the one that learns keep what it learns in "+database.Usage+"; a further run goes on from there")
 	name := flags.String("model", "", "ask this `model`, at OPENAI_BASE_URL with the key OPENAI_API_KEY, in place of the script")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
@@ -34,7 +40,7 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 	case *events < 20:
 		return fmt.Errorf("-events %d must be at least 20: %w", *events, show.ErrUsage)
 	}
-	in := stream{seed: *seed, events: *events}
+	in := stream{seed: *seed, span: world.Span{Events: *events}}
 	ways := []way{off, learns, told, oracle}
 	if *name != "" {
 		client, err := openaicompat.New(openaicompat.Config{
@@ -46,6 +52,17 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 		in.model = func(decision.LLM) decision.LLM { return client }
 		ways = []way{learns} // the others would cost as much again
 	}
+	home := &shelter{}
+	if *where != "" {
+		if home, err = openShelter(ctx, *where); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, home.close()) }()
+		if in.run, in.span, err = home.begin(ctx, *events); err != nil {
+			return err
+		}
+		in.stores = func(now func() time.Time) (assistant.Stores, error) { return home.stores(ctx, now) }
+	}
 	var lives []*life
 	for i, how := range ways {
 		l, err := live(ctx, how, in, func(done, of int) { progress(i*of+done, len(ways)*of) })
@@ -53,8 +70,13 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 			return err
 		}
 		lives = append(lives, l)
+		if how == learns && *where != "" {
+			if err := home.end(ctx, in.run, l.Over); err != nil {
+				return err
+			}
+		}
 	}
-	r, err := sumUp(ctx, *seed, lives)
+	r, err := sumUp(ctx, in, lives)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,11 @@ const day = "Jan 2, 15:04"
 // write writes the report.
 func (r *result) write(out io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d events in %.1f days, seed %d: %d times the same events with the same luck\n\n", r.Events, r.Days, r.Seed, len(r.Ways))
+	fmt.Fprintf(&b, "%d events in %.1f days, seed %d: %d times the same events with the same luck\n", r.Events, r.Days, r.Seed, len(r.Ways))
+	if r.Before > 0 {
+		fmt.Fprintf(&b, "The one that learns has lived through %d events before, and goes on from what it knows.\n", r.Before)
+	}
+	b.WriteString("\n")
 	for _, section := range []func(*strings.Builder) error{
 		r.writeWays, r.writeTime, r.writeHeuristics, r.writeSorts, r.writePatterns, r.writeRules, r.writeWhys,
 	} {

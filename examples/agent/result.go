@@ -15,6 +15,7 @@ import (
 // A result is what a person wants to see of the lives.
 type result struct {
 	Seed       uint64                  `json:"seed"`
+	Before     int                     `json:"events_before"` // of runs before, on the same database
 	Events     int                     `json:"events"`
 	Days       float64                 `json:"days"`
 	Ways       []wayResult             `json:"ways"`
@@ -66,8 +67,8 @@ type ruleResult struct {
 	Measured  feedback.Effect `json:"measured"`
 }
 
-func sumUp(ctx context.Context, seed uint64, lives []*life) (*result, error) {
-	r := &result{Seed: seed}
+func sumUp(ctx context.Context, in stream, lives []*life) (*result, error) {
+	r := &result{Seed: in.seed, Before: in.span.First}
 	for _, l := range lives {
 		w := wayResult{Way: l.Way, Whole: scoreOf(l.Answers), First: scoreOf(l.part(0, 4)), Last: scoreOf(l.last())}
 		for i := range 10 {

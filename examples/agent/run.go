@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/agent/assistant"
@@ -25,6 +26,7 @@ type life struct {
 	Way     way
 	Answers []answered
 	Agent   *assistant.Assistant
+	Over    time.Time // when the last happened of it
 	// ByHeuristic and WithNote explain the last answers of these two sorts.
 	ByHeuristic, WithNote *assistant.Why
 
@@ -41,18 +43,28 @@ type answered struct {
 // A stream is what comes in, and who answers where no heuristic does.
 type stream struct {
 	seed   uint64
-	events int
-	model  func(scripted decision.LLM) decision.LLM // nil: the script itself
+	span   world.Span
+	run    int                                                  // how many spans were lived before
+	model  func(scripted decision.LLM) decision.LLM             // nil: the script itself
+	stores func(now func() time.Time) (assistant.Stores, error) // of the one that learns; nil: in memory
 }
 
 // live lets an assistant live through a stream of events, and keeps the score.
 func live(ctx context.Context, how way, s stream, progress func(done, of int)) (*life, error) {
-	w := world.New(s.seed, s.events)
+	w := world.New(s.seed, s.span)
 	bill := &meter{model: w.Model()}
 	if s.model != nil {
 		bill.model = s.model(bill.model)
 	}
-	cfg := assistant.Config{Model: bill, Now: w.Now, Seed: s.seed, Off: how == off}
+	stores := assistant.InMemory
+	if how == learns && s.stores != nil {
+		stores = s.stores
+	}
+	kept, err := stores(w.Now)
+	if err != nil {
+		return nil, err
+	}
+	cfg := assistant.Config{Model: bill, Stores: kept, Now: w.Now, Seed: s.seed, Run: s.run, Off: how == off}
 	for _, r := range world.Runbooks() {
 		cfg.Runbooks = append(cfg.Runbooks, assistant.Heuristic(r))
 	}
@@ -66,11 +78,11 @@ func live(ctx context.Context, how way, s stream, progress func(done, of int)) (
 	if err != nil {
 		return nil, err
 	}
-	l := &life{Way: how, Agent: agent, explained: s.events * 9 / 10}
+	l := &life{Way: how, Agent: agent, explained: s.span.Events * 9 / 10}
 	for happening := w.Next(); happening != nil; happening = w.Next() {
 		switch h := happening.(type) {
 		case assistant.Event:
-			progress(len(l.Answers), s.events)
+			progress(len(l.Answers), s.span.Events)
 			account, err := l.answer(ctx, w, h)
 			if err != nil {
 				return nil, err
@@ -91,7 +103,8 @@ func live(ctx context.Context, how way, s stream, progress func(done, of int)) (
 			l.Answers[n-1].Tokens += tokens
 		}
 	}
-	progress(s.events, s.events)
+	l.Over = w.Now()
+	progress(s.span.Events, s.span.Events)
 	return l, nil
 }
 

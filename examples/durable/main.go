@@ -1,5 +1,5 @@
 // Durable learns which of three models to ask, and keeps what it learns in a database: its second run goes on where the
-// first stopped. It is a module of its own, as it brings the drivers.
+// first stopped. internal/database opens it, and brings the drivers.
 //
 //	go run ./examples/durable -db heed.db
 //	go run ./examples/durable -db postgres://localhost/heed
@@ -7,20 +7,16 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/url"
 	"strings"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	_ "modernc.org/sqlite"             // the driver "sqlite"
-
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/examples/internal/show"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
@@ -53,7 +49,7 @@ func main() { show.Main("durable", command) }
 
 func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) (err error) {
 	flags := flag.NewFlagSet("durable", flag.ContinueOnError)
-	where := flags.String("db", "", "the `database`: a file, for SQLite, or a DSN that begins with postgres://")
+	where := flags.String("db", "", database.Usage)
 	tasks := flags.Int("tasks", 200, "how many tasks come in")
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
@@ -61,21 +57,15 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	switch {
 	case flags.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), show.ErrUsage)
-	case *where == "" || *where == ":memory:": // in memory, each connection has a database of its own
-		return fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w", show.ErrUsage)
 	case *tasks < 1:
 		return fmt.Errorf("-tasks %d must be at least 1: %w", *tasks, show.ErrUsage)
 	}
-	driver, dsn, dialect := "sqlite", "file:"+(&url.URL{Path: *where}).EscapedPath(), sqlstore.SQLite
-	if strings.HasPrefix(*where, "postgres://") || strings.HasPrefix(*where, "postgresql://") {
-		driver, dsn, dialect = "pgx", *where, sqlstore.Postgres
-	}
-	handle, err := sql.Open(driver, dsn)
+	db, handle, err := database.Open(ctx, *where)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, handle.Close()) }()
-	learner, err := newLearner(ctx, handle, dialect)
+	learner, err := newLearner(db)
 	if err != nil {
 		return err
 	}
@@ -83,14 +73,7 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 }
 
 // newLearner returns a learner that keeps its evidence, and records of its choices, in a database.
-func newLearner(ctx context.Context, handle *sql.DB, dialect sqlstore.Dialect) (*strategy.Learner, error) {
-	if err := sqlstore.Migrate(ctx, handle, dialect); err != nil {
-		return nil, err
-	}
-	db, err := sqlstore.New(ctx, handle, dialect)
-	if err != nil {
-		return nil, err
-	}
+func newLearner(db *sqlstore.DB) (*strategy.Learner, error) {
 	evidence, err := sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{})
 	if err != nil {
 		return nil, err

@@ -1,15 +1,22 @@
 // Experiment asks whether heuristics may answer with less confidence than they need today: an A/B experiment, split by
-// user, on what users say of the answers. It ends when there is enough to decide by.
+// user, on what users say of the answers. It ends when there is enough to decide by; with -db and a number of -events it is
+// broken off before, and the next run goes on with it.
 package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/examples/internal/database"
+	"github.com/heedhq/heed/examples/internal/show"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/sqlstore"
 )
 
 // users are the population: which answers they like the agent does not know.
@@ -24,9 +31,69 @@ func (u users) react(result decision.Result) float64 {
 	return -1
 }
 
-func main() {
-	ctx := context.Background()
+func main() { show.Main("experiment", command) }
+
+func command(ctx context.Context, args []string, out io.Writer, _ func(done, of int)) (err error) {
+	flags := flag.NewFlagSet("experiment", flag.ContinueOnError)
+	where := flags.String("db", "", database.Usage)
+	most := flags.Int("events", 100_000, "how many events to wait for, if it takes so many to decide")
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
+	}
+	var store evidence.Store = &memstore.Evidence{}
+	if *where != "" {
+		db, handle, err := database.Open(ctx, *where)
+		if err != nil {
+			return err
+		}
+		defer handle.Close() //nolint:errcheck // what counts is committed
+		if store, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{}); err != nil {
+			return err
+		}
+	}
+	report, err := try(ctx, store, *most)
+	if err != nil {
+		return err
+	}
+	for _, v := range report.Variants {
+		fmt.Fprintf(out, "%-8s  %3.0f outcomes  success %.2f  calls of the model %.0f a decision\n", v.Name, v.Outcomes, v.Success.Mean(), v.Cost)
+	}
+	bolder := report.Variants[1]
+	fmt.Fprintf(out, "better with probability %.3f, by %.2f to %.2f; ", bolder.ProbBetter, bolder.LiftLow, bolder.LiftHigh)
+	if report.Enough {
+		fmt.Fprintf(out, "keep %q (by %s)\n", report.Best, report.Why)
+	} else {
+		fmt.Fprintln(out, "it is too early to tell")
+	}
+	return nil
+}
+
+// try runs the experiment, on top of the outcomes that the store has of it.
+func try(ctx context.Context, store evidence.Store, events int) (decision.Report, error) {
 	traces := &memstore.Traces{}
+	experiment, err := newExperiment(traces, store)
+	if err != nil {
+		return decision.Report{}, err
+	}
+	reactions, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces})
+	if err != nil {
+		return decision.Report{}, err
+	}
+	report, err := experiment.Report(ctx)
+	var before float64
+	for _, v := range report.Variants {
+		before += v.Outcomes
+	}
+	population := users{rand.New(rand.NewPCG(7, uint64(before)))}
+	for event := 0; err == nil && event < events && !report.Enough; event++ {
+		if err = ask(ctx, experiment, reactions, population, event); err == nil && (event%100 == 99 || event == events-1) {
+			report, err = experiment.Report(ctx)
+		}
+	}
+	return report, err
+}
+
+func newExperiment(traces decision.TraceStore, store evidence.Store) (*decision.Experiment, error) {
 	model := &llmtest.Model{Answers: llmtest.Say("Have a look at the sensor.")}
 	var variants []decision.Variant
 	for _, v := range []struct {
@@ -35,57 +102,34 @@ func main() {
 	}{{"as it is", 0.7}, {"bolder", 0.5}} {
 		s, err := decision.NewHeuristicFirst(decision.Config{LLM: model, Traces: traces, Threshold: v.threshold})
 		if err != nil {
-			panic(err)
+			return nil, err
 		}
 		variants = append(variants, decision.Variant{Name: v.name, Strategy: s})
 	}
-	experiment, err := decision.NewExperiment(decision.ExperimentConfig{
-		Name: "bolder heuristics", Variants: variants, Store: &memstore.Evidence{},
+	return decision.NewExperiment(decision.ExperimentConfig{
+		Name: "bolder heuristics", Variants: variants, Store: store,
 		Key:  func(r decision.Request) string { return r.Source }, // a user stays with one variant
 		Stop: decision.Stop{MinOutcomes: 200},
 	})
-	if err != nil {
-		panic(err)
-	}
-	reactions, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces})
-	if err != nil {
-		panic(err)
-	}
+}
 
-	population := users{rand.New(rand.NewPCG(7, 0))}
-	var report decision.Report
-	for event := 0; !report.Enough; event++ {
-		user := fmt.Sprint("user ", event%500)
-		result, err := experiment.Decide(ctx, decision.Request{
-			EventID: fmt.Sprint(event), Source: user, Text: "It is 35 degrees in the server room.", Immediate: true,
-			Candidates: []decision.Candidate{{HeuristicID: "cool", Action: "Turn the fan up.", Confidence: 0.6}},
-		})
-		if err != nil {
-			panic(err)
-		}
-		credit, err := reactions.Feedback(ctx, decision.Reaction{
-			ResponseID: result.ResponseID, Person: user, Source: "user_explicit", Value: population.react(result),
-		})
-		if err != nil {
-			panic(err)
-		}
-		outcome := decision.ExperimentOutcome{
-			Variant: credit.Variant, ID: credit.ID, Replaces: credit.Replaces, Reward: (credit.Value + 1) / 2, Source: credit.Person,
-		}
-		if err := experiment.Observe(ctx, outcome); err != nil {
-			panic(err)
-		}
-		if event%100 == 99 {
-			if report, err = experiment.Report(ctx); err != nil {
-				panic(err)
-			}
-		}
+// ask has one user ask, and the experiment hear what they say of the answer.
+func ask(ctx context.Context, experiment *decision.Experiment, reactions *decision.Reactions, population users, event int) error {
+	user := fmt.Sprint("user ", event%500)
+	result, err := experiment.Decide(ctx, decision.Request{
+		EventID: fmt.Sprint(event), Source: user, Text: "It is 35 degrees in the server room.", Immediate: true,
+		Candidates: []decision.Candidate{{HeuristicID: "cool", Action: "Turn the fan up.", Confidence: 0.6}},
+	})
+	if err != nil {
+		return err
 	}
-
-	for _, v := range report.Variants {
-		fmt.Printf("%-8s  %3.0f outcomes  success %.2f  calls of the model %.0f a decision\n", v.Name, v.Outcomes, v.Success.Mean(), v.Cost)
+	credit, err := reactions.Feedback(ctx, decision.Reaction{
+		ResponseID: result.ResponseID, Person: user, Source: "user_explicit", Value: population.react(result),
+	})
+	if err != nil {
+		return err
 	}
-	bolder := report.Variants[1]
-	fmt.Printf("better with probability %.3f, by %.2f to %.2f; keep %q (by %s)\n",
-		bolder.ProbBetter, bolder.LiftLow, bolder.LiftHigh, report.Best, report.Why)
+	return experiment.Observe(ctx, decision.ExperimentOutcome{
+		Variant: credit.Variant, ID: credit.ID, Replaces: credit.Replaces, Reward: (credit.Value + 1) / 2, Source: credit.Person,
+	})
 }

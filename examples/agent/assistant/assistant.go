@@ -21,7 +21,6 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
 )
@@ -29,13 +28,16 @@ import (
 // Name is the assistant's name among the agents that reviewers look at.
 const Name = "operations"
 
-// Config configures an [Assistant]. Model and Now must be set.
+// Config configures an [Assistant]. Model, Stores and Now must be set.
 type Config struct {
 	Model    decision.LLM
+	Stores   Stores
 	Runbooks []Heuristic
 	Notes    []Note
 	Now      func() time.Time
 	Seed     uint64
+	// Run is how many assistants have used the stores before. The ids and draws of each differ.
+	Run int
 	// Off has it learn nothing: it answers with what it began with.
 	Off bool
 	// Trust, where it is set, says how far a heuristic is trusted, whatever was learned of it.
@@ -60,65 +62,53 @@ type Assistant struct {
 	open      map[string]*Account // conversations and tasks that have not come to an end, by event
 }
 
-// New returns an assistant. All five packages share one store of evidence.
+// New returns an assistant, which goes on from what its stores hold.
 func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	a := &Assistant{cfg: cfg, open: make(map[string]*Account)}
-	evidence, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: cfg.Now})
+	kept := cfg.Stores
+	var err error
+	a.Learning, err = newLearning(kept.Heuristics, kept.Evidence, cfg.Now)
 	if err != nil {
 		return nil, err
 	}
-	traces, err := memstore.NewTraces(memstore.TracesConfig{Now: cfg.Now})
-	if err != nil {
-		return nil, err
-	}
-	choices, err := memstore.NewChoices(memstore.ChoicesConfig{Now: cfg.Now})
-	if err != nil {
-		return nil, err
-	}
-	heuristics := &memstore.Heuristics{}
-	a.Learning, err = newLearning(heuristics, evidence, cfg.Now)
-	if err != nil {
-		return nil, err
-	}
-	if a.shelf, err = newShelf(ctx, heuristics, cfg.Runbooks); err != nil {
+	if a.shelf, err = newShelf(ctx, kept, cfg.Runbooks); err != nil {
 		return nil, err
 	}
 	a.Decision, err = decision.NewHeuristicFirst(decision.Config{
-		LLM: cfg.Model, Traces: traces, Prompts: decision.Prompts{System: systemPrompt},
+		LLM: cfg.Model, Traces: kept.Traces, Prompts: decision.Prompts{System: systemPrompt},
 		Converge: decision.Converge{Similarity: decision.Trigrams{}, Threshold: agreement},
-		Now:      cfg.Now, Source: rand.NewPCG(cfg.Seed, 1), NewID: numbered("answer"),
+		Now:      cfg.Now, Source: cfg.dice(1), NewID: cfg.numbered("answer"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.reactions, err = decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: cfg.Now})
+	a.reactions, err = decision.NewReactions(decision.ReactionsConfig{Traces: kept.Traces, Now: cfg.Now})
 	if err != nil {
 		return nil, err
 	}
-	a.extractor, err = decision.NewExtractor(decision.ExtractorConfig{LLM: cfg.Model, Traces: traces, Conditions: a.shelf})
+	a.extractor, err = decision.NewExtractor(decision.ExtractorConfig{LLM: cfg.Model, Traces: kept.Traces, Conditions: a.shelf})
 	if err != nil {
 		return nil, err
 	}
 	a.Strategy, err = strategy.New(strategy.Config{
-		Store: evidence, Choices: choices, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
-		Now: cfg.Now, Source: rand.NewPCG(cfg.Seed, 2), NewID: numberedChoices(),
+		Store: kept.Evidence, Choices: kept.Choices, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
+		Now: cfg.Now, Source: cfg.dice(2), NewID: cfg.numberedChoices(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	events := &memstore.Stream{}
-	a.outcomes, err = strategy.NewConsumer(strategy.ConsumerConfig{Learner: a.Strategy, Source: events, DeadLetters: events})
+	a.outcomes, err = strategy.NewConsumer(strategy.ConsumerConfig{Learner: a.Strategy, Source: kept.Outcomes, DeadLetters: kept.Outcomes})
 	if err != nil {
 		return nil, err
 	}
 	a.notes = newNotebook(cfg.Notes)
-	a.Patterns, err = patterns.New(patterns.Config{Store: &memstore.Patterns{}, Evidence: evidence, Now: cfg.Now, NewID: numbered("pattern")})
+	a.Patterns, err = patterns.New(patterns.Config{Store: kept.Patterns, Evidence: kept.Evidence, Now: cfg.Now, NewID: cfg.numbered("pattern")})
 	if err != nil {
 		return nil, err
 	}
 	const day = 24 * time.Hour
 	a.Feedback, err = feedback.New(feedback.Config{
-		Store: &memstore.Feedback{}, Window: 200, Now: cfg.Now, NewID: numbered("rule"),
+		Store: kept.Feedback, Window: 200, Now: cfg.Now, NewID: cfg.numbered("rule"),
 		Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day},
 	})
 	return a, err
@@ -163,8 +153,16 @@ func (a *Assistant) morning(ctx context.Context, m Morning) error {
 	return errors.Join(learned, evaluated, proposed, merged, measured, settled, expired)
 }
 
-// numbered makes ids that are the same in every run.
-func numbered(what string) func() string {
+// dice are what an assistant draws with for a purpose: the same in every process, and others in each run.
+func (c *Config) dice(purpose uint64) rand.Source {
+	return rand.NewPCG(c.Seed, uint64(c.Run)<<8|purpose)
+}
+
+// numbered makes ids of which the same is true.
+func (c *Config) numbered(what string) func() string {
+	if c.Run > 0 {
+		what = fmt.Sprintf("%s-%d", what, c.Run)
+	}
 	n := 0
 	return func() string {
 		n++
@@ -172,10 +170,11 @@ func numbered(what string) func() string {
 	}
 }
 
-func numberedChoices() func() strategy.ChoiceID {
+func (c *Config) numberedChoices() func() strategy.ChoiceID {
 	var n uint64
 	return func() (id strategy.ChoiceID) {
 		n++
+		binary.BigEndian.PutUint64(id[:8], uint64(c.Run))
 		binary.BigEndian.PutUint64(id[8:], n)
 		return id
 	}

@@ -2,10 +2,12 @@ package assistant
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
@@ -35,17 +37,28 @@ func newLearning(heuristics learning.Store, store evidence.Store, now func() tim
 	})
 }
 
-// A shelf has the heuristics, with what package learning does not have to know of them: their actions.
+// A shelf has the heuristics with what they say.
 type shelf struct {
-	store learning.Store
-	all   []Heuristic
+	store   learning.Store
+	runbook Runbook
+	all     []Heuristic
 }
 
 var _ decision.Conditions = (*shelf)(nil)
 
-func newShelf(ctx context.Context, store learning.Store, runbooks []Heuristic) (*shelf, error) {
-	s := &shelf{store: store}
-	for _, h := range runbooks {
+// newShelf returns the shelf with what the runbook has, which is given its first entries where it has none.
+func newShelf(ctx context.Context, kept Stores, first []Heuristic) (*shelf, error) {
+	s := &shelf{store: kept.Heuristics, runbook: kept.Runbook}
+	entries, err := s.runbook.Entries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range entries {
+		if err := s.put(ctx, h); err != nil {
+			return nil, err
+		}
+	}
+	for _, h := range first[min(len(entries), len(first)):] {
 		if err := s.add(ctx, h); err != nil {
 			return nil, err
 		}
@@ -54,11 +67,20 @@ func newShelf(ctx context.Context, store learning.Store, runbooks []Heuristic) (
 }
 
 func (s *shelf) add(ctx context.Context, h Heuristic) error {
-	_, err := s.store.Put(ctx, learning.Heuristic{ID: h.ID, Domain: Alerts, Condition: h.Condition})
-	if err == nil {
-		s.all = append(s.all, h)
+	if err := s.runbook.Add(ctx, h); err != nil {
+		return err
 	}
-	return err
+	return s.put(ctx, h)
+}
+
+// put makes a heuristic known to package learning, unless it is, and puts it on the shelf.
+func (s *shelf) put(ctx context.Context, h Heuristic) error {
+	_, err := s.store.Put(ctx, learning.Heuristic{ID: h.ID, Domain: Alerts, Condition: h.Condition})
+	if err != nil && !errors.Is(err, heed.ErrConflict) {
+		return err
+	}
+	s.all = append(s.all, h)
+	return nil
 }
 
 // like returns the heuristics whose conditions are like a text, as candidates without a confidence.

@@ -20,19 +20,42 @@ import (
 type World struct {
 	key    evidence.Key
 	events int
-	made   int // events
+	made   int // events, those of spans before among them
 	now    time.Time
-	start  time.Time
+	turns  time.Time // when what was good turns bad
 	agenda agenda
 	order  int
 }
 
-// New returns a world in which so many events come about.
-func New(seed uint64, events int) *World {
-	start := time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
-	w := &World{key: evidence.NewKey(seed, 0x776f726c64), events: events, now: start, start: start}
-	w.plan(start.Add(pace), w.event)
-	w.plan(start.Add(24*time.Hour), w.morning)
+// A Span is a part of a world's time.
+type Span struct {
+	First  int       // how many events came before
+	Events int       // how many come in it
+	Begin  time.Time // the zero time is when the world begins
+}
+
+// End is by when all is over that comes in the span.
+func (s Span) End() time.Time {
+	begin := s.Begin
+	if begin.IsZero() {
+		begin = start
+	}
+	return begin.Add(time.Duration(s.Events)*pace*3/2 + 48*time.Hour)
+}
+
+var start = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
+
+// New returns a world, of which one span is to be lived. What turns bad does so half-way through the first.
+func New(seed uint64, s Span) *World {
+	w := &World{key: evidence.NewKey(seed, 0x776f726c64), made: s.First, events: s.First + s.Events, now: start}
+	if s.First == 0 {
+		w.turns = start.Add(time.Duration(s.Events) * pace / 2)
+	}
+	if !s.Begin.IsZero() {
+		w.now = s.Begin
+	}
+	w.plan(w.now.Add(pace), w.event)
+	w.plan(w.now.Add(24*time.Hour), w.morning)
 	return w
 }
 
@@ -101,10 +124,8 @@ func (w *World) morning() any {
 	return assistant.Morning{At: w.now}
 }
 
-// late reports whether it is the second half of the stream.
-func (w *World) late(at time.Time) bool {
-	return at.Sub(w.start) > time.Duration(w.events)*pace/2
-}
+// late reports whether the world has turned.
+func (w *World) late(at time.Time) bool { return at.After(w.turns) }
 
 // draw returns a number in (0, 1) for a purpose and what it is about.
 func (w *World) draw(parts ...string) float64 {

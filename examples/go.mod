@@ -1,4 +1,4 @@
-module github.com/heedhq/heed/examples/durable
+module github.com/heedhq/heed/examples
 
 go 1.25.0
 
@@ -28,4 +28,4 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/heedhq/heed => ../..
+replace github.com/heedhq/heed => ..

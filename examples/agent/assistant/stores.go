@@ -1,0 +1,62 @@
+package assistant
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
+)
+
+// Stores are where an assistant keeps what it learns, in memory or in a database. All five packages share the evidence.
+type Stores struct {
+	Evidence   evidence.Store
+	Choices    strategy.Choices
+	Outcomes   Stream
+	Heuristics learning.Store
+	Traces     decision.TraceStore
+	Patterns   patterns.Store
+	Feedback   feedback.Store
+	Runbook    Runbook
+}
+
+// A Stream has both ends.
+type Stream interface {
+	strategy.Source
+	strategy.Sink
+}
+
+// A Runbook keeps what heuristics say, which package learning does not have to know: it is the host's own table.
+type Runbook interface {
+	// Entries returns them in the order in which they were added.
+	Entries(ctx context.Context) ([]Heuristic, error)
+	Add(ctx context.Context, h Heuristic) error
+}
+
+// InMemory returns stores that are empty, and gone with the process.
+func InMemory(now func() time.Time) (Stores, error) {
+	evidence, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: now})
+	choices, choicesErr := memstore.NewChoices(memstore.ChoicesConfig{Now: now})
+	traces, tracesErr := memstore.NewTraces(memstore.TracesConfig{Now: now})
+	return Stores{
+		Evidence: evidence, Choices: choices, Outcomes: &memstore.Stream{}, Heuristics: &memstore.Heuristics{}, Traces: traces,
+		Patterns: &memstore.Patterns{}, Feedback: &memstore.Feedback{}, Runbook: &pages{},
+	}, errors.Join(err, choicesErr, tracesErr)
+}
+
+// pages are a runbook in memory.
+type pages struct{ all []Heuristic }
+
+func (p *pages) Entries(context.Context) ([]Heuristic, error) { return slices.Clone(p.all), nil }
+
+func (p *pages) Add(_ context.Context, h Heuristic) error {
+	p.all = append(p.all, h)
+	return nil
+}

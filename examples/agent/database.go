@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/heedhq/heed/examples/agent/assistant"
+	"github.com/heedhq/heed/examples/agent/world"
+	"github.com/heedhq/heed/examples/internal/database"
+	"github.com/heedhq/heed/sqlstore"
+)
+
+// tables are the host's own, in the database in which heed's are: what its runbook says, and what it has lived through.
+var tables = []string{
+	`CREATE TABLE IF NOT EXISTS agent_runbook (n INTEGER PRIMARY KEY, id TEXT NOT NULL, condition TEXT NOT NULL, action TEXT NOT NULL)`,
+	`CREATE TABLE IF NOT EXISTS agent_runs (run INTEGER PRIMARY KEY, first INTEGER NOT NULL, events INTEGER NOT NULL, over TEXT NOT NULL)`,
+}
+
+// A shelter is a database in which an assistant lives on after its process.
+type shelter struct {
+	db     *sqlstore.DB
+	handle *sql.DB
+}
+
+func openShelter(ctx context.Context, where string) (*shelter, error) {
+	db, handle, err := database.Open(ctx, where)
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range tables {
+		if _, err := handle.ExecContext(ctx, table); err != nil {
+			return nil, errors.Join(err, handle.Close())
+		}
+	}
+	return &shelter{db, handle}, nil
+}
+
+func (s *shelter) close() error { return s.handle.Close() }
+
+// begin notes that a run begins, and returns its number and its span: the one after all that were begun before.
+func (s *shelter) begin(ctx context.Context, events int) (run int, span world.Span, err error) {
+	span.Events = events
+	var over string
+	err = s.handle.QueryRowContext(ctx, `SELECT run + 1, first + events, over FROM agent_runs ORDER BY run DESC LIMIT 1`).Scan(&run, &span.First, &over)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+	case err != nil:
+		return 0, span, err
+	default:
+		if span.Begin, err = time.Parse(time.RFC3339Nano, over); err != nil {
+			return 0, span, err
+		}
+	}
+	_, err = s.handle.ExecContext(ctx, `INSERT INTO agent_runs (run, first, events, over) VALUES ($1, $2, $3, $4)`, run, span.First, events, moment(span.End()))
+	return run, span, err
+}
+
+// end notes when a run was over. One that is cut off counts as long as it can have been.
+func (s *shelter) end(ctx context.Context, run int, at time.Time) error {
+	_, err := s.handle.ExecContext(ctx, `UPDATE agent_runs SET over = $1 WHERE run = $2`, moment(at), run)
+	return err
+}
+
+func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// stores returns the assistant's stores.
+func (s *shelter) stores(ctx context.Context, now func() time.Time) (assistant.Stores, error) {
+	evidence, err := sqlstore.NewEvidence(s.db, sqlstore.EvidenceConfig{Now: now})
+	choices, choicesErr := sqlstore.NewChoices(s.db, sqlstore.ChoicesConfig{Now: now})
+	traces, tracesErr := sqlstore.NewTraces(s.db, sqlstore.TracesConfig{Now: now})
+	patterns, patternsErr := sqlstore.NewPatterns(s.db, sqlstore.PatternsConfig{})
+	outcomes, outcomesErr := sqlstore.NewStream(ctx, s.db, sqlstore.StreamConfig{Name: "outcomes"})
+	return assistant.Stores{
+		Evidence: evidence, Choices: choices, Outcomes: outcomes, Heuristics: sqlstore.NewHeuristics(s.db), Traces: traces,
+		Patterns: patterns, Feedback: sqlstore.NewFeedback(s.db), Runbook: runbook{s.handle},
+	}, errors.Join(err, choicesErr, tracesErr, patternsErr, outcomesErr)
+}
+
+// A runbook is a table.
+type runbook struct{ handle *sql.DB }
+
+var _ assistant.Runbook = runbook{}
+
+// Entries implements [assistant.Runbook].
+func (r runbook) Entries(ctx context.Context) (all []assistant.Heuristic, err error) {
+	rows, err := r.handle.QueryContext(ctx, `SELECT id, condition, action FROM agent_runbook ORDER BY n`)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var h assistant.Heuristic
+		if err := rows.Scan(&h.ID, &h.Condition, &h.Action); err != nil {
+			return nil, err
+		}
+		all = append(all, h)
+	}
+	return all, rows.Err()
+}
+
+// Add implements [assistant.Runbook].
+func (r runbook) Add(ctx context.Context, h assistant.Heuristic) error {
+	_, err := r.handle.ExecContext(ctx, `INSERT INTO agent_runbook (n, id, condition, action)
+		SELECT coalesce(max(n), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT) FROM agent_runbook`, h.ID, h.Condition, h.Action)
+	return err
+}

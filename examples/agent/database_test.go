@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+func report(t *testing.T, args ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	require.NoError(t, command(context.Background(), args, noEnv, &out, silent))
+	return out.String()
+}
+
+// TestADatabaseChangesNothing: all five packages come to the same beliefs and answers over SQLite as in memory.
+func TestADatabaseChangesNothing(t *testing.T) {
+	t.Parallel()
+	kept := report(t, "-events", "100", "-seed", "5", "-db", filepath.Join(t.TempDir(), "agent.db"))
+	assert.Equal(t, report(t, "-events", "100", "-seed", "5"), kept)
+}
+
+func TestASecondRunGoesOn(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "agent.db")
+	run := func() (r result) {
+		require.NoError(t, json.Unmarshal([]byte(report(t, "-events", "200", "-db", db, "-json")), &r))
+		return r
+	}
+	first, second := run(), run()
+	assert.Equal(t, 0, first.Before)
+	assert.Equal(t, 200, second.Before)
+	assert.Less(t, first.of(learns).First.Heuristics, 0.1, "none is trusted at first")
+	assert.Greater(t, second.of(learns).First.Heuristics, 0.2, "what has earned trust has it still")
+	require.NotEmpty(t, first.Rules)
+	for _, rule := range first.Rules {
+		var texts []string
+		for _, kept := range second.Rules {
+			texts = append(texts, kept.Text)
+		}
+		assert.Contains(t, texts, rule.Text)
+	}
+	assert.GreaterOrEqual(t, len(second.Heuristics), len(first.Heuristics))
+}
+
+// TestARunThatIsCutOff loses nothing: the next one meets later events, under ids of its own.
+func TestARunThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "agent.db")
+	ctx, cancel := context.WithCancel(context.Background())
+	err := command(ctx, []string{"-events", "100", "-db", db}, noEnv, io.Discard, func(done, of int) {
+		if done == of/2-20 {
+			cancel()
+		}
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Contains(t, report(t, "-events", "50", "-db", db), fmt.Sprint("has lived through ", 100, " events before"))
+}

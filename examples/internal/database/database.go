@@ -1,0 +1,44 @@
+// Package database opens what -db names: it brings the drivers, which heed leaves to its hosts.
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
+
+	"github.com/heedhq/heed/examples/internal/show"
+	"github.com/heedhq/heed/sqlstore"
+)
+
+// Usage says what -db takes.
+const Usage = "the `database`: a file, for SQLite, or a DSN that begins with postgres://"
+
+// Open opens a database and makes heed's tables in it, where they are missing. The handle is for the host's own tables, and
+// has to be closed.
+func Open(ctx context.Context, where string) (*sqlstore.DB, *sql.DB, error) {
+	if where == "" || where == ":memory:" { // in memory, each connection would have a database of its own
+		return nil, nil, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w", show.ErrUsage)
+	}
+	driver, dsn, dialect := "sqlite", "file:"+(&url.URL{Path: where}).EscapedPath(), sqlstore.SQLite
+	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
+		driver, dsn, dialect = "pgx", where, sqlstore.Postgres
+	}
+	handle, err := sql.Open(driver, dsn)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := sqlstore.Migrate(ctx, handle, dialect); err != nil {
+		return nil, nil, errors.Join(err, handle.Close())
+	}
+	db, err := sqlstore.New(ctx, handle, dialect)
+	if err != nil {
+		return nil, nil, errors.Join(err, handle.Close())
+	}
+	return db, handle, nil
+}
