@@ -8,10 +8,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/examples/agent/assistant"
 	"github.com/heedhq/heed/examples/agent/world"
 	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/examples/internal/show"
@@ -52,16 +50,14 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 		in.model = func(decision.LLM) decision.LLM { return client }
 		ways = []way{learns} // the others would cost as much again
 	}
-	home := &shelter{}
 	if *where != "" {
-		if home, err = openShelter(ctx, *where); err != nil {
+		if in.home, err = openShelter(ctx, *where); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, home.close()) }()
-		if in.run, in.span, err = home.begin(ctx, *events); err != nil {
+		defer func() { err = errors.Join(err, in.home.close()) }()
+		if in.run, in.span, err = in.home.begin(ctx, *events); err != nil {
 			return err
 		}
-		in.stores = func(now func() time.Time) (assistant.Stores, error) { return home.stores(ctx, now) }
 	}
 	var lives []*life
 	for i, how := range ways {
@@ -70,11 +66,6 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 			return err
 		}
 		lives = append(lives, l)
-		if how == learns && *where != "" {
-			if err := home.end(ctx, in.run, l.Over); err != nil {
-				return err
-			}
-		}
 	}
 	r, err := sumUp(ctx, in, lives)
 	if err != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/agent/assistant"
@@ -26,7 +25,6 @@ type life struct {
 	Way     way
 	Answers []answered
 	Agent   *assistant.Assistant
-	Over    time.Time // when the last happened of it
 	// ByHeuristic and WithNote explain the last answers of these two sorts.
 	ByHeuristic, WithNote *assistant.Why
 
@@ -42,11 +40,19 @@ type answered struct {
 
 // A stream is what comes in, and who answers where no heuristic does.
 type stream struct {
-	seed   uint64
-	span   world.Span
-	run    int                                                  // how many spans were lived before
-	model  func(scripted decision.LLM) decision.LLM             // nil: the script itself
-	stores func(now func() time.Time) (assistant.Stores, error) // of the one that learns; nil: in memory
+	seed  uint64
+	span  world.Span
+	run   int                                      // how many spans were lived before
+	home  *shelter                                 // of the one that learns; nil: it lives in memory too
+	model func(scripted decision.LLM) decision.LLM // nil: the script itself
+}
+
+// stores returns where what is learned is kept.
+func (s *stream) stores(ctx context.Context, how way, now func() time.Time) (assistant.Stores, error) {
+	if how == learns && s.home != nil {
+		return s.home.stores(ctx, now)
+	}
+	return assistant.InMemory(now)
 }
 
 // live lets an assistant live through a stream of events, and keeps the score.
@@ -56,11 +62,7 @@ func live(ctx context.Context, how way, s stream, progress func(done, of int)) (
 	if s.model != nil {
 		bill.model = s.model(bill.model)
 	}
-	stores := assistant.InMemory
-	if how == learns && s.stores != nil {
-		stores = s.stores
-	}
-	kept, err := stores(w.Now)
+	kept, err := s.stores(ctx, how, w.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +105,11 @@ func live(ctx context.Context, how way, s stream, progress func(done, of int)) (
 			l.Answers[n-1].Tokens += tokens
 		}
 	}
-	l.Over = w.Now()
 	progress(s.span.Events, s.span.Events)
-	return l, nil
+	if how == learns && s.home != nil {
+		err = s.home.end(ctx, s.run, w.Now())
+	}
+	return l, err
 }
 
 func (l *life) answer(ctx context.Context, w *world.World, e assistant.Event) (*assistant.Account, error) {
