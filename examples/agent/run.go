@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/agent/assistant"
