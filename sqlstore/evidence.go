@@ -238,25 +238,27 @@ func column(texts []string) (string, error) {
 	return string(text), err
 }
 
-const tallyColumns = `t.channel, t.source, c.half_life, t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
-	t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral`
+const (
+	tallySums = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
+		t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral`
+
+	// A few cells are looked up one by one: a PostgreSQL that has no statistics yet would join whole tables.
+	fewTallies = `SELECT t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cells c WHERE c.cell = t.cell), ` + tallySums + `
+		FROM heed_tallies t`
+)
 
 var (
-	readTallies = both(`SELECT t.cell, ` + tallyColumns + `
-		FROM heed_tallies t JOIN heed_cells c ON c.cell = t.cell
-		WHERE t.cell IN (SELECT value->>0 FROM json_each($1))
+	readTallies = both(fewTallies + ` WHERE t.cell IN (SELECT value->>0 FROM json_each($1))
 		ORDER BY t.cell, t.channel, t.source`)
-	readTally = both(`SELECT t.cell, ` + tallyColumns + `
-		FROM heed_tallies t JOIN heed_cells c ON c.cell = t.cell
-		WHERE t.cell = $1
+	readTally = both(fewTallies + ` WHERE t.cell = $1
 		ORDER BY t.channel, t.source`)
-	listTallies = both(`SELECT c.item, c.name, ` + tallyColumns + `
+	listTallies = both(`SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + `
 		FROM heed_cells c JOIN heed_tallies t ON t.cell = c.cell
 		WHERE c.kind = $1 AND c.scope = $2
 		ORDER BY c.item, c.name, t.channel, t.source`)
 )
 
-// scanPart scans some columns of one's own, and then tallyColumns.
+// scanPart scans some columns of one's own, and then those of a part.
 func scanPart(scan func(...any) error, own ...any) (p evidence.Part, err error) {
 	t := &p.Tally
 	var halfLife, landmark int64
@@ -370,13 +372,13 @@ func yieldAll[T any](ctx context.Context, all []T, err error, yield func(T, erro
 
 // Each step finds the next scope by the index, however many cells there are of one.
 var listScopes = both(`WITH RECURSIVE scopes (scope) AS (
-		SELECT min(scope) FROM heed_cells WHERE kind = $1
+		SELECT (SELECT c.scope FROM heed_cells c JOIN heed_tallies t ON t.cell = c.cell
+			WHERE c.kind = $1 ORDER BY c.scope LIMIT 1)
 		UNION ALL
-		SELECT (SELECT min(c.scope) FROM heed_cells c WHERE c.kind = $1 AND c.scope > s.scope) FROM scopes s WHERE s.scope IS NOT NULL
+		SELECT (SELECT c.scope FROM heed_cells c JOIN heed_tallies t ON t.cell = c.cell
+			WHERE c.kind = $1 AND c.scope > s.scope ORDER BY c.scope LIMIT 1) FROM scopes s WHERE s.scope IS NOT NULL
 	)
-	SELECT s.scope FROM scopes s WHERE s.scope IS NOT NULL AND EXISTS (
-		SELECT 1 FROM heed_cells c JOIN heed_tallies t ON t.cell = c.cell WHERE c.kind = $1 AND c.scope = s.scope)
-	ORDER BY s.scope`)
+	SELECT scope FROM scopes WHERE scope IS NOT NULL ORDER BY scope`)
 
 // Scopes implements [evidence.Store].
 func (e *Evidence) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {

@@ -1,6 +1,7 @@
 package enginetest_test
 
 import (
+	"database/sql"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -89,11 +90,11 @@ func TestSQLiteIsSetUp(t *testing.T) {
 	}
 }
 
-// fill puts rows enough into the tables for an engine to think about how to find them.
+// fill puts rows enough into the tables for an engine to think about how to find them. It has no statistics of them.
 var fill = []string{
-	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO heed_choices
+	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO heed_choices
 			SELECT i, 'l' || i % 5, 's' || i, 'i' || i, 'c' || i % 50, 'x', i, CASE WHEN i % 100 = 0 THEN 'pending' ELSE 'observed' END, '', 0, '{}', NULL, 0, '', '' FROM n`,
-	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) INSERT INTO heed_cells
+	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO heed_cells
 			SELECT 'k' || i, 'kind', 's' || i % 50, 'i' || i, 'n', 0, 0, 0 FROM n`,
 	`INSERT INTO heed_tallies SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 FROM heed_cells`,
 	`INSERT INTO heed_ids SELECT 0, cell, 1, 1, 0 FROM heed_cells`,
@@ -102,10 +103,10 @@ var fill = []string{
 	`INSERT INTO heed_outbox (id, topic, happened) SELECT cell, 't', '' FROM heed_cells`,
 	`INSERT INTO heed_audit (entry) SELECT cell FROM heed_cells`,
 	`INSERT INTO heed_stream (stream, id, topic, happened, due, deliveries, holder) SELECT 's' || length(item), cell, 't', '', 1, 0, '' FROM heed_cells`,
-	`ANALYZE`,
 }
 
-// TestPlans: what a running application asks for is found by an index, on every engine.
+// TestPlans: what a running application asks for is found by an index, on every engine, and so in tables that were just filled:
+// PostgreSQL makes its statistics a minute later.
 func TestPlans(t *testing.T) {
 	skipRaced(t)
 	for _, b := range backends {
@@ -116,55 +117,67 @@ func TestPlans(t *testing.T) {
 				_, err := handle.Exec(statement)
 				require.NoError(t, err)
 			}
-			statements, err := sqlstore.Statements(at.dialect)
+			t.Run("just filled", func(t *testing.T) { checkPlans(t, at, handle) })
+			_, err := handle.Exec("ANALYZE")
 			require.NoError(t, err)
-			filter := func(session, item, category, stage string) []any {
-				return []any{"", session, item, category, "", stage, 0, 4000, "z", 10}
-			}
-			for what, want := range map[string]struct {
-				text  string // that is in the statement
-				args  []any
-				index string
-			}{
-				"choices by session":    {"AND session = $2 ORDER", filter("s7", "", "", ""), "heed_choices_session"},
-				"choices by item":       {"AND item = $3 ORDER", filter("", "i7", "", ""), "heed_choices_item"},
-				"choices by category":   {"AND category = $4 ORDER", filter("", "", "c7", ""), "heed_choices_category"},
-				"pending choices":       {"AND stage = 'pending' ORDER", filter("", "", "", "pending"), "heed_choices_pending"},
-				"choices by time":       {"< ($8, $9) ORDER BY made", filter("", "", "", ""), "heed_choices_made"},
-				"a choice":              {"FROM heed_choices WHERE id = $1", []any{"7"}, primary("heed_choices", "sqlite_autoindex_heed_choices_1")},
-				"one cell":              {"WHERE t.cell = $1\n", []any{"k7"}, primary("heed_tallies", "PRIMARY KEY")},
-				"several cells":         {"ORDER BY t.cell, t.channel", []any{`[["k7"],["k8"]]`}, primary("heed_tallies", "PRIMARY KEY")},
-				"cells of a scope":      {"ORDER BY c.item, c.name", []any{"kind", "s7"}, "heed_cells_scope"},
-				"scopes":                {"WITH RECURSIVE scopes", []any{"kind"}, "heed_cells_scope"},
-				"history of a cell":     {"AND (happened, seq) < ($2, $3) ORDER BY", []any{"k7", 9, 9}, "heed_history_cell"},
-				"history of an id":      {"FROM heed_history\n\t\tWHERE id", []any{`[["k7"]]`}, "heed_history_id"},
-				"history of a source":   {"FROM heed_history\n\t\tWHERE source <> ''", []any{`[["ui7"]]`}, "heed_history_source"},
-				"tallies of a source":   {"DELETE FROM heed_tallies\n\t\tWHERE source <> ''", []any{`[["ui7"]]`}, "heed_tallies_source"},
-				"an event that is due":  {"SELECT due - ", []any{"s3"}, "heed_stream_due"},
-				"the next of a stream":  {"SET deliveries = deliveries + 1", []any{"", 1, "s3"}, "heed_stream_due"},
-				"the outbox in order":   {"FROM heed_outbox WHERE seq > $1", []any{4990}, primary("heed_outbox", "INTEGER PRIMARY KEY")},
-				"the audit in order":    {"FROM heed_audit WHERE seq < $1", []any{10}, primary("heed_audit", "INTEGER PRIMARY KEY")},
-				"what was sent":         {"DELETE FROM heed_outbox", []any{`[["k7"]]`}, primary("heed_outbox_id", "sqlite_autoindex_heed_outbox_1")},
-				"history past its time": {"FROM heed_history WHERE recorded < $1", []any{1}, "heed_history_recorded"},
-				"ids past their time":   {"FROM heed_ids WHERE recorded < $1", []any{1}, "heed_ids_recorded"},
-			} {
-				index := want.index
-				if parts := strings.Split(index, "|"); len(parts) == 2 {
-					index = parts[0]
-					if at.dialect == sqlstore.Postgres {
-						index = parts[1]
-					}
-				}
-				var plan string
-				for _, statement := range statements {
-					if strings.Contains(statement, want.text) {
-						plan = explain(t, handle, at.dialect, statement, want.args...)
-						break
-					}
-				}
-				assert.Contains(t, plan, index, what)
-			}
+			t.Run("analyzed", func(t *testing.T) { checkPlans(t, at, handle) })
 		})
+	}
+}
+
+func checkPlans(t *testing.T, at place, handle *sql.DB) {
+	statements, err := sqlstore.Statements(at.dialect)
+	require.NoError(t, err)
+	filter := func(session, item, category, stage string) []any {
+		return []any{"", session, item, category, "", stage, 0, 16000, "z", 10}
+	}
+	reads := map[string]bool{"cells of a scope": true, "ids past their time": true} // much, so that a table as a whole may be quicker
+	for what, want := range map[string]struct {
+		text  string // that is in the statement
+		args  []any
+		index string
+	}{
+		"choices by session":    {"AND session = $2 ORDER", filter("s7", "", "", ""), "heed_choices_session"},
+		"choices by item":       {"AND item = $3 ORDER", filter("", "i7", "", ""), "heed_choices_item"},
+		"choices by category":   {"AND category = $4 ORDER", filter("", "", "c7", ""), "heed_choices_category"},
+		"pending choices":       {"AND stage = 'pending' ORDER", filter("", "", "", "pending"), "heed_choices_pending"},
+		"choices by time":       {"< ($8, $9) ORDER BY made", filter("", "", "", ""), "heed_choices_made"},
+		"a choice":              {"FROM heed_choices WHERE id = $1", []any{"7"}, primary("heed_choices", "sqlite_autoindex_heed_choices_1")},
+		"one cell":              {"WHERE t.cell = $1\n", []any{"k7"}, primary("heed_tallies", "PRIMARY KEY")},
+		"several cells":         {"ORDER BY t.cell, t.channel", []any{`[["k7"],["k8"]]`}, primary("heed_tallies", "PRIMARY KEY")},
+		"cells of a commit":     {"half_life, by_origin, restart, kind", []any{`[["k7"]]`}, primary("heed_cells", "PRIMARY KEY")},
+		"cells of a scope":      {"ORDER BY c.item, c.name", []any{"kind", "s7"}, "heed_cells_scope"},
+		"scopes":                {"WITH RECURSIVE scopes", []any{"kind"}, "heed_cells_scope"},
+		"history of a cell":     {"AND (happened, seq) < ($2, $3) ORDER BY", []any{"k7", 9, 9}, "heed_history_cell"},
+		"history of an id":      {"FROM heed_history\n\t\tWHERE id", []any{`[["k7"]]`}, "heed_history_id"},
+		"history of a source":   {"FROM heed_history\n\t\tWHERE source <> ''", []any{`[["ui7"]]`}, "heed_history_source"},
+		"tallies of a source":   {"DELETE FROM heed_tallies\n\t\tWHERE source <> ''", []any{`[["ui7"]]`}, "heed_tallies_source"},
+		"an event that is due":  {"SELECT due - ", []any{"s3"}, "heed_stream_due"},
+		"the next of a stream":  {"SET deliveries = deliveries + 1", []any{"", 1, "s3"}, "heed_stream_due"},
+		"the outbox in order":   {"FROM heed_outbox WHERE seq > $1", []any{19990}, primary("heed_outbox", "INTEGER PRIMARY KEY")},
+		"the audit in order":    {"FROM heed_audit WHERE seq < $1", []any{10}, primary("heed_audit", "INTEGER PRIMARY KEY")},
+		"what was sent":         {"DELETE FROM heed_outbox", []any{`[["k7"]]`}, primary("heed_outbox_id", "sqlite_autoindex_heed_outbox_1")},
+		"history past its time": {"FROM heed_history WHERE recorded < $1", []any{1}, "heed_history_recorded"},
+		"ids past their time":   {"FROM heed_ids WHERE recorded < $1", []any{1}, "heed_ids_recorded"},
+	} {
+		index := want.index
+		if parts := strings.Split(index, "|"); len(parts) == 2 {
+			index = parts[0]
+			if at.dialect == sqlstore.Postgres {
+				index = parts[1]
+			}
+		}
+		var plan string
+		for _, statement := range statements {
+			if strings.Contains(statement, want.text) {
+				plan = explain(t, handle, at.dialect, statement, want.args...)
+				break
+			}
+		}
+		assert.Contains(t, plan, index, what)
+		if !reads[what] {
+			assert.NotContains(t, plan, "Seq Scan on heed_", what)
+		}
 	}
 }
 
