@@ -48,7 +48,7 @@ func write(t *testing.T, text string) string {
 }
 
 func TestConfig(t *testing.T) {
-	cfg, err := readConfig(nil, write(t, section))
+	cfg, err := readStrategy(nil, write(t, section))
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Config{
 		Disabled: true, Prior: evidence.Beta{Alpha: 2, Beta: 3}, Exploration: strategy.Exploration{Bonus: 0.2, MinSamples: 7},

@@ -7,26 +7,36 @@ import (
 	"strings"
 )
 
-// nearest returns at most three of the names that look most like a text, the likest first.
+// nearest returns at most three of the names that look most like a text, the likest first: those that are a slip or two away,
+// a third of the text's characters at most, and those that the text is the beginning or a part of.
 func nearest(text string, names []string) []string {
 	type candidate struct {
-		name     string
-		distance int
+		name  string
+		slips int
 	}
 	var near []candidate
-	seen := make(map[string]bool)
+	typed := strings.ToLower(text)
+	most := (len([]rune(typed)) + 2) / 3
+	seen := map[string]bool{"": true}
 	for _, name := range names {
-		d := distance(strings.ToLower(text), strings.ToLower(name))
-		if strings.HasPrefix(strings.ToLower(name), strings.ToLower(text)) {
-			d = min(d, 1)
-		}
-		if !seen[name] && name != "" && d <= max(2, len([]rune(text))/3) {
-			near = append(near, candidate{name, d})
+		if seen[name] {
+			continue
 		}
 		seen[name] = true
+		lower := strings.ToLower(name)
+		n := slips(typed, lower)
+		switch {
+		case strings.HasPrefix(lower, typed):
+			n = min(n, 1)
+		case n > most && len(typed) >= 3 && strings.Contains(lower, typed):
+			n = most + 1
+		case n > most:
+			continue
+		}
+		near = append(near, candidate{name, n})
 	}
 	slices.SortFunc(near, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(a.name, b.name))
 	})
 	var found []string
 	for _, c := range near[:min(len(near), 3)] {
@@ -35,23 +45,27 @@ func nearest(text string, names []string) []string {
 	return found
 }
 
-// distance is how many characters have to be put in, left out or exchanged to make one text of another (Levenshtein 1966).
-func distance(a, b string) int {
+// slips is how many characters have to be put in, left out, exchanged, or swapped with their neighbours, each at most once, to
+// make one text of another (the optimal string alignment of Damerau 1964 and Levenshtein 1966).
+func slips(a, b string) int {
 	from, to := []rune(a), []rune(b)
+	var before, last []int // the rows of the two shorter beginnings of a
 	row := make([]int, len(to)+1)
 	for j := range row {
 		row[j] = j
 	}
-	for i, x := range from {
-		diagonal := row[0]
+	for i := range from {
+		before, last, row = last, row, make([]int, len(to)+1)
 		row[0] = i + 1
-		for j, y := range to {
-			cost := diagonal
-			if x != y {
+		for j := range to {
+			cost := last[j]
+			if from[i] != to[j] {
 				cost++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			row[j+1] = min(cost, row[j]+1, last[j+1]+1)
+			if i > 0 && j > 0 && from[i] == to[j-1] && from[i-1] == to[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(to)]
@@ -63,8 +77,5 @@ func unknown(what, name string, names []string, see string) error {
 	if len(near) == 0 {
 		return fmt.Errorf("there is no %s %q: %s", what, name, see)
 	}
-	for i := range near {
-		near[i] = fmt.Sprintf("%q", near[i])
-	}
-	return fmt.Errorf("there is no %s %q: did you mean %s?", what, name, strings.Join(near, " or "))
+	return fmt.Errorf("there is no %s %q: did you mean %s?", what, name, strings.Join(quoted(near), " or "))
 }

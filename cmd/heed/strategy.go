@@ -97,7 +97,7 @@ func (c *strategyCommands) viewOf(s *session, st *store) (*view, error) {
 
 // named makes a learner of this name, with the arms that the store knows.
 func (c *strategyCommands) named(s *session, st *store, name string) (*view, error) {
-	cfg, err := readConfig(s, c.Config)
+	cfg, err := readStrategy(s, c.Config)
 	if err != nil {
 		return nil, err
 	}

@@ -1,30 +1,18 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
-	"github.com/BurntSushi/toml"
-
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
 )
 
-// configFile is the section of the Adaptive Strategies design, as TOML has it.
-type configFile struct {
-	Plugins struct {
-		Groove struct {
-			Strategy configSection `toml:"strategy"`
-		} `toml:"groove"`
-	} `toml:"plugins"`
-}
-
-type configSection struct {
+// strategySection is the section of the Adaptive Strategies design, as TOML has it.
+type strategySection struct {
 	Enabled  *bool `toml:"enabled"`
 	Sampling struct {
 		Alpha      *float64 `toml:"initial_alpha"`
@@ -51,60 +39,23 @@ type configSection struct {
 	} `toml:"defaults"`
 }
 
-const configPath = "plugins.groove.strategy"
+const strategyPath = "plugins.groove.strategy"
 
-// configKeys are the keys of the section that are known.
-var configKeys = []string{
-	"enabled", "sampling.initial_alpha", "sampling.initial_beta", "sampling.exploration_bonus",
-	"sampling.min_samples_for_confidence", "hierarchy.specialization_threshold", "hierarchy.specialization_confidence",
-	"outcome.attribution_weight", "outcome.direct_weight", "outcome.min_outcome_confidence", "cache.ttl_seconds",
-	"defaults.default_strategy", "defaults.default_trigger", "defaults.initial_weights",
-}
-
-// readConfig reads the configuration of a learner, as far as a file has it. Keys of the section that mean nothing are told;
-// other sections are for others.
-func readConfig(s *session, file string) (strategy.Config, error) {
-	if file == "" {
-		return strategy.Config{}, nil
-	}
-	text, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
-		return strategy.Config{}, fmt.Errorf("there is no file %s: check --config", file)
-	}
-	if err != nil {
+// readStrategy reads the configuration of a learner, as far as a file has it.
+func readStrategy(s *session, file string) (strategy.Config, error) {
+	var section strategySection
+	if found, err := readSection(s, file, strategyPath, &section); err != nil || !found {
 		return strategy.Config{}, err
 	}
-	var c configFile
-	meta, err := toml.Decode(string(text), &c)
-	var syntax toml.ParseError
-	if errors.As(err, &syntax) {
-		return strategy.Config{}, fmt.Errorf("%s, line %d: %s", file, syntax.Position.Line, syntax.Message)
-	}
+	cfg, err := section.config()
 	if err != nil {
-		return strategy.Config{}, fmt.Errorf("%s: %w", file, err)
-	}
-	if !meta.IsDefined(strings.Split(configPath, ".")...) {
-		s.warn("%s has no section [%s]: the defaults hold", file, configPath)
-		return strategy.Config{}, nil
-	}
-	for _, key := range meta.Undecoded() {
-		if name, ok := strings.CutPrefix(key.String(), configPath+"."); ok {
-			hint := ""
-			if near := nearest(name, configKeys); len(near) > 0 {
-				hint = ": did you mean " + near[0] + "?"
-			}
-			s.warn("%s: unknown key %s in [%s]%s", file, name, configPath, hint)
-		}
-	}
-	cfg, err := c.Plugins.Groove.Strategy.config()
-	if err != nil {
-		return strategy.Config{}, fmt.Errorf("%s: %w", file, err)
+		return strategy.Config{}, configFault(file, err)
 	}
 	return cfg, nil
 }
 
 // config returns what a learner of this section is configured with.
-func (c *configSection) config() (strategy.Config, error) {
+func (c *strategySection) config() (strategy.Config, error) {
 	cfg := strategy.Config{
 		Disabled:      c.Enabled != nil && !*c.Enabled,
 		Prior:         evidence.Beta{Alpha: 1, Beta: 1},
