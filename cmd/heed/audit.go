@@ -1,15 +1,19 @@
 package main
 
 import (
+	"context"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/sqlstore"
 )
 
 type auditCommand struct {
 	Limit   int    `default:"20" help:"How many to show, those recorded last."`
-	Action  string `placeholder:"TEXT" help:"Those alone whose action begins so: strategy, feedback.approve."`
+	Action  string `placeholder:"TEXT" help:"Those alone whose action begins so: strategy, feedback.approve, patterns, forget."`
 	Subject string `placeholder:"TEXT" help:"Those alone about this: an item, a rule, a pattern."`
 }
 
@@ -17,23 +21,41 @@ func (auditCommand) Help() string {
 	return `Examples:
 
     heed --db agent.db audit
-    heed --db agent.db audit --action strategy.reset --limit 100`
+    heed --db agent.db audit --action strategy.reset --limit 100
+
+It has what was reset, pinned and forgotten, what was decided about rules, and what was decided about patterns by hand.`
 }
 
 // Run lists the audit.
 func (cmd *auditCommand) Run(s *session) error {
 	if cmd.Limit < 1 {
-		return &usageError{"--limit must be 1 or more"}
+		return errLimit
 	}
 	st, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer st.close()
-	var entries []evidence.AuditEntry
-	for e, err := range st.evidence.Audit(s.ctx) {
+	var all []evidence.AuditEntry
+	for _, log := range []iter.Seq2[evidence.AuditEntry, error]{
+		st.evidence.Audit(s.ctx), sqlstore.NewFeedback(st.db).Audit(s.ctx), st.byHand(s.ctx),
+	} {
+		entries, err := cmd.read(log)
 		if err != nil {
 			return st.explain(err)
+		}
+		all = append(all, entries...)
+	}
+	slices.SortStableFunc(all, func(a, b evidence.AuditEntry) int { return b.At.Compare(a.At) })
+	all = all[:min(len(all), cmd.Limit)]
+	return s.answer(listed(all), func(p *printer) { printAudit(p, all) })
+}
+
+// read returns the last entries of a log that are asked for.
+func (cmd *auditCommand) read(log iter.Seq2[evidence.AuditEntry, error]) (entries []evidence.AuditEntry, err error) {
+	for e, err := range log {
+		if err != nil {
+			return nil, err
 		}
 		if !strings.HasPrefix(e.Action, cmd.Action) || cmd.Subject != "" && e.Subject != cmd.Subject {
 			continue
@@ -42,7 +64,48 @@ func (cmd *auditCommand) Run(s *session) error {
 			break
 		}
 	}
-	return s.answer(listed(entries), func(p *printer) { printAudit(p, entries) })
+	return entries, nil
+}
+
+// byHand yields what somebody has made of patterns, the last first, as their store has it.
+func (s *store) byHand(ctx context.Context) iter.Seq2[evidence.AuditEntry, error] {
+	return func(yield func(evidence.AuditEntry, error) bool) {
+		all, err := s.transitions(ctx)
+		if err != nil {
+			yield(evidence.AuditEntry{}, err)
+			return
+		}
+		slices.SortStableFunc(all, func(a, b patterns.Transition) int { return b.At.Compare(a.At) })
+		for _, t := range all {
+			e := evidence.AuditEntry{
+				ID: t.ID, At: t.At, Actor: t.Actor, Action: "patterns.decide", Subject: string(t.Pattern), Reason: t.Cause,
+				Details: map[string]string{"from": string(t.From), "to": string(t.To)},
+			}
+			if t.Actor != "" && !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// transitions returns what became of all patterns.
+func (s *store) transitions(ctx context.Context) (all []patterns.Transition, err error) {
+	kept, err := sqlstore.NewPatterns(s.db, sqlstore.PatternsConfig{})
+	if err != nil {
+		return nil, err
+	}
+	for p, err := range kept.Patterns(ctx, patterns.PatternQuery{Kind: patterns.Positive}) {
+		if err != nil {
+			return nil, err
+		}
+		for t, err := range kept.Transitions(ctx, p.ID) {
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, t)
+		}
+	}
+	return all, nil
 }
 
 func printAudit(p *printer, entries []evidence.AuditEntry) {
@@ -71,4 +134,29 @@ func words(all []string) string {
 	}
 	slices.Sort(all)
 	return show(strings.Join(all, " "))
+}
+
+type rulesAudit struct {
+	Limit int `default:"20" help:"How many to show, those recorded last."`
+}
+
+func (rulesAudit) Help() string {
+	return `Examples:
+
+    heed --db agent.db rules audit
+    heed --db agent.db --json rules audit --limit 1000`
+}
+
+// Run lists the audit of rules.
+func (cmd *rulesAudit) Run(s *session, c *rulesCommands) error {
+	if cmd.Limit < 1 {
+		return errLimit
+	}
+	return c.at(s, func(d *desk) error {
+		entries, err := d.Audit(s.ctx, cmd.Limit)
+		if err != nil {
+			return err
+		}
+		return s.answer(listed(entries), func(p *printer) { printAudit(p, entries) })
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -90,7 +91,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 		r := call{args: of("approve", "7d0c2b13", "--hash", hash[:12], "--yes", "--reason", "yes", "--actor", who)}.run(t)
 		assertFails(t, r, failed, says)
 	}
-	statement(t, db, "UPDATE heed_documents SET body = replace(body, '\"expires_at\":\"2026-01-15', '\"expires_at\":\"2096-01-15') WHERE sort = 'proposal'")
+	statement(t, db, stillOpen)
 	assertRefused("wendy", "nobody approves what they proposed")
 
 	r := call{args: of("approve", "7d0c2b13"), env: []string{"HEED_ACTOR=nils"}, input: "y\nI saw it too\n"}.onTerminal(t, 150)
@@ -120,7 +121,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 
 func TestQuorumIsTheHosts(t *testing.T) {
 	db := sqliteFile(t)
-	statement(t, db, "UPDATE heed_documents SET body = replace(body, '\"expires_at\":\"2026-01-15', '\"expires_at\":\"2096-01-15') WHERE sort = 'proposal'")
+	statement(t, db, stillOpen)
 	r := call{args: []string{"--db", db, "rules", "approve", "7d0c2b13"}, env: []string{"HEED_QUORUM=3"}, input: "y\nyes\n"}.onTerminal(t, 150)
 	assert.Zero(t, r.code, r.out)
 	assert.Contains(t, r.out, "Approved by maria, olive. 1 more approval is needed.")
@@ -150,6 +151,17 @@ func TestExportAndImport(t *testing.T) {
 		r = call{args: []string{"--db", dsn, "strategy", "--learner", "strategy", "reset", "correction", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, 7, outcomes(t, dsn))
+		handle, err := sql.Open("pgx", dsn)
+		require.NoError(t, err)
+		defer handle.Close()
+		_, err = handle.Exec(stillOpen)
+		require.NoError(t, err)
+		for _, args := range [][]string{
+			{"confidence", "pin", "greet-by-name"}, {"patterns", "promote", "tests-first"}, {"rules", "reject", "7d0c2b11"}, {"forget", "ann"},
+		} {
+			r := call{args: append([]string{"--db", dsn}, append(args, "--yes", "--reason", "x")...)}.run(t)
+			require.Zero(t, r.code, r.err)
+		}
 		assert.Contains(t, call{args: at(dsn, "doctor")}.run(t).out, "PostgreSQL")
 	})
 }

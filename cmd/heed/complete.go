@@ -2,10 +2,16 @@ package main
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/sqlstore"
 )
 
 type completion struct {
@@ -19,7 +25,7 @@ func (completion) Help() string {
     heed completion zsh > "${fpath[1]}/_heed"
     heed completion fish > ~/.config/fish/completions/heed.fish
 
-Categories and items are completed from the store that HEED_DB or --db names.`
+Categories, items, heuristics, patterns and rules are completed from the store that HEED_DB or --db names.`
 }
 
 // scripts have each shell ask heed itself what the word under the cursor could be.
@@ -101,6 +107,7 @@ func (p *completer) read(word string) {
 				return
 			}
 		}
+		p.node = p.target()
 		p.args++
 	}
 }
@@ -112,8 +119,16 @@ func (p *completer) set(name, value string) {
 	p.given[name] = value
 }
 
+// target is the command that takes flags and arguments here: this one, or what it does by itself.
+func (p *completer) target() *kong.Node {
+	if p.node.DefaultCmd != nil {
+		return p.node.DefaultCmd
+	}
+	return p.node
+}
+
 func (p *completer) flags() (all []*kong.Flag) {
-	for _, group := range p.node.AllFlags(true) {
+	for _, group := range p.target().AllFlags(true) {
 		all = append(all, group...)
 	}
 	return all
@@ -130,8 +145,9 @@ func (p *completer) candidates(last string) (names []string) {
 		}
 		slices.Sort(names)
 		return names
-	case p.args < len(p.node.Positional):
-		return p.valuesOf(p.node.Positional[p.args])
+	}
+	if target := p.target(); p.args < len(target.Positional) {
+		names = p.valuesOf(target.Positional[p.args])
 	}
 	for _, child := range p.node.Children {
 		if !child.Hidden {
@@ -153,7 +169,7 @@ func (p *completer) valuesOf(v *kong.Value) []string {
 	if db, ok := p.given["db"]; ok {
 		p.DB = db
 	}
-	names, err := (&strategyCommands{Learner: p.given["learner"]}).names(p.session, what)
+	names, err := p.stored(what)
 	if err != nil {
 		return nil
 	}
@@ -162,21 +178,65 @@ func (p *completer) valuesOf(v *kong.Value) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == "" || strings.ContainsAny(name, "\n\r\x1b") })
 }
 
-// names returns the learners, categories, contexts or items of a store.
-func (c *strategyCommands) names(s *session, what string) (names []string, err error) {
-	if what == "learner" {
-		st, err := s.open()
-		if err != nil {
-			return nil, err
-		}
-		defer st.close()
-		return s.learners(st)
-	}
-	v, err := c.view(s)
+// stored returns the names that the store has for something.
+func (p *completer) stored(what string) (names []string, err error) {
+	st, err := p.open()
 	if err != nil {
 		return nil, err
 	}
-	defer v.close()
+	defer st.close()
+	switch what {
+	case "learner":
+		return p.learners(st)
+	case "heuristic":
+		return namesOf(sqlstore.NewHeuristics(st.db).All(p.ctx), func(h learning.Heuristic) string { return h.ID })
+	case "pattern":
+		kept, err := sqlstore.NewPatterns(st.db, sqlstore.PatternsConfig{})
+		if err != nil {
+			return nil, err
+		}
+		return namesOf(kept.Patterns(p.ctx, patterns.PatternQuery{}), func(one patterns.Pattern) string { return string(one.ID) })
+	case "proposal":
+		return proposalsOf(p.session, st, feedback.StatusPending)
+	case "rule":
+		return rulesOf(p.session, st)
+	case "proposal or rule":
+		proposals, err := proposalsOf(p.session, st, "")
+		if err != nil {
+			return nil, err
+		}
+		rules, err := rulesOf(p.session, st)
+		return append(proposals, rules...), err
+	}
+	v, err := (&strategyCommands{Learner: p.given["learner"]}).viewOf(p.session, st)
+	if err != nil {
+		return nil, err
+	}
+	return v.names(p.session, what)
+}
+
+func proposalsOf(s *session, st *store, status feedback.Status) ([]string, error) {
+	list := sqlstore.NewFeedback(st.db).Proposals(s.ctx, feedback.ProposalQuery{Status: status})
+	return namesOf(list, func(p feedback.Proposal) string { return p.ID })
+}
+
+func rulesOf(s *session, st *store) ([]string, error) {
+	list := sqlstore.NewFeedback(st.db).Rules(s.ctx, feedback.RuleQuery{})
+	return namesOf(list, func(r feedback.Rule) string { return r.ID })
+}
+
+func namesOf[T any](list iter.Seq2[T, error], name func(T) string) (names []string, err error) {
+	for one, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		names = append(names, name(one))
+	}
+	return names, nil
+}
+
+// names returns the categories, contexts or items of a learner.
+func (v *view) names(s *session, what string) (names []string, err error) {
 	all, err := v.distributions(s)
 	for _, d := range all {
 		switch what {

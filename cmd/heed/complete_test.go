@@ -25,9 +25,21 @@ func TestCompletion(t *testing.T) {
 		{"strategy --learner models reset-item ", "contracts"},
 		{"strategy show ", ""}, // of which learner?
 		{"patterns --state p", "proven"},
+		{"patterns show --state p", "proven"},
+		{"patterns s", "split-by-feature split-by-file show"},
+		{"patterns --rec", "--recorder"},
+		{"patterns deprecate tests", "tests-first"},
+		{"patterns split-by-file ", ""},
+		{"confidence p", "pin"},
+		{"confidence pin g", "greet-by-name"},
+		{"confidence unpin --a", "--actor"},
+		{"rules approve ", "7d0c2b11-rule 7d0c2b13-rule"},
+		{"rules show 7d0c2b13", "7d0c2b13-rule"},
+		{"rules retire ", ""}, // there are none yet
+		{"forget ", ""},       // whose names are nobody's business
 		{"completion ", "bash zsh fish"},
 		{"--db /nowhere strategy show ", ""},
-		{"nonsense nonsense ", "strategy confidence patterns rules traces audit doctor migrate export import completion"},
+		{"nonsense nonsense ", "strategy confidence patterns rules traces forget audit doctor migrate export import completion"},
 	} {
 		r := call{args: append([]string{"__complete"}, strings.Split(test.words, " ")...), env: []string{"HEED_DB=" + db}}.run(t)
 		assert.Zero(t, r.code, r.err)
@@ -63,7 +75,7 @@ func TestNearest(t *testing.T) {
 	names := []string{"correction", "code_pattern", "preference", "correction", "", "Solution", "law", "greet-by-name", "7d0c2b13-rule"}
 	for text, want := range map[string][]string{
 		"corection": {"correction"}, "cor": {"correction"}, "SOLUTION": {"Solution"}, "prefernce": {"preference"},
-		"correciton": {"correction"}, "ocrrectino": {"correction"}, // neighbours swapped, which are two edits each
+		"corerction": {"correction"}, "ocrrectino": {"correction"}, // neighbours swapped, which are two edits each
 		"lwa": {"law"}, "lax": {"law"}, "la": {"law"},
 		"by-name": {"greet-by-name"}, "by": nil, // a part of so little says nothing
 		"greet-by-name-": {"greet-by-name"}, "7d0c2b12-rule": {"7d0c2b13-rule"},

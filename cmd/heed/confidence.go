@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/heedhq/heed"
@@ -9,23 +10,93 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-type confidenceCommand struct {
-	ID       string  `arg:"" optional:"" help:"A heuristic, to see what made its confidence. Without it: all are listed."`
-	Domain   string  `placeholder:"NAME" help:"Those of this domain alone."`
-	Module   string  `default:"learning" placeholder:"NAME" help:"The name of the module, where the host has given it one."`
-	Initial  float64 `default:"0.3" help:"The confidence before any evidence of heuristics that have none of their own, as the host has it."`
-	Strength float64 `default:"2" help:"How many observations the initial confidence is worth, as the host has it."`
-	Limit    int     `default:"20" help:"How many observations of a heuristic to show, the newest."`
+// confidenceCommands look at how far heuristics of package learning are trusted.
+type confidenceCommands struct {
+	Config   string  `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its module with: its section [learning]."`
+	Module   string  `placeholder:"NAME" help:"The name of the module, where the host has given it one."`
+	Initial  float64 `placeholder:"SHARE" help:"The confidence before any evidence of heuristics that have none of their own, as the host has it: 0.3 unless --config says otherwise."`
+	Strength float64 `placeholder:"N" help:"How many observations the initial confidence is worth, as the host has it: 2 unless --config says otherwise."`
+
+	Show  confidenceShow  `cmd:"" default:"withargs" help:"List confidences, or show what made one. It is what heed confidence does by itself."`
+	Pin   confidencePin   `cmd:"" help:"Hold a confidence, whatever users say."`
+	Unpin confidenceUnpin `cmd:"" help:"Let users decide again."`
 }
 
-func (confidenceCommand) Help() string {
+func (confidenceCommands) Help() string {
 	return `Examples:
 
     heed --db agent.db confidence
     heed --db agent.db confidence greet-by-name
+    heed --db agent.db confidence pin greet-by-name --at 0.2 --reason "it upsets visitors"
 
-The confidence is worked out with --initial and --strength, and without constraints of packs and the system, which only the
-host knows. A bar is where the rate lies with a probability of 90 %, before bounds, with the confidence.`
+What the store does not hold is taken from --config, or is the default. It reads, with any of:
+
+    [learning]
+    name = "learning"
+    initial_confidence = 0.3
+    prior_strength = 2
+    confidence_floor = 0.05
+    confidence_ceiling = 0.95
+    # guarded = true           in place of caps: those of learning.Guarded
+    [learning.caps]
+    source_mass = 1
+    source_share = 0.1
+    silence = ["implicit_timeout"]
+    silence_mass = 1
+    [learning.system]          # the constraints of the system; packs may have the same
+    lock = "unlocked"
+    floor = 0.1
+    ceiling = 0.9
+    feedback_weight = 1
+    [learning.packs.household]
+    ceiling = 0.8`
+}
+
+// An appraisal is a module over an open store, made to look at what one of this name has learned there.
+type appraisal struct {
+	*learning.Module
+	*store
+	heuristics *sqlstore.Heuristics
+}
+
+// at does something with the heuristics of a store.
+func (c *confidenceCommands) at(s *session, do func(*appraisal) error) error {
+	cfg, err := readLearning(s, c.Config)
+	if err != nil {
+		return err
+	}
+	st, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	heuristics := sqlstore.NewHeuristics(st.db)
+	cfg.Heuristics, cfg.Evidence, cfg.Now = heuristics, st.evidence, s.now
+	cfg.Name = cmp.Or(c.Module, cfg.Name)
+	cfg.Initial, cfg.Strength = cmp.Or(c.Initial, cfg.Initial), cmp.Or(c.Strength, cfg.Strength)
+	module, err := learning.New(cfg)
+	if err != nil {
+		return err
+	}
+	return st.explain(do(&appraisal{module, st, heuristics}))
+}
+
+type confidenceShow struct {
+	ID     string `arg:"" optional:"" complete:"heuristic" help:"A heuristic, to see what made its confidence. Without it: all are listed."`
+	Domain string `placeholder:"NAME" help:"Those of this domain alone."`
+	Limit  int    `default:"20" help:"How many observations of a heuristic to show, the newest."`
+}
+
+func (confidenceShow) Help() string {
+	return `Examples:
+
+    heed --db agent.db confidence
+    heed --db agent.db confidence greet-by-name
+    heed --db agent.db confidence --config agent.toml --domain chat
+
+The confidence is worked out with --initial, --strength and what --config has. Caps, and constraints of packs and of the system,
+only the host knows: without --config they are left out. A bar is where the rate lies with a probability of 90 %, before caps and
+bounds, with the confidence.`
 }
 
 // A confidence is how far a heuristic is trusted.
@@ -39,53 +110,96 @@ type confidence struct {
 	Successes  uint64                 `json:"successes"`
 	Failures   uint64                 `json:"failures"`
 	Prior      *evidence.Beta         `json:"prior,omitempty"`
+	Held       held                   `json:"held"`
 	Limits     []learning.Limit       `json:"limits,omitempty"`
 	History    []evidence.Observation `json:"history,omitempty"`
 }
 
+// held is what a confidence is held by, whatever is heard: the constraints of all layers that are in force.
+type held struct {
+	Locked  bool    `json:"locked"` // no signal counts
+	Floor   float64 `json:"floor"`
+	Ceiling float64 `json:"ceiling"`
+	Weight  float64 `json:"feedback_weight"` // what signals are multiplied with
+}
+
+// String names what somebody has pinned.
+func (h held) String() string {
+	switch {
+	case h.Floor == h.Ceiling && h.Locked:
+		return "at " + share(h.Floor) + ", locked"
+	case h.Floor == h.Ceiling:
+		return "at " + share(h.Floor)
+	case h.Locked:
+		return "locked"
+	}
+	return "-"
+}
+
 // Run lists confidences, or explains one.
-func (cmd *confidenceCommand) Run(s *session) error {
-	st, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	heuristics := sqlstore.NewHeuristics(st.db)
-	module, err := learning.New(learning.Config{
-		Heuristics: heuristics, Evidence: st.evidence, Name: cmd.Module, Initial: cmd.Initial, Strength: cmd.Strength, Now: s.now,
-	})
-	if err != nil {
-		return err
-	}
-	var all []confidence
-	var names []string
-	for h, err := range heuristics.All(s.ctx) {
-		if err != nil {
-			return st.explain(err)
+func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
+	return c.at(s, func(a *appraisal) error {
+		if cmd.ID != "" {
+			return cmd.explain(s, a)
 		}
-		names = append(names, h.ID)
-		if cmd.Domain != "" && h.Domain != cmd.Domain || cmd.ID != "" && h.ID != cmd.ID {
+		return cmd.list(s, a)
+	})
+}
+
+func (cmd *confidenceShow) list(s *session, a *appraisal) error {
+	var all []confidence
+	for h, err := range a.heuristics.All(s.ctx) {
+		if err != nil {
+			return err
+		}
+		if cmd.Domain != "" && h.Domain != cmd.Domain {
 			continue
 		}
-		e, err := module.Explain(s.ctx, h.ID)
+		e, err := a.Explain(s.ctx, h.ID)
 		if errors.Is(err, heed.ErrNotFound) {
 			continue // deleted meanwhile
 		}
 		if err != nil {
-			return st.explain(err)
+			return err
 		}
-		all = append(all, confidenceOf(&e, cmd.ID != "", cmd.Limit))
+		all = append(all, confidenceOf(&e))
 	}
-	if cmd.ID == "" {
-		return s.answer(listed(all), func(p *printer) { printConfidences(p, all) })
-	}
-	if len(all) == 0 {
-		return unknown("heuristic", cmd.ID, names, "heed confidence lists them")
-	}
-	return s.answer(all[0], func(p *printer) { printConfidence(p, &all[0]) })
+	return s.answer(listed(all), func(p *printer) { printConfidences(p, all) })
 }
 
-func confidenceOf(e *learning.Explanation, full bool, limit int) confidence {
+func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
+	h, err := a.heuristic(s, cmd.ID, cmd.Domain)
+	if err != nil {
+		return err
+	}
+	e, err := a.Explain(s.ctx, h.ID)
+	if err != nil {
+		return err
+	}
+	one := confidenceOf(&e)
+	one.Prior, one.Limits, one.History = &e.Prior, e.Limits, e.History[:min(len(e.History), max(cmd.Limit, 0))]
+	return s.answer(one, func(p *printer) { printConfidence(p, &one) })
+}
+
+// heuristic finds a heuristic, in a domain or in any.
+func (a *appraisal) heuristic(s *session, id, domain string) (learning.Heuristic, error) {
+	var names []string
+	for h, err := range a.heuristics.All(s.ctx) {
+		if err != nil {
+			return learning.Heuristic{}, err
+		}
+		if domain != "" && h.Domain != domain {
+			continue
+		}
+		if h.ID == id {
+			return h, nil
+		}
+		names = append(names, h.ID)
+	}
+	return learning.Heuristic{}, unknown("heuristic", id, names, "heed confidence lists them")
+}
+
+func confidenceOf(e *learning.Explanation) confidence {
 	standing := &e.Standing
 	posterior := e.Prior
 	for _, share := range e.Shares {
@@ -94,12 +208,11 @@ func confidenceOf(e *learning.Explanation, full bool, limit int) confidence {
 	}
 	c := confidence{
 		Heuristic: standing.Heuristic.ID, Domain: standing.Heuristic.Domain, Confidence: standing.Confidence,
-		Fires: standing.Fires, Successes: standing.Successes, Failures: standing.Failures,
+		Fires: standing.Fires, Successes: standing.Successes, Failures: standing.Failures, Held: held{
+			e.Constraints.Lock == learning.Locked, e.Constraints.Range.Floor, e.Constraints.Range.Ceiling, e.Constraints.FeedbackWeight,
+		},
 	}
 	c.Low, c.High = posterior.Interval(0.9)
-	if full {
-		c.Prior, c.Limits, c.History = &e.Prior, e.Limits, e.History[:min(len(e.History), max(limit, 0))]
-	}
 	return c
 }
 
@@ -111,10 +224,17 @@ func printConfidences(p *printer, all []confidence) {
 	t := listing{columns: []column{
 		{title: "heuristic", soft: true}, {title: "domain", soft: true}, {title: "confidence", right: true}, {title: "low", right: true, extra: true},
 		{title: "high", right: true, extra: true}, {title: "fires", right: true}, {title: "right", right: true}, {title: "wrong", right: true},
+		{title: "held", soft: true},
 	}}
+	some := false
 	for _, c := range all {
-		t.add(show(c.Heuristic), show(c.Domain), share(c.Confidence), share(c.Low), share(c.High), count(c.Fires), count(c.Successes), count(c.Failures))
+		some = some || c.Held.String() != "-"
+		t.add(show(c.Heuristic), show(c.Domain), share(c.Confidence), share(c.Low), share(c.High), count(c.Fires), count(c.Successes), count(c.Failures),
+			c.Held.String())
 		t.draw(interval{c.Low, c.Confidence, c.High})
+	}
+	if !some {
+		t.leaveOut(len(t.columns) - 1)
 	}
 	t.print(p)
 }
@@ -123,6 +243,11 @@ func printConfidence(p *printer, c *confidence) {
 	printConfidences(p, []confidence{*c})
 	p.printf("\n")
 	p.line("It began with %s, worth %s observations.", share(c.Prior.Mean()), share(c.Prior.Alpha+c.Prior.Beta))
+	if c.Held.Locked {
+		p.line("It is locked: nothing that is heard of it counts.")
+	} else if c.Held.Weight != 1 {
+		p.line("What is heard of it counts %s times.", share(c.Held.Weight))
+	}
 	for _, limit := range c.Limits {
 		p.line("Held by: %s.", limit)
 	}

@@ -74,7 +74,7 @@ func configFault(file string, err error) error {
 	if !errors.As(err, &at) {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	if errors.Is(err, errValue) {
+	if strings.HasPrefix(at.Message, "must ") { // as the types below say it, and no parser
 		return fmt.Errorf("%s, line %d: %s %s", file, at.Position.Line, at.LastKey, at.Message)
 	}
 	return fmt.Errorf("%s, line %d: %s", file, at.Position.Line, at.Message)
@@ -84,12 +84,15 @@ func configFault(file string, err error) error {
 func keysOf(section reflect.Type) (names []string) {
 	for i := range section.NumField() {
 		field := section.Field(i)
-		name := field.Tag.Get("toml")
-		if field.Type.Kind() != reflect.Struct {
+		name, of := field.Tag.Get("toml"), field.Type
+		if of.Kind() == reflect.Pointer {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct {
 			names = append(names, name)
 			continue
 		}
-		for _, inner := range keysOf(field.Type) {
+		for _, inner := range keysOf(of) {
 			names = append(names, name+"."+inner)
 		}
 	}
@@ -104,15 +107,7 @@ type (
 	days   time.Duration
 )
 
-var errValue = errors.New("must be another value")
-
-// A valueError says what a value must be.
-type valueError string
-
-func (e valueError) Error() string { return string(e) }
-func (valueError) Unwrap() error   { return errValue }
-
-const errZero valueError = "must not be 0: leave it out for the default"
+var errZero = errors.New("must not be 0: leave it out for the default")
 
 // UnmarshalTOML implements [toml.Unmarshaler].
 func (n *number) UnmarshalTOML(value any) error {
@@ -122,7 +117,7 @@ func (n *number) UnmarshalTOML(value any) error {
 	case int64:
 		*n = number(x)
 	default:
-		return valueError("must be a number")
+		return errors.New("must be a number")
 	}
 	if *n == 0 {
 		return errZero
@@ -135,7 +130,7 @@ func (n *whole) UnmarshalTOML(value any) error {
 	x, ok := value.(int64)
 	switch {
 	case !ok || x < math.MinInt32 || x > math.MaxInt32:
-		return valueError("must be a whole number")
+		return errors.New("must be a whole number")
 	case x == 0:
 		return errZero
 	}
@@ -149,12 +144,13 @@ func (d *days) UnmarshalTOML(value any) error {
 	if err := n.UnmarshalTOML(value); err != nil {
 		return err
 	}
-	if !(n > 0 && n <= 36_500) {
-		return valueError("must be a number of days above 0 and of at most a hundred years")
+	var read time.Duration
+	if n > 0 && n <= 36_500 {
+		read = time.Duration(float64(n) * float64(24*time.Hour)).Round(time.Microsecond)
 	}
-	*d = days(float64(n) * float64(24*time.Hour)).round()
+	if read == 0 {
+		return errors.New("must be a number of days above 0, and at most a hundred years")
+	}
+	*d = days(read)
 	return nil
 }
-
-// round makes whole microseconds of it, as policies want it.
-func (d days) round() days { return days(time.Duration(d).Round(time.Microsecond)) }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"bufio"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/term"
+
+	"github.com/heedhq/heed/evidence"
 )
 
 // A change is what every command that changes something takes.
@@ -49,4 +53,12 @@ func (c *change) confirm(s *session, about string) error {
 	}
 	c.Actor = actor(c.Actor)
 	return nil
+}
+
+// record writes into the audit what somebody wanted and confirmed, where the packages don't.
+func (s *store) record(on *session, c *change, action, subject string, details map[string]string) error {
+	_, err := s.evidence.Commit(on.ctx, evidence.Batch{Audit: []evidence.AuditEntry{{
+		ID: rand.Text(), At: time.Now(), Actor: c.Actor, Action: action, Subject: subject, Reason: c.Reason, Details: details,
+	}}})
+	return err
 }

@@ -34,6 +34,8 @@ What follows is the help of each command and what it prints on a terminal of 100
   one line on standard error that says what to do.
 - What changes something asks on a terminal, needs ` + "`--yes`" + ` elsewhere, takes a ` + "`--reason`" + `, and is in the audit under ` + "`--actor`" + `.
   Who somebody is, the command does not check: whoever can write to the store can say anything.
+- What a store does not hold of how its hosts are configured, ` + "`--config`" + ` reads from a TOML file: see ` + "`heed strategy`" + `,
+  ` + "`heed confidence`" + `, ` + "`heed patterns`" + ` and ` + "`heed rules`" + ` below. Each reads its own section, and tells which of its keys mean nothing.
 - A bar is where a rate lies with a probability of 90 %, ` + "`├──●──┤`" + `, with its mean, on a scale from 0 to 1 that all bars share.
 `
 
@@ -46,15 +48,26 @@ var examples = map[string][]string{
 	"strategy history":       {"strategy --learner strategy history say-please"},
 	"strategy reset":         {`strategy --learner strategy reset corection`, `strategy --learner strategy reset tool_usage --yes --reason "jq was replaced"`},
 	"strategy reset-item":    {`strategy --learner strategy reset-item say-please --yes --reason "its text is new"`},
-	"confidence":             {"confidence", "confidence lights-off-at-ten --limit 2"},
-	"patterns":               {"patterns", "patterns split-by-file"},
+	"confidence show":        {"confidence", "confidence lights-off-at-ten --limit 2"},
+	"confidence pin":         {`confidence pin greet-by-name --at 0.5 --yes --reason "it upsets visitors"`, "confidence"},
+	"confidence unpin":       {`confidence unpin greet-by-name --yes --reason "its text was rewritten"`},
+	"patterns show":          {"patterns", "patterns split-by-file"},
+	"patterns promote":       {`patterns promote tests-first --yes --reason "agreed on in the team"`},
+	"patterns deprecate":     {`patterns deprecate split-by-feature --yes --reason "features span teams now"`},
+	"patterns restore":       {`patterns restore tests-first --yes --reason "the team has changed"`},
+	"patterns reset":         {`patterns reset split-by-file --yes --reason "the tool was replaced"`, "patterns"},
 	"rules list":             {"rules list"},
 	"rules show":             {"rules show 7d0c2b13"},
 	"rules approve":          {`rules approve 7d0c2b13 --yes --reason "I saw it too"`, `rules approve 7d0c2b13 --yes --reason "I saw it too" --hash HASH`},
 	"rules reject":           {`rules reject 7d0c2b11 --yes --reason "the bot does it"`},
+	"rules pin":              {`rules pin 7d0c2b13 --yes --reason "it must not be left out"`},
+	"rules unpin":            {`rules unpin 7d0c2b13 --yes --reason "the migration is over"`},
 	"rules retire":           {`rules retire 7d0c2b13 --yes --reason "it is checked by a hook now"`},
+	"rules restore":          {`rules restore 7d0c2b13 --yes --reason "the hook is gone"`},
+	"rules revoke":           {`rules revoke 7d0c2b13 --yes --reason "there are no migrations any more"`},
 	"rules audit":            {"rules audit"},
 	"traces":                 {"traces", "traces response-1"},
+	"forget":                 {`forget ann --yes --reason "Ann asked for it"`, `forget ann --yes --reason "they asked for it"`},
 	"audit":                  {"audit"},
 	"doctor":                 {"doctor"},
 	"migrate":                {"migrate"},
@@ -70,11 +83,16 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	require.NoError(t, os.Rename(sqliteFile(t), "agent.db"))
-	statement(t, "agent.db", `UPDATE heed_documents SET body = replace(body, '"expires_at":"2026-01-15', '"expires_at":"2096-01-15') WHERE sort = 'proposal'`)
+	statement(t, "agent.db", stillOpen)
 	hash := read[struct{ Hash string }](t, "--db", "agent.db", "rules", "show", "7d0c2b13").Hash[:12]
 	var b strings.Builder
 	b.WriteString(docsHead)
+	group := ""
 	for _, leaf := range leaves(t) {
+		if of := strings.Fields(leaf.path)[0]; of != group && of != leaf.path {
+			group = of
+			fmt.Fprintf(&b, "\n## heed %s\n\n```text\n%s```\n", group, call{args: []string{group, "--help"}}.run(t).out)
+		}
 		help := call{args: append(strings.Fields(leaf.path), "--help")}.run(t)
 		fmt.Fprintf(&b, "\n## heed %s\n\n```text\n%s```\n", leaf.path, help.out)
 		shown, ok := examples[strings.Join(wordsOf(leaf.path), " ")]

@@ -27,6 +27,9 @@ var (
 // asOf is the moment as at which tests read the fixture: a little after its last event.
 const asOf = "2026-01-09T09:00:00Z"
 
+// end is when a host goes on that a test opens the fixture with.
+var end = time.Date(2026, 1, 9, 8, 0, 0, 0, time.UTC)
+
 // command is the built command.
 var command string
 

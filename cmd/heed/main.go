@@ -34,18 +34,19 @@ type commands struct {
 	Now     time.Time        `placeholder:"TIME" help:"Read the store as at this moment, as evidence fades: 2026-01-31T15:04:05Z."`
 	Version kong.VersionFlag `help:"Print the version."`
 
-	Strategy   strategyCommands  `cmd:"" help:"Which of several ways works: what strategy learners believe."`
-	Confidence confidenceCommand `cmd:"" help:"How far heuristics are trusted, and why."`
-	Patterns   patternsCommand   `cmd:"" help:"Which ways of working to follow, and which to avoid."`
-	Rules      rulesCommands     `cmd:"" help:"Rules that were learned from reviewers: proposed, approved, retired."`
-	Traces     tracesCommand     `cmd:"" help:"How answers came about."`
-	Audit      auditCommand      `cmd:"" help:"List who had what changed, when and why."`
-	Doctor     doctorCommand     `cmd:"" help:"Look the store over: schema, counts, anomalies."`
-	Migrate    migrateCommand    `cmd:"" help:"Make heed's tables, or bring them up to date."`
-	Export     exportCommand     `cmd:"" help:"Write the whole store as lines of JSON."`
-	Import     importCommand     `cmd:"" help:"Fill an empty store with what export has written."`
-	Completion completion        `cmd:"" help:"Print what a shell needs to complete heed's commands and names."`
-	Complete   completeCommand   `cmd:"" name:"__complete" hidden:"" passthrough:""`
+	Strategy   strategyCommands   `cmd:"" help:"Which of several ways works: what strategy learners believe."`
+	Confidence confidenceCommands `cmd:"" help:"How far heuristics are trusted, and why."`
+	Patterns   patternsCommands   `cmd:"" help:"Which ways of working to follow, and which to avoid."`
+	Rules      rulesCommands      `cmd:"" help:"Rules that were learned from reviewers: proposed, approved, retired."`
+	Traces     tracesCommand      `cmd:"" help:"How answers came about."`
+	Forget     forgetCommand      `cmd:"" help:"Take a person out of what was learned."`
+	Audit      auditCommand       `cmd:"" help:"List who had what changed, when and why."`
+	Doctor     doctorCommand      `cmd:"" help:"Look the store over: schema, counts, anomalies."`
+	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
+	Export     exportCommand      `cmd:"" help:"Write the whole store as lines of JSON."`
+	Import     importCommand      `cmd:"" help:"Fill an empty store with what export has written."`
+	Completion completion         `cmd:"" help:"Print what a shell needs to complete heed's commands and names."`
+	Complete   completeCommand    `cmd:"" name:"__complete" hidden:"" passthrough:""`
 }
 
 func (commands) Help() string {

@@ -1,27 +1,98 @@
 package main
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
 )
 
-type patternsCommand struct {
-	ID       string `arg:"" optional:"" help:"A pattern, to see which gates it has passed. Without it: all are listed."`
-	State    string `enum:",candidate,established,proven,deprecated,inverted" default:"" help:"Those alone that are in this state now."`
-	Tag      string `placeholder:"TAG" help:"Those alone with this tag."`
-	Recorder string `default:"patterns" placeholder:"NAME" help:"The name of the recorder, where the host has given it one."`
+// patternsCommands look at ways of working that package patterns follows or avoids.
+type patternsCommands struct {
+	Config   string `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its recorder with: its section [patterns]."`
+	Recorder string `placeholder:"NAME" help:"The name of the recorder, where the host has given it one."`
+
+	Show      patternsShow      `cmd:"" default:"withargs" help:"List patterns, or show which gates one has passed. It is what heed patterns does by itself."`
+	Promote   patternsPromote   `cmd:"" help:"Make a pattern proven, whatever its evidence says."`
+	Deprecate patternsDeprecate `cmd:"" help:"Make a pattern deprecated, whatever its evidence says."`
+	Restore   patternsRestore   `cmd:"" help:"Let its evidence decide again, and bring it back from the archive."`
+	Reset     patternsReset     `cmd:"" help:"Forget what was learned of a pattern."`
 }
 
-func (patternsCommand) Help() string {
+func (patternsCommands) Help() string {
+	return `Examples:
+
+    heed --db agent.db patterns
+    heed --db agent.db patterns split-by-feature
+    heed --db agent.db patterns promote tests-first --reason "agreed on in the team"
+
+States are worked out with what --config has, or else with the default gates of maturity. It reads, with any of:
+
+    [patterns]
+    name = "patterns"
+    literal = false
+    [patterns.maturity]
+    half_life_days = 90
+    min_feedback = 3
+    min_helpful = 5
+    max_harmful = 0.15
+    deprecation = 0.3
+    recency_days = 90
+    [patterns.maturity.multipliers]
+    candidate = 0.5
+    established = 1.0
+    proven = 1.5
+    [patterns.inversion]
+    min_observations = 3
+    failure_ratio = 0.6
+    rehabilitation = 3
+    prefix = "AVOID: "`
+}
+
+// A casebook is a recorder over an open store, made to look at the patterns that one of this name has learned there.
+type casebook struct {
+	*patterns.Recorder
+	*store
+}
+
+// at does something with the patterns of a store.
+func (c *patternsCommands) at(s *session, do func(*casebook) error) error {
+	cfg, err := readPatterns(s, c.Config)
+	if err != nil {
+		return err
+	}
+	st, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	if cfg.Store, err = sqlstore.NewPatterns(st.db, sqlstore.PatternsConfig{}); err != nil {
+		return err
+	}
+	cfg.Evidence, cfg.Name, cfg.Now = st.evidence, cmp.Or(c.Recorder, cfg.Name), s.now
+	recorder, err := patterns.New(cfg)
+	if err != nil {
+		return err
+	}
+	return st.explain(do(&casebook{recorder, st}))
+}
+
+type patternsShow struct {
+	ID    string `arg:"" optional:"" complete:"pattern" help:"A pattern, to see which gates it has passed. Without it: all are listed."`
+	State string `enum:",candidate,established,proven,deprecated,inverted" default:"" help:"Those alone that are in this state now."`
+	Tag   string `placeholder:"TAG" help:"Those alone with this tag."`
+}
+
+func (patternsShow) Help() string {
 	return `Examples:
 
     heed --db agent.db patterns
     heed --db agent.db patterns --state proven
     heed --db agent.db patterns split-by-feature
 
-The states are worked out with the default gates of maturity. Counts do not fade; the rate is of what has not faded yet.`
+The states are worked out with the gates of maturity that --config has, or the default ones. Counts do not fade; the rate is of
+what has not faded yet.`
 }
 
 // A patternReport is how a pattern stands.
@@ -49,48 +120,55 @@ func reportOf(s *patterns.Standing) patternReport {
 	}
 }
 
-// Run lists patterns, or explains one.
-func (cmd *patternsCommand) Run(s *session) error {
-	st, err := s.open()
-	if err != nil {
-		return err
+// standing writes where a pattern stands.
+func (r *patternReport) standing() string {
+	state := string(r.State)
+	if r.ByHand {
+		state += ", by hand"
 	}
-	defer st.close()
-	kept, err := sqlstore.NewPatterns(st.db, sqlstore.PatternsConfig{})
-	if err != nil {
-		return err
+	if r.Archived {
+		state += ", archived"
 	}
-	recorder, err := patterns.New(patterns.Config{Store: kept, Evidence: st.evidence, Name: cmd.Recorder, Now: s.now})
-	if err != nil {
-		return err
-	}
-	standings, err := recorder.Standings(s.ctx, patterns.PatternQuery{State: patterns.State(cmd.State), Tag: cmd.Tag})
-	if err != nil {
-		return st.explain(err)
-	}
-	if cmd.ID != "" {
-		return cmd.explain(s, st, recorder, standings)
-	}
-	var all []patternReport
-	for i := range standings {
-		all = append(all, reportOf(&standings[i]))
-	}
-	return s.answer(listed(all), func(p *printer) { printPatterns(p, all) })
+	return state
 }
 
-func (cmd *patternsCommand) explain(s *session, st *store, recorder *patterns.Recorder, standings []patterns.Standing) error {
+// Run lists patterns, or explains one.
+func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
+	return c.at(s, func(b *casebook) error {
+		standings, err := b.Standings(s.ctx, patterns.PatternQuery{State: patterns.State(cmd.State), Tag: cmd.Tag})
+		if err != nil {
+			return err
+		}
+		if cmd.ID != "" {
+			return cmd.explain(s, b, standings)
+		}
+		var all []patternReport
+		for i := range standings {
+			all = append(all, reportOf(&standings[i]))
+		}
+		return s.answer(listed(all), func(p *printer) { printPatterns(p, all) })
+	})
+}
+
+// find returns the standing of a pattern among others.
+func find(id string, standings []patterns.Standing) (*patterns.Standing, error) {
 	var names []string
-	known := false
-	for _, standing := range standings {
-		names = append(names, string(standing.Pattern.ID))
-		known = known || string(standing.Pattern.ID) == cmd.ID
+	for i := range standings {
+		if string(standings[i].Pattern.ID) == id {
+			return &standings[i], nil
+		}
+		names = append(names, string(standings[i].Pattern.ID))
 	}
-	if !known {
-		return unknown("pattern", cmd.ID, names, "heed patterns lists them")
+	return nil, unknown("pattern", id, names, "heed patterns lists them")
+}
+
+func (cmd *patternsShow) explain(s *session, b *casebook, standings []patterns.Standing) error {
+	if _, err := find(cmd.ID, standings); err != nil {
+		return err
 	}
-	e, err := recorder.Explain(s.ctx, patterns.PatternID(cmd.ID))
+	e, err := b.Explain(s.ctx, patterns.PatternID(cmd.ID))
 	if err != nil {
-		return st.explain(err)
+		return err
 	}
 	r := reportOf(&e.Standing)
 	for _, gate := range e.Gates {
@@ -126,14 +204,7 @@ func printPatterns(p *printer, all []patternReport) {
 		{title: "harmful", right: true}, {title: "rate", right: true}, {title: "last heard", extra: true}, {title: "content", soft: true, extra: true},
 	}}
 	for _, r := range all {
-		state := string(r.State)
-		if r.ByHand {
-			state += ", by hand"
-		}
-		if r.Archived {
-			state += ", archived"
-		}
-		t.add(show(string(r.Pattern)), show(state), share(r.Multiplier), count(r.Counts.Successes), count(r.Counts.Failures), share(r.Rate),
+		t.add(show(string(r.Pattern)), show(r.standing()), share(r.Multiplier), count(r.Counts.Successes), count(r.Counts.Failures), share(r.Rate),
 			moment(r.Feedback), show(r.Content))
 	}
 	t.print(p)

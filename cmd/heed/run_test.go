@@ -110,6 +110,7 @@ var listings = map[string][]string{
 	"rules-audit":        {"rules", "audit"},
 	"traces":             {"traces"},
 	"traces-one":         {"traces", "response-1"},
+	"audit":              {"audit"},
 	"doctor":             {"doctor"},
 }
 

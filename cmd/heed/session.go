@@ -44,6 +44,9 @@ func (s *session) answer(value any, text func(*printer)) error {
 	return s.out.err
 }
 
+// errLimit refuses a --limit under which nothing would be shown.
+var errLimit error = &usageError{"--limit must be 1 or more"}
+
 // warn tells something that stops nothing.
 func (s *session) warn(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "heed: "+oneLine(fmt.Errorf(format, args...)))

@@ -30,7 +30,32 @@ func (strategyCommands) Help() string {
     heed --db agent.db strategy --config agent.toml item prefer-tabs
 
 Arms, their order and their parameters are taken from the store. What it does not hold (weights of a cold start, thresholds) is
-taken from --config, or is the default.`
+taken from --config, or is the default. It reads, with any of:
+
+    [plugins.groove.strategy]
+    enabled = true
+    [plugins.groove.strategy.sampling]
+    initial_alpha = 1.0
+    initial_beta = 1.0
+    exploration_bonus = 0.1
+    min_samples_for_confidence = 5
+    [plugins.groove.strategy.hierarchy]
+    specialization_threshold = 20
+    specialization_confidence = 0.6
+    [plugins.groove.strategy.outcome]
+    attribution_weight = 0.7
+    direct_weight = 0.3
+    min_outcome_confidence = 0.3
+    [plugins.groove.strategy.cache]
+    ttl_seconds = 3600
+    [plugins.groove.strategy.defaults]
+    default_strategy = "Deferred"
+    default_trigger = "Explicit"
+    [plugins.groove.strategy.defaults.initial_weights]
+    MainContext = 0.3
+    Subagent = 0.2
+    BackgroundSubagent = 0.1
+    Deferred = 0.4`
 }
 
 // A view is a learner over an open store, made to look at what one of this name has learned there.

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+)
+
+type confidencePin struct {
+	ID string   `arg:"" complete:"heuristic" help:"The heuristic."`
+	At *float64 `placeholder:"SHARE" help:"The confidence that it is to have, above 0 and at most 1. Without it: the one that it has."`
+	change
+}
+
+func (confidencePin) Help() string {
+	return `Examples:
+
+    heed --db agent.db confidence pin greet-by-name --reason "it is right as it is"
+    heed --db agent.db confidence pin greet-by-name --at 0.2 --yes --reason "it upsets visitors"
+
+Without --at the heuristic is locked: what is heard of it does not count, and is not made up for later. With --at its confidence is
+that, within the bounds of the host, and what is heard of it counts meanwhile, to be seen when it is unpinned. Hosts that run see
+it at once.`
+}
+
+// Run pins a confidence.
+func (cmd *confidencePin) Run(s *session, c *confidenceCommands) error {
+	if cmd.At != nil && !(*cmd.At > 0 && *cmd.At <= 1) {
+		return &usageError{"--at must be above 0 and at most 1"}
+	}
+	return c.at(s, func(a *appraisal) error {
+		about := fmt.Sprintf("This locks the confidence of %s, whatever users say", show(cmd.ID))
+		if cmd.At != nil {
+			about = fmt.Sprintf("This holds the confidence of %s at %s, whatever users say", show(cmd.ID), share(*cmd.At))
+		}
+		return cmd.constrain(s, a, cmd.ID, "pin", about, func(now learning.Constraints) (learning.Constraints, error) {
+			if cmd.At == nil {
+				now.Lock = learning.Locked
+			} else {
+				now.Range = learning.Range{Floor: *cmd.At, Ceiling: *cmd.At}
+			}
+			return now, nil
+		})
+	})
+}
+
+type confidenceUnpin struct {
+	ID string `arg:"" complete:"heuristic" help:"The heuristic."`
+	change
+}
+
+func (confidenceUnpin) Help() string {
+	return `Examples:
+
+    heed --db agent.db confidence unpin greet-by-name --reason "its text was rewritten"
+
+It takes back a lock and --at. Constraints that its host has set otherwise stay, as do those of its pack and of the system.`
+}
+
+// Run unpins a confidence.
+func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
+	return c.at(s, func(a *appraisal) error {
+		about := fmt.Sprintf("This lets users decide about %s again", show(cmd.ID))
+		return cmd.constrain(s, a, cmd.ID, "unpin", about, func(now learning.Constraints) (learning.Constraints, error) {
+			at := now.Range.Floor == now.Range.Ceiling && now.Range != learning.Range{}
+			if !at && now.Lock != learning.Locked {
+				return now, fmt.Errorf("%s is not pinned: heed confidence lists what is", show(cmd.ID))
+			}
+			if now.Lock == learning.Locked {
+				now.Lock = learning.Inherit
+			}
+			if at {
+				now.Range = learning.Range{}
+			}
+			return now, nil
+		})
+	})
+}
+
+// constrain changes the constraints of a heuristic, if that is confirmed. The audit has it before it is so: nothing is changed
+// that nobody can find.
+func (c *change) constrain(
+	s *session, a *appraisal, id, action, about string, to func(now learning.Constraints) (learning.Constraints, error),
+) error {
+	h, err := a.heuristic(s, id, "")
+	if err != nil {
+		return err
+	}
+	wanted, err := to(h.Constraints)
+	if err != nil {
+		return err
+	}
+	if err := c.confirm(s, about); err != nil {
+		return err
+	}
+	err = a.record(s, c, a.Config().Name+"."+action, id, map[string]string{"before": written(h.Constraints), "after": written(wanted)})
+	if err != nil {
+		return err
+	}
+	if err := a.put(s, h, to); err != nil {
+		return fmt.Errorf("nothing was changed, though the audit has it: %w", a.store.explain(err))
+	}
+	e, err := a.Explain(s.ctx, id)
+	if err != nil {
+		return err
+	}
+	after := confidenceOf(&e)
+	return s.answer(after, func(p *printer) {
+		state := "is not pinned any more"
+		if held := after.Held.String(); held != "-" {
+			state = "is held now: " + held
+		}
+		p.line("%s %s. Its confidence is %s.", show(id), state, share(after.Confidence))
+	})
+}
+
+// put stores a heuristic with other constraints. Where its host has stored it meanwhile, it begins anew.
+func (a *appraisal) put(s *session, h learning.Heuristic, to func(now learning.Constraints) (learning.Constraints, error)) error {
+	const tries = 10
+	for n := 1; ; n++ {
+		constraints, err := to(h.Constraints)
+		if err != nil {
+			return err
+		}
+		h.Constraints = constraints
+		_, err = a.heuristics.Put(s.ctx, h)
+		if !errors.Is(err, heed.ErrConflict) || n == tries {
+			return err
+		}
+		if h, err = a.heuristics.Get(s.ctx, h.ID); err != nil {
+			return err
+		}
+	}
+}
+
+// written writes for the audit what constraints say.
+func written(c learning.Constraints) string {
+	var says []string
+	if c.Lock != learning.Inherit {
+		says = append(says, string(c.Lock))
+	}
+	if c.Range != (learning.Range{}) {
+		says = append(says, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
+	}
+	if c.FeedbackWeight != 0 {
+		says = append(says, fmt.Sprintf("weight %g", c.FeedbackWeight))
+	}
+	if says == nil {
+		return "nothing"
+	}
+	return strings.Join(says, ", ")
+}

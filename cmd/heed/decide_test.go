@@ -1,0 +1,193 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// decisions are the commands that change what was learned, or what comes of it, in an order in which each has something to
+// change. An approval is among them as a rule has to be there before it can be retired.
+var decisions = []struct{ name, command, reason string }{
+	{"rules-approve", "rules approve 7d0c2b13 --hash HASH", "I saw it too"},
+	{"rules-pin", "rules pin 7d0c2b13", "it must not be left out"},
+	{"rules-unpin", "rules unpin 7d0c2b13", "the migration is over"},
+	{"rules-retire", "rules retire 7d0c2b13", "it is checked by a hook now"},
+	{"rules-restore", "rules restore 7d0c2b13", "the hook is gone"},
+	{"rules-revoke", "rules revoke 7d0c2b13", "it does harm"},
+	{"rules-reject", "rules reject 7d0c2b11", "the bot does it"},
+	{"patterns-promote", "patterns promote tests-first", "agreed on in the team"},
+	{"patterns-deprecate", "patterns deprecate tests-first", "the team has changed"},
+	{"patterns-restore", "patterns restore tests-first", "let us see"},
+	{"patterns-reset", "patterns reset split-by-file", "the tool was replaced"},
+	{"confidence-pin", "confidence pin greet-by-name", "it is right as it is"},
+	{"confidence-pin-at", "confidence pin greet-by-name --at 0.2", "it upsets visitors"},
+	{"confidence-unpin", "confidence unpin greet-by-name", "its text was rewritten"},
+	{"forget", "forget ann", "they asked for it"},
+}
+
+// What depends on when a decision is made: moments, and what fades.
+var (
+	moments = regexp.MustCompile(`20\d\d-\d\d-\d\dT[\d:.]+Z`)
+	rates   = regexp.MustCompile(`"rate": [\d.]+`)
+)
+
+// steady takes out of a JSON text what differs from run to run: the fixture is all of January 2026.
+func steady(text string) string {
+	text = moments.ReplaceAllStringFunc(text, func(when string) string {
+		if when > "2026-01-16" {
+			return "now"
+		}
+		return when
+	})
+	return rates.ReplaceAllString(text, `"rate": "as of now"`)
+}
+
+// stillOpen is a statement under which the fixture's proposals do not expire.
+const stillOpen = `UPDATE heed_documents SET body = replace(body, '"expires_at":"2026-01-15', '"expires_at":"2096-01-15') WHERE sort = 'proposal'`
+
+// undecided is a filled store whose proposals have not expired, and the hash of the words that are approved in tests.
+func undecided(t *testing.T) (db, hash string) {
+	db = sqliteFile(t)
+	statement(t, db, stillOpen)
+	return db, read[struct{ Hash string }](t, "--db", db, "rules", "show", "7d0c2b13").Hash
+}
+
+func TestDecisions(t *testing.T) {
+	plain, hash := undecided(t)
+	inJSON, _ := undecided(t)
+	asked, _ := undecided(t)
+	for _, d := range decisions {
+		args := strings.Fields(strings.ReplaceAll(d.command, "HASH", hash))
+		of := func(db string, more ...string) []string {
+			return append(append([]string{"--db", db}, args...), more...)
+		}
+
+		assertFails(t, call{args: of(plain, "--reason", d.reason)}.run(t), misuse, "say --yes")
+		assertFails(t, call{args: of(plain, "--yes")}.run(t), misuse, "--reason")
+		assertFails(t, call{args: of(plain, "--now", asOf, "--yes", "--reason", d.reason)}.run(t), misuse, "--now")
+		r := call{args: of(plain, "--yes", "--reason", d.reason)}.run(t)
+		require.Zero(t, r.code, r.err)
+		assert.Empty(t, r.err)
+		golden(t, d.name+".txt", r.out)
+
+		r = call{args: of(inJSON, "--json", "--yes", "--reason", d.reason)}.run(t)
+		require.Zero(t, r.code, r.err)
+		golden(t, d.name+".json", steady(r.out))
+
+		r = call{args: of(asked), input: "n\n"}.onTerminal(t, 100)
+		assert.Equal(t, failed, r.code, r.out)
+		assert.Contains(t, r.out, "nothing was changed")
+		r = call{args: of(asked), env: []string{"NO_COLOR=1"}, input: "y\n" + d.reason + "\n"}.onTerminal(t, 100)
+		require.Zero(t, r.code, r.out)
+		typed := strings.NewReplacer("y\n", "", d.reason+"\n", "") // the terminal shows that when it likes
+		golden(t, d.name+"-100.txt", typed.Replace(ansi.Strip(r.out)))
+	}
+	for _, db := range []string{plain, inJSON, asked} {
+		var reasons []string
+		for _, entry := range read[[]evidence.AuditEntry](t, "--db", db, "audit", "--limit", "100") {
+			if entry.Actor == "olive" {
+				reason, _, _ := strings.Cut(entry.Reason, "; ") // what the evidence says besides
+				reasons = append(reasons, reason)
+			}
+		}
+		for _, d := range decisions {
+			assert.Contains(t, reasons, d.reason, d.name)
+		}
+	}
+}
+
+func TestWhatCannotBeDecided(t *testing.T) {
+	db, hash := undecided(t)
+	of := func(command string) []string {
+		return append([]string{"--db", db}, append(strings.Fields(command), "--yes", "--reason", "x")...)
+	}
+	require.Zero(t, call{args: of("rules approve 7d0c2b13 --hash " + hash)}.run(t).code)
+	require.Zero(t, call{args: of("rules revoke 7d0c2b13")}.run(t).code)
+	require.Zero(t, call{args: of("patterns promote tests-first")}.run(t).code)
+	for command, says := range map[string]string{
+		"rules restore 7d0c2b13":                "the rule is REVOKED",
+		"rules retire 7d0c2b13":                 "the rule is REVOKED",
+		"rules pin 7d0c2b13":                    "the rule is REVOKED",
+		"rules revoke 7d0c2b11":                 "there is no rule",
+		"patterns promote tests-first":          `is proven by hand already: olive wanted it, "x"`,
+		"patterns promote split-by-file":        "reset it first",
+		"patterns deprecate anti-split-by-file": "decide about the pattern that it warns of",
+		"patterns restore split-by-feature":     "nothing to restore",
+		"patterns reset split-by-feautre":       `did you mean "split-by-feature" or`,
+		"confidence unpin greet-by-name":        "is not pinned",
+		"confidence pin greet-by-anme":          `did you mean "greet-by-name"?`,
+		"forget Ann":                            `did you mean "ann"?`,
+		"forget nobody-of-the-kind":             "no row of the store has that name",
+	} {
+		assertFails(t, call{args: of(command)}.run(t), failed, says)
+	}
+	for _, command := range []string{"confidence pin greet-by-name --at 0", "confidence pin greet-by-name --at 1.5", "confidence pin greet-by-name --at NaN"} {
+		assertFails(t, call{args: of(command)}.run(t), misuse, "--at")
+	}
+	assertFails(t, call{args: append(of("forget"), "")}.run(t), misuse, "Name the person")
+}
+
+// TestAPinHoldsWhatItSays has users speak up in between.
+func TestAPinHoldsWhatItSays(t *testing.T) {
+	db := sqliteFile(t)
+	confidenceOf := func() confidence { return read[confidence](t, at(db, "confidence", "greet-by-name")...) }
+	before := confidenceOf()
+	decide := func(args ...string) {
+		t.Helper()
+		r := call{args: append([]string{"--db", db, "confidence"}, append(args, "--yes", "--reason", "x")...)}.run(t)
+		require.Zero(t, r.code, r.err)
+	}
+
+	decide("pin", "greet-by-name")
+	complain(t, db, "greet-by-name", "1")
+	assert.Equal(t, before.Confidence, confidenceOf().Confidence, "what is heard of it does not count")
+	assert.True(t, confidenceOf().Held.Locked)
+	assert.Contains(t, call{args: at(db, "confidence", "greet-by-name")}.run(t).out, "It is locked: nothing that is heard of it counts.")
+	decide("unpin", "greet-by-name")
+	assert.Equal(t, before.Confidence, confidenceOf().Confidence, "and is not made up for")
+
+	decide("pin", "greet-by-name", "--at", "0.9")
+	complain(t, db, "greet-by-name", "2")
+	assert.Equal(t, 0.9, confidenceOf().Confidence)
+	assert.Contains(t, call{args: at(db, "confidence")}.run(t).out, "at 0.900")
+	decide("unpin", "greet-by-name")
+	assert.Less(t, confidenceOf().Confidence, before.Confidence, "what was heard meanwhile is seen")
+
+	details := read[[]evidence.AuditEntry](t, "--db", db, "audit", "--action", "learning.")
+	require.Len(t, details, 4)
+	assert.Equal(t, map[string]string{"before": "0.9 to 0.9", "after": "nothing"}, details[0].Details)
+	assert.Equal(t, map[string]string{"before": "nothing", "after": "locked"}, details[3].Details)
+}
+
+// TestAPinLeavesWhatTheHostHasSet pins and unpins a heuristic that has a range and a weight of its own.
+func TestAPinLeavesWhatTheHostHasSet(t *testing.T) {
+	db := sqliteFile(t)
+	statement(t, db, `UPDATE heed_documents SET body = replace(body, '"Range":{"Floor":0,"Ceiling":0},"FeedbackWeight":0',
+		'"Range":{"Floor":0.1,"Ceiling":0.7},"FeedbackWeight":0.5') WHERE sort = 'heuristic' AND id = 'greet-by-name'`)
+	own := held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}
+	heldNow := func() held { return read[confidence](t, at(db, "confidence", "greet-by-name")...).Held }
+	require.Equal(t, own, heldNow())
+	for _, command := range []string{"pin", "unpin"} {
+		r := call{args: []string{"--db", db, "confidence", command, "greet-by-name", "--yes", "--reason", "x"}}.run(t)
+		require.Zero(t, r.code, r.err)
+		assert.Equal(t, command == "pin", heldNow().Locked)
+	}
+	assert.Equal(t, own, heldNow())
+}
+
+func TestArchivedPatternsComeBack(t *testing.T) {
+	db := sqliteFile(t)
+	statement(t, db, `UPDATE heed_documents SET body = replace(body, '"archived_at":"0001-01-01T00:00:00Z"', '"archived_at":"2026-01-08T00:00:00Z"')
+		WHERE sort = 'pattern' AND id = 'tests-first'`)
+	require.Contains(t, call{args: at(db, "patterns")}.run(t).out, "candidate, archived")
+	r := call{args: []string{"--db", db, "patterns", "restore", "tests-first", "--yes", "--reason", "we try it again"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.NotContains(t, call{args: at(db, "patterns", "tests-first")}.run(t).out, "archived")
+}

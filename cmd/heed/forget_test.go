@@ -1,0 +1,66 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+func TestForget(t *testing.T) {
+	db := sqliteFile(t)
+	export := func() string { return call{args: []string{"--db", db, "export"}}.run(t).out }
+	require.Contains(t, export(), `\"ann\"`)
+	sure := func(more ...string) []string { return append([]string{"--db", db, "forget", "ann", "--yes"}, more...) }
+
+	for _, args := range [][]string{
+		sure("--reason", "Ann asked for it"), sure("--reason", "as (ann) wants it"), sure("--reason", "x", "--actor", "ANN"),
+	} {
+		assertFails(t, call{args: args}.run(t), misuse, "go on naming the person")
+	}
+	require.Contains(t, export(), `\"ann\"`, "nothing was changed")
+
+	r := call{args: sure("--json", "--reason", "the law has it, and so does the annex")}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.NotContains(t, export(), `\"ann\"`)
+	assert.Equal(t, confidence{
+		Heuristic: "greet-by-name", Domain: "chat", Confidence: 0.3, Held: held{Floor: 0.05, Ceiling: 0.95, Weight: 1},
+	}, without(read[confidence](t, at(db, "confidence", "greet-by-name")...)), "it begins anew")
+	entries := read[[]evidence.AuditEntry](t, "--db", db, "audit", "--action", "forget")
+	require.Len(t, entries, 1)
+	entries[0].ID, entries[0].At = "", start
+	assert.Equal(t, evidence.AuditEntry{
+		At: start, Actor: "olive", Action: "forget", Subject: "a person", Reason: "the law has it, and so does the annex",
+	}, entries[0])
+	assertFails(t, call{args: sure("--reason", "again")}.run(t), failed, "there is no person")
+}
+
+// without takes out of a confidence what tells nothing here.
+func without(c confidence) confidence {
+	c.Low, c.High, c.Prior, c.History = 0, 0, nil, nil
+	return c
+}
+
+func TestForgetSaysWhatIsLeft(t *testing.T) {
+	db := sqliteFile(t)
+	statement(t, db, `INSERT INTO heed_audit (entry) VALUES ('{"id":"a","at":"2026-01-08T00:00:00Z","actor":"ann","action":"x"}')`)
+	statement(t, db, `INSERT INTO heed_outbox (id, topic, happened, payload) VALUES ('e', 't', '2026-01-08T00:00:00Z', CAST('{"by":["ann"]}' AS BLOB))`)
+	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	said := strings.SplitAfter(r.out, "\n")
+	require.Len(t, said, 3)
+	assert.Regexp(t, `^Forgot ann, whom \d+ rows \(history \d+, audit 1, outbox 1.*\) named\.`, said[0])
+	assert.Contains(t, said[1], "Their name is still in ")
+	assert.Contains(t, said[1], "audit 1", "which says who did what")
+}
+
+func TestForgetWhatTheHistoryHasLost(t *testing.T) {
+	db := sqliteFile(t)
+	statement(t, db, `UPDATE heed_tallies SET lost_source = 1 WHERE cell IN (SELECT cell FROM heed_cells WHERE kind = 'learning.heuristic')`)
+	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
+	assertFails(t, r, failed, "ann is not forgotten", "sums of learning.heuristic: reset those")
+	assert.Equal(t, "[]\n", call{args: []string{"--json", "--db", db, "audit", "--action", "forget"}}.run(t).out)
+}
