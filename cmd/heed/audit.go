@@ -115,7 +115,7 @@ func printAudit(p *printer, entries []evidence.AuditEntry) {
 	}
 	t := listing{columns: []column{
 		{title: "when"}, {title: "who", soft: true}, {title: "action", soft: true}, {title: "subject", soft: true},
-		{title: "reason", soft: true}, {title: "details", soft: true},
+		{title: "reason", soft: true}, {title: "details", soft: true, extra: true},
 	}}
 	for _, e := range entries {
 		var details []string

@@ -50,7 +50,15 @@ func steady(text string) string {
 }
 
 // stillOpen is a statement under which the fixture's proposals do not expire.
-const stillOpen = `UPDATE heed_documents SET body = replace(body, '"expires_at":"2026-01-15', '"expires_at":"2096-01-15') WHERE sort = 'proposal'`
+var stillOpen = keepOpen("2026-01-15")
+
+// keepOpen is one for proposals that would expire on a day.
+func keepOpen(day string) string {
+	return `UPDATE heed_documents SET body = replace(body, '"expires_at":"` + day + `', '"expires_at":"` + longAfter(day) + `') WHERE sort = 'proposal'`
+}
+
+// longAfter is the same day of a year that the tests do not live to see.
+func longAfter(day string) string { return "2096" + day[len("2026"):] }
 
 // undecided is a filled store whose proposals have not expired, and the hash of the words that are approved in tests.
 func undecided(t *testing.T) (db, hash string) {

@@ -25,7 +25,8 @@ reason says so.
     source <(heed completion bash)         # or zsh, or fish
     export HEED_DB=agent.db                # or postgres://user@host/database, or --db
 
-What follows is the help of each command and what it prints on a terminal of 100 columns, about a store that the tests fill:
+What follows is the help of each command and what it prints on a terminal of 100 columns, about a store that
+[examples/agent](../examples/agent/doc.go) has filled in six days (and a learner of models, and a colleague with two proposals):
 ` + "`go test ./cmd/heed -update`" + ` writes this page, and the tests compare it.
 
 - On a terminal there are lines, colours and bars that fit its width (` + "`NO_COLOR`" + ` is honoured); elsewhere there are plain columns.
@@ -34,6 +35,7 @@ What follows is the help of each command and what it prints on a terminal of 100
   one line on standard error that says what to do.
 - What changes something asks on a terminal, needs ` + "`--yes`" + ` elsewhere, takes a ` + "`--reason`" + `, and is in the audit under ` + "`--actor`" + `.
   Who somebody is, the command does not check: whoever can write to the store can say anything.
+- Listings are as of the end of those days in March (` + "`--now`" + `), and changes were made later, when much had faded.
 - What a store does not hold of how its hosts are configured, ` + "`--config`" + ` reads from a TOML file: see ` + "`heed strategy`" + `,
   ` + "`heed confidence`" + `, ` + "`heed patterns`" + ` and ` + "`heed rules`" + ` below. Each reads its own section, and tells which of its keys mean nothing.
 - A bar is where a rate lies with a probability of 90 %, ` + "`├──●──┤`" + `, with its mean, on a scale from 0 to 1 that all bars share.
@@ -43,21 +45,21 @@ What follows is the help of each command and what it prints on a terminal of 100
 var examples = map[string][]string{
 	"strategy status":        {"strategy status"},
 	"strategy distributions": {"strategy --learner strategy distributions"},
-	"strategy show":          {"strategy --learner models show law", "strategy --learner strategy show correction --context code_review"},
-	"strategy item":          {"strategy --learner strategy item prefer-tabs"},
-	"strategy history":       {"strategy --learner strategy history say-please"},
-	"strategy reset":         {`strategy --learner strategy reset corection`, `strategy --learner strategy reset tool_usage --yes --reason "jq was replaced"`},
-	"strategy reset-item":    {`strategy --learner strategy reset-item say-please --yes --reason "its text is new"`},
-	"confidence show":        {"confidence", "confidence lights-off-at-ten --limit 2"},
-	"confidence pin":         {`confidence pin greet-by-name --at 0.5 --yes --reason "it upsets visitors"`, "confidence"},
-	"confidence unpin":       {`confidence unpin greet-by-name --yes --reason "its text was rewritten"`},
-	"patterns show":          {"patterns", "patterns split-by-file"},
-	"patterns promote":       {`patterns promote tests-first --yes --reason "agreed on in the team"`},
-	"patterns deprecate":     {`patterns deprecate split-by-feature --yes --reason "features span teams now"`},
-	"patterns restore":       {`patterns restore tests-first --yes --reason "the team has changed"`},
-	"patterns reset":         {`patterns reset split-by-file --yes --reason "the tool was replaced"`, "patterns"},
+	"strategy show":          {"strategy --learner strategy show preference", "strategy --learner models show law"},
+	"strategy item":          {"strategy --learner strategy item note-report"},
+	"strategy history":       {"strategy --learner strategy history note-report"},
+	"strategy reset":         {`strategy --learner strategy reset corection`, `strategy --learner strategy reset correction --yes --reason "there is a new model"`},
+	"strategy reset-item":    {`strategy --learner strategy reset-item note-dashboard --yes --reason "its text is new"`},
+	"confidence show":        {"confidence", "confidence runbook-queue --limit 5"},
+	"confidence pin":         {`confidence pin learned-10 --at 0.5 --yes --reason "let it prove itself"`, "confidence learned-10 --limit 1"},
+	"confidence unpin":       {`confidence unpin learned-10 --yes --reason "it has"`},
+	"patterns show":          {"patterns", "patterns pattern-split-by-layer-ui-logic-data"},
+	"patterns promote":       {`patterns promote pattern-split-by-component --yes --reason "agreed on in the team"`},
+	"patterns deprecate":     {`patterns deprecate pattern-split-by-component --yes --reason "components span teams now"`},
+	"patterns restore":       {`patterns restore pattern-split-by-component --yes --reason "the team has changed"`},
+	"patterns reset":         {`patterns reset pattern-split-by-feature --yes --reason "the tool was replaced"`, "patterns"},
 	"rules list":             {"rules list"},
-	"rules show":             {"rules show 7d0c2b13"},
+	"rules show":             {"rules show 7d0c2b13", "rules show rule-11"},
 	"rules approve":          {`rules approve 7d0c2b13 --yes --reason "I saw it too"`, `rules approve 7d0c2b13 --yes --reason "I saw it too" --hash HASH`},
 	"rules reject":           {`rules reject 7d0c2b11 --yes --reason "the bot does it"`},
 	"rules pin":              {`rules pin 7d0c2b13 --yes --reason "it must not be left out"`},
@@ -65,10 +67,10 @@ var examples = map[string][]string{
 	"rules retire":           {`rules retire 7d0c2b13 --yes --reason "it is checked by a hook now"`},
 	"rules restore":          {`rules restore 7d0c2b13 --yes --reason "the hook is gone"`},
 	"rules revoke":           {`rules revoke 7d0c2b13 --yes --reason "there are no migrations any more"`},
-	"rules audit":            {"rules audit"},
-	"traces":                 {"traces", "traces response-1"},
-	"forget":                 {`forget ann --yes --reason "Ann asked for it"`, `forget ann --yes --reason "they asked for it"`},
-	"audit":                  {"audit"},
+	"rules audit":            {"rules audit --limit 8"},
+	"traces":                 {"traces --limit 8", "traces answer-600"},
+	"forget":                 {`forget user-02 --yes --reason "user-02 asked for it"`, `forget user-02 --yes --reason "they asked for it"`},
+	"audit":                  {"audit --limit 8"},
 	"doctor":                 {"doctor"},
 	"migrate":                {"migrate"},
 	"export":                 {"export backup.jsonl"},
@@ -76,14 +78,15 @@ var examples = map[string][]string{
 	"completion":             {"completion fish"},
 }
 
-// a clock's time that differs from run to run: the store was filled in January.
+// a clock's time that differs from run to run: the store was filled in March.
 var today = regexp.MustCompile(`20\d\d-\d\d-\d\d \d\d:\d\d:\d\d`)
 
 func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
-	require.NoError(t, os.Rename(sqliteFile(t), "agent.db"))
-	statement(t, "agent.db", stillOpen)
+	require.NoError(t, os.Rename(agentFile(t), "agent.db"))
+	statement(t, "agent.db", keepOpen(expiry))
+	health := output(t, "doctor") // while all is as the agent has left it
 	hash := read[struct{ Hash string }](t, "--db", "agent.db", "rules", "show", "7d0c2b13").Hash[:12]
 	var b strings.Builder
 	b.WriteString(docsHead)
@@ -99,10 +102,14 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 		require.True(t, ok, "there is no example of %s", leaf.path)
 		for _, example := range shown {
 			example = strings.ReplaceAll(example, "HASH", hash)
-			fmt.Fprintf(&b, "\n```console\n$ heed %s\n%s```\n", example, output(t, example))
+			shows := health
+			if example != "doctor" {
+				shows = output(t, example)
+			}
+			fmt.Fprintf(&b, "\n```console\n$ heed %s\n%s```\n", example, shows)
 		}
 	}
-	got := strings.ReplaceAll(b.String(), "2096-01-15", "2026-01-15")
+	got := strings.ReplaceAll(b.String(), longAfter(expiry), expiry)
 	file := filepath.Join(origin, docsFile)
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
@@ -112,6 +119,9 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, string(want), got, "go test ./cmd/heed -update writes docs/cli.md anew")
 }
+
+// expiry is the day on which the proposals in agentFile expire.
+const expiry = "2026-03-14"
 
 // origin is the directory of the package.
 var origin, _ = os.Getwd()
@@ -141,13 +151,13 @@ func output(t *testing.T, example string) string {
 		env[1] = "HEED_DB=restored.db"
 	}
 	if !strings.Contains(example, "--yes") {
-		args = append([]string{"--now", asOf}, args...)
+		args = append([]string{"--now", agentAsOf}, args...)
 	}
 	r := call{args: args, env: env}.onTerminal(t, 100)
 	text := ansi.Strip(r.out)
 	return today.ReplaceAllStringFunc(text, func(when string) string {
-		if when > "2026-01-16" && when < "2096" {
-			return "2026-01-09 09:00:00"
+		if when > "2026-03-16" && when < "2096" {
+			return "2026-03-07 15:00:00"
 		}
 		return when
 	})

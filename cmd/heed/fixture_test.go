@@ -71,14 +71,7 @@ func (w *world) id() (id strategy.ChoiceID) {
 
 // fill fills a store, always with the same.
 func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *world {
-	require.NoError(t, sqlstore.Migrate(ctx, handle, dialect))
-	db, err := sqlstore.New(ctx, handle, dialect)
-	require.NoError(t, err)
-	w := &world{t: t, now: start}
-	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
-	require.NoError(t, err)
-	w.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: w.clock})
-	require.NoError(t, err)
+	w, db := newWorld(t, handle, dialect, start)
 	w.injections()
 	w.models()
 	w.heuristics(db)
@@ -86,6 +79,18 @@ func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *world {
 	w.reviews(db)
 	w.answers(db)
 	return w
+}
+
+func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.Time) (*world, *sqlstore.DB) {
+	require.NoError(t, sqlstore.Migrate(ctx, handle, dialect))
+	db, err := sqlstore.New(ctx, handle, dialect)
+	require.NoError(t, err)
+	w := &world{t: t, now: now}
+	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
+	require.NoError(t, err)
+	w.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: w.clock})
+	require.NoError(t, err)
+	return w, db
 }
 
 // injections are a learner of ways to bring a learning into a session, whose items specialise by a copy.
@@ -148,25 +153,62 @@ func (w *world) models() {
 	}
 }
 
-// filled is the file of SQLite of which tests have copies.
-var filled struct {
+// filled is a file of SQLite of which tests have copies.
+type filled struct {
 	sync.Once
 	bytes []byte
 }
 
-// sqliteFile returns a file of SQLite that is filled.
-func sqliteFile(t testing.TB) string {
+// copy returns a copy of the file, which the first that asks has filled.
+func (f *filled) copy(t testing.TB, fill func(file string)) string {
 	file := filepath.Join(t.TempDir(), "agent.db")
-	filled.Do(func() {
-		handle, err := sql.Open("sqlite", "file:"+file)
-		require.NoError(t, err)
-		fill(t, handle, sqlstore.SQLite)
-		require.NoError(t, handle.Close())
-		filled.bytes, err = os.ReadFile(file)
+	f.Do(func() {
+		fill(file)
+		var err error
+		f.bytes, err = os.ReadFile(file)
 		require.NoError(t, err)
 	})
-	require.NoError(t, os.WriteFile(file, filled.bytes, 0o600))
+	require.NoError(t, os.WriteFile(file, f.bytes, 0o600))
 	return file
+}
+
+// onFile calls a function with a file's handle.
+func onFile(t testing.TB, file string, do func(handle *sql.DB)) {
+	handle, err := sql.Open("sqlite", "file:"+file)
+	require.NoError(t, err)
+	do(handle)
+	require.NoError(t, handle.Close())
+}
+
+var fixture, lived filled
+
+// sqliteFile returns a file of SQLite that has the fixture.
+func sqliteFile(t testing.TB) string {
+	return fixture.copy(t, func(file string) {
+		onFile(t, file, func(handle *sql.DB) { fill(t, handle, sqlstore.SQLite) })
+	})
+}
+
+// agentAsOf is the moment as at which tests read what agentFile returns.
+const agentAsOf = "2026-03-07T15:00:00Z"
+
+// agentFile returns a file of SQLite that examples/agent has filled. Beside the agent, another learner has chosen among models,
+// and two proposals of a colleague's wait.
+func agentFile(t testing.TB) string {
+	return lived.copy(t, func(file string) {
+		agent := filepath.Join(t.TempDir(), "agent")
+		build := exec.Command("go", "build", "-o", agent, "./agent")
+		build.Dir = filepath.Join(origin, "../../examples")
+		out, err := build.CombinedOutput()
+		require.NoError(t, err, string(out))
+		out, err = exec.Command(agent, "-events", "600", "-db", file).CombinedOutput()
+		require.NoError(t, err, string(out))
+		onFile(t, file, func(handle *sql.DB) {
+			w, db := newWorld(t, handle, sqlstore.SQLite, time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC))
+			w.models()
+			w.reviews(db)
+		})
+	})
 }
 
 // hostile adds an item of this name to a file's store.

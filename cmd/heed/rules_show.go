@@ -91,8 +91,12 @@ func certainty(e feedback.Effect) float64 {
 func printProposal(p *printer, of *feedback.Proposal, conflicts []feedback.Conflict) {
 	p.heading("%s", show(of.Text))
 	p.line("proposal: %s, %s, for %s", show(of.ID), strings.ToLower(string(of.Status)), agents(of.Agents))
-	p.line("evidence: %s by %s, confidence %s: %s", plural(of.Occurrences, "occurrence", "occurrences"),
-		plural(of.Reviewers, "reviewer", "reviewers"), share(of.Confidence), show(of.Summary))
+	if of.Occurrences == 0 {
+		p.line("evidence: none")
+	} else {
+		p.line("evidence: %s by %s, confidence %s: %s", plural(of.Occurrences, "occurrence", "occurrences"),
+			plural(of.Reviewers, "reviewer", "reviewers"), share(of.Confidence), show(of.Summary))
+	}
 	p.line("proposed by: %s; evidence by: %s", people(of.Writers), people(of.Authors))
 	p.line("created %s, expires %s", moment(of.Created), moment(of.Expires))
 	for _, a := range of.Approvals {

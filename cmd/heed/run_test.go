@@ -114,29 +114,59 @@ var listings = map[string][]string{
 	"doctor":             {"doctor"},
 }
 
+// agentListings are those that print what examples/agent has left.
+var agentListings = map[string][]string{
+	"status":        {"strategy", "status"},
+	"distributions": {"strategy", "--learner", "strategy", "distributions"},
+	"show":          {"strategy", "--learner", "strategy", "show", "preference"},
+	"item":          {"strategy", "--learner", "strategy", "item", "note-report"},
+	"history":       {"strategy", "--learner", "strategy", "history", "note-report", "--limit", "8"},
+	"confidence":    {"confidence"},
+	"heuristic":     {"confidence", "runbook-queue", "--limit", "5"},
+	"patterns":      {"patterns"},
+	"pattern":       {"patterns", "pattern-split-by-layer-ui-logic-data"},
+	"rules":         {"rules", "list"},
+	"rule":          {"rules", "show", "rule-11"},
+	"rules-audit":   {"rules", "audit", "--limit", "8"},
+	"traces":        {"traces", "--limit", "8"},
+	"trace":         {"traces", "answer-600"},
+	"audit":         {"audit", "--limit", "8"},
+	"doctor":        {"doctor"},
+}
+
 // hide takes out of an output what differs from run to run.
 func hide(db, text string) string { return strings.ReplaceAll(text, db, "agent.db") }
 
 func TestListings(t *testing.T) {
-	db := sqliteFile(t)
+	checkListings(t, sqliteFile(t), asOf, "", listings)
+}
+
+func TestListingsOfTheAgent(t *testing.T) {
+	checkListings(t, agentFile(t), agentAsOf, "agent-", agentListings)
+}
+
+// checkListings compares what is printed, plain, as JSON and in terminals of two widths, with the golden files of a prefix.
+func checkListings(t *testing.T, db, now, prefix string, listings map[string][]string) {
 	for name, args := range listings {
+		name := prefix + name
+		args := append([]string{"--db", db, "--now", now}, args...)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			plain := call{args: at(db, args...)}.run(t)
+			plain := call{args: args}.run(t)
 			require.Zero(t, plain.code, plain.err)
 			assert.Empty(t, plain.err)
 			assert.NotContains(t, plain.out, "\x1b", "no colours but on a terminal")
 			golden(t, name+".txt", hide(db, plain.out))
 
-			inJSON := call{args: append([]string{"--json"}, at(db, args...)...)}.run(t)
+			inJSON := call{args: append([]string{"--json"}, args...)}.run(t)
 			require.Zero(t, inJSON.code, inJSON.err)
 			golden(t, name+".json", hide(db, inJSON.out))
 
 			for _, width := range []int{100, 60} {
-				wide := call{args: at(db, args...), env: []string{"NO_COLOR=1"}}.onTerminal(t, width)
+				wide := call{args: args, env: []string{"NO_COLOR=1"}}.onTerminal(t, width)
 				require.Zero(t, wide.code, wide.out)
 				assertFits(t, wide.out, width)
-				if name != "doctor" { // which names a file of another length each time
+				if !strings.HasSuffix(name, "doctor") { // which names a file of another length each time
 					golden(t, name+map[int]string{100: "-100", 60: "-60"}[width]+".txt", ansi.Strip(wide.out))
 				}
 			}
