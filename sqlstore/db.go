@@ -29,6 +29,7 @@ const (
 	dialects = iota + 1
 )
 
+// String returns a name for people, such as "PostgreSQL".
 func (d Dialect) String() string {
 	switch d {
 	case SQLite:
@@ -62,8 +63,9 @@ type DB struct {
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
 }
 
-// New returns the stores' database. Its tables must be there: see [Migrate]. The handle stays the caller's, who closes it
-// when the stores are no longer used, and who may use it for other things meanwhile.
+// New returns the stores' database. Its tables must be there, and be those of this version of heed: if not, it returns a
+// [*SchemaError], and [Migrate] is what helps. The handle stays the caller's, who closes it when the stores are no longer used,
+// and who may use it for other things meanwhile.
 func New(ctx context.Context, handle *sql.DB, dialect Dialect) (*DB, error) {
 	if err := dialect.validate(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
@@ -242,7 +244,8 @@ func (db *DB) in(ctx context.Context, sqlTx *sql.Tx) *tx {
 	return &tx{ctx: ctx, db: db, on: sqlTx, sql: sqlTx}
 }
 
-// read calls a function that only reads.
+// read calls a function that only reads. That it does is said to SQLite, so that it does not wait for the one writer where the
+// host has every transaction begin with BEGIN IMMEDIATE.
 func (db *DB) read(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -252,7 +255,7 @@ func (db *DB) read(ctx context.Context, do func(*tx) error) error {
 	}
 	var t *tx
 	err := db.onConn(ctx, func(conn *sql.Conn) error {
-		sqlTx, err := conn.BeginTx(ctx, nil)
+		sqlTx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 		if err != nil {
 			return because(ctx, err)
 		}

@@ -15,7 +15,8 @@
 //	learner, err := strategy.New(strategy.Config{Store: store, Arms: arms})
 //
 // With PostgreSQL it is the driver "pgx" of github.com/jackc/pgx/v5/stdlib, and [Postgres]. A database of SQLite must be a
-// file: of ":memory:" each connection has its own.
+// file, as each connection has a ":memory:" of its own. What a configuration leaves out has a default, and a constructor
+// reports each fault, such as a negative number, as a heed.ConfigError.
 //
 // # What is promised
 //

@@ -13,12 +13,14 @@ import (
 	"iter"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 )
 
 // EvidenceConfig says what an [Evidence] remembers besides the sums themselves, and how fresh its reads are. The zero value
-// means the defaults. What is past its time stays until the next [Evidence.Sweep].
+// means the defaults. What is past its time, or over HistoryPerCell or MaxAudit, stays until the
+// next [Evidence.Sweep].
 type EvidenceConfig struct {
 	// Now is the clock by which observations are refused that lie in the future, and by which ids and history age. nil
 	// means time.Now.
@@ -164,10 +166,13 @@ func (e *Evidence) forget(c *commit) {
 	}
 }
 
-// CommitTx commits a batch inside of a transaction that the host has, so that it stands or falls with what else the host
-// does there. A batch that is refused leaves the transaction as it was. In SQLite the transaction should begin with BEGIN
-// IMMEDIATE, or with something that is written, as one that has read can be refused to write; in PostgreSQL its isolation
-// must be READ COMMITTED, and other commits may have to wait for its end.
+// CommitTx commits a batch inside of a transaction that the host has begun on the handle of this store, so that it stands or
+// falls with what else the host does there. A batch that is refused leaves the transaction as it was.
+//
+// A transaction of PostgreSQL must be READ COMMITTED, and any other is a [*heed.InputError]; other commits may have to wait for
+// its end. One of SQLite has to begin with BEGIN IMMEDIATE: SQLite refuses to let a transaction write that has read what another
+// has changed since. In database/sql it is the data source name that says so, with "_txlock=immediate"; see docs/stores.md. After
+// an error of the database, such as that it is locked, the whole transaction has to be done again.
 //
 // Reads of this store that are cached see the batch within EvidenceConfig.Stale of the transaction's commit.
 func (e *Evidence) CommitTx(ctx context.Context, sqlTx *sql.Tx, b evidence.Batch) (receipt evidence.Receipt, err error) {
@@ -176,6 +181,9 @@ func (e *Evidence) CommitTx(ctx context.Context, sqlTx *sql.Tx, b evidence.Batch
 		return evidence.Receipt{}, err
 	}
 	t := e.db.in(ctx, sqlTx)
+	if err := t.checkIsolation(); err != nil {
+		return e.end(receipt, err)
+	}
 	if _, err := t.exec(setSavepoint); err != nil {
 		return e.end(receipt, err)
 	}
@@ -205,7 +213,21 @@ func (e *Evidence) CommitTx(ctx context.Context, sqlTx *sql.Tx, b evidence.Batch
 	return e.end(receipt, err)
 }
 
+// checkIsolation refuses a transaction that can't see what was committed since it began.
+func (t *tx) checkIsolation() error {
+	var level string
+	if err := t.one(isolation, nil, &level); err != nil {
+		return err
+	}
+	if level != "read committed" {
+		return &heed.InputError{Field: "transaction", Reason: "is " + level + ", and must be read committed"}
+	}
+	return nil
+}
+
 var (
+	// In SQLite, whoever writes is alone, and sees all that was committed.
+	isolation        = either(`SELECT 'read committed'`, `SELECT current_setting('transaction_isolation')`)
 	setSavepoint     = both(`SAVEPOINT heed`)
 	toSavepoint      = both(`ROLLBACK TO SAVEPOINT heed`)
 	releaseSavepoint = both(`RELEASE SAVEPOINT heed`)

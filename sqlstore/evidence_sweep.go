@@ -29,7 +29,8 @@ var (
 )
 
 // Sweep removes history, ids and audit entries that are past their time or over their number. The sums stay as they are. It
-// is for the host to call now and then; it works in small transactions, each of which has the store alone for a moment.
+// is for the host to call now and then, from as many processes as it likes; it works in small transactions, each of which has the
+// store alone for a moment.
 func (e *Evidence) Sweep(ctx context.Context) error {
 	now := evidence.InstantOf(e.cfg.Now())
 	c := &commit{store: e, batch: &evidence.Batch{}, now: now, alone: true}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -34,17 +35,24 @@ func (d Dialect) directory() string {
 }
 
 // A SchemaError says that the tables are not those that this version of heed works with.
-type SchemaError struct{ Found, Known int }
+type SchemaError struct {
+	Found int // the version of the tables; 0: there are none
+	Known int // the version that this program works with
+}
 
 func (e *SchemaError) Error() string {
-	if e.Found > e.Known {
+	switch {
+	case e.Found == 0:
+		return "there are no tables of heed: run Migrate"
+	case e.Found > e.Known:
 		return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old for them", e.Found, e.Known)
 	}
 	return fmt.Sprintf("the tables are of version %d, and this program needs %d: run Migrate", e.Found, e.Known)
 }
 
 // Migrate makes heed's tables, or brings them up to date: all that is missing, or nothing. Any number of processes may do
-// so at once. Tables newer than this version of heed are a [*SchemaError]. A database file of SQLite is put into WAL mode.
+// so at once. Tables newer than this version of heed are a [*SchemaError]. A database file of SQLite is put into WAL mode;
+// one in memory is refused, as each connection has its own there.
 func Migrate(ctx context.Context, handle *sql.DB, dialect Dialect) error {
 	if err := dialect.validate(); err != nil {
 		return fmt.Errorf("sqlstore: %w", err)
@@ -107,8 +115,10 @@ func useWAL(ctx context.Context, conn *sql.Conn) error {
 		var mode string
 		err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
 		switch {
-		case err == nil && (mode == "wal" || mode == "memory"):
+		case err == nil && mode == "wal":
 			return nil
+		case err == nil && mode == "memory":
+			return errors.New("the database is in memory, where each connection has its own: give it a file, or take memstore")
 		case err == nil:
 			return fmt.Errorf("the database can't be put into WAL mode: it stays in mode %q", mode)
 		case !strings.Contains(err.Error(), "locked") || waited >= patience:

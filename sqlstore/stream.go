@@ -32,8 +32,8 @@ type StreamConfig struct {
 }
 
 // Stream takes events and delivers them, to any number of receivers in any number of processes, in the order in which they
-// came: an inbox in the database where the evidence is, for applications without a broker. Time is the database's. It is
-// safe for concurrent use.
+// came: an inbox in the database where the evidence is, for applications without a broker. Time is the database's. There is
+// nothing to sweep, as what is acknowledged is gone. It is safe for concurrent use.
 type Stream struct {
 	db     *DB
 	cfg    StreamConfig
@@ -114,7 +114,9 @@ var (
 	reject      = timed(`UPDATE heed_stream SET holder = '', due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
 )
 
-// Publish implements [strategy.Sink]. An event whose id the stream holds already is left out.
+// Publish implements [strategy.Sink]. An event whose id the stream holds already is left out; once an event is acknowledged, the
+// stream knows nothing of it, and one of its id is delivered again. A stream that holds Max events returns [evidence.ErrFull], one
+// that was closed [strategy.ErrClosed], and an id or topic that can't be stored is a [*heed.InputError].
 func (s *Stream) Publish(ctx context.Context, e evidence.Event) error {
 	switch err := evidence.CheckText("ID", e.ID); {
 	case e.ID == "":
