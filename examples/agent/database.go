@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -46,6 +47,9 @@ func (s *shelter) begin(ctx context.Context, events int) (run int, span world.Sp
 	err = s.handle.QueryRowContext(ctx, `SELECT run + 1, first + events, over FROM agent_runs ORDER BY run DESC LIMIT 1`).Scan(&run, &span.First, &over)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
+		if err := s.checkEmpty(ctx); err != nil {
+			return 0, span, err
+		}
 	case err != nil:
 		return 0, span, err
 	default:
@@ -55,6 +59,19 @@ func (s *shelter) begin(ctx context.Context, events int) (run int, span world.Sp
 	}
 	_, err = s.handle.ExecContext(ctx, `INSERT INTO agent_runs (run, first, events, over) VALUES ($1, $2, $3, $4)`, run, span.First, events, moment(span.End()))
 	return run, span, err
+}
+
+// checkEmpty tells whether nobody has learned here yet. What heed exports are its own tables: who brings those alone into another
+// database has left the runbook behind, and the runs, without which answers would have the ids of earlier ones.
+func (s *shelter) checkEmpty(ctx context.Context) error {
+	store, err := sqlstore.NewEvidence(s.db, sqlstore.EvidenceConfig{})
+	if err != nil {
+		return err
+	}
+	for _, err := range store.Kinds(ctx) {
+		return cmp.Or(err, errors.New("-db has heed's tables, and not those of this program: bring agent_runbook and agent_runs too"))
+	}
+	return nil
 }
 
 // end notes when a run was over. One that is cut off counts as long as it can have been.

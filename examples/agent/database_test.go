@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/examples/internal/database"
 )
 
 func report(t *testing.T, args ...string) string {
@@ -62,4 +64,41 @@ func TestARunThatIsCutOff(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Contains(t, report(t, "-events", "50", "-db", db), fmt.Sprint("has lived through ", 100, " events before"))
+}
+
+// TestWhatHasPassedIsSwept: traces are kept for a day, in a database too.
+func TestWhatHasPassedIsSwept(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "agent.db")
+	report(t, "-events", "400", "-db", file)
+	_, handle, err := database.Open(context.Background(), file)
+	require.NoError(t, err)
+	defer handle.Close() //nolint:errcheck // it was only read
+	var traces int
+	require.NoError(t, handle.QueryRow(`SELECT count(*) FROM heed_documents WHERE sort = 'trace'`).Scan(&traces))
+	assert.NotZero(t, traces)
+	assert.Less(t, traces, 300, "of 400 events in some three days")
+}
+
+// TestAnImportIsNotEnough: an export has heed's tables, without those of the host that belong to them.
+func TestAnImportIsNotEnough(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	var files [2]string
+	var all bytes.Buffer
+	for i := range files {
+		files[i] = filepath.Join(t.TempDir(), "agent.db")
+		if i == 0 {
+			report(t, "-events", "20", "-db", files[i])
+		}
+		db, handle, err := database.Open(ctx, files[i])
+		require.NoError(t, err)
+		if i == 0 {
+			require.NoError(t, db.Export(ctx, &all))
+		} else {
+			require.NoError(t, db.Import(ctx, &all))
+		}
+		require.NoError(t, handle.Close())
+	}
+	require.ErrorContains(t, command(ctx, []string{"-events", "20", "-db", files[1]}, noEnv, io.Discard, silent), "agent_runbook")
 }

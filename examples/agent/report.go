@@ -18,7 +18,7 @@ func (r *result) write(out io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d events in %.1f days, seed %d: %d times the same events with the same luck\n", r.Events, r.Days, r.Seed, len(r.Ways))
 	if r.Before > 0 {
-		fmt.Fprintf(&b, "The one that learns has lived through %d events before, and goes on from what it knows.\n", r.Before)
+		fmt.Fprintf(&b, "The one that learns has lived through %d events before, and goes on from what it knows. Confidences, tries and what\nwas measured are of all its runs, and answers and mistakes of this one.\n", r.Before)
 	}
 	b.WriteString("\n")
 	for _, section := range []func(*strings.Builder) error{

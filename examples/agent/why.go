@@ -102,7 +102,7 @@ func writeChoice(b *strings.Builder, c strategy.Choice, note *strategy.ItemRepor
 		if note != nil {
 			for _, a := range note.Arms {
 				if a.Arm == d.Arm {
-					fmt.Fprintf(b, ", from %.2f to %.2f after %d outcomes of this note", a.Low, a.High, a.Outcomes)
+					fmt.Fprintf(b, ", from %.2f to %.2f (outcomes of this note: %d)", a.Low, a.High, a.Outcomes)
 				}
 			}
 		}

@@ -168,7 +168,7 @@ func believed(ctx context.Context, learner *strategy.Learner, out io.Writer, whe
 		return nil
 	}
 	for _, arm := range distribution.Arms {
-		fmt.Fprintf(out, "  %-6s  %.2f, between %.2f and %.2f, of %d outcomes\n", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
+		fmt.Fprintf(out, "  %-6s  %.2f, between %.2f and %.2f (outcomes: %d)\n", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes)
 	}
 	return err
 }

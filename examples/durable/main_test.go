@@ -43,7 +43,7 @@ func (r report) after(t *testing.T, start string) string {
 	return match[1]
 }
 
-var ofArm = regexp.MustCompile(`(?m)^  (\w+) .* of (\d+) outcomes$`)
+var ofArm = regexp.MustCompile(`(?m)^  (\w+) .* \(outcomes: (\d+)\)$`)
 
 // outcomes returns how many count at the start and at the end of the run.
 func (r report) outcomes(t *testing.T) (start, end int) {

@@ -150,7 +150,7 @@ func (a *Assistant) morning(ctx context.Context, m Morning) error {
 	_, measured := a.Feedback.Sweep(ctx)
 	_, settled := a.Patterns.Sweep(ctx)
 	_, expired := a.Strategy.Sweep(ctx)
-	return errors.Join(learned, evaluated, proposed, merged, measured, settled, expired)
+	return errors.Join(learned, evaluated, proposed, merged, measured, settled, expired, a.cfg.Stores.Sweep(ctx))
 }
 
 // dice are what an assistant draws with for a purpose: the same in every process, and others in each run.

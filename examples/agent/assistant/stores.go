@@ -27,6 +27,21 @@ type Stores struct {
 	Runbook    Runbook
 }
 
+type sweeper interface {
+	Sweep(ctx context.Context) error
+}
+
+// Sweep has the stores drop what is past its time, those that leave it to their host when that is: the ones in a database.
+func (s *Stores) Sweep(ctx context.Context) error {
+	var failures []error
+	for _, store := range []any{s.Evidence, s.Choices, s.Traces, s.Patterns} {
+		if s, ok := store.(sweeper); ok {
+			failures = append(failures, s.Sweep(ctx))
+		}
+	}
+	return errors.Join(failures...)
+}
+
 // A Stream has both ends.
 type Stream interface {
 	strategy.Source
