@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/export"
 )
 
 // A commit is one batch on its way into the database, in one transaction. What only adds goes through in step with others
@@ -55,13 +56,6 @@ var knowIDs = both(`INSERT INTO heed_ids (space, id, recorded, traced)
 	SELECT CAST($1 AS BIGINT), value->>0, CAST($2 AS BIGINT), CAST($3 AS BIGINT) FROM json_each($4) WHERE true
 	ON CONFLICT DO NOTHING RETURNING id`)
 
-// The spaces of ids.
-const (
-	idsOfObservations = iota
-	idsOfAudit
-	idsOfEvents
-)
-
 // know makes ids known and returns those that were not.
 func (c *commit) know(space int, ids []string) (fresh map[string]bool, err error) {
 	fresh = make(map[string]bool, len(ids))
@@ -96,7 +90,7 @@ func (c *commit) knowIDs() (err error) {
 	if b.ID != "" {
 		ids = append(ids, b.ID)
 	}
-	c.fresh, err = c.know(idsOfObservations, ids)
+	c.fresh, err = c.know(export.IDsOfObservations, ids)
 	if err == nil && b.ID != "" && !c.fresh[b.ID] {
 		err = errDuplicate
 	}
@@ -496,7 +490,7 @@ func (c *commit) addAudit() error {
 	for i := range ids {
 		ids[i] = c.batch.Audit[i].ID
 	}
-	fresh, err := c.know(idsOfAudit, ids)
+	fresh, err := c.know(export.IDsOfAudit, ids)
 	if err != nil || len(fresh) == 0 {
 		return err
 	}
@@ -526,7 +520,7 @@ func (c *commit) addEvents() error {
 	for i := range ids {
 		ids[i] = c.batch.Events[i].ID
 	}
-	fresh, err := c.know(idsOfEvents, ids)
+	fresh, err := c.know(export.IDsOfEvents, ids)
 	if err != nil {
 		return err
 	}

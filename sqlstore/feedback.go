@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/export"
 )
 
 // Feedback is a [feedback.Store] in a database. It keeps everything, the audit log too. It is safe for concurrent use.
@@ -28,8 +29,8 @@ var _ feedback.Store = (*Feedback)(nil)
 // NewFeedback returns the store of feedback in a database.
 func NewFeedback(db *DB) *Feedback {
 	return &Feedback{
-		shelf[struct{}]{db, "feedback revision"}, shelf[feedback.Record]{db, "feedback"}, shelf[feedback.Proposal]{db, "proposal"},
-		shelf[feedback.Rule]{db, "rule"}, shelf[evidence.AuditEntry]{db, "feedback audit"},
+		shelf[struct{}]{db, export.FeedbackRevision}, shelf[feedback.Record]{db, export.Feedback}, shelf[feedback.Proposal]{db, export.Proposal},
+		shelf[feedback.Rule]{db, export.Rule}, shelf[evidence.AuditEntry]{db, export.FeedbackAudit},
 	}
 }
 

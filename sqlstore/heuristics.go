@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/export"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -16,7 +17,7 @@ var _ learning.Store = (*Heuristics)(nil)
 
 // NewHeuristics returns the store of heuristics in a database.
 func NewHeuristics(db *DB) *Heuristics {
-	return &Heuristics{shelf[learning.Heuristic]{db, "heuristic"}}
+	return &Heuristics{shelf[learning.Heuristic]{db, export.Heuristic}}
 }
 
 // Get implements [learning.Store].

@@ -9,13 +9,15 @@ import (
 	"io/fs"
 	"strings"
 	"time"
+
+	"github.com/heedhq/heed/internal/export"
 )
 
 //go:embed schema
 var schemas embed.FS
 
-// migrations are the names of the files that make the tables, the same in each dialect, in order.
-var migrations = []string{"0001_evidence.sql", "0002_strategy.sql", "0003_documents.sql"}
+// migrations are the names of the files that make the tables, the same in each dialect, in order. Exports have their number.
+var migrations = [export.Version]string{"0001_evidence.sql", "0002_strategy.sql", "0003_documents.sql"}
 
 // Schema returns the files that make heed's tables, "0001_evidence.sql" and so on, for hosts that run them with a tool of
 // their own. Each is to run once, in order and in a transaction; it writes its number into the table heed_schema. All names

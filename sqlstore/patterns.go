@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/export"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/patterns"
 )
@@ -42,7 +43,7 @@ func NewPatterns(db *DB, cfg PatternsConfig) (*Patterns, error) {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
 	return &Patterns{
-		cfg, shelf[patterns.Pattern]{db, "pattern"}, shelf[patterns.Transition]{db, "transition"}, shelf[patterns.Entry]{db, "entry"},
+		cfg, shelf[patterns.Pattern]{db, export.Pattern}, shelf[patterns.Transition]{db, export.Transition}, shelf[patterns.Entry]{db, export.Entry},
 	}, nil
 }
 
@@ -170,7 +171,7 @@ func NewErrors(db *DB, cfg ErrorsConfig) (*Errors, error) {
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
-	return &Errors{cfg, shelf[patterns.ErrorEntry]{db, "error"}}, nil
+	return &Errors{cfg, shelf[patterns.ErrorEntry]{db, export.Error}}, nil
 }
 
 // Config returns the configuration in force.

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/export"
 	"github.com/heedhq/heed/internal/faults"
 )
 
@@ -49,7 +50,7 @@ func NewTraces(db *DB, cfg TracesConfig) (*Traces, error) {
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
-	return &Traces{cfg, shelf[decision.Trace]{db, "trace"}, shelf[decision.Standing]{db, "verdict"}}, nil
+	return &Traces{cfg, shelf[decision.Trace]{db, export.Trace}, shelf[decision.Standing]{db, export.Verdict}}, nil
 }
 
 // Config returns the configuration in force.
