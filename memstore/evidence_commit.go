@@ -257,10 +257,36 @@ func (c *commit) checkPolicy(o *observed) error {
 		return nil
 	}
 	stored, ok := c.cells(o.key).policy(o.key)
-	if !ok || stored == o.policy {
+	if !ok || stored == o.policy || c.empties(o.key, o.Cell) {
 		return nil
 	}
 	return &evidence.PolicyError{Cell: o.Cell, Stored: c.store.rule(stored), Wanted: c.store.rule(o.policy)}
+}
+
+// empties reports whether the batch takes back all evidence of a cell, so that its policy is no longer settled.
+func (c *commit) empties(key cellKey, cell evidence.Cell) bool {
+	b, shard := c.batch, c.cells(key)
+	restarts := slices.ContainsFunc(b.Restart, func(r evidence.Restart) bool { return r.Cell == cell })
+	if _, restarted := shard.restarts[key]; restarts || restarted || len(b.Retract)+len(b.Expunge) == 0 {
+		return false
+	}
+	var left uint64
+	c.slots(cell, func(s *slot) {
+		if s.origin == 0 || !slices.Contains(b.Expunge, c.store.origins.value(s.origin).source) {
+			left += uint64(s.n[0]) + uint64(s.n[1]) + uint64(s.n[2])
+		}
+	})
+	if h := shard.histories[key]; h != nil {
+		for i := range h.entries {
+			o := &h.entries[i].observation
+			expunged := slices.Contains(b.Expunge, o.Source)
+			ofSlot := expunged && c.store.originIn(shard, key, o) != 0 // the slot is left out above, with all that it holds
+			if o.Weight > 0 && !ofSlot && (expunged || slices.Contains(b.Retract, o.ID)) {
+				left--
+			}
+		}
+	}
+	return left == 0
 }
 
 // checkRetract looks whether the history holds all observations of an id, in the cells that may still count them.

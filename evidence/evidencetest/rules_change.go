@@ -42,6 +42,14 @@ func policyKept(t tb, newStore NewStore) {
 	if got := f.sums(c).Mass; got != 1 {
 		t.Errorf("a cell that was reset and opened with another policy counts %v, want 1", got)
 	}
+	// A batch that takes back all evidence of a cell may open it with another policy.
+	fourth := observation("4", c, 1)
+	fourth.Source = "ann"
+	f.commit(evidence.Batch{Policies: policies, Retract: []string{"3"}, Observations: []evidence.Observation{fourth}})
+	f.commit(evidence.Batch{Expunge: []string{"ann"}, Observations: []evidence.Observation{observation("5", c, 1)}})
+	if got := f.sums(c).Mass; got != 1 {
+		t.Errorf("a cell that was emptied and opened with another policy counts %v, want 1", got)
+	}
 }
 
 func rebuildCounts(t tb, newStore NewStore) {
