@@ -83,14 +83,21 @@ func (c *Choices) locked(ctx context.Context, do func()) error {
 		return err
 	}
 	c.start()
-	oldest := c.cfg.Now().Add(-c.cfg.For)
+	oldest := c.oldest()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.expire(oldest)
+	do()
+	return nil
+}
+
+// oldest is the moment before which records are past their time.
+func (c *Choices) oldest() time.Time { return c.cfg.Now().Add(-c.cfg.For) }
+
+func (c *Choices) expire(oldest time.Time) {
 	for len(c.all) > 0 && c.all[0].Choice.At.Before(oldest) {
 		c.drop()
 	}
-	do()
-	return nil
 }
 
 // drop forgets the record that was added first.
@@ -116,19 +123,22 @@ func removeFirst[K comparable, V any](in map[K][]*V, key K) {
 // Add implements [strategy.Choices].
 func (c *Choices) Add(ctx context.Context, choice strategy.Choice) error {
 	return c.locked(ctx, func() {
-		if c.byID[choice.ID] != nil {
-			return
+		if c.byID[choice.ID] == nil {
+			c.add(&strategy.Record{Choice: choice, Stage: strategy.Pending})
 		}
-		if len(c.all) == c.cfg.Max {
-			c.drop()
-		}
-		r := &strategy.Record{Choice: choice, Stage: strategy.Pending}
-		key := sessionKey{choice.Learner(), choice.Session}
-		c.byID[choice.ID] = r
-		c.sessions[key] = append(c.sessions[key], r)
-		c.items[choice.Item] = append(c.items[choice.Item], r)
-		c.all = append(c.all, r)
 	})
+}
+
+// add keeps a record of a choice that is not known.
+func (c *Choices) add(r *strategy.Record) {
+	if len(c.all) == c.cfg.Max {
+		c.drop()
+	}
+	key := sessionKey{r.Choice.Learner(), r.Choice.Session}
+	c.byID[r.Choice.ID] = r
+	c.sessions[key] = append(c.sessions[key], r)
+	c.items[r.Choice.Item] = append(c.items[r.Choice.Item], r)
+	c.all = append(c.all, r)
 }
 
 // Get implements [strategy.Choices].

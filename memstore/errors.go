@@ -75,8 +75,14 @@ func (s *Errors) Add(ctx context.Context, e patterns.ErrorEntry) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.add(e)
+	return nil
+}
+
+// add keeps an error unless its id is known.
+func (s *Errors) add(e patterns.ErrorEntry) {
 	if _, known := s.byID[e.ID]; known {
-		return nil
+		return
 	}
 	if s.byID == nil {
 		s.byID, s.tasks = make(map[string]*numbered), make(map[string]*failedTask)
@@ -101,7 +107,6 @@ func (s *Errors) Add(ctx context.Context, e patterns.ErrorEntry) error {
 	if s.order.Len() > cfg.MaxTasks {
 		s.forget(s.order.Front().Value.(string))
 	}
-	return nil
 }
 
 func (s *Errors) forget(name string) {

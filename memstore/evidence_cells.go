@@ -86,6 +86,13 @@ type restart struct {
 	policy uint16
 }
 
+func (s *shard) keepRestart(key cellKey, r restart) {
+	if s.restarts == nil {
+		s.restarts = make(map[cellKey]restart)
+	}
+	s.restarts[key] = r
+}
+
 // A slot is the tally of one origin of one cell. The moments are microseconds.
 type slot struct {
 	mass, squares, reward, rewardSquares float64

@@ -52,12 +52,13 @@ func (c *commit) run() (evidence.Receipt, error) {
 	return evidence.Receipt{Duplicates: c.duplicates}, nil
 }
 
-// The names of audit entries and events, and of ids that were retracted, are known apart from those of observations,
-// which never hold a NUL.
+// The names of audit entries and events, of ids that were retracted, and of those that came from a store that kept no history
+// when it saw them, are known apart from those of observations, which never hold a NUL.
 const (
-	auditName   = "audit\x00"
-	eventName   = "event\x00"
-	retractName = "retracted\x00"
+	auditName    = "audit\x00"
+	eventName    = "event\x00"
+	retractName  = "retracted\x00"
+	untracedName = "untraced\x00"
 )
 
 // prepare finds the numbers and shards of all that the batch names.
@@ -293,12 +294,12 @@ func (c *commit) empties(key cellKey, cell evidence.Cell) bool {
 func (c *commit) checkRetract(text string) error {
 	h := c.store.ids.hash(text)
 	ids := c.ids(h)
-	switch retracted := c.store.ids.hash(retractName + text); {
-	case c.ids(retracted).knows(retracted):
+	switch {
+	case c.knows(retractName + text):
 		return nil
 	case !ids.knows(h):
 		return heed.ErrNotFound
-	case c.store.cfg.NoHistory:
+	case c.store.cfg.NoHistory || c.knows(untracedName+text):
 		return evidence.ErrForgotten
 	}
 	for _, cell := range ids.where(h) {
@@ -307,6 +308,11 @@ func (c *commit) checkRetract(text string) error {
 		}
 	}
 	return nil
+}
+
+func (c *commit) knows(name string) bool {
+	h := c.store.ids.hash(name)
+	return c.ids(h).knows(h)
 }
 
 func (c *commit) holds(cell evidence.Cell, id string) bool {
@@ -394,7 +400,7 @@ func (c *commit) apply() {
 
 func (c *commit) note(text string) {
 	h := c.store.ids.hash(text)
-	c.ids(h).note(h)
+	c.ids(h).young.note(h)
 }
 
 func (c *commit) observe(o *observed) {
@@ -403,10 +409,10 @@ func (c *commit) observe(o *observed) {
 	}
 	e := c.store
 	ids, shard := c.ids(o.id), c.cells(o.key)
-	ids.note(o.id)
+	ids.young.note(o.id)
 	slot := e.count(shard, o.key, o.Observation, o.policy)
 	if !e.cfg.NoHistory {
-		ids.locate(o.id, o.Cell)
+		ids.young.locate(o.id, o.Cell)
 		kept := *o.Observation
 		kept.At = evidence.InstantOf(o.At).Time()
 		e.record(shard, o.key, kept, c.now)
@@ -456,10 +462,7 @@ func (c *commit) restart(r evidence.Restart) {
 	if !ok {
 		policy = c.policy(r.Cell.Kind)
 	}
-	if shard.restarts == nil {
-		shard.restarts = make(map[cellKey]restart)
-	}
-	shard.restarts[key] = restart{at, policy}
+	shard.keepRestart(key, restart{at, policy})
 	e.rebuild(shard, key, policy)
 }
 
@@ -506,7 +509,7 @@ func (c *commit) unknown(name string, n int, id func(int) string) (fresh []int) 
 	for i := range n {
 		h := c.store.ids.hash(name + id(i))
 		if ids := c.ids(h); !ids.knows(h) {
-			ids.note(h)
+			ids.young.note(h)
 			fresh = append(fresh, i)
 		}
 	}

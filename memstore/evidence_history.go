@@ -21,8 +21,8 @@ type entry struct {
 
 func (e *entry) at() evidence.Instant { return evidence.InstantOf(e.observation.At) }
 
-// record adds an observation to the history of its cell, and drops what is then too much.
-func (e *Evidence) record(s *shard, key cellKey, o evidence.Observation, now evidence.Instant) {
+// history returns the history of a cell, a new one if there is none.
+func (s *shard) history(key cellKey) *history {
 	h := s.histories[key]
 	if h == nil {
 		if s.histories == nil {
@@ -31,6 +31,23 @@ func (e *Evidence) record(s *shard, key cellKey, o evidence.Observation, now evi
 		h = &history{}
 		s.histories[key] = h
 	}
+	return h
+}
+
+// lose notes when the last observations of an origin happened that have left the history, by sign.
+func (h *history) lose(origin uint32, last [3]int64) {
+	if h.lost == nil {
+		h.lost = make(map[uint32][3]int64)
+	}
+	for i, before := range h.lost[origin] {
+		last[i] = max(last[i], before)
+	}
+	h.lost[origin] = last
+}
+
+// record adds an observation to the history of its cell, and drops what is then too much.
+func (e *Evidence) record(s *shard, key cellKey, o evidence.Observation, now evidence.Instant) {
+	h := s.history(key)
 	added := entry{observation: o, recorded: now}
 	place, _ := slices.BinarySearchFunc(h.entries, added.at(), func(e entry, at evidence.Instant) int {
 		if e.at() <= at {
@@ -73,12 +90,9 @@ func (e *Evidence) forget(s *shard, key cellKey, h *history, gone *entry) {
 	}
 	slot := s.slot(at)
 	slot.lost |= lossOf(o, slot.origin)
-	if h.lost == nil {
-		h.lost = make(map[uint32][3]int64)
-	}
-	last := h.lost[number]
-	last[sign(o.Reward)] = max(last[sign(o.Reward)], int64(gone.at()))
-	h.lost[number] = last
+	var last [3]int64
+	last[sign(o.Reward)] = int64(gone.at())
+	h.lose(number, last)
 }
 
 // lossOf says what is lost with an observation that the history does not hold. A slot of its own origin tells its source.

@@ -54,19 +54,30 @@ func (s *idShard) where(h id) []evidence.Cell {
 }
 
 // note makes an id known.
-func (s *idShard) note(h id) {
-	if s.young.known == nil {
-		s.young.known = make(map[id]struct{})
+func (g *generation) note(h id) {
+	if g.known == nil {
+		g.known = make(map[id]struct{})
 	}
-	s.young.known[h] = struct{}{}
+	g.known[h] = struct{}{}
 }
 
 // locate remembers in which cell's history an observation of the id is.
-func (s *idShard) locate(h id, c evidence.Cell) {
-	if s.young.where == nil {
-		s.young.where = make(map[id][]evidence.Cell)
+func (g *generation) locate(h id, c evidence.Cell) {
+	if g.where == nil {
+		g.where = make(map[id][]evidence.Cell)
 	}
-	s.young.where[h] = append(s.young.where[h], c)
+	g.where[h] = append(g.where[h], c)
+}
+
+// noteOld makes the id of a text known that was recorded before now.
+func (s *ids) noteOld(text string) {
+	h := s.hash(text)
+	s.shards[h.shard()].old.note(h)
+}
+
+func (s *ids) locateOld(text string, c evidence.Cell) {
+	h := s.hash(text)
+	s.shards[h.shard()].old.locate(h, c)
 }
 
 // age lets the generations grow older. A clock that goes back keeps ids for longer.

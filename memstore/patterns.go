@@ -77,20 +77,32 @@ func (s *Patterns) Commit(ctx context.Context, c patterns.Changes) error {
 			return fmt.Errorf("memstore: commit patterns: %w", heed.ErrConflict)
 		}
 	}
-	cfg := s.cfg.withDefaults()
-	if fresh > 0 && len(s.order)+fresh > cfg.MaxPatterns {
+	if fresh > 0 && len(s.order)+fresh > s.Config().MaxPatterns {
 		return fmt.Errorf("memstore: commit patterns: %w", evidence.ErrFull)
-	}
-	if s.patterns == nil {
-		s.patterns = make(map[patterns.PatternID]*patterns.Pattern)
 	}
 	for i := range c.Patterns {
 		p := kept(&c.Patterns[i])
-		if p.Revision++; p.Revision == 1 {
-			s.order = append(s.order, p.ID)
-		}
-		s.patterns[p.ID] = &p
+		p.Revision++
+		s.put(&p)
 	}
+	s.record(&c)
+	return nil
+}
+
+// put keeps a pattern, behind the others if it is new.
+func (s *Patterns) put(p *patterns.Pattern) {
+	if s.patterns == nil {
+		s.patterns = make(map[patterns.PatternID]*patterns.Pattern)
+	}
+	if s.patterns[p.ID] == nil {
+		s.order = append(s.order, p.ID)
+	}
+	s.patterns[p.ID] = p
+}
+
+// record keeps transitions and entries.
+func (s *Patterns) record(c *patterns.Changes) {
+	cfg := s.Config()
 	for _, t := range c.Transitions {
 		t.At = micro(t.At)
 		s.transitions.add(t.ID, string(t.Pattern), t, cfg.MaxTransitions)
@@ -100,7 +112,6 @@ func (s *Patterns) Commit(ctx context.Context, c patterns.Changes) error {
 		e.Outcome.At = micro(e.Outcome.At)
 		s.entries.add(e.ID(), e.Outcome.Task, e, cfg.MaxEntries)
 	}
-	return nil
 }
 
 func kept(p *patterns.Pattern) patterns.Pattern {

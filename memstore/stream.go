@@ -103,11 +103,16 @@ func (s *Stream) Publish(ctx context.Context, e evidence.Event) error {
 		return fmt.Errorf("memstore: publish: %w", evidence.ErrFull)
 	}
 	e.Payload = slices.Clone(e.Payload)
+	s.hold(e)
+	s.notify()
+	return nil
+}
+
+// hold takes an event, to be delivered after those that are ready.
+func (s *Stream) hold(e evidence.Event) {
 	one := &streamed{event: e, index: -1}
 	s.held[e.ID] = one
 	s.ready.PushBack(one)
-	s.notify()
-	return nil
 }
 
 // notify wakes whoever waits.

@@ -75,6 +75,8 @@ type traceEntry struct {
 
 type verdictKey struct{ person, source, target string }
 
+func (k verdictKey) bytes() int { return verdictBytes + len(k.person) + len(k.source) + len(k.target) }
+
 // What an entry and a verdict take beside their texts, about.
 const (
 	entryBytes   = 512
@@ -144,16 +146,26 @@ func (s *Traces) Put(ctx context.Context, t decision.Trace) error {
 	if e != nil {
 		return heed.ErrConflict
 	}
-	e = &traceEntry{trace: t, came: s.cfg.Now(), bytes: entryBytes}
-	for _, text := range [...]*string{
-		&e.trace.ResponseID, &e.trace.EventID, &e.trace.Source, &e.trace.Domain, &e.trace.Text, &e.trace.Response,
-		&e.trace.MatchedID, &e.trace.CreditID, &e.trace.Variant,
-	} {
-		e.bytes += len(*text)
-	}
+	e = newTraceEntry(t, s.cfg.Now())
 	if e.bytes > s.cfg.MaxBytes {
 		return fmt.Errorf("a trace of %d bytes: %w", e.bytes, evidence.ErrFull)
 	}
+	s.add(e)
+	return nil
+}
+
+func newTraceEntry(t decision.Trace, came time.Time) *traceEntry {
+	e := &traceEntry{trace: t, came: came, bytes: entryBytes}
+	for _, text := range [...]*string{
+		&t.ResponseID, &t.EventID, &t.Source, &t.Domain, &t.Text, &t.Response, &t.MatchedID, &t.CreditID, &t.Variant,
+	} {
+		e.bytes += len(*text)
+	}
+	return e
+}
+
+// add keeps an entry, which has room alone, as the newest.
+func (s *Traces) add(e *traceEntry) {
 	for len(s.traces) >= s.cfg.MaxTraces || s.bytes+e.bytes > s.cfg.MaxBytes {
 		s.drop(s.ring.newer)
 	}
@@ -161,7 +173,6 @@ func (s *Traces) Put(ctx context.Context, t decision.Trace) error {
 	e.older.newer, e.newer.older = e, e
 	s.traces[e.trace.ResponseID] = e
 	s.bytes += e.bytes
-	return nil
 }
 
 // Get implements [decision.TraceStore].
@@ -207,7 +218,7 @@ func (s *Traces) React(ctx context.Context, responseID string, v decision.Verdic
 	case !known && len(e.verdicts) >= s.cfg.MaxVerdicts:
 		return decision.Trace{}, decision.Standing{}, evidence.ErrFull
 	case !known:
-		n := verdictBytes + len(key.person) + len(key.source) + len(key.target)
+		n := key.bytes()
 		for s.bytes+n > s.cfg.MaxBytes && s.ring.newer != e {
 			s.drop(s.ring.newer)
 		}
