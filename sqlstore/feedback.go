@@ -29,8 +29,9 @@ var _ feedback.Store = (*Feedback)(nil)
 // NewFeedback returns the store of feedback in a database.
 func NewFeedback(db *DB) *Feedback {
 	return &Feedback{
-		shelf[struct{}]{db, export.FeedbackRevision}, shelf[feedback.Record]{db, export.Feedback}, shelf[feedback.Proposal]{db, export.Proposal},
-		shelf[feedback.Rule]{db, export.Rule}, shelf[evidence.AuditEntry]{db, export.FeedbackAudit},
+		shelf[struct{}]{db, export.FeedbackRevision}, shelf[feedback.Record]{db, export.Feedback},
+		shelf[feedback.Proposal]{db, export.Proposal}, shelf[feedback.Rule]{db, export.Rule},
+		shelf[evidence.AuditEntry]{db, export.FeedbackAudit},
 	}
 }
 

@@ -43,7 +43,8 @@ func NewPatterns(db *DB, cfg PatternsConfig) (*Patterns, error) {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
 	return &Patterns{
-		cfg, shelf[patterns.Pattern]{db, export.Pattern}, shelf[patterns.Transition]{db, export.Transition}, shelf[patterns.Entry]{db, export.Entry},
+		cfg, shelf[patterns.Pattern]{db, export.Pattern}, shelf[patterns.Transition]{db, export.Transition},
+		shelf[patterns.Entry]{db, export.Entry},
 	}, nil
 }
 

@@ -61,8 +61,8 @@ func (w *Writer) End() error { return w.encoder.Encode(line{Rows: &w.rows}) }
 func (w *Writer) Flush() error { return w.out.Flush() }
 
 // Read calls a function with each row of an export, in order. What is not a line of an export, one of a newer version, and
-// the missing end of one that was cut off, is a [*heed.InputError] that names the line. So is a fault of a row that the function
-// returns as one; any other error of it is passed on.
+// the missing end of one that was cut off, is a [*heed.InputError] that names the line. So is a fault of a row that the
+// function returns as one; any other error of it is passed on.
 func Read(from io.Reader, do func(Row) error) error {
 	r := reader{do: do}
 	in := bufio.NewReader(from)
