@@ -1,0 +1,230 @@
+package memstore
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/export"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+)
+
+// heuristicsPart is what an export holds of a [Heuristics].
+type heuristicsPart struct {
+	store *Heuristics
+	all   map[string]learning.Heuristic
+}
+
+func (p *heuristicsPart) read(r *checkedRow) {
+	h := decoded[learning.Heuristic](r, "body")
+	r.valid("body", h.Validate())
+	r.same(h.ID, h.Revision)
+	p.all[h.ID] = h
+}
+
+func (p *heuristicsPart) locker() sync.Locker { return &p.store.mu }
+
+func (p *heuristicsPart) check() error { return checkEmpty(len(p.store.all) == 0, "heuristics") }
+
+func (p *heuristicsPart) fill() { p.store.all = p.all }
+
+// tracesPart is what an export holds of a [Traces].
+type tracesPart struct {
+	store *Traces
+	known map[string]*traceEntry
+	all   []*traceEntry
+}
+
+func (p *tracesPart) read(r *checkedRow) {
+	if r.Text("sort") == export.Verdict {
+		p.readVerdict(r)
+		return
+	}
+	t := decoded[decision.Trace](r, "body")
+	r.check(r.id("id") == t.ResponseID, "id", "must be that of the body")
+	e := newTraceEntry(t, time.Unix(0, r.Int("moment")))
+	p.known[t.ResponseID] = e
+	p.all = append(p.all, e)
+}
+
+// readVerdict reads what a person has said of an answer whose trace stands before it.
+func (p *tracesPart) readVerdict(r *checkedRow) {
+	standing, who := decoded[decision.Standing](r, "body"), decoded[[]string](r, "id")
+	r.check(len(who) == 4, "id", "must be of an answer, a person, a source and a target")
+	if r.fault != nil {
+		return
+	}
+	e, key := p.known[who[0]], verdictKey{who[1], who[2], who[3]}
+	r.check(e != nil, "id", "is of a trace that is not known")
+	r.check(key == verdictKey{standing.Now.Person, standing.Now.Source, standing.Now.Target}, "id", "must be that of the body")
+	if r.fault != nil {
+		return
+	}
+	if e.verdicts == nil {
+		e.verdicts = make(map[verdictKey]decision.Standing)
+	}
+	_, known := e.verdicts[key]
+	r.check(!known, "id", "must not stand twice")
+	e.verdicts[key] = standing
+	e.bytes += key.bytes()
+}
+
+func (p *tracesPart) locker() sync.Locker {
+	p.store.start()
+	return &p.store.mu
+}
+
+func (p *tracesPart) check() error {
+	s := p.store
+	now := s.cfg.Now()
+	s.expire(now)
+	if err := checkEmpty(len(s.traces) == 0, "traces"); err != nil {
+		return err
+	}
+	p.all = slices.DeleteFunc(p.all, func(e *traceEntry) bool { return s.over(e, now) })
+	for _, e := range p.all {
+		if err := cmp.Or(checkRoom(len(e.verdicts), s.cfg.MaxVerdicts, "verdicts on an answer"),
+			checkRoom(e.bytes, s.cfg.MaxBytes, "bytes of a trace")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *tracesPart) fill() {
+	slices.SortStableFunc(p.all, func(a, b *traceEntry) int { return a.came.Compare(b.came) })
+	for _, e := range p.all {
+		p.store.add(e)
+	}
+}
+
+// patternsPart is what an export holds of a [Patterns].
+type patternsPart struct {
+	store *Patterns
+	all   patterns.Changes
+}
+
+func (p *patternsPart) read(r *checkedRow) {
+	var one patterns.Changes
+	var id string
+	switch r.Text("sort") {
+	case export.Pattern:
+		pattern := decoded[patterns.Pattern](r, "body")
+		r.same(string(pattern.ID), pattern.Revision)
+		id, one.Patterns = string(pattern.ID), []patterns.Pattern{pattern}
+		p.all.Patterns = append(p.all.Patterns, pattern)
+	case export.Transition:
+		transition := decoded[patterns.Transition](r, "body")
+		id, one.Transitions = transition.ID, []patterns.Transition{transition}
+		p.all.Transitions = append(p.all.Transitions, transition)
+	case export.Entry:
+		entry := decoded[patterns.Entry](r, "body")
+		id, one.Entries = entry.ID(), []patterns.Entry{entry}
+		p.all.Entries = append(p.all.Entries, entry)
+	}
+	r.check(r.Text("id") == id, "id", "must be that of the body")
+	r.valid("body", one.Validate())
+}
+
+func (p *patternsPart) locker() sync.Locker { return &p.store.mu }
+
+func (p *patternsPart) check() error {
+	s := p.store
+	if err := checkEmpty(len(s.order)+len(s.transitions.byID)+len(s.entries.byID) == 0, "patterns"); err != nil {
+		return err
+	}
+	return checkRoom(len(p.all.Patterns), s.Config().MaxPatterns, "patterns")
+}
+
+func (p *patternsPart) fill() {
+	for _, pattern := range p.all.Patterns {
+		p.store.put(&pattern)
+	}
+	p.store.record(&p.all)
+}
+
+// errorsPart is what an export holds of an [Errors].
+type errorsPart struct {
+	store *Errors
+	all   []patterns.ErrorEntry
+}
+
+func (p *errorsPart) read(r *checkedRow) {
+	e := decoded[patterns.ErrorEntry](r, "body")
+	r.check(r.Text("id") == e.ID, "id", "must be that of the body")
+	r.valid("body", e.Validate())
+	p.all = append(p.all, e)
+}
+
+func (p *errorsPart) locker() sync.Locker { return &p.store.mu }
+
+func (p *errorsPart) check() error { return checkEmpty(len(p.store.byID) == 0, "errors") }
+
+func (p *errorsPart) fill() {
+	for _, e := range p.all {
+		p.store.add(e)
+	}
+}
+
+// feedbackPart is what an export holds of a [Feedback].
+type feedbackPart struct {
+	store     *Feedback
+	revisions map[string]uint64
+	all       feedback.Change
+}
+
+func (p *feedbackPart) read(r *checkedRow) {
+	switch r.Text("sort") {
+	case export.FeedbackRevision:
+		revision := uint64(max(r.Int("revision"), 0))
+		r.same(r.Text("id"), revision)
+		p.revisions[r.Text("id")] = revision
+	case export.Feedback:
+		record := decoded[feedback.Record](r, "body")
+		r.same(record.ID, record.Revision)
+		p.all.Records = append(p.all.Records, record)
+	case export.Proposal:
+		proposal := decoded[feedback.Proposal](r, "body")
+		r.same(proposal.ID, proposal.Revision)
+		p.all.Proposals = append(p.all.Proposals, proposal)
+	case export.Rule:
+		rule := decoded[feedback.Rule](r, "body")
+		r.same(rule.ID, rule.Revision)
+		p.all.Rules = append(p.all.Rules, rule)
+	case export.FeedbackAudit:
+		entry := decoded[evidence.AuditEntry](r, "body")
+		r.check(r.Text("id") == entry.ID, "id", "must be that of the body")
+		p.all.Audit = append(p.all.Audit, entry)
+	}
+}
+
+func (p *feedbackPart) locker() sync.Locker { return &p.store.mu }
+
+func (p *feedbackPart) check() error {
+	f := p.store
+	n := len(f.revisions) + len(f.records.byID) + len(f.proposals.byID) + len(f.rules.byID) + len(f.audit)
+	return checkEmpty(n == 0, "feedback")
+}
+
+// fill begins with what came last: lists have the newest first, and grow at their end then.
+func (p *feedbackPart) fill() {
+	f := p.store
+	f.revisions, f.audit, f.audited = p.revisions, p.all.Audit, make(map[string]bool)
+	for _, r := range slices.Backward(p.all.Records) {
+		f.records.put(r.ID, r.At, r.Agent, r)
+	}
+	for _, one := range slices.Backward(p.all.Proposals) {
+		f.proposals.put(one.ID, one.Created, string(one.Status), one)
+	}
+	for _, r := range slices.Backward(p.all.Rules) {
+		f.rules.put(r.ID, r.Activated, string(r.Status), r)
+	}
+	for _, e := range p.all.Audit {
+		f.audited[e.ID] = true
+	}
+}
