@@ -49,7 +49,7 @@ func FuzzImport(f *testing.F) {
 		} {
 			require.NoError(t, err)
 		}
-		into.Traces.Sweep()
+		require.NoError(t, into.Traces.Sweep(ctx))
 	})
 }
 

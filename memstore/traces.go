@@ -118,13 +118,11 @@ func (s *Traces) lock(ctx context.Context, responseID string) (*traceEntry, erro
 
 func (s *Traces) over(e *traceEntry, now time.Time) bool { return now.Sub(e.came) > s.cfg.TTL }
 
-// expire drops what is older than the time to live, and returns how many there were.
-func (s *Traces) expire(now time.Time) (n int) {
+// expire drops what is older than the time to live.
+func (s *Traces) expire(now time.Time) {
 	for e := s.ring.newer; e != &s.ring && s.over(e, now); e = s.ring.newer {
 		s.drop(e)
-		n++
 	}
-	return n
 }
 
 func (s *Traces) drop(e *traceEntry) {
@@ -243,14 +241,18 @@ func (s *Traces) React(ctx context.Context, responseID string, v decision.Verdic
 	return e.trace, standing, nil
 }
 
-// Sweep drops traces that are past their time, and returns how many. It is not needed for what reads see, which is never
-// past its time, nor to stay within the bounds.
-func (s *Traces) Sweep() int {
+// Sweep drops traces that are past their time. It is not needed for what reads see, which is never past its time, nor to
+// stay within the bounds.
+func (s *Traces) Sweep(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.start()
 	now := s.cfg.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.expire(now)
+	s.expire(now)
+	return nil
 }
 
 // Len returns how many traces are held.

@@ -101,9 +101,9 @@ func TestTracesAreDroppedWhenOthersCome(t *testing.T) {
 	assert.Equal(t, 1, store.Len())
 	now = now.Add(time.Minute + 1)
 	assert.Equal(t, 1, store.Len())
-	assert.Equal(t, 1, store.Sweep())
+	require.NoError(t, store.Sweep(ctx))
 	assert.Zero(t, store.Len())
-	assert.Zero(t, new(memstore.Traces).Sweep())
+	require.NoError(t, new(memstore.Traces).Sweep(ctx))
 }
 
 func TestTracesAreBounded(t *testing.T) {
@@ -279,7 +279,7 @@ func TestTracesConcurrently(t *testing.T) {
 				if rng.IntN(4) == 0 {
 					_ = store.Delete(ctx, id)
 				}
-				store.Sweep()
+				_ = store.Sweep(ctx)
 			}
 		})
 	}
