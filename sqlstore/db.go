@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
@@ -196,8 +198,8 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 	return t.sql.StmtContext(t.ctx, stmt)
 }
 
-// write calls a function in a transaction, which is committed if it returns nil. Where there is no lock, the function's
-// first statement must write.
+// write calls a function in a transaction, which is committed if it returns nil. In SQLite, where there is one writer, it
+// always has the store alone.
 func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
@@ -212,15 +214,62 @@ func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error 
 	defer func() { <-db.turn }()
 	var t *tx
 	err := db.onConn(ctx, func(conn *sql.Conn) error {
-		sqlTx, err := conn.BeginTx(ctx, nil)
-		t, err = db.finish(ctx, sqlTx, err, lock, do)
-		return err
+		return withoutWaiting(ctx, conn, func() error {
+			var sqlTx *sql.Tx
+			err := patiently(ctx, func() (err error) {
+				sqlTx, err = conn.BeginTx(ctx, nil) // which may be the host's BEGIN IMMEDIATE
+				return err
+			})
+			t, err = db.finish(ctx, sqlTx, err, nil, func(t *tx) error {
+				if err := patiently(ctx, func() error { _, err := t.exec(lockAlone); return err }); err != nil {
+					return err
+				}
+				return do(t)
+			})
+			return err
+		})
 	})
 	if t != nil {
 		db.prepare(ctx, t.seen)
 	}
 	return err
 }
+
+// withoutWaiting calls a function while a connection of SQLite does not wait itself for the one that writes. It looks only now
+// and then whether it can have its turn, at last ten times a second, and so can miss all of the moments at which processes
+// that write without a pause let go, for as long as it is willing to wait.
+func withoutWaiting(ctx context.Context, conn *sql.Conn, do func() error) error {
+	if _, err := conn.ExecContext(ctx, `PRAGMA busy_timeout = 0`); err != nil {
+		return because(ctx, err)
+	}
+	defer conn.ExecContext(context.WithoutCancel(ctx), `PRAGMA busy_timeout = 10000`) //nolint:errcheck // it is in memory
+	return do()
+}
+
+// patiently calls a function again for as long as others keep the database locked, though not for ever.
+func patiently(ctx context.Context, do func() error) error {
+	const pause, patience = 5 * time.Millisecond, 10 * time.Second
+	err := do()
+	if !locked(err) {
+		return err
+	}
+	over := time.NewTimer(patience)
+	defer over.Stop()
+	for locked(err) {
+		select {
+		case <-ctx.Done():
+			return because(ctx, err)
+		case <-over.C:
+			return err
+		case <-time.After(pause):
+			err = do()
+		}
+	}
+	return err
+}
+
+// locked reports whether an error is SQLite's that others have what it takes. Each driver has a type of its own for it.
+func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
 // finish calls a function in a transaction that has begun, if it has, and ends it. It returns what the function was given.
 func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock *query, do func(*tx) error) (*tx, error) {

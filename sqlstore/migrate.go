@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
-	"time"
 
 	"github.com/heedhq/heed/internal/export"
 )
@@ -69,12 +67,15 @@ func Migrate(ctx context.Context, handle *sql.DB, dialect Dialect) error {
 func (db *DB) migrate(ctx context.Context, conn *sql.Conn) (err error) {
 	begin := "BEGIN"
 	if db.dialect.embedded() {
-		begin = "BEGIN IMMEDIATE"
-		if err := useWAL(ctx, conn); err != nil {
+		if err := patiently(ctx, func() error { return useWAL(ctx, conn) }); err != nil {
 			return err
 		}
+		if version, err := db.version(ctx, conn); err != nil || version == len(migrations) {
+			return err // whoever writes goes on
+		}
+		begin = "BEGIN IMMEDIATE"
 	}
-	if _, err := conn.ExecContext(ctx, begin); err != nil {
+	if err := patiently(ctx, func() error { _, err := conn.ExecContext(ctx, begin); return err }); err != nil {
 		return err
 	}
 	defer func() {
@@ -112,26 +113,15 @@ func (db *DB) migrate(ctx context.Context, conn *sql.Conn) (err error) {
 
 // useWAL puts a database file into WAL mode. While another connection is about to do so, SQLite refuses without waiting.
 func useWAL(ctx context.Context, conn *sql.Conn) error {
-	const pause, patience = 20 * time.Millisecond, 10 * time.Second
-	for waited := time.Duration(0); ; waited += pause {
-		var mode string
-		err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
-		switch {
-		case err == nil && mode == "wal":
-			return nil
-		case err == nil && mode == "memory":
-			return errors.New("the database is in memory, where each connection has its own: give it a file, or take memstore")
-		case err == nil:
-			return fmt.Errorf("the database can't be put into WAL mode: it stays in mode %q", mode)
-		case !strings.Contains(err.Error(), "locked") || waited >= patience:
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(pause):
-		}
+	var mode string
+	err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+	switch {
+	case err == nil && mode == "memory":
+		return errors.New("the database is in memory, where each connection has its own: give it a file, or take memstore")
+	case err == nil && mode != "wal":
+		return fmt.Errorf("the database can't be put into WAL mode: it stays in mode %q", mode)
 	}
+	return err
 }
 
 // version returns the version of the tables, and 0 where there are none.
