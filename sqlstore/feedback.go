@@ -15,7 +15,8 @@ import (
 	"github.com/heedhq/heed/internal/export"
 )
 
-// Feedback is a [feedback.Store] in a database. It keeps everything, the audit log too. It is safe for concurrent use.
+// Feedback is a [feedback.Store] in a database. It keeps everything, the audit log too, of which [DB.Forget] alone changes who
+// is named in it. It is safe for concurrent use.
 type Feedback struct {
 	revisions shelf[struct{}]
 	records   shelf[feedback.Record]

@@ -72,30 +72,3 @@ func TestExport(t *testing.T) {
 		require.ErrorIs(t, copied.Import(ctx, strings.NewReader(text)), heed.ErrConflict)
 	})
 }
-
-func TestForget(t *testing.T) {
-	onEach(t, func(t *testing.T, at place) {
-		db := at.db(t)
-		store := newEvidence(t, db, sqlstore.EvidenceConfig{NoCache: true})
-		choices, err := sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})
-		require.NoError(t, err)
-		for i, who := range []string{"ann", "bob"} {
-			o := observe(who+"'s", time.Now())
-			o.Source = who
-			add(t, store, o)
-			require.NoError(t, choices.Add(ctx, choiceOf(i)))
-			_, err := choices.Settle(ctx, choiceOf(i).ID, strategy.Result{ID: "r", Source: who})
-			require.NoError(t, err)
-		}
-		require.NoError(t, db.Forget(ctx, "ann"))
-		assert.Equal(t, []string{"bob's"}, historyOf(t, store))
-		assert.EqualValues(t, 1, count(t, store))
-		for i, who := range []string{"", "bob"} {
-			r, err := choices.Get(ctx, choiceOf(i).ID)
-			require.NoError(t, err)
-			assert.Equal(t, strategy.Result{ID: "r", Source: who}, *r.Result)
-		}
-		assert.NotContains(t, export(t, db), `"ann"`)
-		require.ErrorAs(t, db.Forget(ctx, ""), new(*heed.InputError))
-	})
-}

@@ -1,0 +1,528 @@
+package enginetest_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// host is an application with all stores in one database.
+type host struct {
+	handle    *sql.DB
+	db        *sqlstore.DB
+	evidence  *sqlstore.Evidence
+	choices   *sqlstore.Choices
+	stream    *sqlstore.Stream
+	traces    *sqlstore.Traces
+	learner   *strategy.Learner
+	module    *learning.Module
+	reactions *decision.Reactions
+	recorder  *patterns.Recorder
+	service   *feedback.Service
+}
+
+func newHost(t testing.TB, at place, quorum int) *host {
+	h := &host{handle: at.handle(t)}
+	var err error
+	must := func() { require.NoError(t, err) }
+	h.db, err = sqlstore.New(ctx, h.handle, at.dialect)
+	must()
+	h.evidence = newEvidence(t, h.db, sqlstore.EvidenceConfig{NoCache: true})
+	h.choices, err = sqlstore.NewChoices(h.db, sqlstore.ChoicesConfig{})
+	must()
+	h.stream, err = sqlstore.NewStream(ctx, h.db, sqlstore.StreamConfig{Name: "inbox"})
+	must()
+	h.traces, err = sqlstore.NewTraces(h.db, sqlstore.TracesConfig{})
+	must()
+	h.learner, err = strategy.New(strategy.Config{
+		Store: h.evidence, Choices: h.choices, Arms: []strategy.Arm{{ID: "x"}, {ID: "y"}}, Topic: strategy.DefaultTopic,
+	})
+	must()
+	h.module, err = learning.New(learning.Config{Heuristics: sqlstore.NewHeuristics(h.db), Evidence: h.evidence, BySource: true})
+	must()
+	h.reactions, err = decision.NewReactions(decision.ReactionsConfig{
+		Traces: h.traces, Weights: decision.Weights{Calibration: decision.Calibration{Store: h.evidence}},
+	})
+	must()
+	kept, err := sqlstore.NewPatterns(h.db, sqlstore.PatternsConfig{})
+	must()
+	h.recorder, err = patterns.New(patterns.Config{Store: kept, Evidence: h.evidence})
+	must()
+	h.service, err = feedback.New(feedback.Config{Store: sqlstore.NewFeedback(h.db), Gate: feedback.Gate{Quorum: quorum}})
+	must()
+	return h
+}
+
+// lives has a person do all that leaves a name behind. The key is in ids, in place of the name.
+func (h *host) lives(t testing.TB, key, person string) {
+	var err error
+	must := func() { t.Helper(); require.NoError(t, err) }
+
+	// As the cause of evidence, of a result, and of an event on its way out.
+	choice, err := h.learner.Select(ctx, strategy.Query{Session: key, Item: "item"})
+	must()
+	_, err = h.learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: person})
+	must()
+	_, err = sqlstore.NewHeuristics(h.db).Put(ctx, learning.Heuristic{ID: "h " + key})
+	must()
+	require.NoError(t, h.module.Fire(ctx, learning.Fire{HeuristicID: "h " + key, EventID: key, Person: person}))
+	_, err = h.module.Feedback(ctx, learning.Feedback{HeuristicID: "h " + key, EventID: key, Person: person, Positive: true})
+	must()
+
+	// As the cause of what waits.
+	waits, err := strategy.NewAttribution(key, time.Now(), strategy.AttributionEvent{Session: key, Source: person})
+	must()
+	require.NoError(t, h.stream.Publish(ctx, waits))
+	require.NoError(t, h.add(evidence.Batch{Events: []evidence.Event{waits}}))
+	review, err := json.Marshal(map[string]any{"decision_id": key, "reviewer_id": person, "seconds": json.Number("1.50")})
+	must()
+	require.NoError(t, h.stream.Publish(ctx, evidence.Event{ID: "review " + key, Topic: "t", At: time.Now(), Payload: review}))
+
+	// In what is said of an answer, twice.
+	require.NoError(t, h.traces.Put(ctx, decision.Trace{ResponseID: key, Path: decision.Model, At: time.Now()}))
+	for _, value := range []float64{-1, 1} {
+		_, err = h.reactions.Feedback(ctx, decision.Reaction{ResponseID: key, Person: person, Value: value})
+		must()
+	}
+
+	// As the cause of a task's outcome, and as who decides on a pattern.
+	_, err = h.recorder.Record(ctx, patterns.Outcome{ID: key, Task: key, Strategy: "way", Source: person, Success: true})
+	must()
+	by := patterns.Decision{Actor: person, Reason: "why not"}
+	_, err = h.recorder.Define(ctx, patterns.Pattern{ID: patterns.PatternID("p " + key), Content: "c"})
+	must()
+	_, err = h.recorder.Promote(ctx, patterns.PatternID("p "+key), by)
+	must()
+	_, err = h.recorder.Reset(ctx, patterns.Reset{Pattern: "way", Decision: by})
+	must()
+	require.NoError(t, h.recorder.ClearStrikes(ctx, key, by))
+
+	// In the audit log of the evidence, and in the event that tells of it.
+	require.NoError(t, h.learner.Reset(ctx, strategy.Reset{Category: "other", Actor: person, Reason: "r"}))
+	require.NoError(t, h.add(evidence.Batch{Audit: []evidence.AuditEntry{
+		{ID: "about " + key, At: time.Now(), Actor: "ops", Action: "expunge", Subject: person},
+	}}))
+
+	// As reviewer, resolver, author, writer, approver and decider, and in the other audit log.
+	_, err = h.service.Record(ctx, feedback.Feedback{
+		ID: key, Gate: "g", Agent: "a", Decision: feedback.ApprovedWithChanges, Reviewer: person, At: time.Now(),
+	})
+	must()
+	_, err = h.service.Evaluate(ctx, key)
+	must()
+	_, err = h.service.Resolve(ctx, feedback.Resolution{ID: key, As: feedback.EdgeCase, Actor: person, Reason: "r"})
+	must()
+	own := h.proposes(t, person, "Say "+key, key)
+	_, err = h.service.Rules().Review(ctx, feedback.Review{Proposal: own.ID, Verdict: feedback.Reject, Actor: person, Reason: "r"})
+	must()
+}
+
+func (h *host) add(b evidence.Batch) error {
+	_, err := h.evidence.Commit(ctx, b)
+	return err
+}
+
+func (h *host) proposes(t testing.TB, person, text string, evidence ...string) feedback.Proposal {
+	p, err := h.service.Rules().Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: text, Agents: []string{"a"}}, Evidence: evidence, Actor: person, Reason: "r",
+	})
+	require.NoError(t, err)
+	return p
+}
+
+func (h *host) approves(t testing.TB, person string, p feedback.Proposal) feedback.Proposal {
+	p, err := h.service.Rules().Review(ctx, feedback.Review{
+		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: person, Reason: "r",
+	})
+	require.NoError(t, err)
+	return p
+}
+
+// where returns in which columns, and in documents of which sorts, there is a text in whatever form: every value of every
+// table of heed's is looked at.
+func (h *host) where(t testing.TB, text string) map[string]int {
+	found := make(map[string]int)
+	for _, table := range append([]string{"heed_schema"}, tables...) {
+		rows, err := h.handle.QueryContext(ctx, "SELECT * FROM "+table)
+		require.NoError(t, err)
+		columns, err := rows.Columns()
+		require.NoError(t, err)
+		values, into := make([]any, len(columns)), make([]any, len(columns))
+		for i := range values {
+			into[i] = &values[i]
+		}
+		for rows.Next() {
+			require.NoError(t, rows.Scan(into...))
+			for i, column := range columns {
+				value := fmt.Sprint(values[i])
+				if raw, ok := values[i].([]byte); ok {
+					value = string(raw)
+				}
+				if !strings.Contains(strings.ToLower(value), text) {
+					continue
+				}
+				place := table + "." + column
+				if table == "heed_documents" {
+					place = fmt.Sprintf("%s of %s", column, values[2])
+				}
+				found[place]++
+			}
+		}
+		require.NoError(t, rows.Err())
+		require.NoError(t, rows.Close())
+	}
+	return found
+}
+
+// The name has what JSON and statements escape. In whatever form it is kept, its last part is in it.
+const (
+	annika = `Ann "&" O'Neil`
+	neil   = `neil`
+)
+
+var payloads = regexp.MustCompile(`"payload":"[^"]*"`)
+
+// readable is an export whose payloads are the texts that they were.
+func readable(export string) string {
+	return payloads.ReplaceAllStringFunc(export, func(payload string) string {
+		_, text, _ := strings.Cut(payload, ":")
+		raw, err := base64.StdEncoding.DecodeString(strings.Trim(text, `"`))
+		if err != nil {
+			return payload
+		}
+		return `"payload":` + string(raw)
+	})
+}
+
+var aPseudonym = regexp.MustCompile(`forgotten-[0-9a-f-]{36}`)
+
+// TestForget: no table has the name of a person any more who was everywhere, what others did is as it was, and what is left
+// of the person is of one who has no name.
+func TestForget(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		h := newHost(t, at, 3)
+		h.lives(t, "1", annika)
+		h.lives(t, "2", "bob")
+		rule := h.proposes(t, "bob", "Do it", "1", "2")
+		for _, who := range []string{annika, "cleo", "dan"} {
+			rule = h.approves(t, who, rule)
+		}
+		require.Equal(t, feedback.StatusApproved, rule.Status)
+		open := h.approves(t, annika, h.proposes(t, "bob", "Do that"))
+
+		known := h.where(t, neil)
+		for _, place := range []string{
+			"heed_cells.item", "heed_tallies.source", "heed_history.source", "heed_history.observation", "heed_audit.entry",
+			"heed_outbox.payload", "heed_choices.result", "heed_choices.result_by", "heed_stream.payload",
+			"id of verdict", "body of verdict", "body of feedback", "body of proposal", "body of rule", "body of feedback audit",
+			"body of pattern", "body of transition", "body of entry",
+		} {
+			assert.Positive(t, known[place], place)
+		}
+		before := readable(export(t, h.db))
+
+		require.NoError(t, h.db.Forget(ctx, annika))
+
+		assert.Empty(t, h.where(t, neil))
+		text := export(t, h.db)
+		assert.NotContains(t, strings.ToLower(readable(text)), neil)
+		after := make(map[string]bool)
+		for _, line := range strings.Split(readable(text), "\n") {
+			after[line] = true
+		}
+		for _, line := range strings.Split(before, "\n") {
+			// Sums that are not kept by origin change, and the last line counts the others.
+			if !strings.Contains(strings.ToLower(line), neil) && !strings.Contains(line, `"table":"tallies"`) && !strings.HasPrefix(line, `{"rows"`) {
+				assert.True(t, after[line], "it is not as it was: %s", line)
+			}
+		}
+		pseudonyms := make(map[string]bool)
+		for _, pseudonym := range aPseudonym.FindAllString(readable(text), -1) {
+			pseudonyms[pseudonym] = true
+		}
+		require.Len(t, pseudonyms, 1)
+
+		require.NoError(t, h.db.Forget(ctx, annika), "there is nothing left to do")
+		assert.Equal(t, text, export(t, h.db))
+		require.ErrorAs(t, h.db.Forget(ctx, ""), new(*heed.InputError))
+		assert.Equal(t, text, export(t, h.db))
+		h.requireForgotten(t, rule.ID, open.ID)
+	})
+}
+
+// requireForgotten checks that all reads well in which the first of two persons was.
+func (h *host) requireForgotten(t *testing.T, rule, open string) {
+	r, err := h.learner.Find(ctx, "1", "item", time.Time{})
+	require.NoError(t, err)
+	assert.Equal(t, []any{strategy.Observed, "", 1.}, []any{r.Stage, r.Result.Source, r.Result.Value})
+	entries, err := drain(h.evidence.Audit(ctx))
+	require.NoError(t, err)
+	assert.Equal(t, 6, entries)
+
+	active, err := h.service.Rules().Rule(ctx, rule)
+	require.NoError(t, err)
+	require.Len(t, active.Approvals, 3)
+	pseudonym := active.Approvals[0].Actor
+	assert.Regexp(t, aPseudonym, pseudonym)
+	assert.ElementsMatch(t, []string{pseudonym, "bob"}, active.Authors)
+	record, err := h.service.Feedback(ctx, "1")
+	require.NoError(t, err)
+	assert.Equal(t, []string{pseudonym, pseudonym}, []string{record.Reviewer, record.Resolver})
+	p, err := h.recorder.Standing(ctx, "p 1")
+	require.NoError(t, err)
+	assert.Equal(t, pseudonym, p.Pattern.Override.Decision.Actor)
+
+	// The approval still counts as one, and another change finds all as it wants it.
+	waiting, err := h.service.Rules().Proposal(ctx, open)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.StatusPending, h.approves(t, "cleo", waiting).Status)
+	assert.Equal(t, feedback.StatusApproved, h.approves(t, "dan", waiting).Status)
+	_, err = h.service.Rules().Retire(ctx, feedback.Order{Rule: rule, Actor: "cleo", Reason: "r"})
+	require.NoError(t, err)
+	_, err = h.service.Rules().Restore(ctx, feedback.Order{Rule: rule, Actor: "cleo", Reason: "r"})
+	require.NoError(t, err)
+	_, err = h.recorder.Reset(ctx, patterns.Reset{Pattern: "p 1", Decision: patterns.Decision{Actor: "cleo", Reason: "r"}})
+	require.NoError(t, err)
+
+	// Of what waits, the other's attribution and both reviews are left, and what a learner did leads elsewhere to the same.
+	var left []string
+	for range 3 {
+		d, err := h.stream.Receive(ctx)
+		require.NoError(t, err)
+		left = append(left, d.Event().ID)
+		if d.Event().ID == "review 1" {
+			assert.JSONEq(t, `{"decision_id": "1", "reviewer_id": "`+pseudonym+`", "seconds": 1.5}`, string(d.Event().Payload))
+			assert.Contains(t, string(d.Event().Payload), "1.50", "numbers stay as they were written")
+		}
+		require.NoError(t, d.Ack(ctx))
+	}
+	assert.Equal(t, []string{"review 1", "2", "review 2"}, left)
+	elsewhere := &memstore.Evidence{}
+	replica, err := strategy.New(strategy.Config{Store: elsewhere, Arms: h.learner.Config().Arms})
+	require.NoError(t, err)
+	var log []evidence.Event
+	for e, err := range h.evidence.Outbox(ctx) {
+		require.NoError(t, err)
+		log = append(log, e)
+	}
+	require.NotEmpty(t, log)
+	_, err = replica.Replay(ctx, func(yield func(evidence.Event, error) bool) {
+		for _, e := range log {
+			if e.Topic == strategy.DefaultTopic && !yield(e, nil) {
+				return
+			}
+		}
+	})
+	require.NoError(t, err)
+	require.NoError(t, h.learner.Refresh(ctx))
+	want, err := h.learner.Beliefs(ctx, strategy.Query{Item: "item"})
+	require.NoError(t, err)
+	got, err := replica.Beliefs(ctx, strategy.Query{Item: "item"})
+	require.NoError(t, err)
+	assert.Equal(t, want, got)
+}
+
+// TestForgetKeepsTexts: what people wrote stays, and so does what a host has named after a person.
+func TestForgetKeepsTexts(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		h := newHost(t, at, 2)
+		_, err := h.service.Record(ctx, feedback.Feedback{
+			ID: "neil's", Gate: "neil", Agent: "neil", Decision: feedback.Rejected, Reviewer: "Neil", Comment: "neil", At: time.Now(),
+		})
+		require.NoError(t, err)
+		written, err := h.service.Feedback(ctx, "neil's")
+		require.NoError(t, err)
+		o := observe("neil", time.Now())
+		o.Cell.Item, o.Session, o.Source = "neil", "neil", "bob"
+		require.NoError(t, h.add(evidence.Batch{
+			Observations: []evidence.Observation{o},
+			Audit:        []evidence.AuditEntry{{ID: "a", At: time.Now(), Action: "neil", Reason: "neil"}},
+			Events: []evidence.Event{
+				{ID: "neil", Topic: "t", At: time.Now(), Payload: []byte(`{"actor":"neil","source":"neil"}`)},
+				{ID: "e", Topic: "t", At: time.Now(), Payload: []byte("neil")},
+			},
+		}))
+		others := func() (lines []string) {
+			for _, line := range strings.Split(export(t, h.db), "\n") {
+				if !strings.Contains(line, `"sort":"feedback"`) {
+					lines = append(lines, line)
+				}
+			}
+			return lines
+		}
+		before := others()
+		require.NoError(t, h.db.Forget(ctx, "neil"))
+		assert.Equal(t, before, others())
+		kept, err := h.service.Feedback(ctx, "neil's")
+		require.NoError(t, err)
+		assert.Regexp(t, aPseudonym, kept.Reviewer)
+		written.Reviewer, written.Revision = kept.Reviewer, written.Revision+1
+		assert.Equal(t, written, kept)
+	})
+}
+
+// TestForgetIsWhole: where a part of it can't be done, none is.
+func TestForgetIsWhole(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		h := newHost(t, at, 2)
+		h.lives(t, "1", annika)
+		for _, damage := range []struct {
+			is         error
+			statements [2]string // that make it, and that take it back
+		}{
+			{evidence.ErrForgotten, [2]string{"UPDATE heed_tallies SET lost_source = 1", "UPDATE heed_tallies SET lost_source = 0"}},
+			{nil, [2]string{"UPDATE heed_audit SET entry = 'x' || entry", "UPDATE heed_audit SET entry = substr(entry, 2)"}},
+			{nil, [2]string{
+				"UPDATE heed_choices SET result = 'x' || result WHERE result_by <> ''",
+				"UPDATE heed_choices SET result = substr(result, 2) WHERE result_by <> ''",
+			}},
+			{nil, [2]string{
+				"UPDATE heed_documents SET body = 'x' || body WHERE sort = 'entry'",
+				"UPDATE heed_documents SET body = substr(body, 2) WHERE sort = 'entry'",
+			}},
+		} {
+			_, err := h.handle.Exec(damage.statements[0])
+			require.NoError(t, err)
+			before := export(t, h.db)
+			err = h.db.Forget(ctx, annika)
+			require.Error(t, err, damage.statements[0])
+			if damage.is != nil {
+				require.ErrorIs(t, err, damage.is)
+			}
+			require.NotContains(t, err.Error(), neil, "an error has no name in it")
+			require.Equal(t, before, export(t, h.db))
+			_, err = h.handle.Exec(damage.statements[1])
+			require.NoError(t, err)
+		}
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		require.ErrorIs(t, h.db.Forget(done, annika), context.Canceled)
+		require.NoError(t, h.db.Forget(ctx, annika))
+		assert.Empty(t, h.where(t, neil))
+	})
+}
+
+// TestForgottenReturns: who comes under the name afterwards is somebody else.
+func TestForgottenReturns(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		h := newHost(t, at, 2)
+		decision := feedback.Feedback{ID: "d", Gate: "g", Agent: "a", Decision: feedback.Approved, Reviewer: "ann", At: time.Now()}
+		_, err := h.service.Record(ctx, decision)
+		require.NoError(t, err)
+		p := h.approves(t, "ann", h.proposes(t, "bob", "Do it"))
+		require.NoError(t, h.db.Forget(ctx, "ann"))
+		_, err = h.service.Record(ctx, decision)
+		require.ErrorIs(t, err, heed.ErrConflict)
+		p = h.approves(t, "ann", p)
+		assert.Equal(t, feedback.StatusApproved, p.Status, "two have approved")
+		first := p.Approvals[0].Actor
+		assert.Regexp(t, aPseudonym, first)
+
+		require.NoError(t, h.db.Forget(ctx, "ann"))
+		p, err = h.service.Rules().Proposal(ctx, p.ID)
+		require.NoError(t, err)
+		assert.Equal(t, first, p.Approvals[0].Actor)
+		assert.Regexp(t, aPseudonym, p.Approvals[1].Actor)
+		assert.NotEqual(t, first, p.Approvals[1].Actor, "another call has another pseudonym")
+	})
+}
+
+// TestForgetInAnyCase: what a person caused is found by their very name, and what they decided in any case.
+func TestForgetInAnyCase(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		h := newHost(t, at, 2)
+		var b evidence.Batch
+		for _, who := range []string{"Ann", "ANN", "annex", "Änn"} {
+			o := observe(who, time.Now())
+			o.Source = who
+			b.Observations = append(b.Observations, o)
+			b.Audit = append(b.Audit, evidence.AuditEntry{ID: who, At: time.Now(), Actor: who, Action: "a"})
+		}
+		require.NoError(t, h.add(b))
+		require.NoError(t, h.db.Forget(ctx, "ANN"))
+		assert.ElementsMatch(t, []string{"Ann", "annex", "Änn"}, historyOf(t, h.evidence))
+		var actors []string
+		for e, err := range h.evidence.Audit(ctx) {
+			require.NoError(t, err)
+			actors = append(actors, e.Actor)
+		}
+		assert.Regexp(t, aPseudonym, actors[2])
+		assert.Equal(t, []string{"Änn", "annex", actors[2], actors[2]}, actors)
+	})
+}
+
+// TestForgetAmongWriters: who has read a name before, and writes it afterwards, is refused, and nothing that others write
+// meanwhile is lost.
+func TestForgetAmongWriters(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		h := newHost(t, at, 2)
+		store := sqlstore.NewFeedback(h.db)
+		const records = 50
+		for i := range records {
+			require.NoError(t, store.Apply(ctx, feedback.Change{Records: []feedback.Record{
+				{Feedback: feedback.Feedback{ID: fmt.Sprint(i), Reviewer: "neil", At: time.Now()}},
+			}}))
+		}
+		var wait sync.WaitGroup
+		var written atomic.Int64
+		stop := make(chan struct{})
+		for worker := range 4 {
+			wait.Go(func() {
+				for i := worker; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					r, err := store.Record(ctx, fmt.Sprint(i%records))
+					assert.NoError(t, err)
+					r.Duration++
+					switch err := store.Apply(ctx, feedback.Change{Records: []feedback.Record{r}}); {
+					case err == nil:
+						written.Add(1)
+					case !errors.Is(err, heed.ErrConflict):
+						assert.NoError(t, err)
+					}
+				}
+			})
+		}
+		several := func() bool { return written.Load() > 50 }
+		assert.Eventually(t, several, time.Minute, time.Millisecond)
+		stale, err := store.Record(ctx, "0")
+		require.NoError(t, err)
+		assert.NoError(t, h.db.Forget(ctx, "neil"))
+		assert.Empty(t, h.where(t, neil), "others go on writing")
+		assert.ErrorIs(t, store.Apply(ctx, feedback.Change{Records: []feedback.Record{stale}}), heed.ErrConflict)
+		close(stop)
+		wait.Wait()
+		assert.Empty(t, h.where(t, neil))
+		var durations time.Duration
+		for r, err := range store.Records(ctx, feedback.Query{}) {
+			require.NoError(t, err)
+			durations += r.Duration
+		}
+		assert.EqualValues(t, written.Load(), durations)
+	})
+}
