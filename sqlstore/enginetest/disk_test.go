@@ -77,20 +77,6 @@ func (d *disk) op() error {
 	return nil
 }
 
-// hit reports whether the operation that was to fail has come.
-func (d *disk) hit() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.fail > 0 && d.ops >= d.fail
-}
-
-// arm has the n-th operation from now on fail, or none if n is 0.
-func (d *disk) arm(n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ops, d.fail = 0, n
-}
-
 func (d *disk) Open(name string, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -203,11 +189,13 @@ func (d *disk) on(t testing.TB) (handle *sql.DB, done func()) {
 	}
 }
 
-// newDisk returns a disk with heed's tables on it.
-func newDisk(t testing.TB) *disk {
+// newDisk returns a disk with heed's tables on it, in pages of so many bytes.
+func newDisk(t testing.TB, page int) *disk {
 	d := &disk{files: make(map[string]*image)}
 	handle, done := d.on(t)
 	defer done()
+	_, err := handle.Exec(fmt.Sprint("PRAGMA page_size = ", page))
+	require.NoError(t, err)
 	require.NoError(t, sqlstore.Migrate(ctx, handle, sqlstore.SQLite))
 	return d
 }

@@ -108,7 +108,7 @@ func requireKept(t testing.TB, store *sqlstore.Evidence, acknowledged []string) 
 // is corrupt; the same test has to see that SQLiteRelaxed loses, or it would show nothing.
 func TestPowerCut(t *testing.T) {
 	skipRaced(t)
-	base := newDisk(t)
+	base := newDisk(t, 4096)
 	for _, dialect := range []sqlstore.Dialect{sqlstore.SQLite, sqlstore.SQLiteRelaxed} {
 		t.Run(dialect.String(), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(1, uint64(dialect)))

@@ -2,31 +2,51 @@ package enginetest_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
+	"reflect"
+	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 )
 
-// stores are all stores of one database.
+// stores are all stores of one database. Their clock is ahead of the machine's by what a test says.
 type stores struct {
-	handle   *sql.DB
-	evidence *sqlstore.Evidence
-	choices  *sqlstore.Choices
-	stream   *sqlstore.Stream
+	handle     *sql.DB
+	db         *sqlstore.DB
+	ahead      time.Duration
+	evidence   *sqlstore.Evidence
+	choices    *sqlstore.Choices
+	stream     *sqlstore.Stream
+	heuristics *sqlstore.Heuristics
+	traces     *sqlstore.Traces
+	patterns   *sqlstore.Patterns
+	errors     *sqlstore.Errors
+	feedback   *sqlstore.Feedback
+	exported   string
+	delivery   strategy.Delivery // in hand
 }
 
 func newStores(t testing.TB, handle *sql.DB, db *sqlstore.DB) *stores {
-	s := &stores{handle: handle, evidence: newEvidence(t, db, sqlstore.EvidenceConfig{NoCache: true, HistoryPerCell: 3, MaxAudit: 3})}
+	s := &stores{handle: handle, db: db, heuristics: sqlstore.NewHeuristics(db), feedback: sqlstore.NewFeedback(db)}
+	now := func() time.Time { return time.Now().Add(s.ahead) }
+	s.evidence = newEvidence(t, db, sqlstore.EvidenceConfig{Now: now, NoCache: true, HistoryPerCell: 3, MaxAudit: 3})
 	var err error
-	s.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})
+	s.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: now})
 	require.NoError(t, err)
 	s.stream, err = sqlstore.NewStream(ctx, db, sqlstore.StreamConfig{Name: "inbox"})
+	require.NoError(t, err)
+	s.traces, err = sqlstore.NewTraces(db, sqlstore.TracesConfig{Now: now})
+	require.NoError(t, err)
+	s.patterns, err = sqlstore.NewPatterns(db, sqlstore.PatternsConfig{MaxTransitions: 2, MaxEntries: 2})
+	require.NoError(t, err)
+	s.errors, err = sqlstore.NewErrors(db, sqlstore.ErrorsConfig{Max: 2})
 	require.NoError(t, err)
 	return s
 }
@@ -35,193 +55,171 @@ func choiceOf(i int) strategy.Choice {
 	return strategy.Choice{ID: strategy.ChoiceID{15: byte(i), 14: byte(i >> 8)}, Session: "s", Item: "i", At: time.Now()}
 }
 
-func drain[T any](seq func(func(T, error) bool)) (n int, err error) {
-	for _, err := range seq {
-		if err != nil {
-			return n, err
-		}
-		n++
-	}
-	return n, nil
-}
-
-// methods are what the stores do. prepare makes ready for a call, without faults; call makes it; and effect tells what can
-// be seen of it: before and after the call, and nothing between.
-var methods = []struct {
+// A method is what a store does. prepare makes ready for a call, without faults, and call makes it: what the tables hold is to
+// be as before or as after, and nothing between. A method that works in several transactions can fail between them: keeps is
+// then what it must never change.
+type method struct {
 	name          string
-	prepare, call func(s *stores, i int) error
-	effect        func(s *stores, i int) (any, error)
-}{
-	{
-		name: "commit that adds",
-		call: func(s *stores, i int) error {
-			_, err := s.evidence.Commit(ctx, outcome(fmt.Sprint("add", i)))
-			return err
-		},
-		effect: talliesAndRecords,
-	},
-	{
-		name:    "commit that retracts",
-		prepare: func(s *stores, i int) error { return s.add(outcome(fmt.Sprint("take", i))) },
-		call:    func(s *stores, i int) error { return s.add(evidence.Batch{Retract: []string{fmt.Sprint("take", i)}}) },
-		effect:  talliesAndRecords,
-	},
-	{
-		name: "commit that expunges",
-		prepare: func(s *stores, i int) error {
-			b := outcome(fmt.Sprint("expunge", i))
-			b.Observations[0].Source = "ann"
-			return s.add(b)
-		},
-		call:   func(s *stores, i int) error { return s.add(evidence.Batch{Expunge: []string{"ann"}}) },
-		effect: talliesAndRecords,
-	},
-	{
-		name: "commit that resets, restarts and adds",
-		call: func(s *stores, i int) error {
-			b := outcome(fmt.Sprint("all", i))
-			b.ID = fmt.Sprint("batch", i)
-			b.Reset = []evidence.Selection{{Kind: arm.Kind, Scope: arm.Scope}}
-			b.Restart = []evidence.Restart{{Cell: arm, At: time.Now().Add(-time.Hour)}}
-			return s.add(b)
-		},
-		effect: talliesAndRecords,
-	},
-	{
-		name:   "read, list, scopes, history, audit and outbox",
-		call:   func(s *stores, i int) error { _, err := talliesAndRecords(s, i); return err },
-		effect: func(*stores, int) (any, error) { return nil, nil },
-	},
-	{
-		name: "add a choice",
-		call: func(s *stores, i int) error { return s.choices.Add(ctx, choiceOf(i)) },
-		effect: func(s *stores, i int) (any, error) {
-			return drain(s.choices.List(ctx, strategy.ChoiceFilter{}))
-		},
-	},
-	{
-		name:    "settle a choice",
-		prepare: func(s *stores, i int) error { return s.choices.Add(ctx, choiceOf(1000+i)) },
-		call: func(s *stores, i int) error {
-			_, err := s.choices.Settle(ctx, choiceOf(1000+i).ID, strategy.Result{ID: "r"})
-			return err
-		},
-		effect: func(s *stores, i int) (any, error) {
-			r, err := s.choices.Get(ctx, choiceOf(1000+i).ID)
-			return r.Stage, err
-		},
-	},
-	{
-		name:    "end a session",
-		prepare: func(s *stores, i int) error { return s.choices.Add(ctx, choiceOf(2000+i)) },
-		call:    func(s *stores, i int) error { return s.choices.EndSession(ctx, "", "s") },
-		effect: func(s *stores, i int) (any, error) {
-			r, err := s.choices.Get(ctx, choiceOf(2000+i).ID)
-			return r.Ended, err
-		},
-	},
-	{
-		name: "publish",
-		call: func(s *stores, i int) error {
-			return s.stream.Publish(ctx, evidence.Event{ID: fmt.Sprint(i), Topic: "t", At: time.Now()})
-		},
-		effect: inStream,
-	},
-	{
-		name: "receive and acknowledge",
-		prepare: func(s *stores, i int) error {
-			return s.stream.Publish(ctx, evidence.Event{ID: fmt.Sprint("in", i), Topic: "t", At: time.Now()})
-		},
-		call: func(s *stores, i int) error {
-			d, err := s.stream.Receive(ctx)
-			if err != nil {
-				return err
-			}
-			return d.Ack(ctx)
-		},
-		effect: inStream,
-	},
+	prepare, call step
+	keeps         func(*stores) (any, error)
 }
 
-func (s *stores) add(b evidence.Batch) error {
-	_, err := s.evidence.Commit(ctx, b)
-	return err
-}
-
-// talliesAndRecords is all that can be seen of the evidence.
-func talliesAndRecords(s *stores, _ int) (any, error) {
-	parts, err := s.evidence.Read(ctx, nil, arm)
-	if err != nil {
-		return nil, err
-	}
-	seen := []any{parts}
-	for _, count := range []func() (int, error){
-		func() (int, error) { return drain(s.evidence.List(ctx, arm.Kind, arm.Scope)) },
-		func() (int, error) { return drain(s.evidence.Scopes(ctx, arm.Kind)) },
-		func() (int, error) { return drain(s.evidence.History(ctx, arm)) },
-		func() (int, error) { return drain(s.evidence.Audit(ctx)) },
-		func() (int, error) { return drain(s.evidence.Outbox(ctx)) },
-	} {
-		n, err := count()
-		if err != nil {
-			return nil, err
+// sweep has the first operation of the file system fail in a call, then the second, and so on until none is left, each time on
+// a new copy of a disk. It returns how many failed the call, and what is wrong with one of them.
+func (m *method) sweep(t testing.TB, base *disk) (failed int, err error) {
+	undisturbed, err := m.try(t, base.snapshot(nil), 0)
+	for n := 1; err == nil; n++ {
+		var one trial
+		one, err = m.try(t, base.snapshot(nil), n)
+		switch {
+		case err == nil && one.left != undisturbed.left:
+			err = errors.New("it leaves something else than without a fault")
+		case err == nil && !one.hit:
+			return failed, one.failure
+		case one.failure != nil:
+			failed++
 		}
-		seen = append(seen, n)
+		if err != nil {
+			err = fmt.Errorf("when operation %d failed (%v): %w", n, one.failure, err)
+		}
 	}
-	return seen, nil
+	return failed, err
 }
 
-// inStream counts what a stream holds.
-func inStream(s *stores, _ int) (n any, err error) {
-	err = s.handle.QueryRow("SELECT count(*) FROM heed_stream").Scan(&n)
-	return n, err
+// A trial is how a call went.
+type trial struct {
+	hit     bool   // whether there was the operation that was to fail
+	failure error  // that the call returned
+	left    string // what the tables hold afterwards, but for moments and what is random
 }
 
-// TestFaults has the first operation of the file system fail in each method, then the second, and so on until none is left:
-// each time the method has done all or nothing, says which, and the stores go on.
+var accidental = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:.]+Z|\d{15,}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// try makes a call of which the n-th operation fails, or none if n is 0, and makes it again if that has failed it.
+func (m *method) try(t testing.TB, d *disk, n int) (trial, error) {
+	s, done := d.stores(t)
+	defer done()
+	if m.prepare != nil {
+		require.NoError(t, m.prepare(s))
+	}
+	keeps := m.keeps
+	if keeps == nil {
+		keeps = func(s *stores) (any, error) { return export(t, s.db), nil }
+	}
+	before, err := keeps(s)
+	require.NoError(t, err)
+
+	d.arm(t, s.handle, n)
+	failure := m.call(s)
+	one := trial{hit: d.disarm(), failure: failure}
+	after, err := keeps(s)
+	require.NoError(t, err)
+	changed := !reflect.DeepEqual(before, after)
+	switch {
+	case failure != nil && changed:
+		return one, errors.New("there is something of it")
+	case m.keeps != nil && changed:
+		return one, errors.New("it has changed what it must keep")
+	case failure == nil && m.keeps == nil && !changed:
+		return one, errors.New("there is nothing of it")
+	case failure != nil:
+		if err := m.call(s); err != nil {
+			return one, fmt.Errorf("the store does not go on: %w", err)
+		}
+	}
+	one.left = accidental.ReplaceAllString(export(t, s.db), "#")
+	var sound string
+	require.NoError(t, s.handle.QueryRow("PRAGMA integrity_check").Scan(&sound))
+	require.Equal(t, "ok", sound)
+	return one, nil
+}
+
+// stores opens all stores of the database of a disk.
+func (d *disk) stores(t testing.TB) (s *stores, done func()) {
+	handle, done := d.on(t)
+	db, err := sqlstore.New(ctx, handle, sqlstore.SQLite)
+	require.NoError(t, err)
+	return newStores(t, handle, db), done
+}
+
+// arm has the n-th operation from now on fail, or none if n is 0, when the database has forgotten what it has read.
+func (d *disk) arm(t testing.TB, handle *sql.DB, n int) {
+	_, err := handle.Exec("PRAGMA cache_size = 0; PRAGMA shrink_memory")
+	require.NoError(t, err)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ops, d.fail = 0, n
+}
+
+// disarm reports whether the operation that was to fail has come.
+func (d *disk) disarm() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	hit := d.fail > 0 && d.ops >= d.fail
+	d.ops, d.fail = 0, 0
+	return hit
+}
+
+// TestFaults: whatever operation of the file system fails in a method, the method has done all or nothing, says which, and can
+// be called again.
 func TestFaults(t *testing.T) {
 	skipRaced(t)
-	base := newDisk(t)
+	base := newDisk(t, 512)
 	for _, m := range methods {
 		t.Run(m.name, func(t *testing.T) {
-			d := base.snapshot(nil)
-			handle, done := d.on(t)
-			defer done()
-			db, err := sqlstore.New(ctx, handle, sqlstore.SQLite)
+			failed, err := m.sweep(t, base)
 			require.NoError(t, err)
-			s := newStores(t, handle, db)
-			require.NoError(t, s.stream.Publish(ctx, evidence.Event{ID: "first", Topic: "t", At: time.Now()}))
-			require.NoError(t, s.add(outcome("first")))
+			t.Logf("%d operations failed the method", failed)
+			require.Greater(t, failed, 2)
+		})
+	}
+}
+
+// TestFaultsAreSeen: methods that are not as they should be are found.
+func TestFaultsAreSeen(t *testing.T) {
+	skipRaced(t)
+	base := newDisk(t, 512)
+	for _, wrong := range []method{
+		{"there is something of it", nil, steps(commit(outcome("o")), trace("r")), nil},
+		{"there is nothing of it", nil, func(s *stores) error { _ = trace("r")(s); return nil }, nil},
+		{"it leaves something else", nil, func(s *stores) error { _ = trace("1")(s); return trace("2")(s) }, nil},
+		{"it has changed what it must keep", nil, commit(outcome("o")), sums},
+	} {
+		_, err := wrong.sweep(t, base)
+		require.ErrorContains(t, err, wrong.name)
+	}
+}
+
+// TestReadFaults: whatever operation of the file system fails, who reads gets all or an error.
+func TestReadFaults(t *testing.T) {
+	skipRaced(t)
+	d := newDisk(t, 512)
+	s, done := d.stores(t)
+	defer done()
+	require.NoError(t, steps(annDoes("e"), many(20, func(id string) step {
+		return steps(commit(anns(id)), put(learning.Heuristic{ID: id}), trace(id), commitPattern(id, 0), fail(id), apply(id, 0))
+	}))(s))
+	for _, r := range readers {
+		t.Run(r.name, func(t *testing.T) {
+			all, err := r.read(s)
+			require.NoError(t, err)
 			failed := 0
 			for n := 1; ; n++ {
-				if m.prepare != nil {
-					require.NoError(t, m.prepare(s, n))
-				}
-				before, err := m.effect(s, n)
-				require.NoError(t, err)
-				_, err = handle.Exec("PRAGMA cache_size = 0; PRAGMA shrink_memory") // so that there is something to read
-				require.NoError(t, err)
-				d.arm(n)
-				failure := m.call(s, n)
-				hit := d.hit()
-				d.arm(0)
-				after, err := m.effect(s, n)
-				require.NoError(t, err, "the store is of no use after operation %d failed", n)
+				d.arm(t, s.handle, n)
+				got, failure := r.read(s)
+				hit := d.disarm()
 				if failure != nil {
 					failed++
-					require.Equal(t, before, after, "operation %d failed, and there is something of it: %v", n, failure)
+				} else {
+					require.Equal(t, all, got, "operation %d failed, and it does not say so", n)
 				}
 				if !hit {
 					require.NoError(t, failure)
 					break
 				}
-				require.Less(t, n, 2000)
 			}
-			t.Logf("%d operations failed the method", failed)
-			require.Greater(t, failed, 2)
-			var sound string
-			require.NoError(t, handle.QueryRow("PRAGMA integrity_check").Scan(&sound))
-			require.Equal(t, "ok", sound)
+			t.Logf("%d operations failed the reading", failed)
+			require.Positive(t, failed)
 		})
 	}
 }
