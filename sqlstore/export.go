@@ -51,6 +51,11 @@ var tables = func() (all []table) {
 	return all
 }()
 
+// analyze has PostgreSQL look at what was imported, which it otherwise does a while later, and guesses until then. SQLite finds
+// its indexes without that; having looked, it would scan what is small as yet.
+var analyze = either(`DELETE FROM heed_schema WHERE version < 0`, `ANALYZE heed_cells, heed_tallies, heed_ids, heed_history,
+	heed_forgotten, heed_audit, heed_outbox, heed_choices, heed_stream, heed_documents`)
+
 // Export writes all that heed's tables hold as JSON lines, as it is at one moment. What one engine exports, every other
 // imports: see [DB.Import]. Stores in memory read it too: see [memstore.Import].
 //
@@ -90,7 +95,7 @@ func (db *DB) snapshot(ctx context.Context, do func(*tx) error) error {
 
 // Import reads what [DB.Export] has written into tables that are empty: all of it, or nothing and an error. Tables that hold
 // something are [heed.ErrConflict]; lines that are not of an export, of a newer one, or of one that was cut off, are a
-// [*heed.InputError].
+// [*heed.InputError]. In PostgreSQL the tables are analyzed, so that they are read by their indexes from the start.
 func (db *DB) Import(ctx context.Context, from io.Reader) error {
 	err := db.write(ctx, lockAlone, func(t *tx) error {
 		inserts := make(map[*export.Table]*query, len(tables))
@@ -104,10 +109,14 @@ func (db *DB) Import(ctx context.Context, from io.Reader) error {
 			}
 			inserts[table.Table] = table.insert
 		}
-		return export.Read(from, func(row export.Row) error {
+		if err := export.Read(from, func(row export.Row) error {
 			_, err := t.exec(inserts[row.Table], row.Values...)
 			return err
-		})
+		}); err != nil {
+			return err
+		}
+		_, err := t.exec(analyze)
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("sqlstore: import: %w", err)

@@ -2,6 +2,7 @@ package enginetest_test
 
 import (
 	"bytes"
+	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -57,7 +58,9 @@ func TestExport(t *testing.T) {
 	}
 
 	onEach(t, func(t *testing.T, at place) {
-		copied := at.db(t)
+		handle := at.handle(t)
+		copied, err := sqlstore.New(ctx, handle, at.dialect)
+		require.NoError(t, err)
 		for _, broken := range []string{
 			"", "{}", "x", "{\"heed\":99}\n", strings.Replace(text, `"table":"ids"`, `"table":"users"`, 1), strings.Replace(text, `"kind":"`, `"sort":"`, 1), text + "{",
 			text[:strings.LastIndex(text[:len(text)-1], "\n")+1], // its last line is missing
@@ -69,6 +72,21 @@ func TestExport(t *testing.T) {
 		require.NoError(t, copied.Import(ctx, strings.NewReader(text)))
 		assert.Equal(t, text, export(t, copied))
 		requireSame(t, s.evidence, newEvidence(t, copied, sqlstore.EvidenceConfig{}))
+		requireAnalyzed(t, handle, at.dialect)
 		require.ErrorIs(t, copied.Import(ctx, strings.NewReader(text)), heed.ErrConflict)
 	})
+}
+
+// requireAnalyzed checks that PostgreSQL knows how many rows each table has.
+func requireAnalyzed(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) {
+	if dialect != sqlstore.Postgres {
+		return
+	}
+	for _, table := range tables {
+		var rows, known int
+		require.NoError(t, handle.QueryRow("SELECT count(*) FROM "+table).Scan(&rows))
+		require.NoError(t, handle.QueryRow("SELECT reltuples::bigint FROM pg_class WHERE oid = $1::regclass", table).Scan(&known))
+		require.Equal(t, rows, known, table)
+		require.Positive(t, rows, table)
+	}
 }
