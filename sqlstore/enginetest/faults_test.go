@@ -80,7 +80,7 @@ func (m *method) sweep(t testing.TB, base *disk) (failed int, err error) {
 			failed++
 		}
 		if err != nil {
-			err = fmt.Errorf("when operation %d failed (%v): %w", n, one.failure, err)
+			err = errors.Join(fmt.Errorf("when operation %d failed: %w", n, err), one.failure)
 		}
 	}
 	return failed, err
