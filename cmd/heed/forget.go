@@ -25,10 +25,10 @@ func (forgetCommand) Help() string {
     heed --db agent.db forget ann
     heed --db agent.db forget ann --yes --reason "they asked for it"
 
-All that was learned from the person is taken back, as if they had never said it, and can't be brought back. It tells how many rows of
-which tables had their name as the whole of a value, and how many still have: such as those of the audit, which says who did
-what. Texts that speak of them are not looked for. The audit has that somebody was forgotten, and not who: the reason must not
-name them.`
+All that was learned from the person is taken back, as if they had never said it, and can't be brought back. What they decided
+stays, with a pseudonym in place of their name. It tells how many rows of which tables had their name as the whole of a value,
+and how many still have, such as events of a host's own making. Texts that speak of them are not looked for. The audit has that
+somebody was forgotten, and not who: the reason must not name them.`
 }
 
 // A forgotten person is one whom a store had in its rows.
@@ -65,7 +65,7 @@ func (cmd *forgetCommand) forget(s *session, st *store) error {
 	if len(before.rows) == 0 {
 		return unknown("person", cmd.Person, slices.Collect(maps.Keys(before.people)), "no row of the store has that name")
 	}
-	if err := cmd.confirm(s, fmt.Sprintf("This takes %s, whom %s name, out of what was learned, for good", show(cmd.Person), before)); err != nil {
+	if err := cmd.confirm(s, fmt.Sprintf("This takes %s, whom %s name, out of the store, for good", show(cmd.Person), before)); err != nil {
 		return err
 	}
 	if err := cmd.nameless(); err != nil {
@@ -77,7 +77,7 @@ func (cmd *forgetCommand) forget(s *session, st *store) error {
 		return err
 	}
 	if err := st.record(s, &cmd.change, "forget", "a person", nil); err != nil {
-		return fmt.Errorf("the person is forgotten, and the audit does not have it: do it again (%w)", st.place.explain(err))
+		return fmt.Errorf("the person is forgotten, and the audit does not have it (%w)", st.place.explain(err))
 	}
 	after, err := st.search(s, cmd.Person)
 	if err != nil {

@@ -53,8 +53,10 @@ func TestForgetSaysWhatIsLeft(t *testing.T) {
 	said := strings.SplitAfter(r.out, "\n")
 	require.Len(t, said, 3)
 	assert.Regexp(t, `^Forgot ann, whom \d+ rows \(history \d+, audit 1, outbox 1.*\) named\.`, said[0])
-	assert.Contains(t, said[1], "Their name is still in ")
-	assert.Contains(t, said[1], "audit 1", "which says who did what")
+	assert.Equal(t, "Their name is still in 1 row (outbox 1).\n", said[1], "which is a host's own")
+	audit := read[[]evidence.AuditEntry](t, at(db, "audit", "--action", "x")...)
+	require.Len(t, audit, 1)
+	assert.Regexp(t, "^forgotten-", audit[0].Actor)
 }
 
 func TestForgetWhatTheHistoryHasLost(t *testing.T) {

@@ -39,7 +39,7 @@ type commands struct {
 	Patterns   patternsCommands   `cmd:"" help:"Which ways of working to follow, and which to avoid."`
 	Rules      rulesCommands      `cmd:"" help:"Rules that were learned from reviewers: proposed, approved, retired."`
 	Traces     tracesCommand      `cmd:"" help:"How answers came about."`
-	Forget     forgetCommand      `cmd:"" help:"Take a person out of what was learned."`
+	Forget     forgetCommand      `cmd:"" help:"Take a person out of the store."`
 	Audit      auditCommand       `cmd:"" help:"List who had what changed, when and why."`
 	Doctor     doctorCommand      `cmd:"" help:"Look the store over: schema, counts, anomalies."`
 	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
