@@ -57,7 +57,7 @@ var analyze = either(`DELETE FROM heed_schema WHERE version < 0`, `ANALYZE heed_
 	heed_forgotten, heed_audit, heed_outbox, heed_choices, heed_stream, heed_documents`)
 
 // Export writes all that heed's tables hold as JSON lines, as it is at one moment. What one engine exports, every other
-// imports: see [DB.Import]. Stores in memory read it too: see [memstore.Import].
+// imports: see [DB.Import]. Stores in memory read it too: see [memstore.Import]. The host's own tables are not in it.
 //
 // [memstore.Import]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Import
 func (db *DB) Export(ctx context.Context, to io.Writer) error {
@@ -95,7 +95,8 @@ func (db *DB) snapshot(ctx context.Context, do func(*tx) error) error {
 
 // Import reads what [DB.Export] has written into tables that are empty: all of it, or nothing and an error. Tables that hold
 // something are [heed.ErrConflict]; lines that are not of an export, of a newer one, or of one that was cut off, are a
-// [*heed.InputError]. In PostgreSQL the tables are analyzed, so that they are read by their indexes from the start.
+// [*heed.InputError]. In PostgreSQL the tables are analyzed, so that they are read by their indexes from the start. Stores that
+// were in use before see it within their EvidenceConfig.Stale, and learners by a Refresh.
 func (db *DB) Import(ctx context.Context, from io.Reader) error {
 	err := db.write(ctx, lockAlone, func(t *tx) error {
 		inserts := make(map[*export.Table]*query, len(tables))
