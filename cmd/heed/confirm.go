@@ -2,6 +2,8 @@ package main
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -37,22 +39,40 @@ func (c *change) confirm(s *session, about string) error {
 	}
 	answers := bufio.NewReader(s.in)
 	if !c.Yes {
-		fmt.Fprintf(os.Stderr, "%s. Go on? [y/N] ", about)
-		switch answer, _ := answers.ReadString('\n'); strings.ToLower(strings.TrimSpace(answer)) {
+		switch answer, err := ask(s.ctx, answers, about+". Go on? [y/N] "); strings.ToLower(answer) {
 		case "y", "yes":
 		default:
-			return errors.New("nothing was changed")
+			return cmp.Or(err, errors.New("nothing was changed"))
 		}
 	}
 	if c.Reason == "" {
-		fmt.Fprint(os.Stderr, "Why? ")
-		answer, _ := answers.ReadString('\n')
-		if c.Reason = strings.TrimSpace(answer); c.Reason == "" {
-			return errors.New("nothing was changed, as the audit needs a reason")
+		var err error
+		if c.Reason, err = ask(s.ctx, answers, "Why? "); c.Reason == "" {
+			return cmp.Or(err, errors.New("nothing was changed, as the audit needs a reason"))
 		}
 	}
 	c.Actor = actor(c.Actor)
 	return nil
+}
+
+// ask asks on the terminal, and returns what is answered before the end of the context.
+func ask(ctx context.Context, answers *bufio.Reader, question string) (string, error) {
+	fmt.Fprint(os.Stderr, question)
+	answered := make(chan string, 1)
+	go func() {
+		answer, err := answers.ReadString('\n')
+		if err != nil {
+			fmt.Fprintln(os.Stderr) // the end of the input has ended no line
+		}
+		answered <- strings.TrimSpace(answer)
+	}()
+	select {
+	case answer := <-answered:
+		return answer, nil
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr)
+		return "", fmt.Errorf("%w: nothing was changed", errInterrupted)
+	}
 }
 
 // record writes into the audit what somebody wanted and confirmed, where the packages don't.

@@ -76,8 +76,12 @@ func version() string {
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends it at once
 	err := run(ctx, os.Args[1:])
 	stop()
+	if errors.Is(err, context.Canceled) {
+		err = errInterrupted
+	}
 	code := done
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "heed: "+oneLine(err))
@@ -119,6 +123,9 @@ func hint(err error) error {
 	}
 	return fmt.Errorf("%w: see %s --help", err, command)
 }
+
+// errInterrupted says that a signal has ended the command.
+var errInterrupted = errors.New("interrupted")
 
 // A usageError says that a command was not given as it has to be.
 type usageError struct{ text string }

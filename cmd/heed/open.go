@@ -10,10 +10,12 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	"modernc.org/sqlite"               // and the driver "sqlite"
+	"github.com/jackc/pgx/v5/stdlib"
+	"modernc.org/sqlite" // and the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/heedhq/heed/sqlstore"
@@ -54,26 +56,47 @@ func (p place) String() string {
 
 // handle opens the database. A file that is not there is an error, unless it is to be made.
 func (p place) handle(ctx context.Context, create bool) (*sql.DB, error) {
-	driver, dsn := "pgx", p.dsn
-	if p.dialect == sqlstore.SQLite {
-		if err := checkFile(p.file, create); err != nil {
-			return nil, err
-		}
-		mode := "rw"
-		if create {
-			mode = "rwc"
-		}
-		driver, dsn = "sqlite", (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: p.file}).EscapedPath(), RawQuery: "mode=" + mode + "&_pragma=busy_timeout(10000)"}).String()
+	open := p.openFile
+	if p.dialect == sqlstore.Postgres {
+		open = p.openServer
 	}
-	handle, err := sql.Open(driver, dsn)
+	handle, err := open(create)
 	if err != nil {
-		return nil, p.explain(err)
+		return nil, err
 	}
 	if err := handle.PingContext(ctx); err != nil {
 		_ = handle.Close()
 		return nil, p.explain(err)
 	}
 	return handle, nil
+}
+
+// patience is how long the command waits for what others hold.
+const patience = 10 * time.Second
+
+func (p place) openFile(create bool) (*sql.DB, error) {
+	if err := checkFile(p.file, create); err != nil {
+		return nil, err
+	}
+	mode := "rw"
+	if create {
+		mode = "rwc"
+	}
+	return sql.Open("sqlite", (&url.URL{
+		Scheme: "file", Opaque: (&url.URL{Path: p.file}).EscapedPath(),
+		RawQuery: fmt.Sprintf("mode=%s&_pragma=busy_timeout(%d)", mode, patience.Milliseconds()),
+	}).String())
+}
+
+func (p place) openServer(bool) (*sql.DB, error) {
+	config, err := pgx.ParseConfig(p.dsn)
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	if _, given := config.RuntimeParams["lock_timeout"]; !given {
+		config.RuntimeParams["lock_timeout"] = fmt.Sprint(patience.Milliseconds())
+	}
+	return stdlib.OpenDB(*config), nil
 }
 
 func checkFile(file string, create bool) error {
@@ -137,14 +160,21 @@ func (p place) tables(s *session, handle *sql.DB) (*store, error) {
 
 func (s *store) close() { _ = s.handle.Close() }
 
+func (p place) inUse() error {
+	return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, or stop what holds it", p)
+}
+
 // explain says what an error of the database comes from, and what to do.
 func (p place) explain(err error) error {
 	var schema *sqlstore.SchemaError
 	var lite *sqlite.Error
+	var server *pgconn.PgError
 	var connect *pgconn.ConnectError
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, context.Canceled):
+		return errInterrupted
 	case errors.As(err, &schema) && schema.Found == 0:
 		return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
 	case errors.As(err, &schema) && schema.Found > schema.Known:
@@ -154,7 +184,7 @@ func (p place) explain(err error) error {
 	case errors.As(err, &lite):
 		switch lite.Code() & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-			return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, or stop what holds it", p)
+			return p.inUse()
 		case sqlite3.SQLITE_NOTADB:
 			return fmt.Errorf("%s is no database of SQLite: check --db or HEED_DB", p)
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
@@ -162,6 +192,10 @@ func (p place) explain(err error) error {
 		case sqlite3.SQLITE_CORRUPT:
 			return fmt.Errorf("%s is damaged: run heed doctor, and restore it from a copy", p)
 		}
+	case errors.As(err, &server) && server.Code == "55P03": // lock_not_available
+		return p.inUse()
+	case errors.As(err, &connect) && server != nil:
+		return fmt.Errorf("%s: the server refuses the connection to %s: check --db or HEED_DB", server.Message, p)
 	case errors.As(err, &connect):
 		return fmt.Errorf("no connection to %s: check --db or HEED_DB, and that the server runs (%w)", p, connect.Unwrap())
 	}

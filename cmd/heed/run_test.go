@@ -53,18 +53,27 @@ func (c call) run(t testing.TB) result {
 	return result{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
 }
 
-// onTerminal runs the command in a terminal of some width, and types the input when it is asked for something.
-func (c call) onTerminal(t testing.TB, width int) result {
+// start starts the command in a terminal of some width, and types the input when it is asked for something.
+func (c call) start(t testing.TB, width int) (*exec.Cmd, *os.File) {
 	t.Helper()
 	cmd := exec.Command(command, c.args...)
 	cmd.Env = environ(c.env...)
 	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: uint16(width)})
 	require.NoError(t, err)
-	defer screen.Close()
 	watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	defer watchdog.Stop()
+	t.Cleanup(func() {
+		watchdog.Stop()
+		assert.NoError(t, screen.Close())
+	})
 	_, err = screen.WriteString(c.input)
 	require.NoError(t, err)
+	return cmd, screen
+}
+
+// onTerminal runs the command in a terminal.
+func (c call) onTerminal(t testing.TB, width int) result {
+	t.Helper()
+	cmd, screen := c.start(t, width)
 	out, _ := io.ReadAll(screen) // which ends with an error when the other side is closed
 	var exit *exec.ExitError
 	if err := cmd.Wait(); !errors.As(err, &exit) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/user"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -62,5 +63,11 @@ func listed[T any](all []T) []T {
 
 // actor is who has something changed.
 func actor(given string) string {
-	return cmp.Or(given, os.Getenv("USER"), os.Getenv("USERNAME"), "unknown")
+	if name := cmp.Or(given, os.Getenv("USER"), os.Getenv("USERNAME")); name != "" {
+		return name
+	}
+	if account, err := user.Current(); err == nil && account.Username != "" {
+		return account.Username
+	}
+	return "unknown"
 }
