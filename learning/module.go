@@ -23,6 +23,17 @@ type Module struct {
 // kinds are the kinds of a module's cells.
 type kinds struct{ heuristic, fire, click, calibration string }
 
+func kindsOf(module string) kinds {
+	return kinds{module + ".heuristic", module + ".fire", module + ".click", module + ".calibration"}
+}
+
+// Kinds returns the kinds of the cells in which a module of this name keeps what it learns, each its name and an ending: for
+// a tool that looks into a store of a host that it doesn't know.
+func Kinds(module string) []string {
+	k := kindsOf(module)
+	return []string{k.heuristic, k.fire, k.click, k.calibration}
+}
+
 // New returns a module, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 func New(cfg Config) (*Module, error) {
 	cfg = cfg.withDefaults()
@@ -30,7 +41,7 @@ func New(cfg Config) (*Module, error) {
 		return nil, fmt.Errorf("learning: %w", err)
 	}
 	m := &Module{cfg: cfg, fires: newTracker(cfg.MaxFires)}
-	m.kinds = kinds{cfg.Name + ".heuristic", cfg.Name + ".fire", cfg.Name + ".click", cfg.Name + ".calibration"}
+	m.kinds = kindsOf(cfg.Name)
 	apart := evidence.Policy{ByOrigin: cfg.policy().ByOrigin} // counts do not fade
 	m.policies = map[string]evidence.Policy{
 		m.kinds.heuristic: cfg.policy(), m.kinds.fire: apart, m.kinds.click: apart, m.kinds.calibration: apart,

@@ -740,3 +740,7 @@ func TestHalfLife(t *testing.T) {
 	f.clock.Advance(365 * 24 * time.Hour)
 	assert.InDelta(t, 0.5, f.confidence("h"), 1e-9, "without evidence it is the initial confidence again")
 }
+
+func TestKindsAreThoseOfTheModule(t *testing.T) {
+	assert.Equal(t, []string{"other.heuristic", "other.fire", "other.click", "other.calibration"}, learning.Kinds("other"))
+}

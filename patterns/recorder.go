@@ -28,13 +28,22 @@ type Recorder struct {
 // kinds are the kinds of a recorder's cells.
 type kinds struct{ pattern, criterion string }
 
+func kindsOf(recorder string) kinds { return kinds{recorder + ".pattern", recorder + ".criterion"} }
+
+// Kinds returns the kinds of the cells in which a recorder of this name keeps what it learns, each its name and an ending: for
+// a tool that looks into a store of a host that it doesn't know.
+func Kinds(recorder string) []string {
+	k := kindsOf(recorder)
+	return []string{k.pattern, k.criterion}
+}
+
 // New returns a recorder, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 func New(cfg Config) (*Recorder, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("patterns: %w", err)
 	}
-	r := &Recorder{cfg: cfg, kinds: kinds{cfg.Name + ".pattern", cfg.Name + ".criterion"}, rules: compile(cfg.Rules), gates: gates}
+	r := &Recorder{cfg: cfg, kinds: kindsOf(cfg.Name), rules: compile(cfg.Rules), gates: gates}
 	if cfg.Literal {
 		r.gates = literalGates
 	}

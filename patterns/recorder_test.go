@@ -462,3 +462,7 @@ func TestExport(t *testing.T) {
 	}
 	assert.ErrorIs(t, forgetful.Export(ctx, &out), evidence.ErrForgotten)
 }
+
+func TestKindsAreThoseOfTheRecorder(t *testing.T) {
+	assert.Equal(t, []string{"other.pattern", "other.criterion"}, patterns.Kinds("other"))
+}

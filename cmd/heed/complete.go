@@ -188,6 +188,10 @@ func (p *completer) stored(what string) (names []string, err error) {
 	switch what {
 	case "learner":
 		return p.learners(st)
+	case "module":
+		return st.named(p.session, learning.Kinds("x")...)
+	case "recorder":
+		return st.named(p.session, patterns.Kinds("x")...)
 	case "heuristic":
 		return namesOf(sqlstore.NewHeuristics(st.db).All(p.ctx), func(h learning.Heuristic) string { return h.ID })
 	case "pattern":

@@ -28,6 +28,8 @@ func TestCompletion(t *testing.T) {
 		{"patterns show --state p", "proven"},
 		{"patterns s", "split-by-feature split-by-file show"},
 		{"patterns --rec", "--recorder"},
+		{"patterns --recorder ", "patterns"},
+		{"confidence --module ", "learning"},
 		{"patterns deprecate tests", "tests-first"},
 		{"patterns split-by-file ", ""},
 		{"confidence p", "pin"},

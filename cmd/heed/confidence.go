@@ -13,7 +13,7 @@ import (
 // confidenceCommands look at how far heuristics of package learning are trusted.
 type confidenceCommands struct {
 	Config   string  `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its module with: its section [learning]."`
-	Module   string  `placeholder:"NAME" help:"The name of the module, where the host has given it one."`
+	Module   string  `complete:"module" placeholder:"NAME" help:"The name of the module, where the host has given it one."`
 	Initial  float64 `placeholder:"SHARE" help:"The confidence before any evidence of heuristics that have none of their own, as the host has it: 0.3 unless --config says otherwise."`
 	Strength float64 `placeholder:"N" help:"How many observations the initial confidence is worth, as the host has it: 2 unless --config says otherwise."`
 
@@ -76,6 +76,9 @@ func (c *confidenceCommands) at(s *session, do func(*appraisal) error) error {
 	cfg.Initial, cfg.Strength = cmp.Or(c.Initial, cfg.Initial), cmp.Or(c.Strength, cfg.Strength)
 	module, err := learning.New(cfg)
 	if err != nil {
+		return err
+	}
+	if err := st.known(s, "module", module.Config().Name, learning.Kinds("x")); err != nil {
 		return err
 	}
 	return st.explain(do(&appraisal{module, st, heuristics}))

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -100,8 +101,15 @@ func TestConfigOfACommand(t *testing.T) {
 }
 
 // apart are heuristics whose host keeps sources apart: one that somebody praises again and again, and one that nobody objects to.
+// Its recorder has seen one outcome.
 func apart(t *testing.T, file string) {
 	db, w := host(t, file)
+	kept, err := sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
+	require.NoError(t, err)
+	recorder, err := patterns.New(patterns.Config{Store: kept, Evidence: w.evidence, Name: "apart", Now: w.clock})
+	require.NoError(t, err)
+	_, err = recorder.Record(ctx, patterns.Outcome{ID: "apart", Task: "apart", Strategy: "tests-first", Duration: time.Minute, Success: true, At: w.now})
+	require.NoError(t, err)
 	heuristics := sqlstore.NewHeuristics(db)
 	module, err := learning.New(learning.Config{Heuristics: heuristics, Evidence: w.evidence, Name: "apart", BySource: true, Now: w.clock})
 	require.NoError(t, err)
@@ -123,7 +131,7 @@ func TestEveryKeyCounts(t *testing.T) {
 	apart(t, db)
 	learned, patterned := "[learning]\n", "[patterns]\n"
 	tests := []struct{ section, key, command, without, with string }{
-		{learned, `name = "other"`, "confidence greet-by-name", "chat         0.794", "chat         0.300"},
+		{learned, `name = "apart"`, "confidence greet-by-name", "chat         0.794", "chat         0.300"},
 		{learned, "initial_confidence = 0.6", "confidence greet-by-name", "0.794", "0.882"},
 		{learned, "prior_strength = 10", "confidence greet-by-name", "0.794", "0.527"},
 		{learned, "confidence_floor = 0.6", "confidence lights-off-at-ten", "0.265  0.050  0.562", "0.600  0.050  0.562"},
@@ -140,7 +148,7 @@ func TestEveryKeyCounts(t *testing.T) {
 		{learned, "packs.household.ceiling = 0.8", "confidence praised --module apart", "apart        0.900", "apart        0.800"},
 		{learned, `packs.household.lock = "locked"`, "confidence praised", "", "It is locked"},
 
-		{patterned, `name = "other"`, "patterns", "split-by-feature    proven", "split-by-feature    candidate"},
+		{patterned, `name = "apart"`, "patterns", "split-by-feature    proven", "split-by-feature    candidate"},
 		{patterned, "literal = true", "patterns split-by-feature", "proven needs helpful observations", "proven needs a faded helpful mass"},
 		{patterned, "maturity.half_life_days = 0.1", "patterns", "split-by-feature    proven", "split-by-feature    established"},
 		{patterned, "maturity.recency_days = 0.1", "patterns", "split-by-feature    proven", "split-by-feature    established"},

@@ -73,6 +73,11 @@ func TestFaults(t *testing.T) {
 		{"no such heuristic", of(db, "confidence", "greet-by-nam"), failed, []string{`did you mean "greet-by-name"?`}},
 		{"no such pattern", of(db, "patterns", "split-by-feture"), failed, []string{`did you mean "split-by-feature" or `}},
 		{"no such trace", of(db, "traces", "response-0"), failed, []string{"--ttl"}}, // it is long past
+		{"no such module", of(db, "confidence", "--module", "learing"), failed, []string{`there is no module "learing": did you mean "learning"?`}},
+		{"no module like it", of(db, "confidence", "--module", "foo"), failed, []string{`agent.db has "learning": choose with --module`}},
+		{"no such recorder", of(db, "patterns", "--recorder", "pattern"), failed, []string{`there is no recorder "pattern": did you mean "patterns"?`}},
+		{"a pin of no module", of(db, "confidence", "--module", "foo", "pin", "greet-by-name", "--yes", "--reason", "x"), failed, []string{"there is no module"}},
+		{"a reset of no recorder", of(db, "patterns", "--recorder", "foo", "reset", "tests-first", "--yes", "--reason", "x"), failed, []string{"there is no recorder"}},
 		{"no such state", of(db, "patterns", "--state", "good"), misuse, []string{"--state"}},
 		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed, []string{"7d0c2b13-rule"}},
 		{"two of them", of(db, "rules", "show", "7d0c"), failed, []string{"2 ids begin with", "more of it"}},

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -156,6 +157,31 @@ func (p place) tables(s *session, handle *sql.DB) (*store, error) {
 		return nil, err
 	}
 	return &store{p, handle, db, evidence, choices}, nil
+}
+
+// named returns the names of those who have evidence in a store, by the kinds of evidence that one named x would have.
+func (s *store) named(on *session, kindsOfX ...string) (names []string, err error) {
+	for kind, err := range s.evidence.Kinds(on.ctx) {
+		if err != nil {
+			return nil, s.explain(err)
+		}
+		for _, of := range kindsOfX {
+			if name, ok := strings.CutSuffix(kind, strings.TrimPrefix(of, "x")); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// known refuses the name of one who has no evidence in a store, where others have.
+func (s *store) known(on *session, what, name string, kindsOfX []string) error {
+	names, err := s.named(on, kindsOfX...)
+	if err != nil || len(names) == 0 || slices.Contains(names, name) {
+		return err
+	}
+	return unknown(what, name, names, fmt.Sprintf("%s has %s: choose with --%s", s.place, strings.Join(quoted(names), ", "), what))
 }
 
 func (s *store) close() { _ = s.handle.Close() }

@@ -11,7 +11,7 @@ import (
 // patternsCommands look at ways of working that package patterns follows or avoids.
 type patternsCommands struct {
 	Config   string `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its recorder with: its section [patterns]."`
-	Recorder string `placeholder:"NAME" help:"The name of the recorder, where the host has given it one."`
+	Recorder string `complete:"recorder" placeholder:"NAME" help:"The name of the recorder, where the host has given it one."`
 
 	Show      patternsShow      `cmd:"" default:"withargs" help:"List patterns, or show which gates one has passed. It is what heed patterns does by itself."`
 	Promote   patternsPromote   `cmd:"" help:"Make a pattern proven, whatever its evidence says."`
@@ -73,6 +73,9 @@ func (c *patternsCommands) at(s *session, do func(*casebook) error) error {
 	cfg.Evidence, cfg.Name, cfg.Now = st.evidence, cmp.Or(c.Recorder, cfg.Name), s.now
 	recorder, err := patterns.New(cfg)
 	if err != nil {
+		return err
+	}
+	if err := st.known(s, "recorder", recorder.Config().Name, patterns.Kinds("x")); err != nil {
 		return err
 	}
 	return st.explain(do(&casebook{recorder, st}))

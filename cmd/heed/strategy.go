@@ -68,16 +68,8 @@ type view struct {
 
 // learners returns the names of the learners that a store knows, in order.
 func (s *session) learners(st *store) (names []string, err error) {
-	for kind, err := range st.evidence.Kinds(s.ctx) {
-		if err != nil {
-			return nil, st.explain(err)
-		}
-		if name, ok := strings.CutSuffix(kind, strings.TrimPrefix(strategy.ArmKind("x"), "x")); ok {
-			names = append(names, name)
-		}
-	}
-	if len(names) > 0 {
-		return names, nil
+	if names, err = st.named(s, strategy.ArmKind("x")); err != nil || len(names) > 0 {
+		return names, err
 	}
 	for record, err := range st.choices.List(s.ctx, strategy.ChoiceFilter{Limit: recentChoices}) {
 		if err != nil {
