@@ -261,7 +261,7 @@ type ChoiceStatus struct {
 	Pending  int `json:"pending"`
 	Observed int `json:"observed"`
 	Expired  int `json:"expired"`
-	// Events are the choices that were made, and the results that came about, in the last 24 hours.
+	// Events are the choices that were made in the last 24 hours, and the results that came about in them, each on its own.
 	Events int `json:"events_24h"`
 }
 
@@ -286,17 +286,19 @@ func (l *Learner) Status(ctx context.Context) (Status, error) {
 		return s, nil
 	}
 	s.Choices = &ChoiceStatus{}
-	since := l.cfg.Now().Add(-24 * time.Hour)
+	now := l.cfg.Now()
 	for record, err := range l.History(ctx, ChoiceFilter{}) {
 		if err != nil {
 			return Status{}, err
 		}
-		s.Choices.count(record, since)
+		s.Choices.count(record, now)
 	}
 	return s, nil
 }
 
-func (s *ChoiceStatus) count(r Record, since time.Time) {
+func (s *ChoiceStatus) count(r Record, now time.Time) {
+	since := now.Add(-24 * time.Hour)
+	recent := func(at time.Time) bool { return !at.Before(since) && !at.After(now) }
 	switch r.Stage {
 	case Pending:
 		s.Pending++
@@ -305,10 +307,10 @@ func (s *ChoiceStatus) count(r Record, since time.Time) {
 	case Expired:
 		s.Expired++
 	}
-	if !r.Choice.At.Before(since) {
+	if recent(r.Choice.At) {
 		s.Events++
 	}
-	if r.Result != nil && !r.Result.At.Before(since) {
+	if r.Result != nil && recent(r.Result.At) {
 		s.Events++
 	}
 }

@@ -274,6 +274,9 @@ func TestStatusSumsUp(t *testing.T) {
 	assert.Equal(t, want, got)
 	c.Advance(1)
 	assert.Equal(t, 1, statusOf(t, l).Choices.Events, "of the last 24 hours")
+	c.Advance(-1 - time.Hour)
+	assert.Equal(t, 57, statusOf(t, l).Choices.Events, "and not of what comes later")
+	c.Advance(1 + time.Hour)
 	cfg.Disabled = true
 	assert.False(t, statusOf(t, newLearner(t, cfg)).Enabled)
 }

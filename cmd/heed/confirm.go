@@ -27,7 +27,7 @@ type change struct {
 // is asked on the terminal, and never of a pipe.
 func (c *change) confirm(s *session, about string) error {
 	if !s.Now.IsZero() {
-		return &usageError{"what is changed is changed now: leave out --now"}
+		return &usageError{"what is changed is changed now: leave out --now, or HEED_NOW"}
 	}
 	asks := term.IsTerminal(s.in.Fd()) && term.IsTerminal(os.Stderr.Fd())
 	c.Reason = strings.TrimSpace(c.Reason)

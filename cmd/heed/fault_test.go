@@ -85,6 +85,7 @@ func TestFaults(t *testing.T) {
 		{"no config", of(db, "strategy", "--learner", "models", "--config", filepath.Join(dir, "no.toml"), "distributions"), failed, []string{"check --config"}},
 		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse, []string{"--yes", "This forgets 53 outcomes"}},
 		{"no reason", of(db, append(strategy, "reset", "correction", "--yes")...), misuse, []string{"--reason"}},
+		{"no moment", of(db, "--now", "yesterday", "audit"), misuse, []string{"--now", `"yesterday" must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31`}},
 		{"another day", at(db, append(strategy, "reset", "correction", "--yes", "--reason", "x")...), misuse, []string{"--now"}},
 		{"unseen words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x"), misuse, []string{"--hash"}},
 		{"other words", of(db, "rules", "approve", "7d0c2b11", "--yes", "--reason", "x", "--hash", "00000000"), failed, []string{"heed rules show"}},

@@ -15,7 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 	"unicode"
 
 	"github.com/alecthomas/kong"
@@ -31,7 +30,7 @@ const (
 type commands struct {
 	DB      string           `name:"db" env:"HEED_DB" placeholder:"FILE|DSN" help:"The store: a file of SQLite, or the DSN of PostgreSQL (postgres://… or host=…)."`
 	JSON    bool             `name:"json" help:"Write JSON instead of text."`
-	Now     time.Time        `placeholder:"TIME" help:"Read the store as at this moment, as evidence fades: 2026-01-31T15:04:05Z."`
+	Now     instant          `env:"HEED_NOW" placeholder:"TIME" help:"Have evidence faded, and \"how long ago\" counted, as at this moment (2026-01-31T15:04:05Z) or day (2026-01-31). What came later is shown all the same."`
 	Version kong.VersionFlag `help:"Print the version."`
 
 	Strategy   strategyCommands   `cmd:"" help:"Which of several ways works: what strategy learners believe."`

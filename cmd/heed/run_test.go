@@ -256,3 +256,19 @@ func leaves(t testing.TB) (all []leaf) {
 	}
 	return all
 }
+
+func TestNowIsATimeOrADay(t *testing.T) {
+	db := sqliteFile(t)
+	status := func(now ...string) string {
+		r := call{args: []string{"--db", db, "strategy", "status"}, env: now}.run(t)
+		require.Zero(t, r.code, r.err)
+		return r.out
+	}
+	faded := status("HEED_NOW=2027-01-09T00:00:00Z")
+	assert.Equal(t, faded, status("HEED_NOW=2027-01-09"))
+	assert.NotEqual(t, faded, status("HEED_NOW=2026-01-09"))
+	assert.Contains(t, status("HEED_NOW="), "interactive", "an empty one is none")
+	assert.Equal(t, faded, call{args: []string{"--db", db, "--now", "2027-01-09", "strategy", "status"}, env: []string{"HEED_NOW=2026-01-09"}}.run(t).out)
+	early := call{args: []string{"--db", db, "--now", "2026-01-05", "doctor"}}.run(t)
+	assert.NotContains(t, early.out, "future", "no clock was wrong")
+}

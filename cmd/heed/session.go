@@ -25,12 +25,28 @@ func newSession(ctx context.Context, c *commands, parser *kong.Kong) *session {
 	return &session{c, ctx, parser, os.Stdin, newPrinter(os.Stdout, os.Environ())}
 }
 
-// now is the moment at which the store is read.
+// An instant is a moment as the command line has it: a time, the beginning of a day in UTC, or nothing.
+type instant struct{ time.Time }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (i *instant) UnmarshalText(text []byte) (err error) {
+	if len(text) == 0 {
+		return nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if i.Time, err = time.Parse(layout, string(text)); err == nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%q must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31", text)
+}
+
+// now is the moment as at which the store is read.
 func (s *session) now() time.Time {
 	if s.Now.IsZero() {
 		return time.Now()
 	}
-	return s.Now
+	return s.Now.Time
 }
 
 // answer writes a value as JSON if that was asked for, and else has it printed as text.

@@ -23,7 +23,8 @@ func (strategyHistory) Help() string {
     heed --db agent.db strategy history prefer-tabs --stage pending --since 24h
 
 The newest stands first. On a terminal the values of the outcomes are drawn above, from the oldest to the newest. Where the
-host keeps no records of its choices, the outcomes that the store still holds are shown.`
+host keeps no records of its choices, the outcomes that the store still holds are shown. With --now, what was chosen later is left
+out.`
 }
 
 // An entry is one choice and what came of it.
@@ -92,7 +93,7 @@ func (cmd *strategyHistory) filter(s *session) strategy.ChoiceFilter {
 		f.Since = s.now().Add(-cmd.Since)
 	}
 	if !s.Now.IsZero() {
-		f.Until = s.Now
+		f.Until = s.Now.Time
 	}
 	return f
 }

@@ -12,7 +12,8 @@ func (strategyStatus) Help() string {
     heed --db agent.db strategy status
     heed --db agent.db --json strategy status
 
-"leading" is the arm with the greatest mean in its segment; the five segments that do best are shown.`
+"leading" is the arm with the greatest mean in its segment; the five segments that do best are shown. "events 24h" counts the
+choices that were made in the last 24 hours and the results that came in them, each on its own.`
 }
 
 // Run prints the status of each learner.
