@@ -17,8 +17,14 @@ import (
 // read runs a command with --json and reads what it prints.
 func read[T any](t *testing.T, args ...string) (value T) {
 	t.Helper()
+	return readOf[T](t, done, args...)
+}
+
+// readOf is read of a command that exits with a code.
+func readOf[T any](t *testing.T, code int, args ...string) (value T) {
+	t.Helper()
 	r := call{args: append([]string{"--json"}, args...)}.run(t)
-	require.Zero(t, r.code, r.err)
+	require.Equal(t, code, r.code, r.err)
 	require.NoError(t, json.Unmarshal([]byte(r.out), &value), r.out)
 	return value
 }

@@ -171,7 +171,7 @@ func (cmd *confidenceShow) list(s *session, a *appraisal) error {
 }
 
 func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
-	h, err := a.heuristic(s, cmd.ID, cmd.Domain)
+	h, err := a.heuristic(s, cmd.ID)
 	if err != nil {
 		return err
 	}
@@ -184,22 +184,19 @@ func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
 	return s.answer(one, func(p *printer) { printConfidence(p, &one) })
 }
 
-// heuristic finds a heuristic, in a domain or in any.
-func (a *appraisal) heuristic(s *session, id, domain string) (learning.Heuristic, error) {
+// heuristic finds a heuristic.
+func (a *appraisal) heuristic(s *session, id string) (learning.Heuristic, error) {
 	var names []string
 	for h, err := range a.heuristics.All(s.ctx) {
 		if err != nil {
 			return learning.Heuristic{}, err
-		}
-		if domain != "" && h.Domain != domain {
-			continue
 		}
 		if h.ID == id {
 			return h, nil
 		}
 		names = append(names, h.ID)
 	}
-	return learning.Heuristic{}, unknown("heuristic", id, names, "heed confidence lists them")
+	return learning.Heuristic{}, a.missing(s, "heuristic", id, names, "heed confidence lists them")
 }
 
 func confidenceOf(e *learning.Explanation) confidence {

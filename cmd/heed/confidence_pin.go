@@ -85,7 +85,7 @@ func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
 func (c *change) constrain(
 	s *session, a *appraisal, id, action, about string, to func(now learning.Constraints) (learning.Constraints, error),
 ) error {
-	h, err := a.heuristic(s, id, "")
+	h, err := a.heuristic(s, id)
 	if err != nil {
 		return err
 	}

@@ -30,14 +30,14 @@ func readSection(s *session, file, path string, section any) (found bool, err er
 		return false, configFault(file, err)
 	}
 	if !found {
-		s.warn("%s has no section [%s]: the defaults hold", file, path)
+		warn("%s has no section [%s]: the defaults hold", file, path)
 	}
 	for _, name := range unknown {
 		hint := ""
 		if near := nearest(name, keysOf(reflect.TypeOf(section).Elem())); len(near) > 0 {
 			hint = ": did you mean " + near[0] + "?"
 		}
-		s.warn("%s: unknown key %s in [%s]%s", file, name, path, hint)
+		warn("%s: unknown key %s in [%s]%s", file, name, path, hint)
 	}
 	return found, nil
 }

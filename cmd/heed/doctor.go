@@ -6,17 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
-	"github.com/heedhq/heed/strategy"
 )
 
 type doctorCommand struct{}
@@ -80,13 +77,9 @@ func (doctorCommand) Run(s *session) error {
 	}
 	defer handle.Close()
 	d := &diagnosis{Store: at.String(), Engine: at.dialect.String(), Tables: []tableSize{}, Kinds: []kindSize{}, Findings: []finding{}}
-	if err := d.tables(s.ctx, at, handle); err != nil {
-		return at.explain(err)
-	}
-	st, err := at.tables(s, handle)
-	if err != nil {
+	if err := d.look(s, at, handle); isCorrupt(err) {
 		d.fault("%v", at.explain(err))
-	} else if err := d.contents(s, st); err != nil {
+	} else if err != nil {
 		return at.explain(err)
 	}
 	if err := s.answer(d, d.print); err != nil {
@@ -104,17 +97,40 @@ func (doctorCommand) Run(s *session) error {
 	return nil
 }
 
-// tables looks at the schema and the engine's own check.
+// look looks at the file, the tables, and what they hold, as far as each lets it see the next.
+func (d *diagnosis) look(s *session, at place, handle *sql.DB) error {
+	if err := errors.Join(d.file(s.ctx, at, handle), d.tables(s.ctx, at, handle)); err != nil || len(d.Findings) > 0 {
+		return err
+	}
+	st, err := at.tables(s, handle)
+	var schema *sqlstore.SchemaError
+	switch {
+	case errors.As(err, &schema):
+		d.fault("%v", at.explain(err))
+		return nil
+	case err != nil:
+		return err
+	}
+	return d.contents(s, st)
+}
+
+// file has the engine check its file.
+func (d *diagnosis) file(ctx context.Context, at place, handle *sql.DB) error {
+	if at.dialect != sqlstore.SQLite {
+		return nil
+	}
+	var verdict string
+	if err := handle.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
+		return err
+	}
+	if verdict != "ok" {
+		d.fault("the file is damaged: %s: restore it from a copy", verdict)
+	}
+	return nil
+}
+
+// tables counts the tables' rows, and looks for tables that are not there.
 func (d *diagnosis) tables(ctx context.Context, at place, handle *sql.DB) error {
-	files, err := sqlstore.Schema(at.dialect)
-	if err != nil {
-		return err
-	}
-	names, err := fs.Glob(files, "*.sql")
-	if err != nil {
-		return err
-	}
-	d.Known = len(names)
 	tables, err := tablesOf(ctx, at.dialect, handle)
 	if err != nil {
 		return err
@@ -131,17 +147,38 @@ func (d *diagnosis) tables(ctx context.Context, at place, handle *sql.DB) error 
 			return err
 		}
 	}
-	if at.dialect != sqlstore.SQLite {
-		return nil
+	needed, err := d.needed(at.dialect)
+	for _, name := range needed {
+		if len(tables) > 0 && !slices.Contains(tables, name) {
+			d.fault("the table %s is missing: restore the store from a copy", name)
+		}
 	}
-	var verdict string
-	if err := handle.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
-		return err
+	return err
+}
+
+var created = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
+
+// needed returns the tables that a store of its version has.
+func (d *diagnosis) needed(dialect sqlstore.Dialect) (tables []string, err error) {
+	files, err := sqlstore.Schema(dialect)
+	if err != nil {
+		return nil, err
 	}
-	if verdict != "ok" {
-		d.fault("the file is damaged: %s: restore it from a copy", verdict)
+	names, err := fs.Glob(files, "*.sql")
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	d.Known = len(names)
+	for _, name := range names[:min(max(d.Version, 1), len(names))] {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, found := range created.FindAllStringSubmatch(string(text), -1) {
+			tables = append(tables, found[1])
+		}
+	}
+	return tables, nil
 }
 
 // contents reads all that there is.
@@ -154,13 +191,7 @@ func (d *diagnosis) contents(s *session, st *store) error {
 			return err
 		}
 	}
-	if err := errors.Join(d.outbox(s, st), d.choices(s, st), d.streams(s.ctx, st), d.documents(s, st)); err != nil {
-		return err
-	}
-	if n := st.db.Damaged(); n > 0 {
-		d.fault("%s can't be read, as what they hold is not what heed has written: restore them from a copy", plural(n, "row", "rows"))
-	}
-	return nil
+	return d.rows(s, st)
 }
 
 // kind reads the evidence of one kind.
@@ -194,10 +225,10 @@ func (d *diagnosis) kind(s *session, st *store, kind string) error {
 	}
 	d.Kinds = append(d.Kinds, size)
 	if wrong > 0 {
-		d.fault("%s of kind %s can't be sums of evidence: reset the cells, or rebuild them from their history", plural(wrong, "tally", "tallies"), show(kind))
+		d.fault("%s of kind %s can't come from evidence: reset the cells, or rebuild them from their history", plural(wrong, "tally", "tallies"), show(kind))
 	}
 	if ahead > 0 {
-		d.warning("%s of kind %s lie in the future: some host's clock was wrong", plural(ahead, "tally", "tallies"), show(kind))
+		d.warning("%s in the future, of kind %s: some host's clock was wrong", plural(ahead, "tally lies", "tallies lie"), show(kind))
 	}
 	if len(halfLives) > 1 {
 		d.warning("cells of kind %s are kept with %d different half-lives: a host refuses those that are not its own, until they are reset or rebuilt", show(kind), len(halfLives))
@@ -214,94 +245,6 @@ func sound(t *evidence.Tally) bool {
 		}
 	}
 	return t.Reward <= t.Mass*(1+slack)+slack && t.RewardSquares <= t.Reward*(1+slack)+slack
-}
-
-// waiting is how long an event or a choice may wait before somebody should look.
-const waiting = time.Hour
-
-func (d *diagnosis) outbox(s *session, st *store) error {
-	n, oldest := 0, time.Time{}
-	for e, err := range st.evidence.Outbox(s.ctx) {
-		if err != nil {
-			return err
-		}
-		if n++; n == 1 {
-			oldest = e.At
-		}
-	}
-	if n > 0 && s.now().Sub(oldest) > waiting {
-		d.warning("%s in the outbox, the first since %s: does a relay run?", plural(n, "event waits", "events wait"), moment(oldest))
-	}
-	return nil
-}
-
-func (d *diagnosis) choices(s *session, st *store) error {
-	overdue, since := 0, s.now().Add(-48*time.Hour)
-	for r, err := range st.choices.List(s.ctx, strategy.ChoiceFilter{}) {
-		if err != nil {
-			return err
-		}
-		if r.Stage == strategy.Pending && r.Choice.At.Before(since) {
-			overdue++
-		}
-	}
-	if overdue > 0 {
-		d.warning("%s for an outcome for more than two days: does the host call Learner.Sweep?", plural(overdue, "choice waits", "choices wait"))
-	}
-	return nil
-}
-
-// documents reads what else there is, so that rows which can't be read are found.
-func (d *diagnosis) documents(s *session, st *store) error {
-	kept, err := sqlstore.NewPatterns(st.db, sqlstore.PatternsConfig{})
-	if err != nil {
-		return err
-	}
-	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now})
-	if err != nil {
-		return err
-	}
-	reviewed := sqlstore.NewFeedback(st.db)
-	return errors.Join(
-		readThrough(st.evidence.Audit(s.ctx)),
-		readThrough(sqlstore.NewHeuristics(st.db).All(s.ctx)),
-		readThrough(kept.Patterns(s.ctx, patterns.PatternQuery{})),
-		readThrough(kept.Entries(s.ctx, patterns.EntryQuery{})),
-		readThrough(reviewed.Records(s.ctx, feedback.Query{})),
-		readThrough(reviewed.Proposals(s.ctx, feedback.ProposalQuery{})),
-		readThrough(reviewed.Rules(s.ctx, feedback.RuleQuery{})),
-		readThrough(reviewed.Audit(s.ctx)),
-		readThrough(traces.All(s.ctx)),
-	)
-}
-
-func readThrough[T any](list iter.Seq2[T, error]) error {
-	for _, err := range list {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// streams looks for events that are delivered again and again.
-func (d *diagnosis) streams(ctx context.Context, st *store) error {
-	rows, err := st.handle.QueryContext(ctx, "SELECT stream, count(*), max(deliveries) FROM heed_stream GROUP BY stream ORDER BY stream")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		var n, deliveries int
-		if err := rows.Scan(&name, &n, &deliveries); err != nil {
-			return err
-		}
-		if deliveries > 3 {
-			d.warning("stream %s has an event that was delivered %d times: see what its consumer logs", show(name), deliveries)
-		}
-	}
-	return rows.Err()
 }
 
 func (d *diagnosis) print(p *printer) {

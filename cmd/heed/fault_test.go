@@ -3,9 +3,11 @@ package main
 import (
 	"database/sql"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,6 +142,16 @@ func TestDoctorFindsFaults(t *testing.T) {
 		{"two half-lives", "UPDATE heed_cells SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'", done, "warning: cells of kind models.arm"},
 		{"a row that is no rule", "UPDATE heed_documents SET body = 'x' WHERE sort = 'proposal'", failed, "can't be read"},
 		{"a row that is no choice", "UPDATE heed_choices SET choice = 'x' WHERE item = 'say-please'", failed, "can't be read"},
+		{"a row that is no observation", "UPDATE heed_history SET observation = '{' WHERE seq = 1", failed, "fault: 1 row of history can't be read"},
+		{"a row that is another's", "UPDATE heed_documents SET body = '{}' WHERE sort = 'heuristic'", failed, "fault: 2 rows of documents (heuristic) can't be read"},
+		{"a trace of long ago", "UPDATE heed_documents SET body = 'x', moment = 1 WHERE id = 'response-1'", failed, "fault: 1 row of documents (trace) can't be read"},
+		{"a row that is no result", "UPDATE heed_choices SET result = 'x' WHERE item = 'say-please'", failed, "of choices can't be read"},
+		{"an event of no time", "INSERT INTO heed_outbox (id, topic, happened) VALUES ('e', 't', 'noon')", failed, "fault: 1 row of outbox can't be read"},
+		{"no such table", "DROP TABLE heed_documents", failed, "fault: the table heed_documents is missing"},
+		{"no table of versions", "DROP TABLE heed_schema", failed, "fault: the table heed_schema is missing"},
+		{"a trace that no sweep took", "UPDATE heed_documents SET moment = 1 WHERE id = 'response-1'", done, "warning: 1 row is kept in documents (trace) for longer than 1 day"},
+		{"ids that no sweep took", "UPDATE heed_ids SET recorded = 1 WHERE space = 0", done, "kept in ids for longer than 30 days, which is the default: does the host call Evidence.Sweep"},
+		{"a clock that is wrong", "UPDATE heed_tallies SET last_positive = 1 << 60 WHERE cell = (SELECT cell FROM heed_cells WHERE kind = 'models.arm' AND name = 'large')", done, "warning: 1 tally lies in the future"},
 		{"newer tables", "INSERT INTO heed_schema (version) VALUES (99)", failed, "use a newer heed"},
 		{"a relay that sleeps", "INSERT INTO heed_outbox (id, topic, happened) VALUES ('e', 't', '2026-01-01T00:00:00Z')", done, "does a relay run?"},
 		{"a consumer that fails", `INSERT INTO heed_stream (stream, id, topic, happened, due, deliveries, holder)
@@ -156,7 +168,55 @@ func TestDoctorFindsFaults(t *testing.T) {
 			assert.Contains(t, inJSON.out, `"level":`)
 		})
 	}
+	whole := call{args: at(sqliteFile(t), "doctor")}.run(t)
+	assert.Contains(t, whole.out, "Nothing is wrong.")
 	later := call{args: []string{"--db", sqliteFile(t), "--now", "2026-02-01T00:00:00Z", "doctor"}}.run(t)
 	assert.Zero(t, later.code)
 	assert.Contains(t, later.out, "does the host call Learner.Sweep?")
+}
+
+// TestDoctorReadsEveryRow has rows of each sort hold nothing that heed has written.
+func TestDoctorReadsEveryRow(t *testing.T) {
+	t.Parallel()
+	db := agentFile(t)
+	statement(t, db, "UPDATE heed_documents SET body = 'x'; UPDATE heed_history SET observation = 'x'; UPDATE heed_choices SET choice = 'x'")
+	statement(t, db, `INSERT INTO heed_audit (entry) VALUES ('x'); INSERT INTO heed_outbox (id, topic, happened) VALUES ('e', 't', 'x');
+		INSERT INTO heed_stream (stream, id, topic, happened, due, deliveries, holder) VALUES ('s', 'e', 't', 'x', 0, 0, '');
+		INSERT INTO heed_documents (doc, sort, id, class, moment, revision, body) VALUES ('e', 'error', 'e', '', 0, 1, 'x')`)
+	var unread []string
+	for _, f := range readOf[diagnosis](t, failed, "--db", db, "doctor").Findings {
+		if of, ok := strings.CutSuffix(f.Text, " can't be read, as heed has not written what is in there: restore from a copy"); ok {
+			_, of, _ = strings.Cut(of, " of ")
+			unread = append(unread, of)
+		}
+	}
+	assert.Equal(t, slices.Sorted(maps.Keys(holders)), unread)
+}
+
+func TestListsTellWhatTheyLeaveOut(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	statement(t, db, "UPDATE heed_documents SET body = 'x' WHERE id IN ('greet-by-name', 'tests-first', 'response-1', '7d0c2b13-rule')")
+	for list, one := range map[string]string{"confidence": "greet-by-name", "patterns": "tests-first", "traces": "response-1", "rules list": "7d0c2b13-rule"} {
+		all := call{args: at(db, strings.Fields(list)...)}.run(t)
+		assert.Zero(t, all.code)
+		assert.Regexp(t, `^heed: some rows of .*agent.db can't be read, and were left out: see heed doctor\n$`, all.err, list)
+		r := call{args: at(db, append(strings.Fields(strings.Replace(list, "list", "show", 1)), one)...)}.run(t)
+		assert.Equal(t, failed, r.code)
+		assert.Contains(t, r.err, one+`" can't be read: see heed doctor`, list)
+	}
+}
+
+func TestACorruptFile(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	file, err := os.OpenFile(db, os.O_RDWR, 0)
+	require.NoError(t, err)
+	_, err = file.WriteAt([]byte(strings.Repeat("x", 40_000)), 8192)
+	require.NoError(t, err)
+	require.NoError(t, file.Close())
+	r := call{args: at(db, "doctor")}.run(t)
+	assert.Equal(t, failed, r.code)
+	assert.Contains(t, r.out+r.err, "damaged")
+	assert.NotContains(t, r.out+r.err, "run heed doctor")
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -151,43 +150,30 @@ func (f *search) String() string {
 
 // search looks for a person in all that an export of the store has.
 func (s *store) search(on *session, person string) (*search, error) {
-	lines, to := io.Pipe()
-	defer lines.Close()
-	go func() { to.CloseWithError(s.db.Export(on.ctx, to)) }()
 	f := &search{person: person, rows: make(map[string]int), people: make(map[string]bool)}
-	for decoder := json.NewDecoder(lines); ; {
-		var line struct {
-			Table string
-			Row   map[string]any
-		}
-		switch err := decoder.Decode(&line); {
-		case errors.Is(err, io.EOF):
-			return f, nil
-		case err != nil:
+	for r, err := range s.rows(on) {
+		if err != nil {
 			return nil, err
 		}
-		f.look(line.Table, line.Row)
+		f.look(r)
 	}
+	return f, nil
 }
 
-func (f *search) look(table string, row map[string]any) {
+func (f *search) look(r row) {
 	for _, column := range []string{"source", "result_by"} {
-		if source, ok := row[column].(string); ok {
-			f.people[source] = true
-		}
+		f.people[r.text(column)] = true
 	}
-	if text, ok := row["payload"].(string); ok { // of an event: bytes, which an export has in base64
-		if payload, err := base64.StdEncoding.DecodeString(text); err == nil {
-			row["payload"] = string(payload)
-		}
+	if payload, err := base64.StdEncoding.DecodeString(r.text("payload")); err == nil && len(payload) > 0 { // of an event
+		r.Columns["payload"] = string(payload)
 	}
-	if !f.names(row) {
+	if !f.names(r.Columns) {
 		return
 	}
-	if f.rows[table] == 0 {
-		f.tables = append(f.tables, table)
+	if f.rows[r.Table] == 0 {
+		f.tables = append(f.tables, r.Table)
 	}
-	f.rows[table]++
+	f.rows[r.Table]++
 }
 
 // names reports whether the person is a value of JSON, or of the JSON in one of its texts.

@@ -71,6 +71,15 @@ func slips(a, b string) int {
 	return row[len(to)]
 }
 
+// few writes the first of some names.
+func few(names []string) string {
+	const most = 5
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), "…")
+	}
+	return show(strings.Join(names, ", "))
+}
+
 // unknown says that there is no thing of this name, and which there are.
 func unknown(what, name string, names []string, see string) error {
 	near := nearest(name, names)

@@ -184,7 +184,32 @@ func (s *store) known(on *session, what, name string, kindsOfX []string) error {
 	return unknown(what, name, names, fmt.Sprintf("%s has %s: choose with --%s", s.place, strings.Join(quoted(names), ", "), what))
 }
 
-func (s *store) close() { _ = s.handle.Close() }
+// close closes a store, and tells where something was left out of what was read.
+func (s *store) close() {
+	if s.db.Damaged() > 0 {
+		warn("some rows of %s can't be read, and were left out: see heed doctor", s.place)
+	}
+	_ = s.handle.Close()
+}
+
+// missing says that a store has no document of this sort and name, and which there are; or why it is not among them.
+func (s *store) missing(on *session, sort, name string, names []string, see string) error {
+	query := "SELECT count(*) FROM heed_documents WHERE sort = $1 AND id = $2"
+	var n int
+	if err := s.handle.QueryRowContext(on.ctx, query, sort, name).Scan(&n); err != nil {
+		return s.explain(err)
+	}
+	if n > 0 {
+		return fmt.Errorf("the row of %s %q can't be read: see heed doctor", sort, name)
+	}
+	return unknown(sort, name, names, see)
+}
+
+// isCorrupt reports whether SQLite can't read its file.
+func isCorrupt(err error) bool {
+	var lite *sqlite.Error
+	return errors.As(err, &lite) && lite.Code()&0xff == sqlite3.SQLITE_CORRUPT
+}
 
 func (p place) inUse() error {
 	return fmt.Errorf("%s is in use by another process, which did not let go in time: try again, or stop what holds it", p)
@@ -216,7 +241,7 @@ func (p place) explain(err error) error {
 		case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM:
 			return fmt.Errorf("%s can't be opened for writing, which SQLite needs even to read: check the rights of the file and its directory", p)
 		case sqlite3.SQLITE_CORRUPT:
-			return fmt.Errorf("%s is damaged: run heed doctor, and restore it from a copy", p)
+			return fmt.Errorf("%s is damaged: restore it from a copy", p)
 		}
 	case errors.As(err, &server) && server.Code == "55P03": // lock_not_available
 		return p.inUse()

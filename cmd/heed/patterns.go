@@ -138,12 +138,12 @@ func (r *patternReport) standing() string {
 // Run lists patterns, or explains one.
 func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
 	return c.at(s, func(b *casebook) error {
+		if cmd.ID != "" {
+			return cmd.explain(s, b)
+		}
 		standings, err := b.Standings(s.ctx, patterns.PatternQuery{State: patterns.State(cmd.State), Tag: cmd.Tag})
 		if err != nil {
 			return err
-		}
-		if cmd.ID != "" {
-			return cmd.explain(s, b, standings)
 		}
 		var all []patternReport
 		for i := range standings {
@@ -153,8 +153,12 @@ func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
 	})
 }
 
-// find returns the standing of a pattern among others.
-func find(id string, standings []patterns.Standing) (*patterns.Standing, error) {
+// find finds the standing of a pattern.
+func (b *casebook) find(s *session, id string) (*patterns.Standing, error) {
+	standings, err := b.Standings(s.ctx, patterns.PatternQuery{})
+	if err != nil {
+		return nil, err
+	}
 	var names []string
 	for i := range standings {
 		if string(standings[i].Pattern.ID) == id {
@@ -162,11 +166,11 @@ func find(id string, standings []patterns.Standing) (*patterns.Standing, error) 
 		}
 		names = append(names, string(standings[i].Pattern.ID))
 	}
-	return nil, unknown("pattern", id, names, "heed patterns lists them")
+	return nil, b.missing(s, "pattern", id, names, "heed patterns lists them")
 }
 
-func (cmd *patternsShow) explain(s *session, b *casebook, standings []patterns.Standing) error {
-	if _, err := find(cmd.ID, standings); err != nil {
+func (cmd *patternsShow) explain(s *session, b *casebook) error {
+	if _, err := b.find(s, cmd.ID); err != nil {
 		return err
 	}
 	e, err := b.Explain(s.ctx, patterns.PatternID(cmd.ID))

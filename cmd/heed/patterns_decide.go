@@ -17,11 +17,7 @@ func (cmd *patternDecision) decide(
 	s *session, c *patternsCommands, about func(*patterns.Standing) (string, error), make func(*casebook, patterns.PatternID, patterns.Decision) error,
 ) error {
 	return c.at(s, func(b *casebook) error {
-		standings, err := b.Standings(s.ctx, patterns.PatternQuery{})
-		if err != nil {
-			return err
-		}
-		before, err := find(cmd.ID, standings)
+		before, err := b.find(s, cmd.ID)
 		if err != nil {
 			return err
 		}

@@ -93,7 +93,7 @@ func (d *desk) proposal(s *session, id string) (feedback.Proposal, error) {
 	if err != nil {
 		return feedback.Proposal{}, err
 	}
-	return pick("proposal", id, all, func(p feedback.Proposal) string { return p.ID })
+	return pick(s, d.store, "proposal", id, all, func(p feedback.Proposal) string { return p.ID })
 }
 
 // rule finds a rule likewise.
@@ -102,11 +102,11 @@ func (d *desk) rule(s *session, id string) (feedback.Rule, error) {
 	if err != nil {
 		return feedback.Rule{}, err
 	}
-	return pick("rule", id, all, func(r feedback.Rule) string { return r.ID })
+	return pick(s, d.store, "rule", id, all, func(r feedback.Rule) string { return r.ID })
 }
 
 // pick returns the one that is meant by an id or by the start of it.
-func pick[T any](what, id string, all []T, idOf func(T) string) (meant T, err error) {
+func pick[T any](s *session, st *store, what, id string, all []T, idOf func(T) string) (meant T, err error) {
 	var ids []string
 	for _, one := range all {
 		if idOf(one) == id {
@@ -118,10 +118,10 @@ func pick[T any](what, id string, all []T, idOf func(T) string) (meant T, err er
 	first := slices.IndexFunc(all, begin)
 	switch {
 	case first < 0:
-		return meant, unknown(what, id, ids, "heed rules list names them")
+		return meant, st.missing(s, what, id, ids, "heed rules list names them")
 	case slices.ContainsFunc(all[first+1:], begin):
-		n := len(slices.DeleteFunc(slices.Clone(all), func(one T) bool { return !begin(one) }))
-		return meant, fmt.Errorf("%d ids begin with %q: give more of it", n, id)
+		ids = slices.DeleteFunc(ids, func(one string) bool { return !strings.HasPrefix(one, id) })
+		return meant, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(ids), id, few(ids))
 	}
 	return all[first], nil
 }

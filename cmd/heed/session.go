@@ -65,7 +65,7 @@ func (s *session) answer(value any, text func(*printer)) error {
 var errLimit error = &usageError{"--limit must be 1 or more"}
 
 // warn tells something that stops nothing.
-func (s *session) warn(format string, args ...any) {
+func warn(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "heed: "+oneLine(fmt.Errorf(format, args...)))
 }
 

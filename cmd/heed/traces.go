@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/heedhq/heed/decision"
@@ -73,7 +75,7 @@ func (cmd *tracesCommand) Run(s *session) error {
 		}
 	}
 	if cmd.ID != "" && len(all) == 0 {
-		return unknown("trace", cmd.ID, names, "heed traces lists those that are not past their --ttl")
+		return cmd.missing(s, st, names)
 	}
 	if cmd.ID != "" {
 		return s.answer(all[0], func(p *printer) {
@@ -84,6 +86,19 @@ func (cmd *tracesCommand) Run(s *session) error {
 		})
 	}
 	return s.answer(listed(all), func(p *printer) { printTraces(p, all) })
+}
+
+// missing says why there is no trace of the response that was asked for.
+func (cmd *tracesCommand) missing(s *session, st *store, names []string) error {
+	const ever = 200 * 365 * day
+	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now, TTL: ever})
+	if err != nil {
+		return err
+	}
+	if old, err := traces.Get(s.ctx, cmd.ID); err == nil {
+		return fmt.Errorf("the trace %q is of %s: have it shown with --ttl %.0fh", cmd.ID, moment(old.At), math.Ceil(s.now().Sub(old.At).Hours()))
+	}
+	return st.missing(s, "trace", cmd.ID, names, "heed traces lists those that are not past their --ttl")
 }
 
 func printTraces(p *printer, all []traceReport) {
