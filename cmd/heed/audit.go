@@ -48,7 +48,7 @@ func (cmd *auditCommand) Run(s *session) error {
 	}
 	slices.SortStableFunc(all, func(a, b evidence.AuditEntry) int { return b.At.Compare(a.At) })
 	all = all[:min(len(all), cmd.Limit)]
-	return s.answer(listed(all), func(p *printer) { printAudit(p, all) })
+	return s.answer(listed(all), func(p *printer) { printAudit(p, all, "action", cmd.Action, "subject", cmd.Subject) })
 }
 
 // read returns the last entries of a log that are asked for.
@@ -108,9 +108,9 @@ func (s *store) transitions(ctx context.Context) (all []patterns.Transition, err
 	return all, nil
 }
 
-func printAudit(p *printer, entries []evidence.AuditEntry) {
+func printAudit(p *printer, entries []evidence.AuditEntry, flags ...string) {
 	if len(entries) == 0 {
-		p.line("Nothing was changed by anybody, as far as the audit goes back.")
+		p.nothing("audit entries", flags...)
 		return
 	}
 	t := listing{columns: []column{

@@ -116,7 +116,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]string{"7d0c2b13-rule": "RETIRED", "7d0c2b11-rule": "REJECTED"}, statuses)
-	assert.Contains(t, call{args: of("list")}.run(t).out, "There are no rules")
+	assert.Contains(t, call{args: of("list")}.run(t).out, "There are no rules or proposals here with --status pending or active.")
 	var actions []string
 	for _, entry := range read[[]evidence.AuditEntry](t, of("audit")...) {
 		actions = append(actions, strings.TrimPrefix(entry.Action, "feedback.")+" by "+entry.Actor)

@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -167,7 +169,18 @@ func (cmd *confidenceShow) list(s *session, a *appraisal) error {
 		}
 		all = append(all, confidenceOf(&e))
 	}
-	return s.answer(listed(all), func(p *printer) { printConfidences(p, all) })
+	faded, err := a.faded(s)
+	if err != nil {
+		return err
+	}
+	return s.answer(listed(all), func(p *printer) {
+		if len(all) == 0 {
+			p.nothing("heuristics", "domain", cmd.Domain)
+			return
+		}
+		printConfidences(p, all)
+		p.note(faded)
+	})
 }
 
 func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
@@ -180,8 +193,38 @@ func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
 		return err
 	}
 	one := confidenceOf(&e)
+	faded, err := a.faded(s)
+	if err != nil {
+		return err
+	}
 	one.Prior, one.Limits, one.History = &e.Prior, e.Limits, e.History[:min(len(e.History), max(cmd.Limit, 0))]
-	return s.answer(one, func(p *printer) { printConfidence(p, &one) })
+	return s.answer(one, func(p *printer) {
+		printConfidence(p, &one)
+		p.note(faded)
+	})
+}
+
+// faded tells how old the newest evidence of a module is, where that is most of what there is to tell: after three half-lives
+// an eighth of it counts.
+func (a *appraisal) faded(s *session) (string, error) {
+	var newest evidence.Tally
+	for _, kind := range learning.Kinds(a.Config().Name) {
+		for part, err := range a.parts(s, kind) {
+			if err != nil {
+				return "", err
+			}
+			if part.Tally.HalfLife > 0 && part.Tally.Last() >= newest.Last() {
+				newest = part.Tally
+			}
+		}
+	}
+	last := newest.Last().Time()
+	age := s.now().Sub(last)
+	if newest.HalfLife == 0 || age <= 3*newest.HalfLife {
+		return "", nil
+	}
+	return fmt.Sprintf("The newest evidence is of %s, %.0f half-lives ago, and has faded: --now %s shows what it said then.", moment(last),
+		float64(age)/float64(newest.HalfLife), last.Add(time.Second).UTC().Format(time.RFC3339)), nil
 }
 
 // heuristic finds a heuristic.
@@ -217,10 +260,6 @@ func confidenceOf(e *learning.Explanation) confidence {
 }
 
 func printConfidences(p *printer, all []confidence) {
-	if len(all) == 0 {
-		p.line("There are no heuristics here.")
-		return
-	}
 	t := listing{columns: []column{
 		{title: "heuristic", soft: true}, {title: "domain", soft: true}, {title: "confidence", right: true}, {title: "low", right: true, extra: true},
 		{title: "high", right: true, extra: true}, {title: "fires", right: true}, {title: "right", right: true}, {title: "wrong", right: true},

@@ -21,9 +21,9 @@ func (confidencePin) Help() string {
     heed --db agent.db confidence pin greet-by-name --reason "it is right as it is"
     heed --db agent.db confidence pin greet-by-name --at 0.2 --yes --reason "it upsets visitors"
 
-Without --at the heuristic is locked: what is heard of it does not count, and is not made up for later. With --at its confidence is
-that, within the bounds of the host, and what is heard of it counts meanwhile, to be seen when it is unpinned. Hosts that run see
-it at once.`
+It holds the confidence at what it is now, or at what --at says, within the bounds of the host. What is heard and what fades counts
+meanwhile, to be seen when it is unpinned. A range that the host has given this heuristic gives way for good: the audit has it.
+Hosts that run see it at once.`
 }
 
 // Run pins a confidence.
@@ -32,19 +32,35 @@ func (cmd *confidencePin) Run(s *session, c *confidenceCommands) error {
 		return &usageError{"--at must be above 0 and at most 1"}
 	}
 	return c.at(s, func(a *appraisal) error {
-		about := fmt.Sprintf("This locks the confidence of %s, whatever users say", show(cmd.ID))
-		if cmd.At != nil {
-			about = fmt.Sprintf("This holds the confidence of %s at %s, whatever users say", show(cmd.ID), share(*cmd.At))
+		h, err := a.heuristic(s, cmd.ID)
+		if err != nil {
+			return err
 		}
-		return cmd.constrain(s, a, cmd.ID, "pin", about, func(now learning.Constraints) (learning.Constraints, error) {
-			if cmd.At == nil {
-				now.Lock = learning.Locked
-			} else {
-				now.Range = learning.Range{Floor: *cmd.At, Ceiling: *cmd.At}
-			}
+		at, err := cmd.share(s, a)
+		if err != nil {
+			return err
+		}
+		about := fmt.Sprintf("This holds the confidence of %s at %s, whatever users say", show(cmd.ID), share(at))
+		if r := h.Constraints.Range; r != (learning.Range{}) && r.Floor != r.Ceiling {
+			about += fmt.Sprintf(", in place of its range from %g to %g", r.Floor, r.Ceiling)
+		}
+		return cmd.constrain(s, a, h, "pin", about, func(now learning.Constraints) (learning.Constraints, error) {
+			now.Range = learning.Range{Floor: at, Ceiling: at}
 			return now, nil
 		})
 	})
+}
+
+// share returns the confidence that the heuristic is to have.
+func (cmd *confidencePin) share(s *session, a *appraisal) (float64, error) {
+	if cmd.At != nil {
+		return *cmd.At, nil
+	}
+	e, err := a.Explain(s.ctx, cmd.ID)
+	if err == nil && e.Standing.Confidence == 0 {
+		err = fmt.Errorf("the confidence of %s is 0, which can't be held: give another with --at", show(cmd.ID))
+	}
+	return e.Standing.Confidence, err
 }
 
 type confidenceUnpin struct {
@@ -57,14 +73,19 @@ func (confidenceUnpin) Help() string {
 
     heed --db agent.db confidence unpin greet-by-name --reason "its text was rewritten"
 
-It takes back a lock and --at. Constraints that its host has set otherwise stay, as do those of its pack and of the system.`
+It takes back what pin has set, and a lock. Constraints that its host has set otherwise stay, as do those of its pack and of the
+system.`
 }
 
 // Run unpins a confidence.
 func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
 	return c.at(s, func(a *appraisal) error {
+		h, err := a.heuristic(s, cmd.ID)
+		if err != nil {
+			return err
+		}
 		about := fmt.Sprintf("This lets users decide about %s again", show(cmd.ID))
-		return cmd.constrain(s, a, cmd.ID, "unpin", about, func(now learning.Constraints) (learning.Constraints, error) {
+		return cmd.constrain(s, a, h, "unpin", about, func(now learning.Constraints) (learning.Constraints, error) {
 			at := now.Range.Floor == now.Range.Ceiling && now.Range != learning.Range{}
 			if !at && now.Lock != learning.Locked {
 				return now, fmt.Errorf("%s is not pinned: heed confidence lists what is", show(cmd.ID))
@@ -83,12 +104,8 @@ func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
 // constrain changes the constraints of a heuristic, if that is confirmed. The audit has it before it is so: nothing is changed
 // that nobody can find.
 func (c *change) constrain(
-	s *session, a *appraisal, id, action, about string, to func(now learning.Constraints) (learning.Constraints, error),
+	s *session, a *appraisal, h learning.Heuristic, action, about string, to func(now learning.Constraints) (learning.Constraints, error),
 ) error {
-	h, err := a.heuristic(s, id)
-	if err != nil {
-		return err
-	}
 	wanted, err := to(h.Constraints)
 	if err != nil {
 		return err
@@ -96,14 +113,14 @@ func (c *change) constrain(
 	if err := c.confirm(s, about); err != nil {
 		return err
 	}
-	err = a.record(s, c, a.Config().Name+"."+action, id, map[string]string{"before": written(h.Constraints), "after": written(wanted)})
+	err = a.record(s, c, a.Config().Name+"."+action, h.ID, map[string]string{"before": written(h.Constraints), "after": written(wanted)})
 	if err != nil {
 		return err
 	}
 	if err := a.put(s, h, to); err != nil {
 		return fmt.Errorf("nothing was changed, though the audit has it: %w", a.store.explain(err))
 	}
-	e, err := a.Explain(s.ctx, id)
+	e, err := a.Explain(s.ctx, h.ID)
 	if err != nil {
 		return err
 	}
@@ -113,7 +130,7 @@ func (c *change) constrain(
 		if held := after.Held.String(); held != "-" {
 			state = "is held now: " + held
 		}
-		p.line("%s %s. Its confidence is %s.", show(id), state, share(after.Confidence))
+		p.line("%s %s. Its confidence is %s.", show(h.ID), state, share(after.Confidence))
 	})
 }
 

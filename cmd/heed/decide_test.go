@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -155,39 +156,55 @@ func TestAPinHoldsWhatItSays(t *testing.T) {
 
 	decide("pin", "greet-by-name")
 	complain(t, db, "greet-by-name", "1")
-	assert.Equal(t, before.Confidence, confidenceOf().Confidence, "what is heard of it does not count")
-	assert.True(t, confidenceOf().Held.Locked)
-	assert.Contains(t, call{args: at(db, "confidence", "greet-by-name")}.run(t).out, "It is locked: nothing that is heard of it counts.")
+	assert.Equal(t, before.Confidence, confidenceOf().Confidence)
+	assert.Contains(t, call{args: at(db, "confidence")}.run(t).out, "at 0.794")
 	decide("unpin", "greet-by-name")
-	assert.Equal(t, before.Confidence, confidenceOf().Confidence, "and is not made up for")
+	assert.Less(t, confidenceOf().Confidence, before.Confidence, "what was heard meanwhile is seen")
 
 	decide("pin", "greet-by-name", "--at", "0.9")
 	complain(t, db, "greet-by-name", "2")
 	assert.Equal(t, 0.9, confidenceOf().Confidence)
 	assert.Contains(t, call{args: at(db, "confidence")}.run(t).out, "at 0.900")
 	decide("unpin", "greet-by-name")
-	assert.Less(t, confidenceOf().Confidence, before.Confidence, "what was heard meanwhile is seen")
+	assert.Less(t, confidenceOf().Confidence, before.Confidence)
 
 	details := read[[]evidence.AuditEntry](t, "--db", db, "audit", "--action", "learning.")
 	require.Len(t, details, 4)
 	assert.Equal(t, map[string]string{"before": "0.9 to 0.9", "after": "nothing"}, details[0].Details)
-	assert.Equal(t, map[string]string{"before": "nothing", "after": "locked"}, details[3].Details)
+	held := fmt.Sprintf("%g to %g", before.Confidence, before.Confidence)
+	assert.Equal(t, map[string]string{"before": "nothing", "after": held}, details[3].Details)
 }
 
-// TestAPinLeavesWhatTheHostHasSet pins and unpins a heuristic that has a range and a weight of its own.
-func TestAPinLeavesWhatTheHostHasSet(t *testing.T) {
+// TestAPinAndWhatTheHostHasSet pins and unpins a heuristic that has a range and a weight of its own.
+func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	db := sqliteFile(t)
 	statement(t, db, `UPDATE heed_documents SET body = replace(body, '"Range":{"Floor":0,"Ceiling":0},"FeedbackWeight":0',
 		'"Range":{"Floor":0.1,"Ceiling":0.7},"FeedbackWeight":0.5') WHERE sort = 'heuristic' AND id = 'greet-by-name'`)
-	own := held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}
 	heldNow := func() held { return read[confidence](t, at(db, "confidence", "greet-by-name")...).Held }
-	require.Equal(t, own, heldNow())
-	for _, command := range []string{"pin", "unpin"} {
-		r := call{args: []string{"--db", db, "confidence", command, "greet-by-name", "--yes", "--reason", "x"}}.run(t)
+	require.Equal(t, held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}, heldNow())
+	pin := []string{"--db", db, "confidence", "pin", "greet-by-name"}
+	assert.Contains(t, call{args: pin, input: "n\n"}.onTerminal(t, 150).out, "at 0.700, whatever users say, in place of its range from 0.1 to 0.7. Go on?")
+	for _, step := range []struct {
+		command string
+		then    held
+	}{{"pin", held{Floor: 0.7, Ceiling: 0.7, Weight: 0.5}}, {"unpin", held{Floor: 0.05, Ceiling: 0.95, Weight: 0.5}}} {
+		r := call{args: []string{"--db", db, "confidence", step.command, "greet-by-name", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
-		assert.Equal(t, command == "pin", heldNow().Locked)
+		assert.Equal(t, step.then, heldNow(), step.command)
 	}
-	assert.Equal(t, own, heldNow())
+}
+
+// TestAPinHoldsWhatFades pins a heuristic long after its evidence, when what it has learned does not count any more.
+func TestAPinHoldsWhatFades(t *testing.T) {
+	db := agentFile(t)
+	then := func() float64 {
+		return read[confidence](t, "--db", db, "--now", agentAsOf, "confidence", "runbook-queue").Confidence
+	}
+	require.NotEqual(t, "0.300", share(then()))
+	r := call{args: []string{"--db", db, "confidence", "pin", "runbook-queue", "--yes", "--reason", "x"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.Equal(t, "runbook-queue is held now: at 0.300. Its confidence is 0.300.\n", r.out)
+	assert.Equal(t, "0.300", share(then()))
 }
 
 func TestArchivedPatternsComeBack(t *testing.T) {

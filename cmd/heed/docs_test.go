@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,7 +36,8 @@ What follows is the help of each command and what it prints on a terminal of 100
   one line on standard error that says what to do.
 - What changes something asks on a terminal, needs ` + "`--yes`" + ` elsewhere, takes a ` + "`--reason`" + `, and is in the audit under ` + "`--actor`" + `.
   Who somebody is, the command does not check: whoever can write to the store can say anything.
-- Listings are as of the end of those days in March (` + "`--now`" + `), and changes were made later, when much had faded.
+- Listings are as of the end of those days in March, as ` + "`--now`" + ` says; changes were made later, when much had faded. What the host never
+  swept, ` + "`heed doctor`" + ` finds. ` + "`HEED_NOW`" + ` is ` + "`--now`" + ` for all commands of a shell; what changes something refuses both.
 - What a store does not hold of how its hosts are configured, ` + "`--config`" + ` reads from a TOML file: see ` + "`heed strategy`" + `,
   ` + "`heed confidence`" + `, ` + "`heed patterns`" + ` and ` + "`heed rules`" + ` below. Each reads its own section, and tells which of its keys mean nothing.
 - A bar is where a rate lies with a probability of 90 %, ` + "`├──●──┤`" + `, with its mean, on a scale from 0 to 1 that all bars share.
@@ -48,7 +50,7 @@ var examples = map[string][]string{
 	"strategy show":          {"strategy --learner strategy show preference", "strategy --learner models show law"},
 	"strategy item":          {"strategy --learner strategy item note-report"},
 	"strategy history":       {"strategy --learner strategy history note-report"},
-	"strategy reset":         {`strategy --learner strategy reset corection`, `strategy --learner strategy reset correction --yes --reason "there is a new model"`},
+	"strategy reset":         {`strategy --learner strategy reset corection --yes --reason "there is a new model"`, `strategy --learner strategy reset correction --yes --reason "there is a new model"`},
 	"strategy reset-item":    {`strategy --learner strategy reset-item note-dashboard --yes --reason "its text is new"`},
 	"confidence show":        {"confidence", "confidence runbook-queue --limit 5"},
 	"confidence pin":         {`confidence pin learned-10 --at 0.5 --yes --reason "let it prove itself"`, "confidence learned-10 --limit 1"},
@@ -74,7 +76,7 @@ var examples = map[string][]string{
 	"doctor":                 {"doctor"},
 	"migrate":                {"migrate"},
 	"export":                 {"export backup.jsonl"},
-	"import":                 {"import backup.jsonl"},
+	"import":                 {"--db restored.db import backup.jsonl"},
 	"completion":             {"completion fish"},
 }
 
@@ -86,7 +88,7 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 	t.Chdir(dir)
 	require.NoError(t, os.Rename(agentFile(t), "agent.db"))
 	statement(t, "agent.db", keepOpen(expiry))
-	health := output(t, "doctor") // while all is as the agent has left it
+	health, _ := output(t, "doctor") // while all is as the agent has left it
 	hash := read[struct{ Hash string }](t, "--db", "agent.db", "rules", "show", "7d0c2b13").Hash[:12]
 	var b strings.Builder
 	b.WriteString(docsHead)
@@ -102,11 +104,11 @@ func TestTheDocumentationIsWhatTheCommandPrints(t *testing.T) {
 		require.True(t, ok, "there is no example of %s", leaf.path)
 		for _, example := range shown {
 			example = strings.ReplaceAll(example, "HASH", hash)
-			shows := health
-			if example != "doctor" {
-				shows = output(t, example)
+			shows, called := output(t, example)
+			if example == "doctor" {
+				shows = health
 			}
-			fmt.Fprintf(&b, "\n```console\n$ heed %s\n%s```\n", example, shows)
+			fmt.Fprintf(&b, "\n```console\n$ %s\n%s```\n", called, shows)
 		}
 	}
 	got := strings.ReplaceAll(b.String(), longAfter(expiry), expiry)
@@ -136,8 +138,12 @@ func wordsOf(path string) (names []string) {
 	return names
 }
 
-// output is what an example prints on a terminal. What reads is read as at the tests' moment, what changes happens now.
-func output(t *testing.T, example string) string {
+// output is what an example prints on a terminal, and how it was called: what fades as at the tests' moment, what changes now.
+func output(t *testing.T, example string) (shows, called string) {
+	fades := []string{"strategy", "confidence", "patterns", "traces", "doctor"}
+	if slices.Contains(fades, strings.Fields(example)[0]) && !strings.Contains(example, "--yes") {
+		example = "--now " + agentAsOf + " " + example
+	}
 	var args []string
 	for i, part := range strings.Split(example, `"`) {
 		if i%2 == 1 {
@@ -146,19 +152,11 @@ func output(t *testing.T, example string) string {
 			args = append(args, strings.Fields(part)...)
 		}
 	}
-	env := []string{"NO_COLOR=1", "HEED_DB=agent.db"}
-	if strings.HasPrefix(example, "import") {
-		env[1] = "HEED_DB=restored.db"
-	}
-	if !strings.Contains(example, "--yes") {
-		args = append([]string{"--now", agentAsOf}, args...)
-	}
-	r := call{args: args, env: env}.onTerminal(t, 100)
-	text := ansi.Strip(r.out)
-	return today.ReplaceAllStringFunc(text, func(when string) string {
+	r := call{args: args, env: []string{"NO_COLOR=1", "HEED_DB=agent.db"}}.onTerminal(t, 100)
+	return today.ReplaceAllStringFunc(ansi.Strip(r.out), func(when string) string {
 		if when > "2026-03-16" && when < "2096" {
 			return "2026-03-07 15:00:00"
 		}
 		return when
-	})
+	}), "heed " + example
 }

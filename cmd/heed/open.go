@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"net/url"
 	"os"
@@ -19,6 +20,7 @@ import (
 	"modernc.org/sqlite" // and the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
 )
 
@@ -173,6 +175,23 @@ func (s *store) named(on *session, kindsOfX ...string) (names []string, err erro
 	}
 	slices.Sort(names)
 	return slices.Compact(names), nil
+}
+
+// parts yields the evidence of a kind.
+func (s *store) parts(on *session, kind string) iter.Seq2[evidence.Part, error] {
+	return func(yield func(evidence.Part, error) bool) {
+		for scope, err := range s.evidence.Scopes(on.ctx, kind) {
+			if err != nil {
+				yield(evidence.Part{}, err)
+				return
+			}
+			for part, err := range s.evidence.List(on.ctx, kind, scope) {
+				if !yield(part, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
 }
 
 // known refuses the name of one who has no evidence in a store, where others have.

@@ -149,7 +149,13 @@ func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
 		for i := range standings {
 			all = append(all, reportOf(&standings[i]))
 		}
-		return s.answer(listed(all), func(p *printer) { printPatterns(p, all) })
+		return s.answer(listed(all), func(p *printer) {
+			if len(all) == 0 {
+				p.nothing("patterns", "state", cmd.State, "tag", cmd.Tag)
+				return
+			}
+			printPatterns(p, all)
+		})
 	})
 }
 
@@ -202,10 +208,6 @@ func (cmd *patternsShow) explain(s *session, b *casebook) error {
 }
 
 func printPatterns(p *printer, all []patternReport) {
-	if len(all) == 0 {
-		p.line("There are no patterns of that kind here.")
-		return
-	}
 	t := listing{columns: []column{
 		{title: "pattern", soft: true}, {title: "state"}, {title: "weighs", right: true}, {title: "helpful", right: true},
 		{title: "harmful", right: true}, {title: "rate", right: true}, {title: "last heard", extra: true}, {title: "content", soft: true, extra: true},

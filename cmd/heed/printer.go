@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -51,6 +52,28 @@ func (p *printer) line(format string, args ...any) {
 		text = lipgloss.Wrap(text, p.width, "")
 	}
 	p.printf("%s\n", text)
+}
+
+// nothing says that there is nothing in a list, with the flags that left things out: each has a name and a value.
+func (p *printer) nothing(what string, flags ...string) {
+	given := ""
+	for pair := range slices.Chunk(flags, 2) {
+		if pair[1] != "" {
+			given += " --" + pair[0] + " " + show(pair[1])
+		}
+	}
+	if given != "" {
+		given = " with" + given
+	}
+	p.line("There are no %s here%s.", what, given)
+}
+
+// note writes a line below others, if it says something.
+func (p *printer) note(text string) {
+	if text != "" {
+		p.printf("\n")
+		p.line("%s", text)
+	}
 }
 
 // heading writes what the lines below it are about.
@@ -101,6 +124,20 @@ func moment(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format("2006-01-02 15:04:05")
+}
+
+// span writes a duration, and nothing where there is none.
+func span(d time.Duration) string {
+	text := d.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, none) {
+			text = text[:len(text)-2]
+		}
+	}
+	if d == 0 {
+		return ""
+	}
+	return text
 }
 
 // plural writes a number of things.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,14 +70,16 @@ func (cmd *rulesList) list(s *session, d *desk) error {
 			all = append(all, line)
 		}
 	}
-	return s.answer(listed(all), func(p *printer) { printRules(p, all) })
+	return s.answer(listed(all), func(p *printer) {
+		if len(all) == 0 {
+			p.nothing("rules or proposals", "status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent)
+			return
+		}
+		printRules(p, all)
+	})
 }
 
 func printRules(p *printer, all []ruleLine) {
-	if len(all) == 0 {
-		p.line("There are no rules or proposals of that kind here.")
-		return
-	}
 	t := listing{columns: []column{
 		{title: "id", soft: true}, {title: "status"}, {title: "for", right: true}, {title: "effect", right: true, extra: true},
 		{title: "since", extra: true}, {title: "agents", soft: true}, {title: "rule", soft: true},

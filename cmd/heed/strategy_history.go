@@ -57,7 +57,13 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 	if err != nil {
 		return err
 	}
-	return s.answer(listed(entries), func(p *printer) { printHistory(p, entries) })
+	return s.answer(listed(entries), func(p *printer) {
+		if len(entries) == 0 {
+			p.nothing("choices", "stage", cmd.Stage, "since", span(cmd.Since))
+			return
+		}
+		printHistory(p, entries)
+	})
 }
 
 // records reads the choices of which there are records.
@@ -127,10 +133,6 @@ func (cmd *strategyHistory) credits(s *session, v *view) (entries []entry, err e
 }
 
 func printHistory(p *printer, entries []entry) {
-	if len(entries) == 0 {
-		p.line("Nothing of that kind.")
-		return
-	}
 	if p.terminal {
 		printValues(p, entries)
 	}

@@ -52,15 +52,35 @@ func (cmd *tracesCommand) Run(s *session) error {
 		return err
 	}
 	defer st.close()
+	all, names, err := cmd.read(s, st)
+	switch {
+	case err != nil:
+		return st.explain(err)
+	case cmd.ID != "" && len(all) == 0:
+		return cmd.missing(s, st, names)
+	case len(all) == 0:
+		return cmd.nothing(s, st)
+	}
+	if cmd.ID == "" {
+		return s.answer(all, func(p *printer) { printTraces(p, all) })
+	}
+	return s.answer(all[0], func(p *printer) {
+		printTraces(p, all)
+		p.printf("\n")
+		p.line("what happened: %s", show(all[0].Text))
+		p.line("what was answered: %s", show(all[0].Answer))
+	})
+}
+
+// read returns the traces that are asked for, and the names of those that were looked at.
+func (cmd *tracesCommand) read(s *session, st *store) (all []traceReport, names []string, err error) {
 	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now, TTL: cmd.TTL})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	var all []traceReport
-	var names []string
 	for t, err := range traces.All(s.ctx) {
 		if err != nil {
-			return st.explain(err)
+			return nil, nil, err
 		}
 		names = append(names, t.ResponseID)
 		if cmd.ID != "" && t.ResponseID != cmd.ID || cmd.Path != "" && string(t.Path) != cmd.Path {
@@ -74,18 +94,24 @@ func (cmd *tracesCommand) Run(s *session) error {
 			break
 		}
 	}
-	if cmd.ID != "" && len(all) == 0 {
-		return cmd.missing(s, st, names)
+	return all, names, nil
+}
+
+// nothing says that no traces are kept, and how many there would be if they were kept longer.
+func (cmd *tracesCommand) nothing(s *session, st *store) error {
+	var n int
+	var newest int64
+	query := "SELECT count(*), coalesce(max(moment), 0) FROM heed_documents WHERE sort = 'trace'"
+	if err := st.handle.QueryRowContext(s.ctx, query).Scan(&n, &newest); err != nil {
+		return st.explain(err)
 	}
-	if cmd.ID != "" {
-		return s.answer(all[0], func(p *printer) {
-			printTraces(p, all)
-			p.printf("\n")
-			p.line("what happened: %s", show(all[0].Text))
-			p.line("what was answered: %s", show(all[0].Answer))
-		})
-	}
-	return s.answer(listed(all), func(p *printer) { printTraces(p, all) })
+	return s.answer([]traceReport{}, func(p *printer) {
+		p.nothing("traces", "path", cmd.Path, "ttl", span(cmd.TTL))
+		if last := time.Unix(0, newest); n > 0 && s.now().Sub(last) > cmd.TTL {
+			p.line("The store has %s, the newest of %s: have them shown with --ttl, or as at that time with --now.",
+				plural(n, "older one", "older ones"), moment(last))
+		}
+	})
 }
 
 // missing says why there is no trace of the response that was asked for.
@@ -102,10 +128,6 @@ func (cmd *tracesCommand) missing(s *session, st *store, names []string) error {
 }
 
 func printTraces(p *printer, all []traceReport) {
-	if len(all) == 0 {
-		p.line("There are no traces of that kind here.")
-		return
-	}
 	t := listing{columns: []column{
 		{title: "when"}, {title: "response", soft: true}, {title: "path"}, {title: "heuristic", soft: true}, {title: "confidence", right: true},
 		{title: "success", right: true}, {title: "event", soft: true, extra: true}, {title: "domain", soft: true, extra: true},
