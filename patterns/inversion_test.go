@@ -157,7 +157,7 @@ func TestRehabilitation(t *testing.T) {
 	assert.Equal(t, patterns.Established, w.standing("p").State)
 	last := w.transitions("p")[0]
 	assert.Equal(t, patterns.Inverted, last.From)
-	assert.Equal(t, "rehabilitated by 7 successes since it was inverted: 7 helpful, 3 harmful, a harmful share of 30.0%", last.Cause)
+	assert.Equal(t, "rehabilitated by 7 successes since it was inverted: 7 helpful, 3 harmful, a harmful share of 30%", last.Cause)
 	assert.True(t, func() bool { anti := w.pattern("anti-p"); return anti.Archived() }())
 	assert.Empty(t, func() string {
 		plan, err := w.PlanContext(ctx, "")

@@ -156,7 +156,7 @@ func TestSweep(t *testing.T) {
 	w.clock.Advance(time.Hour)
 	assert.Equal(t, []string{
 		"unused candidate candidate: archived, as nothing was heard of it since 2026-01-01",
-		"proven proven established: archived, as nothing was heard of it since 2026-01-01; 5 helpful, 0 harmful, a harmful share of 0.0%",
+		"proven proven established: archived, as nothing was heard of it since 2026-01-01; 5 helpful, 0 harmful, a harmful share of 0%",
 	}, sweep())
 	assert.Empty(t, sweep(), "once")
 	plan, err := w.PlanContext(ctx, "")

@@ -3,6 +3,8 @@ package patterns
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -201,4 +203,5 @@ func harmfulMass(s evidence.Sums) float64 { return max(s.Mass-s.Reward, 0) }
 
 func days(d time.Duration) float64 { return d.Hours() / 24 }
 
-func share(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
+// share writes a share to a hundredth of a percent, so that one hardly reads as the bound that it misses.
+func share(x float64) string { return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1, 64) + "%" }

@@ -163,3 +163,8 @@ func TestMaturityIsConfigurable(t *testing.T) {
 	assert.InDelta(t, 0.5, state(patterns.Maturity{HalfLife: day}, 1, 0, 1).Helpful, 1e-9)
 	assert.Equal(t, 0.25, state(patterns.Maturity{Multipliers: patterns.Multipliers{Candidate: 0.25, Established: 1, Proven: 2}}, 1, 0, 0).Multiplier)
 }
+
+func TestAShareDoesNotReadAsTheBoundThatItMisses(t *testing.T) {
+	g := patterns.Gate{State: patterns.Proven, What: patterns.HarmfulPart, Have: 0.14974, Bound: patterns.LessThan, Need: 0.15, Met: true}
+	assert.Equal(t, "proven needs a harmful share: less than 15%, has 14.97%: met", g.String())
+}

@@ -134,12 +134,12 @@ func TestExplain(t *testing.T) {
 4 helpful and 1 harmful observations, of which 3.175 and 1.000 have not faded
 last validated 2025-12-02 12:00:00 UTC, last feedback 2026-01-01 12:00:00 UTC
 established needs observations: at least 3, has 5: met
-deprecated needs a harmful share: more than 30.0%, has 24.0%: missed
+deprecated needs a harmful share: more than 30%, has 23.95%: missed
 proven needs helpful observations: at least 5, has 4: missed
-proven needs a harmful share: less than 15.0%, has 24.0%: missed
+proven needs a harmful share: less than 15%, has 23.95%: missed
 proven needs days since it last helped: at most 90.0, has 30.0: met
 inverted needs observations: at least 3, has 5: met
-inverted needs a failure rate: at least 60.0%, has 20.0%: missed
+inverted needs a failure rate: at least 60%, has 20%: missed
 `, why.String())
 	assert.Len(t, why.Transitions, 1)
 
@@ -147,7 +147,7 @@ inverted needs a failure rate: at least 60.0%, has 20.0%: missed
 	why, err = w.Explain(ctx, "bad")
 	require.NoError(t, err)
 	assert.Contains(t, why.String(), "\"bad\" is inverted, with a multiplier of 0\n")
-	assert.Contains(t, why.String(), "inverted needs a failure rate: at least 60.0%, has 100.0%: met\n")
+	assert.Contains(t, why.String(), "inverted needs a failure rate: at least 60%, has 100%: met\n")
 	assert.Contains(t, why.String(), "rehabilitated needs successes since the inversion: at least 3, has 0: missed\n")
 	assert.NotContains(t, why.String(), "days since it last helped", "it never did")
 	anti, err := w.Explain(ctx, "anti-bad")
@@ -193,7 +193,7 @@ func TestExplainCriterion(t *testing.T) {
 12 helpful and 3 harmful observations, of which 12.000 and 3.000 have not faded
 last validated 2026-01-01 12:00:00 UTC, last feedback 2026-01-01 12:00:00 UTC
 deprecated needs observations: at least 3, has 15: met
-deprecated needs a harmful share: more than 30.0%, has 20.0%: missed
+deprecated needs a harmful share: more than 30%, has 20%: missed
 `, explain())
 	literal := newWorld(t, patterns.SpecConfig())
 	literal.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 0)
