@@ -142,7 +142,8 @@ func TestExportAndImport(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, string(written), piped.out)
 
-	require.Zero(t, call{args: []string{"--db", again, "import"}, input: piped.out}.run(t).code)
+	assert.Equal(t, piped.out, call{args: []string{"--db", db, "export", "-"}}.run(t).out)
+	require.Zero(t, call{args: []string{"--db", again, "import", "-"}, input: piped.out}.run(t).code)
 	assertSame(t, db, again)
 
 	cut := piped.out[:strings.LastIndex(piped.out[:len(piped.out)-1], "\n")+1]

@@ -25,7 +25,8 @@ func (completion) Help() string {
     heed completion zsh > "${fpath[1]}/_heed"
     heed completion fish > ~/.config/fish/completions/heed.fish
 
-Categories, items, heuristics, patterns and rules are completed from the store that HEED_DB or --db names.`
+The shell asks heed, which must be on the PATH. Categories, items, heuristics, patterns and rules are completed from the store that
+HEED_DB or --db names.`
 }
 
 // scripts have each shell ask heed itself what the word under the cursor could be.
@@ -163,8 +164,11 @@ func (p *completer) valuesOf(v *kong.Value) []string {
 		return slices.DeleteFunc(v.EnumSlice(), func(s string) bool { return s == "" })
 	}
 	what := v.Tag.Get("complete")
-	if what == "" {
+	switch what {
+	case "":
 		return nil
+	case "status":
+		return statuses
 	}
 	if db, ok := p.given["db"]; ok {
 		p.DB = db

@@ -37,6 +37,7 @@ func TestCompletion(t *testing.T) {
 		{"confidence unpin --a", "--actor"},
 		{"rules approve ", "7d0c2b11-rule 7d0c2b13-rule"},
 		{"rules show 7d0c2b13", "7d0c2b13-rule"},
+		{"rules list --status re", "retired revoked rejected"},
 		{"rules retire ", ""}, // there are none yet
 		{"forget ", ""},       // whose names are nobody's business
 		{"completion ", "bash zsh fish"},

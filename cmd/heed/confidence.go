@@ -14,10 +14,10 @@ import (
 
 // confidenceCommands look at how far heuristics of package learning are trusted.
 type confidenceCommands struct {
-	Config   string  `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its module with: its section [learning]."`
-	Module   string  `complete:"module" placeholder:"NAME" help:"The name of the module, where the host has given it one."`
-	Initial  float64 `placeholder:"SHARE" help:"The confidence before any evidence of heuristics that have none of their own, as the host has it: 0.3 unless --config says otherwise."`
-	Strength float64 `placeholder:"N" help:"How many observations the initial confidence is worth, as the host has it: 2 unless --config says otherwise."`
+	Config   string   `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its module with: its section [learning]."`
+	Module   string   `complete:"module" placeholder:"NAME" help:"The name of the module, where the host has given it one."`
+	Initial  *float64 `placeholder:"SHARE" help:"The confidence before any evidence of heuristics that have none of their own, as the host has it: 0.3 unless --config says otherwise."`
+	Strength *float64 `placeholder:"N" help:"How many observations the initial confidence is worth, as the host has it: 2 unless --config says otherwise."`
 
 	Show  confidenceShow  `cmd:"" default:"withargs" help:"List confidences, or show what made one. It is what heed confidence does by itself."`
 	Pin   confidencePin   `cmd:"" help:"Hold a confidence, whatever users say."`
@@ -31,7 +31,8 @@ func (confidenceCommands) Help() string {
     heed --db agent.db confidence greet-by-name
     heed --db agent.db confidence pin greet-by-name --at 0.2 --reason "it upsets visitors"
 
-What the store does not hold is taken from --config, or is the default. It reads, with any of:
+What the store does not hold is taken from --config, or is the default. It reads, with any of these, which are the defaults but for
+examples:
 
     [learning]
     name = "learning"
@@ -39,19 +40,30 @@ What the store does not hold is taken from --config, or is the default. It reads
     prior_strength = 2
     confidence_floor = 0.05
     confidence_ceiling = 0.95
-    # guarded = true           in place of caps: those of learning.Guarded
+    # guarded = true           # an example, in place of caps: those of learning.Guarded
     [learning.caps]
-    source_mass = 1
-    source_share = 0.1
-    silence = ["implicit_timeout"]
-    silence_mass = 1
+    source_mass = 1            # an example: there is no cap
+    source_share = 0.1         # an example
+    silence = ["implicit_timeout"] # an example
+    silence_mass = 1           # an example
     [learning.system]          # the constraints of the system; packs may have the same
     lock = "unlocked"
-    floor = 0.1
-    ceiling = 0.9
+    floor = 0.1                # an example: there is no bound
+    ceiling = 0.9              # an example
     feedback_weight = 1
     [learning.packs.household]
-    ceiling = 0.8`
+    ceiling = 0.8              # an example`
+}
+
+// Validate implements kong's interface.
+func (c *confidenceCommands) Validate() error {
+	switch {
+	case c.Initial != nil && !(*c.Initial > 0 && *c.Initial < 1):
+		return errors.New("--initial must be above 0 and below 1")
+	case c.Strength != nil && !(*c.Strength >= 0.001 && *c.Strength <= 1e6):
+		return errors.New("--strength must be from 0.001 to 1000000")
+	}
+	return nil
 }
 
 // An appraisal is a module over an open store, made to look at what one of this name has learned there.
@@ -75,10 +87,15 @@ func (c *confidenceCommands) at(s *session, do func(*appraisal) error) error {
 	heuristics := sqlstore.NewHeuristics(st.db)
 	cfg.Heuristics, cfg.Evidence, cfg.Now = heuristics, st.evidence, s.now
 	cfg.Name = cmp.Or(c.Module, cfg.Name)
-	cfg.Initial, cfg.Strength = cmp.Or(c.Initial, cfg.Initial), cmp.Or(c.Strength, cfg.Strength)
+	if c.Initial != nil {
+		cfg.Initial = *c.Initial
+	}
+	if c.Strength != nil {
+		cfg.Strength = *c.Strength
+	}
 	module, err := learning.New(cfg)
 	if err != nil {
-		return err
+		return keyFaults(c.Config, "learning", learningSection{}, err)
 	}
 	if err := st.known(s, "module", module.Config().Name, learning.Kinds("x")); err != nil {
 		return err
@@ -139,6 +156,21 @@ func (h held) String() string {
 		return "locked"
 	}
 	return "-"
+}
+
+// heldBy says what holds a confidence: what somebody has pinned, or a limit that puts it outside of where the rate lies.
+func (c *confidence) heldBy() string {
+	by := c.Held.String()
+	switch {
+	case by != "-" || c.Low <= c.Confidence && c.Confidence <= c.High:
+	case c.Confidence <= c.Held.Floor:
+		by = "by its floor"
+	case c.Confidence >= c.Held.Ceiling:
+		by = "by its ceiling"
+	default:
+		by = "by caps"
+	}
+	return by
 }
 
 // Run lists confidences, or explains one.
@@ -267,9 +299,10 @@ func printConfidences(p *printer, all []confidence) {
 	}}
 	some := false
 	for _, c := range all {
-		some = some || c.Held.String() != "-"
+		held := c.heldBy()
+		some = some || held != "-"
 		t.add(show(c.Heuristic), show(c.Domain), share(c.Confidence), share(c.Low), share(c.High), count(c.Fires), count(c.Successes), count(c.Failures),
-			c.Held.String())
+			held)
 		t.draw(interval{c.Low, c.Confidence, c.High})
 	}
 	if !some {

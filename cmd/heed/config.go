@@ -1,15 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/heedhq/heed"
 )
 
 // readSection reads a section of a TOML file into a struct, and reports whether a file was given that has it. Keys of the
@@ -19,10 +24,12 @@ func readSection(s *session, file, path string, section any) (found bool, err er
 		return false, nil
 	}
 	text, err := os.ReadFile(file)
-	if errors.Is(err, os.ErrNotExist) {
+	switch {
+	case errors.Is(err, os.ErrNotExist):
 		return false, fmt.Errorf("there is no file %s: check --config", file)
-	}
-	if err != nil {
+	case errors.Is(err, syscall.EISDIR):
+		return false, fmt.Errorf("%s is a directory: name a file with --config", file)
+	case err != nil:
 		return false, err
 	}
 	found, unknown, err := decodeSection(string(text), strings.Split(path, "."), section)
@@ -32,14 +39,45 @@ func readSection(s *session, file, path string, section any) (found bool, err er
 	if !found {
 		warn("%s has no section [%s]: the defaults hold", file, path)
 	}
+	said := "."
 	for _, name := range unknown {
+		if strings.HasPrefix(name, said+".") {
+			continue // of a table that is unknown itself
+		}
+		said = name
 		hint := ""
-		if near := nearest(name, keysOf(reflect.TypeOf(section).Elem())); len(near) > 0 {
-			hint = ": did you mean " + near[0] + "?"
+		if near := nearestKey(name, keysOf(reflect.TypeOf(section).Elem())); near != "" {
+			hint = ": did you mean " + near + "?"
 		}
 		warn("%s: unknown key %s in [%s]%s", file, name, path, hint)
 	}
 	return found, nil
+}
+
+// nearestKey returns the key that an unknown one looks most like in its first word that is unknown, as far as to that word.
+func nearestKey(name string, keys []string) string {
+	known := ""
+	for _, word := range strings.Split(name, ".") {
+		var words []string
+		for _, key := range keys {
+			if rest, ok := strings.CutPrefix(key, known); ok {
+				next, _, _ := strings.Cut(rest, ".")
+				words = append(words, next)
+			}
+		}
+		if slices.Contains(words, word) {
+			known += word + "."
+			continue
+		}
+		if near := nearest(word, words); len(near) > 0 {
+			return known + near[0]
+		}
+		break
+	}
+	if near := nearest(name, keys); len(near) > 0 {
+		return near[0] // which is in another table
+	}
+	return ""
 }
 
 // decodeSection decodes a section, where there is one, and returns which of its keys are unknown.
@@ -78,6 +116,55 @@ func configFault(file string, err error) error {
 		return fmt.Errorf("%s, line %d: %s %s", file, at.Position.Line, at.LastKey, at.Message)
 	}
 	return fmt.Errorf("%s, line %d: %s", file, at.Position.Line, at.Message)
+}
+
+// keyFaults says of faults of a configuration which keys of a file they come from, if there is one.
+func keyFaults(file, path string, section any, err error) error {
+	if file == "" {
+		return err
+	}
+	var says []string
+	for fault := range heed.ConfigErrors(err) {
+		key := cmp.Or(otherKeys[fault.Field], keyOf(reflect.TypeOf(section), fault.Field))
+		if key == "" {
+			return configFault(file, err)
+		}
+		says = append(says, fmt.Sprintf("%s.%s is %v: %s", path, key, fault.Value, fault.Reason))
+	}
+	if says == nil {
+		return configFault(file, err)
+	}
+	return fmt.Errorf("%s: %s", file, strings.Join(says, "; "))
+}
+
+// otherKeys has the keys of fields that are named otherwise in their section.
+var otherKeys = map[string]string{
+	"Bounds": "confidence_floor to confidence_ceiling", "System.Range": "system.floor to system.ceiling",
+	"Prior": "sampling.initial_alpha and initial_beta",
+	"Exploration.Bonus": "sampling.exploration_bonus", "Exploration.MinSamples": "sampling.min_samples_for_confidence",
+	"Pooling.Sessions": "hierarchy.specialization_threshold", "Pooling.MinConfidence": "hierarchy.specialization_confidence",
+	"Weights.Attribution": "outcome.attribution_weight", "Weights.Direct": "outcome.direct_weight",
+	"MinConfidence": "outcome.min_outcome_confidence", "Cache.TTL": "cache.ttl_seconds",
+}
+
+// keyOf returns the key of a field, which is named by its path, or nothing.
+func keyOf(section reflect.Type, path string) string {
+	name, rest, deeper := strings.Cut(path, ".")
+	field, ok := section.FieldByName(name)
+	key, of := field.Tag.Get("toml"), field.Type
+	if !ok || !deeper {
+		return key
+	}
+	if of.Kind() == reflect.Pointer {
+		of = of.Elem()
+	}
+	if of.Kind() != reflect.Struct {
+		return ""
+	}
+	if inner := keyOf(of, rest); inner != "" {
+		return key + "." + inner
+	}
+	return ""
 }
 
 // keysOf returns the keys that a section may have.

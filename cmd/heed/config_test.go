@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -83,18 +84,19 @@ func TestConfigOfACommand(t *testing.T) {
 
 	typo := call{args: of(write(t, section+"\n[plugins.groove.strategy.hierarchie]\nspecialization_treshold = 3\n[plugins.groove.other]\nx = 1\n"))}.run(t)
 	assert.Zero(t, typo.code)
-	assert.Contains(t, typo.err, "unknown key hierarchie.specialization_treshold")
-	assert.Contains(t, typo.err, "did you mean hierarchy.specialization_threshold?")
+	assert.Contains(t, typo.err, "unknown key hierarchie in [plugins.groove.strategy]: did you mean hierarchy?")
+	assert.Equal(t, 1, strings.Count(typo.err, "unknown"), typo.err)
 	assert.NotContains(t, typo.err, "other")
 	assert.Contains(t, call{args: of(write(t, "[other]\nx = 1"))}.run(t).err, "has no section [plugins.groove.strategy]")
 
 	for text, says := range map[string]string{
-		"[plugins.groove.strategy.sampling]\ninitial_alpha = -1":               "Prior",
+		"[plugins.groove.strategy.sampling]\ninitial_alpha = -1":               "agent.toml: plugins.groove.strategy.sampling.initial_alpha and initial_beta is {-1 1}",
 		"[plugins.groove.strategy.sampling]\ninitial_alpha = 'x'":              "agent.toml",
 		"[plugins.groove.strategy\n":                                           "line ",
 		"[plugins.groove.strategy.defaults]\ndefault_trigger = 'Whenever'":     "default_trigger",
-		"[plugins.groove.strategy.outcome]\nattribution_weight = -1":           "agent.toml",
-		"[plugins.groove.strategy.hierarchy]\nspecialization_confidence = 2.0": "MinConfidence",
+		"[plugins.groove.strategy.outcome]\nattribution_weight = -1":           "agent.toml: plugins.groove.strategy.outcome.attribution_weight is -1",
+		"[plugins.groove.strategy.hierarchy]\nspecialization_confidence = 2.0": "hierarchy.specialization_confidence is 2",
+		"[plugins.groove.strategy.cache]\nttl_seconds = -1":                    "cache.ttl_seconds",
 	} {
 		assertFails(t, call{args: of(write(t, text))}.run(t), failed, says)
 	}
@@ -134,8 +136,9 @@ func TestEveryKeyCounts(t *testing.T) {
 		{learned, `name = "apart"`, "confidence greet-by-name", "chat         0.794", "chat         0.300"},
 		{learned, "initial_confidence = 0.6", "confidence greet-by-name", "0.794", "0.882"},
 		{learned, "prior_strength = 10", "confidence greet-by-name", "0.794", "0.527"},
-		{learned, "confidence_floor = 0.6", "confidence lights-off-at-ten", "0.265  0.050  0.562", "0.600  0.050  0.562"},
+		{learned, "confidence_floor = 0.6", "confidence lights-off-at-ten", "0.265  0.050  0.562", "0.600  0.050  0.562      6      0      0  by its floor"},
 		{learned, "confidence_ceiling = 0.7", "confidence greet-by-name", "0.794  0.512  0.974", "0.700  0.512  0.974"},
+		{learned, "confidence_ceiling = 0.4", "confidence greet-by-name", "0.794  0.512  0.974", "0.400  0.512  0.974      6      0      0  by its ceiling"},
 		{learned, "guarded = true", "confidence praised --module apart", "apart        0.900", "apart        0.750"},
 		{learned, "caps.source_mass = 2", "confidence praised --module apart", "apart        0.900", "apart        0.800"},
 		{learned, "caps.source_share = 0.5", "confidence praised --module apart", "apart        0.900", "apart        0.714"},
@@ -154,13 +157,13 @@ func TestEveryKeyCounts(t *testing.T) {
 		{patterned, "maturity.recency_days = 0.1", "patterns", "split-by-feature    proven", "split-by-feature    established"},
 		{patterned, "maturity.min_feedback = 9", "patterns", "split-by-feature    proven", "split-by-feature    candidate"},
 		{patterned, "maturity.min_helpful = 9", "patterns", "split-by-feature    proven", "split-by-feature    established"},
-		{patterned, "maturity.max_harmful = 0.05", "patterns split-by-feature", "less than 15.0%", "less than 5.0%"},
-		{patterned, "maturity.deprecation = 0.9", "patterns split-by-feature", "more than 30.0%", "more than 90.0%"},
+		{patterned, "maturity.max_harmful = 0.05", "patterns split-by-feature", "less than 15%", "less than 5%"},
+		{patterned, "maturity.deprecation = 0.9", "patterns split-by-feature", "more than 30%", "more than 90%"},
 		{patterned, "maturity.multipliers.candidate = 0.0", "patterns tests-first", "0.500        1", "0.000        1"},
 		{patterned, "maturity.multipliers.established = 1.2\nmaturity.min_helpful = 9", "patterns split-by-feature", "1.500        8", "1.200        8"},
 		{patterned, "maturity.multipliers.proven = 3", "patterns split-by-feature", "1.500        8", "3.000        8"},
 		{patterned, "inversion.min_observations = 5", "patterns split-by-file", "inverted needs observations: at least 3", "inverted needs observations: at least 5"},
-		{patterned, "inversion.failure_ratio = 0.9", "patterns split-by-file", "a failure rate: at least 60.0%", "a failure rate: at least 90.0%"},
+		{patterned, "inversion.failure_ratio = 0.9", "patterns split-by-file", "a failure rate: at least 60%", "a failure rate: at least 90%"},
 		{patterned, "inversion.rehabilitation = 7", "patterns split-by-file", "since the inversion: at least 3", "since the inversion: at least 7"},
 	}
 	var tested []string
@@ -267,6 +270,9 @@ func TestTheHelpHasWhatCanBeConfigured(t *testing.T) {
 		r := call{args: append(at(db, group, "--config", write(t, text)), of.command...)}.run(t)
 		assert.Zero(t, r.code, r.err)
 		assert.Empty(t, r.err)
+		defaults := regexp.MustCompile(`(?m)^.*# an example.*$`).ReplaceAllString(text, "")
+		same := call{args: append(at(db, group, "--config", write(t, defaults)), of.command...)}.run(t)
+		assert.Equal(t, call{args: append(at(db, group), of.command...)}.run(t), same, "what is no example is the default")
 		for _, key := range keysOf(reflect.TypeOf(of.section)) {
 			assert.Contains(t, text, key[strings.LastIndex(key, ".")+1:], group)
 		}
@@ -277,11 +283,18 @@ func TestFaultsOfSections(t *testing.T) {
 	db := sqliteFile(t)
 	for _, test := range []struct{ command, text, says string }{
 		{"confidence", "[learning]\n\nprior_strength = 0", "agent.toml, line 3: learning.prior_strength must not be 0: leave it out"},
-		{"confidence", "[learning]\nprior_strength = -1", "Strength is -1"},
-		{"confidence", "[learning]\nprior_strength = nan", "Strength is NaN"},
+		{"confidence", "[learning]\nprior_strength = -1", "learning.prior_strength is -1"},
+		{"confidence", "[learning]\nprior_strength = nan", "learning.prior_strength is NaN"},
 		{"confidence", "[learning]\ninitial_confidence = true", "learning.initial_confidence must be a number"},
-		{"confidence", "[learning]\nconfidence_floor = 0.5\nconfidence_ceiling = 0.4", "Bounds"},
-		{"confidence", "[learning.system]\nlock = \"perhaps\"", "System.Lock"},
+		{"confidence", "[learning]\nconfidence_floor = 0.5\nconfidence_ceiling = 0.4", "learning.confidence_floor to confidence_ceiling"},
+		{"confidence", "[learning]\ninitial_confidence = 2", "agent.toml: learning.initial_confidence is 2: must be above 0 and below 1"},
+		{"confidence", "[learning]\nconfidence_floor = 2.0", "learning.confidence_floor to confidence_ceiling is {2 0.95}"},
+		{"confidence", "[learning.caps]\nsource_mass = -1.0", "learning.caps.source_mass is -1"},
+		{"confidence", "[learning.packs.a]\nfloor = 2.0", "Packs[a].Range is {2 1}"},
+		{"patterns", "[patterns.maturity]\nmin_feedback = -3", "patterns.maturity.min_feedback is -3"},
+		{"patterns", "[patterns.inversion]\nfailure_ratio = 3.0", "patterns.inversion.failure_ratio is 3"},
+		{"rules", "[feedback.gate]\nquorum = 11", "feedback.gate.quorum is 11: must be from 1 to 10"},
+		{"confidence", "[learning.system]\nlock = \"perhaps\"", "learning.system.lock is perhaps"},
 		{"confidence", "[learning]\nguarded = true\ncaps.source_mass = 2", "leave one of them out"},
 		{"confidence", "learning = 3", "agent.toml"},
 		{"patterns", "[patterns.maturity]\nmin_helpful = 1.5", "line 2: patterns.maturity.min_helpful must be a whole number"},
@@ -290,8 +303,8 @@ func TestFaultsOfSections(t *testing.T) {
 		{"patterns", "[patterns.maturity]\nhalf_life_days = 1e9", "at most a hundred years"},
 		{"patterns", "[patterns.maturity]\nrecency_days = nan", "must be a number of days"},
 		{"patterns", "[patterns.maturity]\nrecency_days = 1e-20", "must be a number of days"},
-		{"patterns", "[patterns.maturity]\nmax_harmful = 0.5", "MaxHarmful"},
-		{"rules list", "[feedback.gate]\noutsiders = 3", "Gate.Outsiders"},
+		{"patterns", "[patterns.maturity]\nmax_harmful = 0.5", "patterns.maturity.max_harmful is 0.5"},
+		{"rules list", "[feedback.gate]\noutsiders = 3", "feedback.gate.outsiders is 3"},
 		{"rules list", "[feedback\n", "line "},
 	} {
 		assertFails(t, call{args: append(at(db, strings.Fields(test.command)...), "--config", write(t, test.text))}.run(t), failed, test.says)
@@ -299,6 +312,9 @@ func TestFaultsOfSections(t *testing.T) {
 	for _, test := range []struct{ command, text, says string }{
 		{"confidence", "[learning]\nprior_srtength = 3", "unknown key prior_srtength in [learning]: did you mean prior_strength?"},
 		{"patterns", "[patterns.maturity]\nmin_helpfuls = 3", "unknown key maturity.min_helpfuls in [patterns]: did you mean maturity.min_helpful?"},
+		{"confidence", "[learning.cap]\nx = 1", "unknown key cap in [learning]: did you mean caps?"},
+		{"confidence", "[learning.caps]\nsource_mas = 1", "unknown key caps.source_mas in [learning]: did you mean caps.source_mass?"},
+		{"confidence", "[learning.packs.a]\nflor = 1", "unknown key packs.a.flor in [learning]"},
 		{"rules list", "[feedback]\nquorum = 3", "unknown key quorum in [feedback]: did you mean gate.quorum?"},
 		{"rules list", "[learning]\nprior_strength = 0", "has no section [feedback]: the defaults hold"},
 	} {

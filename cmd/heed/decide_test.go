@@ -121,9 +121,10 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	require.Zero(t, call{args: of("rules revoke 7d0c2b13")}.run(t).code)
 	require.Zero(t, call{args: of("patterns promote tests-first")}.run(t).code)
 	for command, says := range map[string]string{
-		"rules restore 7d0c2b13":                "the rule is REVOKED",
-		"rules retire 7d0c2b13":                 "the rule is REVOKED",
-		"rules pin 7d0c2b13":                    "the rule is REVOKED",
+		"rules restore 7d0c2b13":                "heed: the rule is REVOKED: that is for good, and it has to be proposed anew",
+		"rules retire 7d0c2b13":                 "heed: the rule is REVOKED: ",
+		"rules pin 7d0c2b13":                    "heed: the rule is REVOKED: ",
+		"rules reject 7d0c2b13":                 "heed: the proposal is APPROVED: it is a rule now",
 		"rules revoke 7d0c2b11":                 "there is no rule",
 		"patterns promote tests-first":          `is proven by hand already: olive wanted it, "x"`,
 		"patterns promote split-by-file":        "reset it first",

@@ -22,7 +22,7 @@ const docsHead = `# The heed command
 PostgreSQL, while the hosts run: it shows what was learned and how sure that is, and has it forgotten where somebody with a
 reason says so.
 
-    go build -C cmd/heed -o ~/bin/heed .   # in a clone
+    go build -C cmd/heed -o ~/bin/heed .   # in a clone; ~/bin must be on the PATH, for the completion too
     source <(heed completion bash)         # or zsh, or fish
     export HEED_DB=agent.db                # or postgres://user@host/database, or --db
 

@@ -12,7 +12,7 @@ import (
 )
 
 type exportCommand struct {
-	File string `arg:"" optional:"" help:"Where to write it. Without it: to standard output."`
+	File string `arg:"" optional:"" help:"Where to write it. Without it, or as -: to standard output."`
 }
 
 func (exportCommand) Help() string {
@@ -23,7 +23,8 @@ func (exportCommand) Help() string {
     heed --db agent.db export | heed --db postgres://localhost/agent import
 
 All is written as it is at one moment, whatever hosts do meanwhile: sums, history, ids that are known, audit, events that
-wait, choices, rules. SQLite and PostgreSQL write the same lines.`
+wait, choices, rules. SQLite and PostgreSQL write the same lines. They are of heed's tables alone: what else the host keeps in the
+database is for the host to copy.`
 }
 
 // Run writes a store.
@@ -33,7 +34,7 @@ func (cmd *exportCommand) Run(s *session) (err error) {
 		return err
 	}
 	defer st.close()
-	if cmd.File == "" {
+	if cmd.File == "" || cmd.File == "-" {
 		return st.explain(st.db.Export(s.ctx, os.Stdout))
 	}
 	out, err := os.OpenFile(cmd.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -49,7 +50,7 @@ func (cmd *exportCommand) Run(s *session) (err error) {
 }
 
 type importCommand struct {
-	File string `arg:"" optional:"" help:"What to read. Without it: standard input."`
+	File string `arg:"" optional:"" help:"What to read. Without it, or as -: standard input."`
 }
 
 func (importCommand) Help() string {
@@ -68,7 +69,7 @@ func (cmd *importCommand) Run(s *session) error {
 		return err
 	}
 	in := s.in
-	if cmd.File != "" {
+	if cmd.File != "" && cmd.File != "-" {
 		if in, err = os.Open(cmd.File); errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("there is no file %s: check its name", cmd.File)
 		} else if err != nil {
@@ -81,8 +82,8 @@ func (cmd *importCommand) Run(s *session) error {
 		return err
 	}
 	defer handle.Close()
-	if err := sqlstore.Migrate(s.ctx, handle, at.dialect); err != nil {
-		return at.explain(err)
+	if err := at.migrate(s, handle); err != nil {
+		return err
 	}
 	st, err := at.tables(s, handle)
 	if err != nil {

@@ -39,6 +39,8 @@ func TestFaults(t *testing.T) {
 	statement(t, newer, "INSERT INTO heed_schema (version) VALUES (99)")
 	older := sqliteFile(t)
 	statement(t, older, "DELETE FROM heed_schema WHERE version > 1")
+	lowered := sqliteFile(t)
+	statement(t, lowered, "UPDATE heed_schema SET version = -version WHERE version > 1")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	port := listener.Addr().(*net.TCPAddr).Port
@@ -60,6 +62,7 @@ func TestFaults(t *testing.T) {
 		{"another's database", of(foreign, status...), failed, []string{"none of heed's tables", "heed migrate"}},
 		{"newer tables", of(newer, status...), failed, []string{"version 99", "use a newer heed"}},
 		{"older tables", of(older, status...), failed, []string{"version 1", "heed migrate"}},
+		{"versions changed by hand", of(lowered, "migrate"), failed, []string{"newer than its heed_schema says", "restore it from a copy"}},
 		{"no server", of(nobody, status...), failed, []string{`database "agent"`, "check --db"}},
 		{"no such command", of(db, "stratgy"), misuse, []string{`"strategy"`, "--help"}},
 		{"no such flag", of(db, "strategy", "status", "--jsn"), misuse, []string{`"--json"`}},
@@ -82,7 +85,13 @@ func TestFaults(t *testing.T) {
 		{"a reset of no recorder", of(db, "patterns", "--recorder", "foo", "reset", "tests-first", "--yes", "--reason", "x"), failed, []string{"there is no recorder"}},
 		{"no such state", of(db, "patterns", "--state", "good"), misuse, []string{"--state"}},
 		{"no such rule", of(db, "rules", "show", "7d0c2b12-rule"), failed, []string{"7d0c2b13-rule"}},
-		{"two of them", of(db, "rules", "show", "7d0c"), failed, []string{"2 ids begin with", "more of it"}},
+		{"two of them", of(db, "rules", "show", "7d0c"), failed, []string{`2 ids begin with "7d0c": give more of it (`, "7d0c2b11-rule", "7d0c2b13-rule"}},
+		{"no such rule by itself", of(db, "rules", "7d0c"), misuse, []string{"unexpected argument"}},
+		{"an initial confidence of 2", of(db, "confidence", "--initial", "2"), misuse, []string{"--initial must be above 0 and below 1", "heed confidence"}},
+		{"a strength of nothing", of(db, "confidence", "--strength", "0"), misuse, []string{"--strength must be from 0.001"}},
+		{"a quorum of nobody", of(db, "rules", "--quorum", "0", "list"), misuse, []string{"--quorum must be from 1 to 10"}},
+		{"no outsiders", of(db, "rules", "--outsiders", "0", "list"), misuse, []string{"--outsiders must be 1 or more"}},
+		{"a directory of configuration", of(db, "confidence", "--config", dir), failed, []string{"is a directory", "--config"}},
 		{"no such status", of(db, "rules", "list", "--status", "new"), misuse, []string{"pending, active"}},
 		{"no config", of(db, "strategy", "--learner", "models", "--config", filepath.Join(dir, "no.toml"), "distributions"), failed, []string{"check --config"}},
 		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse, []string{"--yes", "This forgets 53 outcomes"}},

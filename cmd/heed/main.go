@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,7 +43,7 @@ type commands struct {
 	Audit      auditCommand       `cmd:"" help:"List who had what changed, when and why."`
 	Doctor     doctorCommand      `cmd:"" help:"Look the store over: schema, counts, anomalies."`
 	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
-	Export     exportCommand      `cmd:"" help:"Write the whole store as lines of JSON."`
+	Export     exportCommand      `cmd:"" help:"Write all of heed's tables as lines of JSON."`
 	Import     importCommand      `cmd:"" help:"Fill an empty store with what export has written."`
 	Completion completion         `cmd:"" help:"Print what a shell needs to complete heed's commands and names."`
 	Complete   completeCommand    `cmd:"" name:"__complete" hidden:"" passthrough:""`
@@ -62,8 +63,17 @@ It exits with 0, with 1 where what was asked for could not be done, and with 2 w
 func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
 	return kong.New(c, kong.Name("heed"),
 		kong.Description("What an agent has learned with heed: shown, explained, and forgotten where there is a reason to."),
-		kong.Writers(out, errOut), kong.Vars{"version": version()},
+		kong.Writers(out, errOut), kong.Vars{"version": version(), "statuses": strings.Join(statuses, ", ")}, kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
+}
+
+// withDefault tells what a flag says where it is not given.
+func withDefault(v *kong.Value) string {
+	text := kong.DefaultHelpValueFormatter(v)
+	if v.HasDefault && v.Default != "" {
+		text += " By default " + v.Default + "."
+	}
+	return text
 }
 
 func version() string {
@@ -100,14 +110,24 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(asFlags(args))
 	if err != nil {
 		return hint(err)
 	}
 	return parsed.Run(newSession(ctx, &c, parser))
+}
+
+// asFlags has heed, heed help and heed version do what --help and --version do.
+func asFlags(args []string) []string {
+	switch {
+	case len(args) == 0:
+		return []string{"--help"}
+	case args[0] == "help":
+		return append(slices.Clone(args[1:]), "--help")
+	case args[0] == "version":
+		return []string{"--version"}
+	}
+	return args
 }
 
 // hint tells where to read on.

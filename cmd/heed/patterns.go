@@ -27,7 +27,8 @@ func (patternsCommands) Help() string {
     heed --db agent.db patterns split-by-feature
     heed --db agent.db patterns promote tests-first --reason "agreed on in the team"
 
-States are worked out with what --config has, or else with the default gates of maturity. It reads, with any of:
+States are worked out with what --config has, or else with the default gates of maturity. It reads, with any of these, which are the
+defaults:
 
     [patterns]
     name = "patterns"
@@ -73,7 +74,7 @@ func (c *patternsCommands) at(s *session, do func(*casebook) error) error {
 	cfg.Evidence, cfg.Name, cfg.Now = st.evidence, cmp.Or(c.Recorder, cfg.Name), s.now
 	recorder, err := patterns.New(cfg)
 	if err != nil {
-		return err
+		return keyFaults(c.Config, "patterns", patternsSection{}, err)
 	}
 	if err := st.known(s, "recorder", recorder.Config().Name, patterns.Kinds("x")); err != nil {
 		return err
@@ -83,7 +84,7 @@ func (c *patternsCommands) at(s *session, do func(*casebook) error) error {
 
 type patternsShow struct {
 	ID    string `arg:"" optional:"" complete:"pattern" help:"A pattern, to see which gates it has passed. Without it: all are listed."`
-	State string `enum:",candidate,established,proven,deprecated,inverted" default:"" help:"Those alone that are in this state now."`
+	State string `enum:",candidate,established,proven,deprecated,inverted" default:"" placeholder:"STATE" help:"Those alone that are in this state now: candidate, established, proven, deprecated or inverted."`
 	Tag   string `placeholder:"TAG" help:"Those alone with this tag."`
 }
 

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,10 +13,10 @@ import (
 // rulesCommands carry what was learned from reviewers through its review.
 type rulesCommands struct {
 	Config    string `type:"path" placeholder:"FILE" help:"The TOML file that has the host's gate: its section [feedback]."`
-	Quorum    int    `env:"HEED_QUORUM" placeholder:"N" help:"How many people must approve, as the host has it: 2 unless --config says otherwise."`
-	Outsiders int    `env:"HEED_OUTSIDERS" placeholder:"N" help:"How many of them must not be reviewers of the evidence, as the host has it: 1 unless --config says otherwise."`
+	Quorum    *int   `env:"HEED_QUORUM" placeholder:"N" help:"How many people must approve, as the host has it: 2 unless --config says otherwise."`
+	Outsiders *int   `env:"HEED_OUTSIDERS" placeholder:"N" help:"How many of them must not be reviewers of the evidence, as the host has it: 1 unless --config says otherwise."`
 
-	List    rulesList    `cmd:"" help:"List proposals that wait, and rules."`
+	List    rulesList    `cmd:"" default:"withargs" help:"List proposals that wait, and rules. It is what heed rules does by itself."`
 	Show    rulesShow    `cmd:"" help:"Show a proposal or a rule, with what speaks for it."`
 	Approve rulesApprove `cmd:"" help:"Approve a proposal."`
 	Reject  rulesReject  `cmd:"" help:"Reject a proposal: one person is enough."`
@@ -31,13 +31,13 @@ type rulesCommands struct {
 func (rulesCommands) Help() string {
 	return `Examples:
 
-    heed --db agent.db rules list
+    heed --db agent.db rules
     heed --db agent.db rules approve 7d0c2b1a --actor maria --reason "seen it three times"
     heed --db agent.db rules retire 7d0c2b1a --reason "nobody makes that mistake any more"
 
 The gate holds here as it does in the host, with two approvals unless --quorum or --config says otherwise: who proposed or edited
 a rule can't approve it. Who somebody is, the host's Authorizer knows and this command does not: whoever can write to the store
-can give any --actor, so give its DSN to those alone who may decide. Of --config it reads:
+can give any --actor, so give its DSN to those alone who may decide. Of --config it reads, with any of these, which are the defaults:
 
     [feedback.gate]
     quorum = 2
@@ -52,15 +52,31 @@ type feedbackSection struct {
 	} `toml:"gate"`
 }
 
+// Validate implements kong's interface.
+func (c *rulesCommands) Validate() error {
+	switch {
+	case c.Quorum != nil && (*c.Quorum < 1 || *c.Quorum > 10):
+		return errors.New("--quorum must be from 1 to 10")
+	case c.Outsiders != nil && *c.Outsiders < 1:
+		return errors.New("--outsiders must be 1 or more")
+	}
+	return nil
+}
+
 // gate returns what it takes to become a rule: what a flag says goes before what the file says.
 func (c *rulesCommands) gate(s *session) (feedback.Gate, error) {
 	var section feedbackSection
 	if _, err := readSection(s, c.Config, "feedback", &section); err != nil {
 		return feedback.Gate{}, err
 	}
-	return feedback.Gate{
-		Quorum: cmp.Or(c.Quorum, int(section.Gate.Quorum)), Outsiders: cmp.Or(c.Outsiders, int(section.Gate.Outsiders)),
-	}, nil
+	gate := feedback.Gate{Quorum: int(section.Gate.Quorum), Outsiders: int(section.Gate.Outsiders)}
+	if c.Quorum != nil {
+		gate.Quorum = *c.Quorum
+	}
+	if c.Outsiders != nil {
+		gate.Outsiders = *c.Outsiders
+	}
+	return gate, nil
 }
 
 // A desk is the rules of an open store.
@@ -82,9 +98,38 @@ func (c *rulesCommands) at(s *session, do func(*desk) error) error {
 	defer st.close()
 	service, err := feedback.New(feedback.Config{Store: sqlstore.NewFeedback(st.db), Gate: gate, Now: s.now})
 	if err != nil {
-		return err
+		return keyFaults(c.Config, "feedback", feedbackSection{}, err)
 	}
-	return st.explain(do(&desk{st, service}))
+	return st.explain(refused(do(&desk{st, service})))
+}
+
+// refused says of what a gate has refused why, and what to do.
+func refused(err error) error {
+	var state *feedback.StateError
+	var conflict *feedback.ConflictError
+	var ineligible *feedback.IneligibleError
+	switch {
+	case errors.As(err, &state):
+		return fmt.Errorf("%w: %s", state, nextOf[strings.ToLower(state.State)])
+	case errors.As(err, &conflict):
+		return fmt.Errorf("%w: retire those, or have it approved with --override", conflict)
+	case errors.As(err, &ineligible):
+		return fmt.Errorf("%w: have somebody else approve it", ineligible)
+	}
+	return err
+}
+
+// nextOf has what can be done with a proposal or a rule of a status that is not the one it takes.
+var nextOf = map[string]string{
+	"pending":    "heed rules approve or reject closes it",
+	"active":     "heed rules retire takes it out of use",
+	"retired":    "heed rules restore brings it back",
+	"revoked":    "that is for good, and it has to be proposed anew",
+	"superseded": "another rule has taken its place, which heed rules lists",
+	"documented": "it is written down elsewhere, and in no prompt any more",
+	"approved":   "it is a rule now, which heed rules show shows",
+	"rejected":   "that is for good, and it has to be proposed anew",
+	"expired":    "nobody has decided in time, and it has to be proposed anew",
 }
 
 // proposal finds a proposal by its id, or by the start of it if no other begins so.

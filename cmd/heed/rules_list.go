@@ -10,8 +10,11 @@ import (
 	"github.com/heedhq/heed/feedback"
 )
 
+// statuses are those of proposals and of rules.
+var statuses = []string{"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented"}
+
 type rulesList struct {
-	Status string `placeholder:"STATUS" help:"Those alone of this status: pending, active, retired, revoked, superseded, rejected, expired. Without it: pending and active."`
+	Status string `complete:"status" placeholder:"STATUS" help:"Those alone of this status: ${statuses}. Without it: pending and active."`
 	Agent  string `placeholder:"NAME" help:"Those alone that affect this agent."`
 }
 
@@ -52,7 +55,6 @@ func (cmd *rulesList) list(s *session, d *desk) error {
 		return cmd.Status == "" && usual || strings.EqualFold(cmd.Status, status)
 	}
 	var all []ruleLine
-	statuses := []string{"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented"}
 	if cmd.Status != "" && !slices.Contains(statuses, strings.ToLower(cmd.Status)) {
 		return &usageError{fmt.Sprintf("there is no status %q: it is one of %s", cmd.Status, strings.Join(statuses, ", "))}
 	}

@@ -242,6 +242,9 @@ func TestEveryCommandHasHelpWithExamples(t *testing.T) {
 		assertFits(t, help.out, 100)
 	}
 	assert.Contains(t, call{}.run(t).out, "Usage: heed", "without arguments it says what there is")
+	for words, flag := range map[string]string{"help": "--help", "help rules show": "rules show --help", "version": "--version"} {
+		assert.Equal(t, call{args: strings.Fields(flag)}.run(t), call{args: strings.Fields(words)}.run(t), words)
+	}
 }
 
 type leaf struct{ path, help string }

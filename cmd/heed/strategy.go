@@ -30,14 +30,14 @@ func (strategyCommands) Help() string {
     heed --db agent.db strategy --config agent.toml item prefer-tabs
 
 Arms, their order and their parameters are taken from the store. What it does not hold (weights of a cold start, thresholds) is
-taken from --config, or is the default. It reads, with any of:
+taken from --config, or is the default. It reads, with any of these, which are the defaults of the section but for examples:
 
     [plugins.groove.strategy]
     enabled = true
     [plugins.groove.strategy.sampling]
     initial_alpha = 1.0
     initial_beta = 1.0
-    exploration_bonus = 0.1
+    exploration_bonus = 0.1    # an example: there is none
     min_samples_for_confidence = 5
     [plugins.groove.strategy.hierarchy]
     specialization_threshold = 20
@@ -138,7 +138,7 @@ func (c *strategyCommands) named(s *session, st *store, name string) (*view, err
 	}
 	learner, err := strategy.New(cfg)
 	if err != nil {
-		return nil, err
+		return nil, keyFaults(c.Config, strategyPath, strategySection{}, err)
 	}
 	_, copies := learner.Config().Pooling.(strategy.Specializer)
 	return &view{learner, st, name, copies}, nil

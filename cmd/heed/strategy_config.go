@@ -49,7 +49,7 @@ func readStrategy(s *session, file string) (strategy.Config, error) {
 	}
 	cfg, err := section.config()
 	if err != nil {
-		return strategy.Config{}, configFault(file, err)
+		return strategy.Config{}, keyFaults(file, strategyPath, section, err)
 	}
 	return cfg, nil
 }

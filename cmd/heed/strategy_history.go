@@ -12,8 +12,8 @@ import (
 type strategyHistory struct {
 	Item  string        `arg:"" complete:"item" help:"The item."`
 	Limit int           `default:"20" help:"How many to show, the newest."`
-	Stage string        `enum:",pending,observed,expired" default:"" help:"Those alone that are pending, observed or expired."`
-	Since time.Duration `placeholder:"24h" help:"Those alone that were made in this time."`
+	Stage string        `enum:",pending,observed,expired" default:"" placeholder:"STAGE" help:"Those alone that are pending, observed or expired."`
+	Since time.Duration `placeholder:"TIME" help:"Those alone that were made in this time, such as 24h."`
 }
 
 func (strategyHistory) Help() string {

@@ -11,7 +11,7 @@ import (
 
 type tracesCommand struct {
 	ID    string        `arg:"" optional:"" help:"A response, to see its trace. Without it: the newest are listed."`
-	Path  string        `enum:",heuristic,llm" default:"" help:"Those alone that a heuristic, or the model, answered."`
+	Path  string        `enum:",heuristic,llm" default:"" placeholder:"PATH" help:"Those alone that a heuristic, or the model, answered: heuristic or llm."`
 	Limit int           `default:"20" help:"How many to show, the newest."`
 	TTL   time.Duration `name:"ttl" default:"24h" help:"How long the host keeps traces: what is older is not shown."`
 }
