@@ -29,14 +29,40 @@ The shell asks heed, which must be on the PATH. Categories, items, heuristics, p
 HEED_DB or --db names.`
 }
 
-// scripts have each shell ask heed itself what the word under the cursor could be.
-var scripts = map[string]string{
-	"bash": `_heed() {
-	local IFS=$'\n'
-	COMPREPLY=($(heed __complete "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null))
+// bashScript puts together again what bash has taken apart at = and :, as in --db=postgres://…, and takes quotes from it. Of an
+// answer bash wants what comes after the last of these, quoted as the line needs it.
+const bashScript = `_heed() {
+	local rest=${COMP_LINE:0:COMP_POINT} words=() word i n=-1 quote= before= breaks=${COMP_WORDBREAKS//[!=:]/}
+	for ((i = 0; i <= COMP_CWORD; i++)); do
+		if [[ $n == -1 || $rest == [[:blank:]]* ]]; then
+			rest=${rest#"${rest%%[![:blank:]]*}"}
+			words[++n]=
+		fi
+		word=${COMP_WORDS[i]}
+		[[ $i == "$COMP_CWORD" ]] && word=$rest
+		words[n]+=$word
+		rest=${rest#"$word"}
+	done
+	[[ ${words[n]} == [\"\']* ]] && quote=1
+	for ((i = 1; i <= n; i++)); do
+		word=${words[i]//\\/}
+		word=${word#[\"\']}
+		words[i]=${word%[\"\']}
+	done
+	[[ $breaks && ! $quote ]] && before=${words[n]%"${words[n]##*[$breaks]}"}
+	COMPREPLY=()
+	while IFS= read -r word; do
+		word=${word#"$before"}
+		[[ $quote ]] || printf -v word %q "$word"
+		COMPREPLY+=("$word")
+	done < <(heed __complete "${words[@]:1}" 2>/dev/null)
 }
 complete -o default -F _heed heed
-`,
+`
+
+// scripts have each shell ask heed itself what the word under the cursor could be.
+var scripts = map[string]string{
+	"bash": bashScript,
 	"zsh": `#compdef heed
 _heed() {
 	local -a found
@@ -140,6 +166,8 @@ func (p *completer) candidates(last string) (names []string) {
 	switch {
 	case p.value != nil:
 		return p.valuesOf(p.value.Value)
+	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
+		return p.assigned(last)
 	case strings.HasPrefix(last, "-"):
 		for _, flag := range p.flags() {
 			names = append(names, "--"+flag.Name)
@@ -156,6 +184,19 @@ func (p *completer) candidates(last string) (names []string) {
 		}
 	}
 	return names
+}
+
+// assigned returns what the flag of a word like --flag=value could be.
+func (p *completer) assigned(word string) (words []string) {
+	name, _, _ := strings.Cut(word, "=")
+	for _, flag := range p.flags() {
+		if "--"+flag.Name == name {
+			for _, value := range p.valuesOf(flag.Value) {
+				words = append(words, name+"="+value)
+			}
+		}
+	}
+	return words
 }
 
 // valuesOf returns the values that a flag or an argument may have.
@@ -198,6 +239,13 @@ func (p *completer) stored(what string) (names []string, err error) {
 		return st.named(p.session, patterns.Kinds("x")...)
 	case "heuristic":
 		return namesOf(sqlstore.NewHeuristics(st.db).All(p.ctx), func(h learning.Heuristic) string { return h.ID })
+	case "pinned heuristic":
+		return namesOf(sqlstore.NewHeuristics(st.db).All(p.ctx), func(h learning.Heuristic) string {
+			if !pinned(h.Constraints) {
+				return ""
+			}
+			return h.ID
+		})
 	case "pattern":
 		kept, err := sqlstore.NewPatterns(st.db, sqlstore.PatternsConfig{})
 		if err != nil {

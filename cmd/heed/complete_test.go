@@ -1,17 +1,22 @@
 package main
 
 import (
+	"fmt"
+	"io"
 	osexec "os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/creack/pty"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 func TestCompletion(t *testing.T) {
 	db := sqliteFile(t)
+	require.Zero(t, call{args: []string{"--db", db, "confidence", "pin", "lights-off-at-ten", "--yes", "--reason", "x"}}.run(t).code)
 	for _, test := range []struct {
 		words, want string
 	}{
@@ -21,6 +26,9 @@ func TestCompletion(t *testing.T) {
 		{"strategy --learner ", "models strategy"},
 		{"strategy --learner strategy show ", "correction tool_usage"},
 		{"strategy --learner=strategy show correction --context ", "code_review interactive"},
+		{"strategy --learner strategy show correction --context=in", "--context=interactive"},
+		{"strategy --learner=s", "--learner=strategy"},
+		{"strategy --nonsense=s", ""},
 		{"strategy --learner strategy learning p", "prefer-tabs"},
 		{"strategy --learner models reset-item ", "contracts"},
 		{"strategy show ", ""}, // of which learner?
@@ -35,6 +43,7 @@ func TestCompletion(t *testing.T) {
 		{"confidence p", "pin"},
 		{"confidence pin g", "greet-by-name"},
 		{"confidence unpin --a", "--actor"},
+		{"confidence unpin ", "lights-off-at-ten"},
 		{"rules approve ", "7d0c2b11-rule 7d0c2b13-rule"},
 		{"rules show 7d0c2b13", "7d0c2b13-rule"},
 		{"rules list --status re", "retired revoked rejected"},
@@ -53,7 +62,7 @@ func TestCompletion(t *testing.T) {
 func TestTheShellsTakeTheirScripts(t *testing.T) {
 	db := sqliteFile(t)
 	for shell, try := range map[string]string{
-		"bash": `source <("$0" completion bash); COMP_WORDS=(heed strategy --learner strategy show cor); COMP_CWORD=5; _heed; echo "${COMPREPLY[@]}"`,
+		"bash": `source <("$0" completion bash); COMP_LINE="heed strategy --learner strategy show cor"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=($COMP_LINE); COMP_CWORD=5; _heed; echo "${COMPREPLY[@]}"`,
 		"zsh":  `source <("$0" completion zsh) 2>/dev/null; print loaded`,
 		"fish": `"$argv[1]" completion fish | source; complete -C "heed strategy --learner strategy show cor"`,
 	} {
@@ -115,5 +124,49 @@ func TestBar(t *testing.T) {
 	for width := minBar; width <= maxBar; width++ {
 		assert.Len(t, scale(width), width)
 		assert.Len(t, []rune(interval{0.2, 0.3, 0.4}.bar(width)), width)
+	}
+}
+
+// TestCompletionInBash types lines into bash, each with a tab at its end, and has it print of what words they then are.
+func TestCompletionInBash(t *testing.T) {
+	bash, err := osexec.LookPath("bash")
+	if err != nil {
+		t.Skip("bash is not installed")
+	}
+	db := sqliteFile(t)
+	hostile(t, db, "speak plainly, please")
+	hostile(t, db, "a:b $HOME c")
+	cmd := osexec.Command(bash, "--norc", "--noprofile", "-i")
+	cmd.Env = append(environ("TERM=dumb", "INPUTRC=/dev/null"), "PATH="+filepath.Dir(command)+":/usr/bin:/bin")
+	cmd.Dir = filepath.Dir(db)
+	screen, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 500})
+	require.NoError(t, err)
+	defer screen.Close()
+	tests := []struct{ line, words string }{
+		{"heed --db=agent.db strate", "<--db=agent.db><strategy>"},
+		{"heed --db=agent.db strategy --learner=strategy show corr", "<--db=agent.db><strategy><--learner=strategy><show><correction>"},
+		{"heed --db agent.db strategy --learner strategy show correction --context=inter", "<--db><agent.db><strategy><--learner><strategy><show><correction><--context=interactive>"},
+		{"heed --db agent.db  strategy --learner  strategy show correction --context in", "<--db><agent.db><strategy><--learner><strategy><show><correction><--context><interactive>"},
+		{"heed --db postgres://nobody@localhost:1/x strate", "<--db><postgres://nobody@localhost:1/x><strategy>"},
+		{"heed --db=agent.db strategy --learner=strategy item spe", "<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
+		{"heed --db=agent.db strategy --learner=strategy item speak\\ pl", "<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
+		{`heed --db=agent.db strategy --learner=strategy item "speak pl`, "<--db=agent.db><strategy><--learner=strategy><item><speak plainly, please>"},
+		{"heed --db=agent.db strategy --learner=strategy item a:", "<--db=agent.db><strategy><--learner=strategy><item><a:b $HOME c>"},
+		{"heed --db=agent.db strategy --learner=strategy show hostile --context=a:b", "<--db=agent.db><strategy><--learner=strategy><show><hostile><--context=a:b $HOME c>"},
+		{"heed --db=age", "<--db=agent.db>"}, // which bash knows itself
+	}
+	var typed strings.Builder
+	typed.WriteString("source <(heed completion bash)\n")
+	for _, test := range tests {
+		fmt.Fprintf(&typed, "%s\t\x01printf '<%%s>' \n", test.line) // at the beginning of the line
+	}
+	_, err = screen.WriteString(typed.String() + "exit\n")
+	require.NoError(t, err)
+	watchdog := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	defer watchdog.Stop()
+	out, _ := io.ReadAll(screen) // which ends with an error when the other side is closed
+	require.NoError(t, cmd.Wait(), string(out))
+	for _, test := range tests {
+		assert.Contains(t, string(out), "<heed>"+test.words, test.line)
 	}
 }

@@ -41,7 +41,7 @@ func (cmd *confidencePin) Run(s *session, c *confidenceCommands) error {
 			return err
 		}
 		about := fmt.Sprintf("This holds the confidence of %s at %s, whatever users say", show(cmd.ID), share(at))
-		if r := h.Constraints.Range; r != (learning.Range{}) && r.Floor != r.Ceiling {
+		if r := h.Constraints.Range; r != (learning.Range{}) && !isPin(r) {
 			about += fmt.Sprintf(", in place of its range from %g to %g", r.Floor, r.Ceiling)
 		}
 		return cmd.constrain(s, a, h, "pin", about, func(now learning.Constraints) (learning.Constraints, error) {
@@ -63,8 +63,14 @@ func (cmd *confidencePin) share(s *session, a *appraisal) (float64, error) {
 	return e.Standing.Confidence, err
 }
 
+// pinned reports whether somebody has pinned what has these constraints, or locked it.
+func pinned(c learning.Constraints) bool { return c.Lock == learning.Locked || isPin(c.Range) }
+
+// isPin reports whether a range is that of a pin.
+func isPin(r learning.Range) bool { return r.Floor == r.Ceiling && r != learning.Range{} }
+
 type confidenceUnpin struct {
-	ID string `arg:"" complete:"heuristic" help:"The heuristic."`
+	ID string `arg:"" complete:"pinned heuristic" help:"The heuristic."`
 	change
 }
 
@@ -86,14 +92,13 @@ func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
 		}
 		about := fmt.Sprintf("This lets users decide about %s again", show(cmd.ID))
 		return cmd.constrain(s, a, h, "unpin", about, func(now learning.Constraints) (learning.Constraints, error) {
-			at := now.Range.Floor == now.Range.Ceiling && now.Range != learning.Range{}
-			if !at && now.Lock != learning.Locked {
+			if !pinned(now) {
 				return now, fmt.Errorf("%s is not pinned: heed confidence lists what is", show(cmd.ID))
 			}
 			if now.Lock == learning.Locked {
 				now.Lock = learning.Inherit
 			}
-			if at {
+			if isPin(now.Range) {
 				now.Range = learning.Range{}
 			}
 			return now, nil

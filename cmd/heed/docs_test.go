@@ -32,12 +32,12 @@ What follows is the help of each command and what it prints on a terminal of 100
 
 - On a terminal there are lines, colours and bars that fit its width (` + "`NO_COLOR`" + ` is honoured); elsewhere there are plain columns.
 - ` + "`--json`" + ` writes JSON: a list for what lists, an object for one thing. Fields are added and not renamed.
-- The exit code is 0, 1 where what was asked for could not be done, and 2 where it was not asked for properly. What went wrong is
-  one line on standard error that says what to do.
+- The exit code is 0, 1 where what was asked for could not be done or a signal came first, and 2 where it was not asked for properly.
+  What went wrong is one line on standard error that says what to do. For what others hold in the database it waits 10 seconds.
 - What changes something asks on a terminal, needs ` + "`--yes`" + ` elsewhere, takes a ` + "`--reason`" + `, and is in the audit under ` + "`--actor`" + `.
   Who somebody is, the command does not check: whoever can write to the store can say anything.
-- Listings are as of the end of those days in March, as ` + "`--now`" + ` says; changes were made later, when much had faded. What the host never
-  swept, ` + "`heed doctor`" + ` finds. ` + "`HEED_NOW`" + ` is ` + "`--now`" + ` for all commands of a shell; what changes something refuses both.
+- Listings are as of the end of those days in March, as ` + "`--now`" + ` says; changes were made later, when much had faded. ` + "`HEED_NOW`" + ` is
+  ` + "`--now`" + ` for all commands of a shell; what changes something refuses both.
 - What a store does not hold of how its hosts are configured, ` + "`--config`" + ` reads from a TOML file: see ` + "`heed strategy`" + `,
   ` + "`heed confidence`" + `, ` + "`heed patterns`" + ` and ` + "`heed rules`" + ` below. Each reads its own section, and tells which of its keys mean nothing.
 - A bar is where a rate lies with a probability of 90 %, ` + "`├──●──┤`" + `, with its mean, on a scale from 0 to 1 that all bars share.

@@ -56,7 +56,8 @@ func (commands) Help() string {
     heed --db agent.db strategy show correction
     HEED_DB=postgres://localhost/agent heed doctor
 
-It exits with 0, with 1 where what was asked for could not be done, and with 2 where it was not asked for properly.`
+It exits with 0, with 1 where what was asked for could not be done or was interrupted, and with 2 where it was not asked for
+properly.`
 }
 
 // newParser returns the grammar of the command line.
