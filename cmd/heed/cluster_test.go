@@ -1,9 +1,11 @@
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -13,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -40,6 +43,31 @@ func (p *postgres) dsn(t testing.TB) string {
 	}
 	require.NoError(t, p.err)
 	return fmt.Sprintf("postgres://heed@127.0.0.1:%d/postgres?sslmode=disable", p.port)
+}
+
+// database makes a database of its own on the server, and returns its DSN.
+func (p *postgres) database(t *testing.T, name string) string {
+	server, err := sql.Open("pgx", p.dsn(t))
+	require.NoError(t, err)
+	_, err = server.Exec("DROP DATABASE IF EXISTS " + name)
+	require.NoError(t, err)
+	_, err = server.Exec("CREATE DATABASE " + name)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_, err := server.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1", name)
+		assert.NoError(t, err)
+		_, err = server.Exec("DROP DATABASE " + name)
+		assert.NoError(t, err)
+		assert.NoError(t, server.Close())
+	})
+	return inDatabase(t, p.dsn(t), name)
+}
+
+func inDatabase(t *testing.T, dsn, name string) string {
+	address, err := url.Parse(dsn)
+	require.NoError(t, err)
+	address.Path = "/" + name
+	return address.String()
 }
 
 func (p *postgres) start() error {

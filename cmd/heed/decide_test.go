@@ -121,10 +121,10 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	require.Zero(t, call{args: of("rules revoke 7d0c2b13")}.run(t).code)
 	require.Zero(t, call{args: of("patterns promote tests-first")}.run(t).code)
 	for command, says := range map[string]string{
-		"rules restore 7d0c2b13":                "heed: the rule is REVOKED: that is for good, and it has to be proposed anew",
-		"rules retire 7d0c2b13":                 "heed: the rule is REVOKED: ",
-		"rules pin 7d0c2b13":                    "heed: the rule is REVOKED: ",
-		"rules reject 7d0c2b13":                 "heed: the proposal is APPROVED: it is a rule now",
+		"rules restore 7d0c2b13":                "heed: the rule is revoked: that is for good, and it has to be proposed anew",
+		"rules retire 7d0c2b13":                 "heed: the rule is revoked: ",
+		"rules pin 7d0c2b13":                    "heed: the rule is revoked: ",
+		"rules reject 7d0c2b13":                 "heed: the proposal is approved: it is a rule now",
 		"rules revoke 7d0c2b11":                 "there is no rule",
 		"patterns promote tests-first":          `is proven by hand already: olive wanted it, "x"`,
 		"patterns promote split-by-file":        "reset it first",
@@ -137,6 +137,9 @@ func TestWhatCannotBeDecided(t *testing.T) {
 		"forget nobody-of-the-kind":             "no row of the store has that name",
 	} {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
+	}
+	for _, status := range statuses {
+		assert.NotEmpty(t, nextOf[status], status)
 	}
 	for _, command := range []string{"confidence pin greet-by-name --at 0", "confidence pin greet-by-name --at 1.5", "confidence pin greet-by-name --at NaN"} {
 		assertFails(t, call{args: of(command)}.run(t), misuse, "--at")

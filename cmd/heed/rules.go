@@ -110,7 +110,8 @@ func refused(err error) error {
 	var ineligible *feedback.IneligibleError
 	switch {
 	case errors.As(err, &state):
-		return fmt.Errorf("%w: %s", state, nextOf[strings.ToLower(state.State)])
+		status := strings.ToLower(state.State)
+		return fmt.Errorf("the %s is %s: %s", state.What, status, nextOf[status])
 	case errors.As(err, &conflict):
 		return fmt.Errorf("%w: retire those, or have it approved with --override", conflict)
 	case errors.As(err, &ineligible):
@@ -122,7 +123,7 @@ func refused(err error) error {
 // nextOf has what can be done with a proposal or a rule of a status that is not the one it takes.
 var nextOf = map[string]string{
 	"pending":    "heed rules approve or reject closes it",
-	"active":     "heed rules retire takes it out of use",
+	"active":     "it is in prompts as it is, and heed rules retire takes it out",
 	"retired":    "heed rules restore brings it back",
 	"revoked":    "that is for good, and it has to be proposed anew",
 	"superseded": "another rule has taken its place, which heed rules lists",

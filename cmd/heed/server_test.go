@@ -1,0 +1,71 @@
+package main
+
+import (
+	"database/sql"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/sqlstore"
+)
+
+func TestAServerInUse(t *testing.T) {
+	dsn := cluster.database(t, "heed_in_use")
+	require.Zero(t, call{args: []string{"--db", dsn, "import"}, input: call{args: []string{"--db", sqliteFile(t), "export"}}.run(t).out}.run(t).code)
+	handle, err := (place{dialect: sqlstore.Postgres, dsn: dsn}).handle(ctx, false)
+	require.NoError(t, err)
+	defer handle.Close()
+	var patience string
+	require.NoError(t, handle.QueryRow("SHOW lock_timeout").Scan(&patience))
+	assert.Equal(t, "10s", patience)
+
+	tx, err := handle.Begin()
+	require.NoError(t, err)
+	defer tx.Rollback() //nolint:errcheck // there is nothing to take back
+	_, err = tx.Exec("LOCK TABLE heed_tallies, heed_documents")
+	require.NoError(t, err)
+	impatient := dsn + "&lock_timeout=200"
+	assertFails(t, call{args: []string{"--db", impatient, "strategy", "status"}}.run(t), failed, "is in use by another process", "try again")
+	assertFails(t, call{args: []string{"--db", impatient, "patterns", "promote", "tests-first", "--yes", "--reason", "x"}}.run(t), failed, "is in use")
+
+	waits := exec.Command(command, "--db", dsn, "confidence")
+	waits.Env = environ()
+	var says strings.Builder
+	waits.Stderr = &says
+	require.NoError(t, waits.Start())
+	require.Eventually(t, func() bool {
+		var waiting int
+		require.NoError(t, handle.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = 'heed_in_use'").Scan(&waiting))
+		return waiting > 0
+	}, 10*time.Second, 10*time.Millisecond)
+	require.NoError(t, waits.Process.Signal(syscall.SIGTERM))
+	require.Error(t, waits.Wait())
+	assert.Equal(t, "heed: interrupted\n", says.String())
+}
+
+func TestWhatTheServerRefuses(t *testing.T) {
+	dsn := cluster.dsn(t)
+	r := call{args: []string{"--db", inDatabase(t, dsn, "nowhere"), "strategy", "status"}}.run(t)
+	assertFails(t, r, failed, `heed: database "nowhere" does not exist`, "check --db")
+}
+
+func TestTablesOnAServerChangedByHand(t *testing.T) {
+	dsn := cluster.database(t, "heed_by_hand")
+	of := func(command string) result { return call{args: []string{"--db", dsn, command}}.run(t) }
+	require.Zero(t, of("migrate").code)
+	assert.Contains(t, of("doctor").out, "Nothing is wrong.")
+	handle, err := sql.Open("pgx", dsn)
+	require.NoError(t, err)
+	defer handle.Close()
+	_, err = handle.Exec("DROP TABLE heed_stream; INSERT INTO heed_audit (entry) VALUES ('x')")
+	require.NoError(t, err)
+	assert.Contains(t, of("doctor").out, "fault: the table heed_stream is missing: restore the store from a copy")
+	_, err = handle.Exec("DELETE FROM heed_schema WHERE version > 1")
+	require.NoError(t, err)
+	assertFails(t, of("migrate"), failed, "newer than its heed_schema says", "restore it from a copy")
+}
