@@ -140,7 +140,7 @@ func keyFaults(file, path string, section any, err error) error {
 // otherKeys has the keys of fields that are named otherwise in their section.
 var otherKeys = map[string]string{
 	"Bounds": "confidence_floor to confidence_ceiling", "System.Range": "system.floor to system.ceiling",
-	"Prior": "sampling.initial_alpha and initial_beta",
+	"Prior":             "sampling.initial_alpha and initial_beta",
 	"Exploration.Bonus": "sampling.exploration_bonus", "Exploration.MinSamples": "sampling.min_samples_for_confidence",
 	"Pooling.Sessions": "hierarchy.specialization_threshold", "Pooling.MinConfidence": "hierarchy.specialization_confidence",
 	"Weights.Attribution": "outcome.attribution_weight", "Weights.Direct": "outcome.direct_weight",
