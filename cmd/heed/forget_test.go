@@ -66,3 +66,12 @@ func TestForgetWhatTheHistoryHasLost(t *testing.T) {
 	assertFails(t, r, failed, "ann is not forgotten", "sums of learning.heuristic: reset those")
 	assert.Equal(t, "[]\n", call{args: []string{"--json", "--db", db, "audit", "--action", "forget"}}.run(t).out)
 }
+
+func TestForgettingLeavesNothingThatCannotBeRead(t *testing.T) {
+	db := agentFile(t)
+	r := call{args: []string{"--db", db, "forget", "user-02", "--yes", "--reason", "x"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	r = call{args: []string{"--db", db, "--now", agentAsOf, "doctor"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.Contains(t, r.out, "Nothing is wrong.")
+}
