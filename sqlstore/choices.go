@@ -245,7 +245,10 @@ func (c *Choices) EndSession(ctx context.Context, learner, session string) error
 	})
 }
 
-var oldChoices = both(`DELETE FROM heed_choices WHERE id IN (SELECT id FROM heed_choices WHERE made < $1 LIMIT 10000)`)
+// Choices that somebody is about to change are left for the next sweep.
+var oldChoices = either(`DELETE FROM heed_choices WHERE id IN (SELECT id FROM heed_choices WHERE made < $1 LIMIT 10000)`,
+	`DELETE FROM heed_choices WHERE id IN (SELECT id FROM heed_choices WHERE made < $1
+		ORDER BY made, id LIMIT 10000 FOR UPDATE SKIP LOCKED)`)
 
 // Sweep removes the records that are past their time. It is for the host to call now and then.
 func (c *Choices) Sweep(ctx context.Context) error {

@@ -61,7 +61,6 @@ type DB struct {
 	damaged atomic.Uint64
 
 	mu    sync.Mutex
-	ready map[any]struct{}         // the driver's connections that are set up
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
 }
 
@@ -82,12 +81,17 @@ func New(ctx context.Context, handle *sql.DB, dialect Dialect) (*DB, error) {
 func newDB(handle *sql.DB, dialect Dialect) *DB {
 	return &DB{
 		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: make(chan struct{}, 1),
-		ready: make(map[any]struct{}), wakes: make(map[string]chan struct{}),
+		wakes: make(map[string]chan struct{}),
 	}
 }
 
 func (db *DB) check(ctx context.Context) error {
 	return db.onConn(ctx, func(conn *sql.Conn) error {
+		if db.dialect.embedded() {
+			if err := patiently(ctx, func() error { return useWAL(ctx, conn) }); err != nil {
+				return err
+			}
+		}
 		version, err := db.version(ctx, conn)
 		if err == nil && version != len(migrations) {
 			err = &SchemaError{Found: version, Known: len(migrations)}
@@ -114,8 +118,13 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// maxReady bounds how many connections are remembered to be set up, those among them that were closed since.
-const maxReady = 1024
+// How a connection of SQLite is set up, each time it is used, as the host's pool may have it from anywhere.
+const (
+	waiting   = `PRAGMA busy_timeout = 10000`
+	noWaiting = `PRAGMA busy_timeout = 0`
+	durable   = waiting + `; PRAGMA synchronous = FULL`
+	relaxed   = waiting + `; PRAGMA synchronous = NORMAL`
+)
 
 // onConn calls a function with a connection that is set up.
 func (db *DB) onConn(ctx context.Context, do func(*sql.Conn) error) error {
@@ -124,32 +133,27 @@ func (db *DB) onConn(ctx context.Context, do func(*sql.Conn) error) error {
 		return because(ctx, err)
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
-	if !db.dialect.embedded() {
-		return do(conn)
-	}
-	known := false
-	err = conn.Raw(func(driver any) error {
-		db.mu.Lock()
-		defer db.mu.Unlock()
-		if _, known = db.ready[driver]; !known {
-			if len(db.ready) >= maxReady {
-				clear(db.ready)
-			}
-			db.ready[driver] = struct{}{}
-		}
-		return nil
-	})
-	if err == nil && !known {
-		setUp := `PRAGMA busy_timeout = 10000; PRAGMA synchronous = FULL`
+	if db.dialect.embedded() {
+		setUp := durable
 		if db.dialect == SQLiteRelaxed {
-			setUp = `PRAGMA busy_timeout = 10000; PRAGMA synchronous = NORMAL`
+			setUp = relaxed
 		}
-		_, err = conn.ExecContext(ctx, setUp)
-	}
-	if err != nil {
-		return because(ctx, err)
+		if _, err := conn.ExecContext(ctx, setUp); err != nil {
+			return because(ctx, err)
+		}
 	}
 	return do(conn)
+}
+
+// onWriter calls a function with a connection of SQLite that does not wait by itself for others that write: see patiently.
+func (db *DB) onWriter(ctx context.Context, do func(*sql.Conn) error) error {
+	return db.onConn(ctx, func(conn *sql.Conn) error {
+		defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
+		if _, err := conn.ExecContext(ctx, noWaiting); err != nil {
+			return because(ctx, err)
+		}
+		return do(conn)
+	})
 }
 
 // The first statement of a transaction that writes. In SQLite it makes it the one writer; in PostgreSQL, transactions that
@@ -198,9 +202,27 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 	return t.sql.StmtContext(t.ctx, stmt)
 }
 
-// write calls a function in a transaction, which is committed if it returns nil. In SQLite, where there is one writer, it
-// always has the store alone.
+// write calls a function in a transaction, which is committed if it returns nil. Where PostgreSQL has found a deadlock, and
+// taken this one of those in it back, it is called again: nobody did anything wrong. In SQLite, where there is one writer, the
+// transaction always has the store alone.
 func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error {
+	const tries = 5
+	for try := 1; ; try++ {
+		err := db.writeOnce(ctx, lock, do)
+		if try == tries || !deadlocked(err) {
+			return err
+		}
+	}
+}
+
+// deadlocked reports whether an error is PostgreSQL's that the transaction was in a deadlock.
+func deadlocked(err error) bool {
+	var state interface{ SQLState() string }
+	return errors.As(err, &state) && state.SQLState() == "40P01"
+}
+
+// writeOnce is write without another try.
+func (db *DB) writeOnce(ctx context.Context, lock *query, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		_, err = db.finish(ctx, sqlTx, err, lock, do)
@@ -213,21 +235,19 @@ func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error 
 	}
 	defer func() { <-db.turn }()
 	var t *tx
-	err := db.onConn(ctx, func(conn *sql.Conn) error {
-		return withoutWaiting(ctx, conn, func() error {
-			var sqlTx *sql.Tx
-			err := patiently(ctx, func() (err error) {
-				sqlTx, err = conn.BeginTx(ctx, nil) // which may be the host's BEGIN IMMEDIATE
-				return err
-			})
-			t, err = db.finish(ctx, sqlTx, err, nil, func(t *tx) error {
-				if err := patiently(ctx, func() error { _, err := t.exec(lockAlone); return err }); err != nil {
-					return err
-				}
-				return do(t)
-			})
+	err := db.onWriter(ctx, func(conn *sql.Conn) error {
+		var sqlTx *sql.Tx
+		err := patiently(ctx, func() (err error) {
+			sqlTx, err = conn.BeginTx(ctx, nil) // which may be the host's BEGIN IMMEDIATE
 			return err
 		})
+		t, err = db.finish(ctx, sqlTx, err, nil, func(t *tx) error {
+			if err := patiently(ctx, func() error { _, err := t.exec(lockAlone); return err }); err != nil {
+				return err
+			}
+			return do(t)
+		})
+		return err
 	})
 	if t != nil {
 		db.prepare(ctx, t.seen)
@@ -235,18 +255,9 @@ func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error 
 	return err
 }
 
-// withoutWaiting calls a function while a connection of SQLite does not wait itself for the one that writes. It looks only now
-// and then whether it can have its turn, at last ten times a second, and so can miss all of the moments at which processes
-// that write without a pause let go, for as long as it is willing to wait.
-func withoutWaiting(ctx context.Context, conn *sql.Conn, do func() error) error {
-	if _, err := conn.ExecContext(ctx, `PRAGMA busy_timeout = 0`); err != nil {
-		return because(ctx, err)
-	}
-	defer conn.ExecContext(context.WithoutCancel(ctx), `PRAGMA busy_timeout = 10000`) //nolint:errcheck // it is in memory
-	return do()
-}
-
-// patiently calls a function again for as long as others keep the database locked, though not for ever.
+// patiently calls a function again for as long as others keep the database locked, though not for ever. SQLite's own waiting looks
+// only now and then whether it can have its turn, at last ten times a second, and so can miss all of the moments at which
+// processes that write without a pause let go.
 func patiently(ctx context.Context, do func() error) error {
 	const pause, patience = 5 * time.Millisecond, 10 * time.Second
 	err := do()

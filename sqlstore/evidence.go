@@ -35,8 +35,8 @@ type EvidenceConfig struct {
 	// IDsFor is how long an id is known, from when it was recorded. It must not be shorter than HistoryFor, nor than the
 	// longest time after which an event can be delivered again. 0 means 30 days, or HistoryFor where that is longer.
 	IDsFor time.Duration
-	// MaxEvents is how many outgoing events the outbox holds; a batch with more is refused with [evidence.ErrFull]. 0
-	// means a million.
+	// MaxEvents is how many outgoing events the outbox holds; a batch with more is refused with [evidence.ErrFull]. In
+	// PostgreSQL, batches at the same moment do not see each other's. 0 means a million.
 	MaxEvents int
 	// MaxAudit is how many audit entries are kept, those recorded last. 0 means a million.
 	MaxAudit int
@@ -169,10 +169,13 @@ func (e *Evidence) forget(c *commit) {
 // CommitTx commits a batch inside of a transaction that the host has begun on the handle of this store, so that it stands or
 // falls with what else the host does there. A batch that is refused leaves the transaction as it was.
 //
-// A transaction of PostgreSQL must be READ COMMITTED, and any other is a [*heed.InputError]; other commits may have to wait for
-// its end. One of SQLite has to begin with BEGIN IMMEDIATE: SQLite refuses to let a transaction write that has read what another
-// has changed since. In database/sql it is the data source name that says so, with "_txlock=immediate"; see docs/stores.md. After
-// an error of the database, such as that it is locked, the whole transaction has to be done again.
+// A transaction of PostgreSQL must be READ COMMITTED, and one of SQLite must wait for the disk as the [Dialect] says; any other is
+// a [*heed.InputError]. One of SQLite has to begin with BEGIN IMMEDIATE, too: SQLite refuses to let a transaction write that has
+// read what another has changed since. In database/sql it is the data source name that says so; see docs/stores.md. In PostgreSQL,
+// other commits may have to wait for the end of the transaction; a batch that takes away should be its first, as it waits for
+// those that add.
+//
+// After an error of the database (it is locked, or found a deadlock) or of the context the whole transaction has to be done again.
 //
 // Reads of this store that are cached see the batch within EvidenceConfig.Stale of the transaction's commit.
 func (e *Evidence) CommitTx(ctx context.Context, sqlTx *sql.Tx, b evidence.Batch) (receipt evidence.Receipt, err error) {
@@ -181,7 +184,7 @@ func (e *Evidence) CommitTx(ctx context.Context, sqlTx *sql.Tx, b evidence.Batch
 		return evidence.Receipt{}, err
 	}
 	t := e.db.in(ctx, sqlTx)
-	if err := t.checkIsolation(); err != nil {
+	if err := t.checkHosts(); err != nil {
 		return e.end(receipt, err)
 	}
 	if _, err := t.exec(setSavepoint); err != nil {
@@ -202,6 +205,7 @@ func (e *Evidence) CommitTx(ctx context.Context, sqlTx *sql.Tx, b evidence.Batch
 			}
 		}
 	}
+	t.ctx = context.WithoutCancel(ctx) // half a batch must not stay
 	if err != nil {
 		_, failure := t.exec(toSavepoint)
 		err = errors.Join(err, failure)
@@ -213,21 +217,26 @@ func (e *Evidence) CommitTx(ctx context.Context, sqlTx *sql.Tx, b evidence.Batch
 	return e.end(receipt, err)
 }
 
-// checkIsolation refuses a transaction that can't see what was committed since it began.
-func (t *tx) checkIsolation() error {
-	var level string
-	if err := t.one(isolation, nil, &level); err != nil {
+// checkHosts refuses a transaction of the host that sees or promises too little.
+func (t *tx) checkHosts() error {
+	var setting string
+	if err := t.one(ofTransaction, nil, &setting); err != nil {
 		return err
 	}
-	if level != "read committed" {
-		return &heed.InputError{Field: "transaction", Reason: "is " + level + ", and must be read committed"}
+	var reason string
+	switch dialect := t.db.dialect; {
+	case dialect == Postgres && setting != "read committed":
+		reason = "is " + setting + ", and must be read committed"
+	case dialect == SQLite && setting < "2", dialect == SQLiteRelaxed && setting < "1": // 1 is NORMAL, 2 FULL
+		reason = "has synchronous=" + setting + ", which is weaker than " + dialect.String() + " promises: see docs/stores.md"
+	default:
+		return nil
 	}
-	return nil
+	return &heed.InputError{Field: "transaction", Reason: reason}
 }
 
 var (
-	// In SQLite, whoever writes is alone, and sees all that was committed.
-	isolation        = either(`SELECT 'read committed'`, `SELECT current_setting('transaction_isolation')`)
+	ofTransaction    = either(`PRAGMA synchronous`, `SELECT current_setting('transaction_isolation')`)
 	setSavepoint     = both(`SAVEPOINT heed`)
 	toSavepoint      = both(`ROLLBACK TO SAVEPOINT heed`)
 	releaseSavepoint = both(`RELEASE SAVEPOINT heed`)

@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -218,7 +220,7 @@ func (c *commit) retract() error {
 }
 
 var (
-	hasLostSource   = both(`SELECT 1 FROM heed_tallies WHERE lost_source = 1 LIMIT 1`)
+	lostSource      = both(`SELECT c.kind, c.scope FROM heed_tallies t JOIN heed_cells c ON c.cell = t.cell WHERE t.lost_source = 1 LIMIT 1`)
 	talliesOfSource = both(`DELETE FROM heed_tallies
 		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1))`)
 )
@@ -227,12 +229,12 @@ func (c *commit) expunge() error {
 	if len(c.batch.Expunge) == 0 {
 		return nil
 	}
-	lost, err := c.t.finds(hasLostSource)
-	switch {
-	case err != nil:
+	var kind, scope string
+	switch err := c.t.one(lostSource, nil, &kind, &scope); {
+	case err == nil:
+		return fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope, evidence.ErrForgotten)
+	case !errors.Is(err, heed.ErrNotFound):
 		return err
-	case lost:
-		return evidence.ErrForgotten
 	}
 	rows, err := column(c.batch.Expunge)
 	if err != nil {

@@ -455,7 +455,8 @@ func (d *delta) row(from origin) []any {
 var (
 	addAudit = both(`INSERT INTO heed_audit (entry) SELECT value->>0 FROM json_each($1)`)
 	// What an event holds need not be text, so that each is a statement of its own.
-	addEvent   = both(`INSERT INTO heed_outbox (id, topic, happened, payload) VALUES ($1, $2, $3, $4)`)
+	// One whose id is no longer known may still wait.
+	addEvent   = both(`INSERT INTO heed_outbox (id, topic, happened, payload) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`)
 	outboxSpan = both(`SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM heed_outbox`)
 	outboxSize = both(`SELECT count(*) FROM heed_outbox`)
 	dropSent   = both(`DELETE FROM heed_outbox WHERE id IN (SELECT value->>0 FROM json_each($1))`)

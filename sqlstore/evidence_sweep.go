@@ -48,7 +48,7 @@ func (e *Evidence) Sweep(ctx context.Context) error {
 				full = found
 			}
 			again, err := c.lose(overMuch, full[0], e.cfg.HistoryPerCell)
-			if !again {
+			if err == nil && !again {
 				full = full[1:]
 			}
 			return len(full) > 0, err

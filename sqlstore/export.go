@@ -98,7 +98,10 @@ func (db *DB) snapshot(ctx context.Context, do func(*tx) error) error {
 // [*heed.InputError]. In PostgreSQL the tables are analyzed, so that they are read by their indexes from the start. Stores that
 // were in use before see it within their EvidenceConfig.Stale, and learners by a Refresh.
 func (db *DB) Import(ctx context.Context, from io.Reader) error {
-	err := db.write(ctx, lockAlone, func(t *tx) error {
+	err := db.writeOnce(ctx, lockAlone, func(t *tx) error { // what was read can't be read again
+		if _, err := t.exec(lockTables); err != nil {
+			return err
+		}
 		inserts := make(map[*export.Table]*query, len(tables))
 		for _, table := range tables {
 			found, err := t.finds(table.any)

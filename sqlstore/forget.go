@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -50,9 +52,10 @@ import (
 // is under way while Forget runs (a delivery in hand, an answer whose silence is awaited) comes in afterwards, with the name:
 // call Forget again then. Reads of stores that cache see it within their EvidenceConfig.Stale, and learners by a Refresh.
 //
-// It returns [evidence.ErrForgotten] where evidence of the person is in sums that the history no longer explains: the cells have
-// to be reset then, or be kept by origin from the start. A row that has the name in it and can't be read is an error, too. Forget
-// reads whole tables, and nobody else writes meanwhile.
+// It returns [evidence.ErrForgotten] where sums have evidence from sources that the history no longer names, as it may be the
+// person's: the cells, of which the error names one's kind and scope, have to be reset then. Cells that keep sources apart
+// ([evidence.Policy].ByOrigin, BySource in the packages' configurations) never come to that. A row that has the name in it and
+// can't be read is an error, too. Forget reads whole tables, and nobody else writes meanwhile.
 //
 // [strategy.Event]: https://pkg.go.dev/github.com/heedhq/heed/strategy#Event
 // [strategy.AttributionEvent]: https://pkg.go.dev/github.com/heedhq/heed/strategy#AttributionEvent
@@ -91,7 +94,7 @@ type forgetting struct {
 var lockTables = either(`DELETE FROM heed_schema WHERE version < 0`,
 	`LOCK TABLE heed_choices, heed_stream, heed_documents IN SHARE ROW EXCLUSIVE MODE`)
 
-var dropNamed = both(`DELETE FROM heed_cells WHERE (scope = $1 OR item = $1 OR name = $1) AND restart = 0
+var dropNamed = both(`DELETE FROM heed_cells WHERE (scope = $1 OR item = $1 OR name = $1)
 	AND NOT EXISTS (SELECT 1 FROM heed_tallies t WHERE t.cell = heed_cells.cell)
 	AND NOT EXISTS (SELECT 1 FROM heed_history h WHERE h.cell = heed_cells.cell)`)
 
@@ -159,19 +162,20 @@ func (f *forgetting) rename(object map[string]any, path string) (found bool) {
 }
 
 // at calls a function with what there is at a path of keys, and puts what it returns into its place; nil is taken out. A
-// star stands for each element of a list.
+// star stands for each element of a list. As for who reads JSON in Go, the case of letters in a key is of no account.
 func at(node any, path []string, do func(any) any) {
 	first, rest := path[0], path[1:]
 	switch node := node.(type) {
 	case map[string]any:
-		value, ok := node[first]
-		switch {
-		case !ok:
-		case len(rest) > 0:
-			at(value, rest, do)
-		default:
-			if node[first] = do(value); node[first] == nil && value != nil {
-				delete(node, first)
+		for key, value := range node {
+			switch {
+			case !strings.EqualFold(key, first):
+			case len(rest) > 0:
+				at(value, rest, do)
+			default:
+				if node[key] = do(value); node[key] == nil && value != nil {
+					delete(node, key)
+				}
 			}
 		}
 	case []any:
@@ -187,12 +191,15 @@ func at(node any, path []string, do func(any) any) {
 	}
 }
 
-// object reads a JSON object. Numbers stay as they are written, and so does what heed knows nothing of.
+// object reads a JSON object, and nothing behind it. Numbers stay as they are written, and so does what heed knows nothing of.
 func object(text []byte) (o map[string]any, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	if err := decoder.Decode(&o); err != nil {
 		return nil, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%w: there is something behind the JSON object", errDamaged)
 	}
 	return o, nil
 }

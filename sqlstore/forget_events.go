@@ -33,7 +33,7 @@ func (f *forgetting) events(q queue) error {
 			if !f.learners(payload) {
 				return nil
 			}
-		case isAttribution(payload) && f.caused(payload["source"]):
+		case isAttribution(payload) && f.isOf(payload):
 			_, err := f.t.exec(q.drop, r.seq)
 			return err
 		case isReview(payload):
@@ -52,24 +52,35 @@ func (f *forgetting) events(q queue) error {
 	})
 }
 
-// isLearners reports whether a payload is a [strategy.Event], which has the id of the event that it comes with.
-func isLearners(payload map[string]any, id string) bool {
-	_, named := payload["learner"].(string)
-	return named && payload["id"] == id
+// values returns what is under a name in an object, in whatever letters: see at.
+func values(object map[string]any, name string) (all []any) {
+	at(object, []string{name}, func(value any) any {
+		all = append(all, value)
+		return value
+	})
+	return all
 }
 
-// isAttribution reports whether a payload is a [strategy.AttributionEvent].
+func has(object map[string]any, name string) bool { return len(values(object, name)) > 0 }
+
+// isOf reports whether the person is the source of an object.
+func (f *forgetting) isOf(object map[string]any) bool {
+	return slices.ContainsFunc(values(object, "source"), f.caused)
+}
+
+// isLearners reports whether a payload is a [strategy.Event], which has the id of the event that it comes with.
+func isLearners(payload map[string]any, id string) bool {
+	return has(payload, "learner") && slices.Contains(values(payload, "id"), any(id))
+}
+
+// isAttribution reports whether a payload is a [strategy.AttributionEvent]: it attributes something, or has nothing else.
 func isAttribution(payload map[string]any) bool {
-	_, session := payload["session"]
-	_, records := payload["attribution_records"]
-	return session || records
+	return has(payload, "attribution_records") || has(payload, "signals") || has(payload, "session_ended") ||
+		len(values(payload, "session"))+len(values(payload, "source")) == len(payload)
 }
 
 // isReview reports whether a payload is what [feedback.DecodeEvent] reads.
-func isReview(payload map[string]any) bool {
-	_, is := payload["decision_id"]
-	return is
-}
+func isReview(payload map[string]any) bool { return has(payload, "decision_id") }
 
 // learners takes the person out of a learner's event, and reports whether they were in it.
 func (f *forgetting) learners(payload map[string]any) (found bool) {
@@ -77,7 +88,7 @@ func (f *forgetting) learners(payload map[string]any) (found bool) {
 		observations, _ := value.([]any)
 		kept := slices.DeleteFunc(observations, func(o any) bool {
 			observation, ok := o.(map[string]any)
-			return ok && f.caused(observation["source"])
+			return ok && f.isOf(observation)
 		})
 		found = len(kept) < len(observations)
 		return kept

@@ -19,7 +19,7 @@ var migrations = [export.Version]string{"0001_evidence.sql", "0002_strategy.sql"
 
 // Schema returns the files that make heed's tables, "0001_evidence.sql" and so on, for hosts that run them with a tool of
 // their own. Each is to run once, in order and in a transaction; it writes its number into the table heed_schema. All names
-// begin with heed_.
+// begin with heed_. A file of SQLite is put into WAL mode by [New].
 func Schema(dialect Dialect) (fs.FS, error) {
 	if err := dialect.validate(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)

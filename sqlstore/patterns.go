@@ -57,7 +57,7 @@ func (s *Patterns) Commit(ctx context.Context, c patterns.Changes) error {
 		return fmt.Errorf("sqlstore: pattern: %w", err)
 	}
 	all := slices.Clone(c.Patterns)
-	slices.SortFunc(all, func(a, b patterns.Pattern) int {
+	slices.SortStableFunc(all, func(a, b patterns.Pattern) int {
 		// New ones stay in their order, as that is the order in which they are listed.
 		if a.Revision == 0 || b.Revision == 0 {
 			return cmp.Compare(a.Revision, b.Revision)

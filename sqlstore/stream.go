@@ -26,8 +26,8 @@ type StreamConfig struct {
 	// Poll is how often to look for what other processes have published. What this DB publishes is received at once. 0
 	// means 100 ms.
 	Poll time.Duration
-	// Max is how many events the stream holds that are not acknowledged; one more is refused with [evidence.ErrFull]. 0
-	// means a million.
+	// Max is how many events the stream holds that are not acknowledged; one more is refused with [evidence.ErrFull]. In
+	// PostgreSQL, those that are published at the same moment do not see each other. 0 means a million.
 	Max int
 }
 
@@ -93,8 +93,9 @@ func timed(before, after string) *query {
 	return either(before+sqliteNow+after, before+postgresNow+after)
 }
 
+// deliveries counts them, and is below zero once the last was given back, so that only that can be rejected, and once.
 var (
-	giveBack = timed(`UPDATE heed_stream SET holder = '', due = `, ` WHERE stream = $1 AND holder = $2`)
+	giveBack = timed(`UPDATE heed_stream SET holder = '', deliveries = -abs(deliveries), due = `, ` WHERE stream = $1 AND holder = $2`)
 	publish  = timed(`INSERT INTO heed_stream (stream, id, topic, happened, payload, due, deliveries, holder)
 		VALUES ($1, $2, $3, $4, $5, `, `, 0, '')
 		ON CONFLICT DO NOTHING`)
@@ -103,15 +104,15 @@ var (
 
 	// How long until the next event of a stream is due, in microseconds, and whether there is one.
 	nextDue = timed(`SELECT due - `, ` FROM heed_stream WHERE stream = $1 ORDER BY due LIMIT 1`)
-	receive = either(`UPDATE heed_stream SET deliveries = deliveries + 1, holder = $1, due = $2 + `+sqliteNow+`
+	receive = either(`UPDATE heed_stream SET deliveries = abs(deliveries) + 1, holder = $1, due = $2 + `+sqliteNow+`
 		WHERE seq = (SELECT seq FROM heed_stream WHERE stream = $3 AND due <= `+sqliteNow+` ORDER BY due, seq LIMIT 1)
 		RETURNING seq, deliveries, id, topic, happened, payload`,
-		`UPDATE heed_stream SET deliveries = deliveries + 1, holder = $1, due = $2 + `+postgresNow+`
+		`UPDATE heed_stream SET deliveries = abs(deliveries) + 1, holder = $1, due = $2 + `+postgresNow+`
 		WHERE seq = (SELECT seq FROM heed_stream WHERE stream = $3 AND due <= `+postgresNow+` ORDER BY due, seq LIMIT 1
 			FOR UPDATE SKIP LOCKED)
 		RETURNING seq, deliveries, id, topic, happened, payload`)
 	acknowledge = both(`DELETE FROM heed_stream WHERE seq = $1`)
-	reject      = timed(`UPDATE heed_stream SET holder = '', due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
+	reject      = timed(`UPDATE heed_stream SET holder = '', deliveries = -deliveries, due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
 )
 
 // Publish implements [strategy.Sink]. An event whose id the stream holds already is left out; once an event is acknowledged, the

@@ -125,6 +125,7 @@ func (s *Traces) React(ctx context.Context, responseID string, v decision.Verdic
 		if err := t.one(touchTrace, []any{class, s.oldest()}, &moment, &body); err != nil { // others of this trace wait
 			return err
 		}
+		trace = decision.Trace{}
 		if err := json.Unmarshal([]byte(body), &trace); err != nil {
 			return fmt.Errorf("%w: %w", errDamaged, err)
 		}

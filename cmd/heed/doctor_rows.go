@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -130,7 +131,7 @@ func (c *census) count(r row) {
 			c.oldest, _ = time.Parse(time.RFC3339Nano, r.text("happened"))
 		}
 	case "stream":
-		c.deliveries[r.text("stream")] = max(c.deliveries[r.text("stream")], r.number("deliveries"))
+		c.deliveries[r.text("stream")] = max(c.deliveries[r.text("stream")], math.Abs(r.number("deliveries")))
 	}
 }
 

@@ -210,7 +210,19 @@ func patternOrder(t tb, newStore NewStore) {
 	put(t, s, pattern("c"), pattern("a"))
 	put(t, s, pattern("b"))
 	put(t, s, get(t, s, "c")) // it keeps its place
-	expect(t, "all patterns", ids(collect(t, s.Patterns(background, patterns.PatternQuery{}))), "c a b")
+	want := []string{"c", "a", "b"}
+	known := []patterns.Pattern{get(t, s, "c"), get(t, s, "a"), get(t, s, "b")}
+	var both []patterns.Pattern
+	for i := range 30 { // new ones and such that are not, by turns
+		name := fmt.Sprint("new ", (7*i)%30)
+		want = append(want, name)
+		both = append(both, pattern(name))
+		if i < len(known) {
+			both = append(both, known[i])
+		}
+	}
+	put(t, s, both...)
+	expect(t, "all patterns", ids(collect(t, s.Patterns(background, patterns.PatternQuery{}))), strings.Join(want, " "))
 }
 
 func queries(t tb, newStore NewStore) {

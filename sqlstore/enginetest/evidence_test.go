@@ -114,7 +114,7 @@ func TestReadsRaceWithCommits(t *testing.T) {
 // TestCommitTx: a batch stands or falls with the host's transaction, and a batch that is refused leaves it as it was.
 func TestCommitTx(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		handle := at.handle(t)
+		handle := ofHost(at).handle(t)
 		_, err := handle.Exec("CREATE TABLE host (what TEXT)")
 		require.NoError(t, err)
 		db, err := sqlstore.New(ctx, handle, at.dialect)
@@ -343,5 +343,23 @@ func TestDamagedRows(t *testing.T) {
 		_, err = s.choices.Get(ctx, choiceOf(2).ID)
 		assert.NoError(t, err)
 		assert.Positive(t, db.Damaged())
+	})
+}
+
+// TestAnEventWhoseIDIsNoLongerKnown waits in the outbox once, if it waits there still.
+func TestAnEventWhoseIDIsNoLongerKnown(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		now := time.Now()
+		store := newEvidence(t, at.db(t), sqlstore.EvidenceConfig{Now: func() time.Time { return now }})
+		batch := evidence.Batch{Events: []evidence.Event{{ID: "e", Topic: "t", At: now}}}
+		_, err := store.Commit(ctx, batch)
+		require.NoError(t, err)
+		now = now.Add(31 * 24 * time.Hour)
+		require.NoError(t, store.Sweep(ctx))
+		_, err = store.Commit(ctx, batch)
+		require.NoError(t, err)
+		waiting, err := collect(store.Outbox(ctx))
+		require.NoError(t, err)
+		assert.Len(t, waiting, 1)
 	})
 }

@@ -525,3 +525,69 @@ func TestForgetAmongWriters(t *testing.T) {
 		assert.EqualValues(t, written.Load(), durations)
 	})
 }
+
+// TestForgetKnowsItsOwnEvents: whatever heed would read as an event of its own loses the name, in whatever letters its keys are;
+// what is of the host's making stays.
+func TestForgetKnowsItsOwnEvents(t *testing.T) {
+	const gone = ""
+	payloads := map[string]string{
+		`{"session":"1","source":"bob","order":{"total":12}}`:                                                `{"session":"1","source":"bob","order":{"total":12}}`,
+		"{\"decision_id\":\"1\",\"reviewer_id\":\"bob\"}\n{\"decision_id\":\"2\",\"reviewer_id\":\"ann\"}\n": "{\"decision_id\":\"1\",\"reviewer_id\":\"bob\"}\n{\"decision_id\":\"2\",\"reviewer_id\":\"ann\"}\n",
+		`{"Session":"1","Source":"bob","Attribution_Records":[{"item":"i","attributed_value":1}]}`:           gone,
+		`{"session":"1","source":"bob"}`:                                                                     gone,
+		`{"session":"1","source":"ann","Source":"bob"}`:                                                      gone,
+		`{"decision_id":"1","Reviewer_ID":"bob"}`:                                                            `{"Reviewer_ID":"someone","decision_id":"1"}`,
+		`{"session":"1","source":"ann","session_ended":true}`:                                                `{"session":"1","source":"ann","session_ended":true}`,
+	}
+	onEach(t, func(t *testing.T, at place) {
+		db := at.db(t)
+		stream, err := sqlstore.NewStream(ctx, db, sqlstore.StreamConfig{Name: "s"})
+		require.NoError(t, err)
+		want := make(map[string]string)
+		for payload, after := range payloads {
+			require.NoError(t, stream.Publish(ctx, evidence.Event{ID: payload, Topic: "t", At: time.Now(), Payload: []byte(payload)}))
+			if after != gone {
+				want[payload] = after
+			}
+		}
+		require.NoError(t, db.Forget(ctx, "bob"))
+		stream.Close()
+		got := make(map[string]string)
+		for {
+			d, err := stream.Receive(ctx)
+			if errors.Is(err, strategy.ErrClosed) {
+				break
+			}
+			require.NoError(t, err)
+			got[d.Event().ID] = aPseudonym.ReplaceAllString(string(d.Event().Payload), "someone")
+			require.NoError(t, d.Ack(ctx))
+		}
+		assert.Equal(t, want, got)
+	})
+}
+
+// TestForgetNamesTheSums that may have the person in them, and a cell of the person's name goes though it was restarted.
+func TestForgetNamesTheSums(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		now := time.Now()
+		db := at.db(t)
+		store := newEvidence(t, db, sqlstore.EvidenceConfig{Now: func() time.Time { return now }})
+		bobs := evidence.Cell{Kind: "k", Item: "bob"}
+		one := evidence.Observation{ID: "1", Cell: bobs, Source: "bob", Weight: 1, At: now.Add(-time.Hour)}
+		_, err := store.Commit(ctx, evidence.Batch{Observations: []evidence.Observation{one}})
+		require.NoError(t, err)
+		_, err = store.Commit(ctx, evidence.Batch{Restart: []evidence.Restart{{Cell: bobs, At: now}}})
+		require.NoError(t, err)
+		require.NoError(t, db.Forget(ctx, "bob"))
+		assert.NotContains(t, export(t, db), "bob")
+
+		o := observe("ann's", now)
+		o.Source = "ann"
+		add(t, store, o)
+		now = now.Add(31 * 24 * time.Hour)
+		require.NoError(t, store.Sweep(ctx))
+		err = db.Forget(ctx, "anybody")
+		require.ErrorIs(t, err, evidence.ErrForgotten)
+		assert.ErrorContains(t, err, fmt.Sprintf("kind %q and scope %q", arm.Kind, arm.Scope))
+	})
+}

@@ -3,6 +3,7 @@ package enginetest_test
 import (
 	"database/sql"
 	"fmt"
+	"io/fs"
 	"sync"
 	"testing"
 	"time"
@@ -11,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
 )
 
 // ofHost is a place whose handle is set up as docs/stores.md says for transactions of the host's own.
 func ofHost(at place) place {
 	if at.dialect == sqlstore.SQLite {
-		at.dsn += "?_pragma=busy_timeout(10000)&_txlock=immediate"
+		at.dsn += "?_pragma=busy_timeout(10000)&_pragma=synchronous(full)&_txlock=immediate"
 	}
 	return at
 }
@@ -116,4 +118,108 @@ func TestMemoryIsRefused(t *testing.T) {
 		t.Cleanup(func() { _ = handle.Close() })
 		require.ErrorContains(t, sqlstore.Migrate(ctx, handle, sqlstore.SQLite), "in memory")
 	}
+}
+
+// TestWeakerTransactionIsRefused: what a transaction of the host does not promise, the store does not promise either.
+func TestWeakerTransactionIsRefused(t *testing.T) {
+	for _, b := range backends[:2] {
+		at := b.place(t)
+		at.handle(t)
+		at.dsn += "?_pragma=synchronous(0)&_txlock=immediate"
+		handle, err := at.open()
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = handle.Close() })
+		db, err := sqlstore.New(ctx, handle, at.dialect)
+		require.NoError(t, err)
+		store := newEvidence(t, db, sqlstore.EvidenceConfig{NoCache: true})
+		inUse, err := handle.Conn(ctx) // the connection that heed had: the transaction's is another
+		require.NoError(t, err)
+		tx, err := handle.BeginTx(ctx, nil)
+		require.NoError(t, err)
+		_, err = store.CommitTx(ctx, tx, outcome("1"))
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault, b.name)
+		assert.Equal(t, "transaction", fault.Field)
+		require.NoError(t, tx.Commit())
+		require.NoError(t, inUse.Close())
+		assert.Zero(t, count(t, store))
+	}
+}
+
+// TestDialectsOfOneHandle: what is written as durable is so, whoever used the connection before.
+func TestDialectsOfOneHandle(t *testing.T) {
+	for _, b := range backends[:2] {
+		at := b.place(t)
+		handle := at.handle(t)
+		handle.SetMaxOpenConns(1)
+		for range 2 {
+			for dialect, want := range map[sqlstore.Dialect]int{sqlstore.SQLite: 2, sqlstore.SQLiteRelaxed: 1} {
+				db, err := sqlstore.New(ctx, handle, dialect)
+				require.NoError(t, err)
+				_, err = newEvidence(t, db, sqlstore.EvidenceConfig{}).Commit(ctx, outcome(dialect.String()))
+				require.NoError(t, err)
+				var synchronous int
+				require.NoError(t, handle.QueryRow("PRAGMA synchronous").Scan(&synchronous))
+				assert.Equal(t, want, synchronous, "%s of %s", dialect, b.name)
+			}
+		}
+	}
+}
+
+// TestTablesOfTheHostsMaking: a file whose tables another tool has made is put into WAL mode when it is opened.
+func TestTablesOfTheHostsMaking(t *testing.T) {
+	for _, b := range backends[:2] {
+		at := b.place(t)
+		handle, err := at.open()
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = handle.Close() })
+		files, err := sqlstore.Schema(at.dialect)
+		require.NoError(t, err)
+		names, err := fs.Glob(files, "*.sql")
+		require.NoError(t, err)
+		for _, name := range names {
+			text, err := fs.ReadFile(files, name)
+			require.NoError(t, err)
+			_, err = handle.Exec(string(text))
+			require.NoError(t, err)
+		}
+		_, err = sqlstore.New(ctx, handle, at.dialect)
+		require.NoError(t, err)
+		var mode string
+		require.NoError(t, handle.QueryRow("PRAGMA journal_mode").Scan(&mode))
+		assert.Equal(t, "wal", mode, b.name)
+	}
+}
+
+// TestDeadlock: a transaction of the host that adds, and then takes away, waits for those that add, and they for it. PostgreSQL
+// takes one of them back; a commit of the store's own is made again.
+func TestDeadlock(t *testing.T) {
+	handle := postgresSchema(t).handle(t)
+	db, err := sqlstore.New(ctx, handle, sqlstore.Postgres)
+	require.NoError(t, err)
+	store := newEvidence(t, db, sqlstore.EvidenceConfig{NoCache: true})
+	add(t, store, observe("before", time.Now()))
+	tx, err := handle.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	_, err = store.CommitTx(ctx, tx, outcome("host's"))
+	require.NoError(t, err)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		_, err := store.Commit(ctx, outcome("another's"))
+		assert.NoError(t, err)
+	})
+	require.Eventually(t, func() bool {
+		var waiting int
+		err := handle.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
+			AND query LIKE '%heed_tallies%'`).Scan(&waiting)
+		return err == nil && waiting > 0
+	}, 10*time.Second, 10*time.Millisecond)
+	_, err = store.CommitTx(ctx, tx, evidence.Batch{Retract: []string{"before"}})
+	if err == nil {
+		require.NoError(t, tx.Commit())
+	} else { // it was the host's that was taken back
+		require.NoError(t, tx.Rollback())
+	}
+	wait.Wait()
+	assert.EqualValues(t, 2, count(t, store), "before and another's, or the host's and another's")
 }

@@ -33,7 +33,7 @@ CREATE TABLE heed_stream (
     happened   TEXT COLLATE "C" NOT NULL, -- RFC 3339
     payload    BYTEA,
     due        BIGINT NOT NULL, -- microseconds, by the database's clock
-    deliveries BIGINT NOT NULL,
+    deliveries BIGINT NOT NULL, -- how many there were; below zero: the last was given back
     holder     TEXT COLLATE "C" NOT NULL,
     UNIQUE (stream, id)
 );

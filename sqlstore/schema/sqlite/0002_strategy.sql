@@ -33,7 +33,7 @@ CREATE TABLE heed_stream (
     happened   TEXT NOT NULL, -- RFC 3339
     payload    BLOB,
     due        INTEGER NOT NULL, -- microseconds, by the database's clock
-    deliveries INTEGER NOT NULL,
+    deliveries INTEGER NOT NULL, -- how many there were; below zero: the last was given back
     holder     TEXT NOT NULL,
     UNIQUE (stream, id)
 ) STRICT;
