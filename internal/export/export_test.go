@@ -44,7 +44,7 @@ func TestRoundTrip(t *testing.T) {
 		for _, c := range row.Table.Columns {
 			switch c.Sort {
 			case 'i':
-				assert.EqualValues(t, math.MinInt64, row.Int(c.Name))
+				assert.Equal(t, int64(math.MinInt64), row.Int(c.Name))
 			case 'f':
 				assert.Equal(t, math.SmallestNonzeroFloat64, row.Float(c.Name))
 			case 'b':
