@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -163,7 +164,7 @@ var (
 	lockAlone  = either(`DELETE FROM heed_schema WHERE version < 0`, `SELECT pg_advisory_xact_lock(4838441021387)`)
 )
 
-// A tx runs queries, in a transaction or, to read from PostgreSQL, outside of one.
+// A tx runs queries, in a transaction or, to read, outside of one.
 type tx struct {
 	ctx context.Context
 	db  *DB
@@ -198,6 +199,9 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 	if stmt == nil {
 		t.seen = append(t.seen, q)
 		return nil
+	}
+	if t.sql == nil {
+		return stmt
 	}
 	return t.sql.StmtContext(t.ctx, stmt)
 }
@@ -304,29 +308,32 @@ func (db *DB) in(ctx context.Context, sqlTx *sql.Tx) *tx {
 	return &tx{ctx: ctx, db: db, on: sqlTx, sql: sqlTx}
 }
 
-// read calls a function that only reads. That it does is said to SQLite, so that it does not wait for the one writer where the
-// host has every transaction begin with BEGIN IMMEDIATE.
+// read calls a function that only reads. Each of its statements sees the database as it is then, and waits for nobody: not even
+// in SQLite where the host has every transaction begin with BEGIN IMMEDIATE.
 func (db *DB) read(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if !db.dialect.embedded() {
-		return do(&tx{ctx: ctx, db: db, on: db.handle})
-	}
-	var t *tx
-	err := db.onConn(ctx, func(conn *sql.Conn) error {
-		sqlTx, err := conn.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
-		if err != nil {
-			return because(ctx, err)
-		}
-		defer sqlTx.Rollback() //nolint:errcheck // there is nothing to take back
-		t = db.in(ctx, sqlTx)
-		return do(t)
-	})
-	if t != nil {
-		db.prepare(ctx, t.seen)
-	}
+	t := &tx{ctx: ctx, db: db, on: db.handle}
+	err := do(t)
+	db.prepare(ctx, t.seen)
 	return err
+}
+
+// snapshot calls a function that only reads, and sees the database as it is at one moment.
+func (db *DB) snapshot(ctx context.Context, do func(*tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	options := &sql.TxOptions{ReadOnly: true}
+	if !db.dialect.embedded() {
+		options.Isolation = sql.LevelRepeatableRead
+	}
+	return db.onConn(ctx, func(conn *sql.Conn) error {
+		sqlTx, err := conn.BeginTx(ctx, options)
+		_, err = db.finish(ctx, sqlTx, err, nil, do)
+		return err
+	})
 }
 
 // exec runs a statement and returns how many rows it changed.
@@ -346,8 +353,28 @@ func (t *tx) exec(q *query, args ...any) (int64, error) {
 	return result.RowsAffected()
 }
 
-// each calls a function with every row that a query finds.
-func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) (err error) {
+// each calls a function with every row that a query finds. Outside of a transaction, a database of SQLite that is locked for a
+// moment, as when its last user closes it, is waited for until there is a row.
+func (t *tx) each(q *query, args []any, row func(scan func(...any) error) error) error {
+	if t.sql != nil || !t.db.dialect.embedded() {
+		return t.query(q, args, row)
+	}
+	var failed error // after the first row
+	err := patiently(t.ctx, func() error {
+		found := false
+		err := t.query(q, args, func(scan func(...any) error) error {
+			found = true
+			return row(scan)
+		})
+		if found {
+			failed, err = err, nil
+		}
+		return err
+	})
+	return cmp.Or(err, failed)
+}
+
+func (t *tx) query(q *query, args []any, row func(scan func(...any) error) error) (err error) {
 	var rows *sql.Rows
 	if stmt := t.prepared(q); stmt != nil {
 		rows, err = stmt.QueryContext(t.ctx, args...)

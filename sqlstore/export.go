@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -81,16 +80,6 @@ func (db *DB) Export(ctx context.Context, to io.Writer) error {
 		return fmt.Errorf("sqlstore: export: %w", err)
 	}
 	return nil
-}
-
-// snapshot calls a function that reads, and sees one moment of the database.
-func (db *DB) snapshot(ctx context.Context, do func(*tx) error) error {
-	if db.dialect.embedded() {
-		return db.read(ctx, do)
-	}
-	sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
-	_, err = db.finish(ctx, sqlTx, err, nil, do)
-	return err
 }
 
 // Import reads what [DB.Export] has written into tables that are empty: all of it, or nothing and an error. Tables that hold
