@@ -119,7 +119,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// How a connection of SQLite is set up, each time it is used, as the host's pool may have it from anywhere.
+// How a connection of SQLite is set up, each time that heed writes, as the host's pool may have it from anywhere.
 const (
 	waiting   = `PRAGMA busy_timeout = 10000`
 	noWaiting = `PRAGMA busy_timeout = 0`
