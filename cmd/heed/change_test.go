@@ -151,7 +151,7 @@ func TestExportAndImport(t *testing.T) {
 	assertFails(t, r, failed, "nothing was imported", "cut off")
 
 	t.Run("postgres", func(t *testing.T) {
-		dsn := cluster.dsn(t)
+		dsn := cluster.database(t, "heed_imported")
 		r := call{args: []string{"--db", dsn, "import", dump}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assertSame(t, db, dsn)
