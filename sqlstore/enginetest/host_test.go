@@ -1,9 +1,10 @@
 package enginetest_test
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
-	"io/fs"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -166,31 +167,6 @@ func TestDialectsOfOneHandle(t *testing.T) {
 	}
 }
 
-// TestTablesOfTheHostsMaking: a file whose tables another tool has made is put into WAL mode when it is opened.
-func TestTablesOfTheHostsMaking(t *testing.T) {
-	for _, b := range backends[:2] {
-		at := b.place(t)
-		handle, err := at.open()
-		require.NoError(t, err)
-		t.Cleanup(func() { _ = handle.Close() })
-		files, err := sqlstore.Schema(at.dialect)
-		require.NoError(t, err)
-		names, err := fs.Glob(files, "*.sql")
-		require.NoError(t, err)
-		for _, name := range names {
-			text, err := fs.ReadFile(files, name)
-			require.NoError(t, err)
-			_, err = handle.Exec(string(text))
-			require.NoError(t, err)
-		}
-		_, err = sqlstore.New(ctx, handle, at.dialect)
-		require.NoError(t, err)
-		var mode string
-		require.NoError(t, handle.QueryRow("PRAGMA journal_mode").Scan(&mode))
-		assert.Equal(t, "wal", mode, b.name)
-	}
-}
-
 // TestDeadlock: a transaction of the host that adds, and then takes away, waits for those that add, and they for it. PostgreSQL
 // takes one of them back; a commit of the store's own is made again.
 func TestDeadlock(t *testing.T) {
@@ -222,4 +198,59 @@ func TestDeadlock(t *testing.T) {
 	}
 	wait.Wait()
 	assert.EqualValues(t, 2, count(t, store), "before and another's, or the host's and another's")
+}
+
+// TestImportIsAlone: what others are about to write is waited for, so that tables that are not empty are seen to be so.
+func TestImportIsAlone(t *testing.T) {
+	source := postgresSchema(t).db(t)
+	add(t, newEvidence(t, source, sqlstore.EvidenceConfig{}), observe("1", time.Now()))
+	text := export(t, source)
+	at := postgresSchema(t)
+	handle := at.handle(t)
+	db, err := sqlstore.New(ctx, handle, at.dialect)
+	require.NoError(t, err)
+	tx, err := handle.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	defer tx.Rollback() //nolint:errcheck // it does nothing after the commit
+	_, err = tx.Exec(`INSERT INTO heed_stream (stream, id, topic, happened, due, deliveries, holder) VALUES ('s', '1', 't', '', 1, 0, '')`)
+	require.NoError(t, err)
+	imported := make(chan error, 1)
+	go func() { imported <- db.Import(ctx, strings.NewReader(text)) }()
+	select {
+	case err := <-imported:
+		require.Fail(t, "it did not wait", "%v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	require.NoError(t, tx.Commit())
+	require.ErrorIs(t, <-imported, heed.ErrConflict)
+}
+
+// TestSweepOfChoicesWaitsForNobody: a choice that somebody is about to change is left for the next sweep.
+func TestSweepOfChoicesWaitsForNobody(t *testing.T) {
+	at := postgresSchema(t)
+	handle := at.handle(t)
+	db, err := sqlstore.New(ctx, handle, at.dialect)
+	require.NoError(t, err)
+	ahead := time.Now().Add(365 * 24 * time.Hour)
+	choices, err := sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: func() time.Time { return ahead }})
+	require.NoError(t, err)
+	for i := range 3 {
+		require.NoError(t, choices.Add(ctx, choiceOf(i)))
+	}
+	left := func() (n int) {
+		require.NoError(t, handle.QueryRow("SELECT count(*) FROM heed_choices").Scan(&n))
+		return n
+	}
+	tx, err := handle.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	defer tx.Rollback() //nolint:errcheck // it does nothing after the commit
+	_, err = tx.Exec("UPDATE heed_choices SET ended = 1 WHERE id = $1", choiceOf(1).ID.String())
+	require.NoError(t, err)
+	soon, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	require.NoError(t, choices.Sweep(soon))
+	assert.Equal(t, 1, left())
+	require.NoError(t, tx.Commit())
+	require.NoError(t, choices.Sweep(soon))
+	assert.Zero(t, left())
 }

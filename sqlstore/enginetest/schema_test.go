@@ -57,6 +57,11 @@ func TestSchemaVersions(t *testing.T) {
 		}
 		_, err = sqlstore.New(ctx, handle, at.dialect)
 		require.NoError(t, err)
+		if at.dialect == sqlstore.SQLite {
+			var mode string
+			require.NoError(t, handle.QueryRow("PRAGMA journal_mode").Scan(&mode))
+			assert.Equal(t, "wal", mode)
+		}
 		require.NoError(t, sqlstore.Migrate(ctx, handle, at.dialect), "there is nothing left to do")
 
 		_, err = handle.Exec("INSERT INTO heed_schema (version) VALUES (1000)")
