@@ -102,6 +102,7 @@ func TestIsolation(t *testing.T) {
 	for _, level := range []sql.IsolationLevel{sql.LevelRepeatableRead, sql.LevelSerializable} {
 		tx, err := handle.BeginTx(ctx, &sql.TxOptions{Isolation: level})
 		require.NoError(t, err)
+		defer tx.Rollback() //nolint:errcheck // it does nothing after the commit
 		_, err = store.CommitTx(ctx, tx, outcome(level.String()))
 		var fault *heed.InputError
 		require.ErrorAs(t, err, &fault)
@@ -137,6 +138,7 @@ func TestWeakerTransactionIsRefused(t *testing.T) {
 		require.NoError(t, err)
 		tx, err := handle.BeginTx(ctx, nil)
 		require.NoError(t, err)
+		defer tx.Rollback() //nolint:errcheck // it does nothing after the commit
 		_, err = store.CommitTx(ctx, tx, outcome("1"))
 		var fault *heed.InputError
 		require.ErrorAs(t, err, &fault, b.name)
@@ -177,6 +179,7 @@ func TestDeadlock(t *testing.T) {
 	add(t, store, observe("before", time.Now()))
 	tx, err := handle.BeginTx(ctx, nil)
 	require.NoError(t, err)
+	defer tx.Rollback() //nolint:errcheck // it does nothing after the commit
 	_, err = store.CommitTx(ctx, tx, outcome("host's"))
 	require.NoError(t, err)
 	var wait sync.WaitGroup
