@@ -77,7 +77,7 @@ func (o *Observation) Validate(now time.Time) error {
 		text{"Session", o.Session}); err != nil {
 		return err
 	}
-	if err := o.Cell.validate(); err != nil {
+	if err := o.Cell.Validate(); err != nil {
 		return err
 	}
 	switch {
@@ -86,10 +86,11 @@ func (o *Observation) Validate(now time.Time) error {
 	case !(o.Weight >= 0 && o.Weight <= MaxWeight):
 		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, %v]", o.Weight, float64(MaxWeight))}
 	}
-	return validateTime("At", o.At, now)
+	return CheckTime("At", o.At, now)
 }
 
-func (c *Cell) validate() error {
+// Validate reports the first fault of the cell as a [*heed.InputError].
+func (c *Cell) Validate() error {
 	switch {
 	case c.Kind == "":
 		return &heed.InputError{Field: "Cell.Kind", Reason: "must not be empty"}
@@ -100,8 +101,9 @@ func (c *Cell) validate() error {
 		text{"Cell.Name", c.Name})
 }
 
-// validateTime refuses the zero time, years that make no sense, and what lies in the future.
-func validateTime(field string, t, now time.Time) error {
+// CheckTime reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to 9999, and a time more
+// than [MaxSkew] ahead of the clock.
+func CheckTime(field string, t, now time.Time) error {
 	switch {
 	case t.IsZero():
 		return &heed.InputError{Field: field, Reason: "must be set"}

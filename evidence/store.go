@@ -183,15 +183,15 @@ func (b *Batch) Validate(now time.Time) error {
 		}
 	}
 	for i := range b.Rebuild {
-		if err := b.Rebuild[i].validate(); err != nil {
+		if err := b.Rebuild[i].Validate(); err != nil {
 			return inside("Rebuild", i, err)
 		}
 	}
 	for i := range b.Restart {
-		if err := b.Restart[i].Cell.validate(); err != nil {
+		if err := b.Restart[i].Cell.Validate(); err != nil {
 			return inside("Restart", i, err)
 		}
-		if err := validateTime("At", b.Restart[i].At, now); err != nil {
+		if err := CheckTime("At", b.Restart[i].At, now); err != nil {
 			return inside("Restart", i, err)
 		}
 	}
@@ -267,7 +267,7 @@ func checkRecord(id, field, value string, at, now time.Time) error {
 	if err := checkTexts(text{"ID", id}, text{field, value}); err != nil {
 		return err
 	}
-	return validateTime("At", at, now)
+	return CheckTime("At", at, now)
 }
 
 // inside puts the place of an element before the field of its fault.

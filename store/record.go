@@ -1,0 +1,131 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// A Ref names a record.
+type Ref struct {
+	Kind string // what sort of record, as "strategy.choice"
+	ID   string
+}
+
+// Once, as the Revision of a record to write, writes it only where there is none of its id. Where there is one, that stays
+// as it is, without an error.
+const Once uint64 = math.MaxUint64
+
+// A Record is a value with a revision.
+type Record struct {
+	Ref
+	// Revision is the one that was read, which must be current when the record is written. 0: there must be none. The new
+	// revision is greater than any that a record of this id ever had.
+	Revision uint64
+	// At orders records and starts their retention. For a record that waits, it is when it is due. Microseconds are kept.
+	At time.Time
+	// Keys are texts to find the record by, as [Key] makes them. At most [MaxKeys].
+	Keys []string
+	// Body is the value. The zero Body removes the record.
+	Body Body
+	// Place is where Find found the record, for Query.After.
+	Place string
+}
+
+// The limits of a record.
+const (
+	MaxKeys = 16   // of one record
+	MaxKey  = 1100 // bytes of a key
+)
+
+// Key returns the key by which records of a value are found: "session=42".
+func Key(name, value string) string { return name + "=" + value }
+
+// PersonKey returns the key of a record that names a person. [Batch].Forget finds records by it. Case does not matter.
+func PersonKey(name string) string { return Key("person", strings.ToLower(name)) }
+
+// A Query selects records.
+type Query struct {
+	Kind string // must be set
+	// Keys must all be among a record's. Put the rarest first: a store may look up that one alone and check the others.
+	Keys  []string
+	Since time.Time // At is this moment or later; zero: no limit
+	Until time.Time // At is before this moment; zero: no limit
+	// Oldest yields by At, the oldest first, and records of one moment in the order in which they were first written. The
+	// default is the exact reverse.
+	Oldest bool
+	After  string // the Place of a record: only those behind it, in the query's order
+	Limit  int    // at most this number of records; 0: all
+}
+
+// A Body is the value of a record: JSON that is made when somebody asks for it. A store in memory keeps the value itself, a
+// database its JSON. A Body is immutable: the value in it must not be changed.
+type Body struct {
+	value any
+	json  []byte
+}
+
+// Of returns a Body of a value, which encoding/json must be able to write and read. Nobody may change the value afterwards.
+func Of(value any) Body { return Body{value: value} }
+
+// Raw returns a Body of JSON that is known to be valid. Nobody may change the bytes afterwards.
+func Raw(text []byte) Body { return Body{json: text} }
+
+// IsZero reports whether there is no value.
+func (b Body) IsZero() bool { return b.value == nil && b.json == nil }
+
+// JSON returns the value as JSON. Nobody may change the bytes.
+func (b Body) JSON() ([]byte, error) {
+	if b.json != nil || b.value == nil {
+		return b.json, nil
+	}
+	text, err := json.Marshal(b.value)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	return text, nil
+}
+
+// Decode returns the value of a body as a T. Where the body holds a T, that is returned as it is, so nobody may change what
+// it refers to; else it is read from JSON.
+func Decode[T any](b Body) (T, error) {
+	if value, ok := b.value.(T); ok {
+		return value, nil
+	}
+	var value T
+	text, err := b.JSON()
+	if err == nil {
+		err = json.Unmarshal(text, &value)
+	}
+	if err != nil {
+		return value, fmt.Errorf("store: damaged record: %w", err)
+	}
+	return value, nil
+}
+
+// A Kind says how records are kept, and where they name people.
+//
+// A path is the JSON names on the way to a text, joined by dots: "approvals.*.actor". A star stands for each element of an
+// array, or each value of an object. A tilde enters a text that is base64 of JSON, as a payload: "payload.~.reviewer".
+// A path may end at an array of texts.
+type Kind struct {
+	Name   string
+	Limits Limits
+
+	// Caused are the paths to names of those who caused something: the name is taken out. An exact match counts.
+	Caused []string
+	// Decided are the paths to names of those who decided something: a pseudonym takes the place of the name. Case does not
+	// matter.
+	Decided []string
+	// Whole removes a record that has the person's key, instead of changing it.
+	Whole bool
+}
+
+// Limits says how long records of a kind are kept. The zero value keeps all of them for good.
+type Limits struct {
+	For    time.Duration // from At; 0: for good
+	Most   int           // at most this number; 0: no limit
+	Refuse bool          // a commit over Most is refused with [evidence.ErrFull]; else the oldest by At are dropped
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// Store keeps evidence and records.
+//
+// An implementation must be safe for concurrent use by multiple goroutines. Every method honours its context: a context
+// that has ended on entry gives its error and changes nothing. Slices that go in or come out are copied. The value in a
+// [Body] is not: nobody may change it. Package storetest has the suite that judges an implementation.
+type Store interface {
+	// Commit applies the batches in order: all of them, or none and an error. A Read that begins after Commit has returned
+	// sees what it applied. There is one receipt for each batch.
+	//
+	// A batch whose ID is known is left out, whatever its revisions, and its receipt says so; the other batches are applied.
+	//
+	// Errors: a [*heed.InputError] or [*heed.ConfigError] of [Validate]; [heed.ErrConflict] where a revision is not
+	// current; [*evidence.PolicyError] where a cell is kept under another policy; [heed.ErrNotFound] where an id to retract
+	// was never seen; [evidence.ErrForgotten] where the history that is needed is no longer kept; [evidence.ErrFull] where
+	// a kind that refuses more is full.
+	Commit(ctx context.Context, batches ...Batch) ([]Receipt, error)
+
+	// Declare says how kinds of records are kept. Every kind must be declared before a record of it is committed, by each
+	// program that uses the store. Paths of several declarations of one kind add up. Limits that the store was opened with
+	// win over declared ones, and a later declaration wins over an earlier one.
+	Declare(ctx context.Context, kinds ...Kind) error
+
+	// Read appends to the snapshot: first the records that refs name, in that order, then the parts of the cells, in the
+	// order asked and of each cell by channel and source. A record that is not there has Revision 0. A cell without
+	// evidence has no part.
+	//
+	// Records are read no later than parts: if a record's revision is still current when a later Commit checks it, the
+	// parts hold all evidence that was committed together with that revision.
+	Read(ctx context.Context, into *Snapshot, cells []evidence.Cell, refs []Ref) error
+
+	// Find yields the records that a query selects. Commits that happen during the loop may be seen or not. The loop may
+	// call the store, and may end early. After an error it ends.
+	Find(ctx context.Context, q Query) iter.Seq2[Record, error]
+
+	// List yields all parts of a kind and scope of cells, by cell, channel and source. The rules of Find hold.
+	List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error]
+
+	// Scopes yields the scopes of a kind of cells that have evidence, in order. The rules of Find hold.
+	Scopes(ctx context.Context, kind string) iter.Seq2[string, error]
+
+	// History yields the observations of a cell that are still kept, the newest first by At, and of one moment the last
+	// recorded first. Retracted ones are not among them. The rules of Find hold.
+	History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error]
+
+	// Sweep drops what is past its limits at now or by the store's own clock, whichever is earlier: ids, history, records.
+	// The zero time means the store's clock. Sweep works in small steps, so that others need not wait long.
+	Sweep(ctx context.Context, now time.Time) error
+}
+
+// A Batch stands or falls as a whole. Its parts are applied in the order of the fields. A batch must not be changed while a
+// store has it.
+type Batch struct {
+	// ID makes the batch count once, where it is not empty. A batch whose ID is known, as that of a batch or of an
+	// observation, changes nothing.
+	ID string
+
+	// Policies says how the cells of a kind are kept. A kind that is not named has the zero policy.
+	Policies map[string]evidence.Policy
+
+	// Reset forgets cells with their history. The ids of their observations stay known.
+	Reset []evidence.Selection
+	// Rebuild makes cells anew from their whole history, under this batch's policy.
+	Rebuild []evidence.Cell
+	// Restart leaves out of cells what happened before a moment.
+	Restart []evidence.Restart
+	// Retract takes back all observations of these ids. The ids stay known. To retract an id again changes nothing.
+	Retract []string
+	// Withdraw retracts the ids for which that is possible. The receipt names the others in Kept.
+	Withdraw []string
+	// Expunge takes back, and erases from the history, all observations of these sources.
+	Expunge []string
+	// Forget takes people out of evidence and records: as Expunge, and out of records as their [Kind] says. What a person
+	// decided stays, under a pseudonym that is random and the same throughout a commit.
+	Forget []string
+
+	// Observations to add. One whose id was known before this batch is left out, and the receipt names it.
+	Observations []evidence.Observation
+
+	// Expect names records that must still have these revisions. They stay as they are.
+	Expect []Expectation
+	// Records to write, or to remove where the Body is zero.
+	Records []Record
+
+	// Parts asks for the cells of the observations as they are after the commit, in the receipt.
+	Parts bool
+}
+
+// An Expectation says which revision of a record the writer has seen. Revision 0: there was none.
+type Expectation struct {
+	Ref
+	Revision uint64
+}
+
+// TakesAway reports whether the batch may take evidence away, for which a store may need to be alone.
+func (b *Batch) TakesAway() bool {
+	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Retract)+len(b.Withdraw)+len(b.Expunge)+len(b.Forget) > 0
+}
+
+// A Receipt says what a batch did.
+type Receipt struct {
+	Duplicate  bool            // the batch's ID was known: nothing was applied
+	Duplicates []string        // the ids of observations that were known, each once
+	Kept       []string        // the ids of Withdraw that could not be taken back
+	Left       []Ref           // records written [Once] that were there already
+	Revision   uint64          // of every record that the batch wrote; 0: it wrote none
+	Parts      []evidence.Part // where the batch asked for them
+}
+
+// A Snapshot is what [Store.Read] has read.
+type Snapshot struct {
+	Records []Record
+	Parts   []evidence.Part
+}
+
+// Reset empties the snapshot and keeps its memory for the next Read.
+func (s *Snapshot) Reset() {
+	clear(s.Records)
+	s.Records, s.Parts = s.Records[:0], s.Parts[:0]
+}

@@ -1,0 +1,221 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// Validate reports the first fault of batches that are to be committed together, by the store's clock: a
+// [*heed.InputError], or a [*heed.ConfigError] of a policy. A store calls it before it does anything else.
+//
+// A record may be in one batch only. Only the first batch may take evidence away (see [Batch.TakesAway]).
+func Validate(now time.Time, batches ...Batch) error {
+	written := make(map[Ref]bool)
+	for i := range batches {
+		b := &batches[i]
+		err := b.validate(now, written)
+		if err == nil && i > 0 && b.TakesAway() {
+			err = invalid("Observations", "only the first batch of a commit may take evidence away")
+		}
+		if err != nil && len(batches) > 1 {
+			err = inside("Batches", i, err)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for i := range batches { // what is expected must stay as it is throughout
+		for k, e := range batches[i].Expect {
+			if written[e.Ref] {
+				return invalid(fmt.Sprintf("Expect[%d]", k), "is written by the same commit")
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Batch) validate(now time.Time, written map[Ref]bool) error {
+	if err := evidence.CheckText("ID", b.ID); err != nil {
+		return err
+	}
+	for _, policy := range b.Policies {
+		if err := policy.Validate(); err != nil {
+			return err
+		}
+	}
+	if err := b.validateEvidence(now); err != nil {
+		return err
+	}
+	if err := b.validateTaking(); err != nil {
+		return err
+	}
+	return b.validateRecords(written)
+}
+
+func (b *Batch) validateEvidence(now time.Time) error {
+	for i, s := range b.Reset {
+		if s.Kind == "" {
+			return invalid(fmt.Sprintf("Reset[%d].Kind", i), "must not be empty")
+		}
+	}
+	for i := range b.Rebuild {
+		if err := b.Rebuild[i].Validate(); err != nil {
+			return inside("Rebuild", i, err)
+		}
+	}
+	for i := range b.Restart {
+		if err := b.Restart[i].Cell.Validate(); err != nil {
+			return inside("Restart", i, err)
+		}
+		if err := evidence.CheckTime("At", b.Restart[i].At, now); err != nil {
+			return inside("Restart", i, err)
+		}
+	}
+	for i := range b.Observations {
+		if err := b.Observations[i].Validate(now); err != nil {
+			return inside("Observations", i, err)
+		}
+	}
+	return nil
+}
+
+// validateTaking checks the names of what is taken back. A batch can't take back what it adds.
+func (b *Batch) validateTaking() error {
+	ids, sources := make(map[string]bool), make(map[string]bool)
+	for i := range b.Observations {
+		ids[b.Observations[i].ID] = true
+		sources[b.Observations[i].Source] = true
+	}
+	for _, list := range []struct {
+		field string
+		names []string
+		added map[string]bool
+	}{{"Retract", b.Retract, ids}, {"Withdraw", b.Withdraw, ids}, {"Expunge", b.Expunge, sources}, {"Forget", b.Forget, sources}} {
+		for i, name := range list.names {
+			field := fmt.Sprintf("%s[%d]", list.field, i)
+			if err := evidence.CheckText(field, name); err != nil {
+				return err
+			}
+			if name == "" || list.added[name] {
+				return invalid(field, "must not be empty, nor in an observation of the batch")
+			}
+		}
+	}
+	return nil
+}
+
+func (b *Batch) validateRecords(written map[Ref]bool) error {
+	for i, e := range b.Expect {
+		if err := e.validate(); err != nil {
+			return inside("Expect", i, err)
+		}
+	}
+	for i := range b.Records {
+		r := &b.Records[i]
+		err := r.validate()
+		if err == nil && written[r.Ref] {
+			err = invalid("ID", "must not stand twice in one commit")
+		}
+		if err != nil {
+			return inside("Records", i, err)
+		}
+		written[r.Ref] = true
+	}
+	return nil
+}
+
+func (r Ref) validate() error {
+	if r.Kind == "" {
+		return invalid("Kind", "must not be empty")
+	}
+	if r.ID == "" {
+		return invalid("ID", "must not be empty")
+	}
+	if err := evidence.CheckText("Kind", r.Kind); err != nil {
+		return err
+	}
+	return evidence.CheckText("ID", r.ID)
+}
+
+func (r *Record) validate() error {
+	if err := r.Ref.validate(); err != nil {
+		return err
+	}
+	if r.Body.IsZero() {
+		if r.Revision == 0 || r.Revision == Once {
+			return invalid("Revision", "must be the one that was read, to remove a record")
+		}
+		return nil
+	}
+	if r.At.IsZero() || r.At.Unix() < 0 || r.At.Year() > 9999 {
+		return invalid("At", "must be in the years 1970 to 9999")
+	}
+	return checkKeys(r.Keys)
+}
+
+func checkKeys(keys []string) error {
+	if len(keys) > MaxKeys {
+		return invalid("Keys", fmt.Sprintf("are %d, may be %d", len(keys), MaxKeys))
+	}
+	for i, key := range keys {
+		field := fmt.Sprintf("Keys[%d]", i)
+		switch {
+		case key == "" || len(key) > MaxKey:
+			return invalid(field, fmt.Sprintf("is %d bytes long, must be 1 to %d", len(key), MaxKey))
+		case strings.IndexByte(key, 0) >= 0 || !utf8.ValidString(key):
+			return invalid(field, "must be valid UTF-8 without NUL")
+		}
+	}
+	return nil
+}
+
+// Validate reports the first fault of the query as a [*heed.InputError]. A store calls it before it does anything else.
+func (q *Query) Validate() error {
+	if q.Kind == "" {
+		return invalid("Kind", "must not be empty")
+	}
+	if q.Limit < 0 {
+		return invalid("Limit", "must not be negative")
+	}
+	return checkKeys(q.Keys)
+}
+
+// Validate reports the first fault of the kind as a [*heed.InputError].
+func (k *Kind) Validate() error {
+	if k.Name == "" {
+		return invalid("Name", "must not be empty")
+	}
+	if err := evidence.CheckText("Name", k.Name); err != nil {
+		return err
+	}
+	if k.Limits.For < 0 {
+		return invalid("Limits.For", "must not be negative")
+	}
+	if k.Limits.Most < 0 {
+		return invalid("Limits.Most", "must not be negative")
+	}
+	for _, paths := range [][]string{k.Caused, k.Decided} {
+		for _, path := range paths {
+			if path == "" || strings.Contains("."+path+".", "..") {
+				return invalid("Paths", "must be names joined by dots")
+			}
+		}
+	}
+	return nil
+}
+
+func invalid(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
+
+// inside puts the place of an element before the field of its fault.
+func inside(list string, i int, err error) error {
+	if fault := (*heed.InputError)(nil); errors.As(err, &fault) {
+		return &heed.InputError{Field: fmt.Sprintf("%s[%d].%s", list, i, fault.Field), Reason: fault.Reason}
+	}
+	return err
+}
