@@ -36,6 +36,23 @@ type InputError struct {
 
 func (e *InputError) Error() string { return e.Field + ": " + e.Reason }
 
+// A SettingsError says that a component is configured otherwise than the store keeps what it has learned. It is an
+// [ErrConflict]. To go on, keep the stored setting, or call the package's Rebuild where the store still has the whole history, or
+// reset what was learned.
+type SettingsError struct {
+	Component string // as "strategy/routing"
+	Field     string
+	Stored    string // as JSON
+	Wanted    string // as JSON
+}
+
+func (e *SettingsError) Error() string {
+	return fmt.Sprintf("settings: %s of %s is %s in the store and %s here: keep the stored one, rebuild where the history is whole, or reset",
+		e.Field, e.Component, e.Stored, e.Wanted)
+}
+
+func (e *SettingsError) Unwrap() error { return ErrConflict }
+
 // ConfigErrors returns an iterator over every [ConfigError] in err, in the order in which they were found, so that a host
 // can show them to its own users.
 func ConfigErrors(err error) iter.Seq[*ConfigError] {

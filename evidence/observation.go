@@ -90,7 +90,7 @@ func (o *Observation) Validate(now time.Time) error {
 }
 
 // Validate reports the first fault of the cell as a [*heed.InputError].
-func (c *Cell) Validate() error {
+func (c Cell) Validate() error {
 	switch {
 	case c.Kind == "":
 		return &heed.InputError{Field: "Cell.Kind", Reason: "must not be empty"}

@@ -27,7 +27,7 @@ type Store interface {
 
 	// Declare says how kinds of records are kept. Every kind must be declared before a record of it is committed, by each
 	// program that uses the store. Paths of several declarations of one kind add up. Limits that the store was opened with
-	// win over declared ones, and a later declaration wins over an earlier one.
+	// win over declared ones. A later declaration wins over an earlier one, but its zero Limits change nothing.
 	Declare(ctx context.Context, kinds ...Kind) error
 
 	// Read appends to the snapshot: first the records that refs name, in that order, then the parts of the cells, in the
@@ -57,8 +57,8 @@ type Store interface {
 	Sweep(ctx context.Context, now time.Time) error
 }
 
-// A Batch stands or falls as a whole. Its parts are applied in the order of the fields. A batch must not be changed while a
-// store has it.
+// A Batch stands or falls as a whole. Its parts are applied in the order of the fields. A batch is immutable while a store
+// has it.
 type Batch struct {
 	// ID makes the batch count once, where it is not empty. A batch whose ID is known, as that of a batch or of an
 	// observation, changes nothing.
@@ -116,7 +116,7 @@ type Receipt struct {
 	Parts      []evidence.Part // where the batch asked for them
 }
 
-// A Snapshot is what [Store.Read] has read.
+// A Snapshot is what [Store.Read] has read. It must not be used concurrently.
 type Snapshot struct {
 	Records []Record
 	Parts   []evidence.Part

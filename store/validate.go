@@ -176,7 +176,7 @@ func checkKeys(keys []string) error {
 }
 
 // Validate reports the first fault of the query as a [*heed.InputError]. A store calls it before it does anything else.
-func (q *Query) Validate() error {
+func (q Query) Validate() error {
 	if q.Kind == "" {
 		return invalid("Kind", "must not be empty")
 	}
@@ -187,7 +187,7 @@ func (q *Query) Validate() error {
 }
 
 // Validate reports the first fault of the kind as a [*heed.InputError].
-func (k *Kind) Validate() error {
+func (k Kind) Validate() error {
 	if k.Name == "" {
 		return invalid("Name", "must not be empty")
 	}

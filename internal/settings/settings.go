@@ -1,0 +1,144 @@
+// Package settings keeps the settings of a component in its store, so that all that use the store agree on them.
+package settings
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A Field is one setting of a component.
+type Field struct {
+	Name string
+	// Value points to the setting in the configuration in force, with defaults applied. JSON must keep it exactly.
+	Value any
+	// Set tells that the host has set the field. A field that is not set is stored as not set.
+	Set bool
+	// Fixed tells that the setting changes what is stored. A host that sets another value than the stored one is refused; a
+	// host that does not set it gets the stored one, whatever the default is by now. A field that is not fixed applies when
+	// evidence is read: the host's is taken over, and the change is audited.
+	Fixed bool
+}
+
+// A Component is what has settings: a learner, a module. Its name is unique in the store.
+type Component struct {
+	Name   string // as "strategy/routing"
+	Fields []Field
+}
+
+// A Value is a setting as it is stored.
+type Value struct {
+	Set   bool            `json:"set,omitempty"`
+	Fixed bool            `json:"fixed,omitempty"`
+	Value json.RawMessage `json:"value"`
+}
+
+type row struct {
+	Component string           `json:"component"`
+	At        time.Time        `json:"at"`
+	Fields    map[string]Value `json:"fields"`
+}
+
+var kind = records.Kind[row]{
+	Kind: store.Kind{Name: "heed.settings"},
+	Place: func(r row) (string, time.Time, []string) {
+		return r.Component, r.At, nil
+	},
+}
+
+// Open keeps the component's settings in the store, where they are not there yet, and reconciles the two where they are:
+// see [Field]. It declares the kinds that it needs. A refusal is a [*heed.SettingsError].
+func Open(ctx context.Context, st store.Store, now time.Time, c Component) error {
+	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
+		return err
+	}
+	return records.Retry(ctx, func() error {
+		kept, err := kind.Get(ctx, st, c.Name)
+		if err != nil && !errors.Is(err, heed.ErrNotFound) {
+			return err
+		}
+		next, changes, err := c.reconcile(kept.Value)
+		if err != nil || changes == nil {
+			return err
+		}
+		next.At = now.UTC().Truncate(time.Microsecond)
+		b := store.Batch{Records: []store.Record{kind.Record(next, kept.Revision)}}
+		if kept.Revision > 0 && len(changes) > 0 {
+			b.Records = append(b.Records, store.AuditEntry{
+				ID: records.ID("settings", c.Name, fmt.Sprint(kept.Revision)), At: now, Action: "settings", Subject: c.Name, Details: changes,
+			}.Record())
+		}
+		_, err = st.Commit(ctx, b)
+		return err
+	})
+}
+
+// reconcile returns what is to be stored, and what changes by it: nil where nothing does.
+func (c *Component) reconcile(stored row) (next row, changes map[string]string, err error) {
+	next = row{Component: c.Name, Fields: make(map[string]Value, len(c.Fields))}
+	changed := stored.Fields == nil
+	changes = make(map[string]string)
+	for _, f := range c.Fields {
+		text, err := json.Marshal(f.Value)
+		if err != nil {
+			return next, nil, fmt.Errorf("settings: %s: %w", f.Name, err)
+		}
+		v := Value{Set: f.Set, Fixed: f.Fixed, Value: text}
+		before, known := stored.Fields[f.Name]
+		switch {
+		case !known:
+		case f.Fixed && f.Set && !bytes.Equal(before.Value, text):
+			return next, nil, &heed.SettingsError{Component: c.Name, Field: f.Name, Stored: string(before.Value), Wanted: string(text)}
+		case f.Fixed:
+			if err := json.Unmarshal(before.Value, f.Value); err != nil {
+				return next, nil, fmt.Errorf("settings: %s: %w", f.Name, err)
+			}
+			v.Value, v.Set = before.Value, before.Set || f.Set
+		case !bytes.Equal(before.Value, text):
+			changes[f.Name] = string(before.Value) + " -> " + string(text)
+		}
+		changed = changed || !known || before.Set != v.Set || before.Fixed != v.Fixed || !bytes.Equal(before.Value, v.Value)
+		next.Fields[f.Name] = v
+	}
+	if !changed && len(next.Fields) == len(stored.Fields) {
+		return next, nil, nil
+	}
+	return next, changes, nil
+}
+
+// Overwrite returns the record that makes these settings the stored ones, for the commit that rebuilds or resets what is
+// stored under the others.
+func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time) (store.Record, error) {
+	kept, err := kind.Get(ctx, st, c.Name)
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return store.Record{}, err
+	}
+	next, _, err := c.reconcile(row{})
+	next.At = now.UTC().Truncate(time.Microsecond)
+	return kind.Record(next, kept.Revision), err
+}
+
+// Stored returns the settings of a component as they are stored, or [heed.ErrNotFound].
+func Stored(ctx context.Context, st store.Store, component string) (map[string]Value, error) {
+	kept, err := kind.Get(ctx, st, component)
+	return kept.Value.Fields, err
+}
+
+// All yields the names of the components that have settings in the store.
+func All(ctx context.Context, st store.Store) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for kept, err := range kind.Find(ctx, st, store.Query{}) {
+			if !yield(kept.ID, err) {
+				return
+			}
+		}
+	}
+}

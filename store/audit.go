@@ -1,0 +1,66 @@
+package store
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"time"
+)
+
+// An AuditEntry says who did what to what, when and why. It is a record of its own kind, written with what was done.
+type AuditEntry struct {
+	ID      string            `json:"id"` // counts once
+	At      time.Time         `json:"at"`
+	Actor   string            `json:"actor,omitempty"`
+	Action  string            `json:"action"` // never empty
+	Subject string            `json:"subject,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+	Details map[string]string `json:"details,omitempty"`
+}
+
+// Audit is the kind of audit entries. A package that writes them declares it.
+var Audit = Kind{
+	Name: "heed.audit", Limits: Limits{Most: 1_000_000},
+	Decided: []string{"actor", "subject", "details.*"},
+}
+
+// Record returns the entry as a record for a batch. An entry whose ID is known stays as it is.
+func (e AuditEntry) Record() Record {
+	e.At = e.At.UTC().Truncate(time.Microsecond)
+	e.Details = maps.Clone(e.Details)
+	var keys []string
+	for _, name := range []string{e.Actor, e.Subject} {
+		if name != "" {
+			keys = append(keys, PersonKey(name))
+		}
+	}
+	return Record{Ref: Ref{Kind: Audit.Name, ID: e.ID}, Revision: Once, At: e.At, Keys: keys, Body: Of(e)}
+}
+
+// An AuditQuery selects audit entries. The zero query selects all.
+type AuditQuery struct {
+	Name  string    // of the actor or the subject; case does not matter
+	Since time.Time // this moment or later
+	Until time.Time // before this moment
+	Limit int       // at most this number, the newest; 0: all
+}
+
+// AuditEntries yields the audit entries of a store, the newest first. The rules of [Store].Find hold.
+func AuditEntries(ctx context.Context, s Store, q AuditQuery) iter.Seq2[AuditEntry, error] {
+	query := Query{Kind: Audit.Name, Since: q.Since, Until: q.Until, Limit: q.Limit}
+	if q.Name != "" {
+		query.Keys = []string{PersonKey(q.Name)}
+	}
+	return func(yield func(AuditEntry, error) bool) {
+		for r, err := range s.Find(ctx, query) {
+			var e AuditEntry
+			if err == nil {
+				e, err = Decode[AuditEntry](r.Body)
+				e.Details = maps.Clone(e.Details)
+			}
+			if !yield(e, err) || err != nil {
+				return
+			}
+		}
+	}
+}

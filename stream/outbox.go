@@ -1,0 +1,125 @@
+package stream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/store"
+)
+
+// Outbox is the kind of events that wait in a store to be published. A package that puts events there declares it, with
+// the paths to the names of people in its payloads. A commit that finds the outbox full is refused with
+// [evidence.ErrFull].
+//
+// [evidence.ErrFull]: https://pkg.go.dev/github.com/heedhq/heed/evidence#ErrFull
+var Outbox = store.Kind{Name: "stream.outbox", Limits: store.Limits{Most: 100_000, Refuse: true}}
+
+// Waiting returns the event as a record for a batch, so that it is published if and only if the batch is committed. An
+// event whose ID waits already stays as it is. people are those whom the payload names: see [store.Batch].Forget.
+func (e Event) Waiting(people ...string) store.Record {
+	e.At = e.At.UTC().Truncate(time.Microsecond)
+	e.Payload = slices.Clone(e.Payload)
+	var keys []string
+	for _, person := range people {
+		if key := store.PersonKey(person); person != "" && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	// Events leave in the order in which they were written, whenever they happened: all have one moment.
+	return store.Record{
+		Ref: store.Ref{Kind: Outbox.Name, ID: e.ID}, Revision: store.Once, At: time.Unix(1, 0).UTC(), Keys: keys, Body: store.Of(e),
+	}
+}
+
+// Waiting yields the events in the outbox of a store, the first written first. The rules of [store.Store].Find hold.
+func Waiting(ctx context.Context, s store.Store) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		for w, err := range waiting(ctx, s) {
+			if !yield(w.event, err) {
+				return
+			}
+		}
+	}
+}
+
+type waitingEvent struct {
+	event  Event
+	record store.Record // without its body
+}
+
+func waiting(ctx context.Context, s store.Store) iter.Seq2[waitingEvent, error] {
+	return func(yield func(waitingEvent, error) bool) {
+		for r, err := range s.Find(ctx, store.Query{Kind: Outbox.Name, Oldest: true}) {
+			var w waitingEvent
+			if err == nil {
+				w.event, err = store.Decode[Event](r.Body)
+				w.event.Payload = slices.Clone(w.event.Payload)
+				w.record = store.Record{Ref: r.Ref, Revision: r.Revision}
+			}
+			if !yield(w, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// relayBatch is after how many published events they are taken out of the outbox.
+const relayBatch = 100
+
+// Relay publishes the events in the outbox of a store, in order, takes them out, and returns how many it took out. If it
+// fails in between, some are published again. Several relays over one store may publish an event twice, and lose none.
+func Relay(ctx context.Context, s store.Store, sink Sink) (sent int, err error) {
+	var published []store.Record
+	remove := func() error {
+		n, err := removeSent(ctx, s, published)
+		sent += n
+		published = nil
+		return err
+	}
+	for w, err := range waiting(ctx, s) {
+		if err == nil {
+			err = sink.Publish(ctx, w.event)
+		}
+		if err == nil {
+			if published = append(published, w.record); len(published) == relayBatch {
+				err = remove()
+			}
+		}
+		if err != nil {
+			return sent, fmt.Errorf("stream: relay: %w", errors.Join(err, remove()))
+		}
+	}
+	if err := remove(); err != nil {
+		return sent, fmt.Errorf("stream: relay: %w", err)
+	}
+	return sent, nil
+}
+
+// removeSent takes events out of the outbox, and returns how many it took out. Another relay may have been quicker.
+func removeSent(ctx context.Context, s store.Store, published []store.Record) (int, error) {
+	if len(published) == 0 {
+		return 0, nil
+	}
+	_, err := s.Commit(ctx, store.Batch{Records: published})
+	if err == nil {
+		return len(published), nil
+	}
+	if !errors.Is(err, heed.ErrConflict) {
+		return 0, err
+	}
+	removed := 0
+	for _, r := range published {
+		switch _, err := s.Commit(ctx, store.Batch{Records: []store.Record{r}}); {
+		case err == nil:
+			removed++
+		case !errors.Is(err, heed.ErrConflict):
+			return removed, err
+		}
+	}
+	return removed, nil
+}

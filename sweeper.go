@@ -1,0 +1,54 @@
+package heed
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// A Sweeper has work that is due from time to time: to count silence, to drop what is past its time. Every store and every
+// service of heed is one. An implementation must be safe for concurrent use by multiple goroutines.
+type Sweeper interface {
+	// Sweep does what is due at now. It knows by itself what that is, so it may be called at any rate. The zero time means
+	// the sweeper's own clock.
+	Sweep(ctx context.Context, now time.Time) error
+}
+
+// Sweep calls each sweeper once, in order. It goes on where one fails, and returns the errors, joined.
+func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
+	var failures []error
+	for _, s := range sweepers {
+		if err := ctx.Err(); err != nil {
+			return errors.Join(append(failures, err)...)
+		}
+		if err := s.Sweep(ctx, now); err != nil {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// Run calls [Sweep] at once and then after every interval, until the context ends. It is for a goroutine of the host's:
+//
+//	go heed.Run(ctx, time.Minute, st, learner, rules)
+//
+// A sweep that fails is tried again at the next interval. Run returns the errors of the last sweep if that failed for
+// another reason than the end of the context, and nil otherwise. Each sweeper uses its own clock.
+func Run(ctx context.Context, every time.Duration, sweepers ...Sweeper) error {
+	if every <= 0 {
+		return &InputError{Field: "every", Reason: "must be positive"}
+	}
+	ticker := time.NewTicker(every)
+	defer ticker.Stop()
+	for {
+		err := Sweep(ctx, time.Time{}, sweepers...)
+		select {
+		case <-ctx.Done():
+			if errors.Is(err, ctx.Err()) {
+				err = nil
+			}
+			return err
+		case <-ticker.C:
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package heed_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+)
+
+type sweeper func(now time.Time) error
+
+func (s sweeper) Sweep(_ context.Context, now time.Time) error { return s(now) }
+
+func TestSweep(t *testing.T) {
+	var calls []string
+	named := func(name string, err error) heed.Sweeper {
+		return sweeper(func(now time.Time) error {
+			require.Equal(t, time.Unix(42, 0), now)
+			calls = append(calls, name)
+			return err
+		})
+	}
+	broken, worse := errors.New("broken"), errors.New("worse")
+	err := heed.Sweep(t.Context(), time.Unix(42, 0), named("a", broken), named("b", nil), named("c", worse))
+	require.ErrorIs(t, err, broken)
+	require.ErrorIs(t, err, worse)
+	require.Equal(t, []string{"a", "b", "c"}, calls, "one that fails keeps none from its turn")
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, heed.Sweep(ctx, time.Unix(42, 0), named("d", nil)), context.Canceled)
+	require.Equal(t, []string{"a", "b", "c"}, calls, "nothing is swept once the context has ended")
+}
+
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		swept := 0
+		var failure error
+		result := make(chan error, 1)
+		go func() {
+			result <- heed.Run(ctx, time.Minute, sweeper(func(now time.Time) error {
+				require.True(t, now.IsZero(), "each sweeper uses its own clock")
+				swept++
+				return failure
+			}))
+		}()
+		synctest.Wait()
+		require.Equal(t, 1, swept, "the first sweep is at once")
+		time.Sleep(3*time.Minute + time.Second)
+		synctest.Wait()
+		require.Equal(t, 4, swept)
+		failure = errors.New("no connection")
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		require.Equal(t, 6, swept, "a sweep that fails is tried again")
+		cancel()
+		require.ErrorIs(t, <-result, failure)
+	})
+}
+
+func TestRunOfNoInterval(t *testing.T) {
+	var fault *heed.InputError
+	require.ErrorAs(t, heed.Run(t.Context(), 0), &fault)
+	require.Equal(t, "every", fault.Field)
+}
