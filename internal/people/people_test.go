@@ -1,0 +1,399 @@
+package people_test
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/internal/people"
+	"github.com/heedhq/heed/store"
+)
+
+var ann = []people.Person{{Name: "ann", Pseudonym: "forgotten-1"}}
+
+func in64(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
+
+func TestNames(t *testing.T) {
+	for _, test := range []struct {
+		name            string
+		caused, decided string
+		text, want      string
+	}{
+		{"caused", "source", "", `{"source":"ann"}`, `{"source":""}`},
+		{"decided", "", "actor", `{"actor":"ann"}`, `{"actor":"forgotten-1"}`},
+		{"caused in another case", "source", "", `{"source":"Ann"}`, `{"source":"Ann"}`},
+		{"decided in another case", "", "actor", `{"actor":"ANN"}`, `{"actor":"forgotten-1"}`},
+		{"a part of a longer name", "source", "actor", `{"source":"anna","actor":"joann"}`, `{"source":"anna","actor":"joann"}`},
+		{"the name elsewhere", "source", "actor", `{"text":"ann","x":{"source":"ann","actor":"ann"}}`, `{"text":"ann","x":{"source":"ann","actor":"ann"}}`},
+		{"escaped", "source", "", `{"source":"\u0061nn"}`, `{"source":""}`},
+		{"deep", "a.b.c", "", `{"a":{"b":{"c":"ann","d":"ann"}}}`, `{"a":{"b":{"c":"","d":"ann"}}}`},
+		{"elements", "", "approvals.*.actor", `{"approvals":[{"actor":"bob"},{"actor":"Ann"}]}`, `{"approvals":[{"actor":"bob"},{"actor":"forgotten-1"}]}`},
+		{"values of an object", "by.*.who", "", `{"by":{"x":{"who":"ann"},"y":{"who":"bob"}}}`, `{"by":{"x":{"who":""},"y":{"who":"bob"}}}`},
+		{"decided in an array of texts", "", "authors", `{"authors":["bob","ann"]}`, `{"authors":["bob","forgotten-1"]}`},
+		{"decided by a star", "", "authors.*", `{"authors":["bob","ann"]}`, `{"authors":["bob","forgotten-1"]}`},
+		{"caused first in an array", "a", "", `{"a": [ "ann", "bob" ]}`, `{"a": [ "bob" ]}`},
+		{"caused twice first", "a", "", `{"a":["ann","ann","bob"]}`, `{"a":["bob"]}`},
+		{"caused in the middle", "a", "", `{"a":["bob", "ann", "cem"]}`, `{"a":["bob", "cem"]}`},
+		{"caused last", "a", "", `{"a":["bob","ann","ann"]}`, `{"a":["bob"]}`},
+		{"caused alone", "a", "", `{"a":[ "ann" ]}`, `{"a":[  ]}`},
+		{"caused only", "a.*", "", `{"a":["ann","ann","ann"]}`, `{"a":[]}`},
+		{"caused between", "a", "", `{"a":["ann","bob","ann","cem","ann"]}`, `{"a":["bob","cem"]}`},
+		{"arrays in objects in arrays", "*.a", "", `[{"a":["ann"]},{"a":["bob","ann"]}]`, `[{"a":[]},{"a":["bob"]}]`},
+		{"inside", "payload.~.source", "", `{"payload":"` + in64(`{"source":"ann","n":1.0}`) + `"}`, `{"payload":"` + in64(`{"source":"","n":1.0}`) + `"}`},
+		{"inside twice", "", "p.~.q.~.by", `{"p":"` + in64(`{"q":"`+in64(`{"by":"ann"}`)+`"}`) + `"}`, `{"p":"` + in64(`{"q":"`+in64(`{"by":"forgotten-1"}`)+`"}`) + `"}`},
+		{"inside without a name", "p.~.by", "", `{"p":"` + in64(`{"by":"bob"}`) + `"}`, `{"p":"` + in64(`{"by":"bob"}`) + `"}`},
+		{"a payload of the host's own", "p.~.by", "", `{"p":"` + in64(`by ann`) + `","q":"ann"}`, `{"p":"` + in64(`by ann`) + `","q":"ann"}`},
+		{"no base64", "p.~.by", "", `{"p":"ann"}`, `{"p":"ann"}`},
+		{"letters of the key", "Source", "", `{"sOURCE":"ann","source":"ann"}`, `{"sOURCE":"","source":""}`},
+		{"other types at the path", "a.b", "a.c", `{"a":[{"b":"ann"},1,null,true]}`, `{"a":[{"b":"ann"},1,null,true]}`},
+		{"a number at the path", "a", "b", `{"a":12345678901234567890.10,"b":null}`, `{"a":12345678901234567890.10,"b":null}`},
+		{"all else to the byte", "a", "", "{\"z\" : 1.50e+3,\n\"a\":\"ann\" ,\"n\":9007199254740993, \"<\":\"\\u00e9\\/\"}", "{\"z\" : 1.50e+3,\n\"a\":\"\" ,\"n\":9007199254740993, \"<\":\"\\u00e9\\/\"}"},
+		{"a body that is the name", "", "~", `"` + in64(`"ann"`) + `"`, `"` + in64(`"forgotten-1"`) + `"`},
+		{"both paths", "*", "a", `{"a":"ann","b":"ann"}`, `{"a":"forgotten-1","b":""}`},
+		{"quotes and braces in texts", "a", "", `{"x\"]":"}\\","a":"ann"}`, `{"x\"]":"}\\","a":""}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			kind := store.Kind{Name: "k"}
+			if test.caused != "" {
+				kind.Caused = []string{test.caused}
+			}
+			if test.decided != "" {
+				kind.Decided = []string{test.decided}
+			}
+			before := test.text
+			r, err := people.Forget(kind, []byte(test.text), []string{"x=1"}, ann)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, string(r.JSON))
+			assert.Equal(t, test.want != test.text, r.Changed)
+			assert.Equal(t, before, test.text)
+			assert.Equal(t, []string{"x=1"}, r.Keys)
+		})
+	}
+}
+
+func TestKeys(t *testing.T) {
+	kind := store.Kind{Name: "k", Caused: []string{"source"}, Decided: []string{"actor"}}
+	full := func(key string) (keys []string) {
+		for i := range store.MaxKeys - 1 {
+			keys = append(keys, fmt.Sprint("k=", i))
+		}
+		return append(keys, key)
+	}
+	for _, test := range []struct {
+		name       string
+		text       string
+		keys, want []string
+		json       string
+	}{
+		{"caused", `{"source":"ann"}`, []string{"a=1", "person=ann", "b=2"}, []string{"a=1", "b=2"}, `{"source":""}`},
+		{"decided", `{"actor":"Ann"}`, []string{"a=1", "person=ann", "b=2"}, []string{"a=1", "person=forgotten-1", "b=2"}, `{"actor":"forgotten-1"}`},
+		{"the key alone", `{}`, []string{"person=ann"}, nil, `{}`},
+		{"somebody else", `{"source":"bob"}`, []string{"person=bob"}, []string{"person=bob"}, `{"source":"bob"}`},
+		{"a name that differs in case stays to be found", `{"source":"Ann"}`, []string{"person=ann"}, []string{"person=ann"}, `{"source":"Ann"}`},
+		{"both", `{"source":"ANN","actor":"ANN"}`, []string{"person=ann"}, []string{"person=ann", "person=forgotten-1"}, `{"source":"ANN","actor":"forgotten-1"}`},
+		{"both, and no room", `{"source":"ANN","actor":"ANN"}`, full("person=ann"), full("person=ann"), `{"source":"ANN","actor":"forgotten-1"}`},
+		{"no key", `{"actor":"ann"}`, nil, nil, `{"actor":"forgotten-1"}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			before := append([]string(nil), test.keys...)
+			r, err := people.Forget(kind, []byte(test.text), test.keys, ann)
+			require.NoError(t, err)
+			assert.Equal(t, test.want, r.Keys)
+			assert.Equal(t, test.json, string(r.JSON))
+			assert.Equal(t, fmt.Sprint(test.keys, test.text) != fmt.Sprint(r.Keys, string(r.JSON)), r.Changed)
+			assert.Equal(t, before, test.keys)
+		})
+	}
+}
+
+func TestSeveralPeople(t *testing.T) {
+	kind := store.Kind{Name: "k", Decided: []string{"by"}, Caused: []string{"of"}}
+	two := []people.Person{{Name: "ann", Pseudonym: "f1"}, {Name: "bob", Pseudonym: "f2"}}
+	r, err := people.Forget(kind, []byte(`{"by":["bob","cem","ANN"],"of":["ann","dee","bob"]}`), []string{"person=ann", "person=bob", "person=cem"}, two)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"by":["f2","cem","f1"],"of":["dee"]}`, string(r.JSON))
+	assert.Equal(t, []string{"person=f1", "person=f2", "person=cem"}, r.Keys)
+}
+
+func TestDamaged(t *testing.T) {
+	for _, text := range []string{"", "{", `{"a":"ann"} x`, "ann"} {
+		_, err := people.Forget(store.Kind{Name: "k", Caused: []string{"a"}}, []byte(text), nil, ann)
+		assert.ErrorContains(t, err, "damaged record", text)
+	}
+}
+
+func TestPseudonyms(t *testing.T) {
+	all := people.Of([]string{"Ann", "bob", "ann"})
+	require.Len(t, all, 3)
+	assert.Equal(t, "Ann", all[0].Name)
+	assert.Equal(t, "ann", all[2].Name)
+	assert.Equal(t, all[0].Pseudonym, all[2].Pseudonym)
+	assert.NotEqual(t, all[0].Pseudonym, all[1].Pseudonym)
+	assert.NotEqual(t, all[0].Pseudonym, people.Of([]string{"Ann"})[0].Pseudonym)
+	assert.True(t, people.Named([]string{"x=1", "person=ann"}, all))
+	assert.False(t, people.Named([]string{"person=anna"}, all))
+}
+
+// value draws JSON in which these texts are frequent.
+func value(t *rapid.T, depth int, texts ...string) string {
+	kinds := 6
+	if depth == 0 {
+		kinds = 3
+	}
+	space := rapid.SampledFrom([]string{"", "", " ", "\n\t"}).Draw(t, "space")
+	list := func(element func() string) string {
+		var parts []string
+		for range rapid.IntRange(0, 3).Draw(t, "elements") {
+			parts = append(parts, element())
+		}
+		return strings.Join(parts, ","+space)
+	}
+	switch rapid.IntRange(0, kinds-1).Draw(t, "sort") {
+	case 0:
+		return rapid.SampledFrom([]string{"1", "-0.10", "1e400", "12345678901234567890", "null", "true", `""`}).Draw(t, "plain")
+	case 1, 2:
+		return `"` + rapid.SampledFrom(texts).Draw(t, "text") + `"`
+	case 3:
+		return "[" + space + list(func() string { return value(t, depth-1, texts...) }) + space + "]"
+	case 4:
+		return `"` + in64(value(t, depth-1, texts...)) + `"`
+	default:
+		key := rapid.SampledFrom([]string{`"a"`, `"b"`, `"A"`, `"\u0062"`, `"ann"`})
+		return "{" + list(func() string { return key.Draw(t, "key") + space + ":" + space + value(t, depth-1, texts...) }) + space + "}"
+	}
+}
+
+func paths(t *rapid.T, label string) []string {
+	step := rapid.SampledFrom([]string{"a", "b", "*", "*", "~"})
+	path := rapid.Custom(func(t *rapid.T) string {
+		return strings.Join(rapid.SliceOfN(step, 1, 4).Draw(t, "steps"), ".")
+	})
+	return rapid.SliceOfN(path, 0, 3).Draw(t, label)
+}
+
+// A place is a way to a name.
+type place struct {
+	steps   []string
+	decided bool
+}
+
+// forget is the oracle: it does the same to decoded JSON. A nil is an element that goes.
+func forget(node any, places []place, name string) any {
+	switch node := node.(type) {
+	case json.Number, bool, nil:
+		return node
+	case pairs:
+		after := pairs{}
+		for _, p := range node {
+			var below []place
+			for _, at := range places {
+				if len(at.steps) > 0 && (at.steps[0] == "*" || at.steps[0] == strings.ToLower(p.key)) {
+					below = append(below, place{at.steps[1:], at.decided})
+				}
+			}
+			value := forget(p.value, below, name)
+			if value == (gone{}) {
+				value = ""
+			}
+			after = append(after, pair{p.key, value})
+		}
+		return after
+	case []any:
+		var below []place
+		for _, at := range places {
+			if len(at.steps) == 0 {
+				below = append(below, at)
+			} else if at.steps[0] == "*" {
+				below = append(below, place{at.steps[1:], at.decided})
+			}
+		}
+		after := []any{}
+		for _, element := range node {
+			if value := forget(element, below, name); value != (gone{}) {
+				after = append(after, value)
+			}
+		}
+		return after
+	default:
+		return forgetText(node.(string), places, name)
+	}
+}
+
+type gone struct{}
+
+func forgetText(text string, places []place, name string) any {
+	var inside []place
+	out := any(text)
+	for _, at := range places {
+		switch {
+		case len(at.steps) > 0 && at.steps[0] == "~":
+			inside = append(inside, place{at.steps[1:], at.decided})
+		case len(at.steps) > 0:
+		case at.decided && strings.EqualFold(text, name):
+			return "forgotten-1"
+		case !at.decided && text == name:
+			out = gone{}
+		}
+	}
+	payload, err := base64.StdEncoding.DecodeString(text)
+	if out != any(text) || len(inside) == 0 || err != nil || !json.Valid(payload) {
+		return out
+	}
+	before := decode(payload)
+	after := forget(before, inside, name)
+	if after == (gone{}) {
+		after = ""
+	}
+	return nested{after, assert.ObjectsAreEqual(before, after), text}
+}
+
+// nested is a text with JSON in it; compared as JSON, and to the byte where nothing changed.
+type nested struct {
+	value any
+	same  bool
+	text  string
+}
+
+type pair struct {
+	key   string
+	value any
+}
+
+// pairs are an object, whose keys may repeat and have an order.
+type pairs []pair
+
+// decode reads JSON with every number as it is written, and objects in their order.
+func decode(text []byte) any {
+	d := json.NewDecoder(strings.NewReader(string(text)))
+	d.UseNumber()
+	return read(d)
+}
+
+func read(d *json.Decoder) any {
+	token, err := d.Token()
+	if err != nil {
+		panic(err)
+	}
+	switch token {
+	case json.Delim('['):
+		all := []any{}
+		for d.More() {
+			all = append(all, read(d))
+		}
+		_, _ = d.Token()
+		return all
+	case json.Delim('{'):
+		all := pairs{}
+		for d.More() {
+			key, _ := d.Token()
+			all = append(all, pair{key.(string), read(d)})
+		}
+		_, _ = d.Token()
+		return all
+	}
+	return token
+}
+
+// agree compares what the oracle wants with what there is.
+func agree(want, got any) bool {
+	switch want := want.(type) {
+	case nested:
+		text, ok := got.(string)
+		if !ok || want.same {
+			return ok && text == want.text
+		}
+		payload, err := base64.StdEncoding.DecodeString(text)
+		return err == nil && json.Valid(payload) && agree(want.value, decode(payload))
+	case pairs:
+		all, ok := got.(pairs)
+		if !ok || len(all) != len(want) {
+			return false
+		}
+		for i := range want {
+			if all[i].key != want[i].key || !agree(want[i].value, all[i].value) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		all, ok := got.([]any)
+		if !ok || len(all) != len(want) {
+			return false
+		}
+		for i := range want {
+			if !agree(want[i], all[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	return assert.ObjectsAreEqual(want, got)
+}
+
+func TestOracle(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := store.Kind{Name: "k", Caused: paths(t, "caused"), Decided: paths(t, "decided")}
+		text := value(t, 4, "ann", "bob", "Ann", `\u0061nn`, "ann bob", "YW5u")
+		var places []place
+		for _, p := range kind.Caused {
+			places = append(places, place{strings.Split(p, "."), false})
+		}
+		for _, p := range kind.Decided {
+			places = append(places, place{strings.Split(p, "."), true})
+		}
+		before := []byte(text)
+		r, err := people.Forget(kind, before, []string{"person=ann"}, ann)
+		require.NoError(t, err)
+		require.Equal(t, text, string(before), "the text that came in is changed")
+		require.True(t, json.Valid(r.JSON), "no JSON: %s", r.JSON)
+		want := forget(decode(before), places, "ann")
+		if want == (gone{}) {
+			want = ""
+		}
+		require.True(t, agree(want, decode(r.JSON)), "of %s with %+v: %s, want %v", text, kind, r.JSON, want)
+		again, err := people.Forget(kind, r.JSON, r.Keys, ann)
+		require.NoError(t, err)
+		require.False(t, again.Changed, "forgotten twice: %s is %s %v", r.JSON, again.JSON, again.Keys)
+	})
+}
+
+// TestBytes gives a person their own name as pseudonym: then all that is rewritten comes out as it was, to the byte.
+func TestBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		kind := store.Kind{Name: "k", Decided: paths(t, "decided")}
+		text := value(t, 4, "ann", "bob", "ann bob", "YW5u")
+		r, err := people.Forget(kind, []byte(text), nil, []people.Person{{Name: "ann", Pseudonym: "ann"}})
+		require.NoError(t, err)
+		require.Equal(t, text, string(r.JSON))
+	})
+}
+
+func FuzzForget(f *testing.F) {
+	f.Add(`{"a":[{"b":"ann"}]}`, "a.*.b", "ann")
+	f.Add(`{"a":"`+in64(`{"b":"ann"}`)+`"}`, "a.~.b", "ann")
+	f.Add(`["ann",1,"bob"]`, "*", "bob")
+	f.Add("\"\\ud800\"", "~", "\ufffd")
+	f.Fuzz(func(t *testing.T, text, path, name string) {
+		kind := store.Kind{Name: "k", Caused: []string{path}, Decided: []string{path + ".*"}}
+		who := []people.Person{{Name: name, Pseudonym: "forgotten-1"}}
+		if kind.Validate() != nil || name == "" || strings.EqualFold(name, "forgotten-1") {
+			t.Skip()
+		}
+		r, err := people.Forget(kind, []byte(text), []string{store.PersonKey(name)}, who)
+		if !json.Valid([]byte(text)) {
+			require.Error(t, err)
+			return
+		}
+		require.NoError(t, err)
+		require.True(t, json.Valid(r.JSON))
+		again, err := people.Forget(kind, r.JSON, r.Keys, who)
+		require.NoError(t, err)
+		require.Equal(t, string(r.JSON), string(again.JSON))
+	})
+}
