@@ -68,7 +68,7 @@ func (cmd *auditCommand) read(log iter.Seq2[evidence.AuditEntry, error]) (entrie
 }
 
 // byHand yields what somebody has made of patterns, the last first, as their store has it.
-func (s *store) byHand(ctx context.Context) iter.Seq2[evidence.AuditEntry, error] {
+func (s *opened) byHand(ctx context.Context) iter.Seq2[evidence.AuditEntry, error] {
 	return func(yield func(evidence.AuditEntry, error) bool) {
 		all, err := s.transitions(ctx)
 		if err != nil {
@@ -89,7 +89,7 @@ func (s *store) byHand(ctx context.Context) iter.Seq2[evidence.AuditEntry, error
 }
 
 // transitions returns what became of all patterns.
-func (s *store) transitions(ctx context.Context) (all []patterns.Transition, err error) {
+func (s *opened) transitions(ctx context.Context) (all []patterns.Transition, err error) {
 	kept, err := sqlstore.NewPatterns(s.db, sqlstore.PatternsConfig{})
 	if err != nil {
 		return nil, err

@@ -271,12 +271,12 @@ func (p *completer) stored(what string) (names []string, err error) {
 	return v.names(p.session, what)
 }
 
-func proposalsOf(s *session, st *store, status feedback.Status) ([]string, error) {
+func proposalsOf(s *session, st *opened, status feedback.Status) ([]string, error) {
 	list := sqlstore.NewFeedback(st.db).Proposals(s.ctx, feedback.ProposalQuery{Status: status})
 	return namesOf(list, func(p feedback.Proposal) string { return p.ID })
 }
 
-func rulesOf(s *session, st *store) ([]string, error) {
+func rulesOf(s *session, st *opened) ([]string, error) {
 	list := sqlstore.NewFeedback(st.db).Rules(s.ctx, feedback.RuleQuery{})
 	return namesOf(list, func(r feedback.Rule) string { return r.ID })
 }

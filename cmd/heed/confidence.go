@@ -69,7 +69,7 @@ func (c *confidenceCommands) Validate() error {
 // An appraisal is a module over an open store, made to look at what one of this name has learned there.
 type appraisal struct {
 	*learning.Module
-	*store
+	*opened
 	heuristics *sqlstore.Heuristics
 }
 

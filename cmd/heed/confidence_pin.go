@@ -123,7 +123,7 @@ func (c *change) constrain(
 		return err
 	}
 	if err := a.put(s, h, to); err != nil {
-		return fmt.Errorf("nothing was changed, though the audit has it: %w", a.store.explain(err))
+		return fmt.Errorf("nothing was changed, though the audit has it: %w", a.opened.explain(err))
 	}
 	e, err := a.Explain(s.ctx, h.ID)
 	if err != nil {

@@ -76,7 +76,7 @@ func ask(ctx context.Context, answers *bufio.Reader, question string) (string, e
 }
 
 // record writes into the audit what somebody wanted and confirmed, where the packages don't.
-func (s *store) record(on *session, c *change, action, subject string, details map[string]string) error {
+func (s *opened) record(on *session, c *change, action, subject string, details map[string]string) error {
 	_, err := s.evidence.Commit(on.ctx, evidence.Batch{Audit: []evidence.AuditEntry{{
 		ID: rand.Text(), At: time.Now(), Actor: c.Actor, Action: action, Subject: subject, Reason: c.Reason, Details: details,
 	}}})

@@ -182,7 +182,7 @@ func (d *diagnosis) needed(dialect sqlstore.Dialect) (tables []string, err error
 }
 
 // contents reads all that there is.
-func (d *diagnosis) contents(s *session, st *store) error {
+func (d *diagnosis) contents(s *session, st *opened) error {
 	for kind, err := range st.evidence.Kinds(s.ctx) {
 		if err == nil {
 			err = d.kind(s, st, kind)
@@ -195,7 +195,7 @@ func (d *diagnosis) contents(s *session, st *store) error {
 }
 
 // kind reads the evidence of one kind.
-func (d *diagnosis) kind(s *session, st *store, kind string) error {
+func (d *diagnosis) kind(s *session, st *opened, kind string) error {
 	size := kindSize{Kind: kind}
 	halfLives, wrong, ahead := make(map[time.Duration]int), 0, 0
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now says

@@ -100,7 +100,7 @@ type census struct {
 }
 
 // rows looks at every row.
-func (d *diagnosis) rows(s *session, st *store) error {
+func (d *diagnosis) rows(s *session, st *opened) error {
 	c := &census{now: s.now(), unreadable: make(map[string]int), stale: make(map[string]int), deliveries: make(map[string]float64)}
 	for r, err := range st.rows(s) {
 		if err != nil {

@@ -15,14 +15,14 @@ import (
 
 // heuristics are two that users have judged.
 func (w *world) heuristics(db *sqlstore.DB) {
-	store := sqlstore.NewHeuristics(db)
-	module, err := learning.New(learning.Config{Heuristics: store, Evidence: w.evidence, Now: w.clock})
+	opened := sqlstore.NewHeuristics(db)
+	module, err := learning.New(learning.Config{Heuristics: opened, Evidence: w.evidence, Now: w.clock})
 	require.NoError(w.t, err)
 	for _, h := range []learning.Heuristic{
 		{ID: "greet-by-name", Domain: "chat", Condition: "a user says hello", CreatedAt: start},
 		{ID: "lights-off-at-ten", Domain: "home", Condition: "it is ten in the evening", Initial: 0.5, CreatedAt: start},
 	} {
-		_, err := store.Put(ctx, h)
+		_, err := opened.Put(ctx, h)
 		require.NoError(w.t, err)
 	}
 	for n := range 12 {
@@ -39,10 +39,10 @@ func (w *world) heuristics(db *sqlstore.DB) {
 
 // ways are patterns of which one is proven, one inverted and one hardly known.
 func (w *world) ways(db *sqlstore.DB) {
-	store, err := sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
+	opened, err := sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
 	require.NoError(w.t, err)
 	recorder, err := patterns.New(patterns.Config{
-		Store: store, Evidence: w.evidence, Now: w.clock, NewID: func() string { return w.id().String() },
+		Store: opened, Evidence: w.evidence, Now: w.clock, NewID: func() string { return w.id().String() },
 	})
 	require.NoError(w.t, err)
 	for n := range 13 {

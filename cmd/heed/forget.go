@@ -56,7 +56,7 @@ func (cmd *forgetCommand) Run(s *session) error {
 	return st.explain(cmd.forget(s, st))
 }
 
-func (cmd *forgetCommand) forget(s *session, st *store) error {
+func (cmd *forgetCommand) forget(s *session, st *opened) error {
 	before, err := st.search(s, cmd.Person)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func (cmd *forgetCommand) nameless() error {
 }
 
 // kept says what keeps a person from being forgotten.
-func (cmd *forgetCommand) kept(s *session, st *store) error {
+func (cmd *forgetCommand) kept(s *session, st *opened) error {
 	rows, err := st.handle.QueryContext(s.ctx, `SELECT DISTINCT c.kind FROM heed_tallies t JOIN heed_cells c ON c.cell = t.cell
 		WHERE t.lost_source = 1 ORDER BY c.kind`)
 	if err != nil {
@@ -149,7 +149,7 @@ func (f *search) String() string {
 }
 
 // search looks for a person in all that an export of the store has.
-func (s *store) search(on *session, person string) (*search, error) {
+func (s *opened) search(on *session, person string) (*search, error) {
 	f := &search{person: person, rows: make(map[string]int), people: make(map[string]bool)}
 	for r, err := range s.rows(on) {
 		if err != nil {

@@ -118,7 +118,7 @@ func checkFile(file string, create bool) error {
 }
 
 // A store is an open place with its tables.
-type store struct {
+type opened struct {
 	place
 	handle   *sql.DB
 	db       *sqlstore.DB
@@ -127,7 +127,7 @@ type store struct {
 }
 
 // open opens the store that --db names.
-func (s *session) open() (*store, error) {
+func (s *session) open() (*opened, error) {
 	at, err := s.where()
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func (s *session) open() (*store, error) {
 	return opened, nil
 }
 
-func (p place) tables(s *session, handle *sql.DB) (*store, error) {
+func (p place) tables(s *session, handle *sql.DB) (*opened, error) {
 	db, err := sqlstore.New(s.ctx, handle, p.dialect)
 	if err != nil {
 		return nil, err
@@ -158,11 +158,11 @@ func (p place) tables(s *session, handle *sql.DB) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &store{p, handle, db, evidence, choices}, nil
+	return &opened{p, handle, db, evidence, choices}, nil
 }
 
 // named returns the names of those who have evidence in a store, by the kinds of evidence that one named x would have.
-func (s *store) named(on *session, kindsOfX ...string) (names []string, err error) {
+func (s *opened) named(on *session, kindsOfX ...string) (names []string, err error) {
 	for kind, err := range s.evidence.Kinds(on.ctx) {
 		if err != nil {
 			return nil, s.explain(err)
@@ -178,7 +178,7 @@ func (s *store) named(on *session, kindsOfX ...string) (names []string, err erro
 }
 
 // parts yields the evidence of a kind.
-func (s *store) parts(on *session, kind string) iter.Seq2[evidence.Part, error] {
+func (s *opened) parts(on *session, kind string) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		for scope, err := range s.evidence.Scopes(on.ctx, kind) {
 			if err != nil {
@@ -195,7 +195,7 @@ func (s *store) parts(on *session, kind string) iter.Seq2[evidence.Part, error] 
 }
 
 // known refuses the name of one who has no evidence in a store, where others have.
-func (s *store) known(on *session, what, name string, kindsOfX []string) error {
+func (s *opened) known(on *session, what, name string, kindsOfX []string) error {
 	names, err := s.named(on, kindsOfX...)
 	if err != nil || len(names) == 0 || slices.Contains(names, name) {
 		return err
@@ -204,7 +204,7 @@ func (s *store) known(on *session, what, name string, kindsOfX []string) error {
 }
 
 // close closes a store, and tells where something was left out of what was read.
-func (s *store) close() {
+func (s *opened) close() {
 	if s.db.Damaged() > 0 {
 		warn("some rows of %s can't be read, and were left out: see heed doctor", s.place)
 	}
@@ -212,7 +212,7 @@ func (s *store) close() {
 }
 
 // missing says that a store has no document of this sort and name, and which there are; or why it is not among them.
-func (s *store) missing(on *session, sort, name string, names []string, see string) error {
+func (s *opened) missing(on *session, sort, name string, names []string, see string) error {
 	query := "SELECT count(*) FROM heed_documents WHERE sort = $1 AND id = $2"
 	var n int
 	if err := s.handle.QueryRowContext(on.ctx, query, sort, name).Scan(&n); err != nil {

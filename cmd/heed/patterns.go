@@ -54,7 +54,7 @@ defaults:
 // A casebook is a recorder over an open store, made to look at the patterns that one of this name has learned there.
 type casebook struct {
 	*patterns.Recorder
-	*store
+	*opened
 }
 
 // at does something with the patterns of a store.

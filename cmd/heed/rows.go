@@ -26,7 +26,7 @@ func (r row) number(column string) float64 {
 }
 
 // rows yields all rows of a store, as they are at one moment.
-func (s *store) rows(on *session) iter.Seq2[row, error] {
+func (s *opened) rows(on *session) iter.Seq2[row, error] {
 	return func(yield func(row, error) bool) {
 		lines, to := io.Pipe()
 		defer lines.Close()

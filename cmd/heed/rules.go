@@ -81,7 +81,7 @@ func (c *rulesCommands) gate(s *session) (feedback.Gate, error) {
 
 // A desk is the rules of an open store.
 type desk struct {
-	*store
+	*opened
 	*feedback.Service
 }
 
@@ -139,7 +139,7 @@ func (d *desk) proposal(s *session, id string) (feedback.Proposal, error) {
 	if err != nil {
 		return feedback.Proposal{}, err
 	}
-	return pick(s, d.store, "proposal", id, all, func(p feedback.Proposal) string { return p.ID })
+	return pick(s, d.opened, "proposal", id, all, func(p feedback.Proposal) string { return p.ID })
 }
 
 // rule finds a rule likewise.
@@ -148,11 +148,11 @@ func (d *desk) rule(s *session, id string) (feedback.Rule, error) {
 	if err != nil {
 		return feedback.Rule{}, err
 	}
-	return pick(s, d.store, "rule", id, all, func(r feedback.Rule) string { return r.ID })
+	return pick(s, d.opened, "rule", id, all, func(r feedback.Rule) string { return r.ID })
 }
 
 // pick returns the one that is meant by an id or by the start of it.
-func pick[T any](s *session, st *store, what, id string, all []T, idOf func(T) string) (meant T, err error) {
+func pick[T any](s *session, st *opened, what, id string, all []T, idOf func(T) string) (meant T, err error) {
 	var ids []string
 	for _, one := range all {
 		if idOf(one) == id {

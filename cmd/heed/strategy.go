@@ -61,13 +61,13 @@ taken from --config, or is the default. It reads, with any of these, which are t
 // A view is a learner over an open store, made to look at what one of this name has learned there.
 type view struct {
 	*strategy.Learner
-	*store
+	*opened
 	name   string
 	copies bool // items specialise by a copy of their segment
 }
 
 // learners returns the names of the learners that a store knows, in order.
-func (s *session) learners(st *store) (names []string, err error) {
+func (s *session) learners(st *opened) (names []string, err error) {
 	if names, err = st.named(s, strategy.ArmKind("x")); err != nil || len(names) > 0 {
 		return names, err
 	}
@@ -94,7 +94,7 @@ func (c *strategyCommands) view(s *session) (*view, error) {
 	return v, err
 }
 
-func (c *strategyCommands) viewOf(s *session, st *store) (*view, error) {
+func (c *strategyCommands) viewOf(s *session, st *opened) (*view, error) {
 	names, err := s.learners(st)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (c *strategyCommands) viewOf(s *session, st *store) (*view, error) {
 }
 
 // named makes a learner of this name, with the arms that the store knows.
-func (c *strategyCommands) named(s *session, st *store, name string) (*view, error) {
+func (c *strategyCommands) named(s *session, st *opened, name string) (*view, error) {
 	cfg, err := readStrategy(s, c.Config)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (c *strategyCommands) named(s *session, st *store, name string) (*view, err
 
 // gives reports whether items of a learner were given copies of their segments, as the pooling of the Adaptive Strategies
 // design has it.
-func (s *session) gives(st *store, name string) (bool, error) {
+func (s *session) gives(st *opened, name string) (bool, error) {
 	for _, err := range st.evidence.Scopes(s.ctx, strings.TrimSuffix(strategy.ArmKind(name), "arm")+"given") {
 		return err == nil, st.explain(err)
 	}
@@ -157,7 +157,7 @@ func (s *session) gives(st *store, name string) (bool, error) {
 const recentChoices = 200
 
 // arms returns a learner's arms in its own order, as far as its choices tell it, and then those that have outcomes besides.
-func (s *session) arms(st *store, name string) ([]strategy.Arm, error) {
+func (s *session) arms(st *opened, name string) ([]strategy.Arm, error) {
 	stored, err := strategy.StoredArms(s.ctx, st.evidence, name)
 	if err != nil {
 		return nil, st.explain(err)

@@ -73,7 +73,7 @@ func (cmd *tracesCommand) Run(s *session) error {
 }
 
 // read returns the traces that are asked for, and the names of those that were looked at.
-func (cmd *tracesCommand) read(s *session, st *store) (all []traceReport, names []string, err error) {
+func (cmd *tracesCommand) read(s *session, st *opened) (all []traceReport, names []string, err error) {
 	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now, TTL: cmd.TTL})
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +98,7 @@ func (cmd *tracesCommand) read(s *session, st *store) (all []traceReport, names 
 }
 
 // nothing says that no traces are kept, and how many there would be if they were kept longer.
-func (cmd *tracesCommand) nothing(s *session, st *store) error {
+func (cmd *tracesCommand) nothing(s *session, st *opened) error {
 	var n int
 	var newest int64
 	query := "SELECT count(*), coalesce(max(moment), 0) FROM heed_documents WHERE sort = 'trace'"
@@ -115,7 +115,7 @@ func (cmd *tracesCommand) nothing(s *session, st *store) error {
 }
 
 // missing says why there is no trace of the response that was asked for.
-func (cmd *tracesCommand) missing(s *session, st *store, names []string) error {
+func (cmd *tracesCommand) missing(s *session, st *opened, names []string) error {
 	const ever = 200 * 365 * day
 	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now, TTL: ever})
 	if err != nil {
