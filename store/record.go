@@ -36,7 +36,7 @@ type Record struct {
 
 // The limits of a record.
 const (
-	MaxKeys = 16   // of one record
+	MaxKeys = 128  // of one record, which may name a team
 	MaxKey  = 1100 // bytes of a key
 )
 
