@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
 	"sync"
 	"time"
 
@@ -69,14 +68,9 @@ func (c EvidenceConfig) Validate() error {
 type Evidence struct {
 	cfg     EvidenceConfig
 	started sync.Once
-
-	spaces  table[space]
-	names   table[string]
-	origins table[origin]
-	rules   table[evidence.Policy]
+	engine
 	ids     ids
-	cells   cells
-	records records
+	records evidenceRecords
 }
 
 var _ evidence.Store = (*Evidence)(nil)
@@ -98,6 +92,10 @@ func (e *Evidence) Config() EvidenceConfig {
 func (e *Evidence) start() {
 	e.started.Do(func() {
 		e.cfg = e.cfg.withDefaults()
+		e.engine.cfg = Config{
+			Now: e.cfg.Now, NoHistory: e.cfg.NoHistory, HistoryPerCell: e.cfg.HistoryPerCell,
+			HistoryFor: e.cfg.HistoryFor, IDsFor: e.cfg.IDsFor,
+		}
 		e.ids.start()
 		e.cells.start()
 	})
@@ -127,52 +125,7 @@ func (e *Evidence) Read(ctx context.Context, dst []evidence.Part, cells ...evide
 		return dst, err
 	}
 	e.start()
-	for len(cells) > 0 {
-		// Cells that differ in the name alone lie together: one lock and one look-up finds them.
-		alike := 1
-		for alike < len(cells) && cells[alike].Item == cells[0].Item && cells[alike].Scope == cells[0].Scope &&
-			cells[alike].Kind == cells[0].Kind {
-			alike++
-		}
-		dst = e.readGroup(dst, cells[:alike])
-		cells = cells[alike:]
-	}
-	return dst, nil
-}
-
-func (e *Evidence) readGroup(dst []evidence.Part, cells []evidence.Cell) []evidence.Part {
-	number, ok := e.spaces.find(space{cells[0].Kind, cells[0].Scope})
-	if !ok {
-		return dst
-	}
-	key := groupKey{number, cells[0].Item}
-	shard := e.cells.of(key)
-	shard.mu.Lock()
-	defer shard.mu.Unlock()
-	first := shard.first(key)
-	for i := range cells {
-		start := len(dst)
-		for at := first; at != 0; at = shard.slot(at).next {
-			if s := shard.slot(at); e.names.value(s.name) == cells[i].Name {
-				dst = append(dst, e.part(cells[i], s))
-			}
-		}
-		if parts := dst[start:]; len(parts) > 1 {
-			slices.SortFunc(parts, compareOrigins)
-		}
-	}
-	return dst
-}
-
-func (e *Evidence) part(c evidence.Cell, s *slot) evidence.Part {
-	from := e.origins.value(s.origin)
-	return evidence.Part{Cell: c, Channel: from.channel, Source: from.source, Tally: s.tally(e.rule(s.policy).HalfLife)}
-}
-
-func (e *Evidence) rule(number uint16) evidence.Policy { return e.rules.value(uint32(number)) }
-
-func compareOrigins(a, b evidence.Part) int {
-	return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
+	return e.readCells(dst, cells), nil
 }
 
 // List implements [evidence.Store]. It holds one shard's lock at a time, and none while the loop runs.
@@ -183,35 +136,8 @@ func (e *Evidence) List(ctx context.Context, kind, scope string) iter.Seq2[evide
 			return
 		}
 		e.start()
-		parts := e.parts(space{kind, scope})
-		slices.SortFunc(parts, func(a, b evidence.Part) int {
-			return cmp.Or(a.Cell.Compare(b.Cell), compareOrigins(a, b))
-		})
-		yieldAll(ctx, parts, yield)
+		yieldAll(ctx, e.parts(space{kind, scope}), yield)
 	}
-}
-
-func (e *Evidence) parts(in space) (parts []evidence.Part) {
-	number, ok := e.spaces.find(in)
-	if !ok {
-		return nil
-	}
-	for i := range e.cells.shards {
-		shard := &e.cells.shards[i]
-		shard.mu.Lock()
-		for _, first := range shard.groups {
-			if shard.slot(first).space != number {
-				continue
-			}
-			item := shard.items.at(shard.slot(first).item)
-			for at := first; at != 0; at = shard.slot(at).next {
-				s := shard.slot(at)
-				parts = append(parts, e.part(in.cell(item, e.names.value(s.name)), s))
-			}
-		}
-		shard.mu.Unlock()
-	}
-	return parts
 }
 
 // Scopes implements [evidence.Store].
@@ -226,39 +152,6 @@ func (e *Evidence) Scopes(ctx context.Context, kind string) iter.Seq2[string, er
 	}
 }
 
-func (e *Evidence) scopes(kind string) []string {
-	used := make(map[uint32]bool)
-	for i := range e.cells.shards {
-		shard := &e.cells.shards[i]
-		shard.mu.Lock()
-		for _, first := range shard.groups {
-			used[shard.slot(first).space] = true
-		}
-		shard.mu.Unlock()
-	}
-	var scopes []string
-	for number := range used {
-		if in := e.spaces.value(number); in.kind == kind {
-			scopes = append(scopes, in.scope)
-		}
-	}
-	slices.Sort(scopes)
-	return scopes
-}
-
-// yieldAll yields until the loop ends or the context is done.
-func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) {
-	for _, one := range all {
-		if err := ctx.Err(); err != nil {
-			yield(*new(T), err)
-			return
-		}
-		if !yield(one, nil) {
-			return
-		}
-	}
-}
-
 // History implements [evidence.Store].
 func (e *Evidence) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
 	return func(yield func(evidence.Observation, error) bool) {
@@ -269,36 +162,6 @@ func (e *Evidence) History(ctx context.Context, c evidence.Cell) iter.Seq2[evide
 		e.start()
 		yieldAll(ctx, e.history(c), yield)
 	}
-}
-
-func (e *Evidence) history(c evidence.Cell) []evidence.Observation {
-	key, ok := e.findKey(c)
-	if !ok {
-		return nil
-	}
-	shard := e.cells.of(key.group())
-	shard.mu.Lock()
-	defer shard.mu.Unlock()
-	h := shard.histories[key]
-	if h == nil {
-		return nil
-	}
-	e.prune(shard, key, h, evidence.InstantOf(e.cfg.Now()))
-	kept := make([]evidence.Observation, 0, len(h.entries))
-	for _, entry := range slices.Backward(h.entries) {
-		kept = append(kept, entry.observation)
-	}
-	return kept
-}
-
-// findKey returns the key of a cell, if its texts are known at all.
-func (e *Evidence) findKey(c evidence.Cell) (cellKey, bool) {
-	number, ok := e.spaces.find(space{c.Kind, c.Scope})
-	if !ok {
-		return cellKey{}, false
-	}
-	name, ok := e.names.find(c.Name)
-	return cellKey{number, name, c.Item}, ok
 }
 
 // Audit implements [evidence.Store].
@@ -328,16 +191,8 @@ func (e *Evidence) Outbox(ctx context.Context) iter.Seq2[evidence.Event, error] 
 func (e *Evidence) Sweep(ctx context.Context) error {
 	e.start()
 	now := evidence.InstantOf(e.cfg.Now())
-	for i := range e.cells.shards {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		shard := &e.cells.shards[i]
-		shard.mu.Lock()
-		for key, h := range shard.histories {
-			e.prune(shard, key, h, now)
-		}
-		shard.mu.Unlock()
+	if err := e.sweepHistories(ctx, now); err != nil {
+		return err
 	}
 	e.ids.sweep(now, e.cfg.IDsFor)
 	return nil

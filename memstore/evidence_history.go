@@ -46,7 +46,7 @@ func (h *history) lose(origin uint32, last [3]int64) {
 }
 
 // record adds an observation to the history of its cell, and drops what is then too much.
-func (e *Evidence) record(s *shard, key cellKey, o evidence.Observation, now evidence.Instant) {
+func (e *engine) record(s *shard, key cellKey, o evidence.Observation, now evidence.Instant) {
 	h := s.history(key)
 	added := entry{observation: o, recorded: now}
 	place, _ := slices.BinarySearchFunc(h.entries, added.at(), func(e entry, at evidence.Instant) int {
@@ -63,7 +63,7 @@ func (e *Evidence) record(s *shard, key cellKey, o evidence.Observation, now evi
 }
 
 // prune drops from a history what is past its time.
-func (e *Evidence) prune(s *shard, key cellKey, h *history, now evidence.Instant) {
+func (e *engine) prune(s *shard, key cellKey, h *history, now evidence.Instant) {
 	oldest := now - evidence.Instant(e.cfg.HistoryFor.Microseconds())
 	h.entries = slices.DeleteFunc(h.entries, func(entry entry) bool {
 		if entry.recorded >= oldest {
@@ -78,7 +78,7 @@ func (e *Evidence) prune(s *shard, key cellKey, h *history, now evidence.Instant
 }
 
 // forget marks that the cell's sums hold an observation that its history does not.
-func (e *Evidence) forget(s *shard, key cellKey, h *history, gone *entry) {
+func (e *engine) forget(s *shard, key cellKey, h *history, gone *entry) {
 	o := &gone.observation
 	if o.Weight == 0 || gone.at() < s.restarts[key].at {
 		return
@@ -104,7 +104,7 @@ func lossOf(o *evidence.Observation, origin uint32) loss {
 }
 
 // originIn returns the number of the origin under which a cell keeps an observation.
-func (e *Evidence) originIn(s *shard, key cellKey, o *evidence.Observation) uint32 {
+func (e *engine) originIn(s *shard, key cellKey, o *evidence.Observation) uint32 {
 	if policy, ok := s.policy(key); ok && e.rule(policy).ByOrigin {
 		return e.origins.number(origin{o.Channel, o.Source})
 	}
@@ -113,7 +113,7 @@ func (e *Evidence) originIn(s *shard, key cellKey, o *evidence.Observation) uint
 
 // take takes out of a cell the observations of its history for which the function is true: out of the history, and as far
 // as they counted, out of the sums.
-func (e *Evidence) take(s *shard, key cellKey, gone func(*evidence.Observation) bool) {
+func (e *engine) take(s *shard, key cellKey, gone func(*evidence.Observation) bool) {
 	h := s.histories[key]
 	if h == nil {
 		return
@@ -149,7 +149,7 @@ func (e *Evidence) take(s *shard, key cellKey, gone func(*evidence.Observation) 
 }
 
 // mendLast sets when the last observations of an origin happened to what is left: in the history, or known to be lost.
-func (e *Evidence) mendLast(s *shard, key cellKey, h *history, number uint32) {
+func (e *engine) mendLast(s *shard, key cellKey, h *history, number uint32) {
 	last := h.lost[number]
 	for i := range h.entries {
 		o := &h.entries[i].observation
@@ -171,7 +171,7 @@ func (e *Evidence) mendLast(s *shard, key cellKey, h *history, number uint32) {
 }
 
 // rebuild makes a cell anew from its history, under a policy and from a restart on.
-func (e *Evidence) rebuild(s *shard, key cellKey, policy uint16) {
+func (e *engine) rebuild(s *shard, key cellKey, policy uint16) {
 	s.remove(hashGroup(s.seeds, key.group()), func(slot *slot) bool { return slot.name == key.name })
 	if r, ok := s.restarts[key]; ok {
 		s.restarts[key] = restart{r.at, policy}
@@ -187,7 +187,7 @@ func (e *Evidence) rebuild(s *shard, key cellKey, policy uint16) {
 }
 
 // count adds an observation to the sums of its cell.
-func (e *Evidence) count(s *shard, key cellKey, o *evidence.Observation, policy uint16) *slot {
+func (e *engine) count(s *shard, key cellKey, o *evidence.Observation, policy uint16) *slot {
 	at := evidence.InstantOf(o.At)
 	if o.Weight == 0 || at < s.restarts[key].at {
 		return nil

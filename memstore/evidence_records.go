@@ -8,15 +8,15 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// records holds what a store keeps beside cells: the audit log and the outbox.
-type records struct {
+// evidenceRecords holds what a store keeps beside cells: the audit log and the outbox.
+type evidenceRecords struct {
 	mu     sync.Mutex
 	audit  []evidence.AuditEntry // the first recorded first
 	outbox []evidence.Event      // likewise
 }
 
 // add appends copies, and drops the oldest audit entries over the limit.
-func (r *records) add(audit []evidence.AuditEntry, events []evidence.Event, sent []string, maxAudit int) {
+func (r *evidenceRecords) add(audit []evidence.AuditEntry, events []evidence.Event, sent []string, maxAudit int) {
 	for _, a := range audit {
 		a.Details = maps.Clone(a.Details)
 		r.audit = append(r.audit, a)
@@ -38,7 +38,7 @@ func (r *records) add(audit []evidence.AuditEntry, events []evidence.Event, sent
 	}
 }
 
-func (r *records) auditEntries() []evidence.AuditEntry {
+func (r *evidenceRecords) auditEntries() []evidence.AuditEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entries := slices.Clone(r.audit)
@@ -49,7 +49,7 @@ func (r *records) auditEntries() []evidence.AuditEntry {
 	return entries
 }
 
-func (r *records) unsent() []evidence.Event {
+func (r *evidenceRecords) unsent() []evidence.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	events := slices.Clone(r.outbox)

@@ -1,0 +1,197 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// An engine keeps the sums of cells and their histories. Cells are spread over shards with a lock each, so that commits to
+// different items seldom wait for each other.
+type engine struct {
+	cfg     Config
+	spaces  table[space]
+	names   table[string]
+	origins table[origin]
+	rules   table[evidence.Policy]
+	cells   cells
+}
+
+// readCells appends the parts of the cells, in the order of the cells.
+func (e *engine) readCells(dst []evidence.Part, cells []evidence.Cell) []evidence.Part {
+	for len(cells) > 0 {
+		// Cells that differ in the name alone lie together: one lock and one look-up finds them.
+		alike := 1
+		for alike < len(cells) && cells[alike].Item == cells[0].Item && cells[alike].Scope == cells[0].Scope &&
+			cells[alike].Kind == cells[0].Kind {
+			alike++
+		}
+		dst = e.readGroup(dst, cells[:alike])
+		cells = cells[alike:]
+	}
+	return dst
+}
+
+// readGroup reads cells that differ in the name alone.
+func (e *engine) readGroup(dst []evidence.Part, cells []evidence.Cell) []evidence.Part {
+	number, ok := e.spaces.find(space{cells[0].Kind, cells[0].Scope})
+	if !ok {
+		return dst
+	}
+	key := groupKey{number, cells[0].Item}
+	shard := e.cells.of(key)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	return e.readLocked(dst, cells, key, shard)
+}
+
+// readLocked reads cells of a group whose shard is locked.
+func (e *engine) readLocked(dst []evidence.Part, cells []evidence.Cell, key groupKey, shard *shard) []evidence.Part {
+	first := shard.first(key)
+	for i := range cells {
+		start := len(dst)
+		for at := first; at != 0; at = shard.slot(at).next {
+			if s := shard.slot(at); e.names.value(s.name) == cells[i].Name {
+				dst = append(dst, e.part(cells[i], s))
+			}
+		}
+		if parts := dst[start:]; len(parts) > 1 {
+			slices.SortFunc(parts, compareOrigins)
+		}
+	}
+	return dst
+}
+
+func (e *engine) part(c evidence.Cell, s *slot) evidence.Part {
+	from := e.origins.value(s.origin)
+	return evidence.Part{Cell: c, Channel: from.channel, Source: from.source, Tally: s.tally(e.rule(s.policy).HalfLife)}
+}
+
+func (e *engine) rule(number uint16) evidence.Policy { return e.rules.value(uint32(number)) }
+
+func compareOrigins(a, b evidence.Part) int {
+	return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
+}
+
+// parts returns all parts of a listing, in order. It holds one shard's lock at a time.
+func (e *engine) parts(in space) (parts []evidence.Part) {
+	number, ok := e.spaces.find(in)
+	if !ok {
+		return nil
+	}
+	for i := range e.cells.shards {
+		shard := &e.cells.shards[i]
+		shard.mu.Lock()
+		for _, first := range shard.groups {
+			if shard.slot(first).space != number {
+				continue
+			}
+			item := shard.items.at(shard.slot(first).item)
+			for at := first; at != 0; at = shard.slot(at).next {
+				s := shard.slot(at)
+				parts = append(parts, e.part(in.cell(item, e.names.value(s.name)), s))
+			}
+		}
+		shard.mu.Unlock()
+	}
+	slices.SortFunc(parts, func(a, b evidence.Part) int {
+		return cmp.Or(a.Cell.Compare(b.Cell), compareOrigins(a, b))
+	})
+	return parts
+}
+
+// scopes returns the scopes of a kind that have evidence, in order.
+func (e *engine) scopes(kind string) []string {
+	used := make(map[uint32]bool)
+	for i := range e.cells.shards {
+		shard := &e.cells.shards[i]
+		shard.mu.Lock()
+		for _, first := range shard.groups {
+			used[shard.slot(first).space] = true
+		}
+		shard.mu.Unlock()
+	}
+	var scopes []string
+	for number := range used {
+		if in := e.spaces.value(number); in.kind == kind {
+			scopes = append(scopes, in.scope)
+		}
+	}
+	slices.Sort(scopes)
+	return scopes
+}
+
+// history returns the observations of a cell that are kept, the newest first.
+func (e *engine) history(c evidence.Cell) []evidence.Observation {
+	key, ok := e.findKey(c)
+	if !ok {
+		return nil
+	}
+	shard := e.cells.of(key.group())
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	h := shard.histories[key]
+	if h == nil {
+		return nil
+	}
+	e.prune(shard, key, h, evidence.InstantOf(e.cfg.Now()))
+	kept := make([]evidence.Observation, 0, len(h.entries))
+	for _, entry := range slices.Backward(h.entries) {
+		kept = append(kept, entry.observation)
+	}
+	return kept
+}
+
+// findKey returns the key of a cell, if its texts are known at all.
+func (e *engine) findKey(c evidence.Cell) (cellKey, bool) {
+	number, ok := e.spaces.find(space{c.Kind, c.Scope})
+	if !ok {
+		return cellKey{}, false
+	}
+	name, ok := e.names.find(c.Name)
+	return cellKey{number, name, c.Item}, ok
+}
+
+// sweepHistories drops observations that are past their time.
+func (e *engine) sweepHistories(ctx context.Context, now evidence.Instant) error {
+	for i := range e.cells.shards {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		shard := &e.cells.shards[i]
+		shard.mu.Lock()
+		for key, h := range shard.histories {
+			e.prune(shard, key, h, now)
+		}
+		shard.mu.Unlock()
+	}
+	return nil
+}
+
+// yieldAll yields until the loop ends or the context is done.
+func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) {
+	for _, one := range all {
+		if err := ctx.Err(); err != nil {
+			yield(*new(T), err)
+			return
+		}
+		if !yield(one, nil) {
+			return
+		}
+	}
+}
+
+// listed yields what a function lists, all of which is read before the loop begins.
+func listed[T any](ctx context.Context, s *Store, list func() []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(*new(T), err)
+			return
+		}
+		s.start()
+		yieldAll(ctx, list(), yield)
+	}
+}

@@ -1,0 +1,427 @@
+package memstore
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// records keeps the records of all kinds. A record lies in the shard of its id, which has a lock. Each kind has an index
+// with a lock of its own, which is taken after those of shards.
+type records struct {
+	seed          maphash.Seed
+	revision, seq atomic.Uint64 // the last ones that were given
+	locks         [shardCount]sync.Mutex
+	limits        map[string]store.Limits // of the configuration
+	declaring     sync.Mutex
+	kinds         atomic.Pointer[map[string]*kind] // never changed in place
+}
+
+// A kind holds the records of one kind.
+type kind struct {
+	name string
+	rule atomic.Pointer[store.Kind]
+	rows [shardCount]map[string]*row // each under the lock of its shard
+	size atomic.Int64                // how many rows there are, or will be when the commits have ended that are under way
+	index
+}
+
+// A row is a record. It is changed under the locks of its shard and of its kind's index, and so read under either.
+type row struct {
+	position
+	id       string
+	keys     []string // never changed in place
+	revision uint64
+	body     store.Body
+	gone     bool
+}
+
+func (r *row) record(kind string) store.Record {
+	return store.Record{
+		Ref: store.Ref{Kind: kind, ID: r.id}, Revision: r.revision, At: r.at.Time(), Keys: slices.Clone(r.keys), Body: r.body,
+	}
+}
+
+func (r *records) start(limits map[string]store.Limits) {
+	r.seed, r.limits = maphash.MakeSeed(), maps.Clone(limits)
+	r.kinds.Store(&map[string]*kind{})
+}
+
+func (r *records) kind(name string) *kind { return (*r.kinds.Load())[name] }
+
+func (r *records) shard(id string) int { return int(maphash.String(r.seed, id) % shardCount) }
+
+// declare makes kinds known, or changes how they are kept.
+func (r *records) declare(kinds []store.Kind) {
+	r.declaring.Lock()
+	defer r.declaring.Unlock()
+	all := maps.Clone(*r.kinds.Load())
+	for _, rule := range kinds {
+		if limits, ok := r.limits[rule.Name]; ok {
+			rule.Limits = limits
+		}
+		k := all[rule.Name]
+		if k == nil {
+			k = &kind{name: rule.Name}
+			all[rule.Name] = k
+		} else {
+			before := k.rule.Load()
+			rule.Caused = union(before.Caused, rule.Caused)
+			rule.Decided = union(before.Decided, rule.Decided)
+			rule.Whole = rule.Whole || before.Whole
+		}
+		rule.Caused, rule.Decided = slices.Clone(rule.Caused), slices.Clone(rule.Decided)
+		k.rule.Store(&rule)
+	}
+	r.kinds.Store(&all)
+}
+
+func union(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, text := range b {
+		if !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+func (r *records) read(ref store.Ref) store.Record {
+	if k := r.kind(ref.Kind); k != nil {
+		shard := r.shard(ref.ID)
+		r.locks[shard].Lock()
+		defer r.locks[shard].Unlock()
+		if row := k.rows[shard][ref.ID]; row != nil {
+			return row.record(ref.Kind)
+		}
+	}
+	return store.Record{Ref: ref}
+}
+
+// put writes a row, or changes it. The caller has the lock of the shard.
+func (k *kind) put(shard int, r *row, next row) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r.revision != 0 && r.at == next.at {
+		k.rekey(r, next.keys)
+		r.keys, r.revision, r.body = next.keys, next.revision, next.body
+		return
+	}
+	if r.revision != 0 {
+		k.leave(r)
+	}
+	*r = next
+	k.enter(r)
+	if k.rows[shard] == nil {
+		k.rows[shard] = make(map[string]*row)
+	}
+	k.rows[shard][r.id] = r
+}
+
+// remove removes a row. The caller has the lock of the shard.
+func (k *kind) remove(shard int, r *row) {
+	delete(k.rows[shard], r.id)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.leave(r)
+	r.gone = true
+}
+
+// trim drops the first rows of a kind that has more than it may.
+func (r *records) trim(k *kind) {
+	limits := k.rule.Load().Limits
+	for limits.Most > 0 && !limits.Refuse {
+		over := int(k.size.Load()) - limits.Most
+		if over <= 0 {
+			return
+		}
+		for _, old := range k.due(math.MinInt64, min(over, 64)) {
+			r.drop(k, old, math.MinInt64, limits.Most)
+		}
+	}
+}
+
+// sweep drops rows that are past the limits at a moment, a few at a time.
+func (r *records) sweep(ctx context.Context, k *kind, now evidence.Instant) error {
+	r.trim(k)
+	limits := k.rule.Load().Limits
+	if limits.For == 0 {
+		return ctx.Err()
+	}
+	oldest := now - evidence.Instant(limits.For.Microseconds())
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		due := k.due(oldest, 0)
+		if len(due) == 0 {
+			return nil
+		}
+		for _, old := range due {
+			r.drop(k, old, oldest, math.MaxInt)
+		}
+	}
+}
+
+// drop removes a row that is before a moment, or the first of too many.
+func (r *records) drop(k *kind, old *row, oldest evidence.Instant, most int) {
+	shard := r.shard(old.id)
+	r.locks[shard].Lock()
+	defer r.locks[shard].Unlock()
+	if !old.gone && (old.at < oldest || k.size.Load() > int64(most)) {
+		k.remove(shard, old)
+		k.size.Add(-1)
+	}
+}
+
+// An index finds the rows of a kind.
+type index struct {
+	mu   sync.RWMutex
+	all  timeline
+	keys map[string]*timeline
+}
+
+func (x *index) enter(r *row) {
+	x.all.add(r)
+	x.rekeyFrom(r, nil, r.keys)
+}
+
+func (x *index) leave(r *row) {
+	x.all.remove(r)
+	x.rekeyFrom(r, r.keys, nil)
+}
+
+// rekey changes the keys by which a row is found.
+func (x *index) rekey(r *row, keys []string) {
+	if !slices.Equal(r.keys, keys) {
+		x.rekeyFrom(r, r.keys, keys)
+	}
+}
+
+func (x *index) rekeyFrom(r *row, before, after []string) {
+	for i, key := range before {
+		if slices.Contains(before[:i], key) || slices.Contains(after, key) {
+			continue
+		}
+		rows := x.keys[key]
+		if rows.remove(r); rows.size == 0 {
+			delete(x.keys, key)
+		}
+	}
+	for i, key := range after {
+		if slices.Contains(after[:i], key) || slices.Contains(before, key) {
+			continue
+		}
+		rows := x.keys[key]
+		if rows == nil {
+			if x.keys == nil {
+				x.keys = make(map[string]*timeline)
+			}
+			rows = &timeline{}
+			x.keys[key] = rows
+		}
+		rows.add(r)
+	}
+}
+
+// due returns rows that are before a moment, and at least so many of the first.
+func (x *index) due(oldest evidence.Instant, least int) (due []*row) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	for r := range x.all.up(position{}) {
+		if len(due) >= least && (r.at >= oldest || len(due) >= 64) {
+			break
+		}
+		due = append(due, r)
+	}
+	return due
+}
+
+// A search is a query on its way.
+type search struct {
+	store.Query
+	from, before position // the bounds, the second exclusive
+}
+
+func newSearch(q store.Query) (*search, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	s := &search{Query: q, before: position{math.MaxInt64, math.MaxUint64}}
+	if !q.Since.IsZero() {
+		s.from.at = instantFrom(q.Since)
+	}
+	if !q.Until.IsZero() {
+		s.before = position{at: instantFrom(q.Until)}
+	}
+	if q.After == "" {
+		return s, nil
+	}
+	after, err := parsePlace(q.After)
+	if err != nil {
+		return nil, err
+	}
+	if next := (position{after.at, after.seq + 1}); q.Oldest && next.compare(s.from) > 0 {
+		s.from = next
+	}
+	if !q.Oldest && after.compare(s.before) < 0 {
+		s.before = after
+	}
+	return s, nil
+}
+
+// instantFrom returns the first moment, in whole microseconds, that is not before a time.
+func instantFrom(t time.Time) evidence.Instant {
+	return evidence.InstantOf(t.Add(time.Microsecond - 1))
+}
+
+func (p position) place() string {
+	return strconv.FormatInt(int64(p.at), 36) + "." + strconv.FormatUint(p.seq, 36)
+}
+
+func parsePlace(place string) (p position, err error) {
+	at, seq, _ := strings.Cut(place, ".")
+	moment, err := strconv.ParseInt(at, 36, 64)
+	if err == nil {
+		p.at = evidence.Instant(moment)
+		p.seq, err = strconv.ParseUint(seq, 36, 64)
+	}
+	if err != nil {
+		return p, &heed.InputError{Field: "After", Reason: "must be the Place of a record"}
+	}
+	return p, nil
+}
+
+// selects reports whether the query selects a row. The caller has the lock of the index.
+func (s *search) selects(r *row) bool {
+	return !r.gone && r.compare(s.from) >= 0 && r.compare(s.before) < 0 &&
+		!slices.ContainsFunc(s.Keys, func(key string) bool { return !slices.Contains(r.keys, key) })
+}
+
+// gather returns the next rows that a query selects, at most n, without those that it had before.
+func (x *index) gather(s *search, n int, had map[*row]bool) (rows []*row) {
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	least := &x.all
+	for _, key := range s.Keys {
+		of := x.keys[key]
+		if of == nil {
+			return nil
+		}
+		if of.size < least.size {
+			least = of
+		}
+	}
+	all := least.down(s.before)
+	if s.Oldest {
+		all = least.up(s.from)
+	}
+	for r := range all {
+		if len(rows) == n || s.Oldest && r.compare(s.before) >= 0 || !s.Oldest && r.compare(s.from) < 0 {
+			break
+		}
+		if s.selects(r) && !had[r] {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// find yields what a query selects. It gathers a few rows first, as the loop may end early, then more, then the rest. A
+// row that moves meanwhile is neither missed nor met twice.
+func (s *Store) find(ctx context.Context, q store.Query, yield func(store.Record, error) bool) error {
+	query, err := newSearch(q)
+	if err != nil {
+		return fmt.Errorf("memstore: find: %w", err)
+	}
+	k := s.records.kind(q.Kind)
+	if k == nil {
+		return nil
+	}
+	left := q.Limit
+	if left == 0 {
+		left = math.MaxInt
+	}
+	had := make(map[*row]bool)
+	for _, n := range []int{256, 4096, math.MaxInt} {
+		n = min(n, left)
+		rows := k.gather(query, n, had)
+		for r := range k.copies(query, rows) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !yield(r, nil) {
+				return nil
+			}
+			left--
+		}
+		if len(rows) < n || left == 0 {
+			break
+		}
+		for _, r := range rows {
+			had[r] = true
+		}
+	}
+	return nil
+}
+
+// copies yields rows as they are now, as far as the query still selects them. It holds no lock while it does.
+func (k *kind) copies(query *search, rows []*row) func(func(store.Record) bool) {
+	return func(yield func(store.Record) bool) {
+		var some []store.Record
+		for len(rows) > 0 {
+			now := rows[:min(len(rows), 64)]
+			rows = rows[len(now):]
+			some = some[:0]
+			k.mu.RLock()
+			for _, r := range now {
+				if query.selects(r) {
+					record := r.record(k.name)
+					record.Place = r.place()
+					some = append(some, record)
+				}
+			}
+			k.mu.RUnlock()
+			for _, r := range some {
+				if !yield(r) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Sweep implements [store.Store].
+func (s *Store) Sweep(ctx context.Context, now time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.start()
+	clock := s.cfg.Now()
+	if now.IsZero() || now.After(clock) {
+		now = clock
+	}
+	at := evidence.InstantOf(now)
+	if err := s.sweepHistories(ctx, at); err != nil {
+		return err
+	}
+	s.known.sweep(at, s.cfg.IDsFor)
+	for _, k := range *s.records.kinds.Load() {
+		if err := s.records.sweep(ctx, k, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
+)
+
+// Config says what a [Store] keeps, and for how long. The zero value means the defaults.
+type Config struct {
+	// Now is the clock: observations too far ahead of it are refused, and ids, history and records age by it. nil means
+	// time.Now.
+	Now func() time.Time
+	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be expunged only from
+	// cells that keep origins apart.
+	NoHistory bool
+	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100.
+	HistoryPerCell int
+	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
+	HistoryFor time.Duration
+	// IDsFor is how long an id is known at the least after it was recorded. It may be known for twice as long. It must not
+	// be shorter than HistoryFor, nor than the longest time after which an event can be delivered again. 0 means 30 days,
+	// or HistoryFor where that is longer.
+	IDsFor time.Duration
+	// Limits says by kind how long records are kept. It wins over what [Store.Declare] is given.
+	Limits map[string]store.Limits
+}
+
+func (c Config) withDefaults() Config {
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+	}
+	const month = 30 * 24 * time.Hour
+	c.HistoryPerCell = cmp.Or(c.HistoryPerCell, 100)
+	c.HistoryFor = cmp.Or(c.HistoryFor, month)
+	c.IDsFor = cmp.Or(c.IDsFor, max(c.HistoryFor, month))
+	return c
+}
+
+// Validate reports all faults, joined.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var found faults.List
+	found.Check(c.HistoryPerCell > 0, "HistoryPerCell", c.HistoryPerCell, "must not be negative")
+	found.Check(c.HistoryFor > 0, "HistoryFor", c.HistoryFor, "must not be negative")
+	found.Check(c.IDsFor >= c.HistoryFor, "IDsFor", c.IDsFor, "must not be shorter than HistoryFor")
+	for name, limits := range c.Limits {
+		kind := store.Kind{Name: name, Limits: limits}
+		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
+			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, fault.Field), limits, fault.Reason)
+		}
+	}
+	return found.Err()
+}
+
+// Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of [Config]. It must not be copied
+// after first use.
+//
+// It starts no goroutine. What it holds ends with the process, unless the host calls [Store.Dump]. Store is safe for
+// concurrent use.
+type Store struct {
+	cfg     Config
+	started sync.Once
+	engine
+	known   known
+	records records
+}
+
+var _ store.Store = (*Store)(nil)
+
+// New returns an empty store.
+func New(cfg Config) (*Store, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("memstore: %w", err)
+	}
+	return &Store{cfg: cfg}, nil
+}
+
+// Config returns the configuration in force.
+func (s *Store) Config() Config {
+	s.start()
+	return s.cfg
+}
+
+func (s *Store) start() {
+	s.started.Do(func() {
+		s.cfg = s.cfg.withDefaults()
+		s.engine.cfg = s.cfg
+		s.cells.start()
+		s.records.start(s.cfg.Limits)
+	})
+}
+
+// Commit implements [store.Store].
+func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.start()
+	now := s.cfg.Now()
+	err := store.Validate(now, batches...)
+	if err == nil {
+		t := txn{store: s, batches: batches, now: evidence.InstantOf(now)}
+		if err = t.run(); err == nil {
+			return t.receipts, nil
+		}
+	}
+	return nil, fmt.Errorf("memstore: commit: %w", err)
+}
+
+// Declare implements [store.Store].
+func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.start()
+	for i := range kinds {
+		if err := kinds[i].Validate(); err != nil {
+			return fmt.Errorf("memstore: declare: %w", err)
+		}
+	}
+	s.records.declare(kinds)
+	return nil
+}
+
+// Read implements [store.Store].
+func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.start()
+	for _, ref := range refs {
+		into.Records = append(into.Records, s.records.read(ref))
+	}
+	into.Parts = s.readCells(into.Parts, cells)
+	return nil
+}
+
+// Find implements [store.Store].
+func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		err := ctx.Err()
+		if err == nil {
+			s.start()
+			err = s.find(ctx, q, yield)
+		}
+		if err != nil {
+			yield(store.Record{}, err)
+		}
+	}
+}
+
+// List implements [store.Store].
+func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	return listed(ctx, s, func() []evidence.Part { return s.parts(space{kind, scope}) })
+}
+
+// Scopes implements [store.Store].
+func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
+	return listed(ctx, s, func() []string { return s.scopes(kind) })
+}
+
+// History implements [store.Store].
+func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+	return listed(ctx, s, func() []evidence.Observation { return s.history(c) })
+}

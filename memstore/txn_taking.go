@@ -1,0 +1,272 @@
+package memstore
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// checkTaking looks whether all can be taken away that the first batch says.
+func (t *txn) checkTaking() error {
+	b := t.taking
+	for _, cell := range b.Rebuild {
+		if t.lost(cell) && !resets(b, cell) {
+			return evidence.ErrForgotten
+		}
+	}
+	for _, r := range b.Restart {
+		if !t.restarted(r) && !resets(b, r.Cell) && t.lostSince(r.Cell, evidence.InstantOf(r.At)) {
+			return evidence.ErrForgotten
+		}
+	}
+	t.retracts = slices.Clone(b.Retract)
+	for _, text := range b.Retract {
+		if err := t.checkRetract(text); err != nil {
+			return err
+		}
+	}
+	for _, text := range b.Withdraw {
+		if t.checkRetract(text) != nil {
+			t.receipts[0].Kept = append(t.receipts[0].Kept, text)
+		} else {
+			t.retracts = append(t.retracts, text)
+		}
+	}
+	t.sources = append(slices.Clone(b.Expunge), b.Forget...)
+	if len(t.sources) > 0 && t.lostSources() {
+		return evidence.ErrForgotten
+	}
+	return nil
+}
+
+func resets(b *store.Batch, cell evidence.Cell) bool {
+	return slices.ContainsFunc(b.Reset, func(s evidence.Selection) bool { return s.Covers(cell) })
+}
+
+// slots calls the function with each slot of a cell.
+func (t *txn) slots(key cellKey, f func(*slot)) {
+	shard := t.cells(key)
+	for at := shard.first(key.group()); at != 0; at = shard.slot(at).next {
+		if s := shard.slot(at); s.name == key.name {
+			f(s)
+		}
+	}
+}
+
+// lost reports whether the history of a cell lacks something that its sums hold.
+func (t *txn) lost(cell evidence.Cell) bool {
+	key, ok := t.store.findKey(cell)
+	return ok && t.lostOf(key)
+}
+
+func (t *txn) lostOf(key cellKey) (lost bool) {
+	t.pruned(key)
+	t.slots(key, func(s *slot) { lost = lost || s.lost&lostSome != 0 })
+	return lost
+}
+
+// restarted reports whether a cell's restart is as far on already.
+func (t *txn) restarted(r evidence.Restart) bool {
+	key, ok := t.store.findKey(r.Cell)
+	return ok && evidence.InstantOf(r.At) <= t.cells(key).restarts[key].at
+}
+
+// lostSince reports whether the history of a cell lacks something that its sums hold and that happened at a moment or later.
+func (t *txn) lostSince(cell evidence.Cell, at evidence.Instant) (lost bool) {
+	key, ok := t.store.findKey(cell)
+	if !ok {
+		return false
+	}
+	h := t.pruned(key)
+	t.slots(key, func(s *slot) {
+		if s.lost&lostSome == 0 || slices.Max(s.last[:]) < int64(at) {
+			return
+		}
+		if h != nil {
+			if last, ok := h.lost[s.origin]; ok && slices.Max(last[:]) < int64(at) {
+				return
+			}
+		}
+		lost = true
+	})
+	return lost
+}
+
+// pruned returns the history of a cell, without what is past its time.
+func (t *txn) pruned(key cellKey) *history {
+	shard := t.cells(key)
+	h := shard.histories[key]
+	if h != nil {
+		t.store.prune(shard, key, h, t.now)
+	}
+	return h
+}
+
+// empties reports whether the batch takes back all evidence of a cell, so that its policy is no longer settled.
+func (t *txn) empties(key cellKey, cell evidence.Cell) bool {
+	if t.taking == nil || len(t.retracts)+len(t.sources) == 0 {
+		return false
+	}
+	shard := t.cells(key)
+	restarts := slices.ContainsFunc(t.taking.Restart, func(r evidence.Restart) bool { return r.Cell == cell })
+	if _, restarted := shard.restarts[key]; restarts || restarted {
+		return false
+	}
+	var left uint64
+	t.slots(key, func(s *slot) {
+		if s.origin == 0 || !slices.Contains(t.sources, t.store.origins.value(s.origin).source) {
+			left += uint64(s.n[0]) + uint64(s.n[1]) + uint64(s.n[2])
+		}
+	})
+	if h := shard.histories[key]; h != nil {
+		for i := range h.entries {
+			o := &h.entries[i].observation
+			expunged := slices.Contains(t.sources, o.Source)
+			ofSlot := expunged && t.store.originIn(shard, key, o) != 0 // the slot is left out above, with all that it holds
+			if o.Weight > 0 && !ofSlot && (expunged || slices.Contains(t.retracts, o.ID)) {
+				left--
+			}
+		}
+	}
+	return left == 0
+}
+
+// checkRetract looks whether the history holds all observations of an id, in the cells that may still count them.
+func (t *txn) checkRetract(text string) error {
+	h := hashID(text)
+	ids := t.ids(h)
+	m, ok := ids.mark(h)
+	switch {
+	case !ok:
+		return heed.ErrNotFound
+	case m&retracted != 0:
+		return nil
+	case t.store.cfg.NoHistory || m&untraced != 0:
+		return evidence.ErrForgotten
+	}
+	for _, key := range ids.places(h) {
+		if t.lostOf(key) && !t.holds(key, text) && !t.resetsKey(key) {
+			return evidence.ErrForgotten
+		}
+	}
+	return nil
+}
+
+func (t *txn) resetsKey(key cellKey) bool {
+	return len(t.taking.Reset) > 0 && resets(t.taking, t.store.spaces.value(key.space).cell(key.item, t.store.names.value(key.name)))
+}
+
+func (t *txn) holds(key cellKey, id string) bool {
+	h := t.cells(key).histories[key]
+	return h != nil && slices.ContainsFunc(h.entries, func(e entry) bool { return e.observation.ID == id })
+}
+
+// lostSources reports whether a cell that keeps origins together holds sources that its history does not.
+func (t *txn) lostSources() bool {
+	s := t.store
+	for i := range s.cells.shards {
+		shard := &s.cells.shards[i]
+		for key, h := range shard.histories {
+			s.prune(shard, key, h, t.now)
+		}
+		for _, first := range shard.groups {
+			for at := first; at != 0; at = shard.slot(at).next {
+				slot := shard.slot(at)
+				cell := s.spaces.value(slot.space).cell(shard.items.at(slot.item), s.names.value(slot.name))
+				if slot.lost&lostSource != 0 && !resets(t.taking, cell) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// take takes away what the first batch says. Nothing in it can fail.
+func (t *txn) take() {
+	b := t.taking
+	for _, selection := range b.Reset {
+		t.reset(selection)
+	}
+	for _, cell := range b.Rebuild {
+		if key, ok := t.store.findKey(cell); ok {
+			t.store.rebuild(t.cells(key), key, t.policy(b, cell.Kind))
+		}
+	}
+	for _, r := range b.Restart {
+		t.restartCell(r)
+	}
+	for _, text := range t.retracts {
+		t.retract(text)
+	}
+	if len(t.sources) > 0 {
+		t.expunge()
+	}
+}
+
+func (t *txn) reset(selection evidence.Selection) {
+	s := t.store
+	number, ok := s.spaces.find(space{selection.Kind, selection.Scope})
+	if !ok {
+		return
+	}
+	covers := func(space, name uint32, item string) bool {
+		return space == number && (selection.Item == "" || selection.Item == item) &&
+			(selection.Name == "" || selection.Name == s.names.value(name))
+	}
+	for i := range s.cells.shards {
+		shard := &s.cells.shards[i]
+		for group, first := range shard.groups {
+			key := shard.key(shard.slot(first))
+			shard.remove(group, func(slot *slot) bool { return covers(key.space, slot.name, key.item) })
+		}
+		maps.DeleteFunc(shard.histories, func(key cellKey, _ *history) bool { return covers(key.space, key.name, key.item) })
+		maps.DeleteFunc(shard.restarts, func(key cellKey, _ restart) bool { return covers(key.space, key.name, key.item) })
+	}
+}
+
+func (t *txn) restartCell(r evidence.Restart) {
+	s := t.store
+	key := cellKey{s.spaces.number(space{r.Cell.Kind, r.Cell.Scope}), s.names.number(r.Cell.Name), r.Cell.Item}
+	shard := t.cells(key)
+	at := evidence.InstantOf(r.At)
+	if at <= shard.restarts[key].at {
+		return
+	}
+	policy, ok := shard.policy(key)
+	if !ok {
+		policy = t.policy(t.taking, r.Cell.Kind)
+	}
+	shard.keepRestart(key, restart{at, policy})
+	s.rebuild(shard, key, policy)
+}
+
+func (t *txn) retract(text string) {
+	h := hashID(text)
+	ids := t.ids(h)
+	for _, key := range ids.places(h) {
+		t.store.take(t.cells(key), key, func(o *evidence.Observation) bool { return o.ID == text })
+	}
+	ids.note(h, newMark(t.now)|retracted)
+}
+
+func (t *txn) expunge() {
+	s := t.store
+	gone := func(source string) bool { return slices.Contains(t.sources, source) }
+	for i := range s.cells.shards {
+		shard := &s.cells.shards[i]
+		for key, h := range shard.histories {
+			s.take(shard, key, func(o *evidence.Observation) bool { return gone(o.Source) })
+			maps.DeleteFunc(h.lost, func(number uint32, _ [3]int64) bool {
+				return number != 0 && gone(s.origins.value(number).source)
+			})
+		}
+		for group := range shard.groups {
+			shard.remove(group, func(slot *slot) bool { return slot.origin != 0 && gone(s.origins.value(slot.origin).source) })
+		}
+	}
+	s.origins.drop(func(o origin) bool { return gone(o.source) })
+}
