@@ -128,6 +128,16 @@ func (s *shard) find(key cellKey, origin uint32) uint32 {
 	return 0
 }
 
+// holds reports whether a cell has evidence.
+func (s *shard) holds(key cellKey) bool {
+	for at := s.first(key.group()); at != 0; at = s.slot(at).next {
+		if s.slot(at).name == key.name {
+			return true
+		}
+	}
+	return false
+}
+
 // policy returns the policy under which a cell is open, if it is.
 func (s *shard) policy(key cellKey) (uint16, bool) {
 	for at := s.first(key.group()); at != 0; at = s.slot(at).next {

@@ -78,6 +78,9 @@ func (r *records) declare(kinds []store.Kind) {
 			all[rule.Name] = k
 		} else {
 			before := k.rule.Load()
+			if rule.Limits == (store.Limits{}) {
+				rule.Limits = before.Limits
+			}
 			rule.Caused = union(before.Caused, rule.Caused)
 			rule.Decided = union(before.Decided, rule.Decided)
 			rule.Whole = rule.Whole || before.Whole

@@ -25,6 +25,7 @@ type txn struct {
 	taking   *store.Batch // the first batch, if it takes evidence away and is not a duplicate
 	sources  []string     // to expunge
 	retracts []string     // to retract, those to withdraw among them
+	edits    map[*row]edit
 
 	lockIDs, lockCells, lockRecords uint64 // the shards to lock, a bit each
 }
@@ -168,6 +169,9 @@ func (t *txn) decide() error {
 		if err := t.checkTaking(); err != nil {
 			return err
 		}
+		if err := t.planForget(); err != nil {
+			return err
+		}
 	}
 	if err := t.checkPolicies(); err != nil {
 		return err
@@ -304,13 +308,18 @@ func (t *txn) checkRecords() error {
 			continue
 		}
 		for _, e := range t.batches[i].Expect {
-			if revision(t.row(e.Ref)) != e.Revision {
+			if !t.current(t.row(e.Ref), e.Revision) {
 				return fmt.Errorf("%w: a record of kind %q", heed.ErrConflict, e.Kind)
 			}
 		}
 	}
 	var few [4]room
 	needed := rooms(few[:0])
+	for _, e := range t.edits {
+		if e.gone {
+			needed.add(e.kind, -1)
+		}
+	}
 	for i := range t.writes {
 		w := &t.writes[i]
 		receipt := &t.receipts[w.batch]
@@ -322,7 +331,7 @@ func (t *txn) checkRecords() error {
 		case w.Revision == store.Once && w.row != nil:
 			w.skip = true
 			receipt.Left = append(receipt.Left, w.Ref)
-		case w.Revision != store.Once && w.Revision != revision(w.row):
+		case w.Revision != store.Once && !t.current(w.row, w.Revision):
 			return fmt.Errorf("%w: a record of kind %q", heed.ErrConflict, w.Kind)
 		case w.Body.IsZero():
 			needed.add(w.kind, -1)
@@ -333,20 +342,26 @@ func (t *txn) checkRecords() error {
 	return needed.take()
 }
 
-// row returns the row that a reference names, if there is one.
+// row returns the row that a reference names, if there is one that stays when people are forgotten.
 func (t *txn) row(ref store.Ref) *row {
 	k := t.store.records.kind(ref.Kind)
 	if k == nil {
 		return nil
 	}
-	return k.rows[t.store.records.shard(ref.ID)][ref.ID]
+	r := k.rows[t.store.records.shard(ref.ID)][ref.ID]
+	if t.edits[r].gone {
+		return nil
+	}
+	return r
 }
 
-func revision(r *row) uint64 {
+// current reports whether a row has the revision that a writer has seen. Nobody has seen one that the commit changes.
+func (t *txn) current(r *row, revision uint64) bool {
 	if r == nil {
-		return 0
+		return revision == 0
 	}
-	return r.revision
+	_, edited := t.edits[r]
+	return revision == r.revision && !edited
 }
 
 // A room is by how many rows a kind grows.
@@ -434,21 +449,26 @@ func (t *txn) write(w *write) {
 		w.kind.remove(w.shard, w.row)
 		return
 	}
-	records, receipt := &t.store.records, &t.receipts[w.batch]
-	if receipt.Revision == 0 {
-		receipt.Revision = records.revision.Add(1)
-	}
 	next := row{
 		position: position{at: evidence.InstantOf(w.At)}, id: w.ID, keys: slices.Clone(w.Keys),
-		revision: receipt.Revision, body: w.Body,
+		revision: t.revision(w.batch), body: w.Body,
 	}
 	if w.row == nil {
-		next.seq = records.seq.Add(1)
+		next.seq = t.store.records.seq.Add(1)
 		w.row = &row{}
 	} else {
 		next.seq = w.row.seq
 	}
 	w.kind.put(w.shard, w.row, next)
+}
+
+// revision returns the revision of what a batch writes.
+func (t *txn) revision(batch int) uint64 {
+	receipt := &t.receipts[batch]
+	if receipt.Revision == 0 {
+		receipt.Revision = t.store.records.revision.Add(1)
+	}
+	return receipt.Revision
 }
 
 // parts reads the cells of a batch's observations, each once.

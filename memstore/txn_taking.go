@@ -205,6 +205,9 @@ func (t *txn) take() {
 	if len(t.sources) > 0 {
 		t.expunge()
 	}
+	if len(b.Forget) > 0 {
+		t.forget()
+	}
 }
 
 func (t *txn) reset(selection evidence.Selection) {

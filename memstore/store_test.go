@@ -1,0 +1,182 @@
+package memstore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// Note is what the records of these tests hold.
+type note struct {
+	Text string `json:"text"`
+	By   string `json:"by,omitempty"`
+	Seen string `json:"seen,omitempty"`
+}
+
+var notes = store.Kind{Name: "note", Decided: []string{"by"}, Caused: []string{"seen"}}
+
+func newStore(t testing.TB, cfg memstore.Config, kinds ...store.Kind) *memstore.Store {
+	st, err := memstore.New(cfg)
+	require.NoError(t, err)
+	require.NoError(t, st.Declare(ctx, kinds...))
+	return st
+}
+
+func record(id string, revision uint64, at time.Time, n note, keys ...string) store.Record {
+	return store.Record{Ref: store.Ref{Kind: "note", ID: id}, Revision: revision, At: at, Keys: keys, Body: store.Of(n)}
+}
+
+func put(t testing.TB, st store.Store, b ...store.Batch) []store.Receipt {
+	receipts, err := st.Commit(ctx, b...)
+	require.NoError(t, err)
+	return receipts
+}
+
+func found(t testing.TB, st store.Store, q store.Query) (ids []string) {
+	for r, err := range st.Find(ctx, q) {
+		require.NoError(t, err)
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+func get(t testing.TB, st store.Store, id string) (store.Record, note) {
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: id}}))
+	if s.Records[0].Revision == 0 {
+		return s.Records[0], note{}
+	}
+	n, err := store.Decode[note](s.Records[0].Body)
+	require.NoError(t, err)
+	return s.Records[0], n
+}
+
+func TestStoreZeroValue(t *testing.T) {
+	var st memstore.Store
+	assert.Empty(t, found(t, &st, store.Query{Kind: "note"}))
+	_, err := st.Commit(ctx, store.Batch{}, store.Batch{Records: []store.Record{record("a", 0, start, note{})}})
+	fault := (*heed.InputError)(nil)
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Batches[1].Records[0].Kind", fault.Field, "an undeclared kind")
+	require.NoError(t, st.Declare(ctx, notes))
+	put(t, &st, store.Batch{
+		Observations: []evidence.Observation{observe("1", time.Now())}, Records: []store.Record{record("a", 0, start, note{})},
+	})
+	assert.Equal(t, []string{"a"}, found(t, &st, store.Query{Kind: "note"}))
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	assert.Empty(t, put(t, &st), "no batch, no receipt")
+}
+
+func TestStorePagesAndTies(t *testing.T) {
+	st := newStore(t, memstore.Config{}, notes)
+	var want []string
+	for i := range 1000 {
+		id := fmt.Sprint(i)
+		put(t, st, store.Batch{Records: []store.Record{record(id, 0, start.Add(time.Duration(i/10)*time.Second), note{}, "all=1")}})
+		want = append(want, id)
+	}
+	for _, keys := range [][]string{nil, {"all=1"}} {
+		q := store.Query{Kind: "note", Keys: keys, Oldest: true, Limit: 7}
+		var got []string
+		for {
+			n := len(got)
+			for r, err := range st.Find(ctx, q) {
+				require.NoError(t, err)
+				got = append(got, r.ID)
+				q.After = r.Place
+			}
+			if len(got) == n {
+				break
+			}
+		}
+		assert.Equal(t, want, got)
+	}
+	newest := found(t, st, store.Query{Kind: "note", Limit: 3})
+	assert.Equal(t, []string{"999", "998", "997"}, newest)
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{record("5", 3, start, note{})}})
+	assert.ErrorIs(t, err, heed.ErrConflict)
+}
+
+// TestStoreFindBesideMoves changes the moment of each record while a loop is at it: each is met once.
+func TestStoreFindBesideMoves(t *testing.T) {
+	st := newStore(t, memstore.Config{}, notes)
+	const all = 5000
+	b := store.Batch{}
+	for i := range all {
+		b.Records = append(b.Records, record(fmt.Sprint(i), 0, start.Add(time.Duration(i)*time.Second), note{}))
+	}
+	put(t, st, b)
+	met := make(map[string]bool)
+	for r, err := range st.Find(ctx, store.Query{Kind: "note", Oldest: true}) {
+		require.NoError(t, err)
+		require.False(t, met[r.ID], "met twice")
+		met[r.ID] = true
+		put(t, st, store.Batch{Records: []store.Record{record(r.ID, r.Revision, r.At.Add(all*time.Second), note{})}})
+		if last, _ := get(t, st, fmt.Sprint(all-1)); len(met) == 100 {
+			put(t, st, store.Batch{Records: []store.Record{record(last.ID, last.Revision, start.Add(-time.Hour), note{})}})
+		}
+	}
+	assert.Len(t, met, all)
+}
+
+func TestStoreForget(t *testing.T) {
+	whole := store.Kind{Name: "whole", Whole: true}
+	st := newStore(t, memstore.Config{}, notes, whole)
+	ann := store.PersonKey("Ann")
+	put(t, st, store.Batch{Records: []store.Record{
+		record("decided", 0, start, note{Text: "x", By: "ANN"}, ann, "k=1"),
+		record("caused", 0, start, note{Text: "y", Seen: "Ann"}, ann),
+		record("other", 0, start, note{Text: "z", By: "Bob"}, store.PersonKey("bob")),
+		{Ref: store.Ref{Kind: "whole", ID: "w"}, At: start, Keys: []string{ann}, Body: store.Of(note{})},
+	}})
+	before, _ := get(t, st, "decided")
+	put(t, st, store.Batch{Forget: []string{"Ann"}})
+	assert.Empty(t, found(t, st, store.Query{Kind: "note", Keys: []string{ann}}))
+	assert.Empty(t, found(t, st, store.Query{Kind: "whole"}))
+	after, n := get(t, st, "decided")
+	assert.Regexp(t, "^forgotten-", n.By)
+	assert.Equal(t, []string{store.PersonKey(n.By), "k=1"}, after.Keys)
+	assert.Greater(t, after.Revision, before.Revision)
+	_, n = get(t, st, "caused")
+	assert.Equal(t, note{Text: "y"}, n)
+	_, n = get(t, st, "other")
+	assert.Equal(t, "Bob", n.By)
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{record("decided", before.Revision, start, note{})}})
+	assert.ErrorIs(t, err, heed.ErrConflict, "whoever had read the name must not write it back")
+}
+
+func TestStoreLimits(t *testing.T) {
+	kinds := []store.Kind{{Name: "note", Limits: store.Limits{Most: 3}}, {Name: "full", Limits: store.Limits{Most: 2, Refuse: true}}}
+	clock := newClock()
+	st := newStore(t, memstore.Config{Now: clock.time, Limits: map[string]store.Limits{"aged": {For: time.Hour}}},
+		append(kinds, store.Kind{Name: "aged", Limits: store.Limits{Most: 1}})...)
+	for i := range 10 {
+		put(t, st, store.Batch{Records: []store.Record{record(fmt.Sprint(i), 0, start.Add(time.Duration(-i)*time.Second), note{})}})
+	}
+	assert.Equal(t, []string{"0", "1", "2"}, found(t, st, store.Query{Kind: "note"}))
+	of := func(kind, id string, at time.Time) store.Record {
+		return store.Record{Ref: store.Ref{Kind: kind, ID: id}, At: at, Body: store.Of(note{})}
+	}
+	put(t, st, store.Batch{Records: []store.Record{of("full", "1", start), of("full", "2", start)}})
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{of("full", "3", start), of("aged", "3", start)}})
+	require.ErrorIs(t, err, evidence.ErrFull)
+	assert.Empty(t, found(t, st, store.Query{Kind: "aged"}))
+	first := store.Record{Ref: store.Ref{Kind: "full", ID: "1"}, Revision: put(t, st, store.Batch{Records: []store.Record{of("aged", "1", start), of("aged", "2", clock.time())}})[0].Revision - 1}
+	put(t, st, store.Batch{Records: []store.Record{first, of("full", "3", start)}})
+	assert.Equal(t, []string{"3", "2"}, found(t, st, store.Query{Kind: "full"}))
+	require.NoError(t, st.Sweep(ctx, clock.time().Add(24*time.Hour)))
+	assert.Len(t, found(t, st, store.Query{Kind: "aged"}), 2, "a moment ahead of the clock drops nothing")
+	clock.advance(time.Hour + time.Second)
+	require.NoError(t, st.Sweep(ctx, clock.time().Add(-time.Minute)))
+	assert.Len(t, found(t, st, store.Query{Kind: "aged"}), 2)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	assert.Empty(t, found(t, st, store.Query{Kind: "aged"}))
+}

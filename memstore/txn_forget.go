@@ -1,0 +1,92 @@
+package memstore
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/heedhq/heed/internal/people"
+	"github.com/heedhq/heed/store"
+)
+
+// An edit takes people out of a record.
+type edit struct {
+	kind *kind
+	gone bool // the record as a whole
+	keys []string
+	body store.Body
+}
+
+// planForget finds the records that name people to forget, and what is to become of them.
+func (t *txn) planForget() error {
+	if len(t.taking.Forget) == 0 {
+		return nil
+	}
+	t.edits = make(map[*row]edit)
+	persons := people.Of(t.taking.Forget)
+	for _, k := range *t.store.records.kinds.Load() {
+		for _, p := range persons {
+			for _, r := range k.named(store.PersonKey(p.Name)) {
+				if _, ok := t.edits[r]; ok {
+					continue
+				}
+				if err := t.planEdit(k, r, persons); err != nil {
+					return fmt.Errorf("a record of kind %q: %w", k.name, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *txn) planEdit(k *kind, r *row, persons []people.Person) error {
+	rule := k.rule.Load()
+	if rule.Whole {
+		t.edits[r] = edit{kind: k, gone: true}
+		return nil
+	}
+	text, err := r.body.JSON()
+	if err != nil {
+		return err
+	}
+	result, err := people.Forget(*rule, text, r.keys, persons)
+	if err == nil && result.Changed {
+		t.edits[r] = edit{kind: k, keys: result.Keys, body: store.Raw(result.JSON)}
+	}
+	return err
+}
+
+// named returns all rows that have a key. The caller has the locks of all shards.
+func (k *kind) named(key string) (rows []*row) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if of := k.keys[key]; of != nil {
+		for r := range of.up(position{}) {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// forget takes the people out of the records, and drops cells of their name that have become empty.
+func (t *txn) forget() {
+	for r, e := range t.edits {
+		shard := t.store.records.shard(r.id)
+		if e.gone {
+			e.kind.remove(shard, r)
+			continue
+		}
+		next := *r
+		next.keys, next.body, next.revision = e.keys, e.body, t.revision(0)
+		e.kind.put(shard, r, next)
+	}
+	s := t.store
+	for _, name := range t.taking.Forget {
+		for i := range s.cells.shards {
+			shard := &s.cells.shards[i]
+			maps.DeleteFunc(shard.restarts, func(key cellKey, _ restart) bool {
+				named := key.item == name || s.names.value(key.name) == name || s.spaces.value(key.space).scope == name
+				return named && shard.histories[key] == nil && !shard.holds(key)
+			})
+		}
+	}
+}
