@@ -1,0 +1,170 @@
+package settings_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+var now = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
+
+// A host is a configuration as a component has it: zero fields mean the default.
+type host struct {
+	HalfLife  time.Duration
+	Threshold float64
+}
+
+// open opens a component whose defaults are given, and returns the configuration in force.
+func (h host) open(st store.Store, defaults host) (host, error) {
+	set := h
+	if h.HalfLife == 0 {
+		h.HalfLife = defaults.HalfLife
+	}
+	if h.Threshold == 0 {
+		h.Threshold = defaults.Threshold
+	}
+	err := settings.Open(context.Background(), st, now, h.component(set))
+	return h, err
+}
+
+func (h *host) component(set host) settings.Component {
+	return settings.Component{Name: "learning/home", Fields: []settings.Field{
+		{Name: "HalfLife", Value: &h.HalfLife, Set: set.HalfLife != 0, Fixed: true},
+		{Name: "Threshold", Value: &h.Threshold, Set: set.Threshold != 0},
+	}}
+}
+
+var defaults = host{HalfLife: 24 * time.Hour, Threshold: 0.5}
+
+func audit(t *testing.T, st store.Store) (entries []store.AuditEntry) {
+	for e, err := range store.AuditEntries(t.Context(), st, store.AuditQuery{}) {
+		require.NoError(t, err)
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+func TestFixedSettings(t *testing.T) {
+	var st memstore.Store
+	_, err := host{HalfLife: time.Hour}.open(&st, defaults)
+	require.NoError(t, err)
+
+	t.Run("another value is refused", func(t *testing.T) {
+		_, err := host{HalfLife: 2 * time.Hour}.open(&st, defaults)
+		var fault *heed.SettingsError
+		require.ErrorAs(t, err, &fault)
+		require.Equal(t, heed.SettingsError{Component: "learning/home", Field: "HalfLife", Stored: "3600000000000", Wanted: "7200000000000"}, *fault)
+		require.ErrorIs(t, err, heed.ErrConflict)
+		require.ErrorContains(t, err, "rebuild")
+	})
+	t.Run("a host that sets nothing gets the stored one", func(t *testing.T) {
+		got, err := host{}.open(&st, defaults)
+		require.NoError(t, err)
+		require.Equal(t, time.Hour, got.HalfLife)
+	})
+	t.Run("a refusal changes nothing", func(t *testing.T) {
+		stored, err := settings.Stored(t.Context(), &st, "learning/home")
+		require.NoError(t, err)
+		require.Equal(t, "3600000000000", string(stored["HalfLife"].Value))
+		require.Empty(t, audit(t, &st))
+	})
+	t.Run("overwriting makes it the stored one", func(t *testing.T) {
+		h := host{HalfLife: 2 * time.Hour, Threshold: 0.5}
+		c := h.component(h)
+		r, err := c.Overwrite(t.Context(), &st, now)
+		require.NoError(t, err)
+		_, err = st.Commit(t.Context(), store.Batch{Records: []store.Record{r}})
+		require.NoError(t, err)
+		_, err = host{HalfLife: 2 * time.Hour}.open(&st, defaults)
+		require.NoError(t, err)
+		_, err = host{HalfLife: time.Hour}.open(&st, defaults)
+		require.ErrorAs(t, err, new(*heed.SettingsError))
+	})
+}
+
+func TestDefaultThatChanges(t *testing.T) {
+	var st memstore.Store
+	_, err := host{}.open(&st, defaults)
+	require.NoError(t, err)
+	stored, err := settings.Stored(t.Context(), &st, "learning/home")
+	require.NoError(t, err)
+	require.False(t, stored["HalfLife"].Set, "a field that is not set is stored as not set")
+
+	newer := host{HalfLife: 48 * time.Hour, Threshold: 0.7}
+	got, err := host{}.open(&st, newer)
+	require.NoError(t, err, "a new default breaks no upgrade")
+	require.Equal(t, defaults.HalfLife, got.HalfLife, "what is stored goes on as it is")
+	require.Equal(t, newer.Threshold, got.Threshold, "what applies at read is the new default")
+}
+
+func TestSettingsAtRead(t *testing.T) {
+	var st memstore.Store
+	_, err := host{Threshold: 0.9}.open(&st, defaults)
+	require.NoError(t, err)
+	require.Empty(t, audit(t, &st), "the first settings are no change")
+	got, err := host{Threshold: 0.4}.open(&st, defaults)
+	require.NoError(t, err)
+	require.InDelta(t, 0.4, got.Threshold, 0)
+	entries := audit(t, &st)
+	require.Len(t, entries, 1)
+	require.Equal(t, "settings", entries[0].Action)
+	require.Equal(t, "learning/home", entries[0].Subject)
+	require.Equal(t, map[string]string{"Threshold": "0.9 -> 0.4"}, entries[0].Details)
+	_, err = host{Threshold: 0.4}.open(&st, defaults)
+	require.NoError(t, err)
+	require.Len(t, audit(t, &st), 1, "the same settings again are no change")
+	_, err = host{}.open(&st, defaults)
+	require.NoError(t, err)
+	stored, err := settings.Stored(t.Context(), &st, "learning/home")
+	require.NoError(t, err)
+	require.Equal(t, settings.Value{Value: []byte("0.5")}, stored["Threshold"])
+}
+
+// TestOpenThatFails lets each call of the store fail, before and after its effect: no settings are in force then, and
+// opening again comes to the same.
+func TestOpenThatFails(t *testing.T) {
+	reached := 0
+	failing.Every(func(at int, after bool) bool {
+		var st memstore.Store
+		_, err := host{Threshold: 0.9}.open(&st, defaults)
+		require.NoError(t, err)
+		broken := &failing.Store{Store: &st, At: at, After: after}
+		_, err = host{Threshold: 0.4}.open(broken, defaults)
+		if !broken.Failed() {
+			require.NoError(t, err)
+			return false
+		}
+		reached++
+		require.ErrorIs(t, err, failing.ErrFailed)
+		_, err = host{Threshold: 0.4}.open(&st, defaults)
+		require.NoError(t, err)
+		require.Len(t, audit(t, &st), 1)
+		return true
+	})
+	require.Equal(t, 2*3, reached, "Declare, Read and Commit")
+}
+
+func TestAll(t *testing.T) {
+	var st memstore.Store
+	for _, name := range []string{"strategy/a", "learning", "strategy/b"} {
+		require.NoError(t, settings.Open(t.Context(), &st, now, settings.Component{Name: name}))
+	}
+	var names []string
+	for name, err := range settings.All(t.Context(), &st) {
+		require.NoError(t, err)
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	require.Equal(t, []string{"learning", "strategy/a", "strategy/b"}, names)
+	_, err := settings.Stored(t.Context(), &st, "patterns")
+	require.ErrorIs(t, err, heed.ErrNotFound)
+}

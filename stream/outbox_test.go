@@ -1,0 +1,152 @@
+package stream_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/stream"
+)
+
+// A sink keeps the ids of what is published, and refuses one event.
+type sink struct {
+	ids     []string
+	refuses string
+}
+
+func (s *sink) Publish(_ context.Context, e stream.Event) error {
+	if e.ID == s.refuses {
+		return errors.New("no connection")
+	}
+	s.ids = append(s.ids, e.ID)
+	return nil
+}
+
+var at = time.Date(2026, 3, 14, 15, 9, 26, 535_897_932, time.UTC)
+
+// put puts events into the outbox. The second happened before the first.
+func put(t *testing.T, st store.Store, ids ...string) {
+	require.NoError(t, st.Declare(t.Context(), stream.Outbox))
+	for i, id := range ids {
+		e := stream.Event{ID: id, Topic: "suite", At: at.Add(-time.Duration(i) * time.Hour), Payload: []byte(`{"who":"ann"}`)}
+		_, err := st.Commit(t.Context(), store.Batch{Records: []store.Record{e.Waiting("Ann", "")}})
+		require.NoError(t, err)
+	}
+}
+
+func waiting(t *testing.T, st store.Store) (ids []string) {
+	for e, err := range stream.Waiting(t.Context(), st) {
+		require.NoError(t, err)
+		ids = append(ids, e.ID)
+	}
+	return ids
+}
+
+func TestEventsWaitInTheOrderOfTheirCommits(t *testing.T) {
+	var st memstore.Store
+	put(t, &st, "a", "b", "a", "c")
+	require.Equal(t, []string{"a", "b", "c"}, waiting(t, &st), "an event that waits already waits once")
+	for e, err := range stream.Waiting(t.Context(), &st) {
+		require.NoError(t, err)
+		require.Equal(t, stream.Event{ID: "a", Topic: "suite", At: at.Truncate(time.Microsecond), Payload: []byte(`{"who":"ann"}`)}, e)
+		e.Payload[0] = 'x' // which changes no copy but this
+		break
+	}
+	for e := range stream.Waiting(t.Context(), &st) {
+		require.JSONEq(t, `{"who":"ann"}`, string(e.Payload))
+	}
+}
+
+func TestAnEventIsFoundByThoseItNames(t *testing.T) {
+	var st memstore.Store
+	put(t, &st, "a")
+	found := 0
+	for r, err := range st.Find(t.Context(), store.Query{Kind: stream.Outbox.Name, Keys: []string{store.PersonKey("ANN")}}) {
+		require.NoError(t, err)
+		require.Len(t, r.Keys, 1, "nobody has no key")
+		found++
+	}
+	require.Equal(t, 1, found)
+}
+
+func TestRelay(t *testing.T) {
+	var st memstore.Store
+	var all []string
+	for i := range 250 { // more than are taken out at a time
+		all = append(all, fmt.Sprint("event ", i))
+	}
+	put(t, &st, all...)
+	to := &sink{refuses: "event 120"}
+	sent, err := stream.Relay(t.Context(), &st, to)
+	require.ErrorContains(t, err, "no connection")
+	require.Equal(t, 120, sent)
+	require.Equal(t, all[120:], waiting(t, &st), "what was published is taken out, also where the next fails")
+	to.refuses = ""
+	sent, err = stream.Relay(t.Context(), &st, to)
+	require.NoError(t, err)
+	require.Equal(t, 130, sent)
+	require.Equal(t, all, to.ids)
+	require.Empty(t, waiting(t, &st))
+}
+
+// TestRelaysTogether has another relay take events out while one publishes them.
+func TestRelaysTogether(t *testing.T) {
+	var st memstore.Store
+	put(t, &st, "a", "b", "c")
+	other := &sink{}
+	first := true
+	sent, err := stream.Relay(t.Context(), &st, publish(func(e stream.Event) error {
+		if first {
+			first = false
+			_, err := stream.Relay(t.Context(), &st, other)
+			return err
+		}
+		return nil
+	}))
+	require.NoError(t, err)
+	require.Zero(t, sent, "the other has taken all of them out")
+	require.Equal(t, []string{"a", "b", "c"}, other.ids)
+	require.Empty(t, waiting(t, &st))
+}
+
+type publish func(stream.Event) error
+
+func (p publish) Publish(_ context.Context, e stream.Event) error { return p(e) }
+
+// TestRelayLosesNothing lets each call of the store fail: an event is published once or more, and never taken out before.
+func TestRelayLosesNothing(t *testing.T) {
+	failing.Every(func(n int, after bool) bool {
+		var st memstore.Store
+		put(t, &st, "a", "b")
+		broken := &failing.Store{Store: &st, At: n, After: after}
+		to := &sink{}
+		_, err := stream.Relay(t.Context(), broken, to)
+		if !broken.Failed() {
+			require.NoError(t, err)
+			return false
+		}
+		require.ErrorIs(t, err, failing.ErrFailed)
+		_, err = stream.Relay(t.Context(), &st, to)
+		require.NoError(t, err)
+		require.Subset(t, to.ids, []string{"a", "b"})
+		require.Empty(t, waiting(t, &st))
+		return true
+	})
+}
+
+func TestOutboxThatIsFull(t *testing.T) {
+	st, err := memstore.New(memstore.Config{Limits: map[string]store.Limits{stream.Outbox.Name: {Most: 2, Refuse: true}}})
+	require.NoError(t, err)
+	put(t, st, "a", "b")
+	_, err = st.Commit(t.Context(), store.Batch{Records: []store.Record{stream.Event{ID: "c", Topic: "suite", At: at}.Waiting()}})
+	require.ErrorIs(t, err, evidence.ErrFull)
+	require.Equal(t, []string{"a", "b"}, waiting(t, st))
+}
