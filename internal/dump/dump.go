@@ -1,0 +1,216 @@
+// Package dump has the format in which a store is written to a file and read again. What one store writes, every other one
+// reads.
+//
+// A dump is lines of JSON. The first says of what version the format is. Each other one is a row: an object with one
+// member, which says what the row is. Kinds come first, then cells, then what belongs to cells, then ids, then records in
+// the order of first writing. The last line has the number of rows and the SHA-256 of all lines before it.
+//
+// Moments are microseconds since 1970-01-01 UTC, and 0 is none. Ids and cells go by a [Hash].
+package dump
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// Version is that of the format.
+const Version = 1
+
+// MaxLine is how many bytes a line may have.
+const MaxLine = 16 << 20
+
+// A Hash is the first half of a SHA-256. Stores know ids and cells by it. As text it is base64 for URLs, without padding.
+type Hash [16]byte
+
+// HashOf returns the hash of an id, which is one text, or of a cell: its kind, scope, item and name.
+func HashOf(texts ...string) Hash {
+	if len(texts) == 1 {
+		sum := sha256.Sum256([]byte(texts[0]))
+		return Hash(sum[:16])
+	}
+	buffer := make([]byte, 0, 256)
+	for _, text := range texts {
+		buffer = binary.AppendUvarint(buffer, uint64(len(text)))
+		buffer = append(buffer, text...)
+	}
+	sum := sha256.Sum256(buffer)
+	return Hash(sum[:16])
+}
+
+// HashOfCell returns the hash of a cell.
+func HashOfCell(c evidence.Cell) Hash { return HashOf(c.Kind, c.Scope, c.Item, c.Name) }
+
+func (h Hash) String() string { return base64.RawURLEncoding.EncodeToString(h[:]) }
+
+// MarshalText implements [encoding.TextMarshaler].
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (h *Hash) UnmarshalText(text []byte) error {
+	if base64.RawURLEncoding.DecodedLen(len(text)) != len(h) {
+		return fmt.Errorf("a hash is %d bytes in base64", len(h))
+	}
+	_, err := base64.RawURLEncoding.Decode(h[:], text)
+	return err
+}
+
+// A Row is what a line holds. One of the fields is set.
+type Row struct {
+	Kind        *store.Kind  `json:"kind,omitempty"`
+	Cell        *Cell        `json:"cell,omitempty"`
+	Tally       *Tally       `json:"tally,omitempty"`
+	Observation *Observation `json:"observation,omitempty"`
+	Lost        *Lost        `json:"lost,omitempty"`
+	ID          *ID          `json:"id,omitempty"`
+	Record      *Record      `json:"record,omitempty"`
+}
+
+// A Cell says how a cell is kept.
+type Cell struct {
+	Hash     Hash             `json:"hash"`
+	Kind     string           `json:"kind"`
+	Scope    string           `json:"scope,omitempty"`
+	Item     string           `json:"item,omitempty"`
+	Name     string           `json:"name,omitempty"`
+	HalfLife int64            `json:"halfLife,omitempty"` // microseconds
+	ByOrigin bool             `json:"byOrigin,omitempty"`
+	Restart  evidence.Instant `json:"restart,omitempty"`
+}
+
+// A Tally is the sum of one origin of a cell.
+type Tally struct {
+	Cell          Hash             `json:"cell"`
+	Channel       string           `json:"channel,omitempty"`
+	Source        string           `json:"source,omitempty"`
+	Landmark      evidence.Instant `json:"landmark,omitempty"`
+	Mass          float64          `json:"mass"`
+	Squares       float64          `json:"squares"`
+	Reward        float64          `json:"reward"`
+	RewardSquares float64          `json:"rewardSquares"`
+	Positive      Count            `json:"positive,omitzero"`
+	Negative      Count            `json:"negative,omitzero"`
+	Neutral       Count            `json:"neutral,omitzero"`
+	LostSource    bool             `json:"lostSource,omitempty"` // something lost had a source that the tally does not tell
+}
+
+// A Count is how many observations of one sign there were.
+type Count struct {
+	N    uint64           `json:"n"`
+	Last evidence.Instant `json:"last"`           // when the last of them happened
+	Lost evidence.Instant `json:"lost,omitempty"` // when the last happened that counts and is not in the history
+}
+
+// An Observation is one of a cell's history. Those of one cell are in the order in which they were recorded.
+type Observation struct {
+	Cell     Hash             `json:"cell"`
+	ID       string           `json:"id"`
+	Channel  string           `json:"channel,omitempty"`
+	Source   string           `json:"source,omitempty"`
+	Session  string           `json:"session,omitempty"`
+	Reward   float64          `json:"reward"`
+	Weight   float64          `json:"weight"`
+	At       evidence.Instant `json:"at"`
+	Recorded evidence.Instant `json:"recorded"`
+}
+
+// A Lost says that an observation of an id counts in a cell but is not in the history.
+type Lost struct {
+	ID       Hash             `json:"id"`
+	Cell     Hash             `json:"cell"`
+	Recorded evidence.Instant `json:"recorded"`
+}
+
+// An ID is known, as that of an observation or of a batch.
+type ID struct {
+	ID        Hash             `json:"id"`
+	Recorded  evidence.Instant `json:"recorded"`
+	Retracted bool             `json:"retracted,omitempty"`
+	Untraced  bool             `json:"untraced,omitempty"` // no history was kept when it came
+}
+
+// A Record is a record as it was written last.
+type Record struct {
+	Kind     string           `json:"kind"`
+	ID       string           `json:"id"`
+	Revision uint64           `json:"revision"`
+	At       evidence.Instant `json:"at"`
+	Keys     []string         `json:"keys,omitempty"`
+	Body     json.RawMessage  `json:"body"`
+}
+
+type header struct {
+	Version  int    `json:"version"`
+	Revision uint64 `json:"revision"` // the greatest that the store ever gave
+}
+
+type firstLine struct {
+	Header header `json:"heed"`
+}
+
+// lastLine returns the last line of a dump with so many rows.
+func lastLine(rows int, sum hash.Hash) []byte {
+	return fmt.Appendf(nil, `%s{"rows":%d,"sha256":"%s"}}`+"\n", endPrefix, rows, hex.EncodeToString(sum.Sum(nil)))
+}
+
+const endPrefix = `{"end":`
+
+// A Writer writes a dump. It must not be used concurrently.
+type Writer struct {
+	out  *bufio.Writer
+	line lineBuffer
+	json *json.Encoder
+	sum  hash.Hash
+	rows int
+}
+
+type lineBuffer []byte
+
+func (b *lineBuffer) Write(p []byte) (int, error) {
+	*b = append(*b, p...)
+	return len(p), nil
+}
+
+// NewWriter writes the first line. The revision is the greatest that the store ever gave, to whatever record.
+func NewWriter(to io.Writer, revision uint64) (*Writer, error) {
+	w := &Writer{out: bufio.NewWriterSize(to, 1<<16), sum: sha256.New()}
+	w.json = json.NewEncoder(&w.line)
+	w.json.SetEscapeHTML(false)
+	return w, w.write(firstLine{header{Version, revision}})
+}
+
+// Write writes a row, by one of whose fields it is known.
+func (w *Writer) Write(row Row) error {
+	w.rows++
+	return w.write(row)
+}
+
+func (w *Writer) write(line any) error {
+	w.line = w.line[:0]
+	if err := w.json.Encode(line); err != nil {
+		return err
+	}
+	if len(w.line) > MaxLine {
+		return fmt.Errorf("a line has %d bytes and may have %d", len(w.line), MaxLine)
+	}
+	w.sum.Write(w.line)
+	_, err := w.out.Write(w.line)
+	return err
+}
+
+// Close writes the last line and what is buffered.
+func (w *Writer) Close() error {
+	if _, err := w.out.Write(lastLine(w.rows, w.sum)); err != nil {
+		return err
+	}
+	return w.out.Flush()
+}

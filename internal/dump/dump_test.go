@@ -1,0 +1,232 @@
+package dump_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/store"
+)
+
+func rows() []dump.Row {
+	cell := dump.HashOf("kind", "scope", "item", "")
+	id := dump.HashOf("id")
+	return []dump.Row{
+		{Kind: &store.Kind{Name: "note", Limits: store.Limits{For: time.Hour, Most: 3, Refuse: true}, Caused: []string{"a.*"}, Whole: true}},
+		{Cell: &dump.Cell{Hash: cell, Kind: "kind", Scope: "scope", Item: "item", HalfLife: 3.6e9, ByOrigin: true, Restart: 7}},
+		{Tally: &dump.Tally{
+			Cell: cell, Channel: "c", Source: "s\n<é>", Landmark: 256 * 3.6e9, Mass: 0.1, Squares: math.SmallestNonzeroFloat64,
+			Reward: 1e300, RewardSquares: 1. / 3, Positive: dump.Count{N: 2, Last: 256 * 3.6e9, Lost: 7}, LostSource: true,
+		}},
+		{Observation: &dump.Observation{Cell: cell, ID: "id", Source: "s", Reward: 1, Weight: 0.5, At: 12, Recorded: 13}},
+		{Lost: &dump.Lost{ID: id, Cell: cell, Recorded: 13}},
+		{ID: &dump.ID{ID: id, Recorded: 13, Retracted: true}},
+		{Record: &dump.Record{Kind: "note", ID: "é", Revision: 4, At: 5, Keys: []string{"a=b"}, Body: []byte(`{"a":["<>"]}`)}},
+	}
+}
+
+func write(t *testing.T, rows ...dump.Row) []byte {
+	var out bytes.Buffer
+	w, err := dump.NewWriter(&out, 9)
+	require.NoError(t, err)
+	for _, row := range rows {
+		require.NoError(t, w.Write(row))
+	}
+	require.NoError(t, w.Close())
+	return out.Bytes()
+}
+
+func read(from io.Reader) (all []dump.Row, err error) {
+	r, err := dump.NewReader(from)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		row, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			_, again := r.Next()
+			return all, errors.Join(asError(r.Revision != 9), asError(again != io.EOF))
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+}
+
+func asError(wrong bool) error {
+	if wrong {
+		return errors.New("wrong")
+	}
+	return nil
+}
+
+func TestRoundTrip(t *testing.T) {
+	all, err := read(bytes.NewReader(write(t, rows()...)))
+	require.NoError(t, err)
+	assert.Equal(t, rows(), all)
+}
+
+// TestHashes pins how ids and cells are known, which every store has to do alike.
+func TestHashes(t *testing.T) {
+	assert.Equal(t, "ungWv48Bz-pBQUDeXa4iIw", dump.HashOf("abc").String())
+	assert.Equal(t, dump.HashOf("k", "", "i", ""), dump.HashOfCell(evidence.Cell{Kind: "k", Item: "i"}))
+	assert.NotEqual(t, dump.HashOf("ab", "c"), dump.HashOf("a", "bc"))
+}
+
+// TestChanged cuts a dump off everywhere and flips each of its bits: all of that is refused.
+func TestChanged(t *testing.T) {
+	whole := write(t, rows()...)
+	for i := range whole {
+		_, err := read(bytes.NewReader(whole[:i]))
+		require.ErrorAs(t, err, new(*heed.InputError), "cut off at %d", i)
+		for bit := range 8 {
+			changed := bytes.Clone(whole)
+			changed[i] ^= 1 << bit
+			_, err := read(bytes.NewReader(changed))
+			require.ErrorAs(t, err, new(*heed.InputError), "bit %d of byte %d: %s", bit, i, whole[i:i+1])
+		}
+	}
+	_, err := read(bytes.NewReader(append(bytes.Clone(whole), '\n')))
+	assert.ErrorContains(t, err, "after the end")
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	lines[2], lines[3] = lines[3], lines[2]
+	_, err = read(bytes.NewReader(bytes.Join(lines, nil)))
+	assert.ErrorContains(t, err, "was changed")
+}
+
+func TestRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                       "cut off",
+		"\n":                                     "not the first line",
+		`{"heed":{"version":0,"revision":0}}`:    "version 0",
+		`{"heed":{"version":2,"news":true}}`:     "version 2",
+		`{"heed":{"version":1,"news":true}}`:     "not the first line",
+		`{"heed":{"version":1,"revision":1e19}}`: "not the first line",
+		`{"heed":{"version":1}} {"heed":{}}`:     "not the first line",
+		`{"kind":{"Name":"x"}}`:                  "not the first line",
+		`{"heed":{"version":1,"revision":9223372036854775807}}`: "revision",
+	} {
+		_, err := read(strings.NewReader(text + strings.Repeat("\n", min(len(text), 1))))
+		require.ErrorAs(t, err, new(*heed.InputError), text)
+		assert.ErrorContains(t, err, want, text)
+	}
+	nan := dump.Row{Tally: &dump.Tally{Mass: math.NaN()}}
+	w, err := dump.NewWriter(io.Discard, 1)
+	require.NoError(t, err)
+	require.Error(t, w.Write(nan))
+	require.ErrorContains(t, w.Write(dump.Row{Record: &dump.Record{Kind: strings.Repeat("x", dump.MaxLine)}}), "may have")
+}
+
+// TestInvalidRows writes rows that no store has: each is refused with its line.
+func TestInvalidRows(t *testing.T) {
+	tally := func(change func(*dump.Tally)) dump.Row {
+		t := dump.Tally{Positive: dump.Count{N: 1, Last: 5}}
+		change(&t)
+		return dump.Row{Tally: &t}
+	}
+	cell := func(change func(*dump.Cell)) dump.Row {
+		c := dump.Cell{Kind: "k", Item: "i"}
+		change(&c)
+		c.Hash = dump.HashOfCell(c.EvidenceCell())
+		return dump.Row{Cell: &c}
+	}
+	record := func(change func(*dump.Record)) dump.Row {
+		r := dump.Record{Kind: "k", ID: "i", Revision: 1, At: 1, Body: []byte("{}")}
+		change(&r)
+		return dump.Row{Record: &r}
+	}
+	for name, row := range map[string]dump.Row{
+		"nothing":        {},
+		"two":            {ID: &dump.ID{}, Lost: &dump.Lost{}},
+		"no name":        {Kind: &store.Kind{}},
+		"empty tally":    tally(func(t *dump.Tally) { t.Positive = dump.Count{} }),
+		"n without last": tally(func(t *dump.Tally) { t.Negative.N = 1 }),
+		"last without n": tally(func(t *dump.Tally) { t.Negative.Last = 1 }),
+		"lost too late":  tally(func(t *dump.Tally) { t.Positive.Lost = 6 }),
+		"negative":       tally(func(t *dump.Tally) { t.Landmark = -1 }),
+		"too many":       tally(func(t *dump.Tally) { t.Positive.N = 1 << 32 }),
+		"channel":        tally(func(t *dump.Tally) { t.Channel = "\x00" }),
+		"another hash":   {Cell: &dump.Cell{Kind: "k", Item: "i"}},
+		"no item":        cell(func(c *dump.Cell) { c.Item = "" }),
+		"half-life":      cell(func(c *dump.Cell) { c.HalfLife = 5 }),
+		"huge half-life": cell(func(c *dump.Cell) { c.HalfLife = math.MaxInt64 }),
+		"restart":        cell(func(c *dump.Cell) { c.Restart = math.MaxInt64 }),
+		"recorded":       {ID: &dump.ID{Recorded: -1}},
+		"lost":           {Lost: &dump.Lost{Recorded: -1}},
+		"no id":          {Observation: &dump.Observation{At: 1}},
+		"no moment":      {Observation: &dump.Observation{ID: "x"}},
+		"weight":         {Observation: &dump.Observation{ID: "x", At: 1, Weight: -1}},
+		"no revision":    record(func(r *dump.Record) { r.Revision = 0 }),
+		"once":           record(func(r *dump.Record) { r.Revision = store.Once }),
+		"no record id":   record(func(r *dump.Record) { r.ID = "" }),
+		"no at":          record(func(r *dump.Record) { r.At = 0 }),
+		"key":            record(func(r *dump.Record) { r.Keys = []string{""} }),
+	} {
+		_, err := read(bytes.NewReader(write(t, row)))
+		fault := (*heed.InputError)(nil)
+		require.ErrorAs(t, err, &fault, name)
+		assert.Equal(t, "line 2", fault.Field, name)
+	}
+}
+
+func TestTallyFits(t *testing.T) {
+	hour := dump.Cell{HalfLife: 3.6e9, ByOrigin: true}
+	const step = evidence.LandmarkStep * 3.6e9
+	for _, c := range []struct {
+		cell  dump.Cell
+		tally dump.Tally
+		fits  bool
+	}{
+		{hour, dump.Tally{Source: "s", Landmark: step, Positive: dump.Count{N: 1, Last: 2*step - 1}}, true},
+		{hour, dump.Tally{Landmark: step, Positive: dump.Count{N: 1, Last: 2 * step}}, false},
+		{hour, dump.Tally{Landmark: 1}, false},
+		{dump.Cell{}, dump.Tally{Source: "s"}, false},
+		{dump.Cell{}, dump.Tally{Landmark: step}, false},
+		{dump.Cell{}, dump.Tally{Positive: dump.Count{N: 1, Last: 5}}, true},
+	} {
+		assert.Equal(t, c.fits, c.tally.Fits(&c.cell) == nil, "%+v", c)
+	}
+}
+
+// TestEndlessLine reads from a source that never ends a line: it is refused after 16 MiB, in little memory.
+func TestEndlessLine(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	source := &endless{}
+	_, err := read(source)
+	runtime.ReadMemStats(&after)
+	require.ErrorContains(t, err, "more than")
+	assert.Less(t, source.read, dump.MaxLine+1<<20)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(6*dump.MaxLine))
+	failure := errors.New("the disk has gone")
+	_, err = read(io.MultiReader(bytes.NewReader(write(t)[:10]), &endless{failure: failure}))
+	assert.ErrorIs(t, err, failure)
+}
+
+type endless struct {
+	read    int
+	failure error
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.failure != nil {
+		return 0, e.failure
+	}
+	for i := range p {
+		p[i] = 'x'
+	}
+	e.read += len(p)
+	return len(p), nil
+}

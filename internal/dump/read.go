@@ -1,0 +1,132 @@
+package dump
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"math"
+
+	"github.com/heedhq/heed"
+)
+
+// A Reader reads a dump. It must not be used concurrently.
+type Reader struct {
+	// Revision is the greatest that the store ever gave. Records written after a load must get a greater one.
+	Revision uint64
+
+	in    *bufio.Reader
+	line  []byte
+	sum   hash.Hash
+	lines int // read so far
+	done  bool
+}
+
+// NewReader reads the first line. A line that is no dump's, or of a newer version, is a [*heed.InputError].
+func NewReader(from io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewReaderSize(from, 1<<16), sum: sha256.New()}
+	text, err := r.next()
+	if err != nil {
+		return nil, err
+	}
+	var first firstLine
+	if err := decode(text, &first); err != nil {
+		// A newer version may have more to say.
+		if json.Unmarshal(text, &first) != nil || first.Header.Version <= Version {
+			return nil, r.fault("is not the first line of a dump")
+		}
+	}
+	if v := first.Header.Version; v != Version {
+		return nil, r.fault(fmt.Sprintf("the dump is of version %d, and this program reads %d", v, Version))
+	}
+	if first.Header.Revision >= math.MaxInt64 {
+		return nil, r.fault("the revision is not one that a store gives")
+	}
+	r.sum.Write(text)
+	r.Revision = first.Header.Revision
+	return r, nil
+}
+
+// Next returns the next row, and [io.EOF] after the last one, when the dump has proved to be whole. A row that is not valid,
+// and a dump that was changed or cut off, is a [*heed.InputError] that names the line. Whoever has stored rows must take
+// them back on any error but io.EOF. The next call may change what a row refers to.
+func (r *Reader) Next() (Row, error) {
+	if r.done {
+		return Row{}, io.EOF
+	}
+	text, err := r.next()
+	if err != nil {
+		return Row{}, err
+	}
+	if bytes.HasPrefix(text, []byte(endPrefix)) {
+		return Row{}, r.end(text)
+	}
+	r.sum.Write(text)
+	var row Row
+	if err := decode(text, &row); err != nil {
+		return Row{}, r.fault(err.Error())
+	}
+	if err := row.validate(); err != nil {
+		return Row{}, r.Fault(err)
+	}
+	return row, nil
+}
+
+func (r *Reader) end(text []byte) error {
+	if !bytes.Equal(text, lastLine(r.lines-2, r.sum)) {
+		return r.fault("the dump was changed: its lines are not those that were written")
+	}
+	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+		if err != nil {
+			return err
+		}
+		return r.fault("something comes after the end")
+	}
+	r.done = true
+	return io.EOF
+}
+
+// next returns the next line with its end.
+func (r *Reader) next() ([]byte, error) {
+	r.line = r.line[:0]
+	r.lines++
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if len(r.line)+len(part) > MaxLine {
+			return nil, r.fault(fmt.Sprintf("has more than %d bytes", MaxLine))
+		}
+		r.line = append(r.line, part...)
+		switch {
+		case err == nil:
+			return r.line, nil
+		case errors.Is(err, io.EOF):
+			return nil, r.fault("the dump was cut off")
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func (r *Reader) fault(reason string) error {
+	return &heed.InputError{Field: fmt.Sprintf("line %d", r.lines), Reason: reason}
+}
+
+// Fault says that the row of the last Next can't be taken. It is a [*heed.InputError] that names the line.
+func (r *Reader) Fault(err error) error { return r.fault(err.Error()) }
+
+// decode reads JSON and refuses members that it does not know.
+func decode(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if rest := text[d.InputOffset():]; len(rest) != 1 {
+		return errors.New("a line must be one value")
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package dump
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// lastInstant is the last microsecond of the year 9999.
+var lastInstant = evidence.InstantOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC))
+
+// validate reports the first fault of a row by itself. Whether it fits to others is for the store to look at.
+func (r *Row) validate() (err error) {
+	fields := 0
+	count := func(set bool, validate func() error) {
+		if set {
+			fields++
+			err = errors.Join(err, validate())
+		}
+	}
+	count(r.Kind != nil, func() error { return r.Kind.Validate() })
+	count(r.Cell != nil, func() error { return r.Cell.validate() })
+	count(r.Tally != nil, func() error { return r.Tally.validate() })
+	count(r.Observation != nil, func() error { return r.Observation.validate() })
+	count(r.Lost != nil, func() error { return moments(r.Lost.Recorded) })
+	count(r.ID != nil, func() error { return moments(r.ID.Recorded) })
+	count(r.Record != nil, func() error { return r.Record.validate() })
+	if fields != 1 {
+		return errors.New("a row must be of one sort")
+	}
+	return err
+}
+
+// moments reports a moment that is not 0 and not in the years 1970 to 9999.
+func moments(all ...evidence.Instant) error {
+	for _, at := range all {
+		if at < 0 || at > lastInstant {
+			return errors.New("a moment must be in the years 1970 to 9999")
+		}
+	}
+	return nil
+}
+
+// EvidenceCell returns the cell itself.
+func (c *Cell) EvidenceCell() evidence.Cell {
+	return evidence.Cell{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: c.Name}
+}
+
+// Policy returns under which policy the cell is kept.
+func (c *Cell) Policy() evidence.Policy {
+	return evidence.Policy{HalfLife: time.Duration(c.HalfLife) * time.Microsecond, ByOrigin: c.ByOrigin}
+}
+
+func (c *Cell) validate() error {
+	cell := c.EvidenceCell()
+	if err := cell.Validate(); err != nil {
+		return err
+	}
+	if c.Hash != HashOfCell(cell) {
+		return errors.New("the hash is not the cell's")
+	}
+	if c.HalfLife < 0 || c.HalfLife > evidence.MaxHalfLife.Microseconds() {
+		return fmt.Errorf("halfLife must be in 0 to %d", evidence.MaxHalfLife.Microseconds())
+	}
+	return errors.Join(c.Policy().Validate(), moments(c.Restart))
+}
+
+// Evidence returns the sums, of a cell with a policy of this half-life.
+func (t *Tally) Evidence(halfLife time.Duration) evidence.Tally {
+	return evidence.Tally{
+		HalfLife: halfLife, Landmark: t.Landmark,
+		Mass: t.Mass, Squares: t.Squares, Reward: t.Reward, RewardSquares: t.RewardSquares,
+		Positive: evidence.Count{N: t.Positive.N, Last: t.Positive.Last},
+		Negative: evidence.Count{N: t.Negative.N, Last: t.Negative.Last},
+		Neutral:  evidence.Count{N: t.Neutral.N, Last: t.Neutral.Last},
+	}
+}
+
+func (t *Tally) validate() error {
+	for _, x := range []float64{t.Mass, t.Squares, t.Reward, t.RewardSquares} {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return errors.New("a sum must be finite")
+		}
+	}
+	n := uint64(0)
+	for _, c := range []Count{t.Positive, t.Negative, t.Neutral} {
+		if c.N > math.MaxUint32 || (c.N == 0) != (c.Last == 0) || c.N == 0 && c.Lost != 0 || c.Lost > c.Last {
+			return errors.New("a count does not agree with its moments")
+		}
+		if err := moments(c.Last, c.Lost); err != nil {
+			return err
+		}
+		n += c.N
+	}
+	if n == 0 {
+		return errors.New("a tally must have an observation")
+	}
+	return errors.Join(moments(t.Landmark), texts("channel", t.Channel, "source", t.Source))
+}
+
+// Fits reports whether the tally can be one of the cell.
+func (t *Tally) Fits(c *Cell) error {
+	step := evidence.Instant(evidence.LandmarkStep * c.HalfLife)
+	last := max(t.Positive.Last, t.Negative.Last, t.Neutral.Last)
+	switch {
+	case !c.ByOrigin && t.Channel+t.Source != "":
+		return errors.New("a cell that keeps origins together has a tally with an origin")
+	case step == 0 && t.Landmark != 0:
+		return errors.New("a cell that never fades has a tally with a landmark")
+	case step > 0 && (t.Landmark%step != 0 || last-t.Landmark >= step):
+		return errors.New("a landmark must be a whole number of steps, and less than one before the last observation")
+	}
+	return nil
+}
+
+// Of returns the observation of a cell's history.
+func (o *Observation) Of(c evidence.Cell) evidence.Observation {
+	return evidence.Observation{
+		ID: o.ID, Cell: c, Channel: o.Channel, Source: o.Source, Session: o.Session,
+		Reward: o.Reward, Weight: o.Weight, At: o.At.Time(),
+	}
+}
+
+func (o *Observation) validate() error {
+	of := o.Of(evidence.Cell{Kind: "kind", Item: "item"}) // the cell's own row is looked at by itself
+	if err := moments(o.At, o.Recorded); err != nil {
+		return err
+	}
+	return of.Validate(lastInstant.Time())
+}
+
+// Of returns the record. Its body refers to the row.
+func (r *Record) Of() store.Record {
+	return store.Record{
+		Ref: store.Ref{Kind: r.Kind, ID: r.ID}, Revision: r.Revision, At: r.At.Time(), Keys: r.Keys, Body: store.Raw(r.Body),
+	}
+}
+
+func (r *Record) validate() error {
+	if r.Revision == 0 || r.Revision >= math.MaxInt64 {
+		return errors.New("revision must be one that a store gives")
+	}
+	if r.Body == nil {
+		return errors.New("body must be there")
+	}
+	r.Body = bytes.Clone(r.Body)
+	if err := moments(r.At); err != nil {
+		return err
+	}
+	return store.Validate(lastInstant.Time(), store.Batch{Records: []store.Record{r.Of()}})
+}
+
+// texts checks names and texts in turn.
+func texts(all ...string) error {
+	for i := 0; i < len(all); i += 2 {
+		if err := evidence.CheckText(all[i], all[i+1]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
