@@ -1,0 +1,215 @@
+package storetest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+func forgetEvidence(t tb, s Subject) {
+	f := newFixture(t, s)
+	cells := []evidence.Cell{cell(plain, "i", "n"), cell(fading, "i", "n"), cell(origin, "i", "n")}
+	var observations, kept []evidence.Observation
+	for i, source := range []string{"ann", "bob", "", "Ann", "ann", "anna"} {
+		for _, c := range cells {
+			o := observation(fmt.Sprint(i, c.Kind), c, 1)
+			o.Source = source
+			observations = append(observations, o)
+			if source != "ann" {
+				kept = append(kept, o)
+			}
+		}
+	}
+	f.add(observations...)
+	f.commit(store.Batch{Forget: []string{"ann", "nobody"}, Observations: []evidence.Observation{observation("beside", cells[0], 1)}})
+	kept = append(kept, observation("beside", cells[0], 1))
+	f.expect("after forgetting a source", kept, cells...)
+	for _, c := range cells {
+		for _, o := range all(f, f.store.History(ctx, c)) {
+			if o.Source == "ann" {
+				t.Fatalf("a forgotten person is still in the history: %+v", o)
+			}
+		}
+	}
+	f.add(observations...)
+	f.expect("after delivering all again", kept, cells...)
+}
+
+func payload(v value) []byte {
+	text, _ := json.Marshal(v) //nolint:errchkjson // a value always can be
+	return text
+}
+
+// people are records that name ann, and one that names bob alone.
+func people() []store.Record {
+	ann, bob := store.PersonKey("ann"), store.PersonKey("bob")
+	return []store.Record{
+		record(cases, "by", value{By: "Ann", Text: "as ann says", N: 1<<62 + 1, X: 0.1}, "k=1", ann),
+		record(cases, "of", value{Of: "ann", By: "bob"}, ann, bob, "k=2"),
+		record(cases, "lists", value{Sources: []string{"ann", "bob", "ann"}, Approvals: []approval{{"bob", "ann"}, {"ANN", ""}}}, ann, bob),
+		record(cases, "payload", value{Payload: payload(value{By: "ann", Text: "ann", N: 7})}, ann),
+		record(cases, "bob", value{Of: "bob", By: "bob", Text: "ann"}, bob, "k=1"),
+	}
+}
+
+func forgetRecords(t tb, s Subject) {
+	f := newFixture(t, s)
+	f.write(people()...)
+	f.write(record(notes, "text", value{Text: "ann"}))
+	untouched := f.get(cases, "bob")
+	entry := once(record(cases, "entry", value{By: "ann", Text: "of the same commit"}, store.PersonKey("ann")))
+	f.commit(store.Batch{Forget: []string{"ann", "nobody"}, Records: []store.Record{entry}})
+	f.has("written after forgetting", cases, "entry", value{By: "ann", Text: "of the same commit"})
+	f.commit(store.Batch{Forget: []string{"ann"}})
+
+	by := f.decode(f.get(cases, "by"))
+	name := by.By
+	if name == "" || strings.EqualFold(name, "ann") {
+		t.Errorf("a forgotten person decided as %q, want a pseudonym", name)
+	}
+	f.has("forgotten", cases, "by", value{By: name, Text: "as ann says", N: 1<<62 + 1, X: 0.1})
+	f.has("forgotten", cases, "of", value{By: "bob"})
+	f.has("forgotten", cases, "lists", value{Sources: []string{"bob"}, Approvals: []approval{{"bob", "ann"}, {name, ""}}})
+	inside := value{}
+	if err := json.Unmarshal(f.decode(f.get(cases, "payload")).Payload, &inside); err != nil || !sameJSON(inside, value{By: name, Text: "ann", N: 7}) {
+		t.Errorf("in a payload a forgotten person is %+v (error %v), want the pseudonym %q", inside, err, name)
+	}
+	if got := f.get(cases, "bob"); got.Revision != untouched.Revision || !sameJSON(f.decode(got), f.decode(untouched)) {
+		t.Errorf("forgetting somebody else changed %+v to %+v", untouched, got)
+	}
+	f.has("forgotten", notes, "text", value{Text: "ann"})
+
+	pseudonym := store.PersonKey(name)
+	f.finds("by the key of a forgotten person", store.Query{Kind: cases, Keys: []string{store.PersonKey("ann")}})
+	f.finds("by the key of the pseudonym", store.Query{Kind: cases, Keys: []string{pseudonym}, Oldest: true}, "by", "lists", "payload")
+	f.finds("by the keys of others", store.Query{Kind: cases, Keys: []string{store.PersonKey("bob")}, Oldest: true}, "of", "lists", "bob")
+	f.both("by other keys", store.Query{Kind: cases, Keys: []string{"k=1"}}, "by", "bob")
+	f.both("all of them", store.Query{Kind: cases}, "by", "of", "lists", "payload", "bob", "entry")
+	for r := range f.find(store.Query{Kind: cases}) {
+		if slices.Contains(r.Keys, store.PersonKey("ann")) {
+			t.Errorf("record %q has the key of a forgotten person: %q", r.ID, r.Keys)
+		}
+	}
+	if got := f.get(cases, "of").Keys; !slices.Equal(got, []string{store.PersonKey("bob"), "k=2"}) {
+		t.Errorf("a record that a forgotten person caused has the keys %q", got)
+	}
+}
+
+func forgetCase(t tb, s Subject) {
+	f := newFixture(t, s)
+	f.write(people()...)
+	f.commit(store.Batch{Forget: []string{"aNN"}})
+	for id, want := range map[string]func(v *value, name string){
+		"by":      func(v *value, name string) { v.By = name },
+		"of":      func(*value, string) {},
+		"lists":   func(v *value, name string) { v.Approvals[1].Actor = name },
+		"payload": func(v *value, name string) { v.Payload = payload(value{By: name, Text: "ann", N: 7}) },
+		"bob":     func(*value, string) {},
+	} {
+		for _, r := range people() {
+			if r.ID != id {
+				continue
+			}
+			v, err := store.Decode[value](r.Body)
+			if err != nil {
+				t.Fatalf("%v", err)
+			}
+			want(&v, f.decode(f.get(cases, "by")).By)
+			f.has("forgotten in another case", cases, id, v)
+		}
+	}
+	f.commit(store.Batch{Forget: []string{"ann"}})
+	f.has("forgotten in both cases", cases, "of", value{By: "bob"})
+}
+
+func forgetWhole(t tb, s Subject) {
+	f := newFixture(t, s)
+	f.write(record(wholes, "ann", value{}, store.PersonKey("Ann"), "k"), record(wholes, "both", value{}, store.PersonKey("ann"), store.PersonKey("bob"), "k"),
+		record(wholes, "bob", value{}, store.PersonKey("bob"), "k"))
+	revision := f.get(wholes, "ann").Revision
+	f.commit(store.Batch{Forget: []string{"ann"}})
+	f.gone("forgotten", wholes, "ann")
+	f.gone("forgotten", wholes, "both")
+	for _, keys := range [][]string{nil, {"k"}, {store.PersonKey("bob")}} {
+		f.both("forgotten", store.Query{Kind: wholes, Keys: keys}, "bob")
+	}
+	if again := f.write(record(wholes, "ann", value{})); again <= revision {
+		t.Errorf("made again after forgetting, a record has the revision %d, and had %d", again, revision)
+	}
+}
+
+func forgetSeveral(t tb, s Subject) {
+	f := newFixture(t, s)
+	f.write(people()...)
+	f.commit(store.Batch{Forget: []string{"ann", "bob"}})
+	ann, bob := f.decode(f.get(cases, "by")).By, f.decode(f.get(cases, "bob")).By
+	if ann == bob || ann == "" || bob == "" {
+		t.Errorf("two people are %q and %q", ann, bob)
+	}
+	f.has("two forgotten", cases, "lists", value{Approvals: []approval{{bob, "ann"}, {ann, ""}}})
+	f.has("two forgotten", cases, "of", value{By: bob})
+	f.has("two forgotten", cases, "bob", value{By: bob, Text: "ann"})
+	f.finds("by a pseudonym", store.Query{Kind: cases, Keys: []string{store.PersonKey(bob)}, Oldest: true}, "of", "lists", "bob")
+	g := newFixture(t, s)
+	g.write(people()...)
+	g.commit(store.Batch{Forget: []string{"ann"}})
+	if again := g.decode(g.get(cases, "by")).By; again == ann {
+		t.Errorf("a pseudonym is not random: twice %q", again)
+	}
+}
+
+func forgetRevisions(t tb, s Subject) {
+	f := newFixture(t, s)
+	revision := f.write(people()...)
+	moved := f.write(over(at(people()[2], 5), revision))
+	f.commit(store.Batch{Forget: []string{"ann"}})
+	for id, before := range map[string]uint64{"by": revision, "of": revision, "lists": moved, "payload": revision} {
+		if got := f.get(cases, id).Revision; got <= before {
+			t.Errorf("record %q is changed by forgetting, and its revision stays %d", id, got)
+		}
+		f.refusedBy(heed.ErrConflict, store.Batch{Records: []store.Record{over(record(cases, id, value{By: "ann"}), before)}})
+	}
+	f.both("forgotten", store.Query{Kind: cases}, "by", "of", "payload", "bob", "lists")
+	f.both("forgotten", store.Query{Kind: cases, Since: start.Add(time.Second)}, "lists")
+}
+
+// forgetRefused forgets a person when sums hold more sources than a bounded history can tell.
+func forgetRefused(t tb, s Subject) {
+	f := newFixture(t, s)
+	f.write(people()...)
+	c := cell(plain, "i", "n")
+	var observations, others []evidence.Observation
+	for i := range 300 {
+		o := observation(fmt.Sprint(i), c, 1)
+		if o.Source = "bob"; i < 3 {
+			o.Source = "ann"
+		} else {
+			others = append(others, o)
+		}
+		o.At = start.Add(time.Duration(i) * time.Millisecond)
+		observations = append(observations, o)
+	}
+	others = slices.Clone(observations[3:])
+	f.add(observations...)
+	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	switch {
+	case err == nil:
+		f.expect("after forgetting", others, c)
+		f.has("after forgetting", cases, "of", value{By: "bob"})
+	case errors.Is(err, evidence.ErrForgotten):
+		f.expect("after forgetting was refused", observations, c)
+		f.has("after forgetting was refused", cases, "of", value{Of: "ann", By: "bob"})
+		f.commit(store.Batch{Reset: []evidence.Selection{{Kind: plain, Scope: "scope"}}, Forget: []string{"ann"}})
+		f.expect("after a reset and forgetting", nil, c)
+		f.has("after a reset and forgetting", cases, "of", value{By: "bob"})
+	default:
+		t.Errorf("forgetting who may no longer be told apart: %v, want success or ErrForgotten", err)
+	}
+}
