@@ -157,6 +157,19 @@ func (db *DB) onWriter(ctx context.Context, do func(*sql.Conn) error) error {
 	})
 }
 
+// entering returns what makes a transaction one that writes, by a statement that takes the lock.
+func (db *DB) entering(lock *query) func(*tx) error {
+	if db.dialect.embedded() {
+		lock = lockAlone
+	}
+	return func(t *tx) (err error) {
+		if lock != nil {
+			_, err = t.exec(lock)
+		}
+		return err
+	}
+}
+
 // The first statement of a transaction that writes. In SQLite it makes it the one writer; in PostgreSQL, transactions that
 // add share a lock, and those that take away have it alone.
 var (
@@ -210,6 +223,11 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 // taken this one of those in it back, it is called again: nobody did anything wrong. In SQLite, where there is one writer, the
 // transaction always has the store alone.
 func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error {
+	return db.enter(ctx, db.entering(lock), do)
+}
+
+// enter is write with a function that takes the lock. In SQLite it is called again for as long as others have that.
+func (db *DB) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
 		err := db.writeOnce(ctx, lock, do)
@@ -225,8 +243,8 @@ func deadlocked(err error) bool {
 	return errors.As(err, &state) && state.SQLState() == "40P01"
 }
 
-// writeOnce is write without another try.
-func (db *DB) writeOnce(ctx context.Context, lock *query, do func(*tx) error) error {
+// writeOnce is enter without another try.
+func (db *DB) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		_, err = db.finish(ctx, sqlTx, err, lock, do)
@@ -246,7 +264,7 @@ func (db *DB) writeOnce(ctx context.Context, lock *query, do func(*tx) error) er
 			return err
 		})
 		t, err = db.finish(ctx, sqlTx, err, nil, func(t *tx) error {
-			if err := patiently(ctx, func() error { _, err := t.exec(lockAlone); return err }); err != nil {
+			if err := patiently(ctx, func() error { return lock(t) }); err != nil {
 				return err
 			}
 			return do(t)
@@ -287,14 +305,14 @@ func patiently(ctx context.Context, do func() error) error {
 func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
 // finish calls a function in a transaction that has begun, if it has, and ends it. It returns what the function was given.
-func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock *query, do func(*tx) error) (*tx, error) {
+func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock, do func(*tx) error) (*tx, error) {
 	if err != nil {
 		return nil, because(ctx, err)
 	}
 	defer sqlTx.Rollback() //nolint:errcheck // of no account after Commit; before it, the error to tell is another
 	t := db.in(ctx, sqlTx)
 	if lock != nil {
-		if _, err := t.exec(lock); err != nil {
+		if err := lock(t); err != nil {
 			return t, err
 		}
 	}

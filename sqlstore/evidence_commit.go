@@ -155,14 +155,6 @@ func (c *commit) observe(all []pending) error {
 	return c.record(all)
 }
 
-// A cellRow is what is stored of a cell.
-type cellRow struct {
-	key     string
-	cell    evidence.Cell
-	policy  evidence.Policy
-	restart evidence.Instant
-}
-
 var (
 	readCells = both(`SELECT cell, half_life, by_origin, restart, kind, scope, item, name FROM heed_cells
 		WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
@@ -287,120 +279,10 @@ func (c *commit) record(all []pending) error {
 	return err
 }
 
-// An origin is where evidence of a cell comes from. Cells that keep origins together have the zero channel and source.
-type origin struct{ key, channel, source string }
-
-func (r *cellRow) origin(o *evidence.Observation) origin {
-	if r.policy.ByOrigin {
-		return origin{r.key, o.Channel, o.Source}
-	}
-	return origin{key: r.key}
-}
-
-// counts reports whether an observation is a part of the cell's sums.
-func (r *cellRow) counts(o *evidence.Observation) bool {
-	return o.Weight > 0 && evidence.InstantOf(o.At) >= r.restart
-}
-
-// A delta is what is to be added to a tally.
-type delta struct {
-	evidence.Tally
-	lost       [3]evidence.Instant // of positive, negative and neutral observations
-	lostSource bool
-	apart      bool // whether the tally is of one source alone
-}
-
-// deltas are what is to be added to some tallies.
-type deltas map[origin]*delta
-
-// add adds an observation, if it counts.
-func (ds deltas) add(row *cellRow, o *evidence.Observation) *delta {
-	if row == nil || !row.counts(o) {
-		return nil
-	}
-	from := row.origin(o)
-	d := ds[from]
-	if d == nil {
-		d = &delta{Tally: evidence.Tally{HalfLife: row.policy.HalfLife}, apart: row.policy.ByOrigin}
-		ds[from] = d
-	}
-	d.Add(o.Weight, o.Reward, evidence.InstantOf(o.At))
-	return d
-}
-
-// lose notes that the history does not hold an observation.
-func (d *delta) lose(o *evidence.Observation) {
-	last := &d.lost[sign(o.Reward)]
-	*last = max(*last, evidence.InstantOf(o.At))
-	d.lostSource = d.lostSource || o.Source != "" && !d.apart
-}
-
-// sign returns which of a tally's counts an observation of this reward is of.
-func sign(reward float64) int {
-	switch {
-	case reward > 0.5:
-		return 0
-	case reward < 0.5:
-		return 1
-	default:
-		return 2
-	}
-}
-
-// negate makes of what was added what is to be taken away.
-func (d *delta) negate() {
-	d.Mass, d.Squares, d.Reward, d.RewardSquares = -d.Mass, -d.Squares, -d.Reward, -d.RewardSquares
-	for _, count := range []*evidence.Count{&d.Positive, &d.Negative, &d.Neutral} {
-		count.N, count.Last = -count.N, 0 // as a signed number it is right
-	}
-}
-
-const (
-	tallyNames = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
-		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source`
-
-	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark than others are scaled by
-	// one for each step between, and are nothing beyond three of them, or below 1e-70, where some engines refuse to go on
-	// towards 0.
-	step = `(CAST(1 AS DOUBLE PRECISION)/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296)`
-
-	beforeOld = `heed_tallies.landmark - excluded.landmark` // how many steps what is added is behind
-	beforeNew = `excluded.landmark - heed_tallies.landmark`
-)
-
-// scaled is a sum after so many steps.
-func scaled(sum, steps string) string {
-	return `CASE WHEN ` + steps + ` <= 0 THEN ` + sum + `
-		WHEN ` + steps + ` > 3 OR abs(` + sum + `) < 1e-70 THEN 0
-		WHEN ` + steps + ` = 1 THEN ` + sum + ` * ` + step + `
-		WHEN ` + steps + ` = 2 THEN ` + sum + ` * ` + step + ` * ` + step + `
-		ELSE ` + sum + ` * ` + step + ` * ` + step + ` * ` + step + ` END`
-}
-
-func added(column string) string {
-	return column + ` = ` + scaled(`heed_tallies.`+column, beforeNew) + ` + ` + scaled(`excluded.`+column, beforeOld)
-}
-
-func greater(column string) string {
-	return column + ` = CASE WHEN heed_tallies.` + column + ` < excluded.` + column + ` THEN excluded.` + column + ` ELSE heed_tallies.` + column + ` END`
-}
-
-func counted(column string) string {
-	return column + ` = heed_tallies.` + column + ` + excluded.` + column
-}
-
-var onKnownTally = ` ON CONFLICT (cell, channel, source) DO UPDATE SET
-	` + added(`mass`) + `, ` + added(`squares`) + `, ` + added(`reward`) + `, ` + added(`reward_squares`) + `,
-	` + greater(`landmark`) + `,
-	` + counted(`n_positive`) + `, ` + counted(`n_negative`) + `, ` + counted(`n_neutral`) + `,
-	` + greater(`last_positive`) + `, ` + greater(`last_negative`) + `, ` + greater(`last_neutral`) + `,
-	` + greater(`lost_positive`) + `, ` + greater(`lost_negative`) + `, ` + greater(`lost_neutral`) + `,
-	` + greater(`lost_source`)
-
 // addTallies adds to sums. PostgreSQL takes all of a commit as JSON, whose numbers it reads exactly; SQLite rounds when it
 // reads numbers from text, and takes one after the other.
 var addTallies = either(`INSERT INTO heed_tallies (`+tallyNames+`)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`+onKnownTally,
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`+onKnownTally("heed_tallies"),
 	`INSERT INTO heed_tallies (`+tallyNames+`)
 	SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
 		CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
@@ -408,7 +290,7 @@ var addTallies = either(`INSERT INTO heed_tallies (`+tallyNames+`)
 		CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
 		CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
 		CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
-	FROM jsonb_array_elements($1)`+onKnownTally)
+	FROM jsonb_array_elements($1)`+onKnownTally("heed_tallies"))
 
 // write adds to the tallies.
 func (ds deltas) write(t *tx) error {
@@ -436,20 +318,6 @@ func (ds deltas) write(t *tx) error {
 	}
 	_, err = t.exec(addTallies, text)
 	return err
-}
-
-// row has the values of tallyNames.
-func (d *delta) row(from origin) []any {
-	var landmark int64
-	if d.HalfLife > 0 {
-		landmark = int64(d.Landmark) / (evidence.LandmarkStep * d.HalfLife.Microseconds())
-	}
-	return []any{
-		from.key, from.channel, from.source, landmark, d.Mass, d.Squares, d.Reward, d.RewardSquares,
-		int64(d.Positive.N), int64(d.Negative.N), int64(d.Neutral.N),
-		int64(d.Positive.Last), int64(d.Negative.Last), int64(d.Neutral.Last),
-		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
-	}
 }
 
 var (

@@ -87,7 +87,7 @@ func (db *DB) Export(ctx context.Context, to io.Writer) error {
 // [*heed.InputError]. In PostgreSQL the tables are analyzed, so that they are read by their indexes from the start. Stores that
 // were in use before see it within their EvidenceConfig.Stale, and learners by a Refresh.
 func (db *DB) Import(ctx context.Context, from io.Reader) error {
-	err := db.writeOnce(ctx, lockAlone, func(t *tx) error { // what was read can't be read again
+	err := db.writeOnce(ctx, db.entering(lockAlone), func(t *tx) error { // what was read can't be read again
 		if _, err := t.exec(lockTables); err != nil {
 			return err
 		}

@@ -1,0 +1,176 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// A change is a commit on its way into the database, in one transaction. Commits that only add go through side by side, as
+// all they do to a cell is to add to its sums, and each record has its own row. A commit that takes evidence away has the
+// store alone.
+type change struct {
+	store   *Store
+	batches []store.Batch
+	known   []bool // by batch: its ID was known, so it is left out
+	alone   bool   // whether this has the store for itself
+	assumed time.Time
+	counted []*keptKind // whose number of records this has learnt
+
+	// What follows is of one try.
+	t        *tx
+	now      evidence.Instant
+	revision uint64
+	fresh    map[string]bool // the hashes of ids that were not known before this commit
+	receipts []store.Receipt
+	parts    map[string][]evidence.Part // by cell, where all of them are known
+}
+
+var (
+	errKnown = errors.New("a batch is known")
+	errRaced = errors.New("this can only be done alone")
+)
+
+// begin checks what is to be committed.
+func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, error) {
+	c := &change{store: s, batches: batches, known: make([]bool, len(batches))}
+	if err := ctx.Err(); err != nil {
+		return c, err
+	}
+	c.assumed = s.now()
+	if err := store.Validate(c.assumed, batches...); err != nil {
+		return c, err
+	}
+	for i := range batches {
+		for k := range batches[i].Records {
+			if r := &batches[i].Records[k]; s.kinds.get(r.Kind) == nil {
+				return c, &heed.InputError{Field: fmt.Sprintf("Records[%d].Kind", k), Reason: fmt.Sprintf("%q must be declared first", r.Kind)}
+			}
+		}
+	}
+	c.alone = len(batches) > 0 && batches[0].TakesAway()
+	return c, nil
+}
+
+// retry tries again without batches that are known, and alone where it has to be.
+func (c *change) retry(try func() error) error {
+	for {
+		err := try()
+		switch {
+		case errors.Is(err, errRaced):
+			c.alone = true
+		case errors.Is(err, errKnown) && slices.Contains(c.known, false):
+		default:
+			return err
+		}
+	}
+}
+
+func (c *change) end(err error) ([]store.Receipt, error) {
+	switch {
+	case errors.Is(err, errKnown):
+		c.receipts = make([]store.Receipt, len(c.batches))
+		for i := range c.receipts {
+			c.receipts[i].Duplicate = true
+		}
+	case err != nil:
+		for _, kind := range c.counted { // what was counted was taken back
+			kind.counting.Lock()
+			kind.counted = false
+			kind.counting.Unlock()
+		}
+		return nil, fmt.Errorf("sqlstore: commit: %w", err)
+	}
+	return c.receipts, nil
+}
+
+// The first statement of a transaction that writes. In SQLite it makes it the one writer. In PostgreSQL, transactions that
+// add share a lock, and those that take away have it alone. It tells where the version of the tables is not this program's.
+// While the tables are brought up to date, PostgreSQL lets nobody begin it.
+var (
+	enterShared = entrance(`pg_advisory_xact_lock_shared`)
+	enterAlone  = entrance(`pg_advisory_xact_lock`)
+)
+
+func entrance(lock string) *query {
+	return either(`UPDATE heed_store SET version = version WHERE version <> $1 RETURNING version, 0, 0`,
+		`SELECT version, CASE WHEN `+lock+`(4838441021388) IS NULL THEN 0 ELSE `+postgresNow+` END,
+			CASE WHEN $1 = 1 THEN nextval('heed_revision') ELSE 0 END
+		FROM heed_store`)
+}
+
+var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 RETURNING revision`, ``)
+
+// enter takes the lock, and learns what is free to learn with it.
+func (c *change) enter(t *tx) error {
+	lock := enterShared
+	if c.alone {
+		lock = enterAlone
+	}
+	embedded := c.store.db.dialect.embedded()
+	version := len(tableVersions)
+	argument := int64(version)
+	if !embedded {
+		argument = flag(c.writesRecords())
+	}
+	var micros, revision int64
+	err := t.one(lock, []any{argument}, &version, &micros, &revision)
+	switch {
+	case embedded && errors.Is(err, heed.ErrNotFound):
+	case err != nil:
+		return err
+	case version != len(tableVersions):
+		return &SchemaError{Found: version, Known: len(tableVersions)}
+	}
+	now := c.store.now()
+	if !embedded {
+		told := c.store.clock.learn(micros)
+		if c.store.cfg.Now == nil {
+			now = told
+		}
+	}
+	c.now, c.revision = evidence.InstantOf(now), uint64(revision)
+	if d := now.Sub(c.assumed); len(c.batches) > 0 && d.Abs() > time.Second && c.store.cfg.Now == nil {
+		return store.Validate(now, c.batches...)
+	}
+	return nil
+}
+
+func (c *change) writesRecords() bool {
+	return slices.ContainsFunc(c.batches, func(b store.Batch) bool { return len(b.Records)+len(b.Forget) > 0 })
+}
+
+// number gives the commit its revision, which is greater than those of all before.
+func (c *change) number() error {
+	if c.revision > 0 {
+		return nil
+	}
+	return c.t.one(nextRevision, nil, &c.revision)
+}
+
+func (c *change) run(t *tx) error {
+	c.t, c.receipts, c.parts = t, make([]store.Receipt, len(c.batches)), nil
+	if err := c.knowIDs(); err != nil {
+		return err
+	}
+	if c.alone && len(c.batches) > 0 && !c.known[0] {
+		if err := c.takeAway(&c.batches[0], &c.receipts[0]); err != nil {
+			return err
+		}
+		c.parts = nil
+	}
+	pending := c.pending()
+	if err := c.observe(pending); err != nil {
+		return err
+	}
+	if err := c.putRecords(); err != nil {
+		return err
+	}
+	return c.readParts(pending)
+}

@@ -1,0 +1,405 @@
+package sqlstore
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// An id that another transaction is about to make known is waited for.
+var learnIDs = both(`INSERT INTO heed_id (id, recorded, traced)
+	SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM json_each($3) WHERE true
+	ON CONFLICT DO NOTHING RETURNING id`)
+
+// knowIDs makes all ids known. It returns errKnown where that of a batch was, or where an earlier batch has it.
+func (c *change) knowIDs() error {
+	c.fresh = make(map[string]bool)
+	var ids []string
+	for i := range c.batches {
+		if b := &c.batches[i]; !c.known[i] {
+			if b.ID != "" {
+				ids = append(ids, hashOf(b.ID))
+			}
+			for k := range b.Observations {
+				ids = append(ids, hashOf(b.Observations[k].ID))
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	rows, err := column(slices.Compact(ids))
+	if err != nil {
+		return err
+	}
+	inserted, err := c.t.texts(learnIDs, int64(c.now), flag(!c.store.cfg.NoHistory), rows)
+	for _, id := range inserted {
+		c.fresh[id] = true
+	}
+	if err != nil {
+		return err
+	}
+	return c.checkBatches()
+}
+
+func (c *change) checkBatches() error {
+	taken := make(map[string]bool)
+	again := false
+	for i := range c.batches {
+		b := &c.batches[i]
+		switch id := hashOf(b.ID); {
+		case c.known[i] || b.ID == "":
+		case !c.fresh[id] || taken[id]:
+			c.known[i], again = true, true
+		default:
+			taken[id] = true
+		}
+		for k := range b.Observations {
+			if len(c.batches) > 1 && !c.known[i] {
+				taken[hashOf(b.Observations[k].ID)] = true
+			}
+		}
+	}
+	if again {
+		return errKnown
+	}
+	return nil
+}
+
+// addition is an observation that is to count, with the key of its cell.
+type addition struct {
+	*evidence.Observation
+	id, key string
+	policy  evidence.Policy
+}
+
+// pending returns the observations whose ids are new, none twice, and fills in the receipts. An id belongs to the batch
+// that has it first.
+func (c *change) pending() (all []addition) {
+	type once struct{ id, key string }
+	seen := make(map[once]bool)
+	keys := make(map[evidence.Cell]string, 4)
+	owner := make(map[string]int)
+	for i := range c.batches {
+		receipt := &c.receipts[i]
+		if receipt.Duplicate = c.known[i]; receipt.Duplicate {
+			continue
+		}
+		if b := &c.batches[i]; b.ID != "" && i+1 < len(c.batches) {
+			owner[hashOf(b.ID)] = i
+		}
+		for k := range c.batches[i].Observations {
+			o := &c.batches[i].Observations[k]
+			id := hashOf(o.ID)
+			if first, ok := owner[id]; !c.fresh[id] || ok && first != i {
+				if !slices.Contains(receipt.Duplicates, o.ID) {
+					receipt.Duplicates = append(receipt.Duplicates, o.ID)
+				}
+				continue
+			}
+			owner[id] = i
+			key, ok := keys[o.Cell]
+			if !ok {
+				key = hashOfCell(o.Cell)
+				keys[o.Cell] = key
+			}
+			if !seen[once{id, key}] {
+				seen[once{id, key}] = true
+				all = append(all, addition{o, id, key, c.batches[i].Policies[o.Cell.Kind]})
+			}
+		}
+	}
+	return all
+}
+
+// observe adds observations to their cells and to the history.
+func (c *change) observe(all []addition) error {
+	if len(all) == 0 {
+		return nil
+	}
+	cells, err := c.openCells(all)
+	if err != nil {
+		return err
+	}
+	sums := make(deltas)
+	for i := range all {
+		o := all[i].Observation
+		d := sums.add(cells[all[i].key], o)
+		if d != nil && c.store.cfg.NoHistory {
+			d.lose(o)
+		}
+	}
+	if err := c.addSums(sums, cells); err != nil {
+		return err
+	}
+	if c.store.cfg.NoHistory {
+		return nil
+	}
+	return c.record(all)
+}
+
+const cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name`
+
+var (
+	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
+	makeCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart)
+		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), 0
+		FROM json_each($1) WHERE true
+		ON CONFLICT DO NOTHING RETURNING ` + cellColumns)
+	cellIsOpen = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
+	changeCell = both(`UPDATE heed_cell SET half_life = $1, by_origin = $2, restart = $3 WHERE cell = $4`)
+)
+
+func (c *change) scanCells(q *query, rows string, into map[string]*cellRow) error {
+	return c.t.each(q, []any{rows}, func(scan func(...any) error) error {
+		r := &cellRow{}
+		var halfLife, byOrigin int64
+		err := scan(&r.key, &halfLife, &byOrigin, &r.restart, &r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name)
+		r.policy = evidence.Policy{HalfLife: time.Duration(halfLife) * time.Microsecond, ByOrigin: byOrigin == 1}
+		into[r.key] = r
+		return err
+	})
+}
+
+// findCells returns the cells of these keys that there are.
+func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
+	found := make(map[string]*cellRow, len(keys))
+	rows, err := column(keys)
+	if err == nil {
+		err = c.scanCells(findCells, rows, found)
+	}
+	return found, err
+}
+
+// makeCells adds those cells that are not there yet, each with a policy, and returns all.
+func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]evidence.Policy) (map[string]*cellRow, error) {
+	keys := slices.Sorted(maps.Keys(cells))
+	found, err := c.findCells(keys)
+	if err != nil || len(found) == len(keys) {
+		return found, err
+	}
+	var missing [][]any
+	for _, key := range keys {
+		if cell := cells[key]; found[key] == nil {
+			policy := policies[key]
+			missing = append(missing, []any{
+				key, cell.Kind, cell.Scope, cell.Item, cell.Name, policy.HalfLife.Microseconds(), flag(policy.ByOrigin),
+			})
+		}
+	}
+	rows, err := rowsOf(missing)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.scanCells(makeCells, rows, found); err != nil || len(found) == len(keys) {
+		return found, err
+	}
+	return c.findCells(keys) // somebody else has added one meanwhile, maybe with another policy
+}
+
+// openCells returns the cells of observations, each of which has the policy that its observations want.
+func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
+	cells, policies := make(map[string]evidence.Cell, len(all)), make(map[string]evidence.Policy, len(all))
+	for i := range all {
+		cells[all[i].key], policies[all[i].key] = all[i].Cell, all[i].policy
+	}
+	found, err := c.makeCells(cells, policies)
+	if err != nil {
+		return nil, err
+	}
+	opened := make(map[string]bool) // by this commit
+	for i := range all {
+		row, wanted := found[all[i].key], all[i].policy
+		if row.policy != wanted {
+			open, err := c.open(row)
+			switch {
+			case err != nil:
+				return nil, err
+			case open || opened[row.key]:
+				return nil, &evidence.PolicyError{Cell: row.cell, Stored: row.policy, Wanted: wanted}
+			case !c.alone: // somebody else may be about to open it
+				return nil, errRaced
+			}
+			row.policy = wanted
+			if err := c.keep(row); err != nil {
+				return nil, err
+			}
+		}
+		opened[row.key] = opened[row.key] || row.counts(all[i].Observation)
+	}
+	return found, nil
+}
+
+// open reports whether a cell has evidence or a restart, so that its policy is settled.
+func (c *change) open(row *cellRow) (bool, error) {
+	if row.restart > 0 {
+		return true, nil
+	}
+	return c.t.finds(cellIsOpen, row.key)
+}
+
+func (c *change) keep(row *cellRow) error {
+	_, err := c.t.exec(changeCell, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), int64(row.restart), row.key)
+	return err
+}
+
+var addToHistory = both(`INSERT INTO heed_history (cell, id, happened, source, observation, recorded)
+	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT) FROM json_each($2)`)
+
+// A keptObservation is what the history has of an observation, beside its cell, its source and when it happened.
+type keptObservation struct {
+	ID      string  `json:"id"`
+	Channel string  `json:"channel,omitempty"`
+	Session string  `json:"session,omitempty"`
+	Reward  float64 `json:"reward"`
+	Weight  float64 `json:"weight"`
+}
+
+func (c *change) record(all []addition) error {
+	rows := make([][]any, len(all))
+	for i := range all {
+		o := all[i].Observation
+		text, err := json.Marshal(keptObservation{o.ID, o.Channel, o.Session, o.Reward, o.Weight})
+		if err != nil {
+			return err
+		}
+		rows[i] = []any{all[i].key, all[i].id, int64(evidence.InstantOf(o.At)), o.Source, string(text)}
+	}
+	text, err := rowsOf(rows)
+	if err != nil {
+		return err
+	}
+	_, err = c.t.exec(addToHistory, int64(c.now), text)
+	return err
+}
+
+// observation makes an observation of a row of the history.
+func observation(cell evidence.Cell, happened evidence.Instant, source, text string) (o evidence.Observation, err error) {
+	var k keptObservation
+	err = json.Unmarshal([]byte(text), &k)
+	return evidence.Observation{
+		ID: k.ID, Cell: cell, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward, Weight: k.Weight,
+		At: happened.Time(),
+	}, err
+}
+
+// addSums adds to tallies. PostgreSQL takes all of a commit as JSON, whose numbers it reads exactly. SQLite rounds when it
+// reads numbers from text, and takes one after the other.
+var addSums = either(`INSERT INTO heed_tally (`+tallyNames+`)
+	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`+onKnownTally("heed_tally"),
+	`INSERT INTO heed_tally (`+tallyNames+`)
+	SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
+		CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
+		CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
+		CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
+		CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
+		CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
+	FROM jsonb_array_elements($1)`+onKnownTally("heed_tally"))
+
+// addSumsAndTell is addSums that returns the tallies.
+var addSumsAndTell = either(addSums.texts[SQLite]+returningTally, addSums.texts[Postgres]+returningTally)
+
+const (
+	tallySumsOnly = `landmark, mass, squares, reward, reward_squares,
+		n_positive, n_negative, n_neutral, last_positive, last_negative, last_neutral`
+	returningTally = ` RETURNING cell, channel, source, ` + tallySumsOnly
+)
+
+// addSums adds to the tallies. Where the receipts are to have parts, it keeps those that it has seen.
+func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
+	froms := slices.SortedFunc(maps.Keys(sums), func(a, b origin) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel), cmp.Compare(a.source, b.source))
+	})
+	if len(froms) == 0 {
+		return nil
+	}
+	rows := make([][]any, len(froms))
+	for i, from := range froms {
+		rows[i] = sums[from].row(from)
+	}
+	if !c.t.db.dialect.embedded() {
+		text, err := rowsOf(rows)
+		if err != nil {
+			return err
+		}
+		rows = [][]any{{text}}
+	}
+	if !slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts }) {
+		for _, row := range rows {
+			if _, err := c.t.exec(addSums, row...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	c.parts = make(map[string][]evidence.Part)
+	for _, row := range rows {
+		err := c.t.each(addSumsAndTell, row, func(scan func(...any) error) error {
+			key, part, err := scanTally(scan)
+			if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
+				part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)
+				c.parts[key] = append(c.parts[key], part)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scanTally scans a tally, whose landmark is a number of steps.
+func scanTally(scan func(...any) error) (key string, p evidence.Part, err error) {
+	t := &p.Tally
+	err = scan(&key, &p.Channel, &p.Source, &t.Landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
+		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last)
+	return key, p, err
+}
+
+// restated gives a tally its half-life, of which the landmark is a number of steps.
+func restated(t evidence.Tally, halfLife time.Duration) evidence.Tally {
+	t.HalfLife = halfLife
+	t.Landmark = evidence.Instant(int64(t.Landmark) * evidence.LandmarkStep * halfLife.Microseconds())
+	return t
+}
+
+// readParts gives the receipts the cells of their observations as they are now, each once and in the order of the observations.
+func (c *change) readParts(all []addition) error {
+	var missing []evidence.Cell
+	seen := make(map[evidence.Cell]bool)
+	for i := range c.batches {
+		for k := range c.batches[i].Observations {
+			cell := c.batches[i].Observations[k].Cell
+			if c.batches[i].Parts && !c.known[i] && !seen[cell] && c.parts[hashOfCell(cell)] == nil {
+				seen[cell] = true
+				missing = append(missing, cell)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		if c.parts == nil {
+			c.parts = make(map[string][]evidence.Part)
+		}
+		if err := c.t.parts(missing, c.parts); err != nil {
+			return err
+		}
+	}
+	for i := range c.batches {
+		clear(seen)
+		for k := range c.batches[i].Observations {
+			cell := c.batches[i].Observations[k].Cell
+			if c.batches[i].Parts && !c.known[i] && !seen[cell] {
+				seen[cell] = true
+				c.receipts[i].Parts = append(c.receipts[i].Parts, c.parts[hashOfCell(cell)]...)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,83 @@
+package sqlstore
+
+import (
+	"encoding/json"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+var (
+	countRecords = both(`SELECT count(*) FROM heed_record WHERE kind = $1`)
+	firstRecords = leaving(`SELECT seq, at, keys FROM heed_record WHERE kind = $1 ORDER BY at, seq LIMIT $2`)
+)
+
+// leaving is a query for records to drop. PostgreSQL leaves those to others who are about to change them.
+func leaving(text string) *query { return either(text, text+` FOR UPDATE SKIP LOCKED`) }
+
+// limit holds the number of a kind's records where it has to be, after records were added up to a number. It counts only
+// where the numbers of records don't show that there is room: since the last count, no more can have come than those numbers
+// went up. Where the oldest go, they may first be more by a sixteenth, and by a hundred at most.
+func (c *change) limit(k *keptKind, seq int64) error {
+	limits := k.Limits
+	if limits.Most == 0 {
+		return nil
+	}
+	most := int64(limits.Most)
+	if !limits.Refuse {
+		most += min(most/16, 100)
+	}
+	k.counting.Lock()
+	room := k.counted && seq >= k.seq && k.count+seq-k.seq <= most
+	k.counting.Unlock()
+	if room {
+		return nil
+	}
+	var count int64
+	if err := c.t.one(countRecords, []any{k.Name}, &count); err != nil {
+		return err
+	}
+	if count > most {
+		if limits.Refuse {
+			return evidence.ErrFull
+		}
+		for count > int64(limits.Most) {
+			n, err := c.dropRecords(k.Name, firstRecords, k.Name, min(count-int64(limits.Most), 500))
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				break
+			}
+			count -= n
+		}
+	}
+	c.counted = append(c.counted, k)
+	k.counting.Lock()
+	defer k.counting.Unlock()
+	k.counted, k.count, k.seq = true, count, seq
+	return nil
+}
+
+// dropRecords removes the records of a kind that a query finds, and returns how many it found.
+func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) {
+	var removed, lost [][]any
+	err := c.t.each(q, args, func(scan func(...any) error) error {
+		var seq int64
+		var at evidence.Instant
+		var text string
+		if err := scan(&seq, &at, &text); err != nil {
+			return err
+		}
+		var keys []string
+		if err := json.Unmarshal([]byte(text), &keys); err != nil {
+			return err
+		}
+		removed = append(removed, []any{seq})
+		lost = append(lost, keyRows(kind, at, seq, distinct(keys), nil)...)
+		return nil
+	})
+	if err == nil {
+		err = c.writeRows(nil, removed, nil, lost)
+	}
+	return int64(len(removed)), err
+}

@@ -1,0 +1,365 @@
+package sqlstore
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// A recordRow is what is stored of a record, without its body.
+type recordRow struct {
+	seq      int64
+	kind     string
+	at       evidence.Instant
+	revision uint64
+	keys     []string
+}
+
+// A writing is a record that is to be written, with the number of its batch.
+type writing struct {
+	*store.Record
+	ref   string
+	batch int
+	keys  []string // sorted, each once
+	body  string
+}
+
+func (w *writing) isNew() bool { return w.Revision == 0 || w.Revision == store.Once }
+
+// putRecords checks what is expected, and writes the records.
+func (c *change) putRecords() error {
+	var added, changed []writing
+	for i := range c.batches {
+		if c.known[i] {
+			continue
+		}
+		for k := range c.batches[i].Records {
+			w := writing{Record: &c.batches[i].Records[k], batch: i}
+			if err := w.prepare(); err != nil {
+				return err
+			}
+			if w.isNew() {
+				added = append(added, w)
+			} else {
+				changed = append(changed, w)
+			}
+		}
+	}
+	if err := c.expect(); err != nil {
+		return err
+	}
+	if len(added)+len(changed) == 0 {
+		return nil
+	}
+	if err := c.number(); err != nil {
+		return err
+	}
+	if err := c.changeRecords(changed); err != nil {
+		return err
+	}
+	return c.addRecords(added)
+}
+
+func (w *writing) prepare() error {
+	w.ref = hashOfRef(w.Ref)
+	if w.Body.IsZero() {
+		return nil
+	}
+	text, err := w.Body.JSON()
+	if err != nil {
+		return err
+	}
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	w.body = string(text)
+	w.keys = distinct(w.Keys)
+	return nil
+}
+
+func distinct(keys []string) []string {
+	keys = slices.Clone(keys)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+const recordHead = `ref, seq, kind, at, revision, keys`
+
+var (
+	expectRecords = either(`SELECT `+recordHead+` FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`,
+		`SELECT `+recordHead+` FROM heed_record WHERE ref = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1)))
+		ORDER BY ref FOR SHARE`)
+	lockRecords = either(expectRecords.texts[SQLite],
+		`SELECT `+recordHead+` FROM heed_record WHERE ref = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($1)))
+		ORDER BY ref FOR UPDATE`)
+	// While there is a row that is not committed, nobody else can write one of its id.
+	holdPlaces = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+		SELECT value->>0, '', '', 0, 0, '[]', '' FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
+	freePlaces = both(`DELETE FROM heed_record WHERE ref IN (SELECT value->>0 FROM json_each($1))`)
+)
+
+// rowsOfRecords returns the rows of records that there are, by the hashes of their refs.
+func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, error) {
+	found := make(map[string]*recordRow, len(refs))
+	rows, err := column(refs)
+	if err != nil {
+		return nil, err
+	}
+	err = c.t.each(q, []any{rows}, func(scan func(...any) error) error {
+		r := &recordRow{}
+		var ref, keys string
+		if err := scan(&ref, &r.seq, &r.kind, &r.at, &r.revision, &keys); err != nil {
+			return err
+		}
+		found[ref] = r
+		return json.Unmarshal([]byte(keys), &r.keys)
+	})
+	return found, err
+}
+
+func conflict(kind string) error { return fmt.Errorf("%s: %w", kind, heed.ErrConflict) }
+
+// expect checks the revisions that are expected, which then stay as they are until the commit.
+func (c *change) expect() error {
+	var present, absent []string
+	for i := range c.batches {
+		for _, e := range c.batches[i].Expect {
+			switch {
+			case c.known[i]:
+			case e.Revision == 0:
+				absent = append(absent, hashOfRef(e.Ref))
+			default:
+				present = append(present, hashOfRef(e.Ref))
+			}
+		}
+	}
+	if len(present)+len(absent) == 0 {
+		return nil
+	}
+	found, err := c.rowsOfRecords(expectRecords, slices.Concat(present, absent))
+	if err != nil {
+		return err
+	}
+	for i := range c.batches {
+		for _, e := range c.batches[i].Expect {
+			revision := uint64(0)
+			if row := found[hashOfRef(e.Ref)]; row != nil {
+				revision = row.revision
+			}
+			if !c.known[i] && revision != e.Revision {
+				return conflict(e.Kind)
+			}
+		}
+	}
+	if c.t.db.dialect.embedded() || len(absent) == 0 {
+		return nil
+	}
+	slices.Sort(absent)
+	absent = slices.Compact(absent)
+	rows, err := column(absent)
+	if err != nil {
+		return err
+	}
+	switch held, err := c.t.exec(holdPlaces, rows); {
+	case err != nil:
+		return err
+	case held < int64(len(absent)):
+		return heed.ErrConflict
+	}
+	_, err = c.t.exec(freePlaces, rows)
+	return err
+}
+
+var (
+	writeRecords = either(`UPDATE heed_record SET revision = $1, at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
+		FROM json_each($2) WHERE seq = CAST(value->>0 AS BIGINT)`,
+		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
+		FROM jsonb_array_elements($2) WHERE seq = CAST(value->>0 AS BIGINT)`)
+	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
+	addKeys     = both(`INSERT INTO heed_key (hash, at, seq)
+		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT) FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
+	dropKeys = either(`DELETE FROM heed_key WHERE (hash, at, seq) IN (
+			SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT) FROM json_each($1))`,
+		`DELETE FROM heed_key WHERE ctid = ANY (ARRAY(
+			SELECT k.ctid FROM jsonb_array_elements($1) AS gone CROSS JOIN LATERAL (
+				SELECT ctid FROM heed_key WHERE hash = gone->>0 AND at = CAST(gone->>1 AS BIGINT) AND seq = CAST(gone->>2 AS BIGINT) OFFSET 0
+			) AS k))`)
+)
+
+// changeRecords writes and removes records that have to be there.
+func (c *change) changeRecords(all []writing) error {
+	if len(all) == 0 {
+		return nil
+	}
+	refs := make([]string, len(all))
+	for i := range all {
+		refs[i] = all[i].ref
+	}
+	found, err := c.rowsOfRecords(lockRecords, refs)
+	if err != nil {
+		return err
+	}
+	var written, removed, keys, lost [][]any
+	for i := range all {
+		w := &all[i]
+		row := found[w.ref]
+		if row == nil || row.revision != w.Revision {
+			return conflict(w.Kind)
+		}
+		if w.Body.IsZero() {
+			removed = append(removed, []any{row.seq})
+			lost = append(lost, keyRows(w.Kind, row.at, row.seq, row.keys, nil)...)
+			continue
+		}
+		text, err := json.Marshal(w.Keys)
+		if err != nil {
+			return err
+		}
+		at := evidence.InstantOf(w.At)
+		written = append(written, []any{row.seq, int64(at), string(text), w.body})
+		c.receipts[w.batch].Revision = c.revision
+		before, after := distinct(row.keys), w.keys
+		if at == row.at {
+			keys = append(keys, keyRows(w.Kind, at, row.seq, after, before)...)
+			lost = append(lost, keyRows(w.Kind, at, row.seq, before, after)...)
+		} else {
+			keys = append(keys, keyRows(w.Kind, at, row.seq, after, nil)...)
+			lost = append(lost, keyRows(w.Kind, row.at, row.seq, before, nil)...)
+		}
+	}
+	return c.writeRows(written, removed, keys, lost)
+}
+
+// keyRows are the rows of some keys of a record, without others.
+func keyRows(kind string, at evidence.Instant, seq int64, keys, without []string) (rows [][]any) {
+	for _, key := range keys {
+		if !slices.Contains(without, key) {
+			rows = append(rows, []any{hashOf(kind, key), int64(at), seq})
+		}
+	}
+	return rows
+}
+
+func (c *change) writeRows(written, removed, keys, lost [][]any) error {
+	for _, step := range []struct {
+		q    *query
+		rows [][]any
+	}{{writeRecords, written}, {dropRecords, removed}, {dropKeys, lost}, {addKeys, keys}} {
+		if len(step.rows) == 0 {
+			continue
+		}
+		text, err := rowsOf(step.rows)
+		if err != nil {
+			return err
+		}
+		arguments := []any{text}
+		if step.q == writeRecords {
+			arguments = []any{int64(c.revision), text}
+		}
+		if _, err := c.t.exec(step.q, arguments...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insertRecords adds records. PostgreSQL adds their keys in the same statement.
+var insertRecords = either(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+	SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), $1, value->>4, value->>5 FROM json_each($2) WHERE true
+	ON CONFLICT DO NOTHING RETURNING ref, seq`,
+	`WITH added AS (
+		INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST($1 AS BIGINT), value->>4, value->>5
+		FROM jsonb_array_elements($2)
+		ON CONFLICT DO NOTHING RETURNING ref, at, seq
+	), keyed AS (
+		INSERT INTO heed_key (hash, at, seq)
+		SELECT value->>1, added.at, added.seq FROM jsonb_array_elements($3) JOIN added ON added.ref = value->>0
+	)
+	SELECT ref, seq FROM added`)
+
+// addRecords writes records that must not be there, or may be left.
+func (c *change) addRecords(all []writing) error {
+	if len(all) == 0 {
+		return nil
+	}
+	rows := make([][]any, len(all))
+	var keys [][]any
+	for i := range all {
+		w := &all[i]
+		text, err := json.Marshal(w.Keys)
+		if err != nil {
+			return err
+		}
+		rows[i] = []any{w.ref, w.Kind, w.ID, int64(evidence.InstantOf(w.At)), string(text), w.body}
+		for _, key := range w.keys {
+			keys = append(keys, []any{w.ref, hashOf(w.Kind, key)})
+		}
+	}
+	seqs, err := c.insert(rows, keys)
+	if err != nil {
+		return err
+	}
+	var keyed [][]any
+	last := make(map[*keptKind]int64)
+	for i := range all {
+		w := &all[i]
+		seq, added := seqs[w.ref]
+		switch {
+		case added:
+			c.receipts[w.batch].Revision = c.revision
+			keyed = append(keyed, keyRows(w.Kind, evidence.InstantOf(w.At), seq, w.keys, nil)...)
+			kind := c.store.kinds.get(w.Kind)
+			last[kind] = max(last[kind], seq)
+		case w.Revision == store.Once:
+			c.receipts[w.batch].Left = append(c.receipts[w.batch].Left, w.Ref)
+		default:
+			return conflict(w.Kind)
+		}
+	}
+	if c.t.db.dialect.embedded() {
+		if err := c.writeRows(nil, nil, keyed, nil); err != nil {
+			return err
+		}
+	}
+	for kind, seq := range last {
+		if err := c.limit(kind, seq); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insert returns the numbers of those records that were not there.
+func (c *change) insert(rows, keys [][]any) (map[string]int64, error) {
+	text, err := rowsOf(rows)
+	if err != nil {
+		return nil, err
+	}
+	arguments := []any{int64(c.revision), text}
+	if !c.t.db.dialect.embedded() {
+		if keys == nil {
+			keys = [][]any{}
+		}
+		text, err := rowsOf(keys)
+		if err != nil {
+			return nil, err
+		}
+		arguments = append(arguments, text)
+	}
+	seqs := make(map[string]int64, len(rows))
+	err = c.t.each(insertRecords, arguments, func(scan func(...any) error) error {
+		var ref string
+		var seq int64
+		err := scan(&ref, &seq)
+		seqs[ref] = seq
+		return err
+	})
+	return seqs, err
+}

@@ -1,0 +1,386 @@
+package sqlstore
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// takeAway does what a batch does before it adds anything.
+func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
+	for _, selection := range b.Reset {
+		for _, q := range resetCells {
+			if _, err := c.t.exec(q, selection.Kind, selection.Scope, selection.Item, selection.Name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, cell := range b.Rebuild {
+		if err := c.rebuild(cell, b.Policies[cell.Kind]); err != nil {
+			return err
+		}
+	}
+	for _, r := range b.Restart {
+		if err := c.restart(r, b.Policies[r.Cell.Kind]); err != nil {
+			return err
+		}
+	}
+	if err := c.retract(b.Retract); err != nil {
+		return err
+	}
+	if err := c.withdraw(b.Withdraw, receipt); err != nil {
+		return err
+	}
+	if err := c.expunge(slices.Concat(b.Expunge, b.Forget)); err != nil {
+		return err
+	}
+	return c.forgetPeople(b.Forget)
+}
+
+// resetCells has the statements of a reset. The cells go last, as the others look them up.
+var resetCells = []*query{
+	both(`DELETE FROM heed_tally WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
+	both(`DELETE FROM heed_history WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
+	both(`DELETE FROM heed_lost WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
+	both(`DELETE FROM heed_cell WHERE ` + selected),
+}
+
+var whenLost = both(`SELECT lost_positive, lost_negative, lost_neutral FROM heed_tally WHERE cell = $1`)
+
+// lost returns when the last observation happened that a cell's sums hold and its history does not, and 0 where there is none.
+func (c *change) lost(key string) (last evidence.Instant, err error) {
+	err = c.t.each(whenLost, []any{key}, func(scan func(...any) error) error {
+		var lost [3]evidence.Instant
+		err := scan(&lost[0], &lost[1], &lost[2])
+		last = max(last, slices.Max(lost[:]))
+		return err
+	})
+	return last, err
+}
+
+func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
+	key := hashOfCell(cell)
+	found, err := c.findCells([]string{key})
+	if err != nil || found[key] == nil {
+		return err
+	}
+	lost, err := c.lost(key)
+	switch {
+	case err != nil:
+		return err
+	case lost > 0:
+		return evidence.ErrForgotten
+	}
+	found[key].policy = policy
+	return c.recount(found[key])
+}
+
+func (c *change) restart(r evidence.Restart, policy evidence.Policy) error {
+	key, at := hashOfCell(r.Cell), evidence.InstantOf(r.At)
+	cells, err := c.makeCells(map[string]evidence.Cell{key: r.Cell}, map[string]evidence.Policy{key: policy})
+	if err != nil {
+		return err
+	}
+	row := cells[key]
+	if at <= row.restart {
+		return nil
+	}
+	lost, err := c.lost(key)
+	switch {
+	case err != nil:
+		return err
+	case lost >= at:
+		return evidence.ErrForgotten
+	}
+	open, err := c.open(row)
+	if err != nil {
+		return err
+	}
+	if !open {
+		row.policy = policy
+	}
+	row.restart = at
+	return c.recount(row)
+}
+
+var recounts = []*query{both(`DELETE FROM heed_tally WHERE cell = $1`), both(`DELETE FROM heed_lost WHERE cell = $1`)}
+
+// recount makes the tallies of a cell anew from its history.
+func (c *change) recount(row *cellRow) error {
+	if err := c.keep(row); err != nil {
+		return err
+	}
+	for _, q := range recounts {
+		if _, err := c.t.exec(q, row.key); err != nil {
+			return err
+		}
+	}
+	sums := make(deltas)
+	if err := c.eachOf(row, func(o *evidence.Observation) { sums.add(row, o) }); err != nil {
+		return err
+	}
+	return c.addSums(sums, map[string]*cellRow{row.key: row})
+}
+
+var wholeHistory = both(`SELECT happened, source, observation FROM heed_history WHERE cell = $1 ORDER BY happened, seq`)
+
+// eachOf calls a function with the history of a cell. A row that can't be read is an error here.
+func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
+	return c.t.each(wholeHistory, []any{row.key}, func(scan func(...any) error) error {
+		var happened evidence.Instant
+		var source, text string
+		if err := scan(&happened, &source, &text); err != nil {
+			return err
+		}
+		o, err := observation(row.cell, happened, source, text)
+		if err == nil {
+			do(&o)
+		}
+		return err
+	})
+}
+
+var (
+	stateOfIDs = both(`SELECT id, traced, retracted FROM heed_id WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	lostOfIDs  = both(`SELECT DISTINCT f.id FROM heed_lost f JOIN heed_tally t ON t.cell = f.cell
+		WHERE f.id IN (SELECT value->>0 FROM json_each($1))
+			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0)`)
+	setRetracted = both(`UPDATE heed_id SET retracted = 1 WHERE id IN (SELECT value->>0 FROM json_each($1))`)
+	takenOfIDs   = both(`SELECT seq, cell, happened, source, observation FROM heed_history
+		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
+	takenOfSources = both(`SELECT seq, cell, happened, source, observation FROM heed_history
+		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
+)
+
+// retractable returns, by the hash of an id, nil for one that can be retracted, and for every other the reason. An id that
+// was retracted already is in neither.
+func (c *change) retractable(ids []string) (gone []string, reasons map[string]error, err error) {
+	reasons = make(map[string]error)
+	hashes := make([]string, len(ids))
+	for i, id := range ids {
+		hashes[i] = hashOf(id)
+		reasons[hashes[i]] = heed.ErrNotFound
+	}
+	asked, err := column(hashes)
+	if err != nil {
+		return nil, nil, err
+	}
+	err = c.t.each(stateOfIDs, []any{asked}, func(scan func(...any) error) error {
+		var id string
+		var traced, retracted int64
+		if err := scan(&id, &traced, &retracted); err != nil || c.fresh[id] {
+			return err
+		}
+		delete(reasons, id)
+		switch {
+		case retracted == 1:
+		case traced == 0:
+			reasons[id] = evidence.ErrForgotten
+		default:
+			gone = append(gone, id)
+		}
+		return nil
+	})
+	if err != nil || len(gone) == 0 {
+		return nil, reasons, err
+	}
+	asked, err = column(gone)
+	if err != nil {
+		return nil, nil, err
+	}
+	forgotten, err := c.t.texts(lostOfIDs, asked)
+	for _, id := range forgotten {
+		reasons[id] = evidence.ErrForgotten
+	}
+	return slices.DeleteFunc(gone, func(id string) bool { return reasons[id] != nil }), reasons, err
+}
+
+func (c *change) retract(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	gone, reasons, err := c.retractable(ids)
+	if err != nil {
+		return err
+	}
+	unknown := false
+	for _, reason := range reasons {
+		unknown = unknown || errors.Is(reason, heed.ErrNotFound)
+	}
+	switch {
+	case unknown:
+		return heed.ErrNotFound
+	case len(reasons) > 0:
+		return evidence.ErrForgotten
+	}
+	return c.takeIDs(gone)
+}
+
+func (c *change) withdraw(ids []string, receipt *store.Receipt) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	gone, reasons, err := c.retractable(ids)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if reasons[hashOf(id)] != nil && !slices.Contains(receipt.Kept, id) {
+			receipt.Kept = append(receipt.Kept, id)
+		}
+	}
+	return c.takeIDs(gone)
+}
+
+func (c *change) takeIDs(hashes []string) error {
+	if len(hashes) == 0 {
+		return nil
+	}
+	rows, err := column(hashes)
+	if err != nil {
+		return err
+	}
+	if err := c.take(takenOfIDs, rows); err != nil {
+		return err
+	}
+	_, err = c.t.exec(setRetracted, rows)
+	return err
+}
+
+var (
+	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.lost_source = 1 LIMIT 1`)
+	dropSource = both(`DELETE FROM heed_tally WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1))`)
+)
+
+func (c *change) expunge(sources []string) error {
+	if len(sources) == 0 {
+		return nil
+	}
+	var kind, scope string
+	switch err := c.t.one(sourceLost, nil, &kind, &scope); {
+	case err == nil:
+		return fmt.Errorf("in a cell of kind %q and scope %q: %w", kind, scope, evidence.ErrForgotten)
+	case !errors.Is(err, heed.ErrNotFound):
+		return err
+	}
+	rows, err := column(sources)
+	if err != nil {
+		return err
+	}
+	if err := c.take(takenOfSources, rows); err != nil {
+		return err
+	}
+	_, err = c.t.exec(dropSource, rows)
+	return err
+}
+
+// gone is an observation on its way out of the history.
+type gone struct {
+	seq     int64
+	key, id string
+	evidence.Observation
+}
+
+var (
+	dropFromHistory = both(`DELETE FROM heed_history WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
+	dropEmptied     = both(`DELETE FROM heed_tally WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
+	mendTally       = both(`UPDATE heed_tally SET
+		last_positive = CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,
+		last_negative = CASE WHEN n_negative = 0 THEN 0 WHEN lost_negative > $2 THEN lost_negative ELSE $2 END,
+		last_neutral = CASE WHEN n_neutral = 0 THEN 0 WHEN lost_neutral > $3 THEN lost_neutral ELSE $3 END
+		WHERE cell = $4 AND channel = $5 AND source = $6`)
+)
+
+// remove deletes a page of what a query finds in the history, and returns it with its cells.
+func (c *change) remove(q *query, args ...any) (page []gone, cells map[string]*cellRow, err error) {
+	err = c.t.each(q, args, func(scan func(...any) error) error {
+		var one gone
+		var happened evidence.Instant
+		var source, text string
+		if err := scan(&one.seq, &one.key, &happened, &source, &text); err != nil {
+			return err
+		}
+		one.Observation, err = observation(evidence.Cell{}, happened, source, text)
+		page = append(page, one)
+		return err
+	})
+	if err != nil || len(page) == 0 {
+		return nil, nil, err
+	}
+	seqs := make([][]any, len(page))
+	keys := make(map[string]bool)
+	for i := range page {
+		seqs[i] = []any{page[i].seq}
+		keys[page[i].key] = true
+	}
+	rows, err := rowsOf(seqs)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := c.t.exec(dropFromHistory, rows); err != nil {
+		return nil, nil, err
+	}
+	cells, err = c.findCells(slices.Collect(maps.Keys(keys)))
+	return page, cells, err
+}
+
+// take takes out of the history what a query finds in it, and as far as it counted, out of the sums.
+func (c *change) take(q *query, rows string) error {
+	for {
+		page, cells, err := c.remove(q, rows)
+		if err != nil || len(page) == 0 {
+			return err
+		}
+		sums := make(deltas)
+		for i := range page {
+			sums.add(cells[page[i].key], &page[i].Observation)
+		}
+		for _, d := range sums {
+			d.negate()
+		}
+		if err := c.addSums(sums, cells); err != nil {
+			return err
+		}
+		if err := c.mend(sums, cells); err != nil {
+			return err
+		}
+	}
+}
+
+// mend sets when the last observations of tallies happened to what is left: in the history, or known to be lost.
+func (c *change) mend(touched deltas, cells map[string]*cellRow) error {
+	last := make(map[origin][3]evidence.Instant)
+	for from := range touched {
+		last[from] = [3]evidence.Instant{}
+	}
+	for _, row := range cells {
+		err := c.eachOf(row, func(o *evidence.Observation) {
+			from := row.origin(o)
+			if at, ok := last[from]; ok && row.counts(o) {
+				s := sign(o.Reward)
+				at[s] = max(at[s], evidence.InstantOf(o.At))
+				last[from] = at
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for from, at := range last {
+		_, err := c.t.exec(mendTally, int64(at[0]), int64(at[1]), int64(at[2]), from.key, from.channel, from.source)
+		if err != nil {
+			return err
+		}
+	}
+	for key := range cells {
+		if _, err := c.t.exec(dropEmptied, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+package sqlstore
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// A clock tells the time of PostgreSQL's server. Each commit learns it anew. In between, it goes on as the machine counts, so
+// that it does not matter how this machine's clock is set.
+type clock struct {
+	mu   sync.RWMutex
+	told time.Time // by the server
+	at   time.Time // when, on this machine
+}
+
+func (c *clock) learn(micros int64) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told, c.at = evidence.Instant(micros).Time(), machineNow()
+	return c.told
+}
+
+func (c *clock) now() time.Time {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return c.told.Add(machineNow().Sub(c.at))
+}
+
+func machineNow() time.Time { return time.Now() } //nolint:forbidigo // the clock of a host that gives none
+
+// now returns the moment by the store's clock.
+func (s *Store) now() time.Time {
+	switch {
+	case s.cfg.Now != nil:
+		return s.cfg.Now()
+	case s.db.dialect.embedded():
+		return machineNow()
+	}
+	return s.clock.now()
+}
+
+var readClock = either(``, `SELECT `+postgresNow)
+
+// learnClock asks the server for its time.
+func (s *Store) learnClock(ctx context.Context) error {
+	if s.db.dialect.embedded() {
+		return nil
+	}
+	return s.db.read(ctx, func(t *tx) error {
+		var micros int64
+		err := t.one(readClock, nil, &micros)
+		s.clock.learn(micros)
+		return err
+	})
+}

@@ -1,0 +1,174 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/store"
+)
+
+// kinds are the kinds of records that this program has declared. The database has those of all programs.
+type kinds struct {
+	limits map[string]store.Limits // of the configuration
+	mu     sync.RWMutex
+	known  map[string]*keptKind
+}
+
+// A keptKind is a kind, with what is known of the number of its records. It counts them now and then.
+type keptKind struct {
+	store.Kind
+	counting sync.Mutex
+	counted  bool
+	count    int64 // of its records, when seq was the greatest number
+	seq      int64
+}
+
+// get returns a kind that was declared, or nil.
+func (k *kinds) get(name string) *keptKind {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.known[name]
+}
+
+// limitsOf returns the limits that hold for a kind that was declared.
+func (k *kinds) limitsOf(kind store.Kind) store.Limits {
+	if limits, ok := k.limits[kind.Name]; ok {
+		return limits
+	}
+	return kind.Limits
+}
+
+func (k *kinds) set(kind store.Kind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil {
+		k.known = make(map[string]*keptKind)
+	}
+	kind.Limits = k.limitsOf(kind)
+	k.known[kind.Name] = &keptKind{Kind: kind}
+}
+
+// union returns the kind that two declarations make, the second of which is the later.
+func union(before, after store.Kind) store.Kind {
+	if after.Limits == (store.Limits{}) {
+		after.Limits = before.Limits
+	}
+	join := func(a, b []string) []string {
+		all := slices.Clone(a)
+		for _, path := range b {
+			if !slices.Contains(all, path) {
+				all = append(all, path)
+			}
+		}
+		return all
+	}
+	after.Caused, after.Decided = join(before.Caused, after.Caused), join(before.Decided, after.Decided)
+	after.Whole = after.Whole || before.Whole
+	return after
+}
+
+func same(a, b store.Kind) bool {
+	return a.Limits == b.Limits && a.Whole == b.Whole && slices.Equal(a.Caused, b.Caused) && slices.Equal(a.Decided, b.Decided)
+}
+
+var (
+	listDeclared = both(`SELECT kind FROM heed_kind ORDER BY name`)
+	readDeclared = both(`SELECT kind FROM heed_kind WHERE name = $1`)
+	keepDeclared = both(`INSERT INTO heed_kind (name, kind) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind`)
+)
+
+// Declare implements [store.Store]. The database keeps the declarations, so that each program forgets people and sweeps as
+// all of them have declared.
+func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
+	err := ctx.Err()
+	for i := range kinds {
+		if err == nil {
+			err = kinds[i].Validate()
+		}
+	}
+	if err == nil {
+		err = s.declare(ctx, kinds)
+	}
+	if err != nil {
+		return fmt.Errorf("sqlstore: declare: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
+	all := slices.Clone(kinds)
+	keeping := func(t *tx, keep bool) (changed bool, err error) {
+		for i, kind := range kinds {
+			stored, found, err := s.declared(t, kind.Name)
+			if err != nil {
+				return false, err
+			}
+			if all[i] = union(stored, kind); found && same(stored, all[i]) {
+				continue
+			}
+			changed = true
+			if !keep {
+				continue
+			}
+			text, err := json.Marshal(all[i])
+			if err != nil {
+				return false, err
+			}
+			if _, err := t.exec(keepDeclared, kind.Name, string(text)); err != nil {
+				return false, err
+			}
+		}
+		return changed, nil
+	}
+	var changed bool
+	err := s.db.read(ctx, func(t *tx) (err error) {
+		changed, err = keeping(t, false)
+		return err
+	})
+	if err == nil && changed {
+		c := &change{store: s, alone: true}
+		err = s.db.enter(ctx, c.enter, func(t *tx) error {
+			_, err := keeping(t, true)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for _, kind := range all {
+		s.kinds.set(kind)
+	}
+	return nil
+}
+
+// declared returns a kind as the database has it.
+func (s *Store) declared(t *tx, name string) (kind store.Kind, found bool, err error) {
+	var text string
+	switch err := t.one(readDeclared, []any{name}, &text); {
+	case errors.Is(err, heed.ErrNotFound):
+		return store.Kind{Name: name}, false, nil
+	case err != nil:
+		return kind, false, err
+	}
+	err = json.Unmarshal([]byte(text), &kind)
+	return kind, true, err
+}
+
+// allDeclared returns the kinds that any program has declared.
+func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
+	texts, err := t.texts(listDeclared)
+	for _, text := range texts {
+		var kind store.Kind
+		if err := json.Unmarshal([]byte(text), &kind); err != nil {
+			return nil, fmt.Errorf("%w: %w", errDamaged, err)
+		}
+		kind.Limits = s.kinds.limitsOf(kind)
+		all = append(all, kind)
+	}
+	return all, err
+}

@@ -1,0 +1,407 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// One statement reads records and tallies, so that both are of one moment: a record's hash, keys, body, moment and revision
+// are in the columns of a tally's cell, channel, source, half-life and landmark. A few cells are looked up one by one: a
+// PostgreSQL that has no statistics yet would join whole tables.
+const (
+	tallyRows = `SELECT 1, t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell), ` + tallySums + `
+		FROM heed_tally t `
+	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision, CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
+			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0
+		FROM heed_record r `
+)
+
+var (
+	readOne     = both(tallyRows + `WHERE t.cell = $1 ORDER BY t.channel, t.source`)
+	readSome    = both(tallyRows + `WHERE t.cell IN (SELECT value->>0 FROM json_each($1)) ORDER BY t.cell, t.channel, t.source`)
+	readRecords = both(recordRows + `WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`)
+	readBoth    = both(recordRows + `WHERE r.ref IN (SELECT value->>0 FROM json_each($1))
+		UNION ALL ` + tallyRows + `WHERE t.cell IN (SELECT value->>0 FROM json_each($2)) ORDER BY 1, 2, 3, 4`)
+)
+
+// Read implements [store.Store]. See Config.Stale for how fresh the parts are where no records are asked for.
+func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	before := len(into.Parts)
+	if s.cache != nil && len(refs) == 0 {
+		now, known := machineNow(), true
+		for _, c := range cells {
+			parts, ok := s.cache.get(c, now)
+			if known = known && ok; !known {
+				break
+			}
+			into.Parts = append(into.Parts, parts...)
+		}
+		if known {
+			return nil
+		}
+		into.Parts = into.Parts[:before]
+	}
+	if err := s.readAll(ctx, into, cells, refs); err != nil {
+		return fmt.Errorf("sqlstore: read: %w", err)
+	}
+	return nil
+}
+
+// readAll reads from the database.
+func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	tickets := make([]ticket, len(cells))
+	if s.cache != nil {
+		for i, c := range cells {
+			tickets[i] = s.cache.ticket(c)
+		}
+	}
+	now := machineNow()
+	parts, records := make(map[string][]evidence.Part, len(cells)), make(map[string]store.Record, len(refs))
+	err := s.db.read(ctx, func(t *tx) error { return t.snapshot(cells, refs, parts, records) })
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		record := records[hashOfRef(ref)]
+		record.Ref = ref
+		into.Records = append(into.Records, record)
+	}
+	for i, c := range cells {
+		found := parts[hashOfCell(c)]
+		if s.cache != nil {
+			s.cache.put(tickets[i], c, found, now)
+		}
+		into.Parts = append(into.Parts, found...)
+	}
+	return nil
+}
+
+// parts reads cells by their hashes.
+func (t *tx) parts(cells []evidence.Cell, into map[string][]evidence.Part) error {
+	return t.snapshot(cells, nil, into, nil)
+}
+
+// snapshot reads cells and records, each by its hash.
+func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string][]evidence.Part, records map[string]store.Record) error {
+	if len(cells)+len(refs) == 0 {
+		return nil
+	}
+	hashes := make([]string, 0, len(refs)+len(cells))
+	for _, ref := range refs {
+		hashes = append(hashes, hashOfRef(ref))
+	}
+	byHash := make(map[string]evidence.Cell, len(cells))
+	for _, c := range cells {
+		hash := hashOfCell(c)
+		byHash[hash] = c
+		hashes = append(hashes, hash)
+	}
+	refRows, err := column(hashes[:len(refs)])
+	if err != nil {
+		return err
+	}
+	cellRows, err := column(hashes[len(refs):])
+	if err != nil {
+		return err
+	}
+	q, args := readBoth, []any{refRows, cellRows}
+	switch {
+	case len(refs) > 0 && len(cells) == 0:
+		q, args = readRecords, []any{refRows}
+	case len(refs) == 0 && len(cells) == 1:
+		q, args = readOne, []any{hashes[0]}
+	case len(refs) == 0:
+		q, args = readSome, []any{cellRows}
+	}
+	return t.each(q, args, func(scan func(...any) error) error {
+		var what int
+		var hash, text, more string
+		var p evidence.Part
+		var first, second int64
+		y := &p.Tally
+		err := scan(&what, &hash, &text, &more, &first, &second, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
+			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last)
+		switch {
+		case err != nil:
+			return err
+		case what == 0:
+			records[hash], err = t.record(store.Ref{}, evidence.Instant(first), second, text, more)
+			return err
+		}
+		p.Cell, p.Channel, p.Source, y.Landmark = byHash[hash], text, more, evidence.Instant(second)
+		p.Tally = restated(p.Tally, time.Duration(first)*time.Microsecond)
+		parts[hash] = append(parts[hash], p)
+		return nil
+	})
+}
+
+// record makes a record of what is stored of it.
+func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, body string) (store.Record, error) {
+	r := store.Record{Ref: ref, Revision: uint64(revision), At: at.Time(), Body: store.Raw([]byte(body))}
+	if err := json.Unmarshal([]byte(keys), &r.Keys); err != nil || !json.Valid([]byte(body)) {
+		t.db.damaged.Add(1)
+		return r, fmt.Errorf("%w: a record of kind %q", errDamaged, ref.Kind)
+	}
+	return r, nil
+}
+
+// The pages of Find go by moment and number, in the index of a kind or of a key. The bounds are exclusive. Where there are
+// more keys, all of them are looked up.
+const (
+	foundColumns = `SELECT r.seq, r.at, r.id, r.revision, r.keys, r.body FROM `
+	ofKind       = foundColumns + `heed_record r WHERE r.kind = $1 AND (r.at, r.seq) > ($2, $3) AND (r.at, r.seq) < ($4, $5) `
+	ofKey        = foundColumns + `heed_key k JOIN heed_record r ON r.seq = k.seq
+		WHERE k.hash = $1 AND (k.at, k.seq) > ($2, $3) AND (k.at, k.seq) < ($4, $5) `
+	ofKeys = ofKey + `AND NOT EXISTS (SELECT 1 FROM json_each($6) AS other WHERE NOT EXISTS (
+			SELECT 1 FROM heed_key o WHERE o.hash = other.value->>0 AND o.at = k.at AND o.seq = k.seq)) `
+)
+
+// finds are the queries by the number of keys, none, one and more, and by the order, the newest and the oldest first.
+var finds = [3][2]*query{
+	{both(ofKind + `ORDER BY r.at DESC, r.seq DESC LIMIT $6`), both(ofKind + `ORDER BY r.at, r.seq LIMIT $6`)},
+	{both(ofKey + `ORDER BY k.at DESC, k.seq DESC LIMIT $6`), both(ofKey + `ORDER BY k.at, k.seq LIMIT $6`)},
+	{both(ofKeys + `ORDER BY k.at DESC, k.seq DESC LIMIT $7`), both(ofKeys + `ORDER BY k.at, k.seq LIMIT $7`)},
+}
+
+// A position is where a record stands in the order of Find.
+type position struct{ at, seq int64 }
+
+func (p position) compare(o position) int {
+	return cmp.Or(cmp.Compare(p.at, o.at), cmp.Compare(p.seq, o.seq))
+}
+
+func (p position) place() string {
+	return strconv.FormatInt(p.at, 36) + "." + strconv.FormatInt(p.seq, 36)
+}
+
+func parsePlace(place string) (p position, err error) {
+	at, seq, _ := strings.Cut(place, ".")
+	if p.at, err = strconv.ParseInt(at, 36, 64); err == nil {
+		p.seq, err = strconv.ParseInt(seq, 36, 64)
+	}
+	if err != nil {
+		return p, &heed.InputError{Field: "After", Reason: "must be the Place of a record"}
+	}
+	return p, nil
+}
+
+// instantFrom returns the first moment, in whole microseconds, that is not before a time.
+func instantFrom(t time.Time) int64 { return int64(evidence.InstantOf(t.Add(time.Microsecond - 1))) }
+
+// A search is a query on its way: what is left of it lies between two positions.
+type search struct {
+	store.Query
+	query         *query
+	key, others   string
+	after, before position
+}
+
+func newSearch(q store.Query) (*search, error) {
+	if err := q.Validate(); err != nil {
+		return nil, err
+	}
+	s := &search{Query: q, key: q.Kind, after: position{-1, 0}, before: position{maxInt64, maxInt64}}
+	if !q.Since.IsZero() {
+		s.after = position{instantFrom(q.Since), -1}
+	}
+	if !q.Until.IsZero() {
+		s.before = position{instantFrom(q.Until), -1}
+	}
+	if q.After != "" {
+		after, err := parsePlace(q.After)
+		if err != nil {
+			return nil, err
+		}
+		s.pass(after)
+	}
+	order := 0
+	if q.Oldest {
+		order = 1
+	}
+	s.query = finds[min(len(q.Keys), 2)][order]
+	if len(q.Keys) == 0 {
+		return s, nil
+	}
+	hashes := make([]string, len(q.Keys))
+	for i, key := range q.Keys {
+		hashes[i] = hashOf(q.Kind, key)
+	}
+	s.key = hashes[0]
+	others, err := column(hashes[1:])
+	s.others = others
+	return s, err
+}
+
+// pass moves on behind a position.
+func (s *search) pass(p position) {
+	if s.Oldest && p.compare(s.after) > 0 {
+		s.after = p
+	}
+	if !s.Oldest && p.compare(s.before) < 0 {
+		s.before = p
+	}
+}
+
+// page reads the next records, at most n. It reports whether there may be more.
+func (s *search) page(ctx context.Context, db *DB, n int) (all []store.Record, more bool, err error) {
+	args := []any{s.key, s.after.at, s.after.seq, s.before.at, s.before.seq}
+	if len(s.Keys) > 1 {
+		args = append(args, s.others)
+	}
+	args = append(args, n)
+	rows := 0
+	err = db.read(ctx, func(t *tx) error {
+		return t.each(s.query, args, func(scan func(...any) error) error {
+			var p position
+			var revision int64
+			var id, keys, body string
+			if err := scan(&p.seq, &p.at, &id, &revision, &keys, &body); err != nil {
+				return err
+			}
+			rows++
+			s.pass(p)
+			r, err := t.record(store.Ref{Kind: s.Kind, ID: id}, evidence.Instant(p.at), revision, keys, body)
+			if err != nil {
+				return nil //nolint:nilerr // it is counted, and left out
+			}
+			r.Place = p.place()
+			all = append(all, r)
+			return nil
+		})
+	})
+	return all, rows == n, err
+}
+
+// Find implements [store.Store]. It reads a page at a time.
+func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
+		search, err := newSearch(q)
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			yield(store.Record{}, fmt.Errorf("sqlstore: find: %w", err))
+			return
+		}
+		left := cmp.Or(q.Limit, int(^uint(0)>>1))
+		for size := 100; left > 0; size = pageSize {
+			all, more, err := search.page(ctx, s.db, min(size, left))
+			stop := err != nil || !more
+			yieldAll(ctx, all, err, func(r store.Record, err error) bool {
+				left--
+				goOn := yield(r, err) && err == nil
+				stop = stop || !goOn
+				return goOn
+			})
+			if stop {
+				return
+			}
+		}
+	}
+}
+
+var (
+	listParts = both(`SELECT c.item, c.name, t.channel, t.source, c.half_life, ` + tallySums + `
+		FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell
+		WHERE c.kind = $1 AND c.scope = $2
+		ORDER BY c.item, c.name, t.channel, t.source`)
+
+	// Each step finds the next scope by the index, however many cells there are of one.
+	findScopes = both(`WITH RECURSIVE scopes (scope) AS (
+			SELECT (SELECT c.scope FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell
+				WHERE c.kind = $1 ORDER BY c.scope LIMIT 1)
+			UNION ALL
+			SELECT (SELECT c.scope FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell
+				WHERE c.kind = $1 AND c.scope > s.scope ORDER BY c.scope LIMIT 1) FROM scopes s WHERE s.scope IS NOT NULL
+		)
+		SELECT scope FROM scopes WHERE scope IS NOT NULL ORDER BY scope`)
+
+	findHistory = both(`SELECT seq, happened, source, observation FROM heed_history
+		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
+)
+
+// List implements [store.Store]. It reads all parts before the loop begins.
+func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	return func(yield func(evidence.Part, error) bool) {
+		var parts []evidence.Part
+		err := s.db.read(ctx, func(t *tx) error {
+			return t.each(listParts, []any{kind, scope}, func(scan func(...any) error) error {
+				var item, name string
+				part, err := scanPart(scan, &item, &name)
+				part.Cell = evidence.Cell{Kind: kind, Scope: scope, Item: item, Name: name}
+				parts = append(parts, part)
+				return err
+			})
+		})
+		yieldAll(ctx, parts, err, yield)
+	}
+}
+
+// Scopes implements [store.Store].
+func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var scopes []string
+		err := s.db.read(ctx, func(t *tx) (err error) {
+			scopes, err = t.texts(findScopes, kind)
+			return err
+		})
+		yieldAll(ctx, scopes, err, yield)
+	}
+}
+
+// History implements [store.Store].
+func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+	return func(yield func(evidence.Observation, error) bool) {
+		happened, seq := maxInt64, maxInt64
+		pages(ctx, yield, func() (page []evidence.Observation, err error) {
+			rows := 0
+			err = s.db.read(ctx, func(t *tx) error {
+				return t.each(findHistory, []any{hashOfCell(c), happened, seq}, func(scan func(...any) error) error {
+					var source, text string
+					if err := scan(&seq, &happened, &source, &text); err != nil {
+						return err
+					}
+					rows++
+					o, err := observation(c, evidence.Instant(happened), source, text)
+					if err != nil {
+						s.db.damaged.Add(1)
+						return nil //nolint:nilerr // it is counted, and left out
+					}
+					page = append(page, o)
+					return nil
+				})
+			})
+			return page, cmp.Or(err, lastPage(rows))
+		})
+	}
+}
+
+var findKinds = both(`SELECT DISTINCT c.kind FROM heed_cell AS c
+	WHERE EXISTS (SELECT 1 FROM heed_tally AS t WHERE t.cell = c.cell)
+	ORDER BY c.kind`)
+
+// Kinds yields the kinds of cells that have evidence, in order: all that [Store.List] can list. The rules of Find hold.
+func (s *Store) Kinds(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		var kinds []string
+		err := s.db.read(ctx, func(t *tx) (err error) {
+			kinds, err = t.texts(findKinds)
+			return err
+		})
+		yieldAll(ctx, slices.Clip(kinds), err, yield)
+	}
+}

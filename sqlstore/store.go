@@ -1,0 +1,227 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
+)
+
+// Config says what a [Store] keeps and for how long, and how fresh its reads are. The zero value means the defaults. Whatever
+// is past its time, or over HistoryPerCell, stays until the next [Store.Sweep].
+type Config struct {
+	// Now is the clock: observations too far ahead of it are refused, and ids, history and records age by it. nil means the
+	// clock of the database: of PostgreSQL's server, and with SQLite of this machine.
+	Now func() time.Time
+	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be expunged only from
+	// cells that keep origins apart.
+	NoHistory bool
+	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100.
+	HistoryPerCell int
+	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
+	HistoryFor time.Duration
+	// IDsFor is how long an id is known after it was recorded. It must not be shorter than HistoryFor, nor than the longest
+	// time after which an event can be delivered again. 0 means 30 days, or HistoryFor where that is longer.
+	IDsFor time.Duration
+	// Limits says by kind how long records are kept. It wins over what [Store.Declare] is given.
+	Limits map[string]store.Limits
+
+	// Stale is for how long a cell that was read is read from memory. A Read of records too is always fresh. This store
+	// sees its own commits at once. It sees those of another one, in another process or on another handle, no later than
+	// this. 0 means a second. NoCache reads from the database every time.
+	Stale   time.Duration
+	NoCache bool
+	// MaxCached is how many cells are held in memory at most. 0 means 100,000.
+	MaxCached int
+}
+
+func (c Config) withDefaults() Config {
+	const month = 30 * 24 * time.Hour
+	c.HistoryPerCell = cmp.Or(c.HistoryPerCell, 100)
+	c.HistoryFor = cmp.Or(c.HistoryFor, month)
+	c.IDsFor = cmp.Or(c.IDsFor, max(c.HistoryFor, month))
+	c.Stale = cmp.Or(c.Stale, time.Second)
+	c.MaxCached = cmp.Or(c.MaxCached, 100_000)
+	c.Limits = maps.Clone(c.Limits)
+	return c
+}
+
+// Validate reports all faults, joined.
+func (c Config) Validate() error {
+	c = c.withDefaults()
+	var found faults.List
+	found.Check(c.HistoryPerCell > 0, "HistoryPerCell", c.HistoryPerCell, "must not be negative")
+	found.Check(c.HistoryFor > 0, "HistoryFor", c.HistoryFor, "must not be negative")
+	found.Check(c.IDsFor >= c.HistoryFor, "IDsFor", c.IDsFor, "must not be shorter than HistoryFor")
+	found.Check(c.Stale > 0, "Stale", c.Stale, "must not be negative")
+	found.Check(c.MaxCached > 0, "MaxCached", c.MaxCached, "must not be negative")
+	for name, limits := range c.Limits {
+		kind := store.Kind{Name: name, Limits: limits}
+		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
+			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, fault.Field), limits, fault.Reason)
+		}
+	}
+	return found.Err()
+}
+
+// Store is a [store.Store] in a database. Any number of them, in any number of processes, may work on one. It is safe for
+// concurrent use.
+type Store struct {
+	db    *DB
+	cfg   Config
+	clock clock
+	cache *cache // nil: none
+	kinds kinds
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open returns the store in a database. It makes heed's tables where there are none, and brings older ones up to date. Newer
+// ones are a [*SchemaError]. Any number of processes may open one database at once.
+//
+// There may be one Config. The handle stays the caller's, who closes it after the last use of the store, and may use it for
+// other things meanwhile.
+//
+// A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has its own there.
+func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Config) (*Store, error) {
+	var cfg Config
+	if len(configs) > 0 {
+		cfg = configs[0]
+	}
+	err := errors.Join(dialect.validate(), cfg.Validate())
+	if len(configs) > 1 {
+		err = errors.Join(err, &heed.ConfigError{Field: "configs", Value: len(configs), Reason: "must be at most one"})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
+	s.kinds.limits = s.cfg.Limits
+	if !cfg.NoCache {
+		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
+	}
+	err = s.db.onConn(ctx, func(conn *sql.Conn) error { return s.db.prepareTables(ctx, conn) })
+	if err == nil {
+		err = s.learnClock(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: open: %w", because(ctx, err))
+	}
+	return s, nil
+}
+
+// Config returns the configuration in force.
+func (s *Store) Config() Config { return s.cfg }
+
+// Dialect returns what the database was opened as.
+func (s *Store) Dialect() Dialect { return s.db.dialect }
+
+// Damaged returns how many rows could not be read since the store was opened, as they hold something that heed has not
+// written. Lists leave such rows out. A read by name is an error.
+func (s *Store) Damaged() uint64 { return s.db.Damaged() }
+
+// Commit implements [store.Store]. An error of the database at the very end leaves it open whether the batches were applied:
+// those that have an ID, or hold nothing but observations and records, may be committed again.
+func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	c, err := s.begin(ctx, batches)
+	if err == nil {
+		err = c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) })
+		s.forget(batches)
+	}
+	return c.end(err)
+}
+
+// CommitTx commits batches inside of a transaction that the host has begun on the handle of this store, so that they stand or
+// fall with what else the host does there. Batches that are refused leave the transaction as it was.
+//
+// A transaction of PostgreSQL must be READ COMMITTED, and one of SQLite must wait for the disk as the [Dialect] says. Any other
+// is a [*heed.InputError]. One of SQLite has to begin with BEGIN IMMEDIATE, too: SQLite refuses to let a transaction write that
+// has read what another has changed since. In database/sql the data source name says so: see docs/stores.md. In PostgreSQL,
+// other commits may have to wait for the end of the transaction. A batch that takes away should be its first, as it waits for
+// those that add.
+//
+// After an error of the database (it is locked, or found a deadlock) or of the context the whole transaction has to be done
+// again. Cached reads of this store see the batches within Config.Stale of the transaction's commit.
+func (s *Store) CommitTx(ctx context.Context, sqlTx *sql.Tx, batches ...store.Batch) ([]store.Receipt, error) {
+	c, err := s.begin(ctx, batches)
+	if err != nil {
+		return c.end(err)
+	}
+	t := s.db.in(ctx, sqlTx)
+	if err := t.checkHosts(); err != nil {
+		return c.end(err)
+	}
+	if _, err := t.exec(setSavepoint); err != nil {
+		return c.end(err)
+	}
+	first := true
+	err = c.retry(func() error {
+		if !first {
+			if _, err := t.exec(toSavepoint); err != nil {
+				return err
+			}
+		}
+		first = false
+		if err := c.enter(t); err != nil {
+			return err
+		}
+		return c.run(t)
+	})
+	t.ctx = context.WithoutCancel(ctx) // half a commit must not stay
+	if err != nil {
+		_, failure := t.exec(toSavepoint)
+		err = errors.Join(err, failure)
+	}
+	if _, failure := t.exec(releaseSavepoint); failure != nil {
+		err = errors.Join(err, failure)
+	}
+	s.forget(batches)
+	return c.end(err)
+}
+
+// forget has the cells read anew that a commit may have changed.
+func (s *Store) forget(batches []store.Batch) {
+	if s.cache == nil {
+		return
+	}
+	if len(batches) > 0 && batches[0].TakesAway() {
+		s.cache.clear()
+		return
+	}
+	for i := range batches {
+		for k := range batches[i].Observations {
+			s.cache.drop(batches[i].Observations[k].Cell)
+		}
+	}
+}
+
+// hashOf names texts by the first 16 bytes of their SHA-256, so that they fit into any index and tell nothing. One text is
+// hashed as it is, several each with its length.
+func hashOf(texts ...string) string {
+	var sum [sha256.Size]byte
+	if len(texts) == 1 {
+		sum = sha256.Sum256([]byte(texts[0]))
+	} else {
+		buffer := make([]byte, 0, 256)
+		for _, text := range texts {
+			buffer = binary.AppendUvarint(buffer, uint64(len(text)))
+			buffer = append(buffer, text...)
+		}
+		sum = sha256.Sum256(buffer)
+	}
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+func hashOfCell(c evidence.Cell) string { return hashOf(c.Kind, c.Scope, c.Item, c.Name) }
+func hashOfRef(r store.Ref) string      { return hashOf(r.Kind, r.ID) }

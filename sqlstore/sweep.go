@@ -1,0 +1,179 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+var (
+	oldHistories = both(`SELECT seq, cell, happened, source, observation FROM heed_history WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
+	fullHistory  = both(`SELECT cell FROM heed_history GROUP BY cell HAVING count(*) > $1`)
+	overHistory  = both(`SELECT seq, cell, happened, source, observation FROM heed_history WHERE cell = $1
+		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
+	oldLost     = both(`DELETE FROM heed_lost WHERE recorded < $1`)
+	oldKnown    = both(`DELETE FROM heed_id WHERE id IN (SELECT id FROM heed_id WHERE recorded < $1 LIMIT 10000)`)
+	unusedCells = both(`DELETE FROM heed_cell WHERE restart = 0
+		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
+		AND NOT EXISTS (SELECT 1 FROM heed_history h WHERE h.cell = heed_cell.cell)`)
+	addLoss = both(`UPDATE heed_tally SET
+		lost_positive = CASE WHEN lost_positive < $1 THEN $1 ELSE lost_positive END,
+		lost_negative = CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END,
+		lost_neutral = CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END,
+		lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
+		WHERE cell = $5 AND channel = $6 AND source = $7`)
+	addLost = both(`INSERT INTO heed_lost (id, cell, recorded)
+		SELECT value->>0, value->>1, CAST($1 AS BIGINT) FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
+	oldRecords = leaving(`SELECT seq, at, keys FROM heed_record WHERE kind = $1 AND at < $2 ORDER BY at, seq LIMIT 500`)
+)
+
+// A sweep does its work in small transactions.
+type sweep struct {
+	*change
+	ctx context.Context
+	now evidence.Instant
+}
+
+// Sweep implements [store.Store]. Any number of processes may call it. Each of its steps has the history for itself for a
+// moment; those for records leave others alone.
+func (s *Store) Sweep(ctx context.Context, now time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.learnClock(ctx); err != nil {
+		return fmt.Errorf("sqlstore: sweep: %w", err)
+	}
+	if clock := s.now(); now.IsZero() || now.After(clock) {
+		now = clock
+	}
+	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
+	for _, part := range []func() error{w.histories, w.ids, w.records} {
+		if err := part(); err != nil {
+			return fmt.Errorf("sqlstore: sweep: %w", err)
+		}
+	}
+	return nil
+}
+
+// step calls a function in transactions until there is nothing left to do.
+func (w *sweep) step(alone bool, do func() (again bool, err error)) error {
+	w.alone = alone
+	for again := true; again; {
+		err := w.store.db.enter(w.ctx, w.enter, func(t *tx) (err error) {
+			w.t = t
+			again, err = do()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *sweep) histories() error {
+	cfg := &w.store.cfg
+	err := w.step(true, func() (bool, error) { return w.lose(oldHistories, int64(w.now)-cfg.HistoryFor.Microseconds()) })
+	if err != nil {
+		return err
+	}
+	var full []string
+	err = w.store.db.read(w.ctx, func(t *tx) (err error) {
+		full, err = t.texts(fullHistory, cfg.HistoryPerCell)
+		return err
+	})
+	for _, cell := range full {
+		if err == nil {
+			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, cfg.HistoryPerCell) })
+		}
+	}
+	return err
+}
+
+func (w *sweep) ids() error {
+	before := int64(w.now) - w.store.cfg.IDsFor.Microseconds()
+	err := w.step(true, func() (bool, error) {
+		n, err := w.t.exec(oldKnown, before)
+		return n > 0, err
+	})
+	if err != nil {
+		return err
+	}
+	return w.step(true, func() (bool, error) {
+		_, err := w.t.exec(oldLost, before)
+		if err == nil {
+			_, err = w.t.exec(unusedCells)
+		}
+		return false, err
+	})
+}
+
+// records drops the records that are past their limits, of all kinds that any program has declared.
+func (w *sweep) records() error {
+	var kinds []store.Kind
+	err := w.store.db.read(w.ctx, func(t *tx) (err error) {
+		kinds, err = w.store.allDeclared(t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if kind.Limits.For > 0 {
+			err := w.step(false, func() (bool, error) {
+				n, err := w.dropRecords(kind.Name, oldRecords, kind.Name, int64(w.now)-kind.Limits.For.Microseconds())
+				return n > 0, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if most := int64(kind.Limits.Most); most > 0 && !kind.Limits.Refuse {
+			err := w.step(false, func() (bool, error) {
+				var count int64
+				err := w.t.one(countRecords, []any{kind.Name}, &count)
+				if err != nil || count <= most {
+					return false, err
+				}
+				n, err := w.dropRecords(kind.Name, firstRecords, kind.Name, min(count-most, 500))
+				return n > 0, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lose takes a page of what a query finds out of the history, and leaves it in the sums. It reports whether there was any.
+func (w *sweep) lose(q *query, args ...any) (bool, error) {
+	page, cells, err := w.remove(q, args...)
+	if err != nil || len(page) == 0 {
+		return false, err
+	}
+	sums := make(deltas)
+	lost := make([][]any, len(page))
+	for i := range page {
+		o := &page[i].Observation
+		if d := sums.add(cells[page[i].key], o); d != nil {
+			d.lose(o)
+		}
+		lost[i] = []any{hashOf(o.ID), page[i].key}
+	}
+	for from, d := range sums {
+		if _, err := w.t.exec(addLoss, int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
+			from.key, from.channel, from.source); err != nil {
+			return false, err
+		}
+	}
+	rows, err := rowsOf(lost)
+	if err != nil {
+		return false, err
+	}
+	_, err = w.t.exec(addLost, int64(w.now), rows)
+	return true, err
+}

@@ -1,0 +1,109 @@
+-- The store: evidence (cells, their sums, what went into them) and records. Moments are microseconds since 1970-01-01 UTC,
+-- and 0 is none. Ids and cells are found by the first 16 bytes of a SHA-256, in base64.
+
+-- The version of these tables.
+CREATE TABLE heed_store (
+    one     BIGINT PRIMARY KEY CHECK (one = 1),
+    version BIGINT NOT NULL
+);
+
+CREATE TABLE heed_cell (
+    cell      TEXT COLLATE "C" PRIMARY KEY,
+    kind      TEXT COLLATE "C" NOT NULL,
+    scope     TEXT COLLATE "C" NOT NULL,
+    item      TEXT COLLATE "C" NOT NULL,
+    name      TEXT COLLATE "C" NOT NULL,
+    half_life BIGINT NOT NULL, -- microseconds; 0: never fades
+    by_origin BIGINT NOT NULL, -- 1: a tally for each channel and source
+    restart   BIGINT NOT NULL  -- what happened before does not count
+);
+CREATE INDEX heed_cell_scope ON heed_cell (kind, scope);
+
+-- The sums of one origin of a cell, stated at a landmark: a whole number of steps of 256 half-lives since 1970.
+CREATE TABLE heed_tally (
+    cell           TEXT COLLATE "C" NOT NULL,
+    channel        TEXT COLLATE "C" NOT NULL,
+    source         TEXT COLLATE "C" NOT NULL,
+    landmark       BIGINT NOT NULL,
+    mass           DOUBLE PRECISION NOT NULL,
+    squares        DOUBLE PRECISION NOT NULL,
+    reward         DOUBLE PRECISION NOT NULL,
+    reward_squares DOUBLE PRECISION NOT NULL,
+    n_positive     BIGINT NOT NULL,
+    n_negative     BIGINT NOT NULL,
+    n_neutral      BIGINT NOT NULL,
+    last_positive  BIGINT NOT NULL,
+    last_negative  BIGINT NOT NULL,
+    last_neutral   BIGINT NOT NULL,
+    lost_positive  BIGINT NOT NULL, -- when the last happened that counts and is no longer in the history
+    lost_negative  BIGINT NOT NULL,
+    lost_neutral   BIGINT NOT NULL,
+    lost_source    BIGINT NOT NULL, -- 1: one of those had a source, which the tally does not tell apart
+    PRIMARY KEY (cell, channel, source)
+);
+CREATE INDEX heed_tally_source ON heed_tally (source) WHERE source <> '';
+CREATE INDEX heed_tally_lost ON heed_tally (lost_source) WHERE lost_source = 1;
+
+-- The ids of observations and batches that were seen.
+CREATE TABLE heed_id (
+    id        TEXT COLLATE "C" PRIMARY KEY,
+    recorded  BIGINT NOT NULL,
+    traced    BIGINT NOT NULL, -- 1: a history was kept when it came
+    retracted BIGINT NOT NULL DEFAULT 0
+);
+CREATE INDEX heed_id_recorded ON heed_id (recorded);
+
+CREATE TABLE heed_history (
+    seq         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    cell        TEXT COLLATE "C" NOT NULL,
+    id          TEXT COLLATE "C" NOT NULL,
+    happened    BIGINT NOT NULL,
+    recorded    BIGINT NOT NULL,
+    source      TEXT COLLATE "C" NOT NULL,
+    observation TEXT COLLATE "C" NOT NULL -- JSON of the rest
+);
+CREATE INDEX heed_history_in ON heed_history (cell, happened, seq);
+CREATE INDEX heed_history_of ON heed_history (id);
+CREATE INDEX heed_history_age ON heed_history (recorded);
+CREATE INDEX heed_history_by ON heed_history (source) WHERE source <> '';
+
+-- The ids whose observations have left the history of a cell.
+CREATE TABLE heed_lost (
+    id       TEXT COLLATE "C" NOT NULL,
+    cell     TEXT COLLATE "C" NOT NULL,
+    recorded BIGINT NOT NULL,
+    PRIMARY KEY (id, cell)
+);
+CREATE INDEX heed_lost_cell ON heed_lost (cell);
+CREATE INDEX heed_lost_recorded ON heed_lost (recorded);
+
+-- How kinds of records are kept.
+CREATE TABLE heed_kind (
+    name TEXT COLLATE "C" PRIMARY KEY,
+    kind TEXT COLLATE "C" NOT NULL -- JSON
+);
+
+CREATE TABLE heed_record (
+    seq      BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, -- the order of first writing
+    ref      TEXT COLLATE "C" NOT NULL UNIQUE, -- the hash of kind and id
+    kind     TEXT COLLATE "C" NOT NULL,
+    id       TEXT COLLATE "C" NOT NULL,
+    at       BIGINT NOT NULL,
+    revision BIGINT NOT NULL,
+    keys     TEXT COLLATE "C" NOT NULL, -- JSON
+    body     TEXT COLLATE "C" NOT NULL  -- JSON
+);
+CREATE INDEX heed_record_at ON heed_record (kind, at, seq);
+
+-- The hashes of a record's kind with each of its keys.
+CREATE TABLE heed_key (
+    hash TEXT COLLATE "C" NOT NULL,
+    at   BIGINT NOT NULL,
+    seq  BIGINT NOT NULL,
+    PRIMARY KEY (hash, at, seq)
+);
+
+-- The numbers of commits.
+CREATE SEQUENCE heed_revision;
+
+INSERT INTO heed_store (one, version) VALUES (1, 1);

@@ -1,0 +1,135 @@
+package sqlstore
+
+import (
+	"strings"
+
+	"github.com/heedhq/heed/evidence"
+)
+
+// A cellRow is what is stored of a cell.
+type cellRow struct {
+	key     string
+	cell    evidence.Cell
+	policy  evidence.Policy
+	restart evidence.Instant
+}
+
+// An origin is where evidence of a cell comes from. Cells that keep origins together have the zero channel and source.
+type origin struct{ key, channel, source string }
+
+func (r *cellRow) origin(o *evidence.Observation) origin {
+	if r.policy.ByOrigin {
+		return origin{r.key, o.Channel, o.Source}
+	}
+	return origin{key: r.key}
+}
+
+// counts reports whether an observation is a part of the cell's sums.
+func (r *cellRow) counts(o *evidence.Observation) bool {
+	return o.Weight > 0 && evidence.InstantOf(o.At) >= r.restart
+}
+
+// A delta is what is to be added to a tally.
+type delta struct {
+	evidence.Tally
+	lost       [3]evidence.Instant // of positive, negative and neutral observations
+	lostSource bool
+	apart      bool // whether the tally is of one source alone
+}
+
+// deltas are what is to be added to some tallies.
+type deltas map[origin]*delta
+
+// add adds an observation, if it counts.
+func (ds deltas) add(row *cellRow, o *evidence.Observation) *delta {
+	if row == nil || !row.counts(o) {
+		return nil
+	}
+	from := row.origin(o)
+	d := ds[from]
+	if d == nil {
+		d = &delta{Tally: evidence.Tally{HalfLife: row.policy.HalfLife}, apart: row.policy.ByOrigin}
+		ds[from] = d
+	}
+	d.Add(o.Weight, o.Reward, evidence.InstantOf(o.At))
+	return d
+}
+
+// lose notes that the history does not hold an observation.
+func (d *delta) lose(o *evidence.Observation) {
+	last := &d.lost[sign(o.Reward)]
+	*last = max(*last, evidence.InstantOf(o.At))
+	d.lostSource = d.lostSource || o.Source != "" && !d.apart
+}
+
+// sign returns which of a tally's counts an observation of this reward is of.
+func sign(reward float64) int {
+	switch {
+	case reward > 0.5:
+		return 0
+	case reward < 0.5:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// negate makes of what was added what is to be taken away.
+func (d *delta) negate() {
+	d.Mass, d.Squares, d.Reward, d.RewardSquares = -d.Mass, -d.Squares, -d.Reward, -d.RewardSquares
+	for _, count := range []*evidence.Count{&d.Positive, &d.Negative, &d.Neutral} {
+		count.N, count.Last = -count.N, 0 // as a signed number it is right
+	}
+}
+
+const (
+	tallyNames = `cell, channel, source, landmark, mass, squares, reward, reward_squares, n_positive, n_negative, n_neutral,
+		last_positive, last_negative, last_neutral, lost_positive, lost_negative, lost_neutral, lost_source`
+
+	// A step is 2⁻²⁵⁶, made of divisions that are exact. Sums that are stated at an earlier landmark than others are scaled by
+	// one for each step between, and are nothing beyond three of them, or below 1e-70, where some engines refuse to go on
+	// towards 0.
+	step = `(CAST(1 AS DOUBLE PRECISION)/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296)`
+)
+
+// scaled is a sum after so many steps.
+func scaled(sum, steps string) string {
+	return `CASE WHEN ` + steps + ` <= 0 THEN ` + sum + `
+		WHEN ` + steps + ` > 3 OR abs(` + sum + `) < 1e-70 THEN 0
+		WHEN ` + steps + ` = 1 THEN ` + sum + ` * ` + step + `
+		WHEN ` + steps + ` = 2 THEN ` + sum + ` * ` + step + ` * ` + step + `
+		ELSE ` + sum + ` * ` + step + ` * ` + step + ` * ` + step + ` END`
+}
+
+// onKnownTally is what an insertion into a table of tallies does where there is one: it adds.
+func onKnownTally(table string) string {
+	behind := table + `.landmark - excluded.landmark` // how many steps what is added is behind
+	ahead := `excluded.landmark - ` + table + `.landmark`
+	var set []string
+	for _, sum := range []string{"mass", "squares", "reward", "reward_squares"} {
+		set = append(set, sum+` = `+scaled(table+`.`+sum, ahead)+` + `+scaled(`excluded.`+sum, behind))
+	}
+	for _, n := range []string{"n_positive", "n_negative", "n_neutral"} {
+		set = append(set, n+` = `+table+`.`+n+` + excluded.`+n)
+	}
+	for _, last := range []string{
+		"landmark", "last_positive", "last_negative", "last_neutral", "lost_positive", "lost_negative", "lost_neutral", "lost_source",
+	} {
+		set = append(set, last+` = CASE WHEN `+table+`.`+last+` < excluded.`+last+` THEN excluded.`+last+` ELSE `+table+`.`+last+` END`)
+	}
+	return ` ON CONFLICT (cell, channel, source) DO UPDATE SET ` + strings.Join(set, ", ")
+}
+
+// row has the values of tallyNames.
+func (d *delta) row(from origin) []any {
+	var landmark int64
+	if d.HalfLife > 0 {
+		landmark = int64(d.Landmark) / (evidence.LandmarkStep * d.HalfLife.Microseconds())
+	}
+	return []any{
+		from.key, from.channel, from.source, landmark, d.Mass, d.Squares, d.Reward, d.RewardSquares,
+		int64(d.Positive.N), int64(d.Negative.N), int64(d.Neutral.N),
+		int64(d.Positive.Last), int64(d.Negative.Last), int64(d.Neutral.Last),
+		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
+	}
+}
