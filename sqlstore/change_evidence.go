@@ -249,7 +249,7 @@ func (c *change) keep(row *cellRow) error {
 	return err
 }
 
-var addToHistory = both(`INSERT INTO heed_history (cell, id, happened, source, observation, recorded)
+var addToHistory = both(`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
 	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT) FROM json_each($2)`)
 
 // A keptObservation is what the history has of an observation, beside its cell, its source and when it happened.

@@ -45,7 +45,7 @@ func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 // resetCells has the statements of a reset. The cells go last, as the others look them up.
 var resetCells = []*query{
 	both(`DELETE FROM heed_tally WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
-	both(`DELETE FROM heed_history WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
+	both(`DELETE FROM heed_observation WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
 	both(`DELETE FROM heed_lost WHERE cell IN (SELECT cell FROM heed_cell WHERE ` + selected + `)`),
 	both(`DELETE FROM heed_cell WHERE ` + selected),
 }
@@ -127,7 +127,7 @@ func (c *change) recount(row *cellRow) error {
 	return c.addSums(sums, map[string]*cellRow{row.key: row})
 }
 
-var wholeHistory = both(`SELECT happened, source, observation FROM heed_history WHERE cell = $1 ORDER BY happened, seq`)
+var wholeHistory = both(`SELECT happened, source, observation FROM heed_observation WHERE cell = $1 ORDER BY happened, seq`)
 
 // eachOf calls a function with the history of a cell. A row that can't be read is an error here.
 func (c *change) eachOf(row *cellRow, do func(*evidence.Observation)) error {
@@ -151,9 +151,9 @@ var (
 		WHERE f.id IN (SELECT value->>0 FROM json_each($1))
 			AND (t.lost_positive > 0 OR t.lost_negative > 0 OR t.lost_neutral > 0)`)
 	setRetracted = both(`UPDATE heed_id SET retracted = 1 WHERE id IN (SELECT value->>0 FROM json_each($1))`)
-	takenOfIDs   = both(`SELECT seq, cell, happened, source, observation FROM heed_history
+	takenOfIDs   = both(`SELECT seq, cell, happened, source, observation FROM heed_observation
 		WHERE id IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
-	takenOfSources = both(`SELECT seq, cell, happened, source, observation FROM heed_history
+	takenOfSources = both(`SELECT seq, cell, happened, source, observation FROM heed_observation
 		WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1)) ORDER BY seq LIMIT 500`)
 )
 
@@ -287,7 +287,7 @@ type gone struct {
 }
 
 var (
-	dropFromHistory = both(`DELETE FROM heed_history WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
+	dropFromHistory = both(`DELETE FROM heed_observation WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
 	dropEmptied     = both(`DELETE FROM heed_tally WHERE cell = $1 AND n_positive = 0 AND n_negative = 0 AND n_neutral = 0`)
 	mendTally       = both(`UPDATE heed_tally SET
 		last_positive = CASE WHEN n_positive = 0 THEN 0 WHEN lost_positive > $1 THEN lost_positive ELSE $1 END,

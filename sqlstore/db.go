@@ -57,6 +57,7 @@ func (d Dialect) validate() error {
 type DB struct {
 	handle  *sql.DB
 	dialect Dialect
+	setUp   string                     // what a connection of SQLite needs before it writes
 	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
 	turn    chan struct{}              // SQLite has one writer at a time: those of this process wait here, in turn
 	damaged atomic.Uint64
@@ -80,7 +81,12 @@ func New(ctx context.Context, handle *sql.DB, dialect Dialect) (*DB, error) {
 }
 
 func newDB(handle *sql.DB, dialect Dialect) *DB {
+	setUp := durable
+	if dialect == SQLiteRelaxed {
+		setUp = relaxed
+	}
 	return &DB{
+		setUp:  setUp,
 		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: make(chan struct{}, 1),
 		wakes: make(map[string]chan struct{}),
 	}
@@ -125,6 +131,7 @@ const (
 	noWaiting = `PRAGMA busy_timeout = 0`
 	durable   = waiting + `; PRAGMA synchronous = FULL`
 	relaxed   = waiting + `; PRAGMA synchronous = NORMAL`
+	erasing   = `; PRAGMA secure_delete = ON` // what is deleted is overwritten
 )
 
 // onConn calls a function with a connection that is set up.
@@ -135,11 +142,7 @@ func (db *DB) onConn(ctx context.Context, do func(*sql.Conn) error) error {
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
 	if db.dialect.embedded() {
-		setUp := durable
-		if db.dialect == SQLiteRelaxed {
-			setUp = relaxed
-		}
-		if _, err := conn.ExecContext(ctx, setUp); err != nil {
+		if _, err := conn.ExecContext(ctx, db.setUp); err != nil {
 			return because(ctx, err)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A query is a statement, in the words of each dialect. Every text is constant, and its placeholders first appear in
+// A query is a statement, in the words of each dialect that has it. Every text is constant, and its placeholders first appear in
 // ascending order, as there are drivers that bind them by their first appearance.
 type query struct {
 	number int
@@ -38,9 +38,11 @@ func Statements(dialect Dialect) ([]string, error) {
 	if err := dialect.validate(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
-	texts := make([]string, len(queries))
-	for i, q := range queries {
-		texts[i] = q.texts[dialect]
+	var texts []string
+	for _, q := range queries {
+		if text := q.texts[dialect]; text != "" {
+			texts = append(texts, text)
+		}
 	}
 	return texts, nil
 }

@@ -208,13 +208,14 @@ type search struct {
 	query         *query
 	key, others   string
 	after, before position
+	had           map[int64]bool // the numbers of the records that were found
 }
 
 func newSearch(q store.Query) (*search, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	s := &search{Query: q, key: q.Kind, after: position{-1, 0}, before: position{maxInt64, maxInt64}}
+	s := &search{Query: q, key: q.Kind, had: make(map[int64]bool), after: position{-1, 0}, before: position{maxInt64, maxInt64}}
 	if !q.Since.IsZero() {
 		s.after = position{instantFrom(q.Since), -1}
 	}
@@ -256,7 +257,8 @@ func (s *search) pass(p position) {
 	}
 }
 
-// page reads the next records, at most n. It reports whether there may be more.
+// page reads the next records, at most n. It reports whether there may be more. It leaves out a record that has moved since it
+// was found.
 func (s *search) page(ctx context.Context, db *DB, n int) (all []store.Record, more bool, err error) {
 	args := []any{s.key, s.after.at, s.after.seq, s.before.at, s.before.seq}
 	if len(s.Keys) > 1 {
@@ -275,9 +277,10 @@ func (s *search) page(ctx context.Context, db *DB, n int) (all []store.Record, m
 			rows++
 			s.pass(p)
 			r, err := t.record(store.Ref{Kind: s.Kind, ID: id}, evidence.Instant(p.at), revision, keys, body)
-			if err != nil {
+			if err != nil || s.had[p.seq] {
 				return nil //nolint:nilerr // it is counted, and left out
 			}
+			s.had[p.seq] = true
 			r.Place = p.place()
 			all = append(all, r)
 			return nil
@@ -330,7 +333,7 @@ var (
 		)
 		SELECT scope FROM scopes WHERE scope IS NOT NULL ORDER BY scope`)
 
-	findHistory = both(`SELECT seq, happened, source, observation FROM heed_history
+	findHistory = both(`SELECT seq, happened, source, observation FROM heed_observation
 		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
 )
 

@@ -10,15 +10,15 @@ import (
 )
 
 var (
-	oldHistories = both(`SELECT seq, cell, happened, source, observation FROM heed_history WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
-	fullHistory  = both(`SELECT cell FROM heed_history GROUP BY cell HAVING count(*) > $1`)
-	overHistory  = both(`SELECT seq, cell, happened, source, observation FROM heed_history WHERE cell = $1
+	oldHistories = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
+	fullHistory  = both(`SELECT cell FROM heed_observation GROUP BY cell HAVING count(*) > $1`)
+	overHistory  = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE cell = $1
 		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
 	oldLost     = both(`DELETE FROM heed_lost WHERE recorded < $1`)
 	oldKnown    = both(`DELETE FROM heed_id WHERE id IN (SELECT id FROM heed_id WHERE recorded < $1 LIMIT 10000)`)
 	unusedCells = both(`DELETE FROM heed_cell WHERE restart = 0
 		AND NOT EXISTS (SELECT 1 FROM heed_tally t WHERE t.cell = heed_cell.cell)
-		AND NOT EXISTS (SELECT 1 FROM heed_history h WHERE h.cell = heed_cell.cell)`)
+		AND NOT EXISTS (SELECT 1 FROM heed_observation h WHERE h.cell = heed_cell.cell)`)
 	addLoss = both(`UPDATE heed_tally SET
 		lost_positive = CASE WHEN lost_positive < $1 THEN $1 ELSE lost_positive END,
 		lost_negative = CASE WHEN lost_negative < $2 THEN $2 ELSE lost_negative END,
@@ -55,6 +55,7 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 			return fmt.Errorf("sqlstore: sweep: %w", err)
 		}
 	}
+	s.eraseLog(ctx, 0)
 	return nil
 }
 

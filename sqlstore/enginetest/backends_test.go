@@ -114,6 +114,14 @@ var idle = struct {
 
 // empty returns a database of the backend with empty tables.
 func (b backend) empty(t testing.TB) *sqlstore.DB {
+	handle, dialect := b.emptied(t)
+	db, err := sqlstore.New(ctx, handle, dialect)
+	require.NoError(t, err)
+	return db
+}
+
+// emptied returns a handle of the backend with empty tables.
+func (b backend) emptied(t testing.TB) (*sql.DB, sqlstore.Dialect) {
 	idle.Lock()
 	var handle *sql.DB
 	if free := idle.handles[b.name]; len(free) > 0 {
@@ -130,6 +138,8 @@ func (b backend) empty(t testing.TB) *sqlstore.DB {
 		handle, err = at.open()
 		require.NoError(t, err)
 		require.NoError(t, sqlstore.Migrate(ctx, handle, dialect))
+		_, err = sqlstore.Open(ctx, handle, dialect)
+		require.NoError(t, err)
 	}
 	t.Cleanup(func() {
 		wipe(t, handle)
@@ -137,9 +147,7 @@ func (b backend) empty(t testing.TB) *sqlstore.DB {
 		defer idle.Unlock()
 		idle.handles[b.name] = append(idle.handles[b.name], handle)
 	})
-	db, err := sqlstore.New(ctx, handle, dialect)
-	require.NoError(t, err)
-	return db
+	return handle, dialect
 }
 
 // lasting is a test whose places outlive it, until all tests are over.
@@ -202,4 +210,5 @@ func wipe(t require.TestingT, handle *sql.DB) {
 var tables = []string{
 	"heed_cells", "heed_tallies", "heed_ids", "heed_history", "heed_forgotten", "heed_audit", "heed_outbox",
 	"heed_choices", "heed_stream", "heed_documents",
+	"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record", "heed_key",
 }

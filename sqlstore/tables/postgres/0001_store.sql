@@ -53,7 +53,7 @@ CREATE TABLE heed_id (
 );
 CREATE INDEX heed_id_recorded ON heed_id (recorded);
 
-CREATE TABLE heed_history (
+CREATE TABLE heed_observation (
     seq         BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     cell        TEXT COLLATE "C" NOT NULL,
     id          TEXT COLLATE "C" NOT NULL,
@@ -62,10 +62,10 @@ CREATE TABLE heed_history (
     source      TEXT COLLATE "C" NOT NULL,
     observation TEXT COLLATE "C" NOT NULL -- JSON of the rest
 );
-CREATE INDEX heed_history_in ON heed_history (cell, happened, seq);
-CREATE INDEX heed_history_of ON heed_history (id);
-CREATE INDEX heed_history_age ON heed_history (recorded);
-CREATE INDEX heed_history_by ON heed_history (source) WHERE source <> '';
+CREATE INDEX heed_observation_cell ON heed_observation (cell, happened, seq);
+CREATE INDEX heed_observation_id ON heed_observation (id);
+CREATE INDEX heed_observation_recorded ON heed_observation (recorded);
+CREATE INDEX heed_observation_source ON heed_observation (source) WHERE source <> '';
 
 -- The ids whose observations have left the history of a cell.
 CREATE TABLE heed_lost (

@@ -54,7 +54,7 @@ CREATE TABLE heed_id (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX heed_id_recorded ON heed_id (recorded);
 
-CREATE TABLE heed_history (
+CREATE TABLE heed_observation (
     seq         INTEGER PRIMARY KEY AUTOINCREMENT,
     cell        TEXT NOT NULL,
     id          TEXT NOT NULL,
@@ -63,10 +63,10 @@ CREATE TABLE heed_history (
     source      TEXT NOT NULL,
     observation TEXT NOT NULL -- JSON of the rest
 ) STRICT;
-CREATE INDEX heed_history_in ON heed_history (cell, happened, seq);
-CREATE INDEX heed_history_of ON heed_history (id);
-CREATE INDEX heed_history_age ON heed_history (recorded);
-CREATE INDEX heed_history_by ON heed_history (source) WHERE source <> '';
+CREATE INDEX heed_observation_cell ON heed_observation (cell, happened, seq);
+CREATE INDEX heed_observation_id ON heed_observation (id);
+CREATE INDEX heed_observation_recorded ON heed_observation (recorded);
+CREATE INDEX heed_observation_source ON heed_observation (source) WHERE source <> '';
 
 -- The ids whose observations have left the history of a cell.
 CREATE TABLE heed_lost (
