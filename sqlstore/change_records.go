@@ -212,7 +212,6 @@ func (c *change) changeRecords(all []writing) error {
 		if row == nil || row.revision != w.Revision {
 			return conflict(w.Kind)
 		}
-		c.receipts[w.batch].Revision = c.revision
 		if w.Body.IsZero() {
 			removed = append(removed, []any{row.seq})
 			lost = append(lost, keyRows(w.Kind, row.at, row.seq, row.keys, nil)...)
@@ -224,6 +223,7 @@ func (c *change) changeRecords(all []writing) error {
 		}
 		at := evidence.InstantOf(w.At)
 		written = append(written, []any{row.seq, int64(at), string(text), w.body})
+		c.receipts[w.batch].Revision = c.revision
 		before, after := distinct(row.keys), w.keys
 		if at == row.at {
 			keys = append(keys, keyRows(w.Kind, at, row.seq, after, before)...)
