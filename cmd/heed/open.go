@@ -124,6 +124,7 @@ type opened struct {
 	db       *sqlstore.DB
 	evidence *sqlstore.Evidence
 	choices  *sqlstore.Choices
+	store    *sqlstore.Store
 }
 
 // open opens the store that --db names.
@@ -158,7 +159,11 @@ func (p place) tables(s *session, handle *sql.DB) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{p, handle, db, evidence, choices}, nil
+	st, err := sqlstore.Open(s.ctx, handle, p.dialect, sqlstore.Config{NoCache: true})
+	if err != nil {
+		return nil, err
+	}
+	return &opened{p, handle, db, evidence, choices, st}, nil
 }
 
 // named returns the names of those who have evidence in a store, by the kinds of evidence that one named x would have.
