@@ -129,35 +129,36 @@ func because(ctx context.Context, err error) error {
 const (
 	waiting   = `PRAGMA busy_timeout = 10000`
 	noWaiting = `PRAGMA busy_timeout = 0`
-	durable   = waiting + `; PRAGMA synchronous = FULL`
-	relaxed   = waiting + `; PRAGMA synchronous = NORMAL`
+	durable   = `; PRAGMA synchronous = FULL`
+	relaxed   = `; PRAGMA synchronous = NORMAL`
 	erasing   = `; PRAGMA secure_delete = ON` // what is deleted is overwritten
 )
 
 // onConn calls a function with a connection that is set up.
 func (db *DB) onConn(ctx context.Context, do func(*sql.Conn) error) error {
+	return db.onConnThat(ctx, waiting+db.setUp, do)
+}
+
+// onWriter calls a function with a connection of SQLite that does not wait by itself for others that write: see patiently.
+func (db *DB) onWriter(ctx context.Context, do func(*sql.Conn) error) error {
+	return db.onConnThat(ctx, noWaiting+db.setUp, do)
+}
+
+func (db *DB) onConnThat(ctx context.Context, setUp string, do func(*sql.Conn) error) error {
 	conn, err := db.handle.Conn(ctx)
 	if err != nil {
 		return because(ctx, err)
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
 	if db.dialect.embedded() {
-		if _, err := conn.ExecContext(ctx, db.setUp); err != nil {
+		if strings.HasPrefix(setUp, noWaiting) {
+			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
+		}
+		if _, err := conn.ExecContext(ctx, setUp); err != nil {
 			return because(ctx, err)
 		}
 	}
 	return do(conn)
-}
-
-// onWriter calls a function with a connection of SQLite that does not wait by itself for others that write: see patiently.
-func (db *DB) onWriter(ctx context.Context, do func(*sql.Conn) error) error {
-	return db.onConn(ctx, func(conn *sql.Conn) error {
-		defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
-		if _, err := conn.ExecContext(ctx, noWaiting); err != nil {
-			return because(ctx, err)
-		}
-		return do(conn)
-	})
 }
 
 // entering returns what makes a transaction one that writes, by a statement that takes the lock.

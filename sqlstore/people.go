@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -114,7 +115,7 @@ func (c *change) erases() bool {
 }
 
 // patience is how long a commit that erases waits for others who read.
-const patience = 2 * time.Second
+const patience = time.Second / 2
 
 // eraseLog has SQLite bring its log into the database file and empty it, as older versions of pages are in there. It can't
 // while somebody reads from the log: the next Sweep tries again.
@@ -128,7 +129,7 @@ func (s *Store) eraseLog(ctx context.Context, patience time.Duration) {
 		erased := false
 		_ = s.db.onWriter(ctx, func(conn *sql.Conn) (err error) { // the commit stands, whatever comes of this
 			erased, err = emptyLog(ctx, conn)
-			return err
+			return errors.Join(err, alignFiles(ctx, conn))
 		})
 		if erased || !machineNow().Before(over) {
 			return

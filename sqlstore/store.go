@@ -3,10 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/store"
 )
@@ -93,7 +91,10 @@ var _ store.Store = (*Store)(nil)
 // There may be one Config. The handle stays the caller's, who closes it after the last use of the store, and may use it for
 // other things meanwhile.
 //
-// A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has its own there.
+// A file of SQLite is put into WAL mode. A database in memory is refused, as each connection has its own there. Nobody but its
+// owner can read a file that is new. One that had something in it keeps its permissions. The files of the log beside it get
+// the permissions of the file, from the driver or else from Open and Sweep. A driver that leaves it to heed makes them anew
+// with the umask of the process after all its connections were closed, so put the file into a directory of its own.
 func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Config) (*Store, error) {
 	var cfg Config
 	if len(configs) > 0 {
@@ -210,22 +211,8 @@ func (s *Store) forget(batches []store.Batch) {
 	}
 }
 
-// hashOf names texts by the first 16 bytes of their SHA-256, so that they fit into any index and tell nothing. One text is
-// hashed as it is, several each with its length.
-func hashOf(texts ...string) string {
-	var sum [sha256.Size]byte
-	if len(texts) == 1 {
-		sum = sha256.Sum256([]byte(texts[0]))
-	} else {
-		buffer := make([]byte, 0, 256)
-		for _, text := range texts {
-			buffer = binary.AppendUvarint(buffer, uint64(len(text)))
-			buffer = append(buffer, text...)
-		}
-		sum = sha256.Sum256(buffer)
-	}
-	return base64.RawURLEncoding.EncodeToString(sum[:16])
-}
+// hashOf names texts so that they fit into any index and tell nothing.
+func hashOf(texts ...string) string { return dump.HashOf(texts...).String() }
 
 func hashOfCell(c evidence.Cell) string { return hashOf(c.Kind, c.Scope, c.Item, c.Name) }
 func hashOfRef(r store.Ref) string      { return hashOf(r.Kind, r.ID) }

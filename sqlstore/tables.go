@@ -23,19 +23,26 @@ func (d Dialect) tableFiles() string {
 // prepareTables makes the store's tables, or brings them up to date: all that is missing, or nothing.
 func (db *DB) prepareTables(ctx context.Context, conn *sql.Conn) error {
 	if db.dialect.embedded() {
+		if err := private(ctx, conn); err != nil {
+			return err
+		}
 		if err := patiently(ctx, func() error { return useWAL(ctx, conn) }); err != nil {
 			return err
 		}
 	}
-	switch version, err := db.tablesVersion(ctx, conn); {
+	version, err := db.tablesVersion(ctx, conn)
+	switch {
 	case err != nil:
 		return err
 	case version > len(tableVersions):
 		return &SchemaError{Found: version, Known: len(tableVersions)}
-	case version == len(tableVersions):
-		return nil // without waiting for those who write
+	case version < len(tableVersions): // or else nobody who writes is waited for
+		err = db.migrateTables(ctx, conn)
 	}
-	return db.migrateTables(ctx, conn)
+	if err == nil && db.dialect.embedded() {
+		err = alignFiles(ctx, conn)
+	}
+	return err
 }
 
 func (db *DB) migrateTables(ctx context.Context, conn *sql.Conn) (err error) {

@@ -1,0 +1,156 @@
+package enginetest_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+func (p place) file() string { return strings.TrimPrefix(strings.SplitN(p.dsn, "?", 2)[0], "file:") }
+
+// TestFilesArePrivate: what heed makes nobody else can read, and what the host has made stays as it is.
+func TestFilesArePrivate(t *testing.T) {
+	for _, b := range backends[:2] {
+		t.Run(b.name, func(t *testing.T) {
+			at := b.place(t)
+			st := at.store(t, sqlstore.Config{})
+			_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observe("1", time.Now())}})
+			require.NoError(t, err)
+			for _, suffix := range []string{"", "-wal", "-shm"} {
+				info, err := os.Stat(at.file() + suffix)
+				require.NoError(t, err)
+				assert.Equal(t, os.FileMode(0o600), info.Mode().Perm(), suffix)
+			}
+
+			at = b.place(t)
+			handle, err := at.open()
+			require.NoError(t, err)
+			_, err = handle.Exec("CREATE TABLE host (n INTEGER)")
+			require.NoError(t, err)
+			require.NoError(t, handle.Close())
+			require.NoError(t, os.Chmod(at.file(), 0o640))
+			_ = at.store(t, sqlstore.Config{})
+			info, err := os.Stat(at.file())
+			require.NoError(t, err)
+			assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
+		})
+	}
+}
+
+// traces returns how often a text is in the files of a database.
+func (p place) traces(t testing.TB, text string) (n int) {
+	for _, suffix := range []string{"", "-wal", "-shm", "-journal"} {
+		raw, err := os.ReadFile(p.file() + suffix)
+		if !os.IsNotExist(err) {
+			require.NoError(t, err)
+		}
+		n += bytes.Count(bytes.ToLower(raw), []byte(strings.ToLower(text)))
+	}
+	return n
+}
+
+const person = "Zaphod-77"
+
+// personal fills a store with a person, among many others, in all places where heed keeps a name.
+func personal(t testing.TB, st *sqlstore.Store) {
+	require.NoError(t, st.Declare(ctx,
+		store.Kind{Name: "note", Caused: []string{"of"}, Decided: []string{"by.*", "payload.~.by"}},
+		store.Kind{Name: "whole", Whole: true}))
+	type note struct {
+		Of, Text string
+		By       []string
+		Payload  []byte
+	}
+	for i := range 300 {
+		name := fmt.Sprint("user-", i)
+		if i%7 == 0 {
+			name = person
+		}
+		at := time.Now()
+		var b store.Batch
+		b.ID = fmt.Sprint("batch of ", name, i)
+		b.Policies = map[string]evidence.Policy{"by origin": {ByOrigin: true}}
+		for _, kind := range []string{"plain", "by origin"} {
+			o := observe(fmt.Sprint(name, " ", i), at)
+			o.Source, o.Cell.Kind, o.Cell.Item = name, kind, fmt.Sprint(i%20)
+			b.Observations = append(b.Observations, o)
+		}
+		own := observe(fmt.Sprint("own of", name, i), at)
+		own.Source, own.Cell = name, evidence.Cell{Kind: "people", Item: name}
+		b.Observations = append(b.Observations, own)
+		n := note{Of: name, Text: strings.Repeat("prose ", i%200), By: []string{"somebody", name}, Payload: fmt.Appendf(nil, `{"by":%q}`, name)}
+		for k, kind := range []string{"note", "whole"} {
+			b.Records = append(b.Records, store.Record{
+				Ref: store.Ref{Kind: kind, ID: fmt.Sprint(i)}, At: at.Add(time.Duration(k*i) * time.Second),
+				Keys: []string{store.PersonKey(name), store.Key("n", fmt.Sprint(i%10))}, Body: store.Of(n),
+			})
+		}
+		receipts, err := st.Commit(ctx, b)
+		require.NoError(t, err)
+		if i%3 == 0 { // what was there before lies in pages that are used again
+			n.Text = "short"
+			r := b.Records[0]
+			r.Revision, r.Body, r.At = receipts[0].Revision, store.Of(n), at.Add(-time.Hour)
+			_, err := st.Commit(ctx, store.Batch{Records: []store.Record{r}})
+			require.NoError(t, err)
+		}
+	}
+}
+
+// TestForgottenInFiles: after a person was forgotten, no file of the database has a trace of the name.
+func TestForgottenInFiles(t *testing.T) {
+	for _, b := range backends[:2] {
+		t.Run(b.name, func(t *testing.T) {
+			at := b.place(t)
+			st := at.store(t, sqlstore.Config{})
+			personal(t, st)
+			require.Greater(t, at.traces(t, person), 100, "this test does not see names")
+			_, err := st.Commit(ctx, store.Batch{Forget: []string{person}})
+			require.NoError(t, err)
+			assert.Zero(t, at.traces(t, person))
+			n := 0
+			for r, err := range st.Find(ctx, store.Query{Kind: "note"}) {
+				require.NoError(t, err)
+				text, err := r.Body.JSON()
+				require.NoError(t, err)
+				assert.NotContains(t, string(text), person)
+				n++
+			}
+			assert.Equal(t, 300, n)
+		})
+	}
+}
+
+// TestForgottenBesideAReader: while somebody reads what was before, the log keeps it. The first Sweep afterwards empties it.
+func TestForgottenBesideAReader(t *testing.T) {
+	for _, b := range backends[:2] {
+		t.Run(b.name, func(t *testing.T) {
+			at := b.place(t)
+			st := at.store(t, sqlstore.Config{})
+			personal(t, st)
+			handle, err := at.open()
+			require.NoError(t, err)
+			defer handle.Close() //nolint:errcheck // the test is over
+			reader, err := handle.Begin()
+			require.NoError(t, err)
+			var n int
+			require.NoError(t, reader.QueryRow("SELECT count(*) FROM heed_record").Scan(&n))
+			_, err = st.Commit(ctx, store.Batch{Forget: []string{person}})
+			require.NoError(t, err)
+			assert.NotZero(t, at.traces(t, person), "this test does not see what is left")
+			require.NoError(t, reader.Rollback())
+			require.NoError(t, st.Sweep(ctx, time.Time{}))
+			assert.Zero(t, at.traces(t, person))
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"os"
+)
+
+// fileOf returns the path of a database file of SQLite, and "" where it is none that this program can see.
+func fileOf(ctx context.Context, conn *sql.Conn) (path string, err error) {
+	rows, err := conn.QueryContext(ctx, "PRAGMA database_list")
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close() //nolint:errcheck // rows.Err tells
+	for rows.Next() {
+		var number int
+		var name string
+		var file sql.NullString
+		if err := rows.Scan(&number, &name, &file); err != nil {
+			return "", err
+		}
+		if name == "main" {
+			path = file.String
+		}
+	}
+	return path, rows.Err()
+}
+
+// private lets nobody but its owner read and write a database file that is new, as long as nothing is in it.
+func private(ctx context.Context, conn *sql.Conn) error {
+	path, err := fileOf(ctx, conn)
+	if err != nil || path == "" {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > 0 || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // it is in a file system of the driver's own
+	}
+	return os.Chmod(path, 0o600)
+}
+
+// alignFiles gives the log beside a database file no other permissions than the file has. Most drivers do so themselves.
+func alignFiles(ctx context.Context, conn *sql.Conn) error {
+	path, err := fileOf(ctx, conn)
+	if err != nil || path == "" {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil //nolint:nilerr // it is in a file system of the driver's own
+	}
+	for _, suffix := range []string{"-wal", "-shm"} {
+		beside, err := os.Stat(path + suffix)
+		if err == nil && beside.Mode().Perm()&^info.Mode().Perm() != 0 {
+			_ = os.Chmod(path+suffix, info.Mode().Perm()) // it may be somebody else's, or gone by now
+		}
+	}
+	return nil
+}
