@@ -185,13 +185,12 @@ func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) {
 }
 
 // listed yields what a function lists, all of which is read before the loop begins.
-func listed[T any](ctx context.Context, s *Store, list func() []T) iter.Seq2[T, error] {
+func listed[T any](ctx context.Context, list func() []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := ctx.Err(); err != nil {
 			yield(*new(T), err)
 			return
 		}
-		s.start()
 		yieldAll(ctx, list(), yield)
 	}
 }

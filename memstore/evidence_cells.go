@@ -70,6 +70,7 @@ type shard struct {
 	used      uint32 // slots taken so far, free ones among them; the slot of number 0 stays unused
 	free      uint32 // the first slot of the chain of free ones
 	items     texts
+	stamp     uint64 // the last one that an observation got
 	histories map[cellKey]*history
 	restarts  map[cellKey]restart
 }

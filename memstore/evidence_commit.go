@@ -415,7 +415,7 @@ func (c *commit) observe(o *observed) {
 		ids.young.locate(o.id, o.Cell)
 		kept := *o.Observation
 		kept.At = evidence.InstantOf(o.At).Time()
-		e.record(shard, o.key, kept, c.now)
+		e.record(shard, o.key, entry{observation: kept, recorded: c.now})
 	} else if slot != nil {
 		slot.lost |= lossOf(o.Observation, slot.origin)
 	}

@@ -12,11 +12,14 @@ type history struct {
 	// lost is, for each origin of which observations have left the history, when the last of them happened, by sign. None
 	// that is kept of that origin and sign happened before it, unless it was too late to be kept at all.
 	lost map[uint32][3]int64
+	// born is the least stamp of observations that the cell may hold. Those before it went with a reset or a rebuild.
+	born uint64
 }
 
 type entry struct {
 	observation evidence.Observation
 	recorded    evidence.Instant
+	id          id // the hash of the observation's
 }
 
 func (e *entry) at() evidence.Instant { return evidence.InstantOf(e.observation.At) }
@@ -28,7 +31,7 @@ func (s *shard) history(key cellKey) *history {
 		if s.histories == nil {
 			s.histories = make(map[cellKey]*history)
 		}
-		h = &history{}
+		h = &history{born: s.stamp}
 		s.histories[key] = h
 	}
 	return h
@@ -46,9 +49,8 @@ func (h *history) lose(origin uint32, last [3]int64) {
 }
 
 // record adds an observation to the history of its cell, and drops what is then too much.
-func (e *engine) record(s *shard, key cellKey, o evidence.Observation, now evidence.Instant) {
+func (e *engine) record(s *shard, key cellKey, added entry) {
 	h := s.history(key)
-	added := entry{observation: o, recorded: now}
 	place, _ := slices.BinarySearchFunc(h.entries, added.at(), func(e entry, at evidence.Instant) int {
 		if e.at() <= at {
 			return -1

@@ -165,7 +165,7 @@ func (p *evidencePart) readHistory(r *checkedRow) {
 		t := c.tallies[c.origin(&o)]
 		r.check(t != nil && t.hold(sign(o.Reward), at), "observation", "must be in the sums of its cell")
 	}
-	c.history = append(c.history, entry{o, recorded})
+	c.history = append(c.history, entry{observation: o, recorded: recorded})
 }
 
 // open reports whether the cell has evidence or a restart, so that its policy is settled.
@@ -334,7 +334,7 @@ func (p *evidencePart) fillHistory(s *shard, key cellKey, c *cellPart) {
 		one := &c.history[i]
 		e.ids.locateOld(one.observation.ID, c.cell)
 		if one.recorded >= oldest {
-			e.record(s, key, one.observation, one.recorded)
+			e.record(s, key, *one)
 		} else {
 			e.forget(s, key, s.history(key), one)
 		}

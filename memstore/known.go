@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"crypto/sha256"
+	"math"
 	"sync"
 	"time"
 
@@ -21,8 +22,21 @@ type knownShard struct {
 // seen is one generation of ids.
 type seen struct {
 	marks map[id]mark
-	// where lists the cells in whose history the observations of an id are. It is kept with a history only.
-	where map[id][]cellKey
+	// where has the cell in whose history an observation of the id is, or was, and more has the others where there are
+	// several. They are kept with a history only.
+	where map[id]place
+	more  map[id][]place
+}
+
+// anyOrigin is the origin of a place of which only the cell is known.
+const anyOrigin = math.MaxUint32
+
+// A place is an origin of a cell, with the stamp that its shard gave when an observation was recorded there. It is 0 where
+// the observation does not count.
+type place struct {
+	cellKey
+	origin uint32
+	stamp  uint64
 }
 
 // A mark says when an id was recorded, in minutes since 1970, and what became of it.
@@ -34,9 +48,12 @@ const (
 	markBits  = 2
 )
 
-func newMark(at evidence.Instant) mark {
-	return mark(at/evidence.Instant(time.Minute.Microseconds())) << markBits
-}
+const minute = evidence.Instant(time.Minute / time.Microsecond)
+
+// newMark rounds up, so that no id is forgotten too early.
+func newMark(at evidence.Instant) mark { return mark(max(at+minute-1, 0)/minute) << markBits }
+
+func (m mark) recorded() evidence.Instant { return evidence.Instant(m>>markBits) * minute }
 
 // hashID returns how the store calls an id: the first half of its SHA-256, the same in every store.
 func hashID(text string) id {
@@ -69,34 +86,61 @@ func (s *knownShard) note(h id, m mark) {
 }
 
 // locate remembers in which cell's history an observation of the id is.
-func (s *knownShard) locate(h id, key cellKey) {
-	if s.young.where == nil {
-		s.young.where = make(map[id][]cellKey)
+func (s *knownShard) locate(h id, p place) {
+	g := &s.young
+	if _, ok := g.where[h]; !ok {
+		if g.where == nil {
+			g.where = make(map[id]place)
+		}
+		g.where[h] = p
+		return
 	}
-	s.young.where[h] = append(s.young.where[h], key)
+	if g.more == nil {
+		g.more = make(map[id][]place)
+	}
+	g.more[h] = append(g.more[h], p)
 }
 
 // places lists the cells in whose history the observations of an id are, or were.
-func (s *knownShard) places(h id) []cellKey {
-	old, young := s.old.where[h], s.young.where[h]
-	if len(old) == 0 {
-		return young
+func (s *knownShard) places(h id) (all []place) {
+	for _, g := range []*seen{&s.old, &s.young} {
+		if p, ok := g.where[h]; ok {
+			all = append(append(all, p), g.more[h]...)
+		}
 	}
-	return append(old[:len(old):len(old)], young...)
+	return all
+}
+
+// move changes the place of an id in a cell.
+func (s *knownShard) move(h id, to place) {
+	for _, g := range []*seen{&s.old, &s.young} {
+		if g.where[h].cellKey == to.cellKey {
+			g.where[h] = to
+		}
+		for i := range g.more[h] {
+			if p := &g.more[h][i]; p.cellKey == to.cellKey {
+				*p = to
+			}
+		}
+	}
 }
 
 // age lets the generations grow older. A clock that goes back keeps ids for longer.
 func (s *knownShard) age(now evidence.Instant, lifetime time.Duration) {
 	if s.began == 0 {
 		s.began = now
+	}
+	if int64(now-s.began) < lifetime.Microseconds() {
 		return
 	}
-	switch lived := int64(now - s.began); {
-	case lived >= 2*lifetime.Microseconds():
-		s.young, s.old, s.began = seen{}, seen{}, now
-	case lived >= lifetime.Microseconds():
-		s.young, s.old = seen{}, s.young
-		s.began += evidence.Instant(lifetime.Microseconds())
+	s.young, s.old, s.began = seen{}, s.young, now
+	oldest := newMark(now - evidence.Instant(lifetime.Microseconds()))
+	for h, m := range s.old.marks {
+		if m < oldest {
+			delete(s.old.marks, h)
+			delete(s.old.where, h)
+			delete(s.old.more, h)
+		}
 	}
 }
 

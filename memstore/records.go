@@ -31,10 +31,11 @@ type records struct {
 
 // A kind holds the records of one kind.
 type kind struct {
-	name string
-	rule atomic.Pointer[store.Kind]
-	rows [shardCount]map[string]*row // each under the lock of its shard
-	size atomic.Int64                // how many rows there are, or will be when the commits have ended that are under way
+	name  string
+	rule  atomic.Pointer[store.Kind]  // as declared
+	fixed *store.Limits               // those of the configuration, or nil
+	rows  [shardCount]map[string]*row // each under the lock of its shard
+	size  atomic.Int64                // how many rows there are, or will be when the commits have ended that are under way
 	index
 }
 
@@ -63,18 +64,27 @@ func (r *records) kind(name string) *kind { return (*r.kinds.Load())[name] }
 
 func (r *records) shard(id string) int { return int(maphash.String(r.seed, id) % shardCount) }
 
-// declare makes kinds known, or changes how they are kept.
+// declare makes kinds known, or changes how they are kept, unless the store has another state by now.
+func (s *state) declare(kinds []store.Kind) bool {
+	s.records.declaring.Lock()
+	defer s.records.declaring.Unlock()
+	if s.left.Load() {
+		return false
+	}
+	s.records.declare(kinds)
+	return true
+}
+
+// declare adds declarations. The caller has the lock of declarations.
 func (r *records) declare(kinds []store.Kind) {
-	r.declaring.Lock()
-	defer r.declaring.Unlock()
 	all := maps.Clone(*r.kinds.Load())
 	for _, rule := range kinds {
-		if limits, ok := r.limits[rule.Name]; ok {
-			rule.Limits = limits
-		}
 		k := all[rule.Name]
 		if k == nil {
 			k = &kind{name: rule.Name}
+			if limits, ok := r.limits[rule.Name]; ok {
+				k.fixed = &limits
+			}
 			all[rule.Name] = k
 		} else {
 			before := k.rule.Load()
@@ -89,6 +99,14 @@ func (r *records) declare(kinds []store.Kind) {
 		k.rule.Store(&rule)
 	}
 	r.kinds.Store(&all)
+}
+
+// limits returns how long records of the kind are kept.
+func (k *kind) limits() store.Limits {
+	if k.fixed != nil {
+		return *k.fixed
+	}
+	return k.rule.Load().Limits
 }
 
 func union(a, b []string) []string {
@@ -144,7 +162,7 @@ func (k *kind) remove(shard int, r *row) {
 
 // trim drops the first rows of a kind that has more than it may.
 func (r *records) trim(k *kind) {
-	limits := k.rule.Load().Limits
+	limits := k.limits()
 	for limits.Most > 0 && !limits.Refuse {
 		over := int(k.size.Load()) - limits.Most
 		if over <= 0 {
@@ -159,7 +177,7 @@ func (r *records) trim(k *kind) {
 // sweep drops rows that are past the limits at a moment, a few at a time.
 func (r *records) sweep(ctx context.Context, k *kind, now evidence.Instant) error {
 	r.trim(k)
-	limits := k.rule.Load().Limits
+	limits := k.limits()
 	if limits.For == 0 {
 		return ctx.Err()
 	}
@@ -291,7 +309,8 @@ func instantFrom(t time.Time) evidence.Instant {
 }
 
 func (p position) place() string {
-	return strconv.FormatInt(int64(p.at), 36) + "." + strconv.FormatUint(p.seq, 36)
+	text := strconv.AppendInt(make([]byte, 0, 32), int64(p.at), 36)
+	return string(strconv.AppendUint(append(text, '.'), p.seq, 36))
 }
 
 func parsePlace(place string) (p position, err error) {
@@ -344,12 +363,12 @@ func (x *index) gather(s *search, n int, had map[*row]bool) (rows []*row) {
 
 // find yields what a query selects. It gathers a few rows first, as the loop may end early, then more, then the rest. A
 // row that moves meanwhile is neither missed nor met twice.
-func (s *Store) find(ctx context.Context, q store.Query, yield func(store.Record, error) bool) error {
+func (r *records) find(ctx context.Context, q store.Query, yield func(store.Record, error) bool) error {
 	query, err := newSearch(q)
 	if err != nil {
 		return fmt.Errorf("memstore: find: %w", err)
 	}
-	k := s.records.kind(q.Kind)
+	k := r.kind(q.Kind)
 	if k == nil {
 		return nil
 	}
@@ -357,74 +376,43 @@ func (s *Store) find(ctx context.Context, q store.Query, yield func(store.Record
 	if left == 0 {
 		left = math.MaxInt
 	}
-	had := make(map[*row]bool)
-	for _, n := range []int{256, 4096, math.MaxInt} {
+	var had map[*row]bool
+	for _, n := range []int{32, 1024, math.MaxInt} {
 		n = min(n, left)
 		rows := k.gather(query, n, had)
-		for r := range k.copies(query, rows) {
+		for _, row := range rows {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if !yield(r, nil) {
+			record, ok := k.copy(query, row)
+			if !ok {
+				continue
+			}
+			if left--; !yield(record, nil) {
 				return nil
 			}
-			left--
 		}
 		if len(rows) < n || left == 0 {
 			break
 		}
-		for _, r := range rows {
-			had[r] = true
+		if had == nil {
+			had = make(map[*row]bool)
+		}
+		for _, row := range rows {
+			had[row] = true
 		}
 	}
 	return nil
 }
 
-// copies yields rows as they are now, as far as the query still selects them. It holds no lock while it does.
-func (k *kind) copies(query *search, rows []*row) func(func(store.Record) bool) {
-	return func(yield func(store.Record) bool) {
-		var some []store.Record
-		for len(rows) > 0 {
-			now := rows[:min(len(rows), 64)]
-			rows = rows[len(now):]
-			some = some[:0]
-			k.mu.RLock()
-			for _, r := range now {
-				if query.selects(r) {
-					record := r.record(k.name)
-					record.Place = r.place()
-					some = append(some, record)
-				}
-			}
-			k.mu.RUnlock()
-			for _, r := range some {
-				if !yield(r) {
-					return
-				}
-			}
-		}
+// copy returns a row as it is now, if the query still selects it.
+func (k *kind) copy(query *search, r *row) (store.Record, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if !query.selects(r) {
+		return store.Record{}, false
 	}
-}
-
-// Sweep implements [store.Store].
-func (s *Store) Sweep(ctx context.Context, now time.Time) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	s.start()
-	clock := s.cfg.Now()
-	if now.IsZero() || now.After(clock) {
-		now = clock
-	}
-	at := evidence.InstantOf(now)
-	if err := s.sweepHistories(ctx, at); err != nil {
-		return err
-	}
-	s.known.sweep(at, s.cfg.IDsFor)
-	for _, k := range *s.records.kinds.Load() {
-		if err := s.records.sweep(ctx, k, at); err != nil {
-			return err
-		}
-	}
-	return nil
+	record := r.record(k.name)
+	record.Place = r.place()
+	return record, true
 }

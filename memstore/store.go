@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -65,16 +66,31 @@ func (c Config) Validate() error {
 // Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of [Config]. It must not be copied
 // after first use.
 //
-// It starts no goroutine. What it holds ends with the process. Store is safe for concurrent use.
+// It starts no goroutine. What it holds ends with the process, unless the host calls [Store.Dump]. Store is safe for
+// concurrent use.
 type Store struct {
 	cfg     Config
 	started sync.Once
-	engine
-	known   known
-	records records
+	content atomic.Pointer[state]
 }
 
 var _ store.Store = (*Store)(nil)
+
+// A state is all that a store holds. Load makes another one.
+type state struct {
+	engine
+	known   known
+	records records
+	// left says that the store has another state now. It is set under all locks of shards and that of declarations.
+	left atomic.Bool
+}
+
+func newState(cfg Config) *state {
+	s := &state{engine: engine{cfg: cfg}}
+	s.cells.start()
+	s.records.start(cfg.Limits)
+	return s
+}
 
 // New returns an empty store.
 func New(cfg Config) (*Store, error) {
@@ -85,18 +101,12 @@ func New(cfg Config) (*Store, error) {
 }
 
 // Config returns the configuration in force.
-func (s *Store) Config() Config {
-	s.start()
-	return s.cfg
-}
+func (s *Store) Config() Config { return s.state().cfg }
 
-func (s *Store) start() {
-	s.started.Do(func() {
-		s.cfg = s.cfg.withDefaults()
-		s.engine.cfg = s.cfg
-		s.cells.start()
-		s.records.start(s.cfg.Limits)
-	})
+// state returns what the store holds now.
+func (s *Store) state() *state {
+	s.started.Do(func() { s.content.Store(newState(s.cfg.withDefaults())) })
+	return s.content.Load()
 }
 
 // Commit implements [store.Store].
@@ -104,30 +114,35 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s.start()
-	now := s.cfg.Now()
+	now := s.state().cfg.Now()
 	err := store.Validate(now, batches...)
-	if err == nil {
-		t := txn{store: s, batches: batches, now: evidence.InstantOf(now)}
+	for err == nil {
+		t := txn{state: s.state(), batches: batches, now: evidence.InstantOf(now)}
 		if err = t.run(); err == nil {
 			return t.receipts, nil
+		}
+		if errors.Is(err, errLeft) {
+			err = nil
 		}
 	}
 	return nil, fmt.Errorf("memstore: commit: %w", err)
 }
+
+// errLeft says that the store has got another state meanwhile.
+var errLeft = errors.New("the store was loaded")
 
 // Declare implements [store.Store].
 func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.start()
 	for i := range kinds {
 		if err := kinds[i].Validate(); err != nil {
 			return fmt.Errorf("memstore: declare: %w", err)
 		}
 	}
-	s.records.declare(kinds)
+	for !s.state().declare(kinds) {
+	}
 	return nil
 }
 
@@ -136,11 +151,11 @@ func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s.start()
+	now := s.state()
 	for _, ref := range refs {
-		into.Records = append(into.Records, s.records.read(ref))
+		into.Records = append(into.Records, now.records.read(ref))
 	}
-	into.Parts = s.readCells(into.Parts, cells)
+	into.Parts = now.readCells(into.Parts, cells)
 	return nil
 }
 
@@ -149,8 +164,7 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 	return func(yield func(store.Record, error) bool) {
 		err := ctx.Err()
 		if err == nil {
-			s.start()
-			err = s.find(ctx, q, yield)
+			err = s.state().records.find(ctx, q, yield)
 		}
 		if err != nil {
 			yield(store.Record{}, err)
@@ -160,15 +174,38 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	return listed(ctx, s, func() []evidence.Part { return s.parts(space{kind, scope}) })
+	return listed(ctx, func() []evidence.Part { return s.state().parts(space{kind, scope}) })
 }
 
 // Scopes implements [store.Store].
 func (s *Store) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
-	return listed(ctx, s, func() []string { return s.scopes(kind) })
+	return listed(ctx, func() []string { return s.state().scopes(kind) })
 }
 
 // History implements [store.Store].
 func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
-	return listed(ctx, s, func() []evidence.Observation { return s.history(c) })
+	return listed(ctx, func() []evidence.Observation { return s.state().history(c) })
+}
+
+// Sweep implements [store.Store].
+func (s *Store) Sweep(ctx context.Context, now time.Time) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	held := s.state()
+	clock := held.cfg.Now()
+	if now.IsZero() || now.After(clock) {
+		now = clock
+	}
+	at := evidence.InstantOf(now)
+	if err := held.sweepHistories(ctx, at); err != nil {
+		return err
+	}
+	held.known.sweep(at, held.cfg.IDsFor)
+	for _, k := range *held.records.kinds.Load() {
+		if err := held.records.sweep(ctx, k, at); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 // Note is what the records of these tests hold.
@@ -57,6 +58,17 @@ func get(t testing.TB, st store.Store, id string) (store.Record, note) {
 	n, err := store.Decode[note](s.Records[0].Body)
 	require.NoError(t, err)
 	return s.Records[0], n
+}
+
+func TestStoreKeepsTheContract(t *testing.T) {
+	storetest.Run(t, storetest.Subject{
+		New: func(o storetest.Options) (store.Store, error) {
+			return memstore.New(memstore.Config{Now: o.Now, Limits: o.Limits})
+		},
+		Reopen: func(st store.Store, _ storetest.Options) (store.Store, error) {
+			return reload(t, st.(*memstore.Store)), nil
+		},
+	})
 }
 
 func TestStoreZeroValue(t *testing.T) {
@@ -179,4 +191,35 @@ func TestStoreLimits(t *testing.T) {
 	assert.Len(t, found(t, st, store.Query{Kind: "aged"}), 2)
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
 	assert.Empty(t, found(t, st, store.Query{Kind: "aged"}))
+}
+
+// TestStoreRetractsAfterReset: an observation that went with a reset, an expunging or a rebuild can be retracted, though
+// the history has lost others since. One that was lost can't be, and Withdraw keeps it.
+func TestStoreRetractsAfterReset(t *testing.T) {
+	for name, b := range map[string]store.Batch{
+		"reset":   {Reset: []evidence.Selection{{Kind: cell.Kind, Scope: cell.Scope}}},
+		"expunge": {Expunge: []string{"ann"}},
+		"restart": {Restart: []evidence.Restart{{Cell: cell, At: start.Add(-2 * time.Hour)}}},
+	} {
+		st := newStore(t, memstore.Config{HistoryPerCell: 3, Now: newClock().time})
+		old := observe("old", start.Add(-3*time.Hour))
+		old.Source = "ann"
+		put(t, st, store.Batch{Observations: []evidence.Observation{old, observe("held", start.Add(-time.Hour))}})
+		put(t, st, b)
+		for i := range 4 {
+			put(t, st, store.Batch{Observations: []evidence.Observation{observe(fmt.Sprint(i), start)}})
+		}
+		put(t, st, store.Batch{Retract: []string{"old"}})
+		_, err := st.Commit(ctx, store.Batch{Retract: []string{"0"}})
+		require.ErrorIs(t, err, evidence.ErrForgotten, name)
+		kept := put(t, st, store.Batch{Withdraw: []string{"0", "never", "3", "old"}})[0].Kept
+		assert.Equal(t, []string{"0", "never"}, kept, name)
+	}
+	// A rebuild keeps in mind which observations the cell still holds: one that is lost afterwards is missed.
+	st := newStore(t, memstore.Config{HistoryPerCell: 1, Now: newClock().time})
+	put(t, st, store.Batch{Observations: []evidence.Observation{observe("1", start)}})
+	put(t, st, store.Batch{Rebuild: []evidence.Cell{cell}})
+	put(t, st, store.Batch{Observations: []evidence.Observation{observe("2", start.Add(time.Second))}})
+	_, err := st.Commit(ctx, store.Batch{Retract: []string{"1"}})
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }

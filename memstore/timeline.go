@@ -61,7 +61,13 @@ func (t *timeline) add(r *row) {
 func (t *timeline) remove(r *row) {
 	t.size--
 	block, i := t.seek(r.position)
-	rows := slices.Delete(t.blocks[block], i, i+1)
+	rows := t.blocks[block]
+	if i == 0 { // the usual case: the oldest goes
+		rows[0] = nil
+		rows = rows[1:]
+	} else {
+		rows = slices.Delete(rows, i, i+1)
+	}
 	t.blocks[block] = rows
 	if next := block + 1; next < len(t.blocks) && len(rows)+len(t.blocks[next]) <= blockSize/2 {
 		t.blocks[block] = append(rows, t.blocks[next]...)

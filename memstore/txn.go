@@ -14,7 +14,7 @@ import (
 // A txn is one commit on its way into the store. It locks the shards that it touches, always in the same order: ids,
 // cells, records. Then it looks for all that could be wrong, and only then it changes anything.
 type txn struct {
-	store    *Store
+	state    *state
 	batches  []store.Batch
 	now      evidence.Instant
 	receipts []store.Receipt
@@ -22,6 +22,7 @@ type txn struct {
 	observed []sighting
 	writes   []write
 
+	taken    []string     // ids that may be taken back
 	taking   *store.Batch // the first batch, if it takes evidence away and is not a duplicate
 	sources  []string     // to expunge
 	retracts []string     // to retract, those to withdraw among them
@@ -51,14 +52,14 @@ type write struct {
 }
 
 func (t *txn) run() error {
-	var few [4]sighting
-	var fewer [2]write
-	t.observed, t.writes = few[:0], fewer[:0]
 	if err := t.prepare(); err != nil {
 		return err
 	}
 	t.lock()
-	err := t.decide()
+	err := errLeft
+	if !t.state.left.Load() {
+		err = t.decide()
+	}
 	if err == nil {
 		t.apply()
 	}
@@ -73,10 +74,12 @@ func (t *txn) run() error {
 
 // prepare finds the numbers and shards of all that the batches name.
 func (t *txn) prepare() error {
-	s := t.store
+	s := t.state
 	t.receipts = make([]store.Receipt, len(t.batches))
 	for i := range t.batches {
 		b := &t.batches[i]
+		t.observed = slices.Grow(t.observed, len(b.Observations))
+		t.writes = slices.Grow(t.writes, len(b.Records))
 		if b.ID != "" {
 			t.lockIDs |= 1 << hashID(b.ID).shard()
 		}
@@ -106,10 +109,7 @@ func (t *txn) prepare() error {
 		}
 	}
 	if len(t.batches) > 0 && t.batches[0].TakesAway() {
-		t.lockIDs, t.lockCells = ^uint64(0), ^uint64(0)
-		if len(t.batches[0].Forget) > 0 {
-			t.lockRecords = ^uint64(0)
-		}
+		t.prepareTaking(&t.batches[0])
 	}
 	if s.rules.count() > math.MaxUint16 {
 		return fmt.Errorf("%w of different policies", evidence.ErrFull)
@@ -126,15 +126,21 @@ func undeclared(batches, batch, record int) error {
 }
 
 func (t *txn) policy(b *store.Batch, kind string) uint16 {
-	return uint16(t.store.rules.number(b.Policies[kind]))
+	return uint16(t.state.rules.number(b.Policies[kind]))
 }
 
 func (t *txn) lock() {
-	s := t.store
+	s := t.state
 	for mask := t.lockIDs; mask != 0; mask &= mask - 1 {
 		shard := &s.known.shards[bits.TrailingZeros64(mask)]
 		shard.mu.Lock()
 		shard.age(t.now, s.cfg.IDsFor)
+	}
+	for _, text := range t.taken { // only now they stay where they are
+		h := hashID(text)
+		for _, p := range t.ids(h).places(h) {
+			t.lockCells |= 1 << s.cells.index(p.group())
+		}
 	}
 	for mask := t.lockCells; mask != 0; mask &= mask - 1 {
 		s.cells.shards[bits.TrailingZeros64(mask)].mu.Lock()
@@ -145,7 +151,7 @@ func (t *txn) lock() {
 }
 
 func (t *txn) unlock() {
-	s := t.store
+	s := t.state
 	for mask := t.lockRecords; mask != 0; mask &= mask - 1 {
 		s.records.locks[bits.TrailingZeros64(mask)].Unlock()
 	}
@@ -157,9 +163,9 @@ func (t *txn) unlock() {
 	}
 }
 
-func (t *txn) ids(h id) *knownShard { return t.store.known.of(h) }
+func (t *txn) ids(h id) *knownShard { return t.state.known.of(h) }
 
-func (t *txn) cells(key cellKey) *shard { return t.store.cells.of(key.group()) }
+func (t *txn) cells(key cellKey) *shard { return t.state.cells.of(key.group()) }
 
 // decide finds out what is to be done, and whether it can be.
 func (t *txn) decide() error {
@@ -257,7 +263,7 @@ func (t *txn) checkPolicies() error {
 			policy, ok = t.policyBefore(o)
 		}
 		if ok && policy != o.policy {
-			rule := t.store.rule
+			rule := t.state.rule
 			return &evidence.PolicyError{Cell: o.Cell, Stored: rule(policy), Wanted: rule(o.policy)}
 		}
 		if opened != nil && o.Weight > 0 && evidence.InstantOf(o.At) >= t.restart(o) {
@@ -344,11 +350,11 @@ func (t *txn) checkRecords() error {
 
 // row returns the row that a reference names, if there is one that stays when people are forgotten.
 func (t *txn) row(ref store.Ref) *row {
-	k := t.store.records.kind(ref.Kind)
+	k := t.state.records.kind(ref.Kind)
 	if k == nil {
 		return nil
 	}
-	r := k.rows[t.store.records.shard(ref.ID)][ref.ID]
+	r := k.rows[t.state.records.shard(ref.ID)][ref.ID]
 	if t.edits[r].gone {
 		return nil
 	}
@@ -386,7 +392,7 @@ func (all *rooms) add(k *kind, rows int64) {
 func (all rooms) take() error {
 	for i, r := range all {
 		size := r.kind.size.Add(r.rows)
-		if limits := r.kind.rule.Load().Limits; r.rows > 0 && limits.Refuse && limits.Most > 0 && size > int64(limits.Most) {
+		if limits := r.kind.limits(); r.rows > 0 && limits.Refuse && limits.Most > 0 && size > int64(limits.Most) {
 			for _, taken := range all[:i+1] {
 				taken.kind.size.Add(-taken.rows)
 			}
@@ -427,15 +433,20 @@ func (t *txn) observe(o *sighting) {
 	if o.known {
 		return
 	}
-	s := t.store
+	s := t.state
 	ids, shard := t.ids(o.id), t.cells(o.key)
 	ids.note(o.id, newMark(t.now))
 	slot := s.count(shard, o.key, o.Observation, o.policy)
 	if !s.cfg.NoHistory {
-		ids.locate(o.id, o.key)
+		shard.stamp++
+		at := place{cellKey: o.key}
+		if slot != nil {
+			at.origin, at.stamp = slot.origin, shard.stamp
+		}
+		ids.locate(o.id, at)
 		kept := *o.Observation
 		kept.At = evidence.InstantOf(o.At).Time()
-		s.record(shard, o.key, kept, t.now)
+		s.record(shard, o.key, entry{kept, t.now, o.id})
 	} else if slot != nil {
 		slot.lost |= lossOf(o.Observation, slot.origin)
 	}
@@ -454,7 +465,7 @@ func (t *txn) write(w *write) {
 		revision: t.revision(w.batch), body: w.Body,
 	}
 	if w.row == nil {
-		next.seq = t.store.records.seq.Add(1)
+		next.seq = t.state.records.seq.Add(1)
 		w.row = &row{}
 	} else {
 		next.seq = w.row.seq
@@ -466,7 +477,7 @@ func (t *txn) write(w *write) {
 func (t *txn) revision(batch int) uint64 {
 	receipt := &t.receipts[batch]
 	if receipt.Revision == 0 {
-		receipt.Revision = t.store.records.revision.Add(1)
+		receipt.Revision = t.state.records.revision.Add(1)
 	}
 	return receipt.Revision
 }
@@ -476,9 +487,9 @@ func (t *txn) parts(b *store.Batch) (parts []evidence.Part) {
 	cells := make([]evidence.Cell, 0, len(b.Observations))
 	for i := range b.Observations {
 		c := b.Observations[i].Cell
-		if key, ok := t.store.findKey(c); ok && !slices.Contains(cells, c) {
+		if key, ok := t.state.findKey(c); ok && !slices.Contains(cells, c) {
 			cells = append(cells, c)
-			parts = t.store.readLocked(parts, cells[len(cells)-1:], key.group(), t.cells(key))
+			parts = t.state.readLocked(parts, cells[len(cells)-1:], key.group(), t.cells(key))
 		}
 	}
 	return parts
@@ -488,7 +499,7 @@ func (t *txn) parts(b *store.Batch) (parts []evidence.Part) {
 func (t *txn) trim() {
 	for i := range t.writes {
 		if w := &t.writes[i]; !w.skip {
-			t.store.records.trim(w.kind)
+			t.state.records.trim(w.kind)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (t *txn) planForget() error {
 	}
 	t.edits = make(map[*row]edit)
 	persons := people.Of(t.taking.Forget)
-	for _, k := range *t.store.records.kinds.Load() {
+	for _, k := range *t.state.records.kinds.Load() {
 		for _, p := range persons {
 			for _, r := range k.named(store.PersonKey(p.Name)) {
 				if _, ok := t.edits[r]; ok {
@@ -70,7 +70,7 @@ func (k *kind) named(key string) (rows []*row) {
 // forget takes the people out of the records, and drops cells of their name that have become empty.
 func (t *txn) forget() {
 	for r, e := range t.edits {
-		shard := t.store.records.shard(r.id)
+		shard := t.state.records.shard(r.id)
 		if e.gone {
 			e.kind.remove(shard, r)
 			continue
@@ -79,7 +79,7 @@ func (t *txn) forget() {
 		next.keys, next.body, next.revision = e.keys, e.body, t.revision(0)
 		e.kind.put(shard, r, next)
 	}
-	s := t.store
+	s := t.state
 	for _, name := range t.taking.Forget {
 		for i := range s.cells.shards {
 			shard := &s.cells.shards[i]

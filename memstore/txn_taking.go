@@ -9,6 +9,21 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
+// prepareTaking finds the shards of what a batch takes away. Ids to retract say themselves in which cells they are. For
+// all else the store is locked as a whole.
+func (t *txn) prepareTaking(b *store.Batch) {
+	t.taken = slices.Concat(b.Retract, b.Withdraw)
+	for _, text := range t.taken {
+		t.lockIDs |= 1 << hashID(text).shard()
+	}
+	if len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0 {
+		t.lockIDs, t.lockCells = ^uint64(0), ^uint64(0)
+	}
+	if len(b.Forget) > 0 {
+		t.lockRecords = ^uint64(0)
+	}
+}
+
 // checkTaking looks whether all can be taken away that the first batch says.
 func (t *txn) checkTaking() error {
 	b := t.taking
@@ -58,25 +73,25 @@ func (t *txn) slots(key cellKey, f func(*slot)) {
 
 // lost reports whether the history of a cell lacks something that its sums hold.
 func (t *txn) lost(cell evidence.Cell) bool {
-	key, ok := t.store.findKey(cell)
-	return ok && t.lostOf(key)
-}
-
-func (t *txn) lostOf(key cellKey) (lost bool) {
+	key, ok := t.state.findKey(cell)
+	if !ok {
+		return false
+	}
 	t.pruned(key)
+	lost := false
 	t.slots(key, func(s *slot) { lost = lost || s.lost&lostSome != 0 })
 	return lost
 }
 
 // restarted reports whether a cell's restart is as far on already.
 func (t *txn) restarted(r evidence.Restart) bool {
-	key, ok := t.store.findKey(r.Cell)
+	key, ok := t.state.findKey(r.Cell)
 	return ok && evidence.InstantOf(r.At) <= t.cells(key).restarts[key].at
 }
 
 // lostSince reports whether the history of a cell lacks something that its sums hold and that happened at a moment or later.
 func (t *txn) lostSince(cell evidence.Cell, at evidence.Instant) (lost bool) {
-	key, ok := t.store.findKey(cell)
+	key, ok := t.state.findKey(cell)
 	if !ok {
 		return false
 	}
@@ -100,7 +115,7 @@ func (t *txn) pruned(key cellKey) *history {
 	shard := t.cells(key)
 	h := shard.histories[key]
 	if h != nil {
-		t.store.prune(shard, key, h, t.now)
+		t.state.prune(shard, key, h, t.now)
 	}
 	return h
 }
@@ -117,7 +132,7 @@ func (t *txn) empties(key cellKey, cell evidence.Cell) bool {
 	}
 	var left uint64
 	t.slots(key, func(s *slot) {
-		if s.origin == 0 || !slices.Contains(t.sources, t.store.origins.value(s.origin).source) {
+		if s.origin == 0 || !slices.Contains(t.sources, t.state.origins.value(s.origin).source) {
 			left += uint64(s.n[0]) + uint64(s.n[1]) + uint64(s.n[2])
 		}
 	})
@@ -125,7 +140,7 @@ func (t *txn) empties(key cellKey, cell evidence.Cell) bool {
 		for i := range h.entries {
 			o := &h.entries[i].observation
 			expunged := slices.Contains(t.sources, o.Source)
-			ofSlot := expunged && t.store.originIn(shard, key, o) != 0 // the slot is left out above, with all that it holds
+			ofSlot := expunged && t.state.originIn(shard, key, o) != 0 // the slot is left out above, with all that it holds
 			if o.Weight > 0 && !ofSlot && (expunged || slices.Contains(t.retracts, o.ID)) {
 				left--
 			}
@@ -144,11 +159,12 @@ func (t *txn) checkRetract(text string) error {
 		return heed.ErrNotFound
 	case m&retracted != 0:
 		return nil
-	case t.store.cfg.NoHistory || m&untraced != 0:
+	case t.state.cfg.NoHistory || m&untraced != 0:
 		return evidence.ErrForgotten
 	}
-	for _, key := range ids.places(h) {
-		if t.lostOf(key) && !t.holds(key, text) && !t.resetsKey(key) {
+	for _, p := range ids.places(h) {
+		t.pruned(p.cellKey)
+		if t.state.misses(p) && !t.state.holds(p.cellKey, h) && !t.resetsKey(p.cellKey) {
 			return evidence.ErrForgotten
 		}
 	}
@@ -156,17 +172,33 @@ func (t *txn) checkRetract(text string) error {
 }
 
 func (t *txn) resetsKey(key cellKey) bool {
-	return len(t.taking.Reset) > 0 && resets(t.taking, t.store.spaces.value(key.space).cell(key.item, t.store.names.value(key.name)))
+	return len(t.taking.Reset) > 0 && resets(t.taking, t.state.spaces.value(key.space).cell(key.item, t.state.names.value(key.name)))
 }
 
-func (t *txn) holds(key cellKey, id string) bool {
-	h := t.cells(key).histories[key]
-	return h != nil && slices.ContainsFunc(h.entries, func(e entry) bool { return e.observation.ID == id })
+// misses reports whether a cell may count an observation of a place that its history does not hold.
+func (s *state) misses(p place) bool {
+	shard := s.cells.of(p.group())
+	h := shard.histories[p.cellKey]
+	if h == nil || p.stamp < h.born {
+		return false
+	}
+	for at := shard.first(p.group()); at != 0; at = shard.slot(at).next {
+		slot := shard.slot(at)
+		if slot.name == p.name && slot.lost&lostSome != 0 && (slot.origin == p.origin || p.origin == anyOrigin) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *state) holds(key cellKey, h id) bool {
+	history := s.cells.of(key.group()).histories[key]
+	return history != nil && slices.ContainsFunc(history.entries, func(e entry) bool { return e.id == h })
 }
 
 // lostSources reports whether a cell that keeps origins together holds sources that its history does not.
 func (t *txn) lostSources() bool {
-	s := t.store
+	s := t.state
 	for i := range s.cells.shards {
 		shard := &s.cells.shards[i]
 		for key, h := range shard.histories {
@@ -192,8 +224,8 @@ func (t *txn) take() {
 		t.reset(selection)
 	}
 	for _, cell := range b.Rebuild {
-		if key, ok := t.store.findKey(cell); ok {
-			t.store.rebuild(t.cells(key), key, t.policy(b, cell.Kind))
+		if key, ok := t.state.findKey(cell); ok {
+			t.rebuild(key, t.policy(b, cell.Kind))
 		}
 	}
 	for _, r := range b.Restart {
@@ -211,7 +243,7 @@ func (t *txn) take() {
 }
 
 func (t *txn) reset(selection evidence.Selection) {
-	s := t.store
+	s := t.state
 	number, ok := s.spaces.find(space{selection.Kind, selection.Scope})
 	if !ok {
 		return
@@ -232,7 +264,7 @@ func (t *txn) reset(selection evidence.Selection) {
 }
 
 func (t *txn) restartCell(r evidence.Restart) {
-	s := t.store
+	s := t.state
 	key := cellKey{s.spaces.number(space{r.Cell.Kind, r.Cell.Scope}), s.names.number(r.Cell.Name), r.Cell.Item}
 	shard := t.cells(key)
 	at := evidence.InstantOf(r.At)
@@ -244,28 +276,57 @@ func (t *txn) restartCell(r evidence.Restart) {
 		policy = t.policy(t.taking, r.Cell.Kind)
 	}
 	shard.keepRestart(key, restart{at, policy})
-	s.rebuild(shard, key, policy)
+	t.rebuild(key, policy)
+}
+
+// rebuild makes a cell anew from its history. It then holds the observations of the history, and no others.
+func (t *txn) rebuild(key cellKey, policy uint16) {
+	shard := t.cells(key)
+	t.state.rebuild(shard, key, policy)
+	if h := shard.histories[key]; h != nil {
+		shard.stamp++
+		h.born = shard.stamp
+		for i := range h.entries {
+			e := &h.entries[i]
+			to := place{cellKey: key}
+			if e.observation.Weight > 0 && e.at() >= shard.restarts[key].at {
+				to.origin, to.stamp = t.state.originIn(shard, key, &e.observation), shard.stamp
+			}
+			id := hashID(e.observation.ID)
+			t.ids(id).move(id, to)
+		}
+	}
 }
 
 func (t *txn) retract(text string) {
 	h := hashID(text)
 	ids := t.ids(h)
-	for _, key := range ids.places(h) {
-		t.store.take(t.cells(key), key, func(o *evidence.Observation) bool { return o.ID == text })
+	for _, p := range ids.places(h) {
+		t.state.take(t.cells(p.cellKey), p.cellKey, func(o *evidence.Observation) bool { return o.ID == text })
 	}
 	ids.note(h, newMark(t.now)|retracted)
 }
 
 func (t *txn) expunge() {
-	s := t.store
+	s := t.state
 	gone := func(source string) bool { return slices.Contains(t.sources, source) }
 	for i := range s.cells.shards {
 		shard := &s.cells.shards[i]
 		for key, h := range shard.histories {
-			s.take(shard, key, func(o *evidence.Observation) bool { return gone(o.Source) })
+			s.take(shard, key, func(o *evidence.Observation) bool {
+				if !gone(o.Source) {
+					return false
+				}
+				id := hashID(o.ID)
+				t.ids(id).move(id, place{cellKey: key})
+				return true
+			})
 			maps.DeleteFunc(h.lost, func(number uint32, _ [3]int64) bool {
 				return number != 0 && gone(s.origins.value(number).source)
 			})
+			if len(h.entries)+len(h.lost) == 0 {
+				delete(shard.histories, key)
+			}
 		}
 		for group := range shard.groups {
 			shard.remove(group, func(slot *slot) bool { return slot.origin != 0 && gone(s.origins.value(slot.origin).source) })

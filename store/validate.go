@@ -87,6 +87,9 @@ func (b *Batch) validateEvidence(now time.Time) error {
 
 // validateTaking checks the names of what is taken back. A batch can't take back what it adds.
 func (b *Batch) validateTaking() error {
+	if !b.TakesAway() {
+		return nil
+	}
 	ids, sources := make(map[string]bool), make(map[string]bool)
 	for i := range b.Observations {
 		ids[b.Observations[i].ID] = true
@@ -164,13 +167,16 @@ func checkKeys(keys []string) error {
 		return invalid("Keys", fmt.Sprintf("are %d, may be %d", len(keys), MaxKeys))
 	}
 	for i, key := range keys {
-		field := fmt.Sprintf("Keys[%d]", i)
+		reason := ""
 		switch {
 		case key == "" || len(key) > MaxKey:
-			return invalid(field, fmt.Sprintf("is %d bytes long, must be 1 to %d", len(key), MaxKey))
+			reason = fmt.Sprintf("is %d bytes long, must be 1 to %d", len(key), MaxKey)
 		case strings.IndexByte(key, 0) >= 0 || !utf8.ValidString(key):
-			return invalid(field, "must be valid UTF-8 without NUL")
+			reason = "must be valid UTF-8 without NUL"
+		default:
+			continue
 		}
+		return invalid(fmt.Sprintf("Keys[%d]", i), reason)
 	}
 	return nil
 }
