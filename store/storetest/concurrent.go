@@ -13,7 +13,7 @@ import (
 
 // change reads a record, changes its value and writes it, until nobody was quicker.
 func (f *fixture) change(id string, do func(*value) store.Batch) error {
-	for {
+	for try := 0; ; try++ {
 		var s store.Snapshot
 		if err := f.store.Read(ctx, &s, nil, []store.Ref{ref(notes, id)}); err != nil {
 			return err
@@ -28,7 +28,7 @@ func (f *fixture) change(id string, do func(*value) store.Batch) error {
 		}
 		b := do(&v)
 		b.Records = append(b.Records, over(record(notes, id, v), s.Records[0].Revision))
-		if _, err := f.store.Commit(ctx, b); !errors.Is(err, heed.ErrConflict) {
+		if _, err := f.store.Commit(ctx, b); !errors.Is(err, heed.ErrConflict) || try == 1000 {
 			return err
 		}
 	}
