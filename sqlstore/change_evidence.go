@@ -289,18 +289,22 @@ func observation(cell evidence.Cell, happened evidence.Instant, source, text str
 	}, err
 }
 
-// addSums adds to tallies. PostgreSQL takes all of a commit as JSON, whose numbers it reads exactly. SQLite rounds when it
-// reads numbers from text, and takes one after the other.
-var addSums = either(`INSERT INTO heed_tally (`+tallyNames+`)
-	VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`+onKnownTally("heed_tally"),
-	`INSERT INTO heed_tally (`+tallyNames+`)
-	SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
-		CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
-		CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
-		CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
-		CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
-		CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
-	FROM jsonb_array_elements($1)`+onKnownTally("heed_tally"))
+// PostgreSQL takes all tallies of a commit as JSON, whose numbers it reads exactly. SQLite rounds when it reads numbers from
+// text, and takes one after the other.
+const (
+	insertTally = `INSERT INTO heed_tally (` + tallyNames + `)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`
+	insertTallies = `INSERT INTO heed_tally (` + tallyNames + `)
+		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT),
+			CAST(value->>4 AS DOUBLE PRECISION), CAST(value->>5 AS DOUBLE PRECISION),
+			CAST(value->>6 AS DOUBLE PRECISION), CAST(value->>7 AS DOUBLE PRECISION),
+			CAST(value->>8 AS BIGINT), CAST(value->>9 AS BIGINT), CAST(value->>10 AS BIGINT),
+			CAST(value->>11 AS BIGINT), CAST(value->>12 AS BIGINT), CAST(value->>13 AS BIGINT),
+			CAST(value->>14 AS BIGINT), CAST(value->>15 AS BIGINT), CAST(value->>16 AS BIGINT), CAST(value->>17 AS BIGINT)
+		FROM jsonb_array_elements($1)`
+)
+
+var addSums = either(insertTally+onKnownTally("heed_tally"), insertTallies+onKnownTally("heed_tally"))
 
 // addSumsAndTell is addSums that returns the tallies.
 var addSumsAndTell = either(addSums.texts[SQLite]+returningTally, addSums.texts[Postgres]+returningTally)

@@ -79,7 +79,7 @@ func same(a, b store.Kind) bool {
 var (
 	listDeclared = both(`SELECT kind FROM heed_kind ORDER BY name`)
 	readDeclared = both(`SELECT kind FROM heed_kind WHERE name = $1`)
-	keepDeclared = both(`INSERT INTO heed_kind (name, kind) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind`)
+	keepKind     = both(`INSERT INTO heed_kind (name, kind) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind`)
 )
 
 // Declare implements [store.Store]. The database keeps the declarations, so that each program forgets people and sweeps as
@@ -115,11 +115,7 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 			if !keep {
 				continue
 			}
-			text, err := json.Marshal(all[i])
-			if err != nil {
-				return false, err
-			}
-			if _, err := t.exec(keepDeclared, kind.Name, string(text)); err != nil {
+			if err := keepDeclared(t, all[i]); err != nil {
 				return false, err
 			}
 		}
@@ -144,6 +140,14 @@ func (s *Store) declare(ctx context.Context, kinds []store.Kind) error {
 		s.kinds.set(kind)
 	}
 	return nil
+}
+
+func keepDeclared(t *tx, kind store.Kind) error {
+	text, err := json.Marshal(kind)
+	if err == nil {
+		_, err = t.exec(keepKind, kind.Name, string(text))
+	}
+	return err
 }
 
 // declared returns a kind as the database has it.

@@ -75,7 +75,9 @@ var (
 	suiteKind = store.Kind{Name: "suite.thing", Caused: []string{"by"}}
 )
 
-func declared(ctx context.Context, st store.Store) error { return st.Declare(ctx, suiteKind, store.Audit) }
+func declared(ctx context.Context, st store.Store) error {
+	return st.Declare(ctx, suiteKind, store.Audit)
+}
 
 func observedAt(id string, reward float64) evidence.Observation {
 	return evidence.Observation{ID: id, Cell: evidence.Cell{Kind: "suite", Item: "i"}, Source: "ann", Reward: reward, Weight: 1, At: killedAt}
