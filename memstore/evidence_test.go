@@ -3,6 +3,7 @@ package memstore_test
 import (
 	"context"
 	"fmt"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -82,7 +83,9 @@ func read(t testing.TB, store evidence.Store, c evidence.Cell) evidence.Tally {
 	return parts[0].Tally
 }
 
-func history(t testing.TB, store evidence.Store, c evidence.Cell) (ids []string) {
+func history(t testing.TB, store interface {
+	History(context.Context, evidence.Cell) iter.Seq2[evidence.Observation, error]
+}, c evidence.Cell) (ids []string) {
 	for o, err := range store.History(ctx, c) {
 		require.NoError(t, err)
 		ids = append(ids, o.ID)

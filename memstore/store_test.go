@@ -223,3 +223,28 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 	_, err := st.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
+
+// TestStoreFindsRareKeys looks for few records among 100,000: that is a matter of those few.
+func TestStoreFindsRareKeys(t *testing.T) {
+	st := newStore(t, memstore.Config{}, notes)
+	for batch := range 100 {
+		var b store.Batch
+		for i := range 1000 {
+			id := fmt.Sprint(batch, "-", i)
+			b.Records = append(b.Records, record(id, 0, start.Add(time.Duration(i)*time.Second), note{}, "state=waiting", store.Key("session", id)))
+		}
+		put(t, st, b)
+	}
+	timed := func(q store.Query, want int) time.Duration {
+		began := time.Now()
+		for range 10 {
+			require.Len(t, found(t, st, q), want)
+		}
+		return time.Since(began)
+	}
+	all := timed(store.Query{Kind: "note"}, 100_000)
+	for _, keys := range [][]string{{"session=7-7"}, {"state=waiting", "session=7-7"}, {"session=7-7", "state=waiting"}} {
+		assert.Less(t, timed(store.Query{Kind: "note", Keys: keys}, 1), all/100)
+	}
+	assert.Less(t, timed(store.Query{Kind: "note", Keys: []string{"state=waiting"}, Since: start.Add(500 * time.Second), Limit: 3}, 3), all/100)
+}

@@ -1,0 +1,312 @@
+package memstore_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// full returns a store that has something of everything, and its dump.
+func full(t testing.TB) (*memstore.Store, []byte) {
+	st := newStore(t, memstore.Config{Now: newClock().time, HistoryPerCell: 2}, notes)
+	for i := range 4 {
+		o := observe(fmt.Sprint("plain", i), start.Add(time.Duration(i)*time.Second))
+		apart := o
+		apart.ID, apart.Cell.Kind, apart.Channel, apart.Source = fmt.Sprint("apart", i), "apart", "spoken", fmt.Sprint("source", i%2)
+		apart.Reward, apart.Weight = 0.25, float64(i)
+		put(t, st, store.Batch{
+			ID: fmt.Sprint("batch", i), Policies: map[string]evidence.Policy{"apart": {HalfLife: time.Hour, ByOrigin: true}},
+			Observations: []evidence.Observation{o, apart},
+			Records:      []store.Record{record(fmt.Sprint(i), 0, start, note{Text: "<é>", By: "Ann"}, store.PersonKey("Ann"), "k=1")},
+		})
+	}
+	r, _ := get(t, st, "1")
+	restarted := cell
+	restarted.Item = "restarted"
+	put(t, st, store.Batch{
+		Retract: []string{"plain3"}, Restart: []evidence.Restart{{Cell: restarted, At: start}},
+		Records: []store.Record{{Ref: r.Ref, Revision: r.Revision}},
+	})
+	var file bytes.Buffer
+	require.NoError(t, st.Dump(ctx, &file))
+	return st, file.Bytes()
+}
+
+func TestDumpRoundTrip(t *testing.T) {
+	st, file := full(t)
+	loaded := newStore(t, memstore.Config{Now: newClock().time})
+	require.NoError(t, loaded.Load(ctx, bytes.NewReader(file)))
+	for _, scope := range []string{"kind", "apart"} {
+		want, got := listed(t, st, scope), listed(t, loaded, scope)
+		require.NotEmpty(t, want)
+		assert.Equal(t, want, got)
+	}
+	assert.Equal(t, history(t, st, cell), history(t, loaded, cell))
+	q := store.Query{Kind: "note", Oldest: true}
+	assert.Equal(t, []string{"0", "2", "3"}, found(t, loaded, q))
+	receipt := put(t, loaded, store.Batch{Observations: []evidence.Observation{observe("plain0", start), observe("plain3", start)}})[0]
+	assert.Equal(t, []string{"plain0", "plain3"}, receipt.Duplicates)
+	assert.True(t, put(t, loaded, store.Batch{ID: "batch2"})[0].Duplicate)
+	_, err := loaded.Commit(ctx, store.Batch{Retract: []string{"plain0"}})
+	require.ErrorIs(t, err, evidence.ErrForgotten, "the history no longer had it")
+	put(t, loaded, store.Batch{Retract: []string{"plain3"}}) // once more
+	removed := record("1", 0, start, note{})
+	before := put(t, st, store.Batch{Records: []store.Record{removed}})[0].Revision
+	assert.Equal(t, before, put(t, loaded, store.Batch{Records: []store.Record{removed}})[0].Revision, "no revision comes again")
+	put(t, loaded, store.Batch{Forget: []string{"ann"}})
+	_, n := get(t, loaded, "2")
+	assert.Regexp(t, "^forgotten-", n.By, "the kind was loaded, too")
+}
+
+func listed(t testing.TB, st store.Store, kind string) (parts []evidence.Part) {
+	for part, err := range st.List(ctx, kind, "scope") {
+		require.NoError(t, err)
+		parts = append(parts, part)
+	}
+	return parts
+}
+
+// TestLoadRefuses: whatever is wrong, nothing changes, and the store can be loaded afterwards.
+func TestLoadRefuses(t *testing.T) {
+	_, file := full(t)
+	st := newStore(t, memstore.Config{Now: newClock().time})
+	refused := func(text []byte, want string) {
+		t.Helper()
+		err := st.Load(ctx, bytes.NewReader(text))
+		require.ErrorAs(t, err, new(*heed.InputError))
+		require.ErrorContains(t, err, want)
+		require.Empty(t, listed(t, st, "kind"))
+		require.Empty(t, found(t, st, store.Query{Kind: "note"}))
+	}
+	refused(nil, "cut off")
+	refused(file[:len(file)/2], "cut off")
+	refused(file[:len(file)-1], "cut off")
+	refused(bytes.Replace(file, []byte(`"plain2"`), []byte(`"plain9"`), 1), "changed")
+	refused(bytes.Replace(file, []byte(`"version":1`), []byte(`"version":2`), 1), "version 2")
+	failure := errors.New("the disk has gone")
+	require.ErrorIs(t, st.Load(ctx, io.MultiReader(bytes.NewReader(file[:500]), failing{failure})), failure)
+	require.NoError(t, st.Load(ctx, bytes.NewReader(file)))
+	for _, taken := range []*memstore.Store{st, newStore(t, memstore.Config{Now: newClock().time}, notes)} {
+		if taken != st {
+			put(t, taken, store.Batch{ID: "an id alone"})
+		}
+		require.ErrorIs(t, taken.Load(ctx, bytes.NewReader(file)), heed.ErrConflict)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error)  { return 0, f.err }
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestDumpErrors(t *testing.T) {
+	st, _ := full(t)
+	failure := errors.New("the disk is full")
+	require.ErrorIs(t, st.Dump(ctx, failing{failure}), failure)
+	require.NoError(t, st.Declare(ctx, store.Kind{Name: "huge"}))
+	text := strings.Repeat("x", dump.MaxLine)
+	put(t, st, store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "huge", ID: "1"}, At: start, Body: store.Of(text)}}})
+	require.ErrorContains(t, st.Dump(ctx, io.Discard), "huge")
+	put(t, st, store.Batch{ID: "not locked"})
+}
+
+// TestLoadBrokenRows loads rows that are valid by themselves and do not fit together.
+func TestLoadBrokenRows(t *testing.T) {
+	hash := dump.HashOfCell(cell)
+	of := dump.Row{Cell: &dump.Cell{Hash: hash, Kind: cell.Kind, Scope: cell.Scope, Item: cell.Item, Name: cell.Name}}
+	sums := dump.Row{Tally: &dump.Tally{Cell: hash, Mass: 1, Squares: 1, Reward: 1, RewardSquares: 1, Positive: dump.Count{N: 1, Last: 9}}}
+	late := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "late", Reward: 1, Weight: 1, At: 10}}
+	one := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "1", Reward: 1, Weight: 1, At: 9}}
+	two := dump.Row{Observation: &dump.Observation{Cell: hash, ID: "2", Reward: 1, Weight: 1, At: 9}}
+	lost := dump.Row{Tally: &dump.Tally{Cell: hash, Positive: dump.Count{N: 1, Last: 9, Lost: 9}}}
+	source := dump.Row{Tally: &dump.Tally{Cell: hash, Source: "s", Positive: dump.Count{N: 1, Last: 9}}}
+	kind := dump.Row{Kind: &store.Kind{Name: "note"}}
+	rec := dump.Row{Record: &dump.Record{Kind: "note", ID: "1", Revision: 1, At: 1, Body: []byte("{}")}}
+	id := dump.Row{ID: &dump.ID{ID: hash}}
+	for name, rows := range map[string][]dump.Row{
+		"a cell twice":          {of, of},
+		"sums of no cell":       {sums},
+		"sums twice":            {of, sums, sums},
+		"an origin":             {of, source},
+		"no sums":               {of, one},
+		"after the last":        {of, sums, late},
+		"an observation twice":  {of, sums, one, one},
+		"more than the sums":    {of, sums, one, two},
+		"more than is not lost": {of, lost, one},
+		"an id twice":           {id, id},
+		"lost of no cell":       {{Lost: &dump.Lost{Cell: hash}}},
+		"history of no cell":    {one},
+		"no kind":               {rec},
+		"a record twice":        {kind, rec, rec},
+	} {
+		st := newStore(t, memstore.Config{})
+		require.ErrorAs(t, st.Load(ctx, bytes.NewReader(write(t, rows...))), new(*heed.InputError), name)
+	}
+	st := newStore(t, memstore.Config{})
+	require.NoError(t, st.Load(ctx, bytes.NewReader(write(t, of, sums, one, kind, rec))))
+	receipt := put(t, st, store.Batch{Observations: []evidence.Observation{observe("1", start)}})[0]
+	assert.Equal(t, []string{"1"}, receipt.Duplicates, "what is in the history is known")
+}
+
+func write(t testing.TB, rows ...dump.Row) []byte {
+	var file bytes.Buffer
+	w, err := dump.NewWriter(&file, 7)
+	require.NoError(t, err)
+	for _, row := range rows {
+		require.NoError(t, w.Write(row))
+	}
+	require.NoError(t, w.Close())
+	return file.Bytes()
+}
+
+// TestLoadKeepsLess loads into stores that keep less than the one that was dumped.
+func TestLoadKeepsLess(t *testing.T) {
+	whole := newStore(t, memstore.Config{Now: newClock().time}, notes)
+	for i := range 5 {
+		o := observe(fmt.Sprint(i), start.Add(time.Duration(i)*time.Second))
+		put(t, whole, store.Batch{Observations: []evidence.Observation{o}, Records: []store.Record{record(fmt.Sprint(i), 0, o.At, note{})}})
+	}
+	var file bytes.Buffer
+	require.NoError(t, whole.Dump(ctx, &file))
+	few := newStore(t, memstore.Config{HistoryPerCell: 2, Limits: map[string]store.Limits{"note": {Most: 3}}, Now: newClock().time})
+	require.NoError(t, few.Load(ctx, bytes.NewReader(file.Bytes())))
+	assert.Equal(t, []string{"4", "3"}, history(t, few, cell))
+	assert.Equal(t, []string{"4", "3", "2"}, found(t, few, store.Query{Kind: "note"}))
+	_, err := few.Commit(ctx, store.Batch{Retract: []string{"1"}})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	put(t, few, store.Batch{Retract: []string{"3"}})
+	none := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
+	require.NoError(t, none.Load(ctx, bytes.NewReader(file.Bytes())))
+	assert.EqualValues(t, 5, listed(t, none, "kind")[0].Tally.N())
+	_, err = none.Commit(ctx, store.Batch{Rebuild: []evidence.Cell{cell}})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	again := reload(t, none)
+	_, err = again.Commit(ctx, store.Batch{Retract: []string{"1"}})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+}
+
+// TestLoadBesideCommits commits while a store is loaded: either the commit is in the store that was loaded, or the load
+// was refused.
+func TestLoadBesideCommits(t *testing.T) {
+	_, file := full(t)
+	for range 50 {
+		st := newStore(t, memstore.Config{Now: newClock().time})
+		var wait sync.WaitGroup
+		var failure error
+		wait.Go(func() { failure = st.Load(ctx, bytes.NewReader(file)) })
+		wait.Go(func() {
+			_, err := st.Commit(ctx, store.Batch{ID: "beside"})
+			assert.NoError(t, err)
+			assert.NoError(t, st.Declare(ctx, store.Kind{Name: "beside"}))
+		})
+		wait.Wait()
+		if failure != nil {
+			require.ErrorIs(t, failure, heed.ErrConflict)
+		}
+		require.Equal(t, failure == nil, len(listed(t, st, "kind")) > 0)
+		require.True(t, put(t, st, store.Batch{ID: "beside"})[0].Duplicate)
+		put(t, st, store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: "beside", ID: "1"}, At: start, Body: store.Of(1)}}})
+	}
+}
+
+// silent is a value that must not become JSON.
+type silent struct{ n int }
+
+func (silent) MarshalJSON() ([]byte, error) { return nil, errors.New("JSON was asked for") }
+
+// TestStoreMakesNoJSON does everything but to dump and to forget: values stay what they are.
+func TestStoreMakesNoJSON(t *testing.T) {
+	st := newStore(t, memstore.Config{}, store.Kind{Name: "silent", Limits: store.Limits{For: time.Hour, Most: 3}})
+	var s store.Snapshot
+	for i := range 5 {
+		r := store.Record{Ref: store.Ref{Kind: "silent", ID: fmt.Sprint(i)}, At: time.Now(), Keys: []string{"k=1", "person=bob"}, Body: store.Of(&silent{i})}
+		r.Revision = put(t, st, store.Batch{Records: []store.Record{r}, Forget: []string{"ann"}})[0].Revision
+		require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{r.Ref}))
+		got, err := store.Decode[*silent](s.Records[i].Body)
+		require.NoError(t, err)
+		require.Equal(t, i, got.n)
+		r.Keys = nil
+		put(t, st, store.Batch{Records: []store.Record{r}})
+	}
+	assert.Len(t, found(t, st, store.Query{Kind: "silent"}), 3)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	require.ErrorContains(t, st.Dump(ctx, io.Discard), "JSON was asked for")
+}
+
+// FuzzLoad loads rows of any kind, in a file that is whole. What is loaded can be used in every way, and dumped again.
+func FuzzLoad(f *testing.F) {
+	_, file := full(f)
+	lines := bytes.SplitAfter(bytes.TrimSpace(file), []byte("\n"))
+	f.Add(bytes.Join(lines[1:len(lines)-1], nil))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var rows []dump.Row
+		for line := range bytes.SplitSeq(text, []byte("\n")) {
+			var row dump.Row
+			if json.Unmarshal(line, &row) == nil {
+				rows = append(rows, row)
+			}
+		}
+		var whole bytes.Buffer
+		w, err := dump.NewWriter(&whole, 7)
+		require.NoError(t, err)
+		for _, row := range rows {
+			if w.Write(row) != nil {
+				return
+			}
+		}
+		require.NoError(t, w.Close())
+		st := newStore(t, memstore.Config{Now: newClock().time, HistoryPerCell: 2})
+		if err := st.Load(ctx, &whole); err != nil {
+			require.ErrorAs(t, err, new(*heed.InputError))
+			require.NoError(t, st.Load(ctx, bytes.NewReader(file)), "it is still empty")
+			return
+		}
+		use(t, st, rows)
+		use(t, reload(t, st), rows)
+	})
+}
+
+// use does to a store whatever rows tell of.
+func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
+	try := func(b store.Batch) {
+		if _, err := st.Commit(ctx, b); err != nil {
+			for _, expected := range []error{evidence.ErrForgotten, heed.ErrConflict, heed.ErrNotFound, evidence.ErrFull} {
+				if errors.Is(err, expected) {
+					return
+				}
+			}
+			require.ErrorAs(t, err, new(*heed.InputError))
+		}
+	}
+	for _, row := range rows {
+		switch {
+		case row.Cell != nil:
+			c := row.Cell.EvidenceCell()
+			o := evidence.Observation{ID: "new", Cell: c, Reward: 1, Weight: 1, At: start}
+			try(store.Batch{Observations: []evidence.Observation{o}, Policies: map[string]evidence.Policy{c.Kind: row.Cell.Policy()}, Parts: true})
+			try(store.Batch{Rebuild: []evidence.Cell{c}})
+		case row.Observation != nil:
+			try(store.Batch{Retract: []string{row.Observation.ID}})
+		case row.Tally != nil:
+			try(store.Batch{Forget: []string{row.Tally.Source}})
+		case row.Record != nil:
+			try(store.Batch{Records: []store.Record{{Ref: store.Ref{Kind: row.Record.Kind, ID: row.Record.ID}, Revision: row.Record.Revision}}})
+		}
+	}
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+}
