@@ -11,9 +11,10 @@ type AlwaysLLM struct{ *decider }
 
 var _ Strategy = (*AlwaysLLM)(nil)
 
-// NewAlwaysLLM returns the strategy, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func NewAlwaysLLM(cfg Config) (*AlwaysLLM, error) {
-	d, err := newDecider(AlwaysLLMName, cfg)
+// NewAlwaysLLM returns the strategy, or all faults of its configuration, joined: each is a [*heed.ConfigError]. The context is
+// for the store, which hears what kinds of records there are.
+func NewAlwaysLLM(ctx context.Context, cfg Config) (*AlwaysLLM, error) {
+	d, err := newDecider(ctx, AlwaysLLMName, cfg)
 	if err != nil {
 		return nil, err
 	}

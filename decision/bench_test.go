@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,7 +22,7 @@ func BenchmarkDecide(b *testing.B) {
 		Candidates: candidates(0.9, 0.5, 0.4),
 	}
 	for path, confidence := range map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.5} {
-		h, err := decision.NewHeuristicFirst(decision.Config{LLM: quick{}, Traces: &memstore.Traces{}})
+		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: quick{}, Store: &memstore.Store{}})
 		require.NoError(b, err)
 		b.Run("path="+string(path), func(b *testing.B) {
 			r := request
@@ -59,9 +60,9 @@ func BenchmarkParsePrediction(b *testing.B) {
 }
 
 func BenchmarkFeedback(b *testing.B) {
-	traces := &memstore.Traces{}
-	require.NoError(b, traces.Put(ctx, decision.Trace{ResponseID: "r"}))
-	f, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces})
+	st := &memstore.Store{}
+	require.NoError(b, decision.PutTrace(ctx, st, decision.Trace{ResponseID: "r", At: time.Now()}))
+	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st})
 	require.NoError(b, err)
 	people := make([]string, 500)
 	for i := range people {

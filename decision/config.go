@@ -12,14 +12,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
 )
 
 // Config configures [HeuristicFirst] and [AlwaysLLM]. Every field has a default.
 type Config struct {
 	// LLM answers where no heuristic does. nil: there is no model.
 	LLM LLM
-	// Traces keeps how each answer came about, so that feedback finds it. nil: nothing is kept.
-	Traces TraceStore
+	// Store keeps how each answer came about (a [Trace], in a record of the kind "decision.trace"), for a day and 100,000
+	// answers unless it is configured otherwise, so that feedback finds it. nil: nothing is kept.
+	Store store.Store
 	// HashTexts keeps, of what happened and what was answered, a hash in place of the text.
 	HashTexts bool
 

@@ -36,7 +36,7 @@ func TestDefaults(t *testing.T) {
 
 func TestAllFaultsAreReported(t *testing.T) {
 	hot := 3.
-	_, err := decision.NewHeuristicFirst(decision.Config{
+	_, err := decision.NewHeuristicFirst(ctx, decision.Config{
 		Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1, Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1, Temperature: &hot,
 		Urgency:  decision.Urgency{Reduction: -1, Tiers: decision.Tiers{Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1}},
 		Prompts:  decision.Prompts{Prediction: "What of {situation}?"},
@@ -47,20 +47,20 @@ func TestAllFaultsAreReported(t *testing.T) {
 		"MaxCandidates", "Prompts.Prediction", "MaxText", "Ceiling", "Timeout", "MaxInFlight", "MaxTokens", "Temperature",
 		"Converge.Threshold", "Converge.Timeout",
 	}, fieldsOf(err))
-	_, err = decision.NewAlwaysLLM(decision.Config{Threshold: 2})
+	_, err = decision.NewAlwaysLLM(ctx, decision.Config{Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
-	_, err = decision.NewReactions(decision.ReactionsConfig{Weights: decision.Weights{
+	_, err = decision.NewReactions(ctx, decision.ReactionsConfig{Weights: decision.Weights{
 		Sources: map[string]float64{"a": -1}, Paths: map[decision.Path]float64{"b": 1}, HalfLife: -1,
-		Calibration: decision.Calibration{Strength: -1},
+		Calibration: -1,
 	}})
-	assert.Equal(t, []string{"Traces", `Weights.Sources["a"]`, `Weights.Paths["b"]`, "Weights.HalfLife", "Weights.Calibration.Strength"}, fieldsOf(err))
-	_, err = decision.NewExtractor(decision.ExtractorConfig{
+	assert.Equal(t, []string{"Store", `Weights.Sources["a"]`, `Weights.Paths["b"]`, "Weights.HalfLife", "Weights.Calibration"}, fieldsOf(err))
+	_, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
 		Duplicate: 2, MinWords: 20, MaxWords: 10, Types: []string{""}, Prompt: "x", Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
 	})
-	assert.Equal(t, []string{"LLM", "Traces", "Duplicate", "MaxWords", "Types", "Prompt", "Timeout", "MaxInFlight", "MaxTokens"}, fieldsOf(err))
-	_, err = decision.NewEndorser(decision.EndorserConfig{Factor: 2, Cap: -1})
+	assert.Equal(t, []string{"LLM", "Store", "Duplicate", "MaxWords", "Types", "Prompt", "Timeout", "MaxInFlight", "MaxTokens"}, fieldsOf(err))
+	_, err = decision.NewEndorser(ctx, decision.EndorserConfig{Factor: 2, Cap: -1})
 	assert.Equal(t, []string{"Store", "Factor", "Cap"}, fieldsOf(err))
-	_, err = decision.NewExperiment(decision.ExperimentConfig{
+	_, err = decision.NewExperiment(ctx, decision.ExperimentConfig{
 		Name: "\xff", Variants: []decision.Variant{{Name: "a", Share: -1}}, MaxShadows: -1, ShadowTimeout: -1,
 		Stop: decision.Stop{MinOutcomes: -1, Probability: 0.5, Loss: 1},
 	})
@@ -81,7 +81,7 @@ func TestConfigIsACopy(t *testing.T) {
 	got := h.Config()
 	assert.Equal(t, []string{"goal"}, got.Goals[""])
 	assert.Equal(t, 0.5, *got.Temperature)
-	again, err := decision.NewHeuristicFirst(got)
+	again, err := decision.NewHeuristicFirst(ctx, got)
 	require.NoError(t, err)
 	assert.Equal(t, got.Prompts, again.Config().Prompts)
 }
@@ -136,14 +136,15 @@ func TestTraces(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			traces := newTraces(c.Now)
-			tt.cfg.Now, tt.cfg.Traces = c.Now, traces
+			tt.cfg.Now, tt.cfg.Store = c.Now, newStore(c.Now)
 			r := request
 			if tt.change != nil {
 				tt.change(&r)
 			}
-			res := decide(t, tt.cfg, r)
-			got, err := traces.Get(ctx, res.ResponseID)
+			h := newHeuristicFirst(t, tt.cfg)
+			res, err := h.Decide(ctx, r)
+			require.NoError(t, err)
+			got, err := h.Trace(ctx, res.ResponseID)
 			require.NoError(t, err)
 			tt.want.ResponseID, tt.want.EventID, tt.want.Source, tt.want.Domain, tt.want.Variant = res.ResponseID, "e", "kitchen", "home", "b"
 			tt.want.At = start.Add(time.Hour)
@@ -157,19 +158,19 @@ func TestTraces(t *testing.T) {
 	}
 	res := decide(t, decision.Config{}, decision.Request{})
 	assert.Empty(t, res.ResponseID, "of no answer there is no trace")
-	h, err := decision.NewHeuristicFirst(decision.Config{})
+	h, err := decision.NewHeuristicFirst(ctx, decision.Config{})
 	require.NoError(t, err)
 	res, err = h.Decide(ctx, request)
 	require.NoError(t, err)
 	assert.Len(t, res.ResponseID, 36, "without a store an answer has a random id all the same")
 }
 
-func TestZeroTracesStore(t *testing.T) {
-	h, err := decision.NewHeuristicFirst(decision.Config{Traces: &memstore.Traces{}})
+func TestZeroStore(t *testing.T) {
+	h, err := decision.NewHeuristicFirst(ctx, decision.Config{Store: &memstore.Store{}})
 	require.NoError(t, err)
 	res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
 	require.NoError(t, err)
-	trace, err := h.Config().Traces.Get(ctx, res.ResponseID)
+	trace, err := h.Trace(ctx, res.ResponseID)
 	require.NoError(t, err)
 	assert.WithinDuration(t, time.Now(), trace.At, time.Minute)
 }

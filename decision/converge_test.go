@@ -126,7 +126,7 @@ func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		slow := decision.Embedder(func(context.Context, []string) ([][]float32, error) { <-release; return nil, nil })
-		h, err := decision.NewHeuristicFirst(decision.Config{LLM: model("Do it."), Converge: decision.Converge{Similarity: slow, Timeout: 300 * time.Millisecond}})
+		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model("Do it."), Converge: decision.Converge{Similarity: slow, Timeout: 300 * time.Millisecond}})
 		require.NoError(t, err)
 		began := time.Now()
 		res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5), Immediate: true})
@@ -140,10 +140,10 @@ func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
 func endorser(t testing.TB, cfg decision.EndorserConfig) *decision.Endorser {
 	t.Helper()
 	if cfg.Store == nil {
-		cfg.Store = newStore(t, (&clock{}).Now)
+		cfg.Store = newStore((&clock{}).Now)
 	}
 	cfg.Now = (&clock{}).Now
-	e, err := decision.NewEndorser(cfg)
+	e, err := decision.NewEndorser(ctx, cfg)
 	require.NoError(t, err)
 	return e
 }
@@ -154,7 +154,7 @@ func agreed(id string, convergence ...decision.Convergence) decision.Result {
 
 func TestEndorse(t *testing.T) {
 	for similarity, want := range map[float64]float64{1: 0.5, 0.8: 0.4, 0.75: 0.375} {
-		credits, err := endorser(t, decision.EndorserConfig{Cap: 10}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: similarity}))
+		credits, err := endorser(t, decision.EndorserConfig{Cap: 10}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: similarity}), nil)
 		require.NoError(t, err)
 		require.Len(t, credits, 1)
 		c := credits[0]
@@ -162,7 +162,7 @@ func TestEndorse(t *testing.T) {
 		assert.Equal(t, "llm_endorsement", c.Source)
 		assert.Equal(t, []any{"h", "r", 1., decision.Model, start}, []any{c.HeuristicID, c.ResponseID, c.Value, c.Path, c.At})
 	}
-	credits, err := endorser(t, decision.EndorserConfig{Cap: 10, Factor: 1}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: 0.9}))
+	credits, err := endorser(t, decision.EndorserConfig{Cap: 10, Factor: 1}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: 0.9}), nil)
 	require.NoError(t, err)
 	assert.InDelta(t, 0.9, credits[0].Weight, 1e-12)
 }
@@ -177,27 +177,27 @@ func TestEndorseNothing(t *testing.T) {
 		"a heuristic answered": {Path: decision.Heuristic, ResponseID: "r", Convergence: []decision.Convergence{full}},
 		"without an id":        agreed("", full),
 	} {
-		credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, r)
+		credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, r, nil)
 		assert.NoError(t, err)
 		assert.Empty(t, credits, name)
 	}
 	e := endorser(t, decision.EndorserConfig{Cap: 10})
 	for i := range 3 {
-		credits, err := e.Endorse(ctx, agreed("r", full))
+		credits, err := e.Endorse(ctx, agreed("r", full), nil)
 		require.NoError(t, err)
 		assert.Len(t, credits, max(1-i, 0), "one answer endorses once")
 	}
 	broken := errors.New("broken")
-	_, err := endorser(t, decision.EndorserConfig{Store: brokenStore{newStore(t, (&clock{}).Now), broken}}).Endorse(ctx, agreed("r", full))
+	_, err := endorser(t, decision.EndorserConfig{Store: brokenStore{newStore((&clock{}).Now), broken}}).Endorse(ctx, agreed("r", full), nil)
 	assert.ErrorIs(t, err, broken)
 }
 
 // Ten thousand endorsements alone move a confidence with a prior worth two observations by less than 0.05.
 func TestEndorsementIsCapped(t *testing.T) {
-	e := endorser(t, decision.EndorserConfig{Store: newStore(t, (&clock{}).Now)})
+	e := endorser(t, decision.EndorserConfig{Store: newStore((&clock{}).Now)})
 	var given float64
 	for i := range 10_000 {
-		credits, err := e.Endorse(ctx, agreed(fmt.Sprint(i), decision.Convergence{HeuristicID: "h", Similarity: 0.8}))
+		credits, err := e.Endorse(ctx, agreed(fmt.Sprint(i), decision.Convergence{HeuristicID: "h", Similarity: 0.8}), nil)
 		require.NoError(t, err)
 		for _, c := range credits {
 			given += c.Weight
@@ -234,7 +234,7 @@ func TestReevaluate(t *testing.T) {
 	assert.Empty(t, got[1].Result.Convergence)
 	assert.Less(t, got[1].Similarity, 0.5)
 	assert.Equal(t, decision.Fallback, got[2].Result.Path)
-	credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, got[0].Result)
+	credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, got[0].Result, nil)
 	require.NoError(t, err)
 	assert.Len(t, credits, 1, "such agreement may be endorsed")
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A decider is what the strategies of this package share: the model, the prompt, the traces. It is safe for concurrent use.
@@ -24,9 +25,13 @@ type decider struct {
 	similar *gate
 }
 
-func newDecider(name string, cfg Config) (*decider, error) {
+func newDecider(ctx context.Context, name string, cfg Config) (*decider, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	err := cfg.validate()
+	if err == nil && cfg.Store != nil {
+		err = declare(ctx, cfg.Store)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
 	source := cfg.Source
@@ -202,21 +207,47 @@ func (d *decider) answerWith(ctx context.Context, r *Request, c *Candidate, res 
 	return d.keep(ctx, r, res)
 }
 
-// keep gives an answer its id and keeps its trace.
+// keepTimeout bounds the commit of a trace where the caller's context can end. That context itself does not: the answer is
+// there, and shall have its trace.
+const keepTimeout = 5 * time.Second
+
+// keep gives an answer its id and commits its trace.
 func (d *decider) keep(ctx context.Context, r *Request, res Result) (Result, error) {
 	res.ResponseID = d.cfg.NewID()
-	if d.cfg.Traces == nil {
-		return res, nil
+	commit := r.Commit
+	if commit == nil {
+		commit = d.commit
 	}
-	err := d.cfg.Traces.Put(ctx, Trace{
-		ResponseID: res.ResponseID, EventID: r.EventID, Source: r.Source, Domain: r.Domain, Path: res.Path,
-		Text: traced(r.Text, d.cfg.HashTexts), Response: traced(res.Text, d.cfg.HashTexts), Hashed: d.cfg.HashTexts,
-		MatchedID: res.MatchedID, CreditID: res.CreditID, Success: res.Success, Confidence: res.Confidence,
-		Variant: r.Variant, At: d.cfg.Now().Round(0).Truncate(time.Microsecond).UTC(),
-	})
-	if err != nil {
+	if ctx.Done() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
+		defer cancel()
+	}
+	if err := call(func() error { return commit(ctx, res, d.trace(r, &res)) }); err != nil {
 		res.ResponseID = ""
 		return res, fmt.Errorf("decision: decide: the answer has no trace: %w", err)
 	}
 	return res, nil
+}
+
+// commit commits what is kept of an answer, alone.
+func (d *decider) commit(ctx context.Context, _ Result, b store.Batch) error {
+	if d.cfg.Store == nil {
+		return nil
+	}
+	_, err := d.cfg.Store.Commit(ctx, b)
+	return err
+}
+
+// trace returns what is kept of an answer.
+func (d *decider) trace(r *Request, res *Result) store.Batch {
+	if d.cfg.Store == nil {
+		return store.Batch{}
+	}
+	return store.Batch{Records: []store.Record{traceKind.Record(traceRow{Trace: Trace{
+		ResponseID: res.ResponseID, EventID: r.EventID, Source: r.Source, Domain: r.Domain, Path: res.Path,
+		Text: traced(r.Text, d.cfg.HashTexts), Response: traced(res.Text, d.cfg.HashTexts), Hashed: d.cfg.HashTexts,
+		MatchedID: res.MatchedID, CreditID: res.CreditID, Success: res.Success, Confidence: res.Confidence,
+		Variant: r.Variant, At: evidence.InstantOf(d.cfg.Now()).Time(),
+	}}, 0)}}
 }

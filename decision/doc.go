@@ -32,11 +32,16 @@
 //
 // # What a host implements
 //
-// [LLM] is one method, and [LLMFunc] makes one of a closure. A [TraceStore] keeps traces: packages memstore and sqlstore
-// have one.
-// [Similarity] compares texts; [Embedder] and [Trigrams] are two. For a strategy or a store of your own, package
-// decisiontest has the contract as a test suite, and package llmtest has that of a model, and a model that answers from a
-// script for your tests.
+// [LLM] is one method, and [LLMFunc] makes one of a closure. [Similarity] compares texts; [Embedder] and [Trigrams] are
+// two. For a strategy of your own, package decisiontest has the contract as a test suite, and package llmtest has that of a
+// model, and a model that answers from a script for your tests.
+//
+// # What is stored
+//
+// All is in one [store.Store]: traces of answers, what was said of them, how a person's reactions run, what endorsements
+// gave, and the outcomes of experiments. [Request].Commit and [Reaction].Commit have an answer or a reaction committed
+// together with what another package or the host makes of it, so that neither is ever there without the other. The store's
+// Sweep drops what is past its time; nothing in this package is due by itself.
 //
 // # Testing
 //

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -20,21 +21,21 @@ const (
 )
 
 // Strategies are a host's own strategies by name. Those of this package need not be among them. The nil map is ready to use.
-type Strategies map[string]func(Config) (Strategy, error)
+type Strategies map[string]func(context.Context, Config) (Strategy, error)
 
 // New returns the strategy of a name, or all faults of its configuration. A name that is neither one of the host's nor one of
 // the above is a [*heed.ConfigError].
-func (s Strategies) New(name string, cfg Config) (Strategy, error) {
+func (s Strategies) New(ctx context.Context, name string, cfg Config) (Strategy, error) {
 	if factory, ok := s[name]; ok {
-		return factory(cfg)
+		return factory(ctx, cfg)
 	}
 	var made Strategy
 	var err error
 	switch name {
 	case HeuristicFirstName:
-		made, err = NewHeuristicFirst(cfg)
+		made, err = NewHeuristicFirst(ctx, cfg)
 	case AlwaysLLMName:
-		made, err = NewAlwaysLLM(cfg)
+		made, err = NewAlwaysLLM(ctx, cfg)
 	default:
 		err = fmt.Errorf("decision: %w", s.unknown("Strategy", name))
 	}
@@ -45,7 +46,9 @@ func (s Strategies) New(name string, cfg Config) (Strategy, error) {
 }
 
 // New is as the method of that name, without a host's strategies.
-func New(name string, cfg Config) (Strategy, error) { return Strategies(nil).New(name, cfg) }
+func New(ctx context.Context, name string, cfg Config) (Strategy, error) {
+	return Strategies(nil).New(ctx, name, cfg)
+}
 
 func (s Strategies) names() []string {
 	names := slices.AppendSeq([]string{HeuristicFirstName, AlwaysLLMName}, maps.Keys(s))
@@ -60,7 +63,7 @@ func (s Strategies) unknown(field, name string) error {
 // ConfigFromEnv returns the name of a strategy and its configuration from the EXECUTIVE_ variables that lookup gives, such as
 // [os.LookupEnv]. Given the environment too, as [os.Environ] lists it, it takes EXECUTIVE_ variables that it does not know
 // for faults. All faults are reported at once, each a [*heed.ConfigError] whose field is the variable. What a variable can't
-// say, the model and the stores first of all, is for the caller to set.
+// say, the model and the store first of all, is for the caller to set.
 //
 // These are the variables of the Decision Strategy Interface design, with their defaults:
 //

@@ -12,32 +12,32 @@ import (
 )
 
 func TestNewByName(t *testing.T) {
-	s, err := decision.New("heuristic_first", decision.Config{})
+	s, err := decision.New(ctx, "heuristic_first", decision.Config{})
 	require.NoError(t, err)
 	assert.IsType(t, &decision.HeuristicFirst{}, s)
-	s, err = decision.New("always_llm", decision.Config{})
+	s, err = decision.New(ctx, "always_llm", decision.Config{})
 	require.NoError(t, err)
 	assert.IsType(t, &decision.AlwaysLLM{}, s)
 	for _, name := range []string{"", "hybrid", "Heuristic_First"} {
-		_, err = decision.New(name, decision.Config{})
+		_, err = decision.New(ctx, name, decision.Config{})
 		assert.Equal(t, []string{"Strategy"}, fieldsOf(err), name)
 	}
-	s, err = decision.New("heuristic_first", decision.Config{Ceiling: 2})
+	s, err = decision.New(ctx, "heuristic_first", decision.Config{Ceiling: 2})
 	assert.Equal(t, []string{"Ceiling"}, fieldsOf(err))
 	assert.Equal(t, decision.Strategy(nil), s, "and no interface with nothing in it")
 }
 
 func TestAHostsStrategiesByName(t *testing.T) {
-	own := decision.Strategies{"silent": func(decision.Config) (decision.Strategy, error) { return silent{}, nil }}
+	own := decision.Strategies{"silent": func(context.Context, decision.Config) (decision.Strategy, error) { return silent{}, nil }}
 	name, cfg, err := own.ConfigFromEnv(vars{"DECISION_STRATEGY": "silent"}.lookup)
 	require.NoError(t, err)
-	s, err := own.New(name, cfg)
+	s, err := own.New(ctx, name, cfg)
 	require.NoError(t, err)
 	assert.Equal(t, silent{}, s)
-	s, err = own.New("always_llm", cfg)
+	s, err = own.New(ctx, "always_llm", cfg)
 	require.NoError(t, err)
 	assert.IsType(t, &decision.AlwaysLLM{}, s)
-	_, err = own.New("hybrid", cfg)
+	_, err = own.New(ctx, "hybrid", cfg)
 	assert.ErrorContains(t, err, "always_llm, heuristic_first, silent")
 }
 
@@ -87,7 +87,7 @@ func TestConfigFromEnv(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, tt.strategy, strategy)
 			assert.Equal(t, tt.want, cfg)
-			_, err = decision.New(strategy, cfg)
+			_, err = decision.New(ctx, strategy, cfg)
 			assert.NoError(t, err)
 		})
 	}
@@ -131,7 +131,7 @@ func FuzzConfigFromEnv(f *testing.F) {
 			assert.Equal(t, []string{"EXECUTIVE_" + name}, fieldsOf(err))
 			return
 		}
-		_, err = decision.New(strategy, cfg)
+		_, err = decision.New(ctx, strategy, cfg)
 		assert.NoError(t, err)
 	})
 }

@@ -19,7 +19,7 @@ func Example() {
 		// in a host: call the provider's client with r.System, r.Prompt and r.MaxTokens
 		return decision.LLMResponse{Text: "Have a look at the sensor."}, nil
 	})
-	strategy, err := decision.NewHeuristicFirst(decision.Config{LLM: llm, Traces: &memstore.Traces{}})
+	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, Store: &memstore.Store{}})
 	if err != nil {
 		panic(err)
 	}
@@ -46,18 +46,18 @@ func Example() {
 // What somebody makes of an answer is credit for the heuristic that gave it, which package learning takes as feedback.
 func ExampleReactions_Feedback() {
 	ctx := context.Background()
-	traces, store, heuristics := &memstore.Traces{}, &memstore.Evidence{}, &memstore.Heuristics{}
-	strategy, err := decision.NewHeuristicFirst(decision.Config{Traces: traces})
+	st, learned, heuristics := &memstore.Store{}, &memstore.Evidence{}, &memstore.Heuristics{}
+	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{Store: st})
 	if err != nil {
 		panic(err)
 	}
-	reactions, err := decision.NewReactions(decision.ReactionsConfig{
-		Traces: traces, Weights: decision.Weights{Sources: map[string]float64{"user_explicit": 0.5}},
+	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{
+		Store: st, Weights: decision.Weights{Sources: map[string]float64{"user_explicit": 0.5}},
 	})
 	if err != nil {
 		panic(err)
 	}
-	module, err := learning.New(learning.Config{Heuristics: heuristics, Evidence: store})
+	module, err := learning.New(learning.Config{Heuristics: heuristics, Evidence: learned})
 	if err != nil {
 		panic(err)
 	}
@@ -98,18 +98,18 @@ func ExampleReactions_Feedback() {
 // An answer of the model that was praised may become a heuristic. Credit the praise first: it does not depend on this.
 func ExampleExtractor_Extract() {
 	ctx := context.Background()
-	traces := &memstore.Traces{}
+	st := &memstore.Store{}
 	model := &llmtest.Model{
 		Answers: llmtest.Say("Turn the oven off."),
 		Predictions: llmtest.Say(`{"success": 0.9, "confidence": 0.9}`, `{
 			"condition": "the oven or the stove is on and there is nobody in the kitchen",
 			"action": {"type": "warn", "message": "Turn the oven off, and tell whoever is in that it had been left on."}}`),
 	}
-	strategy, err := decision.NewHeuristicFirst(decision.Config{LLM: model, Traces: traces})
+	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model, Store: st})
 	if err != nil {
 		panic(err)
 	}
-	extractor, err := decision.NewExtractor(decision.ExtractorConfig{LLM: model, Traces: traces})
+	extractor, err := decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: model, Store: st})
 	if err != nil {
 		panic(err)
 	}
@@ -129,16 +129,16 @@ func ExampleExtractor_Extract() {
 func ExampleExperiment() {
 	ctx := context.Background()
 	model := &llmtest.Model{Answers: llmtest.Say("Have a look.")}
-	first, err := decision.NewHeuristicFirst(decision.Config{LLM: model})
+	first, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model})
 	if err != nil {
 		panic(err)
 	}
-	always, err := decision.NewAlwaysLLM(decision.Config{LLM: model})
+	always, err := decision.NewAlwaysLLM(ctx, decision.Config{LLM: model})
 	if err != nil {
 		panic(err)
 	}
-	experiment, err := decision.NewExperiment(decision.ExperimentConfig{
-		Name: "do we need the model", Store: &memstore.Evidence{},
+	experiment, err := decision.NewExperiment(ctx, decision.ExperimentConfig{
+		Name: "do we need the model", Store: &memstore.Store{},
 		Variants: []decision.Variant{{Name: "heuristics first", Strategy: first}, {Name: "always the model", Strategy: always}},
 	})
 	if err != nil {
@@ -193,11 +193,11 @@ func ExampleRank() {
 // The model is asked about heuristics that it is not shown, and its agreement endorsed.
 func ExampleReevaluate() {
 	ctx := context.Background()
-	strategy, err := decision.NewHeuristicFirst(decision.Config{LLM: &llmtest.Model{Answers: llmtest.Say("Turn off the oven.")}})
+	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: &llmtest.Model{Answers: llmtest.Say("Turn off the oven.")}})
 	if err != nil {
 		panic(err)
 	}
-	endorser, err := decision.NewEndorser(decision.EndorserConfig{Store: &memstore.Evidence{}})
+	endorser, err := decision.NewEndorser(ctx, decision.EndorserConfig{Store: &memstore.Store{}})
 	if err != nil {
 		panic(err)
 	}
@@ -208,7 +208,7 @@ func ExampleReevaluate() {
 		panic(err)
 	}
 	for _, r := range reevaluations {
-		credits, err := endorser.Endorse(ctx, r.Result)
+		credits, err := endorser.Endorse(ctx, r.Result, nil)
 		if err != nil {
 			panic(err)
 		}
@@ -225,7 +225,7 @@ func ExampleConfigFromEnv() {
 		panic(err)
 	}
 	cfg.Goals = map[string][]string{"": {"Nobody gets hurt."}, "home": {"Save energy."}}
-	strategy, err := decision.New(name, cfg)
+	strategy, err := decision.New(ctx, name, cfg)
 	if err != nil {
 		panic(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/store"
 )
 
 // A Variant is one of the strategies of an experiment.
@@ -32,7 +34,7 @@ type ExperimentConfig struct {
 	// Variants are at least two, the first of which is the control.
 	Variants []Variant
 	// Shadow has the control answer every request, and the others decide about it too, after the control has answered, to
-	// no effect but in the report. Give them a store of traces of their own, or none.
+	// no effect but in the report. Give them no store, so that there are no traces of answers that nobody sees.
 	Shadow bool
 	// MaxShadows is how many decisions of other variants run at a time. Beyond that they are skipped, and counted. 0 means 4.
 	MaxShadows int
@@ -41,9 +43,9 @@ type ExperimentConfig struct {
 	// Key is by what requests are split: those of one key go to one variant. nil means by EventID. Give the user or the
 	// session where one person should not meet several variants.
 	Key func(Request) string
-	// Store keeps the outcomes, on cells of the kind "experiment.outcome", with the name of the experiment in front. It must
+	// Store keeps the outcomes, on cells of the kind "experiment.outcome" with the name of the experiment as scope. It must
 	// be set.
-	Store evidence.Store
+	Store store.Store
 	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model. One that is not
 	// finite counts as an error, and as nothing.
 	Cost func(Result) float64
@@ -89,6 +91,18 @@ func (c ExperimentConfig) withDefaults() ExperimentConfig {
 	return c
 }
 
+// open keeps the settings.
+func (c *ExperimentConfig) open(ctx context.Context) error {
+	shares := make(map[string]float64, len(c.Variants))
+	for _, v := range c.Variants {
+		shares[v.Name] = v.Share
+	}
+	return settings.Open(ctx, c.Store, c.Now(), settings.Component{Name: "experiment/" + c.Name, Fields: []settings.Field{
+		{Name: "Control", Value: &c.Variants[0].Name, Set: true}, {Name: "Shares", Value: &shares, Set: true},
+		{Name: "Shadow", Value: &c.Shadow, Set: c.Shadow}, {Name: "Stop", Value: &c.Stop, Set: true},
+	}})
+}
+
 func (c ExperimentConfig) validate() error {
 	var found faults.List
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) < evidence.MaxText/2, "Name", c.Name, fmt.Sprintf("must be text of less than %d bytes", evidence.MaxText/2))
@@ -129,10 +143,15 @@ type Experiment struct {
 
 var _ Strategy = (*Experiment)(nil)
 
-// NewExperiment returns an experiment, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func NewExperiment(cfg ExperimentConfig) (*Experiment, error) {
+// NewExperiment returns an experiment, or all faults of its configuration, joined: each is a [*heed.ConfigError]. The store
+// keeps the variants, their shares and the rule of [Stop] by the experiment's name, and its audit log tells when they change.
+func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	err := cfg.validate()
+	if err == nil {
+		err = cfg.open(ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
 	e := &Experiment{
@@ -227,7 +246,7 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 		return
 	}
 	r.Candidates, r.Goals = slices.Clone(r.Candidates), slices.Clone(r.Goals)
-	r.Salience, r.Biases = maps.Clone(r.Salience), maps.Clone(r.Biases)
+	r.Salience, r.Biases, r.Commit = maps.Clone(r.Salience), maps.Clone(r.Biases), nil
 	go func() {
 		defer func() { <-e.places }()
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShadowTimeout)
@@ -273,43 +292,47 @@ type ExperimentOutcome struct {
 	At           time.Time
 }
 
-// Observe counts an outcome. Input that is not valid is a [*heed.InputError], and where the store knows what the outcome
-// replaces but no longer keeps it, it is [evidence.ErrForgotten]; both change nothing.
-func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome) error {
-	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
-		return fmt.Errorf("decision: observe: %w", &heed.InputError{Field: "Variant", Reason: "is none of the experiment"})
-	}
-	if o.ID == "" {
-		return fmt.Errorf("decision: observe: %w", &heed.InputError{Field: "ID", Reason: "must not be empty"})
-	}
-	if o.At.IsZero() {
-		o.At = e.cfg.Now()
-	}
-	batch := evidence.Batch{Observations: []evidence.Observation{{
-		ID: e.id(o.ID), Cell: e.cell(o.Variant), Source: o.Source, Reward: o.Reward, Weight: 1, At: o.At,
-	}}}
-	if o.Replaces != "" {
-		batch.Retract = []string{e.id(o.Replaces)}
-	}
-	_, err := e.cfg.Store.Commit(ctx, batch)
-	if o.Replaces != "" && errors.Is(err, heed.ErrNotFound) {
-		err = e.forestall(ctx, batch)
-	}
-	if err != nil {
+// Observe counts an outcome. Further batches are committed with it, in one Commit, such as the one that records the
+// reaction which the outcome is made of. Input that is not valid is a [*heed.InputError], and where the store knows what the
+// outcome replaces but no longer keeps it, it is [evidence.ErrForgotten]; both change nothing.
+func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome, with ...store.Batch) error {
+	if err := e.observe(ctx, &o, with); err != nil {
 		return fmt.Errorf("decision: observe: %w", err)
 	}
 	return nil
 }
 
-// forestall counts an outcome that came before the one which it replaces: with it goes an observation of no weight under
-// that one's id, so that it counts nothing when it comes.
-func (e *Experiment) forestall(ctx context.Context, b evidence.Batch) error {
+func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []store.Batch) error {
+	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
+		return &heed.InputError{Field: "Variant", Reason: "is none of the experiment"}
+	}
+	if o.ID == "" {
+		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
+	}
+	if o.At.IsZero() {
+		o.At = e.cfg.Now()
+	}
+	b := store.Batch{Observations: []evidence.Observation{{
+		ID: e.id(o.ID), Cell: e.cell(o.Variant), Source: o.Source, Reward: o.Reward, Weight: 1, At: o.At,
+	}}}
+	if o.Replaces != "" {
+		b.Retract = []string{e.id(o.Replaces)}
+	}
+	_, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{b}, with)...)
+	if o.Replaces != "" && errors.Is(err, heed.ErrNotFound) {
+		return e.forestall(ctx, b, with)
+	}
+	return err
+}
+
+// forestall counts an outcome that came before the one that it replaces. Under the id of that one goes an observation of no
+// weight, so that it counts nothing when it comes; if it has come meanwhile, it is withdrawn.
+func (e *Experiment) forestall(ctx context.Context, b store.Batch, with []store.Batch) error {
 	replaced := b.Observations[0]
 	replaced.ID, replaced.Reward, replaced.Weight = b.Retract[0], 0.5, 0
-	receipt, err := e.cfg.Store.Commit(ctx, evidence.Batch{Observations: append(b.Observations, replaced)})
-	if err == nil && slices.Contains(receipt.Duplicates, replaced.ID) { // it has come meanwhile
-		_, err = e.cfg.Store.Commit(ctx, evidence.Batch{Retract: b.Retract})
-	}
+	withdraw := store.Batch{Withdraw: b.Retract}
+	count := store.Batch{Observations: append(b.Observations, replaced)}
+	_, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{withdraw, count}, with)...)
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A Report says what an experiment has shown so far.
@@ -73,12 +74,22 @@ func (v VariantReport) Rate(p Path) float64 {
 func (e *Experiment) Report(ctx context.Context) (Report, error) {
 	report := Report{Variants: make([]VariantReport, len(e.cfg.Variants))}
 	beliefs := make([]evidence.Beta, len(e.cfg.Variants))
+	cells := make([]evidence.Cell, len(e.cfg.Variants))
 	for i, v := range e.cfg.Variants {
-		parts, err := e.cfg.Store.Read(ctx, nil, e.cell(v.Name))
-		if err != nil {
-			return Report{}, fmt.Errorf("decision: report: %w", err)
+		cells[i] = e.cell(v.Name)
+	}
+	var all store.Snapshot
+	if err := e.cfg.Store.Read(ctx, &all, cells, nil); err != nil {
+		return Report{}, fmt.Errorf("decision: report: %w", err)
+	}
+	now := evidence.InstantOf(e.cfg.Now())
+	for i, v := range e.cfg.Variants {
+		n := 0
+		for n < len(all.Parts) && all.Parts[n].Cell == cells[i] {
+			n++
 		}
-		sums := evidence.Caps{}.Pool(parts, evidence.InstantOf(e.cfg.Now()))
+		sums := evidence.Caps{}.Pool(all.Parts[:n], now)
+		all.Parts = all.Parts[n:]
 		beliefs[i] = sums.Posterior(evidence.Beta{Alpha: 1, Beta: 1})
 		report.Variants[i] = e.counts[i].report()
 		report.Variants[i].Name = v.Name

@@ -37,12 +37,12 @@ func experiment(t testing.TB, cfg decision.ExperimentConfig) *decision.Experimen
 		cfg.Now = (&clock{}).Now
 	}
 	if cfg.Store == nil {
-		cfg.Store = newStore(t, cfg.Now)
+		cfg.Store = newStore(cfg.Now)
 	}
 	if cfg.Variants == nil {
 		cfg.Variants = []decision.Variant{{Name: "a", Strategy: says("a", decision.Heuristic)}, {Name: "b", Strategy: says("bb", decision.Model)}}
 	}
-	e, err := decision.NewExperiment(cfg)
+	e, err := decision.NewExperiment(ctx, cfg)
 	require.NoError(t, err)
 	return e
 }
@@ -101,10 +101,10 @@ func TestSplitByKey(t *testing.T) {
 }
 
 func TestVariantIsInTheTrace(t *testing.T) {
-	traces := newTraces((&clock{}).Now)
-	h := newHeuristicFirst(t, decision.Config{Traces: traces})
+	st := newStore((&clock{}).Now)
+	h := newHeuristicFirst(t, decision.Config{Store: st})
 	e := experiment(t, decision.ExperimentConfig{Variants: []decision.Variant{{Name: "a", Strategy: h}, {Name: "b", Strategy: h}}})
-	f, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: (&clock{}).Now})
+	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st, Now: (&clock{}).Now})
 	require.NoError(t, err)
 	seen := make(map[string]bool)
 	for i := range 20 {
@@ -303,8 +303,8 @@ func TestShadowsThatHang(t *testing.T) {
 			<-release
 			return decision.Result{}, nil
 		})
-		e, err := decision.NewExperiment(decision.ExperimentConfig{
-			Shadow: true, Store: &memstore.Evidence{}, MaxShadows: 2, ShadowTimeout: time.Second,
+		e, err := decision.NewExperiment(ctx, decision.ExperimentConfig{
+			Shadow: true, Store: &memstore.Store{}, MaxShadows: 2, ShadowTimeout: time.Second,
 			Variants: []decision.Variant{{Name: "control", Strategy: says("a", decision.Heuristic)}, {Name: "deaf", Strategy: deaf}},
 		})
 		require.NoError(t, err)
@@ -362,7 +362,7 @@ func TestOutcomesOutOfOrder(t *testing.T) {
 }
 
 func TestExperimentsShareAStore(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
+	store := newStore((&clock{}).Now)
 	for name, id := range map[string]string{"a": "b:c", "a:b": "c"} {
 		e := experiment(t, decision.ExperimentConfig{Name: name, Store: store})
 		require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: id, Reward: 1}))

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/store"
 )
 
 // InitialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks of it.
@@ -34,8 +35,8 @@ type Conditions interface {
 type ExtractorConfig struct {
 	// LLM writes the heuristics. It must be set.
 	LLM LLM
-	// Traces is where the strategies keep theirs, with texts that are not hashed. It must be set.
-	Traces TraceStore
+	// Store is where the strategies keep their traces, with texts that are not hashed. It must be set.
+	Store store.Store
 	// Conditions finds heuristics that say the same. nil: nothing is a duplicate.
 	Conditions Conditions
 	// Duplicate is from what similarity on two heuristics are the same, in (0, 1]. 0 means 0.75.
@@ -75,7 +76,7 @@ func (c ExtractorConfig) withDefaults() ExtractorConfig {
 func (c ExtractorConfig) validate() error {
 	var found faults.List
 	found.Check(c.LLM != nil, "LLM", nil, "must be set")
-	found.Check(c.Traces != nil, "Traces", nil, "must be set")
+	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Check(c.Duplicate > 0 && c.Duplicate <= 1, "Duplicate", c.Duplicate, "must be in (0, 1], or 0 for the default")
 	found.Check(c.MinWords > 0, "MinWords", c.MinWords, "must not be negative")
 	found.Check(c.MaxWords >= c.MinWords, "MaxWords", c.MaxWords, "must not be less than MinWords")
@@ -97,9 +98,13 @@ type Extractor struct {
 }
 
 // NewExtractor returns an extractor, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func NewExtractor(cfg ExtractorConfig) (*Extractor, error) {
+func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	err := cfg.validate()
+	if err == nil {
+		err = declare(ctx, cfg.Store)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
 	return &Extractor{cfg, newGate(cfg.MaxInFlight)}, nil
@@ -138,7 +143,7 @@ type Extracted struct {
 // stores what comes of it can tell by the OriginID. An answer without a trace is [heed.ErrNotFound], and one
 // whose texts are hashed is a [*heed.InputError].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
-	t, err := e.cfg.Traces.Get(ctx, responseID)
+	t, err := readTrace(ctx, e.cfg.Store, responseID)
 	if err == nil && t.Hashed {
 		err = &heed.InputError{Field: "responseID", Reason: "has a trace without texts"}
 	}

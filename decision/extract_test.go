@@ -47,12 +47,12 @@ func extractor(t testing.TB, cfg decision.ExtractorConfig, reply string, traces 
 	if cfg.LLM == nil {
 		cfg.LLM = &llmtest.Model{Predictions: llmtest.Say(reply)}
 	}
-	store := &memstore.Traces{}
+	cfg.Store = &memstore.Store{}
 	for _, trace := range traces {
-		require.NoError(t, store.Put(ctx, trace))
+		trace.At = time.Now()
+		require.NoError(t, decision.PutTrace(ctx, cfg.Store, trace))
 	}
-	cfg.Traces = store
-	e, err := decision.NewExtractor(cfg)
+	e, err := decision.NewExtractor(ctx, cfg)
 	require.NoError(t, err)
 	return e
 }

@@ -93,3 +93,11 @@ func contain(f func()) (err error) {
 	f()
 	return nil
 }
+
+// call calls f and returns its error, or its panic as one.
+func call(f func() error) (err error) {
+	if panicked := contain(func() { err = f() }); panicked != nil {
+		return panicked
+	}
+	return err
+}

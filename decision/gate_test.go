@@ -22,9 +22,8 @@ import (
 func hung(t *testing.T, cfg decision.Config) *decision.HeuristicFirst {
 	t.Helper()
 	cfg.Timeout = 7 * time.Second
-	traces := &memstore.Traces{}
-	cfg.Traces = traces
-	h, err := decision.NewHeuristicFirst(cfg)
+	cfg.Store = &memstore.Store{}
+	h, err := decision.NewHeuristicFirst(ctx, cfg)
 	require.NoError(t, err)
 	began := time.Now()
 	var all sync.WaitGroup
@@ -38,7 +37,7 @@ func hung(t *testing.T, cfg decision.Config) *decision.HeuristicFirst {
 		})
 	}
 	all.Wait()
-	assert.Zero(t, traces.Len())
+	assert.Empty(t, traces(t, h))
 	return h
 }
 
@@ -77,14 +76,14 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 		res, err = h.Decide(context.Background(), decision.Request{Immediate: true})
 		require.NoError(t, err)
 		assert.Equal(t, "in time", res.Text)
-		assert.Equal(t, 1, h.Config().Traces.(*memstore.Traces).Len())
+		assert.Len(t, traces(t, h), 1)
 	})
 }
 
 func TestPredictionThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}}, Predictions: []llmtest.Step{{Hang: true}}}
-		h, err := decision.NewHeuristicFirst(decision.Config{LLM: m, Timeout: 10 * time.Second})
+		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: m, Timeout: 10 * time.Second})
 		require.NoError(t, err)
 		began := time.Now()
 		res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
@@ -98,7 +97,7 @@ func TestPredictionThatHangs(t *testing.T) {
 
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, err := decision.NewHeuristicFirst(decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
+		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
 		require.NoError(t, err)
 		short, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -115,7 +114,7 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		short, cancel := context.WithCancel(context.Background())
 		var compared atomic.Int64
-		s, err := decision.NewHeuristicFirst(decision.Config{
+		s, err := decision.NewHeuristicFirst(ctx, decision.Config{
 			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 				if r.JSON {
 					cancel()
@@ -149,7 +148,7 @@ func TestCallsInFlight(t *testing.T) {
 			time.Sleep(time.Second)
 			return decision.LLMResponse{Text: "{}"}, nil
 		})
-		h, err := decision.NewHeuristicFirst(decision.Config{LLM: llm, MaxInFlight: 2})
+		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, MaxInFlight: 2})
 		require.NoError(t, err)
 		began := time.Now()
 		var all sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 var (
@@ -34,8 +35,8 @@ func withFixtures(cfg decision.Config) decision.Config {
 	if cfg.Now == nil {
 		cfg.Now = (&clock{}).Now
 	}
-	if cfg.Traces == nil {
-		cfg.Traces = newTraces(cfg.Now)
+	if cfg.Store == nil {
+		cfg.Store = newStore(cfg.Now)
 	}
 	if cfg.Source == nil {
 		cfg.Source = rand.NewPCG(1, 2)
@@ -47,22 +48,26 @@ func withFixtures(cfg decision.Config) decision.Config {
 	return cfg
 }
 
-func newTraces(now func() time.Time) *memstore.Traces {
-	store, err := memstore.NewTraces(memstore.TracesConfig{Now: now})
+func newStore(now func() time.Time) *memstore.Store {
+	st, err := memstore.New(memstore.Config{Now: now})
 	if err != nil {
 		panic(err)
 	}
-	return store
+	return st
 }
 
-func newStore(t testing.TB, now func() time.Time) *memstore.Evidence {
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: now})
-	require.NoError(t, err)
-	return store
+// traces returns the traces that a strategy has kept.
+func traces(t testing.TB, h *decision.HeuristicFirst) (all []decision.Trace) {
+	t.Helper()
+	for trace, err := range h.Traces(ctx) {
+		require.NoError(t, err)
+		all = append(all, trace)
+	}
+	return all
 }
 
 func newHeuristicFirst(t testing.TB, cfg decision.Config) *decision.HeuristicFirst {
-	h, err := decision.NewHeuristicFirst(withFixtures(cfg))
+	h, err := decision.NewHeuristicFirst(ctx, withFixtures(cfg))
 	require.NoError(t, err)
 	return h
 }
@@ -97,12 +102,14 @@ func readJSON(t testing.TB, file string, into any) {
 	require.NoError(t, json.Unmarshal(data, into))
 }
 
-// brokenTraces can't keep a trace.
-type brokenTraces struct {
-	decision.TraceStore
+// brokenStore can't commit.
+type brokenStore struct {
+	store.Store
 	err error
 }
 
-func (b *brokenTraces) Put(context.Context, decision.Trace) error { return b.err }
+func (b brokenStore) Commit(context.Context, ...store.Batch) ([]store.Receipt, error) {
+	return nil, b.err
+}
 
 func nan() float64 { return math.NaN() }

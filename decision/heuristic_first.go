@@ -12,9 +12,10 @@ type HeuristicFirst struct{ *decider }
 
 var _ Strategy = (*HeuristicFirst)(nil)
 
-// NewHeuristicFirst returns the strategy, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func NewHeuristicFirst(cfg Config) (*HeuristicFirst, error) {
-	d, err := newDecider(HeuristicFirstName, cfg)
+// NewHeuristicFirst returns the strategy, or all faults of its configuration, joined: each is a [*heed.ConfigError]. The context is
+// for the store, which hears what kinds of records there are.
+func NewHeuristicFirst(ctx context.Context, cfg Config) (*HeuristicFirst, error) {
+	d, err := newDecider(ctx, HeuristicFirstName, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -24,29 +24,29 @@ import (
 func TestStrategiesKeepTheContract(t *testing.T) {
 	t.Run("HeuristicFirst", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.NewHeuristicFirst(decision.Config{LLM: llm, Traces: &memstore.Traces{}})
+			return decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, Store: &memstore.Store{}})
 		})
 	})
 	t.Run("HeuristicFirst with tiers", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.NewHeuristicFirst(decision.Config{LLM: llm, Urgency: tiers, Converge: decision.Converge{Similarity: decision.Trigrams{}}})
+			return decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, Urgency: tiers, Converge: decision.Converge{Similarity: decision.Trigrams{}}})
 		})
 	})
 	t.Run("AlwaysLLM", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.NewAlwaysLLM(decision.Config{LLM: llm})
+			return decision.NewAlwaysLLM(ctx, decision.Config{LLM: llm})
 		})
 	})
 	t.Run("Experiment", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.NewExperiment(decision.ExperimentConfig{Store: &memstore.Evidence{}, Variants: bothStrategies(llm)})
+			return decision.NewExperiment(ctx, decision.ExperimentConfig{Store: &memstore.Store{}, Variants: bothStrategies(llm)})
 		})
 	})
 }
 
 func bothStrategies(llm decision.LLM) []decision.Variant {
-	h, err := decision.NewHeuristicFirst(decision.Config{LLM: llm})
-	a, err2 := decision.NewAlwaysLLM(decision.Config{LLM: llm})
+	h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm})
+	a, err2 := decision.NewAlwaysLLM(ctx, decision.Config{LLM: llm})
 	if err := errors.Join(err, err2); err != nil {
 		panic(err)
 	}
@@ -110,16 +110,17 @@ func TestFallback(t *testing.T) {
 		"a panic":             {llmtest.Step{Panic: outOfOrder}, decision.LLMError},
 	} {
 		t.Run(name, func(t *testing.T) {
-			traces := newTraces((&clock{}).Now)
 			m := &llmtest.Model{Answers: []llmtest.Step{tt.step}}
-			res := decide(t, decision.Config{LLM: m, Traces: traces}, decision.Request{Candidates: candidates(0.5), Immediate: true})
+			h := newHeuristicFirst(t, decision.Config{LLM: m})
+			res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.5), Immediate: true})
+			require.NoError(t, err)
 			assert.Equal(t, decision.Fallback, res.Path)
 			assert.Equal(t, tt.reason, res.Reason)
 			assert.True(t, res.Accepted(), "it was taken on")
 			assert.NotEmpty(t, res.Prompt)
 			assert.Empty(t, res.Text+res.ResponseID+res.MatchedID+res.CreditID)
 			assert.Zero(t, res.Success+res.Confidence)
-			assert.Zero(t, traces.Len(), "there is no trace of no answer")
+			assert.Empty(t, traces(t, h), "there is no trace of no answer")
 			assert.Len(t, m.Requests(), 1, "nothing is predicted of no answer")
 			assert.Equal(t, tt.reason != decision.LLMNoResponse, res.Err != nil)
 		})
@@ -289,7 +290,7 @@ func TestSoonDrawsBySimilarity(t *testing.T) {
 
 func TestAlwaysLLM(t *testing.T) {
 	m := model("Do it.", `{"success": 0.6, "confidence": 0.4}`)
-	a, err := decision.NewAlwaysLLM(withFixtures(decision.Config{LLM: m}))
+	a, err := decision.NewAlwaysLLM(ctx, withFixtures(decision.Config{LLM: m}))
 	require.NoError(t, err)
 	res, err := a.Decide(ctx, decision.Request{Candidates: candidates(0.99), Immediate: true, Urgency: 0.3})
 	require.NoError(t, err)
@@ -326,8 +327,8 @@ func TestRequestsAreRefused(t *testing.T) {
 }
 
 func TestAnAnswerWithoutATrace(t *testing.T) {
-	full := &brokenTraces{TraceStore: &memstore.Traces{}, err: errors.New("full")}
-	h := newHeuristicFirst(t, decision.Config{Traces: full})
+	full := brokenStore{&memstore.Store{}, errors.New("full")}
+	h := newHeuristicFirst(t, decision.Config{Store: full})
 	res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
 	require.ErrorIs(t, err, full.err)
 	assert.Equal(t, "action 1", res.Text, "the answer is there all the same")
@@ -335,8 +336,7 @@ func TestAnAnswerWithoutATrace(t *testing.T) {
 }
 
 func TestConcurrentDecisions(t *testing.T) {
-	traces := newTraces((&clock{}).Now)
-	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it."), Traces: traces})
+	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it.")})
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
@@ -344,14 +344,14 @@ func TestConcurrentDecisions(t *testing.T) {
 				r := decision.Request{EventID: fmt.Sprint(i, "/", n), Candidates: candidates(float64(n%10) / 10), Immediate: true}
 				res, err := h.Decide(ctx, r)
 				assert.NoError(t, err)
-				trace, err := traces.Get(ctx, res.ResponseID)
+				trace, err := h.Trace(ctx, res.ResponseID)
 				assert.NoError(t, err)
 				assert.Equal(t, r.EventID, trace.EventID)
 			}
 		})
 	}
 	all.Wait()
-	assert.Equal(t, 800, traces.Len())
+	assert.Len(t, traces(t, h), 800)
 }
 
 func TestLogValue(t *testing.T) {

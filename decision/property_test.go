@@ -48,7 +48,7 @@ func TestHeuristicFirstOracle(t *testing.T) {
 		if len(r.Candidates) > 0 && int(r.Candidates[0].Confidence*100+0.5) >= need {
 			want = decision.Heuristic
 		}
-		h, err := decision.NewHeuristicFirst(withFixtures(cfg))
+		h, err := decision.NewHeuristicFirst(ctx, withFixtures(cfg))
 		require.NoError(t, err)
 		res, err := h.Decide(ctx, r)
 		require.NoError(t, err)

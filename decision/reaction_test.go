@@ -1,8 +1,6 @@
 package decision_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -15,19 +13,19 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // answered returns reactions to an answer "r1" of a heuristic, and one "r2" of the model that was shown it.
 func answered(t testing.TB, c *clock, weights decision.Weights) *decision.Reactions {
 	t.Helper()
-	traces := newTraces(c.Now)
-	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`), Traces: traces, Now: c.Now})
+	st := newStore(c.Now)
+	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`), Store: st, Now: c.Now})
 	for _, confidence := range []float64{0.9, 0.5} {
 		_, err := h.Decide(ctx, decision.Request{EventID: "e", Domain: "home", Candidates: candidates(confidence, 0.4), Immediate: true})
 		require.NoError(t, err)
 	}
-	f, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces, Weights: weights, Now: c.Now})
+	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st, Weights: weights, Now: c.Now})
 	require.NoError(t, err)
 	return f
 }
@@ -208,15 +206,15 @@ func TestWeights(t *testing.T) {
 // rates has a person react to many answers and returns the mean weights of praise and of blame, over the second half.
 func rates(t *testing.T, share, strength float64) (praise, blame float64) {
 	c := &clock{}
-	traces := newTraces(c.Now)
-	f, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: c.Now, Weights: decision.Weights{
-		Calibration: decision.Calibration{Store: newStore(t, c.Now), Strength: strength},
-	}})
+	st := newStore(c.Now)
+	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{
+		Store: st, Now: c.Now, Weights: decision.Weights{Calibration: strength},
+	})
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(3, 4))
 	var n [2]float64
 	for i := range 600 {
-		require.NoError(t, traces.Put(ctx, decision.Trace{ResponseID: fmt.Sprint(i), At: c.Now()}))
+		require.NoError(t, decision.PutTrace(ctx, st, decision.Trace{ResponseID: fmt.Sprint(i), At: c.Now()}))
 		value := -1.
 		if rng.Float64() < share {
 			value = 1
@@ -234,13 +232,13 @@ func rates(t *testing.T, share, strength float64) (praise, blame float64) {
 }
 
 func TestCalibration(t *testing.T) {
-	praise, blame := rates(t, 0.5, 0)
+	praise, blame := rates(t, 0.5, 10)
 	assert.InDelta(t, 1, praise, 0.1, "who praises and blames alike is taken at their word")
 	assert.InDelta(t, 1, blame, 0.1)
-	praise, blame = rates(t, 0.3, 0) // ½/0.3 and ½/0.7
+	praise, blame = rates(t, 0.3, 10) // ½/0.3 and ½/0.7
 	assert.InDelta(t, 1.67, praise, 0.15, "who is harsh means it when they praise")
 	assert.InDelta(t, 0.71, blame, 0.05)
-	praise, blame = rates(t, 0.9, 0) // ½/0.9, and ½/0.1 is bounded
+	praise, blame = rates(t, 0.9, 10) // ½/0.9, and ½/0.1 is bounded
 	assert.InDelta(t, 0.56, praise, 0.05)
 	assert.InDelta(t, 2, blame, 1e-9)
 	praise, _ = rates(t, 0.3, 1e6)
@@ -249,15 +247,16 @@ func TestCalibration(t *testing.T) {
 
 func TestCalibrationCountsOnce(t *testing.T) {
 	c := &clock{}
-	store := newStore(t, c.Now)
-	f := answered(t, c, decision.Weights{Calibration: decision.Calibration{Store: store}})
-	counts := func() (positive, negative uint64) {
-		parts, err := store.Read(ctx, nil, evidence.Cell{Kind: "decision.person", Item: "Ann", Name: "positive"})
-		require.NoError(t, err)
-		for _, p := range parts {
-			positive, negative = positive+p.Tally.Positive.N, negative+p.Tally.Negative.N
+	f := answered(t, c, decision.Weights{Calibration: 10})
+	counts := func() (counts [2]int) {
+		for r, err := range f.Config().Store.Find(ctx, store.Query{Kind: "decision.person", Keys: []string{store.PersonKey("Ann")}}) {
+			require.NoError(t, err)
+			person, err := store.Decode[decision.PersonRow](r.Body)
+			require.NoError(t, err)
+			counts[0] += person.Positive
+			counts[1] += person.Negative
 		}
-		return positive, negative
+		return counts
 	}
 	says := func(value float64) decision.Credit {
 		return feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Value: value})
@@ -265,30 +264,14 @@ func TestCalibrationCountsOnce(t *testing.T) {
 	first := says(-1)
 	assert.Equal(t, 1., first.Weight, "nothing is known of her")
 	assert.Equal(t, first, says(-1), "what comes again has the same weight")
-	positive, negative := counts()
-	assert.Equal(t, [2]uint64{0, 1}, [2]uint64{positive, negative}, "what comes again counts once")
+	assert.Equal(t, [2]int{0, 1}, counts(), "what comes again counts once")
+	second := feedback(t, f, decision.Reaction{ResponseID: "r2", Person: "Ann", Value: -1})
+	assert.InDelta(t, 0.5/(6./11), second.Weight, 1e-12, "she has blamed before")
+	assert.Equal(t, first, says(-1), "what comes again has the same weight, whatever she said since")
 	c.Advance(time.Second)
-	assert.Equal(t, 1., says(1).Weight, "what it replaces tells nothing of her either")
-	positive, negative = counts()
-	assert.Equal(t, [2]uint64{1, 0}, [2]uint64{positive, negative}, "what is replaced does not count")
+	assert.InDelta(t, 0.5/(5./11), says(1).Weight, 1e-12, "what it replaces tells nothing of her")
+	assert.Equal(t, [2]int{1, 1}, counts(), "what is replaced does not count")
 	c.Advance(time.Second)
 	assert.Equal(t, 1., says(0).Weight, "neither praise nor blame")
-}
-
-func TestCalibrationStoreFails(t *testing.T) {
-	c := &clock{}
-	broken := errors.New("broken")
-	f := answered(t, c, decision.Weights{Calibration: decision.Calibration{Store: brokenStore{newStore(t, c.Now), broken}}})
-	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Value: 1})
-	assert.ErrorIs(t, err, broken)
-}
-
-// brokenStore can't commit.
-type brokenStore struct {
-	evidence.Store
-	err error
-}
-
-func (b brokenStore) Commit(context.Context, evidence.Batch) (evidence.Receipt, error) {
-	return evidence.Receipt{}, b.err
+	assert.Equal(t, [2]int{0, 1}, counts())
 }

@@ -4,10 +4,16 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // A Trace says how an answer came about. It is a plain value.
@@ -29,42 +35,153 @@ type Trace struct {
 	At             time.Time
 }
 
-// A TraceStore keeps traces for as long as feedback can come.
-//
-// An implementation must be safe for concurrent use by multiple goroutines. Every method honours its context: one that is
-// done on entry gives its error and changes nothing. What goes in or comes out is copied, and times keep microseconds at
-// least. A store may forget: traces have a time to live, after which they are [heed.ErrNotFound], and a store that is full
-// drops the oldest. Package decisiontest has the suite that says whether an implementation keeps this contract.
-type TraceStore interface {
-	// Put keeps a trace. Where one of its ResponseID is kept, it is [heed.ErrConflict] and nothing changes. A trace without
-	// a ResponseID is a [*heed.InputError].
-	Put(ctx context.Context, t Trace) error
-
-	// Get returns the trace of an answer, or [heed.ErrNotFound].
-	Get(ctx context.Context, responseID string) (Trace, error)
-
-	// Delete forgets a trace and the verdicts on it. One that is not there is [heed.ErrNotFound].
-	Delete(ctx context.Context, responseID string) error
-
-	// React records a verdict on an answer, and returns what holds then and the trace; or [heed.ErrNotFound]. The verdicts
-	// of one (Person, Source, Target) replace each other, and the one with the latest At holds, whatever the order in which
-	// they come; of two at the same time, the one that came later does. The same verdict again changes nothing and gets
-	// the same answer, as long as no other came between. Concurrent calls have an effect as if one came after the other. A
-	// store that has room for no more verdicts on an answer returns an error.
-	React(ctx context.Context, responseID string, v Verdict) (Trace, Standing, error)
+// A traceRow is a trace as it is stored.
+type traceRow struct {
+	Trace
+	Verdicts int `json:",omitempty"` // how many there are on the answer
 }
 
-// A Verdict is what a person said of an answer.
-type Verdict struct {
+// traceKind keeps traces for as long as feedback can come. The source of an event may be a person.
+var traceKind = records.Kind[traceRow]{
+	Kind: store.Kind{
+		Name: "decision.trace", Limits: store.Limits{For: 24 * time.Hour, Most: 100_000}, Caused: []string{"Source"},
+	},
+	Place: func(t traceRow) (string, time.Time, []string) { return t.ResponseID, t.At, personKeys(t.Source) },
+}
+
+// A verdict is what was said of an answer.
+type verdict struct {
+	Value float64
+	At    time.Time
+}
+
+// A verdictRow is what holds of the verdicts of one person, source and target on an answer, as it is stored.
+type verdictRow struct {
+	ResponseID             string
 	Person, Source, Target string
-	Value                  float64 // from -1, as bad as can be, to 1
-	At                     time.Time
+
+	Now    verdict  // the latest
+	Before *verdict `json:",omitempty"` // the one that it replaced
+
+	Weight   float64   // of Now
+	Counted  bool      `json:",omitempty"` // Now is in the person's counts
+	Answered time.Time // when the answer was given: a verdict is kept as long as its trace
 }
 
-// A Standing is what holds of the verdicts of one person, source and target on an answer.
-type Standing struct {
-	Now    Verdict // the latest
-	Before Verdict // the one that it replaced; the zero Verdict where there was none
+// maxVerdicts is on how many verdicts of different persons, sources and targets an answer is kept.
+const maxVerdicts = 1000
+
+// verdictKind keeps verdicts. Those of a person go with the person.
+var verdictKind = records.Kind[verdictRow]{
+	Kind: store.Kind{Name: "decision.verdict", Limits: store.Limits{For: 24 * time.Hour, Most: 1_000_000}, Whole: true},
+	Place: func(v verdictRow) (string, time.Time, []string) {
+		keys := append(personKeys(v.Person), store.Key("response", v.ResponseID))
+		return v.id(), v.Answered, keys
+	},
+}
+
+// id returns the same id for all verdicts that replace each other.
+func (v *verdictRow) id() string {
+	return records.ID("verdict", v.ResponseID, v.Person, v.Source, v.Target)
+}
+
+// A personRow is how many reactions of each kind a person has had, as it is stored.
+type personRow struct {
+	Person             string
+	Positive, Negative int
+	At                 time.Time // of the last one
+}
+
+// personKind keeps the counts that [Weights].Calibration needs.
+var personKind = records.Kind[personRow]{
+	Kind: store.Kind{Name: "decision.person", Limits: store.Limits{For: 365 * 24 * time.Hour, Most: 100_000}, Whole: true},
+	Place: func(p personRow) (string, time.Time, []string) {
+		return records.ID("person", p.Person), p.At, personKeys(p.Person)
+	},
+}
+
+func personKeys(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{store.PersonKey(name)}
+}
+
+// declare declares the kinds of records that this package writes.
+func declare(ctx context.Context, st store.Store) error {
+	return st.Declare(ctx, traceKind.Kind, verdictKind.Kind, personKind.Kind, endorsementKind.Kind, endorsedKind.Kind)
+}
+
+// patiently is as [records.Retry], for records that many may write at the same time.
+func patiently(ctx context.Context, do func() error) (err error) {
+	for range records.Tries {
+		if err = records.Retry(ctx, do); !errors.Is(err, heed.ErrConflict) || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+// Trace returns the trace of an answer. It is [heed.ErrNotFound] where there is none, or no longer.
+func (d *decider) Trace(ctx context.Context, responseID string) (Trace, error) {
+	if d.cfg.Store == nil {
+		return Trace{}, fmt.Errorf("decision: trace: %w", heed.ErrNotFound)
+	}
+	return readTrace(ctx, d.cfg.Store, responseID)
+}
+
+func readTrace(ctx context.Context, st store.Store, responseID string) (Trace, error) {
+	kept, err := traceKind.Get(ctx, st, responseID)
+	if err != nil {
+		return Trace{}, fmt.Errorf("decision: trace: %w", err)
+	}
+	return kept.Value.Trace, nil
+}
+
+// Traces yields the traces that are kept, the newest first. The loop may end early. After an error it ends.
+func (d *decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
+	return func(yield func(Trace, error) bool) {
+		if d.cfg.Store == nil {
+			return
+		}
+		for kept, err := range traceKind.Find(ctx, d.cfg.Store, store.Query{}) {
+			if err != nil {
+				err = fmt.Errorf("decision: traces: %w", err)
+			}
+			if !yield(kept.Value.Trace, err) {
+				return
+			}
+		}
+	}
+}
+
+// DeleteTrace deletes the trace of an answer and all that was said of it. It is [heed.ErrNotFound] where there is none.
+func (d *decider) DeleteTrace(ctx context.Context, responseID string) error {
+	err := heed.ErrNotFound
+	if d.cfg.Store != nil {
+		err = patiently(ctx, func() error { return d.deleteTrace(ctx, responseID) })
+	}
+	if err != nil {
+		return fmt.Errorf("decision: delete trace: %w", err)
+	}
+	return nil
+}
+
+func (d *decider) deleteTrace(ctx context.Context, responseID string) error {
+	kept, err := traceKind.Get(ctx, d.cfg.Store, responseID)
+	if err != nil {
+		return err
+	}
+	gone := store.Batch{Records: []store.Record{traceKind.Removal(responseID, kept.Revision)}}
+	said := store.Query{Keys: []string{store.Key("response", responseID)}}
+	for v, err := range verdictKind.Find(ctx, d.cfg.Store, said) {
+		if err != nil {
+			return err
+		}
+		gone.Records = append(gone.Records, verdictKind.Removal(v.ID, v.Revision))
+	}
+	_, err = d.cfg.Store.Commit(ctx, gone)
+	return err
 }
 
 // maxTraced is how many bytes of a text a trace has.

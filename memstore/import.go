@@ -22,7 +22,6 @@ type Stores struct {
 	Evidence   *Evidence
 	Choices    *Choices
 	Heuristics *Heuristics
-	Traces     *Traces
 	Patterns   *Patterns
 	Errors     *Errors
 	Feedback   *Feedback
@@ -39,10 +38,10 @@ type Stores struct {
 //
 //   - History over [EvidenceConfig].HistoryPerCell, or past HistoryFor, is forgotten, and stays in the sums; so is all of it
 //     under NoHistory. Ids past IDsFor are not known. The audit log keeps its last MaxAudit entries.
-//   - Choices and traces past their time, counted from when they were made and came, are left out. Where there are more than
+//   - Choices past their time, counted from when they were made, are left out. Where there are more than
 //     the store keeps, the oldest go. Of transitions, entries and errors those go that were recorded first.
 //   - What a store refuses when it is full, Import refuses with [evidence.ErrFull]: events over MaxEvents and over Max of a
-//     stream, patterns over MaxPatterns, verdicts over MaxVerdicts, a trace over MaxBytes.
+//     stream, patterns over MaxPatterns.
 //   - Events of a stream are delivered in the order in which they came, and at once: those in hand come again, and leases,
 //     delays and holders stay behind.
 //
@@ -88,8 +87,7 @@ func newImporter(into *Stores) *importer {
 	i.add(newStreamsPart(into.Streams), true, export.Stream)
 	i.add(&heuristicsPart{store: into.Heuristics, all: make(map[string]learning.Heuristic)}, into.Heuristics != nil,
 		documentOf+export.Heuristic)
-	i.add(&tracesPart{store: into.Traces, known: make(map[string]*traceEntry)}, into.Traces != nil,
-		documentOf+export.Trace, documentOf+export.Verdict)
+	i.add(leftOut{}, false, documentOf+export.Trace, documentOf+export.Verdict)
 	i.add(&patternsPart{store: into.Patterns}, into.Patterns != nil,
 		documentOf+export.Pattern, documentOf+export.Transition, documentOf+export.Entry)
 	i.add(&errorsPart{store: into.Errors}, into.Errors != nil, documentOf+export.Error)

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
@@ -55,10 +54,6 @@ func TestImportWantsEmptyStores(t *testing.T) {
 				return err
 			},
 			func(s *memstore.Stores) { s.Heuristics = nil },
-		},
-		"a trace": {
-			func(s *memstore.Stores) error { return s.Traces.Put(ctx, decision.Trace{ResponseID: "x"}) },
-			func(s *memstore.Stores) { s.Traces = nil },
 		},
 		"a transition": {
 			func(s *memstore.Stores) error {
@@ -195,30 +190,6 @@ func TestImportKeepsWhatFits(t *testing.T) {
 		assert.Equal(t, []int{6, 5, 4}, numbers(t, store, strategy.ChoiceFilter{}))
 	})
 
-	t.Run("traces", func(t *testing.T) {
-		var rows []string
-		for i := range 4 {
-			rows = append(rows, documentRow("trace", fmt.Sprint(i), 1, decision.Trace{ResponseID: fmt.Sprint(i)}))
-		}
-		came := func(n int, at time.Time) { // the others came at the moment of the export
-			rows[n] = strings.Replace(rows[n], fmt.Sprint(exported.UnixNano()), fmt.Sprint(at.UnixNano()), 1)
-		}
-		came(1, exported.Add(-time.Hour))
-		came(2, exported.Add(-time.Hour-1))
-		store := newTraces(t, memstore.TracesConfig{Now: atExport, TTL: time.Hour})
-		require.NoError(t, importText(exportOf(rows...), memstore.Stores{Traces: store}))
-		assert.Equal(t, 3, store.Len())
-		_, err := store.Get(ctx, "2")
-		require.ErrorIs(t, err, heed.ErrNotFound)
-		store = newTraces(t, memstore.TracesConfig{Now: atExport, MaxTraces: 2})
-		require.NoError(t, importText(exportOf(rows...), memstore.Stores{Traces: store}))
-		assert.Equal(t, 2, store.Len())
-		_, err = store.Get(ctx, "1")
-		require.ErrorIs(t, err, heed.ErrNotFound, "it came before those that stay")
-		_, err = store.Get(ctx, "0")
-		require.NoError(t, err)
-	})
-
 	t.Run("transitions, entries and errors", func(t *testing.T) {
 		var rows []string
 		for i := range 3 {
@@ -269,19 +240,14 @@ func TestImportIsRefusedByFullStores(t *testing.T) {
 	stream, err := memstore.NewStream(memstore.StreamConfig{Max: 1})
 	require.NoError(t, err)
 	refused(good, memstore.Stores{Streams: map[string]*memstore.Stream{"inbox": stream}})
-	refused(good, memstore.Stores{Traces: newTraces(t, memstore.TracesConfig{Now: atExport, MaxBytes: 900})})
 
 	two := exportOf(
 		documentRow("pattern", "a", 1, patterns.Pattern{ID: "a", Kind: patterns.Positive, Content: "c", State: patterns.Candidate, Revision: 1}),
 		documentRow("pattern", "b", 1, patterns.Pattern{ID: "b", Kind: patterns.Positive, Content: "c", State: patterns.Candidate, Revision: 1}),
-		documentRow("trace", "r", 1, decision.Trace{ResponseID: "r"}),
-		documentRow("verdict", `["r","ann","",""]`, 1, decision.Standing{Now: decision.Verdict{Person: "ann"}}),
-		documentRow("verdict", `["r","bob","",""]`, 1, decision.Standing{Now: decision.Verdict{Person: "bob"}}),
 	)
 	store, err := memstore.NewPatterns(memstore.PatternsConfig{MaxPatterns: 1})
 	require.NoError(t, err)
 	refused(two, memstore.Stores{Patterns: store})
-	refused(two, memstore.Stores{Traces: newTraces(t, memstore.TracesConfig{Now: atExport, MaxVerdicts: 1})})
 
 	rows := make([]string, 1<<16)
 	for i := range rows {
@@ -365,11 +331,9 @@ func TestImportAfterAll(t *testing.T) {
 	into := memstore.Stores{
 		Evidence: newEvidence(t, memstore.EvidenceConfig{Now: clock.time, HistoryFor: time.Minute, IDsFor: time.Minute}),
 		Choices:  newChoices(t, memstore.ChoicesConfig{Now: clock.time, For: time.Minute}),
-		Traces:   newTraces(t, memstore.TracesConfig{Now: clock.time, TTL: time.Minute}),
 	}
 	commit(t, into.Evidence, evidence.Batch{ID: "x"})
 	require.NoError(t, into.Choices.Add(ctx, choiceOf(99, clock.time())))
-	require.NoError(t, into.Traces.Put(ctx, decision.Trace{ResponseID: "x"}))
 	require.ErrorIs(t, importText(exportFile(t), into), heed.ErrConflict)
 	clock.advance(time.Hour)
 	require.NoError(t, importText(exportFile(t), into))

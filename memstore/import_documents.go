@@ -1,12 +1,9 @@
 package memstore
 
 import (
-	"cmp"
 	"slices"
 	"sync"
-	"time"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/export"
@@ -33,75 +30,16 @@ func (p *heuristicsPart) check() error { return checkEmpty(len(p.store.all) == 0
 
 func (p *heuristicsPart) fill() { p.store.all = p.all }
 
-// tracesPart is what an export holds of a [Traces].
-type tracesPart struct {
-	store *Traces
-	known map[string]*traceEntry
-	all   []*traceEntry
-}
+// leftOut is what an export holds for a store that there is no longer.
+type leftOut struct{}
 
-func (p *tracesPart) read(r *checkedRow) {
-	if r.Text("sort") == export.Verdict {
-		p.readVerdict(r)
-		return
-	}
-	t := decoded[decision.Trace](r, "body")
-	r.check(r.id("id") == t.ResponseID, "id", "must be that of the body")
-	e := newTraceEntry(t, time.Unix(0, r.Int("moment")))
-	p.known[t.ResponseID] = e
-	p.all = append(p.all, e)
-}
+func (leftOut) read(*checkedRow) {}
 
-// readVerdict reads what a person has said of an answer whose trace stands before it.
-func (p *tracesPart) readVerdict(r *checkedRow) {
-	standing, who := decoded[decision.Standing](r, "body"), decoded[[]string](r, "id")
-	r.check(len(who) == 4, "id", "must be of an answer, a person, a source and a target")
-	if r.fault != nil {
-		return
-	}
-	e, key := p.known[who[0]], verdictKey{who[1], who[2], who[3]}
-	r.check(e != nil, "id", "is of a trace that is not known")
-	r.check(key == verdictKey{standing.Now.Person, standing.Now.Source, standing.Now.Target}, "id", "must be that of the body")
-	if r.fault != nil {
-		return
-	}
-	if e.verdicts == nil {
-		e.verdicts = make(map[verdictKey]decision.Standing)
-	}
-	_, known := e.verdicts[key]
-	r.check(!known, "id", "must not stand twice")
-	e.verdicts[key] = standing
-	e.bytes += key.bytes()
-}
+func (leftOut) locker() sync.Locker { return nil }
 
-func (p *tracesPart) locker() sync.Locker {
-	p.store.start()
-	return &p.store.mu
-}
+func (leftOut) check() error { return nil }
 
-func (p *tracesPart) check() error {
-	s := p.store
-	now := s.cfg.Now()
-	s.expire(now)
-	if err := checkEmpty(len(s.traces) == 0, "traces"); err != nil {
-		return err
-	}
-	p.all = slices.DeleteFunc(p.all, func(e *traceEntry) bool { return s.over(e, now) })
-	for _, e := range p.all {
-		if err := cmp.Or(checkRoom(len(e.verdicts), s.cfg.MaxVerdicts, "verdicts on an answer"),
-			checkRoom(e.bytes, s.cfg.MaxBytes, "bytes of a trace")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *tracesPart) fill() {
-	slices.SortStableFunc(p.all, func(a, b *traceEntry) int { return a.came.Compare(b.came) })
-	for _, e := range p.all {
-		p.store.add(e)
-	}
-}
+func (leftOut) fill() {}
 
 // patternsPart is what an export holds of a [Patterns].
 type patternsPart struct {

@@ -49,7 +49,6 @@ func FuzzImport(f *testing.F) {
 		} {
 			require.NoError(t, err)
 		}
-		require.NoError(t, into.Traces.Sweep(ctx))
 	})
 }
 

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -34,7 +33,7 @@ func exportFile(t testing.TB) string {
 func emptyStores(t testing.TB) memstore.Stores {
 	return memstore.Stores{
 		Evidence: newEvidence(t, memstore.EvidenceConfig{Now: atExport}), Choices: newChoices(t, memstore.ChoicesConfig{Now: atExport}),
-		Heuristics: &memstore.Heuristics{}, Traces: newTraces(t, memstore.TracesConfig{Now: atExport}), Patterns: &memstore.Patterns{},
+		Heuristics: &memstore.Heuristics{}, Patterns: &memstore.Patterns{},
 		Errors: &memstore.Errors{}, Feedback: &memstore.Feedback{}, Streams: map[string]*memstore.Stream{"inbox": {}},
 	}
 }
@@ -78,9 +77,6 @@ func TestImport(t *testing.T) {
 	assert.Equal(t, "ann", record.Result.Source)
 	_, err = into.Heuristics.Get(ctx, "h")
 	require.NoError(t, err)
-	_, standing, err := into.Traces.React(ctx, "r", decision.Verdict{Person: "ann", Source: "dev", At: exported})
-	require.NoError(t, err)
-	assert.Equal(t, -1., standing.Before.Value)
 	_, err = into.Patterns.Pattern(ctx, "0")
 	require.NoError(t, err)
 	rule, err := into.Feedback.Rule(ctx, "p")
@@ -245,10 +241,6 @@ func TestImportRefuses(t *testing.T) {
 		"a heuristic out of range":      {`\"Initial\":0.25`, `\"Initial\":25`, "Initial"},
 		"a heuristic of another id":     {`\"ID\":\"h\"`, `\"ID\":\"g\"`, "that of the body"},
 		"another revision":              {`\"CreatedAt\":\"2026-05-04T03:07:07Z\",\"Revision\":1`, `\"CreatedAt\":\"2026-05-04T03:07:07Z\",\"Revision\":2`, "revision"},
-		"a trace of another id":         {`\"ResponseID\":\"r\"`, `\"ResponseID\":\"s\"`, "that of the body"},
-		"a verdict of three":            {`"id":"[\"r\",\"ann\",\"dev\",\"\"]"`, `"id":"[\"r\",\"ann\",\"dev\"]"`, "must be of an answer"},
-		"a verdict on no trace":         {`"id":"[\"r\",\"ann\",\"dev\",\"\"]"`, `"id":"[\"s\",\"ann\",\"dev\",\"\"]"`, "not known"},
-		"a verdict of another person":   {`"id":"[\"r\",\"ann\",\"dev\",\"\"]"`, `"id":"[\"r\",\"bob\",\"dev\",\"\"]"`, "that of the body"},
 		"a pattern of no kind":          {`\"kind\":\"pattern\"`, `\"kind\":\"\"`, "Kind"},
 		"a transition of another id":    {`\"id\":\"t\"`, `\"id\":\"u\"`, "that of the body"},
 		"an entry of no task":           {`\"task\":\"task\"`, `\"task\":\"\"`, "Task"},

@@ -22,7 +22,6 @@ import (
 // What the person caused goes, or loses its cause. There the name is compared as it is.
 //
 //   - Their evidence goes, as by [evidence.Batch].Expunge, and the cells of their name that are empty then.
-//   - Their verdicts on answers go.
 //   - Results of choices and outcomes of patterns stay, without a source.
 //   - In the outbox and in streams, their observations and the source of their results go from a learner's events
 //     ([strategy.Event]), and attributions of theirs ([strategy.AttributionEvent]) go as a whole.
@@ -38,8 +37,8 @@ import (
 //
 // What stays:
 //
-//   - Texts that people wrote, whoever they name: comments, reasons, rules, the texts of traces and errors. [Traces.Delete] deletes
-//     a trace, and [feedback.Service.Erase] the content of a feedback.
+//   - Texts that people wrote, whoever they name: comments, reasons, rules, the texts of errors. [feedback.Service.Erase] deletes the
+//     content of a feedback.
 //   - Ids, under which nothing counts again. Those of clicks and of reactions are hashes of the name with other things.
 //   - What the host has named after the person: items, sessions, categories, places where events come from; and its own
 //     payloads in the outbox and in streams.
@@ -292,7 +291,6 @@ var (
 		`SELECT seq, id, revision, body FROM heed_documents
 		WHERE sort = $1 AND strpos(lower(body), lower($2 COLLATE "C")) > 0 AND seq > $3 ORDER BY seq LIMIT 500`)
 	keepDocument = both(`UPDATE heed_documents SET revision = $1, body = $2 WHERE seq = $3`)
-	takeDocument = both(`DELETE FROM heed_documents WHERE seq = $1`)
 )
 
 func (f *forgetting) audit() error {
@@ -314,17 +312,14 @@ func (f *forgetting) audit() error {
 	}, quoted(f.person))
 }
 
-// A place is where documents of a sort have names: of who caused it, which goes, or with which the document goes; and of who
-// decided something.
+// A place is where documents of a sort have names: of who caused it, which goes; and of who decided something.
 type place struct {
 	sort    string
 	caused  string
-	goes    bool
 	decided []string
 }
 
 var places = []place{
-	{sort: "verdict", caused: "Now.Person", goes: true},
 	{sort: "feedback", decided: []string{"reviewer_id", "resolver"}},
 	{sort: "proposal", decided: []string{"authors.*", "writers.*", "approvals.*.actor", "decided_by"}},
 	{sort: "rule", decided: []string{"authors.*", "writers.*", "approvals.*.actor"}},
@@ -341,10 +336,6 @@ func (f *forgetting) documents(p place) error {
 			return err
 		}
 		found := f.remove(body, p.caused)
-		if found && p.goes {
-			_, err := f.t.exec(takeDocument, r.seq)
-			return err
-		}
 		for _, path := range p.decided {
 			found = f.rename(body, path) || found
 		}

@@ -177,8 +177,8 @@ func TestExportAndImport(t *testing.T) {
 func assertSame(t *testing.T, a, b string) {
 	t.Helper()
 	for name, args := range listings {
-		if name == "doctor" {
-			continue // which names them
+		if name == "doctor" || strings.HasPrefix(name, "trace") {
+			continue // which names them, and which are not in an export
 		}
 		x, y := call{args: at(a, append([]string{"--json"}, args...)...)}.run(t), call{args: at(b, append([]string{"--json"}, args...)...)}.run(t)
 		require.Zero(t, y.code, y.err)

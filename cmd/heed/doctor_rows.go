@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
@@ -36,8 +35,6 @@ var holders = map[string]holder{
 	"documents (proposal)":       holds("body", func(p *feedback.Proposal) string { return p.ID }),
 	"documents (rule)":           holds("body", func(r *feedback.Rule) string { return r.ID }),
 	"documents (feedback audit)": holds("body", func(e *evidence.AuditEntry) string { return e.ID }),
-	"documents (trace)":          holds("body", func(t *decision.Trace) string { return t.ResponseID }),
-	"documents (verdict)":        holds[decision.Standing]("body", nil),
 }
 
 var (
@@ -77,10 +74,9 @@ type stay struct {
 const day, month = 24 * time.Hour, 30 * day
 
 var stays = map[string]stay{
-	"history":           {"recorded", time.Microsecond, month, "Evidence.Sweep"},
-	"ids":               {"recorded", time.Microsecond, month, "Evidence.Sweep"},
-	"choices":           {"made", time.Nanosecond, month, "Choices.Sweep"},
-	"documents (trace)": {"moment", time.Nanosecond, day, "Traces.Sweep"},
+	"history": {"recorded", time.Microsecond, month, "Evidence.Sweep"},
+	"ids":     {"recorded", time.Microsecond, month, "Evidence.Sweep"},
+	"choices": {"made", time.Nanosecond, month, "Choices.Sweep"},
 }
 
 // over reports whether a row should have been taken out a day ago.

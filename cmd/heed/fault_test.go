@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 		{"a limit of nothing", of(db, append(strategy, "history", "prefer-tabs", "--limit", "0")...), misuse, []string{"--limit"}},
 		{"no such heuristic", of(db, "confidence", "greet-by-nam"), failed, []string{`did you mean "greet-by-name"?`}},
 		{"no such pattern", of(db, "patterns", "split-by-feture"), failed, []string{`did you mean "split-by-feature" or `}},
-		{"no such trace", of(db, "traces", "response-0"), failed, []string{"--ttl"}}, // it is long past
+		{"no such trace", of(db, "traces", "response-2"), failed, []string{`did you mean "response-0" or "response-1"?`}},
 		{"no such module", of(db, "confidence", "--module", "learing"), failed, []string{`there is no module "learing": did you mean "learning"?`}},
 		{"no module like it", of(db, "confidence", "--module", "foo"), failed, []string{`agent.db has "learning": choose with --module`}},
 		{"no such recorder", of(db, "patterns", "--recorder", "pattern"), failed, []string{`there is no recorder "pattern": did you mean "patterns"?`}},
@@ -153,12 +153,10 @@ func TestDoctorFindsFaults(t *testing.T) {
 		{"a row that is no choice", "UPDATE heed_choices SET choice = 'x' WHERE item = 'say-please'", failed, "can't be read"},
 		{"a row that is no observation", "UPDATE heed_history SET observation = '{' WHERE seq = 1", failed, "fault: 1 row of history can't be read"},
 		{"a row that is another's", "UPDATE heed_documents SET body = '{}' WHERE sort = 'heuristic'", failed, "fault: 2 rows of documents (heuristic) can't be read"},
-		{"a trace of long ago", "UPDATE heed_documents SET body = 'x', moment = 1 WHERE id = 'response-1'", failed, "fault: 1 row of documents (trace) can't be read"},
 		{"a row that is no result", "UPDATE heed_choices SET result = 'x' WHERE item = 'say-please'", failed, "of choices can't be read"},
 		{"an event of no time", "INSERT INTO heed_outbox (id, topic, happened) VALUES ('e', 't', 'noon')", failed, "fault: 1 row of outbox can't be read"},
 		{"no such table", "DROP TABLE heed_documents", failed, "fault: the table heed_documents is missing"},
 		{"no table of versions", "DROP TABLE heed_schema", failed, "fault: the table heed_schema is missing"},
-		{"a trace that no sweep took", "UPDATE heed_documents SET moment = 1 WHERE id = 'response-1'", done, "warning: 1 row is kept in documents (trace) for longer than 1 day"},
 		{"ids that no sweep took", "UPDATE heed_ids SET recorded = 1 WHERE space = 0", done, "kept in ids for longer than 30 days, which is the default: does the host call Evidence.Sweep"},
 		{"a clock that is wrong", "UPDATE heed_tallies SET last_positive = 1 << 60 WHERE cell = (SELECT cell FROM heed_cells WHERE kind = 'models.arm' AND name = 'large')", done, "warning: 1 tally lies in the future"},
 		{"newer tables", "INSERT INTO heed_schema (version) VALUES (99)", failed, "use a newer heed"},
@@ -205,8 +203,8 @@ func TestDoctorReadsEveryRow(t *testing.T) {
 func TestListsTellWhatTheyLeaveOut(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	statement(t, db, "UPDATE heed_documents SET body = 'x' WHERE id IN ('greet-by-name', 'tests-first', 'response-1', '7d0c2b13-rule')")
-	for list, one := range map[string]string{"confidence": "greet-by-name", "patterns": "tests-first", "traces": "response-1", "rules list": "7d0c2b13-rule"} {
+	statement(t, db, "UPDATE heed_documents SET body = 'x' WHERE id IN ('greet-by-name', 'tests-first', '7d0c2b13-rule')")
+	for list, one := range map[string]string{"confidence": "greet-by-name", "patterns": "tests-first", "rules list": "7d0c2b13-rule"} {
 		all := call{args: at(db, strings.Fields(list)...)}.run(t)
 		assert.Zero(t, all.code)
 		assert.Regexp(t, `^heed: some rows of .*agent.db can't be read, and were left out: see heed doctor\n$`, all.err, list)

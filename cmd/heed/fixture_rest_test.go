@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
@@ -81,19 +82,21 @@ func (w *world) reviews(db *sqlstore.DB) {
 	}
 }
 
-// answers are traces of a heuristic and of the model.
-func (w *world) answers(db *sqlstore.DB) {
-	traces, err := sqlstore.NewTraces(db, sqlstore.TracesConfig{Now: w.clock})
+// answers are traces of the model and of a heuristic.
+func (w *world) answers() {
+	n := -1
+	decide, err := decision.NewHeuristicFirst(ctx, decision.Config{
+		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) },
+		LLM: &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
+	})
 	require.NoError(w.t, err)
-	for n, path := range []decision.Path{decision.Model, decision.Heuristic} {
+	for _, confidence := range []float64{0.6, 0.8} {
 		w.now = w.now.Add(time.Minute)
-		trace := decision.Trace{
-			ResponseID: fmt.Sprint("response-", n), EventID: fmt.Sprint("event-", n), Source: "microphone", Domain: "chat", Path: path,
-			Text: "hello, who is there?", Response: "Hello, Ann.", MatchedID: "greet-by-name", Success: 0.75, Confidence: 0.8, At: w.now,
-		}
-		if path == decision.Heuristic {
-			trace.CreditID = trace.MatchedID
-		}
-		require.NoError(w.t, traces.Put(ctx, trace))
+		n++
+		_, err := decide.Decide(ctx, decision.Request{
+			EventID: fmt.Sprint("event-", n), Source: "microphone", Domain: "chat", Text: "hello, who is there?", Immediate: true,
+			Candidates: []decision.Candidate{{HeuristicID: "greet-by-name", Action: "Hello, Ann.", Confidence: confidence}},
+		})
+		require.NoError(w.t, err)
 	}
 }

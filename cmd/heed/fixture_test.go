@@ -58,6 +58,7 @@ type world struct {
 	ids      uint64
 	evidence *sqlstore.Evidence
 	choices  *sqlstore.Choices
+	store    *sqlstore.Store
 }
 
 func (w *world) clock() time.Time { return w.now }
@@ -77,7 +78,7 @@ func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *world {
 	w.heuristics(db)
 	w.ways(db)
 	w.reviews(db)
-	w.answers(db)
+	w.answers()
 	return w
 }
 
@@ -89,6 +90,8 @@ func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.T
 	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
 	require.NoError(t, err)
 	w.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: w.clock})
+	require.NoError(t, err)
+	w.store, err = sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: w.clock})
 	require.NoError(t, err)
 	return w, db
 }

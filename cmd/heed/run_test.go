@@ -283,16 +283,12 @@ func TestEmptyListsNameWhatLeftThingsOut(t *testing.T) {
 		"confidence --domain foo":          "There are no heuristics here with --domain foo.\n",
 		"patterns --state deprecated":      "There are no patterns here with --state deprecated.\n",
 		"rules list --agent nobody":        "There are no rules or proposals here with --status pending or active --agent nobody.\n",
-		"traces --ttl 10m": "There are no traces here with --ttl 10m.\n" +
-			"The store has 2 older ones, the newest of 2026-01-08 21:23:00: have them shown with --ttl, or as at that time with --now.\n",
 		"strategy --learner strategy history say-please --stage pending --since 1h": "There are no choices here with --stage pending --since 1h.\n",
 	} {
 		r := call{args: at(db, strings.Fields(command)...)}.run(t)
 		assert.Zero(t, r.code, r.err)
 		assert.Equal(t, says, r.out)
 	}
-	assertFails(t, call{args: []string{"--db", db, "--now", "2026-01-12", "traces", "response-1"}}.run(t), failed,
-		`the trace "response-1" is of 2026-01-0`, "have it shown with --ttl ")
 }
 
 func TestConfidencesTellHowOldTheyAre(t *testing.T) {

@@ -1,26 +1,24 @@
 package main
 
 import (
-	"fmt"
-	"math"
+	"errors"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/sqlstore"
 )
 
 type tracesCommand struct {
-	ID    string        `arg:"" optional:"" help:"A response, to see its trace. Without it: the newest are listed."`
-	Path  string        `enum:",heuristic,llm" default:"" placeholder:"PATH" help:"Those alone that a heuristic, or the model, answered: heuristic or llm."`
-	Limit int           `default:"20" help:"How many to show, the newest."`
-	TTL   time.Duration `name:"ttl" default:"24h" help:"How long the host keeps traces: what is older is not shown."`
+	ID    string `arg:"" optional:"" help:"A response, to see its trace. Without it: the newest are listed."`
+	Path  string `enum:",heuristic,llm" default:"" placeholder:"PATH" help:"Those alone that a heuristic, or the model, answered: heuristic or llm."`
+	Limit int    `default:"20" help:"How many to show, the newest."`
 }
 
 func (tracesCommand) Help() string {
 	return `Examples:
 
     heed --db agent.db traces
-    heed --db agent.db traces 2f6c1d1e --ttl 72h
+    heed --db agent.db traces 2f6c1d1e
     heed --db agent.db traces --path llm --limit 100`
 }
 
@@ -44,87 +42,72 @@ type traceReport struct {
 
 // Run lists traces, or shows one.
 func (cmd *tracesCommand) Run(s *session) error {
-	if cmd.Limit < 1 || cmd.TTL <= 0 {
-		return &usageError{"--limit must be 1 or more, and --ttl positive"}
+	if cmd.Limit < 1 {
+		return &usageError{"--limit must be 1 or more"}
 	}
 	st, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer st.close()
-	all, names, err := cmd.read(s, st)
-	switch {
-	case err != nil:
-		return st.explain(err)
-	case cmd.ID != "" && len(all) == 0:
-		return cmd.missing(s, st, names)
-	case len(all) == 0:
-		return cmd.nothing(s, st)
-	}
-	if cmd.ID == "" {
-		return s.answer(all, func(p *printer) { printTraces(p, all) })
-	}
-	return s.answer(all[0], func(p *printer) {
-		printTraces(p, all)
-		p.printf("\n")
-		p.line("what happened: %s", show(all[0].Text))
-		p.line("what was answered: %s", show(all[0].Answer))
-	})
-}
-
-// read returns the traces that are asked for, and the names of those that were looked at.
-func (cmd *tracesCommand) read(s *session, st *opened) (all []traceReport, names []string, err error) {
-	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now, TTL: cmd.TTL})
+	decider, err := decision.NewHeuristicFirst(s.ctx, decision.Config{Store: st.store})
 	if err != nil {
-		return nil, nil, err
+		return st.explain(err)
 	}
-	for t, err := range traces.All(s.ctx) {
+	if cmd.ID != "" {
+		return cmd.show(s, st, decider)
+	}
+	all := []traceReport{}
+	for t, err := range decider.Traces(s.ctx) {
 		if err != nil {
-			return nil, nil, err
+			return st.explain(err)
 		}
-		names = append(names, t.ResponseID)
-		if cmd.ID != "" && t.ResponseID != cmd.ID || cmd.Path != "" && string(t.Path) != cmd.Path {
-			continue
+		if cmd.Path == "" || string(t.Path) == cmd.Path {
+			all = append(all, traceReportOf(t))
 		}
-		all = append(all, traceReport{
-			t.ResponseID, t.EventID, t.At, t.Source, t.Domain, t.Path, t.MatchedID, t.CreditID, t.Success, t.Confidence, t.Variant,
-			t.Text, t.Response, t.Hashed,
-		})
 		if len(all) == cmd.Limit {
 			break
 		}
 	}
-	return all, names, nil
-}
-
-// nothing says that no traces are kept, and how many there would be if they were kept longer.
-func (cmd *tracesCommand) nothing(s *session, st *opened) error {
-	var n int
-	var newest int64
-	query := "SELECT count(*), coalesce(max(moment), 0) FROM heed_documents WHERE sort = 'trace'"
-	if err := st.handle.QueryRowContext(s.ctx, query).Scan(&n, &newest); err != nil {
-		return st.explain(err)
-	}
-	return s.answer([]traceReport{}, func(p *printer) {
-		p.nothing("traces", "path", cmd.Path, "ttl", span(cmd.TTL))
-		if last := time.Unix(0, newest); n > 0 && s.now().Sub(last) > cmd.TTL {
-			p.line("The store has %s, the newest of %s: have them shown with --ttl, or as at that time with --now.",
-				plural(n, "older one", "older ones"), moment(last))
+	return s.answer(all, func(p *printer) {
+		if len(all) == 0 {
+			p.nothing("traces", "path", cmd.Path)
+			return
 		}
+		printTraces(p, all)
 	})
 }
 
-// missing says why there is no trace of the response that was asked for.
-func (cmd *tracesCommand) missing(s *session, st *opened, names []string) error {
-	const ever = 200 * 365 * day
-	traces, err := sqlstore.NewTraces(st.db, sqlstore.TracesConfig{Now: s.now, TTL: ever})
+// show shows one trace.
+func (cmd *tracesCommand) show(s *session, st *opened, decider *decision.HeuristicFirst) error {
+	t, err := decider.Trace(s.ctx, cmd.ID)
+	if errors.Is(err, heed.ErrNotFound) {
+		var names []string
+		for t, err := range decider.Traces(s.ctx) {
+			if err != nil {
+				return st.explain(err)
+			}
+			names = append(names, t.ResponseID)
+		}
+		return st.missing(s, "trace", cmd.ID, names, "heed traces lists those that are kept")
+	}
 	if err != nil {
-		return err
+		return st.explain(err)
 	}
-	if old, err := traces.Get(s.ctx, cmd.ID); err == nil {
-		return fmt.Errorf("the trace %q is of %s: have it shown with --ttl %.0fh", cmd.ID, moment(old.At), math.Ceil(s.now().Sub(old.At).Hours()))
+	r := traceReportOf(t)
+	return s.answer(r, func(p *printer) {
+		printTraces(p, []traceReport{r})
+		p.printf("\n")
+		p.line("what happened: %s", show(r.Text))
+		p.line("what was answered: %s", show(r.Answer))
+	})
+}
+
+func traceReportOf(t decision.Trace) traceReport {
+	return traceReport{
+		t.ResponseID, t.EventID, t.At, t.Source, t.Domain, t.Path, t.MatchedID, t.CreditID, t.Success, t.Confidence, t.Variant,
+		t.Text, t.Response, t.Hashed,
 	}
-	return st.missing(s, "trace", cmd.ID, names, "heed traces lists those that are not past their --ttl")
 }
 
 func printTraces(p *printer, all []traceReport) {

@@ -1,5 +1,4 @@
-// Package decisiontest is the contract of [decision.Strategy] and [decision.TraceStore] in executable form. Run it from a
-// test of your own:
+// Package decisiontest is the contract of [decision.Strategy] in executable form. Run it from a test of your own:
 //
 //	func TestStrategy(t *testing.T) {
 //		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
@@ -7,7 +6,7 @@
 //		})
 //	}
 //
-// It needs nothing but the standard library. Later versions of the suites may test more of what the contracts say.
+// It needs nothing but the standard library. Later versions of the suite may test more of what the contract says.
 package decisiontest
 
 import (

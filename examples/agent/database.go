@@ -21,21 +21,29 @@ var tables = []string{
 
 // A shelter is a database in which an assistant lives on after its process.
 type shelter struct {
-	db     *sqlstore.DB
-	handle *sql.DB
+	db      *sqlstore.DB
+	handle  *sql.DB
+	dialect sqlstore.Dialect
 }
 
 func openShelter(ctx context.Context, where string) (*shelter, error) {
-	db, handle, err := database.Open(ctx, where)
+	handle, dialect, err := database.Handle(where)
 	if err != nil {
 		return nil, err
+	}
+	if err := sqlstore.Migrate(ctx, handle, dialect); err != nil {
+		return nil, errors.Join(err, handle.Close())
+	}
+	db, err := sqlstore.New(ctx, handle, dialect)
+	if err != nil {
+		return nil, errors.Join(err, handle.Close())
 	}
 	for _, table := range tables {
 		if _, err := handle.ExecContext(ctx, table); err != nil {
 			return nil, errors.Join(err, handle.Close())
 		}
 	}
-	return &shelter{db, handle}, nil
+	return &shelter{db, handle, dialect}, nil
 }
 
 func (s *shelter) close() error { return s.handle.Close() }
@@ -86,13 +94,13 @@ func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 func (s *shelter) stores(ctx context.Context, now func() time.Time) (assistant.Stores, error) {
 	evidence, err := sqlstore.NewEvidence(s.db, sqlstore.EvidenceConfig{Now: now})
 	choices, choicesErr := sqlstore.NewChoices(s.db, sqlstore.ChoicesConfig{Now: now})
-	traces, tracesErr := sqlstore.NewTraces(s.db, sqlstore.TracesConfig{Now: now})
+	st, storeErr := sqlstore.Open(ctx, s.handle, s.dialect, sqlstore.Config{Now: now})
 	patterns, patternsErr := sqlstore.NewPatterns(s.db, sqlstore.PatternsConfig{})
 	outcomes, outcomesErr := sqlstore.NewStream(ctx, s.db, sqlstore.StreamConfig{Name: "outcomes"})
 	return assistant.Stores{
-		Evidence: evidence, Choices: choices, Outcomes: outcomes, Heuristics: sqlstore.NewHeuristics(s.db), Traces: traces,
+		Evidence: evidence, Choices: choices, Outcomes: outcomes, Heuristics: sqlstore.NewHeuristics(s.db), Store: st,
 		Patterns: patterns, Feedback: sqlstore.NewFeedback(s.db), Runbook: runbook{s.handle},
-	}, errors.Join(err, choicesErr, tracesErr, patternsErr, outcomesErr)
+	}, errors.Join(err, choicesErr, storeErr, patternsErr, outcomesErr)
 }
 
 // A runbook is a table.

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/examples/internal/database"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 func report(t *testing.T, args ...string) string {
@@ -71,11 +73,16 @@ func TestWhatHasPassedIsSwept(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.db")
 	report(t, "-events", "400", "-db", file)
-	_, handle, err := database.Open(context.Background(), file)
+	handle, dialect, err := database.Handle(file)
 	require.NoError(t, err)
 	defer handle.Close() //nolint:errcheck // it was only read
-	var traces int
-	require.NoError(t, handle.QueryRow(`SELECT count(*) FROM heed_documents WHERE sort = 'trace'`).Scan(&traces))
+	st, err := sqlstore.Open(context.Background(), handle, dialect)
+	require.NoError(t, err)
+	traces := 0
+	for _, err := range st.Find(context.Background(), store.Query{Kind: "decision.trace"}) {
+		require.NoError(t, err)
+		traces++
+	}
 	assert.NotZero(t, traces)
 	assert.Less(t, traces, 300, "of 400 events in some three days")
 }

@@ -12,11 +12,11 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/examples/internal/show"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 // users are the population: which answers they like the agent does not know.
@@ -40,18 +40,18 @@ func command(ctx context.Context, args []string, out io.Writer, _ func(done, of 
 	if err := flags.Parse(args); err != nil {
 		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
 	}
-	var store evidence.Store = &memstore.Evidence{}
+	var st store.Store = &memstore.Store{}
 	if *where != "" {
-		db, handle, err := database.Open(ctx, *where)
+		handle, dialect, err := database.Handle(*where)
 		if err != nil {
 			return err
 		}
 		defer handle.Close() //nolint:errcheck // what counts is committed
-		if store, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{}); err != nil {
+		if st, err = sqlstore.Open(ctx, handle, dialect); err != nil {
 			return err
 		}
 	}
-	report, err := try(ctx, store, *most)
+	report, err := try(ctx, st, *most)
 	if err != nil {
 		return err
 	}
@@ -69,13 +69,12 @@ func command(ctx context.Context, args []string, out io.Writer, _ func(done, of 
 }
 
 // try runs the experiment, on top of the outcomes that the store has of it.
-func try(ctx context.Context, store evidence.Store, events int) (decision.Report, error) {
-	traces := &memstore.Traces{}
-	experiment, err := newExperiment(traces, store)
+func try(ctx context.Context, st store.Store, events int) (decision.Report, error) {
+	experiment, err := newExperiment(ctx, st)
 	if err != nil {
 		return decision.Report{}, err
 	}
-	reactions, err := decision.NewReactions(decision.ReactionsConfig{Traces: traces})
+	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st})
 	if err != nil {
 		return decision.Report{}, err
 	}
@@ -93,21 +92,21 @@ func try(ctx context.Context, store evidence.Store, events int) (decision.Report
 	return report, err
 }
 
-func newExperiment(traces decision.TraceStore, store evidence.Store) (*decision.Experiment, error) {
+func newExperiment(ctx context.Context, st store.Store) (*decision.Experiment, error) {
 	model := &llmtest.Model{Answers: llmtest.Say("Have a look at the sensor.")}
 	var variants []decision.Variant
 	for _, v := range []struct {
 		name      string
 		threshold float64
 	}{{"as it is", 0.7}, {"bolder", 0.5}} {
-		s, err := decision.NewHeuristicFirst(decision.Config{LLM: model, Traces: traces, Threshold: v.threshold})
+		s, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model, Store: st, Threshold: v.threshold})
 		if err != nil {
 			return nil, err
 		}
 		variants = append(variants, decision.Variant{Name: v.name, Strategy: s})
 	}
-	return decision.NewExperiment(decision.ExperimentConfig{
-		Name: "bolder heuristics", Variants: variants, Store: store,
+	return decision.NewExperiment(ctx, decision.ExperimentConfig{
+		Name: "bolder heuristics", Variants: variants, Store: st,
 		Key:  func(r decision.Request) string { return r.Source }, // a user stays with one variant
 		Stop: decision.Stop{MinOutcomes: 200},
 	})
@@ -123,13 +122,13 @@ func ask(ctx context.Context, experiment *decision.Experiment, reactions *decisi
 	if err != nil {
 		return err
 	}
-	credit, err := reactions.Feedback(ctx, decision.Reaction{
+	_, err = reactions.Feedback(ctx, decision.Reaction{
 		ResponseID: result.ResponseID, Person: user, Source: "user_explicit", Value: population.react(result),
+		Commit: func(ctx context.Context, c decision.Credit, b store.Batch) error { // what they say and its outcome are one commit
+			return experiment.Observe(ctx, decision.ExperimentOutcome{
+				Variant: c.Variant, ID: c.ID, Replaces: c.Replaces, Reward: (c.Value + 1) / 2, Source: c.Person,
+			}, b)
+		},
 	})
-	if err != nil {
-		return err
-	}
-	return experiment.Observe(ctx, decision.ExperimentOutcome{
-		Variant: credit.Variant, ID: credit.ID, Replaces: credit.Replaces, Reward: (credit.Value + 1) / 2, Source: credit.Person,
-	})
+	return err
 }

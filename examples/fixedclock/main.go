@@ -36,7 +36,7 @@ func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agen
 	if err != nil {
 		return nil, err
 	}
-	traces, err := memstore.NewTraces(memstore.TracesConfig{Now: w.Now})
+	st, err := memstore.New(memstore.Config{Now: w.Now})
 	if err != nil {
 		return nil, err
 	}
@@ -50,11 +50,11 @@ func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agen
 	if a.learning, err = learning.New(learning.Config{Heuristics: heuristics, Evidence: store, Initial: 0.75, Now: w.Now}); err != nil {
 		return nil, err
 	}
-	if a.reactions, err = decision.NewReactions(decision.ReactionsConfig{Traces: traces, Now: w.Now}); err != nil {
+	if a.reactions, err = decision.NewReactions(ctx, decision.ReactionsConfig{Store: st, Now: w.Now}); err != nil {
 		return nil, err
 	}
-	a.decide, err = decision.NewHeuristicFirst(decision.Config{
-		LLM: w.LLM, Traces: traces, Now: w.Now, Source: w.Source, NewID: w.NewID,
+	a.decide, err = decision.NewHeuristicFirst(ctx, decision.Config{
+		LLM: w.LLM, Store: st, Now: w.Now, Source: w.Source, NewID: w.NewID,
 	})
 	return a, err
 }

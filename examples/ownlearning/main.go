@@ -54,7 +54,7 @@ func play(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	decide, err := decision.NewHeuristicFirst(decision.Config{Threshold: 0.5})
+	decide, err := decision.NewHeuristicFirst(ctx, decision.Config{Threshold: 0.5})
 	if err != nil {
 		return err
 	}

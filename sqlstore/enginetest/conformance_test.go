@@ -4,8 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/decision/decisiontest"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/evidence/evidencetest"
 	"github.com/heedhq/heed/feedback"
@@ -63,16 +61,6 @@ func TestHeuristicsKeepTheContract(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			learningtest.RunStore(t, func() (learning.Store, error) { return sqlstore.NewHeuristics(b.empty(t)), nil })
-		})
-	}
-}
-
-func TestTracesKeepTheContract(t *testing.T) {
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			decisiontest.RunTraces(t, func(now func() time.Time) (decision.TraceStore, error) {
-				return sqlstore.NewTraces(b.empty(t), sqlstore.TracesConfig{Now: now})
-			})
 		})
 	}
 }

@@ -25,7 +25,6 @@ type stores struct {
 	choices    *sqlstore.Choices
 	stream     *sqlstore.Stream
 	heuristics *sqlstore.Heuristics
-	traces     *sqlstore.Traces
 	patterns   *sqlstore.Patterns
 	errors     *sqlstore.Errors
 	feedback   *sqlstore.Feedback
@@ -41,8 +40,6 @@ func newStores(t testing.TB, handle *sql.DB, db *sqlstore.DB) *stores {
 	s.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: now})
 	require.NoError(t, err)
 	s.stream, err = sqlstore.NewStream(ctx, db, sqlstore.StreamConfig{Name: "inbox"})
-	require.NoError(t, err)
-	s.traces, err = sqlstore.NewTraces(db, sqlstore.TracesConfig{Now: now})
 	require.NoError(t, err)
 	s.patterns, err = sqlstore.NewPatterns(db, sqlstore.PatternsConfig{MaxTransitions: 2, MaxEntries: 2})
 	require.NoError(t, err)
@@ -180,9 +177,9 @@ func TestFaultsAreSeen(t *testing.T) {
 	skipRaced(t)
 	base := newDisk(t, 512)
 	for _, wrong := range []method{
-		{"there is something of it", nil, steps(commit(outcome("o")), trace("r")), nil},
-		{"there is nothing of it", nil, func(s *stores) error { _ = trace("r")(s); return nil }, nil},
-		{"it leaves something else", nil, func(s *stores) error { _ = trace("1")(s); return trace("2")(s) }, nil},
+		{"there is something of it", nil, steps(commit(outcome("o")), publish), nil},
+		{"there is nothing of it", nil, func(s *stores) error { _ = publish(s); return nil }, nil},
+		{"it leaves something else", nil, func(s *stores) error { _ = fail("1")(s); return fail("2")(s) }, nil},
 		{"it has changed what it must keep", nil, commit(outcome("o")), sums},
 	} {
 		_, err := wrong.sweep(t, base)
@@ -197,7 +194,7 @@ func TestReadFaults(t *testing.T) {
 	s, done := d.stores(t)
 	defer done()
 	require.NoError(t, steps(annDoes("e"), many(20, func(id string) step {
-		return steps(commit(anns(id)), put(learning.Heuristic{ID: id}), trace(id), commitPattern(id, 0), fail(id), apply(id, 0))
+		return steps(commit(anns(id)), put(learning.Heuristic{ID: id}), commitPattern(id, 0), fail(id), apply(id, 0))
 	}))(s))
 	for _, r := range readers {
 		t.Run(r.name, func(t *testing.T) {

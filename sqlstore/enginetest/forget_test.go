@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
@@ -30,17 +29,15 @@ import (
 
 // host is an application with all stores in one database.
 type host struct {
-	handle    *sql.DB
-	db        *sqlstore.DB
-	evidence  *sqlstore.Evidence
-	choices   *sqlstore.Choices
-	stream    *sqlstore.Stream
-	traces    *sqlstore.Traces
-	learner   *strategy.Learner
-	module    *learning.Module
-	reactions *decision.Reactions
-	recorder  *patterns.Recorder
-	service   *feedback.Service
+	handle   *sql.DB
+	db       *sqlstore.DB
+	evidence *sqlstore.Evidence
+	choices  *sqlstore.Choices
+	stream   *sqlstore.Stream
+	learner  *strategy.Learner
+	module   *learning.Module
+	recorder *patterns.Recorder
+	service  *feedback.Service
 }
 
 func newHost(t testing.TB, at place, quorum int) *host {
@@ -54,17 +51,11 @@ func newHost(t testing.TB, at place, quorum int) *host {
 	must()
 	h.stream, err = sqlstore.NewStream(ctx, h.db, sqlstore.StreamConfig{Name: "inbox"})
 	must()
-	h.traces, err = sqlstore.NewTraces(h.db, sqlstore.TracesConfig{})
-	must()
 	h.learner, err = strategy.New(strategy.Config{
 		Store: h.evidence, Choices: h.choices, Arms: []strategy.Arm{{ID: "x"}, {ID: "y"}}, Topic: strategy.DefaultTopic,
 	})
 	must()
 	h.module, err = learning.New(learning.Config{Heuristics: sqlstore.NewHeuristics(h.db), Evidence: h.evidence, BySource: true})
-	must()
-	h.reactions, err = decision.NewReactions(decision.ReactionsConfig{
-		Traces: h.traces, Weights: decision.Weights{Calibration: decision.Calibration{Store: h.evidence}},
-	})
 	must()
 	kept, err := sqlstore.NewPatterns(h.db, sqlstore.PatternsConfig{})
 	must()
@@ -99,13 +90,6 @@ func (h *host) lives(t testing.TB, key, person string) {
 	review, err := json.Marshal(map[string]any{"decision_id": key, "reviewer_id": person, "seconds": json.Number("1.50")})
 	must()
 	require.NoError(t, h.stream.Publish(ctx, evidence.Event{ID: "review " + key, Topic: "t", At: time.Now(), Payload: review}))
-
-	// In what is said of an answer, twice.
-	require.NoError(t, h.traces.Put(ctx, decision.Trace{ResponseID: key, Path: decision.Model, At: time.Now()}))
-	for _, value := range []float64{-1, 1} {
-		_, err = h.reactions.Feedback(ctx, decision.Reaction{ResponseID: key, Person: person, Value: value})
-		must()
-	}
 
 	// As the cause of a task's outcome, and as who decides on a pattern.
 	_, err = h.recorder.Record(ctx, patterns.Outcome{ID: key, Task: key, Strategy: "way", Source: person, Success: true})
@@ -234,9 +218,9 @@ func TestForget(t *testing.T) {
 
 		known := h.where(t, neil)
 		for _, place := range []string{
-			"heed_cells.item", "heed_tallies.source", "heed_history.source", "heed_history.observation", "heed_audit.entry",
+			"heed_tallies.source", "heed_history.source", "heed_history.observation", "heed_audit.entry",
 			"heed_outbox.payload", "heed_choices.result", "heed_choices.result_by", "heed_stream.payload",
-			"id of verdict", "body of verdict", "body of feedback", "body of proposal", "body of rule", "body of feedback audit",
+			"body of feedback", "body of proposal", "body of rule", "body of feedback audit",
 			"body of pattern", "body of transition", "body of entry",
 		} {
 			assert.Positive(t, known[place], place)

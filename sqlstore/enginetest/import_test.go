@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
@@ -102,7 +101,6 @@ func TestImportedEvidenceAgrees(t *testing.T) {
 type everything struct {
 	choices    strategy.Choices
 	heuristics learning.Store
-	traces     decision.TraceStore
 	patterns   patterns.Store
 	errors     patterns.ErrorStore
 	feedback   feedback.Store
@@ -113,7 +111,6 @@ func everythingIn(t require.TestingT, db *sqlstore.DB, now func() time.Time) (al
 	var err [5]error
 	all.heuristics, all.feedback = sqlstore.NewHeuristics(db), sqlstore.NewFeedback(db)
 	all.choices, err[0] = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: now})
-	all.traces, err[1] = sqlstore.NewTraces(db, sqlstore.TracesConfig{Now: now})
 	all.patterns, err[2] = sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
 	all.errors, err[3] = sqlstore.NewErrors(db, sqlstore.ErrorsConfig{})
 	all.stream, err[4] = sqlstore.NewStream(ctx, db, sqlstore.StreamConfig{Name: "inbox"})
@@ -124,14 +121,12 @@ func everythingIn(t require.TestingT, db *sqlstore.DB, now func() time.Time) (al
 func everythingInMemory(t require.TestingT, now func() time.Time) (all everything, into memstore.Stores) {
 	choices, err := memstore.NewChoices(memstore.ChoicesConfig{Now: now})
 	require.NoError(t, err)
-	traces, err := memstore.NewTraces(memstore.TracesConfig{Now: now})
-	require.NoError(t, err)
 	inbox := &memstore.Stream{}
 	into = memstore.Stores{
-		Choices: choices, Heuristics: &memstore.Heuristics{}, Traces: traces, Patterns: &memstore.Patterns{},
+		Choices: choices, Heuristics: &memstore.Heuristics{}, Patterns: &memstore.Patterns{},
 		Errors: &memstore.Errors{}, Feedback: &memstore.Feedback{}, Streams: map[string]*memstore.Stream{"inbox": inbox},
 	}
-	return everything{choices, into.Heuristics, traces, into.Patterns, into.Errors, into.Feedback, inbox}, into
+	return everything{choices, into.Heuristics, into.Patterns, into.Errors, into.Feedback, inbox}, into
 }
 
 // An operation does something to stores and returns what it was told.
@@ -149,7 +144,7 @@ func someOperation(t *rapid.T, now time.Time) operation {
 		}
 		return stored + 1
 	}
-	switch rapid.IntRange(0, 17).Draw(t, "what") {
+	switch rapid.IntRange(0, 12).Draw(t, "what") {
 	case 0, 1:
 		choice := learnersChoice(t, n, ago)
 		return func(all everything) (any, error) { return nil, all.choices.Add(ctx, choice) }
@@ -169,18 +164,6 @@ func someOperation(t *rapid.T, now time.Time) operation {
 		return func(all everything) (any, error) { return nil, all.heuristics.Delete(ctx, id) }
 	case 7, 8:
 		return func(all everything) (any, error) {
-			return nil, all.traces.Put(ctx, decision.Trace{ResponseID: id, Text: text, Path: decision.Model, Confidence: 0.1, At: ago})
-		}
-	case 9, 10:
-		v := decision.Verdict{Person: text, Source: "dev", Value: rapid.SampledFrom([]float64{-1, 1}).Draw(t, "value"), At: ago}
-		return func(all everything) (any, error) {
-			trace, standing, err := all.traces.React(ctx, id, v)
-			return []any{trace, standing}, err
-		}
-	case 11:
-		return func(all everything) (any, error) { return nil, all.traces.Delete(ctx, id) }
-	case 12, 13:
-		return func(all everything) (any, error) {
 			stored, _ := all.patterns.Pattern(ctx, patterns.PatternID(id))
 			changes := patterns.Changes{Patterns: []patterns.Pattern{{
 				ID: patterns.PatternID(id), Kind: patterns.Positive, Content: "c", Tags: []string{"t"}, State: patterns.Candidate,
@@ -192,14 +175,14 @@ func someOperation(t *rapid.T, now time.Time) operation {
 			}
 			return nil, all.patterns.Commit(ctx, changes)
 		}
-	case 14:
+	case 9:
 		e := patterns.ErrorEntry{ID: id, Task: fmt.Sprint("t", n/2), Type: patterns.Timeout, Message: "m", At: ago}
 		return func(all everything) (any, error) { return nil, all.errors.Add(ctx, e) }
-	case 15:
+	case 10:
 		return func(all everything) (any, error) {
 			return nil, errors.Join(all.errors.Resolve(ctx, id), all.errors.Forget(ctx, fmt.Sprint("t", n/3)))
 		}
-	case 16:
+	case 11:
 		return func(all everything) (any, error) {
 			record, _ := all.feedback.Record(ctx, id)
 			proposal, _ := all.feedback.Proposal(ctx, id)
@@ -259,8 +242,6 @@ func seen(t require.TestingT, all everything) string {
 	for n := range 4 {
 		id := fmt.Sprint(n)
 		add(list(all.patterns.Transitions(ctx, patterns.PatternID(id))), nil)
-		trace, err := all.traces.Get(ctx, id)
-		add(trace, err)
 	}
 	revisions, err := all.feedback.Revisions(ctx, "gate", "none")
 	add(revisions, err)

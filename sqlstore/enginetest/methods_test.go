@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
@@ -103,21 +102,6 @@ var methods = []method{
 		call: func(s *stores) error { return s.heuristics.Delete(ctx, "h") },
 	},
 
-	{name: "put a trace", call: trace("r")},
-	{name: "react", prepare: trace("r"), call: react("r")},
-	{
-		name: "delete a trace", prepare: steps(trace("r"), react("r")),
-		call: func(s *stores) error { return s.traces.Delete(ctx, "r") },
-	},
-	{
-		name: "sweep traces", prepare: steps(trace("r"), react("r")),
-		call: func(s *stores) error {
-			s.ahead = longAgo
-			defer func() { s.ahead = 0 }()
-			return s.traces.Sweep(ctx)
-		},
-	},
-
 	{name: "commit patterns", prepare: commitPattern("p", 0), call: commitPattern("p", 1)},
 	{
 		name:    "sweep patterns",
@@ -165,8 +149,6 @@ var readers = []reader{
 	{"choices", func(s *stores) (any, error) { return collect(s.choices.List(ctx, strategy.ChoiceFilter{})) }},
 	{"heuristic", func(s *stores) (any, error) { return s.heuristics.Get(ctx, "e") }},
 	{"heuristics", func(s *stores) (any, error) { return collect(s.heuristics.All(ctx)) }},
-	{"trace", func(s *stores) (any, error) { return s.traces.Get(ctx, "e") }},
-	{"traces", func(s *stores) (any, error) { return collect(s.traces.All(ctx)) }},
 	{"pattern", func(s *stores) (any, error) { return s.patterns.Pattern(ctx, "e") }},
 	{"patterns", func(s *stores) (any, error) { return collect(s.patterns.Patterns(ctx, patterns.PatternQuery{})) }},
 	{"transitions", func(s *stores) (any, error) { return collect(s.patterns.Transitions(ctx, "e")) }},
@@ -252,7 +234,7 @@ func empty(s *stores) (err error) {
 
 // annDoes has ann leave something in every store.
 func annDoes(id string) step {
-	return steps(commit(anns(id)), choose, settle, publish, put(learning.Heuristic{ID: id}), trace(id), react(id),
+	return steps(commit(anns(id)), choose, settle, publish, put(learning.Heuristic{ID: id}),
 		commitPattern(id, 0), fail(id), apply(id, 0))
 }
 
@@ -288,19 +270,6 @@ func receive(s *stores) (err error) {
 func put(h learning.Heuristic) step {
 	return func(s *stores) error {
 		_, err := s.heuristics.Put(ctx, h)
-		return err
-	}
-}
-
-func trace(id string) step {
-	return func(s *stores) error {
-		return s.traces.Put(ctx, decision.Trace{ResponseID: id, Path: decision.Model, At: time.Now()})
-	}
-}
-
-func react(id string) step {
-	return func(s *stores) error {
-		_, _, err := s.traces.React(ctx, id, decision.Verdict{Person: "ann", Value: 1, At: time.Now()})
 		return err
 	}
 }

@@ -74,19 +74,19 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	if a.shelf, err = newShelf(ctx, kept, cfg.Runbooks); err != nil {
 		return nil, err
 	}
-	a.Decision, err = decision.NewHeuristicFirst(decision.Config{
-		LLM: cfg.Model, Traces: kept.Traces, Prompts: decision.Prompts{System: systemPrompt},
+	a.Decision, err = decision.NewHeuristicFirst(ctx, decision.Config{
+		LLM: cfg.Model, Store: kept.Store, Prompts: decision.Prompts{System: systemPrompt},
 		Converge: decision.Converge{Similarity: decision.Trigrams{}, Threshold: agreement},
 		Now:      cfg.Now, Source: cfg.dice(1), NewID: cfg.numbered("answer"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.reactions, err = decision.NewReactions(decision.ReactionsConfig{Traces: kept.Traces, Now: cfg.Now})
+	a.reactions, err = decision.NewReactions(ctx, decision.ReactionsConfig{Store: kept.Store, Now: cfg.Now})
 	if err != nil {
 		return nil, err
 	}
-	a.extractor, err = decision.NewExtractor(decision.ExtractorConfig{LLM: cfg.Model, Traces: kept.Traces, Conditions: a.shelf})
+	a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: cfg.Model, Store: kept.Store, Conditions: a.shelf})
 	if err != nil {
 		return nil, err
 	}

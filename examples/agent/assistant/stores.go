@@ -6,12 +6,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -21,7 +21,7 @@ type Stores struct {
 	Choices    strategy.Choices
 	Outcomes   Stream
 	Heuristics learning.Store
-	Traces     decision.TraceStore
+	Store      store.Store
 	Patterns   patterns.Store
 	Feedback   feedback.Store
 	Runbook    Runbook
@@ -34,12 +34,12 @@ type sweeper interface {
 // Sweep has the stores drop what is past its time, those that leave it to their host when that is: the ones in a database.
 func (s *Stores) Sweep(ctx context.Context) error {
 	var failures []error
-	for _, store := range []any{s.Evidence, s.Choices, s.Traces, s.Patterns} {
-		if s, ok := store.(sweeper); ok {
+	for _, old := range []any{s.Evidence, s.Choices, s.Patterns} {
+		if s, ok := old.(sweeper); ok {
 			failures = append(failures, s.Sweep(ctx))
 		}
 	}
-	return errors.Join(failures...)
+	return errors.Join(append(failures, s.Store.Sweep(ctx, time.Time{}))...)
 }
 
 // A Stream has both ends.
@@ -59,11 +59,11 @@ type Runbook interface {
 func InMemory(now func() time.Time) (Stores, error) {
 	evidence, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: now})
 	choices, choicesErr := memstore.NewChoices(memstore.ChoicesConfig{Now: now})
-	traces, tracesErr := memstore.NewTraces(memstore.TracesConfig{Now: now})
+	st, storeErr := memstore.New(memstore.Config{Now: now})
 	return Stores{
-		Evidence: evidence, Choices: choices, Outcomes: &memstore.Stream{}, Heuristics: &memstore.Heuristics{}, Traces: traces,
+		Evidence: evidence, Choices: choices, Outcomes: &memstore.Stream{}, Heuristics: &memstore.Heuristics{}, Store: st,
 		Patterns: &memstore.Patterns{}, Feedback: &memstore.Feedback{}, Runbook: &pages{},
-	}, errors.Join(err, choicesErr, tracesErr)
+	}, errors.Join(err, choicesErr, storeErr)
 }
 
 // pages are a runbook in memory.

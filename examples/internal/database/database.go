@@ -19,17 +19,24 @@ import (
 // Usage says what -db takes.
 const Usage = "the `database`: a file, for SQLite, or a DSN that begins with postgres://"
 
-// Open opens a database and makes heed's tables in it, where they are missing. The handle is for the host's own tables, and
-// has to be closed.
-func Open(ctx context.Context, where string) (*sqlstore.DB, *sql.DB, error) {
+// Handle returns a handle on a database, which is for the host's own tables too and has to be closed, and the database's
+// dialect for [sqlstore.Open].
+func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
 	if where == "" || where == ":memory:" { // in memory, each connection would have a database of its own
-		return nil, nil, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w", show.ErrUsage)
+		return nil, 0, fmt.Errorf("-db must name a file, or a database of PostgreSQL: %w", show.ErrUsage)
 	}
 	driver, dsn, dialect := "sqlite", "file:"+(&url.URL{Path: where}).EscapedPath(), sqlstore.SQLite
 	if strings.HasPrefix(where, "postgres://") || strings.HasPrefix(where, "postgresql://") {
 		driver, dsn, dialect = "pgx", where, sqlstore.Postgres
 	}
 	handle, err := sql.Open(driver, dsn)
+	return handle, dialect, err
+}
+
+// Open opens a database and makes heed's tables in it, where they are missing. The handle is for the host's own tables, and
+// has to be closed.
+func Open(ctx context.Context, where string) (*sqlstore.DB, *sql.DB, error) {
+	handle, dialect, err := Handle(where)
 	if err != nil {
 		return nil, nil, err
 	}

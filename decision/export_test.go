@@ -1,0 +1,41 @@
+package decision
+
+import (
+	"context"
+
+	"github.com/heedhq/heed/store"
+)
+
+// PutTrace keeps a trace that no strategy has made.
+func PutTrace(ctx context.Context, st store.Store, t Trace) error {
+	if err := declare(ctx, st); err != nil {
+		return err
+	}
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{traceKind.Record(traceRow{Trace: t}, 0)}})
+	return err
+}
+
+// PersonRow is what the store has of a person.
+type PersonRow = personRow
+
+// A Row is a kind of record, with a value in which each text is its own name, and the keys of that.
+type Row struct {
+	Kind  store.Kind
+	Value any
+	Keys  []string
+}
+
+// Rows are one of each kind of record.
+func Rows() []Row {
+	trace := traceRow{Trace: Trace{ResponseID: "ResponseID", EventID: "EventID", Source: "Source", Domain: "Domain"}}
+	said := verdictRow{ResponseID: "ResponseID", Person: "Person", Source: "Source", Target: "Target"}
+	person := personRow{Person: "Person"}
+	row := func(kind store.Kind, value any, keys []string) Row { return Row{kind, value, keys} }
+	_, _, traceKeys := traceKind.Place(trace)
+	_, _, saidKeys := verdictKind.Place(said)
+	_, _, personKeys := personKind.Place(person)
+	return []Row{
+		row(traceKind.Kind, trace, traceKeys), row(verdictKind.Kind, said, saidKeys), row(personKind.Kind, person, personKeys),
+		row(endorsementKind.Kind, endorsementRow{}, nil), row(endorsedKind.Kind, endorsedRow{}, nil),
+	}
+}

@@ -1,0 +1,642 @@
+package decision_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A world is a store that can fail, with an answer of a heuristic, one of the model, and what was said of the first.
+type world struct {
+	c  *clock
+	st *failing.Store
+	n  int // of answers
+}
+
+const counted = "host.counted" // what a host has learned of credits, beside what is told of here
+
+func newWorld(t *testing.T) *world {
+	c := &clock{}
+	c.Advance(time.Hour)
+	w := &world{c: c, st: &failing.Store{Store: newStore(c.Now)}}
+	_, err := w.strategy(t).Decide(ctx, decision.Request{EventID: "e1", Source: "ann", Candidates: candidates(0.9)})
+	require.NoError(t, err)
+	_, err = w.strategy(t).Decide(ctx, decision.Request{EventID: "e2", Immediate: true})
+	require.NoError(t, err)
+	_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start})
+	require.NoError(t, err)
+	require.NoError(t, w.experiment(t).Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "first", Reward: 1, Source: "ann"}))
+	return w
+}
+
+func (w *world) config() decision.Config {
+	return decision.Config{
+		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Store: w.st, Now: w.c.Now, Source: rand.NewPCG(1, 2),
+		NewID: func() string { w.n++; return fmt.Sprint("r", w.n) },
+	}
+}
+
+func (w *world) strategy(t testing.TB) *decision.HeuristicFirst {
+	h, err := decision.NewHeuristicFirst(ctx, w.config())
+	require.NoError(t, err)
+	return h
+}
+
+func (w *world) reactionsConfig() decision.ReactionsConfig {
+	return decision.ReactionsConfig{Store: w.st, Now: w.c.Now, Weights: decision.Weights{Calibration: 10}}
+}
+
+func (w *world) reactions(t testing.TB) *decision.Reactions {
+	f, err := decision.NewReactions(ctx, w.reactionsConfig())
+	require.NoError(t, err)
+	return f
+}
+
+func (w *world) experimentConfig() decision.ExperimentConfig {
+	return decision.ExperimentConfig{
+		Store: w.st, Now: w.c.Now,
+		Variants: []decision.Variant{{Name: "a", Strategy: says("a", decision.Heuristic)}, {Name: "b", Strategy: says("b", decision.Model)}},
+	}
+}
+
+func (w *world) experiment(t testing.TB) *decision.Experiment {
+	e, err := decision.NewExperiment(ctx, w.experimentConfig())
+	require.NoError(t, err)
+	return e
+}
+
+// learns is how a host commits a credit: together with what it counts.
+func (w *world) learns(ctx context.Context, c decision.Credit, b store.Batch) error {
+	o := evidence.Observation{ID: c.ID, Cell: evidence.Cell{Kind: counted, Item: c.HeuristicID}, Reward: 1, Weight: 1, At: c.At}
+	_, err := w.st.Commit(ctx, store.Batch{ID: c.ID, Observations: []evidence.Observation{o}}, b)
+	return err
+}
+
+// fires is how a host commits an answer: together with what it waits for.
+func (w *world) fires(ctx context.Context, res decision.Result, b store.Batch) error {
+	o := evidence.Observation{ID: "fire", Cell: evidence.Cell{Kind: counted, Item: res.CreditID}, Reward: 1, Weight: 1, At: start}
+	_, err := w.st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}}, b)
+	return err
+}
+
+// state is all that the store has, but for revisions and the numbers of answers.
+func (w *world) state(t testing.TB) string {
+	t.Helper()
+	lines := make(map[string]bool) // as an answer whose error was about what comes after its commit has two traces
+	kinds := []string{"heed.settings", "heed.audit"}
+	for _, row := range decision.Rows() {
+		kinds = append(kinds, row.Kind.Name)
+	}
+	inner := w.st.Store
+	for _, kind := range kinds {
+		for r, err := range inner.Find(ctx, store.Query{Kind: kind}) {
+			require.NoError(t, err)
+			body, err := r.Body.JSON()
+			require.NoError(t, err)
+			if kind == "decision.trace" && r.ID > "r2" {
+				body = []byte(strings.ReplaceAll(string(body), r.ID, "new"))
+			}
+			lines[fmt.Sprint(kind, " ", r.At.UTC(), r.Keys, string(body))] = true
+		}
+	}
+	for _, kind := range []string{"experiment.outcome", counted} {
+		for scope, err := range inner.Scopes(ctx, kind) {
+			require.NoError(t, err)
+			for part, err := range inner.List(ctx, kind, scope) {
+				require.NoError(t, err)
+				lines[fmt.Sprintf("%+v", part)] = true
+			}
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Keys(lines)), "\n")
+}
+
+// A use is a call of a method, on a service that is opened without faults.
+type use struct {
+	method string
+	of     func(*testing.T, *world) func() error
+}
+
+// uses are calls of what makes the services, and of all methods that use the store.
+var uses = []use{
+	{"NewHeuristicFirst", func(_ *testing.T, w *world) func() error {
+		return func() error { _, err := decision.NewHeuristicFirst(ctx, w.config()); return err }
+	}},
+	{"NewAlwaysLLM", func(_ *testing.T, w *world) func() error {
+		return func() error { _, err := decision.NewAlwaysLLM(ctx, w.config()); return err }
+	}},
+	{"NewReactions", func(_ *testing.T, w *world) func() error {
+		cfg := w.reactionsConfig()
+		cfg.Weights.Calibration = 20
+		return func() error { _, err := decision.NewReactions(ctx, cfg); return err }
+	}},
+	{"NewExperiment", func(_ *testing.T, w *world) func() error {
+		cfg := w.experimentConfig()
+		cfg.Stop.Loss = 0.5
+		return func() error { _, err := decision.NewExperiment(ctx, cfg); return err }
+	}},
+	{"NewEndorser", func(_ *testing.T, w *world) func() error {
+		return func() error { _, err := decision.NewEndorser(ctx, decision.EndorserConfig{Store: w.st}); return err }
+	}},
+	{"NewExtractor", func(_ *testing.T, w *world) func() error {
+		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{}, Store: w.st}
+		return func() error { _, err := decision.NewExtractor(ctx, cfg); return err }
+	}},
+
+	{"HeuristicFirst.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)}, false)},
+	{"HeuristicFirst.Decide", deciding(decision.Request{EventID: "e3", Immediate: true}, false)},
+	{"HeuristicFirst.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)}, true)},
+	{"HeuristicFirst.Trace", func(t *testing.T, w *world) func() error {
+		h := w.strategy(t)
+		return func() error { return reads(t, h.Trace, "r1") }
+	}},
+	{"HeuristicFirst.Traces", func(t *testing.T, w *world) func() error {
+		h := w.strategy(t)
+		return func() error { return drain(t, h.Traces(ctx)) }
+	}},
+	{"HeuristicFirst.DeleteTrace", func(t *testing.T, w *world) func() error {
+		h := w.strategy(t)
+		return func() error { return h.DeleteTrace(ctx, "r1") }
+	}},
+
+	{"AlwaysLLM.Decide", func(t *testing.T, w *world) func() error {
+		a, err := decision.NewAlwaysLLM(ctx, w.config())
+		require.NoError(t, err)
+		return func() error { return decides(t, a, decision.Request{EventID: "e3", Immediate: true}) }
+	}},
+
+	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start.Add(time.Minute)}, false)},
+	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)}, false)},
+	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start}, false)},
+	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start.Add(time.Minute)}, true)},
+	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)}, true)},
+	{"Reactions.Feedback", reacting(decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start}, true)},
+
+	{"Experiment.Decide", func(t *testing.T, w *world) func() error {
+		cfg := w.experimentConfig()
+		for i := range cfg.Variants {
+			cfg.Variants[i].Strategy = w.strategy(t)
+		}
+		e, err := decision.NewExperiment(ctx, cfg)
+		require.NoError(t, err)
+		return func() error { return decides(t, e, decision.Request{EventID: "e3", Candidates: candidates(0.9)}) }
+	}},
+	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second"})},
+	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "second", Replaces: "first"})},
+	{"Experiment.Observe", observing(decision.ExperimentOutcome{Variant: "a", ID: "third", Replaces: "second"})},
+	{"Experiment.Report", func(t *testing.T, w *world) func() error {
+		e := w.experiment(t)
+		return func() error {
+			r, err := e.Report(ctx)
+			assert.Equal(t, err == nil, r.Best != "", "an error is no report")
+			return err
+		}
+	}},
+
+	{"Endorser.Endorse", func(t *testing.T, w *world) func() error {
+		e, err := decision.NewEndorser(ctx, decision.EndorserConfig{Store: w.st, Now: w.c.Now, Cap: 0.6})
+		require.NoError(t, err)
+		full := agreed("r2", decision.Convergence{HeuristicID: "h1", Similarity: 1}, decision.Convergence{HeuristicID: "h2", Similarity: 0.9})
+		return func() error { _, err := e.Endorse(ctx, full, w.learns); return err }
+	}},
+	{"Extractor.Extract", func(t *testing.T, w *world) func() error {
+		text := written(words(12), "warn", words(12))
+		cfg := decision.ExtractorConfig{LLM: &llmtest.Model{Predictions: llmtest.Say(text)}, Store: w.st}
+		e, err := decision.NewExtractor(ctx, cfg)
+		require.NoError(t, err)
+		return func() error {
+			x, err := e.Extract(ctx, "r2")
+			assert.Equal(t, err == nil, x.New != nil, "an error is no refusal")
+			return err
+		}
+	}},
+}
+
+// useless are the methods that do not use the store, and those that are shown under another name.
+var useless = map[string]string{
+	"HeuristicFirst.Config": "configuration", "HeuristicFirst.LogValue": "configuration", "HeuristicFirst.GivenUp": "a count in memory",
+	"HeuristicFirst.Tier": "arithmetic", "AlwaysLLM.Config": "configuration", "AlwaysLLM.LogValue": "configuration",
+	"AlwaysLLM.GivenUp": "a count in memory", "AlwaysLLM.Trace": "that of HeuristicFirst", "AlwaysLLM.Traces": "that of HeuristicFirst",
+	"AlwaysLLM.DeleteTrace": "that of HeuristicFirst", "Reactions.Config": "configuration", "Experiment.Config": "configuration",
+	"Experiment.VariantOf": "arithmetic", "Experiment.Wait": "waits for goroutines", "Endorser.Config": "configuration",
+	"Extractor.Config": "configuration",
+}
+
+func deciding(r decision.Request, fired bool) func(*testing.T, *world) func() error {
+	return func(t *testing.T, w *world) func() error {
+		h := w.strategy(t)
+		if fired {
+			r.Commit = w.fires
+		}
+		return func() error { return decides(t, h, r) }
+	}
+}
+
+func decides(t *testing.T, s decision.Strategy, r decision.Request) error {
+	res, err := s.Decide(ctx, r)
+	assert.NotEmpty(t, res.Text, "the answer is there all the same")
+	assert.Equal(t, err == nil, res.ResponseID != "", "but without an id")
+	return err
+}
+
+func reads(t *testing.T, read func(context.Context, string) (decision.Trace, error), id string) error {
+	trace, err := read(ctx, id)
+	assert.Equal(t, err == nil, trace != decision.Trace{})
+	assert.NotErrorIs(t, err, heed.ErrNotFound)
+	return err
+}
+
+func drain[T any](t *testing.T, all func(func(T, error) bool)) error {
+	n := 0
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+		n++
+	}
+	assert.NotZero(t, n, "what can't be read is not nothing")
+	return nil
+}
+
+func reacting(r decision.Reaction, learned bool) func(*testing.T, *world) func() error {
+	return func(t *testing.T, w *world) func() error {
+		f := w.reactions(t)
+		if learned {
+			r.Commit = w.learns
+		}
+		return func() error {
+			credit, err := f.Feedback(ctx, r)
+			assert.Equal(t, err == nil, credit.ID != "", "an error is no credit")
+			assert.NotErrorIs(t, err, heed.ErrNotFound)
+			return err
+		}
+	}
+}
+
+func observing(o decision.ExperimentOutcome) func(*testing.T, *world) func() error {
+	return func(t *testing.T, w *world) func() error {
+		e := w.experiment(t)
+		cell := evidence.Cell{Kind: counted, Item: "host"}
+		with := store.Batch{Observations: []evidence.Observation{{ID: "with", Cell: cell, Reward: 1, Weight: 1, At: start}}}
+		return func() error { return e.Observe(ctx, o, with) }
+	}
+}
+
+// Whatever call of the store fails, before its effect or after it: what is stored is as before the method or as after it, the
+// caller is told, and the method called again leaves what it leaves without a fault.
+func TestEveryCallMayFail(t *testing.T) {
+	for i, u := range uses {
+		t.Run(fmt.Sprint(i, " ", u.method), func(t *testing.T) {
+			w := newWorld(t)
+			undisturbed := u.of(t, w)
+			before := w.state(t)
+			w.st.Fail(0, false)
+			require.NoError(t, undisturbed())
+			require.Positive(t, w.st.Calls(), "it does not use the store")
+			after := w.state(t)
+			reached := 0
+			failing.Every(func(at int, late bool) bool {
+				w := newWorld(t)
+				call := u.of(t, w)
+				w.st.Fail(at, late)
+				err := call()
+				if !w.st.Failed() {
+					require.NoError(t, err)
+					return false
+				}
+				reached++
+				state := w.state(t)
+				if err == nil && late && state == after {
+					return true // the call had an error of its own, which the method expects
+				}
+				require.ErrorIs(t, err, failing.ErrFailed, "call %d, late: %v", at, late)
+				if state != before && !partial[u.method] {
+					require.Equal(t, after, state, "call %d, late: %v", at, late)
+				}
+				w.st.Fail(0, false)
+				if err := call(); !errors.Is(err, heed.ErrNotFound) || u.method != "HeuristicFirst.DeleteTrace" {
+					require.NoError(t, err) // a trace is deleted once
+				}
+				require.Equal(t, after, w.state(t), "call %d, late: %v, and again", at, late)
+				return true
+			})
+			t.Logf("%d faults", reached)
+		})
+	}
+}
+
+// partial are the methods that commit one thing after the other: each of them wholly or not at all.
+var partial = map[string]bool{
+	"Endorser.Endorse": true, // one heuristic after the other
+}
+
+func TestEveryMethodIsUsed(t *testing.T) {
+	used := make(map[string]bool)
+	for _, u := range uses {
+		used[u.method] = true
+	}
+	for _, service := range []any{
+		&decision.HeuristicFirst{}, &decision.AlwaysLLM{}, &decision.Reactions{}, &decision.Experiment{}, &decision.Endorser{},
+		&decision.Extractor{},
+	} {
+		of := reflect.TypeOf(service)
+		for i := range of.NumMethod() {
+			name := of.Elem().Name() + "." + of.Method(i).Name
+			assert.True(t, used[name] != (useless[name] != ""), "%s must be used, or said to be of no use", name)
+		}
+	}
+}
+
+// Every field that has a name of a person is found by a key, and goes with the person.
+func TestPersonsAreFound(t *testing.T) {
+	names := map[string]bool{"Person": true, "Actor": true, "Reviewer": true, "User": true}
+	for _, row := range decision.Rows() {
+		fields := reflect.VisibleFields(reflect.TypeOf(row.Value))
+		for _, f := range fields {
+			person := names[f.Name] || f.Name == "Source" && row.Kind.Name == "decision.trace" // of an event; that of a verdict is a channel
+			if !person {
+				continue
+			}
+			assert.True(t, row.Kind.Whole || slices.Contains(row.Kind.Caused, f.Name), "%s.%s", row.Kind.Name, f.Name)
+			assert.Contains(t, row.Keys, store.PersonKey(f.Name), "%s.%s", row.Kind.Name, f.Name)
+		}
+	}
+}
+
+func TestAPersonIsForgotten(t *testing.T) {
+	w := newWorld(t)
+	require.Contains(t, w.state(t), "ann")
+	_, err := w.st.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	require.NoError(t, err)
+	assert.NotContains(t, w.state(t), "ann")
+	trace, err := w.strategy(t).Trace(ctx, "r1")
+	require.NoError(t, err)
+	assert.Empty(t, trace.Source)
+	credit, err := w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start})
+	require.NoError(t, err)
+	assert.Empty(t, credit.Replaces, "who comes under the name is somebody else")
+}
+
+// What is committed together is stored together, or not at all.
+func TestAnAnswerIsCommittedWithWhatWaitsForIt(t *testing.T) {
+	w := newWorld(t)
+	before := w.state(t)
+	h := w.strategy(t)
+	broken := errors.New("broken")
+	var seen decision.Result
+	r := decision.Request{EventID: "e", Candidates: candidates(0.9), Commit: func(_ context.Context, res decision.Result, b store.Batch) error {
+		seen = res
+		assert.Len(t, b.Records, 1)
+		return broken
+	}}
+	res, err := h.Decide(ctx, r)
+	require.ErrorIs(t, err, broken)
+	assert.Equal(t, [2]string{"action 1", ""}, [2]string{res.Text, res.ResponseID})
+	assert.Equal(t, [2]string{"h1", "r3"}, [2]string{seen.CreditID, seen.ResponseID})
+	assert.Equal(t, before, w.state(t))
+	r.Commit = func(context.Context, decision.Result, store.Batch) error { panic("boom") }
+	_, err = h.Decide(ctx, r)
+	require.ErrorAs(t, err, new(*decision.PanicError))
+	r.Commit = w.fires
+	w.st.Fail(0, false)
+	_, err = h.Decide(ctx, r)
+	require.NoError(t, err)
+	assert.Equal(t, 1, w.st.Calls("Commit"))
+	assert.Contains(t, w.state(t), counted)
+	r.Commit = func(context.Context, decision.Result, store.Batch) error { panic("not to be called") }
+	_, err = h.Decide(ctx, decision.Request{Commit: r.Commit})
+	require.NoError(t, err, "of no answer nothing is kept")
+
+	without, err := decision.NewHeuristicFirst(ctx, decision.Config{})
+	require.NoError(t, err)
+	called := false
+	r.Commit = func(_ context.Context, _ decision.Result, b store.Batch) error {
+		called = true
+		assert.Equal(t, store.Batch{}, b)
+		return nil
+	}
+	_, err = without.Decide(ctx, r)
+	require.NoError(t, err)
+	assert.True(t, called, "what waits for an answer waits for one without a trace, too")
+}
+
+func TestAReactionIsCommittedWithItsCredit(t *testing.T) {
+	w := newWorld(t)
+	f := w.reactions(t)
+	before := w.state(t)
+	broken := errors.New("broken")
+	r := decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1, Commit: func(context.Context, decision.Credit, store.Batch) error { return broken }}
+	_, err := f.Feedback(ctx, r)
+	require.ErrorIs(t, err, broken)
+	r.Commit = func(context.Context, decision.Credit, store.Batch) error { panic("boom") }
+	_, err = f.Feedback(ctx, r)
+	require.ErrorAs(t, err, new(*decision.PanicError))
+	assert.Equal(t, before, w.state(t), "a reaction that does not count is not recorded")
+
+	calls := 0
+	r.Commit = func(ctx context.Context, c decision.Credit, b store.Batch) error {
+		if calls++; calls == 1 { // another process is quicker
+			_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: -1, At: start})
+			require.NoError(t, err)
+		}
+		assert.Equal(t, calls > 1, c.Replaces != "", "it is called anew with what was read anew")
+		return w.learns(ctx, c, b)
+	}
+	credit, err := f.Feedback(ctx, r)
+	require.NoError(t, err)
+	assert.Equal(t, 2, calls)
+	assert.NotEmpty(t, credit.Replaces)
+	after := w.state(t)
+	r.At = credit.At
+	_, err = f.Feedback(ctx, r)
+	require.NoError(t, err)
+	assert.Equal(t, 3, calls, "what comes again is handed on again, so that nothing can be lost")
+	assert.Equal(t, after, w.state(t), "and counts once")
+	r.At = start
+	late, err := f.Feedback(ctx, r)
+	require.NoError(t, err)
+	assert.True(t, late.Superseded)
+	assert.Equal(t, 3, calls, "what counts for nothing is not handed on")
+}
+
+// An answer that is there has its trace, though the caller's time is up.
+func TestADeadlineDuringThePrediction(t *testing.T) {
+	c := &clock{}
+	short, cancel := context.WithCancel(ctx)
+	m := decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		if r.JSON {
+			cancel()
+			return decision.LLMResponse{}, ctx.Err()
+		}
+		return decision.LLMResponse{Text: "Do it."}, nil
+	})
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Now: c.Now})
+	res, err := h.Decide(short, decision.Request{Immediate: true})
+	require.NoError(t, err)
+	assert.Equal(t, "Do it.", res.Text)
+	_, err = h.Trace(ctx, res.ResponseID)
+	require.NoError(t, err)
+}
+
+func TestTracesAreReadAndDeleted(t *testing.T) {
+	w := newWorld(t)
+	h := w.strategy(t)
+	w.c.Advance(time.Hour)
+	_, err := h.Decide(ctx, decision.Request{EventID: "e3", Candidates: candidates(0.9)})
+	require.NoError(t, err)
+	all := traces(t, h)
+	require.Len(t, all, 3)
+	assert.Equal(t, "r3", all[0].ResponseID, "the newest first")
+	for range h.Traces(ctx) {
+		break // ends early
+	}
+	require.NoError(t, h.DeleteTrace(ctx, "r1"))
+	assert.Len(t, traces(t, h), 2)
+	assert.NotContains(t, w.state(t), "decision.verdict", "what was said of it goes with it")
+	_, err = h.Trace(ctx, "r1")
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	require.ErrorIs(t, h.DeleteTrace(ctx, "r1"), heed.ErrNotFound)
+	_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Value: 1})
+	require.ErrorIs(t, err, heed.ErrNotFound)
+
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = h.Trace(done, "r2")
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, h.DeleteTrace(done, "r2"), context.Canceled)
+	for _, err := range h.Traces(done) {
+		require.ErrorIs(t, err, context.Canceled)
+	}
+	_, err = w.reactions(t).Feedback(done, decision.Reaction{ResponseID: "r2", Value: 1})
+	require.ErrorIs(t, err, context.Canceled)
+
+	without, err := decision.NewHeuristicFirst(ctx, decision.Config{})
+	require.NoError(t, err)
+	_, err = without.Trace(ctx, "r2")
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	require.ErrorIs(t, without.DeleteTrace(ctx, "r2"), heed.ErrNotFound)
+	assert.Empty(t, traces(t, without))
+}
+
+// Traces and verdicts go when their time is over, the one with the other.
+func TestTracesHaveATimeToLive(t *testing.T) {
+	w := newWorld(t)
+	w.c.Advance(23 * time.Hour)
+	_, err := w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1})
+	require.NoError(t, err)
+	w.c.Advance(2 * time.Hour)
+	require.NoError(t, w.st.Sweep(ctx, time.Time{}))
+	assert.Empty(t, traces(t, w.strategy(t)))
+	assert.NotContains(t, w.state(t), "decision.verdict")
+	_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1})
+	require.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// An answer has an id of its own: a trace is not written over.
+func TestATraceIsPutOnce(t *testing.T) {
+	h := newHeuristicFirst(t, decision.Config{NewID: func() string { return "same" }})
+	_, err := h.Decide(ctx, decision.Request{EventID: "first", Candidates: candidates(0.9)})
+	require.NoError(t, err)
+	_, err = h.Decide(ctx, decision.Request{EventID: "second", Candidates: candidates(0.9)})
+	require.ErrorIs(t, err, heed.ErrConflict)
+	trace, err := h.Trace(ctx, "same")
+	require.NoError(t, err)
+	assert.Equal(t, "first", trace.EventID)
+	nameless := newHeuristicFirst(t, decision.Config{NewID: func() string { return "" }})
+	_, err = nameless.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
+	require.ErrorAs(t, err, new(*heed.InputError))
+}
+
+func TestSettingsAreKept(t *testing.T) {
+	w := newWorld(t)
+	audit := func() (details []map[string]string) {
+		for e, err := range store.AuditEntries(ctx, w.st, store.AuditQuery{}) {
+			require.NoError(t, err)
+			assert.Equal(t, "settings", e.Action)
+			details = append(details, e.Details)
+		}
+		return details
+	}
+	w.reactions(t)
+	w.experiment(t)
+	assert.Empty(t, audit(), "nothing has changed")
+	cfg := w.reactionsConfig()
+	cfg.Weights.Calibration = 5
+	_, err := decision.NewReactions(ctx, cfg)
+	require.NoError(t, err)
+	assert.Equal(t, []map[string]string{{"Calibration": "10 -> 5"}}, audit())
+	other := w.experimentConfig()
+	other.Variants[0].Share, other.Variants[1].Share = 3, 1
+	_, err = decision.NewExperiment(ctx, other)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"Shares": `{"a":1,"b":1} -> {"a":3,"b":1}`}, audit()[0])
+}
+
+// lateStore has something happen before the second commit.
+type lateStore struct {
+	store.Store
+	commits int
+	before  func()
+}
+
+func (l *lateStore) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if l.commits++; l.commits == 2 {
+		l.before()
+	}
+	return l.Store.Commit(ctx, batches...)
+}
+
+// An outcome that comes while another forestalls it counts nothing either.
+func TestAnOutcomeThatIsReplacedAsItComes(t *testing.T) {
+	late := &lateStore{Store: newStore((&clock{}).Now)}
+	e := experiment(t, decision.ExperimentConfig{Store: late})
+	first := decision.ExperimentOutcome{Variant: "a", ID: "1"}
+	late.commits, late.before = 0, func() { require.NoError(t, e.Observe(ctx, first)) }
+	require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "2", Replaces: "1", Reward: 1}))
+	require.NoError(t, e.Observe(ctx, first))
+	v := report(t, e).Variants[0]
+	assert.Equal(t, 1., v.Outcomes)
+	assert.InDelta(t, 2./3, v.Success.Mean(), 1e-9)
+}
+
+func TestAnOutcomeThatIsForgottenStays(t *testing.T) {
+	st, err := memstore.New(memstore.Config{Now: (&clock{}).Now, HistoryPerCell: 1})
+	require.NoError(t, err)
+	e := experiment(t, decision.ExperimentConfig{Store: st})
+	for i := range 3 {
+		observe(t, e, "a", fmt.Sprint(i), 1)
+	}
+	err = e.Observe(ctx, decision.ExperimentOutcome{Variant: "a", ID: "new", Replaces: "0"})
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	assert.Equal(t, 3., report(t, e).Variants[0].Outcomes, "nothing has changed")
+}
+
+// Reads of JSON give what was written: a database keeps that.
+func TestRowsSurviveJSON(t *testing.T) {
+	for _, row := range decision.Rows() {
+		text, err := json.Marshal(row.Value)
+		require.NoError(t, err)
+		into := reflect.New(reflect.TypeOf(row.Value))
+		require.NoError(t, json.Unmarshal(text, into.Interface()))
+		assert.Equal(t, row.Value, into.Elem().Interface())
+	}
+}
