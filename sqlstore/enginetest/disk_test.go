@@ -197,5 +197,7 @@ func newDisk(t testing.TB, page int) *disk {
 	_, err := handle.Exec(fmt.Sprint("PRAGMA page_size = ", page))
 	require.NoError(t, err)
 	require.NoError(t, sqlstore.Migrate(ctx, handle, sqlstore.SQLite))
+	_, err = sqlstore.Open(ctx, handle, sqlstore.SQLite)
+	require.NoError(t, err)
 	return d
 }
