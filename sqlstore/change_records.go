@@ -180,7 +180,8 @@ var (
 	writeRecords = either(`UPDATE heed_record SET revision = $1, at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
 		FROM json_each($2) WHERE seq = CAST(value->>0 AS BIGINT)`,
 		`UPDATE heed_record SET revision = CAST($1 AS BIGINT), at = CAST(value->>1 AS BIGINT), keys = value->>2, body = value->>3
-		FROM jsonb_array_elements($2) WHERE seq = CAST(value->>0 AS BIGINT)`)
+		FROM jsonb_array_elements($2)
+		WHERE seq = ANY (ARRAY(SELECT CAST(one->>0 AS BIGINT) FROM jsonb_array_elements($2) AS one)) AND seq = CAST(value->>0 AS BIGINT)`)
 	dropRecords = both(`DELETE FROM heed_record WHERE seq IN (SELECT CAST(value->>0 AS BIGINT) FROM json_each($1))`)
 	addKeys     = both(`INSERT INTO heed_key (hash, at, seq)
 		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT) FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)

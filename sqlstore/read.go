@@ -29,7 +29,7 @@ const (
 
 var (
 	readOne     = both(tallyRows + `WHERE t.cell = $1 ORDER BY t.channel, t.source`)
-	readSome    = both(tallyRows + `WHERE t.cell IN (SELECT value->>0 FROM json_each($1)) ORDER BY t.cell, t.channel, t.source`)
+	readSome    = both(tallyRows + `WHERE t.cell IN (SELECT value->>0 FROM json_each($1)) ORDER BY 2, 3, 4`)
 	readRecords = both(recordRows + `WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`)
 	readBoth    = both(recordRows + `WHERE r.ref IN (SELECT value->>0 FROM json_each($1))
 		UNION ALL ` + tallyRows + `WHERE t.cell IN (SELECT value->>0 FROM json_each($2)) ORDER BY 1, 2, 3, 4`)
