@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
@@ -274,4 +275,49 @@ func TestCalibrationCountsOnce(t *testing.T) {
 	c.Advance(time.Second)
 	assert.Equal(t, 1., says(0).Weight, "neither praise nor blame")
 	assert.Equal(t, [2]int{0, 1}, counts())
+}
+
+func TestAnswersHaveRoomForManyReactions(t *testing.T) {
+	f := answered(t, &clock{}, decision.Weights{})
+	for i := range 1000 {
+		feedback(t, f, decision.Reaction{ResponseID: "r1", Person: fmt.Sprint("p", i), Value: 1, At: start})
+	}
+	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "one more", Value: 1})
+	require.ErrorIs(t, err, evidence.ErrFull)
+	assert.NotEmpty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "p7", Value: -1, At: start}).Replaces, "of two at one time the later to come holds")
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r2", Person: "one more", Value: 1}).Replaces, "other answers have room")
+}
+
+// However many say something at the same moment: each replaces one other, and each new person is counted.
+func TestReactionsAtTheSameMoment(t *testing.T) {
+	f := answered(t, &clock{}, decision.Weights{Calibration: 10})
+	const n = 48
+	credits := make([]decision.Credit, 2*n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { // Ann changes her mind
+			var err error
+			credits[i], err = f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "Ann", Value: 1 - float64(i)/n, At: start})
+			assert.NoError(t, err)
+		})
+		all.Go(func() { // and all others speak up
+			var err error
+			credits[n+i], err = f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: fmt.Sprint("p", i), Value: 1, At: start})
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
+	replaced := make(map[string]int)
+	for _, c := range credits[:n] {
+		replaced[c.Replaces]++
+	}
+	assert.Len(t, replaced, n)
+	for _, c := range credits[n:] {
+		assert.Empty(t, c.Replaces)
+	}
+	for i := range 1000 - n - 1 {
+		feedback(t, f, decision.Reaction{ResponseID: "r1", Person: fmt.Sprint("another ", i), Value: 1})
+	}
+	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "one more", Value: 1})
+	require.ErrorIs(t, err, evidence.ErrFull, "nobody was left out of the count")
 }

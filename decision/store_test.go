@@ -640,3 +640,91 @@ func TestRowsSurviveJSON(t *testing.T) {
 		assert.Equal(t, row.Value, into.Elem().Interface())
 	}
 }
+
+// A reaction to an answer whose trace goes meanwhile does not count, be it swept or deleted.
+func TestATraceGoesMeanwhile(t *testing.T) {
+	for _, value := range []float64{1, -1} { // what ann has said already, and something else
+		for _, swept := range []bool{true, false} {
+			w := newWorld(t)
+			f, h := w.reactions(t), w.strategy(t)
+			r := decision.Reaction{ResponseID: "r1", Person: "ann", Value: value, At: start}
+			r.Commit = func(ctx context.Context, c decision.Credit, b store.Batch) error {
+				if swept {
+					var s store.Snapshot
+					ref := store.Ref{Kind: "decision.trace", ID: "r1"}
+					require.NoError(t, w.st.Read(ctx, &s, nil, []store.Ref{ref}))
+					_, err := w.st.Commit(ctx, store.Batch{Records: []store.Record{{Ref: ref, Revision: s.Records[0].Revision}}})
+					require.NoError(t, err)
+				} else {
+					require.NoError(t, h.DeleteTrace(ctx, "r1"))
+				}
+				return w.learns(ctx, c, b)
+			}
+			_, err := f.Feedback(ctx, r)
+			require.ErrorIs(t, err, heed.ErrNotFound)
+			assert.NotContains(t, w.state(t), counted)
+		}
+	}
+}
+
+// A reaction that comes again while another takes its place counts no more.
+func TestAReactionIsReplacedAsItComesAgain(t *testing.T) {
+	w := newWorld(t)
+	f := w.reactions(t)
+	calls := 0
+	r := decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start}
+	r.Commit = func(ctx context.Context, c decision.Credit, b store.Batch) error {
+		calls++
+		_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)})
+		require.NoError(t, err)
+		return w.learns(ctx, c, b)
+	}
+	credit, err := f.Feedback(ctx, r)
+	require.NoError(t, err)
+	assert.True(t, credit.Superseded)
+	assert.Equal(t, 1, calls)
+	assert.NotContains(t, w.state(t), counted)
+}
+
+// A reaction that comes while the trace is deleted goes with it.
+func TestAReactionComesMeanwhile(t *testing.T) {
+	w := newWorld(t)
+	f := w.reactions(t)
+	late := &lateStore{Store: w.st.Store, commits: 1}
+	late.before = func() {
+		_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "bob", Value: 1})
+		require.NoError(t, err)
+	}
+	h, err := decision.NewHeuristicFirst(ctx, decision.Config{Store: late})
+	require.NoError(t, err)
+	require.NoError(t, h.DeleteTrace(ctx, "r1"))
+	assert.NotContains(t, w.state(t), "decision.verdict")
+	_, err = h.Trace(ctx, "r1")
+	require.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// A record that can't be read is an error, and not one that is not there.
+func TestDamagedRecords(t *testing.T) {
+	for _, kind := range []string{"decision.trace", "decision.verdict", "decision.person", "decision.endorsed"} {
+		w := newWorld(t)
+		e, err := decision.NewEndorser(ctx, decision.EndorserConfig{Store: w.st, Now: w.c.Now})
+		require.NoError(t, err)
+		agreement := func(id string) error {
+			_, err := e.Endorse(ctx, agreed(id, decision.Convergence{HeuristicID: "h1", Similarity: 0.1}), nil)
+			return err
+		}
+		require.NoError(t, agreement("r1"))
+		for r, err := range w.st.Find(ctx, store.Query{Kind: kind}) {
+			require.NoError(t, err)
+			r.Body = store.Raw([]byte(`"x"`))
+			_, err = w.st.Commit(ctx, store.Batch{Records: []store.Record{r}})
+			require.NoError(t, err)
+		}
+		if kind == "decision.endorsed" {
+			assert.ErrorContains(t, agreement("r2"), "damaged")
+			continue
+		}
+		_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)})
+		assert.ErrorContains(t, err, "damaged", kind)
+	}
+}
