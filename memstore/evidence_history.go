@@ -51,16 +51,20 @@ func (h *history) lose(origin uint32, last [3]int64) {
 // record adds an observation to the history of its cell, and drops what is then too much.
 func (e *engine) record(s *shard, key cellKey, added entry) {
 	h := s.history(key)
-	place, _ := slices.BinarySearchFunc(h.entries, added.at(), func(e entry, at evidence.Instant) int {
-		if e.at() <= at {
-			return -1
-		}
-		return 1
-	})
+	place, at := len(h.entries), added.at()
+	if place > 0 && h.entries[place-1].at() > at { // it is late
+		place, _ = slices.BinarySearchFunc(h.entries, at, func(e entry, at evidence.Instant) int {
+			if e.at() <= at {
+				return -1
+			}
+			return 1
+		})
+	}
 	h.entries = slices.Insert(h.entries, place, added)
 	if len(h.entries) > e.cfg.HistoryPerCell {
 		e.forget(s, key, h, &h.entries[0])
-		h.entries = slices.Delete(h.entries, 0, 1)
+		h.entries[0] = entry{}
+		h.entries = h.entries[1:]
 	}
 }
 

@@ -1,0 +1,211 @@
+package memstore_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A move is what a goroutine does to two records: it reads one, or writes both over the revisions that it has read.
+type move struct {
+	read  int // 1 or 2; 0: it writes both
+	over  [2]uint64
+	value int
+}
+
+type told struct {
+	revision uint64 // that was read, or given
+	value    int
+	refused  bool
+}
+
+type pair struct {
+	revision uint64
+	value    int
+}
+
+// pairModel is two records that are always written together.
+var pairModel = porcupine.Model{
+	Init: func() any { return pair{} },
+	Step: func(state, input, output any) (bool, any) {
+		now, in, out := state.(pair), input.(move), output.(told)
+		switch {
+		case in.read > 0:
+			return out.revision == now.revision && out.value == now.value, now
+		case in.over != [2]uint64{now.revision, now.revision}:
+			return out.refused, now
+		}
+		return !out.refused && out.revision > now.revision, pair{out.revision, in.value}
+	},
+	Equal: func(a, b any) bool { return a == b },
+}
+
+// TestStoreIsLinearizable: goroutines read two records one at a time and write both. All that they are told is a history
+// that they could have had one after the other.
+func TestStoreIsLinearizable(t *testing.T) {
+	for round := range 20 {
+		st := newStore(t, memstore.Config{}, notes)
+		began := time.Now()
+		var mu sync.Mutex
+		var history []porcupine.Operation
+		var wait sync.WaitGroup
+		for worker := range 4 {
+			wait.Go(func() {
+				rng := rand.New(rand.NewPCG(uint64(round), uint64(worker)))
+				var seen [2]uint64
+				for i := range 50 {
+					m := move{read: rng.IntN(4), value: worker*1000 + i}
+					if m.read == 3 {
+						m.read = 0
+					}
+					m.over = seen
+					call := time.Since(began).Nanoseconds()
+					out := play(t, st, m)
+					op := porcupine.Operation{
+						ClientId: worker, Input: m, Call: call, Output: out, Return: time.Since(began).Nanoseconds(),
+					}
+					if m.read > 0 {
+						seen[m.read-1] = out.revision
+					}
+					mu.Lock()
+					history = append(history, op)
+					mu.Unlock()
+				}
+			})
+		}
+		wait.Wait()
+		require.True(t, porcupine.CheckOperations(pairModel, history))
+	}
+}
+
+func play(t *testing.T, st store.Store, m move) told {
+	if m.read > 0 {
+		r, n := get(t, st, fmt.Sprint(m.read))
+		out := told{revision: r.Revision}
+		_, _ = fmt.Sscan(n.Text, &out.value)
+		return out
+	}
+	var b store.Batch
+	for i, over := range m.over {
+		b.Records = append(b.Records, record(fmt.Sprint(i+1), over, start, note{Text: fmt.Sprint(m.value)}))
+	}
+	receipts, err := st.Commit(ctx, b)
+	if err != nil {
+		assert.ErrorIs(t, err, heed.ErrConflict)
+		return told{refused: true}
+	}
+	return told{revision: receipts[0].Revision}
+}
+
+// TestStoreUnderFire lets goroutines do everything at once. The race detector watches. At the end what was only added must
+// all be there, the indexes must agree with the records, and a dump must agree with the store.
+func TestStoreUnderFire(t *testing.T) {
+	kind := store.Kind{Name: "note", Decided: []string{"by"}, Limits: store.Limits{Most: 150}}
+	st := newStore(t, memstore.Config{HistoryPerCell: 50, Now: newClock().time}, kind, store.Kind{Name: "full", Limits: store.Limits{Most: 20, Refuse: true}})
+	const callers, rounds = 8, 150
+	var wait sync.WaitGroup
+	for caller := range callers {
+		wait.Go(func() {
+			f := fire{t, st, caller, rand.New(rand.NewPCG(uint64(caller), 1))}
+			for i := range rounds {
+				f.round(i)
+			}
+		})
+	}
+	wait.Wait()
+	var n uint64
+	for i := range 3 {
+		for part, err := range st.List(ctx, "steady", "") {
+			require.NoError(t, err)
+			if part.Cell.Item == fmt.Sprint(i) {
+				n += part.Tally.N()
+			}
+		}
+	}
+	assert.EqualValues(t, callers*rounds, n)
+	assert.Len(t, found(t, st, store.Query{Kind: "note"}), 150)
+	byKey := 0
+	for i := range 5 {
+		for r, err := range st.Find(ctx, store.Query{Kind: "note", Keys: []string{store.Key("k", fmt.Sprint(i))}}) {
+			require.NoError(t, err)
+			require.Contains(t, r.Keys, store.Key("k", fmt.Sprint(i)))
+			byKey++
+		}
+	}
+	assert.Equal(t, 150, byKey)
+	assert.LessOrEqual(t, len(found(t, st, store.Query{Kind: "full"})), 20)
+	loaded := reload(t, st)
+	assert.Equal(t, listed(t, st, "kind"), listed(t, loaded, "kind"))
+	assert.Equal(t, found(t, st, store.Query{Kind: "note"}), found(t, loaded, store.Query{Kind: "note"}))
+}
+
+type fire struct {
+	t      *testing.T
+	st     *memstore.Store
+	caller int
+	rng    *rand.Rand
+}
+
+func (f *fire) try(b ...store.Batch) {
+	_, err := f.st.Commit(ctx, b...)
+	for _, expected := range []error{evidence.ErrForgotten, evidence.ErrFull, heed.ErrConflict} {
+		if errors.Is(err, expected) {
+			return
+		}
+	}
+	assert.NoError(f.t, err)
+}
+
+func (f *fire) round(i int) {
+	rng, id := f.rng, fmt.Sprint(f.caller, "-", i)
+	steady := observe("steady-"+id, start)
+	steady.Cell = evidence.Cell{Kind: "steady", Item: fmt.Sprint(i % 3)}
+	wild := observe("wild-"+id, start)
+	wild.Cell.Item, wild.Source = fmt.Sprint(rng.IntN(5)), fmt.Sprint("source", rng.IntN(3))
+	policies := map[string]evidence.Policy{"kind": {HalfLife: time.Hour, ByOrigin: true}}
+	b := store.Batch{Policies: policies, Observations: []evidence.Observation{steady, wild}, Parts: true}
+	if rng.IntN(6) == 0 {
+		b.Reset = []evidence.Selection{{Kind: "kind", Scope: "scope", Item: fmt.Sprint(rng.IntN(5))}}
+	}
+	r := record(id, 0, start.Add(time.Duration(rng.IntN(50))*time.Second), note{By: "Ann"}, store.Key("k", fmt.Sprint(rng.IntN(5))), store.PersonKey("ann"))
+	receipts, err := f.st.Commit(ctx, b, store.Batch{ID: "batch-" + id, Records: []store.Record{r}})
+	if !assert.NoError(f.t, err) {
+		return
+	}
+	switch rng.IntN(8) {
+	case 0:
+		f.try(store.Batch{Retract: []string{wild.ID}})
+	case 1:
+		f.try(store.Batch{Forget: []string{"ann", "source1"}})
+	case 2:
+		f.try(store.Batch{Withdraw: []string{wild.ID, "never"}})
+	case 3:
+		assert.NoError(f.t, f.st.Sweep(ctx, time.Time{}))
+	case 4:
+		for range f.st.Find(ctx, store.Query{Kind: "note", Keys: []string{"k=1"}}) {
+		}
+	case 5:
+		assert.NoError(f.t, f.st.Dump(ctx, io.Discard))
+	case 6:
+		assert.ErrorIs(f.t, f.st.Load(ctx, &bytes.Buffer{}), heed.ErrConflict)
+	case 7:
+		r.Revision, r.Keys[0] = receipts[1].Revision, store.Key("k", fmt.Sprint(rng.IntN(5)))
+		full := record(id, store.Once, start, note{})
+		full.Kind = "full"
+		f.try(store.Batch{Records: []store.Record{r}}, store.Batch{Records: []store.Record{full}})
+	}
+}
