@@ -56,7 +56,7 @@ func (r *row) record(kind string) store.Record {
 }
 
 func (r *records) start(limits map[string]store.Limits) {
-	r.seed, r.limits = maphash.MakeSeed(), maps.Clone(limits)
+	r.seed, r.limits = maphash.MakeSeed(), limits
 	r.kinds.Store(&map[string]*kind{})
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -97,11 +98,16 @@ func New(cfg Config) (*Store, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("memstore: %w", err)
 	}
+	cfg.Limits = maps.Clone(cfg.Limits)
 	return &Store{cfg: cfg}, nil
 }
 
 // Config returns the configuration in force.
-func (s *Store) Config() Config { return s.state().cfg }
+func (s *Store) Config() Config {
+	cfg := s.state().cfg
+	cfg.Limits = maps.Clone(cfg.Limits)
+	return cfg
+}
 
 // state returns what the store holds now.
 func (s *Store) state() *state {

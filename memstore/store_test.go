@@ -2,6 +2,7 @@ package memstore_test
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -245,4 +246,30 @@ func TestStoreFindsRareKeys(t *testing.T) {
 		assert.Less(t, timed(store.Query{Kind: "note", Keys: keys}, 1), all/20)
 	}
 	assert.Less(t, timed(store.Query{Kind: "note", Keys: []string{"state=waiting"}, Since: start.Add(500 * time.Second), Limit: 3}, 3), all/20)
+}
+
+// TestStoreMemory measures what items cost, each with one arm observed once, its id known and history off, and what
+// records cost, each with keys of its own, beside what they hold.
+func TestStoreMemory(t *testing.T) {
+	const n = 100_000
+	st := newStore(t, memstore.Config{NoHistory: true}, notes)
+	before := heap()
+	for i := range n {
+		o := observe(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i), start)
+		o.Cell.Item = fmt.Sprintf("%08d-aaaa-4aaa-8aaa-aaaaaaaaaaaa", i)
+		put(t, st, store.Batch{Observations: []evidence.Observation{o}})
+	}
+	items := heap() - before
+	value := &note{}
+	before = heap()
+	for i := range n {
+		r := record(fmt.Sprint(i), 0, start, note{}, "state=open", fmt.Sprint("item=", i), fmt.Sprint("session=", i/10))
+		r.Body = store.Of(value)
+		put(t, st, store.Batch{Records: []store.Record{r}})
+	}
+	records := heap() - before
+	t.Logf("%d bytes an item, %d bytes a record", items/n, records/n)
+	assert.Less(t, items/n, uint64(250))
+	assert.Less(t, records/n, uint64(450))
+	runtime.KeepAlive(st)
 }

@@ -43,11 +43,12 @@ func (t *txn) checkTaking() error {
 			return err
 		}
 	}
+	kept := &t.receipts[0].Kept
 	for _, text := range b.Withdraw {
-		if t.checkRetract(text) != nil {
-			t.receipts[0].Kept = append(t.receipts[0].Kept, text)
-		} else {
+		if t.checkRetract(text) == nil {
 			t.retracts = append(t.retracts, text)
+		} else if !slices.Contains(*kept, text) {
+			*kept = append(*kept, text)
 		}
 	}
 	t.sources = append(slices.Clone(b.Expunge), b.Forget...)
