@@ -76,7 +76,7 @@ func (t *txn) forget() {
 			continue
 		}
 		next := *r
-		next.keys, next.body, next.revision = e.keys, e.body, t.revision(0)
+		next.keys, next.body, next.revision = e.keys, e.body, t.state.records.revision.Add(1)
 		e.kind.put(shard, r, next)
 	}
 	s := t.state

@@ -108,11 +108,11 @@ func (b *Batch) TakesAway() bool {
 
 // A Receipt says what a batch did.
 type Receipt struct {
-	Duplicate  bool            // the batch's ID was known: nothing was applied
+	Duplicate  bool            // the batch's ID was known: nothing was applied, and all else here is empty
 	Duplicates []string        // the ids of observations that were known, each once
 	Kept       []string        // the ids of Withdraw that could not be taken back
 	Left       []Ref           // records written [Once] that were there already
-	Revision   uint64          // of every record that the batch wrote; 0: it wrote none
+	Revision   uint64          // of every record that the batch wrote; 0: it wrote none. Removals and Forget do not count
 	Parts      []evidence.Part // where the batch asked for them
 }
 

@@ -126,7 +126,7 @@ func (r *reference) Commit(ctx context.Context, batches ...store.Batch) ([]store
 		return nil, err
 	}
 	for i, b := range batches {
-		if b.Parts {
+		if b.Parts && !receipts[i].Duplicate {
 			var cells []evidence.Cell
 			for _, o := range b.Observations {
 				if !slices.Contains(cells, o.Cell) {
@@ -332,6 +332,7 @@ func (r *reference) write(s *state, b *store.Batch, receipt *store.Receipt) erro
 			return heed.ErrConflict
 		case next.Body.IsZero():
 			delete(s.records, next.Ref)
+			continue
 		default:
 			w := written{next, before.order}
 			if !there {
@@ -340,8 +341,9 @@ func (r *reference) write(s *state, b *store.Batch, receipt *store.Receipt) erro
 			w.Revision, w.At, w.Keys, w.Place = revision, next.At.UTC().Truncate(time.Microsecond), slices.Clone(next.Keys), ""
 			s.records[next.Ref] = w
 		}
-		s.revision, receipt.Revision = revision, revision
+		receipt.Revision = revision
 	}
+	s.revision = revision
 	return nil
 }
 
