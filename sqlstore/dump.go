@@ -352,11 +352,11 @@ func (l *loading) add(q *query, values ...any) error {
 
 // flush writes the rows that were kept.
 func (l *loading) flush() error {
+	if len(l.rows) == 0 {
+		return nil // and the keys of the first record to come are kept
+	}
 	rows, records := l.rows, l.records
 	l.rows, l.records, l.size = nil, nil, 0
-	if len(rows) == 0 {
-		return nil
-	}
 	if l.query == loadTallies && l.t.db.dialect.embedded() {
 		for _, row := range rows {
 			if _, err := l.t.exec(loadTallies, row...); err != nil {

@@ -2,10 +2,12 @@ package enginetest_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
 	"regexp"
@@ -24,9 +26,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestStoresAgree makes random commits of everything that a batch can have, with sweeps, a clock that goes on, and stores that
-// are opened again in between: the one in memory from its file. Stores in memory and in each database say the same of each
-// commit, and the same can be read of them.
+// TestStoresAgree makes random commits of everything that a batch can have, with sweeps and a clock that goes on. In between,
+// stores are opened again, or loaded from the file that another one has written. Stores in memory and in each database say
+// the same of each commit, and the same can be read of them.
 func TestStoresAgree(t *testing.T) {
 	skipRaced(t)
 	places := make([]place, len(backends))
@@ -39,20 +41,13 @@ func TestStoresAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel()
 		perCell := rapid.SampledFrom([]int{1, 3, 10_000}).Draw(t, "history")
-		memory := func() *memstore.Store {
+		memory := func() store.Store {
 			st, err := memstore.New(memstore.Config{Now: m.time, HistoryPerCell: perCell})
 			require.NoError(t, err)
 			return st
 		}
-		m.add(memory(), func(s store.Store) store.Store {
-			var file bytes.Buffer
-			require.NoError(t, s.(*memstore.Store).Dump(ctx, &file))
-			again := memory()
-			require.NoError(t, again.Load(ctx, &file))
-			return again
-		})
+		m.add(memory(), func(s store.Store) store.Store { return s }, memory)
 		for i, at := range places {
-			wipe(t, handles[i])
 			var own *sql.DB
 			open := func() store.Store {
 				var err error
@@ -62,9 +57,14 @@ func TestStoresAgree(t *testing.T) {
 				require.NoError(t, err)
 				return st
 			}
-			m.add(open(), func(store.Store) store.Store {
+			reopen := func(store.Store) store.Store {
 				require.NoError(t, own.Close())
 				return open()
+			}
+			wipe(t, handles[i])
+			m.add(open(), reopen, func() store.Store {
+				wipe(t, handles[i])
+				return reopen(nil)
 			})
 			defer func() { require.NoError(t, own.Close()) }()
 		}
@@ -81,6 +81,7 @@ type model struct {
 type modelled struct {
 	store.Store
 	reopen func(store.Store) store.Store
+	empty  func() store.Store
 	had    map[store.Ref][]uint64 // the revisions that records had
 }
 
@@ -90,8 +91,8 @@ func newModel() *model { return &model{now: modelStart} }
 
 func (m *model) time() time.Time { return m.now }
 
-func (m *model) add(s store.Store, reopen func(store.Store) store.Store) {
-	m.stores = append(m.stores, &modelled{s, reopen, make(map[store.Ref][]uint64)})
+func (m *model) add(s store.Store, reopen func(store.Store) store.Store, empty func() store.Store) {
+	m.stores = append(m.stores, &modelled{s, reopen, empty, make(map[store.Ref][]uint64)})
 }
 
 func (m *model) run(t *rapid.T) {
@@ -103,15 +104,40 @@ func (m *model) run(t *rapid.T) {
 		if rapid.IntRange(0, 3).Draw(t, "time goes on") == 0 {
 			m.now = m.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
 		}
-		again := rapid.IntRange(0, 9).Draw(t, "reopen") == 0
 		for _, s := range m.stores {
 			require.NoError(t, s.Sweep(ctx, time.Time{}))
-			if again {
+		}
+		switch rapid.IntRange(0, 15).Draw(t, "opened again") {
+		case 0:
+			for _, s := range m.stores {
 				s.Store = s.reopen(s.Store)
-				require.NoError(t, s.Declare(ctx, modelKinds...))
 			}
+		case 1:
+			m.exchange(t)
+		}
+		for _, s := range m.stores {
+			require.NoError(t, s.Declare(ctx, modelKinds...))
 		}
 		m.compare(t)
+	}
+}
+
+// exchange has each store write itself to a file, and loads into each the file of another.
+func (m *model) exchange(t *rapid.T) {
+	type files interface {
+		Dump(context.Context, io.Writer) error
+		Load(context.Context, io.Reader) error
+	}
+	written := make([]bytes.Buffer, len(m.stores))
+	had := make([]map[store.Ref][]uint64, len(m.stores))
+	for i, s := range m.stores {
+		require.NoError(t, s.Store.(files).Dump(ctx, &written[i]))
+		had[i] = s.had
+	}
+	for i, s := range m.stores {
+		from := (i + 1) % len(m.stores)
+		s.Store, s.had = s.empty(), had[from]
+		require.NoError(t, s.Store.(files).Load(ctx, &written[from]))
 	}
 }
 

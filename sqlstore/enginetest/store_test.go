@@ -1,7 +1,9 @@
 package enginetest_test
 
 import (
+	"bytes"
 	"database/sql"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -40,6 +42,38 @@ func TestStore(t *testing.T) {
 					return st, err
 				},
 			})
+		})
+	}
+}
+
+// TestLoadedRecordsAreFoundByTheirKeys loads the file of a store with each number of records that may be written at once.
+func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			for _, n := range []int{1, 2, 501} {
+				before := b.place(t).store(t, sqlstore.Config{})
+				require.NoError(t, before.Declare(ctx, store.Kind{Name: "note"}))
+				var written []store.Record
+				for i := range n {
+					written = append(written, store.Record{
+						Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i)}, At: modelStart, Keys: []string{"all", fmt.Sprint("one=", i)}, Body: store.Of(i),
+					})
+				}
+				_, err := before.Commit(ctx, store.Batch{Records: written})
+				require.NoError(t, err)
+				var file bytes.Buffer
+				require.NoError(t, before.Dump(ctx, &file))
+				after := b.place(t).store(t, sqlstore.Config{})
+				require.NoError(t, after.Load(ctx, &file))
+				for key, want := range map[string]int{"all": n, "one=0": 1, fmt.Sprint("one=", n-1): 1} {
+					found := 0
+					for _, err := range after.Find(ctx, store.Query{Kind: "note", Keys: []string{key}}) {
+						require.NoError(t, err)
+						found++
+					}
+					require.Equal(t, want, found, "of %d by %q", n, key)
+				}
+			}
 		})
 	}
 }
