@@ -406,8 +406,8 @@ func (m *model) compare(t *rapid.T) {
 	}
 }
 
-// gather returns all that a loop yields.
-func gather[T any](t *rapid.T, seq iter.Seq2[T, error]) (all []T) {
+// yielded returns all that a loop yields.
+func yielded[T any](t *rapid.T, seq iter.Seq2[T, error]) (all []T) {
 	for one, err := range seq {
 		require.NoError(t, err)
 		all = append(all, one)
@@ -422,25 +422,25 @@ func (s *modelled) read(t *rapid.T, q store.Query, size int) (parts []evidence.P
 	require.NoError(t, s.Read(ctx, &read, modelCells, nil))
 	var listed []evidence.Part
 	for _, kind := range []string{"fading", "origin", "plain"} {
-		listed = append(listed, gather(t, s.List(ctx, kind, "s"))...)
-		note(kind, gather(t, s.Scopes(ctx, kind)))
+		listed = append(listed, yielded(t, s.List(ctx, kind, "s"))...)
+		note(kind, yielded(t, s.Scopes(ctx, kind)))
 	}
 	require.Equal(t, read.Parts, listed)
 	for _, c := range modelCells {
-		for _, o := range gather(t, s.History(ctx, c)) {
+		for _, o := range yielded(t, s.History(ctx, c)) {
 			note(o)
 		}
 	}
 	for _, k := range modelKinds {
 		q.Kind = k.Name
 		for _, one := range []store.Query{{Kind: k.Name, Oldest: true}, {Kind: k.Name}, q} {
-			rest = append(rest, s.describe(t, gather(t, s.Find(ctx, one)))...)
+			rest = append(rest, s.describe(t, yielded(t, s.Find(ctx, one)))...)
 		}
-		found := gather(t, s.Find(ctx, q))
+		found := yielded(t, s.Find(ctx, q))
 		page := q
 		page.Limit = size
 		for from := 0; ; from += size {
-			some := gather(t, s.Find(ctx, page))
+			some := yielded(t, s.Find(ctx, page))
 			require.Equal(t, normal(found[min(from, len(found)):min(from+size, len(found))]), normal(some), "a page of %d of %+v", size, q)
 			if len(some) < size {
 				break
