@@ -131,7 +131,6 @@ const (
 	noWaiting = `PRAGMA busy_timeout = 0`
 	durable   = `; PRAGMA synchronous = FULL`
 	relaxed   = `; PRAGMA synchronous = NORMAL`
-	erasing   = `; PRAGMA secure_delete = ON` // what is deleted is overwritten
 )
 
 // onConn calls a function with a connection that is set up.
@@ -279,6 +278,17 @@ func (db *DB) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
 		db.prepare(ctx, t.seen)
 	}
 	return err
+}
+
+// alone calls a function with a connection of SQLite while nobody else in this process writes.
+func (db *DB) alone(ctx context.Context, do func(context.Context, *sql.Conn) error) error {
+	select {
+	case db.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-db.turn }()
+	return because(ctx, db.onWriter(ctx, func(conn *sql.Conn) error { return do(ctx, conn) }))
 }
 
 // patiently calls a function again for as long as others keep the database locked, though not for ever. SQLite's own waiting looks

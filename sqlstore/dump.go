@@ -25,10 +25,22 @@ var (
 	dumpLost         = both(`SELECT id, cell, recorded FROM heed_lost ORDER BY id, cell`)
 	dumpIDs          = both(`SELECT id, recorded, traced, retracted FROM heed_id ORDER BY id`)
 	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record ORDER BY seq`)
+	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox ORDER BY seq`)
 )
 
-// Dump writes all that the store has as lines of JSON, as it is at one moment. Every store can [Store.Load] it. The host's own
-// tables are not in it. Commits go on meanwhile.
+// inboxed is the kind of record that an event in an inbox is in a dump. Its moment is when it is due.
+const inboxed = "stream.inbox"
+
+type inboxedEvent struct {
+	Stream   string `json:"stream"`
+	ID       string `json:"id"`
+	Topic    string `json:"topic"`
+	Happened string `json:"happened"`
+	Payload  []byte `json:"payload,omitempty"`
+}
+
+// Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits in inboxes. Every store can
+// [Store.Load] it. The host's own tables are not in it. Commits go on meanwhile.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 	err := s.db.snapshot(ctx, func(t *tx) error {
 		kinds, err := t.texts(listDeclared) // the first statement, so that the snapshot is no newer than the revision
@@ -39,7 +51,7 @@ func (s *Store) Dump(ctx context.Context, to io.Writer) error {
 		if err := t.one(lastRevision, nil, &revision); err != nil {
 			return err
 		}
-		out, err := dump.NewWriter(to, revision)
+		out, err := dump.NewWriter(to, max(revision, 1))
 		if err != nil {
 			return err
 		}
@@ -72,11 +84,14 @@ func dumpKinds(out *dump.Writer, kinds []string) error {
 		if err := json.Unmarshal([]byte(text), &kind); err != nil {
 			return fmt.Errorf("%w: %w", errDamaged, err)
 		}
+		if kind.Name == inboxed {
+			continue
+		}
 		if err := out.Write(dump.Row{Kind: &kind}); err != nil {
 			return err
 		}
 	}
-	return nil
+	return out.Write(dump.Row{Kind: &store.Kind{Name: inboxed}})
 }
 
 // dumpParts are the tables in the order of a dump.
@@ -128,6 +143,16 @@ var dumpParts = []struct {
 		}
 		return dump.Row{Record: d}, err
 	}},
+	{dumpInboxes, func(scan func(...any) error) (dump.Row, error) {
+		d := &dump.Record{Kind: inboxed, Revision: 1}
+		var e inboxedEvent
+		err := scan(&e.Stream, &e.ID, &e.Topic, &e.Happened, &e.Payload, &d.At)
+		d.ID = hashOf(e.Stream, e.ID)
+		if err == nil {
+			d.Body, err = json.Marshal(e)
+		}
+		return dump.Row{Record: d}, err
+	}},
 }
 
 func hashes(err error, text string, into *dump.Hash) error {
@@ -150,7 +175,8 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 
 var (
 	// loadEmpty finds a row where there is anything but kinds.
-	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record LIMIT 1`)
+	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record
+		UNION ALL SELECT 1 FROM heed_inbox LIMIT 1`)
 	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart)
 		SELECT value->>0, value->>1, value->>2, value->>3, value->>4,
 			CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT) FROM json_each($1)`)
@@ -164,12 +190,14 @@ var (
 	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
 		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5, value->>6 FROM json_each($1)
 		RETURNING ref, seq`)
+	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder) VALUES ($1, $2, $3, $4, $5, $6, 0, '')`)
+
 	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,
 		`SELECT setval('heed_revision', greatest(nextval('heed_revision'), CAST($1 AS BIGINT)))`)
 
 	// analyze has PostgreSQL look at what was loaded, which it otherwise does a while later, and guesses until then. SQLite finds
 	// its indexes without that. Having looked, it would scan tables that are small as yet.
-	analyzeAll = either(``, `ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key`)
+	analyzeAll = either(``, `ANALYZE heed_cell, heed_tally, heed_id, heed_observation, heed_lost, heed_record, heed_key, heed_inbox`)
 )
 
 // Load reads what a store has dumped into this one: all of it, or nothing and an error. A store that has something is
@@ -312,6 +340,14 @@ func (l *loading) kind(kind store.Kind) error {
 }
 
 func (l *loading) record(d *dump.Record) error {
+	if d.Kind == inboxed {
+		var e inboxedEvent
+		if err := json.Unmarshal(d.Body, &e); err != nil {
+			return err
+		}
+		_, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At))
+		return err
+	}
 	text, err := json.Marshal(d.Keys)
 	if err != nil {
 		return err

@@ -58,3 +58,19 @@ func alignFiles(ctx context.Context, conn *sql.Conn) error {
 	}
 	return nil
 }
+
+// rewriteFile has SQLite make its file anew, of nothing but what is stored.
+func rewriteFile(ctx context.Context, conn *sql.Conn) error {
+	return patiently(ctx, func() error { _, err := conn.ExecContext(ctx, "VACUUM"); return err })
+}
+
+// emptyLog has SQLite bring its log into the file, and reports whether the log is empty then. It is not while somebody reads
+// from it.
+func emptyLog(ctx context.Context, conn *sql.Conn) (bool, error) {
+	var busy, log, moved int
+	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
+	if locked(err) {
+		return false, nil
+	}
+	return err == nil && busy == 0, err
+}

@@ -4,14 +4,13 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/stream"
 )
 
 var (
@@ -34,6 +33,11 @@ func (c *change) forgetPeople(names []string) error {
 	if err != nil {
 		return err
 	}
+	if c.t.db.dialect.embedded() {
+		if _, err := c.t.exec(noteForgotten); err != nil {
+			return err
+		}
+	}
 	all := people.Of(names)
 	for _, name := range names {
 		if _, err := c.t.exec(dropCellsOf, name); err != nil {
@@ -43,6 +47,11 @@ func (c *change) forgetPeople(names []string) error {
 			if err := c.forgetIn(kind, store.PersonKey(name), all); err != nil {
 				return fmt.Errorf("%s: %w", kind.Name, err)
 			}
+		}
+	}
+	for _, kind := range kinds {
+		if kind.Name == stream.Outbox.Name {
+			return c.forgetInInboxes(kind, all)
 		}
 	}
 	return nil
@@ -109,31 +118,106 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 	return c.writeRows(written, removed, keys, lost)
 }
 
-// erases reports whether what is taken away has to leave the files, too.
-func (c *change) erases() bool {
-	return slices.ContainsFunc(c.batches, func(b store.Batch) bool { return len(b.Expunge)+len(b.Forget) > 0 })
+var (
+	eventsOfInboxes = both(`SELECT seq, id, topic, payload FROM heed_inbox WHERE seq > $1 ORDER BY seq LIMIT 100`)
+	rewriteEvent    = both(`UPDATE heed_inbox SET payload = $1 WHERE seq = $2`)
+)
+
+// forgetInInboxes takes people out of the events that wait in inboxes, at the places where those that leave name people.
+func (c *change) forgetInInboxes(kind store.Kind, all []people.Person) error {
+	last, rows := int64(0), 1
+	for rows > 0 {
+		rows = 0
+		changed := make(map[int64][]byte)
+		err := c.t.each(eventsOfInboxes, []any{last}, func(scan func(...any) error) error {
+			rows++
+			var e stream.Event
+			if err := scan(&last, &e.ID, &e.Topic, &e.Payload); err != nil {
+				return err
+			}
+			text, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			result, err := people.Forget(kind, text, nil, all)
+			if err == nil && result.Changed {
+				err = json.Unmarshal(result.JSON, &e)
+				changed[last] = e.Payload
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for seq, payload := range changed {
+			if _, err := c.t.exec(rewriteEvent, payload, seq); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// patience is how long a commit that erases waits for others who read.
-const patience = time.Second / 2
+// A database file of SQLite keeps copies of what was deleted: in free pages, in the gaps that a split leaves in a page, and as
+// older versions of pages in the log. So the file is rewritten after people were forgotten, and the log emptied. The database
+// notes how far that has come, as it can be cut off, and a reader of the log has to be waited for.
+var (
+	noteForgotten = either(`UPDATE heed_store SET forgotten = forgotten + 1`, ``)
+	readErased    = either(`SELECT forgotten, rewritten, erased FROM heed_store`, ``)
+	noteRewritten = either(`UPDATE heed_store SET rewritten = max(rewritten, $1)`, ``)
+	noteErased    = either(`UPDATE heed_store SET erased = max(erased, $1)`, ``)
+)
 
-// eraseLog has SQLite bring its log into the database file and empty it, as older versions of pages are in there. It can't
-// while somebody reads from the log: the next Sweep tries again.
-func (s *Store) eraseLog(ctx context.Context, patience time.Duration) {
-	if !s.db.dialect.embedded() {
-		return
+// Erased reports whether no trace of those who were forgotten is left in the files of the database. While somebody reads from
+// SQLite's log, there may be. The next [Store.Sweep] tries again. Of PostgreSQL it reports true, as its files are its own: see
+// docs/stores.md.
+func (s *Store) Erased(ctx context.Context) (bool, error) {
+	forgotten, _, erased, err := s.erasure(ctx)
+	if err != nil {
+		return false, fmt.Errorf("sqlstore: %w", err)
 	}
-	ctx = context.WithoutCancel(ctx)
-	over := machineNow().Add(patience)
-	for {
-		erased := false
-		_ = s.db.onWriter(ctx, func(conn *sql.Conn) (err error) { // the commit stands, whatever comes of this
-			erased, err = emptyLog(ctx, conn)
-			return errors.Join(err, alignFiles(ctx, conn))
-		})
-		if erased || !machineNow().Before(over) {
-			return
+	return forgotten == erased, nil
+}
+
+func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
+	if s.db.dialect.embedded() {
+		err = s.db.read(ctx, func(t *tx) error { return t.one(readErased, nil, &forgotten, &rewritten, &erased) })
+	}
+	return forgotten, rewritten, erased, err
+}
+
+// erase takes what was forgotten out of the files, as far as it can.
+func (s *Store) erase(ctx context.Context) error {
+	forgotten, rewritten, erased, err := s.erasure(ctx)
+	if err != nil || forgotten == erased {
+		return err
+	}
+	if rewritten < forgotten {
+		if err := s.db.alone(ctx, rewriteFile); err != nil {
+			return err
 		}
-		time.Sleep(5 * time.Millisecond)
+		if err := s.note(ctx, noteRewritten, forgotten); err != nil {
+			return err
+		}
 	}
+	empty := false
+	const patience = time.Second / 2 // with those who read from the log
+	for over := machineNow().Add(patience); err == nil && !empty && machineNow().Before(over); time.Sleep(5 * time.Millisecond) {
+		err = s.db.alone(ctx, func(ctx context.Context, conn *sql.Conn) (err error) {
+			empty, err = emptyLog(ctx, conn)
+			return err
+		})
+	}
+	if err != nil || !empty {
+		return err
+	}
+	return s.note(ctx, noteErased, forgotten)
+}
+
+func (s *Store) note(ctx context.Context, q *query, forgotten int64) error {
+	c := &change{store: s}
+	return s.db.enter(ctx, c.enter, func(t *tx) error {
+		_, err := t.exec(q, forgotten)
+		return err
+	})
 }

@@ -108,7 +108,6 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
 	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
-	s.db.setUp += erasing
 	s.kinds.limits = s.cfg.Limits
 	if !cfg.NoCache {
 		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
@@ -140,8 +139,8 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	if err == nil {
 		err = c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) })
 		s.forget(batches)
-		if err == nil && c.erases() {
-			s.eraseLog(ctx, patience)
+		if err == nil && len(batches) > 0 && len(batches[0].Forget) > 0 {
+			_ = s.erase(ctx) // the commit stands, and the next Sweep goes on
 		}
 	}
 	return c.end(err)

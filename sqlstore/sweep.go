@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"time"
 
@@ -50,13 +51,24 @@ func (s *Store) Sweep(ctx context.Context, now time.Time) error {
 		now = clock
 	}
 	w := &sweep{change: &change{store: s}, ctx: ctx, now: evidence.InstantOf(now)}
-	for _, part := range []func() error{w.histories, w.ids, w.records} {
+	for _, part := range []func() error{w.histories, w.ids, w.records, w.files} {
 		if err := part(); err != nil {
 			return fmt.Errorf("sqlstore: sweep: %w", err)
 		}
 	}
-	s.eraseLog(ctx, 0)
 	return nil
+}
+
+// files has the files of SQLite as they should be.
+func (w *sweep) files() error {
+	if !w.store.db.dialect.embedded() {
+		return nil
+	}
+	err := w.store.erase(w.ctx)
+	if err == nil {
+		err = w.store.db.onConn(w.ctx, func(conn *sql.Conn) error { return alignFiles(w.ctx, conn) })
+	}
+	return err
 }
 
 // step calls a function in transactions until there is nothing left to do.

@@ -103,10 +103,3 @@ func (db *DB) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, e
 	err = conn.QueryRowContext(ctx, "SELECT version FROM heed_store").Scan(&version)
 	return version, because(ctx, err)
 }
-
-// emptyLog reports whether the log of SQLite is empty now.
-func emptyLog(ctx context.Context, conn *sql.Conn) (bool, error) {
-	var busy, log, moved int
-	err := conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved)
-	return err == nil && busy == 0, err
-}

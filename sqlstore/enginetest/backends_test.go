@@ -213,5 +213,5 @@ func wipe(t require.TestingT, handle *sql.DB) {
 var tables = []string{
 	"heed_cells", "heed_tallies", "heed_ids", "heed_history", "heed_forgotten", "heed_audit", "heed_outbox",
 	"heed_choices", "heed_stream", "heed_documents",
-	"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record", "heed_key",
+	"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record", "heed_key", "heed_inbox",
 }

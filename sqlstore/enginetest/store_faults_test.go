@@ -272,13 +272,17 @@ var storeReads = map[string]func(*sqlstore.Store) (any, error){
 		err := st.Read(ctx, &s, []evidence.Cell{arm}, nil)
 		return s, err
 	},
-	"Find":             func(st *sqlstore.Store) (any, error) { return gather(st.Find(ctx, store.Query{Kind: "note"})) },
-	"Find by a key":    func(st *sqlstore.Store) (any, error) { return gather(st.Find(ctx, store.Query{Kind: "note", Keys: []string{"k"}, Oldest: true})) },
-	"Find by two keys": func(st *sqlstore.Store) (any, error) { return gather(st.Find(ctx, store.Query{Kind: "note", Keys: []string{"n=3", "k"}})) },
-	"List":             tallies,
-	"Scopes":           func(st *sqlstore.Store) (any, error) { return gather(st.Scopes(ctx, arm.Kind)) },
-	"Kinds":            func(st *sqlstore.Store) (any, error) { return gather(st.Kinds(ctx)) },
-	"History":          func(st *sqlstore.Store) (any, error) { return gather(st.History(ctx, arm)) },
+	"Find": func(st *sqlstore.Store) (any, error) { return gather(st.Find(ctx, store.Query{Kind: "note"})) },
+	"Find by a key": func(st *sqlstore.Store) (any, error) {
+		return gather(st.Find(ctx, store.Query{Kind: "note", Keys: []string{"k"}, Oldest: true}))
+	},
+	"Find by two keys": func(st *sqlstore.Store) (any, error) {
+		return gather(st.Find(ctx, store.Query{Kind: "note", Keys: []string{"n=3", "k"}}))
+	},
+	"List":    tallies,
+	"Scopes":  func(st *sqlstore.Store) (any, error) { return gather(st.Scopes(ctx, arm.Kind)) },
+	"Kinds":   func(st *sqlstore.Store) (any, error) { return gather(st.Kinds(ctx)) },
+	"History": func(st *sqlstore.Store) (any, error) { return gather(st.History(ctx, arm)) },
 	"Dump": func(st *sqlstore.Store) (any, error) {
 		var out bytes.Buffer
 		err := st.Dump(ctx, &out)

@@ -3,9 +3,12 @@
 
 -- The version of these tables, and the number of the last commit that wrote records.
 CREATE TABLE heed_store (
-    one      INTEGER PRIMARY KEY CHECK (one = 1),
-    version  INTEGER NOT NULL,
-    revision INTEGER NOT NULL
+    one       INTEGER PRIMARY KEY CHECK (one = 1),
+    version   INTEGER NOT NULL,
+    revision  INTEGER NOT NULL,
+    forgotten INTEGER NOT NULL, -- how often people were forgotten,
+    rewritten INTEGER NOT NULL, -- how many of these times the file was rewritten since,
+    erased    INTEGER NOT NULL  -- and how many times the log was emptied after that
 ) STRICT;
 
 CREATE TABLE heed_cell (
@@ -104,4 +107,19 @@ CREATE TABLE heed_key (
     PRIMARY KEY (hash, at, seq)
 ) STRICT, WITHOUT ROWID;
 
-INSERT INTO heed_store (one, version, revision) VALUES (1, 1, 0);
+-- The events of inboxes. An event waits until it is due, and is due again when its lease is over.
+CREATE TABLE heed_inbox (
+    seq        INTEGER PRIMARY KEY AUTOINCREMENT,
+    stream     TEXT NOT NULL,
+    id         TEXT NOT NULL,
+    topic      TEXT NOT NULL,
+    happened   TEXT NOT NULL, -- RFC 3339
+    payload    BLOB,
+    due        INTEGER NOT NULL, -- by the database's clock
+    deliveries INTEGER NOT NULL, -- how many there were; below zero: the last was given back
+    holder     TEXT NOT NULL,
+    UNIQUE (stream, id)
+) STRICT;
+CREATE INDEX heed_inbox_due ON heed_inbox (stream, due, seq);
+
+INSERT INTO heed_store (one, version, revision, forgotten, rewritten, erased) VALUES (1, 1, 0, 0, 0, 0);

@@ -1,0 +1,252 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/stream"
+)
+
+// InboxConfig configures an [Inbox]. Name must be set; every other field has a default.
+type InboxConfig struct {
+	// Name is which stream it is: those of one name share its events, in whatever process they are.
+	Name string
+	// Holder, where it is set, names who receives, among the streams of this name. What a holder of this name had in hand
+	// when it was last opened is delivered again at once, instead of after its lease.
+	Holder string
+	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
+	Lease time.Duration
+	// Poll is how often to look for what other processes have published. What this [Store] publishes is received at once. 0
+	// means 100 ms.
+	Poll time.Duration
+	// Max is how many events the stream holds that are not acknowledged; one more is refused with [evidence.ErrFull]. In
+	// PostgreSQL, those that are published at the same moment do not see each other. 0 means a million.
+	Max int
+}
+
+// Inbox takes events and delivers them, to any number of receivers in any number of processes, in the order in which they
+// came: an inbox in the database where the evidence is, for applications without a broker. Time is the database's. There is
+// nothing to sweep, as what is acknowledged is gone. It is safe for concurrent use.
+type Inbox struct {
+	store  *Store
+	cfg    InboxConfig
+	closed atomic.Bool
+}
+
+var (
+	_ stream.Source = (*Inbox)(nil)
+	_ stream.Sink   = (*Inbox)(nil)
+)
+
+// NewInbox returns an inbox in the database of a store.
+func NewInbox(ctx context.Context, st *Store, cfg InboxConfig) (*Inbox, error) {
+	cfg.Lease = cmp.Or(cfg.Lease, time.Minute)
+	cfg.Poll = cmp.Or(cfg.Poll, 100*time.Millisecond)
+	cfg.Max = cmp.Or(cfg.Max, 1_000_000)
+	var found faults.List
+	found.Check(cfg.Name != "" && evidence.CheckText("", cfg.Name) == nil, "Name", cfg.Name, "must be set, and be a text that can be stored")
+	found.Check(evidence.CheckText("", cfg.Holder) == nil, "Holder", cfg.Holder, "must be a text that can be stored")
+	found.Check(cfg.Lease > 0, "Lease", cfg.Lease, "must not be negative")
+	found.Check(cfg.Poll > 0, "Poll", cfg.Poll, "must not be negative")
+	found.Check(cfg.Max > 0, "Max", cfg.Max, "must not be negative")
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	s := &Inbox{store: st, cfg: cfg}
+	if cfg.Holder == "" {
+		return s, nil
+	}
+	return s, s.write(ctx, "open stream", func(t *tx) error {
+		_, err := t.exec(inboxGiveBack, cfg.Name, cfg.Holder)
+		return err
+	})
+}
+
+// Config returns the configuration in force.
+func (s *Inbox) Config() InboxConfig { return s.cfg }
+
+func (s *Inbox) write(ctx context.Context, what string, do func(*tx) error) error {
+	err := ctx.Err()
+	if err == nil {
+		c := &change{store: s.store}
+		err = s.store.db.enter(ctx, c.enter, do)
+	}
+	if err != nil {
+		return fmt.Errorf("sqlstore: %s: %w", what, err)
+	}
+	return nil
+}
+
+// deliveries counts them, and is below zero once the last was given back, so that only that can be rejected, and once.
+var (
+	inboxGiveBack = timed(`UPDATE heed_inbox SET holder = '', deliveries = -abs(deliveries), due = `, ` WHERE stream = $1 AND holder = $2`)
+	inboxPublish  = timed(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder)
+		VALUES ($1, $2, $3, $4, $5, `, `, 0, '')
+		ON CONFLICT DO NOTHING`)
+	inboxStreamSpan = both(`SELECT coalesce(max(seq) - min(seq) + 1, 0) FROM heed_inbox`)
+	inboxStreamSize = both(`SELECT count(*) FROM heed_inbox WHERE stream = $1`)
+
+	// How long until the next event of a stream is due, in microseconds, and whether there is one.
+	inboxNextDue = timed(`SELECT due - `, ` FROM heed_inbox WHERE stream = $1 ORDER BY due LIMIT 1`)
+	inboxReceive = either(`UPDATE heed_inbox SET deliveries = abs(deliveries) + 1, holder = $1, due = $2 + `+sqliteNow+`
+		WHERE seq = (SELECT seq FROM heed_inbox WHERE stream = $3 AND due <= `+sqliteNow+` ORDER BY due, seq LIMIT 1)
+		RETURNING seq, deliveries, id, topic, happened, payload`,
+		`UPDATE heed_inbox SET deliveries = abs(deliveries) + 1, holder = $1, due = $2 + `+postgresNow+`
+		WHERE seq = (SELECT seq FROM heed_inbox WHERE stream = $3 AND due <= `+postgresNow+` ORDER BY due, seq LIMIT 1
+			FOR UPDATE SKIP LOCKED)
+		RETURNING seq, deliveries, id, topic, happened, payload`)
+	inboxAcknowledge = both(`DELETE FROM heed_inbox WHERE seq = $1`)
+	inboxReject      = timed(`UPDATE heed_inbox SET holder = '', deliveries = -deliveries, due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
+)
+
+// Publish implements [stream.Sink]. An event whose id the stream holds already is left out; once an event is acknowledged, the
+// stream knows nothing of it, and one of its id is delivered again. A stream that holds Max events returns [evidence.ErrFull], one
+// that was closed [stream.ErrClosed], and an id or topic that can't be stored is a [*heed.InputError].
+func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
+	switch err := evidence.CheckText("ID", e.ID); {
+	case e.ID == "":
+		return fmt.Errorf("sqlstore: publish: %w", &heed.InputError{Field: "ID", Reason: "must not be empty"})
+	case err != nil:
+		return fmt.Errorf("sqlstore: publish: %w", err)
+	case s.closed.Load():
+		return fmt.Errorf("sqlstore: publish: %w", stream.ErrClosed)
+	}
+	if err := evidence.CheckText("Topic", e.Topic); err != nil {
+		return fmt.Errorf("sqlstore: publish: %w", err)
+	}
+	err := s.write(ctx, "publish", func(t *tx) error {
+		at := e.At.UTC().Format(time.RFC3339Nano)
+		n, err := t.exec(inboxPublish, s.cfg.Name, e.ID, e.Topic, at, e.Payload)
+		if err != nil || n == 0 {
+			return err
+		}
+		return s.checkRoom(t)
+	})
+	if err == nil {
+		s.store.db.wake(s.cfg.Name)
+	}
+	return err
+}
+
+// checkRoom refuses what is too much. The stream is only counted where its numbers don't show that there is room.
+func (s *Inbox) checkRoom(t *tx) error {
+	var held int64
+	err := t.one(inboxStreamSpan, nil, &held)
+	if err == nil && held > int64(s.cfg.Max) {
+		err = t.one(inboxStreamSize, []any{s.cfg.Name}, &held)
+	}
+	if err == nil && held > int64(s.cfg.Max) {
+		err = evidence.ErrFull
+	}
+	return err
+}
+
+// Close has this Stream take no more events. Those that the stream of its name holds are still delivered; then Receive
+// returns [stream.ErrClosed]. Others of the name go on.
+func (s *Inbox) Close() {
+	s.closed.Store(true)
+	s.store.db.wake(s.cfg.Name)
+}
+
+// Receive implements [stream.Source].
+func (s *Inbox) Receive(ctx context.Context) (stream.Delivery, error) {
+	for {
+		news := s.store.db.news(s.cfg.Name)
+		wait, err := s.wait(ctx)
+		switch {
+		case errors.Is(err, heed.ErrNotFound) && s.closed.Load():
+			return nil, stream.ErrClosed
+		case errors.Is(err, heed.ErrNotFound):
+			wait = s.cfg.Poll
+		case err != nil:
+			return nil, fmt.Errorf("sqlstore: receive: %w", err)
+		}
+		if wait <= 0 {
+			d, err := s.next(ctx)
+			if d != nil || err != nil {
+				return d, err
+			}
+			continue // somebody else was quicker
+		}
+		timer := time.NewTimer(min(wait, s.cfg.Poll))
+		select {
+		case <-ctx.Done():
+		case <-news:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// wait returns how long it is until an event is due, or [heed.ErrNotFound].
+func (s *Inbox) wait(ctx context.Context) (wait time.Duration, err error) {
+	err = s.store.db.read(ctx, func(t *tx) error {
+		var micros int64
+		err := t.one(inboxNextDue, []any{s.cfg.Name}, &micros)
+		wait = time.Duration(micros) * time.Microsecond
+		return err
+	})
+	return wait, err
+}
+
+// next takes the next event that is due, if there is one.
+func (s *Inbox) next(ctx context.Context) (stream.Delivery, error) {
+	d := &inboxDelivery{stream: s}
+	var happened string
+	err := s.write(ctx, "receive", func(t *tx) error {
+		return t.one(inboxReceive, []any{s.cfg.Holder, s.cfg.Lease.Microseconds(), s.cfg.Name},
+			&d.seq, &d.number, &d.event.ID, &d.event.Topic, &happened, &d.event.Payload)
+	})
+	switch {
+	case errors.Is(err, heed.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	if d.event.At, err = time.Parse(time.RFC3339Nano, happened); err != nil {
+		s.store.db.damaged.Add(1) // it has no moment then, and whoever applies it decides
+	}
+	return d, nil
+}
+
+// An inboxDelivery is an event of a stream in hand.
+type inboxDelivery struct {
+	stream *Inbox
+	event  stream.Event
+	seq    int64
+	number int64 // of the delivery
+}
+
+// Event implements [stream.Delivery].
+func (d *inboxDelivery) Event() stream.Event { return d.event }
+
+// Ack implements [stream.Delivery].
+func (d *inboxDelivery) Ack(ctx context.Context) error {
+	err := d.stream.write(ctx, "acknowledge", func(t *tx) error {
+		_, err := t.exec(inboxAcknowledge, d.seq)
+		return err
+	})
+	if err == nil && d.stream.closed.Load() {
+		d.stream.store.db.wake(d.stream.cfg.Name)
+	}
+	return err
+}
+
+// Reject implements [stream.Delivery].
+func (d *inboxDelivery) Reject(ctx context.Context, delay time.Duration) error {
+	err := d.stream.write(ctx, "reject", func(t *tx) error {
+		_, err := t.exec(inboxReject, delay.Microseconds(), d.seq, d.number)
+		return err
+	})
+	if err == nil {
+		d.stream.store.db.wake(d.stream.cfg.Name)
+	}
+	return err
+}
