@@ -30,7 +30,6 @@
 //   - [github.com/heedhq/heed/patterns/patternstest] is the contract of its stores, for your own.
 //   - [github.com/heedhq/heed/feedback] turns what reviewers decide into rules that other people approve before an agent
 //     sees them.
-//   - [github.com/heedhq/heed/feedback/feedbacktest] is the contract of its store, for your own.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory, and [github.com/heedhq/heed/sqlstore] those in SQLite and
 //     PostgreSQL.
 //   - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint, for decisions.

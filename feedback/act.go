@@ -9,73 +9,77 @@ import (
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
-// act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. change is
+// act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. propose is
 // called again where the change lost a race, and returns an empty change where there is nothing to do. What is refused is in
-// the audit log as well, unless the input was not valid.
-func (s *Service) act(ctx context.Context, kind ActKind, subject, actor, reason string, d *Draft, change func(now time.Time, who string) (Change, error)) error {
+// the audit log as well, unless the input was not valid. act returns the revision of what was written, 0 if nothing was.
+func (s *Service) act(
+	ctx context.Context, kind ActKind, subject, actor, reason string, d *Draft, propose func(now time.Time, who string) (change, error),
+) (revision uint64, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return 0, err
 	}
 	who, err := s.person("Actor", actor)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := checkReason(reason); err != nil {
-		return err
+		return 0, err
 	}
 	if err := checkName("ID", subject); err != nil && subject != "" {
-		return err
+		return 0, err
 	}
 	now := s.now()
 	entry := s.entry(now, who, string(kind), subject, reason)
 	if err := s.authorize(ctx, Act{Actor: who, Kind: kind, Subject: subject, Draft: d}); err != nil {
-		return s.refuse(ctx, entry, err)
+		return 0, s.refuse(ctx, entry, err)
 	}
 	err = s.governing.take(ctx, func() error {
 		return again(ctx, func() error {
-			c, err := change(now, who)
+			revision = 0
+			c, err := propose(now, who)
 			if err != nil || c.empty() {
 				return err
 			}
-			if len(c.Audit) == 0 {
-				c.Audit = []evidence.AuditEntry{entry}
+			if len(c.audit) == 0 {
+				c.tell(entry)
 			}
-			return s.apply(ctx, c)
+			revision, err = s.apply(ctx, c)
+			return err
 		})
 	})
-	if refused := (refusal)(nil); errors.As(err, &refused) {
-		return s.refuse(ctx, entry, err)
-	}
-	return err
-}
-
-func (c *Change) empty() bool {
-	return len(c.Records) == 0 && len(c.Proposals) == 0 && len(c.Rules) == 0 && len(c.Audit) == 0
+	return revision, s.refuse(ctx, entry, err)
 }
 
 // A refusal is an error that belongs into the audit log.
 type refusal interface {
 	error
-	refusal()
+	refusal() string // why, in words that name nobody
 }
 
-// refuse writes into the audit log that something was refused, and returns why.
-func (s *Service) refuse(ctx context.Context, entry evidence.AuditEntry, why error) error {
+// refuse writes into the audit log that something was refused, if that is why, and returns why.
+func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error) error {
+	refused := (refusal)(nil)
+	if !errors.As(why, &refused) {
+		return why
+	}
 	entry.ID = s.cfg.NewID()
 	entry.Action += ".refused"
-	entry.Details = map[string]string{"refusal": clip(why.Error())}
-	if err := s.cfg.Store.Apply(ctx, Change{Audit: []evidence.AuditEntry{entry}}); err != nil {
+	entry.Details = map[string]string{"refusal": clip(refused.refusal())}
+	if _, err := s.apply(ctx, change{audit: []store.AuditEntry{entry}}); err != nil {
 		return errors.Join(why, fmt.Errorf("the audit log: %w", err))
 	}
 	return why
 }
 
-func (s *Service) entry(now time.Time, actor, action, subject, reason string) evidence.AuditEntry {
-	return evidence.AuditEntry{ID: s.cfg.NewID(), At: now, Actor: actor, Action: "feedback." + action, Subject: subject, Reason: reason}
+// auditPrefix begins the actions of this package in the audit log.
+const auditPrefix = "feedback."
+
+func (s *Service) entry(now time.Time, actor, action, subject, reason string) store.AuditEntry {
+	return store.AuditEntry{ID: s.cfg.NewID(), At: now, Actor: actor, Action: auditPrefix + action, Subject: subject, Reason: reason}
 }
 
 // clip cuts a text to what a store can keep.
@@ -87,42 +91,6 @@ func clip(text string) string {
 }
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
-
-// lane names the revision that the evaluations of one agent's feedback share.
-func lane(agent string) string { return "agent:" + agent }
-
-// board names the revision that all proposals and rules share.
-const board = "rules"
-
-// A raceError says that the store had another revision than what was read.
-type raceError struct{ err error }
-
-func (e *raceError) Error() string { return e.err.Error() }
-func (e *raceError) Unwrap() error { return e.err }
-
-func (s *Service) apply(ctx context.Context, c Change) error {
-	err := s.cfg.Store.Apply(ctx, c)
-	if errors.Is(err, heed.ErrConflict) {
-		return &raceError{err}
-	}
-	return err
-}
-
-// again repeats what lost a race. In each round of a race somebody wins; the limit is for a store that never agrees.
-func again(ctx context.Context, do func() error) error {
-	const rounds = 1000
-	var err error
-	for range rounds {
-		err = do()
-		if lost := (*raceError)(nil); !errors.As(err, &lost) {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return err
-}
 
 // A turn is had by one goroutine at a time, which waits for it no longer than its context lasts.
 type turn chan struct{}

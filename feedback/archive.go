@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// An Archive is what a service knows, but for the audit log: each list sorted by id. It marshals to JSON, and
+// An Archive is what a service knows, but for the audit log and the store's revisions: each list sorted by id. It marshals to JSON, and
 // [Archive.Tree] lays it out as files. Two exports of the same state are the same to the byte.
 type Archive struct {
 	Feedback  []Record   `json:"feedback"`
@@ -25,23 +25,25 @@ type Archive struct {
 // Export returns everything that is stored, erased feedback left out.
 func (s *Service) Export(ctx context.Context) (Archive, error) {
 	var a Archive
-	for r, err := range s.cfg.Store.Records(ctx, Query{}) {
+	for r, err := range s.records(ctx, Query{}) {
 		if err != nil {
 			return Archive{}, wrap("export", err)
 		}
+		r.Revision = 0
 		a.Feedback = append(a.Feedback, r)
 	}
-	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{}) {
-		if err != nil {
-			return Archive{}, wrap("export", err)
-		}
-		a.Proposals = append(a.Proposals, p)
+	var err error
+	if a.Proposals, err = s.proposals(ctx, ProposalQuery{}); err != nil {
+		return Archive{}, wrap("export", err)
 	}
-	for r, err := range s.cfg.Store.Rules(ctx, RuleQuery{}) {
-		if err != nil {
-			return Archive{}, wrap("export", err)
-		}
-		a.Rules = append(a.Rules, r)
+	if a.Rules, err = s.Rules().List(ctx, RuleQuery{}); err != nil {
+		return Archive{}, wrap("export", err)
+	}
+	for i := range a.Proposals {
+		a.Proposals[i].Revision = 0
+	}
+	for i := range a.Rules {
+		a.Rules[i].Revision = 0
 	}
 	a.sort()
 	return a, nil

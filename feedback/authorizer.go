@@ -43,7 +43,9 @@ type UnauthorizedError struct{ Err error }
 
 func (e *UnauthorizedError) Error() string { return "not authorized: " + e.Err.Error() }
 func (e *UnauthorizedError) Unwrap() error { return e.Err }
-func (*UnauthorizedError) refusal()        {}
+
+// refusal leaves out why: those are the host's words, which may name people.
+func (*UnauthorizedError) refusal() string { return "not authorized" }
 
 func (s *Service) authorize(ctx context.Context, act Act) error {
 	if s.cfg.Authorizer == nil {

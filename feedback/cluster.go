@@ -66,7 +66,7 @@ func (s *Service) alikeTo(matches []Match) (ids []string) {
 
 // members returns a cluster's feedback of a kind, the oldest first.
 func (s *Service) members(ctx context.Context, agent, cluster string, kind func(Classification) bool) (members []Record, err error) {
-	for m, err := range s.cfg.Store.Records(ctx, Query{Agent: agent, Cluster: cluster}) {
+	for m, err := range s.records(ctx, Query{Agent: agent, Cluster: cluster}) {
 		if err != nil {
 			return nil, err
 		}

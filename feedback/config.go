@@ -11,12 +11,18 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/store"
 )
 
 // Config configures a [Service]. Store must be set; every other field has a default.
 type Config struct {
-	// Store keeps everything. Services of several processes may share one.
-	Store Store
+	// Store keeps everything. Services of several processes may share one: they share feedback, rules, and the settings that
+	// are numbers. Where those differ from the store's, New takes over its own and tells the audit log, of a lowered quorum too.
+	Store store.Store
+	// AsStored takes each number that is not set from the store, where an application has left it, and leaves the store's
+	// settings as they are. It is for tools beside the application.
+	AsStored bool
 	// Similarity says which corrections are alike. nil means Trigrams{}.
 	Similarity Similarity
 	// Evaluator classifies. nil means Counting{}.
@@ -95,6 +101,38 @@ type Measuring struct {
 // SpecConfig returns the defaults of the Adaptive Feedback Learning design where ours differ: it takes texts to be alike
 // from 0.8 on, whatever measures them. Store is for the caller to set.
 func SpecConfig() Config { return Config{Similarity: Trigrams{Threshold: 0.8}} }
+
+// component is the name of the settings in a store, and in the audit log where they change.
+const component = "feedback"
+
+// component has the settings that are kept in the store: each of a configuration with its defaults, and whether the host has
+// given it.
+func (c *Config) component(given *Config) settings.Component {
+	g, i, m := &c.Gate, &c.Injecting, &c.Measuring
+	return settings.Component{Name: component, Fields: []settings.Field{
+		setting("gate.quorum", &g.Quorum, given.Gate.Quorum), setting("gate.outsiders", &g.Outsiders, given.Gate.Outsiders),
+		setting("gate.ttl", &g.TTL, given.Gate.TTL), setting("gate.per_proposer", &g.PerProposer, given.Gate.PerProposer),
+		setting("gate.per_agent", &g.PerAgent, given.Gate.PerAgent), setting("gate.pending", &g.Pending, given.Gate.Pending),
+		setting("high.occurrences", &c.High.Occurrences, given.High.Occurrences),
+		setting("high.reviewers", &c.High.Reviewers, given.High.Reviewers), setting("window", &c.Window, given.Window),
+		setting("expedite", &c.Expedite, given.Expedite), setting("fresh", &c.Fresh, given.Fresh),
+		setting("once_per_task", &c.OncePerTask, given.OncePerTask), setting("take_changed", &c.TakeChanged, given.TakeChanged),
+		setting("injecting.rules", &i.Rules, given.Injecting.Rules),
+		setting("injecting.characters", &i.Characters, given.Injecting.Characters),
+		setting("measuring.before", &m.Before, given.Measuring.Before),
+		setting("measuring.stabilise", &m.Stabilise, given.Measuring.Stabilise),
+		setting("measuring.review", &m.Review, given.Measuring.Review),
+		setting("measuring.improvement", &m.Improvement, given.Measuring.Improvement),
+		setting("measuring.floor", &m.Floor, given.Measuring.Floor),
+		setting("measuring.per_sweep", &m.PerSweep, given.Measuring.PerSweep),
+		setting("measuring.retire", &m.Retire, given.Measuring.Retire),
+	}}
+}
+
+func setting[T int | float64 | bool | time.Duration](name string, value *T, given T) settings.Field {
+	var none T
+	return settings.Field{Name: name, Value: value, Set: given != none}
+}
 
 func (c Config) withDefaults() Config {
 	const day = 24 * time.Hour

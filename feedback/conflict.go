@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heedhq/heed/store"
 )
 
 // A Conflict is something that stands against a draft: an active rule or a pending proposal, that some agent would see
@@ -40,7 +42,7 @@ func (e *ConflictError) Error() string {
 	return "it contradicts active rules: " + strings.Join(ids, ", ")
 }
 
-func (*ConflictError) refusal() {}
+func (e *ConflictError) refusal() string { return e.Error() }
 
 // Conflicts says what now stands against a draft: the contradictions first, then duplicates, then overlaps, each by score
 // and id. What the draft supersedes does not.
@@ -49,12 +51,21 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	if err := r.s.validateDraft(&d); err != nil {
 		return nil, wrap("conflicts", err)
 	}
-	conflicts, err := r.s.conflicts(ctx, &d, true, "")
+	pending, err := r.s.waiting(ctx)
+	if err != nil {
+		return nil, wrap("conflicts", err)
+	}
+	conflicts, err := r.s.conflicts(ctx, &d, pending, "")
 	return conflicts, wrap("conflicts", err)
 }
 
-// conflicts compares the draft with active rules, and with pending proposals where they are asked for, but for one.
-func (s *Service) conflicts(ctx context.Context, d *Draft, pending bool, except string) ([]Conflict, error) {
+// waiting returns the proposals that are pending.
+func (s *Service) waiting(ctx context.Context) ([]Proposal, error) {
+	return proposalKind.union(ctx, s.cfg.Store, [][]string{statusKeys(StatusPending)}, func(*Proposal) bool { return true })
+}
+
+// conflicts compares the draft with active rules and with these proposals, but for one.
+func (s *Service) conflicts(ctx context.Context, d *Draft, pending []Proposal, except string) ([]Conflict, error) {
 	var found []Conflict
 	var texts []string
 	consider := func(o *Draft, id string, isPending bool) {
@@ -70,13 +81,8 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending bool, except 
 	for i := range rules {
 		consider(&rules[i].Draft, rules[i].ID, false)
 	}
-	if pending {
-		for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Status: StatusPending}) {
-			if err != nil {
-				return nil, err
-			}
-			consider(&p.Draft, p.ID, true)
-		}
+	for i := range pending {
+		consider(&pending[i].Draft, pending[i].ID, true)
 	}
 	scores, err := s.scores(ctx, d.Text, texts)
 	if err != nil {
@@ -96,19 +102,16 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending bool, except 
 	return found, nil
 }
 
-// activeRules returns the active rules that an agent of the draft may see.
-func (s *Service) activeRules(ctx context.Context, d *Draft) (rules []Rule, err error) {
-	q := RuleQuery{Status: RuleActive}
-	if len(d.Agents) == 1 {
-		q.Agent = d.Agents[0]
+// activeRules returns the active rules that an agent of the draft may see. It reads no others.
+func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
+	keys := [][]string{{store.Key("active", anyValue)}}
+	if d.AllAgents {
+		keys = [][]string{statusKeys(RuleActive)}
 	}
-	for r, err := range s.cfg.Store.Rules(ctx, q) {
-		if err != nil {
-			return nil, err
-		}
-		rules = append(rules, r)
+	for _, agent := range d.Agents {
+		keys = append(keys, []string{store.Key("active", agent)})
 	}
-	return rules, nil
+	return ruleKind.union(ctx, s.cfg.Store, keys, func(r *Rule) bool { return d.overlaps(&r.Draft) })
 }
 
 // explain says what kind of a conflict two texts of this score are in, and leaves it open where they are in none.

@@ -78,7 +78,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	for _, rule := range group {
 		form.Supersedes = append(form.Supersedes, rule.ID)
 		form.Authors = append(form.Authors, rule.Authors...)
-		switch old, err := s.cfg.Store.Proposal(ctx, rule.ID); {
+		switch old, err := proposalKind.get(ctx, s.cfg.Store, rule.ID); {
 		case err == nil:
 			form.Evidence = append(form.Evidence, old.Evidence...)
 		case !errors.Is(err, heed.ErrNotFound): // an imported rule may have none
@@ -104,9 +104,10 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 			if waits, err := s.consolidating(ctx, form.Supersedes, now); err != nil || waits {
 				return err
 			}
-			c.Audit = append(c.Audit, s.entry(now, "", string(ActPropose), p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
-			p.Revision, opened = 1, &p
-			return s.apply(ctx, c)
+			c.tell(s.entry(now, "", string(ActPropose), p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
+			p.Revision, err = s.apply(ctx, c)
+			opened = &p
+			return err
 		})
 	})
 	if err != nil {
@@ -118,18 +119,16 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 // consolidating reports whether a pending proposal would supersede one of these rules, or a rejected one would have
 // superseded just these.
 func (s *Service) consolidating(ctx context.Context, rules []string, now time.Time) (bool, error) {
-	rules = distinct(rules)
-	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{}) {
-		if err != nil {
-			return false, err
-		}
-		switch {
-		case p.Status == StatusRejected && slices.Equal(p.Supersedes, rules):
-			return true, nil
-		case p.Status == StatusPending && now.Before(p.Expires) &&
-			slices.ContainsFunc(p.Supersedes, func(id string) bool { return slices.Contains(rules, id) }):
+	pending, err := s.waiting(ctx)
+	if err != nil {
+		return false, err
+	}
+	for i := range pending {
+		if p := &pending[i]; now.Before(p.Expires) && slices.ContainsFunc(p.Supersedes, func(id string) bool { return slices.Contains(rules, id) }) {
 			return true, nil
 		}
 	}
-	return false, nil
+	rejected, err := proposalKind.union(ctx, s.cfg.Store, [][]string{append(statusKeys(StatusRejected), groupKey(rules))},
+		func(p *Proposal) bool { return slices.Equal(p.Supersedes, distinct(rules)) })
+	return len(rejected) > 0, err
 }

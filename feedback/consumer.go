@@ -1,39 +1,19 @@
 package feedback
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/stream"
 )
-
-// DefaultStream is the stream that decisions are read from where no other is named.
-const DefaultStream = "asdlc:events:hitl_decisions"
-
-// Source delivers messages at least once. An implementation is used by one goroutine at a time.
-type Source interface {
-	// Receive waits for the next message of a stream. It returns [io.EOF] when there will be none any more, and the
-	// context's error when that is done. What was neither acknowledged nor failed is delivered again, sometime.
-	Receive(ctx context.Context, stream string) (Delivery, error)
-}
-
-// A Delivery is a message with the way to answer for it.
-type Delivery struct {
-	Payload []byte
-	// Ack says that the message need not come again. It is called when its effect is stored, or when it was put aside.
-	Ack func(ctx context.Context) error
-}
 
 // ConsumerConfig configures a [Consumer]. Service, Source and DeadLetter must be set.
 type ConsumerConfig struct {
 	Service *Service
-	Source  Source
-	// Stream is the stream to read. "" means [DefaultStream].
-	Stream string
+	Source  stream.Source
 	// DeadLetter puts a message aside that can't be used, with why; only then is it acknowledged.
 	DeadLetter func(ctx context.Context, payload []byte, reason error) error
 	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves it.
@@ -46,7 +26,6 @@ type Consumer struct{ cfg ConsumerConfig }
 
 // NewConsumer returns a consumer, or all faults of its configuration, joined.
 func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
-	cfg.Stream = cmp.Or(cfg.Stream, DefaultStream)
 	var found faults.List
 	found.Check(cfg.Service != nil, "Service", nil, "must be set")
 	found.Check(cfg.Source != nil, "Source", nil, "must be set")
@@ -61,40 +40,41 @@ func NewConsumer(cfg ConsumerConfig) (*Consumer, error) {
 func (c *Consumer) Config() ConsumerConfig { return c.cfg }
 
 // Run consumes until the source is at its end, which is no error, or until the context is done or something fails for good:
-// the source, the store, or the dead letters. What was being worked on is then not acknowledged, and comes again. A decision
-// whose evaluation fails is recorded all the same: see [Service.EvaluateAll].
+// the source, the store, or the dead letters. What was being worked on is then not acknowledged, and comes again when its
+// lease ends. A decision whose evaluation fails is recorded all the same, and evaluated by a later [Service.Sweep].
 func (c *Consumer) Run(ctx context.Context) error {
 	for {
-		d, err := c.receive(ctx)
+		d, payload, err := c.receive(ctx)
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, stream.ErrClosed):
 			return nil
 		case err != nil:
 			return wrap("consume", err)
 		}
-		if err := c.consume(ctx, d.Payload); err != nil {
+		if err := c.take(ctx, payload); err != nil {
 			return wrap("consume", err)
 		}
-		if err := d.acknowledge(ctx); err != nil {
+		if err := acknowledge(ctx, d); err != nil {
 			return wrap("consume: acknowledge", err)
 		}
 	}
 }
 
-func (c *Consumer) receive(ctx context.Context) (d Delivery, err error) {
+func (c *Consumer) receive(ctx context.Context) (d stream.Delivery, payload []byte, err error) {
 	defer contain("ConsumerConfig.Source", &err)
-	return c.cfg.Source.Receive(ctx, c.cfg.Stream)
+	if d, err = c.cfg.Source.Receive(ctx); err != nil {
+		return nil, nil, err
+	}
+	return d, d.Event().Payload, nil
 }
 
-func (d *Delivery) acknowledge(ctx context.Context) (err error) {
-	if d.Ack == nil {
-		return nil
-	}
+func acknowledge(ctx context.Context, d stream.Delivery) (err error) {
 	defer contain("Delivery.Ack", &err)
 	return d.Ack(ctx)
 }
 
-func (c *Consumer) consume(ctx context.Context, payload []byte) error {
+// take records and evaluates a decision, or puts it aside.
+func (c *Consumer) take(ctx context.Context, payload []byte) error {
 	f, err := DecodeEvent(payload)
 	if err == nil {
 		err = c.complete(&f)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/stream"
 )
 
 const document = `{
@@ -61,28 +61,36 @@ func TestDecodeEvent(t *testing.T) {
 // queue delivers messages, each again until it is acknowledged.
 type queue struct {
 	messages [][]byte
-	streams  []string
 	acked    int
 	fail     error
 }
 
-func (q *queue) Receive(ctx context.Context, stream string) (feedback.Delivery, error) {
-	q.streams = append(q.streams, stream)
+func (q *queue) Receive(ctx context.Context) (stream.Delivery, error) {
 	if err := ctx.Err(); err != nil {
-		return feedback.Delivery{}, err
+		return nil, err
 	}
 	if q.fail != nil {
-		return feedback.Delivery{}, q.fail
+		return nil, q.fail
 	}
 	if len(q.messages) == 0 {
-		return feedback.Delivery{}, io.EOF
+		return nil, stream.ErrClosed
 	}
-	return feedback.Delivery{Payload: q.messages[0], Ack: func(context.Context) error {
+	return delivery{q.messages[0], func() {
 		q.messages = q.messages[1:]
 		q.acked++
-		return nil
 	}}, nil
 }
+
+type delivery struct {
+	payload []byte
+	ack     func()
+}
+
+func (d delivery) Event() stream.Event {
+	return stream.Event{ID: "x", Topic: "reviews", Payload: d.payload}
+}
+func (d delivery) Ack(context.Context) error                   { d.ack(); return nil }
+func (d delivery) Reject(context.Context, time.Duration) error { return nil }
 
 func message(id, reviewer, comment string) []byte {
 	text, err := json.Marshal(map[string]any{
@@ -128,8 +136,6 @@ func TestConsumerCountsEachDecisionOnce(t *testing.T) {
 	_, total, err := w.List(ctx, feedback.Listing{})
 	require.NoError(t, err)
 	assert.Equal(t, 50, total)
-	assert.Equal(t, feedback.DefaultStream, q.streams[0])
-	assert.Equal(t, "asdlc:events:hitl_decisions", feedback.DefaultStream)
 	assert.Equal(t, 50, w.pending().Occurrences)
 }
 
@@ -161,15 +167,12 @@ func TestConsumerGoesOnWhenEvaluationFails(t *testing.T) {
 	assert.Equal(t, feedback.GeneralizableHigh, w.get("2").Class)
 }
 
-// down is a store that takes nothing.
-type down struct{ memstore.Feedback }
-
-func (*down) Apply(context.Context, feedback.Change) error { return errFlaky }
-
 func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {
-	w := newWorld(t, feedback.Config{Store: &down{}})
+	st := &failing.Store{Store: newStore(t, nil)}
+	w := newWorld(t, feedback.Config{Store: st})
+	st.Fail(1, false)
 	q := &queue{messages: [][]byte{message("1", "ann", "x")}}
-	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx), errFlaky)
+	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx), failing.ErrFailed)
 	assert.Zero(t, q.acked)
 	q.fail = errors.New("broker")
 	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx), q.fail)
@@ -181,15 +184,14 @@ func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {
 // broken is a source that panics in one of its parts.
 type broken struct{ receive, ack bool }
 
-func (b broken) Receive(context.Context, string) (feedback.Delivery, error) {
+func (b broken) Receive(context.Context) (stream.Delivery, error) {
 	if b.receive {
 		panic("receive")
 	}
-	return feedback.Delivery{Payload: []byte("nonsense"), Ack: func(context.Context) error {
+	return delivery{[]byte("nonsense"), func() {
 		if b.ack {
 			panic("ack")
 		}
-		return nil
 	}}, nil
 }
 
@@ -232,7 +234,4 @@ func TestConsumerCompletesEvents(t *testing.T) {
 		faults++
 	}
 	assert.Equal(t, 3, faults)
-	c, err := feedback.NewConsumer(feedback.ConsumerConfig{Service: w.Service, Source: &queue{}, DeadLetter: d.put, Stream: "mine"})
-	require.NoError(t, err)
-	assert.Equal(t, "mine", c.Config().Stream)
 }

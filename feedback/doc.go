@@ -45,19 +45,21 @@
 // # Effect
 //
 // A rule that was made of feedback should end it: [Effect] compares how often its cluster recurs before and after, and, for
-// rules that somebody proposed, how often the agent was corrected. [Service.Sweep] measures all rules and says which should
-// be retired. Rates are counted with package evidence. A rule is proposed when what it is about has just come up often,
+// rules that somebody proposed, how often the agent was corrected. [Service.Sweep] measures all rules and marks those that
+// should be retired. Rates are counted with package evidence. A rule is proposed when what it is about has just come up often,
 // so some of the fall would have come without it; Shift.Certainty speaks of the numbers, not of the cause.
 //
 // # What is for the host
 //
-// Heed starts no goroutine. A host calls Record and Evaluate (or runs a [Consumer]) when decisions come, Flush and
-// [Service.EvaluateAll] at moments of its choosing, such as every hour, Sweep once a day, and shows people what
-// [Rules.Proposals] lists.
+// Heed starts no goroutine. A host calls Record and Evaluate (or runs a [Consumer]) when decisions come, has [heed.Run] call
+// [Service.Sweep], which knows what is due, and shows people what [Rules.Proposals] lists.
+//
+// All is kept in a [store.Store], as records of the kinds "feedback.record", "feedback.proposal" and "feedback.rule", and in
+// its audit log. An approval, the rule that it completes and their audit entries are one commit. Several services, in several
+// processes, may share a store.
 //
 // # Implementing the interfaces
 //
-// [Store] keeps everything; package feedbacktest has its contract as a test suite, and memstore.Feedback is the one to
-// read. [Similarity], [Evaluator] and [Drafter] may ask a model: what they answer is checked, their errors leave the
-// feedback to be evaluated again, and their panics are errors.
+// [Similarity], [Evaluator] and [Drafter] may ask a model: their answers are checked, their errors leave the feedback to be
+// evaluated again, and their panics are errors.
 package feedback

@@ -70,7 +70,7 @@ func WilsonLower(hits, n int) float64 {
 
 // Measure returns the effect of a rule as it is now. Nothing is stored: see [Service.Sweep].
 func (r *Rules) Measure(ctx context.Context, id string) (Effect, error) {
-	rule, err := r.s.cfg.Store.Rule(ctx, id)
+	rule, err := ruleKind.get(ctx, r.s.cfg.Store, id)
 	if err != nil {
 		return Effect{}, wrap("measure", err)
 	}
@@ -104,7 +104,7 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	if len(rule.Agents) == 1 {
 		q.Agent = rule.Agents[0]
 	}
-	for r, err := range s.cfg.Store.Records(ctx, q) {
+	for r, err := range s.records(ctx, q) {
 		if err != nil {
 			return Effect{}, err
 		}

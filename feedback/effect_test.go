@@ -36,7 +36,7 @@ func (w *world) decide(from, to time.Time, hits, n int, cluster string, rules ..
 		} else {
 			r.Cluster = cluster
 		}
-		require.NoError(w.t, w.store.Apply(ctx, feedback.Change{Records: []feedback.Record{r}}))
+		w.put(r)
 	}
 }
 
@@ -136,7 +136,7 @@ func unfit(t *testing.T, n int, cfg feedback.Config) *world {
 				if k >= side.hits {
 					f.Decision = feedback.Approved
 				}
-				require.NoError(t, w.store.Apply(ctx, feedback.Change{Records: []feedback.Record{{Feedback: f, Recorded: f.At}}}))
+				w.put(feedback.Record{Feedback: f, Recorded: f.At})
 			}
 		}
 	}
@@ -144,15 +144,23 @@ func unfit(t *testing.T, n int, cfg feedback.Config) *world {
 	return w
 }
 
+func (w *world) unfit() (ids []string) {
+	w.t.Helper()
+	rules, err := w.rules.List(ctx, feedback.RuleQuery{Unfit: true})
+	require.NoError(w.t, err)
+	for _, r := range rules {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
 func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	w := unfit(t, 8, feedback.Config{})
 	w.propose("paul", rule("x"))
 	w.clock.advance(7 * day)
-	report, err := w.Sweep(ctx)
-	require.NoError(t, err)
-	assert.Equal(t, 8, report.Measured)
-	assert.Len(t, report.Expired, 1)
-	assert.Equal(t, []string{"r07", "r06", "r05"}, report.Retire)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Len(t, w.proposals(feedback.StatusExpired), 1)
+	assert.Equal(t, []string{"r07", "r06", "r05"}, w.unfit())
 	assert.Equal(t, feedback.Harmful, w.rule("r07").Effect.Status)
 	for i := range 8 {
 		r := w.rule(fmt.Sprintf("r%02d", i))
@@ -162,29 +170,28 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	}
 	since := w.rule("r07").RetireProposed
 	w.clock.advance(day)
-	_, err = w.Sweep(ctx)
-	require.NoError(t, err)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Equal(t, since, w.rule("r07").RetireProposed)
 	assert.Equal(t, []string{"propose-retirement:"}, w.audit("r07"), "it is proposed once")
 	assert.Equal(t, "r00", w.inject("agent0", "").Rules[0])
 
 	// A restored rule starts anew.
-	_, err = w.rules.Retire(ctx, order("r07"))
+	_, err := w.rules.Retire(ctx, order("r07"))
 	require.NoError(t, err)
 	_, err = w.rules.Restore(ctx, order("r07"))
 	require.NoError(t, err)
-	report, err = w.Sweep(ctx)
-	require.NoError(t, err)
-	assert.NotContains(t, report.Retire, "r07")
+	w.clock.advance(day)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.NotContains(t, w.unfit(), "r07")
 	assert.Equal(t, feedback.Stabilising, w.rule("r07").Effect.Status)
 }
 
 func TestSweepRetiresWhereItMay(t *testing.T) {
 	w := unfit(t, 5, feedback.Config{Measuring: feedback.Measuring{Retire: true, PerSweep: 2}})
-	report, err := w.Sweep(ctx)
-	require.NoError(t, err)
-	assert.Equal(t, []string{"r04", "r03"}, report.Retire)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.Equal(t, feedback.RuleRetired, w.rule("r04").Status)
+	assert.Equal(t, feedback.RuleRetired, w.rule("r03").Status)
+	assert.Equal(t, feedback.RuleActive, w.rule("r02").Status)
 	assert.Empty(t, w.inject("agent4", "").Rules)
 	r, err := w.rules.Restore(ctx, order("r04"))
 	require.NoError(t, err)

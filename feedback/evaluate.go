@@ -1,13 +1,12 @@
 package feedback
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // Evaluate classifies a feedback, unless it was classified before, and returns it as it then is. In this order:
@@ -31,7 +30,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
 			if r, err = s.Feedback(ctx, id); err != nil || r.Class != "" {
 				return err
 			}
-			revisions, err := s.cfg.Store.Revisions(ctx, lane(r.Agent))
+			lane, err := s.lane(ctx, r.Agent, s.now())
 			if err != nil {
 				return err
 			}
@@ -40,7 +39,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
 				return err
 			}
 			fresh = true
-			return s.keepEvaluation(ctx, &r, promoted, revisions[0], s.evaluationEntry(&r, "", ""))
+			return s.keepEvaluation(ctx, &r, promoted, lane)
 		})
 	})
 	if err != nil {
@@ -54,26 +53,20 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
 	return r, nil
 }
 
-func (s *Service) evaluationEntry(r *Record, actor, reason string) evidence.AuditEntry {
-	e := s.entry(s.now(), actor, "evaluate", r.ID, cmp.Or(reason, clip(r.Rationale)))
-	e.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
-	return e
-}
-
-// keepEvaluation stores a classified feedback together with those that are promoted by it.
-func (s *Service) keepEvaluation(ctx context.Context, r *Record, promoted []Record, revision uint64, entry evidence.AuditEntry) error {
-	c := Change{Expect: map[string]uint64{lane(r.Agent): revision}, Records: []Record{*r}, Audit: []evidence.AuditEntry{entry}}
-	for i := range promoted {
-		p := &promoted[i]
+// keepEvaluation stores a classified feedback together with those that are promoted by it. Their rationale stays out of the
+// audit log: it may be a model's, and name people.
+func (s *Service) keepEvaluation(ctx context.Context, r *Record, promoted []Record, lane store.Record) (err error) {
+	entry := s.entry(s.now(), "", "evaluate", r.ID, "")
+	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
+	c := change{records: []store.Record{lane, feedbackKind.record(*r)}, audit: []store.AuditEntry{entry}}
+	for _, p := range promoted {
 		e := s.entry(s.now(), "", "promote", p.ID, "stands with "+p.Cluster)
 		e.Details = map[string]string{"classification": string(p.Class)}
-		c.Records, c.Audit = append(c.Records, *p), append(c.Audit, e)
+		c.write(feedbackKind.record(p))
+		c.tell(e)
 	}
-	if err := s.apply(ctx, c); err != nil {
-		return err
-	}
-	r.Revision++
-	return nil
+	r.Revision, err = s.apply(ctx, c)
+	return err
 }
 
 // classify fills in the evaluation, and returns those of the cluster that it promotes.
@@ -225,7 +218,7 @@ func promote(r *Record, members []Record) (promoted []Record) {
 // an evaluation fails, and returns the errors, joined; what failed stays to be evaluated.
 func (s *Service) EvaluateAll(ctx context.Context) (done int, err error) {
 	var waiting []string
-	for r, err := range s.cfg.Store.Records(ctx, Query{Class: Unclassified}) {
+	for r, err := range s.records(ctx, Query{Class: Unclassified}) {
 		if err != nil {
 			return 0, wrap("evaluate all", err)
 		}

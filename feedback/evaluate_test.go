@@ -408,7 +408,7 @@ func TestResolve(t *testing.T) {
 
 func TestClustersDoNotDependOnWhoEvaluates(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	other, err := feedback.New(feedback.Config{Store: w.store, Now: w.clock.Now})
+	other, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock.Now})
 	require.NoError(t, err)
 	var failures []error
 	results := make(chan error)

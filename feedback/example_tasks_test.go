@@ -2,24 +2,21 @@ package feedback_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/memstore"
-	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 // exampleService is a service whose ids are numbers.
 func exampleService(cfg feedback.Config) *feedback.Service {
 	n := 0
-	cfg.Store = &memstore.Feedback{}
+	cfg.Store = &memstore.Store{}
 	cfg.NewID = func() string { n++; return fmt.Sprint("id-", n) }
-	service, err := feedback.New(cfg)
+	service, err := feedback.New(context.Background(), cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -66,7 +63,7 @@ func ExampleAuthorizer() {
 	fmt.Println(entries[0].Actor, entries[0].Action, entries[0].Details)
 	// Output:
 	// feedback: review: not authorized: mallory is no admin
-	// mallory feedback.approve.refused map[refusal:not authorized: mallory is no admin]
+	// mallory feedback.approve.refused map[refusal:not authorized]
 }
 
 type admins []string
@@ -78,23 +75,20 @@ func (a admins) Authorize(_ context.Context, act feedback.Act) error {
 	return fmt.Errorf("%s is no admin", act.Actor)
 }
 
-// Decisions come over a stream: here that of package memstore, which has its messages from whoever publishes them.
+// Decisions come over a stream: a broker of the host's, or, as here, a channel.
 func ExampleConsumer() {
 	ctx := context.Background()
-	stream := &memstore.Stream{}
-	err := stream.Publish(ctx, evidence.Event{ID: "1", Topic: feedback.DefaultStream, At: time.Now(), Payload: []byte(`{
+	reviews := make(channel, 1)
+	reviews <- stream.Event{ID: "1", Topic: "reviews", At: time.Now(), Payload: []byte(`{
 		"decision_id": "D-1", "gate_id": "HITL-1", "epic_id": "E-1", "task_id": null, "decision": "REJECTED",
 		"reviewer_id": "ann", "timestamp": "2026-05-04T12:00:00Z", "review_duration_seconds": 40, "agent_output_sha": "3fa9",
 		"approved_output_sha": null, "correction_diff_path": null, "reviewer_comment": "No owner is named",
-		"tags": ["completeness"]}`)})
-	if err != nil {
-		panic(err)
-	}
-	stream.Close()
+		"tags": ["completeness"]}`)}
+	close(reviews)
 	service := exampleService(feedback.Config{})
 	consumer, err := feedback.NewConsumer(feedback.ConsumerConfig{
 		Service:  service,
-		Source:   decisions{stream},
+		Source:   reviews,
 		Complete: func(f *feedback.Feedback) { f.Agent = map[string]string{"HITL-1": "prd-agent"}[f.Gate] },
 		DeadLetter: func(_ context.Context, _ []byte, reason error) error {
 			fmt.Println("put aside:", reason)
@@ -115,19 +109,26 @@ func ExampleConsumer() {
 	// Output: prd-agent edge_case alike corrections: 1, by distinct reviewers: 1
 }
 
-// decisions makes a source of a stream.
-type decisions struct{ *memstore.Stream }
+// channel is a source. It forgets what it has delivered; a broker would deliver it again until it is acknowledged.
+type channel chan stream.Event
 
-func (d decisions) Receive(ctx context.Context, _ string) (feedback.Delivery, error) {
-	delivery, err := d.Stream.Receive(ctx)
-	switch {
-	case errors.Is(err, strategy.ErrClosed):
-		return feedback.Delivery{}, io.EOF
-	case err != nil:
-		return feedback.Delivery{}, err
+func (c channel) Receive(ctx context.Context) (stream.Delivery, error) {
+	select {
+	case e, ok := <-c:
+		if !ok {
+			return nil, stream.ErrClosed
+		}
+		return delivered(e), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return feedback.Delivery{Payload: delivery.Event().Payload, Ack: delivery.Ack}, nil
 }
+
+type delivered stream.Event
+
+func (d delivered) Event() stream.Event                         { return stream.Event(d) }
+func (d delivered) Ack(context.Context) error                   { return nil }
+func (d delivered) Reject(context.Context, time.Duration) error { return nil }
 
 // A person edits a proposal before it is approved: the approvals so far are void, and the editor can't approve it.
 func ExampleRules_Modify() {
@@ -202,16 +203,20 @@ func ExampleArchive_Tree() {
 	// Output: feedback/rules/proposed/id-1.json
 }
 
-// Now and then, such as once a day: what waited too long expires, and rules are measured.
+// A host calls Sweep now and then, or has heed.Run do so: it knows what is due.
 func ExampleService_Sweep() {
+	ctx := context.Background()
 	service := exampleService(feedback.Config{})
-	report, err := service.Sweep(context.Background())
+	if err := service.Sweep(ctx, time.Time{}); err != nil {
+		panic(err)
+	}
+	unfit, err := service.Rules().List(ctx, feedback.RuleQuery{Unfit: true})
 	if err != nil {
 		panic(err)
 	}
-	for _, id := range report.Retire {
-		fmt.Println("has no effect:", id) // a person may now call Rules.Retire
+	for _, rule := range unfit {
+		fmt.Println(rule.Text, "has no effect:", rule.Effect.Improvement) // a person may now call Rules.Retire
 	}
-	fmt.Println("rules measured:", report.Measured)
-	// Output: rules measured: 0
+	fmt.Println("to retire:", len(unfit))
+	// Output: to retire: 0
 }

@@ -12,7 +12,7 @@ import (
 // Three corrections that say the same become a rule that two others approve, and the agent's next prompt has it.
 func Example() {
 	ctx := context.Background()
-	service, err := feedback.New(feedback.Config{Store: &memstore.Feedback{}})
+	service, err := feedback.New(context.Background(), feedback.Config{Store: &memstore.Store{}})
 	if err != nil {
 		panic(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/store"
 )
 
 // A FlushReport says what a batch of proposals came to.
@@ -26,13 +27,11 @@ func (s *Service) Flush(ctx context.Context) (FlushReport, error) {
 	var report FlushReport
 	agents := map[string]string{} // by cluster
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
-		for r, err := range s.cfg.Store.Records(ctx, Query{Class: class}) {
+		for r, err := range feedbackKind.find(ctx, s.cfg.Store, store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
 			if err != nil {
 				return report, wrap("flush", err)
 			}
-			if r.Cluster != "" {
-				agents[r.Cluster] = r.Agent
-			}
+			agents[r.Cluster] = r.Agent
 		}
 	}
 	var failures []error
@@ -106,25 +105,26 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 			return cmp.Or[error](err, &raceError{heed.ErrConflict})
 		}
 		if last != nil && last.Status == StatusPending { // whose time is over
-			s.expire(&c, *last, now)
+			s.expired(&c, *last, now)
 		}
-		c.Audit = append(c.Audit, s.entry(now, "", string(ActPropose), p.ID, "cluster "+cluster))
-		return s.apply(ctx, c)
+		c.tell(s.entry(now, "", string(ActPropose), p.ID, "cluster "+cluster))
+		p.Revision, err = s.apply(ctx, c)
+		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	p.Revision++
 	return p, nil
 }
 
 // readyFor returns the last proposal of a cluster, and whether there is something to propose.
 func (s *Service) readyFor(ctx context.Context, cluster string, members []Record) (last *Proposal, ready bool, err error) {
+	proposals, err := s.proposals(ctx, ProposalQuery{Cluster: cluster})
+	if err != nil {
+		return nil, false, err
+	}
 	rejections := 0
-	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Cluster: cluster}) {
-		if err != nil {
-			return nil, false, err
-		}
+	for _, p := range proposals {
 		if last == nil || p.Status == StatusPending { // versions of one moment come in no order
 			last = &p
 		}
@@ -164,18 +164,14 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Record
 
 // ruleOf reports whether a rule for the cluster is active, and else since when not.
 func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left time.Time, err error) {
-	for rule, err := range s.cfg.Store.Rules(ctx, RuleQuery{}) {
-		if err != nil {
-			return false, left, err
-		}
-		if slices.Contains(rule.Clusters, cluster) {
-			active = active || rule.Status == RuleActive
-			if rule.Left.After(left) {
-				left = rule.Left
-			}
+	rules, err := ruleKind.union(ctx, s.cfg.Store, agentKeys("cluster", cluster, nil), func(r *Rule) bool { return slices.Contains(r.Clusters, cluster) })
+	for i := range rules {
+		active = active || rules[i].Status == RuleActive
+		if rules[i].Left.After(left) {
+			left = rules[i].Left
 		}
 	}
-	return active, left, nil
+	return active, left, err
 }
 
 // extend gives a pending proposal the evidence that came since. What is approved is the draft, which stays as it is.
@@ -192,10 +188,12 @@ func (s *Service) extend(ctx context.Context, p *Proposal, members []Record) (*P
 	if len(p.Evidence) == known {
 		return nil, nil
 	}
-	entry := s.entry(s.now(), "", "extend", p.ID, p.Summary)
-	if err := s.apply(ctx, Change{Proposals: []Proposal{*p}, Audit: append(Change{}.Audit, entry)}); err != nil {
+	c := change{audit: []store.AuditEntry{s.entry(s.now(), "", "extend", p.ID, p.Summary)}}
+	c.write(proposalKind.record(*p))
+	revision, err := s.apply(ctx, c)
+	if err != nil {
 		return nil, err
 	}
-	p.Revision++
+	p.Revision = revision
 	return p, nil
 }

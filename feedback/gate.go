@@ -41,20 +41,20 @@ func (e *StateError) Error() string { return "the " + e.What + " is " + e.State 
 
 func (e *StateError) Unwrap() error { return heed.ErrConflict }
 
-func (*StateError) refusal() {}
+func (e *StateError) refusal() string { return e.Error() }
 
 // An IneligibleError says that a person may not approve a proposal.
 type IneligibleError struct{ Reason string }
 
-func (e *IneligibleError) Error() string { return e.Reason }
-func (*IneligibleError) refusal()        {}
+func (e *IneligibleError) Error() string   { return e.Reason }
+func (e *IneligibleError) refusal() string { return e.Reason }
 
 // A StaleError says that what was approved is not what is proposed. It is a [heed.ErrConflict].
 type StaleError struct{}
 
-func (*StaleError) Error() string { return "the proposal is not what was reviewed: see Review.Hash" }
-func (*StaleError) Unwrap() error { return heed.ErrConflict }
-func (*StaleError) refusal()      {}
+func (*StaleError) Error() string     { return "the proposal is not what was reviewed: see Review.Hash" }
+func (*StaleError) Unwrap() error     { return heed.ErrConflict }
+func (e *StaleError) refusal() string { return e.Error() }
 
 // Review records what a person decides, and returns the proposal as it then is. One rejection closes it. An approval that
 // completes the quorum ([Gate]) makes the rule, in the same step: the conflicts with active rules are checked again, what it
@@ -70,32 +70,42 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		return Proposal{}, wrap("review", err)
 	}
 	s := r.s
-	seen, err := s.cfg.Store.Proposal(ctx, review.Proposal)
+	seen, err := proposalKind.get(ctx, s.cfg.Store, review.Proposal)
 	if err != nil {
 		return Proposal{}, wrap("review", err)
 	}
 	var p Proposal
-	changed := false
-	err = s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen.Draft, func(now time.Time, who string) (c Change, err error) {
-		if p, err = s.pending(ctx, review.Proposal, now); err != nil {
-			return Change{}, err
+	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen.Draft, func(now time.Time, who string) (c change, err error) {
+		if p, err = proposalKind.get(ctx, s.cfg.Store, review.Proposal); err != nil || p.decided(review, who) {
+			return c, err
+		}
+		if err := s.checkPending(ctx, p, now); err != nil {
+			return c, err
 		}
 		if review.Verdict == Reject {
 			closeAs(&p, StatusRejected, who, review.Reason, now)
-			c.Proposals = []Proposal{p}
-		} else if c, err = s.approve(ctx, &p, review, who, now); err != nil {
-			return Change{}, err
+			c.write(proposalKind.record(p))
+			return c, nil
 		}
-		changed = !c.empty()
-		return c, nil
+		return s.approve(ctx, &p, review, who, now)
 	})
 	if err != nil {
 		return Proposal{}, wrap("review", err)
 	}
-	if changed {
-		p.Revision++
-	}
+	p.Revision = max(p.Revision, revision)
 	return p, nil
+}
+
+// decided reports whether this very review closed the proposal: somebody may not have heard of that, and make it again.
+func (p *Proposal) decided(review Review, who string) bool {
+	switch p.Status {
+	case StatusRejected:
+		return review.Verdict == Reject && p.Decider == who
+	case StatusApproved:
+		return review.Verdict == Approve && slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
+	default:
+		return false
+	}
 }
 
 func (v *Review) validate() (ActKind, error) {
@@ -131,29 +141,32 @@ func (r *Rules) ReviewAll(ctx context.Context, reviews []Review) []Result {
 	return results
 }
 
-// pending returns a proposal that can be decided. One whose time is over is closed now.
-func (s *Service) pending(ctx context.Context, id string, now time.Time) (Proposal, error) {
-	p, err := s.cfg.Store.Proposal(ctx, id)
+// checkPending reports a proposal that can't be decided. One whose time is over is closed now.
+func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) error {
 	switch {
-	case err != nil:
-		return Proposal{}, err
 	case p.Status != StatusPending:
-		return Proposal{}, &StateError{What: "proposal", State: string(p.Status)}
+		return &StateError{What: "proposal", State: string(p.Status)}
 	case now.Before(p.Expires):
-		return p, nil
+		return nil
 	}
-	var c Change
-	s.expire(&c, p, now)
-	if err := s.apply(ctx, c); err != nil {
-		return Proposal{}, err
+	if err := s.expire(ctx, p, now); err != nil {
+		return err
 	}
-	return Proposal{}, &StateError{What: "proposal", State: string(StatusExpired)}
+	return &StateError{What: "proposal", State: string(StatusExpired)}
 }
 
-func (s *Service) expire(c *Change, p Proposal, now time.Time) {
+// expire closes a proposal whose time is over.
+func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) error {
+	var c change
+	s.expired(&c, p, now)
+	_, err := s.apply(ctx, c)
+	return err
+}
+
+func (s *Service) expired(c *change, p Proposal, now time.Time) {
 	closeAs(&p, StatusExpired, "", "nobody decided in time", now)
-	c.Proposals = append(c.Proposals, p)
-	c.Audit = append(c.Audit, s.entry(now, "", "expire", p.ID, p.Reason))
+	c.write(proposalKind.record(p))
+	c.tell(s.entry(now, "", "expire", p.ID, p.Reason))
 }
 
 func closeAs(p *Proposal, status Status, who, reason string, now time.Time) {
@@ -161,42 +174,46 @@ func closeAs(p *Proposal, status Status, who, reason string, now time.Time) {
 }
 
 // approve is the change that adds an approval, and makes the rule where that completes the quorum.
-func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who string, now time.Time) (Change, error) {
+func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who string, now time.Time) (c change, err error) {
 	hash := p.Hash()
 	switch {
 	case review.Hash != hash:
-		return Change{}, &StaleError{}
+		return c, &StaleError{}
 	case slices.Contains(p.Writers, who):
-		return Change{}, &IneligibleError{"nobody approves what they proposed or edited"}
+		return c, &IneligibleError{"nobody approves what they proposed or edited"}
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, who):
-		return Change{}, &IneligibleError{"nobody approves what their own feedback led to"}
+		return c, &IneligibleError{"nobody approves what their own feedback led to"}
 	}
-	revisions, err := s.cfg.Store.Revisions(ctx, board)
+	at, err := s.board(ctx)
 	if err != nil {
-		return Change{}, err
+		return c, err
 	}
-	conflicts, err := s.conflicts(ctx, &p.Draft, false, "")
+	conflicts, err := s.conflicts(ctx, &p.Draft, nil, "")
 	if err != nil {
-		return Change{}, err
+		return c, err
 	}
 	against := contradictions(conflicts)
 	approval := Approval{Actor: who, Reason: review.Reason, Hash: hash, Override: distinct(review.Override), At: now}
 	if open := approval.missing(against); len(open) > 0 {
-		return Change{}, &ConflictError{open}
+		return c, &ConflictError{open}
 	}
-	at := slices.IndexFunc(p.Approvals, func(a Approval) bool { return a.Actor == who })
+	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return a.Actor == who })
 	switch {
-	case at < 0:
+	case mine < 0:
 		p.Approvals = append(p.Approvals, approval)
-	case slices.Equal(p.Approvals[at].Override, approval.Override):
-		return Change{}, nil
+	case slices.Equal(p.Approvals[mine].Override, approval.Override):
+		return c, nil
 	default:
-		p.Approvals[at] = approval
+		p.Approvals[mine] = approval
 	}
-	if !s.cfg.Gate.met(p.Approvals, &p.Draft, p.Authors, against) {
-		return Change{Proposals: []Proposal{*p}}, nil
+	if err := p.checkPeople(); err != nil {
+		return c, err
 	}
-	return s.activate(ctx, p, who, review.Reason, now, revisions[0])
+	if s.cfg.Gate.met(p.Approvals, &p.Draft, p.Authors, against) {
+		return s.activate(ctx, p, who, review.Reason, now, at)
+	}
+	c.write(proposalKind.record(*p))
+	return c, nil
 }
 
 // missing returns the contradictions that an approval does not override.
@@ -223,7 +240,7 @@ func (g *Gate) met(approvals []Approval, d *Draft, authors []string, against []C
 }
 
 // activate is the change that makes a proposal a rule.
-func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string, now time.Time, revision uint64) (Change, error) {
+func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string, now time.Time, at board) (change, error) {
 	closeAs(p, StatusApproved, who, reason, now)
 	rule := Rule{
 		ID: p.ID, Draft: p.Draft, Authors: p.Authors, Writers: p.Writers, Approvals: p.Approvals,
@@ -232,24 +249,26 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
 	}
-	c := Change{Expect: map[string]uint64{board: revision}, Proposals: []Proposal{*p}}
-	c.Audit = append(c.Audit, s.entry(now, who, string(ActApprove), p.ID, reason), s.entry(now, who, "activate", p.ID, reason))
-	c.Audit[1].Details = map[string]string{"hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
+	activated := s.entry(now, who, "activate", p.ID, reason)
+	activated.Details = map[string]string{"hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
+	c := at.governs(now)
+	c.write(proposalKind.record(*p))
+	c.tell(s.entry(now, who, string(ActApprove), p.ID, reason), activated)
 	for _, id := range p.Supersedes {
-		old, err := s.cfg.Store.Rule(ctx, id)
+		old, err := ruleKind.get(ctx, s.cfg.Store, id)
 		if err != nil {
-			return Change{}, err
+			return change{}, err
 		}
 		if old.Status != RuleActive {
-			return Change{}, &StateError{What: "rule to supersede", State: string(old.Status)}
+			return change{}, &StateError{What: "rule to supersede", State: string(old.Status)}
 		}
 		old.Status, old.SupersededBy, old.Left, old.RetireProposed = RuleSuperseded, rule.ID, now, time.Time{}
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
 		rule.Pinned = rule.Pinned || old.Pinned
-		c.Rules = append(c.Rules, old)
-		c.Audit = append(c.Audit, s.entry(now, who, "supersede", id, "by "+rule.ID))
+		c.write(ruleKind.record(old))
+		c.tell(s.entry(now, who, "supersede", id, "by "+rule.ID))
 	}
 	rule.Clusters = distinct(rule.Clusters)
-	c.Rules = append(c.Rules, rule)
+	c.write(ruleKind.record(rule))
 	return c, nil
 }

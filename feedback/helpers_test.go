@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 var (
@@ -50,19 +51,21 @@ type world struct {
 	*feedback.Service
 	t     testing.TB
 	rules *feedback.Rules
-	store feedback.Store
+	store store.Store
 	clock *clock
 	count int
+	// subject and last are proposals that a test is about.
+	subject, last feedback.Proposal
 }
 
 // newWorld makes a service whose ids are numbers, "n1", "n2" and so on.
 func newWorld(t testing.TB, cfg feedback.Config) *world {
 	w := &world{t: t, clock: &clock{}}
-	if cfg.Store == nil {
-		cfg.Store = &memstore.Feedback{}
-	}
 	if cfg.Now == nil {
 		cfg.Now = w.clock.Now
+	}
+	if cfg.Store == nil {
+		cfg.Store = newStore(t, cfg.Now)
 	}
 	if cfg.NewID == nil {
 		var mu sync.Mutex
@@ -74,10 +77,23 @@ func newWorld(t testing.TB, cfg feedback.Config) *world {
 			return fmt.Sprint("n", n)
 		}
 	}
-	service, err := feedback.New(cfg)
+	service, err := feedback.New(ctx, cfg)
 	require.NoError(t, err)
 	w.Service, w.rules, w.store = service, service.Rules(), cfg.Store
 	return w
+}
+
+func newStore(t testing.TB, now func() time.Time) *memstore.Store {
+	st, err := memstore.New(memstore.Config{Now: now})
+	require.NoError(t, err)
+	return st
+}
+
+// put puts values straight into the store.
+func (w *world) put(values ...any) {
+	w.t.Helper()
+	_, err := w.store.Commit(ctx, store.Batch{Records: feedback.Stored(values...)})
+	require.NoError(w.t, err)
 }
 
 // correction is a feedback by a reviewer that corrects an agent's output.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // An ImportResult says what became of one element of an archive.
@@ -29,11 +30,11 @@ type ImportResult struct {
 // [ActImport].
 func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) ([]ImportResult, error) {
 	who := ""
-	err := s.act(ctx, ActImport, "", actor, reason, nil, func(_ time.Time, canonical string) (Change, error) {
+	_, err := s.act(ctx, ActImport, "", actor, reason, nil, func(_ time.Time, canonical string) (change, error) {
 		who = canonical
 		e := s.entry(s.now(), who, string(ActImport), "", reason)
 		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules))}
-		return Change{Audit: []evidence.AuditEntry{e}}, nil
+		return change{audit: []store.AuditEntry{e}}, nil
 	})
 	if err != nil {
 		return nil, wrap("import", err)
@@ -58,9 +59,6 @@ func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) (
 	return results, nil
 }
 
-// errKnown says that there was nothing to take over.
-var errKnown = errors.New("known")
-
 func (s *Service) importRecord(ctx context.Context, r Record) error {
 	now := s.now()
 	if err := s.prepare(&r.Feedback, now); err != nil {
@@ -75,20 +73,22 @@ func (s *Service) importRecord(ctx context.Context, r Record) error {
 	if r.Recorded.IsZero() || r.Recorded.After(now) {
 		r.Recorded = now
 	}
+	truncate(&r.Recorded)
 	r.Revision = 0
-	err := s.apply(ctx, Change{Records: []Record{r}})
-	if !errors.Is(err, heed.ErrConflict) {
-		return err
+	return s.add(ctx, r)
+}
+
+// truncate brings moments into the form in which they are kept.
+func truncate(moments ...*time.Time) {
+	for _, at := range moments {
+		*at = at.UTC().Truncate(time.Microsecond)
 	}
-	known, err := s.cfg.Store.Record(ctx, r.ID)
-	if err != nil {
-		return err
+}
+
+func truncateApprovals(approvals []Approval) {
+	for i := range approvals {
+		truncate(&approvals[i].At)
 	}
-	known.normalize()
-	if !known.Erased.IsZero() || known.same(&r.Feedback) {
-		return errKnown
-	}
-	return fmt.Errorf("another decision has this id: %w", heed.ErrConflict)
 }
 
 func (e *Evaluation) validate() error {
@@ -121,59 +121,65 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason st
 	if !(p.Confidence >= 0 && p.Confidence <= 1) {
 		return invalid("Confidence", "must be in [0, 1]")
 	}
+	truncate(&p.Created, &p.Expires, &p.Decided)
+	truncateApprovals(p.Approvals)
 	p.Revision = 0
 	return s.governing.take(ctx, func() error {
 		return again(ctx, func() error {
-			if _, err := s.cfg.Store.Proposal(ctx, p.ID); !errors.Is(err, heed.ErrNotFound) {
+			if _, err := proposalKind.get(ctx, s.cfg.Store, p.ID); !errors.Is(err, heed.ErrNotFound) {
 				return cmp.Or(err, errKnown)
 			}
 			now := s.now()
-			entry := s.entry(now, who, string(ActImport), p.ID, reason)
-			switch p.Status {
-			case StatusRejected, StatusExpired, StatusSuperseded, StatusDocumented:
-				return s.apply(ctx, Change{Proposals: []Proposal{p}, Audit: []evidence.AuditEntry{entry}})
-			case StatusApproved: // is worth what its rule is
-				if _, err := s.cfg.Store.Rule(ctx, p.ID); err != nil {
-					return err
-				}
-				return s.apply(ctx, Change{Proposals: []Proposal{p}, Audit: []evidence.AuditEntry{entry}})
-			case StatusPending:
-			default:
-				return invalid("Status", "is none of the statuses")
-			}
-			if p.Action == DocumentOnly {
-				return invalid("Action", "must pass the gate, as the proposal is pending")
-			}
-			p.Approvals, p.Created, p.Expires = nil, now, now.Add(s.cfg.Gate.TTL)
-			p.Writers = distinct(append(p.Writers, who))
-			c, err := s.opened(ctx, &p)
+			c, err := s.imported(ctx, p.Clone(), who, now)
 			if err != nil {
 				return err
 			}
-			if err := s.vacate(ctx, &c, p.Cluster, now); err != nil {
-				return err
-			}
-			c.Audit = append(c.Audit, entry)
-			return s.apply(ctx, c)
+			c.tell(s.entry(now, who, string(ActImport), p.ID, reason))
+			_, err = s.apply(ctx, c)
+			return err
 		})
 	})
 }
 
+// imported is the change that takes over a proposal.
+func (s *Service) imported(ctx context.Context, p Proposal, who string, now time.Time) (c change, err error) {
+	switch p.Status {
+	case StatusApproved: // is worth what its rule is
+		_, err = ruleKind.get(ctx, s.cfg.Store, p.ID)
+	case StatusRejected, StatusExpired, StatusSuperseded, StatusDocumented:
+	case StatusPending:
+		if p.Action == DocumentOnly {
+			return c, invalid("Action", "must pass the gate, as the proposal is pending")
+		}
+		p.Approvals, p.Created, p.Expires = nil, now, now.Add(s.cfg.Gate.TTL)
+		p.Writers = distinct(append(p.Writers, who))
+		if c, err = s.opened(ctx, &p); err != nil {
+			return c, err
+		}
+		return c, s.vacate(ctx, &c, p.Cluster, now)
+	default:
+		err = invalid("Status", "is none of the statuses")
+	}
+	if err == nil {
+		err = errors.Join(checkTime("Created", p.Created, now), p.checkPeople())
+	}
+	c.write(proposalKind.record(p))
+	return c, err
+}
+
 // vacate reports that a cluster has a pending proposal, and closes one whose time is over.
-func (s *Service) vacate(ctx context.Context, c *Change, cluster string, now time.Time) error {
+func (s *Service) vacate(ctx context.Context, c *change, cluster string, now time.Time) error {
 	if cluster == "" {
 		return nil
 	}
-	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Status: StatusPending, Cluster: cluster}) {
-		if err != nil {
-			return err
-		}
+	pending, err := s.proposals(ctx, ProposalQuery{Status: StatusPending, Cluster: cluster})
+	for _, p := range pending {
 		if now.Before(p.Expires) {
 			return &StateError{What: "cluster's proposal", State: string(p.Status)}
 		}
-		s.expire(c, p, now)
+		s.expired(c, p, now)
 	}
-	return nil
+	return err
 }
 
 func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) error {
@@ -186,9 +192,11 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 	default:
 		return invalid("Status", "is none of the statuses")
 	}
+	truncate(&r.Activated, &r.Left)
+	truncateApprovals(r.Approvals)
 	return s.governing.take(ctx, func() error {
 		return again(ctx, func() error {
-			if known, err := s.cfg.Store.Rule(ctx, r.ID); err == nil {
+			if known, err := ruleKind.get(ctx, s.cfg.Store, r.ID); err == nil {
 				if known.Hash() != r.Hash() {
 					return fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
 				}
@@ -196,7 +204,7 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 			} else if !errors.Is(err, heed.ErrNotFound) {
 				return err
 			}
-			revisions, err := s.cfg.Store.Revisions(ctx, board)
+			at, err := s.board(ctx)
 			if err != nil {
 				return err
 			}
@@ -208,10 +216,11 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 				r.Activated = now
 			}
 			r.Since, r.Effect, r.RetireProposed, r.Revision = now, Effect{}, time.Time{}, 0
-			return s.apply(ctx, Change{
-				Expect: map[string]uint64{board: revisions[0]}, Rules: []Rule{r},
-				Audit: []evidence.AuditEntry{s.entry(now, who, string(ActImport), r.ID, reason)},
-			})
+			c := at.governs(now)
+			c.write(ruleKind.record(r))
+			c.tell(s.entry(now, who, string(ActImport), r.ID, reason))
+			_, err = s.apply(ctx, c)
+			return err
 		})
 	})
 }
@@ -243,7 +252,7 @@ func (s *Service) admit(ctx context.Context, r *Rule) error {
 	}
 	var against []Conflict
 	if r.Status == RuleActive {
-		conflicts, err := s.conflicts(ctx, &r.Draft, false, "")
+		conflicts, err := s.conflicts(ctx, &r.Draft, nil, "")
 		if err != nil {
 			return err
 		}

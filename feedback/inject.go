@@ -5,8 +5,10 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
+	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -56,7 +58,7 @@ type Omission struct {
 // A rule stands on one line of its own, behind its type, so that it can't pass for another part of the prompt. What it asks
 // for is for the gate to judge.
 func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
-	ranked, err := r.ranked(ctx, req.Agent)
+	ranked, err := r.lines(ctx, req.Agent)
 	if err != nil {
 		return Injection{}, wrap("inject", err)
 	}
@@ -64,18 +66,16 @@ func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
 	var lines strings.Builder
 	limits := r.s.cfg.Injecting
 	room := limits.Characters - utf8.RuneCountInString(opening+"\n"+Ending+"\n")
-	for i := range ranked {
-		rule := &ranked[i]
-		line := render(rule)
-		size := utf8.RuneCountInString(line)
+	for _, rule := range ranked {
+		size := utf8.RuneCountInString(rule.text)
 		switch {
 		case len(in.Rules) == limits.Rules:
-			in.Omitted = append(in.Omitted, Omission{rule.ID, "rules"})
+			in.Omitted = append(in.Omitted, Omission{rule.id, "rules"})
 		case size > room:
-			in.Omitted = append(in.Omitted, Omission{rule.ID, "characters"})
+			in.Omitted = append(in.Omitted, Omission{rule.id, "characters"})
 		default:
-			lines.WriteString(line)
-			in.Rules = append(in.Rules, rule.ID)
+			lines.WriteString(rule.text)
+			in.Rules = append(in.Rules, rule.id)
 			room -= size
 		}
 	}
@@ -87,6 +87,72 @@ func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
 		in.Prompt = strings.TrimRight(in.Prompt, "\n") + "\n\n" + req.Task
 	}
 	return in, nil
+}
+
+// A line is what a prompt has of a rule. It names nobody.
+type line struct{ id, text string }
+
+// lines returns the lines of the rules that may be injected, the most important first. They are read anew when a rule has
+// changed: the revision tells, which is one small read.
+func (r *Rules) lines(ctx context.Context, agent string) (lines []line, err error) {
+	for try := 1; ; try++ {
+		before, err := r.s.board(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if lines, ok := r.s.prompts.get(agent, before.rules); ok {
+			return lines, nil
+		}
+		ranked, err := r.ranked(ctx, agent)
+		if err != nil {
+			return nil, err
+		}
+		lines = make([]line, len(ranked))
+		for i := range ranked {
+			lines[i] = line{ranked[i].ID, render(&ranked[i])}
+		}
+		after, err := r.s.board(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case after.rules == before.rules:
+			r.s.prompts.put(agent, before.rules, lines)
+			return lines, nil
+		case try == records.Tries: // rules change all the time: these were active while they were read
+			return lines, nil
+		}
+	}
+}
+
+// prompts remembers the lines of agents as of one revision of the rules. The zero value is ready to use; it is safe for
+// concurrent use.
+type prompts struct {
+	mu       sync.Mutex
+	revision uint64 // 0: of none
+	agents   map[string][]line
+}
+
+func (p *prompts) get(agent string, revision uint64) (lines []line, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if revision == 0 || revision != p.revision {
+		return nil, false
+	}
+	lines, ok = p.agents[agent]
+	return lines, ok
+}
+
+func (p *prompts) put(agent string, revision uint64, lines []line) {
+	const most = 1000 // agents
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if revision == 0 || revision < p.revision {
+		return
+	}
+	if revision > p.revision || len(p.agents) >= most {
+		p.revision, p.agents = revision, make(map[string][]line)
+	}
+	p.agents[agent] = lines
 }
 
 // ByPlace returns the rules that are active for an agent, by their Draft.Place, for a host that puts them into its prompts

@@ -30,7 +30,7 @@ func stocked(t testing.TB, n int, cfg feedback.Config, change func(i int, r *fee
 		if change != nil {
 			change(i, &r)
 		}
-		require.NoError(t, w.store.Apply(ctx, feedback.Change{Rules: []feedback.Rule{r}}))
+		w.put(r)
 	}
 	return w
 }

@@ -30,31 +30,33 @@ func (r *Rules) Modify(ctx context.Context, e Edit) (Proposal, error) {
 	}
 	var p Proposal
 	id := s.cfg.NewID()
-	err := s.act(ctx, ActModify, e.Proposal, e.Actor, e.Reason, &d, func(now time.Time, who string) (Change, error) {
-		old, err := s.pending(ctx, e.Proposal, now)
+	revision, err := s.act(ctx, ActModify, e.Proposal, e.Actor, e.Reason, &d, func(now time.Time, who string) (c change, err error) {
+		old, err := proposalKind.get(ctx, s.cfg.Store, e.Proposal)
 		if err != nil {
-			return Change{}, err
+			return c, err
+		}
+		if err := s.checkPending(ctx, old, now); err != nil {
+			return c, err
 		}
 		p = old.Clone()
 		p.ID, p.Previous, p.Draft, p.Approvals, p.Revision = id, old.ID, d, nil, 0
 		p.Writers = append(slices.DeleteFunc(p.Writers, func(w string) bool { return w == who }), who)
 		evidence, err := s.remaining(ctx, p.Evidence)
 		if err != nil {
-			return Change{}, err
+			return c, err
 		}
 		p.Warnings, p.Created, p.Expires = warnings(&d, evidence), now, now.Add(s.cfg.Gate.TTL)
-		c, err := s.opened(ctx, &p)
-		if err != nil {
-			return Change{}, err
+		if c, err = s.opened(ctx, &p); err != nil {
+			return c, err
 		}
 		closeAs(&old, StatusSuperseded, who, e.Reason, now)
-		c.Proposals = append(c.Proposals, old)
+		c.write(proposalKind.record(old))
 		return c, nil
 	})
 	if err != nil {
 		return Proposal{}, wrap("modify", err)
 	}
-	p.Revision++
+	p.Revision = revision
 	return p, nil
 }
 

@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -34,7 +35,7 @@ type Proposal struct {
 	Decided  time.Time `json:"decided_at,omitzero"`
 	Decider  string    `json:"decided_by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
-	Revision uint64    `json:"revision"`
+	Revision uint64    `json:"-"` // the store's, which an [Archive] does not carry
 }
 
 // An Approval is one person's consent.
@@ -67,6 +68,33 @@ func (p Proposal) Clone() Proposal {
 	c.Warnings, c.Conflicts = slices.Clone(p.Warnings), slices.Clone(p.Conflicts)
 	c.Approvals = cloneApprovals(p.Approvals)
 	return c
+}
+
+func (p Proposal) at(revision uint64) Proposal { c := p.Clone(); c.Revision = revision; return c }
+func (p Proposal) revision() uint64            { return p.Revision }
+
+// people are all whom the proposal names.
+func (p *Proposal) people() []string {
+	return append(actors(p.Approvals), slices.Concat(p.Authors, p.Writers, []string{p.Decider})...)
+}
+
+// maxPeople is how many people a proposal may name: a store finds it by each of them.
+const maxPeople = 100
+
+// checkPeople reports a proposal that names more people than a store finds it by.
+func (p *Proposal) checkPeople() error {
+	if len(personKeys(p.people()...)) > maxPeople {
+		return &IneligibleError{fmt.Sprintf("a proposal can name %d people, and no more", maxPeople)}
+	}
+	return nil
+}
+
+// actors are those who approve.
+func actors(approvals []Approval) (names []string) {
+	for i := range approvals {
+		names = append(names, approvals[i].Actor)
+	}
+	return names
 }
 
 func (d *Draft) clone() Draft {

@@ -16,7 +16,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/memstore"
 )
 
 // A move is what one goroutine does to one proposal, and what it is told.
@@ -37,12 +36,15 @@ var gateModel = porcupine.Model{
 		status, approvers, _ := strings.Cut(state.(string), " ")
 		in, out := input.(move), output.(told)
 		if status != string(feedback.StatusPending) {
-			return out.refused && string(out.status) == status, state
+			// Whoever has approved a rule, or rejected it, is told so again.
+			same := map[string]string{"approve": string(feedback.StatusApproved), "reject": string(feedback.StatusRejected)}[in.verb] == status
+			same = same && strings.Contains(" "+approvers+" ", " "+in.actor+" ")
+			return out.refused != same && string(out.status) == status, state
 		}
 		next := status
 		switch in.verb {
 		case "reject":
-			next = string(feedback.StatusRejected)
+			next = string(feedback.StatusRejected) + " " + in.actor
 		case "edit":
 			next = string(feedback.StatusSuperseded)
 		case "approve":
@@ -53,9 +55,8 @@ var gateModel = porcupine.Model{
 			sort.Strings(people)
 			if len(people) >= 2 {
 				next = string(feedback.StatusApproved)
-			} else {
-				next += " " + strings.Join(people, " ")
 			}
+			next += " " + strings.Join(people, " ")
 		}
 		status, _, _ = strings.Cut(next, " ")
 		return !out.refused && string(out.status) == status, next
@@ -72,13 +73,13 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 	if testing.Short() {
 		proposals = 200
 	}
-	store := &memstore.Feedback{}
-	cfg := feedback.Config{Store: store, Gate: feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}, Now: (&clock{}).Now, NewID: uuid.NewString}
+	now := (&clock{}).Now
+	cfg := feedback.Config{Store: newStore(t, now), Gate: feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}, Now: now, NewID: uuid.NewString}
 	w := newWorld(t, cfg)
-	other, err := feedback.New(cfg)
+	other, err := feedback.New(ctx, cfg)
 	require.NoError(t, err)
 	services := []*feedback.Rules{w.rules, other.Rules()}
-	seed(t, store, proposals)
+	seed(w, proposals)
 
 	var mu sync.Mutex
 	history := map[string][]porcupine.Operation{}
@@ -140,13 +141,13 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 }
 
 // seed opens proposals, each for an agent of its own.
-func seed(t *testing.T, store feedback.Store, n int) {
+func seed(w *world, n int) {
 	for i := range n {
 		p := feedback.Proposal{
 			ID: fmt.Sprint("p", i), Status: feedback.StatusPending, Created: start, Expires: start.Add(day), Writers: []string{"paul"},
 			Draft: feedback.Draft{Action: feedback.CreateRule, Type: feedback.Guideline, Text: "Be brief", Agents: []string{fmt.Sprint("agent", i)}},
 		}
-		require.NoError(t, store.Apply(ctx, feedback.Change{Proposals: []feedback.Proposal{p}}))
+		w.put(p)
 	}
 }
 

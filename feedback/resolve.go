@@ -23,28 +23,32 @@ func (s *Service) Resolve(ctx context.Context, res Resolution) (Record, error) {
 		return Record{}, wrap("resolve", invalid("As", "must be generalizable, an edge case or archived"))
 	}
 	var r Record
-	err := s.act(ctx, ActResolve, res.ID, res.Actor, res.Reason, nil, func(now time.Time, who string) (_ Change, err error) {
+	revision, err := s.act(ctx, ActResolve, res.ID, res.Actor, res.Reason, nil, func(now time.Time, who string) (c change, err error) {
 		if r, err = s.Feedback(ctx, res.ID); err != nil {
-			return Change{}, err
+			return c, err
 		}
 		if r.Class != Ambiguous {
-			return Change{}, &StateError{What: "feedback", State: string(cmp.Or(r.Class, Unclassified))}
+			return c, &StateError{What: "feedback", State: string(cmp.Or(r.Class, Unclassified))}
 		}
-		revisions, err := s.cfg.Store.Revisions(ctx, lane(r.Agent))
+		lane, err := s.lane(ctx, r.Agent, now)
 		if err != nil {
-			return Change{}, err
+			return c, err
 		}
 		promoted, err := s.resolve(ctx, &r, res.As)
 		if err != nil {
-			return Change{}, err
+			return c, err
 		}
 		r.Resolution, r.Resolver = res.Reason, who
-		return Change{Expect: map[string]uint64{lane(r.Agent): revisions[0]}, Records: append([]Record{r}, promoted...)}, nil
+		c.write(lane, feedbackKind.record(r))
+		for _, p := range promoted {
+			c.write(feedbackKind.record(p))
+		}
+		return c, nil
 	})
 	if err != nil {
 		return Record{}, wrap("resolve", err)
 	}
-	r.Revision++
+	r.Revision = revision
 	if r.Class.Generalizable() {
 		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, ErrTooMany) {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)

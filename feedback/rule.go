@@ -24,7 +24,7 @@ type Rule struct {
 	Effect    Effect    `json:"effect,omitzero"` // as it was measured last
 	// RetireProposed is since when its effect speaks for retiring it. The zero time where it does not.
 	RetireProposed time.Time `json:"retire_proposed,omitzero"`
-	Revision       uint64    `json:"revision"`
+	Revision       uint64    `json:"-"` // the store's, which an [Archive] does not carry
 }
 
 // A RuleStatus is where a rule stands.
@@ -45,4 +45,12 @@ func (r Rule) Clone() Rule {
 	c.Clusters, c.Authors, c.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors), slices.Clone(r.Writers)
 	c.Approvals = cloneApprovals(r.Approvals)
 	return c
+}
+
+func (r Rule) at(revision uint64) Rule { c := r.Clone(); c.Revision = revision; return c }
+func (r Rule) revision() uint64        { return r.Revision }
+
+// people are all whom the rule names.
+func (r *Rule) people() []string {
+	return append(actors(r.Approvals), slices.Concat(r.Authors, r.Writers)...)
 }

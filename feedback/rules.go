@@ -3,6 +3,7 @@ package feedback
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,39 +18,40 @@ func (s *Service) Rules() *Rules { return &Rules{s} }
 
 // Proposal returns a proposal, or [heed.ErrNotFound].
 func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
-	p, err := r.s.cfg.Store.Proposal(ctx, id)
+	p, err := proposalKind.get(ctx, r.s.cfg.Store, id)
 	return p, wrap("proposal", err)
 }
 
-// Proposals returns the proposals that a query selects, the newest first, at most that many (all where limit is 0), and
-// how many there are without the limit.
+// Proposals returns the proposals that a query selects, the newest first and of one moment by id, at most that many (all
+// where limit is 0), and how many there are without the limit.
 func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (proposals []Proposal, total int, err error) {
-	for p, err := range r.s.cfg.Store.Proposals(ctx, q) {
-		if err != nil {
-			return nil, 0, wrap("proposals", err)
-		}
-		if total++; limit == 0 || total <= limit {
-			proposals = append(proposals, p)
-		}
+	proposals, err = r.s.proposals(ctx, q)
+	if total = len(proposals); limit > 0 {
+		proposals = proposals[:min(total, limit)]
 	}
-	return proposals, total, nil
+	return proposals, total, wrap("proposals", err)
+}
+
+func (s *Service) proposals(ctx context.Context, q ProposalQuery) ([]Proposal, error) {
+	proposals, err := proposalKind.union(ctx, s.cfg.Store, q.keys(), q.selects)
+	slices.SortFunc(proposals, func(a, b Proposal) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })
+	return proposals, err
 }
 
 // Rule returns a rule, or [heed.ErrNotFound].
 func (r *Rules) Rule(ctx context.Context, id string) (Rule, error) {
-	rule, err := r.s.cfg.Store.Rule(ctx, id)
+	rule, err := ruleKind.get(ctx, r.s.cfg.Store, id)
 	return rule, wrap("rule", err)
 }
 
-// List returns the rules that a query selects, the newest first.
-func (r *Rules) List(ctx context.Context, q RuleQuery) (rules []Rule, err error) {
-	for rule, err := range r.s.cfg.Store.Rules(ctx, q) {
-		if err != nil {
-			return nil, wrap("list", err)
-		}
-		rules = append(rules, rule)
+// List returns the rules that a query selects, the newest first and of one moment by id; those that are unfit the worst first.
+func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
+	rules, err := ruleKind.union(ctx, r.s.cfg.Store, q.keys(), q.selects)
+	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Or(b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID)) })
+	if q.Unfit {
+		slices.SortStableFunc(rules, compareUnfit)
 	}
-	return rules, nil
+	return rules, wrap("list", err)
 }
 
 // ErrTooMany says that as many proposals are pending as may be, of this proposer, for this agent, or in all.
@@ -57,8 +59,8 @@ var ErrTooMany error = &tooMany{}
 
 type tooMany struct{}
 
-func (*tooMany) Error() string { return "too many proposals are pending" }
-func (*tooMany) refusal()      {}
+func (*tooMany) Error() string     { return "too many proposals are pending" }
+func (e *tooMany) refusal() string { return e.Error() }
 
 // A Submission is what a person proposes.
 type Submission struct {
@@ -69,7 +71,8 @@ type Submission struct {
 }
 
 // Propose opens a proposal. A draft that is not valid is a [*heed.InputError], and too many pending ones are [ErrTooMany].
-// A draft whose action is [DocumentOnly] is recorded and needs no approval.
+// A draft whose action is [DocumentOnly] is recorded and needs no approval. To propose what one's own proposal proposes, from
+// the same evidence while that is pending, returns that proposal.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
 	d := sub.Draft.normal()
@@ -82,15 +85,25 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	}
 	var p Proposal
 	id := s.cfg.NewID()
-	err = s.act(ctx, ActPropose, id, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (Change, error) {
+	revision, err := s.act(ctx, ActPropose, id, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (change, error) {
 		p = Proposal{ID: id, Draft: d, Writers: []string{who}}
 		s.fill(&p, evidence, now)
+		pending, err := s.proposals(ctx, ProposalQuery{Status: StatusPending, Proposer: who})
+		if err != nil {
+			return change{}, err
+		}
+		for i := range pending {
+			if o := &pending[i]; o.Previous == "" && len(o.Writers) == 1 && o.Hash() == p.Hash() && slices.Equal(o.Evidence, p.Evidence) && now.Before(o.Expires) {
+				p = *o
+				return change{}, nil
+			}
+		}
 		return s.opened(ctx, &p)
 	})
 	if err != nil {
 		return Proposal{}, wrap("propose", err)
 	}
-	p.Revision++
+	p.Revision = max(p.Revision, revision)
 	return p, nil
 }
 
@@ -107,18 +120,25 @@ func (s *Service) evidence(ctx context.Context, ids []string) (records []Record,
 	return records, nil
 }
 
-// fill completes a proposal from its evidence.
+// fill completes a proposal from its evidence, as far as that has no more reviewers than a proposal may name.
 func (s *Service) fill(p *Proposal, evidence []Record, now time.Time) {
+	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
 	reviewers, gates := map[string]bool{}, map[string]bool{}
 	strength := 0.
 	for i := range evidence {
 		e := &evidence[i]
+		if !slices.Contains(p.Authors, e.Reviewer) {
+			if len(p.Authors) >= most {
+				continue
+			}
+			p.Authors = append(p.Authors, e.Reviewer)
+		}
 		p.Evidence = append(p.Evidence, e.ID)
 		reviewers[e.Reviewer], gates[e.Gate] = true, true
 		strength += e.Link
 	}
 	p.Evidence = distinct(p.Evidence)
-	p.Authors = distinct(append(p.Authors, sortedKeys(reviewers)...))
+	p.Authors = distinct(p.Authors)
 	p.Occurrences, p.Reviewers = len(p.Evidence), len(p.Authors)
 	if len(evidence) > 0 {
 		p.Confidence = max(p.Confidence, min(Support{p.Occurrences, p.Reviewers, strength}.Confidence(), s.cfg.Similarity.Traits().Ceiling))
@@ -133,29 +153,33 @@ func (s *Service) fill(p *Proposal, evidence []Record, now time.Time) {
 }
 
 // opened is the change that opens a proposal, if there is room for it.
-func (s *Service) opened(ctx context.Context, p *Proposal) (Change, error) {
-	revisions, err := s.cfg.Store.Revisions(ctx, board)
+func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
+	at, err := s.board(ctx)
 	if err != nil {
-		return Change{}, err
+		return change{}, err
 	}
-	if err := s.checkSupersedes(ctx, &p.Draft); err != nil {
-		return Change{}, err
+	if err := errors.Join(p.checkPeople(), s.checkSupersedes(ctx, &p.Draft)); err != nil {
+		return change{}, err
 	}
-	if p.Conflicts, err = s.conflicts(ctx, &p.Draft, true, p.Previous); err != nil {
-		return Change{}, err
+	pending, err := s.waiting(ctx)
+	if err != nil {
+		return change{}, err
 	}
-	if p.Status == StatusPending {
-		if err := s.checkRoom(ctx, p); err != nil {
-			return Change{}, err
-		}
+	if p.Status == StatusPending && s.full(p, pending) {
+		return change{}, ErrTooMany
 	}
-	return Change{Expect: map[string]uint64{board: revisions[0]}, Proposals: []Proposal{*p}}, nil
+	if p.Conflicts, err = s.conflicts(ctx, &p.Draft, pending, p.Previous); err != nil {
+		return change{}, err
+	}
+	c := at.opens(p.Created)
+	c.write(proposalKind.record(*p))
+	return c, nil
 }
 
 // checkSupersedes reports a rule to be superseded that is not there or not active.
 func (s *Service) checkSupersedes(ctx context.Context, d *Draft) error {
 	for _, id := range d.Supersedes {
-		rule, err := s.cfg.Store.Rule(ctx, id)
+		rule, err := ruleKind.get(ctx, s.cfg.Store, id)
 		if err != nil {
 			return err
 		}
@@ -166,18 +190,16 @@ func (s *Service) checkSupersedes(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// checkRoom reports whether as many proposals are pending as may be. The one that this is a new version of does not count.
-func (s *Service) checkRoom(ctx context.Context, p *Proposal) error {
+// full reports whether as many proposals are pending as may be. The one that this is a new version of does not count.
+func (s *Service) full(p *Proposal, pending []Proposal) bool {
 	all, own, forAgent := 0, 0, map[string]int{}
-	for o, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Status: StatusPending}) {
-		if err != nil {
-			return err
-		}
+	for i := range pending {
+		o := &pending[i]
 		if o.ID == p.Previous || !p.Created.Before(o.Expires) {
 			continue
 		}
 		all++
-		if proposer(&o) == proposer(p) {
+		if proposer(o) == proposer(p) {
 			own++
 		}
 		for _, agent := range p.Agents {
@@ -186,14 +208,12 @@ func (s *Service) checkRoom(ctx context.Context, p *Proposal) error {
 			}
 		}
 	}
-	full := all >= s.cfg.Gate.Pending || own >= s.cfg.Gate.PerProposer
+	g := &s.cfg.Gate
+	full := all >= g.Pending || own >= g.PerProposer
 	for _, n := range forAgent {
-		full = full || n >= s.cfg.Gate.PerAgent
+		full = full || n >= g.PerAgent
 	}
-	if full {
-		return ErrTooMany
-	}
-	return nil
+	return full
 }
 
 // proposer is who wrote the proposal last; "" is the evaluator.

@@ -402,7 +402,7 @@ func TestTheEvaluatorIsCappedToo(t *testing.T) {
 
 func TestConcurrentCapsHold(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	other, err := feedback.New(feedback.Config{Store: w.store, Now: w.clock.Now})
+	other, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock.Now})
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	for i := range 40 {

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/store"
 )
 
 // A Service records what reviewers decide and finds out what can be learned from it. Make one with [New]; [Service.Rules]
@@ -22,15 +24,31 @@ type Service struct {
 	cfg        Config
 	evaluating turn // one evaluation at a time, so that they don't lose races against each other
 	governing  turn // one change of proposals and rules at a time, likewise
+	prompts    prompts
 }
 
-// New returns a service, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func New(cfg Config) (*Service, error) {
+// New opens a service over what its store has, and keeps its settings there. Faults of its configuration come joined: each
+// is a [*heed.ConfigError].
+func New(ctx context.Context, cfg Config) (*Service, error) {
+	given := cfg
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("feedback: %w", err)
 	}
-	return &Service{cfg: cfg, evaluating: make(turn, 1), governing: make(turn, 1)}, nil
+	s := &Service{evaluating: make(turn, 1), governing: make(turn, 1)}
+	err := cfg.Store.Declare(ctx, feedbackKind.Kind.Kind, proposalKind.Kind.Kind, ruleKind.Kind.Kind, markKind.Kind, laneKind.Kind, store.Audit)
+	switch own := cfg.component(&given); {
+	case err != nil:
+	case cfg.AsStored:
+		err = cmp.Or(settings.Adopt(ctx, cfg.Store, own), cfg.validate())
+	default:
+		err = settings.Open(ctx, cfg.Store, cfg.Now(), own)
+	}
+	if err != nil {
+		return nil, wrap("new", err)
+	}
+	s.cfg = cfg
+	return s, nil
 }
 
 // Config returns the configuration in force, defaults filled in.
@@ -54,19 +72,32 @@ func (s *Service) Record(ctx context.Context, f Feedback) (Receipt, error) {
 	if err := s.prepare(&f, now); err != nil {
 		return Receipt{}, fmt.Errorf("feedback: record: %w", err)
 	}
-	err := s.apply(ctx, Change{Records: []Record{{Feedback: f, Recorded: now}}})
-	if !errors.Is(err, heed.ErrConflict) {
-		return Receipt{ID: f.ID}, wrap("record", err)
-	}
-	known, err := s.cfg.Store.Record(ctx, f.ID)
-	if err != nil {
+	switch err := s.add(ctx, Record{Feedback: f, Recorded: now}); {
+	case errors.Is(err, errKnown):
+		return Receipt{ID: f.ID, Duplicate: true}, nil
+	case err != nil:
 		return Receipt{}, wrap("record", err)
 	}
-	known.normalize()
-	if !known.Erased.IsZero() || known.same(&f) {
-		return Receipt{ID: f.ID, Duplicate: true}, nil
+	return Receipt{ID: f.ID}, nil
+}
+
+// errKnown says that there was nothing to take over.
+var errKnown = errors.New("known")
+
+// add keeps a feedback that is new. One that is known, or was erased, is errKnown.
+func (s *Service) add(ctx context.Context, r Record) error {
+	_, err := s.apply(ctx, change{records: []store.Record{feedbackKind.record(r)}})
+	if !errors.Is(err, heed.ErrConflict) {
+		return err
 	}
-	return Receipt{}, fmt.Errorf("feedback: record: another decision has this id: %w", heed.ErrConflict)
+	known, err := feedbackKind.get(ctx, s.cfg.Store, r.ID)
+	if err != nil {
+		return err
+	}
+	if !known.Erased.IsZero() || known.same(&r.Feedback) {
+		return errKnown
+	}
+	return fmt.Errorf("another decision has this id: %w", heed.ErrConflict)
 }
 
 // prepare brings a feedback into the form in which it is kept, and reports what is wrong with it.
@@ -97,7 +128,7 @@ func (s *Service) redact(f *Feedback) (err error) {
 
 // Feedback returns a feedback with what was made of it, or [heed.ErrNotFound].
 func (s *Service) Feedback(ctx context.Context, id string) (Record, error) {
-	r, err := s.cfg.Store.Record(ctx, id)
+	r, err := feedbackKind.get(ctx, s.cfg.Store, id)
 	if err == nil && !r.Erased.IsZero() {
 		err = fmt.Errorf("it was erased: %w", heed.ErrNotFound)
 	}
@@ -114,10 +145,21 @@ type Listing struct {
 	Limit int    // how many to return at most. 0 means 100
 }
 
+// records yields the feedback that a query selects, the newest first, and of one moment the last recorded first.
+func (s *Service) records(ctx context.Context, q Query) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for r, err := range feedbackKind.find(ctx, s.cfg.Store, q.stored()) {
+			if r.Erased.IsZero() && !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
 // List returns the feedback that a listing selects, the newest first, and how many there are without the limit.
 func (s *Service) List(ctx context.Context, l Listing) (records []Record, total int, err error) {
 	words := strings.Fields(strings.ToLower(l.Words))
-	for r, err := range s.cfg.Store.Records(ctx, l.Query) {
+	for r, err := range s.records(ctx, l.Query) {
 		if err != nil {
 			return nil, 0, wrap("list", err)
 		}
@@ -150,7 +192,7 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the feedback itself.
 func (s *Service) recent(ctx context.Context, f *Feedback) (records []Record, err error) {
-	for r, err := range s.cfg.Store.Records(ctx, Query{Agent: f.Agent}) {
+	for r, err := range s.records(ctx, Query{Agent: f.Agent}) {
 		if err != nil {
 			return nil, err
 		}
@@ -193,30 +235,37 @@ func (s *Service) compare(ctx context.Context, text string, records []Record) ([
 // delivered again; proposals go on to name it, and keep the counts that they had. A rule that was made of it stays: revoke
 // it where its text has to go. To erase it again changes nothing.
 func (s *Service) Erase(ctx context.Context, id, actor, reason string) error {
-	return wrap("erase", s.act(ctx, ActErase, id, actor, reason, nil, func(now time.Time, who string) (Change, error) {
-		r, err := s.cfg.Store.Record(ctx, id)
+	_, err := s.act(ctx, ActErase, id, actor, reason, nil, func(now time.Time, who string) (c change, err error) {
+		r, err := feedbackKind.get(ctx, s.cfg.Store, id)
 		if err != nil || !r.Erased.IsZero() {
-			return Change{}, err
+			return c, err
 		}
-		revisions, err := s.cfg.Store.Revisions(ctx, lane(r.Agent))
+		lane, err := s.lane(ctx, r.Agent, now)
 		if err != nil {
-			return Change{}, err
+			return c, err
 		}
-		gone := Record{Feedback: Feedback{ID: id}, Recorded: r.Recorded, Erased: now, Revision: r.Revision}
-		return Change{Expect: map[string]uint64{lane(r.Agent): revisions[0]}, Records: []Record{gone}}, nil
-	}))
+		c.write(lane, feedbackKind.record(Record{Feedback: Feedback{ID: id}, Recorded: r.Recorded, Erased: now, Revision: r.Revision}))
+		return c, nil
+	})
+	return wrap("erase", err)
 }
 
-// Audit returns who did what to what, when and why, refusals among it: the last first, and at most that many.
-func (s *Service) Audit(ctx context.Context, limit int) (entries []evidence.AuditEntry, err error) {
-	for entry, err := range s.cfg.Store.Audit(ctx) {
+// Audit returns who did what to what, when and why, refusals among it: the last first, and at most that many, or all where
+// limit is negative.
+func (s *Service) Audit(ctx context.Context, limit int) (entries []store.AuditEntry, err error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	for entry, err := range store.AuditEntries(ctx, s.cfg.Store, store.AuditQuery{}) {
 		if err != nil {
 			return nil, wrap("audit", err)
 		}
-		if len(entries) == limit {
+		if !strings.HasPrefix(entry.Action, auditPrefix) && (entry.Action != "settings" || entry.Subject != component) {
+			continue
+		}
+		if entries = append(entries, entry); len(entries) == limit {
 			break
 		}
-		entries = append(entries, entry)
 	}
 	return entries, nil
 }

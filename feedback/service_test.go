@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 func TestRecordKeepsEveryField(t *testing.T) {
@@ -174,7 +175,7 @@ func TestAContextThatIsDoneChangesNothing(t *testing.T) {
 	_, flushed := w.Flush(done)
 	_, reviewed := w.rules.Review(done, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "cleo", Reason: "no"})
 	_, injected := w.rules.Inject(done, feedback.Request{Agent: "prd"})
-	_, swept := w.Sweep(done)
+	swept := w.Sweep(done, time.Time{})
 	for i, err := range []error{recorded, evaluated, all, flushed, reviewed, injected, swept} {
 		assert.ErrorIs(t, err, context.Canceled, "%d", i)
 	}
@@ -235,13 +236,16 @@ func TestErase(t *testing.T) {
 	require.NoError(t, w.Erase(ctx, "d1", "ann", "again"))
 	assert.ErrorIs(t, w.Erase(ctx, "unknown", "ann", "why not"), heed.ErrNotFound)
 	assert.ErrorAs(t, w.Erase(ctx, "d2", "ann", " "), new(*heed.InputError))
-	kept, err := w.store.Record(ctx, "d1")
+	var kept store.Snapshot
+	require.NoError(t, w.store.Read(ctx, &kept, nil, []store.Ref{{Kind: "feedback.record", ID: "d1"}}))
+	text, err := kept.Records[0].Body.JSON()
 	require.NoError(t, err)
-	assert.NotContains(t, fmt.Sprintf("%+v", kept), "summary is", "nothing of it is left")
+	assert.NotContains(t, string(text), "summary is", "nothing of it is left")
+	assert.Empty(t, kept.Records[0].Keys)
 }
 
 func TestConfigIsCheckedAndReadBack(t *testing.T) {
-	_, err := feedback.New(feedback.Config{
+	_, err := feedback.New(ctx, feedback.Config{
 		Similarity: feedback.Trigrams{Threshold: 2}, High: feedback.Thresholds{Occurrences: -1, Reviewers: -1}, Window: -1,
 		Expedite: math.NaN(), Fresh: -1, Agents: []string{""},
 		Gate:      feedback.Gate{Quorum: 11, Outsiders: 12, TTL: -1, PerProposer: -1, PerAgent: -1, Pending: -1},
@@ -258,7 +262,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 		"Measuring.Before", "Measuring.Stabilise", "Measuring.Review", "Measuring.Improvement", "Measuring.Floor", "Measuring.PerSweep",
 	}, fields)
 
-	s, err := feedback.New(feedback.Config{Store: &memstore.Feedback{}, Agents: []string{"a"}})
+	s, err := feedback.New(ctx, feedback.Config{Store: &memstore.Store{}, Agents: []string{"a"}})
 	require.NoError(t, err)
 	cfg := s.Config()
 	assert.Equal(t, feedback.Trigrams{}, cfg.Similarity)
@@ -271,8 +275,8 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 
 	spec := feedback.SpecConfig()
 	assert.Equal(t, 0.8, spec.Similarity.Traits().Threshold)
-	spec.Store = &memstore.Feedback{}
-	_, err = feedback.New(spec)
+	spec.Store = &memstore.Store{}
+	_, err = feedback.New(ctx, spec)
 	assert.NoError(t, err)
 }
 

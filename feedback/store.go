@@ -1,66 +1,126 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
-// Store keeps feedback, proposals, rules and the audit log.
-//
-// Every value has a revision, and the store has named revisions besides, for what several values decide together: whoever
-// writes says which revisions they have read, and where one of them is no longer current, nothing is written. So a decision
-// of several people, its entry in the audit log and what follows from it stand or fall together, in one process or in many.
-//
-// An implementation must be safe for concurrent use by multiple goroutines. Every method honours its context: one that is
-// done on entry gives its error and changes nothing. What goes in or comes out is copied. Times are kept to the microsecond.
-// Package feedbacktest has the suite that says whether an implementation keeps this contract.
-type Store interface {
-	// Apply makes a change: all of it, or none of it and an error. What it made, every read that begins after its return
-	// sees. Where a revision is not the one that is stored, the error is a [heed.ErrConflict].
-	Apply(ctx context.Context, c Change) error
+// The kinds of records that a service keeps. Rules are never dropped for lack of room: an approval is refused instead.
+var (
+	feedbackKind = shelf[Record]{records.Kind[Record]{
+		Kind: store.Kind{
+			Name: "feedback.record", Limits: store.Limits{Most: 100_000}, Decided: []string{"reviewer_id", "resolver"},
+		},
+		Place: func(r Record) (string, time.Time, []string) {
+			if !r.Erased.IsZero() {
+				return r.ID, r.Recorded, nil
+			}
+			keys := append([]string{store.Key("agent", r.Agent), store.Key("gate", r.Gate), classKey(r.Class)}, personKeys(r.Reviewer, r.Resolver)...)
+			if r.Cluster != "" {
+				keys = append(keys, store.Key("cluster", r.Cluster), store.Key("clustered", string(r.Class)))
+			}
+			return r.ID, r.At, keys
+		},
+	}}
+	proposalKind = shelf[Proposal]{records.Kind[Proposal]{
+		Kind: store.Kind{
+			Name: "feedback.proposal", Limits: store.Limits{Most: 100_000},
+			Decided: []string{"authors", "writers", "approvals.*.actor", "decided_by"},
+		},
+		Place: func(p Proposal) (string, time.Time, []string) {
+			keys := append([]string{store.Key("status", string(p.Status))}, listKeys("agent", p.Agents, p.AllAgents)...)
+			if p.Cluster != "" {
+				keys = append(keys, store.Key("cluster", p.Cluster))
+			}
+			if len(p.Supersedes) > 0 {
+				keys = append(keys, groupKey(p.Supersedes))
+			}
+			return p.ID, p.Created, append(keys, personKeys(p.people()...)...)
+		},
+	}}
+	ruleKind = shelf[Rule]{records.Kind[Rule]{
+		Kind: store.Kind{
+			Name: "feedback.rule", Limits: store.Limits{Most: 100_000, Refuse: true},
+			Decided: []string{"authors", "writers", "approvals.*.actor"},
+		},
+		Place: func(r Rule) (string, time.Time, []string) {
+			keys := append([]string{store.Key("status", string(r.Status))}, listKeys("agent", r.Agents, r.AllAgents)...)
+			if r.Status == RuleActive {
+				keys = append(keys, listKeys("active", r.Agents, r.AllAgents)...)
+			}
+			if !r.RetireProposed.IsZero() {
+				keys = append(keys, unfitKey)
+			}
+			keys = append(keys, listKeys("cluster", r.Clusters, false)...)
+			return r.ID, r.Activated, append(keys, personKeys(r.people()...)...)
+		},
+	}}
+	// markKind has what several records decide together: whoever relies on it raises it.
+	markKind = records.Kind[mark]{
+		Kind:  store.Kind{Name: "feedback.mark"},
+		Place: func(m mark) (string, time.Time, []string) { return m.Name, m.At, nil },
+	}
+	// laneKind has what the evaluations of one agent's feedback share.
+	laneKind = records.Kind[mark]{
+		Kind:  store.Kind{Name: "feedback.lane", Limits: store.Limits{Most: 100_000}},
+		Place: func(m mark) (string, time.Time, []string) { return records.ID(m.Name), m.At, nil },
+	}
+)
 
-	// Revisions returns the named revisions in the order asked. One that was never raised is 0.
-	Revisions(ctx context.Context, names ...string) ([]uint64, error)
-
-	// Record returns a feedback, or [heed.ErrNotFound].
-	Record(ctx context.Context, id string) (Record, error)
-
-	// Records returns the feedback that a query selects, the newest first, and of one moment by id. Changes that are made
-	// during the loop may be seen or not. The loop may call the store and may end early; after an error it ends.
-	Records(ctx context.Context, q Query) iter.Seq2[Record, error]
-
-	// Proposal returns a proposal, or [heed.ErrNotFound].
-	Proposal(ctx context.Context, id string) (Proposal, error)
-
-	// Proposals returns the proposals that a query selects, the newest first, and of one moment by id. The rules of Records
-	// hold.
-	Proposals(ctx context.Context, q ProposalQuery) iter.Seq2[Proposal, error]
-
-	// Rule returns a rule, or [heed.ErrNotFound].
-	Rule(ctx context.Context, id string) (Rule, error)
-
-	// Rules returns the rules that a query selects, the newest first, and of one moment by id. The rules of Records hold.
-	Rules(ctx context.Context, q RuleQuery) iter.Seq2[Rule, error]
-
-	// Audit returns all entries of the audit log, the last recorded first. No entry is ever changed or dropped. The rules
-	// of Records hold.
-	Audit(ctx context.Context) iter.Seq2[evidence.AuditEntry, error]
+// A mark is a record whose revision, or whose time, says something.
+type mark struct {
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
 }
 
-// A Change is what stands or falls together. The revision of each value is the one that it was read with, 0 for a value
-// that must not exist yet; the store keeps it with that number plus one. No value is in a change twice.
-type Change struct {
-	// Expect are named revisions as they were read. A change that is made raises each by one.
-	Expect map[string]uint64
+// The marks. Each change of a rule raises the first, each proposal that is opened the second. The others have the time of
+// the last one: see [Service.Sweep].
+const (
+	rulesMark     = "rules"
+	proposalsMark = "proposals"
+	flushedMark   = "flushed"
+	measuredMark  = "measured"
+)
 
-	Records   []Record
-	Proposals []Proposal
-	Rules     []Rule
-	Audit     []evidence.AuditEntry // to be added; an entry whose id is known is left out
+const unfitKey = "unfit"
+
+// anyValue stands in a key for each of many values, and for all agents.
+const anyValue = "*"
+
+// listKeys are the keys of a list: one for each value, or one for all where there are many. Whoever looks for a value looks
+// for anyValue too, and at the list itself.
+func listKeys(name string, values []string, all bool) (keys []string) {
+	const many = 4
+	if all || len(values) > many {
+		return []string{store.Key(name, anyValue)}
+	}
+	for _, value := range values {
+		keys = append(keys, store.Key(name, value))
+	}
+	return keys
+}
+
+func classKey(c Classification) string { return store.Key("class", string(cmp.Or(c, Unclassified))) }
+
+// groupKey is that of a proposal that supersedes just these rules.
+func groupKey(rules []string) string { return store.Key("supersedes", records.ID(distinct(rules)...)) }
+
+// personKeys are the keys of people, each once.
+func personKeys(names ...string) (keys []string) {
+	for _, name := range names {
+		if name != "" {
+			keys = append(keys, store.PersonKey(name))
+		}
+	}
+	return distinct(keys)
 }
 
 // A Record is a feedback as it is kept: with what was made of it.
@@ -69,9 +129,9 @@ type Record struct {
 	Evaluation
 	// Recorded is when it was first kept.
 	Recorded time.Time `json:"recorded"`
-	// Erased is when its content was deleted, of which the id alone is left so that it does not come back.
+	// Erased is when its content was deleted. The id is left, so that it does not come back.
 	Erased   time.Time `json:"erased,omitzero"`
-	Revision uint64    `json:"revision"`
+	Revision uint64    `json:"-"` // the store's, which an [Archive] does not carry
 }
 
 // Clone returns a copy that shares nothing.
@@ -81,6 +141,9 @@ func (r Record) Clone() Record {
 	c.Similar = slices.Clone(r.Similar)
 	return c
 }
+
+func (r Record) at(revision uint64) Record { c := r.Clone(); c.Revision = revision; return c }
+func (r Record) revision() uint64          { return r.Revision }
 
 // A Query selects feedback. A field that is not set selects all. What was erased is selected by no query.
 type Query struct {
@@ -94,14 +157,21 @@ type Query struct {
 // Unclassified selects, in a [Query], the feedback that is still to be evaluated.
 const Unclassified Classification = "unclassified"
 
-// Selects reports whether the query selects a record.
-func (q Query) Selects(r Record) bool {
-	class := r.Class
-	if class == "" {
-		class = Unclassified
+func (q *Query) stored() store.Query {
+	found := store.Query{Since: q.Since, Until: q.Until}
+	if q.Cluster != "" {
+		found.Keys = append(found.Keys, store.Key("cluster", q.Cluster))
 	}
-	return r.Erased.IsZero() && matches(q.Agent, r.Agent) && matches(q.Gate, r.Gate) && matches(q.Class, class) &&
-		matches(q.Cluster, r.Cluster) && !r.At.Before(q.Since) && (q.Until.IsZero() || r.At.Before(q.Until))
+	if q.Class != "" {
+		found.Keys = append(found.Keys, classKey(q.Class))
+	}
+	if q.Agent != "" {
+		found.Keys = append(found.Keys, store.Key("agent", q.Agent))
+	}
+	if q.Gate != "" {
+		found.Keys = append(found.Keys, store.Key("gate", q.Gate))
+	}
+	return found
 }
 
 // A ProposalQuery selects proposals. A field that is not set selects all.
@@ -114,21 +184,197 @@ type ProposalQuery struct {
 	MinConfidence float64 // this or more
 }
 
-// Selects reports whether the query selects a proposal.
-func (q ProposalQuery) Selects(p Proposal) bool {
+func (q *ProposalQuery) selects(p *Proposal) bool {
 	return matches(q.Status, p.Status) && (q.Agent == "" || p.Affects(q.Agent)) && matches(q.Type, p.Type) &&
 		matches(q.Cluster, p.Cluster) && (q.Proposer == "" || slices.Contains(p.Writers, q.Proposer)) && p.Confidence >= q.MinConfidence
+}
+
+// keys are what to look for: the proposals of any of these.
+func (q *ProposalQuery) keys() [][]string {
+	status := statusKeys(q.Status)
+	switch {
+	case q.Cluster != "":
+		return [][]string{append([]string{store.Key("cluster", q.Cluster)}, status...)}
+	case q.Proposer != "":
+		return [][]string{append(personKeys(q.Proposer), status...)}
+	default:
+		return agentKeys("agent", q.Agent, status)
+	}
 }
 
 // A RuleQuery selects rules. A field that is not set selects all.
 type RuleQuery struct {
 	Status RuleStatus
 	Agent  string // is among those affected, or all are
+	Unfit  bool   // active rules whose effect speaks for retiring them: see [Service.Sweep]
 }
 
-// Selects reports whether the query selects a rule.
-func (q RuleQuery) Selects(r Rule) bool {
-	return matches(q.Status, r.Status) && (q.Agent == "" || r.Affects(q.Agent))
+func (q *RuleQuery) selects(r *Rule) bool {
+	return matches(q.Status, r.Status) && (q.Agent == "" || r.Affects(q.Agent)) && (!q.Unfit || !r.RetireProposed.IsZero())
+}
+
+func (q *RuleQuery) keys() [][]string {
+	switch {
+	case q.Unfit:
+		return [][]string{{unfitKey}}
+	case q.Agent != "" && q.Status == RuleActive:
+		return agentKeys("active", q.Agent, nil)
+	default:
+		return agentKeys("agent", q.Agent, statusKeys(q.Status))
+	}
+}
+
+func statusKeys[S ~string](status S) []string {
+	if status == "" {
+		return nil
+	}
+	return []string{store.Key("status", string(status))}
+}
+
+// agentKeys are the keys of what is for an agent, or for all, and has these other keys.
+func agentKeys(name, agent string, others []string) [][]string {
+	if agent == "" {
+		return [][]string{others}
+	}
+	return [][]string{append([]string{store.Key(name, agent)}, others...), append([]string{store.Key(name, anyValue)}, others...)}
 }
 
 func matches[T ~string](wanted, value T) bool { return wanted == "" || wanted == value }
+
+// A shelf has the records of one kind. Values that it returns share nothing with the store.
+type shelf[T kept[T]] struct{ records.Kind[T] }
+
+// kept is a value with the revision that it was read with.
+type kept[T any] interface {
+	at(revision uint64) T // a copy
+	revision() uint64
+}
+
+// get returns a value, or [heed.ErrNotFound].
+func (s *shelf[T]) get(ctx context.Context, st store.Store, id string) (value T, err error) {
+	found, err := s.Get(ctx, st, id)
+	if err != nil {
+		return value, err
+	}
+	return found.Value.at(found.Revision), nil
+}
+
+func (s *shelf[T]) find(ctx context.Context, st store.Store, q store.Query) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for found, err := range s.Find(ctx, st, q) {
+			var value T
+			if err == nil {
+				value = found.Value.at(found.Revision)
+			}
+			if !yield(value, err) {
+				return
+			}
+		}
+	}
+}
+
+// union returns the values that have all keys of one of the sets, each once, and are selected.
+func (s *shelf[T]) union(ctx context.Context, st store.Store, sets [][]string, selects func(*T) bool) (values []T, err error) {
+	seen := make(map[string]bool)
+	for _, keys := range sets {
+		for found, err := range s.Find(ctx, st, store.Query{Keys: keys}) {
+			if err != nil {
+				return nil, err
+			}
+			if !seen[found.ID] && selects(&found.Value) {
+				values = append(values, found.Value.at(found.Revision))
+			}
+			seen[found.ID] = true
+		}
+	}
+	return values, nil
+}
+
+func (s *shelf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
+
+// A change is what stands or falls together.
+type change struct {
+	expect  []store.Expectation
+	records []store.Record
+	audit   []store.AuditEntry
+}
+
+func (c *change) empty() bool { return len(c.records) == 0 && len(c.audit) == 0 }
+
+func (c *change) write(records ...store.Record) { c.records = append(c.records, records...) }
+
+func (c *change) tell(entries ...store.AuditEntry) { c.audit = append(c.audit, entries...) }
+
+// A raceError says that the store had another revision than what was read.
+type raceError struct{ err error }
+
+func (e *raceError) Error() string { return e.err.Error() }
+func (e *raceError) Unwrap() error { return e.err }
+
+// apply makes a change, and returns the revision of all that it wrote.
+func (s *Service) apply(ctx context.Context, c change) (revision uint64, err error) {
+	b := store.Batch{Expect: c.expect, Records: slices.Clone(c.records)}
+	for _, entry := range c.audit {
+		b.Records = append(b.Records, entry.Record())
+	}
+	receipts, err := s.cfg.Store.Commit(ctx, b)
+	switch {
+	case errors.Is(err, heed.ErrConflict):
+		return 0, &raceError{err}
+	case err != nil:
+		return 0, err
+	}
+	return receipts[0].Revision, nil
+}
+
+// again repeats what lost a race. In each round of a race somebody wins; the limit is for a store that never agrees.
+func again(ctx context.Context, do func() error) error {
+	const rounds = 100
+	var err error
+	for range rounds {
+		err = do()
+		if lost := (*raceError)(nil); !errors.As(err, &lost) {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// A board is how the rules and the proposals stood when it was read, which has to be before they are.
+type board struct{ rules, proposals uint64 }
+
+func (s *Service) board(ctx context.Context) (board, error) {
+	var read store.Snapshot
+	err := s.cfg.Store.Read(ctx, &read, nil, []store.Ref{markKind.Ref(rulesMark), markKind.Ref(proposalsMark)})
+	if err != nil {
+		return board{}, err
+	}
+	return board{read.Records[0].Revision, read.Records[1].Revision}, nil
+}
+
+// opens makes a change one of proposals, that holds as long as no rule has changed.
+func (b board) opens(now time.Time) change {
+	return change{
+		expect:  []store.Expectation{markKind.Expect(rulesMark, b.rules)},
+		records: []store.Record{markKind.Record(mark{proposalsMark, now}, b.proposals)},
+	}
+}
+
+// governs makes a change one of rules.
+func (b board) governs(now time.Time) change {
+	return change{records: []store.Record{markKind.Record(mark{rulesMark, now}, b.rules)}}
+}
+
+// lane returns the record that raises what the evaluations of an agent's feedback share.
+func (s *Service) lane(ctx context.Context, agent string, now time.Time) (store.Record, error) {
+	raised := laneKind.Record(mark{agent, now}, 0)
+	var read store.Snapshot
+	if err := s.cfg.Store.Read(ctx, &read, nil, []store.Ref{raised.Ref}); err != nil {
+		return store.Record{}, err
+	}
+	raised.Revision = read.Records[0].Revision
+	return raised, nil
+}

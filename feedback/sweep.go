@@ -7,50 +7,79 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/store"
 )
 
-// A SweepReport says what a sweep has done.
-type SweepReport struct {
-	Expired  []string // proposals whose time was over
-	Measured int      // active rules
-	// Retire are the active rules whose effect speaks for retiring them, the worst first: harmful ones, then those with the
-	// least improvement, at most Measuring.PerSweep. They carry Rule.RetireProposed, or, where Measuring.Retire is set, are
-	// retired.
-	Retire []string
+var _ heed.Sweeper = (*Service)(nil)
+
+// How often [Service.Sweep] proposes what has gathered, and measures the rules.
+const (
+	flushEvery   = time.Hour
+	measureEvery = 24 * time.Hour
+)
+
+// Sweep implements [heed.Sweeper]: it does what is due at now, or by the service's clock if that is earlier or now is zero.
+//
+//   - Each time it closes the proposals whose time is over.
+//   - Every hour it evaluates what is still unclassified and proposes what has gathered: [Service.EvaluateAll], [Service.Flush].
+//   - Every day it measures the active rules and keeps what it measured with them. Those whose effect speaks for retiring them
+//     get [Rule].RetireProposed, or are retired where [Measuring].Retire is set: harmful ones first, then those with the least
+//     improvement, at most [Measuring].PerSweep. [RuleQuery].Unfit finds them.
+//
+// It goes on where one of them fails, and returns the errors, joined. What failed is due again at the next call.
+func (s *Service) Sweep(ctx context.Context, now time.Time) error {
+	at := s.now()
+	if !now.IsZero() && now.Before(at) {
+		at = now.UTC().Truncate(time.Microsecond)
+	}
+	return wrap("sweep", errors.Join(
+		s.expireAll(ctx, at),
+		s.every(ctx, flushEvery, flushedMark, at, func() error {
+			_, evaluated := s.EvaluateAll(ctx)
+			_, flushed := s.Flush(ctx)
+			return errors.Join(evaluated, flushed)
+		}),
+		s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at) }),
+	))
 }
 
-// Sweep closes proposals whose time is over, measures the active rules, keeps what it measured with them, and says which
-// should be retired. Call it now and then, such as once a day. It goes on where one fails, and returns the errors, joined.
-func (s *Service) Sweep(ctx context.Context) (SweepReport, error) {
-	var report SweepReport
-	now := s.now()
-	err := errors.Join(s.expireAll(ctx, now, &report), s.measureAll(ctx, now, &report))
-	return report, wrap("sweep", err)
+// every does what is due a period after it was done last, by any service over the store.
+func (s *Service) every(ctx context.Context, period time.Duration, name string, now time.Time, do func() error) error {
+	last, err := markKind.Get(ctx, s.cfg.Store, name)
+	switch {
+	case errors.Is(err, heed.ErrNotFound):
+	case err != nil:
+		return err
+	case now.Sub(last.Value.At) < period:
+		return nil
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	_, err = s.apply(ctx, change{records: []store.Record{markKind.Record(mark{name, now}, last.Revision)}})
+	if errors.As(err, new(*raceError)) { // somebody else has done it too
+		return nil
+	}
+	return err
 }
 
-func (s *Service) expireAll(ctx context.Context, now time.Time, report *SweepReport) error {
-	var failures []error
-	for p, err := range s.cfg.Store.Proposals(ctx, ProposalQuery{Status: StatusPending}) {
-		if err != nil {
-			return err
-		}
+func (s *Service) expireAll(ctx context.Context, now time.Time) error {
+	pending, err := s.waiting(ctx)
+	failures := []error{err}
+	for _, p := range pending {
 		if now.Before(p.Expires) {
 			continue
 		}
-		var c Change
-		s.expire(&c, p, now)
-		switch err := s.apply(ctx, c); {
-		case err == nil:
-			report.Expired = append(report.Expired, p.ID)
-		case !errors.As(err, new(*raceError)): // who was quicker has decided it
+		if err := s.expire(ctx, p, now); !errors.As(err, new(*raceError)) { // who was quicker has decided it
 			failures = append(failures, err)
 		}
 	}
-	slices.Sort(report.Expired)
 	return errors.Join(failures...)
 }
 
-func (s *Service) measureAll(ctx context.Context, now time.Time, report *SweepReport) error {
+func (s *Service) measureAll(ctx context.Context, now time.Time) error {
 	var failures []error
 	var unfit []Rule
 	rules, err := s.Rules().List(ctx, RuleQuery{Status: RuleActive})
@@ -65,21 +94,18 @@ func (s *Service) measureAll(ctx context.Context, now time.Time, report *SweepRe
 			continue
 		}
 		rule.Effect = effect
-		report.Measured++
 		if effect.Status == Harmful || effect.Status == Ineffective {
 			unfit = append(unfit, *rule)
 		}
 	}
-	slices.SortFunc(unfit, func(a, b Rule) int {
-		return cmp.Or(compareBool(b.Effect.Status == Harmful, a.Effect.Status == Harmful),
-			cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(unfit, compareUnfit)
+	retire := map[string]bool{}
 	for _, rule := range unfit[:min(len(unfit), s.cfg.Measuring.PerSweep)] {
-		report.Retire = append(report.Retire, rule.ID)
+		retire[rule.ID] = true
 	}
 	for i := range rules {
 		if rules[i].Effect.Measured.Equal(now) {
-			if err := s.keepEffect(ctx, rules[i], now, slices.Contains(report.Retire, rules[i].ID)); err != nil {
+			if err := s.keepEffect(ctx, rules[i], now, retire[rules[i].ID]); err != nil {
 				failures = append(failures, fmt.Errorf("%s: %w", rules[i].ID, err))
 			}
 		}
@@ -87,33 +113,40 @@ func (s *Service) measureAll(ctx context.Context, now time.Time, report *SweepRe
 	return errors.Join(failures...)
 }
 
+// compareUnfit orders rules by who should be retired first.
+func compareUnfit(a, b Rule) int {
+	return cmp.Or(compareBool(b.Effect.Status == Harmful, a.Effect.Status == Harmful),
+		cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
+}
+
 // keepEffect stores what was measured, and what follows from it, on a rule that is still as it was when it was measured.
 func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, retire bool) error {
 	return s.governing.take(ctx, func() error {
 		return again(ctx, func() error {
-			revisions, err := s.cfg.Store.Revisions(ctx, board)
+			at, err := s.board(ctx)
 			if err != nil {
 				return err
 			}
-			rule, err := s.cfg.Store.Rule(ctx, measured.ID)
+			rule, err := ruleKind.get(ctx, s.cfg.Store, measured.ID)
 			if err != nil || rule.Status != RuleActive || !rule.Since.Equal(measured.Since) {
 				return err
 			}
-			c := Change{Expect: map[string]uint64{board: revisions[0]}}
+			c := at.governs(now)
 			why := fmt.Sprintf("%s: improvement %.3f", measured.Effect.Status, measured.Effect.Improvement)
 			rule.Effect = measured.Effect
 			switch {
 			case retire && s.cfg.Measuring.Retire:
 				rule.Status, rule.Left, rule.RetireProposed = RuleRetired, now, time.Time{}
-				c.Audit = append(c.Audit, s.entry(now, "", string(ActRetire), rule.ID, why))
+				c.tell(s.entry(now, "", string(ActRetire), rule.ID, why))
 			case retire && rule.RetireProposed.IsZero():
 				rule.RetireProposed = now
-				c.Audit = append(c.Audit, s.entry(now, "", "propose-retirement", rule.ID, why))
+				c.tell(s.entry(now, "", "propose-retirement", rule.ID, why))
 			case measured.Effect.Status != Harmful && measured.Effect.Status != Ineffective:
 				rule.RetireProposed = time.Time{}
 			}
-			c.Rules = []Rule{rule}
-			return s.apply(ctx, c)
+			c.write(ruleKind.record(rule))
+			_, err = s.apply(ctx, c)
+			return err
 		})
 	})
 }

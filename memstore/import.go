@@ -24,7 +24,6 @@ type Stores struct {
 	Heuristics *Heuristics
 	Patterns   *Patterns
 	Errors     *Errors
-	Feedback   *Feedback
 	Streams    map[string]*Stream // by the names that they have in the database
 }
 
@@ -91,9 +90,6 @@ func newImporter(into *Stores) *importer {
 	i.add(&patternsPart{store: into.Patterns}, into.Patterns != nil,
 		documentOf+export.Pattern, documentOf+export.Transition, documentOf+export.Entry)
 	i.add(&errorsPart{store: into.Errors}, into.Errors != nil, documentOf+export.Error)
-	i.add(&feedbackPart{store: into.Feedback, revisions: make(map[string]uint64)}, into.Feedback != nil,
-		documentOf+export.FeedbackRevision, documentOf+export.Feedback, documentOf+export.Proposal, documentOf+export.Rule,
-		documentOf+export.FeedbackAudit)
 	return i
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
@@ -66,12 +65,6 @@ func TestImportWantsEmptyStores(t *testing.T) {
 				return s.Errors.Add(ctx, patterns.ErrorEntry{ID: "x", Task: "x", Type: patterns.Timeout, At: exported})
 			},
 			func(s *memstore.Stores) { s.Errors = nil },
-		},
-		"a revision": {
-			func(s *memstore.Stores) error {
-				return s.Feedback.Apply(ctx, feedback.Change{Expect: map[string]uint64{"x": 0}})
-			},
-			func(s *memstore.Stores) { s.Feedback = nil },
 		},
 		"a delivery": {
 			func(s *memstore.Stores) error { return s.Streams["inbox"].Publish(ctx, event) },

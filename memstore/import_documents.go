@@ -1,11 +1,8 @@
 package memstore
 
 import (
-	"slices"
 	"sync"
 
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/export"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
@@ -106,63 +103,5 @@ func (p *errorsPart) check() error { return checkEmpty(len(p.store.byID) == 0, "
 func (p *errorsPart) fill() {
 	for _, e := range p.all {
 		p.store.add(e)
-	}
-}
-
-// feedbackPart is what an export holds of a [Feedback].
-type feedbackPart struct {
-	store     *Feedback
-	revisions map[string]uint64
-	all       feedback.Change
-}
-
-func (p *feedbackPart) read(r *checkedRow) {
-	switch r.Text("sort") {
-	case export.FeedbackRevision:
-		revision := uint64(max(r.Int("revision"), 0))
-		r.same(r.Text("id"), revision)
-		p.revisions[r.Text("id")] = revision
-	case export.Feedback:
-		record := decoded[feedback.Record](r, "body")
-		r.same(record.ID, record.Revision)
-		p.all.Records = append(p.all.Records, record)
-	case export.Proposal:
-		proposal := decoded[feedback.Proposal](r, "body")
-		r.same(proposal.ID, proposal.Revision)
-		p.all.Proposals = append(p.all.Proposals, proposal)
-	case export.Rule:
-		rule := decoded[feedback.Rule](r, "body")
-		r.same(rule.ID, rule.Revision)
-		p.all.Rules = append(p.all.Rules, rule)
-	case export.FeedbackAudit:
-		entry := decoded[evidence.AuditEntry](r, "body")
-		r.check(r.Text("id") == entry.ID, "id", "must be that of the body")
-		p.all.Audit = append(p.all.Audit, entry)
-	}
-}
-
-func (p *feedbackPart) locker() sync.Locker { return &p.store.mu }
-
-func (p *feedbackPart) check() error {
-	f := p.store
-	n := len(f.revisions) + len(f.records.byID) + len(f.proposals.byID) + len(f.rules.byID) + len(f.audit)
-	return checkEmpty(n == 0, "feedback")
-}
-
-// fill begins with what came last: lists have the newest first, and grow at their end then.
-func (p *feedbackPart) fill() {
-	f := p.store
-	f.revisions, f.audit, f.audited = p.revisions, p.all.Audit, make(map[string]bool)
-	for _, r := range slices.Backward(p.all.Records) {
-		f.records.put(r.ID, r.At, r.Agent, r)
-	}
-	for _, one := range slices.Backward(p.all.Proposals) {
-		f.proposals.put(one.ID, one.Created, string(one.Status), one)
-	}
-	for _, r := range slices.Backward(p.all.Rules) {
-		f.rules.put(r.ID, r.Activated, string(r.Status), r)
-	}
-	for _, e := range p.all.Audit {
-		f.audited[e.ID] = true
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
@@ -43,9 +42,7 @@ func FuzzImport(f *testing.F) {
 		for _, err := range []error{
 			drain(into.Choices.List(ctx, strategy.ChoiceFilter{})), drain(into.Heuristics.All(ctx)),
 			drain(into.Patterns.Patterns(ctx, patterns.PatternQuery{})), drain(into.Patterns.Entries(ctx, patterns.EntryQuery{})),
-			drain(into.Errors.Errors(ctx, "")), drain(into.Feedback.Records(ctx, feedback.Query{})),
-			drain(into.Feedback.Proposals(ctx, feedback.ProposalQuery{})), drain(into.Feedback.Rules(ctx, feedback.RuleQuery{})),
-			drain(into.Feedback.Audit(ctx)), into.Choices.EndSession(ctx, "models", "a"), into.Errors.Forget(ctx, "t1"),
+			drain(into.Errors.Errors(ctx, "")), into.Choices.EndSession(ctx, "models", "a"), into.Errors.Forget(ctx, "t1"),
 		} {
 			require.NoError(t, err)
 		}

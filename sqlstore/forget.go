@@ -320,10 +320,6 @@ type place struct {
 }
 
 var places = []place{
-	{sort: "feedback", decided: []string{"reviewer_id", "resolver"}},
-	{sort: "proposal", decided: []string{"authors.*", "writers.*", "approvals.*.actor", "decided_by"}},
-	{sort: "rule", decided: []string{"authors.*", "writers.*", "approvals.*.actor"}},
-	{sort: "feedback audit", decided: []string{"actor"}},
 	{sort: "pattern", decided: []string{"override.decision.actor"}},
 	{sort: "transition", decided: []string{"actor"}},
 	{sort: "entry", caused: "outcome.source", decided: []string{"review.actor"}},

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 type auditCommand struct {
@@ -36,9 +36,9 @@ func (cmd *auditCommand) Run(s *session) error {
 		return err
 	}
 	defer st.close()
-	var all []evidence.AuditEntry
-	for _, log := range []iter.Seq2[evidence.AuditEntry, error]{
-		st.evidence.Audit(s.ctx), sqlstore.NewFeedback(st.db).Audit(s.ctx), st.byHand(s.ctx),
+	var all []store.AuditEntry
+	for _, log := range []iter.Seq2[store.AuditEntry, error]{
+		st.inEvidence(s.ctx), store.AuditEntries(s.ctx, st.store, store.AuditQuery{}), st.byHand(s.ctx),
 	} {
 		entries, err := cmd.read(log)
 		if err != nil {
@@ -46,13 +46,13 @@ func (cmd *auditCommand) Run(s *session) error {
 		}
 		all = append(all, entries...)
 	}
-	slices.SortStableFunc(all, func(a, b evidence.AuditEntry) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(all, func(a, b store.AuditEntry) int { return b.At.Compare(a.At) })
 	all = all[:min(len(all), cmd.Limit)]
 	return s.answer(listed(all), func(p *printer) { printAudit(p, all, "action", cmd.Action, "subject", cmd.Subject) })
 }
 
 // read returns the last entries of a log that are asked for.
-func (cmd *auditCommand) read(log iter.Seq2[evidence.AuditEntry, error]) (entries []evidence.AuditEntry, err error) {
+func (cmd *auditCommand) read(log iter.Seq2[store.AuditEntry, error]) (entries []store.AuditEntry, err error) {
 	for e, err := range log {
 		if err != nil {
 			return nil, err
@@ -67,17 +67,28 @@ func (cmd *auditCommand) read(log iter.Seq2[evidence.AuditEntry, error]) (entrie
 	return entries, nil
 }
 
+// inEvidence yields the log of the evidence.
+func (s *opened) inEvidence(ctx context.Context) iter.Seq2[store.AuditEntry, error] {
+	return func(yield func(store.AuditEntry, error) bool) {
+		for e, err := range s.evidence.Audit(ctx) {
+			if !yield(store.AuditEntry(e), err) {
+				return
+			}
+		}
+	}
+}
+
 // byHand yields what somebody has made of patterns, the last first, as their store has it.
-func (s *opened) byHand(ctx context.Context) iter.Seq2[evidence.AuditEntry, error] {
-	return func(yield func(evidence.AuditEntry, error) bool) {
+func (s *opened) byHand(ctx context.Context) iter.Seq2[store.AuditEntry, error] {
+	return func(yield func(store.AuditEntry, error) bool) {
 		all, err := s.transitions(ctx)
 		if err != nil {
-			yield(evidence.AuditEntry{}, err)
+			yield(store.AuditEntry{}, err)
 			return
 		}
 		slices.SortStableFunc(all, func(a, b patterns.Transition) int { return b.At.Compare(a.At) })
 		for _, t := range all {
-			e := evidence.AuditEntry{
+			e := store.AuditEntry{
 				ID: t.ID, At: t.At, Actor: t.Actor, Action: "patterns.decide", Subject: string(t.Pattern), Reason: t.Cause,
 				Details: map[string]string{"from": string(t.From), "to": string(t.To)},
 			}
@@ -108,7 +119,7 @@ func (s *opened) transitions(ctx context.Context) (all []patterns.Transition, er
 	return all, nil
 }
 
-func printAudit(p *printer, entries []evidence.AuditEntry, flags ...string) {
+func printAudit(p *printer, entries []store.AuditEntry, flags ...string) {
 	if len(entries) == 0 {
 		p.nothing("audit entries", flags...)
 		return

@@ -252,17 +252,8 @@ func (p *completer) stored(what string) (names []string, err error) {
 			return nil, err
 		}
 		return namesOf(kept.Patterns(p.ctx, patterns.PatternQuery{}), func(one patterns.Pattern) string { return string(one.ID) })
-	case "proposal":
-		return proposalsOf(p.session, st, feedback.StatusPending)
-	case "rule":
-		return rulesOf(p.session, st)
-	case "proposal or rule":
-		proposals, err := proposalsOf(p.session, st, "")
-		if err != nil {
-			return nil, err
-		}
-		rules, err := rulesOf(p.session, st)
-		return append(proposals, rules...), err
+	case "proposal", "rule", "proposal or rule":
+		return rulesOf(p.session, st, what)
 	}
 	v, err := (&strategyCommands{Learner: p.given["learner"]}).viewOf(p.session, st)
 	if err != nil {
@@ -271,14 +262,33 @@ func (p *completer) stored(what string) (names []string, err error) {
 	return v.names(p.session, what)
 }
 
-func proposalsOf(s *session, st *opened, status feedback.Status) ([]string, error) {
-	list := sqlstore.NewFeedback(st.db).Proposals(s.ctx, feedback.ProposalQuery{Status: status})
-	return namesOf(list, func(p feedback.Proposal) string { return p.ID })
-}
-
-func rulesOf(s *session, st *opened) ([]string, error) {
-	list := sqlstore.NewFeedback(st.db).Rules(s.ctx, feedback.RuleQuery{})
-	return namesOf(list, func(r feedback.Rule) string { return r.ID })
+// rulesOf returns the ids of proposals that are pending, of rules, or of all of both.
+func rulesOf(s *session, st *opened, what string) (names []string, err error) {
+	d, err := st.desk(s)
+	if err != nil {
+		return nil, err
+	}
+	if what != "rule" {
+		q := feedback.ProposalQuery{Status: feedback.StatusPending}
+		if what != "proposal" {
+			q.Status = ""
+		}
+		proposals, _, err := d.Rules().Proposals(s.ctx, q, 0)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range proposals {
+			names = append(names, p.ID)
+		}
+	}
+	if what == "proposal" {
+		return names, nil
+	}
+	rules, err := d.Rules().List(s.ctx, feedback.RuleQuery{})
+	for _, r := range rules {
+		names = append(names, r.ID)
+	}
+	return names, err
 }
 
 func namesOf[T any](list iter.Seq2[T, error], name func(T) string) (names []string, err error) {

@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -206,13 +207,13 @@ func TestThePrefixIsTheHosts(t *testing.T) {
 	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out, "DON'T: split-by-file. Failed 4/4 times")
 }
 
-// TestTheGateIsTheHosts has a proposal that ann and bob have given the evidence for, and maria has approved.
-func TestTheGateIsTheHosts(t *testing.T) {
-	reviewed := func(t *testing.T) (approve []string) {
+// TestTheGateIsTheApplications has a proposal that ann and bob have given the evidence for, and ann has approved.
+func TestTheGateIsTheApplications(t *testing.T) {
+	reviewed := func(t *testing.T, gate feedback.Gate) (approve []string) {
 		file := sqliteFile(t)
-		db, w := host(t, file)
+		_, w := host(t, file)
 		w.now = time.Now()
-		service, err := feedback.New(feedback.Config{Store: sqlstore.NewFeedback(db), Gate: feedback.Gate{Quorum: 3}, Now: w.clock, NewID: func() string { return w.id().String() }})
+		service, err := feedback.New(ctx, feedback.Config{Store: w.store, Gate: gate, Now: w.clock, NewID: func() string { return w.id().String() }})
 		require.NoError(t, err)
 		var ids []string
 		for _, person := range []string{"ann", "bob"} {
@@ -227,27 +228,31 @@ func TestTheGateIsTheHosts(t *testing.T) {
 			Draft: feedback.Draft{Text: "Run the tests.", Agents: []string{"coder"}}, Evidence: ids, Actor: "wendy", Reason: "it came up twice",
 		})
 		require.NoError(t, err)
-		_, err = service.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Approve, Actor: "ann", Reason: "yes", Hash: p.Hash()})
+		approver := "ann"
+		if gate.Outsiders == 2 {
+			approver = "maria"
+		}
+		_, err = service.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Approve, Actor: approver, Reason: "yes", Hash: p.Hash()})
 		require.NoError(t, err)
 		return []string{"--db", file, "rules", "approve", p.ID, "--hash", p.Hash(), "--yes", "--reason", "I saw it too"}
 	}
-	gate := func(text string) []string { return []string{"--config", write(t, "[feedback.gate]\n"+text)} }
 	for _, test := range []struct {
 		name, actor string
-		more, env   []string
+		gate        feedback.Gate
 		says        string
 	}{
-		{"an author is one of two", "maria", nil, nil, "Approved. It is rule"},
-		{"the file's quorum", "maria", gate("quorum = 3"), nil, "1 more approval is needed"},
-		{"the variable goes before the file", "maria", gate("quorum = 3"), []string{"HEED_QUORUM=2"}, "Approved. It is rule"},
-		{"the flag goes before both", "maria", append(gate("quorum = 3"), "--quorum", "4"), []string{"HEED_QUORUM=2"}, "2 more approvals are needed"},
-		{"two authors are not enough", "bob", nil, nil, "It takes somebody who is no reviewer of the evidence"},
-		{"no author is enough", "bob", gate("outsiders = 2"), nil, "nobody approves what their own feedback led to"},
-		{"likewise, as the variable has it", "bob", nil, []string{"HEED_OUTSIDERS=2"}, "nobody approves what their own feedback led to"},
+		{"an author is one of two", "olga", feedback.Gate{}, "Approved. It is rule"},
+		{"a greater quorum", "olga", feedback.Gate{Quorum: 3}, "1 more approval is needed"},
+		{"two authors are not enough", "bob", feedback.Gate{}, "It takes somebody who is no reviewer of the evidence"},
+		{"no author is enough", "bob", feedback.Gate{Outsiders: 2}, "nobody approves what their own feedback led to"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := call{args: append(reviewed(t), append(test.more, "--actor", test.actor)...), env: test.env}.run(t)
+			approve := append(reviewed(t, test.gate), "--actor", test.actor)
+			r := call{args: approve}.run(t)
 			assert.Contains(t, r.out+r.err, test.says)
+			for _, e := range read[[]store.AuditEntry](t, "--db", approve[1], "audit", "--limit", "100") {
+				assert.False(t, e.Action == "settings" && e.Actor == "" && e.Details["gate.quorum"] == "3 -> 2", "the command changes no settings")
+			}
 		})
 	}
 }
@@ -262,7 +267,6 @@ func TestTheHelpHasWhatCanBeConfigured(t *testing.T) {
 		"strategy":   {[]string{"--learner", "strategy", "distributions"}, strategySection{}},
 		"confidence": {nil, learningSection{}},
 		"patterns":   {nil, patternsSection{}},
-		"rules":      {[]string{"list"}, feedbackSection{}},
 	} {
 		_, text, found := strings.Cut(call{args: []string{group, "--help"}}.run(t).out, "\n    [")
 		require.True(t, found, group)
@@ -293,7 +297,6 @@ func TestFaultsOfSections(t *testing.T) {
 		{"confidence", "[learning.packs.a]\nfloor = 2.0", "Packs[a].Range is {2 1}"},
 		{"patterns", "[patterns.maturity]\nmin_feedback = -3", "patterns.maturity.min_feedback is -3"},
 		{"patterns", "[patterns.inversion]\nfailure_ratio = 3.0", "patterns.inversion.failure_ratio is 3"},
-		{"rules", "[feedback.gate]\nquorum = 11", "feedback.gate.quorum is 11: must be from 1 to 10"},
 		{"confidence", "[learning.system]\nlock = \"perhaps\"", "learning.system.lock is perhaps"},
 		{"confidence", "[learning]\nguarded = true\ncaps.source_mass = 2", "leave one of them out"},
 		{"confidence", "learning = 3", "agent.toml"},
@@ -304,8 +307,7 @@ func TestFaultsOfSections(t *testing.T) {
 		{"patterns", "[patterns.maturity]\nrecency_days = nan", "must be a number of days"},
 		{"patterns", "[patterns.maturity]\nrecency_days = 1e-20", "must be a number of days"},
 		{"patterns", "[patterns.maturity]\nmax_harmful = 0.5", "patterns.maturity.max_harmful is 0.5"},
-		{"rules list", "[feedback.gate]\noutsiders = 3", "feedback.gate.outsiders is 3"},
-		{"rules list", "[feedback\n", "line "},
+		{"patterns", "[patterns\n", "line "},
 	} {
 		assertFails(t, call{args: append(at(db, strings.Fields(test.command)...), "--config", write(t, test.text))}.run(t), failed, test.says)
 	}
@@ -315,8 +317,7 @@ func TestFaultsOfSections(t *testing.T) {
 		{"confidence", "[learning.cap]\nx = 1", "unknown key cap in [learning]: did you mean caps?"},
 		{"confidence", "[learning.caps]\nsource_mas = 1", "unknown key caps.source_mas in [learning]: did you mean caps.source_mass?"},
 		{"confidence", "[learning.packs.a]\nflor = 1", "unknown key packs.a.flor in [learning]"},
-		{"rules list", "[feedback]\nquorum = 3", "unknown key quorum in [feedback]: did you mean gate.quorum?"},
-		{"rules list", "[learning]\nprior_strength = 0", "has no section [feedback]: the defaults hold"},
+		{"patterns", "[learning]\nprior_strength = 0", "has no section [patterns]: the defaults hold"},
 	} {
 		r := call{args: append(at(db, strings.Fields(test.command)...), "--config", write(t, test.text))}.run(t)
 		assert.Zero(t, r.code, r.err)

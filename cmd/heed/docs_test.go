@@ -39,7 +39,7 @@ What follows is the help of each command and what it prints on a terminal of 100
 - Listings are as of the end of those days in March, as ` + "`--now`" + ` says; changes were made later, when much had faded. ` + "`HEED_NOW`" + ` is
   ` + "`--now`" + ` for all commands of a shell; what changes something refuses both.
 - What a store does not hold of how its hosts are configured, ` + "`--config`" + ` reads from a TOML file: see ` + "`heed strategy`" + `,
-  ` + "`heed confidence`" + `, ` + "`heed patterns`" + ` and ` + "`heed rules`" + ` below. Each reads its own section, and tells which of its keys mean nothing.
+  ` + "`heed confidence`" + ` and ` + "`heed patterns`" + ` below. Each reads its own section, and tells which of its keys mean nothing.
 - A bar is where a rate lies with a probability of 90 %, ` + "`├──●──┤`" + `, with its mean, on a scale from 0 to 1 that all bars share.
 `
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
@@ -26,15 +25,11 @@ var holders = map[string]holder{
 	"outbox":  hasHappened,
 	"stream":  hasHappened,
 
-	"documents (heuristic)":      holds("body", func(h *learning.Heuristic) string { return h.ID }),
-	"documents (pattern)":        holds("body", func(p *patterns.Pattern) string { return string(p.ID) }),
-	"documents (transition)":     holds("body", func(t *patterns.Transition) string { return t.ID }),
-	"documents (entry)":          holds("body", func(e *patterns.Entry) string { return e.ID() }),
-	"documents (error)":          holds("body", func(e *patterns.ErrorEntry) string { return e.ID }),
-	"documents (feedback)":       holds("body", func(r *feedback.Record) string { return r.ID }),
-	"documents (proposal)":       holds("body", func(p *feedback.Proposal) string { return p.ID }),
-	"documents (rule)":           holds("body", func(r *feedback.Rule) string { return r.ID }),
-	"documents (feedback audit)": holds("body", func(e *evidence.AuditEntry) string { return e.ID }),
+	"documents (heuristic)":  holds("body", func(h *learning.Heuristic) string { return h.ID }),
+	"documents (pattern)":    holds("body", func(p *patterns.Pattern) string { return string(p.ID) }),
+	"documents (transition)": holds("body", func(t *patterns.Transition) string { return t.ID }),
+	"documents (entry)":      holds("body", func(e *patterns.Entry) string { return e.ID() }),
+	"documents (error)":      holds("body", func(e *patterns.ErrorEntry) string { return e.ID }),
 }
 
 var (

@@ -89,8 +89,6 @@ func TestFaults(t *testing.T) {
 		{"no such rule by itself", of(db, "rules", "7d0c"), misuse, []string{"unexpected argument"}},
 		{"an initial confidence of 2", of(db, "confidence", "--initial", "2"), misuse, []string{"--initial must be above 0 and below 1", "heed confidence"}},
 		{"a strength of nothing", of(db, "confidence", "--strength", "0"), misuse, []string{"--strength must be from 0.001"}},
-		{"a quorum of nobody", of(db, "rules", "--quorum", "0", "list"), misuse, []string{"--quorum must be from 1 to 10"}},
-		{"no outsiders", of(db, "rules", "--outsiders", "0", "list"), misuse, []string{"--outsiders must be 1 or more"}},
 		{"a directory of configuration", of(db, "confidence", "--config", dir), failed, []string{"is a directory", "--config"}},
 		{"no such status", of(db, "rules", "list", "--status", "new"), misuse, []string{"pending, active"}},
 		{"no config", of(db, "strategy", "--learner", "models", "--config", filepath.Join(dir, "no.toml"), "distributions"), failed, []string{"check --config"}},
@@ -149,7 +147,6 @@ func TestDoctorFindsFaults(t *testing.T) {
 	}{
 		{"sums that can't be", "UPDATE heed_tallies SET reward = mass + 1 WHERE mass > 1", failed, "fault: "},
 		{"two half-lives", "UPDATE heed_cells SET half_life = 86400000000 WHERE kind = 'models.arm' AND name = 'large'", done, "warning: cells of kind models.arm"},
-		{"a row that is no rule", "UPDATE heed_documents SET body = 'x' WHERE sort = 'proposal'", failed, "can't be read"},
 		{"a row that is no choice", "UPDATE heed_choices SET choice = 'x' WHERE item = 'say-please'", failed, "can't be read"},
 		{"a row that is no observation", "UPDATE heed_history SET observation = '{' WHERE seq = 1", failed, "fault: 1 row of history can't be read"},
 		{"a row that is another's", "UPDATE heed_documents SET body = '{}' WHERE sort = 'heuristic'", failed, "fault: 2 rows of documents (heuristic) can't be read"},
@@ -203,8 +200,8 @@ func TestDoctorReadsEveryRow(t *testing.T) {
 func TestListsTellWhatTheyLeaveOut(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	statement(t, db, "UPDATE heed_documents SET body = 'x' WHERE id IN ('greet-by-name', 'tests-first', '7d0c2b13-rule')")
-	for list, one := range map[string]string{"confidence": "greet-by-name", "patterns": "tests-first", "rules list": "7d0c2b13-rule"} {
+	statement(t, db, "UPDATE heed_documents SET body = 'x' WHERE id IN ('greet-by-name', 'tests-first')")
+	for list, one := range map[string]string{"confidence": "greet-by-name", "patterns": "tests-first"} {
 		all := call{args: at(db, strings.Fields(list)...)}.run(t)
 		assert.Zero(t, all.code)
 		assert.Regexp(t, `^heed: some rows of .*agent.db can't be read, and were left out: see heed doctor\n$`, all.err, list)

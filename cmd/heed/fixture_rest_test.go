@@ -61,10 +61,10 @@ func (w *world) ways(db *sqlstore.DB) {
 }
 
 // reviews are two proposals that wait, one with an approval.
-func (w *world) reviews(db *sqlstore.DB) {
+func (w *world) reviews() {
 	n := 0
-	service, err := feedback.New(feedback.Config{
-		Store: sqlstore.NewFeedback(db), Now: w.clock, NewID: func() string { n++; return fmt.Sprintf("%08x-rule", 0x7d0c2b10+n) },
+	service, err := feedback.New(ctx, feedback.Config{
+		Store: w.store, AsStored: true, Now: w.clock, NewID: func() string { n++; return fmt.Sprintf("%08x-rule", 0x7d0c2b10+n) },
 	})
 	require.NoError(w.t, err)
 	for _, text := range []string{"Name the ticket in the title of every pull request.", "Ask before deleting a migration."} {

@@ -77,7 +77,7 @@ func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *world {
 	w.models()
 	w.heuristics(db)
 	w.ways(db)
-	w.reviews(db)
+	w.reviews()
 	w.answers()
 	return w
 }
@@ -207,9 +207,9 @@ func agentFile(t testing.TB) string {
 		out, err = exec.Command(agent, "-events", "600", "-db", file).CombinedOutput()
 		require.NoError(t, err, string(out))
 		onFile(t, file, func(handle *sql.DB) {
-			w, db := newWorld(t, handle, sqlstore.SQLite, time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC))
+			w, _ := newWorld(t, handle, sqlstore.SQLite, time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC))
 			w.models()
-			w.reviews(db)
+			w.reviews()
 		})
 	})
 }

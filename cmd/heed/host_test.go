@@ -20,6 +20,8 @@ func host(t testing.TB, file string) (*sqlstore.DB, *world) {
 	w := &world{t: t, now: end}
 	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
 	require.NoError(t, err)
+	w.store, err = sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{Now: w.clock})
+	require.NoError(t, err)
 	return db, w
 }
 

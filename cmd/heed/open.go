@@ -210,7 +210,7 @@ func (s *opened) known(on *session, what, name string, kindsOfX []string) error 
 
 // close closes a store, and tells where something was left out of what was read.
 func (s *opened) close() {
-	if s.db.Damaged() > 0 {
+	if s.db.Damaged()+s.store.Damaged() > 0 {
 		warn("some rows of %s can't be read, and were left out: see heed doctor", s.place)
 	}
 	_ = s.handle.Close()

@@ -99,7 +99,7 @@ func (s *shelter) stores(ctx context.Context, now func() time.Time) (assistant.S
 	outcomes, outcomesErr := sqlstore.NewStream(ctx, s.db, sqlstore.StreamConfig{Name: "outcomes"})
 	return assistant.Stores{
 		Evidence: evidence, Choices: choices, Outcomes: outcomes, Heuristics: sqlstore.NewHeuristics(s.db), Store: st,
-		Patterns: patterns, Feedback: sqlstore.NewFeedback(s.db), Runbook: runbook{s.handle},
+		Patterns: patterns, Runbook: runbook{s.handle},
 	}, errors.Join(err, choicesErr, storeErr, patternsErr, outcomesErr)
 }
 

@@ -40,8 +40,8 @@ func writer(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, err
 func main() {
 	ctx := context.Background()
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
-	service, err := feedback.New(feedback.Config{
-		Store: &memstore.Feedback{}, Agents: []string{"prd-agent"}, Now: func() time.Time { return monday.Add(time.Hour) },
+	service, err := feedback.New(ctx, feedback.Config{
+		Store: &memstore.Store{}, Agents: []string{"prd-agent"}, Now: func() time.Time { return monday.Add(time.Hour) },
 	})
 	if err != nil {
 		panic(err)

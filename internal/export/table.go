@@ -40,18 +40,13 @@ const (
 
 // The sorts of documents.
 const (
-	Heuristic        = "heuristic"
-	Trace            = "trace"
-	Verdict          = "verdict"
-	Pattern          = "pattern"
-	Transition       = "transition"
-	Entry            = "entry"
-	Error            = "error"
-	FeedbackRevision = "feedback revision"
-	Feedback         = "feedback"
-	Proposal         = "proposal"
-	Rule             = "rule"
-	FeedbackAudit    = "feedback audit"
+	Heuristic  = "heuristic"
+	Trace      = "trace"
+	Verdict    = "verdict"
+	Pattern    = "pattern"
+	Transition = "transition"
+	Entry      = "entry"
+	Error      = "error"
 )
 
 // The spaces of ids.

@@ -126,6 +126,23 @@ func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time
 	return kind.Record(next, kept.Revision), err
 }
 
+// Adopt sets each field that the host has not set to what the store has, and changes nothing there. It is for a tool beside
+// the application whose settings these are.
+func Adopt(ctx context.Context, st store.Store, c Component) error {
+	stored, err := Stored(ctx, st, c.Name)
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return err
+	}
+	for _, f := range c.Fields {
+		if known, ok := stored[f.Name]; ok && !f.Set {
+			if err := json.Unmarshal(known.Value, f.Value); err != nil {
+				return fmt.Errorf("settings: %s: %w", f.Name, err)
+			}
+		}
+	}
+	return nil
+}
+
 // Stored returns the settings of a component as they are stored, or [heed.ErrNotFound].
 func Stored(ctx context.Context, st store.Store, component string) (map[string]Value, error) {
 	kept, err := kind.Get(ctx, st, component)

@@ -6,8 +6,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/evidence/evidencetest"
-	"github.com/heedhq/heed/feedback"
-	"github.com/heedhq/heed/feedback/feedbacktest"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/learning/learningtest"
 	"github.com/heedhq/heed/patterns"
@@ -74,14 +72,6 @@ func TestPatternsKeepTheContract(t *testing.T) {
 			patternstest.RunErrorStore(t, func() (patterns.ErrorStore, error) {
 				return sqlstore.NewErrors(b.empty(t), sqlstore.ErrorsConfig{})
 			})
-		})
-	}
-}
-
-func TestFeedbackKeepsTheContract(t *testing.T) {
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			feedbacktest.Run(t, func() (feedback.Store, error) { return sqlstore.NewFeedback(b.empty(t)), nil })
 		})
 	}
 }

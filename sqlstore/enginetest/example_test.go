@@ -11,7 +11,6 @@ import (
 
 	_ "modernc.org/sqlite" // the driver "sqlite"; with "pgx" of github.com/jackc/pgx/v5/stdlib it is sqlstore.Postgres
 
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 )
@@ -93,7 +92,7 @@ func Example_export() {
 	// Output: pending
 }
 
-// What a person caused goes, and what they decided stays, under a pseudonym.
+// What a person caused goes.
 func Example_forget() {
 	ctx := context.Background()
 	dir, remove := temporary()
@@ -104,18 +103,11 @@ func Example_forget() {
 	known := learner(db)
 	choice := must(known.Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}))
 	must(known.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: "ann"}))
-	service := must(feedback.New(feedback.Config{Store: sqlstore.NewFeedback(db)}))
-	must(service.Record(ctx, feedback.Feedback{
-		ID: "review-1", Gate: "publish", Agent: "writer", Decision: feedback.Approved, Reviewer: "ann", At: time.Now(),
-	}))
 
 	try(db.Forget(ctx, "ann"))
 
 	record := must(known.Find(ctx, "monday", "release notes", time.Time{}))
 	fmt.Printf("%s, by %q\n", record.Stage, record.Result.Source)
-	review := must(service.Feedback(ctx, "review-1"))
-	fmt.Printf("%s, by %.10s…\n", review.Decision, review.Reviewer)
 	// Output:
 	// observed, by ""
-	// APPROVED, by forgotten-…
 }

@@ -27,13 +27,12 @@ type stores struct {
 	heuristics *sqlstore.Heuristics
 	patterns   *sqlstore.Patterns
 	errors     *sqlstore.Errors
-	feedback   *sqlstore.Feedback
 	exported   string
 	delivery   strategy.Delivery // in hand
 }
 
 func newStores(t testing.TB, handle *sql.DB, db *sqlstore.DB) *stores {
-	s := &stores{handle: handle, db: db, heuristics: sqlstore.NewHeuristics(db), feedback: sqlstore.NewFeedback(db)}
+	s := &stores{handle: handle, db: db, heuristics: sqlstore.NewHeuristics(db)}
 	now := func() time.Time { return time.Now().Add(s.ahead) }
 	s.evidence = newEvidence(t, db, sqlstore.EvidenceConfig{Now: now, NoCache: true, HistoryPerCell: 3, MaxAudit: 3})
 	var err error
@@ -194,7 +193,7 @@ func TestReadFaults(t *testing.T) {
 	s, done := d.stores(t)
 	defer done()
 	require.NoError(t, steps(annDoes("e"), many(20, func(id string) step {
-		return steps(commit(anns(id)), put(learning.Heuristic{ID: id}), commitPattern(id, 0), fail(id), apply(id, 0))
+		return steps(commit(anns(id)), put(learning.Heuristic{ID: id}), commitPattern(id, 0), fail(id))
 	}))(s))
 	for _, r := range readers {
 		t.Run(r.name, func(t *testing.T) {

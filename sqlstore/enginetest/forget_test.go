@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
@@ -37,10 +34,9 @@ type host struct {
 	learner  *strategy.Learner
 	module   *learning.Module
 	recorder *patterns.Recorder
-	service  *feedback.Service
 }
 
-func newHost(t testing.TB, at place, quorum int) *host {
+func newHost(t testing.TB, at place) *host {
 	h := &host{handle: at.handle(t)}
 	var err error
 	must := func() { require.NoError(t, err) }
@@ -60,8 +56,6 @@ func newHost(t testing.TB, at place, quorum int) *host {
 	kept, err := sqlstore.NewPatterns(h.db, sqlstore.PatternsConfig{})
 	must()
 	h.recorder, err = patterns.New(patterns.Config{Store: kept, Evidence: h.evidence})
-	must()
-	h.service, err = feedback.New(feedback.Config{Store: sqlstore.NewFeedback(h.db), Gate: feedback.Gate{Quorum: quorum}})
 	must()
 	return h
 }
@@ -108,40 +102,11 @@ func (h *host) lives(t testing.TB, key, person string) {
 	require.NoError(t, h.add(evidence.Batch{Audit: []evidence.AuditEntry{
 		{ID: "about " + key, At: time.Now(), Actor: "ops", Action: "expunge", Subject: person},
 	}}))
-
-	// As reviewer, resolver, author, writer, approver and decider, and in the other audit log.
-	_, err = h.service.Record(ctx, feedback.Feedback{
-		ID: key, Gate: "g", Agent: "a", Decision: feedback.ApprovedWithChanges, Reviewer: person, At: time.Now(),
-	})
-	must()
-	_, err = h.service.Evaluate(ctx, key)
-	must()
-	_, err = h.service.Resolve(ctx, feedback.Resolution{ID: key, As: feedback.EdgeCase, Actor: person, Reason: "r"})
-	must()
-	own := h.proposes(t, person, "Say "+key, key)
-	_, err = h.service.Rules().Review(ctx, feedback.Review{Proposal: own.ID, Verdict: feedback.Reject, Actor: person, Reason: "r"})
-	must()
 }
 
 func (h *host) add(b evidence.Batch) error {
 	_, err := h.evidence.Commit(ctx, b)
 	return err
-}
-
-func (h *host) proposes(t testing.TB, person, text string, evidence ...string) feedback.Proposal {
-	p, err := h.service.Rules().Propose(ctx, feedback.Submission{
-		Draft: feedback.Draft{Text: text, Agents: []string{"a"}}, Evidence: evidence, Actor: person, Reason: "r",
-	})
-	require.NoError(t, err)
-	return p
-}
-
-func (h *host) approves(t testing.TB, person string, p feedback.Proposal) feedback.Proposal {
-	p, err := h.service.Rules().Review(ctx, feedback.Review{
-		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: person, Reason: "r",
-	})
-	require.NoError(t, err)
-	return p
 }
 
 // where returns in which columns, and in documents of which sorts, there is a text in whatever form: every value of every
@@ -206,21 +171,13 @@ var aPseudonym = regexp.MustCompile(`forgotten-[0-9a-f-]{36}`)
 // of the person is of one who has no name.
 func TestForget(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		h := newHost(t, at, 3)
+		h := newHost(t, at)
 		h.lives(t, "1", annika)
 		h.lives(t, "2", "bob")
-		rule := h.proposes(t, "bob", "Do it", "1", "2")
-		for _, who := range []string{annika, "cleo", "dan"} {
-			rule = h.approves(t, who, rule)
-		}
-		require.Equal(t, feedback.StatusApproved, rule.Status)
-		open := h.approves(t, annika, h.proposes(t, "bob", "Do that"))
-
 		known := h.where(t, neil)
 		for _, place := range []string{
 			"heed_tallies.source", "heed_history.source", "heed_history.observation", "heed_audit.entry",
 			"heed_outbox.payload", "heed_choices.result", "heed_choices.result_by", "heed_stream.payload",
-			"body of feedback", "body of proposal", "body of rule", "body of feedback audit",
 			"body of pattern", "body of transition", "body of entry",
 		} {
 			assert.Positive(t, known[place], place)
@@ -251,12 +208,12 @@ func TestForget(t *testing.T) {
 		assert.Equal(t, text, export(t, h.db))
 		require.ErrorAs(t, h.db.Forget(ctx, ""), new(*heed.InputError))
 		assert.Equal(t, text, export(t, h.db))
-		h.requireForgotten(t, rule.ID, open.ID)
+		h.requireForgotten(t)
 	})
 }
 
 // requireForgotten checks that all reads well in which the first of two persons was.
-func (h *host) requireForgotten(t *testing.T, rule, open string) {
+func (h *host) requireForgotten(t *testing.T) {
 	r, err := h.learner.Find(ctx, "1", "item", time.Time{})
 	require.NoError(t, err)
 	assert.Equal(t, []any{strategy.Observed, "", 1.}, []any{r.Stage, r.Result.Source, r.Result.Value})
@@ -264,28 +221,11 @@ func (h *host) requireForgotten(t *testing.T, rule, open string) {
 	require.NoError(t, err)
 	assert.Len(t, entries, 6)
 
-	active, err := h.service.Rules().Rule(ctx, rule)
-	require.NoError(t, err)
-	require.Len(t, active.Approvals, 3)
-	pseudonym := active.Approvals[0].Actor
-	assert.Regexp(t, aPseudonym, pseudonym)
-	assert.ElementsMatch(t, []string{pseudonym, "bob"}, active.Authors)
-	record, err := h.service.Feedback(ctx, "1")
-	require.NoError(t, err)
-	assert.Equal(t, []string{pseudonym, pseudonym}, []string{record.Reviewer, record.Resolver})
 	p, err := h.recorder.Standing(ctx, "p 1")
 	require.NoError(t, err)
-	assert.Equal(t, pseudonym, p.Pattern.Override.Decision.Actor)
+	pseudonym := p.Pattern.Override.Decision.Actor
+	assert.Regexp(t, aPseudonym, pseudonym)
 
-	// The approval still counts as one, and another change finds all as it wants it.
-	waiting, err := h.service.Rules().Proposal(ctx, open)
-	require.NoError(t, err)
-	assert.Equal(t, feedback.StatusPending, h.approves(t, "cleo", waiting).Status)
-	assert.Equal(t, feedback.StatusApproved, h.approves(t, "dan", waiting).Status)
-	_, err = h.service.Rules().Retire(ctx, feedback.Order{Rule: rule, Actor: "cleo", Reason: "r"})
-	require.NoError(t, err)
-	_, err = h.service.Rules().Restore(ctx, feedback.Order{Rule: rule, Actor: "cleo", Reason: "r"})
-	require.NoError(t, err)
 	_, err = h.recorder.Reset(ctx, patterns.Reset{Pattern: "p 1", Decision: patterns.Decision{Actor: "cleo", Reason: "r"}})
 	require.NoError(t, err)
 
@@ -330,13 +270,7 @@ func (h *host) requireForgotten(t *testing.T, rule, open string) {
 // TestForgetKeepsTexts: what people wrote stays, and so does what a host has named after a person.
 func TestForgetKeepsTexts(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		h := newHost(t, at, 2)
-		_, err := h.service.Record(ctx, feedback.Feedback{
-			ID: "neil's", Gate: "neil", Agent: "neil", Decision: feedback.Rejected, Reviewer: "Neil", Comment: "neil", At: time.Now(),
-		})
-		require.NoError(t, err)
-		written, err := h.service.Feedback(ctx, "neil's")
-		require.NoError(t, err)
+		h := newHost(t, at)
 		o := observe("neil", time.Now())
 		o.Cell.Item, o.Session, o.Source = "neil", "neil", "bob"
 		require.NoError(t, h.add(evidence.Batch{
@@ -347,29 +281,16 @@ func TestForgetKeepsTexts(t *testing.T) {
 				{ID: "e", Topic: "t", At: time.Now(), Payload: []byte("neil")},
 			},
 		}))
-		others := func() (lines []string) {
-			for _, line := range strings.Split(export(t, h.db), "\n") {
-				if !strings.Contains(line, `"sort":"feedback"`) {
-					lines = append(lines, line)
-				}
-			}
-			return lines
-		}
-		before := others()
+		before := export(t, h.db)
 		require.NoError(t, h.db.Forget(ctx, "neil"))
-		assert.Equal(t, before, others())
-		kept, err := h.service.Feedback(ctx, "neil's")
-		require.NoError(t, err)
-		assert.Regexp(t, aPseudonym, kept.Reviewer)
-		written.Reviewer, written.Revision = kept.Reviewer, written.Revision+1
-		assert.Equal(t, written, kept)
+		assert.Equal(t, before, export(t, h.db))
 	})
 }
 
 // TestForgetIsWhole: where a part of it can't be done, none is.
 func TestForgetIsWhole(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		h := newHost(t, at, 2)
+		h := newHost(t, at)
 		h.lives(t, "1", annika)
 		for _, damage := range []struct {
 			is         error
@@ -407,35 +328,10 @@ func TestForgetIsWhole(t *testing.T) {
 	})
 }
 
-// TestForgottenReturns: who comes under the name afterwards is somebody else.
-func TestForgottenReturns(t *testing.T) {
-	onEach(t, func(t *testing.T, at place) {
-		h := newHost(t, at, 2)
-		decision := feedback.Feedback{ID: "d", Gate: "g", Agent: "a", Decision: feedback.Approved, Reviewer: "ann", At: time.Now()}
-		_, err := h.service.Record(ctx, decision)
-		require.NoError(t, err)
-		p := h.approves(t, "ann", h.proposes(t, "bob", "Do it"))
-		require.NoError(t, h.db.Forget(ctx, "ann"))
-		_, err = h.service.Record(ctx, decision)
-		require.ErrorIs(t, err, heed.ErrConflict)
-		p = h.approves(t, "ann", p)
-		assert.Equal(t, feedback.StatusApproved, p.Status, "two have approved")
-		first := p.Approvals[0].Actor
-		assert.Regexp(t, aPseudonym, first)
-
-		require.NoError(t, h.db.Forget(ctx, "ann"))
-		p, err = h.service.Rules().Proposal(ctx, p.ID)
-		require.NoError(t, err)
-		assert.Equal(t, first, p.Approvals[0].Actor)
-		assert.Regexp(t, aPseudonym, p.Approvals[1].Actor)
-		assert.NotEqual(t, first, p.Approvals[1].Actor, "another call has another pseudonym")
-	})
-}
-
 // TestForgetInAnyCase: what a person caused is found by their very name, and what they decided in any case.
 func TestForgetInAnyCase(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		h := newHost(t, at, 2)
+		h := newHost(t, at)
 		var b evidence.Batch
 		for _, who := range []string{"Ann", "ANN", "annex", "Änn"} {
 			o := observe(who, time.Now())
@@ -453,60 +349,6 @@ func TestForgetInAnyCase(t *testing.T) {
 		}
 		assert.Regexp(t, aPseudonym, actors[2])
 		assert.Equal(t, []string{"Änn", "annex", actors[2], actors[2]}, actors)
-	})
-}
-
-// TestForgetAmongWriters: who has read a name before, and writes it afterwards, is refused, and nothing that others write
-// meanwhile is lost.
-func TestForgetAmongWriters(t *testing.T) {
-	onEach(t, func(t *testing.T, at place) {
-		h := newHost(t, at, 2)
-		store := sqlstore.NewFeedback(h.db)
-		const records = 50
-		for i := range records {
-			require.NoError(t, store.Apply(ctx, feedback.Change{Records: []feedback.Record{
-				{Feedback: feedback.Feedback{ID: fmt.Sprint(i), Reviewer: "neil", At: time.Now()}},
-			}}))
-		}
-		var wait sync.WaitGroup
-		var written atomic.Int64
-		stop := make(chan struct{})
-		for worker := range 4 {
-			wait.Go(func() {
-				for i := worker; ; i++ {
-					select {
-					case <-stop:
-						return
-					default:
-					}
-					r, err := store.Record(ctx, fmt.Sprint(i%records))
-					assert.NoError(t, err)
-					r.Duration++
-					switch err := store.Apply(ctx, feedback.Change{Records: []feedback.Record{r}}); {
-					case err == nil:
-						written.Add(1)
-					case !errors.Is(err, heed.ErrConflict):
-						assert.NoError(t, err)
-					}
-				}
-			})
-		}
-		several := func() bool { return written.Load() > 50 }
-		assert.Eventually(t, several, time.Minute, time.Millisecond)
-		stale, err := store.Record(ctx, "0")
-		require.NoError(t, err)
-		assert.NoError(t, h.db.Forget(ctx, "neil"))
-		assert.Empty(t, h.where(t, neil), "others go on writing")
-		assert.ErrorIs(t, store.Apply(ctx, feedback.Change{Records: []feedback.Record{stale}}), heed.ErrConflict)
-		close(stop)
-		wait.Wait()
-		assert.Empty(t, h.where(t, neil))
-		var durations time.Duration
-		for r, err := range store.Records(ctx, feedback.Query{}) {
-			require.NoError(t, err)
-			durations += r.Duration
-		}
-		assert.EqualValues(t, written.Load(), durations)
 	})
 }
 

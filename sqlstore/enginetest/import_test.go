@@ -14,7 +14,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
@@ -103,13 +102,12 @@ type everything struct {
 	heuristics learning.Store
 	patterns   patterns.Store
 	errors     patterns.ErrorStore
-	feedback   feedback.Store
 	stream     strategy.Sink
 }
 
 func everythingIn(t require.TestingT, db *sqlstore.DB, now func() time.Time) (all everything) {
 	var err [5]error
-	all.heuristics, all.feedback = sqlstore.NewHeuristics(db), sqlstore.NewFeedback(db)
+	all.heuristics = sqlstore.NewHeuristics(db)
 	all.choices, err[0] = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: now})
 	all.patterns, err[2] = sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
 	all.errors, err[3] = sqlstore.NewErrors(db, sqlstore.ErrorsConfig{})
@@ -124,9 +122,9 @@ func everythingInMemory(t require.TestingT, now func() time.Time) (all everythin
 	inbox := &memstore.Stream{}
 	into = memstore.Stores{
 		Choices: choices, Heuristics: &memstore.Heuristics{}, Patterns: &memstore.Patterns{},
-		Errors: &memstore.Errors{}, Feedback: &memstore.Feedback{}, Streams: map[string]*memstore.Stream{"inbox": inbox},
+		Errors: &memstore.Errors{}, Streams: map[string]*memstore.Stream{"inbox": inbox},
 	}
-	return everything{choices, into.Heuristics, into.Patterns, into.Errors, into.Feedback, inbox}, into
+	return everything{choices, into.Heuristics, into.Patterns, into.Errors, inbox}, into
 }
 
 // An operation does something to stores and returns what it was told.
@@ -144,7 +142,7 @@ func someOperation(t *rapid.T, now time.Time) operation {
 		}
 		return stored + 1
 	}
-	switch rapid.IntRange(0, 12).Draw(t, "what") {
+	switch rapid.IntRange(0, 11).Draw(t, "what") {
 	case 0, 1:
 		choice := learnersChoice(t, n, ago)
 		return func(all everything) (any, error) { return nil, all.choices.Add(ctx, choice) }
@@ -182,27 +180,6 @@ func someOperation(t *rapid.T, now time.Time) operation {
 		return func(all everything) (any, error) {
 			return nil, errors.Join(all.errors.Resolve(ctx, id), all.errors.Forget(ctx, fmt.Sprint("t", n/3)))
 		}
-	case 11:
-		return func(all everything) (any, error) {
-			record, _ := all.feedback.Record(ctx, id)
-			proposal, _ := all.feedback.Proposal(ctx, id)
-			rule, _ := all.feedback.Rule(ctx, id)
-			revisions, err := all.feedback.Revisions(ctx, "gate")
-			if err != nil {
-				return nil, err
-			}
-			return revisions, all.feedback.Apply(ctx, feedback.Change{
-				Expect: map[string]uint64{"gate": revision(revisions[0])},
-				Records: []feedback.Record{{
-					Feedback: feedback.Feedback{ID: id, Agent: text, At: ago, Tags: []string{text}}, Recorded: now, Revision: record.Revision,
-				}},
-				Proposals: []feedback.Proposal{{
-					ID: id, Draft: feedback.Draft{Text: text}, Status: feedback.StatusPending, Created: ago, Revision: proposal.Revision,
-				}},
-				Rules: []feedback.Rule{{ID: id, Status: feedback.RuleActive, Activated: ago, Revision: rule.Revision}},
-				Audit: []evidence.AuditEntry{{ID: id, At: ago, Actor: text, Details: map[string]string{"k": text}}},
-			})
-		}
 	default:
 		return func(all everything) (any, error) {
 			return nil, all.stream.Publish(ctx, evidence.Event{ID: id, Topic: "t", At: ago, Payload: []byte(text)})
@@ -233,8 +210,6 @@ func seen(t require.TestingT, all everything) string {
 		list(all.choices.List(ctx, strategy.ChoiceFilter{})), list(all.choices.List(ctx, strategy.ChoiceFilter{Learner: "models", Item: "i1", Limit: 2})),
 		list(all.heuristics.All(ctx)), list(all.patterns.Patterns(ctx, patterns.PatternQuery{})),
 		list(all.patterns.Entries(ctx, patterns.EntryQuery{})), list(all.errors.Errors(ctx, "")), list(all.errors.Errors(ctx, "t1")),
-		list(all.feedback.Records(ctx, feedback.Query{})), list(all.feedback.Proposals(ctx, feedback.ProposalQuery{})),
-		list(all.feedback.Rules(ctx, feedback.RuleQuery{Status: feedback.RuleActive})), list(all.feedback.Audit(ctx)),
 	}
 	for _, one := range lists {
 		add(one, nil)
@@ -243,8 +218,6 @@ func seen(t require.TestingT, all everything) string {
 		id := fmt.Sprint(n)
 		add(list(all.patterns.Transitions(ctx, patterns.PatternID(id))), nil)
 	}
-	revisions, err := all.feedback.Revisions(ctx, "gate", "none")
-	add(revisions, err)
 	text, err := json.MarshalIndent(everyone, "", " ")
 	require.NoError(t, err)
 	return string(text)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
@@ -115,8 +114,6 @@ var methods = []method{
 	{name: "forget errors", prepare: fail("t"), call: func(s *stores) error { return s.errors.Forget(ctx, "t") }},
 	{name: "sweep errors", prepare: many(4, fail), call: func(s *stores) error { return s.errors.Sweep(ctx) }},
 
-	{name: "apply a change of feedback", prepare: apply("f", 0), call: apply("f", 1)},
-
 	{
 		name: "import",
 		prepare: steps(annDoes("e"), func(s *stores) error {
@@ -155,14 +152,6 @@ var readers = []reader{
 	{"entry", func(s *stores) (any, error) { return s.patterns.Entry(ctx, "e:0") }},
 	{"entries", func(s *stores) (any, error) { return collect(s.patterns.Entries(ctx, patterns.EntryQuery{})) }},
 	{"errors", func(s *stores) (any, error) { return collect(s.errors.Errors(ctx, "")) }},
-	{"revisions", func(s *stores) (any, error) { return s.feedback.Revisions(ctx, "e") }},
-	{"feedback", func(s *stores) (any, error) { return s.feedback.Record(ctx, "e") }},
-	{"feedbacks", func(s *stores) (any, error) { return collect(s.feedback.Records(ctx, feedback.Query{})) }},
-	{"proposal", func(s *stores) (any, error) { return s.feedback.Proposal(ctx, "e") }},
-	{"proposals", func(s *stores) (any, error) { return collect(s.feedback.Proposals(ctx, feedback.ProposalQuery{})) }},
-	{"rule", func(s *stores) (any, error) { return s.feedback.Rule(ctx, "e") }},
-	{"rules", func(s *stores) (any, error) { return collect(s.feedback.Rules(ctx, feedback.RuleQuery{})) }},
-	{"audit of feedback", func(s *stores) (any, error) { return collect(s.feedback.Audit(ctx)) }},
 	{"export", func(s *stores) (any, error) {
 		var out strings.Builder
 		err := s.db.Export(ctx, &out)
@@ -235,7 +224,7 @@ func empty(s *stores) (err error) {
 // annDoes has ann leave something in every store.
 func annDoes(id string) step {
 	return steps(commit(anns(id)), choose, settle, publish, put(learning.Heuristic{ID: id}),
-		commitPattern(id, 0), fail(id), apply(id, 0))
+		commitPattern(id, 0), fail(id))
 }
 
 func commit(b evidence.Batch) step {
@@ -293,18 +282,5 @@ func commitPattern(id string, revision uint64) step {
 func fail(id string) step {
 	return func(s *stores) error {
 		return s.errors.Add(ctx, patterns.ErrorEntry{ID: id, Task: id, Type: patterns.Timeout, Message: "m", At: time.Now()})
-	}
-}
-
-// apply applies a change to what was read with a revision.
-func apply(id string, revision uint64) step {
-	return func(s *stores) error {
-		return s.feedback.Apply(ctx, feedback.Change{
-			Expect:    map[string]uint64{id: revision},
-			Records:   []feedback.Record{{Feedback: feedback.Feedback{ID: id, Reviewer: "ann", At: time.Now()}, Revision: revision}},
-			Proposals: []feedback.Proposal{{ID: id, Authors: []string{"ann"}, Revision: revision}},
-			Rules:     []feedback.Rule{{ID: id, Authors: []string{"ann"}, Revision: revision}},
-			Audit:     []evidence.AuditEntry{{ID: fmt.Sprint(id, ":", revision), At: time.Now(), Actor: "ann", Action: "a"}},
-		})
 	}
 }

@@ -107,8 +107,8 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 		return nil, err
 	}
 	const day = 24 * time.Hour
-	a.Feedback, err = feedback.New(feedback.Config{
-		Store: kept.Feedback, Window: 200, Now: cfg.Now, NewID: cfg.numbered("rule"),
+	a.Feedback, err = feedback.New(ctx, feedback.Config{
+		Store: kept.Store, Window: 200, Now: cfg.Now, NewID: cfg.numbered("rule"),
 		Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day},
 	})
 	return a, err
@@ -144,13 +144,11 @@ func (a *Assistant) Hear(ctx context.Context, happening any) error {
 // morning does what a host does once a day.
 func (a *Assistant) morning(ctx context.Context, m Morning) error {
 	_, learned := a.Learning.Sweep(ctx, m.At)
-	_, evaluated := a.Feedback.EvaluateAll(ctx)
-	_, proposed := a.Feedback.Flush(ctx)
+	reviewed := a.Feedback.Sweep(ctx, m.At)
 	_, merged := a.Feedback.Rules().Consolidate(ctx)
-	_, measured := a.Feedback.Sweep(ctx)
 	_, settled := a.Patterns.Sweep(ctx)
 	_, expired := a.Strategy.Sweep(ctx)
-	return errors.Join(learned, evaluated, proposed, merged, measured, settled, expired, a.cfg.Stores.Sweep(ctx))
+	return errors.Join(learned, reviewed, merged, settled, expired, a.cfg.Stores.Sweep(ctx))
 }
 
 // dice are what an assistant draws with for a purpose: the same in every process, and others in each run.

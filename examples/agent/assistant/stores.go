@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
@@ -23,7 +22,6 @@ type Stores struct {
 	Heuristics learning.Store
 	Store      store.Store
 	Patterns   patterns.Store
-	Feedback   feedback.Store
 	Runbook    Runbook
 }
 
@@ -62,7 +60,7 @@ func InMemory(now func() time.Time) (Stores, error) {
 	st, storeErr := memstore.New(memstore.Config{Now: now})
 	return Stores{
 		Evidence: evidence, Choices: choices, Outcomes: &memstore.Stream{}, Heuristics: &memstore.Heuristics{}, Store: st,
-		Patterns: &memstore.Patterns{}, Feedback: &memstore.Feedback{}, Runbook: &pages{},
+		Patterns: &memstore.Patterns{}, Runbook: &pages{},
 	}, errors.Join(err, choicesErr, storeErr)
 }
 

@@ -1,0 +1,531 @@
+package feedback_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/failing"
+)
+
+// A fault is a call of a method, in a world that is made for it, while one call of the store fails.
+type fault struct {
+	method  string // "Service.Record"
+	name    string // of the case, where a method has several
+	cfg     feedback.Config
+	prepare func(w *world)
+	call    func(w *world) (any, error)
+	// refused is the error that the call ends with where nothing fails.
+	refused any
+	// again is the error that the call ends with after it has had its effect and nobody was told.
+	again any
+	// steps says that the call does several things, each of which stands or falls alone.
+	steps bool
+	// quiet says that not every failure is told: part of the work is left for later.
+	quiet bool
+}
+
+const opposite = "the summary is not too long"
+
+func propose(w *world) (any, error) {
+	return w.rules.Propose(ctx, feedback.Submission{Draft: rule("Be brief"), Actor: "paul", Reason: "seen often"})
+}
+
+func reviewing(verdict feedback.Ruling, actor string) func(*world) (any, error) {
+	return func(w *world) (any, error) { return w.review(w.subject, verdict, actor) }
+}
+
+// setSubject has the calls be about the proposal that was made first.
+func (w *world) setSubject() {
+	w.t.Helper()
+	if all := w.proposals(""); len(all) > 0 {
+		w.subject = all[len(all)-1]
+	}
+}
+
+// against has a pending proposal with an approval, and an active rule that says the opposite.
+func against(w *world) {
+	w.approve(w.propose("paul", rule(long)), "cleo")
+	w.activate(rule(opposite))
+}
+
+func twice(w *world) {
+	for _, by := range []string{"ann", "bob"} {
+		_, err := w.Record(ctx, w.correction(by, long))
+		require.NoError(w.t, err)
+	}
+}
+
+// held are two corrections that are evaluated and not proposed.
+func held(w *world) {
+	w.says("ann", "tests are missing")
+	w.says("ann", "the tests are missing")
+}
+
+func active(w *world) { w.activate(rule("Be brief")) }
+
+func ordering(order func(*feedback.Rules, feedback.Order) (feedback.Rule, error)) func(*world) (any, error) {
+	return func(w *world) (any, error) {
+		return order(w.rules, feedback.Order{Rule: w.subject.ID, Actor: "cleo", Reason: "x"})
+	}
+}
+
+func retire(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Retire(ctx, o) }
+
+func retired(w *world) {
+	active(w)
+	w.setSubject()
+	_, err := ordering(retire)(w)
+	require.NoError(w.t, err)
+}
+
+func modify(w *world) (any, error) {
+	d := rule("Say who decides")
+	return w.rules.Modify(ctx, feedback.Edit{Proposal: w.subject.ID, Draft: d, Actor: "eve", Reason: "clearer"})
+}
+
+func ambiguous(w *world) {
+	w.says("ann", long)
+	require.Equal(w.t, feedback.Ambiguous, w.says("bob", opposite).Class)
+}
+
+func consolidate(w *world) (any, error) {
+	opened, err := w.rules.Consolidate(ctx)
+	return len(opened), err
+}
+
+func alike(w *world) {
+	w.activate(rule("the summary is too long"))
+	w.activate(rule("the summary is much too long"))
+}
+
+func sweep(w *world) (any, error) { return nil, w.Sweep(ctx, time.Time{}) }
+
+func archived(w *world) (any, error) {
+	from := newWorld(w.t, feedback.Config{})
+	from.says("ann", "alone in the world")
+	from.activate(rule("Say why"))
+	from.propose("olga", rule("Date every decision"))
+	results, err := w.Import(ctx, from.export(), "igor", "moved house")
+	for _, r := range results {
+		if err == nil {
+			err = r.Err
+		}
+	}
+	return nil, err
+}
+
+var state, conflict any = new(*feedback.StateError), new(*feedback.ConflictError)
+
+var faults = []fault{
+	{method: "Service.Record", call: func(w *world) (any, error) {
+		f := w.correction("ann", long)
+		f.ID, f.At, f.OutputSHA = "x", start, "x"
+		receipt, err := w.Record(ctx, f)
+		return receipt.ID, err
+	}},
+	{method: "Service.Evaluate", prepare: func(w *world) {
+		w.says("ann", "tests are missing")
+		_, err := w.Record(ctx, w.correction("ann", "the tests are missing"))
+		require.NoError(w.t, err)
+	}, call: func(w *world) (any, error) {
+		r, err := w.Evaluate(ctx, "d2")
+		return r.Class, err
+	}},
+	{method: "Service.EvaluateAll", steps: true, prepare: func(w *world) {
+		for _, says := range []string{long, "tests are missing"} {
+			_, err := w.Record(ctx, w.correction("ann", says))
+			require.NoError(w.t, err)
+		}
+	}, call: func(w *world) (any, error) {
+		_, err := w.EvaluateAll(ctx)
+		return nil, err
+	}},
+	{method: "Service.Flush", prepare: held, call: func(w *world) (any, error) {
+		_, err := w.Flush(ctx)
+		return nil, err
+	}},
+	{method: "Service.Flush", name: "a cluster whose proposal has expired", prepare: func(w *world) {
+		held(w)
+		w.flush()
+		w.clock.advance(8 * day)
+		w.says("bob", "tests are missing") // proposed by this
+		w.clock.advance(8 * day)
+		w.says("ann", "tests are missing")
+	}, call: func(w *world) (any, error) {
+		_, err := w.Flush(ctx)
+		return nil, err
+	}},
+	{method: "Service.Flush", name: "a proposal that gains evidence", cfg: feedback.Config{Expedite: 1}, prepare: func(w *world) {
+		held(w)
+		w.flush()
+		w.says("ann", "tests are missing")
+	}, call: func(w *world) (any, error) {
+		_, err := w.Flush(ctx)
+		return nil, err
+	}},
+	{method: "Service.Resolve", prepare: ambiguous, again: state, steps: true, call: func(w *world) (any, error) {
+		r, err := w.Resolve(ctx, feedback.Resolution{ID: "d2", As: feedback.EdgeCase, Actor: "cleo", Reason: "another matter"})
+		return r.Class, err
+	}},
+	{method: "Service.Erase", prepare: func(w *world) { w.says("ann", long) }, call: func(w *world) (any, error) {
+		return nil, w.Erase(ctx, "d1", "ann", "my right")
+	}},
+	{method: "Service.Sweep", steps: true, prepare: func(w *world) {
+		held(w)
+		active(w)
+		w.propose("paul", rule("Say why"))
+		_, err := w.Record(ctx, w.correction("eve", "not evaluated yet"))
+		require.NoError(w.t, err)
+		w.clock.advance(8 * day)
+	}, call: sweep},
+	{method: "Service.Sweep", name: "a rule that does harm", steps: true, prepare: func(w *world) {
+		r := w.activate(rule("Be brief"))
+		for i := range 20 {
+			for _, side := range []struct {
+				at   time.Time
+				hits int
+			}{{r.Since.Add(-day), 2}, {r.Since.Add(8 * day), 18}} {
+				f := w.correction("ann", "")
+				f.At = side.at.Add(time.Duration(i) * time.Second)
+				if i >= side.hits {
+					f.Decision = feedback.Approved
+				}
+				w.put(feedback.Record{Feedback: f, Evaluation: feedback.Evaluation{Class: feedback.Archived}, Recorded: f.At})
+			}
+		}
+		w.clock.advance(31 * day)
+	}, call: sweep},
+	{method: "Service.Import", steps: true, call: archived},
+	{method: "Rules.Propose", prepare: func(w *world) { w.activate(rule("Do not be brief")) }, call: propose},
+	{method: "Rules.Propose", name: "from evidence", prepare: held, call: func(w *world) (any, error) {
+		return w.rules.Propose(ctx, feedback.Submission{Draft: rule("Write tests"), Evidence: []string{"d1", "d2"}, Actor: "paul", Reason: "x"})
+	}},
+	{method: "Rules.Modify", prepare: func(w *world) {
+		twice(w)
+		_, err := w.EvaluateAll(ctx)
+		require.NoError(w.t, err)
+		w.activate(rule("Never say who decides"))
+	}, again: state, call: modify},
+	{method: "Rules.Review", name: "the first approval", prepare: func(w *world) { w.propose("paul", rule("Be brief")) }, call: reviewing(feedback.Approve, "cleo")},
+	{method: "Rules.Review", name: "the last approval", prepare: func(w *world) {
+		w.approve(w.propose("paul", rule("Be brief")), "cleo")
+	}, call: reviewing(feedback.Approve, "dan")},
+	{method: "Rules.Review", name: "a rejection", prepare: func(w *world) { w.propose("paul", rule("Be brief")) }, call: reviewing(feedback.Reject, "cleo")},
+	{method: "Rules.Review", name: "its own", prepare: func(w *world) { w.propose("paul", rule("Be brief")) }, call: reviewing(feedback.Approve, "paul"), refused: new(*feedback.IneligibleError)},
+	{method: "Rules.Review", name: "of what contradicts a rule", prepare: against, call: reviewing(feedback.Approve, "dan"), refused: conflict},
+	{method: "Rules.Review", name: "of what is too old", prepare: func(w *world) {
+		w.propose("paul", rule("Be brief"))
+		w.clock.advance(8 * day)
+	}, call: reviewing(feedback.Approve, "dan"), refused: state, steps: true},
+	{method: "Rules.Review", name: "of what supersedes", prepare: func(w *world) {
+		alike(w)
+		_, err := consolidate(w)
+		require.NoError(w.t, err)
+		w.last = w.approve(w.pending(), "cleo")
+	}, call: func(w *world) (any, error) {
+		return w.review(w.last, feedback.Approve, "dan")
+	}},
+	{method: "Rules.ReviewAll", prepare: func(w *world) {
+		w.propose("paul", rule("Be brief"))
+		w.last = w.propose("paul", rule("Say why"))
+	}, steps: true, call: func(w *world) (any, error) {
+		var errs []error
+		for _, r := range w.rules.ReviewAll(ctx, []feedback.Review{
+			{Proposal: w.last.ID, Verdict: feedback.Approve, Actor: "cleo", Reason: "yes", Hash: w.last.Hash()},
+			{Proposal: w.subject.ID, Verdict: feedback.Reject, Actor: "dan", Reason: "no"},
+		}) {
+			errs = append(errs, r.Err)
+		}
+		return nil, errors.Join(errs...)
+	}},
+	{method: "Rules.Consolidate", prepare: alike, call: consolidate},
+	{method: "Rules.Retire", prepare: active, again: state, call: ordering(retire)},
+	{method: "Rules.Revoke", prepare: active, again: state, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Revoke(ctx, o) })},
+	{method: "Rules.Restore", prepare: retired, again: state, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Restore(ctx, o) })},
+	{method: "Rules.Restore", name: "of what contradicts a rule", prepare: func(w *world) {
+		w.activate(rule(long))
+		w.setSubject()
+		_, err := ordering(retire)(w)
+		require.NoError(w.t, err)
+		w.activate(rule(opposite))
+	}, refused: conflict, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Restore(ctx, o) })},
+	{method: "Rules.Pin", prepare: active, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Pin(ctx, o) })},
+	{method: "Rules.Unpin", prepare: func(w *world) {
+		_, err := w.rules.Pin(ctx, order(w.activate(rule("Be brief")).ID))
+		require.NoError(w.t, err)
+	}, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Unpin(ctx, o) })},
+	{method: "Consumer.Run", quiet: true, call: func(w *world) (any, error) {
+		q := &queue{messages: [][]byte{message("1", "ann", long)}}
+		c, err := feedback.NewConsumer(feedback.ConsumerConfig{Service: w.Service, Source: q, DeadLetter: (&dead{}).put})
+		if err != nil {
+			return nil, err
+		}
+		if err := c.Run(ctx); err != nil {
+			return nil, err
+		}
+		_, err = w.EvaluateAll(ctx) // as a later sweep does
+		return nil, err
+	}},
+
+	{method: "Service.Feedback", prepare: held, call: func(w *world) (any, error) { return w.Feedback(ctx, "d1") }},
+	{method: "Service.List", prepare: held, call: func(w *world) (any, error) {
+		records, total, err := w.List(ctx, feedback.Listing{})
+		return []any{records, total}, err
+	}},
+	{method: "Service.Similar", prepare: held, call: func(w *world) (any, error) {
+		return w.Similar(ctx, feedback.Feedback{Agent: "prd", Summary: "tests are missing"}, 0)
+	}},
+	{method: "Service.Audit", prepare: held, call: func(w *world) (any, error) { return w.Audit(ctx, -1) }},
+	{method: "Service.Export", prepare: active, call: func(w *world) (any, error) { return w.Export(ctx) }},
+	{method: "Rules.Proposal", prepare: active, call: func(w *world) (any, error) { return w.rules.Proposal(ctx, w.subject.ID) }},
+	{method: "Rules.Proposals", prepare: active, call: func(w *world) (any, error) {
+		proposals, total, err := w.rules.Proposals(ctx, feedback.ProposalQuery{Agent: "prd"}, 0)
+		return []any{proposals, total}, err
+	}},
+	{method: "Rules.Rule", prepare: active, call: func(w *world) (any, error) { return w.rules.Rule(ctx, w.subject.ID) }},
+	{method: "Rules.List", prepare: active, call: func(w *world) (any, error) { return w.rules.List(ctx, feedback.RuleQuery{Agent: "prd"}) }},
+	{method: "Rules.Conflicts", prepare: against, call: func(w *world) (any, error) { return w.rules.Conflicts(ctx, rule(long)) }},
+	{method: "Rules.DryRun", prepare: held, call: func(w *world) (any, error) { return w.rules.DryRun(ctx, rule("tests are missing")) }},
+	{method: "Rules.Measure", prepare: active, call: func(w *world) (any, error) {
+		e, err := w.rules.Measure(ctx, w.subject.ID)
+		return e.Status, err
+	}},
+	{method: "Rules.Inject", prepare: active, call: func(w *world) (any, error) {
+		return w.rules.Inject(ctx, feedback.Request{Agent: "prd", Base: "base"})
+	}},
+	{method: "Rules.ByPlace", prepare: active, call: func(w *world) (any, error) { return w.rules.ByPlace(ctx, "prd") }},
+}
+
+// noStore are the methods that ask no store.
+var noStore = map[string]string{
+	"Service.Config": "it returns what New was given",
+	"Service.Rules":  "it returns the other half of the service",
+
+	"Consumer.Config": "it returns what NewConsumer was given",
+}
+
+func TestEveryMethodHasItsFault(t *testing.T) {
+	covered := maps.Clone(noStore)
+	for _, f := range faults {
+		covered[f.method] = "a fault"
+	}
+	for name, of := range map[string]reflect.Type{
+		"Service": reflect.TypeFor[*feedback.Service](), "Rules": reflect.TypeFor[*feedback.Rules](), "Consumer": reflect.TypeFor[*feedback.Consumer](),
+	} {
+		for i := range of.NumMethod() {
+			method := name + "." + of.Method(i).Name
+			assert.Contains(t, covered, method, "has neither a fault nor a reason for having none")
+			delete(covered, method)
+		}
+	}
+	assert.Empty(t, covered, "there is no such method")
+}
+
+// TestAFailingStoreLosesNothing lets each call of the store fail, before its effect and after it. The state is then that
+// before the call or that after it, and the call made again makes it that after it: nothing is lost or counted twice. The
+// failure is never taken for an answer, and no prompt has a rule that was not approved.
+func TestAFailingStoreLosesNothing(t *testing.T) {
+	for _, f := range faults {
+		t.Run(f.method+" "+f.name, func(t *testing.T) {
+			f.run(t)
+		})
+	}
+}
+
+func (f *fault) world(t *testing.T) (*world, *failing.Store) {
+	now := &clock{}
+	st := &failing.Store{Store: newStore(t, now.Now)}
+	cfg := f.cfg
+	cfg.Store, cfg.Now = st, now.Now
+	w := newWorld(t, cfg)
+	w.clock = now
+	if f.prepare != nil {
+		f.prepare(w)
+		w.setSubject()
+	}
+	return w, st
+}
+
+func (f *fault) run(t *testing.T) {
+	healthy, _ := f.world(t)
+	before := healthy.summary(f)
+	want, err := f.call(healthy)
+	f.check(t, err)
+	after := healthy.summary(f)
+	runs := 0
+	failing.Every(func(at int, late bool) bool {
+		w, st := f.world(t)
+		st.Fail(at, late)
+		_, err := f.call(w)
+		failed := st.Failed()
+		st.Fail(0, false)
+		if !failed {
+			return false
+		}
+		runs++
+		where := fmt.Sprintf("call %d, after its effect: %v", at, late)
+		if !f.quiet || err != nil {
+			require.ErrorIs(t, err, failing.ErrFailed, where)
+		}
+		w.checkPrompts()
+		left := w.summary(f)
+		if !f.steps && !f.quiet {
+			require.Contains(t, []string{before, after}, left, where)
+		}
+		got, err := f.call(w)
+		if left == after && before != after && f.again != nil {
+			require.ErrorAs(t, err, f.again, where)
+		} else {
+			f.check(t, err)
+			if err == nil && before == after {
+				require.Equal(t, want, got, where)
+			}
+		}
+		require.Equal(t, after, w.summary(f), where)
+		w.checkPrompts()
+		return true
+	})
+	require.Positive(t, runs)
+}
+
+func (f *fault) check(t *testing.T, err error) {
+	t.Helper()
+	if f.refused != nil {
+		require.ErrorAs(t, err, f.refused)
+		return
+	}
+	require.NoError(t, err)
+}
+
+// checkPrompts checks that all that a prompt has was approved by two who did not write it.
+func (w *world) checkPrompts() {
+	w.t.Helper()
+	for _, id := range w.inject("prd", "").Rules {
+		r := w.rule(id)
+		require.Equal(w.t, feedback.RuleActive, r.Status)
+		people := map[string]bool{}
+		for _, a := range r.Approvals {
+			require.Equal(w.t, r.Hash(), a.Hash)
+			require.NotContains(w.t, r.Writers, a.Actor)
+			people[a.Actor] = true
+		}
+		require.GreaterOrEqual(w.t, len(people), 2)
+	}
+}
+
+// summary is the whole state, without the ids and the moments that each call has new ones of. That somebody tried twice is in
+// the audit log twice, which is right: refusals and imports count once here.
+func (w *world) summary(f *fault) string {
+	w.t.Helper()
+	a := w.export()
+	texts := map[string]string{}
+	var lines []string
+	put := func(values ...any) {
+		text, err := json.Marshal(values)
+		require.NoError(w.t, err)
+		lines = append(lines, string(text))
+	}
+	actors := func(approvals []feedback.Approval) (names []string) {
+		for _, a := range approvals {
+			names = append(names, a.Actor)
+		}
+		return names
+	}
+	for _, r := range a.Feedback {
+		r.At, r.Recorded = time.Time{}, time.Time{}
+		put(r)
+	}
+	for _, p := range a.Proposals {
+		texts[p.ID] = "proposal " + p.Text
+		put(p.Draft.Text, p.Cluster, p.Evidence, p.Occurrences, p.Reviewers, p.Confidence, p.Authors, p.Writers, p.Warnings,
+			len(p.Conflicts), p.Status, actors(p.Approvals), p.Previous != "", p.Decider)
+	}
+	for _, r := range a.Rules {
+		put(r.Draft.Text, r.Clusters, r.Authors, r.Writers, actors(r.Approvals), r.Status, r.Pinned, r.SupersededBy != "",
+			r.Effect.Status, r.Effect.Measured.IsZero(), r.RetireProposed.IsZero(), r.Left.IsZero())
+	}
+	entries, err := w.Audit(ctx, -1)
+	require.NoError(w.t, err)
+	once := map[string]bool{}
+	for _, e := range entries {
+		subject := e.Subject
+		if text, ok := texts[subject]; ok {
+			subject = text
+		}
+		key := fmt.Sprint("audit ", e.Action, e.Actor, subject)
+		repeats := strings.HasSuffix(e.Action, ".refused") || e.Action == "feedback.import" && e.Subject == ""
+		if repeats && (once[key] || f.again != nil) {
+			continue
+		}
+		once[key] = true
+		lines = append(lines, key)
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func TestTheErrorOfAStoreIsNoAnswer(t *testing.T) {
+	st := &failing.Store{Store: newStore(t, nil)}
+	w := newWorld(t, feedback.Config{Store: st})
+	for name, call := range map[string]func() error{
+		"feedback": func() error { _, err := w.Feedback(ctx, "x"); return err },
+		"proposal": func() error { _, err := w.rules.Proposal(ctx, "x"); return err },
+		"rule":     func() error { _, err := w.rules.Rule(ctx, "x"); return err },
+	} {
+		assert.ErrorIs(t, call(), heed.ErrNotFound, name)
+		st.Fail(1, false)
+		err := call()
+		assert.ErrorIs(t, err, failing.ErrFailed, name)
+		assert.NotErrorIs(t, err, heed.ErrNotFound, name)
+		st.Fail(0, false)
+	}
+}
+
+// TestNewNeedsItsStore: a service that can't read its settings, or keep them, is none.
+func TestNewNeedsItsStore(t *testing.T) {
+	failing.Every(func(at int, late bool) bool {
+		st := &failing.Store{Store: newStore(t, nil), At: at, After: late}
+		_, err := feedback.New(ctx, feedback.Config{Store: st, Gate: feedback.Gate{Quorum: 3}})
+		failed := st.Failed()
+		if !failed {
+			require.NoError(t, err)
+			return false
+		}
+		require.ErrorIs(t, err, failing.ErrFailed)
+		s, err := feedback.New(ctx, feedback.Config{Store: st, AsStored: true})
+		require.NoError(t, err)
+		require.Contains(t, []int{2, 3}, s.Config().Gate.Quorum)
+		return true
+	})
+}
+
+// TestAGateThatCantCompareApprovesNothing: what contradicts a rule is found by a similarity, which may ask a model.
+func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
+	similarity := &flaky{}
+	w := newWorld(t, feedback.Config{Similarity: similarity})
+	against(w)
+	w.setSubject()
+	w.activate(rule("Say why", "other"))
+	similarity.failing = true
+	_, err := w.review(w.subject, feedback.Approve, "dan")
+	assert.ErrorIs(t, err, errFlaky)
+	_, err = propose(w)
+	assert.ErrorIs(t, err, errFlaky)
+	_, err = w.rules.Conflicts(ctx, rule(long))
+	assert.ErrorIs(t, err, errFlaky)
+	similarity.failing = false
+	assert.Equal(t, feedback.StatusPending, w.pending().Status)
+	assert.Len(t, w.inject("prd", "").Rules, 1)
+}

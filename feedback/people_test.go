@@ -1,0 +1,172 @@
+package feedback_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
+)
+
+// isName says of each text that is kept whether it is a person's name. The texts that people wrote are no names.
+var isName = map[string]bool{
+	"record.decision_id": false, "record.gate_id": false, "record.agent": false, "record.epic_id": false, "record.task_id": false,
+	"record.decision": false, "record.reviewer_id": true, "record.agent_output_sha": false, "record.approved_output_sha": false,
+	"record.correction_diff_path": false, "record.correction_summary": false, "record.reviewer_comment": false,
+	"record.severity": false, "record.tags": false, "record.injected_rules": false, "record.classification": false,
+	"record.rationale": false, "record.similar_feedback_ids": false, "record.cluster": false, "record.proposed_action": false,
+	"record.resolution": false, "record.resolver": true,
+
+	"proposal.proposal_id": false, "proposal.action": false, "proposal.rule_type": false, "proposal.rule_content": false,
+	"proposal.affected_agents": false, "proposal.insertion_point": false, "proposal.supersedes": false, "proposal.cluster": false,
+	"proposal.created_from_feedback_ids": false, "proposal.evidence_summary": false, "proposal.authors": true,
+	"proposal.writers": true, "proposal.warnings": false, "proposal.conflicts.*.kind": false, "proposal.conflicts.*.id": false,
+	"proposal.conflicts.*.explanation": false, "proposal.status": false, "proposal.approvals.*.actor": true,
+	"proposal.approvals.*.reason": false, "proposal.approvals.*.hash": false, "proposal.approvals.*.override": false,
+	"proposal.previous": false, "proposal.decided_by": true, "proposal.reason": false,
+
+	"rule.rule_id": false, "rule.action": false, "rule.rule_type": false, "rule.rule_content": false, "rule.affected_agents": false,
+	"rule.insertion_point": false, "rule.supersedes": false, "rule.clusters": false, "rule.authors": true, "rule.writers": true,
+	"rule.approvals.*.actor": true, "rule.approvals.*.reason": false, "rule.approvals.*.hash": false,
+	"rule.approvals.*.override": false, "rule.status": false, "rule.superseded_by": false, "rule.effect.status": false,
+	"rule.effect.basis": false,
+}
+
+// TestEveryNameCanBeForgotten: each text of each record is known to be a name or to be none, and a record that has a name is
+// found by it.
+func TestEveryNameCanBeForgotten(t *testing.T) {
+	found := map[string]bool{}
+	for kind, value := range map[string]any{"record": feedback.Record{}, "proposal": feedback.Proposal{}, "rule": feedback.Rule{}} {
+		walk(reflect.TypeOf(value), kind, nil, func(path string, index []int) {
+			person, known := isName[path]
+			require.True(t, known, "%s: is it a person's name?", path)
+			found[path] = true
+			below := strings.TrimPrefix(path, kind+".")
+			if !person {
+				assert.NotContains(t, feedback.Kinds[kind].Decided, below)
+				return
+			}
+			assert.Contains(t, feedback.Kinds[kind].Decided, below)
+			of := reflect.New(reflect.TypeOf(value)).Elem()
+			set(of, index, "Ann")
+			assert.Contains(t, feedback.Stored(of.Interface())[0].Keys, store.PersonKey("ann"), path)
+		})
+	}
+	assert.Len(t, found, len(isName), "each path is there")
+}
+
+// walk calls with the path of each text, and where it is.
+func walk(of reflect.Type, path string, index []int, do func(path string, index []int)) {
+	switch of.Kind() {
+	case reflect.String:
+		do(path, index)
+	case reflect.Slice:
+		if of.Elem().Kind() == reflect.Struct {
+			path += ".*"
+		}
+		walk(of.Elem(), path, append(index[:len(index):len(index)], 0), do)
+	case reflect.Struct:
+		if of == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range of.NumField() {
+			f := of.Field(i)
+			below := append(index[:len(index):len(index)], i)
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+				walk(f.Type, path+"."+name, below, do)
+			} else {
+				walk(f.Type, path, below, do)
+			}
+		}
+	}
+}
+
+func set(v reflect.Value, index []int, text string) {
+	for _, i := range index {
+		if v.Kind() == reflect.Slice {
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		}
+		if v.Kind() == reflect.Struct {
+			v = v.Field(i)
+		} else {
+			v = v.Index(i)
+		}
+	}
+	v.SetString(text)
+}
+
+func TestForgettingLeavesNoName(t *testing.T) {
+	w := full(t)
+	w.says("ann", "the summary is not too long")
+	ambiguous, _, err := w.List(ctx, feedback.Listing{Query: feedback.Query{Class: feedback.Ambiguous}})
+	require.NoError(t, err)
+	require.NotEmpty(t, ambiguous)
+	_, err = w.Resolve(ctx, feedback.Resolution{ID: ambiguous[0].ID, As: feedback.EdgeCase, Actor: "Cleo", Reason: "no"})
+	require.NoError(t, err)
+	all := func() string {
+		var texts strings.Builder
+		for _, kind := range []string{"feedback.record", "feedback.proposal", "feedback.rule", "feedback.mark", "feedback.lane", store.Audit.Name} {
+			for r, err := range w.store.Find(ctx, store.Query{Kind: kind}) {
+				require.NoError(t, err)
+				text, err := r.Body.JSON()
+				require.NoError(t, err)
+				fmt.Fprintln(&texts, r.ID, r.Keys, string(text))
+			}
+		}
+		return texts.String()
+	}
+	require.Contains(t, all(), "ann")
+	require.Contains(t, all(), "cleo")
+	prompt := w.inject("prd", "").Prompt
+	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"ann", "cleo"}})
+	require.NoError(t, err)
+	assert.NotContains(t, all(), "ann")
+	assert.NotContains(t, all(), "cleo")
+	assert.Equal(t, prompt, w.inject("prd", "").Prompt, "the rules stay")
+
+	waiting := w.pending()
+	require.Len(t, waiting.Approvals, 1)
+	assert.Equal(t, feedback.StatusApproved, w.approve(waiting, "dan").Status, "what somebody approved counts on")
+}
+
+// TestNoNameOfARefusalIsKept: why an authorizer refuses is the host's text, and may name anybody.
+func TestNoNameOfARefusalIsKept(t *testing.T) {
+	w := newWorld(t, feedback.Config{Authorizer: admins{"cleo"}})
+	p := w.propose("paul", rule("Be brief"))
+	_, err := w.review(p, feedback.Approve, "mallory")
+	require.ErrorContains(t, err, "mallory is no admin")
+	entries, err := w.Audit(ctx, 1)
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"refusal": "not authorized"}, entries[0].Details)
+	assert.Equal(t, "mallory", entries[0].Actor)
+}
+
+// TestAProposalNamesNoMorePeopleThanItIsFoundBy: a store finds a record by few keys.
+func TestAProposalNamesNoMorePeopleThanItIsFoundBy(t *testing.T) {
+	w := newWorld(t, feedback.Config{Similarity: everything{}, Gate: feedback.Gate{Quorum: 10, Outsiders: 10}})
+	for i := range feedback.MaxPeople + 10 {
+		w.says(fmt.Sprint("reviewer", i), long)
+	}
+	w.flush()
+	p := w.pending()
+	assert.Len(t, p.Authors, feedback.MaxPeople*4/5)
+	assert.Equal(t, len(p.Evidence), p.Occurrences)
+	var err error
+	for i := 0; err == nil && i <= feedback.MaxPeople; i++ {
+		d := p.Draft
+		d.Text = fmt.Sprint("Be brief ", i)
+		p, err = w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: fmt.Sprint("writer", i), Reason: "x"})
+	}
+	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	p = w.pending()
+	_, err = w.review(p, feedback.Approve, "one more")
+	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	assert.LessOrEqual(t, len(feedback.Stored(p)[0].Keys), store.MaxKeys)
+	assert.Len(t, append(p.Authors, p.Writers...), feedback.MaxPeople)
+}

@@ -1,0 +1,125 @@
+package feedback_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
+)
+
+// counted counts what is read from a store.
+type counted struct {
+	store.Store
+	finds, found, reads int
+}
+
+func (c *counted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	c.finds++
+	return func(yield func(store.Record, error) bool) {
+		for r, err := range c.Store.Find(ctx, q) {
+			c.found++
+			if !yield(r, err) {
+				return
+			}
+		}
+	}
+}
+
+func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	c.reads++
+	return c.Store.Read(ctx, into, cells, refs)
+}
+
+// crowded has ten thousand rules: ten of each of a thousand agents, five of them active, one for all agents, and one for
+// many.
+func crowded(t testing.TB) (*world, *counted) {
+	c := &counted{Store: newStore(t, nil)}
+	w := stocked(t, 10_000, feedback.Config{Store: c}, func(i int, r *feedback.Rule) {
+		r.Agents = []string{fmt.Sprint("agent", i/10)}
+		if i%2 == 1 {
+			r.Status, r.Left = feedback.RuleRetired, r.Since
+		}
+		r.Clusters = []string{fmt.Sprint("cluster", i)}
+	})
+	many := feedback.Rule{ID: "many", Draft: rule("For many", "agent1", "agent2", "agent3", "agent4", "agent5"), Status: feedback.RuleActive, Activated: start}
+	all := feedback.Rule{ID: "all", Draft: feedback.Draft{Text: "For all", AllAgents: true}, Status: feedback.RuleActive, Activated: start}
+	for _, r := range []*feedback.Rule{&many, &all} {
+		r.Action, r.Type = feedback.CreateRule, feedback.Guideline
+		w.put(*r)
+	}
+	return w, c
+}
+
+func (c *counted) reset() { *c = counted{Store: c.Store} }
+
+// TestAnAgentsRulesAreReadAlone, and not the ten thousand of the others.
+func TestAnAgentsRulesAreReadAlone(t *testing.T) {
+	w, c := crowded(t)
+	w.activate(rule("Say why", "agent7"))
+	c.reset()
+	in := w.inject("agent7", "")
+	assert.Len(t, in.Rules, 7)
+	assert.Equal(t, 8, c.found, "its own, the one for all, and the one for many, which is for five others")
+
+	c.reset()
+	assert.Equal(t, in, w.inject("agent7", ""))
+	assert.Equal(t, []int{0, 1}, []int{c.finds, c.reads}, "nothing has changed, which one small read tells")
+
+	c.reset()
+	places, err := w.rules.ByPlace(ctx, "agent7")
+	require.NoError(t, err)
+	assert.Len(t, places[""], 7)
+	assert.Equal(t, 8, c.found)
+
+	w.activate(rule("Name the owner", "agent3"))
+	c.reset()
+	p := w.propose("paul", rule("Be brief", "agent7"))
+	w.approve(p, "cleo", "dan")
+	assert.Less(t, c.found, 40, "proposing and reviewing read the rules of the agent, and what is pending")
+	assert.Contains(t, w.inject("agent7", "").Rules, p.ID)
+	assert.Contains(t, w.inject("agent3", "").Rules, "many")
+
+	c.reset()
+	_, err = w.rules.Conflicts(ctx, rule("Rule 70 does not hold", "agent7"))
+	require.NoError(t, err)
+	assert.Less(t, c.found, 12)
+}
+
+// TestAnotherProcessesRulesAreSeenAtOnce, and its retirements.
+func TestAnotherProcessesRulesAreSeenAtOnce(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	other, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock.Now})
+	require.NoError(t, err)
+	sees := func() []string {
+		in, err := other.Rules().Inject(ctx, feedback.Request{Agent: "prd"})
+		require.NoError(t, err)
+		return in.Rules
+	}
+	assert.Empty(t, sees())
+	first := w.activate(rule("Be brief"))
+	assert.Equal(t, []string{first.ID}, sees())
+	second := w.activate(rule("Say why"))
+	assert.Equal(t, []string{second.ID, first.ID}, sees())
+	_, err = w.rules.Pin(ctx, order(first.ID))
+	require.NoError(t, err)
+	assert.Equal(t, []string{first.ID, second.ID}, sees())
+	_, err = w.rules.Revoke(ctx, order(first.ID))
+	require.NoError(t, err)
+	assert.Equal(t, []string{second.ID}, sees())
+}
+
+// TestAgentsInAnyNumberAreRemembered, a thousand of them.
+func TestAgentsInAnyNumberAreRemembered(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.activate(feedback.Draft{Text: "Be brief", AllAgents: true})
+	for i := range 2500 {
+		assert.Len(t, w.inject(fmt.Sprint("agent", i), "").Rules, 1)
+	}
+}

@@ -1,0 +1,74 @@
+package feedback_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/settings"
+)
+
+func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
+	st := newStore(t, nil)
+	with := func(cfg feedback.Config) *feedback.Service {
+		cfg.Store = st
+		s, err := feedback.New(ctx, cfg)
+		require.NoError(t, err)
+		return s
+	}
+	strict := with(feedback.Config{Gate: feedback.Gate{Quorum: 3}, Fresh: 5})
+	entries, err := strict.Audit(ctx, -1)
+	require.NoError(t, err)
+	assert.Empty(t, entries, "what was never otherwise is no change")
+	assert.Equal(t, 3, with(feedback.Config{AsStored: true}).Config().Gate.Quorum)
+	lax := with(feedback.Config{Fresh: 5})
+	assert.Equal(t, 2, lax.Config().Gate.Quorum)
+	entries, err = lax.Audit(ctx, -1)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	assert.Equal(t, "settings", entries[0].Action)
+	assert.Equal(t, map[string]string{"gate.quorum": "3 -> 2"}, entries[0].Details)
+
+	// A tool beside the application does what the application does, and leaves the settings alone.
+	tool := with(feedback.Config{AsStored: true, Injecting: feedback.Injecting{Rules: 1}})
+	assert.Equal(t, []int{2, 5, 1}, []int{tool.Config().Gate.Quorum, tool.Config().Fresh, tool.Config().Injecting.Rules})
+	stored, err := settings.Stored(ctx, st, "feedback")
+	require.NoError(t, err)
+	assert.Equal(t, "20", string(stored["injecting.rules"].Value))
+	assert.False(t, stored["gate.quorum"].Set, "what is not set is stored as not set")
+	assert.True(t, stored["fresh"].Set)
+	_, err = feedback.New(ctx, feedback.Config{Store: st, AsStored: true, Gate: feedback.Gate{Outsiders: 3, Quorum: 3}})
+	assert.NoError(t, err)
+	with(feedback.Config{Gate: feedback.Gate{Quorum: 1}})
+	_, err = feedback.New(ctx, feedback.Config{Store: st, AsStored: true, Gate: feedback.Gate{Outsiders: 2}})
+	assert.ErrorAs(t, err, new(*heed.ConfigError), "what is stored and what is set do not go together")
+}
+
+// TestEverySettingIsKept: each number, and each yes or no, that says what a service does is in the store.
+func TestEverySettingIsKept(t *testing.T) {
+	st := newStore(t, nil)
+	_, err := feedback.New(ctx, feedback.Config{
+		Store: st, High: feedback.Thresholds{Occurrences: 4, Reviewers: 3}, Window: 5, Expedite: 0.5, Fresh: 6, OncePerTask: true, TakeChanged: true,
+		Gate:      feedback.Gate{Quorum: 4, Outsiders: 3, TTL: time.Hour, PerProposer: 7, PerAgent: 8, Pending: 9},
+		Injecting: feedback.Injecting{Rules: 10, Characters: 1000},
+		Measuring: feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Improvement: 0.25, Floor: 11, PerSweep: 12, Retire: true},
+	})
+	require.NoError(t, err)
+	tool, err := feedback.New(ctx, feedback.Config{Store: st, AsStored: true})
+	require.NoError(t, err)
+	cfg := tool.Config()
+	assert.Equal(t, feedback.Thresholds{Occurrences: 4, Reviewers: 3}, cfg.High)
+	assert.Equal(t, feedback.Gate{Quorum: 4, Outsiders: 3, TTL: time.Hour, PerProposer: 7, PerAgent: 8, Pending: 9}, cfg.Gate)
+	assert.Equal(t, feedback.Injecting{Rules: 10, Characters: 1000}, cfg.Injecting)
+	assert.Equal(t, feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Improvement: 0.25, Floor: 11, PerSweep: 12, Retire: true}, cfg.Measuring)
+	assert.Equal(t, []any{5, 0.5, 6, true, true}, []any{cfg.Window, cfg.Expedite, cfg.Fresh, cfg.OncePerTask, cfg.TakeChanged})
+	stored, err := settings.Stored(ctx, st, "feedback")
+	require.NoError(t, err)
+	for name, value := range stored {
+		assert.True(t, value.Set, name)
+	}
+}

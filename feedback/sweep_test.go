@@ -1,0 +1,86 @@
+package feedback_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+)
+
+// TestSweepKnowsWhatIsDue, whichever of two services over one store did it last.
+func TestSweepKnowsWhatIsDue(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	other, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock.Now})
+	require.NoError(t, err)
+	r := w.activate(rule("Be brief"))
+	held(w)
+	_, err = w.Record(ctx, w.correction("eve", "not evaluated yet"))
+	require.NoError(t, err)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Len(t, w.proposals(feedback.StatusPending), 1, "what has gathered is proposed")
+	assert.Equal(t, feedback.EdgeCase, w.get("d3").Class, "and what was left is evaluated")
+	measured := w.rule(r.ID).Effect.Measured
+	assert.False(t, measured.IsZero())
+
+	w.says("ann", "name the owner")
+	w.says("ann", "name an owner")
+	w.clock.advance(59 * time.Minute)
+	require.NoError(t, other.Sweep(ctx, time.Time{}))
+	assert.Len(t, w.proposals(feedback.StatusPending), 1, "within the hour nothing is due")
+	w.clock.advance(time.Minute)
+	require.NoError(t, other.Sweep(ctx, time.Time{}))
+	assert.Len(t, w.proposals(feedback.StatusPending), 2)
+	assert.Equal(t, measured, w.rule(r.ID).Effect.Measured, "rules are measured once a day")
+	w.clock.advance(day)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Greater(t, w.rule(r.ID).Effect.Measured, measured)
+}
+
+// TestSweepBelievesTheEarlierClock: a caller whose clock is ahead lets nothing expire.
+func TestSweepBelievesTheEarlierClock(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.propose("paul", rule("Be brief"))
+	require.NoError(t, w.Sweep(ctx, start.Add(30*day)))
+	assert.Len(t, w.proposals(feedback.StatusPending), 1)
+	w.clock.advance(30 * day)
+	require.NoError(t, w.Sweep(ctx, start.Add(day)))
+	assert.Len(t, w.proposals(feedback.StatusPending), 1, "nor does one that is behind")
+	require.NoError(t, w.Sweep(ctx, start.Add(8*day)))
+	assert.Len(t, w.proposals(feedback.StatusExpired), 1)
+}
+
+// TestWhatWasDoneMayBeAskedForAgain, by somebody who was not told of it.
+func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Be brief"))
+	assert.Equal(t, p, w.propose("Paul", rule("Be brief")))
+	assert.NotEqual(t, p.ID, w.propose("olga", rule("Be brief")).ID, "somebody else's is another")
+	w.says("ann", "be brief")
+	assert.NotEqual(t, p.ID, w.propose("paul", rule("Be brief"), "d1").ID, "and so is one from other evidence")
+
+	done := w.approve(p, "cleo", "dan")
+	again, err := w.review(p, feedback.Approve, "dan")
+	require.NoError(t, err)
+	assert.Equal(t, done, again)
+	_, err = w.review(p, feedback.Approve, "eve")
+	assert.ErrorAs(t, err, new(*feedback.StateError), "who was none of them is told")
+	_, err = w.review(p, feedback.Reject, "dan")
+	assert.ErrorAs(t, err, new(*feedback.StateError), "and who has changed their mind")
+
+	other := w.propose("paul", rule("Say why"))
+	no, err := w.review(other, feedback.Reject, "cleo")
+	require.NoError(t, err)
+	again, err = w.review(other, feedback.Reject, "cleo")
+	require.NoError(t, err)
+	assert.Equal(t, no, again)
+
+	pinned, err := w.rules.Pin(ctx, order(p.ID))
+	require.NoError(t, err)
+	twice, err := w.rules.Pin(ctx, order(p.ID))
+	require.NoError(t, err)
+	assert.Equal(t, pinned, twice)
+	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "approve.refused:eve", "reject.refused:dan", "pin:cleo"}, w.audit(p.ID))
+}
