@@ -3,6 +3,7 @@ package feedback_test
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -70,20 +71,21 @@ func walk(of reflect.Type, path string, index []int, do func(path string, index 
 		if of.Elem().Kind() == reflect.Struct {
 			path += ".*"
 		}
-		walk(of.Elem(), path, append(index[:len(index):len(index)], 0), do)
+		walk(of.Elem(), path, slices.Concat(index, []int{0}), do)
 	case reflect.Struct:
 		if of == reflect.TypeFor[time.Time]() {
 			return
 		}
 		for i := range of.NumField() {
 			f := of.Field(i)
-			below := append(index[:len(index):len(index)], i)
+			below := slices.Concat(index, []int{i})
 			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
 				walk(f.Type, path+"."+name, below, do)
 			} else {
 				walk(f.Type, path, below, do)
 			}
 		}
+	default: // holds no text
 	}
 }
 
