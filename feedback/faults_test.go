@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/store"
 )
 
 // A fault is a call of a method, in a world that is made for it, while one call of the store fails.
@@ -570,6 +571,7 @@ func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	similarity := &flaky{}
 	w := newWorld(t, feedback.Config{Similarity: similarity})
 	w.says("ann", "tests are rare")
+	w.says("bob", "tests are not rare")
 	w.add(w.approval("ann", "tests are good"))
 	against(w)
 	w.setSubject()
@@ -583,6 +585,10 @@ func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	assert.ErrorIs(t, err, errFlaky)
 	_, err = w.rules.Consolidate(ctx)
 	assert.ErrorIs(t, err, errFlaky)
+	_, err = w.Similar(ctx, feedback.Feedback{Agent: "prd", Summary: "tests are rare"}, 0)
+	assert.ErrorIs(t, err, errFlaky)
+	_, err = w.Resolve(ctx, feedback.Resolution{ID: "d2", As: feedback.EdgeCase, Actor: "cleo", Reason: "x"})
+	assert.ErrorIs(t, err, errFlaky)
 	for _, f := range []feedback.Feedback{w.correction("ann", "tests are missing"), w.approval("ann", "tests are there")} {
 		_, err = w.Record(ctx, f)
 		require.NoError(t, err)
@@ -593,4 +599,34 @@ func TestAGateThatCantCompareApprovesNothing(t *testing.T) {
 	similarity.failing = false
 	assert.Equal(t, feedback.StatusPending, w.pending().Status)
 	assert.Len(t, w.inject("prd", "").Rules, 2)
+}
+
+// stubborn is a store that has always been changed by somebody else.
+type stubborn struct {
+	store.Store
+	deaf bool
+	end  func()
+}
+
+func (s *stubborn) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if !s.deaf {
+		return s.Store.Commit(ctx, batches...)
+	}
+	s.end()
+	return nil, heed.ErrConflict
+}
+
+func TestAStoreThatNeverAgreesIsAnError(t *testing.T) {
+	st := &stubborn{Store: newStore(t, nil), end: func() {}}
+	w := newWorld(t, feedback.Config{Store: st})
+	p := w.approve(w.propose("paul", rule("Be brief")), "cleo")
+	st.deaf = true
+	_, err := w.review(p, feedback.Approve, "dan")
+	assert.ErrorIs(t, err, heed.ErrConflict)
+	ended, cancel := context.WithCancel(ctx)
+	st.end = cancel
+	_, err = w.rules.Propose(ended, feedback.Submission{Draft: rule("Say why"), Actor: "paul", Reason: "x"})
+	assert.ErrorIs(t, err, context.Canceled)
+	st.deaf = false
+	assert.Equal(t, feedback.StatusPending, w.pending().Status)
 }
