@@ -56,7 +56,8 @@
 //
 // All is kept in a [store.Store], as records of the kinds "feedback.record", "feedback.proposal" and "feedback.rule", and in
 // its audit log. An approval, the rule that it completes and their audit entries are one commit. Several services, in several
-// processes, may share a store.
+// processes, may share a store. It keeps the latest 100,000 decisions and as many proposals, unless its own configuration says
+// otherwise; a rule is never dropped, and one more than 100,000 is refused.
 //
 // # Implementing the interfaces
 //
