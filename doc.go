@@ -27,7 +27,6 @@
 //   - [github.com/heedhq/heed/prompt] brings untrusted text into a prompt without letting it look like a part of it.
 //   - [github.com/heedhq/heed/patterns] learns from outcomes that nobody rated which ways of working to follow, and which
 //     to avoid.
-//   - [github.com/heedhq/heed/patterns/patternstest] is the contract of its stores, for your own.
 //   - [github.com/heedhq/heed/feedback] turns what reviewers decide into rules that other people approve before an agent
 //     sees them.
 //   - [github.com/heedhq/heed/memstore] has the stores in memory, and [github.com/heedhq/heed/sqlstore] those in SQLite and

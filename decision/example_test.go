@@ -46,7 +46,7 @@ func Example() {
 // What somebody makes of an answer is credit for the heuristic that gave it, which package learning takes as feedback.
 func ExampleReactions_Feedback() {
 	ctx := context.Background()
-	st, learned, heuristics := &memstore.Store{}, &memstore.Evidence{}, &memstore.Heuristics{}
+	st := &memstore.Store{}
 	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{Store: st})
 	if err != nil {
 		panic(err)
@@ -57,11 +57,11 @@ func ExampleReactions_Feedback() {
 	if err != nil {
 		panic(err)
 	}
-	module, err := learning.New(learning.Config{Heuristics: heuristics, Evidence: learned})
+	module, err := learning.New(ctx, learning.Config{Store: st})
 	if err != nil {
 		panic(err)
 	}
-	if _, err := heuristics.Put(ctx, learning.Heuristic{ID: "oven", Initial: 0.9}); err != nil {
+	if _, err := module.Put(ctx, learning.Heuristic{ID: "oven", Initial: 0.9}); err != nil {
 		panic(err)
 	}
 	result, err := strategy.Decide(ctx, decision.Request{

@@ -23,7 +23,5 @@
 //
 // # Stores
 //
-// [Store] is the seam to where evidence is kept. It takes deltas and never states. To write one, implement the seven
-// methods and run the suite of package evidencetest against it; package memstore has the one that keeps all in memory,
-// and sqlstore the one over a database.
+// Package store is the seam to where evidence is kept. It takes deltas and never states.
 package evidence

@@ -129,6 +129,7 @@ type Bayesian struct{ cfg BayesianConfig }
 var (
 	_ Strategy           = (*Bayesian)(nil)
 	_ OutcomeInterpreter = (*Bayesian)(nil)
+	_ UndoRecognizer     = (*Bayesian)(nil)
 )
 
 // NewBayesian returns the strategy, or all faults of its configuration, joined.
@@ -194,7 +195,7 @@ const maxUndoText = 100
 
 // InterpretUndo implements [Strategy]. All recent fires are taken back.
 func (b *Bayesian) InterpretUndo(u Undo) ([]Signal, error) {
-	if len(u.Fires) == 0 || !b.undoes(u.Text) {
+	if len(u.Fires) == 0 || !b.IsUndo(u.Text) {
 		return nil, nil
 	}
 	kept := cut(u.Text, maxUndoText)
@@ -270,7 +271,8 @@ func (b *Bayesian) weight(domain, source string, otherwise float64) float64 {
 	return otherwise
 }
 
-func (b *Bayesian) undoes(text string) bool {
+// IsUndo implements [UndoRecognizer]: it reports whether a keyword is in the text.
+func (b *Bayesian) IsUndo(text string) bool {
 	text = strings.ToLower(text)
 	if b.cfg.WholeWords {
 		text = words(text)

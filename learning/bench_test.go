@@ -2,7 +2,6 @@ package learning_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 // BenchmarkSignal times one more signal for a heuristic that has had many: it costs the same whatever the history.
@@ -51,7 +51,7 @@ func BenchmarkSignal(b *testing.B) {
 
 func newFixtureWithHistory(b *testing.B, history int) *fixture {
 	f := newFixture(b, learning.Config{}, "h")
-	f.evidence.forgets = true
+	f.store.forgets = true
 	for i := range history {
 		f.apply(fmt.Sprint(i), "h", 1)
 	}
@@ -62,12 +62,11 @@ func newFixtureWithHistory(b *testing.B, history int) *fixture {
 func BenchmarkFireToSilence(b *testing.B) {
 	for _, waiting := range []int{0, 1_000, 9_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
-			store, err := memstore.NewEvidence(memstore.EvidenceConfig{NoHistory: true, Now: func() time.Time { return start.Add(1e6 * time.Hour) }})
+			st, err := memstore.New(memstore.Config{NoHistory: true, Now: func() time.Time { return start.Add(1e6 * time.Hour) }})
 			require.NoError(b, err)
-			var heuristics memstore.Heuristics
-			_, err = heuristics.Put(ctx, learning.Heuristic{ID: "h"})
+			m, err := learning.New(ctx, learning.Config{Store: st})
 			require.NoError(b, err)
-			m, err := learning.New(learning.Config{Heuristics: &heuristics, Evidence: store})
+			_, err = m.Put(ctx, learning.Heuristic{ID: "h"})
 			require.NoError(b, err)
 			for i := range waiting {
 				require.NoError(b, m.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint("waiting", i), At: start.Add(9e5 * time.Hour)}))
@@ -80,7 +79,7 @@ func BenchmarkFireToSilence(b *testing.B) {
 				if err := m.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), At: now}); err != nil {
 					b.Fatal(err)
 				}
-				if changes, err := m.Sweep(ctx, now.Add(31*time.Second)); err != nil || len(changes) != 1 {
+				if changes, err := m.Timeouts(ctx, now.Add(31*time.Second)); err != nil || len(changes) != 1 {
 					b.Fatal(changes, err)
 				}
 			}
@@ -88,29 +87,71 @@ func BenchmarkFireToSilence(b *testing.B) {
 	}
 }
 
-// BenchmarkEvent times an event that judges nothing, beside fires that it could have.
-func BenchmarkEvent(b *testing.B) {
-	for _, waiting := range []int{10, 1_000, 10_000} {
-		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
-			f := newFixture(b, learning.Config{}, "h")
-			f.evidence.forgets = true
-			for i := range waiting {
-				f.fire("h", fmt.Sprint(i), "s")
+// fill fires many answers of many heuristics, each in a session of its own unless one is given, all of which then wait.
+func (f *fixture) fill(n int, session string) {
+	f.Helper()
+	for i := range n {
+		id := fmt.Sprint("filled ", i%100)
+		if i < 100 {
+			if _, err := f.Heuristic(ctx, id); err != nil {
+				f.put(learning.Heuristic{ID: id, Condition: "a filled bath"})
 			}
-			b.ReportAllocs()
+		}
+		fire := learning.Fire{HeuristicID: id, EventID: fmt.Sprint(session, i), Session: session, Source: session, Person: session}
+		if session == "" {
+			fire.Session, fire.Source, fire.Person = fmt.Sprint("session ", i), fmt.Sprint("source ", i), fmt.Sprint("person ", i)
+		}
+		require.NoError(f, f.Fire(ctx, fire))
+	}
+	f.store.commits = nil
+}
+
+// crowded makes a store that holds as many fires as a test likes.
+func crowded(t testing.TB, cfg learning.Config) *fixture {
+	cfg.UndoWithinSession = true
+	cfg.Patterns = []learning.Pattern{{Trigger: "rain", Outcome: "window closed"}, {Trigger: "filled", Outcome: "bath empty"}}
+	limits := map[string]store.Limits{"learning.fire": {Most: 1_000_000}}
+	f := newFixtureOver(t, memstore.Config{Limits: limits}, cfg, "h")
+	f.store.forgets = true
+	return f
+}
+
+// BenchmarkEvent times an event that takes an answer of its session back, beside fires that wait elsewhere; and one that
+// finds many in its session, with nothing to say, and ignores them all.
+func BenchmarkEvent(b *testing.B) {
+	for _, waiting := range []int{10, 1_000, 100_000} {
+		f := crowded(b, learning.Config{})
+		f.fill(waiting, "")
+		n := 0
+		fire := func() {
+			n++
+			require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Source: "mine", Person: "ann"}))
+		}
+		b.Run(fmt.Sprintf("elsewhere=%d/undo", waiting), func(b *testing.B) {
 			for b.Loop() {
-				f.event("elsewhere", "hello")
+				b.StopTimer()
+				fire()
+				b.StartTimer()
+				if changes := f.event("mine", "undo"); len(changes) != 1 {
+					b.Fatal(changes)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("elsewhere=%d/nothing", waiting), func(b *testing.B) {
+			for b.Loop() {
+				f.event("other", "hello")
 			}
 		})
 	}
-	b.Run("waiting=10000 for an outcome in a long text", func(b *testing.B) {
-		f := newFixture(b, learning.Config{Patterns: []learning.Pattern{{Trigger: "rain", Outcome: "window closed"}}}, "h")
-		for i := range 10_000 {
-			require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Condition: "rain"}))
-		}
-		text := strings.Repeat("window close ", 10_000)
-		for b.Loop() {
-			f.event("elsewhere", text)
-		}
-	})
+	for _, text := range []string{"hello", "undo", "the window closed"} {
+		b.Run("session=1000/"+text, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				f := crowded(b, learning.Config{})
+				f.fill(1000, "mine")
+				b.StartTimer()
+				f.event("mine", text)
+			}
+		})
+	}
 }

@@ -45,7 +45,7 @@ type Bin struct {
 func (m *Module) Calibration(ctx context.Context) (Calibration, error) {
 	var overall forecasts
 	heuristics, paths := map[string]*forecasts{}, map[string]*forecasts{}
-	for part, err := range m.cfg.Evidence.List(ctx, m.kinds.calibration, "") {
+	for part, err := range m.cfg.Store.List(ctx, m.kinds.calibration, "") {
 		if err != nil {
 			return Calibration{}, fmt.Errorf("learning: calibration: %w", err)
 		}
@@ -79,10 +79,10 @@ func reliabilities(all map[string]*forecasts) map[string]Reliability {
 
 // calibrationCell returns the cell that a prediction goes to: one for each heuristic, path, bin and way to end. The reward
 // is the prediction, so that a tally holds the sums of the predictions and of their squares.
-func (m *Module) calibrationCell(w *watched, success bool) evidence.Cell {
+func (m *Module) calibrationCell(w *fired, success bool) evidence.Cell {
 	bin := min(int(*w.Prediction*Bins), Bins-1)
 	return evidence.Cell{
-		Kind: m.kinds.calibration, Item: w.HeuristicID,
+		Kind: m.kinds.calibration, Item: w.Heuristic,
 		Name: w.Path + "/" + strconv.Itoa(bin) + "/" + strconv.FormatBool(success),
 	}
 }

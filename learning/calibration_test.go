@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 )
 
 // A forecast is what a dumb oracle keeps of each fire that has come to an end.
@@ -141,7 +142,7 @@ func TestCalibrationFollowsAnUndo(t *testing.T) {
 	f.sweep()
 	f.event("", "undo")
 	for _, name := range []string{"", "a/b", "x/11/true", "x/-1/true", "x/y/true"} {
-		_, err := f.evidence.Commit(ctx, evidence.Batch{Observations: []evidence.Observation{{
+		_, err := f.store.Commit(ctx, store.Batch{Observations: []evidence.Observation{{
 			ID: "foreign" + name, Cell: evidence.Cell{Kind: "learning.calibration", Item: "h", Name: name}, Weight: 1, At: start,
 		}}})
 		require.NoError(t, err)

@@ -76,7 +76,7 @@ func TestSilenceBias(t *testing.T) {
 	fires := steps(10_000, 1_000_000)
 	peak := func(cfg learning.Config) (peak float64) {
 		f := newFixture(t, cfg)
-		f.evidence.forgets = true
+		f.store.forgets = true
 		rng := rand.New(rand.NewPCG(5, 6))
 		type rates struct{ fails, reported float64 }
 		all := make([]rates, heuristics)

@@ -5,173 +5,155 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
-// A click is one feedback that counts. Beside the heuristic's cell, its observation is in a cell of the person and the
-// answer, under the same id, so that the next one finds it, and retracting it takes it out of both. The clicks of a person
-// on an answer are numbered, and a number counts once: of two clicks at the same moment, in whatever processes, one comes
-// after the other.
+// clicked is the record of what a person has said of an answer. Its revision has one of two clicks at the same moment, in
+// whatever processes, come after the other.
+type clicked struct {
+	Person    string    `json:"person,omitempty"`
+	Heuristic string    `json:"heuristic"`
+	Event     string    `json:"event"`
+	Number    int       `json:"number"` // of the last click
+	Live      []click   `json:"live"`   // those that count
+	At        time.Time `json:"at"`     // when the last one was heard
+}
+
+// A click is a judgement that counts.
 type click struct {
-	number      int
-	target      Target
-	observation evidence.Observation
+	Target Target `json:"target,omitempty"`
+	Said   said   `json:"said"`
+}
+
+func (c clicked) place() (id string, at time.Time, keys []string) {
+	return records.ID(c.Person, c.Heuristic, c.Event), c.At, personKeys(c.Person)
 }
 
 // Feedback counts what somebody says of an answer, in the place of what they said before. It also tells that the answer was
-// not ignored.
+// not ignored. The click, the confidence and the fire change in one commit.
 //
 // Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]. If the click to be replaced is
-// one that the store no longer holds, it is [evidence.ErrForgotten], and the old one counts as before. A click that again and
-// again comes at the same moment as others of the same person on the same answer is [heed.ErrConflict].
-func (m *Module) Feedback(ctx context.Context, f Feedback) (Change, error) {
-	change, err := m.feedback(ctx, &f)
+// one whose history the store no longer holds, it is [evidence.ErrForgotten], and the old one counts as before. A click that
+// again and again comes at the same moment as others of the same heuristic is [heed.ErrConflict].
+func (m *Module) Feedback(ctx context.Context, f Feedback) (change Change, err error) {
+	err = f.Validate()
+	if err == nil {
+		f.At = m.orNow(f.At)
+		err = evidence.CheckTime("At", f.At, m.cfg.Now())
+	}
+	if err == nil {
+		err = m.retry(ctx, func() (err error) {
+			change, err = m.feedback(ctx, f)
+			return err
+		})
+	}
 	if err != nil {
 		return Change{}, fmt.Errorf("learning: feedback: %w", err)
 	}
-	m.fires.find(answer{f.HeuristicID, f.EventID}, func(w *watched) { w.heard = true })
-	m.fires.noticed(f.HeuristicID)
 	return change, nil
 }
 
-// clickTries is how often a click gives way to another of the same person on the same answer.
-const clickTries = 16
+func (m *Module) feedback(ctx context.Context, f Feedback) (Change, error) {
+	l := m.newLedger()
+	row := clicked{Person: f.Person, Heuristic: f.HeuristicID, Event: f.EventID}
+	id, _, _ := row.place()
+	a := answer{f.HeuristicID, f.EventID}
+	err := l.read(ctx, []string{f.HeuristicID}, []store.Ref{m.kinds.clicks.Ref(id), m.kinds.fires.Ref(a.record())})
+	if err != nil {
+		return Change{}, err
+	}
+	heuristic, err := l.account(f.HeuristicID)
+	if err != nil {
+		return Change{}, err
+	}
+	before, err := m.kinds.clicks.Of(l.rest[0])
+	if err != nil {
+		return Change{}, err
+	}
+	w, err := m.kinds.fires.Of(l.rest[1])
+	if err != nil {
+		return Change{}, err
+	}
+	f.Domain = heuristic.heuristic.Value.Domain
+	s, err := m.interpretFeedback(&f)
+	if err != nil {
+		return Change{}, err
+	}
+	e := m.clickEntry(&f, s, id, before.Value.Number+1)
+	for _, c := range before.Value.Live {
+		switch overlaps := c.Target.overlaps(s.Target); {
+		case overlaps && c.Said.At.After(f.At):
+			return Change{Signal: s, Limits: []Limit{LimitOutdated}}, nil
+		case overlaps:
+			e.replaces = append(e.replaces, c.Said)
+		default:
+			row.Live = append(row.Live, c)
+		}
+	}
+	complains := m.cfg.ComplaintRetractsSilence && s.reward() == 0
+	if complains && w.Value.End == endSilence {
+		e.silence = w.Value.Silent
+	}
+	if err := l.count(e); err != nil {
+		return Change{}, err
+	}
+	if e.counted != nil {
+		row.Number, row.Live, row.At = before.Value.Number+1, append(row.Live, click{s.Target, *e.counted}), m.orNow(time.Time{})
+		l.batch.Records = append(l.batch.Records, m.kinds.clicks.Record(row, before.Revision))
+	}
+	heuristic.ignores = 0
+	l.hear(w, complains, e.silence != nil)
+	changes, err := l.commit(ctx)
+	if errors.Is(err, heed.ErrNotFound) { // the store has forgotten even the ids of what is to be replaced
+		err = fmt.Errorf("the click before: %w", evidence.ErrForgotten)
+	}
+	if err != nil {
+		return Change{}, err
+	}
+	return changes[0], nil
+}
 
-func (m *Module) feedback(ctx context.Context, f *Feedback) (Change, error) {
-	if err := ctx.Err(); err != nil {
-		return Change{}, err
+// hear notes in the record of a fire, if there is one, that somebody has judged it. A complaint ends it, where complaints
+// keep silence from counting.
+func (l *ledger) hear(kept records.Kept[fired], complains, silenced bool) {
+	w := kept.Value
+	switch {
+	case kept.Revision == 0:
+		return
+	case complains && w.End == "" || silenced:
+		w.End, w.Silent = endComplaint, nil
+		w.schedule(l.m.orNow(time.Time{}))
+	case w.End == "" && !w.Heard:
+		w.Heard = true
+	default:
+		return
 	}
-	if err := f.Validate(); err != nil {
-		return Change{}, err
-	}
-	h, err := m.cfg.Heuristics.Get(ctx, f.HeuristicID)
-	if err != nil {
-		return Change{}, fmt.Errorf("heuristic: %w", err)
-	}
-	f.Domain, f.At = h.Domain, m.orNow(f.At)
+	l.batch.Records = append(l.batch.Records, l.m.kinds.fires.Record(w, kept.Revision))
+}
+
+// interpretFeedback asks the strategy for the signal.
+func (m *Module) interpretFeedback(f *Feedback) (Signal, error) {
 	s, err := ask(func() (Signal, error) { return m.cfg.Strategy.InterpretFeedback(*f) })
-	if err != nil {
-		return Change{}, err
+	if err == nil && (s.HeuristicID != f.HeuristicID || s.EventID != f.EventID) {
+		err = errForeign("feedback")
 	}
-	if s.HeuristicID != f.HeuristicID || s.EventID != f.EventID {
-		return Change{}, errForeign("feedback")
-	}
-	if f.Factor != nil {
+	if err == nil && f.Factor != nil {
 		s.Magnitude = min(s.Magnitude**f.Factor, evidence.MaxWeight)
 	}
-	number := 0
-	failure := fmt.Errorf("too many clicks at the same moment: %w", heed.ErrConflict)
-	for range clickTries {
-		live, err := m.clicks(ctx, f)
-		if errors.Is(err, evidence.ErrForgotten) {
-			failure = err // unless another click came between two readings
-			continue
-		}
-		if err != nil {
-			return Change{}, err
-		}
-		for _, c := range live {
-			if c.target.overlaps(s.Target) && c.observation.At.After(f.At) {
-				return Change{Signal: s, Limits: []Limit{LimitOutdated}}, nil
-			}
-			number = max(number, c.number)
-		}
-		number++ // of a duplicate that the history does not show, the next one is tried
-		change, err := m.click(ctx, f, s, number, live)
-		if err != nil || len(change.Limits) == 0 || change.Limits[len(change.Limits)-1] != LimitDuplicate {
-			return change, err
-		}
-	}
-	return Change{}, failure
+	return s, err
 }
 
-// click counts a signal as the click of this number.
-func (m *Module) click(ctx context.Context, f *Feedback, s Signal, number int, live []click) (Change, error) {
-	name := m.clickName(f)
-	e := entry{
-		signal: s, cell: saidCell(s.Target), batch: fmt.Sprintf("click:%s:%d", name, number),
+// clickEntry returns the entry of a click. Its id has the moment in it, so that it is not that of another one whose record
+// the store no longer has.
+func (m *Module) clickEntry(f *Feedback, s Signal, id string, number int) *entry {
+	moment := strconv.FormatInt(f.At.UnixMicro(), 10)
+	return &entry{
+		signal: s, cell: saidCell(s.Target), id: "click:" + records.ID(m.cfg.Name, id, moment, strconv.Itoa(number)),
 		person: f.Person, session: f.Session, at: f.At, explicit: true,
 	}
-	e.id = e.batch + ":" + string(s.Target)
-	for _, c := range live {
-		if c.target.overlaps(s.Target) {
-			e.retract = append(e.retract, c.observation.ID)
-			e.replaces = append(e.replaces, c.observation)
-		}
-	}
-	e.extra = []evidence.Observation{{
-		ID: e.id, Cell: m.clickCell(m.period(m.cfg.Now()), name), Channel: s.Source, Source: f.Person, Session: f.Session,
-		Reward: s.reward(), Weight: 1, At: f.At,
-	}}
-	if m.cfg.ComplaintRetractsSilence && s.reward() == 0 {
-		return m.complain(ctx, e)
-	}
-	change, _, err := m.count(ctx, &e)
-	return change, err
 }
-
-// complain counts a click that takes back the silence of its answer, if that was counted, or keeps it from being.
-func (m *Module) complain(ctx context.Context, e entry) (Change, error) {
-	key := answer{e.signal.HeuristicID, e.signal.EventID}
-	with := e
-	with.retract = append(with.retract[:len(with.retract):len(with.retract)], silenceID("implicit:"+m.hashOf(key)))
-	change, _, err := m.count(ctx, &with)
-	if errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten) {
-		change, _, err = m.count(ctx, &e)
-	}
-	if err == nil {
-		m.fires.one(key, func(*watched) bool { return true }, m.fires.drop)
-	}
-	return change, err
-}
-
-// clicks returns what the person has said of the answer that still counts, or [evidence.ErrForgotten] where the store knows
-// that there is more than it can tell.
-func (m *Module) clicks(ctx context.Context, f *Feedback) (live []click, err error) {
-	period := m.period(m.cfg.Now())
-	cells := [...]evidence.Cell{m.clickCell(period, m.clickName(f)), m.clickCell(period-1, m.clickName(f))}
-	parts, err := m.cfg.Evidence.Read(ctx, nil, cells[:]...)
-	if err != nil || len(parts) == 0 {
-		return nil, err
-	}
-	for _, cell := range cells {
-		for o, err := range m.cfg.Evidence.History(ctx, cell) {
-			if err != nil {
-				return nil, err
-			}
-			_, rest, _ := strings.Cut(strings.TrimPrefix(o.ID, "click:"), ":")
-			number, target, _ := strings.Cut(rest, ":")
-			n, err := strconv.Atoi(number)
-			if err != nil {
-				return nil, fmt.Errorf("a click has the id %q", o.ID)
-			}
-			live = append(live, click{n, Target(target), o})
-		}
-	}
-	var counted uint64
-	for i := range parts {
-		counted += parts[i].Tally.N()
-	}
-	if counted > uint64(len(live)) {
-		return nil, evidence.ErrForgotten
-	}
-	return live, nil
-}
-
-func (m *Module) clickName(f *Feedback) string {
-	return hash(m.cfg.Name, f.Person, f.HeuristicID, f.EventID)
-}
-
-// clickCell returns where the clicks of a person on an answer are in a period. Cells of one period share a scope, so that
-// they are forgotten together.
-func (m *Module) clickCell(period int64, name string) evidence.Cell {
-	return evidence.Cell{Kind: m.kinds.click, Scope: periodScope(period), Item: name}
-}
-
-func (m *Module) period(at time.Time) int64 { return at.UnixMicro() / m.cfg.ClicksFor.Microseconds() }
-
-func periodScope(period int64) string { return "period " + strconv.FormatInt(period, 10) }

@@ -16,8 +16,10 @@ type belief struct {
 	constraints Constraints // of all layers; the range lies within the bounds
 }
 
-func (m *Module) believe(h *Heuristic) belief {
-	c := h.Constraints.over(m.cfg.Packs[h.Pack]).over(m.cfg.System).over(Constraints{Lock: Unlocked, Range: m.cfg.Bounds, FeedbackWeight: 1})
+func (m *Module) believe(a *account) belief {
+	h := &a.heuristic.Value
+	c := a.pin.Value.Constraints.over(h.Constraints).over(m.cfg.Packs[h.Pack]).over(m.cfg.System)
+	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.Bounds, FeedbackWeight: 1})
 	c.Range = Range{m.cfg.Bounds.clamp(c.Range.Floor), m.cfg.Bounds.clamp(c.Range.Ceiling)}
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
 	return belief{evidence.Beta{Alpha: initial * m.cfg.Strength, Beta: (1 - initial) * m.cfg.Strength}, m.cfg.Caps, c}
@@ -43,6 +45,7 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 // A Standing is where a heuristic stands.
 type Standing struct {
 	Heuristic  Heuristic
+	Pin        Pin     // what a person has decided about it; the zero Pin: nobody has
 	Confidence float64 // how far it is trusted
 	// Fires is how often it was shown, Considered how often it was not though it could have been. Of the fires, some came
 	// to an end that speaks for or against it: an outcome, an undo, being ignored once too often, or silence.
@@ -75,31 +78,30 @@ const (
 	cellEnded      = "ended"
 )
 
-func (m *Module) fireCell(domain, heuristicID, name string) evidence.Cell {
-	return evidence.Cell{Kind: m.kinds.fire, Scope: domain, Item: heuristicID, Name: name}
+func (m *Module) fireCell(heuristicID, name string) evidence.Cell {
+	return evidence.Cell{Kind: m.kinds.fire, Item: heuristicID, Name: name}
 }
 
 // standing returns also what it was made of.
-func (m *Module) standing(ctx context.Context, heuristicID string) (Standing, []evidence.Part, error) {
-	h, err := m.cfg.Heuristics.Get(ctx, heuristicID)
+func (m *Module) standing(ctx context.Context, heuristicID string) (Standing, *account, error) {
+	l := m.newLedger()
+	err := l.read(ctx, []string{heuristicID}, nil, m.fireCell(heuristicID, cellShown), m.fireCell(heuristicID, cellConsidered), m.fireCell(heuristicID, cellEnded))
 	if err != nil {
 		return Standing{}, nil, err
 	}
-	parts, err := m.cfg.Evidence.Read(ctx, nil, m.cells(&h)...)
+	a, err := l.account(heuristicID)
 	if err != nil {
 		return Standing{}, nil, err
 	}
-	b := m.believe(&h)
-	s := Standing{Heuristic: h}
-	s.Confidence, _ = b.confidence(parts, evidence.InstantOf(m.cfg.Now()))
-	fires, err := m.cfg.Evidence.Read(ctx, nil, m.fireCell(h.Domain, h.ID, cellShown),
-		m.fireCell(h.Domain, h.ID, cellConsidered), m.fireCell(h.Domain, h.ID, cellEnded))
-	if err != nil {
-		return Standing{}, nil, err
+	b := m.believe(a)
+	s := Standing{Heuristic: heuristicOf(a.heuristic)}
+	if a.pin.Value.Constraints != (Constraints{}) {
+		s.Pin = a.pin.Value
 	}
-	for i := range fires {
-		t := &fires[i].Tally
-		switch fires[i].Cell.Name {
+	s.Confidence, _ = b.confidence(a.parts, evidence.InstantOf(m.cfg.Now()))
+	for i := range l.fires {
+		t := &l.fires[i].Tally
+		switch l.fires[i].Cell.Name {
 		case cellShown:
 			s.Fires += t.N()
 		case cellConsidered:
@@ -109,7 +111,7 @@ func (m *Module) standing(ctx context.Context, heuristicID string) (Standing, []
 			s.Failures += t.Negative.N
 		}
 	}
-	return s, parts, nil
+	return s, a, nil
 }
 
 // An Explanation says which evidence made a confidence.
@@ -141,11 +143,11 @@ type Share struct {
 
 // Explain returns which evidence made a heuristic's confidence, or [heed.ErrNotFound].
 func (m *Module) Explain(ctx context.Context, heuristicID string) (Explanation, error) {
-	s, parts, err := m.standing(ctx, heuristicID)
+	s, a, err := m.standing(ctx, heuristicID)
 	if err != nil {
 		return Explanation{}, fmt.Errorf("learning: explain: %w", err)
 	}
-	b := m.believe(&s.Heuristic)
+	b, parts := m.believe(a), a.parts
 	now := evidence.InstantOf(m.cfg.Now())
 	e := Explanation{Standing: s, Prior: b.prior, Constraints: b.constraints}
 	_, e.Limits = b.confidence(parts, now)
@@ -163,8 +165,8 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (Explanation, 
 	half := targets[Both].Scale(0.5)
 	e.Rule = half.Plus(targets[Rule]).Posterior(b.prior).Mean()
 	e.Response = half.Plus(targets[Response]).Posterior(b.prior).Mean()
-	for _, cell := range m.cells(&s.Heuristic) {
-		for o, err := range m.cfg.Evidence.History(ctx, cell) {
+	for _, name := range heuristicCells {
+		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, name)) {
 			if err != nil {
 				return Explanation{}, fmt.Errorf("learning: explain: %w", err)
 			}

@@ -3,26 +3,24 @@ package learning
 import (
 	"cmp"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
 )
 
-// Config configures a [Module]. Heuristics and Evidence must be set; every other field has a default.
+// Config configures a [Module]. Store must be set; every other field has a default.
 type Config struct {
-	// Heuristics says what each heuristic begins with and is limited by.
-	Heuristics Store
-	// Evidence keeps what was learned. To replace a click, it has to hold the heuristic's history back to it:
-	// memstore.EvidenceConfig.HistoryPerCell and HistoryFor bound that.
-	Evidence evidence.Store
+	// Store keeps heuristics, what waits, and what was learned. To replace a click, it has to hold the heuristic's history
+	// back to it, and the record of the click: how long is for the store's configuration to say.
+	Store store.Store
 	// Strategy interprets what is seen. nil means a [Bayesian] with its defaults.
 	Strategy Strategy
-	// Name tells modules apart that share a store of evidence. It begins the kinds of their cells: "learning.heuristic".
-	// "" means "learning".
+	// Name tells modules apart that share a store. It begins the kinds of their cells and records: "learning.heuristic". ""
+	// means "learning".
 	Name string
 
 	// Initial is the confidence of a heuristic that has no initial one of its own, in (0, 1). 0 means 0.3.
@@ -37,36 +35,30 @@ type Config struct {
 	// Diminish is k in 1/(1 + k·n), what explicit feedback is multiplied with when a heuristic was judged the same way n
 	// times before. 0: every judgement counts alike.
 	Diminish float64
-	// HalfLife is the time after which evidence counts half. 0: it counts for ever. A store that holds evidence under
-	// another half-life refuses more ([evidence.PolicyError]), until its cells are reset or rebuilt.
+	// HalfLife is the time after which evidence counts half. 0: the one that the store has kept for this module, if any; else
+	// it counts for ever. Another one than the store's is a [*heed.SettingsError]: see [Rebuild].
 	HalfLife time.Duration
 	// Caps limit single persons and silence: see [Guarded]. They make the store keep sources apart. With several limits at
 	// once, or a share, one signal can move what others count for, and with it the confidence the other way.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without any cap, so that a person can be expunged at any time, and
-	// [Module.Explain] tells channels apart. It is a part of the policy, as the half-life is.
+	// [Module.Explain] tells channels apart. Like the half-life, it changes what is stored.
 	BySource bool
 
 	// Patterns say by which events it shows how answers turned out, the first that fits.
 	Patterns []Pattern
-	// UndoWithinSession lets an undo take back only what was shown in the session that it came from.
+	// UndoWithinSession lets an undo take back only what was shown in its session or to its person. Without it, an event
+	// whose text is an undo has to read all that waits.
 	UndoWithinSession bool
 	// ComplaintRetractsSilence lets negative feedback take back the silence of the same answer, or keep it from counting.
 	// By default both count, as channels of their own.
 	ComplaintRetractsSilence bool
-	// MaxFires is how many fires are waited for at most; one more drops the oldest, without a signal. 0 means 10,000.
-	MaxFires int
-	// ClicksFor is how long a click can be replaced at the least; it may be for twice as long. After that, a click counts
-	// beside the old one. 0 means 30 days.
-	ClicksFor time.Duration
-	// DryRun interprets signals and says what they would change, and counts nothing. Each is logged as a warning.
+	// DryRun interprets signals and says what they would change, and counts nothing. What waits is kept apart from that of a
+	// module that does.
 	DryRun bool
 
-	// Now is the clock of calls that are given no time. nil means time.Now. It has to agree with that of the stores.
+	// Now is the clock of calls that are given no time. nil means time.Now. It has to agree with that of the store.
 	Now func() time.Time
-	// Logger gets what no caller does: fires that could not be counted yet, or were dropped, and signals in a dry run. nil
-	// is silent.
-	Logger *slog.Logger
 }
 
 // SpecConfig returns the defaults of the Learning Strategy Interface design where ours differ: it knows no bounds.
@@ -82,20 +74,15 @@ func (c Config) withDefaults() Config {
 	if c.Strategy == nil {
 		c.Strategy = &Bayesian{BayesianConfig{}.withDefaults()}
 	}
-	c.Name = cmp.Or(c.Name, "learning")
+	c.Name = cmp.Or(c.Name, defaultName)
 	c.Initial = cmp.Or(c.Initial, 0.3)
 	c.Strength = cmp.Or(c.Strength, 2)
 	c.Bounds = cmp.Or(c.Bounds, Range{0.05, 0.95})
 	c.Packs = maps.Clone(c.Packs)
 	c.Caps.Silence = slices.Clone(c.Caps.Silence)
 	c.Patterns = slices.Clone(c.Patterns)
-	c.MaxFires = cmp.Or(c.MaxFires, 10_000)
-	c.ClicksFor = cmp.Or(c.ClicksFor, 30*24*time.Hour)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return c
 }
@@ -103,8 +90,7 @@ func (c Config) withDefaults() Config {
 // validate reports all faults of a configuration that has its defaults.
 func (c *Config) validate() error {
 	var found faults.List
-	found.Check(c.Heuristics != nil, "Heuristics", nil, "must be set")
-	found.Check(c.Evidence != nil, "Evidence", nil, "must be set")
+	found.Check(c.Store != nil, "Store", nil, "must be set")
 	found.Join(c.validateNumbers())
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Add("System", c.System.Validate())
@@ -123,10 +109,10 @@ func (c *Config) validateNumbers() error {
 	found.Check(c.Strength >= 1e-3 && c.Strength <= 1e6, "Strength", c.Strength, "must be in [1e-3, 1e6]")
 	found.Check(c.Bounds.valid(), "Bounds", c.Bounds, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(c.Diminish >= 0 && c.Diminish <= 1e6, "Diminish", c.Diminish, "must be in [0, 1e6]")
-	found.Check(c.MaxFires > 0, "MaxFires", c.MaxFires, "must not be negative")
-	found.Check(c.ClicksFor >= time.Minute, "ClicksFor", c.ClicksFor, "must be at least a minute")
 	return found.Err()
 }
+
+const defaultName = "learning"
 
 // maxName leaves room for what follows the name in a kind.
 const maxName = evidence.MaxText - 64

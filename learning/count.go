@@ -2,15 +2,14 @@ package learning
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // The cells of a heuristic: one for what was seen, and one for what was said of each target. They are apart so that what
@@ -30,93 +29,223 @@ func saidCell(t Target) string {
 
 var heuristicCells = [...]string{cellSeen, cellSaid, saidCell(Rule), saidCell(Response)}
 
+func (m *Module) cell(heuristicID, name string) evidence.Cell {
+	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: name}
+}
+
+// A ledger is what one call reads of heuristics, and what it is going to commit. It must not be used concurrently.
+type ledger struct {
+	m        *Module
+	accounts map[string]*account
+	rest     []store.Record  // what else was read
+	fires    []evidence.Part // of the cells of fires that were read
+	batch    store.Batch
+	entries  []*entry // that are in the batch, or need not be
+}
+
+// An account is what was read of one heuristic.
+type account struct {
+	heuristic records.Kept[Heuristic]
+	pin       records.Kept[Pin]
+	streak    records.Kept[streak]
+	ignores   int             // the streak, as it will be
+	parts     []evidence.Part // of its confidence, as they will be
+	used      bool            // what is going to be committed relies on its records
+}
+
+// streak is the record of how often in a row a heuristic was ignored.
+type streak struct {
+	HeuristicID string    `json:"heuristic"`
+	N           int       `json:"n"`
+	At          time.Time `json:"at"`
+}
+
+func (m *Module) newLedger() *ledger { return &ledger{m: m, accounts: make(map[string]*account)} }
+
+// read reads the accounts of heuristics, with other records and with cells of fires, in one call.
+func (l *ledger) read(ctx context.Context, heuristicIDs []string, others []store.Ref, fires ...evidence.Cell) error {
+	k := &l.m.kinds
+	ids := slices.Clone(heuristicIDs)
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	cells, refs := make([]evidence.Cell, 0, len(heuristicCells)*len(ids)), make([]store.Ref, 0, 3*len(ids)+len(others))
+	for _, id := range ids {
+		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
+		for _, name := range heuristicCells {
+			cells = append(cells, l.m.cell(id, name))
+		}
+	}
+	var s store.Snapshot
+	if err := l.m.cfg.Store.Read(ctx, &s, append(cells, fires...), append(refs, others...)); err != nil {
+		return err
+	}
+	for i, id := range ids {
+		a := &account{}
+		var err error
+		if a.heuristic, err = k.heuristics.Of(s.Records[3*i]); err != nil {
+			return err
+		}
+		if a.pin, err = k.pins.Of(s.Records[3*i+1]); err != nil {
+			return err
+		}
+		if a.streak, err = k.streaks.Of(s.Records[3*i+2]); err != nil {
+			return err
+		}
+		a.ignores = a.streak.Value.N
+		l.accounts[id] = a
+	}
+	for _, part := range s.Parts {
+		if part.Cell.Kind == l.m.kinds.fire {
+			l.fires = append(l.fires, part)
+			continue
+		}
+		a := l.accounts[part.Cell.Item]
+		a.parts = append(a.parts, part)
+	}
+	l.rest = s.Records[3*len(ids):]
+	return nil
+}
+
+// account returns what was read of a heuristic, which from then on must stay as it is until the commit, or
+// [heed.ErrNotFound].
+func (l *ledger) account(heuristicID string) (*account, error) {
+	a := l.accounts[heuristicID]
+	if a == nil || a.heuristic.Revision == 0 {
+		return nil, fmt.Errorf("heuristic: %w", heed.ErrNotFound)
+	}
+	a.used = true
+	return a, nil
+}
+
 // An entry is a signal on its way into the evidence.
 type entry struct {
 	signal   Signal
-	cell     string
-	batch    string // counts once, if not empty
+	cell     string // of the heuristic
 	id       string // of the observations
-	retract  []string
 	person   string
 	session  string
 	at       time.Time
 	explicit bool
-	replaces []evidence.Observation // what is retracted of the same channel
-	extra    []evidence.Observation // what else the batch tells, beside the confidence
+	replaces []said // of the same channel: they must be taken back
+	silence  *said  // it is taken back if it still can be
+	extra    []evidence.Observation
+
+	change  Change
+	limits  []Limit // of the confidence, as it will be
+	counted *said   // what it is in the evidence
+	facts   bool    // there is something of it in the evidence
 }
 
-// count puts a signal through: locked, feedback weight, diminishing returns, evidence, bounds. It reports whether the store
-// has something new.
-func (m *Module) count(ctx context.Context, e *entry) (Change, bool, error) {
-	change := Change{Signal: e.signal}
+// said is an observation that may have to be taken back.
+type said struct {
+	ID      string    `json:"id"`
+	Cell    string    `json:"cell,omitempty"` // of the heuristic; "": it is in none
+	Channel string    `json:"channel,omitempty"`
+	Reward  float64   `json:"reward"`
+	Weight  float64   `json:"weight"`
+	At      time.Time `json:"at"`
+}
+
+func (e *entry) observation(cell evidence.Cell, s *said) evidence.Observation {
+	return evidence.Observation{
+		ID: s.ID, Cell: cell, Channel: s.Channel, Source: e.person, Session: e.session, Reward: s.Reward, Weight: s.Weight, At: s.At,
+	}
+}
+
+// count adds a signal to what is going to be committed: locked, feedback weight, diminishing returns, evidence, bounds.
+func (l *ledger) count(e *entry) error {
+	e.change = Change{Signal: e.signal}
 	if err := e.signal.Validate(); err != nil {
-		return change, false, fmt.Errorf("signal: %w", err)
+		return fmt.Errorf("signal: %w", err)
 	}
 	if e.signal.neutral() {
-		change.Limits = append(change.Limits, LimitNeutral)
-		if !e.explicit && len(e.retract)+len(e.extra) == 0 {
-			return change, false, nil
-		}
+		e.limit(LimitNeutral)
+	}
+	if e.signal.neutral() && !e.explicit && e.silence == nil {
+		l.add(e, nil)
+		return nil
 	}
 	if e.signal.HeuristicID == "" {
-		counted, err := m.commit(ctx, e, nil, &change)
-		return change, counted, err
+		l.add(e, nil)
+		return nil
 	}
-	h, err := m.cfg.Heuristics.Get(ctx, e.signal.HeuristicID)
+	a, err := l.account(e.signal.HeuristicID)
 	if err != nil {
-		return change, false, fmt.Errorf("heuristic: %w", err)
+		return err
 	}
-	b := m.believe(&h)
-	parts, err := m.cfg.Evidence.Read(ctx, nil, m.cells(&h)...)
-	if err != nil {
-		return change, false, err
-	}
+	b := l.m.believe(a)
 	now := evidence.InstantOf(e.at)
-	change.Old, _ = b.confidence(parts, now)
-	change.New = change.Old
+	e.change.Old, _ = b.confidence(a.parts, now)
+	e.change.New = e.change.Old
 	if b.constraints.Lock == Locked {
-		change.Limits = append(change.Limits, LimitLocked)
-		if e.explicit || len(e.retract) > 0 {
-			return change, false, nil
+		e.limit(LimitLocked)
+		if e.explicit || e.silence != nil {
+			e.extra, e.replaces, e.silence = nil, nil, nil
 		}
-		counted, err := m.commit(ctx, e, nil, &change)
-		return change, counted, err
+		l.add(e, nil)
+		return nil
 	}
-	o := evidence.Observation{
-		ID: e.id, Cell: m.cell(&h, e.cell), Channel: e.signal.Source, Source: e.person, Session: e.session,
-		Reward: e.signal.reward(), Weight: m.weigh(e, b.constraints, parts, &change), At: e.at,
+	e.counted = &said{
+		ID: e.id, Cell: e.cell, Channel: e.signal.Source, Reward: e.signal.reward(),
+		Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
 	}
-	counted, err := m.commit(ctx, e, &o, &change)
-	if err != nil || !counted && !m.cfg.DryRun {
-		return change, counted, err
-	}
-	change.Weight = o.Weight
-	if len(e.retract) > 0 && counted {
-		if parts, err = m.cfg.Evidence.Read(ctx, parts[:0], m.cells(&h)...); err != nil {
-			return change, counted, fmt.Errorf("it is counted, but: %w", err)
-		}
-	} else {
-		parts = m.plus(parts, &o)
-	}
-	var limits []Limit
-	change.New, limits = b.confidence(parts, now)
-	change.Delta = change.New - change.Old
-	change.Limits = append(change.Limits, limits...)
-	return change, counted, nil
+	l.add(e, a)
+	e.change.New, e.limits = b.confidence(a.parts, now)
+	return nil
 }
 
+// add puts into the batch what there is to count of an entry, and into the account as it will be.
+func (l *ledger) add(e *entry, a *account) {
+	l.entries = append(l.entries, e)
+	for i := range e.replaces {
+		l.batch.Retract = append(l.batch.Retract, e.replaces[i].ID)
+		l.adjust(e, a, &e.replaces[i], (*evidence.Tally).Take)
+	}
+	if e.silence != nil {
+		l.batch.Withdraw = append(l.batch.Withdraw, e.silence.ID)
+		l.adjust(e, a, e.silence, (*evidence.Tally).Take)
+	}
+	l.batch.Observations = append(l.batch.Observations, e.extra...)
+	e.facts = len(e.extra) > 0 || e.counted != nil
+	if e.counted != nil {
+		l.batch.Observations = append(l.batch.Observations, e.observation(l.m.cell(e.signal.HeuristicID, e.cell), e.counted))
+		l.adjust(e, a, e.counted, (*evidence.Tally).Add)
+	}
+}
+
+// adjust adds an observation to the account, or takes it away.
+func (l *ledger) adjust(e *entry, a *account, s *said, how func(t *evidence.Tally, weight, reward float64, at evidence.Instant)) {
+	if a == nil || s.Cell == "" || s.Weight == 0 {
+		return
+	}
+	part := evidence.Part{Cell: l.m.cell(e.signal.HeuristicID, s.Cell), Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife}}
+	if l.m.cfg.policy().ByOrigin {
+		part.Channel, part.Source = s.Channel, e.person
+	}
+	i := slices.IndexFunc(a.parts, func(p evidence.Part) bool {
+		return p.Cell == part.Cell && p.Channel == part.Channel && p.Source == part.Source
+	})
+	if i < 0 {
+		i = len(a.parts)
+		a.parts = append(a.parts, part)
+	}
+	how(&a.parts[i].Tally, s.Weight, s.Reward, evidence.InstantOf(s.At))
+}
+
+func (e *entry) limit(l Limit) { e.change.Limits = append(e.change.Limits, l) }
+
 // weigh returns what a signal counts for.
-func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part, change *Change) float64 {
+func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
 	if e.signal.neutral() {
 		return 0
 	}
 	if c.FeedbackWeight < 1 {
-		change.Limits = append(change.Limits, LimitWeight)
+		e.limit(LimitWeight)
 	}
 	weight := e.signal.Magnitude * c.FeedbackWeight
 	if e.explicit && m.cfg.Diminish > 0 {
 		if n := alike(parts, e.replaces, e.signal.Type == Positive); n > 0 {
-			change.Limits = append(change.Limits, LimitDiminished)
+			e.limit(LimitDiminished)
 			weight /= 1 + m.cfg.Diminish*float64(n)
 		}
 	}
@@ -124,7 +253,7 @@ func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part, change *C
 }
 
 // alike returns how often the heuristic was judged the same way, without what is being replaced.
-func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool) (n int) {
+func alike(parts []evidence.Part, replaced []said, positive bool) (n int) {
 	for i := range parts {
 		switch {
 		case parts[i].Cell.Name == cellSeen:
@@ -142,69 +271,82 @@ func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool
 	return max(n, 0)
 }
 
-// commit hands a batch to the store and reports whether it was new. The observation may be nil.
-func (m *Module) commit(ctx context.Context, e *entry, o *evidence.Observation, change *Change) (bool, error) {
-	batch := evidence.Batch{ID: e.batch, Policies: m.policies, Retract: e.retract, Observations: slices.Clone(e.extra)}
-	if o != nil {
-		batch.Observations = append(batch.Observations, *o)
-	}
-	if m.cfg.DryRun {
-		change.Limits = append(change.Limits, LimitDryRun)
-		m.cfg.Logger.WarnContext(ctx, "learning: dry run: a signal is not counted", "source", e.signal.Source, "type", e.signal.Type)
-		return false, nil
-	}
-	if len(batch.Observations)+len(batch.Retract) == 0 {
-		return false, nil
-	}
-	receipt, err := m.cfg.Evidence.Commit(ctx, batch)
+// commit commits the ledger's batch and returns the changes of its entries.
+func (l *ledger) commit(ctx context.Context) ([]Change, error) {
+	l.expect()
+	receipt, err := l.m.commit(ctx, l.batch)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	if receipt.Duplicate {
-		change.Limits = append(change.Limits, LimitDuplicate)
+	changes := make([]Change, len(l.entries))
+	for i, e := range l.entries {
+		l.settle(e, &receipt)
+		changes[i] = e.change
 	}
-	return !receipt.Duplicate, nil
+	return changes, nil
 }
 
-// plus returns the parts as they are with one more observation.
-func (m *Module) plus(parts []evidence.Part, o *evidence.Observation) []evidence.Part {
-	policy := m.cfg.policy()
-	channel, source := o.Channel, o.Source
-	if !policy.ByOrigin {
-		channel, source = "", ""
+// expect has the commit fail if what the entries rely on has changed: a heuristic was locked, say. What of a streak has
+// changed is written.
+func (l *ledger) expect() {
+	for id, a := range l.accounts {
+		if !a.used {
+			continue
+		}
+		l.batch.Expect = append(l.batch.Expect, l.m.kinds.heuristics.Expect(id, a.heuristic.Revision), l.m.kinds.pins.Expect(id, a.pin.Revision))
+		switch {
+		case a.ignores == a.streak.Value.N:
+		case a.ignores == 0:
+			l.batch.Records = append(l.batch.Records, l.m.kinds.streaks.Removal(id, a.streak.Revision))
+		default:
+			s := streak{HeuristicID: id, N: a.ignores, At: l.m.orNow(time.Time{})}
+			l.batch.Records = append(l.batch.Records, l.m.kinds.streaks.Record(s, a.streak.Revision))
+		}
 	}
-	i := slices.IndexFunc(parts, func(p evidence.Part) bool {
-		return p.Cell == o.Cell && p.Channel == channel && p.Source == source
-	})
-	if i < 0 {
-		i = len(parts)
-		parts = append(parts, evidence.Part{Cell: o.Cell, Channel: channel, Source: source, Tally: evidence.Tally{HalfLife: policy.HalfLife}})
-	}
-	parts[i].Tally.Add(o.Weight, o.Reward, evidence.InstantOf(o.At))
-	return parts
 }
 
-func (m *Module) cell(h *Heuristic, name string) evidence.Cell {
-	return evidence.Cell{Kind: m.kinds.heuristic, Scope: h.Domain, Item: h.ID, Name: name}
+// settle says what has become of an entry.
+func (l *ledger) settle(e *entry, receipt *store.Receipt) {
+	c := &e.change
+	switch {
+	case l.m.cfg.DryRun && e.facts:
+		e.limit(LimitDryRun)
+	case receipt.Duplicate || e.counted != nil && slices.Contains(receipt.Duplicates, e.id):
+		e.limit(LimitDuplicate)
+		c.New = c.Old
+		return
+	}
+	if e.silence != nil && slices.Contains(receipt.Kept, e.silence.ID) {
+		e.limit(LimitKept)
+		if a := l.accounts[e.signal.HeuristicID]; a != nil {
+			l.adjust(e, a, e.silence, (*evidence.Tally).Add)
+			b := l.m.believe(a)
+			c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
+		}
+	}
+	if e.counted != nil {
+		c.Weight = e.counted.Weight
+	}
+	c.Delta = c.New - c.Old
+	c.Limits = append(c.Limits, e.limits...)
 }
 
-func (m *Module) cells(h *Heuristic) []evidence.Cell {
-	cells := make([]evidence.Cell, len(heuristicCells))
-	for i, name := range heuristicCells {
-		cells[i] = m.cell(h, name)
+// commit commits one batch. In a dry run, nothing of it but what waits.
+func (m *Module) commit(ctx context.Context, b store.Batch) (store.Receipt, error) {
+	b.Policies = m.policies
+	if m.cfg.DryRun {
+		b = store.Batch{Expect: b.Expect, Records: slices.DeleteFunc(b.Records, func(r store.Record) bool {
+			return r.Kind != m.kinds.fires.Name && r.Kind != m.kinds.streaks.Name
+		})}
 	}
-	return cells
-}
-
-// hash makes a name of fixed length of texts of any.
-func hash(parts ...string) string {
-	var all []byte
-	for _, part := range parts {
-		all = binary.LittleEndian.AppendUint64(all, uint64(len(part)))
-		all = append(all, part...)
+	if len(b.Observations)+len(b.Retract)+len(b.Withdraw)+len(b.Records) == 0 {
+		return store.Receipt{}, ctx.Err()
 	}
-	sum := sha256.Sum256(all)
-	return hex.EncodeToString(sum[:16])
+	receipts, err := m.cfg.Store.Commit(ctx, b)
+	if err != nil {
+		return store.Receipt{}, err
+	}
+	return receipts[0], nil
 }
 
 func errEmpty(field string) error { return &heed.InputError{Field: field, Reason: "must not be empty"} }

@@ -41,11 +41,15 @@
 //
 // # Wiring
 //
-// A host keeps its heuristics in a [Store] and the evidence in an [evidence.Store]; package memstore has both in memory,
-// and sqlstore in a database.
-// It calls [Module.Event] for every event before the heuristics that answer it are fired, [Module.Fire] when an answer is
-// shown, [Module.Feedback] when somebody judges one, and [Module.Sweep] now and then. What is waited for is held in memory,
-// so a restart loses the implicit signals of the last seconds, and nothing that was counted.
+// A module keeps everything in a [store.Store]; package memstore has one in memory, and sqlstore in a database. Any number of
+// modules of one name may use a store, in any number of processes: each hears of the others' answers. A restart forgets nothing.
+//
+// The host puts its heuristics with [Module.Put]. It calls [Module.Event] for every event before the heuristics that answer it
+// are fired, [Module.Fire] when an answer is shown, [Module.Feedback] when somebody judges one, and [Module.Sweep] now and then,
+// which [heed.Run] does.
+//
+// What belongs together is one commit: a signal, the confidence, and the end of the answer. A call that fails has changed
+// nothing, or all of it, and can be made again.
 //
 // # Writing a strategy
 //

@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // An Event is something that came in. Its text may show how an earlier answer turned out, or take it back.
@@ -17,6 +20,7 @@ type Event struct {
 	ID      string // may be empty; the fires for this event are not judged by it
 	Source  string // where it came from
 	Session string
+	Person  string // whom it came from; may be empty
 	Text    string
 	At      time.Time // the zero time means now
 }
@@ -26,55 +30,138 @@ type Event struct {
 // and nobody has judged them. An answer that was ignored earns no other implicit signal. Call it before the answers to the
 // event itself are fired.
 //
-// It returns what was counted, also where some of it failed. What failed is waited for as before.
-func (m *Module) Event(ctx context.Context, e Event) ([]Change, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := checkTexts(text{"ID", e.ID}, text{"Source", e.Source}, text{"Session", e.Session}); err != nil {
+// It reads the fires that wait for a phrase of the text, in its session, for its person or from its source, and not those
+// that wait elsewhere. All that the event means is one commit.
+//
+// It returns what was counted, also where the strategy failed for some of it. What failed is waited for as before.
+func (m *Module) Event(ctx context.Context, e Event) (changes []Change, err error) {
+	if err := checkTexts(text{"ID", e.ID}, text{"Source", e.Source}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {
 		return nil, fmt.Errorf("learning: event: %w", err)
 	}
 	e.At = m.orNow(e.At)
 	r := m.newRun(e.At)
-	r.outcomes(ctx, &e)
-	if r.undo(ctx, &e) {
-		r.ignore(ctx, &e)
-	}
-	if err := errors.Join(r.failures...); err != nil {
-		return r.changes, fmt.Errorf("learning: event: %w", err)
-	}
-	return r.changes, nil
-}
-
-// A run is one call that may end several fires.
-type run struct {
-	m        *Module
-	at       time.Time
-	changes  []Change
-	failures []error
-	failed   map[answer]bool // what is not to be judged once more in this run
-}
-
-func (m *Module) newRun(at time.Time) *run { return &run{m: m, at: at, failed: make(map[answer]bool)} }
-
-func (e *Event) mayJudge(w *watched) bool { return e.ID == "" || w.EventID != e.ID }
-
-func (r *run) outcomes(ctx context.Context, e *Event) {
-	words := strings.ToLower(e.Text)
-	seen := make(map[*Pattern]bool) // looked for once, however many fires wait for it
-	shows := func(p *Pattern) bool {
-		if _, ok := seen[p]; !ok {
-			seen[p] = strings.Contains(words, strings.ToLower(p.Outcome))
-		}
-		return seen[p]
-	}
-	r.m.fires.each(func(w *watched) bool {
-		return w.pattern != nil && !w.silent && e.mayJudge(w) && !e.At.Before(w.At) &&
-			(w.silence.IsZero() || !e.At.After(w.silence)) && shows(w.pattern)
-	}, func(w *watched) {
-		s, err := r.m.interpretOutcome(Outcome{w.HeuristicID, w.EventID, w.domain, !w.pattern.Failure})
-		r.end(ctx, w, endOutcome, s, err)
+	err = m.retry(ctx, func() (err error) {
+		r = m.newRun(e.At)
+		changes, err = r.event(ctx, &e)
+		return err
 	})
+	if err := errors.Join(append(r.failures, err)...); err != nil {
+		return changes, fmt.Errorf("learning: event: %w", err)
+	}
+	return changes, nil
+}
+
+// retry is records.Retry with more patience: many events at once may be about the same answers.
+func (m *Module) retry(ctx context.Context, do func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return records.Retry(ctx, func() error { return records.Retry(ctx, do) })
+}
+
+// A run is one call that may end several fires. It must not be used concurrently.
+type run struct {
+	*ledger
+	at       time.Time
+	seen     map[string]*waiting // by id
+	failures []error
+}
+
+// waiting is a fire that a run looks at.
+type waiting struct {
+	records.Kept[fired]
+	judged bool // in this run, or the strategy has failed to
+}
+
+// A verdict is what the strategy has made of a fire.
+type verdict struct {
+	w      *waiting
+	how    string
+	signal Signal
+}
+
+func (m *Module) newRun(at time.Time) *run {
+	return &run{ledger: m.newLedger(), at: at, seen: make(map[string]*waiting)}
+}
+
+func (r *run) event(ctx context.Context, e *Event) ([]Change, error) {
+	verdicts, err := r.outcomes(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	undone, understood, err := r.undo(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	verdicts = append(verdicts, undone...)
+	var ignored []*waiting
+	if understood {
+		if ignored, err = r.ignored(ctx, e); err != nil {
+			return nil, err
+		}
+	}
+	var heuristics []string
+	for _, v := range verdicts {
+		heuristics = append(heuristics, v.w.Value.Heuristic)
+	}
+	for _, w := range ignored {
+		heuristics = append(heuristics, w.Value.Heuristic)
+	}
+	if len(heuristics) == 0 {
+		return nil, nil
+	}
+	if err := r.read(ctx, heuristics, nil); err != nil {
+		return nil, err
+	}
+	for _, v := range verdicts {
+		r.end(v)
+	}
+	for _, w := range ignored {
+		r.ignore(w)
+	}
+	return r.commit(ctx)
+}
+
+// find returns the open fires with these keys that are wanted, the oldest first.
+func (r *run) find(ctx context.Context, wanted func(w *fired) bool, keys ...[]string) (found []*waiting, err error) {
+	for _, keys := range keys {
+		for kept, err := range r.m.kinds.fires.Find(ctx, r.m.cfg.Store, store.Query{Keys: keys, Oldest: true}) {
+			if err != nil {
+				return nil, err
+			}
+			w := r.seen[kept.ID]
+			if w == nil {
+				w = &waiting{Kept: kept}
+				r.seen[kept.ID] = w
+			}
+			if !w.judged && wanted(&w.Value) && !(len(keys) > 1 && slices.Contains(found, w)) {
+				found = append(found, w)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *waiting) int { return a.Value.Shown.Compare(b.Value.Shown) })
+	return found, nil
+}
+
+func (e *Event) mayJudge(w *fired) bool { return e.ID == "" || w.Event != e.ID }
+
+// outcomes judges the fires for whose phrases the text has.
+func (r *run) outcomes(ctx context.Context, e *Event) (verdicts []verdict, err error) {
+	words := strings.ToLower(e.Text)
+	for _, phrase := range r.m.phrases {
+		if !strings.Contains(words, phrase) {
+			continue
+		}
+		found, err := r.find(ctx, func(w *fired) bool { return w.awaits(e.At) && w.Phrase == phrase && e.mayJudge(w) }, []string{phraseKey(phrase)})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range found {
+			s, err := r.m.interpretOutcome(Outcome{w.Value.Heuristic, w.Value.Event, w.Value.Domain, !w.Value.Failure})
+			verdicts = r.judge(verdicts, w, endOutcome, s, err)
+		}
+	}
+	return verdicts, nil
 }
 
 func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
@@ -88,139 +175,153 @@ func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
 	return NewSignal(t, o.HeuristicID, o.EventID, SourceOutcome), nil
 }
 
-// undo reports whether the event could be interpreted.
-func (r *run) undo(ctx context.Context, e *Event) bool {
-	m := r.m
-	recent := m.fires.recent(e.At, func(w *watched) bool {
-		return e.mayJudge(w) && !r.failed[w.key()] && (!m.cfg.UndoWithinSession || w.Session == e.Session)
-	})
-	if len(recent) == 0 {
-		return true
+// judge adds a verdict, or notes why there is none.
+func (r *run) judge(verdicts []verdict, w *waiting, how string, s Signal, err error) []verdict {
+	w.judged = true
+	if err == nil && (s.HeuristicID != w.Value.Heuristic || s.EventID != "" && s.EventID != w.Value.Event) {
+		err = errForeign("a question")
 	}
-	signals, err := ask(func() ([]Signal, error) {
-		return m.cfg.Strategy.InterpretUndo(Undo{Text: e.Text, Fires: slices.Clone(recent)})
-	})
 	if err != nil {
 		r.failures = append(r.failures, err)
-		return false
+		return verdicts
 	}
-	if len(signals) == 0 {
-		return true
-	}
-	shown := make(map[answer]bool, len(recent))
-	for _, f := range recent {
-		shown[answer{f.HeuristicID, f.EventID}] = true
-	}
-	for _, s := range signals {
-		key := answer{s.HeuristicID, s.EventID}
-		err := s.Validate()
-		if !shown[key] {
-			err = errForeign("an undo")
-		}
+	return append(verdicts, verdict{w, how, s})
+}
+
+// undo judges the fires that the event takes back. It reports whether the event could be interpreted.
+func (r *run) undo(ctx context.Context, e *Event) (verdicts []verdict, understood bool, err error) {
+	m := r.m
+	if strategy, ok := m.cfg.Strategy.(UndoRecognizer); ok {
+		is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
 		if err != nil {
 			r.failures = append(r.failures, err)
 		}
-		if err != nil || s.neutral() {
-			continue
+		if err != nil || !is {
+			return nil, err == nil, nil
 		}
-		// Another call may have ended it meanwhile.
-		m.fires.one(key, func(w *watched) bool { return w.undoable(e.At) && !r.failed[key] },
-			func(w *watched) { r.end(ctx, w, endUndo, s, nil) })
 	}
-	return true
+	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, m.undoKeys(e)...)
+	if err != nil || len(found) == 0 {
+		return nil, true, err
+	}
+	recent := make([]RecentFire, len(found))
+	shown := make(map[answer]*waiting, len(found))
+	for i, w := range found {
+		recent[i] = RecentFire{w.Value.Heuristic, w.Value.Event, w.Value.Domain, e.At.Sub(w.Value.Shown)}
+		shown[w.Value.answer()] = w
+	}
+	signals, err := ask(func() ([]Signal, error) { return m.cfg.Strategy.InterpretUndo(Undo{Text: e.Text, Fires: recent}) })
+	if err != nil {
+		r.failures = append(r.failures, err)
+		return nil, false, nil
+	}
+	for _, s := range signals {
+		w := shown[answer{s.HeuristicID, s.EventID}]
+		err := s.Validate()
+		if w == nil {
+			err = errForeign("an undo")
+		}
+		switch {
+		case err != nil:
+			r.failures = append(r.failures, err)
+		case !s.neutral() && !w.judged:
+			verdicts = r.judge(verdicts, w, endUndo, s, nil)
+		}
+	}
+	return verdicts, true, nil
+}
+
+// undoKeys says where to look for what an event may take back.
+func (m *Module) undoKeys(e *Event) [][]string {
+	if !m.cfg.UndoWithinSession {
+		return [][]string{{waitingKey()}}
+	}
+	keys := [][]string{{sessionKey(e.Session)}}
+	if e.Person != "" {
+		keys = append(keys, []string{shownToKey(e.Person)})
+	}
+	return keys
 }
 
 func errForeign(what string) error {
 	return fmt.Errorf("the strategy answered %s with a signal for something else", what)
 }
 
-func (r *run) ignore(ctx context.Context, e *Event) {
+// ignored returns the fires that the event goes on from without a word.
+func (r *run) ignored(ctx context.Context, e *Event) ([]*waiting, error) {
 	if e.Source == "" {
-		return
+		return nil, nil
 	}
-	m := r.m
-	m.fires.each(func(w *watched) bool {
-		return w.undoable(e.At) && !w.silent && !w.heard && w.HeuristicID != "" && w.Source == e.Source && e.mayJudge(w) && !r.failed[w.key()]
-	}, func(w *watched) {
-		n := m.fires.ignored(w.HeuristicID, e.At)
-		s, err := ask(func() (Signal, error) {
-			return m.cfg.Strategy.InterpretIgnore(Ignore{w.HeuristicID, w.EventID, w.domain, n})
-		})
-		if !r.end(ctx, w, endIgnored, s, err) {
-			m.fires.unignored(w.HeuristicID)
-		}
-	})
+	return r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayJudge(w) }, []string{sourceKey(e.Source)})
 }
 
-// The ways in which a fire can end. They are in the ids of observations.
-const (
-	endOutcome = "outcome"
-	endUndo    = "undo"
-	endIgnored = "ignored"
-	endSilence = "silence"
-)
-
-// end counts the one implicit signal of a fire. It reports whether that is done; else the fire is waited for as before,
-// unless its heuristic is no more.
-func (r *run) end(ctx context.Context, w *watched, how string, s Signal, err error) bool {
-	m := r.m
-	if err == nil && (s.HeuristicID != w.HeuristicID || s.EventID != "" && s.EventID != w.EventID) {
-		err = errForeign("a question")
-	}
-	at := r.at
-	if how == endSilence {
-		at = w.silence // whenever it is swept
-	}
-	var change Change
-	var counted bool
-	if err == nil {
-		change, counted, err = m.count(ctx, m.ending(w, how, s, at))
-	}
-	if err != nil {
-		r.failures = append(r.failures, err)
-		r.failed[w.key()] = true
-		if errors.Is(err, heed.ErrNotFound) {
-			m.fires.drop(w)
-		}
-		return false
-	}
-	r.changes = append(r.changes, change)
-	if how != endIgnored || !s.neutral() {
-		m.fires.noticed(w.HeuristicID)
-	}
-	m.fires.locked(func() {
-		if how == endSilence && w.undoable(r.at) { // an undo may still come
-			w.silent, w.counted = true, counted
-			w.stored = w.stored || counted
-			return
-		}
-		m.fires.end(w)
+// ignore counts one more ignore of a heuristic in a row.
+func (r *run) ignore(w *waiting) {
+	a := r.accounts[w.Value.Heuristic]
+	n := a.ignores + 1
+	s, err := ask(func() (Signal, error) {
+		return r.m.cfg.Strategy.InterpretIgnore(Ignore{w.Value.Heuristic, w.Value.Event, w.Value.Domain, n})
 	})
-	return true
+	for _, v := range r.judge(nil, w, endIgnored, s, err) {
+		if r.end(v) && v.signal.neutral() {
+			a.ignores = n
+		}
+	}
+}
+
+// end counts the one implicit signal of a fire. It reports whether that goes into the commit; else the fire is waited for as
+// before, unless its heuristic is no more.
+func (r *run) end(v verdict) bool {
+	w := v.w.Value // a copy, as nobody may change what the store has
+	at := r.at
+	if v.how == endSilence {
+		at = w.Silence // whenever it is swept
+	}
+	e := r.m.ending(&w, v.how, v.signal, at)
+	a, err := r.accountOf(&w)
+	if err == nil {
+		err = r.count(e)
+	}
+	switch {
+	case err == nil:
+		w.End, w.Silent = v.how, nil
+		if v.how == endSilence && e.facts && !r.m.cfg.DryRun {
+			w.Silent = cmp.Or(e.counted, &said{ID: e.id})
+		}
+		a.ignores = 0
+	case errors.Is(err, heed.ErrNotFound):
+		w.End = endLost
+		fallthrough
+	default:
+		r.failures = append(r.failures, err)
+	}
+	if w.End != v.w.Value.End {
+		w.schedule(r.at)
+		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w, v.w.Revision))
+	}
+	return err == nil
+}
+
+// accountOf returns the account of a fire's heuristic, or an empty one where the host's model has answered.
+func (r *run) accountOf(w *fired) (*account, error) {
+	if w.Heuristic == "" {
+		return &account{}, nil
+	}
+	return r.account(w.Heuristic)
 }
 
 // ending is what the end of a fire adds to the evidence.
-func (m *Module) ending(w *watched, how string, s Signal, at time.Time) *entry {
-	name := "implicit:" + m.hashOf(w.key())
+func (m *Module) ending(w *fired, how string, s Signal, at time.Time) *entry {
 	e := &entry{
-		signal: s, cell: cellSeen, batch: name + ":0", id: name + ":" + how,
-		person: w.Person, session: w.Session, at: at,
-	}
-	if w.counted {
-		e.batch, e.retract = name+":1", []string{silenceID(name)}
-	}
-	var stored bool
-	m.fires.locked(func() { stored = w.stored })
-	if !stored && w.HeuristicID != "" {
-		e.extra = append(e.extra, m.shown(w))
+		signal: s, cell: cellSeen, id: "implicit:" + m.answerID(w.answer()) + ":" + how,
+		person: w.Person, session: w.Session, at: at, silence: w.Silent,
 	}
 	if s.neutral() {
-		e.batch = "" // it is not the one signal
 		return e
 	}
 	ended := evidence.Observation{ID: e.id, Source: w.Person, Session: w.Session, Channel: s.Source, Reward: s.reward(), Weight: 1, At: at}
-	if w.HeuristicID != "" {
-		ended.Cell = m.fireCell(w.domain, w.HeuristicID, cellEnded)
+	if w.Heuristic != "" {
+		ended.Cell = m.fireCell(w.Heuristic, cellEnded)
 		e.extra = append(e.extra, ended)
 	}
 	if w.Prediction != nil {
@@ -229,5 +330,3 @@ func (m *Module) ending(w *watched, how string, s Signal, at time.Time) *entry {
 	}
 	return e
 }
-
-func silenceID(name string) string { return name + ":" + endSilence }

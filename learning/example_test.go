@@ -14,12 +14,11 @@ import (
 // A heuristic is shown three times: once it is undone, once it is praised, and twice nobody objects.
 func Example() {
 	ctx := context.Background()
-	heuristics := &memstore.Heuristics{}
-	module, err := learning.New(learning.Config{Heuristics: heuristics, Evidence: &memstore.Evidence{}})
+	module, err := learning.New(ctx, learning.Config{Store: &memstore.Store{}})
 	if err != nil {
 		panic(err)
 	}
-	if _, err := heuristics.Put(ctx, learning.Heuristic{ID: "dim the lights", Condition: "a film begins"}); err != nil {
+	if _, err := module.Put(ctx, learning.Heuristic{ID: "dim the lights", Condition: "a film begins"}); err != nil {
 		panic(err)
 	}
 	began := time.Now().Add(-time.Hour)
@@ -40,7 +39,7 @@ func Example() {
 	if _, err := module.Feedback(ctx, praise); err != nil {
 		panic(err)
 	}
-	changes, err := module.Sweep(ctx, time.Now()) // a host does this every half minute or so
+	changes, err := module.Timeouts(ctx, time.Time{}) // a host does this every half minute or so, or has heed.Run do it
 	if err != nil {
 		panic(err)
 	}
@@ -59,13 +58,13 @@ func Example() {
 
 // newModule makes a module with one heuristic, for the examples below.
 func newModule(cfg learning.Config) *learning.Module {
-	heuristics := &memstore.Heuristics{}
-	cfg.Heuristics, cfg.Evidence = heuristics, &memstore.Evidence{}
-	module, err := learning.New(cfg)
+	ctx := context.Background()
+	cfg.Store = &memstore.Store{}
+	module, err := learning.New(ctx, cfg)
 	if err != nil {
 		panic(err)
 	}
-	_, err = heuristics.Put(context.Background(), learning.Heuristic{ID: "close the window", Condition: "it begins to rain", Pack: "home"})
+	_, err = module.Put(ctx, learning.Heuristic{ID: "close the window", Condition: "it begins to rain", Pack: "home"})
 	if err != nil {
 		panic(err)
 	}
@@ -176,7 +175,7 @@ func ExampleModule_Calibration() {
 			}
 		}
 	}
-	if _, err := module.Sweep(ctx, time.Now()); err != nil {
+	if err := module.Sweep(ctx, time.Time{}); err != nil {
 		panic(err)
 	}
 	c, err := module.Calibration(ctx)
@@ -237,19 +236,19 @@ func ExampleConfigFromEnv() {
 }
 
 // To change a heuristic, put it with the revision that was read. Somebody else may have been quicker.
-func ExampleStore() {
+func ExampleModule_Put() {
 	ctx := context.Background()
-	var store learning.Store = &memstore.Heuristics{}
-	first, err := store.Put(ctx, learning.Heuristic{ID: "close the window"})
+	module := newModule(learning.Config{})
+	first, err := module.Heuristic(ctx, "close the window")
 	if err != nil {
 		panic(err)
 	}
 	locked := first
 	locked.Constraints.Lock = learning.Locked
-	if _, err := store.Put(ctx, locked); err != nil {
+	if _, err := module.Put(ctx, locked); err != nil {
 		panic(err)
 	}
-	_, err = store.Put(ctx, first)
+	_, err = module.Put(ctx, first)
 	fmt.Println(errors.Is(err, heed.ErrConflict))
 	// Output: true
 }

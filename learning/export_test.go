@@ -1,15 +1,48 @@
 package learning
 
-// Watching returns how many fires a module waits for.
-func (m *Module) Watching() int {
-	m.fires.mu.Lock()
-	defer m.fires.mu.Unlock()
-	return max(len(m.fires.live), len(m.fires.order)-m.fires.dead)
+import (
+	"context"
+	"slices"
+
+	"github.com/heedhq/heed/store"
+)
+
+// Waiting returns how many fires are open, by the keys that they are found by.
+func (m *Module) Waiting(ctx context.Context) (n int, err error) {
+	for _, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{Keys: []string{waitingKey()}}) {
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
 }
 
-// Ignoring returns of how many heuristics the ignores are counted.
-func (m *Module) Ignoring() int {
-	m.fires.mu.Lock()
-	defer m.fires.mu.Unlock()
-	return len(m.fires.ignores)
+// Awaited returns the answers that have not ended.
+func (m *Module) Awaited(ctx context.Context) (n int, err error) {
+	for kept, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{}) {
+		if err != nil {
+			return n, err
+		}
+		if kept.Value.End == "" && !kept.Value.Closed {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// RecordKinds returns the kinds of a module's records, each with its row.
+func RecordKinds(module string) ([]store.Kind, []any) {
+	k := kindsOf(module, false)
+	kinds := k.all()
+	return slices.Clip(kinds[:len(kinds)-1]), []any{Heuristic{}, Pin{}, fired{}, streak{}, clicked{}}
+}
+
+// Filled returns a record of each kind, made by people of this name.
+func Filled(module, person string) []store.Record {
+	k := kindsOf(module, false)
+	return []store.Record{
+		k.pins.Record(Pin{HeuristicID: "h", Actor: person}, 0), k.fires.Record(fired{Heuristic: "h", Person: person}, 0),
+		k.clicks.Record(clicked{Heuristic: "h", Person: person}, 0),
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 // TestLastClickCounts: whatever somebody clicked on an answer before, their last click alone is in the evidence.
@@ -42,7 +43,7 @@ func TestLastClickCounts(t *testing.T) {
 func TestClicksOfSeveralProcesses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for i := range 6 {
-		module, err := learning.New(f.Config())
+		module, err := learning.New(ctx, f.Config())
 		require.NoError(t, err)
 		_, err = module.Feedback(ctx, thumb("h", "e", i%2 == 0))
 		require.NoError(t, err)
@@ -124,7 +125,7 @@ func TestFeedbackNeedsNoFireAndHasNoLimitOfTime(t *testing.T) {
 
 // TestLateClicks: what comes late, or again, does not take the place of what was said after it.
 func TestLateClicks(t *testing.T) {
-	f := newFixture(t, learning.Config{ClicksFor: 24 * time.Hour}, "h")
+	f := newFixture(t, learning.Config{}, "h")
 	first := thumb("h", "e", false)
 	first.At = start.Add(-30 * time.Hour) // as long ago as one likes
 	last := thumb("h", "e", true)
@@ -154,7 +155,7 @@ func TestExpungeAtAnyTime(t *testing.T) {
 	}
 	f.clock.Advance(40 * 24 * time.Hour)
 	f.sweep()
-	_, err := f.evidence.Commit(ctx, evidence.Batch{Expunge: []string{"ann"}})
+	_, err := f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
 	require.NoError(t, err)
 	s := f.standing("h")
 	assert.InDelta(t, (1+150)/(2+150+150*0.8), s.Confidence, 1e-9)
@@ -207,23 +208,20 @@ func TestFeedbackRefuses(t *testing.T) {
 	_, err := f.Feedback(ctx, thumb("no such", "e", true))
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	_, err = f.Feedback(ctx, learning.Feedback{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour)})
-	assertInputError(t, err, "Observations[0].At")
+	assertInputError(t, err, "At")
 	assert.Empty(t, f.counted("h"))
 }
 
 // TestClickThatIsForgotten: what the store no longer holds can't be replaced, and goes on counting.
 func TestClickThatIsForgotten(t *testing.T) {
-	f := newFixture(t, learning.Config{ClicksFor: 300 * 24 * time.Hour}, "h")
+	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	f.clock.Advance(40 * 24 * time.Hour) // the store keeps history for 30 days
 	_, err := f.Feedback(ctx, thumb("h", "e", false))
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
 
-	f = newFixture(t, learning.Config{}, "h")
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: f.clock.Now, HistoryPerCell: 3})
-	require.NoError(t, err)
-	f.evidence.Store = store
+	f = newFixtureOver(t, memstore.Config{HistoryPerCell: 3}, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	for i := range 20 {
 		f.apply(fmt.Sprint(i), "h", 1) // what was seen takes no room of what was said
@@ -238,7 +236,7 @@ func TestClickThatIsForgotten(t *testing.T) {
 
 // TestHalfForgottenClicks: of two clicks about two targets the store holds only one.
 func TestHalfForgottenClicks(t *testing.T) {
-	f := newFixture(t, learning.Config{ClicksFor: 300 * 24 * time.Hour}, "h")
+	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
 	rule.Target, response.Target = learning.Rule, learning.Response
 	f.say(rule)
@@ -250,38 +248,23 @@ func TestHalfForgottenClicks(t *testing.T) {
 	assert.InDelta(t, 2.6/3.6, f.confidence("h"), 1e-12)
 }
 
-// TestOldClicksAreDropped: what finds the click before is kept for ClicksFor at the least, and then forgotten.
+// TestOldClicksAreDropped: a click is kept for 30 days, or as the store is configured, and can be replaced till then.
 func TestOldClicksAreDropped(t *testing.T) {
-	f := newFixture(t, learning.Config{ClicksFor: 24 * time.Hour}, "h")
-	clicks := func() (n int) {
-		for _, b := range f.evidence.commits {
-			for _, o := range b.Observations {
-				if o.Cell.Kind != "learning.click" {
-					continue
-				}
-				parts, err := f.evidence.Read(ctx, nil, o.Cell)
-				require.NoError(t, err)
-				n += len(parts)
-			}
-		}
-		return n
-	}
+	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 24 * time.Hour}}}, learning.Config{}, "h")
 	for i := range 10 {
 		f.say(thumb("h", fmt.Sprint(i), true))
 	}
 	f.clock.Advance(23 * time.Hour)
-	f.sweep()
-	assert.Equal(t, 10, clicks())
+	require.NoError(t, f.store.Sweep(ctx, time.Time{}))
 	f.say(thumb("h", "0", false))
 	assert.Len(t, f.counted("h")["user_explicit"], 10, "a day has not gone by: it is replaced")
-	f.clock.Advance(49 * time.Hour)
-	f.sweep()
-	assert.Zero(t, clicks())
-	f.say(thumb("h", "1", false))
+	f.clock.Advance(25 * time.Hour)
+	require.NoError(t, f.store.Sweep(ctx, time.Time{}))
+	f.say(thumb("h", "0", true))
 	assert.Len(t, f.counted("h")["user_explicit"], 11, "and now it counts beside")
-	commits := len(f.evidence.commits)
-	f.sweep()
-	assert.Len(t, f.evidence.commits, commits, "once a period is enough")
+	again := thumb("h", "1", true)
+	again.At = start
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(again).Limits, "but what is delivered again does not")
 }
 
 func TestDiminishingReturns(t *testing.T) {
@@ -417,7 +400,7 @@ func TestExplain(t *testing.T) {
 	}
 	assert.InDelta(t, 4.4/6.6, sum.Mean(), 1e-12, "the shares add up to what the ceiling holds")
 
-	_, err = f.evidence.Commit(ctx, evidence.Batch{Expunge: []string{"ann"}})
+	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
 	require.NoError(t, err)
 	assert.InDelta(t, 0.3, f.confidence("h"), 1e-12, "without ann, it is as if she had never been there")
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // A Fire is an answer that was shown to a user: a heuristic's, or, with no HeuristicID, the host's model's, of which only
@@ -45,112 +47,210 @@ func (f *Fire) validate() error {
 
 const maxPath = 256
 
-// Fire begins to wait for what becomes of an answer, and counts that it was shown. An answer that is waited for already is
-// left as it is. What a store can't count now is counted when the answer comes to an end; the fire is waited for in any
-// case, and the failure is logged.
+// Fire begins to wait for what becomes of an answer, and counts that it was shown, in one commit. An answer that was fired
+// before is left as it is, whether it is still waited for or not. What the store keeps is what is waited for: a restart
+// forgets nothing, and every module of this name on the same store sees it.
 //
 // Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]; nothing is waited for then.
 func (m *Module) Fire(ctx context.Context, f Fire) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	if err := f.validate(); err != nil {
 		return fmt.Errorf("learning: fire: %w", err)
 	}
-	w := &watched{Fire: f}
-	w.At = m.orNow(f.At)
-	if w.At.Unix() < 0 || w.At.Sub(m.cfg.Now()) > evidence.MaxSkew { // no store could ever count it
-		reason := fmt.Sprintf("must be from 1970 on, and not more than %v ahead of the clock", evidence.MaxSkew)
-		return fmt.Errorf("learning: fire: %w", &heed.InputError{Field: "At", Reason: reason})
+	f.At = m.orNow(f.At)
+	if err := evidence.CheckTime("At", f.At, m.cfg.Now()); err != nil {
+		return fmt.Errorf("learning: fire: %w", err)
+	}
+	if err := records.Retry(ctx, func() error { return m.fire(ctx, &f) }); err != nil {
+		return fmt.Errorf("learning: fire: %w", err)
+	}
+	return nil
+}
+
+func (m *Module) fire(ctx context.Context, f *Fire) error {
+	w := fired{
+		Heuristic: f.HeuristicID, Event: f.EventID, Source: f.Source, Person: f.Person, Session: f.Session, Path: f.Path, Shown: f.At,
 	}
 	if f.Prediction != nil {
 		p := *f.Prediction
 		w.Prediction = &p
 	}
+	var b store.Batch
+	condition := f.Condition
 	if f.HeuristicID != "" {
-		h, err := m.cfg.Heuristics.Get(ctx, f.HeuristicID)
+		kept, err := m.kinds.heuristics.Get(ctx, m.cfg.Store, f.HeuristicID)
 		if err != nil {
-			return fmt.Errorf("learning: fire: heuristic: %w", err)
+			return err
 		}
-		w.domain = h.Domain
-		if w.Condition == "" {
-			w.Condition = h.Condition
-		}
+		w.Domain = kept.Value.Domain
+		condition = cmp.Or(condition, kept.Value.Condition)
+		b.Expect = append(b.Expect, m.kinds.heuristics.Expect(kept.ID, kept.Revision))
+		b.Observations = append(b.Observations, evidence.Observation{
+			ID: "fire:" + m.answerID(w.answer()), Cell: m.fireCell(w.Heuristic, cellShown),
+			Source: w.Person, Session: w.Session, Reward: 1, Weight: 1, At: w.Shown,
+		})
 	}
-	if err := m.setWindows(w); err != nil {
-		return fmt.Errorf("learning: fire: %w", err)
+	if err := m.setWindows(&w, condition); err != nil {
+		return err
 	}
-	added, dropped := m.fires.add(w)
-	if dropped != nil {
-		m.cfg.Logger.WarnContext(ctx, "learning: too many fires: the oldest is no longer waited for", "heuristic", dropped.HeuristicID)
-	}
-	if !added {
-		return nil
-	}
-	if f.HeuristicID == "" || m.cfg.DryRun {
-		return nil
-	}
-	if _, err := m.cfg.Evidence.Commit(ctx, m.batch(m.shown(w))); err != nil {
-		m.cfg.Logger.WarnContext(ctx, "learning: a fire can't be counted yet", "heuristic", f.HeuristicID, "error", err)
-		return nil
-	}
-	m.fires.find(w.key(), func(w *watched) { w.stored = true })
-	return nil
+	b.Records = append(b.Records, m.kinds.fires.Record(w, store.Once))
+	_, err := m.commit(ctx, b)
+	return err
 }
 
-func (m *Module) setWindows(w *watched) error {
-	windows, err := ask(func() (Windows, error) { return m.cfg.Strategy.Windows(w.domain), nil })
+// setWindows says how long the answer is waited for, and for what.
+func (m *Module) setWindows(w *fired, condition string) error {
+	windows, err := ask(func() (Windows, error) { return m.cfg.Strategy.Windows(w.Domain), nil })
 	if err != nil {
 		return err
 	}
-	if w.pattern = m.pattern(w.Condition); w.pattern != nil {
-		windows.Silence = cmp.Or(w.pattern.Timeout, windows.Silence)
+	if p := m.pattern(condition); p != nil {
+		w.Phrase, w.Failure = strings.ToLower(p.Outcome), p.Failure
+		windows.Silence = cmp.Or(p.Timeout, windows.Silence)
 	}
 	if windows.Undo > 0 {
-		w.undo = w.At.Add(windows.Undo)
+		w.Undo = w.Shown.Add(windows.Undo)
 	}
 	if windows.Silence > 0 {
-		w.silence = w.At.Add(windows.Silence)
+		w.Silence = w.Shown.Add(windows.Silence)
 	}
+	w.schedule(w.Shown)
 	return nil
 }
 
-func (m *Module) batch(observations ...evidence.Observation) evidence.Batch {
-	return evidence.Batch{Policies: m.policies, Observations: observations}
+// An answer is what a fire is known by.
+type answer struct{ heuristicID, eventID string }
+
+// record is the id of the record of an answer.
+func (a answer) record() string { return records.ID(a.heuristicID, a.eventID) }
+
+// answerID is part of the ids of what is counted of an answer.
+func (m *Module) answerID(a answer) string { return records.ID(m.cfg.Name, a.heuristicID, a.eventID) }
+
+// fired is the record of an answer that was shown.
+type fired struct {
+	Heuristic  string    `json:"heuristic,omitempty"`
+	Event      string    `json:"event"`
+	Domain     string    `json:"domain,omitempty"`
+	Source     string    `json:"source,omitempty"`
+	Person     string    `json:"person,omitempty"`
+	Session    string    `json:"session,omitempty"`
+	Path       string    `json:"path,omitempty"`
+	Prediction *float64  `json:"prediction,omitempty"`
+	Shown      time.Time `json:"shown"`
+	Undo       time.Time `json:"undo,omitzero"` // the ends of its windows; zero: it has none
+	Silence    time.Time `json:"silence,omitzero"`
+	Phrase     string    `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
+	Failure    bool      `json:"failure,omitempty"`
+
+	End    string    `json:"end,omitempty"`    // how it has ended; "" while it is waited for
+	Heard  bool      `json:"heard,omitempty"`  // somebody has judged it
+	Silent *said     `json:"silent,omitempty"` // what was counted of its silence, which an undo has to take back
+	Closed bool      `json:"closed,omitempty"` // nothing can come of it any more
+	Due    time.Time `json:"due"`              // when it is to be looked at again, or since when it is closed
 }
 
-// shown is the observation that an answer was shown.
-func (m *Module) shown(w *watched) evidence.Observation {
-	return evidence.Observation{
-		ID: "fire:" + m.hashOf(w.key()), Cell: m.fireCell(w.domain, w.HeuristicID, cellShown),
-		Source: w.Person, Session: w.Session, Reward: 1, Weight: 1, At: w.At,
+// The ways in which a fire can end. They are in the ids of observations.
+const (
+	endOutcome   = "outcome"
+	endUndo      = "undo"
+	endIgnored   = "ignored"
+	endSilence   = "silence"
+	endComplaint = "complaint" // without an implicit signal
+	endLost      = "lost"      // its heuristic is no more
+)
+
+// The keys by which open fires are found.
+func waitingKey() string              { return store.Key("waiting", "yes") }
+func sessionKey(id string) string     { return store.Key("session", id) }
+func shownToKey(person string) string { return store.Key("to", person) }
+func sourceKey(name string) string    { return store.Key("source", name) }
+func phraseKey(phrase string) string  { return store.Key("phrase", records.ID(phrase)) }
+
+// place says how the record is found. What is closed is found by its id alone, and by who forgets the person.
+func (w fired) place() (id string, at time.Time, keys []string) {
+	if !w.Closed {
+		keys = append(keys, waitingKey(), sessionKey(w.Session))
+		if w.Person != "" {
+			keys = append(keys, shownToKey(w.Person))
+		}
+		if w.Source != "" && w.End == "" {
+			keys = append(keys, sourceKey(w.Source))
+		}
+		if w.Phrase != "" && w.End == "" {
+			keys = append(keys, phraseKey(w.Phrase))
+		}
+	}
+	return w.answer().record(), w.Due, append(keys, personKeys(w.Person)...)
+}
+
+func (w *fired) answer() answer { return answer{w.Heuristic, w.Event} }
+
+// undoable reports whether the fire can still be taken back at a moment.
+func (w *fired) undoable(at time.Time) bool {
+	return (w.End == "" || w.End == endSilence) && !w.Undo.IsZero() && !at.After(w.Undo) && !at.Before(w.Shown)
+}
+
+// awaits reports whether an outcome at a moment would count.
+func (w *fired) awaits(at time.Time) bool {
+	return w.End == "" && w.Phrase != "" && !at.Before(w.Shown) && (w.Silence.IsZero() || !at.After(w.Silence))
+}
+
+// ignorable reports whether going on without a word at a moment would count.
+func (w *fired) ignorable(at time.Time) bool {
+	return w.End == "" && w.Heuristic != "" && !w.Heard && w.undoable(at)
+}
+
+// schedule says when the fire is to be looked at next. An open one stays open for [evidence.MaxSkew] after its windows, as an
+// event may come late that happened within them.
+func (w *fired) schedule(now time.Time) {
+	last := w.Shown
+	for _, end := range [...]time.Time{w.Undo, w.Silence} {
+		if end.After(last) {
+			last = end
+		}
+	}
+	last = last.Add(evidence.MaxSkew)
+	switch {
+	case w.Undo.IsZero() && w.Silence.IsZero():
+		w.Closed, w.Due = true, now
+	case w.End == "" && !w.Silence.IsZero():
+		w.Due = w.Silence
+	case w.End != "" && w.End != endSilence && w.End != endIgnored || now.After(last):
+		w.Closed, w.Due = true, now
+	default:
+		w.Due = last
 	}
 }
-
-func (m *Module) hashOf(a answer) string { return hash(m.cfg.Name, a.heuristicID, a.eventID) }
 
 // Consider counts heuristics that could have answered an event, and were not shown. They earn no signal.
 func (m *Module) Consider(ctx context.Context, eventID string, heuristicIDs ...string) error {
+	err := checkTexts(text{"EventID", eventID})
 	if eventID == "" {
-		return fmt.Errorf("learning: consider: %w", errEmpty("EventID"))
+		err = errEmpty("EventID")
 	}
-	now := m.orNow(time.Time{})
-	b := m.batch()
-	for _, id := range heuristicIDs {
-		h, err := m.cfg.Heuristics.Get(ctx, id)
-		if err != nil {
-			return fmt.Errorf("learning: consider: heuristic: %w", err)
-		}
-		b.Observations = append(b.Observations, evidence.Observation{
-			ID: "considered:" + m.hashOf(answer{id, eventID}), Cell: m.fireCell(h.Domain, id, cellConsidered),
-			Reward: 0.5, Weight: 1, At: now,
-		})
+	if err == nil && len(heuristicIDs) > 0 {
+		err = records.Retry(ctx, func() error { return m.consider(ctx, eventID, heuristicIDs) })
 	}
-	if len(b.Observations) == 0 || m.cfg.DryRun {
-		return ctx.Err()
-	}
-	if _, err := m.cfg.Evidence.Commit(ctx, b); err != nil {
+	if err != nil {
 		return fmt.Errorf("learning: consider: %w", err)
 	}
-	return nil
+	return ctx.Err()
+}
+
+func (m *Module) consider(ctx context.Context, eventID string, heuristicIDs []string) error {
+	l := m.newLedger()
+	if err := l.read(ctx, heuristicIDs, nil); err != nil {
+		return err
+	}
+	now := m.orNow(time.Time{})
+	for _, id := range heuristicIDs {
+		if _, err := l.account(id); err != nil {
+			return err
+		}
+		l.batch.Observations = append(l.batch.Observations, evidence.Observation{
+			ID: "considered:" + m.answerID(answer{id, eventID}), Cell: m.fireCell(id, cellConsidered), Reward: 0.5, Weight: 1, At: now,
+		})
+	}
+	_, err := l.commit(ctx)
+	return err
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 var (
@@ -44,12 +45,12 @@ func (c *clock) Advance(d time.Duration) {
 
 // faulty is a store that fails as long as it is told to, and counts what is asked of it.
 type faulty struct {
-	evidence.Store
+	store.Store
 	mu       sync.Mutex
 	err      error // of Commit
 	blind    error // of all that reads
 	failOnce error // of the next Commit
-	commits  []evidence.Batch
+	commits  []store.Batch
 	reads    int
 	forgets  bool // the batches, of which long tests make many
 }
@@ -60,10 +61,10 @@ func (f *faulty) fail(err error) {
 	f.err = err
 }
 
-func (f *faulty) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
+func (f *faulty) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	f.mu.Lock()
 	if !f.forgets {
-		f.commits = append(f.commits, b)
+		f.commits = append(f.commits, batches...)
 	}
 	err := f.err
 	if f.failOnce != nil {
@@ -71,19 +72,26 @@ func (f *faulty) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt
 	}
 	f.mu.Unlock()
 	if err != nil {
-		return evidence.Receipt{}, err
+		return nil, err
 	}
-	return f.Store.Commit(ctx, b)
+	return f.Store.Commit(ctx, batches...)
 }
 
-func (f *faulty) Read(ctx context.Context, dst []evidence.Part, cells ...evidence.Cell) ([]evidence.Part, error) {
+func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
 	f.mu.Lock()
 	f.reads++
 	f.mu.Unlock()
 	if f.blind != nil {
-		return dst, f.blind
+		return f.blind
 	}
-	return f.Store.Read(ctx, dst, cells...)
+	return f.Store.Read(ctx, into, cells, refs)
+}
+
+func (f *faulty) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	if f.blind != nil {
+		return func(yield func(store.Record, error) bool) { yield(store.Record{}, f.blind) }
+	}
+	return f.Store.Find(ctx, q)
 }
 
 func (f *faulty) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
@@ -102,34 +110,49 @@ func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidenc
 
 var errDown = errors.New("the store is down")
 
-// A fixture is a module with its stores and its clock.
+// A fixture is a module with its store and its clock.
 type fixture struct {
 	testing.TB
 	*learning.Module
-	clock      *clock
-	heuristics *memstore.Heuristics
-	evidence   *faulty
+	clock *clock
+	store *faulty
 }
 
-// newFixture makes a module over fresh stores, with these heuristics, whose initial confidence is ½.
+// newFixture makes a module over a fresh store, with these heuristics, whose initial confidence is ½.
 func newFixture(t testing.TB, cfg learning.Config, ids ...string) *fixture {
 	t.Helper()
-	f := &fixture{TB: t, clock: &clock{now: start}, heuristics: &memstore.Heuristics{}}
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: f.clock.Now})
+	return newFixtureOver(t, memstore.Config{}, cfg, ids...)
+}
+
+func newFixtureOver(t testing.TB, over memstore.Config, cfg learning.Config, ids ...string) *fixture {
+	t.Helper()
+	f := &fixture{TB: t, clock: &clock{now: start}}
+	over.Now = f.clock.Now
+	st, err := memstore.New(over)
 	require.NoError(t, err)
-	f.evidence = &faulty{Store: store}
-	cfg.Heuristics, cfg.Evidence, cfg.Now = f.heuristics, f.evidence, f.clock.Now
-	f.Module, err = learning.New(cfg)
+	f.store = &faulty{Store: st}
+	cfg.Store, cfg.Now = f.store, f.clock.Now
+	f.Module, err = learning.New(ctx, cfg)
 	require.NoError(t, err)
 	for _, id := range ids {
 		f.put(learning.Heuristic{ID: id, Initial: 0.5})
 	}
+	f.store.commits, f.store.reads = nil, 0
 	return f
+}
+
+// another returns a module as another process has it.
+func (f *fixture) another(cfg learning.Config) *fixture {
+	f.Helper()
+	cfg.Store, cfg.Now = f.store, f.clock.Now
+	m, err := learning.New(ctx, cfg)
+	require.NoError(f, err)
+	return &fixture{TB: f.TB, Module: m, clock: f.clock, store: f.store}
 }
 
 func (f *fixture) put(h learning.Heuristic) learning.Heuristic {
 	f.Helper()
-	h, err := f.heuristics.Put(ctx, h)
+	h, err := f.Put(ctx, h)
 	require.NoError(f, err)
 	return h
 }
@@ -141,14 +164,14 @@ func (f *fixture) fire(heuristic, event, source string) {
 
 func (f *fixture) event(source, text string) []learning.Change {
 	f.Helper()
-	changes, err := f.Event(ctx, learning.Event{Source: source, Text: text})
+	changes, err := f.Event(ctx, learning.Event{Source: source, Session: source, Text: text})
 	require.NoError(f, err)
 	return changes
 }
 
 func (f *fixture) sweep() []learning.Change {
 	f.Helper()
-	changes, err := f.Sweep(ctx, f.clock.Now())
+	changes, err := f.Timeouts(ctx, time.Time{})
 	require.NoError(f, err)
 	return changes
 }
@@ -174,6 +197,14 @@ func (f *fixture) apply(id, heuristic string, weight float64) learning.Change {
 	change, err := f.Apply(ctx, s, learning.Origin{ID: id})
 	require.NoError(f, err)
 	return change
+}
+
+// waiting returns how many answers have not ended.
+func (f *fixture) waiting() int {
+	f.Helper()
+	n, err := f.Awaited(ctx)
+	require.NoError(f, err)
+	return n
 }
 
 func (f *fixture) standing(heuristic string) learning.Standing {

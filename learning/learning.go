@@ -32,6 +32,13 @@ type OutcomeInterpreter interface {
 	InterpretOutcome(Outcome) (Signal, error)
 }
 
+// UndoRecognizer is what a [Strategy] may implement beside. An event then costs no look-up of what it could take back, unless
+// its text may take something back.
+type UndoRecognizer interface {
+	// IsUndo reports whether InterpretUndo can have signals for this text.
+	IsUndo(text string) bool
+}
+
 // Windows are the two clocks of an answer, counted from when it was shown. A time exactly at the end of a window is still
 // inside. 0 or less: there is none.
 type Windows struct {

@@ -7,46 +7,29 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
 )
 
 // A Module watches what becomes of what was shown, lets its strategy interpret it, and counts the signals. Make one with
-// [New]. It starts no goroutine and needs no closing; what it holds in memory are the fires that are still waited for.
+// [New]. It starts no goroutine and needs no closing; all that it knows is in its store.
 //
 // A Module is safe for concurrent use by multiple goroutines.
 type Module struct {
 	cfg      Config
 	kinds    kinds
 	policies map[string]evidence.Policy
-	fires    tracker
+	phrases  []string // of the outcomes of all patterns, each once
 }
 
-// kinds are the kinds of a module's cells.
-type kinds struct{ heuristic, fire, click, calibration string }
-
-func kindsOf(module string) kinds {
-	return kinds{module + ".heuristic", module + ".fire", module + ".click", module + ".calibration"}
-}
-
-// Kinds returns the kinds of the cells in which a module of this name keeps what it learns, each its name and an ending: for
-// a tool that looks into a store of a host that it doesn't know.
-func Kinds(module string) []string {
-	k := kindsOf(module)
-	return []string{k.heuristic, k.fire, k.click, k.calibration}
-}
-
-// New returns a module, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func New(cfg Config) (*Module, error) {
+// open returns a module that knows nothing of the settings in the store.
+func open(ctx context.Context, cfg Config) (*Module, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("learning: %w", err)
+		return nil, err
 	}
-	m := &Module{cfg: cfg, fires: newTracker(cfg.MaxFires)}
-	m.kinds = kindsOf(cfg.Name)
-	apart := evidence.Policy{ByOrigin: cfg.policy().ByOrigin} // counts do not fade
-	m.policies = map[string]evidence.Policy{
-		m.kinds.heuristic: cfg.policy(), m.kinds.fire: apart, m.kinds.click: apart, m.kinds.calibration: apart,
-	}
-	return m, nil
+	cfg.BySource = cfg.policy().ByOrigin
+	m := &Module{cfg: cfg, kinds: kindsOf(cfg.Name, cfg.DryRun), phrases: phrases(cfg.Patterns)}
+	return m, cfg.Store.Declare(ctx, m.kinds.all()...)
 }
 
 // Config returns the configuration in force, defaults filled in.
@@ -64,6 +47,7 @@ const (
 	LimitOutdated   Limit = "outdated"   // the person has said something else of the answer since
 	LimitDuplicate  Limit = "duplicate"  // it was counted before, or the answer has had its implicit signal
 	LimitDryRun     Limit = "dry run"    // nothing is counted
+	LimitKept       Limit = "kept"       // the silence before it can't be taken back any more, and counts beside it
 	LimitCap        Limit = "cap"        // part of the heuristic's evidence is over a cap
 	LimitFloor      Limit = "floor"      // the confidence would be below it
 	LimitCeiling    Limit = "ceiling"    // the confidence would be above it
@@ -86,15 +70,36 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (Change, error) 
 	if err := o.validate(); err != nil {
 		return Change{}, fmt.Errorf("learning: apply: %w", err)
 	}
-	id := "signal:" + hash(m.cfg.Name, o.ID)
-	change, _, err := m.count(ctx, &entry{
-		signal: s, cell: cellSeen, batch: id, id: id,
-		person: o.Person, session: o.Session, at: m.orNow(o.At),
+	if err := s.Validate(); err != nil {
+		return Change{}, fmt.Errorf("learning: apply: signal: %w", err)
+	}
+	at := m.orNow(o.At)
+	if s.neutral() { // there is nothing to ask the store
+		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, ctx.Err()
+	}
+	var changes []Change
+	err := m.retry(ctx, func() error {
+		l := m.newLedger()
+		err := l.read(ctx, []string{s.HeuristicID}, nil)
+		if err == nil {
+			_, err = l.account(s.HeuristicID)
+		}
+		if err != nil {
+			return err
+		}
+		l.batch.ID = "signal:" + records.ID(m.cfg.Name, o.ID)
+		err = l.count(&entry{
+			signal: s, cell: cellSeen, id: l.batch.ID + ":seen", person: o.Person, session: o.Session, at: at,
+		})
+		if err == nil {
+			changes, err = l.commit(ctx)
+		}
+		return err
 	})
 	if err != nil {
 		return Change{}, fmt.Errorf("learning: apply: %w", err)
 	}
-	return change, nil
+	return changes[0], nil
 }
 
 // An Origin says where a signal comes from.

@@ -2,6 +2,7 @@ package learning
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,4 +40,13 @@ func (m *Module) pattern(condition string) *Pattern {
 		}
 	}
 	return nil
+}
+
+// phrases returns what the outcomes of all patterns are looked for by, each once.
+func phrases(patterns []Pattern) (all []string) {
+	for _, p := range patterns {
+		all = append(all, strings.ToLower(p.Outcome))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }

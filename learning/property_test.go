@@ -32,13 +32,13 @@ type oracle struct {
 	fires   []*oracleFire
 	counted map[string]map[string]float64 // signed weights, by heuristic and what they are of
 	ignores map[string]int
-	past    map[string]bool // answers that have had their implicit signal
+	past    map[string]bool // answers that were fired
 }
 
 type oracleFire struct {
 	heuristic, event, source string
 	at                       time.Time
-	heard, silent, earned    bool
+	heard, silent            bool
 }
 
 func (o *oracle) confidence(heuristic string) float64 {
@@ -63,22 +63,16 @@ func (o *oracle) set(heuristic, name string, weight float64) {
 const oracleUndo, oracleSilence = 60 * time.Second, 30 * time.Second
 
 func (o *oracle) fire(heuristic, event, source string, at time.Time) {
-	for _, f := range o.fires {
-		if f.heuristic == heuristic && f.event == event {
-			return
-		}
+	if o.past[heuristic+event] {
+		return
 	}
+	o.past[heuristic+event] = true
 	o.fires = append(o.fires, &oracleFire{heuristic: heuristic, event: event, source: source, at: at})
 }
 
-// earn counts the implicit signal of a fire, unless its answer has had one.
+// earn counts the implicit signal of a fire, in the place of the one before.
 func (o *oracle) earn(f *oracleFire, weight float64) {
-	name := "implicit " + f.heuristic + f.event
-	if !o.past[name] || f.earned {
-		o.set(f.heuristic, name, weight)
-		f.earned = true
-	}
-	o.past[name] = true
+	o.set(f.heuristic, "implicit "+f.heuristic+f.event, weight)
 }
 
 func (o *oracle) event(source string, undo bool, at time.Time) {
@@ -178,7 +172,7 @@ func TestAMillionSteps(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, cfg)
-			f.evidence.forgets = true
+			f.store.forgets = true
 			rng := rand.New(rand.NewPCG(3, 4))
 			constraints := []learning.Constraints{
 				{}, {Lock: learning.Locked}, {Range: learning.Range{Floor: 0.6, Ceiling: 0.95}}, {Range: learning.Range{Floor: 0, Ceiling: 0.4}},
@@ -277,7 +271,7 @@ func TestConcurrentUse(t *testing.T) {
 					_, err := f.Event(ctx, learning.Event{Source: id, Text: "hello"})
 					assert.NoError(t, err)
 				default:
-					_, err := f.Sweep(ctx, f.clock.Now())
+					err := f.Sweep(ctx, f.clock.Now())
 					assert.NoError(t, err)
 					_, err = f.Explain(ctx, id)
 					assert.NoError(t, err)
@@ -288,7 +282,7 @@ func TestConcurrentUse(t *testing.T) {
 	wait.Wait()
 	f.clock.Advance(time.Minute)
 	f.sweep()
-	assert.Zero(t, f.Watching())
+	assert.Zero(t, f.waiting())
 	var shown, ended uint64
 	for i := range 4 {
 		s := f.standing(fmt.Sprint("h", i))

@@ -21,17 +21,6 @@ var choices = store.Kind{Name: "choice", Limits: store.Limits{Most: 10_000}}
 
 // BenchmarkCommit has what a store is asked for all day: an outcome, and a choice with its record.
 func BenchmarkCommit(b *testing.B) {
-	b.Run("observe/old", func(b *testing.B) {
-		st := newEvidence(b, memstore.EvidenceConfig{})
-		b.ReportAllocs()
-		i := 0
-		for b.Loop() {
-			i++
-			if _, err := st.Commit(ctx, evidence.Batch{Observations: outcome(i)}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 	b.Run("observe", func(b *testing.B) {
 		st := newStore(b, memstore.Config{}, choices)
 		b.ReportAllocs()
@@ -96,15 +85,6 @@ func BenchmarkRead(b *testing.B) {
 		o.Cell = cells[i]
 		observed = append(observed, o)
 	}
-	b.Run("cells/old", func(b *testing.B) {
-		st := newEvidence(b, memstore.EvidenceConfig{})
-		add(b, st, observed...)
-		var parts []evidence.Part
-		b.ReportAllocs()
-		for b.Loop() {
-			parts, _ = st.Read(ctx, parts[:0], cells...)
-		}
-	})
 	st := newStore(b, memstore.Config{}, choices)
 	put(b, st, store.Batch{Observations: observed, Records: []store.Record{choose(1, 0)}})
 	for name, refs := range map[string][]store.Ref{"cells": nil, "cells+record": {choose(1, 0).Ref}} {

@@ -4,38 +4,40 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
-	"time"
 
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
-// A test asks a learner that stands where the one of a running program stood when its database was exported.
-func ExampleImport() {
-	text, err := os.ReadFile("testdata/export.jsonl")
+// What was learned in memory goes on in another store: here another one in memory, after a restart.
+func ExampleStore_Load() {
+	ctx := context.Background()
+	learnerOf := func(st *memstore.Store) *strategy.Learner {
+		learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}}})
+		if err != nil {
+			panic(err)
+		}
+		return learner
+	}
+	before := &memstore.Store{}
+	choice, err := learnerOf(before).Select(ctx, strategy.Query{Session: "monday", Category: "law", Arms: []strategy.ArmID{"large-model"}})
 	if err != nil {
 		panic(err)
 	}
-	stores := &memstore.Stores{Evidence: &memstore.Evidence{}}
-	if err := memstore.Import(context.Background(), bytes.NewReader(text), stores); err != nil {
+	var file bytes.Buffer
+	if err := before.Dump(ctx, &file); err != nil {
 		panic(err)
 	}
-	learner, err := strategy.New(strategy.Config{
-		Name: "models", Store: stores.Evidence, Arms: []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
-		Now: func() time.Time { return time.Date(2026, 5, 5, 0, 0, 0, 0, time.UTC) },
-	})
+
+	after := &memstore.Store{}
+	if err := after.Load(ctx, &file); err != nil {
+		panic(err)
+	}
+	learner := learnerOf(after)
+	again, err := learner.Select(ctx, strategy.Query{Session: "monday", Category: "law"})
 	if err != nil {
 		panic(err)
 	}
-	law, err := learner.Distribution(context.Background(), "law", "")
-	if err != nil {
-		panic(err)
-	}
-	for _, arm := range law.Arms {
-		fmt.Printf("%s: %d outcomes, %.2f expected\n", arm.Arm, arm.Outcomes, arm.Mean)
-	}
-	// Output:
-	// small-model: 2 outcomes, 0.37 expected
-	// large-model: 3 outcomes, 0.76 expected
+	fmt.Println(again.Arm, again.ID == choice.ID)
+	// Output: large-model true
 }

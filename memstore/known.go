@@ -19,6 +19,11 @@ type knownShard struct {
 	began      evidence.Instant // when the young generation did
 }
 
+// An id is the hash of one: see hashID.
+type id [16]byte
+
+func (h id) shard() int { return int(h[0] % shardCount) }
+
 // seen is one generation of ids.
 type seen struct {
 	marks map[id]mark

@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
-	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 // StreamConfig bounds a [Stream]. The zero value means the defaults.
@@ -47,15 +47,15 @@ type Stream struct {
 }
 
 type streamed struct {
-	event evidence.Event
+	event stream.Event
 	due   time.Time // when it is delivered again
 	index int       // in the heap; -1 while it is not
 	turn  int       // counts its deliveries and rejections: only the last delivery can be rejected, and once
 }
 
 var (
-	_ strategy.Source = (*Stream)(nil)
-	_ strategy.Sink   = (*Stream)(nil)
+	_ stream.Source = (*Stream)(nil)
+	_ stream.Sink   = (*Stream)(nil)
 )
 
 // NewStream returns an empty stream.
@@ -84,8 +84,8 @@ func (s *Stream) start() {
 	})
 }
 
-// Publish implements [strategy.Sink]. An event whose id the stream holds already is left out.
-func (s *Stream) Publish(ctx context.Context, e evidence.Event) error {
+// Publish implements [stream.Sink]. An event whose id the stream holds already is left out.
+func (s *Stream) Publish(ctx context.Context, e stream.Event) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *Stream) Publish(ctx context.Context, e evidence.Event) error {
 	case e.ID == "":
 		return fmt.Errorf("memstore: publish: %w", &heed.InputError{Field: "ID", Reason: "must not be empty"})
 	case s.closed:
-		return fmt.Errorf("memstore: publish: %w", strategy.ErrClosed)
+		return fmt.Errorf("memstore: publish: %w", stream.ErrClosed)
 	case s.held[e.ID] != nil:
 		return nil
 	case len(s.held) >= s.cfg.Max:
@@ -109,7 +109,7 @@ func (s *Stream) Publish(ctx context.Context, e evidence.Event) error {
 }
 
 // hold takes an event, to be delivered after those that are ready.
-func (s *Stream) hold(e evidence.Event) {
+func (s *Stream) hold(e stream.Event) {
 	one := &streamed{event: e, index: -1}
 	s.held[e.ID] = one
 	s.ready.PushBack(one)
@@ -122,7 +122,7 @@ func (s *Stream) notify() {
 }
 
 // Close has the stream take no more events. Those that it holds are still delivered; then Receive returns
-// [strategy.ErrClosed].
+// [stream.ErrClosed].
 func (s *Stream) Close() {
 	s.start()
 	s.mu.Lock()
@@ -138,8 +138,8 @@ func (s *Stream) Len() int {
 	return len(s.held)
 }
 
-// Receive implements [strategy.Source]. It waits by the wall clock.
-func (s *Stream) Receive(ctx context.Context) (strategy.Delivery, error) {
+// Receive implements [stream.Source]. It waits by the wall clock.
+func (s *Stream) Receive(ctx context.Context) (stream.Delivery, error) {
 	s.start()
 	for {
 		if err := ctx.Err(); err != nil {
@@ -173,7 +173,7 @@ func sleep(ctx context.Context, wait time.Duration, wake <-chan struct{}) error 
 }
 
 // next returns a delivery, or how long to wait for one: 0 where only news can bring one.
-func (s *Stream) next() (d strategy.Delivery, wait time.Duration, wake <-chan struct{}, err error) {
+func (s *Stream) next() (d stream.Delivery, wait time.Duration, wake <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now() //nolint:forbidigo // leases are for consumers that hang in real time; tests have a bubble of their own
@@ -194,7 +194,7 @@ func (s *Stream) next() (d strategy.Delivery, wait time.Duration, wake <-chan st
 	}
 	switch {
 	case s.closed && len(s.held) == 0:
-		return nil, 0, nil, strategy.ErrClosed
+		return nil, 0, nil, stream.ErrClosed
 	case len(s.later) > 0:
 		return nil, s.later[0].due.Sub(now), s.wake, nil
 	}
@@ -206,13 +206,13 @@ type delivery struct {
 	stream *Stream
 	of     *streamed
 	turn   int
-	event  evidence.Event
+	event  stream.Event
 }
 
-// Event implements [strategy.Delivery].
-func (d *delivery) Event() evidence.Event { return d.event }
+// Event implements [stream.Delivery].
+func (d *delivery) Event() stream.Event { return d.event }
 
-// Ack implements [strategy.Delivery].
+// Ack implements [stream.Delivery].
 func (d *delivery) Ack(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -233,7 +233,7 @@ func (d *delivery) Ack(ctx context.Context) error {
 	return nil
 }
 
-// Reject implements [strategy.Delivery].
+// Reject implements [stream.Delivery].
 func (d *delivery) Reject(ctx context.Context, delay time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -14,14 +14,14 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
-	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/consumertest"
+	"github.com/heedhq/heed/stream"
+	"github.com/heedhq/heed/stream/streamtest"
 )
 
 func TestStreamConforms(t *testing.T) {
-	consumertest.Run(t, func() (consumertest.Harness, error) {
+	streamtest.Run(t, func() (streamtest.Harness, error) {
 		stream := &memstore.Stream{}
-		return consumertest.Harness{Source: stream, Sink: stream, Close: stream.Close}, nil
+		return streamtest.Harness{Source: stream, Sink: stream, Close: stream.Close}, nil
 	})
 }
 
@@ -45,19 +45,19 @@ func newStream(t testing.TB, cfg memstore.StreamConfig) *memstore.Stream {
 
 func publish(t testing.TB, s *memstore.Stream, ids ...string) {
 	for _, id := range ids {
-		require.NoError(t, s.Publish(context.Background(), evidence.Event{ID: id, Topic: "topic"}))
+		require.NoError(t, s.Publish(context.Background(), stream.Event{ID: id, Topic: "topic"}))
 	}
 }
 
 // next returns the next delivery, and how long it took to come.
-func next(t testing.TB, s *memstore.Stream) (strategy.Delivery, time.Duration) {
+func next(t testing.TB, s *memstore.Stream) (stream.Delivery, time.Duration) {
 	began := time.Now()
 	d, err := s.Receive(context.Background())
 	require.NoError(t, err)
 	return d, time.Since(began)
 }
 
-func nextIs(t testing.TB, s *memstore.Stream, id string, after time.Duration) strategy.Delivery {
+func nextIs(t testing.TB, s *memstore.Stream, id string, after time.Duration) stream.Delivery {
 	t.Helper()
 	d, took := next(t, s)
 	assert.Equal(t, id, d.Event().ID)
@@ -65,9 +65,9 @@ func nextIs(t testing.TB, s *memstore.Stream, id string, after time.Duration) st
 	return d
 }
 
-func ack(t testing.TB, d strategy.Delivery) { require.NoError(t, d.Ack(context.Background())) }
+func ack(t testing.TB, d stream.Delivery) { require.NoError(t, d.Ack(context.Background())) }
 
-func reject(t testing.TB, d strategy.Delivery, delay time.Duration) {
+func reject(t testing.TB, d stream.Delivery, delay time.Duration) {
 	require.NoError(t, d.Reject(context.Background(), delay))
 }
 
@@ -149,9 +149,9 @@ func TestStreamIsBounded(t *testing.T) {
 	ctx := context.Background()
 	s := newStream(t, memstore.StreamConfig{Max: 2})
 	publish(t, s, "1", "2", "1")
-	require.ErrorIs(t, s.Publish(ctx, evidence.Event{ID: "3"}), evidence.ErrFull)
+	require.ErrorIs(t, s.Publish(ctx, stream.Event{ID: "3"}), evidence.ErrFull)
 	one, _ := next(t, s)
-	require.ErrorIs(t, s.Publish(ctx, evidence.Event{ID: "3"}), evidence.ErrFull)
+	require.ErrorIs(t, s.Publish(ctx, stream.Event{ID: "3"}), evidence.ErrFull)
 	ack(t, one)
 	publish(t, s, "3")
 	assert.Equal(t, 2, s.Len())
@@ -161,11 +161,11 @@ func TestStreamIsBounded(t *testing.T) {
 func TestStreamRefuses(t *testing.T) {
 	s := &memstore.Stream{}
 	var fault *heed.InputError
-	require.ErrorAs(t, s.Publish(context.Background(), evidence.Event{}), &fault)
+	require.ErrorAs(t, s.Publish(context.Background(), stream.Event{}), &fault)
 	assert.Equal(t, "ID", fault.Field)
 	done, cancel := context.WithCancel(context.Background())
 	cancel()
-	require.ErrorIs(t, s.Publish(done, evidence.Event{ID: "1"}), context.Canceled)
+	require.ErrorIs(t, s.Publish(done, stream.Event{ID: "1"}), context.Canceled)
 	assert.Zero(t, s.Len())
 	publish(t, s, "1")
 	d, _ := next(t, s)
@@ -181,7 +181,7 @@ func TestStreamCloses(t *testing.T) {
 		publish(t, s, "1")
 		s.Close()
 		s.Close()
-		require.ErrorIs(t, s.Publish(context.Background(), evidence.Event{ID: "2"}), strategy.ErrClosed)
+		require.ErrorIs(t, s.Publish(context.Background(), stream.Event{ID: "2"}), stream.ErrClosed)
 		nextIs(t, s, "1", 0)
 		one := nextIs(t, s, "1", time.Hour)
 		const waiting = 3
@@ -196,7 +196,7 @@ func TestStreamCloses(t *testing.T) {
 		assert.Empty(t, ended)
 		ack(t, one)
 		for range waiting {
-			require.ErrorIs(t, <-ended, strategy.ErrClosed)
+			require.ErrorIs(t, <-ended, stream.ErrClosed)
 		}
 	})
 }
@@ -222,7 +222,7 @@ func TestStreamConcurrently(t *testing.T) {
 			for {
 				d, err := s.Receive(ctx)
 				if err != nil {
-					assert.ErrorIs(t, err, strategy.ErrClosed)
+					assert.ErrorIs(t, err, stream.ErrClosed)
 					return
 				}
 				id := d.Event().ID

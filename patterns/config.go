@@ -9,18 +9,17 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
 )
 
-// Config configures a [Recorder]. Store and Evidence must be set; every other field has a default.
+// Config configures a [Recorder]. Store must be set; every other field has a default.
 type Config struct {
-	// Store keeps patterns and outcomes, and Evidence what they earned. Recorders of several processes may share both.
-	Store    Store
-	Evidence evidence.Store
+	// Store keeps patterns and outcomes, and what they earned. Recorders of several processes may share it.
+	Store store.Store
 	// Errors counts the errors of a task where an outcome does not. nil: such an outcome had none.
 	Errors *Accumulator
-	// Name tells recorders apart that share a store of evidence. It begins the kinds of their cells: "patterns.pattern".
+	// Name tells recorders apart that share a store. It begins the kinds of their records and cells: "patterns.pattern".
 	// "" means "patterns".
 	Name string
 
@@ -48,18 +47,18 @@ type Config struct {
 	// validation; and no rehabilitation. Stored evidence has the arithmetic under which it was recorded.
 	Literal bool
 
-	// Now is the clock. nil means time.Now. The clock of the store of evidence has to agree with it.
+	// Now is the clock. nil means time.Now. The clock of the store has to agree with it.
 	Now func() time.Time
 	// NewID makes ids of what has none by nature. nil means random UUIDs.
 	NewID func() string
 }
 
 // SpecConfig returns the configuration with every default of the learning-systems design where ours differ: its own
-// arithmetic. Store and Evidence are for the caller to set.
+// arithmetic. Store is for the caller to set.
 func SpecConfig() Config { return Config{Literal: true} }
 
 func (c Config) withDefaults() Config {
-	c.Name = cmp.Or(c.Name, "patterns")
+	c.Name = cmp.Or(c.Name, defaultName)
 	c.Scoring = c.Scoring.withDefaults()
 	c.Criteria = c.Criteria.withDefaults()
 	c.Maturity = c.Maturity.withDefaults()
@@ -87,7 +86,6 @@ func (c Config) withDefaults() Config {
 func (c *Config) validate() error {
 	var found faults.List
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(c.Evidence != nil, "Evidence", nil, "must be set")
 	found.Check(checkText("", c.Name, maxName) == nil, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Add("Scoring", c.Scoring.Validate())
 	found.Add("Criteria", c.Criteria.validate())
@@ -106,6 +104,8 @@ func (c *Config) validate() error {
 	found.Check(c.StaleAfter > 0, "StaleAfter", c.StaleAfter, "must not be negative")
 	return found.Err()
 }
+
+const defaultName = "patterns"
 
 // maxName leaves room for what follows the name in a kind or an id.
 const maxName = 256

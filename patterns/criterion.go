@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
 )
 
 // Criteria says how the weight of a criterion of evaluation follows from the feedback on it. Of faded helpful mass H and
@@ -83,7 +84,7 @@ func (r *Recorder) Criterion(ctx context.Context, name string) (Criterion, error
 func (r *Recorder) Criteria(ctx context.Context) ([]Criterion, error) {
 	var all []Criterion
 	now := r.cfg.Now()
-	for part, err := range r.cfg.Evidence.List(ctx, r.kinds.criterion, "") {
+	for part, err := range r.cfg.Store.List(ctx, r.kinds.criterionCells, "") {
 		if err != nil {
 			return nil, fmt.Errorf("patterns: criteria: %w", err)
 		}
@@ -100,14 +101,18 @@ func (r *Recorder) criteria(ctx context.Context, names []string) ([]Criterion, e
 		}
 		cells[i] = r.criterionCell(name)
 	}
-	tallies, err := r.tallies(ctx, cells)
-	if err != nil {
+	if len(cells) == 0 {
+		return nil, nil
+	}
+	var s store.Snapshot
+	if err := r.cfg.Store.Read(ctx, &s, cells, nil); err != nil {
 		return nil, err
 	}
+	tallies := talliesOf[string](s.Parts)
 	now := r.cfg.Now()
 	all := make([]Criterion, len(names))
 	for i, name := range names {
-		t := tallies[cells[i]]
+		t := tallies[name]
 		all[i] = r.readCriterion(name, &t, now)
 	}
 	return all, nil

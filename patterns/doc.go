@@ -42,11 +42,10 @@
 // task, for the prompt of the next attempt and for the score; [Strikes] say when attempts should stop. Texts in prompts are
 // made safe by package [github.com/heedhq/heed/prompt], and every section has limits and a fixed order.
 //
-// # Stores
+// # The store
 //
-// Evidence is in an evidence.Store, all else in a [Store] and an [ErrorStore]. Packages memstore and sqlstore have them; package
-// patternstest has the suites for your own. Both take changes with the revision that they were made from, so that callers
-// in many processes never overwrite each other. Nothing is lost between the stores: an outcome is kept first, then its
-// evidence is counted, and what follows is worked out from what is stored. If an error cuts that short, recording the
-// outcome again finishes it.
+// All of it is in one [github.com/heedhq/heed/store.Store]: evidence in cells, and patterns, transitions, outcomes and errors
+// in records. What follows from an outcome is one commit. Recorders of many processes share a store: each commit takes changes
+// with the revision that they were made from, and is worked out anew where another was quicker. The half-lives of a recorder
+// are kept in the store, as are its other settings: see [New] and [Rebuild].
 package patterns

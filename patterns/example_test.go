@@ -12,8 +12,8 @@ import (
 )
 
 func newRecorder(cfg patterns.Config) *patterns.Recorder {
-	cfg.Store, cfg.Evidence = &memstore.Patterns{}, &memstore.Evidence{}
-	recorder, err := patterns.New(cfg)
+	cfg.Store = &memstore.Store{}
+	recorder, err := patterns.New(context.Background(), cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -23,7 +23,7 @@ func newRecorder(cfg patterns.Config) *patterns.Recorder {
 // Tasks fail that were split by file type. The next plan is told so.
 func Example() {
 	ctx := context.Background()
-	recorder, err := patterns.New(patterns.Config{Store: &memstore.Patterns{}, Evidence: &memstore.Evidence{}})
+	recorder, err := patterns.New(ctx, patterns.Config{Store: &memstore.Store{}})
 	if err != nil {
 		panic(err)
 	}
@@ -60,8 +60,8 @@ func Example() {
 // Errors of a task are kept as they come up. They are in the prompt of the next attempt, and lower its score.
 func ExampleAccumulator() {
 	ctx := context.Background()
-	failures, err := patterns.NewAccumulator(patterns.AccumulatorConfig{
-		Store: &memstore.Errors{},
+	failures, err := patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{
+		Store: &memstore.Store{},
 		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, // leave it out for the time
 	})
 	if err != nil {

@@ -26,16 +26,16 @@ func (r *Recorder) Explain(ctx context.Context, id PatternID) (Explanation, erro
 }
 
 func (r *Recorder) explain(ctx context.Context, id PatternID) (Explanation, error) {
-	s, err := r.Standing(ctx, id)
+	found, err := r.find(ctx, id)
 	if err != nil {
 		return Explanation{}, err
 	}
-	if root := s.Pattern.root(); root != id {
-		if s, err = r.Standing(ctx, root); err != nil {
-			return Explanation{}, err
-		}
+	p := found.patterns[id].Value
+	if _, known := found.patterns[p.root()]; known {
+		id = p.root()
 	}
-	transitions, err := collect(r.cfg.Store.Transitions(ctx, s.Pattern.ID))
+	s := r.stand(found, id, r.cfg.Now())
+	transitions, err := collect(r.Transitions(ctx, TransitionQuery{Pattern: id}))
 	if err != nil {
 		return Explanation{}, err
 	}

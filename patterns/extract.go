@@ -182,13 +182,16 @@ func (r *Recorder) ExtractNames(text string) (names []string) {
 // Extract returns the patterns of the strategies that a text speaks of, as [Recorder.ExtractNames] finds them. Those that
 // are not known yet are defined. A strategy has the same id whichever text it was found in: see [IDOf].
 func (r *Recorder) Extract(ctx context.Context, text string) ([]Pattern, error) {
-	var all []Pattern
+	var wanted []Pattern
 	for _, name := range r.ExtractNames(text) {
-		p, err := r.Define(ctx, Pattern{ID: IDOf(name), Content: name})
-		if err != nil {
-			return nil, fmt.Errorf("patterns: extract: %w", err)
-		}
-		all = append(all, p)
+		wanted = append(wanted, Pattern{ID: IDOf(name), Content: name})
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	all, err := r.define(ctx, wanted)
+	if err != nil {
+		return nil, fmt.Errorf("patterns: extract: %w", err)
 	}
 	return all, nil
 }

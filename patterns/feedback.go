@@ -34,46 +34,63 @@ type Fed struct {
 	Transition *Transition
 }
 
-// Feedback counts feedback. Record again what returned an error, as with [Recorder.Record].
+// Feedback counts feedback, in one commit with what becomes of the pattern. Record again what returned an error, as with
+// [Recorder.Record].
 func (r *Recorder) Feedback(ctx context.Context, f Feedback) (Fed, error) {
-	fed, err := r.feedback(ctx, f)
+	now := r.cfg.Now()
+	if f.At.IsZero() {
+		f.At = now
+	}
+	err := f.validate(now)
+	var fed Fed
+	if err == nil {
+		err = r.retry(ctx, func() (err error) {
+			fed, err = r.feedback(ctx, &f)
+			return err
+		})
+	}
 	if err != nil {
 		return Fed{}, fmt.Errorf("patterns: feedback: %w", err)
 	}
 	return fed, nil
 }
 
-func (r *Recorder) feedback(ctx context.Context, f Feedback) (Fed, error) {
-	now := r.cfg.Now()
-	if f.At.IsZero() {
-		f.At = now
+func (r *Recorder) feedback(ctx context.Context, f *Feedback) (Fed, error) {
+	var named []PatternID
+	if f.Pattern != "" {
+		named = []PatternID{f.Pattern}
 	}
-	if err := f.validate(now); err != nil {
+	found, err := r.read(ctx, named, "")
+	if err != nil {
 		return Fed{}, err
 	}
-	observation := evidence.Observation{
-		ID: r.cfg.Name + ":feedback:" + f.ID, Cell: r.criterionCell(f.Criterion), Source: f.Source, Session: f.Task,
-		Reward: rewardOf(f.Class), Weight: f.Strength, At: f.At,
+	d := r.draft(found)
+	d.batch.ID = r.cfg.Name + ":feedback:" + f.ID
+	one := evidence.Observation{
+		ID: d.batch.ID, Source: f.Source, Session: f.Task, Reward: rewardOf(f.Class), Weight: f.Strength, At: f.At,
 	}
 	if f.Class == Neutral {
-		observation.Weight = 0
+		one.Weight = 0
 	}
-	if f.Pattern != "" {
-		root, err := r.resolve(ctx, []PatternID{f.Pattern})
+	var s settled
+	if f.Pattern == "" {
+		one.Cell = r.criterionCell(f.Criterion)
+		d.batch.Observations = []evidence.Observation{one}
+	} else {
+		roots, err := d.resolve(named)
 		if err != nil {
 			return Fed{}, err
 		}
-		f.Pattern = root[0]
-		observation.Cell = r.patternCell(f.Pattern)
+		d.observe(roots[0], one)
+		if s, err = d.settle(roots[0], "", r.unarchive); err != nil {
+			return Fed{}, err
+		}
 	}
-	receipt, err := r.cfg.Evidence.Commit(ctx, evidence.Batch{
-		ID: observation.ID, Policies: r.policies, Observations: []evidence.Observation{observation},
-	})
-	if err != nil || f.Pattern == "" {
+	receipt, err := d.commit(ctx)
+	if err != nil || receipt.Duplicate {
 		return Fed{Duplicate: receipt.Duplicate}, err
 	}
-	s, err := r.settle(ctx, f.Pattern, "", r.unarchive)
-	return Fed{receipt.Duplicate, s.transition}, err
+	return Fed{Transition: s.transition}, nil
 }
 
 func (f *Feedback) validate(now time.Time) error {

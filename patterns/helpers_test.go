@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 var (
@@ -33,39 +34,41 @@ func (c *clock) Advance(d time.Duration) { c.since.Add(int64(d)) }
 // A world is a recorder with its stores and its clock.
 type world struct {
 	*patterns.Recorder
-	t        testing.TB
-	clock    *clock
-	store    *memstore.Patterns
-	evidence *memstore.Evidence
-	errors   *patterns.Accumulator
-	next     *atomic.Int64
+	t      testing.TB
+	clock  *clock
+	store  store.Store
+	errors *patterns.Accumulator
+	next   *atomic.Int64
 }
 
-// newWorld fills in what a configuration leaves open: stores of its own, a clock that stands, ids that count.
+// newStore returns a store whose history is whole.
+func newStore(t testing.TB, now func() time.Time) *memstore.Store {
+	st, err := memstore.New(memstore.Config{Now: now, HistoryPerCell: 10_000, HistoryFor: 3650 * day})
+	require.NoError(t, err)
+	return st
+}
+
+// newWorld fills in what a configuration leaves open: a store of its own, a clock that stands, ids that count.
 func newWorld(t testing.TB, cfg patterns.Config) *world {
-	w := &world{t: t, clock: &clock{}, store: &memstore.Patterns{}, next: &atomic.Int64{}}
+	w := &world{t: t, clock: &clock{}, next: &atomic.Int64{}}
 	if cfg.Now == nil {
 		cfg.Now = w.clock.Now
 	}
-	var err error
-	w.evidence, err = memstore.NewEvidence(memstore.EvidenceConfig{Now: cfg.Now, HistoryPerCell: 10_000, HistoryFor: 3650 * day})
-	require.NoError(t, err)
-	newID := func() string { return fmt.Sprint("id-", w.next.Add(1)) }
-	w.errors, err = patterns.NewAccumulator(patterns.AccumulatorConfig{Store: &memstore.Errors{}, Now: cfg.Now, NewID: newID})
-	require.NoError(t, err)
 	if cfg.Store == nil {
-		cfg.Store = w.store
+		cfg.Store = newStore(t, cfg.Now)
 	}
-	if cfg.Evidence == nil {
-		cfg.Evidence = w.evidence
-	}
+	w.store = cfg.Store
+	newID := func() string { return fmt.Sprint("id-", w.next.Add(1)) }
+	var err error
+	w.errors, err = patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: cfg.Store, Now: cfg.Now, NewID: newID})
+	require.NoError(t, err)
 	if cfg.Errors == nil {
 		cfg.Errors = w.errors
 	}
 	if cfg.NewID == nil {
 		cfg.NewID = newID
 	}
-	w.Recorder, err = patterns.New(cfg)
+	w.Recorder, err = patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	return w
 }

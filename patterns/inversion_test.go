@@ -13,14 +13,12 @@ import (
 
 func (w *world) pattern(id patterns.PatternID) patterns.Pattern {
 	w.t.Helper()
-	p, err := w.store.Pattern(ctx, id)
-	require.NoError(w.t, err)
-	return p
+	return w.standing(id).Pattern
 }
 
 func (w *world) transitions(id patterns.PatternID) (all []patterns.Transition) {
 	w.t.Helper()
-	for one, err := range w.store.Transitions(ctx, id) {
+	for one, err := range w.Transitions(ctx, patterns.TransitionQuery{Pattern: id}) {
 		require.NoError(w.t, err)
 		all = append(all, one)
 	}
@@ -63,7 +61,7 @@ func TestInversion(t *testing.T) {
 				p := w.pattern("pattern-123")
 				assert.Equal(t, test.inverts, p.State == patterns.Inverted)
 				if !test.inverts {
-					_, err := w.store.Pattern(ctx, "anti-pattern-123")
+					_, err := w.Standing(ctx, "anti-pattern-123")
 					assert.ErrorIs(t, err, heed.ErrNotFound)
 					return
 				}

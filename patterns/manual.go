@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // A StateError says that a pattern can't go from one state to another. It is a [heed.ErrConflict].
@@ -35,48 +38,63 @@ func (r *Recorder) Deprecate(ctx context.Context, id PatternID, d Decision) (Tra
 	return r.override(ctx, id, d, "deprecate", Deprecated)
 }
 
-func (r *Recorder) override(ctx context.Context, id PatternID, d Decision, action string, to State) (Transition, error) {
-	t, err := r.byHand(ctx, id, d, func(p *Pattern, tally *evidence.Tally) (string, error) {
-		now := r.cfg.Now()
+func (r *Recorder) override(ctx context.Context, id PatternID, by Decision, action string, to State) (Transition, error) {
+	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
 		if p.Override != nil && p.Override.State == to {
 			return "", errDone
 		}
-		current := p.Clone()
-		r.advance(&current, tally, now)
+		current := p.clone()
+		r.advance(&current, t, d.now)
 		if to == Proven && (current.State == Deprecated || current.State == Inverted) {
 			return "", &StateError{current.State, to, action}
 		}
-		p.Override, p.ArchivedAt = &Override{to, d, stored(now)}, time.Time{}
-		return d.Reason, nil
+		p.Override, p.ArchivedAt = &Override{to, by, stored(d.now)}, time.Time{}
+		return by.Reason, nil
 	})
-	if err != nil {
-		return Transition{}, fmt.Errorf("patterns: %s: %w", action, err)
-	}
-	return t, nil
 }
 
-// byHand makes a change that someone wants. StateErrors are for the caller, and no reason to try again.
-func (r *Recorder) byHand(ctx context.Context, id PatternID, d Decision, change edit) (Transition, error) {
-	if err := r.checkByHand(ctx, id, d); err != nil {
-		return Transition{}, err
+// decide makes a change that someone wants, in one commit with its audit entry. Where the change is errDone, nothing is
+// stored.
+func (r *Recorder) decide(
+	ctx context.Context, id PatternID, by Decision, action string, change func(*draft, *Pattern, *evidence.Tally) (string, error),
+) (done Transition, err error) {
+	if err = by.validate(); err == nil {
+		err = r.retry(ctx, func() error {
+			found, err := r.find(ctx, id)
+			if err != nil {
+				return err
+			}
+			d := r.draft(found)
+			if p, _ := d.pattern(id); p.Kind != Positive {
+				return inputError("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
+			}
+			s, err := d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string, error) { return change(d, p, t) })
+			if err != nil {
+				return err
+			}
+			done = *s.transition
+			d.batch.Records = append(d.batch.Records, r.audit(done.ID, done.At, by, action, string(id), map[string]string{
+				"from": string(done.From), "to": string(done.To),
+			}))
+			_, err = d.commit(ctx)
+			return err
+		})
 	}
-	var refused error
-	s, err := r.settle(ctx, id, d.Actor, func(p *Pattern, t *evidence.Tally) (cause string, err error) {
-		cause, refused = change(p, t)
-		if refused != nil {
-			return "", errDone
-		}
-		return cause, nil
-	})
 	switch {
-	case err != nil:
-		return Transition{}, err
-	case refused != nil && !errors.Is(refused, errDone):
-		return Transition{}, refused
-	case s.transition == nil:
+	case errors.Is(err, errDone):
 		return Transition{}, nil
+	case err != nil:
+		return Transition{}, fmt.Errorf("patterns: %s: %w", action, err)
 	}
-	return *s.transition, nil
+	return done, nil
+}
+
+// audit returns the record of what somebody has done.
+func (r *Recorder) audit(id string, at time.Time, by Decision, action, subject string, details map[string]string) store.Record {
+	return store.AuditEntry{
+		ID: records.ID("patterns", r.cfg.Name, action, id), At: at, Actor: by.Actor, Action: r.cfg.Name + "." + action, Subject: subject,
+		Reason: by.Reason, Details: details,
+	}.Record()
 }
 
 // A Reset names a pattern that is to begin anew, and says who wants it and why.
@@ -88,54 +106,56 @@ type Reset struct {
 	KeepEvidence bool
 }
 
-// Reset ends a promotion or deprecation by hand, and an inversion. The pattern is a candidate again; or, with
-// KeepEvidence, what its evidence makes of it. Outcomes that had been counted do not count again.
-//
-// The evidence is forgotten first. Where an error comes between, reset again.
+// Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a candidate again; or, with
+// KeepEvidence, what its evidence makes of it. Outcomes that had been counted do not count again. Where there is nothing to
+// end or to forget, nothing changes, and the transition is the zero one.
 func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
-	t, err := r.reset(ctx, reset)
-	if err != nil {
-		return Transition{}, fmt.Errorf("patterns: reset: %w", err)
+	action := "reset"
+	if reset.KeepEvidence {
+		action = "restore"
 	}
-	return t, nil
-}
-
-func (r *Recorder) reset(ctx context.Context, reset Reset) (Transition, error) {
-	if err := r.checkByHand(ctx, reset.Pattern, reset.Decision); err != nil {
-		return Transition{}, err
-	}
-	if !reset.KeepEvidence {
-		_, err := r.cfg.Evidence.Commit(ctx, evidence.Batch{
-			Reset: []evidence.Selection{{Kind: r.kinds.pattern, Item: string(reset.Pattern)}},
-			Audit: []evidence.AuditEntry{{
-				ID: r.kinds.pattern + ":reset:" + r.cfg.NewID(), At: r.cfg.Now(), Actor: reset.Decision.Actor,
-				Action: r.kinds.pattern + ".reset", Subject: string(reset.Pattern), Reason: reset.Decision.Reason,
-			}},
-		})
-		if err != nil {
-			return Transition{}, err
-		}
-	}
-	return r.byHand(ctx, reset.Pattern, reset.Decision, func(p *Pattern, _ *evidence.Tally) (string, error) {
+	return r.decide(ctx, reset.Pattern, reset.Decision, action, func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
+		before := p.clone()
 		p.Override, p.ArchivedAt = nil, time.Time{}
 		if !reset.KeepEvidence {
 			p.State, p.Base, p.Inverted = Candidate, Counts{}, Counts{}
+		}
+		after := p.clone()
+		if reset.KeepEvidence {
+			r.advance(&after, t, d.now)
+		}
+		if reflect.DeepEqual(before, after) && (reset.KeepEvidence || t.N() == 0) {
+			return "", errDone
+		}
+		if !reset.KeepEvidence {
+			d.batch.Reset = []evidence.Selection{{Kind: r.kinds.patternCells, Item: string(p.ID)}}
+			*t = evidence.Tally{}
 		}
 		return reset.Decision.Reason, nil
 	})
 }
 
-// checkByHand refuses a decision without an actor or a reason, and one about what is no pattern of its own.
-func (r *Recorder) checkByHand(ctx context.Context, id PatternID, d Decision) error {
-	if err := d.validate(); err != nil {
-		return err
+// ResetCriterion forgets the evidence on a criterion. Feedback that had been counted does not count again. Where there is
+// none, nothing changes.
+func (r *Recorder) ResetCriterion(ctx context.Context, name string, by Decision) error {
+	err := firstError(checkIDs(field{"Criterion", name}), by.validate())
+	if err == nil {
+		err = r.resetCriterion(ctx, name, by)
 	}
-	p, err := r.cfg.Store.Pattern(ctx, id)
-	switch {
-	case err != nil:
-		return err
-	case p.Kind != Positive:
-		return inputError("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
+	if err != nil {
+		return fmt.Errorf("patterns: reset criterion: %w", err)
 	}
 	return nil
+}
+
+func (r *Recorder) resetCriterion(ctx context.Context, name string, by Decision) error {
+	var s store.Snapshot
+	if err := r.cfg.Store.Read(ctx, &s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil || len(s.Parts) == 0 {
+		return err
+	}
+	_, err := r.cfg.Store.Commit(ctx, store.Batch{
+		Reset:   []evidence.Selection{{Kind: r.kinds.criterionCells, Item: name}},
+		Records: []store.Record{r.audit(r.cfg.NewID(), r.cfg.Now(), by, "reset_criterion", name, nil)},
+	})
+	return err
 }

@@ -1,6 +1,7 @@
 package patterns_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 func TestPromotionSticks(t *testing.T) {
@@ -104,11 +106,11 @@ func TestResetEndsAnInversion(t *testing.T) {
 	assert.Equal(t, patterns.Inverted, w.standing("p").State, "it can be inverted anew")
 
 	var audited []string
-	for e, err := range w.evidence.Audit(ctx) {
+	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
 		require.NoError(t, err)
 		audited = append(audited, e.Actor+" "+e.Action+" "+e.Subject+": "+e.Reason)
 	}
-	assert.Equal(t, []string{"ada patterns.pattern.reset p: seen it work"}, audited)
+	assert.Equal(t, []string{"ada patterns.reset p: seen it work"}, audited)
 }
 
 func TestDecisionsNeedActorAndReason(t *testing.T) {
@@ -144,16 +146,17 @@ func TestSweep(t *testing.T) {
 	_, err = w.Promote(ctx, "promoted", by)
 	require.NoError(t, err)
 	sweep := func() (all []string) {
-		moved, err := w.Sweep(ctx)
-		require.NoError(t, err)
-		for _, m := range moved {
+		known := len(w.transitions(""))
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		moved := w.transitions("")
+		for _, m := range slices.Backward(moved[:len(moved)-known]) {
 			all = append(all, string(m.Pattern)+" "+string(m.From)+" "+string(m.To)+": "+m.Cause)
 		}
 		return all
 	}
 	w.clock.Advance(90 * day)
 	assert.Empty(t, sweep())
-	w.clock.Advance(time.Hour)
+	w.clock.Advance(day)
 	assert.Equal(t, []string{
 		"unused candidate candidate: archived, as nothing was heard of it since 2026-01-01",
 		"proven proven established: archived, as nothing was heard of it since 2026-01-01; 5 helpful, 0 harmful, a harmful share of 0%",
@@ -184,14 +187,38 @@ func TestSweep(t *testing.T) {
 	quick := newWorld(t, patterns.Config{StaleAfter: day, Maturity: patterns.Maturity{Recency: time.Hour}})
 	quick.feedPattern("p", patterns.Helpful, 5, 0)
 	quick.clock.Advance(2 * time.Hour)
-	moved, err := quick.Sweep(ctx)
-	require.NoError(t, err)
-	require.Len(t, moved, 1, "what time alone has done is stored")
+	require.NoError(t, quick.Sweep(ctx, time.Time{}))
+	require.Len(t, quick.transitions("p"), 3, "what time alone has done is stored")
 	assert.Equal(t, patterns.Established, quick.pattern("p").State)
 	quick.clock.Advance(day)
-	moved, err = quick.Sweep(ctx)
-	require.NoError(t, err)
-	assert.Contains(t, moved[0].Cause, "archived")
+	require.NoError(t, quick.Sweep(ctx, time.Time{}))
+	assert.Contains(t, quick.transitions("p")[0].Cause, "archived")
+}
+
+func TestSweepKnowsWhatIsDue(t *testing.T) {
+	s := newShaky(t)
+	swept := func(now time.Time) (calls int) {
+		s.failing.Fail(0, false)
+		require.NoError(t, s.Sweep(ctx, now))
+		return s.failing.Calls()
+	}
+	assert.Positive(t, swept(time.Time{}))
+	assert.Zero(t, swept(time.Time{}), "once a day is enough")
+	before := s.state()
+	assert.Zero(t, swept(s.clock.Now().Add(1000*day)), "the time is no later than the recorder's own clock has it")
+	s.clock.Advance(day)
+	assert.Positive(t, swept(s.clock.Now().Add(1000*day)))
+	assert.Equal(t, before, s.state())
+	assert.Zero(t, swept(s.clock.Now()))
+}
+
+// TestLateEvidenceFades: what becomes of a pattern is worked out from evidence that fades from the first observation on.
+func TestLateEvidenceFades(t *testing.T) {
+	cfg := patterns.SpecConfig()
+	cfg.Maturity.MinFeedback = 1
+	w := newWorld(t, cfg)
+	assert.Nil(t, w.feed(patterns.Feedback{Pattern: "late", Class: patterns.Helpful}, 200).Transition)
+	assert.NotNil(t, w.feed(patterns.Feedback{Pattern: "new", Class: patterns.Helpful}, 0).Transition)
 }
 
 func TestStrikes(t *testing.T) {

@@ -47,19 +47,21 @@ const (
 
 // An Entry is what is kept of an outcome: the outcome, with the count of errors filled in, and its score. One with a Review
 // is not of an outcome: it says that someone looked into the task, which ends its strikes.
-// An Entry is a plain value; once handed to a store it is immutable.
+// An Entry is a plain value, to be taken as immutable.
 type Entry struct {
 	Outcome Outcome   `json:"outcome"`
 	Score   Score     `json:"score"`
 	Review  *Decision `json:"review,omitempty"`
+	// RecordedAt is when it was recorded, which orders entries.
+	RecordedAt time.Time `json:"recorded_at"`
 }
 
 // ID returns the id of the outcome.
 func (e *Entry) ID() string { return e.Outcome.ID }
 
-// Clone returns a copy that shares nothing with the entry.
-func (e *Entry) Clone() Entry {
-	c := *e
+// clone returns a copy that shares nothing with the entry.
+func (e Entry) clone() Entry {
+	c := e
 	c.Outcome = e.Outcome.clone()
 	if e.Review != nil {
 		d := *e.Review

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A PatternID names a pattern: a way of doing things that outcomes are credited to. It is text that every store can keep:
+// A PatternID names a pattern: a way of doing things that outcomes are credited to. It is text that a store can keep:
 // not empty, valid UTF-8 without NUL, of at most [MaxID] bytes.
 type PatternID string
 
@@ -16,7 +16,7 @@ const MaxID = 512
 // AntiPrefix begins the id of an anti-pattern that was made of a pattern; the pattern's own id follows.
 const AntiPrefix = "anti-"
 
-// A Kind says whether a pattern is one to follow or one to avoid. Stores keep kinds that they do not know.
+// A Kind says whether a pattern is one to follow or one to avoid. Unknown kinds survive.
 type Kind string
 
 // The kinds of patterns.
@@ -25,7 +25,7 @@ const (
 	Anti     Kind = "anti_pattern"
 )
 
-// A State is where a pattern stands in its life. Stores keep states that they do not know.
+// A State is where a pattern stands in its life. Unknown states survive.
 type State string
 
 // The states of a pattern.
@@ -48,7 +48,7 @@ func (s State) Valid() bool {
 }
 
 // A Pattern is what a store keeps of a way of doing things. What it earned is kept as evidence; [Recorder.Standing] reads
-// both together. A Pattern is a plain value; once handed to a store it is immutable.
+// both together. A Pattern is a plain value, to be taken as immutable.
 type Pattern struct {
 	ID      PatternID `json:"id"`
 	Kind    Kind      `json:"kind"`
@@ -75,8 +75,6 @@ type Pattern struct {
 
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-	// Revision is how often it was stored. A store compares it: see [Store].
-	Revision uint64 `json:"revision"`
 }
 
 // The limits of a pattern.
@@ -124,9 +122,9 @@ type Transition struct {
 	Cause   string    `json:"cause"`
 }
 
-// Clone returns a copy that shares nothing with the pattern.
-func (p *Pattern) Clone() Pattern {
-	c := *p
+// clone returns a copy that shares nothing with the pattern.
+func (p Pattern) clone() Pattern {
+	c := p
 	c.Tags, c.Examples = slices.Clone(p.Tags), slices.Clone(p.Examples)
 	if p.Override != nil {
 		o := *p.Override

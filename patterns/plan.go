@@ -111,7 +111,7 @@ func (r *Recorder) sharingWords(ctx context.Context, text string, limit int) ([]
 	words := wordSet(text)
 	var found []Precedent
 	seen := make(map[string]bool)
-	for e, err := range r.cfg.Store.Entries(ctx, EntryQuery{Limit: scanned}) {
+	for e, err := range r.Entries(ctx, EntryQuery{Limit: scanned}) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,56 +1,88 @@
 package patterns
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A Recorder learns from outcomes which patterns to follow and which to avoid. Make one with [New]. It holds nothing that
-// its stores do not: another recorder over the same stores goes on where it stopped. It starts no goroutine and needs no
-// closing.
+// its store does not: another recorder over the same store goes on where it stopped. It starts no goroutine and needs no
+// closing. It is a [heed.Sweeper].
 //
 // A Recorder is safe for concurrent use by multiple goroutines.
 type Recorder struct {
 	cfg      Config
 	kinds    kinds
-	policies map[string]evidence.Policy // by kind
+	policies map[string]evidence.Policy // by kind of cell
 	rules    []compiled
 	gates    gating
+
+	mu    sync.Mutex
+	swept time.Time // when Sweep last did its work
 }
 
-// kinds are the kinds of a recorder's cells.
-type kinds struct{ pattern, criterion string }
+var _ heed.Sweeper = (*Recorder)(nil)
 
-func kindsOf(recorder string) kinds { return kinds{recorder + ".pattern", recorder + ".criterion"} }
-
-// Kinds returns the kinds of the cells in which a recorder of this name keeps what it learns, each its name and an ending: for
-// a tool that looks into a store of a host that it doesn't know.
-func Kinds(recorder string) []string {
-	k := kindsOf(recorder)
-	return []string{k.pattern, k.criterion}
-}
-
-// New returns a recorder, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func New(cfg Config) (*Recorder, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+// New opens the recorder of this name in the store. All faults of the configuration are returned, joined: each is a
+// [*heed.ConfigError].
+//
+// The store keeps the settings of a recorder. A half-life other than the stored one is a [*heed.SettingsError]: keep the
+// stored one, call [Rebuild], or reset what was learned. One that is not set is the stored one. Every other setting applies
+// to what is stored already: the store takes over what cfg says, and the change is audited.
+func New(ctx context.Context, cfg Config) (*Recorder, error) {
+	r, err := open(ctx, cfg, (*Config).settle)
+	if err != nil {
 		return nil, fmt.Errorf("patterns: %w", err)
 	}
-	r := &Recorder{cfg: cfg, kinds: kindsOf(cfg.Name), rules: compile(cfg.Rules), gates: gates}
+	return r, nil
+}
+
+// Open opens the recorder of cfg.Name with the settings that the store has of it: for a tool that looks into the store of
+// a host. Of cfg it takes the store, the name, the clock and the functions. Where there is no recorder of this name, it is
+// [heed.ErrNotFound].
+func Open(ctx context.Context, cfg Config) (*Recorder, error) {
+	r, err := open(ctx, cfg, (*Config).adopt)
+	if err != nil {
+		return nil, fmt.Errorf("patterns: %w", err)
+	}
+	return r, nil
+}
+
+// open makes a recorder of a configuration whose settings agree with those in the store.
+func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) error) (*Recorder, error) {
+	c := cfg.withDefaults()
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	kinds := kindsOf(c.Name)
+	if err := c.Store.Declare(ctx, kinds.patterns.Kind, kinds.transitions.Kind, kinds.entries.Kind, store.Audit); err != nil {
+		return nil, err
+	}
+	if err := agree(&cfg, ctx); err != nil {
+		return nil, err
+	}
+	r := &Recorder{cfg: cfg, kinds: kinds, policies: cfg.policies(), rules: compile(cfg.Rules), gates: gates}
 	if cfg.Literal {
 		r.gates = literalGates
 	}
-	r.policies = map[string]evidence.Policy{
-		r.kinds.pattern: {HalfLife: cfg.Maturity.HalfLife}, r.kinds.criterion: {HalfLife: cfg.Criteria.HalfLife},
-	}
 	return r, nil
+}
+
+// policies says how cells are kept, by their kind.
+func (c *Config) policies() map[string]evidence.Policy {
+	k := kindsOf(c.Name)
+	return map[string]evidence.Policy{
+		k.patternCells: {HalfLife: c.Maturity.HalfLife}, k.criterionCells: {HalfLife: c.Criteria.HalfLife},
+	}
 }
 
 // Config returns the configuration in force, defaults filled in.
@@ -109,44 +141,102 @@ func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
 // Record takes an outcome and does all that follows from it: it is scored and kept; the criteria that it names get
 // feedback, as strong as the outcome was clear; the patterns that it names get an observation, a success where it was
 // helpful, a failure where it was harmful, and none where it was neutral; and each of those patterns becomes what its
-// evidence then says.
+// evidence then says. All of that is one commit.
 //
-// An outcome counts once, by its id. One that is recorded again changes no count; what an earlier call was kept from doing
-// by an error, it does. So record again what returned an error.
+// An outcome counts once, by its id. One that is recorded again changes nothing. So record again what returned an error.
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
-	recorded, err := r.record(ctx, o)
+	err := r.complete(ctx, &o)
+	var recorded Recorded
+	if err == nil {
+		err = r.retry(ctx, func() (err error) {
+			recorded, err = r.record(ctx, &o)
+			return err
+		})
+	}
 	if err != nil {
 		return Recorded{}, fmt.Errorf("patterns: record: %w", err)
 	}
 	return recorded, nil
 }
 
-func (r *Recorder) record(ctx context.Context, o Outcome) (Recorded, error) {
-	entry, err := r.enter(ctx, o)
+func (r *Recorder) record(ctx context.Context, o *Outcome) (Recorded, error) {
+	named := o.credited()
+	found, err := r.read(ctx, named, o.ID)
 	if err != nil {
 		return Recorded{}, err
 	}
-	credited, err := r.resolve(ctx, entry.Outcome.credited())
+	if found.entry.Revision > 0 {
+		return r.duplicate(ctx, &found.entry.Value)
+	}
+	recent, err := r.recent(ctx, o.Task)
 	if err != nil {
 		return Recorded{}, err
 	}
-	receipt, err := r.cfg.Evidence.Commit(ctx, r.batch(&entry, credited))
+	d := r.draft(found)
+	entry := Entry{Outcome: *o, Score: r.cfg.Scoring.Score(*o), RecordedAt: stored(d.now)}
+	recorded := Recorded{Score: entry.Score, Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...))}
+	if err := d.credit(&entry, named, &recorded); err != nil {
+		return Recorded{}, err
+	}
+	d.batch.Records = append(d.batch.Records, r.kinds.entries.Record(entry, store.Once))
+	receipt, err := d.commit(ctx)
+	if err != nil || !receipt.Duplicate {
+		return recorded, err
+	}
+	first, err := r.kinds.entries.Get(ctx, r.cfg.Store, o.ID) // another caller came first
+	if errors.Is(err, heed.ErrNotFound) {                     // or the entry is no longer kept
+		first.Value, err = entry, nil
+	}
 	if err != nil {
 		return Recorded{}, err
 	}
-	recorded := Recorded{Score: entry.Score, Duplicate: receipt.Duplicate}
+	return r.duplicate(ctx, &first.Value)
+}
+
+// duplicate returns what comes of an outcome that was recorded before: nothing.
+func (r *Recorder) duplicate(ctx context.Context, first *Entry) (Recorded, error) {
+	if first.Review != nil {
+		return Recorded{}, inputError("ID", "is that of a review")
+	}
+	recent, err := r.recent(ctx, first.Outcome.Task)
+	return Recorded{Score: first.Score, Duplicate: true, Strikes: r.strikes(first.Outcome.Task, recent)}, err
+}
+
+// credit adds the evidence of an outcome, and settles the patterns that it names.
+func (d *draft) credit(e *Entry, named []PatternID, recorded *Recorded) error {
+	o, class := &e.Outcome, e.Score.Class
+	d.batch.ID = d.r.cfg.Name + ":outcome:" + o.ID
+	one := evidence.Observation{ID: d.batch.ID, Source: o.Source, Session: o.Task, At: o.At}
+	for i, name := range o.Criteria {
+		if slices.Contains(o.Criteria[:i], name) {
+			continue
+		}
+		one.Cell = d.r.criterionCell(name)
+		one.Reward, one.Weight = rewardOf(class), d.r.strength(e.Score)
+		d.batch.Observations = append(d.batch.Observations, one)
+	}
+	credited, err := d.resolve(named)
+	if err != nil {
+		return err
+	}
+	if class == Neutral && d.r.cfg.Literal {
+		class = Harmful
+	}
+	one.Reward, one.Weight = rewardOf(class), 1
 	for _, id := range credited {
-		done, err := r.settle(ctx, id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
-			p.addExample(entry.Outcome.Task)
-			return r.unarchive(p, t)
+		if class != Neutral {
+			d.observe(id, one)
+		}
+		s, err := d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
+			p.addExample(o.Task)
+			return d.r.unarchive(p, t)
 		})
 		if err != nil {
-			return Recorded{}, err
+			return err
 		}
-		recorded.add(done)
+		recorded.add(s)
 	}
-	recorded.Strikes, err = r.strikes(ctx, entry.Outcome.Task)
-	return recorded, err
+	return nil
 }
 
 func (r *Recorded) add(s settled) {
@@ -155,88 +245,32 @@ func (r *Recorded) add(s settled) {
 	}
 	r.Transitions = append(r.Transitions, *s.transition)
 	if s.transition.To == Inverted && s.transition.From != Inverted {
-		r.Inversions = append(r.Inversions, InvertedPattern{s.pattern, *s.anti, s.anti.Reason})
+		r.Inversions = append(r.Inversions, InvertedPattern{s.pattern.clone(), s.anti.clone(), s.anti.Reason})
 	}
-}
-
-// enter keeps an outcome, and returns what is kept under its id: of an outcome that came before, that.
-func (r *Recorder) enter(ctx context.Context, o Outcome) (Entry, error) {
-	if err := r.complete(ctx, &o); err != nil {
-		return Entry{}, err
-	}
-	switch entry, err := r.cfg.Store.Entry(ctx, o.ID); {
-	case err == nil && entry.Review != nil:
-		return Entry{}, inputError("ID", "is that of a review")
-	case err == nil || !errors.Is(err, heed.ErrNotFound):
-		return entry, err
-	}
-	entry := Entry{Outcome: o, Score: r.cfg.Scoring.Score(o)}
-	if err := r.cfg.Store.Commit(ctx, Changes{Entries: []Entry{entry}}); err != nil {
-		return Entry{}, err
-	}
-	first, err := r.cfg.Store.Entry(ctx, o.ID) // another caller may have come first
-	if errors.Is(err, heed.ErrNotFound) {
-		return entry, nil // the store is full of later ones
-	}
-	return first, err
 }
 
 // resolve returns the patterns whose evidence outcomes of these are: those that an anti-pattern was made of in its place,
-// each once. What is not known is added.
-func (r *Recorder) resolve(ctx context.Context, ids []PatternID) ([]PatternID, error) {
+// each once. One that is not known is added.
+func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	resolved := make([]PatternID, 0, len(ids))
 	for _, id := range ids {
-		p, err := r.cfg.Store.Pattern(ctx, id)
-		switch {
-		case errors.Is(err, heed.ErrNotFound):
-			p, err = r.Define(ctx, Pattern{ID: id, Kind: kindOf(id), Content: string(id)})
+		p, known := d.pattern(id)
+		if known {
+			id = p.root()
+			_, known = d.pattern(id)
+		}
+		if !known {
+			fresh, err := d.r.fresh(Pattern{ID: id, Kind: kindOf(id), Content: string(id)})
 			if err != nil {
 				return nil, err
 			}
-		case err != nil:
-			return nil, err
+			d.put(fresh)
 		}
-		if root := p.root(); !slices.Contains(resolved, root) {
-			resolved = append(resolved, root)
+		if !slices.Contains(resolved, id) {
+			resolved = append(resolved, id)
 		}
 	}
 	return resolved, nil
-}
-
-// root returns the id under which the evidence of a pattern is.
-func (p *Pattern) root() PatternID {
-	if p.Kind == Anti && p.Twin != "" {
-		return p.Twin
-	}
-	return p.ID
-}
-
-// batch is the evidence of an outcome. Its id makes it count once as a whole, even where it says nothing.
-func (r *Recorder) batch(e *Entry, credited []PatternID) evidence.Batch {
-	o := &e.Outcome
-	b := evidence.Batch{ID: r.cfg.Name + ":outcome:" + o.ID, Policies: r.policies}
-	observation := evidence.Observation{ID: b.ID, Source: o.Source, Session: o.Task, At: o.At}
-	for i, name := range o.Criteria {
-		if slices.Contains(o.Criteria[:i], name) {
-			continue
-		}
-		observation.Cell = r.criterionCell(name)
-		observation.Reward, observation.Weight = rewardOf(e.Score.Class), r.strength(e.Score)
-		b.Observations = append(b.Observations, observation)
-	}
-	class := e.Score.Class
-	if class == Neutral && r.cfg.Literal {
-		class = Harmful
-	}
-	if class == Neutral {
-		return b
-	}
-	for _, id := range credited {
-		observation.Cell = r.patternCell(id)
-		observation.Reward, observation.Weight = rewardOf(class), 1
-		b.Observations = append(b.Observations, observation)
-	}
-	return b
 }
 
 // strength returns how much evidence on a criterion an outcome is: the more, the clearer it was either way.
@@ -263,57 +297,11 @@ func rewardOf(c Class) float64 {
 }
 
 func (r *Recorder) patternCell(id PatternID) evidence.Cell {
-	return evidence.Cell{Kind: r.kinds.pattern, Item: string(id)}
+	return evidence.Cell{Kind: r.kinds.patternCells, Item: string(id)}
 }
 
 func (r *Recorder) criterionCell(name string) evidence.Cell {
-	return evidence.Cell{Kind: r.kinds.criterion, Item: name}
-}
-
-// tallies reads what cells have earned. One without evidence is not in the map.
-func (r *Recorder) tallies(ctx context.Context, cells []evidence.Cell) (map[evidence.Cell]evidence.Tally, error) {
-	seen := make(map[evidence.Cell]bool, len(cells)) // a pattern and its anti-pattern share a cell, which counts once
-	cells = slices.DeleteFunc(slices.Clone(cells), func(c evidence.Cell) bool {
-		again := seen[c]
-		seen[c] = true
-		return again
-	})
-	parts, err := r.cfg.Evidence.Read(ctx, nil, cells...)
-	if err != nil {
-		return nil, err
-	}
-	tallies := make(map[evidence.Cell]evidence.Tally, len(parts))
-	for i := range parts {
-		t := tallies[parts[i].Cell]
-		t.Merge(parts[i].Tally)
-		tallies[parts[i].Cell] = t
-	}
-	return tallies, nil
-}
-
-// Define stores a pattern that is not known yet, and returns it; of one that is known it returns what is stored. The ID,
-// the Kind ("" means [Positive]), Content, Tags and, of an anti-pattern, the Reason are the caller's; all else follows from
-// evidence. An id that begins with [AntiPrefix] is an anti-pattern's.
-func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
-	now := r.cfg.Now()
-	p = Pattern{
-		ID: p.ID, Kind: cmp.Or(p.Kind, Positive), Content: p.Content, Tags: slices.Clone(p.Tags), Reason: p.Reason,
-		State: Candidate, CreatedAt: stored(now), UpdatedAt: stored(now),
-	}
-	if p.Kind == Anti {
-		p.State = Inverted
-	}
-	if err := firstError(p.validate(), p.checkKind()); err != nil {
-		return Pattern{}, fmt.Errorf("patterns: define: %w", err)
-	}
-	err := r.cfg.Store.Commit(ctx, Changes{Patterns: []Pattern{p}})
-	if err == nil || errors.Is(err, heed.ErrConflict) {
-		p, err = r.cfg.Store.Pattern(ctx, p.ID)
-	}
-	if err != nil {
-		return Pattern{}, fmt.Errorf("patterns: define: %w", err)
-	}
-	return p, nil
+	return evidence.Cell{Kind: r.kinds.criterionCells, Item: name}
 }
 
 func kindOf(id PatternID) Kind {

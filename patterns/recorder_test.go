@@ -2,8 +2,6 @@ package patterns_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -62,7 +60,7 @@ func TestErrorsAreCountedForTheScore(t *testing.T) {
 	assert.Equal(t, score, w.record(o).Score)
 	o.ID, o.Errors = "2", 1
 	assert.Equal(t, 92, w.record(o).Score.Value, "a count that is given stands")
-	entry, err := w.store.Entry(ctx, "1")
+	entry, err := w.Entry(ctx, "1")
 	require.NoError(t, err)
 	assert.Equal(t, 3, entry.Outcome.Errors)
 }
@@ -91,93 +89,6 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 		}
 		assert.EqualValues(t, 2, w.standing("p").Counts.Successes)
 	})
-}
-
-// A failing store fails at a given call, before or after it was done.
-type failing struct {
-	patterns.Store
-	at, calls int
-	after     bool
-}
-
-var errBroken = errors.New("the store is broken")
-
-func (f *failing) Commit(ctx context.Context, c patterns.Changes) error {
-	f.calls++
-	if f.calls != f.at {
-		return f.Store.Commit(ctx, c)
-	}
-	if f.after {
-		if err := f.Store.Commit(ctx, c); err != nil {
-			return err
-		}
-	}
-	return errBroken
-}
-
-type failingEvidence struct {
-	evidence.Store
-	at, calls int
-	after     bool
-}
-
-func (f *failingEvidence) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
-	f.calls++
-	if f.calls != f.at {
-		return f.Store.Commit(ctx, b)
-	}
-	if f.after {
-		if _, err := f.Store.Commit(ctx, b); err != nil {
-			return evidence.Receipt{}, err
-		}
-	}
-	return evidence.Receipt{}, errBroken
-}
-
-// TestRecordingAgainMendsWhatFailed breaks each call to each store once, before it is done and after, and records again
-// what returned an error: all is then as if nothing had failed.
-func TestRecordingAgainMendsWhatFailed(t *testing.T) {
-	story := []patterns.Outcome{good("p"), bad("p", "q"), bad("p"), bad("p", "q")}
-	play := func(s *failing, e *failingEvidence) (failures int, anti patterns.Pattern, standings []patterns.Standing) {
-		w := newWorld(t, patterns.Config{Store: s, Evidence: e})
-		s.Store, e.Store = w.store, w.evidence
-		for i, o := range story {
-			o.ID, o.Task = fmt.Sprint(i), fmt.Sprint("task ", i)
-			_, err := w.Record(ctx, o)
-			if err != nil {
-				require.ErrorIs(t, err, errBroken)
-				failures++
-				_, err = w.Record(ctx, o)
-			}
-			require.NoError(t, err)
-		}
-		anti, err := w.store.Pattern(ctx, "anti-p")
-		require.NoError(t, err)
-		standings, err = w.Standings(ctx, patterns.PatternQuery{})
-		require.NoError(t, err)
-		for i := range standings {
-			standings[i].Pattern.Revision = 0
-		}
-		anti.Revision = 0
-		return failures, anti, standings
-	}
-	_, wantAnti, want := play(&failing{}, &failingEvidence{})
-	assert.Equal(t, "AVOID: p. Failed 3/4 times (75% failure rate)", wantAnti.Content)
-	broken := 0
-	for at := 1; at <= 14; at++ {
-		for _, after := range []bool{false, true} {
-			for _, s := range []struct {
-				store    *failing
-				evidence *failingEvidence
-			}{{&failing{at: at, after: after}, &failingEvidence{}}, {&failing{}, &failingEvidence{at: at, after: after}}} {
-				failures, anti, got := play(s.store, s.evidence)
-				broken += failures
-				assert.Equal(t, wantAnti, anti)
-				assert.Equal(t, want, got)
-			}
-		}
-	}
-	assert.Greater(t, broken, 25, "calls that were broken")
 }
 
 func TestBadOutcomesChangeNothing(t *testing.T) {
@@ -227,7 +138,7 @@ func TestLongTextsAreCut(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	long := string(bytes.Repeat([]byte("é"), 5000)) + "\x00\xff"
 	w.record(patterns.Outcome{ID: "1", Description: long, FailureDetail: "a\x00b\xff"})
-	e, err := w.store.Entry(ctx, "1")
+	e, err := w.Entry(ctx, "1")
 	require.NoError(t, err)
 	assert.Len(t, []rune(e.Outcome.Description), patterns.MaxDetail)
 	assert.Equal(t, "a\uFFFDb\uFFFD", e.Outcome.FailureDetail)
@@ -236,7 +147,7 @@ func TestLongTextsAreCut(t *testing.T) {
 // TestConcurrentRecorders has many goroutines of two recorders record the same outcomes of one pattern.
 func TestConcurrentRecorders(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	other, err := patterns.New(w.Config())
+	other, err := patterns.New(ctx, w.Config())
 	require.NoError(t, err)
 	const workers, outcomes = 8, 60
 	inversions := make(chan patterns.InvertedPattern, workers*outcomes)
@@ -270,8 +181,7 @@ func TestConcurrentRecorders(t *testing.T) {
 	s := w.standing("p")
 	assert.Equal(t, patterns.Counts{Successes: outcomes / 4, Failures: outcomes * 3 / 4}, s.Counts)
 	assert.Equal(t, patterns.Inverted, s.State)
-	anti, err := w.store.Pattern(ctx, "anti-p")
-	require.NoError(t, err)
+	anti := w.pattern("anti-p")
 	assert.Equal(t, "AVOID: p. Failed 45/60 times (75% failure rate)", anti.Content, "it has the counts of today")
 }
 
@@ -305,7 +215,7 @@ func TestOrderDoesNotMatter(t *testing.T) {
 
 func TestDefine(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	p, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by layer", Tags: []string{"go"}, State: patterns.Proven, Revision: 9})
+	p, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "Split by layer", Tags: []string{"go"}, State: patterns.Proven})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.Candidate, p.State, "a state is earned")
 	again, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "else"})
@@ -385,29 +295,11 @@ func TestRank(t *testing.T) {
 
 var zero float64
 
-func TestHalfLifeIsKeptWithTheEvidence(t *testing.T) {
-	w := newWorld(t, patterns.Config{})
-	w.record(good("p"))
-	cfg := w.Config()
-	cfg.Maturity.HalfLife = day
-	other, err := patterns.New(cfg)
-	require.NoError(t, err)
-	_, err = other.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Success: true})
-	var conflict *evidence.PolicyError
-	assert.ErrorAs(t, err, &conflict)
-
-	cfg.Name = "other"
-	apart, err := patterns.New(cfg)
-	require.NoError(t, err)
-	_, err = apart.Record(ctx, patterns.Outcome{ID: "y", Task: "t", Patterns: []patterns.PatternID{"p"}, Success: true})
-	require.NoError(t, err, "recorders of another name have cells of their own")
-}
-
 func TestConfigFaults(t *testing.T) {
-	_, err := patterns.New(patterns.Config{})
-	assert.Equal(t, []string{"Store", "Evidence"}, fields(err))
-	_, err = patterns.New(patterns.Config{
-		Store: &memstore.Patterns{}, Evidence: &memstore.Evidence{}, Name: "a\x00", Strikes: -1, StaleAfter: -1,
+	_, err := patterns.New(ctx, patterns.Config{})
+	assert.Equal(t, []string{"Store"}, fields(err))
+	_, err = patterns.New(ctx, patterns.Config{
+		Store: &memstore.Store{}, Name: "a\x00", Strikes: -1, StaleAfter: -1,
 		Scoring:   patterns.Scoring{Weights: patterns.Weights{Success: 1}},
 		Criteria:  patterns.Criteria{HalfLife: -1, Prior: evidence.Beta{Alpha: -1, Beta: 1}, Floor: 1, MinFeedback: -1, MaxHarmful: 2},
 		Maturity:  patterns.Maturity{HalfLife: 1, MinFeedback: -1, MinHelpful: -1, MaxHarmful: 0.4, Recency: -1, Multipliers: patterns.Multipliers{Candidate: 2, Established: 1}},
@@ -424,7 +316,7 @@ func TestConfigFaults(t *testing.T) {
 		"Rules[0].Name", "Rules[0].Phrases", "Rules[1].Phrases[0]", "Rules[2].Name", "Rules[3].Name",
 		"Plan.Similar", "Plan.Patterns.Items", "Plan.AntiPatterns.Chars", "Strikes", "StaleAfter",
 	}, fields(err))
-	_, err = patterns.NewAccumulator(patterns.AccumulatorConfig{})
+	_, err = patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{})
 	assert.Equal(t, []string{"Store"}, fields(err))
 }
 
@@ -438,31 +330,4 @@ func TestConfigIsReadBack(t *testing.T) {
 	assert.Equal(t, patterns.Inversion{MinObservations: 3, FailureRatio: 0.6, Prefix: "AVOID: ", Rehabilitation: 3}, c.Inversion)
 	c.Rules[0].Name = "spoilt"
 	assert.NotEqual(t, "spoilt", w.Config().Rules[0].Name)
-}
-
-func TestExport(t *testing.T) {
-	w := newWorld(t, patterns.Config{})
-	o := good("p")
-	o.Criteria = []string{"c"}
-	w.record(o)
-	var out bytes.Buffer
-	require.NoError(t, w.Export(ctx, &out))
-	fresh := newWorld(t, patterns.Config{})
-	require.NoError(t, fresh.Import(ctx, &out))
-	assert.Equal(t, w.criterion("c"), fresh.criterion("c"))
-	for _, text := range []string{"nonsense", "{}", `{"error": {}}`, `{"pattern": {"id": "p"}}`} {
-		assert.Error(t, fresh.Import(ctx, bytes.NewBufferString(text)))
-	}
-
-	short, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: w.clock.Now, HistoryPerCell: 1})
-	require.NoError(t, err)
-	forgetful := newWorld(t, patterns.Config{Evidence: short})
-	for range 2 {
-		forgetful.record(good("p"))
-	}
-	assert.ErrorIs(t, forgetful.Export(ctx, &out), evidence.ErrForgotten)
-}
-
-func TestKindsAreThoseOfTheRecorder(t *testing.T) {
-	assert.Equal(t, []string{"other.pattern", "other.criterion"}, patterns.Kinds("other"))
 }

@@ -189,14 +189,15 @@ func (a *Accumulator) Prompt(ctx context.Context, q PromptQuery) (string, error)
 		return "", fmt.Errorf("patterns: error prompt: %w", err)
 	}
 	var entries []ErrorEntry
-	for e, err := range a.cfg.Store.Errors(ctx, q.Task) {
+	for kept, err := range a.newest(ctx, q.Task, MaxErrors) {
 		if err != nil {
 			return "", fmt.Errorf("patterns: error prompt: %w", err)
 		}
-		if q.IncludeResolved || !e.Resolved {
-			entries = append(entries, e)
+		if q.IncludeResolved || !kept.Value.Resolved {
+			entries = append(entries, kept.Value)
 		}
 	}
+	slices.Reverse(entries)
 	return errorSection(entries, q.Limits), nil
 }
 

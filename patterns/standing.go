@@ -3,7 +3,6 @@ package patterns
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,61 +35,52 @@ func (s *Standing) Rate() float64 {
 
 // Standing returns a pattern as it stands now, or an error that is [heed.ErrNotFound].
 func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error) {
-	p, err := r.cfg.Store.Pattern(ctx, id)
+	found, err := r.find(ctx, id)
 	if err != nil {
 		return Standing{}, fmt.Errorf("patterns: standing: %w", err)
 	}
-	all, err := r.standings(ctx, []Pattern{p})
-	if err != nil {
-		return Standing{}, fmt.Errorf("patterns: standing: %w", err)
-	}
-	return all[0], nil
+	return r.stand(found, id, r.cfg.Now()), nil
 }
 
-// Standings returns the patterns that the query selects, in the order in which they were defined. The query's state is the
-// state now.
-func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, error) {
-	state := q.State
-	q.State = ""
-	var stored []Pattern
-	for p, err := range r.cfg.Store.Patterns(ctx, q) {
-		if err != nil {
-			return nil, fmt.Errorf("patterns: standings: %w", err)
-		}
-		stored = append(stored, p)
+// find reads a pattern that there must be.
+func (r *Recorder) find(ctx context.Context, id PatternID) (*reading, error) {
+	if err := checkIDs(field{"ID", string(id)}); err != nil {
+		return nil, err
 	}
-	all, err := r.standings(ctx, stored)
-	if err != nil {
-		return nil, fmt.Errorf("patterns: standings: %w", err)
-	}
-	if state != "" {
-		all = slices.DeleteFunc(all, func(s Standing) bool { return s.State != state })
-	}
-	return all, nil
-}
-
-func (r *Recorder) standings(ctx context.Context, of []Pattern) ([]Standing, error) {
-	if len(of) == 0 {
-		return nil, nil
-	}
-	cells := make([]evidence.Cell, len(of))
-	for i := range of {
-		cells[i] = r.patternCell(of[i].root())
-	}
-	tallies, err := r.tallies(ctx, cells)
+	found, err := r.read(ctx, []PatternID{id}, "")
 	if err != nil {
 		return nil, err
 	}
+	if _, known := found.patterns[id]; !known {
+		return nil, heed.ErrNotFound
+	}
+	return found, nil
+}
+
+// Standings returns the patterns that the query selects, in the order in which they were defined.
+func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, error) {
+	found, err := r.readAll(ctx, q)
+	if err != nil {
+		return nil, fmt.Errorf("patterns: standings: %w", err)
+	}
 	now := r.cfg.Now()
-	all := make([]Standing, len(of))
-	for i := range of {
-		t := tallies[cells[i]]
-		all[i] = r.stand(of[i], &t, now)
+	var all []Standing
+	for _, id := range found.order {
+		if s := r.stand(found, id, now); q.State == "" || s.State == q.State {
+			all = append(all, s)
+		}
 	}
 	return all, nil
 }
 
-func (r *Recorder) stand(p Pattern, t *evidence.Tally, now time.Time) Standing {
+// stand works out where a pattern stands. One that was not found is the candidate that it would be.
+func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
+	p := Pattern{ID: id, Kind: Positive, Content: string(id), State: Candidate}
+	if kept, known := from.patterns[id]; known {
+		p = kept.Value.clone()
+	}
+	tally := from.tallies[p.root()]
+	t := &tally
 	sums := t.At(evidence.InstantOf(now))
 	s := Standing{
 		Pattern: p, State: p.State, Counts: countsOf(t),
@@ -101,7 +91,7 @@ func (r *Recorder) stand(p Pattern, t *evidence.Tally, now time.Time) Standing {
 	if r.cfg.Literal {
 		s.LastValidated = s.LastFeedback
 	}
-	current := p.Clone()
+	current := p.clone()
 	r.advance(&current, t, now)
 	s.State = current.State
 	s.Multiplier = r.cfg.Maturity.Multipliers.Of(s.State)
@@ -132,21 +122,25 @@ type Ranked struct {
 // then the id. Those that are deprecated or inverted are left out, and returned as warnings. A pattern that is not known
 // ranks as a candidate.
 func (r *Recorder) Rank(ctx context.Context, contenders []Contender) (ranked, warnings []Ranked, err error) {
-	stored := make([]Pattern, len(contenders))
+	ids := make([]PatternID, len(contenders))
 	for i, c := range contenders {
+		err := checkIDs(field{"ID", string(c.ID)})
 		if !(c.Base >= 0 && c.Base-c.Base == 0) {
-			return nil, nil, fmt.Errorf("patterns: rank: %w", inputError(fmt.Sprintf("Contenders[%d].Base", i), "must be finite and not negative"))
+			err = inputError("Base", "must be finite and not negative")
 		}
-		if stored[i], err = r.known(ctx, c.ID); err != nil {
+		if err != nil {
 			return nil, nil, fmt.Errorf("patterns: rank: %w", inside("Contenders", i, err))
 		}
+		ids[i] = c.ID
 	}
-	standings, err := r.standings(ctx, stored)
+	found, err := r.read(ctx, ids, "")
 	if err != nil {
 		return nil, nil, fmt.Errorf("patterns: rank: %w", err)
 	}
-	for i, s := range standings {
-		one := Ranked{s, contenders[i].Base, contenders[i].Base * s.Multiplier}
+	now := r.cfg.Now()
+	for i, c := range contenders {
+		s := r.stand(found, ids[i], now)
+		one := Ranked{s, c.Base, c.Base * s.Multiplier}
 		if s.State == Deprecated || s.State == Inverted {
 			warnings = append(warnings, one)
 		} else {
@@ -159,16 +153,4 @@ func (r *Recorder) Rank(ctx context.Context, contenders []Contender) (ranked, wa
 	slices.SortFunc(ranked, byScore)
 	slices.SortFunc(warnings, byScore)
 	return ranked, warnings, nil
-}
-
-// known returns a pattern, or the candidate that it would be.
-func (r *Recorder) known(ctx context.Context, id PatternID) (Pattern, error) {
-	if err := checkIDs(field{"ID", string(id)}); err != nil {
-		return Pattern{}, err
-	}
-	p, err := r.cfg.Store.Pattern(ctx, id)
-	if errors.Is(err, heed.ErrNotFound) {
-		return Pattern{ID: id, Kind: Positive, Content: string(id), State: Candidate}, nil
-	}
-	return p, err
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/heedhq/heed/store"
 )
 
 // Strikes are the failures that a task has had on end: since its last success, or since someone looked into it.
@@ -30,25 +32,25 @@ func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
 	if err := checkIDs(field{"Task", task}); err != nil {
 		return Strikes{}, fmt.Errorf("patterns: strikes: %w", err)
 	}
-	s, err := r.strikes(ctx, task)
+	recent, err := r.recent(ctx, task)
 	if err != nil {
 		return Strikes{}, fmt.Errorf("patterns: strikes: %w", err)
 	}
-	return s, nil
+	return r.strikes(task, recent), nil
 }
 
 // strikesRead is how many outcomes of a task are looked at, those recorded last.
 const strikesRead = 100
 
-func (r *Recorder) strikes(ctx context.Context, task string) (Strikes, error) {
+// recent returns them, the last first.
+func (r *Recorder) recent(ctx context.Context, task string) ([]Entry, error) {
+	return collect(r.Entries(ctx, EntryQuery{Task: task, Limit: strikesRead}))
+}
+
+// strikes counts the failures on end among the last outcomes of a task.
+func (r *Recorder) strikes(task string, entries []Entry) Strikes {
 	s := Strikes{Task: task, limit: r.cfg.Strikes}
-	var entries []Entry
-	for e, err := range r.cfg.Store.Entries(ctx, EntryQuery{Task: task, Limit: strikesRead}) {
-		if err != nil {
-			return Strikes{}, err
-		}
-		entries = append(entries, e)
-	}
+	entries = entries[:min(len(entries), strikesRead)]
 	// By when they happened, and of one moment by when they were recorded.
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Outcome.At.Compare(a.Outcome.At) })
 	for i := range entries {
@@ -66,21 +68,36 @@ func (r *Recorder) strikes(ctx context.Context, task string) (Strikes, error) {
 		s.Last = s.Failures[0].At
 	}
 	slices.Reverse(s.Failures)
-	return s, nil
+	return s
 }
 
-// ClearStrikes ends the strikes of a task: someone looked into it.
+// ClearStrikes ends the strikes of a task: someone looked into it. Where there are none, it changes nothing.
 func (r *Recorder) ClearStrikes(ctx context.Context, task string, d Decision) error {
 	err := firstError(checkIDs(field{"Task", task}), d.validate())
 	if err == nil {
-		id := r.cfg.Name + ":review:" + r.cfg.NewID()
-		review := Entry{Outcome: Outcome{ID: id, Task: task, At: stored(r.cfg.Now())}, Review: &d}
-		err = r.cfg.Store.Commit(ctx, Changes{Entries: []Entry{review}})
+		err = r.clearStrikes(ctx, task, d)
 	}
 	if err != nil {
 		return fmt.Errorf("patterns: clear strikes: %w", err)
 	}
 	return nil
+}
+
+func (r *Recorder) clearStrikes(ctx context.Context, task string, by Decision) error {
+	recent, err := r.recent(ctx, task)
+	if err != nil {
+		return err
+	}
+	if s := r.strikes(task, recent); s.Count == 0 {
+		return nil
+	}
+	now := stored(r.cfg.Now())
+	id := r.cfg.Name + ":review:" + r.cfg.NewID()
+	review := Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: &by, RecordedAt: now}
+	_, err = r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{
+		r.kinds.entries.Record(review, store.Once), r.audit(id, now, by, "clear_strikes", task, nil),
+	}})
+	return err
 }
 
 // Prompt returns what asks for a review of a task that is struck out, and nothing for one that is not.

@@ -384,3 +384,6 @@ func (c *change) mend(touched deltas, cells map[string]*cellRow) error {
 	}
 	return nil
 }
+
+// selected are the cells of a [evidence.Selection].
+const selected = `kind = $1 AND scope = $2 AND ($3 = '' OR item = $3) AND ($4 = '' OR name = $4)`

@@ -53,8 +53,8 @@ func (d Dialect) validate() error {
 	return found.Err()
 }
 
-// DB is a database with heed's tables in it, from which the stores are made. It is safe for concurrent use.
-type DB struct {
+// A database has heed's tables. It is safe for concurrent use.
+type database struct {
 	handle  *sql.DB
 	dialect Dialect
 	setUp   string                     // what a connection of SQLite needs before it writes
@@ -66,53 +66,17 @@ type DB struct {
 	wakes map[string]chan struct{} // by stream; closed, and made anew, when there is news
 }
 
-// New returns the stores' database. Its tables must be there, and be those of this version of heed: if not, it returns a
-// [*SchemaError], and [Migrate] is what helps. The handle stays the caller's, who closes it when the stores are no longer used,
-// and who may use it for other things meanwhile.
-func New(ctx context.Context, handle *sql.DB, dialect Dialect) (*DB, error) {
-	if err := dialect.validate(); err != nil {
-		return nil, fmt.Errorf("sqlstore: %w", err)
-	}
-	db := newDB(handle, dialect)
-	if err := db.check(ctx); err != nil {
-		return nil, fmt.Errorf("sqlstore: %w", err)
-	}
-	return db, nil
-}
-
-func newDB(handle *sql.DB, dialect Dialect) *DB {
+func newDB(handle *sql.DB, dialect Dialect) *database {
 	setUp := durable
 	if dialect == SQLiteRelaxed {
 		setUp = relaxed
 	}
-	return &DB{
+	return &database{
 		setUp:  setUp,
 		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: make(chan struct{}, 1),
 		wakes: make(map[string]chan struct{}),
 	}
 }
-
-func (db *DB) check(ctx context.Context) error {
-	return db.onConn(ctx, func(conn *sql.Conn) error {
-		if db.dialect.embedded() {
-			if err := patiently(ctx, func() error { return useWAL(ctx, conn) }); err != nil {
-				return err
-			}
-		}
-		version, err := db.version(ctx, conn)
-		if err == nil && version != len(migrations) {
-			err = &SchemaError{Found: version, Known: len(migrations)}
-		}
-		return err
-	})
-}
-
-// Dialect returns what the database was opened as.
-func (db *DB) Dialect() Dialect { return db.dialect }
-
-// Damaged returns how many rows could not be read since the DB was made, as what they hold is not what heed has written.
-// Lists leave such rows out; whatever asks for one by its name gets an error.
-func (db *DB) Damaged() uint64 { return db.damaged.Load() }
 
 // errDamaged says that a row can't be read.
 var errDamaged = errors.New("what is stored can't be read")
@@ -134,16 +98,16 @@ const (
 )
 
 // onConn calls a function with a connection that is set up.
-func (db *DB) onConn(ctx context.Context, do func(*sql.Conn) error) error {
+func (db *database) onConn(ctx context.Context, do func(*sql.Conn) error) error {
 	return db.onConnThat(ctx, waiting+db.setUp, do)
 }
 
 // onWriter calls a function with a connection of SQLite that does not wait by itself for others that write: see patiently.
-func (db *DB) onWriter(ctx context.Context, do func(*sql.Conn) error) error {
+func (db *database) onWriter(ctx context.Context, do func(*sql.Conn) error) error {
 	return db.onConnThat(ctx, noWaiting+db.setUp, do)
 }
 
-func (db *DB) onConnThat(ctx context.Context, setUp string, do func(*sql.Conn) error) error {
+func (db *database) onConnThat(ctx context.Context, setUp string, do func(*sql.Conn) error) error {
 	conn, err := db.handle.Conn(ctx)
 	if err != nil {
 		return because(ctx, err)
@@ -160,30 +124,10 @@ func (db *DB) onConnThat(ctx context.Context, setUp string, do func(*sql.Conn) e
 	return do(conn)
 }
 
-// entering returns what makes a transaction one that writes, by a statement that takes the lock.
-func (db *DB) entering(lock *query) func(*tx) error {
-	if db.dialect.embedded() {
-		lock = lockAlone
-	}
-	return func(t *tx) (err error) {
-		if lock != nil {
-			_, err = t.exec(lock)
-		}
-		return err
-	}
-}
-
-// The first statement of a transaction that writes. In SQLite it makes it the one writer; in PostgreSQL, transactions that
-// add share a lock, and those that take away have it alone.
-var (
-	lockShared = either(`DELETE FROM heed_schema WHERE version < 0`, `SELECT pg_advisory_xact_lock_shared(4838441021387)`)
-	lockAlone  = either(`DELETE FROM heed_schema WHERE version < 0`, `SELECT pg_advisory_xact_lock(4838441021387)`)
-)
-
 // A tx runs queries, in a transaction or, to read, outside of one.
 type tx struct {
 	ctx context.Context
-	db  *DB
+	db  *database
 	on  interface {
 		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 		QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
@@ -194,7 +138,7 @@ type tx struct {
 
 // prepare keeps statements for the next time. It is done when the connection of a transaction is back in the pool, which may
 // have no other; one that can't be prepared then goes on as text.
-func (db *DB) prepare(ctx context.Context, seen []*query) {
+func (db *database) prepare(ctx context.Context, seen []*query) {
 	for _, q := range seen {
 		if db.stmts[q.number].Load() != nil {
 			continue
@@ -225,12 +169,9 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 // write calls a function in a transaction, which is committed if it returns nil. Where PostgreSQL has found a deadlock, and
 // taken this one of those in it back, it is called again: nobody did anything wrong. In SQLite, where there is one writer, the
 // transaction always has the store alone.
-func (db *DB) write(ctx context.Context, lock *query, do func(*tx) error) error {
-	return db.enter(ctx, db.entering(lock), do)
-}
 
 // enter is write with a function that takes the lock. In SQLite it is called again for as long as others have that.
-func (db *DB) enter(ctx context.Context, lock, do func(*tx) error) error {
+func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
 		err := db.writeOnce(ctx, lock, do)
@@ -247,7 +188,7 @@ func deadlocked(err error) bool {
 }
 
 // writeOnce is enter without another try.
-func (db *DB) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
+func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
 	if !db.dialect.embedded() {
 		sqlTx, err := db.handle.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
 		_, err = db.finish(ctx, sqlTx, err, lock, do)
@@ -281,7 +222,7 @@ func (db *DB) writeOnce(ctx context.Context, lock, do func(*tx) error) error {
 }
 
 // alone calls a function with a connection of SQLite while nobody else in this process writes.
-func (db *DB) alone(ctx context.Context, do func(context.Context, *sql.Conn) error) error {
+func (db *database) alone(ctx context.Context, do func(context.Context, *sql.Conn) error) error {
 	select {
 	case db.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -319,7 +260,7 @@ func patiently(ctx context.Context, do func() error) error {
 func locked(err error) bool { return err != nil && strings.Contains(err.Error(), "locked") }
 
 // finish calls a function in a transaction that has begun, if it has, and ends it. It returns what the function was given.
-func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock, do func(*tx) error) (*tx, error) {
+func (db *database) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock, do func(*tx) error) (*tx, error) {
 	if err != nil {
 		return nil, because(ctx, err)
 	}
@@ -336,13 +277,13 @@ func (db *DB) finish(ctx context.Context, sqlTx *sql.Tx, err error, lock, do fun
 	return t, because(ctx, sqlTx.Commit())
 }
 
-func (db *DB) in(ctx context.Context, sqlTx *sql.Tx) *tx {
+func (db *database) in(ctx context.Context, sqlTx *sql.Tx) *tx {
 	return &tx{ctx: ctx, db: db, on: sqlTx, sql: sqlTx}
 }
 
 // read calls a function that only reads. Each of its statements sees the database as it is then, and waits for nobody: not even
 // in SQLite where the host has every transaction begin with BEGIN IMMEDIATE.
-func (db *DB) read(ctx context.Context, do func(*tx) error) error {
+func (db *database) read(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -353,7 +294,7 @@ func (db *DB) read(ctx context.Context, do func(*tx) error) error {
 }
 
 // snapshot calls a function that only reads, and sees the database as it is at one moment.
-func (db *DB) snapshot(ctx context.Context, do func(*tx) error) error {
+func (db *database) snapshot(ctx context.Context, do func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

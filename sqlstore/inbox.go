@@ -250,3 +250,48 @@ func (d *inboxDelivery) Reject(ctx context.Context, delay time.Duration) error {
 	}
 	return err
 }
+
+// news returns a channel that is closed when there is news of a stream.
+func (db *database) news(stream string) <-chan struct{} {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if db.wakes[stream] == nil {
+		db.wakes[stream] = make(chan struct{})
+	}
+	return db.wakes[stream]
+}
+
+func (db *database) wake(stream string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if wake := db.wakes[stream]; wake != nil {
+		close(wake)
+		delete(db.wakes, stream)
+	}
+}
+
+// An InboxSize says how much an inbox holds.
+type InboxSize struct {
+	Name       string
+	Events     int // that are not acknowledged
+	Deliveries int // the most that one of them has had
+}
+
+var inboxSizes = both(`SELECT stream, count(*), max(abs(deliveries)) FROM heed_inbox GROUP BY stream ORDER BY stream`)
+
+// Inboxes returns the inboxes that hold events, in the order of their names.
+func (s *Store) Inboxes(ctx context.Context) (all []InboxSize, err error) {
+	err = s.db.read(ctx, func(t *tx) error {
+		all = nil
+		return t.each(inboxSizes, nil, func(scan func(...any) error) error {
+			var one InboxSize
+			err := scan(&one.Name, &one.Events, &one.Deliveries)
+			all = append(all, one)
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: inboxes: %w", err)
+	}
+	return all, nil
+}

@@ -259,7 +259,7 @@ func (s *search) pass(p position) {
 
 // page reads the next records, at most n. It reports whether there may be more. It leaves out a record that has moved since it
 // was found.
-func (s *search) page(ctx context.Context, db *DB, n int) (all []store.Record, more bool, err error) {
+func (s *search) page(ctx context.Context, db *database, n int) (all []store.Record, more bool, err error) {
 	args := []any{s.key, s.after.at, s.after.seq, s.before.at, s.before.seq}
 	if len(s.Keys) > 1 {
 		args = append(args, s.others)

@@ -76,7 +76,7 @@ func (c Config) Validate() error {
 // Store is a [store.Store] in a database. Any number of them, in any number of processes, may work on one. It is safe for
 // concurrent use.
 type Store struct {
-	db    *DB
+	db    *database
 	cfg   Config
 	clock clock
 	cache *cache // nil: none
@@ -130,7 +130,7 @@ func (s *Store) Dialect() Dialect { return s.db.dialect }
 
 // Damaged returns how many rows could not be read since the store was opened, as they hold something that heed has not
 // written. Lists leave such rows out. A read by name is an error.
-func (s *Store) Damaged() uint64 { return s.db.Damaged() }
+func (s *Store) Damaged() uint64 { return s.db.damaged.Load() }
 
 // Commit implements [store.Store]. An error of the database at the very end leaves it open whether the batches were applied:
 // those that have an ID, or hold nothing but observations and records, may be committed again.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
+	"io/fs"
+	"strings"
 )
 
 //go:embed tables
@@ -20,8 +23,27 @@ func (d Dialect) tableFiles() string {
 	return "tables/postgres/"
 }
 
+// Schema returns the files that make heed's tables, "0001_store.sql" and so on, for hosts that run them with a tool of their
+// own. Each is to run once, in order and in a transaction. All names begin with heed_. [Open] does all of it by itself.
+func Schema(dialect Dialect) (fs.FS, error) {
+	if err := dialect.validate(); err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return fs.Sub(tableFiles, strings.TrimSuffix(dialect.tableFiles(), "/"))
+}
+
+// A SchemaError says that the tables are of a newer heed than this program has.
+type SchemaError struct {
+	Found int // the version of the tables
+	Known int // the version that this program works with
+}
+
+func (e *SchemaError) Error() string {
+	return fmt.Sprintf("the tables are of version %d, and this program knows %d: it is too old for them", e.Found, e.Known)
+}
+
 // prepareTables makes the store's tables, or brings them up to date: all that is missing, or nothing.
-func (db *DB) prepareTables(ctx context.Context, conn *sql.Conn) error {
+func (db *database) prepareTables(ctx context.Context, conn *sql.Conn) error {
 	if db.dialect.embedded() {
 		if err := private(ctx, conn); err != nil {
 			return err
@@ -45,7 +67,7 @@ func (db *DB) prepareTables(ctx context.Context, conn *sql.Conn) error {
 	return err
 }
 
-func (db *DB) migrateTables(ctx context.Context, conn *sql.Conn) (err error) {
+func (db *database) migrateTables(ctx context.Context, conn *sql.Conn) (err error) {
 	begin := "BEGIN"
 	if db.dialect.embedded() {
 		begin = "BEGIN IMMEDIATE"
@@ -91,7 +113,7 @@ func (db *DB) migrateTables(ctx context.Context, conn *sql.Conn) (err error) {
 }
 
 // tablesVersion returns the version of the tables, and 0 where there are none.
-func (db *DB) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
+func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
 	exists := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'heed_store'"
 	if !db.dialect.embedded() {
 		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('heed_store')"
@@ -102,4 +124,17 @@ func (db *DB) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, e
 	}
 	err = conn.QueryRowContext(ctx, "SELECT version FROM heed_store").Scan(&version)
 	return version, because(ctx, err)
+}
+
+// useWAL puts a database file into WAL mode. While another connection is about to do so, SQLite refuses without waiting.
+func useWAL(ctx context.Context, conn *sql.Conn) error {
+	var mode string
+	err := conn.QueryRowContext(ctx, "PRAGMA journal_mode = WAL").Scan(&mode)
+	switch {
+	case err == nil && mode == "memory":
+		return errors.New("the database is in memory, where each connection has its own: give it a file, or take memstore")
+	case err == nil && mode != "wal":
+		return fmt.Errorf("the database can't be put into WAL mode: it stays in mode %q", mode)
+	}
+	return err
 }

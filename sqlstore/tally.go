@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"time"
+
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
@@ -132,4 +134,18 @@ func (d *delta) row(from origin) []any {
 		int64(d.Positive.Last), int64(d.Negative.Last), int64(d.Neutral.Last),
 		int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
 	}
+}
+
+const tallySums = `t.landmark, t.mass, t.squares, t.reward, t.reward_squares,
+	t.n_positive, t.n_negative, t.n_neutral, t.last_positive, t.last_negative, t.last_neutral`
+
+// scanPart scans some columns of one's own, and then those of a part.
+func scanPart(scan func(...any) error, own ...any) (p evidence.Part, err error) {
+	t := &p.Tally
+	var halfLife, landmark int64
+	err = scan(append(own, &p.Channel, &p.Source, &halfLife, &landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
+		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last)...)
+	t.HalfLife = time.Duration(halfLife) * time.Microsecond
+	t.Landmark = evidence.Instant(landmark * evidence.LandmarkStep * halfLife)
+	return p, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/stream"
 )
 
 // An AttributionEvent tells what a session was worth: values that were attributed to items, and signals that were seen. It
@@ -79,14 +80,14 @@ func checkTexts(prefix string, pairs ...string) error {
 
 // NewAttribution returns the event that carries an attribution, on the topic of the Adaptive Strategies design. What a
 // consumer would refuse at any time is a [*heed.InputError].
-func NewAttribution(id string, at time.Time, e AttributionEvent) (evidence.Event, error) {
+func NewAttribution(id string, at time.Time, e AttributionEvent) (stream.Event, error) {
 	payload, err := json.Marshal(e)
 	if err != nil {
-		return evidence.Event{}, fmt.Errorf("strategy: attribution: %w", &heed.InputError{Field: "Payload", Reason: err.Error()})
+		return stream.Event{}, fmt.Errorf("strategy: attribution: %w", &heed.InputError{Field: "Payload", Reason: err.Error()})
 	}
-	event := evidence.Event{ID: id, Topic: AttributionTopic, At: at, Payload: payload}
+	event := stream.Event{ID: id, Topic: AttributionTopic, At: at, Payload: payload}
 	if _, err := checkAttribution(event); err != nil {
-		return evidence.Event{}, fmt.Errorf("strategy: attribution: %w", err)
+		return stream.Event{}, fmt.Errorf("strategy: attribution: %w", err)
 	}
 	return event, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
 )
 
 // Change is a test of whether an arm's rewards for an item have changed, made on the outcomes that the store's history
@@ -89,9 +90,13 @@ func divergence(p, q float64) float64 {
 	return d
 }
 
-// restartIfChanged tests an arm of an item, which is in scratch as it is now, and leaves out what happened before a change.
-// The caller holds the item's lock.
-func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string, arm int, now time.Time, scratch *scratch) error {
+// restartIfChanged tests an arm of an item, and leaves out what happened before a change.
+func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string, arm int, now time.Time) error {
+	scratch := &scratch{cells: l.itemCells(s, item, nil)}
+	if err := l.read(ctx, s, now, scratch); err != nil {
+		return err
+	}
+	l.readItem(s, item, now, scratch)
 	outcomes, err := l.counted(ctx, s.space.arm(item, l.cfg.Arms[arm].ID), scratch.counts[arm])
 	if err != nil || len(outcomes) < 2 {
 		return err
@@ -104,14 +109,14 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 	before, after := meanReward(outcomes[:cut]), meanReward(outcomes[cut:])
 	id := derivedID("restart", l.cfg.Name, s.space.scope, item, string(l.cfg.Arms[arm].ID), at.Format(time.RFC3339Nano))
 	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", l.cfg.Arms[arm].ID, before, after)
-	b := evidence.Batch{
-		ID: id, Policies: l.policies,
+	b := store.Batch{
+		ID: id, Policies: l.policies, Parts: true,
 		Reset:        []evidence.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
 		Observations: []evidence.Observation{{ID: id, Cell: s.space.resets(item), Reward: 1, Weight: 1, At: now}},
-		Audit: []evidence.AuditEntry{{
+		Records: []store.Record{store.AuditEntry{
 			ID: id, At: now, Actor: "heed", Action: l.cfg.Name + ".restart", Subject: item, Reason: reason,
 			Details: map[string]string{"category": s.category, "context": s.context},
-		}},
+		}.Record()},
 	}
 	for i, n := range scratch.counts {
 		if n > 0 {
@@ -126,7 +131,11 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 	}); err != nil {
 		return err
 	}
-	_, err = l.apply(ctx, s, item, b, now, scratch)
+	receipts, err := l.cfg.Store.Commit(ctx, b)
+	s.expire()
+	if err == nil && !receipts[0].Duplicate {
+		s.wasResetNow(item, receipts[0].Parts)
+	}
 	return err
 }
 

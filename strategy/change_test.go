@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -20,9 +21,9 @@ import (
 func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 	for _, pooling := range poolings {
 		c := &clock{}
-		store := newStore(t, c.Now)
+		st := newStore(t, c.Now)
 		cfg := withFixtures(t, strategy.Config{
-			Store: store, Now: c.Now, Arms: plain("good", "spare"), Pooling: pooling, Change: strategy.Change{FalseAlarms: 0.001},
+			Store: st, Now: c.Now, Arms: plain("good", "spare"), Pooling: pooling, Change: strategy.Change{FalseAlarms: 0.001},
 		})
 		l := newLearner(t, cfg)
 		q, other := strategy.Query{Item: "changes"}, strategy.Query{Item: "stays"}
@@ -33,7 +34,7 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 			try(t, l, other, "good", 1)
 		}
 		stays := func() []evidence.Part {
-			return slices.DeleteFunc(everything(t, store, other), func(p evidence.Part) bool { return p.Cell.Item != "stays" })
+			return slices.DeleteFunc(everything(t, st, other), func(p evidence.Part) bool { return p.Cell.Item != "stays" })
 		}
 		before := stays()
 		changed := c.Now()
@@ -41,18 +42,14 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 			c.Advance(time.Minute)
 			try(t, l, q, "good", -1)
 		}
-		for _, p := range kept(t, store, q, "arm") {
+		for _, p := range kept(t, st, q, "arm") {
 			if p.Cell.Item == "changes" {
 				assert.Equal(t, "good", p.Cell.Name, "what was before the change does not count, for no arm")
 				assert.EqualValues(t, 15, p.Tally.N())
 			}
 		}
 		assert.Equal(t, before, stays(), "another item has not changed")
-		var entry evidence.AuditEntry
-		for e, err := range store.Audit(ctx) {
-			require.NoError(t, err)
-			entry = e
-		}
+		entry := audited(t, st)[0]
 		assert.Equal(t, "strategy.restart", entry.Action)
 		assert.Equal(t, "changes", entry.Subject)
 		assert.Contains(t, entry.Reason, "from 1.00 to 0.00")
@@ -112,31 +109,31 @@ func TestAChangeIsFoundWhereItIs(t *testing.T) {
 // TestWithoutHistoryNoChangeIsFound: the test is made on what the store's history holds.
 func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	c := &clock{}
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: c.Now, NoHistory: true})
+	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})
 	require.NoError(t, err)
-	l := newLearner(t, strategy.Config{Store: store, Now: c.Now, Arms: plain("a", "b"), Change: strategy.Change{FalseAlarms: 0.5, Every: 1}})
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b"), Change: strategy.Change{FalseAlarms: 0.5, Every: 1}})
 	for n := range 60 {
 		c.Advance(time.Minute)
 		try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/30*2))
 	}
-	assert.Equal(t, 60., massOf(kept(t, store, strategy.Query{}, "arm")))
+	assert.Equal(t, 60., massOf(kept(t, st, strategy.Query{}, "arm")))
 }
 
 // TestChangeIsTestedAsOftenAsConfigured counts how often the history is read.
 func TestChangeIsTestedAsOftenAsConfigured(t *testing.T) {
 	for every, want := range map[int]int{0: 4, 1: 19, 7: 2, 100: 0} {
 		c := &clock{}
-		store := &countingHistory{Store: newStore(t, c.Now)}
-		l := newLearner(t, strategy.Config{Store: store, Now: c.Now, Arms: plain("a"), Change: strategy.Change{FalseAlarms: 0.001, Every: every}})
+		st := &countingHistory{Store: newStore(t, c.Now)}
+		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a"), Change: strategy.Change{FalseAlarms: 0.001, Every: every}})
 		for range 20 {
 			try(t, l, strategy.Query{Item: "i"}, "a", 1)
 		}
-		assert.Equal(t, want, store.read, "every %d", every)
+		assert.Equal(t, want, st.read, "every %d", every)
 	}
 }
 
 type countingHistory struct {
-	evidence.Store
+	store.Store
 	read int
 }
 

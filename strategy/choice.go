@@ -8,6 +8,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -83,13 +84,25 @@ type Choice struct {
 	details *details
 }
 
-// details is what a choice shares with the cache. It does not change once the choice is made.
+// details is what a choice shares with the cache. But for kept it does not change once the choice is made.
 type details struct {
 	learner    string
 	parameters []Setting
 	draws      []Draw
-	fallback   bool // whether the arm is the default, as nothing could be drawn
+	fallback   bool   // whether the arm is the default, as nothing could be drawn
+	resets     resets // of the item, when the choice was made
+	given      bool   // whether the item had its copy of the segment then; false where that is not known
+
+	kept atomic.Pointer[keptChoice] // its record, as this process knows it; nil: it does not
 }
+
+// resets says how often a segment and an item were reset. Evidence that is derived from other evidence has it in its id, so
+// that it can be derived once more after a reset.
+type resets [2]uint64
+
+func (r resets) atLeast(o resets) resets { return resets{max(r[0], o[0]), max(r[1], o[1])} }
+
+func (r resets) String() string { return fmt.Sprint([2]uint64(r)) }
 
 // A Setting is the value that was chosen for a parameter of the arm.
 type Setting struct {
@@ -242,6 +255,7 @@ type storedChoice struct {
 	Parameters []Setting `json:"parameters,omitempty"`
 	Draws      []Draw    `json:"draws,omitempty"`
 	Fallback   bool      `json:"fallback,omitempty"`
+	Resets     *resets   `json:"resets,omitempty"`
 }
 
 // MarshalJSON implements [json.Marshaler].
@@ -250,9 +264,13 @@ func (c Choice) MarshalJSON() ([]byte, error) {
 	if d == nil {
 		d = &details{}
 	}
+	var counted *resets
+	if d.resets != (resets{}) {
+		counted = &d.resets
+	}
 	return json.Marshal(storedChoice{
 		c.ID, c.Arm, c.Session, c.Item, c.Category, c.Context, c.At,
-		d.learner, d.parameters, d.draws, d.fallback,
+		d.learner, d.parameters, d.draws, d.fallback, counted,
 	})
 }
 
@@ -264,7 +282,10 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 	}
 	*c = Choice{
 		s.ID, s.Arm, s.Session, s.Item, s.Category, s.Context, s.At,
-		&details{s.Learner, s.Parameters, s.Draws, s.Fallback},
+		&details{learner: s.Learner, parameters: s.Parameters, draws: s.Draws, fallback: s.Fallback},
+	}
+	if s.Resets != nil {
+		c.details.resets = *s.Resets
 	}
 	return nil
 }

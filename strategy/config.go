@@ -9,12 +9,13 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
 )
 
 // Config configures a [Learner]. Store and Arms must be set; every other field has a default.
 type Config struct {
-	// Store keeps the evidence. Learners of several processes may share one.
-	Store evidence.Store
+	// Store keeps what is learned, and the records of choices. Learners of several processes may share one.
+	Store store.Store
 	// Arms are what is chosen among, in the order in which they are drawn; of equal draws the earlier arm wins.
 	Arms []Arm
 	// Name tells learners apart that share a store. It begins the kinds of their cells: "strategy.arm". "" means
@@ -27,14 +28,15 @@ type Config struct {
 	Prior evidence.Beta
 	// Exploration adds to the draws of arms with few outcomes. The zero value adds nothing.
 	Exploration Exploration
-	// HalfLife is the time after which an outcome counts half. 0: outcomes count for ever. A store that holds outcomes under
-	// another half-life refuses new ones ([evidence.PolicyError]), until their cells are reset or rebuilt.
+	// HalfLife is the time after which an outcome counts half. 0: what the store has for a learner of this name, and at first
+	// that outcomes count for ever. Another half-life than the stored one is refused with a [*heed.SettingsError]: see
+	// [Rebuild].
 	HalfLife time.Duration
 	// Caps limit the influence of single sources. They make the store keep sources apart.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without any cap, so that a source can be expunged at any time, and not
-	// only while the store's history still holds all its outcomes. It is a part of the policy, as the half-life is. In how
-	// many sessions an item was seen is counted without a source.
+	// only while the store's history still holds all its outcomes. It is a setting of the store as the half-life is; false:
+	// what the store has. In how many sessions an item was seen is counted without a source.
 	BySource bool
 	// MinConfidence is the least confidence of an outcome, in (0, 1], for it to be counted. 0 means 0.3.
 	MinConfidence float64
@@ -45,20 +47,22 @@ type Config struct {
 	Default ArmID
 	// Cache is how choices are remembered within a session.
 	Cache Cache
-	// Choices keeps choices as records: see [Learner.Find] and [Learner.History]. With it, a session's choice holds across
-	// restarts and processes; of two processes that choose for one item at the same moment, each keeps its own. nil: none are
-	// kept.
-	Choices Choices
-	// Silence says what becomes of choices whose outcome never comes. It needs Choices, and [Learner.Sweep] to be called.
+	// Unrecorded keeps no records of choices. By default each choice is recorded, so that an outcome in another process or
+	// after a restart finds it ([Learner.Find]), that a session's choice holds across restarts and processes, and that it
+	// can be listed with what came of it ([Learner.History]). A record costs a commit at each [Learner.Select] that chooses
+	// anew, which without records only reads, and about a kilobyte for 30 days; the store keeps the last 100,000. Its
+	// configuration can say otherwise for the kind "strategy.choice".
+	Unrecorded bool
+	// Silence says what becomes of choices whose outcome never comes. It needs records, and [Learner.Sweep] to be called.
 	Silence Silence
 	// Change restarts an item's evidence when its rewards are seen to have changed. The zero value never does.
 	Change Change
-	// Topic, where it is not empty, has every [Event] put into the store's outbox under this topic, in the same batch as
-	// what it tells of. [DefaultTopic] is a good one, and [Relay] brings them out.
+	// Topic, where it is not empty, has every [Event] put into the store's outbox under this topic, in the same commit as
+	// what it tells of. [DefaultTopic] is a good one, and [stream.Relay] brings them out.
 	Topic string
-	// Refresh is after how long what is held of a segment in memory is made anew from the store, which is when outcomes
-	// that other processes counted are seen as the segment's (as the item's own they are seen at once). 0 means 10 minutes,
-	// or a sixteenth of the half-life where that is less.
+	// Refresh is after how long what is held in memory is made anew from the store, which is when outcomes that other
+	// processes counted are seen as the segment's (as the item's own they are seen at once), and when resets and ends of
+	// sessions in other processes are seen. 0 means 10 minutes, or a sixteenth of the half-life where that is less.
 	Refresh time.Duration
 
 	// Now is the clock. nil means time.Now. The store's clock has to agree with it: a store refuses outcomes that lie ahead
@@ -112,7 +116,7 @@ func (c Config) withDefaults() Config {
 			c.Arms[i].Parameters[j].Values = slices.Clone(c.Arms[i].Parameters[j].Values)
 		}
 	}
-	c.Name = cmp.Or(c.Name, "strategy")
+	c.Name = cmp.Or(c.Name, defaultName)
 	if c.Pooling == nil {
 		c.Pooling = TwoLevel{}
 	}
@@ -132,19 +136,14 @@ func (c Config) withDefaults() Config {
 	}
 	c.Cache.TTL = cmp.Or(c.Cache.TTL, time.Hour)
 	c.Cache.Size = cmp.Or(c.Cache.Size, 10_000)
-	if c.Choices != nil {
+	if !c.Unrecorded {
 		c.Silence.After = cmp.Or(c.Silence.After, 24*time.Hour)
 		if c.Silence.Confidence > 0 {
 			c.Silence.Value = cmp.Or(c.Silence.Value, -1)
 		}
 	}
 	c.Change = c.Change.withDefaults()
-	if c.Refresh == 0 {
-		c.Refresh = 10 * time.Minute
-		if c.HalfLife > 0 {
-			c.Refresh = min(c.Refresh, c.HalfLife/16)
-		}
-	}
+	c.Refresh = cmp.Or(c.Refresh, c.refresh())
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
@@ -152,6 +151,13 @@ func (c Config) withDefaults() Config {
 		c.NewID = newChoiceID
 	}
 	return c
+}
+
+func (c *Config) refresh() time.Duration {
+	if c.HalfLife > 0 {
+		return min(10*time.Minute, c.HalfLife/16)
+	}
+	return 10 * time.Minute
 }
 
 // validate reports all faults of a configuration that has its defaults.
@@ -169,7 +175,7 @@ func (c Config) validate() error {
 	found.Check(slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
 	found.Check(c.Cache.TTL > 0, "Cache.TTL", c.Cache.TTL, "must not be negative")
 	found.Check(c.Cache.Size > 0, "Cache.Size", c.Cache.Size, "must not be negative")
-	found.Check(c.Choices != nil || c.Silence == Silence{}, "Silence", c.Silence, "needs Choices")
+	found.Check(!c.Unrecorded || c.Silence == Silence{}, "Silence", c.Silence, "needs choices to be recorded")
 	found.Check(c.Silence.After >= 0, "Silence.After", c.Silence.After, "must not be negative")
 	found.Check(c.Silence.Confidence >= 0 && c.Silence.Confidence <= 1, "Silence.Confidence", c.Silence.Confidence, "must be in (0, 1], or 0 for no evidence")
 	found.Check(c.Silence.Value >= -1 && c.Silence.Value <= 0, "Silence.Value", c.Silence.Value, "must be in [-1, 0), or 0 for the default")
@@ -191,8 +197,17 @@ func (c Config) validate() error {
 	return found.Err()
 }
 
+const defaultName = "strategy"
+
 // maxName leaves room for what follows the name in a kind.
 const maxName = evidence.MaxText - 64
+
+// kept returns the policies by which the learner's cells are kept, by kind.
+func (c *Config) kept(kinds kinds) map[string]evidence.Policy {
+	return map[string]evidence.Policy{
+		kinds.arm: c.policy(), kinds.parameter: c.policy(), kinds.given: {HalfLife: c.HalfLife},
+	}
+}
 
 // policy is how the learner's cells are kept.
 func (c *Config) policy() evidence.Policy {

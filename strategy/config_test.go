@@ -15,7 +15,7 @@ import (
 )
 
 func TestDefaults(t *testing.T) {
-	l, err := strategy.New(strategy.Config{Store: &memstore.Evidence{}, Arms: strategy.Injection(strategy.InjectionConfig{})})
+	l, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: strategy.Injection(strategy.InjectionConfig{})})
 	require.NoError(t, err)
 	cfg := l.Config()
 	assert.Equal(t, "strategy", cfg.Name)
@@ -68,7 +68,7 @@ func TestSpecConfigHasTheDesignsDefaults(t *testing.T) {
 
 // TestEveryFaultIsReported, at once and by its field.
 func TestEveryFaultIsReported(t *testing.T) {
-	l, err := strategy.New(strategy.Config{
+	l, err := strategy.New(ctx, strategy.Config{
 		Name:          strings.Repeat("n", 1000),
 		Arms:          []strategy.Arm{{ID: "a", Weight: -1}, {ID: "a", Parameters: []strategy.Parameter{{Name: "x=y"}, {Name: "z", Values: []string{"1", "1", "\x00"}}}}, {}},
 		Pooling:       strategy.Copy{Sessions: -1, MinConfidence: 2},
@@ -123,10 +123,10 @@ func TestEachFaultIsNamed(t *testing.T) {
 		{"Pooling.Sharpness", strategy.Config{Pooling: strategy.TwoLevel{Sharpness: 0.1}}},
 		{"Pooling.MinConfidence", strategy.Config{Pooling: strategy.Copy{MinConfidence: 1}}},
 	} {
-		_, err := strategy.New(withFixtures(t, test.cfg))
+		_, err := strategy.New(ctx, withFixtures(t, test.cfg))
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 	}
-	_, err := strategy.New(strategy.Config{})
+	_, err := strategy.New(ctx, strategy.Config{})
 	assert.Equal(t, []string{"Store", "Default", "Arms"}, fields(err))
 }
 

@@ -16,19 +16,20 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/stream"
 )
 
 // ConsumerConfig configures a [Consumer]. Learner, Source and DeadLetters must be set; every other field has a default.
 type ConsumerConfig struct {
-	// Learner learns from what is read. It must have Config.Choices, in which the choices are found.
+	// Learner learns from what is read. It must record its choices, as they are found there.
 	Learner *Learner
 	// Source delivers the events, each an [AttributionEvent].
-	Source Source
+	Source stream.Source
 	// DeadLetters takes the events that can't be applied, each as a [DeadLetter].
-	DeadLetters Sink
+	DeadLetters stream.Sink
 	// Events, where it is set, is sent what the learner has put into its store's outbox: when Run begins, after events were
 	// dealt with, and when it ends. Learning does not wait for it.
-	Events Sink
+	Events stream.Sink
 	// Router makes outcomes of attributions and signals. nil means that of the zero [RouterConfig], with the learner's
 	// least confidence.
 	Router *Router
@@ -68,7 +69,7 @@ func (c ConsumerConfig) withDefaults() ConsumerConfig {
 func (c ConsumerConfig) validate() error {
 	var found faults.List
 	found.Check(c.Learner != nil, "Learner", nil, "must be set")
-	found.Check(c.Learner == nil || c.Learner.cfg.Choices != nil, "Learner", nil, "must have Choices")
+	found.Check(c.Learner == nil || !c.Learner.cfg.Unrecorded, "Learner", nil, "must record its choices")
 	found.Check(c.Source != nil, "Source", nil, "must be set")
 	found.Check(c.DeadLetters != nil, "DeadLetters", nil, "must be set")
 	found.Check(c.HookTimeout > 0, "HookTimeout", c.HookTimeout, "must not be negative")
@@ -83,9 +84,9 @@ func (c ConsumerConfig) validate() error {
 // A DeadLetter is an event that could not be applied, as the JSON payload of an event of the same id. To publish its Event
 // to the source's topic again is to try once more; what of it was applied does not count twice.
 type DeadLetter struct {
-	Event    evidence.Event `json:"event"`
-	Reason   string         `json:"reason"`
-	Attempts int            `json:"attempts"`
+	Event    stream.Event `json:"event"`
+	Reason   string       `json:"reason"`
+	Attempts int          `json:"attempts"`
 }
 
 // DeadTopic is the topic of dead letters.
@@ -195,16 +196,16 @@ func (c *Consumer) Run(ctx context.Context) error {
 // work deals with one event after the other. It returns nil at the end of the source or of the context.
 func (c *Consumer) work(receiving, working context.Context) error {
 	for receiving.Err() == nil {
-		var d Delivery
-		var e evidence.Event
+		var d stream.Delivery
+		var e stream.Event
 		_, err := c.try(receiving, func() (err error) {
 			if d, err = c.cfg.Source.Receive(receiving); err == nil {
 				e = d.Event()
 			}
 			return err
-		}, func(err error) bool { return errors.Is(err, ErrClosed) })
+		}, func(err error) bool { return errors.Is(err, stream.ErrClosed) })
 		switch {
-		case err != nil && (receiving.Err() != nil || errors.Is(err, ErrClosed)):
+		case err != nil && (receiving.Err() != nil || errors.Is(err, stream.ErrClosed)):
 			return nil //nolint:nilerr // it is to end
 		case err != nil:
 			return fmt.Errorf("receive: %w", err)
@@ -226,7 +227,7 @@ func (c *Consumer) work(receiving, working context.Context) error {
 func (c *Consumer) relay(working context.Context, idle <-chan struct{}) {
 	for {
 		_, err := c.try(working, c.timed(working, func(ctx context.Context) error {
-			_, err := Relay(ctx, c.cfg.Learner.cfg.Store, c.cfg.Events)
+			_, err := stream.Relay(ctx, c.cfg.Learner.cfg.Store, c.cfg.Events)
 			return err
 		}), never)
 		if err != nil {
@@ -272,7 +273,7 @@ func (c *Consumer) timed(ctx context.Context, do func(context.Context) error) fu
 }
 
 // deal applies a delivery, or writes it off, and acknowledges it. It returns an error where neither could be done.
-func (c *Consumer) deal(receiving, working context.Context, d Delivery, e evidence.Event) error {
+func (c *Consumer) deal(receiving, working context.Context, d stream.Delivery, e stream.Event) error {
 	var n news
 	defer func() { c.tell(working, n) }() // when the event is out of hand, as it may take long
 	attempts, err := c.try(receiving, c.timed(working, func(ctx context.Context) error { return c.apply(ctx, e, &n) }), hopeless)
@@ -300,7 +301,7 @@ func (c *Consumer) deal(receiving, working context.Context, d Delivery, e eviden
 }
 
 // giveBack rejects what could not be dealt with before Run is to end.
-func (c *Consumer) giveBack(working context.Context, d Delivery, e evidence.Event) {
+func (c *Consumer) giveBack(working context.Context, d stream.Delivery, e stream.Event) {
 	ctx := context.WithoutCancel(working)
 	if err := contain(c.timed(ctx, func(ctx context.Context) error { return d.Reject(ctx, 0) })); err != nil {
 		c.notAcked.Add(1)
@@ -326,7 +327,7 @@ func hopeless(err error) bool {
 }
 
 // bury publishes the dead letter of an event.
-func (c *Consumer) bury(ctx context.Context, e evidence.Event, reason error, attempts int) error {
+func (c *Consumer) bury(ctx context.Context, e stream.Event, reason error, attempts int) error {
 	if _, err := e.At.MarshalJSON(); err != nil {
 		e.At = time.Time{} // a year that JSON does not know may be why the event is dead
 	}
@@ -334,7 +335,7 @@ func (c *Consumer) bury(ctx context.Context, e evidence.Event, reason error, att
 	if err != nil {
 		return err
 	}
-	letter := evidence.Event{ID: e.ID, Topic: DeadTopic, At: c.cfg.Learner.cfg.Now(), Payload: payload}
+	letter := stream.Event{ID: e.ID, Topic: DeadTopic, At: c.cfg.Learner.cfg.Now(), Payload: payload}
 	if letter.ID == "" {
 		sum := sha256.Sum256(e.Payload)
 		letter.ID = "nameless:" + hex.EncodeToString(sum[:])
@@ -350,18 +351,20 @@ func (c *Consumer) bury(ctx context.Context, e evidence.Event, reason error, att
 // Handle applies one event and tells the hook, as Run does for each: for hosts that have a loop of their own. An error that
 // is a [*heed.InputError] or an [*evidence.PolicyError] says that it can't be applied; after any other it may be handled
 // again.
-func (c *Consumer) Handle(ctx context.Context, e evidence.Event) error {
+func (c *Consumer) Handle(ctx context.Context, e stream.Event) error {
+	c.received.Add(1)
 	var n news
 	err := c.apply(ctx, e, &n)
 	c.tell(ctx, n)
 	if err != nil {
 		return fmt.Errorf("strategy: handle: %w", err)
 	}
+	c.applied.Add(1)
 	return nil
 }
 
-// apply lets the learner learn from an event, and adds what came of it to the news.
-func (c *Consumer) apply(ctx context.Context, e evidence.Event, n *news) error {
+// apply lets the learner learn from an event, in one commit, and says what the hook is to be told.
+func (c *Consumer) apply(ctx context.Context, e stream.Event, n *news) error {
 	attribution, err := checkAttribution(e)
 	if err != nil {
 		return err
@@ -370,30 +373,32 @@ func (c *Consumer) apply(ctx context.Context, e evidence.Event, n *news) error {
 	if err != nil {
 		return err
 	}
-	for _, o := range outcomes {
-		disposition, err := c.cfg.Learner.Observe(ctx, o)
-		if disposition == Applied { // which it may be though there is an error
-			c.outcomes.Add(1)
-			n.outcomes = append(n.outcomes, o)
-		}
-		if err != nil {
-			return err
-		}
-		if disposition == Duplicate {
-			c.duplicates.Add(1)
-		}
-	}
+	l := c.cfg.Learner
+	var end ending
 	if attribution.Ended {
-		if err := c.cfg.Learner.EndSession(ctx, attribution.Session); err != nil {
-			return err
-		}
-		n.ended = attribution.Session
+		end = ending{attribution.Session, derivedID("ended", l.cfg.Name, e.ID)}
+		defer l.sessions.Drop(attribution.Session)
 	}
+	dispositions, err := l.credit(ctx, l.cfg.Now(), outcomes, end)
+	if err != nil {
+		return err
+	}
+	for i, disposition := range dispositions {
+		switch disposition {
+		case Applied:
+			c.outcomes.Add(1)
+			n.outcomes = append(n.outcomes, outcomes[i])
+		case Duplicate:
+			c.duplicates.Add(1)
+		case Dropped:
+		}
+	}
+	n.ended = end.session
 	c.unmatched.Add(unmatched)
 	return nil
 }
 
-func checkAttribution(e evidence.Event) (AttributionEvent, error) {
+func checkAttribution(e stream.Event) (AttributionEvent, error) {
 	switch {
 	case e.ID == "":
 		return AttributionEvent{}, &heed.InputError{Field: "ID", Reason: "must not be empty"}
@@ -405,7 +410,7 @@ func checkAttribution(e evidence.Event) (AttributionEvent, error) {
 
 // outcomesOf returns what the learner is to observe, and how many attributions are of no choice that is known. Whatever may
 // be wrong with the event shows before any of it is observed.
-func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *AttributionEvent) (outcomes []Outcome, unmatched uint64, err error) {
+func (c *Consumer) outcomesOf(ctx context.Context, e stream.Event, a *AttributionEvent) (outcomes []Outcome, unmatched uint64, err error) {
 	signals := c.cfg.Router.balances(a.Signals)
 	for i, r := range a.Records {
 		routed, ok, err := c.cfg.Router.route(&Attribution{r.Activated, r.Value}, signals[r.Session])
@@ -415,7 +420,7 @@ func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *Attribut
 		if !ok {
 			continue
 		}
-		record, err := c.cfg.Learner.find(ctx, ChoiceFilter{Session: r.Session, Item: r.Item}, e.At)
+		row, err := c.cfg.Learner.findAt(ctx, r.Session, r.Item, e.At)
 		switch {
 		case errors.Is(err, heed.ErrNotFound):
 			unmatched++
@@ -424,7 +429,7 @@ func (c *Consumer) outcomesOf(ctx context.Context, e evidence.Event, a *Attribut
 			return nil, 0, err
 		}
 		o := Outcome{
-			Choice: record.Choice, ID: fmt.Sprintf("%s/%d", e.ID, i), Value: routed.Value, Confidence: routed.Confidence,
+			Choice: row.Choice, ID: fmt.Sprintf("%s/%d", e.ID, i), Value: routed.Value, Confidence: routed.Confidence,
 			Channel: string(routed.Source), Source: a.Source, At: e.At,
 		}
 		if err := c.cfg.Learner.validateOutcome(&o, c.cfg.Learner.cfg.Now()); err != nil {

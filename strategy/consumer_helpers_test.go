@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 // raced tells that the race detector is on, under which the longest tests are shorter.
@@ -29,21 +29,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A tape is a source that delivers what is on it, in order, then what was rejected, and then ends.
 type tape struct {
 	mu       sync.Mutex
-	events   []evidence.Event
+	events   []stream.Event
 	acked    []string
 	rejected []string
 	ack      func(ctx context.Context, id string) error // nil: it succeeds
 	reject   func(ctx context.Context, id string) error
 }
 
-func (s *tape) Receive(ctx context.Context) (strategy.Delivery, error) {
+func (s *tape) Receive(ctx context.Context) (stream.Delivery, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	case len(s.events) == 0:
-		return nil, strategy.ErrClosed
+		return nil, stream.ErrClosed
 	}
 	e := s.events[0]
 	s.events = s.events[1:]
@@ -52,10 +52,10 @@ func (s *tape) Receive(ctx context.Context) (strategy.Delivery, error) {
 
 type taped struct {
 	from  *tape
-	event evidence.Event
+	event stream.Event
 }
 
-func (d *taped) Event() evidence.Event { return d.event }
+func (d *taped) Event() stream.Event { return d.event }
 
 func (d *taped) Ack(ctx context.Context) error {
 	if d.from.ack != nil {
@@ -88,12 +88,12 @@ func (d *taped) Reject(ctx context.Context, _ time.Duration) error {
 // A letterbox is a sink that keeps what is published, each id once.
 type letterbox struct {
 	mu      sync.Mutex
-	events  []evidence.Event
+	events  []stream.Event
 	times   int // how often it was published to
-	publish func(ctx context.Context, e evidence.Event) error
+	publish func(ctx context.Context, e stream.Event) error
 }
 
-func (b *letterbox) Publish(ctx context.Context, e evidence.Event) error {
+func (b *letterbox) Publish(ctx context.Context, e stream.Event) error {
 	if b.publish != nil {
 		if err := b.publish(ctx, e); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (b *letterbox) Publish(ctx context.Context, e evidence.Event) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.times++
-	if !slices.ContainsFunc(b.events, func(o evidence.Event) bool { return o.ID == e.ID }) {
+	if !slices.ContainsFunc(b.events, func(o stream.Event) bool { return o.ID == e.ID }) {
 		b.events = append(b.events, e)
 	}
 	return nil
@@ -126,40 +126,27 @@ func (b *letterbox) letters(t testing.TB) (letters []strategy.DeadLetter) {
 	return letters
 }
 
-// A fragile store and fragile records ask first whether they may fail now.
+// A fragile store asks first whether it may fail now.
 type fragile struct {
-	evidence.Store
-	before func(ctx context.Context, b evidence.Batch) error
+	store.Store
+	before func(ctx context.Context, b store.Batch) error
 }
 
-func (s *fragile) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
-	if s.before != nil {
-		if err := s.before(ctx, b); err != nil {
-			return evidence.Receipt{}, err
+func (s *fragile) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	for _, b := range batches {
+		if s.before != nil {
+			if err := s.before(ctx, b); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return s.Store.Commit(ctx, b)
-}
-
-type fragileChoices struct {
-	strategy.Choices
-	settle func() error
-}
-
-func (c *fragileChoices) Settle(ctx context.Context, id strategy.ChoiceID, r strategy.Result) (strategy.Stage, error) {
-	if c.settle != nil {
-		if err := c.settle(); err != nil {
-			return "", err
-		}
-	}
-	return c.Choices.Settle(ctx, id, r)
+	return s.Store.Commit(ctx, batches...)
 }
 
 // A desk is a consumer with all that is around it.
 type desk struct {
 	clock   *clock
 	store   *fragile
-	choices *fragileChoices
 	learner *strategy.Learner
 	tape    *tape
 	dead    *letterbox
@@ -168,10 +155,7 @@ type desk struct {
 func newDesk(t testing.TB, cfg strategy.Config) *desk {
 	d := &desk{clock: &clock{}, tape: &tape{}, dead: &letterbox{}}
 	d.store = &fragile{Store: newStore(t, d.clock.Now)}
-	choices, err := memstore.NewChoices(memstore.ChoicesConfig{Now: d.clock.Now})
-	require.NoError(t, err)
-	d.choices = &fragileChoices{Choices: choices}
-	cfg.Now, cfg.Store, cfg.Choices = d.clock.Now, d.store, d.choices
+	cfg.Now, cfg.Store = d.clock.Now, d.store
 	d.learner = newLearner(t, cfg)
 	return d
 }
@@ -204,13 +188,13 @@ func (d *desk) choose(t testing.TB, n int) {
 }
 
 // worth is the event that the item "i" was of that value in a session.
-func (d *desk) worth(t testing.TB, id, session string, value float64) evidence.Event {
+func (d *desk) worth(t testing.TB, id, session string, value float64) stream.Event {
 	return d.attribution(t, id, strategy.AttributionEvent{
 		Session: session, Records: []strategy.AttributionRecord{{Item: "i", Activated: true, Value: value}},
 	})
 }
 
-func (d *desk) attribution(t testing.TB, id string, a strategy.AttributionEvent) evidence.Event {
+func (d *desk) attribution(t testing.TB, id string, a strategy.AttributionEvent) stream.Event {
 	e, err := strategy.NewAttribution(id, d.clock.Now(), a)
 	require.NoError(t, err)
 	return e

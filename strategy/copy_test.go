@@ -22,11 +22,11 @@ func teach(t *testing.T, l *strategy.Learner, q strategy.Query, n int) {
 }
 
 func TestAnItemSpecialisesAfterTwentySessions(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store, Pooling: strategy.Copy{}})
+	st := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{}})
 	q := strategy.Query{Item: "i", Session: "0", Category: "c"}
 	teach(t, l, q, 1)
-	given := func() []evidence.Part { return kept(t, store, q, "given") }
+	given := func() []evidence.Part { return kept(t, st, q, "given") }
 
 	c := choose(t, l, q)
 	for n := range 30 {
@@ -54,19 +54,19 @@ func TestAnItemSpecialisesAfterTwentySessions(t *testing.T) {
 }
 
 func TestAChoiceWithoutASessionIsASession(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store, Pooling: strategy.Copy{Sessions: 3}})
+	st := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 3}})
 	q := strategy.Query{Item: "i"}
 	teach(t, l, q, 1)
 	for n := range 3 {
-		assert.Empty(t, kept(t, store, q, "given"), "after %d", n)
+		assert.Empty(t, kept(t, st, q, "given"), "after %d", n)
 		c := choose(t, l, q)
 		for outcome := range 10 {
 			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(outcome), Value: 0, Confidence: 1})
 			require.NoError(t, err)
 		}
 	}
-	assert.NotEmpty(t, kept(t, store, q, "given"))
+	assert.NotEmpty(t, kept(t, st, q, "given"))
 }
 
 func TestOutcomesOfHalfConfidenceSpecialiseAnItemToo(t *testing.T) {
@@ -154,8 +154,8 @@ func TestASpecialisedItemGoesItsOwnWay(t *testing.T) {
 
 // TestACopyHoldsWhatOthersHaveShown, and not the item's own outcomes; it is made once, in whichever process.
 func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	cfg := withFixtures(t, strategy.Config{Store: store, Pooling: strategy.Copy{Sessions: 5}})
+	st := newStore(t, (&clock{}).Now)
+	cfg := withFixtures(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 5}})
 	l := newLearner(t, cfg)
 	q := strategy.Query{Item: "i", Category: "c"}
 	teach(t, l, q, 7)
@@ -164,7 +164,7 @@ func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 		try(t, l, q, "c", 1)
 		try(t, l, strategy.Query{Item: "i", Session: q.Session + "!", Category: "another", Context: "x"}, "d", 1)
 	}
-	copied := kept(t, store, q, "given")
+	copied := kept(t, st, q, "given")
 	require.Len(t, copied, 2)
 	assert.Equal(t, "a", copied[0].Cell.Name)
 	assert.Equal(t, []float64{7, 7}, []float64{copied[0].Tally.Mass, copied[0].Tally.Reward})
@@ -180,7 +180,7 @@ func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 		q.Session = fmt.Sprint("later", n)
 		try(t, restarted, q, "d", 1)
 	}
-	assert.Equal(t, copied, kept(t, store, q, "given"))
+	assert.Equal(t, copied, kept(t, st, q, "given"))
 	want[3].Alpha = 11
 	assert.Equal(t, want, levels(beliefs(t, restarted, q)))
 	assert.Equal(t, want, levels(beliefs(t, l, q)), "as the item's own, it is seen at once")
@@ -188,56 +188,56 @@ func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 
 // TestTheFirstOfItsSegmentHasNothingToCopy, and copies when others have come.
 func TestTheFirstOfItsSegmentHasNothingToCopy(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store, Pooling: strategy.Copy{Sessions: 2}})
+	st := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 2}})
 	q := strategy.Query{Item: "i"}
 	for n := range 10 {
 		q.Session = fmt.Sprint(n)
 		try(t, l, q, "a", 1)
 	}
-	assert.Empty(t, kept(t, store, q, "given"))
+	assert.Empty(t, kept(t, st, q, "given"))
 	teach(t, l, q, 3)
 	q.Session = "later"
 	try(t, l, q, "a", 1)
-	assert.Equal(t, 6., massOf(kept(t, store, q, "given")))
+	assert.Equal(t, 6., massOf(kept(t, st, q, "given")))
 }
 
 // TestAnItemSpecialisesInEachSegmentForItself: the sessions of one do not count in another, and each copy is made.
 func TestAnItemSpecialisesInEachSegmentForItself(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store, Pooling: strategy.Copy{Sessions: 3}})
+	st := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 3}})
 	segments := []strategy.Query{{Item: "i", Category: "c", Context: "x"}, {Item: "i", Category: "c", Context: "y"}}
 	for n, q := range segments {
 		teach(t, l, q, n+1)
 	}
 	for n := range 3 {
 		for _, q := range segments {
-			assert.Empty(t, kept(t, store, q, "given"), "after %d", n)
+			assert.Empty(t, kept(t, st, q, "given"), "after %d", n)
 			q.Session = fmt.Sprint(n) // which is one and the same session in both
 			assert.NoError(t, l.EndSession(ctx, q.Session))
 			credit(t, l, choose(t, l, q), 0)
 		}
 	}
 	for n, q := range segments {
-		assert.Equal(t, float64(2*(n+1)), massOf(kept(t, store, q, "given")))
+		assert.Equal(t, float64(2*(n+1)), massOf(kept(t, st, q, "given")))
 	}
 }
 
 // TestACopyIsMadeOnceForGood: also when the store has long forgotten by which id.
 func TestACopyIsMadeOnceForGood(t *testing.T) {
 	c := &clock{}
-	store := newStore(t, c.Now)
-	l := newLearner(t, strategy.Config{Now: c.Now, Store: store, Pooling: strategy.Copy{Sessions: 3}})
+	st := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{Now: c.Now, Store: st, Pooling: strategy.Copy{Sessions: 3}})
 	q := strategy.Query{Item: "i"}
 	teach(t, l, q, 5)
 	for n := range 12 {
 		q.Session = fmt.Sprint(n)
 		try(t, l, q, "c", 0)
 		if n >= 2 {
-			require.Equal(t, 10., massOf(kept(t, store, q, "given")), "after %d", n+1)
+			require.Equal(t, 10., massOf(kept(t, st, q, "given")), "after %d", n+1)
 		}
 		c.Advance(100 * 24 * time.Hour)
-		require.NoError(t, store.Sweep(ctx))
+		require.NoError(t, st.Sweep(ctx, time.Time{}))
 	}
 }
 

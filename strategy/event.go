@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/stream"
 )
 
 // The topics of the Adaptive Strategies design.
@@ -26,14 +30,13 @@ const (
 	EventSelected    EventType = "selected"    // a choice was made
 	EventObserved    EventType = "observed"    // an outcome was counted
 	EventExpired     EventType = "expired"     // no outcome came in time
-	EventRetracted   EventType = "retracted"   // silence that was counted was taken back, as an outcome came after all
 	EventSpecialized EventType = "specialized" // an item took its copy of the segment's evidence
 	EventRestarted   EventType = "restarted"   // a change was found, and the evidence from before it left out
 	EventReset       EventType = "reset"       // somebody had something forgotten
 )
 
 // An Event tells what happened to a learner, and has all that is needed to let it happen again: see [Learner.Replay]. In a
-// store's outbox it is the JSON payload of an [evidence.Event] of the same id.
+// store's outbox it is the JSON payload of a [stream.Event] of the same id.
 type Event struct {
 	ID       string    `json:"id"`
 	Type     EventType `json:"type"`
@@ -55,17 +58,28 @@ type Effect struct {
 	ID           string                 `json:"id"` // of the batch
 	Reset        []evidence.Selection   `json:"reset,omitempty"`
 	Restart      []evidence.Restart     `json:"restart,omitempty"`
-	Retract      []string               `json:"retract,omitempty"`
+	Withdraw     []string               `json:"withdraw,omitempty"` // silence, as an outcome came after all
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }
 
+// outbox is the kind of outgoing events, with the paths to the names of people in what this package sends: in an [Event],
+// in an [AttributionEvent], and in a [DeadLetter] of one.
+var outbox = store.Kind{
+	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
+	Caused: []string{
+		"payload.~.result.source", "payload.~.effect.observations.*.source",
+		"payload.~.source", "payload.~.event.payload.~.source",
+	},
+	Decided: []string{"payload.~.actor"},
+}
+
 // emit puts an event about a batch into the batch, if the learner has a topic.
-func (l *Learner) emit(b *evidence.Batch, e Event) error {
+func (l *Learner) emit(b *store.Batch, e Event) error {
 	if l.cfg.Topic == "" {
 		return nil
 	}
 	if b.ID != "" {
-		e.Effect = &Effect{b.ID, b.Reset, b.Restart, b.Retract, b.Observations}
+		e.Effect = &Effect{b.ID, b.Reset, b.Restart, b.Withdraw, b.Observations}
 	}
 	e.Learner = l.cfg.Name
 	if e.Choice != nil {
@@ -75,29 +89,34 @@ func (l *Learner) emit(b *evidence.Batch, e Event) error {
 	if err != nil {
 		return err
 	}
-	b.Events = append(b.Events, evidence.Event{ID: e.ID, Topic: l.cfg.Topic, At: e.At, Payload: payload})
+	people := []string{e.Actor}
+	for i := range b.Observations {
+		people = append(people, b.Observations[i].Source)
+	}
+	event := stream.Event{ID: e.ID, Topic: l.cfg.Topic, At: e.At, Payload: payload}
+	b.Records = append(b.Records, event.Waiting(people...))
 	return nil
 }
 
 // withoutDraws returns the choice as later events have it.
 func (c Choice) withoutDraws() *Choice {
 	if c.details != nil {
-		d := *c.details
-		d.draws = nil
-		c.details = &d
+		d := c.details
+		c.details = &details{learner: d.learner, parameters: d.parameters, fallback: d.fallback, resets: d.resets}
 	}
 	return &c
 }
 
-// Replay lets the events of this learner happen once more to the store and the records of this one: from its log, what was
-// learned is rebuilt in an empty store, to the same beliefs. What the store knows already counts nothing, so a log may be
-// replayed in part, or again. Events of other learners are passed over. It returns how many events changed the evidence.
+// Replay lets the events of this learner happen once more to the store: from its log, what was learned is rebuilt in an
+// empty store, to the same beliefs, with the records of choices. What the store knows already counts nothing, so a log may
+// be replayed in part, or again. Events of other learners are passed over. It returns how many events changed the evidence.
 //
-// The log has to be in order, and the store to remember its ids: see [memstore.EvidenceConfig]'s IDsFor. A payload that is
-// not an event is a [*heed.InputError], and ends the replay.
+// The log has to be in order, and the store to remember its ids: see [memstore.Config]'s IDsFor. A payload that is not an
+// event is a [*heed.InputError], and ends the replay. The log does not know what was expunged from the store, or forgotten:
+// leave out of it what must not come back.
 //
-// [memstore.EvidenceConfig]: https://pkg.go.dev/github.com/heedhq/heed/memstore#EvidenceConfig
-func (l *Learner) Replay(ctx context.Context, log iter.Seq2[evidence.Event, error]) (changed int, err error) {
+// [memstore.Config]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Config
+func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
 	changed, err = l.replayAll(ctx, log)
 	if err = errors.Join(err, l.Refresh(ctx)); err != nil {
 		return changed, fmt.Errorf("strategy: replay: %w", err)
@@ -105,7 +124,7 @@ func (l *Learner) Replay(ctx context.Context, log iter.Seq2[evidence.Event, erro
 	return changed, nil
 }
 
-func (l *Learner) replayAll(ctx context.Context, log iter.Seq2[evidence.Event, error]) (changed int, err error) {
+func (l *Learner) replayAll(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
 	for entry, err := range log {
 		if err != nil {
 			return changed, err
@@ -121,7 +140,7 @@ func (l *Learner) replayAll(ctx context.Context, log iter.Seq2[evidence.Event, e
 	return changed, nil
 }
 
-func (l *Learner) replay(ctx context.Context, entry evidence.Event) (changed bool, err error) {
+func (l *Learner) replay(ctx context.Context, entry stream.Event) (changed bool, err error) {
 	var e Event
 	if err := json.Unmarshal(entry.Payload, &e); err != nil {
 		return false, &heed.InputError{Field: "Payload", Reason: "is no event of a learner: " + err.Error()}
@@ -129,41 +148,57 @@ func (l *Learner) replay(ctx context.Context, entry evidence.Event) (changed boo
 	if e.Learner != l.cfg.Name {
 		return false, nil
 	}
-	if e.Effect != nil {
-		b := evidence.Batch{
-			ID: e.Effect.ID, Policies: l.policies,
-			Reset: e.Effect.Reset, Restart: e.Effect.Restart, Retract: e.Effect.Retract, Observations: e.Effect.Observations,
-		}
-		receipt, err := l.cfg.Store.Commit(ctx, b)
-		switch {
-		case errors.Is(err, heed.ErrNotFound): // what it takes back is in a part of the log that was left out
-		case err != nil:
-			return false, err
-		default:
-			changed = !receipt.Duplicate
-		}
+	var effect []store.Batch
+	if f := e.Effect; f != nil {
+		effect = []store.Batch{{
+			ID: f.ID, Policies: l.policies, Reset: f.Reset, Restart: f.Restart, Withdraw: f.Withdraw, Observations: f.Observations,
+		}}
 	}
-	return changed, l.replayRecord(ctx, &e)
+	err = records.Retry(ctx, func() error {
+		batches := effect
+		// The record is a batch of its own: it may be behind the evidence, and need what is no news to that.
+		if record, err := l.replayedRecord(ctx, &e); err != nil {
+			return err
+		} else if record != nil {
+			batches = append(slices.Clip(effect), store.Batch{Records: []store.Record{*record}})
+		}
+		if len(batches) == 0 {
+			return nil
+		}
+		receipts, err := l.cfg.Store.Commit(ctx, batches...)
+		changed = err == nil && effect != nil && !receipts[0].Duplicate
+		return err
+	})
+	return changed, err
 }
 
-// replayRecord does to the record of a choice what the event did. A record that is gone stays so.
-func (l *Learner) replayRecord(ctx context.Context, e *Event) (err error) {
-	if l.cfg.Choices == nil || e.Choice == nil {
-		return nil
+// replayedRecord returns the record of a choice as an event has left it, and nil where nothing is to be written. A record
+// that is gone stays so.
+func (l *Learner) replayedRecord(ctx context.Context, e *Event) (*store.Record, error) {
+	if l.cfg.Unrecorded || e.Choice == nil {
+		return nil, nil
 	}
-	switch e.Type {
-	case EventSelected:
-		return l.cfg.Choices.Add(ctx, *e.Choice)
-	case EventExpired:
-		_, err = l.cfg.Choices.Expire(ctx, e.Choice.ID)
-	case EventObserved:
-		if e.Result != nil {
-			_, err = l.cfg.Choices.Settle(ctx, e.Choice.ID, *e.Result)
-		}
-	default: // the others are about evidence alone
+	var read store.Snapshot
+	if err := l.cfg.Store.Read(ctx, &read, nil, e.Choice.places()); err != nil {
+		return nil, err
 	}
-	if errors.Is(err, heed.ErrNotFound) {
-		return nil
+	kept, err := e.Choice.among(read.Records)
+	if err != nil {
+		return nil, err
 	}
-	return err
+	var row *choiceRow
+	switch {
+	case e.Type == EventSelected && kept.Revision == 0:
+		row = &choiceRow{Choice: *e.Choice, Stage: Pending, Own: true}
+	case e.Type == EventExpired && kept.Revision > 0 && kept.Value.Stage == Pending:
+		expired := *kept.Value
+		expired.Stage, expired.Silent = Expired, e.Effect != nil
+		row = &expired
+	case e.Type == EventObserved && kept.Revision > 0 && e.Result != nil && (kept.Value.Result == nil || kept.Value.Result.before(*e.Result)):
+		row = kept.Value.settled(*e.Result)
+	default:
+		return nil, nil
+	}
+	record := choices.Record(row, kept.Revision)
+	return &record, nil
 }

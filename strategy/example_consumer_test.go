@@ -6,9 +6,9 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 // A surprise hook tells of outcomes that are much worse than nothing.
@@ -29,8 +29,8 @@ func (surprise) OnSessionEnd(_ context.Context, session string) error {
 // A consumer lets a learner learn from events that come at least once, in any process: each counts once.
 func ExampleConsumer() {
 	ctx := context.Background()
-	learner, err := strategy.New(strategy.Config{
-		Store: &memstore.Evidence{}, Choices: &memstore.Choices{}, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
 	})
 	if err != nil {
 		panic(err)
@@ -52,8 +52,8 @@ func ExampleConsumer() {
 	if err != nil {
 		panic(err)
 	}
-	poison := evidence.Event{ID: "event 2", Topic: strategy.AttributionTopic, At: time.Now(), Payload: []byte("no JSON")}
-	for _, e := range []evidence.Event{event, poison} {
+	poison := stream.Event{ID: "event 2", Topic: strategy.AttributionTopic, At: time.Now(), Payload: []byte("no JSON")}
+	for _, e := range []stream.Event{event, poison} {
 		if err := events.Publish(ctx, e); err != nil {
 			panic(err)
 		}
@@ -78,8 +78,8 @@ func ExampleConsumer() {
 // A hook is told of each outcome that was counted, and of the end of each session.
 func ExampleNoveltyHook() {
 	ctx := context.Background()
-	learner, err := strategy.New(strategy.Config{
-		Store: &memstore.Evidence{}, Choices: &memstore.Choices{}, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
 	})
 	if err != nil {
 		panic(err)
@@ -108,11 +108,11 @@ func ExampleNoveltyHook() {
 	// monday has ended
 }
 
-// What a learner tells is kept in its store, in the same batch as what it tells of, until a relay brings it out.
-func ExampleRelay() {
+// What a learner tells is kept in its store, in the same commit as what it tells of, until a relay brings it out.
+func Example_relay() {
 	ctx := context.Background()
-	store := &memstore.Evidence{}
-	learner, err := strategy.New(strategy.Config{Store: store, Arms: []strategy.Arm{{ID: "only"}}, Topic: strategy.DefaultTopic})
+	st := &memstore.Store{}
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "only"}}, Topic: strategy.DefaultTopic})
 	if err != nil {
 		panic(err)
 	}
@@ -125,7 +125,7 @@ func ExampleRelay() {
 	}
 	topic := &memstore.Stream{} // in a host: a topic of its broker
 	for range 2 {
-		sent, err := strategy.Relay(ctx, store, topic)
+		sent, err := stream.Relay(ctx, st, topic)
 		fmt.Println(sent, err)
 	}
 	// Output:
@@ -136,11 +136,11 @@ func ExampleRelay() {
 // From the log of its events, what a learner has learned is rebuilt in an empty store.
 func ExampleLearner_Replay() {
 	ctx := context.Background()
-	store := &memstore.Evidence{}
+	st := &memstore.Store{}
 	cfg := strategy.Config{
-		Store: store, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}, Topic: strategy.DefaultTopic, Source: rand.NewPCG(1, 2),
+		Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}, Topic: strategy.DefaultTopic, Source: rand.NewPCG(1, 2),
 	}
-	learner, err := strategy.New(cfg)
+	learner, err := strategy.New(ctx, cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -152,13 +152,13 @@ func ExampleLearner_Replay() {
 		panic(err)
 	}
 
-	cfg.Store = &memstore.Evidence{}
-	rebuilt, err := strategy.New(cfg)
+	cfg.Store = &memstore.Store{}
+	rebuilt, err := strategy.New(ctx, cfg)
 	if err != nil {
 		panic(err)
 	}
 	for range 2 {
-		changed, err := rebuilt.Replay(ctx, store.Outbox(ctx)) // in a host: the topic that the events were relayed to
+		changed, err := rebuilt.Replay(ctx, stream.Waiting(ctx, st)) // in a host: the topic that the events were relayed to
 		fmt.Println(changed, err)
 	}
 	for _, l := range []*strategy.Learner{learner, rebuilt} {

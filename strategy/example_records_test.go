@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -20,24 +21,20 @@ func newExampleClock() *exampleClock {
 
 func (c *exampleClock) Now() time.Time { return c.now }
 
-// recorded returns the configuration of a learner with records. In a host, both stores outlive the process.
+// recorded returns the configuration of a learner. In a host, the store outlives the process.
 func (c *exampleClock) recorded() strategy.Config {
-	evidence, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: c.Now})
-	if err != nil {
-		panic(err)
-	}
-	choices, err := memstore.NewChoices(memstore.ChoicesConfig{Now: c.Now})
+	st, err := memstore.New(memstore.Config{Now: c.Now})
 	if err != nil {
 		panic(err)
 	}
 	return strategy.Config{
-		Store: evidence, Choices: choices, Now: c.Now,
+		Store: st, Now: c.Now,
 		Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
 	}
 }
 
 func learnerOf(cfg strategy.Config) *strategy.Learner {
-	learner, err := strategy.New(cfg)
+	learner, err := strategy.New(context.Background(), cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -173,18 +170,17 @@ func ExampleLearner_Sweep() {
 	}
 	show("chosen")
 	clock.now = clock.now.Add(24 * time.Hour)
-	expired, err := learner.Sweep(ctx) // a host calls it every hour or so
-	if err != nil {
+	if err := learner.Sweep(ctx, clock.now); err != nil { // in a host, heed.Run does so
 		panic(err)
 	}
-	show(fmt.Sprint(expired, " expired"))
+	show("expired")
 	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
 		panic(err)
 	}
 	show("observed")
 	// Output:
 	// chosen: 0.500
-	// 1 expired: 0.455
+	// expired: 0.455
 	// observed: 0.667
 }
 
@@ -207,7 +203,7 @@ func ExampleLearner_Reset() {
 	}
 	_, err = learner.Item(ctx, query)
 	fmt.Println(errors.Is(err, heed.ErrNotFound))
-	for entry, err := range cfg.Store.Audit(ctx) {
+	for entry, err := range store.AuditEntries(ctx, cfg.Store, store.AuditQuery{}) {
 		if err != nil {
 			panic(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -31,8 +32,8 @@ func ExampleRouter() {
 // Before a host switches to always using the large model, it asks its log what that would have earned.
 func ExampleSelfNormalized() {
 	ctx := context.Background()
-	learner, err := strategy.New(strategy.Config{
-		Store:  &memstore.Evidence{},
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store:  &memstore.Store{},
 		Arms:   []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
 		Source: rand.NewPCG(1, 2),
 	})
@@ -63,8 +64,8 @@ func ExampleSelfNormalized() {
 // A parameter is learned along with its arm: here, how many passages to retrieve.
 func ExampleParameter() {
 	ctx := context.Background()
-	learner, err := strategy.New(strategy.Config{
-		Store: &memstore.Evidence{},
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: &memstore.Store{},
 		Arms: []strategy.Arm{{ID: "retrieve", Parameters: []strategy.Parameter{
 			{Name: "passages", Values: []string{"3", "10", "30"}},
 		}}},
@@ -95,12 +96,12 @@ func ExampleChange() {
 	ctx := context.Background()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: clock})
+	st, err := memstore.New(memstore.Config{Now: clock})
 	if err != nil {
 		panic(err)
 	}
-	learner, err := strategy.New(strategy.Config{
-		Store: store, Now: clock,
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: st, Now: clock,
 		Arms:   []strategy.Arm{{ID: "provider-a"}, {ID: "provider-b"}},
 		Change: strategy.Change{FalseAlarms: 0.001},
 		Source: rand.NewPCG(1, 2),
@@ -122,7 +123,7 @@ func ExampleChange() {
 			panic(err)
 		}
 	}
-	for entry, err := range store.Audit(ctx) {
+	for entry, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
 		if err != nil {
 			panic(err)
 		}

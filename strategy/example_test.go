@@ -13,8 +13,8 @@ import (
 // Two models are tried on questions about the law, where the large one is right more often.
 func Example() {
 	ctx := context.Background()
-	learner, err := strategy.New(strategy.Config{
-		Store:  &memstore.Evidence{},
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store:  &memstore.Store{},
 		Arms:   []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
 		Source: rand.NewPCG(1, 2), // leave it out for choices that differ from run to run
 	})
@@ -39,8 +39,8 @@ func Example() {
 
 // The catalogue has four ways of bringing a learning into an agent's session. A host may add values of its own.
 func ExampleInjection() {
-	learner, err := strategy.New(strategy.Config{
-		Store: &memstore.Evidence{},
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: &memstore.Store{},
 		Arms: strategy.Injection(strategy.InjectionConfig{
 			Triggers: []strategy.Trigger{strategy.Explicit, strategy.MessageCount(20)},
 		}),
@@ -78,9 +78,9 @@ func ExampleInjection() {
 // An outcome that comes late finds its choice again: all that is needed is the choice itself, kept as JSON.
 func ExampleLearner_Observe() {
 	ctx := context.Background()
-	store := &memstore.Evidence{} // in a host: one that outlives the process
-	cfg := strategy.Config{Store: store, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}}
-	monday, err := strategy.New(cfg)
+	st := &memstore.Store{} // in a host: one that outlives the process
+	cfg := strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}}
+	monday, err := strategy.New(ctx, cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -93,7 +93,7 @@ func ExampleLearner_Observe() {
 		panic(err)
 	}
 
-	tuesday, err := strategy.New(cfg)
+	tuesday, err := strategy.New(ctx, cfg)
 	if err != nil {
 		panic(err)
 	}
@@ -122,8 +122,8 @@ func ExampleLearner_Observe() {
 // A query may name the arms that are permitted now, by a budget or a policy.
 func ExampleLearner_Select_permitted() {
 	ctx := context.Background()
-	learner, err := strategy.New(strategy.Config{
-		Store: &memstore.Evidence{},
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: &memstore.Store{},
 		Arms:  []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}, {ID: "huge-model"}},
 	})
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -17,8 +18,8 @@ var errStore = errors.New("the disk is on fire")
 
 // newFaulty returns a learner of the catalogue over a store that can be made to fail.
 func newFaulty(t *testing.T) (*strategy.Learner, *faulty) {
-	store := &faulty{Store: newStore(t, (&clock{}).Now)}
-	return newLearner(t, strategy.Config{Store: store, Arms: strategy.Injection(strategy.InjectionConfig{})}), store
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	return newLearner(t, strategy.Config{Store: st, Arms: strategy.Injection(strategy.InjectionConfig{})}), st
 }
 
 // TestSelectFallsBackWhereTheStoreCannotBeRead: it returns the default arm along with the store's error, and forgets it.
@@ -29,9 +30,9 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 			"Read": func(f *faulty, err *error) { f.read.Store(err) },
 		} {
 			t.Run(name+" "+session, func(t *testing.T) {
-				l, store := newFaulty(t)
+				l, st := newFaulty(t)
 				q := strategy.Query{Session: session, Item: "i", Category: "c", Context: "x"}
-				fail(store, &errStore)
+				fail(st, &errStore)
 				c, err := l.Select(ctx, q)
 				require.ErrorIs(t, err, errStore)
 				assert.True(t, c.Fallback())
@@ -51,7 +52,7 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 				_, err = l.Beliefs(ctx, q)
 				assert.ErrorIs(t, err, errStore)
 
-				fail(store, nil)
+				fail(st, nil)
 				drawn := choose(t, l, q)
 				assert.False(t, drawn.Fallback())
 				assert.NotEqual(t, c.ID, drawn.ID)
@@ -60,7 +61,7 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 					require.NoError(t, err)
 					assert.Contains(t, []strategy.Disposition{strategy.Applied, strategy.Duplicate}, disposition)
 				}
-				arms := kept(t, store, q, "arm")
+				arms := kept(t, st, q, "arm")
 				require.Len(t, arms, 1)
 				assert.Equal(t, "deferred", arms[0].Cell.Name)
 				assert.Equal(t, 1., arms[0].Tally.Mass)
@@ -70,8 +71,8 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 }
 
 func TestTheFallbackIsPermitted(t *testing.T) {
-	l, store := newFaulty(t)
-	store.list.Store(&errStore)
+	l, st := newFaulty(t)
+	st.list.Store(&errStore)
 	for _, test := range []struct {
 		permitted []strategy.ArmID
 		want      strategy.ArmID
@@ -89,11 +90,11 @@ func TestTheFallbackIsPermitted(t *testing.T) {
 }
 
 func TestARememberedChoiceNeedsNoStore(t *testing.T) {
-	l, store := newFaulty(t)
+	l, st := newFaulty(t)
 	q := strategy.Query{Session: "s", Item: "i"}
 	c := choose(t, l, q)
-	store.read.Store(&errStore)
-	store.list.Store(&errStore)
+	st.read.Store(&errStore)
+	st.list.Store(&errStore)
 	assert.Equal(t, c, choose(t, l, q))
 }
 
@@ -101,19 +102,18 @@ func TestARememberedChoiceNeedsNoStore(t *testing.T) {
 func TestWhatCannotBeStoredIsNotCounted(t *testing.T) {
 	for name, fail := range map[string]func(*faulty, *error){
 		"Commit": func(f *faulty, err *error) { f.commit.Store(err) },
-		"Read":   func(f *faulty, err *error) { f.read.Store(err) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, store := newFaulty(t)
+			l, st := newFaulty(t)
 			q := strategy.Query{Session: "s", Item: "i"}
 			o := strategy.Outcome{Choice: choose(t, l, q), Value: 1, Confidence: 1}
 			before := means(t, l, q)
-			fail(store, &errStore)
+			fail(st, &errStore)
 			disposition, err := l.Observe(ctx, o)
 			assert.ErrorIs(t, err, errStore)
 			assert.Empty(t, disposition)
-			fail(store, nil)
-			assert.Empty(t, everything(t, store, q))
+			fail(st, nil)
+			assert.Empty(t, everything(t, st, q))
 			assert.Equal(t, before, means(t, l, q))
 			disposition, err = l.Observe(ctx, o)
 			require.NoError(t, err)
@@ -125,56 +125,61 @@ func TestWhatCannotBeStoredIsNotCounted(t *testing.T) {
 // A forgetful store fails to be read once it has committed.
 type forgetful struct{ *faulty }
 
-func (f forgetful) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
-	receipt, err := f.faulty.Commit(ctx, b)
-	f.read.Store(&errStore)
-	return receipt, err
+func (f forgetful) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	receipts, err := f.faulty.Commit(ctx, batches...)
+	if len(batches[0].Observations) > 0 {
+		f.read.Store(&errStore)
+	}
+	return receipts, err
 }
 
 // TestWhatIsStoredIsApplied though the store fails afterwards: the segment is then read anew when it next can be.
 func TestWhatIsStoredIsApplied(t *testing.T) {
-	store := &faulty{Store: newStore(t, (&clock{}).Now)}
-	l := newLearner(t, strategy.Config{Store: forgetful{store}, Pooling: strategy.Copy{}})
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: forgetful{st}, Pooling: strategy.Copy{}})
 	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
 	credit(t, l, choose(t, l, q), 1)
 	q.Session = "another"
 	_, err := l.Select(ctx, q)
 	assert.ErrorIs(t, err, errStore)
-	store.read.Store(nil)
+	st.read.Store(nil)
 	assert.Equal(t, evidence.Beta{Alpha: 2, Beta: 1}, beliefs(t, l, strategy.Query{Item: "new"})[0].Level)
 }
 
 func TestRefreshReportsWhatFailed(t *testing.T) {
-	l, store := newFaulty(t)
+	l, st := newFaulty(t)
 	q := strategy.Query{Item: "i"}
 	require.NoError(t, l.Refresh(ctx), "of no segments")
 	try(t, l, q, strategy.Subagent, 1)
 	want := means(t, l, q)
-	store.list.Store(&errStore)
+	st.list.Store(&errStore)
 	assert.ErrorIs(t, l.Refresh(ctx), errStore)
 	assert.Equal(t, want, means(t, l, q), "what was held in memory stays")
-	store.list.Store(nil)
+	st.list.Store(nil)
 	assert.NoError(t, l.Refresh(ctx))
 }
 
 // A slow store answers when the context is done, which it is as soon as the store is asked.
 type slow struct {
-	evidence.Store
+	store.Store
 	asked func()
 }
 
-func (s *slow) Read(ctx context.Context, dst []evidence.Part, _ ...evidence.Cell) ([]evidence.Part, error) {
+func (s *slow) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	if s.asked == nil {
+		return s.Store.Read(ctx, into, cells, refs)
+	}
 	s.asked()
 	<-ctx.Done()
-	return dst, ctx.Err()
+	return ctx.Err()
 }
 
 func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
-	store := &slow{Store: newStore(t, (&clock{}).Now)}
-	l := newLearner(t, strategy.Config{Store: store})
+	st := &slow{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st})
 	for _, session := range []string{"s", ""} {
 		short, cancel := context.WithCancel(ctx)
-		store.asked = cancel
+		st.asked = cancel
 		c, err := l.Select(short, strategy.Query{Session: session, Item: "i"})
 		assert.ErrorIs(t, err, context.Canceled)
 		assert.True(t, c.Fallback())
@@ -185,8 +190,8 @@ func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
 
 // TestADisabledLearnerChoosesTheDefault and learns nothing, and asks nothing of its store.
 func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
-	store := &memstore.Evidence{}
-	l := newLearner(t, strategy.Config{Store: store, Disabled: true, Arms: strategy.Injection(strategy.InjectionConfig{})})
+	st := &memstore.Store{}
+	l := newLearner(t, strategy.Config{Store: st, Disabled: true, Arms: strategy.Injection(strategy.InjectionConfig{})})
 	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Deferred, c.Arm)
@@ -194,9 +199,7 @@ func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
 	disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, disposition)
-	parts, err := store.Read(ctx, nil, c.Cells()...)
-	require.NoError(t, err)
-	assert.Empty(t, parts)
+	assert.Empty(t, read(t, st, c.Cells()...))
 	c, err = l.Select(ctx, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{strategy.Subagent}})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Subagent, c.Arm, "only what is permitted")

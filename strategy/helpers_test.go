@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -40,10 +41,10 @@ func plain(ids ...strategy.ArmID) []strategy.Arm {
 	return arms
 }
 
-func newStore(t testing.TB, now func() time.Time) *memstore.Evidence {
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: now})
+func newStore(t testing.TB, now func() time.Time) *memstore.Store {
+	st, err := memstore.New(memstore.Config{Now: now})
 	require.NoError(t, err)
-	return store
+	return st
 }
 
 // withFixtures fills in what a test does not care about: a clock that stands, a store of its own, a fixed seed, four arms.
@@ -64,7 +65,7 @@ func withFixtures(t testing.TB, cfg strategy.Config) strategy.Config {
 }
 
 func newLearner(t testing.TB, cfg strategy.Config) *strategy.Learner {
-	l, err := strategy.New(withFixtures(t, cfg))
+	l, err := strategy.New(ctx, withFixtures(t, cfg))
 	require.NoError(t, err)
 	return l
 }
@@ -141,11 +142,11 @@ func throughJSON(t testing.TB, c strategy.Choice) (read strategy.Choice) {
 
 // kept returns all that a store has of a learner in the segment of a query, as far as it is of one of these sorts:
 // "arm", "given", "sessions", "parameter".
-func kept(t testing.TB, store evidence.Store, q strategy.Query, sorts ...string) []evidence.Part {
+func kept(t testing.TB, st store.Store, q strategy.Query, sorts ...string) []evidence.Part {
 	scope := strategy.Choice{Category: q.Category, Context: q.Context}.Cells()[0].Scope
 	var parts []evidence.Part
 	for _, sort := range sorts {
-		for part, err := range store.List(ctx, "strategy."+sort, scope) {
+		for part, err := range st.List(ctx, "strategy."+sort, scope) {
 			require.NoError(t, err)
 			parts = append(parts, part)
 		}
@@ -153,8 +154,8 @@ func kept(t testing.TB, store evidence.Store, q strategy.Query, sorts ...string)
 	return parts
 }
 
-func everything(t testing.TB, store evidence.Store, q strategy.Query) []evidence.Part {
-	return kept(t, store, q, "arm", "given", "sessions", "parameter")
+func everything(t testing.TB, st store.Store, q strategy.Query) []evidence.Part {
+	return kept(t, st, q, "arm", "given", "sessions", "parameter")
 }
 
 func massOf(parts []evidence.Part) (mass float64) {
@@ -182,8 +183,8 @@ func fields(err error) (names []string) {
 
 // A faulty store fails as long as it is told to.
 type faulty struct {
-	evidence.Store
-	read, list, commit atomic.Pointer[error]
+	store.Store
+	read, list, find, commit atomic.Pointer[error]
 }
 
 func failure(p *atomic.Pointer[error]) error {
@@ -193,11 +194,11 @@ func failure(p *atomic.Pointer[error]) error {
 	return nil
 }
 
-func (f *faulty) Read(ctx context.Context, dst []evidence.Part, cells ...evidence.Cell) ([]evidence.Part, error) {
+func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
 	if err := failure(&f.read); err != nil {
-		return dst, err
+		return err
 	}
-	return f.Store.Read(ctx, dst, cells...)
+	return f.Store.Read(ctx, into, cells, refs)
 }
 
 func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
@@ -207,11 +208,34 @@ func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidenc
 	return f.Store.List(ctx, kind, scope)
 }
 
-func (f *faulty) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
-	if err := failure(&f.commit); err != nil {
-		return evidence.Receipt{}, err
+func (f *faulty) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	if err := failure(&f.find); err != nil {
+		return func(yield func(store.Record, error) bool) { yield(store.Record{}, err) }
 	}
-	return f.Store.Commit(ctx, b)
+	return f.Store.Find(ctx, q)
+}
+
+func (f *faulty) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if err := failure(&f.commit); err != nil {
+		return nil, err
+	}
+	return f.Store.Commit(ctx, batches...)
+}
+
+// read returns the parts of cells.
+func read(t testing.TB, st store.Store, cells ...evidence.Cell) []evidence.Part {
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, cells, nil))
+	return s.Parts
+}
+
+// audited returns the audit entries of a store, the newest first.
+func audited(t testing.TB, st store.Store) (entries []store.AuditEntry) {
+	for e, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+		require.NoError(t, err)
+		entries = append(entries, e)
+	}
+	return entries
 }
 
 // poolings are those that come with the package.

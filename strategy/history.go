@@ -11,71 +11,146 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
-// ErrNoChoices says that a learner keeps no records of its choices: see Config.Choices.
+// ErrNoChoices says that a learner keeps no records of its choices: see Config.Unrecorded.
 var ErrNoChoices = errors.New("the learner keeps no records of choices")
 
 // History returns the learner's choices that a filter lets pass, the newest first, each with its outcome if it has one:
-// those of an item, of a session, of a time. The filter's learner is of no account. The loop may end early; after an error
-// it ends. Without Config.Choices that error is [ErrNoChoices].
+// those of an item, of a session, of a time. The loop may end early; after an error it ends. With Config.Unrecorded that
+// error is [ErrNoChoices].
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		if l.cfg.Choices == nil {
-			yield(Record{}, fmt.Errorf("strategy: history: %w", ErrNoChoices))
-			return
-		}
-		f.Learner = l.cfg.Name
-		for record, err := range l.cfg.Choices.List(ctx, f) {
+		var page []*choiceRow
+		left := f.Limit
+		flush := func() error {
+			ended, err := l.endedOf(ctx, page)
 			if err != nil {
-				yield(Record{}, fmt.Errorf("strategy: history: %w", err))
-				return
+				return err
 			}
-			if !yield(record, nil) {
-				return
+			for i, row := range page {
+				if !yield(row.record(ended[i]), nil) {
+					return errEnough
+				}
+				if left--; left == 0 {
+					return errEnough
+				}
 			}
+			page = page[:0]
+			return nil
+		}
+		err := l.find(ctx, f, func(kept keptChoice) error {
+			if page = append(page, kept.Value); len(page) == historyPage || len(page) == left {
+				return flush()
+			}
+			return nil
+		})
+		if err == nil {
+			err = flush()
+		}
+		if err != nil && !errors.Is(err, errEnough) {
+			yield(Record{}, fmt.Errorf("strategy: history: %w", err))
 		}
 	}
+}
+
+// historyPage is of how many choices it is read at once whether their sessions have ended.
+const historyPage = 100
+
+// errEnough ends a loop.
+var errEnough = errors.New("enough")
+
+// find calls a function with the records that a filter lets pass, the newest first, until it returns an error.
+func (l *Learner) find(ctx context.Context, f ChoiceFilter, do func(keptChoice) error) error {
+	if l.cfg.Unrecorded {
+		return ErrNoChoices
+	}
+	for kept, err := range choices.Find(ctx, l.cfg.Store, f.query(l.cfg.Name)) {
+		if err == nil && kept.Value.Choice.Learner() == l.cfg.Name && f.passes(kept.Value) {
+			err = do(kept)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endedOf reports of each choice whether its session has ended.
+func (l *Learner) endedOf(ctx context.Context, rows []*choiceRow) ([]bool, error) {
+	ended := make([]bool, len(rows))
+	var refs []store.Ref
+	for _, row := range rows {
+		if row.Choice.Session != "" {
+			refs = append(refs, sessions.Ref(sessionID(l.cfg.Name, row.Choice.Session)))
+		}
+	}
+	if len(refs) == 0 {
+		return ended, nil
+	}
+	var read store.Snapshot
+	if err := l.cfg.Store.Read(ctx, &read, nil, refs); err != nil {
+		return nil, err
+	}
+	n := 0
+	for i, row := range rows {
+		if row.Choice.Session == "" {
+			continue
+		}
+		session, err := sessions.Of(read.Records[n])
+		if err != nil {
+			return nil, err
+		}
+		ended[i] = session.Value.Epoch > row.Epoch
+		n++
+	}
+	return ended, nil
 }
 
 // Find returns the choice that an attribution is about: the one that was made last for an item in a session, at the given
 // time or before; and where there is none, as clocks differ, the first that was made up to [evidence.MaxSkew] later. So
-// what is asked again finds the same choice, whatever was chosen since. The zero time finds the last of all. The item may
-// be empty, as in a [Query]. Where there is no such choice it is [heed.ErrNotFound], and without Config.Choices
-// [ErrNoChoices].
+// what is asked again finds the same choice, whatever was chosen since. The zero time finds the last of all: an event that
+// may be delivered again needs its own time here, or it would be counted for another choice then. The item may be empty, as
+// in a [Query]. Where there is no such choice it is [heed.ErrNotFound], and with Config.Unrecorded [ErrNoChoices].
 func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (Record, error) {
-	record, err := l.find(ctx, ChoiceFilter{Session: session, Item: item}, at)
+	row, err := l.findAt(ctx, session, item, at)
 	if err != nil {
 		return Record{}, fmt.Errorf("strategy: find: %w", err)
 	}
-	return record, nil
+	ended, err := l.endedOf(ctx, []*choiceRow{row})
+	if err != nil {
+		return Record{}, fmt.Errorf("strategy: find: %w", err)
+	}
+	return row.record(ended[0]), nil
 }
 
-// find is Find, among the choices that a filter lets pass. Its session and item are the ones that are asked for.
-func (l *Learner) find(ctx context.Context, f ChoiceFilter, at time.Time) (Record, error) {
-	switch {
-	case l.cfg.Choices == nil:
-		return Record{}, ErrNoChoices
-	case f.Session == "":
-		return Record{}, heed.ErrNotFound
+func (l *Learner) findAt(ctx context.Context, session, item string, at time.Time) (found *choiceRow, err error) {
+	if session == "" && !l.cfg.Unrecorded {
+		return nil, heed.ErrNotFound
 	}
-	f.Learner = l.cfg.Name
+	f := ChoiceFilter{Session: session, Item: item}
 	if !at.IsZero() {
 		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
 	}
-	later, err := Record{}, heed.ErrNotFound
-	for record, listErr := range l.cfg.Choices.List(ctx, f) {
-		switch {
-		case listErr != nil:
-			return Record{}, listErr
-		case record.Choice.Item != f.Item: // an empty item lets all pass
-		case at.IsZero() || !record.Choice.At.After(at):
-			return record, nil
-		default:
-			later, err = record, nil
+	err = l.find(ctx, f, func(kept keptChoice) error {
+		if kept.Value.Choice.Item != item { // an empty item lets all pass
+			return nil
 		}
+		found = kept.Value
+		found.Choice.remember(kept)
+		if at.IsZero() || !found.Choice.At.After(at) {
+			return errEnough
+		}
+		return nil
+	})
+	switch {
+	case err != nil && !errors.Is(err, errEnough):
+		return nil, err
+	case found == nil:
+		return nil, heed.ErrNotFound
 	}
-	return later, err
+	return found, nil
 }
 
 // A Credit is one outcome that was counted.

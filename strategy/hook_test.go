@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 // TestHookIsTold: of each outcome once, after it is counted, and of each end of a session.
@@ -35,7 +35,7 @@ func TestHookIsTold(t *testing.T) {
 	end := d.attribution(t, "end", strategy.AttributionEvent{
 		Session: "s1", Ended: true, Records: []strategy.AttributionRecord{{Item: "i", Activated: true, Value: -0.5}},
 	})
-	d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1), d.worth(t, "e", "s0", 1), end}
+	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1), d.worth(t, "e", "s0", 1), end}
 	c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
 	require.NoError(t, c.Run(ctx))
 	assert.Equal(t, []string{"s0 e/0 1 of mass 0.5", "s1 end/0 -0.5 of mass 1", "s1 ended"}, told)
@@ -60,7 +60,7 @@ func TestHookMayCallBack(t *testing.T) {
 		}
 		return d.learner.Reset(ctx, strategy.Reset{Item: "i", Reason: "it is novel"})
 	}}
-	d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
 	c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
 	require.NoError(t, c.Run(ctx))
 	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1, HookCalls: 1}, c.Counts())
@@ -164,7 +164,7 @@ func TestHookIsSlow(t *testing.T) {
 		for range 200 {
 			a.Records = append(a.Records, strategy.AttributionRecord{Item: "i", Activated: true, Value: 1})
 		}
-		d.tape.events = []evidence.Event{d.attribution(t, "e", a)}
+		d.tape.events = []stream.Event{d.attribution(t, "e", a)}
 		c := d.consumer(t, strategy.ConsumerConfig{Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
 			time.Sleep(900 * time.Millisecond)
 			return nil
@@ -194,7 +194,7 @@ func TestHookFailsForAReason(t *testing.T) {
 			d := newDesk(t, strategy.Config{})
 			d.choose(t, 1)
 			var log strings.Builder
-			d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+			d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
 			c := d.consumer(t, strategy.ConsumerConfig{Logger: textLog(&log), Hook: hook{outcome: func(ctx context.Context, _ strategy.Outcome) error {
 				return do(ctx)
 			}}})
@@ -214,7 +214,7 @@ func TestHookHeedsItsContext(t *testing.T) {
 		d.choose(t, 1)
 		began := time.Now()
 		var told time.Duration
-		d.tape.events = []evidence.Event{d.worth(t, "e", "s0", 1)}
+		d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
 		c := d.consumer(t, strategy.ConsumerConfig{HookTimeout: time.Minute, Hook: hook{outcome: func(ctx context.Context, _ strategy.Outcome) error {
 			<-ctx.Done()
 			told = time.Since(began)

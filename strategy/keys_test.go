@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 // keys returns the names of all fields of a configuration, those of nested ones with a dot.
@@ -47,14 +48,11 @@ func from(t testing.TB, l *strategy.Learner, value float64, sources map[string]i
 func TestEveryKeyHasAnEffect(t *testing.T) {
 	type cfg = strategy.Config
 	item := strategy.Query{Item: "i"}
-	records := func(c *cfg) { c.Choices = newChoices(t, c.Now) }
 	swept := func(observe func(*strategy.Learner) any) func(*strategy.Learner, *clock) any {
 		return func(l *strategy.Learner, c *clock) any {
 			choose(t, l, item)
 			c.Advance(25 * time.Hour)
-			n, err := l.Sweep(ctx)
-			require.NoError(t, err)
-			assert.Equal(t, 1, n)
+			assert.Equal(t, 1, sweep(t, l))
 			return observe(l)
 		}
 	}
@@ -179,24 +177,22 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			}
 			return l.Remembered()
 		}, without: 5, with: 2},
-		"Choices": {set: records, observe: func(l *strategy.Learner, _ *clock) any {
+		"Unrecorded": {set: func(c *cfg) { c.Unrecorded = true }, observe: func(l *strategy.Learner, _ *clock) any {
 			c := choose(t, l, strategy.Query{Session: "s"})
 			found, err := l.Find(ctx, "s", "", time.Time{})
 			return err == nil && found.Choice.ID == c.ID
-		}, without: false, with: true},
-		"Silence.After": {base: records, set: func(c *cfg) { c.Silence.After = time.Hour }, observe: func(l *strategy.Learner, c *clock) any {
+		}, without: true, with: false},
+		"Silence.After": {set: func(c *cfg) { c.Silence.After = time.Hour }, observe: func(l *strategy.Learner, c *clock) any {
 			choose(t, l, item)
 			c.Advance(2 * time.Hour)
-			n, err := l.Sweep(ctx)
-			require.NoError(t, err)
-			return n
+			return sweep(t, l)
 		}, without: 0, with: 1},
 		"Silence.Confidence": {
-			base: records, set: func(c *cfg) { c.Silence.Confidence = 0.5 }, observe: swept(tally),
+			set: func(c *cfg) { c.Silence.Confidence = 0.5 }, observe: swept(tally),
 			without: nil, with: []float64{0.5, 0},
 		},
 		"Silence.Value": {
-			base: func(c *cfg) { records(c); c.Silence.Confidence = 0.5 }, set: func(c *cfg) { c.Silence.Value = -0.5 }, observe: swept(tally),
+			base: func(c *cfg) { c.Silence.Confidence = 0.5 }, set: func(c *cfg) { c.Silence.Value = -0.5 }, observe: swept(tally),
 			without: []float64{0.5, 0}, with: []float64{0.5, 0.125},
 		},
 		"Change.FalseAlarms": {
@@ -210,7 +206,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"Topic": {set: func(c *cfg) { c.Topic = "t" }, observe: func(l *strategy.Learner, _ *clock) any {
 			choose(t, l, item)
 			topics := []string{}
-			for e, err := range l.Config().Store.Outbox(ctx) {
+			for e, err := range stream.Waiting(ctx, l.Config().Store) {
 				require.NoError(t, err)
 				topics = append(topics, e.Topic)
 			}
@@ -285,7 +281,6 @@ func assertReadsBack(t testing.TB, set, read strategy.Config) {
 
 // TestEveryKeyThatCanBeWrongIsNamed: each has a value that is refused by its name alone, but for those that can't be wrong.
 func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
-	choices := newChoices(t, nil)
 	nan := math.NaN()
 	type cfg = strategy.Config
 	named := make(map[string]bool)
@@ -308,8 +303,8 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Default", func(c *cfg) { c.Default = "A" }},
 		{"Cache.TTL", func(c *cfg) { c.Cache.TTL = -1 }},
 		{"Cache.Size", func(c *cfg) { c.Cache.Size = -1 }},
-		{"Silence", func(c *cfg) { c.Choices = nil; c.Silence.After = time.Hour }},
-		{"Silence", func(c *cfg) { c.Choices = nil; c.Silence.Confidence = 0.1 }},
+		{"Silence", func(c *cfg) { c.Unrecorded = true; c.Silence.After = time.Hour }},
+		{"Silence", func(c *cfg) { c.Unrecorded = true; c.Silence.Confidence = 0.1 }},
 		{"Silence.After", func(c *cfg) { c.Silence.After = -1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = 1.1 }},
 		{"Silence.Confidence", func(c *cfg) { c.Silence.Confidence = -0.1 }},
@@ -327,13 +322,13 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Topic", func(c *cfg) { c.Topic = strings.Repeat("x", 1025) }},
 		{"Refresh", func(c *cfg) { c.Refresh = -1 }},
 	} {
-		config := withFixtures(t, cfg{Choices: choices})
+		config := withFixtures(t, cfg{})
 		test.spoil(&config)
-		_, err := strategy.New(config)
+		_, err := strategy.New(ctx, config)
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"BySource", "Disabled", "Choices", "Caps.Silence", "Now", "Source", "NewID"}
+	neverWrong := []string{"BySource", "Disabled", "Unrecorded", "Caps.Silence", "Now", "Source", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)
@@ -348,13 +343,12 @@ func (givesNothing) SpecializeAt() int { return 1 }
 
 func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	cfg := newLearner(t, strategy.Config{}).Config()
-	assert.Nil(t, cfg.Choices)
-	assert.Equal(t, strategy.Silence{}, cfg.Silence)
+	assert.False(t, cfg.Unrecorded)
+	assert.Equal(t, strategy.Silence{After: 24 * time.Hour}, cfg.Silence)
 	assert.Equal(t, strategy.Change{}, cfg.Change)
 	assert.Empty(t, cfg.Topic)
-	choices := newChoices(t, nil)
-	assert.Equal(t, strategy.Silence{After: 24 * time.Hour}, newLearner(t, strategy.Config{Choices: choices}).Config().Silence)
-	cfg = newLearner(t, strategy.Config{Choices: choices, Silence: strategy.Silence{Confidence: 0.1}, Change: strategy.Change{FalseAlarms: 0.1}}).Config()
+	assert.Zero(t, newLearner(t, strategy.Config{Unrecorded: true}).Config().Silence)
+	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1}, Change: strategy.Change{FalseAlarms: 0.1}}).Config()
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1, Value: -1}, cfg.Silence)
 	assert.Equal(t, strategy.Change{FalseAlarms: 0.1, Every: 5}, cfg.Change)
 }

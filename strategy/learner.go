@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -14,6 +15,8 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/memo"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // A Learner chooses among arms by Thompson sampling and learns from what comes of it. Make one with [New]. It holds
@@ -40,13 +43,30 @@ type Learner struct {
 type remembered struct {
 	choice  Choice
 	details details
+	checked time.Time // when its record was read last
 }
 
 // New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-func New(cfg Config) (*Learner, error) {
+//
+// It keeps its settings in the store, by its name. A host that sets another half-life than the stored one, or caps where the
+// store keeps sources together, is refused with a [*heed.SettingsError]: see [Rebuild]. A host that does not set them gets
+// what is stored. Other settings apply when evidence is read: they are taken over, which is an entry in the audit.
+func New(ctx context.Context, cfg Config) (*Learner, error) {
+	l, err := build(cfg)
+	if err == nil {
+		err = l.open(ctx, cfg.Refresh == 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("strategy: %w", err)
+	}
+	return l, nil
+}
+
+// build makes a learner that has not seen its store yet.
+func build(cfg Config) (*Learner, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("strategy: %w", err)
+		return nil, err
 	}
 	source := cfg.Source
 	if source == nil {
@@ -60,9 +80,6 @@ func New(cfg Config) (*Learner, error) {
 		key:      evidence.NewKey(source.Uint64(), source.Uint64()),
 		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
-	}
-	l.policies = map[string]evidence.Policy{
-		l.kinds.arm: cfg.policy(), l.kinds.parameter: cfg.policy(), l.kinds.given: {HalfLife: cfg.HalfLife},
 	}
 	for i, arm := range cfg.Arms {
 		l.index[arm.ID] = i
@@ -97,12 +114,14 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	var err error
 	if q.Session == "" {
 		r = &remembered{}
-		err = l.choose(ctx, &q, now, l.loose.Add(1), q.Item, r)
+		err = l.choose(ctx, &q, now, l.loose.Add(1), r)
 	} else {
-		name := nameInSession(&q)
+		name := nameInSession(q.Item, q.Category, q.Context)
 		r, _, err = l.sessions.Do(ctx, q.Session, name, now,
-			func(r *remembered) bool { return l.holds(&r.choice, &q, now) },
-			func(r *remembered, number uint64) error { return l.recall(ctx, &q, now, number, name, r) })
+			func(r *remembered) bool {
+				return l.holds(&r.choice, &q, now) && (l.cfg.Unrecorded || l.checked(r, now))
+			},
+			func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, r) })
 	}
 	switch {
 	case err == nil:
@@ -114,13 +133,13 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	}
 }
 
-// nameInSession is what a choice is remembered by and drawn by: its item, and where there is none, its segment. No item
-// has a NUL.
-func nameInSession(q *Query) string {
-	if q.Item != "" {
-		return q.Item
+// nameInSession returns the name by which a session remembers a choice: its item, or where there is none, its segment. No
+// item has a NUL.
+func nameInSession(item, category, context string) string {
+	if item != "" {
+		return item
 	}
-	return "\x00" + segmentScope(q.Category, q.Context)
+	return "\x00" + segmentScope(category, context)
 }
 
 func (l *Learner) validateQuery(q *Query) error {
@@ -140,78 +159,67 @@ func (l *Learner) holds(c *Choice, q *Query, now time.Time) bool {
 	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL
 }
 
-// recall takes up the choice that was made in the session before, as its record has it, or else makes one.
-func (l *Learner) recall(ctx context.Context, q *Query, now time.Time, number uint64, name string, r *remembered) error {
-	if l.cfg.Choices != nil {
-		if found, err := l.recallRecord(ctx, *q, now, r); found || err != nil {
-			return err
-		}
-	}
-	return l.choose(ctx, q, now, number, name, r)
-}
-
-// recallRecord has a copy of the query, as it comes to lie on the heap.
-func (l *Learner) recallRecord(ctx context.Context, q Query, now time.Time, r *remembered) (found bool, err error) {
-	f := ChoiceFilter{Learner: l.cfg.Name, Session: q.Session, Item: q.Item, Since: now.Add(-l.cfg.Cache.TTL)}
-	if q.Item == "" {
-		f.Category, f.Context = q.Category, q.Context
-	}
-	for record, err := range l.cfg.Choices.List(ctx, f) {
-		if err != nil {
-			return false, err
-		}
-		c := &record.Choice
-		if nameInSession(&Query{Item: c.Item, Category: c.Category, Context: c.Context}) != nameInSession(&q) {
-			continue // what is empty in a filter lets all pass
-		}
-		if _, known := l.index[c.Arm]; !known || record.Ended || !l.holds(c, &q, now) {
-			return false, nil
-		}
-		r.choice = *c
-		if c.details != nil {
-			r.details = *c.details
-		}
-		r.choice.details = &r.details
-		return true, nil
-	}
-	return false, nil
+// checked reports whether the choice need not be compared with the store: see Config.Refresh.
+func (l *Learner) checked(r *remembered, now time.Time) bool {
+	return now.Sub(r.checked).Abs() < l.cfg.Refresh
 }
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
 // EndSession forgets the choices of a session: what is asked for in it afterwards is chosen anew, which gives the same arm
-// if nothing was learned meanwhile. Records of choices stay, marked as ended; only writing them can fail, and then the
-// session goes on for whoever reads them. Another learner over the same records, which remembers a choice of the session
-// itself, keeps it until it is told as well, or until the choice's time is over.
+// if nothing was learned meanwhile. Records of choices stay, marked as ended. Another learner over the same store, which
+// remembers a choice of the session itself, keeps it for at most Config.Refresh.
 func (l *Learner) EndSession(ctx context.Context, session string) error {
 	defer l.sessions.Drop(session)
-	if l.cfg.Choices == nil || session == "" {
-		return nil
+	if l.cfg.Unrecorded || session == "" {
+		return ctx.Err()
 	}
-	if err := l.cfg.Choices.EndSession(ctx, l.cfg.Name, session); err != nil {
+	err := records.Retry(ctx, func() error {
+		var read store.Snapshot
+		id := sessionID(l.cfg.Name, session)
+		if err := l.cfg.Store.Read(ctx, &read, nil, []store.Ref{sessions.Ref(id)}); err != nil {
+			return err
+		}
+		b, err := l.ended(read.Records[0], "")
+		if err == nil {
+			_, err = l.cfg.Store.Commit(ctx, b)
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("strategy: end session: %w", err)
 	}
 	return nil
 }
 
+// ended returns the batch that ends a session, whose record was read. Where the id is not empty, it counts once.
+func (l *Learner) ended(read store.Record, id string) (store.Batch, error) {
+	kept, err := sessions.Of(read)
+	next := sessionRow{read.ID, kept.Value.Epoch + 1, evidence.InstantOf(l.cfg.Now()).Time()}
+	return store.Batch{ID: id, Records: []store.Record{sessions.Record(next, kept.Revision)}}, err
+}
+
 // Refresh makes anew from the store what is held in memory of all segments: after evidence was retracted, expunged or
 // reset in the store, or added by others.
 func (l *Learner) Refresh(ctx context.Context) error {
-	l.mu.RLock()
-	segments := make([]*segment, 0, len(l.segments))
-	for _, s := range l.segments {
-		segments = append(segments, s)
-	}
-	l.mu.RUnlock()
-	now := l.cfg.Now()
-	var failures []error
-	for _, s := range segments {
-		failures = append(failures, l.refresh(ctx, s, now))
-	}
-	if err := errors.Join(failures...); err != nil {
+	if err := l.refreshAll(ctx, l.cfg.Now(), 0); err != nil {
 		return fmt.Errorf("strategy: refresh: %w", err)
 	}
 	return nil
+}
+
+// refreshAll loads the segments in memory that are not as fresh as that.
+func (l *Learner) refreshAll(ctx context.Context, now time.Time, fresh time.Duration) error {
+	l.mu.RLock()
+	segments := slices.Collect(maps.Values(l.segments))
+	l.mu.RUnlock()
+	var failures []error
+	for _, s := range segments {
+		if loaded, fresh := s.state(now, fresh); loaded && !fresh {
+			failures = append(failures, l.refresh(ctx, s, now))
+		}
+	}
+	return errors.Join(failures...)
 }
 
 func (l *Learner) refresh(ctx context.Context, s *segment, now time.Time) error {
@@ -219,38 +227,112 @@ func (l *Learner) refresh(ctx context.Context, s *segment, now time.Time) error 
 		return err
 	}
 	defer s.loading.release()
-	return l.load(ctx, s, now)
+	return l.load(ctx, s, now, &scratch{})
 }
 
-// scratch is what reading an item needs, kept from one choice to the next.
+// scratch is what reading takes, kept from one choice to the next: what is to be read, what was read, and what it says of
+// an item.
 type scratch struct {
+	cells []evidence.Cell
+	refs  []store.Ref
+	store.Snapshot
+
 	item    Item
 	counts  []uint64 // how many outcomes each arm has
 	given   []evidence.Sums
 	beliefs []Belief
-	cells   []evidence.Cell
-	parts   []evidence.Part
 }
 
-// choose makes a choice, with the randomness of its number, its session and its name in it, and keeps a record of it.
-func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, name string, r *remembered) error {
-	l.begin(q, now, r)
-	rng := l.key.Rand(number, q.Session, name)
-	if err := l.draw(ctx, q, now, &rng, r); err != nil {
+func (s *scratch) reset() {
+	s.cells, s.refs = s.cells[:0], s.refs[:0]
+	s.Snapshot.Reset()
+}
+
+// choose takes up the choice that was made in the session before, as its record has it, or else makes one, and keeps a
+// record of it. Of several processes that choose for one item at the same time, one makes the choice and the others take it
+// up.
+func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, r *remembered) error {
+	s, err := l.segment(q.Category, q.Context)
+	if err != nil {
 		return err
 	}
-	// The record comes last: one without its event would wait for an outcome, though the choice is never made use of.
-	if l.cfg.Topic != "" {
-		if err := l.emitAlone(ctx, Event{
-			ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice,
-		}); err != nil {
+	l.begin(q, now, r)
+	scratch := l.scratch.Get().(*scratch)
+	defer l.scratch.Put(scratch)
+	return records.Retry(ctx, func() error {
+		scratch.reset()
+		scratch.cells = l.itemCells(s, q.Item, scratch.cells)
+		recalls := !l.cfg.Unrecorded && q.Session != ""
+		if recalls {
+			name := nameInSession(q.Item, q.Category, q.Context)
+			scratch.refs = append(scratch.refs,
+				sessions.Ref(sessionID(l.cfg.Name, q.Session)), choices.Ref(lastID(l.cfg.Name, q.Session, name)))
+		}
+		if err := l.read(ctx, s, now, scratch); err != nil {
 			return err
 		}
+		var last keptChoice
+		row := &choiceRow{Stage: Pending, Number: number}
+		if recalls {
+			if last, row.Epoch, err = recalled(scratch.Records); err != nil {
+				return err
+			}
+			switch {
+			case last.Revision == 0 || last.Value.Epoch < row.Epoch:
+				row.Number = 0
+			case l.isArm(last.Value.Choice.Arm) && l.holds(&last.Value.Choice, q, now):
+				r.choice, r.checked = last.Value.Choice, now
+				r.choice.remember(last)
+				return nil
+			default:
+				row.Number = last.Value.Number + 1
+			}
+		}
+		if err := l.draw(s, q, now, row.Number, scratch, r); err != nil {
+			return err
+		}
+		r.checked = now
+		return l.record(ctx, row, last, r)
+	})
+}
+
+// recalled returns the last choice that a session made for an item, if it made any, and the epoch of the session.
+func recalled(read []store.Record) (last keptChoice, epoch uint64, err error) {
+	session, err := sessions.Of(read[0])
+	if err == nil {
+		last, err = choices.Of(read[1])
 	}
-	if l.cfg.Choices == nil {
-		return nil
+	return last, session.Value.Epoch, err
+}
+
+func (l *Learner) isArm(arm ArmID) bool {
+	_, ok := l.index[arm]
+	return ok
+}
+
+// record keeps the record of a choice that was made, and its event. The record of the last choice of the session for the
+// item moves, to the id of that choice.
+func (l *Learner) record(ctx context.Context, row *choiceRow, last keptChoice, r *remembered) error {
+	var b store.Batch
+	if !l.cfg.Unrecorded {
+		row.Choice = r.choice
+		b.Records = append(make([]store.Record, 0, 2), choices.Record(row, last.Revision))
+		if last.Revision > 0 {
+			before := *last.Value
+			before.Own = true
+			b.Records = append(b.Records, choices.Record(&before, 0))
+		}
 	}
-	return l.cfg.Choices.Add(ctx, r.choice)
+	if err := l.emit(&b, Event{
+		ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice,
+	}); err != nil || len(b.Records) == 0 {
+		return err
+	}
+	receipts, err := l.cfg.Store.Commit(ctx, b)
+	if err == nil && !l.cfg.Unrecorded {
+		r.choice.remember(keptChoice{Value: row, ID: b.Records[0].ID, Revision: receipts[0].Revision})
+	}
+	return err
 }
 
 // begin fills in what a choice has of its query.
@@ -282,16 +364,15 @@ func (l *Learner) fallBack(q *Query, now time.Time) Choice {
 	return r.choice
 }
 
-func (l *Learner) draw(ctx context.Context, q *Query, now time.Time, rng *evidence.Rand, r *remembered) error {
-	s, err := l.segment(ctx, q.Category, q.Context, now)
-	if err != nil {
-		return err
+// draw draws an arm and its parameters, with the randomness of the choice's number, its session and its name in it.
+func (l *Learner) draw(s *segment, q *Query, now time.Time, number uint64, scratch *scratch, r *remembered) error {
+	name := q.Item
+	if q.Session != "" {
+		name = nameInSession(q.Item, q.Category, q.Context)
 	}
-	scratch := l.scratch.Get().(*scratch)
-	defer l.scratch.Put(scratch)
-	if err := l.readItem(ctx, s, q.Item, now, scratch); err != nil {
-		return err
-	}
+	rng := l.key.Rand(number, q.Session, name)
+	r.details.resets = l.readItem(s, q.Item, now, scratch)
+	r.details.given = scratch.item.Given != nil
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	s.model.Believe(scratch.item, scratch.beliefs)
@@ -302,13 +383,13 @@ func (l *Learner) draw(ctx context.Context, q *Query, now time.Time, rng *eviden
 			d.draws = append(d.draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: scratch.beliefs[i]})
 		}
 	}
-	best := drawArms(d.draws, rng)
+	best := drawArms(d.draws, &rng)
 	if math.IsNaN(d.draws[best].Sample) {
 		return fmt.Errorf("%T believes what can't be drawn", l.cfg.Pooling)
 	}
 	r.choice.Arm = d.draws[best].Arm
 	chosen := l.index[r.choice.Arm]
-	d.parameters = s.drawParameters(l.cfg.Arms[chosen], chosen, rng)
+	d.parameters = s.drawParameters(l.cfg.Arms[chosen], chosen, &rng)
 	return nil
 }
 
@@ -340,55 +421,59 @@ func (s *segment) drawParameters(arm Arm, index int, rng *evidence.Rand) []Setti
 	return settings
 }
 
-// readItem reads what an item has shown, and what it was given if its pooling specialises.
-func (l *Learner) readItem(ctx context.Context, s *segment, item string, now time.Time, into *scratch) error {
-	n := len(l.cfg.Arms)
+// itemCells appends the cells that say what an item has shown: its arms', what it was given if its pooling specialises, and
+// how often it was reset.
+func (l *Learner) itemCells(s *segment, item string, cells []evidence.Cell) []evidence.Cell {
+	for i := range l.cfg.Arms {
+		cells = append(cells, s.space.arm(item, l.cfg.Arms[i].ID))
+	}
+	if _, ok := l.cfg.Pooling.(Specializer); ok {
+		for i := range l.cfg.Arms {
+			cells = append(cells, s.space.given(item, l.cfg.Arms[i].ID))
+		}
+	}
+	cells = append(cells, s.space.resets(""))
+	if item != "" {
+		cells = append(cells, s.space.resets(item))
+	}
+	return cells
+}
+
+// readItem takes up what was read of the cells of an item.
+func (l *Learner) readItem(s *segment, item string, now time.Time, into *scratch) (resets resets) {
+	n, at := len(l.cfg.Arms), evidence.InstantOf(now)
 	into.counts = slices.Grow(into.counts[:0], n)[:n]
 	into.item.Arms = slices.Grow(into.item.Arms[:0], n)[:n]
 	into.beliefs = slices.Grow(into.beliefs[:0], n)[:n]
-	into.cells = into.cells[:0]
-	for i := range l.cfg.Arms {
-		into.cells = append(into.cells, s.space.arm(item, l.cfg.Arms[i].ID))
-	}
-	if err := l.readSums(ctx, into, into.item.Arms, into.counts, now, l.cfg.Caps); err != nil {
-		return err
-	}
 	into.item.Given = nil
-	if _, ok := l.cfg.Pooling.(Specializer); !ok {
-		return nil
-	}
-	into.cells = into.cells[:0]
-	for i := range l.cfg.Arms {
-		into.cells = append(into.cells, s.space.given(item, l.cfg.Arms[i].ID))
-	}
-	into.given = slices.Grow(into.given[:0], n)[:n]
-	err := l.readSums(ctx, into, into.given, nil, now, evidence.Caps{})
-	if len(into.parts) > 0 {
-		into.item.Given = into.given
-	}
-	return err
-}
-
-// readSums reads the scratch's cells into sums, one each, and how many observations each has into counts, unless they are
-// nil.
-func (l *Learner) readSums(ctx context.Context, into *scratch, sums []evidence.Sums, counts []uint64, now time.Time, caps evidence.Caps) (err error) {
-	into.parts, err = l.cfg.Store.Read(ctx, into.parts[:0], into.cells...)
-	if err != nil {
-		return err
-	}
-	at, parts := evidence.InstantOf(now), into.parts
-	for i := range into.cells {
+	parts := into.Parts
+	next := func(cell evidence.Cell) (of []evidence.Part) {
 		n := 0
-		for n < len(parts) && parts[n].Cell == into.cells[i] {
+		for n < len(parts) && parts[n].Cell == cell {
 			n++
 		}
-		sums[i] = caps.Pool(parts[:n], at)
-		if counts != nil {
-			counts[i] = countOf(parts[:n])
-		}
-		parts = parts[n:]
+		of, parts = parts[:n], parts[n:]
+		return of
 	}
-	return nil
+	for i := range l.cfg.Arms {
+		of := next(into.cells[i])
+		into.item.Arms[i], into.counts[i] = l.cfg.Caps.Pool(of, at), countOf(of)
+	}
+	if _, ok := l.cfg.Pooling.(Specializer); ok {
+		into.given = slices.Grow(into.given[:0], n)[:n]
+		for i := range l.cfg.Arms {
+			of := next(into.cells[n+i])
+			if into.given[i] = (evidence.Caps{}).Pool(of, at); len(of) > 0 {
+				into.item.Given = into.given
+			}
+		}
+	}
+	resets[0] = countOf(next(s.space.resets("")))
+	if item != "" {
+		resets[1] = countOf(next(s.space.resets(item)))
+	}
+	s.wasReset(item, resets)
+	return resets
 }
 
 // Beliefs returns what is believed of each arm of an item at this moment, in the order of the arms. The query's session
@@ -398,14 +483,15 @@ func (l *Learner) Beliefs(ctx context.Context, q Query) ([]Belief, error) {
 		return nil, fmt.Errorf("strategy: beliefs: %w", err)
 	}
 	now := l.cfg.Now()
-	s, err := l.segment(ctx, q.Category, q.Context, now)
+	s, err := l.segment(q.Category, q.Context)
 	if err != nil {
 		return nil, fmt.Errorf("strategy: beliefs: %w", err)
 	}
-	var scratch scratch
-	if err := l.readItem(ctx, s, q.Item, now, &scratch); err != nil {
+	scratch := scratch{cells: l.itemCells(s, q.Item, nil)}
+	if err := l.read(ctx, s, now, &scratch); err != nil {
 		return nil, fmt.Errorf("strategy: beliefs: %w", err)
 	}
+	l.readItem(s, q.Item, now, &scratch)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	s.model.Believe(scratch.item, scratch.beliefs)

@@ -26,8 +26,8 @@ func BenchmarkSelect(b *testing.B) {
 		{"arms=plain/pooling=alone", plain, strategy.Alone{}},
 		{"arms=injection/pooling=two-level", strategy.Injection(strategy.InjectionConfig{}), strategy.TwoLevel{}},
 	} {
-		learner, err := strategy.New(strategy.Config{
-			Store: &memstore.Evidence{}, Arms: bench.arms, Pooling: bench.pooling, Source: rand.NewPCG(1, 2),
+		learner, err := strategy.New(ctx, strategy.Config{
+			Store: &memstore.Store{}, Arms: bench.arms, Pooling: bench.pooling, Source: rand.NewPCG(1, 2),
 		})
 		require.NoError(b, err)
 		const items = 100
@@ -88,7 +88,7 @@ func BenchmarkSelect(b *testing.B) {
 // BenchmarkObserve times crediting a choice.
 func BenchmarkObserve(b *testing.B) {
 	ctx := context.Background()
-	learner, err := strategy.New(strategy.Config{Store: &memstore.Evidence{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}})
+	learner, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}})
 	require.NoError(b, err)
 	b.ReportAllocs()
 	for b.Loop() {

@@ -101,7 +101,7 @@ func TestAChoiceIsRememberedForAnHour(t *testing.T) {
 func TestRememberedChoicesAreBounded(t *testing.T) {
 	t.Run("the least used go first", func(t *testing.T) {
 		const size = 100
-		l := newLearner(t, strategy.Config{Cache: strategy.Cache{Size: size}})
+		l := newLearner(t, strategy.Config{Unrecorded: true, Cache: strategy.Cache{Size: size}})
 		ids := make([]strategy.ChoiceID, 1000)
 		query := func(i int) strategy.Query { return strategy.Query{Session: fmt.Sprint(i), Item: "i"} }
 		for i := range ids {
@@ -114,7 +114,7 @@ func TestRememberedChoicesAreBounded(t *testing.T) {
 	})
 	t.Run("sessions that never end", func(t *testing.T) {
 		for size, sessions := range map[int]int{0: 30_000, 1: 1000, 2000: 10_000} {
-			l := newLearner(t, strategy.Config{Cache: strategy.Cache{Size: size}})
+			l := newLearner(t, strategy.Config{Unrecorded: true, Cache: strategy.Cache{Size: size}})
 			for i := range sessions {
 				choose(t, l, strategy.Query{Session: fmt.Sprint(i), Item: fmt.Sprint(i % 3)})
 			}
@@ -298,7 +298,7 @@ func TestWithoutASourceLearnersDiffer(t *testing.T) {
 	for range 3 {
 		cfg := withFixtures(t, strategy.Config{})
 		cfg.Source = nil
-		l, err := strategy.New(cfg)
+		l, err := strategy.New(ctx, cfg)
 		require.NoError(t, err)
 		text[drawn(choose(t, l, strategy.Query{Session: "s", Item: "i"}))] = true
 	}
@@ -370,8 +370,8 @@ func TestOfEqualDrawsTheEarlierArmWins(t *testing.T) {
 }
 
 func TestACancelledContextEndsEveryCall(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store})
+	st := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: st})
 	q := strategy.Query{Session: "s", Item: "i"}
 	loose := choose(t, l, strategy.Query{Item: "i"})
 	cause := errors.New("the user went home")
@@ -390,6 +390,6 @@ func TestACancelledContextEndsEveryCall(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, l.Refresh(cancelled), context.Canceled)
 
-	assert.Empty(t, everything(t, store, q))
+	assert.Empty(t, everything(t, st, q))
 	assert.Zero(t, l.Remembered())
 }

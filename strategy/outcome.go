@@ -2,17 +2,14 @@ package strategy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // An Outcome says what came of a choice.
@@ -44,10 +41,10 @@ const (
 )
 
 // Observe credits the arm and the parameters of a choice with its outcome. The value is mapped to a reward, (value+1)/2,
-// once, here. It returns when the store has it, and the choice's record where there are records.
+// once, here. It returns when the store has it, together with the choice's record where choices are recorded: both are one
+// commit. After an error other than a [*heed.InputError] the same outcome may be observed again; it counts once.
 //
-// Input that is not valid is a [*heed.InputError] and changes nothing. Where an outcome is counted and its record can't be
-// written, the error comes with what became of the outcome; to observe it again writes the record.
+// Input that is not valid is a [*heed.InputError] and changes nothing.
 func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -59,14 +56,11 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	if err := l.validateOutcome(&o, now); err != nil {
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
-	if l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence {
-		return Dropped, nil
-	}
-	disposition, err := l.observe(ctx, &o, now)
+	dispositions, err := l.credit(ctx, now, []Outcome{o}, ending{})
 	if err != nil {
-		return disposition, fmt.Errorf("strategy: observe: %w", err)
+		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
-	return disposition, nil
+	return dispositions[0], nil
 }
 
 func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
@@ -119,130 +113,17 @@ func (l *Learner) evidenceID(o *Outcome) string {
 	return l.cfg.Name + ":" + o.Choice.ID.String() + ":" + o.ID
 }
 
-func (l *Learner) observe(ctx context.Context, o *Outcome, now time.Time) (Disposition, error) {
-	c := &o.Choice
-	s, err := l.segment(ctx, c.Category, c.Context, now)
-	if err != nil {
-		return "", err
-	}
-	item := s.item(c.Item)
-	if err := item.acquire(ctx); err != nil {
-		return "", err
-	}
-	defer item.release()
-	duplicate, err := l.count(ctx, s, o, EventObserved, now)
-	if err != nil {
-		return "", err
-	}
-	disposition := Applied
-	if duplicate {
-		disposition = Duplicate
-	}
-	return disposition, l.settle(ctx, s, o, duplicate, now)
-}
-
-// count adds the evidence of an outcome to the store, and tells the segment's memory. The caller holds the item's lock.
-func (l *Learner) count(ctx context.Context, s *segment, o *Outcome, event EventType, now time.Time) (duplicate bool, err error) {
-	scratch := l.scratch.Get().(*scratch)
-	defer l.scratch.Put(scratch)
-	if err := l.readItem(ctx, s, o.Choice.Item, now, scratch); err != nil {
-		return false, err
-	}
-	resets, err := l.resetCount(ctx, s, o.Choice.Item)
-	if err != nil {
-		return false, err
-	}
-	b, err := l.batch(s, o, event, resets)
-	if err != nil {
-		return false, err
-	}
-	duplicate, err = l.apply(ctx, s, o.Choice.Item, b, now, scratch)
-	if duplicate || err != nil {
-		return duplicate, err
-	}
-	// The outcome is counted. What follows keeps the memory in step; if it fails, the next load from the store mends it.
-	arm := l.index[o.Choice.Arm]
-	s.sampled(arm, +1)
-	err = l.catchUp(ctx, s, &o.Choice, now, resets, scratch)
-	if err == nil && l.cfg.Change.due(scratch.counts[arm]) {
-		err = l.restartIfChanged(ctx, s, o.Choice.Item, arm, now, scratch)
-	}
-	if err != nil {
-		s.expire()
-	}
-	return false, nil
-}
-
-// apply commits a batch that changes the evidence of one item, which is in scratch as it was before, and tells the model
-// what changed.
-func (l *Learner) apply(ctx context.Context, s *segment, item string, b evidence.Batch, now time.Time, scratch *scratch) (duplicate bool, err error) {
-	receipt, err := l.cfg.Store.Commit(ctx, b)
-	switch {
-	case err != nil:
-		if !refused(err) {
-			s.expire() // the reply may be lost, and the outcome counted all the same
-		}
-		return false, err
-	case receipt.Duplicate:
-		return true, nil
-	}
-	before := slices.Clone(scratch.item.Arms)
-	if err := l.readItem(ctx, s, item, now, scratch); err != nil {
-		s.expire()
-		return false, nil //nolint:nilerr // it is committed, and the next load from the store mends the rest
-	}
-	for arm, after := range scratch.item.Arms {
-		if before[arm] != after {
-			s.update(arm, before[arm], after)
-		}
-	}
-	return false, nil
-}
-
-// settle writes the outcome into the record of its choice, and takes back the silence that may have been counted for it.
-func (l *Learner) settle(ctx context.Context, s *segment, o *Outcome, duplicate bool, now time.Time) error {
-	if l.cfg.Choices == nil {
-		return nil
-	}
-	before, err := l.settleRecord(ctx, o, duplicate)
-	switch {
-	case err != nil && !errors.Is(err, heed.ErrNotFound): // where it is no longer kept there is nothing to write
-		return err
-	case l.cfg.Silence.Confidence == 0 || before != Expired && !l.overdue(&o.Choice, now):
-		return nil
-	}
-	return l.breakSilence(ctx, s, o.Choice, now)
-}
-
-// settleRecord returns the stage that the record of a choice was in. What comes again may tell another time or value than
-// what was counted, so it settles only what has not been settled: where the first delivery got no further than the store.
-func (l *Learner) settleRecord(ctx context.Context, o *Outcome, duplicate bool) (before Stage, err error) {
-	if duplicate {
-		record, err := l.cfg.Choices.Get(ctx, o.Choice.ID)
-		if err != nil || record.Stage == Observed {
-			return record.Stage, err
-		}
-	}
-	return l.cfg.Choices.Settle(ctx, o.Choice.ID, o.result())
-}
-
-// refused reports whether an error says that a store has not taken what it was given.
-func refused(err error) bool {
-	return isInputError(err) || errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrFull) ||
-		errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten)
-}
-
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
-// seen in. Silence is none to be seen in.
-func (l *Learner) batch(s *segment, o *Outcome, event EventType, resets string) (evidence.Batch, error) {
+// seen in. A silent session does not count as a session in which the item was seen.
+func (l *Learner) batch(s *segment, o *Outcome, event EventType) store.Batch {
 	c := &o.Choice
 	id := l.evidenceID(o)
-	b := evidence.Batch{ID: id, Policies: l.policies}
 	observation := evidence.Observation{
 		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source, Session: c.Session,
 		Reward: (o.Value + 1) / 2, Weight: o.Confidence, At: o.At,
 	}
-	b.Observations = append(make([]evidence.Observation, 0, 4), observation)
+	b := store.Batch{ID: id, Policies: l.policies, Parts: true, Observations: make([]evidence.Observation, 0, 4)}
+	b.Observations = append(b.Observations, observation)
 	for name, value := range c.Parameters() {
 		observation.Cell = s.space.parameter(c.Arm, Setting{name, value})
 		if event == EventExpired {
@@ -251,25 +132,20 @@ func (l *Learner) batch(s *segment, o *Outcome, event EventType, resets string) 
 		b.Observations = append(b.Observations, observation)
 	}
 	if event == EventObserved {
-		b.Observations = append(b.Observations, l.sessionSeen(s, o, resets))
+		b.Observations = append(b.Observations, l.sessionSeen(s, o))
 	}
-	e := Event{ID: string(event) + ":" + id, Type: event, At: o.At, Choice: c.withoutDraws()}
-	if event == EventObserved {
-		result := o.result()
-		e.Result = &result
-	}
-	return b, l.emit(&b, e)
+	return b
 }
 
 // sessionSeen counts the session of an outcome, once.
-func (l *Learner) sessionSeen(s *segment, o *Outcome, resets string) evidence.Observation {
+func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 	c := &o.Choice
 	session := c.Session
 	if session == "" {
 		session = c.ID.String() // a choice without a session is one of its own, however many outcomes it has
 	}
 	return evidence.Observation{
-		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, resets, session), Cell: s.space.sessions(c.Item),
+		ID: derivedID("session", l.cfg.Name, s.space.scope, c.Item, s.resetsOf(c).String(), session), Cell: s.space.sessions(c.Item),
 		Session: c.Session, Reward: 1, Weight: 1, At: o.At,
 	}
 }
@@ -280,42 +156,7 @@ func (o *Outcome) result() Result {
 }
 
 // derivedID names evidence that follows from other evidence, by what it follows from.
-func derivedID(what string, parts ...string) string {
-	var text []byte
-	for _, part := range parts {
-		text = binary.LittleEndian.AppendUint64(text, uint64(len(part)))
-		text = append(text, part...)
-	}
-	sum := sha256.Sum256(text)
-	return what + ":" + hex.EncodeToString(sum[:])
-}
-
-// catchUp tells the segment's memory what an outcome has changed beside the arms, and lets the item specialise. The
-// scratch has the item as it is now.
-func (l *Learner) catchUp(ctx context.Context, s *segment, c *Choice, now time.Time, resets string, scratch *scratch) error {
-	arm := l.index[c.Arm]
-	type value struct {
-		parameter, value int
-		belief           evidence.Sampler
-	}
-	var values []value
-	for i, p := range l.cfg.Arms[arm].Parameters {
-		for j, v := range p.Values {
-			if v != c.Parameter(p.Name) {
-				continue
-			}
-			parts, err := l.cfg.Store.Read(ctx, nil, s.space.parameter(c.Arm, Setting{p.Name, v}))
-			if err != nil {
-				return err
-			}
-			values = append(values, value{i, j, l.parameterBelief(parts, evidence.InstantOf(now)).Sampler()})
-		}
-	}
-	for _, v := range values {
-		s.setParameter(arm, v.parameter, v.value, v.belief)
-	}
-	return l.specialize(ctx, s, c.Item, now, resets, scratch)
-}
+func derivedID(what string, parts ...string) string { return what + ":" + records.ID(parts...) }
 
 func (s *segment) setParameter(arm, parameter, value int, belief evidence.Sampler) {
 	s.mu.Lock()
@@ -350,18 +191,18 @@ func (s *segment) expire() {
 
 // specialize gives an item its copy of the segment's evidence, if its pooling works so and it has come so far. The copy
 // is evidence of its own, stored under a name that counts once.
-func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time, resets string, scratch *scratch) error {
-	pooling, ok := l.cfg.Pooling.(Specializer)
-	if !ok || scratch.item.Given != nil {
-		return nil
-	}
-	parts, err := l.cfg.Store.Read(ctx, nil, s.space.sessions(item))
-	if err != nil || countOf(parts) < uint64(pooling.SpecializeAt()) {
+func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time) error {
+	scratch := &scratch{cells: l.itemCells(s, item, nil)}
+	if err := l.read(ctx, s, now, scratch); err != nil {
 		return err
 	}
+	resets := l.readItem(s, item, now, scratch)
+	if scratch.item.Given != nil {
+		return nil
+	}
 	given := s.give(scratch.item)
-	id := derivedID("given", l.cfg.Name, s.space.scope, item, resets)
-	b := evidence.Batch{ID: id, Policies: l.policies}
+	id := derivedID("given", l.cfg.Name, s.space.scope, item, resets.String())
+	b := store.Batch{ID: id, Policies: l.policies}
 	for i, sums := range given {
 		if sums.Mass > 0 {
 			b.Observations = append(b.Observations, evidence.Observation{
@@ -377,7 +218,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	if err := l.emit(&b, e); err != nil {
 		return err
 	}
-	_, err = l.cfg.Store.Commit(ctx, b)
+	_, err := l.cfg.Store.Commit(ctx, b)
 	return err
 }
 

@@ -24,21 +24,20 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 	for _, test := range []struct{ value, confidence, reward float64 }{
 		{-1, 1, 0}, {-0.3, 0.8, 0.35}, {0, 0.5, 0.5}, {0.5, 0.7, 0.75}, {1, 0.3, 1},
 	} {
-		store := newStore(t, (&clock{}).Now)
-		l := newLearner(t, strategy.Config{Store: store, Arms: strategy.Injection(strategy.InjectionConfig{})})
+		st := newStore(t, (&clock{}).Now)
+		l := newLearner(t, strategy.Config{Store: st, Arms: strategy.Injection(strategy.InjectionConfig{})})
 		q := strategy.Query{Session: "s", Item: "i", Category: "solution", Context: "batch"}
 		c := choose(t, l, q)
 		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: test.value, Confidence: test.confidence})
 		require.NoError(t, err)
-		parts, err := store.Read(ctx, nil, c.Cells()...)
-		require.NoError(t, err)
+		parts := read(t, st, c.Cells()...)
 		require.Len(t, parts, 3, "the arm and its parameters")
 		for _, p := range parts {
 			assert.Equal(t, test.confidence, p.Tally.Mass)
 			assert.InDelta(t, test.confidence*test.reward, p.Tally.Reward, 1e-15)
 		}
-		assert.Len(t, kept(t, store, q, "arm", "parameter"), 3, "and nothing else")
-		assert.Len(t, kept(t, store, q, "sessions"), 1)
+		assert.Len(t, kept(t, st, q, "arm", "parameter"), 3, "and nothing else")
+		assert.Len(t, kept(t, st, q, "sessions"), 1)
 	}
 }
 
@@ -154,14 +153,14 @@ func edited(t *testing.T, c strategy.Choice, field string, value any) (e strateg
 // TestObserveRefusesWhatIsNotValid, names it, asks the store for nothing, and changes nothing.
 func TestObserveRefusesWhatIsNotValid(t *testing.T) {
 	long := strings.Repeat("x", 1025)
-	store := &faulty{Store: newStore(t, (&clock{}).Now)}
-	l := newLearner(t, strategy.Config{Store: store})
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st})
 	other := newLearner(t, strategy.Config{Name: "other"})
 	more := newLearner(t, strategy.Config{Arms: plain("e")})
 	q := strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x"}
 	c := choose(t, l, q)
 	credit(t, l, c, 1)
-	before, believed := everything(t, store, q), beliefs(t, l, q)
+	before, believed := everything(t, st, q), beliefs(t, l, q)
 
 	changed := func(change func(*strategy.Choice)) strategy.Choice {
 		d := throughJSON(t, c)
@@ -204,39 +203,39 @@ func TestObserveRefusesWhatIsNotValid(t *testing.T) {
 		{"Choice.Parameters", strategy.Outcome{Choice: edited(t, c, "parameters", []strategy.Setting{{Name: "n\x00", Value: "1"}}), ID: "1", Value: 1, Confidence: 1}},
 	} {
 		unreachable := fmt.Errorf("the store is asked, though %s is not valid", test.field)
-		store.read.Store(&unreachable)
-		store.list.Store(&unreachable)
+		st.read.Store(&unreachable)
+		st.list.Store(&unreachable)
 		disposition, err := l.Observe(ctx, test.o)
-		store.read.Store(nil)
-		store.list.Store(nil)
+		st.read.Store(nil)
+		st.list.Store(nil)
 		assertInputError(t, err, test.field)
 		assert.Empty(t, disposition)
-		assert.Equal(t, before, everything(t, store, q), test.field)
+		assert.Equal(t, before, everything(t, st, q), test.field)
 		assert.Equal(t, believed, beliefs(t, l, q), test.field)
 	}
 }
 
 func TestAnOutcomeInTheFutureIsRefused(t *testing.T) {
 	c := &clock{}
-	store := newStore(t, c.Now)
-	l := newLearner(t, strategy.Config{Now: c.Now, Store: store})
+	st := newStore(t, c.Now)
+	l := newLearner(t, strategy.Config{Now: c.Now, Store: st})
 	q := strategy.Query{Item: "i"}
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: 1, Confidence: 1, At: start.Add(time.Hour)})
 	assert.ErrorContains(t, err, "ahead of the clock")
-	assert.Empty(t, everything(t, store, q))
+	assert.Empty(t, everything(t, st, q))
 }
 
 func TestOutcomesOfLittleConfidenceAreDropped(t *testing.T) {
 	for _, test := range []struct{ least, confidence float64 }{{0, 0.299}, {0, 0.001}, {0.9, 0.899}, {1, 0.999}} {
-		store := newStore(t, (&clock{}).Now)
-		l := newLearner(t, strategy.Config{Store: store, MinConfidence: test.least})
+		st := newStore(t, (&clock{}).Now)
+		l := newLearner(t, strategy.Config{Store: st, MinConfidence: test.least})
 		q := strategy.Query{Session: "s", Item: "i"}
 		o := strategy.Outcome{Choice: choose(t, l, q), Value: -1, Confidence: test.confidence}
 		before := beliefs(t, l, q)
 		disposition, err := l.Observe(ctx, o)
 		require.NoError(t, err)
 		assert.Equal(t, strategy.Dropped, disposition)
-		assert.Empty(t, everything(t, store, q))
+		assert.Empty(t, everything(t, st, q))
 		assert.Equal(t, before, beliefs(t, l, q))
 
 		o.Confidence = l.Config().MinConfidence
@@ -250,15 +249,15 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
 			c := &clock{}
-			store := newStore(t, c.Now)
-			cfg := strategy.Config{Now: c.Now, Store: store, Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})}
+			st := newStore(t, c.Now)
+			cfg := strategy.Config{Now: c.Now, Store: st, Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})}
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i"}
 			o := strategy.Outcome{Choice: choose(t, l, q), ID: "build 7", Value: 1, Confidence: 0.5}
 			disposition, err := l.Observe(ctx, o)
 			require.NoError(t, err)
 			assert.Equal(t, strategy.Applied, disposition)
-			before, believed := everything(t, store, q), means(t, l, q)
+			before, believed := everything(t, st, q), means(t, l, q)
 
 			restarted := newLearner(t, cfg)
 			late := o
@@ -271,7 +270,7 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 					disposition, err := l.Observe(ctx, again)
 					require.NoError(t, err)
 					assert.Equal(t, strategy.Duplicate, disposition)
-					assert.Equal(t, before, everything(t, store, q))
+					assert.Equal(t, before, everything(t, st, q))
 					assert.Equal(t, believed, means(t, l, q))
 				}
 			}
@@ -281,8 +280,8 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 
 func TestRacingDeliveriesOfAnOutcomeCountOnce(t *testing.T) {
 	const outcomes, deliveries = 30, 40
-	store := newStore(t, (&clock{}).Now)
-	cfg := withFixtures(t, strategy.Config{Store: store, Pooling: strategy.Alone{}})
+	st := newStore(t, (&clock{}).Now)
+	cfg := withFixtures(t, strategy.Config{Store: st, Pooling: strategy.Alone{}})
 	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
 	q := strategy.Query{Item: "i"}
 	choices := make([]strategy.Choice, outcomes)
@@ -307,12 +306,12 @@ func TestRacingDeliveriesOfAnOutcomeCountOnce(t *testing.T) {
 	wait.Wait()
 	assert.EqualValues(t, outcomes, applied.Load())
 	assert.EqualValues(t, outcomes*(deliveries-1), duplicate.Load())
-	assert.Equal(t, float64(outcomes), massOf(kept(t, store, q, "arm")))
+	assert.Equal(t, float64(outcomes), massOf(kept(t, st, q, "arm")))
 }
 
 func TestAChoiceMayHaveSeveralOutcomes(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store})
+	st := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: st})
 	q := strategy.Query{Session: "s", Item: "i"}
 	c := choose(t, l, q)
 	for _, id := range []string{"", "1", "2", " ", "ü/:\n"} {
@@ -320,14 +319,14 @@ func TestAChoiceMayHaveSeveralOutcomes(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, strategy.Applied, disposition)
 	}
-	assert.Equal(t, 2.5, massOf(kept(t, store, q, "arm")))
-	assert.Equal(t, 1., massOf(kept(t, store, q, "sessions")), "in one session")
+	assert.Equal(t, 2.5, massOf(kept(t, st, q, "arm")))
+	assert.Equal(t, 1., massOf(kept(t, st, q, "sessions")), "in one session")
 }
 
 // TestLearnersOfOneStoreAreKeptApartByName: another name is another learner, with evidence of its own.
 func TestLearnersOfOneStoreAreKeptApartByName(t *testing.T) {
-	store := &memstore.Evidence{}
-	one, two := newLearner(t, strategy.Config{Store: store}), newLearner(t, strategy.Config{Store: store, Name: "two"})
+	st := &memstore.Store{}
+	one, two := newLearner(t, strategy.Config{Store: st}), newLearner(t, strategy.Config{Store: st, Name: "two"})
 	q := strategy.Query{Item: "i"}
 	try(t, one, q, "a", 1)
 	assert.NotEqual(t, 0.5, means(t, one, q)[0])
@@ -340,8 +339,8 @@ func TestLearnersOfOneStoreAreKeptApartByName(t *testing.T) {
 func TestNothingIsCountedTwice(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.Copy{Sessions: 3}, strategy.Copy{Sessions: 1}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
-			store := newStore(t, (&clock{}).Now)
-			cfg := withFixtures(t, strategy.Config{Store: store, Pooling: pooling})
+			st := newStore(t, (&clock{}).Now)
+			cfg := withFixtures(t, strategy.Config{Store: st, Pooling: pooling})
 			l := newLearner(t, cfg)
 			var q strategy.Query
 			own := make(map[string]float64)
@@ -353,7 +352,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 				if i%20 != 19 {
 					continue
 				}
-				assert.Equal(t, float64(i+1)/2, massOf(kept(t, store, q, "arm")))
+				assert.Equal(t, float64(i+1)/2, massOf(kept(t, st, q, "arm")))
 				if _, ok := pooling.(strategy.Copy); !ok {
 					continue
 				}
@@ -369,7 +368,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 			for item, mass := range own {
 				q.Item = item
 				var given, believed float64
-				for _, p := range kept(t, store, q, "given") {
+				for _, p := range kept(t, st, q, "given") {
 					if p.Cell.Item == item {
 						given += p.Tally.Mass
 					}

@@ -274,8 +274,8 @@ func TestForgettingFollowsAWorldThatChanges(t *testing.T) {
 
 // TestSegmentsAreKeptApart uses texts that would be confused if they were only joined.
 func TestSegmentsAreKeptApart(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store})
+	st := newStore(t, (&clock{}).Now)
+	l := newLearner(t, strategy.Config{Store: st})
 	segments := []strategy.Query{
 		{Category: "a/b", Context: "c"}, {Category: "a", Context: "b/c"}, {Category: "a/b/c"}, {Context: "a/b/c"}, {Category: "a"},
 		{Context: "a"}, {}, {Category: `""`}, {Category: `"`}, {Category: `""/`}, {Context: `""`}, {Context: "/"}, {Category: "/"},
@@ -289,7 +289,7 @@ func TestSegmentsAreKeptApart(t *testing.T) {
 	scopes := make(map[string]bool)
 	for _, q := range segments {
 		scopes[choose(t, l, q).Cells()[0].Scope] = true
-		assert.Equal(t, 1., massOf(kept(t, store, q, "arm")), "%q", q)
+		assert.Equal(t, 1., massOf(kept(t, st, q, "arm")), "%q", q)
 		q.Item = "new"
 		one := means(t, l, q)[0]
 		assert.Greater(t, one, 0.5)
@@ -314,8 +314,8 @@ type taking struct{ strategy.Alone }
 func (taking) SpecializeAt() int { return 3 }
 
 func TestAPoolingThatSpecialisesMustGive(t *testing.T) {
-	_, err := strategy.New(strategy.Config{
-		Store: &memstore.Evidence{}, Arms: []strategy.Arm{{ID: "a"}}, Pooling: taking{},
+	_, err := strategy.New(ctx, strategy.Config{
+		Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}}, Pooling: taking{},
 	})
 	assert.ErrorContains(t, err, "must be able to give")
 }

@@ -1,11 +1,8 @@
 package strategy_test
 
 import (
-	"context"
 	"fmt"
-	"iter"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,30 +12,25 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 )
 
-func newChoices(t testing.TB, now func() time.Time) *memstore.Choices {
-	store, err := memstore.NewChoices(memstore.ChoicesConfig{Now: now})
-	require.NoError(t, err)
-	return store
-}
-
-// recording returns a configuration with records, over stores that another learner may share, and its clock.
+// recording returns a configuration over a store that another learner may share, and its clock.
 func recording(t testing.TB, cfg strategy.Config) (strategy.Config, *clock) {
 	c := &clock{}
 	cfg.Now = c.Now
-	if cfg.Choices == nil {
-		cfg.Choices = newChoices(t, c.Now)
-	}
 	return withFixtures(t, cfg), c
 }
 
 func record(t testing.TB, l *strategy.Learner, id strategy.ChoiceID) strategy.Record {
-	r, err := l.Config().Choices.Get(ctx, id)
-	require.NoError(t, err)
-	return r
+	t.Helper()
+	for _, r := range historyOf(t, l, strategy.ChoiceFilter{}) {
+		if r.Choice.ID == id {
+			return r
+		}
+	}
+	require.Fail(t, "there is no record of the choice")
+	return strategy.Record{}
 }
 
 func historyOf(t testing.TB, l *strategy.Learner, f strategy.ChoiceFilter) (records []strategy.Record) {
@@ -75,8 +67,7 @@ func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 			disposition, err := restarted.Observe(ctx, o)
 			require.NoError(t, err)
 			assert.Equal(t, strategy.Applied, disposition)
-			parts, err := cfg.Store.Read(ctx, nil, made.Cells()...)
-			require.NoError(t, err)
+			parts := read(t, cfg.Store, made.Cells()...)
 			require.Len(t, parts, 3, "the arm and its two parameters")
 			for _, p := range parts {
 				assert.Equal(t, 0.8, p.Tally.Mass)
@@ -226,7 +217,7 @@ func TestItemlessChoicesAreRecordedAndFound(t *testing.T) {
 }
 
 func TestHistoryByItemSessionAndTime(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{After: 11*time.Minute + time.Second}})
 	l := newLearner(t, cfg)
 	other := cfg
 	other.Name = "other"
@@ -236,22 +227,18 @@ func TestHistoryByItemSessionAndTime(t *testing.T) {
 		made = append(made, choose(t, l, strategy.Query{Session: fmt.Sprint("s", n%4), Item: fmt.Sprint("i", n%3), Category: "c", Context: fmt.Sprint("x", n%2)}))
 		c.Advance(time.Minute)
 	}
-	for n, stage := range map[int]strategy.Stage{2: strategy.Observed, 5: strategy.Observed, 7: strategy.Expired} {
-		if stage == strategy.Observed {
-			_, err := l.Observe(ctx, strategy.Outcome{Choice: made[n], Value: -0.5, Confidence: 0.6})
-			require.NoError(t, err)
-		} else {
-			_, err := cfg.Choices.Expire(ctx, made[n].ID)
-			require.NoError(t, err)
-		}
+	for _, n := range []int{2, 5} {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: made[n], Value: -0.5, Confidence: 0.6})
+		require.NoError(t, err)
 	}
+	require.NoError(t, l.Sweep(ctx, c.Now()))
 	for _, test := range []struct {
 		name string
 		f    strategy.ChoiceFilter
 		want []int
 	}{
 		{"all", strategy.ChoiceFilter{}, []int{11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}},
-		{"the learner is given", strategy.ChoiceFilter{Learner: "other", Limit: 2}, []int{11, 10}},
+		{"the newest", strategy.ChoiceFilter{Limit: 2}, []int{11, 10}},
 		{"an item", strategy.ChoiceFilter{Item: "i2"}, []int{11, 8, 5, 2}},
 		{"a session", strategy.ChoiceFilter{Session: "s1"}, []int{9, 5, 1}},
 		{"an item in a session", strategy.ChoiceFilter{Session: "s1", Item: "i0"}, []int{9}},
@@ -259,7 +246,7 @@ func TestHistoryByItemSessionAndTime(t *testing.T) {
 		{"a time", strategy.ChoiceFilter{Since: start.Add(4 * time.Minute), Until: start.Add(7 * time.Minute)}, []int{6, 5, 4}},
 		{"what is pending of an item", strategy.ChoiceFilter{Item: "i2", Stage: strategy.Pending}, []int{11, 8}},
 		{"what was observed", strategy.ChoiceFilter{Stage: strategy.Observed}, []int{5, 2}},
-		{"what has expired", strategy.ChoiceFilter{Stage: strategy.Expired}, []int{7}},
+		{"what has expired", strategy.ChoiceFilter{Stage: strategy.Expired}, []int{0}},
 		{"none", strategy.ChoiceFilter{Item: "i2", Session: "nobody's"}, nil},
 	} {
 		var got []int
@@ -312,7 +299,7 @@ func TestARecordHasTheLastOutcome(t *testing.T) {
 }
 
 func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
-	l := newLearner(t, strategy.Config{})
+	l := newLearner(t, strategy.Config{Unrecorded: true})
 	credit(t, l, choose(t, l, strategy.Query{Session: "s", Item: "i"}), 1)
 	n := 0
 	for r, err := range l.History(ctx, strategy.ChoiceFilter{}) {
@@ -323,188 +310,100 @@ func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
 	assert.Equal(t, 1, n)
 	_, err := l.Find(ctx, "s", "i", time.Time{})
 	assert.ErrorIs(t, err, strategy.ErrNoChoices)
-	_, err = l.Sweep(ctx)
-	assert.ErrorIs(t, err, strategy.ErrNoChoices)
+	assert.NoError(t, l.Sweep(ctx, time.Time{}))
 	assert.NoError(t, l.EndSession(ctx, "s"))
 	status, err := l.Status(ctx)
 	require.NoError(t, err)
 	assert.Nil(t, status.Choices)
 }
 
-// faultyChoices fail, or do something before they do what they should.
-type faultyChoices struct {
-	strategy.Choices
-	add, get, list, settle, expire, end atomic.Pointer[error]
-
-	mu     sync.Mutex
-	before func(method string) // called before each method
-}
-
-func (f *faultyChoices) check(method string, p *atomic.Pointer[error]) error {
-	f.mu.Lock()
-	before := f.before
-	f.mu.Unlock()
-	if before != nil {
-		before(method)
-	}
-	return failure(p)
-}
-
-func (f *faultyChoices) Add(ctx context.Context, c strategy.Choice) error {
-	if err := f.check("Add", &f.add); err != nil {
-		return err
-	}
-	return f.Choices.Add(ctx, c)
-}
-
-func (f *faultyChoices) Get(ctx context.Context, id strategy.ChoiceID) (strategy.Record, error) {
-	if err := f.check("Get", &f.get); err != nil {
-		return strategy.Record{}, err
-	}
-	return f.Choices.Get(ctx, id)
-}
-
-func (f *faultyChoices) List(ctx context.Context, q strategy.ChoiceFilter) iter.Seq2[strategy.Record, error] {
-	if err := f.check("List", &f.list); err != nil {
-		return func(yield func(strategy.Record, error) bool) { yield(strategy.Record{}, err) }
-	}
-	return f.Choices.List(ctx, q)
-}
-
-func (f *faultyChoices) Settle(ctx context.Context, id strategy.ChoiceID, r strategy.Result) (strategy.Stage, error) {
-	if err := f.check("Settle", &f.settle); err != nil {
-		return "", err
-	}
-	return f.Choices.Settle(ctx, id, r)
-}
-
-func (f *faultyChoices) Expire(ctx context.Context, id strategy.ChoiceID) (bool, error) {
-	if err := f.check("Expire", &f.expire); err != nil {
-		return false, err
-	}
-	return f.Choices.Expire(ctx, id)
-}
-
-func (f *faultyChoices) EndSession(ctx context.Context, learner, session string) error {
-	if err := f.check("EndSession", &f.end); err != nil {
-		return err
-	}
-	return f.Choices.EndSession(ctx, learner, session)
-}
-
 // TestSelectFallsBackWhereNoRecordCanBeKept: with the default arm and the error, and without a record.
 func TestSelectFallsBackWhereNoRecordCanBeKept(t *testing.T) {
-	for name, of := range map[string]func(*faultyChoices) *atomic.Pointer[error]{
-		"Add":  func(f *faultyChoices) *atomic.Pointer[error] { return &f.add },
-		"List": func(f *faultyChoices) *atomic.Pointer[error] { return &f.list },
+	for name, of := range map[string]func(*faulty) *atomic.Pointer[error]{
+		"Commit": func(f *faulty) *atomic.Pointer[error] { return &f.commit },
+		"Read":   func(f *faulty) *atomic.Pointer[error] { return &f.read },
 	} {
 		t.Run(name, func(t *testing.T) {
-			choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
-			l := newLearner(t, strategy.Config{Choices: choices, Default: "c"})
+			st := &faulty{Store: newStore(t, (&clock{}).Now)}
+			l := newLearner(t, strategy.Config{Store: st, Default: "c"})
 			q := strategy.Query{Session: "s", Item: "i"}
-			of(choices).Store(&errStore)
+			of(st).Store(&errStore)
 			c, err := l.Select(ctx, q)
 			require.ErrorIs(t, err, errStore)
 			assert.True(t, c.Fallback())
 			assert.Equal(t, strategy.ArmID("c"), c.Arm)
 			assert.Zero(t, l.Remembered())
-			of(choices).Store(nil)
+			of(st).Store(nil)
 			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
 			credit(t, l, c, 1)
 			assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}), "its outcome counts, and makes no record")
 			drawn := choose(t, l, q)
 			assert.False(t, drawn.Fallback())
-			of(choices).Store(&errStore)
+			of(st).Store(&errStore)
 			assert.Equal(t, drawn, choose(t, l, q), "what is remembered needs no record")
 		})
 	}
 }
 
-// TestAChoiceThatNobodyGotHasNoRecord, where the event that tells of it can't be stored: it would expire as silence.
-func TestAChoiceThatNobodyGotHasNoRecord(t *testing.T) {
-	store := &faulty{Store: newStore(t, (&clock{}).Now)}
-	l := newLearner(t, strategy.Config{Store: store, Topic: strategy.DefaultTopic, Choices: newChoices(t, (&clock{}).Now)})
-	for _, q := range []strategy.Query{{Session: "s", Item: "i"}, {Item: "i"}} {
-		store.commit.Store(&errStore)
-		c, err := l.Select(ctx, q)
-		require.ErrorIs(t, err, errStore)
-		assert.True(t, c.Fallback())
-		assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
-		store.commit.Store(nil)
-	}
-}
-
-// TestWhatCannotBeSettledIsDeliveredAgain: the outcome is counted once, and its record is put right.
-func TestWhatCannotBeSettledIsDeliveredAgain(t *testing.T) {
-	choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
-	store := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: store, Choices: choices})
+// TestWhatCannotBeCommittedIsDeliveredAgain: neither the outcome nor its record is there, and then both are.
+func TestWhatCannotBeCommittedIsDeliveredAgain(t *testing.T) {
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st})
 	c := choose(t, l, strategy.Query{Session: "s", Item: "i"})
 	o := strategy.Outcome{Choice: c, Value: 1, Confidence: 1}
-	choices.settle.Store(&errStore)
+	st.commit.Store(&errStore)
 	disposition, err := l.Observe(ctx, o)
 	assert.ErrorIs(t, err, errStore)
-	assert.Equal(t, strategy.Applied, disposition)
+	assert.Empty(t, disposition)
 	assert.Equal(t, strategy.Pending, record(t, l, c.ID).Stage)
-	choices.settle.Store(nil)
+	assert.Empty(t, everything(t, st, strategy.Query{}))
+	st.commit.Store(nil)
 	disposition, err = l.Observe(ctx, o)
 	require.NoError(t, err)
-	assert.Equal(t, strategy.Duplicate, disposition)
+	assert.Equal(t, strategy.Applied, disposition)
 	assert.Equal(t, strategy.Observed, record(t, l, c.ID).Stage)
-	assert.Equal(t, 1., massOf(kept(t, store, strategy.Query{}, "arm")))
+	assert.Equal(t, 1., massOf(kept(t, st, strategy.Query{}, "arm")))
 }
 
 // TestASessionWhoseEndCannotBeWritten goes on, until it can be.
 func TestASessionWhoseEndCannotBeWritten(t *testing.T) {
-	choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
-	l := newLearner(t, strategy.Config{Choices: choices})
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st})
 	q := strategy.Query{Session: "s", Item: "i"}
 	first := choose(t, l, q)
-	choices.end.Store(&errStore)
+	st.commit.Store(&errStore)
 	assert.ErrorIs(t, l.EndSession(ctx, "s"), errStore)
 	assert.Equal(t, first.ID, choose(t, l, q).ID)
-	choices.end.Store(nil)
+	st.commit.Store(nil)
 	require.NoError(t, l.EndSession(ctx, "s"))
 	assert.NotEqual(t, first.ID, choose(t, l, q).ID)
 	require.NoError(t, l.EndSession(ctx, ""))
 }
 
 func TestHistoryAndFindReportWhatFailed(t *testing.T) {
-	choices := &faultyChoices{Choices: newChoices(t, (&clock{}).Now)}
-	l := newLearner(t, strategy.Config{Choices: choices})
+	st := &faulty{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st})
 	choose(t, l, strategy.Query{Session: "s", Item: "i"})
-	choices.list.Store(&errStore)
-	n := 0
-	for _, err := range l.History(ctx, strategy.ChoiceFilter{}) {
+	for _, fails := range []*atomic.Pointer[error]{&st.find, &st.read} {
+		fails.Store(&errStore)
+		n := 0
+		for _, err := range l.History(ctx, strategy.ChoiceFilter{}) {
+			assert.ErrorIs(t, err, errStore)
+			n++
+		}
+		assert.Equal(t, 1, n)
+		_, err := l.Find(ctx, "s", "i", time.Time{})
 		assert.ErrorIs(t, err, errStore)
-		n++
+		assert.NotErrorIs(t, err, heed.ErrNotFound)
+		_, err = l.Status(ctx)
+		assert.ErrorIs(t, err, errStore)
+		fails.Store(nil)
 	}
-	assert.Equal(t, 1, n)
-	_, err := l.Find(ctx, "s", "i", time.Time{})
-	assert.ErrorIs(t, err, errStore)
-	assert.NotErrorIs(t, err, heed.ErrNotFound)
-	_, err = l.Sweep(ctx)
-	assert.ErrorIs(t, err, errStore)
-	_, err = l.Status(ctx)
-	assert.ErrorIs(t, err, errStore)
+	st.find.Store(&errStore)
+	assert.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
 }
 
-func TestAFilterLetsPassWhatHasAllItNames(t *testing.T) {
-	l := newLearner(t, strategy.Config{})
-	r := strategy.Record{Stage: strategy.Expired, Choice: choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x"})}
-	for _, f := range []strategy.ChoiceFilter{
-		{}, {Learner: "strategy"}, {Session: "s"}, {Item: "i"}, {Category: "c"}, {Context: "x"}, {Stage: strategy.Expired},
-		{Since: start}, {Until: start.Add(1)}, {Limit: 1},
-		{"strategy", "s", "i", "c", "x", strategy.Expired, start.Add(-1), start.Add(1), 7},
-	} {
-		assert.True(t, f.Passes(r), "%+v", f)
-	}
-	for _, f := range []strategy.ChoiceFilter{
-		{Learner: "S"}, {Session: "i"}, {Item: "s"}, {Category: "x"}, {Context: "c"}, {Stage: strategy.Pending}, {Stage: "other"},
-		{Since: start.Add(1)}, {Until: start}, {Session: "s", Item: "j"},
-	} {
-		assert.False(t, f.Passes(r), "%+v", f)
-	}
+func TestStagesAreValid(t *testing.T) {
 	for _, s := range []strategy.Stage{strategy.Pending, strategy.Observed, strategy.Expired} {
 		assert.True(t, s.Valid())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -81,8 +82,8 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 	for _, pooling := range poolings {
 		for _, caps := range []evidence.Caps{{}, {SourceMass: 1000}} {
 			t.Run(fmt.Sprint(pooling, caps), func(t *testing.T) {
-				store := newStore(t, (&clock{}).Now)
-				cfg := strategy.Config{Store: store, Pooling: pooling, Caps: caps}
+				st := newStore(t, (&clock{}).Now)
+				cfg := strategy.Config{Store: st, Pooling: pooling, Caps: caps}
 				l, untouched := newLearner(t, cfg), newLearner(t, strategy.Config{Pooling: pooling, Caps: caps})
 				observe := func(l *strategy.Learner, item, source string, arm strategy.ArmID, value float64) {
 					c := choose(t, l, strategy.Query{Item: item, Arms: []strategy.ArmID{arm}})
@@ -97,7 +98,7 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 					}
 					observe(l, item, "liar", "b", 1)
 				}
-				_, err := store.Commit(ctx, evidence.Batch{Expunge: []string{"liar"}})
+				_, err := st.Commit(ctx, store.Batch{Expunge: []string{"liar"}})
 				require.NoError(t, err)
 				require.NoError(t, l.Refresh(ctx))
 				for _, item := range []string{"new", "0"} {
@@ -118,9 +119,9 @@ func TestExpungingASourceRemovesItsInfluence(t *testing.T) {
 // TestArmsMayComeAndGo: another learner of the store has arms and values of its own, and keeps what was learned of the others.
 func TestArmsMayComeAndGo(t *testing.T) {
 	for _, pooling := range poolings {
-		store := newStore(t, (&clock{}).Now)
-		before := newLearner(t, strategy.Config{Store: store, Pooling: pooling, Arms: plain("a", "b", "c")})
-		after := newLearner(t, strategy.Config{Store: store, Pooling: pooling, Arms: plain("d", "c", "b")})
+		st := newStore(t, (&clock{}).Now)
+		before := newLearner(t, strategy.Config{Store: st, Pooling: pooling, Arms: plain("a", "b", "c")})
+		after := newLearner(t, strategy.Config{Store: st, Pooling: pooling, Arms: plain("d", "c", "b")})
 		q := strategy.Query{Item: "i"}
 		for arm, value := range map[strategy.ArmID]float64{"a": 1, "b": -1, "c": 1} {
 			for range 10 {
@@ -235,22 +236,22 @@ func TestConcurrentUse(t *testing.T) {
 
 // absentMinded is a store whose reply to a commit is lost once.
 type absentMinded struct {
-	evidence.Store
+	store.Store
 	lost bool
 }
 
-func (f *absentMinded) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
-	receipt, err := f.Store.Commit(ctx, b)
-	if !f.lost {
+func (f *absentMinded) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	receipts, err := f.Store.Commit(ctx, batches...)
+	if len(batches[0].Observations) > 0 && !f.lost {
 		f.lost = true
-		return evidence.Receipt{}, errors.New("the connection was lost")
+		return nil, errors.New("the connection was lost")
 	}
-	return receipt, err
+	return receipts, err
 }
 
 // TestACommitWhoseReplyIsLost is counted once, and the segment knows of it.
 func TestACommitWhoseReplyIsLost(t *testing.T) {
-	l := newLearner(t, strategy.Config{Store: &absentMinded{Store: &memstore.Evidence{}}})
+	l := newLearner(t, strategy.Config{Store: &absentMinded{Store: &memstore.Store{}}})
 	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
 	_, err := l.Observe(ctx, outcome)
 	require.ErrorContains(t, err, "lost")
@@ -269,27 +270,25 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 // TestBySourceLetsASourceBeExpungedAtAnyTime, also when the store keeps no history at all.
 func TestBySourceLetsASourceBeExpungedAtAnyTime(t *testing.T) {
 	for _, bySource := range []bool{false, true} {
-		store, err := memstore.NewEvidence(memstore.EvidenceConfig{NoHistory: true, Now: (&clock{}).Now})
+		st, err := memstore.New(memstore.Config{NoHistory: true, Now: (&clock{}).Now})
 		require.NoError(t, err)
-		l := newLearner(t, strategy.Config{Store: store, BySource: bySource})
+		l := newLearner(t, strategy.Config{Store: st, BySource: bySource})
 		choice := choose(t, l, strategy.Query{Item: "i"})
 		_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: "ann"})
 		require.NoError(t, err)
-		_, err = store.Commit(ctx, evidence.Batch{Expunge: []string{"ann"}})
+		_, err = st.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
 		if !bySource {
 			require.ErrorIs(t, err, evidence.ErrForgotten)
 			continue
 		}
 		require.NoError(t, err)
-		parts, err := store.Read(ctx, nil, choice.Cells()...)
-		require.NoError(t, err)
-		assert.Empty(t, parts)
+		assert.Empty(t, read(t, st, choice.Cells()...))
 	}
 }
 
 // counting is a store that counts how often a segment is read, and says no to commits when it is told to.
 type counting struct {
-	evidence.Store
+	store.Store
 	lists  int
 	refuse error
 }
@@ -299,18 +298,18 @@ func (c *counting) List(ctx context.Context, kind, scope string) iter.Seq2[evide
 	return c.Store.List(ctx, kind, scope)
 }
 
-func (c *counting) Commit(ctx context.Context, b evidence.Batch) (evidence.Receipt, error) {
-	if c.refuse != nil {
-		return evidence.Receipt{}, c.refuse
+func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if c.refuse != nil && len(batches[0].Observations) > 0 {
+		return nil, c.refuse
 	}
-	return c.Store.Commit(ctx, b)
+	return c.Store.Commit(ctx, batches...)
 }
 
 // TestARefusedOutcomeCostsNoRefresh: a caller who is told no again and again must not have the segment read each time. An
 // error that may hide a success is another thing.
 func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
-	store := &counting{Store: newStore(t, (&clock{}).Now)}
-	l := newLearner(t, strategy.Config{Store: store})
+	st := &counting{Store: newStore(t, (&clock{}).Now)}
+	l := newLearner(t, strategy.Config{Store: st})
 	outcome := strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i"}), Value: 1, Confidence: 1}
 	for _, test := range []struct {
 		refuse error
@@ -318,16 +317,16 @@ func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
 	}{
 		{&heed.InputError{Field: "At"}, 0}, {&evidence.PolicyError{}, 0}, {evidence.ErrFull, 0}, {errors.New("no connection"), 1},
 	} {
-		before := store.lists
-		store.refuse = test.refuse
+		before := st.lists
+		st.refuse = test.refuse
 		_, err := l.Observe(ctx, outcome)
 		require.ErrorIs(t, err, test.refuse)
 		choose(t, l, strategy.Query{Item: "i"})
-		assert.Equal(t, test.reads, store.lists-before, "%v", test.refuse)
+		assert.Equal(t, test.reads, st.lists-before, "%v", test.refuse)
 	}
 	late := outcome
 	late.At = start.Add(time.Hour)
-	store.refuse = nil
+	st.refuse = nil
 	var fault *heed.InputError
 	_, err := l.Observe(ctx, late)
 	require.ErrorAs(t, err, &fault)

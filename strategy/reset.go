@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A Reset names what a learner is to forget, and why.
@@ -34,17 +35,17 @@ func (l *Learner) Reset(ctx context.Context, r Reset) error {
 		return fmt.Errorf("strategy: reset: %w", &heed.InputError{Field: "Reason", Reason: "must not be empty"})
 	}
 	now := l.cfg.Now()
-	s, err := l.segment(ctx, r.Category, r.Context, now)
+	s, err := l.segment(r.Category, r.Context)
 	if err != nil {
 		return fmt.Errorf("strategy: reset: %w", err)
 	}
 	id := "reset:" + uuid.NewString()
-	b := evidence.Batch{
-		ID: id,
-		Audit: []evidence.AuditEntry{{
+	b := store.Batch{
+		ID: id, Parts: true,
+		Records: []store.Record{store.AuditEntry{
 			ID: id, At: now, Actor: r.Actor, Action: l.cfg.Name + ".reset", Subject: r.Item, Reason: r.Reason,
 			Details: map[string]string{"category": r.Category, "context": r.Context},
-		}},
+		}.Record()},
 		Observations: []evidence.Observation{{ID: id, Cell: s.space.resets(r.Item), Reward: 1, Weight: 1, At: now}},
 	}
 	for _, kind := range []string{l.kinds.arm, l.kinds.given, l.kinds.sessions} {
@@ -58,29 +59,20 @@ func (l *Learner) Reset(ctx context.Context, r Reset) error {
 	}); err != nil {
 		return fmt.Errorf("strategy: reset: %w", err)
 	}
-	if _, err := l.cfg.Store.Commit(ctx, b); err != nil {
+	receipts, err := l.cfg.Store.Commit(ctx, b)
+	s.expire() // the next use reads it anew
+	if err != nil {
 		return fmt.Errorf("strategy: reset: %w", err)
 	}
-	if err := l.refresh(ctx, s, now); err != nil {
-		return fmt.Errorf("strategy: reset: it is done, but: %w", err)
-	}
+	s.wasResetNow(r.Item, receipts[0].Parts)
 	return nil
 }
 
-// resetCount returns how often an item was reset, alone or with its segment. Evidence that is derived from other evidence
-// has it in its id, so that it can be derived once more after a reset.
-func (l *Learner) resetCount(ctx context.Context, s *segment, item string) (string, error) {
-	parts, err := l.cfg.Store.Read(ctx, nil, s.space.resets(""), s.space.resets(item))
-	if err != nil {
-		return "", err
+// wasResetNow remembers what a reset has left in its cell.
+func (s *segment) wasResetNow(item string, parts []evidence.Part) {
+	if n := countOf(parts); item == "" {
+		s.wasReset("", resets{n})
+	} else {
+		s.wasReset(item, resets{0, n})
 	}
-	counts := [2]uint64{}
-	for i := range parts {
-		if parts[i].Cell.Item == "" {
-			counts[0] = parts[i].Tally.N()
-		} else {
-			counts[1] = parts[i].Tally.N()
-		}
-	}
-	return fmt.Sprint(counts), nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -25,8 +25,8 @@ func earn(t *testing.T, l *strategy.Learner, item, session string, sessions int)
 	return outcomes
 }
 
-func given(t *testing.T, store evidence.Store, item string) (mass float64) {
-	for part, err := range store.List(ctx, "strategy.given", "preference/") {
+func given(t *testing.T, st store.Store, item string) (mass float64) {
+	for part, err := range st.List(ctx, "strategy.given", "preference/") {
 		require.NoError(t, err)
 		if part.Cell.Item == item {
 			mass += part.Tally.Mass
@@ -37,14 +37,14 @@ func given(t *testing.T, store evidence.Store, item string) (mass float64) {
 
 // TestAnItemThatWasResetLearnsAnew, and specialises anew, while what had been counted stays counted.
 func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
-	store := &memstore.Evidence{}
-	l := newLearner(t, strategy.Config{Store: store, Pooling: strategy.Copy{Sessions: 5}})
+	st := &memstore.Store{}
+	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 5}})
 	earn(t, l, "other", "o", 3)
 	old := earn(t, l, "item", "s", 5)
-	require.InDelta(t, 3, given(t, store, "item"), 1e-9)
+	require.InDelta(t, 3, given(t, st, "item"), 1e-9)
 
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Actor: "ann", Reason: "it was reworded"}))
-	assert.Zero(t, given(t, store, "item"))
+	assert.Zero(t, given(t, st, "item"))
 	history, err := l.Outcomes(ctx, strategy.Query{Item: "item", Category: "preference"}, 0)
 	require.NoError(t, err)
 	assert.Empty(t, history)
@@ -61,18 +61,18 @@ func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 		_, err := l.Observe(ctx, o)
 		require.NoError(t, err)
 	}
-	assert.Zero(t, given(t, store, "item"), "four sessions are not five")
+	assert.Zero(t, given(t, st, "item"), "four sessions are not five")
 	last := old[4]
 	last.ID = "after the reset"
 	_, err = l.Observe(ctx, last)
 	require.NoError(t, err)
-	assert.InDelta(t, 3, given(t, store, "item"), 1e-9)
+	assert.InDelta(t, 3, given(t, st, "item"), 1e-9)
 }
 
 func TestASegmentThatWasResetStartsCold(t *testing.T) {
-	store := &memstore.Evidence{}
+	st := &memstore.Store{}
 	arms := strategy.Injection(strategy.InjectionConfig{})
-	l := newLearner(t, strategy.Config{Store: store, Arms: arms})
+	l := newLearner(t, strategy.Config{Store: st, Arms: arms})
 	cold, err := l.Beliefs(ctx, strategy.Query{Item: "item", Category: "preference"})
 	require.NoError(t, err)
 	for _, item := range []string{"a", "b"} {
@@ -89,19 +89,13 @@ func TestASegmentThatWasResetStartsCold(t *testing.T) {
 		assert.Equal(t, cold[i].Level, warm[i].Level)
 	}
 	for _, kind := range []string{"arm", "parameter", "sessions"} {
-		for part, err := range store.List(ctx, "strategy."+kind, "preference/") {
+		for part, err := range st.List(ctx, "strategy."+kind, "preference/") {
 			require.NoError(t, err)
 			t.Errorf("%v is still there", part.Cell)
 		}
 	}
-	parts, err := store.Read(ctx, nil, elsewhere.Cells()[0])
-	require.NoError(t, err)
-	assert.NotEmpty(t, parts, "another segment is not touched")
-	var entries []evidence.AuditEntry
-	for entry, err := range store.Audit(ctx) {
-		require.NoError(t, err)
-		entries = append(entries, entry)
-	}
+	assert.NotEmpty(t, read(t, st, elsewhere.Cells()[0]), "another segment is not touched")
+	entries := audited(t, st)
 	require.Len(t, entries, 1)
 	assert.Equal(t, "strategy.reset", entries[0].Action)
 	assert.Equal(t, "a new model", entries[0].Reason)

@@ -3,13 +3,13 @@ package strategy
 import (
 	"context"
 	"fmt"
-	"hash/maphash"
 	"iter"
 	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A segmentKey names a segment.
@@ -23,23 +23,23 @@ type segment struct {
 	mu         sync.RWMutex // of what follows; Update and its like write, choices read
 	model      Model        // nil until loaded
 	loaded     time.Time
-	parameters []parameterSet // by arm
-	samples    []uint64       // outcomes of each arm
+	parameters []parameterSet    // by arm
+	samples    []uint64          // outcomes of each arm
+	resets     map[string]resets // of items that were reset, as far as they were read
 
-	// items has locks for the items whose evidence is being added to: an item's observations go one after the other, so
-	// that the model sees each of its changes once. A load takes them all.
-	items [16]lock
+	// observers are those who add evidence, each with a token. A load takes all tokens, so that the model sees each change of
+	// evidence once: in the list that it is made of, or as an update.
+	observers chan struct{}
 	// loading is held by who makes the model anew.
 	loading lock
 }
 
 func newSegment(key segmentKey, s space) *segment {
-	segment := &segment{segmentKey: key, space: s, loading: newLock()}
-	for i := range segment.items {
-		segment.items[i] = newLock()
-	}
-	return segment
+	return &segment{segmentKey: key, space: s, observers: make(chan struct{}, maxObservers), loading: newLock()}
 }
+
+// maxObservers is how many may add evidence to a segment at the same time.
+const maxObservers = 64
 
 // A lock is a mutex that one waits for only as long as one's context lasts, as who holds it may be waiting for a store.
 type lock chan struct{}
@@ -70,49 +70,48 @@ func (l lock) release() { <-l }
 // A parameterSet holds the beliefs about the values of an arm's parameters.
 type parameterSet [][]evidence.Sampler
 
-var itemSeed = maphash.MakeSeed()
-
-// item returns the lock of an item.
-func (s *segment) item(item string) lock {
-	return s.items[maphash.String(itemSeed, item)%uint64(len(s.items))]
-}
-
-// segment returns a segment that is loaded, and as fresh as Config.Refresh says.
-func (l *Learner) segment(ctx context.Context, category, context string, now time.Time) (*segment, error) {
+// segment returns a segment, which may not be loaded.
+func (l *Learner) segment(category, context string) (*segment, error) {
 	key := segmentKey{category, context}
 	l.mu.RLock()
 	s := l.segments[key]
 	l.mu.RUnlock()
-	if s == nil {
-		scope := segmentScope(category, context)
-		if len(scope) > evidence.MaxText {
-			return nil, &heed.InputError{Field: "Category", Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
-		}
-		l.mu.Lock()
-		if s = l.segments[key]; s == nil {
-			s = newSegment(key, space{l.kinds, scope})
-			l.segments[key] = s
-		}
-		l.mu.Unlock()
+	if s != nil {
+		return s, nil
 	}
+	scope := segmentScope(category, context)
+	if len(scope) > evidence.MaxText {
+		return nil, &heed.InputError{Field: "Category", Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s = l.segments[key]; s == nil {
+		s = newSegment(key, space{l.kinds, scope})
+		l.segments[key] = s
+	}
+	return s, nil
+}
+
+// stale reports whether the caller is to load the segment, and has its lock for that then.
+func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, error) {
 	switch loaded, fresh := s.state(now, l.cfg.Refresh); {
 	case fresh:
-		return s, nil
+		return false, nil
 	case loaded:
 		// One makes it anew; the others go on with what there is.
 		if !s.loading.tryAcquire() {
-			return s, nil
+			return false, nil
 		}
 	default:
 		if err := s.loading.acquire(ctx); err != nil {
-			return nil, err
+			return false, err
 		}
 	}
-	defer s.loading.release()
 	if _, fresh := s.state(now, l.cfg.Refresh); fresh {
-		return s, nil
+		s.loading.release()
+		return false, nil
 	}
-	return s, l.load(ctx, s, now)
+	return true, nil
 }
 
 // state reports whether there is a model, and whether it is as fresh as it must be: by a clock that was put back, it is not.
@@ -122,23 +121,73 @@ func (s *segment) state(now time.Time, refresh time.Duration) (loaded, fresh boo
 	return s.model != nil, s.model != nil && now.Sub(s.loaded).Abs() < refresh
 }
 
-// load makes the model anew from the store. The caller holds the segment's lock for it.
-func (l *Learner) load(ctx context.Context, s *segment, now time.Time) error {
-	for _, item := range s.items {
-		if err := item.acquire(ctx); err != nil {
-			return err
+// wasReset remembers how often an item was reset.
+func (s *segment) wasReset(item string, n resets) {
+	if n == (resets{}) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.resets == nil {
+		s.resets = make(map[string]resets)
+	}
+	s.resets[item] = n.atLeast(s.resets[item])
+	s.resets[""] = resets{n[0]}.atLeast(s.resets[""])
+}
+
+// resetsOf returns how often an item was reset, as far as is known.
+func (s *segment) resetsOf(c *Choice) (n resets) {
+	if c.details != nil {
+		n = c.details.resets
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	n = n.atLeast(s.resets[c.Item])
+	return n.atLeast(resets{s.resets[""][0]})
+}
+
+func (s *segment) isLoaded() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.model != nil
+}
+
+// read reads what is named in the scratch, in one round trip, and loads the segment where it is not as fresh as
+// Config.Refresh says.
+func (l *Learner) read(ctx context.Context, s *segment, now time.Time, into *scratch) error {
+	stale, err := l.stale(ctx, s, now)
+	switch {
+	case err != nil:
+		return err
+	case stale:
+		defer s.loading.release()
+		return l.load(ctx, s, now, into)
+	}
+	return l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs)
+}
+
+// load makes the model anew from the store. The caller holds the segment's lock for it. What is named in the scratch is
+// read together with the parameters.
+func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
+	for range maxObservers {
+		select {
+		case s.observers <- struct{}{}:
+			defer func() { <-s.observers }()
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		defer item.release()
 	}
 	found, err := l.loadItems(ctx, s.space, evidence.InstantOf(now))
 	if err != nil {
 		return err
 	}
-	parameters, err := l.loadParameters(ctx, s, evidence.InstantOf(now))
-	if err != nil {
-		return err
+	into.cells = l.parameterCells(s.space, into.cells)
+	if len(into.cells)+len(into.refs) > 0 {
+		if err := l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs); err != nil {
+			return err
+		}
 	}
-	model := l.model(found.items)
+	model, parameters := l.model(found.items), l.parameterSets(into.Parts, s.space, evidence.InstantOf(now))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, found.samples
@@ -162,7 +211,7 @@ type found struct {
 func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
 	n := len(l.cfg.Arms)
 	f.samples = make([]uint64, n)
-	for parts, err := range byCell(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
+	for parts, err := range listed(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
 		if err != nil {
 			return found{}, err
 		}
@@ -194,8 +243,24 @@ func countOf(parts []evidence.Part) (n uint64) {
 	return n
 }
 
-// byCell gathers the parts of each cell, which a store lists one after the other. The slice is used again.
-func byCell(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, error] {
+// byCell yields the parts of each cell, which stand one after the other.
+func byCell(parts []evidence.Part) iter.Seq[[]evidence.Part] {
+	return func(yield func([]evidence.Part) bool) {
+		for len(parts) > 0 {
+			n := 1
+			for n < len(parts) && parts[n].Cell == parts[0].Cell {
+				n++
+			}
+			if !yield(parts[:n]) {
+				return
+			}
+			parts = parts[n:]
+		}
+	}
+}
+
+// listed gathers the parts of each cell, which a store lists one after the other. The slice is used again.
+func listed(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, error] {
 	return func(yield func([]evidence.Part, error) bool) {
 		var parts []evidence.Part
 		for part, err := range list {
@@ -217,28 +282,45 @@ func byCell(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, err
 	}
 }
 
-// loadParameters reads what is believed of the values of every parameter that has a choice of them.
-func (l *Learner) loadParameters(ctx context.Context, s *segment, now evidence.Instant) ([]parameterSet, error) {
+// parameterCells appends the cells of all values of all parameters that have a choice of them.
+func (l *Learner) parameterCells(space space, cells []evidence.Cell) []evidence.Cell {
+	for _, arm := range l.cfg.Arms {
+		for _, p := range arm.Parameters {
+			for _, value := range p.Values {
+				cells = append(cells, space.parameter(arm.ID, Setting{p.Name, value}))
+			}
+		}
+	}
+	return cells
+}
+
+// parameterSets returns what parts say of the values of all parameters.
+func (l *Learner) parameterSets(parts []evidence.Part, space space, now evidence.Instant) []parameterSet {
+	of := make(map[evidence.Cell][]evidence.Part)
+	for parts := range byCell(parts) {
+		of[parts[0].Cell] = parts
+	}
 	sets := make([]parameterSet, len(l.cfg.Arms))
-	var scratch []evidence.Part
 	for i, arm := range l.cfg.Arms {
 		sets[i] = make(parameterSet, len(arm.Parameters))
 		for j, p := range arm.Parameters {
 			sets[i][j] = make([]evidence.Sampler, len(p.Values))
 			for k, value := range p.Values {
-				var err error
-				scratch, err = l.cfg.Store.Read(ctx, scratch[:0], s.space.parameter(arm.ID, Setting{p.Name, value}))
-				if err != nil {
-					return nil, err
-				}
-				sets[i][j][k] = l.parameterBelief(scratch, now).Sampler()
+				sets[i][j][k] = l.parameterBelief(of[space.parameter(arm.ID, Setting{p.Name, value})], now).Sampler()
 			}
 		}
 	}
-	return sets, nil
+	return sets
 }
 
 // parameterBelief is what is believed of one value of a parameter. Values start alike, at the even prior.
 func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant) evidence.Beta {
 	return countsOf(l.cfg.Caps.Pool(parts, now), l.cfg.MinConfidence, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
+}
+
+// readCells reads cells.
+func (l *Learner) readCells(ctx context.Context, cells ...evidence.Cell) ([]evidence.Part, error) {
+	var read store.Snapshot
+	err := l.cfg.Store.Read(ctx, &read, cells, nil)
+	return read.Parts, err
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // SilenceChannel is the channel of the evidence that silence makes: see [Silence].
@@ -19,145 +21,108 @@ const silenceID = reserved + SilenceChannel
 // the parameter, and the store may have forgotten it there while it still knows it on the arm.
 func silentParameter(silence string, n int) string { return fmt.Sprintf("%s:%d", silence, n) }
 
-// Sweep makes this learner's pending choices that are older than Config.Silence says expire, and returns how many did. It
-// is for the host to call now and then; several may at the same time. What it could not do when it returns an error, the
-// next one does; a choice whose silence can't be counted as the store has other policies holds up no others. Without
-// Config.Choices it is [ErrNoChoices].
-func (l *Learner) Sweep(ctx context.Context) (expired int, err error) {
-	if l.cfg.Choices == nil {
-		return 0, fmt.Errorf("strategy: sweep: %w", ErrNoChoices)
+// silences returns the ids of the evidence that silence on a choice makes.
+func (l *Learner) silences(c *Choice) []string {
+	ids := []string{l.evidenceID(&Outcome{Choice: *c, ID: silenceID})}
+	for range c.Parameters() {
+		ids = append(ids, silentParameter(ids[0], len(ids)))
 	}
-	now := l.cfg.Now()
-	f := ChoiceFilter{Learner: l.cfg.Name, Stage: Pending, Until: now.Add(-l.cfg.Silence.After)}
-	var first error
-	for record, err := range l.cfg.Choices.List(ctx, f) {
-		did := false
+	return ids
+}
+
+// Sweep does what is due at now, or by the learner's clock where that is earlier, or now is zero: this learner's pending
+// choices that are older than Config.Silence says expire, and the segments in memory that are older than Config.Refresh are
+// read anew. It is for the host to call now and then, as [heed.Run] does; several may at the same time. What it could not
+// do when it returns an error, the next one does; a choice whose silence can't be counted as the store has other policies
+// holds up no others.
+func (l *Learner) Sweep(ctx context.Context, now time.Time) error {
+	if own := l.cfg.Now(); now.IsZero() || now.After(own) {
+		now = own
+	}
+	err := errors.Join(l.expireChoices(ctx, now), l.refreshAll(ctx, now, l.cfg.Refresh))
+	if err != nil {
+		return fmt.Errorf("strategy: sweep: %w", err)
+	}
+	return nil
+}
+
+// expireChoices makes the choices expire that are due, the oldest first. It returns the first error.
+func (l *Learner) expireChoices(ctx context.Context, now time.Time) (first error) {
+	if l.cfg.Unrecorded {
+		return ctx.Err()
+	}
+	q := store.Query{Keys: []string{pendingKey(l.cfg.Name)}, Until: now.Add(-l.cfg.Silence.After), Oldest: true}
+	for kept, err := range choices.Find(ctx, l.cfg.Store, q) {
 		if err == nil {
-			did, err = l.expireChoice(ctx, record.Choice, now)
+			err = l.expireChoice(ctx, kept, now)
 		}
-		if did {
-			expired++
-		}
-		if first == nil && err != nil {
-			first = fmt.Errorf("strategy: sweep: %w", err)
+		if first == nil {
+			first = err
 		}
 		if err != nil && !hopeless(err) {
 			break
 		}
 	}
-	return expired, first
+	return first
 }
 
-// overdue reports whether a choice may have been swept, by this clock or another.
+// overdue reports whether silence may have been counted for a choice, by this clock or another.
 func (l *Learner) overdue(c *Choice, now time.Time) bool {
-	return now.Sub(c.At) > l.cfg.Silence.After-evidence.MaxSkew
+	return l.cfg.Silence.Confidence > 0 && now.Sub(c.At) > l.cfg.Silence.After-evidence.MaxSkew
 }
 
-// expireChoice counts the silence of a choice and makes it expire, in this order: where the second fails, the next sweep
-// does both again, and the first only once.
-func (l *Learner) expireChoice(ctx context.Context, c Choice, now time.Time) (expired bool, err error) {
-	if _, ok := l.index[c.Arm]; !ok || l.cfg.Disabled || l.cfg.Silence.Confidence == 0 {
-		if err := l.emitAlone(ctx, Event{
-			ID: string(EventExpired) + ":" + c.ID.String(), Type: EventExpired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws(),
-		}); err != nil {
-			return false, err
-		}
-		return l.expireRecord(ctx, c)
-	}
-	s, err := l.segment(ctx, c.Category, c.Context, now)
-	if err != nil {
-		return false, err
-	}
-	item := s.item(c.Item)
-	if err := item.acquire(ctx); err != nil {
-		return false, err
-	}
-	defer item.release()
-	o := Outcome{
-		Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
-		Channel: SilenceChannel, At: evidence.InstantOf(now).Time(),
-	}
-	if _, err := l.count(ctx, s, &o, EventExpired, now); err != nil {
-		return false, err
-	}
-	if expired, err = l.expireRecord(ctx, c); expired || err != nil {
-		return expired, err
-	}
-	// An outcome that was observed elsewhere meanwhile may have come too early to take the silence back.
-	record, err := l.cfg.Choices.Get(ctx, c.ID)
-	if err == nil && record.Stage == Observed {
-		err = l.breakSilence(ctx, s, c, now)
-	}
-	return false, known(err)
-}
-
-// expireRecord reports whether the record of a choice was pending.
-func (l *Learner) expireRecord(ctx context.Context, c Choice) (bool, error) {
-	expired, err := l.cfg.Choices.Expire(ctx, c.ID)
-	return expired, known(err)
-}
-
-// known leaves out that a record is no longer kept.
-func known(err error) error {
-	if errors.Is(err, heed.ErrNotFound) {
-		return nil
-	}
-	return err
-}
-
-// breakSilence takes back what silence was counted for, if it was, as an outcome has come after all. Where the store no
-// longer knows enough to do so, the silence stays. The caller holds the item's lock.
-func (l *Learner) breakSilence(ctx context.Context, s *segment, c Choice, now time.Time) error {
-	scratch := l.scratch.Get().(*scratch)
-	defer l.scratch.Put(scratch)
-	if err := l.readItem(ctx, s, c.Item, now, scratch); err != nil {
+// expireChoice counts the silence of a choice and makes it expire, in one commit. Where an outcome was quicker, it does
+// nothing.
+func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) error {
+	row, c := *kept.Value, kept.Value.Choice
+	row.Stage = Expired
+	e := Event{ID: string(EventExpired) + ":" + c.ID.String(), Type: EventExpired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
+	if !l.isArm(c.Arm) || l.cfg.Disabled || l.cfg.Silence.Confidence == 0 {
+		_, err := l.commitExpired(ctx, store.Batch{}, e, &row, kept.Revision)
 		return err
 	}
-	silence := l.evidenceID(&Outcome{Choice: c, ID: silenceID})
-	ids := []string{silence}
-	for range c.Parameters() {
-		ids = append(ids, silentParameter(silence, len(ids)))
-	}
-	changed := false
-	for i, id := range ids {
-		b := evidence.Batch{ID: "broken:" + id, Policies: l.policies, Retract: []string{id}}
-		e := Event{ID: b.ID, Type: EventRetracted, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
-		if err := l.emit(&b, e); err != nil {
-			return err
-		}
-		duplicate, err := l.apply(ctx, s, c.Item, b, now, scratch)
-		switch {
-		case errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten) || duplicate:
-			continue
-		case err != nil:
-			return err
-		}
-		if changed = true; i == 0 {
-			s.sampled(l.index[c.Arm], -1)
-		}
-	}
-	if !changed {
-		return nil
-	}
-	resets, err := l.resetCount(ctx, s, c.Item)
-	if err == nil {
-		err = l.catchUp(ctx, s, &c, now, resets, scratch)
-	}
+	s, err := l.segment(c.Category, c.Context)
 	if err != nil {
-		s.expire() // the store has it: the next load mends the memory
+		return err
+	}
+	release, err := observe(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer release()
+	o := Outcome{
+		Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
+		Channel: SilenceChannel, At: e.At,
+	}
+	b := l.batch(s, &o, EventExpired)
+	e.ID, row.Silent = string(EventExpired)+":"+b.ID, true
+	receipt, err := l.commitExpired(ctx, b, e, &row, kept.Revision)
+	switch {
+	case err != nil:
+		s.expire()
+		return err
+	case receipt.Duplicate: // the silence is counted and the record says otherwise, as after a replay
+		_, err = l.commitExpired(ctx, store.Batch{}, e, &row, kept.Revision)
+		return err
+	case receipt.Parts != nil:
+		l.learn(&credit{Outcome: &o, segment: s, batch: b, parts: receipt.Parts, sampled: 1}, now, b.Observations[:1])
 	}
 	return nil
 }
 
-// emitAlone puts an event into the outbox that comes with no evidence.
-func (l *Learner) emitAlone(ctx context.Context, e Event) error {
-	if l.cfg.Topic == "" {
-		return nil
-	}
-	var b evidence.Batch
+// commitExpired commits a batch with the record of a choice. That somebody else was quicker is no error: the receipt is
+// empty then.
+func (l *Learner) commitExpired(ctx context.Context, b store.Batch, e Event, row *choiceRow, revision uint64) (store.Receipt, error) {
 	if err := l.emit(&b, e); err != nil {
-		return err
+		return store.Receipt{}, err
 	}
-	_, err := l.cfg.Store.Commit(ctx, b)
-	return err
+	b.Records = append(slices.Clip(b.Records), choices.Record(row, revision))
+	receipts, err := l.cfg.Store.Commit(ctx, b)
+	switch {
+	case err == nil:
+		return receipts[0], nil
+	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)):
+		return store.Receipt{}, nil
+	}
+	return store.Receipt{}, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -23,9 +24,12 @@ func TestSoak(t *testing.T) {
 	}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: clock, HistoryFor: time.Hour, IDsFor: time.Hour})
+	st, err := memstore.New(memstore.Config{
+		Now: clock, HistoryFor: time.Hour, IDsFor: time.Hour,
+		Limits: map[string]store.Limits{"strategy.choice": {For: time.Hour}},
+	})
 	require.NoError(t, err)
-	l := newLearner(t, strategy.Config{Store: store, Now: clock, Cache: strategy.Cache{Size: 1000}})
+	l := newLearner(t, strategy.Config{Store: st, Now: clock, Cache: strategy.Cache{Size: 1000}})
 	var settled uint64
 	for i := range sessions {
 		now = now.Add(4 * time.Second)
@@ -34,18 +38,19 @@ func TestSoak(t *testing.T) {
 			_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: float64(i%7)/3 - 1, Confidence: 0.8})
 			require.NoError(t, err)
 		}
+		if i%500 == 0 || i == sessions-1 {
+			require.NoError(t, st.Sweep(ctx, time.Time{}))
+		}
 		switch i {
 		case sessions / 5:
-			require.NoError(t, store.Sweep(ctx))
 			settled = heapInUse()
 		case sessions - 1:
-			require.NoError(t, store.Sweep(ctx))
 			// Ids are kept for one to two hours, so that their number swings.
 			assert.Less(t, float64(heapInUse()), 1.1*float64(settled)+4e6)
 		}
 	}
 	assert.LessOrEqual(t, l.Remembered(), 1000)
-	runtime.KeepAlive(store)
+	runtime.KeepAlive(st)
 }
 
 func heapInUse() uint64 {

@@ -3,9 +3,7 @@ package strategy
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -73,49 +71,4 @@ func (l *Learner) standings(ctx context.Context, category, context string) ([]St
 		}
 	}
 	return standings, nil
-}
-
-// ArmKind returns the kind of the cells in which a learner of this name keeps what its arms have shown.
-func ArmKind(learner string) string { return kindsOf(learner).arm }
-
-// StoredArms returns the arms that a store has outcomes of under a learner's name, with the parameters' values that it has
-// outcomes of, all by their names and without weights: for a tool that looks into a store of a host that it doesn't know.
-func StoredArms(ctx context.Context, store evidence.Store, learner string) ([]Arm, error) {
-	kinds, seen := kindsOf(learner), make(map[ArmID]map[string][]string)
-	for _, kind := range []string{kinds.arm, kinds.parameter} {
-		for scope, err := range store.Scopes(ctx, kind) {
-			if err != nil {
-				return nil, fmt.Errorf("strategy: stored arms: %w", err)
-			}
-			for part, err := range store.List(ctx, kind, scope) {
-				if err != nil {
-					return nil, fmt.Errorf("strategy: stored arms: %w", err)
-				}
-				kinds.collect(seen, part.Cell)
-			}
-		}
-	}
-	arms := make([]Arm, 0, len(seen))
-	for _, id := range slices.Sorted(maps.Keys(seen)) {
-		arm := Arm{ID: id}
-		for _, name := range slices.Sorted(maps.Keys(seen[id])) {
-			slices.Sort(seen[id][name])
-			arm.Parameters = append(arm.Parameters, Parameter{name, slices.Compact(seen[id][name])})
-		}
-		arms = append(arms, arm)
-	}
-	return arms, nil
-}
-
-func (k *kinds) collect(seen map[ArmID]map[string][]string, c evidence.Cell) {
-	arm := ArmID(c.Name)
-	if c.Kind == k.parameter {
-		arm = ArmID(c.Item)
-	}
-	if seen[arm] == nil {
-		seen[arm] = make(map[string][]string)
-	}
-	if name, value, ok := strings.Cut(c.Name, "="); ok && c.Kind == k.parameter {
-		seen[arm][name] = append(seen[arm][name], value)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -46,27 +47,8 @@ func TestStandingsOfNothing(t *testing.T) {
 	assert.Equal(t, "Category", fault.Field)
 }
 
-func TestStoredArms(t *testing.T) {
-	store := newStore(t, (&clock{}).Now)
-	arms := []strategy.Arm{{ID: "z", Parameters: []strategy.Parameter{{Name: "p", Values: []string{"b=1"}}, {Name: "m", Values: []string{"x"}}}}, {ID: "a"}, {ID: "unused"}}
-	for _, name := range []string{"", "other"} {
-		l := newLearner(t, strategy.Config{Store: store, Arms: arms, Name: name})
-		try(t, l, strategy.Query{Item: "i", Category: "c"}, "z", 1)
-		try(t, l, strategy.Query{Item: "j", Category: "d"}, "a", 1)
-	}
-	for _, name := range []string{"strategy", "other"} {
-		stored, err := strategy.StoredArms(ctx, store, name)
-		require.NoError(t, err)
-		assert.Equal(t, []strategy.Arm{{ID: "a"}, {ID: "z", Parameters: []strategy.Parameter{{Name: "m", Values: []string{"x"}}, {Name: "p", Values: []string{"b=1"}}}}}, stored)
-	}
-	none, err := strategy.StoredArms(ctx, store, "nobody")
-	require.NoError(t, err)
-	assert.Empty(t, none)
-	assert.Equal(t, "other.arm", strategy.ArmKind("other"))
-}
-
 // unlistable has scopes that can't be listed.
-type unlistable struct{ evidence.Store }
+type unlistable struct{ store.Store }
 
 var errUnlistable = errors.New("can't be listed")
 
@@ -74,11 +56,9 @@ func (unlistable) List(context.Context, string, string) iter.Seq2[evidence.Part,
 	return func(yield func(evidence.Part, error) bool) { yield(evidence.Part{}, errUnlistable) }
 }
 
-func TestStandingsAndStoredArmsTellTheStoresErrors(t *testing.T) {
+func TestStandingsTellTheStoresErrors(t *testing.T) {
 	l, _ := surveyed(t, nil)
-	_, err := strategy.StoredArms(ctx, unlistable{l.Config().Store}, "strategy")
-	require.ErrorIs(t, err, errUnlistable)
 	broken := newLearner(t, strategy.Config{Store: unlistable{l.Config().Store}, Arms: plain("a", "b")})
-	_, err = broken.Standings(ctx, "c", "x")
+	_, err := broken.Standings(ctx, "c", "x")
 	require.ErrorIs(t, err, errUnlistable)
 }

@@ -161,14 +161,19 @@ func (l *Learner) loadGiven(ctx context.Context, space space, now evidence.Insta
 }
 
 func (l *Learner) parameterReports(ctx context.Context, space space, now evidence.Instant) (reports []ParameterReport, err error) {
+	cells := l.parameterCells(space, nil)
+	if len(cells) == 0 {
+		return nil, nil
+	}
+	parts, err := l.readCells(ctx, cells...)
+	if err != nil {
+		return nil, err
+	}
 	for _, arm := range l.cfg.Arms {
 		for _, p := range arm.Parameters {
 			for _, value := range p.Values {
-				parts, err := l.cfg.Store.Read(ctx, nil, space.parameter(arm.ID, Setting{p.Name, value}))
-				if err != nil {
-					return nil, err
-				}
-				reports = append(reports, ParameterReport{arm.ID, p.Name, value, l.parameterBelief(parts, now), countOf(parts)})
+				of := partsOf(parts, space.parameter(arm.ID, Setting{p.Name, value}))
+				reports = append(reports, ParameterReport{arm.ID, p.Name, value, l.parameterBelief(of, now), countOf(of)})
 			}
 		}
 	}
@@ -218,7 +223,7 @@ func (l *Learner) item(ctx context.Context, q Query) (r ItemReport, err error) {
 	if err := l.loadGiven(ctx, space, now, &f); err != nil {
 		return r, err
 	}
-	sessions, err := l.cfg.Store.Read(ctx, nil, space.sessions(q.Item))
+	sessions, err := l.readCells(ctx, space.sessions(q.Item))
 	if err != nil {
 		return r, err
 	}
@@ -265,8 +270,8 @@ type ChoiceStatus struct {
 	Events int `json:"events_24h"`
 }
 
-// Status sums up what is believed in all segments, and counts the records of choices where there are any. It reads the
-// whole of both stores.
+// Status sums up what is believed in all segments, and counts the records of choices where there are any. It reads all of
+// them.
 func (l *Learner) Status(ctx context.Context) (Status, error) {
 	s := Status{Learner: l.cfg.Name, Enabled: !l.cfg.Disabled}
 	for d, err := range l.Distributions(ctx) {
@@ -282,7 +287,7 @@ func (l *Learner) Status(ctx context.Context) (Status, error) {
 	}
 	slices.SortStableFunc(s.Leading, func(a, b Leading) int { return cmp.Compare(b.Mean, a.Mean) })
 	s.Leading = s.Leading[:min(len(s.Leading), 5)]
-	if l.cfg.Choices == nil {
+	if l.cfg.Unrecorded {
 		return s, nil
 	}
 	s.Choices = &ChoiceStatus{}

@@ -160,7 +160,7 @@ func TestSurveyOfTwoLevels(t *testing.T) {
 // TestTheSurveyIsWhatIsBelieved: of an item as of a segment, whatever the pooling, and from another learner as well.
 func TestTheSurveyIsWhatIsBelieved(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 3, MinConfidence: 0.1}, strategy.Alone{}} {
-		l, q := experienced(t, strategy.Config{Pooling: pooling, Choices: newChoices(t, (&clock{}).Now)})
+		l, q := experienced(t, strategy.Config{Pooling: pooling})
 		require.NoError(t, l.Refresh(ctx))
 		r, d := itemOf(t, l, q), distributionOf(t, l, "c", "x")
 		for i, b := range beliefs(t, l, q) {
@@ -199,9 +199,9 @@ func TestWhatHasNoOutcomesIsNotFound(t *testing.T) {
 	_, err = newLearner(t, fewer).Distribution(ctx, "c", "")
 	assert.ErrorIs(t, err, heed.ErrNotFound, "of arms that the learner no longer has")
 	assert.Empty(t, distributionsOf(t, newLearner(t, fewer)))
-	store := &faulty{Store: cfg.Store}
-	cfg.Store = store
-	store.list.Store(&errStore)
+	st := &faulty{Store: cfg.Store}
+	cfg.Store = st
+	st.list.Store(&errStore)
 	l = newLearner(t, cfg)
 	_, err = l.Status(ctx)
 	assert.ErrorIs(t, err, errStore)

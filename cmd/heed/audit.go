@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
 	"iter"
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
 
@@ -36,18 +33,10 @@ func (cmd *auditCommand) Run(s *session) error {
 		return err
 	}
 	defer st.close()
-	var all []store.AuditEntry
-	for _, log := range []iter.Seq2[store.AuditEntry, error]{
-		st.inEvidence(s.ctx), store.AuditEntries(s.ctx, st.store, store.AuditQuery{}), st.byHand(s.ctx),
-	} {
-		entries, err := cmd.read(log)
-		if err != nil {
-			return st.explain(err)
-		}
-		all = append(all, entries...)
+	all, err := cmd.read(store.AuditEntries(s.ctx, st.store, store.AuditQuery{}))
+	if err != nil {
+		return st.explain(err)
 	}
-	slices.SortStableFunc(all, func(a, b store.AuditEntry) int { return b.At.Compare(a.At) })
-	all = all[:min(len(all), cmd.Limit)]
 	return s.answer(listed(all), func(p *printer) { printAudit(p, all, "action", cmd.Action, "subject", cmd.Subject) })
 }
 
@@ -65,58 +54,6 @@ func (cmd *auditCommand) read(log iter.Seq2[store.AuditEntry, error]) (entries [
 		}
 	}
 	return entries, nil
-}
-
-// inEvidence yields the log of the evidence.
-func (s *opened) inEvidence(ctx context.Context) iter.Seq2[store.AuditEntry, error] {
-	return func(yield func(store.AuditEntry, error) bool) {
-		for e, err := range s.evidence.Audit(ctx) {
-			if !yield(store.AuditEntry(e), err) {
-				return
-			}
-		}
-	}
-}
-
-// byHand yields what somebody has made of patterns, the last first, as their store has it.
-func (s *opened) byHand(ctx context.Context) iter.Seq2[store.AuditEntry, error] {
-	return func(yield func(store.AuditEntry, error) bool) {
-		all, err := s.transitions(ctx)
-		if err != nil {
-			yield(store.AuditEntry{}, err)
-			return
-		}
-		slices.SortStableFunc(all, func(a, b patterns.Transition) int { return b.At.Compare(a.At) })
-		for _, t := range all {
-			e := store.AuditEntry{
-				ID: t.ID, At: t.At, Actor: t.Actor, Action: "patterns.decide", Subject: string(t.Pattern), Reason: t.Cause,
-				Details: map[string]string{"from": string(t.From), "to": string(t.To)},
-			}
-			if t.Actor != "" && !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
-
-// transitions returns what became of all patterns.
-func (s *opened) transitions(ctx context.Context) (all []patterns.Transition, err error) {
-	kept, err := sqlstore.NewPatterns(s.db, sqlstore.PatternsConfig{})
-	if err != nil {
-		return nil, err
-	}
-	for p, err := range kept.Patterns(ctx, patterns.PatternQuery{Kind: patterns.Positive}) {
-		if err != nil {
-			return nil, err
-		}
-		for t, err := range kept.Transitions(ctx, p.ID) {
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, t)
-		}
-	}
-	return all, nil
 }
 
 func printAudit(p *printer, entries []store.AuditEntry, flags ...string) {

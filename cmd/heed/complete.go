@@ -11,7 +11,6 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/sqlstore"
 )
 
 type completion struct {
@@ -234,24 +233,13 @@ func (p *completer) stored(what string) (names []string, err error) {
 	case "learner":
 		return p.learners(st)
 	case "module":
-		return st.named(p.session, learning.Kinds("x")...)
+		return learning.Modules(p.ctx, st.store)
 	case "recorder":
-		return st.named(p.session, patterns.Kinds("x")...)
-	case "heuristic":
-		return namesOf(sqlstore.NewHeuristics(st.db).All(p.ctx), func(h learning.Heuristic) string { return h.ID })
-	case "pinned heuristic":
-		return namesOf(sqlstore.NewHeuristics(st.db).All(p.ctx), func(h learning.Heuristic) string {
-			if !pinned(h.Constraints) {
-				return ""
-			}
-			return h.ID
-		})
+		return recordersOf(p.session, st)
+	case "heuristic", "pinned heuristic":
+		return p.heuristics(st, what == "pinned heuristic")
 	case "pattern":
-		kept, err := sqlstore.NewPatterns(st.db, sqlstore.PatternsConfig{})
-		if err != nil {
-			return nil, err
-		}
-		return namesOf(kept.Patterns(p.ctx, patterns.PatternQuery{}), func(one patterns.Pattern) string { return string(one.ID) })
+		return p.patterns(st)
 	case "proposal", "rule", "proposal or rule":
 		return rulesOf(p.session, st, what)
 	}
@@ -260,6 +248,20 @@ func (p *completer) stored(what string) (names []string, err error) {
 		return nil, err
 	}
 	return v.names(p.session, what)
+}
+
+// patterns returns the ids of the patterns of a recorder.
+func (p *completer) patterns(st *opened) (names []string, err error) {
+	recorder, err := patterns.Open(p.ctx, patterns.Config{Store: st.store, Name: p.given["recorder"]})
+	if err != nil {
+		return nil, err
+	}
+	standings, err := recorder.Standings(p.ctx, patterns.PatternQuery{})
+	for i := range standings {
+		names = append(names, string(standings[i].Pattern.ID))
+	}
+	return names, err
+
 }
 
 // rulesOf returns the ids of proposals that are pending, of rules, or of all of both.
@@ -321,4 +323,19 @@ func (v *view) names(s *session, what string) (names []string, err error) {
 		}
 	}
 	return names, err
+}
+
+// heuristics returns those of the module that is given, all of them or the pinned ones.
+func (p *completer) heuristics(st *opened, pinned bool) ([]string, error) {
+	module, err := learning.Existing(p.ctx, learning.Config{Store: st.store, Name: p.given["module"]})
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(module.Heuristics(p.ctx), func(h learning.Heuristic) string {
+		standing, err := module.Standing(p.ctx, h.ID)
+		if pinned && (err != nil || standing.Pin == (learning.Pin{})) {
+			return ""
+		}
+		return h.ID
+	})
 }

@@ -22,7 +22,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{"str", "strategy"},
 		{"strategy s", "status show"},
-		{"strategy show --con", "--config --context"},
+		{"strategy show --con", "--context"},
 		{"strategy --learner ", "models strategy"},
 		{"strategy --learner strategy show ", "correction tool_usage"},
 		{"strategy --learner=strategy show correction --context ", "code_review interactive"},

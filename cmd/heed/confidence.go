@@ -4,24 +4,23 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/sqlstore"
 )
 
 // confidenceCommands look at how far heuristics of package learning are trusted.
 type confidenceCommands struct {
-	Config   string   `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its module with: its section [learning]."`
-	Module   string   `complete:"module" placeholder:"NAME" help:"The name of the module, where the host has given it one."`
-	Initial  *float64 `placeholder:"SHARE" help:"The confidence before any evidence of heuristics that have none of their own, as the host has it: 0.3 unless --config says otherwise."`
-	Strength *float64 `placeholder:"N" help:"How many observations the initial confidence is worth, as the host has it: 2 unless --config says otherwise."`
+	Module string `complete:"module" placeholder:"NAME" help:"The name of the module, where the host has given it one."`
 
-	Show  confidenceShow  `cmd:"" default:"withargs" help:"List confidences, or show what made one. It is what heed confidence does by itself."`
-	Pin   confidencePin   `cmd:"" help:"Hold a confidence, whatever users say."`
-	Unpin confidenceUnpin `cmd:"" help:"Let users decide again."`
+	Show    confidenceShow    `cmd:"" default:"withargs" help:"List confidences, or show what made one. It is what heed confidence does by itself."`
+	Pin     confidencePin     `cmd:"" help:"Hold a confidence, whatever users say."`
+	Unpin   confidenceUnpin   `cmd:"" help:"Let users decide again."`
+	Rebuild confidenceRebuild `cmd:"" help:"Keep what was learned with another half-life, or with sources apart."`
 }
 
 func (confidenceCommands) Help() string {
@@ -31,76 +30,47 @@ func (confidenceCommands) Help() string {
     heed --db agent.db confidence greet-by-name
     heed --db agent.db confidence pin greet-by-name --at 0.2 --reason "it upsets visitors"
 
-What the store does not hold is taken from --config, or is the default. It reads, with any of these, which are the defaults but for
-examples:
-
-    [learning]
-    name = "learning"
-    initial_confidence = 0.3
-    prior_strength = 2
-    confidence_floor = 0.05
-    confidence_ceiling = 0.95
-    # guarded = true           # an example, in place of caps: those of learning.Guarded
-    [learning.caps]
-    source_mass = 1            # an example: there is no cap
-    source_share = 0.1         # an example
-    silence = ["implicit_timeout"] # an example
-    silence_mass = 1           # an example
-    [learning.system]          # the constraints of the system; packs may have the same
-    lock = "unlocked"
-    floor = 0.1                # an example: there is no bound
-    ceiling = 0.9              # an example
-    feedback_weight = 1
-    [learning.packs.household]
-    ceiling = 0.8              # an example`
-}
-
-// Validate implements kong's interface.
-func (c *confidenceCommands) Validate() error {
-	switch {
-	case c.Initial != nil && !(*c.Initial > 0 && *c.Initial < 1):
-		return errors.New("--initial must be above 0 and below 1")
-	case c.Strength != nil && !(*c.Strength >= 0.001 && *c.Strength <= 1e6):
-		return errors.New("--strength must be from 0.001 to 1000000")
-	}
-	return nil
+The host keeps the settings of its module in the store, so that the command says what the application says.`
 }
 
 // An appraisal is a module over an open store, made to look at what one of this name has learned there.
 type appraisal struct {
 	*learning.Module
 	*opened
-	heuristics *sqlstore.Heuristics
 }
 
 // at does something with the heuristics of a store.
 func (c *confidenceCommands) at(s *session, do func(*appraisal) error) error {
-	cfg, err := readLearning(s, c.Config)
-	if err != nil {
-		return err
-	}
 	st, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer st.close()
-	heuristics := sqlstore.NewHeuristics(st.db)
-	cfg.Heuristics, cfg.Evidence, cfg.Now = heuristics, st.evidence, s.now
-	cfg.Name = cmp.Or(c.Module, cfg.Name)
-	if c.Initial != nil {
-		cfg.Initial = *c.Initial
-	}
-	if c.Strength != nil {
-		cfg.Strength = *c.Strength
-	}
-	module, err := learning.New(cfg)
+	name, err := c.name(s, st)
 	if err != nil {
-		return keyFaults(c.Config, "learning", learningSection{}, err)
+		return st.explain(err)
 	}
-	if err := st.known(s, "module", module.Config().Name, learning.Kinds("x")); err != nil {
-		return err
+	module, err := learning.Existing(s.ctx, learning.Config{Store: st.store, Name: name, Now: s.now})
+	if err != nil {
+		return st.explain(err)
 	}
-	return st.explain(do(&appraisal{module, st, heuristics}))
+	return st.explain(do(&appraisal{module, st}))
+}
+
+var errNoModule = errors.New("no host has opened a module of package learning")
+
+// name returns the name of the module that is meant, which a host must have opened.
+func (c *confidenceCommands) name(s *session, st *opened) (string, error) {
+	names, err := learning.Modules(s.ctx, st.store)
+	name := cmp.Or(c.Module, "learning")
+	switch {
+	case err != nil || slices.Contains(names, name):
+		return name, err
+	case len(names) == 0:
+		return "", fmt.Errorf("%w in %s: check --db or HEED_DB", errNoModule, st.place)
+	default:
+		return "", unknown("module", name, names, fmt.Sprintf("%s has %s: choose with --module", st.place, strings.Join(quoted(names), ", ")))
+	}
 }
 
 type confidenceShow struct {
@@ -114,11 +84,9 @@ func (confidenceShow) Help() string {
 
     heed --db agent.db confidence
     heed --db agent.db confidence greet-by-name
-    heed --db agent.db confidence --config agent.toml --domain chat
+    heed --db agent.db confidence --domain chat
 
-The confidence is worked out with --initial, --strength and what --config has. Caps, and constraints of packs and of the system,
-only the host knows: without --config they are left out. A bar is where the rate lies with a probability of 90 %, before caps and
-bounds, with the confidence.`
+A bar is where the rate lies with a probability of 90 %, before caps and bounds, with the confidence.`
 }
 
 // A confidence is how far a heuristic is trusted.
@@ -175,17 +143,21 @@ func (c *confidence) heldBy() string {
 
 // Run lists confidences, or explains one.
 func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
-	return c.at(s, func(a *appraisal) error {
+	err := c.at(s, func(a *appraisal) error {
 		if cmd.ID != "" {
 			return cmd.explain(s, a)
 		}
 		return cmd.list(s, a)
 	})
+	if errors.Is(err, errNoModule) && cmd.ID == "" && c.Module == "" {
+		return s.answer([]confidence{}, func(p *printer) { p.nothing("heuristics", "domain", cmd.Domain) })
+	}
+	return err
 }
 
 func (cmd *confidenceShow) list(s *session, a *appraisal) error {
 	var all []confidence
-	for h, err := range a.heuristics.All(s.ctx) {
+	for h, err := range a.Heuristics(s.ctx) {
 		if err != nil {
 			return err
 		}
@@ -241,7 +213,7 @@ func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
 func (a *appraisal) faded(s *session) (string, error) {
 	var newest evidence.Tally
 	for _, kind := range learning.Kinds(a.Config().Name) {
-		for part, err := range a.parts(s, kind) {
+		for part, err := range a.store.List(s.ctx, kind, "") {
 			if err != nil {
 				return "", err
 			}
@@ -262,7 +234,7 @@ func (a *appraisal) faded(s *session) (string, error) {
 // heuristic finds a heuristic.
 func (a *appraisal) heuristic(s *session, id string) (learning.Heuristic, error) {
 	var names []string
-	for h, err := range a.heuristics.All(s.ctx) {
+	for h, err := range a.Heuristics(s.ctx) {
 		if err != nil {
 			return learning.Heuristic{}, err
 		}
@@ -271,7 +243,7 @@ func (a *appraisal) heuristic(s *session, id string) (learning.Heuristic, error)
 		}
 		names = append(names, h.ID)
 	}
-	return learning.Heuristic{}, a.missing(s, "heuristic", id, names, "heed confidence lists them")
+	return learning.Heuristic{}, unknown("heuristic", id, names, "heed confidence lists them")
 }
 
 func confidenceOf(e *learning.Explanation) confidence {

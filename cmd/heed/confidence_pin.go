@@ -3,9 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
+	"time"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -22,8 +22,7 @@ func (confidencePin) Help() string {
     heed --db agent.db confidence pin greet-by-name --at 0.2 --yes --reason "it upsets visitors"
 
 It holds the confidence at what it is now, or at what --at says, within the bounds of the host. What is heard and what fades counts
-meanwhile, to be seen when it is unpinned. A range that the host has given this heuristic gives way for good: the audit has it.
-Hosts that run see it at once.`
+meanwhile, to be seen when it is unpinned. What the host has set for this heuristic holds again then. Hosts that run see it at once.`
 }
 
 // Run pins a confidence.
@@ -32,22 +31,21 @@ func (cmd *confidencePin) Run(s *session, c *confidenceCommands) error {
 		return &usageError{"--at must be above 0 and at most 1"}
 	}
 	return c.at(s, func(a *appraisal) error {
-		h, err := a.heuristic(s, cmd.ID)
-		if err != nil {
+		if _, err := a.heuristic(s, cmd.ID); err != nil {
 			return err
 		}
 		at, err := cmd.share(s, a)
 		if err != nil {
 			return err
 		}
-		about := fmt.Sprintf("This holds the confidence of %s at %s, whatever users say", show(cmd.ID), share(at))
-		if r := h.Constraints.Range; r != (learning.Range{}) && !isPin(r) {
-			about += fmt.Sprintf(", in place of its range from %g to %g", r.Floor, r.Ceiling)
+		if err := cmd.confirm(s, fmt.Sprintf("This holds the confidence of %s at %s, whatever users say", show(cmd.ID), share(at))); err != nil {
+			return err
 		}
-		return cmd.constrain(s, a, h, "pin", about, func(now learning.Constraints) (learning.Constraints, error) {
-			now.Range = learning.Range{Floor: at, Ceiling: at}
-			return now, nil
-		})
+		held := learning.Constraints{Range: learning.Range{Floor: at, Ceiling: at}}
+		if err := a.Pin(s.ctx, learning.Pin{HeuristicID: cmd.ID, Constraints: held, Actor: cmd.Actor, Reason: cmd.Reason}); err != nil {
+			return err
+		}
+		return a.tell(s, cmd.ID)
 	})
 }
 
@@ -63,12 +61,6 @@ func (cmd *confidencePin) share(s *session, a *appraisal) (float64, error) {
 	return e.Standing.Confidence, err
 }
 
-// pinned reports whether somebody has pinned what has these constraints, or locked it.
-func pinned(c learning.Constraints) bool { return c.Lock == learning.Locked || isPin(c.Range) }
-
-// isPin reports whether a range is that of a pin.
-func isPin(r learning.Range) bool { return r.Floor == r.Ceiling && r != learning.Range{} }
-
 type confidenceUnpin struct {
 	ID string `arg:"" complete:"pinned heuristic" help:"The heuristic."`
 	change
@@ -79,53 +71,35 @@ func (confidenceUnpin) Help() string {
 
     heed --db agent.db confidence unpin greet-by-name --reason "its text was rewritten"
 
-It takes back what pin has set, and a lock. Constraints that its host has set otherwise stay, as do those of its pack and of the
-system.`
+It takes back what pin has set. What its host has set for this heuristic holds again, with what its pack and the system say.`
 }
 
 // Run unpins a confidence.
 func (cmd *confidenceUnpin) Run(s *session, c *confidenceCommands) error {
 	return c.at(s, func(a *appraisal) error {
-		h, err := a.heuristic(s, cmd.ID)
+		if _, err := a.heuristic(s, cmd.ID); err != nil {
+			return err
+		}
+		standing, err := a.Standing(s.ctx, cmd.ID)
+		if err == nil && standing.Pin == (learning.Pin{}) {
+			err = fmt.Errorf("%s is not pinned: heed confidence lists what is", show(cmd.ID))
+		}
 		if err != nil {
 			return err
 		}
-		about := fmt.Sprintf("This lets users decide about %s again", show(cmd.ID))
-		return cmd.constrain(s, a, h, "unpin", about, func(now learning.Constraints) (learning.Constraints, error) {
-			if !pinned(now) {
-				return now, fmt.Errorf("%s is not pinned: heed confidence lists what is", show(cmd.ID))
-			}
-			if now.Lock == learning.Locked {
-				now.Lock = learning.Inherit
-			}
-			if isPin(now.Range) {
-				now.Range = learning.Range{}
-			}
-			return now, nil
-		})
+		if err := cmd.confirm(s, fmt.Sprintf("This lets users decide about %s again", show(cmd.ID))); err != nil {
+			return err
+		}
+		if err := a.Unpin(s.ctx, cmd.ID, cmd.Actor, cmd.Reason); err != nil {
+			return err
+		}
+		return a.tell(s, cmd.ID)
 	})
 }
 
-// constrain changes the constraints of a heuristic, if that is confirmed. The audit has it before it is so: nothing is changed
-// that nobody can find.
-func (c *change) constrain(
-	s *session, a *appraisal, h learning.Heuristic, action, about string, to func(now learning.Constraints) (learning.Constraints, error),
-) error {
-	wanted, err := to(h.Constraints)
-	if err != nil {
-		return err
-	}
-	if err := c.confirm(s, about); err != nil {
-		return err
-	}
-	err = a.record(s, c, a.Config().Name+"."+action, h.ID, map[string]string{"before": written(h.Constraints), "after": written(wanted)})
-	if err != nil {
-		return err
-	}
-	if err := a.put(s, h, to); err != nil {
-		return fmt.Errorf("nothing was changed, though the audit has it: %w", a.opened.explain(err))
-	}
-	e, err := a.Explain(s.ctx, h.ID)
+// tell says what a heuristic is held by now.
+func (a *appraisal) tell(s *session, id string) error {
+	e, err := a.Explain(s.ctx, id)
 	if err != nil {
 		return err
 	}
@@ -135,43 +109,63 @@ func (c *change) constrain(
 		if held := after.Held.String(); held != "-" {
 			state = "is held now: " + held
 		}
-		p.line("%s %s. Its confidence is %s.", show(h.ID), state, share(after.Confidence))
+		p.line("%s %s. Its confidence is %s.", show(id), state, share(after.Confidence))
 	})
 }
 
-// put stores a heuristic with other constraints. Where its host has stored it meanwhile, it begins anew.
-func (a *appraisal) put(s *session, h learning.Heuristic, to func(now learning.Constraints) (learning.Constraints, error)) error {
-	const tries = 10
-	for n := 1; ; n++ {
-		constraints, err := to(h.Constraints)
+type confidenceRebuild struct {
+	HalfLife *time.Duration `placeholder:"TIME" help:"The time after which evidence counts half, as 720h; 0s: it counts for ever."`
+	BySource *bool          `negatable:"" help:"Keep apart what each person has caused. Caps do so by themselves."`
+	change
+}
+
+func (confidenceRebuild) Help() string {
+	return `Examples:
+
+    heed --db agent.db confidence rebuild --half-life 720h --reason "last year is long ago"
+    heed --db agent.db confidence rebuild --by-source --yes --reason "for forgetting"
+
+It makes what was learned anew from its history, in one commit with the settings. That works as long as the store still has the
+whole history. Hosts that run have to be started again, with the same settings or with none.`
+}
+
+// Run rebuilds what a module has learned.
+func (cmd *confidenceRebuild) Run(s *session, c *confidenceCommands) error {
+	if cmd.HalfLife == nil && cmd.BySource == nil {
+		return &usageError{"what is to change? Say --half-life or --by-source"}
+	}
+	return c.at(s, func(a *appraisal) error {
+		cfg, err := learning.StoredConfig(s.ctx, a.store, a.Config().Name)
 		if err != nil {
 			return err
 		}
-		h.Constraints = constraints
-		_, err = a.heuristics.Put(s.ctx, h)
-		if !errors.Is(err, heed.ErrConflict) || n == tries {
+		if cmd.HalfLife != nil {
+			cfg.HalfLife = *cmd.HalfLife
+		}
+		if cmd.BySource != nil {
+			cfg.BySource = *cmd.BySource
+		}
+		if err := cmd.confirm(s, fmt.Sprintf("This makes anew what module %s has learned", show(cfg.Name))); err != nil {
 			return err
 		}
-		if h, err = a.heuristics.Get(s.ctx, h.ID); err != nil {
+		module, err := learning.Rebuild(s.ctx, cfg, cmd.Actor, cmd.Reason)
+		if errors.Is(err, evidence.ErrForgotten) {
+			return fmt.Errorf("the store has forgotten some of the history, so what was learned can't be made anew: keep the settings, or begin anew")
+		}
+		if err != nil {
 			return err
 		}
-	}
+		now := module.Config()
+		done := rebuilt{cfg.Name, now.HalfLife.String(), now.BySource}
+		return s.answer(done, func(p *printer) {
+			p.line("Made anew: the half-life is %s, sources are apart: %t.", now.HalfLife, now.BySource)
+		})
+	})
 }
 
-// written writes for the audit what constraints say.
-func written(c learning.Constraints) string {
-	var says []string
-	if c.Lock != learning.Inherit {
-		says = append(says, string(c.Lock))
-	}
-	if c.Range != (learning.Range{}) {
-		says = append(says, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
-	}
-	if c.FeedbackWeight != 0 {
-		says = append(says, fmt.Sprintf("weight %g", c.FeedbackWeight))
-	}
-	if says == nil {
-		return "nothing"
-	}
-	return strings.Join(says, ", ")
+// rebuilt says how a module's evidence is kept.
+type rebuilt struct {
+	Module   string `json:"module"`
+	HalfLife string `json:"half_life"`
+	BySource bool   `json:"by_source"`
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/charmbracelet/x/term"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // A change is what every command that changes something takes.
@@ -77,8 +77,13 @@ func ask(ctx context.Context, answers *bufio.Reader, question string) (string, e
 
 // record writes into the audit what somebody wanted and confirmed, where the packages don't.
 func (s *opened) record(on *session, c *change, action, subject string, details map[string]string) error {
-	_, err := s.evidence.Commit(on.ctx, evidence.Batch{Audit: []evidence.AuditEntry{{
-		ID: rand.Text(), At: time.Now(), Actor: c.Actor, Action: action, Subject: subject, Reason: c.Reason, Details: details,
-	}}})
+	_, err := s.store.Commit(on.ctx, store.Batch{Records: []store.Record{c.entry(action, subject, details).Record()}})
 	return err
+}
+
+// entry is what the audit has of a change.
+func (c *change) entry(action, subject string, details map[string]string) store.AuditEntry {
+	return store.AuditEntry{
+		ID: rand.Text(), At: time.Now(), Actor: c.Actor, Action: action, Subject: subject, Reason: c.Reason, Details: details,
+	}
 }

@@ -5,12 +5,16 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 // decisions are the commands that change what was learned, or what comes of it, in an order in which each has something to
@@ -100,7 +104,7 @@ func TestDecisions(t *testing.T) {
 	}
 	for _, db := range []string{plain, inJSON, asked} {
 		var reasons []string
-		for _, entry := range read[[]evidence.AuditEntry](t, "--db", db, "audit", "--limit", "100") {
+		for _, entry := range read[[]store.AuditEntry](t, "--db", db, "audit", "--limit", "100") {
 			if entry.Actor == "olive" {
 				reason, _, _ := strings.Cut(entry.Reason, "; ") // what the evidence says besides
 				reasons = append(reasons, reason)
@@ -172,7 +176,7 @@ func TestAPinHoldsWhatItSays(t *testing.T) {
 	decide("unpin", "greet-by-name")
 	assert.Less(t, confidenceOf().Confidence, before.Confidence)
 
-	details := read[[]evidence.AuditEntry](t, "--db", db, "audit", "--action", "learning.")
+	details := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "learning.")
 	require.Len(t, details, 4)
 	assert.Equal(t, map[string]string{"before": "0.9 to 0.9", "after": "nothing"}, details[0].Details)
 	held := fmt.Sprintf("%g to %g", before.Confidence, before.Confidence)
@@ -182,20 +186,62 @@ func TestAPinHoldsWhatItSays(t *testing.T) {
 // TestAPinAndWhatTheHostHasSet pins and unpins a heuristic that has a range and a weight of its own.
 func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	db := sqliteFile(t)
-	statement(t, db, `UPDATE heed_documents SET body = replace(body, '"Range":{"Floor":0,"Ceiling":0},"FeedbackWeight":0',
-		'"Range":{"Floor":0.1,"Ceiling":0.7},"FeedbackWeight":0.5') WHERE sort = 'heuristic' AND id = 'greet-by-name'`)
+	w := host(t, db)
+	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock})
+	require.NoError(t, err)
+	h, err := module.Heuristic(ctx, "greet-by-name")
+	require.NoError(t, err)
+	h.Constraints = learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.7}, FeedbackWeight: 0.5}
+	_, err = module.Put(ctx, h)
+	require.NoError(t, err)
 	heldNow := func() held { return read[confidence](t, at(db, "confidence", "greet-by-name")...).Held }
-	require.Equal(t, held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}, heldNow())
-	pin := []string{"--db", db, "confidence", "pin", "greet-by-name"}
-	assert.Contains(t, call{args: pin, input: "n\n"}.onTerminal(t, 150).out, "at 0.700, whatever users say, in place of its range from 0.1 to 0.7. Go on?")
+	hosts := held{Floor: 0.1, Ceiling: 0.7, Weight: 0.5}
+	require.Equal(t, hosts, heldNow())
 	for _, step := range []struct {
 		command string
 		then    held
-	}{{"pin", held{Floor: 0.7, Ceiling: 0.7, Weight: 0.5}}, {"unpin", held{Floor: 0.05, Ceiling: 0.95, Weight: 0.5}}} {
+	}{{"pin", held{Floor: 0.7, Ceiling: 0.7, Weight: 0.5}}, {"unpin", hosts}} {
 		r := call{args: []string{"--db", db, "confidence", step.command, "greet-by-name", "--yes", "--reason", "x"}}.run(t)
 		require.Zero(t, r.code, r.err)
 		assert.Equal(t, step.then, heldNow(), step.command)
 	}
+}
+
+// TestConfidenceSaysWhatTheHostSays: the settings are in the store.
+func TestConfidenceSaysWhatTheHostSays(t *testing.T) {
+	db := sqliteFile(t)
+	w := host(t, db)
+	module, err := learning.New(ctx, learning.Config{
+		Store: w.store, Now: w.clock, Name: "apart", Initial: 0.4, Strength: 5, Caps: learning.Guarded(), HalfLife: 30 * day,
+		Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
+	})
+	require.NoError(t, err)
+	_, err = module.Put(ctx, learning.Heuristic{ID: "praised", CreatedAt: w.now})
+	require.NoError(t, err)
+	_, err = module.Put(ctx, learning.Heuristic{ID: "locked", Pack: "p", CreatedAt: w.now})
+	require.NoError(t, err)
+	for n := range 8 {
+		_, err := module.Feedback(ctx, learning.Feedback{HeuristicID: "praised", EventID: fmt.Sprint(n), Person: "ann", Positive: true})
+		require.NoError(t, err)
+	}
+	of := func(args ...string) []string {
+		return append([]string{"--db", db, "--now", end.Format(time.RFC3339), "confidence", "--module", "apart"}, args...)
+	}
+	standing, err := module.Standing(ctx, "praised")
+	require.NoError(t, err)
+	assert.Equal(t, standing.Confidence, read[confidence](t, of("praised")...).Confidence)
+	assert.True(t, read[confidence](t, of("locked")...).Held.Locked)
+
+	rebuild := []string{"--db", db, "confidence", "--module", "apart", "rebuild", "--yes", "--reason", "x"}
+	assertFails(t, call{args: rebuild}.run(t), misuse, "--half-life")
+	r := call{args: append(rebuild, "--half-life", "0s")}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.Equal(t, "Made anew: the half-life is 0s, sources are apart: true.\n", r.out)
+	_, err = learning.New(ctx, learning.Config{Store: w.store, Name: "apart", HalfLife: 30 * day})
+	assert.ErrorIs(t, err, heed.ErrConflict, "the host has to follow")
+	details := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "apart.rebuild")
+	require.Len(t, details, 1)
+	assert.Equal(t, "olive", details[0].Actor)
 }
 
 // TestAPinHoldsWhatFades pins a heuristic long after its evidence, when what it has learned does not count any more.
@@ -213,10 +259,12 @@ func TestAPinHoldsWhatFades(t *testing.T) {
 
 func TestArchivedPatternsComeBack(t *testing.T) {
 	db := sqliteFile(t)
-	statement(t, db, `UPDATE heed_documents SET body = replace(body, '"archived_at":"0001-01-01T00:00:00Z"', '"archived_at":"2026-01-08T00:00:00Z"')
-		WHERE sort = 'pattern' AND id = 'tests-first'`)
+	w := host(t, db)
+	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock, StaleAfter: time.Hour})
+	require.NoError(t, err)
+	require.NoError(t, recorder.Sweep(ctx, time.Time{}))
 	require.Contains(t, call{args: at(db, "patterns")}.run(t).out, "candidate, archived")
 	r := call{args: []string{"--db", db, "patterns", "restore", "tests-first", "--yes", "--reason", "we try it again"}}.run(t)
 	require.Zero(t, r.code, r.err)
-	assert.NotContains(t, call{args: at(db, "patterns", "tests-first")}.run(t).out, "archived")
+	assert.NotContains(t, call{args: at(db, "patterns")}.run(t).out, "candidate, archived")
 }

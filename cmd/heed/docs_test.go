@@ -38,8 +38,7 @@ What follows is the help of each command and what it prints on a terminal of 100
   Who somebody is, the command does not check: whoever can write to the store can say anything.
 - Listings are as of the end of those days in March, as ` + "`--now`" + ` says; changes were made later, when much had faded. ` + "`HEED_NOW`" + ` is
   ` + "`--now`" + ` for all commands of a shell; what changes something refuses both.
-- What a store does not hold of how its hosts are configured, ` + "`--config`" + ` reads from a TOML file: see ` + "`heed strategy`" + `,
-  ` + "`heed confidence`" + ` and ` + "`heed patterns`" + ` below. Each reads its own section, and tells which of its keys mean nothing.
+- What an application has configured is in the store, and the command reads it there.
 - A bar is where a rate lies with a probability of 90 %, ` + "`├──●──┤`" + `, with its mean, on a scale from 0 to 1 that all bars share.
 `
 
@@ -52,14 +51,17 @@ var examples = map[string][]string{
 	"strategy history":       {"strategy --learner strategy history note-report"},
 	"strategy reset":         {`strategy --learner strategy reset corection --yes --reason "there is a new model"`, `strategy --learner strategy reset correction --yes --reason "there is a new model"`},
 	"strategy reset-item":    {`strategy --learner strategy reset-item note-dashboard --yes --reason "its text is new"`},
+	"strategy rebuild":       {`strategy --learner models rebuild --half-life 720h --yes --reason "models change"`},
 	"confidence show":        {"confidence", "confidence runbook-queue --limit 5"},
 	"confidence pin":         {`confidence pin learned-10 --at 0.5 --yes --reason "let it prove itself"`, "confidence learned-10 --limit 1"},
+	"confidence rebuild":     {`confidence rebuild --half-life 168h --yes --reason "a week says more"`},
 	"confidence unpin":       {`confidence unpin learned-10 --yes --reason "it has"`},
 	"patterns show":          {"patterns", "patterns pattern-split-by-layer-ui-logic-data"},
 	"patterns promote":       {`patterns promote pattern-split-by-component --yes --reason "agreed on in the team"`},
 	"patterns deprecate":     {`patterns deprecate pattern-split-by-component --yes --reason "components span teams now"`},
 	"patterns restore":       {`patterns restore pattern-split-by-component --yes --reason "the team has changed"`},
 	"patterns reset":         {`patterns reset pattern-split-by-feature --yes --reason "the tool was replaced"`, "patterns"},
+	"patterns rebuild":       {`patterns rebuild --half-life 720h --yes --reason "we change our ways often"`},
 	"rules list":             {"rules list"},
 	"rules show":             {"rules show 7d0c2b13", "rules show rule-11"},
 	"rules approve":          {`rules approve 7d0c2b13 --yes --reason "I saw it too"`, `rules approve 7d0c2b13 --yes --reason "I saw it too" --hash HASH`},

@@ -30,13 +30,14 @@ something to look after, such as a relay or a sweep that seems not to run.`
 
 // A diagnosis is what doctor has found.
 type diagnosis struct {
-	Store    string      `json:"store"`
-	Engine   string      `json:"engine"`
-	Version  int         `json:"version"` // of the tables
-	Known    int         `json:"known"`   // the version that this program works with
-	Tables   []tableSize `json:"tables"`
-	Kinds    []kindSize  `json:"kinds"`
-	Findings []finding   `json:"findings"`
+	Store    string       `json:"store"`
+	Engine   string       `json:"engine"`
+	Version  int          `json:"version"` // of the tables
+	Known    int          `json:"known"`   // the version that this program works with
+	Tables   []tableSize  `json:"tables"`
+	Kinds    []kindSize   `json:"kinds"`
+	Records  []recordSize `json:"records"`
+	Findings []finding    `json:"findings"`
 }
 
 type tableSize struct {
@@ -76,7 +77,7 @@ func (doctorCommand) Run(s *session) error {
 		return err
 	}
 	defer handle.Close()
-	d := &diagnosis{Store: at.String(), Engine: at.dialect.String(), Tables: []tableSize{}, Kinds: []kindSize{}, Findings: []finding{}}
+	d := &diagnosis{Store: at.String(), Engine: at.dialect.String(), Tables: []tableSize{}, Kinds: []kindSize{}, Records: []recordSize{}, Findings: []finding{}}
 	if err := d.look(s, at, handle); isCorrupt(err) {
 		d.fault("%v", at.explain(err))
 	} else if err != nil {
@@ -85,13 +86,7 @@ func (doctorCommand) Run(s *session) error {
 	if err := s.answer(d, d.print); err != nil {
 		return err
 	}
-	faults := 0
-	for _, f := range d.Findings {
-		if f.Level == "fault" {
-			faults++
-		}
-	}
-	if faults > 0 {
+	if faults := d.faults(); faults > 0 {
 		return fmt.Errorf("%s in %s: see above", plural(faults, "fault", "faults"), at)
 	}
 	return nil
@@ -142,8 +137,8 @@ func (d *diagnosis) tables(ctx context.Context, at place, handle *sql.DB) error 
 		}
 		d.Tables = append(d.Tables, size)
 	}
-	if slices.Contains(tables, "heed_schema") {
-		if err := handle.QueryRowContext(ctx, "SELECT coalesce(max(version), 0) FROM heed_schema").Scan(&d.Version); err != nil {
+	if slices.Contains(tables, "heed_store") {
+		if err := handle.QueryRowContext(ctx, "SELECT version FROM heed_store").Scan(&d.Version); err != nil {
 			return err
 		}
 	}
@@ -183,7 +178,7 @@ func (d *diagnosis) needed(dialect sqlstore.Dialect) (tables []string, err error
 
 // contents reads all that there is.
 func (d *diagnosis) contents(s *session, st *opened) error {
-	for kind, err := range st.evidence.Kinds(s.ctx) {
+	for kind, err := range st.store.Kinds(s.ctx) {
 		if err == nil {
 			err = d.kind(s, st, kind)
 		}
@@ -191,7 +186,22 @@ func (d *diagnosis) contents(s *session, st *opened) error {
 			return err
 		}
 	}
-	return d.rows(s, st)
+	for _, look := range []func(*session, *opened) error{d.records, d.everything, d.events, d.choices} {
+		if err := look(s, st); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// faults counts what is wrong.
+func (d *diagnosis) faults() (n int) {
+	for _, f := range d.Findings {
+		if f.Level == "fault" {
+			n++
+		}
+	}
+	return n
 }
 
 // kind reads the evidence of one kind.
@@ -199,13 +209,13 @@ func (d *diagnosis) kind(s *session, st *opened, kind string) error {
 	size := kindSize{Kind: kind}
 	halfLives, wrong, ahead := make(map[time.Duration]int), 0, 0
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now says
-	for scope, err := range st.evidence.Scopes(s.ctx, kind) {
+	for scope, err := range st.store.Scopes(s.ctx, kind) {
 		if err != nil {
 			return err
 		}
 		size.Scopes++
 		var last evidence.Cell
-		for part, err := range st.evidence.List(s.ctx, kind, scope) {
+		for part, err := range st.store.List(s.ctx, kind, scope) {
 			if err != nil {
 				return err
 			}
@@ -261,6 +271,14 @@ func (d *diagnosis) print(p *printer) {
 			k.add(show(size.Kind), count(size.Scopes), count(size.Cells), count(size.Observations))
 		}
 		k.print(p)
+	}
+	if len(d.Records) > 0 {
+		p.printf("\n")
+		r := listing{columns: []column{{title: "kind", soft: true}, {title: "records", right: true}}}
+		for _, size := range d.Records {
+			r.add(show(size.Kind), count(size.Records))
+		}
+		r.print(p)
 	}
 	p.printf("\n")
 	if len(d.Findings) == 0 {

@@ -1,153 +1,152 @@
 package main
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
-// A holder reports whether a row holds what heed has written there.
-type holder func(row) bool
-
-// holders have, by what a row is of, how it is read.
-var holders = map[string]holder{
-	"history": holds("observation", func(o *evidence.Observation) string { return o.ID }),
-	"audit":   holds[evidence.AuditEntry]("entry", nil),
-	"choices": func(r row) bool { return isChoice(r) && (r.Columns["result"] == nil || isResult(r)) },
-	"outbox":  hasHappened,
-	"stream":  hasHappened,
-
-	"documents (heuristic)":  holds("body", func(h *learning.Heuristic) string { return h.ID }),
-	"documents (pattern)":    holds("body", func(p *patterns.Pattern) string { return string(p.ID) }),
-	"documents (transition)": holds("body", func(t *patterns.Transition) string { return t.ID }),
-	"documents (entry)":      holds("body", func(e *patterns.Entry) string { return e.ID() }),
-	"documents (error)":      holds("body", func(e *patterns.ErrorEntry) string { return e.ID }),
-}
-
-var (
-	isChoice = holds("choice", func(c *strategy.Choice) string { return c.ID.String() })
-	isResult = holds[strategy.Result]("result", nil)
-)
-
-// holds returns the holder of the JSON of a T, which has the id of its row, if any.
-func holds[T any](column string, id func(*T) string) holder {
-	return func(r row) bool {
-		var value T
-		return json.Unmarshal([]byte(r.text(column)), &value) == nil && (id == nil || id(&value) == r.text("id"))
-	}
-}
-
-func hasHappened(r row) bool {
-	_, err := time.Parse(time.RFC3339Nano, r.text("happened"))
-	return err == nil
-}
-
-// of says what a row is of: its table, and for documents their sort.
-func (r row) of() string {
-	if r.Table == "documents" {
-		return fmt.Sprintf("documents (%s)", r.text("sort"))
-	}
-	return r.Table
-}
-
-// A stay is how long rows are kept where a host says nothing else, and what takes them out then.
-type stay struct {
-	column string
-	unit   time.Duration // of the column
-	long   time.Duration
-	sweep  string
-}
-
-const day, month = 24 * time.Hour, 30 * day
-
-var stays = map[string]stay{
-	"history": {"recorded", time.Microsecond, month, "Evidence.Sweep"},
-	"ids":     {"recorded", time.Microsecond, month, "Evidence.Sweep"},
-	"choices": {"made", time.Nanosecond, month, "Choices.Sweep"},
-}
-
-// over reports whether a row should have been taken out a day ago.
-func (s stay) over(r row, now time.Time) bool {
-	return s.long > 0 && r.number(s.column)*float64(s.unit) < float64(now.Add(-s.long-day).UnixNano())
-}
-
-// A census is what doctor learns of a store row by row.
-type census struct {
-	now        time.Time
-	unreadable map[string]int // rows, by what they are of
-	stale      map[string]int // likewise
-	overdue    int            // choices that wait for an outcome
-	events     int
-	oldest     time.Time // of the events
-	deliveries map[string]float64
-}
-
-// rows looks at every row.
-func (d *diagnosis) rows(s *session, st *opened) error {
-	c := &census{now: s.now(), unreadable: make(map[string]int), stale: make(map[string]int), deliveries: make(map[string]float64)}
-	for r, err := range st.rows(s) {
-		if err != nil {
-			return err
-		}
-		c.count(r)
-	}
-	c.report(d)
-	return nil
-}
-
-func (c *census) count(r row) {
-	of := r.of()
-	if read, ok := holders[of]; ok && !read(r) {
-		c.unreadable[of]++
-		return
-	}
-	if stays[of].over(r, c.now) {
-		c.stale[of]++
-	}
-	switch r.Table {
-	case "choices":
-		if r.text("stage") == string(strategy.Pending) && r.number("made") < float64(c.now.Add(-2*day).UnixNano()) {
-			c.overdue++
-		}
-	case "outbox":
-		if c.events++; c.events == 1 {
-			c.oldest, _ = time.Parse(time.RFC3339Nano, r.text("happened"))
-		}
-	case "stream":
-		c.deliveries[r.text("stream")] = max(c.deliveries[r.text("stream")], math.Abs(r.number("deliveries")))
-	}
-}
+const day, month = 24 * time.Hour, 30 * 24 * time.Hour
 
 // waiting is how long an event may wait before somebody should look, and deliveries how often it may be delivered.
 const waiting, deliveries = time.Hour, 3
 
-func (c *census) report(d *diagnosis) {
-	for _, of := range slices.Sorted(maps.Keys(c.unreadable)) {
-		d.fault("%s of %s can't be read, as heed has not written what is in there: restore from a copy",
-			plural(c.unreadable[of], "row", "rows"), show(of))
+// A recordSize counts the records of one kind.
+type recordSize struct {
+	Kind    string `json:"kind"`
+	Records int    `json:"records"`
+}
+
+// records reads every record, by its kind.
+func (d *diagnosis) records(s *session, st *opened) error {
+	kinds, err := st.store.Declared(s.ctx)
+	if err != nil {
+		return err
 	}
-	if c.events > 0 && c.now.Sub(c.oldest) > waiting {
-		d.warning("%s in the outbox, the first since %s: does a relay run?", plural(c.events, "event waits", "events wait"), moment(c.oldest))
-	}
-	if c.overdue > 0 {
-		d.warning("%s for an outcome for more than two days: does the host call Learner.Sweep?", plural(c.overdue, "choice waits", "choices wait"))
-	}
-	for _, of := range slices.Sorted(maps.Keys(c.stale)) {
-		kept := stays[of]
-		d.warning("%s kept in %s for longer than %s, which is the default: does the host call %s, or is its time longer?",
-			plural(c.stale[of], "row is", "rows are"), of, plural(int(kept.long/day), "day", "days"), kept.sweep)
-	}
-	for _, stream := range slices.Sorted(maps.Keys(c.deliveries)) {
-		if n := c.deliveries[stream]; n > deliveries {
-			d.warning("stream %s has an event that was delivered %.0f times: see what its consumer logs", show(stream), n)
+	for _, kind := range kinds {
+		size, unreadable, overdue := recordSize{Kind: kind.Name}, st.store.Damaged(), 0
+		for r, err := range st.store.Find(s.ctx, store.Query{Kind: kind.Name}) {
+			if err != nil {
+				return err
+			}
+			size.Records++
+			if kind.Limits.For > 0 && s.now().Sub(r.At) > kind.Limits.For+day {
+				overdue++
+			}
+		}
+		unreadable = st.store.Damaged() - unreadable
+		if size.Records > 0 || unreadable > 0 {
+			d.Records = append(d.Records, size)
+		}
+		if unreadable > 0 {
+			d.fault("%s of %s can't be read, as heed has not written what is in there: restore from a copy",
+				plural(int(unreadable), "record", "records"), show(kind.Name))
+		}
+		if overdue > 0 {
+			d.stale(overdue, kind.Name, kind.Limits.For)
 		}
 	}
+	return nil
+}
+
+// stale warns of what should have been dropped a day ago.
+func (d *diagnosis) stale(n int, of string, limit time.Duration) {
+	d.warning("%s of %s longer than %s: does the host call Sweep of its store, or is its limit longer?",
+		plural(n, "is kept", "are kept"), show(of), plural(int(limit/day), "day", "days"))
+}
+
+// everything reads all that a dump has, and counts what should be gone from it.
+func (d *diagnosis) everything(s *session, st *opened) error {
+	overdue := map[string]int{}
+	limit := s.now().Add(-month - day).UnixMicro()
+	for r, err := range st.rows(s.ctx) {
+		switch {
+		case s.ctx.Err() != nil:
+			return s.ctx.Err()
+		case err != nil:
+			if d.faults() == 0 {
+				d.fault("not everything can be read: %v", err)
+			}
+			return nil
+		case r.Observation != nil && int64(r.Observation.Recorded) < limit:
+			overdue["the history"]++
+		case r.ID != nil && int64(r.ID.Recorded) < limit:
+			overdue["the ids"]++
+		}
+	}
+	for _, of := range slices.Sorted(maps.Keys(overdue)) {
+		d.stale(overdue[of], of, month)
+	}
+	return nil
+}
+
+// events looks at what waits to be published.
+func (d *diagnosis) events(s *session, st *opened) error {
+	n, oldest := 0, time.Time{}
+	for e, err := range stream.Waiting(s.ctx, st.store) {
+		if err != nil {
+			return err
+		}
+		if n++; n == 1 {
+			oldest = e.At
+		}
+	}
+	if n > 0 && s.now().Sub(oldest) > waiting {
+		d.warning("%s in the outbox, the first since %s: does a relay run?", plural(n, "event waits", "events wait"), moment(oldest))
+	}
+	inboxes, err := st.store.Inboxes(s.ctx)
+	for _, inbox := range inboxes {
+		if inbox.Deliveries > deliveries {
+			d.warning("inbox %s has an event that was delivered %d times: see what its consumer logs", show(inbox.Name), inbox.Deliveries)
+		}
+	}
+	return err
+}
+
+// choices looks at the choices that have waited for an outcome for more than two days.
+func (d *diagnosis) choices(s *session, st *opened) error {
+	names, err := s.learners(st)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, name := range names {
+		learner, err := strategy.Open(s.ctx, strategy.Config{Store: st.store, Name: name, Now: s.now})
+		if err != nil {
+			return err
+		}
+		for _, err := range learner.History(s.ctx, strategy.ChoiceFilter{Stage: strategy.Pending, Until: s.now().Add(-2 * day)}) {
+			if errors.Is(err, strategy.ErrNoChoices) {
+				break
+			}
+			if err != nil {
+				return err
+			}
+			n++
+		}
+	}
+	if n > 0 {
+		d.warning("%s for an outcome for more than two days: does the host call Learner.Sweep?", plural(n, "choice waits", "choices wait"))
+	}
+	return nil
+}
+
+// placeOf names for people where in a store a row is.
+func placeOf(r dump.Row) string {
+	switch {
+	case r.Record != nil:
+		return r.Record.Kind
+	case r.Observation != nil:
+		return "observations"
+	case r.Tally != nil, r.Cell != nil:
+		return "evidence"
+	}
+	return fmt.Sprintf("%T", r)
 }

@@ -35,7 +35,7 @@ func (cmd *exportCommand) Run(s *session) (err error) {
 	}
 	defer st.close()
 	if cmd.File == "" || cmd.File == "-" {
-		return st.explain(st.db.Export(s.ctx, os.Stdout))
+		return st.explain(st.store.Dump(s.ctx, os.Stdout))
 	}
 	out, err := os.OpenFile(cmd.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, os.ErrExist) {
@@ -43,7 +43,7 @@ func (cmd *exportCommand) Run(s *session) (err error) {
 	} else if err != nil {
 		return err
 	}
-	if err := errors.Join(st.db.Export(s.ctx, out), out.Sync(), out.Close()); err != nil {
+	if err := errors.Join(st.store.Dump(s.ctx, out), out.Sync(), out.Close()); err != nil {
 		return errors.Join(st.explain(err), os.Remove(cmd.File))
 	}
 	return s.answer(map[string]string{"exported": cmd.File}, func(p *printer) { p.line("Wrote %s.", show(cmd.File)) })
@@ -82,15 +82,12 @@ func (cmd *importCommand) Run(s *session) error {
 		return err
 	}
 	defer handle.Close()
-	if err := at.migrate(s, handle); err != nil {
-		return err
-	}
-	st, err := at.tables(s, handle)
+	st, err := at.make(s, handle)
 	if err != nil {
 		return at.explain(err)
 	}
 	var wrong *heed.InputError
-	switch err := st.db.Import(s.ctx, in); {
+	switch err := st.store.Load(s.ctx, in); {
 	case errors.Is(err, heed.ErrConflict):
 		return fmt.Errorf("%s is not empty: name a new store, or remove the old one", at)
 	case errors.As(err, &wrong):

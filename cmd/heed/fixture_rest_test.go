@@ -11,19 +11,17 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/sqlstore"
 )
 
 // heuristics are two that users have judged.
-func (w *world) heuristics(db *sqlstore.DB) {
-	opened := sqlstore.NewHeuristics(db)
-	module, err := learning.New(learning.Config{Heuristics: opened, Evidence: w.evidence, Now: w.clock})
+func (w *world) heuristics() {
+	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock})
 	require.NoError(w.t, err)
 	for _, h := range []learning.Heuristic{
 		{ID: "greet-by-name", Domain: "chat", Condition: "a user says hello", CreatedAt: start},
 		{ID: "lights-off-at-ten", Domain: "home", Condition: "it is ten in the evening", Initial: 0.5, CreatedAt: start},
 	} {
-		_, err := opened.Put(ctx, h)
+		_, err := module.Put(ctx, h)
 		require.NoError(w.t, err)
 	}
 	for n := range 12 {
@@ -39,12 +37,8 @@ func (w *world) heuristics(db *sqlstore.DB) {
 }
 
 // ways are patterns of which one is proven, one inverted and one hardly known.
-func (w *world) ways(db *sqlstore.DB) {
-	opened, err := sqlstore.NewPatterns(db, sqlstore.PatternsConfig{})
-	require.NoError(w.t, err)
-	recorder, err := patterns.New(patterns.Config{
-		Store: opened, Evidence: w.evidence, Now: w.clock, NewID: func() string { return w.id().String() },
-	})
+func (w *world) ways() {
+	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock, NewID: func() string { return w.id().String() }})
 	require.NoError(w.t, err)
 	for n := range 13 {
 		w.now = w.now.Add(5 * time.Minute)
@@ -53,7 +47,7 @@ func (w *world) ways(db *sqlstore.DB) {
 		case n%3 == 1:
 			o.Strategy, o.Success, o.Duration, o.Errors, o.Retries = "split-by-file", false, time.Hour, 6, 5
 		case n == 12:
-			o.Strategy = "tests-first"
+			o.Strategy, o.Source = "tests-first", "ann"
 		}
 		_, err := recorder.Record(ctx, o)
 		require.NoError(w.t, err)

@@ -53,12 +53,10 @@ func TestMain(m *testing.M) {
 
 // A world has what a week of an agent's work leaves in a store.
 type world struct {
-	t        testing.TB
-	now      time.Time
-	ids      uint64
-	evidence *sqlstore.Evidence
-	choices  *sqlstore.Choices
-	store    *sqlstore.Store
+	t     testing.TB
+	now   time.Time
+	ids   uint64
+	store *sqlstore.Store
 }
 
 func (w *world) clock() time.Time { return w.now }
@@ -72,34 +70,28 @@ func (w *world) id() (id strategy.ChoiceID) {
 
 // fill fills a store, always with the same.
 func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *world {
-	w, db := newWorld(t, handle, dialect, start)
+	w := newWorld(t, handle, dialect, start)
 	w.injections()
 	w.models()
-	w.heuristics(db)
-	w.ways(db)
+	w.heuristics()
+	w.ways()
 	w.reviews()
 	w.answers()
 	return w
 }
 
-func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.Time) (*world, *sqlstore.DB) {
-	require.NoError(t, sqlstore.Migrate(ctx, handle, dialect))
-	db, err := sqlstore.New(ctx, handle, dialect)
-	require.NoError(t, err)
+func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.Time) *world {
 	w := &world{t: t, now: now}
-	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
-	require.NoError(t, err)
-	w.choices, err = sqlstore.NewChoices(db, sqlstore.ChoicesConfig{Now: w.clock})
-	require.NoError(t, err)
+	var err error
 	w.store, err = sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: w.clock})
 	require.NoError(t, err)
-	return w, db
+	return w
 }
 
 // injections are a learner of ways to bring a learning into a session, whose items specialise by a copy.
 func (w *world) injections() {
-	learner, err := strategy.New(strategy.Config{
-		Store: w.evidence, Choices: w.choices, Now: w.clock, NewID: w.id, Source: rand.NewPCG(1, 2),
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: w.store, Now: w.clock, NewID: w.id, Source: rand.NewPCG(1, 2),
 		Arms:    strategy.Injection(strategy.InjectionConfig{Callbacks: []strategy.Callback{strategy.PollCallback}}),
 		Pooling: strategy.Copy{Sessions: 12, MinConfidence: 0.6},
 	})
@@ -138,8 +130,8 @@ func (w *world) injections() {
 
 // models are a learner of which model to ask, that keeps no records of its choices.
 func (w *world) models() {
-	learner, err := strategy.New(strategy.Config{
-		Store: w.evidence, Now: w.clock, NewID: w.id, Source: rand.NewPCG(5, 6), Name: "models",
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: w.store, Unrecorded: true, Now: w.clock, NewID: w.id, Source: rand.NewPCG(5, 6), Name: "models",
 		Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}},
 	})
 	require.NoError(w.t, err)
@@ -207,7 +199,7 @@ func agentFile(t testing.TB) string {
 		out, err = exec.Command(agent, "-events", "600", "-db", file).CombinedOutput()
 		require.NoError(t, err, string(out))
 		onFile(t, file, func(handle *sql.DB) {
-			w, _ := newWorld(t, handle, sqlstore.SQLite, time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC))
+			w := newWorld(t, handle, sqlstore.SQLite, time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC))
 			w.models()
 			w.reviews()
 		})
@@ -219,13 +211,11 @@ func hostile(t testing.TB, file, item string) {
 	handle, err := sql.Open("sqlite", "file:"+file)
 	require.NoError(t, err)
 	defer handle.Close()
-	db, err := sqlstore.New(ctx, handle, sqlstore.SQLite)
-	require.NoError(t, err)
 	w := &world{t: t, now: start}
-	w.evidence, err = sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{Now: w.clock})
+	w.store, err = sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{Now: w.clock})
 	require.NoError(t, err)
-	learner, err := strategy.New(strategy.Config{
-		Store: w.evidence, Now: w.clock, Arms: []strategy.Arm{{ID: strategy.Deferred}}, Source: rand.NewPCG(7, 8),
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store: w.store, Now: w.clock, Arms: []strategy.Arm{{ID: strategy.Deferred}}, Source: rand.NewPCG(7, 8),
 	})
 	require.NoError(t, err)
 	choice, err := learner.Select(ctx, strategy.Query{Session: "s", Item: item, Category: "hostile", Context: item})

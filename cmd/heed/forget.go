@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/store"
 )
 
 type forgetCommand struct {
@@ -70,13 +72,17 @@ func (cmd *forgetCommand) forget(s *session, st *opened) error {
 	if err := cmd.nameless(); err != nil {
 		return err
 	}
-	if err := st.db.Forget(s.ctx, cmd.Person); errors.Is(err, evidence.ErrForgotten) {
-		return cmd.kept(s, st)
-	} else if err != nil {
+	if err := st.store.Declare(s.ctx, store.Audit); err != nil {
 		return err
 	}
-	if err := st.record(s, &cmd.change, "forget", "a person", nil); err != nil {
-		return fmt.Errorf("the person is forgotten, and the audit does not have it (%w)", st.place.explain(err))
+	_, err = st.store.Commit(s.ctx, store.Batch{
+		Forget: []string{cmd.Person}, Records: []store.Record{cmd.entry("forget", "a person", nil).Record()},
+	})
+	if errors.Is(err, evidence.ErrForgotten) {
+		return cmd.kept(s, st)
+	}
+	if err != nil {
+		return err
 	}
 	after, err := st.search(s, cmd.Person)
 	if err != nil {
@@ -108,25 +114,19 @@ func (cmd *forgetCommand) nameless() error {
 
 // kept says what keeps a person from being forgotten.
 func (cmd *forgetCommand) kept(s *session, st *opened) error {
-	rows, err := st.handle.QueryContext(s.ctx, `SELECT DISTINCT c.kind FROM heed_tallies t JOIN heed_cells c ON c.cell = t.cell
-		WHERE t.lost_source = 1 ORDER BY c.kind`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	var kinds []string
-	for rows.Next() {
-		var kind string
-		if err := rows.Scan(&kind); err != nil {
+	kindOf, kinds := make(map[dump.Hash]string), make(map[string]bool)
+	for r, err := range st.rows(s.ctx) {
+		switch {
+		case err != nil:
 			return err
+		case r.Cell != nil:
+			kindOf[r.Cell.Hash] = r.Cell.Kind
+		case r.Tally != nil && r.Tally.LostSource:
+			kinds[kindOf[r.Tally.Cell]] = true
 		}
-		kinds = append(kinds, kind)
-	}
-	if err := rows.Err(); err != nil {
-		return err
 	}
 	return fmt.Errorf("%s is not forgotten, as the history no longer tells who is in sums of %s: reset those (heed strategy reset, "+
-		"heed patterns reset, or in the host), and have the host keep sources apart from then on", show(cmd.Person), show(strings.Join(kinds, ", ")))
+		"heed patterns reset, or in the host), and have the host keep sources apart from then on", show(cmd.Person), show(strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")))
 }
 
 // A search is what was found of a person in a store.
@@ -148,40 +148,52 @@ func (f *search) String() string {
 	return fmt.Sprintf("%s (%s)", plural(total, "row", "rows"), strings.Join(parts, ", "))
 }
 
-// search looks for a person in all that an export of the store has.
+// search looks for a person in all that a dump of the store has.
 func (s *opened) search(on *session, person string) (*search, error) {
 	f := &search{person: person, rows: make(map[string]int), people: make(map[string]bool)}
-	for r, err := range s.rows(on) {
+	for r, err := range s.rows(on.ctx) {
 		if err != nil {
 			return nil, err
 		}
-		f.look(r)
+		if err := f.look(r); err != nil {
+			return nil, err
+		}
 	}
 	return f, nil
 }
 
-func (f *search) look(r row) {
-	for _, column := range []string{"source", "result_by"} {
-		f.people[r.text(column)] = true
+func (f *search) look(r dump.Row) error {
+	if r.Observation != nil {
+		f.people[r.Observation.Source] = true
 	}
-	if payload, err := base64.StdEncoding.DecodeString(r.text("payload")); err == nil && len(payload) > 0 { // of an event
-		r.Columns["payload"] = string(payload)
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
 	}
-	if !f.names(r.Columns) {
-		return
+	var value any
+	if err := json.Unmarshal(text, &value); err != nil {
+		return err
 	}
-	if f.rows[r.Table] == 0 {
-		f.tables = append(f.tables, r.Table)
+	if !f.names(value) {
+		return nil
 	}
-	f.rows[r.Table]++
+	place := placeOf(r)
+	if f.rows[place] == 0 {
+		f.tables = append(f.tables, place)
+	}
+	f.rows[place]++
+	return nil
 }
 
-// names reports whether the person is a value of JSON, or of the JSON in one of its texts.
+// names reports whether the person is a value of JSON, or of JSON that is one of its texts, or of the base64 of such.
 func (f *search) names(value any) bool {
 	switch v := value.(type) {
 	case string:
-		if v == f.person {
+		if v == f.person || v == store.PersonKey(f.person) {
 			return true
+		}
+		if plain, err := base64.StdEncoding.DecodeString(v); err == nil && len(plain) > 0 && plain[0] == '{' {
+			v = string(plain)
 		}
 		var inner any
 		return strings.HasPrefix(v, "{") && json.Unmarshal([]byte(v), &inner) == nil && f.names(inner)

@@ -1,19 +1,22 @@
 package main
 
 import (
+	"database/sql"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/stream"
 )
 
 func TestForget(t *testing.T) {
 	db := sqliteFile(t)
 	export := func() string { return call{args: []string{"--db", db, "export"}}.run(t).out }
-	require.Contains(t, export(), `\"ann\"`)
+	require.Contains(t, export(), `"ann"`)
 	sure := func(more ...string) []string { return append([]string{"--db", db, "forget", "ann", "--yes"}, more...) }
 
 	for _, args := range [][]string{
@@ -21,18 +24,18 @@ func TestForget(t *testing.T) {
 	} {
 		assertFails(t, call{args: args}.run(t), misuse, "go on naming the person")
 	}
-	require.Contains(t, export(), `\"ann\"`, "nothing was changed")
+	require.Contains(t, export(), `"ann"`, "nothing was changed")
 
 	r := call{args: sure("--json", "--reason", "the law has it, and so does the annex")}.run(t)
 	require.Zero(t, r.code, r.err)
-	assert.NotContains(t, export(), `\"ann\"`)
+	assert.NotContains(t, export(), `"ann"`)
 	assert.Equal(t, confidence{
 		Heuristic: "greet-by-name", Domain: "chat", Confidence: 0.3, Held: held{Floor: 0.05, Ceiling: 0.95, Weight: 1},
 	}, without(read[confidence](t, at(db, "confidence", "greet-by-name")...)), "it begins anew")
-	entries := read[[]evidence.AuditEntry](t, "--db", db, "audit", "--action", "forget")
+	entries := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "forget")
 	require.Len(t, entries, 1)
 	entries[0].ID, entries[0].At = "", start
-	assert.Equal(t, evidence.AuditEntry{
+	assert.Equal(t, store.AuditEntry{
 		At: start, Actor: "olive", Action: "forget", Subject: "a person", Reason: "the law has it, and so does the annex",
 	}, entries[0])
 	assertFails(t, call{args: sure("--reason", "again")}.run(t), failed, "there is no person")
@@ -46,30 +49,37 @@ func without(c confidence) confidence {
 
 func TestForgetSaysWhatIsLeft(t *testing.T) {
 	db := sqliteFile(t)
-	statement(t, db, `INSERT INTO heed_audit (entry) VALUES ('{"id":"a","at":"2026-01-08T00:00:00Z","actor":"ann","action":"x"}')`)
-	statement(t, db, `INSERT INTO heed_outbox (id, topic, happened, payload) VALUES ('e', 't', '2026-01-08T00:00:00Z', CAST('{"by":["ann"]}' AS BLOB))`)
+	onFile(t, db, func(handle *sql.DB) {
+		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
+		require.NoError(t, err)
+		require.NoError(t, st.Declare(ctx, stream.Outbox, store.Audit))
+		event := stream.Event{ID: "e", Topic: "t", At: start, Payload: []byte(`{"by":["ann"]}`)}
+		entry := store.AuditEntry{ID: "a", At: start, Actor: "ann", Action: "x"}
+		_, err = st.Commit(ctx, store.Batch{Records: []store.Record{event.Waiting(), entry.Record()}})
+		require.NoError(t, err)
+	})
 	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	said := strings.SplitAfter(r.out, "\n")
 	require.Len(t, said, 3)
-	assert.Regexp(t, `^Forgot ann, whom \d+ rows \(history \d+, audit 1, outbox 1.*\) named\.`, said[0])
-	assert.Equal(t, "Their name is still in 1 row (outbox 1).\n", said[1], "which is a host's own")
-	audit := read[[]evidence.AuditEntry](t, at(db, "audit", "--action", "x")...)
+	assert.Regexp(t, `^Forgot ann, whom \d+ rows \(.*observations \d+.*stream.outbox 1.*\) named\.`, said[0])
+	assert.Equal(t, "Their name is still in 1 row (stream.outbox 1).\n", said[1], "which is a host's own")
+	audit := read[[]store.AuditEntry](t, at(db, "audit", "--action", "x")...)
 	require.Len(t, audit, 1)
 	assert.Regexp(t, "^forgotten-", audit[0].Actor)
 }
 
 func TestForgetWhatTheHistoryHasLost(t *testing.T) {
 	db := sqliteFile(t)
-	statement(t, db, `UPDATE heed_tallies SET lost_source = 1 WHERE cell IN (SELECT cell FROM heed_cells WHERE kind = 'learning.heuristic')`)
+	statement(t, db, `UPDATE heed_tally SET lost_source = 1 WHERE cell IN (SELECT cell FROM heed_cell WHERE kind = 'patterns.pattern')`)
 	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
-	assertFails(t, r, failed, "ann is not forgotten", "sums of learning.heuristic: reset those")
+	assertFails(t, r, failed, "ann is not forgotten", "sums of patterns.pattern: reset those")
 	assert.Equal(t, "[]\n", call{args: []string{"--json", "--db", db, "audit", "--action", "forget"}}.run(t).out)
 }
 
 func TestForgettingLeavesNothingThatCannotBeRead(t *testing.T) {
 	db := agentFile(t)
-	r := call{args: []string{"--db", db, "forget", "user-02", "--yes", "--reason", "x"}}.run(t)
+	r := call{args: []string{"--db", db, "forget", "user-00", "--yes", "--reason", "x"}}.run(t)
 	require.Zero(t, r.code, r.err)
 	r = call{args: []string{"--db", db, "--now", agentAsOf, "doctor"}}.run(t)
 	require.Zero(t, r.code, r.err)

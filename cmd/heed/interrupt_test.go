@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 // interrupted runs a command in a terminal, types an answer, and then Ctrl-C when it asks a question.
@@ -56,6 +56,6 @@ func TestWhoTheSystemSaysItIs(t *testing.T) {
 	for env, who := range map[string]string{"USER=": account.Username, "HEED_ACTOR=nils": "nils", "USER=olive": "olive"} {
 		r := call{args: []string{"--db", db, "confidence", "pin", "greet-by-name", "--yes", "--reason", env}, env: []string{env}}.run(t)
 		require.Zero(t, r.code, r.err)
-		assert.Equal(t, who, read[[]evidence.AuditEntry](t, "--db", db, "audit", "--limit", "1")[0].Actor)
+		assert.Equal(t, who, read[[]store.AuditEntry](t, "--db", db, "audit", "--limit", "1")[0].Actor)
 	}
 }

@@ -117,14 +117,11 @@ func checkFile(file string, create bool) error {
 	return nil
 }
 
-// A store is an open place with its tables.
+// An opened place has a store.
 type opened struct {
 	place
-	handle   *sql.DB
-	db       *sqlstore.DB
-	evidence *sqlstore.Evidence
-	choices  *sqlstore.Choices
-	store    *sqlstore.Store
+	handle *sql.DB
+	store  *sqlstore.Store
 }
 
 // open opens the store that --db names.
@@ -145,30 +142,31 @@ func (s *session) open() (*opened, error) {
 	return opened, nil
 }
 
+// tables opens the store of a database that has one.
 func (p place) tables(s *session, handle *sql.DB) (*opened, error) {
-	db, err := sqlstore.New(s.ctx, handle, p.dialect)
+	tables, err := tablesOf(s.ctx, p.dialect, handle)
 	if err != nil {
 		return nil, err
 	}
-	// What a host has configured about history and retention holds for the host's own sweeps; nothing here sweeps.
-	evidence, err := sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{NoCache: true})
-	if err != nil {
-		return nil, err
+	if len(tables) == 0 {
+		return nil, fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
 	}
-	choices, err := sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})
-	if err != nil {
-		return nil, err
-	}
+	return p.make(s, handle)
+}
+
+// make opens the store of a database, and makes one where there is none.
+func (p place) make(s *session, handle *sql.DB) (*opened, error) {
+	// A host's limits hold for the host's own sweeps; nothing here sweeps.
 	st, err := sqlstore.Open(s.ctx, handle, p.dialect, sqlstore.Config{NoCache: true})
 	if err != nil {
 		return nil, err
 	}
-	return &opened{p, handle, db, evidence, choices, st}, nil
+	return &opened{p, handle, st}, nil
 }
 
 // named returns the names of those who have evidence in a store, by the kinds of evidence that one named x would have.
 func (s *opened) named(on *session, kindsOfX ...string) (names []string, err error) {
-	for kind, err := range s.evidence.Kinds(on.ctx) {
+	for kind, err := range s.store.Kinds(on.ctx) {
 		if err != nil {
 			return nil, s.explain(err)
 		}
@@ -185,12 +183,12 @@ func (s *opened) named(on *session, kindsOfX ...string) (names []string, err err
 // parts yields the evidence of a kind.
 func (s *opened) parts(on *session, kind string) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
-		for scope, err := range s.evidence.Scopes(on.ctx, kind) {
+		for scope, err := range s.store.Scopes(on.ctx, kind) {
 			if err != nil {
 				yield(evidence.Part{}, err)
 				return
 			}
-			for part, err := range s.evidence.List(on.ctx, kind, scope) {
+			for part, err := range s.store.List(on.ctx, kind, scope) {
 				if !yield(part, err) || err != nil {
 					return
 				}
@@ -210,23 +208,10 @@ func (s *opened) known(on *session, what, name string, kindsOfX []string) error 
 
 // close closes a store, and tells where something was left out of what was read.
 func (s *opened) close() {
-	if s.db.Damaged()+s.store.Damaged() > 0 {
+	if s.store.Damaged() > 0 {
 		warn("some rows of %s can't be read, and were left out: see heed doctor", s.place)
 	}
 	_ = s.handle.Close()
-}
-
-// missing says that a store has no document of this sort and name, and which there are; or why it is not among them.
-func (s *opened) missing(on *session, sort, name string, names []string, see string) error {
-	query := "SELECT count(*) FROM heed_documents WHERE sort = $1 AND id = $2"
-	var n int
-	if err := s.handle.QueryRowContext(on.ctx, query, sort, name).Scan(&n); err != nil {
-		return s.explain(err)
-	}
-	if n > 0 {
-		return fmt.Errorf("the row of %s %q can't be read: see heed doctor", sort, name)
-	}
-	return unknown(sort, name, names, see)
 }
 
 // isCorrupt reports whether SQLite can't read its file.
@@ -250,12 +235,8 @@ func (p place) explain(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return errInterrupted
-	case errors.As(err, &schema) && schema.Found == 0:
-		return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
-	case errors.As(err, &schema) && schema.Found > schema.Known:
-		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p, schema.Found, schema.Known)
 	case errors.As(err, &schema):
-		return fmt.Errorf("%s has tables of version %d, and this heed needs %d: run heed migrate when its hosts are as new", p, schema.Found, schema.Known)
+		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p, schema.Found, schema.Known)
 	case errors.As(err, &lite):
 		switch lite.Code() & 0xff {
 		case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:

@@ -2,15 +2,17 @@ package main
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/sqlstore"
 )
 
 // patternsCommands look at ways of working that package patterns follows or avoids.
 type patternsCommands struct {
-	Config   string `type:"path" placeholder:"FILE" help:"The TOML file that has what the host configures its recorder with: its section [patterns]."`
 	Recorder string `complete:"recorder" placeholder:"NAME" help:"The name of the recorder, where the host has given it one."`
 
 	Show      patternsShow      `cmd:"" default:"withargs" help:"List patterns, or show which gates one has passed. It is what heed patterns does by itself."`
@@ -18,6 +20,7 @@ type patternsCommands struct {
 	Deprecate patternsDeprecate `cmd:"" help:"Make a pattern deprecated, whatever its evidence says."`
 	Restore   patternsRestore   `cmd:"" help:"Let its evidence decide again, and bring it back from the archive."`
 	Reset     patternsReset     `cmd:"" help:"Forget what was learned of a pattern."`
+	Rebuild   patternsRebuild   `cmd:"" help:"Change a half-life: make what was learned anew from its history."`
 }
 
 func (patternsCommands) Help() string {
@@ -27,28 +30,7 @@ func (patternsCommands) Help() string {
     heed --db agent.db patterns split-by-feature
     heed --db agent.db patterns promote tests-first --reason "agreed on in the team"
 
-States are worked out with what --config has, or else with the default gates of maturity. It reads, with any of these, which are the
-defaults:
-
-    [patterns]
-    name = "patterns"
-    literal = false
-    [patterns.maturity]
-    half_life_days = 90
-    min_feedback = 3
-    min_helpful = 5
-    max_harmful = 0.15
-    deprecation = 0.3
-    recency_days = 90
-    [patterns.maturity.multipliers]
-    candidate = 0.5
-    established = 1.0
-    proven = 1.5
-    [patterns.inversion]
-    min_observations = 3
-    failure_ratio = 0.6
-    rehabilitation = 3
-    prefix = "AVOID: "`
+The settings of the recorder are in the store, as its host has them. States are worked out with those.`
 }
 
 // A casebook is a recorder over an open store, made to look at the patterns that one of this name has learned there.
@@ -59,27 +41,38 @@ type casebook struct {
 
 // at does something with the patterns of a store.
 func (c *patternsCommands) at(s *session, do func(*casebook) error) error {
-	cfg, err := readPatterns(s, c.Config)
-	if err != nil {
-		return err
-	}
 	st, err := s.open()
 	if err != nil {
 		return err
 	}
 	defer st.close()
-	if cfg.Store, err = sqlstore.NewPatterns(st.db, sqlstore.PatternsConfig{}); err != nil {
-		return err
+	recorder, err := patterns.Open(s.ctx, patterns.Config{Store: st.store, Name: c.Recorder, Now: s.now})
+	if errors.Is(err, heed.ErrNotFound) {
+		return st.explain(c.unknown(s, st))
 	}
-	cfg.Evidence, cfg.Name, cfg.Now = st.evidence, cmp.Or(c.Recorder, cfg.Name), s.now
-	recorder, err := patterns.New(cfg)
 	if err != nil {
-		return keyFaults(c.Config, "patterns", patternsSection{}, err)
-	}
-	if err := st.known(s, "recorder", recorder.Config().Name, patterns.Kinds("x")); err != nil {
-		return err
+		return st.explain(err)
 	}
 	return st.explain(do(&casebook{recorder, st}))
+}
+
+// unknown says that there is no recorder of this name, and which there are.
+func (c *patternsCommands) unknown(s *session, st *opened) error {
+	names, err := recordersOf(s, st)
+	switch {
+	case err != nil:
+		return err
+	case len(names) == 0:
+		return fmt.Errorf("%w in %s: check --db or HEED_DB", errNoRecorder, st.place)
+	}
+	return unknown("recorder", cmp.Or(c.Recorder, "patterns"), names, fmt.Sprintf("%s has %s: choose with --recorder", st.place, strings.Join(quoted(names), ", ")))
+}
+
+// errNoRecorder says that the store knows no recorder at all.
+var errNoRecorder = errors.New("no host has opened a recorder of package patterns")
+
+func recordersOf(s *session, st *opened) ([]string, error) {
+	return namesOf(patterns.Recorders(s.ctx, st.store), func(name string) string { return name })
 }
 
 type patternsShow struct {
@@ -95,8 +88,7 @@ func (patternsShow) Help() string {
     heed --db agent.db patterns --state proven
     heed --db agent.db patterns split-by-feature
 
-The states are worked out with the gates of maturity that --config has, or the default ones. Counts do not fade; the rate is of
-what has not faded yet.`
+Counts do not fade; the rate is of what has not faded yet.`
 }
 
 // A patternReport is how a pattern stands.
@@ -138,7 +130,7 @@ func (r *patternReport) standing() string {
 
 // Run lists patterns, or explains one.
 func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
-	return c.at(s, func(b *casebook) error {
+	err := c.at(s, func(b *casebook) error {
 		if cmd.ID != "" {
 			return cmd.explain(s, b)
 		}
@@ -150,13 +142,21 @@ func (cmd *patternsShow) Run(s *session, c *patternsCommands) error {
 		for i := range standings {
 			all = append(all, reportOf(&standings[i]))
 		}
-		return s.answer(listed(all), func(p *printer) {
-			if len(all) == 0 {
-				p.nothing("patterns", "state", cmd.State, "tag", cmd.Tag)
-				return
-			}
-			printPatterns(p, all)
-		})
+		return cmd.list(s, all)
+	})
+	if cmd.ID == "" && errors.Is(err, errNoRecorder) {
+		return cmd.list(s, nil)
+	}
+	return err
+}
+
+func (cmd *patternsShow) list(s *session, all []patternReport) error {
+	return s.answer(listed(all), func(p *printer) {
+		if len(all) == 0 {
+			p.nothing("patterns", "state", cmd.State, "tag", cmd.Tag)
+			return
+		}
+		printPatterns(p, all)
 	})
 }
 
@@ -173,7 +173,10 @@ func (b *casebook) find(s *session, id string) (*patterns.Standing, error) {
 		}
 		names = append(names, string(standings[i].Pattern.ID))
 	}
-	return nil, b.missing(s, "pattern", id, names, "heed patterns lists them")
+	if _, err := b.Standing(s.ctx, patterns.PatternID(id)); !errors.Is(err, heed.ErrNotFound) {
+		return nil, fmt.Errorf("the row of pattern %q can't be read: see heed doctor", id)
+	}
+	return nil, unknown("pattern", id, names, "heed patterns lists them")
 }
 
 func (cmd *patternsShow) explain(s *session, b *casebook) error {

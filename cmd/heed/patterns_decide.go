@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"time"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -140,5 +143,60 @@ func (cmd *patternsReset) Run(s *session, c *patternsCommands) error {
 	}, func(b *casebook, id patterns.PatternID, d patterns.Decision) error {
 		_, err := b.Reset(s.ctx, patterns.Reset{Pattern: id, Decision: d})
 		return err
+	})
+}
+
+type patternsRebuild struct {
+	HalfLife         time.Duration `placeholder:"TIME" help:"The time after which evidence on a pattern counts half, as 720h."`
+	CriteriaHalfLife time.Duration `placeholder:"TIME" help:"The time after which evidence on a criterion counts half, as 720h."`
+	change
+}
+
+func (patternsRebuild) Help() string {
+	return `Examples:
+
+    heed --db agent.db patterns rebuild --half-life 720h --reason "we change our ways often"
+
+It makes what was learned anew from its history, in one commit with the settings. The store must still have the whole history: else
+nothing changes, and the patterns have to be reset first. Hosts that run have to be started again, with the same half-lives or with
+none in their configuration.`
+}
+
+// A rebuiltRecorder has these half-lives now.
+type rebuiltRecorder struct {
+	Recorder         string `json:"recorder"`
+	HalfLife         string `json:"half_life"`
+	CriteriaHalfLife string `json:"criteria_half_life"`
+}
+
+// Run rebuilds what a recorder has learned.
+func (cmd *patternsRebuild) Run(s *session, c *patternsCommands) error {
+	if cmd.HalfLife == 0 && cmd.CriteriaHalfLife == 0 {
+		return &usageError{"what is to change? Say --half-life or --criteria-half-life"}
+	}
+	return c.at(s, func(b *casebook) error {
+		cfg := patterns.Config{
+			Store: b.store, Name: b.Config().Name, Now: s.now,
+			Maturity: patterns.Maturity{HalfLife: cmd.HalfLife}, Criteria: patterns.Criteria{HalfLife: cmd.CriteriaHalfLife},
+		}
+		if err := cmd.confirm(s, fmt.Sprintf("This makes anew what recorder %s has learned", show(cfg.Name))); err != nil {
+			return err
+		}
+		err := patterns.Rebuild(s.ctx, cfg, patterns.Decision{Actor: cmd.Actor, Reason: cmd.Reason})
+		if errors.Is(err, evidence.ErrForgotten) {
+			return errors.New("the store has forgotten some of the history, so nothing can be made anew: keep the half-lives, or reset the patterns first")
+		}
+		if err != nil {
+			return err
+		}
+		after, err := patterns.Open(s.ctx, cfg)
+		if err != nil {
+			return err
+		}
+		now := after.Config()
+		done := rebuiltRecorder{now.Name, now.Maturity.HalfLife.String(), now.Criteria.HalfLife.String()}
+		return s.answer(done, func(p *printer) {
+			p.line("Made anew: evidence on a pattern counts half after %s, on a criterion after %s.", done.HalfLife, done.CriteriaHalfLife)
+		})
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -69,6 +70,9 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 // records reads the choices of which there are records.
 func (cmd *strategyHistory) records(s *session, v *view) (entries []entry, err error) {
 	for record, err := range v.History(s.ctx, cmd.filter(s)) {
+		if errors.Is(err, strategy.ErrNoChoices) {
+			return nil, nil
+		}
 		if err != nil {
 			return nil, v.explain(err)
 		}

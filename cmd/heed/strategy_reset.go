@@ -112,11 +112,9 @@ func (c *change) wipe(s *session, v *view, targets []wiped, topic string) error 
 	if err := c.confirm(s, about); err != nil {
 		return err
 	}
-	cfg := v.Config()
-	cfg.Topic = topic
-	learner, err := strategy.New(cfg)
+	learner, err := strategy.Open(s.ctx, strategy.Config{Store: v.store, Name: v.name, Now: s.now, Topic: topic})
 	if err != nil {
-		return err
+		return v.explain(err)
 	}
 	for i, t := range targets {
 		if err := learner.Reset(s.ctx, strategy.Reset{

@@ -57,9 +57,11 @@ func printStatus(p *printer, all []strategy.Status) {
 		{title: "expired", right: true, extra: true}, {title: "events 24h", right: true, extra: true},
 	}}
 	for _, s := range all {
-		c := s.Choices
-		t.add(show(s.Learner), count(s.Segments), count(s.Items), count(s.Specialized), count(s.Outcomes),
-			count(c.Pending), count(c.Expired), count(c.Events))
+		pending, expired, events := "-", "-", "-" // where choices are not recorded
+		if c := s.Choices; c != nil {
+			pending, expired, events = count(c.Pending), count(c.Expired), count(c.Events)
+		}
+		t.add(show(s.Learner), count(s.Segments), count(s.Items), count(s.Specialized), count(s.Outcomes), pending, expired, events)
 	}
 	t.print(p)
 	best := listing{columns: []column{

@@ -89,7 +89,7 @@ func (cmd *tracesCommand) show(s *session, st *opened, decider *decision.Heurist
 			}
 			names = append(names, t.ResponseID)
 		}
-		return st.missing(s, "trace", cmd.ID, names, "heed traces lists those that are kept")
+		return unknown("trace", cmd.ID, names, "heed traces lists those that are kept")
 	}
 	if err != nil {
 		return st.explain(err)

@@ -21,7 +21,6 @@ var tables = []string{
 
 // A shelter is a database in which an assistant lives on after its process.
 type shelter struct {
-	db      *sqlstore.DB
 	handle  *sql.DB
 	dialect sqlstore.Dialect
 }
@@ -31,11 +30,7 @@ func openShelter(ctx context.Context, where string) (*shelter, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := sqlstore.Migrate(ctx, handle, dialect); err != nil {
-		return nil, errors.Join(err, handle.Close())
-	}
-	db, err := sqlstore.New(ctx, handle, dialect)
-	if err != nil {
+	if _, err := sqlstore.Open(ctx, handle, dialect); err != nil { // first, so that a new file is its owner's alone
 		return nil, errors.Join(err, handle.Close())
 	}
 	for _, table := range tables {
@@ -43,7 +38,7 @@ func openShelter(ctx context.Context, where string) (*shelter, error) {
 			return nil, errors.Join(err, handle.Close())
 		}
 	}
-	return &shelter{db, handle, dialect}, nil
+	return &shelter{handle, dialect}, nil
 }
 
 func (s *shelter) close() error { return s.handle.Close() }
@@ -72,11 +67,11 @@ func (s *shelter) begin(ctx context.Context, events int) (run int, span world.Sp
 // checkEmpty tells whether nobody has learned here yet. What heed exports are its own tables: who brings those alone into another
 // database has left the runbook behind, and the runs, without which answers would have the ids of earlier ones.
 func (s *shelter) checkEmpty(ctx context.Context) error {
-	store, err := sqlstore.NewEvidence(s.db, sqlstore.EvidenceConfig{})
+	st, err := sqlstore.Open(ctx, s.handle, s.dialect)
 	if err != nil {
 		return err
 	}
-	for _, err := range store.Kinds(ctx) {
+	for _, err := range st.Kinds(ctx) {
 		return cmp.Or(err, errors.New("-db has heed's tables, and not those of this program: bring agent_runbook and agent_runs too"))
 	}
 	return nil
@@ -92,15 +87,12 @@ func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // stores returns the assistant's stores.
 func (s *shelter) stores(ctx context.Context, now func() time.Time) (assistant.Stores, error) {
-	evidence, err := sqlstore.NewEvidence(s.db, sqlstore.EvidenceConfig{Now: now})
-	choices, choicesErr := sqlstore.NewChoices(s.db, sqlstore.ChoicesConfig{Now: now})
-	st, storeErr := sqlstore.Open(ctx, s.handle, s.dialect, sqlstore.Config{Now: now})
-	patterns, patternsErr := sqlstore.NewPatterns(s.db, sqlstore.PatternsConfig{})
-	outcomes, outcomesErr := sqlstore.NewStream(ctx, s.db, sqlstore.StreamConfig{Name: "outcomes"})
-	return assistant.Stores{
-		Evidence: evidence, Choices: choices, Outcomes: outcomes, Heuristics: sqlstore.NewHeuristics(s.db), Store: st,
-		Patterns: patterns, Runbook: runbook{s.handle},
-	}, errors.Join(err, choicesErr, storeErr, patternsErr, outcomesErr)
+	st, err := sqlstore.Open(ctx, s.handle, s.dialect, sqlstore.Config{Now: now})
+	if err != nil {
+		return assistant.Stores{}, err
+	}
+	outcomes, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "outcomes"})
+	return assistant.Stores{Store: st, Outcomes: outcomes, Runbook: runbook{s.handle}}, err
 }
 
 // A runbook is a table.

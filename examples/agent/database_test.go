@@ -98,12 +98,12 @@ func TestAnImportIsNotEnough(t *testing.T) {
 		if i == 0 {
 			report(t, "-events", "20", "-db", files[i])
 		}
-		db, handle, err := database.Open(ctx, files[i])
+		st, handle, err := database.Open(ctx, files[i], sqlstore.Config{})
 		require.NoError(t, err)
 		if i == 0 {
-			require.NoError(t, db.Export(ctx, &all))
+			require.NoError(t, st.Dump(ctx, &all))
 		} else {
-			require.NoError(t, db.Import(ctx, &all))
+			require.NoError(t, st.Load(ctx, &all))
 		}
 		require.NoError(t, handle.Close())
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/examples/internal/show"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -60,12 +61,12 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	case *tasks < 1:
 		return fmt.Errorf("-tasks %d must be at least 1: %w", *tasks, show.ErrUsage)
 	}
-	db, handle, err := database.Open(ctx, *where)
+	st, handle, err := database.Open(ctx, *where, sqlstore.Config{})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, handle.Close()) }()
-	learner, err := newLearner(db)
+	learner, err := newLearner(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -73,17 +74,9 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 }
 
 // newLearner returns a learner that keeps its evidence, and records of its choices, in a database.
-func newLearner(db *sqlstore.DB) (*strategy.Learner, error) {
-	evidence, err := sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{})
-	if err != nil {
-		return nil, err
-	}
-	choices, err := sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})
-	if err != nil {
-		return nil, err
-	}
-	return strategy.New(strategy.Config{
-		Store: evidence, Choices: choices, Arms: arms,
+func newLearner(ctx context.Context, st store.Store) (*strategy.Learner, error) {
+	return strategy.New(ctx, strategy.Config{
+		Store: st, Arms: arms,
 		Cache:  strategy.Cache{TTL: 7 * 24 * time.Hour}, // for so long an open session keeps its choice
 		Source: rand.NewPCG(1, 2),                       // leave it out for choices that differ from one database to the next
 	})

@@ -32,23 +32,18 @@ type Agent struct {
 
 // NewAgent returns an agent that was taught these things. It trusts each with 0.75 to begin with.
 func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agent, error) {
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: w.Now})
-	if err != nil {
-		return nil, err
-	}
 	st, err := memstore.New(memstore.Config{Now: w.Now})
 	if err != nil {
 		return nil, err
 	}
-	heuristics := &memstore.Heuristics{}
+	a := &Agent{taught: taught}
+	if a.learning, err = learning.New(ctx, learning.Config{Store: st, Initial: 0.75, Now: w.Now}); err != nil {
+		return nil, err
+	}
 	for _, c := range taught {
-		if _, err := heuristics.Put(ctx, learning.Heuristic{ID: c.HeuristicID}); err != nil {
+		if _, err := a.learning.Put(ctx, learning.Heuristic{ID: c.HeuristicID}); err != nil {
 			return nil, err
 		}
-	}
-	a := &Agent{taught: taught}
-	if a.learning, err = learning.New(learning.Config{Heuristics: heuristics, Evidence: store, Initial: 0.75, Now: w.Now}); err != nil {
-		return nil, err
 	}
 	if a.reactions, err = decision.NewReactions(ctx, decision.ReactionsConfig{Store: st, Now: w.Now}); err != nil {
 		return nil, err
@@ -96,8 +91,7 @@ func (a *Agent) Thumb(ctx context.Context, responseID, person string, up bool) e
 
 // Tick is to be called now and then.
 func (a *Agent) Tick(ctx context.Context, now time.Time) error {
-	_, err := a.learning.Sweep(ctx, now)
-	return err
+	return a.learning.Sweep(ctx, now)
 }
 
 func main() {

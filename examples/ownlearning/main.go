@@ -48,9 +48,8 @@ func play(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	heuristics := &memstore.Heuristics{}
-	cfg.Heuristics, cfg.Evidence = heuristics, &memstore.Evidence{}
-	module, err := learning.New(cfg)
+	cfg.Store = &memstore.Store{}
+	module, err := learning.New(ctx, cfg)
 	if err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func play(ctx context.Context, name string) error {
 
 	shown := time.Now().Add(-10 * time.Second)
 	for i, id := range []string{"blinds", "heating"} {
-		if _, err := heuristics.Put(ctx, learning.Heuristic{ID: id}); err != nil {
+		if _, err := module.Put(ctx, learning.Heuristic{ID: id}); err != nil {
 			return err
 		}
 		standing, err := module.Standing(ctx, id)

@@ -1,150 +1,180 @@
-// Ownstore keeps the errors of tasks in a file: a store of one's own for package patterns, and the suite that says whether
-// it keeps the contract.
+// Ownstore keeps all that heed learns in one file: a store of one's own, and the suite that says whether it keeps the
+// contract.
 //
-// The file is a log of changes, so that a crash leaves at worst half a line at its end, which the next start drops.
+// It holds the store in memory, and writes all of it anew after each change. That is for a program that learns little. What
+// it shows holds for any store: a commit is there wholly or not at all, also where the disk is full.
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
-// A FileStore is a [patterns.ErrorStore] in a file of one process. It is safe for concurrent use.
+// A FileStore is a [store.Store] in a file of one process. It is safe for concurrent use.
 type FileStore struct {
-	mu   sync.Mutex
-	file *os.File
-	size int64 // of the log
-	all  []patterns.ErrorEntry
+	name string
+	cfg  memstore.Config
+	sync func(*os.File) error
+
+	write sync.Mutex   // held by those that change something
+	text  []byte       // what the file has; guarded by write
+	kinds []store.Kind // that were declared; guarded by write
+
+	mu   sync.RWMutex
+	held *memstore.Store // guarded by mu
 }
 
-var _ patterns.ErrorStore = (*FileStore)(nil)
-
-// A change is a line of the log: one of its fields is set.
-type change struct {
-	Add     *patterns.ErrorEntry `json:"add,omitempty"`
-	Resolve string               `json:"resolve,omitempty"`
-	Forget  *string              `json:"forget,omitempty"`
-}
+var _ store.Store = (*FileStore)(nil)
 
 // Open opens a store, or makes an empty one.
-func Open(name string) (*FileStore, error) {
-	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
+func Open(ctx context.Context, name string, cfg memstore.Config) (*FileStore, error) {
+	text, err := os.ReadFile(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	s := &FileStore{file: file}
-	for lines := json.NewDecoder(file); ; s.size = lines.InputOffset() {
-		var c change
-		err := lines.Decode(&c)
-		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			return s, file.Truncate(s.size)
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
-		}
-		s.apply(c)
+	s := &FileStore{name: name, cfg: cfg, text: text, sync: (*os.File).Sync}
+	if err := s.load(ctx); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
+	return s, nil
 }
 
-// Close closes the file.
-func (s *FileStore) Close() error { return s.file.Close() }
-
-// Add implements [patterns.ErrorStore].
-func (s *FileStore) Add(ctx context.Context, e patterns.ErrorEntry) error {
-	if err := e.Validate(); err != nil {
-		return err
+// load takes what the file has.
+func (s *FileStore) load(ctx context.Context) error {
+	held, err := memstore.New(s.cfg)
+	if err == nil {
+		err = held.Declare(ctx, s.kinds...)
 	}
-	e.At = e.At.UTC().Truncate(time.Microsecond)
-	return s.commit(ctx, change{Add: &e})
-}
-
-// Resolve implements [patterns.ErrorStore].
-func (s *FileStore) Resolve(ctx context.Context, id string) error {
-	return s.commit(ctx, change{Resolve: id})
-}
-
-// Forget implements [patterns.ErrorStore].
-func (s *FileStore) Forget(ctx context.Context, task string) error {
-	return s.commit(ctx, change{Forget: &task})
-}
-
-// Errors implements [patterns.ErrorStore]. The loop has a copy, so that it may call the store.
-func (s *FileStore) Errors(ctx context.Context, task string) iter.Seq2[patterns.ErrorEntry, error] {
-	return func(yield func(patterns.ErrorEntry, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(patterns.ErrorEntry{}, err)
-			return
-		}
-		s.mu.Lock()
-		all := slices.Clone(s.all)
-		s.mu.Unlock()
-		for _, e := range all {
-			if (task == "" || e.Task == task) && !yield(e, nil) {
-				return
-			}
-		}
+	if err == nil && len(s.text) > 0 {
+		err = held.Load(ctx, bytes.NewReader(s.text))
 	}
-}
-
-// commit writes a change, and only then makes it. What was written in part is taken back.
-func (s *FileStore) commit(ctx context.Context, c change) error {
-	if err := ctx.Err(); err != nil {
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case c.Add != nil && s.find(c.Add.ID) >= 0:
-		return nil // it counts once
-	case c.Add == nil && c.Forget == nil && s.find(c.Resolve) < 0:
-		return heed.ErrNotFound
-	}
-	line, err := json.Marshal(c)
-	if err != nil {
-		return err
-	}
-	if _, err := s.file.Write(append(line, '\n')); err != nil {
-		return errors.Join(err, s.file.Truncate(s.size))
-	}
-	s.size += int64(len(line)) + 1
-	s.apply(c)
+	s.held = held
 	return nil
 }
 
-func (s *FileStore) apply(c change) {
-	switch i := s.find(c.Resolve); {
-	case c.Add != nil:
-		s.all = append(s.all, *c.Add)
-	case c.Forget != nil:
-		s.all = slices.DeleteFunc(s.all, func(e patterns.ErrorEntry) bool { return e.Task == *c.Forget })
-	case i >= 0:
-		s.all[i].Resolved = true
-	}
+func (s *FileStore) memory() *memstore.Store {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.held
 }
 
-func (s *FileStore) find(id string) int {
-	return slices.IndexFunc(s.all, func(e patterns.ErrorEntry) bool { return e.ID == id })
+// save writes all of it to a new file, which then takes the place of the old one. Where that fails, the store goes back to what
+// the old one has.
+func (s *FileStore) save(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx) // what has begun is finished
+	var text bytes.Buffer
+	err := s.memory().Dump(ctx, &text)
+	if err == nil {
+		err = s.replace(text.Bytes())
+	}
+	if err != nil {
+		return errors.Join(err, s.load(ctx))
+	}
+	s.text = text.Bytes()
+	return nil
+}
+
+func (s *FileStore) replace(text []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(s.name), filepath.Base(s.name)) // which nobody else may read
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, s.sync(file), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), s.name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(file.Name()))
+	}
+	return nil
+}
+
+// Commit implements [store.Store].
+func (s *FileStore) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	s.write.Lock()
+	defer s.write.Unlock()
+	receipts, err := s.memory().Commit(ctx, batches...)
+	if err == nil {
+		err = s.save(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return receipts, nil
+}
+
+// Declare implements [store.Store].
+func (s *FileStore) Declare(ctx context.Context, kinds ...store.Kind) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	err := s.memory().Declare(ctx, kinds...)
+	if err == nil {
+		s.kinds = append(s.kinds, kinds...)
+	}
+	return err
+}
+
+// Sweep implements [store.Store].
+func (s *FileStore) Sweep(ctx context.Context, now time.Time) error {
+	s.write.Lock()
+	defer s.write.Unlock()
+	if err := s.memory().Sweep(ctx, now); err != nil {
+		return err
+	}
+	return s.save(ctx)
+}
+
+// Read implements [store.Store].
+func (s *FileStore) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	return s.memory().Read(ctx, into, cells, refs)
+}
+
+// Find implements [store.Store].
+func (s *FileStore) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	return s.memory().Find(ctx, q)
+}
+
+// List implements [store.Store].
+func (s *FileStore) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+	return s.memory().List(ctx, kind, scope)
+}
+
+// Scopes implements [store.Store].
+func (s *FileStore) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
+	return s.memory().Scopes(ctx, kind)
+}
+
+// History implements [store.Store].
+func (s *FileStore) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence.Observation, error] {
+	return s.memory().History(ctx, c)
 }
 
 // attempt is what a host does in each of its runs: it opens the store, asks what went wrong before, and reports what does.
 func attempt(ctx context.Context, name, failure string) error {
-	store, err := Open(name)
+	st, err := Open(ctx, name, memstore.Config{})
 	if err != nil {
 		return err
 	}
-	failures, err := patterns.NewAccumulator(patterns.AccumulatorConfig{Store: store})
+	failures, err := patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: st})
 	if err != nil {
 		return err
 	}
@@ -156,7 +186,7 @@ func attempt(ctx context.Context, name, failure string) error {
 	_, err = failures.Record(ctx, patterns.Report{
 		Task: "add OAuth", Err: &patterns.ToolError{Tool: "go vet", Err: errors.New(failure)},
 	})
-	return errors.Join(err, store.Close())
+	return err
 }
 
 func main() {
@@ -166,7 +196,7 @@ func main() {
 	}
 	defer os.RemoveAll(dir) //nolint:errcheck // the system removes it sooner or later
 	for _, failure := range []string{"undefined: Token", "unused import", "missing return"} {
-		if err := attempt(context.Background(), filepath.Join(dir, "errors.log"), failure); err != nil {
+		if err := attempt(context.Background(), filepath.Join(dir, "heed.jsonl"), failure); err != nil {
 			panic(err)
 		}
 	}

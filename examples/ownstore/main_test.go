@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -10,8 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed/patterns"
-	"github.com/heedhq/heed/patterns/patternstest"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/store/storetest"
 )
 
 func Example() {
@@ -24,54 +27,72 @@ func Example() {
 
 // TestFileStoreKeepsTheContract is all that a store of one's own needs to be held to it.
 func TestFileStoreKeepsTheContract(t *testing.T) {
-	patternstest.RunErrorStore(t, func() (patterns.ErrorStore, error) {
-		store, err := Open(filepath.Join(t.TempDir(), "errors.log"))
-		if err != nil {
-			return nil, err
+	open := func(name string, o storetest.Options) (store.Store, error) {
+		st, err := Open(context.Background(), name, memstore.Config{Now: o.Now, Limits: o.Limits})
+		if err == nil {
+			st.sync = func(*os.File) error { return nil } // no power is cut here
 		}
-		t.Cleanup(func() { assert.NoError(t, store.Close()) })
-		return store, nil
+		return st, err
+	}
+	storetest.Run(t, storetest.Subject{
+		New: func(o storetest.Options) (store.Store, error) {
+			return open(filepath.Join(t.TempDir(), "heed.jsonl"), o)
+		},
+		Reopen: func(s store.Store, o storetest.Options) (store.Store, error) {
+			return open(s.(*FileStore).name, o)
+		},
 	})
 }
 
-// TestFileStoreSurvives is about what the contract does not ask for: what was written is there after a crash.
-func TestFileStoreSurvives(t *testing.T) {
+// TestADiskThatFails is about what the contract does not ask for: where a commit can't be written, it did not happen.
+func TestADiskThatFails(t *testing.T) {
 	ctx := context.Background()
-	name := filepath.Join(t.TempDir(), "errors.log")
-	entry := func(id, task string) patterns.ErrorEntry {
-		return patterns.ErrorEntry{ID: id, Task: task, Type: patterns.Timeout, At: time.Unix(1, 0).UTC()}
-	}
-	first, err := Open(name)
+	dir := filepath.Join(t.TempDir(), "disk")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	name := filepath.Join(dir, "heed.jsonl")
+	st, err := Open(ctx, name, memstore.Config{})
 	require.NoError(t, err)
-	for _, e := range []patterns.ErrorEntry{entry("a", "t"), entry("b", "u"), entry("c", "t")} {
-		require.NoError(t, first.Add(ctx, e))
-	}
-	require.NoError(t, first.Resolve(ctx, "c"))
-	require.NoError(t, first.Forget(ctx, "u"))
-	require.NoError(t, first.Close())
-
-	file, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0o600)
-	require.NoError(t, err)
-	_, err = file.WriteString(`{"add":{"id":"d","ta`) // the power fails
-	require.NoError(t, err)
-	require.NoError(t, file.Close())
-
-	for range 2 { // the second one reads what the first one left
-		again, err := Open(name)
-		require.NoError(t, err)
-		resolved := entry("c", "t")
-		resolved.Resolved = true
-		var all []patterns.ErrorEntry
-		for e, err := range again.Errors(ctx, "") {
-			require.NoError(t, err)
-			all = append(all, e)
+	kind := store.Kind{Name: "note"}
+	require.NoError(t, st.Declare(ctx, kind))
+	cell := evidence.Cell{Kind: "seen", Item: "it"}
+	note := func(id string) store.Batch {
+		return store.Batch{
+			Observations: []evidence.Observation{{ID: id, Cell: cell, Reward: 1, Weight: 1, At: time.Unix(1, 0)}},
+			Records:      []store.Record{{Ref: store.Ref{Kind: kind.Name, ID: id}, At: time.Unix(1, 0), Body: store.Of("text")}},
 		}
-		assert.Equal(t, []patterns.ErrorEntry{entry("a", "t"), resolved}, all)
-		require.NoError(t, again.Add(ctx, entry("a", "again")), "it counts once after a restart too")
-		require.NoError(t, again.Close())
+	}
+	_, err = st.Commit(ctx, note("1"))
+	require.NoError(t, err)
+
+	away := dir + ".away"
+	require.NoError(t, os.Rename(dir, away))
+	_, err = st.Commit(ctx, note("2"))
+	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.NoError(t, os.Rename(away, dir))
+	_, err = st.Commit(ctx, note("3"))
+	require.NoError(t, err)
+
+	for _, st := range []*FileStore{st, reopened(t, name)} {
+		var ids []string
+		for r, err := range st.Find(ctx, store.Query{Kind: kind.Name, Oldest: true}) {
+			require.NoError(t, err)
+			ids = append(ids, r.ID)
+		}
+		assert.Equal(t, []string{"1", "3"}, ids)
+		var s store.Snapshot
+		require.NoError(t, st.Read(ctx, &s, []evidence.Cell{cell}, nil))
+		assert.EqualValues(t, 2, s.Parts[0].Tally.N())
 	}
 
-	require.NoError(t, os.WriteFile(name, []byte("no log\n"), 0o600))
-	_, err = Open(name)
-	assert.ErrorContains(t, err, "errors.log")
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(name, text[:len(text)/2], 0o600))
+	_, err = Open(ctx, name, memstore.Config{})
+	assert.ErrorContains(t, err, "heed.jsonl", "a file that was cut off is refused")
+}
+
+func reopened(t *testing.T, name string) *FileStore {
+	st, err := Open(context.Background(), name, memstore.Config{})
+	require.NoError(t, err)
+	return st
 }

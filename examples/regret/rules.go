@@ -46,23 +46,23 @@ const slowly = 6900 * time.Second
 // heed is the learner of package strategy, as a host uses it.
 func heed(name string, cfg strategy.Config) rule {
 	return rule{name, func(w world, seed uint64, now func() time.Time) (player, error) {
-		store, err := memstore.NewEvidence(memstore.EvidenceConfig{Now: now, NoHistory: cfg.Change.FalseAlarms == 0})
+		st, err := memstore.New(memstore.Config{Now: now, NoHistory: cfg.Change.FalseAlarms == 0})
 		if err != nil {
 			return nil, err
 		}
 		cfg := cfg // each run has its own
-		cfg.Store, cfg.Now, cfg.Source = store, now, rand.NewPCG(seed, 1)
+		cfg.Store, cfg.Unrecorded, cfg.Now, cfg.Source = st, true, now, rand.NewPCG(seed, 1)
 		index := make(map[strategy.ArmID]int)
 		for arm := range w.arms {
 			id := strategy.ArmID(strconv.Itoa(arm))
 			cfg.Arms = append(cfg.Arms, strategy.Arm{ID: id})
 			index[id] = arm
 		}
-		learner, err := strategy.New(cfg)
+		ctx := context.Background()
+		learner, err := strategy.New(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
-		ctx := context.Background()
 		return func(item int) (int, func(float64) error, error) {
 			choice, err := learner.Select(ctx, strategy.Query{Item: fmt.Sprint("item", item)})
 			return index[choice.Arm], func(reward float64) error {

@@ -57,17 +57,18 @@ func learning(pooling strategy.Pooling) policy {
 
 // learn lets heed choose an arm for every task and learn from what it earned. It is the whole of what a host does.
 func (r replay) learn(ctx context.Context, pooling strategy.Pooling, chosen func(task, arm int) float64) (*strategy.Learner, error) {
-	store, err := memstore.NewEvidence(memstore.EvidenceConfig{NoHistory: true})
+	st, err := memstore.New(memstore.Config{NoHistory: true})
 	if err != nil {
 		return nil, err
 	}
 	arms, index := r.arms()
-	learner, err := strategy.New(strategy.Config{
-		Store:   store,
-		Arms:    arms,
-		Pooling: pooling,
-		Source:  rand.NewPCG(r.seed, uint64(r.run)),
-		Cache:   strategy.Cache{Size: 100}, // every task is a session of its own, which is soon over
+	learner, err := strategy.New(ctx, strategy.Config{
+		Store:      st,
+		Arms:       arms,
+		Pooling:    pooling,
+		Source:     rand.NewPCG(r.seed, uint64(r.run)),
+		Unrecorded: true,                      // every outcome comes at once, with its choice
+		Cache:      strategy.Cache{Size: 100}, // every task is a session of its own, which is soon over
 	})
 	if err != nil {
 		return nil, err

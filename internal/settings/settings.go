@@ -115,8 +115,12 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 }
 
 // Overwrite returns the record that makes these settings the stored ones, for the commit that rebuilds or resets what is
-// stored under the others.
+// stored under the others. It declares the kinds that this needs.
+// stored under the others. It declares the kinds that the commit needs.
 func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time) (store.Record, error) {
+	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
+		return store.Record{}, err
+	}
 	kept, err := kind.Get(ctx, st, c.Name)
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return store.Record{}, err

@@ -1,9 +1,6 @@
 package learningtest_test
 
 import (
-	"context"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -13,16 +10,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/learning/learningtest"
-	"github.com/heedhq/heed/memstore"
 )
 
-type (
-	heuristic = learning.Heuristic
-	signal    = learning.Signal
-)
+type signal = learning.Signal
 
 func TestStrategies(t *testing.T) {
 	for name, cfg := range map[string]learning.BayesianConfig{
@@ -35,137 +27,6 @@ func TestStrategies(t *testing.T) {
 			b, err := learning.NewBayesian(cfg)
 			require.NoError(t, err)
 			learningtest.RunStrategy(t, b)
-		})
-	}
-}
-
-// brokenStore is a good store with something spoilt. A nil function leaves the method as it is.
-type brokenStore struct {
-	learning.Store
-	get    func(good learning.Store, id string) (heuristic, error)
-	put    func(good learning.Store, h heuristic) (heuristic, error)
-	remove func(good learning.Store, id string) error
-	all    func(good learning.Store, ctx context.Context) iter.Seq2[heuristic, error]
-}
-
-func (b *brokenStore) Get(ctx context.Context, id string) (heuristic, error) {
-	if b.get == nil || ctx.Err() != nil {
-		return b.Store.Get(ctx, id)
-	}
-	return b.get(b.Store, id)
-}
-
-func (b *brokenStore) Put(ctx context.Context, h heuristic) (heuristic, error) {
-	if b.put == nil {
-		return b.Store.Put(ctx, h)
-	}
-	return b.put(b.Store, h)
-}
-
-func (b *brokenStore) Delete(ctx context.Context, id string) error {
-	if b.remove == nil || ctx.Err() != nil {
-		return b.Store.Delete(ctx, id)
-	}
-	return b.remove(b.Store, id)
-}
-
-func (b *brokenStore) All(ctx context.Context) iter.Seq2[heuristic, error] {
-	if b.all == nil {
-		return b.Store.All(ctx)
-	}
-	return b.all(b.Store, ctx)
-}
-
-var background = context.Background()
-
-// TestStoreSuiteBites runs the suite against stores that each break one rule, and expects it to say so.
-func TestStoreSuiteBites(t *testing.T) {
-	for _, test := range []struct {
-		fault    string
-		broken   brokenStore
-		caughtBy string
-	}{
-		{"it drops the domain", brokenStore{put: func(good learning.Store, h heuristic) (heuristic, error) {
-			h.Domain = ""
-			return good.Put(background, h)
-		}}, "what is put is got"},
-		{"it keeps local time", brokenStore{get: func(good learning.Store, id string) (heuristic, error) {
-			h, err := good.Get(background, id)
-			h.CreatedAt = h.CreatedAt.In(time.FixedZone("", 3600))
-			return h, err
-		}}, "what is put is got"},
-		{"it knows everything", brokenStore{get: func(good learning.Store, id string) (heuristic, error) {
-			if h, err := good.Get(background, id); err == nil {
-				return h, nil
-			}
-			return heuristic{ID: id}, nil
-		}}, "what is unknown is ErrNotFound"},
-		{"it folds case", brokenStore{get: func(good learning.Store, id string) (heuristic, error) {
-			return good.Get(background, strings.ToLower(id))
-		}}, "what is unknown is ErrNotFound"},
-		{"the last one wins", brokenStore{put: func(good learning.Store, h heuristic) (heuristic, error) {
-			if old, err := good.Get(background, h.ID); err == nil {
-				h.Revision = old.Revision
-			}
-			return good.Put(background, h)
-		}}, "a revision is put once"},
-		{"it looks and then puts", brokenStore{put: func(good learning.Store, h heuristic) (heuristic, error) {
-			old, err := good.Get(background, h.ID)
-			if err == nil && old.Revision != h.Revision {
-				return heuristic{}, heed.ErrConflict
-			}
-			time.Sleep(time.Millisecond)
-			for range 100 {
-				if stored, err := good.Put(background, h); err == nil {
-					return stored, nil
-				}
-				now, _ := good.Get(background, h.ID)
-				h.Revision = now.Revision
-			}
-			return heuristic{}, heed.ErrConflict
-		}}, "of concurrent changes one wins"},
-		{"it does not look at what it is given", brokenStore{put: func(good learning.Store, h heuristic) (heuristic, error) {
-			h.Initial = 0.5
-			return good.Put(background, h)
-		}}, "what is not valid is refused"},
-		{"it forgets to delete", brokenStore{remove: func(good learning.Store, id string) error {
-			_, err := good.Get(background, id)
-			return err
-		}}, "what is deleted is gone"},
-		{"it lists in any order", brokenStore{all: func(good learning.Store, ctx context.Context) iter.Seq2[heuristic, error] {
-			return func(yield func(heuristic, error) bool) {
-				all := map[heuristic]error{}
-				for h, err := range good.All(ctx) {
-					all[h] = err
-				}
-				sorted := slices.SortedFunc(maps.Keys(all), func(a, b heuristic) int { return strings.Compare(b.ID, a.ID) })
-				for _, h := range sorted {
-					if !yield(h, all[h]) {
-						return
-					}
-				}
-			}
-		}}, "all are listed by id"},
-		{"it lists no more than two", brokenStore{all: func(good learning.Store, ctx context.Context) iter.Seq2[heuristic, error] {
-			return func(yield func(heuristic, error) bool) {
-				n := 0
-				for h, err := range good.All(ctx) {
-					if n++; n > 2 || !yield(h, err) {
-						return
-					}
-				}
-			}
-		}}, "a loop may call the store and end early"},
-		{"it ignores the context", brokenStore{put: func(good learning.Store, h heuristic) (heuristic, error) {
-			return good.Put(background, h)
-		}}, "a context that is done changes nothing"},
-	} {
-		t.Run(test.fault, func(t *testing.T) {
-			assertCaught(t, test.caughtBy, learningtest.CheckStore(func() (learning.Store, error) {
-				broken := test.broken
-				broken.Store = &memstore.Heuristics{}
-				return &broken, nil
-			}))
 		})
 	}
 }
@@ -186,6 +47,7 @@ type brokenStrategy struct {
 	feedback func(good *learning.Bayesian, f learning.Feedback) (signal, error)
 	timeout  func(good *learning.Bayesian, t learning.Timeout) (signal, error)
 	undo     func(good *learning.Bayesian, u learning.Undo) ([]signal, error)
+	isUndo   func(text string) bool
 	windows  func(domain string) learning.Windows
 	config   func() map[string]string
 }
@@ -209,6 +71,13 @@ func (b *brokenStrategy) InterpretUndo(u learning.Undo) ([]signal, error) {
 		return b.Bayesian.InterpretUndo(u)
 	}
 	return b.undo(b.Bayesian, u)
+}
+
+func (b *brokenStrategy) IsUndo(text string) bool {
+	if b.isUndo == nil {
+		return b.Bayesian.IsUndo(text)
+	}
+	return b.isUndo(text)
 }
 
 func (b *brokenStrategy) Windows(domain string) learning.Windows {
@@ -266,6 +135,7 @@ func TestStrategySuiteBites(t *testing.T) {
 			signals, err := good.InterpretUndo(u)
 			return append(signals, learning.NewSignal(learning.Negative, "h9", "e9", "x")), err
 		}}, "without fires nothing is undone"},
+		{"it recognises no undo", brokenStrategy{isUndo: func(string) bool { return false }}, "a text of which something is undone"},
 		{"it has moods", brokenStrategy{timeout: func(good *learning.Bayesian, t learning.Timeout) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Magnitude = float64(asked.Add(1) % 7)

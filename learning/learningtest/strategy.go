@@ -24,12 +24,15 @@ func CheckStrategy(strategy learning.Strategy) error {
 	return conformance.Check(strategyRules, strategy)
 }
 
+type tb = conformance.TB
+
 var strategyRules = []conformance.Rule[learning.Strategy]{
 	{Name: "signals can be counted", Check: countable},
 	{Name: "praise is no complaint, and a complaint no praise", Check: pointsRight},
 	{Name: "feedback that is not valid is an error", Check: invalidFeedback},
 	{Name: "an undo speaks of what was shown, in its order, once", Check: undoInOrder},
 	{Name: "without fires nothing is undone", Check: undoWithoutFires},
+	{Name: "a text of which something is undone is recognised", Check: recognised},
 	{Name: "the same request has the same answer", Check: sameAnswer},
 	{Name: "requests stay as they are", Check: leavesRequests},
 	{Name: "what one caller does to an answer is no matter to others", Check: answersApart},
@@ -208,6 +211,19 @@ func undoWithoutFires(t tb, s learning.Strategy) {
 	for _, text := range texts {
 		if signals, err := s.InterpretUndo(learning.Undo{Text: text}); err != nil || len(signals) > 0 {
 			t.Errorf("%.50q without fires: %+v, %v", text, signals, err)
+		}
+	}
+}
+
+// recognised holds for a strategy that implements learning.UndoRecognizer.
+func recognised(t tb, s learning.Strategy) {
+	recognizer, ok := s.(learning.UndoRecognizer)
+	for _, text := range texts {
+		if !ok || recognizer.IsUndo(text) {
+			continue
+		}
+		if signals, _ := s.InterpretUndo(learning.Undo{Text: text, Fires: fires(7)}); len(signals) > 0 {
+			t.Errorf("%.50q: IsUndo says no, and InterpretUndo has %d signals", text, len(signals))
 		}
 	}
 }

@@ -91,34 +91,11 @@ func postgresSchema(t testing.TB) place {
 	return place{sqlstore.Postgres, "pgx", dsn}
 }
 
-// handle opens a place for as long as the test runs, and makes the tables where they are missing.
-func (p place) handle(t testing.TB) *sql.DB {
-	handle, err := p.open()
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = handle.Close() })
-	require.NoError(t, sqlstore.Migrate(ctx, handle, p.dialect))
-	return handle
-}
-
-func (p place) db(t testing.TB) *sqlstore.DB {
-	db, err := sqlstore.New(ctx, p.handle(t), p.dialect)
-	require.NoError(t, err)
-	return db
-}
-
 // tables that suites leave behind are emptied and used again, as to make them takes longer than most tests.
 var idle = struct {
 	sync.Mutex
 	handles map[string][]*sql.DB
 }{handles: make(map[string][]*sql.DB)}
-
-// empty returns a database of the backend with empty tables.
-func (b backend) empty(t testing.TB) *sqlstore.DB {
-	handle, dialect := b.emptied(t)
-	db, err := sqlstore.New(ctx, handle, dialect)
-	require.NoError(t, err)
-	return db
-}
 
 // emptied returns a handle of the backend with empty tables.
 func (b backend) emptied(t testing.TB) (*sql.DB, sqlstore.Dialect) {
@@ -137,7 +114,6 @@ func (b backend) emptied(t testing.TB) (*sql.DB, sqlstore.Dialect) {
 		var err error
 		handle, err = at.open()
 		require.NoError(t, err)
-		require.NoError(t, sqlstore.Migrate(ctx, handle, dialect))
 		_, err = sqlstore.Open(ctx, handle, dialect)
 		require.NoError(t, err)
 	}
@@ -163,12 +139,6 @@ func (l lasting) TempDir() string {
 }
 
 func (l lasting) Cleanup(do func()) { lastly = append(lastly, func() error { do(); return nil }) }
-
-func newEvidence(t testing.TB, db *sqlstore.DB, cfg sqlstore.EvidenceConfig) *sqlstore.Evidence {
-	store, err := sqlstore.NewEvidence(db, cfg)
-	require.NoError(t, err)
-	return store
-}
 
 // explain returns how an engine goes about a statement.
 func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query string, args ...any) string {
@@ -198,20 +168,15 @@ func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query strin
 	return plan.String()
 }
 
-// wipe empties all tables that there are: those of the one store are made by opening it.
+// wipe empties all tables.
 func wipe(t require.TestingT, handle *sql.DB) {
 	for _, table := range tables {
-		if _, err := handle.ExecContext(ctx, "SELECT 1 FROM "+table+" LIMIT 0"); err != nil {
-			continue
-		}
 		_, err := handle.ExecContext(ctx, "DELETE FROM "+table)
 		require.NoError(t, err)
 	}
 }
 
-// tables are all of heed's but that of the schema's version.
+// tables are all of heed's but the one that has the version.
 var tables = []string{
-	"heed_cells", "heed_tallies", "heed_ids", "heed_history", "heed_forgotten", "heed_audit", "heed_outbox",
-	"heed_choices", "heed_stream", "heed_documents",
 	"heed_cell", "heed_tally", "heed_id", "heed_observation", "heed_lost", "heed_kind", "heed_record", "heed_key", "heed_inbox",
 }

@@ -196,7 +196,6 @@ func newDisk(t testing.TB, page int) *disk {
 	defer done()
 	_, err := handle.Exec(fmt.Sprint("PRAGMA page_size = ", page))
 	require.NoError(t, err)
-	require.NoError(t, sqlstore.Migrate(ctx, handle, sqlstore.SQLite))
 	_, err = sqlstore.Open(ctx, handle, sqlstore.SQLite)
 	require.NoError(t, err)
 	return d

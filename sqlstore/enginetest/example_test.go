@@ -12,6 +12,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"; with "pgx" of github.com/jackc/pgx/v5/stdlib it is sqlstore.Postgres
 
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -25,10 +26,9 @@ func must[T any](value T, err error) T {
 func try(err error) { must(0, err) }
 
 // database opens a file of SQLite, and makes heed's tables where there are none.
-func database(ctx context.Context, file string) (db *sqlstore.DB, done func()) {
+func database(ctx context.Context, file string) (st *sqlstore.Store, done func()) {
 	handle := must(sql.Open("sqlite", "file:"+file))
-	try(sqlstore.Migrate(ctx, handle, sqlstore.SQLite))
-	return must(sqlstore.New(ctx, handle, sqlstore.SQLite)), func() { try(handle.Close()) }
+	return must(sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{})), func() { try(handle.Close()) }
 }
 
 func temporary() (dir string, remove func()) {
@@ -36,13 +36,9 @@ func temporary() (dir string, remove func()) {
 	return dir, func() { try(os.RemoveAll(dir)) }
 }
 
-// learner returns one that keeps what it learns, and its choices, in a database.
-func learner(db *sqlstore.DB) *strategy.Learner {
-	return must(strategy.New(strategy.Config{
-		Store:   must(sqlstore.NewEvidence(db, sqlstore.EvidenceConfig{})),
-		Choices: must(sqlstore.NewChoices(db, sqlstore.ChoicesConfig{})),
-		Arms:    []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}},
-	}))
+// learner returns one that keeps what it learns in a database.
+func learner(ctx context.Context, st *sqlstore.Store) *strategy.Learner {
+	return must(strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}}))
 }
 
 // What a learner is told of a choice is there when the program runs again, and so is the choice.
@@ -52,15 +48,15 @@ func Example_learner() {
 	defer remove()
 	file := filepath.Join(dir, "heed.db")
 
-	db, done := database(ctx, file)
+	st, done := database(ctx, file)
 	query := strategy.Query{Session: "monday", Item: "release notes", Arms: []strategy.ArmID{"long-prompt"}}
-	choice := must(learner(db).Select(ctx, query))
+	choice := must(learner(ctx, st).Select(ctx, query))
 	done()
 
-	db, done = database(ctx, file)
+	st, done = database(ctx, file)
 	defer done()
-	known := learner(db)
-	record := must(known.Find(ctx, "monday", "release notes", time.Time{}))
+	known := learner(ctx, st)
+	record := must(known.Find(ctx, "monday", "release notes", time.Now()))
 	fmt.Println(record.Choice.ID == choice.ID, record.Choice.Arm, record.Stage)
 	must(known.Observe(ctx, strategy.Outcome{Choice: record.Choice, Value: 1, Confidence: 1}))
 	for i, belief := range must(known.Beliefs(ctx, strategy.Query{Item: "release notes"})) {
@@ -72,22 +68,22 @@ func Example_learner() {
 	// long-prompt: 1.0 good
 }
 
-// From one database to another, of whatever sort.
-func Example_export() {
+// From one store to another, of whatever sort.
+func Example_dump() {
 	ctx := context.Background()
 	dir, remove := temporary()
 	defer remove()
 
-	db, done := database(ctx, filepath.Join(dir, "old.db"))
+	st, done := database(ctx, filepath.Join(dir, "old.db"))
 	defer done()
-	must(learner(db).Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}))
+	must(learner(ctx, st).Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}))
 	var backup bytes.Buffer
-	try(db.Export(ctx, &backup))
+	try(st.Dump(ctx, &backup))
 
-	db, done = database(ctx, filepath.Join(dir, "new.db"))
+	st, done = database(ctx, filepath.Join(dir, "new.db"))
 	defer done()
-	try(db.Import(ctx, &backup))
-	record := must(learner(db).Find(ctx, "monday", "release notes", time.Time{}))
+	try(st.Load(ctx, &backup))
+	record := must(learner(ctx, st).Find(ctx, "monday", "release notes", time.Now()))
 	fmt.Println(record.Stage)
 	// Output: pending
 }
@@ -97,17 +93,22 @@ func Example_forget() {
 	ctx := context.Background()
 	dir, remove := temporary()
 	defer remove()
-	db, done := database(ctx, filepath.Join(dir, "heed.db"))
+	st, done := database(ctx, filepath.Join(dir, "heed.db"))
 	defer done()
 
-	known := learner(db)
+	known := learner(ctx, st)
 	choice := must(known.Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}))
 	must(known.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: "ann"}))
+	try(known.Reset(ctx, strategy.Reset{Category: "letters", Actor: "ann", Reason: "they are written by hand now"}))
 
-	try(db.Forget(ctx, "ann"))
+	must(st.Commit(ctx, store.Batch{Forget: []string{"ann"}}))
 
-	record := must(known.Find(ctx, "monday", "release notes", time.Time{}))
+	record := must(known.Find(ctx, "monday", "release notes", time.Now()))
 	fmt.Printf("%s, by %q\n", record.Stage, record.Result.Source)
+	for entry := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+		fmt.Printf("%s, by %.10s…\n", entry.Action, entry.Actor)
+	}
 	// Output:
 	// observed, by ""
+	// strategy.reset, by forgotten-…
 }

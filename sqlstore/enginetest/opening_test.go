@@ -3,55 +3,16 @@ package enginetest_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
-
-func init() {
-	processes["open"] = func() int {
-		_, _ = io.ReadAll(os.Stdin) // until all are there
-		return inProcess(func(store *sqlstore.Evidence) error {
-			_, err := store.Commit(ctx, outcome(os.Getenv("HEED_TEST_NAME")))
-			return err
-		})
-	}
-}
-
-// TestOpenedAtOnce has nine processes open a new database at the same time, make its tables, write to it and close it again.
-func TestOpenedAtOnce(t *testing.T) {
-	skipRaced(t)
-	const openers = 9
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			for range rounds(2, 100) {
-				at := b.place(t)
-				var begin []io.Closer
-				var ends []func() error
-				for i := range openers {
-					cmd := child(t, "open", append(at.env(), fmt.Sprint("HEED_TEST_NAME=", i))...)
-					in, err := cmd.StdinPipe()
-					require.NoError(t, err)
-					require.NoError(t, cmd.Start())
-					begin, ends = append(begin, in), append(ends, cmd.Wait)
-				}
-				for _, b := range begin {
-					require.NoError(t, b.Close())
-				}
-				for _, end := range ends {
-					assert.NoError(t, end())
-				}
-				assert.EqualValues(t, openers, count(t, newEvidence(t, at.db(t), sqlstore.EvidenceConfig{})))
-			}
-		})
-	}
-}
 
 // TestBusyWriter: somebody who writes nearly all the time does not keep others from writing for long, nor at all from opening
 // what needs no change.
@@ -60,8 +21,11 @@ func TestBusyWriter(t *testing.T) {
 	for _, driver := range []string{"sqlite", "sqlite3"} {
 		t.Run(driver, func(t *testing.T) {
 			at := sqliteFile(t, driver)
-			store := newEvidence(t, at.db(t), sqlstore.EvidenceConfig{})
-			busy, err := at.handle(t).Conn(ctx)
+			st := at.store(t, sqlstore.Config{})
+			handle, err := at.open()
+			require.NoError(t, err)
+			defer func() { require.NoError(t, handle.Close()) }()
+			busy, err := handle.Conn(ctx)
 			require.NoError(t, err)
 			do := func(statement string) {
 				_, err := busy.ExecContext(ctx, statement)
@@ -71,7 +35,7 @@ func TestBusyWriter(t *testing.T) {
 				do("BEGIN IMMEDIATE")
 				done := make(chan error, 1)
 				go func() {
-					_, err := store.Commit(ctx, outcome(fmt.Sprint(i)))
+					_, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observedAt(fmt.Sprint(i), 1)}})
 					done <- err
 				}()
 				// SQLite itself asks after 328 ms, and then every 100 ms: never while nobody writes.
@@ -97,12 +61,30 @@ func TestBusyWriter(t *testing.T) {
 			do("BEGIN IMMEDIATE")
 			within, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
-			handle, err := at.open()
-			require.NoError(t, err)
-			assert.NoError(t, sqlstore.Migrate(within, handle, at.dialect))
-			require.NoError(t, handle.Close())
+			_, err = sqlstore.Open(within, handle, at.dialect)
+			assert.NoError(t, err)
 			do("COMMIT")
 			require.NoError(t, busy.Close())
 		})
+	}
+}
+
+func TestSQLiteIsSetUp(t *testing.T) {
+	for _, driver := range []string{"sqlite", "sqlite3"} {
+		at := sqliteFile(t, driver)
+		at.dsn += "?_pragma=synchronous(0)" // what the host asks for is not weaker than what is promised
+		handle, err := at.open()
+		require.NoError(t, err)
+		handle.SetMaxOpenConns(1)
+		st, err := sqlstore.Open(ctx, handle, at.dialect)
+		require.NoError(t, err)
+		_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{observedAt("1", 1)}})
+		require.NoError(t, err)
+		for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "busy_timeout": "10000"} {
+			var got string
+			require.NoError(t, handle.QueryRow("PRAGMA "+pragma).Scan(&got))
+			assert.Equal(t, want, got, "%s of %s", pragma, driver)
+		}
+		require.NoError(t, handle.Close())
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
@@ -67,11 +68,11 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	a := &Assistant{cfg: cfg, open: make(map[string]*Account)}
 	kept := cfg.Stores
 	var err error
-	a.Learning, err = newLearning(kept.Heuristics, kept.Evidence, cfg.Now)
+	a.Learning, err = newLearning(ctx, kept.Store, cfg.Now)
 	if err != nil {
 		return nil, err
 	}
-	if a.shelf, err = newShelf(ctx, kept, cfg.Runbooks); err != nil {
+	if a.shelf, err = newShelf(ctx, a.Learning, kept.Runbook, cfg.Runbooks); err != nil {
 		return nil, err
 	}
 	a.Decision, err = decision.NewHeuristicFirst(ctx, decision.Config{
@@ -90,8 +91,8 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Strategy, err = strategy.New(strategy.Config{
-		Store: kept.Evidence, Choices: kept.Choices, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
+	a.Strategy, err = strategy.New(ctx, strategy.Config{
+		Store: kept.Store, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
 		Now: cfg.Now, Source: cfg.dice(2), NewID: cfg.numberedChoices(),
 	})
 	if err != nil {
@@ -102,7 +103,7 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 		return nil, err
 	}
 	a.notes = newNotebook(cfg.Notes)
-	a.Patterns, err = patterns.New(patterns.Config{Store: kept.Patterns, Evidence: kept.Evidence, Now: cfg.Now, NewID: cfg.numbered("pattern")})
+	a.Patterns, err = patterns.New(ctx, patterns.Config{Store: kept.Store, Now: cfg.Now, NewID: cfg.numbered("pattern")})
 	if err != nil {
 		return nil, err
 	}
@@ -143,12 +144,9 @@ func (a *Assistant) Hear(ctx context.Context, happening any) error {
 
 // morning does what a host does once a day.
 func (a *Assistant) morning(ctx context.Context, m Morning) error {
-	_, learned := a.Learning.Sweep(ctx, m.At)
-	reviewed := a.Feedback.Sweep(ctx, m.At)
+	err := heed.Sweep(ctx, m.At, a.Learning, a.Feedback, a.Patterns, a.Strategy, a.cfg.Stores.Store)
 	_, merged := a.Feedback.Rules().Consolidate(ctx)
-	_, settled := a.Patterns.Sweep(ctx)
-	_, expired := a.Strategy.Sweep(ctx)
-	return errors.Join(learned, reviewed, merged, settled, expired, a.cfg.Stores.Sweep(ctx))
+	return errors.Join(err, merged)
 }
 
 // dice are what an assistant draws with for a purpose: the same in every process, and others in each run.

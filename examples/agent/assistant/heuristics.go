@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 )
 
 // A Heuristic is an entry of the runbook: in such a situation, do that.
@@ -22,7 +23,7 @@ const (
 )
 
 // newLearning returns the module that keeps how far each heuristic is trusted.
-func newLearning(heuristics learning.Store, store evidence.Store, now func() time.Time) (*learning.Module, error) {
+func newLearning(ctx context.Context, kept store.Store, now func() time.Time) (*learning.Module, error) {
 	watching, err := learning.NewBayesian(learning.BayesianConfig{
 		// Who says nothing may not have looked: it counts half of what it counts to take an answer back.
 		Weights: map[string]float64{learning.SourceTimeout: 0.5},
@@ -30,8 +31,8 @@ func newLearning(heuristics learning.Store, store evidence.Store, now func() tim
 	if err != nil {
 		return nil, err
 	}
-	return learning.New(learning.Config{
-		Heuristics: heuristics, Evidence: store, Strategy: watching, Now: now,
+	return learning.New(ctx, learning.Config{
+		Store: kept, Strategy: watching, Now: now,
 		HalfLife: 72 * time.Hour, // what works on a Monday may not on a Friday
 		Caps:     evidence.Caps{SourceMass: 2}, UndoWithinSession: true, ComplaintRetractsSilence: true,
 	})
@@ -39,16 +40,16 @@ func newLearning(heuristics learning.Store, store evidence.Store, now func() tim
 
 // A shelf has the heuristics with what they say.
 type shelf struct {
-	store   learning.Store
-	runbook Runbook
-	all     []Heuristic
+	learning *learning.Module
+	runbook  Runbook
+	all      []Heuristic
 }
 
 var _ decision.Conditions = (*shelf)(nil)
 
 // newShelf returns the shelf with what the runbook has, which is given its first entries where it has none.
-func newShelf(ctx context.Context, kept Stores, first []Heuristic) (*shelf, error) {
-	s := &shelf{store: kept.Heuristics, runbook: kept.Runbook}
+func newShelf(ctx context.Context, module *learning.Module, runbook Runbook, first []Heuristic) (*shelf, error) {
+	s := &shelf{learning: module, runbook: runbook}
 	entries, err := s.runbook.Entries(ctx)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func (s *shelf) add(ctx context.Context, h Heuristic) error {
 
 // put makes a heuristic known to package learning, unless it is, and puts it on the shelf.
 func (s *shelf) put(ctx context.Context, h Heuristic) error {
-	_, err := s.store.Put(ctx, learning.Heuristic{ID: h.ID, Domain: Alerts, Condition: h.Condition})
+	_, err := s.learning.Put(ctx, learning.Heuristic{ID: h.ID, Domain: Alerts, Condition: h.Condition})
 	if err != nil && !errors.Is(err, heed.ErrConflict) {
 		return err
 	}

@@ -55,7 +55,7 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
 
 // closed hears the silence of a conversation, and draws the sum of it.
 func (a *Assistant) closed(ctx context.Context, c Closed) error {
-	changes, err := a.Learning.Sweep(ctx, c.At)
+	changes, err := a.Learning.Timeouts(ctx, c.At)
 	if err != nil {
 		return err
 	}

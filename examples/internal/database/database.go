@@ -33,19 +33,15 @@ func Handle(where string) (*sql.DB, sqlstore.Dialect, error) {
 	return handle, dialect, err
 }
 
-// Open opens a database and makes heed's tables in it, where they are missing. The handle is for the host's own tables, and
-// has to be closed.
-func Open(ctx context.Context, where string) (*sqlstore.DB, *sql.DB, error) {
+// Open opens the store in a database. The handle is for the host's own tables too, and has to be closed.
+func Open(ctx context.Context, where string, cfg sqlstore.Config) (*sqlstore.Store, *sql.DB, error) {
 	handle, dialect, err := Handle(where)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := sqlstore.Migrate(ctx, handle, dialect); err != nil {
-		return nil, nil, errors.Join(err, handle.Close())
-	}
-	db, err := sqlstore.New(ctx, handle, dialect)
+	st, err := sqlstore.Open(ctx, handle, dialect, cfg)
 	if err != nil {
 		return nil, nil, errors.Join(err, handle.Close())
 	}
-	return db, handle, nil
+	return st, handle, nil
 }

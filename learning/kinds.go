@@ -1,0 +1,85 @@
+package learning
+
+import (
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// kinds are the kinds of a module's cells and records. All begin with the module's name, so that modules can share a store.
+type kinds struct {
+	heuristic, fire, calibration string // cells
+
+	heuristics records.Kind[Heuristic]
+	pins       records.Kind[Pin]
+	fires      records.Kind[fired]
+	streaks    records.Kind[streak]
+	clicks     records.Kind[clicked]
+}
+
+// A month is how long the records of what has ended are kept.
+const month = 30 * 24 * time.Hour
+
+func kindsOf(module string, dryRun bool) kinds {
+	waiting := module
+	if dryRun {
+		waiting += ".dryrun" // what waits for a module that counts nothing is no matter of the one that does
+	}
+	return kinds{
+		heuristic: module + ".heuristic", fire: module + ".fire", calibration: module + ".calibration",
+		heuristics: records.Kind[Heuristic]{
+			Kind:  store.Kind{Name: module + ".heuristic"},
+			Place: func(h Heuristic) (string, time.Time, []string) { return h.ID, h.CreatedAt, nil },
+		},
+		pins: records.Kind[Pin]{
+			Kind: store.Kind{Name: module + ".pin", Decided: []string{"actor"}},
+			Place: func(p Pin) (string, time.Time, []string) {
+				return p.HeuristicID, p.At, []string{store.PersonKey(p.Actor)}
+			},
+		},
+		fires: records.Kind[fired]{
+			Kind: store.Kind{
+				Name: waiting + ".fire", Limits: store.Limits{For: month, Most: 200_000}, Caused: []string{"person"}, Whole: true,
+			},
+			Place: (fired).place,
+		},
+		streaks: records.Kind[streak]{
+			Kind:  store.Kind{Name: waiting + ".streak", Limits: store.Limits{For: month, Most: 100_000}},
+			Place: func(s streak) (string, time.Time, []string) { return s.HeuristicID, s.At, nil },
+		},
+		clicks: records.Kind[clicked]{
+			Kind: store.Kind{
+				Name: module + ".click", Limits: store.Limits{For: month, Most: 1_000_000}, Caused: []string{"person"}, Whole: true,
+			},
+			Place: (clicked).place,
+		},
+	}
+}
+
+// all returns the kinds of records, to be declared.
+func (k *kinds) all() []store.Kind {
+	return []store.Kind{k.heuristics.Kind, k.pins.Kind, k.fires.Kind, k.streaks.Kind, k.clicks.Kind, store.Audit}
+}
+
+// Kinds returns the kinds of the cells in which a module of this name keeps what it learns, each its name and an ending: for
+// a tool that looks into a store of a host that it doesn't know.
+func Kinds(module string) []string {
+	k := kindsOf(module, false)
+	return []string{k.heuristic, k.fire, k.calibration}
+}
+
+// policies says how the cells are kept. Counts do not fade.
+func (k *kinds) policies(p evidence.Policy) map[string]evidence.Policy {
+	counts := evidence.Policy{ByOrigin: p.ByOrigin}
+	return map[string]evidence.Policy{k.heuristic: p, k.fire: counts, k.calibration: counts}
+}
+
+// personKeys returns the key by which a record of a person is found, if it is one's.
+func personKeys(name string) []string {
+	if name == "" {
+		return nil
+	}
+	return []string{store.PersonKey(name)}
+}

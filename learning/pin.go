@@ -1,0 +1,106 @@
+package learning
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A Pin is what a person has decided about one heuristic. Its constraints go before those of the heuristic itself, of its
+// pack and of the system, until [Module.Unpin] takes it away. Those stay as they are meanwhile.
+type Pin struct {
+	HeuristicID string      `json:"heuristic"` // never empty
+	Constraints Constraints `json:"constraints"`
+	Actor       string      `json:"actor"` // who decided it; never empty
+	Reason      string      `json:"reason,omitempty"`
+	At          time.Time   `json:"at"` // the zero time means now
+}
+
+// Pin limits what signals can do to a heuristic, in one commit with an audit entry. To hold a confidence, give a range
+// whose ends are the same. The same pin again changes nothing. An unknown heuristic is [heed.ErrNotFound], input that is
+// not valid a [*heed.InputError].
+func (m *Module) Pin(ctx context.Context, p Pin) error {
+	err := p.Constraints.validateInput()
+	if err == nil && p.Constraints == (Constraints{}) {
+		err = &heed.InputError{Field: "Constraints", Reason: "must say something"}
+	}
+	if err == nil {
+		err = m.decide(ctx, "pin", p)
+	}
+	if err != nil {
+		return fmt.Errorf("learning: pin: %w", err)
+	}
+	return nil
+}
+
+// Unpin takes a heuristic's pin away, in one commit with an audit entry. A heuristic without one is [heed.ErrNotFound].
+func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) error {
+	if err := m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason}); err != nil {
+		return fmt.Errorf("learning: unpin: %w", err)
+	}
+	return nil
+}
+
+// decide stores a pin. One that was taken away stays as a record that says nothing, so that the revisions, of which the ids
+// of the audit are made, go on.
+func (m *Module) decide(ctx context.Context, action string, p Pin) error {
+	if p.Actor == "" {
+		return errEmpty("Actor")
+	}
+	if err := checkTexts(text{"Actor", p.Actor}, text{"Reason", p.Reason}); err != nil {
+		return err
+	}
+	p.At = m.orNow(p.At)
+	return records.Retry(ctx, func() error {
+		l := m.newLedger()
+		if err := l.read(ctx, []string{p.HeuristicID}, nil); err != nil {
+			return err
+		}
+		a, err := l.account(p.HeuristicID)
+		if err != nil {
+			return err
+		}
+		before := a.pin.Value
+		same := before
+		same.At = p.At
+		switch {
+		case action == "unpin" && before.Constraints == (Constraints{}):
+			return fmt.Errorf("no pin: %w", heed.ErrNotFound)
+		case same == p:
+			return nil
+		}
+		entry := store.AuditEntry{
+			ID: records.ID(m.kinds.pins.Name, p.HeuristicID, fmt.Sprint(a.pin.Revision)), At: p.At, Actor: p.Actor,
+			Action: m.cfg.Name + "." + action, Subject: p.HeuristicID, Reason: p.Reason,
+			Details: map[string]string{"before": before.Constraints.String(), "after": p.Constraints.String()},
+		}
+		_, err = m.cfg.Store.Commit(ctx, store.Batch{
+			Expect:  []store.Expectation{m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision)},
+			Records: []store.Record{m.kinds.pins.Record(p, a.pin.Revision), entry.Record()},
+		})
+		return err
+	})
+}
+
+// String says what the constraints limit, for people: "locked, 0.2 to 0.4, weight 0.5".
+func (c Constraints) String() string {
+	var says []string
+	if c.Lock != Inherit {
+		says = append(says, string(c.Lock))
+	}
+	if c.Range != (Range{}) {
+		says = append(says, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
+	}
+	if c.FeedbackWeight != 0 {
+		says = append(says, fmt.Sprintf("weight %g", c.FeedbackWeight))
+	}
+	if says == nil {
+		return "nothing"
+	}
+	return strings.Join(says, ", ")
+}

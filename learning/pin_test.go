@@ -1,0 +1,146 @@
+package learning_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+func at(share float64) learning.Constraints {
+	return learning.Constraints{Range: learning.Range{Floor: share, Ceiling: share}}
+}
+
+func (f *fixture) audit() (all []store.AuditEntry) {
+	f.Helper()
+	for e, err := range store.AuditEntries(ctx, f.store, store.AuditQuery{}) {
+		require.NoError(f, err)
+		all = append(all, e)
+	}
+	return all
+}
+
+// TestPin: it holds the confidence whatever is heard, in one commit with its audit entry, and what the host had set is there
+// again afterwards.
+func TestPin(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	host := learning.Constraints{Range: learning.Range{Floor: 0.4, Ceiling: 0.6}, FeedbackWeight: 0.5}
+	f.put(learning.Heuristic{ID: "h", Initial: 0.5, Constraints: host})
+	commits := len(f.store.commits)
+	pin := learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "Ops", Reason: "it upsets visitors", At: start}
+	require.NoError(t, f.Pin(ctx, pin))
+	assert.Len(t, f.store.commits, commits+1)
+	f.apply("1", "h", 5)
+	assert.Equal(t, 0.2, f.confidence("h"))
+	assert.Equal(t, pin, f.standing("h").Pin)
+	e, err := f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: at(0.2).Range, FeedbackWeight: 0.5}, e.Constraints)
+
+	f.clock.Advance(time.Minute)
+	pin.At = time.Time{}
+	commits = len(f.store.commits)
+	require.NoError(t, f.Pin(ctx, pin), "the same again")
+	assert.Len(t, f.store.commits, commits)
+	pin.Constraints = at(0.3)
+	require.NoError(t, f.Pin(ctx, pin))
+	require.NoError(t, f.Unpin(ctx, "h", "Ops", "its text was rewritten"))
+	assert.Equal(t, 0.6, f.confidence("h"), "the host's range holds again, and what was heard meanwhile counts")
+	assert.Equal(t, learning.Pin{}, f.standing("h").Pin)
+	assert.Equal(t, host, f.standing("h").Heuristic.Constraints)
+	assert.ErrorIs(t, f.Unpin(ctx, "h", "Ops", ""), heed.ErrNotFound)
+	require.NoError(t, f.Pin(ctx, pin))
+
+	var got [][]string
+	for _, e := range f.audit() {
+		assert.Equal(t, "Ops", e.Actor)
+		assert.Equal(t, "h", e.Subject)
+		got = append(got, []string{e.Action, e.Reason, e.Details["before"], e.Details["after"]})
+	}
+	assert.ElementsMatch(t, [][]string{
+		{"learning.pin", "it upsets visitors", "nothing", "0.2 to 0.2"}, {"learning.pin", "it upsets visitors", "0.2 to 0.2", "0.3 to 0.3"},
+		{"learning.unpin", "its text was rewritten", "0.3 to 0.3", "nothing"}, {"learning.pin", "it upsets visitors", "nothing", "0.3 to 0.3"},
+	}, got)
+}
+
+func TestPinRefuses(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	good := learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "ops"}
+	for field, spoil := range map[string]func(*learning.Pin){
+		"Actor":             func(p *learning.Pin) { p.Actor = "" },
+		"Reason":            func(p *learning.Pin) { p.Reason = "\xff" },
+		"Constraints":       func(p *learning.Pin) { p.Constraints = learning.Constraints{} },
+		"Constraints.Range": func(p *learning.Pin) { p.Constraints = at(2) },
+	} {
+		p := good
+		spoil(&p)
+		assertInputError(t, f.Pin(ctx, p), field)
+	}
+	good.HeuristicID = "no such"
+	assert.ErrorIs(t, f.Pin(ctx, good), heed.ErrNotFound)
+	assert.ErrorIs(t, f.Unpin(ctx, "h", "ops", ""), heed.ErrNotFound)
+	assertInputError(t, f.Unpin(ctx, "h", "", ""), "Actor")
+	assert.Empty(t, f.audit())
+}
+
+// TestHeuristics: they are listed by id, changed by revision, and deleted with their pins.
+func TestHeuristics(t *testing.T) {
+	f := newFixture(t, learning.Config{})
+	full := learning.Heuristic{
+		ID: "heuristic/1 — ✓", Domain: "home", Pack: "kitchen", Condition: "the oven is on\nand nobody is in", Initial: 0.45,
+		Constraints: learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.2, Ceiling: 0.9}, FeedbackWeight: 0.5},
+		CreatedAt:   time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.FixedZone("", 3600)),
+	}
+	stored := f.put(full)
+	full.CreatedAt, full.Revision = time.Date(2026, 3, 14, 14, 9, 26, 535897000, time.UTC), stored.Revision
+	assert.Equal(t, full, stored)
+	got, err := f.Heuristic(ctx, full.ID)
+	require.NoError(t, err)
+	assert.Equal(t, full, got)
+	for _, id := range []string{"b", "a", "é", "Z"} {
+		assert.Equal(t, start, f.put(learning.Heuristic{ID: id}).CreatedAt)
+	}
+	var ids []string
+	for h, err := range f.Heuristics(ctx) {
+		require.NoError(t, err)
+		assert.NotZero(t, h.Revision)
+		if ids = append(ids, h.ID); h.ID == full.ID {
+			break
+		}
+	}
+	assert.Equal(t, []string{"Z", "a", "b", full.ID}, ids)
+
+	_, err = f.Put(ctx, learning.Heuristic{ID: "a"})
+	assert.ErrorIs(t, err, heed.ErrConflict, "it is there")
+	changed := full
+	changed.Domain = "garden"
+	changed = f.put(changed)
+	_, err = f.Put(ctx, full)
+	assert.ErrorIs(t, err, heed.ErrConflict, "somebody was quicker")
+	f.apply("1", full.ID, 1)
+	confidence := f.confidence(full.ID)
+	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: full.ID, Constraints: at(0.2), Actor: "ops"}))
+	require.NoError(t, f.Delete(ctx, full.ID))
+	assert.ErrorIs(t, f.Delete(ctx, full.ID), heed.ErrNotFound)
+	_, err = f.Heuristic(ctx, full.ID)
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = f.Put(ctx, changed)
+	assert.ErrorIs(t, err, heed.ErrConflict, "it is gone")
+	full.Revision = 0
+	f.put(full)
+	assert.Equal(t, confidence, f.confidence(full.ID), "the evidence stays, whatever the domain, and the pin does not")
+
+	for field, h := range map[string]learning.Heuristic{
+		"ID": {}, "Domain": {ID: "x", Domain: "a\x00b"}, "Condition": {ID: "x", Condition: "\xff"}, "Initial": {ID: "x", Initial: 1},
+		"CreatedAt": {ID: "x", CreatedAt: time.Unix(-1, 0)}, "Constraints.Range": {ID: "x", Constraints: at(2)},
+		"Constraints.Lock": {ID: "x", Constraints: learning.Constraints{Lock: "half"}},
+	} {
+		_, err := f.Put(ctx, h)
+		assertInputError(t, err, field)
+	}
+}

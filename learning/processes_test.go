@@ -1,0 +1,254 @@
+package learning_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// TestAnotherModuleFindsWhatWaits: what one module has shown, another on the same store hears of, be it another process or
+// the same one after a restart.
+func TestAnotherModuleFindsWhatWaits(t *testing.T) {
+	cfg := learning.Config{Patterns: []learning.Pattern{{Trigger: "rain", Outcome: "window closed"}}}
+	f := newFixture(t, cfg, "h")
+	f.put(learning.Heuristic{ID: "rain", Condition: "it rains", Initial: 0.5})
+	for i := range 3 {
+		f.fire("h", fmt.Sprint(i), "s")
+		f.event("s", "next")
+	}
+	f.fire("h", "undone", "t")
+	assert.Equal(t, []string{"negative h"}, types(f.another(cfg).event("elsewhere", "undo")))
+	f.fire("rain", "noon", "")
+	assert.Equal(t, []string{"positive rain"}, types(f.another(cfg).event("", "the window closed")))
+	f.fire("h", "silent", "")
+	f.clock.Advance(31 * time.Second)
+	assert.Equal(t, []string{"positive h"}, types(f.another(cfg).sweep()))
+	assert.Equal(t, map[string][]float64{"implicit_ignored": {-1}, "implicit_undo": {-1}, "implicit_timeout": {1}}, f.counted("h"))
+	assert.Zero(t, f.waiting())
+}
+
+// TestUndoOfASessionAndOfAPerson: an undo within its session takes back what was shown there, or to whom it comes from.
+func TestUndoOfASessionAndOfAPerson(t *testing.T) {
+	f := newFixture(t, learning.Config{UndoWithinSession: true}, "h")
+	for event, in := range map[string][2]string{"1": {"mine", ""}, "2": {"yours", "ann"}, "3": {"yours", "bob"}, "4": {"mine", "ann"}, "5": {"", ""}} {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Session: in[0], Person: in[1]}))
+	}
+	undo := func(session, person string) (events int) {
+		changes, err := f.Event(ctx, learning.Event{Session: session, Person: person, Text: "undo"})
+		require.NoError(t, err)
+		return len(changes)
+	}
+	assert.Equal(t, 0, undo("another", "carol"))
+	assert.Equal(t, 3, undo("mine", "ann"), "those of the session, and the one that ann was shown elsewhere")
+	assert.Equal(t, 0, undo("mine", "ann"))
+	assert.Equal(t, 1, undo("", ""))
+	assert.Equal(t, 1, undo("yours", ""))
+}
+
+// TestALateUndoIsHeard: it happened within the window, and came after the sweep that has heard the silence.
+func TestALateUndoIsHeard(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	f.clock.Advance(31 * time.Second)
+	f.sweep()
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	changes, err := f.Event(ctx, learning.Event{Text: "undo", At: start.Add(29 * time.Second)})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"negative h"}, types(changes))
+	assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"))
+	f.fire("h", "f", "s")
+	f.clock.Advance(6 * time.Minute)
+	f.sweep()
+	changes, err = f.Event(ctx, learning.Event{Text: "undo", At: f.clock.Now().Add(-6*time.Minute + time.Second)})
+	require.NoError(t, err)
+	assert.Empty(t, changes, "but not for ever")
+}
+
+// meddling is a store in which something else happens while a commit is on its way.
+type meddling struct {
+	store.Store
+	mu     sync.Mutex
+	before func() // the next commit
+}
+
+func (m *meddling) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	m.mu.Lock()
+	before := m.before
+	m.before = nil
+	m.mu.Unlock()
+	if before != nil {
+		before()
+	}
+	return m.Store.Commit(ctx, batches...)
+}
+
+// TestWhoeverIsSecondReadsAgain: of a sweep, an undo and a complaint at the same moment, each sees what the other has done,
+// whichever comes first.
+func TestWhoeverIsSecondReadsAgain(t *testing.T) {
+	cfg := windows(60, 30)
+	cfg.ComplaintRetractsSilence = true
+	sweep := func(f *fixture) { f.sweep() }
+	undo := func(f *fixture) { f.event("x", "undo") }
+	complain := func(f *fixture) { f.say(thumb("h", "e", false)) }
+	hear := func(f *fixture) { f.event("s", "next") }
+	for name, test := range map[string]struct {
+		first, second func(f *fixture) // the first happens while the second commits
+		want          map[string][]float64
+	}{
+		"a sweep while an undo commits":      {sweep, undo, map[string][]float64{"implicit_undo": {-1}}},
+		"an undo while a sweep commits":      {undo, sweep, map[string][]float64{"implicit_undo": {-1}}},
+		"a sweep while a complaint commits":  {sweep, complain, map[string][]float64{"user_explicit": {-0.8}}},
+		"a complaint while a sweep commits":  {complain, sweep, map[string][]float64{"user_explicit": {-0.8}}},
+		"a complaint while an undo commits":  {complain, undo, map[string][]float64{"user_explicit": {-0.8}}},
+		"an undo while a complaint commits":  {undo, complain, map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
+		"another undo while an undo commits": {undo, undo, map[string][]float64{"implicit_undo": {-1}}},
+		"another sweep while a sweep does":   {sweep, sweep, map[string][]float64{"implicit_timeout": {1}}},
+		"a complaint while it is ignored":    {complain, hear, map[string][]float64{"user_explicit": {-0.8}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, cfg, "h")
+			between := &meddling{Store: f.store.Store}
+			f.store.Store = between
+			f.fire("h", "e", "s")
+			f.clock.Advance(31 * time.Second)
+			between.before = func() { test.first(f) }
+			test.second(f)
+			assert.Equal(t, test.want, f.counted("h"))
+			f.clock.Advance(time.Hour)
+			f.sweep()
+			assert.Equal(t, test.want, f.counted("h"))
+		})
+	}
+}
+
+// TestALockHoldsAtOnce: no signal that was read before counts after it.
+func TestALockHoldsAtOnce(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	between := &meddling{Store: f.store.Store}
+	f.store.Store = between
+	between.before = func() {
+		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: "ops", Constraints: learning.Constraints{Lock: learning.Locked}}))
+	}
+	assert.Equal(t, []learning.Limit{learning.LimitLocked}, f.apply("1", "h", 1).Limits)
+	assert.Empty(t, f.counted("h"))
+}
+
+// TestSilenceThatCannotBeTakenBack: where the store has forgotten it, the undo counts beside it, and says so.
+func TestSilenceThatCannotBeTakenBack(t *testing.T) {
+	for _, twoWeeks := range []bool{false, true} {
+		f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{Strategy: windows(3600, 30).Strategy}, "h")
+		f.fire("h", "e", "s")
+		f.clock.Advance(31 * time.Second)
+		f.sweep()
+		if twoWeeks {
+			f.apply("1", "h", 1) // pushes the silence out of the history
+		}
+		changes := f.event("x", "undo")
+		require.Len(t, changes, 1)
+		if twoWeeks {
+			assert.Equal(t, []learning.Limit{learning.LimitKept}, changes[0].Limits)
+		} else {
+			assert.Empty(t, changes[0].Limits)
+		}
+		assert.InDelta(t, f.confidence("h"), changes[0].New, 1e-12)
+	}
+}
+
+// TestAnEventCostsABoundedNumberOfCalls: however many fires wait elsewhere, and however many it ends.
+func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
+	for _, waiting := range []int{10, 1000} {
+		f := crowded(t, learning.Config{})
+		counting := &failing.Store{Store: f.store.Store}
+		f.fill(waiting, "")
+		f.fill(waiting, "mine")
+		f.store.Store = counting
+		for _, test := range []struct {
+			do                    func()
+			finds, reads, commits int
+		}{
+			{func() { f.event("unknown", "hello") }, 1, 0, 0},
+			{func() { f.event("", "hello") }, 0, 0, 0},
+			{func() { assert.Len(f, f.event("mine", "hello"), waiting) }, 1, 1, 1},
+			{func() { f.event("session 3", "undo") }, 2, 1, 1},
+			{func() { f.event("unknown", "the bath empty, the window closed: undo") }, 4, 1, 1},
+			{func() { f.say(thumb("filled 1", "e", true)) }, 0, 1, 1},
+			{func() { f.say(thumb("filled 1", "e", false)) }, 0, 1, 1},
+			{func() { f.fire("filled 1", "new", "s") }, 0, 1, 1},
+			{func() { f.apply("1", "filled 1", 1) }, 0, 1, 1},
+			{func() { f.standing("filled 1") }, 0, 1, 0},
+		} {
+			counting.Fail(0, false)
+			test.do()
+			assert.Equal(t, []int{test.finds, test.reads, test.commits, test.finds + test.reads + test.commits},
+				[]int{counting.Calls("Find"), counting.Calls("Read"), counting.Calls("Commit"), counting.Calls()})
+		}
+	}
+}
+
+// TestForget: a forgotten person is in no record, and what waits for them is no longer waited for.
+func TestForget(t *testing.T) {
+	f := newFixture(t, learning.Config{BySource: true}, "h")
+	for _, name := range []string{"Ann", "bob"} {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: name, Person: name, Session: "s"}))
+		_, err := f.Feedback(ctx, learning.Feedback{HeuristicID: "h", EventID: "e", Person: name})
+		require.NoError(t, err)
+		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name, Constraints: learning.Constraints{FeedbackWeight: 1}}))
+	}
+	require.NoError(t, f.Unpin(ctx, "h", "Ann", ""))
+	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
+	require.NoError(t, err)
+	kinds, _ := learning.RecordKinds("learning")
+	for _, kind := range append(kinds, store.Audit) {
+		for r, err := range f.store.Find(ctx, store.Query{Kind: kind.Name}) {
+			require.NoError(t, err)
+			text, err := r.Body.JSON()
+			require.NoError(t, err)
+			assert.NotContains(t, string(text)+fmt.Sprint(r.ID, r.Keys), "Ann", kind.Name)
+			assert.NotContains(t, fmt.Sprint(r.Keys), "ann", kind.Name)
+		}
+	}
+	assert.Equal(t, 1, f.waiting())
+	assert.Equal(t, []float64{-0.8}, f.counted("h")["user_explicit"])
+}
+
+// TestSweepNow: the zero time is the module's clock.
+func TestSweepNow(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	require.NoError(t, heed.Sweep(ctx, time.Time{}, f.Module, f.store))
+	assert.Equal(t, 1, f.waiting())
+	f.clock.Advance(time.Minute)
+	require.NoError(t, heed.Sweep(ctx, time.Time{}, f.Module, f.store))
+	assert.Zero(t, f.waiting())
+	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
+}
+
+// TestASweepOfMany works in steps, and hears of each answer once.
+func TestASweepOfMany(t *testing.T) {
+	f := crowded(t, learning.Config{})
+	f.fill(1000, "")
+	f.clock.Advance(time.Minute)
+	counting := &failing.Store{Store: f.store.Store}
+	f.store.Store = counting
+	assert.Len(t, f.sweep(), 1000)
+	assert.LessOrEqual(t, counting.Calls(), 15)
+	assert.Empty(t, f.sweep())
+	f.clock.Advance(2 * evidence.MaxSkew)
+	assert.Empty(t, f.sweep())
+	n, err := f.Waiting(ctx)
+	require.NoError(t, err)
+	assert.Zero(t, n)
+}

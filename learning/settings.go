@@ -1,0 +1,160 @@
+package learning
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/store"
+)
+
+// kept are the settings that the store keeps of a module. How sources are kept apart is what BySource and the caps ask for
+// together.
+func kept(c *Config, host Config) []settings.Field {
+	return []settings.Field{
+		{Name: "HalfLife", Value: &c.HalfLife, Set: host.HalfLife != 0, Fixed: true},
+		{Name: "BySource", Value: &c.BySource, Set: host.policy().ByOrigin, Fixed: true},
+		{Name: "Initial", Value: &c.Initial, Set: host.Initial != 0},
+		{Name: "Strength", Value: &c.Strength, Set: host.Strength != 0},
+		{Name: "Bounds", Value: &c.Bounds, Set: host.Bounds != Range{}},
+		{Name: "System", Value: &c.System, Set: host.System != Constraints{}},
+		{Name: "Packs", Value: &c.Packs, Set: host.Packs != nil},
+		{Name: "Diminish", Value: &c.Diminish, Set: host.Diminish != 0},
+		{Name: "Caps", Value: &c.Caps, Set: host.Caps.SourceMass != 0 || host.Caps.SourceShare != 0 || host.Caps.Silence != nil},
+	}
+}
+
+func component(name string) string { return "learning/" + name }
+
+// New returns a module, or all faults of its configuration, joined: each is a [*heed.ConfigError].
+//
+// It keeps the settings of the module in the store. Where evidence is kept there under another half-life, or without the
+// sources that a cap has to tell apart, New returns a [*heed.SettingsError]: leave the field out, call [Rebuild], or reset
+// what was learned. Other settings apply when evidence is read; the audit says when they have changed.
+func New(ctx context.Context, cfg Config) (*Module, error) {
+	m, err := open(ctx, cfg)
+	if err == nil {
+		err = settings.Open(ctx, m.cfg.Store, m.cfg.Now(), settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, cfg)})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("learning: %w", err)
+	}
+	m.policies = m.kinds.policies(m.cfg.policy())
+	return m, nil
+}
+
+// Existing returns the module of a name with the settings that its host has stored, and changes none of them: for a tool
+// that looks into a store. Of cfg, only Store, Name, Strategy and Now count. A module that no host has opened is
+// [heed.ErrNotFound].
+func Existing(ctx context.Context, cfg Config) (*Module, error) {
+	m, err := open(ctx, Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
+	if err != nil {
+		return nil, fmt.Errorf("learning: %w", err)
+	}
+	if err := stored(ctx, &m.cfg, false); err != nil {
+		return nil, fmt.Errorf("learning: settings: %w", err)
+	}
+	m.policies = m.kinds.policies(m.cfg.policy())
+	return m, nil
+}
+
+// StoredConfig returns the configuration of the module of a name as far as its host has set it, for [Rebuild]: a field that the
+// host has not set is zero. A module that no host has opened is [heed.ErrNotFound].
+func StoredConfig(ctx context.Context, st store.Store, name string) (Config, error) {
+	cfg := Config{Store: st, Name: cmp.Or(name, defaultName)}
+	if err := stored(ctx, &cfg, true); err != nil {
+		return Config{}, fmt.Errorf("learning: settings: %w", err)
+	}
+	return cfg, nil
+}
+
+// stored reads settings from the store, all of them or those alone that the host has set.
+func stored(ctx context.Context, c *Config, set bool) error {
+	values, err := settings.Stored(ctx, c.Store, component(c.Name))
+	for _, f := range kept(c, Config{}) {
+		if value, ok := values[f.Name]; ok && err == nil && (value.Set || !set) {
+			err = json.Unmarshal(value.Value, f.Value)
+		}
+	}
+	return err
+}
+
+// Modules returns the names of the modules that hosts have opened on a store.
+func Modules(ctx context.Context, st store.Store) (names []string, err error) {
+	for c, err := range settings.All(ctx, st) {
+		if err != nil {
+			return nil, fmt.Errorf("learning: modules: %w", err)
+		}
+		if name, ok := strings.CutPrefix(c, component("")); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another
+// half-life, or with sources apart. Evidence and settings change in one commit. It needs the whole history of what was
+// learned; where the store has forgotten some of it, Rebuild is [evidence.ErrForgotten], and nothing changes. Actor and reason
+// are for the audit, and may be empty.
+//
+// Modules of this name that are open elsewhere go on with the settings that they have: their signals are then a
+// [*evidence.PolicyError] until they are opened anew.
+func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Module, error) {
+	m, err := open(ctx, cfg)
+	if err == nil {
+		err = checkTexts(text{"Actor", actor}, text{"Reason", reason})
+	}
+	if err == nil {
+		err = records.Retry(ctx, func() error { return m.rebuild(ctx, cfg, actor, reason) })
+	}
+	if err != nil {
+		return nil, fmt.Errorf("learning: rebuild: %w", err)
+	}
+	return New(ctx, cfg)
+}
+
+func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string) error {
+	c := settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, host)}
+	before, err := settings.Stored(ctx, m.cfg.Store, c.Name)
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return err
+	}
+	row, err := c.Overwrite(ctx, m.cfg.Store, m.cfg.Now())
+	if err != nil {
+		return err
+	}
+	apart, err := json.Marshal(m.cfg.BySource)
+	if err != nil {
+		return err
+	}
+	kinds := []string{m.kinds.heuristic}
+	if string(before["BySource"].Value) != string(apart) {
+		kinds = append(kinds, m.kinds.fire, m.kinds.calibration)
+	}
+	b := store.Batch{Policies: m.kinds.policies(m.cfg.policy())}
+	for _, kind := range kinds {
+		for part, err := range m.cfg.Store.List(ctx, kind, "") {
+			if err != nil {
+				return err
+			}
+			if n := len(b.Rebuild); n == 0 || b.Rebuild[n-1] != part.Cell { // parts of a cell come together
+				b.Rebuild = append(b.Rebuild, part.Cell)
+			}
+		}
+	}
+	b.Records = []store.Record{row, store.AuditEntry{
+		ID: records.ID("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}), Actor: actor,
+		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String(), "BySource": string(apart)},
+	}.Record()}
+	_, err = m.cfg.Store.Commit(ctx, b)
+	return err
+}

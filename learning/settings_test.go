@@ -1,0 +1,156 @@
+package learning_test
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+const aDay = 24 * time.Hour
+
+// TestSettingsOfTheStore: a half-life, and sources that are apart, stay as they are stored until somebody rebuilds.
+func TestSettingsOfTheStore(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f", Person: "bob"}))
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	f.say(thumb("h", "e", true))
+	f.clock.Advance(aDay)
+	assert.InDelta(t, 3.8/4.8, f.confidence("h"), 1e-12)
+
+	for field, cfg := range map[string]learning.Config{
+		"HalfLife": {HalfLife: aDay}, "BySource": {BySource: true}, "BySource ": {Caps: learning.Guarded()},
+	} {
+		cfg.Store, cfg.Now = f.store, f.clock.Now
+		_, err := learning.New(ctx, cfg)
+		var fault *heed.SettingsError
+		require.ErrorAs(t, err, &fault)
+		assert.Equal(t, strings.TrimSpace(field), fault.Field)
+		assert.Equal(t, "learning/learning", fault.Component)
+		assert.ErrorIs(t, err, heed.ErrConflict)
+	}
+	rebuilt, err := learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: aDay, Caps: learning.Guarded()}, "ops", "too old")
+	require.NoError(t, err)
+	s, err := rebuilt.Standing(ctx, "h")
+	require.NoError(t, err)
+	decayed := 0.5 * 0.8
+	assert.InDelta(t, (1+decayed+0.5*2)/(2+decayed+0.5*2), s.Confidence, 1e-3, "what was heard a day ago counts half")
+	assert.EqualValues(t, 2, s.Fires)
+	assert.Equal(t, []string{"learning.rebuild", "ops", "too old"}, []string{f.audit()[0].Action, f.audit()[0].Actor, f.audit()[0].Reason})
+
+	same := f.another(learning.Config{})
+	assert.Equal(t, aDay, same.Config().HalfLife, "a field that is not set is the stored one")
+	assert.True(t, same.Config().BySource)
+	same.apply("1", "h", 1)
+	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann", "bob"}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, same.standing("h").Fires, "sources are apart")
+	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"), learning.Origin{ID: "2"})
+	var policy *evidence.PolicyError
+	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened anew")
+}
+
+// TestRebuildNeedsTheHistory: where it is not whole, nothing changes.
+func TestRebuildNeedsTheHistory(t *testing.T) {
+	f := newFixtureOver(t, memstore.Config{HistoryPerCell: 1}, learning.Config{}, "h")
+	f.apply("1", "h", 1)
+	f.apply("2", "h", 1)
+	cfg := learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: aDay}
+	_, err := learning.Rebuild(ctx, cfg, "", "")
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
+	assert.Zero(t, f.another(learning.Config{}).Config().HalfLife)
+	_, err = f.store.Commit(ctx, store.Batch{Reset: []evidence.Selection{{Kind: "learning.heuristic"}}})
+	require.NoError(t, err)
+	_, err = learning.Rebuild(ctx, cfg, "", "")
+	require.NoError(t, err, "after a reset there is nothing to need it for")
+	assert.Equal(t, aDay, f.another(learning.Config{}).Config().HalfLife)
+}
+
+// TestSettingsThatApplyWhenReadAreTakenOver: and the audit says so.
+func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
+	f := newFixture(t, learning.Config{Initial: 0.4}, "h")
+	f.put(learning.Heuristic{ID: "other"})
+	assert.InDelta(t, 0.4, f.confidence("other"), 1e-12)
+	assert.Empty(t, f.audit())
+	next := f.another(learning.Config{Initial: 0.6, System: learning.Constraints{FeedbackWeight: 2}})
+	assert.InDelta(t, 0.6, next.confidence("other"), 1e-12)
+	require.Len(t, f.audit(), 1)
+	assert.Equal(t, map[string]string{"Initial": "0.4 -> 0.6", "System": f.audit()[0].Details["System"]}, f.audit()[0].Details)
+}
+
+// TestExisting: a tool sees what the host sees, and changes nothing by looking.
+func TestExisting(t *testing.T) {
+	cfg := learning.Config{
+		Name: "mine", Initial: 0.4, Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}, Caps: learning.Guarded(), HalfLife: aDay, Diminish: 0.1,
+		System: learning.Constraints{FeedbackWeight: 0.5}, Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
+	}
+	f := newFixture(t, cfg, "h")
+	f.put(learning.Heuristic{ID: "p", Pack: "p"})
+	for _, id := range []string{"h", "p"} {
+		f.say(thumb(id, "e", true))
+	}
+	commits := len(f.store.commits)
+	m, err := learning.Existing(ctx, learning.Config{Store: f.store, Name: "mine", Now: f.clock.Now})
+	require.NoError(t, err)
+	assert.Equal(t, f.Config().Caps, m.Config().Caps)
+	for _, id := range []string{"h", "p"} {
+		want, err := f.Explain(ctx, id)
+		require.NoError(t, err)
+		got, err := m.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+	}
+	assert.Len(t, f.store.commits, commits)
+	_, err = learning.Existing(ctx, learning.Config{Store: f.store, Name: "yours"})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+
+	stored, err := learning.StoredConfig(ctx, f.store, "mine")
+	require.NoError(t, err)
+	cfg.Store, cfg.BySource = f.store, true // which the caps ask for
+	assert.Equal(t, cfg, stored)
+	_, err = learning.StoredConfig(ctx, f.store, "yours")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	f.another(learning.Config{Name: "alike"})
+	stored, err = learning.StoredConfig(ctx, f.store, "alike")
+	require.NoError(t, err)
+	assert.Equal(t, learning.Config{Store: f.store, Name: "alike"}, stored, "what was not set is stored as not set")
+	names, err := learning.Modules(ctx, f.store)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"alike", "mine"}, names)
+}
+
+// TestNamesOfPeopleAreFound: every field of a row that holds the name of a person has a path, and the record the key by which
+// it is found.
+func TestNamesOfPeopleAreFound(t *testing.T) {
+	kinds, rows := learning.RecordKinds("learning")
+	named := map[string]bool{}
+	for i, row := range rows {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(row)) {
+			if field.Name != "Person" && field.Name != "Actor" {
+				continue
+			}
+			named[kinds[i].Name] = true
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			assert.Contains(t, slices.Concat(kinds[i].Caused, kinds[i].Decided), name, kinds[i].Name)
+		}
+	}
+	assert.Len(t, named, 3)
+	for _, r := range learning.Filled("learning", "Ann") {
+		assert.Contains(t, r.Keys, store.PersonKey("Ann"), r.Kind)
+		assert.NotContains(t, r.ID, "Ann", r.Kind)
+		delete(named, r.Kind)
+	}
+	assert.Empty(t, named)
+}

@@ -1,0 +1,376 @@
+package patterns_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"reflect"
+	"regexp"
+	"slices"
+	"sort"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+)
+
+// A shaky is a world whose store fails when it is told to.
+type shaky struct {
+	*world
+	failing *failing.Store
+	sound   *memstore.Store
+}
+
+// newShaky has a pattern that fails once more before it is inverted, a promoted one, an inverted one, one that nobody has tried for
+// long, and a task with strikes and an error.
+func newShaky(t testing.TB) *shaky {
+	c := &clock{}
+	sound := newStore(t, c.Now)
+	fails := &failing.Store{Store: sound}
+	w := newWorld(t, patterns.Config{Store: fails, Now: c.Now})
+	w.clock = c
+	_, err := w.Define(ctx, patterns.Pattern{ID: "unused", Content: "nobody has tried it"})
+	require.NoError(t, err)
+	c.Advance(80 * day)
+	w.feedPattern("failing", patterns.Harmful, 2, 0)
+	w.feedPattern("inverted", patterns.Harmful, 3, 0)
+	w.feedPattern("promoted", patterns.Helpful, 1, 0)
+	_, err = w.Promote(ctx, "promoted", by)
+	require.NoError(t, err)
+	for i := range 3 {
+		w.record(patterns.Outcome{ID: fmt.Sprint("strike-", i), Task: "struck", Criteria: []string{"c"}, Duration: time.Hour, Errors: 3})
+	}
+	_, err = w.errors.Record(ctx, patterns.Report{ID: "e", Task: "t", Message: "no"})
+	require.NoError(t, err)
+	c.Advance(20 * day)
+	return &shaky{w, fails, sound}
+}
+
+var madeID = regexp.MustCompile(`id-\d+`)
+
+// state returns all that the store has, but for ids that are made anew with each call.
+func (s *shaky) state() (all []string) {
+	for _, kind := range []string{"patterns.pattern", "patterns.transition", "patterns.entry", "patterns.error", "heed.audit", "heed.settings"} {
+		for r, err := range s.sound.Find(ctx, store.Query{Kind: kind}) {
+			require.NoError(s.t, err)
+			text, err := r.Body.JSON()
+			require.NoError(s.t, err)
+			if kind == "heed.audit" {
+				text = regexp.MustCompile(`"id":"[^"]*",`).ReplaceAll(text, nil) // a hash of such an id
+			}
+			all = append(all, kind+" "+madeID.ReplaceAllString(string(text), "id"))
+		}
+	}
+	for _, kind := range []string{"patterns.pattern", "patterns.criterion", "other.pattern"} {
+		for part, err := range s.sound.List(ctx, kind, "") {
+			require.NoError(s.t, err)
+			all = append(all, fmt.Sprintf("%+v", part))
+		}
+	}
+	sort.Strings(all)
+	return all
+}
+
+func drain[T any](all iter.Seq2[T, error]) (found []T, err error) {
+	for one, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+// A call is a call of a method. It returns the answer.
+type call func(s *shaky) (any, error)
+
+// does makes a call of a method that answers nothing.
+func does(method func(s *shaky) error) call {
+	return func(s *shaky) (any, error) { return nil, method(s) }
+}
+
+// answers makes a call of a method that answers something.
+func answers[T any](method func(s *shaky) (T, error)) call {
+	return func(s *shaky) (any, error) { return method(s) }
+}
+
+var recorderCalls = map[string]call{
+	"Record": answers(func(s *shaky) (patterns.Recorded, error) {
+		o := bad("failing", "new", "anti-inverted")
+		o.ID, o.Task, o.Criteria, o.Errors = "x", "t", []string{"c", "d"}, 0
+		return s.Record(ctx, o)
+	}),
+	"Record, again": answers(func(s *shaky) (patterns.Recorded, error) {
+		return s.Record(ctx, patterns.Outcome{ID: "strike-0", Task: "struck"})
+	}),
+	"Score": answers(func(s *shaky) (patterns.Score, error) {
+		return s.Score(ctx, patterns.Outcome{ID: "x", Task: "t", Success: true})
+	}),
+	"Feedback": answers(func(s *shaky) (patterns.Fed, error) {
+		return s.Feedback(ctx, patterns.Feedback{ID: "x", Pattern: "failing", Class: patterns.Harmful, Strength: 1})
+	}),
+	"Feedback, on a criterion": answers(func(s *shaky) (patterns.Fed, error) {
+		return s.Feedback(ctx, patterns.Feedback{ID: "x", Criterion: "c", Class: patterns.Helpful, Strength: 0.5})
+	}),
+	"Define": answers(func(s *shaky) (patterns.Pattern, error) {
+		return s.Define(ctx, patterns.Pattern{ID: "new", Content: "c"})
+	}),
+	"Extract": answers(func(s *shaky) ([]patterns.Pattern, error) {
+		return s.Extract(ctx, "split by feature, one file per task")
+	}),
+	"Promote": answers(func(s *shaky) (patterns.Transition, error) { return s.Promote(ctx, "failing", by) }),
+	"Deprecate": answers(func(s *shaky) (patterns.Transition, error) {
+		return s.Deprecate(ctx, "promoted", by)
+	}),
+	"Reset": answers(func(s *shaky) (patterns.Transition, error) {
+		return s.Reset(ctx, patterns.Reset{Pattern: "inverted", Decision: by})
+	}),
+	"Reset, keeping the evidence": answers(func(s *shaky) (patterns.Transition, error) {
+		return s.Reset(ctx, patterns.Reset{Pattern: "promoted", Decision: by, KeepEvidence: true})
+	}),
+	"ResetCriterion": does(func(s *shaky) error { return s.ResetCriterion(ctx, "c", by) }),
+	"ClearStrikes":   does(func(s *shaky) error { return s.ClearStrikes(ctx, "struck", by) }),
+	"Sweep":          does(func(s *shaky) error { return s.Sweep(ctx, time.Time{}) }),
+	"Standing":       answers(func(s *shaky) (patterns.Standing, error) { return s.Standing(ctx, "anti-inverted") }),
+	"Standings": answers(func(s *shaky) ([]patterns.Standing, error) {
+		return s.Standings(ctx, patterns.PatternQuery{})
+	}),
+	"Rank": answers(func(s *shaky) ([]patterns.Ranked, error) {
+		ranked, warnings, err := s.Rank(ctx, []patterns.Contender{{"failing", 1}, {"inverted", 1}, {"unknown", 1}})
+		return append(ranked, warnings...), err
+	}),
+	"Explain": answers(func(s *shaky) (patterns.Explanation, error) { return s.Explain(ctx, "inverted") }),
+	"ExplainCriterion": answers(func(s *shaky) (patterns.CriterionExplanation, error) {
+		return s.ExplainCriterion(ctx, "c")
+	}),
+	"Criterion": answers(func(s *shaky) (patterns.Criterion, error) { return s.Criterion(ctx, "c") }),
+	"Criteria":  answers(func(s *shaky) ([]patterns.Criterion, error) { return s.Criteria(ctx) }),
+	"ApplyWeights": answers(func(s *shaky) ([]patterns.WeightedScore, error) {
+		return s.ApplyWeights(ctx, map[string]float64{"c": 1, "d": 2})
+	}),
+	"Strikes":     answers(func(s *shaky) (patterns.Strikes, error) { return s.Strikes(ctx, "struck") }),
+	"PlanContext": answers(func(s *shaky) (patterns.Plan, error) { return s.PlanContext(ctx, "anything") }),
+	"Entry":       answers(func(s *shaky) (patterns.Entry, error) { return s.Entry(ctx, "strike-1") }),
+	"Entries": answers(func(s *shaky) ([]patterns.Entry, error) {
+		return drain(s.Entries(ctx, patterns.EntryQuery{Task: "struck"}))
+	}),
+	"Transitions": answers(func(s *shaky) ([]patterns.Transition, error) {
+		return drain(s.Transitions(ctx, patterns.TransitionQuery{}))
+	}),
+}
+
+var accumulatorCalls = map[string]call{
+	"Record": answers(func(s *shaky) (patterns.ErrorEntry, error) {
+		return s.errors.Record(ctx, patterns.Report{ID: "f", Task: "t", Message: "no"})
+	}),
+	"Record, again": answers(func(s *shaky) (patterns.ErrorEntry, error) {
+		return s.errors.Record(ctx, patterns.Report{ID: "e", Task: "t", Message: "other"})
+	}),
+	"Resolve": does(func(s *shaky) error { return s.errors.Resolve(ctx, "e") }),
+	"Forget":  does(func(s *shaky) error { return s.errors.Forget(ctx, "t") }),
+	"Stats":   answers(func(s *shaky) (patterns.ErrorStats, error) { return s.errors.Stats(ctx, "t") }),
+	"Errors":  answers(func(s *shaky) ([]patterns.ErrorEntry, error) { return drain(s.errors.Errors(ctx, "t")) }),
+	"Prompt": answers(func(s *shaky) (string, error) {
+		return s.errors.Prompt(ctx, patterns.PromptQuery{Task: "t"})
+	}),
+}
+
+// configured returns the configuration that the world's recorder was opened with, changed.
+func (s *shaky) configured(change func(*patterns.Config)) patterns.Config {
+	cfg := patterns.Config{Store: s.failing, Now: s.clock.Now, NewID: s.Config().NewID}
+	change(&cfg)
+	return cfg
+}
+
+var functionCalls = map[string]call{
+	"New": does(func(s *shaky) error {
+		_, err := patterns.New(ctx, s.configured(func(c *patterns.Config) { c.Name = "other" }))
+		return err
+	}),
+	"New, with another setting": does(func(s *shaky) error {
+		_, err := patterns.New(ctx, s.configured(func(c *patterns.Config) { c.Strikes = 7 }))
+		return err
+	}),
+	"Open": does(func(s *shaky) error {
+		_, err := patterns.Open(ctx, s.configured(func(*patterns.Config) {}))
+		return err
+	}),
+	"Rebuild": does(func(s *shaky) error {
+		return patterns.Rebuild(ctx, s.configured(func(c *patterns.Config) { c.Maturity.HalfLife = 30 * day }), by)
+	}),
+	"NewAccumulator": does(func(s *shaky) error {
+		_, err := patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: s.failing})
+		return err
+	}),
+}
+
+// inSteps are the methods that commit more than once: each commit is whole by itself.
+var inSteps = map[string]string{
+	"Sweep": "settles each pattern by itself, so that others need not wait",
+}
+
+// repeated are the calls that change something each time.
+var repeated = map[string]string{
+	"Rebuild": "a second one has nothing to make anew, and is audited",
+}
+
+// TestRecordingAgainMendsWhatFailed lets each call of the store fail once in each method, before its effect and after it. The method
+// returns that error; the store is as it was before, or as after the method; and the method, called again, ends as if
+// nothing had failed.
+func TestRecordingAgainMendsWhatFailed(t *testing.T) {
+	for _, table := range []map[string]call{recorderCalls, accumulatorCalls, functionCalls} {
+		for name, call := range table {
+			t.Run(name, func(t *testing.T) { sweepFaults(t, name, call) })
+		}
+	}
+}
+
+func sweepFaults(t *testing.T, name string, call call) {
+	sound := newShaky(t)
+	before := sound.state()
+	want, err := call(sound)
+	require.NoError(t, err)
+	after := sound.state()
+	reads := reflect.DeepEqual(before, after)
+	runs := 0
+	failing.Every(func(at int, effect bool) bool {
+		s := newShaky(t)
+		s.failing.Fail(at, effect)
+		got, err := call(s)
+		if !s.failing.Failed() {
+			return false
+		}
+		runs++
+		require.ErrorIs(t, err, failing.ErrFailed, "call %d, with its effect: %t, answered %v", at, effect, got)
+		s.failing.Fail(0, false)
+		state := s.state()
+		if inSteps[name] == "" && !slices.Equal(state, before) {
+			require.Equal(t, after, state, "call %d, with its effect: %t", at, effect)
+		}
+		if repeated[name] != "" && slices.Equal(state, after) {
+			return true
+		}
+		got, err = call(s)
+		require.NoError(t, err)
+		assert.Equal(t, after, s.state(), "call %d, with its effect: %t, made again", at, effect)
+		if reads {
+			assert.Equal(t, written(t, want), written(t, got))
+		}
+		return true
+	})
+	assert.Positive(t, runs, "it calls the store")
+}
+
+// written writes an answer, but for ids that are made anew.
+func written(t testing.TB, answer any) string {
+	text, err := json.Marshal(answer)
+	require.NoError(t, err)
+	return madeID.ReplaceAllString(string(text), "id")
+}
+
+// TestEveryMethodIsSwept enumerates the methods, so that a new one is tried with faults or has a reason.
+func TestEveryMethodIsSwept(t *testing.T) {
+	without := map[string]string{"Config": "asks no store", "ExtractNames": "asks no store"}
+	for _, service := range []struct {
+		of    any
+		calls map[string]call
+	}{{&patterns.Recorder{}, recorderCalls}, {&patterns.Accumulator{}, accumulatorCalls}} {
+		methods := reflect.TypeOf(service.of)
+		for i := range methods.NumMethod() {
+			name := methods.Method(i).Name
+			assert.True(t, service.calls[name] != nil || without[name] != "", "%v.%s is not swept", methods, name)
+		}
+	}
+}
+
+// TestOneCommit: whatever follows from an outcome, feedback or a decision is one commit.
+func TestOneCommit(t *testing.T) {
+	for _, name := range []string{
+		"Record", "Feedback", "Feedback, on a criterion", "Define", "Extract", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
+		"ResetCriterion", "ClearStrikes",
+	} {
+		s := newShaky(t)
+		s.failing.Fail(0, false)
+		_, err := recorderCalls[name](s)
+		require.NoError(t, err)
+		assert.Equal(t, 1, s.failing.Calls("Commit"), name)
+		assert.LessOrEqual(t, s.failing.Calls("Read", "List"), 1, name)
+	}
+}
+
+// A rival commits something just before each of the first commits of another.
+type rival struct {
+	store.Store
+	before func()
+	times  int
+}
+
+func (r *rival) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if r.times != 0 {
+		r.times--
+		r.before()
+	}
+	return r.Store.Commit(ctx, batches...)
+}
+
+// TestRivals: an outcome that is recorded between the reading and the commit of another is seen by that.
+func TestRivals(t *testing.T) {
+	c := &clock{}
+	sound := newStore(t, c.Now)
+	other := newWorld(t, patterns.Config{Store: sound, Now: c.Now})
+	quick := &rival{Store: sound}
+	w := newWorld(t, patterns.Config{Store: quick, Now: c.Now})
+	quick.times, quick.before = 2, func() { other.record(bad("p")) }
+	recorded := w.record(patterns.Outcome{ID: "mine", Task: "t", Strategy: "p", Duration: time.Hour, Errors: 3})
+	assert.Zero(t, quick.times)
+	require.Len(t, recorded.Inversions, 1, "it is the third")
+	assert.Equal(t, "Failed 3/3 times (100% failure rate)", recorded.Inversions[0].Reason)
+	assert.Len(t, w.transitions("p"), 1)
+
+	harmful := patterns.Feedback{Pattern: "said", Class: patterns.Harmful}
+	quick.times, quick.before = 2, func() { other.feed(harmful, 0) }
+	fed := w.feed(harmful, 0)
+	require.NotNil(t, fed.Transition, "it is the third, though nothing of the pattern changes but its evidence")
+	assert.Equal(t, patterns.Inverted, fed.Transition.To)
+
+	quick.times, quick.before = 1, func() {
+		_, err := other.Record(ctx, patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Success: true})
+		require.NoError(t, err)
+	}
+	twice := w.record(patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Duration: time.Hour, Errors: 3})
+	assert.True(t, twice.Duplicate)
+	assert.Equal(t, patterns.Helpful, twice.Score.Class, "the score is that of the first")
+	assert.Equal(t, patterns.Counts{Successes: 1}, w.standing("q").Counts)
+	assert.Zero(t, twice.Strikes.Count)
+}
+
+// A refusing store has every commit lose, once it is told to.
+type refusing struct {
+	store.Store
+	now bool
+}
+
+func (r *refusing) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if r.now {
+		return nil, fmt.Errorf("always: %w", heed.ErrConflict)
+	}
+	return r.Store.Commit(ctx, batches...)
+}
+
+func TestConflictsEnd(t *testing.T) {
+	c := &clock{}
+	st := &refusing{Store: newStore(t, c.Now)}
+	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
+	st.now = true
+	_, err := w.Record(ctx, patterns.Outcome{ID: "1", Task: "t", Strategy: "p"})
+	require.ErrorIs(t, err, heed.ErrConflict)
+	assert.ErrorContains(t, err, "times over")
+}

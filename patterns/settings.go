@@ -1,0 +1,164 @@
+package patterns
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/store"
+)
+
+// componentOf begins the name of a recorder's settings.
+const componentOf = "patterns/"
+
+// component returns the settings of a configuration that the store keeps. set is the configuration as the host has it. The
+// half-lives come first, as other settings have them as their default.
+func (c *Config) component(set Config) settings.Component {
+	maturity, criteria := set.Maturity, set.Criteria
+	maturity.HalfLife, criteria.HalfLife = 0, 0
+	return settings.Component{Name: componentOf + c.Name, Fields: []settings.Field{
+		{Name: "maturity.half_life", Value: &c.Maturity.HalfLife, Set: set.Maturity.HalfLife != 0, Fixed: true},
+		{Name: "criteria.half_life", Value: &c.Criteria.HalfLife, Set: set.Criteria.HalfLife != 0, Fixed: true},
+		{Name: "maturity", Value: &c.Maturity, Set: maturity != Maturity{}},
+		{Name: "criteria", Value: &c.Criteria, Set: criteria != Criteria{}},
+		{Name: "inversion", Value: &c.Inversion, Set: set.Inversion != Inversion{}},
+		{Name: "scoring", Value: &c.Scoring, Set: set.Scoring != Scoring{}},
+		{Name: "strikes", Value: &c.Strikes, Set: set.Strikes != 0},
+		{Name: "stale_after", Value: &c.StaleAfter, Set: set.StaleAfter != 0},
+		{Name: "literal", Value: &c.Literal, Set: set.Literal},
+	}}
+}
+
+// stored returns the settings that the store has of the recorder: none where it has none.
+func (c *Config) stored(ctx context.Context) (map[string]settings.Value, error) {
+	c.Name = cmp.Or(c.Name, defaultName)
+	found, err := settings.Stored(ctx, c.Store, c.component(*c).Name)
+	if errors.Is(err, heed.ErrNotFound) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// take takes stored settings over, those that are wanted, and fills in what is still open.
+func (c *Config) take(stored map[string]settings.Value, wanted func(settings.Field) bool) error {
+	set := *c
+	for _, f := range c.component(set).Fields {
+		v, known := stored[f.Name]
+		if !known || !wanted(f) {
+			continue
+		}
+		if err := json.Unmarshal(v.Value, f.Value); err != nil {
+			return fmt.Errorf("settings: %s: %w", f.Name, err)
+		}
+	}
+	*c = c.withDefaults()
+	return c.validate()
+}
+
+// settle takes over the stored half-lives where the host has set none, and has the store keep the settings.
+func (c *Config) settle(ctx context.Context) error {
+	set := *c
+	stored, err := c.stored(ctx)
+	if err == nil {
+		err = c.take(stored, func(f settings.Field) bool { return f.Fixed && !f.Set })
+	}
+	if err != nil {
+		return err
+	}
+	return settings.Open(ctx, c.Store, c.Now(), c.component(set))
+}
+
+// adopt takes over the stored settings, all of them.
+func (c *Config) adopt(ctx context.Context) error {
+	stored, err := c.stored(ctx)
+	if err == nil && stored == nil {
+		err = fmt.Errorf("recorder %q: %w", c.Name, heed.ErrNotFound)
+	}
+	if err != nil {
+		return err
+	}
+	return c.take(stored, func(settings.Field) bool { return true })
+}
+
+// Recorders yields the names of the recorders that hosts have opened on a store. After an error it ends.
+func Recorders(ctx context.Context, st store.Store) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for component, err := range settings.All(ctx, st) {
+			if err != nil {
+				yield("", fmt.Errorf("patterns: recorders: %w", err))
+				return
+			}
+			if name, ok := strings.CutPrefix(component, componentOf); ok && !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Rebuild changes the half-lives of a recorder to those of cfg: it makes all evidence anew from its history, and has the
+// store keep the new settings, in one commit. Any other setting that cfg leaves open stays as a host has set it. Afterwards
+// [New] takes cfg; a recorder that is open elsewhere has to be opened anew.
+//
+// Where the store no longer has the whole history, it is [evidence.ErrForgotten], and nothing changes. What remains then
+// is to [Open] the recorder, to [Recorder.Reset] its patterns and [Recorder.ResetCriterion] its criteria, and to rebuild.
+func Rebuild(ctx context.Context, cfg Config, by Decision) error {
+	if err := by.validate(); err != nil {
+		return fmt.Errorf("patterns: rebuild: %w", err)
+	}
+	var component settings.Component
+	r, err := open(ctx, cfg, func(c *Config, ctx context.Context) error {
+		set := *c
+		stored, err := c.stored(ctx)
+		if err == nil {
+			err = c.take(stored, func(f settings.Field) bool { return !f.Set && (f.Fixed || stored[f.Name].Set) })
+		}
+		c.Maturity.HalfLife = cmp.Or(set.Maturity.HalfLife, c.Maturity.HalfLife)
+		c.Criteria.HalfLife = cmp.Or(set.Criteria.HalfLife, c.Criteria.HalfLife)
+		component = c.component(set)
+		for i, f := range component.Fields {
+			component.Fields[i].Set = f.Set || stored[f.Name].Set
+		}
+		return err
+	})
+	if err == nil {
+		err = records.Retry(ctx, func() error { return r.rebuild(ctx, component, by) })
+	}
+	if err != nil {
+		return fmt.Errorf("patterns: rebuild: %w", err)
+	}
+	return nil
+}
+
+func (r *Recorder) rebuild(ctx context.Context, component settings.Component, by Decision) error {
+	b := store.Batch{Policies: r.policies}
+	for _, kind := range []string{r.kinds.patternCells, r.kinds.criterionCells} {
+		for part, err := range r.cfg.Store.List(ctx, kind, "") {
+			if err != nil {
+				return err
+			}
+			other := part.Tally.HalfLife != r.policies[kind].HalfLife
+			if other && !slices.Contains(b.Rebuild[max(len(b.Rebuild)-1, 0):], part.Cell) {
+				b.Rebuild = append(b.Rebuild, part.Cell)
+			}
+		}
+	}
+	now := r.cfg.Now()
+	changed, err := component.Overwrite(ctx, r.cfg.Store, now)
+	if err != nil {
+		return err
+	}
+	b.Records = []store.Record{changed, r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name, map[string]string{
+		"maturity.half_life": r.cfg.Maturity.HalfLife.String(), "criteria.half_life": r.cfg.Criteria.HalfLife.String(),
+		"cells": fmt.Sprint(len(b.Rebuild)),
+	})}
+	_, err = r.cfg.Store.Commit(ctx, b)
+	return err
+}

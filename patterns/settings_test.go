@@ -1,0 +1,188 @@
+package patterns_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+)
+
+// audited returns the actions that the store's audit has, the last first.
+func audited(t testing.TB, st store.Store) (all []string) {
+	for e, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+		require.NoError(t, err)
+		all = append(all, e.Action+" "+e.Subject)
+	}
+	return all
+}
+
+func TestHalfLivesAreKept(t *testing.T) {
+	w := newWorld(t, patterns.Config{Maturity: patterns.Maturity{HalfLife: 30 * day}})
+	o := good("p")
+	o.Criteria = []string{"c"}
+	w.record(o)
+	open := func(cfg patterns.Config) (*patterns.Recorder, error) {
+		cfg.Store, cfg.Now = w.store, w.clock.Now
+		return patterns.New(ctx, cfg)
+	}
+
+	same, err := open(patterns.Config{})
+	require.NoError(t, err)
+	assert.Equal(t, 30*day, same.Config().Maturity.HalfLife, "what is not set is the stored one")
+	assert.Equal(t, 30*day, same.Config().Maturity.Recency, "and so is what has it as its default")
+	assert.Equal(t, 30*day, same.Config().StaleAfter)
+	assert.Equal(t, 90*day, same.Config().Criteria.HalfLife)
+	assert.Empty(t, audited(t, w.store), "nothing was changed")
+
+	for field, cfg := range map[string]patterns.Config{
+		"maturity.half_life": {Maturity: patterns.Maturity{HalfLife: day}}, "criteria.half_life": {Criteria: patterns.Criteria{HalfLife: day}},
+	} {
+		_, err := open(cfg)
+		var refused *heed.SettingsError
+		require.ErrorAs(t, err, &refused)
+		assert.Equal(t, field, refused.Field)
+		assert.Equal(t, "patterns/patterns", refused.Component)
+		assert.ErrorIs(t, err, heed.ErrConflict)
+	}
+
+	other, err := open(patterns.Config{Name: "other", Maturity: patterns.Maturity{HalfLife: day}})
+	require.NoError(t, err, "recorders of another name have settings of their own")
+	_, err = other.Record(ctx, patterns.Outcome{ID: "y", Task: "t", Patterns: []patterns.PatternID{"q"}, Success: true})
+	require.NoError(t, err)
+	_, err = w.Standing(ctx, "q")
+	assert.ErrorIs(t, err, heed.ErrNotFound, "and patterns of their own")
+	_, err = other.Standing(ctx, "p")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+func TestOtherSettingsAreTakenOver(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for range 3 {
+		w.record(good("p"))
+	}
+	strict, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock.Now, Maturity: patterns.Maturity{MinFeedback: 4}, Strikes: 7})
+	require.NoError(t, err)
+	s, err := strict.Standing(ctx, "p")
+	require.NoError(t, err)
+	assert.Equal(t, patterns.Candidate, s.State)
+	var changes []map[string]string
+	for e, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{}) {
+		require.NoError(t, err)
+		changes = append(changes, e.Details)
+	}
+	require.Len(t, changes, 1)
+	assert.Equal(t, "3 -> 7", changes[0]["strikes"])
+	assert.Contains(t, changes[0]["maturity"], `"MinFeedback":4`)
+
+	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store, Now: w.clock.Now, Strikes: 1})
+	require.NoError(t, err)
+	assert.Equal(t, strict.Config().Maturity, tool.Config().Maturity, "a tool reads with the settings of the host")
+	assert.Equal(t, 7, tool.Config().Strikes)
+	assert.Len(t, audited(t, w.store), 1, "and changes none")
+	_, err = patterns.Open(ctx, patterns.Config{Store: w.store, Name: "none"})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+func TestRebuild(t *testing.T) {
+	w := newWorld(t, patterns.Config{Scoring: patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Minute, Slow: time.Hour}}})
+	for i := range 3 {
+		o := good("p", "q")
+		o.Criteria, o.At = []string{"c"}, start.Add(-time.Duration(10*i)*day)
+		w.record(o)
+	}
+	cfg := patterns.Config{Store: w.store, Now: w.clock.Now, Maturity: patterns.Maturity{HalfLife: 10 * day}}
+	_, err := patterns.New(ctx, cfg)
+	require.ErrorIs(t, err, heed.ErrConflict)
+	assertInputError(t, patterns.Rebuild(ctx, cfg, patterns.Decision{Actor: "ada"}), "Decision.Reason")
+	require.NoError(t, patterns.Rebuild(ctx, cfg, by))
+	r, err := patterns.New(ctx, cfg)
+	require.NoError(t, err)
+	s, err := r.Standing(ctx, "p")
+	require.NoError(t, err)
+	assert.InDelta(t, 1.75, s.Helpful, 1e-9, "a third counts half, a third a quarter")
+	assert.Equal(t, 90*day, r.Config().Criteria.HalfLife, "what was not to change did not")
+	c, err := r.Criterion(ctx, "c")
+	require.NoError(t, err)
+	assert.Equal(t, w.criterion("c"), c)
+	assert.Equal(t, []string{"settings patterns/patterns", "patterns.rebuild patterns"}, audited(t, w.store), "New takes Scoring back to its default")
+	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
+	var policy *evidence.PolicyError
+	require.ErrorAs(t, err, &policy, "a recorder that was open has to be opened anew")
+	_, err = r.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
+	require.NoError(t, err)
+
+	tool, err := patterns.Open(ctx, patterns.Config{Store: w.store})
+	require.NoError(t, err)
+	assert.Equal(t, 10*day, tool.Config().Maturity.HalfLife)
+}
+
+// TestRebuildWithoutHistory: where the history is not whole, nothing changes; what was learned can be reset.
+func TestRebuildWithoutHistory(t *testing.T) {
+	c := &clock{}
+	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 1})
+	require.NoError(t, err)
+	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
+	for range 2 {
+		o := good("p")
+		o.Criteria = []string{"c"}
+		w.record(o)
+	}
+	cfg := patterns.Config{
+		Store: st, Now: c.Now, Maturity: patterns.Maturity{HalfLife: day}, Criteria: patterns.Criteria{HalfLife: day},
+	}
+	require.ErrorIs(t, patterns.Rebuild(ctx, cfg, by), evidence.ErrForgotten)
+	_, err = patterns.New(ctx, cfg)
+	require.ErrorIs(t, err, heed.ErrConflict, "the settings are as they were")
+	assert.EqualValues(t, 2, w.standing("p").Counts.Successes)
+
+	old, err := patterns.Open(ctx, cfg)
+	require.NoError(t, err)
+	_, err = old.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by})
+	require.NoError(t, err)
+	require.ErrorIs(t, patterns.Rebuild(ctx, cfg, by), evidence.ErrForgotten, "of the criterion")
+	require.NoError(t, old.ResetCriterion(ctx, "c", by))
+	require.NoError(t, old.ResetCriterion(ctx, "c", by), "once is enough")
+	require.NoError(t, patterns.Rebuild(ctx, cfg, by))
+	fresh, err := patterns.New(ctx, cfg)
+	require.NoError(t, err)
+	_, err = fresh.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Criteria: []string{"c"}, Success: true})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"patterns.rebuild patterns", "patterns.reset_criterion c", "patterns.reset p"}, audited(t, st))
+}
+
+// TestMovesWithItsHistoryCutShort: with the default history of a store, a hundred and more outcomes can be moved elsewhere, and
+// the same ids stay known there.
+func TestMovesWithItsHistoryCutShort(t *testing.T) {
+	c := &clock{}
+	st, err := memstore.New(memstore.Config{Now: c.Now})
+	require.NoError(t, err)
+	w := newWorld(t, patterns.Config{Store: st, Now: c.Now})
+	for i := range 150 {
+		o := good("p")
+		o.ID, o.Task = fmt.Sprint(i), "t"
+		w.record(o)
+	}
+	_, err = w.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by})
+	require.NoError(t, err)
+	w.record(good("p"))
+	var dumped bytes.Buffer
+	require.NoError(t, st.Dump(ctx, &dumped))
+	elsewhere, err := memstore.New(memstore.Config{Now: c.Now})
+	require.NoError(t, err)
+	require.NoError(t, elsewhere.Load(ctx, &dumped))
+	moved := newWorld(t, patterns.Config{Store: elsewhere, Now: c.Now})
+	assert.Equal(t, w.standing("p"), moved.standing("p"))
+	old := good("p")
+	old.ID, old.Task = "0", "t"
+	assert.True(t, moved.record(old).Duplicate, "an outcome from before the reset does not count again")
+	assert.EqualValues(t, 1, moved.standing("p").Counts.Total())
+}

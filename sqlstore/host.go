@@ -1,0 +1,30 @@
+package sqlstore
+
+import (
+	"github.com/heedhq/heed"
+)
+
+// checkHosts refuses a transaction of the host that sees or promises too little.
+func (t *tx) checkHosts() error {
+	var setting string
+	if err := t.one(ofTransaction, nil, &setting); err != nil {
+		return err
+	}
+	var reason string
+	switch dialect := t.db.dialect; {
+	case dialect == Postgres && setting != "read committed":
+		reason = "is " + setting + ", and must be read committed"
+	case dialect == SQLite && setting < "2", dialect == SQLiteRelaxed && setting < "1": // 1 is NORMAL, 2 FULL
+		reason = "has synchronous=" + setting + ", which is weaker than " + dialect.String() + " promises: see docs/stores.md"
+	default:
+		return nil
+	}
+	return &heed.InputError{Field: "transaction", Reason: reason}
+}
+
+var (
+	ofTransaction    = either(`PRAGMA synchronous`, `SELECT current_setting('transaction_isolation')`)
+	setSavepoint     = both(`SAVEPOINT heed`)
+	toSavepoint      = both(`ROLLBACK TO SAVEPOINT heed`)
+	releaseSavepoint = both(`RELEASE SAVEPOINT heed`)
+)

@@ -1,0 +1,83 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// rowsOf makes a JSON array of arrays, which a query takes as rows.
+func rowsOf(rows [][]any) (string, error) {
+	text, err := json.Marshal(rows)
+	return string(text), err
+}
+
+// column makes rows of one text each.
+func column(texts []string) (string, error) {
+	rows := make([][1]string, len(texts))
+	for i := range texts {
+		rows[i][0] = texts[i]
+	}
+	text, err := json.Marshal(rows)
+	return string(text), err
+}
+
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// yieldAll yields until the loop ends or the context is done, or an error if there is one.
+func yieldAll[T any](ctx context.Context, all []T, err error, yield func(T, error) bool) {
+	if err != nil {
+		yield(*new(T), fmt.Errorf("sqlstore: %w", err))
+		return
+	}
+	for _, one := range all {
+		if err := ctx.Err(); err != nil {
+			yield(*new(T), err)
+			return
+		}
+		if !yield(one, nil) {
+			return
+		}
+	}
+}
+
+// pageSize is how many rows a list reads at a time.
+const pageSize = 500
+
+// pages yields page after page, each of which read makes from where the one before has ended.
+func pages[T any](ctx context.Context, yield func(T, error) bool, read func() ([]T, error)) {
+	for {
+		all, err := read()
+		if errors.Is(err, errLastPage) {
+			yieldAll(ctx, all, nil, yield)
+			return
+		}
+		stop := err != nil
+		yieldAll(ctx, all, err, func(one T, err error) bool {
+			stop = !yield(one, err) || err != nil
+			return !stop
+		})
+		if stop {
+			return
+		}
+	}
+}
+
+// errLastPage comes with the last page.
+var errLastPage = errors.New("the last page")
+
+func lastPage(rows int) error {
+	if rows < pageSize {
+		return errLastPage
+	}
+	return nil
+}
+
+const maxInt64 = int64(math.MaxInt64)

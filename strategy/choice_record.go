@@ -1,0 +1,209 @@
+package strategy
+
+import (
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A Record is a choice with what is known of it since.
+type Record struct {
+	Choice Choice `json:"choice"`
+	Stage  Stage  `json:"stage"`
+	// Result is what came of it; nil unless it is Observed. Of several results it is the one that came about last by At,
+	// and of one moment the one with the greater id, in whatever order they were observed.
+	Result *Result `json:"result,omitempty"`
+	// Ended tells that its session has ended: the next Select of its item there gives another choice.
+	Ended bool `json:"ended,omitempty"`
+}
+
+// Stage says how far a choice has come.
+type Stage string
+
+// How far a choice can have come.
+const (
+	Pending  Stage = "pending"  // its outcome may still come
+	Observed Stage = "observed" // an outcome came
+	Expired  Stage = "expired"  // none came in time; one that comes late makes it Observed
+)
+
+// Valid reports whether the stage is one of those.
+func (s Stage) Valid() bool { return slices.Contains([]Stage{Pending, Observed, Expired}, s) }
+
+// A Result is what came of a choice: an [Outcome] without it.
+type Result struct {
+	ID         string    `json:"id,omitempty"`
+	Value      float64   `json:"value"`
+	Confidence float64   `json:"confidence"`
+	Channel    string    `json:"channel,omitempty"`
+	Source     string    `json:"source,omitempty"`
+	At         time.Time `json:"at"`
+}
+
+// before reports whether a result gives way to another, by the rule of Record.Result.
+func (r Result) before(o Result) bool {
+	if n := r.At.Compare(o.At); n != 0 {
+		return n < 0
+	}
+	return r.ID < o.ID
+}
+
+// A ChoiceFilter lets those choices pass that have all the properties it names. The zero filter lets all pass.
+type ChoiceFilter struct {
+	Session  string
+	Item     string
+	Category string
+	Context  string
+	Stage    Stage
+	Since    time.Time // made then or later
+	Until    time.Time // made before
+	Limit    int       // at most this number, the newest. 0: all
+}
+
+// passes reports whether the filter lets a record pass. Times and the limit are left to the query.
+func (f *ChoiceFilter) passes(r *choiceRow) bool {
+	c := &r.Choice
+	return (f.Session == "" || f.Session == c.Session) &&
+		(f.Item == "" || f.Item == c.Item) &&
+		(f.Category == "" || f.Category == c.Category) &&
+		(f.Context == "" || f.Context == c.Context) &&
+		(f.Stage == "" || f.Stage == r.Stage)
+}
+
+// query returns the query that finds what the filter lets pass, and more. A session has fewer choices than an item, and
+// fewer are pending than not.
+func (f *ChoiceFilter) query(learner string) store.Query {
+	q := store.Query{Since: f.Since, Until: f.Until}
+	if f.Session != "" {
+		q.Keys = append(q.Keys, sessionKey(f.Session))
+	}
+	if f.Item != "" {
+		q.Keys = append(q.Keys, itemKey(f.Item))
+	}
+	if f.Stage == Pending {
+		q.Keys = append(q.Keys, pendingKey(learner))
+	}
+	return q
+}
+
+// A choiceRow is a choice as a store has it.
+type choiceRow struct {
+	Choice Choice  `json:"choice"`
+	Stage  Stage   `json:"stage"`
+	Result *Result `json:"result,omitempty"`
+	Epoch  uint64  `json:"epoch,omitempty"`  // of its session, when it was made
+	Number uint64  `json:"number,omitempty"` // how many choices its session had made before for its item
+	Silent bool    `json:"silent,omitempty"` // silence was counted for it, as evidence
+	// Own tells that the record has the id of the choice. The last choice of an item in a session has an id that is made of
+	// the two, so that it is read without a search, and is there once however many processes choose at the same time.
+	Own bool `json:"own,omitempty"`
+}
+
+// keptChoice is the record of a choice with its revision.
+type keptChoice = records.Kept[*choiceRow]
+
+// choices are the records of choices, of all learners.
+var choices = records.Kind[*choiceRow]{
+	Kind: store.Kind{
+		Name:   "strategy.choice",
+		Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 100_000},
+		Caused: []string{"result.source"},
+	},
+	Place: func(r *choiceRow) (id string, at time.Time, keys []string) {
+		c := &r.Choice
+		id = c.ID.String()
+		if !r.Own && c.Session != "" {
+			id = lastID(c.Learner(), c.Session, nameInSession(c.Item, c.Category, c.Context))
+		}
+		keys = make([]string, 0, 4)
+		if c.Session != "" {
+			keys = append(keys, sessionKey(c.Session))
+		}
+		if c.Item != "" {
+			keys = append(keys, itemKey(c.Item))
+		}
+		if r.Stage == Pending {
+			keys = append(keys, pendingKey(c.Learner()))
+		}
+		if r.Result != nil && r.Result.Source != "" {
+			keys = append(keys, store.PersonKey(r.Result.Source))
+		}
+		return id, c.At, keys
+	},
+}
+
+func sessionKey(session string) string { return store.Key("session", session) }
+func itemKey(item string) string       { return store.Key("item", item) }
+func pendingKey(learner string) string { return store.Key("pending", learner) }
+
+// lastID names the record of the last choice of a name in a session.
+func lastID(learner, session, name string) string {
+	return records.ID("choice", learner, session, name)
+}
+
+// A sessionRow says how often a session has ended. Choices of an earlier epoch have ended with it.
+type sessionRow struct {
+	ID    string    `json:"id"`
+	Epoch uint64    `json:"epoch"`
+	At    time.Time `json:"at"` // when it ended last
+}
+
+// sessions are the records of sessions that have ended. One is kept for longer than the choices that it ends.
+var sessions = records.Kind[sessionRow]{
+	Kind: store.Kind{
+		Name:   "strategy.session",
+		Limits: store.Limits{For: 31 * 24 * time.Hour, Most: 100_000},
+	},
+	Place: func(r sessionRow) (id string, at time.Time, keys []string) { return r.ID, r.At, nil },
+}
+
+func sessionID(learner, session string) string { return records.ID("session", learner, session) }
+
+// record returns the record as users have it, a copy.
+func (r *choiceRow) record(ended bool) Record {
+	record := Record{Choice: r.Choice, Stage: r.Stage, Ended: ended}
+	if r.Result != nil {
+		result := *r.Result
+		record.Result = &result
+	}
+	return record
+}
+
+// settled returns the row with an outcome.
+func (r *choiceRow) settled(result Result) *choiceRow {
+	next := *r
+	next.Stage, next.Silent = Observed, false
+	if next.Result == nil || next.Result.before(result) {
+		next.Result = &result
+	}
+	return &next
+}
+
+// places returns where the record of a choice may be.
+func (c *Choice) places() []store.Ref {
+	own := choices.Ref(c.ID.String())
+	if c.Session == "" {
+		return []store.Ref{own}
+	}
+	return []store.Ref{choices.Ref(lastID(c.Learner(), c.Session, nameInSession(c.Item, c.Category, c.Context))), own}
+}
+
+// among returns the record of the choice among those that were read from its places. Revision 0: there is none.
+func (c *Choice) among(read []store.Record) (keptChoice, error) {
+	for _, r := range read {
+		kept, err := choices.Of(r)
+		if err != nil || kept.Revision > 0 && kept.Value.Choice.ID == c.ID {
+			return kept, err
+		}
+	}
+	return keptChoice{}, nil
+}
+
+// remember has the choice know its record.
+func (c *Choice) remember(kept keptChoice) {
+	if c.details != nil && kept.Revision > 0 {
+		c.details.kept.Store(&kept)
+	}
+}

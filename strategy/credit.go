@@ -1,0 +1,348 @@
+package strategy
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A credit is an outcome on its way into the store.
+type credit struct {
+	*Outcome
+	index   int // among the outcomes
+	segment *segment
+	kept    keptChoice // the record of the choice; Revision 0: there is none
+
+	before   []evidence.Part // of the arm's cell, where it was read
+	known    bool            // whether before is to be used: evidence was taken away meanwhile, or may not count
+	withdraw []string        // the silence to take back
+	batch    store.Batch
+	parts    []evidence.Part // of the batch's cells, after the commit
+	sampled  int             // by how many outcomes the arm has more
+}
+
+// An ending is a session that ends together with outcomes, once for its id.
+type ending struct{ session, id string }
+
+// credit counts outcomes, which are valid, and ends a session, in one commit.
+func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome, end ending) ([]Disposition, error) {
+	dispositions := make([]Disposition, len(outcomes))
+	credits := make([]credit, 0, len(outcomes))
+	for i := range outcomes {
+		o := &outcomes[i]
+		if dispositions[i] = Dropped; l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence {
+			continue
+		}
+		s, err := l.segment(o.Choice.Category, o.Choice.Context)
+		if err != nil {
+			return nil, err
+		}
+		credits = append(credits, credit{Outcome: o, index: i, segment: s})
+	}
+	if l.cfg.Unrecorded {
+		end = ending{}
+	}
+	if len(credits) == 0 && end.session == "" {
+		return dispositions, nil
+	}
+	if err := l.apply(ctx, now, credits, end, dispositions); err != nil {
+		return nil, err
+	}
+	for i := range credits {
+		if c := &credits[i]; dispositions[c.index] == Applied {
+			if err := l.followUp(ctx, c, now); err != nil {
+				c.segment.expire() // it is counted: the next load from the store mends the memory
+			}
+		}
+	}
+	return dispositions, nil
+}
+
+// apply commits and tells the memory of the segments, which is not loaded meanwhile.
+func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, end ending, dispositions []Disposition) error {
+	all := make([]*segment, len(credits))
+	for i := range credits {
+		all[i] = credits[i].segment
+	}
+	release, err := observe(ctx, all...)
+	if err != nil {
+		return err
+	}
+	defer release()
+	var receipts []store.Receipt
+	again := false
+	err = records.Retry(ctx, func() (err error) {
+		receipts, err = l.commit(ctx, now, credits, end, again)
+		again = true
+		return err
+	})
+	if err != nil {
+		for i := range credits {
+			if !refused(err) {
+				credits[i].segment.expire() // the reply may be lost, and the outcome counted all the same
+			}
+		}
+		return err
+	}
+	for i := range credits {
+		c := &credits[i]
+		c.parts = receipts[i].Parts
+		if dispositions[c.index] = Duplicate; !receipts[i].Duplicate {
+			dispositions[c.index], c.sampled = Applied, c.sampled+1
+		}
+	}
+	for i := range credits {
+		if c := &credits[i]; dispositions[c.index] == Applied {
+			l.learn(c, now, among(credits, dispositions, c.batch.Observations[0].Cell))
+		}
+	}
+	return nil
+}
+
+// refused reports whether an error says that a store has not taken what it was given.
+func refused(err error) bool {
+	return isInputError(err) || errors.Is(err, heed.ErrConflict) || errors.Is(err, evidence.ErrFull) ||
+		errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten)
+}
+
+// observe keeps segments from being loaded until release is called.
+func observe(ctx context.Context, all ...*segment) (release func(), err error) {
+	if len(all) > 1 { // in one order, as loads wait as well
+		slices.SortFunc(all, func(a, b *segment) int { return strings.Compare(a.space.scope, b.space.scope) })
+		all = slices.Compact(all)
+	}
+	for i, s := range all {
+		select {
+		case s.observers <- struct{}{}:
+		case <-ctx.Done():
+			leave(all[:i])
+			return nil, ctx.Err()
+		}
+	}
+	return func() { leave(all) }, nil
+}
+
+func leave(all []*segment) {
+	for _, s := range all {
+		<-s.observers
+	}
+}
+
+// commit makes one attempt, and returns a receipt for each credit. What the choices know of their records is taken for
+// current, but where the attempt before has shown that it is not.
+func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, end ending, again bool) ([]store.Receipt, error) {
+	session, err := l.readCredits(ctx, now, credits, end, again)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]*choiceRow, len(credits)) // which each credit writes
+	for i := range credits {
+		if c := &credits[i]; c.kept.Revision > 0 {
+			first := slices.IndexFunc(credits, func(o credit) bool { return o.Choice.ID == c.Choice.ID })
+			if first == i {
+				rows[i] = c.kept.Value
+			}
+			rows[first] = rows[first].settled(c.result())
+		}
+	}
+	batches := make([]store.Batch, 0, len(credits)+2)
+	var withdraw []string
+	for i := range credits {
+		c := &credits[i]
+		b := l.batch(c.segment, c.Outcome, EventObserved)
+		if b.Withdraw = c.withdraw; rows[i] != nil {
+			b.Records = append(b.Records, choices.Record(rows[i], c.kept.Revision))
+		}
+		result := c.result()
+		e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
+		if err := l.emit(&b, e); err != nil {
+			return nil, err
+		}
+		if len(credits) > 1 { // the first batch alone may take evidence away
+			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil
+		}
+		batches, c.batch = append(batches, b), b
+	}
+	if len(withdraw) > 0 {
+		batches = slices.Insert(batches, 0, store.Batch{Withdraw: withdraw})
+	}
+	if end.session != "" {
+		b, err := l.ended(session, end.id)
+		if err != nil {
+			return nil, err
+		}
+		batches = append(batches, b)
+	}
+	receipts, err := l.cfg.Store.Commit(ctx, batches...)
+	if err != nil {
+		return nil, err
+	}
+	var kept []string
+	if len(withdraw) > 0 {
+		kept, receipts = receipts[0].Kept, receipts[1:]
+	}
+	for i := range credits {
+		c := &credits[i]
+		if len(c.withdraw) > 0 && !slices.Contains(append(kept, receipts[i].Kept...), c.withdraw[0]) {
+			c.sampled--
+		}
+		if rows[i] != nil && !receipts[i].Duplicate {
+			c.Choice.remember(keptChoice{Value: rows[i], ID: c.kept.ID, Revision: receipts[i].Revision})
+		}
+	}
+	return receipts[:len(credits)], nil
+}
+
+// readCredits has each credit know the record of its choice, and what else it has to: with no read where the choices know
+// all of it. It returns the record of the session that ends.
+func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []credit, end ending, again bool) (session store.Record, err error) {
+	var read scratch
+	for i := range credits {
+		c := &credits[i]
+		*c = credit{Outcome: c.Outcome, index: c.index, segment: c.segment}
+		refs := 0
+		if !l.cfg.Unrecorded && !c.Choice.Fallback() {
+			if kept := c.Choice.details.kept.Load(); kept != nil && !again && !kept.Value.Silent {
+				c.kept = *kept
+			} else {
+				places := c.Choice.places()
+				read.refs, refs = append(read.refs, places...), len(places)
+			}
+		}
+		if c.known = l.cfg.Change.FalseAlarms > 0; c.known || refs > 0 {
+			read.cells = append(read.cells, c.segment.space.arm(c.Choice.Item, c.Choice.Arm))
+		}
+	}
+	if end.session != "" {
+		read.refs = append(read.refs, sessions.Ref(sessionID(l.cfg.Name, end.session)))
+	}
+	if len(read.refs)+len(read.cells) == 0 {
+		return session, nil
+	}
+	slices.SortFunc(read.cells, evidence.Cell.Compare)
+	read.cells = slices.Compact(read.cells)
+	if err := l.cfg.Store.Read(ctx, &read.Snapshot, read.cells, read.refs); err != nil {
+		return session, err
+	}
+	rest := read.Records
+	for i := range credits {
+		c := &credits[i]
+		c.before = partsOf(read.Parts, c.segment.space.arm(c.Choice.Item, c.Choice.Arm))
+		if c.kept.Revision > 0 || l.cfg.Unrecorded || c.Choice.Fallback() {
+			continue
+		}
+		places := 1
+		if c.Choice.Session != "" {
+			places = 2
+		}
+		if c.kept, err = c.Choice.among(rest[:places]); err != nil {
+			return session, err
+		}
+		rest = rest[places:]
+		if c.kept.Revision > 0 && c.kept.Value.Silent || c.kept.Revision == 0 && l.overdue(&c.Choice, now) {
+			c.withdraw, c.known = l.silences(&c.Choice), true
+		}
+	}
+	if end.session != "" {
+		session = rest[0]
+	}
+	return session, nil
+}
+
+// partsOf returns the parts of a cell, which stand one after the other.
+func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
+	for of := range byCell(parts) {
+		if of[0].Cell == cell {
+			return of
+		}
+	}
+	return nil
+}
+
+// among returns the observations of a cell that the applied credits have made.
+func among(credits []credit, dispositions []Disposition, cell evidence.Cell) (all []evidence.Observation) {
+	for i := range credits {
+		if o := credits[i].batch.Observations[0]; o.Cell == cell && dispositions[credits[i].index] == Applied {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// learn tells the memory of a segment what a commit has changed. The observations are all of the commit on the arm's cell.
+func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observation) {
+	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
+	if !s.isLoaded() {
+		return
+	}
+	s.sampled(arm, c.sampled)
+	after := partsOf(c.parts, c.batch.Observations[0].Cell)
+	if !c.known {
+		before, ok := without(after, observations)
+		if c.before = before; !ok {
+			s.expire() // some observation changed nothing, as it is from before a restart
+			return
+		}
+	}
+	if c.batch.ID == observations[0].ID { // the first tells it for all
+		s.update(arm, l.cfg.Caps.Pool(c.before, at), l.cfg.Caps.Pool(after, at))
+	}
+	for i, p := range l.cfg.Arms[arm].Parameters {
+		for j, v := range p.Values {
+			if v == c.Choice.Parameter(p.Name) {
+				parts := partsOf(c.parts, s.space.parameter(c.Choice.Arm, Setting{p.Name, v}))
+				s.setParameter(arm, i, j, l.parameterBelief(parts, at).Sampler())
+			}
+		}
+	}
+}
+
+// without returns the parts of a cell as they were before observations came to them. It reports false where that is not so.
+func without(parts []evidence.Part, observations []evidence.Observation) ([]evidence.Part, bool) {
+	before := slices.Clone(parts)
+	for _, o := range observations {
+		i := 0
+		if len(before) != 1 || before[0].Channel != "" || before[0].Source != "" {
+			i = slices.IndexFunc(before, func(p evidence.Part) bool { return p.Channel == o.Channel && p.Source == o.Source })
+		}
+		if i < 0 || i >= len(before) {
+			return nil, false
+		}
+		t := &before[i].Tally
+		n := t.Neutral.N
+		switch {
+		case o.Reward > 0.5:
+			n = t.Positive.N
+		case o.Reward < 0.5:
+			n = t.Negative.N
+		}
+		if n == 0 {
+			return nil, false
+		}
+		t.Take(o.Weight, o.Reward, evidence.InstantOf(o.At))
+	}
+	return before, true
+}
+
+// followUp does what an outcome that was counted may give rise to: the item's copy of its segment, a test for a change.
+func (l *Learner) followUp(ctx context.Context, c *credit, now time.Time) error {
+	s, arm := c.segment, l.index[c.Choice.Arm]
+	if pooling, ok := l.cfg.Pooling.(Specializer); ok && !c.Choice.details.given {
+		if countOf(partsOf(c.parts, s.space.sessions(c.Choice.Item))) >= uint64(pooling.SpecializeAt()) {
+			if err := l.specialize(ctx, s, c.Choice.Item, now); err != nil {
+				return err
+			}
+		}
+	}
+	if l.cfg.Change.due(countOf(partsOf(c.parts, s.space.arm(c.Choice.Item, c.Choice.Arm)))) {
+		return l.restartIfChanged(ctx, s, c.Choice.Item, arm, now)
+	}
+	return nil
+}

@@ -1,0 +1,235 @@
+package strategy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/store"
+)
+
+// component begins the names of learners among all that has settings in a store.
+const component = "strategy/"
+
+// settings returns the learner's settings, to be kept in the store. They point into its configuration.
+func (l *Learner) settings(pooling *storedPooling) settings.Component {
+	c := &l.cfg
+	c.BySource = c.policy().ByOrigin
+	return settings.Component{Name: component + c.Name, Fields: []settings.Field{
+		{Name: "HalfLife", Value: &c.HalfLife, Set: c.HalfLife != 0, Fixed: true},
+		{Name: "BySource", Value: &c.BySource, Set: c.BySource, Fixed: true},
+		{Name: "Arms", Value: &c.Arms, Set: true},
+		{Name: "Default", Value: &c.Default, Set: true},
+		{Name: "Prior", Value: &c.Prior, Set: true},
+		{Name: "Pooling", Value: pooling, Set: true},
+		{Name: "Exploration", Value: &c.Exploration, Set: true},
+		{Name: "Caps", Value: &c.Caps, Set: true},
+		{Name: "MinConfidence", Value: &c.MinConfidence, Set: true},
+		{Name: "Disabled", Value: &c.Disabled, Set: true},
+		{Name: "Unrecorded", Value: &c.Unrecorded, Set: true},
+	}}
+}
+
+// storedPooling is a pooling as it is stored. One that is the host's own has the type alone.
+type storedPooling struct {
+	Type  string          `json:"type"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
+func storePooling(p Pooling) (*storedPooling, error) {
+	stored := &storedPooling{Type: fmt.Sprintf("%T", p)}
+	switch p.(type) {
+	case TwoLevel, Copy, Alone:
+		text, err := json.Marshal(p)
+		stored.Value = text
+		return stored, err
+	}
+	return stored, nil
+}
+
+// pooling returns the pooling that was stored, and nil where that is a host's own.
+func (s *storedPooling) pooling() (Pooling, error) {
+	switch s.Type {
+	case fmt.Sprintf("%T", TwoLevel{}):
+		return decodePooling[TwoLevel](s.Value)
+	case fmt.Sprintf("%T", Copy{}):
+		return decodePooling[Copy](s.Value)
+	case fmt.Sprintf("%T", Alone{}):
+		return Alone{}, nil
+	}
+	return nil, nil
+}
+
+func decodePooling[P Pooling](text []byte) (Pooling, error) {
+	var p P
+	err := json.Unmarshal(text, &p)
+	return p, err
+}
+
+// declare says how the records are kept that a learner writes.
+func (l *Learner) declare(ctx context.Context) error {
+	kinds := []store.Kind{store.Audit}
+	if !l.cfg.Unrecorded {
+		kinds = append(kinds, choices.Kind, sessions.Kind)
+	}
+	if l.cfg.Topic != "" {
+		kinds = append(kinds, outbox)
+	}
+	return l.cfg.Store.Declare(ctx, kinds...)
+}
+
+// open reconciles the learner's settings with those of the store. refresh tells that Config.Refresh follows the half-life.
+func (l *Learner) open(ctx context.Context, refresh bool) error {
+	if err := l.declare(ctx); err != nil {
+		return err
+	}
+	pooling, err := storePooling(l.cfg.Pooling)
+	if err != nil {
+		return err
+	}
+	if err := settings.Open(ctx, l.cfg.Store, l.cfg.Now(), l.settings(pooling)); err != nil {
+		return err
+	}
+	l.settle(refresh)
+	return nil
+}
+
+// settle takes up what follows from the settings that are in force.
+func (l *Learner) settle(refresh bool) {
+	if refresh {
+		l.cfg.Refresh = l.cfg.refresh()
+	}
+	l.policies = l.cfg.kept(l.kinds)
+}
+
+// Rebuild makes anew, from their history, all sums that the store keeps for the learner of this name under another
+// half-life or without sources, stores the settings of this configuration, and returns the learner. It is the way on after
+// a [*heed.SettingsError] of [New], and an entry in the audit. Where the store no longer has the whole history it is
+// [evidence.ErrForgotten], and nothing changes: then [Learner.Reset] the segments with the settings that are stored, and
+// call Rebuild after that. Other processes that use the old settings are refused with an [*evidence.PolicyError] from then on.
+func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Learner, error) {
+	l, err := build(cfg)
+	if err == nil {
+		err = l.rebuild(ctx, cfg.Refresh == 0, actor, reason)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("strategy: rebuild: %w", err)
+	}
+	return l, nil
+}
+
+func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason string) error {
+	if err := l.declare(ctx); err != nil {
+		return err
+	}
+	pooling, err := storePooling(l.cfg.Pooling)
+	if err != nil {
+		return err
+	}
+	own := l.settings(pooling)
+	// The settings are stored as they were before, if at all, so that the record is there to be changed.
+	l.settle(refresh)
+	now, id := l.cfg.Now(), "rebuild:"+uuid.NewString()
+	return records.Retry(ctx, func() error {
+		cells, err := l.cells(ctx)
+		if err != nil {
+			return err
+		}
+		kept, err := own.Overwrite(ctx, l.cfg.Store, now)
+		if err != nil {
+			return err
+		}
+		_, err = l.cfg.Store.Commit(ctx, store.Batch{
+			ID: id, Policies: l.policies, Rebuild: cells, Records: []store.Record{kept, store.AuditEntry{
+				ID: id, At: now, Actor: actor, Action: l.cfg.Name + ".rebuild", Subject: l.cfg.Name, Reason: reason,
+				Details: map[string]string{"half_life": l.cfg.HalfLife.String(), "by_source": fmt.Sprint(l.cfg.BySource)},
+			}.Record()},
+		})
+		return err
+	})
+}
+
+// cells returns all cells that follow the settings.
+func (l *Learner) cells(ctx context.Context) (cells []evidence.Cell, err error) {
+	for _, kind := range []string{l.kinds.arm, l.kinds.parameter, l.kinds.given} {
+		for scope, err := range l.cfg.Store.Scopes(ctx, kind) {
+			if err != nil {
+				return nil, err
+			}
+			for parts, err := range listed(l.cfg.Store.List(ctx, kind, scope)) {
+				if err != nil {
+					return nil, err
+				}
+				cells = append(cells, parts[0].Cell)
+			}
+		}
+	}
+	return cells, nil
+}
+
+// Open returns the learner of cfg.Name as its host has configured it, by what cfg.Store says: for a tool that looks into the
+// store of a host that it does not know. It writes nothing. The settings that the store has win over those of cfg. Where no
+// host has opened such a learner it is [heed.ErrNotFound]. A pooling that is the host's own is not in the store: that of cfg
+// takes its place.
+func Open(ctx context.Context, cfg Config) (*Learner, error) {
+	l, err := open(ctx, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("strategy: open: %w", err)
+	}
+	return l, nil
+}
+
+func open(ctx context.Context, cfg Config) (*Learner, error) {
+	if cfg.Store == nil {
+		return nil, &heed.ConfigError{Field: "Store", Reason: "must be set"}
+	}
+	cfg.Name = cmp.Or(cfg.Name, defaultName)
+	kept, err := settings.Stored(ctx, cfg.Store, component+cfg.Name)
+	if err != nil {
+		return nil, err
+	}
+	l, pooling := &Learner{cfg: cfg}, &storedPooling{}
+	for _, f := range l.settings(pooling).Fields {
+		if value, ok := kept[f.Name]; ok {
+			if err := json.Unmarshal(value.Value, f.Value); err != nil {
+				return nil, fmt.Errorf("%s: %w", f.Name, err)
+			}
+		}
+	}
+	if p, err := pooling.pooling(); err != nil {
+		return nil, fmt.Errorf("Pooling: %w", err)
+	} else if p != nil {
+		l.cfg.Pooling = p
+	}
+	if l, err = build(l.cfg); err != nil {
+		return nil, err
+	}
+	l.settle(cfg.Refresh == 0)
+	return l, l.declare(ctx)
+}
+
+// Learners yields the names of the learners whose settings a store has. The rules of [store.Store].Find hold.
+func Learners(ctx context.Context, st store.Store) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for name, err := range settings.All(ctx, st) {
+			if err != nil {
+				yield("", fmt.Errorf("strategy: learners: %w", err))
+				return
+			}
+			if name, ok := strings.CutPrefix(name, component); ok && !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+var _ heed.Sweeper = (*Learner)(nil)

@@ -1,0 +1,166 @@
+package strategy_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// TestSettingsOfTheStoreAreKept: a learner that sets none of those that change what is stored gets the stored ones, and one
+// that sets others is told both values before it does anything.
+func TestSettingsOfTheStoreAreKept(t *testing.T) {
+	c := &clock{}
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, HalfLife: 48 * time.Hour, BySource: true})
+	first := newLearner(t, cfg)
+	from(t, first, 1, map[string]int{"one": 1, "two": 1})
+
+	unset := cfg
+	unset.HalfLife, unset.BySource = 0, false
+	second := newLearner(t, unset)
+	assert.Equal(t, 48*time.Hour, second.Config().HalfLife)
+	assert.True(t, second.Config().BySource)
+	assert.Equal(t, 10*time.Minute, second.Config().Refresh)
+	from(t, second, 1, map[string]int{"three": 1})
+	assert.Len(t, kept(t, cfg.Store, strategy.Query{}, "arm"), 3)
+
+	other := cfg
+	other.HalfLife = time.Hour
+	_, err := strategy.New(ctx, other)
+	var fault *heed.SettingsError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, heed.SettingsError{
+		Component: "strategy/strategy", Field: "HalfLife", Stored: fmt.Sprint(int64(48 * time.Hour)), Wanted: fmt.Sprint(int64(time.Hour)),
+	}, *fault)
+
+	together := withFixtures(t, strategy.Config{Name: "together"})
+	newLearner(t, together)
+	together.Caps.SourceMass = 1
+	_, err = strategy.New(ctx, together)
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "BySource", fault.Field)
+}
+
+// TestOtherSettingsAreTakenOver and audited: they apply when evidence is read.
+func TestOtherSettingsAreTakenOver(t *testing.T) {
+	cfg := withFixtures(t, strategy.Config{BySource: true})
+	newLearner(t, cfg)
+	newLearner(t, cfg)
+	assert.Empty(t, audited(t, cfg.Store))
+	cfg.Caps.SourceMass, cfg.MinConfidence = 3, 0.5
+	assert.Equal(t, 0.5, newLearner(t, cfg).Config().MinConfidence)
+	entries := audited(t, cfg.Store)
+	require.Len(t, entries, 1)
+	assert.Equal(t, "strategy/strategy", entries[0].Subject)
+	assert.Equal(t, "0.3 -> 0.5", entries[0].Details["MinConfidence"])
+}
+
+// TestRebuild makes the sums of a whole history anew: they are what they would be had the settings never been others.
+func TestRebuild(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 2}} {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			q := strategy.Query{Item: "i", Category: "c"}
+			lived := func(halfLife time.Duration) (strategy.Config, *strategy.Learner, *clock) {
+				c := &clock{}
+				cfg := withFixtures(t, strategy.Config{
+					Now: c.Now, Pooling: pooling, HalfLife: halfLife, Arms: strategy.Injection(strategy.InjectionConfig{}),
+				})
+				l := newLearner(t, cfg)
+				for n := range 8 {
+					q := q
+					q.Item, q.Session = fmt.Sprint("i", n%2), fmt.Sprint(n)
+					try(t, l, q, strategy.MainContext, float64(n%3-1))
+					c.Advance(time.Hour)
+				}
+				return cfg, l, c
+			}
+			cfg, _, _ := lived(0)
+			_, want, _ := lived(6 * time.Hour)
+			cfg.HalfLife = 6 * time.Hour
+			_, err := strategy.New(ctx, cfg)
+			require.ErrorIs(t, err, heed.ErrConflict)
+			got, err := strategy.Rebuild(ctx, cfg, "ann", "outcomes fade now")
+			require.NoError(t, err)
+			require.NoError(t, want.Refresh(ctx))
+			if pooling == (strategy.TwoLevel{}) { // a copy is as it was made
+				assert.InDeltaSlice(t, means(t, want, q), means(t, got, q), 1e-12)
+			}
+			assert.Equal(t, cfg.HalfLife, newLearner(t, cfg).Config().HalfLife)
+			try(t, got, q, strategy.MainContext, 1)
+			assert.Equal(t, "strategy.rebuild", audited(t, cfg.Store)[0].Action)
+			assert.Equal(t, "ann", audited(t, cfg.Store)[0].Actor)
+		})
+	}
+}
+
+// TestRebuildNeedsTheWholeHistory, and changes nothing without it; a reset mends what a rebuild can't.
+func TestRebuildNeedsTheWholeHistory(t *testing.T) {
+	c := &clock{}
+	st, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 2})
+	require.NoError(t, err)
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: st})
+	l := newLearner(t, cfg)
+	for range 3 {
+		try(t, l, strategy.Query{Item: "i", Category: "c"}, "a", 1)
+	}
+	before := everything(t, st, strategy.Query{Category: "c"})
+	fading := cfg
+	fading.HalfLife = time.Hour
+	_, err = strategy.Rebuild(ctx, fading, "ann", "outcomes fade now")
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	assert.Equal(t, before, everything(t, st, strategy.Query{Category: "c"}))
+	newLearner(t, cfg)
+
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Reason: "outcomes fade now"}))
+	mended, err := strategy.Rebuild(ctx, fading, "ann", "outcomes fade now")
+	require.NoError(t, err)
+	try(t, mended, strategy.Query{Item: "i", Category: "c"}, "a", 1)
+	assert.Equal(t, time.Hour, kept(t, st, strategy.Query{Category: "c"}, "arm")[0].Tally.HalfLife)
+}
+
+// TestOpen: a tool that knows a learner's name alone believes what its host believes, and writes nothing.
+func TestOpen(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{Sharpness: 3}, strategy.Copy{Sessions: 2, MinConfidence: 0.5}, strategy.Alone{}} {
+		c := &clock{}
+		cfg := withFixtures(t, strategy.Config{
+			Now: c.Now, Name: "models", Pooling: pooling, Prior: evidence.Beta{Alpha: 2, Beta: 1}, Caps: evidence.Caps{SourceMass: 2},
+			MinConfidence: 0.2, HalfLife: time.Hour, Exploration: strategy.Exploration{Bonus: 0.1},
+			Arms: strategy.Injection(strategy.InjectionConfig{}),
+		})
+		host := newLearner(t, cfg)
+		q := strategy.Query{Item: "i", Category: "c"}
+		for n := range 5 {
+			q.Session = fmt.Sprint(n)
+			try(t, host, q, strategy.Subagent, 1)
+		}
+		require.NoError(t, host.Refresh(ctx))
+		st := &fragile{Store: cfg.Store, before: func(context.Context, store.Batch) error { return errStore }}
+		tool, err := strategy.Open(ctx, strategy.Config{Store: st, Name: "models", Now: c.Now})
+		require.NoError(t, err)
+		assert.Equal(t, beliefs(t, host, q), beliefs(t, tool, q))
+		want, err := host.Status(ctx)
+		require.NoError(t, err)
+		got, err := tool.Status(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, want, got)
+		assert.Equal(t, host.Config().Arms, tool.Config().Arms)
+
+		var names []string
+		for name, err := range strategy.Learners(ctx, cfg.Store) {
+			require.NoError(t, err)
+			names = append(names, name)
+		}
+		assert.Equal(t, []string{"models"}, names)
+		_, err = strategy.Open(ctx, strategy.Config{Store: st, Name: "nobody"})
+		assert.ErrorIs(t, err, heed.ErrNotFound)
+	}
+}
