@@ -14,8 +14,8 @@ type Ref struct {
 	ID   string
 }
 
-// Once, as the Revision of a record to write, writes it only where there is none of its id. Where there is one, that stays
-// as it is, without an error.
+// Once is the Revision of a record to write that is written only where there is none of its id. Where there is one, that
+// stays as it is, without an error.
 const Once uint64 = math.MaxUint64
 
 // A Record is a value with a revision.
@@ -37,7 +37,7 @@ type Record struct {
 // The limits of a record.
 const (
 	MaxKeys = 128  // of one record, which may name a team
-	MaxKey  = 1100 // bytes of a key
+	MaxKey  = 1600 // bytes of a key; a name as long as [evidence.MaxText] fits into [PersonKey], though lower case may be longer
 )
 
 // Key returns the key by which records of a value are found: "session=42".
@@ -53,11 +53,13 @@ type Query struct {
 	Keys  []string
 	Since time.Time // At is this moment or later; zero: no limit
 	Until time.Time // At is before this moment; zero: no limit
-	// Oldest yields by At, the oldest first, and records of one moment in the order in which they were first written. The
-	// default is the exact reverse.
+	// Oldest yields by At, the oldest first, and records of one moment in the order in which they were first written. A
+	// record that was removed counts as a new one when it is written again. The default is the exact reverse.
 	Oldest bool
-	After  string // the Place of a record: only those behind it, in the query's order
-	Limit  int    // at most this number of records; 0: all
+	// After is the Place of a record: only those behind it, in the query's order. The record may have changed or gone. What
+	// is no Place is a [*heed.InputError].
+	After string
+	Limit int // at most this number of records; 0: all
 }
 
 // A Body is the value of a record: JSON that is made when somebody asks for it. A store in memory keeps the value itself, a
@@ -114,7 +116,8 @@ type Kind struct {
 	Name   string
 	Limits Limits
 
-	// Caused are the paths to names of those who caused something: the name is taken out. An exact match counts.
+	// Caused are the paths to names of those who caused something: the name is taken out, of an array with its element. An
+	// exact match counts. "" must mean the same as no name.
 	Caused []string
 	// Decided are the paths to names of those who decided something: a pseudonym takes the place of the name. Case does not
 	// matter.

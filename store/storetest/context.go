@@ -53,17 +53,20 @@ func contextDone(t tb, s Subject) {
 	}
 }
 
+// open opens the store again.
+func (f *fixture) open() {
+	f.Helper()
+	st, err := f.subject.Reopen(f.store, f.options)
+	if err != nil {
+		f.Fatalf("the store can't be opened again: %v", err)
+	}
+	f.store = st
+	f.declare(kinds...)
+}
+
 // reopened opens a store again, and looks for everything that it had.
 func reopened(t tb, s Subject) {
 	f := newFixture(t, s)
-	open := func() {
-		st, err := f.subject.Reopen(f.store, f.options)
-		if err != nil {
-			t.Fatalf("the store can't be opened again: %v", err)
-		}
-		f.store = st
-		f.declare(kinds...)
-	}
 	c, d := cell(origin, "i", "n"), cell(fading, "i", "n")
 	first := observation("1", c, 1)
 	first.Source, first.Channel, first.Session = "ann", "channel", "session"
@@ -80,7 +83,7 @@ func reopened(t tb, s Subject) {
 	place := slices.Collect(f.find(store.Query{Kind: notes, Oldest: true, Limit: 2}))[1].Place
 	before := f.state(c, d)
 	for range 2 {
-		open()
+		f.open()
 		if got := f.state(c, d); !sameJSON(got, before) {
 			t.Errorf("opened again, a store has %+v, and had %+v", got, before)
 		}
@@ -95,25 +98,31 @@ func reopened(t tb, s Subject) {
 		f.finds("opened again", store.Query{Kind: notes, Keys: []string{"full=1"}}, "full")
 		f.gone("opened again", notes, "gone")
 	}
+	f.afterOpening(first, c, d, gone)
+}
+
+// afterOpening goes on with a store that was opened again.
+func (f *fixture) afterOpening(first evidence.Observation, c, d evidence.Cell, gone uint64) {
+	f.Helper()
 	if receipt := f.commit(store.Batch{ID: "batch"}); !receipt.Duplicate {
-		t.Errorf("opened again, a store does not know its batches")
+		f.Errorf("opened again, a store does not know its batches")
 	}
 	late := observation("late", d, 1)
 	late.At = start.Add(-time.Hour)
 	if receipt := f.add(first, observation("3", d, 1), late); len(receipt.Duplicates) != 2 {
-		t.Errorf("opened again, a store knows only the observations %q", receipt.Duplicates)
+		f.Errorf("opened again, a store knows only the observations %q", receipt.Duplicates)
 	}
 	f.expect("opened again", []evidence.Observation{first, observation("2", d, 0.25)}, c, d)
 	if err := f.refused(store.Batch{Observations: []evidence.Observation{observation("4", d, 1)}}); !errors.Is(err, heed.ErrConflict) {
-		t.Errorf("opened again, a store takes another policy: %v", err)
+		f.Errorf("opened again, a store takes another policy: %v", err)
 	}
 	if again := f.write(record(notes, "gone", value{})); again <= gone {
-		t.Errorf("opened again, a store gives the revision %d to a record that had %d", again, gone)
+		f.Errorf("opened again, a store gives the revision %d to a record that had %d", again, gone)
 	}
 	f.write(record(notes, "last", value{}, "k"))
 	f.both("opened again and written", store.Query{Kind: notes, Keys: []string{"k"}}, "4", "3", "2", "1", "0", "full", "last")
 	f.commit(store.Batch{Retract: []string{"2"}, Forget: []string{"ann"}})
-	open()
+	f.open()
 	f.expect("after taking back and opening again", nil, c, d)
 	f.finds("after forgetting and opening again", store.Query{Kind: cases, Keys: []string{store.PersonKey("ann")}})
 	f.has("after forgetting and opening again", cases, "of", value{By: "bob"})

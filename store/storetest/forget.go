@@ -127,6 +127,13 @@ func forgetCase(t tb, s Subject) {
 	}
 	f.commit(store.Batch{Forget: []string{"ann"}})
 	f.has("forgotten in both cases", cases, "of", value{By: "bob"})
+
+	long := strings.Repeat("Ⱥ", evidence.MaxText/2) // which is longer in lower case
+	f.write(record(cases, "long", value{By: long}, store.PersonKey(long)))
+	f.commit(store.Batch{Forget: []string{long}})
+	if got := f.get(cases, "long"); f.decode(got).By == long || slices.Contains(got.Keys, store.PersonKey(long)) {
+		t.Errorf("a person with a long name is not forgotten")
+	}
 }
 
 func forgetWhole(t tb, s Subject) {

@@ -320,6 +320,7 @@ func (s *modelled) revision(t *rapid.T, ref store.Ref, which revision) uint64 {
 		return store.Once
 	case never:
 		return math.MaxInt32
+	default: // one that the record has or had
 	}
 	var read store.Snapshot
 	require.NoError(t, s.Read(background, &read, nil, []store.Ref{ref}))
