@@ -42,7 +42,7 @@ func TestStoresAgree(t *testing.T) {
 		m := newModel()
 		perCell := rapid.SampledFrom([]int{1, 3, 10_000}).Draw(t, "history")
 		memory := func() store.Store {
-			st, err := memstore.New(memstore.Config{Now: m.time, HistoryPerCell: perCell})
+			st, err := memstore.New(memstore.Config{Now: m.time, HistoryPerCell: perCell, HistoryFor: historyFor, IDsFor: 1000 * historyFor})
 			require.NoError(t, err)
 			return st
 		}
@@ -53,7 +53,7 @@ func TestStoresAgree(t *testing.T) {
 				var err error
 				own, err = at.open()
 				require.NoError(t, err)
-				st, err := sqlstore.Open(ctx, own, at.dialect, sqlstore.Config{Now: m.time, HistoryPerCell: perCell})
+				st, err := sqlstore.Open(ctx, own, at.dialect, sqlstore.Config{Now: m.time, HistoryPerCell: perCell, HistoryFor: historyFor, IDsFor: 1000 * historyFor})
 				require.NoError(t, err)
 				return st
 			}
@@ -85,6 +85,9 @@ type modelled struct {
 	had    map[store.Ref][]uint64 // the revisions that records had
 }
 
+// historyFor is for how long the stores keep observations. Ids they keep for longer than any test runs.
+const historyFor = 20 * 24 * time.Hour
+
 var modelStart = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 func newModel() *model { return &model{now: modelStart} }
@@ -101,8 +104,11 @@ func (m *model) run(t *rapid.T) {
 	}
 	for range rapid.IntRange(1, 15).Draw(t, "commits") {
 		m.commit(t, somePlans(t))
-		if rapid.IntRange(0, 3).Draw(t, "time goes on") == 0 {
+		switch rapid.IntRange(0, 15).Draw(t, "time goes on") {
+		case 0, 1, 2, 3:
 			m.now = m.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
+		case 4:
+			m.now = m.now.Add(historyFor + time.Minute) // and the history of all there is goes
 		}
 		for _, s := range m.stores {
 			require.NoError(t, s.Sweep(ctx, time.Time{}))

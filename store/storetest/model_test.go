@@ -31,12 +31,14 @@ func TestMemoryAgreesWithTheReference(t *testing.T) {
 		m := newModel()
 		perCell := rapid.SampledFrom([]int{1, 3, 10_000}).Draw(t, "history")
 		open := func() *memstore.Store {
-			st, err := memstore.New(memstore.Config{Now: m.time, HistoryPerCell: perCell})
+			st, err := memstore.New(memstore.Config{Now: m.time, HistoryPerCell: perCell, HistoryFor: historyFor, IDsFor: 1000 * historyFor})
 			require.NoError(t, err)
 			return st
 		}
 		memory := open()
-		m.add(newReference(storetest.Options{Now: m.time}, perCell), func(s store.Store) store.Store { return s.(*reference).reopen() })
+		plain := newReference(storetest.Options{Now: m.time}, perCell)
+		plain.historyFor = historyFor
+		m.add(plain, func(s store.Store) store.Store { return s.(*reference).reopen() })
 		m.add(memory, func(s store.Store) store.Store {
 			var file bytes.Buffer
 			require.NoError(t, s.(*memstore.Store).Dump(background, &file))
@@ -60,6 +62,9 @@ type modelled struct {
 	had    map[store.Ref][]uint64 // the revisions that records had
 }
 
+// historyFor is for how long the stores keep observations. Ids they keep for longer than any test runs.
+const historyFor = 20 * 24 * time.Hour
+
 var modelStart = time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 
 func newModel() *model { return &model{now: modelStart} }
@@ -76,8 +81,11 @@ func (m *model) run(t *rapid.T) {
 	}
 	for range rapid.IntRange(1, 15).Draw(t, "commits") {
 		m.commit(t, somePlans(t))
-		if rapid.IntRange(0, 3).Draw(t, "time goes on") == 0 {
+		switch rapid.IntRange(0, 15).Draw(t, "time goes on") {
+		case 0, 1, 2, 3:
 			m.now = m.now.Add(time.Duration(rapid.IntRange(1, 90).Draw(t, "minutes")) * time.Minute)
+		case 4:
+			m.now = m.now.Add(historyFor + time.Minute) // and the history of all there is goes
 		}
 		again := rapid.IntRange(0, 9).Draw(t, "reopen") == 0
 		for _, s := range m.stores {
