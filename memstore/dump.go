@@ -203,7 +203,7 @@ func (s *state) dumped(slot *slot, h *history, cell dump.Hash) *dump.Tally {
 func (d *dumper) writeIDs(shard *knownShard) error {
 	for _, g := range []*seen{&shard.old, &shard.young} {
 		for h, m := range g.marks {
-			if m, _ = shard.mark(h); g.marks[h] != m {
+			if last, _ := shard.mark(h); last != m {
 				continue // it stands in the young generation, too
 			}
 			if err := d.write(dump.Row{ID: &dump.ID{

@@ -272,6 +272,7 @@ func TestStoreAgreesWithAPlainOne(t *testing.T) {
 			r.commit()
 			r.compareEvidence()
 			r.compareRecords()
+			r.compareTwins()
 		}
 	})
 }
@@ -524,8 +525,19 @@ func (r *trial) compareRecords() {
 	require.Equal(r, all, paged)
 }
 
-func (r *trial) texts(q store.Query, place *string) (all []string) {
-	for record, err := range r.store.Find(ctx, q) {
+// compareTwins compares all records of the two stores.
+func (r *trial) compareTwins() {
+	for _, k := range plainKinds {
+		if q := (store.Query{Kind: k.Name}); r.twin != nil {
+			require.Equal(r, r.textsOf(r.store, q, nil), r.textsOf(r.twin, q, nil))
+		}
+	}
+}
+
+func (r *trial) texts(q store.Query, place *string) []string { return r.textsOf(r.store, q, place) }
+
+func (r *trial) textsOf(st *memstore.Store, q store.Query, place *string) (all []string) {
+	for record, err := range st.Find(ctx, q) {
 		require.NoError(r, err)
 		n, err := store.Decode[note](record.Body)
 		require.NoError(r, err)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,7 +59,7 @@ func (c Config) Validate() error {
 	for name, limits := range c.Limits {
 		kind := store.Kind{Name: name, Limits: limits}
 		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
-			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, fault.Field), limits, fault.Reason)
+			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, strings.TrimPrefix(fault.Field, "Limits.")), limits, fault.Reason)
 		}
 	}
 	return found.Err()

@@ -69,14 +69,18 @@ func (k *kind) named(key string) (rows []*row) {
 
 // forget takes the people out of the records, and drops cells of their name that have become empty.
 func (t *txn) forget() {
+	var revision uint64 // of all records that change
 	for r, e := range t.edits {
 		shard := t.state.records.shard(r.id)
 		if e.gone {
 			e.kind.remove(shard, r)
 			continue
 		}
+		if revision == 0 {
+			revision = t.state.records.revision.Add(1)
+		}
 		next := *r
-		next.keys, next.body, next.revision = e.keys, e.body, t.state.records.revision.Add(1)
+		next.keys, next.body, next.revision = e.keys, e.body, revision
 		e.kind.put(shard, r, next)
 	}
 	s := t.state

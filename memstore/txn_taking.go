@@ -180,7 +180,7 @@ func (t *txn) resetsKey(key cellKey) bool {
 func (s *state) misses(p place) bool {
 	shard := s.cells.of(p.group())
 	h := shard.histories[p.cellKey]
-	if h == nil || p.stamp < h.born {
+	if h == nil || p.stamp == 0 || p.stamp < h.born {
 		return false
 	}
 	for at := shard.first(p.group()); at != 0; at = shard.slot(at).next {

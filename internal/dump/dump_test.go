@@ -56,7 +56,7 @@ func read(from io.Reader) (all []dump.Row, err error) {
 		row, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			_, again := r.Next()
-			return all, errors.Join(asError(r.Revision != 9), asError(again != io.EOF))
+			return all, errors.Join(asError(r.Revision != 9), asError(!errors.Is(again, io.EOF)))
 		}
 		if err != nil {
 			return nil, err

@@ -1,0 +1,216 @@
+package memstore_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+func observed(t testing.TB, st store.Store, observations ...evidence.Observation) store.Receipt {
+	return put(t, st, store.Batch{Observations: observations})[0]
+}
+
+// sums returns the one tally of a cell.
+func sums(t testing.TB, st store.Store, c evidence.Cell) evidence.Tally {
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, []evidence.Cell{c}, nil))
+	if len(s.Parts) == 0 {
+		return evidence.Tally{}
+	}
+	require.Len(t, s.Parts, 1)
+	return s.Parts[0].Tally
+}
+
+func TestStoreForgetsHistoryByNumber(t *testing.T) {
+	st := newStore(t, memstore.Config{HistoryPerCell: 3, Now: newClock().time})
+	at := func(minute int) time.Time { return start.Add(time.Duration(minute-10) * time.Minute) }
+	for _, minute := range []int{5, 1, 3, 4, 2} {
+		observed(t, st, observe(fmt.Sprint(minute), at(minute)))
+	}
+	assert.Equal(t, []string{"5", "4", "3"}, history(t, st, cell), "those that happened last are kept")
+	for _, id := range []string{"1", "2"} {
+		_, err := st.Commit(ctx, store.Batch{Retract: []string{"5", id}})
+		assert.ErrorIs(t, err, evidence.ErrForgotten)
+	}
+	assert.EqualValues(t, 5, sums(t, st, cell).N(), "nothing was retracted")
+	put(t, st, store.Batch{Retract: []string{"5", "4", "3"}})
+	got := sums(t, st, cell)
+	assert.Equal(t, evidence.Count{N: 2, Last: evidence.InstantOf(at(2))}, got.Positive, "the last moment is that of what was forgotten")
+	put(t, st, store.Batch{Retract: []string{"5"}})
+	for what, b := range map[string]store.Batch{
+		"rebuild": {Rebuild: []evidence.Cell{cell}},
+		"restart": {Restart: []evidence.Restart{{Cell: cell, At: at(2)}}},
+	} {
+		_, err := st.Commit(ctx, b)
+		assert.ErrorIs(t, err, evidence.ErrForgotten, what)
+	}
+	put(t, st, store.Batch{Restart: []evidence.Restart{{Cell: cell, At: at(9)}}})
+	assert.Zero(t, sums(t, st, cell).N(), "a restart behind all needs no history")
+	observed(t, st, observe("10", at(10)))
+	put(t, st, store.Batch{Rebuild: []evidence.Cell{cell}})
+	assert.EqualValues(t, 1, sums(t, st, cell).N())
+}
+
+func TestStoreForgetsHistoryByTime(t *testing.T) {
+	clock := newClock()
+	st := newStore(t, memstore.Config{HistoryFor: time.Hour, IDsFor: 24 * time.Hour, Now: clock.time})
+	observed(t, st, observe("1", clock.time()))
+	clock.advance(40 * time.Minute)
+	observed(t, st, observe("2", clock.time()))
+	clock.advance(30 * time.Minute)
+	assert.Equal(t, []string{"2"}, history(t, st, cell))
+	_, err := st.Commit(ctx, store.Batch{Retract: []string{"1"}})
+	assert.ErrorIs(t, err, evidence.ErrForgotten)
+	clock.advance(time.Hour)
+	require.NoError(t, st.Sweep(ctx, time.Time{}))
+	assert.Empty(t, history(t, st, cell))
+	assert.EqualValues(t, 2, sums(t, st, cell).N(), "the sums outlive the history")
+	assert.Equal(t, []string{"1"}, observed(t, st, observe("1", start)).Duplicates, "and so do the ids")
+}
+
+// TestStoreKnowsIDsLongEnough delivers ids again all along the time for which they are promised to be known.
+func TestStoreKnowsIDsLongEnough(t *testing.T) {
+	clock := newClock()
+	st := newStore(t, memstore.Config{HistoryFor: time.Hour, IDsFor: 2 * time.Hour, Now: clock.time})
+	recorded := make(map[string]time.Time)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 5000 {
+		clock.advance(time.Duration(rng.IntN(20)) * time.Second)
+		id := fmt.Sprint(rng.IntN(i/2 + 1))
+		before, known := recorded[id]
+		receipt := observed(t, st, observe(id, clock.time()))
+		switch duplicate := len(receipt.Duplicates) > 0; {
+		case known && clock.time().Sub(before) < 2*time.Hour:
+			require.True(t, duplicate, "an id of %v ago is not known", clock.time().Sub(before))
+		case !known, clock.time().Sub(before) > 4*time.Hour+time.Minute:
+			require.False(t, duplicate)
+			recorded[id] = clock.time()
+		case !duplicate:
+			recorded[id] = clock.time()
+		}
+	}
+}
+
+func TestStoreWithoutHistory(t *testing.T) {
+	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
+	named := observe("named", start)
+	named.Source = "ann"
+	apart := named
+	apart.ID, apart.Cell.Kind = "apart", "apart"
+	policies := map[string]evidence.Policy{"apart": {ByOrigin: true}}
+	put(t, st, store.Batch{Policies: policies, Observations: []evidence.Observation{apart}})
+	put(t, st, store.Batch{Expunge: []string{"ann"}})
+	assert.Zero(t, sums(t, st, apart.Cell).N(), "a cell that keeps origins apart needs no history")
+	observed(t, st, named)
+	assert.Empty(t, history(t, st, cell))
+	for what, b := range map[string]store.Batch{
+		"retract": {Retract: []string{"named"}}, "expunge": {Expunge: []string{"ann"}}, "rebuild": {Rebuild: []evidence.Cell{cell}},
+	} {
+		_, err := st.Commit(ctx, b)
+		assert.ErrorIs(t, err, evidence.ErrForgotten, what)
+	}
+	_, err := st.Commit(ctx, store.Batch{Retract: []string{"never"}})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.EqualValues(t, 1, sums(t, st, cell).N())
+	restart := store.Batch{Restart: []evidence.Restart{{Cell: cell, At: start.Add(time.Second)}}}
+	put(t, st, restart)
+	assert.Zero(t, sums(t, st, cell).N())
+	observed(t, st, observe("after", start.Add(2*time.Second)))
+	put(t, st, restart) // no further than it was
+	assert.EqualValues(t, 1, sums(t, st, cell).N())
+}
+
+// TestStoreHoldsManyTexts fills one store with so many long names that each shard holds dozens of chunks of them.
+func TestStoreHoldsManyTexts(t *testing.T) {
+	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
+	const items = 260_000
+	b := store.Batch{}
+	for i := range items {
+		o := observe(fmt.Sprint(i), start)
+		o.Cell.Item = fmt.Sprintf("%01024d", i)
+		if b.Observations = append(b.Observations, o); len(b.Observations) == 1000 {
+			put(t, st, b)
+			b.Observations = b.Observations[:0]
+		}
+	}
+	for _, i := range []int{0, items / 2, items - 1} {
+		c := cell
+		c.Item = fmt.Sprintf("%01024d", i)
+		assert.EqualValues(t, 1, sums(t, st, c).N())
+	}
+}
+
+// TestStoreReusesOrigins expunges sources over and over: the names of one must not pass to another.
+func TestStoreReusesOrigins(t *testing.T) {
+	st := newStore(t, memstore.Config{HistoryPerCell: 2, Now: newClock().time})
+	policies := map[string]evidence.Policy{"kind": {ByOrigin: true}}
+	for round := range 20 {
+		for i := range 5 {
+			o := observe(fmt.Sprintf("%d-%d", round, i), start.Add(-time.Duration(i)*time.Minute))
+			o.Source = []string{"stays", fmt.Sprint("goes", round)}[i%2]
+			put(t, st, store.Batch{Policies: policies, Observations: []evidence.Observation{o}})
+		}
+		put(t, st, store.Batch{Expunge: []string{fmt.Sprint("goes", round)}})
+		got := sums(t, st, cell)
+		assert.EqualValues(t, 3*(round+1), got.N())
+		assert.Equal(t, evidence.InstantOf(start), got.Last())
+	}
+}
+
+// TestStoreWritesTextsAnew fills a store with items and resets most of them, over and over: those that stay keep their
+// names, and the memory of the others is given back.
+func TestStoreWritesTextsAnew(t *testing.T) {
+	st := newStore(t, memstore.Config{NoHistory: true, Now: newClock().time})
+	item := func(i int) evidence.Cell {
+		return evidence.Cell{Kind: "kind", Scope: fmt.Sprint("scope", i%2), Item: fmt.Sprintf("%0*d", 900+i%100, i)}
+	}
+	var before uint64
+	for round := range 4 {
+		for i := range 10_000 {
+			o := observe(fmt.Sprint(round, "-", i), start)
+			o.Cell = item(round*10_000 + i)
+			observed(t, st, o)
+		}
+		put(t, st, store.Batch{Reset: []evidence.Selection{{Kind: "kind", Scope: "scope0"}}})
+		stay := item(round*10_000 + 1)
+		assert.EqualValues(t, 1, sums(t, st, stay).N())
+		n := 0
+		for part, err := range st.List(ctx, "kind", "scope1") {
+			require.NoError(t, err)
+			require.True(t, len(part.Cell.Item) >= 900 && part.Tally.N() == 1)
+			n++
+		}
+		assert.Equal(t, 5_000, n)
+		put(t, st, store.Batch{Reset: []evidence.Selection{{Kind: "kind", Scope: "scope1"}}})
+		switch now := heap(); round {
+		case 0:
+			before = now
+		default:
+			assert.Less(t, float64(now), 1.5*float64(before)+4e6, "round %d", round)
+		}
+	}
+}
+
+func TestStoreConfigFaults(t *testing.T) {
+	_, err := memstore.New(memstore.Config{
+		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour, Limits: map[string]store.Limits{"note": {Most: -1}},
+	})
+	var fields []string
+	for fault := range heed.ConfigErrors(err) {
+		fields = append(fields, fault.Field)
+	}
+	assert.Equal(t, []string{"HistoryPerCell", "IDsFor", `Limits["note"].Most`}, fields)
+	st, err := memstore.New(memstore.Config{HistoryFor: 90 * 24 * time.Hour})
+	require.NoError(t, err, "ids are kept for as long as history unless they are said to be")
+	assert.Equal(t, 90*24*time.Hour, st.Config().IDsFor)
+	assert.Equal(t, 100, new(memstore.Store).Config().HistoryPerCell)
+}
