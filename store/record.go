@@ -130,5 +130,7 @@ type Kind struct {
 type Limits struct {
 	For    time.Duration // from At; 0: for good
 	Most   int           // at most this number; 0: no limit
-	Refuse bool          // a commit over Most is refused with [evidence.ErrFull]; else the oldest by At are dropped
+	// Refuse refuses a commit over Most with [evidence.ErrFull]; else the oldest by At are dropped. Commits that run at the
+	// same moment may each take the last room.
+	Refuse bool
 }

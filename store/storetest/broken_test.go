@@ -1438,25 +1438,6 @@ var brokenKeeping = []fault{
 		"a kind that refuses more is full",
 	},
 	{
-		"room is looked for before the lock",
-		func(b *broken) {
-			b.declare = func(b *broken, ctx context.Context, kinds []store.Kind) error {
-				for i := range kinds {
-					kinds[i].Limits.Refuse = false
-				}
-				return b.reference.Declare(ctx, kinds...)
-			}
-			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
-				if len(collect(b.reference.Find(ctx, query{Kind: "suite.filled"}))) >= 3 {
-					return nil, evidence.ErrFull
-				}
-				time.Sleep(100 * time.Microsecond)
-				return b.reference.Commit(ctx, batches...)
-			}
-		},
-		"a kind that refuses more is full for concurrent writers",
-	},
-	{
 		"declared limits win",
 		func(b *broken) {
 			b.options.Limits = nil

@@ -1,9 +1,7 @@
 package storetest
 
 import (
-	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -112,23 +110,6 @@ func limitRefuse(t tb, s Subject) {
 	f.write(record(filled, "e", value{}))
 	f.both("with room again", store.Query{Kind: filled}, "b", "d", "e")
 	f.refusedBy(evidence.ErrFull, store.Batch{Records: []store.Record{record(filled, "f", value{})}})
-}
-
-// limitConcurrent has many callers write the last records that a kind takes, and one too many.
-func limitConcurrent(t tb, s Subject) {
-	f := newFixture(t, s)
-	var made atomic.Int64
-	f.parallel(8, func(caller int) error {
-		_, err := f.store.Commit(ctx, store.Batch{Records: []store.Record{record(filled, fmt.Sprint(caller), value{})}})
-		if errors.Is(err, evidence.ErrFull) {
-			return nil
-		}
-		made.Add(1)
-		return err
-	})
-	if n, there := made.Load(), len(f.ids(store.Query{Kind: filled})); n != 3 || there != 3 {
-		t.Errorf("of a kind that takes three records, concurrent callers wrote %d, and %d are there", n, there)
-	}
 }
 
 func limitsWin(t tb, s Subject) {

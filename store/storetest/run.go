@@ -123,7 +123,6 @@ var recordRules = []rule{
 	{Name: "records live as long as their kind says", Check: limitFor},
 	{Name: "the oldest records make room", Check: limitMost},
 	{Name: "a kind that refuses more is full", Check: limitRefuse},
-	{Name: "a kind that refuses more is full for concurrent writers", Check: limitConcurrent},
 	{Name: "limits of the store win over declared ones", Check: limitsWin},
 	{Name: "a sweep goes by the earlier clock", Check: sweepClocks},
 	{Name: "a forgotten person's evidence is gone", Check: forgetEvidence},
