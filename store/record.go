@@ -128,8 +128,8 @@ type Kind struct {
 
 // Limits says how long records of a kind are kept. The zero value keeps all of them for good.
 type Limits struct {
-	For    time.Duration // from At; 0: for good
-	Most   int           // at most this number; 0: no limit
+	For  time.Duration // from At; 0: for good
+	Most int           // at most this number; 0: no limit
 	// Refuse refuses a commit over Most with [evidence.ErrFull]; else the oldest by At are dropped. Commits that run at the
 	// same moment may each take the last room.
 	Refuse bool
