@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -28,6 +29,7 @@ func (f *fixture) change(id string, do func(*value) store.Batch) error {
 		}
 		b := do(&v)
 		b.Records = append(b.Records, over(record(notes, id, v), s.Records[0].Revision))
+		runtime.Gosched() // so that others have read the same, on one processor, too
 		if _, err := f.store.Commit(ctx, b); !errors.Is(err, heed.ErrConflict) || try == 1000 {
 			return err
 		}
