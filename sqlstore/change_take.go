@@ -281,8 +281,8 @@ func (c *change) expunge(sources []string) error {
 
 // gone is an observation on its way out of the history.
 type gone struct {
-	seq     int64
-	key, id string
+	seq int64
+	key string
 	evidence.Observation
 }
 
