@@ -27,7 +27,8 @@ type change struct {
 	t        *tx
 	now      evidence.Instant
 	revision uint64
-	fresh    map[string]bool // the hashes of ids that were not known before this commit
+	fresh    map[string]bool     // the hashes of ids that were not known before this commit
+	cells    map[string]*cellRow // those of the observations, where they were read already
 	receipts []store.Receipt
 	parts    map[string][]evidence.Part // by cell, where all of them are known
 }
@@ -155,7 +156,7 @@ func (c *change) number() error {
 }
 
 func (c *change) run(t *tx) error {
-	c.t, c.receipts, c.parts = t, make([]store.Receipt, len(c.batches)), nil
+	c.t, c.receipts, c.parts, c.cells = t, make([]store.Receipt, len(c.batches)), nil, nil
 	if err := c.knowIDs(); err != nil {
 		return err
 	}

@@ -5,16 +5,23 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 )
 
-// An id that another transaction is about to make known is waited for.
-var learnIDs = both(`INSERT INTO heed_id (id, recorded, traced)
-	SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM json_each($3) WHERE true
-	ON CONFLICT DO NOTHING RETURNING id`)
+// An id that another transaction is about to make known is waited for. PostgreSQL reads the cells of the observations in the
+// same round trip.
+var (
+	learnIDs = both(`INSERT INTO heed_id (id, recorded, traced)
+		SELECT value->>0, CAST($1 AS BIGINT), CAST($2 AS BIGINT) FROM json_each($3) WHERE true
+		ON CONFLICT DO NOTHING RETURNING id`)
+	learnIDsAndCells = either(``, `WITH fresh AS (`+learnIDs.texts[Postgres]+`)
+		SELECT id, -1, 0, 0, '', '', '', '' FROM fresh
+		UNION ALL SELECT `+cellColumns+` FROM heed_cell WHERE cell = ANY (ARRAY(SELECT value->>0 FROM jsonb_array_elements($4)))`)
+)
 
 // knowIDs makes all ids known. It returns errKnown where that of a batch was, or where an earlier batch has it.
 func (c *change) knowIDs() error {
@@ -38,14 +45,48 @@ func (c *change) knowIDs() error {
 	if err != nil {
 		return err
 	}
-	inserted, err := c.t.texts(learnIDs, int64(c.now), flag(!c.store.cfg.NoHistory), rows)
-	for _, id := range inserted {
-		c.fresh[id] = true
+	args := []any{int64(c.now), flag(!c.store.cfg.NoHistory), rows}
+	if c.t.db.dialect.embedded() || c.alone {
+		var inserted []string
+		inserted, err = c.t.texts(learnIDs, args...)
+		for _, id := range inserted {
+			c.fresh[id] = true
+		}
+	} else {
+		err = c.knowIDsAndCells(args)
 	}
 	if err != nil {
 		return err
 	}
 	return c.checkBatches()
+}
+
+// knowIDsAndCells also reads the cells, which stay as they are: only who has the store alone changes one.
+func (c *change) knowIDsAndCells(args []any) error {
+	seen := make(map[evidence.Cell]bool)
+	var keys []string
+	for i := range c.batches {
+		for k := range c.batches[i].Observations {
+			if cell := c.batches[i].Observations[k].Cell; !seen[cell] {
+				seen[cell] = true
+				keys = append(keys, hashOfCell(cell))
+			}
+		}
+	}
+	cells, err := column(keys)
+	if err != nil {
+		return err
+	}
+	c.cells = make(map[string]*cellRow, len(keys))
+	return c.t.each(learnIDsAndCells, append(args, cells), func(scan func(...any) error) error {
+		r, halfLife, err := scanCell(scan)
+		if halfLife < 0 {
+			c.fresh[r.key] = true
+		} else {
+			c.cells[r.key] = r
+		}
+		return err
+	})
 }
 
 func (c *change) checkBatches() error {
@@ -135,13 +176,20 @@ func (c *change) observe(all []addition) error {
 			d.lose(o)
 		}
 	}
-	if err := c.addSums(sums, cells); err != nil {
+	var history []any // the arguments of addToHistory
+	if !c.store.cfg.NoHistory {
+		if history, err = c.history(all); err != nil {
+			return err
+		}
+	}
+	if len(sums) > 0 && history != nil && !c.t.db.dialect.embedded() {
+		return c.addSums(sums, cells, history...)
+	}
+	if err := c.addSums(sums, cells); err != nil || history == nil {
 		return err
 	}
-	if c.store.cfg.NoHistory {
-		return nil
-	}
-	return c.record(all)
+	_, err = c.t.exec(addToHistory, history...)
+	return err
 }
 
 const cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, name`
@@ -158,13 +206,19 @@ var (
 
 func (c *change) scanCells(q *query, rows string, into map[string]*cellRow) error {
 	return c.t.each(q, []any{rows}, func(scan func(...any) error) error {
-		r := &cellRow{}
-		var halfLife, byOrigin int64
-		err := scan(&r.key, &halfLife, &byOrigin, &r.restart, &r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name)
-		r.policy = evidence.Policy{HalfLife: time.Duration(halfLife) * time.Microsecond, ByOrigin: byOrigin == 1}
+		r, _, err := scanCell(scan)
 		into[r.key] = r
 		return err
 	})
+}
+
+// scanCell returns a cell, and its half-life as it is stored.
+func scanCell(scan func(...any) error) (r *cellRow, halfLife int64, err error) {
+	r = &cellRow{}
+	var byOrigin int64
+	err = scan(&r.key, &halfLife, &byOrigin, &r.restart, &r.cell.Kind, &r.cell.Scope, &r.cell.Item, &r.cell.Name)
+	r.policy = evidence.Policy{HalfLife: time.Duration(halfLife) * time.Microsecond, ByOrigin: byOrigin == 1}
+	return r, halfLife, err
 }
 
 // findCells returns the cells of these keys that there are.
@@ -180,8 +234,13 @@ func (c *change) findCells(keys []string) (map[string]*cellRow, error) {
 // makeCells adds those cells that are not there yet, each with a policy, and returns all.
 func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]evidence.Policy) (map[string]*cellRow, error) {
 	keys := slices.Sorted(maps.Keys(cells))
-	found, err := c.findCells(keys)
-	if err != nil || len(found) == len(keys) {
+	found := c.cells
+	c.cells = nil
+	var err error
+	if found == nil {
+		found, err = c.findCells(keys)
+	}
+	if err != nil || !slices.ContainsFunc(keys, func(key string) bool { return found[key] == nil }) {
 		return found, err
 	}
 	var missing [][]any
@@ -197,7 +256,8 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 	if err != nil {
 		return nil, err
 	}
-	if err := c.scanCells(makeCells, rows, found); err != nil || len(found) == len(keys) {
+	err = c.scanCells(makeCells, rows, found)
+	if err != nil || !slices.ContainsFunc(keys, func(key string) bool { return found[key] == nil }) {
 		return found, err
 	}
 	return c.findCells(keys) // somebody else has added one meanwhile, maybe with another policy
@@ -261,22 +321,19 @@ type keptObservation struct {
 	Weight  float64 `json:"weight"`
 }
 
-func (c *change) record(all []addition) error {
+// history returns what the history is to have of observations, as arguments of addToHistory.
+func (c *change) history(all []addition) ([]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
 		o := all[i].Observation
 		text, err := json.Marshal(keptObservation{o.ID, o.Channel, o.Session, o.Reward, o.Weight})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		rows[i] = []any{all[i].key, all[i].id, int64(evidence.InstantOf(o.At)), o.Source, string(text)}
 	}
 	text, err := rowsOf(rows)
-	if err != nil {
-		return err
-	}
-	_, err = c.t.exec(addToHistory, int64(c.now), text)
-	return err
+	return []any{int64(c.now), text}, err
 }
 
 // observation makes an observation of a row of the history.
@@ -306,8 +363,15 @@ const (
 
 var addSums = either(insertTally+onKnownTally("heed_tally"), insertTallies+onKnownTally("heed_tally"))
 
-// addSumsAndTell is addSums that returns the tallies.
-var addSumsAndTell = either(addSums.texts[SQLite]+returningTally, addSums.texts[Postgres]+returningTally)
+// addSumsAndTell is addSums that returns the tallies. In PostgreSQL, both can add to the history in the same round trip.
+var (
+	addSumsAndTell        = either(addSums.texts[SQLite]+returningTally, addSums.texts[Postgres]+returningTally)
+	addSumsAndKeep        = either(``, alsoToHistory+strings.Replace(addSums.texts[Postgres], `($1)`, `($3)`, 1))
+	addSumsAndKeepAndTell = either(``, addSumsAndKeep.texts[Postgres]+returningTally)
+)
+
+const alsoToHistory = `WITH history AS (INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
+	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT) FROM jsonb_array_elements($2)) `
 
 const (
 	tallySumsOnly = `landmark, mass, squares, reward, reward_squares,
@@ -315,8 +379,9 @@ const (
 	returningTally = ` RETURNING cell, channel, source, ` + tallySumsOnly
 )
 
-// addSums adds to the tallies. Where the receipts are to have parts, it keeps those that it has seen.
-func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
+// addSums adds to the tallies. Where the receipts are to have parts, it keeps those that it has seen. With the arguments of
+// addToHistory it adds to the history, too, in PostgreSQL.
+func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any) error {
 	froms := slices.SortedFunc(maps.Keys(sums), func(a, b origin) int {
 		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel), cmp.Compare(a.source, b.source))
 	})
@@ -332,11 +397,15 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 		if err != nil {
 			return err
 		}
-		rows = [][]any{{text}}
+		rows = [][]any{append(slices.Clip(history), text)}
+	}
+	add, addAndTell := addSums, addSumsAndTell
+	if len(history) > 0 {
+		add, addAndTell = addSumsAndKeep, addSumsAndKeepAndTell
 	}
 	if !slices.ContainsFunc(c.batches, func(b store.Batch) bool { return b.Parts }) {
 		for _, row := range rows {
-			if _, err := c.t.exec(addSums, row...); err != nil {
+			if _, err := c.t.exec(add, row...); err != nil {
 				return err
 			}
 		}
@@ -344,7 +413,7 @@ func (c *change) addSums(sums deltas, cells map[string]*cellRow) error {
 	}
 	c.parts = make(map[string][]evidence.Part)
 	for _, row := range rows {
-		err := c.t.each(addSumsAndTell, row, func(scan func(...any) error) error {
+		err := c.t.each(addAndTell, row, func(scan func(...any) error) error {
 			key, part, err := scanTally(scan)
 			if row := cells[key]; err == nil && !row.policy.ByOrigin { // or else there may be others
 				part.Cell, part.Tally = row.cell, restated(part.Tally, row.policy.HalfLife)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/heedhq/heed"
@@ -193,6 +194,12 @@ var (
 			) AS k))`)
 )
 
+// changeRows does all four in PostgreSQL, in one round trip. No key is both lost and added.
+var changeRows = either(``, `WITH written AS (`+writeRecords.texts[Postgres]+`), removed AS (`+
+	strings.Replace(dropRecords.texts[Postgres], `($1)`, `($3)`, 1)+`), lost AS (`+
+	strings.Replace(dropKeys.texts[Postgres], `($1)`, `($4)`, 1)+`) `+
+	strings.Replace(addKeys.texts[Postgres], `($1)`, `($5)`, 1))
+
 // changeRecords writes and removes records that have to be there.
 func (c *change) changeRecords(all []writing) error {
 	if len(all) == 0 {
@@ -248,6 +255,18 @@ func keyRows(kind string, at evidence.Instant, seq int64, keys, without []string
 }
 
 func (c *change) writeRows(written, removed, keys, lost [][]any) error {
+	if !c.t.db.dialect.embedded() {
+		args := []any{int64(c.revision)}
+		for _, rows := range [][][]any{written, removed, lost, keys} {
+			text, err := rowsOf(append([][]any{}, rows...))
+			if err != nil {
+				return err
+			}
+			args = append(args, text)
+		}
+		_, err := c.t.exec(changeRows, args...)
+		return err
+	}
 	for _, step := range []struct {
 		q    *query
 		rows [][]any
