@@ -2,13 +2,14 @@ package learning
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/heedhq/heed/store"
 )
 
 // Waiting returns how many fires are open, by the keys that they are found by.
-func (m *Module) Waiting(ctx context.Context) (n int, err error) {
+func Waiting(ctx context.Context, m *Module) (n int, err error) {
 	for _, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{Keys: []string{waitingKey()}}) {
 		if err != nil {
 			return n, err
@@ -19,7 +20,7 @@ func (m *Module) Waiting(ctx context.Context) (n int, err error) {
 }
 
 // Awaited returns the answers that have not ended.
-func (m *Module) Awaited(ctx context.Context) (n int, err error) {
+func Awaited(ctx context.Context, m *Module) (n int, err error) {
 	for kept, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{}) {
 		if err != nil {
 			return n, err
@@ -45,4 +46,29 @@ func Filled(module, person string) []store.Record {
 		k.pins.Record(Pin{HeuristicID: "h", Actor: person}, 0), k.fires.Record(fired{Heuristic: "h", Person: person}, 0),
 		k.clicks.Record(clicked{Heuristic: "h", Person: person}, 0),
 	}
+}
+
+// States returns what each fire, row of ignores and judgement has come to.
+func States(ctx context.Context, m *Module) (all []string, err error) {
+	add := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	for kept, err := range m.kinds.fires.Find(ctx, m.cfg.Store, store.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		w := kept.Value
+		add("%s at %s: end %q, heard %v, silent %v, closed %v, due %v", w.Heuristic, w.Event, w.End, w.Heard, w.Silent != nil, w.Closed, w.Due)
+	}
+	for kept, err := range m.kinds.streaks.Find(ctx, m.cfg.Store, store.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		add("%s: ignored %d", kept.Value.HeuristicID, kept.Value.N)
+	}
+	for kept, err := range m.kinds.clicks.Find(ctx, m.cfg.Store, store.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		add("%s of %s at %s: %d live", kept.Value.Person, kept.Value.Heuristic, kept.Value.Event, len(kept.Value.Live))
+	}
+	return all, nil
 }

@@ -202,7 +202,7 @@ func (f *fixture) apply(id, heuristic string, weight float64) learning.Change {
 // waiting returns how many answers have not ended.
 func (f *fixture) waiting() int {
 	f.Helper()
-	n, err := f.Awaited(ctx)
+	n, err := learning.Awaited(ctx, f.Module)
 	require.NoError(f, err)
 	return n
 }

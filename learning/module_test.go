@@ -456,7 +456,7 @@ func TestNothingIsLeft(t *testing.T) {
 	f.sweep()
 	f.clock.Advance(time.Hour)
 	f.sweep()
-	n, err := f.Waiting(ctx)
+	n, err := learning.Waiting(ctx, f.Module)
 	require.NoError(t, err)
 	assert.Zero(t, n)
 	commits, reads := len(f.store.commits), f.store.reads

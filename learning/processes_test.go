@@ -248,7 +248,7 @@ func TestASweepOfMany(t *testing.T) {
 	assert.Empty(t, f.sweep())
 	f.clock.Advance(2 * evidence.MaxSkew)
 	assert.Empty(t, f.sweep())
-	n, err := f.Waiting(ctx)
+	n, err := learning.Waiting(ctx, f.Module)
 	require.NoError(t, err)
 	assert.Zero(t, n)
 }

@@ -1,12 +1,14 @@
 package learning
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -128,17 +130,19 @@ func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string)
 	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return err
 	}
+	var kinds []string
+	if !is(before["HalfLife"], m.cfg.HalfLife) || !is(before["BySource"], m.cfg.BySource) {
+		kinds = append(kinds, m.kinds.heuristic)
+	}
+	if !is(before["BySource"], m.cfg.BySource) {
+		kinds = append(kinds, m.kinds.fire, m.kinds.calibration)
+	}
+	if kinds == nil { // a call whose reply was lost has done it
+		return nil
+	}
 	row, err := c.Overwrite(ctx, m.cfg.Store, m.cfg.Now())
 	if err != nil {
 		return err
-	}
-	apart, err := json.Marshal(m.cfg.BySource)
-	if err != nil {
-		return err
-	}
-	kinds := []string{m.kinds.heuristic}
-	if string(before["BySource"].Value) != string(apart) {
-		kinds = append(kinds, m.kinds.fire, m.kinds.calibration)
 	}
 	b := store.Batch{Policies: m.kinds.policies(m.cfg.policy())}
 	for _, kind := range kinds {
@@ -153,8 +157,14 @@ func (m *Module) rebuild(ctx context.Context, host Config, actor, reason string)
 	}
 	b.Records = []store.Record{row, store.AuditEntry{
 		ID: records.ID("rebuild", c.Name, fmt.Sprint(row.Revision)), At: m.orNow(time.Time{}), Actor: actor,
-		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String(), "BySource": string(apart)},
+		Action: m.cfg.Name + ".rebuild", Subject: c.Name, Reason: reason, Details: map[string]string{"HalfLife": m.cfg.HalfLife.String(), "BySource": strconv.FormatBool(m.cfg.BySource)},
 	}.Record()}
 	_, err = m.cfg.Store.Commit(ctx, b)
 	return err
+}
+
+// is reports whether a setting is stored with this value.
+func is(stored settings.Value, value any) bool {
+	text, err := json.Marshal(value)
+	return err == nil && bytes.Equal(stored.Value, text)
 }

@@ -1,0 +1,211 @@
+package learning_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// A deed is a call of a method, with what has to be there before it.
+type deed struct {
+	method  string
+	prepare func(f *fixture)
+	call    func(f *fixture) error
+	done    error // of the call again, where the one that failed has had its effect
+}
+
+func ignoreTwice(f *fixture) {
+	for i := range 2 {
+		f.fire("h", fmt.Sprint("ignored", i), "s")
+		f.event("s", "next")
+	}
+}
+
+func silence(f *fixture) {
+	f.fire("h", "e", "s")
+	f.clock.Advance(31 * time.Second)
+	f.sweep()
+}
+
+var pinned = learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "ops", Reason: "r"}
+
+// deeds are calls of every method, and of the functions that make modules.
+var deeds = []deed{
+	{method: "Put", call: func(f *fixture) error { _, err := f.Put(ctx, learning.Heuristic{ID: "new"}); return err }, done: heed.ErrConflict},
+	{method: "Heuristic", call: func(f *fixture) error { _, err := f.Heuristic(ctx, "h"); return err }},
+	{method: "Heuristics", call: func(f *fixture) (err error) {
+		for _, err = range f.Heuristics(ctx) {
+		}
+		return err
+	}},
+	{method: "Delete", prepare: func(f *fixture) { ignoreTwice(f); require.NoError(f, f.Pin(ctx, pinned)) },
+		call: func(f *fixture) error { return f.Delete(ctx, "h") }, done: heed.ErrNotFound},
+	{method: "Pin", call: func(f *fixture) error { return f.Pin(ctx, pinned) }},
+	{method: "Unpin", prepare: func(f *fixture) { require.NoError(f, f.Pin(ctx, pinned)) },
+		call: func(f *fixture) error { return f.Unpin(ctx, "h", "ops", "r") }, done: heed.ErrNotFound},
+	{method: "Fire", call: func(f *fixture) error {
+		p := 0.5
+		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Source: "s", Person: "ann", Prediction: &p})
+	}},
+	{method: "Fire", call: func(f *fixture) error { return f.Fire(ctx, learning.Fire{EventID: "of the model"}) }},
+	{method: "Consider", call: func(f *fixture) error { return f.Consider(ctx, "e", "h", "oven") }},
+	{method: "Event", prepare: func(f *fixture) { f.fire("oven", "e", "s"); f.fire("h", "f", "t") },
+		call: func(f *fixture) error {
+			_, err := f.Event(ctx, learning.Event{Source: "t", Text: "it is off"})
+			return err
+		}},
+	{method: "Event", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.fire("oven", "f", "t") },
+		call: func(f *fixture) error { _, err := f.Event(ctx, learning.Event{Text: "undo"}); return err }},
+	{method: "Event", prepare: silence,
+		call: func(f *fixture) error { _, err := f.Event(ctx, learning.Event{Text: "undo"}); return err }},
+	{method: "Event", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s"); f.fire("oven", "f", "s") },
+		call: func(f *fixture) error { _, err := f.Event(ctx, learning.Event{Source: "s", Text: "next"}); return err }},
+	{method: "Feedback", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s") },
+		call: func(f *fixture) error { _, err := f.Feedback(ctx, thumb("h", "e", true)); return err }},
+	{method: "Feedback", prepare: func(f *fixture) { f.say(thumb("h", "e", true)) },
+		call: func(f *fixture) error { _, err := f.Feedback(ctx, thumb("h", "e", false)); return err }},
+	{method: "Feedback", prepare: silence,
+		call: func(f *fixture) error { _, err := f.Feedback(ctx, thumb("h", "e", false)); return err }},
+	{method: "Apply", call: func(f *fixture) error {
+		_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"), learning.Origin{ID: "1"})
+		return err
+	}},
+	{method: "Timeouts", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.fire("oven", "f", "s"); f.clock.Advance(time.Minute) },
+		call: func(f *fixture) error { _, err := f.Timeouts(ctx, time.Time{}); return err }},
+	{method: "Sweep", prepare: func(f *fixture) { silence(f); f.clock.Advance(time.Hour) },
+		call: func(f *fixture) error { return f.Sweep(ctx, time.Time{}) }},
+	{method: "Sweep", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.clock.Advance(time.Hour) },
+		call: func(f *fixture) error { return f.Sweep(ctx, time.Time{}) }},
+	{method: "Standing", call: func(f *fixture) error { _, err := f.Standing(ctx, "h"); return err }},
+	{method: "Explain", call: func(f *fixture) error { _, err := f.Explain(ctx, "h"); return err }},
+	{method: "Calibration", call: func(f *fixture) error { _, err := f.Calibration(ctx); return err }},
+
+	{method: "New", call: func(f *fixture) error {
+		cfg := f.Config()
+		cfg.Initial = 0.6
+		_, err := learning.New(ctx, cfg)
+		return err
+	}},
+	{method: "Existing", call: func(f *fixture) error { _, err := learning.Existing(ctx, f.Config()); return err }},
+	{method: "StoredConfig", call: func(f *fixture) error { _, err := learning.StoredConfig(ctx, f.store, ""); return err }},
+	{method: "Modules", call: func(f *fixture) error { _, err := learning.Modules(ctx, f.store); return err }},
+	{method: "Rebuild", prepare: silence, call: func(f *fixture) error {
+		cfg := f.Config()
+		cfg.HalfLife = time.Hour
+		_, err := learning.Rebuild(ctx, cfg, "ops", "r")
+		return err
+	}},
+}
+
+// noDeeds are the methods that ask nothing of the store.
+var noDeeds = []string{"Config"}
+
+// TestFaults has each call of the store that a method makes fail, before its effect and after it. The call is an error then, and
+// never another answer. What is in the store is what was there before or what is to be there after. The call again loses
+// nothing, and counts nothing twice.
+func TestFaults(t *testing.T) {
+	var named []string
+	for i, d := range deeds {
+		named = append(named, d.method)
+		t.Run(fmt.Sprint(d.method, " ", i), func(t *testing.T) {
+			t.Parallel()
+			good := d.stage(t)
+			before := good.meaning()
+			require.NoError(t, d.call(good))
+			after := good.meaning()
+			calls := 0
+			failing.Every(func(at int, late bool) bool {
+				f := d.stage(t)
+				st := &failing.Store{Store: f.store.Store}
+				f.store.Store = st
+				st.Fail(at, late)
+				err := d.call(f)
+				failed := st.Failed()
+				st.Fail(0, false)
+				if !failed {
+					assert.NoError(t, err)
+					return false
+				}
+				calls++
+				where := fmt.Sprintf("call %d, after its effect: %v", at, late)
+				assert.ErrorIs(t, err, failing.ErrFailed, where)
+				now := f.meaning()
+				if now != after {
+					assert.Equal(t, before, now, where)
+				}
+				switch err := d.call(f); {
+				case err != nil && now == after && d.done != nil:
+					assert.ErrorIs(t, err, d.done, where)
+				default:
+					assert.NoError(t, err, where)
+				}
+				assert.Equal(t, after, f.meaning(), where)
+				return true
+			})
+			assert.Positive(t, calls)
+		})
+	}
+	module := reflect.TypeFor[*learning.Module]()
+	for i := range module.NumMethod() {
+		name := module.Method(i).Name
+		assert.NotEqual(t, slices.Contains(noDeeds, name), slices.Contains(named, name), "%s is among the deeds, or asks nothing of the store", name)
+	}
+}
+
+// stage makes a module, with what a deed needs.
+func (d *deed) stage(t *testing.T) *fixture {
+	f := newFixture(t, learning.Config{
+		ComplaintRetractsSilence: true, Strategy: windows(60, 30).Strategy, Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}},
+	}, "h")
+	f.put(learning.Heuristic{ID: "oven", Condition: "the oven is on"})
+	if d.prepare != nil {
+		d.prepare(f)
+	}
+	return f
+}
+
+// meaning is all that a store has of a module, without what numbers it.
+func (f *fixture) meaning() string {
+	f.Helper()
+	var b strings.Builder
+	for h, err := range f.Heuristics(ctx) {
+		require.NoError(f, err)
+		e, err := f.Explain(ctx, h.ID)
+		require.NoError(f, err)
+		s := e.Standing
+		fmt.Fprintf(&b, "%s: %.6f, %d fires, %d considered, %d right, %d wrong, pin %v by %s\n",
+			h.ID, s.Confidence, s.Fires, s.Considered, s.Successes, s.Failures, s.Pin.Constraints, s.Pin.Actor)
+		for _, o := range e.History {
+			fmt.Fprintf(&b, "  %s %s %v %v\n", o.Channel, o.Source, o.Reward, o.Weight)
+		}
+	}
+	c, err := f.Calibration(ctx)
+	require.NoError(f, err)
+	fmt.Fprintf(&b, "predictions: %d\n", c.Overall.N)
+	states, err := learning.States(ctx, f.Module)
+	require.NoError(f, err)
+	slices.Sort(states)
+	fmt.Fprintln(&b, strings.Join(states, "\n"))
+	for _, e := range f.audit() {
+		fmt.Fprintf(&b, "audit: %s %s %s %v\n", e.Action, e.Actor, e.Subject, e.Details)
+	}
+	for r, err := range f.store.Find(ctx, store.Query{Kind: "heed.settings"}) {
+		require.NoError(f, err)
+		text, err := r.Body.JSON()
+		require.NoError(f, err)
+		fmt.Fprintf(&b, "settings: %s\n", text)
+	}
+	return b.String()
+}
+
