@@ -116,8 +116,8 @@ func crowded(t testing.TB, cfg learning.Config) *fixture {
 	return f
 }
 
-// BenchmarkEvent times an event that takes an answer of its session back, beside fires that wait elsewhere; and one that
-// finds many in its session, with nothing to say, and ignores them all.
+// BenchmarkEvent times an event that takes an answer of its session back, beside fires that wait elsewhere; an event in a
+// session where a thousand answers are open; and one that ends a thousand answers at once.
 func BenchmarkEvent(b *testing.B) {
 	for _, waiting := range []int{10, 1_000, 100_000} {
 		f := crowded(b, learning.Config{})
@@ -143,12 +143,30 @@ func BenchmarkEvent(b *testing.B) {
 			}
 		})
 	}
-	for _, text := range []string{"hello", "undo", "the window closed"} {
-		b.Run("session=1000/"+text, func(b *testing.B) {
+	for _, test := range []struct{ name, source, text string }{
+		{"means nothing", "other", "hello"}, {"ignores one", "mine", "hello"}, {"takes one back", "mine", "undo"},
+	} {
+		f := crowded(b, learning.Config{})
+		f.fill(1_000, "mine")
+		f.event("mine", "next")
+		n := 0
+		b.Run("session=1000/"+test.name, func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				n++
+				require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Source: "mine"}))
+				b.StartTimer()
+				_, err := f.Event(ctx, learning.Event{Session: "mine", Source: test.source, Text: test.text})
+				require.NoError(b, err)
+			}
+		})
+	}
+	for _, text := range []string{"hello", "undo"} {
+		b.Run("session=1000/ends all: "+text, func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				f := crowded(b, learning.Config{})
-				f.fill(1000, "mine")
+				f.fill(1_000, "mine")
 				b.StartTimer()
 				f.event("mine", text)
 			}
