@@ -64,6 +64,7 @@ func (f *faulty) fail(err error) {
 func (f *faulty) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	f.mu.Lock()
 	if !f.forgets {
+		asJSON(batches)
 		f.commits = append(f.commits, batches...)
 	}
 	err := f.err
@@ -75,6 +76,17 @@ func (f *faulty) Commit(ctx context.Context, batches ...store.Batch) ([]store.Re
 		return nil, err
 	}
 	return f.Store.Commit(ctx, batches...)
+}
+
+// asJSON has the records be JSON, as a database has them.
+func asJSON(batches []store.Batch) {
+	for _, b := range batches {
+		for i, r := range b.Records {
+			if text, err := r.Body.JSON(); err == nil && text != nil {
+				b.Records[i].Body = store.Raw(text)
+			}
+		}
+	}
 }
 
 func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
