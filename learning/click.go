@@ -61,21 +61,11 @@ func (m *Module) Feedback(ctx context.Context, f Feedback) (change Change, err e
 func (m *Module) feedback(ctx context.Context, f Feedback) (Change, error) {
 	l := m.newLedger()
 	row := clicked{Person: f.Person, Heuristic: f.HeuristicID, Event: f.EventID}
-	id, _, _ := row.place()
-	a := answer{f.HeuristicID, f.EventID}
-	err := l.read(ctx, []string{f.HeuristicID}, []store.Ref{m.kinds.clicks.Ref(id), m.kinds.fires.Ref(a.record())})
+	before, w, err := l.readClick(ctx, &row)
 	if err != nil {
 		return Change{}, err
 	}
 	heuristic, err := l.account(f.HeuristicID)
-	if err != nil {
-		return Change{}, err
-	}
-	before, err := m.kinds.clicks.Of(l.rest[0])
-	if err != nil {
-		return Change{}, err
-	}
-	w, err := m.kinds.fires.Of(l.rest[1])
 	if err != nil {
 		return Change{}, err
 	}
@@ -84,7 +74,7 @@ func (m *Module) feedback(ctx context.Context, f Feedback) (Change, error) {
 	if err != nil {
 		return Change{}, err
 	}
-	e := m.clickEntry(&f, s, id, before.Value.Number+1)
+	e := m.clickEntry(&f, s, before.ID, before.Value.Number+1)
 	for _, c := range before.Value.Live {
 		switch overlaps := c.Target.overlaps(s.Target); {
 		case overlaps && c.Said.At.After(f.At):
@@ -116,6 +106,21 @@ func (m *Module) feedback(ctx context.Context, f Feedback) (Change, error) {
 		return Change{}, err
 	}
 	return changes[0], nil
+}
+
+// readClick reads what a person has said of an answer before, and the fire of the answer.
+func (l *ledger) readClick(ctx context.Context, row *clicked) (before records.Kept[clicked], w records.Kept[fired], err error) {
+	k := &l.m.kinds
+	id, _, _ := row.place()
+	a := answer{row.Heuristic, row.Event}
+	err = l.read(ctx, []string{row.Heuristic}, []store.Ref{k.clicks.Ref(id), k.fires.Ref(a.record())})
+	if err == nil {
+		before, err = k.clicks.Of(l.rest[0])
+	}
+	if err == nil {
+		w, err = k.fires.Of(l.rest[1])
+	}
+	return before, w, err
 }
 
 // hear notes in the record of a fire, if there is one, that somebody has judged it. A complaint ends it, where complaints
