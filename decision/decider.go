@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
@@ -223,7 +224,8 @@ func (d *decider) keep(ctx context.Context, r *Request, res Result) (Result, err
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 		defer cancel()
 	}
-	if err := call(func() error { return commit(ctx, res, d.trace(r, &res)) }); err != nil {
+	once := func() error { return call(func() error { return commit(ctx, res, d.trace(r, &res)) }) }
+	if err := records.Retry(ctx, once); err != nil {
 		res.ResponseID = ""
 		return res, fmt.Errorf("decision: decide: the answer has no trace: %w", err)
 	}

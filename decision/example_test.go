@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 // A heuristic that is trusted answers. Where there is none, the model does.
@@ -43,7 +44,8 @@ func Example() {
 	// rejected: "" "not_immediate"
 }
 
-// What somebody makes of an answer is credit for the heuristic that gave it, which package learning takes as feedback.
+// What somebody makes of an answer is credit for the heuristic that gave it, which package learning takes as feedback. The
+// answer and what is waited for are one commit, and so are a reaction and the confidence that it changes.
 func ExampleReactions_Feedback() {
 	ctx := context.Background()
 	st := &memstore.Store{}
@@ -66,24 +68,29 @@ func ExampleReactions_Feedback() {
 	}
 	result, err := strategy.Decide(ctx, decision.Request{
 		EventID: "e1", Candidates: []decision.Candidate{{HeuristicID: "oven", Action: "Turn the oven off.", Confidence: 0.9}},
+		Commit: func(ctx context.Context, answer decision.Result, trace store.Batch) error {
+			return module.Fire(ctx, learning.Fire{HeuristicID: answer.CreditID, EventID: "e1"}, trace)
+		},
 	})
 	if err != nil {
 		panic(err)
 	}
 	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
+		var change learning.Change
 		credit, err := reactions.Feedback(ctx, decision.Reaction{
 			ResponseID: result.ResponseID, Person: "Ann", Source: "user_explicit", Value: decision.Score(mark, 5),
-		})
-		if err != nil {
-			panic(err)
-		}
-		if credit.HeuristicID == "" || credit.Superseded {
-			continue // the model answered, or a later reaction is known
-		}
-		factor := credit.Weight * math.Abs(credit.Value)
-		change, err := module.Feedback(ctx, learning.Feedback{
-			HeuristicID: credit.HeuristicID, EventID: credit.EventID, Person: credit.Person, Source: credit.Source,
-			Positive: credit.Value > 0, Factor: &factor, At: credit.At,
+			Commit: func(ctx context.Context, c decision.Credit, verdict store.Batch) (err error) {
+				if c.HeuristicID == "" { // the model answered
+					_, err = st.Commit(ctx, verdict)
+					return err
+				}
+				factor := c.Weight * math.Abs(c.Value) // 0 takes back what was said before
+				change, err = module.Feedback(ctx, learning.Feedback{
+					HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Source: c.Source,
+					Positive: c.Value > 0, Factor: &factor, At: c.At,
+				}, verdict)
+				return err
+			},
 		})
 		if err != nil {
 			panic(err)

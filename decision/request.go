@@ -36,8 +36,8 @@ type Request struct {
 	Biases map[string]float64
 	// Commit commits what is kept of the answer, where the host has something to commit with it: what package learning waits
 	// for, say, so that there is no answer that nobody waits for. The batch must be committed by the store of the strategy, in
-	// one Commit with the rest. nil commits it alone. It is not called where there is no answer. Its context outlasts that of
-	// the decision for a moment.
+	// one Commit with the rest. nil commits it alone. It is not called where there is no answer, and called anew where it
+	// returns [heed.ErrConflict]. Its context outlasts that of the decision for a moment.
 	Commit func(ctx context.Context, answer Result, trace store.Batch) error `json:"-"`
 	// Variant is the variant of an experiment that the request was given to. [Experiment] sets it.
 	Variant string

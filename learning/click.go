@@ -40,15 +40,18 @@ func (c clicked) place() (id string, at time.Time, keys []string) {
 // Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]. If the click to be replaced is
 // one whose history the store no longer holds, it is [evidence.ErrForgotten], and the old one counts as before. A click that
 // again and again comes at the same moment as others of the same heuristic is [heed.ErrConflict].
-func (m *Module) Feedback(ctx context.Context, f Feedback) (change Change, err error) {
+//
+// Further batches are committed with it, in one Commit: the record of a reaction, say. If somebody else was quicker, it is
+// [heed.ErrConflict] at once then, and nothing is committed: make the batches anew, and call again.
+func (m *Module) Feedback(ctx context.Context, f Feedback, with ...store.Batch) (change Change, err error) {
 	err = f.Validate()
 	if err == nil {
 		f.At = m.orNow(f.At)
 		err = evidence.CheckTime("At", f.At, m.cfg.Now())
 	}
 	if err == nil {
-		err = m.retry(ctx, func() (err error) {
-			change, err = m.feedback(ctx, f)
+		err = m.retry(ctx, with, func() (err error) {
+			change, err = m.feedback(ctx, f, with)
 			return err
 		})
 	}
@@ -58,7 +61,7 @@ func (m *Module) Feedback(ctx context.Context, f Feedback) (change Change, err e
 	return change, nil
 }
 
-func (m *Module) feedback(ctx context.Context, f Feedback) (Change, error) {
+func (m *Module) feedback(ctx context.Context, f Feedback, with []store.Batch) (Change, error) {
 	l := m.newLedger()
 	row := clicked{Person: f.Person, Heuristic: f.HeuristicID, Event: f.EventID}
 	before, w, err := l.readClick(ctx, &row)
@@ -78,7 +81,8 @@ func (m *Module) feedback(ctx context.Context, f Feedback) (Change, error) {
 	for _, c := range before.Value.Live {
 		switch overlaps := c.Target.overlaps(s.Target); {
 		case overlaps && c.Said.At.After(f.At):
-			return Change{Signal: s, Limits: []Limit{LimitOutdated}}, nil
+			_, err := m.commit(ctx, store.Batch{}, with...)
+			return Change{Signal: s, Limits: []Limit{LimitOutdated}}, err
 		case overlaps:
 			e.replaces = append(e.replaces, c.Said)
 		default:
@@ -98,7 +102,7 @@ func (m *Module) feedback(ctx context.Context, f Feedback) (Change, error) {
 	}
 	heuristic.ignores = 0
 	l.hear(w, complains, e.silence != nil)
-	changes, err := l.commit(ctx)
+	changes, err := l.commit(ctx, with...)
 	if errors.Is(err, heed.ErrNotFound) { // the store has forgotten even the ids of what is to be replaced
 		err = fmt.Errorf("the click before: %w", evidence.ErrForgotten)
 	}

@@ -271,10 +271,10 @@ func alike(parts []evidence.Part, replaced []said, positive bool) (n int) {
 	return max(n, 0)
 }
 
-// commit commits the ledger's batch and returns the changes of its entries.
-func (l *ledger) commit(ctx context.Context) ([]Change, error) {
+// commit commits the ledger's batch, with others, and returns the changes of its entries.
+func (l *ledger) commit(ctx context.Context, with ...store.Batch) ([]Change, error) {
 	l.expect()
-	receipt, err := l.m.commit(ctx, l.batch)
+	receipt, err := l.m.commit(ctx, l.batch, with...)
 	if err != nil {
 		return nil, err
 	}
@@ -331,18 +331,18 @@ func (l *ledger) settle(e *entry, receipt *store.Receipt) {
 	c.Limits = append(c.Limits, e.limits...)
 }
 
-// commit commits one batch. In a dry run, nothing of it but what waits.
-func (m *Module) commit(ctx context.Context, b store.Batch) (store.Receipt, error) {
+// commit commits one batch, with others. In a dry run, nothing of it but what waits.
+func (m *Module) commit(ctx context.Context, b store.Batch, with ...store.Batch) (store.Receipt, error) {
 	b.Policies = m.policies
 	if m.cfg.DryRun {
 		b = store.Batch{Expect: b.Expect, Records: slices.DeleteFunc(b.Records, func(r store.Record) bool {
 			return r.Kind != m.kinds.fires.Name && r.Kind != m.kinds.streaks.Name
 		})}
 	}
-	if len(b.Observations)+len(b.Retract)+len(b.Withdraw)+len(b.Records) == 0 {
+	if len(b.Observations)+len(b.Retract)+len(b.Withdraw)+len(b.Records)+len(with) == 0 {
 		return store.Receipt{}, ctx.Err()
 	}
-	receipts, err := m.cfg.Store.Commit(ctx, b)
+	receipts, err := m.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{b}, with)...)
 	if err != nil {
 		return store.Receipt{}, err
 	}

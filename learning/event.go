@@ -40,7 +40,7 @@ func (m *Module) Event(ctx context.Context, e Event) (changes []Change, err erro
 	}
 	e.At = m.orNow(e.At)
 	r := m.newRun(e.At)
-	err = m.retry(ctx, func() (err error) {
+	err = m.retry(ctx, nil, func() (err error) {
 		r = m.newRun(e.At)
 		changes, err = r.event(ctx, &e)
 		return err
@@ -51,10 +51,14 @@ func (m *Module) Event(ctx context.Context, e Event) (changes []Change, err erro
 	return changes, nil
 }
 
-// retry is records.Retry with more patience: many events at once may be about the same answers.
-func (m *Module) retry(ctx context.Context, do func() error) error {
+// retry is records.Retry with more patience: many events at once may be about the same answers. With batches of the caller's,
+// do is called once.
+func (m *Module) retry(ctx context.Context, with []store.Batch, do func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if len(with) > 0 {
+		return do()
 	}
 	return records.Retry(ctx, func() error { return records.Retry(ctx, do) })
 }

@@ -52,7 +52,10 @@ const maxPath = 256
 // forgets nothing, and every module of this name on the same store sees it.
 //
 // Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]; nothing is waited for then.
-func (m *Module) Fire(ctx context.Context, f Fire) error {
+//
+// Further batches are committed with it, in one Commit: the trace of the answer, say. If somebody else was quicker, it is
+// [heed.ErrConflict] then, and nothing is committed: make the batches anew, and call again.
+func (m *Module) Fire(ctx context.Context, f Fire, with ...store.Batch) error {
 	if err := f.validate(); err != nil {
 		return fmt.Errorf("learning: fire: %w", err)
 	}
@@ -60,13 +63,13 @@ func (m *Module) Fire(ctx context.Context, f Fire) error {
 	if err := evidence.CheckTime("At", f.At, m.cfg.Now()); err != nil {
 		return fmt.Errorf("learning: fire: %w", err)
 	}
-	if err := records.Retry(ctx, func() error { return m.fire(ctx, &f) }); err != nil {
+	if err := m.retry(ctx, with, func() error { return m.fire(ctx, &f, with) }); err != nil {
 		return fmt.Errorf("learning: fire: %w", err)
 	}
 	return nil
 }
 
-func (m *Module) fire(ctx context.Context, f *Fire) error {
+func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
 	w := fired{
 		Heuristic: f.HeuristicID, Event: f.EventID, Source: f.Source, Person: f.Person, Session: f.Session, Path: f.Path, Shown: f.At,
 	}
@@ -93,7 +96,7 @@ func (m *Module) fire(ctx context.Context, f *Fire) error {
 		return err
 	}
 	b.Records = append(b.Records, m.kinds.fires.Record(w, store.Once))
-	_, err := m.commit(ctx, b)
+	_, err := m.commit(ctx, b, with...)
 	return err
 }
 

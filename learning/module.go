@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
 )
 
 // A Module watches what becomes of what was shown, lets its strategy interpret it, and counts the signals. Make one with
@@ -65,8 +66,9 @@ type Change struct {
 }
 
 // Apply counts a signal that the host made itself. The id names what it was made of: what comes again under the same id
-// counts once. It is none of an answer's one implicit signal, and no explicit feedback.
-func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (Change, error) {
+// counts once. It is none of an answer's one implicit signal, and no explicit feedback. Further batches are committed with it,
+// as with [Module.Feedback].
+func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Batch) (Change, error) {
 	if err := o.validate(); err != nil {
 		return Change{}, fmt.Errorf("learning: apply: %w", err)
 	}
@@ -75,10 +77,11 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (Change, error) 
 	}
 	at := m.orNow(o.At)
 	if s.neutral() { // there is nothing to ask the store
-		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, ctx.Err()
+		_, err := m.commit(ctx, store.Batch{}, with...)
+		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, err
 	}
 	var changes []Change
-	err := m.retry(ctx, func() error {
+	err := m.retry(ctx, with, func() error {
 		l := m.newLedger()
 		err := l.read(ctx, []string{s.HeuristicID}, nil)
 		if err == nil {
@@ -92,7 +95,7 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin) (Change, error) 
 			signal: s, cell: cellSeen, id: l.batch.ID + ":seen", person: o.Person, session: o.Session, at: at,
 		})
 		if err == nil {
-			changes, err = l.commit(ctx)
+			changes, err = l.commit(ctx, with...)
 		}
 		return err
 	})

@@ -31,7 +31,7 @@ func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change,
 		r := m.newRun(now)
 		var counted []Change
 		var next string
-		err = m.retry(ctx, func() (err error) {
+		err = m.retry(ctx, nil, func() (err error) {
 			r = m.newRun(now)
 			counted, next, more, err = r.sweep(ctx, after, step)
 			step = max(step/2, 1) // with fewer at a time, fewer can be in each other's way

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 // World is what an agent must not get for itself. The zero value of a field is the real thing.
@@ -24,6 +25,7 @@ type World struct {
 
 // Agent answers alerts with what it was taught, as long as that is trusted, and else with a model.
 type Agent struct {
+	store     store.Store
 	decide    *decision.HeuristicFirst
 	reactions *decision.Reactions
 	learning  *learning.Module
@@ -36,7 +38,7 @@ func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agen
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{taught: taught}
+	a := &Agent{store: st, taught: taught}
 	if a.learning, err = learning.New(ctx, learning.Config{Store: st, Initial: 0.75, Now: w.Now}); err != nil {
 		return nil, err
 	}
@@ -66,11 +68,14 @@ func (a *Agent) Alert(ctx context.Context, id, text string) (decision.Result, er
 		r.Candidates = append(r.Candidates, c)
 	}
 	r.Candidates = decision.Rank(r.Candidates, 0)
-	result, err := a.decide.Decide(ctx, r)
-	if err != nil || result.CreditID == "" {
-		return result, err
+	r.Commit = func(ctx context.Context, answer decision.Result, trace store.Batch) error { // what is shown is waited for
+		if answer.CreditID == "" {
+			_, err := a.store.Commit(ctx, trace)
+			return err
+		}
+		return a.learning.Fire(ctx, learning.Fire{HeuristicID: answer.CreditID, EventID: id}, trace)
 	}
-	return result, a.learning.Fire(ctx, learning.Fire{HeuristicID: result.CreditID, EventID: id})
+	return a.decide.Decide(ctx, r)
 }
 
 // Thumb is what somebody says of an answer.
@@ -79,13 +84,17 @@ func (a *Agent) Thumb(ctx context.Context, responseID, person string, up bool) e
 	if up {
 		r.Value = 1
 	}
-	credit, err := a.reactions.Feedback(ctx, r)
-	if err != nil || credit.HeuristicID == "" { // nobody's heuristic is to blame for what the model said
+	r.Commit = func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
+		if c.HeuristicID == "" { // nobody's heuristic is to blame for what the model said
+			_, err := a.store.Commit(ctx, verdict)
+			return err
+		}
+		_, err := a.learning.Feedback(ctx, learning.Feedback{
+			HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Positive: c.Value > 0, At: c.At,
+		}, verdict)
 		return err
 	}
-	_, err = a.learning.Feedback(ctx, learning.Feedback{
-		HeuristicID: credit.HeuristicID, EventID: credit.EventID, Person: credit.Person, Positive: credit.Value > 0, At: credit.At,
-	})
+	_, err := a.reactions.Feedback(ctx, r)
 	return err
 }
 

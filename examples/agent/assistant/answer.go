@@ -6,6 +6,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 )
 
 // An Account says how an answer came about, with all that there is to explain it by.
@@ -29,11 +30,19 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 	if account.Briefing, err = a.brief(ctx, e); err != nil {
 		return nil, err
 	}
-	account.Result, err = a.Decision.Decide(ctx, decision.Request{
+	r := decision.Request{
 		EventID: e.ID, Text: e.Text, Source: e.Source, Domain: e.Domain, Immediate: true,
 		Candidates: account.Candidates, Briefing: account.Briefing.Text,
-	})
-	if err != nil {
+	}
+	if !a.cfg.Off && e.Domain != Changes {
+		r.Commit = func(ctx context.Context, answer decision.Result, trace store.Batch) error { // what is shown is waited for
+			return a.Learning.Fire(ctx, learning.Fire{
+				HeuristicID: answer.CreditID, EventID: e.ID, Source: e.Source, Person: e.Person, Session: e.ID,
+				Path: string(answer.Path), Prediction: &answer.Success, At: e.At,
+			}, trace)
+		}
+	}
+	if account.Result, err = a.Decision.Decide(ctx, r); err != nil {
 		return nil, err
 	}
 	if a.cfg.Off || account.Result.Text == "" {
@@ -43,8 +52,5 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 	if e.Domain == Changes {
 		return account, a.follow(ctx, account)
 	}
-	return account, a.Learning.Fire(ctx, learning.Fire{
-		HeuristicID: account.Result.CreditID, EventID: e.ID, Source: e.Source, Person: e.Person, Session: e.ID,
-		Path: string(account.Result.Path), Prediction: &account.Result.Success, At: e.At,
-	})
+	return account, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 )
 
 // What reactions are worth, where no heuristic earns them.
@@ -36,21 +37,23 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
 		value = 1
 	}
 	account.Worth = value
-	credit, err := a.reactions.Feedback(ctx, decision.Reaction{
-		ResponseID: account.Result.ResponseID, Person: t.Person, Source: learning.SourceExplicit, Value: value, At: t.At,
-	})
-	switch {
-	case err != nil || credit.Superseded:
-		return err
-	case credit.HeuristicID != "":
-		_, err = a.Learning.Feedback(ctx, learning.Feedback{
-			HeuristicID: credit.HeuristicID, EventID: credit.EventID, Person: credit.Person, Positive: credit.Value > 0, At: credit.At,
-		})
-		return err
-	case t.Up && account.Event.Domain == Alerts:
+	r := decision.Reaction{ResponseID: account.Result.ResponseID, Person: t.Person, Source: learning.SourceExplicit, Value: value, At: t.At}
+	if account.Result.CreditID != "" {
+		r.Commit = a.credit
+	}
+	credit, err := a.reactions.Feedback(ctx, r)
+	if err == nil && !credit.Superseded && credit.HeuristicID == "" && t.Up && account.Event.Domain == Alerts {
 		return a.grow(ctx, account, t)
 	}
-	return nil
+	return err
+}
+
+// credit gives a heuristic what it has earned, in one commit with the record of the click.
+func (a *Assistant) credit(ctx context.Context, c decision.Credit, verdict store.Batch) error {
+	_, err := a.Learning.Feedback(ctx, learning.Feedback{
+		HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Positive: c.Value > 0, At: c.At,
+	}, verdict)
+	return err
 }
 
 // closed hears the silence of a conversation, and draws the sum of it.
