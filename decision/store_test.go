@@ -21,6 +21,7 @@ import (
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 )
@@ -727,4 +728,70 @@ func TestDamagedRecords(t *testing.T) {
 		_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)})
 		assert.ErrorContains(t, err, "damaged", kind)
 	}
+}
+
+// With package learning: whatever call of the store fails, an answer is there with what waits for it or not at all, and a
+// click with its confidence. Called again, each counts once.
+func TestLearningIsInTheSameCommit(t *testing.T) {
+	type outcome struct {
+		verdicts, fires int
+		confidence      float64
+	}
+	run := func(at int, late bool) (stages [3]outcome, failed bool) {
+		w := newWorld(t)
+		module, err := learning.New(ctx, learning.Config{Store: w.st, Now: w.c.Now})
+		require.NoError(t, err)
+		_, err = module.Put(ctx, learning.Heuristic{ID: "h1", Initial: 0.5})
+		require.NoError(t, err)
+		h, f := w.strategy(t), w.reactions(t)
+		seen := func() (o outcome) {
+			for kind, n := range map[string]*int{"decision.verdict": &o.verdicts, "learning.fire": &o.fires} {
+				for _, err := range w.st.Store.Find(ctx, store.Query{Kind: kind}) {
+					require.NoError(t, err)
+					*n++
+				}
+			}
+			s, err := module.Standing(ctx, "h1")
+			require.NoError(t, err)
+			o.confidence = s.Confidence
+			return o
+		}
+		call := func() error {
+			r := decision.Request{EventID: "e3", Candidates: candidates(0.9)}
+			r.Commit = func(ctx context.Context, answer decision.Result, trace store.Batch) error {
+				return module.Fire(ctx, learning.Fire{HeuristicID: answer.CreditID, EventID: "e3"}, trace)
+			}
+			if _, err := h.Decide(ctx, r); err != nil {
+				return err
+			}
+			react := decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)}
+			react.Commit = func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
+				_, err := module.Feedback(ctx, learning.Feedback{HeuristicID: "h1", EventID: c.EventID, Person: c.Person, At: c.At}, verdict)
+				return err
+			}
+			_, err := f.Feedback(ctx, react)
+			return err
+		}
+		stages[0] = seen()
+		w.st.Fail(at, late)
+		err = call()
+		failed = w.st.Failed()
+		assert.Equal(t, failed, err != nil)
+		w.st.Fail(0, false)
+		stages[1] = seen()
+		require.NoError(t, call())
+		stages[2] = seen()
+		return stages, failed
+	}
+	whole, _ := run(0, false)
+	assert.Equal(t, whole[1], whole[2], "what comes again counts once")
+	assert.Less(t, whole[2].confidence, whole[0].confidence)
+	assert.Equal(t, 1, whole[2].fires)
+	failing.Every(func(at int, late bool) bool {
+		stages, failed := run(at, late)
+		half := outcome{whole[0].verdicts, 1, whole[0].confidence} // the answer, and no reaction yet
+		assert.Contains(t, []outcome{whole[0], half, whole[1]}, stages[1], "call %d, late: %v", at, late)
+		assert.Equal(t, whole[2], stages[2], "call %d, late: %v, and again", at, late)
+		return failed
+	})
 }
