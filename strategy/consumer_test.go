@@ -438,18 +438,18 @@ func TestConsumerWorkerEnds(t *testing.T) {
 	assert.Empty(t, d.tape.acked)
 }
 
-// failing is a source that fails.
-type failing struct{ err error }
+// failings is a source that fails.
+type failings struct{ err error }
 
-func (s failing) Receive(context.Context) (stream.Delivery, error) { return nil, s.err }
+func (s failings) Receive(context.Context) (stream.Delivery, error) { return nil, s.err }
 
 // TestConsumerSourceFails: a source is asked as often as anything, and then the run ends with its error.
 func TestConsumerSourceFails(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
-	c := d.consumer(t, strategy.ConsumerConfig{Source: failing{errFlaky}, Attempts: 4, Backoff: 1})
+	c := d.consumer(t, strategy.ConsumerConfig{Source: failings{errFlaky}, Attempts: 4, Backoff: 1})
 	require.ErrorIs(t, c.Run(ctx), errFlaky)
 	assert.Equal(t, strategy.Counts{Retries: 3}, c.Counts())
-	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Source: failing{stream.ErrClosed}}).Run(ctx))
+	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Source: failings{stream.ErrClosed}}).Run(ctx))
 }
 
 // TestConsumerTimeout: an attempt that takes too long is given up.

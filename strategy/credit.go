@@ -217,7 +217,7 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 			}
 		}
 		if c.known = l.cfg.Change.FalseAlarms > 0; c.known || refs > 0 {
-			read.cells = append(read.cells, c.segment.space.arm(c.Choice.Item, c.Choice.Arm))
+			read.cells = append(read.cells, c.cell())
 		}
 	}
 	if end.session != "" {
@@ -234,7 +234,7 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 	rest := read.Records
 	for i := range credits {
 		c := &credits[i]
-		c.before = partsOf(read.Parts, c.segment.space.arm(c.Choice.Item, c.Choice.Arm))
+		c.before = partsOf(read.Parts, c.cell())
 		if c.kept.Revision > 0 || l.cfg.Unrecorded || c.Choice.Fallback() {
 			continue
 		}
@@ -250,11 +250,18 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 			c.withdraw, c.known = l.silences(&c.Choice), true
 		}
 	}
+	for i := range credits { // what is known of a cell holds for all of its outcomes
+		c := &credits[i]
+		c.known = slices.ContainsFunc(credits, func(o credit) bool { return o.known && o.cell() == c.cell() })
+	}
 	if end.session != "" {
 		session = rest[0]
 	}
 	return session, nil
 }
+
+// cell returns the arm's cell.
+func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item, c.Choice.Arm) }
 
 // partsOf returns the parts of a cell, which stand one after the other.
 func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {

@@ -3,7 +3,6 @@ package strategy
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -117,27 +116,28 @@ func (c Choice) withoutDraws() *Choice {
 //
 // [memstore.Config]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Config
 func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
-	changed, err = l.replayAll(ctx, log)
-	if err = errors.Join(err, l.Refresh(ctx)); err != nil {
-		return changed, fmt.Errorf("strategy: replay: %w", err)
-	}
-	return changed, nil
-}
-
-func (l *Learner) replayAll(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
+	defer l.expireAll() // the next use reads it anew
 	for entry, err := range log {
-		if err != nil {
-			return changed, err
+		did := false
+		if err == nil {
+			did, err = l.replay(ctx, entry)
 		}
-		did, err := l.replay(ctx, entry)
 		if did {
 			changed++
 		}
 		if err != nil {
-			return changed, err
+			return changed, fmt.Errorf("strategy: replay: %w", err)
 		}
 	}
 	return changed, nil
+}
+
+func (l *Learner) expireAll() {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for _, s := range l.segments {
+		s.expire()
+	}
 }
 
 func (l *Learner) replay(ctx context.Context, entry stream.Event) (changed bool, err error) {

@@ -1,0 +1,318 @@
+package strategy_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
+)
+
+// A workshop is a learner over a store that fails when it is told to, with a life behind it.
+type workshop struct {
+	t     *testing.T
+	clock *clock
+	kept  *memstore.Store
+	store *failing.Store
+	cfg   strategy.Config
+	*strategy.Learner
+
+	other   *strategy.Learner // of another process, which has loaded nothing
+	fresh   strategy.Choice   // without an outcome
+	expired strategy.Choice   // whose silence was counted
+	log     []stream.Event    // of another learner's life
+	tape    *tape
+}
+
+func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
+	w := &workshop{t: t, clock: &clock{}}
+	w.kept = newStore(t, w.clock.Now)
+	w.store = &failing.Store{Store: w.kept}
+	ids := byte(0)
+	cfg.Now, cfg.Store, cfg.Source, cfg.Topic = w.clock.Now, w.store, rand.NewPCG(1, 2), strategy.DefaultTopic
+	cfg.NewID = func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} }
+	cfg.Arms = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}}
+	cfg.Silence = strategy.Silence{After: time.Hour, Confidence: 0.5}
+	w.cfg, w.Learner = cfg, newLearner(t, cfg)
+
+	for n, item := range []string{"other", "i", "other", "i"} {
+		try(t, w.Learner, strategy.Query{Session: fmt.Sprint("past", n), Item: item, Category: "c"}, "a", 1)
+		w.clock.Advance(time.Minute)
+	}
+	w.expired = choose(t, w.Learner, w.query("gone", "i"))
+	w.clock.Advance(2 * time.Hour)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	for n := range 3 { // of which the next sweep expires the first two
+		choose(t, w.Learner, w.query(fmt.Sprint("waits", n), "i"))
+		w.clock.Advance(45 * time.Minute)
+	}
+	w.fresh = choose(t, w.Learner, w.query("now", "i"))
+	w.log, w.other = outbox(t, w.kept), w.again()
+	return w
+}
+
+func (w *workshop) query(session, item string) strategy.Query {
+	return strategy.Query{Session: session, Item: item, Category: "c", Arms: []strategy.ArmID{"a"}}
+}
+
+// again returns a learner that another process would make.
+func (w *workshop) again() *strategy.Learner { return newLearner(w.t, w.cfg) }
+
+func (w *workshop) observe(c strategy.Choice) (string, error) {
+	d, err := w.Observe(ctx, strategy.Outcome{Choice: c, Value: -1, Confidence: 1, Source: "ann"})
+	return string(d), err
+}
+
+func (w *workshop) consumer(attempts int) *strategy.Consumer {
+	c, err := strategy.NewConsumer(strategy.ConsumerConfig{
+		Learner: w.Learner, Source: w.tape, DeadLetters: &letterbox{}, Attempts: attempts, Backoff: 1,
+	})
+	require.NoError(w.t, err)
+	return c
+}
+
+// event tells of two items of a session, and that it has ended.
+func (w *workshop) event() stream.Event {
+	e, err := strategy.NewAttribution("e", w.clock.Now(), strategy.AttributionEvent{
+		Session: "now", Ended: true, Source: "ann", Records: []strategy.AttributionRecord{
+			{Item: "i", Activated: true, Value: -1}, {Item: "i", Session: "gone", Activated: true, Value: 1}, {Item: "unknown", Activated: true},
+		},
+	})
+	require.NoError(w.t, err)
+	return e
+}
+
+// state is all that the store holds, as text. What differs from run to run is left out.
+func (w *workshop) state() string {
+	var all []string
+	for _, kind := range []string{"arm", "given", "sessions", "parameter"} {
+		for scope, err := range w.kept.Scopes(ctx, "strategy."+kind) {
+			require.NoError(w.t, err)
+			for p, err := range w.kept.List(ctx, "strategy."+kind, scope) {
+				require.NoError(w.t, err)
+				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source, p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
+			}
+		}
+	}
+	for _, kind := range []string{"strategy.choice", "strategy.session", "heed.audit", "stream.outbox"} {
+		for r, err := range w.kept.Find(ctx, store.Query{Kind: kind, Oldest: true}) {
+			require.NoError(w.t, err)
+			text, err := r.Body.JSON()
+			require.NoError(w.t, err)
+			if kind == "stream.outbox" {
+				e, err := store.Decode[stream.Event](r.Body)
+				require.NoError(w.t, err)
+				text = e.Payload
+			}
+			all = append(all, fmt.Sprint(r.Kind, " ", r.ID, " ", r.At, r.Keys, string(text)))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b string) int { // copies that an item takes later than at first
+		return cmp.Compare(strings.Index(a, "stream.outbox specialized"), strings.Index(b, "stream.outbox specialized"))
+	})
+	text := random.ReplaceAllString(strings.Join(all, "\n"), "random")
+	seen := make(map[string]string) // attempts that fail use up ids
+	return someID.ReplaceAllStringFunc(text, func(id string) string {
+		if seen[id] == "" {
+			seen[id] = fmt.Sprint("choice ", len(seen))
+		}
+		return seen[id]
+	})
+}
+
+var someID = regexp.MustCompile(`0{8}-0000-0000-0000-[01]{10}[0-9a-f]{2}`)
+
+// random matches the ids of resets, and how often a session has ended.
+var random = regexp.MustCompile(`reset:[0-9a-f-]{36}|"epoch":[1-9][0-9]*`)
+
+// A fallible is a call of a method of a learner or a consumer.
+type fallible struct {
+	method string
+	call   func(w *workshop) (string, error)
+	// twice says that a call which was made again may leave more: the reason.
+	twice string
+}
+
+func asText(value any, err error) (string, error) {
+	text, failure := json.Marshal(value)
+	return string(text), errors.Join(err, failure)
+}
+
+func collected[T any](seq iter.Seq2[T, error]) (string, error) {
+	var all []T
+	for one, err := range seq {
+		if err != nil {
+			return "", err
+		}
+		all = append(all, one)
+	}
+	return asText(all, nil)
+}
+
+func chosen(c strategy.Choice, err error) (string, error) {
+	return fmt.Sprint(c.Session, c.Item, drawn(c)), err
+}
+
+var itemI = strategy.Query{Item: "i", Category: "c"}
+
+var fallibles = []fallible{
+	{method: "Select", call: func(w *workshop) (string, error) { return chosen(w.Select(ctx, w.query("new", "i"))) }},
+	{method: "Select", call: func(w *workshop) (string, error) { return chosen(w.other.Select(ctx, w.query("new", "i"))) }},
+	{method: "Select", call: func(w *workshop) (string, error) { return chosen(w.other.Select(ctx, w.query("now", "i"))) }},
+	{method: "Select", call: func(w *workshop) (string, error) { // an arm that is no longer permitted
+		return chosen(w.Select(ctx, strategy.Query{Session: "now", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}))
+	}},
+	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(w.fresh) }},
+	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(throughJSON(w.t, w.fresh)) }},
+	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(w.expired) }},
+	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(throughJSON(w.t, w.expired)) }},
+	{method: "EndSession", call: func(w *workshop) (string, error) { return "", w.EndSession(ctx, "now") }},
+	{method: "Refresh", call: func(w *workshop) (string, error) { return "", w.Refresh(ctx) }},
+	{method: "Beliefs", call: func(w *workshop) (string, error) { return asText(w.other.Beliefs(ctx, itemI)) }},
+	{
+		method: "Reset", twice: "each reset is an entry in the audit, and an event",
+		call: func(w *workshop) (string, error) {
+			return "", w.Reset(ctx, strategy.Reset{Category: "c", Item: "i", Actor: "ann", Reason: "r"})
+		},
+	},
+	{
+		method: "Reset", twice: "each reset is an entry in the audit, and an event",
+		call: func(w *workshop) (string, error) {
+			return "", w.Reset(ctx, strategy.Reset{Category: "c", Actor: "ann", Reason: "r"})
+		},
+	},
+	{method: "Sweep", call: func(w *workshop) (string, error) { return "", w.Sweep(ctx, time.Time{}) }},
+	{method: "Standings", call: func(w *workshop) (string, error) { return asText(w.Standings(ctx, "c", "")) }},
+	{method: "Distributions", call: func(w *workshop) (string, error) { return collected(w.Distributions(ctx)) }},
+	{method: "Distribution", call: func(w *workshop) (string, error) { return asText(w.Distribution(ctx, "c", "")) }},
+	{method: "Item", call: func(w *workshop) (string, error) { return asText(w.Item(ctx, itemI)) }},
+	{method: "Status", call: func(w *workshop) (string, error) { return asText(w.Status(ctx)) }},
+	{method: "History", call: func(w *workshop) (string, error) { return collected(w.History(ctx, strategy.ChoiceFilter{})) }},
+	{method: "Find", call: func(w *workshop) (string, error) { return asText(w.Find(ctx, "now", "i", w.clock.Now())) }},
+	{method: "Find", call: func(w *workshop) (string, error) { // and that there is none
+		r, err := w.Find(ctx, "now", "unknown", w.clock.Now())
+		if errors.Is(err, failing.ErrFailed) {
+			return "", err
+		}
+		return asText(r, nil)
+	}},
+	{method: "Outcomes", call: func(w *workshop) (string, error) { return asText(w.Outcomes(ctx, itemI, 0)) }},
+	{method: "Replay", call: func(w *workshop) (string, error) {
+		log := slices.Clone(w.log)
+		for i := range log { // a life that the store knows nothing of
+			log[i].Payload = []byte(strings.NewReplacer("past", "then", "00000000-0000-0000-0000-0000000000", "00000000-0000-0000-0000-1111111111").Replace(string(log[i].Payload)))
+		}
+		_, err := w.Replay(ctx, logOf(log))
+		return "", err
+	}},
+	{method: "Handle", call: func(w *workshop) (string, error) { return "", w.consumer(1).Handle(ctx, w.event()) }},
+	{method: "Run", call: func(w *workshop) (string, error) {
+		w.tape = &tape{events: []stream.Event{w.event()}}
+		return "", w.consumer(3).Run(ctx) // which tries again by itself
+	}},
+}
+
+// TestTheStoreFailsInEveryCall lets each call of the store that a method makes fail, before its effect and after it. The store
+// is then as it was after some commit of the call, the first or the last among them; the memory agrees with the store; the
+// same call made again leaves what it leaves without a failure; and what comes without an error is the true answer.
+func TestTheStoreFailsInEveryCall(t *testing.T) {
+	for name, cfg := range map[string]strategy.Config{
+		"copy":    {Pooling: strategy.Copy{Sessions: 3}},
+		"changes": {Pooling: strategy.Alone{}, Change: strategy.Change{FalseAlarms: 0.5, Every: 1}},
+	} {
+		for n, f := range fallibles {
+			t.Run(fmt.Sprint(name, " ", f.method, " ", n), func(t *testing.T) { failEveryCall(t, cfg, f) })
+		}
+	}
+}
+
+func failEveryCall(t *testing.T, cfg strategy.Config, f fallible) {
+	w := newWorkshop(t, cfg)
+	states := []string{w.state()} // at first, and after each commit
+	recording := &fragile{Store: w.kept, before: func(context.Context, store.Batch) error {
+		states = append(states, w.state())
+		return nil
+	}}
+	w.store.Store = recording
+	want, err := f.call(w)
+	require.NoError(t, err)
+	after := w.state()
+	states = append(states, after)
+
+	failing.Every(func(at int, late bool) bool {
+		w := newWorkshop(t, cfg)
+		w.store.Fail(at, late)
+		got, err := f.call(w)
+		failed := w.store.Failed()
+		w.store.Fail(0, false)
+		where := fmt.Sprintf("call %d, after its effect: %v", at, late)
+		require.Contains(t, states, w.state(), where)
+		if err == nil {
+			require.Equal(t, want, got, where)
+		} else {
+			require.ErrorIs(t, err, failing.ErrFailed, where)
+		}
+		require.InDeltaSlice(t, means(t, w.again(), itemI), means(t, w.Learner, itemI), 1e-9, where)
+		require.InDeltaSlice(t, means(t, w.again(), strategy.Query{Item: "new", Category: "c"}),
+			means(t, w.Learner, strategy.Query{Item: "new", Category: "c"}), 1e-9, where)
+		if f.twice == "" {
+			_, err = f.call(w)
+			require.NoError(t, err, where)
+			settle(t, w)
+			require.Equal(t, settled(t, cfg, f), w.state(), where)
+		}
+		return failed
+	})
+}
+
+// settle has what an outcome gives rise to made good by the next outcome.
+func settle(t *testing.T, w *workshop) {
+	try(t, w.Learner, w.query("next", "i"), "a", 1)
+}
+
+// settled is the state after a call without a failure and the next outcome.
+func settled(t *testing.T, cfg strategy.Config, f fallible) string {
+	w := newWorkshop(t, cfg)
+	_, err := f.call(w)
+	require.NoError(t, err)
+	settle(t, w)
+	return w.state()
+}
+
+// TestEveryMethodIsMadeToFail: of the methods of a learner and of a consumer, those alone are left out that call no store.
+func TestEveryMethodIsMadeToFail(t *testing.T) {
+	exempt := map[string]string{
+		"Config":     "calls no store",
+		"Counts":     "calls no store",
+		"Remembered": "is of the tests",
+	}
+	tested := make(map[string]bool)
+	for _, f := range fallibles {
+		tested[f.method] = true
+	}
+	for _, of := range []reflect.Type{reflect.TypeFor[*strategy.Learner](), reflect.TypeFor[*strategy.Consumer]()} {
+		for i := range of.NumMethod() {
+			name := of.Method(i).Name
+			assert.True(t, tested[name] != (exempt[name] != ""), "%v.%s", of, name)
+			delete(tested, name)
+		}
+	}
+	assert.Empty(t, tested)
+}
