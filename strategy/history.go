@@ -125,7 +125,7 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 	return row.record(ended[0]), nil
 }
 
-func (l *Learner) findAt(ctx context.Context, session, item string, at time.Time) (found *choiceRow, err error) {
+func (l *Learner) findAt(ctx context.Context, session, item string, at time.Time) (_ *choiceRow, err error) {
 	if session == "" && !l.cfg.Unrecorded {
 		return nil, heed.ErrNotFound
 	}
@@ -133,24 +133,26 @@ func (l *Learner) findAt(ctx context.Context, session, item string, at time.Time
 	if !at.IsZero() {
 		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
 	}
+	var last keptChoice
 	err = l.find(ctx, f, func(kept keptChoice) error {
-		if kept.Value.Choice.Item != item { // an empty item lets all pass
-			return nil
-		}
-		found = kept.Value
-		found.Choice.remember(kept)
-		if at.IsZero() || !found.Choice.At.After(at) {
+		c := &kept.Value.Choice
+		switch {
+		case c.Item != item: // an empty item lets all pass
+		case last.Revision > 0 && (at.IsZero() || !last.Value.Choice.At.After(at)) && !c.At.Equal(last.Value.Choice.At):
 			return errEnough
+		case last.Revision == 0 || !c.At.Equal(last.Value.Choice.At) || !kept.Value.Own: // of one moment, the last of all
+			last = kept
 		}
 		return nil
 	})
 	switch {
 	case err != nil && !errors.Is(err, errEnough):
 		return nil, err
-	case found == nil:
+	case last.Revision == 0:
 		return nil, heed.ErrNotFound
 	}
-	return found, nil
+	last.Value.Choice.remember(last)
+	return last.Value, nil
 }
 
 // A Credit is one outcome that was counted.

@@ -1,0 +1,239 @@
+package strategy_test
+
+import (
+	"context"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
+)
+
+// TestRoundTrips counts the calls of the store: a database answers each in a round trip.
+func TestRoundTrips(t *testing.T) {
+	for _, unrecorded := range []bool{false, true} {
+		for _, pooling := range poolings {
+			c := &clock{}
+			st := &failing.Store{Store: newStore(t, c.Now)}
+			cfg := strategy.Config{
+				Now: c.Now, Store: st, Pooling: pooling, Unrecorded: unrecorded, Topic: strategy.DefaultTopic,
+				Arms: strategy.Injection(strategy.InjectionConfig{}),
+			}
+			l := newLearner(t, cfg)
+			trips := func(list, read, find, commit int, do func()) {
+				t.Helper()
+				st.Fail(0, false)
+				do()
+				got := []int{st.Calls("List"), st.Calls("Read"), st.Calls("Find"), st.Calls("Commit"), st.Calls()}
+				assert.Equal(t, []int{list, read, find, commit, list + read + find + commit}, got, "%v, unrecorded: %v", pooling, unrecorded)
+			}
+			recorded := 1
+			if unrecorded {
+				recorded = 0
+			}
+			var first, second, third strategy.Choice
+			trips(1, 1, 0, 1, func() { first = choose(t, l, strategy.Query{Session: "s", Item: "i"}) })
+			trips(0, 0, 0, 0, func() { choose(t, l, strategy.Query{Session: "s", Item: "i"}) })
+			trips(0, 1, 0, 1, func() { second = choose(t, l, strategy.Query{Session: "t", Item: "i"}) })
+			trips(0, 1, 0, 1, func() { third = choose(t, l, strategy.Query{Item: "i"}) })
+			for _, choice := range []strategy.Choice{first, second, third} {
+				trips(0, 0, 0, 1, func() { credit(t, l, choice, 1) })
+			}
+			trips(0, 0, 0, 1, func() { // it comes again
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: first, Value: 1, Confidence: 1})
+				require.NoError(t, err)
+			})
+			other := newLearner(t, cfg)
+			trips(0, recorded, 0, 1, func() { // another process needs the record, and not the segment
+				_, err := other.Observe(ctx, strategy.Outcome{Choice: throughJSON(t, second), ID: "2", Value: 1, Confidence: 1})
+				require.NoError(t, err)
+			})
+			trips(0, recorded, 0, recorded, func() { require.NoError(t, l.EndSession(ctx, "t")) })
+			if unrecorded {
+				continue
+			}
+			trips(0, 0, 1, 0, func() { require.NoError(t, l.Sweep(ctx, time.Time{})) })
+			found := strategy.Record{}
+			trips(0, 1, 1, 0, func() {
+				var err error
+				found, err = other.Find(ctx, "s", "i", c.Now())
+				require.NoError(t, err)
+			})
+			trips(0, 0, 0, 1, func() {
+				_, err := other.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "3", Value: 1, Confidence: 1})
+				require.NoError(t, err)
+			})
+		}
+	}
+}
+
+// TestAnEventIsOneCommit: all outcomes of a consumed event and the end of its session.
+func TestAnEventIsOneCommit(t *testing.T) {
+	c := &clock{}
+	st := &failing.Store{Store: newStore(t, c.Now)}
+	l := newLearner(t, strategy.Config{Now: c.Now, Store: st, Topic: strategy.DefaultTopic})
+	a := strategy.AttributionEvent{Session: "s", Ended: true}
+	for _, item := range []string{"i", "j", "k"} {
+		choose(t, l, strategy.Query{Session: "s", Item: item})
+		a.Records = append(a.Records, strategy.AttributionRecord{Item: item, Activated: true, Value: 1})
+	}
+	e, err := strategy.NewAttribution("e", c.Now(), a)
+	require.NoError(t, err)
+	consumer, err := strategy.NewConsumer(strategy.ConsumerConfig{Learner: l, Source: &tape{}, DeadLetters: &letterbox{}})
+	require.NoError(t, err)
+	for range 2 {
+		st.Fail(0, false)
+		require.NoError(t, consumer.Handle(ctx, e))
+		assert.Equal(t, 1, st.Calls("Commit"))
+	}
+	assert.Equal(t, strategy.Counts{Received: 2, Applied: 2, Outcomes: 3, Duplicates: 3}, consumer.Counts())
+	assert.InDelta(t, 2.4, massOf(kept(t, st, strategy.Query{}, "arm")), 1e-9)
+	after := choose(t, l, strategy.Query{Session: "s", Item: "i"})
+	require.NoError(t, consumer.Handle(ctx, e), "what comes again ends no session again")
+	found, err := l.Find(ctx, "s", "i", time.Time{})
+	require.NoError(t, err)
+	assert.Equal(t, after.ID, found.Choice.ID)
+	assert.False(t, found.Ended)
+}
+
+// TestTwoProcesses over one store: an outcome in one finds the choice of the other, one of them alone makes a session's choice,
+// and each sees no later than Config.Refresh what the other ends or resets.
+func TestTwoProcesses(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{})
+	one, two := newLearner(t, cfg), newLearner(t, cfg)
+	q := strategy.Query{Session: "s", Item: "i"}
+	made := choose(t, one, q)
+	assert.Equal(t, made.ID, choose(t, two, q).ID)
+	found, err := two.Find(ctx, "s", "i", c.Now())
+	require.NoError(t, err)
+	credit(t, two, found.Choice, 1)
+	assert.Equal(t, strategy.Observed, record(t, one, made.ID).Stage)
+	_, err = one.Observe(ctx, strategy.Outcome{Choice: made, ID: "another", Value: -1, Confidence: 1})
+	require.NoError(t, err, "though the other process has changed the record")
+	assert.Equal(t, "another", record(t, two, made.ID).Result.ID)
+
+	require.NoError(t, two.EndSession(ctx, "s"))
+	assert.NotEqual(t, made.ID, choose(t, two, q).ID)
+	c.Advance(cfg.Refresh + 10*time.Minute - 1)
+	assert.Equal(t, made.ID, choose(t, one, q).ID)
+	c.Advance(1)
+	assert.Equal(t, choose(t, two, q).ID, choose(t, one, q).ID, "the end is seen")
+
+	before := means(t, one, strategy.Query{Item: "new"})
+	require.NoError(t, two.Reset(ctx, strategy.Reset{Reason: "r"}))
+	assert.Equal(t, before, means(t, one, strategy.Query{Item: "new"}))
+	c.Advance(10 * time.Minute)
+	assert.Equal(t, []float64{0.5, 0.5, 0.5, 0.5}, means(t, one, strategy.Query{Item: "new"}), "the reset is seen")
+}
+
+// TestOneProcessMakesAChoice, however many ask for it at the same time.
+func TestOneProcessMakesAChoice(t *testing.T) {
+	st := &fragile{}
+	cfg, c := recording(t, strategy.Config{Store: st})
+	st.Store = newStore(t, c.Now)
+	one, two := newLearner(t, cfg), newLearner(t, cfg)
+	q := strategy.Query{Session: "s", Item: "i"}
+	var quicker strategy.Choice
+	st.before = func(context.Context, store.Batch) error { // before one has committed its choice
+		st.before = nil
+		quicker = choose(t, two, q)
+		return nil
+	}
+	assert.Equal(t, quicker.ID, choose(t, one, q).ID)
+	assert.Len(t, historyOf(t, one, strategy.ChoiceFilter{}), 1)
+}
+
+// TestWhoIsForgottenIsGone: every field that names a person has a path in the kind of its record, and the record has the
+// person's key. The field is found by reflection, so that a new one fails here.
+func TestWhoIsForgottenIsGone(t *testing.T) {
+	var named []string
+	var look func(of reflect.Type, path string, within []reflect.Type)
+	look = func(of reflect.Type, path string, within []reflect.Type) {
+		for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of.Kind() != reflect.Struct || slices.Contains(within, of) || of == reflect.TypeFor[time.Time]() {
+			return
+		}
+		for i := range of.NumField() {
+			f := of.Field(i)
+			at := strings.TrimPrefix(path+"."+f.Name, ".")
+			if f.Type.Kind() == reflect.String && slices.Contains([]string{"Source", "Actor", "Person", "Reviewer"}, f.Name) {
+				named = append(named, of.Name()+"."+at)
+			}
+			look(f.Type, at, append(within, of))
+		}
+	}
+	for _, of := range []any{strategy.Record{}, strategy.Event{}, strategy.AttributionEvent{}, strategy.DeadLetter{}} {
+		look(reflect.TypeOf(of), "", nil)
+	}
+	assert.ElementsMatch(t, []string{
+		"Result.Result.Source", // of a record and of an event
+		"Result.Result.Source", "Event.Actor", "Observation.Effect.Observations.Source",
+		"AttributionEvent.Source", // which a dead letter has in its payload
+	}, named)
+
+	const person = "Annika"
+	cfg, c := recording(t, strategy.Config{Topic: strategy.DefaultTopic, BySource: true})
+	l := newLearner(t, cfg)
+	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: person})
+	require.NoError(t, err)
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "x", Actor: person, Reason: "r"}))
+	_, err = strategy.Rebuild(ctx, cfg, person, "r")
+	require.NoError(t, err)
+	attribution, err := strategy.NewAttribution("a", c.Now(), strategy.AttributionEvent{Session: "s", Source: person})
+	require.NoError(t, err)
+	text, err := json.Marshal(strategy.DeadLetter{Event: attribution})
+	require.NoError(t, err)
+	letter := stream.Event{ID: "l", Topic: strategy.DeadTopic, At: c.Now(), Payload: text}
+	_, err = cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{attribution.Waiting(person), letter.Waiting(person)}})
+	require.NoError(t, err)
+	assert.Positive(t, strings.Count(everyText(t, cfg.Store), strings.ToLower(person)))
+
+	_, err = cfg.Store.Commit(ctx, store.Batch{Forget: []string{person}})
+	require.NoError(t, err)
+	assert.NotContains(t, everyText(t, cfg.Store), strings.ToLower(person))
+	assert.Empty(t, kept(t, cfg.Store, strategy.Query{}, "arm"))
+	assert.Equal(t, strategy.Observed, record(t, l, choice.ID).Stage)
+}
+
+// everyText is all text in the records and parts of a store, in lower case, payloads decoded.
+func everyText(t testing.TB, st store.Store) string {
+	var all []string
+	for _, kind := range []string{"strategy.choice", "strategy.session", "heed.audit", "heed.settings", "stream.outbox"} {
+		for r, err := range st.Find(ctx, store.Query{Kind: kind}) {
+			require.NoError(t, err)
+			text, err := r.Body.JSON()
+			require.NoError(t, err)
+			all = append(all, r.ID, string(text))
+			all = append(all, r.Keys...)
+			if kind != "stream.outbox" {
+				continue
+			}
+			e, err := store.Decode[stream.Event](r.Body)
+			require.NoError(t, err)
+			var letter strategy.DeadLetter
+			require.NoError(t, json.Unmarshal(e.Payload, &letter))
+			all = append(all, string(e.Payload), string(letter.Event.Payload))
+		}
+	}
+	for _, p := range everything(t, st, strategy.Query{}) {
+		all = append(all, p.Source, p.Cell.Item)
+	}
+	for o, err := range st.History(ctx, evidence.Cell{Kind: "strategy.arm", Scope: `""/`, Item: "i", Name: "a"}) {
+		require.NoError(t, err)
+		all = append(all, o.Source)
+	}
+	return strings.ToLower(strings.Join(all, "\n"))
+}
