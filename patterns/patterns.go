@@ -320,9 +320,18 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 	return p, firstError(p.validate(), p.checkKind())
 }
 
-// retry calls again where somebody else stored a pattern first.
+// retry calls again where somebody else stored a pattern first. Those of this recorder that have to try again do so one after
+// the other, so that they are not in each other's way.
 func (r *Recorder) retry(ctx context.Context, do func() error) error {
-	for range maxTries {
+	for n := range maxTries {
+		if n == 1 {
+			select {
+			case r.turn <- struct{}{}:
+				defer func() { <-r.turn }()
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
 		err := do()
 		if race := (*raceError)(nil); err == nil || ctx.Err() != nil || !errors.As(err, &race) {
 			return err

@@ -25,6 +25,7 @@ type Recorder struct {
 	policies map[string]evidence.Policy // by kind of cell
 	rules    []compiled
 	gates    gating
+	turn     chan struct{} // holds who tries again
 
 	mu    sync.Mutex
 	swept time.Time // when Sweep last did its work
@@ -70,7 +71,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 	if err := agree(&cfg, ctx); err != nil {
 		return nil, err
 	}
-	r := &Recorder{cfg: cfg, kinds: kinds, policies: cfg.policies(), rules: compile(cfg.Rules), gates: gates}
+	r := &Recorder{cfg: cfg, kinds: kinds, policies: cfg.policies(), rules: compile(cfg.Rules), gates: gates, turn: make(chan struct{}, 1)}
 	if cfg.Literal {
 		r.gates = literalGates
 	}
