@@ -54,12 +54,18 @@ func checkPersons[T any](t *testing.T, kind records.Kind[T]) {
 		assert.Contains(t, namesNobody[kind.Name], path, "%s has a text that is neither a person's name nor known to be none", kind.Name)
 		return "text"
 	})
+	text, err := store.Of(value).JSON()
+	require.NoError(t, err)
+	kept, err := store.Decode[T](store.Raw(text))
+	require.NoError(t, err)
+	assert.Equal(t, value, kept, "%s is the same in a database as in memory", kind.Name)
+
 	assert.Len(t, names, len(persons), "%s has a path for each person, and no other path", kind.Name)
 	_, _, keys := kind.Place(value)
 	ctx := context.Background()
 	st := &memstore.Store{}
 	require.NoError(t, st.Declare(ctx, kind.Kind))
-	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{kind.Record(value, 0)}})
+	_, err = st.Commit(ctx, store.Batch{Records: []store.Record{kind.Record(value, 0)}})
 	require.NoError(t, err)
 	for _, name := range names {
 		assert.Contains(t, keys, store.PersonKey(name), kind.Name)
@@ -82,7 +88,7 @@ func checkPersons[T any](t *testing.T, kind records.Kind[T]) {
 // fill gives every text of a value what text returns for its path, and every other field something.
 func fill(v reflect.Value, path string, text func(path string) string) {
 	if v.Type() == reflect.TypeFor[time.Time]() {
-		v.Set(reflect.ValueOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+		v.Set(reflect.ValueOf(stored(time.Date(2026, 1, 1, 0, 0, 0, 123456, time.UTC))))
 		return
 	}
 	switch v.Kind() {
@@ -99,7 +105,12 @@ func fill(v reflect.Value, path string, text func(path string) string) {
 	case reflect.Slice:
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0), path+".*", text)
-	case reflect.Bool, reflect.Int, reflect.Int64, reflect.Uint64: // hold no text
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1<<31 - 1)
+	case reflect.Uint64:
+		v.SetUint(1<<64 - 1)
 	default:
 		panic("a kind of field that the test does not know: " + v.Kind().String())
 	}
