@@ -1,0 +1,124 @@
+package enginetest_test
+
+import (
+	"fmt"
+	"iter"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A workshop is a recorder and an accumulator over a store, which can be opened again.
+type workshop struct {
+	*patterns.Recorder
+	errors *patterns.Accumulator
+	ids    int
+	now    time.Time
+	open   func() store.Store
+}
+
+func (w *workshop) reopen(t *testing.T) {
+	st := w.open()
+	clock := func() time.Time { return w.now }
+	newID := func() string { w.ids++; return fmt.Sprint("id-", w.ids) }
+	var err error
+	w.errors, err = patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: st, Now: clock, NewID: newID})
+	require.NoError(t, err)
+	w.Recorder, err = patterns.New(ctx, patterns.Config{Store: st, Errors: w.errors, Now: clock, NewID: newID})
+	require.NoError(t, err)
+}
+
+// works lives through some weeks: patterns are proven, inverted, promoted, reset and archived.
+func (w *workshop) works(t *testing.T) (said []any) {
+	by := patterns.Decision{Actor: "ann", Reason: "seen it"}
+	say := func(one any, err error) {
+		said = append(said, one, err)
+	}
+	for i := range 24 {
+		if i%5 == 0 {
+			w.reopen(t)
+		}
+		w.now = w.now.Add(100 * time.Hour)
+		task := fmt.Sprint("task ", i%4)
+		_, err := w.errors.Record(ctx, patterns.Report{Task: task, Message: "no"})
+		require.NoError(t, err)
+		o := patterns.Outcome{
+			ID: fmt.Sprint("o", i), Task: task, Description: "a \"page\" é", Strategy: "good", Patterns: []patterns.PatternID{"new"},
+			Criteria: []string{"c"}, Duration: time.Minute + time.Nanosecond, Errors: 1, Success: true, Source: "bob",
+		}
+		if i%3 == 0 {
+			o.Strategy, o.Patterns, o.Duration, o.Success, o.FailureMode = "bad", nil, time.Hour, false, "timeout"
+			o.Errors = 4
+		}
+		say(w.Record(ctx, o))
+		say(w.Record(ctx, o))
+		say(w.Feedback(ctx, patterns.Feedback{ID: fmt.Sprint("f", i), Pattern: "said", Class: patterns.Helpful, Strength: 0.3, Source: "bob"}))
+		switch i {
+		case 6:
+			say(w.Promote(ctx, "new", by))
+		case 12:
+			say(w.Reset(ctx, patterns.Reset{Pattern: "bad", Decision: by}))
+		case 18:
+			say(nil, w.ClearStrikes(ctx, "task 0", by))
+			say(nil, w.errors.Forget(ctx, "task 1"))
+		}
+	}
+	w.now = w.now.Add(200 * 24 * time.Hour)
+	say(nil, w.Sweep(ctx, w.now))
+	return said
+}
+
+// seen is all that can be read of a workshop.
+func (w *workshop) seen(t *testing.T) (all []any) {
+	add := func(one any, err error) {
+		require.NoError(t, err)
+		all = append(all, one)
+	}
+	add(w.Standings(ctx, patterns.PatternQuery{}))
+	add(w.Criteria(ctx))
+	add(gathered(w.Transitions(ctx, patterns.TransitionQuery{})))
+	add(gathered(w.Transitions(ctx, patterns.TransitionQuery{Pattern: "bad", Limit: 2})))
+	add(gathered(w.Entries(ctx, patterns.EntryQuery{Task: "task 2"})))
+	add(gathered(w.errors.Errors(ctx, "")))
+	add(w.Strikes(ctx, "task 3"))
+	plan, err := w.PlanContext(ctx, "the page")
+	add(plan.Prompt(), err)
+	return all
+}
+
+func gathered[T any](all iter.Seq2[T, error]) (found []T, err error) {
+	for one, err := range all {
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+// TestPatternsAgreeWithMemory has a recorder over each database do what one in memory does, with the database opened again in
+// between.
+func TestPatternsAgreeWithMemory(t *testing.T) {
+	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	memory := &workshop{now: start}
+	kept, err := memstore.New(memstore.Config{Now: func() time.Time { return memory.now }})
+	require.NoError(t, err)
+	memory.open = func() store.Store { return kept }
+	wantSaid := memory.works(t)
+	want := memory.seen(t)
+	onEach(t, func(t *testing.T, at place) {
+		w := &workshop{now: start}
+		w.open = func() store.Store { return at.store(t, sqlstore.Config{Now: func() time.Time { return w.now }}) }
+		assert.Equal(t, wantSaid, w.works(t))
+		assert.Equal(t, want, w.seen(t))
+		w.reopen(t)
+		assert.Equal(t, want, w.seen(t))
+	})
+}
