@@ -1,6 +1,6 @@
-// Package memstore keeps everything in memory: it has an implementation of each store interface of heed, for tests, for
-// programs that need no more, and to read when you write your own.
+// Package memstore keeps what heed learns in memory, for tests, for programs that need no more, and to read when you write
+// a store of your own. [Store] is the store that all packages share, and [Stream] carries events inside a process.
 //
-// Each type works as its zero value, with the defaults of its configuration; none of them starts a goroutine. What they
-// hold ends with the process: nothing survives a crash or a restart. [Import] fills them with what a database has exported.
+// Both work as their zero values, with the defaults of their configurations, and neither starts a goroutine. What they hold
+// ends with the process. [Store.Dump] writes a store to a file, from which any store of heed can be loaded.
 package memstore

@@ -161,10 +161,10 @@ func (d *dumper) writeCell(shard *shard, key cellKey) error {
 		return nil
 	}
 	for i := range h.entries {
-		o := &h.entries[i].observation
+		o := &h.entries[i]
 		if err := d.write(dump.Row{Observation: &dump.Observation{
-			Cell: hash, ID: o.ID, Channel: o.Channel, Source: o.Source, Session: o.Session, Reward: o.Reward, Weight: o.Weight,
-			At: h.entries[i].at(), Recorded: h.entries[i].recorded,
+			Cell: hash, ID: o.text, Channel: o.channel, Source: o.source, Session: o.session, Reward: o.reward, Weight: o.weight,
+			At: o.at, Recorded: o.recorded,
 		}}); err != nil {
 			return err
 		}

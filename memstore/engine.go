@@ -139,8 +139,8 @@ func (e *engine) history(c evidence.Cell) []evidence.Observation {
 	}
 	e.prune(shard, key, h, evidence.InstantOf(e.cfg.Now()))
 	kept := make([]evidence.Observation, 0, len(h.entries))
-	for _, entry := range slices.Backward(h.entries) {
-		kept = append(kept, entry.observation)
+	for i := range slices.Backward(h.entries) {
+		kept = append(kept, h.entries[i].observation(c))
 	}
 	return kept
 }

@@ -16,13 +16,24 @@ type history struct {
 	born uint64
 }
 
+// An entry is an observation without its cell.
 type entry struct {
-	observation evidence.Observation
-	recorded    evidence.Instant
-	id          id // the hash of the observation's
+	text                     string // the observation's ID
+	id                       id     // the hash of that
+	channel, source, session string
+	reward, weight           float64
+	at, recorded             evidence.Instant
 }
 
-func (e *entry) at() evidence.Instant { return evidence.InstantOf(e.observation.At) }
+func newEntry(o *evidence.Observation, h id, recorded evidence.Instant) entry {
+	return entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, evidence.InstantOf(o.At), recorded}
+}
+
+func (e *entry) observation(c evidence.Cell) evidence.Observation {
+	return evidence.Observation{
+		ID: e.text, Cell: c, Channel: e.channel, Source: e.source, Session: e.session, Reward: e.reward, Weight: e.weight, At: e.at.Time(),
+	}
+}
 
 // history returns the history of a cell, a new one if there is none.
 func (s *shard) history(key cellKey) *history {
@@ -51,10 +62,10 @@ func (h *history) lose(origin uint32, last [3]int64) {
 // record adds an observation to the history of its cell, and drops what is then too much.
 func (e *engine) record(s *shard, key cellKey, added entry) {
 	h := s.history(key)
-	place, at := len(h.entries), added.at()
-	if place > 0 && h.entries[place-1].at() > at { // it is late
+	place, at := len(h.entries), added.at
+	if place > 0 && h.entries[place-1].at > at { // it is late
 		place, _ = slices.BinarySearchFunc(h.entries, at, func(e entry, at evidence.Instant) int {
-			if e.at() <= at {
+			if e.at <= at {
 				return -1
 			}
 			return 1
@@ -85,41 +96,40 @@ func (e *engine) prune(s *shard, key cellKey, h *history, now evidence.Instant) 
 
 // forget marks that the cell's sums hold an observation that its history does not.
 func (e *engine) forget(s *shard, key cellKey, h *history, gone *entry) {
-	o := &gone.observation
-	if o.Weight == 0 || gone.at() < s.restarts[key].at {
+	if gone.weight == 0 || gone.at < s.restarts[key].at {
 		return
 	}
-	number := e.originIn(s, key, o)
+	number := e.originIn(s, key, gone)
 	at := s.find(key, number)
 	if at == 0 {
 		return
 	}
 	slot := s.slot(at)
-	slot.lost |= lossOf(o, slot.origin)
+	slot.lost |= lossOf(gone, slot.origin)
 	var last [3]int64
-	last[sign(o.Reward)] = int64(gone.at())
+	last[sign(gone.reward)] = int64(gone.at)
 	h.lose(number, last)
 }
 
 // lossOf says what is lost with an observation that the history does not hold. A slot of its own origin tells its source.
-func lossOf(o *evidence.Observation, origin uint32) loss {
-	if o.Source != "" && origin == 0 {
+func lossOf(o *entry, origin uint32) loss {
+	if o.source != "" && origin == 0 {
 		return lostSome | lostSource
 	}
 	return lostSome
 }
 
 // originIn returns the number of the origin under which a cell keeps an observation.
-func (e *engine) originIn(s *shard, key cellKey, o *evidence.Observation) uint32 {
+func (e *engine) originIn(s *shard, key cellKey, o *entry) uint32 {
 	if policy, ok := s.policy(key); ok && e.rule(policy).ByOrigin {
-		return e.origins.number(origin{o.Channel, o.Source})
+		return e.origins.number(origin{o.channel, o.source})
 	}
 	return 0
 }
 
 // take takes out of a cell the observations of its history for which the function is true: out of the history, and as far
 // as they counted, out of the sums.
-func (e *engine) take(s *shard, key cellKey, gone func(*evidence.Observation) bool) {
+func (e *engine) take(s *shard, key cellKey, gone func(*entry) bool) {
 	h := s.histories[key]
 	if h == nil {
 		return
@@ -127,19 +137,18 @@ func (e *engine) take(s *shard, key cellKey, gone func(*evidence.Observation) bo
 	touched := make(map[uint32]bool)
 	kept := h.entries[:0]
 	for i := range h.entries {
-		taken := &h.entries[i]
-		o := &taken.observation
+		o := &h.entries[i]
 		if !gone(o) {
-			kept = append(kept, *taken)
+			kept = append(kept, *o)
 			continue
 		}
-		if o.Weight == 0 || taken.at() < s.restarts[key].at {
+		if o.weight == 0 || o.at < s.restarts[key].at {
 			continue
 		}
 		number := e.originIn(s, key, o)
 		slot := s.slot(s.find(key, number))
 		tally := slot.tally(e.rule(slot.policy).HalfLife)
-		tally.Take(o.Weight, o.Reward, taken.at())
+		tally.Take(o.weight, o.reward, o.at)
 		slot.keep(tally)
 		touched[number] = true
 	}
@@ -158,9 +167,9 @@ func (e *engine) take(s *shard, key cellKey, gone func(*evidence.Observation) bo
 func (e *engine) mendLast(s *shard, key cellKey, h *history, number uint32) {
 	last := h.lost[number]
 	for i := range h.entries {
-		o := &h.entries[i].observation
-		if o.Weight > 0 && h.entries[i].at() >= s.restarts[key].at && e.originIn(s, key, o) == number {
-			last[sign(o.Reward)] = max(last[sign(o.Reward)], int64(h.entries[i].at()))
+		o := &h.entries[i]
+		if o.weight > 0 && o.at >= s.restarts[key].at && e.originIn(s, key, o) == number {
+			last[sign(o.reward)] = max(last[sign(o.reward)], int64(o.at))
 		}
 	}
 	slot := s.slot(s.find(key, number))
@@ -188,24 +197,23 @@ func (e *engine) rebuild(s *shard, key cellKey, policy uint16) {
 	}
 	h.lost = nil
 	for i := range h.entries {
-		e.count(s, key, &h.entries[i].observation, policy)
+		e.count(s, key, &h.entries[i], policy)
 	}
 }
 
 // count adds an observation to the sums of its cell.
-func (e *engine) count(s *shard, key cellKey, o *evidence.Observation, policy uint16) *slot {
-	at := evidence.InstantOf(o.At)
-	if o.Weight == 0 || at < s.restarts[key].at {
+func (e *engine) count(s *shard, key cellKey, o *entry, policy uint16) *slot {
+	if o.weight == 0 || o.at < s.restarts[key].at {
 		return nil
 	}
 	rule := e.rule(policy)
 	var from uint32
 	if rule.ByOrigin {
-		from = e.origins.number(origin{o.Channel, o.Source})
+		from = e.origins.number(origin{o.channel, o.source})
 	}
 	slot := s.open(key, from, policy)
 	tally := slot.tally(rule.HalfLife)
-	tally.Add(o.Weight, o.Reward, at)
+	tally.Add(o.weight, o.reward, o.at)
 	slot.keep(tally)
 	return slot
 }

@@ -197,8 +197,8 @@ func (l *loader) observation(o *dump.Observation) error {
 	if err != nil {
 		return err
 	}
-	s, of := l.state, o.Of(c.EvidenceCell())
-	h := hashID(o.ID)
+	s, h := l.state, hashID(o.ID)
+	added := entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, o.At, o.Recorded}
 	ids := s.known.of(h)
 	for _, p := range ids.places(h) {
 		if p.cellKey == c.key {
@@ -217,7 +217,7 @@ func (l *loader) observation(o *dump.Observation) error {
 		}
 		if s.cfg.NoHistory {
 			slot := shard.slot(number)
-			slot.lost |= lossOf(&of, slot.origin)
+			slot.lost |= lossOf(&added, slot.origin)
 			return nil
 		}
 		shard.stamp++
@@ -225,7 +225,7 @@ func (l *loader) observation(o *dump.Observation) error {
 	}
 	if !s.cfg.NoHistory {
 		ids.locate(h, at)
-		s.record(shard, c.key, entry{of, o.Recorded, h})
+		s.record(shard, c.key, added)
 	}
 	return nil
 }
@@ -305,10 +305,10 @@ func (l *loader) finish() error {
 func (s *state) agrees(shard *shard, key cellKey, h *history) bool {
 	held := make(map[uint32][3]uint32)
 	for i := range h.entries {
-		o := &h.entries[i].observation
-		if o.Weight > 0 && h.entries[i].at() >= shard.restarts[key].at {
+		o := &h.entries[i]
+		if o.weight > 0 && o.at >= shard.restarts[key].at {
 			n := held[s.originIn(shard, key, o)]
-			n[sign(o.Reward)]++
+			n[sign(o.reward)]++
 			held[s.originIn(shard, key, o)] = n
 		}
 	}

@@ -248,8 +248,8 @@ func TestStoreFindsRareKeys(t *testing.T) {
 	assert.Less(t, timed(store.Query{Kind: "note", Keys: []string{"state=waiting"}, Since: start.Add(500 * time.Second), Limit: 3}, 3), all/20)
 }
 
-// TestStoreMemory measures what items cost, each with one arm observed once, its id known and history off, and what
-// records cost, each with keys of its own, beside what they hold.
+// TestStoreMemory measures what items cost, each with one arm observed once, its id known and history off; what records
+// cost, each with keys of its own, beside what they hold; and what observations of a history cost with their ids.
 func TestStoreMemory(t *testing.T) {
 	const n = 100_000
 	st := newStore(t, memstore.Config{NoHistory: true}, notes)
@@ -268,8 +268,17 @@ func TestStoreMemory(t *testing.T) {
 		put(t, st, store.Batch{Records: []store.Record{r}})
 	}
 	records := heap() - before
-	t.Logf("%d bytes an item, %d bytes a record", items/n, records/n)
+	withHistory := newStore(t, memstore.Config{})
+	before = heap()
+	for i := range n {
+		o := observe(fmt.Sprintf("%08d-0000-4000-8000-000000000000", i), start)
+		o.Cell.Item = fmt.Sprint(i % 2000)
+		put(t, withHistory, store.Batch{Observations: []evidence.Observation{o}})
+	}
+	held := heap() - before
+	t.Logf("%d bytes an item, %d bytes a record, %d bytes an observation that is held", items/n, records/n, held/n)
+	assert.Less(t, held/n, uint64(400))
 	assert.Less(t, items/n, uint64(250))
 	assert.Less(t, records/n, uint64(450))
-	runtime.KeepAlive(st)
+	runtime.KeepAlive([]any{st, withHistory})
 }

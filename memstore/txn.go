@@ -19,6 +19,7 @@ type txn struct {
 	now      evidence.Instant
 	receipts []store.Receipt
 
+	hashes   []id // of the batches' ids
 	observed []sighting
 	writes   []write
 
@@ -81,7 +82,11 @@ func (t *txn) prepare() error {
 		t.observed = slices.Grow(t.observed, len(b.Observations))
 		t.writes = slices.Grow(t.writes, len(b.Records))
 		if b.ID != "" {
-			t.lockIDs |= 1 << hashID(b.ID).shard()
+			if t.hashes == nil {
+				t.hashes = make([]id, len(t.batches))
+			}
+			t.hashes[i] = hashID(b.ID)
+			t.lockIDs |= 1 << t.hashes[i].shard()
 		}
 		for k := range b.Observations {
 			o := &b.Observations[k]
@@ -201,7 +206,7 @@ func (t *txn) markDuplicates() {
 		observed := rest[:own]
 		rest = rest[own:]
 		if b.ID != "" {
-			h := hashID(b.ID)
+			h := t.hashes[i]
 			if _, ok := seen[h]; ok || t.ids(h).knows(h) {
 				t.receipts[i].Duplicate = true
 				for k := range observed {
@@ -212,7 +217,7 @@ func (t *txn) markDuplicates() {
 		}
 		t.markKnown(i, observed, seen)
 		if seen != nil && b.ID != "" {
-			seen[hashID(b.ID)] = i
+			seen[t.hashes[i]] = i
 		}
 	}
 }
@@ -417,8 +422,8 @@ func (t *txn) apply() {
 			t.write(&writes[0])
 			writes = writes[1:]
 		}
-		if id := t.batches[i].ID; id != "" && !t.receipts[i].Duplicate {
-			h := hashID(id)
+		if t.batches[i].ID != "" && !t.receipts[i].Duplicate {
+			h := t.hashes[i]
 			t.ids(h).note(h, newMark(t.now))
 		}
 	}
@@ -436,7 +441,8 @@ func (t *txn) observe(o *sighting) {
 	s := t.state
 	ids, shard := t.ids(o.id), t.cells(o.key)
 	ids.note(o.id, newMark(t.now))
-	slot := s.count(shard, o.key, o.Observation, o.policy)
+	added := newEntry(o.Observation, o.id, t.now)
+	slot := s.count(shard, o.key, &added, o.policy)
 	if !s.cfg.NoHistory {
 		shard.stamp++
 		at := place{cellKey: o.key}
@@ -444,11 +450,9 @@ func (t *txn) observe(o *sighting) {
 			at.origin, at.stamp = slot.origin, shard.stamp
 		}
 		ids.locate(o.id, at)
-		kept := *o.Observation
-		kept.At = evidence.InstantOf(o.At).Time()
-		s.record(shard, o.key, entry{kept, t.now, o.id})
+		s.record(shard, o.key, added)
 	} else if slot != nil {
-		slot.lost |= lossOf(o.Observation, slot.origin)
+		slot.lost |= lossOf(&added, slot.origin)
 	}
 }
 

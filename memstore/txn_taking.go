@@ -139,10 +139,10 @@ func (t *txn) empties(key cellKey, cell evidence.Cell) bool {
 	})
 	if h := shard.histories[key]; h != nil {
 		for i := range h.entries {
-			o := &h.entries[i].observation
-			expunged := slices.Contains(t.sources, o.Source)
+			o := &h.entries[i]
+			expunged := slices.Contains(t.sources, o.source)
 			ofSlot := expunged && t.state.originIn(shard, key, o) != 0 // the slot is left out above, with all that it holds
-			if o.Weight > 0 && !ofSlot && (expunged || slices.Contains(t.retracts, o.ID)) {
+			if o.weight > 0 && !ofSlot && (expunged || slices.Contains(t.retracts, o.text)) {
 				left--
 			}
 		}
@@ -290,11 +290,10 @@ func (t *txn) rebuild(key cellKey, policy uint16) {
 		for i := range h.entries {
 			e := &h.entries[i]
 			to := place{cellKey: key}
-			if e.observation.Weight > 0 && e.at() >= shard.restarts[key].at {
-				to.origin, to.stamp = t.state.originIn(shard, key, &e.observation), shard.stamp
+			if e.weight > 0 && e.at >= shard.restarts[key].at {
+				to.origin, to.stamp = t.state.originIn(shard, key, e), shard.stamp
 			}
-			id := hashID(e.observation.ID)
-			t.ids(id).move(id, to)
+			t.ids(e.id).move(e.id, to)
 		}
 	}
 }
@@ -303,7 +302,7 @@ func (t *txn) retract(text string) {
 	h := hashID(text)
 	ids := t.ids(h)
 	for _, p := range ids.places(h) {
-		t.state.take(t.cells(p.cellKey), p.cellKey, func(o *evidence.Observation) bool { return o.ID == text })
+		t.state.take(t.cells(p.cellKey), p.cellKey, func(o *entry) bool { return o.id == h })
 	}
 	ids.note(h, newMark(t.now)|retracted)
 }
@@ -314,12 +313,11 @@ func (t *txn) expunge() {
 	for i := range s.cells.shards {
 		shard := &s.cells.shards[i]
 		for key, h := range shard.histories {
-			s.take(shard, key, func(o *evidence.Observation) bool {
-				if !gone(o.Source) {
+			s.take(shard, key, func(o *entry) bool {
+				if !gone(o.source) {
 					return false
 				}
-				id := hashID(o.ID)
-				t.ids(id).move(id, place{cellKey: key})
+				t.ids(o.id).move(o.id, place{cellKey: key})
 				return true
 			})
 			maps.DeleteFunc(h.lost, func(number uint32, _ [3]int64) bool {
