@@ -14,14 +14,16 @@
 // # The packages
 //
 //   - [github.com/heedhq/heed/evidence] is the arithmetic of belief that all others share: observations, tallies that
-//     fade, Beta posteriors with an exact sampler, limits on single sources, and the interface of a store.
-//   - [github.com/heedhq/heed/evidence/evidencetest] is that interface's contract in executable form, for your own store.
+//     fade, Beta posteriors with an exact sampler, and limits on single sources.
+//   - [github.com/heedhq/heed/store] is the one seam to where everything is kept, evidence and records, and
+//     [github.com/heedhq/heed/store/storetest] is its contract in executable form, for your own store.
+//   - [github.com/heedhq/heed/stream] is the seam to where events come from and go to, with
+//     [github.com/heedhq/heed/stream/streamtest] for your own.
 //   - [github.com/heedhq/heed/strategy] learns by Thompson sampling which of several ways works: models, prompts, tools,
 //     or ways of bringing a learning into a session.
-//   - [github.com/heedhq/heed/strategy/strategytest] has the contracts of a pooling and of a store of
-//     choices, for your own; [github.com/heedhq/heed/strategy/consumertest] that of a source of events.
+//   - [github.com/heedhq/heed/strategy/strategytest] has the contract of a pooling, for your own.
 //   - [github.com/heedhq/heed/learning] turns what users do into the confidence of a heuristic: an undo, a click, silence.
-//   - [github.com/heedhq/heed/learning/learningtest] is the contract of its stores and strategies, for your own.
+//   - [github.com/heedhq/heed/learning/learningtest] is the contract of its strategies, for your own.
 //   - [github.com/heedhq/heed/decision] answers an event with a heuristic that is trusted, else with the model, else not at
 //     all, and says who earns what people make of the answer.
 //   - [github.com/heedhq/heed/prompt] brings untrusted text into a prompt without letting it look like a part of it.
@@ -29,7 +31,7 @@
 //     to avoid.
 //   - [github.com/heedhq/heed/feedback] turns what reviewers decide into rules that other people approve before an agent
 //     sees them.
-//   - [github.com/heedhq/heed/memstore] has the stores in memory, and [github.com/heedhq/heed/sqlstore] those in SQLite and
+//   - [github.com/heedhq/heed/memstore] is the store in memory, and [github.com/heedhq/heed/sqlstore] the one in SQLite and
 //     PostgreSQL.
 //   - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint, for decisions.
 //
@@ -44,7 +46,7 @@
 // is plain values, in lines of the host's own. The program in examples/agent has all of them in one loop,
 // and the command in cmd/heed looks into a store that an application has filled.
 //
-// This package itself holds only what the others share: the errors.
+// This package itself holds only what the others share: the errors, and [Run], which has all that is due done.
 //
 // # Compatibility
 //

@@ -209,3 +209,39 @@ func (f *fire) round(i int) {
 		f.try(store.Batch{Records: []store.Record{r}}, store.Batch{Records: []store.Record{full}})
 	}
 }
+
+// TestStoreConcurrentSums lets 16 goroutines add 10,000 outcomes each, with weights whose sums are exact in any order.
+func TestStoreConcurrentSums(t *testing.T) {
+	st := newStore(t, memstore.Config{NoHistory: true})
+	const callers, each = 16, 10_000
+	other := cell
+	other.Item = "other"
+	var wait sync.WaitGroup
+	for caller := range callers {
+		wait.Go(func() {
+			for i := range each {
+				o := observe(fmt.Sprintf("%d-%d", caller, i), start)
+				o.Weight, o.Reward = float64(1+i%64)/64, float64(i%65)/64
+				o2 := o
+				o2.Cell = other
+				if _, err := st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o, o2}}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	var mass, reward float64
+	for i := range each {
+		mass += callers * float64(1+i%64) / 64
+		reward += callers * float64(1+i%64) / 64 * float64(i%65) / 64
+	}
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, []evidence.Cell{cell, other}, nil))
+	require.Len(t, s.Parts, 2)
+	for _, part := range s.Parts {
+		require.Equal(t, mass, part.Tally.Mass)
+		require.Equal(t, reward, part.Tally.Reward)
+		require.EqualValues(t, callers*each, part.Tally.N())
+	}
+}

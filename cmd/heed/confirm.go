@@ -75,12 +75,6 @@ func ask(ctx context.Context, answers *bufio.Reader, question string) (string, e
 	}
 }
 
-// record writes into the audit what somebody wanted and confirmed, where the packages don't.
-func (s *opened) record(on *session, c *change, action, subject string, details map[string]string) error {
-	_, err := s.store.Commit(on.ctx, store.Batch{Records: []store.Record{c.entry(action, subject, details).Record()}})
-	return err
-}
-
 // entry is what the audit has of a change.
 func (c *change) entry(action, subject string, details map[string]string) store.AuditEntry {
 	return store.AuditEntry{

@@ -189,7 +189,7 @@ func (f *search) look(r dump.Row) error {
 func (f *search) names(value any) bool {
 	switch v := value.(type) {
 	case string:
-		if v == f.person || v == store.PersonKey(f.person) {
+		if v == f.person || v == store.Key("person", f.person) {
 			return true
 		}
 		if plain, err := base64.StdEncoding.DecodeString(v); err == nil && len(plain) > 0 && plain[0] == '{' {
