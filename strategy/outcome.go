@@ -45,7 +45,11 @@ const (
 // commit. After an error other than a [*heed.InputError] the same outcome may be observed again; it counts once.
 //
 // Input that is not valid is a [*heed.InputError] and changes nothing.
-func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
+//
+// Further batches are committed with it, in one Commit, also where the outcome is a duplicate or dropped: the record of a
+// reaction, say. They may take no evidence away. Where one of them expects what is no longer so, it is [heed.ErrConflict], and
+// nothing is committed.
+func (l *Learner) Observe(ctx context.Context, o Outcome, with ...store.Batch) (Disposition, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -56,7 +60,7 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	if err := l.validateOutcome(&o, now); err != nil {
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
-	dispositions, err := l.credit(ctx, now, []Outcome{o}, ending{})
+	dispositions, err := l.credit(ctx, now, []Outcome{o}, ending{with: with})
 	if err != nil {
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
