@@ -165,12 +165,14 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 		c := &credits[i]
 		b := l.batch(c.segment, c.Outcome, EventObserved)
 		if b.Withdraw = c.withdraw; rows[i] != nil {
-			b.Records = append(b.Records, choices.Record(rows[i], c.kept.Revision))
+			b.Records = append(b.Records, rows[i].write(c.kept.ID, c.kept.Revision))
 		}
-		result := c.result()
-		e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
-		if err := l.emit(&b, e); err != nil {
-			return nil, err
+		if l.cfg.Topic != "" {
+			result := c.result()
+			e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
+			if err := l.emit(&b, e); err != nil {
+				return nil, err
+			}
 		}
 		if len(credits) > 1 { // the first batch alone may take evidence away
 			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil

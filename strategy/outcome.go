@@ -84,8 +84,11 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	if strings.HasPrefix(o.ID, reserved) {
 		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
 	}
-	if err := evidence.CheckText("ID", l.evidenceID(o)); err != nil {
+	if err := evidence.CheckText("ID", o.ID); err != nil {
 		return err
+	}
+	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(o.ID); n > evidence.MaxText { // of evidenceID
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
 	}
 	return o.validateTexts()
 }
