@@ -249,6 +249,7 @@ func TestASweepOfMany(t *testing.T) {
 	f.store.Store = counting
 	assert.Len(t, f.sweep(), 1000)
 	assert.LessOrEqual(t, counting.Calls(), 15)
+	assert.Equal(t, 4, counting.Calls("Commit"))
 	assert.Empty(t, f.sweep())
 	f.clock.Advance(2 * evidence.MaxSkew)
 	assert.Empty(t, f.sweep())
