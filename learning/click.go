@@ -90,7 +90,7 @@ func (m *Module) feedback(ctx context.Context, f Feedback, with []store.Batch) (
 		}
 	}
 	complains := m.cfg.ComplaintRetractsSilence && s.reward() == 0
-	if complains && w.Value.End == endSilence {
+	if complains {
 		e.silence = w.Value.Silent
 	}
 	if err := l.count(e); err != nil {

@@ -208,4 +208,3 @@ func (f *fixture) meaning() string {
 	}
 	return b.String()
 }
-

@@ -81,6 +81,7 @@ func TestApplyCountsAnIDOnce(t *testing.T) {
 	again := f.apply("1", "h", 1)
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, again.Limits)
 	assert.Equal(t, first.New, again.Old)
+	assert.Equal(t, first.New, again.New)
 	assert.Zero(t, again.Delta)
 }
 
@@ -151,6 +152,8 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "a complaint that retracts the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | 31s | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
 		{name: "praise leaves the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | 31s | +h1@e", want: map[string][]float64{"user_explicit": {0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "a complaint leaves an undo", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | x: undo | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "a complaint that retracts the silence for good", cfg: complaints(windows(600, 30)), steps: "h1@e:s | 31s | -h1@e | -h1@e | x: undo | 31s",
+			want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
 		{name: "fired twice for one event", steps: "h1@e:s | h1@e:s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "fired again after its end", steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "an undo after the silence takes its place", cfg: windows(60, 30), steps: "h1@e:s | 31s | x: undo | 60s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
@@ -183,6 +186,11 @@ func must[T any](x T, err error) T {
 
 func windows(undo, silence time.Duration) learning.Config {
 	return learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UndoWindow: undo * time.Second, SilenceWindow: silence * time.Second}))}
+}
+
+func complaints(cfg learning.Config) learning.Config {
+	cfg.ComplaintRetractsSilence = true
+	return cfg
 }
 
 var silenceIsWorthless = must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.SourceTimeout: 0}}))
@@ -508,6 +516,27 @@ func TestDryRun(t *testing.T) {
 	assert.EqualValues(t, 1, f.standing("h").Fires)
 	assert.Equal(t, 1, f.waiting())
 	assert.Equal(t, []string{"positive h"}, types(f.sweep()))
+
+	dry = f.another(learning.Config{DryRun: true, Strategy: windows(60, 30).Strategy})
+	dry.fire("h", "g", "s")
+	f.clock.Advance(31 * time.Second)
+	dry.sweep()
+	changes = dry.event("", "undo")
+	require.Len(t, changes, 1)
+	assert.InDelta(t, 2./4, changes[0].New, 1e-12, "there is no silence to be taken back")
+}
+
+// TestANeutralUndoIsNone: the answer is waited for as before.
+func TestANeutralUndoIsNone(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, undo: func(u learning.Undo) (all []learning.Signal, err error) {
+		for _, r := range u.Fires {
+			all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID, learning.SourceUndo))
+		}
+		return all, nil
+	}}}, "h")
+	f.fire("h", "e", "s")
+	assert.Empty(t, f.event("x", "undo"))
+	assert.Equal(t, 1, f.waiting())
 }
 
 // moody is a strategy whose answers a test makes.

@@ -54,9 +54,10 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.Equal(t, aDay, same.Config().HalfLife, "a field that is not set is the stored one")
 	assert.True(t, same.Config().BySource)
 	same.apply("1", "h", 1)
+	same.fire("h", "new", "s")
 	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann", "bob"}})
 	require.NoError(t, err)
-	assert.EqualValues(t, 1, same.standing("h").Fires, "sources are apart")
+	assert.EqualValues(t, 2, same.standing("h").Fires, "sources are apart")
 	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"), learning.Origin{ID: "2"})
 	var policy *evidence.PolicyError
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened anew")

@@ -113,25 +113,34 @@ var choices = records.Kind[*choiceRow]{
 	},
 	Place: func(r *choiceRow) (id string, at time.Time, keys []string) {
 		c := &r.Choice
-		id = c.ID.String()
-		if !r.Own && c.Session != "" {
-			id = lastID(c.Learner(), c.Session, nameInSession(c.Item, c.Category, c.Context))
+		if r.Own || c.Session == "" {
+			return c.ID.String(), c.At, r.keys()
 		}
-		keys = make([]string, 0, 4)
-		if c.Session != "" {
-			keys = append(keys, sessionKey(c.Session))
-		}
-		if c.Item != "" {
-			keys = append(keys, itemKey(c.Item))
-		}
-		if r.Stage == Pending {
-			keys = append(keys, pendingKey(c.Learner()))
-		}
-		if r.Result != nil && r.Result.Source != "" {
-			keys = append(keys, store.PersonKey(r.Result.Source))
-		}
-		return id, c.At, keys
+		return lastID(c.Learner(), c.Session, nameInSession(c.Item, c.Category, c.Context)), c.At, r.keys()
 	},
+}
+
+// keys returns what the record is found by.
+func (r *choiceRow) keys() []string {
+	c, keys := &r.Choice, make([]string, 0, 3)
+	if c.Session != "" {
+		keys = append(keys, sessionKey(c.Session))
+	}
+	if c.Item != "" {
+		keys = append(keys, itemKey(c.Item))
+	}
+	if r.Stage == Pending {
+		keys = append(keys, pendingKey(c.Learner()))
+	}
+	if r.Result != nil && r.Result.Source != "" {
+		keys = append(keys, store.PersonKey(r.Result.Source))
+	}
+	return keys
+}
+
+// write returns the row as a record whose id is known.
+func (r *choiceRow) write(id string, revision uint64) store.Record {
+	return store.Record{Ref: choices.Ref(id), Revision: revision, At: r.Choice.At, Keys: r.keys(), Body: store.Of(r)}
 }
 
 func sessionKey(session string) string { return store.Key("session", session) }

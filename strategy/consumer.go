@@ -376,7 +376,7 @@ func (c *Consumer) apply(ctx context.Context, e stream.Event, n *news) error {
 	l := c.cfg.Learner
 	var end ending
 	if attribution.Ended {
-		end = ending{attribution.Session, derivedID("ended", l.cfg.Name, e.ID)}
+		end = ending{session: attribution.Session, id: derivedID("ended", l.cfg.Name, e.ID)}
 		defer l.sessions.Drop(attribution.Session)
 	}
 	dispositions, err := l.credit(ctx, l.cfg.Now(), outcomes, end)

@@ -28,8 +28,11 @@ type credit struct {
 	sampled  int             // by how many outcomes the arm has more
 }
 
-// An ending is a session that ends together with outcomes, once for its id.
-type ending struct{ session, id string }
+// An ending is what is committed together with outcomes: a session that ends, once for its id, and batches of the caller's.
+type ending struct {
+	session, id string
+	with        []store.Batch
+}
 
 // credit counts outcomes, which are valid, and ends a session, in one commit.
 func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome, end ending) ([]Disposition, error) {
@@ -47,10 +50,14 @@ func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome,
 		credits = append(credits, credit{Outcome: o, index: i, segment: s})
 	}
 	if l.cfg.Unrecorded {
-		end = ending{}
+		end.session, end.id = "", ""
 	}
 	if len(credits) == 0 && end.session == "" {
-		return dispositions, nil
+		if len(end.with) == 0 {
+			return dispositions, nil
+		}
+		_, err := l.cfg.Store.Commit(ctx, end.with...)
+		return dispositions, err
 	}
 	if err := l.apply(ctx, now, credits, end, dispositions); err != nil {
 		return nil, err
@@ -158,12 +165,14 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 		c := &credits[i]
 		b := l.batch(c.segment, c.Outcome, EventObserved)
 		if b.Withdraw = c.withdraw; rows[i] != nil {
-			b.Records = append(b.Records, choices.Record(rows[i], c.kept.Revision))
+			b.Records = append(b.Records, rows[i].write(c.kept.ID, c.kept.Revision))
 		}
-		result := c.result()
-		e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
-		if err := l.emit(&b, e); err != nil {
-			return nil, err
+		if l.cfg.Topic != "" {
+			result := c.result()
+			e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
+			if err := l.emit(&b, e); err != nil {
+				return nil, err
+			}
 		}
 		if len(credits) > 1 { // the first batch alone may take evidence away
 			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil
@@ -180,7 +189,7 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 		}
 		batches = append(batches, b)
 	}
-	receipts, err := l.cfg.Store.Commit(ctx, batches...)
+	receipts, err := l.cfg.Store.Commit(ctx, append(batches, end.with...)...)
 	if err != nil {
 		return nil, err
 	}

@@ -199,6 +199,9 @@ func (l *Learner) replayedRecord(ctx context.Context, e *Event) (*store.Record, 
 	default:
 		return nil, nil
 	}
-	record := choices.Record(row, kept.Revision)
+	record := choices.Record(row, kept.Revision) // a new one has the id of its choice
+	if kept.Revision > 0 {
+		record = row.write(kept.ID, kept.Revision)
+	}
 	return &record, nil
 }

@@ -272,27 +272,27 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 			return err
 		}
 		var last keptChoice
-		row := &choiceRow{Stage: Pending, Number: number}
+		epoch, n := uint64(0), number
 		if recalls {
-			if last, row.Epoch, err = recalled(scratch.Records); err != nil {
+			if last, epoch, err = recalled(scratch.Records); err != nil {
 				return err
 			}
 			switch {
-			case last.Revision == 0 || last.Value.Epoch < row.Epoch:
-				row.Number = 0
+			case last.Revision == 0 || last.Value.Epoch < epoch:
+				n = 0
 			case l.isArm(last.Value.Choice.Arm) && l.holds(&last.Value.Choice, q, now):
 				r.choice, r.checked = last.Value.Choice, now
 				r.choice.remember(last)
 				return nil
 			default:
-				row.Number = last.Value.Number + 1
+				n = last.Value.Number + 1
 			}
 		}
-		if err := l.draw(s, q, now, row.Number, scratch, r); err != nil {
+		if err := l.draw(s, q, now, n, scratch, r); err != nil {
 			return err
 		}
 		r.checked = now
-		return l.record(ctx, row, last, r)
+		return l.record(ctx, last, epoch, n, r)
 	})
 }
 
@@ -312,25 +312,33 @@ func (l *Learner) isArm(arm ArmID) bool {
 
 // record keeps the record of a choice that was made, and its event. The record of the last choice of the session for the
 // item moves, to the id of that choice.
-func (l *Learner) record(ctx context.Context, row *choiceRow, last keptChoice, r *remembered) error {
+func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uint64, r *remembered) error {
 	var b store.Batch
+	var row *choiceRow
 	if !l.cfg.Unrecorded {
-		row.Choice = r.choice
-		b.Records = append(make([]store.Record, 0, 2), choices.Record(row, last.Revision))
+		row = &choiceRow{Choice: r.choice, Stage: Pending, Epoch: epoch, Number: number}
+		if last.ID == "" {
+			last.ID = r.choice.ID.String() // it has no session
+		}
+		b.Records = append(make([]store.Record, 0, 2), row.write(last.ID, last.Revision))
 		if last.Revision > 0 {
 			before := *last.Value
 			before.Own = true
 			b.Records = append(b.Records, choices.Record(&before, 0))
 		}
 	}
-	if err := l.emit(&b, Event{
-		ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice,
-	}); err != nil || len(b.Records) == 0 {
-		return err
+	if l.cfg.Topic != "" {
+		e := Event{ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice}
+		if err := l.emit(&b, e); err != nil {
+			return err
+		}
+	}
+	if len(b.Records) == 0 {
+		return nil
 	}
 	receipts, err := l.cfg.Store.Commit(ctx, b)
 	if err == nil && !l.cfg.Unrecorded {
-		r.choice.remember(keptChoice{Value: row, ID: b.Records[0].ID, Revision: receipts[0].Revision})
+		r.choice.remember(keptChoice{Value: row, ID: last.ID, Revision: receipts[0].Revision})
 	}
 	return err
 }

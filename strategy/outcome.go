@@ -45,7 +45,11 @@ const (
 // commit. After an error other than a [*heed.InputError] the same outcome may be observed again; it counts once.
 //
 // Input that is not valid is a [*heed.InputError] and changes nothing.
-func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
+//
+// Further batches are committed with it, in one Commit, also where the outcome is a duplicate or dropped: the record of a
+// reaction, say. They may take no evidence away. Where one of them expects what is no longer so, it is [heed.ErrConflict], and
+// nothing is committed.
+func (l *Learner) Observe(ctx context.Context, o Outcome, with ...store.Batch) (Disposition, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
@@ -56,7 +60,7 @@ func (l *Learner) Observe(ctx context.Context, o Outcome) (Disposition, error) {
 	if err := l.validateOutcome(&o, now); err != nil {
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
-	dispositions, err := l.credit(ctx, now, []Outcome{o}, ending{})
+	dispositions, err := l.credit(ctx, now, []Outcome{o}, ending{with: with})
 	if err != nil {
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
@@ -80,8 +84,11 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	if strings.HasPrefix(o.ID, reserved) {
 		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
 	}
-	if err := evidence.CheckText("ID", l.evidenceID(o)); err != nil {
+	if err := evidence.CheckText("ID", o.ID); err != nil {
 		return err
+	}
+	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(o.ID); n > evidence.MaxText { // of evidenceID
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
 	}
 	return o.validateTexts()
 }

@@ -78,7 +78,7 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	row.Stage = Expired
 	e := Event{ID: string(EventExpired) + ":" + c.ID.String(), Type: EventExpired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
 	if !l.isArm(c.Arm) || l.cfg.Disabled || l.cfg.Silence.Confidence == 0 {
-		_, err := l.commitExpired(ctx, store.Batch{}, e, &row, kept.Revision)
+		_, err := l.commitExpired(ctx, store.Batch{}, e, &row, kept.ID, kept.Revision)
 		return err
 	}
 	s, err := l.segment(c.Category, c.Context)
@@ -96,13 +96,13 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	}
 	b := l.batch(s, &o, EventExpired)
 	e.ID, row.Silent = string(EventExpired)+":"+b.ID, true
-	receipt, err := l.commitExpired(ctx, b, e, &row, kept.Revision)
+	receipt, err := l.commitExpired(ctx, b, e, &row, kept.ID, kept.Revision)
 	switch {
 	case err != nil:
 		s.expire()
 		return err
 	case receipt.Duplicate: // the silence is counted and the record says otherwise, as after a replay
-		_, err = l.commitExpired(ctx, store.Batch{}, e, &row, kept.Revision)
+		_, err = l.commitExpired(ctx, store.Batch{}, e, &row, kept.ID, kept.Revision)
 		return err
 	case receipt.Parts != nil:
 		l.learn(&credit{Outcome: &o, segment: s, batch: b, parts: receipt.Parts, sampled: 1}, now, b.Observations[:1])
@@ -112,11 +112,11 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 
 // commitExpired commits a batch with the record of a choice. That somebody else was quicker is no error: the receipt is
 // empty then.
-func (l *Learner) commitExpired(ctx context.Context, b store.Batch, e Event, row *choiceRow, revision uint64) (store.Receipt, error) {
+func (l *Learner) commitExpired(ctx context.Context, b store.Batch, e Event, row *choiceRow, id string, revision uint64) (store.Receipt, error) {
 	if err := l.emit(&b, e); err != nil {
 		return store.Receipt{}, err
 	}
-	b.Records = append(slices.Clip(b.Records), choices.Record(row, revision))
+	b.Records = append(slices.Clip(b.Records), row.write(id, revision))
 	receipts, err := l.cfg.Store.Commit(ctx, b)
 	switch {
 	case err == nil:

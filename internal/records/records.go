@@ -97,14 +97,15 @@ func (k *Kind[T]) Find(ctx context.Context, st store.Store, q store.Query) iter.
 // ID derives a short id from parts. Each part counts with its length, so that no two lists of parts have the same id by
 // being joined alike. It tells nothing of its parts, unless they can be guessed.
 func ID(parts ...string) string {
-	h := sha256.New()
-	var size [8]byte
+	text := make([]byte, 0, 512) // on the stack
 	for _, part := range parts {
-		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:])
-		h.Write([]byte(part))
+		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
+		text = append(text, part...)
 	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+	sum := sha256.Sum256(text)
+	var id [22]byte
+	base64.RawURLEncoding.Encode(id[:], sum[:16])
+	return string(id[:])
 }
 
 // Tries is how often [Retry] calls.

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
@@ -120,5 +122,48 @@ func TestPatternsAgreeWithMemory(t *testing.T) {
 		assert.Equal(t, want, w.seen(t))
 		w.reopen(t)
 		assert.Equal(t, want, w.seen(t))
+	})
+}
+
+// TestSettingsOfTwoPrograms has a program go on beside one that was started later, with other settings, over one database.
+func TestSettingsOfTwoPrograms(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		old, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
+		require.NoError(t, err)
+		record := func(r *patterns.Recorder, id string) error {
+			_, err := r.Record(ctx, patterns.Outcome{ID: id, Task: "t", Strategy: "p", Duration: time.Minute, Success: true})
+			return err
+		}
+		require.NoError(t, record(old, "1"))
+
+		// What applies when it is read may differ while programs are restarted one by one.
+		strict, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{}), Maturity: patterns.Maturity{MinFeedback: 9}})
+		require.NoError(t, err)
+		require.NoError(t, record(strict, "2"))
+		require.NoError(t, record(old, "3"))
+		for r, want := range map[*patterns.Recorder]patterns.State{old: patterns.Established, strict: patterns.Candidate} {
+			s, err := r.Standing(ctx, "p")
+			require.NoError(t, err)
+			assert.Equal(t, want, s.State)
+		}
+		tool, err := patterns.Open(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
+		require.NoError(t, err)
+		assert.Equal(t, 9, tool.Config().Maturity.MinFeedback, "a tool says what the program says that was started last")
+
+		// What is stored may not.
+		month := patterns.Config{Store: at.store(t, sqlstore.Config{}), Maturity: patterns.Maturity{HalfLife: 30 * 24 * time.Hour}}
+		_, err = patterns.New(ctx, month)
+		require.ErrorAs(t, err, new(*heed.SettingsError))
+		require.NoError(t, patterns.Rebuild(ctx, month, patterns.Decision{Actor: "ann", Reason: "we change often"}))
+		changed, err := patterns.New(ctx, month)
+		require.NoError(t, err)
+		require.NoError(t, record(changed, "4"))
+		require.ErrorAs(t, record(old, "5"), new(*evidence.PolicyError), "a program that runs on does not mix two half-lives")
+		again, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
+		require.NoError(t, err, "a program that says nothing takes what is stored")
+		require.NoError(t, record(again, "5"))
+		s, err := again.Standing(ctx, "p")
+		require.NoError(t, err)
+		assert.EqualValues(t, 5, s.Counts.Successes)
 	})
 }

@@ -192,18 +192,16 @@ func forgetRefused(t tb, s Subject) {
 	f := newFixture(t, s)
 	f.write(people()...)
 	c := cell(plain, "i", "n")
-	var observations, others []evidence.Observation
+	var observations []evidence.Observation
 	for i := range 300 {
 		o := observation(fmt.Sprint(i), c, 1)
 		if o.Source = "bob"; i < 3 {
 			o.Source = "ann"
-		} else {
-			others = append(others, o)
 		}
 		o.At = start.Add(time.Duration(i) * time.Millisecond)
 		observations = append(observations, o)
 	}
-	others = slices.Clone(observations[3:])
+	others := observations[3:]
 	f.add(observations...)
 	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
 	switch {

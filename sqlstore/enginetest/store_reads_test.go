@@ -1,0 +1,170 @@
+package enginetest_test
+
+import (
+	"database/sql"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+// counted returns how many observations a read of the arm counts.
+func counted(t testing.TB, st *sqlstore.Store) (n uint64) {
+	var s store.Snapshot
+	require.NoError(t, st.Read(ctx, &s, []evidence.Cell{arm}, nil))
+	for _, p := range s.Parts {
+		n += p.Tally.N()
+	}
+	return n
+}
+
+// TestOthersAreSeenInTime: what another store commits is seen within Stale, and beside records at once. One's own is seen at once.
+func TestOthersAreSeenInTime(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		here, there := at.store(t, sqlstore.Config{Stale: 300 * time.Millisecond}), at.store(t, sqlstore.Config{Stale: time.Hour})
+		fresh := at.store(t, sqlstore.Config{NoCache: true})
+		assert.Zero(t, counted(t, here))
+		require.NoError(t, commits(onlyObserve("1"))(there))
+		assert.EqualValues(t, 1, counted(t, there))
+		assert.Zero(t, counted(t, here), "it remembers what it has read")
+		assert.EqualValues(t, 1, counted(t, fresh))
+		var s store.Snapshot
+		require.NoError(t, here.Read(ctx, &s, []evidence.Cell{arm}, []store.Ref{{Kind: "note", ID: "none"}}))
+		assert.Len(t, s.Parts, 1, "beside records parts are fresh")
+		require.NoError(t, commits(onlyObserve("2"))(there))
+		require.Eventually(t, func() bool { return counted(t, here) == 2 }, 5*time.Second, 20*time.Millisecond)
+		require.NoError(t, commits(onlyObserve("3"))(here))
+		assert.EqualValues(t, 3, counted(t, here))
+		require.NoError(t, commits(store.Batch{Reset: []evidence.Selection{{Kind: arm.Kind, Scope: arm.Scope}}})(here))
+		assert.Zero(t, counted(t, here))
+	})
+}
+
+// TestReadsRaceWithCommits: a read that begins after a commit sees it, whatever others read meanwhile.
+func TestReadsRaceWithCommits(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		st := at.store(t, sqlstore.Config{MaxCached: 1})
+		stop := make(chan struct{})
+		var wait sync.WaitGroup
+		for range 3 {
+			wait.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						var s store.Snapshot
+						assert.NoError(t, st.Read(ctx, &s, []evidence.Cell{arm, {Kind: "other", Item: arm.Item}}, nil))
+					}
+				}
+			})
+		}
+		for i := range 50 {
+			assert.NoError(t, commits(onlyObserve(fmt.Sprint(i)))(st))
+			assert.EqualValues(t, i+1, counted(t, st))
+		}
+		close(stop)
+		wait.Wait()
+	})
+}
+
+// TestHostileTexts: texts of all sorts come back as they were, and are data wherever they stand.
+func TestHostileTexts(t *testing.T) {
+	skipRaced(t)
+	texts := []string{
+		"'", "''", `"`, `\`, `\'`, "`", ";", "--", "/*", "%", "_", "?", "$1", ":a", "@a", "x'00'", "\\x00", "{}", "[]", `"]]`, "\u2028",
+		"'; DROP TABLE heed_cell; --", "' OR '1'='1", "1); DELETE FROM heed_id", "\n", "\t", "\x01", "\x7f", "é", "e\u0301", "日本", "🦉",
+		"\u202e", "\ufeff", "null", "true", "1e999", "NaN", " ", "  a", "a  ",
+	}
+	onEach(t, func(t *testing.T, at place) {
+		st := at.store(t, sqlstore.Config{NoCache: true})
+		for i, text := range texts {
+			require.NoError(t, st.Declare(ctx, store.Kind{Name: text}))
+			o := evidence.Observation{
+				ID: text, Cell: evidence.Cell{Kind: text, Scope: text, Item: text, Name: text},
+				Channel: text, Source: text, Session: text, Reward: 0.1, Weight: 0.3, At: time.Unix(int64(i+1), 0).UTC(),
+			}
+			r := store.Record{Ref: store.Ref{Kind: text, ID: text}, Revision: store.Once, At: o.At, Keys: []string{text, "k"}, Body: store.Of(text)}
+			b := store.Batch{Policies: map[string]evidence.Policy{text: {ByOrigin: true}}, Observations: []evidence.Observation{o}, Records: []store.Record{r}}
+			require.NoError(t, commits(b)(st))
+			receipts, err := st.Commit(ctx, b)
+			require.NoError(t, err)
+			require.Equal(t, []string{text}, receipts[0].Duplicates)
+			require.Equal(t, []store.Ref{r.Ref}, receipts[0].Left)
+			parts, err := gather(st.List(ctx, text, text))
+			require.NoError(t, err)
+			require.Len(t, parts, 1)
+			require.Equal(t, o.Cell, parts[0].Cell)
+			require.Equal(t, [2]string{text, text}, [2]string{parts[0].Channel, parts[0].Source})
+			require.Equal(t, 0.3, parts[0].Tally.Mass, "to the last bit")
+			require.Equal(t, 0.3*0.1, parts[0].Tally.Reward)
+			history, err := gather(st.History(ctx, o.Cell))
+			require.NoError(t, err)
+			require.Equal(t, []evidence.Observation{o}, history)
+			found, err := gather(st.Find(ctx, store.Query{Kind: text, Keys: []string{text, "k"}}))
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+			require.Equal(t, r.Ref, found[0].Ref)
+			require.Equal(t, r.Keys, found[0].Keys)
+			got, err := store.Decode[string](found[0].Body)
+			require.NoError(t, err)
+			require.Equal(t, text, got)
+		}
+		require.NoError(t, commits(store.Batch{Retract: texts[:5], Expunge: texts[5:10], Forget: texts[10:12]})(st))
+		for i, text := range texts {
+			found, err := gather(st.Scopes(ctx, text))
+			require.NoError(t, err)
+			require.Equal(t, i >= 12, len(found) == 1, "%q", text)
+		}
+	})
+}
+
+// TestDamagedRows: a row that holds what heed has not written does not keep others from being read, and is an error by its name.
+func TestDamagedRows(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		st := open(t, handle, at.dialect)
+		for i := range 3 {
+			require.NoError(t, commits(noted(fmt.Sprint(i)))(st))
+		}
+		damage(t, handle, `UPDATE heed_observation SET observation = '{"id":' WHERE observation LIKE '%"1"%'`)
+		damage(t, handle, `UPDATE heed_record SET body = '[' WHERE id = '1'`)
+		history, err := gather(st.History(ctx, arm))
+		require.NoError(t, err)
+		assert.Len(t, history, 2)
+		records, err := gather(st.Find(ctx, store.Query{Kind: "note"}))
+		require.NoError(t, err)
+		assert.Len(t, records, 2)
+		assert.EqualValues(t, 2, st.Damaged())
+		var s store.Snapshot
+		assert.Error(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: "1"}}))
+		assert.NoError(t, st.Read(ctx, &s, nil, []store.Ref{{Kind: "note", ID: "2"}}))
+		assert.Error(t, commits(store.Batch{Retract: []string{"1"}})(st), "what can't be read can't be taken back")
+	})
+}
+
+func damage(t testing.TB, handle *sql.DB, statement string) {
+	result, err := handle.Exec(statement)
+	require.NoError(t, err)
+	n, err := result.RowsAffected()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, n, statement)
+}
+
+// TestMemoryIsRefused: a database in memory would be another for each connection.
+func TestMemoryIsRefused(t *testing.T) {
+	for _, driver := range []string{"sqlite", "sqlite3"} {
+		handle, err := sql.Open(driver, ":memory:")
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = handle.Close() })
+		_, err = sqlstore.Open(ctx, handle, sqlstore.SQLite)
+		require.ErrorContains(t, err, "in memory")
+	}
+}

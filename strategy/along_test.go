@@ -1,0 +1,55 @@
+package strategy_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// What the caller has to commit is in the commit of an outcome, whatever becomes of that, and in none where it fails.
+func TestCommittedAlong(t *testing.T) {
+	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
+	host := store.Ref{Kind: "host", ID: "x"}
+	for name, tt := range map[string]struct {
+		cfg  strategy.Config
+		o    strategy.Outcome
+		want strategy.Disposition
+	}{
+		"applied":     {strategy.Config{}, strategy.Outcome{Value: 1, Confidence: 1}, strategy.Applied},
+		"unrecorded":  {strategy.Config{Unrecorded: true}, strategy.Outcome{Value: 1, Confidence: 1}, strategy.Applied},
+		"a duplicate": {strategy.Config{}, strategy.Outcome{ID: "known", Value: 1, Confidence: 1}, strategy.Duplicate},
+		"unsure":      {strategy.Config{MinConfidence: 0.5}, strategy.Outcome{Value: 1, Confidence: 0.1}, strategy.Dropped},
+		"disabled":    {strategy.Config{Disabled: true, Default: "a"}, strategy.Outcome{Value: 1, Confidence: 1}, strategy.Dropped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLearner(t, tt.cfg)
+			st := l.Config().Store
+			require.NoError(t, st.Declare(ctx, store.Kind{Name: "host"}))
+			there := func() bool {
+				var s store.Snapshot
+				require.NoError(t, st.Read(ctx, &s, nil, []store.Ref{host}))
+				return s.Records[0].Revision > 0
+			}
+			tt.o.Choice = choose(t, l, q)
+			if tt.want == strategy.Duplicate {
+				_, err := l.Observe(ctx, tt.o)
+				require.NoError(t, err)
+			}
+			along := store.Batch{Records: []store.Record{{Ref: host, At: tt.o.Choice.At, Body: store.Of("x")}}}
+			before := means(t, l, q)
+			stale := store.Batch{Expect: []store.Expectation{{Ref: host, Revision: 7}}}
+			_, err := l.Observe(ctx, tt.o, stale, store.Batch{ID: "along"})
+			require.ErrorIs(t, err, heed.ErrConflict)
+			assert.Equal(t, before, means(t, l, q))
+			got, err := l.Observe(ctx, tt.o, along)
+			require.NoError(t, err)
+			assert.Equal(t, tt.want, got)
+			assert.True(t, there())
+		})
+	}
+}
