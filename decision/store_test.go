@@ -362,7 +362,7 @@ func TestEveryMethodIsUsed(t *testing.T) {
 		of := reflect.TypeOf(service)
 		for i := range of.NumMethod() {
 			name := of.Elem().Name() + "." + of.Method(i).Name
-			assert.True(t, used[name] != (useless[name] != ""), "%s must be used, or said to be of no use", name)
+			assert.NotEqual(t, used[name], useless[name] != "", "%s must be used, or said to be of no use", name)
 		}
 	}
 }

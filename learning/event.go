@@ -197,11 +197,12 @@ func (r *run) undo(ctx context.Context, e *Event) (verdicts []verdict, understoo
 	m := r.m
 	if strategy, ok := m.cfg.Strategy.(UndoRecognizer); ok {
 		is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
-		if err != nil {
+		if err != nil { // which is told when the rest of the event has counted
 			r.failures = append(r.failures, err)
+			return nil, false, nil //nolint:nilerr // see above
 		}
-		if err != nil || !is {
-			return nil, err == nil, nil
+		if !is {
+			return nil, true, nil
 		}
 	}
 	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, m.undoKeys(e)...)

@@ -31,13 +31,13 @@ func TestSettingsOfTheStore(t *testing.T) {
 	assert.InDelta(t, 3.8/4.8, f.confidence("h"), 1e-12)
 
 	for field, cfg := range map[string]learning.Config{
-		"HalfLife": {HalfLife: aDay}, "BySource": {BySource: true}, "BySource ": {Caps: learning.Guarded()},
+		"HalfLife": {HalfLife: aDay}, "BySource": {BySource: true}, "BySource, by caps": {Caps: learning.Guarded()},
 	} {
 		cfg.Store, cfg.Now = f.store, f.clock.Now
 		_, err := learning.New(ctx, cfg)
 		var fault *heed.SettingsError
 		require.ErrorAs(t, err, &fault)
-		assert.Equal(t, strings.TrimSpace(field), fault.Field)
+		assert.Equal(t, strings.TrimSuffix(field, ", by caps"), fault.Field)
 		assert.Equal(t, "learning/learning", fault.Component)
 		assert.ErrorIs(t, err, heed.ErrConflict)
 	}

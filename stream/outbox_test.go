@@ -60,7 +60,8 @@ func TestEventsWaitInTheOrderOfTheirCommits(t *testing.T) {
 		e.Payload[0] = 'x' // which changes no copy but this
 		break
 	}
-	for e := range stream.Waiting(t.Context(), &st) {
+	for e, err := range stream.Waiting(t.Context(), &st) {
+		require.NoError(t, err)
 		require.JSONEq(t, `{"who":"ann"}`, string(e.Payload))
 	}
 }

@@ -117,15 +117,6 @@ func TestRebuild(t *testing.T) {
 	})
 }
 
-func sizes(t *testing.T, db, table string) (found []tableSize) {
-	for _, size := range read[diagnosis](t, "--db", db, "doctor").Tables {
-		if size.Table == table {
-			found = append(found, size)
-		}
-	}
-	return found
-}
-
 func TestRulesThroughTheGate(t *testing.T) {
 	db := sqliteFile(t)
 	of := func(args ...string) []string { return append([]string{"--db", db, "rules"}, args...) }

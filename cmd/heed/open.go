@@ -5,12 +5,10 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"iter"
 	"net"
 	"net/url"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +18,6 @@ import (
 	"modernc.org/sqlite" // and the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
 )
 
@@ -162,48 +159,6 @@ func (p place) make(s *session, handle *sql.DB) (*opened, error) {
 		return nil, err
 	}
 	return &opened{p, handle, st}, nil
-}
-
-// named returns the names of those who have evidence in a store, by the kinds of evidence that one named x would have.
-func (s *opened) named(on *session, kindsOfX ...string) (names []string, err error) {
-	for kind, err := range s.store.Kinds(on.ctx) {
-		if err != nil {
-			return nil, s.explain(err)
-		}
-		for _, of := range kindsOfX {
-			if name, ok := strings.CutSuffix(kind, strings.TrimPrefix(of, "x")); ok {
-				names = append(names, name)
-			}
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names), nil
-}
-
-// parts yields the evidence of a kind.
-func (s *opened) parts(on *session, kind string) iter.Seq2[evidence.Part, error] {
-	return func(yield func(evidence.Part, error) bool) {
-		for scope, err := range s.store.Scopes(on.ctx, kind) {
-			if err != nil {
-				yield(evidence.Part{}, err)
-				return
-			}
-			for part, err := range s.store.List(on.ctx, kind, scope) {
-				if !yield(part, err) || err != nil {
-					return
-				}
-			}
-		}
-	}
-}
-
-// known refuses the name of one who has no evidence in a store, where others have.
-func (s *opened) known(on *session, what, name string, kindsOfX []string) error {
-	names, err := s.named(on, kindsOfX...)
-	if err != nil || len(names) == 0 || slices.Contains(names, name) {
-		return err
-	}
-	return unknown(what, name, names, fmt.Sprintf("%s has %s: choose with --%s", s.place, strings.Join(quoted(names), ", "), what))
 }
 
 // close closes a store, and tells where something was left out of what was read.

@@ -39,6 +39,4 @@ func (p place) env() []string {
 	return []string{"HEED_TEST_DRIVER=" + p.driver, "HEED_TEST_DSN=" + p.dsn, fmt.Sprintf("HEED_TEST_DIALECT=%d", p.dialect)}
 }
 
-const writers = 8
-
 func each() int { return rounds(25, 5000) }

@@ -105,7 +105,10 @@ func Example_forget() {
 
 	record := must(known.Find(ctx, "monday", "release notes", time.Now()))
 	fmt.Printf("%s, by %q\n", record.Stage, record.Result.Source)
-	for entry := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+	for entry, err := range store.AuditEntries(ctx, st, store.AuditQuery{}) {
+		if err != nil {
+			panic(err)
+		}
 		fmt.Printf("%s, by %.10s…\n", entry.Action, entry.Actor)
 	}
 	// Output:

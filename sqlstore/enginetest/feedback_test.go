@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +26,7 @@ func TestFeedbackAgreesWithMemory(t *testing.T) {
 	memory := &memstore.Store{}
 	want := lived(t, func(func() time.Time) store.Store { return memory })
 	for _, part := range []string{"APPROVED", "ACTIVE", "RETIRED", "REJECTED", "EXPIRED", "SUPERSEDED", "ambiguous", `"measured"`, "feedback.erase"} {
-		assert.True(t, strings.Contains(fmt.Sprint(want), part), "the months have no %s", part)
+		assert.Contains(t, fmt.Sprint(want), part, "the months have no %s", part)
 	}
 	onEach(t, func(t *testing.T, at place) {
 		got := lived(t, func(now func() time.Time) store.Store {
