@@ -1,0 +1,35 @@
+package strategy_test
+
+import (
+	"context"
+	"fmt"
+
+	//lint:ignore SA1019 hosts that still have it can plug it in, and this shows that they can
+	exprand "golang.org/x/exp/rand"
+
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// Whatever has a method Uint64 is a source, and so are those of golang.org/x/exp/rand. With the same seed, a session makes
+// the same choices.
+func ExampleConfig_source() {
+	for range 2 {
+		learner, err := strategy.New(context.Background(), strategy.Config{
+			Store:  &memstore.Store{},
+			Arms:   strategy.Injection(strategy.InjectionConfig{}),
+			Source: exprand.NewSource(42),
+		})
+		if err != nil {
+			panic(err)
+		}
+		choice, err := learner.Select(context.Background(), strategy.Query{Session: "monday", Item: "use tabs"})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(choice.Arm)
+	}
+	// Output:
+	// deferred
+	// deferred
+}
