@@ -3,6 +3,7 @@ package heed_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,25 +42,29 @@ func TestSweep(t *testing.T) {
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		swept := 0
-		var failure error
+		var swept atomic.Int64
+		var fails atomic.Bool
+		failure := errors.New("no connection")
 		result := make(chan error, 1)
 		go func() {
 			result <- heed.Run(ctx, time.Minute, sweeper(func(now time.Time) error {
 				assert.True(t, now.IsZero(), "each sweeper uses its own clock")
-				swept++
-				return failure
+				swept.Add(1)
+				if fails.Load() {
+					return failure
+				}
+				return nil
 			}))
 		}()
 		synctest.Wait()
-		require.Equal(t, 1, swept, "the first sweep is at once")
+		require.EqualValues(t, 1, swept.Load(), "the first sweep is at once")
 		time.Sleep(3*time.Minute + time.Second)
 		synctest.Wait()
-		require.Equal(t, 4, swept)
-		failure = errors.New("no connection")
+		require.EqualValues(t, 4, swept.Load())
+		fails.Store(true)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		require.Equal(t, 6, swept, "a sweep that fails is tried again")
+		require.EqualValues(t, 6, swept.Load(), "a sweep that fails is tried again")
 		cancel()
 		require.ErrorIs(t, <-result, failure)
 	})
