@@ -657,11 +657,12 @@ func TestConsumerLargeEvent(t *testing.T) {
 		Records: slices.Repeat([]strategy.AttributionRecord{{Item: "other", Activated: true}}, many),
 		Signals: slices.Repeat([]strategy.Signal{{Kind: strategy.SignalRetry}, {Kind: strategy.SignalRetry, Session: "elsewhere"}}, many/2),
 	}
-	a.Records = append(a.Records, strategy.AttributionRecord{Item: "i", Activated: true, Value: 1})
+	const known = 5000 // of one choice, each an outcome of its own
+	a.Records = append(a.Records, slices.Repeat([]strategy.AttributionRecord{{Item: "i", Activated: true, Value: 1}}, known)...)
 	d.tape.events = []stream.Event{d.attribution(t, "large", a)}
 	c := d.consumer(t, strategy.ConsumerConfig{Attempts: 1, Timeout: 20 * time.Second}) // the product is ten billion
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1, Unmatched: many}, c.Counts())
+	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: known, Unmatched: many}, c.Counts())
 }
 
 // TestConsumerLogs: the logger is told of what an operator has to know.

@@ -105,9 +105,15 @@ func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, en
 			dispositions[c.index], c.sampled = Applied, c.sampled+1
 		}
 	}
+	made := make(map[evidence.Cell][]evidence.Observation) // on the cells of arms
+	for i := range credits {
+		if o := credits[i].batch.Observations[0]; dispositions[credits[i].index] == Applied {
+			made[o.Cell] = append(made[o.Cell], o)
+		}
+	}
 	for i := range credits {
 		if c := &credits[i]; dispositions[c.index] == Applied {
-			l.learn(c, now, among(credits, dispositions, c.batch.Observations[0].Cell))
+			l.learn(c, now, made[c.batch.Observations[0].Cell])
 		}
 	}
 	return nil
@@ -149,35 +155,10 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 	if err != nil {
 		return nil, err
 	}
-	rows := make([]*choiceRow, len(credits)) // which each credit writes
-	for i := range credits {
-		if c := &credits[i]; c.kept.Revision > 0 {
-			first := slices.IndexFunc(credits, func(o credit) bool { return o.Choice.ID == c.Choice.ID })
-			if first == i {
-				rows[i] = c.kept.Value
-			}
-			rows[first] = rows[first].settled(c.result())
-		}
-	}
-	batches := make([]store.Batch, 0, len(credits)+2)
-	var withdraw []string
-	for i := range credits {
-		c := &credits[i]
-		b := l.batch(c.segment, c.Outcome, EventObserved)
-		if b.Withdraw = c.withdraw; rows[i] != nil {
-			b.Records = append(b.Records, rows[i].write(c.kept.ID, c.kept.Revision))
-		}
-		if l.cfg.Topic != "" {
-			result := c.result()
-			e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
-			if err := l.emit(&b, e); err != nil {
-				return nil, err
-			}
-		}
-		if len(credits) > 1 { // the first batch alone may take evidence away
-			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil
-		}
-		batches, c.batch = append(batches, b), b
+	rows := settledRows(credits)
+	batches, withdraw, err := l.batches(credits, rows)
+	if err != nil {
+		return nil, err
 	}
 	if len(withdraw) > 0 {
 		batches = slices.Insert(batches, 0, store.Batch{Withdraw: withdraw})
@@ -207,6 +188,56 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 		}
 	}
 	return receipts[:len(credits)], nil
+}
+
+// settledRows returns the record that each credit writes. Of several outcomes of one choice, the first writes it for all, as a
+// record may be written once in a commit.
+func settledRows(credits []credit) []*choiceRow {
+	rows := make([]*choiceRow, len(credits))
+	first := make(map[ChoiceID]int, len(credits))
+	for i := range credits {
+		c := &credits[i]
+		at, ok := first[c.Choice.ID]
+		if !ok {
+			at, first[c.Choice.ID] = i, i
+		}
+		if rows[at] == nil && c.kept.Revision > 0 {
+			rows[at], credits[at].kept = c.kept.Value, c.kept
+		}
+		if at != i { // it is the first's to take the silence back
+			c.withdraw = nil
+		}
+	}
+	for i := range credits {
+		if at := first[credits[i].Choice.ID]; rows[at] != nil {
+			rows[at] = rows[at].settled(credits[i].result())
+		}
+	}
+	return rows
+}
+
+// batches returns a batch for each credit, and what is to be withdrawn before: the first batch alone may take evidence away.
+func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.Batch, withdraw []string, err error) {
+	batches = make([]store.Batch, 0, len(credits)+2)
+	for i := range credits {
+		c := &credits[i]
+		b := l.batch(c.segment, c.Outcome, EventObserved)
+		if b.Withdraw = c.withdraw; rows[i] != nil {
+			b.Records = append(b.Records, rows[i].write(c.kept.ID, c.kept.Revision))
+		}
+		if l.cfg.Topic != "" {
+			result := c.result()
+			e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
+			if err := l.emit(&b, e); err != nil {
+				return nil, nil, err
+			}
+		}
+		if len(credits) > 1 {
+			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil
+		}
+		batches, c.batch = append(batches, b), b
+	}
+	return batches, withdraw, nil
 }
 
 // readCredits has each credit know the record of its choice, and what else it has to: with no read where the choices know
@@ -259,14 +290,25 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 			c.withdraw, c.known = l.silences(&c.Choice), true
 		}
 	}
-	for i := range credits { // what is known of a cell holds for all of its outcomes
-		c := &credits[i]
-		c.known = slices.ContainsFunc(credits, func(o credit) bool { return o.known && o.cell() == c.cell() })
-	}
+	shareKnown(credits)
 	if end.session != "" {
 		session = rest[0]
 	}
 	return session, nil
+}
+
+// shareKnown has what is known of a cell hold for all outcomes on it.
+func shareKnown(credits []credit) {
+	known := make(map[evidence.Cell]bool)
+	for i := range credits {
+		if c := &credits[i]; c.known {
+			known[c.cell()] = true
+		}
+	}
+	for i := range credits {
+		c := &credits[i]
+		c.known = known[c.cell()]
+	}
 }
 
 // cell returns the arm's cell.
@@ -282,16 +324,6 @@ func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
 	return nil
 }
 
-// among returns the observations of a cell that the applied credits have made.
-func among(credits []credit, dispositions []Disposition, cell evidence.Cell) (all []evidence.Observation) {
-	for i := range credits {
-		if o := credits[i].batch.Observations[0]; o.Cell == cell && dispositions[credits[i].index] == Applied {
-			all = append(all, o)
-		}
-	}
-	return all
-}
-
 // learn tells the memory of a segment what a commit has changed. The observations are all of the commit on the arm's cell.
 func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observation) {
 	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
@@ -300,15 +332,16 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	}
 	s.sampled(arm, c.sampled)
 	after := partsOf(c.parts, c.batch.Observations[0].Cell)
-	if !c.known {
-		before, ok := without(after, observations)
-		if c.before = before; !ok {
+	if c.batch.ID == observations[0].ID { // the first tells it for all
+		before, ok := c.before, true
+		if !c.known {
+			before, ok = without(after, observations)
+		}
+		if !ok {
 			s.expire() // some observation changed nothing, as it is from before a restart
 			return
 		}
-	}
-	if c.batch.ID == observations[0].ID { // the first tells it for all
-		s.update(arm, l.cfg.Caps.Pool(c.before, at), l.cfg.Caps.Pool(after, at))
+		s.update(arm, l.cfg.Caps.Pool(before, at), l.cfg.Caps.Pool(after, at))
 	}
 	for i, p := range l.cfg.Arms[arm].Parameters {
 		for j, v := range p.Values {
