@@ -254,7 +254,10 @@ func (c *change) takeIDs(hashes []string) error {
 
 var (
 	sourceLost = both(`SELECT c.kind, c.scope FROM heed_tally t JOIN heed_cell c ON c.cell = t.cell WHERE t.lost_source = 1 LIMIT 1`)
-	dropSource = both(`DELETE FROM heed_tally WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1))`)
+	dropSource = []*query{
+		both(`DELETE FROM heed_tally WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1))`),
+		both(`DELETE FROM heed_lost WHERE source <> '' AND source IN (SELECT value->>0 FROM json_each($1))`),
+	}
 )
 
 func (c *change) expunge(sources []string) error {
@@ -275,8 +278,12 @@ func (c *change) expunge(sources []string) error {
 	if err := c.take(takenOfSources, rows); err != nil {
 		return err
 	}
-	_, err = c.t.exec(dropSource, rows)
-	return err
+	for _, q := range dropSource {
+		if _, err := c.t.exec(q, rows); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // gone is an observation on its way out of the history.

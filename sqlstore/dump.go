@@ -183,8 +183,8 @@ var (
 	loadTallies      = either(insertTally, insertTallies)
 	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation)
 		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5 FROM json_each($1)`)
-	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT) FROM json_each($1)`)
+	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3 FROM json_each($1)`)
 	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted)
 		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT) FROM json_each($1)`)
 	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
@@ -311,7 +311,7 @@ func (l *loading) take(row dump.Row) (fault, err error) {
 		if l.cells[row.Lost.Cell] == nil {
 			return errNoCell, nil
 		}
-		return nil, l.add(loadLost, row.Lost.ID.String(), row.Lost.Cell.String(), int64(row.Lost.Recorded))
+		return nil, l.add(loadLost, row.Lost.ID.String(), row.Lost.Cell.String(), int64(row.Lost.Recorded), "")
 	case row.ID != nil:
 		return nil, l.add(loadIDs, row.ID.ID.String(), int64(row.ID.Recorded), flag(!row.ID.Untraced), flag(row.ID.Retracted))
 	}

@@ -26,8 +26,8 @@ var (
 		lost_neutral = CASE WHEN lost_neutral < $3 THEN $3 ELSE lost_neutral END,
 		lost_source = CASE WHEN lost_source < $4 THEN $4 ELSE lost_source END
 		WHERE cell = $5 AND channel = $6 AND source = $7`)
-	addLost = both(`INSERT INTO heed_lost (id, cell, recorded)
-		SELECT value->>0, value->>1, CAST($1 AS BIGINT) FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
+	addLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
+		SELECT value->>0, value->>1, CAST($1 AS BIGINT), value->>2 FROM json_each($2) WHERE true ON CONFLICT DO NOTHING`)
 	oldRecords = leaving(`SELECT seq, at, keys FROM heed_record WHERE kind = $1 AND at < $2 ORDER BY at, seq LIMIT 500`)
 )
 
@@ -169,19 +169,22 @@ func (w *sweep) lose(q *query, args ...any) (bool, error) {
 		return false, err
 	}
 	sums := make(deltas)
-	lost := make([][]any, len(page))
+	var lost [][]any
 	for i := range page {
 		o := &page[i].Observation
-		if d := sums.add(cells[page[i].key], o); d != nil {
+		if d := sums.add(cells[page[i].key], o); d != nil { // it counts
 			d.lose(o)
+			lost = append(lost, []any{hashOf(o.ID), page[i].key, o.Source})
 		}
-		lost[i] = []any{hashOf(o.ID), page[i].key}
 	}
 	for from, d := range sums {
 		if _, err := w.t.exec(addLoss, int64(d.lost[0]), int64(d.lost[1]), int64(d.lost[2]), flag(d.lostSource),
 			from.key, from.channel, from.source); err != nil {
 			return false, err
 		}
+	}
+	if len(lost) == 0 {
+		return true, nil
 	}
 	rows, err := rowsOf(lost)
 	if err != nil {

@@ -143,7 +143,8 @@ func (m *model) exchange(t *rapid.T) {
 	for i, s := range m.stores {
 		from := (i + 1) % len(m.stores)
 		s.Store, s.had = s.empty(), had[from]
-		require.NoError(t, s.Store.(files).Load(ctx, &written[from]))
+		text := written[from].String()
+		require.NoError(t, s.Store.(files).Load(ctx, &written[from]), "%s", text)
 	}
 }
 

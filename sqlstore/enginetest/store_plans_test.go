@@ -18,7 +18,7 @@ var fillStore = []string{
 	`INSERT INTO heed_tally SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 FROM heed_cell`,
 	`INSERT INTO heed_id SELECT cell, 1, 1, 0 FROM heed_cell`,
 	`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation) SELECT cell, cell, 1, 1, 'u' || item, '{}' FROM heed_cell`,
-	`INSERT INTO heed_lost SELECT cell, cell, 1 FROM heed_cell`,
+	`INSERT INTO heed_lost (id, cell, recorded, source) SELECT cell, cell, 1, 'u' || item FROM heed_cell`,
 	`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body) SELECT cell, scope, cell, 1000 + length(item), 1, '[]', '{}' FROM heed_cell`,
 	`INSERT INTO heed_key SELECT 'h' || seq % 500, at, seq FROM heed_record`,
 	`INSERT INTO heed_key SELECT 'all', at, seq FROM heed_record`,

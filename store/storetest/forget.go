@@ -203,6 +203,7 @@ func forgetRefused(t tb, s Subject) {
 	}
 	others := observations[3:]
 	f.add(observations...)
+	f.sweep(time.Time{})
 	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
 	switch {
 	case err == nil:

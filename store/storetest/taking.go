@@ -186,6 +186,7 @@ func retractForgotten(t tb, s Subject) {
 		observations = append(observations, o)
 	}
 	f.add(observations[1:]...)
+	f.sweep(time.Time{})
 	_, err := f.store.Commit(ctx, store.Batch{Retract: []string{"first"}})
 	switch {
 	case err == nil:
@@ -336,6 +337,7 @@ func retractUncounted(t tb, s Subject) {
 				observations = append(observations, o)
 			}
 			f.add(observations...)
+			f.sweep(time.Time{})
 		}
 		many("before", "ann", start)
 		f.commit(take)
@@ -364,6 +366,7 @@ func withdraws(t tb, s Subject) {
 		crowd = append(crowd, o)
 	}
 	f.add(crowd...)
+	f.sweep(time.Time{})
 	f.add(observation("alone", d, 1), observation("retracted", d, 1))
 	f.commit(store.Batch{Retract: []string{"retracted"}})
 	asked := []string{"crowd0", "alone", "unknown", "crowd299", "retracted"}

@@ -72,9 +72,11 @@ CREATE TABLE heed_lost (
     id       TEXT COLLATE "C" NOT NULL,
     cell     TEXT COLLATE "C" NOT NULL,
     recorded BIGINT NOT NULL,
+    source   TEXT COLLATE "C" NOT NULL, -- of the observation; empty too where it is not known any more
     PRIMARY KEY (id, cell)
 );
 CREATE INDEX heed_lost_cell ON heed_lost (cell);
+CREATE INDEX heed_lost_source ON heed_lost (source) WHERE source <> '';
 CREATE INDEX heed_lost_recorded ON heed_lost (recorded);
 
 -- How kinds of records are kept.

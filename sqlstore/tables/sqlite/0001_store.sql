@@ -76,9 +76,11 @@ CREATE TABLE heed_lost (
     id       TEXT NOT NULL,
     cell     TEXT NOT NULL,
     recorded INTEGER NOT NULL,
+    source   TEXT NOT NULL, -- of the observation; empty too where it is not known any more
     PRIMARY KEY (id, cell)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX heed_lost_cell ON heed_lost (cell);
+CREATE INDEX heed_lost_source ON heed_lost (source) WHERE source <> '';
 CREATE INDEX heed_lost_recorded ON heed_lost (recorded);
 
 -- How kinds of records are kept.
