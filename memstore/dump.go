@@ -216,6 +216,10 @@ func (d *dumper) writeIDs(shard *knownShard) error {
 					continue
 				}
 				lost := dump.Lost{ID: dump.Hash(h), Cell: dump.HashOfCell(d.state.cell(p.cellKey)), Recorded: m.recorded()}
+				if policy, ok := d.state.cells.of(p.group()).policy(p.cellKey); ok && d.state.rule(policy).ByOrigin && p.origin != anyOrigin {
+					from := d.state.origins.value(p.origin)
+					lost.Origin = &dump.Origin{Channel: from.channel, Source: from.source}
+				}
 				if err := d.write(dump.Row{Lost: &lost}); err != nil {
 					return err
 				}

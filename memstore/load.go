@@ -257,7 +257,14 @@ func (l *loader) lost(lost *dump.Lost) error {
 	}
 	h := id(lost.ID)
 	shard.stamp++
-	l.state.known.of(h).locate(h, place{c.key, anyOrigin, shard.stamp})
+	from := uint32(anyOrigin)
+	switch of := lost.Origin; {
+	case !c.ByOrigin:
+		from = 0
+	case of != nil:
+		from = l.state.origins.number(origin{of.Channel, of.Source})
+	}
+	l.state.known.of(h).locate(h, place{c.key, from, shard.stamp})
 	return nil
 }
 

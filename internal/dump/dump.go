@@ -128,6 +128,14 @@ type Lost struct {
 	ID       Hash             `json:"id"`
 	Cell     Hash             `json:"cell"`
 	Recorded evidence.Instant `json:"recorded"`
+	// Origin is the tally that it counts in, of a cell that has several. nil: that is not known, and it may be any.
+	Origin *Origin `json:"origin,omitempty"`
+}
+
+// An Origin tells the tallies of a cell apart. Both are empty where the cell has one.
+type Origin struct {
+	Channel string `json:"channel,omitempty"`
+	Source  string `json:"source,omitempty"`
 }
 
 // An ID is known, as that of an observation or of a batch.

@@ -27,13 +27,22 @@ func (r *Row) validate() (err error) {
 	count(r.Cell != nil, func() error { return r.Cell.validate() })
 	count(r.Tally != nil, func() error { return r.Tally.validate() })
 	count(r.Observation != nil, func() error { return r.Observation.validate() })
-	count(r.Lost != nil, func() error { return moments(r.Lost.Recorded) })
+	count(r.Lost != nil, func() error { return r.Lost.validate() })
 	count(r.ID != nil, func() error { return moments(r.ID.Recorded) })
 	count(r.Record != nil, func() error { return r.Record.validate() })
 	if fields != 1 {
 		return errors.New("a row must be of one sort")
 	}
 	return err
+}
+
+func (l *Lost) validate() error {
+	if l.Origin != nil {
+		if err := errors.Join(evidence.CheckText("Channel", l.Origin.Channel), evidence.CheckText("Source", l.Origin.Source)); err != nil {
+			return err
+		}
+	}
+	return moments(l.Recorded)
 }
 
 // moments reports a moment that is not 0 and not in the years 1970 to 9999.
