@@ -32,7 +32,7 @@ func both(text string) *query {
 
 var among = regexp.MustCompile(`IN \(SELECT ([^,()]+|CAST\([^()]+\)) FROM json_each\((\$\d+)\)\)`)
 
-// Statements returns all that heed's stores run on a database of a dialect, beside what [Migrate] does: for those who want to
+// Statements returns all that heed's stores run on a database of a dialect, beside what [Open] does to make the tables: for those who want to
 // look at it, or to have their database explain it. Programs must not rely on it: it changes from version to version.
 func Statements(dialect Dialect) ([]string, error) {
 	if err := dialect.validate(); err != nil {
