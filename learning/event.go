@@ -199,7 +199,7 @@ func (r *run) undo(ctx context.Context, e *Event) (verdicts []verdict, understoo
 		is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
 		if err != nil { // which is told when the rest of the event has counted
 			r.failures = append(r.failures, err)
-			return nil, false, nil //nolint:nilerr // see above
+			return nil, false, nil
 		}
 		if !is {
 			return nil, true, nil
