@@ -41,7 +41,7 @@
 // All is in one [store.Store]: traces of answers, what was said of them, how a person's reactions run, what endorsements
 // gave, and the outcomes of experiments. [Request].Commit and [Reaction].Commit have an answer or a reaction committed
 // together with what another package or the host makes of it, so that neither is ever there without the other. The store's
-// Sweep drops what is past its time; nothing in this package is due by itself.
+// Sweep drops what is past its time; this package has no other work that is due.
 //
 // # Testing
 //

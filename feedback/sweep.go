@@ -28,7 +28,7 @@ const (
 //     get [Rule].RetireProposed, or are retired where [Measuring].Retire is set: harmful ones first, then those with the least
 //     improvement, at most [Measuring].PerSweep. [RuleQuery].Unfit finds them.
 //
-// It goes on where one of them fails, and returns the errors, joined. What failed is due again at the next call.
+// It goes on where one of them fails, and returns the errors, joined. A failed part is due again at the next call.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	at := s.now()
 	if !now.IsZero() && now.Before(at) {

@@ -383,7 +383,7 @@ func FuzzForget(f *testing.F) {
 		kind := store.Kind{Name: "k", Caused: []string{path}, Decided: []string{path + ".*"}}
 		who := []people.Person{{Name: name, Pseudonym: "forgotten-1"}}
 		if kind.Validate() != nil || name == "" || strings.EqualFold(name, "forgotten-1") {
-			t.Skip()
+			return // no input that a store lets through
 		}
 		r, err := people.Forget(kind, []byte(text), []string{store.PersonKey(name)}, who)
 		if !json.Valid([]byte(text)) {
