@@ -45,7 +45,11 @@ func two[T any](f *fake) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		f.effects++
 		var v T
-		_ = yield(v, nil) && yield(v, nil)
+		for range 2 {
+			if !yield(v, nil) {
+				return
+			}
+		}
 	}
 }
 
