@@ -53,6 +53,20 @@ func (e *SettingsError) Error() string {
 
 func (e *SettingsError) Unwrap() error { return ErrConflict }
 
+// A PanicError says that code of the host panicked, or ended its goroutine, while heed called it.
+type PanicError struct {
+	Who   string // the code that was called, as "the model"
+	Value any    // the panic's value; nil where the code ended its goroutine
+	Stack []byte
+}
+
+func (e *PanicError) Error() string {
+	if e.Value == nil {
+		return e.Who + " ended its goroutine"
+	}
+	return fmt.Sprintf("%s panicked: %v", e.Who, e.Value)
+}
+
 // ConfigErrors returns an iterator over every [ConfigError] in err, in the order in which they were found, so that a host
 // can show them to its own users.
 func ConfigErrors(err error) iter.Seq[*ConfigError] {

@@ -1,0 +1,102 @@
+// Package host calls code of the host application, such as a model, an evaluator or a hook, so that its panic, its end or its
+// hanging does no harm to heed.
+package host
+
+import (
+	"context"
+	"errors"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/heedhq/heed"
+)
+
+// Call calls f on the caller's goroutine and returns its error. A panic becomes a [*heed.PanicError] with who was called.
+func Call(who string, f func() error) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = &heed.PanicError{Who: who, Value: value, Stack: debug.Stack()}
+		}
+	}()
+	return f()
+}
+
+// ErrBusy says that calls which were given up hold all places of a [Gate].
+var ErrBusy = errors.New("calls that were given up have not returned")
+
+// A Gate lets a number of calls through at a time. A call that was given up keeps its place until it returns. While such
+// calls hold all places, nothing else is called. A Gate is safe for concurrent use.
+type Gate struct {
+	places  chan struct{}
+	givenUp atomic.Int64
+}
+
+// NewGate returns a Gate for a number of calls at a time.
+func NewGate(places int) *Gate { return &Gate{places: make(chan struct{}, places)} }
+
+// GivenUp returns how many calls were given up and have not returned yet.
+func (g *Gate) GivenUp() int { return int(g.givenUp.Load()) }
+
+// Pass calls f on a goroutine of its own and returns its result. It returns the context's error as soon as the context ends,
+// even if f does not return; a later result is dropped. Where no place is free it waits for one, and returns [ErrBusy] at
+// once where calls that were given up hold them all. A panic, or the end of the goroutine, becomes a [*heed.PanicError].
+func Pass[T any](ctx context.Context, g *Gate, who string, f func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := g.enter(ctx); err != nil {
+		return none, err
+	}
+	type reply struct {
+		value T
+		err   error
+	}
+	replies := make(chan reply, 1)
+	var over atomic.Bool // set by the first of two: the call returns, or it is given up
+	go func() {
+		var r reply
+		returned := false
+		defer func() {
+			if !returned {
+				r.err = &heed.PanicError{Who: who, Value: recover(), Stack: debug.Stack()}
+			}
+			if !over.CompareAndSwap(false, true) {
+				g.givenUp.Add(-1)
+			}
+			<-g.places
+			replies <- r
+		}()
+		r.value, r.err = f(ctx)
+		returned = true
+	}()
+	select {
+	case r := <-replies:
+		return r.value, r.err
+	case <-ctx.Done():
+		if over.CompareAndSwap(false, true) {
+			g.givenUp.Add(1)
+			return none, ctx.Err()
+		}
+		r := <-replies // the call returned at the same moment
+		return r.value, r.err
+	}
+}
+
+// enter takes a place.
+func (g *Gate) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case g.places <- struct{}{}:
+		return nil
+	default:
+	}
+	if g.GivenUp() == cap(g.places) {
+		return ErrBusy
+	}
+	select {
+	case g.places <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
