@@ -1,0 +1,80 @@
+// Package watch tells a host's observer what happens, so that its panic or its hanging does no harm.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/host"
+)
+
+const (
+	patience = 100 * time.Millisecond // how long a caller waits for the observer
+	places   = 8                      // calls of the observer at a time
+)
+
+// A Watch tells an observer. It is safe for concurrent use. nil is a Watch that tells nobody; check for it before a notice is
+// made, so that it costs nothing:
+//
+//	if l.watch != nil {
+//		l.watch.Tell(ctx, heed.Selected{…})
+//	}
+type Watch struct {
+	observer heed.Observer
+	name     string
+	now      func() time.Time
+	gate     *host.Gate
+	dropped  atomic.Int64 // notices that the observer was not told, and not told of either
+}
+
+// New returns a Watch for a component, or nil where there is no observer. now is the component's clock.
+func New(observer heed.Observer, name string, now func() time.Time) *Watch {
+	if observer == nil {
+		return nil
+	}
+	return &Watch{observer: observer, name: name, now: now, gate: host.NewGate(places)}
+}
+
+// Name returns the component's name, for a notice.
+func (w *Watch) Name() string { return w.name }
+
+// Tell tells the observer. It returns when the observer does, or when it takes too long.
+func (w *Watch) Tell(ctx context.Context, n heed.Notice) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	err := w.call(ctx, n)
+	switch panicked := (*heed.PanicError)(nil); {
+	case errors.As(err, &panicked):
+		w.fail(ctx, err)
+	case errors.Is(err, host.ErrBusy):
+		w.dropped.Add(1)
+	case err == nil:
+		if dropped := w.dropped.Swap(0); dropped > 0 {
+			w.fail(ctx, fmt.Errorf("it was too slow, and %d notices were dropped", dropped))
+		}
+	}
+}
+
+// Failed tells of a failure. It is a short form of Tell, and does nothing where there is no failure or no observer.
+func (w *Watch) Failed(ctx context.Context, what string, err error) {
+	if w != nil && err != nil {
+		w.Tell(ctx, heed.Failed{Component: w.name, At: w.now(), What: what, Err: err})
+	}
+}
+
+// fail tells the observer what became of its own call. If that fails too, nobody is told.
+func (w *Watch) fail(ctx context.Context, err error) {
+	_ = w.call(ctx, heed.Failed{Component: w.name, At: w.now(), What: "observer", Err: err})
+}
+
+func (w *Watch) call(ctx context.Context, n heed.Notice) error {
+	_, err := host.Pass(ctx, w.gate, "the observer", func(ctx context.Context) (struct{}, error) {
+		w.observer(ctx, n)
+		return struct{}{}, nil
+	})
+	return err
+}

@@ -1,0 +1,168 @@
+package heed
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"time"
+)
+
+// An Observer is told what heed does, as it happens: for metrics, for logs, or for a page that follows live. The Config of
+// each package takes one. nil costs nothing.
+//
+// heed calls it after a change is stored, outside heed's locks, and waits for it at most 100 ms. A panic is contained, and told
+// to the observer as a [Failed]. While eight calls hang, notices are dropped; the next [Failed] says how many. The context has
+// the values of the caller's context and does not end with it. An Observer must be safe for concurrent use by multiple
+// goroutines.
+type Observer func(context.Context, Notice)
+
+// A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names a person or holds what
+// somebody wrote.
+//
+// In all of them, Component is who tells, as "strategy/routing", and At is when, by the component's clock.
+type Notice interface{ notice() slog.Level }
+
+type (
+	// Selected tells that a learner chose an arm.
+	Selected struct {
+		Component               string
+		At                      time.Time
+		ID                      string // of the choice
+		Category, Context, Item string
+		Arm                     string
+		Propensity              float64 // the probability of the arm; 0 if it was not computed
+	}
+	// Observed tells that an outcome of a choice was counted.
+	Observed struct {
+		Component               string
+		At                      time.Time
+		ID                      string // of the choice
+		Category, Context, Item string
+		Arm                     string
+		Channel                 string  // how the outcome is known
+		Reward                  float64 // in [0, 1]
+		Confidence              float64 // in (0, 1]
+	}
+	// Duplicate tells that something was delivered that had been counted before. Nothing was changed.
+	Duplicate struct {
+		Component string
+		At        time.Time
+		What      string // such as "outcome" or "feedback"
+		ID        string
+	}
+	// Decided tells that an event was answered, or that it was not.
+	Decided struct {
+		Component string
+		At        time.Time
+		ID        string // of the answer
+		Path      string // how it was answered
+		Reason    string // why not by the path before it; "" if there is none
+		Heuristic string // "" if none answered
+		Took      time.Duration
+	}
+	// Counted tells that evidence about a heuristic, a pattern or a rule was counted.
+	Counted struct {
+		Component string
+		At        time.Time
+		Subject   string  // its id
+		Channel   string  // how the evidence is known, such as "undo"
+		Reward    float64 // in [0, 1]
+		Weight    float64
+	}
+	// Swept tells that a sweep changed something.
+	Swept struct {
+		Component string
+		At        time.Time
+		Count     int // how many things it changed
+	}
+	// Proposed tells that a new rule or change was proposed.
+	Proposed struct {
+		Component string
+		At        time.Time
+		Subject   string // the proposal's id
+	}
+	// NeedsApproval tells that a proposal waits for people.
+	NeedsApproval struct {
+		Component string
+		At        time.Time
+		Subject   string // the proposal's id
+		Approvals int    // that it has
+		Quorum    int    // that it needs
+	}
+	// Activated tells that a rule or a pattern is in use from now on.
+	Activated struct {
+		Component string
+		At        time.Time
+		Subject   string // its id
+	}
+	// Retired tells that a rule or a pattern is no longer in use.
+	Retired struct {
+		Component string
+		At        time.Time
+		Subject   string // its id
+		Reason    string
+	}
+	// Harmful tells that something does harm, by the evidence.
+	Harmful struct {
+		Component string
+		At        time.Time
+		Subject   string // its id
+		Reason    string
+	}
+	// Inverted tells that a belief turned into its opposite: what was recommended is now warned of, or the best arm changed
+	// its rank.
+	Inverted struct {
+		Component string
+		At        time.Time
+		Subject   string // its id
+		Reason    string
+	}
+	// DeadLettered tells that an event from a stream was given up, as it can't be processed.
+	DeadLettered struct {
+		Component string
+		At        time.Time
+		ID        string // of the event
+		Reason    string
+	}
+	// Failed tells of a failure that no caller is told of, or that an answer hides, as a fallback was used.
+	Failed struct {
+		Component string
+		At        time.Time
+		What      string // what failed, such as "model"
+		Err       error
+	}
+)
+
+func (Selected) notice() slog.Level      { return slog.LevelDebug }
+func (Observed) notice() slog.Level      { return slog.LevelDebug }
+func (Duplicate) notice() slog.Level     { return slog.LevelDebug }
+func (Decided) notice() slog.Level       { return slog.LevelDebug }
+func (Counted) notice() slog.Level       { return slog.LevelDebug }
+func (Swept) notice() slog.Level         { return slog.LevelDebug }
+func (Proposed) notice() slog.Level      { return slog.LevelInfo }
+func (NeedsApproval) notice() slog.Level { return slog.LevelInfo }
+func (Activated) notice() slog.Level     { return slog.LevelInfo }
+func (Retired) notice() slog.Level       { return slog.LevelInfo }
+func (Harmful) notice() slog.Level       { return slog.LevelWarn }
+func (Inverted) notice() slog.Level      { return slog.LevelWarn }
+func (DeadLettered) notice() slog.Level  { return slog.LevelWarn }
+func (Failed) notice() slog.Level        { return slog.LevelError }
+
+// LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected", and each field that is not
+// zero is an attribute of the field's name. A [Failed] is logged as an error; [Harmful], [Inverted] and [DeadLettered] as
+// warnings; [Proposed], [NeedsApproval], [Activated] and [Retired] for information, and all else for debugging.
+func LogTo(logger *slog.Logger) Observer {
+	return func(ctx context.Context, n Notice) {
+		if !logger.Enabled(ctx, n.notice()) {
+			return
+		}
+		v := reflect.ValueOf(n)
+		attrs := make([]slog.Attr, 0, v.NumField())
+		for i := range v.NumField() {
+			if !v.Field(i).IsZero() {
+				attrs = append(attrs, slog.Any(v.Type().Field(i).Name, v.Field(i).Interface()))
+			}
+		}
+		logger.LogAttrs(ctx, n.notice(), v.Type().String(), attrs...)
+	}
+}
