@@ -20,9 +20,6 @@ type Config struct {
 	// Store keeps everything. Services of several processes may share one: they share feedback, rules, and the settings that
 	// are numbers. Where those differ from the store's, New takes over its own and tells the audit log, of a lowered quorum too.
 	Store store.Store
-	// AsStored takes each number that is not set from the store, where an application has left it, and leaves the store's
-	// settings as they are. It is for tools beside the application.
-	AsStored bool
 	// Similarity says which corrections are alike. nil means Trigrams{}.
 	Similarity Similarity
 	// Evaluator classifies. nil means Counting{}.

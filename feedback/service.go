@@ -31,24 +31,35 @@ type Service struct {
 // is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Service, error) {
 	given := cfg
+	s, err := open(ctx, cfg, func(c *Config) error { return settings.Open(ctx, c.Store, c.Now(), c.component(&given)) })
+	return s, wrap("new", err)
+}
+
+// Open returns the service with the settings that its application has left in the store, for a tool beside the application.
+// It writes nothing, and the numbers of cfg give way to the stored ones. Without settings in the store Open returns
+// [heed.ErrNotFound].
+func Open(ctx context.Context, cfg Config) (*Service, error) {
+	s, err := open(ctx, cfg, func(c *Config) error {
+		return cmp.Or(settings.Adopt(ctx, c.Store, c.component(&Config{})), c.validate())
+	})
+	return s, wrap("open", err)
+}
+
+// open makes a service of a configuration after agree has reconciled it with the settings in the store.
+func open(ctx context.Context, cfg Config, agree func(*Config) error) (*Service, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
-		return nil, fmt.Errorf("feedback: %w", err)
+		return nil, err
 	}
-	s := &Service{evaluating: make(turn, 1), governing: make(turn, 1)}
-	err := cfg.Store.Declare(ctx, feedbackKind.Kind.Kind, proposalKind.Kind.Kind, ruleKind.Kind.Kind, markKind.Kind, laneKind.Kind, store.Audit)
-	switch own := cfg.component(&given); {
-	case err != nil:
-	case cfg.AsStored:
-		err = cmp.Or(settings.Adopt(ctx, cfg.Store, own), cfg.validate())
-	default:
-		err = settings.Open(ctx, cfg.Store, cfg.Now(), own)
+	if err := cfg.Store.Declare(
+		ctx, feedbackKind.Kind.Kind, proposalKind.Kind.Kind, ruleKind.Kind.Kind, markKind.Kind, laneKind.Kind, store.Audit,
+	); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, wrap("new", err)
+	if err := agree(&cfg); err != nil {
+		return nil, err
 	}
-	s.cfg = cfg
-	return s, nil
+	return &Service{cfg: cfg, evaluating: make(turn, 1), governing: make(turn, 1)}, nil
 }
 
 // Config returns the configuration in force, defaults filled in.

@@ -24,7 +24,13 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 	entries, err := strict.Audit(ctx, -1)
 	require.NoError(t, err)
 	assert.Empty(t, entries, "what was never otherwise is no change")
-	assert.Equal(t, 3, with(feedback.Config{AsStored: true}).Config().Gate.Quorum)
+	asStored := func(cfg feedback.Config) feedback.Config {
+		cfg.Store = st
+		s, err := feedback.Open(ctx, cfg)
+		require.NoError(t, err)
+		return s.Config()
+	}
+	assert.Equal(t, 3, asStored(feedback.Config{}).Gate.Quorum)
 	lax := with(feedback.Config{Fresh: 5})
 	assert.Equal(t, 2, lax.Config().Gate.Quorum)
 	entries, err = lax.Audit(ctx, -1)
@@ -34,18 +40,17 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 	assert.Equal(t, map[string]string{"gate.quorum": "3 -> 2"}, entries[0].Details)
 
 	// A tool beside the application does what the application does, and leaves the settings alone.
-	tool := with(feedback.Config{AsStored: true, Injecting: feedback.Injecting{Rules: 1}})
-	assert.Equal(t, []int{2, 5, 1}, []int{tool.Config().Gate.Quorum, tool.Config().Fresh, tool.Config().Injecting.Rules})
+	tool := asStored(feedback.Config{Injecting: feedback.Injecting{Rules: 1}})
+	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Fresh, tool.Injecting.Rules})
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	assert.Equal(t, "20", string(stored["injecting.rules"].Value))
 	assert.False(t, stored["gate.quorum"].Set, "what is not set is stored as not set")
 	assert.True(t, stored["fresh"].Set)
-	_, err = feedback.New(ctx, feedback.Config{Store: st, AsStored: true, Gate: feedback.Gate{Outsiders: 3, Quorum: 3}})
-	assert.NoError(t, err)
-	with(feedback.Config{Gate: feedback.Gate{Quorum: 1}})
-	_, err = feedback.New(ctx, feedback.Config{Store: st, AsStored: true, Gate: feedback.Gate{Outsiders: 2}})
-	assert.ErrorAs(t, err, new(*heed.ConfigError), "what is stored and what is set do not go together")
+	_, err = feedback.Open(ctx, feedback.Config{Store: st, Gate: feedback.Gate{Outsiders: 3}})
+	assert.ErrorAs(t, err, new(*heed.ConfigError), "a tool's own settings have to be valid, too")
+	_, err = feedback.Open(ctx, feedback.Config{Store: newStore(t, nil)})
+	assert.ErrorIs(t, err, heed.ErrNotFound, "no application has been there")
 }
 
 // TestEverySettingIsKept: each number, and each yes or no, that says what a service does is in the store.
@@ -58,7 +63,7 @@ func TestEverySettingIsKept(t *testing.T) {
 		Measuring: feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Improvement: 0.25, Floor: 11, PerSweep: 12, Retire: true},
 	})
 	require.NoError(t, err)
-	tool, err := feedback.New(ctx, feedback.Config{Store: st, AsStored: true})
+	tool, err := feedback.Open(ctx, feedback.Config{Store: st})
 	require.NoError(t, err)
 	cfg := tool.Config()
 	assert.Equal(t, feedback.Thresholds{Occurrences: 4, Reviewers: 3}, cfg.High)

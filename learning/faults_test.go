@@ -97,9 +97,8 @@ var deeds = []deed{
 		_, err := learning.New(ctx, cfg)
 		return err
 	}},
-	{method: "Existing", call: func(f *fixture) error { _, err := learning.Existing(ctx, f.Config()); return err }},
-	{method: "StoredConfig", call: func(f *fixture) error { _, err := learning.StoredConfig(ctx, f.store, ""); return err }},
-	{method: "Modules", call: func(f *fixture) error { _, err := learning.Modules(ctx, f.store); return err }},
+	{method: "Open", call: func(f *fixture) error { _, err := learning.Open(ctx, f.Config()); return err }},
+	{method: "Names", call: func(f *fixture) error { _, err := learning.Names(ctx, f.store); return err }},
 	{method: "Rebuild", prepare: silence, call: func(f *fixture) error {
 		cfg := f.Config()
 		cfg.HalfLife = time.Hour

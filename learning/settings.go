@@ -2,14 +2,11 @@ package learning
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -53,53 +50,26 @@ func New(ctx context.Context, cfg Config) (*Module, error) {
 	return m, nil
 }
 
-// Existing returns the module of a name with the settings that its host has stored, and changes none of them: for a tool
-// that looks into a store. Of cfg, only Store, Name, Strategy and Now count. A module that no host has opened is
-// [heed.ErrNotFound].
-func Existing(ctx context.Context, cfg Config) (*Module, error) {
+// Open returns the module of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
+// writes nothing. Of cfg, only Store, Name, Strategy and Now count. Without such a module Open returns [heed.ErrNotFound].
+func Open(ctx context.Context, cfg Config) (*Module, error) {
 	m, err := open(ctx, Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
-	if err != nil {
-		return nil, fmt.Errorf("learning: %w", err)
+	if err == nil {
+		err = settings.Adopt(ctx, m.cfg.Store, settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, Config{})})
 	}
-	if err := stored(ctx, &m.cfg, false); err != nil {
-		return nil, fmt.Errorf("learning: settings: %w", err)
+	if err != nil {
+		return nil, fmt.Errorf("learning: open: %w", err)
 	}
 	m.policies = m.kinds.policies(m.cfg.policy())
 	return m, nil
 }
 
-// StoredConfig returns the configuration of the module of a name as far as its host has set it, for [Rebuild]: a field that the
-// host has not set is zero. A module that no host has opened is [heed.ErrNotFound].
-func StoredConfig(ctx context.Context, st store.Store, name string) (Config, error) {
-	cfg := Config{Store: st, Name: cmp.Or(name, defaultName)}
-	if err := stored(ctx, &cfg, true); err != nil {
-		return Config{}, fmt.Errorf("learning: settings: %w", err)
+// Names returns the names of the modules whose settings a store has, in order.
+func Names(ctx context.Context, st store.Store) ([]string, error) {
+	names, err := settings.Names(ctx, st, component(""))
+	if err != nil {
+		return nil, fmt.Errorf("learning: names: %w", err)
 	}
-	return cfg, nil
-}
-
-// stored reads settings from the store, all of them or those alone that the host has set.
-func stored(ctx context.Context, c *Config, set bool) error {
-	values, err := settings.Stored(ctx, c.Store, component(c.Name))
-	for _, f := range kept(c, Config{}) {
-		if value, ok := values[f.Name]; ok && err == nil && (value.Set || !set) {
-			err = json.Unmarshal(value.Value, f.Value)
-		}
-	}
-	return err
-}
-
-// Modules returns the names of the modules that hosts have opened on a store.
-func Modules(ctx context.Context, st store.Store) (names []string, err error) {
-	for c, err := range settings.All(ctx, st) {
-		if err != nil {
-			return nil, fmt.Errorf("learning: modules: %w", err)
-		}
-		if name, ok := strings.CutPrefix(c, component("")); ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
 	return names, nil
 }
 

@@ -92,7 +92,7 @@ func TestSettingsThatApplyWhenReadAreTakenOver(t *testing.T) {
 }
 
 // TestExisting: a tool sees what the host sees, and changes nothing by looking.
-func TestExisting(t *testing.T) {
+func TestOpen(t *testing.T) {
 	cfg := learning.Config{
 		Name: "mine", Initial: 0.4, Strength: 3, Bounds: learning.Range{Floor: 0.1, Ceiling: 0.8}, Caps: learning.Guarded(), HalfLife: aDay, Diminish: 0.1,
 		System: learning.Constraints{FeedbackWeight: 0.5}, Packs: map[string]learning.Constraints{"p": {Lock: learning.Locked}},
@@ -103,7 +103,7 @@ func TestExisting(t *testing.T) {
 		f.say(thumb(id, "e", true))
 	}
 	commits := len(f.store.commits)
-	m, err := learning.Existing(ctx, learning.Config{Store: f.store, Name: "mine", Now: f.clock.Now})
+	m, err := learning.Open(ctx, learning.Config{Store: f.store, Name: "mine", Now: f.clock.Now})
 	require.NoError(t, err)
 	assert.Equal(t, f.Config().Caps, m.Config().Caps)
 	for _, id := range []string{"h", "p"} {
@@ -114,20 +114,11 @@ func TestExisting(t *testing.T) {
 		assert.Equal(t, want, got)
 	}
 	assert.Len(t, f.store.commits, commits)
-	_, err = learning.Existing(ctx, learning.Config{Store: f.store, Name: "yours"})
+	_, err = learning.Open(ctx, learning.Config{Store: f.store, Name: "yours"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 
-	stored, err := learning.StoredConfig(ctx, f.store, "mine")
-	require.NoError(t, err)
-	cfg.Store, cfg.BySource = f.store, true // which the caps ask for
-	assert.Equal(t, cfg, stored)
-	_, err = learning.StoredConfig(ctx, f.store, "yours")
-	assert.ErrorIs(t, err, heed.ErrNotFound)
 	f.another(learning.Config{Name: "alike"})
-	stored, err = learning.StoredConfig(ctx, f.store, "alike")
-	require.NoError(t, err)
-	assert.Equal(t, learning.Config{Store: f.store, Name: "alike"}, stored, "what was not set is stored as not set")
-	names, err := learning.Modules(ctx, f.store)
+	names, err := learning.Names(ctx, f.store)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"alike", "mine"}, names)
 }

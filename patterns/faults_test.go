@@ -204,7 +204,8 @@ var functionCalls = map[string]call{
 		return err
 	}),
 	"Rebuild": does(func(s *shaky) error {
-		return patterns.Rebuild(ctx, s.configured(func(c *patterns.Config) { c.Maturity.HalfLife = 30 * day }), by)
+		_, err := patterns.Rebuild(ctx, s.configured(func(c *patterns.Config) { c.Maturity.HalfLife = 30 * day }), by.Actor, by.Reason)
+		return err
 	}),
 	"NewAccumulator": does(func(s *shaky) error {
 		_, err := patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: s.failing})

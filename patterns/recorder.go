@@ -47,8 +47,8 @@ func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	return r, nil
 }
 
-// Open opens the recorder of cfg.Name with the settings that the store has of it: for a tool that looks into the store of
-// a host. Of cfg it takes the store, the name, the clock and the functions. Where there is no recorder of this name, it is
+// Open returns the recorder of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
+// writes nothing. Of cfg, only Store, Name, the clock and the functions count. Without such a recorder Open returns
 // [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 	r, err := open(ctx, cfg, (*Config).adopt)

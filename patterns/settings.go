@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
-	"strings"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/records"
@@ -76,42 +74,35 @@ func (c *Config) settle(ctx context.Context) error {
 	return settings.Open(ctx, c.Store, c.Now(), c.component(set))
 }
 
-// adopt takes over the stored settings, all of them.
+// adopt takes over all stored settings.
 func (c *Config) adopt(ctx context.Context) error {
-	stored, err := c.stored(ctx)
-	if err == nil && stored == nil {
-		err = fmt.Errorf("recorder %q: %w", c.Name, heed.ErrNotFound)
-	}
-	if err != nil {
+	c.Name = cmp.Or(c.Name, defaultName)
+	if err := settings.Adopt(ctx, c.Store, c.component(*c)); err != nil {
 		return err
 	}
-	return c.take(stored, func(settings.Field) bool { return true })
+	*c = c.withDefaults()
+	return c.validate()
 }
 
-// Recorders yields the names of the recorders that hosts have opened on a store. After an error it ends.
-func Recorders(ctx context.Context, st store.Store) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for component, err := range settings.All(ctx, st) {
-			if err != nil {
-				yield("", fmt.Errorf("patterns: recorders: %w", err))
-				return
-			}
-			if name, ok := strings.CutPrefix(component, componentOf); ok && !yield(name, nil) {
-				return
-			}
-		}
+// Names returns the names of the recorders whose settings a store has, in order.
+func Names(ctx context.Context, st store.Store) ([]string, error) {
+	names, err := settings.Names(ctx, st, componentOf)
+	if err != nil {
+		return nil, fmt.Errorf("patterns: names: %w", err)
 	}
+	return names, nil
 }
 
-// Rebuild changes the half-lives of a recorder to those of cfg: it makes all evidence anew from its history, and has the
-// store keep the new settings, in one commit. Any other setting that cfg leaves open stays as a host has set it. Afterwards
-// [New] takes cfg; a recorder that is open elsewhere has to be opened anew.
+// Rebuild changes the half-lives of a recorder to those of cfg and returns the recorder. It makes all evidence anew from its
+// history and stores the new settings, in one commit. A setting that cfg leaves open stays as a host has set it. Afterwards
+// [New] takes cfg. A recorder that is open elsewhere has to be opened anew. Actor and reason are for the audit and must be set.
 //
-// Where the store no longer has the whole history, it is [evidence.ErrForgotten], and nothing changes. What remains then
-// is to [Open] the recorder, to [Recorder.Reset] its patterns and [Recorder.ResetCriterion] its criteria, and to rebuild.
-func Rebuild(ctx context.Context, cfg Config, by Decision) error {
+// If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes nothing. Then [Open] the
+// recorder, [Recorder.Reset] its patterns and [Recorder.ResetCriterion] its criteria, and call Rebuild after that.
+func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, error) {
+	by := Decision{Actor: actor, Reason: reason}
 	if err := by.validate(); err != nil {
-		return fmt.Errorf("patterns: rebuild: %w", err)
+		return nil, fmt.Errorf("patterns: rebuild: %w", err)
 	}
 	var component settings.Component
 	r, err := open(ctx, cfg, func(c *Config, ctx context.Context) error {
@@ -132,9 +123,9 @@ func Rebuild(ctx context.Context, cfg Config, by Decision) error {
 		err = records.Retry(ctx, func() error { return r.rebuild(ctx, component, by) })
 	}
 	if err != nil {
-		return fmt.Errorf("patterns: rebuild: %w", err)
+		return nil, fmt.Errorf("patterns: rebuild: %w", err)
 	}
-	return nil
+	return r, nil
 }
 
 func (r *Recorder) rebuild(ctx context.Context, component settings.Component, by Decision) error {

@@ -90,6 +90,9 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 	assert.Len(t, audited(t, w.store), 1, "and changes none")
 	_, err = patterns.Open(ctx, patterns.Config{Store: w.store, Name: "none"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
+	names, err := patterns.Names(ctx, w.store)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"patterns"}, names)
 }
 
 func TestRebuild(t *testing.T) {
@@ -102,8 +105,10 @@ func TestRebuild(t *testing.T) {
 	cfg := patterns.Config{Store: w.store, Now: w.clock.Now, Maturity: patterns.Maturity{HalfLife: 10 * day}}
 	_, err := patterns.New(ctx, cfg)
 	require.ErrorIs(t, err, heed.ErrConflict)
-	assertInputError(t, patterns.Rebuild(ctx, cfg, patterns.Decision{Actor: "ada"}), "Decision.Reason")
-	require.NoError(t, patterns.Rebuild(ctx, cfg, by))
+	_, err = patterns.Rebuild(ctx, cfg, "ada", "")
+	assertInputError(t, err, "Decision.Reason")
+	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
+	require.NoError(t, err)
 	r, err := patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	s, err := r.Standing(ctx, "p")
@@ -139,7 +144,8 @@ func TestRebuildWithoutHistory(t *testing.T) {
 	cfg := patterns.Config{
 		Store: st, Now: c.Now, Maturity: patterns.Maturity{HalfLife: day}, Criteria: patterns.Criteria{HalfLife: day},
 	}
-	require.ErrorIs(t, patterns.Rebuild(ctx, cfg, by), evidence.ErrForgotten)
+	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
+	require.ErrorIs(t, err, evidence.ErrForgotten)
 	_, err = patterns.New(ctx, cfg)
 	require.ErrorIs(t, err, heed.ErrConflict, "the settings are as they were")
 	assert.EqualValues(t, 2, w.standing("p").Counts.Successes)
@@ -148,11 +154,11 @@ func TestRebuildWithoutHistory(t *testing.T) {
 	require.NoError(t, err)
 	_, err = old.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by})
 	require.NoError(t, err)
-	require.ErrorIs(t, patterns.Rebuild(ctx, cfg, by), evidence.ErrForgotten, "of the criterion")
+	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
+	require.ErrorIs(t, err, evidence.ErrForgotten, "of the criterion")
 	require.NoError(t, old.ResetCriterion(ctx, "c", by))
 	require.NoError(t, old.ResetCriterion(ctx, "c", by), "once is enough")
-	require.NoError(t, patterns.Rebuild(ctx, cfg, by))
-	fresh, err := patterns.New(ctx, cfg)
+	fresh, err := patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.NoError(t, err)
 	_, err = fresh.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Criteria: []string{"c"}, Success: true})
 	require.NoError(t, err)

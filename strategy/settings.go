@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -176,10 +174,9 @@ func (l *Learner) cells(ctx context.Context) (cells []evidence.Cell, err error) 
 	return cells, nil
 }
 
-// Open returns the learner of cfg.Name as its host has configured it, by what cfg.Store says: for a tool that looks into the
-// store of a host that it does not know. It writes nothing. The settings that the store has win over those of cfg. Where no
-// host has opened such a learner it is [heed.ErrNotFound]. A pooling that is the host's own is not in the store: that of cfg
-// takes its place.
+// Open returns the learner of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
+// writes nothing, and the settings of cfg give way to the stored ones. A pooling of the host's own is not in the store, so that
+// of cfg is used. Without such a learner Open returns [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Learner, error) {
 	l, err := open(ctx, cfg)
 	if err != nil {
@@ -193,43 +190,30 @@ func open(ctx context.Context, cfg Config) (*Learner, error) {
 		return nil, &heed.ConfigError{Field: "Store", Reason: "must be set"}
 	}
 	cfg.Name = cmp.Or(cfg.Name, defaultName)
-	kept, err := settings.Stored(ctx, cfg.Store, component+cfg.Name)
-	if err != nil {
+	l, stored := &Learner{cfg: cfg}, &storedPooling{}
+	if err := settings.Adopt(ctx, cfg.Store, l.settings(stored)); err != nil {
 		return nil, err
 	}
-	l, pooling := &Learner{cfg: cfg}, &storedPooling{}
-	for _, f := range l.settings(pooling).Fields {
-		if value, ok := kept[f.Name]; ok {
-			if err := json.Unmarshal(value.Value, f.Value); err != nil {
-				return nil, fmt.Errorf("%s: %w", f.Name, err)
-			}
-		}
-	}
-	if p, err := pooling.pooling(); err != nil {
+	if p, err := stored.pooling(); err != nil {
 		return nil, fmt.Errorf("Pooling: %w", err)
 	} else if p != nil {
 		l.cfg.Pooling = p
 	}
-	if l, err = build(l.cfg); err != nil {
+	l, err := build(l.cfg)
+	if err != nil {
 		return nil, err
 	}
 	l.settle(cfg.Refresh == 0)
 	return l, l.declare(ctx)
 }
 
-// Learners yields the names of the learners whose settings a store has. The rules of [store.Store].Find hold.
-func Learners(ctx context.Context, st store.Store) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for name, err := range settings.All(ctx, st) {
-			if err != nil {
-				yield("", fmt.Errorf("strategy: learners: %w", err))
-				return
-			}
-			if name, ok := strings.CutPrefix(name, component); ok && !yield(name, nil) {
-				return
-			}
-		}
+// Names returns the names of the learners whose settings a store has, in order.
+func Names(ctx context.Context, st store.Store) ([]string, error) {
+	names, err := settings.Names(ctx, st, component)
+	if err != nil {
+		return nil, fmt.Errorf("strategy: names: %w", err)
 	}
+	return names, nil
 }
 
 var _ heed.Sweeper = (*Learner)(nil)

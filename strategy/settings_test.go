@@ -154,11 +154,8 @@ func TestOpen(t *testing.T) {
 		assert.Equal(t, want, got)
 		assert.Equal(t, host.Config().Arms, tool.Config().Arms)
 
-		var names []string
-		for name, err := range strategy.Learners(ctx, cfg.Store) {
-			require.NoError(t, err)
-			names = append(names, name)
-		}
+		names, err := strategy.Names(ctx, cfg.Store)
+		require.NoError(t, err)
 		assert.Equal(t, []string{"models"}, names)
 		_, err = strategy.Open(ctx, strategy.Config{Store: st, Name: "nobody"})
 		assert.ErrorIs(t, err, heed.ErrNotFound)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -100,11 +101,15 @@ func (cmd *rulesAudit) Run(s *session, c *rulesCommands) error {
 	if cmd.Limit < 1 {
 		return errLimit
 	}
-	return c.at(s, func(d *desk) error {
+	err := c.at(s, func(d *desk) error {
 		entries, err := d.Audit(s.ctx, cmd.Limit)
 		if err != nil {
 			return err
 		}
 		return s.answer(listed(entries), func(p *printer) { printAudit(p, entries) })
 	})
+	if errors.Is(err, errNoRules) {
+		return s.answer([]store.AuditEntry{}, func(p *printer) { printAudit(p, nil) })
+	}
+	return err
 }

@@ -233,7 +233,7 @@ func (p *completer) stored(what string) (names []string, err error) {
 	case "learner":
 		return p.learners(st)
 	case "module":
-		return learning.Modules(p.ctx, st.store)
+		return learning.Names(p.ctx, st.store)
 	case "recorder":
 		return recordersOf(p.session, st)
 	case "heuristic", "pinned heuristic":
@@ -327,7 +327,7 @@ func (v *view) names(s *session, what string) (names []string, err error) {
 
 // heuristics returns those of the module that is given, all of them or the pinned ones.
 func (p *completer) heuristics(st *opened, pinned bool) ([]string, error) {
-	module, err := learning.Existing(p.ctx, learning.Config{Store: st.store, Name: p.given["module"]})
+	module, err := learning.Open(p.ctx, learning.Config{Store: st.store, Name: p.given["module"]})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func (c *confidenceCommands) at(s *session, do func(*appraisal) error) error {
 	if err != nil {
 		return st.explain(err)
 	}
-	module, err := learning.Existing(s.ctx, learning.Config{Store: st.store, Name: name, Now: s.now})
+	module, err := learning.Open(s.ctx, learning.Config{Store: st.store, Name: name, Now: s.now})
 	if err != nil {
 		return st.explain(err)
 	}
@@ -61,7 +61,7 @@ var errNoModule = errors.New("no host has opened a module of package learning")
 
 // name returns the name of the module that is meant, which a host must have opened.
 func (c *confidenceCommands) name(s *session, st *opened) (string, error) {
-	names, err := learning.Modules(s.ctx, st.store)
+	names, err := learning.Names(s.ctx, st.store)
 	name := cmp.Or(c.Module, "learning")
 	switch {
 	case err != nil || slices.Contains(names, name):

@@ -135,10 +135,7 @@ func (cmd *confidenceRebuild) Run(s *session, c *confidenceCommands) error {
 		return &usageError{"what is to change? Say --half-life or --by-source"}
 	}
 	return c.at(s, func(a *appraisal) error {
-		cfg, err := learning.StoredConfig(s.ctx, a.store, a.Config().Name)
-		if err != nil {
-			return err
-		}
+		cfg := a.Config()
 		if cmd.HalfLife != nil {
 			cfg.HalfLife = *cmd.HalfLife
 		}

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/feedback"
@@ -57,9 +59,13 @@ func (w *world) ways() {
 // reviews are two proposals that wait, one with an approval.
 func (w *world) reviews() {
 	n := 0
-	service, err := feedback.New(ctx, feedback.Config{
-		Store: w.store, AsStored: true, Now: w.clock, NewID: func() string { n++; return fmt.Sprintf("%08x-rule", 0x7d0c2b10+n) },
-	})
+	cfg := feedback.Config{
+		Store: w.store, Now: w.clock, NewID: func() string { n++; return fmt.Sprintf("%08x-rule", 0x7d0c2b10+n) },
+	}
+	service, err := feedback.Open(ctx, cfg)
+	if errors.Is(err, heed.ErrNotFound) {
+		service, err = feedback.New(ctx, cfg)
+	}
 	require.NoError(w.t, err)
 	for _, text := range []string{"Name the ticket in the title of every pull request.", "Ask before deleting a migration."} {
 		w.now = w.now.Add(time.Minute)

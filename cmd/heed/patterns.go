@@ -72,7 +72,7 @@ func (c *patternsCommands) unknown(s *session, st *opened) error {
 var errNoRecorder = errors.New("no host has opened a recorder of package patterns")
 
 func recordersOf(s *session, st *opened) ([]string, error) {
-	return namesOf(patterns.Recorders(s.ctx, st.store), func(name string) string { return name })
+	return patterns.Names(s.ctx, st.store)
 }
 
 type patternsShow struct {

@@ -182,14 +182,10 @@ func (cmd *patternsRebuild) Run(s *session, c *patternsCommands) error {
 		if err := cmd.confirm(s, fmt.Sprintf("This makes anew what recorder %s has learned", show(cfg.Name))); err != nil {
 			return err
 		}
-		err := patterns.Rebuild(s.ctx, cfg, patterns.Decision{Actor: cmd.Actor, Reason: cmd.Reason})
+		after, err := patterns.Rebuild(s.ctx, cfg, cmd.Actor, cmd.Reason)
 		if errors.Is(err, evidence.ErrForgotten) {
 			return errors.New("the store has forgotten some of the history, so nothing can be made anew: keep the half-lives, or reset the patterns first")
 		}
-		if err != nil {
-			return err
-		}
-		after, err := patterns.Open(s.ctx, cfg)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 )
 
@@ -55,9 +56,14 @@ func (c *rulesCommands) at(s *session, do func(*desk) error) error {
 	return st.explain(refused(do(d)))
 }
 
+var errNoRules = errors.New("no host has opened a service of package feedback")
+
 // desk opens the rules of a store, with the settings of its application.
 func (st *opened) desk(s *session) (*desk, error) {
-	service, err := feedback.New(s.ctx, feedback.Config{Store: st.store, AsStored: true, Now: s.now})
+	service, err := feedback.Open(s.ctx, feedback.Config{Store: st.store, Now: s.now})
+	if errors.Is(err, heed.ErrNotFound) {
+		err = fmt.Errorf("%w in %s: check --db or HEED_DB", errNoRules, st.place)
+	}
 	return &desk{st, service}, err
 }
 

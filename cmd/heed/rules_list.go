@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,7 +40,11 @@ type ruleLine struct {
 
 // Run lists proposals and rules.
 func (cmd *rulesList) Run(s *session, c *rulesCommands) error {
-	return c.at(s, func(d *desk) error { return cmd.list(s, d) })
+	err := c.at(s, func(d *desk) error { return cmd.list(s, d) })
+	if errors.Is(err, errNoRules) {
+		return cmd.answer(s, nil)
+	}
+	return err
 }
 
 func (cmd *rulesList) list(s *session, d *desk) error {
@@ -72,6 +77,10 @@ func (cmd *rulesList) list(s *session, d *desk) error {
 			all = append(all, line)
 		}
 	}
+	return cmd.answer(s, all)
+}
+
+func (cmd *rulesList) answer(s *session, all []ruleLine) error {
 	return s.answer(listed(all), func(p *printer) {
 		if len(all) == 0 {
 			p.nothing("rules or proposals", "status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent)

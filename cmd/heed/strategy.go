@@ -41,15 +41,9 @@ type view struct {
 }
 
 // learners returns the names of the learners that a store knows, in order.
-func (s *session) learners(st *opened) (names []string, err error) {
-	for name, err := range strategy.Learners(s.ctx, st.store) {
-		if err != nil {
-			return nil, st.explain(err)
-		}
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names, nil
+func (s *session) learners(st *opened) ([]string, error) {
+	names, err := strategy.Names(s.ctx, st.store)
+	return names, st.explain(err)
 }
 
 // view opens the learner that was asked for, or the only one.

@@ -7,7 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -115,7 +116,6 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 }
 
 // Overwrite returns the record that makes these settings the stored ones, for the commit that rebuilds or resets what is
-// stored under the others. It declares the kinds that this needs.
 // stored under the others. It declares the kinds that the commit needs.
 func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time) (store.Record, error) {
 	if err := st.Declare(ctx, kind.Kind, store.Audit); err != nil {
@@ -130,15 +130,15 @@ func (c *Component) Overwrite(ctx context.Context, st store.Store, now time.Time
 	return kind.Record(next, kept.Revision), err
 }
 
-// Adopt sets each field that the host has not set to what the store has, and changes nothing there. It is for a tool beside
-// the application whose settings these are.
+// Adopt sets each field to the value in the store, and changes nothing there. It is for a tool beside the application whose
+// settings these are. A component without settings in the store is [heed.ErrNotFound].
 func Adopt(ctx context.Context, st store.Store, c Component) error {
 	stored, err := Stored(ctx, st, c.Name)
-	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+	if err != nil {
 		return err
 	}
 	for _, f := range c.Fields {
-		if known, ok := stored[f.Name]; ok && !f.Set {
+		if known, ok := stored[f.Name]; ok {
 			if err := json.Unmarshal(known.Value, f.Value); err != nil {
 				return fmt.Errorf("settings: %s: %w", f.Name, err)
 			}
@@ -153,13 +153,16 @@ func Stored(ctx context.Context, st store.Store, component string) (map[string]V
 	return kept.Value.Fields, err
 }
 
-// All yields the names of the components that have settings in the store.
-func All(ctx context.Context, st store.Store) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		for kept, err := range kind.Find(ctx, st, store.Query{}) {
-			if !yield(kept.ID, err) {
-				return
-			}
+// Names returns the rest of each component's name that begins with a prefix, in order.
+func Names(ctx context.Context, st store.Store, prefix string) (names []string, err error) {
+	for kept, err := range kind.Find(ctx, st, store.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		if name, ok := strings.CutPrefix(kept.ID, prefix); ok {
+			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
+	return names, nil
 }

@@ -2,7 +2,6 @@ package settings_test
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
@@ -153,18 +152,15 @@ func TestOpenThatFails(t *testing.T) {
 	require.Equal(t, 2*3, reached, "Declare, Read and Commit")
 }
 
-func TestAll(t *testing.T) {
+func TestNames(t *testing.T) {
 	var st memstore.Store
-	for _, name := range []string{"strategy/a", "learning", "strategy/b"} {
+	for _, name := range []string{"strategy/b", "learning", "strategy/a"} {
 		require.NoError(t, settings.Open(t.Context(), &st, now, settings.Component{Name: name}))
 	}
-	var names []string
-	for name, err := range settings.All(t.Context(), &st) {
-		require.NoError(t, err)
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	require.Equal(t, []string{"learning", "strategy/a", "strategy/b"}, names)
-	_, err := settings.Stored(t.Context(), &st, "patterns")
+	names, err := settings.Names(t.Context(), &st, "strategy/")
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b"}, names)
+	require.ErrorIs(t, settings.Adopt(t.Context(), &st, settings.Component{Name: "strategy/c"}), heed.ErrNotFound)
+	_, err = settings.Stored(t.Context(), &st, "patterns")
 	require.ErrorIs(t, err, heed.ErrNotFound)
 }

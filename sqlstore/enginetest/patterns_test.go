@@ -154,8 +154,7 @@ func TestSettingsOfTwoPrograms(t *testing.T) {
 		month := patterns.Config{Store: at.store(t, sqlstore.Config{}), Maturity: patterns.Maturity{HalfLife: 30 * 24 * time.Hour}}
 		_, err = patterns.New(ctx, month)
 		require.ErrorAs(t, err, new(*heed.SettingsError))
-		require.NoError(t, patterns.Rebuild(ctx, month, patterns.Decision{Actor: "ann", Reason: "we change often"}))
-		changed, err := patterns.New(ctx, month)
+		changed, err := patterns.Rebuild(ctx, month, "ann", "we change often")
 		require.NoError(t, err)
 		require.NoError(t, record(changed, "4"))
 		require.ErrorAs(t, record(old, "5"), new(*evidence.PolicyError), "a program that runs on does not mix two half-lives")
