@@ -85,8 +85,8 @@ func ExampleReactions_Feedback() {
 					return err
 				}
 				factor := c.Weight * math.Abs(c.Value) // 0 takes back what was said before
-				change, err = module.Feedback(ctx, learning.Feedback{
-					HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Source: c.Source,
+				change, err = module.Judge(ctx, learning.Judgement{
+					HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Channel: c.Source,
 					Positive: c.Value > 0, Factor: &factor, At: c.At,
 				}, verdict)
 				return err

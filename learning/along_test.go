@@ -15,8 +15,8 @@ import (
 // TestCommittedAlong: what the caller has to commit is in the commit of what is learned, also where nothing is, and in none
 // where that fails.
 func TestCommittedAlong(t *testing.T) {
-	signal := learning.NewSignal(learning.Positive, "h", "e", learning.SourceImplicit)
-	neutral := learning.NewSignal(learning.Neutral, "h", "e", learning.SourceImplicit)
+	signal := learning.NewSignal(learning.Positive, "h", "e", learning.ChannelImplicit)
+	neutral := learning.NewSignal(learning.Neutral, "h", "e", learning.ChannelImplicit)
 	zero := 0.
 	nothing := thumb("h", "e", true)
 	nothing.Factor = &zero
@@ -30,15 +30,15 @@ func TestCommittedAlong(t *testing.T) {
 			return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e"}, b)
 		},
 		"a click": func(f *fixture, b store.Batch) error {
-			_, err := f.Feedback(ctx, thumb("h", "e", false), b)
+			_, err := f.Judge(ctx, thumb("h", "e", false), b)
 			return err
 		},
 		"a click again": func(f *fixture, b store.Batch) error {
-			_, err := f.Feedback(ctx, thumb("h", "e", true), b)
+			_, err := f.Judge(ctx, thumb("h", "e", true), b)
 			return err
 		},
-		"a click that is taken back": func(f *fixture, b store.Batch) error { _, err := f.Feedback(ctx, nothing, b); return err },
-		"a click from before":        func(f *fixture, b store.Batch) error { _, err := f.Feedback(ctx, outdated, b); return err },
+		"a click that is taken back": func(f *fixture, b store.Batch) error { _, err := f.Judge(ctx, nothing, b); return err },
+		"a click from before":        func(f *fixture, b store.Batch) error { _, err := f.Judge(ctx, outdated, b); return err },
 		"a signal": func(f *fixture, b store.Batch) error {
 			_, err := f.Apply(ctx, signal, learning.Origin{ID: "new"}, b)
 			return err
@@ -80,7 +80,7 @@ func TestCommittedAlong(t *testing.T) {
 			stale := store.Batch{Expect: []store.Expectation{{Ref: host}}}
 			after := f.standing("h")
 			require.ErrorIs(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "stale"}, stale), heed.ErrConflict)
-			_, err := f.Feedback(ctx, thumb("h", "stale", true), stale)
+			_, err := f.Judge(ctx, thumb("h", "stale", true), stale)
 			require.ErrorIs(t, err, heed.ErrConflict)
 			assert.Equal(t, after, f.standing("h"))
 		}

@@ -143,18 +143,18 @@ func NewBayesian(cfg BayesianConfig) (*Bayesian, error) {
 // Settings returns the configuration in force.
 func (b *Bayesian) Settings() BayesianConfig { return b.cfg.withDefaults() }
 
-// InterpretFeedback implements [Strategy]. The source of the signal is [SourceDev] where the feedback's is, and else
-// [SourceExplicit], with the caller's as "original_source" in the metadata.
-func (b *Bayesian) InterpretFeedback(f Feedback) (Signal, error) {
+// InterpretJudgement implements [Strategy]. The source of the signal is [ChannelDev] where the feedback's is, and else
+// [ChannelExplicit], with the caller's as "original_source" in the metadata.
+func (b *Bayesian) InterpretJudgement(f Judgement) (Signal, error) {
 	if err := f.Validate(); err != nil {
 		return Signal{}, err
 	}
-	source := SourceExplicit
-	if f.Source == SourceDev {
-		source = SourceDev
+	source := ChannelExplicit
+	if f.Channel == ChannelDev {
+		source = ChannelDev
 	}
-	s := Signal{HeuristicID: f.HeuristicID, EventID: f.EventID, Source: source, Target: f.Target}
-	s.Metadata = map[string]string{"original_source": f.Source}
+	s := Signal{HeuristicID: f.HeuristicID, EventID: f.EventID, Channel: source, Target: f.Target}
+	s.Metadata = map[string]string{"original_source": f.Channel}
 	var worth float64
 	switch f.Scale {
 	case UserScale:
@@ -182,7 +182,7 @@ func (b *Bayesian) InterpretFeedback(f Feedback) (Signal, error) {
 
 // InterpretTimeout implements [Strategy].
 func (b *Bayesian) InterpretTimeout(t Timeout) (Signal, error) {
-	s := b.implicit(Positive, t.HeuristicID, t.EventID, t.Domain, SourceTimeout)
+	s := b.implicit(Positive, t.HeuristicID, t.EventID, t.Domain, ChannelTimeout)
 	if b.cfg.SilenceIsNeutral {
 		s.Type, s.Magnitude = Neutral, 0
 	}
@@ -201,7 +201,7 @@ func (b *Bayesian) InterpretUndo(u Undo) ([]Signal, error) {
 	kept := cut(u.Text, maxUndoText)
 	signals := make([]Signal, len(u.Fires))
 	for i, f := range u.Fires {
-		signals[i] = b.implicit(Negative, f.HeuristicID, f.EventID, f.Domain, SourceUndo)
+		signals[i] = b.implicit(Negative, f.HeuristicID, f.EventID, f.Domain, ChannelUndo)
 		signals[i].Metadata = map[string]string{"undo_text": kept}
 	}
 	return signals, nil
@@ -209,10 +209,10 @@ func (b *Bayesian) InterpretUndo(u Undo) ([]Signal, error) {
 
 // InterpretIgnore implements [Strategy]. The signal is of no event in particular.
 func (b *Bayesian) InterpretIgnore(i Ignore) (Signal, error) {
-	s := NewSignal(Neutral, i.HeuristicID, "", SourceIgnored)
+	s := NewSignal(Neutral, i.HeuristicID, "", ChannelIgnored)
 	s.Magnitude = 0
 	if i.Consecutive >= cmp.Or(b.cfg.Domains[i.Domain].IgnoreThreshold, b.cfg.IgnoreThreshold) {
-		s = b.implicit(Negative, i.HeuristicID, "", i.Domain, SourceIgnored)
+		s = b.implicit(Negative, i.HeuristicID, "", i.Domain, ChannelIgnored)
 	}
 	s.Metadata = map[string]string{"consecutive_count": strconv.Itoa(i.Consecutive)}
 	return s, nil
@@ -224,7 +224,7 @@ func (b *Bayesian) InterpretOutcome(o Outcome) (Signal, error) {
 	if o.Success {
 		t = Positive
 	}
-	return b.implicit(t, o.HeuristicID, o.EventID, o.Domain, SourceOutcome), nil
+	return b.implicit(t, o.HeuristicID, o.EventID, o.Domain, ChannelOutcome), nil
 }
 
 // Windows implements [Strategy].

@@ -21,39 +21,39 @@ func newBayesian(t testing.TB, cfg learning.BayesianConfig) *learning.Bayesian {
 	return b
 }
 
-func TestInterpretFeedback(t *testing.T) {
+func TestInterpretJudgement(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for _, test := range []struct {
-		feedback learning.Feedback
+		feedback learning.Judgement
 		want     learning.SignalType
 		weight   float64
 		source   string
 	}{
-		{learning.Feedback{Positive: true}, learning.Positive, 0.8, learning.SourceExplicit},
-		{learning.Feedback{}, learning.Negative, 0.8, learning.SourceExplicit},
-		{learning.Feedback{Positive: true, Source: "user"}, learning.Positive, 0.8, learning.SourceExplicit},
-		{learning.Feedback{Positive: true, Source: learning.SourceImplicit}, learning.Positive, 0.8, learning.SourceExplicit},
-		{learning.Feedback{Source: learning.SourceDev}, learning.Negative, 0.8, learning.SourceDev},
-		{learning.Feedback{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.SourceExplicit},
-		{learning.Feedback{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.SourceExplicit},
-		{learning.Feedback{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4, learning.SourceExplicit},
-		{learning.Feedback{Scale: learning.DevScale, Score: 1, Source: "dev"}, learning.Negative, 0.4, learning.SourceDev},
-		{learning.Feedback{Scale: learning.DevScale, Score: 2, Source: "dev"}, learning.Negative, 0.2, learning.SourceDev},
-		{learning.Feedback{Scale: learning.DevScale, Score: 3, Source: "dev"}, learning.Positive, 0.05, learning.SourceDev},
-		{learning.Feedback{Scale: learning.DevScale, Score: 4, Source: "dev"}, learning.Positive, 0.2, learning.SourceDev},
-		{learning.Feedback{Scale: learning.DevScale, Score: 5, Source: "dev"}, learning.Positive, 0.4, learning.SourceDev},
+		{learning.Judgement{Positive: true}, learning.Positive, 0.8, learning.ChannelExplicit},
+		{learning.Judgement{}, learning.Negative, 0.8, learning.ChannelExplicit},
+		{learning.Judgement{Positive: true, Channel: "user"}, learning.Positive, 0.8, learning.ChannelExplicit},
+		{learning.Judgement{Positive: true, Channel: learning.ChannelImplicit}, learning.Positive, 0.8, learning.ChannelExplicit},
+		{learning.Judgement{Channel: learning.ChannelDev}, learning.Negative, 0.8, learning.ChannelDev},
+		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.ChannelExplicit},
+		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.ChannelExplicit},
+		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4, learning.ChannelExplicit},
+		{learning.Judgement{Scale: learning.DevScale, Score: 1, Channel: "dev"}, learning.Negative, 0.4, learning.ChannelDev},
+		{learning.Judgement{Scale: learning.DevScale, Score: 2, Channel: "dev"}, learning.Negative, 0.2, learning.ChannelDev},
+		{learning.Judgement{Scale: learning.DevScale, Score: 3, Channel: "dev"}, learning.Positive, 0.05, learning.ChannelDev},
+		{learning.Judgement{Scale: learning.DevScale, Score: 4, Channel: "dev"}, learning.Positive, 0.2, learning.ChannelDev},
+		{learning.Judgement{Scale: learning.DevScale, Score: 5, Channel: "dev"}, learning.Positive, 0.4, learning.ChannelDev},
 	} {
 		for _, target := range []learning.Target{learning.Both, learning.Rule, learning.Response} {
 			f := test.feedback
 			f.HeuristicID, f.EventID, f.Target = "h1", "e1", target
-			s, err := b.InterpretFeedback(f)
+			s, err := b.InterpretJudgement(f)
 			require.NoError(t, err)
-			metadata := map[string]string{"original_source": f.Source}
+			metadata := map[string]string{"original_source": f.Channel}
 			if f.Scale != learning.Thumbs {
 				metadata["scale"], metadata["score"] = string(f.Scale), fmt.Sprint(f.Score)
 			}
 			assert.Equal(t, learning.Signal{
-				Type: test.want, HeuristicID: "h1", EventID: "e1", Source: test.source, Magnitude: test.weight,
+				Type: test.want, HeuristicID: "h1", EventID: "e1", Channel: test.source, Magnitude: test.weight,
 				Target: target, Metadata: metadata,
 			}, s)
 		}
@@ -63,11 +63,11 @@ func TestInterpretFeedback(t *testing.T) {
 func TestScoresAreConfigured(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{Scores: learning.Scores{User: [3]float64{-1, 0, 2}, Dev: [5]float64{-3, -2, -1, 1, 2}}})
 	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
-		s, err := b.InterpretFeedback(learning.Feedback{HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: score})
+		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: score})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude))
 	}
-	s, err := b.InterpretFeedback(learning.Feedback{HeuristicID: "h", EventID: "e", Scale: learning.DevScale, Score: 3})
+	s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale, Score: 3})
 	require.NoError(t, err)
 	assert.Equal(t, "negative 1", fmt.Sprint(s.Type, " ", s.Magnitude))
 }
@@ -76,7 +76,7 @@ func TestInterpretTimeout(t *testing.T) {
 	request := learning.Timeout{HeuristicID: "h1", EventID: "e1", Elapsed: 31500 * time.Millisecond}
 	s, err := newBayesian(t, learning.BayesianConfig{}).InterpretTimeout(request)
 	require.NoError(t, err)
-	want := learning.NewSignal(learning.Positive, "h1", "e1", learning.SourceTimeout)
+	want := learning.NewSignal(learning.Positive, "h1", "e1", learning.ChannelTimeout)
 	want.Metadata = map[string]string{"elapsed_seconds": "31.5"}
 	assert.Equal(t, want, s)
 	assert.EqualValues(t, 1, want.Magnitude, "a signal is worth 1 unless somebody says otherwise")
@@ -126,7 +126,7 @@ func TestInterpretUndo(t *testing.T) {
 	require.NoError(t, err)
 	var want []learning.Signal
 	for _, f := range fires {
-		s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.SourceUndo)
+		s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.ChannelUndo)
 		s.Metadata = map[string]string{"undo_text": "Please undo that"}
 		want = append(want, s)
 	}
@@ -169,7 +169,7 @@ func TestInterpretIgnore(t *testing.T) {
 		s, err := b.InterpretIgnore(learning.Ignore{HeuristicID: "h1", EventID: "e1", Consecutive: n})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude), n)
-		assert.Equal(t, learning.SourceIgnored, s.Source)
+		assert.Equal(t, learning.ChannelIgnored, s.Channel)
 		assert.Equal(t, map[string]string{"consecutive_count": fmt.Sprint(n)}, s.Metadata)
 		assert.Empty(t, s.EventID)
 	}
@@ -177,9 +177,9 @@ func TestInterpretIgnore(t *testing.T) {
 
 func TestWeightsAndDomains(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{
-		Weights: map[string]float64{learning.SourceUndo: 0.8, learning.SourceIgnored: 0.3, learning.SourceDev: 0.6},
+		Weights: map[string]float64{learning.ChannelUndo: 0.8, learning.ChannelIgnored: 0.3, learning.ChannelDev: 0.6},
 		Domains: map[string]learning.Domain{
-			"home": {UndoWindow: time.Minute, IgnoreThreshold: 5, Weights: map[string]float64{learning.SourceUndo: 0, learning.SourceExplicit: 1}},
+			"home": {UndoWindow: time.Minute, IgnoreThreshold: 5, Weights: map[string]float64{learning.ChannelUndo: 0, learning.ChannelExplicit: 1}},
 			"chat": {SilenceWindow: 2 * time.Minute},
 		},
 	})
@@ -196,7 +196,7 @@ func TestWeightsAndDomains(t *testing.T) {
 		return b.InterpretIgnore(learning.Ignore{HeuristicID: "h", Domain: domain, Consecutive: 4})
 	}
 	thumbs := func(domain string) (learning.Signal, error) {
-		return b.InterpretFeedback(learning.Feedback{HeuristicID: "h", EventID: "e", Domain: domain})
+		return b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Domain: domain})
 	}
 	outcome := func(domain string) (learning.Signal, error) {
 		return b.InterpretOutcome(learning.Outcome{HeuristicID: "h", EventID: "e", Domain: domain})

@@ -97,9 +97,9 @@ func (f *fixture) fill(n int, session string) {
 				f.put(learning.Heuristic{ID: id, Condition: "a filled bath"})
 			}
 		}
-		fire := learning.Fire{HeuristicID: id, EventID: fmt.Sprint(session, i), Session: session, Source: session, Person: session}
+		fire := learning.Fire{HeuristicID: id, EventID: fmt.Sprint(session, i), Session: session, Stream: session, Person: session}
 		if session == "" {
-			fire.Session, fire.Source, fire.Person = fmt.Sprint("session ", i), fmt.Sprint("source ", i), fmt.Sprint("person ", i)
+			fire.Session, fire.Stream, fire.Person = fmt.Sprint("session ", i), fmt.Sprint("source ", i), fmt.Sprint("person ", i)
 		}
 		require.NoError(f, f.Fire(ctx, fire))
 	}
@@ -109,7 +109,7 @@ func (f *fixture) fill(n int, session string) {
 // crowded makes a store that holds as many fires as a test likes.
 func crowded(t testing.TB, cfg learning.Config) *fixture {
 	cfg.UndoWithinSession = true
-	cfg.Patterns = []learning.Pattern{{Trigger: "rain", Outcome: "window closed"}, {Trigger: "filled", Outcome: "bath empty"}}
+	cfg.Expectations = []learning.Expectation{{Trigger: "rain", Outcome: "window closed"}, {Trigger: "filled", Outcome: "bath empty"}}
 	limits := map[string]store.Limits{"learning.fire": {Most: 1_000_000}}
 	f := newFixtureOver(t, memstore.Config{Limits: limits}, cfg, "h")
 	f.store.forgets = true
@@ -125,7 +125,7 @@ func BenchmarkEvent(b *testing.B) {
 		n := 0
 		fire := func() {
 			n++
-			require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Source: "mine", Person: "ann"}))
+			require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Stream: "mine", Person: "ann"}))
 		}
 		b.Run(fmt.Sprintf("elsewhere=%d/undo", waiting), func(b *testing.B) {
 			for b.Loop() {
@@ -154,9 +154,9 @@ func BenchmarkEvent(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				n++
-				require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Source: "mine"}))
+				require.NoError(b, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(n), Session: "mine", Stream: "mine"}))
 				b.StartTimer()
-				_, err := f.Event(ctx, learning.Event{Session: "mine", Source: test.source, Text: test.text})
+				_, err := f.Hear(ctx, learning.Message{Session: "mine", Stream: test.source, Text: test.text})
 				require.NoError(b, err)
 			}
 		})

@@ -98,7 +98,7 @@ func TestCalibration(t *testing.T) {
 func TestPredictionsMoveNoConfidence(t *testing.T) {
 	with, without := 0., 0.
 	for _, prediction := range []*float64{nil, new(float64)} {
-		f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}}}, "h")
+		f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}}, "h")
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "oven", Prediction: prediction}))
 		f.event("", "off")
 		c, err := f.Calibration(ctx)

@@ -43,7 +43,7 @@ func (c clicked) place() (id string, at time.Time, keys []string) {
 //
 // Further batches are committed with it, in one Commit: the record of a reaction, say. If somebody else was quicker, it is
 // [heed.ErrConflict] at once then, and nothing is committed: make the batches anew, and call again.
-func (m *Module) Feedback(ctx context.Context, f Feedback, with ...store.Batch) (change Change, err error) {
+func (m *Module) Judge(ctx context.Context, f Judgement, with ...store.Batch) (change Change, err error) {
 	err = f.Validate()
 	if err == nil {
 		f.At = m.orNow(f.At)
@@ -51,17 +51,17 @@ func (m *Module) Feedback(ctx context.Context, f Feedback, with ...store.Batch) 
 	}
 	if err == nil {
 		err = m.retry(ctx, with, func() (err error) {
-			change, err = m.feedback(ctx, f, with)
+			change, err = m.judge(ctx, f, with)
 			return err
 		})
 	}
 	if err != nil {
-		return Change{}, fmt.Errorf("learning: feedback: %w", err)
+		return Change{}, fmt.Errorf("learning: judge: %w", err)
 	}
 	return change, nil
 }
 
-func (m *Module) feedback(ctx context.Context, f Feedback, with []store.Batch) (Change, error) {
+func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Change, error) {
 	l := m.newLedger()
 	row := clicked{Person: f.Person, Heuristic: f.HeuristicID, Event: f.EventID}
 	before, w, err := l.readClick(ctx, &row)
@@ -73,7 +73,7 @@ func (m *Module) feedback(ctx context.Context, f Feedback, with []store.Batch) (
 		return Change{}, err
 	}
 	f.Domain = heuristic.heuristic.Value.Domain
-	s, err := m.interpretFeedback(&f)
+	s, err := m.interpretJudgement(&f)
 	if err != nil {
 		return Change{}, err
 	}
@@ -146,8 +146,8 @@ func (l *ledger) hear(kept records.Kept[fired], complains, silenced bool) {
 }
 
 // interpretFeedback asks the strategy for the signal.
-func (m *Module) interpretFeedback(f *Feedback) (Signal, error) {
-	s, err := ask(func() (Signal, error) { return m.cfg.Strategy.InterpretFeedback(*f) })
+func (m *Module) interpretJudgement(f *Judgement) (Signal, error) {
+	s, err := ask(func() (Signal, error) { return m.cfg.Strategy.InterpretJudgement(*f) })
 	if err == nil && (s.HeuristicID != f.HeuristicID || s.EventID != f.EventID) {
 		err = errForeign("feedback")
 	}
@@ -159,7 +159,7 @@ func (m *Module) interpretFeedback(f *Feedback) (Signal, error) {
 
 // clickEntry returns the entry of a click. Its id has the moment in it, so that it is not that of another one whose record
 // the store no longer has.
-func (m *Module) clickEntry(f *Feedback, s Signal, id string, number int) *entry {
+func (m *Module) clickEntry(f *Judgement, s Signal, id string, number int) *entry {
 	moment := strconv.FormatInt(f.At.UnixMicro(), 10)
 	return &entry{
 		signal: s, cell: saidCell(s.Target), id: "click:" + records.ID(m.cfg.Name, id, moment, strconv.Itoa(number)),

@@ -46,7 +46,7 @@ type Config struct {
 	BySource bool
 
 	// Patterns say by which events it shows how answers turned out, the first that fits.
-	Patterns []Pattern
+	Expectations []Expectation
 	// UndoWithinSession lets an undo take back only what was shown in its session or to its person. Without it, an event
 	// whose text is an undo has to read all that waits.
 	UndoWithinSession bool
@@ -67,7 +67,7 @@ func SpecConfig() Config { return Config{Bounds: Range{0, 1}} }
 // Guarded returns caps under which no person weighs more than one full observation on a heuristic, and silence no more
 // than one and all other approval.
 func Guarded() evidence.Caps {
-	return evidence.Caps{SourceMass: 1, Silence: []string{SourceTimeout}, SilenceMass: 1}
+	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
 }
 
 func (c Config) withDefaults() Config {
@@ -80,7 +80,7 @@ func (c Config) withDefaults() Config {
 	c.Bounds = cmp.Or(c.Bounds, Range{0.05, 0.95})
 	c.Packs = maps.Clone(c.Packs)
 	c.Caps.Silence = slices.Clone(c.Caps.Silence)
-	c.Patterns = slices.Clone(c.Patterns)
+	c.Expectations = slices.Clone(c.Expectations)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
@@ -99,7 +99,7 @@ func (c *Config) validate() error {
 	}
 	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a minute and a hundred years")
 	found.Add("Caps", c.Caps.Validate())
-	checkPatterns(&found, c.Patterns)
+	checkExpectations(&found, c.Expectations)
 	return found.Err()
 }
 

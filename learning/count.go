@@ -186,7 +186,7 @@ func (l *ledger) count(e *entry) error {
 		return nil
 	}
 	e.counted = &said{
-		ID: e.id, Cell: e.cell, Channel: e.signal.Source, Reward: e.signal.reward(),
+		ID: e.id, Cell: e.cell, Channel: e.signal.Channel, Reward: e.signal.reward(),
 		Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
 	}
 	l.add(e, a)

@@ -5,8 +5,8 @@
 // A heuristic is a rule that a host has learned: in such a situation, do that. Its confidence says how much it is to be
 // trusted, and moves with what comes of it. There are three steps, each with a type of its own:
 //
-//   - Something happens: a heuristic is shown ([Fire]), an event comes in ([Event]), somebody judges an answer
-//     ([Feedback]), or nobody says a word ([Module.Sweep]).
+//   - Something happens: a heuristic is shown ([Fire]), an event comes in ([Message]), somebody judges an answer
+//     ([Judgement]), or nobody says a word ([Module.Sweep]).
 //   - A [Strategy] interprets that as a [Signal]: positive, negative or neutral, with a source and a magnitude. [Bayesian]
 //     is the one that comes with the package.
 //   - A [Module] turns signals into evidence, in a fixed order:
@@ -27,7 +27,7 @@
 // # What counts once
 //
 // An answer is one heuristic on one event. Each answer earns at most one implicit signal, whichever comes first: an
-// outcome that a [Pattern] waits for, an undo, being ignored, or silence. An undo that comes after the silence was counted
+// outcome that a [Expectation] waits for, an undo, being ignored, or silence. An undo that comes after the silence was counted
 // takes its place. Only what was shown earns any: what was only considered is counted apart ([Module.Consider]).
 //
 // Explicit feedback is a channel of its own, beside the implicit one. It has no time limit and needs no fire to be known;
@@ -44,8 +44,8 @@
 // A module keeps everything in a [store.Store]; package memstore has one in memory, and sqlstore in a database. Any number of
 // modules of one name may use a store, in any number of processes: each hears of the others' answers. A restart forgets nothing.
 //
-// The host puts its heuristics with [Module.Put]. It calls [Module.Event] for every event before the heuristics that answer it
-// are fired, [Module.Fire] when an answer is shown, [Module.Feedback] when somebody judges one, and [Module.Sweep] now and then,
+// The host puts its heuristics with [Module.Put]. It calls [Module.Hear] for every event before the heuristics that answer it
+// are fired, [Module.Fire] when an answer is shown, [Module.Judge] when somebody judges one, and [Module.Sweep] now and then,
 // which [heed.Run] does.
 //
 // What belongs together is one commit: a signal, the confidence, and the end of the answer. A call that fails has changed

@@ -62,7 +62,7 @@ func (s Strategies) New(name string, cfg BayesianConfig) (Strategy, error) {
 //	LEARNING_UNDO_WHOLE_WORDS     false
 //	LEARNING_UNDO_WITHIN_SESSION  false
 //	LEARNING_COMPLAINT_RETRACTS_SILENCE  false
-//	LEARNING_SOURCE_WEIGHTS       (such as implicit_undo=0.8,implicit_ignored=0.3)
+//	LEARNING_CHANNEL_WEIGHTS       (such as implicit_undo=0.8,implicit_ignored=0.3)
 //	LEARNING_USER_SCORES          -0.4,0.05,0.4
 //	LEARNING_DEV_SCORES           -0.4,-0.2,0.05,0.2,0.4
 //	LEARNING_DIMINISH             0
@@ -72,7 +72,7 @@ func (s Strategies) New(name string, cfg BayesianConfig) (Strategy, error) {
 //	LEARNING_CONFIDENCE_CEILING   0.95
 //	LEARNING_HALF_LIFE_DAYS       0 (none)
 //	LEARNING_GUARDED              false (true: the caps of Guarded)
-//	LEARNING_OUTCOME_PATTERNS     (JSON: [{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}])
+//	LEARNING_EXPECTATIONS     (JSON: [{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}])
 //
 // Blanks around a value are dropped. A variable that is set but empty is as one that is not, except for
 // LEARNING_UNDO_KEYWORDS, which then are none.
@@ -131,7 +131,7 @@ func (e *env) module() Config {
 		HalfLife:                 e.duration("HALF_LIFE_DAYS", 24*time.Hour, 0, true),
 		UndoWithinSession:        e.boolean("UNDO_WITHIN_SESSION"),
 		ComplaintRetractsSilence: e.boolean("COMPLAINT_RETRACTS_SILENCE"),
-		Patterns:                 e.patterns("OUTCOME_PATTERNS"),
+		Expectations:             e.patterns("EXPECTATIONS"),
 	}
 	if e.boolean("GUARDED") {
 		c.Caps = Guarded()
@@ -152,7 +152,7 @@ func (e *env) bayesian() BayesianConfig {
 			Implicit: e.number("IMPLICIT_MAGNITUDE", 1, isMagnitude, "must be in [0, 1e6]"),
 			Explicit: e.number("EXPLICIT_MAGNITUDE", 0.8, isMagnitude, "must be in [0, 1e6]"),
 		},
-		Weights: e.weights("SOURCE_WEIGHTS"),
+		Weights: e.weights("CHANNEL_WEIGHTS"),
 	}
 	e.known[prefix+"UNDO_KEYWORDS"] = true
 	if keywords, ok := e.lookup(prefix + "UNDO_KEYWORDS"); ok {
@@ -263,7 +263,7 @@ func (e *env) scores(name string, scores []float64) {
 	}
 }
 
-func (e *env) patterns(name string) []Pattern {
+func (e *env) patterns(name string) []Expectation {
 	value := e.text(name)
 	if value == "" {
 		return nil
@@ -287,16 +287,16 @@ func (e *env) patterns(name string) []Pattern {
 		return nil
 	}
 	var found faults.List
-	patterns := make([]Pattern, len(read))
+	patterns := make([]Expectation, len(read))
 	for i, p := range read {
 		ok := p.TimeoutSec >= 0 && p.TimeoutSec <= 1e9
-		found.Check(ok, fmt.Sprintf("Patterns[%d].timeout_sec", i), p.TimeoutSec, "must be in [0, 1e9]")
-		patterns[i] = Pattern{Trigger: p.Trigger, Outcome: p.Outcome, Failure: p.Success != nil && !*p.Success}
+		found.Check(ok, fmt.Sprintf("Expectations[%d].timeout_sec", i), p.TimeoutSec, "must be in [0, 1e9]")
+		patterns[i] = Expectation{Trigger: p.Trigger, Outcome: p.Outcome, Failure: p.Success != nil && !*p.Success}
 		if ok {
 			patterns[i].Timeout = time.Duration(p.TimeoutSec * float64(time.Second))
 		}
 	}
-	checkPatterns(&found, patterns)
+	checkExpectations(&found, patterns)
 	for fault := range heed.ConfigErrors(found.Err()) {
 		e.found.Check(false, prefix+name, value, fault.Field+" "+fault.Reason)
 	}

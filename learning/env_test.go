@@ -37,14 +37,14 @@ func settings(t testing.TB, cfg learning.Config) learning.BayesianConfig {
 }
 
 func TestConfigFromEnvDefaults(t *testing.T) {
-	for _, none := range []vars{{}, {"STRATEGY": "", "UNDO_WINDOW_SEC": " ", "SOURCE_WEIGHTS": "", "USER_SCORES": ""}} {
+	for _, none := range []vars{{}, {"STRATEGY": "", "UNDO_WINDOW_SEC": " ", "CHANNEL_WEIGHTS": "", "USER_SCORES": ""}} {
 		cfg, err := learning.ConfigFromEnv(none.lookup, none.environ()...)
 		require.NoError(t, err)
 		assert.Equal(t, must(learning.NewBayesian(learning.BayesianConfig{})).Settings(), settings(t, cfg))
 		f := newFixture(t, cfg)
 		got, want := f.Config(), newFixture(t, learning.Config{}).Config()
-		assert.Equal(t, []any{want.Initial, want.Strength, want.Bounds, want.Diminish, want.HalfLife, want.Caps, want.Patterns},
-			[]any{got.Initial, got.Strength, got.Bounds, got.Diminish, got.HalfLife, got.Caps, got.Patterns})
+		assert.Equal(t, []any{want.Initial, want.Strength, want.Bounds, want.Diminish, want.HalfLife, want.Caps, want.Expectations},
+			[]any{got.Initial, got.Strength, got.Bounds, got.Diminish, got.HalfLife, got.Caps, got.Expectations})
 	}
 }
 
@@ -52,10 +52,10 @@ func TestConfigFromEnv(t *testing.T) {
 	v := vars{
 		"STRATEGY": "bayesian", "UNDO_WINDOW_SEC": "45", "IGNORED_THRESHOLD": "5", "UNDO_KEYWORDS": "undo, ,Stop ,", "IMPLICIT_MAGNITUDE": "0.9",
 		"EXPLICIT_MAGNITUDE": " 0.7 ", "SILENCE_WINDOW_SEC": "150", "SILENCE_IS_NEUTRAL": "true", "UNDO_WHOLE_WORDS": "1",
-		"UNDO_WITHIN_SESSION": "TRUE", "COMPLAINT_RETRACTS_SILENCE": "t", "SOURCE_WEIGHTS": "implicit_undo=0.8, implicit_ignored = 0",
+		"UNDO_WITHIN_SESSION": "TRUE", "COMPLAINT_RETRACTS_SILENCE": "t", "CHANNEL_WEIGHTS": "implicit_undo=0.8, implicit_ignored = 0",
 		"USER_SCORES": "-1, 0, 1", "DEV_SCORES": "-0.5,-0.25,0,0.25,0.5", "DIMINISH": "0.5", "INITIAL_CONFIDENCE": "0.4", "PRIOR_STRENGTH": "3",
 		"CONFIDENCE_FLOOR": "0", "CONFIDENCE_CEILING": "1", "HALF_LIFE_DAYS": "90.5", "GUARDED": "true",
-		"OUTCOME_PATTERNS": `[{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}, {"trigger": "door", "outcome": "burglar", "success": false}]`,
+		"EXPECTATIONS": `[{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}, {"trigger": "door", "outcome": "burglar", "success": false}]`,
 	}
 	cfg, err := learning.ConfigFromEnv(v.lookup, append(v.environ(), "PATH=/bin", "OTHER_LEARNING_X=1", "LEARNINGS=2")...)
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func TestConfigFromEnv(t *testing.T) {
 	cfg.Strategy = nil
 	assert.Equal(t, learning.Config{
 		Initial: 0.4, Strength: 3, Bounds: learning.Range{Floor: 0, Ceiling: 1}, Diminish: 0.5, HalfLife: 2172 * time.Hour, Caps: learning.Guarded(),
-		UndoWithinSession: true, ComplaintRetractsSilence: true, Patterns: []learning.Pattern{
+		UndoWithinSession: true, ComplaintRetractsSilence: true, Expectations: []learning.Expectation{
 			{Trigger: "oven", Outcome: "oven off", Timeout: 10 * time.Minute}, {Trigger: "door", Outcome: "burglar", Failure: true},
 		},
 	}, cfg)
@@ -102,7 +102,7 @@ func TestConfigFromEnvFaults(t *testing.T) {
 		"UNDO_WITHIN_SESSION":        {"on"},
 		"COMPLAINT_RETRACTS_SILENCE": {"on"},
 		"GUARDED":                    {"on"},
-		"SOURCE_WEIGHTS":             {"a", "a=", "=1", "a=1,a=2", "a=NaN", "a=-1", "a=1,"},
+		"CHANNEL_WEIGHTS":            {"a", "a=", "=1", "a=1,a=2", "a=NaN", "a=-1", "a=1,"},
 		"USER_SCORES":                {"1", "-1,0,1,", "1,0,-1", "NaN,0,1", "0,0,0", "-1e7,0,1"},
 		"DEV_SCORES":                 {"-1,0,1", "0,0,0,0,Inf"},
 		"DIMINISH":                   {"-1", "NaN"},
@@ -111,7 +111,7 @@ func TestConfigFromEnvFaults(t *testing.T) {
 		"CONFIDENCE_FLOOR":           {"-0.1", "1.1", "NaN"},
 		"CONFIDENCE_CEILING":         {"2", "0.01", "NaN"},
 		"HALF_LIFE_DAYS":             {"-1", "NaN", "1e-9", "36501"},
-		"OUTCOME_PATTERNS":           {"{}", "[", "[] []", `[{"trigger": "a"}]`, `[{"trigger": "a", "outcome": "b", "timeout_sec": -1}]`, `[{"trigger": "a", "outcome": "b", "timeout": 1}]`, `[{"trigger": 1}]`},
+		"EXPECTATIONS":               {"{}", "[", "[] []", `[{"trigger": "a"}]`, `[{"trigger": "a", "outcome": "b", "timeout_sec": -1}]`, `[{"trigger": "a", "outcome": "b", "timeout": 1}]`, `[{"trigger": 1}]`},
 	} {
 		for _, value := range values {
 			_, err := learning.ConfigFromEnv(vars{name: value}.lookup)
@@ -168,8 +168,8 @@ func TestStrategiesByName(t *testing.T) {
 // FuzzConfigFromEnv holds that whatever is read is a configuration that can be used, or an error whose faults each name a
 // variable.
 func FuzzConfigFromEnv(f *testing.F) {
-	names := []string{"UNDO_WINDOW_SEC", "IGNORED_THRESHOLD", "UNDO_KEYWORDS", "IMPLICIT_MAGNITUDE", "SOURCE_WEIGHTS", "USER_SCORES",
-		"OUTCOME_PATTERNS", "HALF_LIFE_DAYS", "PRIOR_STRENGTH", "INITIAL_CONFIDENCE", "CONFIDENCE_FLOOR", "SILENCE_WINDOW_SEC", "DEV_SCORES", "STRATEGY"}
+	names := []string{"UNDO_WINDOW_SEC", "IGNORED_THRESHOLD", "UNDO_KEYWORDS", "IMPLICIT_MAGNITUDE", "CHANNEL_WEIGHTS", "USER_SCORES",
+		"EXPECTATIONS", "HALF_LIFE_DAYS", "PRIOR_STRENGTH", "INITIAL_CONFIDENCE", "CONFIDENCE_FLOOR", "SILENCE_WINDOW_SEC", "DEV_SCORES", "STRATEGY"}
 	for i, seed := range []string{"30", "3", "undo,,", "0.8", "a=1,b=0", "-1,0,1", `[{"trigger":"a","outcome":"b","success":false,"timeout_sec":1.5}]`,
 		"NaN", "1e308", "0x1p-2", "0.95", "1e-6", "-0.4,-0.2,0.05,0.2,0.4", "bayesian"} {
 		f.Add(uint8(i), seed)
@@ -188,7 +188,7 @@ func FuzzConfigFromEnv(f *testing.F) {
 		}
 		fx := newFixture(t, cfg)
 		fx.put(learning.Heuristic{ID: "h"})
-		s, err := cfg.Strategy.InterpretFeedback(thumb("h", "e", true))
+		s, err := cfg.Strategy.InterpretJudgement(thumb("h", "e", true))
 		require.NoError(t, err)
 		assert.False(t, math.IsNaN(s.Magnitude))
 		assert.Positive(t, cfg.Strategy.Windows("").Undo)

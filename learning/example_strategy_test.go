@@ -23,7 +23,7 @@ func newOutspoken() outspoken {
 	}}
 }
 
-func (o outspoken) InterpretFeedback(f learning.Feedback) (learning.Signal, error) {
+func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, error) {
 	if err := f.Validate(); err != nil {
 		return learning.Signal{}, err
 	}
@@ -31,7 +31,7 @@ func (o outspoken) InterpretFeedback(f learning.Feedback) (learning.Signal, erro
 	if points := f.Scale.Points(); points > 0 {
 		good = 2*f.Score > points+1 // the middle of a scale is no praise
 	}
-	s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.SourceExplicit)
+	s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.ChannelExplicit)
 	if s.Target = f.Target; good {
 		s.Type = learning.Positive
 	}
@@ -49,11 +49,11 @@ func (o outspoken) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
 }
 
 func (o outspoken) InterpretTimeout(t learning.Timeout) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, t.HeuristicID, t.EventID, learning.SourceTimeout), nil
+	return learning.NewSignal(learning.Neutral, t.HeuristicID, t.EventID, learning.ChannelTimeout), nil
 }
 
 func (o outspoken) InterpretIgnore(i learning.Ignore) (learning.Signal, error) {
-	return learning.NewSignal(learning.Neutral, i.HeuristicID, i.EventID, learning.SourceIgnored), nil
+	return learning.NewSignal(learning.Neutral, i.HeuristicID, i.EventID, learning.ChannelIgnored), nil
 }
 
 func (o outspoken) Windows(string) learning.Windows { return learning.Windows{Undo: time.Minute} }
@@ -70,7 +70,7 @@ func Example_strategy() {
 		if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window", EventID: "before: " + text}); err != nil {
 			panic(err)
 		}
-		changes, err := module.Event(ctx, learning.Event{Text: text})
+		changes, err := module.Hear(ctx, learning.Message{Text: text})
 		if err != nil {
 			panic(err)
 		}

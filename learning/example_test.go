@@ -28,15 +28,15 @@ func Example() {
 			panic(err)
 		}
 		if event == "friday" {
-			changes, err := module.Event(ctx, learning.Event{Text: "No, undo that!", At: shown.Add(5 * time.Second)})
+			changes, err := module.Hear(ctx, learning.Message{Text: "No, undo that!", At: shown.Add(5 * time.Second)})
 			if err != nil {
 				panic(err)
 			}
-			fmt.Printf("%s: %.2f to %.2f\n", changes[0].Signal.Source, changes[0].Old, changes[0].New)
+			fmt.Printf("%s: %.2f to %.2f\n", changes[0].Signal.Channel, changes[0].Old, changes[0].New)
 		}
 	}
-	praise := learning.Feedback{HeuristicID: "dim the lights", EventID: "saturday", Person: "ann", Positive: true}
-	if _, err := module.Feedback(ctx, praise); err != nil {
+	praise := learning.Judgement{HeuristicID: "dim the lights", EventID: "saturday", Person: "ann", Positive: true}
+	if _, err := module.Judge(ctx, praise); err != nil {
 		panic(err)
 	}
 	changes, err := module.Timeouts(ctx, time.Time{}) // a host does this every half minute or so, or has heed.Run do it
@@ -73,21 +73,21 @@ func newModule(cfg learning.Config) *learning.Module {
 
 // Scores go through the scale that they are on, and may speak of the rule, of the response, or of both. The last word of a
 // person on an answer takes the place of the one before.
-func ExampleModule_Feedback() {
+func ExampleModule_Judge() {
 	ctx := context.Background()
 	module := newModule(learning.Config{})
-	for _, f := range []learning.Feedback{
+	for _, f := range []learning.Judgement{
 		{Person: "ann", Scale: learning.UserScale, Score: 1},
 		{Person: "ann", Scale: learning.UserScale, Score: 3},
-		{Person: "dev", Source: learning.SourceDev, Scale: learning.DevScale, Score: 5, Target: learning.Rule},
-		{Person: "dev", Source: learning.SourceDev, Scale: learning.DevScale, Score: 2, Target: learning.Response},
+		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 5, Target: learning.Rule},
+		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 2, Target: learning.Response},
 	} {
 		f.HeuristicID, f.EventID = "close the window", "rain at noon"
-		change, err := module.Feedback(ctx, f)
+		change, err := module.Judge(ctx, f)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("%s: %s %.1f, %.3f to %.3f\n", change.Signal.Source, change.Signal.Type, change.Weight, change.Old, change.New)
+		fmt.Printf("%s: %s %.1f, %.3f to %.3f\n", change.Signal.Channel, change.Signal.Type, change.Weight, change.Old, change.New)
 	}
 	// Output:
 	// user_explicit: negative 0.4, 0.300 to 0.250
@@ -97,19 +97,19 @@ func ExampleModule_Feedback() {
 }
 
 // A pattern says by which later event it shows that an answer worked.
-func ExamplePattern() {
+func ExampleExpectation() {
 	ctx := context.Background()
-	module := newModule(learning.Config{Patterns: []learning.Pattern{
+	module := newModule(learning.Config{Expectations: []learning.Expectation{
 		{Trigger: "rain", Outcome: "window closed", Timeout: 10 * time.Minute},
 	}})
 	if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window", EventID: "rain at noon"}); err != nil {
 		panic(err)
 	}
-	changes, err := module.Event(ctx, learning.Event{Source: "sensor", Text: "Kitchen: window closed"})
+	changes, err := module.Hear(ctx, learning.Message{Stream: "sensor", Text: "Kitchen: window closed"})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%s %s, %.2f to %.2f\n", changes[0].Signal.Type, changes[0].Signal.Source, changes[0].Old, changes[0].New)
+	fmt.Printf("%s %s, %.2f to %.2f\n", changes[0].Signal.Type, changes[0].Signal.Channel, changes[0].Old, changes[0].New)
 	// Output: positive implicit_outcome, 0.30 to 0.53
 }
 
@@ -139,8 +139,8 @@ func ExampleModule_Explain() {
 	ctx := context.Background()
 	module := newModule(learning.Config{BySource: true})
 	for _, person := range []string{"ann", "bob", "ann"} {
-		f := learning.Feedback{HeuristicID: "close the window", EventID: "rain at noon", Person: person, Positive: person == "ann"}
-		if _, err := module.Feedback(ctx, f); err != nil {
+		f := learning.Judgement{HeuristicID: "close the window", EventID: "rain at noon", Person: person, Positive: person == "ann"}
+		if _, err := module.Judge(ctx, f); err != nil {
 			panic(err)
 		}
 	}
@@ -170,7 +170,7 @@ func ExampleModule_Calibration() {
 			panic(err)
 		}
 		if prediction < 0.5 {
-			if _, err := module.Event(ctx, learning.Event{Text: "undo", At: shown}); err != nil {
+			if _, err := module.Hear(ctx, learning.Message{Text: "undo", At: shown}); err != nil {
 				panic(err)
 			}
 		}
@@ -203,7 +203,7 @@ func ExampleGuarded() {
 	var change learning.Change
 	for i := range 1000 {
 		var err error
-		change, err = module.Feedback(ctx, learning.Feedback{HeuristicID: "close the window", EventID: fmt.Sprint(i), Person: "mallory", Positive: true})
+		change, err = module.Judge(ctx, learning.Judgement{HeuristicID: "close the window", EventID: fmt.Sprint(i), Person: "mallory", Positive: true})
 		if err != nil {
 			panic(err)
 		}

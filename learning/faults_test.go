@@ -56,27 +56,27 @@ var deeds = []deed{
 		call: func(f *fixture) error { return f.Unpin(ctx, "h", "ops", "r") }, done: heed.ErrNotFound},
 	{method: "Fire", call: func(f *fixture) error {
 		p := 0.5
-		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Source: "s", Person: "ann", Prediction: &p})
+		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann", Prediction: &p})
 	}},
 	{method: "Fire", call: func(f *fixture) error { return f.Fire(ctx, learning.Fire{EventID: "of the model"}) }},
 	{method: "Consider", call: func(f *fixture) error { return f.Consider(ctx, "e", "h", "oven") }},
-	{method: "Event", prepare: func(f *fixture) { f.fire("oven", "e", "s"); f.fire("h", "f", "t") },
+	{method: "Hear", prepare: func(f *fixture) { f.fire("oven", "e", "s"); f.fire("h", "f", "t") },
 		call: func(f *fixture) error {
-			_, err := f.Event(ctx, learning.Event{Source: "t", Text: "it is off"})
+			_, err := f.Hear(ctx, learning.Message{Stream: "t", Text: "it is off"})
 			return err
 		}},
-	{method: "Event", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.fire("oven", "f", "t") },
-		call: func(f *fixture) error { _, err := f.Event(ctx, learning.Event{Text: "undo"}); return err }},
-	{method: "Event", prepare: silence,
-		call: func(f *fixture) error { _, err := f.Event(ctx, learning.Event{Text: "undo"}); return err }},
-	{method: "Event", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s"); f.fire("oven", "f", "s") },
-		call: func(f *fixture) error { _, err := f.Event(ctx, learning.Event{Source: "s", Text: "next"}); return err }},
-	{method: "Feedback", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s") },
-		call: func(f *fixture) error { _, err := f.Feedback(ctx, thumb("h", "e", true)); return err }},
-	{method: "Feedback", prepare: func(f *fixture) { f.say(thumb("h", "e", true)) },
-		call: func(f *fixture) error { _, err := f.Feedback(ctx, thumb("h", "e", false)); return err }},
-	{method: "Feedback", prepare: silence,
-		call: func(f *fixture) error { _, err := f.Feedback(ctx, thumb("h", "e", false)); return err }},
+	{method: "Hear", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.fire("oven", "f", "t") },
+		call: func(f *fixture) error { _, err := f.Hear(ctx, learning.Message{Text: "undo"}); return err }},
+	{method: "Hear", prepare: silence,
+		call: func(f *fixture) error { _, err := f.Hear(ctx, learning.Message{Text: "undo"}); return err }},
+	{method: "Hear", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s"); f.fire("oven", "f", "s") },
+		call: func(f *fixture) error { _, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "next"}); return err }},
+	{method: "Judge", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s") },
+		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", true)); return err }},
+	{method: "Judge", prepare: func(f *fixture) { f.say(thumb("h", "e", true)) },
+		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", false)); return err }},
+	{method: "Judge", prepare: silence,
+		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", false)); return err }},
 	{method: "Apply", call: func(f *fixture) error {
 		_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"), learning.Origin{ID: "1"})
 		return err
@@ -165,7 +165,7 @@ func TestFaults(t *testing.T) {
 // stage makes a module, with what a deed needs.
 func (d *deed) stage(t *testing.T) *fixture {
 	f := newFixture(t, learning.Config{
-		ComplaintRetractsSilence: true, Strategy: windows(60, 30).Strategy, Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}},
+		ComplaintRetractsSilence: true, Strategy: windows(60, 30).Strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}},
 	}, "h")
 	f.put(learning.Heuristic{ID: "oven", Condition: "the oven is on"})
 	if d.prepare != nil {

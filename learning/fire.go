@@ -20,7 +20,7 @@ type Fire struct {
 	EventID     string // what was answered; never empty. A heuristic fires once for an event
 	// Source is where the event came from. The next event from there means that the answer was ignored, unless somebody
 	// judged it. Without a source an answer is never ignored.
-	Source  string
+	Stream  string
 	Person  string // to whom it was shown: the source of the evidence
 	Session string
 	// Path is how the answer came about, as calibration tells paths apart: "heuristic", "llm".
@@ -41,7 +41,7 @@ func (f *Fire) validate() error {
 	case len(f.Path) > maxPath || strings.Contains(f.Path, "/"):
 		return &heed.InputError{Field: "Path", Reason: fmt.Sprintf("must have no slash and at most %d bytes", maxPath)}
 	}
-	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID}, text{"Source", f.Source},
+	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID}, text{"Stream", f.Stream},
 		text{"Person", f.Person}, text{"Session", f.Session}, text{"Path", f.Path})
 }
 
@@ -71,7 +71,7 @@ func (m *Module) Fire(ctx context.Context, f Fire, with ...store.Batch) error {
 
 func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
 	w := fired{
-		Heuristic: f.HeuristicID, Event: f.EventID, Source: f.Source, Person: f.Person, Session: f.Session, Path: f.Path, Shown: f.At,
+		Heuristic: f.HeuristicID, Event: f.EventID, Stream: f.Stream, Person: f.Person, Session: f.Session, Path: f.Path, Shown: f.At,
 	}
 	if f.Prediction != nil {
 		p := *f.Prediction
@@ -106,7 +106,7 @@ func (m *Module) setWindows(w *fired, condition string) error {
 	if err != nil {
 		return err
 	}
-	if p := m.pattern(condition); p != nil {
+	if p := m.expectation(condition); p != nil {
 		w.Phrase, w.Failure = strings.ToLower(p.Outcome), p.Failure
 		windows.Silence = cmp.Or(p.Timeout, windows.Silence)
 	}
@@ -134,7 +134,7 @@ type fired struct {
 	Heuristic  string    `json:"heuristic,omitempty"`
 	Event      string    `json:"event"`
 	Domain     string    `json:"domain,omitempty"`
-	Source     string    `json:"source,omitempty"`
+	Stream     string    `json:"stream,omitempty"`
 	Person     string    `json:"person,omitempty"`
 	Session    string    `json:"session,omitempty"`
 	Path       string    `json:"path,omitempty"`
@@ -166,7 +166,7 @@ const (
 func waitingKey() string              { return store.Key("waiting", "yes") }
 func sessionKey(id string) string     { return store.Key("session", id) }
 func shownToKey(person string) string { return store.Key("to", person) }
-func sourceKey(name string) string    { return store.Key("source", name) }
+func streamKey(name string) string    { return store.Key("stream", name) }
 func phraseKey(phrase string) string  { return store.Key("phrase", records.ID(phrase)) }
 
 // place says how the record is found. What is closed is found by its id alone, and by who forgets the person.
@@ -176,8 +176,8 @@ func (w fired) place() (id string, at time.Time, keys []string) {
 		if w.Person != "" {
 			keys = append(keys, shownToKey(w.Person))
 		}
-		if w.Source != "" && w.End == "" {
-			keys = append(keys, sourceKey(w.Source))
+		if w.Stream != "" && w.End == "" {
+			keys = append(keys, streamKey(w.Stream))
 		}
 		if w.Phrase != "" && w.End == "" {
 			keys = append(keys, phraseKey(w.Phrase))

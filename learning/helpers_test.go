@@ -171,12 +171,12 @@ func (f *fixture) put(h learning.Heuristic) learning.Heuristic {
 
 func (f *fixture) fire(heuristic, event, source string) {
 	f.Helper()
-	require.NoError(f, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Source: source}))
+	require.NoError(f, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Stream: source}))
 }
 
 func (f *fixture) event(source, text string) []learning.Change {
 	f.Helper()
-	changes, err := f.Event(ctx, learning.Event{Source: source, Session: source, Text: text})
+	changes, err := f.Hear(ctx, learning.Message{Stream: source, Session: source, Text: text})
 	require.NoError(f, err)
 	return changes
 }
@@ -188,21 +188,21 @@ func (f *fixture) sweep() []learning.Change {
 	return changes
 }
 
-func (f *fixture) say(fb learning.Feedback) learning.Change {
+func (f *fixture) say(fb learning.Judgement) learning.Change {
 	f.Helper()
-	change, err := f.Feedback(ctx, fb)
+	change, err := f.Judge(ctx, fb)
 	require.NoError(f, err)
 	return change
 }
 
 // thumb is thumbs of ann.
-func thumb(heuristic, event string, positive bool) learning.Feedback {
-	return learning.Feedback{HeuristicID: heuristic, EventID: event, Person: "ann", Positive: positive}
+func thumb(heuristic, event string, positive bool) learning.Judgement {
+	return learning.Judgement{HeuristicID: heuristic, EventID: event, Person: "ann", Positive: positive}
 }
 
 func (f *fixture) apply(id, heuristic string, weight float64) learning.Change {
 	f.Helper()
-	s := learning.NewSignal(learning.Positive, heuristic, "", learning.SourceImplicit)
+	s := learning.NewSignal(learning.Positive, heuristic, "", learning.ChannelImplicit)
 	if s.Magnitude = weight; weight < 0 {
 		s.Type, s.Magnitude = learning.Negative, -weight
 	}

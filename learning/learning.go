@@ -10,8 +10,8 @@ import "time"
 // heuristic that was asked about. An error keeps the module from counting anything. Package learningtest has the suite
 // that says whether an implementation keeps this contract.
 type Strategy interface {
-	// InterpretFeedback interprets what somebody said of an answer.
-	InterpretFeedback(Feedback) (Signal, error)
+	// InterpretJudgement interprets what somebody said of an answer.
+	InterpretJudgement(Judgement) (Signal, error)
 	// InterpretTimeout interprets that nothing was heard of an answer while its silence window lasted.
 	InterpretTimeout(Timeout) (Signal, error)
 	// InterpretUndo says which of the recent fires the text of an event takes back: a signal for each of them, in their
@@ -25,7 +25,7 @@ type Strategy interface {
 	Config() map[string]string
 }
 
-// OutcomeInterpreter is what a [Strategy] may implement beside. The module counts a matched [Pattern] of a strategy without
+// OutcomeInterpreter is what a [Strategy] may implement beside. The module counts a matched [Expectation] of a strategy without
 // it at magnitude 1.
 type OutcomeInterpreter interface {
 	// InterpretOutcome interprets that a pattern's outcome was seen.

@@ -29,7 +29,7 @@ func open(ctx context.Context, cfg Config) (*Module, error) {
 		return nil, err
 	}
 	cfg.BySource = cfg.policy().ByOrigin
-	m := &Module{cfg: cfg, kinds: kindsOf(cfg.Name, cfg.DryRun), phrases: phrases(cfg.Patterns)}
+	m := &Module{cfg: cfg, kinds: kindsOf(cfg.Name, cfg.DryRun), phrases: phrases(cfg.Expectations)}
 	return m, cfg.Store.Declare(ctx, m.kinds.all()...)
 }
 
@@ -67,7 +67,7 @@ type Change struct {
 
 // Apply counts a signal that the host made itself. The id names what it was made of: what comes again under the same id
 // counts once. It is none of an answer's one implicit signal, and no explicit feedback. Further batches are committed with it,
-// as with [Module.Feedback].
+// as with [Module.Judge].
 func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Batch) (Change, error) {
 	if err := o.validate(); err != nil {
 		return Change{}, fmt.Errorf("learning: apply: %w", err)

@@ -62,8 +62,8 @@ func TestLearnedHeuristicStartsAtThreeTenths(t *testing.T) {
 func TestNeutralSignalsAskNothingOfTheStore(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for _, s := range []learning.Signal{
-		learning.NewSignal(learning.Neutral, "h", "e", learning.SourceIgnored),
-		{Type: learning.Positive, HeuristicID: "h", EventID: "e", Source: learning.SourceExplicit, Magnitude: 0},
+		learning.NewSignal(learning.Neutral, "h", "e", learning.ChannelIgnored),
+		{Type: learning.Positive, HeuristicID: "h", EventID: "e", Channel: learning.ChannelExplicit, Magnitude: 0},
 	} {
 		c, err := f.Apply(ctx, s, learning.Origin{ID: "1"})
 		require.NoError(t, err)
@@ -93,7 +93,7 @@ func TestApplyRefuses(t *testing.T) {
 		"Magnitude":   func(s *learning.Signal, _ *learning.Origin) { s.Magnitude = math.NaN() },
 		"Target":      func(s *learning.Signal, _ *learning.Origin) { s.Target = "author" },
 		"HeuristicID": func(s *learning.Signal, _ *learning.Origin) { s.HeuristicID = "\x00" },
-		"Source":      func(s *learning.Signal, _ *learning.Origin) { s.Source = "\xff" },
+		"Channel":     func(s *learning.Signal, _ *learning.Origin) { s.Channel = "\xff" },
 		"ID":          func(_ *learning.Signal, o *learning.Origin) { o.ID = "" },
 		"Person":      func(_ *learning.Signal, o *learning.Origin) { o.Person = strings.Repeat("x", 1025) },
 	} {
@@ -193,7 +193,7 @@ func complaints(cfg learning.Config) learning.Config {
 	return cfg
 }
 
-var silenceIsWorthless = must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.SourceTimeout: 0}}))
+var silenceIsWorthless = must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.ChannelTimeout: 0}}))
 
 var silenceIsNeutral = must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true}))
 
@@ -235,7 +235,7 @@ func TestUndoWithinASession(t *testing.T) {
 		f := newFixture(t, learning.Config{UndoWithinSession: within}, "h1", "h2")
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h1", EventID: "e1", Session: "mine"}))
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h2", EventID: "e2", Session: "yours"}))
-		changes, err := f.Event(ctx, learning.Event{Session: "mine", Text: "undo"})
+		changes, err := f.Hear(ctx, learning.Message{Session: "mine", Text: "undo"})
 		require.NoError(t, err)
 		want := []string{"negative h1", "negative h2"}
 		if within {
@@ -246,12 +246,12 @@ func TestUndoWithinASession(t *testing.T) {
 }
 
 func TestAnEventDoesNotJudgeItsOwnAnswers(t *testing.T) {
-	f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "any", Outcome: "undo"}}}, "h")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Source: "s", Condition: "anything"}))
-	changes, err := f.Event(ctx, learning.Event{ID: "e", Source: "s", Text: "undo"})
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "any", Outcome: "undo"}}}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Condition: "anything"}))
+	changes, err := f.Hear(ctx, learning.Message{ID: "e", Stream: "s", Text: "undo"})
 	require.NoError(t, err)
 	assert.Empty(t, changes)
-	changes, err = f.Event(ctx, learning.Event{ID: "before", Source: "s", Text: "undo", At: start.Add(-time.Second)})
+	changes, err = f.Hear(ctx, learning.Message{ID: "before", Stream: "s", Text: "undo", At: start.Add(-time.Second)})
 	require.NoError(t, err)
 	assert.Empty(t, changes, "nor does one that came before them")
 }
@@ -314,12 +314,12 @@ func TestFireRefuses(t *testing.T) {
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	assert.ErrorIs(t, f.Fire(done, learning.Fire{HeuristicID: "h", EventID: "e"}), context.Canceled)
-	_, err := f.Event(done, learning.Event{})
+	_, err := f.Hear(done, learning.Message{})
 	assert.ErrorIs(t, err, context.Canceled)
-	_, err = f.Feedback(done, thumb("h", "e", true))
+	_, err = f.Judge(done, thumb("h", "e", true))
 	assert.ErrorIs(t, err, context.Canceled)
 	assert.ErrorIs(t, f.Sweep(done, start), context.Canceled)
-	_, err = f.Event(ctx, learning.Event{Session: "\xff"})
+	_, err = f.Hear(ctx, learning.Message{Session: "\xff"})
 	assertInputError(t, err, "Session")
 	assert.Empty(t, f.event("", "undo"))
 }
@@ -328,16 +328,16 @@ func TestFireRefuses(t *testing.T) {
 // again.
 func TestStoreFailures(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	fire := learning.Fire{HeuristicID: "h", EventID: "e", Source: "s"}
+	fire := learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s"}
 	f.store.fail(errDown)
 	assert.ErrorIs(t, f.Fire(ctx, fire), errDown)
 	f.store.fail(nil)
 	assert.Zero(t, f.waiting())
 	require.NoError(t, f.Fire(ctx, fire))
 	f.store.fail(errDown)
-	_, err := f.Event(ctx, learning.Event{Source: "x", Text: "undo"})
+	_, err := f.Hear(ctx, learning.Message{Stream: "x", Text: "undo"})
 	assert.ErrorIs(t, err, errDown)
-	_, err = f.Feedback(ctx, thumb("h", "e", false))
+	_, err = f.Judge(ctx, thumb("h", "e", false))
 	assert.ErrorIs(t, err, errDown)
 	f.clock.Advance(time.Minute)
 	assert.ErrorIs(t, f.Sweep(ctx, f.clock.Now()), errDown)
@@ -357,7 +357,7 @@ func TestStoreThatCannotBeRead(t *testing.T) {
 	assert.ErrorIs(t, err, errDown)
 	_, err = f.Calibration(ctx)
 	assert.ErrorIs(t, err, errDown)
-	_, err = f.Feedback(ctx, thumb("h", "e", true))
+	_, err = f.Judge(ctx, thumb("h", "e", true))
 	assert.ErrorIs(t, err, errDown)
 	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"), learning.Origin{ID: "1"})
 	assert.ErrorIs(t, err, errDown)
@@ -371,7 +371,7 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "1", "s")
 	f.store.fail(errDown)
-	_, err := f.Feedback(ctx, thumb("h", "1", true))
+	_, err := f.Judge(ctx, thumb("h", "1", true))
 	assert.ErrorIs(t, err, errDown)
 	f.store.fail(nil)
 	changes := f.event("s", "a")
@@ -387,12 +387,12 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 // TestOneEventJudgesOnce: where the outcome or the undo that an event shows can't be counted, the event does not count as
 // an ignore instead.
 func TestOneEventJudgesOnce(t *testing.T) {
-	f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}}})
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
 	for i, text := range []string{"off", "undo", "off", "undo"} {
 		f.fire("h", fmt.Sprint(i), "s")
 		f.store.failOnce = errDown
-		changes, err := f.Event(ctx, learning.Event{Source: "s", Text: text})
+		changes, err := f.Hear(ctx, learning.Message{Stream: "s", Text: text})
 		assert.ErrorIs(t, err, errDown)
 		assert.Empty(t, changes)
 		assert.Equal(t, 1, f.waiting())
@@ -424,7 +424,7 @@ func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
 	f.fire("h", "3", "s")
 	f.store.fail(errDown)
 	for range 3 {
-		_, err := f.Event(ctx, learning.Event{Source: "s", Text: "c"})
+		_, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "c"})
 		assert.ErrorIs(t, err, errDown)
 	}
 	f.store.fail(nil)
@@ -530,7 +530,7 @@ func TestDryRun(t *testing.T) {
 func TestANeutralUndoIsNone(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, undo: func(u learning.Undo) (all []learning.Signal, err error) {
 		for _, r := range u.Fires {
-			all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID, learning.SourceUndo))
+			all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID, learning.ChannelUndo))
 		}
 		return all, nil
 	}}}, "h")
@@ -542,15 +542,15 @@ func TestANeutralUndoIsNone(t *testing.T) {
 // moody is a strategy whose answers a test makes.
 type moody struct {
 	learning.Strategy
-	feedback func(learning.Feedback) (learning.Signal, error)
+	feedback func(learning.Judgement) (learning.Signal, error)
 	timeout  func(learning.Timeout) (learning.Signal, error)
 	undo     func(learning.Undo) ([]learning.Signal, error)
 	windows  func() learning.Windows
 }
 
-func (m moody) InterpretFeedback(f learning.Feedback) (learning.Signal, error) {
+func (m moody) InterpretJudgement(f learning.Judgement) (learning.Signal, error) {
 	if m.feedback == nil {
-		return m.Strategy.InterpretFeedback(f)
+		return m.Strategy.InterpretJudgement(f)
 	}
 	return m.feedback(f)
 }
@@ -577,8 +577,8 @@ func (m moody) Windows(domain string) learning.Windows {
 }
 
 func TestStrategyDecides(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, feedback: func(f learning.Feedback) (learning.Signal, error) {
-		return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID, EventID: f.EventID, Source: "user", Magnitude: 0.8}, nil
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, feedback: func(f learning.Judgement) (learning.Signal, error) {
+		return learning.Signal{Type: learning.Positive, HeuristicID: f.HeuristicID, EventID: f.EventID, Channel: "user", Magnitude: 0.8}, nil
 	}}}, "h")
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user": {0.8}}, f.counted("h"))
@@ -588,13 +588,13 @@ func TestStrategyDecides(t *testing.T) {
 func TestStrategyMisbehaves(t *testing.T) {
 	errMood := errors.New("not today")
 	for name, strategy := range map[string]moody{
-		"panics": {feedback: func(learning.Feedback) (learning.Signal, error) { panic("feedback") },
+		"panics": {feedback: func(learning.Judgement) (learning.Signal, error) { panic("feedback") },
 			timeout: func(learning.Timeout) (learning.Signal, error) { panic("timeout") },
 			undo:    func(learning.Undo) ([]learning.Signal, error) { panic("undo") }},
-		"fails": {feedback: func(learning.Feedback) (learning.Signal, error) { return learning.Signal{}, errMood },
+		"fails": {feedback: func(learning.Judgement) (learning.Signal, error) { return learning.Signal{}, errMood },
 			timeout: func(learning.Timeout) (learning.Signal, error) { return learning.Signal{}, errMood },
 			undo:    func(learning.Undo) ([]learning.Signal, error) { return nil, errMood }},
-		"answers for others": {feedback: func(learning.Feedback) (learning.Signal, error) {
+		"answers for others": {feedback: func(learning.Judgement) (learning.Signal, error) {
 			return learning.NewSignal(learning.Positive, "h2", "e", "x"), nil
 		},
 			timeout: func(learning.Timeout) (learning.Signal, error) {
@@ -603,7 +603,7 @@ func TestStrategyMisbehaves(t *testing.T) {
 			undo: func(learning.Undo) ([]learning.Signal, error) {
 				return []learning.Signal{learning.NewSignal(learning.Positive, "h2", "e", "x")}, nil
 			}},
-		"is not finite": {feedback: func(learning.Feedback) (learning.Signal, error) {
+		"is not finite": {feedback: func(learning.Judgement) (learning.Signal, error) {
 			return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.Inf(1)}, nil
 		},
 			timeout: func(learning.Timeout) (learning.Signal, error) {
@@ -617,9 +617,9 @@ func TestStrategyMisbehaves(t *testing.T) {
 			strategy.Strategy = silenceIsNeutral
 			f := newFixture(t, learning.Config{Strategy: strategy}, "h", "h2")
 			f.fire("h", "e", "s")
-			_, err := f.Feedback(ctx, thumb("h", "e", true))
+			_, err := f.Judge(ctx, thumb("h", "e", true))
 			assert.Error(t, err)
-			_, err = f.Event(ctx, learning.Event{Source: "x", Text: "undo"})
+			_, err = f.Hear(ctx, learning.Message{Stream: "x", Text: "undo"})
 			assert.Error(t, err)
 			f.clock.Advance(time.Minute)
 			err = f.Sweep(ctx, f.clock.Now())
@@ -640,10 +640,10 @@ func TestStrategyMisbehaves(t *testing.T) {
 
 // TestStrategyWithoutOutcomes counts outcomes of full weight.
 func TestStrategyWithoutOutcomes(t *testing.T) {
-	b := must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.SourceOutcome: 0.5}}))
+	b := must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.ChannelOutcome: 0.5}}))
 	for want, strategy := range map[float64]learning.Strategy{0.5: b, 1: struct{ learning.Strategy }{b}} {
 		for _, failure := range []bool{false, true} {
-			f := newFixture(t, learning.Config{Strategy: strategy, Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off", Failure: failure}}}, "h")
+			f := newFixture(t, learning.Config{Strategy: strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off", Failure: failure}}}, "h")
 			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "the oven is on"}))
 			f.event("s", "it is off")
 			sign := 1.
@@ -655,8 +655,8 @@ func TestStrategyWithoutOutcomes(t *testing.T) {
 	}
 }
 
-func TestPatterns(t *testing.T) {
-	patterns := []learning.Pattern{
+func TestExpectations(t *testing.T) {
+	patterns := []learning.Expectation{
 		{Trigger: "oven", Outcome: "oven off"},
 		{Trigger: "OVEN ON", Outcome: "second"},
 		{Trigger: "door", Outcome: "burglar", Failure: true, Timeout: 10 * time.Minute},
@@ -680,7 +680,7 @@ func TestPatterns(t *testing.T) {
 		{"the door", "", 11 * time.Minute, map[string][]float64{"implicit_timeout": {1}}},
 	} {
 		t.Run(test.condition+", "+test.text, func(t *testing.T) {
-			f := newFixture(t, learning.Config{Patterns: patterns})
+			f := newFixture(t, learning.Config{Expectations: patterns})
 			f.put(learning.Heuristic{ID: "h", Condition: test.condition})
 			f.fire("h", "e", "")
 			f.clock.Advance(test.wait)
@@ -694,11 +694,11 @@ func TestPatterns(t *testing.T) {
 
 // TestOutcomeThatCannotBeCounted: upstream of the store the fire stays, so that the outcome can come again.
 func TestOutcomeThatCannotBeCounted(t *testing.T) {
-	f := newFixture(t, learning.Config{Patterns: []learning.Pattern{{Trigger: "oven", Outcome: "off"}}})
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
 	f.fire("h", "e", "")
 	f.store.fail(errDown)
-	changes, err := f.Event(ctx, learning.Event{Text: "off"})
+	changes, err := f.Hear(ctx, learning.Message{Text: "off"})
 	assert.ErrorIs(t, err, errDown)
 	assert.Empty(t, changes)
 	f.store.fail(nil)
@@ -720,11 +720,11 @@ func TestConfig(t *testing.T) {
 		System:   learning.Constraints{FeedbackWeight: 5},
 		Packs:    map[string]learning.Constraints{"p": {Lock: "half"}},
 		HalfLife: time.Second, Caps: evidence.Caps{SourceMass: -1},
-		Patterns: []learning.Pattern{{Trigger: " ", Timeout: -1}},
+		Expectations: []learning.Expectation{{Trigger: " ", Timeout: -1}},
 	})
 	assert.Equal(t, []string{"Store", "Initial", "Strength", "Bounds", "Diminish", "Name",
 		"System.FeedbackWeight", "Packs[p].Lock", "HalfLife", "Caps.SourceMass",
-		"Patterns[0].Trigger", "Patterns[0].Outcome", "Patterns[0].Timeout"}, fields(err))
+		"Expectations[0].Trigger", "Expectations[0].Outcome", "Expectations[0].Timeout"}, fields(err))
 }
 
 func TestModulesShareAStoreByName(t *testing.T) {

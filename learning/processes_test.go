@@ -21,7 +21,7 @@ import (
 // TestAnotherModuleFindsWhatWaits: what one module has shown, another on the same store hears of, be it another process or
 // the same one after a restart.
 func TestAnotherModuleFindsWhatWaits(t *testing.T) {
-	cfg := learning.Config{Patterns: []learning.Pattern{{Trigger: "rain", Outcome: "window closed"}}}
+	cfg := learning.Config{Expectations: []learning.Expectation{{Trigger: "rain", Outcome: "window closed"}}}
 	f := newFixture(t, cfg, "h")
 	f.put(learning.Heuristic{ID: "rain", Condition: "it rains", Initial: 0.5})
 	for i := range 3 {
@@ -47,7 +47,7 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 		f.clock.Advance(time.Second)
 	}
 	undo := func(session, person string) (events string) {
-		changes, err := f.Event(ctx, learning.Event{Session: session, Person: person, Text: "undo"})
+		changes, err := f.Hear(ctx, learning.Message{Session: session, Person: person, Text: "undo"})
 		require.NoError(t, err)
 		for _, c := range changes {
 			events += c.Signal.EventID
@@ -69,14 +69,14 @@ func TestALateUndoIsHeard(t *testing.T) {
 	f.sweep()
 	f.clock.Advance(time.Minute)
 	f.sweep()
-	changes, err := f.Event(ctx, learning.Event{Text: "undo", At: start.Add(29 * time.Second)})
+	changes, err := f.Hear(ctx, learning.Message{Text: "undo", At: start.Add(29 * time.Second)})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"negative h"}, types(changes))
 	assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"))
 	f.fire("h", "f", "s")
 	f.clock.Advance(6 * time.Minute)
 	f.sweep()
-	changes, err = f.Event(ctx, learning.Event{Text: "undo", At: f.clock.Now().Add(-6*time.Minute + time.Second)})
+	changes, err = f.Hear(ctx, learning.Message{Text: "undo", At: f.clock.Now().Add(-6*time.Minute + time.Second)})
 	require.NoError(t, err)
 	assert.Empty(t, changes, "but not for ever")
 }
@@ -207,7 +207,7 @@ func TestForget(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	for _, name := range []string{"Ann", "bob"} {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: name, Person: name, Session: "s"}))
-		_, err := f.Feedback(ctx, learning.Feedback{HeuristicID: "h", EventID: "e", Person: name})
+		_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", Person: name})
 		require.NoError(t, err)
 		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name, Constraints: learning.Constraints{FeedbackWeight: 1}}))
 	}

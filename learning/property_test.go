@@ -168,7 +168,7 @@ func TestAMillionSteps(t *testing.T) {
 		"diminishing":        {Diminish: 0.3},
 		"fading":             {HalfLife: time.Hour},
 		"persons are capped": {Caps: evidence.Caps{SourceMass: 1}},
-		"silence is capped":  {Caps: evidence.Caps{Silence: []string{learning.SourceTimeout}, SilenceMass: 1}},
+		"silence is capped":  {Caps: evidence.Caps{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, cfg)
@@ -181,19 +181,19 @@ func TestAMillionSteps(t *testing.T) {
 			for i, c := range constraints {
 				f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.02 + 0.96*rng.Float64(), Constraints: c})
 			}
-			sources := []string{learning.SourceTimeout, learning.SourceUndo, learning.SourceImplicit}
+			sources := []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelImplicit}
 			for i := range steps(8_000, 200_000) {
 				at := rng.IntN(len(constraints))
 				s := learning.NewSignal([]learning.SignalType{learning.Positive, learning.Negative, learning.Neutral}[rng.IntN(3)],
 					fmt.Sprint(at), fmt.Sprint(i), sources[rng.IntN(3)])
-				if s.Source == learning.SourceTimeout {
+				if s.Channel == learning.ChannelTimeout {
 					s.Type = learning.Positive // which silence is
 				}
 				s.Magnitude = []float64{0, 1e-9, 0.05, 0.4, 1, 50}[rng.IntN(6)]
 				var c learning.Change
 				var err error
 				if person := fmt.Sprint(rng.IntN(4)); rng.IntN(3) == 0 && s.Type != learning.Neutral {
-					c, err = f.Feedback(ctx, learning.Feedback{HeuristicID: s.HeuristicID, EventID: s.EventID, Person: person, Positive: s.Type == learning.Positive})
+					c, err = f.Judge(ctx, learning.Judgement{HeuristicID: s.HeuristicID, EventID: s.EventID, Person: person, Positive: s.Type == learning.Positive})
 				} else {
 					c, err = f.Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: person})
 				}
@@ -259,16 +259,16 @@ func TestConcurrentUse(t *testing.T) {
 		wait.Go(func() {
 			for i := range fires {
 				event := fmt.Sprint(w, "-", i)
-				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Source: id}))
+				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: id}))
 				switch i % 4 {
 				case 0:
-					_, err := f.Event(ctx, learning.Event{Source: id, Text: "undo"})
+					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "undo"})
 					assert.NoError(t, err)
 				case 1:
-					_, err := f.Feedback(ctx, learning.Feedback{HeuristicID: id, EventID: event, Positive: i%8 < 4})
+					_, err := f.Judge(ctx, learning.Judgement{HeuristicID: id, EventID: event, Positive: i%8 < 4})
 					assert.NoError(t, err)
 				case 2:
-					_, err := f.Event(ctx, learning.Event{Source: id, Text: "hello"})
+					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "hello"})
 					assert.NoError(t, err)
 				default:
 					err := f.Sweep(ctx, f.clock.Now())

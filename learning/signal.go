@@ -22,13 +22,13 @@ func (t SignalType) Valid() bool { return t == Positive || t == Negative || t ==
 
 // The sources of signals: how something was learned. The set is open; a host or a strategy may have others.
 const (
-	SourceExplicit = "user_explicit"    // a user's word
-	SourceImplicit = "user_implicit"    // what a host gathers from a user's doings itself
-	SourceDev      = "dev"              // a developer's word
-	SourceTimeout  = "implicit_timeout" // nothing was heard
-	SourceUndo     = "implicit_undo"    // the user took it back
-	SourceIgnored  = "implicit_ignored" // the user went on without a word
-	SourceOutcome  = "implicit_outcome" // a pattern's outcome was seen
+	ChannelExplicit = "user_explicit"    // a user's word
+	ChannelImplicit = "user_implicit"    // what a host gathers from a user's doings itself
+	ChannelDev      = "dev"              // a developer's word
+	ChannelTimeout  = "implicit_timeout" // nothing was heard
+	ChannelUndo     = "implicit_undo"    // the user took it back
+	ChannelIgnored  = "implicit_ignored" // the user went on without a word
+	ChannelOutcome  = "implicit_outcome" // a pattern's outcome was seen
 )
 
 // A Signal says which way, and how strongly, something speaks about a heuristic.
@@ -36,7 +36,7 @@ type Signal struct {
 	Type        SignalType
 	HeuristicID string
 	EventID     string // may be empty where several events together make the signal
-	Source      string // how it was learned; the channel of the evidence that it becomes
+	Channel     string // how it was learned; the channel of the evidence that it becomes
 	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]: 1 is one full observation. 0 is nothing, and never
 	// stands for a default: see [NewSignal].
 	Magnitude float64
@@ -46,7 +46,7 @@ type Signal struct {
 
 // NewSignal returns a signal of magnitude 1.
 func NewSignal(t SignalType, heuristicID, eventID, source string) Signal {
-	return Signal{Type: t, HeuristicID: heuristicID, EventID: eventID, Source: source, Magnitude: 1}
+	return Signal{Type: t, HeuristicID: heuristicID, EventID: eventID, Channel: source, Magnitude: 1}
 }
 
 // Validate reports the first fault of the signal as a [*heed.InputError].
@@ -59,7 +59,7 @@ func (s Signal) Validate() error {
 	case !s.Target.Valid():
 		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
 	}
-	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Source", s.Source})
+	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Channel", s.Channel})
 }
 
 // neutral reports whether the signal says nothing, by its type or by its magnitude.

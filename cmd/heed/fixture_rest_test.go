@@ -30,8 +30,8 @@ func (w *world) heuristics() {
 		w.now = w.now.Add(10 * time.Minute)
 		id := []string{"greet-by-name", "lights-off-at-ten"}[n%2]
 		event := fmt.Sprint("event-", n)
-		require.NoError(w.t, module.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Source: "microphone", Person: "ann", At: w.now}))
-		_, err := module.Feedback(ctx, learning.Feedback{
+		require.NoError(w.t, module.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: "microphone", Person: "ann", At: w.now}))
+		_, err := module.Judge(ctx, learning.Judgement{
 			HeuristicID: id, EventID: event, Person: "ann", Positive: n%2 == 0 || n == 5, At: w.now.Add(time.Second),
 		})
 		require.NoError(w.t, err)

@@ -23,6 +23,6 @@ func complain(t testing.TB, file, heuristic, event string) {
 	w := host(t, file)
 	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock})
 	require.NoError(t, err)
-	_, err = module.Feedback(ctx, learning.Feedback{HeuristicID: heuristic, EventID: "complaint-" + event, Person: "zoe", At: w.now})
+	_, err = module.Judge(ctx, learning.Judgement{HeuristicID: heuristic, EventID: "complaint-" + event, Person: "zoe", At: w.now})
 	require.NoError(t, err)
 }

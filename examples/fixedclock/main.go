@@ -89,7 +89,7 @@ func (a *Agent) Thumb(ctx context.Context, responseID, person string, up bool) e
 			_, err := a.store.Commit(ctx, verdict)
 			return err
 		}
-		_, err := a.learning.Feedback(ctx, learning.Feedback{
+		_, err := a.learning.Judge(ctx, learning.Judgement{
 			HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Positive: c.Value > 0, At: c.At,
 		}, verdict)
 		return err

@@ -81,7 +81,7 @@ func play(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	if _, err := module.Event(ctx, learning.Event{Text: "Undo that, I am cold."}); err != nil {
+	if _, err := module.Hear(ctx, learning.Message{Text: "Undo that, I am cold."}); err != nil {
 		return err
 	}
 	fmt.Printf("%-9s", name)

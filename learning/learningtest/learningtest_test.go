@@ -20,7 +20,7 @@ func TestStrategies(t *testing.T) {
 	for name, cfg := range map[string]learning.BayesianConfig{
 		"defaults": {},
 		"words":    {WholeWords: true, SilenceIsNeutral: true},
-		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute, Weights: map[string]float64{learning.SourceUndo: 0}}}},
+		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute, Weights: map[string]float64{learning.ChannelUndo: 0}}}},
 		"quiet":    {Keywords: []string{}, Scores: learning.Scores{User: [3]float64{-1, 0, 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,7 @@ func assertCaught(t *testing.T, by string, err error) {
 // brokenStrategy is a good strategy with something spoilt.
 type brokenStrategy struct {
 	*learning.Bayesian
-	feedback func(good *learning.Bayesian, f learning.Feedback) (signal, error)
+	feedback func(good *learning.Bayesian, f learning.Judgement) (signal, error)
 	timeout  func(good *learning.Bayesian, t learning.Timeout) (signal, error)
 	undo     func(good *learning.Bayesian, u learning.Undo) ([]signal, error)
 	isUndo   func(text string) bool
@@ -52,9 +52,9 @@ type brokenStrategy struct {
 	config   func() map[string]string
 }
 
-func (b *brokenStrategy) InterpretFeedback(f learning.Feedback) (signal, error) {
+func (b *brokenStrategy) InterpretJudgement(f learning.Judgement) (signal, error) {
 	if b.feedback == nil {
-		return b.Bayesian.InterpretFeedback(f)
+		return b.Bayesian.InterpretJudgement(f)
 	}
 	return b.feedback(b.Bayesian, f)
 }
@@ -114,13 +114,13 @@ func TestStrategySuiteBites(t *testing.T) {
 			s.HeuristicID = ""
 			return s, err
 		}}, "signals can be counted"},
-		{"it turns thumbs round", brokenStrategy{feedback: func(good *learning.Bayesian, f learning.Feedback) (signal, error) {
+		{"it turns thumbs round", brokenStrategy{feedback: func(good *learning.Bayesian, f learning.Judgement) (signal, error) {
 			f.Positive = !f.Positive
-			return good.InterpretFeedback(f)
+			return good.InterpretJudgement(f)
 		}}, "praise is no complaint"},
-		{"it takes every score", brokenStrategy{feedback: func(good *learning.Bayesian, f learning.Feedback) (signal, error) {
+		{"it takes every score", brokenStrategy{feedback: func(good *learning.Bayesian, f learning.Judgement) (signal, error) {
 			f.Score = min(max(f.Score, 1), max(f.Scale.Points(), 1))
-			return good.InterpretFeedback(f)
+			return good.InterpretJudgement(f)
 		}}, "feedback that is not valid is an error"},
 		{"it undoes everything twice", brokenStrategy{undo: func(good *learning.Bayesian, u learning.Undo) ([]signal, error) {
 			signals, err := good.InterpretUndo(u)

@@ -58,27 +58,27 @@ func fires(n int) []learning.RecentFire {
 }
 
 // praise and blame are feedback of either kind.
-func praise() []learning.Feedback {
-	return []learning.Feedback{
-		{Positive: true}, {Positive: true, Source: "user"}, {Positive: true, Source: learning.SourceDev},
+func praise() []learning.Judgement {
+	return []learning.Judgement{
+		{Positive: true}, {Positive: true, Channel: "user"}, {Positive: true, Channel: learning.ChannelDev},
 		{Scale: learning.UserScale, Score: 3}, {Scale: learning.DevScale, Score: 5},
 	}
 }
 
-func blame() []learning.Feedback {
-	return []learning.Feedback{
-		{}, {Source: "user"}, {Source: learning.SourceDev},
+func blame() []learning.Judgement {
+	return []learning.Judgement{
+		{}, {Channel: "user"}, {Channel: learning.ChannelDev},
 		{Scale: learning.UserScale, Score: 1}, {Scale: learning.DevScale, Score: 1},
 	}
 }
 
 // feedbacks are all that are valid, about every target and domain.
-func feedbacks() (all []learning.Feedback) {
+func feedbacks() (all []learning.Judgement) {
 	said := append(praise(), blame()...)
 	for score := 1; score <= 5; score++ {
-		said = append(said, learning.Feedback{Scale: learning.DevScale, Score: score})
+		said = append(said, learning.Judgement{Scale: learning.DevScale, Score: score})
 		if score <= 3 {
-			said = append(said, learning.Feedback{Scale: learning.UserScale, Score: score})
+			said = append(said, learning.Judgement{Scale: learning.UserScale, Score: score})
 		}
 	}
 	for _, f := range said {
@@ -104,7 +104,7 @@ func answers(s learning.Strategy) map[string][]learning.Signal {
 		all[key] = append(all[key], signal)
 	}
 	for _, f := range feedbacks() {
-		signal, err := s.InterpretFeedback(f)
+		signal, err := s.InterpretJudgement(f)
 		add(f, signal, err)
 	}
 	for _, domain := range domains {
@@ -149,10 +149,10 @@ func countable(t tb, s learning.Strategy) {
 }
 
 func pointsRight(t tb, s learning.Strategy) {
-	check := func(said []learning.Feedback, never learning.SignalType) {
+	check := func(said []learning.Judgement, never learning.SignalType) {
 		for _, f := range said {
 			f.HeuristicID, f.EventID = "h1", "e1"
-			signal, err := s.InterpretFeedback(f)
+			signal, err := s.InterpretJudgement(f)
 			if err != nil || signal.Type == never {
 				t.Errorf("%+v was taken for %s: %v", f, signal.Type, err)
 			}
@@ -166,7 +166,7 @@ func pointsRight(t tb, s learning.Strategy) {
 }
 
 func invalidFeedback(t tb, s learning.Strategy) {
-	for what, f := range map[string]learning.Feedback{
+	for what, f := range map[string]learning.Judgement{
 		"no such scale":           {Scale: "stars", Score: 1},
 		"a score of 0":            {Scale: learning.UserScale},
 		"a score of 4 of 3":       {Scale: learning.UserScale, Score: 4},
@@ -179,7 +179,7 @@ func invalidFeedback(t tb, s learning.Strategy) {
 		if f.EventID = "e1"; what == "an answer without event" {
 			f.EventID = ""
 		}
-		if signal, err := s.InterpretFeedback(f); err == nil {
+		if signal, err := s.InterpretJudgement(f); err == nil {
 			t.Errorf("%s: no error, and %+v", what, signal)
 		}
 	}

@@ -48,7 +48,7 @@ func init() {
 		return nil
 	})
 	processes["undo"] = act(func(m *learning.Module, name string) error {
-		_, err := m.Event(ctx, learning.Event{Session: name, Text: "undo"})
+		_, err := m.Hear(ctx, learning.Message{Session: name, Text: "undo"})
 		return err
 	})
 	processes["hear silence"] = act(func(m *learning.Module, _ string) error { return m.Sweep(ctx, time.Time{}) })

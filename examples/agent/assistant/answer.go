@@ -37,7 +37,7 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 	if !a.cfg.Off && e.Domain != Changes {
 		r.Commit = func(ctx context.Context, answer decision.Result, trace store.Batch) error { // what is shown is waited for
 			return a.Learning.Fire(ctx, learning.Fire{
-				HeuristicID: answer.CreditID, EventID: e.ID, Source: e.Source, Person: e.Person, Session: e.ID,
+				HeuristicID: answer.CreditID, EventID: e.ID, Stream: e.Source, Person: e.Person, Session: e.ID,
 				Path: string(answer.Path), Prediction: &answer.Success, At: e.At,
 			}, trace)
 		}

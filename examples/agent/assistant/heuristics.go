@@ -26,7 +26,7 @@ const (
 func newLearning(ctx context.Context, kept store.Store, now func() time.Time) (*learning.Module, error) {
 	watching, err := learning.NewBayesian(learning.BayesianConfig{
 		// Who says nothing may not have looked: it counts half of what it counts to take an answer back.
-		Weights: map[string]float64{learning.SourceTimeout: 0.5},
+		Weights: map[string]float64{learning.ChannelTimeout: 0.5},
 	})
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (a *Assistant) grow(ctx context.Context, account *Account, t Thumb) error {
 			ID: fmt.Sprintf("learned-%d", len(a.shelf.all)), Condition: extraction.New.Condition, Action: extraction.New.Message,
 		})
 	case extraction.ReinforcedID != "":
-		_, err = a.Learning.Feedback(ctx, learning.Feedback{
+		_, err = a.Learning.Judge(ctx, learning.Judgement{
 			HeuristicID: extraction.ReinforcedID, EventID: t.Event, Person: t.Person, Positive: true, At: t.At,
 		})
 	}

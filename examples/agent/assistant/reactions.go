@@ -21,7 +21,7 @@ func (a *Assistant) message(ctx context.Context, m Message) error {
 		return nil
 	}
 	account.Worth = repeated
-	changes, err := a.Learning.Event(ctx, learning.Event{Source: m.Source, Session: m.Event, Text: m.Text, At: m.At})
+	changes, err := a.Learning.Hear(ctx, learning.Message{Stream: m.Source, Session: m.Event, Text: m.Text, At: m.At})
 	a.judged(changes)
 	return err
 }
@@ -37,7 +37,7 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
 		value = 1
 	}
 	account.Worth = value
-	r := decision.Reaction{ResponseID: account.Result.ResponseID, Person: t.Person, Source: learning.SourceExplicit, Value: value, At: t.At}
+	r := decision.Reaction{ResponseID: account.Result.ResponseID, Person: t.Person, Source: learning.ChannelExplicit, Value: value, At: t.At}
 	if account.Result.CreditID != "" {
 		r.Commit = a.credit
 	}
@@ -50,7 +50,7 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
 
 // credit gives a heuristic what it has earned, in one commit with the record of the click.
 func (a *Assistant) credit(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-	_, err := a.Learning.Feedback(ctx, learning.Feedback{
+	_, err := a.Learning.Judge(ctx, learning.Judgement{
 		HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Positive: c.Value > 0, At: c.At,
 	}, verdict)
 	return err

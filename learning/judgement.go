@@ -30,7 +30,7 @@ type Scale string
 
 // The scales. What each score is worth is for the strategy to say: see [Scores].
 const (
-	Thumbs    Scale = ""     // [Feedback].Positive
+	Thumbs    Scale = ""     // [Judgement].Positive
 	UserScale Scale = "user" // 1 bad, 2 meh, 3 good
 	DevScale  Scale = "dev"  // 1 to 5
 )
@@ -48,13 +48,13 @@ func (s Scale) Points() int {
 }
 
 // Feedback is what somebody says of an answer. It can come at any time.
-type Feedback struct {
+type Judgement struct {
 	HeuristicID, EventID string // the answer; neither may be empty
 	// Person is who says it, an opaque name. The last feedback of a person about an answer replaces the earlier ones that
 	// spoke of the same target, or of both. All who have no name are one person.
-	Person string
-	Source string // what the caller calls where it comes from; [SourceDev] is a developer's word
-	Scale  Scale
+	Person  string
+	Channel string // what the caller calls where it comes from; [ChannelDev] is a developer's word
+	Scale   Scale
 	// Positive is what thumbs say, Score what a scale does, from 1 to its points. The other is of no account.
 	Positive bool
 	Score    int
@@ -68,7 +68,7 @@ type Feedback struct {
 }
 
 // Validate reports the first fault of the feedback as a [*heed.InputError].
-func (f Feedback) Validate() error {
+func (f Judgement) Validate() error {
 	switch {
 	case f.HeuristicID == "":
 		return &heed.InputError{Field: "HeuristicID", Reason: "must not be empty"}
@@ -84,5 +84,5 @@ func (f Feedback) Validate() error {
 		return &heed.InputError{Field: "Factor", Reason: fmt.Sprintf("is %v, must be in [0, %v]", *f.Factor, float64(evidence.MaxWeight))}
 	}
 	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID}, text{"Person", f.Person},
-		text{"Source", f.Source}, text{"Session", f.Session}, text{"Domain", f.Domain})
+		text{"Channel", f.Channel}, text{"Session", f.Session}, text{"Domain", f.Domain})
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // A Pattern says by which later event it shows how an answer turned out.
-type Pattern struct {
+type Expectation struct {
 	// Trigger is looked for in the condition of the heuristic that fires, Outcome in the texts of later events: as a part
 	// of them, in whatever case. Neither may be blank. Of several patterns whose trigger is there, the first counts.
 	Trigger string
@@ -22,9 +22,9 @@ type Pattern struct {
 	Timeout time.Duration
 }
 
-func checkPatterns(found *faults.List, patterns []Pattern) {
+func checkExpectations(found *faults.List, patterns []Expectation) {
 	for i, p := range patterns {
-		field := fmt.Sprintf("Patterns[%d]", i)
+		field := fmt.Sprintf("Expectations[%d]", i)
 		found.Check(strings.TrimSpace(p.Trigger) != "", field+".Trigger", p.Trigger, "must not be blank")
 		found.Check(strings.TrimSpace(p.Outcome) != "", field+".Outcome", p.Outcome, "must not be blank")
 		found.Check(p.Timeout >= 0, field+".Timeout", p.Timeout, "must not be negative")
@@ -32,18 +32,18 @@ func checkPatterns(found *faults.List, patterns []Pattern) {
 }
 
 // pattern returns the first pattern whose trigger is in a condition.
-func (m *Module) pattern(condition string) *Pattern {
+func (m *Module) expectation(condition string) *Expectation {
 	condition = strings.ToLower(condition)
-	for i := range m.cfg.Patterns {
-		if strings.Contains(condition, strings.ToLower(m.cfg.Patterns[i].Trigger)) {
-			return &m.cfg.Patterns[i]
+	for i := range m.cfg.Expectations {
+		if strings.Contains(condition, strings.ToLower(m.cfg.Expectations[i].Trigger)) {
+			return &m.cfg.Expectations[i]
 		}
 	}
 	return nil
 }
 
 // phrases returns what the outcomes of all patterns are looked for by, each once.
-func phrases(patterns []Pattern) (all []string) {
+func phrases(patterns []Expectation) (all []string) {
 	for _, p := range patterns {
 		all = append(all, strings.ToLower(p.Outcome))
 	}

@@ -45,7 +45,7 @@ func TestClicksOfSeveralProcesses(t *testing.T) {
 	for i := range 6 {
 		module, err := learning.New(ctx, f.Config())
 		require.NoError(t, err)
-		_, err = module.Feedback(ctx, thumb("h", "e", i%2 == 0))
+		_, err = module.Judge(ctx, thumb("h", "e", i%2 == 0))
 		require.NoError(t, err)
 	}
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
@@ -59,7 +59,7 @@ func TestClicksAtTheSameMoment(t *testing.T) {
 	for i := range errs {
 		wait.Go(func() {
 			for range 20 {
-				if _, err := f.Feedback(ctx, thumb("h", "e", i%2 == 0)); err != nil {
+				if _, err := f.Judge(ctx, thumb("h", "e", i%2 == 0)); err != nil {
 					errs[i] = err
 				}
 			}
@@ -77,7 +77,7 @@ func TestClicksAtTheSameMoment(t *testing.T) {
 func TestTargets(t *testing.T) {
 	say := func(f *fixture, target learning.Target, score int) {
 		f.clock.Advance(time.Second)
-		f.say(learning.Feedback{HeuristicID: "h", EventID: "e", Person: "dev", Source: learning.SourceDev, Scale: learning.DevScale, Score: score, Target: target})
+		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: score, Target: target})
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	say(f, learning.Rule, 5)
@@ -104,7 +104,7 @@ func TestTargets(t *testing.T) {
 func TestNeutralClickReplaces(t *testing.T) {
 	scores := learning.Scores{User: [3]float64{-0.4, 0, 0.4}}
 	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{Scores: scores}))}, "h")
-	meh := learning.Feedback{HeuristicID: "h", EventID: "e", Person: "ann", Scale: learning.UserScale, Score: 2}
+	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann", Scale: learning.UserScale, Score: 2}
 	f.say(thumb("h", "e", false))
 	c := f.say(meh)
 	assert.InDelta(t, 0.5, c.New, 1e-12)
@@ -150,7 +150,7 @@ func TestExpungeAtAnyTime(t *testing.T) {
 		for _, person := range []string{"ann", "bob"} {
 			event := fmt.Sprint(person, i)
 			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Prediction: &half}))
-			f.say(learning.Feedback{HeuristicID: "h", EventID: event, Person: person, Positive: person == "ann"})
+			f.say(learning.Judgement{HeuristicID: "h", EventID: event, Person: person, Positive: person == "ann"})
 		}
 	}
 	f.clock.Advance(40 * 24 * time.Hour)
@@ -169,18 +169,18 @@ func TestExpungeAtAnyTime(t *testing.T) {
 func TestFactor(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for _, tt := range []struct {
-		feedback       learning.Feedback
+		feedback       learning.Judgement
 		factor, weight float64
 	}{
-		{learning.Feedback{Positive: true}, 1, 0.8},
-		{learning.Feedback{Positive: true}, 0.5, 0.4},
-		{learning.Feedback{}, 2, 1.6},
-		{learning.Feedback{Scale: learning.DevScale, Score: 1}, 2, 0.8},
-		{learning.Feedback{Positive: true}, evidence.MaxWeight, 0.8 * evidence.MaxWeight},
-		{learning.Feedback{}, 0, 0}, // the last one stands for what was said before, and says nothing
+		{learning.Judgement{Positive: true}, 1, 0.8},
+		{learning.Judgement{Positive: true}, 0.5, 0.4},
+		{learning.Judgement{}, 2, 1.6},
+		{learning.Judgement{Scale: learning.DevScale, Score: 1}, 2, 0.8},
+		{learning.Judgement{Positive: true}, evidence.MaxWeight, 0.8 * evidence.MaxWeight},
+		{learning.Judgement{}, 0, 0}, // the last one stands for what was said before, and says nothing
 	} {
 		tt.feedback.HeuristicID, tt.feedback.EventID, tt.feedback.Factor = "h", "e", &tt.factor
-		change, err := f.Feedback(ctx, tt.feedback)
+		change, err := f.Judge(ctx, tt.feedback)
 		require.NoError(t, err)
 		assert.Equal(t, tt.weight, change.Weight)
 		assert.Equal(t, tt.weight, change.Signal.Magnitude)
@@ -193,7 +193,7 @@ func TestFactor(t *testing.T) {
 func TestFeedbackRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	bad := math.NaN()
-	for field, fb := range map[string]learning.Feedback{
+	for field, fb := range map[string]learning.Judgement{
 		"HeuristicID": {EventID: "e"},
 		"EventID":     {HeuristicID: "h"},
 		"Scale":       {HeuristicID: "h", EventID: "e", Scale: "stars"},
@@ -202,12 +202,12 @@ func TestFeedbackRefuses(t *testing.T) {
 		"Person":      {HeuristicID: "h", EventID: "e", Person: "\x00"},
 		"Factor":      {HeuristicID: "h", EventID: "e", Factor: &bad},
 	} {
-		_, err := f.Feedback(ctx, fb)
+		_, err := f.Judge(ctx, fb)
 		assertInputError(t, err, field)
 	}
-	_, err := f.Feedback(ctx, thumb("no such", "e", true))
+	_, err := f.Judge(ctx, thumb("no such", "e", true))
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = f.Feedback(ctx, learning.Feedback{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour)})
+	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour)})
 	assertInputError(t, err, "At")
 	assert.Empty(t, f.counted("h"))
 }
@@ -217,7 +217,7 @@ func TestClickThatIsForgotten(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	f.clock.Advance(40 * 24 * time.Hour) // the store keeps history for 30 days
-	_, err := f.Feedback(ctx, thumb("h", "e", false))
+	_, err := f.Judge(ctx, thumb("h", "e", false))
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
 
@@ -230,7 +230,7 @@ func TestClickThatIsForgotten(t *testing.T) {
 	for i := range 3 {
 		f.say(thumb("h", fmt.Sprint(i), true))
 	}
-	_, err = f.Feedback(ctx, thumb("h", "e", true))
+	_, err = f.Judge(ctx, thumb("h", "e", true))
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 }
 
@@ -243,7 +243,7 @@ func TestHalfForgottenClicks(t *testing.T) {
 	f.clock.Advance(20 * 24 * time.Hour)
 	f.say(response)
 	f.clock.Advance(20 * 24 * time.Hour)
-	_, err := f.Feedback(ctx, thumb("h", "e", false))
+	_, err := f.Judge(ctx, thumb("h", "e", false))
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 	assert.InDelta(t, 2.6/3.6, f.confidence("h"), 1e-12)
 }
@@ -271,7 +271,7 @@ func TestDiminishingReturns(t *testing.T) {
 	f := newFixture(t, learning.Config{Diminish: 0.5}, "h")
 	var weights []float64
 	for i := range 5 {
-		c := f.say(learning.Feedback{HeuristicID: "h", EventID: fmt.Sprint(i), Positive: true})
+		c := f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint(i), Positive: true})
 		weights = append(weights, c.Weight/0.8)
 		assert.Equal(t, i > 0, len(c.Limits) > 0 && c.Limits[0] == learning.LimitDiminished)
 	}
@@ -345,7 +345,7 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	lock(learning.Locked)
 	f.say(thumb("h", "e", false))
 	f.say(thumb("h", "quiet", false))
-	f.say(learning.Feedback{HeuristicID: "h", EventID: "e", Source: learning.SourceDev, Scale: learning.DevScale, Score: 1})
+	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 1})
 	f.apply("1", "h", -50)
 	f.fire("h", "undone", "")
 	f.event("", "undo")
@@ -385,8 +385,8 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, []learning.Limit{learning.LimitCeiling}, e.Limits)
 	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
-		{Channel: learning.SourceTimeout, Source: "ann", For: 3, Count: 3},
-		{Said: true, Channel: learning.SourceExplicit, Source: "ann", For: 0.8, Against: 0.8, Count: 2},
+		{Channel: learning.ChannelTimeout, Source: "ann", For: 3, Count: 3},
+		{Said: true, Channel: learning.ChannelExplicit, Source: "ann", For: 0.8, Against: 0.8, Count: 2},
 	}, e.Shares)
 	var history []string
 	for _, o := range e.History {

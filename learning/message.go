@@ -16,16 +16,16 @@ import (
 )
 
 // An Event is something that came in. Its text may show how an earlier answer turned out, or take it back.
-type Event struct {
+type Message struct {
 	ID      string // may be empty; the fires for this event are not judged by it
-	Source  string // where it came from
+	Stream  string // where it came from
 	Session string
 	Person  string // whom it came from; may be empty
 	Text    string
 	At      time.Time // the zero time means now
 }
 
-// Event looks at what was shown before in the light of a new event: first whether a [Pattern]'s outcome has come, then
+// Event looks at what was shown before in the light of a new event: first whether a [Expectation]'s outcome has come, then
 // whether the event takes answers back, and at last which answers were ignored, as the event is from where they were shown
 // and nobody has judged them. An answer that was ignored earns no other implicit signal. Call it before the answers to the
 // event itself are fired.
@@ -34,19 +34,19 @@ type Event struct {
 // that wait elsewhere. All that the event means is one commit.
 //
 // It returns what was counted, also where the strategy failed for some of it. What failed is waited for as before.
-func (m *Module) Event(ctx context.Context, e Event) (changes []Change, err error) {
-	if err := checkTexts(text{"ID", e.ID}, text{"Source", e.Source}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {
-		return nil, fmt.Errorf("learning: event: %w", err)
+func (m *Module) Hear(ctx context.Context, e Message) (changes []Change, err error) {
+	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {
+		return nil, fmt.Errorf("learning: hear: %w", err)
 	}
 	e.At = m.orNow(e.At)
 	r := m.newRun(e.At)
 	err = m.retry(ctx, nil, func() (err error) {
 		r = m.newRun(e.At)
-		changes, err = r.event(ctx, &e)
+		changes, err = r.hear(ctx, &e)
 		return err
 	})
 	if err := errors.Join(append(r.failures, err)...); err != nil {
-		return changes, fmt.Errorf("learning: event: %w", err)
+		return changes, fmt.Errorf("learning: hear: %w", err)
 	}
 	return changes, nil
 }
@@ -88,7 +88,7 @@ func (m *Module) newRun(at time.Time) *run {
 	return &run{ledger: m.newLedger(), at: at, seen: make(map[string]*waiting)}
 }
 
-func (r *run) event(ctx context.Context, e *Event) ([]Change, error) {
+func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 	verdicts, err := r.outcomes(ctx, e)
 	if err != nil {
 		return nil, err
@@ -147,10 +147,10 @@ func (r *run) find(ctx context.Context, wanted func(w *fired) bool, keys ...[]st
 	return found, nil
 }
 
-func (e *Event) mayJudge(w *fired) bool { return e.ID == "" || w.Event != e.ID }
+func (e *Message) mayJudge(w *fired) bool { return e.ID == "" || w.Event != e.ID }
 
 // outcomes judges the fires for whose phrases the text has.
-func (r *run) outcomes(ctx context.Context, e *Event) (verdicts []verdict, err error) {
+func (r *run) outcomes(ctx context.Context, e *Message) (verdicts []verdict, err error) {
 	words := strings.ToLower(e.Text)
 	for _, phrase := range r.m.phrases {
 		if !strings.Contains(words, phrase) {
@@ -176,7 +176,7 @@ func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
 	if o.Success {
 		t = Positive
 	}
-	return NewSignal(t, o.HeuristicID, o.EventID, SourceOutcome), nil
+	return NewSignal(t, o.HeuristicID, o.EventID, ChannelOutcome), nil
 }
 
 // judge adds a verdict, or notes why there is none.
@@ -193,7 +193,7 @@ func (r *run) judge(verdicts []verdict, w *waiting, how string, s Signal, err er
 }
 
 // undo judges the fires that the event takes back. It reports whether the event could be interpreted.
-func (r *run) undo(ctx context.Context, e *Event) (verdicts []verdict, understood bool, err error) {
+func (r *run) undo(ctx context.Context, e *Message) (verdicts []verdict, understood bool, err error) {
 	m := r.m
 	if strategy, ok := m.cfg.Strategy.(UndoRecognizer); ok {
 		is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
@@ -237,7 +237,7 @@ func (r *run) undo(ctx context.Context, e *Event) (verdicts []verdict, understoo
 }
 
 // undoKeys says where to look for what an event may take back.
-func (m *Module) undoKeys(e *Event) [][]string {
+func (m *Module) undoKeys(e *Message) [][]string {
 	if !m.cfg.UndoWithinSession {
 		return [][]string{{waitingKey()}}
 	}
@@ -253,11 +253,11 @@ func errForeign(what string) error {
 }
 
 // ignored returns the fires that the event goes on from without a word.
-func (r *run) ignored(ctx context.Context, e *Event) ([]*waiting, error) {
-	if e.Source == "" {
+func (r *run) ignored(ctx context.Context, e *Message) ([]*waiting, error) {
+	if e.Stream == "" {
 		return nil, nil
 	}
-	return r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayJudge(w) }, []string{sourceKey(e.Source)})
+	return r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayJudge(w) }, []string{streamKey(e.Stream)})
 }
 
 // ignore counts one more ignore of a heuristic in a row.
@@ -324,7 +324,7 @@ func (m *Module) ending(w *fired, how string, s Signal, at time.Time) *entry {
 	if s.neutral() {
 		return e
 	}
-	ended := evidence.Observation{ID: e.id, Source: w.Person, Session: w.Session, Channel: s.Source, Reward: s.reward(), Weight: 1, At: at}
+	ended := evidence.Observation{ID: e.id, Source: w.Person, Session: w.Session, Channel: s.Channel, Reward: s.reward(), Weight: 1, At: at}
 	if w.Heuristic != "" {
 		ended.Cell = m.fireCell(w.Heuristic, cellEnded)
 		e.extra = append(e.extra, ended)
