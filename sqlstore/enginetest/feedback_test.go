@@ -19,6 +19,7 @@ import (
 // TestFeedbackAgreesWithMemory lives through months of decisions, reviews, orders and sweeps over memory and over each
 // database, which is opened again in between: all are told the same, and the same can be read at the end.
 func TestFeedbackAgreesWithMemory(t *testing.T) {
+	skipRaced(t)
 	lived := func(t *testing.T, open func(now func() time.Time) store.Store) []string {
 		o := &office{t: t, now: time.Date(2026, 3, 14, 15, 9, 26, 123456000, time.UTC), dice: rand.New(rand.NewPCG(5, 6)), open: open}
 		return o.works()
@@ -64,7 +65,11 @@ func (o *office) works() (told []string) {
 	said := []string{"the summary is too long", "the summary is not too long", "tests are missing", "name the owner of \"each\" risk, é"}
 	people := []string{"ann", "bob", "cleo", "dan"}
 	one := func(of []string) string { return of[o.dice.IntN(len(of))] }
-	for i := range 400 {
+	steps := 120
+	if long {
+		steps = 400
+	}
+	for i := range steps {
 		if i%50 == 0 {
 			o.reopen()
 		}

@@ -108,6 +108,7 @@ func gathered[T any](all iter.Seq2[T, error]) (found []T, err error) {
 // TestPatternsAgreeWithMemory has a recorder over each database do what one in memory does, with the database opened again in
 // between.
 func TestPatternsAgreeWithMemory(t *testing.T) {
+	skipRaced(t)
 	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	memory := &workshop{now: start}
 	kept, err := memstore.New(memstore.Config{Now: func() time.Time { return memory.now }})
@@ -127,6 +128,7 @@ func TestPatternsAgreeWithMemory(t *testing.T) {
 
 // TestSettingsOfTwoPrograms has a program go on beside one that was started later, with other settings, over one database.
 func TestSettingsOfTwoPrograms(t *testing.T) {
+	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {
 		old, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
 		require.NoError(t, err)

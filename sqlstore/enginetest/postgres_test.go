@@ -65,7 +65,7 @@ func cluster(t testing.TB) string {
 	if dsn := os.Getenv("HEED_POSTGRES_DSN"); dsn != "" {
 		return dsn
 	}
-	shared.once.Do(func() { shared.server, shared.err = newServer("-c fsync=off") }) // no test cuts its power
+	shared.once.Do(func() { shared.server, shared.err = newServer("-c fsync=off -c deadlock_timeout=50ms") }) // no test cuts its power, and a deadlock is found at once
 	skipWithout(t, shared.err)
 	return shared.server.dsn()
 }

@@ -77,6 +77,7 @@ func eventful(t testing.TB, st *sqlstore.Store) {
 
 // TestDump: what one store dumps, every other one loads and dumps alike.
 func TestDump(t *testing.T) {
+	skipRaced(t)
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			st := b.place(t).store(t, sqlstore.Config{HistoryPerCell: 12})
@@ -131,6 +132,7 @@ func TestDump(t *testing.T) {
 
 // TestLoadIsWhole: a dump that is cut off or changed leaves nothing behind.
 func TestLoadIsWhole(t *testing.T) {
+	skipRaced(t)
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			st := b.place(t).store(t, sqlstore.Config{})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -167,7 +168,7 @@ func (d *disk) storeOn(t testing.TB) (st *sqlstore.Store, handle *sql.DB, done f
 // a new copy of a disk. It returns how many failed the call, and what is wrong with one of them.
 func (m *deed) sweep(t testing.TB, base *disk) (failed int, err error) {
 	undisturbed, err := m.try(t, base.snapshot(nil), 0)
-	for n := 1; err == nil; n++ {
+	for n := 1; err == nil; n += stride(n) {
 		var one trial
 		one, err = m.try(t, base.snapshot(nil), n)
 		switch {
@@ -183,6 +184,15 @@ func (m *deed) sweep(t testing.TB, base *disk) (failed int, err error) {
 		}
 	}
 	return failed, err
+}
+
+// stride is how far it is to the next operation that fails. Of the long calls, which write the whole file anew, each fourth is
+// tried, and all of them with HEED_LONG.
+func stride(n int) int {
+	if n < 60 || os.Getenv("HEED_LONG") != "" {
+		return 1
+	}
+	return 4
 }
 
 // try makes a call of which the n-th operation fails, or none if n is 0, and makes it again if that has failed it.

@@ -48,6 +48,7 @@ func TestStore(t *testing.T) {
 
 // TestLoadedRecordsAreFoundByTheirKeys loads the file of a store with each number of records that may be written at once.
 func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
+	skipRaced(t)
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			for _, n := range []int{1, 2, 501} {
