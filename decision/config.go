@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/store"
 )
@@ -76,7 +77,7 @@ type Config struct {
 // Converge compares what the model said with what the candidates say.
 type Converge struct {
 	// Similarity compares. nil: nothing is compared.
-	Similarity Similarity
+	Similarity heed.Similarity
 	// Threshold is from what similarity on two texts say the same, in (0, 1]. 0 means 0.75. What it should be depends on
 	// what compares.
 	Threshold float64

@@ -14,70 +14,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/evidence"
 )
 
-func TestCosine(t *testing.T) {
-	for name, tt := range map[string]struct {
-		a, b []float32
-		want float64
-	}{
-		"the same":        {[]float32{1, 2, 3}, []float32{1, 2, 3}, 1},
-		"of other length": {[]float32{1, 2, 3}, []float32{2, 4, 6}, 1},
-		"at right angles": {[]float32{1, 0}, []float32{0, 5}, 0},
-		"opposite":        {[]float32{1, 1}, []float32{-1, -1}, -1},
-		"in between":      {[]float32{1, 0}, []float32{3, 4}, 0.6},
-		"a zero vector":   {[]float32{0, 0}, []float32{1, 1}, 0},
-		"empty":           {nil, nil, 0},
-		"another length":  {[]float32{1, 2}, []float32{1, 2, 3}, 0},
-		"not a number":    {[]float32{float32(math.NaN()), 1}, []float32{1, 1}, 0},
-		"infinite":        {[]float32{float32(math.Inf(1)), 1}, []float32{1, 1}, 0},
-		"huge":            {[]float32{3e38, 3e38}, []float32{3e38, 3e38}, 1},
-	} {
-		assert.InDelta(t, tt.want, decision.Cosine(tt.a, tt.b), 1e-12, name)
-	}
-}
-
-func TestEmbedder(t *testing.T) {
-	vectors := map[string][]float32{"up": {0, 1}, "north": {0, 2}, "right": {1, 0}, "down": {0, -1}}
-	calls := 0
-	e := decision.Embedder(func(_ context.Context, texts []string) (all [][]float32, _ error) {
-		calls++
-		for _, text := range texts {
-			all = append(all, vectors[text])
-		}
-		return all, nil
-	})
-	got, err := e.Similar(ctx, "up", []string{"north", "right", "down", "unheard of"})
-	require.NoError(t, err)
-	assert.Equal(t, []float64{1, 0, 0, 0}, got)
-	assert.Equal(t, 1, calls)
-	_, err = decision.Embedder(func(context.Context, []string) ([][]float32, error) { return [][]float32{{1}}, nil }).Similar(ctx, "up", []string{"north"})
-	assert.ErrorContains(t, err, "another number of vectors")
-}
-
-func TestTrigrams(t *testing.T) {
-	for _, tt := range []struct {
-		a, b      string
-		low, high float64
-	}{
-		{"Turn the oven off.", "turn the OVEN off", 1, 1},
-		{"Turn the oven off.", "Turn off the oven.", 0.99, 1},
-		{"Turn the oven off.", "Turn the ovens off, please.", 0.5, 0.8},
-		{"Turn the oven off.", "Water the plants.", 0, 0.25},
-		{"Übermäßig", "übermäßig", 1, 1},
-		{"", "", 0, 0},
-		{"!?", "x", 0, 0},
-	} {
-		got, err := decision.Trigrams{}.Similar(ctx, tt.a, []string{tt.b})
-		require.NoError(t, err)
-		assert.True(t, got[0] >= tt.low && got[0] <= tt.high, "%q and %q: %v", tt.a, tt.b, got[0])
-	}
-}
-
-// similarity is a decision.Similarity that says what it is told.
+// similarity is a heed.Similarity that says what it is told.
 type similarity struct {
 	values []float64
 	err    error
@@ -105,13 +48,13 @@ func TestConvergence(t *testing.T) {
 }
 
 func TestConvergenceThatFails(t *testing.T) {
-	for name, s := range map[string]decision.Similarity{
+	for name, s := range map[string]heed.Similarity{
 		"an error":       similarity{err: errors.New("out of order")},
 		"too few":        similarity{values: []float64{1}},
 		"not a number":   similarity{values: []float64{1, 1, 1, math.NaN()}},
 		"out of range":   similarity{values: []float64{1, 1, 1, 1.5}},
-		"a panic":        decision.Embedder(func(context.Context, []string) ([][]float32, error) { panic("x") }),
-		"no vectors yet": decision.Embedder(func(context.Context, []string) ([][]float32, error) { return nil, nil }),
+		"a panic":        heed.Embedder(func(context.Context, []string) ([][]float32, error) { panic("x") }),
+		"no vectors yet": heed.Embedder(func(context.Context, []string) ([][]float32, error) { return nil, nil }),
 	} {
 		res := converge(t, decision.Converge{Similarity: s}, decision.Config{})
 		assert.Equal(t, decision.Model, res.Path, name)
@@ -125,7 +68,7 @@ func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		slow := decision.Embedder(func(context.Context, []string) ([][]float32, error) { <-release; return nil, nil })
+		slow := heed.Embedder(func(context.Context, []string) ([][]float32, error) { <-release; return nil, nil })
 		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model("Do it."), Converge: decision.Converge{Similarity: slow, Timeout: 300 * time.Millisecond}})
 		require.NoError(t, err)
 		began := time.Now()

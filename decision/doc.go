@@ -32,7 +32,7 @@
 //
 // # What a host implements
 //
-// [LLM] is one method, and [LLMFunc] makes one of a closure. [Similarity] compares texts; [Embedder] and [Trigrams] are
+// [LLM] is one method, and [LLMFunc] makes one of a closure. [heed.Similarity] compares texts; [heed.Embedder] and [heed.Trigrams] are
 // two. For a strategy of your own, package decisiontest has the contract as a test suite, and package llmtest has that of a
 // model, and a model that answers from a script for your tests.
 //

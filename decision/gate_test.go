@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/memstore"
@@ -121,7 +122,7 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 				}
 				return decision.LLMResponse{Text: "hi"}, nil
 			}),
-			Converge: decision.Converge{Similarity: decision.Embedder(func(context.Context, []string) ([][]float32, error) {
+			Converge: decision.Converge{Similarity: heed.Embedder(func(context.Context, []string) ([][]float32, error) {
 				compared.Add(1)
 				return nil, errors.New("too late")
 			})},

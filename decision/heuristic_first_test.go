@@ -29,7 +29,7 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 	})
 	t.Run("HeuristicFirst with tiers", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, Urgency: tiers, Converge: decision.Converge{Similarity: decision.Trigrams{}}})
+			return decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, Urgency: tiers, Converge: decision.Converge{Similarity: heed.Trigrams{}}})
 		})
 	})
 	t.Run("AlwaysLLM", func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
 )
 
@@ -14,8 +15,8 @@ import (
 type ReevaluateConfig struct {
 	// Strategy decides without candidates: one that asks the model. It must be set.
 	Strategy Strategy
-	// Similarity compares what the model says with what the heuristics say. nil means [Trigrams].
-	Similarity Similarity
+	// Similarity compares what the model says with what the heuristics say. nil means [heed.Trigrams].
+	Similarity heed.Similarity
 	// Threshold is from what similarity on they say the same, in (0, 1]. 0 means 0.75.
 	Threshold float64
 	// Low and High are the edges between the tiers of confidence: low is below Low, high above High. Both 0 mean 0.4 and 0.7.
@@ -28,7 +29,7 @@ type ReevaluateConfig struct {
 
 func (c ReevaluateConfig) withDefaults() ReevaluateConfig {
 	if c.Similarity == nil {
-		c.Similarity = Trigrams{}
+		c.Similarity = heed.Trigrams{}
 	}
 	c.Threshold = cmp.Or(c.Threshold, 0.75)
 	if c.Low == 0 && c.High == 0 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/store"
 )
 
@@ -37,19 +38,17 @@ func (s *Service) act(
 	if err := s.authorize(ctx, Act{Actor: who, Kind: kind, Subject: subject, Draft: d}); err != nil {
 		return 0, s.refuse(ctx, entry, err)
 	}
-	err = s.governing.take(ctx, func() error {
-		return again(ctx, func() error {
-			revision = 0
-			c, err := propose(now, who)
-			if err != nil || c.empty() {
-				return err
-			}
-			if len(c.audit) == 0 {
-				c.tell(entry)
-			}
-			revision, err = s.apply(ctx, c)
+	err = holding(ctx, s.governing, func() error {
+		revision = 0
+		c, err := propose(now, who)
+		if err != nil || c.empty() {
 			return err
-		})
+		}
+		if len(c.audit) == 0 {
+			c.tell(entry)
+		}
+		revision, err = s.apply(ctx, c)
+		return err
 	})
 	return revision, s.refuse(ctx, entry, err)
 }
@@ -92,17 +91,13 @@ func clip(text string) string {
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// A turn is had by one goroutine at a time, which waits for it no longer than its context lasts.
-type turn chan struct{}
-
-func (t turn) take(ctx context.Context, do func() error) error {
-	select {
-	case t <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+// holding does something under a lock, and repeats it where it loses a race.
+func holding(ctx context.Context, l lock.Lock, do func() error) error {
+	if err := l.Lock(ctx); err != nil {
+		return err
 	}
-	defer func() { <-t }()
-	return do()
+	defer l.Unlock()
+	return again(ctx, do)
 }
 
 func wrap(what string, err error) error {

@@ -88,7 +88,7 @@ func (a Archive) Tree() (map[string][]byte, error) {
 }
 
 // devices are names that are no files on Windows, whatever stands behind a dot.
-var devices = setOf("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
+var devices = strings.Fields("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
 
 // fileName makes a name of an id that is safe in every file system, and of different ids different names.
 func fileName(id string) string {
@@ -99,7 +99,7 @@ func fileName(id string) string {
 		return '-'
 	}, strings.ToLower(id))
 	safe = strings.Trim(safe[:min(len(safe), 80)], ".")
-	if stem, _, _ := strings.Cut(safe, "."); devices[stem] {
+	if stem, _, _ := strings.Cut(safe, "."); slices.Contains(devices, stem) {
 		safe = stem
 	} else if safe == id && safe != "" {
 		return id

@@ -2,6 +2,8 @@ package feedback
 
 import (
 	"context"
+
+	"github.com/heedhq/heed/internal/host"
 )
 
 // Authorizer says who may do what.
@@ -51,11 +53,7 @@ func (s *Service) authorize(ctx context.Context, act Act) error {
 	if s.cfg.Authorizer == nil {
 		return nil
 	}
-	err := func() (err error) {
-		defer contain("the authorizer", &err)
-		return s.cfg.Authorizer.Authorize(ctx, act)
-	}()
-	if err != nil {
+	if err := host.Call("the authorizer", func() error { return s.cfg.Authorizer.Authorize(ctx, act) }); err != nil {
 		return &UnauthorizedError{err}
 	}
 	return nil

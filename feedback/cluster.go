@@ -3,6 +3,8 @@ package feedback
 import (
 	"context"
 	"slices"
+
+	"github.com/heedhq/heed/internal/oppose"
 )
 
 // support counts a cluster with the feedback in it.
@@ -30,7 +32,7 @@ func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind fun
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link = r.ID, 1
 	tried := map[string]bool{}
-	words := read(r.Text())
+	words := oppose.Read(r.Text())
 	for i := range matches {
 		m := &matches[i]
 		if !s.alike(m) || !kind(m.Class) || m.Cluster == "" || tried[m.Cluster] {
@@ -42,7 +44,7 @@ func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind fun
 			return nil, err
 		}
 		members = slices.DeleteFunc(members, func(o Record) bool { return o.ID == r.ID })
-		if !slices.ContainsFunc(members, func(o Record) bool { return oppose(words, read(o.Text())) != "" }) {
+		if !slices.ContainsFunc(members, func(o Record) bool { return words.Opposes(oppose.Read(o.Text())) != "" }) {
 			r.Cluster, r.Link = m.Cluster, m.Score
 			return members, nil
 		}
@@ -52,7 +54,7 @@ func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind fun
 
 // alike reports whether a match says the same.
 func (s *Service) alike(m *Match) bool {
-	return m.Opposed == "" && m.Score >= s.cfg.Similarity.Traits().Threshold
+	return m.Opposed == "" && m.Score >= s.cfg.Threshold
 }
 
 func (s *Service) alikeTo(matches []Match) (ids []string) {

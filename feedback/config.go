@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +10,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -20,8 +23,15 @@ type Config struct {
 	// Store keeps everything. Services of several processes may share one: they share feedback, rules, and the settings that
 	// are numbers. Where those differ from the store's, New takes over its own and tells the audit log, of a lowered quorum too.
 	Store store.Store
-	// Similarity says which corrections are alike. nil means Trigrams{}.
-	Similarity Similarity
+	// Similarity says which corrections are alike. nil means [heed.Trigrams]. Of a [heed.Embedder] the latest 10,000 vectors are
+	// remembered; it is called for at most 100 texts at once.
+	Similarity heed.Similarity
+	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for [heed.Trigrams] and 0.8 for others.
+	// It belongs to Similarity, so the store does not keep it.
+	Threshold float64
+	// Ceiling is the most that a confidence may be that rests on Similarity, in (0, 1]. 0 means 0.7 for [heed.Trigrams], which
+	// compares words only, and 1 for others.
+	Ceiling float64
 	// Evaluator classifies. nil means Counting{}.
 	Evaluator Evaluator
 	// Drafter words rules. nil means Representative{}.
@@ -32,7 +42,7 @@ type Config struct {
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
 	Window int
 	// Expedite is the confidence in (0, 1] from which on what is GeneralizableHigh is proposed at once, and not with the next
-	// batch. 0 means 0.7, which is the most that Trigrams can have.
+	// batch. 0 means 0.7, the ceiling of [heed.Trigrams].
 	Expedite float64
 	// Fresh is how many more corrections it takes to propose again what was rejected or retired; each further rejection
 	// doubles it. 0 means 3.
@@ -97,7 +107,7 @@ type Measuring struct {
 
 // SpecConfig returns the defaults of the Adaptive Feedback Learning design where ours differ: it takes texts to be alike
 // from 0.8 on, whatever measures them. Store is for the caller to set.
-func SpecConfig() Config { return Config{Similarity: Trigrams{Threshold: 0.8}} }
+func SpecConfig() Config { return Config{Threshold: 0.8} }
 
 // component is the name of the settings in a store, and in the audit log where they change.
 const component = "feedback"
@@ -134,8 +144,13 @@ func setting[T int | float64 | bool | time.Duration](name string, value *T, give
 func (c Config) withDefaults() Config {
 	const day = 24 * time.Hour
 	if c.Similarity == nil {
-		c.Similarity = Trigrams{}
+		c.Similarity = heed.Trigrams{}
 	}
+	threshold, ceiling := 0.8, 1.
+	if wording(c.Similarity) {
+		threshold, ceiling = 0.4, 0.7
+	}
+	c.Threshold, c.Ceiling = cmp.Or(c.Threshold, threshold), cmp.Or(c.Ceiling, ceiling)
 	if c.Evaluator == nil {
 		c.Evaluator = Counting{}
 	}
@@ -178,9 +193,8 @@ func (c Config) withDefaults() Config {
 func (c Config) validate() error {
 	var found faults.List
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	traits := c.Similarity.Traits()
-	found.Check(traits.Threshold > 0 && traits.Threshold <= 1, "Similarity", traits, "must have a threshold in (0, 1]")
-	found.Check(traits.Ceiling > 0 && traits.Ceiling <= 1, "Similarity", traits, "must have a ceiling in (0, 1]")
+	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, "must be in (0, 1], or 0 for the default")
+	found.Check(c.Ceiling > 0 && c.Ceiling <= 1, "Ceiling", c.Ceiling, "must be in (0, 1], or 0 for the default")
 	found.Check(c.Expedite > 0 && c.Expedite <= 1, "Expedite", c.Expedite, "must be in (0, 1], or 0 for the default")
 	for i, agent := range c.Agents {
 		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i), agent, "must be text that a store can keep, not empty")
@@ -226,9 +240,14 @@ func CanonicalID(id string) (string, error) {
 
 // person returns the canonical form of an id, or what speaks against it.
 func (s *Service) person(field, id string) (canonical string, err error) {
-	defer contain("Config.Canonical", &err)
-	canonical, err = s.cfg.Canonical(id)
-	if err != nil {
+	err = host.Call("Config.Canonical", func() error {
+		canonical, err = s.cfg.Canonical(id)
+		return err
+	})
+	switch {
+	case errors.As(err, new(*heed.PanicError)):
+		return "", err
+	case err != nil:
 		return "", invalid(field, err.Error())
 	}
 	return canonical, checkName(field, canonical)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/store"
 )
 
@@ -116,10 +117,10 @@ func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
 
 // explain says what kind of a conflict two texts of this score are in, and leaves it open where they are in none.
 func (s *Service) explain(c *Conflict, text, other string) {
-	threshold := s.cfg.Similarity.Traits().Threshold
-	opposed := Oppose(text, other)
+	threshold := s.cfg.Threshold
+	opposed := oppose.Find(text, other)
 	switch {
-	case (opposed.Contradicts() || opposed == OpposedNumbers) && s.sameTopic(text, other, c.Score):
+	case (opposed.Contradicts() || opposed == oppose.Numbers) && s.sameTopic(text, other, c.Score):
 		c.Kind, c.Explanation = Contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2:

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // Consolidate looks for active rules that say the same, of one type, for one place and for the same agents, and proposes for
@@ -63,8 +65,8 @@ func (s *Service) alikeRules(ctx context.Context, first *Rule, others []Rule, ta
 		return nil, err
 	}
 	for i, o := range candidates {
-		opposes := func(r Rule) bool { return Oppose(r.Text, o.Text) != "" }
-		if scores[i] >= s.cfg.Similarity.Traits().Threshold && !slices.ContainsFunc(group, opposes) {
+		opposes := func(r Rule) bool { return oppose.Find(r.Text, o.Text) != "" }
+		if scores[i] >= s.cfg.Threshold && !slices.ContainsFunc(group, opposes) {
 			group = append(group, o)
 		}
 	}
@@ -86,29 +88,27 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		}
 	}
 	form.Draft = form.Draft.normal()
-	evidence, err := s.remaining(ctx, distinct(form.Evidence))
+	evidence, err := s.remaining(ctx, text.Distinct(form.Evidence))
 	if err != nil {
 		return nil, err
 	}
-	err = s.governing.take(ctx, func() error {
-		return again(ctx, func() error {
-			opened = nil
-			now := s.now()
-			p := form.Clone()
-			p.ID = s.cfg.NewID()
-			s.fill(&p, evidence, now)
-			c, err := s.opened(ctx, &p)
-			if err != nil {
-				return err
-			}
-			if waits, err := s.consolidating(ctx, form.Supersedes, now); err != nil || waits {
-				return err
-			}
-			c.tell(s.entry(now, "", string(ActPropose), p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
-			p.Revision, err = s.apply(ctx, c)
-			opened = &p
+	err = holding(ctx, s.governing, func() error {
+		opened = nil
+		now := s.now()
+		p := form.Clone()
+		p.ID = s.cfg.NewID()
+		s.fill(&p, evidence, now)
+		c, err := s.opened(ctx, &p)
+		if err != nil {
 			return err
-		})
+		}
+		if waits, err := s.consolidating(ctx, form.Supersedes, now); err != nil || waits {
+			return err
+		}
+		c.tell(s.entry(now, "", string(ActPropose), p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
+		p.Revision, err = s.apply(ctx, c)
+		opened = &p
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -129,6 +129,6 @@ func (s *Service) consolidating(ctx context.Context, rules []string, now time.Ti
 		}
 	}
 	rejected, err := proposalKind.union(ctx, s.cfg.Store, [][]string{append(statusKeys(StatusRejected), groupKey(rules))},
-		func(p *Proposal) bool { return slices.Equal(p.Supersedes, distinct(rules)) })
+		func(p *Proposal) bool { return slices.Equal(p.Supersedes, text.Distinct(rules)) })
 	return len(rejected) > 0, err
 }

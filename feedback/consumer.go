@@ -7,6 +7,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -54,30 +55,27 @@ func (c *Consumer) Run(ctx context.Context) error {
 		if err := c.take(ctx, payload); err != nil {
 			return wrap("consume", err)
 		}
-		if err := acknowledge(ctx, d); err != nil {
+		if err := host.Call("Delivery.Ack", func() error { return d.Ack(ctx) }); err != nil {
 			return wrap("consume: acknowledge", err)
 		}
 	}
 }
 
 func (c *Consumer) receive(ctx context.Context) (d stream.Delivery, payload []byte, err error) {
-	defer contain("ConsumerConfig.Source", &err)
-	if d, err = c.cfg.Source.Receive(ctx); err != nil {
-		return nil, nil, err
-	}
-	return d, d.Event().Payload, nil
-}
-
-func acknowledge(ctx context.Context, d stream.Delivery) (err error) {
-	defer contain("Delivery.Ack", &err)
-	return d.Ack(ctx)
+	err = host.Call("ConsumerConfig.Source", func() error {
+		if d, err = c.cfg.Source.Receive(ctx); err == nil {
+			payload = d.Event().Payload
+		}
+		return err
+	})
+	return d, payload, err
 }
 
 // take records and evaluates a decision, or puts it aside.
 func (c *Consumer) take(ctx context.Context, payload []byte) error {
 	f, err := DecodeEvent(payload)
-	if err == nil {
-		err = c.complete(&f)
+	if err == nil && c.cfg.Complete != nil {
+		err = host.Call("ConsumerConfig.Complete", func() error { c.cfg.Complete(&f); return nil })
 	}
 	if err == nil {
 		if _, err = c.cfg.Service.Record(ctx, f); err == nil {
@@ -86,26 +84,13 @@ func (c *Consumer) take(ctx context.Context, payload []byte) error {
 		}
 	}
 	var bad *heed.InputError
-	var panicked *PanicError
+	var panicked *heed.PanicError
 	if !errors.As(err, &bad) && !errors.As(err, &panicked) && !errors.Is(err, heed.ErrConflict) {
 		return err
 	}
-	if err := c.putAside(ctx, payload, err); err != nil {
-		return fmt.Errorf("dead letter: %w", err)
+	aside := host.Call("ConsumerConfig.DeadLetter", func() error { return c.cfg.DeadLetter(ctx, payload, err) })
+	if aside != nil {
+		return fmt.Errorf("dead letter: %w", aside)
 	}
-	return nil
-}
-
-func (c *Consumer) putAside(ctx context.Context, payload []byte, reason error) (err error) {
-	defer contain("ConsumerConfig.DeadLetter", &err)
-	return c.cfg.DeadLetter(ctx, payload, reason)
-}
-
-func (c *Consumer) complete(f *Feedback) (err error) {
-	if c.cfg.Complete == nil {
-		return nil
-	}
-	defer contain("ConsumerConfig.Complete", &err)
-	c.cfg.Complete(f)
 	return nil
 }

@@ -209,7 +209,7 @@ func TestConsumerSurvivesItsHost(t *testing.T) {
 			},
 		})
 		require.NoError(t, err)
-		var panicked *feedback.PanicError
+		var panicked *heed.PanicError
 		require.ErrorAs(t, c.Run(ctx), &panicked)
 		assert.Equal(t, who, panicked.Who)
 	}

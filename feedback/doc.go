@@ -19,10 +19,10 @@
 //
 // # What says the same
 //
-// [Similarity] says how alike texts are, each with a threshold of its own: [Trigrams], which needs no model, and
-// [NewEmbedding] for any function that embeds texts. Neither can tell a text from its opposite, which shares nearly all of
-// its words. So [Oppose] stands before whatever takes two texts for one: negations, numbers with their units, antonyms,
-// exchanged sides, other names, and single words that were exchanged keep them apart.
+// A [heed.Similarity] says how alike texts are: [heed.Trigrams], which needs no model, or a [heed.Embedder]. From
+// [Config].Threshold on, texts are alike. No similarity tells a text from its opposite, which shares nearly all of its words.
+// So heed also looks for oppositions before it treats two texts as one: negations, numbers with their units, antonyms,
+// exchanged sides, other names, and single words that were exchanged ([Match].Opposed).
 //
 // # The gate
 //
@@ -61,6 +61,6 @@
 //
 // # Implementing the interfaces
 //
-// [Similarity], [Evaluator] and [Drafter] may ask a model: their answers are checked, their errors leave the feedback to be
+// [heed.Similarity], [Evaluator] and [Drafter] may ask a model: their answers are checked, their errors leave the feedback to be
 // evaluated again, and their panics are errors.
 package feedback

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -102,7 +103,7 @@ func (d *Draft) normal() Draft {
 	if n.Type == "" {
 		n.Type = Guideline
 	}
-	n.Agents, n.Supersedes = distinct(d.Agents), distinct(d.Supersedes)
+	n.Agents, n.Supersedes = text.Distinct(d.Agents), text.Distinct(d.Supersedes)
 	return n
 }
 

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -30,23 +33,23 @@ func (Representative) Draft(_ context.Context, cluster []Record) (Draft, error) 
 	const compared = 200 // each with each
 	cluster = cluster[max(len(cluster)-compared, 0):]
 	texts := make([]string, len(cluster))
-	sets := make([]grams, len(cluster))
+	sets := make([][]uint64, len(cluster))
 	for i := range cluster {
 		texts[i] = ruleText(&cluster[i].Feedback)
-		sets[i] = gramsOf(texts[i])
+		sets[i] = text.Trigrams(texts[i])
 	}
 	best, most := 0, -1.
 	for i := range sets {
 		var sum float64
 		for j := range sets {
-			sum += jaccard(sets[i], sets[j])
+			sum += text.Jaccard(sets[i], sets[j])
 		}
 		if texts[i] != "" && sum > most {
 			best, most = i, sum
 		}
 	}
-	text := prompt.Line(texts[best], MaxText)
-	return Draft{Type: selectType(cluster, text), Text: text}, nil
+	line := prompt.Line(texts[best], MaxText)
+	return Draft{Type: selectType(cluster, line), Text: line}, nil
 }
 
 // ruleText is what a rule is made of: the summary, or the first line of the comment that says something.
@@ -59,19 +62,17 @@ func ruleText(f *Feedback) string {
 }
 
 // obligations are the words by which a text binds.
-var obligations = setOf("must never always shall required mandatory forbidden prohibited cannot muss nie immer verboten doit jamais debe nunca")
+var obligations = strings.Fields("must never always shall required mandatory forbidden prohibited cannot muss nie immer verboten doit jamais debe nunca")
 
 func selectType(cluster []Record, text string) RuleType {
 	all := func(d Decision) bool {
 		return !slices.ContainsFunc(cluster, func(r Record) bool { return r.Decision != d })
 	}
-	r := read(text)
-	binds := func(word string) bool { return r.words[word] }
 	switch {
 	case all(Approved):
 		return PositiveExample
 	case slices.ContainsFunc(cluster, func(r Record) bool { return r.Severity == Critical }),
-		slices.ContainsFunc(sortedKeys(obligations), binds):
+		slices.ContainsFunc(obligations, oppose.Read(text).Has):
 		return Constraint
 	case all(Rejected):
 		return NegativeExample
@@ -82,12 +83,15 @@ func selectType(cluster []Record, text string) RuleType {
 
 // draft asks the drafter, survives what it does, and completes its answer from the evidence.
 func (s *Service) draft(ctx context.Context, cluster []Record) (d Draft, err error) {
-	defer contain("the drafter", &err)
 	given := make([]Record, len(cluster))
 	for i := range cluster {
 		given[i] = cluster[i].Clone()
 	}
-	if d, err = s.cfg.Drafter.Draft(ctx, given); err != nil {
+	err = host.Call("the drafter", func() error {
+		d, err = s.cfg.Drafter.Draft(ctx, given)
+		return err
+	})
+	if err != nil {
 		return Draft{}, err
 	}
 	if !d.AllAgents && len(d.Agents) == 0 {

@@ -36,7 +36,7 @@ func (r *Rules) DryRun(ctx context.Context, d Draft) (DryRun, error) {
 			return DryRun{}, wrap("dry run", err)
 		}
 		for _, m := range matches {
-			if m.Score >= s.cfg.Similarity.Traits().Threshold {
+			if m.Score >= s.cfg.Threshold {
 				run.Applied = append(run.Applied, m)
 			}
 		}

@@ -245,7 +245,7 @@ func TestDryRun(t *testing.T) {
 	assert.Equal(t, 3, run.Corrections)
 	require.Len(t, run.Applied, 2)
 	assert.Equal(t, "d1", run.Applied[0].ID)
-	assert.Equal(t, feedback.OpposedPolarity, run.Applied[1].Opposed)
+	assert.Equal(t, "polarity", run.Applied[1].Opposed)
 	run, err = w.rules.DryRun(ctx, feedback.Draft{Text: "The summary is too long", AllAgents: true})
 	require.NoError(t, err)
 	assert.Equal(t, 4, run.Corrections)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -25,22 +27,20 @@ import (
 func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
 	var r Record
 	fresh := false
-	err := s.evaluating.take(ctx, func() error {
-		return again(ctx, func() (err error) {
-			if r, err = s.Feedback(ctx, id); err != nil || r.Class != "" {
-				return err
-			}
-			lane, err := s.lane(ctx, r.Agent, s.now())
-			if err != nil {
-				return err
-			}
-			promoted, err := s.classify(ctx, &r)
-			if err != nil {
-				return err
-			}
-			fresh = true
-			return s.keepEvaluation(ctx, &r, promoted, lane)
-		})
+	err := holding(ctx, s.evaluating, func() (err error) {
+		if r, err = s.Feedback(ctx, id); err != nil || r.Class != "" {
+			return err
+		}
+		lane, err := s.lane(ctx, r.Agent, s.now())
+		if err != nil {
+			return err
+		}
+		promoted, err := s.classify(ctx, &r)
+		if err != nil {
+			return err
+		}
+		fresh = true
+		return s.keepEvaluation(ctx, &r, promoted, lane)
 	})
 	if err != nil {
 		return Record{}, wrap("evaluate", err)
@@ -71,14 +71,14 @@ func (s *Service) keepEvaluation(ctx context.Context, r *Record, promoted []Reco
 
 // classify fills in the evaluation, and returns those of the cluster that it promotes.
 func (s *Service) classify(ctx context.Context, r *Record) (promoted []Record, err error) {
-	text := r.Text()
+	said := r.Text()
 	switch {
 	case r.Private:
 		r.Evaluation = Evaluation{Class: Archived, Confidence: 1, Rationale: "kept out of learning"}
 		return nil, nil
 	case !r.Corrects():
 		return nil, s.classifyPositive(ctx, r)
-	case !comparable(text):
+	case !text.Comparable(said):
 		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: "insufficient detail: there is no text to compare"}
 		if r.Decision == Rejected {
 			r.Evaluation = Evaluation{Class: EdgeCase, Confidence: 0.1, Rationale: "a rejection without a reason", Action: DocumentOnly}
@@ -89,7 +89,7 @@ func (s *Service) classify(ctx context.Context, r *Record) (promoted []Record, e
 	if err != nil {
 		return nil, err
 	}
-	matches, err := s.compare(ctx, text, known)
+	matches, err := s.compare(ctx, said, known)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (s *Service) contradiction(r *Record, known []Record, matches []Match) stri
 	}
 	for i := range matches {
 		m := &matches[i]
-		if m.Gate == r.Gate && m.Class != Archived && m.Opposed.Contradicts() && s.sameTopic(r.Text(), m.Text(), m.Score) {
+		if m.Gate == r.Gate && m.Class != Archived && oppose.Way(m.Opposed).Contradicts() && s.sameTopic(r.Text(), m.Text(), m.Score) {
 			return fmt.Sprintf("it contradicts %s (%s)", m.ID, m.Opposed)
 		}
 	}
@@ -144,10 +144,10 @@ func (s *Service) contradiction(r *Record, known []Record, matches []Match) stri
 // sameTopic reports whether two texts that oppose each other speak of the same: by their score, or because they are worded
 // alike but for what opposes them.
 func (s *Service) sameTopic(a, b string, score float64) bool {
-	if score >= s.cfg.Similarity.Traits().Threshold {
+	if score >= s.cfg.Threshold {
 		return true
 	}
-	return jaccard(gramsOf(topic(a)), gramsOf(topic(b))) >= (Trigrams{}).Traits().Threshold
+	return text.Jaccard(text.Trigrams(oppose.Topic(a)), text.Trigrams(oppose.Topic(b))) >= 0.4
 }
 
 // judge finds the cluster of a correction and has it classified.
@@ -158,7 +158,7 @@ func (s *Service) judge(ctx context.Context, r *Record, matches []Match) (promot
 	}
 	c := Case{
 		Feedback: r.Feedback, Cluster: members, Support: s.support(r, members),
-		High: s.cfg.High, Ceiling: s.cfg.Similarity.Traits().Ceiling,
+		High: s.cfg.High, Ceiling: s.cfg.Ceiling,
 	}
 	for _, m := range matches {
 		if m.Class.correction() {
@@ -172,7 +172,7 @@ func (s *Service) judge(ctx context.Context, r *Record, matches []Match) (promot
 	if v.Similar != nil {
 		chosen := slices.DeleteFunc(slices.Clone(c.Candidates), func(m Match) bool { return !slices.Contains(v.Similar, m.ID) })
 		for i := range chosen {
-			chosen[i].Score = max(chosen[i].Score, s.cfg.Similarity.Traits().Threshold) // the evaluator says that they are alike
+			chosen[i].Score = max(chosen[i].Score, s.cfg.Threshold) // the evaluator says that they are alike
 		}
 		if members, err = s.join(ctx, r, chosen, Classification.correction); err != nil {
 			return nil, err

@@ -148,8 +148,7 @@ func TestWhatOpposesAMemberStaysOutOfItsCluster(t *testing.T) {
 // everything finds all texts alike.
 type everything struct{}
 
-func (everything) Traits() feedback.Traits { return feedback.Traits{Threshold: 0.5, Ceiling: 1} }
-func (everything) Scores(_ context.Context, _ string, others []string) ([]float64, error) {
+func (everything) Similar(_ context.Context, _ string, others []string) ([]float64, error) {
 	scores := make([]float64, len(others))
 	for i := range scores {
 		scores[i] = 0.9
@@ -197,7 +196,7 @@ func TestConfidence(t *testing.T) {
 // TestConfidenceNeverFalls as a cluster grows, whoever adds whatever is alike, and stays under the ceiling.
 func TestConfidenceNeverFalls(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		var similarity feedback.Similarity = feedback.Trigrams{}
+		var similarity heed.Similarity = heed.Trigrams{}
 		if rapid.Bool().Draw(rt, "model") {
 			similarity = everything{}
 		}
@@ -206,7 +205,7 @@ func TestConfidenceNeverFalls(t *testing.T) {
 		for range rapid.IntRange(1, 8).Draw(rt, "n") {
 			r := w.says(rapid.SampledFrom([]string{"ann", "bob", "cleo"}).Draw(rt, "by"),
 				rapid.SampledFrom([]string{long, long + " for it", "The summary is much too long"}).Draw(rt, "says"))
-			if r.Confidence < last || r.Confidence > similarity.Traits().Ceiling {
+			if r.Confidence < last || r.Confidence > w.Config().Ceiling {
 				rt.Fatalf("%v after %v", r.Confidence, last)
 			}
 			last = r.Confidence

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/heedhq/heed/internal/host"
 )
 
 // Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared, and neither about
@@ -72,8 +74,10 @@ type Case struct {
 // A Match is a feedback that was compared with another.
 type Match struct {
 	Record
-	Score   float64    // how alike the texts are, in [0, 1]
-	Opposed Opposition // how they contradict each other; "" they do not
+	Score float64 // how alike the texts are, in [0, 1]
+	// Opposed is how the texts contradict each other, and "" if they do not: "polarity", "number", "antonym", "order", "name" or
+	// "word".
+	Opposed string
 }
 
 // Thresholds say what it takes for a cluster to be [GeneralizableHigh].
@@ -172,7 +176,6 @@ func (Counting) Evaluate(_ context.Context, c Case) (Verdict, error) {
 
 // ask asks the evaluator, and survives what it does.
 func ask(ctx context.Context, e Evaluator, c Case) (v Verdict, err error) {
-	defer contain("the evaluator", &err)
 	given := c
 	given.Candidates, given.Cluster = nil, nil
 	for i := range c.Candidates {
@@ -184,23 +187,12 @@ func ask(ctx context.Context, e Evaluator, c Case) (v Verdict, err error) {
 		given.Cluster = append(given.Cluster, c.Cluster[i].Clone())
 	}
 	given.Feedback = c.Feedback.clone()
-	if v, err = e.Evaluate(ctx, given); err != nil {
+	err = host.Call("the evaluator", func() error {
+		v, err = e.Evaluate(ctx, given)
+		return err
+	})
+	if err != nil {
 		return Verdict{}, err
 	}
 	return v, v.validate(&c)
 }
-
-// contain turns a panic of a host's code into an error.
-func contain(who string, err *error) {
-	if r := recover(); r != nil {
-		*err = &PanicError{Who: who, Value: r}
-	}
-}
-
-// A PanicError says that code of the host has panicked.
-type PanicError struct {
-	Who   string // what was called
-	Value any    // what it panicked with
-}
-
-func (e *PanicError) Error() string { return e.Who + " panicked" }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/stream"
@@ -24,22 +25,17 @@ func exampleService(cfg feedback.Config) *feedback.Service {
 }
 
 // Any function that embeds texts makes a similarity that sees meaning. Here it is a toy; a host calls its provider.
-func ExampleNewEmbedding() {
-	similarity, err := feedback.NewEmbedding(feedback.EmbeddingConfig{
-		Embed: func(_ context.Context, texts []string) ([][]float32, error) {
-			vectors := make([][]float32, len(texts))
-			for i, text := range texts {
-				vectors[i] = []float32{float32(len(text)), 1}
-			}
-			return vectors, nil
-		},
-	})
-	if err != nil {
-		panic(err)
+func ExampleConfig_similarity() {
+	embed := func(_ context.Context, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		for i, text := range texts {
+			vectors[i] = []float32{float32(len(text)), 1}
+		}
+		return vectors, nil
 	}
-	service := exampleService(feedback.Config{Similarity: similarity})
-	fmt.Printf("%+v\n", service.Config().Similarity.Traits())
-	// Output: {Threshold:0.8 Ceiling:1}
+	service := exampleService(feedback.Config{Similarity: heed.Embedder(embed)})
+	fmt.Println(service.Config().Threshold, service.Config().Ceiling)
+	// Output: 0.8 1
 }
 
 // Only those of a list may decide. Whoever else tries is in the audit log.

@@ -1,6 +1,10 @@
 package feedback
 
-import "github.com/heedhq/heed/store"
+import (
+	"context"
+
+	"github.com/heedhq/heed/store"
+)
 
 // Stored returns values as the records that a service keeps of them.
 func Stored(values ...any) (records []store.Record) {
@@ -22,3 +26,8 @@ var Kinds = map[string]store.Kind{"record": feedbackKind.Kind.Kind, "proposal": 
 
 // MaxPeople is how many people a proposal may name.
 const MaxPeople = maxPeople
+
+// Scores compares texts by the service's similarity.
+func Scores(ctx context.Context, s *Service, text string, others []string) ([]float64, error) {
+	return s.scores(ctx, text, others)
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A Feedback is a reviewer's decision about what an agent made, with what they said of it. It is known by the id of the
@@ -93,17 +94,7 @@ func (f *Feedback) normalize() {
 	if f.Severity == "" {
 		f.Severity = Medium
 	}
-	f.Tags, f.Rules = distinct(f.Tags), distinct(f.Rules)
-}
-
-// distinct returns the sorted texts, each once.
-func distinct(texts []string) []string {
-	if len(texts) == 0 {
-		return nil
-	}
-	texts = slices.Clone(texts)
-	slices.Sort(texts)
-	return slices.Compact(texts)
+	f.Tags, f.Rules = text.Distinct(f.Tags), text.Distinct(f.Rules)
 }
 
 func (f *Feedback) validate(now time.Time) error {

@@ -95,23 +95,23 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 		p.Confidence = 0 // that of a positive says that it is one, and not how many agree
 	}
 	s.fill(p, members, now)
-	err := s.governing.take(ctx, func() error {
-		c, err := s.opened(ctx, p)
-		if err != nil {
-			return err
-		}
-		// Somebody else may have proposed this cluster in the meantime. Whoever does so from here on loses the race.
-		if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
-			return cmp.Or[error](err, &raceError{heed.ErrConflict})
-		}
-		if last != nil && last.Status == StatusPending { // whose time is over
-			s.expired(&c, *last, now)
-		}
-		c.tell(s.entry(now, "", string(ActPropose), p.ID, "cluster "+cluster))
-		p.Revision, err = s.apply(ctx, c)
-		return err
-	})
+	if err := s.governing.Lock(ctx); err != nil {
+		return nil, err
+	}
+	defer s.governing.Unlock()
+	c, err := s.opened(ctx, p)
 	if err != nil {
+		return nil, err
+	}
+	// Somebody else may have proposed this cluster in the meantime. Whoever does so from here on loses the race.
+	if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
+		return nil, cmp.Or[error](err, &raceError{heed.ErrConflict})
+	}
+	if last != nil && last.Status == StatusPending { // whose time is over
+		s.expired(&c, *last, now)
+	}
+	c.tell(s.entry(now, "", string(ActPropose), p.ID, "cluster "+cluster))
+	if p.Revision, err = s.apply(ctx, c); err != nil {
 		return nil, err
 	}
 	return p, nil

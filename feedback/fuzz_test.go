@@ -34,28 +34,6 @@ func FuzzDecodeEvent(f *testing.F) {
 	})
 }
 
-func FuzzOppose(f *testing.F) {
-	f.Add("use tabs, not spaces", "use spaces, not tabs")
-	f.Add("at most 3", "no more than ٣")
-	f.Add("不要缓存 if 3rd", "don't can't n'est pas")
-	f.Fuzz(func(t *testing.T, a, b string) {
-		if o := feedback.Oppose(a, a); o != "" {
-			t.Errorf("%q opposes itself: %s", a, o)
-		}
-		if (feedback.Oppose(a, b) == "") != (feedback.Oppose(b, a) == "") {
-			t.Errorf("%q, %q: not symmetric", a, b)
-		}
-		ab, err := feedback.Trigrams{}.Scores(ctx, a, []string{b})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ba, _ := feedback.Trigrams{}.Scores(ctx, b, []string{a})
-		if ab[0] != ba[0] || !(ab[0] >= 0 && ab[0] <= 1) {
-			t.Errorf("%q, %q: %v, %v", a, b, ab[0], ba[0])
-		}
-	})
-}
-
 // FuzzInject: whatever the base is and whatever a rule says, the section has the lines that it should have, and taking it
 // out gives back the base.
 func FuzzInject(f *testing.F) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A Review is what one person decides about a proposal.
@@ -193,7 +194,7 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 		return c, err
 	}
 	against := contradictions(conflicts)
-	approval := Approval{Actor: who, Reason: review.Reason, Hash: hash, Override: distinct(review.Override), At: now}
+	approval := Approval{Actor: who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override), At: now}
 	if open := approval.missing(against); len(open) > 0 {
 		return c, &ConflictError{open}
 	}
@@ -268,7 +269,7 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 		c.write(ruleKind.record(old))
 		c.tell(s.entry(now, who, "supersede", id, "by "+rule.ID))
 	}
-	rule.Clusters = distinct(rule.Clusters)
+	rule.Clusters = text.Distinct(rule.Clusters)
 	c.write(ruleKind.record(rule))
 	return c, nil
 }

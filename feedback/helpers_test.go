@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -221,9 +222,7 @@ func order(id string) feedback.Order {
 // topics is a similarity that a test dictates: texts with the same word before a colon are as alike as the map says.
 type topics map[string]float64
 
-func (t topics) Traits() feedback.Traits { return feedback.Traits{Threshold: 0.8, Ceiling: 1} }
-
-func (t topics) Scores(_ context.Context, text string, others []string) ([]float64, error) {
+func (t topics) Similar(_ context.Context, text string, others []string) ([]float64, error) {
 	scores := make([]float64, len(others))
 	mine, _, _ := strings.Cut(text, ":")
 	for i, other := range others {
@@ -236,15 +235,15 @@ func (t topics) Scores(_ context.Context, text string, others []string) ([]float
 
 // flaky is a similarity that fails as long as it is told to.
 type flaky struct {
-	feedback.Trigrams
+	heed.Trigrams
 	failing bool
 }
 
 var errFlaky = errors.New("no embedder")
 
-func (f *flaky) Scores(ctx context.Context, text string, others []string) ([]float64, error) {
+func (f *flaky) Similar(ctx context.Context, text string, others []string) ([]float64, error) {
 	if f.failing {
 		return nil, errFlaky
 	}
-	return f.Trigrams.Scores(ctx, text, others)
+	return f.Trigrams.Similar(ctx, text, others)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -124,20 +125,18 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason st
 	truncate(&p.Created, &p.Expires, &p.Decided)
 	truncateApprovals(p.Approvals)
 	p.Revision = 0
-	return s.governing.take(ctx, func() error {
-		return again(ctx, func() error {
-			if _, err := proposalKind.get(ctx, s.cfg.Store, p.ID); !errors.Is(err, heed.ErrNotFound) {
-				return cmp.Or(err, errKnown)
-			}
-			now := s.now()
-			c, err := s.imported(ctx, p.Clone(), who, now)
-			if err != nil {
-				return err
-			}
-			c.tell(s.entry(now, who, string(ActImport), p.ID, reason))
-			_, err = s.apply(ctx, c)
+	return holding(ctx, s.governing, func() error {
+		if _, err := proposalKind.get(ctx, s.cfg.Store, p.ID); !errors.Is(err, heed.ErrNotFound) {
+			return cmp.Or(err, errKnown)
+		}
+		now := s.now()
+		c, err := s.imported(ctx, p.Clone(), who, now)
+		if err != nil {
 			return err
-		})
+		}
+		c.tell(s.entry(now, who, string(ActImport), p.ID, reason))
+		_, err = s.apply(ctx, c)
+		return err
 	})
 }
 
@@ -152,7 +151,7 @@ func (s *Service) imported(ctx context.Context, p Proposal, who string, now time
 			return c, invalid("Action", "must pass the gate, as the proposal is pending")
 		}
 		p.Approvals, p.Created, p.Expires = nil, now, now.Add(s.cfg.Gate.TTL)
-		p.Writers = distinct(append(p.Writers, who))
+		p.Writers = text.Distinct(append(p.Writers, who))
 		if c, err = s.opened(ctx, &p); err != nil {
 			return c, err
 		}
@@ -194,34 +193,32 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 	}
 	truncate(&r.Activated, &r.Left)
 	truncateApprovals(r.Approvals)
-	return s.governing.take(ctx, func() error {
-		return again(ctx, func() error {
-			if known, err := ruleKind.get(ctx, s.cfg.Store, r.ID); err == nil {
-				if known.Hash() != r.Hash() {
-					return fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
-				}
-				return errKnown
-			} else if !errors.Is(err, heed.ErrNotFound) {
-				return err
+	return holding(ctx, s.governing, func() error {
+		if known, err := ruleKind.get(ctx, s.cfg.Store, r.ID); err == nil {
+			if known.Hash() != r.Hash() {
+				return fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
 			}
-			at, err := s.board(ctx)
-			if err != nil {
-				return err
-			}
-			if err := s.admit(ctx, &r); err != nil {
-				return err
-			}
-			now := s.now()
-			if r.Activated.IsZero() || r.Activated.After(now) {
-				r.Activated = now
-			}
-			r.Since, r.Effect, r.RetireProposed, r.Revision = now, Effect{}, time.Time{}, 0
-			c := at.governs(now)
-			c.write(ruleKind.record(r))
-			c.tell(s.entry(now, who, string(ActImport), r.ID, reason))
-			_, err = s.apply(ctx, c)
+			return errKnown
+		} else if !errors.Is(err, heed.ErrNotFound) {
 			return err
-		})
+		}
+		at, err := s.board(ctx)
+		if err != nil {
+			return err
+		}
+		if err := s.admit(ctx, &r); err != nil {
+			return err
+		}
+		now := s.now()
+		if r.Activated.IsZero() || r.Activated.After(now) {
+			r.Activated = now
+		}
+		r.Since, r.Effect, r.RetireProposed, r.Revision = now, Effect{}, time.Time{}, 0
+		c := at.governs(now)
+		c.write(ruleKind.record(r))
+		c.tell(s.entry(now, who, string(ActImport), r.ID, reason))
+		_, err = s.apply(ctx, c)
+		return err
 	})
 }
 

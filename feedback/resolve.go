@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A Resolution is what a person says of an ambiguous feedback.
@@ -63,7 +65,7 @@ func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (pr
 	case as == Archived:
 		r.Action = ""
 		return nil, nil
-	case !comparable(r.Text()):
+	case !text.Comparable(r.Text()):
 		if as.Generalizable() {
 			return nil, invalid("As", "must not be generalizable, as there is no text")
 		}
@@ -82,7 +84,7 @@ func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (pr
 	if err != nil {
 		return nil, err
 	}
-	r.Confidence = min(s.support(r, members).Confidence(), s.cfg.Similarity.Traits().Ceiling)
+	r.Confidence = min(s.support(r, members).Confidence(), s.cfg.Ceiling)
 	if as == EdgeCase {
 		r.Action = DocumentOnly
 		return nil, nil

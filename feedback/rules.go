@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
 // Rules carries proposals through their review to active rules, and back. Get it from [Service.Rules]. It is safe for
@@ -109,7 +111,7 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 
 // evidence returns the feedback of these ids, the oldest first.
 func (s *Service) evidence(ctx context.Context, ids []string) (records []Record, err error) {
-	for _, id := range distinct(ids) {
+	for _, id := range text.Distinct(ids) {
 		r, err := s.Feedback(ctx, id)
 		if err != nil {
 			return nil, err
@@ -137,11 +139,11 @@ func (s *Service) fill(p *Proposal, evidence []Record, now time.Time) {
 		reviewers[e.Reviewer], gates[e.Gate] = true, true
 		strength += e.Link
 	}
-	p.Evidence = distinct(p.Evidence)
-	p.Authors = distinct(p.Authors)
+	p.Evidence = text.Distinct(p.Evidence)
+	p.Authors = text.Distinct(p.Authors)
 	p.Occurrences, p.Reviewers = len(p.Evidence), len(p.Authors)
 	if len(evidence) > 0 {
-		p.Confidence = max(p.Confidence, min(Support{p.Occurrences, p.Reviewers, strength}.Confidence(), s.cfg.Similarity.Traits().Ceiling))
+		p.Confidence = max(p.Confidence, min(Support{p.Occurrences, p.Reviewers, strength}.Confidence(), s.cfg.Ceiling))
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s", len(evidence), len(reviewers), len(gates),
 			evidence[0].At.Format(time.DateOnly), evidence[len(evidence)-1].At.Format(time.DateOnly))
 	}

@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -22,8 +26,9 @@ import (
 // A Service is safe for concurrent use by multiple goroutines.
 type Service struct {
 	cfg        Config
-	evaluating turn // one evaluation at a time, so that they don't lose races against each other
-	governing  turn // one change of proposals and rules at a time, likewise
+	similarity heed.Similarity // cfg.Similarity, with a memory if it embeds
+	evaluating lock.Lock       // one evaluation at a time, so that they don't lose races against each other
+	governing  lock.Lock       // one change of proposals and rules at a time, likewise
 	prompts    prompts
 }
 
@@ -59,7 +64,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config) error) (*Service,
 	if err := agree(&cfg); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, evaluating: make(turn, 1), governing: make(turn, 1)}, nil
+	return &Service{cfg: cfg, similarity: remembering(cfg.Similarity), evaluating: lock.New(), governing: lock.New()}, nil
 }
 
 // Config returns the configuration in force, defaults filled in.
@@ -117,7 +122,11 @@ func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
 		f.Decision = ApprovedWithChanges
 	}
 	if s.cfg.Redact != nil {
-		if err := s.redact(f); err != nil {
+		err := host.Call("Config.Redact", func() error {
+			f.Summary, f.Comment = s.cfg.Redact(f.Summary), s.cfg.Redact(f.Comment)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -129,12 +138,6 @@ func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
 		return invalid("Agent", "is none of Config.Agents")
 	}
 	return f.validate(now)
-}
-
-func (s *Service) redact(f *Feedback) (err error) {
-	defer contain("Config.Redact", &err)
-	f.Summary, f.Comment = s.cfg.Redact(f.Summary), s.cfg.Redact(f.Comment)
-	return nil
 }
 
 // Feedback returns a feedback with what was made of it, or [heed.ErrNotFound].
@@ -192,7 +195,7 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 	if !(threshold >= 0 && threshold <= 1) {
 		return nil, fmt.Errorf("feedback: similar: %w", invalid("threshold", "must be in [0, 1]"))
 	}
-	threshold = cmp.Or(threshold, s.cfg.Similarity.Traits().Threshold)
+	threshold = cmp.Or(threshold, s.cfg.Threshold)
 	known, err := s.recent(ctx, &f)
 	if err != nil {
 		return nil, wrap("similar", err)
@@ -218,20 +221,20 @@ func (s *Service) recent(ctx context.Context, f *Feedback) (records []Record, er
 }
 
 // compare scores the records that have a text, the most alike first, and of those equally alike the newest.
-func (s *Service) compare(ctx context.Context, text string, records []Record) ([]Match, error) {
-	if !comparable(text) {
+func (s *Service) compare(ctx context.Context, one string, records []Record) ([]Match, error) {
+	if !text.Comparable(one) {
 		return nil, nil
 	}
 	var matches []Match
 	var texts []string
-	words := read(text)
+	words := oppose.Read(one)
 	for i := range records {
-		if other := records[i].Text(); comparable(other) {
-			matches = append(matches, Match{Record: records[i], Opposed: oppose(words, read(other))})
+		if other := records[i].Text(); text.Comparable(other) {
+			matches = append(matches, Match{Record: records[i], Opposed: string(words.Opposes(oppose.Read(other)))})
 			texts = append(texts, other)
 		}
 	}
-	scores, err := s.scores(ctx, text, texts)
+	scores, err := s.scores(ctx, one, texts)
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,7 @@ func TestRedactionComesFirst(t *testing.T) {
 	assert.Equal(t, "[secret] again", got.Comment)
 	w = newWorld(t, feedback.Config{Redact: func(string) string { panic("no") }})
 	_, err := w.Record(ctx, w.correction("ann", "x"))
-	assert.ErrorAs(t, err, new(*feedback.PanicError))
+	assert.ErrorAs(t, err, new(*heed.PanicError))
 }
 
 func TestConcurrentRecords(t *testing.T) {
@@ -246,7 +246,7 @@ func TestErase(t *testing.T) {
 
 func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	_, err := feedback.New(ctx, feedback.Config{
-		Similarity: feedback.Trigrams{Threshold: 2}, High: feedback.Thresholds{Occurrences: -1, Reviewers: -1}, Window: -1,
+		Threshold: 2, Ceiling: -1, High: feedback.Thresholds{Occurrences: -1, Reviewers: -1}, Window: -1,
 		Expedite: math.NaN(), Fresh: -1, Agents: []string{""},
 		Gate:      feedback.Gate{Quorum: 11, Outsiders: 12, TTL: -1, PerProposer: -1, PerAgent: -1, Pending: -1},
 		Injecting: feedback.Injecting{Rules: -1, Characters: 100},
@@ -257,7 +257,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.ElementsMatch(t, []string{
-		"Store", "Similarity", "High.Occurrences", "High.Reviewers", "Window", "Expedite", "Fresh", "Agents[0]", "Gate.Quorum",
+		"Store", "Threshold", "Ceiling", "High.Occurrences", "High.Reviewers", "Window", "Expedite", "Fresh", "Agents[0]", "Gate.Quorum",
 		"Gate.Outsiders", "Gate.TTL", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending", "Injecting.Rules", "Injecting.Characters",
 		"Measuring.Before", "Measuring.Stabilise", "Measuring.Review", "Measuring.Improvement", "Measuring.Floor", "Measuring.PerSweep",
 	}, fields)
@@ -265,7 +265,8 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	s, err := feedback.New(ctx, feedback.Config{Store: &memstore.Store{}, Agents: []string{"a"}})
 	require.NoError(t, err)
 	cfg := s.Config()
-	assert.Equal(t, feedback.Trigrams{}, cfg.Similarity)
+	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
+	assert.Equal(t, []float64{0.4, 0.7}, []float64{cfg.Threshold, cfg.Ceiling})
 	assert.Equal(t, feedback.Thresholds{Occurrences: 3, Reviewers: 2}, cfg.High)
 	assert.Equal(t, feedback.Gate{Quorum: 2, Outsiders: 1, TTL: 7 * day, PerProposer: 10, PerAgent: 20, Pending: 200}, cfg.Gate)
 	assert.Equal(t, feedback.Injecting{Rules: 20, Characters: 4000}, cfg.Injecting)
@@ -274,7 +275,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	assert.Equal(t, []string{"a"}, s.Config().Agents)
 
 	spec := feedback.SpecConfig()
-	assert.Equal(t, 0.8, spec.Similarity.Traits().Threshold)
+	assert.Equal(t, 0.8, spec.Threshold)
 	spec.Store = &memstore.Store{}
 	_, err = feedback.New(ctx, spec)
 	assert.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -111,7 +112,9 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 func classKey(c Classification) string { return store.Key("class", string(cmp.Or(c, Unclassified))) }
 
 // groupKey is that of a proposal that supersedes just these rules.
-func groupKey(rules []string) string { return store.Key("supersedes", records.ID(distinct(rules)...)) }
+func groupKey(rules []string) string {
+	return store.Key("supersedes", records.ID(text.Distinct(rules)...))
+}
 
 // personKeys are the keys of people, each once.
 func personKeys(names ...string) (keys []string) {
@@ -120,7 +123,7 @@ func personKeys(names ...string) (keys []string) {
 			keys = append(keys, store.PersonKey(name))
 		}
 	}
-	return distinct(keys)
+	return text.Distinct(keys)
 }
 
 // A Record is a feedback as it is kept: with what was made of it.

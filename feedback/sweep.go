@@ -121,32 +121,30 @@ func compareUnfit(a, b Rule) int {
 
 // keepEffect stores what was measured, and what follows from it, on a rule that is still as it was when it was measured.
 func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, retire bool) error {
-	return s.governing.take(ctx, func() error {
-		return again(ctx, func() error {
-			at, err := s.board(ctx)
-			if err != nil {
-				return err
-			}
-			rule, err := ruleKind.get(ctx, s.cfg.Store, measured.ID)
-			if err != nil || rule.Status != RuleActive || !rule.Since.Equal(measured.Since) {
-				return err
-			}
-			c := at.governs(now)
-			why := fmt.Sprintf("%s: improvement %.3f", measured.Effect.Status, measured.Effect.Improvement)
-			rule.Effect = measured.Effect
-			switch {
-			case retire && s.cfg.Measuring.Retire:
-				rule.Status, rule.Left, rule.RetireProposed = RuleRetired, now, time.Time{}
-				c.tell(s.entry(now, "", string(ActRetire), rule.ID, why))
-			case retire && rule.RetireProposed.IsZero():
-				rule.RetireProposed = now
-				c.tell(s.entry(now, "", "propose-retirement", rule.ID, why))
-			case measured.Effect.Status != Harmful && measured.Effect.Status != Ineffective:
-				rule.RetireProposed = time.Time{}
-			}
-			c.write(ruleKind.record(rule))
-			_, err = s.apply(ctx, c)
+	return holding(ctx, s.governing, func() error {
+		at, err := s.board(ctx)
+		if err != nil {
 			return err
-		})
+		}
+		rule, err := ruleKind.get(ctx, s.cfg.Store, measured.ID)
+		if err != nil || rule.Status != RuleActive || !rule.Since.Equal(measured.Since) {
+			return err
+		}
+		c := at.governs(now)
+		why := fmt.Sprintf("%s: improvement %.3f", measured.Effect.Status, measured.Effect.Improvement)
+		rule.Effect = measured.Effect
+		switch {
+		case retire && s.cfg.Measuring.Retire:
+			rule.Status, rule.Left, rule.RetireProposed = RuleRetired, now, time.Time{}
+			c.tell(s.entry(now, "", string(ActRetire), rule.ID, why))
+		case retire && rule.RetireProposed.IsZero():
+			rule.RetireProposed = now
+			c.tell(s.entry(now, "", "propose-retirement", rule.ID, why))
+		case measured.Effect.Status != Harmful && measured.Effect.Status != Ineffective:
+			rule.RetireProposed = time.Time{}
+		}
+		c.write(ruleKind.record(rule))
+		_, err = s.apply(ctx, c)
+		return err
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // PlanLimits bound a [Plan]. The zero value of each field means its default.
@@ -107,8 +108,8 @@ const scanned = 2000
 
 // sharingWords finds past tasks by the words that their descriptions share with the text: the size of the intersection by
 // that of the union (Jaccard 1901). Of each task its last outcome counts; of equals, the later.
-func (r *Recorder) sharingWords(ctx context.Context, text string, limit int) ([]Precedent, error) {
-	words := wordSet(text)
+func (r *Recorder) sharingWords(ctx context.Context, task string, limit int) ([]Precedent, error) {
+	words := wordSet(task)
 	var found []Precedent
 	seen := make(map[string]bool)
 	for e, err := range r.Entries(ctx, EntryQuery{Limit: scanned}) {
@@ -120,7 +121,7 @@ func (r *Recorder) sharingWords(ctx context.Context, text string, limit int) ([]
 			continue
 		}
 		seen[o.Task] = true
-		if similarity := jaccard(words, wordSet(o.Description)); similarity > 0 {
+		if similarity := text.Jaccard(words, wordSet(o.Description)); similarity > 0 {
 			found = append(found, Precedent{o.Task, o.Description, similarity, o.Strategy, e.Score.Class, e.Score.Reason})
 		}
 	}
@@ -128,27 +129,8 @@ func (r *Recorder) sharingWords(ctx context.Context, text string, limit int) ([]
 	return found[:min(len(found), limit)], nil
 }
 
-func wordSet(text string) map[string]bool {
-	set := make(map[string]bool)
-	for _, t := range tokens(text) {
-		if len(t) > 1 { // marks, and articles
-			set[t] = true
-		}
-	}
-	return set
-}
-
-func jaccard(a, b map[string]bool) float64 {
-	common := 0
-	for w := range a {
-		if b[w] {
-			common++
-		}
-	}
-	if common == 0 {
-		return 0
-	}
-	return float64(common) / float64(len(a)+len(b)-common)
+func wordSet(task string) []string {
+	return text.Distinct(slices.DeleteFunc(tokens(task), func(t string) bool { return len(t) < 2 })) // without marks and articles
 }
 
 // Prompt writes the plan as sections of a prompt, a blank line between them. It is empty where nothing is known.

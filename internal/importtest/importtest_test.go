@@ -22,7 +22,7 @@ const module = "github.com/heedhq/heed"
 // is held to it. A path ending in /... stands for all that is below it. A conformance package, X/Xtest or X/Ytest, has no row of
 // its own: it may import X and what X may of ours, and nothing of third parties.
 var table = map[string]row{
-	".":            {library, silent, ""},
+	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". evidence store internal/..."},
 	"evidence":     {library, shared, ". internal/..."},
 	"store":        {library, shared, ". evidence internal/..."},

@@ -77,7 +77,7 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	}
 	a.Decision, err = decision.NewHeuristicFirst(ctx, decision.Config{
 		LLM: cfg.Model, Store: kept.Store, Prompts: decision.Prompts{System: systemPrompt},
-		Converge: decision.Converge{Similarity: decision.Trigrams{}, Threshold: agreement},
+		Converge: decision.Converge{Similarity: heed.Trigrams{}, Threshold: agreement},
 		Now:      cfg.Now, Source: cfg.dice(1), NewID: cfg.numbered("answer"),
 	})
 	if err != nil {

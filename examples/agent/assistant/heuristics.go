@@ -90,7 +90,7 @@ func (s *shelf) like(ctx context.Context, text string, least float64) ([]decisio
 	for i, h := range s.all {
 		conditions[i] = h.Condition
 	}
-	similarities, err := decision.Trigrams{}.Similar(ctx, text, conditions)
+	similarities, err := heed.Trigrams{}.Similar(ctx, text, conditions)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (s *shelf) Nearest(ctx context.Context, condition, message string) (id stri
 	for i, c := range found {
 		actions[i] = c.Action
 	}
-	similarities, err := decision.Trigrams{}.Similar(ctx, message, actions)
+	similarities, err := heed.Trigrams{}.Similar(ctx, message, actions)
 	if err != nil {
 		return "", 0, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/strategy"
@@ -48,7 +49,7 @@ func (n *notebook) about(ctx context.Context, text string) (*Note, error) {
 	for i, note := range n.notes {
 		topics[i] = note.Topic
 	}
-	similarities, err := decision.Trigrams{}.Similar(ctx, text, topics)
+	similarities, err := heed.Trigrams{}.Similar(ctx, text, topics)
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,15 @@
-package feedback
+package oppose
 
 import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
-// reading is a text as Oppose sees it.
-type reading struct {
+// A Reading is a text as [Find] sees it. It is immutable.
+type Reading struct {
 	tokens    []token
 	affirmed  map[string]bool // stems of words in clauses that are not negated
 	denied    map[string]bool // those in clauses that are
@@ -26,23 +28,24 @@ type token struct {
 	stem string // "" of words that say nothing by themselves
 }
 
-func read(text string) reading {
-	r := reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{}}
-	r.tokenize(plainBounds.Replace(text))
+// Read reads a text.
+func Read(written string) Reading {
+	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{}}
+	r.tokenize(plainBounds.Replace(written))
 	r.readClauses()
 	slices.Sort(r.numbers)
 	for i, name := range r.names {
 		r.names[i] = stem(name)
 	}
-	r.names = distinct(r.names)
+	r.names = text.Distinct(r.names)
 	return r
 }
 
-func (r *reading) tokenize(text string) {
-	runes := []rune(text)
+func (r *Reading) tokenize(written string) {
+	runes := []rune(written)
 	for i := 0; i < len(runes); {
 		switch c := runes[i]; {
-		case dense(c):
+		case text.Dense(c):
 			i += r.addDense(runes[i:])
 		case unicode.Is(unicode.Nd, c):
 			i += r.addNumber(runes[i:])
@@ -58,7 +61,7 @@ func (r *reading) tokenize(text string) {
 }
 
 // addDense adds one character, or a negation of several.
-func (r *reading) addDense(runes []rune) int {
+func (r *Reading) addDense(runes []rune) int {
 	for _, negation := range denseNegations {
 		if strings.HasPrefix(string(runes[:min(len(runes), 4)]), negation) {
 			r.tokens = append(r.tokens, token{word: negation})
@@ -75,7 +78,7 @@ func (r *reading) addDense(runes []rune) int {
 }
 
 // addNumber adds a number as what it is worth, together with its unit where it has one.
-func (r *reading) addNumber(runes []rune) int {
+func (r *Reading) addNumber(runes []rune) int {
 	var digits strings.Builder
 	i := 0
 	for ; i < len(runes); i++ {
@@ -118,12 +121,12 @@ func digit(c rune) int {
 	return n
 }
 
-func (r *reading) addWord(runes []rune) int {
+func (r *Reading) addWord(runes []rune) int {
 	n, capitals, other := 0, 0, false
 	for n < len(runes) {
 		c := runes[n]
 		apostrophe := c == '\'' && n+1 < len(runes) && unicode.IsLetter(runes[n+1])
-		if !apostrophe && (dense(c) || !unicode.In(c, unicode.L, unicode.M, unicode.Nd) && c != '_') {
+		if !apostrophe && (text.Dense(c) || !unicode.In(c, unicode.L, unicode.M, unicode.Nd) && c != '_') {
 			break
 		}
 		if n > 0 && unicode.IsUpper(c) {
@@ -170,7 +173,7 @@ func (r *reading) addWord(runes []rune) int {
 
 // readClauses finds out what is said and what is denied. A negation denies its clause: where it comes first, or behind an
 // auxiliary verb ("must not"), all of it; elsewhere ("tabs, not spaces", "merge without review") what follows.
-func (r *reading) readClauses() {
+func (r *Reading) readClauses() {
 	var clause []string
 	denied := false
 	flush := func() {
@@ -206,7 +209,7 @@ func (r *reading) readClauses() {
 }
 
 // negatedSoon reports whether a negation follows within two words.
-func (r *reading) negatedSoon(i int) bool {
+func (r *Reading) negatedSoon(i int) bool {
 	for _, t := range r.tokens[i+1 : min(i+3, len(r.tokens))] {
 		if negations[t.word] {
 			return true
@@ -216,7 +219,7 @@ func (r *reading) negatedSoon(i int) bool {
 }
 
 // deniesOf reports whether r only denies something that o only affirms.
-func (r *reading) deniesOf(o reading) bool {
+func (r *Reading) deniesOf(o Reading) bool {
 	for stem := range r.denied {
 		if !r.affirmed[stem] && o.affirmed[stem] && !o.denied[stem] {
 			return true
@@ -251,9 +254,13 @@ func stem(word string) string {
 	return word
 }
 
-// topic is what a text speaks of, without what it says of it: no negations, no words that have an opposite.
-func topic(text string) string {
-	r := read(text)
+// Has reports whether the text has a word, which is in lower case.
+func (r Reading) Has(word string) bool { return r.words[word] }
+
+// Topic returns the words of what a text speaks of, without what it says about it: no negations, no words that have an
+// opposite.
+func Topic(text string) string {
+	r := Read(text)
 	var words []string
 	for _, t := range r.tokens {
 		if t.stem != "" && len(antonyms[t.word]) == 0 {

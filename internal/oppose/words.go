@@ -1,4 +1,4 @@
-package feedback
+package oppose
 
 import "strings"
 
@@ -126,7 +126,7 @@ var units = func() map[string]string {
 // negativePrefixes turn a word into its opposite.
 var negativePrefixes = []string{"un", "in", "im", "ir", "il", "non", "dis", "de", "des", "dés", "anti", "mis"}
 
-// antonyms are the words of which one text may have the one and another the other: both ways.
+// antonyms lists for each word its opposites.
 var antonyms = func() map[string][]string {
 	all := map[string][]string{}
 	for _, line := range strings.Split(strings.TrimSpace(antonymLines), "\n") {

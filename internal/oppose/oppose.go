@@ -1,4 +1,5 @@
-package feedback
+// Package oppose finds out whether two texts contradict each other. No measure of similarity can tell.
+package oppose
 
 import (
 	"slices"
@@ -6,60 +7,58 @@ import (
 	"unicode/utf8"
 )
 
-// Opposition names a way in which two texts may contradict each other.
-type Opposition string
+// A Way is one in which two texts may contradict each other.
+type Way string
 
-// The oppositions that [Oppose] knows.
+// The ways that [Find] knows.
 const (
-	OpposedPolarity Opposition = "polarity" // one denies what the other says
-	OpposedNumbers  Opposition = "number"   // they name other numbers, or other units
-	OpposedMeaning  Opposition = "antonym"  // one has a word, and the other its opposite
-	OpposedOrder    Opposition = "order"    // they say the same of each other's things: "A before B", "B before A"
-	OpposedNames    Opposition = "name"     // they name other things: "PostgreSQL", "MySQL"
-	OpposedWords    Opposition = "word"     // a few words make them differ, and it may be anything: "in", "out", "only"
+	Polarity Way = "polarity" // one denies what the other says
+	Numbers  Way = "number"   // they name other numbers, or other units
+	Meaning  Way = "antonym"  // one has a word, and the other its opposite
+	Order    Way = "order"    // they say the same of each other's things: "A before B", "B before A"
+	Names    Way = "name"     // they name other things: "PostgreSQL", "MySQL"
+	Words    Way = "word"     // a few words make them differ, and it may be anything: "in", "out", "only"
 )
 
-// Contradicts reports whether both can't hold at once. Other numbers, names and words make other statements, which may.
-func (o Opposition) Contradicts() bool {
-	return o == OpposedPolarity || o == OpposedMeaning || o == OpposedOrder
-}
+// Contradicts reports whether both texts can't hold at once. With other numbers, names and words they may.
+func (w Way) Contradicts() bool { return w == Polarity || w == Meaning || w == Order }
 
-// Oppose says how two texts may contradict each other, and "" where nothing hints at it. It stands before everything that
-// takes two texts for one, as texts that contradict each other are more alike, to every measure of similarity, than texts
-// that say the same.
+// Find returns how two texts may contradict each other, and "" if nothing hints at it. Ask it before two texts are treated
+// as the same: texts that contradict each other share more words than texts that say the same.
 //
-// It is a list of rules and words, and it is cautious: it sees contradictions where there are none, as between "do not log
-// passwords" and "log everything but passwords", rather than miss one. It knows the negations of some twenty languages, and
-// antonyms mainly of English; what contradicts in meaning alone it does not see. A text of more than 250 words, or that
-// relates very many things to each other, says the same as none but itself. It is symmetric, and no text opposes itself.
-func Oppose(a, b string) Opposition { return oppose(read(a), read(b)) }
+// It has lists of rules and words, and is cautious. It rather sees a contradiction that is none, as between "do not log
+// passwords" and "log everything but passwords", than misses one. It knows the negations of some twenty languages, and
+// antonyms mainly of English. It does not see a contradiction in meaning alone. A text of more than 250 words, or with very
+// many relations between things, is only the same as itself. Find is symmetric, and no text opposes itself.
+func Find(a, b string) Way { return Read(a).Opposes(Read(b)) }
 
-func oppose(x, y reading) Opposition {
+// Opposes is [Find] for texts that were read.
+func (x Reading) Opposes(y Reading) Way {
 	switch {
 	case !slices.Equal(x.numbers, y.numbers):
-		return OpposedNumbers
+		return Numbers
 	case x.deniesOf(y) || y.deniesOf(x) || x.negations != y.negations:
-		return OpposedPolarity
+		return Polarity
 	case tooLong(x, y):
 		if slices.Equal(x.tokens, y.tokens) {
 			return ""
 		}
-		return OpposedWords
+		return Words
 	case antonymous(x, y) || antonymous(y, x):
-		return OpposedMeaning
+		return Meaning
 	case swapped(x, y):
-		return OpposedOrder
+		return Order
 	case otherNames(x.names, y.names):
-		return OpposedNames
+		return Names
 	case reworded(x, y), x.marks() != y.marks():
-		return OpposedWords
+		return Words
 	}
 	return ""
 }
 
 // tooLong reports whether there is too much in two texts to compare them word with word: that takes the square of their
 // words, for each pair of places where both have the same relation.
-func tooLong(x, y reading) bool {
+func tooLong(x, y Reading) bool {
 	const longest, pairs = 250, 200
 	if max(len(x.tokens), len(y.tokens)) > longest {
 		return true
@@ -75,7 +74,7 @@ func tooLong(x, y reading) bool {
 
 // antonymous reports whether x has a word whose opposite y has, and neither has both; or whether, where both have both,
 // they say them of other things.
-func antonymous(x, y reading) bool {
+func antonymous(x, y Reading) bool {
 	for word := range x.words {
 		if y.words[word] {
 			continue
@@ -98,7 +97,7 @@ func antonymous(x, y reading) bool {
 }
 
 // bindsOther reports whether both have the same two opposites, and say them of other things.
-func bindsOther(x, y reading) bool {
+func bindsOther(x, y Reading) bool {
 	for i, t := range x.tokens {
 		if len(antonyms[t.word]) == 0 || !y.words[t.word] {
 			continue
@@ -115,7 +114,7 @@ func bindsOther(x, y reading) bool {
 }
 
 // next is the first word behind a place that says something.
-func (r *reading) next(i int) string {
+func (r *Reading) next(i int) string {
 	for _, t := range r.tokens[i+1:] {
 		if t.stem != "" {
 			return t.stem
@@ -124,7 +123,7 @@ func (r *reading) next(i int) string {
 	return ""
 }
 
-func (r *reading) positions(word string) (all []int) {
+func (r *Reading) positions(word string) (all []int) {
 	for i, t := range r.tokens {
 		if t.word == word {
 			all = append(all, i)
@@ -134,7 +133,7 @@ func (r *reading) positions(word string) (all []int) {
 }
 
 // swapped reports whether two texts say the same words, in another order that changes what they say.
-func swapped(x, y reading) bool {
+func swapped(x, y Reading) bool {
 	a, b := x.stems(), y.stems()
 	if slices.Equal(a, b) {
 		return false
@@ -167,7 +166,7 @@ func crosses(in, and, not, nor []string) bool {
 }
 
 // around returns the words before and behind a place. Of "before A, B" A stands behind and B before.
-func (r *reading) around(i int) (left, right []string) {
+func (r *Reading) around(i int) (left, right []string) {
 	for _, t := range r.tokens[:i] {
 		if t.stem != "" {
 			left = append(left, t.stem)
@@ -189,7 +188,7 @@ func (r *reading) around(i int) (left, right []string) {
 	return left, right
 }
 
-func (r *reading) stems() (all []string) {
+func (r *Reading) stems() (all []string) {
 	for _, t := range r.tokens {
 		if t.stem != "" {
 			all = append(all, t.stem)
@@ -200,7 +199,7 @@ func (r *reading) stems() (all []string) {
 
 // reworded reports whether two texts are the same sentence, in which words of the one stand in the place of others that it
 // has nowhere. No list says whether "prices are rounded up" and "down" are opposites.
-func reworded(x, y reading) bool {
+func reworded(x, y Reading) bool {
 	a, b := x.stems(), y.stems()
 	if len(a) != len(b) {
 		return false
@@ -219,7 +218,7 @@ func reworded(x, y reading) bool {
 }
 
 // marks are the small words of a text that turn what is said: "keep it in", "keep it out"; "only you", "all but you".
-func (r *reading) marks() string {
+func (r *Reading) marks() string {
 	var found []string
 	for _, mark := range turningWords {
 		if r.words[mark] {
@@ -229,15 +228,15 @@ func (r *reading) marks() string {
 	return strings.Join(found, " ")
 }
 
-// exchanged reports whether each of two texts has a word that the other has not, in no form of it.
-func exchanged(x, y reading) bool {
+// Exchanged reports whether each of two texts has a word that the other lacks in all its forms.
+func Exchanged(x, y Reading) bool {
 	if tooLong(x, y) {
 		return !slices.Equal(x.tokens, y.tokens)
 	}
 	return x.hasMoreThan(y) && y.hasMoreThan(x)
 }
 
-func (r *reading) hasMoreThan(o reading) bool {
+func (r *Reading) hasMoreThan(o Reading) bool {
 	return slices.ContainsFunc(r.tokens, func(t token) bool {
 		switch {
 		case placing[t.word]:

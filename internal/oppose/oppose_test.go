@@ -1,0 +1,121 @@
+package oppose_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/internal/oppose"
+)
+
+// TestPairs holds that none of the 209 pairs of texts that oppose each other or name other numbers passes the guard, and 72
+// of the 85 that say the same do. Package feedback has the test of what the guard and a similarity merge together.
+func TestPairs(t *testing.T) {
+	text, err := os.ReadFile("testdata/pairs.json")
+	require.NoError(t, err)
+	var pairs []struct{ Kind, A, B string }
+	require.NoError(t, json.Unmarshal(text, &pairs))
+	count, unopposed := map[string]int{}, map[string]int{}
+	for _, p := range pairs {
+		opposed := oppose.Find(p.A, p.B)
+		assert.Equal(t, opposed == "", oppose.Find(p.B, p.A) == "", "%q, %q: symmetric", p.A, p.B)
+		count[p.Kind]++
+		if opposed == "" {
+			unopposed[p.Kind]++
+			if p.Kind == "opposite" || p.Kind == "number" {
+				t.Errorf("%q, %q: not opposed", p.A, p.B)
+			}
+		}
+	}
+	assert.Equal(t, map[string]int{"same": 85, "opposite": 171, "number": 38, "unrelated": 35}, count)
+	assert.Equal(t, 72, unopposed["same"], "the guard's recall: 85 %%")
+}
+
+func TestOpposeNamesTheReason(t *testing.T) {
+	for _, test := range []struct {
+		a, b    string
+		opposed oppose.Way
+	}{
+		{"caching is allowed", "caching is not allowed", oppose.Polarity},
+		{"the retry limit is 3", "the retry limit is 5", oppose.Numbers},
+		{"wait for 5 seconds", "wait for 5 minutes", oppose.Numbers},
+		{"enable caching", "disable caching", oppose.Meaning},
+		{"lint before testing", "testing before lint", oppose.Order},
+		{"store it in PostgreSQL", "store it in MySQL", oppose.Names},
+		{"round prices to euros", "round prices to cents", oppose.Words},
+		{"wait for 5 seconds", "wait 5 s", oppose.Way("")},
+		{"retry at most 3 times", "retry no more than three times", oppose.Way("")},
+		{"use ٣ workers", "use 3 workers", oppose.Way("")},
+		{"", "", oppose.Way("")},
+	} {
+		assert.Equal(t, test.opposed, oppose.Find(test.a, test.b), "%q, %q", test.a, test.b)
+	}
+	assert.False(t, oppose.Numbers.Contradicts())
+	assert.True(t, oppose.Polarity.Contradicts())
+}
+
+// texts are made of words that matter to the guard.
+func texts() *rapid.Generator[string] {
+	words := rapid.SampledFrom(strings.Fields("do not never enable disable caching logs before after tests 3 5 seconds , . and if " +
+		"PostgreSQL must may n't don't 不 缓存 允许 не без кэш 3rd v2 '  - only first all some"))
+	return rapid.Map(rapid.SliceOfN(words, 0, 12), func(w []string) string { return strings.Join(w, " ") })
+}
+
+// TestLongTextsTakeNoLongTime would not end if words were compared with words.
+func TestLongTextsTakeNoLongTime(t *testing.T) {
+	for _, words := range []string{"not never 5 apples before oranges, ", "before ", "before apples oranges ", "always before enable ", "a b to c ", "没有"} {
+		text := strings.Repeat(words, 10_000/len(words))
+		assert.Empty(t, oppose.Find(text, text))
+		assert.NotEmpty(t, oppose.Find(text, text+" and more"), "what is too long to be compared is not merged")
+		assert.True(t, oppose.Exchanged(oppose.Read(text), oppose.Read(text+" and more")), "nor are its words compared")
+	}
+}
+
+func TestNoTextOpposesItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := texts().Draw(t, "a"), texts().Draw(t, "b")
+		if o := oppose.Find(a, a); o != "" {
+			t.Fatalf("%q opposes itself: %s", a, o)
+		}
+		if (oppose.Find(a, b) == "") != (oppose.Find(b, a) == "") {
+			t.Fatalf("not symmetric: %q, %q", a, b)
+		}
+	})
+}
+
+// TestPuttingANegationInOpposes: whatever is said, its denial is never taken for the same.
+func TestPuttingANegationInOpposes(t *testing.T) {
+	subjects := rapid.SampledFrom([]string{"caching", "the service", "every reviewer", "a test", "retries"})
+	verbs := rapid.SampledFrom([]string{"be logged", "use the database", "call others", "run twice", "depend on the clock"})
+	modals := rapid.SampledFrom([]string{"must", "should", "may", "can"})
+	rapid.Check(t, func(t *rapid.T) {
+		s, m, v := subjects.Draw(t, "subject"), modals.Draw(t, "modal"), verbs.Draw(t, "verb")
+		a, b := s+" "+m+" "+v, s+" "+m+" not "+v
+		if oppose.Find(a, b) == "" {
+			t.Fatalf("%q, %q", a, b)
+		}
+	})
+}
+
+func FuzzOppose(f *testing.F) {
+	f.Add("use tabs, not spaces", "use spaces, not tabs")
+	f.Add("at most 3", "no more than ٣")
+	f.Add("不要缓存 if 3rd", "don't can't n'est pas")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if o := oppose.Find(a, a); o != "" {
+			t.Errorf("%q opposes itself: %s", a, o)
+		}
+		if (oppose.Find(a, b) == "") != (oppose.Find(b, a) == "") {
+			t.Errorf("%q, %q: not symmetric", a, b)
+		}
+		x, y := oppose.Read(a), oppose.Read(b)
+		if oppose.Exchanged(x, y) != oppose.Exchanged(y, x) {
+			t.Errorf("%q, %q: exchanged one way only", a, b)
+		}
+	})
+}

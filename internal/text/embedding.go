@@ -1,0 +1,117 @@
+package text
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+)
+
+// An Embed turns texts into vectors, in the order of the texts.
+type Embed = func(ctx context.Context, texts []string) ([][]float32, error)
+
+// Cosines embeds all texts in one call, and returns the cosine of the text's vector and each of the others', with 0 for
+// negative ones.
+func Cosines(ctx context.Context, embed Embed, text string, others []string) ([]float64, error) {
+	vectors, err := embed(ctx, append([]string{text}, others...))
+	if err != nil {
+		return nil, err
+	}
+	if len(vectors) != len(others)+1 {
+		return nil, fmt.Errorf("the embedder returned another number of vectors than there are texts: %d for %d", len(vectors), len(others)+1)
+	}
+	cosines := make([]float64, len(others))
+	for i := range others {
+		cosines[i] = max(Cosine(vectors[0], vectors[i+1]), 0)
+	}
+	return cosines, nil
+}
+
+// Cosine returns the cosine of the angle between two vectors, in [-1, 1]. It is 0 for vectors of different lengths, and for
+// those that are zero or not finite.
+func Cosine(a, b []float32) float64 {
+	if len(a) != len(b) {
+		return 0
+	}
+	var dot, aa, bb float64
+	for i := range a {
+		x, y := float64(a[i]), float64(b[i])
+		dot, aa, bb = dot+x*y, aa+x*x, bb+y*y
+	}
+	cosine := dot / math.Sqrt(aa) / math.Sqrt(bb)
+	if math.IsNaN(cosine) || math.IsInf(cosine, 0) {
+		return 0
+	}
+	return min(max(cosine, -1), 1)
+}
+
+// Remembering returns an embedding that remembers the vectors of the texts that were embedded last, at most this many, and
+// embeds at most batch texts in a call. It is stricter than embed: a vector that is zero, not finite or of another length
+// than the first is an error. It is safe for concurrent use if embed is.
+func Remembering(embed Embed, most, batch int) Embed {
+	return (&memory{embed: embed, most: most, batch: batch, vectors: make(map[string][]float32)}).get
+}
+
+type memory struct {
+	embed       Embed
+	most, batch int
+
+	mu      sync.Mutex
+	vectors map[string][]float32
+	order   []string // the texts in vectors, the first embedded first
+}
+
+func (m *memory) get(ctx context.Context, texts []string) ([][]float32, error) {
+	vectors := make([][]float32, len(texts))
+	var missing []string
+	m.mu.Lock()
+	for i, text := range texts {
+		if vectors[i] = m.vectors[text]; vectors[i] == nil {
+			missing = append(missing, text)
+		}
+	}
+	m.mu.Unlock()
+	made := make(map[string][]float32, len(missing))
+	for batch := range slices.Chunk(Distinct(missing), m.batch) {
+		got, err := m.embed(ctx, slices.Clone(batch))
+		if err != nil {
+			return nil, err
+		}
+		if len(got) != len(batch) {
+			return nil, fmt.Errorf("the embedder returned %d vectors for %d texts", len(got), len(batch))
+		}
+		for i, vector := range got {
+			if Cosine(vector, vector) == 0 {
+				return nil, errors.New("the embedder returned a vector of length 0, or one that is not finite")
+			}
+			made[batch[i]] = slices.Clone(vector)
+		}
+	}
+	for i, text := range texts {
+		if vectors[i] == nil {
+			vectors[i] = made[text]
+		}
+		if len(vectors[i]) != len(vectors[0]) {
+			return nil, errors.New("the embedder returned vectors of different lengths")
+		}
+	}
+	m.remember(made)
+	return vectors, nil
+}
+
+func (m *memory) remember(made map[string][]float32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for text, vector := range made {
+		if _, ok := m.vectors[text]; !ok {
+			m.vectors[text] = vector
+			m.order = append(m.order, text)
+		}
+	}
+	for len(m.order) > m.most {
+		delete(m.vectors, m.order[0])
+		m.order = m.order[1:]
+	}
+}
