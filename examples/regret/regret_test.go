@@ -84,6 +84,9 @@ func TestUCB1(t *testing.T) {
 // what it costs plain Thompson, and a still one no more than without the test; with a half-life, an idle arm that becomes the
 // best is found at half the cost. Over 8 runs the ratios were 0.04, 1 and 0.45.
 func TestForgettingFollowsTheWorld(t *testing.T) {
+	if os.Getenv("HEED_LONG") == "" {
+		t.Skip("it takes long: set HEED_LONG=1")
+	}
 	t.Parallel()
 	named := make(map[string]rule)
 	for _, r := range rules() {

@@ -201,6 +201,9 @@ func TestCommandFaults(t *testing.T) {
 
 // TestRecordedTable replays real recorded outcomes, where they are at hand.
 func TestRecordedTable(t *testing.T) {
+	if os.Getenv("HEED_LONG") == "" {
+		t.Skip("it takes long: set HEED_LONG=1")
+	}
 	const file = "../../../shared/data/mmlu_routing.csv"
 	table, err := readTable(file)
 	if errors.Is(err, fs.ErrNotExist) {
