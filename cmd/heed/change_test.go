@@ -50,6 +50,7 @@ func outcomes(t *testing.T, db string) int {
 }
 
 func TestReset(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	reset := func(args ...string) []string {
 		return append([]string{"--db", db, "strategy", "--learner", "strategy"}, args...)
@@ -93,6 +94,7 @@ func TestReset(t *testing.T) {
 }
 
 func TestRebuild(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	of := func(args ...string) []string {
 		return append([]string{"--db", db, "strategy", "--learner", "models", "rebuild"}, args...)
@@ -118,6 +120,7 @@ func TestRebuild(t *testing.T) {
 }
 
 func TestRulesThroughTheGate(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	of := func(args ...string) []string { return append([]string{"--db", db, "rules"}, args...) }
 	hash := read[struct{ Hash string }](t, of("show", "7d0c2b13")...).Hash
@@ -156,6 +159,7 @@ func TestRulesThroughTheGate(t *testing.T) {
 }
 
 func TestExportAndImport(t *testing.T) {
+	t.Parallel()
 	db, dir := sqliteFile(t), t.TempDir()
 	dump, again := filepath.Join(dir, "dump.jsonl"), filepath.Join(dir, "again.db")
 	require.Zero(t, call{args: []string{"--db", db, "export", dump}}.run(t).code)
@@ -202,6 +206,7 @@ func assertSame(t *testing.T, a, b string) {
 }
 
 func TestMigrate(t *testing.T) {
+	t.Parallel()
 	db := filepath.Join(t.TempDir(), "new.db")
 	r := call{args: []string{"--db", db, "migrate"}}.run(t)
 	assert.Zero(t, r.code, r.err)

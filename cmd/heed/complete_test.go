@@ -15,6 +15,7 @@ import (
 )
 
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	require.Zero(t, call{args: []string{"--db", db, "confidence", "pin", "lights-off-at-ten", "--yes", "--reason", "x"}}.run(t).code)
 	for _, test := range []struct {
@@ -60,6 +61,7 @@ func TestCompletion(t *testing.T) {
 }
 
 func TestTheShellsTakeTheirScripts(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	for shell, try := range map[string]string{
 		"bash": `source <("$0" completion bash); COMP_LINE="heed strategy --learner strategy show cor"; COMP_POINT=${#COMP_LINE}; COMP_WORDS=($COMP_LINE); COMP_CWORD=5; _heed; echo "${COMPREPLY[@]}"`,
@@ -84,6 +86,7 @@ func TestTheShellsTakeTheirScripts(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
+	t.Parallel()
 	names := []string{"correction", "code_pattern", "preference", "correction", "", "Solution", "law", "greet-by-name", "7d0c2b13-rule"}
 	for text, want := range map[string][]string{
 		"corection": {"correction"}, "cor": {"correction"}, "SOLUTION": {"Solution"}, "prefernce": {"preference"},
@@ -108,6 +111,7 @@ func TestNearest(t *testing.T) {
 }
 
 func TestBar(t *testing.T) {
+	t.Parallel()
 	for _, test := range []struct {
 		i    interval
 		want string
@@ -129,6 +133,7 @@ func TestBar(t *testing.T) {
 
 // TestCompletionInBash types lines into bash, each with a tab at its end, and has it print of what words they then are.
 func TestCompletionInBash(t *testing.T) {
+	t.Parallel()
 	bash, err := osexec.LookPath("bash")
 	if err != nil {
 		t.Skip("bash is not installed")

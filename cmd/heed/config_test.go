@@ -16,6 +16,7 @@ import (
 
 // TestPatternsReadAsTheirHostHasThem has the command say what an application says that is not configured by default.
 func TestPatternsReadAsTheirHostHasThem(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		cfg                    patterns.Config
 		command, without, with string
@@ -47,6 +48,7 @@ func TestPatternsReadAsTheirHostHasThem(t *testing.T) {
 }
 
 func TestThePrefixIsTheHosts(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	w := host(t, db)
 	_, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock, Inversion: patterns.Inversion{Prefix: "DON'T: "}})
@@ -59,6 +61,7 @@ func TestThePrefixIsTheHosts(t *testing.T) {
 }
 
 func TestPatternsRebuild(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	of := func(args ...string) call {
 		return call{args: append([]string{"--db", db, "patterns", "rebuild", "--yes", "--reason", "we change often"}, args...)}
@@ -79,6 +82,7 @@ func TestPatternsRebuild(t *testing.T) {
 
 // TestTheGateIsTheApplications has a proposal that ann and bob have given the evidence for, and ann has approved.
 func TestTheGateIsTheApplications(t *testing.T) {
+	t.Parallel()
 	reviewed := func(t *testing.T, gate feedback.Gate) (approve []string) {
 		file := sqliteFile(t)
 		w := host(t, file)

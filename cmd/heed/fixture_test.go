@@ -9,6 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -30,10 +32,19 @@ const asOf = "2026-01-09T09:00:00Z"
 // end is when a host goes on that a test opens the fixture with.
 var end = time.Date(2026, 1, 9, 8, 0, 0, 0, time.UTC)
 
-// command is the built command.
+// long is whether tests run their long variants.
+var long = os.Getenv("HEED_LONG") != ""
+
+// command is the file of the command.
 var command string
 
+// asCommand is set in the environment of a test program that is to be the command.
+const asCommand = "HEED_TEST_IS_COMMAND=1"
+
 func TestMain(m *testing.M) {
+	if slices.Contains(os.Environ(), asCommand) {
+		main()
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "heed-command")
 		if err != nil {
@@ -42,13 +53,28 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // a directory of the system's for temporary files
 		command = filepath.Join(dir, "heed")
-		if out, err := exec.Command("go", "build", "-o", command, ".").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		if err := makeCommand(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		defer cluster.stop()
 		return m.Run()
 	}())
+}
+
+// makeCommand has the test program be the command, or builds it if the race detector would make each call slow.
+func makeCommand() error {
+	if info, ok := debug.ReadBuildInfo(); ok && !slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		self, err := os.Executable()
+		if err != nil {
+			return err
+		}
+		return os.Symlink(self, command)
+	}
+	if out, err := exec.Command("go", "build", "-o", command, ".").CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	return nil
 }
 
 // A world has what a week of an agent's work leaves in a store.
@@ -148,25 +174,6 @@ func (w *world) models() {
 	}
 }
 
-// filled is a file of SQLite of which tests have copies.
-type filled struct {
-	sync.Once
-	bytes []byte
-}
-
-// copy returns a copy of the file, which the first that asks has filled.
-func (f *filled) copy(t testing.TB, fill func(file string)) string {
-	file := filepath.Join(t.TempDir(), "agent.db")
-	f.Do(func() {
-		fill(file)
-		var err error
-		f.bytes, err = os.ReadFile(file)
-		require.NoError(t, err)
-	})
-	require.NoError(t, os.WriteFile(file, f.bytes, 0o600))
-	return file
-}
-
 // onFile calls a function with a file's handle.
 func onFile(t testing.TB, file string, do func(handle *sql.DB)) {
 	handle, err := sql.Open("sqlite", "file:"+file)
@@ -175,35 +182,36 @@ func onFile(t testing.TB, file string, do func(handle *sql.DB)) {
 	require.NoError(t, handle.Close())
 }
 
-var fixture, lived filled
+// fixture is the content of a file of SQLite that has the fixture, filled by the first test that asks.
+var fixture struct {
+	sync.Once
+	bytes []byte
+}
 
 // sqliteFile returns a file of SQLite that has the fixture.
 func sqliteFile(t testing.TB) string {
-	return fixture.copy(t, func(file string) {
+	file := filepath.Join(t.TempDir(), "agent.db")
+	fixture.Do(func() {
 		onFile(t, file, func(handle *sql.DB) { fill(t, handle, sqlstore.SQLite) })
+		var err error
+		fixture.bytes, err = os.ReadFile(file)
+		require.NoError(t, err)
 	})
+	require.NoError(t, os.WriteFile(file, fixture.bytes, 0o600))
+	return file
 }
 
-// agentAsOf is the moment as at which tests read what agentFile returns.
-const agentAsOf = "2026-03-07T15:00:00Z"
-
-// agentFile returns a file of SQLite that examples/agent has filled. Beside the agent, another learner has chosen among models,
-// and two proposals of a colleague's wait.
+// agentFile returns a file of SQLite that examples/agent has filled.
 func agentFile(t testing.TB) string {
-	return lived.copy(t, func(file string) {
-		agent := filepath.Join(t.TempDir(), "agent")
-		build := exec.Command("go", "build", "-o", agent, "./agent")
-		build.Dir = filepath.Join(origin, "../../examples")
-		out, err := build.CombinedOutput()
-		require.NoError(t, err, string(out))
-		out, err = exec.Command(agent, "-events", "600", "-db", file).CombinedOutput()
-		require.NoError(t, err, string(out))
-		onFile(t, file, func(handle *sql.DB) {
-			w := newWorld(t, handle, sqlstore.SQLite, time.Date(2026, 3, 7, 9, 0, 0, 0, time.UTC))
-			w.models()
-			w.reviews()
-		})
-	})
+	dir := t.TempDir()
+	agent, file := filepath.Join(dir, "agent"), filepath.Join(dir, "agent.db")
+	build := exec.Command("go", "build", "-o", agent, "./agent")
+	build.Dir = "../../examples"
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	out, err = exec.Command(agent, "-events", "600", "-db", file).CombinedOutput()
+	require.NoError(t, err, string(out))
+	return file
 }
 
 // hostile adds an item of this name to a file's store.

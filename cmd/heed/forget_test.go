@@ -14,6 +14,7 @@ import (
 )
 
 func TestForget(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	export := func() string { return call{args: []string{"--db", db, "export"}}.run(t).out }
 	require.Contains(t, export(), `"ann"`)
@@ -48,6 +49,7 @@ func without(c confidence) confidence {
 }
 
 func TestForgetSaysWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	onFile(t, db, func(handle *sql.DB) {
 		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
@@ -70,6 +72,7 @@ func TestForgetSaysWhatIsLeft(t *testing.T) {
 }
 
 func TestForgetWhatTheHistoryHasLost(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	statement(t, db, `UPDATE heed_tally SET lost_source = 1 WHERE cell IN (SELECT cell FROM heed_cell WHERE kind = 'patterns.pattern')`)
 	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
@@ -78,10 +81,11 @@ func TestForgetWhatTheHistoryHasLost(t *testing.T) {
 }
 
 func TestForgettingLeavesNothingThatCannotBeRead(t *testing.T) {
-	db := agentFile(t)
-	r := call{args: []string{"--db", db, "forget", "user-00", "--yes", "--reason", "x"}}.run(t)
+	t.Parallel()
+	db := sqliteFile(t)
+	r := call{args: []string{"--db", db, "forget", "ann", "--yes", "--reason", "x"}}.run(t)
 	require.Zero(t, r.code, r.err)
-	r = call{args: []string{"--db", db, "--now", agentAsOf, "doctor"}}.run(t)
+	r = call{args: at(db, "doctor")}.run(t)
 	require.Zero(t, r.code, r.err)
 	assert.Contains(t, r.out, "Nothing is wrong.")
 }

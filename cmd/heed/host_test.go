@@ -2,6 +2,7 @@ package main
 
 import (
 	"database/sql"
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,4 +26,19 @@ func complain(t testing.TB, file, heuristic, event string) {
 	require.NoError(t, err)
 	_, err = module.Judge(ctx, learning.Judgement{HeuristicID: heuristic, EventID: "complaint-" + event, Person: "zoe", At: w.now})
 	require.NoError(t, err)
+}
+
+// fading returns the fixture with a module whose evidence counts half after a day, and which knows one heuristic.
+func fading(t testing.TB) string {
+	file := sqliteFile(t)
+	w := host(t, file)
+	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock, Name: "fading", HalfLife: day})
+	require.NoError(t, err)
+	_, err = module.Put(ctx, learning.Heuristic{ID: "praised", CreatedAt: w.now})
+	require.NoError(t, err)
+	for n := range 8 {
+		_, err := module.Judge(ctx, learning.Judgement{HeuristicID: "praised", EventID: fmt.Sprint(n), Person: "ann", Positive: true, At: w.now})
+		require.NoError(t, err)
+	}
+	return file
 }

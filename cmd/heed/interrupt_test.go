@@ -32,6 +32,7 @@ func interrupted(t *testing.T, question, answer string, args ...string) result {
 }
 
 func TestCtrlCEndsAQuestion(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	args := []string{"--db", db, "strategy", "--learner", "strategy", "reset", "correction"}
 	for question, answer := range map[string]string{"Go on? [y/N] ": "", "Why? ": "y\n"} {
@@ -43,6 +44,7 @@ func TestCtrlCEndsAQuestion(t *testing.T) {
 }
 
 func TestTheEndOfTheInputIsNoYes(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	r := call{args: []string{"--db", db, "strategy", "--learner", "strategy", "reset", "correction"}, input: "\x04"}.onTerminal(t, 150)
 	assert.Equal(t, failed, r.code)
@@ -50,6 +52,7 @@ func TestTheEndOfTheInputIsNoYes(t *testing.T) {
 }
 
 func TestWhoTheSystemSaysItIs(t *testing.T) {
+	t.Parallel()
 	db := sqliteFile(t)
 	account, err := user.Current()
 	require.NoError(t, err)

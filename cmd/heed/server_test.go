@@ -15,6 +15,7 @@ import (
 )
 
 func TestAServerInUse(t *testing.T) {
+	t.Parallel()
 	dsn := cluster.database(t, "heed_in_use")
 	require.Zero(t, call{args: []string{"--db", dsn, "import"}, input: call{args: []string{"--db", sqliteFile(t), "export"}}.run(t).out}.run(t).code)
 	handle, err := (place{dialect: sqlstore.Postgres, dsn: dsn}).handle(ctx, false)
@@ -29,7 +30,7 @@ func TestAServerInUse(t *testing.T) {
 	defer tx.Rollback() //nolint:errcheck // there is nothing to take back
 	_, err = tx.Exec("LOCK TABLE heed_tally, heed_record")
 	require.NoError(t, err)
-	impatient := dsn + "&lock_timeout=200"
+	impatient := dsn + "&lock_timeout=50"
 	assertFails(t, call{args: []string{"--db", impatient, "strategy", "status"}}.run(t), failed, "is in use by another process", "try again")
 	assertFails(t, call{args: []string{"--db", impatient, "strategy", "--learner", "strategy", "reset", "correction", "--yes", "--reason", "x"}}.run(t), failed, "is in use")
 
@@ -49,12 +50,14 @@ func TestAServerInUse(t *testing.T) {
 }
 
 func TestWhatTheServerRefuses(t *testing.T) {
+	t.Parallel()
 	dsn := cluster.dsn(t)
 	r := call{args: []string{"--db", inDatabase(t, dsn, "nowhere"), "strategy", "status"}}.run(t)
 	assertFails(t, r, failed, `heed: database "nowhere" does not exist`, "check --db")
 }
 
 func TestTablesOnAServerChangedByHand(t *testing.T) {
+	t.Parallel()
 	dsn := cluster.database(t, "heed_by_hand")
 	of := func(command string) result { return call{args: []string{"--db", dsn, command}}.run(t) }
 	require.Zero(t, of("migrate").code)
