@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // TestColdStartSharesAreTheWeights counts first choices, each for an item and in a session that are new. The bound of 4.5
@@ -21,7 +22,7 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 		}
 		return arms
 	}
-	injection := strategy.Injection(strategy.InjectionConfig{})
+	catalogue := injection.Arms(injection.Config{})
 	for _, test := range []struct {
 		name    string
 		arms    []strategy.Arm
@@ -29,12 +30,12 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 		n       int
 		want    []float64
 	}{
-		{"injection, by default", injection, nil, 200_000, []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, copy", injection, strategy.Copy{}, 20_000, []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, alone", injection, strategy.Alone{}, 20_000, []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, by default", catalogue, nil, 200_000, []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, copy", catalogue, strategy.Copy{}, 20_000, []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, alone", catalogue, strategy.Alone{}, 20_000, []float64{0.3, 0.2, 0.1, 0.4}},
 		{
 			"injection with other weights",
-			strategy.Injection(strategy.InjectionConfig{Weights: strategy.InjectionWeights{MainContext: 5, Subagent: 2, BackgroundSubagent: 2, Deferred: 1}}),
+			injection.Arms(injection.Config{Weights: injection.Weights{MainContext: 5, Subagent: 2, BackgroundSubagent: 2, Deferred: 1}}),
 			nil, 20_000, []float64{0.5, 0.2, 0.2, 0.1},
 		},
 		{"lopsided", weighted(100, 1, 9), nil, 20_000, []float64{100. / 110, 1. / 110, 9. / 110}},
@@ -61,14 +62,14 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 
 func TestColdStartSharesOfPermittedArmsAreTheirWeights(t *testing.T) {
 	const n = 20_000
-	l := newLearner(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{})})
-	share := shares(t, l, strategy.Query{Arms: []strategy.ArmID{strategy.Deferred, strategy.BackgroundSubagent}}, n)
-	assertShare(t, 0.8, share[strategy.Deferred], n, 4.5)
-	assertShare(t, 0.2, share[strategy.BackgroundSubagent], n, 4.5)
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
+	share := shares(t, l, strategy.Query{Arms: []strategy.ArmID{injection.Deferred, injection.BackgroundSubagent}}, n)
+	assertShare(t, 0.8, share[injection.Deferred], n, 4.5)
+	assertShare(t, 0.2, share[injection.BackgroundSubagent], n, 4.5)
 }
 
 func TestColdStartIsWorthTwoOutcomesOfTheAverageArm(t *testing.T) {
-	l := newLearner(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{}), Pooling: strategy.Alone{}})
+	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}), Pooling: strategy.Alone{}})
 	for i, want := range []float64{1.2, 0.8, 0.4, 1.6} {
 		level := beliefs(t, l, strategy.Query{})[i].Level
 		assert.InEpsilon(t, want, level.Alpha, 1e-12)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // experienced returns a learner that has seen some of an item, more of others, and nothing of arm d.
@@ -131,7 +132,7 @@ func TestPropensityOfWhatWasNotDrawn(t *testing.T) {
 // TestAChoiceGoesThroughJSON and keeps all that it can tell.
 func TestAChoiceGoesThroughJSON(t *testing.T) {
 	for _, pooling := range poolings {
-		for _, arms := range [][]strategy.Arm{plain("a", "b", "c", "d"), strategy.Injection(strategy.InjectionConfig{})} {
+		for _, arms := range [][]strategy.Arm{plain("a", "b", "c", "d"), injection.Arms(injection.Config{})} {
 			l := newLearner(t, strategy.Config{Arms: arms, Pooling: pooling, Exploration: strategy.Exploration{Bonus: 0.1}, Now: func() time.Time {
 				return start.Add(123456789)
 			}})
@@ -181,8 +182,8 @@ func TestAChoiceThatIsNotJSONIsAnError(t *testing.T) {
 }
 
 func TestCellsAreThoseOfTheArmAndItsParameters(t *testing.T) {
-	l := newLearner(t, strategy.Config{Name: "n", Arms: strategy.Injection(strategy.InjectionConfig{})})
-	c := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{strategy.MainContext}})
+	l := newLearner(t, strategy.Config{Name: "n", Arms: injection.Arms(injection.Config{})})
+	c := choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{injection.MainContext}})
 	assert.Equal(t, []evidence.Cell{
 		{Kind: "n.arm", Scope: "c/x", Item: "i", Name: "main_context"},
 		{Kind: "n.parameter", Scope: "c/x", Item: "main_context", Name: "position=" + c.Parameter("position")},

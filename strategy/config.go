@@ -68,10 +68,10 @@ type Config struct {
 	// Now is the clock. nil means time.Now. The store's clock has to agree with it: a store refuses outcomes that lie ahead
 	// of its own.
 	Now func() time.Time
-	// Source gives the key from which every choice's randomness is derived; it is used by New only. With the same key, a
+	// Seed gives the key from which every choice's randomness is derived; it is used by New only. With the same key, a
 	// session's choice for an item is the same whatever else was chosen before, on whichever goroutine. nil means a random
 	// key.
-	Source rand.Source
+	Seed rand.Source
 	// NewID makes the ids of choices. nil means random UUIDs. It is called by many goroutines at the same time.
 	NewID func() ChoiceID
 }

@@ -12,10 +12,11 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 func TestDefaults(t *testing.T) {
-	l, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: strategy.Injection(strategy.InjectionConfig{})})
+	l, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: injection.Arms(injection.Config{})})
 	require.NoError(t, err)
 	cfg := l.Config()
 	assert.Equal(t, "strategy", cfg.Name)
@@ -25,13 +26,13 @@ func TestDefaults(t *testing.T) {
 	assert.Zero(t, cfg.HalfLife)
 	assert.Equal(t, evidence.Caps{}, cfg.Caps)
 	assert.Equal(t, 0.3, cfg.MinConfidence)
-	assert.Equal(t, strategy.Deferred, cfg.Default)
+	assert.Equal(t, injection.Deferred, cfg.Default)
 	assert.Equal(t, strategy.Cache{TTL: 3600 * time.Second, Size: 10_000}, cfg.Cache)
 	assert.Equal(t, 10*time.Minute, cfg.Refresh)
 	assert.WithinDuration(t, time.Now(), cfg.Now(), time.Minute)
 	one, two := cfg.NewID(), cfg.NewID()
 	assert.NotEqual(t, one, two)
-	assert.Nil(t, cfg.Source)
+	assert.Nil(t, cfg.Seed)
 }
 
 func TestDefaultsThatFollowFromOthers(t *testing.T) {
@@ -55,14 +56,14 @@ func TestDefaultsThatFollowFromOthers(t *testing.T) {
 
 func TestSpecConfigHasTheDesignsDefaults(t *testing.T) {
 	cfg := strategy.SpecConfig()
-	cfg.Arms = strategy.Injection(strategy.InjectionConfig{})
+	cfg.Arms = injection.Arms(injection.Config{})
 	cfg = newLearner(t, cfg).Config()
 	assert.Equal(t, strategy.Copy{Sessions: 20, MinConfidence: 0.6}, cfg.Pooling)
 	assert.Equal(t, strategy.Exploration{Bonus: 0.1, MinSamples: 5}, cfg.Exploration)
 	assert.Equal(t, evidence.Beta{Alpha: 1, Beta: 1}, cfg.Prior)
 	assert.Equal(t, 0.3, cfg.MinConfidence)
 	assert.Equal(t, time.Hour, cfg.Cache.TTL)
-	assert.Equal(t, strategy.Deferred, cfg.Default)
+	assert.Equal(t, injection.Deferred, cfg.Default)
 	assert.Equal(t, newLearner(t, strategy.Config{Pooling: strategy.Copy{}}).Config().Prior, cfg.Prior)
 }
 

@@ -15,11 +15,8 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// The topics of the Adaptive Strategies design.
-const (
-	DefaultTopic     = "groove.strategy"    // of a learner's events: see Config.Topic
-	AttributionTopic = "groove.attribution" // of what a [Consumer] reads
-)
+// DefaultTopic is the topic of a learner's events: see Config.Topic.
+const DefaultTopic = "heed.strategy"
 
 // EventType says what happened.
 type EventType string
@@ -61,8 +58,8 @@ type Effect struct {
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }
 
-// outbox is the kind of outgoing events, with the paths to the names of people in what this package sends: in an [Event],
-// in an [AttributionEvent], and in a [DeadLetter] of one.
+// outbox is the kind of outgoing events, with the paths to the names of people in an [Event], and in what package
+// attribution sends: its reports, and dead letters of them.
 var outbox = store.Kind{
 	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
 	Caused: []string{

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -161,70 +160,19 @@ func TestReplayOfOthers(t *testing.T) {
 	assertInputError(t, err, "Payload")
 	assert.Equal(t, 1, changed)
 	assert.NotEqual(t, before, means(t, second, q), "what came before is seen")
-	_, err = second.Replay(ctx, func(yield func(stream.Event, error) bool) { yield(stream.Event{}, errFlaky) })
-	require.ErrorIs(t, err, errFlaky)
+	_, err = second.Replay(ctx, func(yield func(stream.Event, error) bool) { yield(stream.Event{}, errStore) })
+	require.ErrorIs(t, err, errStore)
 }
 
 // TestSelectTellsFirst: a choice whose event can't be kept leaves no record that would wait for an outcome.
 func TestSelectTellsFirst(t *testing.T) {
-	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
-	d.store.before = func(context.Context, store.Batch) error { return evidence.ErrFull }
-	c, err := d.learner.Select(ctx, strategy.Query{Session: "s", Item: "i"})
+	cfg, _ := recording(t, strategy.Config{Topic: strategy.DefaultTopic})
+	st := &fragile{Store: cfg.Store}
+	cfg.Store = st
+	l := newLearner(t, cfg)
+	st.before = func(context.Context, store.Batch) error { return evidence.ErrFull }
+	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 	require.ErrorIs(t, err, evidence.ErrFull)
 	assert.True(t, c.Fallback())
-	assert.Empty(t, records(t, d.learner))
-}
-
-// TestRelay: the outbox goes out in order and is marked; where a publish fails, what came before is marked, and the rest
-// comes next time.
-func TestRelay(t *testing.T) {
-	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
-	d.choose(t, 250)
-	all := outbox(t, d.store)
-	failAt := all[170].ID
-	var box letterbox
-	box.publish = func(_ context.Context, e stream.Event) error {
-		if e.ID == failAt {
-			return errFlaky
-		}
-		return nil
-	}
-	sent, err := stream.Relay(ctx, d.store, &box)
-	require.ErrorIs(t, err, errFlaky)
-	assert.Equal(t, 170, sent)
-	assert.Equal(t, all[170:], outbox(t, d.store))
-	box.publish = nil
-	d.store.before = func(context.Context, store.Batch) error { return errFlaky }
-	sent, err = stream.Relay(ctx, d.store, &box)
-	require.ErrorIs(t, err, errFlaky)
-	assert.Zero(t, sent, "published, and not marked")
-	d.store.before = nil
-	sent, err = stream.Relay(ctx, d.store, &box)
-	require.NoError(t, err)
-	assert.Equal(t, 80, sent)
-	assert.Empty(t, outbox(t, d.store))
-	assert.Equal(t, all, box.events)
-}
-
-// FuzzAttribution: whatever a payload is, Handle does not panic, and what it refuses changes nothing.
-func FuzzAttribution(f *testing.F) {
-	for _, payload := range poisons {
-		f.Add([]byte(payload))
-	}
-	f.Add([]byte(`{"session":"s0","attribution_records":[{"item":"i","was_activated":true,"attributed_value":0.5}],"session_ended":true}`))
-	f.Fuzz(func(t *testing.T, payload []byte) {
-		d := newDesk(t, strategy.Config{})
-		d.choose(t, 1)
-		c := d.consumer(t, strategy.ConsumerConfig{})
-		err := c.Handle(ctx, stream.Event{ID: "e", At: start, Payload: payload})
-		if err == nil {
-			return
-		}
-		var fault *heed.InputError
-		require.ErrorAs(t, err, &fault)
-		assert.Empty(t, everything(t, d.store, strategy.Query{}))
-		record, err := d.learner.Find(ctx, "s0", "i", start)
-		require.NoError(t, err)
-		assert.Equal(t, strategy.Pending, record.Stage)
-	})
+	assert.Empty(t, records(t, l))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // Whatever has a method Uint64 is a source, and so are those of golang.org/x/exp/rand. With the same seed, a session makes
@@ -16,9 +17,9 @@ import (
 func ExampleConfig_source() {
 	for range 2 {
 		learner, err := strategy.New(context.Background(), strategy.Config{
-			Store:  &memstore.Store{},
-			Arms:   strategy.Injection(strategy.InjectionConfig{}),
-			Source: exprand.NewSource(42),
+			Store: &memstore.Store{},
+			Arms:  injection.Arms(injection.Config{}),
+			Seed:  exprand.NewSource(42),
 		})
 		if err != nil {
 			panic(err)

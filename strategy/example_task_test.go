@@ -9,57 +9,8 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
-
-// What was attributed to a learning, and what was seen of the session, make one outcome.
-func ExampleRouter() {
-	router, err := strategy.NewRouter(strategy.RouterConfig{})
-	if err != nil {
-		panic(err)
-	}
-	routed, ok, err := router.Route("monday", &strategy.Attribution{Activated: true, Value: 0.5}, []strategy.Signal{
-		{Session: "monday", Kind: strategy.SignalNegative, Confidence: 0.7},
-		{Session: "monday", Kind: strategy.SignalToolFailure},
-		{Session: "sunday", Kind: strategy.SignalPositive, Confidence: 1}, // of another session, so it does not count
-	})
-	if err != nil || !ok {
-		panic(err)
-	}
-	fmt.Printf("%.2f with confidence %.1f, from %s\n", routed.Value, routed.Confidence, routed.Source)
-	// Output: 0.05 with confidence 0.9, from both
-}
-
-// Before a host switches to always using the large model, it asks its log what that would have earned.
-func ExampleSelfNormalized() {
-	ctx := context.Background()
-	learner, err := strategy.New(ctx, strategy.Config{
-		Store:  &memstore.Store{},
-		Arms:   []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
-		Source: rand.NewPCG(1, 2),
-	})
-	if err != nil {
-		panic(err)
-	}
-	reward := map[strategy.ArmID]float64{"small-model": 0.4, "large-model": 0.7} // in a host: what the answer was worth
-	var log []strategy.Logged
-	for range 200 {
-		choice, err := learner.Select(ctx, strategy.Query{Category: "law"})
-		if err != nil {
-			panic(err)
-		}
-		entry := strategy.Logged{Propensity: choice.Propensity(), Reward: reward[choice.Arm]}
-		if choice.Arm == "large-model" {
-			entry.Target = 1 // the other policy would always have chosen it
-		}
-		log = append(log, entry)
-	}
-	large, err := strategy.SelfNormalized(log, 0.95)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Printf("%.2f, from what %.0f choices tell\n", large.Value, large.Effective)
-	// Output: 0.70, from what 104 choices tell
-}
 
 // A parameter is learned along with its arm: here, how many passages to retrieve.
 func ExampleParameter() {
@@ -69,7 +20,7 @@ func ExampleParameter() {
 		Arms: []strategy.Arm{{ID: "retrieve", Parameters: []strategy.Parameter{
 			{Name: "passages", Values: []string{"3", "10", "30"}},
 		}}},
-		Source: rand.NewPCG(1, 2),
+		Seed: rand.NewPCG(1, 2),
 	})
 	if err != nil {
 		panic(err)
@@ -104,7 +55,7 @@ func ExampleChange() {
 		Store: st, Now: clock,
 		Arms:   []strategy.Arm{{ID: "provider-a"}, {ID: "provider-b"}},
 		Change: strategy.Change{FalseAlarms: 0.001},
-		Source: rand.NewPCG(1, 2),
+		Seed:   rand.NewPCG(1, 2),
 	})
 	if err != nil {
 		panic(err)
@@ -130,4 +81,71 @@ func ExampleChange() {
 		fmt.Printf("%s %s: %s\n", entry.At.Format("15:04"), entry.Subject, entry.Reason)
 	}
 	// Output: 02:34 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
+}
+
+// What a learner tells is kept in its store, in the same commit as what it tells of, until a relay brings it out.
+func Example_relay() {
+	ctx := context.Background()
+	st := &memstore.Store{}
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "only"}}, Topic: strategy.DefaultTopic})
+	if err != nil {
+		panic(err)
+	}
+	choice, err := learner.Select(ctx, strategy.Query{Item: "release notes"})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 0.9}); err != nil {
+		panic(err)
+	}
+	topic := &memstore.Stream{} // in a host: a topic of its broker
+	for range 2 {
+		sent, err := stream.Relay(ctx, st, topic)
+		fmt.Println(sent, err)
+	}
+	// Output:
+	// 2 <nil>
+	// 0 <nil>
+}
+
+// From the log of its events, what a learner has learned is rebuilt in an empty store.
+func ExampleLearner_Replay() {
+	ctx := context.Background()
+	st := &memstore.Store{}
+	cfg := strategy.Config{
+		Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}, Topic: strategy.DefaultTopic, Seed: rand.NewPCG(1, 2),
+	}
+	learner, err := strategy.New(ctx, cfg)
+	if err != nil {
+		panic(err)
+	}
+	choice, err := learner.Select(ctx, strategy.Query{Item: "release notes", Arms: []strategy.ArmID{"long-prompt"}})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 0.9}); err != nil {
+		panic(err)
+	}
+
+	cfg.Store = &memstore.Store{}
+	rebuilt, err := strategy.New(ctx, cfg)
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		changed, err := rebuilt.Replay(ctx, stream.Waiting(ctx, st)) // in a host: the topic that the events were relayed to
+		fmt.Println(changed, err)
+	}
+	for _, l := range []*strategy.Learner{learner, rebuilt} {
+		beliefs, err := l.Beliefs(ctx, strategy.Query{Item: "release notes"})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%.1f %.1f\n", beliefs[0].Mean(), beliefs[1].Mean())
+	}
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+	// 0.5 0.7
+	// 0.5 0.7
 }

@@ -14,9 +14,9 @@ import (
 func Example() {
 	ctx := context.Background()
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store:  &memstore.Store{},
-		Arms:   []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
-		Source: rand.NewPCG(1, 2), // leave it out for choices that differ from run to run
+		Store: &memstore.Store{},
+		Arms:  []strategy.Arm{{ID: "small-model"}, {ID: "large-model"}},
+		Seed:  rand.NewPCG(1, 2), // leave it out for choices that differ from run to run
 	})
 	if err != nil {
 		panic(err)
@@ -35,44 +35,6 @@ func Example() {
 	}
 	fmt.Println(chosen)
 	// Output: map[large-model:99 small-model:1]
-}
-
-// The catalogue has four ways of bringing a learning into an agent's session. A host may add values of its own.
-func ExampleInjection() {
-	learner, err := strategy.New(ctx, strategy.Config{
-		Store: &memstore.Store{},
-		Arms: strategy.Injection(strategy.InjectionConfig{
-			Triggers: []strategy.Trigger{strategy.Explicit, strategy.MessageCount(20)},
-		}),
-		Source: rand.NewPCG(1, 2),
-	})
-	if err != nil {
-		panic(err)
-	}
-	for _, item := range []string{"use tabs", "say why", "run the linter"} {
-		choice, err := learner.Select(context.Background(), strategy.Query{
-			Session: "monday", Item: item, Category: string(strategy.Preference), Context: string(strategy.Interactive),
-		})
-		if err != nil {
-			panic(err)
-		}
-		how, err := strategy.InjectionOf(choice)
-		if err != nil {
-			panic(err)
-		}
-		switch how.Arm {
-		case strategy.MainContext:
-			fmt.Printf("%s: put it into the context, as %s\n", item, how.Position)
-		case strategy.Deferred:
-			fmt.Printf("%s: wait for %s\n", item, how.Trigger)
-		default:
-			fmt.Printf("%s: %s\n", item, how)
-		}
-	}
-	// Output:
-	// use tabs: put it into the context, as prefix
-	// say why: put it into the context, as suffix
-	// run the linter: subagent(agent_type=planner, blocking=true, prompt_template="")
 }
 
 // An outcome that comes late finds its choice again: all that is needed is the choice itself, kept as JSON.

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 var errStore = errors.New("the disk is on fire")
@@ -19,7 +20,7 @@ var errStore = errors.New("the disk is on fire")
 // newFaulty returns a learner of the catalogue over a store that can be made to fail.
 func newFaulty(t *testing.T) (*strategy.Learner, *faulty) {
 	st := &faulty{Store: newStore(t, (&clock{}).Now)}
-	return newLearner(t, strategy.Config{Store: st, Arms: strategy.Injection(strategy.InjectionConfig{})}), st
+	return newLearner(t, strategy.Config{Store: st, Arms: injection.Arms(injection.Config{})}), st
 }
 
 // TestSelectFallsBackWhereTheStoreCannotBeRead: it returns the default arm along with the store's error, and forgets it.
@@ -36,9 +37,9 @@ func TestSelectFallsBackWhereTheStoreCannotBeRead(t *testing.T) {
 				c, err := l.Select(ctx, q)
 				require.ErrorIs(t, err, errStore)
 				assert.True(t, c.Fallback())
-				assert.Equal(t, strategy.Deferred, c.Arm)
-				assert.Equal(t, "explicit", c.Parameter(strategy.ParamTrigger))
-				assert.Equal(t, "0", c.Parameter(strategy.ParamMaxWait))
+				assert.Equal(t, injection.Deferred, c.Arm)
+				assert.Equal(t, "explicit", c.Parameter("trigger"))
+				assert.Equal(t, "0", c.Parameter("max_wait_ms"))
 				assert.Equal(t, []string{session, "i", "c", "x"}, []string{c.Session, c.Item, c.Category, c.Context})
 				assert.Equal(t, start, c.At)
 				assert.Equal(t, 1., c.Propensity())
@@ -77,14 +78,14 @@ func TestTheFallbackIsPermitted(t *testing.T) {
 		permitted []strategy.ArmID
 		want      strategy.ArmID
 	}{
-		{nil, strategy.Deferred},
-		{[]strategy.ArmID{strategy.MainContext, strategy.Deferred}, strategy.Deferred},
-		{[]strategy.ArmID{strategy.Subagent, strategy.MainContext}, strategy.Subagent},
+		{nil, injection.Deferred},
+		{[]strategy.ArmID{injection.MainContext, injection.Deferred}, injection.Deferred},
+		{[]strategy.ArmID{injection.Subagent, injection.MainContext}, injection.Subagent},
 	} {
 		c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i", Arms: test.permitted})
 		assert.ErrorIs(t, err, errStore)
 		assert.Equal(t, test.want, c.Arm)
-		_, err = strategy.InjectionOf(c)
+		_, err = injection.Of(c)
 		assert.NoError(t, err, "a host can act on it")
 	}
 }
@@ -150,7 +151,7 @@ func TestRefreshReportsWhatFailed(t *testing.T) {
 	l, st := newFaulty(t)
 	q := strategy.Query{Item: "i"}
 	require.NoError(t, l.Refresh(ctx), "of no segments")
-	try(t, l, q, strategy.Subagent, 1)
+	try(t, l, q, injection.Subagent, 1)
 	want := means(t, l, q)
 	st.list.Store(&errStore)
 	assert.ErrorIs(t, l.Refresh(ctx), errStore)
@@ -191,16 +192,16 @@ func TestSelectFallsBackWhereTheStoreIsTooSlow(t *testing.T) {
 // TestADisabledLearnerChoosesTheDefault and learns nothing, and asks nothing of its store.
 func TestADisabledLearnerChoosesTheDefault(t *testing.T) {
 	st := &memstore.Store{}
-	l := newLearner(t, strategy.Config{Store: st, Disabled: true, Arms: strategy.Injection(strategy.InjectionConfig{})})
+	l := newLearner(t, strategy.Config{Store: st, Disabled: true, Arms: injection.Arms(injection.Config{})})
 	c, err := l.Select(ctx, strategy.Query{Session: "s", Item: "i"})
 	require.NoError(t, err)
-	assert.Equal(t, strategy.Deferred, c.Arm)
+	assert.Equal(t, injection.Deferred, c.Arm)
 	assert.True(t, c.Fallback())
 	disposition, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, disposition)
 	assert.Empty(t, read(t, st, c.Cells()...))
-	c, err = l.Select(ctx, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{strategy.Subagent}})
+	c, err = l.Select(ctx, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{injection.Subagent}})
 	require.NoError(t, err)
-	assert.Equal(t, strategy.Subagent, c.Arm, "only what is permitted")
+	assert.Equal(t, injection.Subagent, c.Arm, "only what is permitted")
 }

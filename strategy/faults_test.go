@@ -23,6 +23,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -39,15 +40,15 @@ type workshop struct {
 	fresh   strategy.Choice   // without an outcome
 	expired strategy.Choice   // whose silence was counted
 	log     []stream.Event    // of another learner's life
-	tape    *tape
+	stream  *memstore.Stream
 }
 
 func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
-	w := &workshop{t: t, clock: &clock{}}
+	w := &workshop{t: t, clock: &clock{}, stream: &memstore.Stream{}}
 	w.kept = newStore(t, w.clock.Now)
 	w.store = &failing.Store{Store: w.kept}
 	ids := byte(0)
-	cfg.Now, cfg.Store, cfg.Source, cfg.Topic = w.clock.Now, w.store, rand.NewPCG(1, 2), strategy.DefaultTopic
+	cfg.Now, cfg.Store, cfg.Seed, cfg.Topic = w.clock.Now, w.store, rand.NewPCG(1, 2), strategy.DefaultTopic
 	cfg.NewID = func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} }
 	cfg.Arms = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}}
 	cfg.Silence = strategy.Silence{After: time.Hour, Confidence: 0.5}
@@ -81,9 +82,9 @@ func (w *workshop) observe(c strategy.Choice) (string, error) {
 	return string(d), err
 }
 
-func (w *workshop) consumer(attempts int) *strategy.Consumer {
-	c, err := strategy.NewConsumer(strategy.ConsumerConfig{
-		Learner: w.Learner, Source: w.tape, DeadLetters: &letterbox{}, Attempts: attempts, Backoff: 1,
+func (w *workshop) consumer(attempts int) *attribution.Consumer {
+	c, err := attribution.New(attribution.Config{
+		Learner: w.Learner, Stream: w.stream, DeadLetters: &memstore.Stream{}, Attempts: attempts, Backoff: 1,
 	})
 	require.NoError(w.t, err)
 	return c
@@ -91,11 +92,11 @@ func (w *workshop) consumer(attempts int) *strategy.Consumer {
 
 // event tells of two items of a session, and that it has ended.
 func (w *workshop) event() stream.Event {
-	e, err := strategy.NewAttribution("e", w.clock.Now(), strategy.AttributionEvent{
-		Session: "now", Ended: true, Source: "ann", Records: []strategy.AttributionRecord{
+	e, err := attribution.Report{
+		Session: "now", Ended: true, Source: "ann", Items: []attribution.Worth{
 			{Item: "i", Activated: true, Value: -1}, {Item: "i", Session: "gone", Activated: true, Value: 1}, {Item: "unknown", Activated: true},
 		},
-	})
+	}.Event("e", w.clock.Now())
 	require.NoError(w.t, err)
 	return e
 }
@@ -184,6 +185,12 @@ var fallibles = []fallible{
 	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(throughJSON(w.t, w.fresh)) }},
 	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(w.expired) }},
 	{method: "Observe", call: func(w *workshop) (string, error) { return w.observe(throughJSON(w.t, w.expired)) }},
+	{method: "ObserveAll", call: func(w *workshop) (string, error) { // two outcomes, and the end of the session of one
+		d, err := w.ObserveAll(ctx, []strategy.Outcome{
+			{Choice: w.fresh, Value: -1, Confidence: 1, Source: "ann"}, {Choice: w.expired, Value: 1, Confidence: 1},
+		}, "all", "now")
+		return fmt.Sprint(d), err
+	}},
 	{method: "EndSession", call: func(w *workshop) (string, error) { return "", w.EndSession(ctx, "now") }},
 	{method: "Refresh", call: func(w *workshop) (string, error) { return "", w.Refresh(ctx) }},
 	{method: "Beliefs", call: func(w *workshop) (string, error) { return asText(w.other.Beliefs(ctx, itemI)) }},
@@ -225,7 +232,9 @@ var fallibles = []fallible{
 	}},
 	{method: "Handle", call: func(w *workshop) (string, error) { return "", w.consumer(1).Handle(ctx, w.event()) }},
 	{method: "Run", call: func(w *workshop) (string, error) {
-		w.tape = &tape{events: []stream.Event{w.event()}}
+		w.stream = &memstore.Stream{}
+		require.NoError(w.t, w.stream.Publish(ctx, w.event()))
+		w.stream.Close()
 		return "", w.consumer(3).Run(ctx) // which tries again by itself
 	}},
 }
@@ -314,7 +323,7 @@ func TestEveryMethodIsMadeToFail(t *testing.T) {
 	for _, f := range fallibles {
 		tested[f.method] = true
 	}
-	for _, of := range []reflect.Type{reflect.TypeFor[*strategy.Learner](), reflect.TypeFor[*strategy.Consumer]()} {
+	for _, of := range []reflect.Type{reflect.TypeFor[*strategy.Learner](), reflect.TypeFor[*attribution.Consumer]()} {
 		for i := range of.NumMethod() {
 			name := of.Method(i).Name
 			assert.NotEqual(t, tested[name], exempt[name] != "", "%v.%s", of, name)

@@ -13,12 +13,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 var (
@@ -55,8 +57,8 @@ func withFixtures(t testing.TB, cfg strategy.Config) strategy.Config {
 	if cfg.Store == nil {
 		cfg.Store = newStore(t, cfg.Now)
 	}
-	if cfg.Source == nil {
-		cfg.Source = rand.NewPCG(1, 2)
+	if cfg.Seed == nil {
+		cfg.Seed = rand.NewPCG(1, 2)
 	}
 	if cfg.Arms == nil {
 		cfg.Arms = plain("a", "b", "c", "d")
@@ -247,3 +249,34 @@ func contextDone() (context.Context, context.CancelFunc) {
 	cancel()
 	return done, cancel
 }
+
+func outbox(t testing.TB, st store.Store) (events []stream.Event) {
+	for e, err := range stream.Waiting(ctx, st) {
+		require.NoError(t, err)
+		events = append(events, e)
+	}
+	return events
+}
+
+// A fragile store asks first whether it may fail now.
+type fragile struct {
+	store.Store
+	before func(ctx context.Context, b store.Batch) error
+}
+
+func (s *fragile) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	for _, b := range batches {
+		if s.before != nil {
+			if err := s.before(ctx, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.Store.Commit(ctx, batches...)
+}
+
+// raced tells that the race detector is on, under which the longest tests are shorter.
+var raced bool
+
+// No test of this package may leave a goroutine behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

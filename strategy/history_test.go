@@ -7,6 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -45,4 +47,27 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 	got, err := l.Outcomes(ctx, strategy.Query{Item: "nobody"}, 0)
 	require.NoError(t, err)
 	assert.Empty(t, got)
+}
+
+// TestFindAllowsForSkew: an event that seems older than its choice finds the first choice, now and later.
+func TestFindAllowsForSkew(t *testing.T) {
+	clock := &clock{}
+	l := newLearner(t, strategy.Config{Now: clock.Now})
+	c := choose(t, l, strategy.Query{Session: "s0", Item: "i"})
+	for _, at := range []time.Time{start.Add(-evidence.MaxSkew), start, {}} {
+		record, err := l.Find(ctx, "s0", "i", at)
+		require.NoError(t, err)
+		assert.Equal(t, c.ID, record.Choice.ID)
+	}
+	_, err := l.Find(ctx, "s0", "i", start.Add(-evidence.MaxSkew-time.Second))
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	require.NoError(t, l.EndSession(ctx, "s0"))
+	clock.Advance(time.Minute)
+	later := choose(t, l, strategy.Query{Session: "s0", Item: "i"})
+	record, err := l.Find(ctx, "s0", "i", start.Add(-time.Minute))
+	require.NoError(t, err)
+	assert.Equal(t, c.ID, record.Choice.ID, "of those made later, the first")
+	record, err = l.Find(ctx, "s0", "i", time.Time{})
+	require.NoError(t, err)
+	assert.Equal(t, later.ID, record.Choice.ID, "at any time, the last")
 }

@@ -221,7 +221,7 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"Now": {set: func(c *cfg) { c.Now = func() time.Time { return start.Add(time.Second) } }, observe: func(l *strategy.Learner, _ *clock) any {
 			return choose(t, l, item).At
 		}, without: start, with: start.Add(time.Second)},
-		"Source": {set: func(c *cfg) { c.Source = rand.NewPCG(3, 4) }, observe: func(l *strategy.Learner, _ *clock) any {
+		"Seed": {set: func(c *cfg) { c.Seed = rand.NewPCG(3, 4) }, observe: func(l *strategy.Learner, _ *clock) any {
 			return drawn(choose(t, l, item)) == drawn(choose(t, newLearner(t, cfg{}), item))
 		}, without: true, with: false},
 		"NewID": {set: func(c *cfg) { c.NewID = func() strategy.ChoiceID { return strategy.ChoiceID{1} } }, observe: func(l *strategy.Learner, _ *clock) any {
@@ -328,7 +328,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"BySource", "Disabled", "Unrecorded", "Caps.Silence", "Now", "Source", "NewID"}
+	neverWrong := []string{"BySource", "Disabled", "Unrecorded", "Caps.Silence", "Now", "Seed", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)

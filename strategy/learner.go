@@ -68,16 +68,16 @@ func build(cfg Config) (*Learner, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	source := cfg.Source
-	if source == nil {
-		source = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // the random key of a host that gives no source
+	seed := cfg.Seed
+	if seed == nil {
+		seed = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // the random key of a host that gives no seed
 	}
 	l := &Learner{
 		cfg:      cfg,
 		priors:   coldStart(cfg.Arms, cfg.Prior),
 		index:    make(map[ArmID]int, len(cfg.Arms)),
 		kinds:    kindsOf(cfg.Name),
-		key:      evidence.NewKey(source.Uint64(), source.Uint64()),
+		key:      evidence.NewKey(seed.Uint64(), seed.Uint64()),
 		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // BenchmarkSelect times a choice among four arms over the in-memory store, with some evidence on every arm.
@@ -24,10 +25,10 @@ func BenchmarkSelect(b *testing.B) {
 		{"arms=plain/pooling=two-level", plain, strategy.TwoLevel{}},
 		{"arms=plain/pooling=copy", plain, strategy.Copy{}},
 		{"arms=plain/pooling=alone", plain, strategy.Alone{}},
-		{"arms=injection/pooling=two-level", strategy.Injection(strategy.InjectionConfig{}), strategy.TwoLevel{}},
+		{"arms=injection/pooling=two-level", injection.Arms(injection.Config{}), strategy.TwoLevel{}},
 	} {
 		learner, err := strategy.New(ctx, strategy.Config{
-			Store: &memstore.Store{}, Arms: bench.arms, Pooling: bench.pooling, Source: rand.NewPCG(1, 2),
+			Store: &memstore.Store{}, Arms: bench.arms, Pooling: bench.pooling, Seed: rand.NewPCG(1, 2),
 		})
 		require.NoError(b, err)
 		const items = 100

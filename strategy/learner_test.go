@@ -16,6 +16,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 func TestASessionKeepsAnItemsChoice(t *testing.T) {
@@ -244,7 +245,7 @@ func TestChoicesDependOnSeedSessionAndItemAlone(t *testing.T) {
 		return strategy.Query{Session: fmt.Sprint(k.session), Item: fmt.Sprint(k.item), Category: "preference"}
 	}
 	with := func(source rand.Source) *strategy.Learner {
-		return newLearner(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{}), Source: source})
+		return newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{}), Seed: source})
 	}
 	var keys []key
 	want := make(map[key]string)
@@ -297,7 +298,7 @@ func TestWithoutASourceLearnersDiffer(t *testing.T) {
 	text := make(map[string]bool)
 	for range 3 {
 		cfg := withFixtures(t, strategy.Config{})
-		cfg.Source = nil
+		cfg.Seed = nil
 		l, err := strategy.New(ctx, cfg)
 		require.NoError(t, err)
 		text[drawn(choose(t, l, strategy.Query{Session: "s", Item: "i"}))] = true
@@ -317,7 +318,7 @@ func TestIDsDoNotComeFromTheSeed(t *testing.T) {
 	ids := make(map[strategy.ChoiceID]bool)
 	for range 2 {
 		source := &countingSource{}
-		l := newLearner(t, strategy.Config{Source: source})
+		l := newLearner(t, strategy.Config{Seed: source})
 		taken := source.taken
 		for i := range 100 {
 			id := choose(t, l, strategy.Query{Session: fmt.Sprint(i)}).ID

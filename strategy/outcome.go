@@ -3,6 +3,7 @@ package strategy
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -65,6 +66,32 @@ func (l *Learner) Observe(ctx context.Context, o Outcome, with ...store.Batch) (
 		return "", fmt.Errorf("strategy: observe: %w", err)
 	}
 	return dispositions[0], nil
+}
+
+// ObserveAll credits several outcomes in one commit, as [Learner.Observe] does each. Where ended is not empty it ends that
+// session with them, once for the id, which must not be empty then. If one outcome is not valid, none is counted.
+func (l *Learner) ObserveAll(ctx context.Context, outcomes []Outcome, id, ended string) ([]Disposition, error) {
+	now := l.cfg.Now()
+	outcomes = slices.Clone(outcomes)
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.At.IsZero() {
+			o.At = now
+		}
+		if err := l.validateOutcome(o, now); err != nil {
+			return nil, fmt.Errorf("strategy: observe: outcome %d: %w", i, err)
+		}
+	}
+	var end ending
+	if ended != "" {
+		end = ending{session: ended, id: derivedID("ended", l.cfg.Name, id)}
+		defer l.sessions.Drop(ended)
+	}
+	dispositions, err := l.credit(ctx, now, outcomes, end)
+	if err != nil {
+		return nil, fmt.Errorf("strategy: observe: %w", err)
+	}
+	return dispositions, nil
 }
 
 func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 func TestValuesAreMappedToRewardsOnce(t *testing.T) {
@@ -25,7 +26,7 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 		{-1, 1, 0}, {-0.3, 0.8, 0.35}, {0, 0.5, 0.5}, {0.5, 0.7, 0.75}, {1, 0.3, 1},
 	} {
 		st := newStore(t, (&clock{}).Now)
-		l := newLearner(t, strategy.Config{Store: st, Arms: strategy.Injection(strategy.InjectionConfig{})})
+		l := newLearner(t, strategy.Config{Store: st, Arms: injection.Arms(injection.Config{})})
 		q := strategy.Query{Session: "s", Item: "i", Category: "solution", Context: "batch"}
 		c := choose(t, l, q)
 		_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: test.value, Confidence: test.confidence})
@@ -56,21 +57,21 @@ func TestOutcomesAddUp(t *testing.T) {
 		"a middling one":                 {"", outcomes{0}, evidence.Beta{Alpha: 1.5, Beta: 1.5}},
 		"bad ones":                       {"", outcomes{-1, -1}, evidence.Beta{Alpha: 1, Beta: 3}},
 		"a hundred":                      {"", slices.Repeat(outcomes{1}, 100), evidence.Beta{Alpha: 101, Beta: 1}},
-		"main context, good":             {strategy.MainContext, outcomes{1}, evidence.Beta{Alpha: 2.2, Beta: 1}},
-		"main context, rather bad":       {strategy.MainContext, outcomes{-0.3}, evidence.Beta{Alpha: 1.55, Beta: 1.65}},
-		"background, bad":                {strategy.BackgroundSubagent, outcomes{-0.8}, evidence.Beta{Alpha: 0.5, Beta: 1.9}},
-		"background, bad two times":      {strategy.BackgroundSubagent, outcomes{-1, -1}, evidence.Beta{Alpha: 0.4, Beta: 3}},
-		"deferred, middling":             {strategy.Deferred, outcomes{0}, evidence.Beta{Alpha: 2.1, Beta: 1.5}},
-		"deferred, half bad":             {strategy.Deferred, outcomes{-0.5}, evidence.Beta{Alpha: 1.85, Beta: 1.75}},
-		"deferred, as bad as it can be":  {strategy.Deferred, outcomes{-1}, evidence.Beta{Alpha: 1.6, Beta: 2}},
-		"subagent, as expected of it":    {strategy.Subagent, outcomes{-1. / 9}, evidence.Beta{Alpha: 0.8 + 4./9, Beta: 1 + 5./9}},
-		"deferred, from good to bad":     {strategy.Deferred, outcomes{1, -1}, evidence.Beta{Alpha: 2.6, Beta: 2}},
-		"main context, a middling thing": {strategy.MainContext, outcomes{0}, evidence.Beta{Alpha: 1.7, Beta: 1.5}},
+		"main context, good":             {injection.MainContext, outcomes{1}, evidence.Beta{Alpha: 2.2, Beta: 1}},
+		"main context, rather bad":       {injection.MainContext, outcomes{-0.3}, evidence.Beta{Alpha: 1.55, Beta: 1.65}},
+		"background, bad":                {injection.BackgroundSubagent, outcomes{-0.8}, evidence.Beta{Alpha: 0.5, Beta: 1.9}},
+		"background, bad two times":      {injection.BackgroundSubagent, outcomes{-1, -1}, evidence.Beta{Alpha: 0.4, Beta: 3}},
+		"deferred, middling":             {injection.Deferred, outcomes{0}, evidence.Beta{Alpha: 2.1, Beta: 1.5}},
+		"deferred, half bad":             {injection.Deferred, outcomes{-0.5}, evidence.Beta{Alpha: 1.85, Beta: 1.75}},
+		"deferred, as bad as it can be":  {injection.Deferred, outcomes{-1}, evidence.Beta{Alpha: 1.6, Beta: 2}},
+		"subagent, as expected of it":    {injection.Subagent, outcomes{-1. / 9}, evidence.Beta{Alpha: 0.8 + 4./9, Beta: 1 + 5./9}},
+		"deferred, from good to bad":     {injection.Deferred, outcomes{1, -1}, evidence.Beta{Alpha: 2.6, Beta: 2}},
+		"main context, a middling thing": {injection.MainContext, outcomes{0}, evidence.Beta{Alpha: 1.7, Beta: 1.5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			arms := plain("", "b")
 			if arms[0].ID = "a"; test.arm != "" {
-				arms = strategy.Injection(strategy.InjectionConfig{})
+				arms = injection.Arms(injection.Config{})
 			}
 			arm := cmp.Or(test.arm, "a")
 			l := newLearner(t, strategy.Config{Arms: arms, Pooling: strategy.Alone{}})
@@ -94,10 +95,10 @@ func TestOutcomesAddUp(t *testing.T) {
 func TestAnOutcomeCreditsTheArmAlone(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			l := newLearner(t, strategy.Config{Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})})
+			l := newLearner(t, strategy.Config{Pooling: pooling, Arms: injection.Arms(injection.Config{})})
 			q := strategy.Query{Item: "i"}
 			before := means(t, l, q)
-			try(t, l, q, strategy.Subagent, 1)
+			try(t, l, q, injection.Subagent, 1)
 			after := means(t, l, q)
 			assert.Greater(t, after[1], before[1])
 			for _, other := range []int{0, 2, 3} {
@@ -250,7 +251,7 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
 			c := &clock{}
 			st := newStore(t, c.Now)
-			cfg := strategy.Config{Now: c.Now, Store: st, Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})}
+			cfg := strategy.Config{Now: c.Now, Store: st, Pooling: pooling, Arms: injection.Arms(injection.Config{})}
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i"}
 			o := strategy.Outcome{Choice: choose(t, l, q), ID: "build 7", Value: 1, Confidence: 0.5}

@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // A world lets items be served by a pooling's model as the learner does it, each outcome in a session of its own, without
@@ -189,13 +190,13 @@ func TestOutcomesFade(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{}, strategy.Copy{Sessions: 1}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			c := &clock{}
-			l := newLearner(t, strategy.Config{Now: c.Now, Pooling: pooling, HalfLife: time.Hour, Arms: strategy.Injection(strategy.InjectionConfig{})})
+			l := newLearner(t, strategy.Config{Now: c.Now, Pooling: pooling, HalfLife: time.Hour, Arms: injection.Arms(injection.Config{})})
 			q := strategy.Query{Item: "i", Category: "c"}
 			prior := beliefs(t, l, q)
 			for n := range 30 {
 				q.Session = fmt.Sprint(n)
-				try(t, l, q, strategy.MainContext, -1)
-				try(t, l, strategy.Query{Item: "j", Category: "c", Session: q.Session}, strategy.Subagent, 1)
+				try(t, l, q, injection.MainContext, -1)
+				try(t, l, strategy.Query{Item: "j", Category: "c", Session: q.Session}, injection.Subagent, 1)
 			}
 			for hours, mean := 0, 0.; hours < 8; hours++ {
 				b := beliefs(t, l, q)

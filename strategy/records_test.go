@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // recording returns a configuration over a store that another learner may share, and its clock.
@@ -46,9 +47,9 @@ func historyOf(t testing.TB, l *strategy.Learner, f strategy.ChoiceFilter) (reco
 func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})})
+			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: injection.Arms(injection.Config{})})
 			l := newLearner(t, cfg)
-			q := strategy.Query{Session: "monday", Item: "i", Category: "a/b", Context: `"x"`, Arms: []strategy.ArmID{strategy.MainContext}}
+			q := strategy.Query{Session: "monday", Item: "i", Category: "a/b", Context: `"x"`, Arms: []strategy.ArmID{injection.MainContext}}
 			made := choose(t, l, q)
 			choose(t, l, strategy.Query{Session: "monday", Item: "another"})
 			require.NoError(t, l.EndSession(ctx, "monday"))
@@ -132,9 +133,9 @@ func TestASessionsChoiceHoldsAcrossLearners(t *testing.T) {
 		{Session: "s", Item: "i", Category: "c", Context: "x"},
 		{Session: "s", Category: "c", Context: "x"},
 	} {
-		cfg, c := recording(t, strategy.Config{Arms: strategy.Injection(strategy.InjectionConfig{})})
+		cfg, c := recording(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 		next := func(seed uint64) *strategy.Learner {
-			cfg.Source = rand.NewPCG(seed, 0) // which another process has another of
+			cfg.Seed = rand.NewPCG(seed, 0) // which another process has another of
 			return newLearner(t, cfg)
 		}
 		first := choose(t, next(1), q)

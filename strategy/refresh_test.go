@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // TestWhatOthersLearnIsSeen: as an item's own at once, as its segment's after a refresh, asked for or in time.
@@ -182,7 +183,7 @@ func TestConcurrentUse(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
 			const goroutines, outcomes, items = 16, 120, 5
-			cfg := withFixtures(t, strategy.Config{Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{}), Cache: strategy.Cache{Size: 50}})
+			cfg := withFixtures(t, strategy.Config{Pooling: pooling, Arms: injection.Arms(injection.Config{}), Cache: strategy.Cache{Size: 50}})
 			l := newLearner(t, cfg)
 			var wait sync.WaitGroup
 			for g := range goroutines {

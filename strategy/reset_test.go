@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // earn lets an item be seen in so many sessions, each with one outcome.
@@ -71,7 +72,7 @@ func TestAnItemThatWasResetLearnsAnew(t *testing.T) {
 
 func TestASegmentThatWasResetStartsCold(t *testing.T) {
 	st := &memstore.Store{}
-	arms := strategy.Injection(strategy.InjectionConfig{})
+	arms := injection.Arms(injection.Config{})
 	l := newLearner(t, strategy.Config{Store: st, Arms: arms})
 	cold, err := l.Beliefs(ctx, strategy.Query{Item: "item", Category: "preference"})
 	require.NoError(t, err)

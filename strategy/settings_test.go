@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // TestSettingsOfTheStoreAreKept: a learner that sets none of those that change what is stored gets the stored ones, and one
@@ -72,13 +73,13 @@ func TestRebuild(t *testing.T) {
 			lived := func(halfLife time.Duration) (strategy.Config, *strategy.Learner, *clock) {
 				c := &clock{}
 				cfg := withFixtures(t, strategy.Config{
-					Now: c.Now, Pooling: pooling, HalfLife: halfLife, Arms: strategy.Injection(strategy.InjectionConfig{}),
+					Now: c.Now, Pooling: pooling, HalfLife: halfLife, Arms: injection.Arms(injection.Config{}),
 				})
 				l := newLearner(t, cfg)
 				for n := range 8 {
 					q := q
 					q.Item, q.Session = fmt.Sprint("i", n%2), fmt.Sprint(n)
-					try(t, l, q, strategy.MainContext, float64(n%3-1))
+					try(t, l, q, injection.MainContext, float64(n%3-1))
 					c.Advance(time.Hour)
 				}
 				return cfg, l, c
@@ -95,7 +96,7 @@ func TestRebuild(t *testing.T) {
 				assert.InDeltaSlice(t, means(t, want, q), means(t, got, q), 1e-12)
 			}
 			assert.Equal(t, cfg.HalfLife, newLearner(t, cfg).Config().HalfLife)
-			try(t, got, q, strategy.MainContext, 1)
+			try(t, got, q, injection.MainContext, 1)
 			assert.Equal(t, "strategy.rebuild", audited(t, cfg.Store)[0].Action)
 			assert.Equal(t, "ann", audited(t, cfg.Store)[0].Actor)
 		})
@@ -134,13 +135,13 @@ func TestOpen(t *testing.T) {
 		cfg := withFixtures(t, strategy.Config{
 			Now: c.Now, Name: "models", Pooling: pooling, Prior: evidence.Beta{Alpha: 2, Beta: 1}, Caps: evidence.Caps{SourceMass: 2},
 			MinConfidence: 0.2, HalfLife: time.Hour, Exploration: strategy.Exploration{Bonus: 0.1},
-			Arms: strategy.Injection(strategy.InjectionConfig{}),
+			Arms: injection.Arms(injection.Config{}),
 		})
 		host := newLearner(t, cfg)
 		q := strategy.Query{Item: "i", Category: "c"}
 		for n := range 5 {
 			q.Session = fmt.Sprint(n)
-			try(t, host, q, strategy.Subagent, 1)
+			try(t, host, q, injection.Subagent, 1)
 		}
 		require.NoError(t, host.Refresh(ctx))
 		st := &fragile{Store: cfg.Store, before: func(context.Context, store.Batch) error { return errStore }}

@@ -71,6 +71,9 @@ func (l *Learner) overdue(c *Choice, now time.Time) bool {
 	return l.cfg.Silence.Confidence > 0 && now.Sub(c.At) > l.cfg.Silence.After-evidence.MaxSkew
 }
 
+// hopeless reports whether another attempt would fail as well.
+func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*evidence.PolicyError)) }
+
 // expireChoice counts the silence of a choice and makes it expire, in one commit. Where an outcome was quicker, it does
 // nothing.
 func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -82,7 +83,7 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 		{strategy.Silence{Confidence: 0.5, Value: -0.5, After: time.Hour}, 0.25},
 	} {
 		for _, pooling := range poolings {
-			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling, Arms: strategy.Injection(strategy.InjectionConfig{})})
+			cfg, c := recording(t, strategy.Config{Silence: test.silence, Pooling: pooling, Arms: injection.Arms(injection.Config{})})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "s", Item: "i", Category: "c"}
 			before := means(t, l, q)
@@ -144,10 +145,10 @@ func TestALateOutcomeTakesSilenceBack(t *testing.T) {
 				run := func(silence strategy.Silence) (cfg strategy.Config, l *strategy.Learner, q strategy.Query) {
 					cfg, c := recording(t, strategy.Config{
 						Silence: silence, Pooling: pooling, HalfLife: halfLife, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 3},
-						Arms: strategy.Injection(strategy.InjectionConfig{}), Refresh: 1000 * time.Hour,
+						Arms: injection.Arms(injection.Config{}), Refresh: 1000 * time.Hour,
 					})
 					l = newLearner(t, cfg)
-					q = strategy.Query{Item: "i", Category: "c", Arms: []strategy.ArmID{strategy.MainContext}}
+					q = strategy.Query{Item: "i", Category: "c", Arms: []strategy.ArmID{injection.MainContext}}
 					var made []strategy.Choice
 					for n := range 4 {
 						q.Session = fmt.Sprint("s", n)
@@ -277,7 +278,7 @@ func TestAnOutcomeThatOvertakesASweep(t *testing.T) {
 // TestSweepsAndOutcomesRace in two learners of many goroutines each: every choice then counts for its outcome, or else for
 // its silence, and once.
 func TestSweepsAndOutcomesRace(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25}, Pooling: strategy.Alone{}, Arms: strategy.Injection(strategy.InjectionConfig{})})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.25}, Pooling: strategy.Alone{}, Arms: injection.Arms(injection.Config{})})
 	learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}
 	const choices, goroutines = 200, 8
 	made := make([]strategy.Choice, choices)

@@ -14,8 +14,11 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
+	"github.com/heedhq/heed/strategy/injection"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -27,7 +30,7 @@ func TestRoundTrips(t *testing.T) {
 			st := &failing.Store{Store: newStore(t, c.Now)}
 			cfg := strategy.Config{
 				Now: c.Now, Store: st, Pooling: pooling, Unrecorded: unrecorded, Topic: strategy.DefaultTopic,
-				Arms: strategy.Injection(strategy.InjectionConfig{}),
+				Arms: injection.Arms(injection.Config{}),
 			}
 			l := newLearner(t, cfg)
 			trips := func(list, read, find, commit int, do func()) {
@@ -82,21 +85,21 @@ func TestAnEventIsOneCommit(t *testing.T) {
 	c := &clock{}
 	st := &failing.Store{Store: newStore(t, c.Now)}
 	l := newLearner(t, strategy.Config{Now: c.Now, Store: st, Topic: strategy.DefaultTopic})
-	a := strategy.AttributionEvent{Session: "s", Ended: true}
+	a := attribution.Report{Session: "s", Ended: true}
 	for _, item := range []string{"i", "j", "k"} {
 		choose(t, l, strategy.Query{Session: "s", Item: item})
-		a.Records = append(a.Records, strategy.AttributionRecord{Item: item, Activated: true, Value: 1})
+		a.Items = append(a.Items, attribution.Worth{Item: item, Activated: true, Value: 1})
 	}
-	e, err := strategy.NewAttribution("e", c.Now(), a)
+	e, err := a.Event("e", c.Now())
 	require.NoError(t, err)
-	consumer, err := strategy.NewConsumer(strategy.ConsumerConfig{Learner: l, Source: &tape{}, DeadLetters: &letterbox{}})
+	consumer, err := attribution.New(attribution.Config{Learner: l, Stream: &memstore.Stream{}, DeadLetters: &memstore.Stream{}})
 	require.NoError(t, err)
 	for range 2 {
 		st.Fail(0, false)
 		require.NoError(t, consumer.Handle(ctx, e))
 		assert.Equal(t, 1, st.Calls("Commit"))
 	}
-	assert.Equal(t, strategy.Counts{Received: 2, Applied: 2, Outcomes: 3, Duplicates: 3}, consumer.Counts())
+	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 3, Duplicates: 3}, consumer.Counts())
 	assert.InDelta(t, 2.4, massOf(kept(t, st, strategy.Query{}, "arm")), 1e-9)
 	after := choose(t, l, strategy.Query{Session: "s", Item: "i"})
 	require.NoError(t, consumer.Handle(ctx, e), "what comes again ends no session again")
@@ -174,13 +177,13 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 			look(f.Type, at, append(within, of))
 		}
 	}
-	for _, of := range []any{strategy.Record{}, strategy.Event{}, strategy.AttributionEvent{}, strategy.DeadLetter{}} {
+	for _, of := range []any{strategy.Record{}, strategy.Event{}, attribution.Report{}, attribution.DeadLetter{}} {
 		look(reflect.TypeOf(of), "", nil)
 	}
 	assert.ElementsMatch(t, []string{
 		"Result.Result.Source", // of a record and of an event
 		"Result.Result.Source", "Event.Actor", "Observation.Effect.Observations.Source",
-		"AttributionEvent.Source", // which a dead letter has in its payload
+		"Report.Source", // which a dead letter has in its payload
 	}, named)
 
 	const person = "Annika"
@@ -192,12 +195,12 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "x", Actor: person, Reason: "r"}))
 	_, err = strategy.Rebuild(ctx, cfg, person, "r")
 	require.NoError(t, err)
-	attribution, err := strategy.NewAttribution("a", c.Now(), strategy.AttributionEvent{Session: "s", Source: person})
+	report, err := attribution.Report{Session: "s", Source: person}.Event("a", c.Now())
 	require.NoError(t, err)
-	text, err := json.Marshal(strategy.DeadLetter{Event: attribution})
+	text, err := json.Marshal(attribution.DeadLetter{Event: report})
 	require.NoError(t, err)
-	letter := stream.Event{ID: "l", Topic: strategy.DeadTopic, At: c.Now(), Payload: text}
-	_, err = cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{attribution.Waiting(person), letter.Waiting(person)}})
+	letter := stream.Event{ID: "l", Topic: attribution.DeadTopic, At: c.Now(), Payload: text}
+	_, err = cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{report.Waiting(person), letter.Waiting(person)}})
 	require.NoError(t, err)
 	assert.Positive(t, strings.Count(everyText(t, cfg.Store), strings.ToLower(person)))
 
@@ -223,7 +226,7 @@ func everyText(t testing.TB, st store.Store) string {
 			}
 			e, err := store.Decode[stream.Event](r.Body)
 			require.NoError(t, err)
-			var letter strategy.DeadLetter
+			var letter attribution.DeadLetter
 			require.NoError(t, json.Unmarshal(e.Payload, &letter))
 			all = append(all, string(e.Payload), string(letter.Event.Payload))
 		}

@@ -71,7 +71,7 @@ func TestReset(t *testing.T) {
 	assert.Contains(t, r.out, "Forgot 10 outcomes in correction / code_review.")
 	require.Equal(t, 50, outcomes(t, db))
 
-	r = call{args: reset("reset-learning", "prefer-tabs", "--yes", "--reason", "its text is new", "--actor", "maria", "--topic", "groove.strategy")}.run(t)
+	r = call{args: reset("reset-learning", "prefer-tabs", "--yes", "--reason", "its text is new", "--actor", "maria", "--topic", "heed.strategy")}.run(t)
 	assert.Zero(t, r.code, r.err)
 	assert.Equal(t, "Forgot 29 outcomes of item prefer-tabs in correction / interactive.\n", r.out)
 	require.Equal(t, 21, outcomes(t, db))
@@ -89,7 +89,7 @@ func TestReset(t *testing.T) {
 			require.NoError(t, err)
 			told = append(told, e.Topic)
 		}
-		assert.Equal(t, []string{"groove.strategy"}, told)
+		assert.Equal(t, []string{"heed.strategy"}, told)
 	})
 }
 

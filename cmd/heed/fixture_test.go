@@ -19,6 +19,7 @@ import (
 
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 var (
@@ -117,12 +118,12 @@ func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.T
 // injections are a learner of ways to bring a learning into a session, whose items specialise by a copy.
 func (w *world) injections() {
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: w.store, Now: w.clock, NewID: w.id, Source: rand.NewPCG(1, 2),
-		Arms:    strategy.Injection(strategy.InjectionConfig{Callbacks: []strategy.Callback{strategy.PollCallback}}),
+		Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(1, 2),
+		Arms:    injection.Arms(injection.Config{Callbacks: []string{injection.Poll}}),
 		Pooling: strategy.Copy{Sessions: 12, MinConfidence: 0.6},
 	})
 	require.NoError(w.t, err)
-	best := map[string]strategy.ArmID{"correction": strategy.MainContext, "tool_usage": strategy.Subagent}
+	best := map[string]strategy.ArmID{"correction": injection.MainContext, "tool_usage": injection.Subagent}
 	luck := rand.New(rand.NewPCG(3, 4))
 	for round := range 30 {
 		for n, at := range []struct{ item, category, context string }{
@@ -157,7 +158,7 @@ func (w *world) injections() {
 // models are a learner of which model to ask, that keeps no records of its choices.
 func (w *world) models() {
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: w.store, Unrecorded: true, Now: w.clock, NewID: w.id, Source: rand.NewPCG(5, 6), Name: "models",
+		Store: w.store, Unrecorded: true, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(5, 6), Name: "models",
 		Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}},
 	})
 	require.NoError(w.t, err)
@@ -223,7 +224,7 @@ func hostile(t testing.TB, file, item string) {
 	w.store, err = sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{Now: w.clock})
 	require.NoError(t, err)
 	learner, err := strategy.New(ctx, strategy.Config{
-		Store: w.store, Now: w.clock, Arms: []strategy.Arm{{ID: strategy.Deferred}}, Source: rand.NewPCG(7, 8),
+		Store: w.store, Now: w.clock, Arms: []strategy.Arm{{ID: injection.Deferred}}, Seed: rand.NewPCG(7, 8),
 	})
 	require.NoError(t, err)
 	choice, err := learner.Select(ctx, strategy.Query{Session: "s", Item: item, Category: "hostile", Context: item})

@@ -77,8 +77,8 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 func newLearner(ctx context.Context, st store.Store) (*strategy.Learner, error) {
 	return strategy.New(ctx, strategy.Config{
 		Store: st, Arms: arms,
-		Cache:  strategy.Cache{TTL: 7 * 24 * time.Hour}, // for so long an open session keeps its choice
-		Source: rand.NewPCG(1, 2),                       // leave it out for choices that differ from one database to the next
+		Cache: strategy.Cache{TTL: 7 * 24 * time.Hour}, // for so long an open session keeps its choice
+		Seed:  rand.NewPCG(1, 2),                       // leave it out for choices that differ from one database to the next
 	})
 }
 

@@ -51,7 +51,7 @@ func heed(name string, cfg strategy.Config) rule {
 			return nil, err
 		}
 		cfg := cfg // each run has its own
-		cfg.Store, cfg.Unrecorded, cfg.Now, cfg.Source = st, true, now, rand.NewPCG(seed, 1)
+		cfg.Store, cfg.Unrecorded, cfg.Now, cfg.Seed = st, true, now, rand.NewPCG(seed, 1)
 		index := make(map[strategy.ArmID]int)
 		for arm := range w.arms {
 			id := strategy.ArmID(strconv.Itoa(arm))

@@ -66,7 +66,7 @@ func (r replay) learn(ctx context.Context, pooling strategy.Pooling, chosen func
 		Store:      st,
 		Arms:       arms,
 		Pooling:    pooling,
-		Source:     rand.NewPCG(r.seed, uint64(r.run)),
+		Seed:       rand.NewPCG(r.seed, uint64(r.run)),
 		Unrecorded: true,                      // every outcome comes at once, with its choice
 		Cache:      strategy.Cache{Size: 100}, // every task is a session of its own, which is soon over
 	})

@@ -31,6 +31,11 @@ var table = map[string]row{
 	"learning":     {library, shared, ". evidence store stream prompt internal/..."},
 	"decision":     {library, shared, ". evidence store stream prompt internal/..."},
 	"strategy":     {library, shared, ". evidence store stream prompt internal/..."},
+
+	"strategy/injection":   {library, shared, ". strategy internal/..."},
+	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
+	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
+
 	"feedback":     {library, shared, ". evidence store stream prompt internal/..."},
 	"patterns":     {library, shared, ". evidence store stream prompt internal/..."},
 	"memstore":     {library, shared, ". evidence store stream internal/..."},
@@ -100,6 +105,14 @@ func TestCheck(t *testing.T) {
 		"a domain package imports a sibling": {
 			files{"decision/a.go": code("decision", "github.com/heedhq/heed/learning")},
 			[]string{"decision must not import learning"},
+		},
+		"a package imports what is built on it": {
+			files{"strategy/a.go": code("strategy", "github.com/heedhq/heed/strategy/attribution")},
+			[]string{"strategy must not import strategy/attribution"},
+		},
+		"a package that is built on strategy imports a store": {
+			files{"strategy/offpolicy/a.go": code("offpolicy", "github.com/heedhq/heed/memstore")},
+			[]string{"strategy/offpolicy must not import memstore"},
 		},
 		"a domain package imports the store": {
 			files{"feedback/a.go": code("feedback", "github.com/heedhq/heed/memstore")},

@@ -24,6 +24,8 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // Name is the assistant's name among the agents that reviewers look at.
@@ -59,7 +61,7 @@ type Assistant struct {
 	notes     *notebook
 	reactions *decision.Reactions
 	extractor *decision.Extractor
-	outcomes  *strategy.Consumer
+	outcomes  *attribution.Consumer
 	open      map[string]*Account // conversations and tasks that have not come to an end, by event
 }
 
@@ -92,13 +94,13 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 		return nil, err
 	}
 	a.Strategy, err = strategy.New(ctx, strategy.Config{
-		Store: kept.Store, Arms: arms(), Default: strategy.MainContext, Disabled: cfg.Off,
-		Now: cfg.Now, Source: cfg.dice(2), NewID: cfg.numberedChoices(),
+		Store: kept.Store, Arms: arms(), Default: injection.MainContext, Disabled: cfg.Off,
+		Now: cfg.Now, Seed: cfg.dice(2), NewID: cfg.numberedChoices(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.outcomes, err = strategy.NewConsumer(strategy.ConsumerConfig{Learner: a.Strategy, Source: kept.Outcomes, DeadLetters: kept.Outcomes})
+	a.outcomes, err = attribution.New(attribution.Config{Learner: a.Strategy, Stream: kept.Outcomes, DeadLetters: kept.Outcomes})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,8 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
+	"github.com/heedhq/heed/strategy/injection"
 )
 
 // A Note is something that was learned once. Its category is the sort of thing it is.
@@ -27,9 +29,9 @@ const relevant = 0.15
 
 // arms are the four ways of using a note, without variants.
 func arms() []strategy.Arm {
-	return strategy.Injection(strategy.InjectionConfig{
-		Positions: []strategy.Position{strategy.Suffix}, Formats: []strategy.Format{strategy.Plain},
-		AgentTypes: []strategy.AgentType{strategy.General}, Blocking: []bool{true}, Callbacks: []strategy.Callback{strategy.EventCallback},
+	return injection.Arms(injection.Config{
+		Positions: []string{injection.Suffix}, Formats: []string{injection.Plain},
+		AgentTypes: []string{injection.General}, Blocking: []bool{true}, Callbacks: []string{injection.Notify},
 	})
 }
 
@@ -78,29 +80,29 @@ func (a *Assistant) use(ctx context.Context, e Event) (*Used, error) {
 		return nil, err
 	}
 	choice, err := a.Strategy.Select(ctx, strategy.Query{
-		Session: e.ID, Item: note.ID, Category: note.Category, Context: string(strategy.Interactive),
+		Session: e.ID, Item: note.ID, Category: note.Category, Context: injection.Interactive,
 	})
 	if err != nil {
 		return nil, err
 	}
 	used := &Used{Note: *note, Choice: choice}
 	switch choice.Arm {
-	case strategy.MainContext:
+	case injection.MainContext:
 		used.text = NotesHeading + "\n\n- " + prompt.Line(note.Text, 0)
-	case strategy.Subagent:
+	case injection.Subagent:
 		advice, err := a.ask(ctx, e, note)
 		if err != nil {
 			return nil, err
 		}
 		used.text = AdviceHeading + "\n\n- " + prompt.Line(advice, 0)
-	case strategy.BackgroundSubagent: // what it says now is for the next time
+	case injection.BackgroundSubagent: // what it says now is for the next time
 		if earlier := a.notes.earlier[note.ID]; earlier != "" {
 			used.text = EarlierHeading + "\n\n- " + prompt.Line(earlier, 0)
 		}
 		if a.notes.earlier[note.ID], err = a.ask(ctx, e, note); err != nil {
 			return nil, err
 		}
-	case strategy.Deferred: // nobody has asked for it
+	case injection.Deferred: // nobody has asked for it
 	}
 	return used, nil
 }
@@ -122,11 +124,11 @@ func (a *Assistant) attribute(ctx context.Context, account *Account, at time.Tim
 	if used == nil || account.Worth == 0 {
 		return nil
 	}
-	event, err := strategy.NewAttribution("closed:"+account.Event.ID, at, strategy.AttributionEvent{
+	event, err := attribution.Report{
 		Session: account.Event.ID, Source: account.Event.Person, Ended: true,
 		// To hold a note back is a way of using it too: what came of that counts.
-		Records: []strategy.AttributionRecord{{Item: used.Note.ID, Activated: true, Value: account.Worth}},
-	})
+		Items: []attribution.Worth{{Item: used.Note.ID, Activated: true, Value: account.Worth}},
+	}.Event("closed:"+account.Event.ID, at)
 	if err != nil {
 		return err
 	}

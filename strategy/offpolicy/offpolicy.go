@@ -1,4 +1,4 @@
-package strategy
+package offpolicy
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // A Logged is one choice that was made and rewarded, seen from another policy: what would that policy have earned? Log
-// each choice's [Choice.Propensity] and its reward, and ask the other policy how probable the same arm would have been.
+// each choice's [strategy.Choice.Propensity] and its reward, and ask the other policy how probable the same arm would have been.
 type Logged struct {
 	Propensity float64 // with which the arm was chosen, in (0, 1], and no less than 1e-100 of Target
 	Target     float64 // with which the other policy would have chosen it, in [0, 1]
@@ -23,8 +23,8 @@ type Logged struct {
 	Baseline  float64
 }
 
-// An OffPolicy is an estimate of a policy's mean reward from choices that another policy made.
-type OffPolicy struct {
+// An Estimate is an estimate of a policy's mean reward from choices that another policy made.
+type Estimate struct {
 	Value     float64 // the estimate
 	Low, High float64 // the interval of the level that was asked for, by the normal approximation
 	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights Target/Propensity. With
@@ -36,13 +36,13 @@ type OffPolicy struct {
 // InversePropensity estimates a policy's mean reward by weighing each reward with Target/Propensity (Horvitz and Thompson
 // 1952). It has no bias, and a large variance where the policies differ much. The level of the interval is in (0, 1). What
 // is not valid is a [*heed.InputError].
-func InversePropensity(log []Logged, level float64) (OffPolicy, error) {
+func InversePropensity(log []Logged, level float64) (Estimate, error) {
 	return estimate(log, level, func(l *Logged, weight, _ float64) float64 { return weight * l.Reward })
 }
 
 // SelfNormalized divides by the sum of the weights instead of their number (Hájek 1971): a little bias for less variance,
 // and never outside of the range of the rewards.
-func SelfNormalized(log []Logged, level float64) (OffPolicy, error) {
+func SelfNormalized(log []Logged, level float64) (Estimate, error) {
 	var weights, rewards float64
 	for i := range log {
 		if log[i].validate(i) == nil {
@@ -62,13 +62,13 @@ func SelfNormalized(log []Logged, level float64) (OffPolicy, error) {
 
 // DoublyRobust takes a model's prediction and corrects it by the weighed error of the model on what was seen (Dudík,
 // Langford and Li 2011). It has no bias, whatever the model, and the less variance the better the model is.
-func DoublyRobust(log []Logged, level float64) (OffPolicy, error) {
+func DoublyRobust(log []Logged, level float64) (Estimate, error) {
 	for i, l := range log {
 		switch {
 		case !(l.Predicted >= 0 && l.Predicted <= 1):
-			return OffPolicy{}, logFault(i, "Predicted", "must be in [0, 1]")
+			return Estimate{}, logFault(i, "Predicted", "must be in [0, 1]")
 		case !(l.Baseline >= 0 && l.Baseline <= 1):
-			return OffPolicy{}, logFault(i, "Baseline", "must be in [0, 1]")
+			return Estimate{}, logFault(i, "Baseline", "must be in [0, 1]")
 		}
 	}
 	return estimate(log, level, func(l *Logged, weight, _ float64) float64 {
@@ -96,23 +96,23 @@ func (l *Logged) validate(i int) error {
 const maxWeight = 1e100
 
 func logFault(i int, field, reason string) error {
-	return fmt.Errorf("strategy: off-policy estimate: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].%s", i, field), Reason: reason})
+	return fmt.Errorf("offpolicy: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].%s", i, field), Reason: reason})
 }
 
 // estimate returns the mean of the terms with its interval.
-func estimate(log []Logged, level float64, term func(l *Logged, weight, n float64) float64) (OffPolicy, error) {
+func estimate(log []Logged, level float64, term func(l *Logged, weight, n float64) float64) (Estimate, error) {
 	switch {
 	case len(log) < 2:
-		return OffPolicy{}, fmt.Errorf("strategy: off-policy estimate: %w", &heed.InputError{Field: "log", Reason: "must have at least two choices"})
+		return Estimate{}, fmt.Errorf("offpolicy: %w", &heed.InputError{Field: "log", Reason: "must have at least two choices"})
 	case !(level > 0 && level < 1):
-		return OffPolicy{}, fmt.Errorf("strategy: off-policy estimate: %w", &heed.InputError{Field: "level", Reason: "must be in (0, 1)"})
+		return Estimate{}, fmt.Errorf("offpolicy: %w", &heed.InputError{Field: "level", Reason: "must be in (0, 1)"})
 	}
 	n := float64(len(log))
 	var mean, squares, weights, weightSquares float64
 	for i := range log {
 		l := &log[i]
 		if err := l.validate(i); err != nil {
-			return OffPolicy{}, err
+			return Estimate{}, err
 		}
 		w := l.weight()
 		weights += w
@@ -124,7 +124,7 @@ func estimate(log []Logged, level float64, term func(l *Logged, weight, n float6
 		squares += delta * (x - mean)
 	}
 	half := distuv.UnitNormal.Quantile((1+level)/2) * math.Sqrt(squares/(n-1)/n)
-	e := OffPolicy{Value: mean, Low: mean - half, High: mean + half}
+	e := Estimate{Value: mean, Low: mean - half, High: mean + half}
 	if weightSquares > 0 {
 		e.Effective = weights * weights / weightSquares
 	}

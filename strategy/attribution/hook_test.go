@@ -1,4 +1,4 @@
-package strategy_test
+package attribution_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -22,24 +23,24 @@ func TestHookIsTold(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
 	var told []string
-	h := hook{
-		outcome: func(_ context.Context, o strategy.Outcome) error {
+	h := attribution.Hook{
+		Outcome: func(_ context.Context, o strategy.Outcome) error {
 			told = append(told, fmt.Sprint(o.Choice.Session, " ", o.ID, " ", o.Value, " of mass ", d.mass(t)))
 			return nil
 		},
-		end: func(_ context.Context, session string) error {
+		SessionEnd: func(_ context.Context, session string) error {
 			told = append(told, session+" ended")
 			return nil
 		},
 	}
-	end := d.attribution(t, "end", strategy.AttributionEvent{
-		Session: "s1", Ended: true, Records: []strategy.AttributionRecord{{Item: "i", Activated: true, Value: -0.5}},
+	end := d.report(t, "end", attribution.Report{
+		Session: "s1", Ended: true, Items: []attribution.Worth{{Item: "i", Activated: true, Value: -0.5}},
 	})
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1), d.worth(t, "e", "s0", 1), end}
-	c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
+	c := d.consumer(t, attribution.Config{Hook: h})
 	require.NoError(t, c.Run(ctx))
 	assert.Equal(t, []string{"s0 e/0 1 of mass 0.5", "s1 end/0 -0.5 of mass 1", "s1 ended"}, told)
-	assert.Equal(t, strategy.Counts{Received: 3, Applied: 3, Outcomes: 2, Duplicates: 1, HookCalls: 3}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 3, Applied: 3, Outcomes: 2, Duplicates: 1, HookCalls: 3}, c.Counts())
 
 	record, err := d.learner.Find(ctx, "s1", "i", time.Time{})
 	require.NoError(t, err)
@@ -50,7 +51,7 @@ func TestHookIsTold(t *testing.T) {
 func TestHookMayCallBack(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	h := hook{outcome: func(ctx context.Context, o strategy.Outcome) error {
+	h := attribution.Hook{Outcome: func(ctx context.Context, o strategy.Outcome) error {
 		if _, err := d.learner.Select(ctx, strategy.Query{Session: "s0", Item: "i"}); err != nil {
 			return err
 		}
@@ -61,9 +62,9 @@ func TestHookMayCallBack(t *testing.T) {
 		return d.learner.Reset(ctx, strategy.Reset{Item: "i", Reason: "it is novel"})
 	}}
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-	c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
+	c := d.consumer(t, attribution.Config{Hook: h})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1, HookCalls: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1, HookCalls: 1}, c.Counts())
 	assert.Zero(t, d.mass(t))
 }
 
@@ -76,7 +77,7 @@ func TestHookIsContained(t *testing.T) {
 			d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i%100), 1))
 		}
 		began := time.Now()
-		h := hook{outcome: func(_ context.Context, o strategy.Outcome) error {
+		h := attribution.Hook{Outcome: func(_ context.Context, o strategy.Outcome) error {
 			var i int
 			_, err := fmt.Sscanf(o.ID, "e%d/0", &i)
 			switch {
@@ -89,7 +90,7 @@ func TestHookIsContained(t *testing.T) {
 			}
 			return err
 		}}
-		c := d.consumer(t, strategy.ConsumerConfig{Hook: h})
+		c := d.consumer(t, attribution.Config{Hook: h})
 		require.NoError(t, c.Run(ctx))
 		counts := c.Counts()
 		assert.Equal(t, uint64(bar), counts.Applied)
@@ -114,18 +115,18 @@ func TestHookHangs(t *testing.T) {
 		}
 		release := make(chan struct{})
 		var calls atomic.Int64
-		h := hook{outcome: func(context.Context, strategy.Outcome) error {
+		h := attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
 			calls.Add(1)
 			<-release
 			return nil
 		}}
-		c := d.consumer(t, strategy.ConsumerConfig{Hook: h, HookTimeout: time.Minute})
+		c := d.consumer(t, attribution.Config{Hook: h, HookTimeout: time.Minute})
 		worth(0, 20)
 		began := time.Now()
 		require.NoError(t, c.Run(ctx))
 		assert.EqualValues(t, 8, calls.Load())
 		assert.Equal(t, 8*time.Minute, time.Since(began))
-		assert.Equal(t, strategy.Counts{Received: 20, Applied: 20, Outcomes: 20, HookCalls: 20, HookFailed: 20}, c.Counts())
+		assert.Equal(t, attribution.Counts{Received: 20, Applied: 20, Outcomes: 20, HookCalls: 20, HookFailed: 20}, c.Counts())
 		close(release)
 		synctest.Wait()
 		worth(20, 30)
@@ -144,7 +145,7 @@ func TestHookOfManyWorkers(t *testing.T) {
 			d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i), 1))
 		}
 		var calls atomic.Int64
-		c := d.consumer(t, strategy.ConsumerConfig{Workers: 32, Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+		c := d.consumer(t, attribution.Config{Workers: 32, Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
 			time.Sleep(500 * time.Millisecond)
 			calls.Add(1)
 			return nil
@@ -160,31 +161,31 @@ func TestHookIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
 		d.choose(t, 1)
-		a := strategy.AttributionEvent{Session: "s0", Ended: true}
+		a := attribution.Report{Session: "s0", Ended: true}
 		for range 200 {
-			a.Records = append(a.Records, strategy.AttributionRecord{Item: "i", Activated: true, Value: 1})
+			a.Items = append(a.Items, attribution.Worth{Item: "i", Activated: true, Value: 1})
 		}
-		d.tape.events = []stream.Event{d.attribution(t, "e", a)}
-		c := d.consumer(t, strategy.ConsumerConfig{Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+		d.tape.events = []stream.Event{d.report(t, "e", a)}
+		c := d.consumer(t, attribution.Config{Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
 			time.Sleep(900 * time.Millisecond)
 			return nil
 		}}})
 		require.NoError(t, c.Run(ctx))
-		assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 200, HookCalls: 201}, c.Counts())
+		assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 200, HookCalls: 200}, c.Counts())
 	})
 }
 
 // TestHookFailsForAReason: the log tells what a hook did, and where it panicked.
 func TestHookFailsForAReason(t *testing.T) {
 	for reason, do := range map[string]func(context.Context) error{
-		"flaky":                    func(context.Context) error { return errFlaky },
-		"panic: novel":             func(context.Context) error { panic("novel") },
-		"panic: panic called with": func(context.Context) error { panic(nil) }, //nolint:govet // what a host may do
-		"it ended its goroutine": func(context.Context) error {
+		"flaky":                       func(context.Context) error { return errFlaky },
+		"panicked: novel":             func(context.Context) error { panic("novel") },
+		"panicked: panic called with": func(context.Context) error { panic(nil) }, //nolint:govet // what a host may do
+		"ended its goroutine": func(context.Context) error {
 			runtime.Goexit()
 			return nil
 		},
-		"it takes too long": func(ctx context.Context) error {
+		"deadline exceeded": func(ctx context.Context) error {
 			<-ctx.Done()
 			time.Sleep(time.Second)
 			return nil
@@ -195,13 +196,13 @@ func TestHookFailsForAReason(t *testing.T) {
 			d.choose(t, 1)
 			var log strings.Builder
 			d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-			c := d.consumer(t, strategy.ConsumerConfig{Logger: textLog(&log), Hook: hook{outcome: func(ctx context.Context, _ strategy.Outcome) error {
+			c := d.consumer(t, attribution.Config{Logger: textLog(&log), Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
 				return do(ctx)
 			}}})
 			require.NoError(t, c.Run(ctx))
 			assert.Equal(t, uint64(1), c.Counts().HookFailed)
 			assert.Contains(t, log.String(), reason)
-			assert.Equal(t, strings.HasPrefix(reason, "panic"), strings.Contains(log.String(), "hook_test.go"))
+			assert.Equal(t, strings.Contains(reason, "goroutine") || strings.HasPrefix(reason, "panicked"), strings.Contains(log.String(), "hook_test.go"))
 			time.Sleep(time.Minute)
 		})
 	}
@@ -215,7 +216,7 @@ func TestHookHeedsItsContext(t *testing.T) {
 		began := time.Now()
 		var told time.Duration
 		d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-		c := d.consumer(t, strategy.ConsumerConfig{HookTimeout: time.Minute, Hook: hook{outcome: func(ctx context.Context, _ strategy.Outcome) error {
+		c := d.consumer(t, attribution.Config{HookTimeout: time.Minute, Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
 			<-ctx.Done()
 			told = time.Since(began)
 			return nil

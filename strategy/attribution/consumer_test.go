@@ -1,4 +1,4 @@
-package strategy_test
+package attribution_test
 
 import (
 	"bytes"
@@ -23,36 +23,22 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
 )
 
 func TestConsumerConfigFaults(t *testing.T) {
-	_, err := strategy.NewConsumer(strategy.ConsumerConfig{
+	_, err := attribution.New(attribution.Config{
 		HookTimeout: -1, Workers: -1, Attempts: -1, Backoff: -1, Timeout: -1, Drain: -1,
 	})
 	assert.Equal(t, []string{
-		"Learner", "Source", "DeadLetters", "HookTimeout", "Workers", "Attempts", "Backoff", "Timeout", "Drain",
+		"Learner", "Stream", "DeadLetters", "HookTimeout", "Workers", "Attempts", "Backoff", "Timeout", "Drain",
 	}, fields(err))
 
-	_, err = strategy.NewConsumer(strategy.ConsumerConfig{
-		Learner: newLearner(t, strategy.Config{Unrecorded: true}), Source: &tape{}, DeadLetters: &letterbox{},
+	_, err = attribution.New(attribution.Config{
+		Learner: newLearner(t, strategy.Config{Unrecorded: true}), Stream: &tape{}, DeadLetters: &letterbox{},
 	})
 	assert.Equal(t, []string{"Learner"}, fields(err), "a learner without records finds no choice")
-}
-
-func TestConsumerConfigReadsBack(t *testing.T) {
-	d := newDesk(t, strategy.Config{MinConfidence: 0.6})
-	c, err := strategy.NewConsumer(strategy.ConsumerConfig{Learner: d.learner, Source: d.tape, DeadLetters: d.dead})
-	require.NoError(t, err)
-	cfg := c.Config()
-	assert.Equal(t, time.Second, cfg.HookTimeout)
-	assert.Equal(t, 1, cfg.Workers)
-	assert.Equal(t, 5, cfg.Attempts)
-	assert.Equal(t, 100*time.Millisecond, cfg.Backoff)
-	assert.Equal(t, 30*time.Second, cfg.Timeout)
-	assert.Equal(t, 10*time.Second, cfg.Drain)
-	assert.NotNil(t, cfg.Logger)
-	assert.Equal(t, 0.6, cfg.Router.Config().MinConfidence, "the default router has the learner's least confidence")
 }
 
 // TestConsumerUnknown: what is of no choice that is known is no error and no event.
@@ -62,16 +48,16 @@ func TestConsumerUnknown(t *testing.T) {
 	before := outbox(t, d.store)
 	d.tape.events = []stream.Event{
 		d.worth(t, "unknown session", "elsewhere", 1),
-		d.attribution(t, "unknown item", strategy.AttributionEvent{
-			Session: "s0", Records: []strategy.AttributionRecord{{Item: "other", Activated: true, Value: 1}},
+		d.report(t, "unknown item", attribution.Report{
+			Session: "s0", Items: []attribution.Worth{{Item: "other", Activated: true, Value: 1}},
 		}),
 	}
-	c := d.consumer(t, strategy.ConsumerConfig{Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+	c := d.consumer(t, attribution.Config{Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
 		t.Error("the hook is told of an outcome that is none")
 		return nil
 	}}})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, strategy.Counts{Received: 2, Applied: 2, Unmatched: 2}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Unmatched: 2}, c.Counts())
 	assert.Equal(t, before, outbox(t, d.store))
 	assert.Empty(t, d.dead.events)
 	assert.Zero(t, d.mass(t))
@@ -96,12 +82,12 @@ func TestConsumerUnmatchedCountsOnce(t *testing.T) {
 		}
 		return nil
 	}
-	d.tape.events = []stream.Event{d.attribution(t, "e", strategy.AttributionEvent{
-		Session: "s0", Records: []strategy.AttributionRecord{{Item: "other", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}},
+	d.tape.events = []stream.Event{d.report(t, "e", attribution.Report{
+		Session: "s0", Items: []attribution.Worth{{Item: "other", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}},
 	})}
-	c := d.consumer(t, strategy.ConsumerConfig{Backoff: time.Microsecond})
+	c := d.consumer(t, attribution.Config{Backoff: time.Microsecond})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1, Unmatched: 1, Retries: 3}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1, Unmatched: 1, Retries: 3}, c.Counts())
 }
 
 // poisons are payloads that no attempt can make right.
@@ -128,7 +114,7 @@ func TestConsumerPoison(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
 	for name, payload := range poisons {
-		d.tape.events = append(d.tape.events, stream.Event{ID: name, Topic: strategy.AttributionTopic, At: start, Payload: []byte(payload)})
+		d.tape.events = append(d.tape.events, stream.Event{ID: name, Topic: attribution.Topic, At: start, Payload: []byte(payload)})
 	}
 	good := d.worth(t, "good", "s0", 1)
 	for name, spoil := range map[string]func(*stream.Event){
@@ -147,10 +133,10 @@ func TestConsumerPoison(t *testing.T) {
 		d.tape.events = append(d.tape.events, e)
 	}
 	events := d.tape.events
-	c := d.consumer(t, strategy.ConsumerConfig{Backoff: time.Hour}) // which nothing may wait for
+	c := d.consumer(t, attribution.Config{Backoff: time.Hour}) // which nothing may wait for
 	require.NoError(t, c.Run(ctx))
 	n := uint64(len(events))
-	assert.Equal(t, strategy.Counts{Received: n, Dead: n}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: n, Dead: n}, c.Counts())
 	assert.Zero(t, d.mass(t))
 	assert.Len(t, d.tape.acked, len(events))
 	letters := d.dead.letters(t)
@@ -188,7 +174,7 @@ func TestConsumerBacksOff(t *testing.T) {
 					return errFlaky
 				}
 				d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-				c := d.consumer(t, strategy.ConsumerConfig{Attempts: test.attempts, Backoff: time.Minute})
+				c := d.consumer(t, attribution.Config{Attempts: test.attempts, Backoff: time.Minute})
 				require.NoError(t, c.Run(ctx))
 				var waits []int
 				for i := range tried[1:] {
@@ -199,7 +185,7 @@ func TestConsumerBacksOff(t *testing.T) {
 				require.Len(t, letters, 1)
 				assert.Equal(t, test.attempts, letters[0].Attempts)
 				assert.Contains(t, letters[0].Reason, "flaky")
-				assert.Equal(t, strategy.Counts{Received: 1, Dead: 1, Retries: uint64(test.attempts - 1)}, c.Counts())
+				assert.Equal(t, attribution.Counts{Received: 1, Dead: 1, Retries: uint64(test.attempts - 1)}, c.Counts())
 			})
 		})
 	}
@@ -213,7 +199,7 @@ func TestConsumerPolicyConflict(t *testing.T) {
 		d.dead = &letterbox{}
 		d.store.before = func(context.Context, store.Batch) error { return err }
 		d.tape.events = []stream.Event{d.worth(t, id, "s0", 1)}
-		require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Attempts: 3, Backoff: 1}).Run(ctx))
+		require.NoError(t, d.consumer(t, attribution.Config{Attempts: 3, Backoff: 1}).Run(ctx))
 		assert.Equal(t, map[string]int{"policy": 1, "conflict": 3}[id], d.dead.letters(t)[0].Attempts, id)
 	}
 }
@@ -230,9 +216,9 @@ func TestConsumerRedrive(t *testing.T) {
 		}
 		return nil
 	}
-	two := []strategy.AttributionRecord{{Item: "i", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}}
-	require.NoError(t, stream.Publish(ctx, d.attribution(t, "e", strategy.AttributionEvent{Session: "s0", Records: two})))
-	c := d.consumer(t, strategy.ConsumerConfig{Source: stream, Attempts: 2, Backoff: 1})
+	two := []attribution.Worth{{Item: "i", Activated: true, Value: 1}, {Item: "i", Activated: true, Value: 1}}
+	require.NoError(t, stream.Publish(ctx, d.report(t, "e", attribution.Report{Session: "s0", Items: two})))
+	c := d.consumer(t, attribution.Config{Stream: stream, Attempts: 2, Backoff: 1})
 	running, stop := context.WithCancel(ctx)
 	done := make(chan error, 1)
 	go func() { done <- c.Run(running) }()
@@ -262,7 +248,7 @@ func TestConsumerDeadLetterFirst(t *testing.T) {
 		assert.Equal(t, []string{"1"}, d.dead.ids(), "acknowledged before the dead letter was written")
 		return nil
 	}
-	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{}).Run(ctx))
+	require.NoError(t, d.consumer(t, attribution.Config{}).Run(ctx))
 	assert.Equal(t, []string{"1"}, d.tape.acked)
 
 	tried := 0
@@ -271,12 +257,12 @@ func TestConsumerDeadLetterFirst(t *testing.T) {
 		return errFlaky
 	}
 	d.tape.events = []stream.Event{poison("2"), poison("3")}
-	c := d.consumer(t, strategy.ConsumerConfig{Attempts: 3, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Attempts: 3, Backoff: 1})
 	require.ErrorIs(t, c.Run(ctx), errFlaky)
 	assert.Equal(t, 3, tried)
 	assert.Equal(t, []string{"1"}, d.tape.acked)
 	assert.Equal(t, []string{"2"}, d.tape.rejected, "it is given back")
-	assert.Equal(t, strategy.Counts{Received: 1, Retries: 2}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 1, Retries: 2}, c.Counts())
 }
 
 // TestConsumerReportsFailureWhileEnding: that the run was to end anyway does not hide a dead letter that can't be written.
@@ -288,7 +274,7 @@ func TestConsumerReportsFailureWhileEnding(t *testing.T) {
 		stop()
 		return errFlaky
 	}
-	require.ErrorIs(t, d.consumer(t, strategy.ConsumerConfig{Attempts: 1}).Run(running), errFlaky)
+	require.ErrorIs(t, d.consumer(t, attribution.Config{Attempts: 1}).Run(running), errFlaky)
 }
 
 // TestConsumerAckFails: what could not be acknowledged comes again, and counts once.
@@ -304,9 +290,9 @@ func TestConsumerAckFails(t *testing.T) {
 		}
 		return nil
 	}
-	c := d.consumer(t, strategy.ConsumerConfig{Attempts: 3, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Attempts: 3, Backoff: 1})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, strategy.Counts{Received: 2, Applied: 2, Outcomes: 1, Duplicates: 1, Retries: 2, NotAcked: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 1, Duplicates: 1, Retries: 2, NotAcked: 1}, c.Counts())
 	assert.Equal(t, 0.5, d.mass(t))
 	assert.Equal(t, []string{"e"}, d.tape.acked)
 }
@@ -320,33 +306,11 @@ func TestConsumerFindsTheSameChoiceAgain(t *testing.T) {
 	e := d.worth(t, "e", "s0", 1)
 	for range 3 {
 		d.tape.events = []stream.Event{e}
-		require.NoError(t, d.consumer(t, strategy.ConsumerConfig{}).Run(ctx))
+		require.NoError(t, d.consumer(t, attribution.Config{}).Run(ctx))
 		d.clock.Advance(2 * time.Minute)
 		d.choose(t, 1)
 	}
 	assert.Equal(t, 0.5, d.mass(t))
-}
-
-// TestFindAllowsForSkew: an event that seems older than its choice finds the first choice, now and later.
-func TestFindAllowsForSkew(t *testing.T) {
-	d := newDesk(t, strategy.Config{})
-	c := choose(t, d.learner, strategy.Query{Session: "s0", Item: "i"})
-	for _, at := range []time.Time{start.Add(-evidence.MaxSkew), start, {}} {
-		record, err := d.learner.Find(ctx, "s0", "i", at)
-		require.NoError(t, err)
-		assert.Equal(t, c.ID, record.Choice.ID)
-	}
-	_, err := d.learner.Find(ctx, "s0", "i", start.Add(-evidence.MaxSkew-time.Second))
-	require.ErrorIs(t, err, heed.ErrNotFound)
-	require.NoError(t, d.learner.EndSession(ctx, "s0"))
-	d.clock.Advance(time.Minute)
-	later := choose(t, d.learner, strategy.Query{Session: "s0", Item: "i"})
-	record, err := d.learner.Find(ctx, "s0", "i", start.Add(-time.Minute))
-	require.NoError(t, err)
-	assert.Equal(t, c.ID, record.Choice.ID, "of those made later, the first")
-	record, err = d.learner.Find(ctx, "s0", "i", time.Time{})
-	require.NoError(t, err)
-	assert.Equal(t, later.ID, record.Choice.ID, "at any time, the last")
 }
 
 // TestConsumerPanics: a panic of the host's code is an error like any other.
@@ -386,8 +350,8 @@ func TestConsumerPanics(t *testing.T) {
 	good := d.worth(t, "good", "s0", 1)
 	d.tape.events = []stream.Event{good, good, {ID: "bad", At: start}}
 	var log bytes.Buffer
-	c := d.consumer(t, strategy.ConsumerConfig{
-		Source: panicking{d.tape, receive, event}, Events: told, Backoff: 1, Logger: textLog(&log),
+	c := d.consumer(t, attribution.Config{
+		Stream: panicking{d.tape, receive, event}, Events: told, Backoff: 1, Logger: textLog(&log),
 	})
 	require.NoError(t, c.Run(ctx))
 	assert.EqualValues(t, 6, panics.Load())
@@ -398,8 +362,8 @@ func TestConsumerPanics(t *testing.T) {
 	d.store.before = func(context.Context, store.Batch) error { panic("for ever") }
 	d.choose(t, 0)
 	d.tape.events = []stream.Event{d.worth(t, "unlucky", "s0", 1)}
-	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Backoff: 1, Logger: textLog(&log)}).Run(ctx))
-	assert.Contains(t, d.dead.letters(t)[1].Reason, "panic: for ever")
+	require.NoError(t, d.consumer(t, attribution.Config{Backoff: 1, Logger: textLog(&log)}).Run(ctx))
+	assert.Contains(t, d.dead.letters(t)[1].Reason, "panicked: for ever")
 	assert.Contains(t, log.String(), "consumer_test.go", "the log has the stack")
 }
 
@@ -434,7 +398,7 @@ func TestConsumerWorkerEnds(t *testing.T) {
 		return nil
 	}
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-	require.ErrorContains(t, d.consumer(t, strategy.ConsumerConfig{Workers: 3}).Run(ctx), "goroutine was ended")
+	require.ErrorContains(t, d.consumer(t, attribution.Config{Workers: 3}).Run(ctx), "goroutine was ended")
 	assert.Empty(t, d.tape.acked)
 }
 
@@ -446,10 +410,10 @@ func (s failings) Receive(context.Context) (stream.Delivery, error) { return nil
 // TestConsumerSourceFails: a source is asked as often as anything, and then the run ends with its error.
 func TestConsumerSourceFails(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
-	c := d.consumer(t, strategy.ConsumerConfig{Source: failings{errFlaky}, Attempts: 4, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Stream: failings{errFlaky}, Attempts: 4, Backoff: 1})
 	require.ErrorIs(t, c.Run(ctx), errFlaky)
-	assert.Equal(t, strategy.Counts{Retries: 3}, c.Counts())
-	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{Source: failings{stream.ErrClosed}}).Run(ctx))
+	assert.Equal(t, attribution.Counts{Retries: 3}, c.Counts())
+	require.NoError(t, d.consumer(t, attribution.Config{Stream: failings{stream.ErrClosed}}).Run(ctx))
 }
 
 // TestConsumerTimeout: an attempt that takes too long is given up.
@@ -465,11 +429,11 @@ func TestConsumerTimeout(t *testing.T) {
 		d.tape.ack = func(ctx context.Context, _ string) error { return hang(ctx) }
 		told := &letterbox{publish: func(ctx context.Context, _ stream.Event) error { return hang(ctx) }}
 		d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-		c := d.consumer(t, strategy.ConsumerConfig{Attempts: 1, Timeout: time.Minute, Events: told, Drain: time.Hour})
+		c := d.consumer(t, attribution.Config{Attempts: 1, Timeout: time.Minute, Events: told, Drain: time.Hour})
 		began := time.Now()
 		require.NoError(t, c.Run(ctx))
 		assert.Equal(t, 3*time.Minute, time.Since(began), "the event, its acknowledgement, and what it has told")
-		assert.Equal(t, strategy.Counts{Received: 1, Dead: 1, NotAcked: 1}, c.Counts())
+		assert.Equal(t, attribution.Counts{Received: 1, Dead: 1, NotAcked: 1}, c.Counts())
 	})
 }
 
@@ -479,11 +443,11 @@ func TestConsumerDrains(t *testing.T) {
 		name  string
 		takes time.Duration
 		err   error
-		want  strategy.Counts
+		want  attribution.Counts
 	}{
-		{"in time", 5 * time.Second, nil, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1}},
-		{"too late", 20 * time.Second, nil, strategy.Counts{Received: 1}},
-		{"fails meanwhile", 5 * time.Second, errFlaky, strategy.Counts{Received: 1}},
+		{"in time", 5 * time.Second, nil, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1}},
+		{"too late", 20 * time.Second, nil, attribution.Counts{Received: 1}},
+		{"fails meanwhile", 5 * time.Second, errFlaky, attribution.Counts{Received: 1}},
 	} {
 		for _, attempts := range []int{1, 5} {
 			if test.err != nil && attempts == 1 {
@@ -504,7 +468,7 @@ func TestConsumerDrains(t *testing.T) {
 						}
 					}
 					d.tape.events = []stream.Event{d.worth(t, "1", "s0", 1), d.worth(t, "2", "s0", 1)}
-					c := d.consumer(t, strategy.ConsumerConfig{Attempts: attempts, Drain: 10 * time.Second})
+					c := d.consumer(t, attribution.Config{Attempts: attempts, Drain: 10 * time.Second})
 					began := time.Now()
 					require.NoError(t, c.Run(running))
 					assert.Equal(t, min(test.takes, 10*time.Second), time.Since(began))
@@ -529,9 +493,9 @@ func TestConsumerCannotGiveBack(t *testing.T) {
 	}
 	d.tape.reject = func(context.Context, string) error { panic("no") }
 	d.tape.events = []stream.Event{d.worth(t, "1", "s0", 1)}
-	c := d.consumer(t, strategy.ConsumerConfig{})
+	c := d.consumer(t, attribution.Config{})
 	require.NoError(t, c.Run(running))
-	assert.Equal(t, strategy.Counts{Received: 1, NotAcked: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 1, NotAcked: 1}, c.Counts())
 }
 
 // TestConsumerWaitsForEvents: a run whose source has nothing ends as soon as it is told to.
@@ -540,14 +504,14 @@ func TestConsumerWaitsForEvents(t *testing.T) {
 		d := newDesk(t, strategy.Config{})
 		d.choose(t, 1)
 		stream := &memstore.Stream{}
-		c := d.consumer(t, strategy.ConsumerConfig{Source: stream, Workers: 4})
+		c := d.consumer(t, attribution.Config{Stream: stream, Workers: 4})
 		running, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		go func() { done <- c.Run(running) }()
 		synctest.Wait()
 		require.NoError(t, stream.Publish(ctx, d.worth(t, "e", "s0", 1)))
 		synctest.Wait()
-		assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: 1}, c.Counts())
+		assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: 1}, c.Counts())
 		began := time.Now()
 		stop()
 		require.NoError(t, <-done)
@@ -564,7 +528,7 @@ func TestConsumerWorkers(t *testing.T) {
 			var now, most atomic.Int64
 			var mu sync.Mutex
 			var order []string
-			h := hook{outcome: func(_ context.Context, o strategy.Outcome) error {
+			h := attribution.Hook{Outcome: func(_ context.Context, o strategy.Outcome) error {
 				most.Store(max(most.Load(), now.Add(1)))
 				time.Sleep(time.Second)
 				now.Add(-1)
@@ -576,7 +540,7 @@ func TestConsumerWorkers(t *testing.T) {
 			for i := range 6 {
 				d.tape.events = append(d.tape.events, d.worth(t, fmt.Sprint("e", i), fmt.Sprint("s", i), 1))
 			}
-			c := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Hook: h, HookTimeout: time.Minute})
+			c := d.consumer(t, attribution.Config{Workers: workers, Hook: h, HookTimeout: time.Minute})
 			require.NoError(t, c.Run(ctx))
 			assert.EqualValues(t, workers, most.Load())
 			assert.Equal(t, uint64(6), c.Counts().Applied)
@@ -592,31 +556,26 @@ func TestConsumerRouter(t *testing.T) {
 	for _, test := range []struct {
 		name     string
 		least    float64
-		router   *strategy.RouterConfig
+		router   attribution.Router
 		outcomes uint64
 		mass     float64
 	}{
-		{"default", 0.3, nil, 2, 0.8 + 0.9},
-		{"default, only sure ones", 0.85, nil, 1, 0.9},
-		{"one's own", 0.3, &strategy.RouterConfig{Confidences: strategy.RouterConfidences{Both: 0.25, Attribution: 0.5, Direct: 0.5}}, 1, 0.5},
+		{"default", 0.3, attribution.Router{}, 2, 0.8 + 0.9},
+		{"default, only sure ones", 0.85, attribution.Router{}, 1, 0.9},
+		{"one's own", 0.3, attribution.Router{ConfidenceBoth: 0.25, ConfidenceAttribution: 0.5, ConfidenceDirect: 0.5}, 1, 0.5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := newDesk(t, strategy.Config{MinConfidence: test.least})
 			d.choose(t, 2)
-			cfg := strategy.ConsumerConfig{Learner: d.learner, Source: d.tape, DeadLetters: d.dead}
-			if test.router != nil {
-				router, err := strategy.NewRouter(*test.router)
-				require.NoError(t, err)
-				cfg.Router = router
-			}
+			cfg := attribution.Config{Learner: d.learner, Stream: d.tape, DeadLetters: d.dead, Router: test.router}
 			d.tape.events = []stream.Event{
 				d.worth(t, "1", "s0", 1),
-				d.attribution(t, "2", strategy.AttributionEvent{
-					Session: "s1", Records: []strategy.AttributionRecord{{Item: "i", Activated: true, Value: 1}},
-					Signals: []strategy.Signal{{Kind: strategy.SignalPositive, Confidence: 1}},
+				d.report(t, "2", attribution.Report{
+					Session: "s1", Items: []attribution.Worth{{Item: "i", Activated: true, Value: 1}},
+					Signals: []attribution.Signal{{Kind: attribution.Positive, Confidence: 1}},
 				}),
 			}
-			c, err := strategy.NewConsumer(cfg)
+			c, err := attribution.New(cfg)
 			require.NoError(t, err)
 			require.NoError(t, c.Run(ctx))
 			assert.Equal(t, test.outcomes, c.Counts().Outcomes)
@@ -629,21 +588,21 @@ func TestConsumerRouter(t *testing.T) {
 func TestConsumerSignalsOfAnotherSession(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 2)
-	d.tape.events = []stream.Event{d.attribution(t, "1", strategy.AttributionEvent{
+	d.tape.events = []stream.Event{d.report(t, "1", attribution.Report{
 		Session: "s0", Source: "somebody",
-		Records: []strategy.AttributionRecord{{Item: "i"}, {Item: "i", Session: "s1"}},
-		Signals: []strategy.Signal{
-			{Kind: strategy.SignalPositive, Confidence: 1}, {Kind: strategy.SignalNegative, Confidence: 1, Session: "s1"},
+		Items: []attribution.Worth{{Item: "i"}, {Item: "i", Session: "s1"}},
+		Signals: []attribution.Signal{
+			{Kind: attribution.Positive, Confidence: 1}, {Kind: attribution.Negative, Confidence: 1, Session: "s1"},
 		},
 	})}
-	require.NoError(t, d.consumer(t, strategy.ConsumerConfig{}).Run(ctx))
+	require.NoError(t, d.consumer(t, attribution.Config{}).Run(ctx))
 	for session, value := range map[string]float64{"s0": 1, "s1": -1} {
 		record, err := d.learner.Find(ctx, session, "i", start)
 		require.NoError(t, err)
 		require.NotNil(t, record.Result)
 		assert.Equal(t, value, record.Result.Value)
 		assert.Equal(t, "somebody", record.Result.Source)
-		assert.Equal(t, string(strategy.FromDirect), record.Result.Channel)
+		assert.Equal(t, "direct", record.Result.Channel)
 	}
 }
 
@@ -652,17 +611,17 @@ func TestConsumerLargeEvent(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
 	const many = 100_000
-	a := strategy.AttributionEvent{
+	a := attribution.Report{
 		Session: "s0",
-		Records: slices.Repeat([]strategy.AttributionRecord{{Item: "other", Activated: true}}, many),
-		Signals: slices.Repeat([]strategy.Signal{{Kind: strategy.SignalRetry}, {Kind: strategy.SignalRetry, Session: "elsewhere"}}, many/2),
+		Items:   slices.Repeat([]attribution.Worth{{Item: "other", Activated: true}}, many),
+		Signals: slices.Repeat([]attribution.Signal{{Kind: attribution.Retry}, {Kind: attribution.Retry, Session: "elsewhere"}}, many/2),
 	}
 	const known = 5000 // of one choice, each an outcome of its own
-	a.Records = append(a.Records, slices.Repeat([]strategy.AttributionRecord{{Item: "i", Activated: true, Value: 1}}, known)...)
-	d.tape.events = []stream.Event{d.attribution(t, "large", a)}
-	c := d.consumer(t, strategy.ConsumerConfig{Attempts: 1, Timeout: 20 * time.Second}) // the product is ten billion
+	a.Items = append(a.Items, slices.Repeat([]attribution.Worth{{Item: "i", Activated: true, Value: 1}}, known)...)
+	d.tape.events = []stream.Event{d.report(t, "large", a)}
+	c := d.consumer(t, attribution.Config{Attempts: 1, Timeout: 20 * time.Second}) // the product is ten billion
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1, Outcomes: known, Unmatched: many}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: known, Unmatched: many}, c.Counts())
 }
 
 // TestConsumerLogs: the logger is told of what an operator has to know.
@@ -672,9 +631,9 @@ func TestConsumerLogs(t *testing.T) {
 	var log bytes.Buffer
 	d.tape.ack = func(context.Context, string) error { return errFlaky }
 	d.tape.events = []stream.Event{d.worth(t, "good", "s0", 1), {ID: "bad", At: start}}
-	c := d.consumer(t, strategy.ConsumerConfig{
+	c := d.consumer(t, attribution.Config{
 		Attempts: 1, Logger: textLog(&log),
-		Hook: hook{outcome: func(context.Context, strategy.Outcome) error { return errors.New("no novelty") }},
+		Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error { return errors.New("no novelty") }},
 	})
 	require.NoError(t, c.Run(ctx))
 	for _, part := range []string{"can't be applied", "id=bad", "could not be acknowledged", "id=good", "hook failed", "no novelty"} {
@@ -686,13 +645,13 @@ func TestConsumerLogs(t *testing.T) {
 func TestConsumerDisabled(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	off, err := strategy.New(ctx, strategy.Config{Store: d.store, Arms: plain("a", "b", "c", "d"), Now: d.clock.Now, Disabled: true})
+	off, err := strategy.New(ctx, strategy.Config{Store: d.store, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}, Now: d.clock.Now, Disabled: true})
 	require.NoError(t, err)
 	d.learner = off
 	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-	c := d.consumer(t, strategy.ConsumerConfig{})
+	c := d.consumer(t, attribution.Config{})
 	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, strategy.Counts{Received: 1, Applied: 1}, c.Counts())
+	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1}, c.Counts())
 	assert.Zero(t, d.mass(t))
 }
 
@@ -711,7 +670,7 @@ func TestConsumerEvents(t *testing.T) {
 		return nil
 	}}
 	d.tape.events = []stream.Event{d.worth(t, "1", "s0", 1)}
-	c := d.consumer(t, strategy.ConsumerConfig{Events: told, Attempts: 2, Backoff: 1})
+	c := d.consumer(t, attribution.Config{Events: told, Attempts: 2, Backoff: 1})
 	require.NoError(t, c.Run(ctx))
 	assert.Equal(t, uint64(1), c.Counts().Outcomes)
 	assert.Len(t, outbox(t, d.store), 3)
@@ -758,7 +717,7 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 				}
 				var hooked atomic.Int64
 				// An attempt fails with a probability of 0.0975; that any event does so twelve times, with one of 1e-8.
-				c := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Attempts: 12, Hook: hook{outcome: func(context.Context, strategy.Outcome) error {
+				c := d.consumer(t, attribution.Config{Workers: workers, Attempts: 12, Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error {
 					hooked.Add(1)
 					return nil
 				}}})
@@ -773,11 +732,11 @@ func TestConsumerDeadOrApplied(t *testing.T) {
 				assert.Equal(t, float64(bar-bar/100)/2, d.mass(t))
 				assert.Len(t, d.tape.acked, bar)
 
-				before := everything(t, d.store, strategy.Query{})
-				again := d.consumer(t, strategy.ConsumerConfig{Workers: workers, Attempts: 12})
+				before := everything(t, d.store)
+				again := d.consumer(t, attribution.Config{Workers: workers, Attempts: 12})
 				d.tape.events = events
 				require.NoError(t, again.Run(ctx))
-				assert.Equal(t, before, everything(t, d.store, strategy.Query{}))
+				assert.Equal(t, before, everything(t, d.store))
 				assert.Zero(t, again.Counts().Outcomes)
 				assert.Equal(t, counts.Outcomes, again.Counts().Duplicates)
 			})
@@ -809,7 +768,7 @@ func TestConsumerCountsOnce(t *testing.T) {
 		learner, err := strategy.New(ctx, d.learner.Config())
 		require.NoError(t, err)
 		d.learner = learner
-		c := d.consumer(t, strategy.ConsumerConfig{Workers: 2})
+		c := d.consumer(t, attribution.Config{Workers: 2})
 		require.NoError(t, c.Run(ctx))
 		outcomes += c.Counts().Outcomes
 		duplicates += c.Counts().Duplicates
@@ -817,4 +776,27 @@ func TestConsumerCountsOnce(t *testing.T) {
 	assert.Equal(t, uint64(bar), outcomes)
 	assert.Equal(t, uint64((deliveries-1)*bar), duplicates)
 	assert.Equal(t, bar*0.5, d.mass(t))
+}
+
+// FuzzReport: whatever a payload is, Handle does not panic, and what it refuses changes nothing.
+func FuzzReport(f *testing.F) {
+	for _, payload := range poisons {
+		f.Add([]byte(payload))
+	}
+	f.Add([]byte(`{"session":"s0","attribution_records":[{"item":"i","was_activated":true,"attributed_value":0.5}],"session_ended":true}`))
+	f.Fuzz(func(t *testing.T, payload []byte) {
+		d := newDesk(t, strategy.Config{})
+		d.choose(t, 1)
+		c := d.consumer(t, attribution.Config{})
+		err := c.Handle(ctx, stream.Event{ID: "e", At: start, Payload: payload})
+		if err == nil {
+			return
+		}
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault)
+		assert.Empty(t, everything(t, d.store))
+		record, err := d.learner.Find(ctx, "s0", "i", start)
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Pending, record.Stage)
+	})
 }

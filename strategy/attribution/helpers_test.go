@@ -1,4 +1,4 @@
-package strategy_test
+package attribution_test
 
 import (
 	"context"
@@ -7,16 +7,22 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -116,10 +122,10 @@ func (b *letterbox) ids() (ids []string) {
 }
 
 // letters reads the dead letters that are kept.
-func (b *letterbox) letters(t testing.TB) (letters []strategy.DeadLetter) {
+func (b *letterbox) letters(t testing.TB) (letters []attribution.DeadLetter) {
 	for _, e := range b.events {
-		require.Equal(t, strategy.DeadTopic, e.Topic)
-		var letter strategy.DeadLetter
+		require.Equal(t, attribution.DeadTopic, e.Topic)
+		var letter attribution.DeadLetter
 		require.NoError(t, json.Unmarshal(e.Payload, &letter))
 		letters = append(letters, letter)
 	}
@@ -160,22 +166,18 @@ func newDesk(t testing.TB, cfg strategy.Config) *desk {
 	return d
 }
 
-func (d *desk) consumer(t testing.TB, cfg strategy.ConsumerConfig) *strategy.Consumer {
+func (d *desk) consumer(t testing.TB, cfg attribution.Config) *attribution.Consumer {
 	cfg.Learner = d.learner
-	if cfg.Source == nil {
-		cfg.Source = d.tape
+	if cfg.Stream == nil {
+		cfg.Stream = d.tape
 	}
 	if cfg.DeadLetters == nil {
 		cfg.DeadLetters = d.dead
 	}
-	if cfg.Router == nil { // weights that add up without rounding
-		router, err := strategy.NewRouter(strategy.RouterConfig{
-			Confidences: strategy.RouterConfidences{Both: 1, Attribution: 0.5, Direct: 0.5},
-		})
-		require.NoError(t, err)
-		cfg.Router = router
+	if cfg.Router == (attribution.Router{}) { // weights that add up without rounding
+		cfg.Router = attribution.Router{ConfidenceBoth: 1, ConfidenceAttribution: 0.5, ConfidenceDirect: 0.5}
 	}
-	c, err := strategy.NewConsumer(cfg)
+	c, err := attribution.New(cfg)
 	require.NoError(t, err)
 	return c
 }
@@ -189,39 +191,83 @@ func (d *desk) choose(t testing.TB, n int) {
 
 // worth is the event that the item "i" was of that value in a session.
 func (d *desk) worth(t testing.TB, id, session string, value float64) stream.Event {
-	return d.attribution(t, id, strategy.AttributionEvent{
-		Session: session, Records: []strategy.AttributionRecord{{Item: "i", Activated: true, Value: value}},
+	return d.report(t, id, attribution.Report{
+		Session: session, Items: []attribution.Worth{{Item: "i", Activated: true, Value: value}},
 	})
 }
 
-func (d *desk) attribution(t testing.TB, id string, a strategy.AttributionEvent) stream.Event {
-	e, err := strategy.NewAttribution(id, d.clock.Now(), a)
+func (d *desk) report(t testing.TB, id string, r attribution.Report) stream.Event {
+	e, err := r.Event(id, d.clock.Now())
 	require.NoError(t, err)
 	return e
 }
 
-func (d *desk) mass(t testing.TB) float64 { return massOf(kept(t, d.store, strategy.Query{}, "arm")) }
+func (d *desk) mass(t testing.TB) (mass float64) {
+	for _, p := range everything(t, d.store) {
+		if p.Cell.Kind == "strategy.arm" {
+			mass += p.Tally.Mass
+		}
+	}
+	return mass
+}
 
 func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
 
 var errFlaky = errors.New("flaky")
 
-// A hook is a NoveltyHook made of functions.
-type hook struct {
-	outcome func(context.Context, strategy.Outcome) error
-	end     func(context.Context, string) error
+var (
+	ctx   = context.Background()
+	start = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// A clock stands still until it is told to go on.
+type clock struct{ since atomic.Int64 }
+
+func (c *clock) Now() time.Time          { return start.Add(time.Duration(c.since.Load())) }
+func (c *clock) Advance(d time.Duration) { c.since.Add(int64(d)) }
+
+// newLearner returns a learner of four arms.
+func newLearner(t testing.TB, cfg strategy.Config) *strategy.Learner {
+	if cfg.Now == nil {
+		cfg.Now = (&clock{}).Now
+	}
+	if cfg.Store == nil {
+		cfg.Store = newStore(t, cfg.Now)
+	}
+	cfg.Arms, cfg.Seed = []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}}, rand.NewPCG(1, 2)
+	l, err := strategy.New(ctx, cfg)
+	require.NoError(t, err)
+	return l
 }
 
-func (h hook) OnOutcome(ctx context.Context, o strategy.Outcome) error {
-	if h.outcome == nil {
-		return nil
-	}
-	return h.outcome(ctx, o)
+func newStore(t testing.TB, now func() time.Time) *memstore.Store {
+	st, err := memstore.New(memstore.Config{Now: now})
+	require.NoError(t, err)
+	return st
 }
 
-func (h hook) OnSessionEnd(ctx context.Context, session string) error {
-	if h.end == nil {
-		return nil
+func choose(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.Choice {
+	c, err := l.Select(ctx, q)
+	require.NoError(t, err)
+	return c
+}
+
+// everything returns all evidence of a learner in the segment without a name.
+func everything(t testing.TB, st store.Store) (parts []evidence.Part) {
+	scope := strategy.Choice{}.Cells()[0].Scope
+	for _, kind := range []string{"strategy.arm", "strategy.given", "strategy.sessions", "strategy.parameter"} {
+		for part, err := range st.List(ctx, kind, scope) {
+			require.NoError(t, err)
+			parts = append(parts, part)
+		}
 	}
-	return h.end(ctx, session)
+	return parts
+}
+
+// fields returns the fields of all faults of a configuration, in order.
+func fields(err error) (names []string) {
+	for fault := range heed.ConfigErrors(err) {
+		names = append(names, fault.Field)
+	}
+	return names
 }

@@ -1,0 +1,185 @@
+package attribution
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Router makes one outcome of what is known of a session: a value that somebody attributed to an item, and signals that
+// were seen directly. It treats the two as independent, so that both together are worth more confidence than either. Where
+// the value was itself worked out from the signals, give it only one of them. The zero Router has the defaults. It is
+// immutable.
+type Router struct {
+	// WeightAttribution and WeightDirect are the weights of the attributed and the direct value where both are known,
+	// relative to each other, in [0, 1e6]. A value of weight 0 is ignored then. If both are 0 they mean 0.7 and 0.3.
+	WeightAttribution, WeightDirect float64
+	// ConfidenceBoth, ConfidenceAttribution and ConfidenceDirect are the confidences of outcomes by what they were made of, in
+	// (0, 1]. If all are 0 they mean 0.9, 0.8 and 0.5.
+	ConfidenceBoth, ConfidenceAttribution, ConfidenceDirect float64
+	// MinConfidence is the least confidence of an outcome, in (0, 1]. Below it there is no outcome. 0 means 0.3, and in a
+	// [Consumer] the least confidence of its learner.
+	MinConfidence float64
+	// ToolFailure, Correction, Retry and BuildStatus are the weights of such signals, in (0, 1]. 0 means 0.5, 0.7, 0.3 and
+	// 0.8. A positive or negative signal weighs as much as its confidence.
+	ToolFailure, Correction, Retry, BuildStatus float64
+	// FullMass is the weight that the signals of a session must have together to count in full, in (0, 1]. Below it the
+	// direct value counts for less in proportion. 0 means 0.3: the least default weight.
+	FullMass float64
+}
+
+// ready returns the router with its defaults, or all its faults, joined.
+func (r Router) ready() (Router, error) {
+	if r.WeightAttribution == 0 && r.WeightDirect == 0 {
+		r.WeightAttribution, r.WeightDirect = 0.7, 0.3
+	}
+	if r.ConfidenceBoth == 0 && r.ConfidenceAttribution == 0 && r.ConfidenceDirect == 0 {
+		r.ConfidenceBoth, r.ConfidenceAttribution, r.ConfidenceDirect = 0.9, 0.8, 0.5
+	}
+	var found faults.List
+	for _, w := range []struct {
+		field string
+		value float64
+	}{{"WeightAttribution", r.WeightAttribution}, {"WeightDirect", r.WeightDirect}} {
+		found.Check(w.value >= 0 && w.value <= 1e6, w.field, w.value, "must be in [0, 1e6]")
+	}
+	for _, share := range []struct {
+		field    string
+		value    *float64
+		standard float64
+	}{
+		{"ConfidenceBoth", &r.ConfidenceBoth, 0},
+		{"ConfidenceAttribution", &r.ConfidenceAttribution, 0},
+		{"ConfidenceDirect", &r.ConfidenceDirect, 0},
+		{"MinConfidence", &r.MinConfidence, 0.3},
+		{"ToolFailure", &r.ToolFailure, 0.5},
+		{"Correction", &r.Correction, 0.7},
+		{"Retry", &r.Retry, 0.3},
+		{"BuildStatus", &r.BuildStatus, 0.8},
+		{"FullMass", &r.FullMass, 0.3},
+	} {
+		*share.value = cmp.Or(*share.value, share.standard)
+		found.Check(*share.value > 0 && *share.value <= 1, share.field, *share.value, "must be in (0, 1]")
+	}
+	return r, found.Err()
+}
+
+// The kinds of signals.
+const (
+	Positive    = "positive"
+	Negative    = "negative"
+	ToolFailure = "tool_failure"
+	Correction  = "correction" // the user corrected the agent
+	Retry       = "retry"
+	BuildStatus = "build_status"
+)
+
+// A Signal is something that was seen in a session and tells how it went.
+type Signal struct {
+	Session    string  `json:"session,omitempty"`
+	Kind       string  `json:"kind"`
+	Confidence float64 `json:"confidence,omitempty"` // of a positive or negative signal, from 0 to 1; beyond, it is cut to that
+	Passed     bool    `json:"passed,omitempty"`     // of a build status
+}
+
+// Route combines what is known of a session into an outcome with a value, a confidence and a channel: "attribution",
+// "direct" or "both". It ignores signals of other sessions. It reports false where there is no outcome: nothing is known, or
+// the confidence is below the least. A number that is not finite and an unknown kind of signal are a [*heed.InputError]. A
+// router that is not valid returns all its faults, joined: each is a [*heed.ConfigError].
+func (r Router) Route(session string, worth *Worth, signals []Signal) (strategy.Outcome, bool, error) {
+	r, err := r.ready()
+	if err != nil {
+		return strategy.Outcome{}, false, fmt.Errorf("attribution: router: %w", err)
+	}
+	return r.route(worth, r.balances(signals)[session])
+}
+
+// balances returns what the signals of each session weigh. It looks at each signal once.
+func (r *Router) balances(signals []Signal) map[string]balance {
+	all := make(map[string]balance)
+	for i := range signals {
+		b := all[signals[i].Session]
+		r.weigh(&b, i, &signals[i])
+		all[signals[i].Session] = b
+	}
+	return all
+}
+
+func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bool, err error) {
+	attributed := worth != nil && worth.Activated
+	var value float64
+	if attributed {
+		if value = worth.Value; !finite(value) {
+			return o, false, &heed.InputError{Field: "attributed_value", Reason: "must be finite"}
+		}
+		value = clamp(value, -1, 1)
+	}
+	if signals.fault != nil {
+		return o, false, signals.fault
+	}
+	mass := signals.good + signals.bad
+	switch { // a value without weight beside the other is ignored where both are known
+	case !attributed || mass == 0:
+	case r.WeightDirect == 0:
+		mass = 0
+	case r.WeightAttribution == 0:
+		attributed = false
+	}
+	direct := (signals.good - signals.bad) / mass // where there is any
+	share := min(mass/r.FullMass, 1)              // of a full direct value
+	switch {
+	case attributed && mass > 0:
+		w := r.WeightDirect * share
+		o.Channel, o.Confidence = "both", r.ConfidenceAttribution+(r.ConfidenceBoth-r.ConfidenceAttribution)*share
+		o.Value = (r.WeightAttribution*value + w*direct) / (r.WeightAttribution + w)
+	case attributed:
+		o.Channel, o.Confidence, o.Value = "attribution", r.ConfidenceAttribution, value
+	case mass > 0:
+		o.Channel, o.Confidence, o.Value = "direct", r.ConfidenceDirect*share, direct
+	}
+	o.Value = clamp(o.Value, -1, 1) // rounding may have passed the bounds
+	return o, o.Confidence >= r.MinConfidence, nil
+}
+
+// A balance is what a session's signals weigh for it and against it. fault is what is wrong with the first bad signal.
+type balance struct {
+	good, bad float64
+	fault     error
+}
+
+// weigh adds a signal, the i-th of all.
+func (r *Router) weigh(b *balance, i int, s *Signal) {
+	weight, good, field := 0., s.Kind == Positive, ""
+	switch s.Kind {
+	case Positive, Negative:
+		if weight = clamp(s.Confidence, 0, 1); !finite(s.Confidence) {
+			field = "Confidence"
+		}
+	case ToolFailure:
+		weight = r.ToolFailure
+	case Correction:
+		weight = r.Correction
+	case Retry:
+		weight = r.Retry
+	case BuildStatus:
+		weight, good = r.BuildStatus, s.Passed
+	default:
+		field = "Kind"
+	}
+	switch {
+	case field != "" && b.fault == nil:
+		b.fault = &heed.InputError{Field: fmt.Sprintf("signals[%d].%s", i, field), Reason: "must be a known kind, with a finite confidence"}
+	case good:
+		b.good += weight
+	default:
+		b.bad += weight
+	}
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+func clamp(x, low, high float64) float64 { return min(max(x, low), high) }

@@ -1,0 +1,310 @@
+package injection
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/strategy"
+)
+
+// The arms of the catalogue.
+const (
+	MainContext        strategy.ArmID = "main_context"        // put the learning into the main context
+	Subagent           strategy.ArmID = "subagent"            // delegate it to a subagent
+	BackgroundSubagent strategy.ArmID = "background_subagent" // let a subagent work in the background, and surface it later
+	Deferred           strategy.ArmID = "deferred"            // not now: wait for a trigger
+)
+
+// Values of the parameters "position" and "format" of [MainContext].
+const (
+	Prefix     = "prefix"
+	Suffix     = "suffix"
+	Contextual = "contextual"
+
+	Plain             = "plain"
+	Tagged            = "tagged"
+	SystemInstruction = "system_instruction"
+)
+
+// Values of "agent_type", of [Subagent] and [BackgroundSubagent]. A host may have types of its own.
+const (
+	General  = "general"
+	Explorer = "explorer"
+	Planner  = "planner"
+)
+
+// Values of "callback" of [BackgroundSubagent]: how its result comes back.
+const (
+	Poll   = "poll"
+	Wait   = "wait"
+	Notify = "event"
+)
+
+// Values of "trigger" of [Deferred]. [MessageCount] makes further ones.
+const (
+	Explicit   = "explicit"
+	TopicMatch = "topic_match"
+	ErrorMatch = "error_match"
+)
+
+// MessageCount returns the trigger that goes off after n messages, from 1. [Strategy].Messages has the number.
+func MessageCount(n int) string { return fmt.Sprintf("message_count(%d)", n) }
+
+// Sorts of learnings, for [strategy.Query].Category, which takes any text.
+const (
+	Correction       = "correction"
+	CodePattern      = "code_pattern"
+	Preference       = "preference"
+	Solution         = "solution"
+	ErrorRecovery    = "error_recovery"
+	ToolUsage        = "tool_usage"
+	HarnessKnowledge = "harness_knowledge"
+)
+
+// Sorts of sessions, for [strategy.Query].Context, which takes any text.
+const (
+	Interactive = "interactive"
+	BatchRun    = "batch"
+	CodeReview  = "code_review"
+	Planning    = "planning"
+)
+
+// Weights are the shares of the four arms in first choices, relative to each other. The zero value means 0.3, 0.2, 0.1 and
+// 0.4. That is cautious: an unknown learning is best left for later.
+type Weights struct {
+	MainContext, Subagent, BackgroundSubagent, Deferred float64
+}
+
+// Config says which values the parameters of the catalogue may have. An empty list means the default.
+type Config struct {
+	Weights Weights
+
+	Positions       []string        // default prefix, suffix, contextual
+	Formats         []string        // default plain, tagged, system_instruction
+	AgentTypes      []string        // default general, explorer, planner
+	Blocking        []bool          // default true, false
+	PromptTemplates []string        // default "", the host's own prompt. Short texts, or names of longer ones: see [strategy.Parameter]
+	Callbacks       []string        // default poll, wait, event
+	Timeouts        []time.Duration // in whole milliseconds. Default 30 s
+	Triggers        []string        // default explicit
+	MaxWaits        []time.Duration // in whole milliseconds; 0 waits for ever. Default 0
+}
+
+// The values that a parameter may have, where the catalogue says so.
+var (
+	positions = []string{Prefix, Suffix, Contextual}
+	formats   = []string{Plain, Tagged, SystemInstruction}
+	callbacks = []string{Poll, Wait, Notify}
+	triggers  = []string{Explicit, TopicMatch, ErrorMatch}
+)
+
+// Arms returns the arms of the catalogue. Every parameter with more than one value is learned. [Of] refuses values that are
+// not of the catalogue.
+func Arms(cfg Config) []strategy.Arm {
+	w := cmp.Or(cfg.Weights, Weights{MainContext: 0.3, Subagent: 0.2, BackgroundSubagent: 0.1, Deferred: 0.4})
+	text := func(s string) string { return s }
+	agents := strategy.Parameter{Name: "agent_type", Values: values(cfg.AgentTypes, []string{General, Explorer, Planner}, text)}
+	return []strategy.Arm{
+		{ID: MainContext, Weight: w.MainContext, Parameters: []strategy.Parameter{
+			{Name: "position", Values: values(cfg.Positions, positions, text)},
+			{Name: "format", Values: values(cfg.Formats, formats, text)},
+		}},
+		{ID: Subagent, Weight: w.Subagent, Parameters: []strategy.Parameter{
+			agents,
+			{Name: "blocking", Values: values(cfg.Blocking, []bool{true, false}, strconv.FormatBool)},
+			{Name: "prompt_template", Values: values(cfg.PromptTemplates, []string{""}, text)},
+		}},
+		{ID: BackgroundSubagent, Weight: w.BackgroundSubagent, Parameters: []strategy.Parameter{
+			agents,
+			{Name: "callback", Values: values(cfg.Callbacks, callbacks, text)},
+			{Name: "timeout_ms", Values: values(cfg.Timeouts, []time.Duration{30 * time.Second}, millis)},
+		}},
+		{ID: Deferred, Weight: w.Deferred, Parameters: []strategy.Parameter{
+			{Name: "trigger", Values: values(cfg.Triggers, []string{Explicit}, text)},
+			{Name: "max_wait_ms", Values: values(cfg.MaxWaits, []time.Duration{0}, millis)},
+		}},
+	}
+}
+
+func values[T any](given, standard []T, text func(T) string) []string {
+	if len(given) == 0 {
+		given = standard
+	}
+	texts := make([]string, len(given))
+	for i, v := range given {
+		texts[i] = text(v)
+	}
+	return texts
+}
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// A Strategy is an arm of the catalogue with its parameters, as a host acts on it. The fields of the arm have a meaning. The
+// others are zero.
+type Strategy struct {
+	Arm strategy.ArmID
+
+	Position       string        // of MainContext
+	Format         string        // of MainContext
+	AgentType      string        // of Subagent and BackgroundSubagent
+	Blocking       bool          // of Subagent: whether the session waits for it
+	PromptTemplate string        // of Subagent; empty: the host's own prompt
+	Callback       string        // of BackgroundSubagent
+	Timeout        time.Duration // of BackgroundSubagent, in whole milliseconds
+	Trigger        string        // of Deferred
+	MaxWait        time.Duration // of Deferred, in whole milliseconds; 0: for ever
+}
+
+// A parameter is one of an arm: its name, where its value is, and the values that it may have (nil: any).
+type parameter struct {
+	name  string
+	value any // *string, *bool or *time.Duration
+	of    []string
+}
+
+// parameters returns those of the strategy's arm, in order, and nil where the catalogue has no such arm.
+func (s *Strategy) parameters() []parameter {
+	switch s.Arm {
+	case MainContext:
+		return []parameter{{"position", &s.Position, positions}, {"format", &s.Format, formats}}
+	case Subagent:
+		return []parameter{{"agent_type", &s.AgentType, nil}, {"blocking", &s.Blocking, nil}, {"prompt_template", &s.PromptTemplate, nil}}
+	case BackgroundSubagent:
+		return []parameter{{"agent_type", &s.AgentType, nil}, {"callback", &s.Callback, callbacks}, {"timeout_ms", &s.Timeout, nil}}
+	case Deferred:
+		return []parameter{{"trigger", &s.Trigger, triggers}, {"max_wait_ms", &s.MaxWait, nil}}
+	}
+	return nil
+}
+
+// Of reads a choice among the arms of the catalogue. An arm, a parameter or a value that the catalogue does not have is a
+// [*heed.InputError].
+func Of(c strategy.Choice) (Strategy, error) {
+	var given []strategy.Setting
+	for name, value := range c.Parameters() {
+		given = append(given, strategy.Setting{Name: name, Value: value})
+	}
+	return read(c.Arm, given)
+}
+
+func read(arm strategy.ArmID, given []strategy.Setting) (Strategy, error) {
+	s := Strategy{Arm: arm}
+	parameters := s.parameters()
+	if parameters == nil {
+		return Strategy{}, &heed.InputError{Field: "arm", Reason: "must be an arm of the catalogue"}
+	}
+	for _, g := range given {
+		i := slices.IndexFunc(parameters, func(p parameter) bool { return p.name == g.Name })
+		if i < 0 {
+			return Strategy{}, &heed.InputError{Field: g.Name, Reason: "must be a parameter of the arm"}
+		}
+		if err := parameters[i].set(g.Value); err != nil {
+			return Strategy{}, &heed.InputError{Field: g.Name, Reason: "is not written as it must be"}
+		}
+	}
+	for _, p := range parameters {
+		if !p.valid() {
+			return Strategy{}, &heed.InputError{Field: p.name, Reason: "must be a value of the catalogue"}
+		}
+	}
+	return s, nil
+}
+
+func (p parameter) set(text string) (err error) {
+	switch v := p.value.(type) {
+	case *string:
+		*v = text
+	case *bool:
+		*v, err = strconv.ParseBool(text)
+	case *time.Duration:
+		var n int64
+		n, err = strconv.ParseInt(text, 10, 64)
+		if n < 0 || n > int64(1<<63-1)/int64(time.Millisecond) {
+			return strconv.ErrRange
+		}
+		*v = time.Duration(n) * time.Millisecond
+	}
+	return err
+}
+
+func (p parameter) valid() bool {
+	text, ok := p.value.(*string)
+	if !ok || p.name == "prompt_template" {
+		return true
+	}
+	return *text != "" && (p.of == nil || slices.Contains(p.of, *text)) || p.name == "trigger" && Strategy{Trigger: *text}.Messages() > 0
+}
+
+// Messages returns after how many messages the trigger goes off, and 0 if it is not a [MessageCount].
+func (s Strategy) Messages() int {
+	text := strings.TrimSuffix(strings.TrimPrefix(s.Trigger, "message_count("), ")")
+	if n, err := strconv.Atoi(text); err == nil && n > 0 && MessageCount(n) == s.Trigger {
+		return n
+	}
+	return 0
+}
+
+// bare is a text that is written without quotes.
+var bare = regexp.MustCompile(`^[a-z0-9_]+(\([0-9]+\))?$`)
+
+// String writes the strategy as "main_context(position=prefix, format=tagged)". Texts of any other form are quoted.
+func (s Strategy) String() string {
+	var texts []string
+	for _, p := range s.parameters() {
+		value := ""
+		switch v := p.value.(type) {
+		case *string:
+			if value = *v; !bare.MatchString(value) {
+				value = strconv.Quote(value)
+			}
+		case *bool:
+			value = strconv.FormatBool(*v)
+		case *time.Duration:
+			value = millis(*v)
+		}
+		texts = append(texts, p.name+"="+value)
+	}
+	return string(s.Arm) + "(" + strings.Join(texts, ", ") + ")"
+}
+
+// setting is a parameter at the front of a text.
+var setting = regexp.MustCompile(`^([a-z_]+)=("(?:[^"\\]|\\.)*"|[a-z0-9_]+(?:\([0-9]+\))?)(?:, |$)`)
+
+// Parse reads the text that [Strategy.String] has written. Any other text is a [*heed.InputError].
+func Parse(text string) (Strategy, error) {
+	malformed := &heed.InputError{Field: "injection", Reason: "must be an arm with its parameters in parentheses, as Strategy.String writes it"}
+	arm, rest, ok := strings.Cut(text, "(")
+	rest, closed := strings.CutSuffix(rest, ")")
+	if !ok || !closed {
+		return Strategy{}, malformed
+	}
+	var given []strategy.Setting
+	for rest != "" {
+		found := setting.FindStringSubmatch(rest)
+		if found == nil {
+			return Strategy{}, malformed
+		}
+		value := found[2]
+		if value[0] == '"' {
+			var err error
+			if value, err = strconv.Unquote(value); err != nil {
+				return Strategy{}, malformed
+			}
+		}
+		given, rest = append(given, strategy.Setting{Name: found[1], Value: value}), rest[len(found[0]):]
+	}
+	s, err := read(strategy.ArmID(arm), given)
+	if err != nil {
+		return Strategy{}, err
+	}
+	if s.String() != text {
+		return Strategy{}, malformed
+	}
+	return s, nil
+}
