@@ -1,0 +1,64 @@
+package heed_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	promised  = regexp.MustCompile("\\| `(?:HEED_LONG=1 )?go test ([^`]+)` \\|")
+	testName  = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w*)\(`)
+	selecting = regexp.MustCompile(`-(run|bench) '?([^' ]+)'?`)
+)
+
+// TestPromises checks that each command in docs/promises.md runs a test or a benchmark: in each package of the command, and for
+// each name that it selects by.
+func TestPromises(t *testing.T) {
+	page, err := os.ReadFile("docs/promises.md")
+	require.NoError(t, err)
+	commands := promised.FindAllStringSubmatch(string(page), -1)
+	rows := strings.Count(string(page), "\n| ") - strings.Count(string(page), "\n| promise |")
+	assert.Len(t, commands, rows, "each promise has a command")
+	for _, command := range commands {
+		var all []string
+		for _, arg := range strings.Fields(command[1]) {
+			if !strings.HasPrefix(arg, ".") {
+				continue
+			}
+			found := declaredIn(t, arg)
+			assert.NotEmpty(t, found, command[1])
+			all = append(all, found...)
+		}
+		for _, selected := range selecting.FindAllStringSubmatch(command[1], -1) {
+			if selected[2] == "-" { // none
+				continue
+			}
+			kind := map[string]string{"run": "Test", "bench": "Benchmark"}[selected[1]]
+			for name := range strings.SplitSeq(selected[2], `\|`) {
+				matches := regexp.MustCompile(`^` + kind + `.*` + name)
+				assert.True(t, slices.ContainsFunc(all, matches.MatchString), "%s: %s", command[1], name)
+			}
+		}
+	}
+}
+
+// declaredIn returns the tests and benchmarks of a package.
+func declaredIn(t *testing.T, dir string) (names []string) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range testName.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, found[1])
+		}
+	}
+	return names
+}
