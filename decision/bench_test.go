@@ -22,7 +22,7 @@ func BenchmarkDecide(b *testing.B) {
 		Candidates: candidates(0.9, 0.5, 0.4),
 	}
 	for path, confidence := range map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.5} {
-		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: quick{}, Store: &memstore.Store{}})
+		h, err := decision.New(ctx, decision.Config{LLM: quick{}, Store: &memstore.Store{}})
 		require.NoError(b, err)
 		b.Run("path="+string(path), func(b *testing.B) {
 			r := request

@@ -16,42 +16,54 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Config configures [HeuristicFirst] and [AlwaysLLM]. Every field has a default.
+// The strategies of this package: see [Config].Strategy.
+const (
+	HeuristicFirst = "heuristic_first"
+	AlwaysLLM      = "always_llm"
+)
+
+// maxCandidates is how many candidates a prompt may show.
+const maxCandidates = 5
+
+// Config configures a [Decider]. Every field has a default.
 type Config struct {
+	// Strategy is the name of the strategy. With [HeuristicFirst] a heuristic that is trusted enough answers, else the model.
+	// With [AlwaysLLM] heuristics are shown to the model and never answer. "" means [HeuristicFirst].
+	Strategy string
+
 	// LLM answers where no heuristic does. nil: there is no model.
 	LLM LLM
-	// Store keeps how each answer came about (a [Trace], in a record of the kind "decision.trace"), for a day and 100,000
-	// answers unless it is configured otherwise, so that feedback finds it. nil: nothing is kept.
+	// Store keeps a [Trace] of each answer, in a record of the kind "decision.trace". The default limits of the kind are a day
+	// and 100,000 answers. nil: no traces, so reactions find no answer.
 	Store store.Store
-	// HashTexts keeps, of what happened and what was answered, a hash in place of the text.
+	// HashTexts stores a hash of what happened and of the answer in place of the texts.
 	HashTexts bool
 
-	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and urgency, and within
-	// [MinThreshold, MaxThreshold] whatever it says. 0 means 0.7. AlwaysLLM has no use for it.
+	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and urgency. 0 means 0.7. The
+	// threshold in force is always in [0.30, 0.95].
 	Threshold float64
-	// Urgency says what the urgency of an event changes.
+	// Urgency is how the urgency of an event changes a decision.
 	Urgency Urgency
 
-	// MaxCandidates is how many candidates the prompt shows, the first ones in random order, at most [MaxCandidates].
-	// 0 means 3. NoCandidates shows none.
+	// MaxCandidates is how many candidates the prompt shows: the first ones, in random order, at most 5. 0 means 3.
+	// NoCandidates shows none.
 	MaxCandidates int
 	NoCandidates  bool
-	// Goals are what users want, by domain. Those of the domain "" hold in every domain, before its own. A request that
-	// brings goals has no others.
+	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before its own. Goals of a
+	// request replace them.
 	Goals map[string][]string
 	// Prompts are the texts around what is shown to the model.
 	Prompts Prompts
-	// MaxText is how many characters of what happened, and of an answer, a prompt shows. 0 means 2,000. Other texts have
-	// up to [prompt.DefaultMax].
+	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means 2,000. Other texts are cut at
+	// [prompt.DefaultMax].
 	MaxText int
 
-	// Ceiling is the most that is believed of what the model predicts of its own answer, in (0, 1]. 0 means 0.8.
+	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8.
 	Ceiling float64
-	// ClampPrediction brings predicted numbers that are not in [0, 1] to its nearer end, where otherwise a ½ stands for
-	// them.
+	// ClampPrediction clamps predicted numbers to [0, 1]. Without it, ½ replaces a number outside of [0, 1].
 	ClampPrediction bool
 
-	// Timeout bounds what a decision waits for the model: for its answer and its prediction together. 0 means 30 seconds.
+	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
 	Timeout time.Duration
 	// MaxInFlight is how many calls of the model run at a time; further ones wait. A call that does not return when its
 	// context is done is given up, and keeps its place until it returns. While such calls hold all places, the model is
@@ -62,32 +74,31 @@ type Config struct {
 	// Temperature is how freely the model draws its answers, in [0, 2]. nil leaves it to the model.
 	Temperature *float64
 
-	// Converge says how it is found out that the model said what a candidate says.
+	// Converge compares the model's answer with the candidates.
 	Converge Converge
 
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// Source gives the key from which the order of candidates is derived, and the draws of [Soon]; it is used once, when
-	// the strategy is made. With the same key, a request is always decided alike. nil means a random key.
-	Source rand.Source
-	// NewID makes the ids of answers. nil means random UUIDs. It is called by many goroutines at the same time.
+	// Seed gives the key of the order of candidates and of the draws of [Soon]. It is used once, by [New]. With the same key a
+	// request is always decided alike. nil means a random key.
+	Seed rand.Source
+	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
 }
 
-// Converge compares what the model said with what the candidates say.
+// Converge configures how the model's answer is compared with the candidates' actions: see [Result].Convergence.
 type Converge struct {
 	// Similarity compares. nil: nothing is compared.
 	Similarity heed.Similarity
-	// Threshold is from what similarity on two texts say the same, in (0, 1]. 0 means 0.75. What it should be depends on
-	// what compares.
+	// Threshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75. The right value depends on
+	// Similarity.
 	Threshold float64
-	// Timeout is how long a decision waits for the comparison, at most. 0 means a second.
+	// Timeout bounds the wait for the comparison. 0 means a second.
 	Timeout time.Duration
 }
 
-// Prompts are the texts of the prompts. "" means the default of a field.
-//
-// What the model is asked has this form, with the candidates' part only where candidates are shown:
+// Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has this form; the part of the
+// candidates is there only if candidates are shown:
 //
 //	<Event> [<source>]: <what happened>
 //
@@ -102,34 +113,31 @@ type Prompts struct {
 	Event        string
 	Candidates   string
 	Question     string
-	// Prediction asks what is to be expected of an answer. Its {situation} and {response} are replaced by JSON strings, and
-	// must be there. Goals follow it, under SuccessHeading.
+	// Prediction asks how probable it is that an answer succeeds. It must have {situation} and {response}, which JSON strings
+	// replace. Goals follow it, under SuccessHeading.
 	Prediction     string
 	SuccessHeading string
 }
 
-// DefaultPrompts returns the prompts that stand where a configuration has none.
-func DefaultPrompts() Prompts {
-	return Prompts{
-		System: "You are an assistant that watches what happens around its user. Answer each event in one or two sentences: say " +
-			"that you have seen it, and what to do if there is something useful to do. Threats come first; be brief about what is routine.",
-		GoalsHeading: "Current user goals:",
-		Event:        "URGENT event:",
-		Candidates:   "Previous responses to similar situations (for context — you may ignore these):",
-		Question:     "How should I respond?",
-		Prediction: "Situation: {situation}\nResponse: {response}\n\n" +
-			"What could go wrong with this response? Then say how probable it is that it succeeds, and how much information you have " +
-			"to judge that by, both from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
-		SuccessHeading: "Success means to reach these goals:",
-	}
+var defaultPrompts = Prompts{
+	System: "You are an assistant that watches what happens around its user. Answer each event in one or two sentences: say " +
+		"that you have seen it, and what to do if there is something useful to do. Threats come first; be brief about what is routine.",
+	GoalsHeading: "Current user goals:",
+	Event:        "URGENT event:",
+	Candidates:   "Previous responses to similar situations (for context — you may ignore these):",
+	Question:     "How should I respond?",
+	Prediction: "Situation: {situation}\nResponse: {response}\n\n" +
+		"What could go wrong with this response? Then say how probable it is that it succeeds, and how much information you have " +
+		"to judge that by, both from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
+	SuccessHeading: "Success means to reach these goals:",
 }
 
-// SpecConfig returns the defaults of the Decision Strategy Interface design where ours differ. They do not: it is the zero
-// Config.
+// SpecConfig returns the configuration of the Decision Strategy Interface design. heed's defaults are the same, so it is the
+// zero Config.
 func SpecConfig() Config { return Config{} }
 
 func (p Prompts) withDefaults() Prompts {
-	d := DefaultPrompts()
+	d := &defaultPrompts
 	return Prompts{
 		System: cmp.Or(p.System, d.System), GoalsHeading: cmp.Or(p.GoalsHeading, d.GoalsHeading),
 		Event: cmp.Or(p.Event, d.Event), Candidates: cmp.Or(p.Candidates, d.Candidates), Question: cmp.Or(p.Question, d.Question),
@@ -138,6 +146,7 @@ func (p Prompts) withDefaults() Prompts {
 }
 
 func (c Config) withDefaults() Config {
+	c.Strategy = cmp.Or(c.Strategy, HeuristicFirst)
 	c.Threshold = cmp.Or(c.Threshold, 0.7)
 	c.Urgency = c.Urgency.withDefaults()
 	c.Urgency.Salience = slices.Clone(c.Urgency.Salience)
@@ -159,7 +168,7 @@ func (c Config) withDefaults() Config {
 	c.Converge.Threshold = cmp.Or(c.Converge.Threshold, 0.75)
 	c.Converge.Timeout = cmp.Or(c.Converge.Timeout, time.Second)
 	if c.Now == nil {
-		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
+		c.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
@@ -170,19 +179,33 @@ func (c Config) withDefaults() Config {
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
 	var found faults.List
-	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, "must be in (0, 1], or 0 for the default")
+	found.Check(c.Strategy == HeuristicFirst || c.Strategy == AlwaysLLM, "Strategy", c.Strategy, "must be heuristic_first or always_llm")
+	checkShare(&found, "Threshold", c.Threshold)
 	found.Add("Urgency", c.Urgency.validate())
-	found.Check(c.MaxCandidates > 0 && c.MaxCandidates <= MaxCandidates, "MaxCandidates", c.MaxCandidates, fmt.Sprintf("must be 1 to %d, or 0 for the default", MaxCandidates))
-	found.Check(strings.Contains(c.Prompts.Prediction, "{situation}") && strings.Contains(c.Prompts.Prediction, "{response}"), "Prompts.Prediction", c.Prompts.Prediction, "must have {situation} and {response}")
+	found.Check(c.MaxCandidates > 0 && c.MaxCandidates <= maxCandidates, "MaxCandidates", c.MaxCandidates, fmt.Sprintf("must be 1 to %d, or 0 for the default", maxCandidates))
+	checkTemplate(&found, "Prompts.Prediction", c.Prompts.Prediction)
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
-	found.Check(c.Ceiling > 0 && c.Ceiling <= 1, "Ceiling", c.Ceiling, "must be in (0, 1], or 0 for the default")
-	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
-	found.Check(c.MaxInFlight > 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
-	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")
+	checkShare(&found, "Ceiling", c.Ceiling)
+	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
 	found.Check(c.Temperature == nil || *c.Temperature >= 0 && *c.Temperature <= 2, "Temperature", c.Temperature, "must be in [0, 2]")
-	found.Check(c.Converge.Threshold > 0 && c.Converge.Threshold <= 1, "Converge.Threshold", c.Converge.Threshold, "must be in (0, 1], or 0 for the default")
+	checkShare(&found, "Converge.Threshold", c.Converge.Threshold)
 	found.Check(c.Converge.Timeout > 0, "Converge.Timeout", c.Converge.Timeout, "must not be negative")
 	return found.Err()
+}
+
+func checkShare(found *faults.List, field string, x float64) {
+	found.Check(x > 0 && x <= 1, field, x, "must be in (0, 1], or 0 for the default")
+}
+
+func checkTemplate(found *faults.List, field, text string) {
+	ok := strings.Contains(text, "{situation}") && strings.Contains(text, "{response}")
+	found.Check(ok, field, text, "must have {situation} and {response}")
+}
+
+func checkCalls(found *faults.List, timeout time.Duration, inFlight, tokens int) {
+	found.Check(timeout > 0, "Timeout", timeout, "must not be negative")
+	found.Check(inFlight > 0, "MaxInFlight", inFlight, "must not be negative")
+	found.Check(tokens > 0, "MaxTokens", tokens, "must not be negative")
 }
 
 // goals returns the goals that hold for a request.

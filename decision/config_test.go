@@ -26,9 +26,10 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, 0.7, cfg.Threshold)
 	assert.Equal(t, 3, cfg.MaxCandidates)
 	assert.Equal(t, 0.8, cfg.Ceiling)
-	assert.Equal(t, decision.DefaultPrompts(), cfg.Prompts)
+	assert.Equal(t, decision.DefaultPrompts, cfg.Prompts)
 	assert.Zero(t, cfg.Urgency.Reduction)
-	assert.Equal(t, decision.Tiers{}, cfg.Urgency.Tiers)
+	assert.Equal(t, decision.Urgency{Salience: []string{"urgency"}}, cfg.Urgency)
+	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
 	assert.False(t, cfg.HashTexts)
 	assert.Nil(t, cfg.Converge.Similarity)
 	assert.Equal(t, decision.Config{}, decision.SpecConfig())
@@ -36,37 +37,34 @@ func TestDefaults(t *testing.T) {
 
 func TestAllFaultsAreReported(t *testing.T) {
 	hot := 3.
-	_, err := decision.NewHeuristicFirst(ctx, decision.Config{
-		Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1, Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1, Temperature: &hot,
-		Urgency:  decision.Urgency{Reduction: -1, Tiers: decision.Tiers{Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1}},
+	_, err := decision.New(ctx, decision.Config{
+		Strategy: "hybrid", Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1, Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1, Temperature: &hot,
+		Urgency:  decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1},
 		Prompts:  decision.Prompts{Prediction: "What of {situation}?"},
 		Converge: decision.Converge{Threshold: 2, Timeout: -1},
 	})
 	assert.Equal(t, []string{
-		"Threshold", "Urgency.Reduction", "Urgency.Tiers.Immediate", "Urgency.Tiers.Soon", "Urgency.Tiers.Similarity", "Urgency.Tiers.Confidence",
+		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon", "Urgency.Similarity", "Urgency.Confidence",
 		"MaxCandidates", "Prompts.Prediction", "MaxText", "Ceiling", "Timeout", "MaxInFlight", "MaxTokens", "Temperature",
 		"Converge.Threshold", "Converge.Timeout",
 	}, fieldsOf(err))
-	_, err = decision.NewAlwaysLLM(ctx, decision.Config{Threshold: 2})
+	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))
-	_, err = decision.NewReactions(ctx, decision.ReactionsConfig{Weights: decision.Weights{
-		Sources: map[string]float64{"a": -1}, Paths: map[decision.Path]float64{"b": 1}, HalfLife: -1,
-		Calibration: -1,
-	}})
-	assert.Equal(t, []string{"Store", `Weights.Sources["a"]`, `Weights.Paths["b"]`, "Weights.HalfLife", "Weights.Calibration"}, fieldsOf(err))
+	_, err = decision.NewReactions(ctx, decision.ReactionsConfig{
+		Channels: map[string]float64{"a": -1}, Paths: map[decision.Path]float64{"b": 1}, HalfLife: -1, Calibration: -1,
+	})
+	assert.Equal(t, []string{"Store", `Channels["a"]`, `Paths["b"]`, "HalfLife", "Calibration"}, fieldsOf(err))
 	_, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
 		Duplicate: 2, MinWords: 20, MaxWords: 10, Types: []string{""}, Prompt: "x", Timeout: -1, MaxInFlight: -1, MaxTokens: -1,
 	})
 	assert.Equal(t, []string{"LLM", "Store", "Duplicate", "MaxWords", "Types", "Prompt", "Timeout", "MaxInFlight", "MaxTokens"}, fieldsOf(err))
-	_, err = decision.NewEndorser(ctx, decision.EndorserConfig{Factor: 2, Cap: -1})
-	assert.Equal(t, []string{"Store", "Factor", "Cap"}, fieldsOf(err))
 	_, err = decision.NewExperiment(ctx, decision.ExperimentConfig{
 		Name: "\xff", Variants: []decision.Variant{{Name: "a", Share: -1}}, MaxShadows: -1, ShadowTimeout: -1,
-		Stop: decision.Stop{MinOutcomes: -1, Probability: 0.5, Loss: 1},
+		MinOutcomes: -1, Probability: 0.5, Loss: 1,
 	})
 	assert.Equal(t, []string{
 		"Name", "Variants", "Variants[0].Strategy", "Variants[0].Share", "MaxShadows", "ShadowTimeout", "Store",
-		"Stop.MinOutcomes", "Stop.Probability", "Stop.Loss",
+		"MinOutcomes", "Probability", "Loss",
 	}, fieldsOf(err))
 	_, err = decision.Reevaluate(ctx, decision.ReevaluateConfig{Threshold: 2, Low: 0.9, High: 0.1, PerTier: [3]int{-1, 0, 0}}, nil)
 	assert.Equal(t, []string{"Strategy", "Threshold", "Low", "PerTier"}, fieldsOf(err))
@@ -81,7 +79,7 @@ func TestConfigIsACopy(t *testing.T) {
 	got := h.Config()
 	assert.Equal(t, []string{"goal"}, got.Goals[""])
 	assert.Equal(t, 0.5, *got.Temperature)
-	again, err := decision.NewHeuristicFirst(ctx, got)
+	again, err := decision.New(ctx, got)
 	require.NoError(t, err)
 	assert.Equal(t, got.Prompts, again.Config().Prompts)
 }
@@ -158,7 +156,7 @@ func TestTraces(t *testing.T) {
 	}
 	res := decide(t, decision.Config{}, decision.Request{})
 	assert.Empty(t, res.ResponseID, "of no answer there is no trace")
-	h, err := decision.NewHeuristicFirst(ctx, decision.Config{})
+	h, err := decision.New(ctx, decision.Config{})
 	require.NoError(t, err)
 	res, err = h.Decide(ctx, request)
 	require.NoError(t, err)
@@ -166,7 +164,7 @@ func TestTraces(t *testing.T) {
 }
 
 func TestZeroStore(t *testing.T) {
-	h, err := decision.NewHeuristicFirst(ctx, decision.Config{Store: &memstore.Store{}})
+	h, err := decision.New(ctx, decision.Config{Store: &memstore.Store{}})
 	require.NoError(t, err)
 	res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
 	require.NoError(t, err)

@@ -17,10 +17,9 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
-	"github.com/heedhq/heed/evidence"
 )
 
-// similarity is a heed.Similarity that says what it is told.
+// similarity says what it is told.
 type similarity struct {
 	values []float64
 	err    error
@@ -69,89 +68,15 @@ func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		slow := heed.Embedder(func(context.Context, []string) ([][]float32, error) { <-release; return nil, nil })
-		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model("Do it."), Converge: decision.Converge{Similarity: slow, Timeout: 300 * time.Millisecond}})
+		h, err := decision.New(ctx, decision.Config{LLM: model("Do it."), Converge: decision.Converge{Similarity: slow, Timeout: 300 * time.Millisecond}})
 		require.NoError(t, err)
 		began := time.Now()
 		res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5), Immediate: true})
 		require.NoError(t, err)
 		assert.Equal(t, "Do it.", res.Text)
 		assert.Equal(t, 300*time.Millisecond, time.Since(began))
-		assert.Equal(t, 1, h.GivenUp())
+		assert.Equal(t, 1, decision.GivenUp(h))
 	})
-}
-
-func endorser(t testing.TB, cfg decision.EndorserConfig) *decision.Endorser {
-	t.Helper()
-	if cfg.Store == nil {
-		cfg.Store = newStore((&clock{}).Now)
-	}
-	cfg.Now = (&clock{}).Now
-	e, err := decision.NewEndorser(ctx, cfg)
-	require.NoError(t, err)
-	return e
-}
-
-func agreed(id string, convergence ...decision.Convergence) decision.Result {
-	return decision.Result{Path: decision.Model, ResponseID: id, Convergence: convergence}
-}
-
-func TestEndorse(t *testing.T) {
-	for similarity, want := range map[float64]float64{1: 0.5, 0.8: 0.4, 0.75: 0.375} {
-		credits, err := endorser(t, decision.EndorserConfig{Cap: 10}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: similarity}), nil)
-		require.NoError(t, err)
-		require.Len(t, credits, 1)
-		c := credits[0]
-		assert.InDelta(t, want, c.Weight, 1e-12)
-		assert.Equal(t, "llm_endorsement", c.Source)
-		assert.Equal(t, []any{"h", "r", 1., decision.Model, start}, []any{c.HeuristicID, c.ResponseID, c.Value, c.Path, c.At})
-	}
-	credits, err := endorser(t, decision.EndorserConfig{Cap: 10, Factor: 1}).Endorse(ctx, agreed("r", decision.Convergence{HeuristicID: "h", Similarity: 0.9}), nil)
-	require.NoError(t, err)
-	assert.InDelta(t, 0.9, credits[0].Weight, 1e-12)
-}
-
-func TestEndorseNothing(t *testing.T) {
-	full := decision.Convergence{HeuristicID: "h", Similarity: 1}
-	shown := full
-	shown.Shown = true
-	for name, r := range map[string]decision.Result{
-		"nobody agrees":        agreed("r"),
-		"it was shown":         agreed("r", shown),
-		"a heuristic answered": {Path: decision.Heuristic, ResponseID: "r", Convergence: []decision.Convergence{full}},
-		"without an id":        agreed("", full),
-	} {
-		credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, r, nil)
-		assert.NoError(t, err)
-		assert.Empty(t, credits, name)
-	}
-	e := endorser(t, decision.EndorserConfig{Cap: 10})
-	for i := range 3 {
-		credits, err := e.Endorse(ctx, agreed("r", full), nil)
-		require.NoError(t, err)
-		assert.Len(t, credits, max(1-i, 0), "one answer endorses once")
-	}
-	broken := errors.New("broken")
-	_, err := endorser(t, decision.EndorserConfig{Store: brokenStore{newStore((&clock{}).Now), broken}}).Endorse(ctx, agreed("r", full), nil)
-	assert.ErrorIs(t, err, broken)
-}
-
-// Ten thousand endorsements alone move a confidence with a prior worth two observations by less than 0.05.
-func TestEndorsementIsCapped(t *testing.T) {
-	e := endorser(t, decision.EndorserConfig{Store: newStore((&clock{}).Now)})
-	var given float64
-	for i := range 10_000 {
-		credits, err := e.Endorse(ctx, agreed(fmt.Sprint(i), decision.Convergence{HeuristicID: "h", Similarity: 0.8}), nil)
-		require.NoError(t, err)
-		for _, c := range credits {
-			given += c.Weight
-		}
-	}
-	assert.InDelta(t, 0.1, given, 1e-9)
-	for confidence := 0.01; confidence < 1; confidence += 0.01 {
-		belief := evidence.Beta{Alpha: 2 * confidence, Beta: 2 * (1 - confidence)}
-		belief.Alpha += given
-		assert.Less(t, belief.Mean()-confidence, 0.05)
-	}
 }
 
 func TestReevaluate(t *testing.T) {
@@ -162,7 +87,7 @@ func TestReevaluate(t *testing.T) {
 	}
 	m := &llmtest.Model{Answers: llmtest.Say("do it", "Call the fire brigade.", "")}
 	h := newHeuristicFirst(t, decision.Config{LLM: m})
-	cfg := decision.ReevaluateConfig{Strategy: h, PerTier: [3]int{2, 0, 1}, Source: rand.NewPCG(1, 2)}
+	cfg := decision.ReevaluateConfig{Strategy: h, PerTier: [3]int{2, 0, 1}, Seed: rand.NewPCG(1, 2)}
 	got, err := decision.Reevaluate(ctx, cfg, heuristics)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
@@ -177,12 +102,9 @@ func TestReevaluate(t *testing.T) {
 	assert.Empty(t, got[1].Result.Convergence)
 	assert.Less(t, got[1].Similarity, 0.5)
 	assert.Equal(t, decision.Fallback, got[2].Result.Path)
-	credits, err := endorser(t, decision.EndorserConfig{}).Endorse(ctx, got[0].Result, nil)
-	require.NoError(t, err)
-	assert.Len(t, credits, 1, "such agreement may be endorsed")
 
 	// the draw is the seed's
-	m2 := decision.ReevaluateConfig{Strategy: newHeuristicFirst(t, decision.Config{}), PerTier: [3]int{2, 0, 1}, Source: rand.NewPCG(1, 2)}
+	m2 := decision.ReevaluateConfig{Strategy: newHeuristicFirst(t, decision.Config{}), PerTier: [3]int{2, 0, 1}, Seed: rand.NewPCG(1, 2)}
 	again, err := decision.Reevaluate(ctx, m2, heuristics)
 	require.NoError(t, err)
 	for i := range got {

@@ -1,11 +1,9 @@
 package decision
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -13,20 +11,25 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
-// A decider is what the strategies of this package share: the model, the prompt, the traces. It is safe for concurrent use.
-type decider struct {
-	name    string
+// A Decider is a [Strategy] that answers with a heuristic, with the model, or not at all: see [Config].Strategy. Make one with
+// [New]. A Decider is safe for concurrent use by multiple goroutines.
+type Decider struct {
 	cfg     Config
 	key     evidence.Key
-	models  *gate
-	similar *gate
+	models  *host.Gate
+	similar *host.Gate
 }
 
-func newDecider(ctx context.Context, name string, cfg Config) (*decider, error) {
+var _ Strategy = (*Decider)(nil)
+
+// New returns a Decider, or all faults of its configuration, joined; each is a [*heed.ConfigError]. It declares its kinds of
+// records to the store.
+func New(ctx context.Context, cfg Config) (*Decider, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
 	if err == nil && cfg.Store != nil {
@@ -35,45 +38,46 @@ func newDecider(ctx context.Context, name string, cfg Config) (*decider, error) 
 	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
-	source := cfg.Source
-	if source == nil {
-		source = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // the random key of a host that gives no source
+	seed := cfg.Seed
+	if seed == nil {
+		seed = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // a host without a seed gets a random key
 	}
-	return &decider{
-		name: name, cfg: cfg, key: evidence.NewKey(source.Uint64(), source.Uint64()),
-		models: newGate(cfg.MaxInFlight), similar: newGate(cfg.MaxInFlight),
+	return &Decider{
+		cfg: cfg, key: evidence.NewKey(seed.Uint64(), seed.Uint64()),
+		models: host.NewGate(cfg.MaxInFlight), similar: host.NewGate(cfg.MaxInFlight),
 	}, nil
 }
 
 // Config returns the configuration in force, defaults filled in.
-func (d *decider) Config() Config { return d.cfg.withDefaults() }
+func (d *Decider) Config() Config { return d.cfg.withDefaults() }
 
-// LogValue implements [slog.LogValuer]: the strategy's name and the settings that decide.
-func (d *decider) LogValue() slog.Value {
-	return slog.GroupValue(
-		slog.String("strategy", d.name),
-		slog.Float64("confidence_threshold", d.cfg.Threshold),
-		slog.Int("max_candidates", d.cfg.MaxCandidates),
-		slog.Float64("llm_confidence_ceiling", d.cfg.Ceiling),
-	)
-}
-
-// GivenUp returns how many calls of the model, and of the similarity, were given up and have not returned since.
-func (d *decider) GivenUp() int { return int(d.models.givenUp.Load() + d.similar.givenUp.Load()) }
-
-// begin checks a request.
-func (d *decider) begin(ctx context.Context, r *Request) error {
+// Decide implements [Strategy]. An answer whose trace cannot be stored comes with the store's error and without an id.
+func (d *Decider) Decide(ctx context.Context, r Request) (Result, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return Result{}, err
 	}
 	if err := r.Validate(); err != nil {
-		return fmt.Errorf("decision: decide: %w", err)
+		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
-	return nil
+	urgency := d.cfg.Urgency.of(&r)
+	res := Result{Strategy: d.cfg.Strategy, Variant: r.Variant, Urgency: urgency}
+	if d.cfg.Strategy == AlwaysLLM {
+		return d.askModel(ctx, &r, res)
+	}
+	res.Tier = d.cfg.Urgency.tier(urgency)
+	res.Threshold = d.cfg.Urgency.threshold(d.cfg.Threshold, r.Biases[BiasThreshold], urgency)
+	if c := d.pick(&r, &res); c != nil {
+		return d.answerWith(ctx, &r, c, res)
+	}
+	return d.askModel(ctx, &r, res)
 }
 
+// Tier returns the tier of a request, so that a host can choose where to fetch its candidates. Only the request's urgency
+// and salience count.
+func (d *Decider) Tier(r Request) Tier { return d.cfg.Urgency.tier(d.cfg.Urgency.of(&r)) }
+
 // rng returns the generator of a request, for one purpose.
-func (d *decider) rng(r *Request, purpose uint64) evidence.Rand {
+func (d *Decider) rng(r *Request, purpose uint64) evidence.Rand {
 	return d.key.Rand(purpose, r.EventID, r.Source, r.Text)
 }
 
@@ -83,8 +87,16 @@ const (
 	forChoice
 )
 
-// askModel answers with the model, or says why it does not. What res has of the threshold and the urgency stays.
-func (d *decider) askModel(ctx context.Context, r *Request, res Result) (Result, error) {
+// answerWith answers with a heuristic.
+func (d *Decider) answerWith(ctx context.Context, r *Request, c *Candidate, res Result) (Result, error) {
+	res.Path, res.Text = Heuristic, c.Action
+	res.MatchedID, res.CreditID = c.HeuristicID, c.HeuristicID
+	res.Success, res.Confidence = c.Confidence, c.Confidence
+	return d.keep(ctx, r, res)
+}
+
+// askModel answers with the model, or says why it does not. The threshold and the urgency in res stay.
+func (d *Decider) askModel(ctx context.Context, r *Request, res Result) (Result, error) {
 	switch {
 	case d.cfg.LLM == nil:
 		res.Path, res.Reason = Rejected, LLMUnavailable
@@ -117,25 +129,25 @@ func (d *decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 }
 
 // shown returns the candidates that the prompt shows, in random order.
-func (d *decider) shown(r *Request) []Candidate {
+func (d *Decider) shown(r *Request) []Candidate {
 	if d.cfg.NoCandidates {
 		return nil
 	}
 	shown := slices.Clone(r.Candidates[:min(len(r.Candidates), d.cfg.MaxCandidates)])
-	source := d.rng(r, forOrder)
-	rand.New(&source).Shuffle(len(shown), func(i, j int) { shown[i], shown[j] = shown[j], shown[i] })
+	rng := d.rng(r, forOrder)
+	rand.New(&rng).Shuffle(len(shown), func(i, j int) { shown[i], shown[j] = shown[j], shown[i] })
 	return shown
 }
 
 // generate calls the model.
-func (d *decider) generate(ctx context.Context, usage *Usage, r LLMRequest) (LLMResponse, error) {
+func (d *Decider) generate(ctx context.Context, usage *Usage, r LLMRequest) (LLMResponse, error) {
 	r.MaxTokens = d.cfg.MaxTokens
 	if t := d.cfg.Temperature; t != nil {
 		temperature := *t
 		r.Temperature = &temperature
 	}
 	var called atomic.Bool
-	reply, err := pass(ctx, d.models, func(ctx context.Context) (LLMResponse, error) {
+	reply, err := host.Pass(ctx, d.models, "the model", func(ctx context.Context) (LLMResponse, error) {
 		called.Store(true)
 		return d.cfg.LLM.Generate(ctx, r)
 	})
@@ -151,7 +163,7 @@ func reasonOf(err error) Reason {
 	switch {
 	case err == nil:
 		return LLMNoResponse
-	case errors.Is(err, errBusy):
+	case errors.Is(err, host.ErrBusy):
 		return LLMBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return LLMTimeout
@@ -160,10 +172,10 @@ func reasonOf(err error) Reason {
 	}
 }
 
-// predict asks the model what is to be expected of its answer. If that fails, only the prediction is lost.
-func (d *decider) predict(ctx context.Context, r *Request, goals []string, res *Result) {
+// predict asks the model how probable it is that its answer succeeds. A failure costs only the prediction.
+func (d *Decider) predict(ctx context.Context, r *Request, goals []string, res *Result) {
 	reply, err := d.generate(ctx, &res.Usage, LLMRequest{Prompt: d.cfg.predict(r.Text, res.Text, goals), JSON: true})
-	p := Prediction{unknown, unknown}
+	p := prediction{unknown, unknown}
 	if err == nil {
 		p, err = parsePrediction(reply.Text, d.cfg.ClampPrediction)
 	} else {
@@ -172,48 +184,14 @@ func (d *decider) predict(ctx context.Context, r *Request, goals []string, res *
 	if err != nil {
 		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
 	}
-	res.Success, res.Confidence = min(p.Success, d.cfg.Ceiling), min(p.Confidence, d.cfg.Ceiling)
+	res.Success, res.Confidence = min(p.success, d.cfg.Ceiling), min(p.confidence, d.cfg.Ceiling)
 }
 
-// converge records which candidates say what the model said. If that can't be found out, nothing is recorded.
-func (d *decider) converge(ctx context.Context, r *Request, res *Result) {
-	c := d.cfg.Converge
-	if c.Similarity == nil || len(r.Candidates) == 0 {
-		return
-	}
-	actions := make([]string, len(r.Candidates))
-	for i := range r.Candidates {
-		actions[i] = r.Candidates[i].Action
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	similarities, err := compare(ctx, d.similar, c.Similarity, res.Text, actions)
-	if err != nil {
-		res.Err = errors.Join(res.Err, err)
-		return
-	}
-	for i, s := range similarities {
-		if id := r.Candidates[i].HeuristicID; s >= c.Threshold {
-			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
-		}
-	}
-	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int { return cmp.Compare(b.Similarity, a.Similarity) })
-}
-
-// answerWith answers with a heuristic.
-func (d *decider) answerWith(ctx context.Context, r *Request, c *Candidate, res Result) (Result, error) {
-	res.Path, res.Text = Heuristic, c.Action
-	res.MatchedID, res.CreditID = c.HeuristicID, c.HeuristicID
-	res.Success, res.Confidence = c.Confidence, c.Confidence
-	return d.keep(ctx, r, res)
-}
-
-// keepTimeout bounds the commit of a trace where the caller's context can end. That context itself does not: the answer is
-// there, and shall have its trace.
+// keepTimeout bounds the commit of a trace. The caller's context does not end it, as the answer is there and needs its trace.
 const keepTimeout = 5 * time.Second
 
 // keep gives an answer its id and commits its trace.
-func (d *decider) keep(ctx context.Context, r *Request, res Result) (Result, error) {
+func (d *Decider) keep(ctx context.Context, r *Request, res Result) (Result, error) {
 	res.ResponseID = d.cfg.NewID()
 	commit := r.Commit
 	if commit == nil {
@@ -224,16 +202,18 @@ func (d *decider) keep(ctx context.Context, r *Request, res Result) (Result, err
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 		defer cancel()
 	}
-	once := func() error { return call(func() error { return commit(ctx, res, d.trace(r, &res)) }) }
-	if err := records.Retry(ctx, once); err != nil {
+	err := records.Retry(ctx, func() error {
+		return host.Call("Request.Commit", func() error { return commit(ctx, res, d.trace(r, &res)) })
+	})
+	if err != nil {
 		res.ResponseID = ""
 		return res, fmt.Errorf("decision: decide: the answer has no trace: %w", err)
 	}
 	return res, nil
 }
 
-// commit commits what is kept of an answer, alone.
-func (d *decider) commit(ctx context.Context, _ Result, b store.Batch) error {
+// commit commits a trace alone.
+func (d *Decider) commit(ctx context.Context, _ Result, b store.Batch) error {
 	if d.cfg.Store == nil {
 		return nil
 	}
@@ -241,8 +221,8 @@ func (d *decider) commit(ctx context.Context, _ Result, b store.Batch) error {
 	return err
 }
 
-// trace returns what is kept of an answer.
-func (d *decider) trace(r *Request, res *Result) store.Batch {
+// trace returns the batch that stores the trace of an answer.
+func (d *Decider) trace(r *Request, res *Result) store.Batch {
 	if d.cfg.Store == nil {
 		return store.Batch{}
 	}

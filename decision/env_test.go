@@ -1,7 +1,7 @@
 package decision_test
 
 import (
-	"context"
+	"cmp"
 	"testing"
 	"time"
 
@@ -12,39 +12,18 @@ import (
 )
 
 func TestNewByName(t *testing.T) {
-	s, err := decision.New(ctx, "heuristic_first", decision.Config{})
-	require.NoError(t, err)
-	assert.IsType(t, &decision.HeuristicFirst{}, s)
-	s, err = decision.New(ctx, "always_llm", decision.Config{})
-	require.NoError(t, err)
-	assert.IsType(t, &decision.AlwaysLLM{}, s)
-	for _, name := range []string{"", "hybrid", "Heuristic_First"} {
-		_, err = decision.New(ctx, name, decision.Config{})
-		assert.Equal(t, []string{"Strategy"}, fieldsOf(err), name)
+	for _, name := range []string{"", "heuristic_first", "always_llm"} {
+		d, err := decision.New(ctx, decision.Config{Strategy: name, LLM: model("Do it.")})
+		require.NoError(t, err)
+		res, err := d.Decide(ctx, decision.Request{Immediate: true, Candidates: candidates(0.9)})
+		require.NoError(t, err)
+		assert.Equal(t, name == "always_llm", res.Path == decision.Model)
+		assert.Equal(t, cmp.Or(name, "heuristic_first"), res.Strategy)
 	}
-	s, err = decision.New(ctx, "heuristic_first", decision.Config{Ceiling: 2})
-	assert.Equal(t, []string{"Ceiling"}, fieldsOf(err))
-	assert.Equal(t, decision.Strategy(nil), s, "and no interface with nothing in it")
-}
-
-func TestAHostsStrategiesByName(t *testing.T) {
-	own := decision.Strategies{"silent": func(context.Context, decision.Config) (decision.Strategy, error) { return silent{}, nil }}
-	name, cfg, err := own.ConfigFromEnv(vars{"DECISION_STRATEGY": "silent"}.lookup)
-	require.NoError(t, err)
-	s, err := own.New(ctx, name, cfg)
-	require.NoError(t, err)
-	assert.Equal(t, silent{}, s)
-	s, err = own.New(ctx, "always_llm", cfg)
-	require.NoError(t, err)
-	assert.IsType(t, &decision.AlwaysLLM{}, s)
-	_, err = own.New(ctx, "hybrid", cfg)
-	assert.ErrorContains(t, err, "always_llm, heuristic_first, silent")
-}
-
-type silent struct{}
-
-func (silent) Decide(context.Context, decision.Request) (decision.Result, error) {
-	return decision.Result{Path: decision.Rejected, Reason: "silent"}, nil
+	for _, name := range []string{"hybrid", "Heuristic_First"} {
+		_, err := decision.New(ctx, decision.Config{Strategy: name, Ceiling: 2})
+		assert.Equal(t, []string{"Strategy", "Ceiling"}, fieldsOf(err), name)
+	}
 }
 
 // vars are EXECUTIVE_ variables, without that.
@@ -57,37 +36,35 @@ func (v vars) lookup(name string) (string, bool) {
 
 func TestConfigFromEnv(t *testing.T) {
 	for name, tt := range map[string]struct {
-		vars     vars
-		strategy string
-		want     decision.Config
+		vars vars
+		want decision.Config
 	}{
-		"nothing is set": {vars{}, "heuristic_first", decision.Config{}},
+		"nothing is set": {vars{}, decision.Config{}},
 		"the design's": {
-			vars{"DECISION_STRATEGY": "always_llm", "HEURISTIC_THRESHOLD": " 0.65 ", "GOALS": " safety; ;comfort;"}, "always_llm",
-			decision.Config{Threshold: 0.65, Goals: map[string][]string{"": {"safety", "comfort"}}},
+			vars{"DECISION_STRATEGY": "always_llm", "HEURISTIC_THRESHOLD": " 0.65 ", "GOALS": " safety; ;comfort;"},
+			decision.Config{Strategy: decision.AlwaysLLM, Threshold: 0.65, Goals: map[string][]string{"": {"safety", "comfort"}}},
 		},
 		"heed's": {
 			vars{
 				"MAX_CANDIDATES": "5", "LLM_CONFIDENCE_CEILING": "1", "LLM_TIMEOUT_SEC": "1.5", "LLM_MAX_IN_FLIGHT": "9",
 				"URGENCY_REDUCTION": "0.2", "HASH_TEXTS": "true",
-			}, "heuristic_first",
+			},
 			decision.Config{
 				MaxCandidates: 5, Ceiling: 1, Timeout: 1500 * time.Millisecond, MaxInFlight: 9,
 				Urgency: decision.Urgency{Reduction: 0.2}, HashTexts: true,
 			},
 		},
-		"no candidates": {vars{"MAX_CANDIDATES": "0"}, "heuristic_first", decision.Config{NoCandidates: true}},
+		"no candidates": {vars{"MAX_CANDIDATES": "0"}, decision.Config{NoCandidates: true}},
 		"blanks are nothing": {
-			vars{"DECISION_STRATEGY": " ", "HEURISTIC_THRESHOLD": "", "GOALS": ";; ", "MAX_CANDIDATES": " ", "HASH_TEXTS": ""}, "heuristic_first",
+			vars{"DECISION_STRATEGY": " ", "HEURISTIC_THRESHOLD": "", "GOALS": ";; ", "MAX_CANDIDATES": " ", "HASH_TEXTS": ""},
 			decision.Config{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			strategy, cfg, err := decision.ConfigFromEnv(tt.vars.lookup)
+			cfg, err := decision.ConfigFromEnv(tt.vars.lookup)
 			require.NoError(t, err)
-			assert.Equal(t, tt.strategy, strategy)
 			assert.Equal(t, tt.want, cfg)
-			_, err = decision.New(ctx, strategy, cfg)
+			_, err = decision.New(ctx, cfg)
 			assert.NoError(t, err)
 		})
 	}
@@ -95,7 +72,6 @@ func TestConfigFromEnv(t *testing.T) {
 
 func TestConfigFromEnvFaults(t *testing.T) {
 	for name, values := range map[string][]string{
-		"DECISION_STRATEGY":      {"hybrid", "Heuristic_First"},
 		"HEURISTIC_THRESHOLD":    {"NaN", "0,7", "0", "70", "-0.1", "1e999"},
 		"MAX_CANDIDATES":         {"6", "-1", "1.5"},
 		"LLM_CONFIDENCE_CEILING": {"NaN", "0", "1.1"},
@@ -105,14 +81,14 @@ func TestConfigFromEnvFaults(t *testing.T) {
 		"HASH_TEXTS":             {"maybe"},
 	} {
 		for _, value := range values {
-			_, _, err := decision.ConfigFromEnv(vars{name: value}.lookup)
+			_, err := decision.ConfigFromEnv(vars{name: value}.lookup)
 			assert.Equal(t, []string{"EXECUTIVE_" + name}, fieldsOf(err), value)
 		}
 	}
-	_, _, err := decision.ConfigFromEnv(vars{"DECISION_STRATEGY": "hybrid", "HEURISTIC_THRESHOLD": "NaN", "HASH_TEXTS": "maybe"}.lookup,
+	_, err := decision.ConfigFromEnv(vars{"HEURISTIC_THRESHOLD": "NaN", "HASH_TEXTS": "maybe"}.lookup,
 		"PATH=/bin", "EXECUTIVE_GOALS=", "EXECUTIVE_HEURISTIC_TRESHOLD=0.7", "EXECUTIVE_HASH_TEXTS=maybe")
 	assert.Equal(t, []string{
-		"EXECUTIVE_DECISION_STRATEGY", "EXECUTIVE_HEURISTIC_THRESHOLD", "EXECUTIVE_HASH_TEXTS", "EXECUTIVE_HEURISTIC_TRESHOLD",
+		"EXECUTIVE_HEURISTIC_THRESHOLD", "EXECUTIVE_HASH_TEXTS", "EXECUTIVE_HEURISTIC_TRESHOLD",
 	}, fieldsOf(err), "all at once, misspelt names among them")
 }
 
@@ -126,12 +102,12 @@ func FuzzConfigFromEnv(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, i uint8, value string) {
 		name := names[int(i)%len(names)]
-		strategy, cfg, err := decision.ConfigFromEnv(vars{name: value}.lookup)
+		cfg, err := decision.ConfigFromEnv(vars{name: value}.lookup)
 		if err != nil {
 			assert.Equal(t, []string{"EXECUTIVE_" + name}, fieldsOf(err))
 			return
 		}
-		_, err = decision.New(ctx, strategy, cfg)
-		assert.NoError(t, err)
+		_, err = decision.New(ctx, cfg)
+		assert.Equal(t, cfg.Strategy != "" && cfg.Strategy != decision.HeuristicFirst && cfg.Strategy != decision.AlwaysLLM, err != nil)
 	})
 }

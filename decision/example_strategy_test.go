@@ -28,14 +28,14 @@ func (n NightWatch) Decide(ctx context.Context, r decision.Request) (decision.Re
 func TestNightWatchKeepsTheContract(t *testing.T) {
 	for _, night := range []bool{true, false} {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			byDay, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm})
+			byDay, err := decision.New(ctx, decision.Config{LLM: llm})
 			return NightWatch{Night: func() bool { return night }, ByDay: byDay, Threat: 0.1}, err
 		})
 	}
 }
 
 func ExampleStrategy() {
-	byDay, err := decision.NewHeuristicFirst(ctx, decision.Config{})
+	byDay, err := decision.New(ctx, decision.Config{})
 	if err != nil {
 		panic(err)
 	}

@@ -20,7 +20,7 @@ func Example() {
 		// in a host: call the provider's client with r.System, r.Prompt and r.MaxTokens
 		return decision.LLMResponse{Text: "Have a look at the sensor."}, nil
 	})
-	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, Store: &memstore.Store{}})
+	strategy, err := decision.New(ctx, decision.Config{LLM: llm, Store: &memstore.Store{}})
 	if err != nil {
 		panic(err)
 	}
@@ -49,12 +49,12 @@ func Example() {
 func ExampleReactions_Feedback() {
 	ctx := context.Background()
 	st := &memstore.Store{}
-	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{Store: st})
+	strategy, err := decision.New(ctx, decision.Config{Store: st})
 	if err != nil {
 		panic(err)
 	}
 	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{
-		Store: st, Weights: decision.Weights{Sources: map[string]float64{"user_explicit": 0.5}},
+		Store: st, Channels: map[string]float64{"user_explicit": 0.5},
 	})
 	if err != nil {
 		panic(err)
@@ -78,7 +78,7 @@ func ExampleReactions_Feedback() {
 	for _, mark := range []int{5, 1} { // of five; Ann changes her mind
 		var change learning.Change
 		credit, err := reactions.Feedback(ctx, decision.Reaction{
-			ResponseID: result.ResponseID, Person: "Ann", Source: "user_explicit", Value: decision.Score(mark, 5),
+			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit", Value: decision.Score(mark, 5),
 			Commit: func(ctx context.Context, c decision.Credit, verdict store.Batch) (err error) {
 				if c.HeuristicID == "" { // the model answered
 					_, err = st.Commit(ctx, verdict)
@@ -86,7 +86,7 @@ func ExampleReactions_Feedback() {
 				}
 				factor := c.Weight * math.Abs(c.Value) // 0 takes back what was said before
 				change, err = module.Judge(ctx, learning.Judgement{
-					HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Channel: c.Source,
+					HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Channel: c.Channel,
 					Positive: c.Value > 0, Factor: &factor, At: c.At,
 				}, verdict)
 				return err
@@ -112,7 +112,7 @@ func ExampleExtractor_Extract() {
 			"condition": "the oven or the stove is on and there is nobody in the kitchen",
 			"action": {"type": "warn", "message": "Turn the oven off, and tell whoever is in that it had been left on."}}`),
 	}
-	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model, Store: st})
+	strategy, err := decision.New(ctx, decision.Config{LLM: model, Store: st})
 	if err != nil {
 		panic(err)
 	}
@@ -136,11 +136,11 @@ func ExampleExtractor_Extract() {
 func ExampleExperiment() {
 	ctx := context.Background()
 	model := &llmtest.Model{Answers: llmtest.Say("Have a look.")}
-	first, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model})
+	first, err := decision.New(ctx, decision.Config{LLM: model})
 	if err != nil {
 		panic(err)
 	}
-	always, err := decision.NewAlwaysLLM(ctx, decision.Config{LLM: model})
+	always, err := decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, LLM: model})
 	if err != nil {
 		panic(err)
 	}
@@ -197,14 +197,10 @@ func ExampleRank() {
 	// trusted
 }
 
-// The model is asked about heuristics that it is not shown, and its agreement endorsed.
+// The model is asked about heuristics that it is not shown.
 func ExampleReevaluate() {
 	ctx := context.Background()
-	strategy, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: &llmtest.Model{Answers: llmtest.Say("Turn off the oven.")}})
-	if err != nil {
-		panic(err)
-	}
-	endorser, err := decision.NewEndorser(ctx, decision.EndorserConfig{Store: &memstore.Store{}})
+	strategy, err := decision.New(ctx, decision.Config{LLM: &llmtest.Model{Answers: llmtest.Say("Turn off the oven.")}})
 	if err != nil {
 		panic(err)
 	}
@@ -215,27 +211,23 @@ func ExampleReevaluate() {
 		panic(err)
 	}
 	for _, r := range reevaluations {
-		credits, err := endorser.Endorse(ctx, r.Result, nil)
-		if err != nil {
-			panic(err)
-		}
-		fmt.Println(r.Similarity, credits[0].HeuristicID, credits[0].Weight)
+		fmt.Printf("%s: %q is like %q: %.0f\n", r.Heuristic.HeuristicID, r.Result.Text, r.Heuristic.Action, r.Similarity)
 	}
-	// Output: 1 oven 0.1
+	// Output: oven: "Turn off the oven." is like "Turn the oven off.": 1
 }
 
 // Goals may be given by domain, and the environment may choose the strategy. Given os.Environ() too, ConfigFromEnv finds
 // misspelt names.
 func ExampleConfigFromEnv() {
-	name, cfg, err := decision.ConfigFromEnv(os.LookupEnv, os.Environ()...)
+	cfg, err := decision.ConfigFromEnv(os.LookupEnv, os.Environ()...)
 	if err != nil {
 		panic(err)
 	}
 	cfg.Goals = map[string][]string{"": {"Nobody gets hurt."}, "home": {"Save energy."}}
-	strategy, err := decision.New(ctx, name, cfg)
+	strategy, err := decision.New(ctx, cfg)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Printf("%T\n", strategy)
-	// Output: *decision.HeuristicFirst
+	// Output: *decision.Decider
 }

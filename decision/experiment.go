@@ -15,6 +15,8 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -23,7 +25,7 @@ import (
 type Variant struct {
 	Name     string
 	Strategy Strategy
-	// Share is its share of the requests, relative to those of the others. All 0 mean equal shares.
+	// Share is its share of the requests, relative to the others'. All 0 mean equal shares.
 	Share float64
 }
 
@@ -31,38 +33,30 @@ type Variant struct {
 type ExperimentConfig struct {
 	// Name tells experiments apart: each splits in its own way, and counts its own outcomes. "" means "experiment".
 	Name string
-	// Variants are at least two, the first of which is the control.
+	// Variants are at least two. The first one is the control.
 	Variants []Variant
-	// Shadow has the control answer every request, and the others decide about it too, after the control has answered, to
-	// no effect but in the report. Give them no store, so that there are no traces of answers that nobody sees.
+	// Shadow has the control answer every request. The others decide about it afterwards, and only the report shows it. Give
+	// them no store, so that there are no traces of answers that nobody sees.
 	Shadow bool
-	// MaxShadows is how many decisions of other variants run at a time. Beyond that they are skipped, and counted. 0 means 4.
+	// MaxShadows is how many decisions in shadow run at a time. Further ones are skipped, and counted. 0 means 4.
 	MaxShadows int
-	// ShadowTimeout bounds such a decision. 0 means a minute.
+	// ShadowTimeout bounds a decision in shadow. 0 means a minute.
 	ShadowTimeout time.Duration
-	// Key is by what requests are split: those of one key go to one variant. nil means by EventID. Give the user or the
-	// session where one person should not meet several variants.
+	// Key splits requests: those of one key go to one variant. nil means by EventID. Return the user or the session if one
+	// person must not meet several variants.
 	Key func(Request) string
-	// Store keeps the outcomes, on cells of the kind "experiment.outcome" with the name of the experiment as scope. It must
+	// Store keeps the outcomes, in cells of the kind "experiment.outcome" with the name of the experiment as scope. It must
 	// be set.
 	Store store.Store
-	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model. One that is not
-	// finite counts as an error, and as nothing.
+	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model. A cost that is not
+	// finite counts as an error and as 0.
 	Cost func(Result) float64
-	// Stop says when there is enough.
-	Stop Stop
+	// There is enough when each variant has MinOutcomes, by weight, and one of two things holds. The best variant is the best
+	// with Probability, in (½, 1). Or choosing it costs less success than Loss, in (0, 1), on average. 0 means 100, 0.95 and
+	// 0.005.
+	MinOutcomes, Probability, Loss float64
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-}
-
-// Stop says when an experiment has shown enough: when every variant has MinOutcomes, and it is as probable as Probability
-// that the best variant is the best, or so little is lost if it is not that it does not matter.
-type Stop struct {
-	MinOutcomes float64 // by weight. 0 means 100
-	Probability float64 // in (½, 1). 0 means 0.95
-	// Loss is the loss of success that does not matter, in (0, 1): how much better another variant may be, weighed by how
-	// probable that is. 0 means 0.005.
-	Loss float64
 }
 
 func (c ExperimentConfig) withDefaults() ExperimentConfig {
@@ -82,9 +76,9 @@ func (c ExperimentConfig) withDefaults() ExperimentConfig {
 	if c.Cost == nil {
 		c.Cost = func(r Result) float64 { return float64(r.Usage.Calls) }
 	}
-	c.Stop.MinOutcomes = cmp.Or(c.Stop.MinOutcomes, 100)
-	c.Stop.Probability = cmp.Or(c.Stop.Probability, 0.95)
-	c.Stop.Loss = cmp.Or(c.Stop.Loss, 0.005)
+	c.MinOutcomes = cmp.Or(c.MinOutcomes, 100)
+	c.Probability = cmp.Or(c.Probability, 0.95)
+	c.Loss = cmp.Or(c.Loss, 0.005)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
@@ -99,7 +93,8 @@ func (c *ExperimentConfig) open(ctx context.Context) error {
 	}
 	return settings.Open(ctx, c.Store, c.Now(), settings.Component{Name: "experiment/" + c.Name, Fields: []settings.Field{
 		{Name: "Control", Value: &c.Variants[0].Name, Set: true}, {Name: "Shares", Value: &shares, Set: true},
-		{Name: "Shadow", Value: &c.Shadow, Set: c.Shadow}, {Name: "Stop", Value: &c.Stop, Set: true},
+		{Name: "Shadow", Value: &c.Shadow, Set: c.Shadow}, {Name: "MinOutcomes", Value: &c.MinOutcomes, Set: true}, {Name: "Probability", Value: &c.Probability, Set: true},
+		{Name: "Loss", Value: &c.Loss, Set: true},
 	}})
 }
 
@@ -118,17 +113,14 @@ func (c ExperimentConfig) validate() error {
 	found.Check(c.MaxShadows > 0, "MaxShadows", c.MaxShadows, "must not be negative")
 	found.Check(c.ShadowTimeout > 0, "ShadowTimeout", c.ShadowTimeout, "must not be negative")
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(c.Stop.MinOutcomes > 0, "Stop.MinOutcomes", c.Stop.MinOutcomes, "must not be negative")
-	found.Check(c.Stop.Probability > 0.5 && c.Stop.Probability < 1, "Stop.Probability", c.Stop.Probability, "must be in (0.5, 1), or 0 for the default")
-	found.Check(c.Stop.Loss > 0 && c.Stop.Loss < 1, "Stop.Loss", c.Stop.Loss, "must be in (0, 1), or 0 for the default")
+	found.Check(c.MinOutcomes > 0, "MinOutcomes", c.MinOutcomes, "must not be negative")
+	found.Check(c.Probability > 0.5 && c.Probability < 1, "Probability", c.Probability, "must be in (0.5, 1), or 0 for the default")
+	found.Check(c.Loss > 0 && c.Loss < 1, "Loss", c.Loss, "must be in (0, 1), or 0 for the default")
 	return found.Err()
 }
 
-// An Experiment runs strategies on the same traffic, and says which is better. It is a [Strategy] itself. Make one with
-// [NewExperiment].
-//
-// Outcomes are kept by the store. How often the variants decided, how long it took and what it cost is counted in memory,
-// from when the experiment was made.
+// An Experiment is a [Strategy] that runs strategies on the same traffic and tells which one is better. Make one with
+// [NewExperiment]. The store has the outcomes. Decisions, latencies and costs are counted in memory.
 //
 // An Experiment is safe for concurrent use by multiple goroutines.
 type Experiment struct {
@@ -136,15 +128,15 @@ type Experiment struct {
 	total   float64 // of the shares
 	split   evidence.Key
 	counts  []counts // by variant
-	shadows *gate
-	places  chan struct{} // taken while a decision in shadow is waited for
-	waiting chan struct{} // taken by who waits for all places
+	shadows *host.Gate
+	places  chan struct{} // taken by each decision in shadow
+	waiting chan struct{} // taken by a caller of Wait
 }
 
 var _ Strategy = (*Experiment)(nil)
 
-// NewExperiment returns an experiment, or all faults of its configuration, joined: each is a [*heed.ConfigError]. The store
-// keeps the variants, their shares and the rule of [Stop] by the experiment's name, and its audit log tells when they change.
+// NewExperiment returns an experiment, or all faults of its configuration, joined; each is a [*heed.ConfigError]. The store
+// keeps the variants, their shares and the rule for enough outcomes. Its audit log tells when they change.
 func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
@@ -155,7 +147,7 @@ func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, erro
 		return nil, fmt.Errorf("decision: %w", err)
 	}
 	e := &Experiment{
-		cfg: cfg, counts: make([]counts, len(cfg.Variants)), shadows: newGate(cfg.MaxShadows),
+		cfg: cfg, counts: make([]counts, len(cfg.Variants)), shadows: host.NewGate(cfg.MaxShadows),
 		places: make(chan struct{}, cfg.MaxShadows), waiting: make(chan struct{}, 1),
 		split: evidence.NewKey(0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9), // the same everywhere and for ever
 	}
@@ -165,13 +157,7 @@ func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, erro
 	return e, nil
 }
 
-// Config returns the configuration in force, defaults filled in.
-func (e *Experiment) Config() ExperimentConfig { return e.cfg.withDefaults() }
-
-// VariantOf returns the variant that a request goes to: by a hash of its key, so that it is the same in every process. In
-// shadow it is the control.
-func (e *Experiment) VariantOf(r Request) string { return e.cfg.Variants[e.variant(&r)].Name }
-
+// variant returns the variant of a request, by a hash of its key: the same in every process. In shadow it is the control.
 func (e *Experiment) variant(r *Request) int {
 	if e.cfg.Shadow {
 		return 0
@@ -186,7 +172,7 @@ func (e *Experiment) variant(r *Request) int {
 	return len(e.cfg.Variants) - 1
 }
 
-// Decide implements [Strategy]: the request's variant decides. A variant that panics gives a [*PanicError].
+// Decide implements [Strategy]: the request's variant decides. A variant that panics gives a [*heed.PanicError].
 func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
@@ -195,8 +181,8 @@ func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
 	var i int
-	if err := contain(func() { i = e.variant(&r) }); err != nil {
-		return Result{}, fmt.Errorf("decision: decide: key: %w", err)
+	if err := host.Call("Key", func() error { i = e.variant(&r); return nil }); err != nil {
+		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
 	d := e.decide(ctx, i, r)
 	e.counts[i].add(&d, nil)
@@ -208,7 +194,7 @@ func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
 	return d.result, d.err
 }
 
-// decided is a decision of a variant, and what it took.
+// decided is a decision of a variant, with its time and cost.
 type decided struct {
 	result  Result
 	err     error
@@ -221,15 +207,16 @@ func (e *Experiment) decide(ctx context.Context, i int, r Request) (d decided) {
 	v := &e.cfg.Variants[i]
 	r.Variant = v.Name
 	began := e.cfg.Now()
-	if panicked := contain(func() { d.result, d.err = v.Strategy.Decide(ctx, r) }); panicked != nil {
-		d.result, d.err = Result{}, panicked
-	}
+	d.err = host.Call("the strategy", func() (err error) {
+		d.result, err = v.Strategy.Decide(ctx, r)
+		return err
+	})
 	d.elapsed = e.cfg.Now().Sub(began)
 	d.result.Variant = v.Name
 	if d.result.Path == "" {
 		return d
 	}
-	if err := contain(func() { d.cost = e.cfg.Cost(d.result) }); err != nil {
+	if err := host.Call("Cost", func() error { d.cost = e.cfg.Cost(d.result); return nil }); err != nil {
 		d.err = errors.Join(d.err, err)
 	} else if math.IsNaN(d.cost) || math.IsInf(d.cost, 0) {
 		d.cost, d.err = 0, errors.Join(d.err, fmt.Errorf("decision: decide: a cost of %v", d.cost))
@@ -237,7 +224,7 @@ func (e *Experiment) decide(ctx context.Context, i int, r Request) (d decided) {
 	return d
 }
 
-// shadow has another variant decide about a request that the control has answered, if there is a place left.
+// shadow has another variant decide about a request that the control has answered, if a place is free.
 func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Result) {
 	select {
 	case e.places <- struct{}{}:
@@ -251,8 +238,8 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 		defer func() { <-e.places }()
 		ctx, cancel := context.WithTimeout(ctx, e.cfg.ShadowTimeout)
 		defer cancel()
-		d, err := pass(ctx, e.shadows, func(ctx context.Context) (decided, error) { return e.decide(ctx, i, r), nil })
-		if errors.Is(err, errBusy) || ctx.Err() != nil { // what comes later is dropped
+		d, err := host.Pass(ctx, e.shadows, "the strategy", func(ctx context.Context) (decided, error) { return e.decide(ctx, i, r), nil })
+		if errors.Is(err, host.ErrBusy) || ctx.Err() != nil { // a later decision is dropped
 			e.counts[i].skip()
 			return
 		}
@@ -261,8 +248,8 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 	}()
 }
 
-// Wait waits until no decision in shadow runs any more, or the context is done, whose error it then returns. Call it before
-// a program ends. A decision that does not heed its context is waited for until its time is up.
+// Wait waits until no decision in shadow runs, or returns the context's error. Call it before a program ends. A decision that
+// does not heed its context holds Wait up until ShadowTimeout is over.
 func (e *Experiment) Wait(ctx context.Context) error {
 	select {
 	case e.waiting <- struct{}{}:
@@ -281,20 +268,19 @@ func (e *Experiment) Wait(ctx context.Context) error {
 	return nil
 }
 
-// An ExperimentOutcome says what came of a decision. The fields of a [Credit] fit.
+// An ExperimentOutcome is what came of a decision. The fields of a [Credit] fit.
 type ExperimentOutcome struct {
 	Variant string // as in the result
-	// ID tells outcomes apart; what comes again under the same counts once. Replaces is the ID of the outcome that this one
-	// replaces, or empty.
+	// ID names the outcome; a repeated one counts once. Replaces is the ID of the outcome that this one replaces, or empty.
 	ID, Replaces string
 	Reward       float64 // how good it was, in [0, 1]
 	Source       string  // who caused it; may be empty
 	At           time.Time
 }
 
-// Observe counts an outcome. Further batches are committed with it, in one Commit, such as the one that records the
-// reaction which the outcome is made of. Input that is not valid is a [*heed.InputError], and where the store knows what the
-// outcome replaces but no longer keeps it, it is [evidence.ErrForgotten]; both change nothing.
+// Observe counts an outcome. Further batches are committed with it, in one Commit: the reaction that it comes from, for
+// example. It returns a [*heed.InputError] for an invalid outcome, and [evidence.ErrForgotten] if the store no longer keeps
+// the outcome that it replaces. Both change nothing.
 func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome, with ...store.Batch) error {
 	if err := e.observe(ctx, &o, with); err != nil {
 		return fmt.Errorf("decision: observe: %w", err)
@@ -304,7 +290,7 @@ func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome, with ...s
 
 func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []store.Batch) error {
 	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
-		return &heed.InputError{Field: "Variant", Reason: "is none of the experiment"}
+		return &heed.InputError{Field: "Variant", Reason: "is no variant of the experiment"}
 	}
 	if o.ID == "" {
 		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
@@ -325,8 +311,8 @@ func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []s
 	return err
 }
 
-// forestall counts an outcome that came before the one that it replaces. Under the id of that one goes an observation of no
-// weight, so that it counts nothing when it comes; if it has come meanwhile, it is withdrawn.
+// forestall counts an outcome that came before the one that it replaces. It stores an observation without weight under the ID
+// of that one, so that it will count nothing, and withdraws it if it has come meanwhile.
 func (e *Experiment) forestall(ctx context.Context, b store.Batch, with []store.Batch) error {
 	replaced := b.Observations[0]
 	replaced.ID, replaced.Reward, replaced.Weight = b.Retract[0], 0.5, 0
@@ -336,16 +322,14 @@ func (e *Experiment) forestall(ctx context.Context, b store.Batch, with []store.
 	return err
 }
 
-// id returns the id of an outcome among all that the store has: the length keeps "a" and "b:c" apart from "a:b" and "c".
-func (e *Experiment) id(id string) string {
-	return fmt.Sprintf("experiment:%d:%s:%s", len(e.cfg.Name), e.cfg.Name, id)
-}
+// id returns the id of an outcome among all that the store has.
+func (e *Experiment) id(id string) string { return "experiment:" + records.ID(e.cfg.Name, id) }
 
 func (e *Experiment) cell(variant string) evidence.Cell {
 	return evidence.Cell{Kind: "experiment.outcome", Scope: e.cfg.Name, Item: variant}
 }
 
-// counts is what a variant did. It is safe for concurrent use.
+// counts counts the decisions of a variant. It is safe for concurrent use.
 type counts struct {
 	mu        sync.Mutex
 	decisions int

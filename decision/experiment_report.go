@@ -12,67 +12,48 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Report says what an experiment has shown so far.
-type Report struct {
+// An ExperimentReport says what an experiment has shown so far.
+type ExperimentReport struct {
 	Variants []VariantReport // in the order of the configuration
-	// Best is the variant that is most probably the best.
-	Best string
-	// Enough says that the rule of [Stop] is met, and Why how.
+	Best     string          // the variant that is most probably the best
+	// Enough says that there is enough to decide by: see [ExperimentConfig]. Why is then "probability", or "loss" if a better
+	// variant is possible but would gain too little to matter.
 	Enough bool
-	Why    StopReason
+	Why    string
 }
-
-// A StopReason is the part of [Stop] by which there is enough.
-type StopReason string
-
-// By which there is enough.
-const (
-	NotEnough      StopReason = ""
-	ByOdds         StopReason = "probability" // the best is the best as probably as it was asked for
-	ByIndifference StopReason = "loss"        // the best may not be the best, but nothing that matters is lost by it
-)
 
 // A VariantReport says how one variant did.
 type VariantReport struct {
 	Name string
 
-	// Since the experiment was made, by this process.
+	// Since the experiment was made, in this process.
 	Decisions int
-	Errors    int           // of them, with an error
-	Skipped   int           // in shadow: those that found no place, or took too long
-	Paths     map[Path]int  // of the decisions, by path
-	Agreed    int           // in shadow: those that were what the control said
+	Errors    int           // decisions with an error
+	Skipped   int           // decisions in shadow that found no place, or took too long
+	Paths     map[Path]int  // decisions by path
+	Agreed    int           // decisions in shadow with the control's answer
 	Cost      float64       // of a decision, on average
 	Latency   time.Duration // of a decision, on average
-	Latency95 time.Duration // what 95 of 100 decisions stay below, within 10 %
+	Latency95 time.Duration // 95 of 100 decisions are faster, within 10 %
 
 	// From the outcomes in the store.
 	Outcomes float64       // how many, by weight
-	Success  evidence.Beta // what is believed of its rate of success, from an even prior
+	Success  evidence.Beta // the belief about its rate of success, from an even prior
 	ProbBest float64       // the probability that it is the best of all
-	// ProbBetter is the probability that it is better than the control, and Lift by how much: its rate less the control's,
-	// with the interval in which that lies with a probability of 95 %. Of the control they are ½ and 0.
+	// ProbBetter is the probability that it is better than the control. Lift is its rate less the control's, with the interval
+	// that has 95 % of the probability. For the control they are ½ and 0.
 	ProbBetter        float64
 	Lift              float64
 	LiftLow, LiftHigh float64
-	// Loss is how much better the best of the others is, on average over what is believed, counting nothing where this one
-	// is the best: what choosing it is expected to cost.
+	// Loss is the success that choosing it costs, on average over the belief: how much better the best variant is.
 	Loss float64
 }
 
-// Rate returns the share of decisions that took a path.
-func (v VariantReport) Rate(p Path) float64 {
-	if v.Decisions == 0 {
-		return 0
-	}
-	return float64(v.Paths[p]) / float64(v.Decisions)
-}
-
-// Report reads the outcomes and says what they show. The probabilities are those that follow from an even prior on every
-// rate of success; they stay true however often one looks, if the rates were drawn so. If the variants do the same, one of
-// them seems better with a given probability sooner or later: that is what [Stop.Loss] is for.
-func (e *Experiment) Report(ctx context.Context) (Report, error) {
-	report := Report{Variants: make([]VariantReport, len(e.cfg.Variants))}
+// Report reads the outcomes and says what they show. Its probabilities follow from an even prior on every rate of success, and
+// stay true however often one looks, if the rates were drawn so. Between variants that do the same, one will seem better with
+// any probability sooner or later: see [ExperimentConfig].Loss.
+func (e *Experiment) Report(ctx context.Context) (ExperimentReport, error) {
+	report := ExperimentReport{Variants: make([]VariantReport, len(e.cfg.Variants))}
 	beliefs := make([]evidence.Beta, len(e.cfg.Variants))
 	cells := make([]evidence.Cell, len(e.cfg.Variants))
 	for i, v := range e.cfg.Variants {
@@ -80,7 +61,7 @@ func (e *Experiment) Report(ctx context.Context) (Report, error) {
 	}
 	var all store.Snapshot
 	if err := e.cfg.Store.Read(ctx, &all, cells, nil); err != nil {
-		return Report{}, fmt.Errorf("decision: report: %w", err)
+		return ExperimentReport{}, fmt.Errorf("decision: report: %w", err)
 	}
 	now := evidence.InstantOf(e.cfg.Now())
 	for i, v := range e.cfg.Variants {
@@ -96,7 +77,7 @@ func (e *Experiment) Report(ctx context.Context) (Report, error) {
 		report.Variants[i].Outcomes, report.Variants[i].Success = sums.Mass, beliefs[i]
 	}
 	report.compare(beliefs)
-	report.stop(e.cfg.Stop)
+	report.stop(&e.cfg)
 	return report, nil
 }
 
@@ -114,11 +95,11 @@ func (c *counts) report() VariantReport {
 	return r
 }
 
-// lifts is over how many draws lifts and losses are worked out: always the same ones, so that a report can be repeated.
+// lifts is the number of draws for lifts and losses. They are always the same, so that a report can be repeated.
 const lifts = 10_000
 
 // compare fills in what follows from the beliefs about all variants.
-func (r *Report) compare(beliefs []evidence.Beta) {
+func (r *ExperimentReport) compare(beliefs []evidence.Beta) {
 	best := evidence.ProbBest(beliefs)
 	draws := drawAll(beliefs)
 	differences := make([]float64, lifts)
@@ -157,7 +138,7 @@ func drawAll(beliefs []evidence.Beta) [][]float64 {
 }
 
 // stop says which is the best, and whether there is enough to say so.
-func (r *Report) stop(rule Stop) {
+func (r *ExperimentReport) stop(rule *ExperimentConfig) {
 	best := &r.Variants[0]
 	enough := true
 	for i := range r.Variants {
@@ -171,11 +152,11 @@ func (r *Report) stop(rule Stop) {
 	switch {
 	case !enough:
 	case best.ProbBest >= rule.Probability:
-		r.Why = ByOdds
+		r.Why = "probability"
 	case best.Loss <= rule.Loss:
-		r.Why = ByIndifference
+		r.Why = "loss"
 	}
-	r.Enough = r.Why != NotEnough
+	r.Enough = r.Why != ""
 }
 
 // latencies counts durations in classes that are each an eighth of an octave wide.

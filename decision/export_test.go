@@ -15,6 +15,27 @@ func PutTrace(ctx context.Context, st store.Store, t Trace) error {
 	return err
 }
 
+// A Prediction is what a model expects of an answer.
+type Prediction struct{ Success, Confidence float64 }
+
+// ParsePrediction reads a model's reply to a prediction prompt.
+func ParsePrediction(reply string) (Prediction, error) {
+	p, err := parsePrediction(reply, false)
+	return Prediction{p.success, p.confidence}, err
+}
+
+// DefaultPrompts are the prompts of a configuration without prompts.
+var DefaultPrompts = defaultPrompts
+
+// GivenUp returns how many calls of the model and of the similarity were given up and have not returned.
+func GivenUp(d *Decider) int { return d.models.GivenUp() + d.similar.GivenUp() }
+
+// StoreOf returns the store of reactions.
+func StoreOf(f *Reactions) store.Store { return f.cfg.Store }
+
+// VariantOf returns the variant of a request.
+func VariantOf(e *Experiment, r Request) string { return e.cfg.Variants[e.variant(&r)].Name }
+
 // PersonRow is what the store has of a person.
 type PersonRow = personRow
 
@@ -28,7 +49,7 @@ type Row struct {
 // Rows are one of each kind of record.
 func Rows() []Row {
 	trace := traceRow{Trace: Trace{ResponseID: "ResponseID", EventID: "EventID", Source: "Source", Domain: "Domain"}}
-	said := verdictRow{ResponseID: "ResponseID", Person: "Person", Source: "Source", Target: "Target"}
+	said := verdictRow{ResponseID: "ResponseID", Person: "Person", Channel: "Channel", Target: "Target"}
 	person := personRow{Person: "Person"}
 	row := func(kind store.Kind, value any, keys []string) Row { return Row{kind, value, keys} }
 	_, _, traceKeys := traceKind.Place(trace)
@@ -36,6 +57,5 @@ func Rows() []Row {
 	_, _, personKeys := personKind.Place(person)
 	return []Row{
 		row(traceKind.Kind, trace, traceKeys), row(verdictKind.Kind, said, saidKeys), row(personKind.Kind, person, personKeys),
-		row(endorsementKind.Kind, endorsementRow{}, nil), row(endorsedKind.Kind, endorsedRow{}, nil),
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 )
@@ -18,35 +19,25 @@ import (
 // InitialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks of it.
 const InitialConfidence = 0.3
 
-// Learned is the origin of a heuristic that came from praise.
-const Learned = "learned"
-
-// Conditions finds heuristics that say what a new one says.
-//
-// An implementation must be safe for concurrent use by multiple goroutines.
-type Conditions interface {
-	// Nearest returns the heuristic that is most like one with this condition and message, of whatever confidence, and how
-	// alike they are, in [0, 1]. An empty id says that there is none. One that has the condition and gives other advice
-	// must not be told to be alike: it would earn the praise of what contradicts it.
-	Nearest(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
-}
-
 // ExtractorConfig configures an [Extractor].
 type ExtractorConfig struct {
 	// LLM writes the heuristics. It must be set.
 	LLM LLM
-	// Store is where the strategies keep their traces, with texts that are not hashed. It must be set.
+	// Store has the traces of the strategies, with texts that are not hashed. It must be set.
 	Store store.Store
-	// Conditions finds heuristics that say the same. nil: nothing is a duplicate.
-	Conditions Conditions
-	// Duplicate is from what similarity on two heuristics are the same, in (0, 1]. 0 means 0.75.
+	// Nearest returns the heuristic that is most like one with this condition and message, of whatever confidence, and their
+	// similarity in [0, 1]. An empty id says that there is none. A heuristic with the same condition and contrary advice must
+	// not count as similar, as it would earn the praise of its opposite. Nearest must be safe for concurrent use. nil: nothing
+	// is a duplicate.
+	Nearest func(ctx context.Context, condition, message string) (heuristicID string, similarity float64, err error)
+	// Duplicate is the least similarity of two heuristics that are the same, in (0, 1]. 0 means 0.75.
 	Duplicate float64
 	// MinWords and MaxWords bound the words of a condition, and those of a message. 0 means 10, and 50.
 	MinWords, MaxWords int
-	// Types are what kinds of action there are. nil means suggest, remind, warn.
+	// Types are the types of action. nil means suggest, remind, warn.
 	Types []string
-	// Prompt asks for a heuristic. Its {situation} and {response} are replaced by JSON strings, and must be there. It has to
-	// ask for what the other fields want. "" means a default that does.
+	// Prompt asks for a heuristic within the limits above. It must have {situation} and {response}, which JSON strings replace.
+	// "" means a default.
 	Prompt string
 	// Timeout, MaxInFlight and MaxTokens are as in [Config].
 	Timeout     time.Duration
@@ -73,31 +64,27 @@ func (c ExtractorConfig) withDefaults() ExtractorConfig {
 	return c
 }
 
-func (c ExtractorConfig) validate() error {
+func (c *ExtractorConfig) validate() error {
 	var found faults.List
 	found.Check(c.LLM != nil, "LLM", nil, "must be set")
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(c.Duplicate > 0 && c.Duplicate <= 1, "Duplicate", c.Duplicate, "must be in (0, 1], or 0 for the default")
+	checkShare(&found, "Duplicate", c.Duplicate)
 	found.Check(c.MinWords > 0, "MinWords", c.MinWords, "must not be negative")
 	found.Check(c.MaxWords >= c.MinWords, "MaxWords", c.MaxWords, "must not be less than MinWords")
 	found.Check(len(c.Types) > 0 && !slices.Contains(c.Types, ""), "Types", c.Types, "must not be empty")
-	found.Check(strings.Contains(c.Prompt, "{situation}") && strings.Contains(c.Prompt, "{response}"), "Prompt", c.Prompt, "must have {situation} and {response}")
-	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
-	found.Check(c.MaxInFlight > 0, "MaxInFlight", c.MaxInFlight, "must not be negative")
-	found.Check(c.MaxTokens > 0, "MaxTokens", c.MaxTokens, "must not be negative")
+	checkTemplate(&found, "Prompt", c.Prompt)
+	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
 	return found.Err()
 }
 
-// An Extractor makes heuristics of answers that were praised. It comes second: the credit of the praise
-// ([Reactions.Feedback]) does not depend on it.
-//
-// An Extractor is safe for concurrent use by multiple goroutines.
+// An Extractor makes heuristics of answers that were praised. The credit for the praise ([Reactions.Feedback]) does not
+// depend on it. An Extractor is safe for concurrent use by multiple goroutines.
 type Extractor struct {
 	cfg    ExtractorConfig
-	models *gate
+	models *host.Gate
 }
 
-// NewExtractor returns an extractor, or all faults of its configuration, joined: each is a [*heed.ConfigError].
+// NewExtractor returns an extractor, or all faults of its configuration, joined; each is a [*heed.ConfigError].
 func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) {
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
@@ -107,21 +94,18 @@ func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) 
 	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
-	return &Extractor{cfg, newGate(cfg.MaxInFlight)}, nil
+	return &Extractor{cfg, host.NewGate(cfg.MaxInFlight)}, nil
 }
 
-// Config returns the configuration in force, defaults filled in.
-func (e *Extractor) Config() ExtractorConfig { return e.cfg.withDefaults() }
-
-// An Extraction is what came of trying to make a heuristic. One of New, ReinforcedID and Refused is set.
+// An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and Refused is set.
 type Extraction struct {
 	// New is a heuristic to store, or nil.
 	New *Extracted
-	// ReinforcedID is the heuristic that says the same already, and Similarity how alike they are. It is to get the praise
-	// too, unless it is the one that had the credit of the answer.
+	// ReinforcedID is the heuristic that says the same already, and Similarity how alike they are. Give it the praise too,
+	// unless it had the credit of the answer.
 	ReinforcedID string
 	Similarity   float64
-	// Refused says why nothing came of it.
+	// Refused says why there is neither.
 	Refused string
 }
 
@@ -132,16 +116,14 @@ type Extracted struct {
 	ActionType string
 	Message    string
 	Confidence float64 // InitialConfidence
-	Origin     string  // Learned
-	OriginID   string  // the answer that was praised
+	ResponseID string  // the answer that was praised
 	Source     string  // of the event
 	Domain     string
 }
 
-// Extract asks the model for the heuristic behind an answer, and holds it to the limits of the configuration. What the
-// model does wrong, or not at all, is a refusal and not an error. Called again for the same answer, it asks again: whoever
-// stores what comes of it can tell by the OriginID. An answer without a trace is [heed.ErrNotFound], and one
-// whose texts are hashed is a [*heed.InputError].
+// Extract asks the model for the heuristic behind an answer, and checks it against the limits of the configuration. A
+// failing model is a refusal and no error. Extract asks again when it is called again for the same answer; the host can tell by
+// [Extracted].ResponseID. An answer without a trace is [heed.ErrNotFound], and one with hashed texts is a [*heed.InputError].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
 	t, err := readTrace(ctx, e.cfg.Store, responseID)
 	if err == nil && t.Hashed {
@@ -152,7 +134,7 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	}
 	x, err := e.write(ctx, &t)
 	if err != nil {
-		return Extraction{Refused: err.Error()}, nil //nolint:nilerr // it is told in the extraction
+		return Extraction{Refused: err.Error()}, nil //nolint:nilerr // the extraction has it
 	}
 	same, err := e.nearest(ctx, x)
 	switch {
@@ -165,15 +147,15 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	}
 }
 
-// nearest asks the host's heuristics for the one that is most like a new one.
+// nearest asks the host for the heuristic that is most like a new one.
 func (e *Extractor) nearest(ctx context.Context, written *Extracted) (Extraction, error) {
-	if e.cfg.Conditions == nil {
+	if e.cfg.Nearest == nil {
 		return Extraction{}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	return pass(ctx, e.models, func(ctx context.Context) (x Extraction, err error) {
-		x.ReinforcedID, x.Similarity, err = e.cfg.Conditions.Nearest(ctx, written.Condition, written.Message)
+	return host.Pass(ctx, e.models, "Nearest", func(ctx context.Context) (x Extraction, err error) {
+		x.ReinforcedID, x.Similarity, err = e.cfg.Nearest(ctx, written.Condition, written.Message)
 		return x, err
 	})
 }
@@ -188,7 +170,7 @@ func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
 		).Replace(e.cfg.Prompt),
 		JSON: true, MaxTokens: e.cfg.MaxTokens,
 	}
-	reply, err := pass(ctx, e.models, func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
+	reply, err := host.Pass(ctx, e.models, "the model", func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
 	if err != nil {
 		return nil, fmt.Errorf("the model did not answer: %w", err)
 	}
@@ -197,12 +179,12 @@ func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
 		return nil, err
 	}
 	x.Name = "Learned: " + prompt.Line(x.Condition, 50)
-	x.Confidence, x.Origin, x.OriginID = InitialConfidence, Learned, t.ResponseID
+	x.Confidence, x.ResponseID = InitialConfidence, t.ResponseID
 	x.Source, x.Domain = t.Source, t.Domain
 	return x, nil
 }
 
-// parse reads a heuristic off a reply and holds it to the limits.
+// parse reads a heuristic from a reply and checks its limits.
 func (e *Extractor) parse(reply string) (*Extracted, error) {
 	found, malformed := findObjects(reply, "condition", "action")
 	if malformed || len(found) != 1 || found[0].partial {

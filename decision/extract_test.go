@@ -27,7 +27,7 @@ func written(condition, kind, message any) string {
 	return string(b)
 }
 
-// conditions is a decision.Conditions of one heuristic.
+// conditions has one heuristic.
 type conditions struct {
 	id         string
 	similarity float64
@@ -35,7 +35,7 @@ type conditions struct {
 	asked      *[2]string
 }
 
-func (c conditions) Nearest(_ context.Context, condition, message string) (string, float64, error) {
+func (c conditions) nearest(_ context.Context, condition, message string) (string, float64, error) {
 	if c.asked != nil {
 		*c.asked = [2]string{condition, message}
 	}
@@ -103,12 +103,12 @@ func TestExtracted(t *testing.T) {
 	message := "Turn the oven off and tell whoever is at home that it had been left on."
 	m := &llmtest.Model{Predictions: llmtest.Say(written(condition, "warn", message))}
 	var asked [2]string
-	e := extractor(t, decision.ExtractorConfig{LLM: m, Conditions: conditions{id: "h9", similarity: 0.74, asked: &asked}}, "", praised)
+	e := extractor(t, decision.ExtractorConfig{LLM: m, Nearest: conditions{id: "h9", similarity: 0.74, asked: &asked}.nearest}, "", praised)
 	x, err := e.Extract(ctx, "r")
 	require.NoError(t, err)
 	assert.Equal(t, decision.Extraction{New: &decision.Extracted{
 		Name: "Learned: the oven or the stove is on and there has been no…", Condition: condition, ActionType: "warn", Message: message,
-		Confidence: 0.3, Origin: "learned", OriginID: "r", Source: "kitchen", Domain: "home",
+		Confidence: 0.3, ResponseID: "r", Source: "kitchen", Domain: "home",
 	}}, x)
 	assert.Equal(t, [2]string{condition, message}, asked)
 	require.Len(t, m.Requests(), 1)
@@ -135,14 +135,14 @@ func TestExtractDuplicates(t *testing.T) {
 		"a threshold that low": {conditions{id: "h9", similarity: 0.2}, 0.1, "h9"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			x, err := extractor(t, decision.ExtractorConfig{Conditions: tt.nearest, Duplicate: tt.duplicate}, good, praised).Extract(ctx, "r")
+			x, err := extractor(t, decision.ExtractorConfig{Nearest: tt.nearest.nearest, Duplicate: tt.duplicate}, good, praised).Extract(ctx, "r")
 			require.NoError(t, err)
 			assert.Equal(t, tt.want, x.ReinforcedID)
 			assert.Equal(t, tt.want == "", x.New != nil, "one that is there already is not stored anew")
 		})
 	}
 	broken := errors.New("broken")
-	_, err := extractor(t, decision.ExtractorConfig{Conditions: conditions{err: broken}}, good, praised).Extract(ctx, "r")
+	_, err := extractor(t, decision.ExtractorConfig{Nearest: conditions{err: broken}.nearest}, good, praised).Extract(ctx, "r")
 	assert.ErrorIs(t, err, broken)
 }
 
@@ -196,27 +196,6 @@ func extractionPromptOf(t testing.TB, cfg decision.ExtractorConfig, trace decisi
 	return m.Requests()[0].Prompt
 }
 
-func TestActionText(t *testing.T) {
-	for action, want := range map[string]string{
-		`{"message": "m", "text": "t", "response": "r"}`: "m",
-		`{"message": "", "text": "t", "response": "r"}`:  "t",
-		`{"message": 7, "text": null, "response": "r"}`:  "r",
-		`{"type": "warn"}`: "", `"m"`: "", ``: "", `{`: "", `null`: "",
-	} {
-		assert.Equal(t, want, decision.ActionText([]byte(action)), action)
-	}
-}
-
-func TestMerge(t *testing.T) {
-	c := func(id string, confidence float64) decision.Candidate {
-		return decision.Candidate{HeuristicID: id, Confidence: confidence}
-	}
-	assert.Equal(t, []decision.Candidate{c("h1", 0.6), c("h2", 0)},
-		decision.Merge(c("h1", 0.6), c("h1", 0.1), c("h2", 0), c("", 0.5), c("h2", 0.9)))
-	assert.Equal(t, []decision.Candidate{c("h2", 0)}, decision.Merge(decision.Candidate{}, c("h2", 0)), "no suggestion")
-	assert.Empty(t, decision.Merge(decision.Candidate{}))
-}
-
 // ids writes candidates shortly.
 func ids(all []decision.Candidate) (s string) {
 	for _, c := range all {
@@ -247,13 +226,4 @@ func TestRank(t *testing.T) {
 			assert.Equal(t, before, fmt.Sprint(tt.candidates), "what is given stays as it is")
 		})
 	}
-}
-
-func TestAlternatives(t *testing.T) {
-	c := func(id string, similarity, confidence float64) decision.Candidate {
-		return decision.Candidate{HeuristicID: id, Similarity: similarity, Confidence: confidence}
-	}
-	assert.Equal(t, "cb", ids(decision.Alternatives("a", []decision.Candidate{c("a", 0.95, 0.4), c("b", 0.8, 0.5), c("c", 0.9, 0.6)}, 0.7)))
-	assert.Equal(t, "c", ids(decision.Alternatives("a", []decision.Candidate{c("b", 0.95, 0.9), c("c", 0.8, 0.6), c("d", 0.9, 0.7)}, 0.7)))
-	assert.Len(t, decision.Alternatives("a", []decision.Candidate{c("b", 0, 0), c("c", 0, 0), c("d", 0, 0), c("e", 0, 0), c("f", 0, 0), c("g", 0, 0)}, 0.7), 5)
 }

@@ -20,11 +20,11 @@ import (
 )
 
 // hung has a thousand decisions wait for a model, and returns what came of them. Each has to end at the deadline exactly.
-func hung(t *testing.T, cfg decision.Config) *decision.HeuristicFirst {
+func hung(t *testing.T, cfg decision.Config) *decision.Decider {
 	t.Helper()
 	cfg.Timeout = 7 * time.Second
 	cfg.Store = &memstore.Store{}
-	h, err := decision.NewHeuristicFirst(ctx, cfg)
+	h, err := decision.New(ctx, cfg)
 	require.NoError(t, err)
 	began := time.Now()
 	var all sync.WaitGroup
@@ -46,7 +46,7 @@ func TestModelThatHangsAndHeedsItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
 		h := hung(t, decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
 		synctest.Wait()
-		assert.Zero(t, h.GivenUp())
+		assert.Zero(t, decision.GivenUp(h))
 	})
 }
 
@@ -58,7 +58,7 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 		}}
 		h := hung(t, decision.Config{LLM: m, MaxInFlight: 3})
 		synctest.Wait()
-		assert.Equal(t, 3, h.GivenUp())
+		assert.Equal(t, 3, decision.GivenUp(h))
 		assert.Len(t, m.Requests(), 3, "there are never more calls than that")
 
 		// While all places are held, the model is not called, and nobody waits.
@@ -73,7 +73,7 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 		// When it recovers, it is called again. The late answers are nobody's.
 		close(deaf)
 		synctest.Wait()
-		assert.Zero(t, h.GivenUp())
+		assert.Zero(t, decision.GivenUp(h))
 		res, err = h.Decide(context.Background(), decision.Request{Immediate: true})
 		require.NoError(t, err)
 		assert.Equal(t, "in time", res.Text)
@@ -84,7 +84,7 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 func TestPredictionThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}}, Predictions: []llmtest.Step{{Hang: true}}}
-		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: m, Timeout: 10 * time.Second})
+		h, err := decision.New(ctx, decision.Config{LLM: m, Timeout: 10 * time.Second})
 		require.NoError(t, err)
 		began := time.Now()
 		res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
@@ -98,7 +98,7 @@ func TestPredictionThatHangs(t *testing.T) {
 
 func TestCallerGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
+		h, err := decision.New(ctx, decision.Config{LLM: &llmtest.Model{Answers: []llmtest.Step{{Hang: true}}}})
 		require.NoError(t, err)
 		short, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -115,7 +115,7 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		short, cancel := context.WithCancel(context.Background())
 		var compared atomic.Int64
-		s, err := decision.NewHeuristicFirst(ctx, decision.Config{
+		s, err := decision.New(ctx, decision.Config{
 			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 				if r.JSON {
 					cancel()
@@ -149,7 +149,7 @@ func TestCallsInFlight(t *testing.T) {
 			time.Sleep(time.Second)
 			return decision.LLMResponse{Text: "{}"}, nil
 		})
-		h, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: llm, MaxInFlight: 2})
+		h, err := decision.New(ctx, decision.Config{LLM: llm, MaxInFlight: 2})
 		require.NoError(t, err)
 		began := time.Now()
 		var all sync.WaitGroup
@@ -173,13 +173,13 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 	})
 	res := decide(t, decision.Config{LLM: llm}, decision.Request{Immediate: true})
 	assert.Equal(t, decision.LLMError, res.Reason)
-	var panicked *decision.PanicError
+	var panicked *heed.PanicError
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.Nil(t, panicked.Value)
 	llm = func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic(errors.New("boom")) }
 	res = decide(t, decision.Config{LLM: llm}, decision.Request{Immediate: true})
 	require.ErrorAs(t, res.Err, &panicked)
-	assert.EqualError(t, res.Err, "panic: boom")
+	assert.EqualError(t, res.Err, "the model panicked: boom")
 	assert.Contains(t, string(panicked.Stack), "TestModelThatEndsItsGoroutine")
 }
 

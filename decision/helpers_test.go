@@ -38,8 +38,8 @@ func withFixtures(cfg decision.Config) decision.Config {
 	if cfg.Store == nil {
 		cfg.Store = newStore(cfg.Now)
 	}
-	if cfg.Source == nil {
-		cfg.Source = rand.NewPCG(1, 2)
+	if cfg.Seed == nil {
+		cfg.Seed = rand.NewPCG(1, 2)
 	}
 	if cfg.NewID == nil {
 		var n atomic.Int64
@@ -57,7 +57,7 @@ func newStore(now func() time.Time) *memstore.Store {
 }
 
 // traces returns the traces that a strategy has kept.
-func traces(t testing.TB, h *decision.HeuristicFirst) (all []decision.Trace) {
+func traces(t testing.TB, h *decision.Decider) (all []decision.Trace) {
 	t.Helper()
 	for trace, err := range h.Traces(ctx) {
 		require.NoError(t, err)
@@ -66,8 +66,8 @@ func traces(t testing.TB, h *decision.HeuristicFirst) (all []decision.Trace) {
 	return all
 }
 
-func newHeuristicFirst(t testing.TB, cfg decision.Config) *decision.HeuristicFirst {
-	h, err := decision.NewHeuristicFirst(ctx, withFixtures(cfg))
+func newHeuristicFirst(t testing.TB, cfg decision.Config) *decision.Decider {
+	h, err := decision.New(ctx, withFixtures(cfg))
 	require.NoError(t, err)
 	return h
 }

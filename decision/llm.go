@@ -2,16 +2,16 @@ package decision
 
 import "context"
 
-// An LLM is a language model, or whatever answers a prompt.
+// An LLM is a language model.
 //
 // Generate must be safe for concurrent use by multiple goroutines, and should return soon after its context is done. It
-// returns an error where there is no answer; an empty text is taken as none. Package llmtest has the suite that says
-// whether an implementation keeps this contract, and a model for tests that answers from a script.
+// returns an error if there is no answer; an empty text counts as none. Package llmtest has the suite for this contract, and
+// a scripted model for tests.
 type LLM interface {
 	Generate(ctx context.Context, r LLMRequest) (LLMResponse, error)
 }
 
-// LLMFunc makes an LLM of a function: a host's closure over the client that it has.
+// LLMFunc makes an LLM of a function, such as a closure over the client that a host has.
 type LLMFunc func(ctx context.Context, r LLMRequest) (LLMResponse, error)
 
 // Generate calls the function.
@@ -21,7 +21,7 @@ func (f LLMFunc) Generate(ctx context.Context, r LLMRequest) (LLMResponse, error
 type LLMRequest struct {
 	System string // the system prompt; may be empty
 	Prompt string
-	// JSON asks for an answer that is JSON. It is a hint: answers are read as if it had not been heard.
+	// JSON asks for JSON. It is a hint: answers are read the same way without it.
 	JSON bool
 	// MaxTokens bounds the answer. It is never 0.
 	MaxTokens int
@@ -32,7 +32,7 @@ type LLMRequest struct {
 // An LLMResponse is an answer.
 type LLMResponse struct {
 	Text  string
-	Model string // the model that answered, which need not be the one that was asked for
+	Model string // the model that answered
 	// Tokens as counted by the provider. 0 where it does not tell.
 	InputTokens, OutputTokens int
 }

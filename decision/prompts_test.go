@@ -72,7 +72,7 @@ func TestPromptWithoutCandidatesAndGoals(t *testing.T) {
 		}
 		first, second := asked(t, cfg, r)
 		assert.Equal(t, "URGENT event: [kitchen]: The oven is still on.\n\nHow should I respond?", first.Prompt, name)
-		assert.Equal(t, decision.DefaultPrompts().System, first.System)
+		assert.Equal(t, decision.DefaultPrompts.System, first.System)
 		assert.NotContains(t, second.Prompt, "goals")
 	}
 }
@@ -157,8 +157,8 @@ func TestCandidatesAreShuffled(t *testing.T) {
 	r := decision.Request{EventID: "e", Candidates: candidates(0.1, 0.2)}
 	seen := make(map[string]uint64)
 	for seed := range uint64(20) {
-		shown := order(t, decision.Config{Source: rand.NewPCG(seed, 0)}, r)
-		assert.Equal(t, shown, order(t, decision.Config{Source: rand.NewPCG(seed, 0)}, r), "a seed gives one order")
+		shown := order(t, decision.Config{Seed: rand.NewPCG(seed, 0)}, r)
+		assert.Equal(t, shown, order(t, decision.Config{Seed: rand.NewPCG(seed, 0)}, r), "a seed gives one order")
 		seen[fmt.Sprint(shown)] = seed
 	}
 	assert.Len(t, seen, 2, "both orders come about: %v", seen)

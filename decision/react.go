@@ -8,20 +8,21 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
-// A said is what the store has of an answer, and of what its person said before.
+// A said is what the store has of an answer, of the person's last verdict on it, and of the person.
 type said struct {
 	trace   records.Kept[traceRow]
 	verdict records.Kept[verdictRow]
 	person  records.Kept[personRow]
 }
 
-// react takes in a reaction: it reads what holds, and commits what holds then.
+// react reads what holds, and commits the reaction if it changes that.
 func (f *Reactions) react(ctx context.Context, r *Reaction) (Credit, error) {
-	mine := verdictRow{ResponseID: r.ResponseID, Person: r.Person, Source: r.Source, Target: r.Target, Now: verdict{r.Value, r.At}}
+	mine := verdictRow{ResponseID: r.ResponseID, Person: r.Person, Channel: r.Channel, Target: r.Target, Now: verdict{r.Value, r.At}}
 	s, err := f.read(ctx, &mine)
 	if err != nil {
 		return Credit{}, err
@@ -73,23 +74,23 @@ func (f *Reactions) read(ctx context.Context, mine *verdictRow) (s said, err err
 
 func (v verdict) same(w verdict) bool { return v.Value == w.Value && v.At.Equal(w.At) }
 
-// creditOf returns the credit of a verdict, without what depends on others.
+// creditOf returns the credit of a verdict, without its weight and what it replaces.
 func creditOf(t *traceRow, v *verdictRow) Credit {
 	return Credit{
 		ID: v.credit(v.Now), HeuristicID: t.CreditID, EventID: t.EventID, ResponseID: t.ResponseID, Domain: t.Domain, Path: t.Path,
-		Variant: t.Variant, Person: v.Person, Source: v.Source, Target: v.Target, Value: v.Now.Value,
-		Predicted: Prediction{t.Success, t.Confidence}, At: v.Now.At,
+		Variant: t.Variant, Person: v.Person, Channel: v.Channel, Target: v.Target, Value: v.Now.Value,
+		Success: t.Success, Confidence: t.Confidence, At: v.Now.At,
 	}
 }
 
-// credit names the credit of a verdict by what was said, so that the same again has the same name.
+// credit returns the ID of a verdict's credit. A repeated verdict has the same ID.
 func (v *verdictRow) credit(said verdict) string {
 	value := strconv.FormatFloat(said.Value+0, 'g', -1, 64) // -0 is 0
 	at := strconv.FormatInt(int64(evidence.InstantOf(said.At)), 10)
-	return "verdict:" + records.ID(v.ResponseID, v.Person, v.Source, v.Target, value, at)
+	return "verdict:" + records.ID(v.ResponseID, v.Person, v.Channel, v.Target, value, at)
 }
 
-// replace puts a verdict in the place of the last one of its person, and weighs it. It returns what is to be written.
+// replace lets a verdict replace the person's last one, and weighs it. It returns the records to write.
 func (f *Reactions) replace(s *said, mine *verdictRow) []store.Record {
 	if s.verdict.Revision > 0 {
 		before := s.verdict.Value.Now
@@ -98,13 +99,13 @@ func (f *Reactions) replace(s *said, mine *verdictRow) []store.Record {
 	mine.Answered = s.trace.Value.At
 	mine.Weight = f.weight(&s.trace.Value, mine)
 	written := make([]store.Record, 0, 3)
-	calibrated := f.cfg.Weights.Calibration > 0
+	calibrated := f.cfg.Calibration > 0
 	if p := s.person.Value; calibrated || s.verdict.Value.Counted {
 		if s.verdict.Value.Counted {
 			p.add(s.verdict.Value.Now, -1)
 		}
 		if calibrated && mine.Now.Value != 0 {
-			mine.Weight *= p.factor(mine.Now, f.cfg.Weights.Calibration)
+			mine.Weight *= p.factor(mine.Now, f.cfg.Calibration)
 			mine.Counted = true
 			p.add(mine.Now, 1)
 		}
@@ -117,16 +118,16 @@ func (f *Reactions) replace(s *said, mine *verdictRow) []store.Record {
 	return append(written, verdictKind.Record(*mine, s.verdict.Revision))
 }
 
-// weight returns what a verdict counts, whoever says it.
+// weight returns the weight of a verdict before calibration.
 func (f *Reactions) weight(t *traceRow, v *verdictRow) float64 {
 	weight := 1.
-	if x, ok := f.cfg.Weights.Sources[v.Source]; ok {
+	if x, ok := f.cfg.Channels[v.Channel]; ok {
 		weight *= x
 	}
-	if x, ok := f.cfg.Weights.Paths[t.Path]; ok {
+	if x, ok := f.cfg.Paths[t.Path]; ok {
 		weight *= x
 	}
-	if half := f.cfg.Weights.HalfLife; half > 0 {
+	if half := f.cfg.HalfLife; half > 0 {
 		weight *= math.Exp2(-max(v.Now.At.Sub(t.At), 0).Hours() / half.Hours())
 	}
 	return weight
@@ -142,7 +143,7 @@ func (p *personRow) add(v verdict, n int) {
 	}
 }
 
-// factor returns the factor of a verdict, by what is known of the person beside it.
+// factor returns the calibration of a verdict, by the person's other verdicts.
 func (p *personRow) factor(v verdict, strength float64) float64 {
 	share := (float64(p.Positive) + strength/2) / (float64(p.Positive+p.Negative) + strength)
 	if v.Value < 0 {
@@ -151,10 +152,10 @@ func (p *personRow) factor(v verdict, strength float64) float64 {
 	return min(max(0.5/share, 0.5), 2)
 }
 
-// commit commits what a reaction changes, with what the host has to commit beside it.
+// commit commits the changes of a reaction, and the host's with them.
 func (f *Reactions) commit(ctx context.Context, r *Reaction, credit Credit, b store.Batch) error {
 	if r.Commit != nil {
-		return call(func() error { return r.Commit(ctx, credit, b) })
+		return host.Call("Reaction.Commit", func() error { return r.Commit(ctx, credit, b) })
 	}
 	if len(b.Records) == 0 {
 		return nil

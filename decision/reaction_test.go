@@ -18,7 +18,7 @@ import (
 )
 
 // answered returns reactions to an answer "r1" of a heuristic, and one "r2" of the model that was shown it.
-func answered(t testing.TB, c *clock, weights decision.Weights) *decision.Reactions {
+func answered(t testing.TB, c *clock, cfg decision.ReactionsConfig) *decision.Reactions {
 	t.Helper()
 	st := newStore(c.Now)
 	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`), Store: st, Now: c.Now})
@@ -26,7 +26,8 @@ func answered(t testing.TB, c *clock, weights decision.Weights) *decision.Reacti
 		_, err := h.Decide(ctx, decision.Request{EventID: "e", Domain: "home", Candidates: candidates(confidence, 0.4), Immediate: true})
 		require.NoError(t, err)
 	}
-	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st, Weights: weights, Now: c.Now})
+	cfg.Store, cfg.Now = st, c.Now
+	f, err := decision.NewReactions(ctx, cfg)
 	require.NoError(t, err)
 	return f
 }
@@ -40,34 +41,34 @@ func feedback(t testing.TB, f *decision.Reactions, r decision.Reaction) decision
 
 func TestFeedback(t *testing.T) {
 	c := &clock{}
-	f := answered(t, c, decision.Weights{})
+	f := answered(t, c, decision.ReactionsConfig{})
 	c.Advance(time.Minute)
-	credit := feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "user_explicit", Target: "rule", Value: -1})
+	credit := feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "user_explicit", Target: "rule", Value: -1})
 	assert.NotEmpty(t, credit.ID)
 	credit.ID = ""
 	assert.Equal(t, decision.Credit{
-		HeuristicID: "h1", EventID: "e", ResponseID: "r1", Domain: "home", Path: decision.Heuristic, Person: "Ann", Source: "user_explicit",
-		Target: "rule", Value: -1, Weight: 1, Predicted: decision.Prediction{Success: 0.9, Confidence: 0.9}, At: start.Add(time.Minute),
+		HeuristicID: "h1", EventID: "e", ResponseID: "r1", Domain: "home", Path: decision.Heuristic, Person: "Ann", Channel: "user_explicit",
+		Target: "rule", Value: -1, Weight: 1, Success: 0.9, Confidence: 0.9, At: start.Add(time.Minute),
 	}, credit)
 }
 
 // What the model said is nobody's fault: not that of what it was shown, nor of the best match.
 func TestWhatWasMerelyConsideredIsNeverBlamed(t *testing.T) {
-	f := answered(t, &clock{}, decision.Weights{})
+	f := answered(t, &clock{}, decision.ReactionsConfig{})
 	for _, value := range []float64{-1, 1, 0.3} {
 		credit := feedback(t, f, decision.Reaction{ResponseID: "r2", Person: fmt.Sprint(value), Value: value})
 		assert.Empty(t, credit.HeuristicID)
 		assert.Equal(t, decision.Model, credit.Path)
-		assert.Equal(t, decision.Prediction{Success: 0.6, Confidence: 0.4}, credit.Predicted)
+		assert.Equal(t, [2]float64{0.6, 0.4}, [2]float64{credit.Success, credit.Confidence})
 	}
 }
 
 func TestTheLastReactionHolds(t *testing.T) {
 	c := &clock{}
-	f := answered(t, c, decision.Weights{})
+	f := answered(t, c, decision.ReactionsConfig{})
 	c.Advance(time.Hour)
 	says := func(value float64, minute int) decision.Credit {
-		return feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "user_explicit", Value: value, At: start.Add(time.Duration(minute) * time.Minute)})
+		return feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "user_explicit", Value: value, At: start.Add(time.Duration(minute) * time.Minute)})
 	}
 	first := says(1, 1)
 	assert.Empty(t, first.Replaces)
@@ -81,9 +82,9 @@ func TestTheLastReactionHolds(t *testing.T) {
 	assert.Equal(t, second, says(-1, 3), "and the second is what it was")
 	third := says(1, 4)
 	assert.Equal(t, second.ID, third.Replaces)
-	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Bob", Source: "user_explicit", Value: 1}).Replaces, "others are others")
-	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "dev", Value: 1}).Replaces, "so are sources")
-	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Source: "user_explicit", Target: "rule"}).Replaces, "so are targets")
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Bob", Channel: "user_explicit", Value: 1}).Replaces, "others are others")
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "dev", Value: 1}).Replaces, "so are channels")
+	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "user_explicit", Target: "rule"}).Replaces, "so are targets")
 }
 
 // Whatever the order in which reactions come, and however often: what is left standing is the last of each person.
@@ -99,7 +100,7 @@ func TestReactionsInAnyOrder(t *testing.T) {
 	}
 	sum := func(order []int) (sum float64) {
 		c := &clock{}
-		f := answered(t, c, decision.Weights{})
+		f := answered(t, c, decision.ReactionsConfig{})
 		c.Advance(time.Hour)
 		standing := make(map[string]float64) // by credit, as a host would count
 		for _, i := range order {
@@ -124,7 +125,7 @@ func TestReactionsInAnyOrder(t *testing.T) {
 }
 
 func TestConcurrentReactions(t *testing.T) {
-	f := answered(t, &clock{}, decision.Weights{})
+	f := answered(t, &clock{}, decision.ReactionsConfig{})
 	var all sync.WaitGroup
 	ids := make([]string, 64)
 	for i := range ids {
@@ -141,12 +142,12 @@ func TestConcurrentReactions(t *testing.T) {
 }
 
 func TestFeedbackIsRefused(t *testing.T) {
-	f := answered(t, &clock{}, decision.Weights{})
+	f := answered(t, &clock{}, decision.ReactionsConfig{})
 	for field, r := range map[string]decision.Reaction{
 		"ResponseID": {Value: 1},
 		"Value":      {ResponseID: "r1", Value: math.NaN()},
 		"Person":     {ResponseID: "r1", Person: "\xff"},
-		"Source":     {ResponseID: "r1", Source: "a\x00"},
+		"Channel":    {ResponseID: "r1", Channel: "a\x00"},
 		"Target":     {ResponseID: "r1", Target: "\xff"},
 		"At":         {ResponseID: "r1", At: start.Add(time.Hour)},
 	} {
@@ -178,22 +179,22 @@ func TestScore(t *testing.T) {
 
 func TestWeights(t *testing.T) {
 	for name, tt := range map[string]struct {
-		weights  decision.Weights
+		weights  decision.ReactionsConfig
 		reaction decision.Reaction
 		want     float64
 	}{
-		"none":               {decision.Weights{}, decision.Reaction{ResponseID: "r1", Value: 1}, 1},
-		"by source":          {decision.Weights{Sources: map[string]float64{"dev": 0.4}}, decision.Reaction{ResponseID: "r1", Source: "dev", Value: 1}, 0.4},
-		"another source":     {decision.Weights{Sources: map[string]float64{"dev": 0.4}}, decision.Reaction{ResponseID: "r1", Source: "user_explicit", Value: 1}, 1},
-		"nothing is nothing": {decision.Weights{Sources: map[string]float64{"dev": 0}}, decision.Reaction{ResponseID: "r1", Source: "dev", Value: 1}, 0},
-		"by path":            {decision.Weights{Paths: map[decision.Path]float64{decision.Model: 0.5}}, decision.Reaction{ResponseID: "r2", Value: 1}, 0.5},
-		"another path":       {decision.Weights{Paths: map[decision.Path]float64{decision.Model: 0.5}}, decision.Reaction{ResponseID: "r1", Value: 1}, 1},
-		"at once":            {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start}, 1},
-		"after a half-life":  {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(time.Hour)}, 0.5},
-		"after three":        {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(3 * time.Hour)}, 0.125},
-		"before the answer":  {decision.Weights{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(-9 * time.Hour)}, 1},
-		"all together": {decision.Weights{Sources: map[string]float64{"dev": 0.4}, Paths: map[decision.Path]float64{decision.Heuristic: 2}, HalfLife: time.Hour},
-			decision.Reaction{ResponseID: "r1", Source: "dev", Value: 1, At: start.Add(time.Hour)}, 0.4},
+		"none":               {decision.ReactionsConfig{}, decision.Reaction{ResponseID: "r1", Value: 1}, 1},
+		"by source":          {decision.ReactionsConfig{Channels: map[string]float64{"dev": 0.4}}, decision.Reaction{ResponseID: "r1", Channel: "dev", Value: 1}, 0.4},
+		"another source":     {decision.ReactionsConfig{Channels: map[string]float64{"dev": 0.4}}, decision.Reaction{ResponseID: "r1", Channel: "user_explicit", Value: 1}, 1},
+		"nothing is nothing": {decision.ReactionsConfig{Channels: map[string]float64{"dev": 0}}, decision.Reaction{ResponseID: "r1", Channel: "dev", Value: 1}, 0},
+		"by path":            {decision.ReactionsConfig{Paths: map[decision.Path]float64{decision.Model: 0.5}}, decision.Reaction{ResponseID: "r2", Value: 1}, 0.5},
+		"another path":       {decision.ReactionsConfig{Paths: map[decision.Path]float64{decision.Model: 0.5}}, decision.Reaction{ResponseID: "r1", Value: 1}, 1},
+		"at once":            {decision.ReactionsConfig{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start}, 1},
+		"after a half-life":  {decision.ReactionsConfig{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(time.Hour)}, 0.5},
+		"after three":        {decision.ReactionsConfig{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(3 * time.Hour)}, 0.125},
+		"before the answer":  {decision.ReactionsConfig{HalfLife: time.Hour}, decision.Reaction{ResponseID: "r1", Value: 1, At: start.Add(-9 * time.Hour)}, 1},
+		"all together": {decision.ReactionsConfig{Channels: map[string]float64{"dev": 0.4}, Paths: map[decision.Path]float64{decision.Heuristic: 2}, HalfLife: time.Hour},
+			decision.Reaction{ResponseID: "r1", Channel: "dev", Value: 1, At: start.Add(time.Hour)}, 0.4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &clock{}
@@ -209,7 +210,7 @@ func rates(t *testing.T, share, strength float64) (praise, blame float64) {
 	c := &clock{}
 	st := newStore(c.Now)
 	f, err := decision.NewReactions(ctx, decision.ReactionsConfig{
-		Store: st, Now: c.Now, Weights: decision.Weights{Calibration: strength},
+		Store: st, Now: c.Now, Calibration: strength,
 	})
 	require.NoError(t, err)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -248,9 +249,9 @@ func TestCalibration(t *testing.T) {
 
 func TestCalibrationCountsOnce(t *testing.T) {
 	c := &clock{}
-	f := answered(t, c, decision.Weights{Calibration: 10})
+	f := answered(t, c, decision.ReactionsConfig{Calibration: 10})
 	counts := func() (counts [2]int) {
-		for r, err := range f.Config().Store.Find(ctx, store.Query{Kind: "decision.person", Keys: []string{store.PersonKey("Ann")}}) {
+		for r, err := range decision.StoreOf(f).Find(ctx, store.Query{Kind: "decision.person", Keys: []string{store.PersonKey("Ann")}}) {
 			require.NoError(t, err)
 			person, err := store.Decode[decision.PersonRow](r.Body)
 			require.NoError(t, err)
@@ -278,7 +279,7 @@ func TestCalibrationCountsOnce(t *testing.T) {
 }
 
 func TestAnswersHaveRoomForManyReactions(t *testing.T) {
-	f := answered(t, &clock{}, decision.Weights{})
+	f := answered(t, &clock{}, decision.ReactionsConfig{})
 	for i := range 1000 {
 		feedback(t, f, decision.Reaction{ResponseID: "r1", Person: fmt.Sprint("p", i), Value: 1, At: start})
 	}
@@ -290,7 +291,7 @@ func TestAnswersHaveRoomForManyReactions(t *testing.T) {
 
 // However many say something at the same moment: each replaces one other, and each new person is counted.
 func TestReactionsAtTheSameMoment(t *testing.T) {
-	f := answered(t, &clock{}, decision.Weights{Calibration: 10})
+	f := answered(t, &clock{}, decision.ReactionsConfig{Calibration: 10})
 	const n = 48
 	credits := make([]decision.Credit, 2*n)
 	var all sync.WaitGroup

@@ -9,22 +9,23 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/host"
 )
 
 // ReevaluateConfig configures [Reevaluate].
 type ReevaluateConfig struct {
 	// Strategy decides without candidates: one that asks the model. It must be set.
 	Strategy Strategy
-	// Similarity compares what the model says with what the heuristics say. nil means [heed.Trigrams].
+	// Similarity compares the model's answers with the heuristics' actions. nil means [heed.Trigrams].
 	Similarity heed.Similarity
-	// Threshold is from what similarity on they say the same, in (0, 1]. 0 means 0.75.
+	// Threshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75.
 	Threshold float64
 	// Low and High are the edges between the tiers of confidence: low is below Low, high above High. Both 0 mean 0.4 and 0.7.
 	Low, High float64
 	// PerTier is how many heuristics are drawn from the low, the middle and the high tier. All 0 mean 5 each.
 	PerTier [3]int
-	// Source draws them; it is used during the call only. nil means a random one.
-	Source rand.Source
+	// Seed draws them, during the call only. nil means a random one.
+	Seed rand.Source
 }
 
 func (c ReevaluateConfig) withDefaults() ReevaluateConfig {
@@ -38,8 +39,8 @@ func (c ReevaluateConfig) withDefaults() ReevaluateConfig {
 	if c.PerTier == [3]int{} {
 		c.PerTier = [3]int{5, 5, 5}
 	}
-	if c.Source == nil {
-		c.Source = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // the random draw of a host that gives no source
+	if c.Seed == nil {
+		c.Seed = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // the random draw of a host without a seed
 	}
 	return c
 }
@@ -47,30 +48,29 @@ func (c ReevaluateConfig) withDefaults() ReevaluateConfig {
 func (c ReevaluateConfig) validate() error {
 	var found faults.List
 	found.Check(c.Strategy != nil, "Strategy", nil, "must be set")
-	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, "must be in (0, 1], or 0 for the default")
+	checkShare(&found, "Threshold", c.Threshold)
 	found.Check(c.Low >= 0 && c.Low <= c.High && c.High <= 1, "Low", c.Low, "must be in [0, 1], and not above High")
 	found.Check(slices.Min(c.PerTier[:]) >= 0, "PerTier", c.PerTier, "must not be negative")
 	return found.Err()
 }
 
-// A Reevaluation is what the model says today to the situation of a heuristic that it was not shown.
+// A Reevaluation compares a heuristic with the model's answer to its situation. The model was not shown the heuristic.
 type Reevaluation struct {
 	Heuristic Candidate
-	// Result is the decision; it has no answer where the model gave none. Its Convergence is the heuristic, if the model
-	// said what the heuristic says.
+	// Result is the decision. Its Convergence is the heuristic, if the model said what the heuristic says.
 	Result Result
-	// Similarity is how alike the two answers are, in [0, 1].
+	// Similarity of the heuristic's action and the model's answer, in [0, 1].
 	Similarity float64
-	// Err is why there is no result, or nothing to compare.
+	// Err is why there is no result, or no similarity.
 	Err error
 }
 
-// Reevaluate draws heuristics from three tiers of confidence, and puts to the strategy the situation of each, without
-// candidates. As the model does not know what the heuristic says, its agreement is worth something, and what it says
-// otherwise may be a better idea. Nothing is learned from it here: [Endorser.Endorse] takes the results.
+// Reevaluate draws heuristics from three tiers of confidence and puts the situation of each to the strategy, without
+// candidates. The model does not know what the heuristic says, so its agreement is evidence, and another answer may be a
+// better idea. Nothing is learned from it here.
 //
-// The strategy is asked about one heuristic after the other, those of the low tier first. What goes wrong with one of them
-// is told in its reevaluation. Reevaluate ends with the context's error when that is done, with those that it has.
+// The strategy is asked about one heuristic after the other, the low tier first. A failure is told in the reevaluation. When the
+// context ends, Reevaluate returns its error with the reevaluations so far.
 func Reevaluate(ctx context.Context, cfg ReevaluateConfig, heuristics []Candidate) ([]Reevaluation, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -105,7 +105,7 @@ func (c *ReevaluateConfig) draw(heuristics []Candidate) (drawn []Candidate) {
 		}
 		tiers[tier] = append(tiers[tier], h)
 	}
-	rng := rand.New(c.Source)
+	rng := rand.New(c.Seed)
 	for i, tier := range tiers {
 		rng.Shuffle(len(tier), func(a, b int) { tier[a], tier[b] = tier[b], tier[a] })
 		drawn = append(drawn, tier[:min(len(tier), c.PerTier[i])]...)
@@ -115,8 +115,8 @@ func (c *ReevaluateConfig) draw(heuristics []Candidate) (drawn []Candidate) {
 
 func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reevaluation) {
 	re.Heuristic = h
-	g := newGate(1)
-	re.Result, re.Err = pass(ctx, g, func(ctx context.Context) (Result, error) {
+	g := host.NewGate(1)
+	re.Result, re.Err = host.Pass(ctx, g, "the strategy", func(ctx context.Context) (Result, error) {
 		return c.Strategy.Decide(ctx, Request{EventID: h.HeuristicID, Text: h.Condition, Source: "reevaluation", Immediate: true})
 	})
 	if re.Result.Path != Model {

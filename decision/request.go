@@ -1,9 +1,11 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -12,48 +14,61 @@ import (
 
 // A Request is an event to answer, and what is known about it.
 type Request struct {
-	EventID string // what package learning knows the answer by; may be empty where nothing is learned from it
+	EventID string // package learning knows the answer by it; empty where nothing is learned
 	Text    string // what happened
-	Source  string // where the event comes from
+	Source  string // who caused the event
 	Domain  string // what it is about; goals may be given by domain
-	// Salience says how much the event stands out, by dimension. Urgency may be taken from it: see [Urgency].
+	// Salience says how much the event stands out, by dimension. [Urgency] may be taken from it.
 	Salience map[string]float64
-	// Candidates are the heuristics that fit the event, the best first: see [Rank]. Their confidences are taken as they
-	// are; nothing is remembered from one request to the next.
+	// Candidates are the heuristics that fit the event, the best first: see [Rank].
 	Candidates []Candidate
-	// Immediate says that the event wants an answer now. Without it the model is not asked.
+	// Immediate says that the event needs an answer now. Without it the model is not asked.
 	Immediate bool
-	// Urgency is how urgent the event is, in [0, 1]. 0 means that its salience says so.
+	// Urgency is how urgent the event is, in [0, 1]. 0 means that Salience says so.
 	Urgency float64
 	// Goals are what the user wants. Empty means those of the configuration.
 	Goals []string
-	// Briefing is what else the model is to know for this event: rules, warnings, what was learned. It comes behind the
-	// system prompt and before the goals, as it stands; so what comes from outside has to go through package prompt first,
-	// as it has in the sections that feedback.Rules and patterns.Plan write. Blank ends are cut off.
+	// Briefing is what else the model has to know, such as rules and warnings. It follows the system prompt and precedes the
+	// goals, unchanged but for blanks around it. Pass text from outside through package prompt first; feedback.Rules and
+	// patterns.Plan have done so.
 	Briefing string
-	// Biases shift what a strategy decides by, by name. Strategies pass over names that they do not know. See
-	// [BiasThreshold].
+	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See [BiasThreshold].
 	Biases map[string]float64
-	// Commit commits what is kept of the answer, where the host has something to commit with it: what package learning waits
-	// for, say, so that there is no answer that nobody waits for. The batch must be committed by the store of the strategy, in
-	// one Commit with the rest. nil commits it alone. It is not called where there is no answer, and called anew where it
-	// returns [heed.ErrConflict]. Its context outlasts that of the decision for a moment.
+	// Commit commits the trace of the answer together with changes of the host, such as the wait for reactions in package
+	// learning. It must commit the batch with the strategy's store, in one Commit with the rest. nil commits it alone. Commit
+	// is not called without an answer, and is called again when it returns [heed.ErrConflict]. Its context may outlast
+	// that of Decide by some seconds.
 	Commit func(ctx context.Context, answer Result, trace store.Batch) error `json:"-"`
-	// Variant is the variant of an experiment that the request was given to. [Experiment] sets it.
+	// Variant is the variant of an experiment. [Experiment] sets it.
 	Variant string
 }
 
-// BiasThreshold is the bias that is added to the threshold of [HeuristicFirst]: with -0.05, a heuristic may answer that is
-// a little less trusted.
+// BiasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted heuristic may answer.
 const BiasThreshold = "confidence_threshold"
 
-// A Candidate is a heuristic that may fit an event. Of these fields a prompt shows Condition and Action, and no other.
+// A Candidate is a heuristic that may fit an event. A prompt shows its Condition and its Action only.
 type Candidate struct {
 	HeuristicID string
 	Condition   string  // the situation that it is for
 	Action      string  // what it answers
 	Confidence  float64 // how much it is trusted, in [0, 1]
-	Similarity  float64 // of its condition and the event, in [-1, 1]. Not needed where candidates come in their order
+	Similarity  float64 // of its condition and the event, in [-1, 1]; may be 0 where candidates come in their order
+}
+
+// Rank returns candidates by similarity, the greatest first. Candidates whose similarities are close come by confidence. A
+// similarity is close if it is at most closeness below the greatest of its group. Equals keep their order.
+func Rank(candidates []Candidate, closeness float64) []Candidate {
+	ranked := slices.Clone(candidates)
+	slices.SortStableFunc(ranked, func(a, b Candidate) int { return cmp.Compare(b.Similarity, a.Similarity) })
+	for begin := 0; begin < len(ranked); {
+		end := begin + 1
+		for end < len(ranked) && ranked[begin].Similarity-ranked[end].Similarity <= closeness {
+			end++
+		}
+		slices.SortStableFunc(ranked[begin:end], func(a, b Candidate) int { return cmp.Compare(b.Confidence, a.Confidence) })
+		begin = end
+	}
+	return ranked
 }
 
 // Validate reports the first fault of the request as a [*heed.InputError].

@@ -16,15 +16,15 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Trace says how an answer came about. It is a plain value.
+// A Trace says how an answer came about.
 type Trace struct {
 	ResponseID string
 	EventID    string
-	Source     string // of the event
+	Source     string // who caused the event
 	Domain     string
 	Path       Path // Heuristic or Model
-	// Text is what happened and Response what was answered, as valid UTF-8 without NUL, cut where they are longer than
-	// 16 KiB. Where Hashed is set, they are hashes in place of the texts.
+	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16 KiB. If Hashed is set, they
+	// are hashes of the texts.
 	Text, Response string
 	Hashed         bool
 	MatchedID      string // the heuristic that matched best
@@ -41,7 +41,7 @@ type traceRow struct {
 	Verdicts int `json:",omitempty"` // how many there are on the answer
 }
 
-// traceKind keeps traces for as long as feedback can come. The source of an event may be a person.
+// traceKind keeps traces for as long as reactions can come. The source of an event may be a person.
 var traceKind = records.Kind[traceRow]{
 	Kind: store.Kind{
 		Name: "decision.trace", Limits: store.Limits{For: 24 * time.Hour, Most: 100_000}, Caused: []string{"Source"},
@@ -49,16 +49,16 @@ var traceKind = records.Kind[traceRow]{
 	Place: func(t traceRow) (string, time.Time, []string) { return t.ResponseID, t.At, personKeys(t.Source) },
 }
 
-// A verdict is what was said of an answer.
+// A verdict is the value of a reaction.
 type verdict struct {
 	Value float64
 	At    time.Time
 }
 
-// A verdictRow is what holds of the verdicts of one person, source and target on an answer, as it is stored.
+// A verdictRow is the verdict that holds of one person, channel and target on an answer, as it is stored.
 type verdictRow struct {
-	ResponseID             string
-	Person, Source, Target string
+	ResponseID              string
+	Person, Channel, Target string
 
 	Now    verdict  // the latest
 	Before *verdict `json:",omitempty"` // the one that it replaced
@@ -68,7 +68,7 @@ type verdictRow struct {
 	Answered time.Time // when the answer was given: a verdict is kept as long as its trace
 }
 
-// maxVerdicts is on how many verdicts of different persons, sources and targets an answer is kept.
+// maxVerdicts is how many verdicts of different persons, channels and targets an answer can have.
 const maxVerdicts = 1000
 
 // verdictKind keeps verdicts. Those of a person go with the person.
@@ -82,7 +82,7 @@ var verdictKind = records.Kind[verdictRow]{
 
 // id returns the same id for all verdicts that replace each other.
 func (v *verdictRow) id() string {
-	return records.ID("verdict", v.ResponseID, v.Person, v.Source, v.Target)
+	return records.ID("verdict", v.ResponseID, v.Person, v.Channel, v.Target)
 }
 
 // A personRow is how many reactions of each kind a person has had, as it is stored.
@@ -92,7 +92,7 @@ type personRow struct {
 	At                 time.Time // of the last one
 }
 
-// personKind keeps the counts that [Weights].Calibration needs.
+// personKind keeps the counts for [ReactionsConfig].Calibration.
 var personKind = records.Kind[personRow]{
 	Kind: store.Kind{Name: "decision.person", Limits: store.Limits{For: 365 * 24 * time.Hour, Most: 100_000}, Whole: true},
 	Place: func(p personRow) (string, time.Time, []string) {
@@ -109,10 +109,10 @@ func personKeys(name string) []string {
 
 // declare declares the kinds of records that this package writes.
 func declare(ctx context.Context, st store.Store) error {
-	return st.Declare(ctx, traceKind.Kind, verdictKind.Kind, personKind.Kind, endorsementKind.Kind, endorsedKind.Kind)
+	return st.Declare(ctx, traceKind.Kind, verdictKind.Kind, personKind.Kind)
 }
 
-// patiently is as [records.Retry], for records that many may write at the same time.
+// patiently is [records.Retry] for records that many may write at the same time.
 func patiently(ctx context.Context, do func() error) (err error) {
 	for range records.Tries {
 		if err = records.Retry(ctx, do); !errors.Is(err, heed.ErrConflict) || ctx.Err() != nil {
@@ -122,24 +122,24 @@ func patiently(ctx context.Context, do func() error) (err error) {
 	return err
 }
 
-// Trace returns the trace of an answer. It is [heed.ErrNotFound] where there is none, or no longer.
-func (d *decider) Trace(ctx context.Context, responseID string) (Trace, error) {
-	if d.cfg.Store == nil {
-		return Trace{}, fmt.Errorf("decision: trace: %w", heed.ErrNotFound)
-	}
+// Trace returns the trace of an answer, or [heed.ErrNotFound].
+func (d *Decider) Trace(ctx context.Context, responseID string) (Trace, error) {
 	return readTrace(ctx, d.cfg.Store, responseID)
 }
 
-func readTrace(ctx context.Context, st store.Store, responseID string) (Trace, error) {
-	kept, err := traceKind.Get(ctx, st, responseID)
+func readTrace(ctx context.Context, st store.Store, responseID string) (t Trace, err error) {
+	kept, err := records.Kept[traceRow]{}, heed.ErrNotFound
+	if st != nil {
+		kept, err = traceKind.Get(ctx, st, responseID)
+	}
 	if err != nil {
-		return Trace{}, fmt.Errorf("decision: trace: %w", err)
+		return t, fmt.Errorf("decision: trace: %w", err)
 	}
 	return kept.Value.Trace, nil
 }
 
-// Traces yields the traces that are kept, the newest first. The loop may end early. After an error it ends.
-func (d *decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
+// Traces yields the stored traces, the newest first. It ends after an error.
+func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 	return func(yield func(Trace, error) bool) {
 		if d.cfg.Store == nil {
 			return
@@ -155,8 +155,8 @@ func (d *decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 	}
 }
 
-// DeleteTrace deletes the trace of an answer and all that was said of it. It is [heed.ErrNotFound] where there is none.
-func (d *decider) DeleteTrace(ctx context.Context, responseID string) error {
+// DeleteTrace deletes the trace of an answer and all reactions to it. It returns [heed.ErrNotFound] if there is no trace.
+func (d *Decider) DeleteTrace(ctx context.Context, responseID string) error {
 	err := heed.ErrNotFound
 	if d.cfg.Store != nil {
 		err = patiently(ctx, func() error { return d.deleteTrace(ctx, responseID) })
@@ -167,7 +167,7 @@ func (d *decider) DeleteTrace(ctx context.Context, responseID string) error {
 	return nil
 }
 
-func (d *decider) deleteTrace(ctx context.Context, responseID string) error {
+func (d *Decider) deleteTrace(ctx context.Context, responseID string) error {
 	kept, err := traceKind.Get(ctx, d.cfg.Store, responseID)
 	if err != nil {
 		return err

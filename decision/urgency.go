@@ -7,62 +7,54 @@ import (
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// The safe range: whatever bias and urgency do, a heuristic needs at least MinThreshold to answer, and MaxThreshold is
-// always enough. A configured threshold outside of it acts as the nearer end.
+// The safe range of the threshold. Bias and urgency move it no further.
 const (
-	MinThreshold = 0.30
-	MaxThreshold = 0.95
+	minThreshold = 0.30
+	maxThreshold = 0.95
 )
 
-// Urgency says what the urgency of an event changes. The zero value changes nothing.
+// Urgency configures how the urgency of an event changes a decision. The zero value changes nothing.
 type Urgency struct {
-	// Reduction is by how much the greatest urgency lowers the threshold, in [0, 1]: a heuristic needs
-	// clamp(threshold + bias - urgency·Reduction, MinThreshold, MaxThreshold).
+	// Reduction lowers the threshold of the most urgent event by this much, in [0, 1]. A heuristic needs a confidence of
+	// clamp(threshold + bias - urgency·Reduction, 0.30, 0.95).
 	Reduction float64
-	// Salience names the dimensions of salience of which the greatest value, brought into [0, 1], is the urgency of a request
-	// that does not tell it. nil means "urgency".
+	// Salience names dimensions of salience. The greatest of their values, clamped to [0, 1], is the urgency of a request
+	// without one. nil means "urgency".
 	Salience []string
-	// Tiers are the edges of three tiers of urgency.
-	Tiers Tiers
-}
-
-// Tiers are the edges between tiers of urgency. The zero value means no tiers: only the first candidate is looked at, and
-// answers if it reaches the threshold.
-type Tiers struct {
-	// Immediate and Soon are the least urgencies of their tiers, with 0 < Soon < Immediate <= 1. What is less urgent is
-	// not urgent.
+	// Immediate and Soon are the least urgencies of these tiers, with 0 < Soon < Immediate <= 1. Less urgent events are
+	// [NotUrgent]. Both 0 mean no tiers: only the first candidate is looked at.
 	Immediate, Soon float64
-	// Similarity and Confidence are what the only candidate that answers a not urgent event has to have. 0 means 0.9.
+	// Similarity and Confidence are the least values of the one candidate that may answer an event that is not urgent.
+	// 0 means 0.9.
 	Similarity, Confidence float64
 }
 
-// A Tier says how urgent an event is.
+// A Tier says how urgent an event is. It is empty where no tiers are configured.
 type Tier string
 
-// The tiers. A candidate has to reach the threshold in each of them.
+// The tiers. In each of them a candidate has to reach the threshold.
 const (
-	// Untiered is the tier where none are configured.
-	Untiered Tier = ""
-	// Immediately is for speed: the first of all candidates that reaches the threshold answers. Fetch candidates from what
-	// is at hand.
+	// Immediately is for speed. The first candidate that reaches the threshold answers. Fetch candidates from a cache.
 	Immediately Tier = "immediate"
-	// Soon is for choice: one of all candidates that reach the threshold answers, drawn with its similarity as its weight
-	// (or its confidence, where no candidate has a similarity).
+	// Soon is for variety. One of the candidates that reach the threshold is drawn, weighted by similarity, or by confidence
+	// where no candidate has a similarity.
 	Soon Tier = "soon"
-	// NotUrgent is for the model: a candidate answers only if it is the one that has both the similarity and the confidence
-	// of [Tiers].
+	// NotUrgent is for the model. A candidate answers only if no other one has the similarity and the confidence of
+	// [Urgency] too.
 	NotUrgent Tier = "not_urgent"
 )
 
-func (t Tiers) on() bool { return t != Tiers{} }
+func (u *Urgency) tiered() bool {
+	return u.Immediate != 0 || u.Soon != 0 || u.Similarity != 0 || u.Confidence != 0
+}
 
 func (u Urgency) withDefaults() Urgency {
 	if u.Salience == nil {
 		u.Salience = []string{"urgency"}
 	}
-	if u.Tiers.on() {
-		u.Tiers.Similarity = cmp.Or(u.Tiers.Similarity, 0.9)
-		u.Tiers.Confidence = cmp.Or(u.Tiers.Confidence, 0.9)
+	if u.tiered() {
+		u.Similarity = cmp.Or(u.Similarity, 0.9)
+		u.Confidence = cmp.Or(u.Confidence, 0.9)
 	}
 	return u
 }
@@ -70,11 +62,11 @@ func (u Urgency) withDefaults() Urgency {
 func (u Urgency) validate() error {
 	var found faults.List
 	found.Check(u.Reduction >= 0 && u.Reduction <= 1, "Reduction", u.Reduction, "must be in [0, 1]")
-	if t := u.Tiers; t.on() {
-		found.Check(t.Immediate > 0 && t.Immediate <= 1, "Tiers.Immediate", t.Immediate, "must be in (0, 1]")
-		found.Check(t.Soon > 0 && t.Soon < t.Immediate, "Tiers.Soon", t.Soon, "must be above 0 and below Immediate")
-		found.Check(t.Similarity > 0 && t.Similarity <= 1, "Tiers.Similarity", t.Similarity, "must be in (0, 1]")
-		found.Check(t.Confidence > 0 && t.Confidence <= 1, "Tiers.Confidence", t.Confidence, "must be in (0, 1]")
+	if u.tiered() {
+		found.Check(u.Immediate > 0 && u.Immediate <= 1, "Immediate", u.Immediate, "must be in (0, 1]")
+		found.Check(u.Soon > 0 && u.Soon < u.Immediate, "Soon", u.Soon, "must be above 0 and below Immediate")
+		found.Check(u.Similarity > 0 && u.Similarity <= 1, "Similarity", u.Similarity, "must be in (0, 1]")
+		found.Check(u.Confidence > 0 && u.Confidence <= 1, "Confidence", u.Confidence, "must be in (0, 1]")
 	}
 	return found.Err()
 }
@@ -91,14 +83,13 @@ func (u *Urgency) of(r *Request) float64 {
 	return min(urgency, 1)
 }
 
-// tier returns the tier of an urgency.
-func (t Tiers) tier(urgency float64) Tier {
+func (u *Urgency) tier(urgency float64) Tier {
 	switch {
-	case !t.on():
-		return Untiered
-	case urgency >= t.Immediate:
+	case !u.tiered():
+		return ""
+	case urgency >= u.Immediate:
 		return Immediately
-	case urgency >= t.Soon:
+	case urgency >= u.Soon:
 		return Soon
 	default:
 		return NotUrgent
@@ -109,5 +100,5 @@ func (t Tiers) tier(urgency float64) Tier {
 // reached by 0.7.
 func (u *Urgency) threshold(base, bias, urgency float64) float64 {
 	t := math.Round((base+bias-urgency*u.Reduction)*1e12) / 1e12
-	return min(max(t, MinThreshold), MaxThreshold)
+	return min(max(t, minThreshold), maxThreshold)
 }

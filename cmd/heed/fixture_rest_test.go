@@ -85,7 +85,7 @@ func (w *world) reviews() {
 // answers are traces of the model and of a heuristic.
 func (w *world) answers() {
 	n := -1
-	decide, err := decision.NewHeuristicFirst(ctx, decision.Config{
+	decide, err := decision.New(ctx, decision.Config{
 		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) },
 		LLM: &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
 	})

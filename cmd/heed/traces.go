@@ -50,7 +50,7 @@ func (cmd *tracesCommand) Run(s *session) error {
 		return err
 	}
 	defer st.close()
-	decider, err := decision.NewHeuristicFirst(s.ctx, decision.Config{Store: st.store})
+	decider, err := decision.New(s.ctx, decision.Config{Store: st.store})
 	if err != nil {
 		return st.explain(err)
 	}
@@ -79,7 +79,7 @@ func (cmd *tracesCommand) Run(s *session) error {
 }
 
 // show shows one trace.
-func (cmd *tracesCommand) show(s *session, st *opened, decider *decision.HeuristicFirst) error {
+func (cmd *tracesCommand) show(s *session, st *opened, decider *decision.Decider) error {
 	t, err := decider.Trace(s.ctx, cmd.ID)
 	if errors.Is(err, heed.ErrNotFound) {
 		var names []string

@@ -87,7 +87,7 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 				if b.llm != nil && llm != nil {
 					llm = b.llm(llm)
 				}
-				h, err := decision.NewHeuristicFirst(context.Background(), decision.Config{LLM: llm, Timeout: 10 * time.Second})
+				h, err := decision.New(context.Background(), decision.Config{LLM: llm, Timeout: 10 * time.Second})
 				b.strategy.Strategy = h
 				return b.strategy, err
 			})
@@ -97,7 +97,7 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 	t.Run("hangs", func(t *testing.T) {
 		t.Parallel()
 		err := decisiontest.CheckStrategy(func(llm decision.LLM) (decision.Strategy, error) {
-			h, err := decision.NewHeuristicFirst(context.Background(), decision.Config{LLM: llm})
+			h, err := decision.New(context.Background(), decision.Config{LLM: llm})
 			return brokenStrategy{Strategy: h, before: func(ctx context.Context, r *decision.Request) (context.Context, error) {
 				if _, ok := ctx.Deadline(); ok {
 					time.Sleep(6 * time.Second)

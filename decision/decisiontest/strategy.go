@@ -105,7 +105,7 @@ func wantWhole(t tb, r decision.Request, res decision.Result) {
 		kept bool
 		says string
 	}{
-		{res.Path.Valid(), "the path must be one of the four"},
+		{answered || res.Path == decision.Fallback || res.Path == decision.Rejected, "the path must be one of the four"},
 		{answered == (res.Reason == ""), "there must be a reason where there is no answer, and only there"},
 		{answered || res.Text == "" && res.ResponseID == "" && res.MatchedID == "", "without an answer there is no text and no id"},
 		{!answered || res.ResponseID != "", "an answer has an id"},

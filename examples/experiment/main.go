@@ -69,14 +69,14 @@ func command(ctx context.Context, args []string, out io.Writer, _ func(done, of 
 }
 
 // try runs the experiment, on top of the outcomes that the store has of it.
-func try(ctx context.Context, st store.Store, events int) (decision.Report, error) {
+func try(ctx context.Context, st store.Store, events int) (decision.ExperimentReport, error) {
 	experiment, err := newExperiment(ctx, st)
 	if err != nil {
-		return decision.Report{}, err
+		return decision.ExperimentReport{}, err
 	}
 	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: st})
 	if err != nil {
-		return decision.Report{}, err
+		return decision.ExperimentReport{}, err
 	}
 	report, err := experiment.Report(ctx)
 	var before float64
@@ -99,7 +99,7 @@ func newExperiment(ctx context.Context, st store.Store) (*decision.Experiment, e
 		name      string
 		threshold float64
 	}{{"as it is", 0.7}, {"bolder", 0.5}} {
-		s, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model, Store: st, Threshold: v.threshold})
+		s, err := decision.New(ctx, decision.Config{LLM: model, Store: st, Threshold: v.threshold})
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +107,8 @@ func newExperiment(ctx context.Context, st store.Store) (*decision.Experiment, e
 	}
 	return decision.NewExperiment(ctx, decision.ExperimentConfig{
 		Name: "bolder heuristics", Variants: variants, Store: st,
-		Key:  func(r decision.Request) string { return r.Source }, // a user stays with one variant
-		Stop: decision.Stop{MinOutcomes: 200},
+		Key:         func(r decision.Request) string { return r.Source }, // a user stays with one variant
+		MinOutcomes: 200,
 	})
 }
 
@@ -123,7 +123,7 @@ func ask(ctx context.Context, experiment *decision.Experiment, reactions *decisi
 		return err
 	}
 	_, err = reactions.Feedback(ctx, decision.Reaction{
-		ResponseID: result.ResponseID, Person: user, Source: "user_explicit", Value: population.react(result),
+		ResponseID: result.ResponseID, Person: user, Channel: "user_explicit", Value: population.react(result),
 		Commit: func(ctx context.Context, c decision.Credit, b store.Batch) error { // what they say and its outcome are one commit
 			return experiment.Observe(ctx, decision.ExperimentOutcome{
 				Variant: c.Variant, ID: c.ID, Replaces: c.Replaces, Reward: (c.Value + 1) / 2, Source: c.Person,

@@ -26,7 +26,7 @@ type World struct {
 // Agent answers alerts with what it was taught, as long as that is trusted, and else with a model.
 type Agent struct {
 	store     store.Store
-	decide    *decision.HeuristicFirst
+	decide    *decision.Decider
 	reactions *decision.Reactions
 	learning  *learning.Module
 	taught    []decision.Candidate
@@ -50,8 +50,8 @@ func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agen
 	if a.reactions, err = decision.NewReactions(ctx, decision.ReactionsConfig{Store: st, Now: w.Now}); err != nil {
 		return nil, err
 	}
-	a.decide, err = decision.NewHeuristicFirst(ctx, decision.Config{
-		LLM: w.LLM, Store: st, Now: w.Now, Source: w.Source, NewID: w.NewID,
+	a.decide, err = decision.New(ctx, decision.Config{
+		LLM: w.LLM, Store: st, Now: w.Now, Seed: w.Source, NewID: w.NewID,
 	})
 	return a, err
 }

@@ -59,7 +59,7 @@ func main() {
 	ctx := context.Background()
 	now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	model := &llmtest.Model{Answers: llmtest.Say("Have a look."), Predictions: llmtest.Say(`{"success": 0.7, "confidence": 0.5}`)}
-	first, err := decision.NewHeuristicFirst(ctx, decision.Config{LLM: model})
+	first, err := decision.New(ctx, decision.Config{LLM: model})
 	if err != nil {
 		panic(err)
 	}

@@ -23,7 +23,7 @@ func Example() {
 func TestBudgetKeepsTheContract(t *testing.T) {
 	for _, calls := range []int{0, 3, 1000} {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			first, err := decision.NewHeuristicFirst(context.Background(), decision.Config{LLM: llm})
+			first, err := decision.New(context.Background(), decision.Config{LLM: llm})
 			return &Budget{Next: first, Calls: calls, Period: time.Hour, Now: time.Now}, err
 		})
 	}

@@ -53,7 +53,7 @@ func play(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	decide, err := decision.NewHeuristicFirst(ctx, decision.Config{Threshold: 0.5})
+	decide, err := decision.New(ctx, decision.Config{Threshold: 0.5})
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	strategy, err := decision.NewHeuristicFirst(context.Background(), decision.Config{LLM: model})
+	strategy, err := decision.New(context.Background(), decision.Config{LLM: model})
 	if err != nil {
 		panic(err)
 	}

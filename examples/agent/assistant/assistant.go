@@ -51,7 +51,7 @@ type Config struct {
 // open in a map of its own.
 type Assistant struct {
 	Learning *learning.Module
-	Decision *decision.HeuristicFirst
+	Decision *decision.Decider
 	Strategy *strategy.Learner
 	Patterns *patterns.Recorder
 	Feedback *feedback.Service
@@ -77,10 +77,10 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	if a.shelf, err = newShelf(ctx, a.Learning, kept.Runbook, cfg.Runbooks); err != nil {
 		return nil, err
 	}
-	a.Decision, err = decision.NewHeuristicFirst(ctx, decision.Config{
+	a.Decision, err = decision.New(ctx, decision.Config{
 		LLM: cfg.Model, Store: kept.Store, Prompts: decision.Prompts{System: systemPrompt},
 		Converge: decision.Converge{Similarity: heed.Trigrams{}, Threshold: agreement},
-		Now:      cfg.Now, Source: cfg.dice(1), NewID: cfg.numbered("answer"),
+		Now:      cfg.Now, Seed: cfg.dice(1), NewID: cfg.numbered("answer"),
 	})
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: cfg.Model, Store: kept.Store, Conditions: a.shelf})
+	a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: cfg.Model, Store: kept.Store, Nearest: a.shelf.nearest})
 	if err != nil {
 		return nil, err
 	}

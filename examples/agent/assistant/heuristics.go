@@ -45,8 +45,6 @@ type shelf struct {
 	all      []Heuristic
 }
 
-var _ decision.Conditions = (*shelf)(nil)
-
 // newShelf returns the shelf with what the runbook has, which is given its first entries where it has none.
 func newShelf(ctx context.Context, module *learning.Module, runbook Runbook, first []Heuristic) (*shelf, error) {
 	s := &shelf{learning: module, runbook: runbook}
@@ -105,8 +103,8 @@ func (s *shelf) like(ctx context.Context, text string, least float64) ([]decisio
 	return found, nil
 }
 
-// Nearest implements [decision.Conditions]: of the entries that fit the condition, the one whose action is the most alike.
-func (s *shelf) Nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
+// nearest returns the entry with the most similar action among those that fit the condition.
+func (s *shelf) nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
 	found, err := s.like(ctx, condition, fitting)
 	if err != nil {
 		return "", 0, err

@@ -37,7 +37,7 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
 		value = 1
 	}
 	account.Worth = value
-	r := decision.Reaction{ResponseID: account.Result.ResponseID, Person: t.Person, Source: learning.ChannelExplicit, Value: value, At: t.At}
+	r := decision.Reaction{ResponseID: account.Result.ResponseID, Person: t.Person, Channel: learning.ChannelExplicit, Value: value, At: t.At}
 	if account.Result.CreditID != "" {
 		r.Commit = a.credit
 	}
