@@ -195,7 +195,7 @@ func TestLoadKeepsLess(t *testing.T) {
 	assert.EqualValues(t, 5, listed(t, none, "kind")[0].Tally.N())
 	_, err = none.Commit(ctx, store.Batch{Rebuild: []evidence.Cell{cell}})
 	require.ErrorIs(t, err, evidence.ErrForgotten)
-	again := reload(t, none)
+	again := reload(t, none, memstore.Config{NoHistory: true, Now: newClock().time})
 	_, err = again.Commit(ctx, store.Batch{Retract: []string{"1"}})
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 }

@@ -214,8 +214,11 @@ func TestStoreConfigFaults(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{"HistoryPerCell", "IDsFor", `Limits["note"].Most`}, fields)
-	st, err := memstore.New(memstore.Config{HistoryFor: 90 * 24 * time.Hour})
+	_, err = memstore.New(memstore.Config{HistoryFor: 90 * 24 * time.Hour})
 	require.NoError(t, err, "ids are kept for as long as history unless they are said to be")
-	assert.Equal(t, 90*24*time.Hour, st.Config().IDsFor)
-	assert.Equal(t, 100, new(memstore.Store).Config().HistoryPerCell)
+	var st memstore.Store
+	for i := range 101 {
+		observed(t, &st, observe(fmt.Sprint(i), time.Now()))
+	}
+	assert.Len(t, history(t, &st, cell), 100)
 }

@@ -255,7 +255,8 @@ type trial struct {
 func TestStoreAgreesWithAPlainOne(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		perCell := rapid.SampledFrom([]int{1, 3, 10_000}).Draw(t, "history")
-		st, err := memstore.New(memstore.Config{Now: newClock().time, HistoryPerCell: perCell})
+		cfg := memstore.Config{Now: newClock().time, HistoryPerCell: perCell}
+		st, err := memstore.New(cfg)
 		require.NoError(t, err)
 		require.NoError(t, st.Declare(ctx, plainKinds...))
 		truth := &plainStore{known: make(map[string]bool), restarts: make(map[evidence.Cell]time.Time)}
@@ -263,7 +264,7 @@ func TestStoreAgreesWithAPlainOne(t *testing.T) {
 		for range rapid.IntRange(1, 25).Draw(t, "commits") {
 			switch rapid.IntRange(0, 5).Draw(t, "reload") {
 			case 0:
-				r.twin = reload(t, r.store)
+				r.twin = reload(t, r.store, cfg)
 			case 1:
 				if r.twin != nil {
 					r.store, r.twin = r.twin, r.store
@@ -391,10 +392,10 @@ func (r *trial) taking(b *store.Batch) {
 }
 
 // reload returns a store that was loaded from a dump of another.
-func reload(t require.TestingT, st *memstore.Store) *memstore.Store {
+func reload(t require.TestingT, st *memstore.Store, cfg memstore.Config) *memstore.Store {
 	var file bytes.Buffer
 	require.NoError(t, st.Dump(ctx, &file))
-	loaded, err := memstore.New(st.Config())
+	loaded, err := memstore.New(cfg)
 	require.NoError(t, err)
 	require.NoError(t, loaded.Load(ctx, bytes.NewReader(file.Bytes())))
 	return loaded

@@ -1,20 +1,18 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/retention"
 	"github.com/heedhq/heed/store"
 )
 
@@ -42,26 +40,14 @@ func (c Config) withDefaults() Config {
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
-	const month = 30 * 24 * time.Hour
-	c.HistoryPerCell = cmp.Or(c.HistoryPerCell, 100)
-	c.HistoryFor = cmp.Or(c.HistoryFor, month)
-	c.IDsFor = cmp.Or(c.IDsFor, max(c.HistoryFor, month))
+	retention.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
 	return c
 }
 
-// Validate reports all faults, joined.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var found faults.List
-	found.Check(c.HistoryPerCell > 0, "HistoryPerCell", c.HistoryPerCell, "must not be negative")
-	found.Check(c.HistoryFor > 0, "HistoryFor", c.HistoryFor, "must not be negative")
-	found.Check(c.IDsFor >= c.HistoryFor, "IDsFor", c.IDsFor, "must not be shorter than HistoryFor")
-	for name, limits := range c.Limits {
-		kind := store.Kind{Name: name, Limits: limits}
-		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
-			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, strings.TrimPrefix(fault.Field, "Limits.")), limits, fault.Reason)
-		}
-	}
+	retention.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
 	return found.Err()
 }
 
@@ -94,20 +80,13 @@ func newState(cfg Config) *state {
 	return s
 }
 
-// New returns an empty store.
+// New returns an empty store, or all faults of its configuration, each a [*heed.ConfigError].
 func New(cfg Config) (*Store, error) {
-	if err := cfg.Validate(); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("memstore: %w", err)
 	}
 	cfg.Limits = maps.Clone(cfg.Limits)
 	return &Store{cfg: cfg}, nil
-}
-
-// Config returns the configuration in force.
-func (s *Store) Config() Config {
-	cfg := s.state().cfg
-	cfg.Limits = maps.Clone(cfg.Limits)
-	return cfg
 }
 
 // state returns what the store holds now.

@@ -70,12 +70,6 @@ func NewStream(cfg StreamConfig) (*Stream, error) {
 	return &Stream{cfg: cfg}, nil
 }
 
-// Config returns the configuration in force.
-func (s *Stream) Config() StreamConfig {
-	s.start()
-	return s.cfg
-}
-
 func (s *Stream) start() {
 	s.started.Do(func() {
 		s.cfg = s.cfg.withDefaults()

@@ -32,9 +32,6 @@ func TestStreamConfig(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.Equal(t, []string{"Lease", "Max"}, fields)
-	assert.Equal(t, memstore.StreamConfig{Lease: time.Minute, Max: 100_000}, (&memstore.Stream{}).Config())
-	stream := newStream(t, memstore.StreamConfig{Lease: time.Hour, Max: 3})
-	assert.Equal(t, memstore.StreamConfig{Lease: time.Hour, Max: 3}, stream.Config())
 }
 
 func newStream(t testing.TB, cfg memstore.StreamConfig) *memstore.Stream {

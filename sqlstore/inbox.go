@@ -69,9 +69,6 @@ func NewInbox(ctx context.Context, st *Store, cfg InboxConfig) (*Inbox, error) {
 	})
 }
 
-// Config returns the configuration in force.
-func (s *Inbox) Config() InboxConfig { return s.cfg }
-
 func (s *Inbox) write(ctx context.Context, what string, do func(*tx) error) error {
 	err := ctx.Err()
 	if err == nil {
@@ -268,30 +265,4 @@ func (db *database) wake(stream string) {
 		close(wake)
 		delete(db.wakes, stream)
 	}
-}
-
-// An InboxSize says how much an inbox holds.
-type InboxSize struct {
-	Name       string
-	Events     int // that are not acknowledged
-	Deliveries int // the most that one of them has had
-}
-
-var inboxSizes = both(`SELECT stream, count(*), max(abs(deliveries)) FROM heed_inbox GROUP BY stream ORDER BY stream`)
-
-// Inboxes returns the inboxes that hold events, in the order of their names.
-func (s *Store) Inboxes(ctx context.Context) (all []InboxSize, err error) {
-	err = s.db.read(ctx, func(t *tx) error {
-		all = nil
-		return t.each(inboxSizes, nil, func(scan func(...any) error) error {
-			var one InboxSize
-			err := scan(&one.Name, &one.Events, &one.Deliveries)
-			all = append(all, one)
-			return err
-		})
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: inboxes: %w", err)
-	}
-	return all, nil
 }

@@ -163,18 +163,6 @@ func (s *Store) declared(t *tx, name string) (kind store.Kind, found bool, err e
 	return kind, true, err
 }
 
-// Declared returns the kinds of records that any program has declared, in the order of their names, with the limits in force.
-func (s *Store) Declared(ctx context.Context) (all []store.Kind, err error) {
-	err = s.db.read(ctx, func(t *tx) (err error) {
-		all, err = s.allDeclared(t)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: declared: %w", err)
-	}
-	return all, nil
-}
-
 // allDeclared returns the kinds that any program has declared.
 func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
 	texts, err := t.texts(listDeclared)

@@ -168,17 +168,7 @@ var (
 	noteErased    = either(`UPDATE heed_store SET erased = max(erased, $1)`, ``)
 )
 
-// Erased reports whether no trace of those who were forgotten is left in the files of the database. While somebody reads from
-// SQLite's log, there may be. The next [Store.Sweep] tries again. Of PostgreSQL it reports true, as its files are its own: see
-// docs/stores.md.
-func (s *Store) Erased(ctx context.Context) (bool, error) {
-	forgotten, _, erased, err := s.erasure(ctx)
-	if err != nil {
-		return false, fmt.Errorf("sqlstore: %w", err)
-	}
-	return forgotten == erased, nil
-}
-
+// erasure counts who was forgotten, and how many of them the file and the log hold no more.
 func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
 	if s.db.dialect.embedded() {
 		err = s.db.read(ctx, func(t *tx) error { return t.one(readErased, nil, &forgotten, &rewritten, &erased) })

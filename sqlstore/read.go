@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -396,15 +395,3 @@ func (s *Store) History(ctx context.Context, c evidence.Cell) iter.Seq2[evidence
 var findKinds = both(`SELECT DISTINCT c.kind FROM heed_cell AS c
 	WHERE EXISTS (SELECT 1 FROM heed_tally AS t WHERE t.cell = c.cell)
 	ORDER BY c.kind`)
-
-// Kinds yields the kinds of cells that have evidence, in order: all that [Store.List] can list. The rules of Find hold.
-func (s *Store) Kinds(ctx context.Context) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		var kinds []string
-		err := s.db.read(ctx, func(t *tx) (err error) {
-			kinds, err = t.texts(findKinds)
-			return err
-		})
-		yieldAll(ctx, slices.Clip(kinds), err, yield)
-	}
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/retention"
 	"github.com/heedhq/heed/store"
 )
 
@@ -45,31 +46,19 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	const month = 30 * 24 * time.Hour
-	c.HistoryPerCell = cmp.Or(c.HistoryPerCell, 100)
-	c.HistoryFor = cmp.Or(c.HistoryFor, month)
-	c.IDsFor = cmp.Or(c.IDsFor, max(c.HistoryFor, month))
+	retention.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
 	c.Stale = cmp.Or(c.Stale, time.Second)
 	c.MaxCached = cmp.Or(c.MaxCached, 100_000)
 	c.Limits = maps.Clone(c.Limits)
 	return c
 }
 
-// Validate reports all faults, joined.
-func (c Config) Validate() error {
+func (c Config) validate() error {
 	c = c.withDefaults()
 	var found faults.List
-	found.Check(c.HistoryPerCell > 0, "HistoryPerCell", c.HistoryPerCell, "must not be negative")
-	found.Check(c.HistoryFor > 0, "HistoryFor", c.HistoryFor, "must not be negative")
-	found.Check(c.IDsFor >= c.HistoryFor, "IDsFor", c.IDsFor, "must not be shorter than HistoryFor")
+	retention.Check(&found, c.HistoryPerCell, c.HistoryFor, c.IDsFor, c.Limits)
 	found.Check(c.Stale > 0, "Stale", c.Stale, "must not be negative")
 	found.Check(c.MaxCached > 0, "MaxCached", c.MaxCached, "must not be negative")
-	for name, limits := range c.Limits {
-		kind := store.Kind{Name: name, Limits: limits}
-		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
-			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, fault.Field), limits, fault.Reason)
-		}
-	}
 	return found.Err()
 }
 
@@ -100,7 +89,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	if len(configs) > 0 {
 		cfg = configs[0]
 	}
-	err := errors.Join(dialect.validate(), cfg.Validate())
+	err := errors.Join(dialect.validate(), cfg.validate())
 	if len(configs) > 1 {
 		err = errors.Join(err, &heed.ConfigError{Field: "configs", Value: len(configs), Reason: "must be at most one"})
 	}
@@ -121,12 +110,6 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	}
 	return s, nil
 }
-
-// Config returns the configuration in force.
-func (s *Store) Config() Config { return s.cfg }
-
-// Dialect returns what the database was opened as.
-func (s *Store) Dialect() Dialect { return s.db.dialect }
 
 // Damaged returns how many rows could not be read since the store was opened, as they hold something that heed has not
 // written. Lists leave such rows out. A read by name is an error.

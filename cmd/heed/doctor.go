@@ -178,11 +178,12 @@ func (d *diagnosis) needed(dialect sqlstore.Dialect) (tables []string, err error
 
 // contents reads all that there is.
 func (d *diagnosis) contents(s *session, st *opened) error {
-	for kind, err := range st.store.Kinds(s.ctx) {
-		if err == nil {
-			err = d.kind(s, st, kind)
-		}
-		if err != nil {
+	status, err := st.store.Status(s.ctx)
+	if err != nil {
+		return err
+	}
+	for _, kind := range status.Cells {
+		if err := d.kind(s, st, kind); err != nil {
 			return err
 		}
 	}

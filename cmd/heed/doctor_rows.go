@@ -26,11 +26,11 @@ type recordSize struct {
 
 // records reads every record, by its kind.
 func (d *diagnosis) records(s *session, st *opened) error {
-	kinds, err := st.store.Declared(s.ctx)
+	status, err := st.store.Status(s.ctx)
 	if err != nil {
 		return err
 	}
-	for _, kind := range kinds {
+	for _, kind := range status.Kinds {
 		size, unreadable, overdue := recordSize{Kind: kind.Name}, st.store.Damaged(), 0
 		for r, err := range st.store.Find(s.ctx, store.Query{Kind: kind.Name}) {
 			if err != nil {
@@ -101,8 +101,8 @@ func (d *diagnosis) events(s *session, st *opened) error {
 	if n > 0 && s.now().Sub(oldest) > waiting {
 		d.warning("%s in the outbox, the first since %s: does a relay run?", plural(n, "event waits", "events wait"), moment(oldest))
 	}
-	inboxes, err := st.store.Inboxes(s.ctx)
-	for _, inbox := range inboxes {
+	status, err := st.store.Status(s.ctx)
+	for _, inbox := range status.Inboxes {
 		if inbox.Deliveries > deliveries {
 			d.warning("inbox %s has an event that was delivered %d times: see what its consumer logs", show(inbox.Name), inbox.Deliveries)
 		}

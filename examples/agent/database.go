@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -71,10 +70,11 @@ func (s *shelter) checkEmpty(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, err := range st.Kinds(ctx) {
-		return cmp.Or(err, errors.New("-db has heed's tables, and not those of this program: bring agent_runbook and agent_runs too"))
+	status, err := st.Status(ctx)
+	if err == nil && len(status.Cells) > 0 {
+		err = errors.New("-db has heed's tables, and not those of this program: bring agent_runbook and agent_runs too")
 	}
-	return nil
+	return err
 }
 
 // end notes when a run was over. One that is cut off counts as long as it can have been.

@@ -291,7 +291,7 @@ var storeReads = map[string]func(*sqlstore.Store) (any, error){
 	},
 	"List":    tallies,
 	"Scopes":  func(st *sqlstore.Store) (any, error) { return gather(st.Scopes(ctx, arm.Kind)) },
-	"Kinds":   func(st *sqlstore.Store) (any, error) { return gather(st.Kinds(ctx)) },
+	"Status":  func(st *sqlstore.Store) (any, error) { return st.Status(ctx) },
 	"History": func(st *sqlstore.Store) (any, error) { return gather(st.History(ctx, arm)) },
 	"Dump": func(st *sqlstore.Store) (any, error) {
 		var out bytes.Buffer

@@ -28,16 +28,18 @@ func TestStore(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			handles := make(map[store.Store]*sql.DB)
+			var dialect sqlstore.Dialect
 			storetest.Run(t, storetest.Subject{
 				New: func(o storetest.Options) (store.Store, error) {
-					handle, dialect := b.emptied(t)
+					var handle *sql.DB
+					handle, dialect = b.emptied(t)
 					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now, Limits: o.Limits})
 					handles[st] = handle
 					return st, err
 				},
 				Reopen: func(before store.Store, o storetest.Options) (store.Store, error) {
 					handle := handles[before]
-					st, err := sqlstore.Open(ctx, handle, before.(*sqlstore.Store).Dialect(), sqlstore.Config{Now: o.Now, Limits: o.Limits})
+					st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: o.Now, Limits: o.Limits})
 					handles[st] = handle
 					return st, err
 				},

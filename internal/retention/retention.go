@@ -1,0 +1,36 @@
+// Package retention has the defaults and the rules of what a store keeps, and for how long. All stores share them.
+package retention
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/store"
+)
+
+const month = 30 * 24 * time.Hour
+
+// Defaults sets what is 0: 100 observations of a cell, for 30 days, and ids for 30 days or as long as the history.
+func Defaults(historyPerCell *int, historyFor, idsFor *time.Duration) {
+	*historyPerCell = cmp.Or(*historyPerCell, 100)
+	*historyFor = cmp.Or(*historyFor, month)
+	*idsFor = cmp.Or(*idsFor, max(*historyFor, month))
+}
+
+// Check adds what is wrong with a configuration whose defaults are set.
+func Check(found *faults.List, historyPerCell int, historyFor, idsFor time.Duration, limits map[string]store.Limits) {
+	found.Check(historyPerCell > 0, "HistoryPerCell", historyPerCell, "must not be negative")
+	found.Check(historyFor > 0, "HistoryFor", historyFor, "must not be negative")
+	found.Check(idsFor >= historyFor, "IDsFor", idsFor, "must not be shorter than HistoryFor")
+	for name, limits := range limits {
+		kind := store.Kind{Name: name, Limits: limits}
+		if fault := (*heed.InputError)(nil); errors.As(kind.Validate(), &fault) {
+			found.Check(false, fmt.Sprintf("Limits[%q].%s", name, strings.TrimPrefix(fault.Field, "Limits.")), limits, fault.Reason)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/heedhq/heed/store"
+)
+
+// Status says what a database holds, for tools.
+type Status struct {
+	Cells   []string     // the kinds of cells that have evidence, sorted: all that [Store.List] can list
+	Kinds   []store.Kind // the kinds of records that any program has declared, by name, with the limits in force
+	Inboxes []InboxSize  // those that hold events, by name
+	// Erased says that the files of the database hold no trace of forgotten people. It is false while somebody reads from
+	// SQLite's log; the next [Store.Sweep] tries again. It is always true of PostgreSQL, which manages its own files: see
+	// docs/stores.md.
+	Erased bool
+}
+
+// An InboxSize says how much an inbox holds.
+type InboxSize struct {
+	Name       string
+	Events     int // that are not acknowledged
+	Deliveries int // the most that one of them has had
+}
+
+var inboxSizes = both(`SELECT stream, count(*), max(abs(deliveries)) FROM heed_inbox GROUP BY stream ORDER BY stream`)
+
+// Status reads what the database holds.
+func (s *Store) Status(ctx context.Context) (Status, error) {
+	var found Status
+	forgotten, _, erased, err := s.erasure(ctx)
+	if err == nil {
+		err = s.db.read(ctx, func(t *tx) (err error) {
+			found = Status{Erased: forgotten == erased}
+			if found.Cells, err = t.texts(findKinds); err != nil {
+				return err
+			}
+			if found.Kinds, err = s.allDeclared(t); err != nil {
+				return err
+			}
+			return t.each(inboxSizes, nil, func(scan func(...any) error) error {
+				var one InboxSize
+				err := scan(&one.Name, &one.Events, &one.Deliveries)
+				found.Inboxes = append(found.Inboxes, one)
+				return err
+			})
+		})
+	}
+	if err != nil {
+		return Status{}, fmt.Errorf("sqlstore: status: %w", err)
+	}
+	return found, nil
+}
