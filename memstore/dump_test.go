@@ -270,14 +270,15 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		require.NoError(t, w.Close())
-		st := newStore(t, memstore.Config{Now: newClock().time, HistoryPerCell: 2})
+		cfg := memstore.Config{Now: newClock().time, HistoryPerCell: 2}
+		st := newStore(t, cfg)
 		if err := st.Load(ctx, &whole); err != nil {
 			require.ErrorAs(t, err, new(*heed.InputError))
 			require.NoError(t, st.Load(ctx, bytes.NewReader(file)), "it is still empty")
 			return
 		}
 		use(t, st, rows)
-		use(t, reload(t, st), rows)
+		use(t, reload(t, st, cfg), rows)
 	})
 }
 
