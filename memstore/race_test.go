@@ -148,7 +148,7 @@ func TestStoreUnderFire(t *testing.T) {
 	}
 	assert.Equal(t, 150, byKey)
 	assert.LessOrEqual(t, len(found(t, st, store.Query{Kind: "full"})), 20)
-	loaded := reload(t, st)
+	loaded := reload(t, st, memstore.Config{HistoryPerCell: 50, Now: newClock().time})
 	assert.Equal(t, listed(t, st, "kind"), listed(t, loaded, "kind"))
 	assert.Equal(t, found(t, st, store.Query{Kind: "note"}), found(t, loaded, store.Query{Kind: "note"}))
 }

@@ -66,8 +66,8 @@ func TestStoreKeepsTheContract(t *testing.T) {
 		New: func(o storetest.Options) (store.Store, error) {
 			return memstore.New(memstore.Config{Now: o.Now, Limits: o.Limits})
 		},
-		Reopen: func(st store.Store, _ storetest.Options) (store.Store, error) {
-			return reload(t, st.(*memstore.Store)), nil
+		Reopen: func(st store.Store, o storetest.Options) (store.Store, error) {
+			return reload(t, st.(*memstore.Store), memstore.Config{Now: o.Now, Limits: o.Limits}), nil
 		},
 	})
 }

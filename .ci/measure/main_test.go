@@ -86,6 +86,7 @@ func TestReportHoldsTheCountsAgainstTheAims(t *testing.T) {
 		{dir: "a", importable: true, names: 3, fields: 4, lines: 10},
 		{dir: "b", importable: true, names: 5, lines: 20},
 		{dir: "internal/c", names: 100, lines: 30},
+		{dir: "a/atest", names: 100, lines: 1000},
 	}
 	met := limits{names: 8, namesEach: 5, lines: 60, function: 60}
 	var out strings.Builder
