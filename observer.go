@@ -68,6 +68,8 @@ type (
 		Channel   string  // how the evidence is known, such as "undo"
 		Reward    float64 // in [0, 1]
 		Weight    float64
+		// Before and After are what was believed, in [0, 1]. Both are 0 where nothing was computed.
+		Before, After float64
 	}
 	// Swept tells that a sweep changed something.
 	Swept struct {

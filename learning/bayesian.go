@@ -14,41 +14,32 @@ import (
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// BayesianConfig configures a [Bayesian]. The zero value means the defaults of the Learning Strategy Interface design.
+// BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults of the Learning Strategy Interface
+// design.
 type BayesianConfig struct {
-	UndoWindow      time.Duration // how long an answer can be taken back or ignored. 0 means 30 s
-	SilenceWindow   time.Duration // after how long silence is approval. 0 means 30 s
-	IgnoreThreshold int           // how many ignores in a row are a negative signal. 0 means 3
-	// SilenceIsNeutral makes nothing of silence.
-	SilenceIsNeutral bool
-	// Keywords are what makes the text of an event an undo. They are lower-cased, and blank ones dropped. nil means undo,
-	// revert, cancel, rollback, nevermind and never mind; an empty slice, that no text is one.
+	UndoWindow       time.Duration // how long an answer can be taken back or ignored; 0 means 30 s
+	SilenceWindow    time.Duration // after this time, silence is approval; 0 means 30 s
+	IgnoreThreshold  int           // this number of ignores in a row is a negative signal; 0 means 3
+	SilenceIsNeutral bool          // silence says nothing
+	// Keywords make a text an undo. Case does not matter, and blank ones are dropped. nil means undo, revert, cancel, rollback,
+	// nevermind and never mind. With an empty slice, no text is an undo.
 	Keywords []string
-	// WholeWords looks for the words of a keyword and not for its letters: "undo" is then in "Undo that!" but not in
-	// "undoubtedly".
+	// WholeWords compares the words of a keyword and not its letters: "undo" is then in "Undo that!" but not in "undoubtedly".
 	WholeWords bool
-	// Magnitudes are what implicit signals and thumbs are worth. The zero value means 1.0 and 0.8.
-	Magnitudes Magnitudes
-	// Weights are magnitudes by the source of a signal, where a source is to have one of its own. They are read
-	// literally: 0 makes nothing of the source. Scores are worth what Scores says, whatever their source.
+	// Implicit and Explicit are the magnitudes of implicit signals and of thumbs, in [0, 1e6]. 0 means 1 and 0.8: by default, what a
+	// user does is worth more than what a user says.
+	Implicit, Explicit float64
+	// Weights are magnitudes by channel, where one differs. 0 makes the channel say nothing.
 	Weights map[string]float64
-	// Scores are what the scores of both scales are worth. The zero value of each means its default.
-	Scores Scores
-	// Domains are what is different in some domains.
+	// UserScores and DevScores are what scores are worth, the lowest score first. The sign says which way, and 0 is neutral. The zero
+	// values mean -0.4, 0.05, 0.4 and -0.4, -0.2, 0.05, 0.2, 0.4.
+	UserScores [3]float64
+	DevScores  [5]float64
+	// Domains are what differs in some domains.
 	Domains map[string]Domain
 }
 
-// Magnitudes are in [0, 1e6], and not both 0. What worked is worth more than an opinion, by default.
-type Magnitudes struct{ Implicit, Explicit float64 }
-
-// Scores are what scores are worth, the lowest first: the sign is the type of the signal, and the size its magnitude. A
-// score worth 0 is neutral.
-type Scores struct {
-	User [3]float64 // bad, meh, good. The zero value means -0.4, 0.05, 0.4
-	Dev  [5]float64 // The zero value means -0.4, -0.2, 0.05, 0.2, 0.4
-}
-
-// A Domain is what differs in one domain. A zero field, and a source that is not in the map, is as everywhere else.
+// A Domain is what differs in one domain. A zero field, and a channel that is not in the map, is as in all others.
 type Domain struct {
 	UndoWindow      time.Duration
 	SilenceWindow   time.Duration
@@ -70,10 +61,10 @@ func (c BayesianConfig) withDefaults() BayesianConfig {
 		}
 	}
 	c.Keywords = keywords
-	c.Magnitudes = cmp.Or(c.Magnitudes, Magnitudes{Implicit: 1, Explicit: 0.8})
+	c.Implicit, c.Explicit = cmp.Or(c.Implicit, 1), cmp.Or(c.Explicit, 0.8)
 	c.Weights = maps.Clone(c.Weights)
-	c.Scores.User = cmp.Or(c.Scores.User, [3]float64{-0.4, 0.05, 0.4})
-	c.Scores.Dev = cmp.Or(c.Scores.Dev, [5]float64{-0.4, -0.2, 0.05, 0.2, 0.4})
+	c.UserScores = cmp.Or(c.UserScores, [3]float64{-0.4, 0.05, 0.4})
+	c.DevScores = cmp.Or(c.DevScores, [5]float64{-0.4, -0.2, 0.05, 0.2, 0.4})
 	c.Domains = maps.Clone(c.Domains)
 	for name, d := range c.Domains {
 		d.Weights = maps.Clone(d.Weights)
@@ -82,206 +73,180 @@ func (c BayesianConfig) withDefaults() BayesianConfig {
 	return c
 }
 
-// Validate reports all faults, joined, each a [*heed.ConfigError].
-func (c BayesianConfig) Validate() error {
-	c = c.withDefaults()
+// validate reports all faults of a configuration with its defaults.
+func (c *BayesianConfig) validate() error {
 	var found faults.List
-	found.Check(c.UndoWindow > 0, "UndoWindow", c.UndoWindow, "must not be negative")
-	found.Check(c.SilenceWindow > 0, "SilenceWindow", c.SilenceWindow, "must not be negative")
-	found.Check(c.IgnoreThreshold > 0, "IgnoreThreshold", c.IgnoreThreshold, "must not be negative")
-	checkMagnitude(&found, "Magnitudes.Implicit", c.Magnitudes.Implicit)
-	checkMagnitude(&found, "Magnitudes.Explicit", c.Magnitudes.Explicit)
-	checkWeights(&found, "Weights", c.Weights)
-	checkScores(&found, "Scores.User", c.Scores.User[:])
-	checkScores(&found, "Scores.Dev", c.Scores.Dev[:])
+	check := func(prefix string, undo, silence time.Duration, threshold int, weights map[string]float64) {
+		found.Check(undo >= 0, prefix+"UndoWindow", undo, "must not be negative")
+		found.Check(silence >= 0, prefix+"SilenceWindow", silence, "must not be negative")
+		found.Check(threshold >= 0, prefix+"IgnoreThreshold", threshold, "must not be negative")
+		for _, channel := range slices.Sorted(maps.Keys(weights)) {
+			found.Check(isMagnitude(weights[channel]), prefix+"Weights["+channel+"]", weights[channel], notMagnitude)
+		}
+	}
+	check("", c.UndoWindow, c.SilenceWindow, c.IgnoreThreshold, c.Weights)
+	found.Check(isMagnitude(c.Implicit), "Implicit", c.Implicit, notMagnitude)
+	found.Check(isMagnitude(c.Explicit), "Explicit", c.Explicit, notMagnitude)
+	found.Check(areScores(c.UserScores[:]), "UserScores", c.UserScores, notScores)
+	found.Check(areScores(c.DevScores[:]), "DevScores", c.DevScores, notScores)
 	for _, name := range slices.Sorted(maps.Keys(c.Domains)) {
-		d, field := c.Domains[name], "Domains["+name+"]"
-		found.Check(d.UndoWindow >= 0, field+".UndoWindow", d.UndoWindow, "must not be negative")
-		found.Check(d.SilenceWindow >= 0, field+".SilenceWindow", d.SilenceWindow, "must not be negative")
-		found.Check(d.IgnoreThreshold >= 0, field+".IgnoreThreshold", d.IgnoreThreshold, "must not be negative")
-		checkWeights(&found, field+".Weights", d.Weights)
+		d := c.Domains[name]
+		check("Domains["+name+"].", d.UndoWindow, d.SilenceWindow, d.IgnoreThreshold, d.Weights)
 	}
 	return found.Err()
 }
 
-func checkMagnitude(found *faults.List, field string, x float64) {
-	found.Check(x >= 0 && x <= evidence.MaxWeight, field, x, "must be in [0, 1e6]")
-}
-
-func checkWeights(found *faults.List, field string, weights map[string]float64) {
-	for _, source := range slices.Sorted(maps.Keys(weights)) {
-		checkMagnitude(found, field+"["+source+"]", weights[source])
-	}
-}
-
-func checkScores(found *faults.List, field string, scores []float64) {
-	ok := slices.IsSorted(scores)
-	for _, x := range scores {
-		ok = ok && x >= -evidence.MaxWeight && x <= evidence.MaxWeight
-	}
-	found.Check(ok, field, scores, "must be finite and must not fall")
-}
-
-// Bayesian is the strategy of the Learning Strategy Interface design: no news is good news, an undo is bad news, and so
-// are three ignores in a row. It is immutable, and safe for concurrent use.
-type Bayesian struct{ cfg BayesianConfig }
-
-var (
-	_ Strategy           = (*Bayesian)(nil)
-	_ OutcomeInterpreter = (*Bayesian)(nil)
-	_ UndoRecognizer     = (*Bayesian)(nil)
+const (
+	notMagnitude = "must be in [0, 1e6]"
+	notScores    = "must be in [-1e6, 1e6], and must not fall"
 )
 
-// NewBayesian returns the strategy, or all faults of its configuration, joined.
-func NewBayesian(cfg BayesianConfig) (*Bayesian, error) {
-	if err := cfg.Validate(); err != nil {
-		return nil, fmt.Errorf("learning: bayesian: %w", err)
-	}
-	return &Bayesian{cfg.withDefaults()}, nil
+func isMagnitude(x float64) bool { return x >= 0 && x <= evidence.MaxWeight }
+
+func areScores(scores []float64) bool {
+	return slices.IsSorted(scores) && !slices.ContainsFunc(scores, func(x float64) bool { return !isMagnitude(max(x, -x)) })
 }
 
-// Settings returns the configuration in force.
-func (b *Bayesian) Settings() BayesianConfig { return b.cfg.withDefaults() }
+// bayesian is immutable.
+type bayesian struct{ cfg BayesianConfig }
 
-// InterpretJudgement implements [Strategy]. The source of the signal is [ChannelDev] where the feedback's is, and else
-// [ChannelExplicit], with the caller's as "original_source" in the metadata.
-func (b *Bayesian) InterpretJudgement(f Judgement) (Signal, error) {
-	if err := f.Validate(); err != nil {
+// NewBayesian returns the strategy of the Learning Strategy Interface design: silence is approval, an undo is rejection, and so
+// are three ignores in a row. A configuration that is not valid is all its faults, joined, each a [*heed.ConfigError].
+//
+// The metadata of its signals have "original_source", the channel of the judgement; "scale" and "score"; "elapsed_seconds";
+// "undo_text", at most 100 characters; or "consecutive_count".
+func NewBayesian(cfg BayesianConfig) (Strategy, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("learning: bayesian: %w", err)
+	}
+	return &bayesian{cfg}, nil
+}
+
+func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
+	if err := j.Validate(); err != nil {
 		return Signal{}, err
 	}
-	source := ChannelExplicit
-	if f.Channel == ChannelDev {
-		source = ChannelDev
+	channel := ChannelExplicit
+	if j.Channel == ChannelDev {
+		channel = ChannelDev
 	}
-	s := Signal{HeuristicID: f.HeuristicID, EventID: f.EventID, Channel: source, Target: f.Target}
-	s.Metadata = map[string]string{"original_source": f.Channel}
+	s := NewSignal(Neutral, j.HeuristicID, j.EventID, channel)
+	s.Target, s.Metadata = j.Target, map[string]string{"original_source": j.Channel}
 	var worth float64
-	switch f.Scale {
+	switch j.Scale {
 	case UserScale:
-		worth = b.cfg.Scores.User[f.Score-1]
+		worth = b.cfg.UserScores[j.Score-1]
 	case DevScale:
-		worth = b.cfg.Scores.Dev[f.Score-1]
+		worth = b.cfg.DevScores[j.Score-1]
 	default:
-		s.Type, s.Magnitude = Negative, b.weight(f.Domain, source, b.cfg.Magnitudes.Explicit)
-		if f.Positive {
+		s.Type, s.Magnitude = Negative, b.weight(j.Domain, channel, b.cfg.Explicit)
+		if j.Positive {
 			s.Type = Positive
 		}
 		return s, nil
 	}
-	s.Metadata["scale"], s.Metadata["score"] = string(f.Scale), strconv.Itoa(f.Score)
-	switch {
+	s.Metadata["scale"], s.Metadata["score"] = string(j.Scale), strconv.Itoa(j.Score)
+	switch s.Magnitude = max(worth, -worth); {
 	case worth > 0:
-		s.Type, s.Magnitude = Positive, worth
+		s.Type = Positive
 	case worth < 0:
-		s.Type, s.Magnitude = Negative, -worth
-	default:
-		s.Type = Neutral
+		s.Type = Negative
 	}
 	return s, nil
 }
 
-// InterpretTimeout implements [Strategy].
-func (b *Bayesian) InterpretTimeout(t Timeout) (Signal, error) {
-	s := b.implicit(Positive, t.HeuristicID, t.EventID, t.Domain, ChannelTimeout)
+func (b *bayesian) InterpretTimeout(a Answer) (Signal, error) {
+	s := b.implicit(Positive, a, ChannelTimeout)
 	if b.cfg.SilenceIsNeutral {
 		s.Type, s.Magnitude = Neutral, 0
 	}
-	s.Metadata = map[string]string{"elapsed_seconds": number(t.Elapsed.Seconds())}
+	s.Metadata = map[string]string{"elapsed_seconds": number(a.Age.Seconds())}
 	return s, nil
 }
 
-// maxUndoText is how many characters of an undo's text are kept in the metadata of its signals.
-const maxUndoText = 100
-
-// InterpretUndo implements [Strategy]. All recent fires are taken back.
-func (b *Bayesian) InterpretUndo(u Undo) ([]Signal, error) {
-	if len(u.Fires) == 0 || !b.IsUndo(u.Text) {
+func (b *bayesian) InterpretUndo(u Undo) ([]Signal, error) {
+	if len(u.Answers) == 0 || !b.IsUndo(u.Text) {
 		return nil, nil
 	}
-	kept := cut(u.Text, maxUndoText)
-	signals := make([]Signal, len(u.Fires))
-	for i, f := range u.Fires {
-		signals[i] = b.implicit(Negative, f.HeuristicID, f.EventID, f.Domain, ChannelUndo)
+	kept := cut(u.Text, 100)
+	signals := make([]Signal, len(u.Answers))
+	for i, a := range u.Answers {
+		signals[i] = b.implicit(Negative, a, ChannelUndo)
 		signals[i].Metadata = map[string]string{"undo_text": kept}
 	}
 	return signals, nil
 }
 
-// InterpretIgnore implements [Strategy]. The signal is of no event in particular.
-func (b *Bayesian) InterpretIgnore(i Ignore) (Signal, error) {
-	s := NewSignal(Neutral, i.HeuristicID, "", ChannelIgnored)
-	s.Magnitude = 0
-	if i.Consecutive >= cmp.Or(b.cfg.Domains[i.Domain].IgnoreThreshold, b.cfg.IgnoreThreshold) {
-		s = b.implicit(Negative, i.HeuristicID, "", i.Domain, ChannelIgnored)
+// InterpretIgnore returns a signal about no event in particular.
+func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
+	a.EventID = ""
+	s := b.implicit(Negative, a, ChannelIgnored)
+	if a.Consecutive < cmp.Or(b.cfg.Domains[a.Domain].IgnoreThreshold, b.cfg.IgnoreThreshold) {
+		s.Type, s.Magnitude = Neutral, 0
 	}
-	s.Metadata = map[string]string{"consecutive_count": strconv.Itoa(i.Consecutive)}
+	s.Metadata = map[string]string{"consecutive_count": strconv.Itoa(a.Consecutive)}
 	return s, nil
 }
 
-// InterpretOutcome implements [OutcomeInterpreter].
-func (b *Bayesian) InterpretOutcome(o Outcome) (Signal, error) {
-	t := Negative
-	if o.Success {
-		t = Positive
+func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
+	if a.Success {
+		return b.implicit(Positive, a, ChannelOutcome), nil
 	}
-	return b.implicit(t, o.HeuristicID, o.EventID, o.Domain, ChannelOutcome), nil
+	return b.implicit(Negative, a, ChannelOutcome), nil
 }
 
-// Windows implements [Strategy].
-func (b *Bayesian) Windows(domain string) Windows {
+func (b *bayesian) Windows(domain string) Windows {
 	d := b.cfg.Domains[domain]
 	return Windows{Undo: cmp.Or(d.UndoWindow, b.cfg.UndoWindow), Silence: cmp.Or(d.SilenceWindow, b.cfg.SilenceWindow)}
 }
 
-// Config implements [Strategy].
-func (b *Bayesian) Config() map[string]string {
+func (b *bayesian) Config() map[string]string {
 	c := b.cfg
 	return map[string]string{
-		"strategy":             StrategyBayesian,
+		"strategy":             "bayesian",
 		"undo_window_sec":      number(c.UndoWindow.Seconds()),
 		"silence_window_sec":   number(c.SilenceWindow.Seconds()),
 		"silence_is_neutral":   strconv.FormatBool(c.SilenceIsNeutral),
 		"ignored_threshold":    strconv.Itoa(c.IgnoreThreshold),
 		"undo_keywords":        strings.Join(c.Keywords, ","),
 		"undo_whole_words":     strconv.FormatBool(c.WholeWords),
-		"implicit_magnitude":   number(c.Magnitudes.Implicit),
-		"explicit_magnitude":   number(c.Magnitudes.Explicit),
+		"implicit_magnitude":   number(c.Implicit),
+		"explicit_magnitude":   number(c.Explicit),
 		"weights":              fmt.Sprint(c.Weights), // fmt sorts the keys of maps
-		"user_scores":          fmt.Sprint(c.Scores.User),
-		"dev_scores":           fmt.Sprint(c.Scores.Dev),
+		"user_scores":          fmt.Sprint(c.UserScores),
+		"dev_scores":           fmt.Sprint(c.DevScores),
 		"domains_with_changes": strings.Join(slices.Sorted(maps.Keys(c.Domains)), ","),
 	}
 }
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-func (b *Bayesian) implicit(t SignalType, heuristicID, eventID, domain, source string) Signal {
-	s := NewSignal(t, heuristicID, eventID, source)
-	s.Magnitude = b.weight(domain, source, b.cfg.Magnitudes.Implicit)
+func (b *bayesian) implicit(t SignalType, a Answer, channel string) Signal {
+	s := NewSignal(t, a.HeuristicID, a.EventID, channel)
+	s.Magnitude = b.weight(a.Domain, channel, b.cfg.Implicit)
 	return s
 }
 
-// weight returns what a source is worth in a domain.
-func (b *Bayesian) weight(domain, source string, otherwise float64) float64 {
+// weight returns what a channel is worth in a domain.
+func (b *bayesian) weight(domain, channel string, otherwise float64) float64 {
 	for _, weights := range [...]map[string]float64{b.cfg.Domains[domain].Weights, b.cfg.Weights} {
-		if weight, ok := weights[source]; ok {
+		if weight, ok := weights[channel]; ok {
 			return weight
 		}
 	}
 	return otherwise
 }
 
-// IsUndo implements [UndoRecognizer]: it reports whether a keyword is in the text.
-func (b *Bayesian) IsUndo(text string) bool {
+func (b *bayesian) IsUndo(text string) bool {
 	text = strings.ToLower(text)
 	if b.cfg.WholeWords {
 		text = words(text)
 	}
 	return slices.ContainsFunc(b.cfg.Keywords, func(keyword string) bool {
-		if !b.cfg.WholeWords {
-			return strings.Contains(text, keyword)
+		if b.cfg.WholeWords {
+			keyword = words(keyword)
 		}
-		keyword = words(keyword)
 		return keyword != " " && strings.Contains(text, keyword)
 	})
 }
@@ -295,7 +260,7 @@ func words(text string) string {
 	return " " + strings.Join(all, " ") + " "
 }
 
-// cut returns the first so many characters of a text.
+// cut returns the first characters of a text.
 func cut(text string, most int) string {
 	for i := range text {
 		if most == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-func newBayesian(t testing.TB, cfg learning.BayesianConfig) *learning.Bayesian {
+func newBayesian(t testing.TB, cfg learning.BayesianConfig) learning.Strategy {
 	t.Helper()
 	b, err := learning.NewBayesian(cfg)
 	require.NoError(t, err)
@@ -43,13 +43,13 @@ func TestInterpretJudgement(t *testing.T) {
 		{learning.Judgement{Scale: learning.DevScale, Score: 4, Channel: "dev"}, learning.Positive, 0.2, learning.ChannelDev},
 		{learning.Judgement{Scale: learning.DevScale, Score: 5, Channel: "dev"}, learning.Positive, 0.4, learning.ChannelDev},
 	} {
-		for _, target := range []learning.Target{learning.Both, learning.Rule, learning.Response} {
+		for _, target := range []learning.Target{"", learning.Rule, learning.Response} {
 			f := test.feedback
 			f.HeuristicID, f.EventID, f.Target = "h1", "e1", target
 			s, err := b.InterpretJudgement(f)
 			require.NoError(t, err)
 			metadata := map[string]string{"original_source": f.Channel}
-			if f.Scale != learning.Thumbs {
+			if f.Scale != "" {
 				metadata["scale"], metadata["score"] = string(f.Scale), fmt.Sprint(f.Score)
 			}
 			assert.Equal(t, learning.Signal{
@@ -61,7 +61,7 @@ func TestInterpretJudgement(t *testing.T) {
 }
 
 func TestScoresAreConfigured(t *testing.T) {
-	b := newBayesian(t, learning.BayesianConfig{Scores: learning.Scores{User: [3]float64{-1, 0, 2}, Dev: [5]float64{-3, -2, -1, 1, 2}}})
+	b := newBayesian(t, learning.BayesianConfig{UserScores: [3]float64{-1, 0, 2}, DevScores: [5]float64{-3, -2, -1, 1, 2}})
 	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
 		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: score})
 		require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestScoresAreConfigured(t *testing.T) {
 }
 
 func TestInterpretTimeout(t *testing.T) {
-	request := learning.Timeout{HeuristicID: "h1", EventID: "e1", Elapsed: 31500 * time.Millisecond}
+	request := learning.Answer{HeuristicID: "h1", EventID: "e1", Age: 31500 * time.Millisecond}
 	s, err := newBayesian(t, learning.BayesianConfig{}).InterpretTimeout(request)
 	require.NoError(t, err)
 	want := learning.NewSignal(learning.Positive, "h1", "e1", learning.ChannelTimeout)
@@ -111,18 +111,18 @@ func TestUndoTexts(t *testing.T) {
 		{"hello", false, false},
 		{"", false, false},
 	} {
-		for strategy, want := range map[*learning.Bayesian]bool{letters: test.letters, words: test.words} {
-			signals, err := strategy.InterpretUndo(learning.Undo{Text: test.text, Fires: []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}})
+		for strategy, want := range map[learning.Strategy]bool{letters: test.letters, words: test.words} {
+			signals, err := strategy.InterpretUndo(learning.Undo{Text: test.text, Answers: []learning.Answer{{HeuristicID: "h", EventID: "e"}}})
 			require.NoError(t, err)
-			assert.Equal(t, want, len(signals) == 1, "%q, whole words %v", test.text, strategy.Settings().WholeWords)
+			assert.Equal(t, want, len(signals) == 1, "%q, whole words %v", test.text, learning.SettingsOf(strategy).WholeWords)
 		}
 	}
 }
 
 func TestInterpretUndo(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
-	fires := []learning.RecentFire{{HeuristicID: "h1", EventID: "e1"}, {HeuristicID: "h2", EventID: "e2"}}
-	signals, err := b.InterpretUndo(learning.Undo{Text: "Please undo that", Fires: fires})
+	fires := []learning.Answer{{HeuristicID: "h1", EventID: "e1"}, {HeuristicID: "h2", EventID: "e2"}}
+	signals, err := b.InterpretUndo(learning.Undo{Text: "Please undo that", Answers: fires})
 	require.NoError(t, err)
 	var want []learning.Signal
 	for _, f := range fires {
@@ -133,13 +133,13 @@ func TestInterpretUndo(t *testing.T) {
 	assert.Equal(t, want, signals)
 
 	long := "undo " + strings.Repeat("é", 200)
-	signals, err = b.InterpretUndo(learning.Undo{Text: long, Fires: fires[:1]})
+	signals, err = b.InterpretUndo(learning.Undo{Text: long, Answers: fires[:1]})
 	require.NoError(t, err)
 	assert.Equal(t, string([]rune(long)[:100]), signals[0].Metadata["undo_text"])
 }
 
 func TestKeywords(t *testing.T) {
-	fires := []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}
+	fires := []learning.Answer{{HeuristicID: "h", EventID: "e"}}
 	for _, test := range []struct {
 		keywords []string
 		text     string
@@ -153,12 +153,12 @@ func TestKeywords(t *testing.T) {
 		{[]string{"!!"}, "hello !! there", true},
 	} {
 		b := newBayesian(t, learning.BayesianConfig{Keywords: test.keywords})
-		signals, err := b.InterpretUndo(learning.Undo{Text: test.text, Fires: fires})
+		signals, err := b.InterpretUndo(learning.Undo{Text: test.text, Answers: fires})
 		require.NoError(t, err)
 		assert.Equal(t, test.want, len(signals) > 0, "%q in %q", test.keywords, test.text)
 	}
 	b := newBayesian(t, learning.BayesianConfig{Keywords: []string{"!!"}, WholeWords: true})
-	signals, err := b.InterpretUndo(learning.Undo{Text: "hello", Fires: fires})
+	signals, err := b.InterpretUndo(learning.Undo{Text: "hello", Answers: fires})
 	require.NoError(t, err)
 	assert.Empty(t, signals, "a keyword without words is in no text")
 }
@@ -166,7 +166,7 @@ func TestKeywords(t *testing.T) {
 func TestInterpretIgnore(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for n, want := range map[int]string{0: "neutral 0", 1: "neutral 0", 2: "neutral 0", 3: "negative 1", 4: "negative 1"} {
-		s, err := b.InterpretIgnore(learning.Ignore{HeuristicID: "h1", EventID: "e1", Consecutive: n})
+		s, err := b.InterpretIgnore(learning.Answer{HeuristicID: "h1", EventID: "e1", Consecutive: n})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude), n)
 		assert.Equal(t, learning.ChannelIgnored, s.Channel)
@@ -189,17 +189,17 @@ func TestWeightsAndDomains(t *testing.T) {
 		return s.Magnitude
 	}
 	undo := func(domain string) (learning.Signal, error) {
-		signals, err := b.InterpretUndo(learning.Undo{Text: "undo", Fires: []learning.RecentFire{{HeuristicID: "h", EventID: "e", Domain: domain}}})
+		signals, err := b.InterpretUndo(learning.Undo{Text: "undo", Answers: []learning.Answer{{HeuristicID: "h", EventID: "e", Domain: domain}}})
 		return signals[0], err
 	}
 	ignore := func(domain string) (learning.Signal, error) {
-		return b.InterpretIgnore(learning.Ignore{HeuristicID: "h", Domain: domain, Consecutive: 4})
+		return b.InterpretIgnore(learning.Answer{HeuristicID: "h", Domain: domain, Consecutive: 4})
 	}
 	thumbs := func(domain string) (learning.Signal, error) {
 		return b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Domain: domain})
 	}
 	outcome := func(domain string) (learning.Signal, error) {
-		return b.InterpretOutcome(learning.Outcome{HeuristicID: "h", EventID: "e", Domain: domain})
+		return b.InterpretOutcome(learning.Answer{HeuristicID: "h", EventID: "e", Domain: domain})
 	}
 	assert.Equal(t, 0.8, weight("", undo))
 	assert.Equal(t, 0.8, weight("chat", undo))
@@ -212,34 +212,29 @@ func TestWeightsAndDomains(t *testing.T) {
 	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, b.Windows(""))
 	assert.Equal(t, learning.Windows{Undo: time.Minute, Silence: 30 * time.Second}, b.Windows("home"))
 	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 2 * time.Minute}, b.Windows("chat"))
-	off := newBayesian(t, learning.BayesianConfig{Magnitudes: learning.Magnitudes{Explicit: 1}})
-	s, err := off.InterpretTimeout(learning.Timeout{HeuristicID: "h"})
-	require.NoError(t, err)
-	assert.Zero(t, s.Magnitude, "where one of the magnitudes is set, both are read literally")
 }
 
 func TestBayesianConfig(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
-	settings := b.Settings()
+	settings := learning.SettingsOf(b)
 	assert.Equal(t, 30*time.Second, settings.UndoWindow)
 	assert.Equal(t, 3, settings.IgnoreThreshold)
-	assert.Equal(t, learning.Magnitudes{Implicit: 1, Explicit: 0.8}, settings.Magnitudes)
+	assert.Equal(t, []float64{1, 0.8}, []float64{settings.Implicit, settings.Explicit})
 	assert.Equal(t, []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"}, settings.Keywords)
 	settings.Keywords[0] = ""
-	assert.Equal(t, "undo", b.Settings().Keywords[0])
+	assert.Equal(t, "undo", learning.SettingsOf(b).Keywords[0])
 	config := b.Config()
 	assert.Equal(t, "bayesian", config["strategy"])
 	assert.Equal(t, "30", config["undo_window_sec"])
 	assert.Equal(t, "undo,revert,cancel,rollback,nevermind,never mind", config["undo_keywords"])
 
 	_, err := learning.NewBayesian(learning.BayesianConfig{
-		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Magnitudes: learning.Magnitudes{Implicit: math.NaN(), Explicit: -1},
-		Weights: map[string]float64{"a": math.Inf(1)},
-		Scores:  learning.Scores{User: [3]float64{1, 0, -1}, Dev: [5]float64{math.NaN()}},
+		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1,
+		Weights:    map[string]float64{"a": math.Inf(1)},
+		UserScores: [3]float64{1, 0, -1}, DevScores: [5]float64{math.NaN()},
 		Domains: map[string]learning.Domain{"d": {UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Weights: map[string]float64{"b": -1}}},
 	})
-	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Magnitudes.Implicit", "Magnitudes.Explicit",
-		"Weights[a]", "Scores.User", "Scores.Dev",
+	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]", "Implicit", "Explicit", "UserScores", "DevScores",
 		"Domains[d].UndoWindow", "Domains[d].SilenceWindow", "Domains[d].IgnoreThreshold", "Domains[d].Weights[b]"}, fields(err))
 }
 
@@ -250,14 +245,14 @@ func FuzzUndo(f *testing.F) {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, keyword, text string) {
-		fires := []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}
+		fires := []learning.Answer{{HeuristicID: "h", EventID: "e"}}
 		letters := newBayesian(t, learning.BayesianConfig{Keywords: []string{keyword}})
-		signals, err := letters.InterpretUndo(learning.Undo{Text: text, Fires: fires})
+		signals, err := letters.InterpretUndo(learning.Undo{Text: text, Answers: fires})
 		require.NoError(t, err)
 		blank := strings.TrimSpace(keyword) == ""
 		assert.Equal(t, !blank && strings.Contains(strings.ToLower(text), strings.ToLower(strings.TrimSpace(keyword))), len(signals) == 1)
 		words := newBayesian(t, learning.BayesianConfig{Keywords: []string{keyword}, WholeWords: true})
-		byWords, err := words.InterpretUndo(learning.Undo{Text: text, Fires: fires})
+		byWords, err := words.InterpretUndo(learning.Undo{Text: text, Answers: fires})
 		require.NoError(t, err)
 		if blank {
 			assert.Empty(t, byWords)

@@ -93,7 +93,7 @@ func (f *fixture) fill(n int, session string) {
 	for i := range n {
 		id := fmt.Sprint("filled ", i%100)
 		if i < 100 {
-			if _, err := f.Heuristic(ctx, id); err != nil {
+			if _, err := f.Standing(ctx, id); err != nil {
 				f.put(learning.Heuristic{ID: id, Condition: "a filled bath"})
 			}
 		}

@@ -10,38 +10,35 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// Bins is how many bins of equal width a reliability table has.
-const Bins = 10
+// bins is how many bins of equal width a reliability table has.
+const bins = 10
 
-// A Calibration says how well predictions have foretold how fires ended.
+// A Calibration says how well predictions foretold how fires ended. Answers of the host's model have the heuristic "".
 type Calibration struct {
-	Overall Reliability
-	// Heuristics and Paths are the same by heuristic and by path. What the model answered has the heuristic "".
+	Overall           Reliability
 	Heuristics, Paths map[string]Reliability
 }
 
-// A Reliability holds predictions against what happened.
+// A Reliability compares predictions with outcomes.
 type Reliability struct {
-	N uint64 // how many fires with a prediction came to an end
-	// Brier is the mean of (prediction - outcome)², with outcomes of 0 and 1: 0 is perfect, and always saying ½ gives ¼
-	// (Brier 1950).
+	N uint64 // fires with a prediction that ended
+	// Brier is the mean of (prediction - outcome)², with outcomes of 0 and 1. 0 is perfect, and a constant ½ gives ¼ (Brier 1950).
 	Brier float64
-	// Error is the expected calibration error: the mean distance of the predictions of a bin from its rate of success, by
-	// how many there are (Naeini, Cooper and Hauskrecht 2015).
+	// Error is the expected calibration error: the mean distance between the predictions of a bin and its rate of success, weighted
+	// by N (Naeini, Cooper and Hauskrecht 2015).
 	Error float64
-	// Table has a row for each bin, the least predictions first. Bin i holds those in [i/Bins, (i+1)/Bins), the last one
-	// 1 as well.
-	Table [Bins]Bin
+	// Table has ten bins, the lowest predictions first. Bin i holds those in [i/10, (i+1)/10), and the last one 1 too.
+	Table [bins]Bin
 }
 
 // A Bin is a row of a reliability table.
 type Bin struct {
 	N          uint64
-	Prediction float64 // the mean of the predictions; 0 where there are none
-	Success    float64 // the share of successes; 0 where there are none
+	Prediction float64 // the mean of the predictions; 0 if there are none
+	Success    float64 // the rate of success; 0 if there are none
 }
 
-// Calibration compares the predictions of all fires that came to an end with how they did.
+// Calibration compares the predictions of all fires that ended with how they ended.
 func (m *Module) Calibration(ctx context.Context) (Calibration, error) {
 	var overall forecasts
 	heuristics, paths := map[string]*forecasts{}, map[string]*forecasts{}
@@ -51,22 +48,20 @@ func (m *Module) Calibration(ctx context.Context) (Calibration, error) {
 		}
 		path, bin, success, ok := parseCalibration(part.Cell.Name)
 		if !ok {
-			continue // not ours
+			continue
 		}
-		for _, f := range []*forecasts{&overall, of(heuristics, part.Cell.Item), of(paths, path)} {
-			f.add(bin, success, &part.Tally)
-		}
+		overall.add(bin, success, &part.Tally)
+		of(heuristics, part.Cell.Item).add(bin, success, &part.Tally)
+		of(paths, path).add(bin, success, &part.Tally)
 	}
 	return Calibration{overall.reliability(), reliabilities(heuristics), reliabilities(paths)}, nil
 }
 
 func of(all map[string]*forecasts, key string) *forecasts {
-	f := all[key]
-	if f == nil {
-		f = &forecasts{}
-		all[key] = f
+	if all[key] == nil {
+		all[key] = &forecasts{}
 	}
-	return f
+	return all[key]
 }
 
 func reliabilities(all map[string]*forecasts) map[string]Reliability {
@@ -77,10 +72,10 @@ func reliabilities(all map[string]*forecasts) map[string]Reliability {
 	return made
 }
 
-// calibrationCell returns the cell that a prediction goes to: one for each heuristic, path, bin and way to end. The reward
-// is the prediction, so that a tally holds the sums of the predictions and of their squares.
+// calibrationCell returns the cell of a prediction: one for each heuristic, path, bin and result. The reward is the prediction, so
+// that a tally holds the sums of the predictions and of their squares.
 func (m *Module) calibrationCell(w *fired, success bool) evidence.Cell {
-	bin := min(int(*w.Prediction*Bins), Bins-1)
+	bin := min(int(*w.Prediction*bins), bins-1)
 	return evidence.Cell{
 		Kind: m.kinds.calibration, Item: w.Heuristic,
 		Name: w.Path + "/" + strconv.Itoa(bin) + "/" + strconv.FormatBool(success),
@@ -93,7 +88,7 @@ func parseCalibration(name string) (path string, bin int, success, ok bool) {
 		return "", 0, false, false
 	}
 	bin, err := strconv.Atoi(parts[1])
-	if err != nil || bin < 0 || bin >= Bins {
+	if err != nil || bin < 0 || bin >= bins {
 		return "", 0, false, false
 	}
 	return parts[0], bin, parts[2] == "true", true
@@ -101,7 +96,7 @@ func parseCalibration(name string) (path string, bin int, success, ok bool) {
 
 // forecasts are sums over predictions.
 type forecasts struct {
-	n, successes, predicted [Bins]float64
+	n, successes, predicted [bins]float64
 	squares                 float64 // Σ (prediction - outcome)²
 }
 

@@ -22,14 +22,14 @@ type forecast struct {
 }
 
 func reliability(all []forecast, wanted func(forecast) bool) (r learning.Reliability) {
-	var bins [learning.Bins][]forecast
+	var bins [10][]forecast
 	for _, f := range all {
 		if !wanted(f) {
 			continue
 		}
 		r.N++
 		r.Brier += (f.prediction - f.outcome) * (f.prediction - f.outcome)
-		bin := min(int(f.prediction*learning.Bins), learning.Bins-1)
+		bin := min(int(f.prediction*10), 10-1)
 		bins[bin] = append(bins[bin], f)
 	}
 	for i, bin := range bins {

@@ -30,14 +30,14 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 	var limits []Limit
 	sums := b.caps.Pool(parts, now)
 	if (evidence.Caps{}).Pool(parts, now).Mass > sums.Mass*(1+1e-12) {
-		limits = append(limits, LimitCap)
+		limits = append(limits, limitCap)
 	}
 	mean := sums.Posterior(b.prior).Mean()
 	switch r := b.constraints.Range; {
 	case mean < r.Floor:
-		limits = append(limits, LimitFloor)
+		limits = append(limits, limitFloor)
 	case mean > r.Ceiling:
-		limits = append(limits, LimitCeiling)
+		limits = append(limits, limitCeiling)
 	}
 	return b.constraints.Range.clamp(mean), limits
 }
@@ -45,21 +45,13 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 // A Standing is where a heuristic stands.
 type Standing struct {
 	Heuristic  Heuristic
-	Pin        Pin     // what a person has decided about it; the zero Pin: nobody has
+	Pin        Pin     // what a person has decided about it; the zero Pin if nobody has
 	Confidence float64 // how far it is trusted
-	// Fires is how often it was shown, Considered how often it was not though it could have been. Of the fires, some came
-	// to an end that speaks for or against it: an outcome, an undo, being ignored once too often, or silence.
-	Fires, Considered   uint64
+	// Fires is how often it was shown, and Considered how often it could have been.
+	Fires, Considered uint64
+	// Successes and Failures are fires that ended with an implicit signal: an outcome, an undo, silence, or one ignore too many.
+	// Successes/(Successes+Failures) is the rate at which it works.
 	Successes, Failures uint64
-}
-
-// SuccessRate returns the share of successes among the fires that came to an end, and false where there are none.
-func (s Standing) SuccessRate() (float64, bool) {
-	ended := s.Successes + s.Failures
-	if ended == 0 {
-		return 0, false
-	}
-	return float64(s.Successes) / float64(ended), true
 }
 
 // Standing returns where a heuristic stands now, or [heed.ErrNotFound].
@@ -116,26 +108,24 @@ func (m *Module) standing(ctx context.Context, heuristicID string) (Standing, *a
 
 // An Explanation says which evidence made a confidence.
 type Explanation struct {
-	Standing Standing
-	Prior    evidence.Beta // made of the initial confidence and its strength
-	// Constraints are those in force, of all layers.
-	Constraints Constraints
-	// Rule and Response are what would be believed of each, were only what was said about it counted in full, what was
-	// said about both in half, and nothing that was seen. Neither bounds nor caps hold them.
+	Standing    Standing
+	Prior       evidence.Beta // made of the initial confidence and its strength
+	Constraints Constraints   // those in force, of all layers
+	// Rule and Response are the beliefs about each target: what was said about it counts in full, what was said about both in half,
+	// and other evidence not at all. Bounds and caps do not limit them.
 	Rule, Response float64
-	// Shares are what went into the confidence, before caps, by where it came from. Sources are told apart only with caps
-	// or Config.BySource; else there is one share for what was seen, and one for what was said about each target.
-	Shares []Share
-	// History lists the observations that the store still keeps, the newest first.
-	History []evidence.Observation
-	Limits  []Limit // what holds the confidence now: LimitCap, LimitFloor, LimitCeiling
+	// Shares are what went into the confidence, before caps. Channels and sources are told apart only with caps or Config.BySource. Without
+	// them, there is one share for all that was seen, and one for what was said about each target.
+	Shares  []Share
+	History []evidence.Observation // those that the store still keeps, the newest first
+	Limits  []Limit                // what holds the confidence now: "cap", "floor", "ceiling"
 }
 
-// A Share is what one origin has said of a heuristic, as it counts now.
+// A Share is what one origin contributes to a confidence now.
 type Share struct {
-	Said         bool   // and not seen
-	Target       Target // of what was said
-	Channel      string // the source of the signals
+	Said         bool   // in a judgement
+	Target       Target // of the judgement
+	Channel      string // of the signals
 	Source       string // the person
 	For, Against float64
 	Count        uint64
@@ -162,7 +152,7 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (Explanation, 
 		}
 		e.Shares = append(e.Shares, share)
 	}
-	half := targets[Both].Scale(0.5)
+	half := targets[""].Scale(0.5)
 	e.Rule = half.Plus(targets[Rule]).Posterior(b.prior).Mean()
 	e.Response = half.Plus(targets[Response]).Posterior(b.prior).Mean()
 	for _, name := range heuristicCells {
@@ -184,5 +174,5 @@ func targetOf(cell string) Target {
 			return t
 		}
 	}
-	return Both
+	return ""
 }

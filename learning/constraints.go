@@ -2,62 +2,76 @@ package learning
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// Constraints limit what signals can do to a heuristic. They are layered: what the heuristic itself says goes before what
-// its pack says, and that before [Config].System. A zero field says nothing, and leaves it to the next layer.
+// Constraints limit what signals can do to a heuristic. There are four layers: a [Pin] goes before the heuristic's own, these
+// before its pack's, and these before [Config].System. A zero field says nothing, so that the next layer decides.
 type Constraints struct {
 	Lock  Lock
 	Range Range // a floor and a ceiling for the confidence, within [Config].Bounds
-	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. 1 where no layer says anything.
+	// FeedbackWeight multiplies the magnitude of every signal, in [0.25, 2]. It is 1 if no layer sets it.
 	FeedbackWeight float64
 }
 
-// A Lock says whether signals count.
+// A Lock says whether signals count. "" leaves it to the next layer.
 type Lock string
 
-// The states of a lock. A locked heuristic takes no signal from any source; what came meanwhile is not made up for when it
-// is unlocked. Under a half-life, the evidence it has goes on fading.
+// The states of a lock. No signal counts for a locked heuristic, and what came meanwhile does not count after it is unlocked.
+// With a half-life, its evidence still fades.
 const (
-	Inherit  Lock = ""
 	Locked   Lock = "locked"
 	Unlocked Lock = "unlocked"
 )
 
-// Valid reports whether the state is one of those above.
-func (l Lock) Valid() bool { return l == Inherit || l == Locked || l == Unlocked }
-
-// A Range is where a confidence stays, 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range says nothing; Range{0, 1} says that there
-// are no limits.
+// A Range is where a confidence stays: 0 ≤ Floor ≤ Ceiling ≤ 1. The zero Range says nothing. Range{0, 1} means no limits.
 type Range struct{ Floor, Ceiling float64 }
 
 func (r Range) valid() bool { return r.Floor >= 0 && r.Floor <= r.Ceiling && r.Ceiling <= 1 }
 
 func (r Range) clamp(x float64) float64 { return min(max(x, r.Floor), r.Ceiling) }
 
-// The bounds of a feedback weight.
-const (
-	MinFeedbackWeight = 0.25
-	MaxFeedbackWeight = 2
-)
-
-// Validate reports all faults, joined, each a [*heed.ConfigError].
-func (c Constraints) Validate() error {
+func (c Constraints) validate() error {
 	var found faults.List
-	found.Check(c.Lock.Valid(), "Lock", c.Lock, "must be locked, unlocked or empty")
+	found.Check(c.Lock == "" || c.Lock == Locked || c.Lock == Unlocked, "Lock", c.Lock, "must be locked, unlocked or empty")
 	found.Check(c.Range.valid(), "Range", c.Range, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
-	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= MinFeedbackWeight && c.FeedbackWeight <= MaxFeedbackWeight,
-		"FeedbackWeight", c.FeedbackWeight, "must be in [0.25, 2], or 0 to inherit")
+	found.Check(c.FeedbackWeight == 0 || c.FeedbackWeight >= 0.25 && c.FeedbackWeight <= 2, "FeedbackWeight", c.FeedbackWeight,
+		"must be in [0.25, 2], or 0 to inherit")
 	return found.Err()
 }
 
-// over returns the constraints with what they leave open filled in from the next layer.
+// validateInput reports the first fault as one of the input.
+func (c Constraints) validateInput() error {
+	for fault := range heed.ConfigErrors(c.validate()) {
+		return &heed.InputError{Field: "Constraints." + fault.Field, Reason: fault.Reason}
+	}
+	return nil
+}
+
+// over returns the constraints, with open fields from the next layer.
 func (c Constraints) over(next Constraints) Constraints {
 	return Constraints{
 		Lock:           cmp.Or(c.Lock, next.Lock),
 		Range:          cmp.Or(c.Range, next.Range),
 		FeedbackWeight: cmp.Or(c.FeedbackWeight, next.FeedbackWeight),
 	}
+}
+
+// text writes the constraints for people: "locked, 0.2 to 0.4, weight 0.5".
+func (c Constraints) text() string {
+	var says []string
+	if c.Lock != "" {
+		says = append(says, string(c.Lock))
+	}
+	if c.Range != (Range{}) {
+		says = append(says, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
+	}
+	if c.FeedbackWeight != 0 {
+		says = append(says, fmt.Sprintf("weight %g", c.FeedbackWeight))
+	}
+	return cmp.Or(strings.Join(says, ", "), "nothing")
 }

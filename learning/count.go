@@ -21,7 +21,7 @@ const (
 
 // saidCell returns the name of the cell for what is said about a target.
 func saidCell(t Target) string {
-	if t == Both {
+	if t == "" {
 		return cellSaid
 	}
 	return cellSaid + "." + string(t)
@@ -240,12 +240,12 @@ func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
 		return 0
 	}
 	if c.FeedbackWeight < 1 {
-		e.limit(LimitWeight)
+		e.limit(limitWeight)
 	}
 	weight := e.signal.Magnitude * c.FeedbackWeight
 	if e.explicit && m.cfg.Diminish > 0 {
 		if n := alike(parts, e.replaces, e.signal.Type == Positive); n > 0 {
-			e.limit(LimitDiminished)
+			e.limit(limitDiminished)
 			weight /= 1 + m.cfg.Diminish*float64(n)
 		}
 	}
@@ -283,6 +283,11 @@ func (l *ledger) commit(ctx context.Context, with ...store.Batch) ([]Change, err
 		l.settle(e, &receipt)
 		changes[i] = e.change
 	}
+	if l.m.watch != nil {
+		for _, e := range l.entries {
+			l.m.tell(ctx, e)
+		}
+	}
 	return changes, nil
 }
 
@@ -310,14 +315,14 @@ func (l *ledger) settle(e *entry, receipt *store.Receipt) {
 	c := &e.change
 	switch {
 	case l.m.cfg.DryRun && e.facts:
-		e.limit(LimitDryRun)
+		e.limit(limitDryRun)
 	case receipt.Duplicate || e.counted != nil && slices.Contains(receipt.Duplicates, e.id):
 		e.limit(LimitDuplicate)
 		c.New = c.Old
 		return
 	}
 	if e.silence != nil && slices.Contains(receipt.Kept, e.silence.ID) {
-		e.limit(LimitKept)
+		e.limit(limitKept)
 		if a := l.accounts[e.signal.HeuristicID]; a != nil {
 			l.adjust(e, a, e.silence, (*evidence.Tally).Add)
 			b := l.m.believe(a)
@@ -348,5 +353,3 @@ func (m *Module) commit(ctx context.Context, b store.Batch, with ...store.Batch)
 	}
 	return receipts[0], nil
 }
-
-func errEmpty(field string) error { return &heed.InputError{Field: field, Reason: "must not be empty"} }

@@ -31,16 +31,14 @@ func (v vars) environ() (all []string) {
 
 func settings(t testing.TB, cfg learning.Config) learning.BayesianConfig {
 	t.Helper()
-	b, ok := cfg.Strategy.(*learning.Bayesian)
-	require.True(t, ok)
-	return b.Settings()
+	return learning.SettingsOf(cfg.Strategy)
 }
 
 func TestConfigFromEnvDefaults(t *testing.T) {
 	for _, none := range []vars{{}, {"STRATEGY": "", "UNDO_WINDOW_SEC": " ", "CHANNEL_WEIGHTS": "", "USER_SCORES": ""}} {
-		cfg, err := learning.ConfigFromEnv(none.lookup, none.environ()...)
+		cfg, err := learning.ConfigFromEnv(none.lookup, nil, none.environ()...)
 		require.NoError(t, err)
-		assert.Equal(t, must(learning.NewBayesian(learning.BayesianConfig{})).Settings(), settings(t, cfg))
+		assert.Equal(t, learning.SettingsOf(newBayesian(t, learning.BayesianConfig{})), settings(t, cfg))
 		f := newFixture(t, cfg)
 		got, want := f.Config(), newFixture(t, learning.Config{}).Config()
 		assert.Equal(t, []any{want.Initial, want.Strength, want.Bounds, want.Diminish, want.HalfLife, want.Caps, want.Expectations},
@@ -57,13 +55,13 @@ func TestConfigFromEnv(t *testing.T) {
 		"CONFIDENCE_FLOOR": "0", "CONFIDENCE_CEILING": "1", "HALF_LIFE_DAYS": "90.5", "GUARDED": "true",
 		"EXPECTATIONS": `[{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}, {"trigger": "door", "outcome": "burglar", "success": false}]`,
 	}
-	cfg, err := learning.ConfigFromEnv(v.lookup, append(v.environ(), "PATH=/bin", "OTHER_LEARNING_X=1", "LEARNINGS=2")...)
+	cfg, err := learning.ConfigFromEnv(v.lookup, nil, append(v.environ(), "PATH=/bin", "OTHER_LEARNING_X=1", "LEARNINGS=2")...)
 	require.NoError(t, err)
 	assert.Equal(t, learning.BayesianConfig{
 		UndoWindow: 45 * time.Second, SilenceWindow: 150 * time.Second, IgnoreThreshold: 5, SilenceIsNeutral: true,
-		Keywords: []string{"undo", "stop"}, WholeWords: true, Magnitudes: learning.Magnitudes{Implicit: 0.9, Explicit: 0.7},
-		Weights: map[string]float64{"implicit_undo": 0.8, "implicit_ignored": 0},
-		Scores:  learning.Scores{User: [3]float64{-1, 0, 1}, Dev: [5]float64{-0.5, -0.25, 0, 0.25, 0.5}},
+		Keywords: []string{"undo", "stop"}, WholeWords: true, Implicit: 0.9, Explicit: 0.7,
+		Weights:    map[string]float64{"implicit_undo": 0.8, "implicit_ignored": 0},
+		UserScores: [3]float64{-1, 0, 1}, DevScores: [5]float64{-0.5, -0.25, 0, 0.25, 0.5},
 	}, settings(t, cfg))
 	logged := cfg.Strategy.Config()
 	for key, want := range map[string]string{"undo_window_sec": "45", "ignored_threshold": "5", "implicit_magnitude": "0.9", "explicit_magnitude": "0.7", "silence_window_sec": "150"} {
@@ -81,9 +79,9 @@ func TestConfigFromEnv(t *testing.T) {
 // TestNoKeywordIsEveryKeyword: an empty list, or a comma too many, makes no event an undo.
 func TestNoKeywordIsEveryKeyword(t *testing.T) {
 	for _, keywords := range []string{"", ",", "undo, ,stop", "undo,,", " , "} {
-		cfg, err := learning.ConfigFromEnv(vars{"UNDO_KEYWORDS": keywords}.lookup)
+		cfg, err := learning.ConfigFromEnv(vars{"UNDO_KEYWORDS": keywords}.lookup, nil)
 		require.NoError(t, err)
-		signals, err := cfg.Strategy.InterpretUndo(learning.Undo{Text: "hello", Fires: []learning.RecentFire{{HeuristicID: "h", EventID: "e"}}})
+		signals, err := cfg.Strategy.InterpretUndo(learning.Undo{Text: "hello", Answers: []learning.Answer{{HeuristicID: "h", EventID: "e"}}})
 		require.NoError(t, err)
 		assert.Empty(t, signals, "%q", keywords)
 	}
@@ -114,7 +112,7 @@ func TestConfigFromEnvFaults(t *testing.T) {
 		"EXPECTATIONS":               {"{}", "[", "[] []", `[{"trigger": "a"}]`, `[{"trigger": "a", "outcome": "b", "timeout_sec": -1}]`, `[{"trigger": "a", "outcome": "b", "timeout": 1}]`, `[{"trigger": 1}]`},
 	} {
 		for _, value := range values {
-			_, err := learning.ConfigFromEnv(vars{name: value}.lookup)
+			_, err := learning.ConfigFromEnv(vars{name: value}.lookup, nil)
 			if assert.Error(t, err, "%s=%s", name, value) {
 				for _, field := range fields(err) {
 					assert.Equal(t, "LEARNING_"+name, field, value)
@@ -123,46 +121,62 @@ func TestConfigFromEnvFaults(t *testing.T) {
 			}
 		}
 	}
-	_, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0", "EXPLICIT_MAGNITUDE": "0"}.lookup)
-	assert.Error(t, err, "nothing would be learned")
-	cfg, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0"}.lookup)
-	require.NoError(t, err)
-	assert.Equal(t, learning.Magnitudes{Implicit: 0, Explicit: 0.8}, settings(t, cfg).Magnitudes, "0 is 0")
-	_, err = learning.ConfigFromEnv(vars{"CONFIDENCE_FLOOR": "0", "CONFIDENCE_CEILING": "0"}.lookup)
+	_, err := learning.ConfigFromEnv(vars{"CONFIDENCE_FLOOR": "0", "CONFIDENCE_CEILING": "0"}.lookup, nil)
 	assert.Error(t, err)
+}
+
+// TestMagnitudesOfNothing: 0 is no default, where somebody has written it.
+func TestMagnitudesOfNothing(t *testing.T) {
+	cfg, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0", "EXPLICIT_MAGNITUDE": "0.0", "CHANNEL_WEIGHTS": "implicit_undo=0.5,dev=2"}.lookup, nil)
+	require.NoError(t, err)
+	worth := func(s learning.Signal, err error) float64 { require.NoError(t, err); return s.Magnitude }
+	a, j := learning.Answer{HeuristicID: "h", EventID: "e", Consecutive: 9}, thumb("h", "e", true)
+	assert.Zero(t, worth(cfg.Strategy.InterpretTimeout(a)))
+	assert.Zero(t, worth(cfg.Strategy.InterpretIgnore(a)))
+	assert.Zero(t, worth(cfg.Strategy.InterpretOutcome(a)))
+	assert.Zero(t, worth(cfg.Strategy.InterpretJudgement(j)))
+	undone, err := cfg.Strategy.InterpretUndo(learning.Undo{Text: "undo", Answers: []learning.Answer{a}})
+	require.NoError(t, err)
+	assert.Equal(t, 0.5, undone[0].Magnitude, "a weight goes before")
+	j.Channel = learning.ChannelDev
+	assert.EqualValues(t, 2, worth(cfg.Strategy.InterpretJudgement(j)))
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
 	v := vars{"UNDO_WINDOW_SEC": "NaN", "IGNORED_THRESHOLD": "0", "PRIOR_STRENGTH": "-1", "IMPLICIT_MAGNITUDE": "x", "DEV_SCORES": "1"}
-	_, err := learning.ConfigFromEnv(v.lookup, "LEARNING_UNDO_WINDOW=30", "LEARNING_STRATEGY=bayesian", "HOME=/")
+	_, err := learning.ConfigFromEnv(v.lookup, nil, "LEARNING_UNDO_WINDOW=30", "LEARNING_STRATEGY=bayesian", "HOME=/")
 	assert.ElementsMatch(t, []string{"LEARNING_UNDO_WINDOW_SEC", "LEARNING_IGNORED_THRESHOLD", "LEARNING_PRIOR_STRENGTH", "LEARNING_IMPLICIT_MAGNITUDE",
 		"LEARNING_DEV_SCORES", "LEARNING_UNDO_WINDOW"}, fields(err))
 }
 
 func TestStrategiesByName(t *testing.T) {
 	errMood := errors.New("not today")
-	own := learning.Strategies{
+	own := map[string]func(learning.BayesianConfig) (learning.Strategy, error){
 		"moody": func(cfg learning.BayesianConfig) (learning.Strategy, error) {
 			b, err := learning.NewBayesian(cfg)
 			return moody{Strategy: b}, err
 		},
 		"broken": func(learning.BayesianConfig) (learning.Strategy, error) { return nil, errMood },
 	}
-	cfg, err := own.ConfigFromEnv(vars{"STRATEGY": "moody", "UNDO_WINDOW_SEC": "7"}.lookup)
+	cfg, err := learning.ConfigFromEnv(vars{"STRATEGY": "moody", "UNDO_WINDOW_SEC": "7"}.lookup, own)
 	require.NoError(t, err)
 	assert.IsType(t, moody{}, cfg.Strategy)
 	assert.Equal(t, 7*time.Second, cfg.Strategy.Windows("").Undo)
-	cfg, err = own.ConfigFromEnv(vars{}.lookup)
+	cfg, err = learning.ConfigFromEnv(vars{}.lookup, own)
 	require.NoError(t, err)
-	assert.IsType(t, &learning.Bayesian{}, cfg.Strategy)
-	_, err = own.ConfigFromEnv(vars{"STRATEGY": "broken"}.lookup)
+	assert.IsType(t, newBayesian(t, learning.BayesianConfig{}), cfg.Strategy)
+	_, err = learning.ConfigFromEnv(vars{"STRATEGY": "broken"}.lookup, own)
 	assert.ErrorIs(t, err, errMood)
-	_, err = own.New("other", learning.BayesianConfig{})
+	_, err = learning.ConfigFromEnv(vars{"STRATEGY": "other"}.lookup, own)
 	var fault *heed.ConfigError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "must be one of bayesian, broken, moody", fault.Reason)
-	_, err = learning.Strategies(nil).New("bayesian", learning.BayesianConfig{IgnoreThreshold: -1})
-	assert.Equal(t, []string{"IgnoreThreshold"}, fields(err))
+	own["strict"] = func(learning.BayesianConfig) (learning.Strategy, error) {
+		return learning.NewBayesian(learning.BayesianConfig{IgnoreThreshold: -1})
+	}
+	_, err = learning.ConfigFromEnv(vars{"STRATEGY": "strict"}.lookup, own)
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, heed.ConfigError{Field: "LEARNING_STRATEGY", Value: "strict", Reason: "IgnoreThreshold: must not be negative"}, *fault)
 }
 
 // FuzzConfigFromEnv holds that whatever is read is a configuration that can be used, or an error whose faults each name a
@@ -176,7 +190,7 @@ func FuzzConfigFromEnv(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, value string) {
 		name := names[int(which)%len(names)]
-		cfg, err := learning.ConfigFromEnv(vars{name: value}.lookup)
+		cfg, err := learning.ConfigFromEnv(vars{name: value}.lookup, nil)
 		if err != nil {
 			for _, field := range fields(err) {
 				if field != "LEARNING_CONFIDENCE_CEILING" { // which the floor may be above

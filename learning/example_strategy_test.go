@@ -28,8 +28,11 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 		return learning.Signal{}, err
 	}
 	good := f.Positive
-	if points := f.Scale.Points(); points > 0 {
-		good = 2*f.Score > points+1 // the middle of a scale is no praise
+	switch f.Scale { // the middle of a scale is no praise
+	case learning.UserScale:
+		good = f.Score > 2
+	case learning.DevScale:
+		good = f.Score > 3
 	}
 	s := learning.NewSignal(learning.Negative, f.HeuristicID, f.EventID, learning.ChannelExplicit)
 	if s.Target = f.Target; good {
@@ -40,21 +43,28 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 
 func (o outspoken) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
 	for _, word := range strings.Fields(strings.ToLower(u.Text)) {
-		if t, ok := o.words[strings.Trim(word, ".,!?")]; ok && len(u.Fires) > 0 {
-			last := u.Fires[len(u.Fires)-1] // words are about what was shown last
+		if t, ok := o.words[strings.Trim(word, ".,!?")]; ok && len(u.Answers) > 0 {
+			last := u.Answers[len(u.Answers)-1] // words are about what was shown last
 			return []learning.Signal{learning.NewSignal(t, last.HeuristicID, last.EventID, "user_words")}, nil
 		}
 	}
 	return nil, nil
 }
 
-func (o outspoken) InterpretTimeout(t learning.Timeout) (learning.Signal, error) {
+func (o outspoken) InterpretTimeout(t learning.Answer) (learning.Signal, error) {
 	return learning.NewSignal(learning.Neutral, t.HeuristicID, t.EventID, learning.ChannelTimeout), nil
 }
 
-func (o outspoken) InterpretIgnore(i learning.Ignore) (learning.Signal, error) {
+func (o outspoken) InterpretIgnore(i learning.Answer) (learning.Signal, error) {
 	return learning.NewSignal(learning.Neutral, i.HeuristicID, i.EventID, learning.ChannelIgnored), nil
 }
+
+func (o outspoken) InterpretOutcome(a learning.Answer) (learning.Signal, error) {
+	return learning.NewSignal(learning.Neutral, a.HeuristicID, a.EventID, learning.ChannelOutcome), nil
+}
+
+// IsUndo can't say no cheaper than InterpretUndo can.
+func (o outspoken) IsUndo(string) bool { return true }
 
 func (o outspoken) Windows(string) learning.Windows { return learning.Windows{Undo: time.Minute} }
 
@@ -62,7 +72,7 @@ func (o outspoken) Config() map[string]string { return map[string]string{"strate
 
 func TestOutspoken(t *testing.T) { learningtest.RunStrategy(t, newOutspoken()) }
 
-// A second strategy: six methods, no counting, and the suite of learningtest to say whether they keep the contract.
+// A second strategy: eight methods, no counting, and the suite of learningtest to say whether they keep the contract.
 func Example_strategy() {
 	ctx := context.Background()
 	module := newModule(learning.Config{Strategy: newOutspoken()})

@@ -48,12 +48,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	rate, _ := standing.SuccessRate()
-	fmt.Printf("confidence %.2f, %d fires, success rate %.2f\n", standing.Confidence, standing.Fires, rate)
+	fmt.Printf("confidence %.2f, %d fires, %d good, %d bad\n", standing.Confidence, standing.Fires, standing.Successes, standing.Failures)
 	// Output:
 	// implicit_undo: 0.30 to 0.20
 	// 2 without objection
-	// confidence 0.59, 3 fires, success rate 0.67
+	// confidence 0.59, 3 fires, 2 good, 1 bad
 }
 
 // newModule makes a module with one heuristic, for the examples below.
@@ -186,7 +185,7 @@ func ExampleModule_Calibration() {
 	fmt.Printf("%d predictions, Brier score %.4f, calibration error %.3f\n", r.N, r.Brier, r.Error)
 	for i, bin := range r.Table {
 		if bin.N > 0 {
-			fmt.Printf("from %.1f: %d of %.2f came to %.2f\n", float64(i)/learning.Bins, bin.N, bin.Prediction, bin.Success)
+			fmt.Printf("from %.1f: %d of %.2f came to %.2f\n", float64(i)/10, bin.N, bin.Prediction, bin.Success)
 		}
 	}
 	// Output:
@@ -212,37 +211,38 @@ func ExampleGuarded() {
 	// Output: 0.53 [cap]
 }
 
-// A host that is configured by its environment calls ConfigFromEnv(os.LookupEnv, os.Environ()...), so that misspelt names are
+// A host that is configured by its environment calls ConfigFromEnv(os.LookupEnv, nil, os.Environ()...), so that misspelt names are
 // found too.
 func ExampleConfigFromEnv() {
 	environment := map[string]string{"LEARNING_UNDO_WINDOW_SEC": "45"}
 	lookup := func(name string) (string, bool) { value, ok := environment[name]; return value, ok }
-	cfg, err := learning.ConfigFromEnv(lookup)
+	cfg, err := learning.ConfigFromEnv(lookup, nil)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println("undo window:", cfg.Strategy.Windows("").Undo)
 
 	environment = map[string]string{"LEARNING_UNDO_WINDOW_SEC": "NaN", "LEARNING_IGNORED_THRESHOLD": "0"}
-	_, err = learning.ConfigFromEnv(lookup, "LEARNING_UNDO_WINDOW_SEC=NaN", "LEARNING_IGNORED_THRESHOLD=0", "LEARNING_UNDO_WINDOWS=30")
+	_, err = learning.ConfigFromEnv(lookup, nil, "LEARNING_UNDO_WINDOW_SEC=NaN", "LEARNING_IGNORED_THRESHOLD=0", "LEARNING_UNDO_WINDOWS=30")
 	for fault := range heed.ConfigErrors(err) {
 		fmt.Println(fault.Field, fault.Reason)
 	}
 	// Output:
 	// undo window: 45s
-	// LEARNING_UNDO_WINDOW_SEC must be a time above 0 and of at most a hundred years
-	// LEARNING_IGNORED_THRESHOLD must be a whole number from 1 on
-	// LEARNING_UNDO_WINDOWS is no variable of learning
+	// LEARNING_UNDO_WINDOW_SEC must be a time from 1µs to 876000h0m0s
+	// LEARNING_IGNORED_THRESHOLD must be a whole number from 1 to 1000000
+	// LEARNING_UNDO_WINDOWS is not a known variable
 }
 
 // To change a heuristic, put it with the revision that was read. Somebody else may have been quicker.
 func ExampleModule_Put() {
 	ctx := context.Background()
 	module := newModule(learning.Config{})
-	first, err := module.Heuristic(ctx, "close the window")
+	standing, err := module.Standing(ctx, "close the window")
 	if err != nil {
 		panic(err)
 	}
+	first := standing.Heuristic
 	locked := first
 	locked.Constraints.Lock = learning.Locked
 	if _, err := module.Put(ctx, locked); err != nil {

@@ -72,3 +72,6 @@ func States(ctx context.Context, m *Module) (all []string, err error) {
 	}
 	return all, nil
 }
+
+// SettingsOf returns the configuration in force of a strategy that [NewBayesian] made.
+func SettingsOf(s Strategy) BayesianConfig { return s.(*bayesian).cfg.withDefaults() }

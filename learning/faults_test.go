@@ -43,7 +43,6 @@ var pinned = learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "ops", 
 // deeds are calls of every method, and of the functions that make modules.
 var deeds = []deed{
 	{method: "Put", call: func(f *fixture) error { _, err := f.Put(ctx, learning.Heuristic{ID: "new"}); return err }, done: heed.ErrConflict},
-	{method: "Heuristic", call: func(f *fixture) error { _, err := f.Heuristic(ctx, "h"); return err }},
 	{method: "Heuristics", call: func(f *fixture) (err error) {
 		for _, err = range f.Heuristics(ctx) {
 		}

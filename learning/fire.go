@@ -106,10 +106,9 @@ func (m *Module) setWindows(w *fired, condition string) error {
 	if err != nil {
 		return err
 	}
-	if p := m.expectation(condition); p != nil {
-		w.Phrase, w.Failure = strings.ToLower(p.Outcome), p.Failure
-		windows.Silence = cmp.Or(p.Timeout, windows.Silence)
-	}
+	e := m.expectation(condition)
+	w.Phrase, w.Failure = strings.ToLower(e.Outcome), e.Failure
+	windows.Silence = cmp.Or(e.Timeout, windows.Silence)
 	if windows.Undo > 0 {
 		w.Undo = w.Shown.Add(windows.Undo)
 	}

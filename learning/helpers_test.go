@@ -226,6 +226,9 @@ func (f *fixture) standing(heuristic string) learning.Standing {
 	return s
 }
 
+// rate returns how often a heuristic works.
+func rate(s learning.Standing) float64 { return float64(s.Successes) / float64(s.Successes+s.Failures) }
+
 func (f *fixture) confidence(heuristic string) float64 { return f.standing(heuristic).Confidence }
 
 // counted returns what is in the evidence of a heuristic: its observations with their signed weights, by channel.

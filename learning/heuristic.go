@@ -9,19 +9,16 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
-// A Heuristic is what a module has to know of one: not what it is trusted for, which is in the evidence, but what that
-// begins with and is limited by.
+// A Heuristic is where a heuristic's confidence begins and what limits it. Its evidence is kept apart.
 type Heuristic struct {
-	ID        string // never empty; not repeated within a module
-	Domain    string // whose windows, thresholds and weights hold
+	ID        string // never empty; unique in a module
+	Domain    string // whose windows, thresholds and weights apply
 	Pack      string // whose constraints it inherits
-	Condition string // the situation that it is for, which patterns look at
+	Condition string // the situation that it is for, which expectations look at
 	// Initial is the confidence before any evidence, in (0, 1). 0 means [Config].Initial.
 	Initial     float64
 	Constraints Constraints
@@ -30,15 +27,13 @@ type Heuristic struct {
 	Revision uint64
 }
 
-// Validate reports the first fault as a [*heed.InputError].
-func (h Heuristic) Validate() error {
-	if h.ID == "" {
-		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
-	}
-	if h.Initial != 0 && !isConfidence(h.Initial) {
+func (h *Heuristic) validate() error {
+	switch {
+	case h.ID == "":
+		return errEmpty("ID")
+	case h.Initial != 0 && !isConfidence(h.Initial):
 		return &heed.InputError{Field: "Initial", Reason: "must be above 0 and below 1"}
-	}
-	if !h.CreatedAt.IsZero() && (h.CreatedAt.Unix() < 0 || h.CreatedAt.Year() > 9999) {
+	case !h.CreatedAt.IsZero() && (h.CreatedAt.Unix() < 0 || h.CreatedAt.Year() > 9999):
 		return &heed.InputError{Field: "CreatedAt", Reason: "must be in the years 1970 to 9999"}
 	}
 	if err := h.Constraints.validateInput(); err != nil {
@@ -47,26 +42,10 @@ func (h Heuristic) Validate() error {
 	return checkTexts(text{"ID", h.ID}, text{"Domain", h.Domain}, text{"Pack", h.Pack}, text{"Condition", h.Condition})
 }
 
-// validateInput reports the first fault as one of the input.
-func (c Constraints) validateInput() error {
-	var found faults.List
-	found.Add("Constraints", c.Validate())
-	for fault := range heed.ConfigErrors(found.Err()) {
-		return &heed.InputError{Field: fault.Field, Reason: fault.Reason}
-	}
-	return nil
-}
-
-func isConfidence(x float64) bool { return x >= leastInitial && x <= 1-leastInitial }
-
-// leastInitial keeps the shapes of a prior away from 0.
-const leastInitial = 1e-9
-
-// Put stores a heuristic and returns it with its new revision. One of revision 0 must be new, any other must have the
-// revision that is stored: else it is [heed.ErrConflict], and nothing changes. Input that is not valid is a
-// [*heed.InputError].
+// Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new; else it must be the stored one. If it
+// is not, Put returns [heed.ErrConflict] and changes nothing. Invalid input is a [*heed.InputError].
 func (m *Module) Put(ctx context.Context, h Heuristic) (Heuristic, error) {
-	if err := h.Validate(); err != nil {
+	if err := h.validate(); err != nil {
 		return Heuristic{}, fmt.Errorf("learning: put: %w", err)
 	}
 	read := h.Revision
@@ -77,15 +56,6 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (Heuristic, error) {
 	}
 	h.Revision = receipts[0].Revision
 	return h, nil
-}
-
-// Heuristic returns a heuristic, or [heed.ErrNotFound].
-func (m *Module) Heuristic(ctx context.Context, id string) (Heuristic, error) {
-	kept, err := m.kinds.heuristics.Get(ctx, m.cfg.Store, id)
-	if err != nil {
-		return Heuristic{}, fmt.Errorf("learning: heuristic: %w", err)
-	}
-	return heuristicOf(kept), nil
 }
 
 func heuristicOf(kept records.Kept[Heuristic]) Heuristic {
@@ -113,8 +83,8 @@ func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	}
 }
 
-// Delete forgets a heuristic with its pin, or returns [heed.ErrNotFound]. Its evidence stays, and counts again where a
-// heuristic of that id is put anew. Its answers are given up when they are next looked at, with an error.
+// Delete removes a heuristic and its pin, or returns [heed.ErrNotFound]. Its evidence stays, and counts again if a heuristic of that id
+// is put later. Its open answers end with an error when they are next looked at.
 func (m *Module) Delete(ctx context.Context, id string) error {
 	err := records.Retry(ctx, func() error {
 		l := m.newLedger()
@@ -140,6 +110,3 @@ func (m *Module) Delete(ctx context.Context, id string) error {
 	}
 	return nil
 }
-
-// instant returns a time as stores keep it.
-func instant(t time.Time) time.Time { return evidence.InstantOf(t).Time() }

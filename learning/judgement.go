@@ -8,35 +8,33 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Target says what of an answer is meant: that the heuristic spoke in this situation, or what it said.
+// A Target says what of an answer is meant. "" means both. The target does not change how far a signal moves the confidence. An
+// [Explanation] tells the two apart, and counts half of a signal about both for each.
 type Target string
 
-// The targets. Whatever is meant, a signal moves the confidence by all of its weight; an [Explanation] tells rule and
-// response apart, and counts half of a signal about both for each.
+// The targets.
 const (
-	Both     Target = ""
-	Rule     Target = "rule"
-	Response Target = "response"
+	Rule     Target = "rule"     // that the heuristic spoke in this situation
+	Response Target = "response" // what it said
 )
 
-// Valid reports whether the target is one of those above.
-func (t Target) Valid() bool { return t == Both || t == Rule || t == Response }
+func (t Target) valid() bool { return t == "" || t == Rule || t == Response }
 
-// overlaps reports whether a click about one target replaces one about the other.
-func (t Target) overlaps(o Target) bool { return t == o || t == Both || o == Both }
+// overlaps reports whether a click about one target replaces a click about the other.
+func (t Target) overlaps(o Target) bool { return t == o || t == "" || o == "" }
 
-// A Scale says what a score is out of.
+// A Scale says what a score is out of. "" means thumbs: Judgement.Positive counts. What a score is worth, the strategy decides:
+// see [BayesianConfig].
 type Scale string
 
-// The scales. What each score is worth is for the strategy to say: see [Scores].
+// The scales.
 const (
-	Thumbs    Scale = ""     // [Judgement].Positive
 	UserScale Scale = "user" // 1 bad, 2 meh, 3 good
 	DevScale  Scale = "dev"  // 1 to 5
 )
 
-// Points returns how many scores the scale has, and 0 for thumbs and for what is no scale.
-func (s Scale) Points() int {
+// points returns the highest score of a scale, and 0 for thumbs and for an unknown scale.
+func (s Scale) points() int {
 	switch s {
 	case UserScale:
 		return 3
@@ -47,42 +45,43 @@ func (s Scale) Points() int {
 	}
 }
 
-// Feedback is what somebody says of an answer. It can come at any time.
+// A Judgement is what a person says about an answer. It can come at any time.
 type Judgement struct {
 	HeuristicID, EventID string // the answer; neither may be empty
-	// Person is who says it, an opaque name. The last feedback of a person about an answer replaces the earlier ones that
-	// spoke of the same target, or of both. All who have no name are one person.
-	Person  string
-	Channel string // what the caller calls where it comes from; [ChannelDev] is a developer's word
-	Scale   Scale
-	// Positive is what thumbs say, Score what a scale does, from 1 to its points. The other is of no account.
-	Positive bool
-	Score    int
+	// Person is an opaque name. The last judgement of a person about an answer replaces earlier ones about the same target, or
+	// about both. People without a name count as one person.
+	Person   string
+	Channel  string // the caller's name for how it is known; [ChannelDev] marks a developer's word
+	Scale    Scale
+	Positive bool // for thumbs
+	Score    int  // for a scale: 1 to 3, or 1 to 5
 	Target   Target
-	// Factor multiplies the magnitude of whatever signal the strategy makes of it, in [0, evidence.MaxWeight]: the weight
-	// that package decision gives a reaction, say. nil means 1.
+	// Factor multiplies the magnitude of the strategy's signal, in [0, evidence.MaxWeight]: the weight that package decision gives a
+	// reaction, for example. nil means 1.
 	Factor  *float64
 	Session string    // where it was said
 	At      time.Time // the zero time means now
-	Domain  string    // of the heuristic: the module fills it in for the strategy
+	Domain  string    // of the heuristic; the module sets it for the strategy
 }
 
-// Validate reports the first fault of the feedback as a [*heed.InputError].
-func (f Judgement) Validate() error {
-	switch {
-	case f.HeuristicID == "":
-		return &heed.InputError{Field: "HeuristicID", Reason: "must not be empty"}
-	case f.EventID == "":
-		return &heed.InputError{Field: "EventID", Reason: "must not be empty"}
-	case f.Scale != Thumbs && f.Scale.Points() == 0:
+// Validate reports the first fault of the judgement as a [*heed.InputError].
+func (j Judgement) Validate() error {
+	switch most := j.Scale.points(); {
+	case j.HeuristicID == "":
+		return errEmpty("HeuristicID")
+	case j.EventID == "":
+		return errEmpty("EventID")
+	case j.Scale != "" && most == 0:
 		return &heed.InputError{Field: "Scale", Reason: "must be user, dev or empty"}
-	case f.Scale != Thumbs && (f.Score < 1 || f.Score > f.Scale.Points()):
-		return &heed.InputError{Field: "Score", Reason: fmt.Sprintf("is %d, must be 1 to %d", f.Score, f.Scale.Points())}
-	case !f.Target.Valid():
+	case j.Scale != "" && (j.Score < 1 || j.Score > most):
+		return &heed.InputError{Field: "Score", Reason: fmt.Sprintf("is %d, must be 1 to %d", j.Score, most)}
+	case !j.Target.valid():
 		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
-	case f.Factor != nil && !(*f.Factor >= 0 && *f.Factor <= evidence.MaxWeight):
-		return &heed.InputError{Field: "Factor", Reason: fmt.Sprintf("is %v, must be in [0, %v]", *f.Factor, float64(evidence.MaxWeight))}
+	case j.Factor != nil && !(*j.Factor >= 0 && *j.Factor <= evidence.MaxWeight):
+		return &heed.InputError{Field: "Factor", Reason: fmt.Sprintf("is %v, must be in [0, %v]", *j.Factor, float64(evidence.MaxWeight))}
 	}
-	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID}, text{"Person", f.Person},
-		text{"Channel", f.Channel}, text{"Session", f.Session}, text{"Domain", f.Domain})
+	return checkTexts(text{"HeuristicID", j.HeuristicID}, text{"EventID", j.EventID}, text{"Person", j.Person},
+		text{"Channel", j.Channel}, text{"Session", j.Session}, text{"Domain", j.Domain})
 }
+
+func errEmpty(field string) error { return &heed.InputError{Field: field, Reason: "must not be empty"} }

@@ -90,7 +90,7 @@ func TestTargets(t *testing.T) {
 	assert.InDelta(t, 1.4/2.8, e.Standing.Confidence, 1e-12)
 	say(f, learning.Rule, 2)
 	assert.Equal(t, map[string][]float64{"dev": {-0.4, -0.2}}, f.counted("h"), "the rule is judged anew")
-	say(f, learning.Both, 4)
+	say(f, "", 4)
 	assert.Equal(t, map[string][]float64{"dev": {0.2}}, f.counted("h"), "a judgement of both takes the place of all")
 	e, err = f.Explain(ctx, "h")
 	require.NoError(t, err)
@@ -102,8 +102,8 @@ func TestTargets(t *testing.T) {
 
 // TestNeutralClickReplaces: who takes their word back without another is not counted.
 func TestNeutralClickReplaces(t *testing.T) {
-	scores := learning.Scores{User: [3]float64{-0.4, 0, 0.4}}
-	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{Scores: scores}))}, "h")
+	scores := [3]float64{-0.4, 0, 0.4}
+	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
 	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann", Scale: learning.UserScale, Score: 2}
 	f.say(thumb("h", "e", false))
 	c := f.say(meh)
@@ -273,7 +273,7 @@ func TestDiminishingReturns(t *testing.T) {
 	for i := range 5 {
 		c := f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint(i), Positive: true})
 		weights = append(weights, c.Weight/0.8)
-		assert.Equal(t, i > 0, len(c.Limits) > 0 && c.Limits[0] == learning.LimitDiminished)
+		assert.Equal(t, i > 0, len(c.Limits) > 0 && c.Limits[0] == "diminished")
 	}
 	assert.InDeltaSlice(t, []float64{1, 2. / 3, 0.5, 0.4, 1. / 3}, weights, 1e-12)
 	c := f.say(thumb("h", "x", false))
@@ -298,20 +298,20 @@ func TestConstraints(t *testing.T) {
 	}{
 		{"free", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{1}, []float64{2. / 3}, nil},
 		{"locked", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Locked}}, []float64{5, -3}, []float64{0.5, 0.5}, []learning.Limit{learning.LimitLocked}},
-		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor}, []float64{-10}, []float64{0.6}, []learning.Limit{learning.LimitFloor}},
-		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}}, []float64{10}, []float64{0.7}, []learning.Limit{learning.LimitCeiling}},
-		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000}, []float64{0.95, 0.05}, []learning.Limit{learning.LimitFloor}},
+		{"a floor", learning.Config{}, learning.Heuristic{Initial: 0.62, Constraints: floor}, []float64{-10}, []float64{0.6}, []learning.Limit{"floor"}},
+		{"a ceiling", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 0.7}}}, []float64{10}, []float64{0.7}, []learning.Limit{"ceiling"}},
+		{"the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5}, []float64{100, -5000}, []float64{0.95, 0.05}, []learning.Limit{"floor"}},
 		{"no bounds", learning.SpecConfig(), learning.Heuristic{Initial: 0.5}, []float64{98}, []float64{0.99}, nil},
-		{"a range beyond the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95}, []learning.Limit{learning.LimitCeiling}},
-		{"a range above the bounds", learning.Config{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}, learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5}, []learning.Limit{learning.LimitFloor}},
-		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5}, []learning.Limit{learning.LimitWeight}},
+		{"a range beyond the bounds", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{Range: learning.Range{Floor: 0, Ceiling: 1}}}, []float64{98}, []float64{0.95}, []learning.Limit{"ceiling"}},
+		{"a range above the bounds", learning.Config{Bounds: learning.Range{Floor: 0.2, Ceiling: 0.5}}, learning.Heuristic{Initial: 0.3, Constraints: floor}, []float64{-1}, []float64{0.5}, []learning.Limit{"floor"}},
+		{"a feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 0.25}}, []float64{2}, []float64{1.5 / 2.5}, []learning.Limit{"weight"}},
 		{"a greater feedback weight", learning.Config{}, learning.Heuristic{Initial: 0.5, Constraints: learning.Constraints{FeedbackWeight: 2}}, []float64{1}, []float64{0.75}, nil},
-		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{learning.LimitFloor}},
-		{"the system's", learning.Config{System: floor}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{learning.LimitFloor}},
+		{"the pack's", learning.Config{Packs: map[string]learning.Constraints{"p": floor}}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
+		{"the system's", learning.Config{System: floor}, learning.Heuristic{Pack: "p"}, []float64{-1}, []float64{0.6}, []learning.Limit{"floor"}},
 		{"the heuristic's before the pack's before the system's", learning.Config{
 			System: learning.Constraints{Lock: learning.Locked, Range: learning.Range{Floor: 0.9, Ceiling: 0.95}, FeedbackWeight: 2},
 			Packs:  map[string]learning.Constraints{"p": {Range: learning.Range{Floor: 0.3, Ceiling: 0.6}}},
-		}, learning.Heuristic{Pack: "p", Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6}, []learning.Limit{learning.LimitCeiling}},
+		}, learning.Heuristic{Pack: "p", Initial: 0.5, Constraints: learning.Constraints{Lock: learning.Unlocked}}, []float64{1}, []float64{0.6}, []learning.Limit{"ceiling"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := newFixture(t, test.cfg)
@@ -382,7 +382,7 @@ func TestExplain(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, evidence.Beta{Alpha: 0.6, Beta: 1.4}, e.Prior)
 	assert.Equal(t, 0.4, e.Standing.Confidence)
-	assert.Equal(t, []learning.Limit{learning.LimitCeiling}, e.Limits)
+	assert.Equal(t, []learning.Limit{"ceiling"}, e.Limits)
 	assert.Equal(t, learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.1, Ceiling: 0.4}, FeedbackWeight: 1}, e.Constraints)
 	assert.Equal(t, []learning.Share{
 		{Channel: learning.ChannelTimeout, Source: "ann", For: 3, Count: 3},

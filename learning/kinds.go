@@ -63,13 +63,6 @@ func (k *kinds) all() []store.Kind {
 	return []store.Kind{k.heuristics.Kind, k.pins.Kind, k.fires.Kind, k.streaks.Kind, k.clicks.Kind, store.Audit}
 }
 
-// Kinds returns the kinds of the cells in which a module of this name keeps what it learns, each its name and an ending: for
-// a tool that looks into a store of a host that it doesn't know.
-func Kinds(module string) []string {
-	k := kindsOf(module, false)
-	return []string{k.heuristic, k.fire, k.calibration}
-}
-
 // policies says how the cells are kept. Counts do not fade.
 func (k *kinds) policies(p evidence.Policy) map[string]evidence.Policy {
 	counts := evidence.Policy{ByOrigin: p.ByOrigin}

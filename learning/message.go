@@ -15,25 +15,23 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Event is something that came in. Its text may show how an earlier answer turned out, or take it back.
+// A Message is something that came in. Its text may show how an earlier answer turned out, or take it back.
 type Message struct {
-	ID      string // may be empty; the fires for this event are not judged by it
+	ID      string // may be empty. It does not judge the fires of its own event
 	Stream  string // where it came from
 	Session string
-	Person  string // whom it came from; may be empty
+	Person  string // who wrote it; may be empty
 	Text    string
 	At      time.Time // the zero time means now
 }
 
-// Event looks at what was shown before in the light of a new event: first whether a [Expectation]'s outcome has come, then
-// whether the event takes answers back, and at last which answers were ignored, as the event is from where they were shown
-// and nobody has judged them. An answer that was ignored earns no other implicit signal. Call it before the answers to the
-// event itself are fired.
+// Hear interprets what a message says about earlier answers, and returns what it counted. First come the outcomes of expectations, then
+// undos, and then ignored answers: those shown on the message's stream that nobody has judged. An answer earns one of the three at most.
+// Call it before the answers to the message itself fire.
 //
-// It reads the fires that wait for a phrase of the text, in its session, for its person or from its source, and not those
-// that wait elsewhere. All that the event means is one commit.
-//
-// It returns what was counted, also where the strategy failed for some of it. What failed is waited for as before.
+// Hear reads only the open answers that wait for a phrase of the text, or that were shown in its session, to its person or on its stream.
+// All that the message means is one commit. If the strategy fails for some answers, these stay open, and Hear returns what it
+// counted with the error.
 func (m *Module) Hear(ctx context.Context, e Message) (changes []Change, err error) {
 	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {
 		return nil, fmt.Errorf("learning: hear: %w", err)
@@ -45,22 +43,18 @@ func (m *Module) Hear(ctx context.Context, e Message) (changes []Change, err err
 		changes, err = r.hear(ctx, &e)
 		return err
 	})
+	m.failed(ctx, r)
 	if err := errors.Join(append(r.failures, err)...); err != nil {
 		return changes, fmt.Errorf("learning: hear: %w", err)
 	}
 	return changes, nil
 }
 
-// retry is records.Retry with more patience: many events at once may be about the same answers. With batches of the caller's,
-// do is called once.
-func (m *Module) retry(ctx context.Context, with []store.Batch, do func() error) error {
-	if err := ctx.Err(); err != nil {
-		return err
+// failed tells the observer of the answers that stay open, as the strategy failed.
+func (m *Module) failed(ctx context.Context, r *run) {
+	for _, err := range r.failures {
+		m.watch.Failed(ctx, "strategy", err)
 	}
-	if len(with) > 0 {
-		return do()
-	}
-	return records.Retry(ctx, func() error { return records.Retry(ctx, do) })
 }
 
 // A run is one call that may end several fires. It must not be used concurrently.
@@ -75,6 +69,11 @@ type run struct {
 type waiting struct {
 	records.Kept[fired]
 	judged bool // in this run, or the strategy has failed to
+}
+
+// question is what the strategy is asked about the fire.
+func (w *waiting) question(at time.Time) Answer {
+	return Answer{HeuristicID: w.Value.Heuristic, EventID: w.Value.Event, Domain: w.Value.Domain, Age: at.Sub(w.Value.Shown)}
 }
 
 // A verdict is what the strategy has made of a fire.
@@ -161,22 +160,13 @@ func (r *run) outcomes(ctx context.Context, e *Message) (verdicts []verdict, err
 			return nil, err
 		}
 		for _, w := range found {
-			s, err := r.m.interpretOutcome(Outcome{w.Value.Heuristic, w.Value.Event, w.Value.Domain, !w.Value.Failure})
+			question := w.question(e.At)
+			question.Success = !w.Value.Failure
+			s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretOutcome(question) })
 			verdicts = r.judge(verdicts, w, endOutcome, s, err)
 		}
 	}
 	return verdicts, nil
-}
-
-func (m *Module) interpretOutcome(o Outcome) (Signal, error) {
-	if strategy, ok := m.cfg.Strategy.(OutcomeInterpreter); ok {
-		return ask(func() (Signal, error) { return strategy.InterpretOutcome(o) })
-	}
-	t := Negative
-	if o.Success {
-		t = Positive
-	}
-	return NewSignal(t, o.HeuristicID, o.EventID, ChannelOutcome), nil
 }
 
 // judge adds a verdict, or notes why there is none.
@@ -194,28 +184,26 @@ func (r *run) judge(verdicts []verdict, w *waiting, how string, s Signal, err er
 
 // undo judges the fires that the event takes back. It reports whether the event could be interpreted.
 func (r *run) undo(ctx context.Context, e *Message) (verdicts []verdict, understood bool, err error) {
-	m := r.m
-	if strategy, ok := m.cfg.Strategy.(UndoRecognizer); ok {
-		is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
-		if err != nil { // which is told when the rest of the event has counted
-			r.failures = append(r.failures, err)
-			return nil, false, nil
-		}
-		if !is {
-			return nil, true, nil
-		}
+	strategy := r.m.cfg.Strategy
+	is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
+	if err != nil { // the rest of the message counts
+		r.failures = append(r.failures, err)
+		return nil, false, nil
 	}
-	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, m.undoKeys(e)...)
+	if !is {
+		return nil, true, nil
+	}
+	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, r.m.undoKeys(e)...)
 	if err != nil || len(found) == 0 {
 		return nil, true, err
 	}
-	recent := make([]RecentFire, len(found))
+	recent := make([]Answer, len(found))
 	shown := make(map[answer]*waiting, len(found))
 	for i, w := range found {
-		recent[i] = RecentFire{w.Value.Heuristic, w.Value.Event, w.Value.Domain, e.At.Sub(w.Value.Shown)}
+		recent[i] = w.question(e.At)
 		shown[w.Value.answer()] = w
 	}
-	signals, err := ask(func() ([]Signal, error) { return m.cfg.Strategy.InterpretUndo(Undo{Text: e.Text, Fires: recent}) })
+	signals, err := ask(func() ([]Signal, error) { return strategy.InterpretUndo(Undo{e.Text, recent}) })
 	if err != nil {
 		r.failures = append(r.failures, err)
 		return nil, false, nil
@@ -263,13 +251,12 @@ func (r *run) ignored(ctx context.Context, e *Message) ([]*waiting, error) {
 // ignore counts one more ignore of a heuristic in a row.
 func (r *run) ignore(w *waiting) {
 	a := r.accounts[w.Value.Heuristic]
-	n := a.ignores + 1
-	s, err := ask(func() (Signal, error) {
-		return r.m.cfg.Strategy.InterpretIgnore(Ignore{w.Value.Heuristic, w.Value.Event, w.Value.Domain, n})
-	})
+	question := w.question(r.at)
+	question.Consecutive = a.ignores + 1
+	s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretIgnore(question) })
 	for _, v := range r.judge(nil, w, endIgnored, s, err) {
 		if r.end(v) && v.signal.neutral() {
-			a.ignores = n
+			a.ignores = question.Consecutive
 		}
 	}
 }

@@ -2,27 +2,31 @@ package learning
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
-// A Module watches what becomes of what was shown, lets its strategy interpret it, and counts the signals. Make one with
-// [New]. It starts no goroutine and needs no closing; all that it knows is in its store.
+// A Module follows what becomes of answers, lets its strategy interpret it, and counts the signals. Make one with [New]. It starts no
+// goroutine and needs no closing. Everything it knows is in its store.
 //
 // A Module is safe for concurrent use by multiple goroutines.
 type Module struct {
 	cfg      Config
 	kinds    kinds
 	policies map[string]evidence.Policy
-	phrases  []string // of the outcomes of all patterns, each once
+	phrases  []string // of the outcomes of all expectations
+	watch    *watch.Watch
 }
 
-// open returns a module that knows nothing of the settings in the store.
+// open returns a module that has not read the settings in the store.
 func open(ctx context.Context, cfg Config) (*Module, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -30,50 +34,64 @@ func open(ctx context.Context, cfg Config) (*Module, error) {
 	}
 	cfg.BySource = cfg.policy().ByOrigin
 	m := &Module{cfg: cfg, kinds: kindsOf(cfg.Name, cfg.DryRun), phrases: phrases(cfg.Expectations)}
+	m.watch = watch.New(cfg.Observer, component(cfg.Name), cfg.Now)
 	return m, cfg.Store.Declare(ctx, m.kinds.all()...)
 }
 
-// Config returns the configuration in force, defaults filled in.
+// Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
-// A Limit is something that kept a signal from counting in full.
+// A Limit is something that kept a signal from counting in full. Those below kept it from counting at all, as "dry run" does. The others
+// are "weight": the feedback weight is below 1; "diminished": the heuristic was judged the same way before; "kept": the silence before it
+// can't be taken back any more, and counts too; "cap": part of the evidence is over a cap; "floor" and "ceiling": they hold the confidence.
 type Limit string
 
-// The limits, in the order in which they come to bear.
+// The limits of signals that did not count.
 const (
-	LimitLocked     Limit = "locked"     // the heuristic takes no signal
-	LimitNeutral    Limit = "neutral"    // the signal says nothing, or is worth nothing
-	LimitWeight     Limit = "weight"     // the heuristic's feedback weight is below 1
-	LimitDiminished Limit = "diminished" // it was judged the same way before
-	LimitOutdated   Limit = "outdated"   // the person has said something else of the answer since
-	LimitDuplicate  Limit = "duplicate"  // it was counted before, or the answer has had its implicit signal
-	LimitDryRun     Limit = "dry run"    // nothing is counted
-	LimitKept       Limit = "kept"       // the silence before it can't be taken back any more, and counts beside it
-	LimitCap        Limit = "cap"        // part of the heuristic's evidence is over a cap
-	LimitFloor      Limit = "floor"      // the confidence would be below it
-	LimitCeiling    Limit = "ceiling"    // the confidence would be above it
+	LimitLocked    Limit = "locked"    // the heuristic is locked
+	LimitNeutral   Limit = "neutral"   // the signal says nothing, or is worth nothing
+	LimitOutdated  Limit = "outdated"  // the person has said something later about the answer
+	LimitDuplicate Limit = "duplicate" // it was counted before, or the answer has had its implicit signal
+
+	limitDryRun     Limit = "dry run"
+	limitWeight     Limit = "weight"
+	limitDiminished Limit = "diminished"
+	limitKept       Limit = "kept"
+	limitCap        Limit = "cap"
+	limitFloor      Limit = "floor"
+	limitCeiling    Limit = "ceiling"
 )
 
 // A Change says what a signal did to a confidence.
 type Change struct {
 	Signal Signal
-	// Old and New are the confidence as it was read, and with this signal; Delta is New - Old. What others count at the
-	// same moment is in neither. All three are 0 where no confidence was read: of signals that are neutral or outdated, and
-	// of answers that no heuristic gave.
+	// Old and New are the confidence as it was read, and with this signal. Delta is New - Old. They do not include what others count at
+	// the same moment. All are 0 if no confidence was read: for neutral and outdated signals, and for answers that no heuristic gave.
 	Old, New, Delta float64
 	Weight          float64 // what the signal counted for as evidence
-	Limits          []Limit // what limited it, in order
+	Limits          []Limit // in the order in which they were applied
 }
 
-// Apply counts a signal that the host made itself. The id names what it was made of: what comes again under the same id
-// counts once. It is none of an answer's one implicit signal, and no explicit feedback. Further batches are committed with it,
-// as with [Module.Judge].
+// An Origin says where a signal comes from.
+type Origin struct {
+	ID      string // never empty
+	Person  string // who caused it; may be empty
+	Session string // where; may be empty
+	At      time.Time
+}
+
+// Apply counts a signal that the host made. Signals of the same origin ID count once. Apply touches neither an answer's implicit signal
+// nor judgements. Further batches are committed with it, as in [Module.Judge].
 func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Batch) (Change, error) {
-	if err := o.validate(); err != nil {
-		return Change{}, fmt.Errorf("learning: apply: %w", err)
+	err := checkTexts(text{"ID", o.ID}, text{"Person", o.Person}, text{"Session", o.Session})
+	if o.ID == "" {
+		err = errEmpty("ID")
 	}
-	if err := s.Validate(); err != nil {
-		return Change{}, fmt.Errorf("learning: apply: signal: %w", err)
+	if err == nil {
+		err = s.Validate()
+	}
+	if err != nil {
+		return Change{}, fmt.Errorf("learning: apply: %w", err)
 	}
 	at := m.orNow(o.At)
 	if s.neutral() { // there is nothing to ask the store
@@ -81,7 +99,7 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Ba
 		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, err
 	}
 	var changes []Change
-	err := m.retry(ctx, with, func() error {
+	err = m.retry(ctx, with, func() error {
 		l := m.newLedger()
 		err := l.read(ctx, []string{s.HeuristicID}, nil)
 		if err == nil {
@@ -105,36 +123,52 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Ba
 	return changes[0], nil
 }
 
-// An Origin says where a signal comes from.
-type Origin struct {
-	ID      string // never empty
-	Person  string // who caused it; may be empty
-	Session string // where; may be empty
-	At      time.Time
-}
-
-func (o *Origin) validate() error {
-	if o.ID == "" {
-		return errEmpty("ID")
+// tell tells the observer what a commit has counted.
+func (m *Module) tell(ctx context.Context, e *entry) {
+	c, now := &e.change, m.cfg.Now()
+	name, subject := m.watch.Name(), c.Signal.HeuristicID
+	switch {
+	case slices.Contains(c.Limits, LimitDuplicate):
+		m.watch.Tell(ctx, heed.Duplicate{Component: name, At: now, What: c.Signal.Channel, ID: e.id})
+	case e.counted != nil && !m.cfg.DryRun:
+		m.watch.Tell(ctx, heed.Counted{
+			Component: name, At: now, Subject: subject, Channel: c.Signal.Channel, Reward: e.counted.Reward, Weight: c.Weight,
+			Before: c.Old, After: c.New,
+		})
+		switch {
+		case c.New < c.Old && slices.Contains(c.Limits, limitFloor):
+			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject, Reason: "its confidence fell to the floor"})
+		case c.Signal.Channel == ChannelOutcome && c.Signal.Type == Negative:
+			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject, Reason: "an expected outcome speaks against it"})
+		}
 	}
-	return checkTexts(text{"ID", o.ID}, text{"Person", o.Person}, text{"Session", o.Session})
 }
 
+// retry is records.Retry with more patience, as many messages at once may be about the same answers. With batches of the caller's,
+// do is called once.
+func (m *Module) retry(ctx context.Context, with []store.Batch, do func() error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(with) > 0 {
+		return do()
+	}
+	return records.Retry(ctx, func() error { return records.Retry(ctx, do) })
+}
+
+// orNow returns a time as stores keep it, and the clock's for the zero time.
 func (m *Module) orNow(at time.Time) time.Time {
 	if at.IsZero() {
 		at = m.cfg.Now()
 	}
-	return instant(at)
+	return evidence.InstantOf(at).Time()
 }
 
-var errPanic = errors.New("the strategy panicked")
-
-// ask lets the strategy, which may be a host's, interpret something.
+// ask calls the strategy, which may be the host's.
 func ask[T any](f func() (T, error)) (answer T, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", errPanic, p)
-		}
-	}()
-	return f()
+	err = host.Call("the strategy", func() error {
+		answer, err = f()
+		return err
+	})
+	return answer, err
 }

@@ -276,8 +276,7 @@ func TestConsideredIsNotFired(t *testing.T) {
 func TestFiresAndSuccessRate(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	s := f.standing("h")
-	_, ok := s.SuccessRate()
-	assert.False(t, ok)
+	assert.Zero(t, s.Successes+s.Failures)
 	for i := range 4 {
 		f.fire("h", fmt.Sprint(i), "")
 		if i == 0 {
@@ -289,9 +288,7 @@ func TestFiresAndSuccessRate(t *testing.T) {
 	f.fire("h", "waiting", "")
 	s = f.standing("h")
 	assert.EqualValues(t, 5, s.Fires)
-	rate, ok := s.SuccessRate()
-	assert.True(t, ok)
-	assert.Equal(t, 0.75, rate)
+	assert.Equal(t, 0.75, rate(s))
 	assert.InDelta(t, 4./6, s.Confidence, 1e-12, "which is something else than the confidence")
 }
 
@@ -506,7 +503,7 @@ func TestDryRun(t *testing.T) {
 	dry.fire("h", "e", "s")
 	c := dry.say(thumb("h", "e", true))
 	assert.InDelta(t, 1.8/2.8, c.New, 1e-12, "says what would be")
-	assert.Equal(t, []learning.Limit{learning.LimitDryRun}, c.Limits)
+	assert.Equal(t, []learning.Limit{"dry run"}, c.Limits)
 	assert.Empty(t, dry.event("s", "hello"), "what was judged is not ignored")
 	f.clock.Advance(time.Minute)
 	changes := dry.sweep()
@@ -529,7 +526,7 @@ func TestDryRun(t *testing.T) {
 // TestANeutralUndoIsNone: the answer is waited for as before.
 func TestANeutralUndoIsNone(t *testing.T) {
 	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, undo: func(u learning.Undo) (all []learning.Signal, err error) {
-		for _, r := range u.Fires {
+		for _, r := range u.Answers {
 			all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID, learning.ChannelUndo))
 		}
 		return all, nil
@@ -543,7 +540,7 @@ func TestANeutralUndoIsNone(t *testing.T) {
 type moody struct {
 	learning.Strategy
 	feedback func(learning.Judgement) (learning.Signal, error)
-	timeout  func(learning.Timeout) (learning.Signal, error)
+	timeout  func(learning.Answer) (learning.Signal, error)
 	undo     func(learning.Undo) ([]learning.Signal, error)
 	windows  func() learning.Windows
 }
@@ -555,7 +552,7 @@ func (m moody) InterpretJudgement(f learning.Judgement) (learning.Signal, error)
 	return m.feedback(f)
 }
 
-func (m moody) InterpretTimeout(t learning.Timeout) (learning.Signal, error) {
+func (m moody) InterpretTimeout(t learning.Answer) (learning.Signal, error) {
 	if m.timeout == nil {
 		return m.Strategy.InterpretTimeout(t)
 	}
@@ -589,15 +586,15 @@ func TestStrategyMisbehaves(t *testing.T) {
 	errMood := errors.New("not today")
 	for name, strategy := range map[string]moody{
 		"panics": {feedback: func(learning.Judgement) (learning.Signal, error) { panic("feedback") },
-			timeout: func(learning.Timeout) (learning.Signal, error) { panic("timeout") },
+			timeout: func(learning.Answer) (learning.Signal, error) { panic("timeout") },
 			undo:    func(learning.Undo) ([]learning.Signal, error) { panic("undo") }},
 		"fails": {feedback: func(learning.Judgement) (learning.Signal, error) { return learning.Signal{}, errMood },
-			timeout: func(learning.Timeout) (learning.Signal, error) { return learning.Signal{}, errMood },
+			timeout: func(learning.Answer) (learning.Signal, error) { return learning.Signal{}, errMood },
 			undo:    func(learning.Undo) ([]learning.Signal, error) { return nil, errMood }},
 		"answers for others": {feedback: func(learning.Judgement) (learning.Signal, error) {
 			return learning.NewSignal(learning.Positive, "h2", "e", "x"), nil
 		},
-			timeout: func(learning.Timeout) (learning.Signal, error) {
+			timeout: func(learning.Answer) (learning.Signal, error) {
 				return learning.NewSignal(learning.Positive, "h", "f", "x"), nil
 			},
 			undo: func(learning.Undo) ([]learning.Signal, error) {
@@ -606,7 +603,7 @@ func TestStrategyMisbehaves(t *testing.T) {
 		"is not finite": {feedback: func(learning.Judgement) (learning.Signal, error) {
 			return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.Inf(1)}, nil
 		},
-			timeout: func(learning.Timeout) (learning.Signal, error) {
+			timeout: func(learning.Answer) (learning.Signal, error) {
 				return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.NaN()}, nil
 			},
 			undo: func(learning.Undo) ([]learning.Signal, error) {
@@ -630,7 +627,9 @@ func TestStrategyMisbehaves(t *testing.T) {
 		})
 	}
 	f := newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { panic("windows") }}}, "h")
-	assert.Error(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e"}))
+	var panicked *heed.PanicError
+	require.ErrorAs(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e"}), &panicked)
+	assert.Equal(t, []any{"the strategy", "windows"}, []any{panicked.Who, panicked.Value})
 	f = newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { return learning.Windows{} }}}, "h")
 	f.fire("h", "e", "s")
 	f.clock.Advance(time.Second)
@@ -638,10 +637,10 @@ func TestStrategyMisbehaves(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
-// TestStrategyWithoutOutcomes counts outcomes of full weight.
-func TestStrategyWithoutOutcomes(t *testing.T) {
+// TestOutcomes counts outcomes for and against, at the strategy's magnitude.
+func TestOutcomes(t *testing.T) {
 	b := must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.ChannelOutcome: 0.5}}))
-	for want, strategy := range map[float64]learning.Strategy{0.5: b, 1: struct{ learning.Strategy }{b}} {
+	for want, strategy := range map[float64]learning.Strategy{0.5: b, 1: must(learning.NewBayesian(learning.BayesianConfig{}))} {
 		for _, failure := range []bool{false, true} {
 			f := newFixture(t, learning.Config{Strategy: strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off", Failure: failure}}}, "h")
 			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "the oven is on"}))
@@ -757,8 +756,4 @@ func TestHalfLife(t *testing.T) {
 	assert.InDelta(t, c.New, f.confidence("h"), 1e-12)
 	f.clock.Advance(365 * 24 * time.Hour)
 	assert.InDelta(t, 0.5, f.confidence("h"), 1e-9, "without evidence it is the initial confidence again")
-}
-
-func TestKindsAreThoseOfTheModule(t *testing.T) {
-	assert.Equal(t, []string{"other.heuristic", "other.fire", "other.calibration"}, learning.Kinds("other"))
 }

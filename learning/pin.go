@@ -3,7 +3,6 @@ package learning
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -11,8 +10,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Pin is what a person has decided about one heuristic. Its constraints go before those of the heuristic itself, of its
-// pack and of the system, until [Module.Unpin] takes it away. Those stay as they are meanwhile.
+// A Pin is what a person has decided about a heuristic. Its constraints go before all others until [Module.Unpin] removes it.
 type Pin struct {
 	HeuristicID string      `json:"heuristic"` // never empty
 	Constraints Constraints `json:"constraints"`
@@ -21,9 +19,8 @@ type Pin struct {
 	At          time.Time   `json:"at"` // the zero time means now
 }
 
-// Pin limits what signals can do to a heuristic, in one commit with an audit entry. To hold a confidence, give a range
-// whose ends are the same. The same pin again changes nothing. An unknown heuristic is [heed.ErrNotFound], input that is
-// not valid a [*heed.InputError].
+// Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose ends are the same holds the
+// confidence. The same pin again changes nothing. An unknown heuristic is [heed.ErrNotFound], and invalid input a [*heed.InputError].
 func (m *Module) Pin(ctx context.Context, p Pin) error {
 	err := p.Constraints.validateInput()
 	if err == nil && p.Constraints == (Constraints{}) {
@@ -38,7 +35,7 @@ func (m *Module) Pin(ctx context.Context, p Pin) error {
 	return nil
 }
 
-// Unpin takes a heuristic's pin away, in one commit with an audit entry. A heuristic without one is [heed.ErrNotFound].
+// Unpin removes a heuristic's pin, in one commit with an audit entry. A heuristic without one is [heed.ErrNotFound].
 func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) error {
 	if err := m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason}); err != nil {
 		return fmt.Errorf("learning: unpin: %w", err)
@@ -46,8 +43,8 @@ func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) e
 	return nil
 }
 
-// decide stores a pin. One that was taken away stays as a record that says nothing, so that the revisions, of which the ids
-// of the audit are made, go on.
+// decide stores a pin. A pin that was removed stays as a record that says nothing, so that its revisions go on: the ids of the audit
+// are made of them.
 func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	if p.Actor == "" {
 		return errEmpty("Actor")
@@ -77,7 +74,7 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		entry := store.AuditEntry{
 			ID: records.ID(m.kinds.pins.Name, p.HeuristicID, fmt.Sprint(a.pin.Revision)), At: p.At, Actor: p.Actor,
 			Action: m.cfg.Name + "." + action, Subject: p.HeuristicID, Reason: p.Reason,
-			Details: map[string]string{"before": before.Constraints.String(), "after": p.Constraints.String()},
+			Details: map[string]string{"before": before.Constraints.text(), "after": p.Constraints.text()},
 		}
 		_, err = m.cfg.Store.Commit(ctx, store.Batch{
 			Expect:  []store.Expectation{m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision)},
@@ -85,22 +82,4 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 		})
 		return err
 	})
-}
-
-// String says what the constraints limit, for people: "locked, 0.2 to 0.4, weight 0.5".
-func (c Constraints) String() string {
-	var says []string
-	if c.Lock != Inherit {
-		says = append(says, string(c.Lock))
-	}
-	if c.Range != (Range{}) {
-		says = append(says, fmt.Sprintf("%g to %g", c.Range.Floor, c.Range.Ceiling))
-	}
-	if c.FeedbackWeight != 0 {
-		says = append(says, fmt.Sprintf("weight %g", c.FeedbackWeight))
-	}
-	if says == nil {
-		return "nothing"
-	}
-	return strings.Join(says, ", ")
 }

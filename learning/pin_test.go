@@ -99,9 +99,7 @@ func TestHeuristics(t *testing.T) {
 	stored := f.put(full)
 	full.CreatedAt, full.Revision = time.Date(2026, 3, 14, 14, 9, 26, 535897000, time.UTC), stored.Revision
 	assert.Equal(t, full, stored)
-	got, err := f.Heuristic(ctx, full.ID)
-	require.NoError(t, err)
-	assert.Equal(t, full, got)
+	assert.Equal(t, full, f.standing(full.ID).Heuristic)
 	for _, id := range []string{"b", "a", "é", "Z"} {
 		assert.Equal(t, start, f.put(learning.Heuristic{ID: id}).CreatedAt)
 	}
@@ -115,7 +113,7 @@ func TestHeuristics(t *testing.T) {
 	}
 	assert.Equal(t, []string{"Z", "a", "b", full.ID}, ids)
 
-	_, err = f.Put(ctx, learning.Heuristic{ID: "a"})
+	_, err := f.Put(ctx, learning.Heuristic{ID: "a"})
 	assert.ErrorIs(t, err, heed.ErrConflict, "it is there")
 	changed := full
 	changed.Domain = "garden"
@@ -127,7 +125,7 @@ func TestHeuristics(t *testing.T) {
 	require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: full.ID, Constraints: at(0.2), Actor: "ops"}))
 	require.NoError(t, f.Delete(ctx, full.ID))
 	assert.ErrorIs(t, f.Delete(ctx, full.ID), heed.ErrNotFound)
-	_, err = f.Heuristic(ctx, full.ID)
+	_, err = f.Standing(ctx, full.ID)
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	_, err = f.Put(ctx, changed)
 	assert.ErrorIs(t, err, heed.ErrConflict, "it is gone")

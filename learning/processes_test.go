@@ -163,7 +163,7 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 		changes := f.event("x", "undo")
 		require.Len(t, changes, 1)
 		if twoWeeks {
-			assert.Equal(t, []learning.Limit{learning.LimitKept}, changes[0].Limits)
+			assert.Equal(t, []learning.Limit{"kept"}, changes[0].Limits)
 		} else {
 			assert.Empty(t, changes[0].Limits)
 		}

@@ -17,46 +17,42 @@ const (
 	Neutral  SignalType = "neutral" // says nothing, whatever its magnitude
 )
 
-// Valid reports whether the type is one of those above.
-func (t SignalType) Valid() bool { return t == Positive || t == Negative || t == Neutral }
-
-// The sources of signals: how something was learned. The set is open; a host or a strategy may have others.
+// The channels of signals: how something is known. A host or a strategy may use others.
 const (
-	ChannelExplicit = "user_explicit"    // a user's word
-	ChannelImplicit = "user_implicit"    // what a host gathers from a user's doings itself
-	ChannelDev      = "dev"              // a developer's word
-	ChannelTimeout  = "implicit_timeout" // nothing was heard
-	ChannelUndo     = "implicit_undo"    // the user took it back
+	ChannelExplicit = "user_explicit"    // a user said it
+	ChannelImplicit = "user_implicit"    // the host concluded it from what a user did
+	ChannelDev      = "dev"              // a developer said it
+	ChannelTimeout  = "implicit_timeout" // nobody said anything
+	ChannelUndo     = "implicit_undo"    // the user took the answer back
 	ChannelIgnored  = "implicit_ignored" // the user went on without a word
-	ChannelOutcome  = "implicit_outcome" // a pattern's outcome was seen
+	ChannelOutcome  = "implicit_outcome" // the outcome of an [Expectation] came
 )
 
 // A Signal says which way, and how strongly, something speaks about a heuristic.
 type Signal struct {
 	Type        SignalType
 	HeuristicID string
-	EventID     string // may be empty where several events together make the signal
-	Channel     string // how it was learned; the channel of the evidence that it becomes
-	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]: 1 is one full observation. 0 is nothing, and never
-	// stands for a default: see [NewSignal].
+	EventID     string // "" if several events together make the signal
+	Channel     string // how it is known; the channel of the evidence
+	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0 is nothing.
 	Magnitude float64
-	Target    Target            // what of the answer it speaks about
+	Target    Target            // what of the answer it is about
 	Metadata  map[string]string // for logs; nothing is learned from it
 }
 
 // NewSignal returns a signal of magnitude 1.
-func NewSignal(t SignalType, heuristicID, eventID, source string) Signal {
-	return Signal{Type: t, HeuristicID: heuristicID, EventID: eventID, Channel: source, Magnitude: 1}
+func NewSignal(t SignalType, heuristicID, eventID, channel string) Signal {
+	return Signal{Type: t, HeuristicID: heuristicID, EventID: eventID, Channel: channel, Magnitude: 1}
 }
 
 // Validate reports the first fault of the signal as a [*heed.InputError].
 func (s Signal) Validate() error {
 	switch {
-	case !s.Type.Valid():
+	case s.Type != Positive && s.Type != Negative && s.Type != Neutral:
 		return &heed.InputError{Field: "Type", Reason: "must be positive, negative or neutral"}
 	case !(s.Magnitude >= 0 && s.Magnitude <= evidence.MaxWeight):
 		return &heed.InputError{Field: "Magnitude", Reason: fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude, float64(evidence.MaxWeight))}
-	case !s.Target.Valid():
+	case !s.Target.valid():
 		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
 	}
 	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Channel", s.Channel})
@@ -65,7 +61,7 @@ func (s Signal) Validate() error {
 // neutral reports whether the signal says nothing, by its type or by its magnitude.
 func (s *Signal) neutral() bool { return s.Type == Neutral || s.Magnitude == 0 }
 
-// reward is what the signal says as evidence.
+// reward is the signal's reward as evidence.
 func (s *Signal) reward() float64 {
 	switch {
 	case s.neutral():

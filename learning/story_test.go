@@ -58,9 +58,8 @@ func TestThirtyDays(t *testing.T) {
 		}
 		f.clock.Advance(12*time.Hour - 15*time.Second)
 		s := f.standing("stretch")
-		rate, _ := s.SuccessRate()
 		curve = append(curve, s.Confidence)
-		fmt.Fprintf(&story, "%3d  %.3f %-46s  %5d  %.2f  %s\n", d+1, s.Confidence, strings.Repeat("▇", int(math.Round(s.Confidence*46))), s.Fires, rate, today.about)
+		fmt.Fprintf(&story, "%3d  %.3f %-46s  %5d  %.2f  %s\n", d+1, s.Confidence, strings.Repeat("▇", int(math.Round(s.Confidence*46))), s.Fires, rate(s), today.about)
 	}
 	if os.Getenv("HEED_UPDATE") != "" {
 		require.NoError(t, os.WriteFile("testdata/story.txt", []byte(story.String()), 0o600))

@@ -10,7 +10,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Sweep does what is due at now, as [Module.Timeouts] does. It implements [heed.Sweeper].
+// Sweep does what is due, as [Module.Timeouts] does. It implements [heed.Sweeper].
 func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 	_, err := m.Timeouts(ctx, now)
 	return err
@@ -18,14 +18,15 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 
 var _ heed.Sweeper = (*Module)(nil)
 
-// Timeouts interprets the silence of all answers whose silence window is over at now, and closes those of which nothing can
-// come any more. The zero time means the module's clock. The host calls it now and then, as silence is only heard here.
+// Timeouts interprets the silence of the answers whose silence window has ended, and closes those that can earn no signal any more. It
+// returns what it counted. The zero time means the module's clock. Call it now and then, as silence counts only here.
 //
-// It works in steps, each of which is one commit, and returns what was counted, also where some of it failed. What failed is
-// waited for as before, and comes up again the next time.
+// It works in steps of one commit each. If some of it fails, those answers stay open until the next call, and Timeouts returns what it
+// counted with the error.
 func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
 	now = m.orNow(now)
 	var failures []error
+	swept := 0
 	for after, more := "", true; more && err == nil; {
 		step := sweepStep
 		r := m.newRun(now)
@@ -39,8 +40,17 @@ func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change,
 		})
 		if err == nil {
 			after, changes = next, append(changes, counted...)
+			for _, record := range r.batch.Records {
+				if record.Kind == m.kinds.fires.Name {
+					swept++
+				}
+			}
 		}
+		m.failed(ctx, r)
 		failures = append(failures, r.failures...)
+	}
+	if m.watch != nil && swept > 0 {
+		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: swept})
 	}
 	if err := errors.Join(append(failures, err)...); err != nil {
 		return changes, fmt.Errorf("learning: sweep: %w", err)
@@ -48,7 +58,7 @@ func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change,
 	return changes, nil
 }
 
-// sweepStep is how many fires a step of a sweep has.
+// sweepStep is the number of fires in a step of a sweep.
 const sweepStep = 256
 
 // sweep does one step, and returns where the next one begins, if there is more to do.
@@ -82,9 +92,7 @@ func (r *run) sweep(ctx context.Context, after string, step int) (changes []Chan
 func (r *run) timeout(w *waiting) {
 	f := w.Value
 	if f.End == "" && !f.Silence.IsZero() {
-		s, err := ask(func() (Signal, error) {
-			return r.m.cfg.Strategy.InterpretTimeout(Timeout{f.Heuristic, f.Event, f.Domain, r.at.Sub(f.Shown)})
-		})
+		s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretTimeout(w.question(r.at)) })
 		for _, v := range r.judge(nil, w, endSilence, s, err) {
 			r.end(v)
 		}

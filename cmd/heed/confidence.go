@@ -212,14 +212,12 @@ func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
 // an eighth of it counts.
 func (a *appraisal) faded(s *session) (string, error) {
 	var newest evidence.Tally
-	for _, kind := range learning.Kinds(a.Config().Name) {
-		for part, err := range a.store.List(s.ctx, kind, "") {
-			if err != nil {
-				return "", err
-			}
-			if part.Tally.HalfLife > 0 && part.Tally.Last() >= newest.Last() {
-				newest = part.Tally
-			}
+	for part, err := range a.store.List(s.ctx, a.Config().Name+".heuristic", "") {
+		if err != nil {
+			return "", err
+		}
+		if part.Tally.HalfLife > 0 && part.Tally.Last() >= newest.Last() {
+			newest = part.Tally
 		}
 	}
 	last := newest.Last().Time()

@@ -173,8 +173,9 @@ func TestAPinAndWhatTheHostHasSet(t *testing.T) {
 	w := host(t, db)
 	module, err := learning.New(ctx, learning.Config{Store: w.store, Now: w.clock})
 	require.NoError(t, err)
-	h, err := module.Heuristic(ctx, "greet-by-name")
+	standing, err := module.Standing(ctx, "greet-by-name")
 	require.NoError(t, err)
+	h := standing.Heuristic
 	h.Constraints = learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.7}, FeedbackWeight: 0.5}
 	_, err = module.Put(ctx, h)
 	require.NoError(t, err)

@@ -15,18 +15,18 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// LastOnly is a [learning.Strategy]: by embedding [learning.Bayesian], it has to say only what differs.
-type LastOnly struct{ *learning.Bayesian }
+// LastOnly is a [learning.Strategy]: by embedding what [learning.NewBayesian] returns, it has to say only what differs.
+type LastOnly struct{ learning.Strategy }
 
 // InterpretUndo implements [learning.Strategy].
 func (l LastOnly) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
-	signals, err := l.Bayesian.InterpretUndo(u)
+	signals, err := l.Strategy.InterpretUndo(u)
 	return signals[max(0, len(signals)-1):], err
 }
 
 // Config implements [learning.Strategy].
 func (l LastOnly) Config() map[string]string {
-	cfg := l.Bayesian.Config()
+	cfg := l.Strategy.Config()
 	cfg["strategy"] = "last_only"
 	return cfg
 }
@@ -37,14 +37,14 @@ func newLastOnly(cfg learning.BayesianConfig) (learning.Strategy, error) {
 }
 
 // strategies are those that an operator can choose from.
-var strategies = learning.Strategies{"last_only": newLastOnly}
+var strategies = map[string]func(learning.BayesianConfig) (learning.Strategy, error){"last_only": newLastOnly}
 
 var actions = map[string]string{"blinds": "Close the blinds.", "heating": "Turn the heating down."}
 
 // play shows two answers, has the user take something back, and returns what is believed then.
 func play(ctx context.Context, name string) error {
 	environment := map[string]string{"LEARNING_STRATEGY": name, "LEARNING_INITIAL_CONFIDENCE": "0.6"}
-	cfg, err := strategies.ConfigFromEnv(func(key string) (string, bool) { value, ok := environment[key]; return value, ok })
+	cfg, err := learning.ConfigFromEnv(func(key string) (string, bool) { value, ok := environment[key]; return value, ok }, strategies)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func play(ctx context.Context, name string) error {
 }
 
 func main() {
-	for _, name := range []string{learning.StrategyBayesian, "last_only"} {
+	for _, name := range []string{"bayesian", "last_only"} {
 		if err := play(context.Background(), name); err != nil {
 			panic(err)
 		}

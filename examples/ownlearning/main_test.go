@@ -30,9 +30,9 @@ func TestStrategiesAreChosenByName(t *testing.T) {
 		environment := map[string]string{"LEARNING_STRATEGY": name}
 		return func(key string) (string, bool) { value, ok := environment[key]; return value, ok }
 	}
-	cfg, err := strategies.ConfigFromEnv(set("last_only"))
+	cfg, err := learning.ConfigFromEnv(set("last_only"), strategies)
 	require.NoError(t, err)
 	assert.IsType(t, LastOnly{}, cfg.Strategy)
-	_, err = strategies.ConfigFromEnv(set("last"))
+	_, err = learning.ConfigFromEnv(set("last"), strategies)
 	assert.ErrorContains(t, err, "LEARNING_STRATEGY")
 }

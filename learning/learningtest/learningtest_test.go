@@ -21,7 +21,7 @@ func TestStrategies(t *testing.T) {
 		"defaults": {},
 		"words":    {WholeWords: true, SilenceIsNeutral: true},
 		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute, Weights: map[string]float64{learning.ChannelUndo: 0}}}},
-		"quiet":    {Keywords: []string{}, Scores: learning.Scores{User: [3]float64{-1, 0, 1}}},
+		"quiet":    {Keywords: []string{}, UserScores: [3]float64{-1, 0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := learning.NewBayesian(cfg)
@@ -43,10 +43,10 @@ func assertCaught(t *testing.T, by string, err error) {
 
 // brokenStrategy is a good strategy with something spoilt.
 type brokenStrategy struct {
-	*learning.Bayesian
-	feedback func(good *learning.Bayesian, f learning.Judgement) (signal, error)
-	timeout  func(good *learning.Bayesian, t learning.Timeout) (signal, error)
-	undo     func(good *learning.Bayesian, u learning.Undo) ([]signal, error)
+	learning.Strategy
+	feedback func(good learning.Strategy, f learning.Judgement) (signal, error)
+	timeout  func(good learning.Strategy, t learning.Answer) (signal, error)
+	undo     func(good learning.Strategy, u learning.Undo) ([]signal, error)
 	isUndo   func(text string) bool
 	windows  func(domain string) learning.Windows
 	config   func() map[string]string
@@ -54,42 +54,42 @@ type brokenStrategy struct {
 
 func (b *brokenStrategy) InterpretJudgement(f learning.Judgement) (signal, error) {
 	if b.feedback == nil {
-		return b.Bayesian.InterpretJudgement(f)
+		return b.Strategy.InterpretJudgement(f)
 	}
-	return b.feedback(b.Bayesian, f)
+	return b.feedback(b.Strategy, f)
 }
 
-func (b *brokenStrategy) InterpretTimeout(t learning.Timeout) (signal, error) {
+func (b *brokenStrategy) InterpretTimeout(t learning.Answer) (signal, error) {
 	if b.timeout == nil {
-		return b.Bayesian.InterpretTimeout(t)
+		return b.Strategy.InterpretTimeout(t)
 	}
-	return b.timeout(b.Bayesian, t)
+	return b.timeout(b.Strategy, t)
 }
 
 func (b *brokenStrategy) InterpretUndo(u learning.Undo) ([]signal, error) {
 	if b.undo == nil {
-		return b.Bayesian.InterpretUndo(u)
+		return b.Strategy.InterpretUndo(u)
 	}
-	return b.undo(b.Bayesian, u)
+	return b.undo(b.Strategy, u)
 }
 
 func (b *brokenStrategy) IsUndo(text string) bool {
 	if b.isUndo == nil {
-		return b.Bayesian.IsUndo(text)
+		return b.Strategy.IsUndo(text)
 	}
 	return b.isUndo(text)
 }
 
 func (b *brokenStrategy) Windows(domain string) learning.Windows {
 	if b.windows == nil {
-		return b.Bayesian.Windows(domain)
+		return b.Strategy.Windows(domain)
 	}
 	return b.windows(domain)
 }
 
 func (b *brokenStrategy) Config() map[string]string {
 	if b.config == nil {
-		return b.Bayesian.Config()
+		return b.Strategy.Config()
 	}
 	return b.config()
 }
@@ -104,53 +104,53 @@ func TestStrategySuiteBites(t *testing.T) {
 		broken   brokenStrategy
 		caughtBy string
 	}{
-		{"its magnitudes are negative", brokenStrategy{timeout: func(good *learning.Bayesian, t learning.Timeout) (signal, error) {
+		{"its magnitudes are negative", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Magnitude = -s.Magnitude
 			return s, err
 		}}, "signals can be counted"},
-		{"it speaks of nobody", brokenStrategy{timeout: func(good *learning.Bayesian, t learning.Timeout) (signal, error) {
+		{"it speaks of nobody", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.HeuristicID = ""
 			return s, err
 		}}, "signals can be counted"},
-		{"it turns thumbs round", brokenStrategy{feedback: func(good *learning.Bayesian, f learning.Judgement) (signal, error) {
+		{"it turns thumbs round", brokenStrategy{feedback: func(good learning.Strategy, f learning.Judgement) (signal, error) {
 			f.Positive = !f.Positive
 			return good.InterpretJudgement(f)
 		}}, "praise is no complaint"},
-		{"it takes every score", brokenStrategy{feedback: func(good *learning.Bayesian, f learning.Judgement) (signal, error) {
-			f.Score = min(max(f.Score, 1), max(f.Scale.Points(), 1))
+		{"it takes every score", brokenStrategy{feedback: func(good learning.Strategy, f learning.Judgement) (signal, error) {
+			f.Score = min(max(f.Score, 1), map[learning.Scale]int{"": 1, learning.UserScale: 3, learning.DevScale: 5}[f.Scale])
 			return good.InterpretJudgement(f)
-		}}, "feedback that is not valid is an error"},
-		{"it undoes everything twice", brokenStrategy{undo: func(good *learning.Bayesian, u learning.Undo) ([]signal, error) {
+		}}, "a judgement that is not valid is an error"},
+		{"it undoes everything twice", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
 			signals, err := good.InterpretUndo(u)
 			return append(signals, signals...), err
 		}}, "an undo speaks of what was shown"},
-		{"it undoes the last first", brokenStrategy{undo: func(good *learning.Bayesian, u learning.Undo) ([]signal, error) {
+		{"it undoes the last first", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
 			signals, err := good.InterpretUndo(u)
 			slices.Reverse(signals)
 			return signals, err
 		}}, "an undo speaks of what was shown"},
-		{"it undoes what was not shown", brokenStrategy{undo: func(good *learning.Bayesian, u learning.Undo) ([]signal, error) {
+		{"it undoes what was not shown", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
 			signals, err := good.InterpretUndo(u)
 			return append(signals, learning.NewSignal(learning.Negative, "h9", "e9", "x")), err
-		}}, "without fires nothing is undone"},
-		{"it recognises no undo", brokenStrategy{isUndo: func(string) bool { return false }}, "a text of which something is undone"},
-		{"it has moods", brokenStrategy{timeout: func(good *learning.Bayesian, t learning.Timeout) (signal, error) {
+		}}, "without answers nothing is undone"},
+		{"it recognises no undo", brokenStrategy{isUndo: func(string) bool { return false }}, "a text that undoes something is recognised"},
+		{"it has moods", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Magnitude = float64(asked.Add(1) % 7)
 			return s, err
 		}}, "the same request has the same answer"},
-		{"it sorts what it is given", brokenStrategy{undo: func(good *learning.Bayesian, u learning.Undo) ([]signal, error) {
+		{"it sorts what it is given", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
 			signals, err := good.InterpretUndo(u)
-			slices.Reverse(u.Fires)
+			slices.Reverse(u.Answers)
 			return signals, err
 		}}, "requests stay as they are"},
-		{"its answers share a map", brokenStrategy{timeout: func(good *learning.Bayesian, t learning.Timeout) (signal, error) {
+		{"its answers share a map", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Metadata = metadata
 			return s, err
-		}}, "what one caller does to an answer"},
+		}}, "a caller may change what is returned"},
 		{"it hands out its configuration", brokenStrategy{config: func() map[string]string { return shared }}, "the configuration names the strategy"},
 		{"it has no name", brokenStrategy{config: func() map[string]string { return nil }}, "the configuration names the strategy"},
 		{"its windows are negative", brokenStrategy{windows: func(string) learning.Windows { return learning.Windows{Undo: -1} }}, "windows are not negative"},
@@ -158,7 +158,7 @@ func TestStrategySuiteBites(t *testing.T) {
 		t.Run(test.fault, func(t *testing.T) {
 			good, err := learning.NewBayesian(learning.BayesianConfig{})
 			require.NoError(t, err)
-			test.broken.Bayesian = good
+			test.broken.Strategy = good
 			assertCaught(t, test.caughtBy, learningtest.CheckStrategy(&test.broken))
 		})
 	}

@@ -29,13 +29,13 @@ type tb = conformance.TB
 var strategyRules = []conformance.Rule[learning.Strategy]{
 	{Name: "signals can be counted", Check: countable},
 	{Name: "praise is no complaint, and a complaint no praise", Check: pointsRight},
-	{Name: "feedback that is not valid is an error", Check: invalidFeedback},
+	{Name: "a judgement that is not valid is an error", Check: invalidJudgement},
 	{Name: "an undo speaks of what was shown, in its order, once", Check: undoInOrder},
-	{Name: "without fires nothing is undone", Check: undoWithoutFires},
-	{Name: "a text of which something is undone is recognised", Check: recognised},
+	{Name: "without answers nothing is undone", Check: undoWithoutAnswers},
+	{Name: "a text that undoes something is recognised", Check: recognised},
 	{Name: "the same request has the same answer", Check: sameAnswer},
 	{Name: "requests stay as they are", Check: leavesRequests},
-	{Name: "what one caller does to an answer is no matter to others", Check: answersApart},
+	{Name: "a caller may change what is returned", Check: answersApart},
 	{Name: "the configuration names the strategy", Check: namesItself},
 	{Name: "windows are not negative", Check: windowsPositive},
 }
@@ -46,35 +46,29 @@ var (
 		"\xff\xfe undo", "undo" + strings.Repeat("é", 5000), "\x00", "取消 undo ✓"}
 )
 
-func fires(n int) []learning.RecentFire {
-	all := make([]learning.RecentFire, n)
+// shown returns seven answers of three heuristics, the oldest first.
+func shown() []learning.Answer {
+	all := make([]learning.Answer, 7)
 	for i := range all {
-		all[i] = learning.RecentFire{
-			HeuristicID: fmt.Sprint("h", i%3), EventID: fmt.Sprint("e", i), Domain: domains[i%len(domains)],
-			Age: time.Duration(n-i) * time.Second,
-		}
+		all[i] = learning.Answer{HeuristicID: fmt.Sprint("h", i%3), EventID: fmt.Sprint("e", i), Domain: domains[i%len(domains)], Age: time.Duration(7-i) * time.Second}
 	}
 	return all
 }
 
-// praise and blame are feedback of either kind.
-func praise() []learning.Judgement {
-	return []learning.Judgement{
+var (
+	praise = []learning.Judgement{
 		{Positive: true}, {Positive: true, Channel: "user"}, {Positive: true, Channel: learning.ChannelDev},
 		{Scale: learning.UserScale, Score: 3}, {Scale: learning.DevScale, Score: 5},
 	}
-}
-
-func blame() []learning.Judgement {
-	return []learning.Judgement{
+	blame = []learning.Judgement{
 		{}, {Channel: "user"}, {Channel: learning.ChannelDev},
 		{Scale: learning.UserScale, Score: 1}, {Scale: learning.DevScale, Score: 1},
 	}
-}
+)
 
-// feedbacks are all that are valid, about every target and domain.
-func feedbacks() (all []learning.Judgement) {
-	said := append(praise(), blame()...)
+// judgements returns valid ones of every kind, about every target and domain.
+func judgements() (all []learning.Judgement) {
+	said := slices.Concat(praise, blame)
 	for score := 1; score <= 5; score++ {
 		said = append(said, learning.Judgement{Scale: learning.DevScale, Score: score})
 		if score <= 3 {
@@ -82,7 +76,7 @@ func feedbacks() (all []learning.Judgement) {
 		}
 	}
 	for _, f := range said {
-		for _, target := range []learning.Target{learning.Both, learning.Rule, learning.Response} {
+		for _, target := range []learning.Target{"", learning.Rule, learning.Response} {
 			for _, domain := range domains {
 				f.HeuristicID, f.EventID, f.Person, f.Target, f.Domain = "h1", "e1", "ann", target, domain
 				f.At = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
@@ -103,27 +97,23 @@ func answers(s learning.Strategy) map[string][]learning.Signal {
 		key := fmt.Sprintf("%T%+v", question, question)
 		all[key] = append(all[key], signal)
 	}
-	for _, f := range feedbacks() {
+	for _, f := range judgements() {
 		signal, err := s.InterpretJudgement(f)
 		add(f, signal, err)
 	}
 	for _, domain := range domains {
 		for n := range 8 {
-			t := learning.Timeout{HeuristicID: "h1", EventID: "e1", Domain: domain, Elapsed: time.Duration(n) * time.Minute}
-			signal, err := s.InterpretTimeout(t)
-			add(t, signal, err)
-			i := learning.Ignore{HeuristicID: "h1", EventID: "e1", Domain: domain, Consecutive: n}
-			signal, err = s.InterpretIgnore(i)
-			add(i, signal, err)
-			if outcomes, ok := s.(learning.OutcomeInterpreter); ok {
-				o := learning.Outcome{HeuristicID: "h1", EventID: "e1", Domain: domain, Success: n%2 == 0}
-				signal, err = outcomes.InterpretOutcome(o)
-				add(o, signal, err)
-			}
+			a := learning.Answer{HeuristicID: "h1", EventID: "e1", Domain: domain, Age: time.Duration(n) * time.Minute, Consecutive: n, Success: n%2 == 0}
+			signal, err := s.InterpretTimeout(a)
+			add(a, signal, err)
+			signal, err = s.InterpretIgnore(a)
+			add(a, signal, err)
+			signal, err = s.InterpretOutcome(a)
+			add(a, signal, err)
 		}
 	}
 	for _, text := range texts {
-		u := learning.Undo{Text: text, Fires: fires(7)}
+		u := learning.Undo{Text: text, Answers: shown()}
 		signals, err := s.InterpretUndo(u)
 		for _, signal := range signals {
 			add(u, signal, err)
@@ -154,18 +144,18 @@ func pointsRight(t tb, s learning.Strategy) {
 			f.HeuristicID, f.EventID = "h1", "e1"
 			signal, err := s.InterpretJudgement(f)
 			if err != nil || signal.Type == never {
-				t.Errorf("%+v was taken for %s: %v", f, signal.Type, err)
+				t.Errorf("%+v became %s: %v", f, signal.Type, err)
 			}
 			if signal.HeuristicID != "h1" || signal.EventID != "e1" {
-				t.Errorf("%+v was taken for one of %q and %q", f, signal.HeuristicID, signal.EventID)
+				t.Errorf("%+v is about %q and %q", f, signal.HeuristicID, signal.EventID)
 			}
 		}
 	}
-	check(praise(), learning.Negative)
-	check(blame(), learning.Positive)
+	check(praise, learning.Negative)
+	check(blame, learning.Positive)
 }
 
-func invalidFeedback(t tb, s learning.Strategy) {
+func invalidJudgement(t tb, s learning.Strategy) {
 	for what, f := range map[string]learning.Judgement{
 		"no such scale":           {Scale: "stars", Score: 1},
 		"a score of 0":            {Scale: learning.UserScale},
@@ -186,15 +176,15 @@ func invalidFeedback(t tb, s learning.Strategy) {
 }
 
 func undoInOrder(t tb, s learning.Strategy) {
-	shown := fires(7)
+	answers := shown()
 	for _, text := range texts {
-		signals, err := s.InterpretUndo(learning.Undo{Text: text, Fires: slices.Clone(shown)})
+		signals, err := s.InterpretUndo(learning.Undo{Text: text, Answers: slices.Clone(answers)})
 		if err != nil {
 			t.Errorf("%.50q: %v", text, err)
 		}
 		next := 0
 		for _, signal := range signals {
-			place := slices.IndexFunc(shown[next:], func(f learning.RecentFire) bool {
+			place := slices.IndexFunc(answers[next:], func(f learning.Answer) bool {
 				return f.HeuristicID == signal.HeuristicID && f.EventID == signal.EventID
 			})
 			if place < 0 {
@@ -207,22 +197,17 @@ func undoInOrder(t tb, s learning.Strategy) {
 	}
 }
 
-func undoWithoutFires(t tb, s learning.Strategy) {
+func undoWithoutAnswers(t tb, s learning.Strategy) {
 	for _, text := range texts {
 		if signals, err := s.InterpretUndo(learning.Undo{Text: text}); err != nil || len(signals) > 0 {
-			t.Errorf("%.50q without fires: %+v, %v", text, signals, err)
+			t.Errorf("%.50q without answers: %+v, %v", text, signals, err)
 		}
 	}
 }
 
-// recognised holds for a strategy that implements learning.UndoRecognizer.
 func recognised(t tb, s learning.Strategy) {
-	recognizer, ok := s.(learning.UndoRecognizer)
 	for _, text := range texts {
-		if !ok || recognizer.IsUndo(text) {
-			continue
-		}
-		if signals, _ := s.InterpretUndo(learning.Undo{Text: text, Fires: fires(7)}); len(signals) > 0 {
+		if signals, _ := s.InterpretUndo(learning.Undo{Text: text, Answers: shown()}); len(signals) > 0 && !s.IsUndo(text) {
 			t.Errorf("%.50q: IsUndo says no, and InterpretUndo has %d signals", text, len(signals))
 		}
 	}
@@ -246,12 +231,12 @@ func sameAnswer(t tb, s learning.Strategy) {
 
 func leavesRequests(t tb, s learning.Strategy) {
 	for _, text := range texts {
-		shown := fires(7)
-		if _, err := s.InterpretUndo(learning.Undo{Text: text, Fires: shown}); err != nil {
+		answers := shown()
+		if _, err := s.InterpretUndo(learning.Undo{Text: text, Answers: answers}); err != nil {
 			t.Errorf("%.50q: %v", text, err)
 		}
-		if !slices.Equal(shown, fires(7)) {
-			t.Errorf("%.50q: the fires were changed to %+v", text, shown)
+		if !slices.Equal(answers, shown()) {
+			t.Errorf("%.50q: the answers were changed to %+v", text, answers)
 		}
 	}
 }
