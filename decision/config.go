@@ -84,6 +84,8 @@ type Config struct {
 	Seed rand.Source
 	// NewID makes the ids of answers, and must be safe for concurrent use. nil means random UUIDs.
 	NewID func() string
+	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a similarity ([heed.Failed]).
+	Observer heed.Observer
 }
 
 // Converge configures how the model's answer is compared with the candidates' actions: see [Result].Convergence.

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,9 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
@@ -23,6 +26,7 @@ type Decider struct {
 	key     evidence.Key
 	models  *host.Gate
 	similar *host.Gate
+	watch   *watch.Watch
 }
 
 var _ Strategy = (*Decider)(nil)
@@ -45,6 +49,7 @@ func New(ctx context.Context, cfg Config) (*Decider, error) {
 	return &Decider{
 		cfg: cfg, key: evidence.NewKey(seed.Uint64(), seed.Uint64()),
 		models: host.NewGate(cfg.MaxInFlight), similar: host.NewGate(cfg.MaxInFlight),
+		watch: watch.New(cfg.Observer, "decision", cfg.Now),
 	}, nil
 }
 
@@ -59,17 +64,33 @@ func (d *Decider) Decide(ctx context.Context, r Request) (Result, error) {
 	if err := r.Validate(); err != nil {
 		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
-	urgency := d.cfg.Urgency.of(&r)
+	if d.watch == nil {
+		return d.decide(ctx, &r)
+	}
+	began := d.cfg.Now()
+	res, err := d.decide(ctx, &r)
+	if err == nil {
+		now := d.cfg.Now()
+		d.watch.Tell(ctx, heed.Decided{
+			Component: d.watch.Name(), At: now, ID: res.ResponseID, Path: string(res.Path), Reason: string(res.Reason),
+			Heuristic: res.CreditID, Took: now.Sub(began),
+		})
+	}
+	return res, err
+}
+
+func (d *Decider) decide(ctx context.Context, r *Request) (Result, error) {
+	urgency := d.cfg.Urgency.of(r)
 	res := Result{Strategy: d.cfg.Strategy, Variant: r.Variant, Urgency: urgency}
 	if d.cfg.Strategy == AlwaysLLM {
-		return d.askModel(ctx, &r, res)
+		return d.askModel(ctx, r, res)
 	}
 	res.Tier = d.cfg.Urgency.tier(urgency)
 	res.Threshold = d.cfg.Urgency.threshold(d.cfg.Threshold, r.Biases[BiasThreshold], urgency)
-	if c := d.pick(&r, &res); c != nil {
-		return d.answerWith(ctx, &r, c, res)
+	if c := d.pick(r, &res); c != nil {
+		return d.answerWith(ctx, r, c, res)
 	}
-	return d.askModel(ctx, &r, res)
+	return d.askModel(ctx, r, res)
 }
 
 // Tier returns the tier of a request, so that a host can choose where to fetch its candidates. Only the request's urgency
@@ -117,6 +138,7 @@ func (d *Decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 	res.Text = strings.TrimSpace(reply.Text)
 	if err != nil || res.Text == "" {
 		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(err), err
+		d.watch.Failed(ctx, "model", cmp.Or(err, errNoResponse))
 		return res, nil
 	}
 	res.Path, res.LLM = Model, reply.Model
@@ -159,6 +181,8 @@ func (d *Decider) generate(ctx context.Context, usage *Usage, r LLMRequest) (LLM
 	return reply, err
 }
 
+var errNoResponse = errors.New("the answer was empty")
+
 func reasonOf(err error) Reason {
 	switch {
 	case err == nil:
@@ -183,6 +207,7 @@ func (d *Decider) predict(ctx context.Context, r *Request, goals []string, res *
 	}
 	if err != nil {
 		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
+		d.watch.Failed(ctx, "prediction", err)
 	}
 	res.Success, res.Confidence = min(p.success, d.cfg.Ceiling), min(p.confidence, d.cfg.Ceiling)
 }

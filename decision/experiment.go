@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
@@ -57,6 +58,9 @@ type ExperimentConfig struct {
 	MinOutcomes, Probability, Loss float64
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
+	// Observer is told of each outcome ([heed.Counted], with the variant as its subject), of repeated ones ([heed.Duplicate]),
+	// and of failures in shadow ([heed.Failed]).
+	Observer heed.Observer
 }
 
 func (c ExperimentConfig) withDefaults() ExperimentConfig {
@@ -131,6 +135,7 @@ type Experiment struct {
 	shadows *host.Gate
 	places  chan struct{} // taken by each decision in shadow
 	waiting chan struct{} // taken by a caller of Wait
+	watch   *watch.Watch
 }
 
 var _ Strategy = (*Experiment)(nil)
@@ -149,6 +154,7 @@ func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, erro
 	e := &Experiment{
 		cfg: cfg, counts: make([]counts, len(cfg.Variants)), shadows: host.NewGate(cfg.MaxShadows),
 		places: make(chan struct{}, cfg.MaxShadows), waiting: make(chan struct{}, 1),
+		watch: watch.New(cfg.Observer, "experiment/"+cfg.Name, cfg.Now),
 		split: evidence.NewKey(0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9), // the same everywhere and for ever
 	}
 	for _, v := range cfg.Variants {
@@ -241,9 +247,11 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 		d, err := host.Pass(ctx, e.shadows, "the strategy", func(ctx context.Context) (decided, error) { return e.decide(ctx, i, r), nil })
 		if errors.Is(err, host.ErrBusy) || ctx.Err() != nil { // a later decision is dropped
 			e.counts[i].skip()
+			e.watch.Failed(ctx, "shadow", cmp.Or(err, ctx.Err()))
 			return
 		}
 		d.err = errors.Join(d.err, err)
+		e.watch.Failed(ctx, "shadow", d.err)
 		e.counts[i].add(&d, &control)
 	}()
 }
@@ -282,18 +290,25 @@ type ExperimentOutcome struct {
 // example. It returns a [*heed.InputError] for an invalid outcome, and [evidence.ErrForgotten] if the store no longer keeps
 // the outcome that it replaces. Both change nothing.
 func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome, with ...store.Batch) error {
-	if err := e.observe(ctx, &o, with); err != nil {
+	repeated, err := e.observe(ctx, &o, with)
+	switch {
+	case err != nil:
 		return fmt.Errorf("decision: observe: %w", err)
+	case e.watch == nil:
+	case repeated:
+		e.watch.Tell(ctx, heed.Duplicate{Component: e.watch.Name(), At: e.cfg.Now(), What: "outcome", ID: o.ID})
+	default:
+		e.watch.Tell(ctx, heed.Counted{Component: e.watch.Name(), At: e.cfg.Now(), Subject: o.Variant, Reward: o.Reward, Weight: 1})
 	}
 	return nil
 }
 
-func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []store.Batch) error {
+func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []store.Batch) (repeated bool, err error) {
 	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
-		return &heed.InputError{Field: "Variant", Reason: "is no variant of the experiment"}
+		return false, &heed.InputError{Field: "Variant", Reason: "is no variant of the experiment"}
 	}
 	if o.ID == "" {
-		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
+		return false, &heed.InputError{Field: "ID", Reason: "must not be empty"}
 	}
 	if o.At.IsZero() {
 		o.At = e.cfg.Now()
@@ -304,22 +319,22 @@ func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []s
 	if o.Replaces != "" {
 		b.Retract = []string{e.id(o.Replaces)}
 	}
-	_, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{b}, with)...)
+	receipts, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{b}, with)...)
 	if o.Replaces != "" && errors.Is(err, heed.ErrNotFound) {
 		return e.forestall(ctx, b, with)
 	}
-	return err
+	return err == nil && len(receipts[0].Duplicates) > 0, err
 }
 
 // forestall counts an outcome that came before the one that it replaces. It stores an observation without weight under the ID
 // of that one, so that it will count nothing, and withdraws it if it has come meanwhile.
-func (e *Experiment) forestall(ctx context.Context, b store.Batch, with []store.Batch) error {
+func (e *Experiment) forestall(ctx context.Context, b store.Batch, with []store.Batch) (repeated bool, err error) {
 	replaced := b.Observations[0]
 	replaced.ID, replaced.Reward, replaced.Weight = b.Retract[0], 0.5, 0
 	withdraw := store.Batch{Withdraw: b.Retract}
 	count := store.Batch{Observations: append(b.Observations, replaced)}
-	_, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{withdraw, count}, with)...)
-	return err
+	receipts, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{withdraw, count}, with)...)
+	return err == nil && slices.Contains(receipts[1].Duplicates, b.Observations[0].ID), err
 }
 
 // id returns the id of an outcome among all that the store has.

@@ -204,11 +204,11 @@ func TestStop(t *testing.T) {
 		}
 		return report(t, e)
 	}
-	assert.Equal(t, "", with(decision.ExperimentConfig{}, 99, 0.2, 0.8).Why, "too few, however clear")
+	assert.Empty(t, with(decision.ExperimentConfig{}, 99, 0.2, 0.8).Why, "too few, however clear")
 	assert.Equal(t, "probability", with(decision.ExperimentConfig{}, 100, 0.2, 0.8).Why)
 	assert.Equal(t, "probability", with(decision.ExperimentConfig{MinOutcomes: 20}, 20, 0.2, 0.8).Why)
-	assert.Equal(t, "", with(decision.ExperimentConfig{MinOutcomes: 20, Probability: 0.9999}, 20, 0.4, 0.6).Why)
-	assert.Equal(t, "", with(decision.ExperimentConfig{}, 100, 0.5, 0.5).Why)
+	assert.Empty(t, with(decision.ExperimentConfig{MinOutcomes: 20, Probability: 0.9999}, 20, 0.4, 0.6).Why)
+	assert.Empty(t, with(decision.ExperimentConfig{}, 100, 0.5, 0.5).Why)
 	assert.Equal(t, "loss", with(decision.ExperimentConfig{}, 4000, 0.5, 0.5).Why, "there is no difference that matters")
 	assert.Equal(t, "loss", with(decision.ExperimentConfig{Loss: 0.1}, 100, 0.5, 0.5).Why)
 	assert.False(t, with(decision.ExperimentConfig{}, 100, 0.5, 0.5).Enough)

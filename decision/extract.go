@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 )
@@ -43,6 +44,10 @@ type ExtractorConfig struct {
 	Timeout     time.Duration
 	MaxInFlight int
 	MaxTokens   int
+	// Now is the clock of what Observer is told. nil means time.Now.
+	Now func() time.Time
+	// Observer is told of each failure of the model ([heed.Failed]), which the extraction tells as a refusal.
+	Observer heed.Observer
 }
 
 func (c ExtractorConfig) withDefaults() ExtractorConfig {
@@ -61,6 +66,9 @@ func (c ExtractorConfig) withDefaults() ExtractorConfig {
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4)
 	c.MaxTokens = cmp.Or(c.MaxTokens, 1024)
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock
+	}
 	return c
 }
 
@@ -82,6 +90,7 @@ func (c *ExtractorConfig) validate() error {
 type Extractor struct {
 	cfg    ExtractorConfig
 	models *host.Gate
+	watch  *watch.Watch
 }
 
 // NewExtractor returns an extractor, or all faults of its configuration, joined; each is a [*heed.ConfigError].
@@ -94,7 +103,7 @@ func NewExtractor(ctx context.Context, cfg ExtractorConfig) (*Extractor, error) 
 	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
-	return &Extractor{cfg, host.NewGate(cfg.MaxInFlight)}, nil
+	return &Extractor{cfg, host.NewGate(cfg.MaxInFlight), watch.New(cfg.Observer, "decision/extractor", cfg.Now)}, nil
 }
 
 // An Extraction is the outcome of an attempt to make a heuristic. One of New, ReinforcedID and Refused is set.
@@ -134,7 +143,8 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	}
 	x, err := e.write(ctx, &t)
 	if err != nil {
-		return Extraction{Refused: err.Error()}, nil //nolint:nilerr // the extraction has it
+		e.watch.Failed(ctx, "model", err)
+		return Extraction{Refused: err.Error()}, nil
 	}
 	same, err := e.nearest(ctx, x)
 	switch {

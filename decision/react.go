@@ -21,24 +21,25 @@ type said struct {
 }
 
 // react reads what holds, and commits the reaction if it changes that.
-func (f *Reactions) react(ctx context.Context, r *Reaction) (Credit, error) {
+func (f *Reactions) react(ctx context.Context, r *Reaction) (credit Credit, repeated bool, err error) {
 	mine := verdictRow{ResponseID: r.ResponseID, Person: r.Person, Channel: r.Channel, Target: r.Target, Now: verdict{r.Value, r.At}}
 	s, err := f.read(ctx, &mine)
 	if err != nil {
-		return Credit{}, err
+		return Credit{}, false, err
 	}
 	last, known := &s.verdict.Value, s.verdict.Revision > 0
-	credit := creditOf(&s.trace.Value, &mine)
+	credit = creditOf(&s.trace.Value, &mine)
 	var b store.Batch
 	switch {
 	case known && mine.Now.At.Before(last.Now.At):
 		credit.Superseded = true
-		return credit, nil
+		return credit, false, nil
 	case known && mine.Now.same(last.Now):
+		repeated = true
 		mine = *last
 		b.Expect = []store.Expectation{verdictKind.Expect(mine.id(), s.verdict.Revision)}
 	case !known && s.trace.Value.Verdicts >= maxVerdicts:
-		return Credit{}, evidence.ErrFull
+		return Credit{}, false, evidence.ErrFull
 	default:
 		b.Records = f.replace(&s, &mine)
 	}
@@ -52,7 +53,7 @@ func (f *Reactions) react(ctx context.Context, r *Reaction) (Credit, error) {
 		credit.Replaces = mine.credit(*mine.Before)
 	}
 	credit.Weight = mine.Weight
-	return credit, f.commit(ctx, r, credit, b)
+	return credit, repeated, f.commit(ctx, r, credit, b)
 }
 
 func (f *Reactions) read(ctx context.Context, mine *verdictRow) (s said, err error) {

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/settings"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
@@ -84,11 +85,16 @@ type ReactionsConfig struct {
 	Calibration float64
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
+	// Observer is told of each credit that a heuristic earned ([heed.Counted]) and of repeated reactions ([heed.Duplicate]).
+	Observer heed.Observer
 }
 
 // Reactions turns reactions to answers into credit for the heuristics that gave them. Make one with [NewReactions]. It is safe
 // for concurrent use by multiple goroutines.
-type Reactions struct{ cfg ReactionsConfig }
+type Reactions struct {
+	cfg   ReactionsConfig
+	watch *watch.Watch
+}
 
 // NewReactions returns a Reactions, or all faults of its configuration, joined; each is a [*heed.ConfigError]. The store keeps
 // the factors, and its audit log tells when they change.
@@ -104,7 +110,7 @@ func NewReactions(ctx context.Context, cfg ReactionsConfig) (*Reactions, error) 
 	if err != nil {
 		return nil, fmt.Errorf("decision: %w", err)
 	}
-	return &Reactions{cfg}, nil
+	return &Reactions{cfg, watch.New(cfg.Observer, "decision/reactions", cfg.Now)}, nil
 }
 
 // open declares the kinds of records and keeps the settings.
@@ -140,27 +146,35 @@ func (c *ReactionsConfig) validate() error {
 // It returns [heed.ErrNotFound] if the answer has no trace, or no longer; a [*heed.InputError] for an invalid reaction; and
 // [evidence.ErrFull] if the answer has reactions of 1,000 persons, channels and targets.
 func (f *Reactions) Feedback(ctx context.Context, r Reaction) (Credit, error) {
-	credit, err := f.feedback(ctx, r)
-	if err != nil {
+	credit, repeated, err := f.feedback(ctx, &r)
+	switch {
+	case err != nil:
 		return Credit{}, fmt.Errorf("decision: feedback: %w", err)
+	case f.watch == nil || credit.Superseded:
+	case repeated:
+		f.watch.Tell(ctx, heed.Duplicate{Component: f.watch.Name(), At: f.cfg.Now(), What: "reaction", ID: credit.ID})
+	case credit.HeuristicID != "":
+		f.watch.Tell(ctx, heed.Counted{
+			Component: f.watch.Name(), At: f.cfg.Now(), Subject: credit.HeuristicID, Channel: credit.Channel,
+			Reward: (credit.Value + 1) / 2, Weight: credit.Weight,
+		})
 	}
 	return credit, nil
 }
 
-func (f *Reactions) feedback(ctx context.Context, r Reaction) (Credit, error) {
+func (f *Reactions) feedback(ctx context.Context, r *Reaction) (credit Credit, repeated bool, err error) {
 	if r.At.IsZero() {
 		r.At = f.cfg.Now()
 	}
 	r.At = evidence.InstantOf(r.At).Time()
-	if err := f.check(&r); err != nil {
-		return Credit{}, err
+	if err := f.check(r); err != nil {
+		return Credit{}, false, err
 	}
-	var credit Credit
-	err := patiently(ctx, func() (err error) {
-		credit, err = f.react(ctx, &r)
+	err = patiently(ctx, func() (err error) {
+		credit, repeated, err = f.react(ctx, r)
 		return err
 	})
-	return credit, err
+	return credit, repeated, err
 }
 
 func (f *Reactions) check(r *Reaction) error {

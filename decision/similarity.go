@@ -45,6 +45,7 @@ func (d *Decider) converge(ctx context.Context, r *Request, res *Result) {
 	similarities, err := compare(ctx, d.similar, c.Similarity, res.Text, actions)
 	if err != nil {
 		res.Err = errors.Join(res.Err, err)
+		d.watch.Failed(ctx, "similarity", err)
 		return
 	}
 	for i, s := range similarities {

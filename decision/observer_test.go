@@ -1,0 +1,198 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+)
+
+// A listener notes what an observer is told.
+type listener struct {
+	mu   sync.Mutex
+	told []heed.Notice
+}
+
+func (l *listener) observe(_ context.Context, n heed.Notice) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.told = append(l.told, n)
+}
+
+// take returns what was told since the last call.
+func (l *listener) take() []heed.Notice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := l.told
+	l.told = nil
+	return told
+}
+
+func TestObserverOfDecisions(t *testing.T) {
+	boom := errors.New("boom")
+	broken := similarity{err: boom}
+	for name, tt := range map[string]struct {
+		answer, prediction llmtest.Step
+		cfg                decision.Config
+		r                  decision.Request
+		failed             []string
+		want               heed.Decided
+	}{
+		"a heuristic answers": {
+			r: decision.Request{Candidates: candidates(0.9)}, want: heed.Decided{ID: "r1", Path: "heuristic", Heuristic: "h1"},
+		},
+		"the model answers": {
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: `{"success": 0.9, "confidence": 0.9}`},
+			r: decision.Request{Immediate: true, Candidates: candidates(0.1)}, want: heed.Decided{ID: "r1", Path: "llm"},
+		},
+		"nobody is asked": {want: heed.Decided{Path: "rejected", Reason: "not_immediate"}},
+		"the model fails": {
+			answer: llmtest.Step{Err: boom}, r: decision.Request{Immediate: true}, failed: []string{"model"},
+			want: heed.Decided{Path: "fallback", Reason: "llm_error"},
+		},
+		"the model says nothing": {
+			answer: llmtest.Step{Text: " "}, r: decision.Request{Immediate: true}, failed: []string{"model"},
+			want: heed.Decided{Path: "fallback", Reason: "llm_no_response"},
+		},
+		"the prediction fails": {
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Err: boom}, r: decision.Request{Immediate: true},
+			failed: []string{"prediction"}, want: heed.Decided{ID: "r1", Path: "llm"},
+		},
+		"the prediction is nonsense": {
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: "7"}, r: decision.Request{Immediate: true},
+			failed: []string{"prediction"}, want: heed.Decided{ID: "r1", Path: "llm"},
+		},
+		"the similarity fails": {
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: `{"success": 0.9, "confidence": 0.9}`},
+			cfg: decision.Config{Converge: decision.Converge{Similarity: broken}},
+			r:   decision.Request{Immediate: true, Candidates: candidates(0.1)}, failed: []string{"similarity"},
+			want: heed.Decided{ID: "r1", Path: "llm"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l listener
+			tt.cfg.LLM = &llmtest.Model{Answers: []llmtest.Step{tt.answer}, Predictions: []llmtest.Step{tt.prediction}}
+			tt.cfg.Observer = l.observe
+			ticks := start
+			tt.cfg.Now = func() time.Time { ticks = ticks.Add(time.Second); return ticks }
+			d, err := decision.New(ctx, withFixtures(tt.cfg))
+			require.NoError(t, err)
+			_, err = d.Decide(ctx, tt.r)
+			require.NoError(t, err)
+			told := l.take()
+			require.Len(t, told, len(tt.failed)+1)
+			for i, what := range tt.failed {
+				failed := told[i].(heed.Failed)
+				assert.Equal(t, [2]string{"decision", what}, [2]string{failed.Component, failed.What})
+				assert.Error(t, failed.Err)
+			}
+			got := told[len(tt.failed)].(heed.Decided)
+			assert.Positive(t, got.Took)
+			assert.Equal(t, ticks, got.At)
+			tt.want.Component, tt.want.At, tt.want.Took = "decision", got.At, got.Took
+			assert.Equal(t, tt.want, got)
+		})
+	}
+}
+
+func TestObserverIsNotToldOfWhatWasNotStored(t *testing.T) {
+	var l listener
+	broken := brokenStore{newStore((&clock{}).Now), errors.New("broken")}
+	d, err := decision.New(ctx, withFixtures(decision.Config{Store: broken, Observer: l.observe}))
+	require.NoError(t, err)
+	_, err = d.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
+	require.ErrorIs(t, err, broken.err)
+	assert.Empty(t, l.take())
+}
+
+func TestObserverOfReactions(t *testing.T) {
+	var l listener
+	c := &clock{}
+	f := answered(t, c, decision.ReactionsConfig{Observer: l.observe, Channels: map[string]float64{"dev": 0.5}})
+	c.Advance(time.Hour)
+	now := start.Add(time.Hour)
+	r := decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "dev", Value: -0.5, At: start.Add(time.Minute)}
+	credit := feedback(t, f, r)
+	assert.Equal(t, []heed.Notice{heed.Counted{
+		Component: "decision/reactions", At: now, Subject: "h1", Channel: "dev", Reward: 0.25, Weight: 0.5,
+	}}, l.take())
+	feedback(t, f, r)
+	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: "decision/reactions", At: now, What: "reaction", ID: credit.ID}}, l.take())
+	r.At = start
+	assert.True(t, feedback(t, f, r).Superseded)
+	r.ResponseID = "r2"
+	assert.Empty(t, feedback(t, f, r).HeuristicID)
+	_, err := f.Feedback(ctx, decision.Reaction{ResponseID: "nobody's"})
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	assert.Empty(t, l.take(), "nothing was counted for a heuristic")
+}
+
+func TestObserverOfExtractions(t *testing.T) {
+	var l listener
+	boom := errors.New("boom")
+	m := &llmtest.Model{Predictions: []llmtest.Step{{Err: boom}, {Text: written(words(12), "warn", words(12))}}}
+	e := extractor(t, decision.ExtractorConfig{LLM: m, Observer: l.observe, Now: (&clock{}).Now}, "", praised)
+	_, err := e.Extract(ctx, "r")
+	require.NoError(t, err)
+	told := l.take()
+	require.Len(t, told, 1)
+	failed := told[0].(heed.Failed)
+	assert.ErrorIs(t, failed.Err, boom)
+	failed.Err = nil
+	assert.Equal(t, heed.Failed{Component: "decision/extractor", At: start, What: "model"}, failed)
+	_, err = e.Extract(ctx, "r")
+	require.NoError(t, err)
+	assert.Empty(t, l.take())
+}
+
+func TestObserverOfExperiments(t *testing.T) {
+	var l listener
+	control := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
+		return decision.Result{Path: decision.Rejected, Reason: decision.NotImmediate}, nil
+	})
+	broken := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) { panic("boom") })
+	hangs := onlyDecides(func(ctx context.Context, _ decision.Request) (decision.Result, error) {
+		<-ctx.Done()
+		return decision.Result{}, ctx.Err()
+	})
+	c := &clock{}
+	e, err := decision.NewExperiment(ctx, decision.ExperimentConfig{
+		Name: "x", Store: newStore(c.Now), Now: c.Now, Observer: l.observe, Shadow: true, ShadowTimeout: 20 * time.Millisecond,
+		Variants: []decision.Variant{{Name: "a", Strategy: control}, {Name: "b", Strategy: broken}, {Name: "c", Strategy: hangs}},
+	})
+	require.NoError(t, err)
+	_, err = e.Decide(ctx, decision.Request{})
+	require.NoError(t, err)
+	require.NoError(t, e.Wait(ctx))
+	told := l.take()
+	require.Len(t, told, 2)
+	panicked, timeout := told[0].(heed.Failed), told[1].(heed.Failed)
+	if errors.Is(panicked.Err, context.DeadlineExceeded) {
+		panicked, timeout = timeout, panicked
+	}
+	assert.ErrorAs(t, panicked.Err, new(*heed.PanicError))
+	assert.ErrorIs(t, timeout.Err, context.DeadlineExceeded)
+	for _, failed := range []heed.Failed{panicked, timeout} {
+		failed.Err = nil
+		assert.Equal(t, heed.Failed{Component: "experiment/x", At: start, What: "shadow"}, failed)
+	}
+
+	counted := heed.Counted{Component: "experiment/x", At: start, Subject: "b", Reward: 0.75, Weight: 1}
+	for _, o := range []decision.ExperimentOutcome{{ID: "1"}, {ID: "2", Replaces: "1"}, {ID: "4", Replaces: "3"}} { // 3 never came
+		o.Variant, o.Reward = "b", 0.75
+		for _, want := range []heed.Notice{counted, heed.Duplicate{Component: "experiment/x", At: start, What: "outcome", ID: o.ID}} {
+			require.NoError(t, e.Observe(ctx, o))
+			assert.Equal(t, []heed.Notice{want}, l.take())
+		}
+	}
+	require.Error(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: "nobody", ID: "5"}))
+	assert.Empty(t, l.take())
+}
