@@ -15,9 +15,10 @@ import (
 
 func (w *world) criterion(name string) patterns.Criterion {
 	w.t.Helper()
-	c, err := w.Criterion(ctx, name)
+	all, err := w.Criteria(ctx, name)
 	require.NoError(w.t, err)
-	return c
+	require.Len(w.t, all, 1)
+	return all[0]
 }
 
 func TestCriterionWeights(t *testing.T) {
@@ -37,7 +38,7 @@ func TestCriterionWeights(t *testing.T) {
 				w := newWorld(t, cfg)
 				for _, e := range v.Events {
 					for range e.N {
-						w.feed(patterns.Feedback{Criterion: "c", Class: e.Class, Strength: e.Raw}, e.Age)
+						w.feed(patterns.Rating{Criterion: "c", Class: e.Class, Strength: e.Raw}, e.Age)
 					}
 				}
 				c := w.criterion("c")
@@ -45,9 +46,9 @@ func TestCriterionWeights(t *testing.T) {
 				assert.Equal(t, deprecated, c.Deprecated)
 				assert.Equal(t, [2]uint64{v.Helpful, v.Harmful}, [2]uint64{c.HelpfulCount, c.HarmfulCount})
 				if deprecated {
-					assert.Zero(t, c.Effective())
+					assert.Zero(t, c.Effective)
 				} else {
-					assert.Equal(t, c.Weight, c.Effective())
+					assert.Equal(t, c.Weight, c.Effective)
 				}
 				assert.Equal(t, 90*day, c.HalfLife)
 			})
@@ -60,15 +61,15 @@ func TestFading(t *testing.T) {
 		{0, 1}, {30, 0.793701}, {90, 0.5}, {100, 0.462937}, {180, 0.25}, {270, 0.125}, {365, 0.060139},
 	} {
 		w := newWorld(t, patterns.Config{})
-		w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, v.age)
+		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, v.age)
 		assert.InDelta(t, v.want, w.criterion("c").Helpful, 1e-6)
 	}
 	w := newWorld(t, patterns.Config{Criteria: patterns.Criteria{HalfLife: 45 * day}})
-	w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 45)
+	w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 45)
 	assert.InDelta(t, 0.5, w.criterion("c").Helpful, 1e-9)
 	assert.Equal(t, 45*day, w.criterion("c").HalfLife)
 
-	_, err := w.Feedback(ctx, patterns.Feedback{ID: "zone", Criterion: "z", Class: patterns.Helpful, Strength: 1, At: start.In(time.FixedZone("", 7200))})
+	_, err := w.Rate(ctx, patterns.Rating{ID: "zone", Criterion: "z", Class: patterns.Helpful, Strength: 1, At: start.In(time.FixedZone("", 7200))})
 	require.NoError(t, err)
 	assert.Equal(t, 1., w.criterion("z").Helpful, "an instant is the same in every zone")
 }
@@ -94,7 +95,7 @@ func TestOutcomeIsFeedback(t *testing.T) {
 		if cfg.Literal {
 			assert.InDelta(t, 0.14, w.criterion("worst").Harmful, 1e-9)
 			assert.InDelta(t, 0.38, w.criterion("mild").Harmful, 1e-9)
-			w.feed(patterns.Feedback{Criterion: "worst", Class: patterns.Helpful}, 0)
+			w.feed(patterns.Rating{Criterion: "worst", Class: patterns.Helpful}, 0)
 			assert.InDelta(t, 0.877193, w.criterion("worst").Weight, 1e-6)
 		} else {
 			assert.InDelta(t, 0.86, w.criterion("worst").Harmful, 1e-9)
@@ -119,11 +120,11 @@ func TestOutcomeIsFeedback(t *testing.T) {
 func TestCriterionValidation(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		w := newWorld(t, cfg)
-		w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Harmful}, 5)
+		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Harmful}, 5)
 		c := w.criterion("c")
 		assert.Equal(t, start.Add(-5*day), c.LastFeedback)
 		assert.Equal(t, !cfg.Literal, c.LastValidated.IsZero())
-		w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 9)
+		w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 9)
 		want := start.Add(-9 * day)
 		if cfg.Literal {
 			want = start.Add(-5 * day)
@@ -132,45 +133,42 @@ func TestCriterionValidation(t *testing.T) {
 	})
 }
 
-func TestApplyWeights(t *testing.T) {
+// TestEffectiveWeights has the factors of scores: that of a deprecated criterion is 0.
+func TestEffectiveWeights(t *testing.T) {
 	w := newWorld(t, patterns.SpecConfig())
-	w.feed(patterns.Feedback{Criterion: "half", Class: patterns.Helpful}, 0)
-	w.feed(patterns.Feedback{Criterion: "half", Class: patterns.Harmful}, 0)
+	w.feed(patterns.Rating{Criterion: "half", Class: patterns.Helpful}, 0)
+	w.feed(patterns.Rating{Criterion: "half", Class: patterns.Harmful}, 0)
 	for range 8 {
-		w.feed(patterns.Feedback{Criterion: "good", Class: patterns.Helpful}, 0)
+		w.feed(patterns.Rating{Criterion: "good", Class: patterns.Helpful}, 0)
 	}
 	for range 2 {
-		w.feed(patterns.Feedback{Criterion: "good", Class: patterns.Harmful}, 0)
+		w.feed(patterns.Rating{Criterion: "good", Class: patterns.Harmful}, 0)
 	}
 	for range 3 {
-		w.feed(patterns.Feedback{Criterion: "spoilt", Class: patterns.Harmful}, 0)
+		w.feed(patterns.Rating{Criterion: "spoilt", Class: patterns.Harmful}, 0)
 	}
-	got, err := w.ApplyWeights(ctx, map[string]float64{"new": 0.8, "half": 0.9, "good": 0.7, "spoilt": 1})
+	all, err := w.Criteria(ctx, "new", "half", "good", "spoilt", "half")
 	require.NoError(t, err)
-	want := []patterns.WeightedScore{
-		{Criterion: "good", Raw: 0.7, Weight: 0.8, Score: 0.56}, {Criterion: "half", Raw: 0.9, Weight: 0.5, Score: 0.45},
-		{Criterion: "new", Raw: 0.8, Weight: 1, Score: 0.8}, {Criterion: "spoilt", Raw: 1, Weight: 0, Score: 0},
+	require.Len(t, all, 5)
+	for i, want := range []struct {
+		name   string
+		effect float64
+	}{{"new", 1}, {"half", 0.5}, {"good", 0.8}, {"spoilt", 0}, {"half", 0.5}} {
+		assert.Equal(t, want.name, all[i].Name, "in the order of the names")
+		assert.InDelta(t, want.effect, all[i].Effective, 1e-12)
 	}
-	require.Len(t, got, len(want))
-	for i := range want {
-		assert.Equal(t, want[i].Criterion, got[i].Criterion)
-		assert.InDelta(t, want[i].Weight, got[i].Weight, 1e-12)
-		assert.InDelta(t, want[i].Score, got[i].Score, 1e-12)
-	}
-	_, err = w.ApplyWeights(ctx, map[string]float64{"x": math.NaN()})
-	assertInputError(t, err, "Scores")
-	_, err = w.ApplyWeights(ctx, map[string]float64{"x": math.Inf(-1)})
-	assertInputError(t, err, "Scores")
+	_, err = w.Criteria(ctx, "half", "")
+	assertInputError(t, err, "Criterion")
 }
 
 func TestCriteriaAreConfigurable(t *testing.T) {
 	weight := func(c patterns.Criteria, helpful, harmful int) patterns.Criterion {
 		w := newWorld(t, patterns.Config{Criteria: c})
 		for range helpful {
-			w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Helpful}, 0)
+			w.feed(patterns.Rating{Criterion: "c", Class: patterns.Helpful}, 0)
 		}
 		for range harmful {
-			w.feed(patterns.Feedback{Criterion: "c", Class: patterns.Harmful}, 0)
+			w.feed(patterns.Rating{Criterion: "c", Class: patterns.Harmful}, 0)
 		}
 		return w.criterion("c")
 	}
@@ -191,7 +189,7 @@ func TestWeightsFollowFeedback(t *testing.T) {
 		class := rapid.SampledFrom([]patterns.Class{patterns.Helpful, patterns.Harmful})
 		before := math.NaN()
 		for range rapid.IntRange(1, 12).Draw(rt, "n") {
-			f := patterns.Feedback{Criterion: "c", Class: class.Draw(rt, "class"), Strength: rapid.Float64Range(0.01, 1).Draw(rt, "strength")}
+			f := patterns.Rating{Criterion: "c", Class: class.Draw(rt, "class"), Strength: rapid.Float64Range(0.01, 1).Draw(rt, "strength")}
 			w.feed(f, rapid.Float64Range(0, 400).Draw(rt, "age"))
 			now := w.criterion("c").Weight
 			switch {
@@ -229,7 +227,7 @@ func TestCriterionIsTheSum(t *testing.T) {
 			}
 		}), 0, 20).Draw(rt, "events")
 		for _, e := range events {
-			w.feed(patterns.Feedback{Criterion: "c", Class: e.class, Strength: e.strength}, e.age)
+			w.feed(patterns.Rating{Criterion: "c", Class: e.class, Strength: e.strength}, e.age)
 			value := e.strength * math.Exp2(-e.age/90)
 			switch e.class {
 			case patterns.Helpful:

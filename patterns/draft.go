@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A draft is what one commit is to change, worked out from what was read. It must not be used concurrently.
+// A draft is the changes of one commit, made from what was read.
 type draft struct {
 	*reading
 	r     *Recorder
@@ -20,6 +20,9 @@ type draft struct {
 	batch store.Batch
 	next  map[PatternID]Pattern // those that the commit writes
 	order []PatternID           // of next
+
+	transitions []Transition // what becomes of patterns
+	inversions  []Pattern    // the anti-patterns of those that are inverted
 }
 
 func (r *Recorder) draft(from *reading) *draft {
@@ -45,7 +48,7 @@ func (d *draft) put(p Pattern) Pattern {
 	return p
 }
 
-// observe adds evidence on a pattern, whose record is then written, too: so its revision tells that the evidence has changed.
+// observe adds evidence on a pattern. It writes the pattern's record, too, so that the revision tells of the new evidence.
 func (d *draft) observe(id PatternID, o evidence.Observation) {
 	o.Cell = d.r.patternCell(id)
 	d.batch.Observations = append(d.batch.Observations, o)
@@ -59,52 +62,46 @@ func (d *draft) observe(id PatternID, o evidence.Observation) {
 	d.put(p)
 }
 
-// An edit changes a pattern, whose evidence it is shown. It returns the cause where that is a transition by itself, and
-// errDone where nothing is to change.
+// An edit changes a pattern, with a look at its evidence. It returns a cause if the change is a transition by itself, and
+// errDone if nothing needs to change.
 type edit func(p *Pattern, t *evidence.Tally) (cause string, err error)
 
 var errDone = errors.New("done")
 
-// settled is what came of settling a pattern.
-type settled struct {
-	pattern    Pattern
-	anti       *Pattern    // its anti-pattern, where it has one
-	transition *Transition // what became of it, if anything
-}
-
-// settle makes an edit to a pattern and brings it in line with its evidence, its anti-pattern with it.
-func (d *draft) settle(id PatternID, actor string, change edit) (settled, error) {
+// settle edits a pattern, and brings it and its anti-pattern in line with its evidence.
+func (d *draft) settle(id PatternID, actor string, change edit) error {
 	before, _ := d.pattern(id)
 	p, t := before.clone(), d.tallies[id]
 	cause, err := change(&p, &t)
 	if err != nil {
-		return settled{}, err
+		return err
 	}
 	if because := d.r.advance(&p, &t, d.now); cause == "" {
 		cause = because
 	} else if because != "" {
 		cause += "; " + because
 	}
-	s := settled{}
-	if p.Twin != "" && p.Kind == Positive {
+	if p.Twin != "" && !p.Anti {
 		anti := d.warn(&p, &t)
-		s.anti = &anti
+		if p.State == Inverted && before.State != Inverted {
+			d.inversions = append(d.inversions, anti.clone())
+		}
 	}
 	if cause != "" || !reflect.DeepEqual(before, p) {
-		p = d.put(p)
+		d.put(p)
 	}
-	s.pattern = p
 	if cause != "" {
-		s.transition = &Transition{d.r.cfg.NewID(), id, before.State, p.State, stored(d.now), actor, cause}
-		d.batch.Records = append(d.batch.Records, d.r.kinds.transitions.Record(*s.transition, store.Once))
+		done := Transition{d.r.cfg.NewID(), id, before.State, p.State, stored(d.now), actor, cause}
+		d.transitions = append(d.transitions, done)
+		d.batch.Records = append(d.batch.Records, d.r.kinds.transitions.Record(done, store.Once))
 	}
-	return s, nil
+	return nil
 }
 
-// warn brings the anti-pattern of a pattern in line with it, and returns it: with the counts of today while the pattern is
-// inverted, and archived when it no longer is.
+// warn brings the anti-pattern of a pattern in line with it, and returns it. While the pattern is inverted, the anti-pattern
+// has the counts of today. Afterwards it is archived.
 func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
-	before, known := d.pattern(AntiPrefix + p.ID)
+	before, known := d.pattern(antiPrefix + p.ID)
 	anti := before.clone()
 	if !known {
 		anti.CreatedAt = stored(d.now)
@@ -113,8 +110,8 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 	case p.State == Inverted:
 		anti.ArchivedAt = time.Time{}
 		d.r.cfg.Inversion.warn(&anti, p, countsOf(t).minus(p.Base))
-	case p.State == Deprecated && p.Override != nil: // it goes on warning
-	case !anti.Archived():
+	case p.Override == Deprecated: // it goes on warning
+	case !anti.archived():
 		anti.ArchivedAt = stored(d.now)
 	}
 	if !reflect.DeepEqual(before, anti) {
@@ -123,7 +120,7 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 	return anti
 }
 
-// commit stores all of it, or none and an error. A draft without an id that changes nothing is not stored.
+// commit stores all of it, or none and an error. It stores nothing for a draft without an id that changes nothing.
 func (d *draft) commit(ctx context.Context) (store.Receipt, error) {
 	for _, id := range d.order {
 		d.batch.Records = append(d.batch.Records, d.r.kinds.patterns.Record(d.next[id], d.patterns[id].Revision))
@@ -132,10 +129,10 @@ func (d *draft) commit(ctx context.Context) (store.Receipt, error) {
 		return store.Receipt{}, nil
 	}
 	receipts, err := d.r.cfg.Store.Commit(ctx, d.batch)
+	if errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) {
+		err = &raceError{err}
+	}
 	if err != nil {
-		if errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) {
-			err = &raceError{err}
-		}
 		return store.Receipt{}, err
 	}
 	return receipts[0], nil
@@ -146,27 +143,27 @@ type raceError struct{ error }
 
 func (e *raceError) Unwrap() error { return e.error }
 
-// advance gives a pattern the state that its evidence calls for, and returns the cause if that is another one.
+// advance gives a pattern the state that its evidence calls for. It returns the cause if the state changes.
 func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause string) {
-	if p.Kind != Positive {
+	if p.Anti {
 		return ""
 	}
 	from := p.State
 	counts := countsOf(t)
 	switch {
-	case p.Override != nil:
-		p.State = p.Override.State
+	case p.Override != "":
+		p.State = p.Override
 		return ""
 	case p.State == Inverted && !r.rehabilitated(p, t):
 	case p.State != Inverted && r.cfg.Inversion.inverts(counts.minus(p.Base)):
-		p.State, p.Inverted, p.Twin = Inverted, counts, AntiPrefix+p.ID
+		p.State, p.Inverted, p.Twin = Inverted, counts, antiPrefix+p.ID
 		return counts.minus(p.Base).reason()
 	default:
 		if p.State == Inverted {
 			p.Base = counts
 			cause = fmt.Sprintf("rehabilitated by %d successes since it was inverted: ", counts.minus(p.Inverted).Successes)
 		}
-		p.State = stateOf(r.gates(&r.cfg.Maturity, t, now))
+		p.State = stateOf(r.cfg.conditions(t, now))
 	}
 	if p.State == from {
 		return ""
@@ -174,8 +171,8 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	return cause + fmt.Sprintf("%d helpful, %d harmful, a harmful share of %s", counts.Successes, counts.Failures, share(harmfulShare(t)))
 }
 
-// rehabilitated reports whether an inverted pattern has shown that it works after all. The learning-systems design knows
-// no way back.
+// rehabilitated reports whether an inverted pattern has shown that it works after all. The learning-systems design has no way
+// back.
 func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
 	return !r.cfg.Literal && countsOf(t).minus(p.Inverted).Successes >= uint64(r.cfg.Inversion.Rehabilitation) &&
 		harmfulShare(t) <= r.cfg.Maturity.Deprecation+tolerance

@@ -28,12 +28,9 @@ func Example() {
 		panic(err)
 	}
 	for i := range 3 {
-		followed, err := recorder.Extract(ctx, "We'll split by file type") // in a host: what the planner wrote
-		if err != nil {
-			panic(err)
-		}
+		followed := recorder.Extract("We'll split by file type") // in a host: what the planner wrote
 		recorded, err := recorder.Record(ctx, patterns.Outcome{
-			ID: fmt.Sprint("run-", i), Task: fmt.Sprint("task-", i), Strategy: followed[0].ID,
+			ID: fmt.Sprint("run-", i), Task: fmt.Sprint("task-", i), Patterns: followed,
 			Duration: 40 * time.Minute, Errors: 3, Retries: 2, Success: false,
 		})
 		if err != nil {
@@ -41,7 +38,7 @@ func Example() {
 		}
 		fmt.Println(recorded.Score.Reason)
 	}
-	plan, err := recorder.PlanContext(ctx, "Add OAuth")
+	plan, err := recorder.Plan(ctx, "Add OAuth")
 	if err != nil {
 		panic(err)
 	}
@@ -58,34 +55,28 @@ func Example() {
 }
 
 // Errors of a task are kept as they come up. They are in the prompt of the next attempt, and lower its score.
-func ExampleAccumulator() {
+func ExampleRecorder_RecordError() {
 	ctx := context.Background()
-	failures, err := patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{
-		Store: &memstore.Store{},
-		Now:   func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, // leave it out for the time
+	recorder := newRecorder(patterns.Config{
+		Now: func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC) }, // leave it out for the time
+	})
+	_, err := recorder.RecordError(ctx, patterns.TaskError{
+		Task: "task-1", Context: "after adding the OAuth types", Tool: "go vet", Err: errors.New("undefined: Token"),
 	})
 	if err != nil {
 		panic(err)
 	}
-	_, err = failures.Record(ctx, patterns.Report{
-		Task: "task-1", Context: "after adding the OAuth types",
-		Err: &patterns.ToolError{Tool: "go vet", Err: errors.New("undefined: Token")},
-	})
+	known, err := recorder.Errors(ctx, patterns.HistoryQuery{About: "task-1"})
 	if err != nil {
 		panic(err)
 	}
-	prompt, err := failures.Prompt(ctx, patterns.PromptQuery{Task: "task-1"})
-	if err != nil {
-		panic(err)
-	}
-	fmt.Print(prompt)
+	fmt.Print(known.Prompt(patterns.SectionSize{}, false))
 
-	recorder := newRecorder(patterns.Config{Errors: failures})
-	score, err := recorder.Score(ctx, patterns.Outcome{ID: "run-1", Task: "task-1", Duration: time.Minute, Success: true})
+	recorded, err := recorder.Record(ctx, patterns.Outcome{ID: "run-1", Task: "task-1", Duration: time.Minute, Success: true})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(score.Reason)
+	fmt.Println(recorded.Score.Reason)
 	// Output:
 	// ## Previous Errors
 	//
@@ -93,7 +84,7 @@ func ExampleAccumulator() {
 	//
 	// ### tool_failure (1 error)
 	//
-	// - **go vet: undefined: Token**
+	// - **undefined: Token**
 	//   - Context: after adding the OAuth types
 	//   - Tool: go vet
 	//   - Time: 2026-01-02 03:04:05 UTC
@@ -116,7 +107,7 @@ func ExampleClassify() {
 }
 
 // Why is it not proven yet?
-func ExampleRecorder_Explain() {
+func ExampleRecorder_Standing() {
 	ctx := context.Background()
 	recorder := newRecorder(patterns.Config{})
 	for i := range 4 {
@@ -127,24 +118,24 @@ func ExampleRecorder_Explain() {
 			panic(err)
 		}
 	}
-	why, err := recorder.Explain(ctx, "types-first")
+	why, err := recorder.Standing(ctx, "types-first")
 	if err != nil {
 		panic(err)
 	}
-	for _, gate := range why.Gates {
-		if gate.State == patterns.Proven && !gate.Met {
-			fmt.Println(gate)
+	for _, condition := range why.Conditions {
+		if condition.State == patterns.Proven && !condition.Met {
+			fmt.Println(condition)
 		}
 	}
 	// Output: proven needs helpful observations: at least 5, has 4: missed
 }
 
 // A host brings a strategy of its own.
-func ExampleRecorder_ExtractNames() {
-	recorder := newRecorder(patterns.Config{Rules: append(patterns.Strategies(),
-		patterns.Rule{Name: "Feature flags", Phrases: []string{"behind a? flag|flags|toggle*"}})})
-	fmt.Printf("%q\n", recorder.ExtractNames("One file per subtask, all behind a flag. Don't parallelize everything."))
-	// Output: ["One file per subtask" "Feature flags"]
+func ExampleRecorder_Extract() {
+	recorder := newRecorder(patterns.Config{Approaches: append(patterns.Approaches(),
+		patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|flags|toggle*"}})})
+	fmt.Println(recorder.Extract("One file per subtask, all behind a flag. Don't parallelize everything."))
+	// Output: [pattern-one-file-per-subtask pattern-feature-flags]
 }
 
 // What a person decides sticks.
@@ -154,13 +145,13 @@ func ExampleRecorder_Promote() {
 	if _, err := recorder.Define(ctx, patterns.Pattern{ID: "types-first", Content: "Handle shared types first"}); err != nil {
 		panic(err)
 	}
-	who := patterns.Decision{Actor: "ada", Reason: "it has worked in three other projects"}
+	who := patterns.By{Actor: "ada", Reason: "it has worked in three other projects"}
 	moved, err := recorder.Promote(ctx, "types-first", who)
 	if err != nil {
 		panic(err)
 	}
 	fmt.Println(moved.From, "to", moved.To)
-	moved, err = recorder.Reset(ctx, patterns.Reset{Pattern: "types-first", Decision: who, KeepEvidence: true})
+	moved, err = recorder.Reset(ctx, patterns.Reset{Pattern: "types-first", By: who, KeepEvidence: true})
 	if err != nil {
 		panic(err)
 	}
@@ -180,14 +171,14 @@ func ExampleRecorder_Rank() {
 			panic(err)
 		}
 	}
-	ranked, _, err := recorder.Rank(ctx, []patterns.Contender{{ID: "by-file", Base: 0.9}, {ID: "by-feature", Base: 0.5}})
+	ranked, _, err := recorder.Rank(ctx, map[patterns.PatternID]float64{"by-file": 0.9, "by-feature": 0.5})
 	if err != nil {
 		panic(err)
 	}
 	for _, r := range ranked {
-		fmt.Printf("%s is %s: %.2f × %.1f = %.2f\n", r.Pattern.ID, r.State, r.Base, r.Multiplier, r.Score)
+		fmt.Printf("%s is %s: × %.1f = %.2f\n", r.Pattern.ID, r.State, r.Multiplier, r.Score)
 	}
 	// Output:
-	// by-feature is proven: 0.50 × 1.5 = 0.75
-	// by-file is candidate: 0.90 × 0.5 = 0.45
+	// by-feature is proven: × 1.5 = 0.75
+	// by-file is candidate: × 0.5 = 0.45
 }

@@ -1,7 +1,6 @@
 package patterns
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,18 +9,18 @@ import (
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// A Rule names a strategy and says by which phrases it shows in a text.
+// An Approach is a strategy with the phrases that show it in a text.
 //
-// A phrase is words that follow each other, separated by spaces or hyphens, whatever their case. A word may be several,
-// "split|splitting"; with a question mark it may be missing, "in?"; with a star it is the beginning of a word, "order*".
-type Rule struct {
+// A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may be several, "split|splitting". A
+// word with a question mark may be missing, "in?". A word with a star is the beginning of a word, "order*".
+type Approach struct {
 	Name    string
 	Phrases []string
 }
 
-// Strategies returns the twelve strategies of decomposition that the learning-systems design detects. Append your own.
-func Strategies() []Rule {
-	return []Rule{
+// Approaches returns the twelve strategies of decomposition that the learning-systems design detects. Append your own.
+func Approaches() []Approach {
+	return []Approach{
 		{"Split by file type", []string{"split|splitting by file type*"}},
 		{"Split by component", []string{"split|splitting by component*"}},
 		{"Split by layer (UI/logic/data)", []string{"split|splitting by layer*"}},
@@ -39,19 +38,20 @@ func Strategies() []Rule {
 	}
 }
 
-func (r *Rule) validate() error {
+func (a *Approach) validate() error {
 	var found faults.List
-	found.Check(checkIDs(field{"", r.Name}) == nil && IDOf(r.Name) != idPrefix, "Name", r.Name, fmt.Sprintf("must have a word, and at most %d bytes", MaxID))
-	found.Check(len(r.Phrases) > 0, "Phrases", r.Phrases, "must not be empty")
-	for i, phrase := range r.Phrases {
+	found.Check(checkIDs(field{"", a.Name}) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name, fmt.Sprintf("must have a word, and at most %d bytes", maxID))
+	found.Check(len(a.Phrases) > 0, "Phrases", a.Phrases, "must not be empty")
+	for i, phrase := range a.Phrases {
 		needed := slices.ContainsFunc(compilePhrase(phrase), func(w word) bool { return !w.optional && len(w.either) > 0 })
 		found.Check(needed, fmt.Sprintf("Phrases[%d]", i), phrase, "must have a word that may not be missing")
 	}
 	return found.Err()
 }
 
-// compiled is a rule, made ready to match.
+// A compiled approach is ready to match.
 type compiled struct {
+	id      PatternID
 	name    string
 	phrases [][]word
 }
@@ -61,11 +61,11 @@ type word struct {
 	optional bool
 }
 
-func compile(rules []Rule) []compiled {
-	all := make([]compiled, len(rules))
-	for i, r := range rules {
-		all[i].name = r.Name
-		for _, phrase := range r.Phrases {
+func compile(approaches []Approach) []compiled {
+	all := make([]compiled, len(approaches))
+	for i, a := range approaches {
+		all[i].id, all[i].name = IDOf(a.Name), a.Name
+		for _, phrase := range a.Phrases {
 			all[i].phrases = append(all[i].phrases, compilePhrase(phrase))
 		}
 	}
@@ -133,8 +133,7 @@ func matchesAt(words []word, text []string) bool {
 // negationReach is how many words before a phrase may hold what negates it.
 const negationReach = 8
 
-// negated reports whether what comes after these words is said not to be done: in the same clause there is a word that
-// negates, and no "but" since.
+// negated reports whether these words reject the text after them: their last clause has a negation, and no "but" after it.
 func negated(before []string) bool {
 	for i, reach := len(before)-1, 0; i >= 0 && reach < negationReach; i, reach = i-1, reach+1 {
 		next := ""
@@ -167,38 +166,32 @@ func (c *compiled) in(text []string) bool {
 	return false
 }
 
-// ExtractNames returns the names of the strategies that a text speaks of, each once, in the order of the rules. One that
-// the text says not to follow ("don't split by layer", "instead of splitting by layer") is not among them.
-func (r *Recorder) ExtractNames(text string) (names []string) {
+// Extract returns the patterns of the approaches that a text speaks of, each once, in the order of Config.Approaches. Approaches
+// that the text rejects ("don't split by layer", "instead of splitting by layer") are not among them. Put the result into
+// [Outcome].Patterns if the text is what the agent did.
+func (r *Recorder) Extract(text string) (ids []PatternID) {
 	all := tokens(text)
-	for i := range r.rules {
-		if c := &r.rules[i]; !slices.Contains(names, c.name) && c.in(all) {
-			names = append(names, c.name)
+	for i := range r.approaches {
+		if c := &r.approaches[i]; !slices.Contains(ids, c.id) && c.in(all) {
+			ids = append(ids, c.id)
 		}
 	}
-	return names
+	return ids
 }
 
-// Extract returns the patterns of the strategies that a text speaks of, as [Recorder.ExtractNames] finds them. Those that
-// are not known yet are defined. A strategy has the same id whichever text it was found in: see [IDOf].
-func (r *Recorder) Extract(ctx context.Context, text string) ([]Pattern, error) {
-	var wanted []Pattern
-	for _, name := range r.ExtractNames(text) {
-		wanted = append(wanted, Pattern{ID: IDOf(name), Content: name})
+// contentOf returns what a pattern says that nobody has defined: the name of its approach, or else its id.
+func (r *Recorder) contentOf(id PatternID) string {
+	for i := range r.approaches {
+		if r.approaches[i].id == id {
+			return r.approaches[i].name
+		}
 	}
-	if len(wanted) == 0 {
-		return nil, nil
-	}
-	all, err := r.define(ctx, wanted)
-	if err != nil {
-		return nil, fmt.Errorf("patterns: extract: %w", err)
-	}
-	return all, nil
+	return string(id)
 }
 
 const idPrefix = "pattern-"
 
-// IDOf returns the id of a strategy with this name: "pattern-split-by-file-type".
+// IDOf returns the id of the strategy of this name, as "pattern-split-by-file-type".
 func IDOf(name string) PatternID {
 	words := slices.DeleteFunc(tokens(name), func(t string) bool {
 		return !strings.ContainsFunc(t, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })

@@ -11,6 +11,18 @@ import (
 	"github.com/heedhq/heed/patterns"
 )
 
+// extracted returns the names of the approaches that a text speaks of.
+func (w *world) extracted(text string) (names []string) {
+	for _, id := range w.Extract(text) {
+		for _, a := range w.Config().Approaches {
+			if patterns.IDOf(a.Name) == id {
+				names = append(names, a.Name)
+			}
+		}
+	}
+	return names
+}
+
 func TestExtraction(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for text, want := range map[string]string{
@@ -56,24 +68,24 @@ func TestExtraction(t *testing.T) {
 		"No tests with code. Dependency order":                           "Respect dependency chain",
 		"without one file per subtask":                                   "",
 	} {
-		assert.Equal(t, want, strings.Join(w.ExtractNames(text), "; "), "%q", text)
+		assert.Equal(t, want, strings.Join(w.extracted(text), "; "), "%q", text)
 	}
 }
 
 func TestNamesAreFoundByTheirRules(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	rules := patterns.Strategies()
+	rules := patterns.Approaches()
 	assert.Len(t, rules, 12)
 	seen := make(map[patterns.PatternID]bool)
 	for _, rule := range rules {
-		assert.Equal(t, []string{rule.Name}, w.ExtractNames(rule.Name))
+		assert.Equal(t, []string{rule.Name}, w.extracted(rule.Name))
 		for _, phrase := range rule.Phrases {
 			plain := strings.NewReplacer("*", "", "?", "").Replace(phrase)
 			var words []string
 			for _, word := range strings.Fields(plain) {
 				words = append(words, strings.Split(word, "|")[0])
 			}
-			assert.Contains(t, w.ExtractNames(strings.Join(words, " ")), rule.Name, phrase)
+			assert.Contains(t, w.extracted(strings.Join(words, " ")), rule.Name, phrase)
 		}
 		seen[patterns.IDOf(rule.Name)] = true
 	}
@@ -82,17 +94,13 @@ func TestNamesAreFoundByTheirRules(t *testing.T) {
 }
 
 func TestHostsExtendTheRules(t *testing.T) {
-	w := newWorld(t, patterns.Config{Rules: append(patterns.Strategies(), patterns.Rule{Name: "Feature flags", Phrases: []string{"behind a? flag|toggle*"}})})
-	assert.Equal(t, []string{"Split by layer (UI/logic/data)", "Feature flags"}, w.ExtractNames("Behind toggles; split by layer"))
-	found, err := w.Extract(ctx, "behind a flag")
-	require.NoError(t, err)
-	require.Len(t, found, 1)
-	assert.Equal(t, patterns.PatternID("pattern-feature-flags"), found[0].ID)
-	assert.Equal(t, "Feature flags", found[0].Content)
-	w.record(good(found[0].ID))
-	again, err := w.Extract(ctx, "all behind a toggle")
-	require.NoError(t, err)
-	assert.NotEmpty(t, again[0].Examples, "it is the same pattern, and is not defined anew")
+	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(), patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|toggle*"}})})
+	assert.Equal(t, []string{"Split by layer (UI/logic/data)", "Feature flags"}, w.extracted("Behind toggles; split by layer"))
+	found := w.Extract("behind a flag")
+	require.Equal(t, []patterns.PatternID{"pattern-feature-flags"}, found)
+	assert.Equal(t, found, w.Extract("all behind a toggle"), "it is the same pattern, whichever text it is found in")
+	w.record(good(found...))
+	assert.Equal(t, "Feature flags", w.standing(found[0]).Pattern.Content, "an outcome that names it gives it the approach's name")
 }
 
 func FuzzExtractNames(f *testing.F) {
@@ -100,11 +108,11 @@ func FuzzExtractNames(f *testing.F) {
 	f.Add("don't parallelize everything; api routes separate \xff\x00")
 	w := newWorld(f, patterns.Config{})
 	var names []string
-	for _, rule := range patterns.Strategies() {
+	for _, rule := range patterns.Approaches() {
 		names = append(names, rule.Name)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got := w.ExtractNames(text)
+		got := w.extracted(text)
 		last := -1
 		for _, name := range got {
 			place := slices.Index(names, name)
@@ -113,7 +121,7 @@ func FuzzExtractNames(f *testing.F) {
 			}
 			last = place
 		}
-		if upper := w.ExtractNames(strings.ToUpper(text)); isASCII(text) && !slices.Equal(got, upper) {
+		if upper := w.extracted(strings.ToUpper(text)); isASCII(text) && !slices.Equal(got, upper) {
 			t.Fatalf("%q gives %q, and in capitals %q", text, got, upper)
 		}
 	})

@@ -48,7 +48,7 @@ func newShaky(t testing.TB) *shaky {
 	for i := range 3 {
 		w.record(patterns.Outcome{ID: fmt.Sprint("strike-", i), Task: "struck", Criteria: []string{"c"}, Duration: time.Hour, Errors: 3})
 	}
-	_, err = w.errors.Record(ctx, patterns.Report{ID: "e", Task: "t", Message: "no"})
+	_, err = w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "no"})
 	require.NoError(t, err)
 	c.Advance(20 * day)
 	return &shaky{w, fails, sound}
@@ -111,75 +111,59 @@ var recorderCalls = map[string]call{
 	"Record, again": answers(func(s *shaky) (patterns.Recorded, error) {
 		return s.Record(ctx, patterns.Outcome{ID: "strike-0", Task: "struck"})
 	}),
-	"Score": answers(func(s *shaky) (patterns.Score, error) {
-		return s.Score(ctx, patterns.Outcome{ID: "x", Task: "t", Success: true})
+	"Rate": answers(func(s *shaky) (patterns.Recorded, error) {
+		return s.Rate(ctx, patterns.Rating{ID: "x", Pattern: "failing", Class: patterns.Harmful, Strength: 1})
 	}),
-	"Feedback": answers(func(s *shaky) (patterns.Fed, error) {
-		return s.Feedback(ctx, patterns.Feedback{ID: "x", Pattern: "failing", Class: patterns.Harmful, Strength: 1})
-	}),
-	"Feedback, on a criterion": answers(func(s *shaky) (patterns.Fed, error) {
-		return s.Feedback(ctx, patterns.Feedback{ID: "x", Criterion: "c", Class: patterns.Helpful, Strength: 0.5})
+	"Rate, a criterion": answers(func(s *shaky) (patterns.Recorded, error) {
+		return s.Rate(ctx, patterns.Rating{ID: "x", Criterion: "c", Class: patterns.Helpful, Strength: 0.5})
 	}),
 	"Define": answers(func(s *shaky) (patterns.Pattern, error) {
 		return s.Define(ctx, patterns.Pattern{ID: "new", Content: "c"})
-	}),
-	"Extract": answers(func(s *shaky) ([]patterns.Pattern, error) {
-		return s.Extract(ctx, "split by feature, one file per task")
 	}),
 	"Promote": answers(func(s *shaky) (patterns.Transition, error) { return s.Promote(ctx, "failing", by) }),
 	"Deprecate": answers(func(s *shaky) (patterns.Transition, error) {
 		return s.Deprecate(ctx, "promoted", by)
 	}),
 	"Reset": answers(func(s *shaky) (patterns.Transition, error) {
-		return s.Reset(ctx, patterns.Reset{Pattern: "inverted", Decision: by})
+		return s.Reset(ctx, patterns.Reset{Pattern: "inverted", By: by})
 	}),
 	"Reset, keeping the evidence": answers(func(s *shaky) (patterns.Transition, error) {
-		return s.Reset(ctx, patterns.Reset{Pattern: "promoted", Decision: by, KeepEvidence: true})
+		return s.Reset(ctx, patterns.Reset{Pattern: "promoted", By: by, KeepEvidence: true})
 	}),
-	"ResetCriterion": does(func(s *shaky) error { return s.ResetCriterion(ctx, "c", by) }),
-	"ClearStrikes":   does(func(s *shaky) error { return s.ClearStrikes(ctx, "struck", by) }),
-	"Sweep":          does(func(s *shaky) error { return s.Sweep(ctx, time.Time{}) }),
-	"Standing":       answers(func(s *shaky) (patterns.Standing, error) { return s.Standing(ctx, "anti-inverted") }),
+	"Reset, a criterion": does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Criterion: "c", By: by})) }),
+	"Reset, strikes":     does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Task: "struck", By: by})) }),
+	"Sweep":              does(func(s *shaky) error { return s.Sweep(ctx, time.Time{}) }),
+	"Standing":           answers(func(s *shaky) (patterns.Standing, error) { return s.Standing(ctx, "anti-inverted") }),
 	"Standings": answers(func(s *shaky) ([]patterns.Standing, error) {
 		return s.Standings(ctx, patterns.PatternQuery{})
 	}),
-	"Rank": answers(func(s *shaky) ([]patterns.Ranked, error) {
-		ranked, warnings, err := s.Rank(ctx, []patterns.Contender{{"failing", 1}, {"inverted", 1}, {"unknown", 1}})
+	"Rank": answers(func(s *shaky) ([]patterns.Standing, error) {
+		ranked, warnings, err := s.Rank(ctx, map[patterns.PatternID]float64{"failing": 1, "inverted": 1, "unknown": 1})
 		return append(ranked, warnings...), err
 	}),
-	"Explain": answers(func(s *shaky) (patterns.Explanation, error) { return s.Explain(ctx, "inverted") }),
-	"ExplainCriterion": answers(func(s *shaky) (patterns.CriterionExplanation, error) {
-		return s.ExplainCriterion(ctx, "c")
+	"Criteria": answers(func(s *shaky) ([]patterns.Criterion, error) { return s.Criteria(ctx) }),
+	"Criteria, by name": answers(func(s *shaky) ([]patterns.Criterion, error) {
+		return s.Criteria(ctx, "c", "d")
 	}),
-	"Criterion": answers(func(s *shaky) (patterns.Criterion, error) { return s.Criterion(ctx, "c") }),
-	"Criteria":  answers(func(s *shaky) ([]patterns.Criterion, error) { return s.Criteria(ctx) }),
-	"ApplyWeights": answers(func(s *shaky) ([]patterns.WeightedScore, error) {
-		return s.ApplyWeights(ctx, map[string]float64{"c": 1, "d": 2})
-	}),
-	"Strikes":     answers(func(s *shaky) (patterns.Strikes, error) { return s.Strikes(ctx, "struck") }),
-	"PlanContext": answers(func(s *shaky) (patterns.Plan, error) { return s.PlanContext(ctx, "anything") }),
-	"Entry":       answers(func(s *shaky) (patterns.Entry, error) { return s.Entry(ctx, "strike-1") }),
+	"Strikes":        answers(func(s *shaky) (patterns.Strikes, error) { return s.Strikes(ctx, "struck") }),
+	"Plan":           answers(func(s *shaky) (patterns.Plan, error) { return s.Plan(ctx, "anything") }),
+	"Entries, by id": answers(func(s *shaky) (patterns.Entry, error) { return s.entry("strike-1") }),
 	"Entries": answers(func(s *shaky) ([]patterns.Entry, error) {
-		return drain(s.Entries(ctx, patterns.EntryQuery{Task: "struck"}))
+		return drain(s.Entries(ctx, patterns.HistoryQuery{About: "struck"}))
 	}),
 	"Transitions": answers(func(s *shaky) ([]patterns.Transition, error) {
-		return drain(s.Transitions(ctx, patterns.TransitionQuery{}))
+		return drain(s.Transitions(ctx, patterns.HistoryQuery{}))
 	}),
-}
-
-var accumulatorCalls = map[string]call{
-	"Record": answers(func(s *shaky) (patterns.ErrorEntry, error) {
-		return s.errors.Record(ctx, patterns.Report{ID: "f", Task: "t", Message: "no"})
+	"RecordError": answers(func(s *shaky) (patterns.TaskError, error) {
+		return s.RecordError(ctx, patterns.TaskError{ID: "f", Task: "t", Message: "no"})
 	}),
-	"Record, again": answers(func(s *shaky) (patterns.ErrorEntry, error) {
-		return s.errors.Record(ctx, patterns.Report{ID: "e", Task: "t", Message: "other"})
+	"RecordError, again": answers(func(s *shaky) (patterns.TaskError, error) {
+		return s.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "other"})
 	}),
-	"Resolve": does(func(s *shaky) error { return s.errors.Resolve(ctx, "e") }),
-	"Forget":  does(func(s *shaky) error { return s.errors.Forget(ctx, "t") }),
-	"Stats":   answers(func(s *shaky) (patterns.ErrorStats, error) { return s.errors.Stats(ctx, "t") }),
-	"Errors":  answers(func(s *shaky) ([]patterns.ErrorEntry, error) { return drain(s.errors.Errors(ctx, "t")) }),
-	"Prompt": answers(func(s *shaky) (string, error) {
-		return s.errors.Prompt(ctx, patterns.PromptQuery{Task: "t"})
+	"ResolveError": does(func(s *shaky) error { return s.ResolveError(ctx, "e") }),
+	"ForgetErrors": does(func(s *shaky) error { return s.ForgetErrors(ctx, "t") }),
+	"Errors": answers(func(s *shaky) (patterns.ErrorReport, error) {
+		return s.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	}),
 }
 
@@ -207,10 +191,6 @@ var functionCalls = map[string]call{
 		_, err := patterns.Rebuild(ctx, s.configured(func(c *patterns.Config) { c.Maturity.HalfLife = 30 * day }), by.Actor, by.Reason)
 		return err
 	}),
-	"NewAccumulator": does(func(s *shaky) error {
-		_, err := patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: s.failing})
-		return err
-	}),
 }
 
 // inSteps are the methods that commit more than once: each commit is whole by itself.
@@ -227,7 +207,7 @@ var repeated = map[string]string{
 // returns that error; the store is as it was before, or as after the method; and the method, called again, ends as if
 // nothing had failed.
 func TestRecordingAgainMendsWhatFailed(t *testing.T) {
-	for _, table := range []map[string]call{recorderCalls, accumulatorCalls, functionCalls} {
+	for _, table := range []map[string]call{recorderCalls, functionCalls} {
 		for name, call := range table {
 			t.Run(name, func(t *testing.T) { sweepFaults(t, name, call) })
 		}
@@ -279,24 +259,19 @@ func written(t testing.TB, answer any) string {
 
 // TestEveryMethodIsSwept enumerates the methods, so that a new one is tried with faults or has a reason.
 func TestEveryMethodIsSwept(t *testing.T) {
-	without := map[string]string{"Config": "asks no store", "ExtractNames": "asks no store"}
-	for _, service := range []struct {
-		of    any
-		calls map[string]call
-	}{{&patterns.Recorder{}, recorderCalls}, {&patterns.Accumulator{}, accumulatorCalls}} {
-		methods := reflect.TypeOf(service.of)
-		for i := range methods.NumMethod() {
-			name := methods.Method(i).Name
-			assert.True(t, service.calls[name] != nil || without[name] != "", "%v.%s is not swept", methods, name)
-		}
+	without := map[string]string{"Config": "asks no store", "Extract": "asks no store"}
+	methods := reflect.TypeFor[*patterns.Recorder]()
+	for i := range methods.NumMethod() {
+		name := methods.Method(i).Name
+		assert.True(t, recorderCalls[name] != nil || without[name] != "", "%s is not swept", name)
 	}
 }
 
-// TestOneCommit: whatever follows from an outcome, feedback or a decision is one commit.
+// TestOneCommit: whatever follows from an outcome, a rating or a decision is one commit.
 func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
-		"Record", "Feedback", "Feedback, on a criterion", "Define", "Extract", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
-		"ResetCriterion", "ClearStrikes",
+		"Record", "Rate", "Rate, a criterion", "Define", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
+		"Reset, a criterion", "Reset, strikes",
 	} {
 		s := newShaky(t)
 		s.failing.Fail(0, false)
@@ -336,11 +311,11 @@ func TestRivals(t *testing.T) {
 	assert.Equal(t, "Failed 3/3 times (100% failure rate)", recorded.Inversions[0].Reason)
 	assert.Len(t, w.transitions("p"), 1)
 
-	harmful := patterns.Feedback{Pattern: "said", Class: patterns.Harmful}
+	harmful := patterns.Rating{Pattern: "said", Class: patterns.Harmful}
 	quick.times, quick.before = 2, func() { other.feed(harmful, 0) }
 	fed := w.feed(harmful, 0)
-	require.NotNil(t, fed.Transition, "it is the third, though nothing of the pattern changes but its evidence")
-	assert.Equal(t, patterns.Inverted, fed.Transition.To)
+	require.Len(t, fed.Transitions, 1, "it is the third, though nothing of the pattern changes but its evidence")
+	assert.Equal(t, patterns.Inverted, fed.Transitions[0].To)
 
 	quick.times, quick.before = 1, func() {
 		_, err := other.Record(ctx, patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Success: true})

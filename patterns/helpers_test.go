@@ -3,6 +3,7 @@ package patterns_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -34,11 +35,10 @@ func (c *clock) Advance(d time.Duration) { c.since.Add(int64(d)) }
 // A world is a recorder with its stores and its clock.
 type world struct {
 	*patterns.Recorder
-	t      testing.TB
-	clock  *clock
-	store  store.Store
-	errors *patterns.Accumulator
-	next   *atomic.Int64
+	t     testing.TB
+	clock *clock
+	store store.Store
+	next  *atomic.Int64
 }
 
 // newStore returns a store whose history is whole.
@@ -58,16 +58,10 @@ func newWorld(t testing.TB, cfg patterns.Config) *world {
 		cfg.Store = newStore(t, cfg.Now)
 	}
 	w.store = cfg.Store
-	newID := func() string { return fmt.Sprint("id-", w.next.Add(1)) }
-	var err error
-	w.errors, err = patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: cfg.Store, Now: cfg.Now, NewID: newID})
-	require.NoError(t, err)
-	if cfg.Errors == nil {
-		cfg.Errors = w.errors
-	}
 	if cfg.NewID == nil {
-		cfg.NewID = newID
+		cfg.NewID = func() string { return fmt.Sprint("id-", w.next.Add(1)) }
 	}
+	var err error
 	w.Recorder, err = patterns.New(ctx, cfg)
 	require.NoError(t, err)
 	return w
@@ -102,15 +96,15 @@ func bad(ids ...patterns.PatternID) patterns.Outcome {
 	return patterns.Outcome{Patterns: ids, Duration: time.Hour, Errors: 5, Retries: 3}
 }
 
-// feed gives feedback under an id of its own, so many days ago.
-func (w *world) feed(f patterns.Feedback, daysAgo float64) patterns.Fed {
+// rate gives a rating under an id of its own, some days ago.
+func (w *world) feed(f patterns.Rating, daysAgo float64) patterns.Recorded {
 	w.t.Helper()
 	f.ID = fmt.Sprint("feedback-", w.next.Add(1))
 	if f.Strength == 0 {
 		f.Strength = 1
 	}
 	f.At = w.Config().Now().Add(-time.Duration(daysAgo * float64(day)))
-	fed, err := w.Feedback(ctx, f)
+	fed, err := w.Rate(ctx, f)
 	require.NoError(w.t, err)
 	return fed
 }
@@ -126,9 +120,27 @@ func (w *world) standing(id patterns.PatternID) patterns.Standing {
 func (w *world) feedPattern(id patterns.PatternID, class patterns.Class, n int, daysAgo float64) {
 	w.t.Helper()
 	for range n {
-		w.feed(patterns.Feedback{Pattern: id, Class: class}, daysAgo)
+		w.feed(patterns.Rating{Pattern: id, Class: class}, daysAgo)
 	}
 }
+
+// entry returns what is kept of an outcome.
+func (w *world) entry(id string) (patterns.Entry, error) {
+	found, err := drain(w.Entries(ctx, patterns.HistoryQuery{ID: id}))
+	if err != nil || len(found) == 0 {
+		return patterns.Entry{}, errors.Join(err, heed.ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// prompt writes the errors of a task that are not resolved.
+func (w *world) prompt(task string, size patterns.SectionSize) (string, error) {
+	known, err := w.Errors(ctx, patterns.HistoryQuery{About: task})
+	return known.Prompt(size, false), err
+}
+
+// reset is the error of a reset that is about no pattern.
+func reset(_ patterns.Transition, err error) error { return err }
 
 // A vectorEvent is some observations of a class, one full observation each unless it says otherwise.
 type vectorEvent struct {
@@ -161,4 +173,4 @@ func fields(err error) (names []string) {
 	return names
 }
 
-var by = patterns.Decision{Actor: "ada", Reason: "seen it work"}
+var by = patterns.By{Actor: "ada", Reason: "seen it work"}

@@ -1,7 +1,6 @@
 package patterns
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,14 +12,6 @@ import (
 
 func inputError(field, reason string) error { return &heed.InputError{Field: field, Reason: reason} }
 
-// inside puts the place of an element before the field of its fault.
-func inside(list string, i int, err error) error {
-	if fault := (*heed.InputError)(nil); errors.As(err, &fault) {
-		return inputError(fmt.Sprintf("%s[%d].%s", list, i, fault.Field), fault.Reason)
-	}
-	return err
-}
-
 type field struct{ name, value string }
 
 // checkIDs reports the first of some names that is empty or that not every store can keep.
@@ -29,7 +20,7 @@ func checkIDs(fields ...field) error {
 		if f.value == "" {
 			return inputError(f.name, "must not be empty")
 		}
-		if err := checkText(f.name, f.value, MaxID); err != nil {
+		if err := checkText(f.name, f.value, maxID); err != nil {
 			return err
 		}
 	}
@@ -46,7 +37,7 @@ func checkText(name, value string, limit int) error {
 	return nil
 }
 
-// checkTime refuses what lies before 1970, after 9999, or in the future.
+// checkTime refuses times before 1970, after 9999, and in the future.
 func checkTime(name string, at, now time.Time) error {
 	switch {
 	case at.Unix() < 0 || at.Year() > 9999:
@@ -66,23 +57,17 @@ func firstError(all ...error) error {
 	return nil
 }
 
-// tame makes text fit to be kept: valid UTF-8 without NUL, of at most so many runes, the last of them "…" where some were
-// cut off.
-func tame(text string, limit int) string {
+// maxDetail is how many runes of a detail, of a description and of the texts of an error are kept.
+const maxDetail = 2000
+
+// tame makes text fit for every store: valid UTF-8 without NUL, of at most maxDetail runes. The last rune of a text that was
+// cut is "…".
+func tame(text string) string {
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
-	n := 0
-	for i := range text {
-		if n++; n > limit {
-			return text[:lastRune(text[:i])] + "…"
-		}
+	if utf8.RuneCountInString(text) > maxDetail {
+		return string([]rune(text)[:maxDetail-1]) + "…"
 	}
 	return text
-}
-
-// lastRune returns where the last rune of a text begins.
-func lastRune(text string) int {
-	_, size := utf8.DecodeLastRuneInString(text)
-	return len(text) - size
 }
 
 // stored is a time as stores keep it.

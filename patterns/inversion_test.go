@@ -18,7 +18,7 @@ func (w *world) pattern(id patterns.PatternID) patterns.Pattern {
 
 func (w *world) transitions(id patterns.PatternID) (all []patterns.Transition) {
 	w.t.Helper()
-	for one, err := range w.Transitions(ctx, patterns.TransitionQuery{Pattern: id}) {
+	for one, err := range w.Transitions(ctx, patterns.HistoryQuery{About: string(id)}) {
 		require.NoError(w.t, err)
 		all = append(all, one)
 	}
@@ -68,7 +68,7 @@ func TestInversion(t *testing.T) {
 				anti := w.pattern("anti-pattern-123")
 				assert.Equal(t, w.Config().Inversion.Prefix+"Split by file type. "+test.reason, anti.Content)
 				assert.Equal(t, test.reason, anti.Reason)
-				assert.Equal(t, patterns.Anti, anti.Kind)
+				assert.True(t, anti.Anti)
 				assert.Equal(t, []string{"go"}, anti.Tags)
 				assert.Equal(t, [2]patterns.PatternID{"anti-pattern-123", "pattern-123"}, [2]patterns.PatternID{p.Twin, anti.Twin})
 				assert.Equal(t, w.standing("pattern-123").Counts, w.standing("anti-pattern-123").Counts, "they have one record")
@@ -110,13 +110,13 @@ func TestWhatForbidsIsStripped(t *testing.T) {
 	}
 	w := newWorld(t, patterns.Config{})
 	long := string(make([]rune, 0))
-	for range patterns.MaxContent / 2 {
+	for range 4096 / 2 {
 		long += "é"
 	}
 	_, err := w.Define(ctx, patterns.Pattern{ID: "long", Content: long})
 	require.NoError(t, err)
 	w.feedPattern("long", patterns.Harmful, 3, 0)
-	assert.LessOrEqual(t, len(w.pattern("anti-long").Content), patterns.MaxContent)
+	assert.LessOrEqual(t, len(w.pattern("anti-long").Content), 4096)
 }
 
 // TestInvertedOnce: what is inverted stays so, whatever comes next, and goes on collecting evidence.
@@ -131,8 +131,8 @@ func TestInvertedOnce(t *testing.T) {
 	require.Len(t, recorded.Inversions, 1)
 	one := recorded.Inversions[0]
 	assert.Equal(t, "Failed 3/5 times (60% failure rate)", one.Reason)
-	assert.Equal(t, patterns.PatternID("p"), one.Original.ID)
-	assert.Equal(t, "AVOID: p. Failed 3/5 times (60% failure rate)", one.Anti.Content)
+	assert.Equal(t, patterns.PatternID("p"), one.Twin)
+	assert.Equal(t, "AVOID: p. Failed 3/5 times (60% failure rate)", one.Content)
 	require.Len(t, recorded.Transitions, 1)
 	assert.Equal(t, patterns.Inverted, recorded.Transitions[0].To)
 	assert.Equal(t, one.Reason, recorded.Transitions[0].Cause)
@@ -156,12 +156,10 @@ func TestRehabilitation(t *testing.T) {
 	last := w.transitions("p")[0]
 	assert.Equal(t, patterns.Inverted, last.From)
 	assert.Equal(t, "rehabilitated by 7 successes since it was inverted: 7 helpful, 3 harmful, a harmful share of 30%", last.Cause)
-	assert.True(t, func() bool { anti := w.pattern("anti-p"); return anti.Archived() }())
-	assert.Empty(t, func() string {
-		plan, err := w.PlanContext(ctx, "")
-		require.NoError(t, err)
-		return patterns.AntiPatternSection(plan.AntiPatterns, patterns.Limits{})
-	}())
+	assert.NotZero(t, w.pattern("anti-p").ArchivedAt)
+	plan, err := w.Plan(ctx, "")
+	require.NoError(t, err)
+	assert.Empty(t, plan.AntiPatterns)
 
 	// What failed before no longer counts towards an inversion; what fails anew does.
 	w.feedPattern("p", patterns.Harmful, 2, 0)
@@ -169,7 +167,7 @@ func TestRehabilitation(t *testing.T) {
 	w.feedPattern("p", patterns.Harmful, 1, 0)
 	assert.Equal(t, patterns.Inverted, w.standing("p").State)
 	anti := w.pattern("anti-p")
-	assert.False(t, anti.Archived())
+	assert.Zero(t, anti.ArchivedAt)
 	assert.Equal(t, "AVOID: p. Failed 3/3 times (100% failure rate)", anti.Content)
 
 	old := newWorld(t, patterns.Config{})

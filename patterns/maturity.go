@@ -11,40 +11,38 @@ import (
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// Maturity says when a pattern is which of [Candidate], [Established], [Proven] and [Deprecated]. Gates of evidence are on
-// counts, which do not fade, and ratios are of masses, which do:
+// Maturity says when a pattern is [Candidate], [Established], [Proven] or [Deprecated]. Gates of evidence are on counts,
+// which do not fade. Shares are of masses, which fade.
 //
 //	deprecated   at least MinFeedback observations, harmful share > Deprecation
 //	candidate    fewer than MinFeedback observations
 //	proven       at least MinHelpful helpful ones, harmful share < MaxHarmful, the last helpful one within Recency
 //	established  otherwise
 //
-// The first that holds is the state. So time alone brings a pattern from proven to established, and nowhere else. The
-// zero value of each field means its default.
+// The first that holds is the state. Time alone makes a proven pattern established, and changes no other state. The zero value
+// of each field means its default.
 type Maturity struct {
 	HalfLife    time.Duration // after which an observation counts half. 0 means 90 days
 	MinFeedback int           // 0 means 3
 	MinHelpful  int           // 0 means 5
 	MaxHarmful  float64       // in (0, Deprecation]. 0 means 0.15
 	Deprecation float64       // in (0, 1]. 0 means 0.3
-	// Recency is how old the last helpful observation of a proven pattern may be. 0 means the half-life.
-	Recency     time.Duration
-	Multipliers Multipliers // zero means 0.5, 1, 1.5
+	// Recency is the greatest age of the last helpful observation of a proven pattern. 0 means the half-life.
+	Recency time.Duration
+	// Multipliers are the factors of a candidate's score, an established pattern's and a proven one's. They do not fall. That
+	// of any other state is 0. Zero means 0.5, 1 and 1.5.
+	Multipliers [3]float64
 }
 
-// Multipliers are what the score of a pattern is multiplied by, according to its state. That of a deprecated and of an
-// inverted pattern is 0.
-type Multipliers struct{ Candidate, Established, Proven float64 }
-
-// Of returns the multiplier of a state.
-func (m Multipliers) Of(s State) float64 {
+// multiplier returns the factor of a state.
+func (m *Maturity) multiplier(s State) float64 {
 	switch s {
 	case Candidate:
-		return m.Candidate
+		return m.Multipliers[0]
 	case Established:
-		return m.Established
+		return m.Multipliers[1]
 	case Proven:
-		return m.Proven
+		return m.Multipliers[2]
 	default:
 		return 0
 	}
@@ -59,7 +57,7 @@ func (m Maturity) withDefaults() Maturity {
 	m.MaxHarmful = cmp.Or(m.MaxHarmful, 0.15)
 	m.Deprecation = cmp.Or(m.Deprecation, 0.3)
 	m.Recency = cmp.Or(m.Recency, m.HalfLife)
-	m.Multipliers = cmp.Or(m.Multipliers, Multipliers{0.5, 1, 1.5})
+	m.Multipliers = cmp.Or(m.Multipliers, [3]float64{0.5, 1, 1.5})
 	return m
 }
 
@@ -72,125 +70,129 @@ func (m Maturity) validate() error {
 	found.Check(m.MaxHarmful > 0 && m.MaxHarmful <= m.Deprecation, "MaxHarmful", m.MaxHarmful, "must be positive and at most Deprecation")
 	found.Check(m.Recency > 0, "Recency", m.Recency, "must not be negative")
 	x := m.Multipliers
-	found.Check(x.Candidate >= 0 && x.Candidate <= x.Established && x.Established <= x.Proven && x.Proven <= 1e6, "Multipliers", x,
-		"must be in [0, 1e6] and not fall from candidate to proven")
+	found.Check(x[0] >= 0 && x[0] <= x[1] && x[1] <= x[2] && x[2] <= 1e6, "Multipliers", x, "must be in [0, 1e6] and must not fall")
 	return found.Err()
 }
 
-// A Gate is one condition of a state, with what there is and what it takes.
-type Gate struct {
-	State State // the state that it leads to
-	What  Measure
-	Have  float64
-	Bound Bound // how Have must compare with Need
+// A Condition is one condition of a state: what a pattern or a criterion has, and what the state takes. Its text is for
+// people.
+type Condition struct {
+	State State   // the state that it leads to; or "rehabilitated"
+	What  string  // such as "helpful observations"
+	Have  float64 // shares and rates are in [0, 1]
+	Bound string  // how Have must compare with Need: "at least", "at most", "more than" or "less than"
 	Need  float64
-	Met   bool
+	Met   bool // a difference by rounding alone does not matter
 }
 
-// A Measure is what a gate looks at: its text is for people.
-type Measure string
-
-// What gates look at. Shares and rates are in [0, 1].
+// What conditions look at.
 const (
-	Observations  Measure = "observations"
-	HelpfulOnes   Measure = "helpful observations"
-	HarmfulPart   Measure = "a harmful share"
-	DaysSinceHelp Measure = "days since it last helped"
-	FadedMass     Measure = "a faded mass"
-	FadedHelp     Measure = "a faded helpful mass"
-	FailureRate   Measure = "a failure rate"
-	NewSuccesses  Measure = "successes since the inversion"
+	observations  = "observations"
+	helpfulOnes   = "helpful observations"
+	harmfulPart   = "a harmful share"
+	daysSinceHelp = "days since it last helped"
+	fadedMass     = "a faded mass"
+	fadedHelp     = "a faded helpful mass"
+	failureRate   = "a failure rate"
+	newSuccesses  = "successes since the inversion"
 )
 
-func (m Measure) format(x float64) string {
-	switch m {
-	case HarmfulPart, FailureRate:
+// The bounds.
+const (
+	atLeast  = "at least"
+	atMost   = "at most"
+	moreThan = "more than"
+	lessThan = "less than"
+)
+
+// rehabilitated stands for the state of a pattern whose inversion has ended.
+const rehabilitated State = "rehabilitated"
+
+// tolerance is how far rounding alone may move a number.
+const tolerance = 1e-9
+
+func newCondition(s State, what string, have float64, bound string, need float64) Condition {
+	c := Condition{State: s, What: what, Have: have, Bound: bound, Need: need}
+	switch bound {
+	case atLeast:
+		c.Met = have >= need-tolerance
+	case atMost:
+		c.Met = have <= need+tolerance
+	case moreThan:
+		c.Met = have > need+tolerance
+	case lessThan:
+		c.Met = have < need-tolerance
+	}
+	return c
+}
+
+func (c Condition) String() string {
+	verdict := "missed"
+	if c.Met {
+		verdict = "met"
+	}
+	return fmt.Sprintf("%s needs %s: %s %s, has %s: %s", c.State, c.What, c.Bound, c.number(c.Need), c.number(c.Have), verdict)
+}
+
+func (c Condition) number(x float64) string {
+	switch c.What {
+	case harmfulPart, failureRate:
 		return share(x)
-	case FadedMass, FadedHelp:
+	case fadedMass, fadedHelp:
 		return fmt.Sprintf("%.3f", x)
-	case DaysSinceHelp:
+	case daysSinceHelp:
 		return fmt.Sprintf("%.1f", x)
 	default:
 		return fmt.Sprint(x)
 	}
 }
 
-// A Bound says how a number must compare with another.
-type Bound string
-
-// The bounds. What differs by rounding alone is the same.
-const (
-	AtLeast  Bound = "at least"
-	AtMost   Bound = "at most"
-	MoreThan Bound = "more than"
-	LessThan Bound = "less than"
-)
-
-// tolerance is by how much a number may miss a bound by rounding alone.
-const tolerance = 1e-9
-
-func newGate(s State, what Measure, have float64, bound Bound, need float64) Gate {
-	g := Gate{State: s, What: what, Have: have, Bound: bound, Need: need}
-	switch bound {
-	case AtLeast:
-		g.Met = have >= need-tolerance
-	case AtMost:
-		g.Met = have <= need+tolerance
-	case MoreThan:
-		g.Met = have > need+tolerance
-	case LessThan:
-		g.Met = have < need-tolerance
+// conditions returns the conditions of [Maturity] in a fixed order, or those of the learning-systems design. That it last
+// helped some time ago is no condition where it never did; another condition of proven is missed then.
+func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
+	m := &c.Maturity
+	if c.Literal {
+		return literalConditions(m, t, now)
 	}
-	return g
-}
-
-func (g Gate) String() string {
-	verdict := "missed"
-	if g.Met {
-		verdict = "met"
-	}
-	return fmt.Sprintf("%s needs %s: %s %s, has %s: %s", g.State, g.What, g.Bound, g.What.format(g.Need), g.What.format(g.Have), verdict)
-}
-
-// A gating judges evidence, in one of two ways: see [Maturity] and [literalGates].
-type gating func(m *Maturity, t *evidence.Tally, now time.Time) []Gate
-
-// gates returns the conditions of [Maturity] in a fixed order. How long ago it last helped is none where it never did, as
-// another gate of proven is missed then.
-func gates(m *Maturity, t *evidence.Tally, now time.Time) []Gate {
 	ratio := harmfulShare(t)
-	all := []Gate{
-		newGate(Established, Observations, float64(t.Positive.N+t.Negative.N), AtLeast, float64(m.MinFeedback)),
-		newGate(Deprecated, HarmfulPart, ratio, MoreThan, m.Deprecation),
-		newGate(Proven, HelpfulOnes, float64(t.Positive.N), AtLeast, float64(m.MinHelpful)),
-		newGate(Proven, HarmfulPart, ratio, LessThan, m.MaxHarmful),
-	}
+	all := append(make([]Condition, 0, 9), // room for those of an inversion
+		newCondition(Established, observations, float64(t.Positive.N+t.Negative.N), atLeast, float64(m.MinFeedback)),
+		newCondition(Deprecated, harmfulPart, ratio, moreThan, m.Deprecation),
+		newCondition(Proven, helpfulOnes, float64(t.Positive.N), atLeast, float64(m.MinHelpful)),
+		newCondition(Proven, harmfulPart, ratio, lessThan, m.MaxHarmful))
 	if t.Positive.N > 0 {
-		all = append(all, newGate(Proven, DaysSinceHelp, days(now.Sub(t.Positive.Last.Time())), AtMost, days(m.Recency)))
+		all = append(all, newCondition(Proven, daysSinceHelp, days(now.Sub(t.Positive.Last.Time())), atMost, days(m.Recency)))
 	}
 	return all
 }
 
-// stateOf returns the first state whose gates are met, of deprecated, candidate, proven and established.
-func stateOf(gates []Gate) State {
-	met := map[State]bool{Established: true, Deprecated: true, Proven: true}
-	for _, g := range gates {
-		met[g.State] = met[g.State] && g.Met
+// stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and established.
+func stateOf(conditions []Condition) State {
+	established, deprecated, proven := true, true, true
+	for _, c := range conditions {
+		switch c.State {
+		case Established:
+			established = established && c.Met
+		case Deprecated:
+			deprecated = deprecated && c.Met
+		case Proven:
+			proven = proven && c.Met
+		}
 	}
 	switch {
-	case !met[Established]:
+	case !established:
 		return Candidate
-	case met[Deprecated]:
+	case deprecated:
 		return Deprecated
-	case met[Proven]:
+	case proven:
 		return Proven
 	default:
 		return Established
 	}
 }
 
-// harmfulShare returns the part of the mass that is harmful, and 0 where there is none. As all of it fades alike, it does
-// not depend on when it is read; it is read when it was the most, so that it never fades away to nought by nought.
+// harmfulShare returns the part of the mass that is harmful, and 0 if there is no mass. All mass fades alike, so the share does
+// not depend on the time. It is computed at the time of the greatest mass, so that it never becomes 0/0.
 func harmfulShare(t *evidence.Tally) float64 {
 	s := t.At(t.Last())
 	if s.Mass <= 0 {

@@ -31,7 +31,7 @@ func TestMaturity(t *testing.T) {
 				require.NoError(t, err)
 				for _, e := range v.Events {
 					for range e.N {
-						w.feed(patterns.Feedback{Pattern: "p", Class: e.Class, Strength: e.Raw}, e.Age)
+						w.feed(patterns.Rating{Pattern: "p", Class: e.Class, Strength: e.Raw}, e.Age)
 					}
 				}
 				s := w.standing("p")
@@ -142,13 +142,6 @@ func TestLastValidated(t *testing.T) {
 	})
 }
 
-func TestStatesAreKnown(t *testing.T) {
-	for _, s := range []patterns.State{patterns.Candidate, patterns.Established, patterns.Proven, patterns.Deprecated, patterns.Inverted} {
-		assert.True(t, s.Valid())
-	}
-	assert.False(t, patterns.State("great").Valid())
-}
-
 func TestMaturityIsConfigurable(t *testing.T) {
 	state := func(m patterns.Maturity, helpful, harmful int, daysAgo float64) patterns.Standing {
 		w := newWorld(t, patterns.Config{Maturity: m, Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}})
@@ -161,10 +154,10 @@ func TestMaturityIsConfigurable(t *testing.T) {
 	assert.Equal(t, patterns.Proven, state(patterns.Maturity{MaxHarmful: 0.25}, 5, 1, 0).State)
 	assert.Equal(t, patterns.Established, state(patterns.Maturity{Deprecation: 0.5}, 2, 1, 0).State)
 	assert.InDelta(t, 0.5, state(patterns.Maturity{HalfLife: day}, 1, 0, 1).Helpful, 1e-9)
-	assert.Equal(t, 0.25, state(patterns.Maturity{Multipliers: patterns.Multipliers{Candidate: 0.25, Established: 1, Proven: 2}}, 1, 0, 0).Multiplier)
+	assert.Equal(t, 0.25, state(patterns.Maturity{Multipliers: [3]float64{0.25, 1, 2}}, 1, 0, 0).Multiplier)
 }
 
 func TestAShareDoesNotReadAsTheBoundThatItMisses(t *testing.T) {
-	g := patterns.Gate{State: patterns.Proven, What: patterns.HarmfulPart, Have: 0.14974, Bound: patterns.LessThan, Need: 0.15, Met: true}
+	g := patterns.Condition{State: patterns.Proven, What: "a harmful share", Have: 0.14974, Bound: "less than", Need: 0.15, Met: true}
 	assert.Equal(t, "proven needs a harmful share: less than 15%, has 14.97%: met", g.String())
 }

@@ -6,69 +6,58 @@ import (
 	"time"
 )
 
-// An Outcome says how a task went. Nobody has to have rated it: [Scoring] tells from what can be counted how good it was.
+// An Outcome says how a task went. Nobody needs to have rated it, as [Scoring] works with what can be counted.
 type Outcome struct {
-	// ID names the outcome. What is recorded again under it counts once.
+	// ID names the outcome. An outcome that is recorded again under the same id counts once.
 	ID string `json:"id"`
-	// Task names the task, which may have several outcomes: one an attempt.
+	// Task names the task. It may have several outcomes, one for each attempt.
 	Task string `json:"task"`
-	// Description is what was asked for, by which later tasks find this one. May be empty.
+	// Description is the text of the task, which finds this one for later tasks. May be empty.
 	Description string `json:"description,omitempty"`
-	// Strategy and Patterns are what was followed, each of which is credited once: the strategy is a pattern like the
-	// others. Name what was really followed, and not what the prompt merely showed. An unknown one is added, with its id
-	// for content.
+	// Strategy and Patterns were followed. Each is credited once; the strategy is a pattern like the others. Do not name a
+	// pattern that the prompt merely showed. One that is not known is added: with the name of its approach for content, else
+	// with its id.
 	Strategy PatternID   `json:"strategy,omitempty"`
 	Patterns []PatternID `json:"patterns,omitempty"`
-	// Criteria are the criteria of evaluation that the outcome speaks for or against. None is credited that is not named.
+	// Criteria are the criteria of evaluation that the outcome speaks for or against. No other criterion is credited.
 	Criteria []string `json:"criteria,omitempty"`
-	// Duration is how long it took, from start to completion. 0: that is not known, and the score does without it.
+	// Duration is the time from start to completion. 0: not known, and the score does without it.
 	Duration time.Duration `json:"duration,omitempty"`
-	// Errors is how many errors there were. 0: as many as the recorder's accumulator has of the task.
+	// Errors is how many errors there were. 0: as many as [Recorder.RecordError] has kept of the task.
 	Errors int `json:"errors,omitempty"`
 	// Retries is how often something had to be tried again.
 	Retries int  `json:"retries,omitempty"`
 	Success bool `json:"success"`
 	// Files are the paths that were changed.
 	Files []string `json:"files,omitempty"`
-	// FailureMode says in a word how it failed, and FailureDetail at more length; of that, [MaxDetail] runes are kept.
+	// FailureMode says in a word how it failed, and FailureDetail at more length. 2,000 runes of it are kept.
 	FailureMode   string `json:"failure_mode,omitempty"`
 	FailureDetail string `json:"failure_detail,omitempty"`
 	// Source is who caused the outcome: see [github.com/heedhq/heed/evidence.Observation]. May be empty.
 	Source string `json:"source,omitempty"`
-	// At is when it was completed, from which its evidence fades. The zero time means now.
+	// At is when it was completed. Its evidence fades from then. The zero time means now.
 	At time.Time `json:"at"`
 }
 
-// The limits of an outcome.
-const (
-	MaxDetail = 2000 // runes of a detail, of a description and of the texts of an error, of which the rest is cut off
-	maxNames  = 1000 // patterns, criteria, files
-)
+const maxNames = 1000 // patterns, criteria, files of an outcome
 
-// An Entry is what is kept of an outcome: the outcome, with the count of errors filled in, and its score. One with a Review
-// is not of an outcome: it says that someone looked into the task, which ends its strikes.
-// An Entry is a plain value, to be taken as immutable.
+// An Entry is what the store keeps of an outcome: the outcome with the count of errors filled in, and its score. An Entry with
+// a Review is of no outcome. It says that somebody looked into the task, which ends its strikes.
 type Entry struct {
-	Outcome Outcome   `json:"outcome"`
-	Score   Score     `json:"score"`
-	Review  *Decision `json:"review,omitempty"`
-	// RecordedAt is when it was recorded, which orders entries.
+	Outcome Outcome `json:"outcome"`
+	Score   Score   `json:"score"`
+	Review  By      `json:"review,omitzero"`
+	// RecordedAt is when it was recorded. Entries are in this order.
 	RecordedAt time.Time `json:"recorded_at"`
 }
 
-// ID returns the id of the outcome.
-func (e *Entry) ID() string { return e.Outcome.ID }
-
 // clone returns a copy that shares nothing with the entry.
 func (e Entry) clone() Entry {
-	c := e
-	c.Outcome = e.Outcome.clone()
-	if e.Review != nil {
-		d := *e.Review
-		c.Review = &d
-	}
-	return c
+	e.Outcome = e.Outcome.clone()
+	return e
 }
+
+func (e *Entry) isReview() bool { return e.Review != By{} }
 
 func (o *Outcome) clone() Outcome {
 	c := *o
@@ -107,16 +96,16 @@ func (o *Outcome) validate(now time.Time) error {
 		}
 	}
 	for i, file := range o.Files {
-		if err := checkText(fmt.Sprintf("Files[%d]", i), file, MaxContent); err != nil {
+		if err := checkText(fmt.Sprintf("Files[%d]", i), file, maxContent); err != nil {
 			return err
 		}
 	}
 	return firstError(
-		checkText("Strategy", string(o.Strategy), MaxID), checkText("FailureMode", o.FailureMode, MaxID),
-		checkText("Source", o.Source, MaxID), checkTime("At", o.At, now))
+		checkText("Strategy", string(o.Strategy), maxID), checkText("FailureMode", o.FailureMode, maxID),
+		checkText("Source", o.Source, maxID), checkTime("At", o.At, now))
 }
 
-// credited returns the strategy and the patterns, each once.
+// credited returns the strategy and the patterns, each of them once.
 func (o *Outcome) credited() []PatternID {
 	ids := make([]PatternID, 0, len(o.Patterns)+1)
 	for _, id := range append([]PatternID{o.Strategy}, o.Patterns...) {

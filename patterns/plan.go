@@ -7,35 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
 )
-
-// PlanLimits bound a [Plan]. The zero value of each field means its default.
-type PlanLimits struct {
-	Similar      int    // past tasks. 0 means 5
-	Patterns     Limits // proven and established ones. 0 means 10 items, 3,000 characters
-	AntiPatterns Limits // likewise
-	// Warnings adds a section that warns of deprecated patterns.
-	Warnings bool
-}
-
-func (l PlanLimits) withDefaults() PlanLimits {
-	l.Similar = cmp.Or(l.Similar, 5)
-	for _, limits := range []*Limits{&l.Patterns, &l.AntiPatterns} {
-		limits.Items = cmp.Or(limits.Items, 10)
-		limits.Chars = cmp.Or(limits.Chars, 3_000)
-	}
-	return l
-}
-
-func (l PlanLimits) validate() error {
-	var found faults.List
-	found.Check(l.Similar > 0, "Similar", l.Similar, "must not be negative")
-	found.Add("Patterns", l.Patterns.validate())
-	found.Add("AntiPatterns", l.AntiPatterns.validate())
-	return found.Err()
-}
 
 // A Precedent is a past task that is like the one that is planned.
 type Precedent struct {
@@ -51,52 +25,56 @@ type Precedent struct {
 type Plan struct {
 	Similar      []Precedent // the most similar first
 	Patterns     []Standing  // proven and established ones, the best first
-	Deprecated   []Standing  // those to warn of, where [PlanLimits] ask for them
+	Deprecated   []Standing  // those to warn of, if Config.Warnings asks for them
 	AntiPatterns []Standing
-
-	limits PlanLimits
+	// Successful are written with their rate of success, if at least 70 % of at least two observations were successes.
+	// [Recorder.Plan] leaves it empty.
+	Successful []Standing
+	// Size bounds each section of patterns. 0 means 10 items and 3,000 characters.
+	Size SectionSize
 }
 
-// PlanContext gathers what is known that a new task can use: past tasks that are like it, the patterns that are proven or
-// established, and the anti-patterns. What is deprecated or archived is not in it.
+var planSize = SectionSize{10, 3_000}
+
+// Plan gathers what a new task can use: past tasks that are like it, the proven and established patterns, and the
+// anti-patterns. Deprecated and archived patterns are not in it.
 //
-// If Config.Similar fails, or panics, the plan lacks the past tasks and is returned together with the error.
-func (r *Recorder) PlanContext(ctx context.Context, task string) (Plan, error) {
-	plan := Plan{limits: r.cfg.Plan}
+// If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with the error.
+func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
+	plan := Plan{Size: r.cfg.Size}
 	all, err := r.Standings(ctx, PatternQuery{})
 	if err != nil {
-		return Plan{}, fmt.Errorf("patterns: plan: %w", err)
+		return Plan{}, failed("plan", err)
 	}
 	slices.SortFunc(all, compareStandings)
 	for _, s := range all {
 		switch {
-		case s.Pattern.Archived():
-		case s.Pattern.Kind == Anti:
+		case s.Pattern.archived():
+		case s.Pattern.Anti:
 			plan.AntiPatterns = append(plan.AntiPatterns, s)
 		case s.State == Proven || s.State == Established:
 			plan.Patterns = append(plan.Patterns, s)
-		case s.State == Deprecated && r.cfg.Plan.Warnings:
+		case s.State == Deprecated && r.cfg.Warnings:
 			plan.Deprecated = append(plan.Deprecated, s)
 		}
 	}
 	if plan.Similar, err = r.similar(ctx, task); err != nil {
-		return plan, fmt.Errorf("patterns: plan: without similar tasks, as %w", err)
+		r.watch.Failed(ctx, "similar", err)
+		return plan, fmt.Errorf("patterns: plan: without similar tasks: %w", err)
 	}
 	return plan, nil
 }
 
-// similar asks for past tasks, of a host's own function if there is one.
+// similar asks the host's own function for past tasks, if there is one.
 func (r *Recorder) similar(ctx context.Context, task string) (found []Precedent, err error) {
-	limit := r.cfg.Plan.Similar
+	limit := r.cfg.MaxSimilar
 	if r.cfg.Similar == nil {
 		return r.sharingWords(ctx, task, limit)
 	}
-	defer func() {
-		if p := recover(); p != nil {
-			found, err = nil, fmt.Errorf("Config.Similar panicked: %v", p)
-		}
-	}()
-	found, err = r.cfg.Similar(ctx, task, limit)
+	err = host.Call("Config.Similar", func() (err error) {
+		found, err = r.cfg.Similar(ctx, task, limit)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -106,18 +84,18 @@ func (r *Recorder) similar(ctx context.Context, task string) (found []Precedent,
 // scanned is how many outcomes are compared with a task.
 const scanned = 2000
 
-// sharingWords finds past tasks by the words that their descriptions share with the text: the size of the intersection by
-// that of the union (Jaccard 1901). Of each task its last outcome counts; of equals, the later.
+// sharingWords finds past tasks by the words that their descriptions share with the text: the size of the intersection divided
+// by that of the union (Jaccard 1901). The last outcome of each task counts. Of equals, the later comes first.
 func (r *Recorder) sharingWords(ctx context.Context, task string, limit int) ([]Precedent, error) {
 	words := wordSet(task)
 	var found []Precedent
 	seen := make(map[string]bool)
-	for e, err := range r.Entries(ctx, EntryQuery{Limit: scanned}) {
+	for e, err := range r.Entries(ctx, HistoryQuery{Limit: scanned}) {
 		if err != nil {
 			return nil, err
 		}
 		o := &e.Outcome
-		if e.Review != nil || seen[o.Task] {
+		if e.isReview() || seen[o.Task] {
 			continue
 		}
 		seen[o.Task] = true
@@ -133,22 +111,21 @@ func wordSet(task string) []string {
 	return text.Distinct(slices.DeleteFunc(tokens(task), func(t string) bool { return len(t) < 2 })) // without marks and articles
 }
 
-// Prompt writes the plan as sections of a prompt, a blank line between them. It is empty where nothing is known.
+// Prompt writes the plan as sections of a prompt, with a blank line between them. It is empty if nothing is known.
 func (p *Plan) Prompt() string {
+	size := p.Size.or(planSize)
 	var sections []string
 	for _, s := range []string{
 		similarSection(p.Similar),
-		MaturitySections(append(slices.Clone(p.Patterns), p.Deprecated...), p.limits.Warnings, p.limits.withDefaults().Patterns),
-		AntiPatternSection(p.AntiPatterns, p.limits.withDefaults().AntiPatterns),
+		maturitySections(append(slices.Clone(p.Patterns), p.Deprecated...), len(p.Deprecated) > 0, size),
+		successfulSection(p.Successful, size),
+		antiPatternSection(p.AntiPatterns, size),
 	} {
-		if s = strings.TrimSuffix(s, "\n"); s != "" {
-			sections = append(sections, s)
+		if s != "" {
+			sections = append(sections, strings.TrimSuffix(s, "\n")+"\n")
 		}
 	}
-	if len(sections) == 0 {
-		return ""
-	}
-	return strings.Join(sections, "\n\n") + "\n"
+	return strings.Join(sections, "\n")
 }
 
 func similarSection(similar []Precedent) string {

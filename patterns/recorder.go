@@ -3,29 +3,27 @@ package patterns
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/lock"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
-// A Recorder learns from outcomes which patterns to follow and which to avoid. Make one with [New]. It holds nothing that
-// its store does not: another recorder over the same store goes on where it stopped. It starts no goroutine and needs no
-// closing. It is a [heed.Sweeper].
-//
-// A Recorder is safe for concurrent use by multiple goroutines.
+// A Recorder learns from outcomes which patterns to follow and which to avoid. Make one with [New]. All that it knows is in its
+// store, so another recorder over the same store goes on where it stopped. It starts no goroutine and needs no closing. It is a
+// [heed.Sweeper], and safe for concurrent use by multiple goroutines.
 type Recorder struct {
-	cfg      Config
-	kinds    kinds
-	policies map[string]evidence.Policy // by kind of cell
-	rules    []compiled
-	gates    gating
-	turn     chan struct{} // holds who tries again
+	cfg        Config
+	kinds      kinds
+	policies   map[string]evidence.Policy // by kind of cell
+	approaches []compiled
+	turn       lock.Lock // of those who try again
+	watch      *watch.Watch
 
 	mu    sync.Mutex
 	swept time.Time // when Sweep last did its work
@@ -33,88 +31,62 @@ type Recorder struct {
 
 var _ heed.Sweeper = (*Recorder)(nil)
 
-// New opens the recorder of this name in the store. All faults of the configuration are returned, joined: each is a
+// New opens the recorder of this name in the store. It returns all faults of the configuration, joined. Each is a
 // [*heed.ConfigError].
 //
-// The store keeps the settings of a recorder. A half-life other than the stored one is a [*heed.SettingsError]: keep the
-// stored one, call [Rebuild], or reset what was learned. One that is not set is the stored one. Every other setting applies
-// to what is stored already: the store takes over what cfg says, and the change is audited.
+// The store keeps the settings of a recorder. A half-life that is not set is the stored one. A half-life other than the stored
+// one is a [*heed.SettingsError]: keep the stored one, call [Rebuild], or reset what was learned. Every other setting applies
+// to all that is stored. The store takes it over, and the audit has the change.
 func New(ctx context.Context, cfg Config) (*Recorder, error) {
 	r, err := open(ctx, cfg, (*Config).settle)
-	if err != nil {
-		return nil, fmt.Errorf("patterns: %w", err)
-	}
-	return r, nil
+	return r, failed("new", err)
 }
 
 // Open returns the recorder of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
 // writes nothing. Of cfg, only Store, Name, the clock and the functions count. Without such a recorder Open returns
 // [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Recorder, error) {
-	r, err := open(ctx, cfg, (*Config).adopt)
-	if err != nil {
-		return nil, fmt.Errorf("patterns: %w", err)
-	}
-	return r, nil
+	r, err := open(ctx, cfg, (*Config).follow)
+	return r, failed("open", err)
 }
 
-// open makes a recorder of a configuration whose settings agree with those in the store.
+// open makes a recorder of a configuration. agree makes its settings agree with those in the store.
 func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) error) (*Recorder, error) {
 	c := cfg.withDefaults()
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	kinds := kindsOf(c.Name)
-	if err := c.Store.Declare(ctx, kinds.patterns.Kind, kinds.transitions.Kind, kinds.entries.Kind, store.Audit); err != nil {
+	k := kindsOf(c.Name)
+	if err := c.Store.Declare(ctx, k.patterns.Kind, k.transitions.Kind, k.entries.Kind, k.errors.Kind, store.Audit); err != nil {
 		return nil, err
 	}
+	cfg.Name, cfg.Now = c.Name, c.Now
 	if err := agree(&cfg, ctx); err != nil {
 		return nil, err
 	}
-	r := &Recorder{cfg: cfg, kinds: kinds, policies: cfg.policies(), rules: compile(cfg.Rules), gates: gates, turn: make(chan struct{}, 1)}
-	if cfg.Literal {
-		r.gates = literalGates
-	}
-	return r, nil
+	return &Recorder{
+		cfg: cfg, kinds: k, approaches: compile(cfg.Approaches), turn: lock.New(), watch: watch.New(cfg.Observer, componentOf+cfg.Name, cfg.Now),
+		policies: map[string]evidence.Policy{
+			k.patternCells: {HalfLife: cfg.Maturity.HalfLife}, k.criterionCells: {HalfLife: cfg.Criteria.HalfLife},
+		},
+	}, nil
 }
 
-// policies says how cells are kept, by their kind.
-func (c *Config) policies() map[string]evidence.Policy {
-	k := kindsOf(c.Name)
-	return map[string]evidence.Policy{
-		k.patternCells: {HalfLife: c.Maturity.HalfLife}, k.criterionCells: {HalfLife: c.Criteria.HalfLife},
-	}
-}
-
-// Config returns the configuration in force, defaults filled in.
+// Config returns the configuration in force, with its defaults.
 func (r *Recorder) Config() Config { return r.cfg.withDefaults() }
 
-// Recorded is what came of an outcome.
+// Recorded is what came of an outcome or a rating.
 type Recorded struct {
+	// Score is that of the outcome. A rating has none.
 	Score Score
-	// Duplicate is whether its evidence had been counted before. The score is then that of the first delivery.
+	// Duplicate tells that the id was known, and nothing was counted. The score is then that of the first delivery.
 	Duplicate bool
-	// Transitions are what became of the patterns that were credited, in the order in which the outcome named them.
+	// Transitions are what became of the patterns that were credited, in the order in which they were named.
 	Transitions []Transition
-	// Inversions are those of the transitions that made an anti-pattern.
-	Inversions []InvertedPattern
-	// Strikes are the failures on end that the task has now.
+	// Inversions are the anti-patterns of the patterns that were inverted. Reason says why, and Twin is the pattern.
+	Inversions []Pattern
+	// Strikes are the failures in a row that the task of the outcome has now.
 	Strikes Strikes
-}
-
-// An InvertedPattern is a pattern that was inverted, with the anti-pattern that was made of it.
-type InvertedPattern struct {
-	Original Pattern
-	Anti     Pattern
-	Reason   string
-}
-
-// Score scores an outcome, as [Recorder.Record] does, and records nothing.
-func (r *Recorder) Score(ctx context.Context, o Outcome) (Score, error) {
-	if err := r.complete(ctx, &o); err != nil {
-		return Score{}, fmt.Errorf("patterns: score: %w", err)
-	}
-	return r.cfg.Scoring.Score(o), nil
 }
 
 // complete fills in what an outcome leaves open, and validates it.
@@ -126,77 +98,83 @@ func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
 	if err := o.validate(now); err != nil {
 		return err
 	}
-	if o.Errors == 0 && r.cfg.Errors != nil {
-		stats, err := r.cfg.Errors.Stats(ctx, o.Task)
+	if o.Errors == 0 {
+		known, err := r.Errors(ctx, HistoryQuery{About: o.Task})
 		if err != nil {
 			return err
 		}
-		o.Errors = stats.Total
+		o.Errors = len(known.Errors)
 	}
 	*o = o.clone()
 	o.At = stored(o.At)
-	o.Description, o.FailureDetail = tame(o.Description, MaxDetail), tame(o.FailureDetail, MaxDetail)
+	o.Description, o.FailureDetail = tame(o.Description), tame(o.FailureDetail)
 	return nil
 }
 
-// Record takes an outcome and does all that follows from it: it is scored and kept; the criteria that it names get
-// feedback, as strong as the outcome was clear; the patterns that it names get an observation, a success where it was
-// helpful, a failure where it was harmful, and none where it was neutral; and each of those patterns becomes what its
-// evidence then says. All of that is one commit.
+// Record takes an outcome and does everything that follows from it, in one commit. It scores and keeps the outcome. Each
+// criterion that the outcome names gets evidence, as strong as the outcome was clear. Each pattern that it names gets an
+// observation: a success if the outcome was helpful, a failure if it was harmful, none if it was neutral. Then each of those
+// patterns gets the state that its evidence calls for.
 //
-// An outcome counts once, by its id. One that is recorded again changes nothing. So record again what returned an error.
+// An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again after an error.
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	err := r.complete(ctx, &o)
+	var d *draft
 	var recorded Recorded
 	if err == nil {
 		err = r.retry(ctx, func() (err error) {
-			recorded, err = r.record(ctx, &o)
+			d, recorded, err = r.record(ctx, &o)
 			return err
 		})
 	}
 	if err != nil {
-		return Recorded{}, fmt.Errorf("patterns: record: %w", err)
+		return Recorded{}, failed("record", err)
 	}
+	r.told(ctx, d, "outcome", o.ID, recorded.Duplicate)
 	return recorded, nil
 }
 
-func (r *Recorder) record(ctx context.Context, o *Outcome) (Recorded, error) {
+func (r *Recorder) record(ctx context.Context, o *Outcome) (*draft, Recorded, error) {
 	named := o.credited()
 	found, err := r.read(ctx, named, o.ID)
 	if err != nil {
-		return Recorded{}, err
+		return nil, Recorded{}, err
 	}
+	d := r.draft(found)
 	if found.entry.Revision > 0 {
-		return r.duplicate(ctx, &found.entry.Value)
+		recorded, err := r.duplicate(ctx, &found.entry.Value)
+		return d, recorded, err
 	}
 	recent, err := r.recent(ctx, o.Task)
 	if err != nil {
-		return Recorded{}, err
+		return nil, Recorded{}, err
 	}
-	d := r.draft(found)
 	entry := Entry{Outcome: *o, Score: r.cfg.Scoring.Score(*o), RecordedAt: stored(d.now)}
-	recorded := Recorded{Score: entry.Score, Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...))}
-	if err := d.credit(&entry, named, &recorded); err != nil {
-		return Recorded{}, err
+	if err := d.credit(&entry, named); err != nil {
+		return nil, Recorded{}, err
 	}
 	d.batch.Records = append(d.batch.Records, r.kinds.entries.Record(entry, store.Once))
 	receipt, err := d.commit(ctx)
 	if err != nil || !receipt.Duplicate {
-		return recorded, err
+		return d, Recorded{
+			Score: entry.Score, Transitions: d.transitions, Inversions: d.inversions,
+			Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...)),
+		}, err
 	}
 	first, err := r.kinds.entries.Get(ctx, r.cfg.Store, o.ID) // another caller came first
 	if errors.Is(err, heed.ErrNotFound) {                     // or the entry is no longer kept
 		first.Value, err = entry, nil
 	}
 	if err != nil {
-		return Recorded{}, err
+		return nil, Recorded{}, err
 	}
-	return r.duplicate(ctx, &first.Value)
+	recorded, err := r.duplicate(ctx, &first.Value)
+	return d, recorded, err
 }
 
 // duplicate returns what comes of an outcome that was recorded before: nothing.
 func (r *Recorder) duplicate(ctx context.Context, first *Entry) (Recorded, error) {
-	if first.Review != nil {
+	if first.isReview() {
 		return Recorded{}, inputError("ID", "is that of a review")
 	}
 	recent, err := r.recent(ctx, first.Outcome.Task)
@@ -204,7 +182,7 @@ func (r *Recorder) duplicate(ctx context.Context, first *Entry) (Recorded, error
 }
 
 // credit adds the evidence of an outcome, and settles the patterns that it names.
-func (d *draft) credit(e *Entry, named []PatternID, recorded *Recorded) error {
+func (d *draft) credit(e *Entry, named []PatternID) error {
 	o, class := &e.Outcome, e.Score.Class
 	d.batch.ID = d.r.cfg.Name + ":outcome:" + o.ID
 	one := evidence.Observation{ID: d.batch.ID, Source: o.Source, Session: o.Task, At: o.At}
@@ -228,30 +206,19 @@ func (d *draft) credit(e *Entry, named []PatternID, recorded *Recorded) error {
 		if class != Neutral {
 			d.observe(id, one)
 		}
-		s, err := d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
+		err := d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) {
 			p.addExample(o.Task)
 			return d.r.unarchive(p, t)
 		})
 		if err != nil {
 			return err
 		}
-		recorded.add(s)
 	}
 	return nil
 }
 
-func (r *Recorded) add(s settled) {
-	if s.transition == nil {
-		return
-	}
-	r.Transitions = append(r.Transitions, *s.transition)
-	if s.transition.To == Inverted && s.transition.From != Inverted {
-		r.Inversions = append(r.Inversions, InvertedPattern{s.pattern.clone(), s.anti.clone(), s.anti.Reason})
-	}
-}
-
-// resolve returns the patterns whose evidence outcomes of these are: those that an anti-pattern was made of in its place,
-// each once. One that is not known is added.
+// resolve returns the patterns under which evidence on these is kept, each once: instead of an anti-pattern, the pattern that it
+// was made of. It adds a pattern that is not known.
 func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	resolved := make([]PatternID, 0, len(ids))
 	for _, id := range ids {
@@ -261,7 +228,7 @@ func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 			_, known = d.pattern(id)
 		}
 		if !known {
-			fresh, err := d.r.fresh(Pattern{ID: id, Kind: kindOf(id), Content: string(id)})
+			fresh, err := d.r.fresh(Pattern{ID: id, Anti: isAnti(id), Content: d.r.contentOf(id)})
 			if err != nil {
 				return nil, err
 			}
@@ -274,7 +241,7 @@ func (d *draft) resolve(ids []PatternID) ([]PatternID, error) {
 	return resolved, nil
 }
 
-// strength returns how much evidence on a criterion an outcome is: the more, the clearer it was either way.
+// strength returns how much evidence on a criterion an outcome is. It is more if the outcome was clearer either way.
 func (r *Recorder) strength(s Score) float64 {
 	switch {
 	case s.Class == Neutral:
@@ -282,7 +249,7 @@ func (r *Recorder) strength(s Score) float64 {
 	case s.Class == Harmful && !r.cfg.Literal:
 		return float64(100-s.Value) / 100
 	default:
-		return literalStrength(s)
+		return float64(s.Value) / 100
 	}
 }
 
@@ -305,22 +272,42 @@ func (r *Recorder) criterionCell(name string) evidence.Cell {
 	return evidence.Cell{Kind: r.kinds.criterionCells, Item: name}
 }
 
-func kindOf(id PatternID) Kind {
-	if strings.HasPrefix(string(id), AntiPrefix) {
-		return Anti
+// Define stores a pattern that is not known yet, and returns it. Of one that is known, it returns the stored one. The caller
+// sets ID, Content, Tags, and for an anti-pattern Anti and Reason. Evidence makes all else.
+//
+// There may be 100,000 patterns, unless the store is configured otherwise. One more is refused with [evidence.ErrFull].
+func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
+	wanted, err := r.fresh(p)
+	if err == nil {
+		err = r.retry(ctx, func() error {
+			found, err := r.read(ctx, []PatternID{wanted.ID}, "")
+			if err != nil {
+				return err
+			}
+			d := r.draft(found)
+			known := false
+			if p, known = d.pattern(wanted.ID); !known {
+				p = d.put(wanted)
+			}
+			_, err = d.commit(ctx)
+			return err
+		})
 	}
-	return Positive
+	if err != nil {
+		return Pattern{}, failed("define", err)
+	}
+	return p.clone(), nil
 }
 
-// checkKind keeps ids apart from those of the anti-patterns that inversions make.
-func (p *Pattern) checkKind() error {
-	switch {
-	case p.Kind != Positive && p.Kind != Anti:
-		return inputError("Kind", "must be pattern or anti_pattern")
-	case p.Kind == Positive && kindOf(p.ID) == Anti:
-		return inputError("ID", fmt.Sprintf("begins with %q, as only those of anti-patterns do", AntiPrefix))
-	case len(p.ID)+len(AntiPrefix) > MaxID:
-		return inputError("ID", fmt.Sprintf("must leave room for %q", AntiPrefix))
+// fresh returns a pattern as it begins.
+func (r *Recorder) fresh(p Pattern) (Pattern, error) {
+	now := stored(r.cfg.Now())
+	p = Pattern{
+		ID: p.ID, Anti: p.Anti, Content: p.Content, Tags: slices.Clone(p.Tags), Reason: p.Reason,
+		State: Candidate, CreatedAt: now, UpdatedAt: now,
 	}
-	return nil
+	if p.Anti {
+		p.State = Inverted
+	}
+	return p, p.validate()
 }

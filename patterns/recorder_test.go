@@ -31,7 +31,7 @@ func TestRecordCreditsWhatIsNamed(t *testing.T) {
 			assert.Equal(t, []string{"the task"}, s.Pattern.Examples)
 			assert.Equal(t, string(id), s.Pattern.Content, "what is not known is added")
 		}
-		assert.Zero(t, w.standing("shown").Counts.Total())
+		assert.Zero(t, w.standing("shown").Counts)
 
 		w.record(bad("a"))
 		assert.Equal(t, patterns.Counts{Successes: 1, Failures: 1}, w.standing("a").Counts)
@@ -49,18 +49,15 @@ func TestRecordCreditsWhatIsNamed(t *testing.T) {
 func TestErrorsAreCountedForTheScore(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for range 3 {
-		e, err := w.errors.Record(ctx, patterns.Report{Task: "t", Message: "no"})
+		e, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Message: "no"})
 		require.NoError(t, err)
-		require.NoError(t, w.errors.Resolve(ctx, e.ID))
+		require.NoError(t, w.ResolveError(ctx, e.ID))
 	}
 	o := patterns.Outcome{ID: "1", Task: "t", Duration: time.Minute, Success: true}
-	score, err := w.Score(ctx, o)
-	require.NoError(t, err)
-	assert.Equal(t, 84, score.Value, "resolved errors were errors")
-	assert.Equal(t, score, w.record(o).Score)
+	assert.Equal(t, 84, w.record(o).Score.Value, "resolved errors were errors")
 	o.ID, o.Errors = "2", 1
 	assert.Equal(t, 92, w.record(o).Score.Value, "a count that is given stands")
-	entry, err := w.Entry(ctx, "1")
+	entry, err := w.entry("1")
 	require.NoError(t, err)
 	assert.Equal(t, 3, entry.Outcome.Errors)
 }
@@ -81,9 +78,9 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 		assert.EqualValues(t, 1, w.criterion("c").HelpfulCount)
 		assert.Len(t, w.standing("p").Pattern.Examples, 1)
 
-		f := patterns.Feedback{ID: "f", Pattern: "p", Class: patterns.Helpful, Strength: 1}
+		f := patterns.Rating{ID: "f", Pattern: "p", Class: patterns.Helpful, Strength: 1}
 		for i := range 2 {
-			fed, err := w.Feedback(ctx, f)
+			fed, err := w.Rate(ctx, f)
 			require.NoError(t, err)
 			assert.Equal(t, i == 1, fed.Duplicate)
 		}
@@ -113,24 +110,22 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 		change(&o)
 		_, err := w.Record(ctx, o)
 		assertInputError(t, err, field)
-		_, err = w.Score(ctx, o)
-		assertInputError(t, err, field)
 	}
 	all, err := w.Standings(ctx, patterns.PatternQuery{})
 	require.NoError(t, err)
 	assert.Empty(t, all)
 
-	for field, f := range map[string]patterns.Feedback{
+	for field, f := range map[string]patterns.Rating{
 		"Criterion": {ID: "1", Class: patterns.Helpful, Strength: 1},
 		"Class":     {ID: "1", Criterion: "c", Class: "great", Strength: 1},
 		"Strength":  {ID: "1", Criterion: "c", Class: patterns.Helpful},
 		"ID":        {Criterion: "c", Class: patterns.Helpful, Strength: 1},
 		"At":        {ID: "1", Criterion: "c", Class: patterns.Helpful, Strength: 1, At: start.Add(day)},
 	} {
-		_, err := w.Feedback(ctx, f)
+		_, err := w.Rate(ctx, f)
 		assertInputError(t, err, field)
 	}
-	_, err = w.Feedback(ctx, patterns.Feedback{ID: "1", Criterion: "c", Pattern: "p", Class: patterns.Helpful, Strength: 1})
+	_, err = w.Rate(ctx, patterns.Rating{ID: "1", Criterion: "c", Pattern: "p", Class: patterns.Helpful, Strength: 1})
 	assertInputError(t, err, "Criterion")
 }
 
@@ -138,9 +133,9 @@ func TestLongTextsAreCut(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	long := string(bytes.Repeat([]byte("é"), 5000)) + "\x00\xff"
 	w.record(patterns.Outcome{ID: "1", Description: long, FailureDetail: "a\x00b\xff"})
-	e, err := w.Entry(ctx, "1")
+	e, err := w.entry("1")
 	require.NoError(t, err)
-	assert.Len(t, []rune(e.Outcome.Description), patterns.MaxDetail)
+	assert.Len(t, []rune(e.Outcome.Description), 2000)
 	assert.Equal(t, "a\uFFFDb\uFFFD", e.Outcome.FailureDetail)
 }
 
@@ -150,7 +145,7 @@ func TestConcurrentRecorders(t *testing.T) {
 	other, err := patterns.New(ctx, w.Config())
 	require.NoError(t, err)
 	const workers, outcomes = 8, 60
-	inversions := make(chan patterns.InvertedPattern, workers*outcomes)
+	inversions := make(chan patterns.Pattern, workers*outcomes)
 	var wait sync.WaitGroup
 	for worker := range workers {
 		wait.Go(func() {
@@ -224,7 +219,6 @@ func TestDefine(t *testing.T) {
 	for field, p := range map[string]patterns.Pattern{
 		"ID":      {Content: "c"},
 		"Content": {ID: "x"},
-		"Kind":    {ID: "x", Content: "c", Kind: "other"},
 	} {
 		_, err := w.Define(ctx, p)
 		assertInputError(t, err, field)
@@ -232,7 +226,7 @@ func TestDefine(t *testing.T) {
 	_, err = w.Define(ctx, patterns.Pattern{ID: "anti-x", Content: "c"})
 	assertInputError(t, err, "ID")
 
-	anti, err := w.Define(ctx, patterns.Pattern{ID: "no-globals", Kind: patterns.Anti, Content: "AVOID: globals", Reason: "house rule"})
+	anti, err := w.Define(ctx, patterns.Pattern{ID: "no-globals", Anti: true, Content: "AVOID: globals", Reason: "house rule"})
 	require.NoError(t, err)
 	assert.Equal(t, patterns.Inverted, anti.State)
 	for range 10 {
@@ -240,7 +234,7 @@ func TestDefine(t *testing.T) {
 	}
 	assert.Equal(t, patterns.Inverted, w.standing("no-globals").State, "an anti-pattern is not inverted")
 	w.record(good("anti-unknown"))
-	assert.Equal(t, patterns.Anti, w.standing("anti-unknown").Pattern.Kind)
+	assert.True(t, w.standing("anti-unknown").Pattern.Anti)
 }
 
 func TestStandingsQuery(t *testing.T) {
@@ -260,7 +254,7 @@ func TestStandingsQuery(t *testing.T) {
 	}
 	assert.Empty(t, named(patterns.PatternQuery{State: patterns.Proven}), "it is as it is now, and not as it was stored")
 	assert.Equal(t, []patterns.PatternID{"p"}, named(patterns.PatternQuery{State: patterns.Established}))
-	assert.Equal(t, []patterns.PatternID{"p", "q"}, named(patterns.PatternQuery{Kind: patterns.Positive}))
+	assert.Equal(t, []patterns.PatternID{"p", "q"}, named(patterns.PatternQuery{Positive: true}))
 	_, err := w.Standing(ctx, "none")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
@@ -274,8 +268,8 @@ func TestRank(t *testing.T) {
 	w.feedPattern("deprecated", patterns.Helpful, 2, 0)
 	w.feedPattern("deprecated", patterns.Harmful, 1, 0)
 	w.feedPattern("inverted", patterns.Harmful, 3, 0)
-	ranked, warnings, err := w.Rank(ctx, []patterns.Contender{
-		{"new", 0.9}, {"inverted", 1}, {"established", 0.5}, {"deprecated", 1}, {"proven", 0.4}, {"unused", 0.9}, {"anti-inverted", 1},
+	ranked, warnings, err := w.Rank(ctx, map[patterns.PatternID]float64{
+		"new": 0.9, "inverted": 1, "established": 0.5, "deprecated": 1, "proven": 0.4, "unused": 0.9, "anti-inverted": 1,
 	})
 	require.NoError(t, err)
 	var order []string
@@ -286,11 +280,11 @@ func TestRank(t *testing.T) {
 		"proven 0.60", "established 0.50", "new 0.45", "unused 0.45", "deprecated 0.00", "anti-inverted 0.00", "inverted 0.00",
 	}, order)
 	for _, base := range []float64{-1, 0 / zero, 1 / zero} {
-		_, _, err = w.Rank(ctx, []patterns.Contender{{"p", base}})
-		assertInputError(t, err, "Contenders[0].Base")
+		_, _, err = w.Rank(ctx, map[patterns.PatternID]float64{"p": base})
+		assertInputError(t, err, "Base")
 	}
-	_, _, err = w.Rank(ctx, []patterns.Contender{{"p", 1}, {"", 1}})
-	assertInputError(t, err, "Contenders[1].ID")
+	_, _, err = w.Rank(ctx, map[patterns.PatternID]float64{"p": 1, "": 1})
+	assertInputError(t, err, "ID")
 }
 
 var zero float64
@@ -300,24 +294,22 @@ func TestConfigFaults(t *testing.T) {
 	assert.Equal(t, []string{"Store"}, fields(err))
 	_, err = patterns.New(ctx, patterns.Config{
 		Store: &memstore.Store{}, Name: "a\x00", Strikes: -1, StaleAfter: -1,
-		Scoring:   patterns.Scoring{Weights: patterns.Weights{Success: 1}},
+		Scoring:   patterns.Scoring{Success: 1},
 		Criteria:  patterns.Criteria{HalfLife: -1, Prior: evidence.Beta{Alpha: -1, Beta: 1}, Floor: 1, MinFeedback: -1, MaxHarmful: 2},
-		Maturity:  patterns.Maturity{HalfLife: 1, MinFeedback: -1, MinHelpful: -1, MaxHarmful: 0.4, Recency: -1, Multipliers: patterns.Multipliers{Candidate: 2, Established: 1}},
+		Maturity:  patterns.Maturity{HalfLife: 1, MinFeedback: -1, MinHelpful: -1, MaxHarmful: 0.4, Recency: -1, Multipliers: [3]float64{2, 1}},
 		Inversion: patterns.Inversion{MinObservations: -1, FailureRatio: 1.1, Prefix: "\xff"},
-		Rules: []patterns.Rule{
+		Approaches: []patterns.Approach{
 			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}, {Name: "!?", Phrases: []string{"a"}}, {Name: "X!", Phrases: []string{"a"}},
 		},
-		Plan: patterns.PlanLimits{Similar: -1, Patterns: patterns.Limits{Items: -1}, AntiPatterns: patterns.Limits{Chars: -1}},
+		MaxSimilar: -1, Size: patterns.SectionSize{Items: -1, Chars: -1},
 	})
 	assert.Equal(t, []string{
-		"Name", "Scoring.Weights", "Criteria.HalfLife", "Criteria.Prior", "Criteria.Floor", "Criteria.MinFeedback", "Criteria.MaxHarmful",
+		"Name", "Scoring.Success", "Criteria.HalfLife", "Criteria.Prior", "Criteria.Floor", "Criteria.MinFeedback", "Criteria.MaxHarmful",
 		"Maturity.HalfLife", "Maturity.MinFeedback", "Maturity.MinHelpful", "Maturity.MaxHarmful", "Maturity.Recency", "Maturity.Multipliers",
 		"Inversion.MinObservations", "Inversion.FailureRatio", "Inversion.Prefix", "Inversion.Rehabilitation",
-		"Rules[0].Name", "Rules[0].Phrases", "Rules[1].Phrases[0]", "Rules[2].Name", "Rules[3].Name",
-		"Plan.Similar", "Plan.Patterns.Items", "Plan.AntiPatterns.Chars", "Strikes", "StaleAfter",
+		"Approaches[0].Name", "Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name", "Approaches[3].Name",
+		"MaxSimilar", "Size.Items", "Size.Chars", "Strikes", "StaleAfter",
 	}, fields(err))
-	_, err = patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{})
-	assert.Equal(t, []string{"Store"}, fields(err))
 }
 
 func TestConfigIsReadBack(t *testing.T) {
@@ -328,6 +320,6 @@ func TestConfigIsReadBack(t *testing.T) {
 	assert.Equal(t, 90*day, c.Maturity.Recency)
 	assert.Equal(t, 90*day, c.StaleAfter)
 	assert.Equal(t, patterns.Inversion{MinObservations: 3, FailureRatio: 0.6, Prefix: "AVOID: ", Rehabilitation: 3}, c.Inversion)
-	c.Rules[0].Name = "spoilt"
-	assert.NotEqual(t, "spoilt", w.Config().Rules[0].Name)
+	c.Approaches[0].Name = "spoilt"
+	assert.NotEqual(t, "spoilt", w.Config().Approaches[0].Name)
 }

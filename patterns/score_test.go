@@ -2,6 +2,7 @@ package patterns_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -93,28 +95,34 @@ func TestScoringIsConfigurable(t *testing.T) {
 		class   patterns.Class
 	}{
 		"defaults":       {patterns.Scoring{}, 86, patterns.Helpful},
-		"weights":        {patterns.Scoring{Weights: patterns.Weights{Success: 70, Duration: 10, Errors: 10, Retries: 10}}, 93, patterns.Helpful},
-		"fast and slow":  {patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Second, Slow: 10 * time.Second}}, 70, patterns.Helpful},
-		"a medium level": {patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Second, Levels: patterns.Levels{Good: 100, Fair: 50}}}, 76, patterns.Helpful},
+		"weights":        {patterns.Scoring{Success: 70, Duration: 10, Errors: 10, Retries: 10}, 93, patterns.Helpful},
+		"fast and slow":  {patterns.Scoring{Fast: time.Second, Slow: 10 * time.Second}, 70, patterns.Helpful},
+		"a medium level": {patterns.Scoring{Fast: time.Second, DurationLevels: [3]int{100, 50, 0}}, 76, patterns.Helpful},
 		"any error is many": {
-			patterns.Scoring{Errors: patterns.CountBands{Levels: patterns.Levels{Good: 100, Fair: 60, Poor: 20}}}, 78, patterns.Helpful,
+			patterns.Scoring{ErrorLevels: [3]int{100, 20, 20}}, 78, patterns.Helpful,
 		},
 		"any error is many, and no more": {
-			patterns.Scoring{Errors: patterns.CountBands{Levels: patterns.Levels{Good: 100, Fair: 60, Poor: 20}}, Retries: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 100}}}, 84, patterns.Helpful,
+			patterns.Scoring{ErrorLevels: [3]int{100, 20, 20}, SomeRetries: 1, RetryLevels: [3]int{100, 100, 0}}, 84, patterns.Helpful,
 		},
-		"levels of errors":  {patterns.Scoring{Errors: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 10}}}, 76, patterns.Helpful},
-		"levels of retries": {patterns.Scoring{Retries: patterns.CountBands{Some: 1, Levels: patterns.Levels{Good: 100, Fair: 10}}}, 74, patterns.Helpful},
-		"classes":           {patterns.Scoring{Classes: patterns.Classes{Helpful: 90, Harmful: 30}}, 86, patterns.Neutral},
+		"levels of errors":  {patterns.Scoring{SomeErrors: 1, ErrorLevels: [3]int{100, 10, 0}}, 76, patterns.Helpful},
+		"levels of retries": {patterns.Scoring{SomeRetries: 1, RetryLevels: [3]int{100, 10, 0}}, 74, patterns.Helpful},
+		"classes":           {patterns.Scoring{Helpful: 90, Harmful: 30}, 86, patterns.Neutral},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.NoError(t, test.scoring.Validate())
+			require.NoError(t, valid(test.scoring))
 			got := test.scoring.Score(outcome)
 			assert.Equal(t, test.value, got.Value)
 			assert.Equal(t, test.class, got.Class)
 		})
 	}
-	many := patterns.Scoring{Errors: patterns.CountBands{Some: 9}}.Score(patterns.Outcome{Duration: time.Minute, Errors: 9, Success: true})
+	many := patterns.Scoring{SomeErrors: 9}.Score(patterns.Outcome{Duration: time.Minute, Errors: 9, Success: true})
 	assert.Equal(t, 92, many.Value, "up to Some is some")
+}
+
+// valid reports the faults of a scoring, as a host that opens a recorder sees them.
+func valid(s patterns.Scoring) error {
+	_, err := patterns.New(ctx, patterns.Config{Store: &memstore.Store{}, Scoring: s})
+	return err
 }
 
 func TestScoringIsValidatedTogether(t *testing.T) {
@@ -122,20 +130,20 @@ func TestScoringIsValidatedTogether(t *testing.T) {
 		scoring patterns.Scoring
 		fields  []string
 	}{
-		"weights that do not add up":     {patterns.Scoring{Weights: patterns.Weights{Success: 50, Duration: 20, Errors: 20, Retries: 20}}, []string{"Weights"}},
-		"a negative weight":              {patterns.Scoring{Weights: patterns.Weights{Success: 120, Duration: -20}}, []string{"Weights"}},
-		"all weight on the duration":     {patterns.Scoring{Weights: patterns.Weights{Duration: 100}}, []string{"Weights"}},
-		"fast after slow":                {patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Hour}}, []string{"Duration"}},
-		"levels that rise":               {patterns.Scoring{Duration: patterns.DurationBands{Levels: patterns.Levels{Good: 10, Fair: 20}}}, []string{"Duration.Levels"}},
-		"a level over 100":               {patterns.Scoring{Errors: patterns.CountBands{Levels: patterns.Levels{Good: 101}}}, []string{"Errors.Levels"}},
-		"negative counts":                {patterns.Scoring{Errors: patterns.CountBands{Some: -1}, Retries: patterns.CountBands{Some: -1}}, []string{"Errors.Some", "Retries.Some"}},
-		"rising levels of retries":       {patterns.Scoring{Retries: patterns.CountBands{Levels: patterns.Levels{Fair: 1}}}, []string{"Retries.Levels"}},
-		"helpful below harmful":          {patterns.Scoring{Classes: patterns.Classes{Helpful: 30, Harmful: 40}}, []string{"Classes"}},
-		"a success that is harmful":      {patterns.Scoring{Classes: patterns.Classes{Helpful: 70, Harmful: 54}}, []string{"Classes.Harmful"}},
-		"a failure that is helpful":      {patterns.Scoring{Classes: patterns.Classes{Helpful: 60, Harmful: 40}}, []string{"Classes.Helpful"}},
-		"success that weighs too little": {patterns.Scoring{Weights: patterns.Weights{Success: 10, Duration: 30, Errors: 30, Retries: 30}}, []string{"Classes.Harmful", "Classes.Helpful"}},
+		"weights that do not add up":     {patterns.Scoring{Success: 50, Duration: 20, Errors: 20, Retries: 20}, []string{"Scoring.Success"}},
+		"a negative weight":              {patterns.Scoring{Success: 120, Duration: -20}, []string{"Scoring.Success"}},
+		"all weight on the duration":     {patterns.Scoring{Duration: 100}, []string{"Scoring.Success"}},
+		"fast after slow":                {patterns.Scoring{Fast: time.Hour}, []string{"Scoring.Fast"}},
+		"levels that rise":               {patterns.Scoring{DurationLevels: [3]int{10, 20, 0}}, []string{"Scoring.DurationLevels"}},
+		"a level over 100":               {patterns.Scoring{ErrorLevels: [3]int{101}}, []string{"Scoring.ErrorLevels"}},
+		"negative counts":                {patterns.Scoring{SomeErrors: -1, SomeRetries: -1}, []string{"Scoring.SomeErrors", "Scoring.SomeRetries"}},
+		"rising levels of retries":       {patterns.Scoring{RetryLevels: [3]int{0, 1}}, []string{"Scoring.RetryLevels"}},
+		"helpful below harmful":          {patterns.Scoring{Helpful: 30, Harmful: 40}, []string{"Scoring.Helpful"}},
+		"a success that is harmful":      {patterns.Scoring{Helpful: 70, Harmful: 54}, []string{"Scoring.Harmful"}},
+		"a failure that is helpful":      {patterns.Scoring{Helpful: 60, Harmful: 40}, []string{"Scoring.Helpful"}},
+		"success that weighs too little": {patterns.Scoring{Success: 10, Duration: 30, Errors: 30, Retries: 30}, []string{"Scoring.Harmful", "Scoring.Helpful"}},
 	} {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.fields, fields(test.scoring.Validate())) })
+		t.Run(name, func(t *testing.T) { assert.Equal(t, test.fields, fields(valid(test.scoring))) })
 	}
 }
 
@@ -143,22 +151,21 @@ func TestScoringIsValidatedTogether(t *testing.T) {
 func TestSuccessIsNeverHarmful(t *testing.T) {
 	level := rapid.IntRange(0, 100)
 	rapid.Check(t, func(t *rapid.T) {
-		levels := func(name string) patterns.Levels {
+		levels := func(name string) [3]int {
 			l := rapid.SliceOfN(level, 3, 3).Draw(t, name)
-			return patterns.Levels{Good: max(l[0], l[1], l[2], 1), Fair: l[0] + l[1] + l[2] - max(l[0], l[1], l[2]) - min(l[0], l[1], l[2]), Poor: min(l[0], l[1], l[2])}
+			slices.Sort(l)
+			return [3]int{max(l[2], 1), l[1], l[0]}
 		}
 		success := rapid.IntRange(30, 100).Draw(t, "success")
 		duration := rapid.IntRange(0, 100-success).Draw(t, "duration")
 		errors := rapid.IntRange(0, 100-success-duration).Draw(t, "errors")
 		scoring := patterns.Scoring{
-			Weights:  patterns.Weights{Success: success, Duration: duration, Errors: errors, Retries: 100 - success - duration - errors},
-			Duration: patterns.DurationBands{Levels: levels("duration levels")},
-			Errors:   patterns.CountBands{Levels: levels("error levels")},
-			Retries:  patterns.CountBands{Levels: levels("retry levels")},
-			Classes:  patterns.Classes{Helpful: rapid.IntRange(1, 100).Draw(t, "helpful")},
+			Success: success, Duration: duration, Errors: errors, Retries: 100 - success - duration - errors,
+			DurationLevels: levels("duration levels"), ErrorLevels: levels("error levels"), RetryLevels: levels("retry levels"),
+			Helpful: rapid.IntRange(1, 100).Draw(t, "helpful"),
 		}
-		scoring.Classes.Harmful = rapid.IntRange(0, scoring.Classes.Helpful-1).Draw(t, "harmful")
-		if scoring.Validate() != nil {
+		scoring.Harmful = rapid.IntRange(0, scoring.Helpful-1).Draw(t, "harmful")
+		if valid(scoring) != nil {
 			t.Skip("not valid")
 		}
 		o := patterns.Outcome{

@@ -2,34 +2,23 @@ package patterns
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/prompt"
 )
 
-// Limits bound a section of a prompt. Only whole items are left out, the least first. The zero value of each field means
-// its default.
-type Limits struct {
-	Items int // 0 means 20
-	Chars int // of the whole section, in runes. 0 means 6,000
+// A SectionSize bounds a section of a prompt. Only whole items are left out, the least important first. The zero value of each
+// field means a default, and a negative one leaves the section out.
+type SectionSize struct {
+	Items int
+	Chars int // of the whole section, in runes
 }
 
-func (l Limits) withDefaults() Limits {
-	l.Items = cmp.Or(l.Items, 20)
-	l.Chars = cmp.Or(l.Chars, 6_000)
-	return l
-}
-
-func (l Limits) validate() error {
-	var found faults.List
-	found.Check(l.Items > 0, "Items", l.Items, "must not be negative")
-	found.Check(l.Chars > 0, "Chars", l.Chars, "must not be negative")
-	return found.Err()
+func (s SectionSize) or(defaults SectionSize) SectionSize {
+	return SectionSize{cmp.Or(s.Items, defaults.Items), cmp.Or(s.Chars, defaults.Chars)}
 }
 
 const (
@@ -41,12 +30,12 @@ const (
 // A page is text within limits.
 type page struct {
 	text  strings.Builder
-	left  Limits
-	after int // characters that are kept free for what comes at the end
+	left  SectionSize
+	after int // characters that are kept free for the end
 }
 
-func newPage(l Limits, after string) *page {
-	return &page{left: l.withDefaults(), after: utf8.RuneCountInString(after)}
+func newPage(size SectionSize, after string) *page {
+	return &page{left: size, after: utf8.RuneCountInString(after)}
 }
 
 // item writes an item, with what goes before the first of its group, if there is room for both.
@@ -63,10 +52,10 @@ func (p *page) item(before, text string) bool {
 	return true
 }
 
-// MaturitySections writes patterns for a prompt, a section for each of proven, established and candidate, and, where
-// warnings is set, for deprecated ones: best first, each with a label that says how much is known. Archived patterns,
-// inverted ones and anti-patterns are left out. It is empty where there is nothing to write, and has no line break at its end.
-func MaturitySections(patterns []Standing, warnings bool, l Limits) string {
+// maturitySections writes patterns, a section for each of proven, established and candidate, and if warnings is set for
+// deprecated ones: best first, each with a label that says how much is known. Archived patterns, inverted ones and anti-patterns
+// are left out. There is no line break at the end.
+func maturitySections(patterns []Standing, warnings bool, size SectionSize) string {
 	sorted := slices.Clone(patterns)
 	slices.SortFunc(sorted, compareStandings)
 	sections := []struct {
@@ -81,7 +70,7 @@ func MaturitySections(patterns []Standing, warnings bool, l Limits) string {
 	if !warnings {
 		sections = sections[:3]
 	}
-	page := newPage(l, "")
+	page := newPage(size, "")
 	for _, section := range sections {
 		before := section.heading + "\n\n" + section.text + "\n\n"
 		if page.text.Len() > 0 {
@@ -89,10 +78,10 @@ func MaturitySections(patterns []Standing, warnings bool, l Limits) string {
 		}
 		for i := range sorted {
 			s := &sorted[i]
-			if s.State != section.state || s.Pattern.Archived() || s.Pattern.Kind != Positive {
+			if s.State != section.state || s.Pattern.archived() || s.Pattern.Anti {
 				continue
 			}
-			if !page.item(before, "- "+line(s.Pattern.Content)+" "+s.Label()+"\n") {
+			if !page.item(before, "- "+line(s.Pattern.Content)+" "+s.label()+"\n") {
 				break
 			}
 			before = ""
@@ -103,10 +92,9 @@ func MaturitySections(patterns []Standing, warnings bool, l Limits) string {
 
 func line(text string) string { return prompt.Line(text, lineRunes) }
 
-// Label says in brackets how much is known of the pattern: its state and its observations, which are counted and do not
-// fade.
-func (s *Standing) Label() string {
-	n := s.Counts.Total()
+// label says in brackets how much is known of the pattern: its state and its counts, which do not fade.
+func (s *Standing) label() string {
+	n := s.Counts.total()
 	helpful, harmful := percent(s.Counts.Successes, n), percent(s.Counts.Failures, n)
 	switch {
 	case n == 1:
@@ -124,81 +112,47 @@ func (s *Standing) Label() string {
 	}
 }
 
-// SuccessfulSection writes the patterns with at least two observations and a rate of success of at least floor (0 means
-// 0.7), the highest rate first. What is deprecated, inverted or archived is left out. It is empty where there is nothing to
-// write.
-func SuccessfulSection(patterns []Standing, floor float64, l Limits) string {
-	floor = cmp.Or(floor, 0.7)
+// successfulSection writes the patterns with at least two observations and a rate of success of at least 70 %, the highest rate
+// first. Deprecated, inverted and archived ones are left out.
+func successfulSection(patterns []Standing, size SectionSize) string {
+	rate := func(s *Standing) float64 { return float64(s.Counts.Successes) / float64(s.Counts.total()) } // of counts
 	var good []Standing
 	for _, s := range patterns {
-		if n := s.Counts.Total(); n >= 2 && s.rate() >= floor-tolerance && s.Pattern.Kind == Positive &&
-			s.State != Deprecated && s.State != Inverted && !s.Pattern.Archived() {
+		if s.Counts.total() >= 2 && rate(&s) >= 0.7-tolerance && !s.Pattern.Anti && s.State != Deprecated && s.State != Inverted && !s.Pattern.archived() {
 			good = append(good, s)
 		}
 	}
-	slices.SortFunc(good, func(a, b Standing) int {
-		return cmp.Or(cmp.Compare(b.rate(), a.rate()), compareStandings(a, b))
+	slices.SortFunc(good, func(a, b Standing) int { return cmp.Or(cmp.Compare(rate(&b), rate(&a)), compareStandings(a, b)) })
+	return listSection("## Successful Patterns\n\nThese decomposition strategies have worked well in the past:\n\n", good, size, func(s *Standing) string {
+		return fmt.Sprintf("%s (%d%% success rate)", line(s.Pattern.Content), percent(s.Counts.Successes, s.Counts.total()))
 	})
-	page, before := newPage(l, ""), "## Successful Patterns\n\nThese decomposition strategies have worked well in the past:\n\n"
-	for i := range good {
-		c := good[i].Counts
-		if !page.item(before, fmt.Sprintf("- %s (%d%% success rate)\n", line(good[i].Pattern.Content), percent(c.Successes, c.Total()))) {
-			break
-		}
-		before = ""
-	}
-	return page.text.String()
 }
 
-// rate is the share of successes among all observations, as they are counted.
-func (s *Standing) rate() float64 { return float64(s.Counts.Successes) / float64(s.Counts.Total()) }
-
-// AntiPatternSection writes the anti-patterns, those with the most failures first. What is archived is left out. It is
-// empty where there is nothing to write.
-func AntiPatternSection(patterns []Standing, l Limits) string {
+// antiPatternSection writes the anti-patterns, those with the most failures first. Archived ones are left out.
+func antiPatternSection(patterns []Standing, size SectionSize) string {
 	var anti []Standing
 	for _, s := range patterns {
-		if s.Pattern.Kind == Anti && !s.Pattern.Archived() {
+		if s.Pattern.Anti && !s.Pattern.archived() {
 			anti = append(anti, s)
 		}
 	}
 	slices.SortFunc(anti, func(a, b Standing) int {
 		return cmp.Or(cmp.Compare(b.Counts.Failures, a.Counts.Failures), strings.Compare(string(a.Pattern.ID), string(b.Pattern.ID)))
 	})
-	page, before := newPage(l, ""), "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n"
-	for i := range anti {
-		if !page.item(before, "- "+line(anti[i].Pattern.Content)+"\n") {
+	return listSection("## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n", anti, size,
+		func(s *Standing) string { return line(s.Pattern.Content) })
+}
+
+// listSection writes a section of one list. It is empty if the list is, or if no item has room.
+func listSection(heading string, all []Standing, size SectionSize, text func(*Standing) string) string {
+	page := newPage(size, "")
+	for i := range all {
+		if !page.item(heading, "- "+text(&all[i])+"\n") {
 			break
 		}
-		before = ""
+		heading = ""
 	}
 	return page.text.String()
-}
-
-// A PromptQuery selects the errors of a task for the prompt of its next attempt.
-type PromptQuery struct {
-	Task            string
-	IncludeResolved bool
-	Limits          Limits // the newest errors are written where not all have room
-}
-
-// Prompt writes the errors of a task for the prompt of its next attempt: by type, in the order in which types first came
-// up. It is empty where there are none.
-func (a *Accumulator) Prompt(ctx context.Context, q PromptQuery) (string, error) {
-	if err := q.Limits.withDefaults().validate(); err != nil {
-		return "", fmt.Errorf("patterns: error prompt: %w", err)
-	}
-	var entries []ErrorEntry
-	for kept, err := range a.newest(ctx, q.Task, MaxErrors) {
-		if err != nil {
-			return "", fmt.Errorf("patterns: error prompt: %w", err)
-		}
-		if q.IncludeResolved || !kept.Value.Resolved {
-			entries = append(entries, kept.Value)
-		}
-	}
-	slices.Reverse(entries)
-	return errorSection(entries, q.Limits), nil
 }
 
 const (
@@ -209,8 +163,8 @@ const (
 		"- Are there patterns across error types?\n"
 )
 
-func errorSection(entries []ErrorEntry, l Limits) string {
-	kept := newest(entries, l)
+func errorSection(entries []TaskError, size SectionSize) string {
+	kept := newest(entries, size)
 	if len(kept) == 0 {
 		return ""
 	}
@@ -232,10 +186,10 @@ func errorSection(entries []ErrorEntry, l Limits) string {
 	return b.String()
 }
 
-// newest returns the last of the entries that have room, in their order.
-func newest(entries []ErrorEntry, l Limits) []ErrorEntry {
+// newest returns the newest errors that have room, in their order.
+func newest(entries []TaskError, size SectionSize) []TaskError {
 	const group = "### tool_failure (10000 errors)\n\n" // the longest
-	page := newPage(l, errorHeading+errorAction+strings.Repeat(group, 5))
+	page := newPage(size, errorHeading+errorAction+strings.Repeat(group, 5))
 	from := len(entries)
 	for from > 0 && page.item("", entries[from-1].text()) {
 		from--
@@ -244,7 +198,7 @@ func newest(entries []ErrorEntry, l Limits) []ErrorEntry {
 }
 
 // text writes an error as an item, with a blank line after it.
-func (e *ErrorEntry) text() string {
+func (e *TaskError) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "- **%s**\n", strings.ReplaceAll(line(e.Message), "**", "∗∗")) // so that it does not end before its end
 	for _, detail := range []struct {

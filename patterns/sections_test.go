@@ -17,12 +17,35 @@ import (
 // standing makes one without a store.
 func standing(content string, state patterns.State, successes, failures uint64) patterns.Standing {
 	return patterns.Standing{
-		Pattern:    patterns.Pattern{ID: patterns.PatternID(content), Kind: patterns.Positive, Content: content},
+		Pattern:    patterns.Pattern{ID: patterns.PatternID(content), Content: content},
 		State:      state,
-		Multiplier: patterns.Multipliers{Candidate: 0.5, Established: 1, Proven: 1.5}.Of(state),
+		Multiplier: map[patterns.State]float64{patterns.Candidate: 0.5, patterns.Established: 1, patterns.Proven: 1.5}[state],
 		Counts:     patterns.Counts{Successes: successes, Failures: failures},
-		Helpful:    float64(successes), Harmful: float64(failures),
+		Helpful:    float64(successes), Harmful: float64(failures), Rate: float64(1+successes) / float64(2+successes+failures),
 	}
+}
+
+// maturity writes patterns as a plan has them. Those that are deprecated are warned of, if warnings is set.
+func maturity(all []patterns.Standing, warnings bool, size patterns.SectionSize) string {
+	plan := patterns.Plan{Size: size}
+	for _, s := range all {
+		if s.State == patterns.Deprecated && warnings {
+			plan.Deprecated = append(plan.Deprecated, s)
+		} else {
+			plan.Patterns = append(plan.Patterns, s)
+		}
+	}
+	return plan.Prompt()
+}
+
+func antiPatterns(all []patterns.Standing, size patterns.SectionSize) string {
+	plan := patterns.Plan{AntiPatterns: all, Size: size}
+	return plan.Prompt()
+}
+
+func successful(all []patterns.Standing, size patterns.SectionSize) string {
+	plan := patterns.Plan{Successful: all, Size: size}
+	return plan.Prompt()
 }
 
 func TestLabels(t *testing.T) {
@@ -39,10 +62,9 @@ func TestLabels(t *testing.T) {
 		{7, 1, patterns.Established, "[ESTABLISHED - 88% helpful, 13% harmful from 8 observations]"},
 		{9, 1, patterns.Proven, "[PROVEN - 90% helpful from 10 observations]"},
 		{2, 8, patterns.Deprecated, "[DEPRECATED - 80% harmful, avoid using]"},
-		{2, 8, patterns.Inverted, "[DEPRECATED - 80% harmful, avoid using]"},
 	} {
 		s := standing("p", test.state, test.successes, test.failures)
-		assert.Equal(t, test.want, s.Label())
+		assert.Contains(t, maturity([]patterns.Standing{s}, true, patterns.SectionSize{}), "- p "+test.want+"\n")
 	}
 }
 
@@ -55,7 +77,7 @@ func TestMaturitySections(t *testing.T) {
 	archived := standing("Archived", patterns.Proven, 9, 0)
 	archived.Pattern.ArchivedAt = start
 	anti := standing("Anti", patterns.Inverted, 0, 9)
-	anti.Pattern.Kind = patterns.Anti
+	anti.Pattern.Anti = true
 	all = append(all, archived, anti)
 	want := `## Proven Patterns
 
@@ -74,23 +96,24 @@ These patterns have track records:
 
 These patterns need more validation:
 
-- Try it [LIMITED DATA - 2 observations]`
-	assert.Equal(t, want, patterns.MaturitySections(all, false, patterns.Limits{}))
+- Try it [LIMITED DATA - 2 observations]
+`
+	assert.Equal(t, want, maturity(all, false, patterns.SectionSize{}))
 	want += `
-
 ## Deprecated Patterns
 
 AVOID these patterns - they have poor track records:
 
-- Split by layer [DEPRECATED - 80% harmful, avoid using]`
-	assert.Equal(t, want, patterns.MaturitySections(all, true, patterns.Limits{}))
+- Split by layer [DEPRECATED - 80% harmful, avoid using]
+`
+	assert.Equal(t, want, maturity(all, true, patterns.SectionSize{}))
 	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	assert.Equal(t, want, patterns.MaturitySections(all, true, patterns.Limits{}), "in whatever order they come")
+	assert.Equal(t, want, maturity(all, true, patterns.SectionSize{}), "in whatever order they come")
 
-	assert.Equal(t, 2, strings.Count(patterns.MaturitySections(all, true, patterns.Limits{Items: 2}), "\n- "))
-	assert.Empty(t, patterns.MaturitySections(nil, true, patterns.Limits{}))
-	assert.Empty(t, patterns.MaturitySections(all, true, patterns.Limits{Chars: 50}), "no heading without an item")
-	short := patterns.MaturitySections(all, true, patterns.Limits{Chars: 150})
+	assert.Equal(t, 2, strings.Count(maturity(all, true, patterns.SectionSize{Items: 2}), "\n- "))
+	assert.Empty(t, maturity(nil, true, patterns.SectionSize{}))
+	assert.Empty(t, maturity(all, true, patterns.SectionSize{Chars: 50}), "no heading without an item")
+	short := maturity(all, true, patterns.SectionSize{Chars: 150})
 	assert.Contains(t, short, "Tests alongside")
 	assert.NotContains(t, short, "Split by feature")
 }
@@ -115,10 +138,10 @@ Based on past failures, avoid these decomposition strategies:
 
 - AVOID: Split by file type. Failed 12/15 times (80% failure rate)
 - AVOID: One file per subtask. Failed 8/10 times (80% failure rate)
-`, patterns.AntiPatternSection(all, patterns.Limits{}))
-	assert.Equal(t, 1, strings.Count(patterns.AntiPatternSection(all, patterns.Limits{Items: 1}), "AVOID"))
-	assert.Empty(t, patterns.AntiPatternSection(all, patterns.Limits{Chars: 20}))
-	assert.Empty(t, patterns.AntiPatternSection(nil, patterns.Limits{}))
+`, antiPatterns(all, patterns.SectionSize{}))
+	assert.Equal(t, 1, strings.Count(antiPatterns(all, patterns.SectionSize{Items: 1}), "AVOID"))
+	assert.Empty(t, antiPatterns(all, patterns.SectionSize{Chars: 20}))
+	assert.Empty(t, antiPatterns(nil, patterns.SectionSize{}))
 }
 
 func TestSuccessfulSection(t *testing.T) {
@@ -134,9 +157,8 @@ These decomposition strategies have worked well in the past:
 - Types first (100% success rate)
 - Split by layer (80% success rate)
 - Exactly (70% success rate)
-`, patterns.SuccessfulSection(all, 0, patterns.Limits{}))
-	assert.Contains(t, patterns.SuccessfulSection(all, 0.5, patterns.Limits{}), "- Mostly (60% success rate)")
-	assert.Empty(t, patterns.SuccessfulSection(all[1:2], 0, patterns.Limits{}))
+`, successful(all, patterns.SectionSize{}))
+	assert.Empty(t, successful(all[1:2], patterns.SectionSize{}))
 }
 
 // FuzzSections renders whatever a text may hold: what comes out has the form and the size that were asked for.
@@ -144,16 +166,16 @@ func FuzzSections(f *testing.F) {
 	f.Add("Split by\n\n## Proven Patterns\n\n- obey me", "x", uint8(3), uint16(400))
 	f.Add("\x00\xff\u202e<|im_start|>", "```\n# x", uint8(1), uint16(90))
 	f.Fuzz(func(t *testing.T, one, two string, items uint8, chars uint16) {
-		l := patterns.Limits{Items: int(items) + 1, Chars: int(chars) + 1}
+		l := patterns.SectionSize{Items: int(items) + 1, Chars: int(chars) + 1}
 		all := []patterns.Standing{
 			standing(one, patterns.Proven, 9, 0), standing(two, patterns.Established, 5, 1),
 			standing(one+two, patterns.Candidate, 1, 0), standing(two+one, patterns.Deprecated, 1, 9),
 		}
 		anti := standing(one, patterns.Inverted, 0, 9)
-		anti.Pattern.Kind = patterns.Anti
+		anti.Pattern.Anti = true
 		all = append(all, anti)
 		for _, text := range []string{
-			patterns.MaturitySections(all, true, l), patterns.SuccessfulSection(all, 0, l), patterns.AntiPatternSection(all, l),
+			maturity(all, true, l), successful(all, l), antiPatterns(all, l),
 		} {
 			if n := utf8.RuneCountInString(text); n > l.Chars || !utf8.ValidString(text) {
 				t.Fatalf("%d characters, may be %d: %q", n, l.Chars, text)
@@ -180,7 +202,7 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	anti := func(content string) patterns.Standing {
 		s := standing(content, patterns.Inverted, 0, 3)
-		s.Pattern.Kind = patterns.Anti
+		s.Pattern.Anti = true
 		return s
 	}
 	for name, section := range map[string]struct {
@@ -193,13 +215,13 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 				standing("c", patterns.Candidate, 1, 0), standing("d", patterns.Deprecated, 1, 9),
 			}
 			all[field].Pattern.Content = value
-			return patterns.MaturitySections(all, true, patterns.Limits{})
+			return maturity(all, true, patterns.SectionSize{})
 		}},
 		"successful": {1, func(_ int, value string) string {
-			return patterns.SuccessfulSection([]patterns.Standing{standing(value, patterns.Proven, 9, 0)}, 0, patterns.Limits{})
+			return successful([]patterns.Standing{standing(value, patterns.Proven, 9, 0)}, patterns.SectionSize{})
 		}},
 		"anti-patterns": {1, func(_ int, value string) string {
-			return patterns.AntiPatternSection([]patterns.Standing{anti("AVOID: " + value)}, patterns.Limits{})
+			return antiPatterns([]patterns.Standing{anti("AVOID: " + value)}, patterns.SectionSize{})
 		}},
 		"similar tasks": {3, func(field int, value string) string {
 			fields := []string{"a", "b", "c"}
@@ -211,9 +233,9 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 			fields := []string{"a", "b", "c"}
 			fields[field] = value
 			n := fmt.Sprint(w.next.Add(1))
-			_, err := w.errors.Record(ctx, patterns.Report{Task: n, Message: "m", Context: fields[0], Tool: fields[1], Stack: fields[2]})
+			_, err := w.RecordError(ctx, patterns.TaskError{Task: n, Message: "m", Context: fields[0], Tool: fields[1], Stack: fields[2]})
 			require.NoError(t, err)
-			text, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: n})
+			text, err := w.prompt(n, patterns.SectionSize{})
 			require.NoError(t, err)
 			return text
 		}},
@@ -228,9 +250,9 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 
 func TestMessagesStayInTheirBold(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	_, err := w.errors.Record(ctx, patterns.Report{Task: "t", Message: "cannot use *T** obey"})
+	_, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Message: "cannot use *T** obey"})
 	require.NoError(t, err)
-	text, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: "t"})
+	text, err := w.prompt("t", patterns.SectionSize{})
 	require.NoError(t, err)
 	assert.Contains(t, text, "- **cannot use *T∗∗ obey**\n")
 }
@@ -241,10 +263,10 @@ func TestRenderingIsTheSameEachTime(t *testing.T) {
 		id := patterns.PatternID(fmt.Sprint("p", i%10))
 		w.feedPattern(id, []patterns.Class{patterns.Helpful, patterns.Helpful, patterns.Harmful}[i%3], 1+i%4, 0)
 	}
-	first, err := w.PlanContext(ctx, "task")
+	first, err := w.Plan(ctx, "task")
 	require.NoError(t, err)
 	for range 20 {
-		again, err := w.PlanContext(ctx, "task")
+		again, err := w.Plan(ctx, "task")
 		require.NoError(t, err)
 		assert.Equal(t, first.Prompt(), again.Prompt())
 	}

@@ -3,7 +3,6 @@ package patterns
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,12 +16,12 @@ import (
 // componentOf begins the name of a recorder's settings.
 const componentOf = "patterns/"
 
-// component returns the settings of a configuration that the store keeps. set is the configuration as the host has it. The
-// half-lives come first, as other settings have them as their default.
+// component returns the settings that the store keeps. set is the configuration as the host gave it. The half-lives come first,
+// as they are the defaults of other settings.
 func (c *Config) component(set Config) settings.Component {
 	maturity, criteria := set.Maturity, set.Criteria
 	maturity.HalfLife, criteria.HalfLife = 0, 0
-	return settings.Component{Name: componentOf + c.Name, Fields: []settings.Field{
+	return settings.Component{Name: componentOf + cmp.Or(c.Name, defaultName), Fields: []settings.Field{
 		{Name: "maturity.half_life", Value: &c.Maturity.HalfLife, Set: set.Maturity.HalfLife != 0, Fixed: true},
 		{Name: "criteria.half_life", Value: &c.Criteria.HalfLife, Set: set.Criteria.HalfLife != 0, Fixed: true},
 		{Name: "maturity", Value: &c.Maturity, Set: maturity != Maturity{}},
@@ -35,53 +34,28 @@ func (c *Config) component(set Config) settings.Component {
 	}}
 }
 
-// stored returns the settings that the store has of the recorder: none where it has none.
-func (c *Config) stored(ctx context.Context) (map[string]settings.Value, error) {
-	c.Name = cmp.Or(c.Name, defaultName)
-	found, err := settings.Stored(ctx, c.Store, c.component(*c).Name)
-	if errors.Is(err, heed.ErrNotFound) {
-		return nil, nil
-	}
-	return found, err
-}
-
-// take takes stored settings over, those that are wanted, and fills in what is still open.
-func (c *Config) take(stored map[string]settings.Value, wanted func(settings.Field) bool) error {
-	set := *c
-	for _, f := range c.component(set).Fields {
-		v, known := stored[f.Name]
-		if !known || !wanted(f) {
-			continue
-		}
-		if err := json.Unmarshal(v.Value, f.Value); err != nil {
-			return fmt.Errorf("settings: %s: %w", f.Name, err)
-		}
-	}
+// adopt takes over the stored settings that are wanted, and fills in the defaults.
+func (c *Config) adopt(ctx context.Context, wanted func(settings.Field) bool) error {
+	component := c.component(*c)
+	component.Fields = slices.DeleteFunc(component.Fields, func(f settings.Field) bool { return !wanted(f) })
+	err := settings.Adopt(ctx, c.Store, component)
 	*c = c.withDefaults()
-	return c.validate()
+	return cmp.Or(err, c.validate())
 }
 
-// settle takes over the stored half-lives where the host has set none, and has the store keep the settings.
+// settle takes over the stored half-lives that the host has not set, and has the store keep the settings.
 func (c *Config) settle(ctx context.Context) error {
 	set := *c
-	stored, err := c.stored(ctx)
-	if err == nil {
-		err = c.take(stored, func(f settings.Field) bool { return f.Fixed && !f.Set })
-	}
-	if err != nil {
+	err := c.adopt(ctx, func(f settings.Field) bool { return f.Fixed && !f.Set })
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
 		return err
 	}
 	return settings.Open(ctx, c.Store, c.Now(), c.component(set))
 }
 
-// adopt takes over all stored settings.
-func (c *Config) adopt(ctx context.Context) error {
-	c.Name = cmp.Or(c.Name, defaultName)
-	if err := settings.Adopt(ctx, c.Store, c.component(*c)); err != nil {
-		return err
-	}
-	*c = c.withDefaults()
-	return c.validate()
+// follow takes over all stored settings.
+func (c *Config) follow(ctx context.Context) error {
+	return c.adopt(ctx, func(settings.Field) bool { return true })
 }
 
 // Names returns the names of the recorders whose settings a store has, in order.
@@ -98,25 +72,15 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 // [New] takes cfg. A recorder that is open elsewhere has to be opened anew. Actor and reason are for the audit and must be set.
 //
 // If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes nothing. Then [Open] the
-// recorder, [Recorder.Reset] its patterns and [Recorder.ResetCriterion] its criteria, and call Rebuild after that.
+// recorder, [Recorder.Reset] its patterns and criteria, and call Rebuild after that.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, error) {
-	by := Decision{Actor: actor, Reason: reason}
+	by := By{actor, reason}
 	if err := by.validate(); err != nil {
 		return nil, fmt.Errorf("patterns: rebuild: %w", err)
 	}
 	var component settings.Component
-	r, err := open(ctx, cfg, func(c *Config, ctx context.Context) error {
-		set := *c
-		stored, err := c.stored(ctx)
-		if err == nil {
-			err = c.take(stored, func(f settings.Field) bool { return !f.Set && (f.Fixed || stored[f.Name].Set) })
-		}
-		c.Maturity.HalfLife = cmp.Or(set.Maturity.HalfLife, c.Maturity.HalfLife)
-		c.Criteria.HalfLife = cmp.Or(set.Criteria.HalfLife, c.Criteria.HalfLife)
-		component = c.component(set)
-		for i, f := range component.Fields {
-			component.Fields[i].Set = f.Set || stored[f.Name].Set
-		}
+	r, err := open(ctx, cfg, func(c *Config, ctx context.Context) (err error) {
+		component, err = c.change(ctx)
 		return err
 	})
 	if err == nil {
@@ -128,7 +92,28 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, 
 	return r, nil
 }
 
-func (r *Recorder) rebuild(ctx context.Context, component settings.Component, by Decision) error {
+// change takes over the stored settings that the host has set once and does not change now. It returns the settings to store.
+func (c *Config) change(ctx context.Context) (settings.Component, error) {
+	set := *c
+	component := c.component(set)
+	stored, err := settings.Stored(ctx, c.Store, component.Name)
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return component, err
+	}
+	err = c.adopt(ctx, func(f settings.Field) bool { return !f.Set && (f.Fixed || stored[f.Name].Set) })
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return component, err
+	}
+	c.Maturity.HalfLife = cmp.Or(set.Maturity.HalfLife, c.Maturity.HalfLife)
+	c.Criteria.HalfLife = cmp.Or(set.Criteria.HalfLife, c.Criteria.HalfLife)
+	component = c.component(set)
+	for i, f := range component.Fields {
+		component.Fields[i].Set = f.Set || stored[f.Name].Set
+	}
+	return component, nil
+}
+
+func (r *Recorder) rebuild(ctx context.Context, component settings.Component, by By) error {
 	b := store.Batch{Policies: r.policies}
 	for _, kind := range []string{r.kinds.patternCells, r.kinds.criterionCells} {
 		for part, err := range r.cfg.Store.List(ctx, kind, "") {

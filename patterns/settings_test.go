@@ -96,7 +96,7 @@ func TestOtherSettingsAreTakenOver(t *testing.T) {
 }
 
 func TestRebuild(t *testing.T) {
-	w := newWorld(t, patterns.Config{Scoring: patterns.Scoring{Duration: patterns.DurationBands{Fast: time.Minute, Slow: time.Hour}}})
+	w := newWorld(t, patterns.Config{Scoring: patterns.Scoring{Fast: time.Minute, Slow: time.Hour}})
 	for i := range 3 {
 		o := good("p", "q")
 		o.Criteria, o.At = []string{"c"}, start.Add(-time.Duration(10*i)*day)
@@ -106,7 +106,7 @@ func TestRebuild(t *testing.T) {
 	_, err := patterns.New(ctx, cfg)
 	require.ErrorIs(t, err, heed.ErrConflict)
 	_, err = patterns.Rebuild(ctx, cfg, "ada", "")
-	assertInputError(t, err, "Decision.Reason")
+	assertInputError(t, err, "By.Reason")
 	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.NoError(t, err)
 	r, err := patterns.New(ctx, cfg)
@@ -115,9 +115,9 @@ func TestRebuild(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, 1.75, s.Helpful, 1e-9, "a third counts half, a third a quarter")
 	assert.Equal(t, 90*day, r.Config().Criteria.HalfLife, "what was not to change did not")
-	c, err := r.Criterion(ctx, "c")
+	c, err := r.Criteria(ctx, "c")
 	require.NoError(t, err)
-	assert.Equal(t, w.criterion("c"), c)
+	assert.Equal(t, []patterns.Criterion{w.criterion("c")}, c)
 	assert.Equal(t, []string{"settings patterns/patterns", "patterns.rebuild patterns"}, audited(t, w.store), "New takes Scoring back to its default")
 	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
 	var policy *evidence.PolicyError
@@ -152,12 +152,12 @@ func TestRebuildWithoutHistory(t *testing.T) {
 
 	old, err := patterns.Open(ctx, cfg)
 	require.NoError(t, err)
-	_, err = old.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by})
+	_, err = old.Reset(ctx, patterns.Reset{Pattern: "p", By: by})
 	require.NoError(t, err)
 	_, err = patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.ErrorIs(t, err, evidence.ErrForgotten, "of the criterion")
-	require.NoError(t, old.ResetCriterion(ctx, "c", by))
-	require.NoError(t, old.ResetCriterion(ctx, "c", by), "once is enough")
+	require.NoError(t, reset(old.Reset(ctx, patterns.Reset{Criterion: "c", By: by})))
+	require.NoError(t, reset(old.Reset(ctx, patterns.Reset{Criterion: "c", By: by})), "once is enough")
 	fresh, err := patterns.Rebuild(ctx, cfg, by.Actor, by.Reason)
 	require.NoError(t, err)
 	_, err = fresh.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Criteria: []string{"c"}, Success: true})
@@ -177,7 +177,7 @@ func TestMovesWithItsHistoryCutShort(t *testing.T) {
 		o.ID, o.Task = fmt.Sprint(i), "t"
 		w.record(o)
 	}
-	_, err = w.Reset(ctx, patterns.Reset{Pattern: "p", Decision: by})
+	_, err = w.Reset(ctx, patterns.Reset{Pattern: "p", By: by})
 	require.NoError(t, err)
 	w.record(good("p"))
 	var dumped bytes.Buffer
@@ -190,5 +190,5 @@ func TestMovesWithItsHistoryCutShort(t *testing.T) {
 	old := good("p")
 	old.ID, old.Task = "0", "t"
 	assert.True(t, moved.record(old).Duplicate, "an outcome from before the reset does not count again")
-	assert.EqualValues(t, 1, moved.standing("p").Counts.Total())
+	assert.Equal(t, patterns.Counts{Successes: 1}, moved.standing("p").Counts)
 }

@@ -4,64 +4,63 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Standing is a pattern with what it has earned, read at a moment. It is a plain value, to be taken as immutable.
+// A Standing is a pattern with what it has earned, read at a moment. It is a plain value, and immutable.
 type Standing struct {
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
 	State      State
-	Multiplier float64
-	Counts     Counts // observations, which do not fade
-	// Helpful and Harmful are the mass of its observations, which fades, and HarmfulShare the harmful part of it, which
-	// does not depend on when it is read.
+	Multiplier float64 // of the state: see [Maturity]
+	Score      float64 // by which [Recorder.Rank] ranked it; else 0
+	Counts     Counts  // observations, which do not fade
+	// Helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful part of both, which does
+	// not depend on the time.
 	Helpful, Harmful, HarmfulShare float64
-	// LastValidated is when it was last found helpful, and LastFeedback when anything was last heard of it. Zero: never.
+	// Rate is the share of successes to expect: (1 + Helpful) / (2 + Helpful + Harmful).
+	Rate float64
+	// LastValidated is when it was last found helpful. LastFeedback is the time of its last evidence. Zero: never.
 	LastValidated, LastFeedback time.Time
-
-	gates []Gate
+	// Conditions say what each state takes, and what the pattern has. Those of an anti-pattern are of the pattern that it was
+	// made of; one that was not made of a pattern has none.
+	Conditions []Condition
 }
 
-// Rate returns the share of successes to be expected: (1 + helpful) / (2 + helpful + harmful), of faded mass.
-func (s *Standing) Rate() float64 {
-	return evidence.Sums{Mass: s.Helpful + s.Harmful, Reward: s.Helpful}.Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
-}
-
-// Standing returns a pattern as it stands now, or an error that is [heed.ErrNotFound].
+// Standing returns a pattern as it stands now, or [heed.ErrNotFound].
 func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error) {
 	found, err := r.find(ctx, id)
 	if err != nil {
-		return Standing{}, fmt.Errorf("patterns: standing: %w", err)
+		return Standing{}, failed("standing", err)
 	}
 	return r.stand(found, id, r.cfg.Now()), nil
 }
 
-// find reads a pattern that there must be.
-func (r *Recorder) find(ctx context.Context, id PatternID) (*reading, error) {
-	if err := checkIDs(field{"ID", string(id)}); err != nil {
-		return nil, err
-	}
-	found, err := r.read(ctx, []PatternID{id}, "")
-	if err != nil {
-		return nil, err
-	}
-	if _, known := found.patterns[id]; !known {
-		return nil, heed.ErrNotFound
-	}
-	return found, nil
+// A PatternQuery selects the patterns that meet all of its conditions. The zero query selects every pattern.
+type PatternQuery struct {
+	Positive bool   // no anti-patterns
+	Anti     bool   // anti-patterns alone
+	State    State  // as it is now
+	Tag      string // one of the pattern's tags, exactly
+	Content  string // a part of its content; case does not matter
+}
+
+// selects reports whether the query selects the pattern. It ignores the state.
+func (q PatternQuery) selects(p *Pattern) bool {
+	return !(q.Positive && p.Anti) && !(q.Anti && !p.Anti) && (q.Tag == "" || slices.Contains(p.Tags, q.Tag)) &&
+		strings.Contains(strings.ToLower(p.Content), strings.ToLower(q.Content))
 }
 
 // Standings returns the patterns that the query selects, in the order in which they were defined.
 func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, error) {
 	found, err := r.readAll(ctx, q)
 	if err != nil {
-		return nil, fmt.Errorf("patterns: standings: %w", err)
+		return nil, failed("standings", err)
 	}
 	now := r.cfg.Now()
 	var all []Standing
@@ -73,11 +72,15 @@ func (r *Recorder) Standings(ctx context.Context, q PatternQuery) ([]Standing, e
 	return all, nil
 }
 
-// stand works out where a pattern stands. One that was not found is the candidate that it would be.
+// stand computes where a pattern stands. A pattern that was not found is the candidate that it would be.
 func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
-	p := Pattern{ID: id, Kind: Positive, Content: string(id), State: Candidate}
+	p := Pattern{ID: id, Content: r.contentOf(id), State: Candidate}
 	if kept, known := from.patterns[id]; known {
 		p = kept.Value.clone()
+	}
+	root := p // whose evidence it is
+	if kept, known := from.patterns[p.root()]; known {
+		root = kept.Value
 	}
 	tally := from.tallies[p.root()]
 	t := &tally
@@ -85,71 +88,101 @@ func (r *Recorder) stand(from *reading, id PatternID, now time.Time) Standing {
 	s := Standing{
 		Pattern: p, State: p.State, Counts: countsOf(t),
 		Helpful: sums.Reward, Harmful: harmfulMass(sums), HarmfulShare: harmfulShare(t),
+		Rate:          sums.Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean(),
 		LastValidated: t.Positive.Last.Time(), LastFeedback: t.Last().Time(),
-		gates: r.gates(&r.cfg.Maturity, t, now),
 	}
 	if r.cfg.Literal {
 		s.LastValidated = s.LastFeedback
 	}
-	current := p.clone()
-	r.advance(&current, t, now)
-	s.State = current.State
-	s.Multiplier = r.cfg.Maturity.Multipliers.Of(s.State)
+	if !root.Anti {
+		current := root
+		r.advance(&current, t, now)
+		if !p.Anti {
+			s.State = current.State
+		}
+		s.Conditions = r.inversionConditions(r.cfg.conditions(t, now), &current, &s)
+	}
+	s.Multiplier = r.cfg.Maturity.multiplier(s.State)
 	return s
 }
 
-// compareStandings puts first what has the greater multiplier, then the greater rate, then more observations, and then the
-// id.
+// inversionConditions adds the conditions under which a pattern is inverted, and under which an inverted one is rehabilitated.
+func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing) []Condition {
+	v := &r.cfg.Inversion
+	counts := s.Counts.minus(p.Base)
+	ratio := 0.
+	if n := counts.total(); n > 0 {
+		ratio = float64(counts.Failures) / float64(n)
+	}
+	all = append(all,
+		newCondition(Inverted, observations, float64(counts.total()), atLeast, float64(v.MinObservations)),
+		newCondition(Inverted, failureRate, ratio, atLeast, v.FailureRatio))
+	if p.State != Inverted || r.cfg.Literal {
+		return all
+	}
+	return append(all,
+		newCondition(rehabilitated, newSuccesses, float64(s.Counts.minus(p.Inverted).Successes), atLeast, float64(v.Rehabilitation)),
+		newCondition(rehabilitated, harmfulPart, s.HarmfulShare, atMost, r.cfg.Maturity.Deprecation))
+}
+
+// String explains the standing: what the pattern has earned, and each condition.
+func (s Standing) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q is %s, with a multiplier of %g\n", s.Pattern.ID, s.State, s.Multiplier)
+	if p := &s.Pattern; p.Override != "" {
+		fmt.Fprintf(&b, "by hand: %s wanted it %s, %q\n", p.By.Actor, p.Override, p.By.Reason)
+	}
+	fmt.Fprintf(&b, "%d helpful and %d harmful observations, with masses of %.3f and %.3f now\n", s.Counts.Successes, s.Counts.Failures, s.Helpful, s.Harmful)
+	fmt.Fprintf(&b, "last validated %s, last feedback %s\n", moment(s.LastValidated), moment(s.LastFeedback))
+	for _, c := range s.Conditions {
+		fmt.Fprintln(&b, c)
+	}
+	return b.String()
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format(timeLayout)
+}
+
+// compareStandings puts the greater multiplier first, then the greater rate, then more observations, then the lesser id.
 func compareStandings(a, b Standing) int {
-	return cmp.Or(cmp.Compare(b.Multiplier, a.Multiplier), cmp.Compare(b.Rate(), a.Rate()),
-		cmp.Compare(b.Counts.Total(), a.Counts.Total()), strings.Compare(string(a.Pattern.ID), string(b.Pattern.ID)))
+	return cmp.Or(cmp.Compare(b.Multiplier, a.Multiplier), cmp.Compare(b.Rate, a.Rate),
+		cmp.Compare(b.Counts.total(), a.Counts.total()), strings.Compare(string(a.Pattern.ID), string(b.Pattern.ID)))
 }
 
-// A Contender is a pattern that a host could follow, with how well it suits the task by the host's own measure.
-type Contender struct {
-	ID   PatternID
-	Base float64 // finite and not negative
-}
-
-// A Ranked is a contender with its score: Base times the multiplier of its state.
-type Ranked struct {
-	Standing
-	Base  float64
-	Score float64
-}
-
-// Rank scores the contenders, the best first; of equal scores the greater [Standing.Rate] wins, then more observations,
-// then the id. Those that are deprecated or inverted are left out, and returned as warnings. A pattern that is not known
-// ranks as a candidate.
-func (r *Recorder) Rank(ctx context.Context, contenders []Contender) (ranked, warnings []Ranked, err error) {
-	ids := make([]PatternID, len(contenders))
-	for i, c := range contenders {
-		err := checkIDs(field{"ID", string(c.ID)})
-		if !(c.Base >= 0 && c.Base-c.Base == 0) {
-			err = inputError("Base", "must be finite and not negative")
+// Rank scores patterns that a host could follow. base says how well each suits the task by the host's own measure; it is finite
+// and not negative. The score is that times the multiplier of the state. The best is first. Of equal scores the greater rate
+// wins, then more observations, then the lesser id. Deprecated and inverted patterns are returned as warnings. A pattern that
+// is not known ranks as a candidate.
+func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked, warnings []Standing, err error) {
+	ids := slices.Sorted(maps.Keys(base))
+	for _, id := range ids {
+		err := checkIDs(field{"ID", string(id)})
+		if x := base[id]; !(x >= 0 && x-x == 0) {
+			err = inputError("Base", fmt.Sprintf("of %q is %v, must be finite and not negative", id, x))
 		}
 		if err != nil {
-			return nil, nil, fmt.Errorf("patterns: rank: %w", inside("Contenders", i, err))
+			return nil, nil, failed("rank", err)
 		}
-		ids[i] = c.ID
 	}
 	found, err := r.read(ctx, ids, "")
 	if err != nil {
-		return nil, nil, fmt.Errorf("patterns: rank: %w", err)
+		return nil, nil, failed("rank", err)
 	}
 	now := r.cfg.Now()
-	for i, c := range contenders {
-		s := r.stand(found, ids[i], now)
-		one := Ranked{s, c.Base, c.Base * s.Multiplier}
+	for _, id := range ids {
+		s := r.stand(found, id, now)
+		s.Score = base[id] * s.Multiplier
 		if s.State == Deprecated || s.State == Inverted {
-			warnings = append(warnings, one)
+			warnings = append(warnings, s)
 		} else {
-			ranked = append(ranked, one)
+			ranked = append(ranked, s)
 		}
 	}
-	byScore := func(a, b Ranked) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), compareStandings(a.Standing, b.Standing))
-	}
+	byScore := func(a, b Standing) int { return cmp.Or(cmp.Compare(b.Score, a.Score), compareStandings(a, b)) }
 	slices.SortFunc(ranked, byScore)
 	slices.SortFunc(warnings, byScore)
 	return ranked, warnings, nil

@@ -6,103 +6,70 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/heedhq/heed/store"
 )
 
-// Strikes are the failures that a task has had on end: since its last success, or since someone looked into it.
-// It is a plain value, to be taken as immutable.
+// Strikes are the failures in a row of a task: since its last success, or since somebody looked into it. It is a plain value, and
+// immutable.
 type Strikes struct {
 	Task  string
 	Count int // at most Config.Strikes
-	// First and Last are when the first and the last of them happened, as far as the task's last 100 outcomes tell. Zero:
-	// there are none.
+	// Out tells that the task is struck out: another attempt of the same kind is not worth it.
+	Out bool
+	// First and Last are when the first and the last of them happened, by the task's last 100 outcomes. Zero: there are none.
 	First, Last time.Time
-	// Failures are the last of them, at most [MaxExamples], the oldest first.
+	// Failures are the last of them, at most 10, the oldest first.
 	Failures []Outcome
-
-	limit int
 }
 
-// Out reports whether the task is struck out: another attempt of the same kind is not worth it.
-func (s *Strikes) Out() bool { return s.limit > 0 && s.Count >= s.limit }
-
-// Strikes returns the failures on end of a task, from the outcomes that the store still keeps.
+// Strikes returns the failures in a row of a task, from the outcomes that the store still keeps. [Recorder.Reset] ends them.
 func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
-	if err := checkIDs(field{"Task", task}); err != nil {
-		return Strikes{}, fmt.Errorf("patterns: strikes: %w", err)
+	err := checkIDs(field{"Task", task})
+	var recent []Entry
+	if err == nil {
+		recent, err = r.recent(ctx, task)
 	}
-	recent, err := r.recent(ctx, task)
 	if err != nil {
-		return Strikes{}, fmt.Errorf("patterns: strikes: %w", err)
+		return Strikes{}, failed("strikes", err)
 	}
 	return r.strikes(task, recent), nil
 }
 
-// strikesRead is how many outcomes of a task are looked at, those recorded last.
+// strikesRead is how many outcomes of a task are looked at: those recorded last.
 const strikesRead = 100
 
 // recent returns them, the last first.
 func (r *Recorder) recent(ctx context.Context, task string) ([]Entry, error) {
-	return collect(r.Entries(ctx, EntryQuery{Task: task, Limit: strikesRead}))
+	return collect(r.Entries(ctx, HistoryQuery{About: task, Limit: strikesRead}))
 }
 
-// strikes counts the failures on end among the last outcomes of a task.
+// strikes counts the failures in a row among the last outcomes of a task.
 func (r *Recorder) strikes(task string, entries []Entry) Strikes {
-	s := Strikes{Task: task, limit: r.cfg.Strikes}
+	s := Strikes{Task: task}
 	entries = entries[:min(len(entries), strikesRead)]
-	// By when they happened, and of one moment by when they were recorded.
+	// In the order in which they happened, and of one moment in which they were recorded.
 	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Outcome.At.Compare(a.Outcome.At) })
 	for i := range entries {
 		o := &entries[i].Outcome
-		if entries[i].Review != nil || o.Success {
+		if entries[i].isReview() || o.Success {
 			break
 		}
-		s.Count = min(s.Count+1, s.limit)
+		s.Count = min(s.Count+1, r.cfg.Strikes)
 		s.First = o.At
-		if len(s.Failures) < MaxExamples {
+		if len(s.Failures) < maxExamples {
 			s.Failures = append(s.Failures, *o)
 		}
 	}
 	if len(s.Failures) > 0 {
 		s.Last = s.Failures[0].At
 	}
+	s.Out = s.Count >= r.cfg.Strikes
 	slices.Reverse(s.Failures)
 	return s
 }
 
-// ClearStrikes ends the strikes of a task: someone looked into it. Where there are none, it changes nothing.
-func (r *Recorder) ClearStrikes(ctx context.Context, task string, d Decision) error {
-	err := firstError(checkIDs(field{"Task", task}), d.validate())
-	if err == nil {
-		err = r.clearStrikes(ctx, task, d)
-	}
-	if err != nil {
-		return fmt.Errorf("patterns: clear strikes: %w", err)
-	}
-	return nil
-}
-
-func (r *Recorder) clearStrikes(ctx context.Context, task string, by Decision) error {
-	recent, err := r.recent(ctx, task)
-	if err != nil {
-		return err
-	}
-	if s := r.strikes(task, recent); s.Count == 0 {
-		return nil
-	}
-	now := stored(r.cfg.Now())
-	id := r.cfg.Name + ":review:" + r.cfg.NewID()
-	review := Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: &by, RecordedAt: now}
-	_, err = r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{
-		r.kinds.entries.Record(review, store.Once), r.audit(id, now, by, "clear_strikes", task, nil),
-	}})
-	return err
-}
-
-// Prompt returns what asks for a review of a task that is struck out, and nothing for one that is not.
+// Prompt asks for a review of a task that is struck out. It is empty for any other task.
 func (s *Strikes) Prompt() string {
-	if !s.Out() {
+	if !s.Out {
 		return ""
 	}
 	var b strings.Builder

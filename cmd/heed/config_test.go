@@ -24,7 +24,7 @@ func TestPatternsReadAsTheirHostHasThem(t *testing.T) {
 		"literal":     {patterns.SpecConfig(), "patterns split-by-feature", "proven needs helpful observations", "proven needs a faded helpful mass"},
 		"recency":     {patterns.Config{Maturity: patterns.Maturity{Recency: 2 * time.Hour}}, "patterns", "split-by-feature    proven", "split-by-feature    established"},
 		"gates":       {patterns.Config{Maturity: patterns.Maturity{MinFeedback: 9}}, "patterns", "split-by-feature    proven", "split-by-feature    candidate"},
-		"multipliers": {patterns.Config{Maturity: patterns.Maturity{Multipliers: patterns.Multipliers{Candidate: 0.5, Established: 1, Proven: 3}}}, "patterns split-by-feature", "1.500        8", "3.000        8"},
+		"multipliers": {patterns.Config{Maturity: patterns.Maturity{Multipliers: [3]float64{0.5, 1, 3}}}, "patterns split-by-feature", "1.500        8", "3.000        8"},
 		"inversion":   {patterns.Config{Inversion: patterns.Inversion{MinObservations: 5}}, "patterns split-by-file", "inverted needs observations: at least 3", "inverted needs observations: at least 5"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ Counts do not fade; the rate is of what has not faded yet.`
 // A patternReport is how a pattern stands.
 type patternReport struct {
 	Pattern    patterns.PatternID    `json:"pattern"`
-	Kind       patterns.Kind         `json:"kind"`
+	Kind       string                `json:"kind"`
 	Content    string                `json:"content"`
 	Tags       []string              `json:"tags,omitempty"`
 	State      patterns.State        `json:"state"`
@@ -109,10 +109,14 @@ type patternReport struct {
 }
 
 func reportOf(s *patterns.Standing) patternReport {
+	kind := "pattern"
+	if s.Pattern.Anti {
+		kind = "anti_pattern"
+	}
 	return patternReport{
-		Pattern: s.Pattern.ID, Kind: s.Pattern.Kind, Content: s.Pattern.Content, Tags: s.Pattern.Tags, State: s.State,
-		ByHand: s.Pattern.Override != nil, Multiplier: s.Multiplier, Counts: s.Counts, Rate: s.Rate(), Feedback: s.LastFeedback,
-		Archived: s.Pattern.Archived(),
+		Pattern: s.Pattern.ID, Kind: kind, Content: s.Pattern.Content, Tags: s.Pattern.Tags, State: s.State,
+		ByHand: s.Pattern.Override != "", Multiplier: s.Multiplier, Counts: s.Counts, Rate: s.Rate, Feedback: s.LastFeedback,
+		Archived: !s.Pattern.ArchivedAt.IsZero(),
 	}
 }
 
@@ -180,18 +184,20 @@ func (b *casebook) find(s *session, id string) (*patterns.Standing, error) {
 }
 
 func (cmd *patternsShow) explain(s *session, b *casebook) error {
-	if _, err := b.find(s, cmd.ID); err != nil {
-		return err
-	}
-	e, err := b.Explain(s.ctx, patterns.PatternID(cmd.ID))
+	standing, err := b.find(s, cmd.ID)
 	if err != nil {
 		return err
 	}
-	r := reportOf(&e.Standing)
-	for _, gate := range e.Gates {
-		r.Gates = append(r.Gates, gate.String())
+	r := reportOf(standing)
+	for _, condition := range standing.Conditions {
+		r.Gates = append(r.Gates, condition.String())
 	}
-	r.History = e.Transitions
+	for change, err := range b.Transitions(s.ctx, patterns.HistoryQuery{About: cmd.ID}) {
+		if err != nil {
+			return err
+		}
+		r.History = append(r.History, change)
+	}
 	return s.answer(r, func(p *printer) {
 		printPatterns(p, []patternReport{r})
 		p.printf("\n")

@@ -17,14 +17,14 @@ type patternDecision struct {
 
 // decide makes a decision about the pattern, if that is confirmed.
 func (cmd *patternDecision) decide(
-	s *session, c *patternsCommands, about func(*patterns.Standing) (string, error), make func(*casebook, patterns.PatternID, patterns.Decision) error,
+	s *session, c *patternsCommands, about func(*patterns.Standing) (string, error), make func(*casebook, patterns.PatternID, patterns.By) error,
 ) error {
 	return c.at(s, func(b *casebook) error {
 		before, err := b.find(s, cmd.ID)
 		if err != nil {
 			return err
 		}
-		if before.Pattern.Kind != patterns.Positive {
+		if before.Pattern.Anti {
 			return fmt.Errorf("%s is an anti-pattern: decide about the pattern that it warns of", show(cmd.ID))
 		}
 		question, err := about(before)
@@ -34,7 +34,7 @@ func (cmd *patternDecision) decide(
 		if err := cmd.confirm(s, question); err != nil {
 			return err
 		}
-		if err := make(b, before.Pattern.ID, patterns.Decision{Actor: cmd.Actor, Reason: cmd.Reason}); err != nil {
+		if err := make(b, before.Pattern.ID, patterns.By{Actor: cmd.Actor, Reason: cmd.Reason}); err != nil {
 			return err
 		}
 		after, err := b.Standing(s.ctx, before.Pattern.ID)
@@ -48,11 +48,11 @@ func (cmd *patternDecision) decide(
 
 // give gives the pattern a state by hand.
 func (cmd *patternDecision) give(
-	s *session, c *patternsCommands, state patterns.State, make func(*casebook, patterns.PatternID, patterns.Decision) error,
+	s *session, c *patternsCommands, state patterns.State, make func(*casebook, patterns.PatternID, patterns.By) error,
 ) error {
 	return cmd.decide(s, c, func(before *patterns.Standing) (string, error) {
-		if o := before.Pattern.Override; o != nil && o.State == state {
-			return "", fmt.Errorf("%s is %s by hand already: %s wanted it, %q", show(cmd.ID), state, show(o.Decision.Actor), show(o.Decision.Reason))
+		if p := before.Pattern; p.Override == state {
+			return "", fmt.Errorf("%s is %s by hand already: %s wanted it, %q", show(cmd.ID), state, show(p.By.Actor), show(p.By.Reason))
 		}
 		return fmt.Sprintf("This makes %s %s by hand, from %s", show(cmd.ID), state, before.State), nil
 	}, make)
@@ -73,7 +73,7 @@ It comes back from the archive, too. What is deprecated or inverted has to be re
 
 // Run promotes a pattern.
 func (cmd *patternsPromote) Run(s *session, c *patternsCommands) error {
-	return cmd.give(s, c, patterns.Proven, func(b *casebook, id patterns.PatternID, d patterns.Decision) error {
+	return cmd.give(s, c, patterns.Proven, func(b *casebook, id patterns.PatternID, d patterns.By) error {
 		_, err := b.Promote(s.ctx, id, d)
 		return err
 	})
@@ -91,7 +91,7 @@ What is deprecated weighs nothing, and no prompt recommends it. ` + stickyHelp
 
 // Run deprecates a pattern.
 func (cmd *patternsDeprecate) Run(s *session, c *patternsCommands) error {
-	return cmd.give(s, c, patterns.Deprecated, func(b *casebook, id patterns.PatternID, d patterns.Decision) error {
+	return cmd.give(s, c, patterns.Deprecated, func(b *casebook, id patterns.PatternID, d patterns.By) error {
 		_, err := b.Deprecate(s.ctx, id, d)
 		return err
 	})
@@ -111,15 +111,15 @@ again; where nothing is heard of it, the host's next sweep archives it anew, unl
 // Run restores a pattern.
 func (cmd *patternsRestore) Run(s *session, c *patternsCommands) error {
 	return cmd.decide(s, c, func(before *patterns.Standing) (string, error) {
-		switch o := before.Pattern.Override; {
-		case o != nil:
-			return fmt.Sprintf("This lets evidence decide about %s, which %s made %s", show(cmd.ID), show(o.Decision.Actor), o.State), nil
-		case before.Pattern.Archived():
+		switch p := before.Pattern; {
+		case p.Override != "":
+			return fmt.Sprintf("This lets evidence decide about %s, which %s made %s", show(cmd.ID), show(p.By.Actor), p.Override), nil
+		case !p.ArchivedAt.IsZero():
 			return fmt.Sprintf("This brings %s back from the archive", show(cmd.ID)), nil
 		}
 		return "", fmt.Errorf("nobody has decided about %s by hand, nor is it archived: there is nothing to restore", show(cmd.ID))
-	}, func(b *casebook, id patterns.PatternID, d patterns.Decision) error {
-		_, err := b.Reset(s.ctx, patterns.Reset{Pattern: id, Decision: d, KeepEvidence: true})
+	}, func(b *casebook, id patterns.PatternID, d patterns.By) error {
+		_, err := b.Reset(s.ctx, patterns.Reset{Pattern: id, By: d, KeepEvidence: true})
 		return err
 	})
 }
@@ -138,10 +138,10 @@ count again.`
 // Run resets a pattern.
 func (cmd *patternsReset) Run(s *session, c *patternsCommands) error {
 	return cmd.decide(s, c, func(before *patterns.Standing) (string, error) {
-		return fmt.Sprintf("This forgets %s of %s, which is %s", plural(before.Counts.Total(), "observation", "observations"),
+		return fmt.Sprintf("This forgets %s of %s, which is %s", plural(before.Counts.Successes+before.Counts.Failures, "observation", "observations"),
 			show(cmd.ID), before.State), nil
-	}, func(b *casebook, id patterns.PatternID, d patterns.Decision) error {
-		_, err := b.Reset(s.ctx, patterns.Reset{Pattern: id, Decision: d})
+	}, func(b *casebook, id patterns.PatternID, d patterns.By) error {
+		_, err := b.Reset(s.ctx, patterns.Reset{Pattern: id, By: d})
 		return err
 	})
 }

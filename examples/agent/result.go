@@ -128,18 +128,17 @@ func (r *result) addNotes(ctx context.Context) error {
 }
 
 func (r *result) addPatterns(ctx context.Context) error {
-	standings, err := r.learner.Agent.Patterns.Standings(ctx, patterns.PatternQuery{Kind: patterns.Positive})
+	standings, err := r.learner.Agent.Patterns.Standings(ctx, patterns.PatternQuery{Positive: true})
 	if err != nil {
 		return err
 	}
 	for _, s := range standings {
 		row := patternResult{Name: s.Pattern.Content, State: s.State, Counts: s.Counts}
-		why, err := r.learner.Agent.Patterns.Explain(ctx, s.Pattern.ID)
-		if err != nil {
-			return err
-		}
-		if len(why.Transitions) > 0 {
-			row.Since = why.Transitions[0].At
+		for last, err := range r.learner.Agent.Patterns.Transitions(ctx, patterns.HistoryQuery{About: string(s.Pattern.ID), Limit: 1}) {
+			if err != nil {
+				return err
+			}
+			row.Since = last.At
 		}
 		r.Patterns = append(r.Patterns, row)
 	}

@@ -174,18 +174,16 @@ func attempt(ctx context.Context, name, failure string) error {
 	if err != nil {
 		return err
 	}
-	failures, err := patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: st})
+	recorder, err := patterns.New(ctx, patterns.Config{Store: st})
 	if err != nil {
 		return err
 	}
-	stats, err := failures.Stats(ctx, "add OAuth")
+	known, err := recorder.Errors(ctx, patterns.HistoryQuery{About: "add OAuth"})
 	if err != nil {
 		return err
 	}
-	fmt.Printf("before this attempt: %d failures of tools\n", stats.ByType[patterns.ToolFailure])
-	_, err = failures.Record(ctx, patterns.Report{
-		Task: "add OAuth", Err: &patterns.ToolError{Tool: "go vet", Err: errors.New(failure)},
-	})
+	fmt.Printf("before this attempt: %d failures of tools\n", known.ByType[patterns.ToolFailure])
+	_, err = recorder.RecordError(ctx, patterns.TaskError{Task: "add OAuth", Tool: "go vet", Err: errors.New(failure)})
 	return err
 }
 

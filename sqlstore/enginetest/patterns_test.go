@@ -17,13 +17,12 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A workshop is a recorder and an accumulator over a store, which can be opened again.
+// A workshop is a recorder over a store, which can be opened again.
 type workshop struct {
 	*patterns.Recorder
-	errors *patterns.Accumulator
-	ids    int
-	now    time.Time
-	open   func() store.Store
+	ids  int
+	now  time.Time
+	open func() store.Store
 }
 
 func (w *workshop) reopen(t *testing.T) {
@@ -31,15 +30,13 @@ func (w *workshop) reopen(t *testing.T) {
 	clock := func() time.Time { return w.now }
 	newID := func() string { w.ids++; return fmt.Sprint("id-", w.ids) }
 	var err error
-	w.errors, err = patterns.NewAccumulator(ctx, patterns.AccumulatorConfig{Store: st, Now: clock, NewID: newID})
-	require.NoError(t, err)
-	w.Recorder, err = patterns.New(ctx, patterns.Config{Store: st, Errors: w.errors, Now: clock, NewID: newID})
+	w.Recorder, err = patterns.New(ctx, patterns.Config{Store: st, Now: clock, NewID: newID})
 	require.NoError(t, err)
 }
 
 // works lives through some weeks: patterns are proven, inverted, promoted, reset and archived.
 func (w *workshop) works(t *testing.T) (said []any) {
-	by := patterns.Decision{Actor: "ann", Reason: "seen it"}
+	by := patterns.By{Actor: "ann", Reason: "seen it"}
 	say := func(one any, err error) {
 		said = append(said, one, err)
 	}
@@ -49,7 +46,7 @@ func (w *workshop) works(t *testing.T) (said []any) {
 		}
 		w.now = w.now.Add(100 * time.Hour)
 		task := fmt.Sprint("task ", i%4)
-		_, err := w.errors.Record(ctx, patterns.Report{Task: task, Message: "no"})
+		_, err := w.RecordError(ctx, patterns.TaskError{Task: task, Message: "no"})
 		require.NoError(t, err)
 		o := patterns.Outcome{
 			ID: fmt.Sprint("o", i), Task: task, Description: "a \"page\" é", Strategy: "good", Patterns: []patterns.PatternID{"new"},
@@ -61,15 +58,15 @@ func (w *workshop) works(t *testing.T) (said []any) {
 		}
 		say(w.Record(ctx, o))
 		say(w.Record(ctx, o))
-		say(w.Feedback(ctx, patterns.Feedback{ID: fmt.Sprint("f", i), Pattern: "said", Class: patterns.Helpful, Strength: 0.3, Source: "bob"}))
+		say(w.Rate(ctx, patterns.Rating{ID: fmt.Sprint("f", i), Pattern: "said", Class: patterns.Helpful, Strength: 0.3, Source: "bob"}))
 		switch i {
 		case 6:
 			say(w.Promote(ctx, "new", by))
 		case 12:
-			say(w.Reset(ctx, patterns.Reset{Pattern: "bad", Decision: by}))
+			say(w.Reset(ctx, patterns.Reset{Pattern: "bad", By: by}))
 		case 18:
-			say(nil, w.ClearStrikes(ctx, "task 0", by))
-			say(nil, w.errors.Forget(ctx, "task 1"))
+			say(w.Reset(ctx, patterns.Reset{Task: "task 0", By: by}))
+			say(nil, w.ForgetErrors(ctx, "task 1"))
 		}
 	}
 	w.now = w.now.Add(200 * 24 * time.Hour)
@@ -85,12 +82,12 @@ func (w *workshop) seen(t *testing.T) (all []any) {
 	}
 	add(w.Standings(ctx, patterns.PatternQuery{}))
 	add(w.Criteria(ctx))
-	add(gathered(w.Transitions(ctx, patterns.TransitionQuery{})))
-	add(gathered(w.Transitions(ctx, patterns.TransitionQuery{Pattern: "bad", Limit: 2})))
-	add(gathered(w.Entries(ctx, patterns.EntryQuery{Task: "task 2"})))
-	add(gathered(w.errors.Errors(ctx, "")))
+	add(gathered(w.Transitions(ctx, patterns.HistoryQuery{})))
+	add(gathered(w.Transitions(ctx, patterns.HistoryQuery{About: "bad", Limit: 2})))
+	add(gathered(w.Entries(ctx, patterns.HistoryQuery{About: "task 2"})))
+	add(w.Errors(ctx, patterns.HistoryQuery{}))
 	add(w.Strikes(ctx, "task 3"))
-	plan, err := w.PlanContext(ctx, "the page")
+	plan, err := w.Plan(ctx, "the page")
 	add(plan.Prompt(), err)
 	return all
 }

@@ -50,7 +50,7 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 	}
 	a.open[e.ID] = account
 	if e.Domain == Changes {
-		return account, a.follow(ctx, account)
+		a.follow(account)
 	}
 	return account, nil
 }

@@ -24,7 +24,7 @@ func (a *Assistant) brief(ctx context.Context, e Event) (b Briefing, err error) 
 	parts := []string{rules.Section}
 	switch e.Domain {
 	case Changes:
-		plan, err := a.Patterns.PlanContext(ctx, e.Text)
+		plan, err := a.Patterns.Plan(ctx, e.Text)
 		if err != nil {
 			return b, err
 		}

@@ -7,12 +7,8 @@ import (
 )
 
 // follow finds out which ways of cutting a task a plan follows.
-func (a *Assistant) follow(ctx context.Context, account *Account) error {
-	followed, err := a.Patterns.Extract(ctx, account.Result.Text)
-	for _, p := range followed {
-		account.followed = append(account.followed, p.ID)
-	}
-	return err
+func (a *Assistant) follow(account *Account) {
+	account.followed = append(account.followed, a.Patterns.Extract(account.Result.Text)...)
 }
 
 // done credits them with how the task went.

@@ -18,7 +18,7 @@ import (
 func TestStandingsByTagAndContent(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for _, p := range []patterns.Pattern{
-		{ID: "no-globals", Kind: patterns.Anti, Content: "AVOID: globals"},
+		{ID: "no-globals", Anti: true, Content: "AVOID: globals"},
 		{ID: "tagged", Content: "Split by FILE type 100%", Tags: []string{"go", "x"}},
 		{ID: "other", Content: "splitting by layer", Tags: []string{"Go"}},
 	} {
@@ -31,8 +31,8 @@ func TestStandingsByTagAndContent(t *testing.T) {
 		want  string
 	}{
 		{patterns.PatternQuery{}, "[no-globals tagged other]"},
-		{patterns.PatternQuery{Kind: patterns.Anti}, "[no-globals]"},
-		{patterns.PatternQuery{Kind: patterns.Positive}, "[tagged other]"},
+		{patterns.PatternQuery{Anti: true}, "[no-globals]"},
+		{patterns.PatternQuery{Positive: true}, "[tagged other]"},
 		{patterns.PatternQuery{State: patterns.Proven}, "[other]"},
 		{patterns.PatternQuery{Tag: "go"}, "[tagged]"},
 		{patterns.PatternQuery{Tag: "g"}, "[]"},
@@ -40,7 +40,7 @@ func TestStandingsByTagAndContent(t *testing.T) {
 		{patterns.PatternQuery{Content: "file type"}, "[tagged]"},
 		{patterns.PatternQuery{Content: "0%"}, "[tagged]"},
 		{patterns.PatternQuery{Content: "s_lit"}, "[]"},
-		{patterns.PatternQuery{Kind: patterns.Positive, Content: "split", Tag: "Go"}, "[other]"},
+		{patterns.PatternQuery{Positive: true, Content: "split", Tag: "Go"}, "[other]"},
 	} {
 		standings, err := w.Standings(ctx, test.query)
 		require.NoError(t, err)
@@ -57,13 +57,13 @@ func TestTransitionsOfAllPatterns(t *testing.T) {
 	for i := range 4 {
 		w.clock.Advance(time.Hour)
 		id := patterns.PatternID(fmt.Sprint("p", i%2))
-		w.feed(patterns.Feedback{Pattern: id, Class: patterns.Helpful}, 0)
+		w.feed(patterns.Rating{Pattern: id, Class: patterns.Helpful}, 0)
 		_, err := w.Promote(ctx, id, by)
 		require.NoError(t, err)
-		_, err = w.Reset(ctx, patterns.Reset{Pattern: id, Decision: by, KeepEvidence: true})
+		_, err = w.Reset(ctx, patterns.Reset{Pattern: id, By: by, KeepEvidence: true})
 		require.NoError(t, err)
 	}
-	list := func(q patterns.TransitionQuery) (all []string) {
+	list := func(q patterns.HistoryQuery) (all []string) {
 		found, err := drain(w.Transitions(ctx, q))
 		require.NoError(t, err)
 		for _, one := range found {
@@ -73,14 +73,14 @@ func TestTransitionsOfAllPatterns(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"p1 candidate", "p1 proven", "p0 candidate", "p0 proven", "p1 candidate", "p1 proven", "p0 candidate", "p0 proven",
-	}, list(patterns.TransitionQuery{}), "the last first")
-	assert.Equal(t, []string{"p1 candidate", "p1 proven", "p0 candidate"}, list(patterns.TransitionQuery{Limit: 3}))
-	assert.Equal(t, []string{"p0 candidate", "p0 proven", "p0 candidate", "p0 proven"}, list(patterns.TransitionQuery{Pattern: "p0"}))
-	assert.Equal(t, []string{"p0 candidate", "p0 proven"}, list(patterns.TransitionQuery{
+	}, list(patterns.HistoryQuery{}), "the last first")
+	assert.Equal(t, []string{"p1 candidate", "p1 proven", "p0 candidate"}, list(patterns.HistoryQuery{Limit: 3}))
+	assert.Equal(t, []string{"p0 candidate", "p0 proven", "p0 candidate", "p0 proven"}, list(patterns.HistoryQuery{About: "p0"}))
+	assert.Equal(t, []string{"p0 candidate", "p0 proven"}, list(patterns.HistoryQuery{
 		Since: start.Add(3 * time.Hour), Until: start.Add(4 * time.Hour),
 	}))
 	assert.Len(t, audited(t, w.store), 8, "what people decide is in the audit, in the same commit")
-	for range w.Transitions(ctx, patterns.TransitionQuery{}) {
+	for range w.Transitions(ctx, patterns.HistoryQuery{}) {
 		break // a loop may end early
 	}
 }
@@ -92,21 +92,19 @@ func TestEntries(t *testing.T) {
 		o.ID, o.Task, o.At = fmt.Sprint("e", i), fmt.Sprint("task-", i%2), start.Add(-time.Duration(i)*time.Hour)
 		w.record(o)
 	}
-	list := func(q patterns.EntryQuery) (ids []string) {
+	list := func(q patterns.HistoryQuery) (ids []string) {
 		found, err := drain(w.Entries(ctx, q))
 		require.NoError(t, err)
 		for _, e := range found {
-			ids = append(ids, e.ID())
+			ids = append(ids, e.Outcome.ID)
 		}
 		return ids
 	}
-	assert.Equal(t, []string{"e5", "e4", "e3", "e2", "e1", "e0"}, list(patterns.EntryQuery{}), "the last recorded first, whenever it happened")
-	assert.Equal(t, []string{"e4", "e2", "e0"}, list(patterns.EntryQuery{Task: "task-0"}))
-	assert.Equal(t, []string{"e5", "e3"}, list(patterns.EntryQuery{Task: "task-1", Limit: 2}))
-	_, err := w.Entry(ctx, "none")
+	assert.Equal(t, []string{"e5", "e4", "e3", "e2", "e1", "e0"}, list(patterns.HistoryQuery{}), "the last recorded first, whenever it happened")
+	assert.Equal(t, []string{"e4", "e2", "e0"}, list(patterns.HistoryQuery{About: "task-0"}))
+	assert.Equal(t, []string{"e5", "e3"}, list(patterns.HistoryQuery{About: "task-1", Limit: 2}))
+	_, err := w.entry("none")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = w.Entry(ctx, "")
-	assertInputError(t, err, "ID")
 }
 
 // TestWhatIsHandedOutIsACopy: a caller who changes an answer changes nothing that is stored.
@@ -127,19 +125,19 @@ func TestWhatIsHandedOutIsACopy(t *testing.T) {
 	recorded.Strikes.Failures = append(recorded.Strikes.Failures, o)
 	for range 2 {
 		p := w.standing("p").Pattern
-		p.Tags[0], p.Examples[0], p.Override.Decision.Actor = "spoilt", "spoilt", "spoilt"
+		p.Tags[0], p.Examples[0] = "spoilt", "spoilt"
 		listed, err := w.Standings(ctx, patterns.PatternQuery{})
 		require.NoError(t, err)
 		listed[0].Pattern.Tags[0] = "spoilt"
 		defined, err := w.Define(ctx, patterns.Pattern{ID: "p", Content: "c"})
 		require.NoError(t, err)
 		defined.Tags[0] = "spoilt"
-		e, err := w.Entry(ctx, "o")
+		e, err := w.entry("o")
 		require.NoError(t, err)
 		assert.Equal(t, patterns.PatternID("p"), e.Outcome.Patterns[0])
 		assert.Equal(t, []string{"c", "f"}, []string{e.Outcome.Criteria[0], e.Outcome.Files[0]})
 		e.Outcome.Patterns[0], e.Outcome.Criteria[0], e.Outcome.Files[0] = "spoilt", "spoilt", "spoilt"
-		entries, err := drain(w.Entries(ctx, patterns.EntryQuery{}))
+		entries, err := drain(w.Entries(ctx, patterns.HistoryQuery{}))
 		require.NoError(t, err)
 		entries[0].Outcome.Files[0] = "spoilt"
 		strikes, err := w.Strikes(ctx, "t")
@@ -165,25 +163,25 @@ func TestLimits(t *testing.T) {
 		o := good("p", "q")
 		o.ID, o.Task = fmt.Sprint(i), "t"
 		w.record(o)
-		_, err := w.errors.Record(ctx, patterns.Report{ID: fmt.Sprint(i), Task: "t", Message: "m"})
+		_, err := w.RecordError(ctx, patterns.TaskError{ID: fmt.Sprint(i), Task: "t", Message: "m"})
 		require.NoError(t, err)
 	}
 	o := good("r")
 	o.ID, o.Task = "full", "t"
 	_, err = w.Record(ctx, o)
 	require.ErrorIs(t, err, evidence.ErrFull)
-	_, err = w.Entry(ctx, "full")
+	_, err = w.entry("full")
 	require.ErrorIs(t, err, heed.ErrNotFound, "all of it is refused")
 	_, err = w.Define(ctx, patterns.Pattern{ID: "r", Content: "c"})
 	require.ErrorIs(t, err, evidence.ErrFull)
 
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
-	entries, err := drain(w.Entries(ctx, patterns.EntryQuery{}))
+	entries, err := drain(w.Entries(ctx, patterns.HistoryQuery{}))
 	require.NoError(t, err)
 	assert.Len(t, entries, 2)
-	stats, err := w.errors.Stats(ctx, "t")
+	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	require.NoError(t, err)
-	assert.Equal(t, 2, stats.Total)
+	assert.Len(t, stats.Errors, 2)
 	again := good("p", "q")
 	again.ID, again.Task = "0", "t"
 	dropped := w.record(again)
@@ -194,40 +192,44 @@ func TestLimits(t *testing.T) {
 func TestErrorsOfManyTasks(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i := range 4 {
-		_, err := w.errors.Record(ctx, patterns.Report{ID: fmt.Sprint("e", i), Task: fmt.Sprint("t", i%2), Message: "m"})
+		_, err := w.RecordError(ctx, patterns.TaskError{ID: fmt.Sprint("e", i), Task: fmt.Sprint("t", i%2), Message: "m"})
 		require.NoError(t, err)
 	}
 	list := func(task string) (ids []string) {
-		found, err := drain(w.errors.Errors(ctx, task))
+		found, err := w.Errors(ctx, patterns.HistoryQuery{About: task})
 		require.NoError(t, err)
-		for _, e := range found {
+		for _, e := range found.Errors {
 			ids = append(ids, e.ID)
 		}
 		return ids
 	}
 	assert.Equal(t, []string{"e0", "e1", "e2", "e3"}, list(""), "in the order in which they were recorded")
 	assert.Equal(t, []string{"e1", "e3"}, list("t1"))
-	again, err := w.errors.Record(ctx, patterns.Report{ID: "e0", Task: "other", Message: "else"})
+	again, err := w.RecordError(ctx, patterns.TaskError{ID: "e0", Task: "other", Message: "else"})
 	require.NoError(t, err)
 	assert.Equal(t, "t0", again.Task, "one that is known stays as it was, and is returned")
-	require.NoError(t, w.errors.Forget(ctx, "t1"))
+	require.NoError(t, w.ForgetErrors(ctx, "t1"))
 	assert.Equal(t, []string{"e0", "e2"}, list(""))
-	require.NoError(t, w.errors.Resolve(ctx, "e0"))
-	require.NoError(t, w.errors.Resolve(ctx, "e0"))
-	found, err := drain(w.errors.Errors(ctx, "t0"))
+	require.NoError(t, w.ResolveError(ctx, "e0"))
+	require.NoError(t, w.ResolveError(ctx, "e0"))
+	found, err := w.Errors(ctx, patterns.HistoryQuery{ID: "e0"})
 	require.NoError(t, err)
-	assert.True(t, found[0].Resolved)
-	assertInputError(t, w.errors.Forget(ctx, ""), "Task")
-	assertInputError(t, w.errors.Resolve(ctx, ""), "ID")
+	require.Len(t, found.Errors, 1)
+	assert.True(t, found.Errors[0].Resolved)
+	assertInputError(t, w.ForgetErrors(ctx, ""), "Task")
+	assertInputError(t, w.ResolveError(ctx, ""), "ID")
 
-	for i := range patterns.MaxErrors + 1 {
-		_, err := w.errors.Record(ctx, patterns.Report{Task: "many", Message: fmt.Sprint("m", i)})
+	for i := range 1000 + 1 {
+		_, err := w.RecordError(ctx, patterns.TaskError{Task: "many", Message: fmt.Sprint("m", i)})
 		require.NoError(t, err)
 	}
-	stats, err := w.errors.Stats(ctx, "many")
+	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "many"})
 	require.NoError(t, err)
-	assert.Equal(t, patterns.MaxErrors, stats.Total)
-	text, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: "many", Limits: patterns.Limits{Items: 1}})
+	assert.Len(t, stats.Errors, 1000)
+	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "many", Limit: 2000})
 	require.NoError(t, err)
-	assert.Contains(t, text, fmt.Sprint("**m", patterns.MaxErrors, "**"), "the newest are written")
+	assert.Len(t, stats.Errors, 1001, "more, where more are asked for")
+	text, err := w.prompt("many", patterns.SectionSize{Items: 1})
+	require.NoError(t, err)
+	assert.Contains(t, text, fmt.Sprint("**m", 1000, "**"), "the newest are written")
 }

@@ -51,9 +51,6 @@ func TestClassify(t *testing.T) {
 		{noNumber, patterns.Validation},
 		{failed, patterns.ToolFailure},
 		{exec.Command("no-such-tool-at-all").Run(), patterns.ToolFailure},
-		{&patterns.ToolError{Tool: "grep", Err: errors.New("no")}, patterns.ToolFailure},
-		{&patterns.ToolError{Tool: "grep"}, patterns.ToolFailure},
-		{&patterns.ToolError{Tool: "grep", Err: context.DeadlineExceeded}, patterns.Timeout},
 		{quotaError{patterns.Conflict}, patterns.Conflict},
 		{quotaError{"of its own"}, patterns.Unclassified},
 	} {
@@ -68,19 +65,18 @@ func TestClassify(t *testing.T) {
 func TestErrorPrompt(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	at := time.Date(2024, 12, 12, 11, 30, 0, 0, time.FixedZone("", 3600))
-	report := func(r patterns.Report) patterns.ErrorEntry {
+	report := func(r patterns.TaskError) patterns.TaskError {
 		r.Task = "bd-123.1"
-		e, err := w.errors.Record(ctx, r)
+		e, err := w.RecordError(ctx, r)
 		require.NoError(t, err)
 		return e
 	}
-	report(patterns.Report{
+	report(patterns.TaskError{
 		Type: patterns.Validation, Message: "Type error in src/auth.ts", Tool: "typecheck", Context: "After adding OAuth types", At: at,
 	})
-	report(patterns.Report{Type: patterns.Validation, Message: "Missing import in src/session.ts", Tool: "typecheck", At: at.Add(5 * time.Minute)})
-	prompt := func(q patterns.PromptQuery) string {
-		q.Task = "bd-123.1"
-		text, err := w.errors.Prompt(ctx, q)
+	report(patterns.TaskError{Type: patterns.Validation, Message: "Missing import in src/session.ts", Tool: "typecheck", At: at.Add(5 * time.Minute)})
+	prompt := func(size patterns.SectionSize) string {
+		text, err := w.prompt("bd-123.1", size)
 		require.NoError(t, err)
 		return text
 	}
@@ -106,26 +102,27 @@ The following errors were encountered during execution:
 - How can you prevent similar errors?
 - Are there patterns across error types?
 `
-	assert.Equal(t, head+tail, prompt(patterns.PromptQuery{}))
+	assert.Equal(t, head+tail, prompt(patterns.SectionSize{}))
 
-	deadline := report(patterns.Report{Err: context.DeadlineExceeded, Stack: strings.Repeat("s", 150), At: at})
+	deadline := report(patterns.TaskError{Err: context.DeadlineExceeded, Stack: strings.Repeat("s", 150), At: at})
 	assert.Equal(t, head+`### timeout (1 error)
 
 - **context deadline exceeded**
   - Stack: `+strings.Repeat("s", 99)+`…
   - Time: 2024-12-12 10:30:00 UTC
 
-`+tail, prompt(patterns.PromptQuery{}))
-	require.NoError(t, w.errors.Resolve(ctx, deadline.ID))
-	assert.Equal(t, head+tail, prompt(patterns.PromptQuery{}))
-	assert.Contains(t, prompt(patterns.PromptQuery{IncludeResolved: true}), "  - Time: 2024-12-12 10:30:00 UTC (resolved)\n")
+`+tail, prompt(patterns.SectionSize{}))
+	require.NoError(t, w.ResolveError(ctx, deadline.ID))
+	assert.Equal(t, head+tail, prompt(patterns.SectionSize{}))
+	all, err := w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
+	require.NoError(t, err)
+	assert.Contains(t, all.Prompt(patterns.SectionSize{}, true), "  - Time: 2024-12-12 10:30:00 UTC (resolved)\n")
 
-	last := prompt(patterns.PromptQuery{Limits: patterns.Limits{Items: 1}})
+	last := prompt(patterns.SectionSize{Items: 1})
 	assert.Contains(t, last, "### validation (1 error)\n\n- **Missing import", "the newest are kept")
-	assert.Empty(t, prompt(patterns.PromptQuery{Limits: patterns.Limits{Chars: 100}}))
-	_, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: "t", Limits: patterns.Limits{Items: -1}})
-	assert.Equal(t, []string{"Items"}, fields(err))
-	none, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: "none"})
+	assert.Empty(t, prompt(patterns.SectionSize{Chars: 100}))
+	assert.Empty(t, prompt(patterns.SectionSize{Items: -1}))
+	none, err := w.prompt("none", patterns.SectionSize{})
 	require.NoError(t, err)
 	assert.Empty(t, none)
 }
@@ -133,59 +130,60 @@ The following errors were encountered during execution:
 func TestErrorStats(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i, kind := range []patterns.ErrorType{"validation", "timeout", "validation", "tool_failure", "validation"} {
-		e, err := w.errors.Record(ctx, patterns.Report{Task: "bd-123.1", Type: kind, Message: "m"})
+		e, err := w.RecordError(ctx, patterns.TaskError{Task: "bd-123.1", Type: kind, Message: "m"})
 		require.NoError(t, err)
 		if i < 3 {
-			require.NoError(t, w.errors.Resolve(ctx, e.ID))
+			require.NoError(t, w.ResolveError(ctx, e.ID))
 		}
 	}
-	stats, err := w.errors.Stats(ctx, "bd-123.1")
+	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
 	require.NoError(t, err)
-	assert.Equal(t, patterns.ErrorStats{Total: 5, Unresolved: 2, ByType: map[patterns.ErrorType]int{
-		"validation": 3, "timeout": 1, "tool_failure": 1,
-	}}, stats)
-	stats, err = w.errors.Stats(ctx, "none")
+	assert.Len(t, stats.Errors, 5)
+	assert.Equal(t, 2, stats.Unresolved)
+	assert.Equal(t, map[patterns.ErrorType]int{"validation": 3, "timeout": 1, "tool_failure": 1}, stats.ByType)
+	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "none"})
 	require.NoError(t, err)
-	assert.Equal(t, patterns.ErrorStats{ByType: map[patterns.ErrorType]int{}}, stats)
+	assert.Equal(t, patterns.ErrorReport{ByType: map[patterns.ErrorType]int{}}, stats)
 
-	require.NoError(t, w.errors.Forget(ctx, "bd-123.1"))
-	stats, err = w.errors.Stats(ctx, "bd-123.1")
+	require.NoError(t, w.ForgetErrors(ctx, "bd-123.1"))
+	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
 	require.NoError(t, err)
-	assert.Zero(t, stats.Total)
+	assert.Empty(t, stats.Errors)
 }
 
 func TestReports(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	e, err := w.errors.Record(ctx, patterns.Report{Task: "t", Err: fmt.Errorf("lint: %w", &patterns.ToolError{Tool: "vet", Err: errors.New("exit 1")})})
+	e, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Err: errors.New("exit 1"), Tool: "vet"})
 	require.NoError(t, err)
-	assert.Equal(t, patterns.ErrorEntry{ID: e.ID, Task: "t", Type: patterns.ToolFailure, Message: "lint: vet: exit 1", Tool: "vet", At: start, RecordedAt: start}, e)
-	bare, err := w.errors.Record(ctx, patterns.Report{Task: "bare", Err: &patterns.ToolError{Tool: "vet"}})
+	assert.Equal(t, patterns.TaskError{ID: e.ID, Task: "t", Type: patterns.ToolFailure, Message: "exit 1", Tool: "vet", At: start, RecordedAt: start}, e)
+	late, err := w.RecordError(ctx, patterns.TaskError{Task: "late", Tool: "vet", Err: context.DeadlineExceeded, Resolved: true})
 	require.NoError(t, err)
-	assert.Equal(t, "vet: failed", bare.Message, "of a tool that gave no error")
-	e, err = w.errors.Record(ctx, patterns.Report{ID: "mine", Task: "t", Err: errors.New("x"), Type: patterns.Conflict, Message: "said better", Tool: "git"})
+	assert.Equal(t, patterns.Timeout, late.Type, "what the error wraps says more than that a tool had it")
+	assert.False(t, late.Resolved, "only ResolveError resolves")
+	e, err = w.RecordError(ctx, patterns.TaskError{ID: "mine", Task: "t", Err: errors.New("x"), Type: patterns.Conflict, Message: "said better", Tool: "git"})
 	require.NoError(t, err)
-	assert.Equal(t, patterns.ErrorEntry{ID: "mine", Task: "t", Type: patterns.Conflict, Message: "said better", Tool: "git", At: start, RecordedAt: start}, e)
-	_, err = w.errors.Record(ctx, patterns.Report{ID: "mine", Task: "t", Message: "again"})
+	assert.Equal(t, patterns.TaskError{ID: "mine", Task: "t", Type: patterns.Conflict, Message: "said better", Tool: "git", At: start, RecordedAt: start}, e)
+	_, err = w.RecordError(ctx, patterns.TaskError{ID: "mine", Task: "t", Message: "again"})
 	require.NoError(t, err)
-	long, err := w.errors.Record(ctx, patterns.Report{Task: "long", Message: strings.Repeat("é", 9000), Stack: "a\x00\xff"})
+	long, err := w.RecordError(ctx, patterns.TaskError{Task: "long", Message: strings.Repeat("é", 9000), Stack: "a\x00\xff"})
 	require.NoError(t, err)
-	assert.Equal(t, patterns.MaxDetail, utf8.RuneCountInString(long.Message))
+	assert.Equal(t, 2000, utf8.RuneCountInString(long.Message))
 	assert.Equal(t, patterns.Unclassified, long.Type)
-	stats, err := w.errors.Stats(ctx, "t")
+	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	require.NoError(t, err)
-	assert.Equal(t, 2, stats.Total)
+	assert.Len(t, stats.Errors, 2)
 
-	for field, r := range map[string]patterns.Report{
+	for field, r := range map[string]patterns.TaskError{
 		"Task":    {Message: "m"},
 		"Message": {Task: "t"},
 		"Type":    {Task: "t", Message: "m", Type: "bad luck"},
 		"At":      {Task: "t", Message: "m", At: start.Add(day)},
 		"ID":      {Task: "t", Message: "m", ID: "\xff"},
 	} {
-		_, err := w.errors.Record(ctx, r)
+		_, err := w.RecordError(ctx, r)
 		assertInputError(t, err, field)
 	}
-	assert.ErrorIs(t, w.errors.Resolve(ctx, "none"), heed.ErrNotFound)
+	assert.ErrorIs(t, w.ResolveError(ctx, "none"), heed.ErrNotFound)
 }
 
 // FuzzErrorPrompt renders errors of any text: the form stays, and so does the size.
@@ -194,12 +192,12 @@ func FuzzErrorPrompt(f *testing.F) {
 	f.Fuzz(func(t *testing.T, message, where, stack string, chars uint16) {
 		w := newWorld(t, patterns.Config{})
 		for _, kind := range []patterns.ErrorType{patterns.Timeout, patterns.Conflict, patterns.Timeout} {
-			if _, err := w.errors.Record(ctx, patterns.Report{Task: "t", Type: kind, Message: "m" + message, Context: where, Stack: stack}); err != nil {
+			if _, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Type: kind, Message: "m" + message, Context: where, Stack: stack}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		l := patterns.Limits{Chars: int(chars) + 1}
-		text, err := w.errors.Prompt(ctx, patterns.PromptQuery{Task: "t", Limits: l})
+		l := patterns.SectionSize{Chars: int(chars) + 1}
+		text, err := w.prompt("t", l)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,183 @@
+package patterns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// Promote makes a pattern [Proven] until [Recorder.Reset], in spite of any evidence, and brings it back from the archive. If
+// it is deprecated or inverted, the error is a [heed.ErrConflict]: reset it first. If it was promoted before, nothing changes
+// and the transition is the zero one.
+func (r *Recorder) Promote(ctx context.Context, id PatternID, by By) (Transition, error) {
+	return r.override(ctx, id, by, "promote", Proven)
+}
+
+// Deprecate makes a pattern [Deprecated] until [Recorder.Reset], in spite of any evidence. If it was deprecated by hand before,
+// nothing changes and the transition is the zero one.
+func (r *Recorder) Deprecate(ctx context.Context, id PatternID, by By) (Transition, error) {
+	return r.override(ctx, id, by, "deprecate", Deprecated)
+}
+
+func (r *Recorder) override(ctx context.Context, id PatternID, by By, action string, to State) (Transition, error) {
+	return r.decide(ctx, id, by, action, func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
+		if p.Override == to {
+			return "", errDone
+		}
+		current := p.clone()
+		r.advance(&current, t, d.now)
+		if to == Proven && (current.State == Deprecated || current.State == Inverted) {
+			return "", fmt.Errorf("%w: the pattern is %s: reset it first", heed.ErrConflict, current.State)
+		}
+		p.Override, p.By, p.ArchivedAt = to, by, time.Time{}
+		return by.Reason, nil
+	})
+}
+
+// decide makes a change that somebody wants, in one commit with its audit entry. If the change returns errDone, it stores
+// nothing.
+func (r *Recorder) decide(
+	ctx context.Context, id PatternID, by By, action string, change func(*draft, *Pattern, *evidence.Tally) (string, error),
+) (Transition, error) {
+	err := by.validate()
+	var d *draft
+	if err == nil {
+		err = r.retry(ctx, func() error {
+			found, err := r.find(ctx, id)
+			if err != nil {
+				return err
+			}
+			d = r.draft(found)
+			if p, _ := d.pattern(id); p.Anti {
+				return inputError("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
+			}
+			err = d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string, error) { return change(d, p, t) })
+			if err != nil {
+				return err
+			}
+			done := d.transitions[0]
+			d.batch.Records = append(d.batch.Records, r.audit(done.ID, done.At, by, action, string(id), map[string]string{
+				"from": string(done.From), "to": string(done.To),
+			}))
+			_, err = d.commit(ctx)
+			return err
+		})
+	}
+	switch {
+	case errors.Is(err, errDone):
+		return Transition{}, nil
+	case err != nil:
+		return Transition{}, failed(action, err)
+	}
+	r.toldOf(ctx, d)
+	return d.transitions[0], nil
+}
+
+// audit returns the record of what somebody has done.
+func (r *Recorder) audit(id string, at time.Time, by By, action, subject string, details map[string]string) store.Record {
+	return store.AuditEntry{
+		ID: records.ID("patterns", r.cfg.Name, action, id), At: at, Actor: by.Actor, Action: r.cfg.Name + "." + action, Subject: subject,
+		Reason: by.Reason, Details: details,
+	}.Record()
+}
+
+// A Reset names what a recorder is to forget or to end, and says who wants it and why. Exactly one of Pattern, Criterion and Task
+// must be set.
+type Reset struct {
+	Pattern PatternID
+	// KeepEvidence ends what was decided by hand about the pattern, and keeps its evidence. Else its evidence is forgotten,
+	// with its inversion.
+	KeepEvidence bool
+	// Criterion forgets the evidence on a criterion.
+	Criterion string
+	// Task ends the strikes of a task: somebody looked into it.
+	Task string
+	By   By
+}
+
+// Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a candidate again; or, with
+// KeepEvidence, what its evidence makes of it. It also resets criteria and strikes. Outcomes and ratings that were counted do
+// not count again. If there is nothing to end or to forget, nothing changes. The transition is zero if no pattern changed.
+func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
+	one := 0
+	for _, name := range []string{string(reset.Pattern), reset.Criterion, reset.Task} {
+		if name != "" {
+			one++
+		}
+	}
+	err := firstError(reset.By.validate(), checkText("Criterion", reset.Criterion, maxID), checkText("Task", reset.Task, maxID))
+	switch {
+	case err != nil:
+	case one != 1:
+		err = inputError("Pattern", "or Criterion or Task must be set, and one of them alone")
+	case reset.Criterion != "":
+		err = r.resetCriterion(ctx, reset.Criterion, reset.By)
+	case reset.Task != "":
+		err = r.resetStrikes(ctx, reset.Task, reset.By)
+	default:
+		return r.resetPattern(ctx, reset)
+	}
+	return Transition{}, failed("reset", err)
+}
+
+func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, error) {
+	action := "reset"
+	if reset.KeepEvidence {
+		action = "restore"
+	}
+	return r.decide(ctx, reset.Pattern, reset.By, action, func(d *draft, p *Pattern, t *evidence.Tally) (string, error) {
+		before := p.clone()
+		p.Override, p.By, p.ArchivedAt = "", By{}, time.Time{}
+		if !reset.KeepEvidence {
+			p.State, p.Base, p.Inverted = Candidate, Counts{}, Counts{}
+		}
+		after := p.clone()
+		if reset.KeepEvidence {
+			r.advance(&after, t, d.now)
+		}
+		if reflect.DeepEqual(before, after) && (reset.KeepEvidence || t.N() == 0) {
+			return "", errDone
+		}
+		if !reset.KeepEvidence {
+			d.batch.Reset = []evidence.Selection{{Kind: r.kinds.patternCells, Item: string(p.ID)}}
+			*t = evidence.Tally{}
+		}
+		return reset.By.Reason, nil
+	})
+}
+
+func (r *Recorder) resetCriterion(ctx context.Context, name string, by By) error {
+	var s store.Snapshot
+	if err := r.cfg.Store.Read(ctx, &s, []evidence.Cell{r.criterionCell(name)}, nil); err != nil || len(s.Parts) == 0 {
+		return err
+	}
+	_, err := r.cfg.Store.Commit(ctx, store.Batch{
+		Reset:   []evidence.Selection{{Kind: r.kinds.criterionCells, Item: name}},
+		Records: []store.Record{r.audit(r.cfg.NewID(), r.cfg.Now(), by, "reset_criterion", name, nil)},
+	})
+	return err
+}
+
+func (r *Recorder) resetStrikes(ctx context.Context, task string, by By) error {
+	recent, err := r.recent(ctx, task)
+	if err != nil {
+		return err
+	}
+	if s := r.strikes(task, recent); s.Count == 0 {
+		return nil
+	}
+	now := stored(r.cfg.Now())
+	id := r.cfg.Name + ":review:" + r.cfg.NewID()
+	review := Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by, RecordedAt: now}
+	_, err = r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{
+		r.kinds.entries.Record(review, store.Once), r.audit(id, now, by, "reset_strikes", task, nil),
+	}})
+	return err
+}

@@ -1,0 +1,211 @@
+package patterns
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// An ErrorType says what sort of error a task ran into.
+type ErrorType string
+
+// The types of errors.
+const (
+	Validation   ErrorType = "validation"   // invalid input or output
+	Timeout      ErrorType = "timeout"      // it took too long
+	Conflict     ErrorType = "conflict"     // somebody else had it: a file, a reservation, a revision
+	ToolFailure  ErrorType = "tool_failure" // a tool could not be run, or failed
+	Unclassified ErrorType = "unknown"
+)
+
+var errorTypes = []ErrorType{Validation, Timeout, Conflict, ToolFailure, Unclassified}
+
+// Classify tells the type of an error from what it wraps, and never from its text. In this order, it looks at: an error's own
+// method ErrorType() ErrorType; deadlines of contexts, files and the network; [heed.ErrConflict] and files that exist already;
+// [*heed.InputError], [*heed.ConfigError] and the errors of encoding/json and strconv; the errors of os/exec. Any other error,
+// a cancelled context too, is [Unclassified].
+func Classify(err error) ErrorType {
+	var own interface{ ErrorType() ErrorType }
+	var late interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &own) && slices.Contains(errorTypes, own.ErrorType()):
+		return own.ErrorType()
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &late) && late.Timeout():
+		return Timeout
+	case errors.Is(err, heed.ErrConflict), errors.Is(err, fs.ErrExist):
+		return Conflict
+	case is[*heed.InputError](err), is[*heed.ConfigError](err), is[*json.SyntaxError](err), is[*json.UnmarshalTypeError](err), is[*strconv.NumError](err):
+		return Validation
+	case is[*exec.Error](err), is[*exec.ExitError](err):
+		return ToolFailure
+	default:
+		return Unclassified
+	}
+}
+
+func is[E error](err error) bool {
+	var target E
+	return errors.As(err, &target)
+}
+
+// A TaskError is an error that a task ran into. Of each text, 2,000 runes are kept.
+type TaskError struct {
+	// ID names the error. An error that is recorded again under the same id counts once. "" means a new one.
+	ID   string `json:"id"`
+	Task string `json:"task"`
+	// Err is the error itself, if there is one. It gives Type and Message if they are empty, and is not kept.
+	Err error `json:"-"`
+	// Type is the sort of the error. "" means the result of [Classify], and [ToolFailure] if that is unknown and Tool is set.
+	Type    ErrorType `json:"type"`
+	Message string    `json:"message"`
+	Context string    `json:"context,omitempty"` // what was being done
+	Tool    string    `json:"tool,omitempty"`
+	Stack   string    `json:"stack,omitempty"`
+	At      time.Time `json:"at"` // the zero time means now
+	// Resolved and RecordedAt are set by the recorder. Errors are in the order of RecordedAt.
+	Resolved   bool      `json:"resolved"`
+	RecordedAt time.Time `json:"recorded_at"`
+}
+
+// RecordError keeps an error of a task for the prompt of the next attempt and for the score of the outcome. It returns the
+// error as it is kept. One whose id is known stays as it was. The newest 100,000 errors are kept, unless the store is
+// configured otherwise.
+func (r *Recorder) RecordError(ctx context.Context, e TaskError) (TaskError, error) {
+	e, err := r.completeError(e)
+	if err != nil {
+		return TaskError{}, failed("record error", err)
+	}
+	receipts, err := r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{r.kinds.errors.Record(e, store.Once)}})
+	if err == nil && len(receipts[0].Left) > 0 {
+		var kept records.Kept[TaskError]
+		if kept, err = r.kinds.errors.Get(ctx, r.cfg.Store, e.ID); err == nil {
+			e = kept.Value
+		}
+		if errors.Is(err, heed.ErrNotFound) {
+			err = nil // it was dropped meanwhile
+		}
+		if r.watch != nil && err == nil {
+			r.watch.Tell(ctx, heed.Duplicate{Component: r.watch.Name(), At: r.cfg.Now(), What: "error", ID: e.ID})
+		}
+	}
+	if err != nil {
+		return TaskError{}, failed("record error", err)
+	}
+	return e, nil
+}
+
+// completeError fills in what an error leaves open, and validates it.
+func (r *Recorder) completeError(e TaskError) (TaskError, error) {
+	now := r.cfg.Now()
+	if e.At.IsZero() {
+		e.At = now
+	}
+	if e.Err != nil {
+		e.Type, e.Message = cmp.Or(e.Type, Classify(e.Err)), cmp.Or(e.Message, e.Err.Error())
+	}
+	if e.Type = cmp.Or(e.Type, Unclassified); e.Type == Unclassified && e.Tool != "" {
+		e.Type = ToolFailure
+	}
+	e.ID, e.Err, e.Resolved, e.RecordedAt = cmp.Or(e.ID, r.cfg.NewID()), nil, false, stored(now)
+	e.Message, e.Context, e.Tool, e.Stack = tame(e.Message), tame(e.Context), tame(e.Tool), tame(e.Stack)
+	err := firstError(checkIDs(field{"ID", e.ID}, field{"Task", e.Task}), checkTime("At", e.At, now))
+	switch {
+	case err != nil:
+	case e.Message == "":
+		err = inputError("Message", "or Err must be set")
+	case !slices.Contains(errorTypes, e.Type):
+		err = inputError("Type", "must be validation, timeout, conflict, tool_failure or unknown")
+	}
+	e.At = stored(e.At)
+	return e, err
+}
+
+// ResolveError marks an error as resolved. It is then no longer in prompts. If it is not known, the error is
+// [heed.ErrNotFound].
+func (r *Recorder) ResolveError(ctx context.Context, id string) error {
+	err := checkIDs(field{"ID", id})
+	if err == nil {
+		err = records.Retry(ctx, func() error {
+			kept, err := r.kinds.errors.Get(ctx, r.cfg.Store, id)
+			if err != nil || kept.Value.Resolved {
+				return err
+			}
+			kept.Value.Resolved = true
+			_, err = r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{r.kinds.errors.Record(kept.Value, kept.Revision)}})
+			return err
+		})
+	}
+	return failed("resolve error", err)
+}
+
+// ForgetErrors drops the errors of a task: it is over, or its next attempt is scored by itself.
+func (r *Recorder) ForgetErrors(ctx context.Context, task string) error {
+	err := checkIDs(field{"Task", task})
+	if err == nil {
+		err = records.Retry(ctx, func() error {
+			var b store.Batch
+			for kept, err := range r.kinds.errors.Find(ctx, r.cfg.Store, store.Query{Keys: []string{store.Key("task", task)}}) {
+				if err != nil {
+					return err
+				}
+				b.Records = append(b.Records, r.kinds.errors.Removal(kept.ID, kept.Revision))
+			}
+			if len(b.Records) == 0 {
+				return nil
+			}
+			_, err := r.cfg.Store.Commit(ctx, b)
+			return err
+		})
+	}
+	return failed("forget errors", err)
+}
+
+// mostErrors is how many errors of a task are counted and written into prompts: those recorded last.
+const mostErrors = 1000
+
+// An ErrorReport is what went wrong with a task. It is immutable.
+type ErrorReport struct {
+	Errors     []TaskError // the first recorded first; resolved ones too
+	Unresolved int
+	ByType     map[ErrorType]int // resolved ones too; only types that occur
+}
+
+// Errors returns the errors that a query selects: of a task, or of all tasks. Since and Until are about when they were recorded.
+func (r *Recorder) Errors(ctx context.Context, q HistoryQuery) (ErrorReport, error) {
+	q.Limit = cmp.Or(q.Limit, mostErrors)
+	all, err := collect(history(ctx, r, "errors", "task", &r.kinds.errors, q))
+	if err != nil {
+		return ErrorReport{}, err
+	}
+	slices.Reverse(all)
+	report := ErrorReport{Errors: all, ByType: make(map[ErrorType]int)}
+	for i := range all {
+		report.ByType[all[i].Type]++
+		if !all[i].Resolved {
+			report.Unresolved++
+		}
+	}
+	return report, nil
+}
+
+// Prompt writes the errors for the prompt of the next attempt: by type, in the order in which types first came up. It leaves
+// resolved errors out, unless resolved is set. If not all have room, the newest are written. A size of zero means 20 items and
+// 6,000 characters. The text is empty if there are no errors.
+func (e ErrorReport) Prompt(size SectionSize, resolved bool) string {
+	all := slices.Clone(e.Errors)
+	if !resolved {
+		all = slices.DeleteFunc(all, func(e TaskError) bool { return e.Resolved })
+	}
+	return errorSection(all, size.or(SectionSize{20, 6_000}))
+}

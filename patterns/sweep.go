@@ -1,0 +1,114 @@
+package patterns
+
+import (
+	"context"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+)
+
+// Sweep stores the changes that time alone has made: proven patterns that nothing has confirmed for long are established
+// again. It archives patterns without any evidence for Config.StaleAfter, counted from their definition if they never had any.
+// [Recorder.Transitions] has each change. Every read is right without a sweep.
+//
+// It may be called at any rate. It works once a day, or more often if the settings are about hours. The zero time, and any time
+// after the recorder's clock, means that clock.
+//
+// An archived pattern keeps its evidence and its state, is in no prompt, and comes back with the next evidence. Inverted
+// patterns are never archived, as nobody tries what the prompt warns of. Patterns that somebody decided on by hand are not
+// archived either.
+func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
+	if clock := r.cfg.Now(); now.IsZero() || now.After(clock) {
+		now = clock
+	}
+	if !r.due(now) {
+		return nil
+	}
+	changed, err := r.sweep(ctx, now)
+	if r.watch != nil && changed > 0 {
+		r.watch.Tell(ctx, heed.Swept{Component: r.watch.Name(), At: now, Count: changed})
+	}
+	if err != nil {
+		r.watch.Failed(ctx, "sweep", err)
+		return failed("sweep", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.swept = now
+	return nil
+}
+
+// due reports whether it is time for a sweep.
+func (r *Recorder) due(now time.Time) bool {
+	every := max(min(24*time.Hour, r.cfg.StaleAfter/90, r.cfg.Maturity.Recency/90), time.Minute)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.swept.IsZero() || now.Sub(r.swept) >= every || now.Before(r.swept)
+}
+
+// sweep returns how many patterns it changed. Each is one commit.
+func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err error) {
+	all, err := r.readAll(ctx, PatternQuery{})
+	if err != nil {
+		return 0, err
+	}
+	settle := func(from *reading, id PatternID) (*draft, error) {
+		d := r.draft(from)
+		d.now = now
+		return d, d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) { return r.archive(p, t, now) })
+	}
+	for _, id := range all.order {
+		if p := all.patterns[id].Value; p.Anti {
+			continue
+		}
+		if trial, err := settle(all, id); err != nil || len(trial.order) == 0 {
+			continue // nothing would change
+		}
+		var d *draft
+		err := r.retry(ctx, func() error {
+			found, err := r.read(ctx, []PatternID{id}, "")
+			if err != nil {
+				return err
+			}
+			if d, err = settle(found, id); err == nil {
+				_, err = d.commit(ctx)
+			}
+			return err
+		})
+		if err != nil {
+			return changed, err
+		}
+		changed++
+		r.toldOf(ctx, d)
+	}
+	return changed, nil
+}
+
+// archive archives a pattern that has had no evidence for long.
+func (r *Recorder) archive(p *Pattern, t *evidence.Tally, now time.Time) (cause string, err error) {
+	heard, stale := r.stale(p, t, now)
+	if !stale || p.archived() || p.Override != "" || p.State == Inverted {
+		return "", nil
+	}
+	p.ArchivedAt = stored(now)
+	return "archived, as nothing was heard of it since " + heard.UTC().Format(time.DateOnly), nil
+}
+
+// unarchive is an edit.
+func (r *Recorder) unarchive(p *Pattern, t *evidence.Tally) (cause string, err error) {
+	if _, stale := r.stale(p, t, r.cfg.Now()); stale || !p.archived() {
+		return "", nil
+	}
+	p.ArchivedAt = time.Time{}
+	return "back from the archive, as something was heard of it", nil
+}
+
+// stale returns the time of the last evidence on a pattern, and whether that is too long ago.
+func (r *Recorder) stale(p *Pattern, t *evidence.Tally, now time.Time) (heard time.Time, stale bool) {
+	heard = t.Last().Time()
+	if heard.IsZero() {
+		heard = p.CreatedAt
+	}
+	return heard, now.Sub(heard) > r.cfg.StaleAfter
+}
