@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/internal/ids"
 )
 
 // Dump writes all that the store holds, as it is at one moment: [Store.Load] reads it, and so do stores in a database. Ids
@@ -177,7 +178,7 @@ func (e *engine) cell(key cellKey) evidence.Cell {
 	return e.spaces.value(key.space).cell(key.item, e.names.value(key.name))
 }
 
-func (s *state) dumped(slot *slot, h *history, cell dump.Hash) *dump.Tally {
+func (s *state) dumped(slot *slot, h *history, cell ids.Hash) *dump.Tally {
 	from := s.origins.value(slot.origin)
 	t := slot.tally(s.rule(slot.policy).HalfLife)
 	var lost [3]int64
@@ -207,7 +208,7 @@ func (d *dumper) writeIDs(shard *knownShard) error {
 				continue // it stands in the young generation, too
 			}
 			if err := d.write(dump.Row{ID: &dump.ID{
-				ID: dump.Hash(h), Recorded: m.recorded(), Retracted: m&retracted != 0, Untraced: m&untraced != 0 || d.state.cfg.NoHistory,
+				ID: ids.Hash(h), Recorded: m.recorded(), Retracted: m&retracted != 0, Untraced: m&untraced != 0 || d.state.cfg.NoHistory,
 			}}); err != nil {
 				return err
 			}
@@ -215,7 +216,7 @@ func (d *dumper) writeIDs(shard *knownShard) error {
 				if !d.state.misses(p) || d.state.holds(p.cellKey, h) {
 					continue
 				}
-				lost := dump.Lost{ID: dump.Hash(h), Cell: dump.HashOfCell(d.state.cell(p.cellKey)), Recorded: m.recorded()}
+				lost := dump.Lost{ID: ids.Hash(h), Cell: dump.HashOfCell(d.state.cell(p.cellKey)), Recorded: m.recorded()}
 				if policy, ok := d.state.cells.of(p.group()).policy(p.cellKey); ok && d.state.rule(policy).ByOrigin && p.origin != anyOrigin {
 					from := d.state.origins.value(p.origin)
 					lost.Origin = &dump.Origin{Channel: from.channel, Source: from.source}

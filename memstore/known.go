@@ -1,12 +1,12 @@
 package memstore
 
 import (
-	"crypto/sha256"
 	"math"
 	"sync"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ids"
 )
 
 // known holds the ids that a store has seen, as hashes. An id lives in the young generation of its shard. When that has
@@ -60,11 +60,8 @@ func newMark(at evidence.Instant) mark { return mark(max(at+minute-1, 0)/minute)
 
 func (m mark) recorded() evidence.Instant { return evidence.Instant(m>>markBits) * minute }
 
-// hashID returns how the store calls an id: the first half of its SHA-256, the same in every store.
-func hashID(text string) id {
-	sum := sha256.Sum256([]byte(text))
-	return id(sum[:16])
-}
+// hashID returns how the store calls an id, which is the same in every store.
+func hashID(text string) id { return id(ids.Of(text)) }
 
 func (k *known) of(h id) *knownShard { return &k.shards[h.shard()] }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/store"
 )
 
@@ -38,7 +39,7 @@ func (s *Store) load(ctx context.Context, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l := loader{state: newState(before.cfg), cells: make(map[dump.Hash]*loadedCell), in: in}
+	l := loader{state: newState(before.cfg), cells: make(map[ids.Hash]*loadedCell), in: in}
 	l.state.records.revision.Store(in.Revision)
 	for n := 1; ; n++ {
 		row, err := in.Next()
@@ -105,7 +106,7 @@ func (s *state) empty() bool {
 // A loader fills a state that nobody else has yet.
 type loader struct {
 	state *state
-	cells map[dump.Hash]*loadedCell
+	cells map[ids.Hash]*loadedCell
 	in    *dump.Reader
 }
 
@@ -157,7 +158,7 @@ func (l *loader) cell(c *dump.Cell) error {
 }
 
 // of returns the cell of a row, with its shard.
-func (l *loader) of(hash dump.Hash) (*loadedCell, *shard, error) {
+func (l *loader) of(hash ids.Hash) (*loadedCell, *shard, error) {
 	c := l.cells[hash]
 	if c == nil {
 		return nil, nil, errors.New("the cell is not known")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/lock"
 )
 
 // Dialect says what sort of database it is, and what is promised there.
@@ -59,7 +60,7 @@ type database struct {
 	dialect Dialect
 	setUp   string                     // what a connection of SQLite needs before it writes
 	stmts   []atomic.Pointer[sql.Stmt] // by number of the query; SQLite alone, as drivers for PostgreSQL keep their own
-	turn    chan struct{}              // SQLite has one writer at a time: those of this process wait here, in turn
+	turn    lock.Lock                  // SQLite has one writer at a time: those of this process wait here, in turn
 	damaged atomic.Uint64
 
 	mu    sync.Mutex
@@ -73,7 +74,7 @@ func newDB(handle *sql.DB, dialect Dialect) *database {
 	}
 	return &database{
 		setUp:  setUp,
-		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: make(chan struct{}, 1),
+		handle: handle, dialect: dialect, stmts: make([]atomic.Pointer[sql.Stmt], len(queries)), turn: lock.New(),
 		wakes: make(map[string]chan struct{}),
 	}
 }
@@ -194,12 +195,10 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 		_, err = db.finish(ctx, sqlTx, err, lock, do)
 		return err
 	}
-	select {
-	case db.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := db.turn.Lock(ctx); err != nil {
+		return err
 	}
-	defer func() { <-db.turn }()
+	defer db.turn.Unlock()
 	var t *tx
 	err := db.onWriter(ctx, func(conn *sql.Conn) error {
 		var sqlTx *sql.Tx
@@ -223,12 +222,10 @@ func (db *database) writeOnce(ctx context.Context, lock, do func(*tx) error) err
 
 // alone calls a function with a connection of SQLite while nobody else in this process writes.
 func (db *database) alone(ctx context.Context, do func(context.Context, *sql.Conn) error) error {
-	select {
-	case db.turn <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := db.turn.Lock(ctx); err != nil {
+		return err
 	}
-	defer func() { <-db.turn }()
+	defer db.turn.Unlock()
 	return because(ctx, db.onWriter(ctx, func(conn *sql.Conn) error { return do(ctx, conn) }))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
+	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/store"
 )
 
@@ -155,7 +156,7 @@ var dumpParts = []struct {
 	}},
 }
 
-func hashes(err error, text string, into *dump.Hash) error {
+func hashes(err error, text string, into *ids.Hash) error {
 	if err == nil {
 		err = into.UnmarshalText([]byte(text))
 	}
@@ -234,7 +235,7 @@ func (c *change) load(from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	l := &loading{change: c, cells: make(map[dump.Hash]*dump.Cell)}
+	l := &loading{change: c, cells: make(map[ids.Hash]*dump.Cell)}
 	for {
 		row, err := in.Next()
 		if errors.Is(err, io.EOF) {
@@ -269,7 +270,7 @@ func (c *change) load(from io.Reader) error {
 // A loading collects rows, to write many of them at once.
 type loading struct {
 	*change
-	cells   map[dump.Hash]*dump.Cell
+	cells   map[ids.Hash]*dump.Cell
 	query   *query // of the rows that wait to be written
 	rows    [][]any
 	records map[string]dump.Record // likewise, without their bodies

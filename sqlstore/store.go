@@ -11,8 +11,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/internal/retention"
 	"github.com/heedhq/heed/store"
 )
@@ -194,7 +194,7 @@ func (s *Store) forget(batches []store.Batch) {
 }
 
 // hashOf names texts so that they fit into any index and tell nothing.
-func hashOf(texts ...string) string { return dump.HashOf(texts...).String() }
+func hashOf(texts ...string) string { return ids.Of(texts...).String() }
 
 func hashOfCell(c evidence.Cell) string { return hashOf(c.Kind, c.Scope, c.Item, c.Name) }
 func hashOfRef(r store.Ref) string      { return hashOf(r.Kind, r.ID) }

@@ -5,14 +5,12 @@
 // member, which says what the row is. Kinds come first, then cells, then what belongs to cells, then ids, then records in
 // the order of first writing. The last line has the number of rows and the SHA-256 of all lines before it.
 //
-// Moments are microseconds since 1970-01-01 UTC, and 0 is none. Ids and cells go by a [Hash].
+// Moments are microseconds since 1970-01-01 UTC, and 0 is none. Ids and cells go by an [ids.Hash].
 package dump
 
 import (
 	"bufio"
 	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -20,6 +18,7 @@ import (
 	"io"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/store"
 )
 
@@ -29,40 +28,8 @@ const Version = 1
 // MaxLine is how many bytes a line may have.
 const MaxLine = 16 << 20
 
-// A Hash is the first half of a SHA-256. Stores know ids and cells by it. As text it is base64 for URLs, without padding.
-type Hash [16]byte
-
-// HashOf returns the hash of an id, which is one text, or of a cell: its kind, scope, item and name.
-func HashOf(texts ...string) Hash {
-	if len(texts) == 1 {
-		sum := sha256.Sum256([]byte(texts[0]))
-		return Hash(sum[:16])
-	}
-	buffer := make([]byte, 0, 256)
-	for _, text := range texts {
-		buffer = binary.AppendUvarint(buffer, uint64(len(text)))
-		buffer = append(buffer, text...)
-	}
-	sum := sha256.Sum256(buffer)
-	return Hash(sum[:16])
-}
-
 // HashOfCell returns the hash of a cell.
-func HashOfCell(c evidence.Cell) Hash { return HashOf(c.Kind, c.Scope, c.Item, c.Name) }
-
-func (h Hash) String() string { return base64.RawURLEncoding.EncodeToString(h[:]) }
-
-// MarshalText implements [encoding.TextMarshaler].
-func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (h *Hash) UnmarshalText(text []byte) error {
-	if base64.RawURLEncoding.DecodedLen(len(text)) != len(h) {
-		return fmt.Errorf("a hash is %d bytes in base64", len(h))
-	}
-	_, err := base64.RawURLEncoding.Decode(h[:], text)
-	return err
-}
+func HashOfCell(c evidence.Cell) ids.Hash { return ids.Of(c.Kind, c.Scope, c.Item, c.Name) }
 
 // A Row is what a line holds. One of the fields is set.
 type Row struct {
@@ -77,7 +44,7 @@ type Row struct {
 
 // A Cell says how a cell is kept.
 type Cell struct {
-	Hash     Hash             `json:"hash"`
+	Hash     ids.Hash         `json:"hash"`
 	Kind     string           `json:"kind"`
 	Scope    string           `json:"scope,omitempty"`
 	Item     string           `json:"item,omitempty"`
@@ -89,7 +56,7 @@ type Cell struct {
 
 // A Tally is the sum of one origin of a cell.
 type Tally struct {
-	Cell          Hash             `json:"cell"`
+	Cell          ids.Hash         `json:"cell"`
 	Channel       string           `json:"channel,omitempty"`
 	Source        string           `json:"source,omitempty"`
 	Landmark      evidence.Instant `json:"landmark,omitempty"`
@@ -112,7 +79,7 @@ type Count struct {
 
 // An Observation is one of a cell's history. Those of one cell are in the order in which they were recorded.
 type Observation struct {
-	Cell     Hash             `json:"cell"`
+	Cell     ids.Hash         `json:"cell"`
 	ID       string           `json:"id"`
 	Channel  string           `json:"channel,omitempty"`
 	Source   string           `json:"source,omitempty"`
@@ -125,8 +92,8 @@ type Observation struct {
 
 // A Lost says that an observation of an id counts in a cell but is not in the history.
 type Lost struct {
-	ID       Hash             `json:"id"`
-	Cell     Hash             `json:"cell"`
+	ID       ids.Hash         `json:"id"`
+	Cell     ids.Hash         `json:"cell"`
 	Recorded evidence.Instant `json:"recorded"`
 	// Origin is the tally that it counts in, of a cell that has several. nil: that is not known, and it may be any.
 	Origin *Origin `json:"origin,omitempty"`
@@ -140,7 +107,7 @@ type Origin struct {
 
 // An ID is known, as that of an observation or of a batch.
 type ID struct {
-	ID        Hash             `json:"id"`
+	ID        ids.Hash         `json:"id"`
 	Recorded  evidence.Instant `json:"recorded"`
 	Retracted bool             `json:"retracted,omitempty"`
 	Untraced  bool             `json:"untraced,omitempty"` // no history was kept when it came

@@ -3,9 +3,6 @@ package records
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -13,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/store"
 )
 
@@ -94,19 +92,8 @@ func (k *Kind[T]) Find(ctx context.Context, st store.Store, q store.Query) iter.
 	}
 }
 
-// ID derives a short id from parts. Each part counts with its length, so that no two lists of parts have the same id by
-// being joined alike. It tells nothing of its parts, unless they can be guessed.
-func ID(parts ...string) string {
-	text := make([]byte, 0, 512) // on the stack
-	for _, part := range parts {
-		text = binary.BigEndian.AppendUint64(text, uint64(len(part)))
-		text = append(text, part...)
-	}
-	sum := sha256.Sum256(text)
-	var id [22]byte
-	base64.RawURLEncoding.Encode(id[:], sum[:16])
-	return string(id[:])
-}
+// ID derives the id of a record from texts: see [ids.Of].
+func ID(parts ...string) string { return ids.Of(parts...).String() }
 
 // Tries is how often [Retry] calls.
 const Tries = 10
