@@ -37,7 +37,7 @@ func (f *Reactions) react(ctx context.Context, r *Reaction) (credit Credit, repe
 	case known && mine.Now.same(last.Now):
 		repeated = true
 		mine = *last
-		b.Expect = []store.Precondition{verdictKind.Expect(mine.id(), s.verdict.Revision)}
+		b.Expect = []store.Expectation{verdictKind.Expect(mine.id(), s.verdict.Revision)}
 	case !known && s.trace.Value.Verdicts >= maxVerdicts:
 		return Credit{}, false, evidence.ErrFull
 	default:

@@ -87,7 +87,7 @@ type Batch struct {
 	Observations []evidence.Observation
 
 	// Expect names records that must still have these revisions. They stay as they are.
-	Expect []Precondition
+	Expect []Expectation
 	// Records to write, or to remove where the Body is zero.
 	Records []Record
 
@@ -95,8 +95,8 @@ type Batch struct {
 	Parts bool
 }
 
-// A Precondition says which revision of a record the writer has seen. Revision 0: there was none.
-type Precondition struct {
+// An Expectation says which revision of a record the writer has seen. Revision 0: there was none.
+type Expectation struct {
 	Ref
 	Revision uint64
 }

@@ -30,19 +30,19 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 		n       int
 		want    []float64
 	}{
-		{"injection, by default", catalogue, nil, 200_000, []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, copy", catalogue, strategy.Copy{}, 20_000, []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, alone", catalogue, strategy.Alone{}, 20_000, []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, by default", catalogue, nil, long(30_000, 200_000), []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, copy", catalogue, strategy.Copy{}, long(6_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, alone", catalogue, strategy.Alone{}, long(6_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
 		{
 			"injection with other weights",
 			injection.Arms(injection.Config{Weights: injection.Weights{MainContext: 5, Subagent: 2, BackgroundSubagent: 2, Deferred: 1}}),
-			nil, 20_000, []float64{0.5, 0.2, 0.2, 0.1},
+			nil, long(6_000, 20_000), []float64{0.5, 0.2, 0.2, 0.1},
 		},
-		{"lopsided", weighted(100, 1, 9), nil, 20_000, []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"lopsided, copy", weighted(100, 1, 9), strategy.Copy{}, 20_000, []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"lopsided, alone", weighted(100, 1, 9), strategy.Alone{}, 20_000, []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"equal", weighted(7, 7, 7), nil, 20_000, []float64{1. / 3, 1. / 3, 1. / 3}},
-		{"none", weighted(0, 0, 0, 0, 0), strategy.Alone{}, 20_000, []float64{0.2, 0.2, 0.2, 0.2, 0.2}},
+		{"lopsided", weighted(100, 1, 9), nil, long(6_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
+		{"lopsided, copy", weighted(100, 1, 9), strategy.Copy{}, long(6_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
+		{"lopsided, alone", weighted(100, 1, 9), strategy.Alone{}, long(6_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
+		{"equal", weighted(7, 7, 7), nil, long(6_000, 20_000), []float64{1. / 3, 1. / 3, 1. / 3}},
+		{"none", weighted(0, 0, 0, 0, 0), strategy.Alone{}, long(6_000, 20_000), []float64{0.2, 0.2, 0.2, 0.2, 0.2}},
 		{"one arm", weighted(0.5), nil, 100, []float64{1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

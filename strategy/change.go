@@ -106,17 +106,10 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 		return nil
 	}
 	at := outcomes[cut].At
-	before, after := meanReward(outcomes[:cut]), meanReward(outcomes[cut:])
 	id := derivedID("restart", l.cfg.Name, s.space.scope, item, string(l.cfg.Arms[arm].ID), at.Format(time.RFC3339Nano))
-	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", l.cfg.Arms[arm].ID, before, after)
+	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", l.cfg.Arms[arm].ID, meanReward(outcomes[:cut]), meanReward(outcomes[cut:]))
 	b := store.Batch{
-		ID: id, Policies: l.policies, Parts: true,
-		Reset:        []evidence.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
-		Observations: []evidence.Observation{{ID: id, Cell: s.space.resets(item), Reward: 1, Weight: 1, At: now}},
-		Records: []store.Record{store.AuditEntry{
-			ID: id, At: now, Actor: "heed", Action: l.cfg.Name + ".restart", Subject: item, Reason: reason,
-			Details: map[string]string{"category": s.category, "context": s.context},
-		}.Record()},
+		ID: id, Policies: l.policies, Reset: []evidence.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
 	}
 	for i, n := range scratch.counts {
 		if n > 0 {
@@ -126,17 +119,7 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 	if scratch.item.Given != nil {
 		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item})
 	}
-	if err := l.emit(&b, Event{
-		ID: id, Type: EventRestarted, Category: s.category, Context: s.context, Item: item, At: now, Reason: reason,
-	}); err != nil {
-		return err
-	}
-	receipts, err := l.cfg.Store.Commit(ctx, b)
-	s.expire()
-	if err == nil && !receipts[0].Duplicate {
-		s.wasResetNow(item, receipts[0].Parts)
-	}
-	return err
+	return l.forget(ctx, s, b, Event{Type: restarted, Item: item, At: now, Reason: reason}, "heed", ".restart")
 }
 
 // counted returns the last outcomes of a cell, the oldest first, of the so many that count.

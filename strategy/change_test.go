@@ -62,7 +62,7 @@ func TestStillWorldsRaiseFewAlarms(t *testing.T) {
 	c := strategy.Change{FalseAlarms: 0.001}
 	rng := rand.New(rand.NewPCG(1, 2))
 	alarms := 0
-	const runs = 2000
+	runs := long(1000, 2000)
 	for run := range runs {
 		rate := float64(run%9+1) / 10
 		var outcomes []evidence.Observation

@@ -167,16 +167,6 @@ func (c Choice) Draws() iter.Seq[Draw] {
 // Fallback reports whether the arm is the default, or the first that was permitted, as nothing could be drawn.
 func (c Choice) Fallback() bool { return c.details != nil && c.details.fallback }
 
-// Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each of its parameters.
-func (c Choice) Cells() []evidence.Cell {
-	space := space{kindsOf(c.Learner()), segmentScope(c.Category, c.Context)}
-	cells := []evidence.Cell{space.arm(c.Item, c.Arm)}
-	for name, value := range c.Parameters() {
-		cells = append(cells, space.parameter(c.Arm, Setting{name, value}))
-	}
-	return cells
-}
-
 // propensityDraws bounds the standard error of a propensity that is counted: √(¼/n) is 0.0028.
 const propensityDraws = 1 << 15
 

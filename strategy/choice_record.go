@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"slices"
 	"time"
 
 	"github.com/heedhq/heed/internal/records"
@@ -15,8 +14,6 @@ type Record struct {
 	// Result is what came of it; nil unless it is Observed. Of several results it is the one that came about last by At,
 	// and of one moment the one with the greater id, in whatever order they were observed.
 	Result *Result `json:"result,omitempty"`
-	// Ended tells that its session has ended: the next Select of its item there gives another choice.
-	Ended bool `json:"ended,omitempty"`
 }
 
 // Stage says how far a choice has come.
@@ -28,9 +25,6 @@ const (
 	Observed Stage = "observed" // an outcome came
 	Expired  Stage = "expired"  // none came in time; one that comes late makes it Observed
 )
-
-// Valid reports whether the stage is one of those.
-func (s Stage) Valid() bool { return slices.Contains([]Stage{Pending, Observed, Expired}, s) }
 
 // A Result is what came of a choice: an [Outcome] without it.
 type Result struct {
@@ -90,12 +84,10 @@ func (f *ChoiceFilter) query(learner string) store.Query {
 
 // A choiceRow is a choice as a store has it.
 type choiceRow struct {
-	Choice Choice  `json:"choice"`
-	Stage  Stage   `json:"stage"`
-	Result *Result `json:"result,omitempty"`
-	Epoch  uint64  `json:"epoch,omitempty"`  // of its session, when it was made
-	Number uint64  `json:"number,omitempty"` // how many choices its session had made before for its item
-	Silent bool    `json:"silent,omitempty"` // silence was counted for it, as evidence
+	Record
+	Epoch  uint64 `json:"epoch,omitempty"`  // of its session, when it was made
+	Number uint64 `json:"number,omitempty"` // how many choices its session had made before for its item
+	Silent bool   `json:"silent,omitempty"` // silence was counted for it, as evidence
 	// Own tells that the record has the id of the choice. The last choice of an item in a session has an id that is made of
 	// the two, so that it is read without a search, and is there once however many processes choose at the same time.
 	Own bool `json:"own,omitempty"`
@@ -171,8 +163,8 @@ var sessions = records.Kind[sessionRow]{
 func sessionID(learner, session string) string { return records.ID("session", learner, session) }
 
 // record returns the record as users have it, a copy.
-func (r *choiceRow) record(ended bool) Record {
-	record := Record{Choice: r.Choice, Stage: r.Stage, Ended: ended}
+func (r *choiceRow) record() Record {
+	record := r.Record
 	if r.Result != nil {
 		result := *r.Result
 		record.Result = &result

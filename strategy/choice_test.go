@@ -43,7 +43,7 @@ func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
 			l, q := experienced(t, strategy.Config{Pooling: pooling})
-			const n = 20_000
+			n := long(5_000, 20_000)
 			share, propensity := make(map[strategy.ArmID]float64), make(map[strategy.ArmID]float64)
 			var c strategy.Choice
 			for range n {
@@ -57,7 +57,7 @@ func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 			for i, arm := range []strategy.ArmID{"a", "b", "c", "d"} {
 				require.Contains(t, propensity, arm)
 				assert.InDelta(t, best[i], propensity[arm], 1e-12)
-				assertShare(t, best[i], share[arm]/n, n, 4, arm)
+				assertShare(t, best[i], share[arm]/float64(n), n, 4, arm)
 				sum += propensity[arm]
 			}
 			assert.InDelta(t, 1, sum, 1e-9)
@@ -84,7 +84,7 @@ func TestPropensityIsHowOftenTheArmIsChosen(t *testing.T) {
 			t.Parallel()
 			l, q := experienced(t, test.cfg)
 			q.Item, q.Arms = test.item, test.arms
-			const n = 20_000
+			n := long(5_000, 20_000)
 			share, propensity := make(map[strategy.ArmID]float64), make(map[strategy.ArmID]float64)
 			for range n {
 				c := choose(t, l, q)
@@ -96,8 +96,8 @@ func TestPropensityIsHowOftenTheArmIsChosen(t *testing.T) {
 			var sum float64
 			for arm, p := range propensity {
 				sum += p
-				se := math.Sqrt(p*(1-p)/n + p*(1-p)/(1<<15))
-				assert.InDelta(t, p, share[arm]/n, 4*se, arm)
+				se := math.Sqrt(p*(1-p)/float64(n) + p*(1-p)/(1<<15))
+				assert.InDelta(t, p, share[arm]/float64(n), 4*se, arm)
 			}
 			assert.InDelta(t, 1, sum, 0.03)
 		})

@@ -71,9 +71,10 @@ type copied struct {
 }
 
 // Update implements [Model].
-func (m *copied) Update(arm int, before, after evidence.Sums) {
+func (m *copied) Update(arm int, before, after evidence.Sums) bool {
 	m.total[arm] = m.total[arm].Plus(after).Minus(before)
 	m.refresh(arm)
+	return false
 }
 
 func (m *copied) refresh(arm int) {

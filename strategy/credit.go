@@ -221,13 +221,13 @@ func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.
 	batches = make([]store.Batch, 0, len(credits)+2)
 	for i := range credits {
 		c := &credits[i]
-		b := l.batch(c.segment, c.Outcome, EventObserved)
+		b := l.batch(c.segment, c.Outcome, observed)
 		if b.Withdraw = c.withdraw; rows[i] != nil {
 			b.Records = append(b.Records, rows[i].write(c.kept.ID, c.kept.Revision))
 		}
 		if l.cfg.Topic != "" {
 			result := c.result()
-			e := Event{ID: string(EventObserved) + ":" + b.ID, Type: EventObserved, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
+			e := Event{ID: observed + ":" + b.ID, Type: observed, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
 			if err := l.emit(&b, e); err != nil {
 				return nil, nil, err
 			}

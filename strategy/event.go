@@ -18,24 +18,24 @@ import (
 // DefaultTopic is the topic of a learner's events: see Config.Topic.
 const DefaultTopic = "heed.strategy"
 
-// EventType says what happened.
-type EventType string
-
-// What happens to a learner.
+// The types of events.
 const (
-	EventSelected    EventType = "selected"    // a choice was made
-	EventObserved    EventType = "observed"    // an outcome was counted
-	EventExpired     EventType = "expired"     // no outcome came in time
-	EventSpecialized EventType = "specialized" // an item took its copy of the segment's evidence
-	EventRestarted   EventType = "restarted"   // a change was found, and the evidence from before it left out
-	EventReset       EventType = "reset"       // somebody had something forgotten
+	selected    = "selected"
+	observed    = "observed"
+	expired     = "expired"
+	specialized = "specialized"
+	restarted   = "restarted"
+	wasReset    = "reset"
 )
 
 // An Event tells what happened to a learner, and has all that is needed to let it happen again: see [Learner.Replay]. In a
 // store's outbox it is the JSON payload of a [stream.Event] of the same id.
 type Event struct {
-	ID       string    `json:"id"`
-	Type     EventType `json:"type"`
+	ID string `json:"id"`
+	// Type says what happened. selected: a choice was made. observed: an outcome was counted. expired: no outcome came in time.
+	// specialized: an item took its copy of the segment's evidence. restarted: a change was found, and the evidence from before
+	// it no longer counts. reset: somebody had something forgotten.
+	Type     string    `json:"type"`
 	Learner  string    `json:"learner"`
 	Category string    `json:"category,omitempty"`
 	Context  string    `json:"context,omitempty"`
@@ -185,13 +185,13 @@ func (l *Learner) replayedRecord(ctx context.Context, e *Event) (*store.Record, 
 	}
 	var row *choiceRow
 	switch {
-	case e.Type == EventSelected && kept.Revision == 0:
-		row = &choiceRow{Choice: *e.Choice, Stage: Pending, Own: true}
-	case e.Type == EventExpired && kept.Revision > 0 && kept.Value.Stage == Pending:
+	case e.Type == selected && kept.Revision == 0:
+		row = &choiceRow{Record: Record{Choice: *e.Choice, Stage: Pending}, Own: true}
+	case e.Type == expired && kept.Revision > 0 && kept.Value.Stage == Pending:
 		expired := *kept.Value
 		expired.Stage, expired.Silent = Expired, e.Effect != nil
 		row = &expired
-	case e.Type == EventObserved && kept.Revision > 0 && e.Result != nil && (kept.Value.Result == nil || kept.Value.Result.before(*e.Result)):
+	case e.Type == observed && kept.Revision > 0 && e.Result != nil && (kept.Value.Result == nil || kept.Value.Result.before(*e.Result)):
 		row = kept.Value.settled(*e.Result)
 	default:
 		return nil, nil

@@ -12,3 +12,13 @@ func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng
 func FindChange(c Change, outcomes []evidence.Observation) (at int, found bool) {
 	return c.find(outcomes)
 }
+
+// Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each of its parameters.
+func (c Choice) Cells() []evidence.Cell {
+	space := space{kindsOf(c.Learner()), segmentScope(c.Category, c.Context)}
+	cells := []evidence.Cell{space.arm(c.Item, c.Arm)}
+	for name, value := range c.Parameters() {
+		cells = append(cells, space.parameter(c.Arm, Setting{name, value}))
+	}
+	return cells
+}

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math"
 	"math/rand/v2"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -275,8 +276,14 @@ func (s *fragile) Commit(ctx context.Context, batches ...store.Batch) ([]store.R
 	return s.Store.Commit(ctx, batches...)
 }
 
-// raced tells that the race detector is on, under which the longest tests are shorter.
-var raced bool
+// long returns how often a long test repeats what it does: with HEED_LONG the full number, and else the short one. A test
+// that states a standard error states it for both.
+func long(short, full int) int {
+	if os.Getenv("HEED_LONG") != "" {
+		return full
+	}
+	return short
+}
 
 // No test of this package may leave a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -11,148 +10,79 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/store"
 )
 
-// ErrNoChoices says that a learner keeps no records of its choices: see Config.Unrecorded.
-var ErrNoChoices = errors.New("the learner keeps no records of choices")
-
-// History returns the learner's choices that a filter lets pass, the newest first, each with its outcome if it has one:
-// those of an item, of a session, of a time. The loop may end early; after an error it ends. With Config.Unrecorded that
-// error is [ErrNoChoices].
+// History returns the learner's choices that a filter lets pass, the newest first, each with its outcome if it has one. The
+// loop may end early. After an error it ends. With Config.Unrecorded the error is [heed.ErrNotFound].
 func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
-		var page []*choiceRow
-		left := f.Limit
-		flush := func() error {
-			ended, err := l.endedOf(ctx, page)
+		n := 0
+		for kept, err := range l.find(ctx, f) {
 			if err != nil {
-				return err
+				yield(Record{}, fmt.Errorf("strategy: history: %w", err))
+				return
 			}
-			for i, row := range page {
-				if !yield(row.record(ended[i]), nil) {
-					return errEnough
-				}
-				if left--; left == 0 {
-					return errEnough
-				}
+			if n++; !yield(kept.Value.record(), nil) || n == f.Limit {
+				return
 			}
-			page = page[:0]
-			return nil
 		}
-		err := l.find(ctx, f, func(kept keptChoice) error {
-			if page = append(page, kept.Value); len(page) == historyPage || len(page) == left {
-				return flush()
+	}
+}
+
+// find yields the records that a filter lets pass, the newest first. It does not heed the limit.
+func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice, error] {
+	return func(yield func(keptChoice, error) bool) {
+		if l.cfg.Unrecorded {
+			yield(keptChoice{}, fmt.Errorf("the learner keeps no records of choices: %w", heed.ErrNotFound))
+			return
+		}
+		for kept, err := range choices.Find(ctx, l.cfg.Store, f.query(l.cfg.Name)) {
+			if err == nil && (kept.Value.Choice.Learner() != l.cfg.Name || !f.passes(kept.Value)) {
+				continue
 			}
-			return nil
-		})
-		if err == nil {
-			err = flush()
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(Record{}, fmt.Errorf("strategy: history: %w", err))
+			if !yield(kept, err) || err != nil {
+				return
+			}
 		}
 	}
 }
 
-// historyPage is of how many choices it is read at once whether their sessions have ended.
-const historyPage = 100
-
-// errEnough ends a loop.
-var errEnough = errors.New("enough")
-
-// find calls a function with the records that a filter lets pass, the newest first, until it returns an error.
-func (l *Learner) find(ctx context.Context, f ChoiceFilter, do func(keptChoice) error) error {
-	if l.cfg.Unrecorded {
-		return ErrNoChoices
-	}
-	for kept, err := range choices.Find(ctx, l.cfg.Store, f.query(l.cfg.Name)) {
-		if err == nil && kept.Value.Choice.Learner() == l.cfg.Name && f.passes(kept.Value) {
-			err = do(kept)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// endedOf reports of each choice whether its session has ended.
-func (l *Learner) endedOf(ctx context.Context, rows []*choiceRow) ([]bool, error) {
-	ended := make([]bool, len(rows))
-	var refs []store.Ref
-	for _, row := range rows {
-		if row.Choice.Session != "" {
-			refs = append(refs, sessions.Ref(sessionID(l.cfg.Name, row.Choice.Session)))
-		}
-	}
-	if len(refs) == 0 {
-		return ended, nil
-	}
-	var read store.Snapshot
-	if err := l.cfg.Store.Read(ctx, &read, nil, refs); err != nil {
-		return nil, err
-	}
-	n := 0
-	for i, row := range rows {
-		if row.Choice.Session == "" {
-			continue
-		}
-		session, err := sessions.Of(read.Records[n])
-		if err != nil {
-			return nil, err
-		}
-		ended[i] = session.Value.Epoch > row.Epoch
-		n++
-	}
-	return ended, nil
-}
-
-// Find returns the choice that an attribution is about: the one that was made last for an item in a session, at the given
-// time or before; and where there is none, as clocks differ, the first that was made up to [evidence.MaxSkew] later. So
-// what is asked again finds the same choice, whatever was chosen since. The zero time finds the last of all: an event that
-// may be delivered again needs its own time here, or it would be counted for another choice then. The item may be empty, as
-// in a [Query]. Where there is no such choice it is [heed.ErrNotFound], and with Config.Unrecorded [ErrNoChoices].
-func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (Record, error) {
-	row, err := l.findAt(ctx, session, item, at)
-	if err != nil {
-		return Record{}, fmt.Errorf("strategy: find: %w", err)
-	}
-	ended, err := l.endedOf(ctx, []*choiceRow{row})
-	if err != nil {
-		return Record{}, fmt.Errorf("strategy: find: %w", err)
-	}
-	return row.record(ended[0]), nil
-}
-
-func (l *Learner) findAt(ctx context.Context, session, item string, at time.Time) (_ *choiceRow, err error) {
-	if session == "" && !l.cfg.Unrecorded {
-		return nil, heed.ErrNotFound
+// Find returns the choice that an attribution is about: the last that was made for an item in a session, at the given time or
+// before. If there is none, as clocks differ, it is the first that was made up to [evidence.MaxSkew] later. So the same
+// question finds the same choice, whatever was chosen since. The zero time finds the last choice of all. An event that may be
+// delivered again needs its own time here, or its second delivery may count for another choice. The item may be empty, as in
+// a [Query]. Without such a choice, and with Config.Unrecorded, the error is [heed.ErrNotFound].
+func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ Record, err error) {
+	defer because(&err, "find")
+	if session == "" {
+		return Record{}, heed.ErrNotFound
 	}
 	f := ChoiceFilter{Session: session, Item: item}
 	if !at.IsZero() {
 		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
 	}
 	var last keptChoice
-	err = l.find(ctx, f, func(kept keptChoice) error {
+	for kept, err := range l.find(ctx, f) {
+		if err != nil {
+			return Record{}, err
+		}
 		c := &kept.Value.Choice
-		switch {
-		case c.Item != item: // an empty item lets all pass
-		case last.Revision > 0 && (at.IsZero() || !last.Value.Choice.At.After(at)) && !c.At.Equal(last.Value.Choice.At):
-			return errEnough
-		case last.Revision == 0 || !c.At.Equal(last.Value.Choice.At) || !kept.Value.Own: // of one moment, the last of all
+		if c.Item != item { // an empty item lets all pass
+			continue
+		}
+		same := last.Revision > 0 && c.At.Equal(last.Value.Choice.At)
+		if last.Revision > 0 && !same && (at.IsZero() || !last.Value.Choice.At.After(at)) {
+			break
+		}
+		if !same || !kept.Value.Own { // of one moment, the last of all
 			last = kept
 		}
-		return nil
-	})
-	switch {
-	case err != nil && !errors.Is(err, errEnough):
-		return nil, err
-	case last.Revision == 0:
-		return nil, heed.ErrNotFound
+	}
+	if last.Revision == 0 {
+		return Record{}, heed.ErrNotFound
 	}
 	last.Value.Choice.remember(last)
-	return last.Value, nil
+	return last.Value.record(), nil
 }
 
 // A Credit is one outcome that was counted.
@@ -162,22 +92,24 @@ type Credit struct {
 	Result
 }
 
-// Outcomes returns the outcomes of an item that the store still keeps, the last first: at most limit of them, or all where
-// limit is 0. They are what is believed of the item, one by one. The query's session and permitted arms are of no account.
-func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) ([]Credit, error) {
+// Outcomes returns the outcomes of an item that the store still keeps, the last first: at most limit of them, or all if limit
+// is 0. They are what is believed of the item, one by one. The query's session and permitted arms are ignored.
+func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []Credit, err error) {
+	defer because(&err, "outcomes")
 	if err := q.validate(); err != nil {
-		return nil, fmt.Errorf("strategy: outcomes: %w", err)
+		return nil, err
 	}
 	space := space{l.kinds, segmentScope(q.Category, q.Context)}
-	var credits []Credit
 	for _, arm := range l.cfg.Arms {
 		n := 0
 		for o, err := range l.cfg.Store.History(ctx, space.arm(q.Item, arm.ID)) {
 			if err != nil {
-				return nil, fmt.Errorf("strategy: outcomes: %w", err)
+				return nil, err
 			}
+			// The id of the evidence is the learner's, the choice's and the outcome's.
+			_, id, _ := strings.Cut(strings.TrimPrefix(o.ID, l.cfg.Name+":"), ":")
 			credits = append(credits, Credit{arm.ID, o.Session, Result{
-				ID: l.outcomeID(o.ID), Value: 2*o.Reward - 1, Confidence: o.Weight, Channel: o.Channel, Source: o.Source, At: o.At,
+				ID: id, Value: 2*o.Reward - 1, Confidence: o.Weight, Channel: o.Channel, Source: o.Source, At: o.At,
 			}})
 			if n++; n == limit {
 				break
@@ -189,11 +121,4 @@ func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) ([]Credit, e
 		credits = credits[:limit]
 	}
 	return credits, nil
-}
-
-// outcomeID is what evidenceID has made of an outcome's id.
-func (l *Learner) outcomeID(evidenceID string) string {
-	rest, _ := strings.CutPrefix(evidenceID, l.cfg.Name+":")
-	_, id, _ := strings.Cut(rest, ":")
-	return id
 }

@@ -166,15 +166,16 @@ func (l *Learner) checked(r *remembered, now time.Time) bool {
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
 
-// EndSession forgets the choices of a session: what is asked for in it afterwards is chosen anew, which gives the same arm
-// if nothing was learned meanwhile. Records of choices stay, marked as ended. Another learner over the same store, which
-// remembers a choice of the session itself, keeps it for at most Config.Refresh.
-func (l *Learner) EndSession(ctx context.Context, session string) error {
+// EndSession forgets the choices of a session. Later queries of the session choose anew, which gives the same arm if nothing
+// was learned meanwhile. Records of choices stay. Another learner over the same store that remembers a choice of the session
+// keeps it for at most Config.Refresh.
+func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
 	defer l.sessions.Drop(session)
 	if l.cfg.Unrecorded || session == "" {
 		return ctx.Err()
 	}
-	err := records.Retry(ctx, func() error {
+	defer because(&err, "end session")
+	return records.Retry(ctx, func() error {
 		var read store.Snapshot
 		id := sessionID(l.cfg.Name, session)
 		if err := l.cfg.Store.Read(ctx, &read, nil, []store.Ref{sessions.Ref(id)}); err != nil {
@@ -186,10 +187,6 @@ func (l *Learner) EndSession(ctx context.Context, session string) error {
 		}
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("strategy: end session: %w", err)
-	}
-	return nil
 }
 
 // ended returns the batch that ends a session, whose record was read. Where the id is not empty, it counts once.
@@ -201,11 +198,9 @@ func (l *Learner) ended(read store.Record, id string) (store.Batch, error) {
 
 // Refresh makes anew from the store what is held in memory of all segments: after evidence was retracted, expunged or
 // reset in the store, or added by others.
-func (l *Learner) Refresh(ctx context.Context) error {
-	if err := l.refreshAll(ctx, l.cfg.Now(), 0); err != nil {
-		return fmt.Errorf("strategy: refresh: %w", err)
-	}
-	return nil
+func (l *Learner) Refresh(ctx context.Context) (err error) {
+	defer because(&err, "refresh")
+	return l.refreshAll(ctx, l.cfg.Now(), 0)
 }
 
 // refreshAll loads the segments in memory that are not as fresh as that.
@@ -223,10 +218,10 @@ func (l *Learner) refreshAll(ctx context.Context, now time.Time, fresh time.Dura
 }
 
 func (l *Learner) refresh(ctx context.Context, s *segment, now time.Time) error {
-	if err := s.loading.acquire(ctx); err != nil {
+	if err := s.loading.Lock(ctx); err != nil {
 		return err
 	}
-	defer s.loading.release()
+	defer s.loading.Unlock()
 	return l.load(ctx, s, now, &scratch{})
 }
 
@@ -316,7 +311,7 @@ func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uin
 	var b store.Batch
 	var row *choiceRow
 	if !l.cfg.Unrecorded {
-		row = &choiceRow{Choice: r.choice, Stage: Pending, Epoch: epoch, Number: number}
+		row = &choiceRow{Record: Record{Choice: r.choice, Stage: Pending}, Epoch: epoch, Number: number}
 		if last.ID == "" {
 			last.ID = r.choice.ID.String() // it has no session
 		}
@@ -328,7 +323,7 @@ func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uin
 		}
 	}
 	if l.cfg.Topic != "" {
-		e := Event{ID: string(EventSelected) + ":" + r.choice.ID.String(), Type: EventSelected, At: r.choice.At, Choice: &r.choice}
+		e := Event{ID: selected + ":" + r.choice.ID.String(), Type: selected, At: r.choice.At, Choice: &r.choice}
 		if err := l.emit(&b, e); err != nil {
 			return err
 		}
@@ -352,9 +347,13 @@ func (l *Learner) begin(q *Query, now time.Time, r *remembered) {
 	}
 }
 
-func isInputError(err error) bool {
-	var fault *heed.InputError
-	return errors.As(err, &fault)
+func isInputError(err error) bool { return errors.As(err, new(*heed.InputError)) }
+
+// because adds to the error of a method what it was doing.
+func because(err *error, doing string) {
+	if *err != nil {
+		*err = fmt.Errorf("strategy: %s: %w", doing, *err)
+	}
 }
 
 // fallBack makes the choice of the default arm, with the first value of each parameter.
@@ -486,18 +485,19 @@ func (l *Learner) readItem(s *segment, item string, now time.Time, into *scratch
 
 // Beliefs returns what is believed of each arm of an item at this moment, in the order of the arms. The query's session
 // and permitted arms are of no account.
-func (l *Learner) Beliefs(ctx context.Context, q Query) ([]Belief, error) {
+func (l *Learner) Beliefs(ctx context.Context, q Query) (_ []Belief, err error) {
+	defer because(&err, "beliefs")
 	if err := q.validate(); err != nil {
-		return nil, fmt.Errorf("strategy: beliefs: %w", err)
+		return nil, err
 	}
 	now := l.cfg.Now()
 	s, err := l.segment(q.Category, q.Context)
 	if err != nil {
-		return nil, fmt.Errorf("strategy: beliefs: %w", err)
+		return nil, err
 	}
 	scratch := scratch{cells: l.itemCells(s, q.Item, nil)}
 	if err := l.read(ctx, s, now, &scratch); err != nil {
-		return nil, fmt.Errorf("strategy: beliefs: %w", err)
+		return nil, err
 	}
 	l.readItem(s, q.Item, now, &scratch)
 	s.mu.RLock()

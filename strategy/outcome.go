@@ -41,57 +41,49 @@ const (
 	Dropped   Disposition = "dropped"   // its confidence was below Config.MinConfidence, or the learner is disabled
 )
 
-// Observe credits the arm and the parameters of a choice with its outcome. The value is mapped to a reward, (value+1)/2,
-// once, here. It returns when the store has it, together with the choice's record where choices are recorded: both are one
-// commit. After an error other than a [*heed.InputError] the same outcome may be observed again; it counts once.
+// Observe credits the arm and the parameters of a choice with its outcome. Its value becomes a reward, (value+1)/2, once,
+// here. Observe returns when the store has it, in one commit with the choice's record. After an error other than a
+// [*heed.InputError] the same outcome may be observed again. It counts once. Bad input is a [*heed.InputError] and changes
+// nothing.
 //
-// Input that is not valid is a [*heed.InputError] and changes nothing.
-//
-// Further batches are committed with it, in one Commit, also where the outcome is a duplicate or dropped: the record of a
-// reaction, say. They may take no evidence away. Where one of them expects what is no longer so, it is [heed.ErrConflict], and
-// nothing is committed.
+// Further batches are committed with it, in one Commit, also if the outcome is a duplicate or dropped: the record of a
+// reaction, say. They must not take evidence away. If one of them expects what is no longer so, the error is
+// [heed.ErrConflict], and nothing is committed.
 func (l *Learner) Observe(ctx context.Context, o Outcome, with ...store.Batch) (Disposition, error) {
-	if err := ctx.Err(); err != nil {
-		return "", err
-	}
-	now := l.cfg.Now()
-	if o.At.IsZero() {
-		o.At = now
-	}
-	if err := l.validateOutcome(&o, now); err != nil {
-		return "", fmt.Errorf("strategy: observe: %w", err)
-	}
-	dispositions, err := l.credit(ctx, now, []Outcome{o}, ending{with: with})
+	dispositions, err := l.observeAll(ctx, []Outcome{o}, ending{with: with})
 	if err != nil {
-		return "", fmt.Errorf("strategy: observe: %w", err)
+		return "", err
 	}
 	return dispositions[0], nil
 }
 
-// ObserveAll credits several outcomes in one commit, as [Learner.Observe] does each. Where ended is not empty it ends that
+// ObserveAll credits several outcomes in one commit, as [Learner.Observe] does each. If ended is not empty it ends that
 // session with them, once for the id, which must not be empty then. If one outcome is not valid, none is counted.
 func (l *Learner) ObserveAll(ctx context.Context, outcomes []Outcome, id, ended string) ([]Disposition, error) {
+	var end ending
+	if ended != "" {
+		end = ending{session: ended, id: derivedID("ended", l.cfg.Name, id)}
+		defer l.sessions.Drop(ended)
+	}
+	return l.observeAll(ctx, slices.Clone(outcomes), end)
+}
+
+func (l *Learner) observeAll(ctx context.Context, outcomes []Outcome, end ending) (_ []Disposition, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	defer because(&err, "observe")
 	now := l.cfg.Now()
-	outcomes = slices.Clone(outcomes)
 	for i := range outcomes {
 		o := &outcomes[i]
 		if o.At.IsZero() {
 			o.At = now
 		}
 		if err := l.validateOutcome(o, now); err != nil {
-			return nil, fmt.Errorf("strategy: observe: outcome %d: %w", i, err)
+			return nil, err
 		}
 	}
-	var end ending
-	if ended != "" {
-		end = ending{session: ended, id: derivedID("ended", l.cfg.Name, id)}
-		defer l.sessions.Drop(ended)
-	}
-	dispositions, err := l.credit(ctx, now, outcomes, end)
-	if err != nil {
-		return nil, fmt.Errorf("strategy: observe: %w", err)
-	}
-	return dispositions, nil
+	return l.credit(ctx, now, outcomes, end)
 }
 
 func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
@@ -149,7 +141,7 @@ func (l *Learner) evidenceID(o *Outcome) string {
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
 // seen in. A silent session does not count as a session in which the item was seen.
-func (l *Learner) batch(s *segment, o *Outcome, event EventType) store.Batch {
+func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	c := &o.Choice
 	id := l.evidenceID(o)
 	observation := evidence.Observation{
@@ -160,12 +152,12 @@ func (l *Learner) batch(s *segment, o *Outcome, event EventType) store.Batch {
 	b.Observations = append(b.Observations, observation)
 	for name, value := range c.Parameters() {
 		observation.Cell = s.space.parameter(c.Arm, Setting{name, value})
-		if event == EventExpired {
+		if event == expired {
 			observation.ID = silentParameter(id, len(b.Observations))
 		}
 		b.Observations = append(b.Observations, observation)
 	}
-	if event == EventObserved {
+	if event == observed {
 		b.Observations = append(b.Observations, l.sessionSeen(s, o))
 	}
 	return b
@@ -203,9 +195,8 @@ func (s *segment) update(arm int, before, after evidence.Sums) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	loaded := s.loaded
-	s.loaded = time.Time{} // if it panics or has aged, the model is made anew
-	s.model.Update(arm, before, after)
-	if ager, ok := s.model.(Ager); !ok || !ager.Aged() {
+	s.loaded = time.Time{} // if it panics or has drifted, the model is made anew
+	if !s.model.Update(arm, before, after) {
 		s.loaded = loaded
 	}
 }
@@ -248,7 +239,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	if len(b.Observations) == 0 {
 		return nil // it is the first of its segment: there is nothing to give
 	}
-	e := Event{ID: string(EventSpecialized) + ":" + id, Type: EventSpecialized, Category: s.category, Context: s.context, Item: item, At: now}
+	e := Event{ID: specialized + ":" + id, Type: specialized, Category: s.category, Context: s.context, Item: item, At: now}
 	if err := l.emit(&b, e); err != nil {
 		return err
 	}

@@ -44,8 +44,9 @@ func (i Item) seen() bool {
 // anew now and then, and keeps it up to date in between. Update is called by one goroutine at a time, and never while
 // another method is running; the other methods may be called by many at the same time.
 type Model interface {
-	// Update tells that an item's evidence on an arm changed. It should cost the same however many items there are.
-	Update(arm int, before, after evidence.Sums)
+	// Update tells that an item's evidence on an arm changed. It should cost the same however many items there are. It reports
+	// whether the model has drifted from what it would be if it were made anew. The learner then makes it anew.
+	Update(arm int, before, after evidence.Sums) (drifted bool)
 	// Believe sets the belief about each arm of an item. The slice has an element an arm.
 	Believe(item Item, beliefs []Belief)
 	// Independence says how far an item goes its own way, in [0, 1]: 0, what is believed of it is its segment's; 1, it is the
@@ -65,13 +66,6 @@ type Giver interface {
 	Model
 	// Give sets what the segment's other items have shown, by arm.
 	Give(item Item, given []evidence.Sums)
-}
-
-// An Ager is a [Model] that grows away from what it would be if it were made anew. The learner asks it after each update,
-// and has it made anew when it says so.
-type Ager interface {
-	Model
-	Aged() bool
 }
 
 // A Belief is what a learner believes of one arm of one item. In the simplest case that is its Level alone.
@@ -191,8 +185,9 @@ type alone struct {
 }
 
 // Update implements [Model].
-func (m *alone) Update(_ int, before, after evidence.Sums) {
+func (m *alone) Update(_ int, before, after evidence.Sums) bool {
 	m.spread = m.spread.Plus(after.Spread(m.segment.LeastWeight)).Minus(before.Spread(m.segment.LeastWeight))
+	return false
 }
 
 // Believe implements [Model].

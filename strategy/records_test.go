@@ -59,7 +59,6 @@ func TestAnOutcomeADayLaterFindsItsChoice(t *testing.T) {
 			found, err := restarted.Find(ctx, "monday", "i", c.Now())
 			require.NoError(t, err)
 			assert.Equal(t, strategy.Pending, found.Stage)
-			assert.True(t, found.Ended)
 			assert.Equal(t, drawn(made), drawn(found.Choice))
 			assert.Equal(t, made.Cells(), found.Choice.Cells())
 			assert.Equal(t, []string{"a/b", `"x"`}, []string{found.Choice.Category, found.Choice.Context})
@@ -304,13 +303,13 @@ func TestWithoutRecordsThereIsNoHistory(t *testing.T) {
 	credit(t, l, choose(t, l, strategy.Query{Session: "s", Item: "i"}), 1)
 	n := 0
 	for r, err := range l.History(ctx, strategy.ChoiceFilter{}) {
-		assert.ErrorIs(t, err, strategy.ErrNoChoices)
+		assert.ErrorIs(t, err, heed.ErrNotFound)
 		assert.Zero(t, r)
 		n++
 	}
 	assert.Equal(t, 1, n)
 	_, err := l.Find(ctx, "s", "i", time.Time{})
-	assert.ErrorIs(t, err, strategy.ErrNoChoices)
+	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.NoError(t, l.Sweep(ctx, time.Time{}))
 	assert.NoError(t, l.EndSession(ctx, "s"))
 	status, err := l.Status(ctx)
@@ -385,29 +384,17 @@ func TestHistoryAndFindReportWhatFailed(t *testing.T) {
 	st := &faulty{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: st})
 	choose(t, l, strategy.Query{Session: "s", Item: "i"})
-	for _, fails := range []*atomic.Pointer[error]{&st.find, &st.read} {
-		fails.Store(&errStore)
-		n := 0
-		for _, err := range l.History(ctx, strategy.ChoiceFilter{}) {
-			assert.ErrorIs(t, err, errStore)
-			n++
-		}
-		assert.Equal(t, 1, n)
-		_, err := l.Find(ctx, "s", "i", time.Time{})
-		assert.ErrorIs(t, err, errStore)
-		assert.NotErrorIs(t, err, heed.ErrNotFound)
-		_, err = l.Status(ctx)
-		assert.ErrorIs(t, err, errStore)
-		fails.Store(nil)
-	}
 	st.find.Store(&errStore)
-	assert.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
-}
-
-func TestStagesAreValid(t *testing.T) {
-	for _, s := range []strategy.Stage{strategy.Pending, strategy.Observed, strategy.Expired} {
-		assert.True(t, s.Valid())
+	n := 0
+	for _, err := range l.History(ctx, strategy.ChoiceFilter{}) {
+		assert.ErrorIs(t, err, errStore)
+		n++
 	}
-	assert.False(t, strategy.Stage("").Valid())
-	assert.False(t, strategy.Stage("Pending").Valid())
+	assert.Equal(t, 1, n)
+	_, err := l.Find(ctx, "s", "i", time.Time{})
+	assert.ErrorIs(t, err, errStore)
+	assert.NotErrorIs(t, err, heed.ErrNotFound)
+	_, err = l.Status(ctx)
+	assert.ErrorIs(t, err, errStore)
+	assert.ErrorIs(t, l.Sweep(ctx, time.Time{}), errStore)
 }

@@ -182,7 +182,8 @@ func TestConcurrentUse(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 5}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {
 			t.Parallel()
-			const goroutines, outcomes, items = 16, 120, 5
+			const goroutines, items = 16, 5
+			outcomes := long(60, 120)
 			cfg := withFixtures(t, strategy.Config{Pooling: pooling, Arms: injection.Arms(injection.Config{}), Cache: strategy.Cache{Size: 50}})
 			l := newLearner(t, cfg)
 			var wait sync.WaitGroup

@@ -2,7 +2,6 @@ package strategy
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/google/uuid"
 
@@ -23,56 +22,53 @@ type Reset struct {
 	Reason string
 }
 
-// Reset forgets what was learned of a segment, or of one of its items, and writes that into the store's audit log. What is
-// forgotten begins anew from the cold start, or the item from its segment; outcomes that had been counted do not count
-// again if they are delivered again. Choices that running sessions remember stay as they are.
-func (l *Learner) Reset(ctx context.Context, r Reset) error {
+// Reset forgets what was learned of a segment, or of one of its items, and writes that into the store's audit log. A segment
+// begins anew from the cold start, and an item from its segment. Outcomes that had been counted do not count again if they are
+// delivered again. Choices that running sessions remember stay as they are.
+func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
+	defer because(&err, "reset")
 	q := Query{Item: r.Item, Category: r.Category, Context: r.Context}
 	if err := q.validate(); err != nil {
-		return fmt.Errorf("strategy: reset: %w", err)
+		return err
 	}
 	if r.Reason == "" {
-		return fmt.Errorf("strategy: reset: %w", &heed.InputError{Field: "Reason", Reason: "must not be empty"})
+		return &heed.InputError{Field: "Reason", Reason: "must not be empty"}
 	}
-	now := l.cfg.Now()
 	s, err := l.segment(r.Category, r.Context)
 	if err != nil {
-		return fmt.Errorf("strategy: reset: %w", err)
+		return err
 	}
-	id := "reset:" + uuid.NewString()
-	b := store.Batch{
-		ID: id, Parts: true,
-		Records: []store.Record{store.AuditEntry{
-			ID: id, At: now, Actor: r.Actor, Action: l.cfg.Name + ".reset", Subject: r.Item, Reason: r.Reason,
-			Details: map[string]string{"category": r.Category, "context": r.Context},
-		}.Record()},
-		Observations: []evidence.Observation{{ID: id, Cell: s.space.resets(r.Item), Reward: 1, Weight: 1, At: now}},
-	}
+	b := store.Batch{ID: "reset:" + uuid.NewString()}
 	for _, kind := range []string{l.kinds.arm, l.kinds.given, l.kinds.sessions} {
 		b.Reset = append(b.Reset, evidence.Selection{Kind: kind, Scope: s.space.scope, Item: r.Item})
 	}
 	if r.Item == "" {
 		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
 	}
-	if err := l.emit(&b, Event{
-		ID: id, Type: EventReset, At: now, Category: r.Category, Context: r.Context, Item: r.Item, Actor: r.Actor, Reason: r.Reason,
-	}); err != nil {
-		return fmt.Errorf("strategy: reset: %w", err)
+	return l.forget(ctx, s, b, Event{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
+}
+
+// forget commits a batch that takes evidence away, with its event, its entry in the audit, and the count of resets.
+func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e Event, actor, action string) error {
+	b.Parts = true
+	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1, Weight: 1, At: e.At}}
+	b.Records = []store.Record{store.AuditEntry{
+		ID: b.ID, At: e.At, Actor: actor, Action: l.cfg.Name + action, Subject: e.Item, Reason: e.Reason,
+		Details: map[string]string{"category": s.category, "context": s.context},
+	}.Record()}
+	e.ID, e.Category, e.Context = b.ID, s.category, s.context
+	if err := l.emit(&b, e); err != nil {
+		return err
 	}
 	receipts, err := l.cfg.Store.Commit(ctx, b)
 	s.expire() // the next use reads it anew
-	if err != nil {
-		return fmt.Errorf("strategy: reset: %w", err)
+	if err != nil || receipts[0].Duplicate {
+		return err
 	}
-	s.wasResetNow(r.Item, receipts[0].Parts)
-	return nil
-}
-
-// wasResetNow remembers what a reset has left in its cell.
-func (s *segment) wasResetNow(item string, parts []evidence.Part) {
-	if n := countOf(parts); item == "" {
+	if n := countOf(receipts[0].Parts); e.Item == "" {
 		s.wasReset("", resets{n})
 	} else {
-		s.wasReset(item, resets{0, n})
+		s.wasReset(e.Item, resets{0, n})
 	}
+	return nil
 }

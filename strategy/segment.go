@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/store"
 )
 
@@ -31,41 +32,15 @@ type segment struct {
 	// evidence once: in the list that it is made of, or as an update.
 	observers chan struct{}
 	// loading is held by who makes the model anew.
-	loading lock
+	loading lock.Lock
 }
 
 func newSegment(key segmentKey, s space) *segment {
-	return &segment{segmentKey: key, space: s, observers: make(chan struct{}, maxObservers), loading: newLock()}
+	return &segment{segmentKey: key, space: s, observers: make(chan struct{}, maxObservers), loading: lock.New()}
 }
 
 // maxObservers is how many may add evidence to a segment at the same time.
 const maxObservers = 64
-
-// A lock is a mutex that one waits for only as long as one's context lasts, as who holds it may be waiting for a store.
-type lock chan struct{}
-
-func newLock() lock { return make(lock, 1) }
-
-func (l lock) acquire(ctx context.Context) error {
-	select {
-	case l <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// tryAcquire reports whether the lock was free, and takes it then.
-func (l lock) tryAcquire() bool {
-	select {
-	case l <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func (l lock) release() { <-l }
 
 // A parameterSet holds the beliefs about the values of an arm's parameters.
 type parameterSet [][]evidence.Sampler
@@ -99,16 +74,16 @@ func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, e
 		return false, nil
 	case loaded:
 		// One makes it anew; the others go on with what there is.
-		if !s.loading.tryAcquire() {
+		if !s.loading.TryLock() {
 			return false, nil
 		}
 	default:
-		if err := s.loading.acquire(ctx); err != nil {
+		if err := s.loading.Lock(ctx); err != nil {
 			return false, err
 		}
 	}
 	if _, fresh := s.state(now, l.cfg.Refresh); fresh {
-		s.loading.release()
+		s.loading.Unlock()
 		return false, nil
 	}
 	return true, nil
@@ -160,7 +135,7 @@ func (l *Learner) read(ctx context.Context, s *segment, now time.Time, into *scr
 	case err != nil:
 		return err
 	case stale:
-		defer s.loading.release()
+		defer s.loading.Unlock()
 		return l.load(ctx, s, now, into)
 	}
 	return l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs)
@@ -205,12 +180,15 @@ type found struct {
 	counts  [][]uint64
 	samples []uint64 // by arm, over all items
 	last    evidence.Instant
+	space   space
+	now     evidence.Instant
+	model   Model // where it was asked for
 }
 
 // loadItems reads what the items of a segment have shown, in the order of the store.
 func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
 	n := len(l.cfg.Arms)
-	f.samples = make([]uint64, n)
+	f = found{space: space, now: now, samples: make([]uint64, n)}
 	for parts, err := range listed(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
 		if err != nil {
 			return found{}, err

@@ -79,7 +79,7 @@ func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*
 func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) error {
 	row, c := *kept.Value, kept.Value.Choice
 	row.Stage = Expired
-	e := Event{ID: string(EventExpired) + ":" + c.ID.String(), Type: EventExpired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
+	e := Event{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
 	if !l.isArm(c.Arm) || l.cfg.Disabled || l.cfg.Silence.Confidence == 0 {
 		_, err := l.commitExpired(ctx, store.Batch{}, e, &row, kept.ID, kept.Revision)
 		return err
@@ -97,8 +97,8 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 		Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
 		Channel: SilenceChannel, At: e.At,
 	}
-	b := l.batch(s, &o, EventExpired)
-	e.ID, row.Silent = string(EventExpired)+":"+b.ID, true
+	b := l.batch(s, &o, expired)
+	e.ID, row.Silent = expired+":"+b.ID, true
 	receipt, err := l.commitExpired(ctx, b, e, &row, kept.ID, kept.Revision)
 	switch {
 	case err != nil:

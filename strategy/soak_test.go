@@ -2,7 +2,6 @@ package strategy_test
 
 import (
 	"fmt"
-	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -16,12 +15,9 @@ import (
 )
 
 // TestSoak lets sessions come and go for long: what is remembered stays bounded, and so do the heap and the goroutines. With
-// HEED_LONG there are a million sessions, and without it a fiftieth.
+// HEED_LONG there are a million sessions, and without it a hundredth.
 func TestSoak(t *testing.T) {
-	sessions := 20_000
-	if os.Getenv("HEED_LONG") != "" {
-		sessions = 1_000_000
-	}
+	sessions := long(10_000, 1_000_000)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	st, err := memstore.New(memstore.Config{

@@ -18,8 +18,9 @@ import (
 func TestStandingsAreWhatTheItemsAre(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}, strategy.Copy{Sessions: 2, MinConfidence: 0.1}} {
 		l, _ := surveyed(t, pooling)
-		standings, err := l.Standings(ctx, "c", "x")
+		d, err := l.Distribution(ctx, "c", "x")
 		require.NoError(t, err)
+		standings := d.Standings
 		require.Len(t, standings, 2)
 		for i, item := range []string{"i", "j"} {
 			r := itemOf(t, l, strategy.Query{Item: item, Category: "c", Context: "x"})
@@ -37,11 +38,11 @@ func TestStandingsAreWhatTheItemsAre(t *testing.T) {
 	}
 }
 
-func TestStandingsOfNothing(t *testing.T) {
+func TestDistributionOfNothing(t *testing.T) {
 	l, _ := surveyed(t, nil)
-	_, err := l.Standings(ctx, "c", "elsewhere")
+	_, err := l.Distribution(ctx, "c", "elsewhere")
 	require.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = l.Standings(ctx, "\x00", "")
+	_, err = l.Distribution(ctx, "\x00", "")
 	var fault *heed.InputError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Category", fault.Field)
@@ -56,9 +57,9 @@ func (unlistable) List(context.Context, string, string) iter.Seq2[evidence.Part,
 	return func(yield func(evidence.Part, error) bool) { yield(evidence.Part{}, errUnlistable) }
 }
 
-func TestStandingsTellTheStoresErrors(t *testing.T) {
+func TestDistributionTellsTheStoresErrors(t *testing.T) {
 	l, _ := surveyed(t, nil)
 	broken := newLearner(t, strategy.Config{Store: unlistable{l.Config().Store}, Arms: plain("a", "b")})
-	_, err := broken.Standings(ctx, "c", "x")
+	_, err := broken.Distribution(ctx, "c", "x")
 	require.ErrorIs(t, err, errUnlistable)
 }

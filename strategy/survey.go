@@ -27,6 +27,19 @@ type Distribution struct {
 	Updated    time.Time         `json:"updated"`  // when the last of them came about
 	// Specialized are the items that go their own way, from an independence of ½ on: see [Model].
 	Specialized []string `json:"specialized,omitempty"`
+	// Standings say in short how each item stands, by the items' names. [Learner.Item] says more of one.
+	Standings []Standing `json:"-"`
+}
+
+// A Standing says in short how an item of a segment stands.
+type Standing struct {
+	Item         string  `json:"item"`
+	Leading      ArmID   `json:"leading"` // the arm with the greatest mean; of equals the first
+	Mean         float64 `json:"mean"`    // of that arm, the reward that is expected
+	Independence float64 `json:"independence"`
+	Specialized  bool    `json:"specialized"`
+	Sessions     uint64  `json:"sessions"` // in which it was seen
+	Outcomes     uint64  `json:"outcomes"` // that count
 }
 
 // An ArmReport is what is believed of an arm.
@@ -51,8 +64,9 @@ type ParameterReport struct {
 // reportLevel is the probability of the intervals in reports.
 const reportLevel = 0.9
 
-func (l *Learner) armReports(beliefs []Belief, counts []uint64) (reports []ArmReport, leading ArmID) {
-	best := 0
+func (l *Learner) armReports(m Model, item Item, counts []uint64) (reports []ArmReport, leading ArmID) {
+	beliefs, best := make([]Belief, len(l.cfg.Arms)), 0
+	m.Believe(item, beliefs)
 	for i, b := range beliefs {
 		low, high := b.Interval(reportLevel)
 		reports = append(reports, ArmReport{l.cfg.Arms[i].ID, b, b.Mean(), low, high, counts[i]})
@@ -74,7 +88,7 @@ func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, err
 			}
 			var d Distribution
 			if err == nil {
-				d, err = l.distribution(ctx, category, context)
+				d, err = l.distribution(ctx, Query{Category: category, Context: context})
 			}
 			if errors.Is(err, heed.ErrNotFound) {
 				continue // reset meanwhile
@@ -90,59 +104,71 @@ func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, err
 	}
 }
 
-// Distribution returns what is believed in one segment, or [heed.ErrNotFound] where it has no outcomes.
-func (l *Learner) Distribution(ctx context.Context, category, context string) (Distribution, error) {
-	d, err := l.distribution(ctx, category, context)
-	if err != nil {
-		return Distribution{}, fmt.Errorf("strategy: distribution: %w", err)
-	}
-	return d, nil
+// Distribution returns what is believed in one segment, or [heed.ErrNotFound] if it has no outcomes.
+func (l *Learner) Distribution(ctx context.Context, category, context string) (d Distribution, err error) {
+	defer because(&err, "distribution")
+	return l.distribution(ctx, Query{Category: category, Context: context})
 }
 
-func (l *Learner) distribution(ctx context.Context, category, context string) (d Distribution, err error) {
-	q := Query{Category: category, Context: context}
-	if err := q.validate(); err != nil {
-		return d, err
-	}
-	space, now := space{l.kinds, segmentScope(category, context)}, evidence.InstantOf(l.cfg.Now())
-	f, err := l.loadItems(ctx, space, now)
+func (l *Learner) distribution(ctx context.Context, q Query) (d Distribution, err error) {
+	f, err := l.survey(ctx, q)
 	if err != nil {
 		return d, err
 	}
-	if len(f.items) == 0 {
-		return d, heed.ErrNotFound
-	}
-	if err := l.loadGiven(ctx, space, now, &f); err != nil {
-		return d, err
-	}
-	d = Distribution{Category: category, Context: context, Items: len(f.items), Updated: f.last.Time()}
-	model, beliefs := l.model(f.items), make([]Belief, len(l.cfg.Arms))
-	model.Believe(Item{Arms: make([]evidence.Sums, len(beliefs))}, beliefs)
-	d.Arms, d.Leading = l.armReports(beliefs, f.samples)
-	for _, n := range f.samples {
-		d.Outcomes += n
-	}
+	d = Distribution{Category: q.Category, Context: q.Context, Items: len(f.items), Updated: f.last.Time(), Standings: make([]Standing, len(f.items))}
+	d.Arms, d.Leading = l.armReports(f.model, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}, f.samples)
+	beliefs := make([]Belief, len(l.cfg.Arms))
 	for i, item := range f.items {
-		if model.Independence(item) >= 0.5 {
-			d.Specialized = append(d.Specialized, f.names[i])
+		s := Standing{Item: f.names[i], Independence: f.model.Independence(item)}
+		if s.Specialized = s.Independence >= 0.5; s.Specialized {
+			d.Specialized = append(d.Specialized, s.Item)
 		}
+		f.model.Believe(item, beliefs)
+		for arm, b := range beliefs {
+			s.Outcomes += f.counts[i][arm]
+			if mean := b.Mean(); arm == 0 || mean > s.Mean {
+				s.Leading, s.Mean = l.cfg.Arms[arm].ID, mean
+			}
+		}
+		d.Outcomes += s.Outcomes
+		d.Standings[i] = s
 	}
-	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, space.scope) {
+	for part, err := range l.cfg.Store.List(ctx, l.kinds.sessions, f.space.scope) {
 		if err != nil {
 			return d, err
 		}
 		d.Sessions += part.Tally.N()
+		if i, ok := slices.BinarySearch(f.names, part.Cell.Item); ok {
+			d.Standings[i].Sessions += part.Tally.N()
+		}
 	}
-	d.Parameters, err = l.parameterReports(ctx, space, now)
+	d.Parameters, err = l.parameterReports(ctx, f.space, f.now)
 	return d, err
 }
 
+// survey reads what the items of the query's segment have shown, or returns [heed.ErrNotFound] if that is nothing.
+func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
+	if err := q.validate(); err != nil {
+		return f, err
+	}
+	now := evidence.InstantOf(l.cfg.Now())
+	if f, err = l.loadItems(ctx, space{l.kinds, segmentScope(q.Category, q.Context)}, now); err != nil {
+		return f, err
+	}
+	if len(f.items) == 0 {
+		return f, heed.ErrNotFound
+	}
+	err = l.loadGiven(ctx, &f)
+	f.model = l.model(f.items)
+	return f, err
+}
+
 // loadGiven reads what the items were given, if the pooling gives.
-func (l *Learner) loadGiven(ctx context.Context, space space, now evidence.Instant, f *found) error {
+func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 	if _, ok := l.cfg.Pooling.(Specializer); !ok {
 		return nil
 	}
-	for part, err := range l.cfg.Store.List(ctx, l.kinds.given, space.scope) {
+	for part, err := range l.cfg.Store.List(ctx, l.kinds.given, f.space.scope) {
 		if err != nil {
 			return err
 		}
@@ -155,7 +181,7 @@ func (l *Learner) loadGiven(ctx context.Context, space space, now evidence.Insta
 		if item.Given == nil {
 			item.Given = make([]evidence.Sums, len(l.cfg.Arms))
 		}
-		item.Given[arm] = item.Given[arm].Plus(part.Tally.At(now))
+		item.Given[arm] = item.Given[arm].Plus(part.Tally.At(f.now))
 	}
 	return nil
 }
@@ -197,43 +223,27 @@ type ItemReport struct {
 	SpecializesAt int `json:"specializes_at,omitempty"`
 }
 
-// Item returns what is believed of one item, or [heed.ErrNotFound] where it has no outcomes. The query's session and
-// permitted arms are of no account.
-func (l *Learner) Item(ctx context.Context, q Query) (ItemReport, error) {
-	report, err := l.item(ctx, q)
+// Item returns what is believed of one item, or [heed.ErrNotFound] if it has no outcomes. The query's session and permitted
+// arms are ignored.
+func (l *Learner) Item(ctx context.Context, q Query) (r ItemReport, err error) {
+	defer because(&err, "item")
+	f, err := l.survey(ctx, q)
 	if err != nil {
-		return ItemReport{}, fmt.Errorf("strategy: item: %w", err)
-	}
-	return report, nil
-}
-
-func (l *Learner) item(ctx context.Context, q Query) (r ItemReport, err error) {
-	if err := q.validate(); err != nil {
-		return r, err
-	}
-	space, now := space{l.kinds, segmentScope(q.Category, q.Context)}, evidence.InstantOf(l.cfg.Now())
-	f, err := l.loadItems(ctx, space, now)
-	if err != nil {
-		return r, err
+		return ItemReport{}, err
 	}
 	i, ok := slices.BinarySearch(f.names, q.Item)
 	if !ok {
-		return r, heed.ErrNotFound
+		return ItemReport{}, heed.ErrNotFound
 	}
-	if err := l.loadGiven(ctx, space, now, &f); err != nil {
-		return r, err
-	}
-	sessions, err := l.readCells(ctx, space.sessions(q.Item))
+	sessions, err := l.readCells(ctx, f.space.sessions(q.Item))
 	if err != nil {
-		return r, err
+		return ItemReport{}, err
 	}
-	model, beliefs := l.model(f.items), make([]Belief, len(l.cfg.Arms))
-	r = ItemReport{Category: q.Category, Context: q.Context, Item: q.Item, Sessions: countOf(sessions)}
-	model.Believe(Item{Arms: make([]evidence.Sums, len(beliefs))}, beliefs)
-	r.Segment, _ = l.armReports(beliefs, f.samples)
-	model.Believe(f.items[i], beliefs)
-	r.Arms, r.Leading = l.armReports(beliefs, f.counts[i])
-	r.Independence = model.Independence(f.items[i])
+	r = ItemReport{
+		Category: q.Category, Context: q.Context, Item: q.Item, Sessions: countOf(sessions), Independence: f.model.Independence(f.items[i]),
+	}
+	r.Segment, _ = l.armReports(f.model, Item{Arms: make([]evidence.Sums, len(l.cfg.Arms))}, f.samples)
+	r.Arms, r.Leading = l.armReports(f.model, f.items[i], f.counts[i])
 	r.Specialized = r.Independence >= 0.5
 	if pooling, ok := l.cfg.Pooling.(Specializer); ok {
 		r.SpecializesAt = pooling.SpecializeAt()

@@ -83,16 +83,12 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 }
 
 // Update implements [Model].
-func (m *twoLevel) Update(arm int, before, after evidence.Sums) {
+func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 	m.spread = m.spread.Plus(after.Spread(m.segment.LeastWeight)).Minus(before.Spread(m.segment.LeastWeight))
 	old, now := m.countsOf(before), m.countsOf(after)
 	m.predicted(arm, old, now)
 	m.exchange(arm, old, now)
 	m.refresh()
-}
-
-// Aged implements [Ager].
-func (m *twoLevel) Aged() bool {
 	ratio := m.spread.Dispersion() / m.dispersion
 	return ratio > aging || ratio < 1/aging
 }

@@ -313,11 +313,7 @@ func (v *view) names(s *session, what string) (names []string, err error) {
 		case "context":
 			names = append(names, d.Context)
 		case "item":
-			standings, err := v.Standings(s.ctx, d.Category, d.Context)
-			if err != nil {
-				return nil, err
-			}
-			for _, standing := range standings {
+			for _, standing := range d.Standings {
 				names = append(names, standing.Item)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -123,7 +124,7 @@ func (d *diagnosis) choices(s *session, st *opened) error {
 			return err
 		}
 		for _, err := range learner.History(s.ctx, strategy.ChoiceFilter{Stage: strategy.Pending, Until: s.now().Add(-2 * day)}) {
-			if errors.Is(err, strategy.ErrNoChoices) {
+			if errors.Is(err, heed.ErrNotFound) {
 				break
 			}
 			if err != nil {

@@ -153,11 +153,7 @@ func (f *itemFilter) find(s *session, v *view, item string) (found []segment, er
 		if f.Category != nil && d.Category != *f.Category || f.Context != nil && d.Context != *f.Context {
 			continue
 		}
-		standings, err := v.Standings(s.ctx, d.Category, d.Context)
-		if err != nil {
-			return nil, v.explain(err)
-		}
-		for _, standing := range standings {
+		for _, standing := range d.Standings {
 			names = append(names, standing.Item)
 			if standing.Item == item {
 				found = append(found, segment{d.Category, d.Context})

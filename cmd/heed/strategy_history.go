@@ -7,6 +7,7 @@ import (
 
 	"github.com/guptarohit/asciigraph"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -70,7 +71,7 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 // records reads the choices of which there are records.
 func (cmd *strategyHistory) records(s *session, v *view) (entries []entry, err error) {
 	for record, err := range v.History(s.ctx, cmd.filter(s)) {
-		if errors.Is(err, strategy.ErrNoChoices) {
+		if errors.Is(err, heed.ErrNotFound) {
 			return nil, nil
 		}
 		if err != nil {

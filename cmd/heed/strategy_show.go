@@ -48,10 +48,7 @@ func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 	}
 	var all []shownSegment
 	for _, d := range segments {
-		shown := shownSegment{Distribution: d}
-		if shown.Standings, err = v.Standings(s.ctx, d.Category, d.Context); err != nil {
-			return v.explain(err)
-		}
+		shown := shownSegment{Distribution: d, Standings: d.Standings}
 		slices.SortStableFunc(shown.Standings, func(a, b strategy.Standing) int {
 			return cmp.Or(cmp.Compare(b.Independence, a.Independence), cmp.Compare(b.Sessions, a.Sessions))
 		})

@@ -127,12 +127,14 @@ func catchUp(ctx context.Context, learner *strategy.Learner, first int, out io.W
 		if err != nil {
 			return err
 		}
-		if !record.Ended { // it was open when the run before stopped
+		if task == first-1 && record.Stage == strategy.Pending { // it was open when the run before stopped
 			choice, err := learner.Select(ctx, q)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(out, "Still open: %s.\n", told(choice))
+			if choice.ID == record.Choice.ID {
+				fmt.Fprintf(out, "Still open: %s.\n", told(choice))
+			}
 			if err := learner.EndSession(ctx, q.Session); err != nil {
 				return err
 			}

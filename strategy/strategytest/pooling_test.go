@@ -52,12 +52,12 @@ func (m brokenModel) Believe(item strategy.Item, beliefs []strategy.Belief) {
 	m.broken.believe(m.Model, item, beliefs)
 }
 
-func (m brokenModel) Update(arm int, before, after evidence.Sums) {
+func (m brokenModel) Update(arm int, before, after evidence.Sums) bool {
 	if m.broken.update == nil {
-		m.Model.Update(arm, before, after)
-		return
+		return m.Model.Update(arm, before, after)
 	}
 	m.broken.update(m.Model, arm, before, after)
+	return false
 }
 
 func (m brokenModel) Independence(item strategy.Item) float64 {

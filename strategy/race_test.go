@@ -1,5 +1,0 @@
-//go:build race
-
-package strategy_test
-
-func init() { raced = true }
