@@ -9,16 +9,85 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/store"
 )
 
+// An Act is something that a person wants to do: see [Config].Authorize.
+type Act struct {
+	Actor string // in canonical form
+	// Kind is "propose", "modify", "approve", "reject", "retire", "revoke", "restore", "pin", "unpin", "resolve", "erase" or
+	// "import".
+	Kind    string
+	Subject string // the id of the feedback, the proposal or the rule. Empty where there is none yet
+	Draft   *Draft // what is proposed, approved or restored, where there is such a thing; it must not be changed
+}
+
+// An Order names a thing, and who wants something done with it and why.
+type Order struct {
+	ID     string // of the rule or the feedback
+	Actor  string
+	Reason string // never empty
+}
+
+// A RefusedError says why a person may not do something, or not now. The refusal is in the audit log.
+type RefusedError struct {
+	Reason string // in words that name nobody
+	// State is the state or the classification that something has, if it needs another one.
+	State string
+	// Conflicts are the active rules that a draft contradicts, if that is why.
+	Conflicts []Conflict
+	// Err is the error of Config.Authorize. It is [heed.ErrConflict] if something is no longer as the person saw it.
+	Err error
+}
+
+func (e *RefusedError) Error() string {
+	if e.Err != nil && !errors.Is(e.Err, heed.ErrConflict) {
+		return e.Reason + ": " + e.Err.Error()
+	}
+	return e.Reason
+}
+
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// notNow refuses what another state is needed for.
+func notNow[S ~string](what string, state S) error {
+	return &RefusedError{Reason: "the " + what + " is " + string(state), State: string(state), Err: heed.ErrConflict}
+}
+
+// ineligible refuses what a person may not do.
+func ineligible(reason string) error { return &RefusedError{Reason: reason} }
+
+// contradicted refuses what contradicts active rules.
+func contradicted(by []Conflict) error {
+	ids := make([]string, len(by))
+	for i, c := range by {
+		ids[i] = c.ID
+	}
+	return &RefusedError{Reason: "it contradicts active rules: " + strings.Join(ids, ", "), Conflicts: by}
+}
+
+// errFull refuses a proposal where as many are pending as may be.
+var errFull = ineligible("too many proposals are pending")
+
+func (s *Service) authorize(ctx context.Context, act Act) error {
+	if s.cfg.Authorize == nil {
+		return nil
+	}
+	if err := host.Call("Config.Authorize", func() error { return s.cfg.Authorize(ctx, act) }); err != nil {
+		return &RefusedError{Reason: "not authorized", Err: err}
+	}
+	return nil
+}
+
 // act does what a person wants: it asks whether they may, makes the change, and writes it into the audit log. propose is
-// called again where the change lost a race, and returns an empty change where there is nothing to do. What is refused is in
-// the audit log as well, unless the input was not valid. act returns the revision of what was written, 0 if nothing was.
+// called again where the change lost a race. It returns an empty change where there is nothing to do. The audit log has
+// refusals as well, unless the input was not valid. act returns the revision of what was written, 0 if nothing was.
 func (s *Service) act(
-	ctx context.Context, kind ActKind, subject, actor, reason string, d *Draft, propose func(now time.Time, who string) (change, error),
+	ctx context.Context, kind, subject, actor, reason string, d *Draft, propose func(now time.Time, who string) (change, error),
 ) (revision uint64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -34,7 +103,7 @@ func (s *Service) act(
 		return 0, err
 	}
 	now := s.now()
-	entry := s.entry(now, who, string(kind), subject, reason)
+	entry := s.entry(now, who, kind, subject, reason)
 	if err := s.authorize(ctx, Act{Actor: who, Kind: kind, Subject: subject, Draft: d}); err != nil {
 		return 0, s.refuse(ctx, entry, err)
 	}
@@ -53,21 +122,16 @@ func (s *Service) act(
 	return revision, s.refuse(ctx, entry, err)
 }
 
-// A refusal is an error that belongs into the audit log.
-type refusal interface {
-	error
-	refusal() string // why, in words that name nobody
-}
-
-// refuse writes into the audit log that something was refused, if that is why, and returns why.
+// refuse writes a refusal into the audit log, if why is one, and returns why. It leaves out the words of Config.Authorize,
+// which may name people.
 func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error) error {
-	refused := (refusal)(nil)
+	var refused *RefusedError
 	if !errors.As(why, &refused) {
 		return why
 	}
 	entry.ID = s.cfg.NewID()
 	entry.Action += ".refused"
-	entry.Details = map[string]string{"refusal": clip(refused.refusal())}
+	entry.Details = map[string]string{"refusal": clip(refused.Reason)}
 	if _, err := s.apply(ctx, change{audit: []store.AuditEntry{entry}}); err != nil {
 		return errors.Join(why, fmt.Errorf("the audit log: %w", err))
 	}
@@ -83,10 +147,7 @@ func (s *Service) entry(now time.Time, actor, action, subject, reason string) st
 
 // clip cuts a text to what a store can keep.
 func clip(text string) string {
-	if len(text) > evidence.MaxText {
-		text = text[:evidence.MaxText]
-	}
-	return strings.ToValidUTF8(text, "")
+	return strings.ToValidUTF8(text[:min(len(text), evidence.MaxText)], "")
 }
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }

@@ -17,7 +17,7 @@ import (
 // An Archive is what a service knows, but for the audit log and the store's revisions: each list sorted by id. It marshals to JSON, and
 // [Archive.Tree] lays it out as files. Two exports of the same state are the same to the byte.
 type Archive struct {
-	Feedback  []Record   `json:"feedback"`
+	Feedback  []Feedback `json:"feedback"`
 	Proposals []Proposal `json:"proposals"`
 	Rules     []Rule     `json:"rules"`
 }
@@ -25,7 +25,7 @@ type Archive struct {
 // Export returns everything that is stored, erased feedback left out.
 func (s *Service) Export(ctx context.Context) (Archive, error) {
 	var a Archive
-	for r, err := range s.records(ctx, Query{}) {
+	for r, err := range s.records(ctx, Listing{}) {
 		if err != nil {
 			return Archive{}, wrap("export", err)
 		}
@@ -50,7 +50,7 @@ func (s *Service) Export(ctx context.Context) (Archive, error) {
 }
 
 func (a *Archive) sort() {
-	slices.SortFunc(a.Feedback, func(x, y Record) int { return cmp.Compare(x.ID, y.ID) })
+	slices.SortFunc(a.Feedback, func(x, y Feedback) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortFunc(a.Proposals, func(x, y Proposal) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortFunc(a.Rules, func(x, y Rule) int { return cmp.Compare(x.ID, y.ID) })
 }
@@ -79,7 +79,7 @@ func (a Archive) Tree() (map[string][]byte, error) {
 	}
 	for _, p := range a.Proposals {
 		dir := strings.ToLower(string(p.Status))
-		if p.Status == StatusPending {
+		if p.Status == StatePending {
 			dir = "proposed"
 		}
 		failures = append(failures, put(p, "feedback/rules", dir, fileName(p.ID)))
@@ -114,7 +114,7 @@ func ReadTree(root fs.FS) (Archive, error) {
 	var a Archive
 	var failures []error
 	rules := map[string]bool{}
-	for _, s := range []RuleStatus{RuleActive, RuleRetired, RuleRevoked, RuleSuperseded} {
+	for _, s := range []State{StateActive, StateRetired, StateRevoked, StateSuperseded} {
 		rules[strings.ToLower(string(s))] = true
 	}
 	err := fs.WalkDir(root, "feedback", func(name string, entry fs.DirEntry, err error) error {

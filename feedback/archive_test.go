@@ -26,10 +26,10 @@ func full(t *testing.T) *world {
 	w.says("ann", "alone in the world")
 	w.clock.advance(time.Minute)
 	retired := w.activate(rule("Say why"))
-	_, err := w.rules.Retire(ctx, order(retired.ID))
+	_, err := w.rules.Move(ctx, order(retired.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	rejected := w.propose("paul", rule("Use more colours"))
-	_, err = w.review(rejected, feedback.Reject, "cleo")
+	_, err = w.review(rejected, reject, "cleo")
 	require.NoError(t, err)
 	w.approve(w.propose("olga", rule("Date every decision")), "cleo")
 	return w
@@ -93,7 +93,7 @@ func TestNoIDLeadsElsewhere(t *testing.T) {
 	}
 	var a feedback.Archive
 	for _, id := range ids {
-		a.Feedback = append(a.Feedback, feedback.Record{Feedback: feedback.Feedback{ID: id, Gate: id}})
+		a.Feedback = append(a.Feedback, feedback.Feedback{ID: id, Gate: id})
 	}
 	files := tree(t, a)
 	assert.Len(t, files, len(ids), "no two meet")
@@ -126,12 +126,12 @@ func TestImport(t *testing.T) {
 		assert.True(t, r.Done)
 	}
 	assert.Equal(t, w.inject("prd", "").Prompt, into.inject("prd", "").Prompt)
-	assert.Equal(t, feedback.RuleRetired, into.rule(a.Rules[slices.IndexFunc(a.Rules, func(r feedback.Rule) bool { return r.Status == feedback.RuleRetired })].ID).Status)
+	assert.Equal(t, feedback.StateRetired, into.rule(a.Rules[slices.IndexFunc(a.Rules, func(r feedback.Rule) bool { return r.Status == feedback.StateRetired })].ID).Status)
 	p := into.pending()
 	assert.Empty(t, p.Approvals, "what waits has to be approved here")
 	assert.Equal(t, []string{"igor", "olga"}, p.Writers)
-	_, err = into.review(p, feedback.Approve, "igor")
-	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	_, err = into.review(p, approve, "igor")
+	assert.Equal(t, "ineligible", feedback.Refusal(err))
 	into.count = w.count
 	assert.Equal(t, feedback.GeneralizableHigh, into.says("eve", long).Class, "clusters go on")
 	assert.Empty(t, into.flush().Proposed)
@@ -147,7 +147,7 @@ func TestImport(t *testing.T) {
 func TestImportRefusesItemByItem(t *testing.T) {
 	w := full(t)
 	a := w.export()
-	active := slices.IndexFunc(a.Rules, func(r feedback.Rule) bool { return r.Status == feedback.RuleActive })
+	active := slices.IndexFunc(a.Rules, func(r feedback.Rule) bool { return r.Status == feedback.StateActive })
 	for name, change := range map[string]func(*feedback.Rule){
 		"one approval":              func(r *feedback.Rule) { r.Approvals = r.Approvals[:1] },
 		"one person twice":          func(r *feedback.Rule) { r.Approvals[1].Actor = "CLEO" },
@@ -160,7 +160,7 @@ func TestImportRefusesItemByItem(t *testing.T) {
 		"no id":                     func(r *feedback.Rule) { r.ID = "" },
 	} {
 		into := newWorld(t, feedback.Config{})
-		r := a.Rules[active].Clone()
+		r := feedback.Copy(a.Rules[active])
 		change(&r)
 		bad := feedback.Archive{Rules: []feedback.Rule{r, a.Rules[active]}}
 		results, err := into.Import(ctx, bad, "igor", "x")
@@ -175,27 +175,27 @@ func TestImportRefusesItemByItem(t *testing.T) {
 	opposite := into.activate(rule("the summary is not too long"))
 	results, err := into.Import(ctx, feedback.Archive{Rules: a.Rules}, "igor", "x")
 	require.NoError(t, err)
-	assert.ErrorAs(t, results[active].Err, new(*feedback.ConflictError))
+	assert.Equal(t, "conflict", feedback.Refusal(results[active].Err))
 	assert.Equal(t, []string{opposite.ID}, into.inject("prd", "").Rules)
 
-	other := a.Rules[active].Clone()
+	other := feedback.Copy(a.Rules[active])
 	other.Place = "elsewhere"
 	for i := range other.Approvals {
 		other.Approvals[i].Hash = other.Hash()
 	}
 	results, err = w.Import(ctx, feedback.Archive{
 		Rules: []feedback.Rule{other},
-		Feedback: []feedback.Record{
-			{Feedback: feedback.Feedback{ID: "d1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}},
-			{Feedback: feedback.Feedback{ID: "bad"}},
-			{Feedback: feedback.Feedback{ID: "e1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}, Evaluation: feedback.Evaluation{Class: "x"}},
-			{Feedback: feedback.Feedback{ID: "e2", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start}, Evaluation: feedback.Evaluation{Resolution: "\x00"}},
+		Feedback: []feedback.Feedback{
+			{ID: "d1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start},
+			{ID: "bad"},
+			{ID: "e1", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start, Evaluation: feedback.Evaluation{Class: "x"}},
+			{ID: "e2", Gate: "g", Agent: "a", Decision: feedback.Rejected, Reviewer: "ann", At: start, Evaluation: feedback.Evaluation{Resolution: "\x00"}},
 		},
 		Proposals: []feedback.Proposal{
-			{ID: "p1", Draft: rule("x"), Status: feedback.StatusApproved},
+			{ID: "p1", Draft: rule("x"), Status: feedback.StateApproved},
 			{ID: "p2", Draft: rule("x"), Status: "NEW"},
-			{ID: "p3", Draft: rule("x"), Status: feedback.StatusPending, Confidence: 2},
-			{ID: "p4", Draft: feedback.Draft{Text: "x", Agents: []string{"prd"}, Action: feedback.DocumentOnly}, Status: feedback.StatusPending},
+			{ID: "p3", Draft: rule("x"), Status: feedback.StatePending, Confidence: 2},
+			{ID: "p4", Draft: feedback.Draft{Text: "x", Agents: []string{"prd"}, Action: feedback.DocumentOnly}, Status: feedback.StatePending},
 		},
 	}, "igor", "x")
 	require.NoError(t, err)
@@ -219,7 +219,7 @@ func TestAnImportedProposalDoesNotJoinAnotherOfItsCluster(t *testing.T) {
 	a := feedback.Archive{Proposals: []feedback.Proposal{theirs}}
 	results, err := here.Import(ctx, a, "igor", "x")
 	require.NoError(t, err)
-	assert.ErrorAs(t, results[0].Err, new(*feedback.StateError))
+	assert.Equal(t, "state", feedback.Refusal(results[0].Err))
 	assert.Equal(t, mine.ID, here.pending().ID, "a cluster has one proposal at a time")
 
 	here.clock.advance(8 * day)
@@ -227,7 +227,7 @@ func TestAnImportedProposalDoesNotJoinAnotherOfItsCluster(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, results[0].Err, "the other's time is over")
 	assert.Equal(t, theirs.ID, here.pending().ID)
-	assert.Equal(t, mine.ID, here.proposals(feedback.StatusExpired)[0].ID)
+	assert.Equal(t, mine.ID, here.proposals(feedback.StateExpired)[0].ID)
 }
 
 func TestReadTreeNamesWhatItCantRead(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 // support counts a cluster with the feedback in it.
-func (s *Service) support(r *Record, members []Record) Support {
+func (s *Service) support(r *Feedback, members []Feedback) Support {
 	all := append(slices.Clone(members), *r)
 	reviewers, occasions := map[string]bool{}, map[string]bool{}
 	var support Support
@@ -28,11 +28,11 @@ func (s *Service) support(r *Record, members []Record) Support {
 
 // join puts a feedback into the cluster of those it is most alike to, or, where there is none, into one of its own, and
 // returns the others of the cluster, the oldest first. It does not join where it opposes any of them.
-func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind func(Classification) bool) ([]Record, error) {
+func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind func(Classification) bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link = r.ID, 1
 	tried := map[string]bool{}
-	words := oppose.Read(r.Text())
+	words := oppose.Read(r.said())
 	for i := range matches {
 		m := &matches[i]
 		if !s.alike(m) || !kind(m.Class) || m.Cluster == "" || tried[m.Cluster] {
@@ -43,8 +43,8 @@ func (s *Service) join(ctx context.Context, r *Record, matches []Match, kind fun
 		if err != nil {
 			return nil, err
 		}
-		members = slices.DeleteFunc(members, func(o Record) bool { return o.ID == r.ID })
-		if !slices.ContainsFunc(members, func(o Record) bool { return words.Opposes(oppose.Read(o.Text())) != "" }) {
+		members = slices.DeleteFunc(members, func(o Feedback) bool { return o.ID == r.ID })
+		if !slices.ContainsFunc(members, func(o Feedback) bool { return words.Opposes(oppose.Read(o.said())) != "" }) {
 			r.Cluster, r.Link = m.Cluster, m.Score
 			return members, nil
 		}
@@ -59,7 +59,7 @@ func (s *Service) alike(m *Match) bool {
 
 func (s *Service) alikeTo(matches []Match) (ids []string) {
 	for i := range matches {
-		if s.alike(&matches[i]) && len(ids) < MaxList {
+		if s.alike(&matches[i]) && len(ids) < maxList {
 			ids = append(ids, matches[i].ID)
 		}
 	}
@@ -67,8 +67,8 @@ func (s *Service) alikeTo(matches []Match) (ids []string) {
 }
 
 // members returns a cluster's feedback of a kind, the oldest first.
-func (s *Service) members(ctx context.Context, agent, cluster string, kind func(Classification) bool) (members []Record, err error) {
-	for m, err := range s.records(ctx, Query{Agent: agent, Cluster: cluster}) {
+func (s *Service) members(ctx context.Context, agent, cluster string, kind func(Classification) bool) (members []Feedback, err error) {
+	for m, err := range s.records(ctx, Listing{Agent: agent, Cluster: cluster}) {
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,24 +33,24 @@ type Config struct {
 	// Ceiling is the most that a confidence may be that rests on Similarity, in (0, 1]. 0 means 0.7 for [heed.Trigrams], which
 	// compares words only, and 1 for others.
 	Ceiling float64
-	// Evaluator classifies. nil means Counting{}.
+	// Evaluator classifies. nil means [Counting].
 	Evaluator Evaluator
-	// Drafter words rules. nil means Representative{}.
+	// Drafter words rules. nil means [Representative].
 	Drafter Drafter
 
-	// High says what it takes to be [GeneralizableHigh].
+	// High says when a cluster is [GeneralizableHigh].
 	High Thresholds
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
 	Window int
-	// Expedite is the confidence in (0, 1] from which on what is GeneralizableHigh is proposed at once, and not with the next
+	// Expedite is the confidence in (0, 1] from which on a GeneralizableHigh cluster is proposed at once, and not with the next
 	// batch. 0 means 0.7, the ceiling of [heed.Trigrams].
 	Expedite float64
-	// Fresh is how many more corrections it takes to propose again what was rejected or retired; each further rejection
+	// Fresh is how many more corrections it takes to propose again what was rejected or retired. Each further rejection
 	// doubles it. 0 means 3.
 	Fresh int
-	// OncePerTask counts what one reviewer says of one task as one occurrence.
+	// OncePerTask counts a reviewer's corrections of one task as one occurrence.
 	OncePerTask bool
-	// TakeChanged takes an approval whose output was changed for an approval with changes. Otherwise it is refused.
+	// TakeChanged treats an approval whose output was changed as an approval with changes. Otherwise Feedback refuses it.
 	TakeChanged bool
 	// Agents are all agents that there are. Empty: any name is an agent.
 	Agents []string
@@ -59,17 +60,18 @@ type Config struct {
 	Measuring Measuring
 
 	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
-	// refuses it. It must be deterministic. nil means [CanonicalID].
+	// refuses it. It must be deterministic. nil folds the case of ids of printable ASCII. It refuses an id that is empty,
+	// padded with blanks, longer than [evidence.MaxText] bytes or has any other character, as many of those look alike.
 	Canonical func(id string) (string, error)
-	// Authorizer says who may do what. nil lets everybody.
-	Authorizer Authorizer
-	// Redact is given each summary and comment before anything else is done with them, and returns what may be kept. nil
-	// keeps all.
+	// Authorize returns nil if a person may do something, and otherwise an error that says why not. It is called outside of
+	// locks, by many goroutines at the same time, and must return when the context is done. A panic is a refusal. nil lets
+	// everybody.
+	Authorize func(ctx context.Context, act Act) error
+	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all.
 	Redact func(text string) string
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
-	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. It is called by many goroutines at the same
-	// time.
+	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. Many goroutines call it at the same time.
 	NewID func() string
 }
 
@@ -77,7 +79,7 @@ type Config struct {
 type Gate struct {
 	// Quorum is how many distinct people must approve, none of whom proposed or edited it; from 1 to 10. 0 means 2.
 	Quorum int
-	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means 1. Where it is Quorum,
+	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means 1. If it is Quorum,
 	// reviewers of the evidence may not approve at all.
 	Outsiders int
 	// TTL is how long a proposal waits. 0 means 7 days.
@@ -101,48 +103,62 @@ type Measuring struct {
 	Improvement float64       // the relative drop of the rate, in (0, 1], from which on it is effective. 0 means 0.1
 	Floor       int           // how many decisions there must be before and after. 0 means 8
 	PerSweep    int           // how many retirements a sweep proposes. 0 means 3
-	// Retire makes a sweep retire the rules itself whose retirement it would propose.
+	// Retire lets a sweep retire the rules whose retirement it would otherwise propose.
 	Retire bool
 }
 
-// SpecConfig returns the defaults of the Adaptive Feedback Learning design where ours differ: it takes texts to be alike
-// from 0.8 on, whatever measures them. Store is for the caller to set.
+// Thresholds say when a cluster is [GeneralizableHigh].
+type Thresholds struct {
+	Occurrences int  // corrections. 0 means 3
+	Reviewers   int  // distinct ones. 0 means 2
+	Both        bool // both are needed, where otherwise either is enough
+}
+
+// met reports whether the support is enough.
+func (t Thresholds) met(s Support) bool {
+	occurrences, reviewers := s.Occurrences >= t.Occurrences, s.Reviewers >= t.Reviewers
+	if t.Both {
+		return occurrences && reviewers
+	}
+	return occurrences || reviewers
+}
+
+// SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ: texts are alike from 0.8 on,
+// whatever measures them. Set Store before use.
 func SpecConfig() Config { return Config{Threshold: 0.8} }
 
 // component is the name of the settings in a store, and in the audit log where they change.
 const component = "feedback"
 
-// component has the settings that are kept in the store: each of a configuration with its defaults, and whether the host has
-// given it.
-func (c *Config) component(given *Config) settings.Component {
+// defaults sets the numbers that are not set, and returns the settings that the store keeps: each with whether the host has
+// set it.
+func (c *Config) defaults() settings.Component {
+	const day = 24 * time.Hour
 	g, i, m := &c.Gate, &c.Injecting, &c.Measuring
 	return settings.Component{Name: component, Fields: []settings.Field{
-		setting("gate.quorum", &g.Quorum, given.Gate.Quorum), setting("gate.outsiders", &g.Outsiders, given.Gate.Outsiders),
-		setting("gate.ttl", &g.TTL, given.Gate.TTL), setting("gate.per_proposer", &g.PerProposer, given.Gate.PerProposer),
-		setting("gate.per_agent", &g.PerAgent, given.Gate.PerAgent), setting("gate.pending", &g.Pending, given.Gate.Pending),
-		setting("high.occurrences", &c.High.Occurrences, given.High.Occurrences),
-		setting("high.reviewers", &c.High.Reviewers, given.High.Reviewers), setting("window", &c.Window, given.Window),
-		setting("expedite", &c.Expedite, given.Expedite), setting("fresh", &c.Fresh, given.Fresh),
-		setting("once_per_task", &c.OncePerTask, given.OncePerTask), setting("take_changed", &c.TakeChanged, given.TakeChanged),
-		setting("injecting.rules", &i.Rules, given.Injecting.Rules),
-		setting("injecting.characters", &i.Characters, given.Injecting.Characters),
-		setting("measuring.before", &m.Before, given.Measuring.Before),
-		setting("measuring.stabilise", &m.Stabilise, given.Measuring.Stabilise),
-		setting("measuring.review", &m.Review, given.Measuring.Review),
-		setting("measuring.improvement", &m.Improvement, given.Measuring.Improvement),
-		setting("measuring.floor", &m.Floor, given.Measuring.Floor),
-		setting("measuring.per_sweep", &m.PerSweep, given.Measuring.PerSweep),
-		setting("measuring.retire", &m.Retire, given.Measuring.Retire),
+		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1), setting("gate.ttl", &g.TTL, 7*day),
+		setting("gate.per_proposer", &g.PerProposer, 10), setting("gate.per_agent", &g.PerAgent, 20),
+		setting("gate.pending", &g.Pending, 200),
+		setting("high.occurrences", &c.High.Occurrences, 3), setting("high.reviewers", &c.High.Reviewers, 2),
+		setting("window", &c.Window, 1000), setting("expedite", &c.Expedite, 0.7), setting("fresh", &c.Fresh, 3),
+		setting("once_per_task", &c.OncePerTask, false), setting("take_changed", &c.TakeChanged, false),
+		setting("injecting.rules", &i.Rules, 20), setting("injecting.characters", &i.Characters, 4000),
+		setting("measuring.before", &m.Before, 30*day), setting("measuring.stabilise", &m.Stabilise, 7*day),
+		setting("measuring.review", &m.Review, 30*day), setting("measuring.improvement", &m.Improvement, 0.1),
+		setting("measuring.floor", &m.Floor, 8), setting("measuring.per_sweep", &m.PerSweep, 3),
+		setting("measuring.retire", &m.Retire, false),
 	}}
 }
 
-func setting[T int | float64 | bool | time.Duration](name string, value *T, given T) settings.Field {
+func setting[T int | float64 | bool | time.Duration](name string, value *T, standard T) settings.Field {
 	var none T
-	return settings.Field{Name: name, Value: value, Set: given != none}
+	set := *value != none
+	*value = cmp.Or(*value, standard)
+	return settings.Field{Name: name, Value: value, Set: set}
 }
 
-func (c Config) withDefaults() Config {
-	const day = 24 * time.Hour
+// complete sets everything that is not set, and returns the settings that the store keeps.
+func (c *Config) complete() settings.Component {
 	if c.Similarity == nil {
 		c.Similarity = heed.Trigrams{}
 	}
@@ -151,34 +167,15 @@ func (c Config) withDefaults() Config {
 		threshold, ceiling = 0.4, 0.7
 	}
 	c.Threshold, c.Ceiling = cmp.Or(c.Threshold, threshold), cmp.Or(c.Ceiling, ceiling)
+	c.Agents = slices.Clone(c.Agents)
 	if c.Evaluator == nil {
-		c.Evaluator = Counting{}
+		c.Evaluator = Counting
 	}
 	if c.Drafter == nil {
-		c.Drafter = Representative{}
+		c.Drafter = Representative
 	}
-	c.High.Occurrences = cmp.Or(c.High.Occurrences, 3)
-	c.High.Reviewers = cmp.Or(c.High.Reviewers, 2)
-	c.Window = cmp.Or(c.Window, 1000)
-	c.Expedite = cmp.Or(c.Expedite, 0.7)
-	c.Fresh = cmp.Or(c.Fresh, 3)
-	c.Agents = slices.Clone(c.Agents)
-	c.Gate.Quorum = cmp.Or(c.Gate.Quorum, 2)
-	c.Gate.Outsiders = cmp.Or(c.Gate.Outsiders, 1)
-	c.Gate.TTL = cmp.Or(c.Gate.TTL, 7*day)
-	c.Gate.PerProposer = cmp.Or(c.Gate.PerProposer, 10)
-	c.Gate.PerAgent = cmp.Or(c.Gate.PerAgent, 20)
-	c.Gate.Pending = cmp.Or(c.Gate.Pending, 200)
-	c.Injecting.Rules = cmp.Or(c.Injecting.Rules, 20)
-	c.Injecting.Characters = cmp.Or(c.Injecting.Characters, 4000)
-	c.Measuring.Before = cmp.Or(c.Measuring.Before, 30*day)
-	c.Measuring.Stabilise = cmp.Or(c.Measuring.Stabilise, 7*day)
-	c.Measuring.Review = cmp.Or(c.Measuring.Review, 30*day)
-	c.Measuring.Improvement = cmp.Or(c.Measuring.Improvement, 0.1)
-	c.Measuring.Floor = cmp.Or(c.Measuring.Floor, 8)
-	c.Measuring.PerSweep = cmp.Or(c.Measuring.PerSweep, 3)
 	if c.Canonical == nil {
-		c.Canonical = CanonicalID
+		c.Canonical = canonicalID
 	}
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
@@ -186,24 +183,25 @@ func (c Config) withDefaults() Config {
 	if c.NewID == nil {
 		c.NewID = uuid.NewString
 	}
-	return c
+	return c.defaults()
 }
 
-// validate reports all faults of a configuration that has its defaults.
-func (c Config) validate() error {
+// validate reports all faults of a complete configuration.
+func (c *Config) validate() error {
 	var found faults.List
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(c.Threshold > 0 && c.Threshold <= 1, "Threshold", c.Threshold, "must be in (0, 1], or 0 for the default")
-	found.Check(c.Ceiling > 0 && c.Ceiling <= 1, "Ceiling", c.Ceiling, "must be in (0, 1], or 0 for the default")
-	found.Check(c.Expedite > 0 && c.Expedite <= 1, "Expedite", c.Expedite, "must be in (0, 1], or 0 for the default")
 	for i, agent := range c.Agents {
 		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i), agent, "must be text that a store can keep, not empty")
 	}
-	g := c.Gate
-	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum, "must be from 1 to 10, or 0 for the default")
-	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders, "must be from 1 to Quorum, or 0 for the default")
-	found.Check(g.TTL > 0, "Gate.TTL", g.TTL, "must not be negative")
-	m := c.Measuring
+	g, m := c.Gate, c.Measuring
+	for _, n := range []struct {
+		field string
+		value float64
+	}{
+		{"Threshold", c.Threshold}, {"Ceiling", c.Ceiling}, {"Expedite", c.Expedite}, {"Measuring.Improvement", m.Improvement},
+	} {
+		found.Check(n.value > 0 && n.value <= 1, n.field, n.value, "must be in (0, 1], or 0 for the default")
+	}
 	for _, n := range []struct {
 		field string
 		value int
@@ -214,26 +212,27 @@ func (c Config) validate() error {
 	} {
 		found.Check(n.value > 0, n.field, n.value, "must not be negative")
 	}
-	found.Check(c.Injecting.Characters >= 200, "Injecting.Characters", c.Injecting.Characters, "must be at least 200, or 0 for the default")
+	found.Check(g.TTL > 0, "Gate.TTL", g.TTL, "must not be negative")
 	found.Check(m.Before > 0, "Measuring.Before", m.Before, "must not be negative")
 	found.Check(m.Stabilise > 0, "Measuring.Stabilise", m.Stabilise, "must not be negative")
+	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum, "must be from 1 to 10, or 0 for the default")
+	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders, "must be from 1 to Quorum, or 0 for the default")
+	found.Check(c.Injecting.Characters >= 200, "Injecting.Characters", c.Injecting.Characters, "must be at least 200, or 0 for the default")
 	found.Check(m.Review >= m.Stabilise, "Measuring.Review", m.Review, "must not be shorter than Stabilise")
-	found.Check(m.Improvement > 0 && m.Improvement <= 1, "Measuring.Improvement", m.Improvement, "must be in (0, 1], or 0 for the default")
 	return found.Err()
 }
 
-// CanonicalID is the default of Config.Canonical: it folds the case of ids of printable ASCII, and refuses those that are
-// empty, padded with blanks, longer than [evidence.MaxText] bytes, or have any other character, of which many look alike.
-func CanonicalID(id string) (string, error) {
+// canonicalID is the default of Config.Canonical.
+func canonicalID(id string) (string, error) {
 	switch {
 	case id == "":
-		return "", fmt.Errorf("must not be empty")
+		return "", errors.New("must not be empty")
 	case len(id) > evidence.MaxText:
 		return "", fmt.Errorf("is %d bytes long, may be %d", len(id), evidence.MaxText)
 	case strings.TrimSpace(id) != id:
-		return "", fmt.Errorf("must not begin or end with a blank")
+		return "", errors.New("must not begin or end with a blank")
 	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "", fmt.Errorf("must be printable ASCII")
+		return "", errors.New("must be printable ASCII")
 	}
 	return strings.ToLower(id), nil
 }

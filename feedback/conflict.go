@@ -5,45 +5,24 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/store"
 )
 
-// A Conflict is something that stands against a draft: an active rule or a pending proposal, that some agent would see
-// along with it.
+// A Conflict is an active rule or a pending proposal that stands against a draft, as some agent would see both.
 type Conflict struct {
-	Kind        ConflictKind `json:"kind"`
-	ID          string       `json:"id"`                // of the rule, or of the proposal
-	Pending     bool         `json:"pending,omitempty"` // it is a proposal
-	Score       float64      `json:"score"`             // how alike the texts are, in [0, 1]
-	Explanation string       `json:"explanation"`
+	// Kind is "contradiction": the texts contradict each other, or name other numbers. Or "duplicate": they say the same, with
+	// a score from halfway between the threshold and 1. Or "overlap": they are alike. Every approver has to override a
+	// contradiction with an active rule, or the draft has to supersede the rule. The others are for approvers to know.
+	Kind        string  `json:"kind"`
+	ID          string  `json:"id"`                // of the rule, or of the proposal
+	Pending     bool    `json:"pending,omitempty"` // it is a proposal
+	Score       float64 `json:"score"`             // how alike the texts are, in [0, 1]
+	Explanation string  `json:"explanation"`
 }
 
-// A ConflictKind says how a conflict came about.
-type ConflictKind string
-
-// The kinds of conflicts. A contradiction with an active rule has to be overridden by every approver, or resolved by
-// superseding the rule; the others are for them to know.
-const (
-	Contradiction ConflictKind = "contradiction" // they contradict each other, or name other numbers
-	Duplicate     ConflictKind = "duplicate"     // they say the same: a score from halfway between the threshold and 1
-	Overlap       ConflictKind = "overlap"       // they are alike: a score from the threshold on
-)
-
-// A ConflictError says that active rules contradict what was to be approved, restored or imported.
-type ConflictError struct{ Conflicts []Conflict }
-
-func (e *ConflictError) Error() string {
-	ids := make([]string, len(e.Conflicts))
-	for i, c := range e.Conflicts {
-		ids[i] = c.ID
-	}
-	return "it contradicts active rules: " + strings.Join(ids, ", ")
-}
-
-func (e *ConflictError) refusal() string { return e.Error() }
+const contradiction = "contradiction"
 
 // Conflicts says what now stands against a draft: the contradictions first, then duplicates, then overlaps, each by score
 // and id. What the draft supersedes does not.
@@ -62,7 +41,7 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 
 // waiting returns the proposals that are pending.
 func (s *Service) waiting(ctx context.Context) ([]Proposal, error) {
-	return proposalKind.union(ctx, s.cfg.Store, [][]string{statusKeys(StatusPending)}, func(*Proposal) bool { return true })
+	return proposalKind.union(ctx, s.cfg.Store, [][]string{statusKeys(StatePending)}, func(*Proposal) bool { return true })
 }
 
 // conflicts compares the draft with active rules and with these proposals, but for one.
@@ -107,7 +86,7 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending []Proposal, e
 func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
 	keys := [][]string{{store.Key("active", anyValue)}}
 	if d.AllAgents {
-		keys = [][]string{statusKeys(RuleActive)}
+		keys = [][]string{statusKeys(StateActive)}
 	}
 	for _, agent := range d.Agents {
 		keys = append(keys, []string{store.Key("active", agent)})
@@ -121,16 +100,50 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	opposed := oppose.Find(text, other)
 	switch {
 	case (opposed.Contradicts() || opposed == oppose.Numbers) && s.sameTopic(text, other, c.Score):
-		c.Kind, c.Explanation = Contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
+		c.Kind, c.Explanation = contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2:
-		c.Kind, c.Explanation = Duplicate, "the texts say the same"
+		c.Kind, c.Explanation = "duplicate", "the texts say the same"
 	default:
-		c.Kind, c.Explanation = Overlap, "the texts are alike"
+		c.Kind, c.Explanation = "overlap", "the texts are alike"
 	}
 }
 
 // contradictions leaves of conflicts the contradictions with active rules.
 func contradictions(conflicts []Conflict) []Conflict {
-	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Kind != Contradiction || c.Pending })
+	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Kind != contradiction || c.Pending })
+}
+
+// DryRun returns the past corrections to which a draft would have applied, the most alike first, and how many corrections it
+// looked at: of each agent of the draft, among the latest Config.Window decisions. Match.Opposed tells which contradict the
+// draft. DryRun changes nothing.
+func (r *Rules) DryRun(ctx context.Context, d Draft) (applied []Match, of int, err error) {
+	s := r.s
+	d = d.normal()
+	if err := s.validateDraft(&d); err != nil {
+		return nil, 0, wrap("dry run", err)
+	}
+	agents := d.Agents
+	if d.AllAgents {
+		agents = []string{""}
+	}
+	for _, agent := range agents {
+		known, err := s.recent(ctx, &Feedback{Agent: agent})
+		if err != nil {
+			return nil, 0, wrap("dry run", err)
+		}
+		known = slices.DeleteFunc(known, func(f Feedback) bool { return !f.corrects() })
+		of += len(known)
+		matches, err := s.compare(ctx, d.Text, known)
+		if err != nil {
+			return nil, 0, wrap("dry run", err)
+		}
+		for _, m := range matches {
+			if m.Score >= s.cfg.Threshold {
+				applied = append(applied, m)
+			}
+		}
+	}
+	slices.SortStableFunc(applied, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	return applied, of, nil
 }

@@ -17,7 +17,7 @@ import (
 // proposal has to pass the gate; a group that has a pending one is left alone, and so is one that was rejected, until other
 // rules are in it. It returns the proposals that it opened.
 func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
-	rules, err := r.List(ctx, RuleQuery{Status: RuleActive})
+	rules, err := r.List(ctx, RuleQuery{Status: StateActive})
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	err = holding(ctx, s.governing, func() error {
 		opened = nil
 		now := s.now()
-		p := form.Clone()
+		p := form.at(0)
 		p.ID = s.cfg.NewID()
 		s.fill(&p, evidence, now)
 		c, err := s.opened(ctx, &p)
@@ -105,7 +105,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		if waits, err := s.consolidating(ctx, form.Supersedes, now); err != nil || waits {
 			return err
 		}
-		c.tell(s.entry(now, "", string(ActPropose), p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
+		c.tell(s.entry(now, "", "propose", p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
 		p.Revision, err = s.apply(ctx, c)
 		opened = &p
 		return err
@@ -128,7 +128,7 @@ func (s *Service) consolidating(ctx context.Context, rules []string, now time.Ti
 			return true, nil
 		}
 	}
-	rejected, err := proposalKind.union(ctx, s.cfg.Store, [][]string{append(statusKeys(StatusRejected), groupKey(rules))},
+	rejected, err := proposalKind.union(ctx, s.cfg.Store, [][]string{append(statusKeys(StateRejected), groupKey(rules))},
 		func(p *Proposal) bool { return slices.Equal(p.Supersedes, text.Distinct(rules)) })
 	return len(rejected) > 0, err
 }

@@ -38,7 +38,7 @@ func TestDecodeEvent(t *testing.T) {
 	f, err = feedback.DecodeEvent([]byte(more))
 	require.NoError(t, err)
 	assert.Equal(t, "long", f.Summary)
-	assert.Equal(t, feedback.High, f.Severity)
+	assert.Equal(t, "high", f.Severity)
 	assert.True(t, f.Private)
 	assert.Equal(t, []string{"r1"}, f.Rules)
 
@@ -115,10 +115,8 @@ func (d *dead) put(_ context.Context, _ []byte, reason error) error {
 	return d.fail
 }
 
-func newConsumer(t *testing.T, w *world, q *queue, d *dead, complete func(*feedback.Feedback)) *feedback.Consumer {
-	c, err := feedback.NewConsumer(feedback.ConsumerConfig{Service: w.Service, Source: q, DeadLetter: d.put, Complete: complete})
-	require.NoError(t, err)
-	return c
+func (w *world) consume(q *queue, d *dead, complete func(*feedback.Feedback)) error {
+	return w.Consume(ctx, feedback.Intake{Stream: q, DeadLetter: d.put, Complete: complete})
 }
 
 func TestConsumerCountsEachDecisionOnce(t *testing.T) {
@@ -129,8 +127,8 @@ func TestConsumerCountsEachDecisionOnce(t *testing.T) {
 		messages = append(messages, m, m, m)
 	}
 	q, d := &queue{messages: messages}, &dead{}
-	require.NoError(t, newConsumer(t, w, q, d, nil).Run(ctx))
-	require.NoError(t, newConsumer(t, w, &queue{messages: messages}, d, nil).Run(ctx))
+	require.NoError(t, w.consume(q, d, nil))
+	require.NoError(t, w.consume(&queue{messages: messages}, d, nil))
 	assert.Equal(t, 150, q.acked)
 	assert.Empty(t, d.reasons)
 	_, total, err := w.List(ctx, feedback.Listing{})
@@ -144,13 +142,13 @@ func TestConsumerPutsAsideWhatItCantUse(t *testing.T) {
 	changed := message("good", "ann", "other words")
 	q := &queue{messages: [][]byte{[]byte("{"), message("", "ann", "x"), message("good", "ann", "x"), changed, message("2", " ", "x")}}
 	d := &dead{}
-	require.NoError(t, newConsumer(t, w, q, d, nil).Run(ctx))
+	require.NoError(t, w.consume(q, d, nil))
 	assert.Equal(t, 5, q.acked)
 	require.Len(t, d.reasons, 4)
 	assert.ErrorIs(t, d.reasons[2], heed.ErrConflict)
 
 	q, d = &queue{messages: [][]byte{[]byte("{"), message("3", "ann", "x")}}, &dead{fail: errFlaky}
-	assert.ErrorIs(t, newConsumer(t, w, q, d, nil).Run(ctx), errFlaky)
+	assert.ErrorIs(t, w.consume(q, d, nil), errFlaky)
 	assert.Zero(t, q.acked, "what can't be put aside is not acknowledged")
 }
 
@@ -158,11 +156,11 @@ func TestConsumerGoesOnWhenEvaluationFails(t *testing.T) {
 	similarity := &flaky{failing: true}
 	w := newWorld(t, feedback.Config{Similarity: similarity})
 	q := &queue{messages: [][]byte{message("1", "ann", "too long"), message("2", "bob", "too long")}}
-	require.NoError(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx))
+	require.NoError(t, w.consume(q, &dead{}, nil))
 	assert.Equal(t, 2, q.acked)
 	assert.Empty(t, w.get("2").Class)
 	similarity.failing = false
-	_, err := w.EvaluateAll(ctx)
+	_, err := feedback.EvaluateAll(ctx, w.Service)
 	require.NoError(t, err)
 	assert.Equal(t, feedback.GeneralizableHigh, w.get("2").Class)
 }
@@ -172,13 +170,13 @@ func TestConsumerDoesNotAcknowledgeWhatIsNotKept(t *testing.T) {
 	w := newWorld(t, feedback.Config{Store: st})
 	st.Fail(1, false)
 	q := &queue{messages: [][]byte{message("1", "ann", "x")}}
-	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx), failing.ErrFailed)
+	assert.ErrorIs(t, w.consume(q, &dead{}, nil), failing.ErrFailed)
 	assert.Zero(t, q.acked)
 	q.fail = errors.New("broker")
-	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(ctx), q.fail)
+	assert.ErrorIs(t, w.consume(q, &dead{}, nil), q.fail)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	assert.ErrorIs(t, newConsumer(t, w, q, &dead{}, nil).Run(done), context.Canceled)
+	assert.ErrorIs(t, w.Consume(done, feedback.Intake{Stream: q, DeadLetter: (&dead{}).put}), context.Canceled)
 }
 
 // broken is a source that panics in one of its parts.
@@ -197,20 +195,18 @@ func (b broken) Receive(context.Context) (stream.Delivery, error) {
 
 func TestConsumerSurvivesItsHost(t *testing.T) {
 	for who, source := range map[string]broken{
-		"ConsumerConfig.Source": {receive: true}, "Delivery.Ack": {ack: true}, "ConsumerConfig.DeadLetter": {},
+		"Intake.Stream": {receive: true}, "Delivery.Ack": {ack: true}, "Intake.DeadLetter": {},
 	} {
-		c, err := feedback.NewConsumer(feedback.ConsumerConfig{
-			Service: newWorld(t, feedback.Config{}).Service, Source: source,
+		var panicked *heed.PanicError
+		require.ErrorAs(t, newWorld(t, feedback.Config{}).Consume(ctx, feedback.Intake{
+			Stream: source,
 			DeadLetter: func(context.Context, []byte, error) error {
 				if source == (broken{}) {
 					panic("dead letter")
 				}
 				return nil
 			},
-		})
-		require.NoError(t, err)
-		var panicked *heed.PanicError
-		require.ErrorAs(t, c.Run(ctx), &panicked)
+		}), &panicked)
 		assert.Equal(t, who, panicked.Who)
 	}
 }
@@ -219,19 +215,19 @@ func TestConsumerCompletesEvents(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	without := []byte(strings.Replace(string(message("1", "ann", "x")), `"agent":"prd",`, "", 1))
 	d := &dead{}
-	require.NoError(t, newConsumer(t, w, &queue{messages: [][]byte{without}}, d, nil).Run(ctx))
+	require.NoError(t, w.consume(&queue{messages: [][]byte{without}}, d, nil))
 	assert.Len(t, d.reasons, 1, "without an agent it is of no use")
 	byGate := func(f *feedback.Feedback) { f.Agent = "agent of " + f.Gate }
-	require.NoError(t, newConsumer(t, w, &queue{messages: [][]byte{without}}, d, byGate).Run(ctx))
+	require.NoError(t, w.consume(&queue{messages: [][]byte{without}}, d, byGate))
 	assert.Equal(t, "agent of HITL-1", w.get("1").Agent)
 	bad := func(*feedback.Feedback) { panic("no") }
-	require.NoError(t, newConsumer(t, w, &queue{messages: [][]byte{without}}, d, bad).Run(ctx))
+	require.NoError(t, w.consume(&queue{messages: [][]byte{without}}, d, bad))
 	assert.Len(t, d.reasons, 2)
 
-	_, err := feedback.NewConsumer(feedback.ConsumerConfig{})
+	err := w.Consume(ctx, feedback.Intake{})
 	faults := 0
 	for range heed.ConfigErrors(err) {
 		faults++
 	}
-	assert.Equal(t, 3, faults)
+	assert.Equal(t, 2, faults)
 }

@@ -3,7 +3,7 @@
 //
 // # The model
 //
-//	decision → Record → Evaluate → proposal → Review by two people → rule → Inject → measured effect
+//	decision → Feedback → Evaluate → proposal → Review by two people → rule → Inject → measured effect
 //
 // A [Feedback] is one reviewer's decision: approved, rejected, approved with changes, with what they said. [Service.Record]
 // keeps it before anything else happens, once for each decision id. [Service.Evaluate] classifies it. A correction joins
@@ -51,7 +51,7 @@
 //
 // # What is for the host
 //
-// Heed starts no goroutine. A host calls Record and Evaluate (or runs a [Consumer]) when decisions come, has [heed.Run] call
+// Heed starts no goroutine. A host calls Feedback and Evaluate (or runs a [Consumer]) when decisions come, has [heed.Run] call
 // [Service.Sweep], which knows what is due, and shows people what [Rules.Proposals] lists.
 //
 // All is kept in a [store.Store], as records of the kinds "feedback.record", "feedback.proposal" and "feedback.rule", and in

@@ -17,7 +17,7 @@ import (
 type Draft struct {
 	Action Action   `json:"action"`    // "" means CreateRule
 	Type   RuleType `json:"rule_type"` // "" means Guideline
-	// Text is the rule: one line of at most [MaxText] characters, of those that [prompt.Check] accepts.
+	// Text is the rule: one line of at most 500 characters, of those that [prompt.Check] accepts.
 	Text string `json:"rule_content"`
 	// Agents are those that it is for, sorted; or AllAgents is set, and Agents is empty.
 	Agents    []string `json:"affected_agents,omitempty"`
@@ -27,9 +27,6 @@ type Draft struct {
 	// Supersedes are the ids of active rules that it takes the place of, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
 }
-
-// MaxText is how many characters the text of a rule may have.
-const MaxText = 500
 
 // An Action is what should come of feedback.
 type Action string
@@ -45,8 +42,7 @@ const (
 	DocumentOnly Action = "DOCUMENT_ONLY"
 )
 
-// Valid reports whether it is one of the four.
-func (a Action) Valid() bool {
+func (a Action) valid() bool {
 	return a == CreateRule || a == RefinePrompt || a == UpdateSkill || a == DocumentOnly
 }
 
@@ -60,11 +56,6 @@ const (
 	NegativeExample RuleType = "NEGATIVE_EXAMPLE" // all of the evidence was rejected
 	Guideline       RuleType = "GUIDELINE"        // everything else
 )
-
-// Valid reports whether it is one of the four.
-func (t RuleType) Valid() bool {
-	return t == PositiveExample || t == Constraint || t == NegativeExample || t == Guideline
-}
 
 // Hash names what is proposed: the SHA-256 of every field, in hex.
 func (d Draft) Hash() string {
@@ -86,12 +77,12 @@ func (d Draft) Hash() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Affects reports whether it is for the agent.
-func (d Draft) Affects(agent string) bool { return d.AllAgents || slices.Contains(d.Agents, agent) }
+// affects reports whether it is for the agent.
+func (d Draft) affects(agent string) bool { return d.AllAgents || slices.Contains(d.Agents, agent) }
 
 // overlaps reports whether an agent may see both.
 func (d *Draft) overlaps(o *Draft) bool {
-	return d.AllAgents || o.AllAgents || slices.ContainsFunc(d.Agents, o.Affects)
+	return d.AllAgents || o.AllAgents || slices.ContainsFunc(d.Agents, o.affects)
 }
 
 // normal is the draft with its defaults, and its lists sorted.
@@ -110,14 +101,14 @@ func (d *Draft) normal() Draft {
 // validate reports the first fault of a draft in its normal form.
 func (s *Service) validateDraft(d *Draft) error {
 	switch n := utf8.RuneCountInString(d.Text); {
-	case !d.Action.Valid():
+	case !d.Action.valid():
 		return invalid("Action", "is none of the actions")
-	case !d.Type.Valid():
+	case labels[d.Type] == "":
 		return invalid("Type", "is none of the types")
 	case strings.TrimSpace(d.Text) == "":
 		return invalid("Text", "must not be empty")
-	case n > MaxText:
-		return invalid("Text", fmt.Sprintf("has %d characters, may have %d", n, MaxText))
+	case n > maxText:
+		return invalid("Text", fmt.Sprintf("has %d characters, may have %d", n, maxText))
 	case d.AllAgents == (len(d.Agents) > 0):
 		return invalid("Agents", "must name agents, or be empty where AllAgents is set")
 	}

@@ -11,31 +11,22 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// Drafter words the rule of a cluster.
+// A Drafter words the rule of a cluster. The oldest of the cluster's feedback comes first. Agents and Action of the draft may
+// be left empty: they are then those of the evidence.
 //
-// Draft is called by many goroutines at the same time, without a lock that others wait for, and must return when the
-// context is done. Its error, an answer that is not valid, and a panic leave the cluster without a proposal until the
-// next [Service.Flush].
-type Drafter interface {
-	// Draft words a rule of what a cluster has in common; the oldest of its feedback comes first. Agents and Action may be
-	// left empty: they are then those of the evidence.
-	Draft(ctx context.Context, cluster []Record) (Draft, error)
-}
+// Many goroutines call it at the same time, without a lock that others wait for. It must return when the context is done. Its
+// error, an answer that is not valid, and a panic leave the cluster without a proposal until the next [Service.Flush].
+type Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
-// Representative is the drafter that needs no model: the text of the feedback that is most like the others becomes the rule,
-// word for word, and its type is selected by the rules of [RuleType]. Of a large cluster, the latest 200 are compared.
-type Representative struct{}
-
-var _ Drafter = Representative{}
-
-// Draft implements [Drafter].
-func (Representative) Draft(_ context.Context, cluster []Record) (Draft, error) {
+// Representative is the [Drafter] that needs no model. The text of the feedback that is most like the others becomes the
+// rule, word for word, and its type follows the rules of [RuleType]. Of a large cluster, the latest 200 are compared.
+func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
 	cluster = cluster[max(len(cluster)-compared, 0):]
 	texts := make([]string, len(cluster))
 	sets := make([][]uint64, len(cluster))
 	for i := range cluster {
-		texts[i] = ruleText(&cluster[i].Feedback)
+		texts[i] = ruleText(&cluster[i])
 		sets[i] = text.Trigrams(texts[i])
 	}
 	best, most := 0, -1.
@@ -48,7 +39,7 @@ func (Representative) Draft(_ context.Context, cluster []Record) (Draft, error) 
 			best, most = i, sum
 		}
 	}
-	line := prompt.Line(texts[best], MaxText)
+	line := prompt.Line(texts[best], maxText)
 	return Draft{Type: selectType(cluster, line), Text: line}, nil
 }
 
@@ -64,14 +55,14 @@ func ruleText(f *Feedback) string {
 // obligations are the words by which a text binds.
 var obligations = strings.Fields("must never always shall required mandatory forbidden prohibited cannot muss nie immer verboten doit jamais debe nunca")
 
-func selectType(cluster []Record, text string) RuleType {
+func selectType(cluster []Feedback, text string) RuleType {
 	all := func(d Decision) bool {
-		return !slices.ContainsFunc(cluster, func(r Record) bool { return r.Decision != d })
+		return !slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Decision != d })
 	}
 	switch {
 	case all(Approved):
 		return PositiveExample
-	case slices.ContainsFunc(cluster, func(r Record) bool { return r.Severity == Critical }),
+	case slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Severity == "critical" }),
 		slices.ContainsFunc(obligations, oppose.Read(text).Has):
 		return Constraint
 	case all(Rejected):
@@ -82,13 +73,9 @@ func selectType(cluster []Record, text string) RuleType {
 }
 
 // draft asks the drafter, survives what it does, and completes its answer from the evidence.
-func (s *Service) draft(ctx context.Context, cluster []Record) (d Draft, err error) {
-	given := make([]Record, len(cluster))
-	for i := range cluster {
-		given[i] = cluster[i].Clone()
-	}
+func (s *Service) draft(ctx context.Context, cluster []Feedback) (d Draft, err error) {
 	err = host.Call("the drafter", func() error {
-		d, err = s.cfg.Drafter.Draft(ctx, given)
+		d, err = s.cfg.Drafter(ctx, copies(cluster))
 		return err
 	})
 	if err != nil {

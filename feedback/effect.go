@@ -12,7 +12,14 @@ import (
 // An Effect is what a rule has changed, measured in the decisions about the agents that it is for: from Measuring.Before
 // before it came into effect, and from Measuring.Stabilise after.
 type Effect struct {
-	Status EffectStatus `json:"status,omitempty"` // "" until it was measured
+	// Status is the first of these that holds, and "" until it was measured:
+	//   - "stabilising": the rule came into effect less than Measuring.Stabilise ago;
+	//   - "insufficient_data": fewer than Measuring.Floor decisions on either side, or nothing to improve;
+	//   - "harmful": even the lower bound of the rate after is above the rate before (Wilson score interval of 95 %, Wilson 1927);
+	//   - "effective": it improved by Measuring.Improvement or more;
+	//   - "under_review": it improved by less, or not yet;
+	//   - "ineffective": it did not improve, Measuring.Review after it came into effect.
+	Status string `json:"status,omitempty"`
 	// Basis says which of the two changes it is judged by: "recurrence" of what the rule should end, where it was made of
 	// feedback, and else "corrections". Improvement is that change's.
 	Basis       string  `json:"basis,omitempty"`
@@ -43,22 +50,17 @@ type Rate struct {
 	Mean float64 `json:"mean"` // Hits/Of, and 0 where there are none
 }
 
-// An EffectStatus is what is thought of a rule.
-type EffectStatus string
-
-// The statuses of an effect, in the order in which they are tried.
 const (
-	Stabilising  EffectStatus = "stabilising"       // it came into effect less than Measuring.Stabilise ago
-	Insufficient EffectStatus = "insufficient_data" // fewer than Measuring.Floor decisions on either side, or nothing to improve
-	Harmful      EffectStatus = "harmful"           // even the lower bound of the rate after is above the rate before
-	Effective    EffectStatus = "effective"         // it improved by Measuring.Improvement or more
-	UnderReview  EffectStatus = "under_review"      // it improved by less, or not yet
-	Ineffective  EffectStatus = "ineffective"       // it did not improve, Measuring.Review after it came into effect
+	harmful     = "harmful"
+	ineffective = "ineffective"
 )
 
-// WilsonLower returns the lower bound of the Wilson score interval, of 95 %, of a rate of which hits of n were seen (Wilson
+// unfit reports whether the effect speaks for retiring the rule.
+func (e *Effect) unfit() bool { return e.Status == harmful || e.Status == ineffective }
+
+// wilsonLower returns the lower bound of the Wilson score interval, of 95 %, of a rate of which hits of n were seen (Wilson
 // 1927), and 0 where n is 0.
-func WilsonLower(hits, n int) float64 {
+func wilsonLower(hits, n int) float64 {
 	if n <= 0 {
 		return 0
 	}
@@ -66,16 +68,6 @@ func WilsonLower(hits, n int) float64 {
 	p, m := float64(hits)/float64(n), float64(n)
 	root := z * math.Sqrt((p*(1-p)+z*z/(4*m))/m)
 	return max((p+z*z/(2*m)-root)/(1+z*z/m), 0)
-}
-
-// Measure returns the effect of a rule as it is now. Nothing is stored: see [Service.Sweep].
-func (r *Rules) Measure(ctx context.Context, id string) (Effect, error) {
-	rule, err := ruleKind.get(ctx, r.s.cfg.Store, id)
-	if err != nil {
-		return Effect{}, wrap("measure", err)
-	}
-	effect, err := r.s.measure(ctx, &rule, r.s.now())
-	return effect, wrap("measure", err)
 }
 
 // sides are what is counted before a rule and after it.
@@ -100,7 +92,7 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	}
 	var recurrence, corrections sides
 	settled := rule.Since.Add(m.Stabilise)
-	q := Query{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
+	q := Listing{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
 	if len(rule.Agents) == 1 {
 		q.Agent = rule.Agents[0]
 	}
@@ -109,13 +101,13 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 			return Effect{}, err
 		}
 		before := r.At.Before(rule.Since)
-		recurs := r.Corrects() && r.Cluster != "" && slices.Contains(rule.Clusters, r.Cluster)
+		recurs := r.corrects() && r.Cluster != "" && slices.Contains(rule.Clusters, r.Cluster)
 		if recurs && !before && slices.Contains(r.Rules, rule.ID) {
 			e.Violations++
 		}
-		if rule.Affects(r.Agent) && (before || !r.At.Before(settled)) {
+		if rule.affects(r.Agent) && (before || !r.At.Before(settled)) {
 			recurrence.add(before, recurs, r.At)
-			corrections.add(before, r.Corrects(), r.At)
+			corrections.add(before, r.corrects(), r.At)
 		}
 	}
 	e.Recurrence, e.Corrections = recurrence.shift(m.Floor), corrections.shift(m.Floor)
@@ -149,21 +141,21 @@ func rate(t evidence.Tally) Rate {
 
 func (s *Shift) enough(floor int) bool { return s.Before.Of >= floor && s.After.Of >= floor }
 
-func (m *Measuring) status(s Shift, age time.Duration) EffectStatus {
+func (m *Measuring) status(s Shift, age time.Duration) string {
 	switch {
 	case age < m.Stabilise:
-		return Stabilising
+		return "stabilising"
 	case !s.enough(m.Floor):
-		return Insufficient
-	case WilsonLower(s.After.Hits, s.After.Of) > s.Before.Mean:
-		return Harmful
+		return "insufficient_data"
+	case wilsonLower(s.After.Hits, s.After.Of) > s.Before.Mean:
+		return harmful
 	case s.Before.Hits == 0:
-		return Insufficient
+		return "insufficient_data"
 	case s.Improvement >= m.Improvement-1e-12:
-		return Effective
+		return "effective"
 	case s.Improvement > 0 || age < m.Review:
-		return UnderReview
+		return "under_review"
 	default:
-		return Ineffective
+		return ineffective
 	}
 }

@@ -30,7 +30,8 @@ func (w *world) decide(from, to time.Time, hits, n int, cluster string, rules ..
 		f := w.correction("ann", "x")
 		f.At = from.Add(to.Sub(from) * time.Duration(i) / time.Duration(n)).Truncate(time.Microsecond)
 		f.Rules = rules
-		r := feedback.Record{Feedback: f, Recorded: f.At}
+		r := f
+		r.Recorded = f.At
 		if i >= hits {
 			r.Decision = feedback.Approved
 		} else {
@@ -50,7 +51,7 @@ func measured(t *testing.T, age time.Duration, before, after [2]int, clusters ..
 	w.decide(start.Add(-20*day), start, before[0], before[1], cluster)
 	w.decide(start.Add(7*day), start.Add(max(age, 7*day+time.Hour)), after[0], after[1], cluster)
 	w.clock.advance(age)
-	e, err := w.rules.Measure(ctx, "r00")
+	e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 	require.NoError(t, err)
 	return e
 }
@@ -61,22 +62,22 @@ func TestEffectStatuses(t *testing.T) {
 		age           time.Duration
 		before, after [2]int
 		improvement   float64
-		status        feedback.EffectStatus
+		status        string
 	}{
-		{"32 % to 18 %", 31 * day, [2]int{32, 100}, [2]int{18, 100}, 0.4375, feedback.Effective},
-		{"28 % to 26 %", 31 * day, [2]int{28, 100}, [2]int{26, 100}, 1 - 26./28, feedback.UnderReview},
-		{"15 % to 14 %", 31 * day, [2]int{15, 100}, [2]int{14, 100}, 1 - 14./15, feedback.UnderReview},
-		{"exactly 10 %", 31 * day, [2]int{20, 100}, [2]int{18, 100}, 0.1, feedback.Effective},
-		{"unchanged after 31 days", 31 * day, [2]int{20, 100}, [2]int{20, 100}, 0, feedback.Ineffective},
-		{"unchanged after 29 days", 29 * day, [2]int{20, 100}, [2]int{20, 100}, 0, feedback.UnderReview},
-		{"a little worse", 31 * day, [2]int{20, 100}, [2]int{22, 100}, -0.1, feedback.Ineffective},
-		{"much worse", 31 * day, [2]int{20, 100}, [2]int{45, 100}, -1.25, feedback.Harmful},
-		{"younger than 7 days", 6 * day, [2]int{20, 100}, [2]int{0, 0}, 0, feedback.Stabilising},
-		{"7 decisions before", 31 * day, [2]int{7, 7}, [2]int{0, 100}, 0, feedback.Insufficient},
-		{"7 decisions after", 31 * day, [2]int{50, 100}, [2]int{7, 7}, 0, feedback.Insufficient},
-		{"8 and 8", 31 * day, [2]int{8, 8}, [2]int{2, 8}, 0.75, feedback.Effective},
-		{"nothing before, nothing after", 31 * day, [2]int{0, 100}, [2]int{0, 100}, 0, feedback.Insufficient},
-		{"nothing before, some after", 31 * day, [2]int{0, 100}, [2]int{30, 100}, 0, feedback.Harmful},
+		{"32 % to 18 %", 31 * day, [2]int{32, 100}, [2]int{18, 100}, 0.4375, "effective"},
+		{"28 % to 26 %", 31 * day, [2]int{28, 100}, [2]int{26, 100}, 1 - 26./28, "under_review"},
+		{"15 % to 14 %", 31 * day, [2]int{15, 100}, [2]int{14, 100}, 1 - 14./15, "under_review"},
+		{"exactly 10 %", 31 * day, [2]int{20, 100}, [2]int{18, 100}, 0.1, "effective"},
+		{"unchanged after 31 days", 31 * day, [2]int{20, 100}, [2]int{20, 100}, 0, "ineffective"},
+		{"unchanged after 29 days", 29 * day, [2]int{20, 100}, [2]int{20, 100}, 0, "under_review"},
+		{"a little worse", 31 * day, [2]int{20, 100}, [2]int{22, 100}, -0.1, "ineffective"},
+		{"much worse", 31 * day, [2]int{20, 100}, [2]int{45, 100}, -1.25, "harmful"},
+		{"younger than 7 days", 6 * day, [2]int{20, 100}, [2]int{0, 0}, 0, "stabilising"},
+		{"7 decisions before", 31 * day, [2]int{7, 7}, [2]int{0, 100}, 0, "insufficient_data"},
+		{"7 decisions after", 31 * day, [2]int{50, 100}, [2]int{7, 7}, 0, "insufficient_data"},
+		{"8 and 8", 31 * day, [2]int{8, 8}, [2]int{2, 8}, 0.75, "effective"},
+		{"nothing before, nothing after", 31 * day, [2]int{0, 100}, [2]int{0, 100}, 0, "insufficient_data"},
+		{"nothing before, some after", 31 * day, [2]int{0, 100}, [2]int{30, 100}, 0, "harmful"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			e := measured(t, test.age, test.before, test.after)
@@ -107,16 +108,16 @@ func TestRecurrenceIsWhatARuleIsJudgedBy(t *testing.T) {
 	w.decide(start.Add(8*day), start.Add(30*day), 5, 50, "c", "r00")
 	w.decide(start.Add(8*day), start.Add(30*day), 45, 50, "other", "r00")
 	w.clock.advance(31 * day)
-	e, err := w.rules.Measure(ctx, "r00")
+	e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 	require.NoError(t, err)
 	assert.Equal(t, "recurrence", e.Basis)
 	assert.Equal(t, feedback.Rate{Hits: 30, Of: 100, Mean: 0.3}, e.Recurrence.Before)
 	assert.Equal(t, feedback.Rate{Hits: 5, Of: 100, Mean: 0.05}, e.Recurrence.After)
 	assert.Equal(t, feedback.Rate{Hits: 50, Of: 100, Mean: 0.5}, e.Corrections.Before)
 	assert.Equal(t, 50, e.Corrections.After.Hits)
-	assert.Equal(t, feedback.Effective, e.Status)
+	assert.Equal(t, "effective", e.Status)
 	assert.Equal(t, 5, e.Violations, "they came although the prompt had the rule")
-	_, err = w.rules.Measure(ctx, "unknown")
+	_, err = feedback.Measure(ctx, w.Service, "unknown", w.clock.Now())
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 }
 
@@ -136,7 +137,8 @@ func unfit(t *testing.T, n int, cfg feedback.Config) *world {
 				if k >= side.hits {
 					f.Decision = feedback.Approved
 				}
-				w.put(feedback.Record{Feedback: f, Recorded: f.At})
+				f.Recorded = f.At
+				w.put(f)
 			}
 		}
 	}
@@ -159,12 +161,12 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	w.propose("paul", rule("x"))
 	w.clock.advance(7 * day)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Len(t, w.proposals(feedback.StatusExpired), 1)
+	assert.Len(t, w.proposals(feedback.StateExpired), 1)
 	assert.Equal(t, []string{"r07", "r06", "r05"}, w.unfit())
-	assert.Equal(t, feedback.Harmful, w.rule("r07").Effect.Status)
+	assert.Equal(t, "harmful", w.rule("r07").Effect.Status)
 	for i := range 8 {
 		r := w.rule(fmt.Sprintf("r%02d", i))
-		assert.Equal(t, feedback.RuleActive, r.Status, "retiring is for people")
+		assert.Equal(t, feedback.StateActive, r.Status, "retiring is for people")
 		assert.Equal(t, i >= 5, !r.RetireProposed.IsZero())
 		assert.False(t, r.Effect.Measured.IsZero())
 	}
@@ -176,26 +178,26 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	assert.Equal(t, "r00", w.inject("agent0", "").Rules[0])
 
 	// A restored rule starts anew.
-	_, err := w.rules.Retire(ctx, order("r07"))
+	_, err := w.rules.Move(ctx, order("r07"), feedback.StateRetired)
 	require.NoError(t, err)
-	_, err = w.rules.Restore(ctx, order("r07"))
+	_, err = w.rules.Move(ctx, order("r07"), feedback.StateActive)
 	require.NoError(t, err)
 	w.clock.advance(day)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.NotContains(t, w.unfit(), "r07")
-	assert.Equal(t, feedback.Stabilising, w.rule("r07").Effect.Status)
+	assert.Equal(t, "stabilising", w.rule("r07").Effect.Status)
 }
 
 func TestSweepRetiresWhereItMay(t *testing.T) {
 	w := unfit(t, 5, feedback.Config{Measuring: feedback.Measuring{Retire: true, PerSweep: 2}})
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
-	assert.Equal(t, feedback.RuleRetired, w.rule("r04").Status)
-	assert.Equal(t, feedback.RuleRetired, w.rule("r03").Status)
-	assert.Equal(t, feedback.RuleActive, w.rule("r02").Status)
+	assert.Equal(t, feedback.StateRetired, w.rule("r04").Status)
+	assert.Equal(t, feedback.StateRetired, w.rule("r03").Status)
+	assert.Equal(t, feedback.StateActive, w.rule("r02").Status)
 	assert.Empty(t, w.inject("agent4", "").Rules)
-	r, err := w.rules.Restore(ctx, order("r04"))
+	r, err := w.rules.Move(ctx, order("r04"), feedback.StateActive)
 	require.NoError(t, err)
-	assert.Equal(t, feedback.RuleActive, r.Status)
+	assert.Equal(t, feedback.StateActive, r.Status)
 	assert.Equal(t, []string{"retire:", "restore:cleo"}, w.audit("r04"))
 }
 
@@ -203,20 +205,20 @@ func TestMeasuringIsConfigured(t *testing.T) {
 	// 20 % before (of the last 30 days: 5 days ago), 17 % after.
 	for name, test := range map[string]struct {
 		cfg    feedback.Measuring
-		status feedback.EffectStatus
+		status string
 	}{
-		"as it is":                    {feedback.Measuring{}, feedback.Effective},
-		"a greater improvement":       {feedback.Measuring{Improvement: 0.2}, feedback.UnderReview},
-		"a higher floor":              {feedback.Measuring{Floor: 101}, feedback.Insufficient},
-		"a longer time to stabilise":  {feedback.Measuring{Stabilise: 20 * day}, feedback.Stabilising},
-		"a shorter time before":       {feedback.Measuring{Before: 4 * day}, feedback.Insufficient},
-		"a shorter time until review": {feedback.Measuring{Review: 10 * day, Improvement: 0.2}, feedback.UnderReview},
+		"as it is":                    {feedback.Measuring{}, "effective"},
+		"a greater improvement":       {feedback.Measuring{Improvement: 0.2}, "under_review"},
+		"a higher floor":              {feedback.Measuring{Floor: 101}, "insufficient_data"},
+		"a longer time to stabilise":  {feedback.Measuring{Stabilise: 20 * day}, "stabilising"},
+		"a shorter time before":       {feedback.Measuring{Before: 4 * day}, "insufficient_data"},
+		"a shorter time until review": {feedback.Measuring{Review: 10 * day, Improvement: 0.2}, "under_review"},
 	} {
 		w := stocked(t, 1, feedback.Config{Measuring: test.cfg}, nil)
 		w.decide(start.Add(-5*day), start.Add(-4*day), 20, 100, "")
 		w.decide(start.Add(8*day), start.Add(11*day), 17, 100, "")
 		w.clock.advance(12 * day)
-		e, err := w.rules.Measure(ctx, "r00")
+		e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 		require.NoError(t, err)
 		assert.Equal(t, test.status, e.Status, name)
 	}
@@ -224,9 +226,9 @@ func TestMeasuringIsConfigured(t *testing.T) {
 	w.decide(start.Add(-5*day), start, 20, 100, "")
 	w.decide(start.Add(8*day), start.Add(11*day), 20, 100, "")
 	w.clock.advance(12 * day)
-	e, err := w.rules.Measure(ctx, "r00")
+	e, err := feedback.Measure(ctx, w.Service, "r00", w.clock.Now())
 	require.NoError(t, err)
-	assert.Equal(t, feedback.Ineffective, e.Status)
+	assert.Equal(t, "ineffective", e.Status)
 }
 
 func TestDryRun(t *testing.T) {
@@ -240,19 +242,19 @@ func TestDryRun(t *testing.T) {
 	w.add(f)
 	before, err := w.Export(ctx)
 	require.NoError(t, err)
-	run, err := w.rules.DryRun(ctx, rule("The summary is too long"))
+	applied, of, err := w.rules.DryRun(ctx, rule("The summary is too long"))
 	require.NoError(t, err)
-	assert.Equal(t, 3, run.Corrections)
-	require.Len(t, run.Applied, 2)
-	assert.Equal(t, "d1", run.Applied[0].ID)
-	assert.Equal(t, "polarity", run.Applied[1].Opposed)
-	run, err = w.rules.DryRun(ctx, feedback.Draft{Text: "The summary is too long", AllAgents: true})
+	assert.Equal(t, 3, of)
+	require.Len(t, applied, 2)
+	assert.Equal(t, "d1", applied[0].ID)
+	assert.Equal(t, "polarity", applied[1].Opposed)
+	applied, of, err = w.rules.DryRun(ctx, feedback.Draft{Text: "The summary is too long", AllAgents: true})
 	require.NoError(t, err)
-	assert.Equal(t, 4, run.Corrections)
-	assert.Len(t, run.Applied, 3)
+	assert.Equal(t, 4, of)
+	assert.Len(t, applied, 3)
 	after, err := w.Export(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, before, after)
-	_, err = w.rules.DryRun(ctx, feedback.Draft{})
+	_, _, err = w.rules.DryRun(ctx, feedback.Draft{})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 }

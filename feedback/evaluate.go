@@ -23,9 +23,9 @@ import (
 // Where the cluster is then [GeneralizableHigh], with a confidence from [Config].Expedite on, it is proposed as a rule; if
 // that fails, the feedback is classified all the same, and [Service.Flush] will propose it.
 //
-// A feedback whose evaluation fails stays as it was: see [Service.EvaluateAll].
-func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
-	var r Record
+// A feedback whose evaluation fails stays as it was: see [Service.Sweep].
+func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
+	var r Feedback
 	fresh := false
 	err := holding(ctx, s.evaluating, func() (err error) {
 		if r, err = s.Feedback(ctx, id); err != nil || r.Class != "" {
@@ -43,10 +43,10 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
 		return s.keepEvaluation(ctx, &r, promoted, lane)
 	})
 	if err != nil {
-		return Record{}, wrap("evaluate", err)
+		return Feedback{}, wrap("evaluate", err)
 	}
 	if fresh && r.Class == GeneralizableHigh && r.Confidence >= s.cfg.Expedite {
-		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, ErrTooMany) {
+		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, errFull) {
 			return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
 		}
 	}
@@ -55,7 +55,7 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Record, error) {
 
 // keepEvaluation stores a classified feedback together with those that are promoted by it. Their rationale stays out of the
 // audit log: it may be a model's, and name people.
-func (s *Service) keepEvaluation(ctx context.Context, r *Record, promoted []Record, lane store.Record) (err error) {
+func (s *Service) keepEvaluation(ctx context.Context, r *Feedback, promoted []Feedback, lane store.Record) (err error) {
 	entry := s.entry(s.now(), "", "evaluate", r.ID, "")
 	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
 	c := change{records: []store.Record{lane, feedbackKind.record(*r)}, audit: []store.AuditEntry{entry}}
@@ -70,13 +70,13 @@ func (s *Service) keepEvaluation(ctx context.Context, r *Record, promoted []Reco
 }
 
 // classify fills in the evaluation, and returns those of the cluster that it promotes.
-func (s *Service) classify(ctx context.Context, r *Record) (promoted []Record, err error) {
-	said := r.Text()
+func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedback, err error) {
+	said := r.said()
 	switch {
 	case r.Private:
 		r.Evaluation = Evaluation{Class: Archived, Confidence: 1, Rationale: "kept out of learning"}
 		return nil, nil
-	case !r.Corrects():
+	case !r.corrects():
 		return nil, s.classifyPositive(ctx, r)
 	case !text.Comparable(said):
 		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: "insufficient detail: there is no text to compare"}
@@ -85,7 +85,7 @@ func (s *Service) classify(ctx context.Context, r *Record) (promoted []Record, e
 		}
 		return nil, nil
 	}
-	known, err := s.recent(ctx, &r.Feedback)
+	known, err := s.recent(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -102,16 +102,16 @@ func (s *Service) classify(ctx context.Context, r *Record) (promoted []Record, e
 
 // classifyPositive makes an approval positive. One that says what was right stands with those that say the same, of which
 // an example can be proposed.
-func (s *Service) classifyPositive(ctx context.Context, r *Record) error {
+func (s *Service) classifyPositive(ctx context.Context, r *Feedback) error {
 	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
 		return nil
 	}
-	known, err := s.recent(ctx, &r.Feedback)
+	known, err := s.recent(ctx, r)
 	if err != nil {
 		return err
 	}
-	matches, err := s.compare(ctx, r.Text(), known)
+	matches, err := s.compare(ctx, r.said(), known)
 	if err != nil {
 		return err
 	}
@@ -122,19 +122,19 @@ func (s *Service) classifyPositive(ctx context.Context, r *Record) error {
 func (c Classification) positive() bool { return c == Positive }
 
 // correction reports whether a feedback of this class may stand with a correction.
-func (c Classification) correction() bool { return c == EdgeCase || c.Generalizable() }
+func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
 
 // contradiction says what the correction contradicts.
-func (s *Service) contradiction(r *Record, known []Record, matches []Match) string {
+func (s *Service) contradiction(r *Feedback, known []Feedback, matches []Match) string {
 	for i := range known {
 		k := &known[i]
-		if !k.Corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
+		if !k.corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
 			return "it corrects what was approved unchanged in " + k.ID
 		}
 	}
 	for i := range matches {
 		m := &matches[i]
-		if m.Gate == r.Gate && m.Class != Archived && oppose.Way(m.Opposed).Contradicts() && s.sameTopic(r.Text(), m.Text(), m.Score) {
+		if m.Gate == r.Gate && m.Class != Archived && oppose.Way(m.Opposed).Contradicts() && s.sameTopic(r.said(), m.said(), m.Score) {
 			return fmt.Sprintf("it contradicts %s (%s)", m.ID, m.Opposed)
 		}
 	}
@@ -151,15 +151,15 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 }
 
 // judge finds the cluster of a correction and has it classified.
-func (s *Service) judge(ctx context.Context, r *Record, matches []Match) (promoted []Record, err error) {
+func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (promoted []Feedback, err error) {
 	members, err := s.join(ctx, r, matches, Classification.correction)
 	if err != nil {
 		return nil, err
 	}
 	c := Case{
-		Feedback: r.Feedback, Cluster: members, Support: s.support(r, members),
-		High: s.cfg.High, Ceiling: s.cfg.Ceiling,
+		Feedback: *r, Cluster: members, Support: s.support(r, members), Ceiling: s.cfg.Ceiling,
 	}
+	c.Enough = s.cfg.High.met(c.Support)
 	for _, m := range matches {
 		if m.Class.correction() {
 			c.Candidates = append(c.Candidates, m)
@@ -183,12 +183,12 @@ func (s *Service) judge(ctx context.Context, r *Record, matches []Match) (promot
 }
 
 // settle takes over a verdict as far as its support goes.
-func (s *Service) settle(r *Record, members []Record, v Verdict, ceiling float64) {
+func (s *Service) settle(r *Feedback, members []Feedback, v Verdict, ceiling float64) {
 	support := s.support(r, members)
 	switch {
-	case v.Class.Generalizable() && support.Occurrences < 2:
+	case v.Class.generalizable() && support.Occurrences < 2:
 		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
-	case v.Class == GeneralizableHigh && !s.cfg.High.Met(support):
+	case v.Class == GeneralizableHigh && !s.cfg.High.met(support):
 		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
 	}
 	r.Class, r.Confidence, r.Rationale, r.Action = v.Class, min(v.Confidence, ceiling), v.Rationale, v.Action
@@ -204,7 +204,7 @@ func (s *Service) settle(r *Record, members []Record, v Verdict, ceiling float64
 }
 
 // promote raises earlier members of a cluster to what the newest one is.
-func promote(r *Record, members []Record) (promoted []Record) {
+func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	for _, m := range members {
 		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh || r.Class == GeneralizableLow && m.Class == EdgeCase {
 			m.Class, m.Confidence, m.Action = r.Class, max(m.Confidence, r.Confidence), r.Action
@@ -214,11 +214,11 @@ func promote(r *Record, members []Record) (promoted []Record) {
 	return promoted
 }
 
-// EvaluateAll evaluates what is still unclassified, the oldest first, and returns how many it classified. It goes on where
+// evaluateAll evaluates what is still unclassified, the oldest first, and returns how many it classified. It goes on where
 // an evaluation fails, and returns the errors, joined; what failed stays to be evaluated.
-func (s *Service) EvaluateAll(ctx context.Context) (done int, err error) {
+func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
 	var waiting []string
-	for r, err := range s.records(ctx, Query{Class: Unclassified}) {
+	for r, err := range s.records(ctx, Listing{Class: Unclassified}) {
 		if err != nil {
 			return 0, wrap("evaluate all", err)
 		}

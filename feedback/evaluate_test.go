@@ -36,7 +36,7 @@ func TestClassification(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, feedback.Config{High: test.high})
-			var r feedback.Record
+			var r feedback.Feedback
 			for _, reviewer := range test.by {
 				r = w.says(reviewer, long)
 			}
@@ -68,9 +68,9 @@ func TestApprovalsArePositiveAndMakeNoRule(t *testing.T) {
 		f.Comment = "looks good to me"
 		assert.Equal(t, feedback.Positive, w.add(f).Class)
 	}
-	report, err := w.Flush(ctx)
+	proposed, _, err := w.Flush(ctx)
 	require.NoError(t, err)
-	assert.Empty(t, report.Proposed)
+	assert.Empty(t, proposed)
 	assert.Empty(t, w.proposals(""))
 }
 
@@ -88,7 +88,7 @@ func TestWithoutATextNothingIsLearned(t *testing.T) {
 		assert.Equal(t, feedback.EdgeCase, r.Class)
 		assert.Less(t, r.Confidence, 0.2)
 	}
-	_, err := w.Flush(ctx)
+	_, _, err := w.Flush(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, w.proposals(""))
 }
@@ -123,7 +123,7 @@ func TestContradictionsAreAmbiguous(t *testing.T) {
 		assert.Equal(t, feedback.Ambiguous, r.Class)
 	}
 	assert.Len(t, r.Similar, 3)
-	_, err := w.Flush(ctx)
+	_, _, err := w.Flush(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, w.proposals(""))
 
@@ -159,7 +159,7 @@ func (everything) Similar(_ context.Context, _ string, others []string) ([]float
 func TestOncePerTask(t *testing.T) {
 	for once, want := range map[bool]feedback.Classification{false: feedback.GeneralizableHigh, true: feedback.GeneralizableLow} {
 		w := newWorld(t, feedback.Config{OncePerTask: once})
-		var r feedback.Record
+		var r feedback.Feedback
 		for _, task := range []string{"t1", "t1", "t2"} {
 			f := w.correction("ann", long)
 			f.Task = task
@@ -209,7 +209,7 @@ func TestConfidenceNeverFalls(t *testing.T) {
 				rt.Fatalf("%v after %v", r.Confidence, last)
 			}
 			last = r.Confidence
-			for _, p := range w.proposals(feedback.StatusPending) {
+			for _, p := range w.proposals(feedback.StatePending) {
 				if p.Confidence < proposed {
 					rt.Fatalf("proposed with %v after %v", p.Confidence, proposed)
 				}
@@ -249,23 +249,18 @@ func TestWhatFailsIsEvaluatedLater(t *testing.T) {
 	require.ErrorIs(t, err, errFlaky)
 	assert.Empty(t, w.get(f.ID).Class)
 	w.add(w.approval("cleo", "")) // what needs no similarity goes on
-	done, err := w.EvaluateAll(ctx)
+	done, err := feedback.EvaluateAll(ctx, w.Service)
 	assert.ErrorIs(t, err, errFlaky)
 	assert.Zero(t, done)
 	similarity.failing = false
-	done, err = w.EvaluateAll(ctx)
+	done, err = feedback.EvaluateAll(ctx, w.Service)
 	require.NoError(t, err)
 	assert.Equal(t, 1, done)
 	assert.Equal(t, feedback.GeneralizableHigh, w.get(f.ID).Class)
-	done, err = w.EvaluateAll(ctx)
+	done, err = feedback.EvaluateAll(ctx, w.Service)
 	require.NoError(t, err)
 	assert.Zero(t, done)
 }
-
-// model is an evaluator that a test dictates.
-type model func(feedback.Case) (feedback.Verdict, error)
-
-func (m model) Evaluate(_ context.Context, c feedback.Case) (feedback.Verdict, error) { return m(c) }
 
 func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 	good := feedback.Verdict{Class: feedback.EdgeCase, Confidence: 0.5}
@@ -286,13 +281,13 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			silly := false
-			w := newWorld(t, feedback.Config{Evaluator: model(func(feedback.Case) (feedback.Verdict, error) {
+			w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Verdict, error) {
 				v := good
 				if silly {
 					spoil(&v)
 				}
 				return v, nil
-			})})
+			}})
 			w.says("ann", "keep it under 10 pages")
 			w.says("ann", "keep it under 20 pages")
 			silly = true
@@ -312,14 +307,14 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	var asked feedback.Case
 	verdict := feedback.Verdict{Class: feedback.GeneralizableHigh, Confidence: 1, Rationale: "obvious"}
-	w := newWorld(t, feedback.Config{Evaluator: model(func(c feedback.Case) (feedback.Verdict, error) {
+	w := newWorld(t, feedback.Config{Evaluator: func(_ context.Context, c feedback.Case) (feedback.Verdict, error) {
 		asked = c
 		for i := range c.Candidates {
 			c.Candidates[i].Tags, c.Candidates[i].ID = nil, "spoilt"
 		}
 		c.Feedback.Summary = "spoilt"
 		return verdict, nil
-	})})
+	}})
 	r := w.says("ann", "leave the choice of a database to engineers")
 	assert.Equal(t, feedback.EdgeCase, r.Class, "one alone is an edge case, whoever says otherwise")
 	assert.Equal(t, 0.7, r.Confidence, "the similarity has a ceiling")
@@ -346,7 +341,7 @@ func TestQuotedRulesAreNotEvidence(t *testing.T) {
 	f := w.correction("ann", "")
 	f.Comment = prompt + "this ignores the reader"
 	r := w.add(f)
-	assert.Equal(t, "this ignores the reader", r.Text())
+	assert.Equal(t, "this ignores the reader", feedback.Said(r))
 	f = w.correction("bob", "")
 	f.Comment = "see:\n\n" + prompt
 	assert.Equal(t, feedback.EdgeCase, w.add(f).Class, "two quotations are not alike")
@@ -360,8 +355,8 @@ func TestResolve(t *testing.T) {
 	w.says("ann", "enable caching of pages")
 	contested := w.says("bob", "disable caching of pages")
 	require.Equal(t, feedback.Ambiguous, contested.Class)
-	resolve := func(id string, as feedback.Classification, reason string) (feedback.Record, error) {
-		return w.Resolve(ctx, feedback.Resolution{ID: id, As: as, Actor: "Cleo", Reason: reason})
+	resolve := func(id string, as feedback.Classification, reason string) (feedback.Feedback, error) {
+		return w.Resolve(ctx, feedback.Order{ID: id, Actor: "Cleo", Reason: reason}, as)
 	}
 	for _, as := range []feedback.Classification{"", feedback.Positive, feedback.Ambiguous} {
 		_, err := resolve(contested.ID, as, "because")
@@ -370,7 +365,7 @@ func TestResolve(t *testing.T) {
 	_, err := resolve(contested.ID, feedback.Archived, "")
 	assert.ErrorAs(t, err, new(*heed.InputError), "a reason is needed")
 	_, err = resolve("d1", feedback.Archived, "it is an edge case")
-	assert.ErrorAs(t, err, new(*feedback.StateError))
+	assert.Equal(t, "state", feedback.Refusal(err))
 	_, err = resolve("unknown", feedback.Archived, "why")
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 
@@ -383,7 +378,7 @@ func TestResolve(t *testing.T) {
 	assert.Equal(t, "disable caching of pages", p.Text)
 	assert.Equal(t, []string{"evaluate:", "resolve:cleo"}, w.audit(contested.ID))
 	_, err = resolve(contested.ID, feedback.Archived, "again")
-	var state *feedback.StateError
+	var state *feedback.RefusedError
 	require.ErrorAs(t, err, &state)
 	assert.Equal(t, "generalizable_low", state.State)
 	assert.ErrorIs(t, err, heed.ErrConflict)
@@ -431,7 +426,7 @@ func TestClustersDoNotDependOnWhoEvaluates(t *testing.T) {
 		assert.Equal(t, first, r.Cluster)
 		assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	}
-	_, err = w.Flush(ctx)
+	_, _, err = w.Flush(ctx)
 	require.NoError(t, err)
 	assert.Equal(t, 40, w.pending().Occurrences, "one proposal, with all of them")
 }

@@ -9,15 +9,12 @@ import (
 	"github.com/heedhq/heed/internal/host"
 )
 
-// Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared, and neither about
-// approvals, which are [Positive], nor where what is known contradicts the feedback, which is [Ambiguous].
+// An Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared. It is not asked
+// about approvals, which are [Positive], nor about a feedback that contradicts what is known, which is [Ambiguous].
 //
-// Evaluate is called by one goroutine at a time of each [Service], without a lock that others wait for, and must return when
-// the context is done. Its error leaves the feedback unclassified, to be evaluated again; so does an answer that is not
-// valid, and a panic.
-type Evaluator interface {
-	Evaluate(ctx context.Context, c Case) (Verdict, error)
-}
+// One goroutine of each [Service] calls it at a time, without a lock that others wait for. It must return when the context is
+// done. Its error, an answer that is not valid and a panic leave the feedback unclassified, to be evaluated again.
+type Evaluator func(ctx context.Context, c Case) (Verdict, error)
 
 // A Classification is what became of a feedback.
 type Classification string
@@ -29,16 +26,12 @@ const (
 	EdgeCase          Classification = "edge_case"          // it stands alone
 	Ambiguous         Classification = "ambiguous"          // a person has to say: Service.Resolve
 	Positive          Classification = "positive"           // an approval without changes
-	Archived          Classification = "archived"           // a person said that it is to be ignored
+	Archived          Classification = "archived"           // a person chose to ignore it
+	Unclassified      Classification = "unclassified"       // selects, in a Listing, what was not evaluated yet
 )
 
-// Valid reports whether it is one of those above.
-func (c Classification) Valid() bool {
-	return c.Generalizable() || c == EdgeCase || c == Ambiguous || c == Positive || c == Archived
-}
-
-// Generalizable reports whether a rule may be made of it.
-func (c Classification) Generalizable() bool { return c == GeneralizableHigh || c == GeneralizableLow }
+// generalizable reports whether a rule may be made of it.
+func (c Classification) generalizable() bool { return c == GeneralizableHigh || c == GeneralizableLow }
 
 // An Evaluation is what is known of a feedback once it was evaluated.
 type Evaluation struct {
@@ -56,47 +49,26 @@ type Evaluation struct {
 	Resolver   string `json:"resolver,omitempty"`
 }
 
-// A Case is a feedback with all that an [Evaluator] may want to know of it.
+// A Case is a feedback with all that an [Evaluator] may want to know.
 type Case struct {
-	Feedback Feedback
-	// Candidates are earlier corrections of the same agent, the most alike first.
-	Candidates []Match
-	// Cluster are the candidates, and others alike to them, that the feedback stands with by the similarity.
-	Cluster []Record
-	// Support is that of the cluster with the feedback in it.
-	Support Support
-	// High says what it takes to be GeneralizableHigh.
-	High Thresholds
-	// Ceiling is the most that a confidence may be, as the similarity knows no better: see [Traits].
-	Ceiling float64
+	Feedback   Feedback
+	Candidates []Match    // earlier corrections of the same agent, the most alike first
+	Cluster    []Feedback // the candidates, and others alike to them, that the feedback stands with by the similarity
+	Support    Support    // of the cluster with the feedback in it
+	Enough     bool       // the support is what Config.High asks for
+	Ceiling    float64    // the most that a confidence may be: see [Config]
 }
 
 // A Match is a feedback that was compared with another.
 type Match struct {
-	Record
+	Feedback
 	Score float64 // how alike the texts are, in [0, 1]
 	// Opposed is how the texts contradict each other, and "" if they do not: "polarity", "number", "antonym", "order", "name" or
 	// "word".
 	Opposed string
 }
 
-// Thresholds say what it takes for a cluster to be [GeneralizableHigh].
-type Thresholds struct {
-	Occurrences int  // corrections. 0 means 3
-	Reviewers   int  // distinct ones. 0 means 2
-	Both        bool // both are needed, where otherwise either is enough
-}
-
-// Met reports whether the support is enough.
-func (t Thresholds) Met(s Support) bool {
-	occurrences, reviewers := s.Occurrences >= t.Occurrences, s.Reviewers >= t.Reviewers
-	if t.Both {
-		return occurrences && reviewers
-	}
-	return occurrences || reviewers
-}
-
-// A Support is how many stand behind a claim.
+// Support is how many stand behind a claim.
 type Support struct {
 	Occurrences int     // corrections
 	Reviewers   int     // distinct people who made them
@@ -113,11 +85,11 @@ func (s Support) Confidence() float64 {
 
 // A Verdict is an evaluator's answer.
 type Verdict struct {
-	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. A GeneralizableHigh without the support that
-	// Case.High asks for is taken as GeneralizableLow, and a generalizable one that stands alone as EdgeCase.
+	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats GeneralizableHigh as GeneralizableLow
+	// unless Case.Enough is set, and a generalizable feedback that stands alone as EdgeCase.
 	Class      Classification
 	Confidence float64 // in [0, 1]; it is cut at Case.Ceiling
-	Rationale  string  // why, in at most [MaxComment] characters
+	Rationale  string  // why, in at most 10,000 characters
 	// Similar are the ids of the candidates that say the same, where the evaluator knows better than the similarity. nil
 	// leaves the case's cluster. Candidates that contradict the feedback are not accepted.
 	Similar []string
@@ -128,11 +100,11 @@ type Verdict struct {
 
 func (v *Verdict) validate(c *Case) error {
 	switch {
-	case !v.Class.Generalizable() && v.Class != EdgeCase && v.Class != Ambiguous:
+	case !v.Class.generalizable() && v.Class != EdgeCase && v.Class != Ambiguous:
 		return invalid("Verdict.Class", "must be generalizable, an edge case or ambiguous")
 	case !(v.Confidence >= 0 && v.Confidence <= 1):
 		return invalid("Verdict.Confidence", "must be in [0, 1]")
-	case v.Action != "" && !v.Action.Valid():
+	case v.Action != "" && !v.Action.valid():
 		return invalid("Verdict.Action", "is none of the actions")
 	}
 	for i, id := range v.Similar {
@@ -145,17 +117,12 @@ func (v *Verdict) validate(c *Case) error {
 			return invalid(field, "is there twice")
 		}
 	}
-	return checkProse("Verdict.Rationale", v.Rationale, MaxComment)
+	return checkProse("Verdict.Rationale", v.Rationale, maxComment)
 }
 
-// Counting is the evaluator that needs no model: it counts corrections and reviewers. Enough of either make
+// Counting is the [Evaluator] that needs no model. It counts corrections and reviewers: enough of either make
 // [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
-type Counting struct{}
-
-var _ Evaluator = Counting{}
-
-// Evaluate implements [Evaluator].
-func (Counting) Evaluate(_ context.Context, c Case) (Verdict, error) {
+func Counting(_ context.Context, c Case) (Verdict, error) {
 	s := c.Support
 	v := Verdict{
 		Class:      EdgeCase,
@@ -163,7 +130,7 @@ func (Counting) Evaluate(_ context.Context, c Case) (Verdict, error) {
 		Rationale:  fmt.Sprintf("alike corrections: %d, by distinct reviewers: %d", s.Occurrences, s.Reviewers),
 	}
 	switch {
-	case c.High.Met(s):
+	case c.Enough:
 		v.Class = GeneralizableHigh
 		if s.Reviewers == 1 {
 			v.Rationale += "; a single reviewer"
@@ -174,25 +141,29 @@ func (Counting) Evaluate(_ context.Context, c Case) (Verdict, error) {
 	return v, nil
 }
 
-// ask asks the evaluator, and survives what it does.
+// ask asks the evaluator about a copy of the case, and checks its answer.
 func ask(ctx context.Context, e Evaluator, c Case) (v Verdict, err error) {
 	given := c
-	given.Candidates, given.Cluster = nil, nil
-	for i := range c.Candidates {
-		m := c.Candidates[i]
-		m.Record = m.Record.Clone()
-		given.Candidates = append(given.Candidates, m)
+	given.Feedback, given.Cluster, given.Candidates = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster), slices.Clone(c.Candidates)
+	for i := range given.Candidates {
+		m := &given.Candidates[i]
+		m.Feedback = m.Feedback.at(m.Revision)
 	}
-	for i := range c.Cluster {
-		given.Cluster = append(given.Cluster, c.Cluster[i].Clone())
-	}
-	given.Feedback = c.Feedback.clone()
 	err = host.Call("the evaluator", func() error {
-		v, err = e.Evaluate(ctx, given)
+		v, err = e(ctx, given)
 		return err
 	})
 	if err != nil {
 		return Verdict{}, err
 	}
 	return v, v.validate(&c)
+}
+
+// copies returns values that share nothing with these.
+func copies[T kept[T]](values []T) []T {
+	values = slices.Clone(values)
+	for i, value := range values {
+		values[i] = value.at(value.revision())
+	}
+	return values
 }

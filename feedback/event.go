@@ -10,82 +10,48 @@ import (
 	"time"
 )
 
-// MaxEvent is how many bytes an event may have.
-const MaxEvent = 256 << 10
+// maxEvent is how many bytes an event may have.
+const maxEvent = 256 << 10
 
-// event is a decision as the Adaptive Feedback Learning design has it on the stream, with what it lacks there.
-type event struct {
-	DecisionID   string   `json:"decision_id"`
-	Gate         string   `json:"gate_id"`
-	Epic         string   `json:"epic_id"`
-	Task         *string  `json:"task_id"`
-	Decision     string   `json:"decision"`
-	Reviewer     string   `json:"reviewer_id"`
-	Timestamp    string   `json:"timestamp"`
-	Seconds      float64  `json:"review_duration_seconds"`
-	OutputSHA    string   `json:"agent_output_sha"`
-	ApprovedSHA  *string  `json:"approved_output_sha"`
-	DiffPath     *string  `json:"correction_diff_path"`
-	Comment      *string  `json:"reviewer_comment"`
-	Tags         []string `json:"tags"`
-	Agent        string   `json:"agent"`
-	Summary      *string  `json:"correction_summary"`
-	Severity     *string  `json:"severity"`
-	Consider     *bool    `json:"consider_for_improvement"`
-	InjectedRule []string `json:"injected_rules"`
-}
-
-// DecodeEvent reads a decision event of the Adaptive Feedback Learning design: a JSON object with its fields, and beyond
-// them "agent", "correction_summary", "severity" (also "trivial", "minor" and "major"), "consider_for_improvement" (true
-// where it is not there) and "injected_rules". Fields that it does not know are of no account. A timestamp without a zone
-// is taken for UTC. What it can't read is a [*heed.InputError]. Whether the feedback is valid is for [Service.Record].
+// DecodeEvent reads a decision event of the Adaptive Feedback Learning design: a JSON object with its fields. Beyond them it
+// knows "agent", "correction_summary", "severity" (also "trivial", "minor" and "major"), "consider_for_improvement" (true if
+// it is missing) and "injected_rules". It ignores fields that it does not know. A timestamp without a zone is UTC. An event
+// has at most 256 KiB. A fault is a [*heed.InputError]. [Service.Record] then checks the feedback itself.
 func DecodeEvent(payload []byte) (Feedback, error) {
-	if len(payload) > MaxEvent {
-		return Feedback{}, invalid("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload), MaxEvent))
+	if len(payload) > maxEvent {
+		return Feedback{}, invalid("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload), maxEvent))
 	}
-	var e event
+	var event struct {
+		Feedback
+		Timestamp string  `json:"timestamp"`
+		Seconds   float64 `json:"review_duration_seconds"`
+		Consider  *bool   `json:"consider_for_improvement"`
+		Nanos     any     `json:"review_duration"` // not of the design, nor is what follows
+		Private   any     `json:"private"`
+	}
 	decoder := json.NewDecoder(bytes.NewReader(payload))
-	if err := decoder.Decode(&e); err != nil {
+	if err := decoder.Decode(&event); err != nil {
 		return Feedback{}, invalid("event", "is not the JSON of a decision")
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return Feedback{}, invalid("event", "has something behind it")
 	}
-	at, err := parseTime(e.Timestamp)
+	at, err := parseTime(event.Timestamp)
 	if err != nil {
 		return Feedback{}, err
 	}
 	const longest = 1e9 // seconds, some 31 years
-	if !(e.Seconds >= 0 && e.Seconds <= longest) {
+	if !(event.Seconds >= 0 && event.Seconds <= longest) {
 		return Feedback{}, invalid("review_duration_seconds", "must not be negative, nor more than 1e9")
 	}
-	text := func(p *string) string {
-		if p == nil {
-			return ""
-		}
-		return *p
+	f := event.Feedback
+	f.At, f.Duration, f.Private = at, time.Duration(event.Seconds*float64(time.Second)), event.Consider != nil && !*event.Consider
+	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, time.Time{}, time.Time{}
+	f.Severity = strings.ToLower(f.Severity)
+	if own, ok := map[string]string{"trivial": "low", "minor": "medium", "major": "high"}[f.Severity]; ok {
+		f.Severity = own
 	}
-	return Feedback{
-		ID: e.DecisionID, Gate: e.Gate, Agent: e.Agent, Epic: e.Epic, Task: text(e.Task), Decision: Decision(e.Decision),
-		Reviewer: e.Reviewer, At: at, Duration: time.Duration(e.Seconds * float64(time.Second)),
-		OutputSHA: e.OutputSHA, ApprovedSHA: text(e.ApprovedSHA), DiffPath: text(e.DiffPath),
-		Summary: text(e.Summary), Comment: text(e.Comment), Severity: severityOf(text(e.Severity)),
-		Tags: e.Tags, Private: e.Consider != nil && !*e.Consider, Rules: e.InjectedRule,
-	}, nil
-}
-
-// severityOf also knows the words of a form that has four others.
-func severityOf(word string) Severity {
-	switch word = strings.ToLower(word); word {
-	case "trivial":
-		return Low
-	case "minor":
-		return Medium
-	case "major":
-		return High
-	default:
-		return Severity(word)
-	}
+	return f, nil
 }
 
 func parseTime(text string) (time.Time, error) {

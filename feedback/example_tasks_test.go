@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/stream"
 )
 
@@ -39,8 +40,8 @@ func ExampleConfig_similarity() {
 }
 
 // Only those of a list may decide. Whoever else tries is in the audit log.
-func ExampleAuthorizer() {
-	service := exampleService(feedback.Config{Authorizer: admins{"cleo", "dan"}})
+func ExampleConfig_authorize() {
+	service := exampleService(feedback.Config{Authorize: admins{"cleo", "dan"}.authorize})
 	rules := service.Rules()
 	p, err := rules.Propose(context.Background(), feedback.Submission{
 		Draft: feedback.Draft{Text: "Name the owner of each risk", Agents: []string{"prd-agent"}}, Actor: "paul", Reason: "asked for twice",
@@ -49,14 +50,15 @@ func ExampleAuthorizer() {
 		panic(err)
 	}
 	_, err = rules.Review(context.Background(), feedback.Review{
-		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: "mallory", Reason: "looks fine",
+		Proposal: p.ID, Hash: p.Hash(), Actor: "mallory", Reason: "looks fine",
 	})
 	fmt.Println(err)
-	entries, err := service.Audit(context.Background(), 1)
-	if err != nil {
-		panic(err)
+	for entry, err := range store.AuditEntries(context.Background(), service.Config().Store, store.AuditQuery{Limit: 1}) {
+		if err != nil {
+			panic(err)
+		}
+		fmt.Println(entry.Actor, entry.Action, entry.Details)
 	}
-	fmt.Println(entries[0].Actor, entries[0].Action, entries[0].Details)
 	// Output:
 	// feedback: review: not authorized: mallory is no admin
 	// mallory feedback.approve.refused map[refusal:not authorized]
@@ -64,15 +66,15 @@ func ExampleAuthorizer() {
 
 type admins []string
 
-func (a admins) Authorize(_ context.Context, act feedback.Act) error {
-	if act.Kind == feedback.ActPropose || slices.Contains(a, act.Actor) {
+func (a admins) authorize(_ context.Context, act feedback.Act) error {
+	if act.Kind == "propose" || slices.Contains(a, act.Actor) {
 		return nil
 	}
 	return fmt.Errorf("%s is no admin", act.Actor)
 }
 
 // Decisions come over a stream: a broker of the host's, or, as here, a channel.
-func ExampleConsumer() {
+func ExampleService_Consume() {
 	ctx := context.Background()
 	reviews := make(channel, 1)
 	reviews <- stream.Event{ID: "1", Topic: "reviews", At: time.Now(), Payload: []byte(`{
@@ -82,9 +84,8 @@ func ExampleConsumer() {
 		"tags": ["completeness"]}`)}
 	close(reviews)
 	service := exampleService(feedback.Config{})
-	consumer, err := feedback.NewConsumer(feedback.ConsumerConfig{
-		Service:  service,
-		Source:   reviews,
+	err := service.Consume(ctx, feedback.Intake{
+		Stream:   reviews,
 		Complete: func(f *feedback.Feedback) { f.Agent = map[string]string{"HITL-1": "prd-agent"}[f.Gate] },
 		DeadLetter: func(_ context.Context, _ []byte, reason error) error {
 			fmt.Println("put aside:", reason)
@@ -92,9 +93,6 @@ func ExampleConsumer() {
 		},
 	})
 	if err != nil {
-		panic(err)
-	}
-	if err := consumer.Run(ctx); err != nil {
 		panic(err)
 	}
 	r, err := service.Feedback(ctx, "D-1")
@@ -127,7 +125,7 @@ func (d delivered) Ack(context.Context) error                   { return nil }
 func (d delivered) Reject(context.Context, time.Duration) error { return nil }
 
 // A person edits a proposal before it is approved: the approvals so far are void, and the editor can't approve it.
-func ExampleRules_Modify() {
+func ExampleRules_Propose() {
 	ctx := context.Background()
 	rules := exampleService(feedback.Config{}).Rules()
 	p, err := rules.Propose(ctx, feedback.Submission{
@@ -138,16 +136,16 @@ func ExampleRules_Modify() {
 	}
 	d := p.Draft
 	d.Text = "Name the owner of each risk"
-	edited, err := rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: "eve", Reason: "of what?"})
+	edited, err := rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "of what?"})
 	if err != nil {
 		panic(err)
 	}
 	_, err = rules.Review(ctx, feedback.Review{
-		Proposal: edited.ID, Verdict: feedback.Approve, Hash: edited.Hash(), Actor: "eve", Reason: "better so",
+		Proposal: edited.ID, Hash: edited.Hash(), Actor: "eve", Reason: "better so",
 	})
 	fmt.Println(err)
 	_, err = rules.Review(ctx, feedback.Review{
-		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: "cleo", Reason: "yes",
+		Proposal: p.ID, Hash: p.Hash(), Actor: "cleo", Reason: "yes",
 	})
 	fmt.Println(err)
 	// Output:
@@ -167,11 +165,11 @@ func ExampleRules_DryRun() {
 			panic(err)
 		}
 	}
-	run, err := service.Rules().DryRun(ctx, feedback.Draft{Text: "The summary is too long", Agents: []string{"prd-agent"}})
+	applied, of, err := service.Rules().DryRun(ctx, feedback.Draft{Text: "The summary is too long", Agents: []string{"prd-agent"}})
 	if err != nil {
 		panic(err)
 	}
-	fmt.Printf("%d of %d\n", len(run.Applied), run.Corrections)
+	fmt.Printf("%d of %d\n", len(applied), of)
 	// Output: 2 of 3
 }
 

@@ -36,7 +36,7 @@ func Example() {
 	}
 
 	rules := service.Rules()
-	pending, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusPending}, 0)
+	pending, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	if err != nil {
 		panic(err)
 	}
@@ -44,7 +44,7 @@ func Example() {
 	fmt.Printf("proposed, from %v: %s\n", p.Evidence, p.Text)
 	for _, approver := range []string{"cleo", "dan"} {
 		p, err = rules.Review(ctx, feedback.Review{
-			Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
+			Proposal: p.ID, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
 		})
 		if err != nil {
 			panic(err)
@@ -52,7 +52,7 @@ func Example() {
 		fmt.Println(approver, "approves:", p.Status)
 	}
 
-	in, err := rules.Inject(ctx, feedback.Request{Agent: "prd-agent", Base: "You write PRDs.", Task: "Write one for a shop."})
+	in, err := rules.Inject(ctx, "prd-agent", "You write PRDs.", "Write one for a shop.")
 	if err != nil {
 		panic(err)
 	}

@@ -2,15 +2,38 @@ package feedback
 
 import (
 	"context"
+	"errors"
+	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/store"
+)
+
+// What the tests look into.
+const (
+	Heading    = heading
+	Ending     = ending
+	MaxComment = maxComment
+	MaxEvent   = maxEvent
+	MaxPeople  = maxPeople
+
+	WarnCleaned     = warnCleaned
+	WarnVerbatim    = warnVerbatim
+	WarnInstruction = warnInstruction
+	WarnSingle      = warnSingle
+)
+
+var (
+	ErrFull     = errFull
+	CanonicalID = canonicalID
+	WilsonLower = wilsonLower
 )
 
 // Stored returns values as the records that a service keeps of them.
 func Stored(values ...any) (records []store.Record) {
 	for _, value := range values {
 		switch value := value.(type) {
-		case Record:
+		case Feedback:
 			records = append(records, feedbackKind.record(value))
 		case Proposal:
 			records = append(records, proposalKind.record(value))
@@ -24,10 +47,46 @@ func Stored(values ...any) (records []store.Record) {
 // Kinds are the kinds of records that name people.
 var Kinds = map[string]store.Kind{"record": feedbackKind.Kind.Kind, "proposal": proposalKind.Kind.Kind, "rule": ruleKind.Kind.Kind}
 
-// MaxPeople is how many people a proposal may name.
-const MaxPeople = maxPeople
-
 // Scores compares texts by the service's similarity.
 func Scores(ctx context.Context, s *Service, text string, others []string) ([]float64, error) {
 	return s.scores(ctx, text, others)
 }
+
+// EvaluateAll evaluates what is not classified yet.
+func EvaluateAll(ctx context.Context, s *Service) (done int, err error) { return s.evaluateAll(ctx) }
+
+// Met reports whether the support is enough.
+func Met(t Thresholds, s Support) bool { return t.met(s) }
+
+// Measure returns the effect of a rule at a moment.
+func Measure(ctx context.Context, s *Service, id string, at time.Time) (Effect, error) {
+	rule, err := ruleKind.get(ctx, s.cfg.Store, id)
+	if err != nil {
+		return Effect{}, err
+	}
+	return s.measure(ctx, &rule, at)
+}
+
+// Refusal returns the kind of a refusal: "state", "conflict", "stale", "unauthorized" or "ineligible", and "" of another error.
+func Refusal(err error) string {
+	var refused *RefusedError
+	switch {
+	case !errors.As(err, &refused):
+		return ""
+	case refused.State != "":
+		return "state"
+	case len(refused.Conflicts) > 0:
+		return "conflict"
+	case errors.Is(refused.Err, heed.ErrConflict):
+		return "stale"
+	case refused.Err != nil:
+		return "unauthorized"
+	}
+	return "ineligible"
+}
+
+// Said is the text of a feedback that is compared.
+func Said(f Feedback) string { return f.said() }
+
+// Copy returns a value that shares nothing with this one.
+func Copy[T kept[T]](value T) T { return value.at(value.revision()) }

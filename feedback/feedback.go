@@ -13,14 +13,14 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A Feedback is a reviewer's decision about what an agent made, with what they said of it. It is known by the id of the
-// decision: what comes again under it, with the same content, is the same feedback.
+// Feedback is a reviewer's decision about what an agent made, with what heed made of it. Its ID names the decision: the same
+// decision counts once, however often it is recorded.
 //
-// Ids, names and tags are valid UTF-8 without NUL, of at most [evidence.MaxText] bytes.
+// Ids, names and tags are valid UTF-8 without NUL, of at most [evidence.MaxText] bytes. A list has at most 100 elements.
 type Feedback struct {
-	ID       string   `json:"decision_id"`       // names the decision among all; never empty
+	ID       string   `json:"decision_id"`       // of the decision; never empty
 	Gate     string   `json:"gate_id"`           // where it was made, such as "HITL-1"; never empty
-	Agent    string   `json:"agent"`             // whose output was reviewed; never empty
+	Agent    string   `json:"agent"`             // the one whose output was reviewed; never empty
 	Epic     string   `json:"epic_id,omitempty"` // what the output was made for
 	Task     string   `json:"task_id,omitempty"` // likewise, more closely
 	Decision Decision `json:"decision"`
@@ -28,28 +28,36 @@ type Feedback struct {
 	// At is when it was decided, from 1970 on and not more than [evidence.MaxSkew] ahead of the clock. Microseconds are kept.
 	At       time.Time     `json:"timestamp"`
 	Duration time.Duration `json:"review_duration,omitempty"` // how long the review took, in nanoseconds; never negative
-	// OutputSHA is the hash of what the agent made, and ApprovedSHA of what was approved, which a rejection has not.
+	// OutputSHA is the hash of what the agent made, and ApprovedSHA of what was approved. A rejection has no ApprovedSHA.
 	OutputSHA   string `json:"agent_output_sha,omitempty"`
 	ApprovedSHA string `json:"approved_output_sha,omitempty"`
 	DiffPath    string `json:"correction_diff_path,omitempty"` // where the host keeps the correction
-	// Summary says in a sentence what was wrong, or, of an approval, what was right and is to be repeated: at most
-	// [MaxSummary] characters. Comment is what else was said, at most [MaxComment] characters.
-	Summary  string   `json:"correction_summary,omitempty"`
-	Comment  string   `json:"reviewer_comment,omitempty"`
-	Severity Severity `json:"severity,omitempty"` // "" means Medium
+	// Summary says in a sentence what was wrong, or, of an approval, what was right and should be repeated: at most 500
+	// characters. Comment is what else was said, at most 10,000 characters.
+	Summary  string `json:"correction_summary,omitempty"`
+	Comment  string `json:"reviewer_comment,omitempty"`
+	Severity string `json:"severity,omitempty"` // "low", "medium", "high" or "critical"; "" means "medium"
 	// Tags are any words. The known ones are "quality", "completeness", "scope", "style" and "other".
 	Tags []string `json:"tags,omitempty"`
-	// Private keeps the feedback out of learning: it is stored, counted in rates, and never classified.
+	// Private keeps the feedback out of learning. It is stored and counted in rates, and never classified.
 	Private bool `json:"private,omitempty"`
-	// Rules are the ids of the learned rules that the agent's prompt had: see [Injection].
+	// Rules are the ids of the learned rules in the agent's prompt: see [Injection].
 	Rules []string `json:"injected_rules,omitempty"`
+
+	// Evaluation and all below are for heed to set. [Service.Record] ignores them.
+	Evaluation
+	Recorded time.Time `json:"recorded,omitzero"` // when it was first kept
+	// Erased is when its content was deleted. The id is left, so that it does not come back.
+	Erased   time.Time `json:"erased,omitzero"`
+	Revision uint64    `json:"-"` // the store's; an [Archive] has none
 }
 
-// The limits of a feedback's texts, in characters (runes), and of its lists.
+// The limits of texts, in characters (runes), and of lists.
 const (
-	MaxSummary = 500
-	MaxComment = 10_000
-	MaxList    = 100
+	maxSummary = 500
+	maxComment = 10_000
+	maxText    = 500 // of a rule
+	maxList    = 100
 )
 
 // A Decision is what a reviewer decided.
@@ -62,28 +70,11 @@ const (
 	ApprovedWithChanges Decision = "APPROVED_WITH_CHANGES"
 )
 
-// Valid reports whether it is one of the three.
-func (d Decision) Valid() bool { return d == Approved || d == Rejected || d == ApprovedWithChanges }
+// corrects reports whether the output was not good as it was.
+func (f *Feedback) corrects() bool { return f.Decision != Approved }
 
-// Severity says how bad it was.
-type Severity string
-
-// The severities.
-const (
-	Low      Severity = "low"
-	Medium   Severity = "medium"
-	High     Severity = "high"
-	Critical Severity = "critical"
-)
-
-// Valid reports whether it is one of the four.
-func (s Severity) Valid() bool { return s == Low || s == Medium || s == High || s == Critical }
-
-// Corrects reports whether the output was not good as it was.
-func (f Feedback) Corrects() bool { return f.Decision != Approved }
-
-// Text is what similarity looks at: the summary and the comment, without what they quote of the learned rules.
-func (f Feedback) Text() string {
+// said is the text that is compared: the summary and the comment, without what they quote of the learned rules.
+func (f *Feedback) said() string {
 	return strings.TrimSpace(strip(f.Summary) + "\n" + strip(f.Comment))
 }
 
@@ -92,27 +83,27 @@ func (f *Feedback) normalize() {
 	f.At = f.At.UTC().Truncate(time.Microsecond)
 	f.Summary = strings.TrimSpace(f.Summary)
 	if f.Severity == "" {
-		f.Severity = Medium
+		f.Severity = "medium"
 	}
 	f.Tags, f.Rules = text.Distinct(f.Tags), text.Distinct(f.Rules)
 }
 
 func (f *Feedback) validate(now time.Time) error {
-	for _, text := range [...]struct {
+	for _, name := range [...]struct {
 		field, value string
 		needed       bool
 	}{
 		{"ID", f.ID, true}, {"Gate", f.Gate, true}, {"Agent", f.Agent, true}, {"Epic", f.Epic, false}, {"Task", f.Task, false},
 		{"OutputSHA", f.OutputSHA, false}, {"ApprovedSHA", f.ApprovedSHA, false}, {"DiffPath", f.DiffPath, false},
 	} {
-		if err := checkName(text.field, text.value); err != nil && (text.needed || text.value != "") {
+		if err := checkName(name.field, name.value); err != nil && (name.needed || name.value != "") {
 			return err
 		}
 	}
 	switch {
-	case !f.Decision.Valid():
+	case !slices.Contains([]Decision{Approved, Rejected, ApprovedWithChanges}, f.Decision):
 		return invalid("Decision", "must be APPROVED, REJECTED or APPROVED_WITH_CHANGES")
-	case !f.Severity.Valid():
+	case !slices.Contains([]string{"low", "medium", "high", "critical"}, f.Severity):
 		return invalid("Severity", "must be low, medium, high or critical")
 	case f.Duration < 0:
 		return invalid("Duration", "must not be negative")
@@ -124,34 +115,33 @@ func (f *Feedback) validate(now time.Time) error {
 	if err := checkTime("At", f.At, now); err != nil {
 		return err
 	}
-	return f.validateTexts()
-}
-
-func (f *Feedback) validateTexts() error {
-	if err := checkProse("Summary", f.Summary, MaxSummary); err != nil {
+	if err := checkProse("Summary", f.Summary, maxSummary); err != nil {
 		return err
 	}
-	if err := checkProse("Comment", f.Comment, MaxComment); err != nil {
+	if err := checkProse("Comment", f.Comment, maxComment); err != nil {
 		return err
 	}
 	return checkNames(list{"Tags", f.Tags}, list{"Rules", f.Rules})
 }
 
-// changed reports whether what was approved is not what the agent made.
+// changed reports whether the approved output differs from what the agent made.
 func (f *Feedback) changed() bool {
 	return f.DiffPath != "" || f.ApprovedSHA != "" && f.OutputSHA != "" && f.ApprovedSHA != f.OutputSHA
 }
 
-func (f *Feedback) clone() Feedback {
-	c := *f
-	c.Tags, c.Rules = slices.Clone(f.Tags), slices.Clone(f.Rules)
-	return c
+func (f Feedback) at(revision uint64) Feedback {
+	f.Revision = revision
+	f.Tags, f.Rules, f.Similar = slices.Clone(f.Tags), slices.Clone(f.Rules), slices.Clone(f.Similar)
+	return f
 }
+func (f Feedback) revision() uint64 { return f.Revision }
 
-// same reports whether both say the same. Both are normalized.
+// same reports whether both are the same decision with the same content. Both are normalized.
 func (f *Feedback) same(o *Feedback) bool {
 	a, b := *f, *o
-	a.At, b.At = time.Time{}, time.Time{}
+	for _, x := range []*Feedback{&a, &b} {
+		x.At, x.Evaluation, x.Recorded, x.Erased, x.Revision = time.Time{}, Evaluation{}, time.Time{}, time.Time{}, 0
+	}
 	return f.At.Equal(o.At) && reflect.DeepEqual(a, b)
 }
 
@@ -172,8 +162,8 @@ type list struct {
 
 func checkNames(lists ...list) error {
 	for _, l := range lists {
-		if len(l.values) > MaxList {
-			return invalid(l.field, fmt.Sprintf("has %d elements, may have %d", len(l.values), MaxList))
+		if len(l.values) > maxList {
+			return invalid(l.field, fmt.Sprintf("has %d elements, may have %d", len(l.values), maxList))
 		}
 		for i, value := range l.values {
 			if err := checkName(fmt.Sprintf("%s[%d]", l.field, i), value); err != nil {

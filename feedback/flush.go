@@ -13,49 +13,42 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A FlushReport says what a batch of proposals came to.
-type FlushReport struct {
-	Proposed []Proposal // opened, or given more evidence
-	Held     int        // clusters that wait, as too many proposals are pending
-}
-
-// Flush proposes a rule for each cluster that has none: of corrections that are generalizable, and of approvals that say
-// what was right, as soon as enough of them agree. A cluster whose proposal is pending gives it its new evidence, and one
-// whose rule was rejected or retired has to bring fresh evidence first: [Config].Fresh. Flush goes on where one cluster
-// fails, and returns the errors, joined.
-func (s *Service) Flush(ctx context.Context) (FlushReport, error) {
-	var report FlushReport
+// Flush proposes a rule for each cluster that has none: of generalizable corrections, and of approvals that say what was
+// right, as soon as enough of them agree. It returns the proposals that it opened or gave more evidence, and how many clusters
+// wait because too many proposals are pending. A cluster whose rule was rejected or retired has to bring fresh evidence first:
+// [Config].Fresh. Flush goes on where one cluster fails, and returns the errors, joined.
+func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
-		for r, err := range feedbackKind.find(ctx, s.cfg.Store, store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
+		for f, err := range feedbackKind.find(ctx, s.cfg.Store, store.Query{Keys: []string{store.Key("clustered", string(class))}}) {
 			if err != nil {
-				return report, wrap("flush", err)
+				return nil, 0, wrap("flush", err)
 			}
-			agents[r.Cluster] = r.Agent
+			agents[f.Cluster] = f.Agent
 		}
 	}
 	var failures []error
 	for _, cluster := range sortedKeys(agents) {
 		p, err := s.proposeCluster(ctx, agents[cluster], cluster)
 		switch {
-		case errors.Is(err, ErrTooMany):
-			report.Held++
+		case errors.Is(err, errFull):
+			held++
 		case err != nil:
 			failures = append(failures, fmt.Errorf("cluster %s: %w", cluster, err))
 		case p != nil:
-			report.Proposed = append(report.Proposed, *p)
+			proposed = append(proposed, *p)
 		}
 	}
-	return report, wrap("flush", errors.Join(failures...))
+	return proposed, held, wrap("flush", errors.Join(failures...))
 }
 
 // proposeCluster opens the proposal of a cluster, or adds to it, where there is something to propose.
 func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal, err error) {
-	members, err := s.members(ctx, agent, cluster, func(c Classification) bool { return c.Generalizable() || c == Positive })
+	members, err := s.members(ctx, agent, cluster, func(c Classification) bool { return c.generalizable() || c == Positive })
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	if members[0].Class == Positive && !s.cfg.High.Met(s.support(&members[0], members[1:])) {
+	if members[0].Class == Positive && !s.cfg.High.met(s.support(&members[0], members[1:])) {
 		return nil, nil
 	}
 	var drafted *Draft
@@ -65,7 +58,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 		switch {
 		case err != nil || !ready:
 			return err
-		case last != nil && last.Status == StatusPending && s.now().Before(last.Expires):
+		case last != nil && last.Status == StatePending && s.now().Before(last.Expires):
 			opened, err = s.extend(ctx, last, members)
 			return err
 		}
@@ -82,7 +75,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	return opened, err
 }
 
-func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last *Proposal, members []Record) (*Proposal, error) {
+func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last *Proposal, members []Feedback) (*Proposal, error) {
 	now := s.now()
 	p := &Proposal{ID: s.cfg.NewID(), Draft: d, Cluster: cluster}
 	if last != nil {
@@ -107,10 +100,10 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 	if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
 		return nil, cmp.Or[error](err, &raceError{heed.ErrConflict})
 	}
-	if last != nil && last.Status == StatusPending { // whose time is over
+	if last != nil && last.Status == StatePending { // whose time is over
 		s.expired(&c, *last, now)
 	}
-	c.tell(s.entry(now, "", string(ActPropose), p.ID, "cluster "+cluster))
+	c.tell(s.entry(now, "", "propose", p.ID, "cluster "+cluster))
 	if p.Revision, err = s.apply(ctx, c); err != nil {
 		return nil, err
 	}
@@ -118,17 +111,17 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 }
 
 // readyFor returns the last proposal of a cluster, and whether there is something to propose.
-func (s *Service) readyFor(ctx context.Context, cluster string, members []Record) (last *Proposal, ready bool, err error) {
+func (s *Service) readyFor(ctx context.Context, cluster string, members []Feedback) (last *Proposal, ready bool, err error) {
 	proposals, err := s.proposals(ctx, ProposalQuery{Cluster: cluster})
 	if err != nil {
 		return nil, false, err
 	}
 	rejections := 0
 	for _, p := range proposals {
-		if last == nil || p.Status == StatusPending { // versions of one moment come in no order
+		if last == nil || p.Status == StatePending { // versions of one moment come in no order
 			last = &p
 		}
-		if p.Status == StatusRejected {
+		if p.Status == StateRejected {
 			rejections++
 		}
 	}
@@ -139,13 +132,13 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Record
 	needed, since := 0, time.Time{}
 	switch {
 	case last == nil:
-	case last.Status == StatusPending && s.now().Before(last.Expires):
+	case last.Status == StatePending && s.now().Before(last.Expires):
 		return last, true, nil
-	case last.Status == StatusPending:
+	case last.Status == StatePending:
 		needed, since = 1, last.Expires
-	case last.Status == StatusRejected:
+	case last.Status == StateRejected:
 		needed, since = s.cfg.Fresh*int(math.Exp2(float64(min(rejections-1, 20)))), last.Decided
-	case last.Status == StatusDocumented:
+	case last.Status == StateDocumented:
 		return last, false, nil
 	default:
 		needed, since = 1, last.Decided
@@ -166,7 +159,7 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Record
 func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left time.Time, err error) {
 	rules, err := ruleKind.union(ctx, s.cfg.Store, agentKeys("cluster", cluster, nil), func(r *Rule) bool { return slices.Contains(r.Clusters, cluster) })
 	for i := range rules {
-		active = active || rules[i].Status == RuleActive
+		active = active || rules[i].Status == StateActive
 		if rules[i].Left.After(left) {
 			left = rules[i].Left
 		}
@@ -175,7 +168,7 @@ func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left
 }
 
 // extend gives a pending proposal the evidence that came since. What is approved is the draft, which stays as it is.
-func (s *Service) extend(ctx context.Context, p *Proposal, members []Record) (*Proposal, error) {
+func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (*Proposal, error) {
 	known := len(p.Evidence)
 	created, expires := p.Created, p.Expires
 	for _, m := range members {

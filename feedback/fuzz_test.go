@@ -25,7 +25,7 @@ func FuzzDecodeEvent(f *testing.F) {
 		if _, err := w.Record(ctx, event); err != nil {
 			return
 		}
-		if again, err := w.Record(ctx, event); err != nil || !again.Duplicate {
+		if again, err := w.Record(ctx, event); err != nil || !again {
 			t.Fatalf("the same again: %+v, %v", again, err)
 		}
 		if _, err := w.Evaluate(ctx, event.ID); err != nil {

@@ -10,61 +10,27 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A Review is what one person decides about a proposal.
+// A Review is what one person decides about a proposal: an approval, unless Reject is set.
 type Review struct {
 	Proposal string
-	Verdict  Ruling
+	Reject   bool
 	Actor    string
 	Reason   string // never empty
-	// Hash is Draft.Hash of what the person has seen, for an approval: what was edited since is not what they approve.
+	// Hash is Draft.Hash of what the person has seen, for an approval. A draft that was edited since is not approved.
 	Hash string
-	// Override are the ids of active rules that the draft may contradict. An approval counts only where it overrides all that
-	// it contradicts when the rule is made.
+	// Override are the ids of active rules that the draft may contradict. An approval counts only if it overrides all rules that
+	// the draft contradicts when the rule is made.
 	Override []string
 }
 
-// A Ruling is for a proposal or against it.
-type Ruling string
-
-// The rulings.
-const (
-	Approve Ruling = "approve"
-	Reject  Ruling = "reject"
-)
-
-// A StateError says that something is not in the state that an act needs. It is a [heed.ErrConflict].
-type StateError struct {
-	What  string // "feedback", "proposal", "rule"
-	State string // its state: a classification, a status
-}
-
-func (e *StateError) Error() string { return "the " + e.What + " is " + e.State }
-
-func (e *StateError) Unwrap() error { return heed.ErrConflict }
-
-func (e *StateError) refusal() string { return e.Error() }
-
-// An IneligibleError says that a person may not approve a proposal.
-type IneligibleError struct{ Reason string }
-
-func (e *IneligibleError) Error() string   { return e.Reason }
-func (e *IneligibleError) refusal() string { return e.Reason }
-
-// A StaleError says that what was approved is not what is proposed. It is a [heed.ErrConflict].
-type StaleError struct{}
-
-func (*StaleError) Error() string     { return "the proposal is not what was reviewed: see Review.Hash" }
-func (*StaleError) Unwrap() error     { return heed.ErrConflict }
-func (e *StaleError) refusal() string { return e.Error() }
-
-// Review records what a person decides, and returns the proposal as it then is. One rejection closes it. An approval that
+// Review records what a person decides, and returns the proposal as it then is. One rejection closes it. The approval that
 // completes the quorum ([Gate]) makes the rule, in the same step: the conflicts with active rules are checked again, what it
 // supersedes is superseded, and either all of it happens or none. To approve again what one has approved changes nothing.
 //
-// What is refused changes nothing but the audit log, which names it: a proposal that is not pending is a [*StateError], an
-// approval of other words a [*StaleError], one by a proposer or an editor (or by an author of the evidence, where the gate
-// has it so) an [*IneligibleError], one that does not override what the draft contradicts a [*ConflictError], and what the
-// authorizer refuses an [*UnauthorizedError]. Input that is not valid is a [*heed.InputError], and not in the audit log.
+// A refusal is a [*RefusedError], and only the audit log changes. Refused are a proposal that is not pending, an approval of
+// other words ([heed.ErrConflict] both), one by a proposer or an editor (or by a reviewer of the evidence, if the gate says
+// so), one that does not override what the draft contradicts, and whatever Config.Authorize refuses. Input that is not valid
+// is a [*heed.InputError], and not in the audit log.
 func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	kind, err := review.validate()
 	if err != nil {
@@ -83,8 +49,8 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		if err := s.checkPending(ctx, p, now); err != nil {
 			return c, err
 		}
-		if review.Verdict == Reject {
-			closeAs(&p, StatusRejected, who, review.Reason, now)
+		if review.Reject {
+			closeAs(&p, StateRejected, who, review.Reason, now)
 			c.write(proposalKind.record(p))
 			return c, nil
 		}
@@ -100,26 +66,22 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 // decided reports whether this very review closed the proposal: somebody may not have heard of that, and make it again.
 func (p *Proposal) decided(review Review, who string) bool {
 	switch p.Status {
-	case StatusRejected:
-		return review.Verdict == Reject && p.Decider == who
-	case StatusApproved:
-		return review.Verdict == Approve && slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
+	case StateRejected:
+		return review.Reject && p.Decider == who
+	case StateApproved:
+		return !review.Reject && slices.ContainsFunc(p.Approvals, func(a Approval) bool { return a.Actor == who && a.Hash == review.Hash })
 	default:
 		return false
 	}
 }
 
-func (v *Review) validate() (ActKind, error) {
-	kind := ActReject
-	switch v.Verdict {
-	case Reject:
-	case Approve:
-		kind = ActApprove
-		if v.Hash == "" {
-			return "", invalid("Hash", "must be that of the draft that was reviewed")
-		}
-	default:
-		return "", invalid("Verdict", "must be approve or reject")
+func (v *Review) validate() (kind string, err error) {
+	kind = "approve"
+	switch {
+	case v.Reject:
+		kind = "reject"
+	case v.Hash == "":
+		return "", invalid("Hash", "must be that of the draft that was reviewed")
 	}
 	if err := checkNames(list{"Override", v.Override}); err != nil {
 		return "", err
@@ -127,33 +89,18 @@ func (v *Review) validate() (ActKind, error) {
 	return kind, checkName("Proposal", v.Proposal)
 }
 
-// A Result is what came of one review of a batch.
-type Result struct {
-	Proposal Proposal
-	Err      error
-}
-
-// ReviewAll makes reviews one after the other, and returns a result for each: one that is refused stops none of the others.
-func (r *Rules) ReviewAll(ctx context.Context, reviews []Review) []Result {
-	results := make([]Result, len(reviews))
-	for i, review := range reviews {
-		results[i].Proposal, results[i].Err = r.Review(ctx, review)
-	}
-	return results
-}
-
 // checkPending reports a proposal that can't be decided. One whose time is over is closed now.
 func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) error {
 	switch {
-	case p.Status != StatusPending:
-		return &StateError{What: "proposal", State: string(p.Status)}
+	case p.Status != StatePending:
+		return notNow("proposal", p.Status)
 	case now.Before(p.Expires):
 		return nil
 	}
 	if err := s.expire(ctx, p, now); err != nil {
 		return err
 	}
-	return &StateError{What: "proposal", State: string(StatusExpired)}
+	return notNow("proposal", StateExpired)
 }
 
 // expire closes a proposal whose time is over.
@@ -165,12 +112,12 @@ func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) error {
 }
 
 func (s *Service) expired(c *change, p Proposal, now time.Time) {
-	closeAs(&p, StatusExpired, "", "nobody decided in time", now)
+	closeAs(&p, StateExpired, "", "nobody decided in time", now)
 	c.write(proposalKind.record(p))
 	c.tell(s.entry(now, "", "expire", p.ID, p.Reason))
 }
 
-func closeAs(p *Proposal, status Status, who, reason string, now time.Time) {
+func closeAs(p *Proposal, status State, who, reason string, now time.Time) {
 	p.Status, p.Decider, p.Reason, p.Decided = status, who, reason, now
 }
 
@@ -179,11 +126,11 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 	hash := p.Hash()
 	switch {
 	case review.Hash != hash:
-		return c, &StaleError{}
+		return c, &RefusedError{Reason: "the proposal is not what was reviewed: see Review.Hash", Err: heed.ErrConflict}
 	case slices.Contains(p.Writers, who):
-		return c, &IneligibleError{"nobody approves what they proposed or edited"}
+		return c, ineligible("nobody approves what they proposed or edited")
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, who):
-		return c, &IneligibleError{"nobody approves what their own feedback led to"}
+		return c, ineligible("nobody approves what their own feedback led to")
 	}
 	at, err := s.board(ctx)
 	if err != nil {
@@ -196,7 +143,7 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 	against := contradictions(conflicts)
 	approval := Approval{Actor: who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override), At: now}
 	if open := approval.missing(against); len(open) > 0 {
-		return c, &ConflictError{open}
+		return c, contradicted(open)
 	}
 	mine := slices.IndexFunc(p.Approvals, func(a Approval) bool { return a.Actor == who })
 	switch {
@@ -242,10 +189,10 @@ func (g *Gate) met(approvals []Approval, d *Draft, authors []string, against []C
 
 // activate is the change that makes a proposal a rule.
 func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string, now time.Time, at board) (change, error) {
-	closeAs(p, StatusApproved, who, reason, now)
+	closeAs(p, StateApproved, who, reason, now)
 	rule := Rule{
 		ID: p.ID, Draft: p.Draft, Authors: p.Authors, Writers: p.Writers, Approvals: p.Approvals,
-		Status: RuleActive, Activated: now, Since: now,
+		Status: StateActive, Activated: now, Since: now,
 	}
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
@@ -254,16 +201,16 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 	activated.Details = map[string]string{"hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
 	c := at.governs(now)
 	c.write(proposalKind.record(*p))
-	c.tell(s.entry(now, who, string(ActApprove), p.ID, reason), activated)
+	c.tell(s.entry(now, who, "approve", p.ID, reason), activated)
 	for _, id := range p.Supersedes {
 		old, err := ruleKind.get(ctx, s.cfg.Store, id)
 		if err != nil {
 			return change{}, err
 		}
-		if old.Status != RuleActive {
-			return change{}, &StateError{What: "rule to supersede", State: string(old.Status)}
+		if old.Status != StateActive {
+			return change{}, notNow("rule to supersede", old.Status)
 		}
-		old.Status, old.SupersededBy, old.Left, old.RetireProposed = RuleSuperseded, rule.ID, now, time.Time{}
+		old.Status, old.SupersededBy, old.Left, old.RetireProposed = StateSuperseded, rule.ID, now, time.Time{}
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
 		rule.Pinned = rule.Pinned || old.Pinned
 		c.write(ruleKind.record(old))

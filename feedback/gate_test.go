@@ -20,14 +20,14 @@ func TestQuorum(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	p := w.propose("paul", rule("Be brief"))
 	p = w.approve(p, "cleo", "cleo", "CLEO")
-	assert.Equal(t, feedback.StatusPending, p.Status, "one person is one, in whatever spelling")
+	assert.Equal(t, feedback.StatePending, p.Status, "one person is one, in whatever spelling")
 	assert.Len(t, p.Approvals, 1)
 	assert.NotContains(t, w.inject("prd", "").Prompt, "Be brief")
 	p = w.approve(p, "dan")
-	assert.Equal(t, feedback.StatusApproved, p.Status)
+	assert.Equal(t, feedback.StateApproved, p.Status)
 	assert.Equal(t, "dan", p.Decider)
 	r := w.rule(p.ID)
-	assert.Equal(t, feedback.RuleActive, r.Status)
+	assert.Equal(t, feedback.StateActive, r.Status)
 	assert.Equal(t, p.Draft, r.Draft)
 	assert.Equal(t, p.Approvals, r.Approvals)
 	assert.Contains(t, w.inject("prd", "").Prompt, "Be brief")
@@ -38,15 +38,15 @@ func TestNobodyApprovesTheirOwn(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	p := w.propose("paul", rule("Be brief"))
 	for _, alias := range []string{"paul", "Paul", "PAUL"} {
-		_, err := w.review(p, feedback.Approve, alias)
-		assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+		_, err := w.review(p, approve, alias)
+		assert.Equal(t, "ineligible", feedback.Refusal(err))
 	}
 	for _, alias := range []string{"", " paul", "paul\u200b", "pаul", "ｐaul"} {
-		_, err := w.review(p, feedback.Approve, alias)
+		_, err := w.review(p, approve, alias)
 		assert.ErrorAs(t, err, new(*heed.InputError), "%q", alias)
 	}
 	assert.Equal(t, "approve.refused:paul", w.audit(p.ID)[1])
-	_, err := w.review(p, feedback.Reject, "paul")
+	_, err := w.review(p, reject, "paul")
 	assert.NoError(t, err, "but may take it back")
 }
 
@@ -55,18 +55,18 @@ func TestAuthorsOfTheEvidenceAloneAreNotEnough(t *testing.T) {
 	w.says("ann", long)
 	w.says("bob", long)
 	p := w.approve(w.pending(), "ann", "bob")
-	assert.Equal(t, feedback.StatusPending, p.Status)
+	assert.Equal(t, feedback.StatePending, p.Status)
 	p = w.approve(p, "cleo")
-	assert.Equal(t, feedback.StatusApproved, p.Status)
+	assert.Equal(t, feedback.StateApproved, p.Status)
 
 	w = newWorld(t, feedback.Config{Gate: feedback.Gate{Outsiders: 2}})
 	w.says("ann", long)
 	w.says("bob", long)
 	p = w.pending()
-	_, err := w.review(p, feedback.Approve, "ann")
-	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
-	assert.Equal(t, feedback.StatusPending, w.approve(p, "cleo").Status)
-	assert.Equal(t, feedback.StatusApproved, w.approve(p, "dan").Status)
+	_, err := w.review(p, approve, "ann")
+	assert.Equal(t, "ineligible", feedback.Refusal(err))
+	assert.Equal(t, feedback.StatePending, w.approve(p, "cleo").Status)
+	assert.Equal(t, feedback.StateApproved, w.approve(p, "dan").Status)
 
 	// Whoever adds evidence after they approved is an author as well.
 	w = newWorld(t, feedback.Config{})
@@ -75,25 +75,24 @@ func TestAuthorsOfTheEvidenceAloneAreNotEnough(t *testing.T) {
 	p = w.approve(w.pending(), "cleo")
 	w.says("cleo", long)
 	p = w.approve(w.pending(), "ann")
-	assert.Equal(t, feedback.StatusPending, p.Status)
+	assert.Equal(t, feedback.StatePending, p.Status)
 }
 
 func TestQuorumOfOneAndOfThree(t *testing.T) {
 	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 1}})
-	assert.Equal(t, feedback.StatusApproved, w.approve(w.propose("paul", rule("Be brief")), "cleo").Status)
+	assert.Equal(t, feedback.StateApproved, w.approve(w.propose("paul", rule("Be brief")), "cleo").Status)
 	w = newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 3}})
 	p := w.propose("paul", rule("Be brief"))
-	assert.Equal(t, feedback.StatusPending, w.approve(p, "cleo", "dan").Status)
-	assert.Equal(t, feedback.StatusApproved, w.approve(p, "eve").Status)
+	assert.Equal(t, feedback.StatePending, w.approve(p, "cleo", "dan").Status)
+	assert.Equal(t, feedback.StateApproved, w.approve(p, "eve").Status)
 }
 
 func TestReviewRefusesWhatIsNotValid(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	p := w.propose("paul", rule("Be brief"))
-	good := feedback.Review{Proposal: p.ID, Verdict: feedback.Approve, Actor: "cleo", Reason: "yes", Hash: p.Hash()}
+	good := feedback.Review{Proposal: p.ID, Actor: "cleo", Reason: "yes", Hash: p.Hash()}
 	for field, change := range map[string]func(*feedback.Review){
 		"Proposal":    func(r *feedback.Review) { r.Proposal = "" },
-		"Verdict":     func(r *feedback.Review) { r.Verdict = "maybe" },
 		"Actor":       func(r *feedback.Review) { r.Actor = "" },
 		"Reason":      func(r *feedback.Review) { r.Reason = " \n" },
 		"Hash":        func(r *feedback.Review) { r.Hash = "" },
@@ -107,7 +106,7 @@ func TestReviewRefusesWhatIsNotValid(t *testing.T) {
 			assert.Equal(t, field, fault.Field)
 		}
 	}
-	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "cleo"})
+	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Reject: true, Actor: "cleo"})
 	assert.ErrorAs(t, err, new(*heed.InputError), "a rejection needs a reason")
 	unknown := good
 	unknown.Proposal = "unknown"
@@ -116,22 +115,22 @@ func TestReviewRefusesWhatIsNotValid(t *testing.T) {
 	stale := good
 	stale.Hash = strings.Repeat("0", 64)
 	_, err = w.rules.Review(ctx, stale)
-	assert.ErrorAs(t, err, new(*feedback.StaleError))
+	assert.Equal(t, "stale", feedback.Refusal(err))
 	assert.ErrorIs(t, err, heed.ErrConflict)
 	assert.Equal(t, p, w.pending(), "nothing has changed")
 	assert.Equal(t, []string{"propose:paul", "approve.refused:cleo"}, w.audit(p.ID))
 }
 
 func TestFinalStatesAreFinal(t *testing.T) {
-	for status, end := range map[feedback.Status]func(*world, feedback.Proposal){
-		feedback.StatusApproved: func(w *world, p feedback.Proposal) { w.approve(p, "cleo", "dan") },
-		feedback.StatusRejected: func(w *world, p feedback.Proposal) {
-			_, err := w.review(p, feedback.Reject, "cleo")
+	for status, end := range map[feedback.State]func(*world, feedback.Proposal){
+		feedback.StateApproved: func(w *world, p feedback.Proposal) { w.approve(p, "cleo", "dan") },
+		feedback.StateRejected: func(w *world, p feedback.Proposal) {
+			_, err := w.review(p, reject, "cleo")
 			require.NoError(t, err)
 		},
-		feedback.StatusExpired: func(w *world, _ feedback.Proposal) { w.clock.advance(7 * day) },
-		feedback.StatusSuperseded: func(w *world, p feedback.Proposal) {
-			_, err := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("Be terse"), Actor: "cleo", Reason: "shorter"})
+		feedback.StateExpired: func(w *world, _ feedback.Proposal) { w.clock.advance(7 * day) },
+		feedback.StateSuperseded: func(w *world, p feedback.Proposal) {
+			_, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be terse"), Actor: "cleo", Reason: "shorter"})
 			require.NoError(t, err)
 		},
 	} {
@@ -140,11 +139,11 @@ func TestFinalStatesAreFinal(t *testing.T) {
 			p := w.propose("paul", rule("Be brief"))
 			end(w, p)
 			for i := range 100 {
-				_, approved := w.review(p, feedback.Approve, fmt.Sprint("late", i))
-				_, rejected := w.review(p, feedback.Reject, fmt.Sprint("late", i))
-				_, modified := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("x"), Actor: "eve", Reason: "y"})
+				_, approved := w.review(p, approve, fmt.Sprint("late", i))
+				_, rejected := w.review(p, reject, fmt.Sprint("late", i))
+				_, modified := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("x"), Actor: "eve", Reason: "y"})
 				for _, err := range []error{approved, rejected, modified} {
-					var state *feedback.StateError
+					var state *feedback.RefusedError
 					require.ErrorAs(t, err, &state)
 					assert.Equal(t, string(status), state.State)
 				}
@@ -152,7 +151,7 @@ func TestFinalStatesAreFinal(t *testing.T) {
 			got, err := w.rules.Proposal(ctx, p.ID)
 			require.NoError(t, err)
 			assert.Equal(t, status, got.Status)
-			if status == feedback.StatusRejected {
+			if status == feedback.StateRejected {
 				assert.Equal(t, "it is right", got.Reason)
 			}
 		})
@@ -166,7 +165,7 @@ func TestModifyVoidsApprovals(t *testing.T) {
 	p := w.approve(w.propose("paul", d), "cleo")
 	d = p.Draft
 	d.Text = "Be terse"
-	edited, err := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: "Eve", Reason: "shorter"})
+	edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "Eve", Reason: "shorter"})
 	require.NoError(t, err)
 	assert.NotEqual(t, p.ID, edited.ID)
 	assert.Equal(t, p.ID, edited.Previous)
@@ -176,8 +175,8 @@ func TestModifyVoidsApprovals(t *testing.T) {
 	assert.Empty(t, edited.Conflicts, "the old version is none")
 	assert.Equal(t, edited, w.pending())
 	for _, writer := range edited.Writers {
-		_, err := w.review(edited, feedback.Approve, writer)
-		assert.ErrorAs(t, err, new(*feedback.IneligibleError), writer)
+		_, err := w.review(edited, approve, writer)
+		assert.Equal(t, "ineligible", feedback.Refusal(err), writer)
 	}
 	w.approve(edited, "cleo", "dan")
 	assert.Equal(t, "Be terse", w.rule(edited.ID).Text)
@@ -185,11 +184,11 @@ func TestModifyVoidsApprovals(t *testing.T) {
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 
 	p = w.propose("paul", rule("Say why"))
-	_, err = w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("a\nb"), Actor: "eve", Reason: "x"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("a\nb"), Actor: "eve", Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 	d = p.Draft
 	d.Action = feedback.DocumentOnly
-	_, err = w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: "eve", Reason: "x"})
+	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "x"})
 	assert.ErrorAs(t, err, new(*heed.InputError))
 }
 
@@ -222,19 +221,19 @@ func TestContradictionsHaveToBeOverridden(t *testing.T) {
 	p := w.propose("paul", rule("Do not name the database"))
 	p = w.approve(p, "cleo")
 	active := w.activate(rule("Name the database")) // after the first approval
-	_, err := w.review(p, feedback.Approve, "dan")
-	var conflict *feedback.ConflictError
+	_, err := w.review(p, approve, "dan")
+	var conflict *feedback.RefusedError
 	require.ErrorAs(t, err, &conflict)
 	require.Len(t, conflict.Conflicts, 1)
 	assert.Equal(t, active.ID, conflict.Conflicts[0].ID)
 	assert.Equal(t, "approve.refused:dan", w.audit(p.ID)[2])
 
-	p, err = w.review(p, feedback.Approve, "dan", active.ID)
+	p, err = w.review(p, approve, "dan", active.ID)
 	require.NoError(t, err)
-	assert.Equal(t, feedback.StatusPending, p.Status, "the first approval knew nothing of the conflict")
-	p, err = w.review(p, feedback.Approve, "cleo", active.ID)
+	assert.Equal(t, feedback.StatePending, p.Status, "the first approval knew nothing of the conflict")
+	p, err = w.review(p, approve, "cleo", active.ID)
 	require.NoError(t, err)
-	assert.Equal(t, feedback.StatusApproved, p.Status)
+	assert.Equal(t, feedback.StateApproved, p.Status)
 
 	// Or it takes the other's place.
 	w = newWorld(t, feedback.Config{})
@@ -242,8 +241,8 @@ func TestContradictionsHaveToBeOverridden(t *testing.T) {
 	d := rule("Do not name the database")
 	d.Supersedes = []string{active.ID}
 	p = w.approve(w.propose("paul", d), "cleo", "dan")
-	assert.Equal(t, feedback.StatusApproved, p.Status)
-	assert.Equal(t, feedback.RuleSuperseded, w.rule(active.ID).Status)
+	assert.Equal(t, feedback.StateApproved, p.Status)
+	assert.Equal(t, feedback.StateSuperseded, w.rule(active.ID).Status)
 	assert.Equal(t, []string{p.ID}, w.inject("prd", "").Rules)
 }
 
@@ -253,95 +252,74 @@ func TestWhatIsToBeSupersededMustBeActive(t *testing.T) {
 	d := rule("Name the database and its owner")
 	d.Supersedes = []string{active.ID}
 	p := w.approve(w.propose("paul", d), "cleo")
-	_, err := w.rules.Revoke(ctx, order(active.ID))
+	_, err := w.rules.Move(ctx, order(active.ID), feedback.StateRevoked)
 	require.NoError(t, err)
-	_, err = w.review(p, feedback.Approve, "dan")
-	assert.ErrorAs(t, err, new(*feedback.StateError))
-	assert.Equal(t, feedback.RuleRevoked, w.rule(active.ID).Status)
-}
-
-func TestReviewAll(t *testing.T) {
-	w := newWorld(t, feedback.Config{})
-	a, b := w.propose("paul", rule("Be brief")), w.propose("paul", rule("Say why"))
-	results := w.rules.ReviewAll(ctx, []feedback.Review{
-		{Proposal: a.ID, Verdict: feedback.Approve, Actor: "cleo", Reason: "yes", Hash: a.Hash()},
-		{Proposal: "unknown", Verdict: feedback.Reject, Actor: "cleo", Reason: "no"},
-		{Proposal: b.ID, Verdict: feedback.Reject, Actor: "cleo", Reason: "no"},
-	})
-	require.Len(t, results, 3)
-	assert.NoError(t, results[0].Err)
-	assert.Len(t, results[0].Proposal.Approvals, 1)
-	assert.ErrorIs(t, results[1].Err, heed.ErrNotFound)
-	assert.NoError(t, results[2].Err)
-	assert.Equal(t, feedback.StatusRejected, results[2].Proposal.Status)
+	_, err = w.review(p, approve, "dan")
+	assert.Equal(t, "state", feedback.Refusal(err))
+	assert.Equal(t, feedback.StateRevoked, w.rule(active.ID).Status)
 }
 
 func TestRevokeRetireRestore(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	r := w.activate(rule("Be brief"))
 	w.clock.advance(time.Hour)
-	r, err := w.rules.Retire(ctx, order(r.ID))
+	r, err := w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	assert.Equal(t, w.rule(r.ID), r)
 	assert.Empty(t, w.inject("prd", "").Rules)
 	assert.Equal(t, "Be brief", w.rule(r.ID).Text, "it can still be read")
-	_, err = w.rules.Retire(ctx, order(r.ID))
-	assert.ErrorAs(t, err, new(*feedback.StateError))
-	_, err = w.rules.Pin(ctx, order(r.ID))
-	assert.ErrorAs(t, err, new(*feedback.StateError))
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
+	assert.Equal(t, "state", feedback.Refusal(err))
+	_, err = w.rules.Pin(ctx, order(r.ID), true)
+	assert.Equal(t, "state", feedback.Refusal(err))
 
-	back, err := w.rules.Restore(ctx, order(r.ID))
+	back, err := w.rules.Move(ctx, order(r.ID), feedback.StateActive)
 	require.NoError(t, err)
 	assert.Equal(t, r.Activated, back.Activated)
 	assert.True(t, back.Since.After(r.Since), "its effect is measured anew")
 	assert.Equal(t, []string{r.ID}, w.inject("prd", "").Rules)
-	_, err = w.rules.Restore(ctx, order(r.ID))
-	assert.ErrorAs(t, err, new(*feedback.StateError))
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
+	assert.Equal(t, "state", feedback.Refusal(err))
 
-	_, err = w.rules.Revoke(ctx, order(r.ID))
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRevoked)
 	require.NoError(t, err)
 	assert.Empty(t, w.inject("prd", "").Rules)
-	_, err = w.rules.Restore(ctx, order(r.ID))
-	assert.ErrorAs(t, err, new(*feedback.StateError), "one person can't bring back what was revoked")
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
+	assert.Equal(t, "state", feedback.Refusal(err), "one person can't bring back what was revoked")
 	assert.Equal(t, []string{
 		"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "retire:cleo", "retire.refused:cleo", "pin.refused:cleo",
 		"restore:cleo", "restore.refused:cleo", "revoke:cleo", "restore.refused:cleo",
 	}, w.audit(r.ID))
-	_, err = w.rules.Revoke(ctx, order("unknown"))
+	_, err = w.rules.Move(ctx, order("unknown"), feedback.StateRevoked)
 	assert.ErrorIs(t, err, heed.ErrNotFound)
-	_, err = w.rules.Revoke(ctx, feedback.Order{Rule: r.ID, Actor: "cleo"})
+	_, err = w.rules.Move(ctx, feedback.Order{ID: r.ID, Actor: "cleo"}, feedback.StateRevoked)
 	assert.ErrorAs(t, err, new(*heed.InputError))
 
 	// What its approvers put up with when they made it a rule does not keep it from coming back.
 	standing := w.activate(rule("Use the long form of dates"))
 	p := w.propose("paul", rule("Do not use the long form of dates"))
 	for _, by := range []string{"cleo", "dan"} {
-		p, err = w.review(p, feedback.Approve, by, standing.ID)
+		p, err = w.review(p, approve, by, standing.ID)
 		require.NoError(t, err)
 	}
-	_, err = w.rules.Retire(ctx, order(p.ID))
+	_, err = w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
 	require.NoError(t, err)
-	_, err = w.rules.Restore(ctx, order(p.ID))
+	_, err = w.rules.Move(ctx, order(p.ID), feedback.StateActive)
 	require.NoError(t, err)
 
 	// What contradicts a rule that came since can't come back either.
 	r = w.activate(rule("Name the database"))
-	_, err = w.rules.Retire(ctx, order(r.ID))
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	w.activate(rule("Do not name the database"))
-	_, err = w.rules.Restore(ctx, order(r.ID))
-	assert.ErrorAs(t, err, new(*feedback.ConflictError))
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
+	assert.Equal(t, "conflict", feedback.Refusal(err))
 }
-
-// policy is an authorizer that a test dictates.
-type policy func(feedback.Act) error
-
-func (p policy) Authorize(_ context.Context, act feedback.Act) error { return p(act) }
 
 func TestAuthorizer(t *testing.T) {
 	var asked []string
 	denied := errors.New("not an admin")
-	w := newWorld(t, feedback.Config{Authorizer: policy(func(act feedback.Act) error {
+	w := newWorld(t, feedback.Config{Authorize: func(_ context.Context, act feedback.Act) error {
 		text := ""
 		if act.Draft != nil {
 			text = act.Draft.Text
@@ -354,17 +332,17 @@ func TestAuthorizer(t *testing.T) {
 			panic("bad day")
 		}
 		return nil
-	})})
+	}})
 	p := w.propose("paul", rule("Be brief"))
 	for _, actor := range []string{"Mallory", "oscar"} {
-		_, approved := w.review(p, feedback.Approve, actor)
-		_, rejected := w.review(p, feedback.Reject, actor)
-		_, modified := w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: rule("x"), Actor: actor, Reason: "y"})
+		_, approved := w.review(p, approve, actor)
+		_, rejected := w.review(p, reject, actor)
+		_, modified := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("x"), Actor: actor, Reason: "y"})
 		for _, err := range []error{approved, rejected, modified} {
-			assert.ErrorAs(t, err, new(*feedback.UnauthorizedError))
+			assert.Equal(t, "unauthorized", feedback.Refusal(err))
 		}
 	}
-	_, err := w.review(p, feedback.Approve, "mallory")
+	_, err := w.review(p, approve, "mallory")
 	assert.ErrorIs(t, err, denied)
 	assert.Equal(t, p, w.pending())
 	assert.Equal(t, []string{
@@ -372,16 +350,18 @@ func TestAuthorizer(t *testing.T) {
 		"approve.refused:oscar", "reject.refused:oscar", "modify.refused:oscar", "approve.refused:mallory",
 	}, w.audit(p.ID))
 	r := w.rule(w.approve(p, "cleo", "dan").ID)
-	mallory := feedback.Order{Rule: r.ID, Actor: "mallory", Reason: "because"}
-	for _, do := range []func(context.Context, feedback.Order) (feedback.Rule, error){
-		w.rules.Retire, w.rules.Revoke, w.rules.Restore, w.rules.Pin, w.rules.Unpin,
-	} {
-		_, err := do(ctx, mallory)
+	mallory := feedback.Order{ID: r.ID, Actor: "mallory", Reason: "because"}
+	for _, to := range []feedback.State{feedback.StateRetired, feedback.StateRevoked, feedback.StateActive} {
+		_, err := w.rules.Move(ctx, mallory, to)
+		assert.ErrorIs(t, err, denied)
+	}
+	for _, pinned := range []bool{true, false} {
+		_, err := w.rules.Pin(ctx, mallory, pinned)
 		assert.ErrorIs(t, err, denied)
 	}
 	w.says("ann", "x")
-	assert.ErrorIs(t, w.Erase(ctx, "d1", "mallory", "because"), denied)
-	_, err = w.Resolve(ctx, feedback.Resolution{ID: "d1", As: feedback.Archived, Actor: "mallory", Reason: "because"})
+	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}), denied)
+	_, err = w.Resolve(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}, feedback.Archived)
 	assert.ErrorIs(t, err, denied)
 	_, err = w.Import(ctx, feedback.Archive{}, "mallory", "because")
 	assert.ErrorIs(t, err, denied)
@@ -394,7 +374,7 @@ func TestAuthorizer(t *testing.T) {
 func TestTheAuditLogSaysWhoWhatWhenAndWhy(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	p := w.propose("paul", rule("Be brief"))
-	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "Cleo", Reason: "too vague"})
+	_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Reject: true, Actor: "Cleo", Reason: "too vague"})
 	require.NoError(t, err)
 	entries, err := w.Audit(ctx, 1)
 	require.NoError(t, err)
@@ -426,13 +406,13 @@ func TestGateStateMachine(t *testing.T) {
 			"review": func(rt *rapid.T) {
 				p, err := w.rules.Proposal(ctx, rapid.SampledFrom(ids).Draw(rt, "id"))
 				require.NoError(t, err)
-				verdict := rapid.SampledFrom([]feedback.Ruling{feedback.Approve, feedback.Approve, feedback.Approve, feedback.Reject}).Draw(rt, "verdict")
+				verdict := rapid.SampledFrom([]bool{approve, approve, approve, reject}).Draw(rt, "verdict")
 				_, _ = w.review(p, verdict, person.Draw(rt, "who"))
 			},
 			"edit": func(rt *rapid.T) {
 				d := rule(rapid.SampledFrom([]string{"Be brief", "Be terse", "Say less"}).Draw(rt, "text"))
-				p, err := w.rules.Modify(ctx, feedback.Edit{
-					Proposal: rapid.SampledFrom(ids).Draw(rt, "id"), Draft: d, Actor: person.Draw(rt, "who"), Reason: "x",
+				p, err := w.rules.Propose(ctx, feedback.Submission{
+					Replaces: rapid.SampledFrom(ids).Draw(rt, "id"), Draft: d, Actor: person.Draw(rt, "who"), Reason: "x",
 				})
 				if err == nil {
 					ids = append(ids, p.ID)
@@ -474,7 +454,7 @@ func checkActivations(rt *rapid.T, w *world, gate feedback.Gate) {
 		if len(p.Authors) == 1 && people["bob"] { // only annabel's feedback is behind it
 			outsiders["bob"] = true
 		}
-		if len(people) < gate.Quorum || len(outsiders) < gate.Outsiders || p.Status != feedback.StatusApproved {
+		if len(people) < gate.Quorum || len(outsiders) < gate.Outsiders || p.Status != feedback.StateApproved {
 			rt.Fatalf("active with %v, of which outsiders %v, gate %+v", people, outsiders, gate)
 		}
 	}

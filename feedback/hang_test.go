@@ -14,9 +14,7 @@ import (
 )
 
 // hanging is an evaluator that answers only when it is told that nobody waits any more.
-type hanging struct{}
-
-func (hanging) Evaluate(ctx context.Context, _ feedback.Case) (feedback.Verdict, error) {
+func hanging(ctx context.Context, _ feedback.Case) (feedback.Verdict, error) {
 	<-ctx.Done()
 	return feedback.Verdict{}, ctx.Err()
 }
@@ -24,7 +22,7 @@ func (hanging) Evaluate(ctx context.Context, _ feedback.Case) (feedback.Verdict,
 // TestAHangingEvaluatorHoldsUpNobodyForLongerThanTheyWait, and nothing but evaluations.
 func TestAHangingEvaluatorHoldsUpNobodyForLongerThanTheyWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, feedback.Config{Evaluator: hanging{}})
+		w := newWorld(t, feedback.Config{Evaluator: hanging})
 		began := time.Now()
 		var wg sync.WaitGroup
 		for i := range 3 {

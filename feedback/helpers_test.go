@@ -113,7 +113,7 @@ func (w *world) approval(reviewer, summary string) feedback.Feedback {
 }
 
 // add records a feedback and evaluates it.
-func (w *world) add(f feedback.Feedback) feedback.Record {
+func (w *world) add(f feedback.Feedback) feedback.Feedback {
 	w.t.Helper()
 	_, err := w.Record(ctx, f)
 	require.NoError(w.t, err)
@@ -122,19 +122,19 @@ func (w *world) add(f feedback.Feedback) feedback.Record {
 	return r
 }
 
-func (w *world) says(reviewer, summary string) feedback.Record {
+func (w *world) says(reviewer, summary string) feedback.Feedback {
 	w.t.Helper()
 	return w.add(w.correction(reviewer, summary))
 }
 
-func (w *world) get(id string) feedback.Record {
+func (w *world) get(id string) feedback.Feedback {
 	w.t.Helper()
 	r, err := w.Feedback(ctx, id)
 	require.NoError(w.t, err)
 	return r
 }
 
-func (w *world) proposals(status feedback.Status) []feedback.Proposal {
+func (w *world) proposals(status feedback.State) []feedback.Proposal {
 	w.t.Helper()
 	all, _, err := w.rules.Proposals(ctx, feedback.ProposalQuery{Status: status}, 0)
 	require.NoError(w.t, err)
@@ -143,7 +143,7 @@ func (w *world) proposals(status feedback.Status) []feedback.Proposal {
 
 func (w *world) pending() feedback.Proposal {
 	w.t.Helper()
-	all := w.proposals(feedback.StatusPending)
+	all := w.proposals(feedback.StatePending)
 	require.Len(w.t, all, 1)
 	return all[0]
 }
@@ -162,9 +162,9 @@ func (w *world) propose(actor string, d feedback.Draft, evidence ...string) feed
 	return p
 }
 
-func (w *world) review(p feedback.Proposal, verdict feedback.Ruling, actor string, override ...string) (feedback.Proposal, error) {
+func (w *world) review(p feedback.Proposal, rejects bool, actor string, override ...string) (feedback.Proposal, error) {
 	return w.rules.Review(ctx, feedback.Review{
-		Proposal: p.ID, Verdict: verdict, Actor: actor, Reason: "it is right", Hash: p.Hash(), Override: override,
+		Proposal: p.ID, Reject: rejects, Actor: actor, Reason: "it is right", Hash: p.Hash(), Override: override,
 	})
 }
 
@@ -172,17 +172,23 @@ func (w *world) approve(p feedback.Proposal, actors ...string) feedback.Proposal
 	w.t.Helper()
 	for _, actor := range actors {
 		var err error
-		p, err = w.review(p, feedback.Approve, actor)
+		p, err = w.review(p, approve, actor)
 		require.NoError(w.t, err)
 	}
 	return p
 }
 
+// What a review says.
+const (
+	approve = false
+	reject  = true
+)
+
 // activate makes a rule of a draft.
 func (w *world) activate(d feedback.Draft) feedback.Rule {
 	w.t.Helper()
 	p := w.approve(w.propose("paul", d), "cleo", "dan")
-	require.Equal(w.t, feedback.StatusApproved, p.Status)
+	require.Equal(w.t, feedback.StateApproved, p.Status)
 	r, err := w.rules.Rule(ctx, p.ID)
 	require.NoError(w.t, err)
 	return r
@@ -197,15 +203,26 @@ func (w *world) rule(id string) feedback.Rule {
 
 func (w *world) inject(agent, base string) feedback.Injection {
 	w.t.Helper()
-	in, err := w.rules.Inject(ctx, feedback.Request{Agent: agent, Base: base})
+	in, err := w.rules.Inject(ctx, agent, base, "")
 	require.NoError(w.t, err)
 	return in
+}
+
+// Audit returns the audit log, the newest entry first, and at most that many, or all where limit is 0.
+func (w *world) Audit(ctx context.Context, limit int) (entries []store.AuditEntry, err error) {
+	for entry, err := range store.AuditEntries(ctx, w.store, store.AuditQuery{Limit: limit}) {
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	return entries, nil
 }
 
 // audit lists the actions on a subject, the first first.
 func (w *world) audit(subject string) (actions []string) {
 	w.t.Helper()
-	entries, err := w.Audit(ctx, -1)
+	entries, err := w.Audit(ctx, 0)
 	require.NoError(w.t, err)
 	for _, e := range entries {
 		if e.Subject == subject {
@@ -216,7 +233,7 @@ func (w *world) audit(subject string) (actions []string) {
 }
 
 func order(id string) feedback.Order {
-	return feedback.Order{Rule: id, Actor: "cleo", Reason: "it has to be"}
+	return feedback.Order{ID: id, Actor: "cleo", Reason: "it has to be"}
 }
 
 // topics is a similarity that a test dictates: texts with the same word before a colon are as alike as the map says.

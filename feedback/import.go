@@ -25,15 +25,15 @@ type ImportResult struct {
 // Import takes over what an archive has and the store has not, and returns a result for each element, in the archive's
 // order; one that is refused stops none of the others. Feedback comes with its evaluation. Closed proposals come as they
 // are, and pending ones without approvals, as if they were proposed now by the person who imports; a cluster that has one
-// gets no other, which is a [*StateError]. Rules come as they are if their approvals fulfil this service's gate for their very words, and active ones if they contradict none that is active.
+// gets no other, which is a [*RefusedError]. Rules come as they are if their approvals fulfil this service's gate for their very words, and active ones if they contradict none that is active.
 //
 // An archive is as trustworthy as the place it comes from: it says itself who approved. The authorizer is asked once, for
-// [ActImport].
+// an [Act] of the kind "import".
 func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) ([]ImportResult, error) {
 	who := ""
-	_, err := s.act(ctx, ActImport, "", actor, reason, nil, func(_ time.Time, canonical string) (change, error) {
+	_, err := s.act(ctx, "import", "", actor, reason, nil, func(_ time.Time, canonical string) (change, error) {
 		who = canonical
-		e := s.entry(s.now(), who, string(ActImport), "", reason)
+		e := s.entry(s.now(), who, "import", "", reason)
 		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules))}
 		return change{audit: []store.AuditEntry{e}}, nil
 	})
@@ -49,20 +49,20 @@ func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) (
 		results = append(results, result)
 	}
 	for i := range a.Feedback {
-		add("feedback", a.Feedback[i].ID, s.importRecord(ctx, a.Feedback[i].Clone()))
+		add("feedback", a.Feedback[i].ID, s.importFeedback(ctx, a.Feedback[i].at(0)))
 	}
 	for i := range a.Rules {
-		add("rule", a.Rules[i].ID, s.importRule(ctx, a.Rules[i].Clone(), who, reason))
+		add("rule", a.Rules[i].ID, s.importRule(ctx, a.Rules[i].at(0), who, reason))
 	}
 	for i := range a.Proposals {
-		add("proposal", a.Proposals[i].ID, s.importProposal(ctx, a.Proposals[i].Clone(), who, reason))
+		add("proposal", a.Proposals[i].ID, s.importProposal(ctx, a.Proposals[i].at(0), who, reason))
 	}
 	return results, nil
 }
 
-func (s *Service) importRecord(ctx context.Context, r Record) error {
+func (s *Service) importFeedback(ctx context.Context, r Feedback) error {
 	now := s.now()
-	if err := s.prepare(&r.Feedback, now); err != nil {
+	if err := s.prepare(&r, now); err != nil {
 		return err
 	}
 	if err := r.Evaluation.validate(); err != nil {
@@ -75,7 +75,6 @@ func (s *Service) importRecord(ctx context.Context, r Record) error {
 		r.Recorded = now
 	}
 	truncate(&r.Recorded)
-	r.Revision = 0
 	return s.add(ctx, r)
 }
 
@@ -92,18 +91,22 @@ func truncateApprovals(approvals []Approval) {
 	}
 }
 
+func (c Classification) valid() bool {
+	return c.generalizable() || c == EdgeCase || c == Ambiguous || c == Positive || c == Archived
+}
+
 func (e *Evaluation) validate() error {
 	switch {
-	case e.Class != "" && !e.Class.Valid():
+	case e.Class != "" && !e.Class.valid():
 		return invalid("Class", "is none of the classifications")
-	case e.Action != "" && !e.Action.Valid():
+	case e.Action != "" && !e.Action.valid():
 		return invalid("Action", "is none of the actions")
 	case !(e.Confidence >= 0 && e.Confidence <= 1):
 		return invalid("Confidence", "must be in [0, 1]")
 	case !(e.Link >= 0 && e.Link <= 1):
 		return invalid("Link", "must be in [0, 1]")
 	}
-	if err := checkProse("Rationale", e.Rationale, MaxComment); err != nil {
+	if err := checkProse("Rationale", e.Rationale, maxComment); err != nil {
 		return err
 	}
 	for _, text := range [...]struct{ field, value string }{{"Cluster", e.Cluster}, {"Resolution", e.Resolution}, {"Resolver", e.Resolver}} {
@@ -124,17 +127,16 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason st
 	}
 	truncate(&p.Created, &p.Expires, &p.Decided)
 	truncateApprovals(p.Approvals)
-	p.Revision = 0
 	return holding(ctx, s.governing, func() error {
 		if _, err := proposalKind.get(ctx, s.cfg.Store, p.ID); !errors.Is(err, heed.ErrNotFound) {
 			return cmp.Or(err, errKnown)
 		}
 		now := s.now()
-		c, err := s.imported(ctx, p.Clone(), who, now)
+		c, err := s.imported(ctx, p.at(0), who, now)
 		if err != nil {
 			return err
 		}
-		c.tell(s.entry(now, who, string(ActImport), p.ID, reason))
+		c.tell(s.entry(now, who, "import", p.ID, reason))
 		_, err = s.apply(ctx, c)
 		return err
 	})
@@ -143,10 +145,10 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason st
 // imported is the change that takes over a proposal.
 func (s *Service) imported(ctx context.Context, p Proposal, who string, now time.Time) (c change, err error) {
 	switch p.Status {
-	case StatusApproved: // is worth what its rule is
+	case StateApproved: // is worth what its rule is
 		_, err = ruleKind.get(ctx, s.cfg.Store, p.ID)
-	case StatusRejected, StatusExpired, StatusSuperseded, StatusDocumented:
-	case StatusPending:
+	case StateRejected, StateExpired, StateSuperseded, StateDocumented:
+	case StatePending:
 		if p.Action == DocumentOnly {
 			return c, invalid("Action", "must pass the gate, as the proposal is pending")
 		}
@@ -171,10 +173,10 @@ func (s *Service) vacate(ctx context.Context, c *change, cluster string, now tim
 	if cluster == "" {
 		return nil
 	}
-	pending, err := s.proposals(ctx, ProposalQuery{Status: StatusPending, Cluster: cluster})
+	pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending, Cluster: cluster})
 	for _, p := range pending {
 		if now.Before(p.Expires) {
-			return &StateError{What: "cluster's proposal", State: string(p.Status)}
+			return notNow("cluster's proposal", p.Status)
 		}
 		s.expired(c, p, now)
 	}
@@ -187,7 +189,7 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 		return err
 	}
 	switch r.Status {
-	case RuleActive, RuleRetired, RuleRevoked, RuleSuperseded:
+	case StateActive, StateRetired, StateRevoked, StateSuperseded:
 	default:
 		return invalid("Status", "is none of the statuses")
 	}
@@ -213,10 +215,10 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 		if r.Activated.IsZero() || r.Activated.After(now) {
 			r.Activated = now
 		}
-		r.Since, r.Effect, r.RetireProposed, r.Revision = now, Effect{}, time.Time{}, 0
+		r.Since, r.Effect, r.RetireProposed = now, Effect{}, time.Time{}
 		c := at.governs(now)
 		c.write(ruleKind.record(r))
-		c.tell(s.entry(now, who, string(ActImport), r.ID, reason))
+		c.tell(s.entry(now, who, "import", r.ID, reason))
 		_, err = s.apply(ctx, c)
 		return err
 	})
@@ -244,11 +246,11 @@ func (s *Service) admit(ctx context.Context, r *Rule) error {
 		}
 		r.Approvals[i].Actor = who
 		if slices.Contains(r.Writers, who) {
-			return &IneligibleError{"nobody approves what they proposed or edited"}
+			return ineligible("nobody approves what they proposed or edited")
 		}
 	}
 	var against []Conflict
-	if r.Status == RuleActive {
+	if r.Status == StateActive {
 		conflicts, err := s.conflicts(ctx, &r.Draft, nil, "")
 		if err != nil {
 			return err
@@ -257,9 +259,9 @@ func (s *Service) admit(ctx context.Context, r *Rule) error {
 	}
 	if !s.cfg.Gate.met(r.Approvals, &r.Draft, r.Authors, against) {
 		if s.cfg.Gate.met(r.Approvals, &r.Draft, r.Authors, nil) {
-			return &ConflictError{against}
+			return contradicted(against)
 		}
-		return &IneligibleError{"its approvals do not fulfil the gate"}
+		return ineligible("its approvals do not fulfil the gate")
 	}
 	return nil
 }

@@ -14,22 +14,15 @@ import (
 
 // The lines between which learned rules stand in a prompt. What stands between them is never taken for a reviewer's words.
 const (
-	Heading = "## Learned Rules (from feedback)"
-	Ending  = "<!-- end of learned rules -->"
+	heading = "## Learned Rules (from feedback)"
+	ending  = "<!-- end of learned rules -->"
 )
 
 // What a model is told about the rules, and how a section of them is known again.
 const (
-	opening = Heading + "\n" + preface + "\n"
+	opening = heading + "\n" + preface + "\n"
 	preface = "Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them."
 )
-
-// A Request asks for an agent's prompt.
-type Request struct {
-	Agent string
-	Base  string // the prompt without learned rules, or one that was built before
-	Task  string // what follows the rules. May be empty, and follow later
-}
 
 // An Injection is a prompt with the rules that an agent has learned.
 type Injection struct {
@@ -40,32 +33,31 @@ type Injection struct {
 	Section string
 	// Rules are the ids of the rules in it, in their order. A host that gives them back in Feedback.Rules learns which
 	// corrections came in spite of a rule.
-	Rules []string
-	// Omitted are the active rules that did not fit, in their order, each with why.
-	Omitted []Omission
+	Rules   []string
+	Omitted []Omission // the active rules that did not fit, in their order
 }
 
 // An Omission is a rule that was left out.
 type Omission struct {
 	Rule   string
-	Reason string // "rules": there are enough of them already; "characters": it is too long for what room is left
+	Reason string // "rules": there are enough of them already; "characters": it is too long for the room that is left
 }
 
-// Inject builds an agent's prompt with the rules that are active for it. The first are those that are pinned, then those
-// with the greater measured effect, then the newer, then by id; they are put in, each as a whole, as far as the limits of
-// [Config].Injecting allow. A base that has learned rules in it already gets the present ones in their place.
+// Inject builds an agent's prompt with the rules that are active for it. base is the prompt without learned rules, or one that
+// was built before: it gets the present rules in place of its own. task follows the rules, and may be empty.
 //
-// A rule stands on one line of its own, behind its type, so that it can't pass for another part of the prompt. What it asks
-// for is for the gate to judge.
-func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
-	ranked, err := r.lines(ctx, req.Agent)
+// Pinned rules come first, then those with the greater measured effect, then the newer, then by id. Each goes in as a whole,
+// as far as the limits of [Config].Injecting allow. A rule stands on a line of its own, behind its type, so that it can't pass
+// for another part of the prompt. Whether to do what it asks for is the gate's decision.
+func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection, error) {
+	ranked, err := r.lines(ctx, agent)
 	if err != nil {
 		return Injection{}, wrap("inject", err)
 	}
 	var in Injection
 	var lines strings.Builder
 	limits := r.s.cfg.Injecting
-	room := limits.Characters - utf8.RuneCountInString(opening+"\n"+Ending+"\n")
+	room := limits.Characters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
 	for _, rule := range ranked {
 		size := utf8.RuneCountInString(rule.text)
 		switch {
@@ -80,11 +72,11 @@ func (r *Rules) Inject(ctx context.Context, req Request) (Injection, error) {
 		}
 	}
 	if len(in.Rules) > 0 {
-		in.Section = opening + "\n" + lines.String() + Ending + "\n"
+		in.Section = opening + "\n" + lines.String() + ending + "\n"
 	}
-	in.Prompt = replace(req.Base, in.Section)
-	if req.Task != "" {
-		in.Prompt = strings.TrimRight(in.Prompt, "\n") + "\n\n" + req.Task
+	in.Prompt = replace(base, in.Section)
+	if task != "" {
+		in.Prompt = strings.TrimRight(in.Prompt, "\n") + "\n\n" + task
 	}
 	return in, nil
 }
@@ -207,7 +199,7 @@ var labels = map[RuleType]string{
 
 // render returns the line of a rule.
 func render(r *Rule) string {
-	return "- " + labels[r.Type] + ": " + prompt.Line(r.Text, MaxText) + "\n"
+	return "- " + labels[r.Type] + ": " + prompt.Line(r.Text, maxText) + "\n"
 }
 
 // replace puts the section where the first one of the base stands, or, where it has none, behind the base. Other sections
@@ -249,15 +241,15 @@ func find(text string) (start, end int, found bool) {
 			return 0, 0, false
 		}
 		start = from + at
-		stop := strings.Index(text[start:], "\n"+Ending)
+		stop := strings.Index(text[start:], "\n"+ending)
 		if stop < 0 {
 			return 0, 0, false
 		}
-		end = start + stop + len("\n"+Ending)
+		end = start + stop + len("\n"+ending)
 		if start == 0 || text[start-1] == '\n' {
 			break
 		}
-		from = start + len(Heading)
+		from = start + len(heading)
 	}
 	if end < len(text) && text[end] == '\n' {
 		end++

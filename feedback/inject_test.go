@@ -24,7 +24,7 @@ func stocked(t testing.TB, n int, cfg feedback.Config, change func(i int, r *fee
 			ID: fmt.Sprintf("r%02d", i), Draft: feedback.Draft{
 				Action: feedback.CreateRule, Type: feedback.Guideline, Text: fmt.Sprintf("Rule %02d holds", i), Agents: []string{"prd"},
 			},
-			Status: feedback.RuleActive, Activated: start.Add(time.Duration(i) * time.Minute),
+			Status: feedback.StateActive, Activated: start.Add(time.Duration(i) * time.Minute),
 		}
 		r.Since = r.Activated
 		if change != nil {
@@ -43,14 +43,14 @@ func TestWithoutRulesThePromptIsTheBase(t *testing.T) {
 		assert.Empty(t, in.Section)
 		assert.Empty(t, in.Rules)
 	}
-	_, err := w.rules.Inject(ctx, feedback.Request{})
+	_, err := w.rules.Inject(ctx, "", "", "")
 	assert.ErrorAs(t, err, new(*heed.InputError))
 }
 
 func TestRulesStandBetweenBaseAndTask(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
 	r := w.activate(feedback.Draft{Text: "Name the owner", Agents: []string{"prd"}, Type: feedback.Constraint})
-	in, err := w.rules.Inject(ctx, feedback.Request{Agent: "prd", Base: "BASE", Task: "TASK"})
+	in, err := w.rules.Inject(ctx, "prd", "BASE", "TASK")
 	require.NoError(t, err)
 	assert.Equal(t, "BASE\n\n"+in.Section+"\nTASK", in.Prompt)
 	assert.True(t, strings.HasPrefix(in.Section, "## Learned Rules (from feedback)\n"))
@@ -127,14 +127,14 @@ func TestBuildingTwiceDoesNotDouble(t *testing.T) {
 			rt.Fatalf("without rules %q became %q", base, empty)
 		}
 	})
-	built, err := w.rules.Inject(ctx, feedback.Request{Agent: "prd", Base: "base", Task: "task"})
+	built, err := w.rules.Inject(ctx, "prd", "base", "task")
 	require.NoError(t, err)
 	w.clock.advance(time.Hour)
 	w.activate(rule("Say why"))
 	again := w.inject("prd", built.Prompt)
 	assert.Equal(t, 1, strings.Count(again.Prompt, feedback.Heading))
 	assert.Equal(t, []int{0, 2, 1}, order3(again.Prompt, "base", "task", "Say why"), "the rules keep their place before the task")
-	_, err = w.rules.Revoke(ctx, order(first.ID))
+	_, err = w.rules.Move(ctx, order(first.ID), feedback.StateRevoked)
 	require.NoError(t, err)
 	assert.NotContains(t, w.inject("prd", again.Prompt).Prompt, "Be brief")
 	doubled := again.Prompt + "\n\n" + again.Section
@@ -163,7 +163,7 @@ func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
 	for i := range 1000 {
 		agent := fmt.Sprint("agent", i%100)
 		require.Contains(t, w.inject(agent, "").Prompt, fmt.Sprintf("Rule %04d holds", i))
-		_, err := w.rules.Revoke(ctx, order(fmt.Sprintf("r%04d", i)))
+		_, err := w.rules.Move(ctx, order(fmt.Sprintf("r%04d", i)), feedback.StateRevoked)
 		require.NoError(t, err)
 		require.NotContains(t, w.inject(agent, "").Prompt, fmt.Sprintf("Rule %04d holds", i))
 	}

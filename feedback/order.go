@@ -6,60 +6,58 @@ import (
 	"time"
 )
 
-// An Order is what a person wants to be done with a rule.
-type Order struct {
-	Rule   string
-	Actor  string
-	Reason string // never empty
+// Move brings a rule into another state, and returns it.
+//
+//   - [StateRetired] takes an active rule out of use. It can be restored.
+//   - [StateRevoked] withdraws an active or retired rule for good. It can be proposed anew.
+//   - [StateActive] restores a retired rule as it was approved. Its effect is measured from now on. A rule that contradicts one
+//     that became active since, and whose approvals do not override it, is refused.
+//
+// The next prompt that is built follows. A refusal is a [*RefusedError]: see [Rules.Review].
+func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
+	switch to {
+	case StateRetired:
+		return r.alter(ctx, "retire", o, func(rule *Rule, now time.Time) (bool, error) {
+			return true, rule.leave(to, now, StateActive)
+		})
+	case StateRevoked:
+		return r.alter(ctx, "revoke", o, func(rule *Rule, now time.Time) (bool, error) {
+			return true, rule.leave(to, now, StateActive, StateRetired)
+		})
+	case StateActive:
+		return r.alter(ctx, "restore", o, func(rule *Rule, now time.Time) (bool, error) {
+			return true, r.restore(ctx, rule, now)
+		})
+	default:
+		return Rule{}, wrap("move", invalid("to", "must be RETIRED, REVOKED or ACTIVE"))
+	}
 }
 
-// Retire takes an active rule out of use. It can be restored.
-func (r *Rules) Retire(ctx context.Context, o Order) (Rule, error) {
-	return r.move(ctx, ActRetire, o, func(rule *Rule, now time.Time) (bool, error) {
-		return true, rule.leave(RuleRetired, now, RuleActive)
-	})
+func (r *Rules) restore(ctx context.Context, rule *Rule, now time.Time) error {
+	if rule.Status != StateRetired {
+		return notNow("rule", rule.Status)
+	}
+	conflicts, err := r.s.conflicts(ctx, &rule.Draft, nil, "")
+	if err != nil {
+		return err
+	}
+	against := contradictions(conflicts)
+	if len(against) > 0 && !r.s.cfg.Gate.met(rule.Approvals, &rule.Draft, rule.Authors, against) {
+		return contradicted(against)
+	}
+	rule.Status, rule.Since, rule.Effect = StateActive, now, Effect{}
+	return nil
 }
 
-// Revoke withdraws a rule for good, be it active or retired: the next prompt that is built is without it. It can't be
-// restored, but proposed anew.
-func (r *Rules) Revoke(ctx context.Context, o Order) (Rule, error) {
-	return r.move(ctx, ActRevoke, o, func(rule *Rule, now time.Time) (bool, error) {
-		return true, rule.leave(RuleRevoked, now, RuleActive, RuleRetired)
-	})
-}
-
-// Restore brings a retired rule back, as it was approved. Its effect is measured from now on. Where it contradicts a rule
-// that became active since, which its approvals do not override, that is a [*ConflictError].
-func (r *Rules) Restore(ctx context.Context, o Order) (Rule, error) {
-	return r.move(ctx, ActRestore, o, func(rule *Rule, now time.Time) (bool, error) {
-		if rule.Status != RuleRetired {
-			return false, &StateError{What: "rule", State: string(rule.Status)}
-		}
-		conflicts, err := r.s.conflicts(ctx, &rule.Draft, nil, "")
-		if err != nil {
-			return false, err
-		}
-		against := contradictions(conflicts)
-		if len(against) > 0 && !r.s.cfg.Gate.met(rule.Approvals, &rule.Draft, rule.Authors, against) {
-			return false, &ConflictError{against}
-		}
-		rule.Status, rule.Since, rule.Effect = RuleActive, now, Effect{}
-		return true, nil
-	})
-}
-
-// Pin ranks an active rule before all that are not pinned. To pin it again changes nothing.
-func (r *Rules) Pin(ctx context.Context, o Order) (Rule, error) { return r.pin(ctx, ActPin, o, true) }
-
-// Unpin takes that back.
-func (r *Rules) Unpin(ctx context.Context, o Order) (Rule, error) {
-	return r.pin(ctx, ActUnpin, o, false)
-}
-
-func (r *Rules) pin(ctx context.Context, kind ActKind, o Order, pinned bool) (Rule, error) {
-	return r.move(ctx, kind, o, func(rule *Rule, _ time.Time) (bool, error) {
-		if rule.Status != RuleActive {
-			return false, &StateError{What: "rule", State: string(rule.Status)}
+// Pin ranks an active rule before all that are not pinned, or takes that back. To do the same again changes nothing.
+func (r *Rules) Pin(ctx context.Context, o Order, pinned bool) (Rule, error) {
+	kind := "unpin"
+	if pinned {
+		kind = "pin"
+	}
+	return r.alter(ctx, kind, o, func(rule *Rule, _ time.Time) (bool, error) {
+		if rule.Status != StateActive {
+			return false, notNow("rule", rule.Status)
 		}
 		changed := rule.Pinned != pinned
 		rule.Pinned = pinned
@@ -68,33 +66,33 @@ func (r *Rules) pin(ctx context.Context, kind ActKind, o Order, pinned bool) (Ru
 }
 
 // leave takes a rule out of use, from one of these statuses.
-func (r *Rule) leave(as RuleStatus, now time.Time, from ...RuleStatus) error {
+func (r *Rule) leave(as State, now time.Time, from ...State) error {
 	if !slices.Contains(from, r.Status) {
-		return &StateError{What: "rule", State: string(r.Status)}
+		return notNow("rule", r.Status)
 	}
 	r.Status, r.Left, r.RetireProposed = as, now, time.Time{}
 	return nil
 }
 
-// move changes one rule. alter reports whether there is something to change.
-func (r *Rules) move(ctx context.Context, kind ActKind, o Order, alter func(*Rule, time.Time) (bool, error)) (rule Rule, err error) {
-	if err := checkName("Rule", o.Rule); err != nil {
-		return Rule{}, wrap(string(kind), err)
+// alter changes one rule. apply reports whether there is something to change.
+func (r *Rules) alter(ctx context.Context, kind string, o Order, apply func(*Rule, time.Time) (bool, error)) (rule Rule, err error) {
+	if err := checkName("ID", o.ID); err != nil {
+		return Rule{}, wrap(kind, err)
 	}
 	s := r.s
-	seen, err := ruleKind.get(ctx, s.cfg.Store, o.Rule)
+	seen, err := ruleKind.get(ctx, s.cfg.Store, o.ID)
 	if err != nil {
-		return Rule{}, wrap(string(kind), err)
+		return Rule{}, wrap(kind, err)
 	}
-	revision, err := s.act(ctx, kind, o.Rule, o.Actor, o.Reason, &seen.Draft, func(now time.Time, _ string) (c change, err error) {
+	revision, err := s.act(ctx, kind, o.ID, o.Actor, o.Reason, &seen.Draft, func(now time.Time, _ string) (c change, err error) {
 		at, err := s.board(ctx)
 		if err != nil {
 			return c, err
 		}
-		if rule, err = ruleKind.get(ctx, s.cfg.Store, o.Rule); err != nil {
+		if rule, err = ruleKind.get(ctx, s.cfg.Store, o.ID); err != nil {
 			return c, err
 		}
-		if changed, err := alter(&rule, now); err != nil || !changed {
+		if changed, err := apply(&rule, now); err != nil || !changed {
 			return c, err
 		}
 		c = at.governs(now)
@@ -102,7 +100,7 @@ func (r *Rules) move(ctx context.Context, kind ActKind, o Order, alter func(*Rul
 		return c, nil
 	})
 	if err != nil {
-		return Rule{}, wrap(string(kind), err)
+		return Rule{}, wrap(kind, err)
 	}
 	rule.Revision = max(rule.Revision, revision)
 	return rule, nil

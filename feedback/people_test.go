@@ -43,7 +43,7 @@ var isName = map[string]bool{
 // found by it.
 func TestEveryNameCanBeForgotten(t *testing.T) {
 	found := map[string]bool{}
-	for kind, value := range map[string]any{"record": feedback.Record{}, "proposal": feedback.Proposal{}, "rule": feedback.Rule{}} {
+	for kind, value := range map[string]any{"record": feedback.Feedback{}, "proposal": feedback.Proposal{}, "rule": feedback.Rule{}} {
 		walk(reflect.TypeOf(value), kind, nil, func(path string, index []int) {
 			person, known := isName[path]
 			require.True(t, known, "%s: is it a person's name?", path)
@@ -106,10 +106,10 @@ func set(v reflect.Value, index []int, text string) {
 func TestForgettingLeavesNoName(t *testing.T) {
 	w := full(t)
 	w.says("ann", "the summary is not too long")
-	ambiguous, _, err := w.List(ctx, feedback.Listing{Query: feedback.Query{Class: feedback.Ambiguous}})
+	ambiguous, _, err := w.List(ctx, feedback.Listing{Class: feedback.Ambiguous})
 	require.NoError(t, err)
 	require.NotEmpty(t, ambiguous)
-	_, err = w.Resolve(ctx, feedback.Resolution{ID: ambiguous[0].ID, As: feedback.EdgeCase, Actor: "Cleo", Reason: "no"})
+	_, err = w.Resolve(ctx, feedback.Order{ID: ambiguous[0].ID, Actor: "Cleo", Reason: "no"}, feedback.EdgeCase)
 	require.NoError(t, err)
 	all := func() string {
 		var texts strings.Builder
@@ -134,14 +134,14 @@ func TestForgettingLeavesNoName(t *testing.T) {
 
 	waiting := w.pending()
 	require.Len(t, waiting.Approvals, 1)
-	assert.Equal(t, feedback.StatusApproved, w.approve(waiting, "dan").Status, "what somebody approved counts on")
+	assert.Equal(t, feedback.StateApproved, w.approve(waiting, "dan").Status, "what somebody approved counts on")
 }
 
 // TestNoNameOfARefusalIsKept: why an authorizer refuses is the host's text, and may name anybody.
 func TestNoNameOfARefusalIsKept(t *testing.T) {
-	w := newWorld(t, feedback.Config{Authorizer: admins{"cleo"}})
+	w := newWorld(t, feedback.Config{Authorize: admins{"cleo"}.authorize})
 	p := w.propose("paul", rule("Be brief"))
-	_, err := w.review(p, feedback.Approve, "mallory")
+	_, err := w.review(p, approve, "mallory")
 	require.ErrorContains(t, err, "mallory is no admin")
 	entries, err := w.Audit(ctx, 1)
 	require.NoError(t, err)
@@ -163,12 +163,12 @@ func TestAProposalNamesNoMorePeopleThanItIsFoundBy(t *testing.T) {
 	for i := 0; err == nil && i <= feedback.MaxPeople; i++ {
 		d := p.Draft
 		d.Text = fmt.Sprint("Be brief ", i)
-		p, err = w.rules.Modify(ctx, feedback.Edit{Proposal: p.ID, Draft: d, Actor: fmt.Sprint("writer", i), Reason: "x"})
+		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: fmt.Sprint("writer", i), Reason: "x"})
 	}
-	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	assert.Equal(t, "ineligible", feedback.Refusal(err))
 	p = w.pending()
-	_, err = w.review(p, feedback.Approve, "one more")
-	assert.ErrorAs(t, err, new(*feedback.IneligibleError))
+	_, err = w.review(p, approve, "one more")
+	assert.Equal(t, "ineligible", feedback.Refusal(err))
 	assert.LessOrEqual(t, len(feedback.Stored(p)[0].Keys), store.MaxKeys)
 	assert.Len(t, append(p.Authors, p.Writers...), feedback.MaxPeople)
 }

@@ -25,7 +25,7 @@ type Proposal struct {
 
 	Warnings  []string   `json:"warnings,omitempty"`  // what approvers should know
 	Conflicts []Conflict `json:"conflicts,omitempty"` // with active rules and pending proposals, when it was proposed
-	Status    Status     `json:"status"`
+	Status    State      `json:"status"`
 	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
 	// Previous is the proposal that it is a new version of, or that was closed before fresh evidence opened this one.
 	Previous string    `json:"previous,omitempty"`
@@ -47,31 +47,34 @@ type Approval struct {
 	At       time.Time `json:"at"`
 }
 
-// A Status is where a proposal stands. All but StatusPending are final.
-type Status string
+// A State is where a proposal or a rule stands. Of a proposal, all but StatePending are final.
+type State string
 
-// The statuses of a proposal.
+// The states. A proposal is pending, and then approved, rejected, expired, superseded or documented. A rule is active,
+// retired, revoked or superseded.
 const (
-	StatusPending    Status = "PENDING"
-	StatusApproved   Status = "APPROVED"   // it is a rule, which has the proposal's id
-	StatusRejected   Status = "REJECTED"   // one person was against it
-	StatusExpired    Status = "EXPIRED"    // nobody decided in time
-	StatusSuperseded Status = "SUPERSEDED" // it was edited: see the proposal whose Previous it is
-	StatusDocumented Status = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
+	StatePending    State = "PENDING"
+	StateApproved   State = "APPROVED"   // it is a rule, which has the proposal's id
+	StateRejected   State = "REJECTED"   // one person was against it
+	StateExpired    State = "EXPIRED"    // nobody decided in time
+	StateDocumented State = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
+	StateActive     State = "ACTIVE"     // it is in use
+	StateRetired    State = "RETIRED"    // taken out of use; it can be restored
+	StateRevoked    State = "REVOKED"    // withdrawn for good; it would have to pass the gate anew
+	// StateSuperseded of a proposal means that it was edited: see the proposal whose Previous it is. Another rule took the place
+	// of a superseded rule.
+	StateSuperseded State = "SUPERSEDED"
 )
 
-// Clone returns a copy that shares nothing.
-func (p Proposal) Clone() Proposal {
-	c := p
-	c.Draft = p.Draft.clone()
-	c.Evidence, c.Authors, c.Writers = slices.Clone(p.Evidence), slices.Clone(p.Authors), slices.Clone(p.Writers)
-	c.Warnings, c.Conflicts = slices.Clone(p.Warnings), slices.Clone(p.Conflicts)
-	c.Approvals = cloneApprovals(p.Approvals)
-	return c
+func (p Proposal) at(revision uint64) Proposal {
+	p.Revision = revision
+	p.Draft = p.Draft.clone()
+	p.Evidence, p.Authors, p.Writers = slices.Clone(p.Evidence), slices.Clone(p.Authors), slices.Clone(p.Writers)
+	p.Warnings, p.Conflicts = slices.Clone(p.Warnings), slices.Clone(p.Conflicts)
+	p.Approvals = cloneApprovals(p.Approvals)
+	return p
 }
-
-func (p Proposal) at(revision uint64) Proposal { c := p.Clone(); c.Revision = revision; return c }
-func (p Proposal) revision() uint64            { return p.Revision }
+func (p Proposal) revision() uint64 { return p.Revision }
 
 // people are all whom the proposal names.
 func (p *Proposal) people() []string {
@@ -84,7 +87,7 @@ const maxPeople = 100
 // checkPeople reports a proposal that names more people than a store finds it by.
 func (p *Proposal) checkPeople() error {
 	if len(personKeys(p.people()...)) > maxPeople {
-		return &IneligibleError{fmt.Sprintf("a proposal can name %d people, and no more", maxPeople)}
+		return ineligible(fmt.Sprintf("a proposal can name %d people, and no more", maxPeople))
 	}
 	return nil
 }

@@ -25,28 +25,28 @@ type move struct {
 
 // told is the status that a move left behind, or the state that it was refused for.
 type told struct {
-	status  feedback.Status
+	status  feedback.State
 	refused bool
 }
 
 // gateModel is the gate of one proposal, as it should be: a status and who has approved.
 var gateModel = porcupine.Model{
-	Init: func() any { return string(feedback.StatusPending) },
+	Init: func() any { return string(feedback.StatePending) },
 	Step: func(state, input, output any) (bool, any) {
 		status, approvers, _ := strings.Cut(state.(string), " ")
 		in, out := input.(move), output.(told)
-		if status != string(feedback.StatusPending) {
+		if status != string(feedback.StatePending) {
 			// Whoever has approved a rule, or rejected it, is told so again.
-			same := map[string]string{"approve": string(feedback.StatusApproved), "reject": string(feedback.StatusRejected)}[in.verb] == status
+			same := map[string]string{"approve": string(feedback.StateApproved), "reject": string(feedback.StateRejected)}[in.verb] == status
 			same = same && strings.Contains(" "+approvers+" ", " "+in.actor+" ")
 			return out.refused != same && string(out.status) == status, state
 		}
 		next := status
 		switch in.verb {
 		case "reject":
-			next = string(feedback.StatusRejected) + " " + in.actor
+			next = string(feedback.StateRejected) + " " + in.actor
 		case "edit":
-			next = string(feedback.StatusSuperseded)
+			next = string(feedback.StateSuperseded)
 		case "approve":
 			people := strings.Fields(approvers)
 			if !strings.Contains(" "+approvers+" ", " "+in.actor+" ") {
@@ -54,7 +54,7 @@ var gateModel = porcupine.Model{
 			}
 			sort.Strings(people)
 			if len(people) >= 2 {
-				next = string(feedback.StatusApproved)
+				next = string(feedback.StateApproved)
 			}
 			next += " " + strings.Join(people, " ")
 		}
@@ -130,9 +130,9 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 		assert.GreaterOrEqual(t, len(people), 2, r.ID)
 		p, err := w.rules.Proposal(ctx, r.ID)
 		require.NoError(t, err)
-		assert.Equal(t, feedback.StatusApproved, p.Status)
+		assert.Equal(t, feedback.StateApproved, p.Status)
 	}
-	assert.Len(t, rulesMade, len(w.proposals(feedback.StatusApproved)))
+	assert.Len(t, rulesMade, len(w.proposals(feedback.StateApproved)))
 	// The work has to have been done for this to say anything.
 	assert.GreaterOrEqual(t, moves, proposals*8)
 	assert.Greater(t, refused, moves/20)
@@ -144,7 +144,7 @@ func TestRacesLeaveALegalHistory(t *testing.T) {
 func seed(w *world, n int) {
 	for i := range n {
 		p := feedback.Proposal{
-			ID: fmt.Sprint("p", i), Status: feedback.StatusPending, Created: start, Expires: start.Add(day), Writers: []string{"paul"},
+			ID: fmt.Sprint("p", i), Status: feedback.StatePending, Created: start, Expires: start.Add(day), Writers: []string{"paul"},
 			Draft: feedback.Draft{Action: feedback.CreateRule, Type: feedback.Guideline, Text: "Be brief", Agents: []string{fmt.Sprint("agent", i)}},
 		}
 		w.put(p)
@@ -162,8 +162,8 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 		}
 		d := seen.Draft
 		d.Text = "Be terse"
-		if _, err = rules.Modify(ctx, feedback.Edit{Proposal: id, Draft: d, Actor: m.actor, Reason: "shorter"}); err == nil {
-			p.Status = feedback.StatusSuperseded
+		if _, err = rules.Propose(ctx, feedback.Submission{Replaces: id, Draft: d, Actor: m.actor, Reason: "shorter"}); err == nil {
+			p.Status = feedback.StateSuperseded
 		}
 	default:
 		var seen feedback.Proposal
@@ -171,11 +171,11 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 			return told{}, err
 		}
 		p, err = rules.Review(ctx, feedback.Review{
-			Proposal: id, Verdict: feedback.Ruling(m.verb), Actor: m.actor, Reason: "so it is", Hash: seen.Hash(),
+			Proposal: id, Reject: m.verb == "reject", Actor: m.actor, Reason: "so it is", Hash: seen.Hash(),
 		})
 	}
-	if state := (*feedback.StateError)(nil); errors.As(err, &state) {
-		return told{feedback.Status(state.State), true}, nil
+	if state := (*feedback.RefusedError)(nil); errors.As(err, &state) {
+		return told{feedback.State(state.State), true}, nil
 	}
 	return told{p.Status, false}, err
 }
@@ -184,19 +184,19 @@ func (m move) make(rules *feedback.Rules, id string) (told, error) {
 func TestTheModelBites(t *testing.T) {
 	type op = porcupine.Operation
 	for name, history := range map[string][]op{
-		"approved by one": {{Input: move{"approve", "a"}, Output: told{feedback.StatusApproved, false}, Return: 1}},
+		"approved by one": {{Input: move{"approve", "a"}, Output: told{feedback.StateApproved, false}, Return: 1}},
 		"approved by one, twice": {
-			{Input: move{"approve", "a"}, Output: told{feedback.StatusPending, false}, Return: 1},
-			{Input: move{"approve", "a"}, Output: told{feedback.StatusApproved, false}, Call: 2, Return: 3},
+			{Input: move{"approve", "a"}, Output: told{feedback.StatePending, false}, Return: 1},
+			{Input: move{"approve", "a"}, Output: told{feedback.StateApproved, false}, Call: 2, Return: 3},
 		},
 		"approved after it was rejected": {
-			{Input: move{"approve", "a"}, Output: told{feedback.StatusPending, false}, Return: 1},
-			{Input: move{"reject", "b"}, Output: told{feedback.StatusRejected, false}, Call: 2, Return: 3},
-			{Input: move{"approve", "b"}, Output: told{feedback.StatusApproved, false}, Call: 4, Return: 5},
+			{Input: move{"approve", "a"}, Output: told{feedback.StatePending, false}, Return: 1},
+			{Input: move{"reject", "b"}, Output: told{feedback.StateRejected, false}, Call: 2, Return: 3},
+			{Input: move{"approve", "b"}, Output: told{feedback.StateApproved, false}, Call: 4, Return: 5},
 		},
 		"both rejected and edited": {
-			{Input: move{"reject", "a"}, Output: told{feedback.StatusRejected, false}, Return: 5},
-			{ClientId: 1, Input: move{"edit", "b"}, Output: told{feedback.StatusSuperseded, false}, Return: 5},
+			{Input: move{"reject", "a"}, Output: told{feedback.StateRejected, false}, Return: 5},
+			{ClientId: 1, Input: move{"edit", "b"}, Output: told{feedback.StateSuperseded, false}, Return: 5},
 		},
 	} {
 		assert.False(t, porcupine.CheckOperations(gateModel, history), name)

@@ -44,12 +44,12 @@ func crowded(t testing.TB) (*world, *counted) {
 	w := stocked(t, 10_000, feedback.Config{Store: c}, func(i int, r *feedback.Rule) {
 		r.Agents = []string{fmt.Sprint("agent", i/10)}
 		if i%2 == 1 {
-			r.Status, r.Left = feedback.RuleRetired, r.Since
+			r.Status, r.Left = feedback.StateRetired, r.Since
 		}
 		r.Clusters = []string{fmt.Sprint("cluster", i)}
 	})
-	many := feedback.Rule{ID: "many", Draft: rule("For many", "agent1", "agent2", "agent3", "agent4", "agent5"), Status: feedback.RuleActive, Activated: start}
-	all := feedback.Rule{ID: "all", Draft: feedback.Draft{Text: "For all", AllAgents: true}, Status: feedback.RuleActive, Activated: start}
+	many := feedback.Rule{ID: "many", Draft: rule("For many", "agent1", "agent2", "agent3", "agent4", "agent5"), Status: feedback.StateActive, Activated: start}
+	all := feedback.Rule{ID: "all", Draft: feedback.Draft{Text: "For all", AllAgents: true}, Status: feedback.StateActive, Activated: start}
 	for _, r := range []*feedback.Rule{&many, &all} {
 		r.Action, r.Type = feedback.CreateRule, feedback.Guideline
 		w.put(*r)
@@ -98,7 +98,7 @@ func TestAnotherProcessesRulesAreSeenAtOnce(t *testing.T) {
 	other, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock.Now})
 	require.NoError(t, err)
 	sees := func() []string {
-		in, err := other.Rules().Inject(ctx, feedback.Request{Agent: "prd"})
+		in, err := other.Rules().Inject(ctx, "prd", "", "")
 		require.NoError(t, err)
 		return in.Rules
 	}
@@ -107,10 +107,10 @@ func TestAnotherProcessesRulesAreSeenAtOnce(t *testing.T) {
 	assert.Equal(t, []string{first.ID}, sees())
 	second := w.activate(rule("Say why"))
 	assert.Equal(t, []string{second.ID, first.ID}, sees())
-	_, err = w.rules.Pin(ctx, order(first.ID))
+	_, err = w.rules.Pin(ctx, order(first.ID), true)
 	require.NoError(t, err)
 	assert.Equal(t, []string{first.ID, second.ID}, sees())
-	_, err = w.rules.Revoke(ctx, order(first.ID))
+	_, err = w.rules.Move(ctx, order(first.ID), feedback.StateRevoked)
 	require.NoError(t, err)
 	assert.Equal(t, []string{second.ID}, sees())
 }

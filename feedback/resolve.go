@@ -10,37 +10,30 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// A Resolution is what a person says of an ambiguous feedback.
-type Resolution struct {
-	ID     string
-	As     Classification // GeneralizableLow (or High), EdgeCase, or Archived to ignore it
-	Actor  string
-	Reason string // never empty
-}
-
-// Resolve decides an [Ambiguous] feedback. As a generalizable one it joins the cluster it is alike to, and a rule is
-// proposed; archived, it is kept and counts for nothing. What is not ambiguous, or not any more, is a [*StateError].
-func (s *Service) Resolve(ctx context.Context, res Resolution) (Record, error) {
-	if !res.As.Generalizable() && res.As != EdgeCase && res.As != Archived {
-		return Record{}, wrap("resolve", invalid("As", "must be generalizable, an edge case or archived"))
+// Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh), [EdgeCase], or [Archived] to ignore
+// it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed. If the feedback is not, or no
+// longer, ambiguous, that is refused: see [RefusedError].
+func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
+	if !as.generalizable() && as != EdgeCase && as != Archived {
+		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
 	}
-	var r Record
-	revision, err := s.act(ctx, ActResolve, res.ID, res.Actor, res.Reason, nil, func(now time.Time, who string) (c change, err error) {
-		if r, err = s.Feedback(ctx, res.ID); err != nil {
+	var r Feedback
+	revision, err := s.act(ctx, "resolve", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
+		if r, err = s.Feedback(ctx, o.ID); err != nil {
 			return c, err
 		}
 		if r.Class != Ambiguous {
-			return c, &StateError{What: "feedback", State: string(cmp.Or(r.Class, Unclassified))}
+			return c, notNow("feedback", cmp.Or(r.Class, Unclassified))
 		}
 		lane, err := s.lane(ctx, r.Agent, now)
 		if err != nil {
 			return c, err
 		}
-		promoted, err := s.resolve(ctx, &r, res.As)
+		promoted, err := s.resolve(ctx, &r, as)
 		if err != nil {
 			return c, err
 		}
-		r.Resolution, r.Resolver = res.Reason, who
+		r.Resolution, r.Resolver = o.Reason, who
 		c.write(lane, feedbackKind.record(r))
 		for _, p := range promoted {
 			c.write(feedbackKind.record(p))
@@ -48,35 +41,35 @@ func (s *Service) Resolve(ctx context.Context, res Resolution) (Record, error) {
 		return c, nil
 	})
 	if err != nil {
-		return Record{}, wrap("resolve", err)
+		return Feedback{}, wrap("resolve", err)
 	}
 	r.Revision = revision
-	if r.Class.Generalizable() {
-		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, ErrTooMany) {
+	if r.Class.generalizable() {
+		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, errFull) {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
 		}
 	}
 	return r, nil
 }
 
-func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (promoted []Record, err error) {
+func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (promoted []Feedback, err error) {
 	r.Class, r.Action = as, CreateRule
 	switch {
 	case as == Archived:
 		r.Action = ""
 		return nil, nil
-	case !text.Comparable(r.Text()):
-		if as.Generalizable() {
-			return nil, invalid("As", "must not be generalizable, as there is no text")
+	case !text.Comparable(r.said()):
+		if as.generalizable() {
+			return nil, invalid("as", "must not be generalizable, as there is no text")
 		}
 		r.Action = DocumentOnly
 		return nil, nil
 	}
-	known, err := s.recent(ctx, &r.Feedback)
+	known, err := s.recent(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	matches, err := s.compare(ctx, r.Text(), known)
+	matches, err := s.compare(ctx, r.said(), known)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +82,7 @@ func (s *Service) resolve(ctx context.Context, r *Record, as Classification) (pr
 		r.Action = DocumentOnly
 		return nil, nil
 	}
-	if s.cfg.High.Met(s.support(r, members)) {
+	if s.cfg.High.met(s.support(r, members)) {
 		r.Class = GeneralizableHigh
 	}
 	return promote(r, members), nil

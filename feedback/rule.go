@@ -13,7 +13,7 @@ type Rule struct {
 	Authors   []string   `json:"authors,omitempty"`
 	Writers   []string   `json:"writers,omitempty"`
 	Approvals []Approval `json:"approvals"`
-	Status    RuleStatus `json:"status"`
+	Status    State      `json:"status"`
 	// Pinned ranks it before all that are not: see [Rules.Inject].
 	Pinned       bool   `json:"pinned,omitempty"`
 	SupersededBy string `json:"superseded_by,omitempty"`
@@ -27,28 +27,14 @@ type Rule struct {
 	Revision       uint64    `json:"-"` // the store's, which an [Archive] does not carry
 }
 
-// A RuleStatus is where a rule stands.
-type RuleStatus string
-
-// The statuses of a rule.
-const (
-	RuleActive     RuleStatus = "ACTIVE"
-	RuleRetired    RuleStatus = "RETIRED"    // taken out of use: it can be restored
-	RuleRevoked    RuleStatus = "REVOKED"    // withdrawn for good: it would have to pass the gate anew
-	RuleSuperseded RuleStatus = "SUPERSEDED" // another rule took its place
-)
-
-// Clone returns a copy that shares nothing.
-func (r Rule) Clone() Rule {
-	c := r
-	c.Draft = r.Draft.clone()
-	c.Clusters, c.Authors, c.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors), slices.Clone(r.Writers)
-	c.Approvals = cloneApprovals(r.Approvals)
-	return c
+func (r Rule) at(revision uint64) Rule {
+	r.Revision = revision
+	r.Draft = r.Draft.clone()
+	r.Clusters, r.Authors, r.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors), slices.Clone(r.Writers)
+	r.Approvals = cloneApprovals(r.Approvals)
+	return r
 }
-
-func (r Rule) at(revision uint64) Rule { c := r.Clone(); c.Revision = revision; return c }
-func (r Rule) revision() uint64        { return r.Revision }
+func (r Rule) revision() uint64 { return r.Revision }
 
 // people are all whom the rule names.
 func (r *Rule) people() []string {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/text"
 )
 
@@ -56,30 +57,30 @@ func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
 	return rules, wrap("list", err)
 }
 
-// ErrTooMany says that as many proposals are pending as may be, of this proposer, for this agent, or in all.
-var ErrTooMany error = &tooMany{}
-
-type tooMany struct{}
-
-func (*tooMany) Error() string     { return "too many proposals are pending" }
-func (e *tooMany) refusal() string { return e.Error() }
-
 // A Submission is what a person proposes.
 type Submission struct {
 	Draft    Draft
 	Evidence []string // ids of feedback that speaks for it; may be empty
-	Actor    string   // who proposes it, and can't approve it
-	Reason   string   // never empty
+	// Replaces is the id of a pending proposal that this is a new version of, or "". The evidence is then that of the proposal.
+	Replaces string
+	Actor    string // proposes it, and can't approve it
+	Reason   string // never empty
 }
 
-// Propose opens a proposal. A draft that is not valid is a [*heed.InputError], and too many pending ones are [ErrTooMany].
-// A draft whose action is [DocumentOnly] is recorded and needs no approval. To propose what one's own proposal proposes, from
-// the same evidence while that is pending, returns that proposal.
+// Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. It is refused ([*RefusedError]) if too many
+// are pending. A draft whose action is [DocumentOnly] is recorded and needs no approval. To propose the same draft again, from
+// the same evidence while one's own proposal is pending, returns that proposal.
+//
+// A new version of a proposal closes the old one as superseded, and its approvals with it. The new version has none, and whoever
+// edited or proposed any version can't approve it.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
 	d := sub.Draft.normal()
 	if err := s.validateDraft(&d); err != nil {
 		return Proposal{}, wrap("propose", err)
+	}
+	if sub.Replaces != "" {
+		return s.modify(ctx, sub, d)
 	}
 	evidence, err := s.evidence(ctx, sub.Evidence)
 	if err != nil {
@@ -87,10 +88,10 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	}
 	var p Proposal
 	id := s.cfg.NewID()
-	revision, err := s.act(ctx, ActPropose, id, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (change, error) {
+	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (change, error) {
 		p = Proposal{ID: id, Draft: d, Writers: []string{who}}
 		s.fill(&p, evidence, now)
-		pending, err := s.proposals(ctx, ProposalQuery{Status: StatusPending, Proposer: who})
+		pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending, Proposer: who})
 		if err != nil {
 			return change{}, err
 		}
@@ -109,8 +110,60 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	return p, nil
 }
 
+// modify makes a new version of a pending proposal.
+func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Proposal, err error) {
+	switch {
+	case d.Action == DocumentOnly:
+		return p, wrap("propose", invalid("Action", "must pass the gate: reject the proposal instead"))
+	case len(sub.Evidence) > 0:
+		return p, wrap("propose", invalid("Evidence", "must be empty, as it is that of the proposal"))
+	}
+	id := s.cfg.NewID()
+	revision, err := s.act(ctx, "modify", sub.Replaces, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (c change, err error) {
+		old, err := proposalKind.get(ctx, s.cfg.Store, sub.Replaces)
+		if err != nil {
+			return c, err
+		}
+		if err := s.checkPending(ctx, old, now); err != nil {
+			return c, err
+		}
+		p = old.at(0)
+		p.ID, p.Previous, p.Draft, p.Approvals = id, old.ID, d, nil
+		p.Writers = append(slices.DeleteFunc(p.Writers, func(w string) bool { return w == who }), who)
+		evidence, err := s.remaining(ctx, p.Evidence)
+		if err != nil {
+			return c, err
+		}
+		p.Warnings, p.Created, p.Expires = warnings(&d, evidence), now, now.Add(s.cfg.Gate.TTL)
+		if c, err = s.opened(ctx, &p); err != nil {
+			return c, err
+		}
+		closeAs(&old, StateSuperseded, who, sub.Reason, now)
+		c.write(proposalKind.record(old))
+		return c, nil
+	})
+	if err != nil {
+		return Proposal{}, wrap("propose", err)
+	}
+	p.Revision = revision
+	return p, nil
+}
+
+// remaining returns the feedback of these ids that was not erased.
+func (s *Service) remaining(ctx context.Context, ids []string) (records []Feedback, err error) {
+	for _, id := range ids {
+		switch r, err := s.Feedback(ctx, id); {
+		case err == nil:
+			records = append(records, r)
+		case !errors.Is(err, heed.ErrNotFound):
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
 // evidence returns the feedback of these ids, the oldest first.
-func (s *Service) evidence(ctx context.Context, ids []string) (records []Record, err error) {
+func (s *Service) evidence(ctx context.Context, ids []string) (records []Feedback, err error) {
 	for _, id := range text.Distinct(ids) {
 		r, err := s.Feedback(ctx, id)
 		if err != nil {
@@ -118,12 +171,12 @@ func (s *Service) evidence(ctx context.Context, ids []string) (records []Record,
 		}
 		records = append(records, r)
 	}
-	slices.SortFunc(records, func(a, b Record) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(records, func(a, b Feedback) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 	return records, nil
 }
 
 // fill completes a proposal from its evidence, as far as that has no more reviewers than a proposal may name.
-func (s *Service) fill(p *Proposal, evidence []Record, now time.Time) {
+func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
 	reviewers, gates := map[string]bool{}, map[string]bool{}
 	strength := 0.
@@ -148,9 +201,9 @@ func (s *Service) fill(p *Proposal, evidence []Record, now time.Time) {
 			evidence[0].At.Format(time.DateOnly), evidence[len(evidence)-1].At.Format(time.DateOnly))
 	}
 	p.Warnings = warnings(&p.Draft, evidence)
-	p.Status, p.Created, p.Expires = StatusPending, now, now.Add(s.cfg.Gate.TTL)
+	p.Status, p.Created, p.Expires = StatePending, now, now.Add(s.cfg.Gate.TTL)
 	if p.Action == DocumentOnly {
-		p.Status, p.Expires, p.Decided = StatusDocumented, now, now
+		p.Status, p.Expires, p.Decided = StateDocumented, now, now
 	}
 }
 
@@ -167,8 +220,8 @@ func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
 	if err != nil {
 		return change{}, err
 	}
-	if p.Status == StatusPending && s.full(p, pending) {
-		return change{}, ErrTooMany
+	if p.Status == StatePending && s.full(p, pending) {
+		return change{}, errFull
 	}
 	if p.Conflicts, err = s.conflicts(ctx, &p.Draft, pending, p.Previous); err != nil {
 		return change{}, err
@@ -185,8 +238,8 @@ func (s *Service) checkSupersedes(ctx context.Context, d *Draft) error {
 		if err != nil {
 			return err
 		}
-		if rule.Status != RuleActive {
-			return &StateError{What: "rule to supersede", State: string(rule.Status)}
+		if rule.Status != StateActive {
+			return notNow("rule to supersede", rule.Status)
 		}
 	}
 	return nil
@@ -205,7 +258,7 @@ func (s *Service) full(p *Proposal, pending []Proposal) bool {
 			own++
 		}
 		for _, agent := range p.Agents {
-			if o.Affects(agent) {
+			if o.affects(agent) {
 				forAgent[agent]++
 			}
 		}

@@ -15,11 +15,16 @@ import (
 	"github.com/heedhq/heed/feedback"
 )
 
-func (w *world) flush() feedback.FlushReport {
+type flushed struct {
+	Proposed []feedback.Proposal
+	Held     int
+}
+
+func (w *world) flush() flushed {
 	w.t.Helper()
-	report, err := w.Flush(ctx)
+	proposed, held, err := w.Flush(ctx)
 	require.NoError(w.t, err)
-	return report
+	return flushed{proposed, held}
 }
 
 func TestHighConfidenceIsProposedAtOnce(t *testing.T) {
@@ -60,7 +65,7 @@ func TestLowConfidenceWaitsForTheBatch(t *testing.T) {
 	report := w.flush()
 	assert.Len(t, report.Proposed, 2, "one for each cluster, and none for what stands alone")
 	assert.Empty(t, w.flush().Proposed, "and only once")
-	assert.Len(t, w.proposals(feedback.StatusPending), 2)
+	assert.Len(t, w.proposals(feedback.StatePending), 2)
 }
 
 func TestAPendingProposalGainsEvidence(t *testing.T) {
@@ -87,7 +92,7 @@ func TestAnEditedProposalStaysTheClusters(t *testing.T) {
 		w := newWorld(t, feedback.Config{Now: func() time.Time { return now }, NewID: func() string { n++; return fmt.Sprint(prefix, 100-n) }})
 		w.says("ann", long)
 		w.says("bob", long)
-		edited, err := w.rules.Modify(ctx, feedback.Edit{Proposal: w.pending().ID, Draft: rule("Be brief"), Actor: "eve", Reason: "x"})
+		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID, Draft: rule("Be brief"), Actor: "eve", Reason: "x"})
 		require.NoError(t, err)
 		w.says("cleo", long)
 		w.flush()
@@ -101,7 +106,7 @@ func TestFreshEvidenceReopensWhatWasRejected(t *testing.T) {
 	w.says("ann", long)
 	w.says("bob", long)
 	first := w.pending()
-	_, err := w.review(first, feedback.Reject, "cleo")
+	_, err := w.review(first, reject, "cleo")
 	require.NoError(t, err)
 	for range 2 {
 		w.says("ann", long)
@@ -111,7 +116,7 @@ func TestFreshEvidenceReopensWhatWasRejected(t *testing.T) {
 	second := w.pending()
 	assert.Equal(t, first.ID, second.Previous)
 	assert.NotEqual(t, first.ID, second.ID)
-	_, err = w.review(second, feedback.Reject, "cleo")
+	_, err = w.review(second, reject, "cleo")
 	require.NoError(t, err)
 	for range 5 {
 		w.says("bob", long)
@@ -128,7 +133,7 @@ func TestAnActiveRuleIsNotProposedAgain(t *testing.T) {
 	p := w.approve(w.pending(), "cleo", "dan")
 	w.says("eve", long)
 	assert.Empty(t, w.flush().Proposed, "it counts as recurrence")
-	_, err := w.rules.Retire(ctx, order(p.ID))
+	_, err := w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
 	require.NoError(t, err)
 	w.says("eve", long)
 	assert.Empty(t, w.flush().Proposed)
@@ -148,18 +153,18 @@ func TestWhatExpiredIsReopenedByOneMore(t *testing.T) {
 	assert.Equal(t, first.ID, second.Previous)
 	old, err := w.rules.Proposal(ctx, first.ID)
 	require.NoError(t, err)
-	assert.Equal(t, feedback.StatusExpired, old.Status)
+	assert.Equal(t, feedback.StateExpired, old.Status)
 }
 
 func TestRuleTypes(t *testing.T) {
 	for name, test := range map[string]struct {
 		text     string
 		decision feedback.Decision
-		severity feedback.Severity
+		severity string
 		want     feedback.RuleType
 	}{
 		"an obligation":         {"a PRD must name its owner", feedback.ApprovedWithChanges, "", feedback.Constraint},
-		"a critical correction": {"name the owner", feedback.ApprovedWithChanges, feedback.Critical, feedback.Constraint},
+		"a critical correction": {"name the owner", feedback.ApprovedWithChanges, "critical", feedback.Constraint},
 		"rejections":            {"the owner is unclear", feedback.Rejected, "", feedback.NegativeExample},
 		"corrections":           {"name the owner", feedback.ApprovedWithChanges, "", feedback.Guideline},
 		"approvals":             {"a table of the risks", feedback.Approved, "", feedback.PositiveExample},
@@ -228,23 +233,16 @@ func TestEvidenceCantForgeARule(t *testing.T) {
 	assert.Equal(t, []string{feedback.WarnSingle, feedback.WarnVerbatim}, w.pending().Warnings)
 }
 
-// drafter is one that a test dictates.
-type drafter func([]feedback.Record) (feedback.Draft, error)
-
-func (d drafter) Draft(_ context.Context, cluster []feedback.Record) (feedback.Draft, error) {
-	return d(cluster)
-}
-
 func TestADraftersNonsenseIsContained(t *testing.T) {
-	for name, draft := range map[string]drafter{
-		"a panic":        func([]feedback.Record) (feedback.Draft, error) { panic("no") },
-		"an error":       func([]feedback.Record) (feedback.Draft, error) { return feedback.Draft{}, errFlaky },
-		"nothing":        func([]feedback.Record) (feedback.Draft, error) { return feedback.Draft{}, nil },
-		"two lines":      func([]feedback.Record) (feedback.Draft, error) { return feedback.Draft{Text: "a\n# b"}, nil },
-		"unknown type":   func([]feedback.Record) (feedback.Draft, error) { return feedback.Draft{Text: "a", Type: "LAW"}, nil },
-		"unknown action": func([]feedback.Record) (feedback.Draft, error) { return feedback.Draft{Text: "a", Action: "X"}, nil },
+	for name, draft := range map[string]func([]feedback.Feedback) (feedback.Draft, error){
+		"a panic":        func([]feedback.Feedback) (feedback.Draft, error) { panic("no") },
+		"an error":       func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{}, errFlaky },
+		"nothing":        func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{}, nil },
+		"two lines":      func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{Text: "a\n# b"}, nil },
+		"unknown type":   func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{Text: "a", Type: "LAW"}, nil },
+		"unknown action": func([]feedback.Feedback) (feedback.Draft, error) { return feedback.Draft{Text: "a", Action: "X"}, nil },
 	} {
-		w := newWorld(t, feedback.Config{Drafter: draft})
+		w := newWorld(t, feedback.Config{Drafter: func(_ context.Context, c []feedback.Feedback) (feedback.Draft, error) { return draft(c) }})
 		w.says("ann", long)
 		f := w.correction("bob", long)
 		_, err := w.Record(ctx, f)
@@ -252,14 +250,14 @@ func TestADraftersNonsenseIsContained(t *testing.T) {
 		r, err := w.Evaluate(ctx, f.ID)
 		assert.Error(t, err, name)
 		assert.Equal(t, feedback.GeneralizableHigh, r.Class, "%s: it is classified all the same", name)
-		_, err = w.Flush(ctx)
+		_, _, err = w.Flush(ctx)
 		assert.Error(t, err, name)
 		assert.Empty(t, w.proposals(""), name)
 	}
-	w := newWorld(t, feedback.Config{Drafter: drafter(func(c []feedback.Record) (feedback.Draft, error) {
+	w := newWorld(t, feedback.Config{Drafter: func(_ context.Context, c []feedback.Feedback) (feedback.Draft, error) {
 		c[0].Tags, c[0].Summary = nil, "spoilt"
 		return feedback.Draft{Text: "Be brief", Type: feedback.Guideline, Action: feedback.RefinePrompt, Place: "style"}, nil
-	})})
+	}})
 	w.says("ann", long)
 	w.says("bob", long)
 	p := w.pending()
@@ -322,24 +320,24 @@ func TestPropose(t *testing.T) {
 
 func TestActions(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
-	for action, status := range map[feedback.Action]feedback.Status{
-		feedback.CreateRule: feedback.StatusPending, feedback.RefinePrompt: feedback.StatusPending,
-		feedback.UpdateSkill: feedback.StatusPending, feedback.DocumentOnly: feedback.StatusDocumented,
+	for action, status := range map[feedback.Action]feedback.State{
+		feedback.CreateRule: feedback.StatePending, feedback.RefinePrompt: feedback.StatePending,
+		feedback.UpdateSkill: feedback.StatePending, feedback.DocumentOnly: feedback.StateDocumented,
 	} {
 		d := rule("Note: " + strings.ToLower(string(action)))
 		d.Action = action
 		p := w.propose("paul", d)
 		assert.Equal(t, status, p.Status, action)
-		if status == feedback.StatusDocumented {
-			_, err := w.review(p, feedback.Approve, "cleo")
-			assert.ErrorAs(t, err, new(*feedback.StateError), "there is nothing to approve")
+		if status == feedback.StateDocumented {
+			_, err := w.review(p, approve, "cleo")
+			assert.Equal(t, "state", feedback.Refusal(err), "there is nothing to approve")
 			continue
 		}
 		w.approve(p, "cleo", "dan")
-		assert.Equal(t, feedback.RuleActive, w.rule(p.ID).Status, action)
+		assert.Equal(t, feedback.StateActive, w.rule(p.ID).Status, action)
 		assert.Equal(t, action == feedback.CreateRule, strings.Contains(w.inject("prd", "").Prompt, d.Text), action)
 	}
-	active, err := w.rules.List(ctx, feedback.RuleQuery{Status: feedback.RuleActive, Agent: "prd"})
+	active, err := w.rules.List(ctx, feedback.RuleQuery{Status: feedback.StateActive, Agent: "prd"})
 	require.NoError(t, err)
 	assert.Len(t, active, 3, "what the host carries out is listed")
 }
@@ -361,7 +359,7 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 	for i := range 10_000 {
 		_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprintf("Rule number %d", i)), Actor: "paul", Reason: "more"})
 		if err != nil {
-			require.ErrorIs(t, err, feedback.ErrTooMany)
+			require.ErrorIs(t, err, feedback.ErrFull)
 			refused++
 		}
 		if i == 99 && testing.Short() {
@@ -369,12 +367,12 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 		}
 	}
 	assert.Positive(t, refused)
-	assert.Len(t, w.proposals(feedback.StatusPending), 10, "of one proposer")
+	assert.Len(t, w.proposals(feedback.StatePending), 10, "of one proposer")
 	for i := range 10 {
 		w.propose("olga", rule(fmt.Sprintf("Line %d counts", i)))
 	}
 	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Actor: "third", Reason: "more"})
-	assert.ErrorIs(t, err, feedback.ErrTooMany, "20 for one agent")
+	assert.ErrorIs(t, err, feedback.ErrFull, "20 for one agent")
 	w.propose("third", rule("x", "coder"))
 	w.clock.advance(7 * day)
 	w.propose("paul", rule("Later")) // those whose time is over make room
@@ -384,7 +382,7 @@ func TestPendingProposalsAreCapped(t *testing.T) {
 		w.propose(fmt.Sprint("p", i), rule(fmt.Sprint("Part ", i), fmt.Sprint("agent", i)))
 	}
 	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: rule("x"), Actor: "third", Reason: "more"})
-	assert.ErrorIs(t, err, feedback.ErrTooMany, "in all")
+	assert.ErrorIs(t, err, feedback.ErrFull, "in all")
 }
 
 func TestTheEvaluatorIsCappedToo(t *testing.T) {
@@ -393,9 +391,9 @@ func TestTheEvaluatorIsCappedToo(t *testing.T) {
 		w.says("ann", says)
 		w.says("bob", says)
 	}
-	assert.Len(t, w.proposals(feedback.StatusPending), 2)
+	assert.Len(t, w.proposals(feedback.StatePending), 2)
 	assert.Equal(t, 1, w.flush().Held)
-	_, err := w.review(w.proposals(feedback.StatusPending)[0], feedback.Reject, "cleo")
+	_, err := w.review(w.proposals(feedback.StatePending)[0], reject, "cleo")
 	require.NoError(t, err)
 	assert.Len(t, w.flush().Proposed, 1)
 }
@@ -410,12 +408,12 @@ func TestConcurrentCapsHold(t *testing.T) {
 			rules := []*feedback.Rules{w.rules, other.Rules()}[i%2]
 			_, err := rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprint("Part ", i)), Actor: "paul", Reason: "x"})
 			if err != nil {
-				assert.ErrorIs(t, err, feedback.ErrTooMany)
+				assert.ErrorIs(t, err, feedback.ErrFull)
 			}
 		})
 	}
 	wg.Wait()
-	assert.Len(t, w.proposals(feedback.StatusPending), 10)
+	assert.Len(t, w.proposals(feedback.StatePending), 10)
 }
 
 func TestConflicts(t *testing.T) {
@@ -430,25 +428,25 @@ func TestConflicts(t *testing.T) {
 	}
 	found := conflicts(rule("Do not name the database in the PRD"))
 	require.Len(t, found, 1, "another agent's rules are no conflict")
-	assert.Equal(t, feedback.Contradiction, found[0].Kind)
+	assert.Equal(t, "contradiction", found[0].Kind)
 	assert.Equal(t, active.ID, found[0].ID)
 	assert.Contains(t, found[0].Explanation, "polarity")
 	assert.Greater(t, found[0].Score, 0.5)
 	for _, d := range []feedback.Draft{rule("Name the database in the PRD", "coder"), {Text: "name the database in the PRD!", AllAgents: true}} {
 		found = conflicts(d)
-		assert.Equal(t, feedback.Duplicate, found[0].Kind)
+		assert.Equal(t, "duplicate", found[0].Kind)
 	}
 	assert.Len(t, found, 2, "one for all agents meets both")
 	assert.Equal(t, other.ID, conflicts(rule("Name the database in the PRD", "coder"))[0].ID)
 	found = conflicts(rule("List all questions that are open, PRD by PRD"))
 	require.Len(t, found, 1)
-	assert.Equal(t, feedback.Overlap, found[0].Kind)
+	assert.Equal(t, "overlap", found[0].Kind)
 	assert.True(t, found[0].Pending)
 	assert.Equal(t, waiting.ID, found[0].ID)
 	assert.Empty(t, conflicts(rule("Say who decides")))
 	assert.Empty(t, conflicts(rule("Name the queue in the PRD")), "another matter, in the same words")
 	w.activate(rule("Keep functions under 50 lines"))
-	assert.Equal(t, feedback.Contradiction, conflicts(rule("Keep functions under 80 lines"))[0].Kind)
+	assert.Equal(t, "contradiction", conflicts(rule("Keep functions under 80 lines"))[0].Kind)
 	d := rule("Do not name the database in the PRD")
 	d.Action = feedback.UpdateSkill
 	assert.Empty(t, conflicts(d), "it does not go to the same place")
@@ -469,7 +467,7 @@ func TestARejectedConsolidationIsNotProposedAgain(t *testing.T) {
 	opened, err := w.rules.Consolidate(ctx)
 	require.NoError(t, err)
 	require.Len(t, opened, 1)
-	_, err = w.review(opened[0], feedback.Reject, "cleo")
+	_, err = w.review(opened[0], reject, "cleo")
 	require.NoError(t, err)
 	opened, err = w.rules.Consolidate(ctx)
 	require.NoError(t, err)
@@ -484,11 +482,11 @@ func TestARejectedConsolidationIsNotProposedAgain(t *testing.T) {
 
 // TestLargeClustersAreWorded would take minutes if each text were compared with each.
 func TestLargeClustersAreWorded(t *testing.T) {
-	cluster := make([]feedback.Record, 20_000)
+	cluster := make([]feedback.Feedback, 20_000)
 	for i := range cluster {
-		cluster[i].Feedback = feedback.Feedback{Summary: long, Decision: feedback.Rejected}
+		cluster[i] = feedback.Feedback{Summary: long, Decision: feedback.Rejected}
 	}
-	d, err := feedback.Representative{}.Draft(ctx, cluster)
+	d, err := feedback.Representative(ctx, cluster)
 	require.NoError(t, err)
 	assert.Equal(t, long, d.Text)
 }
@@ -506,11 +504,11 @@ func TestConsolidate(t *testing.T) {
 	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "paul", Reason: "x"})
 	require.NoError(t, err)
 	for _, by := range []string{"cleo", "dan"} {
-		p, err = w.review(p, feedback.Approve, by, first.ID, second.ID)
+		p, err = w.review(p, approve, by, first.ID, second.ID)
 		require.NoError(t, err)
 	}
 	opposite := p.ID
-	_, err = w.rules.Pin(ctx, order(second.ID))
+	_, err = w.rules.Pin(ctx, order(second.ID), true)
 	require.NoError(t, err)
 
 	opened, err := w.rules.Consolidate(ctx)
@@ -529,7 +527,7 @@ func TestConsolidate(t *testing.T) {
 	assert.Empty(t, again, "it is pending")
 
 	for _, by := range []string{"cleo", "dan"} {
-		p, err = w.review(p, feedback.Approve, by, opposite)
+		p, err = w.review(p, approve, by, opposite)
 		require.NoError(t, err)
 	}
 	merged := w.rule(p.ID)
@@ -537,7 +535,7 @@ func TestConsolidate(t *testing.T) {
 	assert.True(t, merged.Pinned)
 	for _, id := range []string{first.ID, second.ID} {
 		old := w.rule(id)
-		assert.Equal(t, feedback.RuleSuperseded, old.Status)
+		assert.Equal(t, feedback.StateSuperseded, old.Status)
 		assert.Equal(t, p.ID, old.SupersededBy)
 	}
 	w.says("eve", "the summary is too long")

@@ -32,11 +32,10 @@ type Service struct {
 	prompts    prompts
 }
 
-// New opens a service over what its store has, and keeps its settings there. Faults of its configuration come joined: each
+// New opens a service over its store, and keeps its settings there. It reports all faults of its configuration, joined: each
 // is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Service, error) {
-	given := cfg
-	s, err := open(ctx, cfg, func(c *Config) error { return settings.Open(ctx, c.Store, c.Now(), c.component(&given)) })
+	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error { return settings.Open(ctx, c.Store, c.Now(), own) })
 	return s, wrap("new", err)
 }
 
@@ -44,16 +43,17 @@ func New(ctx context.Context, cfg Config) (*Service, error) {
 // It writes nothing, and the numbers of cfg give way to the stored ones. Without settings in the store Open returns
 // [heed.ErrNotFound].
 func Open(ctx context.Context, cfg Config) (*Service, error) {
-	s, err := open(ctx, cfg, func(c *Config) error {
-		return cmp.Or(settings.Adopt(ctx, c.Store, c.component(&Config{})), c.validate())
+	s, err := open(ctx, cfg, func(c *Config, own settings.Component) error {
+		return cmp.Or(settings.Adopt(ctx, c.Store, own), c.validate())
 	})
 	return s, wrap("open", err)
 }
 
 // open makes a service of a configuration after agree has reconciled it with the settings in the store.
-func open(ctx context.Context, cfg Config, agree func(*Config) error) (*Service, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service, error) {
+	s := &Service{cfg: cfg, evaluating: lock.New(), governing: lock.New()}
+	own := s.cfg.complete()
+	if err := s.cfg.validate(); err != nil {
 		return nil, err
 	}
 	if err := cfg.Store.Declare(
@@ -61,47 +61,45 @@ func open(ctx context.Context, cfg Config, agree func(*Config) error) (*Service,
 	); err != nil {
 		return nil, err
 	}
-	if err := agree(&cfg); err != nil {
+	if err := agree(&s.cfg, own); err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, similarity: remembering(cfg.Similarity), evaluating: lock.New(), governing: lock.New()}, nil
+	s.similarity = remembering(s.cfg.Similarity)
+	return s, nil
 }
 
 // Config returns the configuration in force, defaults filled in.
-func (s *Service) Config() Config { return s.cfg.withDefaults() }
-
-// A Receipt says what became of a feedback that was recorded.
-type Receipt struct {
-	ID        string
-	Duplicate bool // it was known, or it was erased: nothing was kept
+func (s *Service) Config() Config {
+	cfg := s.cfg
+	cfg.Agents = slices.Clone(cfg.Agents)
+	return cfg
 }
 
-// Record keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. What is
-// recorded again with the same content is a duplicate, and what has the id of another decision with other content is a
-// [heed.ErrConflict]. Input that is not valid is a [*heed.InputError] and changes nothing.
-func (s *Service) Record(ctx context.Context, f Feedback) (Receipt, error) {
+// Feedback keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. duplicate tells
+// that it was known already, or was erased, and nothing was kept. Other content under a known ID is a [heed.ErrConflict].
+// Input that is not valid is a [*heed.InputError] and changes nothing.
+func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return Receipt{}, err
+		return false, err
 	}
 	now := s.now()
-	f = f.clone()
+	f = f.at(0)
+	f.Evaluation, f.Recorded, f.Erased = Evaluation{}, now, time.Time{}
 	if err := s.prepare(&f, now); err != nil {
-		return Receipt{}, fmt.Errorf("feedback: record: %w", err)
+		return false, wrap("record", err)
 	}
-	switch err := s.add(ctx, Record{Feedback: f, Recorded: now}); {
-	case errors.Is(err, errKnown):
-		return Receipt{ID: f.ID, Duplicate: true}, nil
-	case err != nil:
-		return Receipt{}, wrap("record", err)
+	err = s.add(ctx, f)
+	if errors.Is(err, errKnown) {
+		return true, nil
 	}
-	return Receipt{ID: f.ID}, nil
+	return false, wrap("record", err)
 }
 
 // errKnown says that there was nothing to take over.
 var errKnown = errors.New("known")
 
 // add keeps a feedback that is new. One that is known, or was erased, is errKnown.
-func (s *Service) add(ctx context.Context, r Record) error {
+func (s *Service) add(ctx context.Context, r Feedback) error {
 	_, err := s.apply(ctx, change{records: []store.Record{feedbackKind.record(r)}})
 	if !errors.Is(err, heed.ErrConflict) {
 		return err
@@ -110,7 +108,7 @@ func (s *Service) add(ctx context.Context, r Record) error {
 	if err != nil {
 		return err
 	}
-	if !known.Erased.IsZero() || known.same(&r.Feedback) {
+	if !known.Erased.IsZero() || known.same(&r) {
 		return errKnown
 	}
 	return fmt.Errorf("another decision has this id: %w", heed.ErrConflict)
@@ -141,28 +139,42 @@ func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
 }
 
 // Feedback returns a feedback with what was made of it, or [heed.ErrNotFound].
-func (s *Service) Feedback(ctx context.Context, id string) (Record, error) {
+func (s *Service) Feedback(ctx context.Context, id string) (Feedback, error) {
 	r, err := feedbackKind.get(ctx, s.cfg.Store, id)
 	if err == nil && !r.Erased.IsZero() {
 		err = fmt.Errorf("it was erased: %w", heed.ErrNotFound)
 	}
 	if err != nil {
-		return Record{}, wrap("feedback", err)
+		return Feedback{}, wrap("feedback", err)
 	}
 	return r, nil
 }
 
-// A Listing selects feedback for people to look at.
+// A Listing selects feedback. A field that is not set selects all. Erased feedback is never selected.
 type Listing struct {
-	Query
-	Words string // words that must all be in the summary, the comment or the rationale, in whatever case
-	Limit int    // how many to return at most. 0 means 100
+	Agent, Gate string
+	Class       Classification // or Unclassified
+	Cluster     string
+	Since       time.Time // this moment and later
+	Until       time.Time // before this moment
+	Words       string    // words that must all be in the summary, the comment or the rationale; case does not matter
+	Limit       int       // how many [Service.List] returns at most. 0 means 100
+}
+
+func (l *Listing) stored() store.Query {
+	q := store.Query{Since: l.Since, Until: l.Until}
+	for _, key := range [...]struct{ name, value string }{{"cluster", l.Cluster}, {"class", string(l.Class)}, {"agent", l.Agent}, {"gate", l.Gate}} {
+		if key.value != "" {
+			q.Keys = append(q.Keys, store.Key(key.name, key.value))
+		}
+	}
+	return q
 }
 
 // records yields the feedback that a query selects, the newest first, and of one moment the last recorded first.
-func (s *Service) records(ctx context.Context, q Query) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
-		for r, err := range feedbackKind.find(ctx, s.cfg.Store, q.stored()) {
+func (s *Service) records(ctx context.Context, l Listing) iter.Seq2[Feedback, error] {
+	return func(yield func(Feedback, error) bool) {
+		for r, err := range feedbackKind.find(ctx, s.cfg.Store, l.stored()) {
 			if r.Erased.IsZero() && !yield(r, err) {
 				return
 			}
@@ -171,9 +183,9 @@ func (s *Service) records(ctx context.Context, q Query) iter.Seq2[Record, error]
 }
 
 // List returns the feedback that a listing selects, the newest first, and how many there are without the limit.
-func (s *Service) List(ctx context.Context, l Listing) (records []Record, total int, err error) {
+func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, total int, err error) {
 	words := strings.Fields(strings.ToLower(l.Words))
-	for r, err := range s.records(ctx, l.Query) {
+	for r, err := range s.records(ctx, l) {
 		if err != nil {
 			return nil, 0, wrap("list", err)
 		}
@@ -200,13 +212,13 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 	if err != nil {
 		return nil, wrap("similar", err)
 	}
-	matches, err := s.compare(ctx, f.Text(), slices.DeleteFunc(known, func(r Record) bool { return !r.Corrects() }))
+	matches, err := s.compare(ctx, f.said(), slices.DeleteFunc(known, func(r Feedback) bool { return !r.corrects() }))
 	return slices.DeleteFunc(matches, func(m Match) bool { return m.Score < threshold }), wrap("similar", err)
 }
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the feedback itself.
-func (s *Service) recent(ctx context.Context, f *Feedback) (records []Record, err error) {
-	for r, err := range s.records(ctx, Query{Agent: f.Agent}) {
+func (s *Service) recent(ctx context.Context, f *Feedback) (records []Feedback, err error) {
+	for r, err := range s.records(ctx, Listing{Agent: f.Agent}) {
 		if err != nil {
 			return nil, err
 		}
@@ -221,7 +233,7 @@ func (s *Service) recent(ctx context.Context, f *Feedback) (records []Record, er
 }
 
 // compare scores the records that have a text, the most alike first, and of those equally alike the newest.
-func (s *Service) compare(ctx context.Context, one string, records []Record) ([]Match, error) {
+func (s *Service) compare(ctx context.Context, one string, records []Feedback) ([]Match, error) {
 	if !text.Comparable(one) {
 		return nil, nil
 	}
@@ -229,8 +241,8 @@ func (s *Service) compare(ctx context.Context, one string, records []Record) ([]
 	var texts []string
 	words := oppose.Read(one)
 	for i := range records {
-		if other := records[i].Text(); text.Comparable(other) {
-			matches = append(matches, Match{Record: records[i], Opposed: string(words.Opposes(oppose.Read(other)))})
+		if other := records[i].said(); text.Comparable(other) {
+			matches = append(matches, Match{Feedback: records[i], Opposed: string(words.Opposes(oppose.Read(other)))})
 			texts = append(texts, other)
 		}
 	}
@@ -248,9 +260,9 @@ func (s *Service) compare(ctx context.Context, one string, records []Record) ([]
 // Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not come back when it is
 // delivered again; proposals go on to name it, and keep the counts that they had. A rule that was made of it stays: revoke
 // it where its text has to go. To erase it again changes nothing.
-func (s *Service) Erase(ctx context.Context, id, actor, reason string) error {
-	_, err := s.act(ctx, ActErase, id, actor, reason, nil, func(now time.Time, who string) (c change, err error) {
-		r, err := feedbackKind.get(ctx, s.cfg.Store, id)
+func (s *Service) Erase(ctx context.Context, o Order) error {
+	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
+		r, err := feedbackKind.get(ctx, s.cfg.Store, o.ID)
 		if err != nil || !r.Erased.IsZero() {
 			return c, err
 		}
@@ -258,28 +270,8 @@ func (s *Service) Erase(ctx context.Context, id, actor, reason string) error {
 		if err != nil {
 			return c, err
 		}
-		c.write(lane, feedbackKind.record(Record{Feedback: Feedback{ID: id}, Recorded: r.Recorded, Erased: now, Revision: r.Revision}))
+		c.write(lane, feedbackKind.record(Feedback{ID: o.ID, Recorded: r.Recorded, Erased: now, Revision: r.Revision}))
 		return c, nil
 	})
 	return wrap("erase", err)
-}
-
-// Audit returns who did what to what, when and why, refusals among it: the last first, and at most that many, or all where
-// limit is negative.
-func (s *Service) Audit(ctx context.Context, limit int) (entries []store.AuditEntry, err error) {
-	if limit == 0 {
-		return nil, nil
-	}
-	for entry, err := range store.AuditEntries(ctx, s.cfg.Store, store.AuditQuery{}) {
-		if err != nil {
-			return nil, wrap("audit", err)
-		}
-		if !strings.HasPrefix(entry.Action, auditPrefix) && (entry.Action != "settings" || entry.Subject != component) {
-			continue
-		}
-		if entries = append(entries, entry); len(entries) == limit {
-			break
-		}
-	}
-	return entries, nil
 }

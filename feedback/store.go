@@ -16,11 +16,11 @@ import (
 
 // The kinds of records that a service keeps. Rules are never dropped for lack of room: an approval is refused instead.
 var (
-	feedbackKind = shelf[Record]{records.Kind[Record]{
+	feedbackKind = shelf[Feedback]{records.Kind[Feedback]{
 		Kind: store.Kind{
 			Name: "feedback.record", Limits: store.Limits{Most: 100_000}, Decided: []string{"reviewer_id", "resolver"},
 		},
-		Place: func(r Record) (string, time.Time, []string) {
+		Place: func(r Feedback) (string, time.Time, []string) {
 			if !r.Erased.IsZero() {
 				return r.ID, r.Recorded, nil
 			}
@@ -54,7 +54,7 @@ var (
 		},
 		Place: func(r Rule) (string, time.Time, []string) {
 			keys := append([]string{store.Key("status", string(r.Status))}, listKeys("agent", r.Agents, r.AllAgents)...)
-			if r.Status == RuleActive {
+			if r.Status == StateActive {
 				keys = append(keys, listKeys("active", r.Agents, r.AllAgents)...)
 			}
 			if !r.RetireProposed.IsZero() {
@@ -126,60 +126,9 @@ func personKeys(names ...string) (keys []string) {
 	return text.Distinct(keys)
 }
 
-// A Record is a feedback as it is kept: with what was made of it.
-type Record struct {
-	Feedback
-	Evaluation
-	// Recorded is when it was first kept.
-	Recorded time.Time `json:"recorded"`
-	// Erased is when its content was deleted. The id is left, so that it does not come back.
-	Erased   time.Time `json:"erased,omitzero"`
-	Revision uint64    `json:"-"` // the store's, which an [Archive] does not carry
-}
-
-// Clone returns a copy that shares nothing.
-func (r Record) Clone() Record {
-	c := r
-	c.Feedback = r.Feedback.clone()
-	c.Similar = slices.Clone(r.Similar)
-	return c
-}
-
-func (r Record) at(revision uint64) Record { c := r.Clone(); c.Revision = revision; return c }
-func (r Record) revision() uint64          { return r.Revision }
-
-// A Query selects feedback. A field that is not set selects all. What was erased is selected by no query.
-type Query struct {
-	Agent, Gate string
-	Class       Classification // or Unclassified
-	Cluster     string
-	Since       time.Time // this moment and later
-	Until       time.Time // before this moment
-}
-
-// Unclassified selects, in a [Query], the feedback that is still to be evaluated.
-const Unclassified Classification = "unclassified"
-
-func (q *Query) stored() store.Query {
-	found := store.Query{Since: q.Since, Until: q.Until}
-	if q.Cluster != "" {
-		found.Keys = append(found.Keys, store.Key("cluster", q.Cluster))
-	}
-	if q.Class != "" {
-		found.Keys = append(found.Keys, classKey(q.Class))
-	}
-	if q.Agent != "" {
-		found.Keys = append(found.Keys, store.Key("agent", q.Agent))
-	}
-	if q.Gate != "" {
-		found.Keys = append(found.Keys, store.Key("gate", q.Gate))
-	}
-	return found
-}
-
 // A ProposalQuery selects proposals. A field that is not set selects all.
 type ProposalQuery struct {
-	Status        Status
+	Status        State
 	Agent         string // is among those affected, or all are
 	Type          RuleType
 	Cluster       string
@@ -188,7 +137,7 @@ type ProposalQuery struct {
 }
 
 func (q *ProposalQuery) selects(p *Proposal) bool {
-	return matches(q.Status, p.Status) && (q.Agent == "" || p.Affects(q.Agent)) && matches(q.Type, p.Type) &&
+	return matches(q.Status, p.Status) && (q.Agent == "" || p.affects(q.Agent)) && matches(q.Type, p.Type) &&
 		matches(q.Cluster, p.Cluster) && (q.Proposer == "" || slices.Contains(p.Writers, q.Proposer)) && p.Confidence >= q.MinConfidence
 }
 
@@ -207,20 +156,20 @@ func (q *ProposalQuery) keys() [][]string {
 
 // A RuleQuery selects rules. A field that is not set selects all.
 type RuleQuery struct {
-	Status RuleStatus
+	Status State
 	Agent  string // is among those affected, or all are
 	Unfit  bool   // active rules whose effect speaks for retiring them: see [Service.Sweep]
 }
 
 func (q *RuleQuery) selects(r *Rule) bool {
-	return matches(q.Status, r.Status) && (q.Agent == "" || r.Affects(q.Agent)) && (!q.Unfit || !r.RetireProposed.IsZero())
+	return matches(q.Status, r.Status) && (q.Agent == "" || r.affects(q.Agent)) && (!q.Unfit || !r.RetireProposed.IsZero())
 }
 
 func (q *RuleQuery) keys() [][]string {
 	switch {
 	case q.Unfit:
 		return [][]string{{unfitKey}}
-	case q.Agent != "" && q.Status == RuleActive:
+	case q.Agent != "" && q.Status == StateActive:
 		return agentKeys("active", q.Agent, nil)
 	default:
 		return agentKeys("agent", q.Agent, statusKeys(q.Status))

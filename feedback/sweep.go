@@ -23,7 +23,7 @@ const (
 // Sweep implements [heed.Sweeper]: it does what is due at now, or by the service's clock if that is earlier or now is zero.
 //
 //   - Each time it closes the proposals whose time is over.
-//   - Every hour it evaluates what is still unclassified and proposes what has gathered: [Service.EvaluateAll], [Service.Flush].
+//   - Every hour it evaluates what is still unclassified and proposes what has gathered: [Service.Flush].
 //   - Every day it measures the active rules and keeps what it measured with them. Those whose effect speaks for retiring them
 //     get [Rule].RetireProposed, or are retired where [Measuring].Retire is set: harmful ones first, then those with the least
 //     improvement, at most [Measuring].PerSweep. [RuleQuery].Unfit finds them.
@@ -37,8 +37,8 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", errors.Join(
 		s.expireAll(ctx, at),
 		s.every(ctx, flushEvery, flushedMark, at, func() error {
-			_, evaluated := s.EvaluateAll(ctx)
-			_, flushed := s.Flush(ctx)
+			_, evaluated := s.evaluateAll(ctx)
+			_, _, flushed := s.Flush(ctx)
 			return errors.Join(evaluated, flushed)
 		}),
 		s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at) }),
@@ -82,7 +82,7 @@ func (s *Service) expireAll(ctx context.Context, now time.Time) error {
 func (s *Service) measureAll(ctx context.Context, now time.Time) error {
 	var failures []error
 	var unfit []Rule
-	rules, err := s.Rules().List(ctx, RuleQuery{Status: RuleActive})
+	rules, err := s.Rules().List(ctx, RuleQuery{Status: StateActive})
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (s *Service) measureAll(ctx context.Context, now time.Time) error {
 			continue
 		}
 		rule.Effect = effect
-		if effect.Status == Harmful || effect.Status == Ineffective {
+		if effect.unfit() {
 			unfit = append(unfit, *rule)
 		}
 	}
@@ -115,7 +115,7 @@ func (s *Service) measureAll(ctx context.Context, now time.Time) error {
 
 // compareUnfit orders rules by who should be retired first.
 func compareUnfit(a, b Rule) int {
-	return cmp.Or(compareBool(b.Effect.Status == Harmful, a.Effect.Status == Harmful),
+	return cmp.Or(compareBool(b.Effect.Status == harmful, a.Effect.Status == harmful),
 		cmp.Compare(a.Effect.Improvement, b.Effect.Improvement), cmp.Compare(a.ID, b.ID))
 }
 
@@ -127,7 +127,7 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 			return err
 		}
 		rule, err := ruleKind.get(ctx, s.cfg.Store, measured.ID)
-		if err != nil || rule.Status != RuleActive || !rule.Since.Equal(measured.Since) {
+		if err != nil || rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
 			return err
 		}
 		c := at.governs(now)
@@ -135,12 +135,12 @@ func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, 
 		rule.Effect = measured.Effect
 		switch {
 		case retire && s.cfg.Measuring.Retire:
-			rule.Status, rule.Left, rule.RetireProposed = RuleRetired, now, time.Time{}
-			c.tell(s.entry(now, "", string(ActRetire), rule.ID, why))
+			rule.Status, rule.Left, rule.RetireProposed = StateRetired, now, time.Time{}
+			c.tell(s.entry(now, "", "retire", rule.ID, why))
 		case retire && rule.RetireProposed.IsZero():
 			rule.RetireProposed = now
 			c.tell(s.entry(now, "", "propose-retirement", rule.ID, why))
-		case measured.Effect.Status != Harmful && measured.Effect.Status != Ineffective:
+		case !measured.Effect.unfit():
 			rule.RetireProposed = time.Time{}
 		}
 		c.write(ruleKind.record(rule))

@@ -10,10 +10,10 @@ import (
 
 // The warnings that a proposal may carry for its approvers.
 const (
-	WarnCleaned     = "the evidence has characters that a rule must not have"
-	WarnVerbatim    = "the text is that of a reviewer, word for word"
-	WarnInstruction = "the text or its evidence reads like an instruction against other instructions"
-	WarnSingle      = "a single reviewer is behind it"
+	warnCleaned     = "the evidence has characters that a rule must not have"
+	warnVerbatim    = "the text is that of a reviewer, word for word"
+	warnInstruction = "the text or its evidence reads like an instruction against other instructions"
+	warnSingle      = "a single reviewer is behind it"
 )
 
 var instructions = []string{
@@ -22,7 +22,7 @@ var instructions = []string{
 }
 
 // warnings say what approvers should know of a draft.
-func warnings(d *Draft, evidence []Record) []string {
+func warnings(d *Draft, evidence []Feedback) []string {
 	var found []string
 	warn := func(ok bool, what string) {
 		if ok && !slices.Contains(found, what) {
@@ -34,15 +34,15 @@ func warnings(d *Draft, evidence []Record) []string {
 		return slices.ContainsFunc(instructions, func(i string) bool { return strings.Contains(text, i) })
 	}
 	reviewers := map[string]bool{}
-	warn(suspicious(d.Text), WarnInstruction)
+	warn(suspicious(d.Text), warnInstruction)
 	for i := range evidence {
-		text := evidence[i].Text()
+		text := evidence[i].said()
 		reviewers[evidence[i].Reviewer] = true
-		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, WarnCleaned)
-		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), WarnVerbatim)
-		warn(suspicious(text), WarnInstruction)
+		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, warnCleaned)
+		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), warnVerbatim)
+		warn(suspicious(text), warnInstruction)
 	}
-	warn(len(reviewers) == 1, WarnSingle)
+	warn(len(reviewers) == 1, warnSingle)
 	slices.Sort(found)
 	return found
 }

@@ -102,9 +102,17 @@ func (cmd *rulesAudit) Run(s *session, c *rulesCommands) error {
 		return errLimit
 	}
 	err := c.at(s, func(d *desk) error {
-		entries, err := d.Audit(s.ctx, cmd.Limit)
-		if err != nil {
-			return err
+		var entries []store.AuditEntry
+		for entry, err := range store.AuditEntries(s.ctx, d.store, store.AuditQuery{}) {
+			if err != nil {
+				return err
+			}
+			if strings.HasPrefix(entry.Action, "feedback.") || entry.Action == "settings" && entry.Subject == "feedback" {
+				entries = append(entries, entry)
+			}
+			if len(entries) == cmd.Limit {
+				break
+			}
 		}
 		return s.answer(listed(entries), func(p *printer) { printAudit(p, entries) })
 	})

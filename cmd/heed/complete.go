@@ -271,7 +271,7 @@ func rulesOf(s *session, st *opened, what string) (names []string, err error) {
 		return nil, err
 	}
 	if what != "rule" {
-		q := feedback.ProposalQuery{Status: feedback.StatusPending}
+		q := feedback.ProposalQuery{Status: feedback.StatePending}
 		if what != "proposal" {
 			q.Status = ""
 		}

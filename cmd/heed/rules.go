@@ -69,17 +69,16 @@ func (st *opened) desk(s *session) (*desk, error) {
 
 // refused says of what a gate has refused why, and what to do.
 func refused(err error) error {
-	var state *feedback.StateError
-	var conflict *feedback.ConflictError
-	var ineligible *feedback.IneligibleError
+	why := (*feedback.RefusedError)(nil)
 	switch {
-	case errors.As(err, &state):
-		status := strings.ToLower(state.State)
-		return fmt.Errorf("the %s is %s: %s", state.What, status, nextOf[status])
-	case errors.As(err, &conflict):
-		return fmt.Errorf("%w: retire those, or have it approved with --override", conflict)
-	case errors.As(err, &ineligible):
-		return fmt.Errorf("%w: have somebody else approve it", ineligible)
+	case !errors.As(err, &why):
+		return err
+	case why.State != "":
+		return fmt.Errorf("%s: %s", strings.ToLower(why.Reason), nextOf[strings.ToLower(why.State)])
+	case len(why.Conflicts) > 0:
+		return fmt.Errorf("%w: retire those, or have it approved with --override", why)
+	case why.Err == nil:
+		return fmt.Errorf("%w: have somebody else approve it", why)
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func (cmd *rulesApprove) Run(s *session, c *rulesCommands) error {
 		case cmd.Hash == "" && cmd.Yes:
 			return feedback.Review{}, &usageError{"nobody has been shown the words: give their --hash, which heed rules show prints"}
 		}
-		return feedback.Review{Verdict: feedback.Approve, Hash: hash, Override: cmd.Override}, nil
+		return feedback.Review{Hash: hash, Override: cmd.Override}, nil
 	})
 }
 
@@ -51,7 +51,7 @@ func (rulesReject) Help() string {
 // Run rejects a proposal.
 func (cmd *rulesReject) Run(s *session, c *rulesCommands) error {
 	return cmd.decide(s, c, "rejects", func(feedback.Proposal) (feedback.Review, error) {
-		return feedback.Review{Verdict: feedback.Reject}, nil
+		return feedback.Review{Reject: true}, nil
 	})
 }
 
@@ -81,9 +81,9 @@ func (cmd *proposalDecision) decide(s *session, c *rulesCommands, verb string, r
 // reviewed says what came of a review.
 func (d *desk) reviewed(after feedback.Proposal) string {
 	switch after.Status {
-	case feedback.StatusApproved:
+	case feedback.StateApproved:
 		return fmt.Sprintf("Approved. It is rule %s now, and in the next prompts of %s.", show(after.ID), agents(after.Agents))
-	case feedback.StatusRejected:
+	case feedback.StateRejected:
 		return "Rejected."
 	default:
 		still := "It takes somebody who is no reviewer of the evidence"

@@ -64,12 +64,12 @@ func (cmd *rulesList) list(s *session, d *desk) error {
 		return &usageError{fmt.Sprintf("there is no status %q: it is one of %s", cmd.Status, strings.Join(statuses, ", "))}
 	}
 	for _, p := range proposals {
-		if p.Status != feedback.StatusApproved && wanted(string(p.Status), p.Status == feedback.StatusPending) {
+		if p.Status != feedback.StateApproved && wanted(string(p.Status), p.Status == feedback.StatePending) {
 			all = append(all, ruleLine{p.ID, string(p.Status), p.Created, listed(p.Agents), len(p.Approvals), nil, p.Text, false})
 		}
 	}
 	for _, r := range rules {
-		if wanted(string(r.Status), r.Status == feedback.RuleActive) {
+		if wanted(string(r.Status), r.Status == feedback.StateActive) {
 			line := ruleLine{r.ID, string(r.Status), r.Since, listed(r.Agents), len(r.Approvals), nil, r.Text, r.Pinned}
 			if r.Effect.Status != "" {
 				line.Effect = &r.Effect

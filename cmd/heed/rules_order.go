@@ -15,7 +15,7 @@ type ruleOrder struct {
 
 // carryOut has an order carried out, if that is confirmed when it asks about the rule's text and agents.
 func (cmd *ruleOrder) carryOut(
-	s *session, c *rulesCommands, asks string, order func(*feedback.Rules, context.Context, feedback.Order) (feedback.Rule, error), said string,
+	s *session, c *rulesCommands, asks string, order ruleChange, said string,
 ) error {
 	return c.at(s, func(d *desk) error {
 		rule, err := d.rule(s, cmd.ID)
@@ -25,12 +25,26 @@ func (cmd *ruleOrder) carryOut(
 		if err := cmd.confirm(s, fmt.Sprintf(asks, show(rule.Text), agents(rule.Agents))); err != nil {
 			return err
 		}
-		after, err := order(d.Rules(), s.ctx, feedback.Order{Rule: rule.ID, Actor: cmd.Actor, Reason: cmd.Reason})
+		after, err := order(s.ctx, d.Rules(), feedback.Order{ID: rule.ID, Actor: cmd.Actor, Reason: cmd.Reason})
 		if err != nil {
 			return err
 		}
 		return s.answer(after, func(p *printer) { p.line("%s", said) })
 	})
+}
+
+type ruleChange func(context.Context, *feedback.Rules, feedback.Order) (feedback.Rule, error)
+
+func pin(pinned bool) ruleChange {
+	return func(ctx context.Context, r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
+		return r.Pin(ctx, o, pinned)
+	}
+}
+
+func move(to feedback.State) ruleChange {
+	return func(ctx context.Context, r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
+		return r.Move(ctx, o, to)
+	}
 }
 
 type rulesPin struct{ ruleOrder }
@@ -45,7 +59,7 @@ A prompt has room for so many rules: those that are pinned are the first to be i
 
 // Run pins a rule.
 func (cmd *rulesPin) Run(s *session, c *rulesCommands) error {
-	return cmd.carryOut(s, c, "This pins %q for %s", (*feedback.Rules).Pin, "Pinned. It goes before all rules that are not.")
+	return cmd.carryOut(s, c, "This pins %q for %s", pin(true), "Pinned. It goes before all rules that are not.")
 }
 
 type rulesUnpin struct{ ruleOrder }
@@ -58,7 +72,7 @@ func (rulesUnpin) Help() string {
 
 // Run unpins a rule.
 func (cmd *rulesUnpin) Run(s *session, c *rulesCommands) error {
-	return cmd.carryOut(s, c, "This unpins %q for %s", (*feedback.Rules).Unpin, "Unpinned. It takes its turn among the others.")
+	return cmd.carryOut(s, c, "This unpins %q for %s", pin(false), "Unpinned. It takes its turn among the others.")
 }
 
 type rulesRetire struct{ ruleOrder }
@@ -73,7 +87,7 @@ A retired rule can be restored. One that does harm is better revoked.`
 
 // Run retires a rule.
 func (cmd *rulesRetire) Run(s *session, c *rulesCommands) error {
-	return cmd.carryOut(s, c, "This retires %q for %s", (*feedback.Rules).Retire, "Retired. It is in no prompt that is built from now on.")
+	return cmd.carryOut(s, c, "This retires %q for %s", move(feedback.StateRetired), "Retired. It is in no prompt that is built from now on.")
 }
 
 type rulesRestore struct{ ruleOrder }
@@ -90,7 +104,7 @@ became active since, unless its approvals override that one.`
 
 // Run restores a rule.
 func (cmd *rulesRestore) Run(s *session, c *rulesCommands) error {
-	return cmd.carryOut(s, c, "This restores %q for %s", (*feedback.Rules).Restore, "Restored. It is in the prompts that are built from now on.")
+	return cmd.carryOut(s, c, "This restores %q for %s", move(feedback.StateActive), "Restored. It is in the prompts that are built from now on.")
 }
 
 type rulesRevoke struct{ ruleOrder }
@@ -105,5 +119,5 @@ Active and retired rules can be revoked. A revoked rule is never restored: it wo
 
 // Run revokes a rule.
 func (cmd *rulesRevoke) Run(s *session, c *rulesCommands) error {
-	return cmd.carryOut(s, c, "This revokes %q for %s, for good", (*feedback.Rules).Revoke, "Revoked. It is in no prompt that is built from now on, and can't be restored.")
+	return cmd.carryOut(s, c, "This revokes %q for %s, for good", move(feedback.StateRevoked), "Revoked. It is in no prompt that is built from now on, and can't be restored.")
 }

@@ -133,7 +133,7 @@ func acceptPatterns(t *testing.T, l *life, ear *listener) {
 // acceptRules: what two people approved is in the prompt and its mistake recurs less; what was refused is never there.
 func acceptRules(t *testing.T, l, without *life, ear *listener) {
 	ctx := context.Background()
-	rules, err := l.Agent.Feedback.Rules().List(ctx, feedback.RuleQuery{Status: feedback.RuleActive})
+	rules, err := l.Agent.Feedback.Rules().List(ctx, feedback.RuleQuery{Status: feedback.StateActive})
 	require.NoError(t, err)
 	var about []*world.Mistake
 	for _, rule := range slices.Backward(rules) {
@@ -159,7 +159,7 @@ func acceptRules(t *testing.T, l, without *life, ear *listener) {
 		}
 	}
 	assert.Len(t, about, 3, "there are three mistakes that reviewers correct")
-	refused, n, err := l.Agent.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusRejected}, 0)
+	refused, n, err := l.Agent.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StateRejected}, 0)
 	require.NoError(t, err)
 	assert.Positive(t, n)
 	for _, p := range refused {

@@ -161,7 +161,7 @@ func (r *result) addRules(ctx context.Context) error {
 		}
 		r.Rules = append(r.Rules, row)
 	}
-	r.Refused, _, err = r.learner.Agent.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusRejected}, 0)
+	r.Refused, _, err = r.learner.Agent.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StateRejected}, 0)
 	return err
 }
 

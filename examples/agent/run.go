@@ -157,7 +157,7 @@ func (l *life) morning(ctx context.Context, w *world.World, m assistant.Morning)
 			if err != nil {
 				return err
 			}
-			if decided.Status != feedback.StatusPending {
+			if decided.Status != feedback.StatePending {
 				break
 			}
 		}

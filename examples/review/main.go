@@ -20,7 +20,7 @@ import (
 // packages. Where they can't be read, there is no answer: a host may want to go on without them instead.
 func withRules(rules *feedback.Rules, agent string, llm decision.LLM) decision.LLM {
 	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-		in, err := rules.Inject(ctx, feedback.Request{Agent: agent, Base: r.System})
+		in, err := rules.Inject(ctx, agent, r.System, "")
 		if err != nil {
 			return decision.LLMResponse{}, err
 		}
@@ -70,27 +70,27 @@ func main() {
 		if _, err := service.Record(ctx, d); err != nil { // kept, whatever happens next
 			panic(err)
 		}
-	}
-	if _, err := service.EvaluateAll(ctx); err != nil { // a host does this when it suits it
-		panic(err)
+		if _, err := service.Evaluate(ctx, d.ID); err != nil { // it may wait: a sweep evaluates what was not evaluated
+			panic(err)
+		}
 	}
 
-	inbox, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusPending}, 0)
+	inbox, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	if err != nil {
 		panic(err)
 	}
 	for _, p := range inbox {
-		dry, err := rules.DryRun(ctx, p.Draft)
+		applied, of, err := rules.DryRun(ctx, p.Draft)
 		if err != nil {
 			panic(err)
 		}
-		fmt.Printf("to approve: %q\n  %s\n  would have applied to %d of %d corrections\n", p.Text, p.Summary, len(dry.Applied), dry.Corrections)
+		fmt.Printf("to approve: %q\n  %s\n  would have applied to %d of %d corrections\n", p.Text, p.Summary, len(applied), of)
 		for _, warning := range p.Warnings {
 			fmt.Println("  note:", warning)
 		}
 		for _, approver := range []string{"ann", "bob", "cleo"} {
 			p, err = rules.Review(ctx, feedback.Review{
-				Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
+				Proposal: p.ID, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
 			})
 			if err != nil {
 				panic(err)
@@ -108,14 +108,14 @@ func main() {
 		panic(err)
 	}
 	_, err = rules.Review(ctx, feedback.Review{
-		Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: "mallory", Reason: "of course",
+		Proposal: p.ID, Hash: p.Hash(), Actor: "mallory", Reason: "of course",
 	})
-	var own *feedback.IneligibleError
+	var own *feedback.RefusedError
 	if !errors.As(err, &own) {
 		panic(err)
 	}
 	fmt.Println("mallory approves:", err)
-	p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Verdict: feedback.Reject, Actor: "cleo", Reason: "it contradicts a rule"})
+	p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Reject: true, Actor: "cleo", Reason: "it contradicts a rule"})
 	if err != nil {
 		panic(err)
 	}

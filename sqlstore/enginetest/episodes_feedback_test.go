@@ -32,24 +32,24 @@ func init() {
 			}
 			return evaluateBobs(ctx, s)
 		}, false, func(ctx context.Context, s *feedback.Service) error {
-			_, err := s.Flush(ctx)
+			_, _, err := s.Flush(ctx)
 			return err
 		}),
 		reviewing("an approval completes the quorum", waiting("cleo"), false, func(ctx context.Context, s *feedback.Service) error {
 			return approve(ctx, s, "dan")
 		}),
 		reviewing("a rejection", waiting("cleo"), false, func(ctx context.Context, s *feedback.Service) error {
-			_, err := s.Rules().Review(ctx, feedback.Review{Proposal: "before-1", Verdict: feedback.Reject, Actor: "dan", Reason: "no"})
+			_, err := s.Rules().Review(ctx, feedback.Review{Proposal: "before-1", Reject: true, Actor: "dan", Reason: "no"})
 			return err
 		}),
 		reviewing("a rule is pinned", waiting("cleo", "dan"), false, func(ctx context.Context, s *feedback.Service) error {
-			_, err := s.Rules().Pin(ctx, feedback.Order{Rule: "before-1", Actor: "cleo", Reason: "x"})
+			_, err := s.Rules().Pin(ctx, feedback.Order{ID: "before-1", Actor: "cleo", Reason: "x"}, true)
 			return err
 		}),
 		reviewing("a decision is erased", func(ctx context.Context, s *feedback.Service) error {
 			return corrected(ctx, s, "ann")
 		}, false, func(ctx context.Context, s *feedback.Service) error {
-			return s.Erase(ctx, "decision of ann", "ann", "my right")
+			return s.Erase(ctx, feedback.Order{ID: "decision of ann", Actor: "ann", Reason: "my right"})
 		}),
 		reviewing("a sweep", waiting("cleo", "dan"), true, func(ctx context.Context, s *feedback.Service) error {
 			return s.Sweep(ctx, time.Time{})
@@ -115,7 +115,7 @@ func approve(ctx context.Context, s *feedback.Service, approver string) error {
 	p, err := s.Rules().Proposal(ctx, "before-1")
 	if err == nil {
 		_, err = s.Rules().Review(ctx, feedback.Review{
-			Proposal: p.ID, Verdict: feedback.Approve, Hash: p.Hash(), Actor: approver, Reason: "yes",
+			Proposal: p.ID, Hash: p.Hash(), Actor: approver, Reason: "yes",
 		})
 	}
 	return err

@@ -21,7 +21,7 @@ import (
 func TestFeedbackAgreesWithMemory(t *testing.T) {
 	skipRaced(t)
 	lived := func(t *testing.T, open func(now func() time.Time) store.Store) []string {
-		o := &office{t: t, now: time.Date(2026, 3, 14, 15, 9, 26, 123456000, time.UTC), dice: rand.New(rand.NewPCG(5, 6)), open: open}
+		o := &office{t: t, now: time.Date(2026, 3, 14, 15, 9, 26, 123456000, time.UTC), dice: rand.New(rand.NewPCG(12, 6)), open: open}
 		return o.works()
 	}
 	memory := &memstore.Store{}
@@ -75,7 +75,7 @@ func (o *office) works() (told []string) {
 		}
 		o.now = o.now.Add(time.Duration(1+o.dice.IntN(6)) * time.Hour)
 		rules := o.Rules()
-		proposals, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusPending}, 0)
+		proposals, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 		require.NoError(o.t, err)
 		active, err := rules.List(ctx, feedback.RuleQuery{})
 		require.NoError(o.t, err)
@@ -94,27 +94,28 @@ func (o *office) works() (told []string) {
 			got.value, err = o.Evaluate(ctx, f.ID)
 		case n < 14 && len(proposals) > 0:
 			p := proposals[o.dice.IntN(len(proposals))]
-			verdict := feedback.Approve
-			if o.dice.IntN(6) == 0 {
-				verdict = feedback.Reject
-			}
-			review := feedback.Review{Proposal: p.ID, Verdict: verdict, Actor: one(people), Reason: "so it is", Hash: p.Hash()}
+			rejects := o.dice.IntN(6) == 0
+			review := feedback.Review{Proposal: p.ID, Reject: rejects, Actor: one(people), Reason: "so it is", Hash: p.Hash()}
 			for _, c := range p.Conflicts {
 				review.Override = append(review.Override, c.ID)
 			}
 			got.value, err = rules.Review(ctx, review)
 		case n == 14 && len(active) > 0:
 			do := []func(*feedback.Rules, feedback.Order) (feedback.Rule, error){
-				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Retire(ctx, o) },
-				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Restore(ctx, o) },
-				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Pin(ctx, o) },
+				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
+					return r.Move(ctx, o, feedback.StateRetired)
+				},
+				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
+					return r.Move(ctx, o, feedback.StateActive)
+				},
+				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Pin(ctx, o, true) },
 			}[o.dice.IntN(3)]
-			got.value, err = do(rules, feedback.Order{Rule: active[o.dice.IntN(len(active))].ID, Actor: one(people), Reason: "x"})
+			got.value, err = do(rules, feedback.Order{ID: active[o.dice.IntN(len(active))].ID, Actor: one(people), Reason: "x"})
 		case n == 15:
 			d := feedback.Draft{Text: one(said), Agents: []string{"a", "b", "c", "d", "e"}[:1+4*o.dice.IntN(2)]}
 			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Actor: one(people), Reason: "x"})
 		case n == 16 && i > 20:
-			err = o.Erase(ctx, fmt.Sprint("d", o.dice.IntN(i)), one(people), "my right")
+			err = o.Erase(ctx, feedback.Order{ID: fmt.Sprint("d", o.dice.IntN(i)), Actor: one(people), Reason: "my right"})
 		case n == 17:
 			got.value, err = rules.Consolidate(ctx)
 		default:
@@ -126,10 +127,11 @@ func (o *office) works() (told []string) {
 	told = append(told, answer{}.told(o.t, o.Sweep(ctx, time.Time{})))
 	archive, err := o.Export(ctx)
 	told = append(told, answer{archive}.told(o.t, err))
-	entries, err := o.Audit(ctx, -1)
-	told = append(told, answer{entries}.told(o.t, err))
+	for entry, err := range store.AuditEntries(ctx, o.Config().Store, store.AuditQuery{}) {
+		told = append(told, answer{entry}.told(o.t, err))
+	}
 	for _, agent := range []string{"a", "b", "e"} {
-		in, err := o.Rules().Inject(ctx, feedback.Request{Agent: agent, Base: "base"})
+		in, err := o.Rules().Inject(ctx, agent, "base", "")
 		told = append(told, answer{in}.told(o.t, err))
 	}
 	return told

@@ -3,8 +3,6 @@ package assistant
 import (
 	"context"
 	"strings"
-
-	"github.com/heedhq/heed/feedback"
 )
 
 // A Briefing is what the prompt says beside the event: rules that two people approved, ways of working that have failed or
@@ -16,7 +14,7 @@ type Briefing struct {
 }
 
 func (a *Assistant) brief(ctx context.Context, e Event) (b Briefing, err error) {
-	rules, err := a.Feedback.Rules().Inject(ctx, feedback.Request{Agent: Name})
+	rules, err := a.Feedback.Rules().Inject(ctx, Name, "", "")
 	if err != nil {
 		return b, err
 	}

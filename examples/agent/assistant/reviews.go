@@ -8,17 +8,16 @@ import (
 
 // reviewed takes in what a reviewer decided about an answer. Enough of one mind become a proposal.
 func (a *Assistant) reviewed(ctx context.Context, f feedback.Feedback) error {
-	receipt, err := a.Feedback.Record(ctx, f)
-	if err != nil {
+	if _, err := a.Feedback.Record(ctx, f); err != nil {
 		return err
 	}
-	_, err = a.Feedback.Evaluate(ctx, receipt.ID)
+	_, err := a.Feedback.Evaluate(ctx, f.ID)
 	return err
 }
 
 // Proposals returns the rules that wait for people to decide.
 func (a *Assistant) Proposals(ctx context.Context) ([]feedback.Proposal, error) {
-	pending, _, err := a.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatusPending}, 0)
+	pending, _, err := a.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	return pending, err
 }
 

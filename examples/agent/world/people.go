@@ -85,10 +85,10 @@ var Leads = [2]string{"lead-ann", "lead-bob"}
 
 // Review is what a lead makes of a proposed rule: what they want, and why.
 func (w *World) Review(lead string, p feedback.Proposal) feedback.Review {
-	r := feedback.Review{Proposal: p.ID, Verdict: feedback.Approve, Actor: lead, Reason: "it was missing more than once", Hash: p.Hash()}
+	r := feedback.Review{Proposal: p.ID, Actor: lead, Reason: "it was missing more than once", Hash: p.Hash()}
 	for _, m := range Mistakes() {
 		if !m.Wanted && strings.Contains(p.Text, m.Word) {
-			r.Verdict, r.Reason, r.Hash = feedback.Reject, "people need the whole answer", ""
+			r.Reject, r.Reason, r.Hash = true, "people need the whole answer", ""
 		}
 	}
 	return r
