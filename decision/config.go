@@ -58,10 +58,9 @@ type Config struct {
 	// [prompt.DefaultMax].
 	MaxText int
 
-	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8.
+	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. ½ replaces predicted numbers outside
+	// of [0, 1].
 	Ceiling float64
-	// ClampPrediction clamps predicted numbers to [0, 1]. Without it, ½ replaces a number outside of [0, 1].
-	ClampPrediction bool
 
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.
 	Timeout time.Duration

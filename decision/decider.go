@@ -201,7 +201,7 @@ func (d *Decider) predict(ctx context.Context, r *Request, goals []string, res *
 	reply, err := d.generate(ctx, &res.Usage, LLMRequest{Prompt: d.cfg.predict(r.Text, res.Text, goals), JSON: true})
 	p := prediction{unknown, unknown}
 	if err == nil {
-		p, err = parsePrediction(reply.Text, d.cfg.ClampPrediction)
+		p, err = parsePrediction(reply.Text)
 	} else {
 		res.Err = err
 	}
@@ -227,10 +227,10 @@ func (d *Decider) keep(ctx context.Context, r *Request, res Result) (Result, err
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 		defer cancel()
 	}
-	err := records.Retry(ctx, func() error {
+	once := func() error {
 		return host.Call("Request.Commit", func() error { return commit(ctx, res, d.trace(r, &res)) })
-	})
-	if err != nil {
+	}
+	if err := records.Retry(ctx, once); err != nil {
 		res.ResponseID = ""
 		return res, fmt.Errorf("decision: decide: the answer has no trace: %w", err)
 	}

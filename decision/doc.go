@@ -40,8 +40,5 @@
 // of experiments. [Request].Commit and [Reaction].Commit let a host commit its own changes together with an answer or a
 // reaction. The store's Sweep drops expired records.
 //
-// # Testing
-//
-// Time, randomness and ids come from [Config]. With the same seed a request is always decided alike, whatever else is decided
-// meanwhile.
+// Time, randomness and ids come from [Config]. With the same seed a request is always decided alike.
 package decision

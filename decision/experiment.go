@@ -235,7 +235,7 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 	select {
 	case e.places <- struct{}{}:
 	default:
-		e.counts[i].skip()
+		e.counts[i].add(nil, nil)
 		return
 	}
 	r.Candidates, r.Goals = slices.Clone(r.Candidates), slices.Clone(r.Goals)
@@ -246,7 +246,7 @@ func (e *Experiment) shadow(ctx context.Context, i int, r Request, control Resul
 		defer cancel()
 		d, err := host.Pass(ctx, e.shadows, "the strategy", func(ctx context.Context) (decided, error) { return e.decide(ctx, i, r), nil })
 		if errors.Is(err, host.ErrBusy) || ctx.Err() != nil { // a later decision is dropped
-			e.counts[i].skip()
+			e.counts[i].add(nil, nil)
 			e.watch.Failed(ctx, "shadow", cmp.Or(err, ctx.Err()))
 			return
 		}
@@ -347,40 +347,44 @@ func (e *Experiment) cell(variant string) evidence.Cell {
 // counts counts the decisions of a variant. It is safe for concurrent use.
 type counts struct {
 	mu        sync.Mutex
-	decisions int
-	errors    int
-	skipped   int
-	agreed    int
-	paths     map[Path]int
-	cost      float64
-	elapsed   time.Duration
+	report    VariantReport // with the sums of Cost and Latency
 	latencies latencies
 }
 
-func (c *counts) skip() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.skipped++
-}
-
+// add counts a decision, or a skipped one, which is nil.
 func (c *counts) add(d *decided, control *Result) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.paths == nil {
-		c.paths = make(map[Path]int)
+	if d == nil {
+		c.report.Skipped++
+		return
 	}
-	c.decisions++
+	c.report.Decisions++
 	if d.err != nil {
-		c.errors++
+		c.report.Errors++
 	}
 	r := &d.result
 	if r.Path != "" {
-		c.paths[r.Path]++
+		if c.report.Paths == nil {
+			c.report.Paths = make(map[Path]int)
+		}
+		c.report.Paths[r.Path]++
 	}
 	if control != nil && r.Path == control.Path && strings.TrimSpace(r.Text) == strings.TrimSpace(control.Text) {
-		c.agreed++
+		c.report.Agreed++
 	}
-	c.cost += d.cost
-	c.elapsed += d.elapsed
+	c.report.Cost += d.cost
+	c.report.Latency += d.elapsed
 	c.latencies.add(d.elapsed)
+}
+
+// read returns the counts so far.
+func (c *counts) read() VariantReport {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	r := c.report
+	r.Paths, r.Latency95 = maps.Clone(r.Paths), c.latencies.quantile(0.95*float64(r.Decisions))
+	n := max(r.Decisions, 1)
+	r.Cost, r.Latency = r.Cost/float64(n), r.Latency/time.Duration(n)
+	return r
 }

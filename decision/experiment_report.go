@@ -3,7 +3,6 @@ package decision
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"time"
@@ -72,27 +71,13 @@ func (e *Experiment) Report(ctx context.Context) (ExperimentReport, error) {
 		sums := evidence.Caps{}.Pool(all.Parts[:n], now)
 		all.Parts = all.Parts[n:]
 		beliefs[i] = sums.Posterior(evidence.Beta{Alpha: 1, Beta: 1})
-		report.Variants[i] = e.counts[i].report()
+		report.Variants[i] = e.counts[i].read()
 		report.Variants[i].Name = v.Name
 		report.Variants[i].Outcomes, report.Variants[i].Success = sums.Mass, beliefs[i]
 	}
 	report.compare(beliefs)
 	report.stop(&e.cfg)
 	return report, nil
-}
-
-func (c *counts) report() VariantReport {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := VariantReport{
-		Decisions: c.decisions, Errors: c.errors, Skipped: c.skipped, Agreed: c.agreed, Paths: maps.Clone(c.paths),
-		Latency95: c.latencies.quantile(0.95),
-	}
-	if c.decisions > 0 {
-		r.Cost = c.cost / float64(c.decisions)
-		r.Latency = c.elapsed / time.Duration(c.decisions)
-	}
-	return r
 }
 
 // lifts is the number of draws for lifts and losses. They are always the same, so that a report can be repeated.
@@ -170,14 +155,11 @@ func (l *latencies) add(d time.Duration) {
 	l[min(class, len(l)-1)]++
 }
 
-// quantile returns the upper end of the class in which a quantile lies.
-func (l *latencies) quantile(q float64) time.Duration {
-	var total, below float64
-	for _, n := range l {
-		total += float64(n)
-	}
+// quantile returns the upper end of the class of the duration that is the nth from below.
+func (l *latencies) quantile(nth float64) time.Duration {
+	var below float64
 	for class, n := range l {
-		if below += float64(n); n > 0 && below >= q*total {
+		if below += float64(n); n > 0 && below >= nth {
 			return time.Duration(math.Exp2(float64(class+1) / 8))
 		}
 	}

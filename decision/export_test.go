@@ -20,7 +20,7 @@ type Prediction struct{ Success, Confidence float64 }
 
 // ParsePrediction reads a model's reply to a prediction prompt.
 func ParsePrediction(reply string) (Prediction, error) {
-	p, err := parsePrediction(reply, false)
+	p, err := parsePrediction(reply)
 	return Prediction{p.success, p.confidence}, err
 }
 

@@ -134,7 +134,8 @@ type Extracted struct {
 // failing model is a refusal and no error. Extract asks again when it is called again for the same answer; the host can tell by
 // [Extracted].ResponseID. An answer without a trace is [heed.ErrNotFound], and one with hashed texts is a [*heed.InputError].
 func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction, error) {
-	t, err := readTrace(ctx, e.cfg.Store, responseID)
+	kept, err := getTrace(ctx, e.cfg.Store, responseID)
+	t := kept.Value.Trace
 	if err == nil && t.Hashed {
 		err = &heed.InputError{Field: "responseID", Reason: "has a trace without texts"}
 	}
@@ -174,12 +175,7 @@ func (e *Extractor) nearest(ctx context.Context, written *Extracted) (Extraction
 func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	request := LLMRequest{
-		Prompt: strings.NewReplacer(
-			"{situation}", prompt.Quote(t.Text, 2*prompt.DefaultMax), "{response}", prompt.Quote(t.Response, 2*prompt.DefaultMax),
-		).Replace(e.cfg.Prompt),
-		JSON: true, MaxTokens: e.cfg.MaxTokens,
-	}
+	request := LLMRequest{Prompt: fill(e.cfg.Prompt, t.Text, t.Response, 2*prompt.DefaultMax), JSON: true, MaxTokens: e.cfg.MaxTokens}
 	reply, err := host.Pass(ctx, e.models, "the model", func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
 	if err != nil {
 		return nil, fmt.Errorf("the model did not answer: %w", err)

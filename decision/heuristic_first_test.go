@@ -144,13 +144,13 @@ func TestAFailedPredictionCostsOnlyThePrediction(t *testing.T) {
 func TestPredictions(t *testing.T) {
 	var vectors []struct {
 		Name, Reply         string
-		Clamp, Fault        bool
+		Fault               bool
 		Success, Confidence float64
 	}
 	readJSON(t, "testdata/predictions.json", &vectors)
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
-			res := decide(t, decision.Config{LLM: model("Do it.", v.Reply), ClampPrediction: v.Clamp}, decision.Request{Immediate: true})
+			res := decide(t, decision.Config{LLM: model("Do it.", v.Reply)}, decision.Request{Immediate: true})
 			assert.Equal(t, [2]float64{v.Success, v.Confidence}, [2]float64{res.Success, res.Confidence})
 			assert.Equal(t, v.Fault, res.PredictionFault != "", res.PredictionFault)
 		})

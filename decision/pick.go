@@ -1,52 +1,49 @@
 package decision
 
+import "slices"
+
 // pick returns the candidate that answers, or nil. Without tiers only the first candidate can answer.
 func (d *Decider) pick(r *Request, res *Result) *Candidate {
+	from := r.Candidates
 	switch res.Tier {
-	case Immediately:
-		for i := range r.Candidates {
-			if r.Candidates[i].Confidence >= res.Threshold {
-				return &r.Candidates[i]
-			}
-		}
-		return nil
 	case Soon:
 		return d.draw(r, res.Threshold)
 	case NotUrgent:
 		return d.singular(r, res.Threshold)
+	case Immediately:
 	default:
-		if len(r.Candidates) > 0 && r.Candidates[0].Confidence >= res.Threshold {
-			return &r.Candidates[0]
-		}
-		return nil
+		from = from[:min(len(from), 1)]
 	}
+	for i := range from {
+		if from[i].Confidence >= res.Threshold {
+			return &from[i]
+		}
+	}
+	return nil
 }
 
-// draw draws one of the candidates that reach the threshold.
+// draw draws one of the candidates that reach the threshold, by similarity, or by confidence if none has a similarity.
 func (d *Decider) draw(r *Request, threshold float64) *Candidate {
-	weight := func(c *Candidate) float64 { return c.Confidence }
-	for i := range r.Candidates {
-		if r.Candidates[i].Similarity > 0 {
-			weight = func(c *Candidate) float64 { return max(c.Similarity, 0) }
-			break
-		}
-	}
-	var total float64
-	for i := range r.Candidates {
-		if c := &r.Candidates[i]; c.Confidence >= threshold {
-			total += weight(c)
+	similar := slices.ContainsFunc(r.Candidates, func(c Candidate) bool { return c.Similarity > 0 })
+	weights, total := make([]float64, len(r.Candidates)), 0.
+	for i, c := range r.Candidates {
+		if c.Confidence >= threshold {
+			weights[i] = c.Confidence
+			if similar {
+				weights[i] = max(c.Similarity, 0)
+			}
+			total += weights[i]
 		}
 	}
 	rng := d.rng(r, forChoice)
 	left := rng.Float64() * total
 	var drawn *Candidate
-	for i := range r.Candidates {
-		c := &r.Candidates[i]
-		if c.Confidence < threshold || weight(c) == 0 {
+	for i, weight := range weights {
+		if weight == 0 {
 			continue
 		}
-		drawn = c
-		if left -= weight(c); left < 0 {
+		drawn = &r.Candidates[i]
+		if left -= weight; left < 0 {
 			break
 		}
 	}

@@ -49,11 +49,12 @@ func name(text string) string {
 	return strings.NewReplacer("[", "(", "]", ")").Replace(prompt.Line(text, 0))
 }
 
-// predict returns the prompt that asks what is to be expected of an answer. The texts are put in at once, so that no text
-// can name another.
+// predict returns the prompt that asks how probable it is that an answer succeeds.
 func (c *Config) predict(text, answer string, goals []string) string {
-	return strings.NewReplacer(
-		"{situation}", prompt.Quote(text, c.MaxText),
-		"{response}", prompt.Quote(answer, c.MaxText),
-	).Replace(c.Prompts.Prediction) + bullets(c.Prompts.SuccessHeading, goals)
+	return fill(c.Prompts.Prediction, text, answer, c.MaxText) + bullets(c.Prompts.SuccessHeading, goals)
+}
+
+// fill replaces {situation} and {response} by JSON strings, both at once, so that no text can name the other.
+func fill(template, situation, response string, most int) string {
+	return strings.NewReplacer("{situation}", prompt.Quote(situation, most), "{response}", prompt.Quote(response, most)).Replace(template)
 }

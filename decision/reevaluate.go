@@ -20,9 +20,7 @@ type ReevaluateConfig struct {
 	Similarity heed.Similarity
 	// Threshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75.
 	Threshold float64
-	// Low and High are the edges between the tiers of confidence: low is below Low, high above High. Both 0 mean 0.4 and 0.7.
-	Low, High float64
-	// PerTier is how many heuristics are drawn from the low, the middle and the high tier. All 0 mean 5 each.
+	// PerTier is how many heuristics are drawn from each tier of confidence: below 0.4, up to 0.7, and above. All 0 mean 5 each.
 	PerTier [3]int
 	// Seed draws them, during the call only. nil means a random one.
 	Seed rand.Source
@@ -33,9 +31,6 @@ func (c ReevaluateConfig) withDefaults() ReevaluateConfig {
 		c.Similarity = heed.Trigrams{}
 	}
 	c.Threshold = cmp.Or(c.Threshold, 0.75)
-	if c.Low == 0 && c.High == 0 {
-		c.Low, c.High = 0.4, 0.7
-	}
 	if c.PerTier == [3]int{} {
 		c.PerTier = [3]int{5, 5, 5}
 	}
@@ -49,7 +44,6 @@ func (c ReevaluateConfig) validate() error {
 	var found faults.List
 	found.Check(c.Strategy != nil, "Strategy", nil, "must be set")
 	checkShare(&found, "Threshold", c.Threshold)
-	found.Check(c.Low >= 0 && c.Low <= c.High && c.High <= 1, "Low", c.Low, "must be in [0, 1], and not above High")
 	found.Check(slices.Min(c.PerTier[:]) >= 0, "PerTier", c.PerTier, "must not be negative")
 	return found.Err()
 }
@@ -98,9 +92,9 @@ func (c *ReevaluateConfig) draw(heuristics []Candidate) (drawn []Candidate) {
 	for _, h := range heuristics {
 		tier := 1
 		switch {
-		case h.Confidence < c.Low:
+		case h.Confidence < 0.4:
 			tier = 0
-		case h.Confidence > c.High:
+		case h.Confidence > 0.7:
 			tier = 2
 		}
 		tiers[tier] = append(tiers[tier], h)

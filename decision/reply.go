@@ -2,11 +2,72 @@ package decision
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 )
+
+// unknown replaces a number that the model does not give.
+const unknown = 0.5
+
+// A prediction is what a model expects of an answer.
+type prediction struct{ success, confidence float64 }
+
+// parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers "success" and "confidence".
+// Prose, code fences, thoughts and other objects may stand around it. It forgives the common faults of JSON from models, and
+// reads a number in quotes.
+//
+// It refuses everything else that it would have to guess: a number outside of [0, 1], also as a percentage; a field that is
+// there twice; objects that differ or are malformed; a number at which the reply breaks off. ½ then replaces each missing or
+// refused number, and the error names the reason.
+func parsePrediction(reply string) (prediction, error) {
+	none := prediction{unknown, unknown}
+	found, malformed := findObjects(reply, "success", "confidence")
+	if malformed {
+		return none, errors.New("the reply is malformed or too long")
+	}
+	best, fault, usable := none, errors.New("the reply has no prediction"), false
+	for _, o := range found {
+		for _, name := range []string{"success", "confidence"} {
+			if _, n := o.field(name); n > 1 {
+				return none, fmt.Errorf("%s is there twice", name)
+			}
+		}
+		success, err := o.rate("success")
+		confidence, err2 := o.rate("confidence")
+		p, ok := prediction{success, confidence}, err == nil || err2 == nil
+		switch {
+		case ok && usable && p != best:
+			return none, errors.New("the reply has several predictions")
+		case ok || !usable:
+			best, fault, usable = p, errors.Join(err, err2), ok
+		}
+	}
+	return best, fault
+}
+
+// rate returns a field that is a number in [0, 1], and ½ where it is not.
+func (o *object) rate(name string) (float64, error) {
+	f, n := o.field(name)
+	if n == 0 {
+		return unknown, fmt.Errorf("%s is missing", name)
+	}
+	x, ok := f.number, f.kind == numberKind
+	if f.kind == textKind {
+		x, ok = parseNumber(strings.TrimSpace(f.text))
+	}
+	switch {
+	case !ok || math.IsInf(x, 0):
+		return unknown, fmt.Errorf("%s is no finite number", name)
+	case !(x >= 0 && x <= 1):
+		return unknown, fmt.Errorf("%s is not in [0, 1]", name)
+	}
+	return math.Abs(x), nil // -0 is 0
+}
 
 // The limits of a reply that is read.
 const (
@@ -14,7 +75,7 @@ const (
 	maxDepth = 16       // of objects in objects
 )
 
-// A field is a member of an object in a reply: a number, a text, an object, or something else.
+// A field is a member of an object in a reply.
 type field struct {
 	name   string // in lower case
 	kind   kind
@@ -49,34 +110,18 @@ func (o *object) field(name string) (f *field, n int) {
 	return f, n
 }
 
-// answers reports whether the object has a field of one of the names that says something, so that it is not the template of
-// an answer.
-func (o *object) answers(names []string) bool {
-	for _, name := range names {
-		if f, n := o.field(name); n > 0 && f.kind != otherKind {
-			return true
-		}
-	}
-	return false
-}
-
-// findObjects returns the objects in a reply that answer one of the names with a number, a text or an object, in their
-// order, and whether there was a malformed one among them. Such an object is looked for anywhere in the text but in a block
-// of thoughts, also within other objects, but not within one that is found.
+// findObjects returns the objects of a reply in which one of the names is a number, a text or an object, and whether one of
+// them was malformed. Objects may stand anywhere in the text but in thoughts, also within other objects, but not within one
+// that is found.
 //
-// Objects are JSON, with what models make of it: single quotes, names without quotes, comments, a comma too many, a text or
-// a code fence that ends within the object. The last of these keeps the fields that are complete.
+// Objects are JSON with the faults of models: single quotes, names without quotes, comments, a comma too many, a text or a code
+// fence that ends within the object, which then has the fields that are complete.
 func findObjects(text string, names ...string) (found []*object, malformed bool) {
 	if len(text) > maxReply {
 		return nil, true
 	}
-	text = withoutThoughts(text)
-	if s := strings.TrimSpace(text); strings.HasPrefix(s, `"`) { // JSON within a JSON string
-		var inner string
-		if json.Unmarshal([]byte(s), &inner) == nil {
-			text = inner
-		}
-	}
+	text = thoughts.ReplaceAllString(text, "")
+	_ = json.Unmarshal([]byte(strings.TrimSpace(text)), &text) // changes the text only if it is a JSON string
 	r := reader{text: text}
 	for {
 		next := strings.IndexByte(r.text[r.at:], '{')
@@ -94,9 +139,13 @@ func findObjects(text string, names ...string) (found []*object, malformed bool)
 	}
 }
 
+// find returns the object itself if a field of one of the names has a value, else the objects within it that have. An object
+// without may be the template of an answer.
 func (o *object) find(names []string) (found []*object) {
-	if o.answers(names) {
-		return []*object{o}
+	for _, name := range names {
+		if f, n := o.field(name); n > 0 && f.kind != otherKind {
+			return []*object{o}
+		}
 	}
 	for i := range o.fields {
 		if inner := o.fields[i].object; inner != nil {
@@ -106,35 +155,8 @@ func (o *object) find(names []string) (found []*object) {
 	return found
 }
 
-// thoughts are the tags of what a model says to itself.
-var thoughts = []string{"think", "thinking", "thought", "reasoning", "reflection", "scratchpad"}
-
-// withoutThoughts leaves out what a model says to itself: up to the last closing tag, and from an opening tag that is not
-// closed.
-func withoutThoughts(text string) string {
-	lower := asciiLower(text)
-	for _, tag := range thoughts {
-		if i := strings.LastIndex(lower, "</"+tag+">"); i >= 0 {
-			i += len(tag) + 3
-			text, lower = text[i:], lower[i:]
-		}
-		if i := strings.Index(lower, "<"+tag+">"); i >= 0 {
-			text, lower = text[:i], lower[:i]
-		}
-	}
-	return text
-}
-
-// asciiLower lowers ASCII letters only, so that places in the text stay the same.
-func asciiLower(text string) string {
-	lower := []byte(text)
-	for i, c := range lower {
-		if c >= 'A' && c <= 'Z' {
-			lower[i] = c + ('a' - 'A')
-		}
-	}
-	return string(lower)
-}
+// thoughts matches what a model says to itself: up to the last closing tag, and from an opening tag that is not closed.
+var thoughts = regexp.MustCompile(`(?is)^.*</(?:think|thinking|thought|reasoning|reflection|scratchpad)>|<(?:think|thinking|thought|reasoning|reflection|scratchpad)>.*$`)
 
 // A state says how reading a value ended.
 type state uint8
@@ -142,16 +164,16 @@ type state uint8
 const (
 	whole  state = iota
 	cutOff       // the text ended
-	broken       // it is not JSON, nor what is taken for it
+	broken       // the value can't be read
 )
 
-// A reader reads values off a text. It stands behind what it has read, or on what is broken.
+// A reader reads values from a text. It stands behind the last value, or on what is broken.
 type reader struct {
 	text string
 	at   int
 }
 
-// peek returns the next byte that is neither white space nor in a comment, and 0 at the end, or at a code fence.
+// peek skips white space and comments and returns the next byte, or 0 at the end and at a code fence.
 func (r *reader) peek() byte {
 	for r.at < len(r.text) {
 		rest := r.text[r.at:]
@@ -159,9 +181,9 @@ func (r *reader) peek() byte {
 		case strings.IndexByte(" \t\r\n", rest[0]) >= 0:
 			r.at++
 		case strings.HasPrefix(rest, "//"):
-			r.skip(rest, "\n")
+			r.skip("\n")
 		case strings.HasPrefix(rest, "/*"):
-			r.skip(rest, "*/")
+			r.skip("*/")
 		case strings.HasPrefix(rest, "```"):
 			return 0
 		default:
@@ -171,12 +193,9 @@ func (r *reader) peek() byte {
 	return 0
 }
 
-func (r *reader) skip(rest, to string) {
-	if i := strings.Index(rest, to); i >= 0 {
-		r.at += i + len(to)
-	} else {
-		r.at = len(r.text)
-	}
+func (r *reader) skip(to string) {
+	_, rest, _ := strings.Cut(r.text[r.at:], to)
+	r.at = len(r.text) - len(rest)
 }
 
 // object reads an object; the reader stands on its brace.
@@ -237,7 +256,7 @@ func (r *reader) field(depth int) (f field, s state) {
 	return f, r.value(&f, depth)
 }
 
-// value reads what stands behind a colon, or in an array.
+// value reads the value of a field, or of an array.
 func (r *reader) value(f *field, depth int) (s state) {
 	switch c := r.peek(); {
 	case c == 0:
@@ -260,7 +279,7 @@ func (r *reader) value(f *field, depth int) (s state) {
 	}
 }
 
-// scalar reads a number, or whatever stands in its place. One with which the text ends may go on, and is cut off.
+// scalar reads a number or a literal. If the text ends with it, it counts as cut off, as it might go on.
 func (r *reader) scalar(f *field) state {
 	rest := r.text[r.at:]
 	n := strings.IndexAny(rest, ",}]\n")
@@ -284,7 +303,7 @@ func (r *reader) scalar(f *field) state {
 	return whole
 }
 
-// array reads an array, of which the objects are kept, as if they were those of one object.
+// array reads an array and keeps its objects, as fields of one object.
 func (r *reader) array(f *field, depth int) state {
 	if depth == maxDepth {
 		return broken
@@ -330,7 +349,7 @@ func (r *reader) quoted(quote byte) (string, state) {
 	return "", cutOff
 }
 
-// unquote reads the escapes of a text. Line breaks within it, which JSON does not allow, are taken as they are.
+// unquote reads the escapes of a text. It accepts line breaks, which JSON does not allow.
 func unquote(literal string, quote byte) (string, state) {
 	if !utf8.ValidString(literal) {
 		return "", broken
@@ -348,22 +367,19 @@ func unquote(literal string, quote byte) (string, state) {
 
 // word reads a name without quotes.
 func (r *reader) word() (string, state) {
-	begin := r.at
-	for r.at < len(r.text) && isWord(r.text[r.at]) {
-		r.at++
-	}
-	switch {
-	case r.at == begin:
+	rest := r.text[r.at:]
+	n := len(rest) - len(strings.TrimLeft(rest, wordCharacters))
+	r.at += n
+	switch n {
+	case 0:
 		return "", broken
-	case r.at == len(r.text):
+	case len(rest):
 		return "", cutOff
 	}
-	return r.text[begin:r.at], whole
+	return rest[:n], whole
 }
 
-func isWord(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_'
-}
+const wordCharacters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"
 
 // parseNumber reads a JSON number. One that is too large for a float64 is infinite.
 func parseNumber(s string) (float64, bool) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -108,14 +109,10 @@ func (c *Candidate) validate() *heed.InputError {
 
 // finite reports the first value, by name, that is not a finite number.
 func finite(field string, values map[string]float64) error {
-	first, bad := "", false
-	for name, x := range values {
-		if (math.IsNaN(x) || math.IsInf(x, 0)) && (!bad || name < first) {
-			first, bad = name, true
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if x := values[name]; math.IsNaN(x) || math.IsInf(x, 0) {
+			return &heed.InputError{Field: fmt.Sprintf("%s[%q]", field, name), Reason: "must be a finite number"}
 		}
 	}
-	if !bad {
-		return nil
-	}
-	return &heed.InputError{Field: fmt.Sprintf("%s[%q]", field, first), Reason: "must be a finite number"}
+	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/records"
@@ -124,18 +123,18 @@ func patiently(ctx context.Context, do func() error) (err error) {
 
 // Trace returns the trace of an answer, or [heed.ErrNotFound].
 func (d *Decider) Trace(ctx context.Context, responseID string) (Trace, error) {
-	return readTrace(ctx, d.cfg.Store, responseID)
-}
-
-func readTrace(ctx context.Context, st store.Store, responseID string) (t Trace, err error) {
-	kept, err := records.Kept[traceRow]{}, heed.ErrNotFound
-	if st != nil {
-		kept, err = traceKind.Get(ctx, st, responseID)
-	}
+	kept, err := getTrace(ctx, d.cfg.Store, responseID)
 	if err != nil {
-		return t, fmt.Errorf("decision: trace: %w", err)
+		return Trace{}, fmt.Errorf("decision: trace: %w", err)
 	}
 	return kept.Value.Trace, nil
+}
+
+func getTrace(ctx context.Context, st store.Store, responseID string) (records.Kept[traceRow], error) {
+	if st == nil {
+		return records.Kept[traceRow]{}, heed.ErrNotFound
+	}
+	return traceKind.Get(ctx, st, responseID)
 }
 
 // Traces yields the stored traces, the newest first. It ends after an error.
@@ -157,18 +156,14 @@ func (d *Decider) Traces(ctx context.Context) iter.Seq2[Trace, error] {
 
 // DeleteTrace deletes the trace of an answer and all reactions to it. It returns [heed.ErrNotFound] if there is no trace.
 func (d *Decider) DeleteTrace(ctx context.Context, responseID string) error {
-	err := heed.ErrNotFound
-	if d.cfg.Store != nil {
-		err = patiently(ctx, func() error { return d.deleteTrace(ctx, responseID) })
-	}
-	if err != nil {
+	if err := patiently(ctx, func() error { return d.deleteTrace(ctx, responseID) }); err != nil {
 		return fmt.Errorf("decision: delete trace: %w", err)
 	}
 	return nil
 }
 
 func (d *Decider) deleteTrace(ctx context.Context, responseID string) error {
-	kept, err := traceKind.Get(ctx, d.cfg.Store, responseID)
+	kept, err := getTrace(ctx, d.cfg.Store, responseID)
 	if err != nil {
 		return err
 	}
@@ -195,11 +190,7 @@ func traced(text string, hash bool) string {
 	}
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
 	if len(text) > maxTraced {
-		end := maxTraced
-		for !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
+		text = strings.ToValidUTF8(text[:maxTraced], "") // without half a character
 	}
 	return strings.Clone(text)
 }

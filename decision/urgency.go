@@ -73,10 +73,10 @@ func (u Urgency) validate() error {
 
 // of returns the urgency of a request.
 func (u *Urgency) of(r *Request) float64 {
-	urgency := r.Urgency
-	if urgency > 0 {
-		return urgency
+	if r.Urgency > 0 {
+		return r.Urgency
 	}
+	urgency := 0.
 	for _, dimension := range u.Salience {
 		urgency = max(urgency, r.Salience[dimension])
 	}

@@ -69,7 +69,7 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 		"has no ear for its context": {brokenStrategy{before: func(ctx context.Context, _ *decision.Request) (context.Context, error) {
 			return context.WithoutCancel(ctx), nil
 		}}, nil, "a context that is done"},
-		"gives the model's error": {brokenStrategy{after: func(r *decision.Result, err *error) { *err = errors.Join(*err, r.Err) }}, nil, "what goes wrong with a model"},
+		"gives the model's error": {brokenStrategy{after: func(r *decision.Result, err *error) { *err = errors.Join(*err, r.Err) }}, nil, "a failing model is a path"},
 		"takes errors for answers": {brokenStrategy{}, func(llm decision.LLM) decision.LLM {
 			return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 				reply, err := llm.Generate(ctx, r)
@@ -78,7 +78,7 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 				}
 				return reply, nil
 			})
-		}, "what goes wrong with a model"},
+		}, "a failing model is a path"},
 	}
 	for name, b := range broken {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package decisiontest is the contract of [decision.Strategy] in executable form. Run it from a test of your own:
+// Package decisiontest has the contract of [decision.Strategy] as a test suite. Run it from a test of your own:
 //
 //	func TestStrategy(t *testing.T) {
 //		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
@@ -6,7 +6,7 @@
 //		})
 //	}
 //
-// It needs nothing but the standard library. Later versions of the suite may test more of what the contract says.
+// Later versions of the suite may test more of the contract.
 package decisiontest
 
 import (
@@ -24,16 +24,15 @@ import (
 	"github.com/heedhq/heed/internal/conformance"
 )
 
-// NewStrategy returns a strategy that asks this model, which is nil where there is none. A strategy that has no use for a
-// model passes over it.
+// NewStrategy returns a strategy that asks this model. nil: there is no model. A strategy may ignore the model.
 type NewStrategy func(llm decision.LLM) (decision.Strategy, error)
 
-// RunStrategy runs the suite for strategies, a subtest a rule, each with a strategy of its own.
+// RunStrategy runs the suite: a subtest for each rule, with a strategy of its own.
 func RunStrategy(t *testing.T, newStrategy NewStrategy) {
 	conformance.Run(t, strategyRules, newStrategy)
 }
 
-// CheckStrategy runs that suite outside a test and returns all failures, joined: each begins with the name of its rule.
+// CheckStrategy runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
 func CheckStrategy(newStrategy NewStrategy) error {
 	return conformance.Check(strategyRules, newStrategy)
 }
@@ -46,7 +45,7 @@ var strategyRules = []conformance.Rule[NewStrategy]{
 	{Name: "a request stays as it is", Check: requestStays},
 	{Name: "a request that is not valid is refused", Check: requestRefused},
 	{Name: "a context that is done gives its error", Check: doneRefused},
-	{Name: "what goes wrong with a model is a path", Check: modelFails},
+	{Name: "a failing model is a path", Check: modelFails},
 	{Name: "a model that hangs is left when the context is done", Check: modelHangs},
 	{Name: "decisions are concurrent", Check: decidesConcurrently},
 }
@@ -92,7 +91,7 @@ func requests() []decision.Request {
 	return append(all, decision.Request{}, decision.Request{Immediate: true})
 }
 
-// wantWhole checks a result against what Result says of its fields.
+// wantWhole checks the fields of a result against their contract.
 func wantWhole(t tb, r decision.Request, res decision.Result) {
 	t.Helper()
 	ids := []string{""}

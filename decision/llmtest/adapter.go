@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -13,15 +14,14 @@ import (
 	"github.com/heedhq/heed/internal/conformance"
 )
 
-// NewAdapter returns an adapter to a provider that answers as this model does: what the adapter sends must reach the model
-// as a request, and what the model gives must come back as the provider would send it, an error as whatever the provider
-// has for errors.
+// NewAdapter returns an adapter to a provider that answers as this model does. The adapter's requests must reach the model, and
+// the model's answers must come back in the provider's format, errors too.
 type NewAdapter func(provider decision.LLM) (decision.LLM, error)
 
-// Run runs the suite, a subtest a rule, each with an adapter of its own.
+// Run runs the suite: a subtest for each rule, with an adapter of its own.
 func Run(t *testing.T, newAdapter NewAdapter) { conformance.Run(t, rules, newAdapter) }
 
-// Check runs the suite outside a test and returns all failures, joined: each begins with the name of its rule.
+// Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
 func Check(newAdapter NewAdapter) error { return conformance.Check(rules, newAdapter) }
 
 type tb = conformance.TB
@@ -60,17 +60,18 @@ func requestArrives(t tb, newAdapter NewAdapter) {
 			t.Fatalf("generate: %v", err)
 		}
 		all := model.Requests()
-		got := all[len(all)-1]
-		if got.System != want.System || got.Prompt != want.Prompt || got.MaxTokens != want.MaxTokens || got.JSON != want.JSON {
-			t.Errorf("the provider got %+v, want %+v", got, want)
-		}
-		switch {
-		case want.Temperature == nil && got.Temperature != nil:
-			t.Errorf("the provider got a temperature of %v, and none was set", *got.Temperature)
-		case want.Temperature != nil && (got.Temperature == nil || *got.Temperature != *want.Temperature):
-			t.Errorf("the provider got another temperature than %v", *want.Temperature)
+		if got := all[len(all)-1]; !reflect.DeepEqual(got, want) {
+			t.Errorf("the provider got %+v with a temperature of %v, want %+v with %v", got, value(got.Temperature), want, value(want.Temperature))
 		}
 	}
+}
+
+// value returns what a pointer points to, or nil.
+func value(x *float64) any {
+	if x == nil {
+		return nil
+	}
+	return *x
 }
 
 func answerComesBack(t tb, newAdapter NewAdapter) {

@@ -1,6 +1,5 @@
-// Package llmtest has a model for tests, which answers from a script, and the contract of [decision.LLM] in executable
-// form, for adapters to a provider. Run it from a test of your adapter, with a server of yours that behaves as the provider
-// does:
+// Package llmtest has a scripted model for tests, and the contract of [decision.LLM] as a test suite for adapters to a
+// provider. Run it from a test of your adapter, with a server that behaves as the provider does:
 //
 //	func TestAdapter(t *testing.T) {
 //		llmtest.Run(t, func(provider decision.LLM) (decision.LLM, error) {
@@ -10,7 +9,7 @@
 //		})
 //	}
 //
-// It needs nothing but the standard library. Later versions of the suite may test more of what the contract says.
+// Later versions of the suite may test more of the contract.
 package llmtest
 
 import (
@@ -22,16 +21,14 @@ import (
 	"github.com/heedhq/heed/decision"
 )
 
-// A Step is one answer of a [Model]: what it gives, and how it behaves before.
+// A Step is one answer of a [Model].
 type Step struct {
 	Text  string
 	Err   error         // is returned with the text
-	Panic any           // is thrown, where it is not nil
-	Delay time.Duration // passes before; less where the context is done sooner, whose error is then returned
+	Panic any           // if it is not nil, the model panics with it
+	Delay time.Duration // passes before the answer. If the context is done before, its error is returned
 	Hang  bool          // waits until the context is done, and returns its error
-	// Deaf waits for this channel to be closed, whatever the context says, where it is not nil. It models a provider that
-	// does not heed its context.
-	Deaf chan struct{}
+	Deaf  chan struct{} // if it is not nil, waits until it is closed, and ignores the context
 
 	InputTokens, OutputTokens int
 }
@@ -46,20 +43,17 @@ func Say(texts ...string) []Step {
 }
 
 // A Model is a [decision.LLM] that answers from a script. Set the fields before its first use. The zero value answers
-// "ok", and predicts ½ of it.
-//
-// A Model is safe for concurrent use by multiple goroutines; steps are then taken in the order of the calls.
+// "ok", and predicts ½ for it. A Model is safe for concurrent use by multiple goroutines.
 type Model struct {
-	// Name is the model's name in its answers.
-	Name string
-	// Answers are given to prompts, and Predictions to those that ask for JSON, one after the other; the last one is
-	// repeated.
+	Name string // in its answers
+	// Answers are the answers to prompts, and Predictions those to prompts for JSON, in the order of the calls. The last one
+	// is repeated.
 	Answers, Predictions []Step
 
 	mu       sync.Mutex
 	requests []decision.LLMRequest
-	answers  int // so many were given
-	foretold int // so many predictions
+	answers  int // given so far
+	foretold int // predictions given so far
 }
 
 var _ decision.LLM = (*Model)(nil)
@@ -106,7 +100,7 @@ func (m *Model) next(r decision.LLMRequest) Step {
 	return steps[min(*given, len(steps))-1]
 }
 
-// Requests returns what the model was asked so far, in the order of the calls.
+// Requests returns the requests so far, in the order of the calls.
 func (m *Model) Requests() []decision.LLMRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
