@@ -246,7 +246,7 @@ func (s *shelf[T]) record(value T) store.Record { return s.Record(value.at(0), v
 
 // A change is what stands or falls together.
 type change struct {
-	expect  []store.Expectation
+	expect  []store.Precondition
 	records []store.Record
 	audit   []store.AuditEntry
 }
@@ -310,7 +310,7 @@ func (s *Service) board(ctx context.Context) (board, error) {
 // opens makes a change one of proposals, that holds as long as no rule has changed.
 func (b board) opens(now time.Time) change {
 	return change{
-		expect:  []store.Expectation{markKind.Expect(rulesMark, b.rules)},
+		expect:  []store.Precondition{markKind.Expect(rulesMark, b.rules)},
 		records: []store.Record{markKind.Record(mark{proposalsMark, now}, b.proposals)},
 	}
 }

@@ -77,7 +77,7 @@ func TestCommittedAlong(t *testing.T) {
 			require.NoError(t, call(f, along), name)
 			assert.True(t, there(), name)
 			assert.Len(t, f.store.commits, 2, "%s: the module's batch, and the caller's", name)
-			stale := store.Batch{Expect: []store.Expectation{{Ref: host}}}
+			stale := store.Batch{Expect: []store.Precondition{{Ref: host}}}
 			after := f.standing("h")
 			require.ErrorIs(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "stale"}, stale), heed.ErrConflict)
 			_, err := f.Judge(ctx, thumb("h", "stale", true), stale)

@@ -77,7 +77,7 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 			Details: map[string]string{"before": before.Constraints.text(), "after": p.Constraints.text()},
 		}
 		_, err = m.cfg.Store.Commit(ctx, store.Batch{
-			Expect:  []store.Expectation{m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision)},
+			Expect:  []store.Precondition{m.kinds.heuristics.Expect(p.HeuristicID, a.heuristic.Revision)},
 			Records: []store.Record{m.kinds.pins.Record(p, a.pin.Revision), entry.Record()},
 		})
 		return err

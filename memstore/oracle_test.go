@@ -356,11 +356,11 @@ func (r *trial) batches() (all []store.Batch) {
 		all = append(all, b)
 	}
 	if ref := drawRef.Draw(r.T, "expected"); !written[ref] && rapid.Bool().Draw(r.T, "expect") {
-		e := store.Expectation{Ref: ref}
+		e := store.Precondition{Ref: ref}
 		if there := r.truth.find(ref); there != nil && rapid.IntRange(0, 5).Draw(r.T, "stale") > 0 {
 			e.Revision = there.Revision
 		}
-		all[len(all)-1].Expect = []store.Expectation{e}
+		all[len(all)-1].Expect = []store.Precondition{e}
 	}
 	return all
 }

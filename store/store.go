@@ -87,7 +87,7 @@ type Batch struct {
 	Observations []evidence.Observation
 
 	// Expect names records that must still have these revisions. They stay as they are.
-	Expect []Expectation
+	Expect []Precondition
 	// Records to write, or to remove where the Body is zero.
 	Records []Record
 
@@ -95,8 +95,8 @@ type Batch struct {
 	Parts bool
 }
 
-// An Expectation says which revision of a record the writer has seen. Revision 0: there was none.
-type Expectation struct {
+// A Precondition says which revision of a record the writer has seen. Revision 0: there was none.
+type Precondition struct {
 	Ref
 	Revision uint64
 }

@@ -42,7 +42,7 @@ func TestCommittedAlong(t *testing.T) {
 			}
 			along := store.Batch{Records: []store.Record{{Ref: host, At: tt.o.Choice.At, Body: store.Of("x")}}}
 			before := means(t, l, q)
-			stale := store.Batch{Expect: []store.Expectation{{Ref: host, Revision: 7}}}
+			stale := store.Batch{Expect: []store.Precondition{{Ref: host, Revision: 7}}}
 			_, err := l.Observe(ctx, tt.o, stale, store.Batch{ID: "along"})
 			require.ErrorIs(t, err, heed.ErrConflict)
 			assert.Equal(t, before, means(t, l, q))

@@ -45,8 +45,8 @@ func (k *Kind[T]) Removal(id string, revision uint64) store.Record {
 }
 
 // Expect says that a record must still be as it was read.
-func (k *Kind[T]) Expect(id string, revision uint64) store.Expectation {
-	return store.Expectation{Ref: k.Ref(id), Revision: revision}
+func (k *Kind[T]) Expect(id string, revision uint64) store.Precondition {
+	return store.Precondition{Ref: k.Ref(id), Revision: revision}
 }
 
 // Of returns the value of a record that was read. One that is not there has Revision 0 and the zero value.

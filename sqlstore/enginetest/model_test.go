@@ -294,7 +294,7 @@ func somePlans(t *rapid.T) (plans []plan) {
 	for range rapid.IntRange(0, 1).Draw(t, "expectations") {
 		if ref := drawnRefs.Draw(t, "expected"); !written[ref] {
 			last := &plans[len(plans)-1]
-			last.batch.Expect = append(last.batch.Expect, store.Expectation{Ref: ref})
+			last.batch.Expect = append(last.batch.Expect, store.Precondition{Ref: ref})
 			last.expected = append(last.expected, drawnRevisions.Draw(t, "revision"))
 		}
 	}

@@ -104,7 +104,7 @@ func TestRefusedInHostsTransaction(t *testing.T) {
 		_, err = st.CommitTx(ctx, tx, noted("meanwhile"))
 		require.NoError(t, err)
 		wrong := noted("wrong")
-		wrong.Expect = []store.Expectation{{Ref: store.Ref{Kind: "note", ID: "before"}, Revision: 1 << 40}}
+		wrong.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "before"}, Revision: 1 << 40}}
 		_, err = st.CommitTx(ctx, tx, wrong)
 		require.ErrorIs(t, err, heed.ErrConflict)
 		known := noted("before")

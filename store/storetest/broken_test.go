@@ -924,7 +924,7 @@ var brokenRecords = []fault{
 	{
 		"nobody can expect nothing",
 		changing(func(_ *broken, b *batch) {
-			b.Expect = slices.DeleteFunc(slices.Clone(b.Expect), func(e store.Expectation) bool { return e.Revision == 0 })
+			b.Expect = slices.DeleteFunc(slices.Clone(b.Expect), func(e store.Precondition) bool { return e.Revision == 0 })
 		}),
 		"an expectation holds and changes nothing",
 	},

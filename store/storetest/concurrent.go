@@ -109,7 +109,7 @@ func expectConcurrent(t tb, s Subject) {
 				mine, other = b, a
 			}
 			_, err := f.store.Commit(ctx, store.Batch{
-				Expect:  []store.Expectation{expect(notes, other, revision)},
+				Expect:  []store.Precondition{expect(notes, other, revision)},
 				Records: []store.Record{over(record(notes, mine, value{N: 1}), revision)},
 			})
 			if errors.Is(err, heed.ErrConflict) {

@@ -187,8 +187,8 @@ func removal(kind, id string, revision uint64) store.Record {
 	return store.Record{Ref: ref(kind, id), Revision: revision}
 }
 
-func expect(kind, id string, revision uint64) store.Expectation {
-	return store.Expectation{Ref: ref(kind, id), Revision: revision}
+func expect(kind, id string, revision uint64) store.Precondition {
+	return store.Precondition{Ref: ref(kind, id), Revision: revision}
 }
 
 // write commits records and returns the revision that they got.

@@ -185,7 +185,7 @@ func conflictLeaves(t tb, s Subject) {
 	}
 	take := store.Batch{Retract: []string{"known"}, Forget: []string{"ann"}}
 	stale := store.Batch{Records: []store.Record{over(record(notes, "there", value{N: 2}), revision+1)}}
-	missing := store.Batch{Expect: []store.Expectation{expect(notes, "not there", 1)}}
+	missing := store.Batch{Expect: []store.Precondition{expect(notes, "not there", 1)}}
 	both := rest
 	both.Records = slices.Concat(rest.Records, stale.Records)
 	for what, batches := range map[string][]store.Batch{
@@ -224,7 +224,7 @@ func knownFirst(t tb, s Subject) {
 	again("though its revision is stale", b)
 	revision := f.write(over(record(notes, "r", value{N: 2}), first.Revision))
 	again("though its record has gone on", b)
-	again("with a stale expectation", store.Batch{ID: "settle", Expect: []store.Expectation{expect(notes, "r", first.Revision)}})
+	again("with a stale expectation", store.Batch{ID: "settle", Expect: []store.Precondition{expect(notes, "r", first.Revision)}})
 	again("with what is unknown", store.Batch{ID: "settle", Retract: []string{"never seen"}})
 	again("with another policy", store.Batch{
 		ID: "settle", Policies: map[string]evidence.Policy{plain: {ByOrigin: true}}, Observations: []evidence.Observation{observation("2", c, 1)},
@@ -246,24 +246,24 @@ func expectation(t tb, s Subject) {
 	first := f.write(record(notes, "seen", value{N: 1}))
 	now := expect(notes, "seen", first)
 	for i := range 3 {
-		f.commit(store.Batch{Expect: []store.Expectation{now, expect(notes, "none", 0), now}, Records: []store.Record{record(notes, fmt.Sprint(i), value{})}})
+		f.commit(store.Batch{Expect: []store.Precondition{now, expect(notes, "none", 0), now}, Records: []store.Record{record(notes, fmt.Sprint(i), value{})}})
 		if got := f.has("after an expectation", notes, "seen", value{N: 1}); got.Revision != first {
 			t.Errorf("an expectation changed the revision %d to %d", first, got.Revision)
 		}
 		f.gone("after an expectation", notes, "none")
 	}
-	f.commits(store.Batch{}, store.Batch{Expect: []store.Expectation{now}})
+	f.commits(store.Batch{}, store.Batch{Expect: []store.Precondition{now}})
 	second := f.write(over(record(notes, "seen", value{N: 2}), first))
-	for what, wrong := range map[string]store.Expectation{
+	for what, wrong := range map[string]store.Precondition{
 		"an old revision": now, "none, and there is one": expect(notes, "seen", 0), "one, and there is none": expect(notes, "none", second),
 		"a later revision": expect(notes, "seen", second+1),
 	} {
-		f.refusedBy(heed.ErrConflict, store.Batch{Expect: []store.Expectation{wrong}, Records: []store.Record{record(notes, "new", value{})}})
+		f.refusedBy(heed.ErrConflict, store.Batch{Expect: []store.Precondition{wrong}, Records: []store.Record{record(notes, "new", value{})}})
 		f.gone("after expecting "+what, notes, "new")
 	}
 	f.commit(store.Batch{Records: []store.Record{removal(notes, "seen", second)}})
-	f.refusedBy(heed.ErrConflict, store.Batch{Expect: []store.Expectation{expect(notes, "seen", second)}})
-	f.commit(store.Batch{Expect: []store.Expectation{expect(notes, "seen", 0)}})
+	f.refusedBy(heed.ErrConflict, store.Batch{Expect: []store.Precondition{expect(notes, "seen", second)}})
+	f.commit(store.Batch{Expect: []store.Precondition{expect(notes, "seen", 0)}})
 }
 
 func writtenOnce(t tb, s Subject) {
@@ -373,8 +373,8 @@ func invalidCommit(t tb, s Subject) {
 		"Records[1].Revision":      spoilt(func(r *store.Record) { r.Body = store.Body{} }),
 		"Batches[1].Records[0].ID": {{Records: []store.Record{good}}, {Records: []store.Record{good}}},
 		"Batches[1].Observations":  {{Records: []store.Record{good}}, {Forget: []string{"ann"}}},
-		"Expect[0]":                {{Records: []store.Record{good}}, {Expect: []store.Expectation{expect(notes, "good", 0)}}},
-		"Expect[0].ID":             {{Records: []store.Record{good}, Expect: []store.Expectation{{Ref: ref(notes, "a\x00b")}}}},
+		"Expect[0]":                {{Records: []store.Record{good}}, {Expect: []store.Precondition{expect(notes, "good", 0)}}},
+		"Expect[0].ID":             {{Records: []store.Record{good}, Expect: []store.Precondition{{Ref: ref(notes, "a\x00b")}}}},
 		"Forget[0]":                {{Records: []store.Record{good}, Forget: []string{""}}},
 		"Withdraw[0]":              {{Records: []store.Record{good}, Withdraw: []string{"\xff"}}},
 		"ID":                       {{ID: "\x00", Records: []store.Record{good}}},
