@@ -2,7 +2,6 @@ package patterns
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -46,37 +45,29 @@ func (r *Recorder) override(ctx context.Context, id PatternID, by By, action str
 func (r *Recorder) decide(
 	ctx context.Context, id PatternID, by By, action string, change func(*draft, *Pattern, *evidence.Tally) (string, error),
 ) (Transition, error) {
-	err := by.validate()
-	var d *draft
-	if err == nil {
-		err = r.retry(ctx, func() error {
-			found, err := r.find(ctx, id)
-			if err != nil {
-				return err
-			}
-			d = r.draft(found)
-			if p, _ := d.pattern(id); p.Anti {
-				return inputError("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
-			}
-			err = d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string, error) { return change(d, p, t) })
-			if err != nil {
-				return err
-			}
-			done := d.transitions[0]
+	err := firstError(by.validate(), checkIDs(field{"ID", string(id)}))
+	if err != nil {
+		return Transition{}, failed(action, err)
+	}
+	d, err := r.change(ctx, []PatternID{id}, "", func(d *draft) error {
+		p, known := d.pattern(id)
+		switch {
+		case !known:
+			return heed.ErrNotFound
+		case p.Anti:
+			return inputError("Pattern", "is an anti-pattern: decide on the pattern that it was made of")
+		}
+		err := d.settle(id, by.Actor, func(p *Pattern, t *evidence.Tally) (string, error) { return change(d, p, t) })
+		for _, done := range d.transitions {
 			d.batch.Records = append(d.batch.Records, r.audit(done.ID, done.At, by, action, string(id), map[string]string{
 				"from": string(done.From), "to": string(done.To),
 			}))
-			_, err = d.commit(ctx)
-			return err
-		})
-	}
-	switch {
-	case errors.Is(err, errDone):
-		return Transition{}, nil
-	case err != nil:
+		}
+		return err
+	})
+	if err != nil || len(d.transitions) == 0 {
 		return Transition{}, failed(action, err)
 	}
-	r.toldOf(ctx, d)
 	return d.transitions[0], nil
 }
 

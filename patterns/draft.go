@@ -21,12 +21,19 @@ type draft struct {
 	next  map[PatternID]Pattern // those that the commit writes
 	order []PatternID           // of next
 
+	what, id    string       // the evidence: "outcome" and its id; empty if there is none
+	duplicate   bool         // that evidence had been counted
 	transitions []Transition // what becomes of patterns
 	inversions  []Pattern    // the anti-patterns of those that are inverted
 }
 
 func (r *Recorder) draft(from *reading) *draft {
 	return &draft{reading: from, r: r, now: r.cfg.Now(), batch: store.Batch{Policies: r.policies}, next: make(map[PatternID]Pattern)}
+}
+
+// count makes the draft count evidence once, by its id.
+func (d *draft) count(what, id string) {
+	d.what, d.id, d.batch.ID = what, id, d.r.cfg.Name+":"+what+":"+id
 }
 
 // pattern returns a pattern as it is in the draft. It must not be changed.
@@ -121,27 +128,63 @@ func (d *draft) warn(p *Pattern, t *evidence.Tally) Pattern {
 }
 
 // commit stores all of it, or none and an error. It stores nothing for a draft without an id that changes nothing.
-func (d *draft) commit(ctx context.Context) (store.Receipt, error) {
+func (d *draft) commit(ctx context.Context) error {
 	for _, id := range d.order {
 		d.batch.Records = append(d.batch.Records, d.r.kinds.patterns.Record(d.next[id], d.patterns[id].Revision))
 	}
 	if d.batch.ID == "" && len(d.batch.Records) == 0 && !d.batch.TakesAway() {
-		return store.Receipt{}, nil
+		return nil
 	}
 	receipts, err := d.r.cfg.Store.Commit(ctx, d.batch)
-	if errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) {
-		err = &raceError{err}
-	}
 	if err != nil {
-		return store.Receipt{}, err
+		return err
 	}
-	return receipts[0], nil
+	if d.duplicate = receipts[0].Duplicate; d.duplicate {
+		d.transitions, d.inversions = nil, nil
+	}
+	return nil
 }
 
-// A raceError says that somebody else has stored a pattern since it was read.
-type raceError struct{ error }
+// change reads patterns and the entry of an outcome, makes a draft with do, and commits it. It does so again if somebody else
+// stored a pattern first. Changes of this recorder that are made again take turns, so that they are not in each other's way. If
+// do returns errDone, nothing is stored. At the end, change tells the observer.
+func (r *Recorder) change(ctx context.Context, ids []PatternID, outcome string, do func(d *draft) error) (*draft, error) {
+	d, raced, err := r.try(ctx, ids, outcome, do)
+	if raced {
+		if err = r.turn.Lock(ctx); err != nil {
+			return nil, err
+		}
+		for n := 0; raced && n < maxTries; n++ {
+			d, raced, err = r.try(ctx, ids, outcome, do)
+		}
+		r.turn.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.tell(ctx, d)
+	return d, nil
+}
 
-func (e *raceError) Unwrap() error { return e.error }
+// maxTries is how often others may come first. Each time one of them got on, so only a broken store reaches it.
+const maxTries = 10_000
+
+// try changes once. It reports whether somebody else came first.
+func (r *Recorder) try(ctx context.Context, ids []PatternID, outcome string, do func(d *draft) error) (d *draft, raced bool, err error) {
+	found, err := r.read(ctx, ids, outcome)
+	if err != nil {
+		return nil, false, err
+	}
+	d = r.draft(found)
+	if err = do(d); err != nil {
+		if errors.Is(err, errDone) {
+			err = nil
+		}
+		return d, false, err
+	}
+	err = d.commit(ctx)
+	return d, errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) && ctx.Err() == nil, err
+}
 
 // advance gives a pattern the state that its evidence calls for. It returns the cause if the state changes.
 func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause string) {

@@ -6,29 +6,21 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// told tells the observer of evidence that a draft has committed, or that it was a duplicate.
-func (r *Recorder) told(ctx context.Context, d *draft, what, id string, duplicate bool) {
+// tell tells the observer what a draft has changed.
+func (r *Recorder) tell(ctx context.Context, d *draft) {
 	if r.watch == nil {
 		return
 	}
-	if duplicate {
-		r.watch.Tell(ctx, heed.Duplicate{Component: r.watch.Name(), At: d.now, What: what, ID: id})
+	if d.duplicate {
+		r.watch.Tell(ctx, heed.Duplicate{Component: r.watch.Name(), At: d.now, What: d.what, ID: d.id})
 		return
 	}
 	for _, o := range d.batch.Observations {
 		if o.Weight > 0 {
 			r.watch.Tell(ctx, heed.Counted{
-				Component: r.watch.Name(), At: d.now, Subject: o.Cell.Item, Channel: what, Reward: o.Reward, Weight: o.Weight,
+				Component: r.watch.Name(), At: d.now, Subject: o.Cell.Item, Channel: d.what, Reward: o.Reward, Weight: o.Weight,
 			})
 		}
-	}
-	r.toldOf(ctx, d)
-}
-
-// toldOf tells the observer what became of patterns by a draft that is committed.
-func (r *Recorder) toldOf(ctx context.Context, d *draft) {
-	if r.watch == nil {
-		return
 	}
 	for _, t := range d.transitions {
 		reason := t.Cause

@@ -34,57 +34,38 @@ func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 	if rating.At.IsZero() {
 		rating.At = now
 	}
-	err := rating.validate(now)
-	var d *draft
-	var recorded Recorded
-	if err == nil {
-		err = r.retry(ctx, func() (err error) {
-			d, recorded, err = r.rate(ctx, &rating)
-			return err
-		})
-	}
-	if err != nil {
+	if err := rating.validate(now); err != nil {
 		return Recorded{}, failed("rate", err)
 	}
-	r.told(ctx, d, "rating", rating.ID, recorded.Duplicate)
-	return recorded, nil
-}
-
-func (r *Recorder) rate(ctx context.Context, rating *Rating) (*draft, Recorded, error) {
 	var named []PatternID
 	if rating.Pattern != "" {
 		named = []PatternID{rating.Pattern}
 	}
-	found, err := r.read(ctx, named, "")
-	if err != nil {
-		return nil, Recorded{}, err
-	}
-	d := r.draft(found)
-	d.batch.ID = r.cfg.Name + ":rating:" + rating.ID
 	one := evidence.Observation{
-		ID: d.batch.ID, Source: rating.Source, Session: rating.Task, Reward: rewardOf(rating.Class), Weight: rating.Strength, At: rating.At,
+		Source: rating.Source, Session: rating.Task, Reward: rewardOf(rating.Class), Weight: rating.Strength, At: rating.At,
 	}
 	if rating.Class == Neutral {
 		one.Weight = 0
 	}
-	if rating.Pattern == "" {
-		one.Cell = r.criterionCell(rating.Criterion)
-		d.batch.Observations = []evidence.Observation{one}
-	} else {
+	d, err := r.change(ctx, named, "", func(d *draft) error {
+		d.count("rating", rating.ID)
+		one.ID = d.batch.ID
+		if rating.Pattern == "" {
+			one.Cell = r.criterionCell(rating.Criterion)
+			d.batch.Observations = append(d.batch.Observations, one)
+			return nil
+		}
 		roots, err := d.resolve(named)
 		if err != nil {
-			return nil, Recorded{}, err
+			return err
 		}
 		d.observe(roots[0], one)
-		if err = d.settle(roots[0], "", r.unarchive); err != nil {
-			return nil, Recorded{}, err
-		}
+		return d.settle(roots[0], "", r.unarchive)
+	})
+	if err != nil {
+		return Recorded{}, failed("rate", err)
 	}
-	receipt, err := d.commit(ctx)
-	if err != nil || receipt.Duplicate {
-		return d, Recorded{Duplicate: receipt.Duplicate}, err
-	}
-	return d, Recorded{Transitions: d.transitions, Inversions: d.inversions}, nil
+	return Recorded{Duplicate: d.duplicate, Transitions: d.transitions, Inversions: d.inversions}, nil
 }
 
 func (g *Rating) validate(now time.Time) error {

@@ -118,73 +118,66 @@ func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
 //
 // An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again after an error.
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
-	err := r.complete(ctx, &o)
-	var d *draft
-	var recorded Recorded
-	if err == nil {
-		err = r.retry(ctx, func() (err error) {
-			d, recorded, err = r.record(ctx, &o)
-			return err
-		})
-	}
+	recorded, err := r.record(ctx, &o)
 	if err != nil {
 		return Recorded{}, failed("record", err)
 	}
-	r.told(ctx, d, "outcome", o.ID, recorded.Duplicate)
 	return recorded, nil
 }
 
-func (r *Recorder) record(ctx context.Context, o *Outcome) (*draft, Recorded, error) {
-	named := o.credited()
-	found, err := r.read(ctx, named, o.ID)
-	if err != nil {
-		return nil, Recorded{}, err
+func (r *Recorder) record(ctx context.Context, o *Outcome) (Recorded, error) {
+	if err := r.complete(ctx, o); err != nil {
+		return Recorded{}, err
 	}
-	d := r.draft(found)
-	if found.entry.Revision > 0 {
-		recorded, err := r.duplicate(ctx, &found.entry.Value)
-		return d, recorded, err
+	named, entry := o.credited(), Entry{Outcome: *o, Score: r.cfg.Scoring.Score(*o)}
+	var recent []Entry
+	d, err := r.change(ctx, named, o.ID, func(d *draft) (err error) {
+		d.count("outcome", o.ID)
+		if d.entry.Revision > 0 {
+			d.duplicate = true
+			return errDone
+		}
+		if recent, err = r.recent(ctx, o.Task); err != nil {
+			return err
+		}
+		entry.RecordedAt = stored(d.now)
+		d.batch.Records = append(d.batch.Records, r.kinds.entries.Record(entry, store.Once))
+		return d.credit(&entry, named)
+	})
+	if err != nil || d.duplicate {
+		return r.first(ctx, d, entry, err)
 	}
-	recent, err := r.recent(ctx, o.Task)
-	if err != nil {
-		return nil, Recorded{}, err
-	}
-	entry := Entry{Outcome: *o, Score: r.cfg.Scoring.Score(*o), RecordedAt: stored(d.now)}
-	if err := d.credit(&entry, named); err != nil {
-		return nil, Recorded{}, err
-	}
-	d.batch.Records = append(d.batch.Records, r.kinds.entries.Record(entry, store.Once))
-	receipt, err := d.commit(ctx)
-	if err != nil || !receipt.Duplicate {
-		return d, Recorded{
-			Score: entry.Score, Transitions: d.transitions, Inversions: d.inversions,
-			Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...)),
-		}, err
-	}
-	first, err := r.kinds.entries.Get(ctx, r.cfg.Store, o.ID) // another caller came first
-	if errors.Is(err, heed.ErrNotFound) {                     // or the entry is no longer kept
-		first.Value, err = entry, nil
-	}
-	if err != nil {
-		return nil, Recorded{}, err
-	}
-	recorded, err := r.duplicate(ctx, &first.Value)
-	return d, recorded, err
+	return Recorded{
+		Score: entry.Score, Transitions: d.transitions, Inversions: d.inversions,
+		Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...)),
+	}, nil
 }
 
-// duplicate returns what comes of an outcome that was recorded before: nothing.
-func (r *Recorder) duplicate(ctx context.Context, first *Entry) (Recorded, error) {
-	if first.isReview() {
+// first returns what comes of an outcome that was recorded before: nothing, and the score of the first delivery.
+func (r *Recorder) first(ctx context.Context, d *draft, again Entry, err error) (Recorded, error) {
+	if err != nil {
+		return Recorded{}, err
+	}
+	first := d.entry
+	if first.Revision == 0 { // another caller came first
+		first, err = r.kinds.entries.Get(ctx, r.cfg.Store, again.Outcome.ID)
+		if errors.Is(err, heed.ErrNotFound) { // and the entry is no longer kept
+			first.Value, err = again, nil
+		}
+	}
+	switch {
+	case err != nil:
+		return Recorded{}, err
+	case first.Value.isReview():
 		return Recorded{}, inputError("ID", "is that of a review")
 	}
-	recent, err := r.recent(ctx, first.Outcome.Task)
-	return Recorded{Score: first.Score, Duplicate: true, Strikes: r.strikes(first.Outcome.Task, recent)}, err
+	recent, err := r.recent(ctx, first.Value.Outcome.Task)
+	return Recorded{Score: first.Value.Score, Duplicate: true, Strikes: r.strikes(first.Value.Outcome.Task, recent)}, err
 }
 
 // credit adds the evidence of an outcome, and settles the patterns that it names.
 func (d *draft) credit(e *Entry, named []PatternID) error {
 	o, class := &e.Outcome, e.Score.Class
-	d.batch.ID = d.r.cfg.Name + ":outcome:" + o.ID
 	one := evidence.Observation{ID: d.batch.ID, Source: o.Source, Session: o.Task, At: o.At}
 	for i, name := range o.Criteria {
 		if slices.Contains(o.Criteria[:i], name) {
@@ -279,18 +272,12 @@ func (r *Recorder) criterionCell(name string) evidence.Cell {
 func (r *Recorder) Define(ctx context.Context, p Pattern) (Pattern, error) {
 	wanted, err := r.fresh(p)
 	if err == nil {
-		err = r.retry(ctx, func() error {
-			found, err := r.read(ctx, []PatternID{wanted.ID}, "")
-			if err != nil {
-				return err
-			}
-			d := r.draft(found)
+		_, err = r.change(ctx, []PatternID{wanted.ID}, "", func(d *draft) error {
 			known := false
 			if p, known = d.pattern(wanted.ID); !known {
 				p = d.put(wanted)
 			}
-			_, err = d.commit(ctx)
-			return err
+			return nil
 		})
 	}
 	if err != nil {

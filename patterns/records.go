@@ -141,21 +141,6 @@ func talliesOf[ID ~string](parts []evidence.Part) map[ID]evidence.Tally {
 	return tallies
 }
 
-// find reads a pattern that there must be.
-func (r *Recorder) find(ctx context.Context, id PatternID) (*reading, error) {
-	if err := checkIDs(field{"ID", string(id)}); err != nil {
-		return nil, err
-	}
-	found, err := r.read(ctx, []PatternID{id}, "")
-	if err != nil {
-		return nil, err
-	}
-	if _, known := found.patterns[id]; !known {
-		return nil, heed.ErrNotFound
-	}
-	return found, nil
-}
-
 // readAll reads all patterns, and the evidence of those that a query selects. These are in the order of the reading.
 func (r *Recorder) readAll(ctx context.Context, q PatternQuery) (*reading, error) {
 	found := &reading{patterns: make(map[PatternID]records.Kept[Pattern])}
@@ -253,24 +238,3 @@ func collect[T any](seq iter.Seq2[T, error]) (all []T, err error) {
 	}
 	return all, nil
 }
-
-// retry calls again if somebody else stored a pattern first. Those of this recorder that try again take turns, so that they are
-// not in each other's way.
-func (r *Recorder) retry(ctx context.Context, do func() error) error {
-	for n := range maxTries {
-		if n == 1 {
-			if err := r.turn.Lock(ctx); err != nil {
-				return err
-			}
-			defer r.turn.Unlock()
-		}
-		err := do()
-		if race := (*raceError)(nil); err == nil || ctx.Err() != nil || !errors.As(err, &race) {
-			return err
-		}
-	}
-	return fmt.Errorf("%w: %d times over", heed.ErrConflict, maxTries)
-}
-
-// maxTries is how often others may come first. Each time one of them got on, so only a broken store reaches it.
-const maxTries = 10_000

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 )
 
@@ -34,9 +35,15 @@ type Standing struct {
 
 // Standing returns a pattern as it stands now, or [heed.ErrNotFound].
 func (r *Recorder) Standing(ctx context.Context, id PatternID) (Standing, error) {
-	found, err := r.find(ctx, id)
+	if err := checkIDs(field{"ID", string(id)}); err != nil {
+		return Standing{}, failed("standing", err)
+	}
+	found, err := r.read(ctx, []PatternID{id}, "")
 	if err != nil {
 		return Standing{}, failed("standing", err)
+	}
+	if _, known := found.patterns[id]; !known {
+		return Standing{}, failed("standing", heed.ErrNotFound)
 	}
 	return r.stand(found, id, r.cfg.Now()), nil
 }

@@ -53,34 +53,19 @@ func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err e
 	if err != nil {
 		return 0, err
 	}
-	settle := func(from *reading, id PatternID) (*draft, error) {
-		d := r.draft(from)
-		d.now = now
-		return d, d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) { return r.archive(p, t, now) })
-	}
 	for _, id := range all.order {
-		if p := all.patterns[id].Value; p.Anti {
-			continue
+		settle := func(d *draft) error {
+			d.now = now
+			return d.settle(id, "", func(p *Pattern, t *evidence.Tally) (string, error) { return r.archive(p, t, now) })
 		}
-		if trial, err := settle(all, id); err != nil || len(trial.order) == 0 {
+		trial := r.draft(all)
+		if all.patterns[id].Value.Anti || settle(trial) != nil || len(trial.order) == 0 {
 			continue // nothing would change
 		}
-		var d *draft
-		err := r.retry(ctx, func() error {
-			found, err := r.read(ctx, []PatternID{id}, "")
-			if err != nil {
-				return err
-			}
-			if d, err = settle(found, id); err == nil {
-				_, err = d.commit(ctx)
-			}
-			return err
-		})
-		if err != nil {
+		if _, err := r.change(ctx, []PatternID{id}, "", settle); err != nil {
 			return changed, err
 		}
 		changed++
-		r.toldOf(ctx, d)
 	}
 	return changed, nil
 }
