@@ -3,6 +3,7 @@ package patterns
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
 
@@ -44,11 +47,8 @@ type Config struct {
 	// [Maturity].
 	StaleAfter time.Duration
 
-	// Literal keeps the arithmetic of the learning-systems design as it stands there. Gates are on faded mass, so that a
-	// pattern leaves its state with time alone. A harmful outcome weighs less the worse it was. Weights of criteria have
-	// neither a prior nor a gate, and counts deprecate a criterion. A neutral outcome is a failure of its patterns. Any
-	// feedback validates. There is no rehabilitation. Evidence that is stored already keeps the arithmetic under which it
-	// was recorded.
+	// Literal keeps the arithmetic of the learning-systems design as it stands there; docs/specs.md has the differences.
+	// Evidence that is stored already keeps the arithmetic under which it was recorded.
 	Literal bool
 
 	// Observer is told what happens. See [heed.Observer].
@@ -71,10 +71,6 @@ func (c Config) withDefaults() Config {
 	if c.Approaches == nil {
 		c.Approaches = Approaches()
 	}
-	c.Approaches = slices.Clone(c.Approaches)
-	for i := range c.Approaches {
-		c.Approaches[i].Phrases = slices.Clone(c.Approaches[i].Phrases)
-	}
 	c.MaxSimilar = cmp.Or(c.MaxSimilar, 5)
 	c.Size = c.Size.or(planSize)
 	c.Strikes = cmp.Or(c.Strikes, 3)
@@ -92,22 +88,15 @@ func (c Config) withDefaults() Config {
 func (c *Config) validate() error {
 	var found faults.List
 	found.Check(c.Store != nil, "Store", nil, "must be set")
-	found.Check(checkText("", c.Name, maxName) == nil, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
+	found.Check(checkText("", c.Name, 256) == nil, "Name", c.Name, "must be text of at most 256 bytes")
 	found.Add("Scoring", c.Scoring.validate())
 	found.Add("Criteria", c.Criteria.validate())
 	found.Add("Maturity", c.Maturity.validate())
 	found.Add("Inversion", c.Inversion.validate())
-	named := make(map[PatternID]string)
 	for i, a := range c.Approaches {
 		found.Add(fmt.Sprintf("Approaches[%d]", i), a.validate())
-		id := IDOf(a.Name)
-		other, known := named[id]
-		found.Check(!known || other == a.Name || id == idPrefix, fmt.Sprintf("Approaches[%d].Name", i), a.Name, "has the id of another one's name: see IDOf")
-		named[id] = a.Name
 	}
 	found.Check(c.MaxSimilar > 0, "MaxSimilar", c.MaxSimilar, "must not be negative")
-	found.Check(c.Size.Items > 0, "Size.Items", c.Size.Items, "must not be negative")
-	found.Check(c.Size.Chars > 0, "Size.Chars", c.Size.Chars, "must not be negative")
 	found.Check(c.Strikes > 0 && c.Strikes <= strikesRead, "Strikes", c.Strikes, fmt.Sprintf("must be in [1, %d], or 0 for the default", strikesRead))
 	found.Check(c.StaleAfter > 0, "StaleAfter", c.StaleAfter, "must not be negative")
 	return found.Err()
@@ -115,5 +104,125 @@ func (c *Config) validate() error {
 
 const defaultName = "patterns"
 
-// maxName leaves room for the rest of a kind or an id.
-const maxName = 256
+// componentOf begins the name of a recorder's settings.
+const componentOf = "patterns/"
+
+// component returns the settings that the store keeps. set is the configuration as the host gave it. The half-lives come first,
+// as they are the defaults of other settings.
+func (c *Config) component(set Config) settings.Component {
+	maturity, criteria := set.Maturity, set.Criteria
+	maturity.HalfLife, criteria.HalfLife = 0, 0
+	return settings.Component{Name: componentOf + cmp.Or(c.Name, defaultName), Fields: []settings.Field{
+		{Name: "maturity.half_life", Value: &c.Maturity.HalfLife, Set: set.Maturity.HalfLife != 0, Fixed: true},
+		{Name: "criteria.half_life", Value: &c.Criteria.HalfLife, Set: set.Criteria.HalfLife != 0, Fixed: true},
+		{Name: "maturity", Value: &c.Maturity, Set: maturity != Maturity{}},
+		{Name: "criteria", Value: &c.Criteria, Set: criteria != Criteria{}},
+		{Name: "inversion", Value: &c.Inversion, Set: set.Inversion != Inversion{}},
+		{Name: "scoring", Value: &c.Scoring, Set: set.Scoring != Scoring{}},
+		{Name: "strikes", Value: &c.Strikes, Set: set.Strikes != 0},
+		{Name: "stale_after", Value: &c.StaleAfter, Set: set.StaleAfter != 0},
+		{Name: "literal", Value: &c.Literal, Set: set.Literal},
+	}}
+}
+
+// adopt takes over the stored settings that are wanted, and fills in the defaults.
+func (c *Config) adopt(ctx context.Context, wanted func(settings.Field) bool) error {
+	component := c.component(*c)
+	component.Fields = slices.DeleteFunc(component.Fields, func(f settings.Field) bool { return !wanted(f) })
+	err := settings.Adopt(ctx, c.Store, component)
+	*c = c.withDefaults()
+	return cmp.Or(err, c.validate())
+}
+
+// settle takes over the stored half-lives that the host has not set, and has the store keep the settings.
+func (c *Config) settle(ctx context.Context) error {
+	set := *c
+	err := c.adopt(ctx, func(f settings.Field) bool { return f.Fixed && !f.Set })
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return err
+	}
+	return settings.Open(ctx, c.Store, c.Now(), c.component(set))
+}
+
+// follow takes over all stored settings.
+func (c *Config) follow(ctx context.Context) error {
+	return c.adopt(ctx, func(settings.Field) bool { return true })
+}
+
+// Names returns the names of the recorders whose settings a store has, in order.
+func Names(ctx context.Context, st store.Store) ([]string, error) {
+	names, err := settings.Names(ctx, st, componentOf)
+	return names, failed("names", err)
+}
+
+// Rebuild changes the half-lives of a recorder to those of cfg and returns the recorder. It makes all evidence anew from its
+// history and stores the new settings, in one commit. A setting that cfg leaves open stays as a host has set it. Afterwards
+// [New] takes cfg. A recorder that is open elsewhere has to be opened anew. Actor and reason are for the audit and must be set.
+//
+// If the store no longer has the whole history, Rebuild returns [evidence.ErrForgotten] and changes nothing. Then [Open] the
+// recorder, [Recorder.Reset] its patterns and criteria, and call Rebuild after that.
+func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Recorder, error) {
+	by := By{actor, reason}
+	if err := by.validate(); err != nil {
+		return nil, failed("rebuild", err)
+	}
+	var component settings.Component
+	r, err := open(ctx, cfg, func(c *Config, ctx context.Context) (err error) {
+		component, err = c.change(ctx)
+		return err
+	})
+	if err == nil {
+		err = records.Retry(ctx, func() error { return r.rebuild(ctx, component, by) })
+	}
+	if err != nil {
+		return nil, failed("rebuild", err)
+	}
+	return r, nil
+}
+
+// change takes over the stored settings that the host has set once and does not change now. It returns the settings to store.
+func (c *Config) change(ctx context.Context) (settings.Component, error) {
+	set := *c
+	component := c.component(set)
+	stored, err := settings.Stored(ctx, c.Store, component.Name)
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return component, err
+	}
+	err = c.adopt(ctx, func(f settings.Field) bool { return !f.Set && (f.Fixed || stored[f.Name].Set) })
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return component, err
+	}
+	c.Maturity.HalfLife = cmp.Or(set.Maturity.HalfLife, c.Maturity.HalfLife)
+	c.Criteria.HalfLife = cmp.Or(set.Criteria.HalfLife, c.Criteria.HalfLife)
+	component = c.component(set)
+	for i, f := range component.Fields {
+		component.Fields[i].Set = f.Set || stored[f.Name].Set
+	}
+	return component, nil
+}
+
+func (r *Recorder) rebuild(ctx context.Context, component settings.Component, by By) error {
+	b := store.Batch{Policies: r.policies}
+	for _, kind := range []string{r.kinds.patternCells, r.kinds.criterionCells} {
+		for part, err := range r.cfg.Store.List(ctx, kind, "") {
+			if err != nil {
+				return err
+			}
+			other := part.Tally.HalfLife != r.policies[kind].HalfLife
+			if other && !slices.Contains(b.Rebuild[max(len(b.Rebuild)-1, 0):], part.Cell) {
+				b.Rebuild = append(b.Rebuild, part.Cell)
+			}
+		}
+	}
+	now := r.cfg.Now()
+	changed, err := component.Overwrite(ctx, r.cfg.Store, now)
+	if err != nil {
+		return err
+	}
+	b.Records = []store.Record{changed, r.audit(r.cfg.NewID(), now, by, "rebuild", r.cfg.Name, map[string]string{
+		"maturity.half_life": r.cfg.Maturity.HalfLife.String(), "criteria.half_life": r.cfg.Criteria.HalfLife.String(),
+		"cells": fmt.Sprint(len(b.Rebuild)),
+	})}
+	_, err = r.cfg.Store.Commit(ctx, b)
+	return err
+}

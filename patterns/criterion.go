@@ -66,17 +66,12 @@ type Criterion struct {
 
 // Criteria returns what criteria have earned by now, in the order of the names. Without a name it returns all that have
 // evidence, by name. A criterion without evidence has the weight of the prior.
-func (r *Recorder) Criteria(ctx context.Context, names ...string) ([]Criterion, error) {
-	all, err := r.criteria(ctx, names)
-	return all, failed("criteria", err)
-}
-
-func (r *Recorder) criteria(ctx context.Context, names []string) (all []Criterion, err error) {
+func (r *Recorder) Criteria(ctx context.Context, names ...string) (all []Criterion, err error) {
 	now := r.cfg.Now()
 	if len(names) == 0 {
 		for part, err := range r.cfg.Store.List(ctx, r.kinds.criterionCells, "") {
 			if err != nil {
-				return nil, err
+				return nil, failed("criteria", err)
 			}
 			all = append(all, r.readCriterion(part.Cell.Item, &part.Tally, now))
 		}
@@ -85,7 +80,7 @@ func (r *Recorder) criteria(ctx context.Context, names []string) (all []Criterio
 	var cells []evidence.Cell
 	for i, name := range names {
 		if err := checkIDs(field{"Criterion", name}); err != nil {
-			return nil, err
+			return nil, failed("criteria", err)
 		}
 		if !slices.Contains(names[:i], name) {
 			cells = append(cells, r.criterionCell(name))
@@ -93,7 +88,7 @@ func (r *Recorder) criteria(ctx context.Context, names []string) (all []Criterio
 	}
 	var s store.Snapshot
 	if err := r.cfg.Store.Read(ctx, &s, cells, nil); err != nil {
-		return nil, err
+		return nil, failed("criteria", err)
 	}
 	tallies := talliesOf[string](s.Parts)
 	for _, name := range names {
@@ -127,8 +122,8 @@ func (r *Recorder) readCriterion(name string, t *evidence.Tally, now time.Time) 
 		c.Reason = fmt.Sprintf("(%g+helpful)/(%g+helpful+harmful), and never below the floor of %g", cfg.Prior.Alpha, cfg.Prior.Alpha+cfg.Prior.Beta, cfg.Floor)
 	}
 	c.Conditions = []Condition{
-		newCondition(Deprecated, observations, float64(n), atLeast, float64(cfg.MinFeedback)),
-		newCondition(Deprecated, harmfulPart, ratio, moreThan, cfg.MaxHarmful),
+		newCondition(Deprecated, "observations", float64(n), "at least", float64(cfg.MinFeedback)),
+		newCondition(Deprecated, "a harmful share", ratio, "more than", cfg.MaxHarmful),
 	}
 	c.Deprecated = c.Conditions[0].Met && c.Conditions[1].Met
 	if !c.Deprecated {

@@ -88,32 +88,26 @@ type Reset struct {
 	KeepEvidence bool
 	// Criterion forgets the evidence on a criterion.
 	Criterion string
-	// Task ends the strikes of a task: somebody looked into it.
+	// Task ends the strikes of a task and forgets its errors: somebody looked into it.
 	Task string
 	By   By
 }
 
 // Reset ends a promotion or deprecation by hand, an inversion and an archiving. The pattern is a candidate again; or, with
-// KeepEvidence, what its evidence makes of it. It also resets criteria and strikes. Outcomes and ratings that were counted do
+// KeepEvidence, what its evidence makes of it. It also resets criteria and tasks. Outcomes and ratings that were counted do
 // not count again. If there is nothing to end or to forget, nothing changes. The transition is zero if no pattern changed.
 func (r *Recorder) Reset(ctx context.Context, reset Reset) (Transition, error) {
-	one := 0
-	for _, name := range []string{string(reset.Pattern), reset.Criterion, reset.Task} {
-		if name != "" {
-			one++
-		}
-	}
 	err := firstError(reset.By.validate(), checkText("Criterion", reset.Criterion, maxID), checkText("Task", reset.Task, maxID))
-	switch {
+	switch pattern := string(reset.Pattern); {
 	case err != nil:
-	case one != 1:
-		err = inputError("Pattern", "or Criterion or Task must be set, and one of them alone")
-	case reset.Criterion != "":
-		err = r.resetCriterion(ctx, reset.Criterion, reset.By)
-	case reset.Task != "":
-		err = r.resetStrikes(ctx, reset.Task, reset.By)
-	default:
+	case pattern != "" && reset.Criterion+reset.Task == "":
 		return r.resetPattern(ctx, reset)
+	case reset.Criterion != "" && pattern+reset.Task == "":
+		err = r.resetCriterion(ctx, reset.Criterion, reset.By)
+	case reset.Task != "" && pattern+reset.Criterion == "":
+		err = records.Retry(ctx, func() error { return r.resetTask(ctx, reset.Task, reset.By) })
+	default:
+		err = inputError("Pattern", "or Criterion or Task must be set, and one of them alone")
 	}
 	return Transition{}, failed("reset", err)
 }
@@ -156,19 +150,25 @@ func (r *Recorder) resetCriterion(ctx context.Context, name string, by By) error
 	return err
 }
 
-func (r *Recorder) resetStrikes(ctx context.Context, task string, by By) error {
+func (r *Recorder) resetTask(ctx context.Context, task string, by By) error {
 	recent, err := r.recent(ctx, task)
 	if err != nil {
 		return err
 	}
-	if s := r.strikes(task, recent); s.Count == 0 {
+	var b store.Batch
+	for kept, err := range r.kinds.errors.Find(ctx, r.cfg.Store, store.Query{Keys: []string{store.Key("task", task)}}) {
+		if err != nil {
+			return err
+		}
+		b.Records = append(b.Records, r.kinds.errors.Removal(kept.ID, kept.Revision))
+	}
+	if s := r.strikes(task, recent); s.Count == 0 && len(b.Records) == 0 {
 		return nil
 	}
 	now := stored(r.cfg.Now())
 	id := r.cfg.Name + ":review:" + r.cfg.NewID()
 	review := Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by, RecordedAt: now}
-	_, err = r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{
-		r.kinds.entries.Record(review, store.Once), r.audit(id, now, by, "reset_strikes", task, nil),
-	}})
+	b.Records = append(b.Records, r.kinds.entries.Record(review, store.Once), r.audit(id, now, by, "reset_task", task, nil))
+	_, err = r.cfg.Store.Commit(ctx, b)
 	return err
 }

@@ -225,7 +225,6 @@ func TestStrikes(t *testing.T) {
 	two = attempt(false)
 	assert.Equal(t, 2, two.Count)
 	assert.False(t, two.Out)
-	assert.Empty(t, two.Prompt())
 	attempt(true)
 	none, err := w.Strikes(ctx, "t")
 	require.NoError(t, err)
@@ -237,27 +236,8 @@ func TestStrikes(t *testing.T) {
 	}
 	assert.Equal(t, 3, out.Count, "it counts no further")
 	assert.Len(t, out.Failures, 4, "and remembers what came after")
-	assert.Equal(t, start.Add(4*time.Minute), out.First)
-	assert.Equal(t, start.Add(7*time.Minute), out.Last)
+	assert.Equal(t, start.Add(4*time.Minute), out.Failures[0].At, "the oldest first")
 	require.True(t, out.Out)
-	assert.Equal(t, `## Architecture Review Required
-
-The last attempts at this task all failed. Do not try the same again.
-
-Task: t
-
-1. 2026-01-01 12:04:00 UTC: timeout after 10 minutes
-2. 2026-01-01 12:05:00 UTC: timeout after 10 minutes
-3. 2026-01-01 12:06:00 UTC: timeout after 10 minutes
-4. 2026-01-01 12:07:00 UTC: timeout after 10 minutes
-
-Before another attempt, answer:
-
-- What do these failures have in common?
-- Is the task cut in the right way, and are its assumptions true?
-- Which other approach would not fail for the same reason?
-`, out.Prompt())
-
 	w.clock.Advance(time.Minute)
 	require.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "t", By: by})))
 	cleared, err := w.Strikes(ctx, "t")
@@ -273,12 +253,11 @@ Before another attempt, answer:
 	require.NoError(t, err)
 	assert.Equal(t, 3, many.Count)
 	assert.Len(t, many.Failures, 10)
-	assert.Equal(t, 99*time.Minute, many.Last.Sub(many.First), "of a task with very many outcomes, the last hundred are looked at")
+	assert.True(t, many.Out)
 
 	one := newWorld(t, patterns.Config{Strikes: 1})
 	strike := one.record(patterns.Outcome{Task: "t"}).Strikes
 	assert.True(t, strike.Out)
-	assert.Contains(t, strike.Prompt(), "no reason was given")
 	_, err = w.Strikes(ctx, "")
 	assertInputError(t, err, "Task")
 }

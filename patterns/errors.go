@@ -78,35 +78,24 @@ type TaskError struct {
 	RecordedAt time.Time `json:"recorded_at"`
 }
 
-// RecordError keeps an error of a task for the prompt of the next attempt and for the score of the outcome. It returns the
-// error as it is kept. One whose id is known stays as it was. The newest 100,000 errors are kept, unless the store is
-// configured otherwise.
-func (r *Recorder) RecordError(ctx context.Context, e TaskError) (TaskError, error) {
-	e, err := r.completeError(e)
-	if err != nil {
-		return TaskError{}, failed("record error", err)
+// RecordError keeps an error of a task for the prompt of the next attempt and for the score of the outcome, and returns its id.
+// An error whose id is known stays as it was. The newest 100,000 errors are kept, unless the store is configured otherwise.
+func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err error) {
+	if err := r.completeError(&e); err != nil {
+		return "", failed("record error", err)
 	}
 	receipts, err := r.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{r.kinds.errors.Record(e, store.Once)}})
-	if err == nil && len(receipts[0].Left) > 0 {
-		var kept records.Kept[TaskError]
-		if kept, err = r.kinds.errors.Get(ctx, r.cfg.Store, e.ID); err == nil {
-			e = kept.Value
-		}
-		if errors.Is(err, heed.ErrNotFound) {
-			err = nil // it was dropped meanwhile
-		}
-		if r.watch != nil && err == nil {
-			r.watch.Tell(ctx, heed.Duplicate{Component: r.watch.Name(), At: r.cfg.Now(), What: "error", ID: e.ID})
-		}
-	}
 	if err != nil {
-		return TaskError{}, failed("record error", err)
+		return "", failed("record error", err)
 	}
-	return e, nil
+	if r.watch != nil && len(receipts[0].Left) > 0 {
+		r.watch.Tell(ctx, heed.Duplicate{Component: r.watch.Name(), At: e.RecordedAt, What: "error", ID: e.ID})
+	}
+	return e.ID, nil
 }
 
 // completeError fills in what an error leaves open, and validates it.
-func (r *Recorder) completeError(e TaskError) (TaskError, error) {
+func (r *Recorder) completeError(e *TaskError) error {
 	now := r.cfg.Now()
 	if e.At.IsZero() {
 		e.At = now
@@ -128,7 +117,7 @@ func (r *Recorder) completeError(e TaskError) (TaskError, error) {
 		err = inputError("Type", "must be validation, timeout, conflict, tool_failure or unknown")
 	}
 	e.At = stored(e.At)
-	return e, err
+	return err
 }
 
 // ResolveError marks an error as resolved. It is then no longer in prompts. If it is not known, the error is
@@ -147,28 +136,6 @@ func (r *Recorder) ResolveError(ctx context.Context, id string) error {
 		})
 	}
 	return failed("resolve error", err)
-}
-
-// ForgetErrors drops the errors of a task: it is over, or its next attempt is scored by itself.
-func (r *Recorder) ForgetErrors(ctx context.Context, task string) error {
-	err := checkIDs(field{"Task", task})
-	if err == nil {
-		err = records.Retry(ctx, func() error {
-			var b store.Batch
-			for kept, err := range r.kinds.errors.Find(ctx, r.cfg.Store, store.Query{Keys: []string{store.Key("task", task)}}) {
-				if err != nil {
-					return err
-				}
-				b.Records = append(b.Records, r.kinds.errors.Removal(kept.ID, kept.Revision))
-			}
-			if len(b.Records) == 0 {
-				return nil
-			}
-			_, err := r.cfg.Store.Commit(ctx, b)
-			return err
-		})
-	}
-	return failed("forget errors", err)
 }
 
 // mostErrors is how many errors of a task are counted and written into prompts: those recorded last.

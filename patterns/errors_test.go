@@ -65,11 +65,11 @@ func TestClassify(t *testing.T) {
 func TestErrorPrompt(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	at := time.Date(2024, 12, 12, 11, 30, 0, 0, time.FixedZone("", 3600))
-	report := func(r patterns.TaskError) patterns.TaskError {
+	report := func(r patterns.TaskError) (id string) {
 		r.Task = "bd-123.1"
-		e, err := w.RecordError(ctx, r)
+		id, err := w.RecordError(ctx, r)
 		require.NoError(t, err)
-		return e
+		return id
 	}
 	report(patterns.TaskError{
 		Type: patterns.Validation, Message: "Type error in src/auth.ts", Tool: "typecheck", Context: "After adding OAuth types", At: at,
@@ -112,7 +112,7 @@ The following errors were encountered during execution:
   - Time: 2024-12-12 10:30:00 UTC
 
 `+tail, prompt(patterns.SectionSize{}))
-	require.NoError(t, w.ResolveError(ctx, deadline.ID))
+	require.NoError(t, w.ResolveError(ctx, deadline))
 	assert.Equal(t, head+tail, prompt(patterns.SectionSize{}))
 	all, err := w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
 	require.NoError(t, err)
@@ -130,10 +130,10 @@ The following errors were encountered during execution:
 func TestErrorStats(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for i, kind := range []patterns.ErrorType{"validation", "timeout", "validation", "tool_failure", "validation"} {
-		e, err := w.RecordError(ctx, patterns.TaskError{Task: "bd-123.1", Type: kind, Message: "m"})
+		id, err := w.RecordError(ctx, patterns.TaskError{Task: "bd-123.1", Type: kind, Message: "m"})
 		require.NoError(t, err)
 		if i < 3 {
-			require.NoError(t, w.ResolveError(ctx, e.ID))
+			require.NoError(t, w.ResolveError(ctx, id))
 		}
 	}
 	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
@@ -145,28 +145,33 @@ func TestErrorStats(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, patterns.ErrorReport{ByType: map[patterns.ErrorType]int{}}, stats)
 
-	require.NoError(t, w.ForgetErrors(ctx, "bd-123.1"))
+	require.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "bd-123.1", By: by})))
 	stats, err = w.Errors(ctx, patterns.HistoryQuery{About: "bd-123.1"})
 	require.NoError(t, err)
 	assert.Empty(t, stats.Errors)
 }
 
-func TestReports(t *testing.T) {
+func TestErrorsAreKept(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
-	e, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Err: errors.New("exit 1"), Tool: "vet"})
-	require.NoError(t, err)
+	// kept records an error and returns it as it is kept.
+	kept := func(e patterns.TaskError) patterns.TaskError {
+		id, err := w.RecordError(ctx, e)
+		require.NoError(t, err)
+		found, err := w.Errors(ctx, patterns.HistoryQuery{ID: id})
+		require.NoError(t, err)
+		require.Len(t, found.Errors, 1)
+		return found.Errors[0]
+	}
+	e := kept(patterns.TaskError{Task: "t", Err: errors.New("exit 1"), Tool: "vet"})
 	assert.Equal(t, patterns.TaskError{ID: e.ID, Task: "t", Type: patterns.ToolFailure, Message: "exit 1", Tool: "vet", At: start, RecordedAt: start}, e)
-	late, err := w.RecordError(ctx, patterns.TaskError{Task: "late", Tool: "vet", Err: context.DeadlineExceeded, Resolved: true})
-	require.NoError(t, err)
+	late := kept(patterns.TaskError{Task: "late", Tool: "vet", Err: context.DeadlineExceeded, Resolved: true})
 	assert.Equal(t, patterns.Timeout, late.Type, "what the error wraps says more than that a tool had it")
 	assert.False(t, late.Resolved, "only ResolveError resolves")
-	e, err = w.RecordError(ctx, patterns.TaskError{ID: "mine", Task: "t", Err: errors.New("x"), Type: patterns.Conflict, Message: "said better", Tool: "git"})
-	require.NoError(t, err)
-	assert.Equal(t, patterns.TaskError{ID: "mine", Task: "t", Type: patterns.Conflict, Message: "said better", Tool: "git", At: start, RecordedAt: start}, e)
-	_, err = w.RecordError(ctx, patterns.TaskError{ID: "mine", Task: "t", Message: "again"})
-	require.NoError(t, err)
-	long, err := w.RecordError(ctx, patterns.TaskError{Task: "long", Message: strings.Repeat("é", 9000), Stack: "a\x00\xff"})
-	require.NoError(t, err)
+	said := patterns.TaskError{ID: "mine", Task: "t", Type: patterns.Conflict, Message: "said better", Tool: "git", At: start, RecordedAt: start}
+	e = kept(patterns.TaskError{ID: "mine", Task: "t", Err: errors.New("x"), Type: patterns.Conflict, Message: "said better", Tool: "git"})
+	assert.Equal(t, said, e)
+	assert.Equal(t, said, kept(patterns.TaskError{ID: "mine", Task: "other", Message: "again"}), "one that is known stays as it was")
+	long := kept(patterns.TaskError{Task: "long", Message: strings.Repeat("é", 9000), Stack: "a\x00\xff"})
 	assert.Equal(t, 2000, utf8.RuneCountInString(long.Message))
 	assert.Equal(t, patterns.Unclassified, long.Type)
 	stats, err := w.Errors(ctx, patterns.HistoryQuery{About: "t"})

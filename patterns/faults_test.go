@@ -154,14 +154,14 @@ var recorderCalls = map[string]call{
 	"Transitions": answers(func(s *shaky) ([]patterns.Transition, error) {
 		return drain(s.Transitions(ctx, patterns.HistoryQuery{}))
 	}),
-	"RecordError": answers(func(s *shaky) (patterns.TaskError, error) {
+	"RecordError": answers(func(s *shaky) (string, error) {
 		return s.RecordError(ctx, patterns.TaskError{ID: "f", Task: "t", Message: "no"})
 	}),
-	"RecordError, again": answers(func(s *shaky) (patterns.TaskError, error) {
+	"RecordError, again": answers(func(s *shaky) (string, error) {
 		return s.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "other"})
 	}),
-	"ResolveError": does(func(s *shaky) error { return s.ResolveError(ctx, "e") }),
-	"ForgetErrors": does(func(s *shaky) error { return s.ForgetErrors(ctx, "t") }),
+	"ResolveError":  does(func(s *shaky) error { return s.ResolveError(ctx, "e") }),
+	"Reset, errors": does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Task: "t", By: by})) }),
 	"Errors": answers(func(s *shaky) (patterns.ErrorReport, error) {
 		return s.Errors(ctx, patterns.HistoryQuery{About: "t"})
 	}),
@@ -271,7 +271,7 @@ func TestEveryMethodIsSwept(t *testing.T) {
 func TestOneCommit(t *testing.T) {
 	for _, name := range []string{
 		"Record", "Rate", "Rate, a criterion", "Define", "Promote", "Deprecate", "Reset", "Reset, keeping the evidence",
-		"Reset, a criterion", "Reset, strikes",
+		"Reset, a criterion", "Reset, strikes", "Reset, errors",
 	} {
 		s := newShaky(t)
 		s.failing.Fail(0, false)

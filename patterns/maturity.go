@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -85,26 +87,6 @@ type Condition struct {
 	Met   bool // a difference by rounding alone does not matter
 }
 
-// What conditions look at.
-const (
-	observations  = "observations"
-	helpfulOnes   = "helpful observations"
-	harmfulPart   = "a harmful share"
-	daysSinceHelp = "days since it last helped"
-	fadedMass     = "a faded mass"
-	fadedHelp     = "a faded helpful mass"
-	failureRate   = "a failure rate"
-	newSuccesses  = "successes since the inversion"
-)
-
-// The bounds.
-const (
-	atLeast  = "at least"
-	atMost   = "at most"
-	moreThan = "more than"
-	lessThan = "less than"
-)
-
 // rehabilitated stands for the state of a pattern whose inversion has ended.
 const rehabilitated State = "rehabilitated"
 
@@ -114,13 +96,13 @@ const tolerance = 1e-9
 func newCondition(s State, what string, have float64, bound string, need float64) Condition {
 	c := Condition{State: s, What: what, Have: have, Bound: bound, Need: need}
 	switch bound {
-	case atLeast:
+	case "at least":
 		c.Met = have >= need-tolerance
-	case atMost:
+	case "at most":
 		c.Met = have <= need+tolerance
-	case moreThan:
+	case "more than":
 		c.Met = have > need+tolerance
-	case lessThan:
+	case "less than":
 		c.Met = have < need-tolerance
 	}
 	return c
@@ -136,11 +118,11 @@ func (c Condition) String() string {
 
 func (c Condition) number(x float64) string {
 	switch c.What {
-	case harmfulPart, failureRate:
+	case "a harmful share", "a failure rate":
 		return share(x)
-	case fadedMass, fadedHelp:
+	case "a faded mass", "a faded helpful mass":
 		return fmt.Sprintf("%.3f", x)
-	case daysSinceHelp:
+	case "days since it last helped":
 		return fmt.Sprintf("%.1f", x)
 	default:
 		return fmt.Sprint(x)
@@ -156,35 +138,27 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 	}
 	ratio := harmfulShare(t)
 	all := append(make([]Condition, 0, 9), // room for those of an inversion
-		newCondition(Established, observations, float64(t.Positive.N+t.Negative.N), atLeast, float64(m.MinFeedback)),
-		newCondition(Deprecated, harmfulPart, ratio, moreThan, m.Deprecation),
-		newCondition(Proven, helpfulOnes, float64(t.Positive.N), atLeast, float64(m.MinHelpful)),
-		newCondition(Proven, harmfulPart, ratio, lessThan, m.MaxHarmful))
+		newCondition(Established, "observations", float64(t.Positive.N+t.Negative.N), "at least", float64(m.MinFeedback)),
+		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
+		newCondition(Proven, "helpful observations", float64(t.Positive.N), "at least", float64(m.MinHelpful)),
+		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful))
 	if t.Positive.N > 0 {
-		all = append(all, newCondition(Proven, daysSinceHelp, days(now.Sub(t.Positive.Last.Time())), atMost, days(m.Recency)))
+		all = append(all, newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())), "at most", days(m.Recency)))
 	}
 	return all
 }
 
 // stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and established.
 func stateOf(conditions []Condition) State {
-	established, deprecated, proven := true, true, true
-	for _, c := range conditions {
-		switch c.State {
-		case Established:
-			established = established && c.Met
-		case Deprecated:
-			deprecated = deprecated && c.Met
-		case Proven:
-			proven = proven && c.Met
-		}
+	met := func(s State) bool {
+		return !slices.ContainsFunc(conditions, func(c Condition) bool { return c.State == s && !c.Met })
 	}
 	switch {
-	case !established:
+	case !met(Established):
 		return Candidate
-	case deprecated:
+	case met(Deprecated):
 		return Deprecated
-	case proven:
+	case met(Proven):
 		return Proven
 	default:
 		return Established
@@ -207,3 +181,111 @@ func days(d time.Duration) float64 { return d.Hours() / 24 }
 
 // share writes a share to a hundredth of a percent, so that one hardly reads as the bound that it misses.
 func share(x float64) string { return strconv.FormatFloat(math.Round(1e4*x)/100, 'f', -1, 64) + "%" }
+
+// This file has the arithmetic of the learning-systems design as it stands there, for [Config.Literal].
+
+const literalSlack = 0.01 // how far the design lets a faded total miss its gate
+
+// literalConditions are all on faded mass. None is on when the pattern last helped.
+func literalConditions(m *Maturity, t *evidence.Tally, now time.Time) []Condition {
+	s := t.At(evidence.InstantOf(now))
+	total, ratio := s.Mass, 0.
+	if total <= literalSlack {
+		total = 0
+	} else {
+		ratio = harmfulMass(s) / total
+	}
+	return []Condition{
+		newCondition(Established, "a faded mass", total, "at least", float64(m.MinFeedback)-literalSlack),
+		newCondition(Deprecated, "a harmful share", ratio, "more than", m.Deprecation),
+		newCondition(Proven, "a faded helpful mass", s.Reward, "at least", float64(m.MinHelpful)-literalSlack),
+		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful),
+	}
+}
+
+// literalWeight is helpful/(helpful+harmful) and never less than the floor. Without evidence it is 1, as there is no prior.
+func literalWeight(c *Criteria, s evidence.Sums) float64 {
+	if s.Mass <= 0 {
+		return 1
+	}
+	return max(c.Floor, s.Reward/s.Mass)
+}
+
+// Inversion says when a pattern becomes an anti-pattern, and how it gets back.
+//
+// A pattern is inverted, once, when it has at least MinObservations observations and at least FailureRatio of them are
+// failures. These are counts, which do not fade, since it was last rehabilitated. Its anti-pattern is made in the same commit
+// and says the pattern's content after the prefix.
+//
+// An inverted pattern goes on collecting evidence. It is rehabilitated when it has had Rehabilitation successes since the
+// inversion, and its harmful share no longer deprecates it ([Maturity]). Its anti-pattern is then archived.
+type Inversion struct {
+	MinObservations int     // 0 means 3
+	FailureRatio    float64 // in (0, 1]. 0 means 0.6
+	Prefix          string  // "" means "AVOID: "
+	Rehabilitation  int     // successes. 0 means as many as MinObservations
+}
+
+func (v Inversion) withDefaults() Inversion {
+	v.MinObservations = cmp.Or(v.MinObservations, 3)
+	v.FailureRatio = cmp.Or(v.FailureRatio, 0.6)
+	v.Prefix = cmp.Or(v.Prefix, "AVOID: ")
+	v.Rehabilitation = cmp.Or(v.Rehabilitation, v.MinObservations)
+	return v
+}
+
+func (v Inversion) validate() error {
+	var found faults.List
+	found.Check(v.MinObservations > 0, "MinObservations", v.MinObservations, "must not be negative")
+	found.Check(v.FailureRatio > 0 && v.FailureRatio <= 1, "FailureRatio", v.FailureRatio, "must be in (0, 1], or 0 for the default")
+	found.Check(checkText("", v.Prefix, maxID) == nil, "Prefix", v.Prefix, fmt.Sprintf("must be text of at most %d bytes", maxID))
+	found.Check(v.Rehabilitation > 0, "Rehabilitation", v.Rehabilitation, "must not be negative")
+	return found.Err()
+}
+
+// inverts reports whether these observations make an anti-pattern.
+func (v *Inversion) inverts(c Counts) bool {
+	return c.total() >= uint64(v.MinObservations) &&
+		float64(c.Failures) >= v.FailureRatio*float64(c.total())-tolerance
+}
+
+// reason tells how often a pattern failed.
+func (c Counts) reason() string {
+	return fmt.Sprintf("Failed %d/%d times (%d%% failure rate)", c.Failures, c.total(), percent(c.Failures, c.total()))
+}
+
+// percent returns a part in hundredths of the whole, rounded half up. It is 0 if the whole is.
+func percent(part, whole uint64) uint64 {
+	if whole == 0 {
+		return 0
+	}
+	return (200*part + whole) / (2 * whole)
+}
+
+// warn changes anti into the anti-pattern of a pattern with these observations.
+func (v *Inversion) warn(anti, of *Pattern, c Counts) {
+	anti.ID, anti.Anti, anti.State, anti.Twin = antiPrefix+of.ID, true, Inverted, of.ID
+	anti.Reason = c.reason()
+	about := strings.TrimRight(stripPrefixes(of.Content, v.Prefix), ". \t\n")
+	room := maxContent - len(v.Prefix) - len(anti.Reason) - len(". …")
+	if len(about) > room {
+		about = strings.ToValidUTF8(about[:room], "") + "…"
+	}
+	anti.Content = v.Prefix + about + ". " + anti.Reason
+	anti.Tags, anti.Examples = of.Tags, of.Examples
+}
+
+// stripPrefixes removes prohibitions from the front of a text, however often they stand there.
+func stripPrefixes(text, prefix string) string {
+	prefixes := []string{strings.TrimSpace(prefix), "AVOID:", "DO NOT:", "NEVER:"}
+	for again := true; again; {
+		again = false
+		text = strings.TrimSpace(text)
+		for _, p := range prefixes {
+			if p != "" && len(text) >= len(p) && strings.EqualFold(text[:len(p)], p) {
+				text, again = text[len(p):], true
+			}
+		}
+	}
+	return text
+}

@@ -1,7 +1,7 @@
 package patterns
 
 import (
-	"fmt"
+	"context"
 	"slices"
 	"time"
 )
@@ -70,6 +70,10 @@ func (o *Outcome) validate(now time.Time) error {
 		return err
 	}
 	switch {
+	case slices.Contains(o.Patterns, ""):
+		return inputError("Patterns", "must not have an empty name")
+	case slices.Contains(o.Criteria, ""):
+		return inputError("Criteria", "must not have an empty name")
 	case o.Duration < 0:
 		return inputError("Duration", "must not be negative")
 	case o.Errors < 0:
@@ -77,30 +81,9 @@ func (o *Outcome) validate(now time.Time) error {
 	case o.Retries < 0:
 		return inputError("Retries", "must not be negative")
 	}
-	for _, list := range []struct {
-		name string
-		n    int
-	}{{"Patterns", len(o.Patterns)}, {"Criteria", len(o.Criteria)}, {"Files", len(o.Files)}} {
-		if list.n > maxNames {
-			return inputError(list.name, fmt.Sprintf("are %d, may be %d", list.n, maxNames))
-		}
-	}
-	for i, id := range o.Patterns {
-		if err := checkIDs(field{fmt.Sprintf("Patterns[%d]", i), string(id)}); err != nil {
-			return err
-		}
-	}
-	for i, name := range o.Criteria {
-		if err := checkIDs(field{fmt.Sprintf("Criteria[%d]", i), name}); err != nil {
-			return err
-		}
-	}
-	for i, file := range o.Files {
-		if err := checkText(fmt.Sprintf("Files[%d]", i), file, maxContent); err != nil {
-			return err
-		}
-	}
 	return firstError(
+		checkList("Patterns", o.Patterns, maxNames, maxID), checkList("Criteria", o.Criteria, maxNames, maxID),
+		checkList("Files", o.Files, maxNames, maxContent),
 		checkText("Strategy", string(o.Strategy), maxID), checkText("FailureMode", o.FailureMode, maxID),
 		checkText("Source", o.Source, maxID), checkTime("At", o.At, now))
 }
@@ -114,4 +97,57 @@ func (o *Outcome) credited() []PatternID {
 		}
 	}
 	return ids
+}
+
+// Strikes are the failures in a row of a task: since its last success, or since somebody looked into it. It is a plain value, and
+// immutable.
+type Strikes struct {
+	Task  string
+	Count int // at most Config.Strikes
+	// Out tells that the task is struck out: another attempt of the same kind is not worth it.
+	Out bool
+	// Failures are the last of them, at most 10, the oldest first.
+	Failures []Outcome
+}
+
+// Strikes returns the failures in a row of a task, from the outcomes that the store still keeps. [Recorder.Reset] ends them.
+func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
+	err := checkIDs(field{"Task", task})
+	var recent []Entry
+	if err == nil {
+		recent, err = r.recent(ctx, task)
+	}
+	if err != nil {
+		return Strikes{}, failed("strikes", err)
+	}
+	return r.strikes(task, recent), nil
+}
+
+// strikesRead is how many outcomes of a task are looked at: those recorded last.
+const strikesRead = 100
+
+// recent returns them, the last first.
+func (r *Recorder) recent(ctx context.Context, task string) ([]Entry, error) {
+	return collect(r.Entries(ctx, HistoryQuery{About: task, Limit: strikesRead}))
+}
+
+// strikes counts the failures in a row among the last outcomes of a task.
+func (r *Recorder) strikes(task string, entries []Entry) Strikes {
+	s := Strikes{Task: task}
+	entries = entries[:min(len(entries), strikesRead)]
+	// In the order in which they happened, and of one moment in which they were recorded.
+	slices.SortStableFunc(entries, func(a, b Entry) int { return b.Outcome.At.Compare(a.Outcome.At) })
+	for i := range entries {
+		o := &entries[i].Outcome
+		if entries[i].isReview() || o.Success {
+			break
+		}
+		s.Count = min(s.Count+1, r.cfg.Strikes)
+		if len(s.Failures) < maxExamples {
+			s.Failures = append(s.Failures, *o)
+		}
+	}
+	s.Out = s.Count >= r.cfg.Strikes
+	slices.Reverse(s.Failures)
+	return s
 }

@@ -25,7 +25,7 @@ var namesNobody = map[string][]string{
 	"patterns.transition": {"id", "pattern", "from", "to", "cause"},
 	"patterns.entry": {
 		"outcome.id", "outcome.task", "outcome.description", "outcome.strategy", "outcome.patterns.*", "outcome.criteria.*", "outcome.files.*",
-		"outcome.failure_mode", "outcome.failure_detail", "score.class", "score.duration", "score.errors", "score.retries", "score.reason",
+		"outcome.failure_mode", "outcome.failure_detail", "score.class", "score.reason",
 		"review.reason",
 	},
 	"patterns.error": {"id", "task", "type", "message", "context", "tool", "stack"},

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/prompt"
 )
 
 // A Precedent is a past task that is like the one that is planned.
@@ -21,15 +23,13 @@ type Precedent struct {
 	Result      string // how it went, for people
 }
 
-// A Plan is what the prompt of a planner needs to know of the past. It must not be used concurrently while it is changed.
+// A Plan is what the prompt of a planner needs to know of the past. Its lists are written in their order. It must not be used
+// concurrently while it is changed.
 type Plan struct {
 	Similar      []Precedent // the most similar first
 	Patterns     []Standing  // proven and established ones, the best first
 	Deprecated   []Standing  // those to warn of, if Config.Warnings asks for them
-	AntiPatterns []Standing
-	// Successful are written with their rate of success, if at least 70 % of at least two observations were successes.
-	// [Recorder.Plan] leaves it empty.
-	Successful []Standing
+	AntiPatterns []Standing  // those with the most failures first
 	// Size bounds each section of patterns. 0 means 10 items and 3,000 characters.
 	Size SectionSize
 }
@@ -58,6 +58,7 @@ func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 			plan.Deprecated = append(plan.Deprecated, s)
 		}
 	}
+	slices.SortStableFunc(plan.AntiPatterns, func(a, b Standing) int { return cmp.Compare(b.Counts.Failures, a.Counts.Failures) })
 	if plan.Similar, err = r.similar(ctx, task); err != nil {
 		r.watch.Failed(ctx, "similar", err)
 		return plan, fmt.Errorf("patterns: plan: without similar tasks: %w", err)
@@ -114,17 +115,11 @@ func wordSet(task string) []string {
 // Prompt writes the plan as sections of a prompt, with a blank line between them. It is empty if nothing is known.
 func (p *Plan) Prompt() string {
 	size := p.Size.or(planSize)
-	var sections []string
-	for _, s := range []string{
+	sections := slices.DeleteFunc([]string{
 		similarSection(p.Similar),
-		maturitySections(append(slices.Clone(p.Patterns), p.Deprecated...), len(p.Deprecated) > 0, size),
-		successfulSection(p.Successful, size),
+		maturitySections(append(slices.Clone(p.Patterns), p.Deprecated...), size),
 		antiPatternSection(p.AntiPatterns, size),
-	} {
-		if s != "" {
-			sections = append(sections, strings.TrimSuffix(s, "\n")+"\n")
-		}
-	}
+	}, func(s string) bool { return s == "" })
 	return strings.Join(sections, "\n")
 }
 
@@ -141,5 +136,154 @@ func similarSection(similar []Precedent) string {
 		}
 		fmt.Fprintf(&b, "  - Result: %s\n", line(cmp.Or(s.Result, string(s.Class))))
 	}
+	return b.String()
+}
+
+// A SectionSize bounds a section of a prompt. Only whole items are left out, the least important first. The zero value of each
+// field means a default, and a negative one leaves the section out.
+type SectionSize struct {
+	Items int
+	Chars int // of the whole section, in runes
+}
+
+func (s SectionSize) or(defaults SectionSize) SectionSize {
+	return SectionSize{cmp.Or(s.Items, defaults.Items), cmp.Or(s.Chars, defaults.Chars)}
+}
+
+const (
+	lineRunes  = 300 // of a text in a prompt
+	stackRunes = 100 // of a stack
+	timeLayout = "2006-01-02 15:04:05 UTC"
+)
+
+// take takes room for an item, and reports whether there was any. Once there was none, nothing later has room.
+func (s *SectionSize) take(text string) bool {
+	s.Items--
+	s.Chars -= utf8.RuneCountInString(text)
+	return s.Items >= 0 && s.Chars >= 0
+}
+
+// list writes a list with what goes before it, as far as there is room.
+func list(before string, size *SectionSize, all []string) string {
+	var b strings.Builder
+	for _, one := range all {
+		if one = before + "- " + one + "\n"; !size.take(one) {
+			break
+		}
+		b.WriteString(one)
+		before = ""
+	}
+	return b.String()
+}
+
+// maturitySections writes patterns, a section for each state, each with a label that says how much is known.
+func maturitySections(patterns []Standing, size SectionSize) (text string) {
+	for _, section := range []struct {
+		state  State
+		before string
+	}{
+		{Proven, "## Proven Patterns\n\nThese patterns consistently work well:\n\n"},
+		{Established, "## Established Patterns\n\nThese patterns have track records:\n\n"},
+		{Candidate, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
+		{Deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track records:\n\n"},
+	} {
+		var all []string
+		for i := range patterns {
+			if s := &patterns[i]; s.State == section.state {
+				all = append(all, line(s.Pattern.Content)+" "+s.label())
+			}
+		}
+		if text != "" {
+			section.before = "\n" + section.before
+		}
+		text += list(section.before, &size, all)
+	}
+	return text
+}
+
+func antiPatternSection(patterns []Standing, size SectionSize) string {
+	var all []string
+	for i := range patterns {
+		all = append(all, line(patterns[i].Pattern.Content))
+	}
+	return list("## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n", &size, all)
+}
+
+func line(text string) string { return prompt.Line(text, lineRunes) }
+
+// label says in brackets how much is known of the pattern: its state and its counts, which do not fade.
+func (s *Standing) label() string {
+	n := s.Counts.total()
+	helpful, harmful := percent(s.Counts.Successes, n), percent(s.Counts.Failures, n)
+	switch {
+	case n == 1:
+		return "[LIMITED DATA - 1 observation]"
+	case n < 3:
+		return fmt.Sprintf("[LIMITED DATA - %d observations]", n)
+	case s.State == Established:
+		return fmt.Sprintf("[ESTABLISHED - %d%% helpful, %d%% harmful from %d observations]", helpful, harmful, n)
+	case s.State == Proven:
+		return fmt.Sprintf("[PROVEN - %d%% helpful from %d observations]", helpful, n)
+	case s.State == Deprecated || s.State == Inverted:
+		return fmt.Sprintf("[DEPRECATED - %d%% harmful, avoid using]", harmful)
+	default:
+		return fmt.Sprintf("[CANDIDATE - %d observations, needs more data]", n)
+	}
+}
+
+const (
+	errorHeading = "## Previous Errors\n\nThe following errors were encountered during execution:\n\n"
+	errorAction  = "**Action Required**: Address these errors before proceeding. Consider:\n\n" +
+		"- What caused each error?\n" +
+		"- How can you prevent similar errors?\n" +
+		"- Are there patterns across error types?\n"
+)
+
+// errorSection writes the newest errors that have room, by type.
+func errorSection(all []TaskError, size SectionSize) string {
+	const group = "### tool_failure (10000 errors)\n\n" // the longest
+	size.Chars -= utf8.RuneCountInString(errorHeading+errorAction) + len(errorTypes)*len(group)
+	from := len(all)
+	for from > 0 && size.take(all[from-1].text()) {
+		from--
+	}
+	if from == len(all) {
+		return ""
+	}
+	var types []ErrorType
+	groups := make(map[ErrorType][]string)
+	for i := range all[from:] {
+		e := &all[from+i]
+		if !slices.Contains(types, e.Type) {
+			types = append(types, e.Type)
+		}
+		groups[e.Type] = append(groups[e.Type], e.text())
+	}
+	var b strings.Builder
+	b.WriteString(errorHeading)
+	for _, t := range types {
+		fmt.Fprintf(&b, "### %s (%s)\n\n%s", t, plural(len(groups[t]), "error", "errors"), strings.Join(groups[t], ""))
+	}
+	b.WriteString(errorAction)
+	return b.String()
+}
+
+// text writes an error as an item, with a blank line after it.
+func (e *TaskError) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "- **%s**\n", strings.ReplaceAll(line(e.Message), "**", "∗∗")) // so that it does not end before its end
+	for _, detail := range []struct {
+		name, text string
+		limit      int
+	}{{"Context", e.Context, lineRunes}, {"Tool", e.Tool, lineRunes}, {"Stack", e.Stack, stackRunes}} {
+		if detail.text != "" {
+			fmt.Fprintf(&b, "  - %s: %s\n", detail.name, prompt.Line(detail.text, detail.limit))
+		}
+	}
+	fmt.Fprintf(&b, "  - Time: %s", e.At.UTC().Format(timeLayout))
+	if e.Resolved {
+		b.WriteString(" (resolved)")
+	}
+	b.WriteString("\n\n")
 	return b.String()
 }

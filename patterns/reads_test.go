@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -79,6 +80,8 @@ func TestReads(t *testing.T) {
 	assert.Contains(t, w.standing("p").String(), "inverted needs a failure rate", "why was the pattern inverted?")
 	assert.NotEmpty(t, w.criterion("type_safe").Reason, "why is the weight low?")
 }
+
+var _ heed.Sweeper = (*patterns.Recorder)(nil)
 
 // evidenceOf names cells.
 type evidenceOf struct{ kind, item string }

@@ -3,8 +3,9 @@ package patterns
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -24,12 +25,8 @@ type Recorder struct {
 	approaches []compiled
 	turn       lock.Lock // of those who try again
 	watch      *watch.Watch
-
-	mu    sync.Mutex
-	swept time.Time // when Sweep last did its work
+	swept      atomic.Pointer[time.Time] // when Sweep last did its work
 }
-
-var _ heed.Sweeper = (*Recorder)(nil)
 
 // New opens the recorder of this name in the store. It returns all faults of the configuration, joined. Each is a
 // [*heed.ConfigError].
@@ -73,7 +70,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 }
 
 // Config returns the configuration in force, with its defaults.
-func (r *Recorder) Config() Config { return r.cfg.withDefaults() }
+func (r *Recorder) Config() Config { return r.cfg }
 
 // Recorded is what came of an outcome or a rating.
 type Recorded struct {
@@ -119,10 +116,7 @@ func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
 // An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again after an error.
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
 	recorded, err := r.record(ctx, &o)
-	if err != nil {
-		return Recorded{}, failed("record", err)
-	}
-	return recorded, nil
+	return recorded, failed("record", err)
 }
 
 func (r *Recorder) record(ctx context.Context, o *Outcome) (Recorded, error) {
@@ -144,35 +138,27 @@ func (r *Recorder) record(ctx context.Context, o *Outcome) (Recorded, error) {
 		d.batch.Records = append(d.batch.Records, r.kinds.entries.Record(entry, store.Once))
 		return d.credit(&entry, named)
 	})
-	if err != nil || d.duplicate {
-		return r.first(ctx, d, entry, err)
-	}
-	return Recorded{
-		Score: entry.Score, Transitions: d.transitions, Inversions: d.inversions,
-		Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...)),
-	}, nil
-}
-
-// first returns what comes of an outcome that was recorded before: nothing, and the score of the first delivery.
-func (r *Recorder) first(ctx context.Context, d *draft, again Entry, err error) (Recorded, error) {
 	if err != nil {
 		return Recorded{}, err
 	}
+	if !d.duplicate {
+		return Recorded{
+			Score: entry.Score, Transitions: d.transitions, Inversions: d.inversions,
+			Strikes: r.strikes(o.Task, append([]Entry{entry.clone()}, recent...)),
+		}, nil
+	}
 	first := d.entry
 	if first.Revision == 0 { // another caller came first
-		first, err = r.kinds.entries.Get(ctx, r.cfg.Store, again.Outcome.ID)
+		first, err = r.kinds.entries.Get(ctx, r.cfg.Store, o.ID)
 		if errors.Is(err, heed.ErrNotFound) { // and the entry is no longer kept
-			first.Value, err = again, nil
+			first.Value, err = entry, nil
+		}
+		if err != nil {
+			return Recorded{}, err
 		}
 	}
-	switch {
-	case err != nil:
-		return Recorded{}, err
-	case first.Value.isReview():
-		return Recorded{}, inputError("ID", "is that of a review")
-	}
-	recent, err := r.recent(ctx, first.Value.Outcome.Task)
-	return Recorded{Score: first.Value.Score, Duplicate: true, Strikes: r.strikes(first.Value.Outcome.Task, recent)}, err
+	strikes, err := r.Strikes(ctx, first.Value.Outcome.Task)
+	return Recorded{Score: first.Value.Score, Duplicate: true, Strikes: strikes}, err
 }
 
 // credit adds the evidence of an outcome, and settles the patterns that it names.
@@ -297,4 +283,78 @@ func (r *Recorder) fresh(p Pattern) (Pattern, error) {
 		p.State = Inverted
 	}
 	return p, p.validate()
+}
+
+// A Rating says that a criterion or a pattern was helpful or harmful, without an outcome: a person said so, or a check
+// elsewhere.
+type Rating struct {
+	// ID names the rating. A rating that is delivered again under the same id counts once.
+	ID string
+	// Criterion or Pattern is rated: one of them.
+	Criterion string
+	Pattern   PatternID
+	// Class is what it says. A neutral rating is remembered by its id and is no evidence.
+	Class Class
+	// Strength is how much evidence it is, in (0, 1]. 1 is one full observation.
+	Strength float64
+	// Task is the task that it is about, and Source is who gave it. Both may be empty.
+	Task   string
+	Source string
+	// At is when it was given. It fades from then. The zero time means now.
+	At time.Time
+}
+
+// Rate counts a rating, in one commit with what becomes of the pattern. Deliver it again after an error, as with
+// [Recorder.Record].
+func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
+	now := r.cfg.Now()
+	if rating.At.IsZero() {
+		rating.At = now
+	}
+	if err := rating.validate(now); err != nil {
+		return Recorded{}, failed("rate", err)
+	}
+	var named []PatternID
+	if rating.Pattern != "" {
+		named = []PatternID{rating.Pattern}
+	}
+	one := evidence.Observation{
+		Source: rating.Source, Session: rating.Task, Reward: rewardOf(rating.Class), Weight: rating.Strength, At: rating.At,
+	}
+	if rating.Class == Neutral {
+		one.Weight = 0
+	}
+	d, err := r.change(ctx, named, "", func(d *draft) error {
+		d.count("rating", rating.ID)
+		one.ID = d.batch.ID
+		if rating.Pattern == "" {
+			one.Cell = r.criterionCell(rating.Criterion)
+			d.batch.Observations = append(d.batch.Observations, one)
+			return nil
+		}
+		roots, err := d.resolve(named)
+		if err != nil {
+			return err
+		}
+		d.observe(roots[0], one)
+		return d.settle(roots[0], "", r.unarchive)
+	})
+	if err != nil {
+		return Recorded{}, failed("rate", err)
+	}
+	return Recorded{Duplicate: d.duplicate, Transitions: d.transitions, Inversions: d.inversions}, nil
+}
+
+func (g *Rating) validate(now time.Time) error {
+	switch {
+	case (g.Criterion == "") == (g.Pattern == ""):
+		return inputError("Criterion", "or Pattern must be set, and not both")
+	case g.Class != Helpful && g.Class != Neutral && g.Class != Harmful:
+		return inputError("Class", "must be helpful, neutral or harmful")
+	case !(g.Strength > 0 && g.Strength <= 1):
+		return inputError("Strength", fmt.Sprintf("is %v, must be in (0, 1]", g.Strength))
+	}
+	return firstError(checkIDs(field{"ID", g.ID}), checkText("Criterion", g.Criterion, maxID),
+		checkText("Pattern", string(g.Pattern), maxID), checkText("Task", g.Task, maxID),
+		checkText("Source", g.Source, maxID), checkTime("At", g.At, now))
 }

@@ -49,9 +49,9 @@ func TestRecordCreditsWhatIsNamed(t *testing.T) {
 func TestErrorsAreCountedForTheScore(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for range 3 {
-		e, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Message: "no"})
+		id, err := w.RecordError(ctx, patterns.TaskError{Task: "t", Message: "no"})
 		require.NoError(t, err)
-		require.NoError(t, w.ResolveError(ctx, e.ID))
+		require.NoError(t, w.ResolveError(ctx, id))
 	}
 	o := patterns.Outcome{ID: "1", Task: "t", Duration: time.Minute, Success: true}
 	assert.Equal(t, 84, w.record(o).Score.Value, "resolved errors were errors")
@@ -97,8 +97,10 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 		"Errors":      func(o *patterns.Outcome) { o.Errors = -1 },
 		"Retries":     func(o *patterns.Outcome) { o.Retries = -1 },
 		"Strategy":    func(o *patterns.Outcome) { o.Strategy = "\xff" },
-		"Patterns[1]": func(o *patterns.Outcome) { o.Patterns = []patterns.PatternID{"p", ""} },
-		"Patterns":    func(o *patterns.Outcome) { o.Patterns = make([]patterns.PatternID, 1001) },
+		"Patterns[1]": func(o *patterns.Outcome) { o.Patterns = []patterns.PatternID{"p", "\xff"} },
+		"Patterns":    func(o *patterns.Outcome) { o.Patterns = []patterns.PatternID{"p", ""} },
+		"Files":       func(o *patterns.Outcome) { o.Files = make([]string, 1001) },
+		"Criteria":    func(o *patterns.Outcome) { o.Criteria = []string{""} },
 		"Criteria[0]": func(o *patterns.Outcome) { o.Criteria = []string{"a\x00"} },
 		"Files[0]":    func(o *patterns.Outcome) { o.Files = []string{"\xff"} },
 		"FailureMode": func(o *patterns.Outcome) { o.FailureMode = "\x00" },
@@ -299,16 +301,16 @@ func TestConfigFaults(t *testing.T) {
 		Maturity:  patterns.Maturity{HalfLife: 1, MinFeedback: -1, MinHelpful: -1, MaxHarmful: 0.4, Recency: -1, Multipliers: [3]float64{2, 1}},
 		Inversion: patterns.Inversion{MinObservations: -1, FailureRatio: 1.1, Prefix: "\xff"},
 		Approaches: []patterns.Approach{
-			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}, {Name: "!?", Phrases: []string{"a"}}, {Name: "X!", Phrases: []string{"a"}},
+			{Name: "", Phrases: nil}, {Name: "x", Phrases: []string{"a?"}}, {Name: "!?", Phrases: []string{"a"}},
 		},
-		MaxSimilar: -1, Size: patterns.SectionSize{Items: -1, Chars: -1},
+		MaxSimilar: -1,
 	})
 	assert.Equal(t, []string{
 		"Name", "Scoring.Success", "Criteria.HalfLife", "Criteria.Prior", "Criteria.Floor", "Criteria.MinFeedback", "Criteria.MaxHarmful",
 		"Maturity.HalfLife", "Maturity.MinFeedback", "Maturity.MinHelpful", "Maturity.MaxHarmful", "Maturity.Recency", "Maturity.Multipliers",
 		"Inversion.MinObservations", "Inversion.FailureRatio", "Inversion.Prefix", "Inversion.Rehabilitation",
-		"Approaches[0].Name", "Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name", "Approaches[3].Name",
-		"MaxSimilar", "Size.Items", "Size.Chars", "Strikes", "StaleAfter",
+		"Approaches[0].Name", "Approaches[0].Phrases", "Approaches[1].Phrases[0]", "Approaches[2].Name",
+		"MaxSimilar", "Strikes", "StaleAfter",
 	}, fields(err))
 }
 
@@ -320,6 +322,5 @@ func TestConfigIsReadBack(t *testing.T) {
 	assert.Equal(t, 90*day, c.Maturity.Recency)
 	assert.Equal(t, 90*day, c.StaleAfter)
 	assert.Equal(t, patterns.Inversion{MinObservations: 3, FailureRatio: 0.6, Prefix: "AVOID: ", Rehabilitation: 3}, c.Inversion)
-	c.Approaches[0].Name = "spoilt"
-	assert.NotEqual(t, "spoilt", w.Config().Approaches[0].Name)
+	assert.Len(t, c.Approaches, 12)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -25,10 +26,8 @@ type kinds struct {
 }
 
 const (
-	// mostKept is how many transitions, entries and errors are kept: the newest.
-	mostKept = 100_000
-	// maxPatterns is how many patterns there may be. None is ever dropped. A new one is then refused with [evidence.ErrFull].
-	maxPatterns = 100_000
+	mostKept    = 100_000 // transitions, entries and errors: the newest
+	maxPatterns = 100_000 // None is ever dropped. One more is refused with [evidence.ErrFull]
 )
 
 func kindsOf(recorder string) kinds {
@@ -88,17 +87,10 @@ type reading struct {
 // outcome is named, it reads the entry of that, too.
 func (r *Recorder) read(ctx context.Context, ids []PatternID, outcome string) (*reading, error) {
 	var family []PatternID
-	add := func(id PatternID) {
-		if !slices.Contains(family, id) {
-			family = append(family, id)
-		}
-	}
 	for _, id := range ids {
-		add(id)
-		if isAnti(id) {
-			add(id[len(antiPrefix):])
-		} else {
-			add(antiPrefix + id)
+		root := PatternID(strings.TrimPrefix(string(id), antiPrefix))
+		if !slices.Contains(family, root) {
+			family = append(family, root, antiPrefix+root)
 		}
 	}
 	refs, cells := make([]store.Ref, 0, len(family)+1), make([]evidence.Cell, 0, len(family))
@@ -159,9 +151,6 @@ func (r *Recorder) readAll(ctx context.Context, q PatternQuery) (*reading, error
 		if root := p.root(); !seen[root] {
 			seen[root], cells = true, append(cells, r.patternCell(root))
 		}
-	}
-	if len(cells) == 0 {
-		return found, nil
 	}
 	var s store.Snapshot
 	if err := r.cfg.Store.Read(ctx, &s, cells, nil); err != nil {

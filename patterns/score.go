@@ -18,34 +18,24 @@ const (
 	Harmful Class = "harmful"
 )
 
-// The bands: where a signal lies.
-const (
-	fast    = "fast"
-	medium  = "medium"
-	slow    = "slow"
-	unknown = "unknown"
-	none    = "none"
-	some    = "some"
-	many    = "many"
-)
-
 // A Score says how good an outcome was. Integers alone make it, so it is the same on every machine.
 type Score struct {
-	Value    int    `json:"value"` // in hundredths, 0 to 100
-	Class    Class  `json:"class"`
-	Duration string `json:"duration"` // fast, medium, slow or unknown
-	Errors   string `json:"errors"`   // none, some or many
-	Retries  string `json:"retries"`  // none, some or many
-	Reason   string `json:"reason"`   // for people
+	Value  int    `json:"value"` // in hundredths, 0 to 100
+	Class  Class  `json:"class"`
+	Reason string `json:"reason"` // for people: the bands that gave the value
 }
 
-// Scoring says how an outcome is scored. Each signal lies in one of three bands, and each band has a level. The score is the
-// mean of the levels by the weights of their signals, rounded half up to hundredths:
+// Scoring says how an outcome is scored. Each signal has a level in hundredths, and the score is the mean of the levels by the
+// weights of their signals, rounded half up:
 //
 //	score = (success·Success + duration·Duration + errors·Errors + retries·Retries) / 100
 //
-// where success is 100 or 0. If the duration is not known, the other three share its weight. The defaults are those of the
-// learning-systems design. No success may score as harmful, and no failure as helpful.
+//	success    100, a failure 0
+//	duration   fast 100, medium 60, slow 20. If it is not known, the others share its weight
+//	errors     none 100, some 60, many 20
+//	retries    none 100, some 70, many 30
+//
+// No success may score as harmful, and no failure as helpful.
 type Scoring struct {
 	// Success, Duration, Errors and Retries are the weights of the signals, in hundredths that add up to 100. All zero means
 	// 40, 20, 20 and 20.
@@ -54,9 +44,6 @@ type Scoring struct {
 	Fast, Slow time.Duration
 	// Up to SomeErrors errors and SomeRetries retries are some, and more are many. 0 means 2 errors, and 1 retry.
 	SomeErrors, SomeRetries int
-	// The levels say how good it is to be in the first, second and third band, in hundredths that do not rise. Zero means
-	// 100, 60, 20; for retries 100, 70, 30.
-	DurationLevels, ErrorLevels, RetryLevels [3]int
 	// An outcome is helpful from the score Helpful on, and harmful up to the score Harmful. Both zero means 70 and 40.
 	Helpful, Harmful int
 }
@@ -67,9 +54,6 @@ func (s Scoring) withDefaults() Scoring {
 	}
 	s.Fast, s.Slow = cmp.Or(s.Fast, 5*time.Minute), cmp.Or(s.Slow, 30*time.Minute)
 	s.SomeErrors, s.SomeRetries = cmp.Or(s.SomeErrors, 2), cmp.Or(s.SomeRetries, 1)
-	s.DurationLevels = cmp.Or(s.DurationLevels, [3]int{100, 60, 20})
-	s.ErrorLevels = cmp.Or(s.ErrorLevels, [3]int{100, 60, 20})
-	s.RetryLevels = cmp.Or(s.RetryLevels, [3]int{100, 70, 30})
 	if s.Helpful == 0 && s.Harmful == 0 {
 		s.Helpful, s.Harmful = 70, 40
 	}
@@ -85,19 +69,12 @@ func (s Scoring) validate() error {
 	found.Check(s.Fast > 0 && s.Fast < s.Slow, "Fast", s.Fast, "must be positive and less than Slow")
 	found.Check(s.SomeErrors >= 0, "SomeErrors", s.SomeErrors, "must not be negative")
 	found.Check(s.SomeRetries >= 0, "SomeRetries", s.SomeRetries, "must not be negative")
-	for _, levels := range []struct {
-		field string
-		is    [3]int
-	}{{"DurationLevels", s.DurationLevels}, {"ErrorLevels", s.ErrorLevels}, {"RetryLevels", s.RetryLevels}} {
-		l := levels.is
-		found.Check(l[0] <= 100 && l[0] >= l[1] && l[1] >= l[2] && l[2] >= 0, levels.field, l, "must be in [0, 100] and not rise")
-	}
 	found.Check(s.Harmful >= 0 && s.Harmful < s.Helpful && s.Helpful <= 100, "Helpful", s.Helpful, "must be more than Harmful and at most 100")
 	if err := found.Err(); err != nil {
 		return err
 	}
-	worst := min(s.value(true, s.DurationLevels[2], s.ErrorLevels[2], s.RetryLevels[2]), s.value(true, unknownLevel, s.ErrorLevels[2], s.RetryLevels[2]))
-	best := max(s.value(false, s.DurationLevels[0], s.ErrorLevels[0], s.RetryLevels[0]), s.value(false, unknownLevel, s.ErrorLevels[0], s.RetryLevels[0]))
+	worst, best := s.value(true, 20, 20, 30), max(s.value(false, 100, 100, 100), s.value(false, unknownLevel, 100, 100))
+	worst = min(worst, s.value(true, unknownLevel, 20, 30))
 	found.Check(worst > s.Harmful, "Harmful", s.Harmful, fmt.Sprintf("must be less than %d, the score of the worst success", worst))
 	found.Check(best < s.Helpful, "Helpful", s.Helpful, fmt.Sprintf("must be more than %d, the score of the best failure", best))
 	return found.Err()
@@ -123,21 +100,28 @@ func (s *Scoring) value(success bool, duration, errors, retries int) int {
 // Score scores an outcome with the count of errors that it has. It needs a scoring that [New] takes.
 func (s Scoring) Score(o Outcome) Score {
 	s = s.withDefaults()
-	var score Score
-	var duration, errors, retries int
-	switch l := s.DurationLevels; {
+	var took string
+	var duration int
+	switch {
 	case o.Duration == 0:
-		score.Duration, duration = unknown, unknownLevel
+		took, duration = "duration unknown", unknownLevel
 	case o.Duration < s.Fast:
-		score.Duration, duration = fast, l[0]
+		took, duration = "fast", 100
 	case o.Duration > s.Slow:
-		score.Duration, duration = slow, l[2]
+		took, duration = "slow", 20
 	default:
-		score.Duration, duration = medium, l[1]
+		took, duration = "medium", 60
 	}
-	score.Errors, errors = countBand(o.Errors, s.SomeErrors, s.ErrorLevels)
-	score.Retries, retries = countBand(o.Retries, s.SomeRetries, s.RetryLevels)
-	score.Value = s.value(o.Success, duration, errors, retries)
+	if o.Duration != 0 {
+		took += fmt.Sprintf(" (%v)", o.Duration.Round(time.Millisecond))
+	}
+	result := "failure"
+	if o.Success {
+		result = "success"
+	}
+	errors, errorLevel := countBand(o.Errors, s.SomeErrors, "error", "errors", 60, 20)
+	retries, retryLevel := countBand(o.Retries, s.SomeRetries, "retry", "retries", 70, 30)
+	score := Score{Value: s.value(o.Success, duration, errorLevel, retryLevel)}
 	switch {
 	case score.Value >= s.Helpful:
 		score.Class = Helpful
@@ -146,40 +130,21 @@ func (s Scoring) Score(o Outcome) Score {
 	default:
 		score.Class = Neutral
 	}
-	score.Reason = score.reason(&o)
+	score.Reason = fmt.Sprintf("%s at %d: %s, %s, %s, %s", score.Class, score.Value, result, took, errors, retries)
 	return score
 }
 
-func countBand(n, upToSome int, levels [3]int) (string, int) {
+// countBand returns a count in words, and the level of its band.
+func countBand(n, upToSome int, one, more string, some, many int) (text string, level int) {
+	text = plural(n, one, more)
 	switch {
 	case n == 0:
-		return none, levels[0]
+		return text, 100
 	case n <= upToSome:
-		return some, levels[1]
+		return text, some
 	default:
-		return many, levels[2]
+		return text + " (many)", many
 	}
-}
-
-// reason explains the score by the bands.
-func (s *Score) reason(o *Outcome) string {
-	result, duration := "failure", "duration unknown"
-	if o.Success {
-		result = "success"
-	}
-	if s.Duration != unknown {
-		duration = fmt.Sprintf("%s (%v)", s.Duration, o.Duration.Round(time.Millisecond))
-	}
-	return fmt.Sprintf("%s at %d: %s, %s, %s, %s", s.Class, s.Value, result, duration,
-		counted(s.Errors, o.Errors, "error", "errors"), counted(s.Retries, o.Retries, "retry", "retries"))
-}
-
-func counted(band string, n int, one, more string) string {
-	text := plural(n, one, more)
-	if band == many {
-		text += " (many)"
-	}
-	return text
 }
 
 func plural(n int, one, more string) string {

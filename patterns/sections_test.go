@@ -2,7 +2,6 @@ package patterns_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -25,26 +24,14 @@ func standing(content string, state patterns.State, successes, failures uint64) 
 	}
 }
 
-// maturity writes patterns as a plan has them. Those that are deprecated are warned of, if warnings is set.
-func maturity(all []patterns.Standing, warnings bool, size patterns.SectionSize) string {
-	plan := patterns.Plan{Size: size}
-	for _, s := range all {
-		if s.State == patterns.Deprecated && warnings {
-			plan.Deprecated = append(plan.Deprecated, s)
-		} else {
-			plan.Patterns = append(plan.Patterns, s)
-		}
-	}
+// maturity writes patterns as a plan has them.
+func maturity(all []patterns.Standing, size patterns.SectionSize) string {
+	plan := patterns.Plan{Patterns: all, Size: size}
 	return plan.Prompt()
 }
 
 func antiPatterns(all []patterns.Standing, size patterns.SectionSize) string {
 	plan := patterns.Plan{AntiPatterns: all, Size: size}
-	return plan.Prompt()
-}
-
-func successful(all []patterns.Standing, size patterns.SectionSize) string {
-	plan := patterns.Plan{Successful: all, Size: size}
 	return plan.Prompt()
 }
 
@@ -64,21 +51,16 @@ func TestLabels(t *testing.T) {
 		{2, 8, patterns.Deprecated, "[DEPRECATED - 80% harmful, avoid using]"},
 	} {
 		s := standing("p", test.state, test.successes, test.failures)
-		assert.Contains(t, maturity([]patterns.Standing{s}, true, patterns.SectionSize{}), "- p "+test.want+"\n")
+		assert.Contains(t, maturity([]patterns.Standing{s}, patterns.SectionSize{}), "- p "+test.want+"\n")
 	}
 }
 
 func TestMaturitySections(t *testing.T) {
 	all := []patterns.Standing{
 		standing("Split by layer", patterns.Deprecated, 1, 4), standing("Try it", patterns.Candidate, 2, 0),
-		standing("Split by feature", patterns.Proven, 6, 0), standing("Types first", patterns.Established, 7, 3),
-		standing("Tests alongside", patterns.Proven, 20, 1), standing("Inverted", patterns.Inverted, 0, 5),
+		standing("Tests alongside", patterns.Proven, 20, 1), standing("Types first", patterns.Established, 7, 3),
+		standing("Split by feature", patterns.Proven, 6, 0),
 	}
-	archived := standing("Archived", patterns.Proven, 9, 0)
-	archived.Pattern.ArchivedAt = start
-	anti := standing("Anti", patterns.Inverted, 0, 9)
-	anti.Pattern.Anti = true
-	all = append(all, archived, anti)
 	want := `## Proven Patterns
 
 These patterns consistently work well:
@@ -98,7 +80,7 @@ These patterns need more validation:
 
 - Try it [LIMITED DATA - 2 observations]
 `
-	assert.Equal(t, want, maturity(all, false, patterns.SectionSize{}))
+	assert.Equal(t, want, maturity(all[1:], patterns.SectionSize{}))
 	want += `
 ## Deprecated Patterns
 
@@ -106,14 +88,12 @@ AVOID these patterns - they have poor track records:
 
 - Split by layer [DEPRECATED - 80% harmful, avoid using]
 `
-	assert.Equal(t, want, maturity(all, true, patterns.SectionSize{}))
-	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	assert.Equal(t, want, maturity(all, true, patterns.SectionSize{}), "in whatever order they come")
+	assert.Equal(t, want, maturity(all, patterns.SectionSize{}))
 
-	assert.Equal(t, 2, strings.Count(maturity(all, true, patterns.SectionSize{Items: 2}), "\n- "))
-	assert.Empty(t, maturity(nil, true, patterns.SectionSize{}))
-	assert.Empty(t, maturity(all, true, patterns.SectionSize{Chars: 50}), "no heading without an item")
-	short := maturity(all, true, patterns.SectionSize{Chars: 150})
+	assert.Equal(t, 2, strings.Count(maturity(all, patterns.SectionSize{Items: 2}), "\n- "))
+	assert.Empty(t, maturity(nil, patterns.SectionSize{}))
+	assert.Empty(t, maturity(all, patterns.SectionSize{Chars: 50}), "no heading without an item")
+	short := maturity(all, patterns.SectionSize{Chars: 150})
 	assert.Contains(t, short, "Tests alongside")
 	assert.NotContains(t, short, "Split by feature")
 }
@@ -130,7 +110,7 @@ func TestAntiPatternSection(t *testing.T) {
 		w.feedPattern(patterns.IDOf(p.content), patterns.Helpful, p.good, 0)
 		w.feedPattern(patterns.IDOf(p.content), patterns.Harmful, p.failing, 0)
 	}
-	all, err := w.Standings(ctx, patterns.PatternQuery{})
+	plan, err := w.Plan(ctx, "")
 	require.NoError(t, err)
 	assert.Equal(t, `## Anti-Patterns to Avoid
 
@@ -138,27 +118,10 @@ Based on past failures, avoid these decomposition strategies:
 
 - AVOID: Split by file type. Failed 12/15 times (80% failure rate)
 - AVOID: One file per subtask. Failed 8/10 times (80% failure rate)
-`, antiPatterns(all, patterns.SectionSize{}))
-	assert.Equal(t, 1, strings.Count(antiPatterns(all, patterns.SectionSize{Items: 1}), "AVOID"))
-	assert.Empty(t, antiPatterns(all, patterns.SectionSize{Chars: 20}))
+`, plan.Prompt())
+	assert.Equal(t, 1, strings.Count(antiPatterns(plan.AntiPatterns, patterns.SectionSize{Items: 1}), "AVOID"))
+	assert.Empty(t, antiPatterns(plan.AntiPatterns, patterns.SectionSize{Chars: 20}))
 	assert.Empty(t, antiPatterns(nil, patterns.SectionSize{}))
-}
-
-func TestSuccessfulSection(t *testing.T) {
-	all := []patterns.Standing{
-		standing("Split by layer", patterns.Established, 8, 2), standing("Once", patterns.Candidate, 1, 0),
-		standing("Mostly", patterns.Established, 6, 4), standing("Types first", patterns.Proven, 9, 0),
-		standing("Inverted", patterns.Inverted, 9, 0), standing("Exactly", patterns.Established, 7, 3),
-	}
-	assert.Equal(t, `## Successful Patterns
-
-These decomposition strategies have worked well in the past:
-
-- Types first (100% success rate)
-- Split by layer (80% success rate)
-- Exactly (70% success rate)
-`, successful(all, patterns.SectionSize{}))
-	assert.Empty(t, successful(all[1:2], patterns.SectionSize{}))
 }
 
 // FuzzSections renders whatever a text may hold: what comes out has the form and the size that were asked for.
@@ -171,11 +134,9 @@ func FuzzSections(f *testing.F) {
 			standing(one, patterns.Proven, 9, 0), standing(two, patterns.Established, 5, 1),
 			standing(one+two, patterns.Candidate, 1, 0), standing(two+one, patterns.Deprecated, 1, 9),
 		}
-		anti := standing(one, patterns.Inverted, 0, 9)
-		anti.Pattern.Anti = true
-		all = append(all, anti)
+		anti := []patterns.Standing{standing(one, patterns.Inverted, 0, 9)}
 		for _, text := range []string{
-			maturity(all, true, l), successful(all, l), antiPatterns(all, l),
+			maturity(all, l), antiPatterns(anti, l),
 		} {
 			if n := utf8.RuneCountInString(text); n > l.Chars || !utf8.ValidString(text) {
 				t.Fatalf("%d characters, may be %d: %q", n, l.Chars, text)
@@ -215,10 +176,7 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 				standing("c", patterns.Candidate, 1, 0), standing("d", patterns.Deprecated, 1, 9),
 			}
 			all[field].Pattern.Content = value
-			return maturity(all, true, patterns.SectionSize{})
-		}},
-		"successful": {1, func(_ int, value string) string {
-			return successful([]patterns.Standing{standing(value, patterns.Proven, 9, 0)}, patterns.SectionSize{})
+			return maturity(all, patterns.SectionSize{})
 		}},
 		"anti-patterns": {1, func(_ int, value string) string {
 			return antiPatterns([]patterns.Standing{anti("AVOID: " + value)}, patterns.SectionSize{})
@@ -238,10 +196,6 @@ func TestPromptsKeepTheirForm(t *testing.T) {
 			text, err := w.prompt(n, patterns.SectionSize{})
 			require.NoError(t, err)
 			return text
-		}},
-		"strikes": {1, func(_ int, value string) string {
-			strikes := newWorld(t, patterns.Config{Strikes: 1}).record(patterns.Outcome{FailureMode: "m", FailureDetail: value}).Strikes
-			return strikes.Prompt()
 		}},
 	} {
 		t.Run(name, func(t *testing.T) { assert.NoError(t, prompttest.Neutral(section.fields, section.render)) })

@@ -20,7 +20,7 @@ type Standing struct {
 	State      State
 	Multiplier float64 // of the state: see [Maturity]
 	Score      float64 // by which [Recorder.Rank] ranked it; else 0
-	Counts     Counts  // observations, which do not fade
+	Counts     Counts  // "observations", which do not fade
 	// Helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful part of both, which does
 	// not depend on the time.
 	Helpful, Harmful, HarmfulShare float64
@@ -122,14 +122,14 @@ func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing)
 		ratio = float64(counts.Failures) / float64(n)
 	}
 	all = append(all,
-		newCondition(Inverted, observations, float64(counts.total()), atLeast, float64(v.MinObservations)),
-		newCondition(Inverted, failureRate, ratio, atLeast, v.FailureRatio))
+		newCondition(Inverted, "observations", float64(counts.total()), "at least", float64(v.MinObservations)),
+		newCondition(Inverted, "a failure rate", ratio, "at least", v.FailureRatio))
 	if p.State != Inverted || r.cfg.Literal {
 		return all
 	}
 	return append(all,
-		newCondition(rehabilitated, newSuccesses, float64(s.Counts.minus(p.Inverted).Successes), atLeast, float64(v.Rehabilitation)),
-		newCondition(rehabilitated, harmfulPart, s.HarmfulShare, atMost, r.cfg.Maturity.Deprecation))
+		newCondition(rehabilitated, "successes since the inversion", float64(s.Counts.minus(p.Inverted).Successes), "at least", float64(v.Rehabilitation)),
+		newCondition(rehabilitated, "a harmful share", s.HarmfulShare, "at most", r.cfg.Maturity.Deprecation))
 }
 
 // String explains the standing: what the pattern has earned, and each condition.
@@ -160,10 +160,9 @@ func compareStandings(a, b Standing) int {
 		cmp.Compare(b.Counts.total(), a.Counts.total()), strings.Compare(string(a.Pattern.ID), string(b.Pattern.ID)))
 }
 
-// Rank scores patterns that a host could follow. base says how well each suits the task by the host's own measure; it is finite
-// and not negative. The score is that times the multiplier of the state. The best is first. Of equal scores the greater rate
-// wins, then more observations, then the lesser id. Deprecated and inverted patterns are returned as warnings. A pattern that
-// is not known ranks as a candidate.
+// Rank scores patterns that a host could follow, the best first. base says how well each suits the task by the host's own
+// measure; it is finite and not negative. The score is that times the multiplier of the state. Of equal scores the greater rate
+// wins. Deprecated and inverted patterns are returned as warnings. A pattern that is not known ranks as a candidate.
 func (r *Recorder) Rank(ctx context.Context, base map[PatternID]float64) (ranked, warnings []Standing, err error) {
 	ids := slices.Sorted(maps.Keys(base))
 	for _, id := range ids {

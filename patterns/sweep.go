@@ -8,16 +8,13 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// Sweep stores the changes that time alone has made: proven patterns that nothing has confirmed for long are established
-// again. It archives patterns without any evidence for Config.StaleAfter, counted from their definition if they never had any.
-// [Recorder.Transitions] has each change. Every read is right without a sweep.
-//
-// It may be called at any rate. It works once a day, or more often if the settings are about hours. The zero time, and any time
-// after the recorder's clock, means that clock.
+// Sweep stores the changes that time alone has made, each in one commit: proven patterns that nothing has confirmed for long are
+// established again. It archives patterns without any evidence for Config.StaleAfter, counted from their definition if they never
+// had any. Every read is right without a sweep. Sweep may be called at any rate. It works once a day, or more often if the
+// settings are about hours. The zero time, and any time after the recorder's clock, means that clock.
 //
 // An archived pattern keeps its evidence and its state, is in no prompt, and comes back with the next evidence. Inverted
-// patterns are never archived, as nobody tries what the prompt warns of. Patterns that somebody decided on by hand are not
-// archived either.
+// patterns are never archived, as nobody tries what the prompt warns of, nor are those that somebody decided on by hand.
 func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 	if clock := r.cfg.Now(); now.IsZero() || now.After(clock) {
 		now = clock
@@ -33,21 +30,18 @@ func (r *Recorder) Sweep(ctx context.Context, now time.Time) error {
 		r.watch.Failed(ctx, "sweep", err)
 		return failed("sweep", err)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.swept = now
+	r.swept.Store(&now)
 	return nil
 }
 
 // due reports whether it is time for a sweep.
 func (r *Recorder) due(now time.Time) bool {
 	every := max(min(24*time.Hour, r.cfg.StaleAfter/90, r.cfg.Maturity.Recency/90), time.Minute)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.swept.IsZero() || now.Sub(r.swept) >= every || now.Before(r.swept)
+	last := r.swept.Load()
+	return last == nil || now.Sub(*last) >= every || now.Before(*last)
 }
 
-// sweep returns how many patterns it changed. Each is one commit.
+// sweep returns how many patterns it changed.
 func (r *Recorder) sweep(ctx context.Context, now time.Time) (changed int, err error) {
 	all, err := r.readAll(ctx, PatternQuery{})
 	if err != nil {

@@ -66,7 +66,7 @@ func (w *workshop) works(t *testing.T) (said []any) {
 			say(w.Reset(ctx, patterns.Reset{Pattern: "bad", By: by}))
 		case 18:
 			say(w.Reset(ctx, patterns.Reset{Task: "task 0", By: by}))
-			say(nil, w.ForgetErrors(ctx, "task 1"))
+			say(w.Reset(ctx, patterns.Reset{Task: "task 1", By: by}))
 		}
 	}
 	w.now = w.now.Add(200 * 24 * time.Hour)
