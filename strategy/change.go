@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/store"
@@ -119,7 +120,11 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 	if scratch.item.Given != nil {
 		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item})
 	}
-	return l.forget(ctx, s, b, Event{Type: restarted, Item: item, At: now, Reason: reason}, "heed", ".restart")
+	done, err := l.forget(ctx, s, b, Event{Type: restarted, Item: item, At: now, Reason: reason}, "heed", ".restart")
+	if done && l.watch != nil {
+		l.watch.Tell(ctx, heed.Inverted{Component: l.watch.Name(), At: now, Subject: item, Reason: reason})
+	}
+	return err
 }
 
 // counted returns the last outcomes of a cell, the oldest first, of the so many that count.

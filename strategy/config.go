@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/store"
@@ -65,6 +66,8 @@ type Config struct {
 	// sessions in other processes are seen. 0 means 10 minutes, or a sixteenth of the half-life where that is less.
 	Refresh time.Duration
 
+	// Observer is told of choices, outcomes, sweeps, restarts and hidden failures.
+	Observer heed.Observer
 	// Now is the clock. nil means time.Now. The store's clock has to agree with it: a store refuses outcomes that lie ahead
 	// of its own.
 	Now func() time.Time

@@ -66,10 +66,31 @@ func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome,
 		if c := &credits[i]; dispositions[c.index] == Applied {
 			if err := l.followUp(ctx, c, now); err != nil {
 				c.segment.expire() // it is counted: the next load from the store mends the memory
+				l.watch.Failed(ctx, "after an outcome", err)
 			}
 		}
 	}
+	if l.watch != nil {
+		l.tell(ctx, now, outcomes, dispositions)
+	}
 	return dispositions, nil
+}
+
+// tell tells the observer of outcomes that were counted, now or before.
+func (l *Learner) tell(ctx context.Context, now time.Time, outcomes []Outcome, dispositions []Disposition) {
+	for i := range outcomes {
+		o, c := &outcomes[i], &outcomes[i].Choice
+		switch dispositions[i] {
+		case Applied:
+			l.watch.Tell(ctx, heed.Observed{
+				Component: l.watch.Name(), At: now, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
+				Channel: o.Channel, Reward: (o.Value + 1) / 2, Confidence: o.Confidence,
+			})
+		case Duplicate:
+			l.watch.Tell(ctx, heed.Duplicate{Component: l.watch.Name(), At: now, What: "outcome", ID: c.ID.String()})
+		case Dropped:
+		}
+	}
 }
 
 // apply commits and tells the memory of the segments, which is not loaded meanwhile.

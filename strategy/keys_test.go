@@ -46,6 +46,7 @@ func from(t testing.TB, l *strategy.Learner, value float64, sources map[string]i
 
 // TestEveryKeyHasAnEffect compares, for each key of the configuration, what a learner does with it and without.
 func TestEveryKeyHasAnEffect(t *testing.T) {
+	var keyWitness witness
 	type cfg = strategy.Config
 	item := strategy.Query{Item: "i"}
 	swept := func(observe func(*strategy.Learner) any) func(*strategy.Learner, *clock) any {
@@ -224,6 +225,10 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 		"Seed": {set: func(c *cfg) { c.Seed = rand.NewPCG(3, 4) }, observe: func(l *strategy.Learner, _ *clock) any {
 			return drawn(choose(t, l, item)) == drawn(choose(t, newLearner(t, cfg{}), item))
 		}, without: true, with: false},
+		"Observer": {set: func(c *cfg) { c.Observer = keyWitness.observe }, observe: func(l *strategy.Learner, _ *clock) any {
+			choose(t, l, item)
+			return len(keyWitness.since())
+		}, without: 0, with: 1},
 		"NewID": {set: func(c *cfg) { c.NewID = func() strategy.ChoiceID { return strategy.ChoiceID{1} } }, observe: func(l *strategy.Learner, _ *clock) any {
 			return choose(t, l, item).ID == strategy.ChoiceID{1}
 		}, without: false, with: true},
@@ -328,7 +333,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"BySource", "Disabled", "Unrecorded", "Caps.Silence", "Now", "Seed", "NewID"}
+	neverWrong := []string{"BySource", "Disabled", "Unrecorded", "Caps.Silence", "Observer", "Now", "Seed", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/memo"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
@@ -34,6 +35,7 @@ type Learner struct {
 	loose    atomic.Uint64 // numbers the choices without a session
 	sessions *memo.Cache[remembered]
 	scratch  sync.Pool
+	watch    *watch.Watch
 
 	mu       sync.RWMutex
 	segments map[segmentKey]*segment
@@ -44,6 +46,7 @@ type remembered struct {
 	choice  Choice
 	details details
 	checked time.Time // when its record was read last
+	drawn   bool      // whether it was made now, and not read from its record
 }
 
 // New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError].
@@ -80,6 +83,7 @@ func build(cfg Config) (*Learner, error) {
 		key:      evidence.NewKey(seed.Uint64(), seed.Uint64()),
 		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
+		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),
 	}
 	for i, arm := range cfg.Arms {
 		l.index[arm.ID] = i
@@ -111,13 +115,14 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 		return l.fallBack(&q, now), nil
 	}
 	var r *remembered
+	var known bool
 	var err error
 	if q.Session == "" {
 		r = &remembered{}
 		err = l.choose(ctx, &q, now, l.loose.Add(1), r)
 	} else {
 		name := nameInSession(q.Item, q.Category, q.Context)
-		r, _, err = l.sessions.Do(ctx, q.Session, name, now,
+		r, known, err = l.sessions.Do(ctx, q.Session, name, now,
 			func(r *remembered) bool {
 				return l.holds(&r.choice, &q, now) && (l.cfg.Unrecorded || l.checked(r, now))
 			},
@@ -125,6 +130,12 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	}
 	switch {
 	case err == nil:
+		if l.watch != nil && !known && r.drawn {
+			c := &r.choice
+			l.watch.Tell(ctx, heed.Selected{
+				Component: l.watch.Name(), At: c.At, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
+			})
+		}
 		return r.choice, nil
 	case isInputError(err):
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
@@ -276,7 +287,7 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 			case last.Revision == 0 || last.Value.Epoch < epoch:
 				n = 0
 			case l.isArm(last.Value.Choice.Arm) && l.holds(&last.Value.Choice, q, now):
-				r.choice, r.checked = last.Value.Choice, now
+				r.choice, r.checked, r.drawn = last.Value.Choice, now, false
 				r.choice.remember(last)
 				return nil
 			default:
@@ -286,7 +297,7 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 		if err := l.draw(s, q, now, n, scratch, r); err != nil {
 			return err
 		}
-		r.checked = now
+		r.checked, r.drawn = now, true
 		return l.record(ctx, last, epoch, n, r)
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
@@ -100,5 +101,34 @@ func BenchmarkObserve(b *testing.B) {
 		if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkObserver times choices and outcomes without an observer, which costs nothing, and with one.
+func BenchmarkObserver(b *testing.B) {
+	ctx := context.Background()
+	for name, observer := range map[string]heed.Observer{"nil": nil, "set": func(context.Context, heed.Notice) {}} {
+		learner, err := strategy.New(ctx, strategy.Config{
+			Store: &memstore.Store{}, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}, Observer: observer, Unrecorded: true,
+		})
+		require.NoError(b, err)
+		b.Run("select/observer="+name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := learner.Select(ctx, strategy.Query{Item: "item"}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("observe/observer="+name, func(b *testing.B) {
+			choice, err := learner.Select(ctx, strategy.Query{Item: "item"})
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

@@ -45,11 +45,13 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	if r.Item == "" {
 		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
 	}
-	return l.forget(ctx, s, b, Event{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
+	_, err = l.forget(ctx, s, b, Event{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
+	return err
 }
 
-// forget commits a batch that takes evidence away, with its event, its entry in the audit, and the count of resets.
-func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e Event, actor, action string) error {
+// forget commits a batch that takes evidence away, with its event, its entry in the audit, and the count of resets. It reports
+// false if it was done before.
+func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e Event, actor, action string) (bool, error) {
 	b.Parts = true
 	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1, Weight: 1, At: e.At}}
 	b.Records = []store.Record{store.AuditEntry{
@@ -58,17 +60,17 @@ func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e Event
 	}.Record()}
 	e.ID, e.Category, e.Context = b.ID, s.category, s.context
 	if err := l.emit(&b, e); err != nil {
-		return err
+		return false, err
 	}
 	receipts, err := l.cfg.Store.Commit(ctx, b)
 	s.expire() // the next use reads it anew
 	if err != nil || receipts[0].Duplicate {
-		return err
+		return false, err
 	}
 	if n := countOf(receipts[0].Parts); e.Item == "" {
 		s.wasReset("", resets{n})
 	} else {
 		s.wasReset(e.Item, resets{0, n})
 	}
-	return nil
+	return true, nil
 }

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,40 +31,44 @@ func (l *Learner) silences(c *Choice) []string {
 	return ids
 }
 
-// Sweep does what is due at now, or by the learner's clock where that is earlier, or now is zero: this learner's pending
-// choices that are older than Config.Silence says expire, and the segments in memory that are older than Config.Refresh are
-// read anew. It is for the host to call now and then, as [heed.Run] does; several may at the same time. What it could not
-// do when it returns an error, the next one does; a choice whose silence can't be counted as the store has other policies
-// holds up no others.
-func (l *Learner) Sweep(ctx context.Context, now time.Time) error {
+// Sweep does what is due at now, or by the learner's clock if that is earlier or now is zero. Pending choices of this learner
+// that are older than Config.Silence says expire, and segments in memory that are older than Config.Refresh are read anew. The
+// host calls it now and then, as [heed.Run] does. Several sweeps may run at the same time. The next sweep does what a failed
+// one could not do. A choice whose silence can't be counted, as the store has other policies, does not hold up others.
+func (l *Learner) Sweep(ctx context.Context, now time.Time) (err error) {
+	defer because(&err, "sweep")
 	if own := l.cfg.Now(); now.IsZero() || now.After(own) {
 		now = own
 	}
-	err := errors.Join(l.expireChoices(ctx, now), l.refreshAll(ctx, now, l.cfg.Refresh))
-	if err != nil {
-		return fmt.Errorf("strategy: sweep: %w", err)
+	n, err := l.expireChoices(ctx, now)
+	if n > 0 && l.watch != nil {
+		l.watch.Tell(ctx, heed.Swept{Component: l.watch.Name(), At: now, Count: n})
 	}
-	return nil
+	err = errors.Join(err, l.refreshAll(ctx, now, l.cfg.Refresh))
+	l.watch.Failed(ctx, "sweep", err)
+	return err
 }
 
-// expireChoices makes the choices expire that are due, the oldest first. It returns the first error.
-func (l *Learner) expireChoices(ctx context.Context, now time.Time) (first error) {
+// expireChoices makes the choices expire that are due, the oldest first. It returns how many it did, and the first error.
+func (l *Learner) expireChoices(ctx context.Context, now time.Time) (n int, first error) {
 	if l.cfg.Unrecorded {
-		return ctx.Err()
+		return 0, ctx.Err()
 	}
 	q := store.Query{Keys: []string{pendingKey(l.cfg.Name)}, Until: now.Add(-l.cfg.Silence.After), Oldest: true}
 	for kept, err := range choices.Find(ctx, l.cfg.Store, q) {
+		done := false
 		if err == nil {
-			err = l.expireChoice(ctx, kept, now)
+			done, err = l.expireChoice(ctx, kept, now)
 		}
-		if first == nil {
-			first = err
+		if done {
+			n++
 		}
+		first = cmp.Or(first, err)
 		if err != nil && !hopeless(err) {
 			break
 		}
 	}
-	return first
+	return n, first
 }
 
 // overdue reports whether silence may have been counted for a choice, by this clock or another.
@@ -74,23 +79,36 @@ func (l *Learner) overdue(c *Choice, now time.Time) bool {
 // hopeless reports whether another attempt would fail as well.
 func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*evidence.PolicyError)) }
 
-// expireChoice counts the silence of a choice and makes it expire, in one commit. Where an outcome was quicker, it does
-// nothing.
-func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) error {
+// expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false if somebody was quicker.
+func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) (done bool, err error) {
 	row, c := *kept.Value, kept.Value.Choice
 	row.Stage = Expired
 	e := Event{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
+	commit := func(b store.Batch) (receipt store.Receipt, done bool, err error) {
+		if err := l.emit(&b, e); err != nil {
+			return receipt, false, err
+		}
+		b.Records = append(slices.Clip(b.Records), row.write(kept.ID, kept.Revision))
+		receipts, err := l.cfg.Store.Commit(ctx, b)
+		if errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) {
+			return receipt, false, nil
+		}
+		if err != nil {
+			return receipt, false, err
+		}
+		return receipts[0], true, nil
+	}
 	if !l.isArm(c.Arm) || l.cfg.Disabled || l.cfg.Silence.Confidence == 0 {
-		_, err := l.commitExpired(ctx, store.Batch{}, e, &row, kept.ID, kept.Revision)
-		return err
+		_, done, err := commit(store.Batch{})
+		return done, err
 	}
 	s, err := l.segment(c.Category, c.Context)
 	if err != nil {
-		return err
+		return false, err
 	}
 	release, err := observe(ctx, s)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer release()
 	o := Outcome{
@@ -99,33 +117,14 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	}
 	b := l.batch(s, &o, expired)
 	e.ID, row.Silent = expired+":"+b.ID, true
-	receipt, err := l.commitExpired(ctx, b, e, &row, kept.ID, kept.Revision)
+	receipt, done, err := commit(b)
 	switch {
 	case err != nil:
 		s.expire()
-		return err
 	case receipt.Duplicate: // the silence is counted and the record says otherwise, as after a replay
-		_, err = l.commitExpired(ctx, store.Batch{}, e, &row, kept.ID, kept.Revision)
-		return err
-	case receipt.Parts != nil:
+		_, done, err = commit(store.Batch{})
+	case done:
 		l.learn(&credit{Outcome: &o, segment: s, batch: b, parts: receipt.Parts, sampled: 1}, now, b.Observations[:1])
 	}
-	return nil
-}
-
-// commitExpired commits a batch with the record of a choice. That somebody else was quicker is no error: the receipt is
-// empty then.
-func (l *Learner) commitExpired(ctx context.Context, b store.Batch, e Event, row *choiceRow, id string, revision uint64) (store.Receipt, error) {
-	if err := l.emit(&b, e); err != nil {
-		return store.Receipt{}, err
-	}
-	b.Records = append(slices.Clip(b.Records), row.write(id, revision))
-	receipts, err := l.cfg.Store.Commit(ctx, b)
-	switch {
-	case err == nil:
-		return receipts[0], nil
-	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)):
-		return store.Receipt{}, nil
-	}
-	return store.Receipt{}, err
+	return done, err
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
 )
@@ -28,9 +28,6 @@ type Config struct {
 	Stream stream.Source
 	// DeadLetters takes the events that can't be applied, each as a [DeadLetter].
 	DeadLetters stream.Sink
-	// Events, if set, gets the events that wait in the outbox of the learner's store: when Run begins, after reports were
-	// dealt with, and when Run ends. Learning does not wait for it.
-	Events stream.Sink
 	// Router makes outcomes of reports.
 	Router Router
 	// Hook is told of outcomes and of the ends of sessions.
@@ -49,8 +46,9 @@ type Config struct {
 	Timeout time.Duration
 	// Drain is how long Run goes on with the events in hand when it ends. After that they are given back. 0 means 10 seconds.
 	Drain time.Duration
-	// Logger is told of dead letters, of failures of the hook, and of events that could not be acknowledged. nil is silent.
-	Logger *slog.Logger
+	// Observer is told of dead letters, of failures of the hook, and of events that could not be acknowledged. The learner has
+	// an observer of its own, for what it counts.
+	Observer heed.Observer
 }
 
 // A Hook is told what a [Consumer] has learned. It is the place for the detection of novelty. Either function may be nil. They
@@ -70,9 +68,6 @@ func (c Config) withDefaults() Config {
 	c.Backoff = cmp.Or(c.Backoff, 100*time.Millisecond)
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.Drain = cmp.Or(c.Drain, 10*time.Second)
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
-	}
 	return c
 }
 
@@ -108,7 +103,7 @@ type Consumer struct {
 	cfg     Config
 	learner strategy.Config
 	hook    *host.Gate
-	dealt   chan struct{} // has something when events may be in the outbox
+	watch   *watch.Watch
 
 	mu     sync.Mutex
 	counts Counts
@@ -117,7 +112,7 @@ type Consumer struct {
 // New returns a consumer, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 func New(cfg Config) (*Consumer, error) {
 	cfg = cfg.withDefaults()
-	c := &Consumer{hook: host.NewGate(max(hung, cfg.Workers)), dealt: make(chan struct{}, 1)}
+	c := &Consumer{hook: host.NewGate(max(hung, cfg.Workers))}
 	var found faults.List
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
 	if cfg.Learner != nil {
@@ -139,7 +134,7 @@ func New(cfg Config) (*Consumer, error) {
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
-	c.cfg = cfg
+	c.cfg, c.watch = cfg, watch.New(cfg.Observer, "attribution/"+c.learner.Name, c.learner.Now)
 	return c, nil
 }
 
@@ -168,7 +163,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	failures := make([]error, c.cfg.Workers)
-	var workers, relays sync.WaitGroup
+	var workers sync.WaitGroup
 	for i := range failures {
 		workers.Go(func() {
 			failures[i] = errors.New("a worker's goroutine was ended from within") // unless it returns
@@ -180,16 +175,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 			failures[i] = host.Call("a worker", func() error { return c.work(receiving, working) })
 		})
 	}
-	idle, finished := make(chan struct{}), make(chan struct{})
-	if c.cfg.Events != nil {
-		relays.Go(func() { c.relay(working, idle) })
-	}
+	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
 		workers.Wait()
 		stop()
-		close(idle)
-		relays.Wait()
 	}()
 	<-receiving.Done()
 	select {
@@ -225,43 +215,18 @@ func (c *Consumer) work(receiving, working context.Context) error {
 		if err := c.deal(receiving, working, d, e); err != nil {
 			return err
 		}
-		select {
-		case c.dealt <- struct{}{}:
-		default:
-		}
 	}
 	return nil
-}
-
-// relay publishes what waits in the outbox: at first, and whenever events were dealt with, until the workers are idle for
-// good. It is apart from them, so that learning does not wait for a slow sink.
-func (c *Consumer) relay(working context.Context, idle <-chan struct{}) {
-	for {
-		_, err := c.try(working, c.timed(working, func(ctx context.Context) error {
-			_, err := stream.Relay(ctx, c.learner.Store, c.cfg.Events)
-			return err
-		}), never)
-		if err != nil {
-			c.warn(working, "attribution: events stay in the outbox", err)
-		}
-		select {
-		case <-c.dealt:
-			continue
-		case <-idle:
-		}
-		select {
-		case <-c.dealt:
-		default:
-			return
-		}
-	}
 }
 
 // try calls a function until it succeeds, fails for good, has failed in all attempts, or the context ends.
 func (c *Consumer) try(ctx context.Context, do func() error, final func(error) bool) (attempts int, err error) {
 	wait := c.cfg.Backoff
 	for attempts = 1; ; attempts++ {
-		if err = host.Call("the host's code", do); err == nil || final(err) || attempts == c.cfg.Attempts {
+		if err = host.Call("the host's code", do); errors.As(err, new(*heed.PanicError)) {
+			c.watch.Failed(ctx, "host", err)
+		}
+		if err == nil || final(err) || attempts == c.cfg.Attempts {
 			return attempts, err
 		}
 		select {
@@ -306,7 +271,7 @@ func (c *Consumer) deal(receiving, working context.Context, d stream.Delivery, e
 	}
 	if _, err := c.try(working, c.timed(working, d.Ack), never); err != nil {
 		c.count(func(n *Counts) { n.NotAcked++ })
-		c.warn(working, "attribution: an event could not be acknowledged", err, "id", e.ID)
+		c.watch.Failed(working, "acknowledge", err)
 	}
 	return nil
 }
@@ -317,17 +282,8 @@ func (c *Consumer) giveBack(working context.Context, d stream.Delivery, e stream
 	reject := c.timed(ctx, func(ctx context.Context) error { return d.Reject(ctx, 0) })
 	if err := host.Call("the stream", reject); err != nil {
 		c.count(func(n *Counts) { n.NotAcked++ })
-		c.warn(ctx, "attribution: an event could not be given back", err, "id", e.ID)
+		c.watch.Failed(ctx, "give back", err)
 	}
-}
-
-// warn logs an error, with the stack of a panic.
-func (c *Consumer) warn(ctx context.Context, message string, err error, about ...any) {
-	about = append(about, "error", err)
-	if p := (*heed.PanicError)(nil); errors.As(err, &p) {
-		about = append(about, "stack", string(p.Stack))
-	}
-	c.cfg.Logger.WarnContext(ctx, message, about...)
 }
 
 func never(error) bool { return false }
@@ -355,7 +311,9 @@ func (c *Consumer) bury(ctx context.Context, e stream.Event, reason error, attem
 	if _, err := c.try(ctx, c.timed(ctx, publish), never); err != nil {
 		return fmt.Errorf("the dead letter of an event can't be written: %w", err)
 	}
-	c.warn(ctx, "attribution: an event can't be applied", reason, "id", e.ID, "attempts", attempts)
+	if c.watch != nil {
+		c.watch.Tell(ctx, heed.DeadLettered{Component: c.watch.Name(), At: letter.At, ID: letter.ID, Reason: reason.Error()})
+	}
 	return nil
 }
 
@@ -458,6 +416,6 @@ func (c *Consumer) callHook(ctx context.Context, do func(context.Context) error)
 	_, err := host.Pass(ctx, c.hook, "the hook", func(ctx context.Context) (struct{}, error) { return struct{}{}, do(ctx) })
 	if err != nil {
 		c.count(func(n *Counts) { n.HookFailed++ })
-		c.warn(ctx, "attribution: the hook failed", err)
+		c.watch.Failed(ctx, "hook", err)
 	}
 }

@@ -1,7 +1,6 @@
 package attribution_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -315,7 +314,7 @@ func TestConsumerFindsTheSameChoiceAgain(t *testing.T) {
 
 // TestConsumerPanics: a panic of the host's code is an error like any other.
 func TestConsumerPanics(t *testing.T) {
-	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
 	var panics atomic.Int64
 	once := func(what string) func() {
@@ -328,7 +327,7 @@ func TestConsumerPanics(t *testing.T) {
 			}
 		}
 	}
-	receive, event, ack, commit, publish, relay := once("receive"), once("event"), once("ack"), once("commit"), once("publish"), once("relay")
+	receive, event, ack, commit, publish := once("receive"), once("event"), once("ack"), once("commit"), once("publish")
 	d.store.before = func(_ context.Context, b store.Batch) error {
 		if b.ID != "" {
 			commit()
@@ -343,28 +342,24 @@ func TestConsumerPanics(t *testing.T) {
 		publish()
 		return nil
 	}
-	told := &letterbox{publish: func(context.Context, stream.Event) error {
-		relay()
-		return nil
-	}}
 	good := d.worth(t, "good", "s0", 1)
 	d.tape.events = []stream.Event{good, good, {ID: "bad", At: start}}
-	var log bytes.Buffer
+	var w witness
 	c := d.consumer(t, attribution.Config{
-		Stream: panicking{d.tape, receive, event}, Events: told, Backoff: 1, Logger: textLog(&log),
+		Stream: panicking{d.tape, receive, event}, Backoff: 1, Observer: w.observe,
 	})
 	require.NoError(t, c.Run(ctx))
-	assert.EqualValues(t, 6, panics.Load())
+	assert.EqualValues(t, 5, panics.Load())
 	assert.Equal(t, 0.5, d.mass(t))
-	assert.Len(t, told.events, 2)
 	assert.Equal(t, []string{"bad"}, d.dead.ids())
 
 	d.store.before = func(context.Context, store.Batch) error { panic("for ever") }
 	d.choose(t, 0)
 	d.tape.events = []stream.Event{d.worth(t, "unlucky", "s0", 1)}
-	require.NoError(t, d.consumer(t, attribution.Config{Backoff: 1, Logger: textLog(&log)}).Run(ctx))
+	require.NoError(t, d.consumer(t, attribution.Config{Backoff: 1, Observer: w.observe}).Run(ctx))
 	assert.Contains(t, d.dead.letters(t)[1].Reason, "panicked: for ever")
-	assert.Contains(t, log.String(), "consumer_test.go", "the log has the stack")
+	_, stacks := w.failures()
+	assert.Contains(t, stacks, "consumer_test.go")
 }
 
 // panicking is a source that may panic wherever it is called.
@@ -427,12 +422,11 @@ func TestConsumerTimeout(t *testing.T) {
 		}
 		d.store.before = func(ctx context.Context, _ store.Batch) error { return hang(ctx) }
 		d.tape.ack = func(ctx context.Context, _ string) error { return hang(ctx) }
-		told := &letterbox{publish: func(ctx context.Context, _ stream.Event) error { return hang(ctx) }}
 		d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-		c := d.consumer(t, attribution.Config{Attempts: 1, Timeout: time.Minute, Events: told, Drain: time.Hour})
+		c := d.consumer(t, attribution.Config{Attempts: 1, Timeout: time.Minute, Drain: time.Hour})
 		began := time.Now()
 		require.NoError(t, c.Run(ctx))
-		assert.Equal(t, 3*time.Minute, time.Since(began), "the event, its acknowledgement, and what it has told")
+		assert.Equal(t, 2*time.Minute, time.Since(began), "the event and its acknowledgement")
 		assert.Equal(t, attribution.Counts{Received: 1, Dead: 1, NotAcked: 1}, c.Counts())
 	})
 }
@@ -624,21 +618,26 @@ func TestConsumerLargeEvent(t *testing.T) {
 	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1, Outcomes: known, Unmatched: many}, c.Counts())
 }
 
-// TestConsumerLogs: the logger is told of what an operator has to know.
-func TestConsumerLogs(t *testing.T) {
+// TestConsumerTellsItsObserver of dead letters, and of failures that nobody else sees.
+func TestConsumerTellsItsObserver(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	var log bytes.Buffer
 	d.tape.ack = func(context.Context, string) error { return errFlaky }
 	d.tape.events = []stream.Event{d.worth(t, "good", "s0", 1), {ID: "bad", At: start}}
+	var w witness
+	novel := errors.New("no novelty")
 	c := d.consumer(t, attribution.Config{
-		Attempts: 1, Logger: textLog(&log),
-		Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error { return errors.New("no novelty") }},
+		Attempts: 1, Observer: w.observe,
+		Hook: attribution.Hook{Outcome: func(context.Context, strategy.Outcome) error { return novel }},
 	})
 	require.NoError(t, c.Run(ctx))
-	for _, part := range []string{"can't be applied", "id=bad", "could not be acknowledged", "id=good", "hook failed", "no novelty"} {
-		assert.Contains(t, log.String(), part)
-	}
+	const component = "attribution/strategy"
+	assert.Equal(t, []heed.Notice{
+		heed.Failed{Component: component, At: start, What: "acknowledge", Err: errFlaky},
+		heed.Failed{Component: component, At: start, What: "hook", Err: novel},
+		heed.DeadLettered{Component: component, At: start, ID: "bad", Reason: d.dead.letters(t)[0].Reason},
+		heed.Failed{Component: component, At: start, What: "acknowledge", Err: errFlaky},
+	}, w.told)
 }
 
 // TestConsumerDisabled: a learner that is disabled learns nothing from events either.
@@ -653,32 +652,6 @@ func TestConsumerDisabled(t *testing.T) {
 	require.NoError(t, c.Run(ctx))
 	assert.Equal(t, attribution.Counts{Received: 1, Applied: 1}, c.Counts())
 	assert.Zero(t, d.mass(t))
-}
-
-// TestConsumerEvents: the sink gets what the learner tells, and a sink that fails holds up nothing.
-func TestConsumerEvents(t *testing.T) {
-	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
-	d.choose(t, 2)
-	down := true
-	var mu sync.Mutex
-	told := &letterbox{publish: func(context.Context, stream.Event) error {
-		mu.Lock()
-		defer mu.Unlock()
-		if down {
-			return errFlaky
-		}
-		return nil
-	}}
-	d.tape.events = []stream.Event{d.worth(t, "1", "s0", 1)}
-	c := d.consumer(t, attribution.Config{Events: told, Attempts: 2, Backoff: 1})
-	require.NoError(t, c.Run(ctx))
-	assert.Equal(t, uint64(1), c.Counts().Outcomes)
-	assert.Len(t, outbox(t, d.store), 3)
-	down = false
-	d.tape.events = []stream.Event{d.worth(t, "2", "s1", 1)}
-	require.NoError(t, c.Run(ctx))
-	assert.Empty(t, outbox(t, d.store))
-	assert.Len(t, told.events, 4, "two selected, two observed")
 }
 
 // bar is the number of events of the tests that show what the consumer promises.

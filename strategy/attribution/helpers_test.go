@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -211,7 +209,31 @@ func (d *desk) mass(t testing.TB) (mass float64) {
 	return mass
 }
 
-func textLog(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+// A witness keeps what an observer is told.
+type witness struct {
+	mu   sync.Mutex
+	told []heed.Notice
+}
+
+func (w *witness) observe(_ context.Context, n heed.Notice) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, n)
+}
+
+// failures returns the failures that were told, what failed before its error.
+func (w *witness) failures() (texts []string, stacks string) {
+	for _, n := range w.told {
+		if f, ok := n.(heed.Failed); ok {
+			texts = append(texts, f.What+": "+f.Err.Error())
+			var p *heed.PanicError
+			if errors.As(f.Err, &p) {
+				stacks += string(p.Stack)
+			}
+		}
+	}
+	return texts, stacks
+}
 
 var errFlaky = errors.New("flaky")
 

@@ -194,15 +194,17 @@ func TestHookFailsForAReason(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			d := newDesk(t, strategy.Config{})
 			d.choose(t, 1)
-			var log strings.Builder
+			var w witness
 			d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
-			c := d.consumer(t, attribution.Config{Logger: textLog(&log), Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
+			c := d.consumer(t, attribution.Config{Observer: w.observe, Hook: attribution.Hook{Outcome: func(ctx context.Context, _ strategy.Outcome) error {
 				return do(ctx)
 			}}})
 			require.NoError(t, c.Run(ctx))
 			assert.Equal(t, uint64(1), c.Counts().HookFailed)
-			assert.Contains(t, log.String(), reason)
-			assert.Equal(t, strings.Contains(reason, "goroutine") || strings.HasPrefix(reason, "panicked"), strings.Contains(log.String(), "hook_test.go"))
+			texts, stacks := w.failures()
+			require.Len(t, texts, 1)
+			assert.Contains(t, texts[0], reason)
+			assert.Equal(t, strings.Contains(reason, "goroutine") || strings.HasPrefix(reason, "panicked"), strings.Contains(stacks, "hook_test.go"))
 			time.Sleep(time.Minute)
 		})
 	}
