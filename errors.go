@@ -13,6 +13,8 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrConflict says that what is stored is no longer what the caller took it to be. Read again and decide anew.
 	ErrConflict = errors.New("conflict")
+	// ErrDamaged says that the store holds something that heed has not written, so that it can't be read.
+	ErrDamaged = errors.New("damaged record")
 )
 
 // A ConfigError is one fault of a configuration. A constructor reports all faults at once, joined with [errors.Join]: see

@@ -79,9 +79,6 @@ func newDB(handle *sql.DB, dialect Dialect) *database {
 	}
 }
 
-// errDamaged says that a row can't be read.
-var errDamaged = errors.New("what is stored can't be read")
-
 // because lets an error tell that the context was done, where that is why.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {

@@ -83,7 +83,7 @@ func dumpKinds(out *dump.Writer, kinds []string) error {
 	for _, text := range kinds {
 		var kind store.Kind
 		if err := json.Unmarshal([]byte(text), &kind); err != nil {
-			return fmt.Errorf("%w: %w", errDamaged, err)
+			return fmt.Errorf("%w: %w", heed.ErrDamaged, err)
 		}
 		if kind.Name == inboxed {
 			continue

@@ -169,7 +169,7 @@ func (s *Store) allDeclared(t *tx) (all []store.Kind, err error) {
 	for _, text := range texts {
 		var kind store.Kind
 		if err := json.Unmarshal([]byte(text), &kind); err != nil {
-			return nil, fmt.Errorf("%w: %w", errDamaged, err)
+			return nil, fmt.Errorf("%w: %w", heed.ErrDamaged, err)
 		}
 		kind.Limits = s.kinds.limitsOf(kind)
 		all = append(all, kind)

@@ -153,7 +153,7 @@ func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, bo
 	r := store.Record{Ref: ref, Revision: uint64(revision), At: at.Time(), Body: store.Raw([]byte(body))}
 	if err := json.Unmarshal([]byte(keys), &r.Keys); err != nil || !json.Valid([]byte(body)) {
 		t.db.damaged.Add(1)
-		return r, fmt.Errorf("%w: a record of kind %q", errDamaged, ref.Kind)
+		return r, fmt.Errorf("%w: a record of kind %q", heed.ErrDamaged, ref.Kind)
 	}
 	return r, nil
 }

@@ -6,6 +6,8 @@ import (
 	"math"
 	"strings"
 	"time"
+
+	"github.com/heedhq/heed"
 )
 
 // A Ref names a record.
@@ -102,7 +104,7 @@ func Decode[T any](b Body) (T, error) {
 		err = json.Unmarshal(text, &value)
 	}
 	if err != nil {
-		return value, fmt.Errorf("store: damaged record: %w", err)
+		return value, fmt.Errorf("store: %w: %w", heed.ErrDamaged, err)
 	}
 	return value, nil
 }

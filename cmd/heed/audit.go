@@ -1,27 +1,15 @@
 package main
 
 import (
-	"errors"
-	"iter"
-	"slices"
 	"strings"
 
 	"github.com/heedhq/heed/store"
 )
 
 type auditCommand struct {
-	Limit   int    `default:"20" help:"How many to show, those recorded last."`
-	Action  string `placeholder:"TEXT" help:"Those alone whose action begins so: strategy, feedback.approve, patterns, forget."`
-	Subject string `placeholder:"TEXT" help:"Those alone about this: an item, a rule, a pattern."`
-}
-
-func (auditCommand) Help() string {
-	return `Examples:
-
-    heed --db agent.db audit
-    heed --db agent.db audit --action strategy.reset --limit 100
-
-It has what was reset, pinned and forgotten, what was decided about rules, and what was decided about patterns by hand.`
+	Limit   int    `default:"20" help:"The number of entries to show, the newest."`
+	Action  string `placeholder:"TEXT" help:"Only actions that begin with this text: strategy, feedback.approve, patterns, forget."`
+	Subject string `placeholder:"TEXT" help:"Only entries about this item, rule or pattern."`
 }
 
 // Run lists the audit.
@@ -29,95 +17,47 @@ func (cmd *auditCommand) Run(s *session) error {
 	if cmd.Limit < 1 {
 		return errLimit
 	}
-	st, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	all, err := cmd.read(store.AuditEntries(s.ctx, st.store, store.AuditQuery{}))
-	if err != nil {
-		return st.explain(err)
-	}
-	return s.answer(listed(all), func(p *printer) { printAudit(p, all, "action", cmd.Action, "subject", cmd.Subject) })
+	entries, err := entries(s, cmd.Limit, func(e store.AuditEntry) bool {
+		return strings.HasPrefix(e.Action, cmd.Action) && (cmd.Subject == "" || e.Subject == cmd.Subject)
+	})
+	return answerList(s, entries, err, "audit entries", []string{"action", cmd.Action, "subject", cmd.Subject}, printAudit)
 }
 
-// read returns the last entries of a log that are asked for.
-func (cmd *auditCommand) read(log iter.Seq2[store.AuditEntry, error]) (entries []store.AuditEntry, err error) {
-	for e, err := range log {
-		if err != nil {
-			return nil, err
+// entries returns the newest entries of the audit that are wanted.
+func entries(s *session, limit int, wanted func(store.AuditEntry) bool) (all []store.AuditEntry, err error) {
+	err = s.with(func(st *opened) error {
+		for e, err := range store.AuditEntries(s.ctx, st.store, store.AuditQuery{}) {
+			if err != nil || len(all) == limit {
+				return err
+			}
+			if wanted(e) {
+				all = append(all, e)
+			}
 		}
-		if !strings.HasPrefix(e.Action, cmd.Action) || cmd.Subject != "" && e.Subject != cmd.Subject {
-			continue
-		}
-		if entries = append(entries, e); len(entries) == cmd.Limit {
-			break
-		}
-	}
-	return entries, nil
+		return nil
+	})
+	return all, err
 }
 
-func printAudit(p *printer, entries []store.AuditEntry, flags ...string) {
-	if len(entries) == 0 {
-		p.nothing("audit entries", flags...)
-		return
-	}
-	t := listing{columns: []column{
-		{title: "when"}, {title: "who", soft: true}, {title: "action", soft: true}, {title: "subject", soft: true},
-		{title: "reason", soft: true}, {title: "details", soft: true, extra: true},
-	}}
+func printAudit(p *printer, entries []store.AuditEntry) {
+	t := newTable("when", "~who", "~action", "~subject", "~reason", "?~details")
 	for _, e := range entries {
-		var details []string
-		for name, value := range e.Details {
-			details = append(details, name+"="+value)
-		}
-		t.add(moment(e.At), show(e.Actor), show(e.Action), show(e.Subject), show(e.Reason), words(details))
+		t.add(moment(e.At), show(e.Actor), show(e.Action), show(e.Subject), show(e.Reason), settings(e.Details))
 	}
 	t.print(p)
 }
 
-// words writes words in order, or that there are none.
-func words(all []string) string {
-	if len(all) == 0 {
-		return "-"
-	}
-	slices.Sort(all)
-	return show(strings.Join(all, " "))
-}
-
 type rulesAudit struct {
-	Limit int `default:"20" help:"How many to show, those recorded last."`
-}
-
-func (rulesAudit) Help() string {
-	return `Examples:
-
-    heed --db agent.db rules audit
-    heed --db agent.db --json rules audit --limit 1000`
+	Limit int `default:"20" help:"The number of entries to show, the newest."`
 }
 
 // Run lists the audit of rules.
-func (cmd *rulesAudit) Run(s *session, c *rulesCommands) error {
+func (cmd *rulesAudit) Run(s *session) error {
 	if cmd.Limit < 1 {
 		return errLimit
 	}
-	err := c.at(s, func(d *desk) error {
-		var entries []store.AuditEntry
-		for entry, err := range store.AuditEntries(s.ctx, d.store, store.AuditQuery{}) {
-			if err != nil {
-				return err
-			}
-			if strings.HasPrefix(entry.Action, "feedback.") || entry.Action == "settings" && entry.Subject == "feedback" {
-				entries = append(entries, entry)
-			}
-			if len(entries) == cmd.Limit {
-				break
-			}
-		}
-		return s.answer(listed(entries), func(p *printer) { printAudit(p, entries) })
+	entries, err := entries(s, cmd.Limit, func(e store.AuditEntry) bool {
+		return strings.HasPrefix(e.Action, "feedback.") || e.Action == "settings" && e.Subject == "feedback"
 	})
-	if errors.Is(err, errNoRules) {
-		return s.answer([]store.AuditEntry{}, func(p *printer) { printAudit(p, nil) })
-	}
-	return err
+	return answerList(s, entries, err, "audit entries", nil, printAudit)
 }

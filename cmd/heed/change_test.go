@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -96,27 +98,54 @@ func TestReset(t *testing.T) {
 func TestRebuild(t *testing.T) {
 	t.Parallel()
 	db := sqliteFile(t)
-	of := func(args ...string) []string {
-		return append([]string{"--db", db, "strategy", "--learner", "models", "rebuild"}, args...)
+	of := func(args ...string) call {
+		return call{args: append([]string{"--db", db, "rebuild", "--yes", "--reason", "models change", "--actor", "maria"}, args...)}
 	}
-	assertFails(t, call{args: of("--yes", "--reason", "x")}.run(t), misuse, "--half-life or --by-source")
-	assertFails(t, call{args: of("--half-life", "1s", "--yes", "--reason", "x")}.run(t), failed, "HalfLife")
-	r := call{args: of("--half-life", "720h", "--by-source", "--yes", "--reason", "models change", "--actor", "maria")}.run(t)
+	assertFails(t, of().run(t), misuse, "--half-life, --criteria-half-life or --by-source")
+	assertFails(t, of("patterns", "--by-source").run(t), failed, "has nothing that these settings are for")
+	assertFails(t, of("--name", "nobody", "--half-life", "1h").run(t), failed, "has nothing that these settings are for")
+	assertFails(t, of("strategy", "--name", "models", "--half-life", "1s").run(t), failed, "strategy models (1 of 1)", "HalfLife")
+	assertFails(t, of("patterns", "--half-life", "1ns").run(t), failed, "Maturity.HalfLife")
+	r := of("strategy", "--name", "models", "--half-life", "720h", "--by-source").run(t)
 	require.Zero(t, r.code, r.err)
-	assert.Equal(t, "Rebuilt models.\n", r.out)
+	assert.Equal(t, "Rebuilt strategy models: half-life 720h0m0s, sources apart: true.\n", r.out)
 	entries := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "models.rebuild")
 	require.Len(t, entries, 1)
 	assert.Equal(t, []string{"maria", "models change", "720h0m0s"}, []string{entries[0].Actor, entries[0].Reason, entries[0].Details["half_life"]})
-	onFile(t, db, func(handle *sql.DB) { // the host is refused with its old settings
-		st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite, sqlstore.Config{})
-		require.NoError(t, err)
-		cfg := strategy.Config{Store: st, Name: "models", Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}}, HalfLife: 24 * time.Hour}
-		_, err = strategy.New(ctx, cfg)
-		require.ErrorIs(t, err, heed.ErrConflict)
-		cfg.HalfLife = 720 * time.Hour
-		_, err = strategy.New(ctx, cfg)
-		require.NoError(t, err)
-	})
+
+	r = of("--half-life", "2h").run(t)
+	require.Zero(t, r.code, r.err)
+	assert.Equal(t, "Rebuilt strategy models: half-life 2h0m0s, sources apart: true.\n"+
+		"Rebuilt strategy strategy: half-life 2h0m0s, sources apart: false.\n"+
+		"Rebuilt confidence learning: half-life 2h0m0s, sources apart: false.\n"+
+		"Rebuilt patterns patterns: half-life 2h0m0s, of criteria 2160h0m0s.\n", r.out)
+	assert.Contains(t, call{args: at(db, "patterns")}.run(t).out, "split-by-feature    established", "it has not helped for two hours")
+	assert.Contains(t, call{args: at(db, "doctor")}.run(t).out, "Nothing is wrong.")
+
+	w := host(t, db) // the host is refused with its old settings
+	cfg := strategy.Config{Store: w.store, Name: "models", Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}}, HalfLife: 24 * time.Hour}
+	_, err := strategy.New(ctx, cfg)
+	require.ErrorIs(t, err, heed.ErrConflict)
+	cfg.HalfLife = 2 * time.Hour
+	_, err = strategy.New(ctx, cfg)
+	require.NoError(t, err)
+	_, err = patterns.New(ctx, patterns.Config{Store: w.store, Maturity: patterns.Maturity{HalfLife: time.Hour}})
+	require.ErrorIs(t, err, heed.ErrConflict)
+	_, err = patterns.New(ctx, patterns.Config{Store: w.store, Maturity: patterns.Maturity{HalfLife: 2 * time.Hour}})
+	require.NoError(t, err)
+	_, err = learning.New(ctx, learning.Config{Store: w.store, HalfLife: time.Hour})
+	require.ErrorIs(t, err, heed.ErrConflict)
+	_, err = learning.New(ctx, learning.Config{Store: w.store})
+	require.NoError(t, err)
+}
+
+// TestRebuildWithoutHistory has a store that no longer has all of it.
+func TestRebuildWithoutHistory(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	statement(t, db, "UPDATE heed_tally SET lost_positive = last_positive; DELETE FROM heed_observation")
+	r := call{args: []string{"--db", db, "rebuild", "strategy", "--name", "strategy", "--half-life", "1h", "--yes", "--reason", "x"}}.run(t)
+	assertFails(t, r, failed, "strategy strategy (1 of 1): the store no longer has the whole history: reset what was learned first")
 }
 
 func TestRulesThroughTheGate(t *testing.T) {
@@ -210,9 +239,9 @@ func TestMigrate(t *testing.T) {
 	db := filepath.Join(t.TempDir(), "new.db")
 	r := call{args: []string{"--db", db, "migrate"}}.run(t)
 	assert.Zero(t, r.code, r.err)
-	assert.Equal(t, "No learner has outcomes here yet.\n", call{args: []string{"--db", db, "strategy", "status"}}.run(t).out)
-	assertFails(t, call{args: []string{"--db", db, "strategy", "distributions"}}.run(t), failed, "no learner has outcomes")
-	for _, args := range [][]string{{"strategy", "status"}, {"confidence"}, {"patterns"}, {"rules", "list"}, {"rules", "audit"}, {"traces"}, {"audit"}} {
+	assert.Equal(t, "There are no learners here.\n", call{args: []string{"--db", db, "strategy", "status"}}.run(t).out)
+	assertFails(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t), failed, "no host has opened a learner")
+	for _, args := range [][]string{{"strategy", "status"}, {"strategy", "distributions"}, {"confidence"}, {"patterns"}, {"rules", "list"}, {"rules", "audit"}, {"traces"}, {"audit"}} {
 		assert.Equal(t, "[]\n", call{args: append([]string{"--db", db, "--json"}, args...)}.run(t).out, args)
 		assert.Zero(t, call{args: append([]string{"--db", db}, args...)}.run(t).code, args)
 	}

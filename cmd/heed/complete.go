@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"iter"
 	"slices"
 	"strings"
 
@@ -11,21 +10,11 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
 )
 
 type completion struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
-}
-
-func (completion) Help() string {
-	return `Examples:
-
-    source <(heed completion bash)
-    heed completion zsh > "${fpath[1]}/_heed"
-    heed completion fish > ~/.config/fish/completions/heed.fish
-
-The shell asks heed, which must be on the PATH. Categories, items, heuristics, patterns and rules are completed from the store that
-HEED_DB or --db names.`
 }
 
 // bashScript puts together again what bash has taken apart at = and :, as in --db=postgres://…, and takes quotes from it. Of an
@@ -231,82 +220,75 @@ func (p *completer) stored(what string) (names []string, err error) {
 	defer st.close()
 	switch what {
 	case "learner":
-		return p.learners(st)
+		return strategy.Names(p.ctx, st.store)
 	case "module":
 		return learning.Names(p.ctx, st.store)
 	case "recorder":
-		return recordersOf(p.session, st)
+		return patterns.Names(p.ctx, st.store)
 	case "heuristic", "pinned heuristic":
 		return p.heuristics(st, what == "pinned heuristic")
 	case "pattern":
 		return p.patterns(st)
 	case "proposal", "rule", "proposal or rule":
-		return rulesOf(p.session, st, what)
+		return p.rules(st, what)
 	}
-	v, err := (&strategyCommands{Learner: p.given["learner"]}).viewOf(p.session, st)
+	l, err := learners.one(p.session, st, p.given["learner"])
 	if err != nil {
 		return nil, err
 	}
-	return v.names(p.session, what)
+	return p.ofLearner(l, what)
 }
 
-// patterns returns the ids of the patterns of a recorder.
-func (p *completer) patterns(st *opened) (names []string, err error) {
-	recorder, err := patterns.Open(p.ctx, patterns.Config{Store: st.store, Name: p.given["recorder"]})
+// patterns returns the ids of the patterns of the recorder that is given.
+func (p *completer) patterns(st *opened) (ids []string, err error) {
+	recorder, err := recorders.one(p.session, st, p.given["recorder"])
 	if err != nil {
 		return nil, err
 	}
 	standings, err := recorder.Standings(p.ctx, patterns.PatternQuery{})
 	for i := range standings {
-		names = append(names, string(standings[i].Pattern.ID))
+		ids = append(ids, string(standings[i].Pattern.ID))
 	}
-	return names, err
-
+	return ids, err
 }
 
-// rulesOf returns the ids of proposals that are pending, of rules, or of all of both.
-func rulesOf(s *session, st *opened, what string) (names []string, err error) {
-	d, err := st.desk(s)
+// rules returns the ids of pending proposals, of rules, or of all proposals and rules.
+func (p *completer) rules(st *opened, what string) (ids []string, err error) {
+	f, err := services.one(p.session, st, "")
 	if err != nil {
 		return nil, err
 	}
 	if what != "rule" {
-		q := feedback.ProposalQuery{Status: feedback.StatePending}
-		if what != "proposal" {
-			q.Status = ""
+		var q feedback.ProposalQuery
+		if what == "proposal" {
+			q.Status = feedback.StatePending
 		}
-		proposals, _, err := d.Rules().Proposals(s.ctx, q, 0)
+		proposals, _, err := f.Rules().Proposals(p.ctx, q, 0)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range proposals {
-			names = append(names, p.ID)
+		for _, one := range proposals {
+			ids = append(ids, one.ID)
 		}
 	}
-	if what == "proposal" {
-		return names, nil
-	}
-	rules, err := d.Rules().List(s.ctx, feedback.RuleQuery{})
-	for _, r := range rules {
-		names = append(names, r.ID)
-	}
-	return names, err
-}
-
-func namesOf[T any](list iter.Seq2[T, error], name func(T) string) (names []string, err error) {
-	for one, err := range list {
+	if what != "proposal" {
+		rules, err := f.Rules().List(p.ctx, feedback.RuleQuery{})
 		if err != nil {
 			return nil, err
 		}
-		names = append(names, name(one))
+		for _, one := range rules {
+			ids = append(ids, one.ID)
+		}
 	}
-	return names, nil
+	return ids, nil
 }
 
-// names returns the categories, contexts or items of a learner.
-func (v *view) names(s *session, what string) (names []string, err error) {
-	all, err := v.distributions(s)
-	for _, d := range all {
+// ofLearner returns the categories, contexts or items of a learner.
+func (p *completer) ofLearner(l *strategy.Learner, what string) (names []string, err error) {
+	for d, err := range l.Distributions(p.ctx) {
+		if err != nil {
+			return nil, err
+		}
 		switch what {
 		case "category":
 			names = append(names, d.Category)
@@ -318,20 +300,23 @@ func (v *view) names(s *session, what string) (names []string, err error) {
 			}
 		}
 	}
-	return names, err
+	return names, nil
 }
 
 // heuristics returns those of the module that is given, all of them or the pinned ones.
-func (p *completer) heuristics(st *opened, pinned bool) ([]string, error) {
-	module, err := learning.Open(p.ctx, learning.Config{Store: st.store, Name: p.given["module"]})
+func (p *completer) heuristics(st *opened, pinned bool) (ids []string, err error) {
+	module, err := modules.one(p.session, st, p.given["module"])
 	if err != nil {
 		return nil, err
 	}
-	return namesOf(module.Heuristics(p.ctx), func(h learning.Heuristic) string {
-		standing, err := module.Standing(p.ctx, h.ID)
-		if pinned && (err != nil || standing.Pin == (learning.Pin{})) {
-			return ""
+	for h, err := range module.Heuristics(p.ctx) {
+		if err != nil {
+			return nil, err
 		}
-		return h.ID
-	})
+		standing, err := module.Standing(p.ctx, h.ID)
+		if !pinned || err == nil && standing.Pin != (learning.Pin{}) {
+			ids = append(ids, h.ID)
+		}
+	}
+	return ids, nil
 }

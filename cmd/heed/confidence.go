@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -15,78 +12,17 @@ import (
 
 // confidenceCommands look at how far heuristics of package learning are trusted.
 type confidenceCommands struct {
-	Module string `complete:"module" placeholder:"NAME" help:"The name of the module, where the host has given it one."`
+	Module string `complete:"module" placeholder:"NAME" help:"The name of the module. Needed if the store has more than one."`
 
-	Show    confidenceShow    `cmd:"" default:"withargs" help:"List confidences, or show what made one. It is what heed confidence does by itself."`
-	Pin     confidencePin     `cmd:"" help:"Hold a confidence, whatever users say."`
-	Unpin   confidenceUnpin   `cmd:"" help:"Let users decide again."`
-	Rebuild confidenceRebuild `cmd:"" help:"Keep what was learned with another half-life, or with sources apart."`
-}
-
-func (confidenceCommands) Help() string {
-	return `Examples:
-
-    heed --db agent.db confidence
-    heed --db agent.db confidence greet-by-name
-    heed --db agent.db confidence pin greet-by-name --at 0.2 --reason "it upsets visitors"
-
-The host keeps the settings of its module in the store, so that the command says what the application says.`
-}
-
-// An appraisal is a module over an open store, made to look at what one of this name has learned there.
-type appraisal struct {
-	*learning.Module
-	*opened
-}
-
-// at does something with the heuristics of a store.
-func (c *confidenceCommands) at(s *session, do func(*appraisal) error) error {
-	st, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	name, err := c.name(s, st)
-	if err != nil {
-		return st.explain(err)
-	}
-	module, err := learning.Open(s.ctx, learning.Config{Store: st.store, Name: name, Now: s.now})
-	if err != nil {
-		return st.explain(err)
-	}
-	return st.explain(do(&appraisal{module, st}))
-}
-
-var errNoModule = errors.New("no host has opened a module of package learning")
-
-// name returns the name of the module that is meant, which a host must have opened.
-func (c *confidenceCommands) name(s *session, st *opened) (string, error) {
-	names, err := learning.Names(s.ctx, st.store)
-	name := cmp.Or(c.Module, "learning")
-	switch {
-	case err != nil || slices.Contains(names, name):
-		return name, err
-	case len(names) == 0:
-		return "", fmt.Errorf("%w in %s: check --db or HEED_DB", errNoModule, st.place)
-	default:
-		return "", unknown("module", name, names, fmt.Sprintf("%s has %s: choose with --module", st.place, strings.Join(quoted(names), ", ")))
-	}
+	Show  confidenceShow  `cmd:"" default:"withargs" help:"List confidences, or explain one. heed confidence does the same."`
+	Pin   confidencePin   `cmd:"" help:"Hold a confidence, whatever users say."`
+	Unpin confidenceUnpin `cmd:"" help:"Let users decide again."`
 }
 
 type confidenceShow struct {
-	ID     string `arg:"" optional:"" complete:"heuristic" help:"A heuristic, to see what made its confidence. Without it: all are listed."`
-	Domain string `placeholder:"NAME" help:"Those of this domain alone."`
-	Limit  int    `default:"20" help:"How many observations of a heuristic to show, the newest."`
-}
-
-func (confidenceShow) Help() string {
-	return `Examples:
-
-    heed --db agent.db confidence
-    heed --db agent.db confidence greet-by-name
-    heed --db agent.db confidence --domain chat
-
-A bar is where the rate lies with a probability of 90 %, before caps and bounds, with the confidence.`
+	ID     string `arg:"" optional:"" complete:"heuristic" help:"A heuristic, to explain its confidence. Without it, all are listed."`
+	Domain string `placeholder:"NAME" help:"Only heuristics of this domain."`
+	Limit  int    `default:"20" help:"The number of observations of a heuristic to show, the newest."`
 }
 
 // A confidence is how far a heuristic is trusted.
@@ -105,7 +41,7 @@ type confidence struct {
 	History    []evidence.Observation `json:"history,omitempty"`
 }
 
-// held is what a confidence is held by, whatever is heard: the constraints of all layers that are in force.
+// held are the constraints of all layers that are in force.
 type held struct {
 	Locked  bool    `json:"locked"` // no signal counts
 	Floor   float64 `json:"floor"`
@@ -126,7 +62,7 @@ func (h held) String() string {
 	return "-"
 }
 
-// heldBy says what holds a confidence: what somebody has pinned, or a limit that puts it outside of where the rate lies.
+// heldBy says what holds a confidence: a pin, or a limit that puts it outside of the range of the rate.
 func (c *confidence) heldBy() string {
 	by := c.Held.String()
 	switch {
@@ -143,76 +79,64 @@ func (c *confidence) heldBy() string {
 
 // Run lists confidences, or explains one.
 func (cmd *confidenceShow) Run(s *session, c *confidenceCommands) error {
-	err := c.at(s, func(a *appraisal) error {
-		if cmd.ID != "" {
-			return cmd.explain(s, a)
-		}
-		return cmd.list(s, a)
-	})
-	if errors.Is(err, errNoModule) && cmd.ID == "" && c.Module == "" {
-		return s.answer([]confidence{}, func(p *printer) { p.nothing("heuristics", "domain", cmd.Domain) })
+	if cmd.ID != "" {
+		return modules.with(s, c.Module, func(st *opened, m *learning.Module) error { return cmd.explain(s, st, m) })
 	}
-	return err
+	var all []confidence
+	var old string
+	err := modules.with(s, c.Module, func(st *opened, m *learning.Module) (err error) {
+		if all, err = cmd.read(s, m); err == nil {
+			old, err = faded(s, st, m)
+		}
+		return err
+	})
+	return answerList(s, all, err, "heuristics", []string{"domain", cmd.Domain}, func(p *printer, all []confidence) {
+		printConfidences(p, all)
+		p.note(old)
+	})
 }
 
-func (cmd *confidenceShow) list(s *session, a *appraisal) error {
-	var all []confidence
-	for h, err := range a.Heuristics(s.ctx) {
+func (cmd *confidenceShow) read(s *session, m *learning.Module) (all []confidence, err error) {
+	for h, err := range m.Heuristics(s.ctx) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if cmd.Domain != "" && h.Domain != cmd.Domain {
 			continue
 		}
-		e, err := a.Explain(s.ctx, h.ID)
+		e, err := m.Explain(s.ctx, h.ID)
 		if errors.Is(err, heed.ErrNotFound) {
 			continue // deleted meanwhile
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, confidenceOf(&e))
 	}
-	faded, err := a.faded(s)
-	if err != nil {
-		return err
-	}
-	return s.answer(listed(all), func(p *printer) {
-		if len(all) == 0 {
-			p.nothing("heuristics", "domain", cmd.Domain)
-			return
-		}
-		printConfidences(p, all)
-		p.note(faded)
-	})
+	return all, nil
 }
 
-func (cmd *confidenceShow) explain(s *session, a *appraisal) error {
-	h, err := a.heuristic(s, cmd.ID)
-	if err != nil {
-		return err
-	}
-	e, err := a.Explain(s.ctx, h.ID)
+func (cmd *confidenceShow) explain(s *session, st *opened, m *learning.Module) error {
+	e, err := explanation(s, m, cmd.ID)
 	if err != nil {
 		return err
 	}
 	one := confidenceOf(&e)
-	faded, err := a.faded(s)
+	one.Prior, one.Limits, one.History = &e.Prior, e.Limits, e.History[:min(len(e.History), max(cmd.Limit, 0))]
+	old, err := faded(s, st, m)
 	if err != nil {
 		return err
 	}
-	one.Prior, one.Limits, one.History = &e.Prior, e.Limits, e.History[:min(len(e.History), max(cmd.Limit, 0))]
 	return s.answer(one, func(p *printer) {
-		printConfidence(p, &one)
-		p.note(faded)
+		one.print(p)
+		p.note(old)
 	})
 }
 
-// faded tells how old the newest evidence of a module is, where that is most of what there is to tell: after three half-lives
-// an eighth of it counts.
-func (a *appraisal) faded(s *session) (string, error) {
+// faded says how old the newest evidence of a module is, if less than an eighth of it still counts, after three half-lives.
+func faded(s *session, st *opened, m *learning.Module) (string, error) {
 	var newest evidence.Tally
-	for part, err := range a.store.List(s.ctx, a.Config().Name+".heuristic", "") {
+	for part, err := range st.store.List(s.ctx, m.Config().Name+".heuristic", "") {
 		if err != nil {
 			return "", err
 		}
@@ -225,23 +149,24 @@ func (a *appraisal) faded(s *session) (string, error) {
 	if newest.HalfLife == 0 || age <= 3*newest.HalfLife {
 		return "", nil
 	}
-	return fmt.Sprintf("The newest evidence is of %s, %.0f half-lives ago, and has faded: --now %s shows what it said then.", moment(last),
+	return fmt.Sprintf("The newest evidence is of %s, %.0f half-lives ago, and has faded. --now %s shows what it said then.", moment(last),
 		float64(age)/float64(newest.HalfLife), last.Add(time.Second).UTC().Format(time.RFC3339)), nil
 }
 
-// heuristic finds a heuristic.
-func (a *appraisal) heuristic(s *session, id string) (learning.Heuristic, error) {
-	var names []string
-	for h, err := range a.Heuristics(s.ctx) {
-		if err != nil {
-			return learning.Heuristic{}, err
-		}
-		if h.ID == id {
-			return h, nil
-		}
-		names = append(names, h.ID)
+// explanation explains a heuristic.
+func explanation(s *session, m *learning.Module, id string) (learning.Explanation, error) {
+	e, err := m.Explain(s.ctx, id)
+	if !errors.Is(err, heed.ErrNotFound) {
+		return e, damaged("heuristic", id, err)
 	}
-	return learning.Heuristic{}, unknown("heuristic", id, names, "heed confidence lists them")
+	var ids []string
+	for h, err := range m.Heuristics(s.ctx) {
+		if err != nil {
+			return e, err
+		}
+		ids = append(ids, h.ID)
+	}
+	return e, unknown("heuristic", id, ids, "heed confidence lists them")
 }
 
 func confidenceOf(e *learning.Explanation) confidence {
@@ -262,11 +187,7 @@ func confidenceOf(e *learning.Explanation) confidence {
 }
 
 func printConfidences(p *printer, all []confidence) {
-	t := listing{columns: []column{
-		{title: "heuristic", soft: true}, {title: "domain", soft: true}, {title: "confidence", right: true}, {title: "low", right: true, extra: true},
-		{title: "high", right: true, extra: true}, {title: "fires", right: true}, {title: "right", right: true}, {title: "wrong", right: true},
-		{title: "held", soft: true},
-	}}
+	t := newTable("~heuristic", "~domain", ">confidence", "?>low", "?>high", ">fires", ">right", ">wrong", "~held")
 	some := false
 	for _, c := range all {
 		held := c.heldBy()
@@ -281,14 +202,14 @@ func printConfidences(p *printer, all []confidence) {
 	t.print(p)
 }
 
-func printConfidence(p *printer, c *confidence) {
+func (c *confidence) print(p *printer) {
 	printConfidences(p, []confidence{*c})
 	p.printf("\n")
 	p.line("It began with %s, worth %s observations.", share(c.Prior.Mean()), share(c.Prior.Alpha+c.Prior.Beta))
 	if c.Held.Locked {
-		p.line("It is locked: nothing that is heard of it counts.")
+		p.line("It is locked. No feedback counts.")
 	} else if c.Held.Weight != 1 {
-		p.line("What is heard of it counts %s times.", share(c.Held.Weight))
+		p.line("Feedback counts %s times.", share(c.Held.Weight))
 	}
 	for _, limit := range c.Limits {
 		p.line("Held by: %s.", limit)
@@ -297,10 +218,7 @@ func printConfidence(p *printer, c *confidence) {
 		return
 	}
 	p.printf("\n")
-	t := listing{columns: []column{
-		{title: "when"}, {title: "how", soft: true}, {title: "reward", right: true}, {title: "weight", right: true},
-		{title: "who", soft: true, extra: true}, {title: "session", soft: true, extra: true},
-	}}
+	t := newTable("when", "~how", ">reward", ">weight", "?~who", "?~session")
 	for _, o := range c.History {
 		t.add(moment(o.At), show(o.Channel), share(o.Reward), share(o.Weight), show(o.Source), show(o.Session))
 	}

@@ -18,22 +18,22 @@ import (
 
 // A change is what every command that changes something takes.
 type change struct {
-	Reason string `placeholder:"TEXT" help:"Why. It is in the audit; a terminal is asked for it."`
-	Actor  string `env:"HEED_ACTOR" placeholder:"NAME" help:"Who wants it, for the audit (by default the user of the system)."`
-	Yes    bool   `short:"y" help:"Do it without asking. Needed where there is no terminal to ask."`
+	Reason string `placeholder:"TEXT" help:"The reason, for the audit. On a terminal the command asks for it."`
+	Actor  string `env:"HEED_ACTOR" placeholder:"NAME" help:"Who wants the change, for the audit. By default the user of the system."`
+	Yes    bool   `short:"y" help:"Do not ask. Needed if there is no terminal."`
 }
 
 // confirm tells what is about to happen, and returns without an error if that is wanted and there is a reason. What is asked
 // is asked on the terminal, and never of a pipe.
 func (c *change) confirm(s *session, about string) error {
 	if !s.Now.IsZero() {
-		return &usageError{"what is changed is changed now: leave out --now, or HEED_NOW"}
+		return &usageError{"a change happens now: leave out --now and HEED_NOW"}
 	}
 	asks := term.IsTerminal(s.in.Fd()) && term.IsTerminal(os.Stderr.Fd())
 	c.Reason = strings.TrimSpace(c.Reason)
 	switch {
 	case !c.Yes && !asks:
-		return &usageError{about + ": there is no terminal to ask: say --yes if it is what you want"}
+		return &usageError{about + ". There is no terminal to ask: say --yes if you want it"}
 	case c.Reason == "" && !asks:
 		return &usageError{"the audit needs a reason: give one with --reason"}
 	}

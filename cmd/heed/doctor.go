@@ -18,16 +18,6 @@ import (
 
 type doctorCommand struct{}
 
-func (doctorCommand) Help() string {
-	return `Examples:
-
-    heed --db agent.db doctor
-    heed --db agent.db --json doctor | jq .findings
-
-It reads the whole store and changes nothing. A fault is something that is wrong, and the exit code is then 1; a warning is
-something to look after, such as a relay or a sweep that seems not to run.`
-}
-
 // A diagnosis is what doctor has found.
 type diagnosis struct {
 	Store    string       `json:"store"`

@@ -113,13 +113,13 @@ func (d *diagnosis) events(s *session, st *opened) error {
 
 // choices looks at the choices that have waited for an outcome for more than two days.
 func (d *diagnosis) choices(s *session, st *opened) error {
-	names, err := s.learners(st)
+	names, err := strategy.Names(s.ctx, st.store)
 	if err != nil {
 		return err
 	}
 	n := 0
 	for _, name := range names {
-		learner, err := strategy.Open(s.ctx, strategy.Config{Store: st.store, Name: name, Now: s.now})
+		learner, err := learners.one(s, st, name)
 		if err != nil {
 			return err
 		}

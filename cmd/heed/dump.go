@@ -12,54 +12,30 @@ import (
 )
 
 type exportCommand struct {
-	File string `arg:"" optional:"" help:"Where to write it. Without it, or as -: to standard output."`
-}
-
-func (exportCommand) Help() string {
-	return `Examples:
-
-    heed --db agent.db export backup.jsonl
-    heed --db agent.db export | gzip > backup.jsonl.gz
-    heed --db agent.db export | heed --db postgres://localhost/agent import
-
-All is written as it is at one moment, whatever hosts do meanwhile: sums, history, ids that are known, audit, events that
-wait, choices, rules. SQLite and PostgreSQL write the same lines. They are of heed's tables alone: what else the host keeps in the
-database is for the host to copy.`
+	File string `arg:"" optional:"" help:"The file to write. Without it, or with -, the export goes to standard output."`
 }
 
 // Run writes a store.
-func (cmd *exportCommand) Run(s *session) (err error) {
-	st, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	if cmd.File == "" || cmd.File == "-" {
-		return st.explain(st.store.Dump(s.ctx, os.Stdout))
-	}
-	out, err := os.OpenFile(cmd.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already: choose another name, or remove it", cmd.File)
-	} else if err != nil {
-		return err
-	}
-	if err := errors.Join(st.store.Dump(s.ctx, out), out.Sync(), out.Close()); err != nil {
-		return errors.Join(st.explain(err), os.Remove(cmd.File))
-	}
-	return s.answer(map[string]string{"exported": cmd.File}, func(p *printer) { p.line("Wrote %s.", show(cmd.File)) })
+func (cmd *exportCommand) Run(s *session) error {
+	return s.with(func(st *opened) error {
+		if cmd.File == "" || cmd.File == "-" {
+			return st.store.Dump(s.ctx, os.Stdout)
+		}
+		out, err := os.OpenFile(cmd.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, os.ErrExist) {
+			return fmt.Errorf("%s is there already: choose another name, or remove it", cmd.File)
+		} else if err != nil {
+			return err
+		}
+		if err := errors.Join(st.store.Dump(s.ctx, out), out.Sync(), out.Close()); err != nil {
+			return errors.Join(st.explain(err), os.Remove(cmd.File))
+		}
+		return s.answer(map[string]string{"exported": cmd.File}, func(p *printer) { p.line("Wrote %s.", show(cmd.File)) })
+	})
 }
 
 type importCommand struct {
-	File string `arg:"" optional:"" help:"What to read. Without it, or as -: standard input."`
-}
-
-func (importCommand) Help() string {
-	return `Examples:
-
-    heed --db restored.db import backup.jsonl
-    gunzip -c backup.jsonl.gz | heed --db postgres://localhost/agent import
-
-The store is made if it is not there, and has to be empty. All is imported, or nothing.`
+	File string `arg:"" optional:"" help:"The file to read. Without it, or with -, standard input is read."`
 }
 
 // Run fills a store.

@@ -72,7 +72,7 @@ func TestFaults(t *testing.T) {
 		{"no such pattern", of(db, "patterns", "split-by-feture"), failed, []string{`did you mean "split-by-feature" or `}},
 		{"no such trace", of(db, "traces", "response-2"), failed, []string{`did you mean "response-0" or "response-1"?`}},
 		{"no such module", of(db, "confidence", "--module", "learing"), failed, []string{`there is no module "learing": did you mean "learning"?`}},
-		{"no module like it", of(db, "confidence", "--module", "foo"), failed, []string{`agent.db has "learning": choose with --module`}},
+		{"no module like it", of(db, "confidence", "--module", "foo"), failed, []string{`agent.db has "learning": choose one with --module`}},
 		{"no such recorder", of(db, "patterns", "--recorder", "pattern"), failed, []string{`there is no recorder "pattern": did you mean "patterns"?`}},
 		{"a pin of no module", of(db, "confidence", "--module", "foo", "pin", "greet-by-name", "--yes", "--reason", "x"), failed, []string{"there is no module"}},
 		{"a reset of no recorder", of(db, "patterns", "--recorder", "foo", "reset", "tests-first", "--yes", "--reason", "x"), failed, []string{"there is no recorder"}},

@@ -17,20 +17,8 @@ import (
 )
 
 type forgetCommand struct {
-	Person string `arg:"" help:"The person, by the very name under which hosts record them."`
+	Person string `arg:"" help:"The name of the person, exactly as hosts record it."`
 	change
-}
-
-func (forgetCommand) Help() string {
-	return `Examples:
-
-    heed --db agent.db forget ann
-    heed --db agent.db forget ann --yes --reason "they asked for it"
-
-All that was learned from the person is taken back, as if they had never said it, and can't be brought back. What they decided
-stays, with a pseudonym in place of their name. It tells how many rows of which tables had their name as the whole of a value,
-and how many still have, such as events of a host's own making. Texts that speak of them are not looked for. The audit has that
-somebody was forgotten, and not who: the reason must not name them.`
 }
 
 // A forgotten person is one whom a store had in its rows.
@@ -51,12 +39,7 @@ func (cmd *forgetCommand) Run(s *session) error {
 	if cmd.Person == "" {
 		return &usageError{"whom? Name the person"}
 	}
-	st, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	return st.explain(cmd.forget(s, st))
+	return s.with(func(st *opened) error { return cmd.forget(s, st) })
 }
 
 func (cmd *forgetCommand) forget(s *session, st *opened) error {

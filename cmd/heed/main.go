@@ -1,8 +1,8 @@
-// Command heed is for those who run an agent that learns with heed: it shows what was learned, and how sure that is, and has
-// it forgotten where somebody with a reason says so. It reads the tables of package sqlstore, in SQLite or PostgreSQL, and
-// needs nothing else: no configuration of the host, no network.
+// Command heed is for people who run an agent that learns with heed. It shows what was learned and how sure that is, and
+// changes it when somebody gives a reason. It reads the tables of package sqlstore, in SQLite or PostgreSQL. It needs no
+// configuration of the host.
 //
-// Every command has a --help with examples; docs/cli.md shows each at work.
+// Every command has a --help with examples. docs/cli.md shows the most important ones.
 package main
 
 import (
@@ -24,51 +24,45 @@ import (
 // The exit codes.
 const (
 	done   = 0
-	failed = 1 // what was asked for could not be done
-	misuse = 2 // it was not asked for as it has to be
+	failed = 1 // the command failed, or was interrupted
+	misuse = 2 // it was not called properly
 )
 
 type commands struct {
 	DB      string           `name:"db" env:"HEED_DB" placeholder:"FILE|DSN" help:"The store: a file of SQLite, or the DSN of PostgreSQL (postgres://… or host=…)."`
 	JSON    bool             `name:"json" help:"Write JSON instead of text."`
-	Now     instant          `env:"HEED_NOW" placeholder:"TIME" help:"Have evidence faded, and \"how long ago\" counted, as at this moment (2026-01-31T15:04:05Z) or day (2026-01-31). What came later is shown all the same."`
+	Now     instant          `env:"HEED_NOW" placeholder:"TIME" help:"Show evidence as faded at this time (2026-01-31T15:04:05Z) or day (2026-01-31). Later events are shown, too."`
 	Version kong.VersionFlag `help:"Print the version."`
 
-	Strategy   strategyCommands   `cmd:"" help:"Which of several ways works: what strategy learners believe."`
-	Confidence confidenceCommands `cmd:"" help:"How far heuristics are trusted, and why."`
-	Patterns   patternsCommands   `cmd:"" help:"Which ways of working to follow, and which to avoid."`
-	Rules      rulesCommands      `cmd:"" help:"Rules that were learned from reviewers: proposed, approved, retired."`
-	Traces     tracesCommand      `cmd:"" help:"How answers came about."`
+	Strategy   strategyCommands   `cmd:"" help:"Show which of several ways works best."`
+	Confidence confidenceCommands `cmd:"" help:"Show how far heuristics are trusted, and why."`
+	Patterns   patternsCommands   `cmd:"" help:"Show which ways of working to follow, and which to avoid."`
+	Rules      rulesCommands      `cmd:"" help:"Show and decide about rules that were learned from reviewers."`
+	Traces     tracesCommand      `cmd:"" help:"Show how answers came about."`
 	Forget     forgetCommand      `cmd:"" help:"Take a person out of the store."`
-	Audit      auditCommand       `cmd:"" help:"List who had what changed, when and why."`
-	Doctor     doctorCommand      `cmd:"" help:"Look the store over: schema, counts, anomalies."`
+	Audit      auditCommand       `cmd:"" help:"List who changed something, when and why."`
+	Doctor     doctorCommand      `cmd:"" help:"Check the store: its file, tables, records and sweeps."`
+	Rebuild    rebuildCommand     `cmd:"" help:"Change how evidence is kept: half-lives, and sources apart."`
 	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
 	Export     exportCommand      `cmd:"" help:"Write all of heed's tables as lines of JSON."`
-	Import     importCommand      `cmd:"" help:"Fill an empty store with what export has written."`
-	Completion completion         `cmd:"" help:"Print what a shell needs to complete heed's commands and names."`
+	Import     importCommand      `cmd:"" help:"Fill an empty store from an export."`
+	Completion completion         `cmd:"" help:"Print the completion script for a shell."`
 	Complete   completeCommand    `cmd:"" name:"__complete" hidden:"" passthrough:""`
-}
-
-func (commands) Help() string {
-	return `Examples:
-
-    heed --db agent.db strategy status
-    heed --db agent.db strategy show correction
-    HEED_DB=postgres://localhost/agent heed doctor
-
-It exits with 0, with 1 where what was asked for could not be done or was interrupted, and with 2 where it was not asked for
-properly.`
 }
 
 // newParser returns the grammar of the command line.
 func newParser(c *commands, out, errOut *os.File) (*kong.Kong, error) {
-	return kong.New(c, kong.Name("heed"),
-		kong.Description("What an agent has learned with heed: shown, explained, and forgotten where there is a reason to."),
+	parser, err := kong.New(c, kong.Name("heed"),
+		kong.Description("Show, explain and change what an agent has learned with heed."),
 		kong.Writers(out, errOut), kong.Vars{"version": version(), "statuses": strings.Join(statuses, ", ")}, kong.ValueFormatter(withDefault),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true, WrapUpperBound: 100}))
+	if err == nil {
+		describe(parser.Model.Node)
+	}
+	return parser, err
 }
 
-// withDefault tells what a flag says where it is not given.
+// withDefault adds the default of a flag to its help.
 func withDefault(v *kong.Value) string {
 	text := kong.DefaultHelpValueFormatter(v)
 	if v.HasDefault && v.Default != "" {
@@ -131,7 +125,7 @@ func asFlags(args []string) []string {
 	return args
 }
 
-// hint tells where to read on.
+// hint says which help to read.
 func hint(err error) error {
 	var parse *kong.ParseError
 	if !errors.As(err, &parse) {
@@ -147,7 +141,7 @@ func hint(err error) error {
 // errInterrupted says that a signal has ended the command.
 var errInterrupted = errors.New("interrupted")
 
-// A usageError says that a command was not given as it has to be.
+// A usageError says that a command was not called properly.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }

@@ -2,15 +2,6 @@ package main
 
 type migrateCommand struct{}
 
-func (migrateCommand) Help() string {
-	return `Examples:
-
-    heed --db agent.db migrate
-
-Tables are only added to. Hosts of an older heed refuse to open a store whose tables are newer than they are: bring them up to
-date first.`
-}
-
 // Run makes the tables.
 func (migrateCommand) Run(s *session) error {
 	at, err := s.where()

@@ -2,9 +2,12 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/heedhq/heed"
 )
 
 // nearest returns at most three of the names that look most like a text, the likest first: those that are a slip or two away,
@@ -87,4 +90,20 @@ func unknown(what, name string, names []string, see string) error {
 		return fmt.Errorf("there is no %s %q: %s", what, name, see)
 	}
 	return fmt.Errorf("there is no %s %q: did you mean %s?", what, name, strings.Join(quoted(near), " or "))
+}
+
+// damaged says that there is a thing of this name, but that it can't be read, if that is so.
+func damaged(what, name string, err error) error {
+	if errors.Is(err, heed.ErrDamaged) {
+		return fmt.Errorf("the %s %s is damaged: see heed doctor", what, show(name))
+	}
+	return err
+}
+
+func quoted(texts []string) []string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = fmt.Sprintf("%q", text)
+	}
+	return all
 }

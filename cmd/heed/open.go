@@ -139,6 +139,16 @@ func (s *session) open() (*opened, error) {
 	return opened, nil
 }
 
+// with calls a function with the store that --db names, and explains its error.
+func (s *session) with(do func(*opened) error) error {
+	st, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	return st.explain(do(st))
+}
+
 // tables opens the store of a database that has one.
 func (p place) tables(s *session, handle *sql.DB) (*opened, error) {
 	tables, err := tablesOf(s.ctx, p.dialect, handle)

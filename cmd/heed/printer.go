@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -68,6 +69,16 @@ func (p *printer) nothing(what string, flags ...string) {
 	p.line("There are no %s here%s.", what, given)
 }
 
+// each prints a number of things, with an empty line between them.
+func (p *printer) each(n int, print func(i int)) {
+	for i := range n {
+		if i > 0 {
+			p.printf("\n")
+		}
+		print(i)
+	}
+}
+
 // note writes a line below others, if it says something.
 func (p *printer) note(text string) {
 	if text != "" {
@@ -116,6 +127,8 @@ func share(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
 
 func signed(x float64) string { return fmt.Sprintf("%+.2f", x) }
 
+func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+
 func count[T int | int64 | uint64](n T) string { return fmt.Sprint(n) }
 
 // moment writes a time in UTC.
@@ -138,6 +151,26 @@ func span(d time.Duration) string {
 		return ""
 	}
 	return text
+}
+
+// list writes texts one after the other, or none for those that there are not.
+func list(texts []string, none string) string {
+	if len(texts) == 0 {
+		return none
+	}
+	return show(strings.Join(texts, ", "))
+}
+
+// settings writes names with their values, in order.
+func settings(all map[string]string) string {
+	var texts []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		texts = append(texts, name+"="+all[name])
+	}
+	if texts == nil {
+		return "-"
+	}
+	return show(strings.Join(texts, " "))
 }
 
 // plural writes a number of things.

@@ -12,62 +12,24 @@ import (
 
 // rulesCommands carry what was learned from reviewers through its review.
 type rulesCommands struct {
-	List    rulesList    `cmd:"" default:"withargs" help:"List proposals that wait, and rules. It is what heed rules does by itself."`
-	Show    rulesShow    `cmd:"" help:"Show a proposal or a rule, with what speaks for it."`
+	List    rulesList    `cmd:"" default:"withargs" help:"List pending proposals and rules. heed rules does the same."`
+	Show    rulesShow    `cmd:"" help:"Show a proposal or a rule, with its evidence."`
 	Approve rulesApprove `cmd:"" help:"Approve a proposal."`
-	Reject  rulesReject  `cmd:"" help:"Reject a proposal: one person is enough."`
+	Reject  rulesReject  `cmd:"" help:"Reject a proposal. One person is enough."`
 	Pin     rulesPin     `cmd:"" help:"Put an active rule before all that are not pinned."`
-	Unpin   rulesUnpin   `cmd:"" help:"Let a pinned rule take its turn again."`
+	Unpin   rulesUnpin   `cmd:"" help:"Put a pinned rule back in its place."`
 	Retire  rulesRetire  `cmd:"" help:"Take an active rule out of use, until it is restored."`
 	Restore rulesRestore `cmd:"" help:"Bring a retired rule back."`
 	Revoke  rulesRevoke  `cmd:"" help:"Withdraw a rule for good."`
-	Audit   rulesAudit   `cmd:"" help:"List who decided what about rules, refusals among it."`
+	Audit   rulesAudit   `cmd:"" help:"List who decided what about rules, with refusals."`
 }
 
-func (rulesCommands) Help() string {
-	return `Examples:
-
-    heed --db agent.db rules
-    heed --db agent.db rules approve 7d0c2b1a --actor maria --reason "seen it three times"
-    heed --db agent.db rules retire 7d0c2b1a --reason "nobody makes that mistake any more"
-
-The gate is that of the application, which leaves its settings in the store: the quorum among them. Who proposed or edited a
-rule can't approve it. Who somebody is, the application's Authorizer knows and this command does not: whoever can write to the
-store can give any --actor, so give its DSN to those alone who may decide.`
+// withRules calls a function with the rules of the store, and says what to do about a refusal.
+func withRules(s *session, do func(*feedback.Service) error) error {
+	return services.with(s, "", func(_ *opened, f *feedback.Service) error { return refused(do(f)) })
 }
 
-// A desk is the rules of an open store.
-type desk struct {
-	*opened
-	*feedback.Service
-}
-
-// at does something at the desk of a store.
-func (c *rulesCommands) at(s *session, do func(*desk) error) error {
-	st, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	d, err := st.desk(s)
-	if err != nil {
-		return st.explain(err)
-	}
-	return st.explain(refused(do(d)))
-}
-
-var errNoRules = errors.New("no host has opened a service of package feedback")
-
-// desk opens the rules of a store, with the settings of its application.
-func (st *opened) desk(s *session) (*desk, error) {
-	service, err := feedback.Open(s.ctx, feedback.Config{Store: st.store, Now: s.now})
-	if errors.Is(err, heed.ErrNotFound) {
-		err = fmt.Errorf("%w in %s: check --db or HEED_DB", errNoRules, st.place)
-	}
-	return &desk{st, service}, err
-}
-
-// refused says of what a gate has refused why, and what to do.
+// refused says why a gate has refused something, and what to do.
 func refused(err error) error {
 	why := (*feedback.RefusedError)(nil)
 	switch {
@@ -83,54 +45,59 @@ func refused(err error) error {
 	return err
 }
 
-// nextOf has what can be done with a proposal or a rule of a status that is not the one it takes.
+// nextOf says what to do with a proposal or rule in the wrong state.
 var nextOf = map[string]string{
-	"pending":    "heed rules approve or reject closes it",
-	"active":     "it is in prompts as it is, and heed rules retire takes it out",
+	"pending":    "close it with heed rules approve or reject",
+	"active":     "it is in prompts, and heed rules retire takes it out",
 	"retired":    "heed rules restore brings it back",
 	"revoked":    "that is for good, and it has to be proposed anew",
 	"superseded": "another rule has taken its place, which heed rules lists",
 	"documented": "it is written down elsewhere, and in no prompt any more",
-	"approved":   "it is a rule now, which heed rules show shows",
+	"approved":   "it is a rule now, and heed rules show shows it",
 	"rejected":   "that is for good, and it has to be proposed anew",
 	"expired":    "nobody has decided in time, and it has to be proposed anew",
 }
 
-// proposal finds a proposal by its id, or by the start of it if no other begins so.
-func (d *desk) proposal(s *session, id string) (feedback.Proposal, error) {
-	all, _, err := d.Rules().Proposals(s.ctx, feedback.ProposalQuery{}, 0)
+// proposal finds a proposal by its id, or by the start of the id if no other begins so.
+func proposal(s *session, f *feedback.Service, id string) (feedback.Proposal, error) {
+	one, err := f.Rules().Proposal(s.ctx, id)
+	if !errors.Is(err, heed.ErrNotFound) {
+		return one, damaged("proposal", id, err)
+	}
+	all, _, err := f.Rules().Proposals(s.ctx, feedback.ProposalQuery{}, 0)
 	if err != nil {
-		return feedback.Proposal{}, err
+		return one, err
 	}
 	return pick("proposal", id, all, func(p feedback.Proposal) string { return p.ID })
 }
 
 // rule finds a rule likewise.
-func (d *desk) rule(s *session, id string) (feedback.Rule, error) {
-	all, err := d.Rules().List(s.ctx, feedback.RuleQuery{})
+func rule(s *session, f *feedback.Service, id string) (feedback.Rule, error) {
+	one, err := f.Rules().Rule(s.ctx, id)
+	if !errors.Is(err, heed.ErrNotFound) {
+		return one, damaged("rule", id, err)
+	}
+	all, err := f.Rules().List(s.ctx, feedback.RuleQuery{})
 	if err != nil {
-		return feedback.Rule{}, err
+		return one, err
 	}
 	return pick("rule", id, all, func(r feedback.Rule) string { return r.ID })
 }
 
-// pick returns the one that is meant by an id or by the start of it.
+// pick returns the one whose id begins with a text.
 func pick[T any](what, id string, all []T, idOf func(T) string) (meant T, err error) {
-	var ids []string
+	var ids, begun []string
 	for _, one := range all {
-		if idOf(one) == id {
-			return one, nil
-		}
 		ids = append(ids, idOf(one))
+		if id != "" && strings.HasPrefix(idOf(one), id) {
+			meant, begun = one, append(begun, idOf(one))
+		}
 	}
-	begin := func(one T) bool { return id != "" && strings.HasPrefix(idOf(one), id) }
-	first := slices.IndexFunc(all, begin)
-	switch {
-	case first < 0:
+	switch len(begun) {
+	case 0:
 		return meant, unknown(what, id, ids, "heed rules list names them")
-	case slices.ContainsFunc(all[first+1:], begin):
-		ids = slices.DeleteFunc(ids, func(one string) bool { return !strings.HasPrefix(one, id) })
-		return meant, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(ids), id, few(ids))
+	case 1:
+		return meant, nil
 	}
-	return all[first], nil
+	return meant, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(begun), id, few(slices.Clip(begun)))
 }

@@ -15,20 +15,13 @@ type proposalDecision struct {
 
 type rulesApprove struct {
 	proposalDecision
-	Hash     string   `placeholder:"HASH" help:"The hash of the words that are approved, or the start of it. Needed where there is no terminal to show them on."`
-	Override []string `complete:"rule" placeholder:"ID" help:"An active rule that it may contradict. Can be given more than once."`
-}
-
-func (rulesApprove) Help() string {
-	return `Examples:
-
-    heed --db agent.db rules approve 7d0c2b1a
-    heed --db agent.db rules approve 7d0c2b1a --hash 5b1f0c22 --yes --reason "seen it three times"`
+	Hash     string   `placeholder:"HASH" help:"The hash of the approved words, or the start of it. Needed if there is no terminal to show the words on."`
+	Override []string `complete:"rule" placeholder:"ID" help:"An active rule that it may contradict. Repeat the flag for several rules."`
 }
 
 // Run approves a proposal.
-func (cmd *rulesApprove) Run(s *session, c *rulesCommands) error {
-	return cmd.decide(s, c, "approves", func(p feedback.Proposal) (feedback.Review, error) {
+func (cmd *rulesApprove) Run(s *session) error {
+	return cmd.decide(s, "approves", func(p feedback.Proposal) (feedback.Review, error) {
 		hash := p.Draft.Hash()
 		switch {
 		case cmd.Hash != "" && (len(cmd.Hash) < 8 || !strings.HasPrefix(hash, cmd.Hash)):
@@ -42,23 +35,17 @@ func (cmd *rulesApprove) Run(s *session, c *rulesCommands) error {
 
 type rulesReject struct{ proposalDecision }
 
-func (rulesReject) Help() string {
-	return `Examples:
-
-    heed --db agent.db rules reject 7d0c2b1a --reason "the style guide says otherwise"`
-}
-
 // Run rejects a proposal.
-func (cmd *rulesReject) Run(s *session, c *rulesCommands) error {
-	return cmd.decide(s, c, "rejects", func(feedback.Proposal) (feedback.Review, error) {
+func (cmd *rulesReject) Run(s *session) error {
+	return cmd.decide(s, "rejects", func(feedback.Proposal) (feedback.Review, error) {
 		return feedback.Review{Reject: true}, nil
 	})
 }
 
 // decide makes a review of the proposal, if that is confirmed.
-func (cmd *proposalDecision) decide(s *session, c *rulesCommands, verb string, reviewOf func(feedback.Proposal) (feedback.Review, error)) error {
-	return c.at(s, func(d *desk) error {
-		p, err := d.proposal(s, cmd.ID)
+func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedback.Proposal) (feedback.Review, error)) error {
+	return withRules(s, func(f *feedback.Service) error {
+		p, err := proposal(s, f, cmd.ID)
 		if err != nil {
 			return err
 		}
@@ -66,37 +53,34 @@ func (cmd *proposalDecision) decide(s *session, c *rulesCommands, verb string, r
 		if err != nil {
 			return err
 		}
-		if err := cmd.confirm(s, fmt.Sprintf("This %s %q for %s", verb, show(p.Text), agents(p.Agents))); err != nil {
+		if err := cmd.confirm(s, fmt.Sprintf("This %s %q for %s", verb, show(p.Text), list(p.Agents, "all"))); err != nil {
 			return err
 		}
 		review.Proposal, review.Actor, review.Reason = p.ID, cmd.Actor, cmd.Reason
-		after, err := d.Rules().Review(s.ctx, review)
+		after, err := f.Rules().Review(s.ctx, review)
 		if err != nil {
 			return err
 		}
-		return s.answer(after, func(out *printer) { out.line("%s", d.reviewed(after)) })
+		return s.answer(after, func(out *printer) { out.line("%s", reviewed(f, after)) })
 	})
 }
 
 // reviewed says what came of a review.
-func (d *desk) reviewed(after feedback.Proposal) string {
+func reviewed(f *feedback.Service, after feedback.Proposal) string {
 	switch after.Status {
 	case feedback.StateApproved:
-		return fmt.Sprintf("Approved. It is rule %s now, and in the next prompts of %s.", show(after.ID), agents(after.Agents))
+		return fmt.Sprintf("Approved. It is rule %s now, and in the next prompts of %s.", show(after.ID), list(after.Agents, "all"))
 	case feedback.StateRejected:
 		return "Rejected."
 	default:
-		still := "It takes somebody who is no reviewer of the evidence"
-		if missing := d.Config().Gate.Quorum - len(after.Approvals); missing > 0 {
+		still := "Somebody who is no reviewer of the evidence has to approve it"
+		if missing := f.Config().Gate.Quorum - len(after.Approvals); missing > 0 {
 			still = plural(missing, "more approval is", "more approvals are") + " needed"
 		}
-		return fmt.Sprintf("Approved by %s. %s.", people(approvers(after)), still)
+		var names []string
+		for _, a := range after.Approvals {
+			names = append(names, a.Actor)
+		}
+		return fmt.Sprintf("Approved by %s. %s.", list(names, "nobody"), still)
 	}
-}
-
-func approvers(p feedback.Proposal) (names []string) {
-	for _, a := range p.Approvals {
-		names = append(names, a.Actor)
-	}
-	return names
 }

@@ -13,15 +13,6 @@ type rulesShow struct {
 	ID string `arg:"" complete:"proposal or rule" help:"The proposal or rule, or the start of its id."`
 }
 
-func (rulesShow) Help() string {
-	return `Examples:
-
-    heed --db agent.db rules show 7d0c2b1a
-    heed --db agent.db --json rules show 7d0c2b1a | jq -r .hash
-
-The hash names the words: an approval is of these words alone.`
-}
-
 // A ruleReport is a proposal with the rule that it became.
 type ruleReport struct {
 	Proposal *feedback.Proposal  `json:"proposal,omitempty"`
@@ -31,33 +22,40 @@ type ruleReport struct {
 }
 
 // Run shows a proposal or a rule.
-func (cmd *rulesShow) Run(s *session, c *rulesCommands) error {
-	return c.at(s, func(d *desk) error { return cmd.show(s, d) })
+func (cmd *rulesShow) Run(s *session) error {
+	return withRules(s, func(f *feedback.Service) error {
+		r, err := cmd.read(s, f)
+		if err != nil {
+			return err
+		}
+		return s.answer(r, r.print)
+	})
 }
 
-func (cmd *rulesShow) show(s *session, d *desk) error {
-	var r ruleReport
-	p, err := d.proposal(s, cmd.ID)
-	switch {
-	case err == nil:
-		r.Proposal, r.Hash = &p, p.Draft.Hash()
-		if r.Now, err = d.Rules().Conflicts(s.ctx, p.Draft); err != nil {
-			return err
+func (cmd *rulesShow) read(s *session, f *feedback.Service) (r ruleReport, err error) {
+	r.Now = []feedback.Conflict{}
+	p, err := proposal(s, f, cmd.ID)
+	if err != nil { // an imported rule has no proposal
+		imported, ruleErr := rule(s, f, cmd.ID)
+		if ruleErr == nil {
+			r.Rule, r.Hash = &imported, imported.Draft.Hash()
+			return r, nil
 		}
-		r.Now = slices.DeleteFunc(listed(r.Now), func(c feedback.Conflict) bool { return c.ID == p.ID })
-		if rule, err := d.Rules().Rule(s.ctx, p.ID); err == nil {
-			r.Rule = &rule
-		} else if !errors.Is(err, heed.ErrNotFound) {
-			return err
-		}
-	default:
-		rule, ruleErr := d.rule(s, cmd.ID) // one that was imported has no proposal
-		if ruleErr != nil {
-			return err
-		}
-		r.Rule, r.Hash, r.Now = &rule, rule.Draft.Hash(), []feedback.Conflict{}
+		return r, err
 	}
-	return s.answer(r, r.print)
+	r.Proposal, r.Hash = &p, p.Draft.Hash()
+	conflicts, err := f.Rules().Conflicts(s.ctx, p.Draft)
+	if err != nil {
+		return r, err
+	}
+	r.Now = append(r.Now, slices.DeleteFunc(conflicts, func(c feedback.Conflict) bool { return c.ID == p.ID })...)
+	switch made, err := f.Rules().Rule(s.ctx, p.ID); {
+	case err == nil:
+		r.Rule = &made
+	case !errors.Is(err, heed.ErrNotFound):
+		return r, damaged("rule", p.ID, err)
+	}
+	return r, nil
 }
 
 func (r *ruleReport) print(p *printer) {
@@ -90,14 +88,14 @@ func certainty(e feedback.Effect) float64 {
 
 func printProposal(p *printer, of *feedback.Proposal, conflicts []feedback.Conflict) {
 	p.heading("%s", show(of.Text))
-	p.line("proposal: %s, %s, for %s", show(of.ID), strings.ToLower(string(of.Status)), agents(of.Agents))
+	p.line("proposal: %s, %s, for %s", show(of.ID), strings.ToLower(string(of.Status)), list(of.Agents, "all"))
 	if of.Occurrences == 0 {
 		p.line("evidence: none")
 	} else {
 		p.line("evidence: %s by %s, confidence %s: %s", plural(of.Occurrences, "occurrence", "occurrences"),
 			plural(of.Reviewers, "reviewer", "reviewers"), share(of.Confidence), show(of.Summary))
 	}
-	p.line("proposed by: %s; evidence by: %s", people(of.Writers), people(of.Authors))
+	p.line("proposed by: %s; evidence by: %s", list(of.Writers, "nobody"), list(of.Authors, "nobody"))
 	p.line("created %s, expires %s", moment(of.Created), moment(of.Expires))
 	for _, a := range of.Approvals {
 		p.line("approved by %s on %s: %s", show(a.Actor), moment(a.At), show(a.Reason))
@@ -111,11 +109,4 @@ func printProposal(p *printer, of *feedback.Proposal, conflicts []feedback.Confl
 	for _, conflict := range conflicts {
 		p.line("%s with %s: %s", conflict.Kind, show(conflict.ID), show(conflict.Explanation))
 	}
-}
-
-func people(names []string) string {
-	if len(names) == 0 {
-		return "nobody"
-	}
-	return show(strings.Join(names, ", "))
 }

@@ -165,7 +165,7 @@ var parts = map[string]string{
 	"patterns-one":       "inverted needs observations: at least 3",
 	"rules-show":         "approved by maria on 2026-01-0",
 	"rules-audit":        "feedback.approve",
-	"traces-one":         "what was answered: Hello, Ann.",
+	"traces-one":         "answer: Hello, Ann.",
 }
 
 func TestTables(t *testing.T) {
@@ -194,7 +194,7 @@ func TestListingsOfTheAgent(t *testing.T) {
 	for command, part := range map[string]string{
 		"strategy status": "interactive", "strategy show preference": "note-report", "strategy item note-report": "preference",
 		"strategy history note-report": "observed", "confidence": "runbook-queue", "confidence runbook-queue": "It began with",
-		"patterns": "pattern-split-by-layer", "rules list": "rule-11", "traces answer-600": "what was answered", "audit": "feedback.propose",
+		"patterns": "pattern-split-by-layer", "rules list": "rule-11", "traces answer-600": "answer: ", "audit": "feedback.propose",
 		"doctor": "Nothing is wrong.",
 	} {
 		assert.Contains(t, of(strings.Fields(command)...), part, command)
@@ -330,7 +330,7 @@ func TestConfidencesTellHowOldTheyAre(t *testing.T) {
 		return call{args: append([]string{"--db", db, "confidence", "--module", "fading"}, args...)}.run(t).out
 	}
 	assert.NotContains(t, of("praised", "--now", asOf), "faded")
-	told := `\nThe newest evidence is of 2026-01-09 .*, \d+ half-lives ago, and has faded: --now 2026-01-09T\S+ shows what it said then.\n$`
+	told := `\nThe newest evidence is of 2026-01-09 .*, \d+ half-lives ago, and has faded. --now 2026-01-09T\S+ shows what it said then.\n$`
 	assert.Regexp(t, told, of("praised", "--now", "2026-02-01"))
 	assert.Regexp(t, told, of("--now", "2026-02-01"))
 }

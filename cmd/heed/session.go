@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"os/user"
 	"time"
@@ -69,12 +70,15 @@ func warn(format string, args ...any) {
 	fmt.Fprintln(os.Stderr, "heed: "+oneLine(fmt.Errorf(format, args...)))
 }
 
-// listed returns a list that is written as [] and not as null where it is empty.
-func listed[T any](all []T) []T {
-	if all == nil {
-		return []T{}
+// collect reads all that a list yields.
+func collect[T any](list iter.Seq2[T, error]) (all []T, err error) {
+	for one, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
 	}
-	return all
+	return all, nil
 }
 
 // actor is who has something changed.

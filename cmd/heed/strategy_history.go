@@ -13,23 +13,12 @@ import (
 
 type strategyHistory struct {
 	Item  string        `arg:"" complete:"item" help:"The item."`
-	Limit int           `default:"20" help:"How many to show, the newest."`
-	Stage string        `enum:",pending,observed,expired" default:"" placeholder:"STAGE" help:"Those alone that are pending, observed or expired."`
-	Since time.Duration `placeholder:"TIME" help:"Those alone that were made in this time, such as 24h."`
+	Limit int           `default:"20" help:"The number of choices to show, the newest."`
+	Stage string        `enum:",pending,observed,expired" default:"" placeholder:"STAGE" help:"Only choices that are pending, observed or expired."`
+	Since time.Duration `placeholder:"TIME" help:"Only choices that were made in this time, such as 24h."`
 }
 
-func (strategyHistory) Help() string {
-	return `Examples:
-
-    heed --db agent.db strategy history prefer-tabs
-    heed --db agent.db strategy history prefer-tabs --stage pending --since 24h
-
-The newest stands first. On a terminal the values of the outcomes are drawn above, from the oldest to the newest. Where the
-host keeps no records of its choices, the outcomes that the store still holds are shown. With --now, what was chosen later is left
-out.`
-}
-
-// An entry is one choice and what came of it.
+// An entry is one choice with its result.
 type entry struct {
 	At         time.Time         `json:"at"`
 	Category   string            `json:"category"`
@@ -47,35 +36,24 @@ func (cmd *strategyHistory) Run(s *session, c *strategyCommands) error {
 	if cmd.Limit < 1 || cmd.Since < 0 {
 		return &usageError{"--limit must be 1 or more, and --since positive"}
 	}
-	v, err := c.view(s)
-	if err != nil {
-		return err
-	}
-	defer v.close()
-	entries, err := cmd.records(s, v)
-	if err == nil && len(entries) == 0 {
-		entries, err = cmd.credits(s, v)
-	}
-	if err != nil {
-		return err
-	}
-	return s.answer(listed(entries), func(p *printer) {
-		if len(entries) == 0 {
-			p.nothing("choices", "stage", cmd.Stage, "since", span(cmd.Since))
-			return
+	var entries []entry
+	err := learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) (err error) {
+		if entries, err = cmd.records(s, l); err == nil && len(entries) == 0 {
+			entries, err = cmd.credits(s, l)
 		}
-		printHistory(p, entries)
+		return err
 	})
+	return answerList(s, entries, err, "choices", []string{"stage", cmd.Stage, "since", span(cmd.Since)}, printHistory)
 }
 
-// records reads the choices of which there are records.
-func (cmd *strategyHistory) records(s *session, v *view) (entries []entry, err error) {
-	for record, err := range v.History(s.ctx, cmd.filter(s)) {
+// records reads the choices that were recorded.
+func (cmd *strategyHistory) records(s *session, l *strategy.Learner) (entries []entry, err error) {
+	for record, err := range l.History(s.ctx, cmd.filter(s)) {
 		if errors.Is(err, heed.ErrNotFound) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, v.explain(err)
+			return nil, err
 		}
 		choice := record.Choice
 		if choice.Item != cmd.Item {
@@ -83,12 +61,9 @@ func (cmd *strategyHistory) records(s *session, v *view) (entries []entry, err e
 		}
 		e := entry{
 			At: choice.At, Category: choice.Category, Context: choice.Context, Session: choice.Session, Arm: choice.Arm,
-			Stage: record.Stage, Result: record.Result, Choice: choice.ID.String(),
+			Stage: record.Stage, Result: record.Result, Choice: choice.ID.String(), Parameters: make(map[string]string),
 		}
 		for name, value := range choice.Parameters() {
-			if e.Parameters == nil {
-				e.Parameters = make(map[string]string)
-			}
 			e.Parameters[name] = value
 		}
 		if entries = append(entries, e); len(entries) == cmd.Limit {
@@ -99,19 +74,16 @@ func (cmd *strategyHistory) records(s *session, v *view) (entries []entry, err e
 }
 
 func (cmd *strategyHistory) filter(s *session) strategy.ChoiceFilter {
-	f := strategy.ChoiceFilter{Item: cmd.Item, Stage: strategy.Stage(cmd.Stage)}
+	f := strategy.ChoiceFilter{Item: cmd.Item, Stage: strategy.Stage(cmd.Stage), Until: s.Now.Time}
 	if cmd.Since > 0 {
 		f.Since = s.now().Add(-cmd.Since)
-	}
-	if !s.Now.IsZero() {
-		f.Until = s.Now.Time
 	}
 	return f
 }
 
 // credits reads the outcomes that the evidence still holds one by one.
-func (cmd *strategyHistory) credits(s *session, v *view) (entries []entry, err error) {
-	found, err := (&itemFilter{}).find(s, v, cmd.Item)
+func (cmd *strategyHistory) credits(s *session, l *strategy.Learner) (entries []entry, err error) {
+	found, err := (&itemFilter{}).find(s, l, cmd.Item)
 	if err != nil {
 		return nil, err
 	}
@@ -120,9 +92,9 @@ func (cmd *strategyHistory) credits(s *session, v *view) (entries []entry, err e
 		return nil, nil
 	}
 	for _, at := range found {
-		credits, err := v.Outcomes(s.ctx, strategy.Query{Item: cmd.Item, Category: at.category, Context: at.context}, 0)
+		credits, err := l.Outcomes(s.ctx, strategy.Query{Item: cmd.Item, Category: at.category, Context: at.context}, 0)
 		if err != nil {
-			return nil, v.explain(err)
+			return nil, err
 		}
 		for _, credit := range credits {
 			if !credit.At.Before(f.Since) && (f.Until.IsZero() || credit.At.Before(f.Until)) {
@@ -141,21 +113,14 @@ func printHistory(p *printer, entries []entry) {
 	if p.terminal {
 		printValues(p, entries)
 	}
-	t := listing{columns: []column{
-		{title: "chosen"}, {title: "arm", soft: true}, {title: "stage"}, {title: "value", right: true}, {title: "confidence", right: true, extra: true},
-		{title: "segment", soft: true}, {title: "session", soft: true, extra: true}, {title: "parameters", soft: true, extra: true},
-	}}
+	t := newTable("chosen", "~arm", "stage", ">value", "?>confidence", "~segment", "?~session", "?~parameters")
 	for _, e := range entries {
 		value, confidence := "-", "-"
 		if e.Result != nil {
 			value, confidence = signed(e.Result.Value), share(e.Result.Confidence)
 		}
-		var settings []string
-		for name, value := range e.Parameters {
-			settings = append(settings, name+"="+value)
-		}
 		t.add(moment(e.At), show(string(e.Arm)), string(e.Stage), value, confidence, segmentName(e.Category, e.Context),
-			show(e.Session), words(settings))
+			show(e.Session), settings(e.Parameters))
 	}
 	t.print(p)
 }

@@ -6,105 +6,62 @@ import (
 
 type strategyStatus struct{}
 
-func (strategyStatus) Help() string {
-	return `Examples:
-
-    heed --db agent.db strategy status
-    heed --db agent.db --json strategy status
-
-"leading" is the arm with the greatest mean in its segment; the five segments that do best are shown. "events 24h" counts the
-choices that were made in the last 24 hours and the results that came in them, each on its own.`
-}
-
 // Run prints the status of each learner.
 func (strategyStatus) Run(s *session, c *strategyCommands) error {
-	st, err := s.open()
-	if err != nil {
-		return err
-	}
-	defer st.close()
-	names := []string{c.Learner}
-	if c.Learner == "" {
-		if names, err = s.learners(st); err != nil {
-			return err
-		}
-	} else if _, err := c.viewOf(s, st); err != nil {
-		return err
-	}
 	var all []strategy.Status
-	for _, name := range names {
-		v, err := c.named(s, st, name)
-		if err != nil {
-			return err
+	err := s.with(func(st *opened) error {
+		names := []string{c.Learner}
+		var err error
+		if c.Learner == "" {
+			if names, err = strategy.Names(s.ctx, st.store); err != nil {
+				return err
+			}
 		}
-		status, err := v.Status(s.ctx)
-		if err != nil {
-			return st.explain(err)
+		for _, name := range names {
+			l, err := learners.one(s, st, name)
+			if err != nil {
+				return err
+			}
+			status, err := l.Status(s.ctx)
+			if err != nil {
+				return err
+			}
+			all = append(all, status)
 		}
-		all = append(all, status)
-	}
-	return s.answer(listed(all), func(p *printer) { printStatus(p, all) })
+		return nil
+	})
+	return answerList(s, all, err, "learners", nil, printStatus)
 }
 
 func printStatus(p *printer, all []strategy.Status) {
-	if len(all) == 0 {
-		p.line("No learner has outcomes here yet.")
-		return
-	}
-	t := listing{columns: []column{
-		{title: "learner", soft: true}, {title: "segments", right: true}, {title: "items", right: true},
-		{title: "specialised", right: true, extra: true}, {title: "outcomes", right: true}, {title: "pending", right: true, extra: true},
-		{title: "expired", right: true, extra: true}, {title: "events 24h", right: true, extra: true},
-	}}
+	t := newTable("~learner", ">segments", ">items", "?>specialised", ">outcomes", "?>pending", "?>expired", "?>events 24h")
+	best := newTable("~learner", "~category", "~context", "~leading", ">mean")
 	for _, s := range all {
 		pending, expired, events := "-", "-", "-" // where choices are not recorded
 		if c := s.Choices; c != nil {
 			pending, expired, events = count(c.Pending), count(c.Expired), count(c.Events)
 		}
 		t.add(show(s.Learner), count(s.Segments), count(s.Items), count(s.Specialized), count(s.Outcomes), pending, expired, events)
-	}
-	t.print(p)
-	best := listing{columns: []column{
-		{title: "learner", soft: true}, {title: "category", soft: true}, {title: "context", soft: true}, {title: "leading", soft: true},
-		{title: "mean", right: true},
-	}}
-	for _, s := range all {
 		for _, l := range s.Leading {
 			best.add(show(s.Learner), show(l.Category), show(l.Context), show(string(l.Arm)), share(l.Mean))
 		}
 	}
+	t.print(p)
 	p.printf("\n")
 	best.print(p)
 }
 
 type strategyDistributions struct{}
 
-func (strategyDistributions) Help() string {
-	return `Examples:
-
-    heed --db agent.db strategy distributions
-    heed --db agent.db --json strategy distributions | jq '.[] | select(.outcomes < 50)'
-
-A bar is where the leading arm's reward lies with a probability of 90 %, with its mean, on a scale from 0 to 1.`
-}
-
 // Run lists the segments.
 func (strategyDistributions) Run(s *session, c *strategyCommands) error {
-	v, err := c.view(s)
-	if err != nil {
+	var all []strategy.Distribution
+	err := learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) (err error) {
+		all, err = collect(l.Distributions(s.ctx))
 		return err
-	}
-	defer v.close()
-	all, err := v.distributions(s)
-	if err != nil {
-		return err
-	}
-	return s.answer(listed(all), func(p *printer) {
-		t := listing{columns: []column{
-			{title: "category", soft: true}, {title: "context", soft: true}, {title: "leading", soft: true}, {title: "mean", right: true},
-			{title: "items", right: true}, {title: "specialised", right: true, extra: true}, {title: "outcomes", right: true},
-			{title: "updated", extra: true},
-		}}
+	})
+	return answerList(s, all, err, "segments", nil, func(p *printer, all []strategy.Distribution) {
+		t := newTable("~category", "~context", "~leading", ">mean", ">items", "?>specialised", ">outcomes", "?updated")
 		for _, d := range all {
 			for _, arm := range d.Arms {
 				if arm.Arm == d.Leading {

@@ -25,6 +25,17 @@ type listing struct {
 	leading   int // the row that stands out, counted from 1; 0: none
 }
 
+// newTable returns an empty listing. A column is its title with marks in front of it: > is right, ~ is soft, ? is extra.
+func newTable(columns ...string) *listing {
+	l := &listing{}
+	for _, text := range columns {
+		title := strings.TrimLeft(text, ">~?")
+		has := func(mark string) bool { return strings.Contains(text[:len(text)-len(title)], mark) }
+		l.columns = append(l.columns, column{title, has(">"), has("~"), has("?")})
+	}
+	return l
+}
+
 func (l *listing) add(cells ...string) { l.rows = append(l.rows, cells) }
 
 func (l *listing) draw(i interval) { l.intervals = append(l.intervals, i) }

@@ -57,7 +57,7 @@ func (k *Kind[T]) Of(r store.Record) (Kept[T], error) {
 	}
 	value, err := store.Decode[T](r.Body)
 	if err != nil {
-		return kept, fmt.Errorf("%s: %w", k.Name, err)
+		return kept, fmt.Errorf("%s %q: %w", k.Name, r.ID, err)
 	}
 	kept.Value = value
 	return kept, nil

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+type rebuildCommand struct {
+	Part             string         `arg:"" optional:"" enum:",strategy,confidence,patterns" default:"" help:"Only what strategy, confidence or patterns show."`
+	Name             string         `placeholder:"NAME" help:"Only the learner, module or recorder of this name."`
+	HalfLife         *time.Duration `placeholder:"TIME" help:"The time after which evidence counts half, such as 720h. 0s: it never fades (not for patterns)."`
+	CriteriaHalfLife time.Duration  `placeholder:"TIME" help:"The same for the evidence on criteria of patterns."`
+	BySource         *bool          `negatable:"" help:"Keep apart what each source has caused, as caps need it (not for patterns)."`
+	change
+}
+
+// A kept is how the evidence of a learner, module or recorder is kept.
+type kept struct {
+	Part             string `json:"part"`
+	Name             string `json:"name"`
+	HalfLife         string `json:"half_life"`
+	CriteriaHalfLife string `json:"criteria_half_life,omitempty"`
+	BySource         *bool  `json:"by_source,omitempty"`
+}
+
+// String says how the evidence is kept.
+func (k kept) String() string {
+	text := fmt.Sprintf("%s %s: half-life %s", k.Part, show(k.Name), k.HalfLife)
+	if k.CriteriaHalfLife != "" {
+		text += ", of criteria " + k.CriteriaHalfLife
+	}
+	if k.BySource != nil {
+		text += fmt.Sprintf(", sources apart: %t", *k.BySource)
+	}
+	return text
+}
+
+// A rebuilding is what becomes of one learner, module or recorder.
+type rebuilding struct {
+	kept
+	do func(ctx context.Context, actor, reason string) error
+}
+
+// Run rebuilds what was learned.
+func (cmd *rebuildCommand) Run(s *session) error {
+	if cmd.HalfLife == nil && cmd.BySource == nil && cmd.CriteriaHalfLife == 0 {
+		return &usageError{"what is to change? Give --half-life, --criteria-half-life or --by-source"}
+	}
+	return s.with(func(st *opened) error {
+		all, err := cmd.plan(s, st)
+		if err != nil {
+			return err
+		}
+		if len(all) == 0 {
+			return fmt.Errorf("%s has nothing that these settings are for: check the part and --name", st.place)
+		}
+		var texts []string
+		done := []kept{}
+		for _, r := range all {
+			texts, done = append(texts, r.String()), append(done, r.kept)
+		}
+		if err := cmd.confirm(s, "This makes anew what was learned, for "+strings.Join(texts, "; ")); err != nil {
+			return err
+		}
+		for i, r := range all {
+			err := r.do(s.ctx, cmd.Actor, cmd.Reason)
+			if errors.Is(err, evidence.ErrForgotten) {
+				err = errors.New("the store no longer has the whole history: reset what was learned first, or keep the settings")
+			}
+			if err != nil {
+				return fmt.Errorf("%s %s (%d of %d): %w", r.Part, show(r.Name), i+1, len(all), err)
+			}
+		}
+		return s.answer(done, func(p *printer) {
+			for _, text := range texts {
+				p.line("Rebuilt %s.", text)
+			}
+		})
+	})
+}
+
+// plan returns what is to be rebuilt, in order.
+func (cmd *rebuildCommand) plan(s *session, st *opened) (all []rebuilding, err error) {
+	for _, part := range []struct {
+		name  string
+		names func(context.Context, store.Store) ([]string, error)
+		of    func(*session, *opened, string) (*rebuilding, error)
+	}{{"strategy", strategy.Names, cmd.learner}, {"confidence", learning.Names, cmd.module}, {"patterns", patterns.Names, cmd.recorder}} {
+		if cmd.Part != "" && cmd.Part != part.name {
+			continue
+		}
+		names, err := part.names(s.ctx, st.store)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if cmd.Name != "" && cmd.Name != name {
+				continue
+			}
+			r, err := part.of(s, st, name)
+			if err != nil {
+				return nil, err
+			}
+			if r != nil {
+				all = append(all, *r)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (cmd *rebuildCommand) learner(s *session, st *opened, name string) (*rebuilding, error) {
+	l, err := learners.one(s, st, name)
+	if err != nil || cmd.HalfLife == nil && cmd.BySource == nil {
+		return nil, err
+	}
+	cfg := l.Config()
+	set(&cfg.HalfLife, cmd.HalfLife)
+	set(&cfg.BySource, cmd.BySource)
+	return &rebuilding{kept{Part: "strategy", Name: name, HalfLife: cfg.HalfLife.String(), BySource: &cfg.BySource},
+		func(ctx context.Context, actor, reason string) error {
+			_, err := strategy.Rebuild(ctx, cfg, actor, reason)
+			return err
+		}}, nil
+}
+
+func (cmd *rebuildCommand) module(s *session, st *opened, name string) (*rebuilding, error) {
+	m, err := modules.one(s, st, name)
+	if err != nil || cmd.HalfLife == nil && cmd.BySource == nil {
+		return nil, err
+	}
+	cfg := m.Config()
+	set(&cfg.HalfLife, cmd.HalfLife)
+	set(&cfg.BySource, cmd.BySource)
+	return &rebuilding{kept{Part: "confidence", Name: name, HalfLife: cfg.HalfLife.String(), BySource: &cfg.BySource},
+		func(ctx context.Context, actor, reason string) error {
+			_, err := learning.Rebuild(ctx, cfg, actor, reason)
+			return err
+		}}, nil
+}
+
+func (cmd *rebuildCommand) recorder(s *session, st *opened, name string) (*rebuilding, error) {
+	r, err := recorders.one(s, st, name)
+	if err != nil || cmd.HalfLife == nil && cmd.CriteriaHalfLife == 0 {
+		return nil, err
+	}
+	now := r.Config()
+	set(&now.Maturity.HalfLife, cmd.HalfLife)
+	if cmd.CriteriaHalfLife != 0 {
+		now.Criteria.HalfLife = cmd.CriteriaHalfLife
+	}
+	cfg := patterns.Config{Store: st.store, Name: name, Now: s.now} // what it leaves open stays, and may follow the half-life
+	cfg.Maturity.HalfLife, cfg.Criteria.HalfLife = now.Maturity.HalfLife, now.Criteria.HalfLife
+	return &rebuilding{kept{Part: "patterns", Name: name, HalfLife: cfg.Maturity.HalfLife.String(), CriteriaHalfLife: cfg.Criteria.HalfLife.String()},
+		func(ctx context.Context, actor, reason string) error {
+			_, err := patterns.Rebuild(ctx, cfg, actor, reason)
+			return err
+		}}, nil
+}
+
+// set gives a setting a value, if there is one.
+func set[T any](setting *T, value *T) {
+	if value != nil {
+		*setting = *value
+	}
+}
