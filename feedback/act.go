@@ -107,17 +107,12 @@ func (s *Service) act(
 	if err := s.authorize(ctx, Act{Actor: who, Kind: kind, Subject: subject, Draft: d}); err != nil {
 		return 0, s.refuse(ctx, entry, err)
 	}
-	err = holding(ctx, s.governing, func() error {
-		revision = 0
+	revision, err = s.commit(ctx, s.governing, func() (change, error) {
 		c, err := propose(now, who)
-		if err != nil || c.empty() {
-			return err
-		}
-		if len(c.audit) == 0 {
+		if err == nil && !c.empty() && len(c.audit) == 0 {
 			c.tell(entry)
 		}
-		revision, err = s.apply(ctx, c)
-		return err
+		return c, err
 	})
 	return revision, s.refuse(ctx, entry, err)
 }
@@ -152,13 +147,34 @@ func clip(text string) string {
 
 func (s *Service) now() time.Time { return s.cfg.Now().UTC().Truncate(time.Microsecond) }
 
-// holding does something under a lock, and repeats it where it loses a race.
-func holding(ctx context.Context, l lock.Lock, do func() error) error {
-	if err := l.Lock(ctx); err != nil {
+// commit is [Service.attempt], repeated where it loses a race.
+func (s *Service) commit(ctx context.Context, l lock.Lock, propose func() (change, error)) (revision uint64, err error) {
+	err = again(ctx, func() error {
+		revision, err = s.attempt(ctx, l, propose)
 		return err
+	})
+	return revision, err
+}
+
+// attempt makes a change under a lock, and then tells the observer, without the lock. It returns the revision of what was
+// written, 0 if nothing was.
+func (s *Service) attempt(ctx context.Context, l lock.Lock, propose func() (change, error)) (revision uint64, err error) {
+	if err := l.Lock(ctx); err != nil {
+		return 0, err
 	}
-	defer l.Unlock()
-	return again(ctx, do)
+	c, err := func() (c change, err error) {
+		defer l.Unlock()
+		if c, err = propose(); err == nil && !c.empty() {
+			revision, err = s.apply(ctx, c)
+		}
+		return c, err
+	}()
+	if err == nil && s.watch != nil {
+		for _, n := range c.notices {
+			s.watch.Tell(ctx, n)
+		}
+	}
+	return revision, err
 }
 
 func wrap(what string, err error) error {

@@ -69,6 +69,8 @@ type Config struct {
 	Authorize func(ctx context.Context, act Act) error
 	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all.
 	Redact func(text string) string
+	// Observer is told what happens. nil costs nothing.
+	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 	// NewID makes the ids of proposals and audit entries. nil means random UUIDs. Many goroutines call it at the same time.

@@ -92,28 +92,27 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 	if err != nil {
 		return nil, err
 	}
-	err = holding(ctx, s.governing, func() error {
-		opened = nil
+	var p Proposal
+	revision, err := s.commit(ctx, s.governing, func() (change, error) {
 		now := s.now()
-		p := form.at(0)
+		p = form.at(0)
 		p.ID = s.cfg.NewID()
 		s.fill(&p, evidence, now)
 		c, err := s.opened(ctx, &p)
 		if err != nil {
-			return err
+			return change{}, err
 		}
 		if waits, err := s.consolidating(ctx, form.Supersedes, now); err != nil || waits {
-			return err
+			return change{}, err
 		}
 		c.tell(s.entry(now, "", "propose", p.ID, fmt.Sprintf("consolidates %d rules", len(group))))
-		p.Revision, err = s.apply(ctx, c)
-		opened = &p
-		return err
+		return c, nil
 	})
-	if err != nil {
+	if err != nil || revision == 0 {
 		return nil, err
 	}
-	return opened, nil
+	p.Revision = revision
+	return &p, nil
 }
 
 // consolidating reports whether a pending proposal would supersede one of these rules, or a rejected one would have

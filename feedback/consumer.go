@@ -33,10 +33,12 @@ func (s *Service) Consume(ctx context.Context, in Intake) error {
 	}
 	for {
 		var d stream.Delivery
+		var id string
 		var payload []byte
 		err := host.Call("Intake.Stream", func() (err error) {
 			if d, err = in.Stream.Receive(ctx); err == nil {
-				payload = d.Event().Payload
+				event := d.Event()
+				id, payload = event.ID, event.Payload
 			}
 			return err
 		})
@@ -46,7 +48,7 @@ func (s *Service) Consume(ctx context.Context, in Intake) error {
 		case err != nil:
 			return wrap("consume", err)
 		}
-		if err := s.take(ctx, in, payload); err != nil {
+		if err := s.take(ctx, in, id, payload); err != nil {
 			return wrap("consume", err)
 		}
 		if err := host.Call("Delivery.Ack", func() error { return d.Ack(ctx) }); err != nil {
@@ -56,7 +58,7 @@ func (s *Service) Consume(ctx context.Context, in Intake) error {
 }
 
 // take records and evaluates a decision, or gives it to the dead letters.
-func (s *Service) take(ctx context.Context, in Intake, payload []byte) error {
+func (s *Service) take(ctx context.Context, in Intake, id string, payload []byte) error {
 	f, err := DecodeEvent(payload)
 	if err == nil && in.Complete != nil {
 		err = host.Call("Intake.Complete", func() error { in.Complete(&f); return nil })
@@ -65,14 +67,22 @@ func (s *Service) take(ctx context.Context, in Intake, payload []byte) error {
 		_, err = s.Record(ctx, f)
 	}
 	if err == nil {
-		_, _ = s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
+		_, failed := s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
+		s.watch.Failed(ctx, "evaluation", failed)
 		return ctx.Err()
 	}
-	if !errors.As(err, new(*heed.InputError)) && !errors.As(err, new(*heed.PanicError)) && !errors.Is(err, heed.ErrConflict) {
+	reason := err.Error()
+	switch panicked := (*heed.PanicError)(nil); {
+	case errors.As(err, &panicked):
+		reason = panicked.Who + " panicked" // with a value that may be private
+	case !errors.As(err, new(*heed.InputError)) && !errors.Is(err, heed.ErrConflict):
 		return err
 	}
 	if failed := host.Call("Intake.DeadLetter", func() error { return in.DeadLetter(ctx, payload, err) }); failed != nil {
 		return fmt.Errorf("dead letter: %w", failed)
+	}
+	if s.watch != nil {
+		s.watch.Tell(ctx, heed.DeadLettered{Component: component, At: s.now(), ID: id, Reason: reason})
 	}
 	return nil
 }

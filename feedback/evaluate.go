@@ -26,26 +26,25 @@ import (
 // A feedback whose evaluation fails stays as it was: see [Service.Sweep].
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
-	fresh := false
-	err := holding(ctx, s.evaluating, func() (err error) {
+	revision, err := s.commit(ctx, s.evaluating, func() (c change, err error) {
 		if r, err = s.Feedback(ctx, id); err != nil || r.Class != "" {
-			return err
+			return c, err
 		}
 		lane, err := s.lane(ctx, r.Agent, s.now())
 		if err != nil {
-			return err
+			return c, err
 		}
 		promoted, err := s.classify(ctx, &r)
 		if err != nil {
-			return err
+			return c, err
 		}
-		fresh = true
-		return s.keepEvaluation(ctx, &r, promoted, lane)
+		return s.evaluated(r, promoted, lane), nil
 	})
 	if err != nil {
 		return Feedback{}, wrap("evaluate", err)
 	}
-	if fresh && r.Class == GeneralizableHigh && r.Confidence >= s.cfg.Expedite {
+	r.Revision = max(r.Revision, revision)
+	if revision > 0 && r.Class == GeneralizableHigh && r.Confidence >= s.cfg.Expedite {
 		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, errFull) {
 			return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
 		}
@@ -53,20 +52,19 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	return r, nil
 }
 
-// keepEvaluation stores a classified feedback together with those that are promoted by it. Their rationale stays out of the
-// audit log: it may be a model's, and name people.
-func (s *Service) keepEvaluation(ctx context.Context, r *Feedback, promoted []Feedback, lane store.Record) (err error) {
+// evaluated is the change that stores a classified feedback together with those that are promoted by it. Their rationale stays
+// out of the audit log: it may be a model's, and name people.
+func (s *Service) evaluated(r Feedback, promoted []Feedback, lane store.Record) change {
 	entry := s.entry(s.now(), "", "evaluate", r.ID, "")
 	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
-	c := change{records: []store.Record{lane, feedbackKind.record(*r)}, audit: []store.AuditEntry{entry}}
+	c := change{records: []store.Record{lane, feedbackKind.record(r)}, audit: []store.AuditEntry{entry}}
 	for _, p := range promoted {
 		e := s.entry(s.now(), "", "promote", p.ID, "stands with "+p.Cluster)
 		e.Details = map[string]string{"classification": string(p.Class)}
 		c.write(feedbackKind.record(p))
 		c.tell(e)
 	}
-	r.Revision, err = s.apply(ctx, c)
-	return err
+	return c
 }
 
 // classify fills in the evaluation, and returns those of the cluster that it promotes.

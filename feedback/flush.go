@@ -88,25 +88,25 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 		p.Confidence = 0 // that of a positive says that it is one, and not how many agree
 	}
 	s.fill(p, members, now)
-	if err := s.governing.Lock(ctx); err != nil {
-		return nil, err
-	}
-	defer s.governing.Unlock()
-	c, err := s.opened(ctx, p)
+	revision, err := s.attempt(ctx, s.governing, func() (change, error) {
+		c, err := s.opened(ctx, p)
+		if err != nil {
+			return change{}, err
+		}
+		// Somebody else may have proposed this cluster in the meantime. Whoever does so from here on loses the race.
+		if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
+			return change{}, cmp.Or[error](err, &raceError{heed.ErrConflict})
+		}
+		if last != nil && last.Status == StatePending { // it has expired
+			s.expired(&c, *last, now)
+		}
+		c.tell(s.entry(now, "", "propose", p.ID, "cluster "+cluster))
+		return c, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	// Somebody else may have proposed this cluster in the meantime. Whoever does so from here on loses the race.
-	if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
-		return nil, cmp.Or[error](err, &raceError{heed.ErrConflict})
-	}
-	if last != nil && last.Status == StatePending { // whose time is over
-		s.expired(&c, *last, now)
-	}
-	c.tell(s.entry(now, "", "propose", p.ID, "cluster "+cluster))
-	if p.Revision, err = s.apply(ctx, c); err != nil {
-		return nil, err
-	}
+	p.Revision = revision
 	return p, nil
 }
 

@@ -160,6 +160,7 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 	if s.cfg.Gate.met(p.Approvals, &p.Draft, p.Authors, against) {
 		return s.activate(ctx, p, who, review.Reason, now, at)
 	}
+	c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Approvals: len(p.Approvals), Quorum: s.cfg.Gate.Quorum})
 	c.write(proposalKind.record(*p))
 	return c, nil
 }
@@ -202,6 +203,7 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 	c := at.governs(now)
 	c.write(proposalKind.record(*p))
 	c.tell(s.entry(now, who, "approve", p.ID, reason), activated)
+	c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
 	for _, id := range p.Supersedes {
 		old, err := ruleKind.get(ctx, s.cfg.Store, id)
 		if err != nil {
@@ -215,6 +217,7 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 		rule.Pinned = rule.Pinned || old.Pinned
 		c.write(ruleKind.record(old))
 		c.tell(s.entry(now, who, "supersede", id, "by "+rule.ID))
+		c.notice(heed.Retired{Component: component, At: now, Subject: id, Reason: "superseded"})
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
 	c.write(ruleKind.record(rule))

@@ -127,19 +127,16 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason st
 	}
 	truncate(&p.Created, &p.Expires, &p.Decided)
 	truncateApprovals(p.Approvals)
-	return holding(ctx, s.governing, func() error {
+	_, err := s.commit(ctx, s.governing, func() (change, error) {
 		if _, err := proposalKind.get(ctx, s.cfg.Store, p.ID); !errors.Is(err, heed.ErrNotFound) {
-			return cmp.Or(err, errKnown)
+			return change{}, cmp.Or(err, errKnown)
 		}
 		now := s.now()
 		c, err := s.imported(ctx, p.at(0), who, now)
-		if err != nil {
-			return err
-		}
 		c.tell(s.entry(now, who, "import", p.ID, reason))
-		_, err = s.apply(ctx, c)
-		return err
+		return c, err
 	})
+	return err
 }
 
 // imported is the change that takes over a proposal.
@@ -195,21 +192,21 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 	}
 	truncate(&r.Activated, &r.Left)
 	truncateApprovals(r.Approvals)
-	return holding(ctx, s.governing, func() error {
+	_, err := s.commit(ctx, s.governing, func() (change, error) {
 		if known, err := ruleKind.get(ctx, s.cfg.Store, r.ID); err == nil {
 			if known.Hash() != r.Hash() {
-				return fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
+				return change{}, fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
 			}
-			return errKnown
+			return change{}, errKnown
 		} else if !errors.Is(err, heed.ErrNotFound) {
-			return err
+			return change{}, err
 		}
 		at, err := s.board(ctx)
 		if err != nil {
-			return err
+			return change{}, err
 		}
 		if err := s.admit(ctx, &r); err != nil {
-			return err
+			return change{}, err
 		}
 		now := s.now()
 		if r.Activated.IsZero() || r.Activated.After(now) {
@@ -219,9 +216,12 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 		c := at.governs(now)
 		c.write(ruleKind.record(r))
 		c.tell(s.entry(now, who, "import", r.ID, reason))
-		_, err = s.apply(ctx, c)
-		return err
+		if r.Status == StateActive {
+			c.notice(heed.Activated{Component: component, At: now, Subject: r.ID})
+		}
+		return c, nil
 	})
+	return err
 }
 
 // people brings ids into their canonical form.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/heedhq/heed"
 )
 
 // Move brings a rule into another state, and returns it.
@@ -97,6 +99,12 @@ func (r *Rules) alter(ctx context.Context, kind string, o Order, apply func(*Rul
 		}
 		c = at.governs(now)
 		c.write(ruleKind.record(rule))
+		switch kind {
+		case "restore":
+			c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
+		case "retire", "revoke":
+			c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: kind + "d"})
+		}
 		return c, nil
 	})
 	if err != nil {

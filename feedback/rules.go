@@ -228,6 +228,10 @@ func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
 	}
 	c := at.opens(p.Created)
 	c.write(proposalKind.record(*p))
+	c.notice(heed.Proposed{Component: component, At: p.Created, Subject: p.ID})
+	if p.Status == StatePending {
+		c.notice(heed.NeedsApproval{Component: component, At: p.Created, Subject: p.ID, Quorum: s.cfg.Gate.Quorum})
+	}
 	return c, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
 )
 
@@ -30,6 +31,7 @@ type Service struct {
 	evaluating lock.Lock       // one evaluation at a time, so that they don't lose races against each other
 	governing  lock.Lock       // one change of proposals and rules at a time, likewise
 	prompts    prompts
+	watch      *watch.Watch
 }
 
 // New opens a service over its store, and keeps its settings there. It reports all faults of its configuration, joined: each
@@ -65,6 +67,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 		return nil, err
 	}
 	s.similarity = remembering(s.cfg.Similarity)
+	s.watch = watch.New(s.cfg.Observer, component, s.now)
 	return s, nil
 }
 
@@ -89,10 +92,21 @@ func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err e
 		return false, wrap("record", err)
 	}
 	err = s.add(ctx, f)
-	if errors.Is(err, errKnown) {
-		return true, nil
+	duplicate = errors.Is(err, errKnown)
+	switch {
+	case err != nil && !duplicate:
+		return false, wrap("record", err)
+	case s.watch == nil:
+	case duplicate:
+		s.watch.Tell(ctx, heed.Duplicate{Component: component, At: now, What: "feedback", ID: f.ID})
+	default:
+		n := heed.Counted{Component: component, At: now, Subject: f.ID, Channel: f.Gate, Weight: 1}
+		if !f.corrects() {
+			n.Reward = 1
+		}
+		s.watch.Tell(ctx, n)
 	}
-	return false, wrap("record", err)
+	return duplicate, nil
 }
 
 // errKnown says that there was nothing to take over.

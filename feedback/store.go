@@ -249,11 +249,14 @@ type change struct {
 	expect  []store.Precondition
 	records []store.Record
 	audit   []store.AuditEntry
+	notices []heed.Notice // for the observer, once the change is made
 }
 
 func (c *change) empty() bool { return len(c.records) == 0 && len(c.audit) == 0 }
 
 func (c *change) write(records ...store.Record) { c.records = append(c.records, records...) }
+
+func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
 
 func (c *change) tell(entries ...store.AuditEntry) { c.audit = append(c.audit, entries...) }
 

@@ -34,15 +34,21 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	if !now.IsZero() && now.Before(at) {
 		at = now.UTC().Truncate(time.Microsecond)
 	}
-	return wrap("sweep", errors.Join(
-		s.expireAll(ctx, at),
+	changed := 0
+	err := errors.Join(
+		s.expireAll(ctx, at, &changed),
 		s.every(ctx, flushEvery, flushedMark, at, func() error {
-			_, evaluated := s.evaluateAll(ctx)
-			_, _, flushed := s.Flush(ctx)
+			done, evaluated := s.evaluateAll(ctx)
+			proposed, _, flushed := s.Flush(ctx)
+			changed += done + len(proposed)
 			return errors.Join(evaluated, flushed)
 		}),
-		s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at) }),
-	))
+		s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at, &changed) }),
+	)
+	if changed > 0 && s.watch != nil {
+		s.watch.Tell(ctx, heed.Swept{Component: component, At: at, Count: changed})
+	}
+	return wrap("sweep", err)
 }
 
 // every does what is due a period after it was done last, by any service over the store.
@@ -65,21 +71,24 @@ func (s *Service) every(ctx context.Context, period time.Duration, name string, 
 	return err
 }
 
-func (s *Service) expireAll(ctx context.Context, now time.Time) error {
+func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {
 	pending, err := s.waiting(ctx)
 	failures := []error{err}
 	for _, p := range pending {
 		if now.Before(p.Expires) {
 			continue
 		}
-		if err := s.expire(ctx, p, now); !errors.As(err, new(*raceError)) { // who was quicker has decided it
+		switch err := s.expire(ctx, p, now); {
+		case err == nil:
+			*changed++
+		case !errors.As(err, new(*raceError)): // another one may have decided it meanwhile
 			failures = append(failures, err)
 		}
 	}
 	return errors.Join(failures...)
 }
 
-func (s *Service) measureAll(ctx context.Context, now time.Time) error {
+func (s *Service) measureAll(ctx context.Context, now time.Time, changed *int) error {
 	var failures []error
 	var unfit []Rule
 	rules, err := s.Rules().List(ctx, RuleQuery{Status: StateActive})
@@ -107,7 +116,9 @@ func (s *Service) measureAll(ctx context.Context, now time.Time) error {
 		if rules[i].Effect.Measured.Equal(now) {
 			if err := s.keepEffect(ctx, rules[i], now, retire[rules[i].ID]); err != nil {
 				failures = append(failures, fmt.Errorf("%s: %w", rules[i].ID, err))
+				continue
 			}
+			*changed++
 		}
 	}
 	return errors.Join(failures...)
@@ -121,30 +132,35 @@ func compareUnfit(a, b Rule) int {
 
 // keepEffect stores what was measured, and what follows from it, on a rule that is still as it was when it was measured.
 func (s *Service) keepEffect(ctx context.Context, measured Rule, now time.Time, retire bool) error {
-	return holding(ctx, s.governing, func() error {
+	_, err := s.commit(ctx, s.governing, func() (change, error) {
 		at, err := s.board(ctx)
 		if err != nil {
-			return err
+			return change{}, err
 		}
 		rule, err := ruleKind.get(ctx, s.cfg.Store, measured.ID)
 		if err != nil || rule.Status != StateActive || !rule.Since.Equal(measured.Since) {
-			return err
+			return change{}, err
 		}
 		c := at.governs(now)
-		why := fmt.Sprintf("%s: improvement %.3f", measured.Effect.Status, measured.Effect.Improvement)
-		rule.Effect = measured.Effect
+		e := &measured.Effect
+		why := fmt.Sprintf("%s: improvement %.3f", e.Status, e.Improvement)
+		if e.Status == harmful && rule.Effect.Status != harmful {
+			c.notice(heed.Harmful{Component: component, At: now, Subject: rule.ID, Reason: why})
+		}
+		rule.Effect = *e
 		switch {
 		case retire && s.cfg.Measuring.Retire:
 			rule.Status, rule.Left, rule.RetireProposed = StateRetired, now, time.Time{}
 			c.tell(s.entry(now, "", "retire", rule.ID, why))
+			c.notice(heed.Retired{Component: component, At: now, Subject: rule.ID, Reason: why})
 		case retire && rule.RetireProposed.IsZero():
 			rule.RetireProposed = now
 			c.tell(s.entry(now, "", "propose-retirement", rule.ID, why))
-		case !measured.Effect.unfit():
+		case !e.unfit():
 			rule.RetireProposed = time.Time{}
 		}
 		c.write(ruleKind.record(rule))
-		_, err = s.apply(ctx, c)
-		return err
+		return c, nil
 	})
+	return err
 }

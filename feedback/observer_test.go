@@ -1,0 +1,202 @@
+package feedback_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+// notices is what an observer was told.
+type notices struct {
+	mu  sync.Mutex
+	all []heed.Notice
+}
+
+func (n *notices) observe(_ context.Context, notice heed.Notice) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, notice)
+}
+
+// take returns what was told of a type since the last call of take, without its time, which must be set.
+func take[T heed.Notice](t *testing.T, n *notices, timeless func(*T) *time.Time) (found []T) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, notice := range n.all {
+		if notice, ok := notice.(T); ok {
+			at := timeless(&notice)
+			assert.False(t, at.IsZero())
+			*at = time.Time{}
+			found = append(found, notice)
+		}
+	}
+	n.all = nil
+	return found
+}
+
+func counts(n *heed.Counted) *time.Time           { return &n.At }
+func duplicates(n *heed.Duplicate) *time.Time     { return &n.At }
+func swept(n *heed.Swept) *time.Time              { return &n.At }
+func proposed(n *heed.Proposed) *time.Time        { return &n.At }
+func waits(n *heed.NeedsApproval) *time.Time      { return &n.At }
+func activated(n *heed.Activated) *time.Time      { return &n.At }
+func leaves(n *heed.Retired) *time.Time           { return &n.At }
+func harms(n *heed.Harmful) *time.Time            { return &n.At }
+func deadLetters(n *heed.DeadLettered) *time.Time { return &n.At }
+func failures(n *heed.Failed) *time.Time          { return &n.At }
+
+func watched(t *testing.T, cfg feedback.Config) (*world, *notices) {
+	n := &notices{}
+	cfg.Observer = n.observe
+	return newWorld(t, cfg), n
+}
+
+func TestTheObserverIsToldOfFeedback(t *testing.T) {
+	w, n := watched(t, feedback.Config{})
+	f := w.correction("ann", long)
+	w.add(f)
+	assert.Equal(t, []heed.Counted{{Component: "feedback", Subject: f.ID, Channel: f.Gate, Weight: 1}}, take(t, n, counts))
+	w.add(w.approval("ann", ""))
+	assert.Equal(t, []heed.Counted{{Component: "feedback", Subject: "d2", Channel: f.Gate, Weight: 1, Reward: 1}}, take(t, n, counts))
+	_, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: f.ID}}, take(t, n, duplicates))
+	_, err = w.Record(ctx, feedback.Feedback{})
+	require.Error(t, err)
+	assert.Empty(t, n.all, "what is refused counts nowhere")
+}
+
+func TestTheObserverIsToldOfProposals(t *testing.T) {
+	w, n := watched(t, feedback.Config{})
+	p := w.propose("paul", rule("Be brief"))
+	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: p.ID}}, take(t, n, proposed))
+	w.says("ann", long)
+	w.says("bob", long)
+	cluster := w.proposals(feedback.StatePending)[0]
+	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: cluster.ID}}, take(t, n, proposed), "of a cluster")
+	edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be terse"), Actor: "eve", Reason: "x"})
+	require.NoError(t, err)
+	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Quorum: 2}}, take(t, n, waits), "of a new version")
+	w.approve(edited, "cleo")
+	assert.Equal(t, []heed.NeedsApproval{{Component: "feedback", Subject: edited.ID, Approvals: 1, Quorum: 2}}, take(t, n, waits))
+	_, err = w.review(edited, approve, "eve")
+	require.Error(t, err)
+	assert.Empty(t, n.all, "a refusal changes nothing")
+	w.propose("paul", feedback.Draft{Action: feedback.DocumentOnly, Text: "Noted", Agents: []string{"prd"}})
+	assert.Empty(t, take(t, n, waits), "nobody has to approve it")
+
+	first, second := w.activate(rule("Keep the introduction short")), w.activate(rule("Keep the introductions short"))
+	n.all = nil
+	opened, err := w.rules.Consolidate(ctx)
+	require.NoError(t, err)
+	require.Len(t, opened, 1)
+	assert.Equal(t, []heed.Proposed{{Component: "feedback", Subject: opened[0].ID}}, take(t, n, proposed))
+	merged := w.approve(opened[0], "cleo")
+	n.all = nil
+	w.approve(merged, "dan")
+	left := take(t, n, leaves)
+	assert.ElementsMatch(t, []heed.Retired{
+		{Component: "feedback", Subject: first.ID, Reason: "superseded"}, {Component: "feedback", Subject: second.ID, Reason: "superseded"},
+	}, left)
+}
+
+func TestTheObserverIsToldOfRules(t *testing.T) {
+	w, n := watched(t, feedback.Config{})
+	r := w.activate(rule("Be brief"))
+	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
+	move := func(to feedback.State) {
+		_, err := w.rules.Move(ctx, order(r.ID), to)
+		require.NoError(t, err)
+	}
+	move(feedback.StateRetired)
+	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "retired"}}, take(t, n, leaves))
+	move(feedback.StateActive)
+	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
+	_, err := w.rules.Pin(ctx, order(r.ID), true)
+	require.NoError(t, err)
+	assert.Empty(t, n.all)
+	a, err := w.Export(ctx)
+	require.NoError(t, err)
+	move(feedback.StateRevoked)
+	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "revoked"}}, take(t, n, leaves))
+
+	other, told := watched(t, feedback.Config{})
+	_, err = other.Import(ctx, a, "igor", "moved")
+	require.NoError(t, err)
+	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, told, activated), "an imported rule is in use as well")
+}
+
+func TestTheObserverIsToldOfSweeps(t *testing.T) {
+	w, n := watched(t, feedback.Config{Measuring: feedback.Measuring{Retire: true}})
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Empty(t, n.all, "there was nothing to do")
+	w.propose("paul", rule("Be brief"))
+	f := w.correction("ann", long)
+	_, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	w.clock.advance(8 * day)
+	n.all = nil
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Equal(t, []heed.Swept{{Component: "feedback", Count: 2}}, take(t, n, swept), "one expired, one was evaluated")
+
+	r := w.activate(rule("Say why"))
+	for i := range 40 {
+		at, decision := r.Since.Add(-day), feedback.Approved
+		if i%2 == 0 {
+			at = r.Since.Add(8 * day)
+		}
+		if i%2 == 0 || i == 1 {
+			decision = feedback.Rejected
+		}
+		f := w.correction("ann", "")
+		f.At, f.Decision = at.Add(time.Duration(i)*time.Second), decision
+		f.Evaluation, f.Recorded = feedback.Evaluation{Class: feedback.Archived}, f.At
+		w.put(f)
+	}
+	w.clock.advance(31 * day)
+	n.all = nil
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	all := n.all
+	assert.Equal(t, []heed.Harmful{{Component: "feedback", Subject: r.ID, Reason: "harmful: improvement -9.500"}}, take(t, n, harms))
+	n.all = all
+	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "harmful: improvement -9.500"}}, take(t, n, leaves))
+}
+
+func TestTheObserverIsToldOfTheStream(t *testing.T) {
+	w, n := watched(t, feedback.Config{Similarity: &flaky{failing: true}})
+	w.says("ann", "") // without a text, which needs no similarity
+	n.all = nil
+	require.NoError(t, w.consume(&queue{messages: [][]byte{[]byte("no JSON")}}, &dead{}, nil))
+	found := take(t, n, deadLetters)
+	require.Len(t, found, 1)
+	assert.Equal(t, heed.DeadLettered{Component: "feedback", ID: found[0].ID, Reason: "event: is not the JSON of a decision"}, found[0])
+	require.NoError(t, w.consume(&queue{messages: [][]byte{message("1", "ann", long), message("2", "ann", long)}}, &dead{}, nil))
+	failed := take(t, n, failures)
+	require.NotEmpty(t, failed)
+	assert.Equal(t, "evaluation", failed[0].What)
+	assert.ErrorIs(t, failed[0].Err, errFlaky)
+}
+
+// TestTheObserverMayCallBack holds that it is told outside of locks.
+func TestTheObserverMayCallBack(t *testing.T) {
+	var w *world
+	var read []string
+	w = newWorld(t, feedback.Config{Observer: func(ctx context.Context, n heed.Notice) {
+		if n, ok := n.(heed.Activated); ok {
+			r, err := w.rules.Pin(ctx, feedback.Order{ID: n.Subject, Actor: "cleo", Reason: "new rules first"}, true)
+			assert.NoError(t, err)
+			read = append(read, r.ID)
+		}
+	}})
+	r := w.activate(rule("Be brief"))
+	assert.Equal(t, []string{r.ID}, read)
+	assert.True(t, w.rule(r.ID).Pinned)
+}
