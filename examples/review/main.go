@@ -38,25 +38,47 @@ func writer(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, err
 }
 
 func main() {
-	ctx := context.Background()
+	if err := play(context.Background()); err != nil {
+		panic(err)
+	}
+}
+
+func play(ctx context.Context) error {
 	monday := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
 	service, err := feedback.New(ctx, feedback.Config{
 		Store: &memstore.Store{}, Agents: []string{"prd-agent"}, Now: func() time.Time { return monday.Add(time.Hour) },
 	})
 	if err != nil {
-		panic(err)
+		return err
 	}
 	rules := service.Rules()
 	agent := withRules(rules, "prd-agent", decision.LLMFunc(writer))
-	write := func() {
-		answer, err := agent.Generate(ctx, decision.LLMRequest{System: "You write PRDs.", Prompt: "One for a shop.", MaxTokens: 100})
-		if err != nil {
-			panic(err)
+	for _, act := range []func() error{
+		func() error { return write(ctx, agent) },
+		func() error { return correct(ctx, service, monday) },
+		func() error { return approve(ctx, rules) },
+		func() error { return write(ctx, agent) },
+		func() error { return contradict(ctx, rules) },
+		func() error { return write(ctx, agent) },
+	} {
+		if err := act(); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// write has the agent write a document.
+func write(ctx context.Context, agent decision.LLM) error {
+	answer, err := agent.Generate(ctx, decision.LLMRequest{System: "You write PRDs.", Prompt: "One for a shop.", MaxTokens: 100})
+	if err == nil {
 		fmt.Println("the agent writes:", answer.Text)
 	}
+	return err
+}
 
-	write()
+// correct records what reviewers correct. Corrections that say the same become a proposal.
+func correct(ctx context.Context, service *feedback.Service, at time.Time) error {
 	for i, said := range []struct{ reviewer, summary string }{
 		{"ann", "A PRD must not prescribe a database"},
 		{"bob", "The PRD must not prescribe the database"},
@@ -65,24 +87,28 @@ func main() {
 	} {
 		d := feedback.Feedback{
 			ID: fmt.Sprint("decision-", i), Gate: "prd-review", Agent: "prd-agent", Decision: feedback.ApprovedWithChanges,
-			Reviewer: said.reviewer, Summary: said.summary, At: monday.Add(time.Duration(i) * time.Minute),
+			Reviewer: said.reviewer, Summary: said.summary, At: at.Add(time.Duration(i) * time.Minute),
 		}
 		if _, err := service.Record(ctx, d); err != nil { // kept, whatever happens next
-			panic(err)
+			return err
 		}
 		if _, err := service.Evaluate(ctx, d.ID); err != nil { // it may wait: a sweep evaluates what was not evaluated
-			panic(err)
+			return err
 		}
 	}
+	return nil
+}
 
+// approve shows the proposals to three people, who approve them.
+func approve(ctx context.Context, rules *feedback.Rules) error {
 	inbox, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	if err != nil {
-		panic(err)
+		return err
 	}
 	for _, p := range inbox {
 		applied, of, err := rules.DryRun(ctx, p.Draft)
 		if err != nil {
-			panic(err)
+			return err
 		}
 		fmt.Printf("to approve: %q\n  %s\n  would have applied to %d of %d corrections\n", p.Text, p.Summary, len(applied), of)
 		for _, warning := range p.Warnings {
@@ -93,32 +119,34 @@ func main() {
 				Proposal: p.ID, Hash: p.Hash(), Actor: approver, Reason: "seen it too",
 			})
 			if err != nil {
-				panic(err)
+				return err
 			}
 			fmt.Printf("  %s approves: %s\n", approver, p.Status)
 		}
 	}
-	write()
+	return nil
+}
 
-	// Somebody proposes the opposite, and is alone with it.
+// contradict has somebody propose the opposite, and approve it alone.
+func contradict(ctx context.Context, rules *feedback.Rules) error {
 	p, err := rules.Propose(ctx, feedback.Submission{
 		Draft: feedback.Draft{Text: "Prescribe a database", Agents: []string{"prd-agent"}}, Actor: "mallory", Reason: "I sell one",
 	})
 	if err != nil {
-		panic(err)
+		return err
 	}
 	_, err = rules.Review(ctx, feedback.Review{
 		Proposal: p.ID, Hash: p.Hash(), Actor: "mallory", Reason: "of course",
 	})
 	var own *feedback.RefusedError
 	if !errors.As(err, &own) {
-		panic(err)
+		return fmt.Errorf("mallory was not refused: %w", err)
 	}
 	fmt.Println("mallory approves:", err)
 	p, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Reject: true, Actor: "cleo", Reason: "it contradicts a rule"})
 	if err != nil {
-		panic(err)
+		return err
 	}
 	fmt.Println("cleo decides:", p.Status)
-	write()
+	return nil
 }

@@ -3,7 +3,6 @@ package assistant
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -156,24 +155,6 @@ func (a *Assistant) trust(ctx context.Context, e Event, c decision.Candidate) (f
 
 // closeness is how much less similar a candidate may be that is preferred for its confidence.
 const closeness = 0.5
-
-// grow makes a heuristic of an answer of the model's that was praised, or praises the one that says the same.
-func (a *Assistant) grow(ctx context.Context, account *Account, t Thumb) error {
-	extraction, err := a.extractor.Extract(ctx, account.Result.ResponseID)
-	switch {
-	case err != nil:
-		return err
-	case extraction.New != nil:
-		return a.shelf.add(ctx, Heuristic{
-			ID: fmt.Sprintf("learned-%d", len(a.shelf.all)), Condition: extraction.New.Condition, Action: extraction.New.Message,
-		})
-	case extraction.ReinforcedID != "":
-		_, err = a.Learning.Judge(ctx, learning.Judgement{
-			HeuristicID: extraction.ReinforcedID, EventID: t.Event, Person: t.Person, Positive: true, At: t.At,
-		})
-	}
-	return err
-}
 
 // Shelf returns the heuristics, those that were learned among them.
 func (a *Assistant) Shelf() []Heuristic { return slices.Clone(a.shelf.all) }

@@ -2,6 +2,7 @@ package assistant
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
@@ -26,8 +27,9 @@ func (a *Assistant) message(ctx context.Context, m Message) error {
 	return err
 }
 
-// thumb takes in a click. What it is worth goes to the heuristic that gave the answer; praise of the model may become one.
-func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
+// thumb takes in a click. Its worth goes to the heuristic that gave the answer, in one commit with the record of the click. If
+// the model gave a good answer, its worth goes to the heuristic that says the same, or a new heuristic is made of the answer.
+func (a *Assistant) thumb(ctx context.Context, t Thumb) (err error) {
 	account := a.open[t.Event]
 	if account == nil {
 		return nil
@@ -37,23 +39,29 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) error {
 		value = 1
 	}
 	account.Worth = value
+	earner, grown := account.Result.CreditID, decision.Extraction{}
+	if t.Up && earner == "" && account.Event.Domain == Alerts {
+		if grown, err = a.extractor.Extract(ctx, account.Result.ResponseID); err != nil {
+			return err
+		}
+		earner = grown.ReinforcedID
+	}
 	r := decision.Reaction{ResponseID: account.Result.ResponseID, Person: t.Person, Channel: learning.ChannelExplicit, Value: value, At: t.At}
-	if account.Result.CreditID != "" {
-		r.Commit = a.credit
+	if earner != "" {
+		r.Commit = func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
+			_, err := a.Learning.Judge(ctx, learning.Judgement{
+				HeuristicID: earner, EventID: c.EventID, Person: c.Person, Positive: c.Value > 0, At: c.At,
+			}, verdict)
+			return err
+		}
 	}
 	credit, err := a.reactions.Feedback(ctx, r)
-	if err == nil && !credit.Superseded && credit.HeuristicID == "" && t.Up && account.Event.Domain == Alerts {
-		return a.grow(ctx, account, t)
+	if err != nil || credit.Superseded || grown.New == nil {
+		return err
 	}
-	return err
-}
-
-// credit gives a heuristic what it has earned, in one commit with the record of the click.
-func (a *Assistant) credit(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-	_, err := a.Learning.Judge(ctx, learning.Judgement{
-		HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Positive: c.Value > 0, At: c.At,
-	}, verdict)
-	return err
+	return a.shelf.add(ctx, Heuristic{
+		ID: fmt.Sprintf("learned-%d", len(a.shelf.all)), Condition: grown.New.Condition, Action: grown.New.Message,
+	})
 }
 
 // closed hears the silence of a conversation, and draws the sum of it.
