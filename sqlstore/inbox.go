@@ -16,24 +16,24 @@ import (
 
 // InboxConfig configures an [Inbox]. Name must be set; every other field has a default.
 type InboxConfig struct {
-	// Name is which stream it is: those of one name share its events, in whatever process they are.
+	// Name names the inbox. All inboxes of one name share its events, also those of other processes.
 	Name string
-	// Holder, where it is set, names who receives, among the streams of this name. What a holder of this name had in hand
-	// when it was last opened is delivered again at once, instead of after its lease.
+	// Holder names this receiver among those of the inbox. Events that the same holder had in hand before it was opened again
+	// are delivered at once, and not only after their lease. "" waits for the lease.
 	Holder string
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
 	Lease time.Duration
 	// Poll is how often to look for what other processes have published. What this [Store] publishes is received at once. 0
 	// means 100 ms.
 	Poll time.Duration
-	// Max is how many events the stream holds that are not acknowledged; one more is refused with [evidence.ErrFull]. In
-	// PostgreSQL, those that are published at the same moment do not see each other. 0 means a million.
+	// Max is how many events may wait for their acknowledgement. One more is refused with [evidence.ErrFull]. In PostgreSQL,
+	// events that are published at the same moment do not see each other. 0 means a million.
 	Max int
 }
 
-// Inbox takes events and delivers them, to any number of receivers in any number of processes, in the order in which they
-// came: an inbox in the database where the evidence is, for applications without a broker. Time is the database's. There is
-// nothing to sweep, as what is acknowledged is gone. It is safe for concurrent use.
+// Inbox is a queue of events in the database of a store, for applications without a broker. It delivers events in the order in
+// which they were published, to any number of receivers in any number of processes. Its time is the database's. It needs no
+// sweep, as an acknowledged event is deleted. It is safe for concurrent use.
 type Inbox struct {
 	store  *Store
 	cfg    InboxConfig
@@ -103,9 +103,9 @@ var (
 	inboxReject      = timed(`UPDATE heed_inbox SET holder = '', deliveries = -deliveries, due = $1 + `, ` WHERE seq = $2 AND deliveries = $3`)
 )
 
-// Publish implements [stream.Sink]. An event whose id the stream holds already is left out; once an event is acknowledged, the
-// stream knows nothing of it, and one of its id is delivered again. A stream that holds Max events returns [evidence.ErrFull], one
-// that was closed [stream.ErrClosed], and an id or topic that can't be stored is a [*heed.InputError].
+// Publish implements [stream.Sink]. An event whose id the inbox holds already is left out. Once an event is acknowledged, the
+// inbox forgets it, so an event of the same id is delivered again. An inbox that holds Max events returns [evidence.ErrFull],
+// and one that was closed [stream.ErrClosed]. An id or topic that can't be stored is a [*heed.InputError].
 func (s *Inbox) Publish(ctx context.Context, e stream.Event) error {
 	switch err := evidence.CheckText("ID", e.ID); {
 	case e.ID == "":
@@ -145,8 +145,8 @@ func (s *Inbox) checkRoom(t *tx) error {
 	return err
 }
 
-// Close has this Stream take no more events. Those that the stream of its name holds are still delivered; then Receive
-// returns [stream.ErrClosed]. Others of the name go on.
+// Close makes this Inbox refuse further events. The events that it holds are still delivered; then Receive returns
+// [stream.ErrClosed]. Other inboxes of its name go on.
 func (s *Inbox) Close() {
 	s.closed.Store(true)
 	s.store.db.wake(s.cfg.Name)

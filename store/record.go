@@ -16,8 +16,8 @@ type Ref struct {
 	ID   string
 }
 
-// Once is the Revision of a record to write that is written only where there is none of its id. Where there is one, that
-// stays as it is, without an error.
+// Once is a Revision that writes a record only if there is none of its id. An existing record stays as it is, without an
+// error.
 const Once uint64 = math.MaxUint64
 
 // A Record is a value with a revision.
@@ -58,8 +58,8 @@ type Query struct {
 	// Oldest yields by At, the oldest first, and records of one moment in the order in which they were first written. A
 	// record that was removed counts as a new one when it is written again. The default is the exact reverse.
 	Oldest bool
-	// After is the Place of a record: only those behind it, in the query's order. The record may have changed or gone. What
-	// is no Place is a [*heed.InputError].
+	// After is the Place of a record. The query yields only records behind it, in the query's order. The record may have
+	// changed or gone. A text that is no Place is a [*heed.InputError].
 	After string
 	Limit int // at most this number of records; 0: all
 }
