@@ -24,13 +24,15 @@ const module = "github.com/heedhq/heed"
 var table = map[string]row{
 	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". evidence store internal/..."},
-	"evidence":     {library, shared, ". internal/..."},
-	"store":        {library, shared, ". evidence internal/..."},
-	"stream":       {library, shared, ". store internal/..."},
-	"prompt":       {library, shared, ". internal/..."},
-	"learning":     {library, shared, ". evidence store stream prompt internal/..."},
-	"decision":     {library, shared, ". evidence store stream prompt internal/..."},
-	"strategy":     {library, shared, ". evidence store stream prompt internal/..."},
+
+	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
+	"evidence":            {library, shared, ". internal/..."},
+	"store":               {library, shared, ". evidence internal/..."},
+	"stream":              {library, shared, ". store internal/..."},
+	"prompt":              {library, shared, ". internal/..."},
+	"learning":            {library, shared, ". evidence store stream prompt internal/..."},
+	"decision":            {library, shared, ". evidence store stream prompt internal/..."},
+	"strategy":            {library, shared, ". evidence store stream prompt internal/..."},
 
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
@@ -54,6 +56,7 @@ type row struct {
 const (
 	library  = "gonum.org/v1/gonum/... github.com/google/uuid"
 	nothing  = ""
+	checking = "github.com/stretchr/testify/... pgregory.net/rapid"
 	anything = "..."
 
 	shared = true
