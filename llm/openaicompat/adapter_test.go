@@ -13,7 +13,7 @@ import (
 func TestAdapter(t *testing.T) {
 	for name, cfg := range map[string]openaicompat.Config{
 		"as it is":        {},
-		"all is set":      {Model: "m", APIKey: "secret", KeyHeader: "api-key", JSON: openaicompat.JSONSchema, MaxCompletionTokens: true},
+		"all is set":      {Model: "m", APIKey: "secret", KeyHeader: "api-key", JSON: "json_schema", MaxCompletionTokens: true},
 		"asks only once":  {MaxAttempts: 1},
 		"a client of its": {HTTPClient: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}},
 	} {

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// A completion is what an endpoint answers, as far as it is looked at.
+// A completion is the part of an endpoint's answer that is read.
 type completion struct {
 	Model   maybe[string]   `json:"model"`
 	Choices maybe[[]choice] `json:"choices"`
@@ -33,8 +33,8 @@ type usage struct {
 	Completion maybe[int] `json:"completion_tokens"`
 }
 
-// A maybe is a value, or nothing where there is null or something of another type: endpoints differ in what they say
-// beside the answer, and the answer must not be lost over it.
+// A maybe is a value, or nothing if the endpoint sent null or another type. Endpoints differ in what they send beside the
+// answer, and the answer must not be lost over it.
 type maybe[T any] struct {
 	value T
 	ok    bool
@@ -59,12 +59,12 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	case err != nil:
 		return decision.LLMResponse{}, c.APIKey.connectionError(err)
 	case more:
-		return decision.LLMResponse{}, &AnswerError{Fault: TooLarge}
+		return decision.LLMResponse{}, &AnswerError{Fault: "too large"}
 	}
 	var got completion
 	if json.Unmarshal(body, &got) != nil {
 		mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		return decision.LLMResponse{}, &AnswerError{Fault: NotJSON, ContentType: c.APIKey.token(mediaType)}
+		return decision.LLMResponse{}, &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
 	}
 	out := decision.LLMResponse{
 		Model:        cmp.Or(prompt.Line(c.APIKey.redact(got.Model.value, false), maxName), c.Model),
@@ -75,7 +75,7 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 		return out, c.failureInside(got.Error.value, body)
 	}
 	if len(got.Choices.value) == 0 {
-		return out, &AnswerError{Fault: NoChoice}
+		return out, &AnswerError{Fault: "no choice"}
 	}
 	first := got.Choices.value[0]
 	if first.Error.ok {
@@ -89,7 +89,7 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 		out.Text = text
 		return out, &AnswerError{Fault: CutOff}
 	case finish == "error", strings.TrimSpace(text) == "":
-		return out, &AnswerError{Fault: NoText}
+		return out, &AnswerError{Fault: "no text"}
 	}
 	out.Text = text
 	return out, nil

@@ -16,7 +16,7 @@ func TestConfigDefaults(t *testing.T) {
 	client, err := openaicompat.New(openaicompat.Config{BaseURL: "https://api.openai.com/v1"})
 	require.NoError(t, err)
 	assert.Equal(t, openaicompat.Config{
-		BaseURL: "https://api.openai.com/v1", Timeout: time.Minute, MaxAttempts: 3, Backoff: 500 * time.Millisecond,
+		BaseURL: "https://api.openai.com/v1", JSON: "json_object", Timeout: time.Minute, MaxAttempts: 3, Backoff: 500 * time.Millisecond,
 		MaxRequest: 1 << 20, MaxResponse: 1 << 20, HTTPClient: &http.Client{},
 	}, client.Config())
 }

@@ -19,22 +19,21 @@
 //	LM Studio       http://localhost:1234/v1
 //	OpenRouter      https://openrouter.ai/api/v1
 //
-// Azure takes its keys in a header of its own: set KeyHeader to "api-key". (Tokens of Entra ID go into Authorization, which
-// is the default; a host that has to renew them puts them in by the Transport of its HTTPClient.) LM Studio refuses the usual
-// request for JSON: set JSON to [JSONSchema]. OpenAI's reasoning models refuse max_tokens: set MaxCompletionTokens; and
-// leave the temperature to them. OpenAI and Azure take a request for JSON only if the prompt has the word JSON in it, as the
-// prompts of package decision have.
+// Azure reads keys from the header "api-key": set KeyHeader. Tokens of Entra ID go into Authorization, which is the default; the
+// Transport of an HTTPClient can renew them. LM Studio refuses the usual request for JSON: set JSON to "json_schema". OpenAI's
+// reasoning models refuse max_tokens and a temperature: set MaxCompletionTokens, and no temperature. OpenAI and Azure accept a
+// request for JSON only if the prompt has the word JSON in it. The prompts of package decision have it.
 //
-// # What is tried again
+// # Attempts
 //
-// A call asks again, up to MaxAttempts times in all, where the status is 408, 429, 500, 502, 503 or 504, and where the
-// connection fails before the answer has come whole, which may cost its tokens twice. It waits for Backoff, twice that, and
-// so on, each shortened by up to a half at random, and at least for what Retry-After says. Where the wait would not end
-// before the call has to, the error is returned at once. Everything else is final: another attempt would be answered alike.
+// A call asks again, up to MaxAttempts times in all, after the statuses 408, 429, 500, 502, 503 and 504. It also asks again if
+// the connection fails before the whole answer has come, which may cost the tokens twice. It waits for Backoff, then for twice
+// that, and so on, each shortened by up to a half at random, and at least as long as Retry-After says. If the call's time would
+// be over before, it returns the error at once. Any other error is final.
 //
-// # What is kept secret
+// # Secrets
 //
-// The key is sent to the host of BaseURL only. Redirects are not followed, not even on that host, as they would send the
-// prompt elsewhere too: they are a [StatusError]. Errors have no prompt in their text, and no key, also where the endpoint
-// repeats it. A [Config] and a [Client] can be printed without showing it. Nothing is logged.
+// The key is sent to the host of BaseURL only. Redirects are not followed, not even on that host: they are a [StatusError].
+// The text of an error has no prompt and no key, even if the endpoint repeats them. A [Config] and a [Client] can be printed
+// without showing the key. Nothing is logged.
 package openaicompat

@@ -2,14 +2,12 @@ package openaicompat
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
 )
 
-// A Key is a secret. It can be converted to a string, and does not show itself otherwise: package fmt, log/slog,
-// encoding/json and whoever asks for a text get "[redacted]".
+// A Key is a secret. Convert it to a string to read it. Packages fmt, log/slog and encoding/json show "[redacted]".
 type Key string
 
 const redacted = "[redacted]"
@@ -24,9 +22,6 @@ func (k Key) String() string {
 
 // Format implements [fmt.Formatter], for every verb.
 func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
-
-// LogValue implements [slog.LogValuer].
-func (k Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
 // MarshalText implements [encoding.TextMarshaler].
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
@@ -47,8 +42,8 @@ func (c *Config) authorize(h http.Header) {
 	}
 }
 
-// redact takes the key out of a text, also as URLs and JSON escape it; and, where the text was cut, the part of it at the
-// end.
+// redact takes the key out of a text, also as URLs and JSON escape it. If the text was cut, it takes out a part of the key at
+// the end too.
 func (k Key) redact(text string, cut bool) string {
 	if k == "" {
 		return text

@@ -18,13 +18,11 @@ import (
 //
 // A Client is safe for concurrent use by multiple goroutines.
 type Client struct {
-	// A function, as package fmt looks into unexported fields without asking their types how they want to be shown: it
-	// must not come upon the key.
-	config   func() *Config
+	config   func() *Config // a function, as package fmt would show the key in an unexported field
 	endpoint string
 	http     *http.Client
 	seed     uint64
-	retries  atomic.Uint64 // so many were drawn a wait for
+	retries  atomic.Uint64 // waits so far
 }
 
 var _ decision.LLM = (*Client)(nil)
@@ -43,10 +41,10 @@ func New(cfg Config) (*Client, error) {
 	client := *cfg.HTTPClient
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &client
-	if cfg.Source != nil {
-		c.seed = cfg.Source.Uint64()
+	if cfg.Seed != nil {
+		c.seed = cfg.Seed.Uint64()
 	} else {
-		c.seed = rand.Uint64() //nolint:forbidigo // the random key of a host that gives no source
+		c.seed = rand.Uint64() //nolint:forbidigo // the random key of a host without a seed
 	}
 	return c, nil
 }
@@ -54,15 +52,14 @@ func New(cfg Config) (*Client, error) {
 // Config returns the configuration with its defaults.
 func (c *Client) Config() Config { return *c.config() }
 
-// Generate implements [decision.LLM]: it asks the model, again where that may help, and returns its answer.
+// Generate implements [decision.LLM]. It asks the model, again if that may help, and returns its answer.
 //
-// An error is a [*heed.InputError] where the request can't be sent; it is, or wraps, a [*StatusError] where the endpoint
-// answers with a failure, an [*AnswerError] where it answers with something else than an answer, and the context's error
-// where that ended, or [Config.Timeout] was over. Anything else is a connection that failed. No error's text has the key,
-// the prompt, or anything of a body but a code.
+// It returns a [*heed.InputError] for a request that can't be sent, a [*StatusError] for a failure of the endpoint, an
+// [*AnswerError] for a response that is no answer, and the context's error if that ended or [Config.Timeout] was over. Any
+// other error is a connection that failed. No error's text has the key, the prompt, or anything of a body but a code.
 //
-// With an AnswerError comes what the endpoint said of model and tokens, as they are to be paid, and the text as far as it
-// goes where the answer was cut off.
+// With an AnswerError come the model and the tokens as the endpoint tells them, as they have to be paid. If the answer was
+// cut off, its text comes too.
 func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	body, err := c.config().request(r)
 	if err != nil {

@@ -56,14 +56,14 @@ func TestRequest(t *testing.T) {
 			want:   map[string]any{"messages": []any{user}, "max_tokens": 100.0},
 		},
 		"LM Studio": {
-			cfg: openaicompat.Config{JSON: openaicompat.JSONSchema}, base: "/v1", url: "/v1/chat/completions",
+			cfg: openaicompat.Config{JSON: "json_schema"}, base: "/v1", url: "/v1/chat/completions",
 			req: decision.LLMRequest{Prompt: "How are you?", MaxTokens: 1, JSON: true},
 			want: map[string]any{"messages": []any{user}, "max_tokens": 1.0, "response_format": map[string]any{
 				"type": "json_schema", "json_schema": map[string]any{"name": "answer", "schema": map[string]any{"type": "object"}},
 			}},
 		},
 		"a reasoning model that knows no JSON": {
-			cfg: openaicompat.Config{JSON: openaicompat.JSONPrompt, MaxCompletionTokens: true}, url: "/chat/completions",
+			cfg: openaicompat.Config{JSON: "prompt", MaxCompletionTokens: true}, url: "/chat/completions",
 			req:  decision.LLMRequest{Prompt: "How are you?", MaxTokens: 1, JSON: true},
 			want: map[string]any{"messages": []any{user}, "max_completion_tokens": 1.0},
 		},
@@ -136,7 +136,7 @@ func TestAnswer(t *testing.T) {
 			switch {
 			case tt.Fault != "":
 				require.ErrorAs(t, err, &fault)
-				assert.Equal(t, tt.Fault, string(fault.Fault))
+				assert.Equal(t, tt.Fault, fault.Fault)
 			case tt.Status != 0:
 				require.ErrorAs(t, err, &status)
 				assert.Equal(t, tt.Status, status.Status)

@@ -45,9 +45,9 @@ func (c *Config) request(r decision.LLMRequest) ([]byte, error) {
 	} else {
 		body.MaxTokens = r.MaxTokens
 	}
-	if r.JSON && c.JSON == JSONObject {
+	if r.JSON && c.JSON == "json_object" {
 		body.ResponseFormat = jsonObject
-	} else if r.JSON && c.JSON == JSONSchema {
+	} else if r.JSON && c.JSON == "json_schema" {
 		body.ResponseFormat = jsonSchema
 	}
 	b, err := json.Marshal(body)
