@@ -47,7 +47,7 @@ func New(ctx context.Context, cfg Config) (*Decider, error) {
 		seed = rand.NewPCG(rand.Uint64(), rand.Uint64()) //nolint:forbidigo // a host without a seed gets a random key
 	}
 	return &Decider{
-		cfg: cfg, key: evidence.NewKey(seed.Uint64(), seed.Uint64()),
+		cfg: cfg, key: evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		models: host.NewGate(cfg.MaxInFlight), similar: host.NewGate(cfg.MaxInFlight),
 		watch: watch.New(cfg.Observer, "decision", cfg.Now),
 	}, nil

@@ -155,7 +155,7 @@ func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, erro
 		cfg: cfg, counts: make([]counts, len(cfg.Variants)), shadows: host.NewGate(cfg.MaxShadows),
 		places: make(chan struct{}, cfg.MaxShadows), waiting: make(chan struct{}, 1),
 		watch: watch.New(cfg.Observer, "experiment/"+cfg.Name, cfg.Now),
-		split: evidence.NewKey(0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9), // the same everywhere and for ever
+		split: evidence.Key{A: 0x9e3779b97f4a7c15, B: 0xbf58476d1ce4e5b9}, // the same everywhere and for ever
 	}
 	for _, v := range cfg.Variants {
 		e.total += v.Share

@@ -110,7 +110,7 @@ func (r *ExperimentReport) compare(beliefs []evidence.Beta) {
 
 // drawAll draws from each belief, with a generator for each.
 func drawAll(beliefs []evidence.Beta) [][]float64 {
-	key := evidence.NewKey(lifts, uint64(len(beliefs)))
+	key := evidence.Key{A: lifts, B: uint64(len(beliefs))}
 	draws := make([][]float64, len(beliefs))
 	for i, b := range beliefs {
 		sampler, rng := b.Sampler(), key.Rand(uint64(i))

@@ -77,7 +77,7 @@ func (c Caps) limitSources(parts []Part, read []Sums) {
 	for i := range read {
 		own := bySource[parts[i].Source]
 		if limit := max(c.SourceMass, c.SourceShare*(total-own)); own > limit {
-			read[i] = read[i].Scale(limit / own)
+			read[i] = read[i].scale(limit / own)
 		}
 	}
 }

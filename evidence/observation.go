@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/limits"
 )
 
 // A Cell names one thing that is believed in. Cells of one kind and scope are read and listed together, and cells that
@@ -20,20 +21,6 @@ type Cell struct {
 	Scope string `json:"scope,omitempty"` // the group that it belongs to: a segment, a domain, a tenant
 	Item  string `json:"item,omitempty"`  // the thing itself; an item or a name there must be
 	Name  string `json:"name,omitempty"`  // which of the item's alternatives
-}
-
-// Compare orders cells by kind, scope, item and name.
-func (c Cell) Compare(d Cell) int {
-	if n := strings.Compare(c.Kind, d.Kind); n != 0 {
-		return n
-	}
-	if n := strings.Compare(c.Scope, d.Scope); n != 0 {
-		return n
-	}
-	if n := strings.Compare(c.Item, d.Item); n != 0 {
-		return n
-	}
-	return strings.Compare(c.Name, d.Name)
 }
 
 // An Observation says that a cell earned a reward.
@@ -63,9 +50,9 @@ type Observation struct {
 
 // The limits of an observation.
 const (
-	MaxText   = 1024            // bytes of an id, of each text of a cell, of a channel, a source and a session
-	MaxWeight = 1e6             // of one observation
-	MaxSkew   = 5 * time.Minute // how far ahead of the store's clock an observation may be
+	MaxText   = 1024           // bytes of an id, of each text of a cell, of a channel, a source and a session
+	MaxWeight = 1e6            // of one observation
+	MaxSkew   = limits.MaxSkew // how far ahead of the store's clock an observation may be
 )
 
 // Validate reports the first fault of the observation as a [*heed.InputError], by the clock's now.
@@ -86,7 +73,7 @@ func (o *Observation) Validate(now time.Time) error {
 	case !(o.Weight >= 0 && o.Weight <= MaxWeight):
 		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, %v]", o.Weight, float64(MaxWeight))}
 	}
-	return CheckTime("At", o.At, now)
+	return limits.CheckTime("At", o.At, now)
 }
 
 // Validate reports the first fault of the cell as a [*heed.InputError].
@@ -99,20 +86,6 @@ func (c Cell) Validate() error {
 	}
 	return checkTexts(text{"Cell.Kind", c.Kind}, text{"Cell.Scope", c.Scope}, text{"Cell.Item", c.Item},
 		text{"Cell.Name", c.Name})
-}
-
-// CheckTime reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to 9999, and a time more
-// than [MaxSkew] ahead of the clock.
-func CheckTime(field string, t, now time.Time) error {
-	switch {
-	case t.IsZero():
-		return &heed.InputError{Field: field, Reason: "must be set"}
-	case t.Unix() < 0 || t.Year() > 9999:
-		return &heed.InputError{Field: field, Reason: "must be in the years 1970 to 9999"}
-	case t.Sub(now) > MaxSkew:
-		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is more than %v ahead of the clock", MaxSkew)}
-	}
-	return nil
 }
 
 // CheckText reports, as a [*heed.InputError] of this field, a text that not every store can keep: see [Observation].

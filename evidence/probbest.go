@@ -19,7 +19,7 @@ func ProbBest(beliefs []Beta) []float64 {
 	curves := make([]curve, len(beliefs))
 	cuts := make([]float64, 0, (2*len(drops)+1)*len(beliefs))
 	for i, b := range beliefs {
-		if !b.Valid() {
+		if !b.valid() {
 			fill(best, math.NaN())
 			return best
 		}

@@ -10,10 +10,7 @@ import (
 // each other's order take a Rand each, derived with [Key.Rand].
 //
 // A Rand is a [math/rand/v2.Source]. It is not for secrets. It must not be used concurrently.
-type Rand struct{ state uint64 }
-
-// NewRand returns the generator of a seed.
-func NewRand(seed uint64) Rand { return Rand{seed} }
+type Rand struct{ State uint64 }
 
 // The two odd constants of wyrand; they have 32 bits set each.
 const (
@@ -23,8 +20,8 @@ const (
 
 // Uint64 returns the next 64 random bits.
 func (r *Rand) Uint64() uint64 {
-	r.state += wy0
-	hi, lo := bits.Mul64(r.state, r.state^wy1)
+	r.State += wy0
+	hi, lo := bits.Mul64(r.State, r.State^wy1)
 	return hi ^ lo
 }
 
@@ -36,14 +33,13 @@ func unit(u uint64) float64 { return (float64(u>>11) + 0.5) * 0x1p-53 }
 
 // A Key derives generators: the same key and the same parts give the same stream, whatever was drawn before and by whom.
 // A Key is immutable.
-type Key struct{ a, b uint64 }
-
-// NewKey makes a key of 128 bits, which a caller draws from its source of randomness.
-func NewKey(a, b uint64) Key { return Key{a, b} }
+//
+// A and B come from the caller's seed.
+type Key struct{ A, B uint64 }
 
 // Rand returns the generator of these parts and a number. Parts are kept apart: ("ab", "c") and ("a", "bc") differ.
 func (k Key) Rand(number uint64, parts ...string) Rand {
-	h := k.a
+	h := k.A
 	for _, part := range parts {
 		h = k.absorb(h, uint64(len(part)))
 		for len(part) >= 8 {
@@ -62,7 +58,7 @@ func (k Key) Rand(number uint64, parts ...string) Rand {
 // absorb mixes a word into a hash: a folded multiplication, as wyrand's.
 func (k Key) absorb(h, word uint64) uint64 {
 	hi, lo := bits.Mul64(h^word^wy1, wy0)
-	return (hi ^ lo) + k.b
+	return (hi ^ lo) + k.B
 }
 
 func word(s string) uint64 {

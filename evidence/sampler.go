@@ -44,7 +44,7 @@ const (
 
 // Sampler returns the sampler of this distribution. Of invalid shapes it draws NaN.
 func (b Beta) Sampler() Sampler {
-	if !b.Valid() {
+	if !b.valid() {
 		return Sampler{}
 	}
 	b.Alpha, b.Beta = min(max(b.Alpha, leastShape), greatestShape), min(max(b.Beta, leastShape), greatestShape)

@@ -26,7 +26,7 @@ func BenchmarkDraw4(b *testing.B) {
 			for i := range arms {
 				arms[i] = set.shapes.Sampler()
 			}
-			rng := evidence.NewRand(1)
+			rng := evidence.Rand{State: 1}
 			var wins [4]int
 			b.ReportAllocs()
 			for b.Loop() {

@@ -3,6 +3,8 @@ package evidence
 import (
 	"math"
 	"time"
+
+	"github.com/heedhq/heed/internal/limits"
 )
 
 // A Tally is a sum of evidence that fades with a half-life. Adding and taking away cost the same whatever went before,
@@ -119,19 +121,15 @@ func (t *Tally) At(now Instant) Sums {
 	if t.HalfLife == 0 || t.N() == 0 {
 		return s
 	}
-	return s.Scale(fade(t.Landmark-max(now, t.Last()), t.HalfLife))
+	return s.scale(fade(t.Landmark-max(now, t.Last()), t.HalfLife))
 }
-
-// LandmarkStep is how many half-lives landmarks are apart, counted from 1970. Sums then stay within 2^256 times what was
-// added.
-const LandmarkStep = 256
 
 // advance moves the landmark to the last one before at, unless it is there already or beyond.
 func (t *Tally) advance(at Instant) {
 	if t.HalfLife == 0 {
 		return
 	}
-	step := LandmarkStep * t.HalfLife.Microseconds()
+	step := limits.LandmarkStep * t.HalfLife.Microseconds()
 	landmark := Instant(floorDiv(int64(at), step) * step)
 	if t.N() == 0 {
 		t.Landmark = landmark
@@ -188,16 +186,8 @@ func (s Sums) Plus(o Sums) Sums {
 	return Sums{s.Mass + o.Mass, s.Squares + o.Squares, s.Reward + o.Reward, s.RewardSquares + o.RewardSquares}
 }
 
-// Minus returns the sums without those of o, which are a part of them. What rounding leaves below nought is nought.
-func (s Sums) Minus(o Sums) Sums {
-	return Sums{
-		max(s.Mass-o.Mass, 0), max(s.Squares-o.Squares, 0),
-		max(s.Reward-o.Reward, 0), max(s.RewardSquares-o.RewardSquares, 0),
-	}
-}
-
-// Scale returns the sums as if each observation had faded by the factor.
-func (s Sums) Scale(factor float64) Sums {
+// scale returns the sums as if each observation had faded by the factor.
+func (s Sums) scale(factor float64) Sums {
 	return Sums{s.Mass * factor, s.Squares * factor, s.Reward * factor, s.RewardSquares * factor}
 }
 
@@ -222,40 +212,4 @@ func (s Sums) Effective(leastWeight float64) float64 {
 // Posterior returns the prior with the mass added as it is: what a confidence is made of.
 func (s Sums) Posterior(prior Beta) Beta {
 	return Beta{prior.Alpha + max(s.Reward, 0), prior.Beta + max(s.Mass-s.Reward, 0)}
-}
-
-// A Spread compares the variance of rewards with that of coin tosses of the same means. Spreads of several arms or items
-// add up; each is measured around its own mean.
-type Spread struct {
-	Coin float64 // what tosses of a coin would vary by, times their number less one
-	Seen float64 // what the rewards do vary by, times the same
-}
-
-// Spread returns the spread of the rewards. Of 0/1 rewards both parts are equal; one observation has none.
-func (s Sums) Spread(leastWeight float64) Spread {
-	n := s.Effective(leastWeight)
-	if n <= 1 {
-		return Spread{}
-	}
-	mean := s.Mean()
-	variance := max(s.RewardSquares/s.Mass-mean*mean, 0)
-	// The second term corrects mean·(1-mean) for the mean's own error.
-	return Spread{Coin: (n-1)*mean*(1-mean) + variance, Seen: n * variance}
-}
-
-// Plus returns the spread of both.
-func (s Spread) Plus(o Spread) Spread { return Spread{s.Coin + o.Coin, s.Seen + o.Seen} }
-
-// Minus returns the spread without that of o, which is a part of it.
-func (s Spread) Minus(o Spread) Spread { return Spread{max(s.Coin-o.Coin, 0), max(s.Seen-o.Seen, 0)} }
-
-// MaxDispersion bounds [Spread.Dispersion].
-const MaxDispersion = 100
-
-// Dispersion says how much more each reward tells than a toss of a coin does: 1 for 0/1 rewards, more for graded ones, and
-// at most [MaxDispersion]. Four tosses are added to what was seen, so that a few rewards that happen to agree do not pass
-// for certainty.
-func (s Spread) Dispersion() float64 {
-	const tosses = 4 * 0.25 // each with the variance of a fair coin
-	return min(max((tosses+s.Coin)/(tosses+s.Seen), 1), MaxDispersion)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
@@ -47,7 +48,7 @@ func (m *Module) Judge(ctx context.Context, f Judgement, with ...store.Batch) (c
 	err = f.Validate()
 	if err == nil {
 		f.At = m.orNow(f.At)
-		err = evidence.CheckTime("At", f.At, m.cfg.Now())
+		err = limits.CheckTime("At", f.At, m.cfg.Now())
 	}
 	if err == nil {
 		err = m.retry(ctx, with, func() (err error) {

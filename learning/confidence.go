@@ -152,9 +152,10 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (Explanation, 
 		}
 		e.Shares = append(e.Shares, share)
 	}
-	half := targets[""].Scale(0.5)
-	e.Rule = half.Plus(targets[Rule]).Posterior(b.prior).Mean()
-	e.Response = half.Plus(targets[Response]).Posterior(b.prior).Mean()
+	both := targets[""]
+	both.Mass, both.Reward = both.Mass/2, both.Reward/2
+	e.Rule = both.Plus(targets[Rule]).Posterior(b.prior).Mean()
+	e.Response = both.Plus(targets[Response]).Posterior(b.prior).Mean()
 	for _, name := range heuristicCells {
 		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, name)) {
 			if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
@@ -60,7 +61,7 @@ func (m *Module) Fire(ctx context.Context, f Fire, with ...store.Batch) error {
 		return fmt.Errorf("learning: fire: %w", err)
 	}
 	f.At = m.orNow(f.At)
-	if err := evidence.CheckTime("At", f.At, m.cfg.Now()); err != nil {
+	if err := limits.CheckTime("At", f.At, m.cfg.Now()); err != nil {
 		return fmt.Errorf("learning: fire: %w", err)
 	}
 	if err := m.retry(ctx, with, func() error { return m.fire(ctx, &f, with) }); err != nil {

@@ -79,7 +79,7 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 // are for the audit, and may be empty.
 //
 // Modules of this name that are open elsewhere go on with the settings that they have: their signals are then a
-// [*evidence.PolicyError] until they are opened anew.
+// [*heed.SettingsError] until they are opened anew.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Module, error) {
 	m, err := open(ctx, cfg)
 	if err == nil {

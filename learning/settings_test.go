@@ -59,7 +59,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 2, same.standing("h").Fires, "sources are apart")
 	_, err = f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "", "x"), learning.Origin{ID: "2"})
-	var policy *evidence.PolicyError
+	var policy *heed.SettingsError
 	assert.ErrorAs(t, err, &policy, "the module that was open has to be opened anew")
 }
 
@@ -72,7 +72,7 @@ func TestRebuildNeedsTheHistory(t *testing.T) {
 	_, err := learning.Rebuild(ctx, cfg, "", "")
 	assert.ErrorIs(t, err, evidence.ErrForgotten)
 	assert.Zero(t, f.another(learning.Config{}).Config().HalfLife)
-	_, err = f.store.Commit(ctx, store.Batch{Reset: []evidence.Selection{{Kind: "learning.heuristic"}}})
+	_, err = f.store.Commit(ctx, store.Batch{Reset: []store.Selection{{Kind: "learning.heuristic"}}})
 	require.NoError(t, err)
 	_, err = learning.Rebuild(ctx, cfg, "", "")
 	require.NoError(t, err, "after a reset there is nothing to need it for")

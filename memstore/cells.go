@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/limits"
 )
 
 // A space is what the cells of one listing share.
@@ -265,7 +266,7 @@ func (t *texts) drop(at uint32) bool {
 	return t.dead > textChunk && t.dead > t.used/2
 }
 
-// tally reads the slot. Landmarks lie on a grid of [evidence.LandmarkStep] half-lives, of which the slot keeps the number.
+// tally reads the slot. Landmarks lie on a grid of [limits.LandmarkStep] half-lives, of which the slot keeps the number.
 func (s *slot) tally(halfLife time.Duration) evidence.Tally {
 	return evidence.Tally{
 		HalfLife: halfLife, Landmark: evidence.Instant(int64(s.landmark) * grid(halfLife)),
@@ -286,7 +287,7 @@ func (s *slot) keep(t evidence.Tally) {
 	}
 }
 
-func grid(halfLife time.Duration) int64 { return evidence.LandmarkStep * halfLife.Microseconds() }
+func grid(halfLife time.Duration) int64 { return limits.LandmarkStep * halfLife.Microseconds() }
 
 func (s *slot) empty() bool { return s.n == [3]uint32{} }
 

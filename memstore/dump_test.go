@@ -39,7 +39,7 @@ func full(t testing.TB) (*memstore.Store, []byte) {
 	restarted := cell
 	restarted.Item = "restarted"
 	put(t, st, store.Batch{
-		Retract: []string{"plain3"}, Restart: []evidence.Restart{{Cell: restarted, At: start}},
+		Retract: []string{"plain3"}, Restart: []store.Restart{{Cell: restarted, At: start}},
 		Records: []store.Record{{Ref: r.Ref, Revision: r.Revision}},
 	})
 	var file bytes.Buffer

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
+	kept "github.com/heedhq/heed/internal/records"
 )
 
 // An engine keeps the sums of cells and their histories. Cells are spread over shards with a lock each, so that commits to
@@ -98,7 +99,7 @@ func (e *engine) parts(in space) (parts []evidence.Part) {
 		shard.mu.Unlock()
 	}
 	slices.SortFunc(parts, func(a, b evidence.Part) int {
-		return cmp.Or(a.Cell.Compare(b.Cell), compareOrigins(a, b))
+		return cmp.Or(kept.CompareCells(a.Cell, b.Cell), compareOrigins(a, b))
 	})
 	return parts
 }

@@ -49,12 +49,12 @@ func TestStoreForgetsHistoryByNumber(t *testing.T) {
 	put(t, st, store.Batch{Retract: []string{"5"}})
 	for what, b := range map[string]store.Batch{
 		"rebuild": {Rebuild: []evidence.Cell{cell}},
-		"restart": {Restart: []evidence.Restart{{Cell: cell, At: at(2)}}},
+		"restart": {Restart: []store.Restart{{Cell: cell, At: at(2)}}},
 	} {
 		_, err := st.Commit(ctx, b)
 		assert.ErrorIs(t, err, evidence.ErrForgotten, what)
 	}
-	put(t, st, store.Batch{Restart: []evidence.Restart{{Cell: cell, At: at(9)}}})
+	put(t, st, store.Batch{Restart: []store.Restart{{Cell: cell, At: at(9)}}})
 	assert.Zero(t, sums(t, st, cell).N(), "a restart behind all needs no history")
 	observed(t, st, observe("10", at(10)))
 	put(t, st, store.Batch{Rebuild: []evidence.Cell{cell}})
@@ -122,7 +122,7 @@ func TestStoreWithoutHistory(t *testing.T) {
 	_, err := st.Commit(ctx, store.Batch{Retract: []string{"never"}})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.EqualValues(t, 1, sums(t, st, cell).N())
-	restart := store.Batch{Restart: []evidence.Restart{{Cell: cell, At: start.Add(time.Second)}}}
+	restart := store.Batch{Restart: []store.Restart{{Cell: cell, At: start.Add(time.Second)}}}
 	put(t, st, restart)
 	assert.Zero(t, sums(t, st, cell).N())
 	observed(t, st, observe("after", start.Add(2*time.Second)))
@@ -185,7 +185,7 @@ func TestStoreWritesTextsAnew(t *testing.T) {
 			o.Cell = item(round*10_000 + i)
 			observed(t, st, o)
 		}
-		put(t, st, store.Batch{Reset: []evidence.Selection{{Kind: "kind", Scope: "scope0"}}})
+		put(t, st, store.Batch{Reset: []store.Selection{{Kind: "kind", Scope: "scope0"}}})
 		stay := item(round*10_000 + 1)
 		assert.EqualValues(t, 1, sums(t, st, stay).N())
 		n := 0
@@ -195,7 +195,7 @@ func TestStoreWritesTextsAnew(t *testing.T) {
 			n++
 		}
 		assert.Equal(t, 5_000, n)
-		put(t, st, store.Batch{Reset: []evidence.Selection{{Kind: "kind", Scope: "scope1"}}})
+		put(t, st, store.Batch{Reset: []store.Selection{{Kind: "kind", Scope: "scope1"}}})
 		switch now := heap(); round {
 		case 0:
 			before = now

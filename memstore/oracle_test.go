@@ -370,11 +370,11 @@ func (r *trial) taking(b *store.Batch) {
 	switch rapid.IntRange(0, 9).Draw(t, "what") {
 	case 0:
 		c := drawCell.Draw(t, "reset")
-		b.Reset = []evidence.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
+		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
 	case 1:
 		b.Rebuild = []evidence.Cell{drawCell.Draw(t, "rebuild")}
 	case 2:
-		b.Restart = []evidence.Restart{{Cell: drawCell.Draw(t, "restart"), At: drawTime.Draw(t, "from")}}
+		b.Restart = []store.Restart{{Cell: drawCell.Draw(t, "restart"), At: drawTime.Draw(t, "from")}}
 	case 3:
 		b.Retract = rapid.SliceOfN(drawID, 1, 3).Draw(t, "retract")
 		b.Retract = slices.DeleteFunc(b.Retract, func(id string) bool { return !r.truth.known[id] })

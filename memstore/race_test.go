@@ -179,7 +179,7 @@ func (f *fire) round(i int) {
 	policies := map[string]evidence.Policy{"kind": {HalfLife: time.Hour, ByOrigin: true}}
 	b := store.Batch{Policies: policies, Observations: []evidence.Observation{steady, wild}, Parts: true}
 	if rng.IntN(6) == 0 {
-		b.Reset = []evidence.Selection{{Kind: "kind", Scope: "scope", Item: fmt.Sprint(rng.IntN(5))}}
+		b.Reset = []store.Selection{{Kind: "kind", Scope: "scope", Item: fmt.Sprint(rng.IntN(5))}}
 	}
 	r := record(id, 0, start.Add(time.Duration(rng.IntN(50))*time.Second), note{By: "Ann"}, store.Key("k", fmt.Sprint(rng.IntN(5))), store.PersonKey("ann"))
 	receipts, err := f.st.Commit(ctx, b, store.Batch{ID: "batch-" + id, Records: []store.Record{r}})

@@ -198,9 +198,9 @@ func TestStoreLimits(t *testing.T) {
 // the history has lost others since. One that was lost can't be, and Withdraw keeps it.
 func TestStoreRetractsAfterReset(t *testing.T) {
 	for name, b := range map[string]store.Batch{
-		"reset":   {Reset: []evidence.Selection{{Kind: cell.Kind, Scope: cell.Scope}}},
+		"reset":   {Reset: []store.Selection{{Kind: cell.Kind, Scope: cell.Scope}}},
 		"expunge": {Expunge: []string{"ann"}},
-		"restart": {Restart: []evidence.Restart{{Cell: cell, At: start.Add(-2 * time.Hour)}}},
+		"restart": {Restart: []store.Restart{{Cell: cell, At: start.Add(-2 * time.Hour)}}},
 	} {
 		st := newStore(t, memstore.Config{HistoryPerCell: 3, Now: newClock().time})
 		old := observe("old", start.Add(-3*time.Hour))

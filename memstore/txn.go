@@ -268,8 +268,7 @@ func (t *txn) checkPolicies() error {
 			policy, ok = t.policyBefore(o)
 		}
 		if ok && policy != o.policy {
-			rule := t.state.rule
-			return &evidence.PolicyError{Cell: o.Cell, Stored: rule(policy), Wanted: rule(o.policy)}
+			return t.state.rule(policy).Conflict(o.Cell.Kind, t.state.rule(o.policy))
 		}
 		if opened != nil && o.Weight > 0 && evidence.InstantOf(o.At) >= t.restart(o) {
 			opened[o.key] = o.policy
@@ -291,7 +290,7 @@ func (t *txn) policyBefore(o *sighting) (policy uint16, ok bool) {
 	if ok && policy != o.policy && t.empties(o.key, o.Cell) {
 		return 0, false
 	}
-	if !ok && t.taking != nil && slices.ContainsFunc(t.taking.Restart, func(r evidence.Restart) bool { return r.Cell == o.Cell }) {
+	if !ok && t.taking != nil && slices.ContainsFunc(t.taking.Restart, func(r store.Restart) bool { return r.Cell == o.Cell }) {
 		return t.policy(t.taking, o.Cell.Kind), true
 	}
 	return policy, ok

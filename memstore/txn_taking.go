@@ -59,7 +59,7 @@ func (t *txn) checkTaking() error {
 }
 
 func resets(b *store.Batch, cell evidence.Cell) bool {
-	return slices.ContainsFunc(b.Reset, func(s evidence.Selection) bool { return s.Covers(cell) })
+	return slices.ContainsFunc(b.Reset, func(s store.Selection) bool { return s.Covers(cell) })
 }
 
 // slots calls the function with each slot of a cell.
@@ -85,7 +85,7 @@ func (t *txn) lost(cell evidence.Cell) bool {
 }
 
 // restarted reports whether a cell's restart is as far on already.
-func (t *txn) restarted(r evidence.Restart) bool {
+func (t *txn) restarted(r store.Restart) bool {
 	key, ok := t.state.findKey(r.Cell)
 	return ok && evidence.InstantOf(r.At) <= t.cells(key).restarts[key].at
 }
@@ -127,7 +127,7 @@ func (t *txn) empties(key cellKey, cell evidence.Cell) bool {
 		return false
 	}
 	shard := t.cells(key)
-	restarts := slices.ContainsFunc(t.taking.Restart, func(r evidence.Restart) bool { return r.Cell == cell })
+	restarts := slices.ContainsFunc(t.taking.Restart, func(r store.Restart) bool { return r.Cell == cell })
 	if _, restarted := shard.restarts[key]; restarts || restarted {
 		return false
 	}
@@ -243,7 +243,7 @@ func (t *txn) take() {
 	}
 }
 
-func (t *txn) reset(selection evidence.Selection) {
+func (t *txn) reset(selection store.Selection) {
 	s := t.state
 	number, ok := s.spaces.find(space{selection.Kind, selection.Scope})
 	if !ok {
@@ -264,7 +264,7 @@ func (t *txn) reset(selection evidence.Selection) {
 	}
 }
 
-func (t *txn) restartCell(r evidence.Restart) {
+func (t *txn) restartCell(r store.Restart) {
 	s := t.state
 	key := cellKey{s.spaces.number(space{r.Cell.Kind, r.Cell.Scope}), s.names.number(r.Cell.Name), r.Cell.Item}
 	shard := t.cells(key)

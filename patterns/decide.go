@@ -131,7 +131,7 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 			return "", errDone
 		}
 		if !reset.KeepEvidence {
-			d.batch.Reset = []evidence.Selection{{Kind: r.kinds.patternCells, Item: string(p.ID)}}
+			d.batch.Reset = []store.Selection{{Kind: r.kinds.patternCells, Item: string(p.ID)}}
 			*t = evidence.Tally{}
 		}
 		return reset.By.Reason, nil
@@ -144,7 +144,7 @@ func (r *Recorder) resetCriterion(ctx context.Context, name string, by By) error
 		return err
 	}
 	_, err := r.cfg.Store.Commit(ctx, store.Batch{
-		Reset:   []evidence.Selection{{Kind: r.kinds.criterionCells, Item: name}},
+		Reset:   []store.Selection{{Kind: r.kinds.criterionCells, Item: name}},
 		Records: []store.Record{r.audit(r.cfg.NewID(), r.cfg.Now(), by, "reset_criterion", name, nil)},
 	})
 	return err

@@ -183,7 +183,7 @@ func (r *Recorder) try(ctx context.Context, ids []PatternID, outcome string, do 
 		return d, false, err
 	}
 	err = d.commit(ctx)
-	return d, errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) && ctx.Err() == nil, err
+	return d, errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)) && ctx.Err() == nil, err
 }
 
 // advance gives a pattern the state that its evidence calls for. It returns the cause if the state changes.

@@ -120,7 +120,7 @@ func TestRebuild(t *testing.T) {
 	assert.Equal(t, []patterns.Criterion{w.criterion("c")}, c)
 	assert.Equal(t, []string{"settings patterns/patterns", "patterns.rebuild patterns"}, audited(t, w.store), "New takes Scoring back to its default")
 	_, err = w.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
-	var policy *evidence.PolicyError
+	var policy *heed.SettingsError
 	require.ErrorAs(t, err, &policy, "a recorder that was open has to be opened anew")
 	_, err = r.Record(ctx, patterns.Outcome{ID: "x", Task: "t", Patterns: []patterns.PatternID{"p"}, Duration: time.Second, Success: true})
 	require.NoError(t, err)

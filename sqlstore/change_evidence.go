@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/store"
 )
 
@@ -282,7 +283,7 @@ func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
 			case err != nil:
 				return nil, err
 			case open || opened[row.key]:
-				return nil, &evidence.PolicyError{Cell: row.cell, Stored: row.policy, Wanted: wanted}
+				return nil, row.policy.Conflict(row.cell.Kind, wanted)
 			case !c.alone: // somebody else may be about to open it
 				return nil, errRaced
 			}
@@ -439,7 +440,7 @@ func scanTally(scan func(...any) error) (key string, p evidence.Part, err error)
 // restated gives a tally its half-life, of which the landmark is a number of steps.
 func restated(t evidence.Tally, halfLife time.Duration) evidence.Tally {
 	t.HalfLife = halfLife
-	t.Landmark = evidence.Instant(int64(t.Landmark) * evidence.LandmarkStep * halfLife.Microseconds())
+	t.Landmark = evidence.Instant(int64(t.Landmark) * limits.LandmarkStep * halfLife.Microseconds())
 	return t
 }
 

@@ -80,7 +80,7 @@ func (c *change) rebuild(cell evidence.Cell, policy evidence.Policy) error {
 	return c.recount(found[key])
 }
 
-func (c *change) restart(r evidence.Restart, policy evidence.Policy) error {
+func (c *change) restart(r store.Restart, policy evidence.Policy) error {
 	key, at := hashOfCell(r.Cell), evidence.InstantOf(r.At)
 	cells, err := c.makeCells(map[string]evidence.Cell{key: r.Cell}, map[string]evidence.Policy{key: policy})
 	if err != nil {
@@ -392,5 +392,5 @@ func (c *change) mend(touched deltas, cells map[string]*cellRow) error {
 	return nil
 }
 
-// selected are the cells of a [evidence.Selection].
+// selected are the cells of a [store.Selection].
 const selected = `kind = $1 AND scope = $2 AND ($3 = '' OR item = $3) AND ($4 = '' OR name = $4)`

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/store"
 )
 
@@ -170,7 +171,7 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 	err := scan(&cell, &d.Channel, &d.Source, &halfLife, &landmark, &d.Mass, &d.Squares, &d.Reward, &d.RewardSquares,
 		&d.Positive.N, &d.Negative.N, &d.Neutral.N, &d.Positive.Last, &d.Negative.Last, &d.Neutral.Last,
 		&d.Positive.Lost, &d.Negative.Lost, &d.Neutral.Lost, &lostSource)
-	d.Landmark, d.LostSource = evidence.Instant(landmark*evidence.LandmarkStep*halfLife), lostSource == 1
+	d.Landmark, d.LostSource = evidence.Instant(landmark*limits.LandmarkStep*halfLife), lostSource == 1
 	return dump.Row{Tally: d}, hashes(err, cell, &d.Cell)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/limits"
 )
 
 // A cellRow is what is stored of a cell.
@@ -126,7 +127,7 @@ func onKnownTally(table string) string {
 func (d *delta) row(from origin) []any {
 	var landmark int64
 	if d.HalfLife > 0 {
-		landmark = int64(d.Landmark) / (evidence.LandmarkStep * d.HalfLife.Microseconds())
+		landmark = int64(d.Landmark) / (limits.LandmarkStep * d.HalfLife.Microseconds())
 	}
 	return []any{
 		from.key, from.channel, from.source, landmark, d.Mass, d.Squares, d.Reward, d.RewardSquares,
@@ -146,6 +147,6 @@ func scanPart(scan func(...any) error, own ...any) (p evidence.Part, err error) 
 	err = scan(append(own, &p.Channel, &p.Source, &halfLife, &landmark, &t.Mass, &t.Squares, &t.Reward, &t.RewardSquares,
 		&t.Positive.N, &t.Negative.N, &t.Neutral.N, &t.Positive.Last, &t.Negative.Last, &t.Neutral.Last)...)
 	t.HalfLife = time.Duration(halfLife) * time.Microsecond
-	t.Landmark = evidence.Instant(landmark * evidence.LandmarkStep * halfLife)
+	t.Landmark = evidence.Instant(landmark * limits.LandmarkStep * halfLife)
 	return p, err
 }

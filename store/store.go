@@ -20,7 +20,7 @@ type Store interface {
 	// A batch whose ID is known is left out, whatever its revisions, and its receipt says so; the other batches are applied.
 	//
 	// Errors: a [*heed.InputError] or [*heed.ConfigError] of [Validate]; [heed.ErrConflict] where a revision is not
-	// current; [*evidence.PolicyError] where a cell is kept under another policy; [heed.ErrNotFound] where an id to retract
+	// current; [*heed.SettingsError] where a cell is kept under another policy; [heed.ErrNotFound] where an id to retract
 	// was never seen; [evidence.ErrForgotten] where the history that is needed is no longer kept; [evidence.ErrFull] where
 	// a kind that refuses more is full.
 	Commit(ctx context.Context, batches ...Batch) ([]Receipt, error)
@@ -68,11 +68,11 @@ type Batch struct {
 	Policies map[string]evidence.Policy
 
 	// Reset forgets cells with their history. The ids of their observations stay known.
-	Reset []evidence.Selection
+	Reset []Selection
 	// Rebuild makes cells anew from their whole history, under this batch's policy.
 	Rebuild []evidence.Cell
 	// Restart leaves out of cells what happened before a moment.
-	Restart []evidence.Restart
+	Restart []Restart
 	// Retract takes back all observations of these ids. The ids stay known. To retract an id again changes nothing.
 	Retract []string
 	// Withdraw retracts the ids for which that is possible. The receipt names the others in Kept.
@@ -99,6 +99,26 @@ type Batch struct {
 type Precondition struct {
 	Ref
 	Revision uint64
+}
+
+// A Selection names cells: all of a kind and a scope, or those of one item, or one of its alternatives.
+type Selection struct {
+	Kind, Scope string
+	Item        string // "": of every item
+	Name        string // "": every alternative
+}
+
+// Covers reports whether the selection names the cell.
+func (s Selection) Covers(c evidence.Cell) bool {
+	return s.Kind == c.Kind && s.Scope == c.Scope &&
+		(s.Item == "" || s.Item == c.Item) && (s.Name == "" || s.Name == c.Name)
+}
+
+// A Restart leaves out of a cell what happened before At, whether it came already or comes late. A cell's restart only moves forward.
+// Unless At is after everything that the cell has seen, the cell is made anew from its history.
+type Restart struct {
+	Cell evidence.Cell
+	At   time.Time
 }
 
 // TakesAway reports whether the batch may take evidence away, for which a store may need to be alone.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/limits"
 )
 
 // Validate reports the first fault of batches that are to be committed together, by the store's clock: a
@@ -73,7 +74,7 @@ func (b *Batch) validateEvidence(now time.Time) error {
 		if err := b.Restart[i].Cell.Validate(); err != nil {
 			return inside("Restart", i, err)
 		}
-		if err := evidence.CheckTime("At", b.Restart[i].At, now); err != nil {
+		if err := limits.CheckTime("At", b.Restart[i].At, now); err != nil {
 			return inside("Restart", i, err)
 		}
 	}

@@ -110,15 +110,15 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 	id := derivedID("restart", l.cfg.Name, s.space.scope, item, string(l.cfg.Arms[arm].ID), at.Format(time.RFC3339Nano))
 	reason := fmt.Sprintf("the rewards of %s changed from %.2f to %.2f on average", l.cfg.Arms[arm].ID, meanReward(outcomes[:cut]), meanReward(outcomes[cut:]))
 	b := store.Batch{
-		ID: id, Policies: l.policies, Reset: []evidence.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
+		ID: id, Policies: l.policies, Reset: []store.Selection{{Kind: l.kinds.sessions, Scope: s.space.scope, Item: item}},
 	}
 	for i, n := range scratch.counts {
 		if n > 0 {
-			b.Restart = append(b.Restart, evidence.Restart{Cell: s.space.arm(item, l.cfg.Arms[i].ID), At: at})
+			b.Restart = append(b.Restart, store.Restart{Cell: s.space.arm(item, l.cfg.Arms[i].ID), At: at})
 		}
 	}
 	if scratch.item.Given != nil {
-		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item})
+		b.Reset = append(b.Reset, store.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item})
 	}
 	done, err := l.forget(ctx, s, b, Event{Type: restarted, Item: item, At: now, Reason: reason}, "heed", ".restart")
 	if done && l.watch != nil {

@@ -210,7 +210,7 @@ func (c Choice) countPropensity(chosen int) float64 {
 		draws[i] = d
 		draws[i].Belief = d.Belief.Keep()
 	}
-	rng := evidence.NewKey(propensityDraws, uint64(len(draws))).Rand(0, string(c.ID[:]))
+	rng := evidence.Key{A: propensityDraws, B: uint64(len(draws))}.Rand(0, string(c.ID[:]))
 	wins := 0.
 	for range propensityDraws {
 		if drawArms(draws, &rng) == chosen {

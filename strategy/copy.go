@@ -5,6 +5,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/spread"
 )
 
 // Copy is the [Pooling] of the Adaptive Strategies design: an item follows its segment until it has been seen in so many
@@ -72,7 +73,7 @@ type copied struct {
 
 // Update implements [Model].
 func (m *copied) Update(arm int, before, after evidence.Sums) bool {
-	m.total[arm] = m.total[arm].Plus(after).Minus(before)
+	m.total[arm] = spread.Less(m.total[arm].Plus(after), before)
 	m.refresh(arm)
 	return false
 }
@@ -108,7 +109,7 @@ func (m *copied) Independence(item Item) float64 {
 // Give implements [Giver].
 func (m *copied) Give(item Item, given []evidence.Sums) {
 	for i, total := range m.total {
-		given[i] = total.Minus(item.Arms[i])
+		given[i] = spread.Less(total, item.Arms[i])
 	}
 }
 

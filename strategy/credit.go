@@ -287,7 +287,7 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 	if len(read.refs)+len(read.cells) == 0 {
 		return session, nil
 	}
-	slices.SortFunc(read.cells, evidence.Cell.Compare)
+	slices.SortFunc(read.cells, records.CompareCells)
 	read.cells = slices.Compact(read.cells)
 	if err := l.cfg.Store.Read(ctx, &read.Snapshot, read.cells, read.refs); err != nil {
 		return session, err

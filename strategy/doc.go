@@ -17,7 +17,7 @@
 // arm is, each value from the choices that had it.
 //
 // A reward tells as much as rewards like it are seen to tell: where they are graded and vary less than tosses of a coin
-// would, each counts for more than one toss, by the dispersion that [evidence.Spread] measures.
+// would, each counts for more than one toss, by the dispersion that the spread of rewards measures.
 //
 // # In a session, and after it
 //

@@ -52,8 +52,8 @@ type Event struct {
 // An Effect is what an event did to a store's evidence.
 type Effect struct {
 	ID           string                 `json:"id"` // of the batch
-	Reset        []evidence.Selection   `json:"reset,omitempty"`
-	Restart      []evidence.Restart     `json:"restart,omitempty"`
+	Reset        []store.Selection      `json:"reset,omitempty"`
+	Restart      []store.Restart        `json:"restart,omitempty"`
 	Withdraw     []string               `json:"withdraw,omitempty"` // silence, as an outcome came after all
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }

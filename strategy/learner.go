@@ -80,7 +80,7 @@ func build(cfg Config) (*Learner, error) {
 		priors:   coldStart(cfg.Arms, cfg.Prior),
 		index:    make(map[ArmID]int, len(cfg.Arms)),
 		kinds:    kindsOf(cfg.Name),
-		key:      evidence.NewKey(seed.Uint64(), seed.Uint64()),
+		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),

@@ -350,7 +350,7 @@ func TestDrawsTellWhyTheArmWasChosen(t *testing.T) {
 }
 
 func TestOfEqualDrawsTheEarlierArmWins(t *testing.T) {
-	rng := evidence.NewRand(1)
+	rng := evidence.Rand{State: 1}
 	sure, hopeless := evidence.Beta{Alpha: 1e300, Beta: 1e-300}, evidence.Beta{Alpha: 1e-300, Beta: 1e300}
 	for _, test := range []struct {
 		levels []evidence.Beta

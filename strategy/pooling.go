@@ -1,9 +1,11 @@
 package strategy
 
 import (
+	"math"
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/spread"
 )
 
 // A Pooling says what is believed of an item's arms, given what the item itself has shown and what the other items of its
@@ -100,13 +102,13 @@ func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
 // side. Where the Level is not the whole belief they are quantiles of 4,096 draws, always the same ones. A level outside of
 // (0, 1) has none: they are NaN.
 func (b Belief) Interval(level float64) (low, high float64) {
-	if b.Strength == 0 || !b.Level.Valid() || !(level > 0 && level < 1) {
+	if b.Strength == 0 || math.IsNaN(b.Level.Mean()) || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)
 	}
 	b = b.Keep()
 	b.Sharpness = 0
 	draws := make([]float64, 4096)
-	rng := evidence.NewKey(uint64(len(draws)), 0).Rand(0)
+	rng := evidence.Key{A: uint64(len(draws)), B: 0}.Rand(0)
 	for i := range draws {
 		at := b.level.Draw(&rng)
 		own := evidence.Beta{
@@ -168,7 +170,7 @@ func (c counts) posterior(prior evidence.Beta) evidence.Beta {
 	return evidence.Beta{Alpha: prior.Alpha + c.successes, Beta: prior.Beta + c.failures}
 }
 
-// Alone is the [Pooling] in which items share nothing but how much a reward tells ([evidence.Spread]): each learns on its
+// Alone is the [Pooling] in which items share nothing but how much a reward tells (package internal/spread): each learns on its
 // own, from the cold start. It is the right one for bandits without items. It is immutable.
 type Alone struct{}
 
@@ -181,12 +183,12 @@ func (Alone) String() string { return "alone" }
 
 type alone struct {
 	segment Segment
-	spread  evidence.Spread
+	spread  spread.Spread
 }
 
 // Update implements [Model].
 func (m *alone) Update(_ int, before, after evidence.Sums) bool {
-	m.spread = m.spread.Plus(after.Spread(m.segment.LeastWeight)).Minus(before.Spread(m.segment.LeastWeight))
+	m.spread = m.spread.Plus(spread.Of(after, m.segment.LeastWeight)).Minus(spread.Of(before, m.segment.LeastWeight))
 	return false
 }
 
@@ -207,11 +209,11 @@ func (m *alone) Independence(item Item) float64 {
 }
 
 // spreadOf adds up the spread of all items' rewards, each arm's around its own mean.
-func spreadOf(items []Item, leastWeight float64) (spread evidence.Spread) {
+func spreadOf(items []Item, leastWeight float64) (all spread.Spread) {
 	for _, item := range items {
 		for _, arm := range item.Arms {
-			spread = spread.Plus(arm.Spread(leastWeight))
+			all = all.Plus(spread.Of(arm, leastWeight))
 		}
 	}
-	return spread
+	return all
 }

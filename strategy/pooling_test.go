@@ -32,7 +32,7 @@ type world struct {
 func newWorld(pooling strategy.Pooling, items, arms int, seed uint64) *world {
 	w := &world{
 		pooling: pooling, items: make([]strategy.Item, items), seen: make([]int, items),
-		beliefs: make([]strategy.Belief, arms), draws: make([]strategy.Draw, arms), rng: evidence.NewRand(seed),
+		beliefs: make([]strategy.Belief, arms), draws: make([]strategy.Draw, arms), rng: evidence.Rand{State: seed},
 	}
 	for i := range w.items {
 		w.items[i].Arms = make([]evidence.Sums, arms)
@@ -83,7 +83,7 @@ func coin(rate float64, rng *rand.Rand) float64 {
 
 // grade is a reward near the rate: its variance is an eleventh of a coin's.
 func grade(rate float64, rng *rand.Rand) float64 {
-	return evidence.Beta{Alpha: 10 * rate, Beta: 10 * (1 - rate)}.Sample(rng)
+	return draw(evidence.Beta{Alpha: 10 * rate, Beta: 10 * (1 - rate)}, rng)
 }
 
 // play lets every item be served so many times, with rewards of 0 and 1, and returns the mean regret of an item.
@@ -117,7 +117,7 @@ func itemRates(items, arms int, strength float64, rng *rand.Rand) [][]float64 {
 	for i := range rates {
 		rates[i] = make([]float64, arms)
 		for j, m := range level {
-			rates[i][j] = evidence.Beta{Alpha: strength * m, Beta: strength * (1 - m)}.Sample(rng)
+			rates[i][j] = draw(evidence.Beta{Alpha: strength * m, Beta: strength * (1 - m)}, rng)
 		}
 	}
 	return rates
@@ -373,4 +373,10 @@ func TestAPoolingThatPanics(t *testing.T) {
 	disposition, err := l.Observe(ctx, outcome)
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Duplicate, disposition, "it was counted before the panic")
+}
+
+// draw draws a rate from a belief.
+func draw(b evidence.Beta, rng *rand.Rand) float64 {
+	s, r := b.Sampler(), evidence.Rand{State: rng.Uint64()}
+	return s.Draw(&r)
 }

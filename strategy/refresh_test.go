@@ -317,7 +317,7 @@ func TestARefusedOutcomeCostsNoRefresh(t *testing.T) {
 		refuse error
 		reads  int
 	}{
-		{&heed.InputError{Field: "At"}, 0}, {&evidence.PolicyError{}, 0}, {evidence.ErrFull, 0}, {errors.New("no connection"), 1},
+		{&heed.InputError{Field: "At"}, 0}, {&heed.SettingsError{}, 0}, {evidence.ErrFull, 0}, {errors.New("no connection"), 1},
 	} {
 		before := st.lists
 		st.refuse = test.refuse

@@ -40,10 +40,10 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	}
 	b := store.Batch{ID: "reset:" + uuid.NewString()}
 	for _, kind := range []string{l.kinds.arm, l.kinds.given, l.kinds.sessions} {
-		b.Reset = append(b.Reset, evidence.Selection{Kind: kind, Scope: s.space.scope, Item: r.Item})
+		b.Reset = append(b.Reset, store.Selection{Kind: kind, Scope: s.space.scope, Item: r.Item})
 	}
 	if r.Item == "" {
-		b.Reset = append(b.Reset, evidence.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
+		b.Reset = append(b.Reset, store.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
 	}
 	_, err = l.forget(ctx, s, b, Event{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
 	return err

@@ -113,7 +113,7 @@ func (l *Learner) settle(refresh bool) {
 // half-life or without sources, stores the settings of this configuration, and returns the learner. It is the way on after
 // a [*heed.SettingsError] of [New], and an entry in the audit. Where the store no longer has the whole history it is
 // [evidence.ErrForgotten], and nothing changes: then [Learner.Reset] the segments with the settings that are stored, and
-// call Rebuild after that. Other processes that use the old settings are refused with an [*evidence.PolicyError] from then on.
+// call Rebuild after that. Other processes that use the old settings are refused with an [*heed.SettingsError] from then on.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Learner, error) {
 	l, err := build(cfg)
 	if err == nil {

@@ -77,7 +77,7 @@ func (l *Learner) overdue(c *Choice, now time.Time) bool {
 }
 
 // hopeless reports whether another attempt would fail as well.
-func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*evidence.PolicyError)) }
+func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*heed.SettingsError)) }
 
 // expireChoice counts the silence of a choice and makes it expire, in one commit. It reports false if somebody was quicker.
 func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) (done bool, err error) {
@@ -90,7 +90,7 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 		}
 		b.Records = append(slices.Clip(b.Records), row.write(kept.ID, kept.Revision))
 		receipts, err := l.cfg.Store.Commit(ctx, b)
-		if errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) {
+		if errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)) {
 			return receipt, false, nil
 		}
 		if err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"gonum.org/v1/gonum/mathext"
+
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -339,7 +341,7 @@ func TestIntervals(t *testing.T) {
 		}
 		at := func(x float64) (p float64) {
 			for _, m := range levels {
-				p += evidence.Beta{Alpha: b.Strength*m + b.Successes, Beta: b.Strength*(1-m) + b.Failures}.CDF(x) / steps
+				p += mathext.RegIncBeta(b.Strength*m+b.Successes, b.Strength*(1-m)+b.Failures, x) / steps
 			}
 			return p
 		}

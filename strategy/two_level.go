@@ -6,6 +6,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/spread"
 )
 
 // TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in the segment, and items
@@ -42,12 +43,12 @@ var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 // What the candidates have predicted so far weighs them: the probability, under each, of every outcome of an item that
 // has been seen on that arm before.
 //
-// Evidence counts for as much as the rewards tell: [evidence.Spread] is added up over the items, and all sums are those of
+// Evidence counts for as much as the rewards tell: package internal/spread is added up over the items, and all sums are those of
 // the dispersion that it had when the model was made. When it has become another, so must the model.
 type twoLevel struct {
 	segment    Segment
 	sharpness  float64
-	spread     evidence.Spread
+	spread     spread.Spread
 	dispersion float64
 	candidates [len(strengths)]candidate
 	levels     []Belief // of each arm: what is believed of an item without evidence, kept for drawing
@@ -84,7 +85,7 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 
 // Update implements [Model].
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
-	m.spread = m.spread.Plus(after.Spread(m.segment.LeastWeight)).Minus(before.Spread(m.segment.LeastWeight))
+	m.spread = m.spread.Plus(spread.Of(after, m.segment.LeastWeight)).Minus(spread.Of(before, m.segment.LeastWeight))
 	old, now := m.countsOf(before), m.countsOf(after)
 	m.predicted(arm, old, now)
 	m.exchange(arm, old, now)

@@ -85,7 +85,7 @@ func plainThompson(w world, seed uint64, _ func() time.Time) (player, error) {
 	return func(item int) (int, func(float64) error, error) {
 		best, most := 0, -1.
 		for arm, belief := range beliefs[item] {
-			if x := belief.Sample(rng); x > most {
+			if x := draw(belief, rng); x > most {
 				best, most = arm, x
 			}
 		}
@@ -125,4 +125,10 @@ func ucb1(w world, _ uint64, _ func() time.Time) (player, error) {
 			return nil
 		}, nil
 	}, nil
+}
+
+// draw draws a rate from a belief.
+func draw(b evidence.Beta, rng *rand.Rand) float64 {
+	s, r := b.Sampler(), evidence.Rand{State: rng.Uint64()}
+	return s.Draw(&r)
 }

@@ -37,7 +37,7 @@ func alike(rounds, runs int, strength float64) world {
 			for item := range rates {
 				rates[item] = make([]float64, arms)
 				for arm, level := range levels {
-					rates[item][arm] = evidence.Beta{Alpha: strength * level, Beta: strength * (1 - level)}.Sample(rng)
+					rates[item][arm] = draw(evidence.Beta{Alpha: strength * level, Beta: strength * (1 - level)}, rng)
 				}
 			}
 			return rates
@@ -141,7 +141,7 @@ var beginning = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // reward draws what an arm with this rate earns.
 func (w world) reward(rate float64, rng *rand.Rand) float64 {
 	if w.graded {
-		return evidence.Beta{Alpha: 10 * rate, Beta: 10 * (1 - rate)}.Sample(rng)
+		return draw(evidence.Beta{Alpha: 10 * rate, Beta: 10 * (1 - rate)}, rng)
 	}
 	if rng.Float64() < rate {
 		return 1

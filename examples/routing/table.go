@@ -103,7 +103,7 @@ func makeTable() *table {
 		"algebra", "anatomy", "astronomy", "botany", "chemistry", "economics", "ethics", "geography", "geometry", "grammar",
 		"history", "law", "logic", "mechanics", "music", "nutrition", "optics", "philosophy", "poetry", "statistics",
 	}
-	rng := evidence.NewRand(20260101)
+	rng := evidence.Rand{State: 20260101}
 	for i, subject := range subjects {
 		t.items = append(t.items, subject)
 		var rates [3]float64

@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/store"
 )
 
@@ -177,7 +177,7 @@ func TestInvalidRows(t *testing.T) {
 
 func TestTallyFits(t *testing.T) {
 	hour := dump.Cell{HalfLife: 3.6e9, ByOrigin: true}
-	const step = evidence.LandmarkStep * 3.6e9
+	const step = limits.LandmarkStep * 3.6e9
 	for _, c := range []struct {
 		cell  dump.Cell
 		tally dump.Tally

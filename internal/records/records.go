@@ -2,10 +2,12 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -99,7 +101,7 @@ func ID(parts ...string) string { return ids.Of(parts...).String() }
 const Tries = 10
 
 // Retry calls do until somebody else was no longer quicker: again after a [heed.ErrConflict], at most [Tries] times. do
-// reads anew each time. A [*evidence.PolicyError] and a [*heed.SettingsError] are no races, and are returned at once.
+// reads anew each time. A [*heed.SettingsError] is no race, and is returned at once.
 func Retry(ctx context.Context, do func() error) error {
 	for try := 1; ; try++ {
 		err := do()
@@ -110,5 +112,10 @@ func Retry(ctx context.Context, do func() error) error {
 }
 
 func raced(err error) bool {
-	return errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*evidence.PolicyError)) && !errors.As(err, new(*heed.SettingsError))
+	return errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError))
+}
+
+// CompareCells orders cells by kind, scope, item and name.
+func CompareCells(a, b evidence.Cell) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Scope, b.Scope), strings.Compare(a.Item, b.Item), strings.Compare(a.Name, b.Name))
 }

@@ -268,13 +268,13 @@ func takeSome(t *rapid.T, b *store.Batch) {
 	take := rapid.IntRange(0, 14).Draw(t, "what")
 	if take == 0 || take == 7 {
 		c := drawnCells.Draw(t, "reset")
-		b.Reset = []evidence.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
+		b.Reset = []store.Selection{{Kind: c.Kind, Scope: c.Scope, Item: c.Item, Name: rapid.SampledFrom([]string{"", c.Name}).Draw(t, "of")}}
 	}
 	switch take {
 	case 1:
 		b.Rebuild = []evidence.Cell{drawnCells.Draw(t, "rebuild")}
 	case 2:
-		b.Restart = []evidence.Restart{{Cell: drawnCells.Draw(t, "restart"), At: drawnTimes.Draw(t, "from")}}
+		b.Restart = []store.Restart{{Cell: drawnCells.Draw(t, "restart"), At: drawnTimes.Draw(t, "from")}}
 	case 3, 7:
 		b.Retract = rapid.SliceOfN(drawnIDs, 1, 3).Draw(t, "retract")
 		keep(func(o evidence.Observation) bool { return slices.Contains(b.Retract, o.ID) })

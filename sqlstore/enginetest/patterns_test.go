@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
@@ -156,7 +155,7 @@ func TestSettingsOfTwoPrograms(t *testing.T) {
 		changed, err := patterns.Rebuild(ctx, month, "ann", "we change often")
 		require.NoError(t, err)
 		require.NoError(t, record(changed, "4"))
-		require.ErrorAs(t, record(old, "5"), new(*evidence.PolicyError), "a program that runs on does not mix two half-lives")
+		require.ErrorAs(t, record(old, "5"), new(*heed.SettingsError), "a program that runs on does not mix two half-lives")
 		again, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{})})
 		require.NoError(t, err, "a program that says nothing takes what is stored")
 		require.NoError(t, record(again, "5"))

@@ -66,7 +66,7 @@ func eventful(t testing.TB, st *sqlstore.Store) {
 	}
 	_, err := st.Commit(ctx, store.Batch{
 		Retract: []string{"fading 3"},
-		Restart: []evidence.Restart{{Cell: evidence.Cell{Kind: "fading", Item: "later"}, At: at}},
+		Restart: []store.Restart{{Cell: evidence.Cell{Kind: "fading", Item: "later"}, At: at}},
 	})
 	require.NoError(t, err)
 	require.NoError(t, st.Sweep(ctx, time.Time{}))

@@ -126,13 +126,13 @@ var (
 		{name: "Retract", prepare: filledStore, call: takes(func(b *store.Batch) { b.Retract = []string{"1"} })},
 		{name: "Withdraw", prepare: filledStore, call: takes(func(b *store.Batch) { b.Withdraw = []string{"1", "unknown"} })},
 		{name: "Reset", prepare: filledStore, call: takes(func(b *store.Batch) {
-			b.Reset = []evidence.Selection{{Kind: arm.Kind, Scope: arm.Scope}}
+			b.Reset = []store.Selection{{Kind: arm.Kind, Scope: arm.Scope}}
 		})},
 		{name: "Rebuild", prepare: filledStore, call: takes(func(b *store.Batch) {
 			b.Rebuild, b.Policies = []evidence.Cell{arm}, map[string]evidence.Policy{arm.Kind: {ByOrigin: true}}
 		})},
 		{name: "Restart", prepare: filledStore, call: takes(func(b *store.Batch) {
-			b.Restart = []evidence.Restart{{Cell: arm, At: time.Now()}}
+			b.Restart = []store.Restart{{Cell: arm, At: time.Now()}}
 		})},
 		{name: "Expunge", prepare: filledStore, call: takes(func(b *store.Batch) { b.Expunge = []string{"ann"} })},
 		{name: "Forget", prepare: filledStore, call: takes(func(b *store.Batch) { b.Forget = []string{"ann"} })},

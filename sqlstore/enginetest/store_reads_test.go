@@ -42,7 +42,7 @@ func TestOthersAreSeenInTime(t *testing.T) {
 		require.Eventually(t, func() bool { return counted(t, here) == 2 }, 5*time.Second, 20*time.Millisecond)
 		require.NoError(t, commits(onlyObserve("3"))(here))
 		assert.EqualValues(t, 3, counted(t, here))
-		require.NoError(t, commits(store.Batch{Reset: []evidence.Selection{{Kind: arm.Kind, Scope: arm.Scope}}})(here))
+		require.NoError(t, commits(store.Batch{Reset: []store.Selection{{Kind: arm.Kind, Scope: arm.Scope}}})(here))
 		assert.Zero(t, counted(t, here))
 	})
 }

@@ -401,8 +401,8 @@ var brokenEvidence = []fault{
 		func(b *broken) {
 			b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
 				receipts, err := b.reference.Commit(ctx, batches...)
-				if conflict := (*evidence.PolicyError)(nil); errors.As(err, &conflict) {
-					batches[0].Reset = append(batches[0].Reset, evidence.Selection{Kind: conflict.Cell.Kind, Scope: conflict.Cell.Scope})
+				if conflict := (*heed.SettingsError)(nil); errors.As(err, &conflict) {
+					batches[0].Reset = append(batches[0].Reset, store.Selection{Kind: batches[0].Observations[0].Cell.Kind, Scope: batches[0].Observations[0].Cell.Scope})
 					return b.reference.Commit(ctx, batches...)
 				}
 				return receipts, err
@@ -415,7 +415,7 @@ var brokenEvidence = []fault{
 		"a restart forgets all",
 		changing(func(_ *broken, b *batch) {
 			for _, r := range b.Restart {
-				b.Reset = append(b.Reset, evidence.Selection{Kind: r.Cell.Kind, Scope: r.Cell.Scope, Item: r.Cell.Item, Name: r.Cell.Name})
+				b.Reset = append(b.Reset, store.Selection{Kind: r.Cell.Kind, Scope: r.Cell.Scope, Item: r.Cell.Item, Name: r.Cell.Name})
 			}
 			b.Restart = nil
 		}),

@@ -72,7 +72,7 @@ func reopened(t tb, s Subject) {
 	first.Source, first.Channel, first.Session = "ann", "channel", "session"
 	f.commit(store.Batch{ID: "batch", Policies: policies, Observations: []evidence.Observation{first, observation("2", d, 0.25), observation("3", d, 1)}})
 	f.commit(store.Batch{Retract: []string{"3"}})
-	f.commit(store.Batch{Policies: policies, Restart: []evidence.Restart{{Cell: d, At: start.Add(-time.Minute)}}})
+	f.commit(store.Batch{Policies: policies, Restart: []store.Restart{{Cell: d, At: start.Add(-time.Minute)}}})
 	for i := range 5 {
 		f.write(record(notes, fmt.Sprint(4-i), value{N: int64(i)}, "k"))
 	}

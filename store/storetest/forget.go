@@ -212,7 +212,7 @@ func forgetRefused(t tb, s Subject) {
 	case errors.Is(err, evidence.ErrForgotten):
 		f.expect("after forgetting was refused", observations, c)
 		f.has("after forgetting was refused", cases, "of", value{Of: "ann", By: "bob"})
-		f.commit(store.Batch{Reset: []evidence.Selection{{Kind: plain, Scope: "scope"}}, Forget: []string{"ann"}})
+		f.commit(store.Batch{Reset: []store.Selection{{Kind: plain, Scope: "scope"}}, Forget: []string{"ann"}})
 		f.expect("after a reset and forgetting", nil, c)
 		f.has("after a reset and forgetting", cases, "of", value{By: "bob"})
 	default:

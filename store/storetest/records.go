@@ -309,7 +309,7 @@ func batchesInOrder(t tb, s Subject) {
 	c, d := cell(fading, "i", "n"), cell(plain, "i", "n")
 	f.add(observation("old", c, 1))
 	receipts := f.commits(
-		store.Batch{ID: "1", Reset: []evidence.Selection{{Kind: fading, Scope: "scope"}}, Records: []store.Record{record(notes, "1", value{N: 1})}},
+		store.Batch{ID: "1", Reset: []store.Selection{{Kind: fading, Scope: "scope"}}, Records: []store.Record{record(notes, "1", value{N: 1})}},
 		store.Batch{ID: "2", Observations: []evidence.Observation{observation("new", c, 1)}}, // under no policy, as the cell was reset
 		store.Batch{ID: "2", Observations: []evidence.Observation{observation("again", c, 1)}},
 		store.Batch{ID: "new", Records: []store.Record{record(notes, "2", value{N: 2})}},
@@ -341,7 +341,7 @@ func batchesInOrder(t tb, s Subject) {
 		store.Batch{ID: "x", Observations: []evidence.Observation{observation("x", cell(plain, "x", ""), 1)}, Records: []store.Record{record(notes, "x", value{})}},
 		store.Batch{Policies: map[string]evidence.Policy{plain: {ByOrigin: true}}, Observations: []evidence.Observation{observation("y", cell(plain, "x", ""), 1)}},
 	)
-	if conflict := (*evidence.PolicyError)(nil); !errors.As(err, &conflict) {
+	if conflict := (*heed.SettingsError)(nil); !errors.As(err, &conflict) {
 		t.Errorf("a batch with another policy than the batch before it is refused with %v", err)
 	}
 	f.gone("after a refused commit", notes, "x")

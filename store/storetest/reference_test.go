@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
+	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -294,7 +295,7 @@ func (r *reference) observe(s *state, b *store.Batch, receipt *store.Receipt) er
 		}
 		wanted := b.Policies[o.Cell.Kind]
 		if stored, open := s.policy(o.Cell); open && stored != wanted {
-			return &evidence.PolicyError{Cell: o.Cell, Stored: stored, Wanted: wanted}
+			return stored.Conflict(o.Cell.Kind, wanted)
 		}
 		s.cells[o.Cell] = wanted
 		s.known[o.ID] = true
@@ -479,7 +480,7 @@ func (r *reference) List(ctx context.Context, kind, scope string) iter.Seq2[evid
 				cells = append(cells, c)
 			}
 		}
-		slices.SortFunc(cells, evidence.Cell.Compare)
+		slices.SortFunc(cells, records.CompareCells)
 		return s.parts(cells), nil
 	})
 }

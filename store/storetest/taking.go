@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -25,17 +26,17 @@ func policyKept(t tb, s Subject) {
 			Observations: []evidence.Observation{observation("2", c, 1)},
 		}
 		err := f.refused(batch)
-		var conflict *evidence.PolicyError
+		var conflict *heed.SettingsError
 		if !errors.As(err, &conflict) || !errors.Is(err, heed.ErrConflict) {
-			t.Errorf("another policy is refused with %q, which is no PolicyError", err)
-		} else if conflict.Stored != policies[fading] || conflict.Wanted != other {
-			t.Errorf("the error tells of %+v and %+v, want %+v and %+v", conflict.Stored, conflict.Wanted, policies[fading], other)
+			t.Errorf("another policy is refused with %q, which is no SettingsError", err)
+		} else if want := policies[fading].Conflict(fading, other); err.Error() != want.Error() && !strings.HasSuffix(err.Error(), ": "+want.Error()) {
+			t.Errorf("the error is %q, want %q", err, want)
 		}
 	}
 	_ = f.refused(store.Batch{Policies: map[string]evidence.Policy{fading: {HalfLife: time.Nanosecond}}})
 	f.expect("after other policies", []evidence.Observation{first}, c)
 	f.commit(store.Batch{
-		Reset:        []evidence.Selection{{Kind: fading, Scope: "scope"}},
+		Reset:        []store.Selection{{Kind: fading, Scope: "scope"}},
 		Observations: []evidence.Observation{observation("3", c, 1)}, // now with no policy
 	})
 	f.setTime(start.Add(10 * halfLife))
@@ -91,7 +92,7 @@ func restartLeavesOut(t tb, s Subject) {
 	// A restart before some of what was seen: the rest counts on, and the restart's own batch may add to it.
 	f.commit(store.Batch{
 		Policies:     policies,
-		Restart:      []evidence.Restart{{Cell: c, At: start.Add(-3 * time.Hour)}},
+		Restart:      []store.Restart{{Cell: c, At: start.Add(-3 * time.Hour)}},
 		Observations: []evidence.Observation{at("4", -2)},
 	})
 	f.add(at("too late", -4))
@@ -99,7 +100,7 @@ func restartLeavesOut(t tb, s Subject) {
 	f.expect("after a restart", want, c, untouched)
 	f.commit(store.Batch{Retract: []string{"1", "too late", "3"}})
 	f.expect("after retracting from before and after it", slices.Delete(want, 1, 2), c, untouched)
-	f.commit(store.Batch{Restart: []evidence.Restart{{Cell: c, At: start.Add(time.Second)}}})
+	f.commit(store.Batch{Restart: []store.Restart{{Cell: c, At: start.Add(time.Second)}}})
 	f.expect("after a restart behind all", []evidence.Observation{still}, c, untouched)
 	f.setTime(start.Add(time.Hour))
 	f.add(at("5", 1))
@@ -109,8 +110,8 @@ func restartLeavesOut(t tb, s Subject) {
 func restartForward(t tb, s Subject) {
 	f := newFixture(t, s)
 	c := cell(plain, "i", "n")
-	f.commit(store.Batch{Restart: []evidence.Restart{{Cell: c, At: start}}})
-	f.commit(store.Batch{Restart: []evidence.Restart{{Cell: c, At: start.Add(-time.Hour)}}})
+	f.commit(store.Batch{Restart: []store.Restart{{Cell: c, At: start}}})
+	f.commit(store.Batch{Restart: []store.Restart{{Cell: c, At: start.Add(-time.Hour)}}})
 	before := observation("before", c, 1)
 	before.At = start.Add(-time.Minute)
 	f.add(before, observation("after", c, 1))
@@ -227,7 +228,7 @@ func resetSelects(t tb, s Subject) {
 		{Kind: plain, Scope: "s", Item: "j", Name: "n"}, {Kind: plain, Scope: "t", Item: "i", Name: "n"},
 		{Kind: fading, Scope: "s", Item: "i", Name: "n"},
 	}
-	for _, selection := range []evidence.Selection{
+	for _, selection := range []store.Selection{
 		{Kind: plain, Scope: "s"}, {Kind: plain, Scope: "s", Item: "i"}, {Kind: plain, Scope: "s", Name: "n"},
 		{Kind: plain, Scope: "s", Item: "i", Name: "m"}, {Kind: plain, Scope: "nowhere"},
 	} {
@@ -240,7 +241,7 @@ func resetSelects(t tb, s Subject) {
 			}
 		}
 		f.add(observations...)
-		f.commit(store.Batch{Reset: []evidence.Selection{selection}})
+		f.commit(store.Batch{Reset: []store.Selection{selection}})
 		f.expect(fmt.Sprintf("after a reset of %+v", selection), kept, cells...)
 		for _, c := range cells {
 			if got := len(all(f, f.store.History(ctx, c))); selection.Covers(c) && got > 0 {
@@ -310,7 +311,7 @@ func scopesInOrder(t tb, s Subject) {
 		f.add(observation(fmt.Sprint(i), c, 1), observation(fmt.Sprint("again", i), c, 1))
 	}
 	f.add(observation("otherwise", evidence.Cell{Kind: fading, Scope: "c", Item: "i"}, 1))
-	f.commit(store.Batch{Reset: []evidence.Selection{{Kind: plain, Scope: "gone"}}})
+	f.commit(store.Batch{Reset: []store.Selection{{Kind: plain, Scope: "gone"}}})
 	if got, want := all(f, f.store.Scopes(ctx, plain)), []string{"", "a/c", "b"}; !slices.Equal(got, want) {
 		t.Errorf("the scopes are %q, want %q", got, want)
 	}
@@ -322,10 +323,10 @@ func scopesInOrder(t tb, s Subject) {
 // retractUncounted takes back what a bounded history may have dropped, after a reset or an expunging has done so already.
 func retractUncounted(t tb, s Subject) {
 	for what, take := range map[string]store.Batch{
-		"a reset":                       {Reset: []evidence.Selection{{Kind: origin, Scope: "scope"}}},
+		"a reset":                       {Reset: []store.Selection{{Kind: origin, Scope: "scope"}}},
 		"expunging its source":          {Expunge: []string{"ann"}},
 		"forgetting its source":         {Forget: []string{"ann"}},
-		"a restart behind all there is": {Restart: []evidence.Restart{{Cell: cell(origin, "i", "n"), At: start.Add(time.Second)}}},
+		"a restart behind all there is": {Restart: []store.Restart{{Cell: cell(origin, "i", "n"), At: start.Add(time.Second)}}},
 	} {
 		f := newFixture(t, s)
 		c := cell(origin, "i", "n")

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/watch"
@@ -290,7 +289,7 @@ func never(error) bool { return false }
 
 // hopeless reports whether another attempt would fail as well.
 func hopeless(err error) bool {
-	return errors.As(err, new(*heed.InputError)) || errors.As(err, new(*evidence.PolicyError))
+	return errors.As(err, new(*heed.InputError)) || errors.As(err, new(*heed.SettingsError))
 }
 
 // bury publishes the dead letter of an event.
@@ -318,7 +317,7 @@ func (c *Consumer) bury(ctx context.Context, e stream.Event, reason error, attem
 }
 
 // Handle applies one event and tells the hook, as Run does for each. It is for hosts that have a loop of their own. After a
-// [*heed.InputError] or an [*evidence.PolicyError] the event can't be applied. After any other error it may be handled again.
+// [*heed.InputError] or an [*heed.SettingsError] the event can't be applied. After any other error it may be handled again.
 func (c *Consumer) Handle(ctx context.Context, e stream.Event) error {
 	c.count(func(n *Counts) { n.Received++ })
 	var n news

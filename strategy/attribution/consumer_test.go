@@ -18,7 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -194,7 +193,7 @@ func TestConsumerBacksOff(t *testing.T) {
 func TestConsumerPolicyConflict(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
 	d.choose(t, 1)
-	for id, err := range map[string]error{"policy": &evidence.PolicyError{}, "conflict": heed.ErrConflict} {
+	for id, err := range map[string]error{"policy": &heed.SettingsError{}, "conflict": heed.ErrConflict} {
 		d.dead = &letterbox{}
 		d.store.before = func(context.Context, store.Batch) error { return err }
 		d.tape.events = []stream.Event{d.worth(t, id, "s0", 1)}

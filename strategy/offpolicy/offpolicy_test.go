@@ -43,7 +43,7 @@ func simulate(rng *rand.Rand, n int) (log []offpolicy.Logged, truth float64) {
 	for range n {
 		best, most := 0, -1.
 		for arm, belief := range beliefs {
-			if x := belief.Sample(rng); x > most {
+			if x := draw(belief, rng); x > most {
 				best, most = arm, x
 			}
 		}
@@ -247,4 +247,10 @@ func choose(t testing.TB, l *strategy.Learner, q strategy.Query) strategy.Choice
 func credit(t testing.TB, l *strategy.Learner, c strategy.Choice, value float64) {
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
 	require.NoError(t, err)
+}
+
+// draw draws a rate from a belief.
+func draw(b evidence.Beta, rng *rand.Rand) float64 {
+	s, r := b.Sampler(), evidence.Rand{State: rng.Uint64()}
+	return s.Draw(&r)
 }

@@ -100,7 +100,7 @@ func startsCold(t tb, p strategy.Pooling) {
 func canBeDrawn(t tb, p strategy.Pooling) {
 	check := func(what string, m strategy.Model, item strategy.Item) {
 		for i, b := range believe(m, item) {
-			ok := b.Level.Valid()
+			ok := !math.IsNaN(b.Level.Mean())
 			for _, x := range []float64{b.Strength, b.Successes, b.Failures, b.Sharpness} {
 				ok = ok && x >= 0 && x <= math.MaxFloat64
 			}

@@ -47,7 +47,7 @@ var start = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
 
 // New returns a world, of which one span is to be lived. What turns bad does so half-way through the first.
 func New(seed uint64, s Span) *World {
-	w := &World{key: evidence.NewKey(seed, 0x776f726c64), made: s.First, events: s.First + s.Events, now: start}
+	w := &World{key: evidence.Key{A: seed, B: 0x776f726c64}, made: s.First, events: s.First + s.Events, now: start}
 	if s.First == 0 {
 		w.turns = start.Add(time.Duration(s.Events) * pace / 2)
 	}

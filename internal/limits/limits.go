@@ -1,0 +1,34 @@
+// Package limits has the limits of evidence that stores and the formats of dumps must agree on.
+package limits
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed"
+)
+
+const (
+	// LandmarkStep is how many half-lives the landmarks of tallies are apart, counted from 1970. Sums then stay within 2^256 times
+	// what was added.
+	LandmarkStep = 256
+	// MaxSkew is how far ahead of the store's clock an observation may be.
+	MaxSkew = 5 * time.Minute
+	// MinHalfLife and MaxHalfLife are the bounds of a half-life other than 0.
+	MinHalfLife = time.Minute
+	MaxHalfLife = 100 * 365 * 24 * time.Hour
+)
+
+// CheckTime reports, as a [*heed.InputError] of this field, the zero time, a year outside of 1970 to 9999, and a time more than
+// [MaxSkew] ahead of the clock.
+func CheckTime(field string, t, now time.Time) error {
+	switch {
+	case t.IsZero():
+		return &heed.InputError{Field: field, Reason: "must be set"}
+	case t.Unix() < 0 || t.Year() > 9999:
+		return &heed.InputError{Field: field, Reason: "must be in the years 1970 to 9999"}
+	case t.Sub(now) > MaxSkew:
+		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is more than %v ahead of the clock", MaxSkew)}
+	}
+	return nil
+}
