@@ -38,8 +38,10 @@ type Config struct {
 	// Drafter words rules. nil means [Representative].
 	Drafter Drafter
 
-	// High says when a cluster is [GeneralizableHigh].
-	High Thresholds
+	// Occurrences and Reviewers are how many corrections, or how many distinct reviewers, make a cluster [GeneralizableHigh]. 0
+	// means 3 and 2. Both asks for both.
+	Occurrences, Reviewers int
+	Both                   bool
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
 	Window int
 	// Expedite is the confidence in (0, 1] from which on a GeneralizableHigh cluster is proposed at once, and not with the next
@@ -56,8 +58,12 @@ type Config struct {
 	Agents []string
 
 	Gate      Gate
-	Injecting Injecting
 	Measuring Measuring
+	// PromptRules is how many rules a prompt gets at most. 0 means 20.
+	PromptRules int
+	// PromptCharacters is how many characters (runes) the section of rules has at most, headings and all. It is at least 200. 0
+	// means 4,000.
+	PromptCharacters int
 
 	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
 	// refuses it. It must be deterministic. nil folds the case of ids of printable ASCII. It refuses an id that is empty,
@@ -91,12 +97,6 @@ type Gate struct {
 	PerProposer, PerAgent, Pending int
 }
 
-// Injecting limits what is put into a prompt.
-type Injecting struct {
-	Rules      int // rules. 0 means 20
-	Characters int // characters (runes) of the section, headings and all; at least 200. 0 means 4,000
-}
-
 // Measuring says how the effect of rules is measured.
 type Measuring struct {
 	Before      time.Duration // how far before a rule came into effect the time before reaches. 0 means 30 days
@@ -109,20 +109,10 @@ type Measuring struct {
 	Retire bool
 }
 
-// Thresholds say when a cluster is [GeneralizableHigh].
-type Thresholds struct {
-	Occurrences int  // corrections. 0 means 3
-	Reviewers   int  // distinct ones. 0 means 2
-	Both        bool // both are needed, where otherwise either is enough
-}
-
-// met reports whether the support is enough.
-func (t Thresholds) met(s Support) bool {
-	occurrences, reviewers := s.Occurrences >= t.Occurrences, s.Reviewers >= t.Reviewers
-	if t.Both {
-		return occurrences && reviewers
-	}
-	return occurrences || reviewers
+// enough reports whether the support makes a cluster [GeneralizableHigh].
+func (c *Config) enough(s Support) bool {
+	occurrences, reviewers := s.Occurrences >= c.Occurrences, s.Reviewers >= c.Reviewers
+	return occurrences && reviewers || !c.Both && (occurrences || reviewers)
 }
 
 // SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ: texts are alike from 0.8 on,
@@ -136,15 +126,15 @@ const component = "feedback"
 // set it.
 func (c *Config) defaults() settings.Component {
 	const day = 24 * time.Hour
-	g, i, m := &c.Gate, &c.Injecting, &c.Measuring
+	g, m := &c.Gate, &c.Measuring
 	return settings.Component{Name: component, Fields: []settings.Field{
 		setting("gate.quorum", &g.Quorum, 2), setting("gate.outsiders", &g.Outsiders, 1), setting("gate.ttl", &g.TTL, 7*day),
 		setting("gate.per_proposer", &g.PerProposer, 10), setting("gate.per_agent", &g.PerAgent, 20),
 		setting("gate.pending", &g.Pending, 200),
-		setting("high.occurrences", &c.High.Occurrences, 3), setting("high.reviewers", &c.High.Reviewers, 2),
+		setting("high.occurrences", &c.Occurrences, 3), setting("high.reviewers", &c.Reviewers, 2),
 		setting("window", &c.Window, 1000), setting("expedite", &c.Expedite, 0.7), setting("fresh", &c.Fresh, 3),
 		setting("once_per_task", &c.OncePerTask, false), setting("take_changed", &c.TakeChanged, false),
-		setting("injecting.rules", &i.Rules, 20), setting("injecting.characters", &i.Characters, 4000),
+		setting("injecting.rules", &c.PromptRules, 20), setting("injecting.characters", &c.PromptCharacters, 4000),
 		setting("measuring.before", &m.Before, 30*day), setting("measuring.stabilise", &m.Stabilise, 7*day),
 		setting("measuring.review", &m.Review, 30*day), setting("measuring.improvement", &m.Improvement, 0.1),
 		setting("measuring.floor", &m.Floor, 8), setting("measuring.per_sweep", &m.PerSweep, 3),
@@ -208,9 +198,9 @@ func (c *Config) validate() error {
 		field string
 		value int
 	}{
-		{"High.Occurrences", c.High.Occurrences}, {"High.Reviewers", c.High.Reviewers}, {"Window", c.Window}, {"Fresh", c.Fresh},
+		{"Occurrences", c.Occurrences}, {"Reviewers", c.Reviewers}, {"Window", c.Window}, {"Fresh", c.Fresh},
 		{"Gate.PerProposer", g.PerProposer}, {"Gate.PerAgent", g.PerAgent}, {"Gate.Pending", g.Pending},
-		{"Injecting.Rules", c.Injecting.Rules}, {"Measuring.Floor", m.Floor}, {"Measuring.PerSweep", m.PerSweep},
+		{"PromptRules", c.PromptRules}, {"Measuring.Floor", m.Floor}, {"Measuring.PerSweep", m.PerSweep},
 	} {
 		found.Check(n.value > 0, n.field, n.value, "must not be negative")
 	}
@@ -219,7 +209,7 @@ func (c *Config) validate() error {
 	found.Check(m.Stabilise > 0, "Measuring.Stabilise", m.Stabilise, "must not be negative")
 	found.Check(g.Quorum >= 1 && g.Quorum <= 10, "Gate.Quorum", g.Quorum, "must be from 1 to 10, or 0 for the default")
 	found.Check(g.Outsiders >= 1 && g.Outsiders <= g.Quorum, "Gate.Outsiders", g.Outsiders, "must be from 1 to Quorum, or 0 for the default")
-	found.Check(c.Injecting.Characters >= 200, "Injecting.Characters", c.Injecting.Characters, "must be at least 200, or 0 for the default")
+	found.Check(c.PromptCharacters >= 200, "PromptCharacters", c.PromptCharacters, "must be at least 200, or 0 for the default")
 	found.Check(m.Review >= m.Stabilise, "Measuring.Review", m.Review, "must not be shorter than Stabilise")
 	return found.Err()
 }

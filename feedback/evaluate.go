@@ -157,7 +157,7 @@ func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (prom
 	c := Case{
 		Feedback: *r, Cluster: members, Support: s.support(r, members), Ceiling: s.cfg.Ceiling,
 	}
-	c.Enough = s.cfg.High.met(c.Support)
+	c.Enough = s.cfg.enough(c.Support)
 	for _, m := range matches {
 		if m.Class.correction() {
 			c.Candidates = append(c.Candidates, m)
@@ -186,7 +186,7 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Verdict, ceiling flo
 	switch {
 	case v.Class.generalizable() && support.Occurrences < 2:
 		v.Class, v.Rationale = EdgeCase, v.Rationale+"; it stands alone"
-	case v.Class == GeneralizableHigh && !s.cfg.High.met(support):
+	case v.Class == GeneralizableHigh && !s.cfg.enough(support):
 		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
 	}
 	r.Class, r.Confidence, r.Rationale, r.Action = v.Class, min(v.Confidence, ceiling), v.Rationale, v.Action

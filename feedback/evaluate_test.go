@@ -20,7 +20,7 @@ const long = "the summary is too long"
 func TestClassification(t *testing.T) {
 	type by = []string
 	for name, test := range map[string]struct {
-		high   feedback.Thresholds
+		cfg    feedback.Config
 		by     by // reviewers of corrections that say the same
 		last   feedback.Classification
 		single bool
@@ -30,12 +30,12 @@ func TestClassification(t *testing.T) {
 		"two by two reviewers":           {by: by{"ann", "bob"}, last: feedback.GeneralizableHigh},
 		"one reviewer in two spellings":  {by: by{"ann", "ANN"}, last: feedback.GeneralizableLow},
 		"three by one reviewer":          {by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableHigh, single: true},
-		"three by one, where both count": {high: feedback.Thresholds{Both: true}, by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableLow},
-		"three by two, where both count": {high: feedback.Thresholds{Both: true}, by: by{"ann", "bob", "ann"}, last: feedback.GeneralizableHigh},
-		"other thresholds":               {high: feedback.Thresholds{Occurrences: 5, Reviewers: 4}, by: by{"a", "b", "c", "c"}, last: feedback.GeneralizableLow},
+		"three by one, where both count": {cfg: feedback.Config{Both: true}, by: by{"ann", "ann", "ann"}, last: feedback.GeneralizableLow},
+		"three by two, where both count": {cfg: feedback.Config{Both: true}, by: by{"ann", "bob", "ann"}, last: feedback.GeneralizableHigh},
+		"other thresholds":               {cfg: feedback.Config{Occurrences: 5, Reviewers: 4}, by: by{"a", "b", "c", "c"}, last: feedback.GeneralizableLow},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, feedback.Config{High: test.high})
+			w := newWorld(t, test.cfg)
 			var r feedback.Feedback
 			for _, reviewer := range test.by {
 				r = w.says(reviewer, long)

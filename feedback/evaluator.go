@@ -55,7 +55,7 @@ type Case struct {
 	Candidates []Match    // earlier corrections of the same agent, the most alike first
 	Cluster    []Feedback // the candidates, and others alike to them, that the feedback stands with by the similarity
 	Support    Support    // of the cluster with the feedback in it
-	Enough     bool       // the support is what Config.High asks for
+	Enough     bool       // the support is what Config.Occurrences and Config.Reviewers ask for
 	Ceiling    float64    // the most that a confidence may be: see [Config]
 }
 

@@ -55,9 +55,6 @@ func Scores(ctx context.Context, s *Service, text string, others []string) ([]fl
 // EvaluateAll evaluates what is not classified yet.
 func EvaluateAll(ctx context.Context, s *Service) (done int, err error) { return s.evaluateAll(ctx) }
 
-// Met reports whether the support is enough.
-func Met(t Thresholds, s Support) bool { return t.met(s) }
-
 // Measure returns the effect of a rule at a moment.
 func Measure(ctx context.Context, s *Service, id string, at time.Time) (Effect, error) {
 	rule, err := ruleKind.get(ctx, s.cfg.Store, id)

@@ -48,7 +48,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	if members[0].Class == Positive && !s.cfg.High.met(s.support(&members[0], members[1:])) {
+	if members[0].Class == Positive && !s.cfg.enough(s.support(&members[0], members[1:])) {
 		return nil, nil
 	}
 	var drafted *Draft

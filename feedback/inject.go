@@ -47,7 +47,7 @@ type Omission struct {
 // was built before: it gets the present rules in place of its own. task follows the rules, and may be empty.
 //
 // Pinned rules come first, then those with the greater measured effect, then the newer, then by id. Each goes in as a whole,
-// as far as the limits of [Config].Injecting allow. A rule stands on a line of its own, behind its type, so that it can't pass
+// as far as [Config].PromptRules and PromptCharacters allow. A rule stands on a line of its own, behind its type, so that it can't pass
 // for another part of the prompt. Whether to do what it asks for is the gate's decision.
 func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection, error) {
 	ranked, err := r.lines(ctx, agent)
@@ -56,12 +56,12 @@ func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection
 	}
 	var in Injection
 	var lines strings.Builder
-	limits := r.s.cfg.Injecting
-	room := limits.Characters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
+	limits := &r.s.cfg
+	room := limits.PromptCharacters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
 	for _, rule := range ranked {
 		size := utf8.RuneCountInString(rule.text)
 		switch {
-		case len(in.Rules) == limits.Rules:
+		case len(in.Rules) == limits.PromptRules:
 			in.Omitted = append(in.Omitted, Omission{rule.id, "rules"})
 		case size > room:
 			in.Omitted = append(in.Omitted, Omission{rule.id, "characters"})

@@ -82,7 +82,7 @@ func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (
 		r.Action = DocumentOnly
 		return nil, nil
 	}
-	if s.cfg.High.met(s.support(r, members)) {
+	if s.cfg.enough(s.support(r, members)) {
 		r.Class = GeneralizableHigh
 	}
 	return promote(r, members), nil

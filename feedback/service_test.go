@@ -248,10 +248,10 @@ func TestErase(t *testing.T) {
 
 func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	_, err := feedback.New(ctx, feedback.Config{
-		Threshold: 2, Ceiling: -1, High: feedback.Thresholds{Occurrences: -1, Reviewers: -1}, Window: -1,
+		Threshold: 2, Ceiling: -1, Occurrences: -1, Reviewers: -1, Window: -1,
 		Expedite: math.NaN(), Fresh: -1, Agents: []string{""},
-		Gate:      feedback.Gate{Quorum: 11, Outsiders: 12, TTL: -1, PerProposer: -1, PerAgent: -1, Pending: -1},
-		Injecting: feedback.Injecting{Rules: -1, Characters: 100},
+		Gate:        feedback.Gate{Quorum: 11, Outsiders: 12, TTL: -1, PerProposer: -1, PerAgent: -1, Pending: -1},
+		PromptRules: -1, PromptCharacters: 100,
 		Measuring: feedback.Measuring{Before: -1, Stabilise: -1, Review: -2, Improvement: 2, Floor: -1, PerSweep: -1},
 	})
 	var fields []string
@@ -259,8 +259,8 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 		fields = append(fields, fault.Field)
 	}
 	assert.ElementsMatch(t, []string{
-		"Store", "Threshold", "Ceiling", "High.Occurrences", "High.Reviewers", "Window", "Expedite", "Fresh", "Agents[0]", "Gate.Quorum",
-		"Gate.Outsiders", "Gate.TTL", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending", "Injecting.Rules", "Injecting.Characters",
+		"Store", "Threshold", "Ceiling", "Occurrences", "Reviewers", "Window", "Expedite", "Fresh", "Agents[0]", "Gate.Quorum",
+		"Gate.Outsiders", "Gate.TTL", "Gate.PerProposer", "Gate.PerAgent", "Gate.Pending", "PromptRules", "PromptCharacters",
 		"Measuring.Before", "Measuring.Stabilise", "Measuring.Review", "Measuring.Improvement", "Measuring.Floor", "Measuring.PerSweep",
 	}, fields)
 
@@ -269,9 +269,9 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	cfg := s.Config()
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
 	assert.Equal(t, []float64{0.4, 0.7}, []float64{cfg.Threshold, cfg.Ceiling})
-	assert.Equal(t, feedback.Thresholds{Occurrences: 3, Reviewers: 2}, cfg.High)
+	assert.Equal(t, []int{3, 2}, []int{cfg.Occurrences, cfg.Reviewers})
 	assert.Equal(t, feedback.Gate{Quorum: 2, Outsiders: 1, TTL: 7 * day, PerProposer: 10, PerAgent: 20, Pending: 200}, cfg.Gate)
-	assert.Equal(t, feedback.Injecting{Rules: 20, Characters: 4000}, cfg.Injecting)
+	assert.Equal(t, []int{20, 4000}, []int{cfg.PromptRules, cfg.PromptCharacters})
 	assert.Equal(t, 7*day, cfg.Measuring.Stabilise)
 	cfg.Agents[0] = "changed"
 	assert.Equal(t, []string{"a"}, s.Config().Agents)

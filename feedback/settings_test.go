@@ -40,8 +40,8 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 	assert.Equal(t, map[string]string{"gate.quorum": "3 -> 2"}, entries[0].Details)
 
 	// A tool beside the application does what the application does, and leaves the settings alone.
-	tool := asStored(feedback.Config{Injecting: feedback.Injecting{Rules: 1}})
-	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Fresh, tool.Injecting.Rules})
+	tool := asStored(feedback.Config{PromptRules: 1})
+	assert.Equal(t, []int{2, 5, 20}, []int{tool.Gate.Quorum, tool.Fresh, tool.PromptRules})
 	stored, err := settings.Stored(ctx, st, "feedback")
 	require.NoError(t, err)
 	assert.Equal(t, "20", string(stored["injecting.rules"].Value))
@@ -57,18 +57,18 @@ func TestALoweredQuorumIsInTheAuditLog(t *testing.T) {
 func TestEverySettingIsKept(t *testing.T) {
 	st := newStore(t, nil)
 	_, err := feedback.New(ctx, feedback.Config{
-		Store: st, High: feedback.Thresholds{Occurrences: 4, Reviewers: 3}, Window: 5, Expedite: 0.5, Fresh: 6, OncePerTask: true, TakeChanged: true,
-		Gate:      feedback.Gate{Quorum: 4, Outsiders: 3, TTL: time.Hour, PerProposer: 7, PerAgent: 8, Pending: 9},
-		Injecting: feedback.Injecting{Rules: 10, Characters: 1000},
+		Store: st, Occurrences: 4, Reviewers: 3, Window: 5, Expedite: 0.5, Fresh: 6, OncePerTask: true, TakeChanged: true,
+		Gate:        feedback.Gate{Quorum: 4, Outsiders: 3, TTL: time.Hour, PerProposer: 7, PerAgent: 8, Pending: 9},
+		PromptRules: 10, PromptCharacters: 1000,
 		Measuring: feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Improvement: 0.25, Floor: 11, PerSweep: 12, Retire: true},
 	})
 	require.NoError(t, err)
 	tool, err := feedback.Open(ctx, feedback.Config{Store: st})
 	require.NoError(t, err)
 	cfg := tool.Config()
-	assert.Equal(t, feedback.Thresholds{Occurrences: 4, Reviewers: 3}, cfg.High)
+	assert.Equal(t, []int{4, 3}, []int{cfg.Occurrences, cfg.Reviewers})
 	assert.Equal(t, feedback.Gate{Quorum: 4, Outsiders: 3, TTL: time.Hour, PerProposer: 7, PerAgent: 8, Pending: 9}, cfg.Gate)
-	assert.Equal(t, feedback.Injecting{Rules: 10, Characters: 1000}, cfg.Injecting)
+	assert.Equal(t, []int{10, 1000}, []int{cfg.PromptRules, cfg.PromptCharacters})
 	assert.Equal(t, feedback.Measuring{Before: 1, Stabilise: 2, Review: 3, Improvement: 0.25, Floor: 11, PerSweep: 12, Retire: true}, cfg.Measuring)
 	assert.Equal(t, []any{5, 0.5, 6, true, true}, []any{cfg.Window, cfg.Expedite, cfg.Fresh, cfg.OncePerTask, cfg.TakeChanged})
 	stored, err := settings.Stored(ctx, st, "feedback")

@@ -68,7 +68,7 @@ func (r *Reading) addDense(runes []rune) int {
 			return len([]rune(negation))
 		}
 	}
-	if number, ok := denseNumbers[runes[0]]; ok {
+	if number, ok := denseNumbers[string(runes[0])]; ok {
 		r.numbers = append(r.numbers, number)
 	}
 	char := string(runes[0])
@@ -190,9 +190,9 @@ func (r *Reading) readClauses() {
 		switch {
 		case t.word == "":
 			flush()
-		case negations[t.word] || isDenseNegation(t.word):
+		case negations[t.word] || denseNegation[t.word]:
 			r.negations++
-			if len(clause) > 0 && i > 0 && !auxiliaries[r.tokens[i-1].word] && !isDenseNegation(t.word) && !wholeClause[t.word] {
+			if len(clause) > 0 && i > 0 && !auxiliaries[r.tokens[i-1].word] && !denseNegation[t.word] && !wholeClause[t.word] {
 				flush()
 			}
 			denied = !denied
