@@ -26,8 +26,8 @@ func (s *Service) support(r *Feedback, members []Feedback) Support {
 	return support
 }
 
-// join puts a feedback into the cluster of those it is most alike to, or, where there is none, into one of its own, and
-// returns the others of the cluster, the oldest first. It does not join where it opposes any of them.
+// join puts a feedback into the cluster that it is most alike to, and opposes no member of, or into one of its own. It returns
+// the others of the cluster, the oldest first.
 func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind func(Classification) bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link = r.ID, 1

@@ -9,8 +9,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// An Effect is what a rule has changed, measured in the decisions about the agents that it is for: from Measuring.Before
-// before it came into effect, and from Measuring.Stabilise after.
+// Effect is what a rule has changed. It is measured in the decisions about the rule's agents, from Measuring.Before before the
+// rule came into effect, and from Measuring.Stabilise after.
 type Effect struct {
 	// Status is the first of these that holds, and "" until it was measured:
 	//   - "stabilising": the rule came into effect less than Measuring.Stabilise ago;
@@ -20,14 +20,14 @@ type Effect struct {
 	//   - "under_review": it improved by less, or not yet;
 	//   - "ineffective": it did not improve, Measuring.Review after it came into effect.
 	Status string `json:"status,omitempty"`
-	// Basis says which of the two changes it is judged by: "recurrence" of what the rule should end, where it was made of
-	// feedback, and else "corrections". Improvement is that change's.
+	// Basis is the change that the rule is judged by: "recurrence" if it was made of feedback, and else "corrections".
+	// Improvement is that of the basis.
 	Basis       string  `json:"basis,omitempty"`
 	Improvement float64 `json:"improvement"`
 	// Recurrence counts the corrections that stand with the rule's clusters, and Corrections all.
 	Recurrence  Shift `json:"recurrence"`
 	Corrections Shift `json:"corrections"`
-	// Violations are how many corrections of its clusters came although the agent's prompt had the rule: see Feedback.Rules.
+	// Violations counts corrections of its clusters although the agent's prompt had the rule: see Feedback.Rules.
 	Violations int       `json:"violations"`
 	Measured   time.Time `json:"measured,omitzero"`
 }
@@ -36,14 +36,14 @@ type Effect struct {
 type Shift struct {
 	Before Rate `json:"before"`
 	After  Rate `json:"after"`
-	// Improvement is by how much of itself the rate fell, 1 − after/before: 0.5 where it halved, negative where it rose. 0
-	// where there was nothing before, or too little is known on either side.
+	// Improvement is 1 − after/before: 0.5 if the rate halved, negative if it rose. It is 0 if there was nothing before, or
+	// fewer decisions than Measuring.Floor on either side.
 	Improvement float64 `json:"improvement"`
-	// Certainty is how probable it is, in [0, 1], that the true rate fell at all, from an even prior on both.
+	// Certainty is the probability, in [0, 1], that the true rate fell at all, with an even prior on both.
 	Certainty float64 `json:"certainty"`
 }
 
-// A Rate is how many of a number of decisions were corrections.
+// A Rate is the share of decisions that were corrections.
 type Rate struct {
 	Hits int     `json:"hits"`
 	Of   int     `json:"of"`
@@ -58,8 +58,7 @@ const (
 // unfit reports whether the effect speaks for retiring the rule.
 func (e *Effect) unfit() bool { return e.Status == harmful || e.Status == ineffective }
 
-// wilsonLower returns the lower bound of the Wilson score interval, of 95 %, of a rate of which hits of n were seen (Wilson
-// 1927), and 0 where n is 0.
+// wilsonLower returns the lower bound of the Wilson score interval of 95 % of hits in n (Wilson 1927), and 0 if n is 0.
 func wilsonLower(hits, n int) float64 {
 	if n <= 0 {
 		return 0
@@ -70,18 +69,12 @@ func wilsonLower(hits, n int) float64 {
 	return max((p+z*z/(2*m)-root)/(1+z*z/m), 0)
 }
 
-// sides are what is counted before a rule and after it.
-type sides struct{ before, after evidence.Tally }
-
-func (t *sides) add(before bool, hit bool, at time.Time) {
-	side, reward := &t.after, 0.
-	if before {
-		side = &t.before
-	}
+func (r *Rate) add(hit bool) {
+	r.Of++
 	if hit {
-		reward = 1
+		r.Hits++
 	}
-	side.Add(1, reward, evidence.InstantOf(at))
+	r.Mean = float64(r.Hits) / float64(r.Of)
 }
 
 func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effect, error) {
@@ -90,7 +83,6 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	if len(rule.Clusters) > 0 {
 		e.Basis = "recurrence"
 	}
-	var recurrence, corrections sides
 	settled := rule.Since.Add(m.Stabilise)
 	q := Listing{Since: rule.Since.Add(-m.Before), Until: now.Add(time.Microsecond)}
 	if len(rule.Agents) == 1 {
@@ -106,11 +98,12 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 			e.Violations++
 		}
 		if rule.affects(r.Agent) && (before || !r.At.Before(settled)) {
-			recurrence.add(before, recurs, r.At)
-			corrections.add(before, r.corrects(), r.At)
+			e.Recurrence.side(before).add(recurs)
+			e.Corrections.side(before).add(r.corrects())
 		}
 	}
-	e.Recurrence, e.Corrections = recurrence.shift(m.Floor), corrections.shift(m.Floor)
+	e.Recurrence.compare(m.Floor)
+	e.Corrections.compare(m.Floor)
 	judged := e.Corrections
 	if e.Basis == "recurrence" {
 		judged = e.Recurrence
@@ -120,23 +113,22 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	return e, nil
 }
 
-func (t *sides) shift(floor int) Shift {
-	s := Shift{Before: rate(t.before), After: rate(t.after)}
-	even := evidence.Beta{Alpha: 1, Beta: 1}
-	fell := evidence.ProbBest([]evidence.Beta{t.before.At(0).Posterior(even), t.after.At(0).Posterior(even)})
-	s.Certainty = fell[0]
+func (s *Shift) side(before bool) *Rate {
+	if before {
+		return &s.Before
+	}
+	return &s.After
+}
+
+// compare fills in the rest, once both sides were counted.
+func (s *Shift) compare(floor int) {
+	belief := func(r Rate) evidence.Beta {
+		return evidence.Beta{Alpha: 1 + float64(r.Hits), Beta: 1 + float64(r.Of-r.Hits)}
+	}
+	s.Certainty = evidence.ProbBest([]evidence.Beta{belief(s.Before), belief(s.After)})[0]
 	if s.Before.Hits > 0 && s.enough(floor) {
 		s.Improvement = 1 - s.After.Mean/s.Before.Mean
 	}
-	return s
-}
-
-func rate(t evidence.Tally) Rate {
-	r := Rate{Hits: int(t.Positive.N), Of: int(t.N())}
-	if r.Of > 0 {
-		r.Mean = t.At(0).Mean()
-	}
-	return r
 }
 
 func (s *Shift) enough(floor int) bool { return s.Before.Of >= floor && s.After.Of >= floor }

@@ -11,19 +11,18 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Evaluate classifies a feedback, unless it was classified before, and returns it as it then is. In this order:
+// Evaluate classifies a feedback, unless it was classified before, and returns it as it then is. The first that holds counts:
 //
-//  1. What is Private is [Archived], and an approval [Positive].
-//  2. A correction without a text that can be compared is [Ambiguous], and an [EdgeCase] where it is a rejection.
-//  3. A correction of what was approved unchanged before, at the same gate, and one whose text contradicts what was said
-//     before there, is [Ambiguous], however many agree with it.
-//  4. What else is a correction stands with the cluster of those it is most alike to, none of whom it contradicts, and the
-//     [Evaluator] decides. Earlier ones of the cluster are promoted with it.
+//  1. A Private feedback is [Archived], and an approval [Positive].
+//  2. A rejection without a text that can be compared is an [EdgeCase], and another correction without one [Ambiguous].
+//  3. A correction is [Ambiguous], however many agree with it, if its output was approved unchanged at the same gate before, or
+//     if it contradicts an earlier text there.
+//  4. Any other correction joins the cluster that it is most alike to and contradicts no member of, and the [Evaluator] decides.
+//     Earlier members of the cluster are promoted with it.
 //
-// Where the cluster is then [GeneralizableHigh], with a confidence from [Config].Expedite on, it is proposed as a rule; if
-// that fails, the feedback is classified all the same, and [Service.Flush] will propose it.
-//
-// A feedback whose evaluation fails stays as it was: see [Service.Sweep].
+// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. If that fails, the
+// feedback is classified all the same, and [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was,
+// and [Service.Sweep] evaluates it again.
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	revision, err := s.commit(ctx, s.evaluating, func() (c change, err error) {
@@ -98,18 +97,14 @@ func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedbac
 	return s.judge(ctx, r, matches)
 }
 
-// classifyPositive makes an approval positive. One that says what was right stands with those that say the same, of which
-// an example can be proposed.
+// classifyPositive classifies an approval. One that says what was right joins those that say the same, as together they may
+// become an example.
 func (s *Service) classifyPositive(ctx context.Context, r *Feedback) error {
 	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
 		return nil
 	}
-	known, err := s.recent(ctx, r)
-	if err != nil {
-		return err
-	}
-	matches, err := s.compare(ctx, r.said(), known)
+	matches, err := s.matches(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -139,8 +134,7 @@ func (s *Service) contradiction(r *Feedback, known []Feedback, matches []Match) 
 	return ""
 }
 
-// sameTopic reports whether two texts that oppose each other speak of the same: by their score, or because they are worded
-// alike but for what opposes them.
+// sameTopic reports whether two opposed texts speak of the same, by their score or by the words that do not oppose each other.
 func (s *Service) sameTopic(a, b string, score float64) bool {
 	if score >= s.cfg.Threshold {
 		return true
@@ -180,7 +174,7 @@ func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (prom
 	return promote(r, members), nil
 }
 
-// settle takes over a verdict as far as its support goes.
+// settle takes over a verdict as far as the support allows.
 func (s *Service) settle(r *Feedback, members []Feedback, v Verdict, ceiling float64) {
 	support := s.support(r, members)
 	switch {
@@ -201,7 +195,7 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Verdict, ceiling flo
 	}
 }
 
-// promote raises earlier members of a cluster to what the newest one is.
+// promote raises earlier members of a cluster to the class of the newest one.
 func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	for _, m := range members {
 		if r.Class == GeneralizableHigh && m.Class != GeneralizableHigh || r.Class == GeneralizableLow && m.Class == EdgeCase {
@@ -212,8 +206,7 @@ func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	return promoted
 }
 
-// evaluateAll evaluates what is still unclassified, the oldest first, and returns how many it classified. It goes on where
-// an evaluation fails, and returns the errors, joined; what failed stays to be evaluated.
+// evaluateAll evaluates all unclassified feedback, the oldest first, and returns how many it classified and all errors, joined.
 func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
 	var waiting []string
 	for r, err := range s.records(ctx, Listing{Class: Unclassified}) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,9 @@ var (
 )
 
 const day = 24 * time.Hour
+
+// thorough has tests run their long variants.
+var thorough = os.Getenv("HEED_LONG") != ""
 
 // clock is a clock that a test sets. It moves on by a microsecond whenever it is read, so that what comes later is later.
 type clock struct {

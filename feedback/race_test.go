@@ -64,14 +64,14 @@ var gateModel = porcupine.Model{
 	Equal: func(a, b any) bool { return a == b },
 }
 
-// TestRacesLeaveALegalHistory: 64 goroutines race to approve, reject and edit 2,000 proposals through two services over one
+// TestRacesLeaveALegalHistory: 64 goroutines race to approve, reject and edit 400 proposals (2,000 with HEED_LONG) through two services over one
 // store. What each of them was told is a history that the gate could have had one after the other, and nothing is active
 // without its quorum.
 func TestRacesLeaveALegalHistory(t *testing.T) {
 	const workers = 64
-	proposals := 2000
-	if testing.Short() {
-		proposals = 200
+	proposals := 400
+	if thorough {
+		proposals = 2000
 	}
 	now := (&clock{}).Now
 	cfg := feedback.Config{Store: newStore(t, now), Gate: feedback.Gate{PerProposer: 1 << 30, Pending: 1 << 30}, Now: now, NewID: uuid.NewString}

@@ -65,11 +65,7 @@ func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (
 		r.Action = DocumentOnly
 		return nil, nil
 	}
-	known, err := s.recent(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	matches, err := s.compare(ctx, r.said(), known)
+	matches, err := s.matches(ctx, r)
 	if err != nil {
 		return nil, err
 	}

@@ -20,11 +20,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Service records what reviewers decide and finds out what can be learned from it. Make one with [New]; [Service.Rules]
-// has what becomes of it. All that it knows is in the store: another service over the same store goes on where it stopped.
-// It starts no goroutine and needs no closing.
-//
-// A Service is safe for concurrent use by multiple goroutines.
+// A Service records what reviewers decide and finds out what can be learned from it; [Service.Rules] has what follows. Make
+// one with [New]. It keeps everything in the store, starts no goroutine and needs no closing. It is safe for concurrent use by
+// multiple goroutines.
 type Service struct {
 	cfg        Config
 	similarity heed.Similarity // cfg.Similarity, with a memory if it embeds
@@ -78,7 +76,7 @@ func (s *Service) Config() Config {
 	return cfg
 }
 
-// Feedback keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. duplicate tells
+// Record keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. duplicate tells
 // that it was known already, or was erased, and nothing was kept. Other content under a known ID is a [heed.ErrConflict].
 // Input that is not valid is a [*heed.InputError] and changes nothing.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
@@ -185,7 +183,7 @@ func (l *Listing) stored() store.Query {
 	return q
 }
 
-// records yields the feedback that a query selects, the newest first, and of one moment the last recorded first.
+// records yields the feedback that a listing selects, the newest first.
 func (s *Service) records(ctx context.Context, l Listing) iter.Seq2[Feedback, error] {
 	return func(yield func(Feedback, error) bool) {
 		for r, err := range feedbackKind.find(ctx, s.cfg.Store, l.stored()) {
@@ -214,9 +212,8 @@ func (s *Service) List(ctx context.Context, l Listing) (records []Feedback, tota
 	return records, total, nil
 }
 
-// Similar returns the corrections of the same agent whose text is alike, the most alike first: from the threshold on, or
-// from the similarity's own where it is 0. Those that contradict the feedback say so in Match.Opposed. Of the agent's
-// decisions, the latest [Config].Window are looked at.
+// Similar returns the corrections of the same agent whose text is alike from the threshold on, the most alike first, among the
+// latest [Config].Window decisions. A threshold of 0 is [Config].Threshold. Match.Opposed tells which contradict the feedback.
 func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([]Match, error) {
 	if !(threshold >= 0 && threshold <= 1) {
 		return nil, fmt.Errorf("feedback: similar: %w", invalid("threshold", "must be in [0, 1]"))
@@ -246,7 +243,16 @@ func (s *Service) recent(ctx context.Context, f *Feedback) (records []Feedback, 
 	return records, nil
 }
 
-// compare scores the records that have a text, the most alike first, and of those equally alike the newest.
+// matches compares a feedback with the latest decisions about its agent.
+func (s *Service) matches(ctx context.Context, f *Feedback) ([]Match, error) {
+	known, err := s.recent(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	return s.compare(ctx, f.said(), known)
+}
+
+// compare scores the records that have a text, the most alike first, and of equally alike ones the newest first.
 func (s *Service) compare(ctx context.Context, one string, records []Feedback) ([]Match, error) {
 	if !text.Comparable(one) {
 		return nil, nil
@@ -272,8 +278,8 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback) (
 }
 
 // Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not come back when it is
-// delivered again; proposals go on to name it, and keep the counts that they had. A rule that was made of it stays: revoke
-// it where its text has to go. To erase it again changes nothing.
+// delivered again. Proposals still name it and keep their counts. A rule that was made of it stays: revoke the rule if its text
+// has to go. To erase a feedback again changes nothing.
 func (s *Service) Erase(ctx context.Context, o Order) error {
 	_, err := s.act(ctx, "erase", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
 		r, err := feedbackKind.get(ctx, s.cfg.Store, o.ID)

@@ -56,8 +56,7 @@ func (x Reading) Opposes(y Reading) Way {
 	return ""
 }
 
-// tooLong reports whether there is too much in two texts to compare them word with word: that takes the square of their
-// words, for each pair of places where both have the same relation.
+// tooLong reports whether two texts have too many words, or relations, to compare them word with word.
 func tooLong(x, y Reading) bool {
 	const longest, pairs = 250, 200
 	if max(len(x.tokens), len(y.tokens)) > longest {
@@ -72,8 +71,7 @@ func tooLong(x, y Reading) bool {
 	return n > pairs
 }
 
-// antonymous reports whether x has a word whose opposite y has, and neither has both; or whether, where both have both,
-// they say them of other things.
+// antonymous reports whether x has a word whose opposite only y has, or both have both and say them of other things.
 func antonymous(x, y Reading) bool {
 	for word := range x.words {
 		if y.words[word] {
@@ -115,10 +113,8 @@ func bindsOther(x, y Reading) bool {
 
 // next is the first word behind a place that says something.
 func (r *Reading) next(i int) string {
-	for _, t := range r.tokens[i+1:] {
-		if t.stem != "" {
-			return t.stem
-		}
+	if after := stems(r.tokens[i+1:]); len(after) > 0 {
+		return after[0]
 	}
 	return ""
 }
@@ -134,7 +130,7 @@ func (r *Reading) positions(word string) (all []int) {
 
 // swapped reports whether two texts say the same words, in another order that changes what they say.
 func swapped(x, y Reading) bool {
-	a, b := x.stems(), y.stems()
+	a, b := stems(x.tokens), stems(y.tokens)
 	if slices.Equal(a, b) {
 		return false
 	}
@@ -167,29 +163,15 @@ func crosses(in, and, not, nor []string) bool {
 
 // around returns the words before and behind a place. Of "before A, B" A stands behind and B before.
 func (r *Reading) around(i int) (left, right []string) {
-	for _, t := range r.tokens[:i] {
-		if t.stem != "" {
-			left = append(left, t.stem)
-		}
+	left, rest := stems(r.tokens[:i]), r.tokens[i+1:]
+	if end := slices.IndexFunc(rest, func(t token) bool { return t.word == "" }); end >= 0 && len(left) == 0 {
+		return stems(rest[end:]), stems(rest[:end])
 	}
-	for j, t := range r.tokens[i+1:] {
-		if t.word == "" && len(left) == 0 {
-			for _, t := range r.tokens[i+1+j:] {
-				if t.stem != "" {
-					left = append(left, t.stem)
-				}
-			}
-			break
-		}
-		if t.stem != "" {
-			right = append(right, t.stem)
-		}
-	}
-	return left, right
+	return left, stems(rest)
 }
 
-func (r *Reading) stems() (all []string) {
-	for _, t := range r.tokens {
+func stems(tokens []token) (all []string) {
+	for _, t := range tokens {
 		if t.stem != "" {
 			all = append(all, t.stem)
 		}
@@ -197,10 +179,9 @@ func (r *Reading) stems() (all []string) {
 	return all
 }
 
-// reworded reports whether two texts are the same sentence, in which words of the one stand in the place of others that it
-// has nowhere. No list says whether "prices are rounded up" and "down" are opposites.
+// reworded reports whether two texts are the same sentence but for some words. No list says whether those are opposites.
 func reworded(x, y Reading) bool {
-	a, b := x.stems(), y.stems()
+	a, b := stems(x.tokens), stems(y.tokens)
 	if len(a) != len(b) {
 		return false
 	}
@@ -258,11 +239,10 @@ func kin(a, b string) bool {
 	return a == b || common >= 4 && max(len(x), len(y))-common <= 3
 }
 
-// otherNames reports whether both have names, and each one that the other has not.
+// otherNames reports whether each of both has a name that the other lacks.
 func otherNames(a, b []string) bool {
+	lacks := func(a, b []string) bool {
+		return slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
+	}
 	return lacks(a, b) && lacks(b, a)
-}
-
-func lacks(a, b []string) bool {
-	return slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })
 }

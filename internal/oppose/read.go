@@ -77,7 +77,7 @@ func (r *Reading) addDense(runes []rune) int {
 	return 1
 }
 
-// addNumber adds a number as what it is worth, together with its unit where it has one.
+// addNumber adds the value of a number, with its unit if it has one.
 func (r *Reading) addNumber(runes []rune) int {
 	var digits strings.Builder
 	i := 0
@@ -109,7 +109,7 @@ func unitOf(runes []rune) string {
 	return units[text[:len(text)-len(strings.TrimLeftFunc(text, unicode.IsLetter))]]
 }
 
-// digit is what a decimal digit of any script is worth: Unicode has them in tens, from nought on.
+// digit returns the value of a decimal digit of any script. Unicode has them in tens, from zero on.
 func digit(c rune) int {
 	if c <= '9' {
 		return int(c - '0')
@@ -171,8 +171,8 @@ func (r *Reading) addWord(runes []rune) int {
 	return n
 }
 
-// readClauses finds out what is said and what is denied. A negation denies its clause: where it comes first, or behind an
-// auxiliary verb ("must not"), all of it; elsewhere ("tabs, not spaces", "merge without review") what follows.
+// readClauses finds what is affirmed and what is denied. A negation that comes first, or behind an auxiliary verb ("must
+// not"), denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies what follows.
 func (r *Reading) readClauses() {
 	var clause []string
 	denied := false
@@ -257,8 +257,7 @@ func stem(word string) string {
 // Has reports whether the text has a word, which is in lower case.
 func (r Reading) Has(word string) bool { return r.words[word] }
 
-// Topic returns the words of what a text speaks of, without what it says about it: no negations, no words that have an
-// opposite.
+// Topic returns the words of a text without negations and without words that have an opposite: what it speaks of.
 func Topic(text string) string {
 	r := Read(text)
 	var words []string
