@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// A completion is the part of an endpoint's answer that is read.
+// A completion is the part of an answer that matters here.
 type completion struct {
 	Model   maybe[string]   `json:"model"`
 	Choices maybe[[]choice] `json:"choices"`
@@ -33,8 +33,8 @@ type usage struct {
 	Completion maybe[int] `json:"completion_tokens"`
 }
 
-// A maybe is a value, or nothing if the endpoint sent null or another type. Endpoints differ in what they send beside the
-// answer, and the answer must not be lost over it.
+// A maybe is a value, or nothing for null and values of another type. Endpoints differ in the details around an answer, and the
+// answer must not be lost over them.
 type maybe[T any] struct {
 	value T
 	ok    bool
@@ -48,9 +48,6 @@ func (m *maybe[T]) UnmarshalJSON(b []byte) error {
 	}
 	return nil
 }
-
-// maxName is how much is believed to be the name of a model, in characters.
-const maxName = 200
 
 // answer reads the answer of a response.
 func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
@@ -67,7 +64,7 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 		return decision.LLMResponse{}, &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
 	}
 	out := decision.LLMResponse{
-		Model:        cmp.Or(prompt.Line(c.APIKey.redact(got.Model.value, false), maxName), c.Model),
+		Model:        cmp.Or(prompt.Line(c.APIKey.redact(got.Model.value, false), 200), c.Model),
 		InputTokens:  max(got.Usage.value.Prompt.value, 0),
 		OutputTokens: max(got.Usage.value.Completion.value, 0),
 	}
@@ -93,4 +90,27 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	}
 	out.Text = text
 	return out, nil
+}
+
+// An AnswerError says that an endpoint answered with something that is no usable answer. Its text may go into a log.
+type AnswerError struct {
+	// Fault is [Refused], [CutOff], "no JSON object", "too large" (more than Config.MaxResponse), "no choice" (the list of
+	// choices is missing, empty or malformed) or "no text" (it is missing, null, blank or of another type).
+	Fault string
+	// ContentType is the media type of an answer that is no JSON object. "text/html" hints at a proxy.
+	ContentType string
+}
+
+// The faults that a host may want to handle.
+const (
+	Refused = "refused" // by the model, or by a filter of the provider
+	CutOff  = "cut off" // at the request's MaxTokens, or because the model can't hold more
+)
+
+func (e *AnswerError) Error() string {
+	text := "unusable answer: " + e.Fault
+	if e.ContentType != "" {
+		text += " (" + e.ContentType + ")"
+	}
+	return text
 }

@@ -2,7 +2,7 @@ package openaicompat
 
 import (
 	"cmp"
-	"math/rand/v2"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,55 +12,46 @@ import (
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// Config configures a [Client]. BaseURL must be set; every other field has a default.
+// Config configures a [Client]. BaseURL must be set. Every other field has a default.
 type Config struct {
-	// BaseURL is the address before "/chat/completions", of http or https. The package comment lists common endpoints. Its
-	// query, if it has one, is sent with each request. Put no key there, as URLs are shown: use APIKey.
+	// BaseURL is the address before "/chat/completions", of http or https. The package comment has those of common
+	// endpoints. Its query is sent with each request. Do not put a key into it, as errors and logs may show URLs.
 	BaseURL string
-	// Model is the model to ask for. "" asks for none; some endpoints have only one.
+	// Model is the model to ask for. "" names none, for endpoints that have only one.
 	Model string
-	// APIKey is sent to the host of BaseURL and to no other, as redirects are not followed. "": none is sent. It is sent as
-	// plain text if BaseURL says http.
+	// APIKey is sent to the host of BaseURL and to no other. "": none is sent. If BaseURL says http, it is sent in plain
+	// text.
 	APIKey Key
-	// KeyHeader is the header of the bare key. "" means "Authorization: Bearer <key>".
+	// KeyHeader is the header for the key alone, as "api-key". "" means "Authorization: Bearer <key>".
 	KeyHeader string
 
-	// JSON is how an answer in JSON is asked for: "json_object" or "json_schema" (of any object) as response_format, or
-	// "prompt", by nothing but the prompt. "" means "json_object". Each of them needs a prompt that asks for JSON too.
+	// JSON says how to ask for an answer in JSON: by the response_format "json_object" or "json_schema" (of any object), or
+	// by the "prompt" alone. The prompt must ask for JSON in any case. "" means "json_object".
 	JSON string
-	// MaxCompletionTokens sends the bound of an answer as max_completion_tokens, as OpenAI's reasoning models require. They
-	// count their thoughts in it. Otherwise it is sent as max_tokens, which all others know.
+	// MaxCompletionTokens sends the limit of an answer as max_completion_tokens, which OpenAI's reasoning models want. They
+	// count their thoughts in it. Otherwise it is sent as max_tokens.
 	MaxCompletionTokens bool
 
-	// Timeout bounds a call as a whole, with its attempts and the waits between them. 0 means a minute.
+	// Timeout bounds a whole call, with its attempts and the waits between them. 0 means a minute.
 	Timeout time.Duration
 	// MaxAttempts is how often a call asks at most. 0 means 3.
 	MaxAttempts int
-	// Backoff is the wait before the second attempt, drawn between half of it and all of it. It doubles with each further
-	// attempt, up to sixteen-fold. The wait is at least what the endpoint asks for. 0 means half a second.
+	// Backoff is the wait before the second attempt, at random between half of it and all of it. It doubles with each
+	// attempt, up to sixteen-fold, and is at least as long as the endpoint asks for. 0 means half a second.
 	Backoff time.Duration
-	// MaxRequest and MaxResponse bound what is sent and read, in bytes, the latter after decompression. 0 means 1 MiB.
-	MaxRequest, MaxResponse int
+	// MaxResponse bounds the body of a response in bytes, after decompression. 0 means 1 MiB.
+	MaxResponse int
 
 	// HTTPClient sends the requests. nil means a client with http.DefaultTransport. Its CheckRedirect is not used.
 	HTTPClient *http.Client
-	// Seed gives the key of the waits. It is used by New only. nil means a random key.
-	Seed rand.Source
 }
-
-const (
-	defaultLimit = 1 << 20
-	maxLimit     = 1 << 30
-	maxDoublings = 4 // of the backoff
-)
 
 func (c Config) withDefaults() Config {
 	c.JSON = cmp.Or(c.JSON, "json_object")
 	c.Timeout = cmp.Or(c.Timeout, time.Minute)
 	c.MaxAttempts = cmp.Or(c.MaxAttempts, 3)
 	c.Backoff = cmp.Or(c.Backoff, time.Second/2)
-	c.MaxRequest = cmp.Or(c.MaxRequest, defaultLimit)
-	c.MaxResponse = cmp.Or(c.MaxResponse, defaultLimit)
+	c.MaxResponse = cmp.Or(c.MaxResponse, 1<<20)
 	if c.HTTPClient == nil {
 		c.HTTPClient = &http.Client{}
 	}
@@ -72,18 +63,17 @@ func (c Config) validate() error {
 	var found faults.List
 	shown, reason := checkURL(c.BaseURL)
 	found.Check(reason == "", "BaseURL", shown, reason)
-	found.Check(c.APIKey.valid(), "APIKey", c.APIKey, "must be printable ASCII without spaces")
+	found.Check(!strings.ContainsFunc(string(c.APIKey), notVisible), "APIKey", c.APIKey, "must be printable ASCII without spaces")
 	found.Check(!strings.ContainsFunc(c.KeyHeader, notToken), "KeyHeader", c.KeyHeader, "must be the name of a header")
 	found.Check(slices.Contains([]string{"json_object", "json_schema", "prompt"}, c.JSON), "JSON", c.JSON, "must be json_object, json_schema or prompt")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
 	found.Check(c.MaxAttempts > 0, "MaxAttempts", c.MaxAttempts, "must not be negative")
 	found.Check(c.Backoff > 0 && c.Backoff <= time.Hour, "Backoff", c.Backoff, "must not be negative, nor more than an hour")
-	found.Check(c.MaxRequest > 0 && c.MaxRequest <= maxLimit, "MaxRequest", c.MaxRequest, "must not be negative, nor more than 1 GiB")
-	found.Check(c.MaxResponse > 0 && c.MaxResponse <= maxLimit, "MaxResponse", c.MaxResponse, "must not be negative, nor more than 1 GiB")
+	found.Check(c.MaxResponse > 0 && c.MaxResponse <= 1<<30, "MaxResponse", c.MaxResponse, "must not be negative, nor more than 1 GiB")
 	return found.Err()
 }
 
-// checkURL returns what is wrong with a base URL, and what of it can be shown: a password may be anywhere in the rest.
+// checkURL returns a fault of a base URL, and the part of the URL that is safe to show.
 func checkURL(base string) (shown, reason string) {
 	u, err := url.Parse(base)
 	if err != nil {
@@ -103,7 +93,59 @@ func checkURL(base string) (shown, reason string) {
 	return shown, reason
 }
 
+func notVisible(r rune) bool { return r <= ' ' || r > '~' }
+
 // notToken reports whether a character can't be in the name of a header (RFC 9110, section 5.6.2).
 func notToken(r rune) bool {
-	return r <= ' ' || r > '~' || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
+	return notVisible(r) || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
+}
+
+// A Key is a secret. Only a conversion to string shows it. Packages fmt, log/slog and encoding/json print "[redacted]".
+type Key string
+
+const redacted = "[redacted]"
+
+// String returns "[redacted]", or "" for no key.
+func (k Key) String() string {
+	if k == "" {
+		return ""
+	}
+	return redacted
+}
+
+// Format implements [fmt.Formatter], for every verb.
+func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
+
+// MarshalText implements [encoding.TextMarshaler], which log/slog uses, too.
+func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// authorize puts the key into the header.
+func (c *Config) authorize(h http.Header) {
+	switch {
+	case c.APIKey == "":
+	case c.KeyHeader == "":
+		h.Set("Authorization", "Bearer "+string(c.APIKey))
+	default:
+		h.Set(c.KeyHeader, string(c.APIKey))
+	}
+}
+
+// redact removes the key from a text, also as URLs and JSON escape it. If the text was cut, it removes a part of the key at the
+// end, too.
+func (k Key) redact(text string, cut bool) string {
+	if k == "" {
+		return text
+	}
+	for _, spelling := range []string{
+		string(k), url.QueryEscape(string(k)), url.PathEscape(string(k)), strings.ReplaceAll(string(k), "/", `\/`),
+	} {
+		text = strings.ReplaceAll(text, spelling, redacted)
+		for n := min(len(spelling)-1, len(text)); cut && n > 0; n-- {
+			if strings.HasSuffix(text, spelling[:n]) {
+				text = text[:len(text)-n]
+				break
+			}
+		}
+	}
+	return text
 }

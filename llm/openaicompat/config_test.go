@@ -1,25 +1,14 @@
 package openaicompat_test
 
 import (
-	"net/http"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/llm/openaicompat"
 )
-
-func TestConfigDefaults(t *testing.T) {
-	client, err := openaicompat.New(openaicompat.Config{BaseURL: "https://api.openai.com/v1"})
-	require.NoError(t, err)
-	assert.Equal(t, openaicompat.Config{
-		BaseURL: "https://api.openai.com/v1", JSON: "json_object", Timeout: time.Minute, MaxAttempts: 3, Backoff: 500 * time.Millisecond,
-		MaxRequest: 1 << 20, MaxResponse: 1 << 20, HTTPClient: &http.Client{},
-	}, client.Config())
-}
 
 func TestConfigFaults(t *testing.T) {
 	base := openaicompat.Config{BaseURL: "http://localhost:8080"}
@@ -42,12 +31,12 @@ func TestConfigFaults(t *testing.T) {
 		"no mode":             {func(c *openaicompat.Config) { c.JSON = "yaml" }, []string{"JSON"}},
 		"all at once": {func(c *openaicompat.Config) {
 			*c = openaicompat.Config{
-				APIKey: "canary ", Timeout: -1, MaxAttempts: -1, Backoff: -1, MaxRequest: -1, MaxResponse: -1,
+				APIKey: "canary ", Timeout: -1, MaxAttempts: -1, Backoff: -1, MaxResponse: -1,
 			}
-		}, []string{"BaseURL", "APIKey", "Timeout", "MaxAttempts", "Backoff", "MaxRequest", "MaxResponse"}},
+		}, []string{"BaseURL", "APIKey", "Timeout", "MaxAttempts", "Backoff", "MaxResponse"}},
 		"too much": {func(c *openaicompat.Config) {
-			c.Backoff, c.MaxRequest, c.MaxResponse = time.Hour+1, 1<<30+1, 1<<30+1
-		}, []string{"Backoff", "MaxRequest", "MaxResponse"}},
+			c.Backoff, c.MaxResponse = time.Hour+1, 1<<30+1
+		}, []string{"Backoff", "MaxResponse"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := base

@@ -1,13 +1,8 @@
 // Package openaicompat asks a language model through a chat-completions endpoint, the HTTP interface that OpenAI began and
 // that most providers and local servers offer. It needs nothing but the standard library.
 //
-// A [Client] is a [decision.LLM]: give it to decision.Config.LLM. A call is one POST to BaseURL + "/chat/completions", with
-// the system prompt, if there is one, and the prompt; it waits for the whole answer, as a decision has no use for a part of
-// it.
-//
-// # Endpoints
-//
-// What to configure, beside Model, and APIKey where the endpoint wants one:
+// A [Client] is a [decision.LLM]: give it to decision.Config.LLM. A call is one POST to BaseURL + "/chat/completions". It waits for
+// the whole answer, as a decision has no use for a part of it. Beside Model and APIKey, configure:
 //
 //	                BaseURL
 //	OpenAI          https://api.openai.com/v1
@@ -19,21 +14,16 @@
 //	LM Studio       http://localhost:1234/v1
 //	OpenRouter      https://openrouter.ai/api/v1
 //
-// Azure reads keys from the header "api-key": set KeyHeader. Tokens of Entra ID go into Authorization, which is the default; the
-// Transport of an HTTPClient can renew them. LM Studio refuses the usual request for JSON: set JSON to "json_schema". OpenAI's
-// reasoning models refuse max_tokens and a temperature: set MaxCompletionTokens, and no temperature. OpenAI and Azure accept a
-// request for JSON only if the prompt has the word JSON in it. The prompts of package decision have it.
+// Azure has a header of its own for keys: set KeyHeader to "api-key". (A host that renews tokens of Entra ID adds them in the
+// Transport of its HTTPClient.) LM Studio refuses the usual request for JSON: set JSON to "json_schema". OpenAI's reasoning
+// models refuse max_tokens: set MaxCompletionTokens, and leave the temperature to them. OpenAI and Azure take a request for JSON
+// only if the prompt has the word JSON in it, as the prompts of package decision have.
 //
-// # Attempts
-//
-// A call asks again, up to MaxAttempts times in all, after the statuses 408, 429, 500, 502, 503 and 504. It also asks again if
-// the connection fails before the whole answer has come, which may cost the tokens twice. It waits for Backoff, then for twice
-// that, and so on, each shortened by up to a half at random, and at least as long as Retry-After says. If the call's time would
-// be over before, it returns the error at once. Any other error is final.
-//
-// # Secrets
+// A call asks again after the status 408, 429, 500, 502, 503 or 504, and after a connection that failed before the whole answer
+// came, which may cost its tokens twice. If the wait would not end before the call must, the error is returned at once. Any other
+// answer is final.
 //
 // The key is sent to the host of BaseURL only. Redirects are not followed, not even on that host: they are a [StatusError].
-// The text of an error has no prompt and no key, even if the endpoint repeats them. A [Config] and a [Client] can be printed
-// without showing the key. Nothing is logged.
+// Errors have neither the prompt nor the key in their text, even if the endpoint repeats them. A [Config] and a [Client] can be
+// printed without showing the key. Nothing is logged.
 package openaicompat

@@ -53,17 +53,14 @@ func Example() {
 // The key comes from the environment. It does not show where the configuration does.
 func ExampleConfig() {
 	_ = os.Setenv("OPENAI_API_KEY", "sk-1234567890")
-	client, err := openaicompat.New(openaicompat.Config{
+	cfg := openaicompat.Config{
 		BaseURL: "https://api.openai.com/v1",
 		Model:   "gpt-4o-mini",
 		APIKey:  openaicompat.Key(os.Getenv("OPENAI_API_KEY")),
-	})
-	if err != nil {
-		panic(err)
 	}
-	cfg := client.Config()
-	fmt.Println(cfg.Model, cfg.APIKey, cfg.Timeout, cfg.MaxAttempts)
-	// Output: gpt-4o-mini [redacted] 1m0s 3
+	_, err := openaicompat.New(cfg)
+	fmt.Println(cfg.Model, cfg.APIKey, err)
+	// Output: gpt-4o-mini [redacted] <nil>
 }
 
 // Azure wants its key in a header of its own, and may want an API version.

@@ -142,7 +142,7 @@ func TestKeyDoesNotShow(t *testing.T) {
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "key", cfg.APIKey, "cfg", cfg, "client", client)
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "key", cfg.APIKey)
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%10.3s"} {
-		for _, v := range []any{cfg.APIKey, &cfg.APIKey, cfg, &cfg, client, client.Config(), []any{cfg.APIKey}} {
+		for _, v := range []any{cfg.APIKey, &cfg.APIKey, cfg, &cfg, client, []any{cfg.APIKey}} {
 			_, _ = fmt.Fprintf(&log, verb, v)
 		}
 	}
@@ -153,5 +153,5 @@ func TestKeyDoesNotShow(t *testing.T) {
 	assert.NotContains(t, log.String(), fmt.Sprintf("%x", "canary"))
 	assert.Contains(t, log.String(), "[redacted]")
 	assert.Empty(t, openaicompat.Key("").String())
-	assert.Equal(t, secret, string(client.Config().APIKey))
+	assert.Equal(t, secret, string(cfg.APIKey))
 }

@@ -88,7 +88,7 @@ func TestRequest(t *testing.T) {
 
 func TestRequestRefused(t *testing.T) {
 	server := serve(t, answer(http.StatusOK, fine))
-	client := newClient(t, openaicompat.Config{BaseURL: server.URL, MaxRequest: 1000})
+	client := newClient(t, openaicompat.Config{BaseURL: server.URL})
 	for name, tt := range map[string]struct {
 		change func(*decision.LLMRequest)
 		field  string
@@ -96,8 +96,8 @@ func TestRequestRefused(t *testing.T) {
 		"no tokens":    {func(r *decision.LLMRequest) { r.MaxTokens = 0 }, "MaxTokens"},
 		"no number":    {func(r *decision.LLMRequest) { r.Temperature = new(float64); *r.Temperature = math.NaN() }, "Temperature"},
 		"too hot":      {func(r *decision.LLMRequest) { r.Temperature = new(float64); *r.Temperature = 2.1 }, "Temperature"},
-		"too long":     {func(r *decision.LLMRequest) { r.Prompt = strings.Repeat("a canary. ", 100) }, "Prompt"},
-		"too long, \"": {func(r *decision.LLMRequest) { r.Prompt = strings.Repeat(`"`, 490) }, "Prompt"},
+		"too long":     {func(r *decision.LLMRequest) { r.Prompt = strings.Repeat("a canary. ", 110_000) }, "Prompt"},
+		"too long, \"": {func(r *decision.LLMRequest) { r.Prompt = strings.Repeat(`"`, 600_000) }, "Prompt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := ask

@@ -3,26 +3,28 @@ package openaicompat
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed/prompt"
 )
 
-// A StatusError is the failure of an endpoint. The text of the error has the status and the code; it may go into a log.
+// A StatusError is a failure of an endpoint. Its text has the status and the code, and may go into a log.
 type StatusError struct {
-	// Status is the status of HTTP. Where an endpoint fails behind a status of success, it is the one that it names in the
-	// body, or 502.
+	// Status is the status of HTTP. If the endpoint failed after a status of success, it is the one that the body names, or
+	// 502.
 	Status int
-	// Code is the endpoint's name for the failure, such as "context_length_exceeded": at most 64 ASCII letters, digits, and
-	// "_-./+". "" where it has none.
+	// Code is the endpoint's name for the failure, as "context_length_exceeded": at most 64 ASCII letters, digits, and
+	// "_-./+". "": it has none.
 	Code string
-	// Excerpt is the beginning of the body as one line, without the key. It may repeat what the prompt says, which is why
-	// it is not in the text of the error.
+	// Excerpt is the beginning of the body as one line, without the key. It may repeat the prompt, so it is not in the
+	// error's text.
 	Excerpt string
-	// RetryAfter is how long the endpoint asked to wait. 0 where it did not, or in a form that is not understood.
+	// RetryAfter is how long the endpoint asked to wait. 0: it did not, or not in a known form.
 	RetryAfter time.Duration
 }
 
@@ -40,7 +42,6 @@ func (e *StatusError) Error() string {
 const (
 	maxErrorBody = 8 << 10 // bytes that are read
 	maxExcerpt   = 300     // characters
-	maxCode      = 64
 )
 
 // statusError reads a response that is no success.
@@ -59,7 +60,7 @@ func (c *Config) statusError(res *http.Response) *StatusError {
 	}
 }
 
-// failureInside is the error of an endpoint that had begun with a status of success before it failed.
+// failureInside is the error of an endpoint that failed after a status of success.
 func (c *Config) failureInside(f failure, body []byte) *StatusError {
 	status := f.Code.number
 	if status < 400 || status > 599 {
@@ -73,7 +74,7 @@ func (c *Config) failureInside(f failure, body []byte) *StatusError {
 	}
 }
 
-// A failure is what endpoints write about one.
+// A failure is how endpoints describe one.
 type failure struct {
 	Code codeOrStatus  `json:"code"`
 	Type maybe[string] `json:"type"`
@@ -81,7 +82,7 @@ type failure struct {
 
 func (f failure) name() string { return cmp.Or(f.Code.name, f.Type.value) }
 
-// A codeOrStatus is a name or a status; endpoints differ.
+// A codeOrStatus is a name or a status, as endpoints differ.
 type codeOrStatus struct {
 	name   string
 	number int
@@ -96,8 +97,8 @@ func (c *codeOrStatus) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// excerpt returns the beginning of a body without the key, neither as it is nor as it reads when it is cleaned. cut says
-// that there is more of the body, so that a part of the key may be at its end.
+// excerpt returns the beginning of a body as a clean line, without the key. cut says that the body goes on, so that a part of the
+// key may be at the end.
 func (k Key) excerpt(body []byte, cut bool) string {
 	clean := prompt.Line(k.redact(string(body), cut), maxErrorBody)
 	return prompt.Line(k.redact(clean, cut), maxExcerpt)
@@ -105,11 +106,28 @@ func (k Key) excerpt(body []byte, cut bool) string {
 
 // token returns a code or a media type if it looks like one, and "" if not.
 func (k Key) token(text string) string {
-	odd := func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("_-./+", r)
-	}
-	if len(text) > maxCode || strings.ContainsFunc(text, odd) || k.redact(text, false) != text {
+	const good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+"
+	odd := func(r rune) bool { return !strings.ContainsRune(good, r) }
+	if len(text) > 64 || strings.ContainsFunc(text, odd) || k.redact(text, false) != text {
 		return ""
 	}
 	return text
 }
+
+// A connectionError is a connection that failed. Its text is without the key, which a malformed response may repeat, and without
+// the URL, which net/http puts before it.
+type connectionError struct {
+	err  error
+	text string
+}
+
+func (k Key) connectionError(err error) *connectionError {
+	if urlErr := (*url.Error)(nil); errors.As(err, &urlErr) {
+		err = urlErr.Err
+	}
+	return &connectionError{err, prompt.Line(k.redact(err.Error(), false), maxExcerpt)}
+}
+
+func (e *connectionError) Error() string { return e.text }
+
+func (e *connectionError) Unwrap() error { return e.err }
