@@ -142,6 +142,7 @@ func joiner(_ context.Context, c feedback.Case) (feedback.Verdict, error) {
 const state, conflict = "state", "conflict"
 
 var faults = []fault{
+	{method: "Service.Damaged", call: func(w *world) (any, error) { return w.Damaged(ctx) }},
 	{method: "Service.Record", call: func(w *world) (any, error) {
 		f := w.correction("ann", long)
 		f.ID, f.At, f.OutputSHA = "x", start, "x"

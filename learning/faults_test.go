@@ -88,6 +88,7 @@ var deeds = []deed{
 		call: func(f *fixture) error { return f.Sweep(ctx, time.Time{}) }},
 	{method: "Standing", call: func(f *fixture) error { _, err := f.Standing(ctx, "h"); return err }},
 	{method: "Explain", call: func(f *fixture) error { _, err := f.Explain(ctx, "h"); return err }},
+	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
 	{method: "Calibration", call: func(f *fixture) error { _, err := f.Calibration(ctx); return err }},
 
 	{method: "New", call: func(f *fixture) error {

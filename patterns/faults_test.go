@@ -134,6 +134,7 @@ var recorderCalls = map[string]call{
 	"Reset, strikes":     does(func(s *shaky) error { return reset(s.Reset(ctx, patterns.Reset{Task: "struck", By: by})) }),
 	"Sweep":              does(func(s *shaky) error { return s.Sweep(ctx, time.Time{}) }),
 	"Standing":           answers(func(s *shaky) (patterns.Standing, error) { return s.Standing(ctx, "anti-inverted") }),
+	"Damaged":            answers(func(s *shaky) ([]store.Ref, error) { return s.Damaged(ctx) }),
 	"Standings": answers(func(s *shaky) ([]patterns.Standing, error) {
 		return s.Standings(ctx, patterns.PatternQuery{})
 	}),

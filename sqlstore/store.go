@@ -41,6 +41,8 @@ type Config struct {
 	// this. 0 means a second. NoCache reads from the database every time.
 	Stale   time.Duration
 	NoCache bool
+	// Existing is for tools beside a host: [Open] makes no tables, and a database without heed's tables is [heed.ErrNotFound].
+	Existing bool
 	// MaxCached is how many cells are held in memory at most. 0 means 100,000.
 	MaxCached int
 }
@@ -101,7 +103,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	if !cfg.NoCache {
 		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
 	}
-	err = s.db.onConn(ctx, func(conn *sql.Conn) error { return s.db.prepareTables(ctx, conn) })
+	err = s.db.onConn(ctx, func(conn *sql.Conn) error { return s.db.prepareTables(ctx, conn, cfg.Existing) })
 	if err == nil {
 		err = s.learnClock(ctx)
 	}

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"github.com/heedhq/heed"
 )
 
 //go:embed tables
@@ -43,7 +45,14 @@ func (e *SchemaError) Error() string {
 }
 
 // prepareTables makes the store's tables, or brings them up to date: all that is missing, or nothing.
-func (db *database) prepareTables(ctx context.Context, conn *sql.Conn) error {
+func (db *database) prepareTables(ctx context.Context, conn *sql.Conn, existing bool) error {
+	if existing {
+		if version, err := db.tablesVersion(ctx, conn); err != nil {
+			return err
+		} else if version == 0 {
+			return fmt.Errorf("tables: %w", heed.ErrNotFound)
+		}
+	}
 	if db.dialect.embedded() {
 		if err := private(ctx, conn); err != nil {
 			return err
@@ -112,15 +121,20 @@ func (db *database) migrateTables(ctx context.Context, conn *sql.Conn) (err erro
 	return nil
 }
 
-// tablesVersion returns the version of the tables, and 0 where there are none.
-func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
-	exists := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'heed_store'"
+func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (bool, error) {
+	query := "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1"
 	if !db.dialect.embedded() {
-		exists = "SELECT count(*) FROM pg_class WHERE oid = to_regclass('heed_store')"
+		query = "SELECT count(*) FROM pg_class WHERE oid = to_regclass($1)"
 	}
 	var n int
-	if err := conn.QueryRowContext(ctx, exists).Scan(&n); err != nil || n == 0 {
-		return 0, because(ctx, err)
+	err := conn.QueryRowContext(ctx, query, name).Scan(&n)
+	return n > 0, because(ctx, err)
+}
+
+// tablesVersion returns the version of the tables, and 0 where there are none.
+func (db *database) tablesVersion(ctx context.Context, conn *sql.Conn) (version int, err error) {
+	if has, err := db.hasTable(ctx, conn, "heed_store"); err != nil || !has {
+		return 0, err
 	}
 	err = conn.QueryRowContext(ctx, "SELECT version FROM heed_store").Scan(&version)
 	return version, because(ctx, err)

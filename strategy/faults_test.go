@@ -209,6 +209,7 @@ var fallibles = []fallible{
 	{method: "Distributions", call: func(w *workshop) (string, error) { return collected(w.Distributions(ctx)) }},
 	{method: "Distribution", call: func(w *workshop) (string, error) { return asText(w.Distribution(ctx, "c", "")) }},
 	{method: "Item", call: func(w *workshop) (string, error) { return asText(w.Item(ctx, itemI)) }},
+	{method: "Damaged", call: func(w *workshop) (string, error) { return asText(w.Damaged(ctx)) }},
 	{method: "Status", call: func(w *workshop) (string, error) { return asText(w.Status(ctx)) }},
 	{method: "History", call: func(w *workshop) (string, error) { return collected(w.History(ctx, strategy.ChoiceFilter{})) }},
 	{method: "Find", call: func(w *workshop) (string, error) { return asText(w.Find(ctx, "now", "i", w.clock.Now())) }},

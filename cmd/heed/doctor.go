@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"regexp"
-	"slices"
-	"strings"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/sqlstore"
 )
@@ -22,17 +18,9 @@ type doctorCommand struct{}
 type diagnosis struct {
 	Store    string       `json:"store"`
 	Engine   string       `json:"engine"`
-	Version  int          `json:"version"` // of the tables
-	Known    int          `json:"known"`   // the version that this program works with
-	Tables   []tableSize  `json:"tables"`
 	Kinds    []kindSize   `json:"kinds"`
 	Records  []recordSize `json:"records"`
 	Findings []finding    `json:"findings"`
-}
-
-type tableSize struct {
-	Table string `json:"table"`
-	Rows  int64  `json:"rows"`
 }
 
 // A kindSize counts the evidence of one kind.
@@ -62,13 +50,8 @@ func (doctorCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	handle, err := at.handle(s.ctx, false)
-	if err != nil {
-		return err
-	}
-	defer handle.Close()
-	d := &diagnosis{Store: at.String(), Engine: at.dialect.String(), Tables: []tableSize{}, Kinds: []kindSize{}, Records: []recordSize{}, Findings: []finding{}}
-	if err := d.look(s, at, handle); isCorrupt(err) {
+	d := &diagnosis{Store: at.String(), Engine: at.dialect.String(), Kinds: []kindSize{}, Records: []recordSize{}, Findings: []finding{}}
+	if err := d.look(s, at); isCorrupt(err) || errors.As(err, new(*sqlstore.SchemaError)) {
 		d.fault("%v", at.explain(err))
 	} else if err != nil {
 		return at.explain(err)
@@ -82,103 +65,35 @@ func (doctorCommand) Run(s *session) error {
 	return nil
 }
 
-// look looks at the file, the tables, and what they hold, as far as each lets it see the next.
-func (d *diagnosis) look(s *session, at place, handle *sql.DB) error {
-	if err := errors.Join(d.file(s.ctx, at, handle), d.tables(s.ctx, at, handle)); err != nil || len(d.Findings) > 0 {
-		return err
-	}
-	st, err := at.tables(s, handle)
-	var schema *sqlstore.SchemaError
-	switch {
-	case errors.As(err, &schema):
-		d.fault("%v", at.explain(err))
-		return nil
-	case err != nil:
-		return err
-	}
-	return d.contents(s, st)
-}
-
-// file has the engine check its file.
-func (d *diagnosis) file(ctx context.Context, at place, handle *sql.DB) error {
-	if at.dialect != sqlstore.SQLite {
-		return nil
-	}
-	var verdict string
-	if err := handle.QueryRowContext(ctx, "PRAGMA quick_check(1)").Scan(&verdict); err != nil {
-		return err
-	}
-	if verdict != "ok" {
-		d.fault("the file is damaged: %s: restore it from a copy", verdict)
-	}
-	return nil
-}
-
-// tables counts the tables' rows, and looks for tables that are not there.
-func (d *diagnosis) tables(ctx context.Context, at place, handle *sql.DB) error {
-	tables, err := tablesOf(ctx, at.dialect, handle)
+// look looks at the file and its tables, and at what they hold if they are sound.
+func (d *diagnosis) look(s *session, at place) error {
+	handle, err := at.handle(s.ctx, false)
 	if err != nil {
 		return err
 	}
-	for _, name := range tables {
-		size := tableSize{Table: name}
-		if err := handle.QueryRowContext(ctx, "SELECT count(*) FROM "+name).Scan(&size.Rows); err != nil {
-			return err
-		}
-		d.Tables = append(d.Tables, size)
+	defer handle.Close()
+	faults, err := sqlstore.Check(s.ctx, handle, at.dialect)
+	for _, fault := range faults {
+		d.fault("%s: restore the store from a copy", fault)
 	}
-	if slices.Contains(tables, "heed_store") {
-		if err := handle.QueryRowContext(ctx, "SELECT version FROM heed_store").Scan(&d.Version); err != nil {
-			return err
-		}
+	if err != nil || len(faults) > 0 {
+		return at.tableless(err)
 	}
-	needed, err := d.needed(at.dialect)
-	for _, name := range needed {
-		if len(tables) > 0 && !slices.Contains(tables, name) {
-			d.fault("the table %s is missing: restore the store from a copy", name)
-		}
-	}
-	return err
-}
-
-var created = regexp.MustCompile(`(?m)^CREATE TABLE (\w+)`)
-
-// needed returns the tables that a store of its version has.
-func (d *diagnosis) needed(dialect sqlstore.Dialect) (tables []string, err error) {
-	files, err := sqlstore.Schema(dialect)
+	st, err := at.make(s.ctx, handle, sqlstore.Config{Existing: true})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	names, err := fs.Glob(files, "*.sql")
-	if err != nil {
-		return nil, err
-	}
-	d.Known = len(names)
-	for _, name := range names[:min(max(d.Version, 1), len(names))] {
-		text, err := fs.ReadFile(files, name)
-		if err != nil {
-			return nil, err
-		}
-		for _, found := range created.FindAllStringSubmatch(string(text), -1) {
-			tables = append(tables, found[1])
-		}
-	}
-	return tables, nil
-}
-
-// contents reads all that there is.
-func (d *diagnosis) contents(s *session, st *opened) error {
 	status, err := st.store.Status(s.ctx)
 	if err != nil {
 		return err
 	}
 	for _, kind := range status.Cells {
-		if err := d.kind(s, st, kind); err != nil {
+		if err := d.kind(s.ctx, st, kind); err != nil {
 			return err
 		}
 	}
-	for _, look := range []func(*session, *opened) error{d.records, d.everything, d.events, d.choices} {
-		if err := look(s, st); err != nil {
+	for _, look := range []func(*session, *opened) error{d.records, d.values, d.everything, d.events, d.choices} {
+		if err := look(s, st); err != nil && !errors.Is(err, heed.ErrDamaged) {
 			return err
 		}
 	}
@@ -196,17 +111,17 @@ func (d *diagnosis) faults() (n int) {
 }
 
 // kind reads the evidence of one kind.
-func (d *diagnosis) kind(s *session, st *opened, kind string) error {
+func (d *diagnosis) kind(ctx context.Context, st *opened, kind string) error {
 	size := kindSize{Kind: kind}
 	halfLives, wrong, ahead := make(map[time.Duration]int), 0, 0
 	limit := evidence.InstantOf(time.Now().Add(evidence.MaxSkew)) // whatever --now says
-	for scope, err := range st.store.Scopes(s.ctx, kind) {
+	for scope, err := range st.store.Scopes(ctx, kind) {
 		if err != nil {
 			return err
 		}
 		size.Scopes++
 		var last evidence.Cell
-		for part, err := range st.store.List(s.ctx, kind, scope) {
+		for part, err := range st.store.List(ctx, kind, scope) {
 			if err != nil {
 				return err
 			}
@@ -229,10 +144,11 @@ func (d *diagnosis) kind(s *session, st *opened, kind string) error {
 		d.fault("%s of kind %s can't come from evidence: reset the cells, or rebuild them from their history", plural(wrong, "tally", "tallies"), show(kind))
 	}
 	if ahead > 0 {
-		d.warning("%s in the future, of kind %s: some host's clock was wrong", plural(ahead, "tally lies", "tallies lie"), show(kind))
+		d.warning("%s in the future, of kind %s: the clock of some host was wrong", plural(ahead, "tally lies", "tallies lie"), show(kind))
 	}
 	if len(halfLives) > 1 {
-		d.warning("cells of kind %s are kept with %d different half-lives: a host refuses those that are not its own, until they are reset or rebuilt", show(kind), len(halfLives))
+		d.warning("cells of kind %s are kept with %d different half-lives. A host refuses cells with another half-life than its own: rebuild or reset them",
+			show(kind), len(halfLives))
 	}
 	return nil
 }
@@ -249,29 +165,20 @@ func sound(t *evidence.Tally) bool {
 }
 
 func (d *diagnosis) print(p *printer) {
-	p.heading("%s: %s, tables of version %d", show(d.Store), d.Engine, d.Version)
-	t := listing{columns: []column{{title: "table"}, {title: "rows", right: true}}}
-	for _, size := range d.Tables {
-		t.add(strings.TrimPrefix(size.Table, "heed_"), count(size.Rows))
+	p.heading("%s: %s", show(d.Store), d.Engine)
+	kinds, records := newTable("~evidence", ">scopes", ">cells", ">observations"), newTable("~kind", ">records")
+	for _, size := range d.Kinds {
+		kinds.add(show(size.Kind), count(size.Scopes), count(size.Cells), count(size.Observations))
 	}
-	t.print(p)
-	if len(d.Kinds) > 0 {
-		p.printf("\n")
-		k := listing{columns: []column{{title: "evidence", soft: true}, {title: "scopes", right: true}, {title: "cells", right: true}, {title: "observations", right: true}}}
-		for _, size := range d.Kinds {
-			k.add(show(size.Kind), count(size.Scopes), count(size.Cells), count(size.Observations))
+	for _, size := range d.Records {
+		records.add(show(size.Kind), count(size.Records))
+	}
+	for _, t := range []*listing{kinds, records} {
+		if len(t.rows) > 0 {
+			t.print(p)
+			p.printf("\n")
 		}
-		k.print(p)
 	}
-	if len(d.Records) > 0 {
-		p.printf("\n")
-		r := listing{columns: []column{{title: "kind", soft: true}, {title: "records", right: true}}}
-		for _, size := range d.Records {
-			r.add(show(size.Kind), count(size.Records))
-		}
-		r.print(p)
-	}
-	p.printf("\n")
 	if len(d.Findings) == 0 {
 		p.line("Nothing is wrong.")
 	}

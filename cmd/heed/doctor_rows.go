@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -47,7 +50,7 @@ func (d *diagnosis) records(s *session, st *opened) error {
 			d.Records = append(d.Records, size)
 		}
 		if unreadable > 0 {
-			d.fault("%s of %s can't be read, as heed has not written what is in there: restore from a copy",
+			d.fault("%s of %s can't be read, as heed has not written what is in there: restore the store from a copy",
 				plural(int(unreadable), "record", "records"), show(kind.Name))
 		}
 		if overdue > 0 {
@@ -55,6 +58,64 @@ func (d *diagnosis) records(s *session, st *opened) error {
 		}
 	}
 	return nil
+}
+
+// A checked is what a package keeps in a store, as far as it can tell which records are damaged.
+type checked interface {
+	Damaged(context.Context) ([]store.Ref, error)
+}
+
+// values reads the records of each package as the package's own types, and names those that are damaged.
+func (d *diagnosis) values(s *session, st *opened) error {
+	damaged := make(map[store.Ref]bool)
+	for _, open := range []func() ([]checked, error){
+		func() ([]checked, error) { return allOf(learners, s, st) },
+		func() ([]checked, error) { return allOf(modules, s, st) },
+		func() ([]checked, error) { return allOf(recorders, s, st) },
+		func() ([]checked, error) { return allOf(services, s, st) },
+		func() ([]checked, error) {
+			decider, err := decision.New(s.ctx, decision.Config{Store: st.store})
+			return []checked{decider}, err
+		},
+	} {
+		all, err := open()
+		if errors.Is(err, heed.ErrDamaged) {
+			d.fault("%v: restore it from a copy", err)
+		} else if err != nil {
+			return err
+		}
+		for _, one := range all {
+			refs, err := one.Damaged(s.ctx)
+			if err != nil {
+				return err
+			}
+			for _, ref := range refs {
+				damaged[ref] = true
+			}
+		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(damaged), func(a, b store.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
+	}) {
+		d.fault("record %s of %s is damaged, as heed has not written what is in there: restore it from a copy", show(ref.ID), show(ref.Kind))
+	}
+	return nil
+}
+
+// allOf opens all that one package keeps in a store.
+func allOf[T checked](t tool[T], s *session, st *opened) (all []checked, err error) {
+	names, err := t.names(s.ctx, st.store)
+	for _, name := range names {
+		one, err := t.one(s, st, name)
+		if errors.Is(err, errNone) {
+			continue
+		}
+		if err != nil {
+			return all, err
+		}
+		all = append(all, one)
+	}
+	return all, err
 }
 
 // stale warns of what should have been dropped a day ago.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -58,7 +56,7 @@ func (cmd *importCommand) Run(s *session) error {
 		return err
 	}
 	defer handle.Close()
-	st, err := at.make(s, handle)
+	st, err := at.make(s.ctx, handle, sqlstore.Config{})
 	if err != nil {
 		return at.explain(err)
 	}
@@ -72,26 +70,4 @@ func (cmd *importCommand) Run(s *session) error {
 		return fmt.Errorf("nothing was imported: %w", at.explain(err))
 	}
 	return s.answer(map[string]string{"imported": at.String()}, func(p *printer) { p.line("Imported into %s.", show(at.String())) })
-}
-
-// tablesOf returns the names of heed's tables.
-func tablesOf(ctx context.Context, dialect sqlstore.Dialect, on *sql.DB) (names []string, err error) {
-	query := `SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'heed\_%' ESCAPE '\' ORDER BY name`
-	if dialect == sqlstore.Postgres {
-		query = `SELECT table_name FROM information_schema.tables
-			WHERE table_schema = current_schema() AND table_name LIKE 'heed\_%' ORDER BY table_name COLLATE "C"`
-	}
-	rows, err := on.QueryContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return nil, err
-		}
-		names = append(names, name)
-	}
-	return names, rows.Err()
 }

@@ -1,5 +1,7 @@
 package main
 
+import "github.com/heedhq/heed/sqlstore"
+
 type migrateCommand struct{}
 
 // Run makes the tables.
@@ -13,7 +15,7 @@ func (migrateCommand) Run(s *session) error {
 		return err
 	}
 	defer handle.Close()
-	if _, err := at.make(s, handle); err != nil {
+	if _, err := at.make(s.ctx, handle, sqlstore.Config{}); err != nil {
 		return at.explain(err)
 	}
 	return s.answer(map[string]string{"migrated": at.String()}, func(p *printer) { p.line("The tables of %s are up to date.", show(at.String())) })

@@ -18,6 +18,7 @@ import (
 	"modernc.org/sqlite" // and the driver "sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/sqlstore"
 )
 
@@ -131,7 +132,7 @@ func (s *session) open() (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	opened, err := at.tables(s, handle)
+	opened, err := at.make(s.ctx, handle, sqlstore.Config{Existing: true})
 	if err != nil {
 		_ = handle.Close()
 		return nil, at.explain(err)
@@ -149,26 +150,22 @@ func (s *session) with(do func(*opened) error) error {
 	return st.explain(do(st))
 }
 
-// tables opens the store of a database that has one.
-func (p place) tables(s *session, handle *sql.DB) (*opened, error) {
-	tables, err := tablesOf(s.ctx, p.dialect, handle)
+// make opens the store of a database. A host's limits hold for the host's own sweeps; nothing here sweeps.
+func (p place) make(ctx context.Context, handle *sql.DB, cfg sqlstore.Config) (*opened, error) {
+	cfg.NoCache = true
+	st, err := sqlstore.Open(ctx, handle, p.dialect, cfg)
 	if err != nil {
-		return nil, err
-	}
-	if len(tables) == 0 {
-		return nil, fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
-	}
-	return p.make(s, handle)
-}
-
-// make opens the store of a database, and makes one where there is none.
-func (p place) make(s *session, handle *sql.DB) (*opened, error) {
-	// A host's limits hold for the host's own sweeps; nothing here sweeps.
-	st, err := sqlstore.Open(s.ctx, handle, p.dialect, sqlstore.Config{NoCache: true})
-	if err != nil {
-		return nil, err
+		return nil, p.tableless(err)
 	}
 	return &opened{p, handle, st}, nil
+}
+
+// tableless says what to do about a database without heed's tables, if that is what an error says.
+func (p place) tableless(err error) error {
+	if errors.Is(err, heed.ErrNotFound) {
+		return fmt.Errorf("%s has none of heed's tables: check --db, or make them with heed migrate", p)
+	}
+	return err
 }
 
 // close closes a store, and tells where something was left out of what was read.
@@ -200,6 +197,8 @@ func (p place) explain(err error) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return errInterrupted
+	case errors.Is(err, heed.ErrDamaged):
+		return fmt.Errorf("%w: see heed doctor", err)
 	case errors.As(err, &schema):
 		return fmt.Errorf("%s has tables of version %d, and this heed knows %d: use a newer heed", p, schema.Found, schema.Known)
 	case errors.As(err, &lite):

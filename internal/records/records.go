@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/store"
 )
@@ -96,6 +97,40 @@ func (k *Kind[T]) Find(ctx context.Context, st store.Store, q store.Query) iter.
 
 // ID derives the id of a record from texts: see [ids.Of].
 func ID(parts ...string) string { return ids.Of(parts...).String() }
+
+// Damaged returns the records of the kind that hold no value of its type.
+func (k *Kind[T]) Damaged(ctx context.Context, st store.Store) (refs []store.Ref, err error) {
+	for r, err := range st.Find(ctx, store.Query{Kind: k.Name}) {
+		if err != nil {
+			return nil, err
+		}
+		id := ""
+		if host.Call(k.Name, func() error {
+			kept, err := k.Of(r)
+			if err == nil {
+				id, _, _ = k.Place(kept.Value)
+			}
+			return err
+		}) != nil || id == "" {
+			refs = append(refs, r.Ref)
+		}
+	}
+	return refs, nil
+}
+
+// Damaged returns the damaged records of several kinds.
+func Damaged(ctx context.Context, st store.Store, kinds ...interface {
+	Damaged(context.Context, store.Store) ([]store.Ref, error)
+}) (refs []store.Ref, err error) {
+	for _, k := range kinds {
+		found, err := k.Damaged(ctx, st)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, found...)
+	}
+	return refs, nil
+}
 
 // Tries is how often [Retry] calls.
 const Tries = 10

@@ -315,6 +315,36 @@ func TestTwoVersions(t *testing.T) {
 	})
 }
 
+// TestCheck: a tool learns what is wrong with a database, and makes no tables in it.
+func TestCheck(t *testing.T) {
+	onEach(t, func(t *testing.T, at place) {
+		handle := at.handle(t)
+		for range 2 {
+			_, err := sqlstore.Check(ctx, handle, at.dialect)
+			require.ErrorIs(t, err, heed.ErrNotFound)
+			_, err = sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Existing: true})
+			require.ErrorIs(t, err, heed.ErrNotFound)
+		}
+		open(t, handle, at.dialect)
+		faults, err := sqlstore.Check(ctx, handle, at.dialect)
+		require.NoError(t, err)
+		require.Empty(t, faults)
+		_, err = sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Existing: true})
+		require.NoError(t, err)
+		_, err = handle.Exec("DROP TABLE heed_inbox")
+		require.NoError(t, err)
+		faults, err = sqlstore.Check(ctx, handle, at.dialect)
+		require.NoError(t, err)
+		require.Equal(t, []string{"the table heed_inbox is missing"}, faults)
+		_, err = handle.Exec("UPDATE heed_store SET version = 1000")
+		require.NoError(t, err)
+		_, err = sqlstore.Check(ctx, handle, at.dialect)
+		require.ErrorAs(t, err, new(*sqlstore.SchemaError))
+		_, err = sqlstore.Check(ctx, handle, 0)
+		require.ErrorAs(t, err, new(*heed.ConfigError))
+	})
+}
+
 // TestStoreClock: an outcome that is too far ahead of the store's clock is refused, and nothing is swept that this clock would
 // keep, whatever a caller says that the time is.
 func TestStoreClock(t *testing.T) {
