@@ -35,7 +35,7 @@ func (c clicked) place() (id string, at time.Time, keys []string) {
 	return records.ID(c.Person, c.Heuristic, c.Event), c.At, personKeys(c.Person)
 }
 
-// Feedback counts what somebody says of an answer, in the place of what they said before. It also tells that the answer was
+// Judge counts what somebody says of an answer, in the place of what they said before. It also tells that the answer was
 // not ignored. The click, the confidence and the fire change in one commit.
 //
 // Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]. If the click to be replaced is

@@ -58,10 +58,7 @@ func everyStrategy(f func(injection.Strategy)) {
 			f(injection.Strategy{Arm: injection.MainContext, Position: p, Format: format})
 		}
 	}
-	agents := []string{injection.General, injection.Explorer, injection.Planner}
-	for _, name := range names {
-		agents = append(agents, name)
-	}
+	agents := append([]string{injection.General, injection.Explorer, injection.Planner}, names...)
 	for _, agent := range agents {
 		for _, template := range templates {
 			for _, blocking := range []bool{true, false} {
@@ -92,7 +89,7 @@ func TestInjectionsAreReadAsTheyAreWritten(t *testing.T) {
 			assert.Equal(t, s, read)
 		}
 	})
-	assert.Equal(t, n, len(texts), "no two are written alike")
+	assert.Len(t, texts, n, "no two are written alike")
 	assert.Equal(t, "main_context(position=prefix, format=tagged)", injection.Strategy{Arm: injection.MainContext, Position: injection.Prefix, Format: injection.Tagged}.String())
 	assert.Equal(t, `subagent(agent_type="a reviewer", blocking=false, prompt_template="a, \"b\"")`,
 		injection.Strategy{Arm: injection.Subagent, AgentType: "a reviewer", PromptTemplate: `a, "b"`}.String())
