@@ -73,8 +73,13 @@ type Config struct {
 	// Temperature is how freely the model draws its answers, in [0, 2]. nil leaves it to the model.
 	Temperature *float64
 
-	// Converge compares the model's answer with the candidates.
-	Converge Converge
+	// Similarity compares the model's answer with the candidates' actions: see [Result].Convergence. nil: nothing is compared.
+	Similarity heed.Similarity
+	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75. The right value
+	// depends on Similarity.
+	SimilarityThreshold float64
+	// SimilarityTimeout bounds the wait for the comparison. 0 means a second.
+	SimilarityTimeout time.Duration
 
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
@@ -85,17 +90,6 @@ type Config struct {
 	NewID func() string
 	// Observer is told of each decision ([heed.Decided]) and each failure of a model or a similarity ([heed.Failed]).
 	Observer heed.Observer
-}
-
-// Converge configures how the model's answer is compared with the candidates' actions: see [Result].Convergence.
-type Converge struct {
-	// Similarity compares. nil: nothing is compared.
-	Similarity heed.Similarity
-	// Threshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75. The right value depends on
-	// Similarity.
-	Threshold float64
-	// Timeout bounds the wait for the comparison. 0 means a second.
-	Timeout time.Duration
 }
 
 // Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has this form; the part of the
@@ -166,8 +160,8 @@ func (c Config) withDefaults() Config {
 		t := *c.Temperature
 		c.Temperature = &t
 	}
-	c.Converge.Threshold = cmp.Or(c.Converge.Threshold, 0.75)
-	c.Converge.Timeout = cmp.Or(c.Converge.Timeout, time.Second)
+	c.SimilarityThreshold = cmp.Or(c.SimilarityThreshold, 0.75)
+	c.SimilarityTimeout = cmp.Or(c.SimilarityTimeout, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock
 	}
@@ -189,8 +183,8 @@ func (c Config) validate() error {
 	checkShare(&found, "Ceiling", c.Ceiling)
 	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
 	found.Check(c.Temperature == nil || *c.Temperature >= 0 && *c.Temperature <= 2, "Temperature", c.Temperature, "must be in [0, 2]")
-	checkShare(&found, "Converge.Threshold", c.Converge.Threshold)
-	found.Check(c.Converge.Timeout > 0, "Converge.Timeout", c.Converge.Timeout, "must not be negative")
+	checkShare(&found, "SimilarityThreshold", c.SimilarityThreshold)
+	found.Check(c.SimilarityTimeout > 0, "SimilarityTimeout", c.SimilarityTimeout, "must not be negative")
 	return found.Err()
 }
 

@@ -31,7 +31,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, decision.Urgency{Salience: []string{"urgency"}}, cfg.Urgency)
 	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
 	assert.False(t, cfg.HashTexts)
-	assert.Nil(t, cfg.Converge.Similarity)
+	assert.Nil(t, cfg.Similarity)
 	assert.Equal(t, decision.Config{}, decision.SpecConfig())
 }
 
@@ -39,14 +39,14 @@ func TestAllFaultsAreReported(t *testing.T) {
 	hot := 3.
 	_, err := decision.New(ctx, decision.Config{
 		Strategy: "hybrid", Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1, Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1, Temperature: &hot,
-		Urgency:  decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1},
-		Prompts:  decision.Prompts{Prediction: "What of {situation}?"},
-		Converge: decision.Converge{Threshold: 2, Timeout: -1},
+		Urgency:             decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1},
+		Prompts:             decision.Prompts{Prediction: "What of {situation}?"},
+		SimilarityThreshold: 2, SimilarityTimeout: -1,
 	})
 	assert.Equal(t, []string{
 		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon", "Urgency.Similarity", "Urgency.Confidence",
 		"MaxCandidates", "Prompts.Prediction", "MaxText", "Ceiling", "Timeout", "MaxInFlight", "MaxTokens", "Temperature",
-		"Converge.Threshold", "Converge.Timeout",
+		"SimilarityThreshold", "SimilarityTimeout",
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
 	assert.Equal(t, []string{"Threshold"}, fieldsOf(err))

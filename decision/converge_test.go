@@ -29,20 +29,20 @@ func (s similarity) Similar(context.Context, string, []string) ([]float64, error
 	return s.values, s.err
 }
 
-func converge(t *testing.T, c decision.Converge, cfg decision.Config) decision.Result {
+func converge(t *testing.T, cfg decision.Config) decision.Result {
 	t.Helper()
-	cfg.LLM, cfg.Converge = model("Do it."), c
+	cfg.LLM = model("Do it.")
 	return decide(t, cfg, decision.Request{Candidates: candidates(0.5, 0.4, 0.3, 0.2), Immediate: true})
 }
 
 func TestConvergence(t *testing.T) {
-	res := converge(t, decision.Converge{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}}, decision.Config{MaxCandidates: 1})
+	res := converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}, MaxCandidates: 1})
 	assert.Equal(t, []decision.Convergence{{HeuristicID: "h4", Similarity: 1}, {HeuristicID: "h3", Similarity: 0.9}, {HeuristicID: "h1", Similarity: 0.75, Shown: true}}, res.Convergence)
 	assert.Empty(t, res.CreditID, "it moves nothing")
-	res = converge(t, decision.Converge{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}, Threshold: 0.95}, decision.Config{})
+	res = converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}, SimilarityThreshold: 0.95})
 	assert.Len(t, res.Convergence, 1)
-	assert.Nil(t, converge(t, decision.Converge{}, decision.Config{}).Convergence, "off by default")
-	res = decide(t, decision.Config{Converge: decision.Converge{Similarity: similarity{err: errors.New("not asked")}}}, decision.Request{Candidates: candidates(0.9)})
+	assert.Nil(t, converge(t, decision.Config{}).Convergence, "off by default")
+	res = decide(t, decision.Config{Similarity: similarity{err: errors.New("not asked")}}, decision.Request{Candidates: candidates(0.9)})
 	assert.NoError(t, res.Err, "a heuristic's answer is compared with nothing")
 }
 
@@ -55,7 +55,7 @@ func TestConvergenceThatFails(t *testing.T) {
 		"a panic":        heed.Embedder(func(context.Context, []string) ([][]float32, error) { panic("x") }),
 		"no vectors yet": heed.Embedder(func(context.Context, []string) ([][]float32, error) { return nil, nil }),
 	} {
-		res := converge(t, decision.Converge{Similarity: s}, decision.Config{})
+		res := converge(t, decision.Config{Similarity: s})
 		assert.Equal(t, decision.Model, res.Path, name)
 		assert.Equal(t, "Do it.", res.Text)
 		assert.Nil(t, res.Convergence)
@@ -68,7 +68,7 @@ func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
 		slow := heed.Embedder(func(context.Context, []string) ([][]float32, error) { <-release; return nil, nil })
-		h, err := decision.New(ctx, decision.Config{LLM: model("Do it."), Converge: decision.Converge{Similarity: slow, Timeout: 300 * time.Millisecond}})
+		h, err := decision.New(ctx, decision.Config{LLM: model("Do it."), Similarity: slow, SimilarityTimeout: 300 * time.Millisecond})
 		require.NoError(t, err)
 		began := time.Now()
 		res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5), Immediate: true})

@@ -134,7 +134,7 @@ func (d *Decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 	}
 	limited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	reply, err := d.generate(limited, &res.Usage, LLMRequest{System: d.cfg.system(r.Briefing, goals), Prompt: res.Prompt})
+	reply, err := d.generate(limited, &res, LLMRequest{System: d.cfg.system(r.Briefing, goals), Prompt: res.Prompt})
 	res.Text = strings.TrimSpace(reply.Text)
 	if err != nil || res.Text == "" {
 		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(err), err
@@ -162,7 +162,7 @@ func (d *Decider) shown(r *Request) []Candidate {
 }
 
 // generate calls the model.
-func (d *Decider) generate(ctx context.Context, usage *Usage, r LLMRequest) (LLMResponse, error) {
+func (d *Decider) generate(ctx context.Context, res *Result, r LLMRequest) (LLMResponse, error) {
 	r.MaxTokens = d.cfg.MaxTokens
 	if t := d.cfg.Temperature; t != nil {
 		temperature := *t
@@ -174,10 +174,10 @@ func (d *Decider) generate(ctx context.Context, usage *Usage, r LLMRequest) (LLM
 		return d.cfg.LLM.Generate(ctx, r)
 	})
 	if called.Load() {
-		usage.Calls++
+		res.Calls++
 	}
-	usage.InputTokens += max(reply.InputTokens, 0)
-	usage.OutputTokens += max(reply.OutputTokens, 0)
+	res.InputTokens += max(reply.InputTokens, 0)
+	res.OutputTokens += max(reply.OutputTokens, 0)
 	return reply, err
 }
 
@@ -198,7 +198,7 @@ func reasonOf(err error) Reason {
 
 // predict asks the model how probable it is that its answer succeeds. A failure costs only the prediction.
 func (d *Decider) predict(ctx context.Context, r *Request, goals []string, res *Result) {
-	reply, err := d.generate(ctx, &res.Usage, LLMRequest{Prompt: d.cfg.predict(r.Text, res.Text, goals), JSON: true})
+	reply, err := d.generate(ctx, res, LLMRequest{Prompt: d.cfg.predict(r.Text, res.Text, goals), JSON: true})
 	p := prediction{unknown, unknown}
 	if err == nil {
 		p, err = parsePrediction(reply.Text)

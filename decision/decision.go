@@ -72,18 +72,12 @@ type Result struct {
 	Convergence []Convergence
 	// LLM is the name of the model, as it told.
 	LLM string
-	// Usage is what the decision cost.
-	Usage Usage
+	// Calls is how many calls of the model the decision took. Tokens are as the model counts them.
+	Calls, InputTokens, OutputTokens int
 	// Strategy is the name of the strategy that decided, and Variant the variant of an [Experiment].
 	Strategy, Variant string
 	// Err is what went wrong with the model, for logs.
 	Err error `json:"-"`
-}
-
-// Usage is what a decision cost. Tokens are as the model counts them.
-type Usage struct {
-	Calls                     int // of the model
-	InputTokens, OutputTokens int
 }
 
 // A Convergence is a candidate that says what the model said.

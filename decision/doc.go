@@ -14,7 +14,7 @@
 // With [AlwaysLLM] a heuristic never answers.
 //
 // A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and no error. It is there when
-// [Config].Timeout is over, plus the time that [Converge] allows. Each call of a model has a goroutine of its own. A model
+// [Config].Timeout is over, plus SimilarityTimeout where texts are compared. Each call of a model has a goroutine of its own. A model
 // that heeds its context leaves none behind. Of one that does not, at most [Config].MaxInFlight goroutines stay.
 //
 // Candidates, their confidences and the goals come with each request. Nothing is cached, so what was learned counts at once.

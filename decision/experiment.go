@@ -78,7 +78,7 @@ func (c ExperimentConfig) withDefaults() ExperimentConfig {
 		c.Key = func(r Request) string { return r.EventID }
 	}
 	if c.Cost == nil {
-		c.Cost = func(r Result) float64 { return float64(r.Usage.Calls) }
+		c.Cost = func(r Result) float64 { return float64(r.Calls) }
 	}
 	c.MinOutcomes = cmp.Or(c.MinOutcomes, 100)
 	c.Probability = cmp.Or(c.Probability, 0.95)

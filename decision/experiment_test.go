@@ -27,7 +27,7 @@ import (
 func says(text string, path decision.Path) decision.Strategy {
 	var n atomic.Int64
 	return onlyDecides(func(_ context.Context, r decision.Request) (decision.Result, error) {
-		return decision.Result{Path: path, Text: text, ResponseID: fmt.Sprint(text, n.Add(1)), Usage: decision.Usage{Calls: len(text)}, Variant: r.Variant}, nil
+		return decision.Result{Path: path, Text: text, ResponseID: fmt.Sprint(text, n.Add(1)), Calls: len(text), Variant: r.Variant}, nil
 	})
 }
 
@@ -121,13 +121,13 @@ func TestReport(t *testing.T) {
 	c := &clock{}
 	slow := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
 		c.Advance(time.Second)
-		return decision.Result{Path: decision.Model, Text: "slow", Usage: decision.Usage{OutputTokens: 5}}, nil
+		return decision.Result{Path: decision.Model, Text: "slow", OutputTokens: 5}, nil
 	})
 	fails := onlyDecides(func(context.Context, decision.Request) (decision.Result, error) {
 		return decision.Result{}, errors.New("x")
 	})
 	e := experiment(t, decision.ExperimentConfig{
-		Now: c.Now, Cost: func(r decision.Result) float64 { return 0.1 * float64(r.Usage.OutputTokens) },
+		Now: c.Now, Cost: func(r decision.Result) float64 { return 0.1 * float64(r.OutputTokens) },
 		Variants: []decision.Variant{{Name: "slow", Strategy: slow}, {Name: "fails", Strategy: fails}, {Name: "fast", Strategy: says("fast", decision.Heuristic)}},
 	})
 	for i := range 300 {

@@ -67,7 +67,7 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, decision.LLMBusy, res.Reason)
 		assert.Zero(t, time.Since(began))
-		assert.Zero(t, res.Usage.Calls)
+		assert.Zero(t, res.Calls)
 		assert.Len(t, m.Requests(), 3)
 
 		// When it recovers, it is called again. The late answers are nobody's.
@@ -122,17 +122,17 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 				}
 				return decision.LLMResponse{Text: "hi"}, nil
 			}),
-			Converge: decision.Converge{Similarity: heed.Embedder(func(context.Context, []string) ([][]float32, error) {
+			Similarity: heed.Embedder(func(context.Context, []string) ([][]float32, error) {
 				compared.Add(1)
 				return nil, errors.New("too late")
-			})},
+			}),
 		})
 		require.NoError(t, err)
 		res, err := s.Decide(short, decision.Request{Immediate: true, Candidates: candidates(0.5)})
 		require.NoError(t, err)
 		synctest.Wait()
 		assert.Equal(t, "hi", res.Text)
-		assert.Equal(t, 2, res.Usage.Calls)
+		assert.Equal(t, 2, res.Calls)
 		assert.ErrorIs(t, res.Err, context.Canceled)
 		assert.Zero(t, compared.Load())
 	})

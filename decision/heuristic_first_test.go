@@ -26,7 +26,7 @@ func TestStrategiesKeepTheContract(t *testing.T) {
 	})
 	t.Run("HeuristicFirst with tiers", func(t *testing.T) {
 		decisiontest.RunStrategy(t, func(llm decision.LLM) (decision.Strategy, error) {
-			return decision.New(ctx, decision.Config{LLM: llm, Urgency: tiers, Converge: decision.Converge{Similarity: heed.Trigrams{}}})
+			return decision.New(ctx, decision.Config{LLM: llm, Urgency: tiers, Similarity: heed.Trigrams{}})
 		})
 	})
 	t.Run("AlwaysLLM", func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestDecisions(t *testing.T) {
 			assert.Equal(t, v.Text, res.Text)
 			assert.Equal(t, v.Success, res.Success)
 			assert.Equal(t, v.Confidence, res.Confidence)
-			assert.Equal(t, v.Calls, res.Usage.Calls)
+			assert.Equal(t, v.Calls, res.Calls)
 			assert.Len(t, m.Requests(), v.Calls)
 			assert.Equal(t, v.Path == decision.Rejected, res.ResponseID == "")
 			assert.Equal(t, v.Path == decision.Model, res.Prompt != "", "only the model is shown a prompt")

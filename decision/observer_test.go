@@ -72,7 +72,7 @@ func TestObserverOfDecisions(t *testing.T) {
 		},
 		"the similarity fails": {
 			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: `{"success": 0.9, "confidence": 0.9}`},
-			cfg: decision.Config{Converge: decision.Converge{Similarity: broken}},
+			cfg: decision.Config{Similarity: broken},
 			r:   decision.Request{Immediate: true, Candidates: candidates(0.1)}, failed: []string{"similarity"},
 			want: heed.Decided{ID: "r1", Path: "llm"},
 		},

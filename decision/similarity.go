@@ -32,7 +32,7 @@ func compare(ctx context.Context, g *host.Gate, s heed.Similarity, text string, 
 
 // converge records which candidates say what the model said. A failure costs only this record.
 func (d *Decider) converge(ctx context.Context, r *Request, res *Result) {
-	c := d.cfg.Converge
+	c := &d.cfg
 	if c.Similarity == nil || len(r.Candidates) == 0 {
 		return
 	}
@@ -40,7 +40,7 @@ func (d *Decider) converge(ctx context.Context, r *Request, res *Result) {
 	for i := range r.Candidates {
 		actions[i] = r.Candidates[i].Action
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, c.SimilarityTimeout)
 	defer cancel()
 	similarities, err := compare(ctx, d.similar, c.Similarity, res.Text, actions)
 	if err != nil {
@@ -49,7 +49,7 @@ func (d *Decider) converge(ctx context.Context, r *Request, res *Result) {
 		return
 	}
 	for i, s := range similarities {
-		if id := r.Candidates[i].HeuristicID; s >= c.Threshold {
+		if id := r.Candidates[i].HeuristicID; s >= c.SimilarityThreshold {
 			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
 		}
 	}

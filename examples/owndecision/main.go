@@ -42,7 +42,7 @@ func (b *Budget) Decide(ctx context.Context, r decision.Request) (decision.Resul
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.spent += result.Usage.Calls
+	b.spent += result.Calls
 	return result, err
 }
 

@@ -79,8 +79,8 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	}
 	a.Decision, err = decision.New(ctx, decision.Config{
 		LLM: cfg.Model, Store: kept.Store, Prompts: decision.Prompts{System: systemPrompt},
-		Converge: decision.Converge{Similarity: heed.Trigrams{}, Threshold: agreement},
-		Now:      cfg.Now, Seed: cfg.dice(1), NewID: cfg.numbered("answer"),
+		Similarity: heed.Trigrams{}, SimilarityThreshold: agreement,
+		Now: cfg.Now, Seed: cfg.dice(1), NewID: cfg.numbered("answer"),
 	})
 	if err != nil {
 		return nil, err
