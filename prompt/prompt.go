@@ -1,23 +1,23 @@
-// Package prompt is the only place of heed that brings untrusted text into a prompt: what happened, what a user or a model
-// wrote, rules, comments, error messages. It gives such a text no way to look like a part of the prompt itself.
+// Package prompt is the only place of heed that brings untrusted text into a prompt: events, the words of users and models,
+// rules, comments, error messages. Such a text can't look like a part of the prompt itself.
 //
-// [Line] makes one line of a text, to be put behind a heading or a list marker. [Quote] makes a JSON string literal of it,
-// for where a prompt has more than one text in a line. [Check] says whether a text would be changed, for texts that people
-// approve, which are better refused than cleaned.
+// [Line] makes one line of a text, for a place behind a heading or a list marker. [Quote] makes a JSON string literal, for a
+// line with several texts. [Check] says whether Line would change a text. Use it for texts that people approve: refuse those
+// instead of changing them.
 //
 // # What is changed
 //
-// Characters that nobody sees are dropped: control and format characters (bidirectional controls, zero-width characters,
-// tags), surrogates, private and unassigned code points, variation selectors and fillers. What script and emoji need stays:
-// the joiners between emoji, behind a virama, and between Arabic letters, and the emoji selector behind what can be an
-// emoji. A letter keeps at most four combining marks. Line breaks and tabs become spaces, and at most two spaces stand
-// together. What is no valid UTF-8 becomes U+FFFD. Which code points are assigned is what package [unicode] says.
+// Invisible characters are dropped: control and format characters (bidirectional controls, zero-width characters, tags),
+// surrogates, private and unassigned code points, variation selectors and fillers. Joiners that a script or an emoji needs stay:
+// between emoji, after a virama, and between Arabic letters. So does the emoji selector after a character that can be an emoji. A
+// letter keeps at most four combining marks. Line breaks and tabs become spaces, and at most two spaces stand together. Invalid
+// UTF-8 becomes U+FFFD. Package [unicode] says which code points are assigned.
 //
-// Beyond that, Line takes their effect from the beginnings of tags and of chat markers ("<b", "<|", "[INST]": the bracket
-// becomes "‹" or "("), from code fences, and, by a backslash, from what would make a heading, a list item, a quotation, a
-// table or a rule of the line. Quote needs none of this: it writes the characters in question as JSON's \u escapes.
+// Line also disarms tags and chat markers ("<b", "<|", "[INST]": the bracket becomes "‹" or "("), and code fences. It puts a
+// backslash before the beginning of a heading, a list item, a quotation, a table or a rule. Quote does not need that. It writes
+// such characters as JSON's \u escapes.
 //
-// This keeps the form of a prompt, and not its sense: a sentence that asks the model for something still asks for it.
+// This keeps the form of a prompt, not its sense. A sentence that asks the model for something still asks for it.
 package prompt
 
 import (
@@ -28,19 +28,19 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultMax is how many characters a text may have where no other number is given.
+// DefaultMax is the greatest length of a text in characters, if no other is given.
 const DefaultMax = 1000
 
-// Line returns the text as one line of at most max characters (runes), cut with "…" where it is longer. A max of 0 or
-// less means [DefaultMax].
+// Line returns the text as one line of at most max characters (runes). A longer text is cut and ends with "…". A max of 0 or less
+// means [DefaultMax].
 func Line(text string, max int) string {
 	max = orDefault(max)
 	return cut(disarm(clean(text, max+slack)), max)
 }
 
-// Quote returns the text as a JSON string literal in one line, of at most max characters (runes) between the quotes before
-// they are escaped, cut with "…" where it is longer. A max of 0 or less means [DefaultMax]. The characters <, >, &, [, {
-// and ` are always escaped.
+// Quote returns the text as a JSON string literal in one line. It has at most max characters (runes) between the quotes, counted
+// before they are escaped. A longer text is cut and ends with "…". A max of 0 or less means [DefaultMax]. The characters <, >,
+// &, [, { and ` are always escaped.
 func Quote(text string, max int) string {
 	max = orDefault(max)
 	text = cut(clean(text, max+slack), max)
@@ -62,8 +62,8 @@ func Quote(text string, max int) string {
 	return b.String()
 }
 
-// Check returns an error that names the first character that [Line] would drop or change, and nil where it would leave the
-// text as it is, however long.
+// Check returns an error that names the first character that [Line] would drop or change. It returns nil if Line would leave the
+// text as it is. The length does not matter.
 func Check(text string) error {
 	got := disarm(clean(text, math.MaxInt))
 	for i, r := range text {
@@ -76,7 +76,7 @@ func Check(text string) error {
 	return nil
 }
 
-// fault says what is wrong with a character that would not stay.
+// fault says why a character would not stay.
 func fault(r rune, bad bool) string {
 	switch {
 	case bad:
@@ -102,8 +102,8 @@ func orDefault(max int) int {
 	return min(max, math.MaxInt/2)
 }
 
-// slack is how many runes more than its maximum a text is read to, so that it shows whether there is more to it than the
-// spaces that are trimmed, and where a chat marker ends.
+// slack is how many runes are read beyond the maximum. They show whether more than trimmed spaces follows, and where a chat marker
+// ends.
 const slack = 20
 
 // cut cuts a text to max runes, and leaves nothing dangling before the "…".
@@ -133,7 +133,7 @@ const (
 	keycap  = '\u20e3'
 )
 
-// unseen are the graphic characters that nobody sees.
+// unseen are graphic characters that are invisible.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{0x034f, 0x034f, 1}, // combining grapheme joiner
@@ -152,7 +152,7 @@ var unseen = &unicode.RangeTable{
 	},
 }
 
-// viramas are the signs behind which a joiner changes the form of an Indic letter.
+// viramas are signs after which a joiner changes the form of an Indic letter.
 var viramas = &unicode.RangeTable{R16: []unicode.Range16{
 	{0x094d, 0x09cd, 0x80}, {0x0a4d, 0x0acd, 0x80}, {0x0b4d, 0x0bcd, 0x80}, {0x0c4d, 0x0ccd, 0x80}, {0x0d4d, 0x0d4d, 1},
 	{0x0dca, 0x0dca, 1}, {0x1039, 0x103a, 1}, {0x17d2, 0x17d2, 1},
@@ -168,7 +168,7 @@ const (
 	maxMarks  = 4
 )
 
-// A cleaner copies a text without what nobody sees.
+// A cleaner copies a text without its invisible characters.
 type cleaner struct {
 	out    strings.Builder
 	runes  int
@@ -229,7 +229,7 @@ func (c *cleaner) mark(r rune) {
 	}
 }
 
-// joins reports whether a joiner or a selector has its use between what was kept last and the next character.
+// joins reports whether a joiner or a selector has a use between the last character that was kept and the next one.
 func (c *cleaner) joins(r, next rune) bool {
 	switch r {
 	case asText, asEmoji:
@@ -246,7 +246,7 @@ func (c *cleaner) joins(r, next rune) bool {
 	return unicode.Is(viramas, c.last) && unicode.IsLetter(next) && !unicode.Is(unseen, next)
 }
 
-// pictographic reports whether a character is, or can be, an emoji. It takes every symbol for one.
+// pictographic reports whether a character can be an emoji. It says so of every symbol.
 func pictographic(r rune) bool {
 	switch r {
 	case '\u203c', '\u2049', '\u2139', '\u3030':
@@ -256,13 +256,13 @@ func pictographic(r rune) bool {
 	}
 }
 
-// chatMarkers are what may follow a square bracket in the chat templates of models, up to the bracket's end.
+// chatMarkers follow a square bracket in the chat templates of models, up to the closing bracket.
 var chatMarkers = []string{
 	"INST]", "/INST]", "SYSTEM_PROMPT]", "/SYSTEM_PROMPT]", "AVAILABLE_TOOLS]", "/AVAILABLE_TOOLS]",
 	"TOOL_CALLS]", "TOOL_RESULTS]", "/TOOL_RESULTS]", "TOOL_CONTENT]",
 }
 
-// disarm takes the effect from what reads as markup in a clean text.
+// disarm takes the effect from markup in a clean text.
 func disarm(text string) string {
 	marker := blockMarker(text)
 	if marker < 0 && !strings.ContainsAny(text, "<[`") {
@@ -307,8 +307,7 @@ func opensChatMarker(rest string) bool {
 	return false
 }
 
-// blockMarker returns where a backslash has to be put so that the line is none of Markdown's blocks, and -1 where it is
-// none anyway.
+// blockMarker returns the place for a backslash that keeps the line from being a block of Markdown. It returns -1 if it is none.
 func blockMarker(line string) int {
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 	switch rest := line[digits:]; {
