@@ -318,7 +318,9 @@ func TestTwoVersions(t *testing.T) {
 // TestCheck: a tool learns what is wrong with a database, and makes no tables in it.
 func TestCheck(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
-		handle := at.handle(t)
+		handle, err := at.open()
+		require.NoError(t, err)
+		defer handle.Close()
 		for range 2 {
 			_, err := sqlstore.Check(ctx, handle, at.dialect)
 			require.ErrorIs(t, err, heed.ErrNotFound)
