@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// An Archive is what a service knows, but for the audit log and the store's revisions: each list sorted by id. It marshals to JSON, and
+// An Archive is everything that a service knows, without the audit log, each list sorted by id. It marshals to JSON, and
 // [Archive.Tree] lays it out as files. Two exports of the same state are the same to the byte.
 type Archive struct {
 	Feedback  []Feedback `json:"feedback"`
@@ -22,7 +22,7 @@ type Archive struct {
 	Rules     []Rule     `json:"rules"`
 }
 
-// Export returns everything that is stored, erased feedback left out.
+// Export returns everything that is stored, without erased feedback.
 func (s *Service) Export(ctx context.Context) (Archive, error) {
 	var a Archive
 	for r, err := range s.records(ctx, Listing{}) {
@@ -55,11 +55,10 @@ func (a *Archive) sort() {
 	slices.SortFunc(a.Rules, func(x, y Rule) int { return cmp.Compare(x.ID, y.ID) })
 }
 
-// Tree returns the archive as files of indented JSON, by their paths: feedback/decisions/<gate>/<id>.json,
-// feedback/edge_cases/<id>.json (which repeat what is in decisions, for people to find), and feedback/rules/<status>/<id>.json,
-// where the status is that of the rule or of the proposal, in lower case. Of proposals, pending ones are "proposed", and
-// those that became rules "approved". Where an id is not made of lower-case letters, digits, dots, dashes and underscores, or
-// is a device's name on Windows, its file has what is left of it and a hash, so that no id leads elsewhere and no two meet.
+// Tree returns the archive as files of indented JSON, by their paths: feedback/decisions/<gate>/<id>.json, a copy of edge cases in
+// feedback/edge_cases/<id>.json, and feedback/rules/<status>/<id>.json, with the status of the rule or of the proposal in lower
+// case, and "proposed" for a pending one. An id of other characters than lower-case letters, digits, dots, dashes and
+// underscores, or of a device on Windows, gets a file name with a hash, so that no id leads elsewhere and no two meet.
 func (a Archive) Tree() (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	put := func(value any, elements ...string) error {
@@ -87,10 +86,10 @@ func (a Archive) Tree() (map[string][]byte, error) {
 	return files, wrap("tree", errors.Join(failures...))
 }
 
-// devices are names that are no files on Windows, whatever stands behind a dot.
+// devices are names that are no files on Windows, with any extension.
 var devices = strings.Fields("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
 
-// fileName makes a name of an id that is safe in every file system, and of different ids different names.
+// fileName makes a name of an id that is safe in every file system. Different ids have different names.
 func fileName(id string) string {
 	safe := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '_' || r == '.' {
@@ -108,8 +107,8 @@ func fileName(id string) string {
 	return strings.Trim(safe+"~"+hex.EncodeToString(sum[:16]), ".")
 }
 
-// ReadTree reads what [Archive.Tree] has written, from a directory that has "feedback" in it. Files that can't be read are
-// left out, and named in the error; the archive has the others.
+// ReadTree reads what [Archive.Tree] has written, from a directory that has "feedback" in it. The archive has all files that
+// can be read, and the error names the others.
 func ReadTree(root fs.FS) (Archive, error) {
 	var a Archive
 	var failures []error

@@ -12,10 +12,10 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// Consolidate looks for active rules that say the same, of one type, for one place and for the same agents, and proposes for
-// each such group one rule that supersedes them: with the words of the one that ranks first among them. Like any other, the
-// proposal has to pass the gate; a group that has a pending one is left alone, and so is one that was rejected, until other
-// rules are in it. It returns the proposals that it opened.
+// Consolidate finds groups of active rules that say the same, of one type, for one place and for the same agents. For each group
+// it proposes one rule that supersedes them, with the words of the rule that ranks first. The proposal has to pass the gate like
+// any other. A group with a pending proposal is left alone, and so is one that was rejected, until it has other rules. Consolidate
+// returns the proposals that it opened.
 func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
 	rules, err := r.List(ctx, RuleQuery{Status: StateActive})
 	if err != nil {

@@ -13,28 +13,27 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// A Draft is what a proposal proposes: what people approve, word by word. Approvals are bound to its hash.
+// A Draft is what people approve, word by word. Approvals are bound to its hash.
 type Draft struct {
 	Action Action   `json:"action"`    // "" means CreateRule
 	Type   RuleType `json:"rule_type"` // "" means Guideline
 	// Text is the rule: one line of at most 500 characters, of those that [prompt.Check] accepts.
 	Text string `json:"rule_content"`
-	// Agents are those that it is for, sorted; or AllAgents is set, and Agents is empty.
+	// Agents names the agents that it is for, sorted. It is empty if AllAgents is set.
 	Agents    []string `json:"affected_agents,omitempty"`
 	AllAgents bool     `json:"all_agents,omitempty"`
-	// Place is where in the agent's prompt or skill it belongs, in words of the host's. "" is the section of learned rules.
+	// Place is where in the agent's prompt or skill it belongs, in the host's words. "" is the section of learned rules.
 	Place string `json:"insertion_point,omitempty"`
-	// Supersedes are the ids of active rules that it takes the place of, sorted.
+	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
 }
 
 // An Action is what should come of feedback.
 type Action string
 
-// The actions. All but the last pass the gate. CreateRule makes a rule that is injected into prompts; RefinePrompt and
-// UpdateSkill make a rule that is not: it is an approved change for the host to carry out in the prompt or the skill of its
-// target agent, and is measured, retired and superseded as the others are. DocumentOnly is recorded at once, and nothing
-// follows from it.
+// The actions. CreateRule makes a rule that is injected into prompts. RefinePrompt and UpdateSkill make a rule that is not: the
+// host carries it out in the prompt or the skill of the agent. It is measured, retired and superseded like the others.
+// DocumentOnly needs no approval and has no further effect.
 const (
 	CreateRule   Action = "CREATE_RULE"
 	RefinePrompt Action = "REFINE_PROMPT"
@@ -49,7 +48,7 @@ func (a Action) valid() bool {
 // A RuleType says what kind of guidance a rule is.
 type RuleType string
 
-// The types of rules, with what [Representative] selects them by, in this order.
+// The types of rules. [Representative] selects the first one that fits.
 const (
 	PositiveExample RuleType = "POSITIVE_EXAMPLE" // the evidence are approvals without changes
 	Constraint      RuleType = "CONSTRAINT"       // a correction was critical, or the text says "must", "never" or the like
@@ -57,7 +56,7 @@ const (
 	Guideline       RuleType = "GUIDELINE"        // everything else
 )
 
-// Hash names what is proposed: the SHA-256 of every field, in hex.
+// Hash returns the SHA-256 of every field, in hex. It changes with any change of the draft.
 func (d Draft) Hash() string {
 	n := d.normal()
 	h := sha256.New()

@@ -19,16 +19,16 @@ type ImportResult struct {
 	Kind string // "feedback", "proposal" or "rule"
 	ID   string
 	Done bool  // it was taken over; otherwise it was there already, or Err says what is wrong
-	Err  error // a [heed.ErrConflict] where something else has its id
+	Err  error // a [heed.ErrConflict] if something else has its id
 }
 
-// Import takes over what an archive has and the store has not, and returns a result for each element, in the archive's
-// order; one that is refused stops none of the others. Feedback comes with its evaluation. Closed proposals come as they
-// are, and pending ones without approvals, as if they were proposed now by the person who imports; a cluster that has one
-// gets no other, which is a [*RefusedError]. Rules come as they are if their approvals fulfil this service's gate for their very words, and active ones if they contradict none that is active.
+// Import takes over what an archive has and the store lacks. It returns a result for each element, in the archive's order, and
+// goes on where one is refused ([*RefusedError]). Feedback comes with its evaluation, and closed proposals come as they are. A
+// pending proposal loses its approvals, as if the person who imports proposed it now, and is refused if its cluster has one. A rule
+// comes as it is, if its approvals fulfil this service's gate for its very words and, for an active one, it contradicts no
+// active rule.
 //
-// An archive is as trustworthy as the place it comes from: it says itself who approved. The authorizer is asked once, for
-// an [Act] of the kind "import".
+// The archive itself says who approved, so trust it only as far as the place it comes from. Config.Authorize is asked once.
 func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) ([]ImportResult, error) {
 	who := ""
 	_, err := s.act(ctx, "import", "", actor, reason, nil, func(_ time.Time, canonical string) (change, error) {

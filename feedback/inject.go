@@ -3,6 +3,7 @@ package feedback
 import (
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -12,7 +13,7 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// The lines between which learned rules stand in a prompt. What stands between them is never taken for a reviewer's words.
+// The lines before and behind learned rules in a prompt. Text between them never counts as a reviewer's words.
 const (
 	heading = "## Learned Rules (from feedback)"
 	ending  = "<!-- end of learned rules -->"
@@ -26,13 +27,12 @@ const (
 
 // An Injection is a prompt with the rules that an agent has learned.
 type Injection struct {
-	// Prompt is the base, the learned rules and the task, each apart by a blank line. Where there are no rules, nothing
-	// stands in their place: without a task it is then the base, byte by byte.
-	Prompt string
-	// Section is the part of it with the rules, from the heading to its end. "" where there are none.
-	Section string
-	// Rules are the ids of the rules in it, in their order. A host that gives them back in Feedback.Rules learns which
-	// corrections came in spite of a rule.
+	// Prompt is the base, the learned rules and the task, with a blank line between them. Without rules and a task it is the base,
+	// byte by byte.
+	Prompt  string
+	Section string // the part of it with the rules, from the heading to the end; "" if there are none
+	// Rules are the ids of its rules, in their order. Give them back in Feedback.Rules: then corrections that came in spite of a
+	// rule are counted.
 	Rules   []string
 	Omitted []Omission // the active rules that did not fit, in their order
 }
@@ -44,11 +44,11 @@ type Omission struct {
 }
 
 // Inject builds an agent's prompt with the rules that are active for it. base is the prompt without learned rules, or one that
-// was built before: it gets the present rules in place of its own. task follows the rules, and may be empty.
+// was built before, whose rules are replaced. task follows the rules, and may be empty.
 //
-// Pinned rules come first, then those with the greater measured effect, then the newer, then by id. Each goes in as a whole,
-// as far as [Config].PromptRules and PromptCharacters allow. A rule stands on a line of its own, behind its type, so that it can't pass
-// for another part of the prompt. Whether to do what it asks for is the gate's decision.
+// Pinned rules come first, then those with the greater measured effect, then the newer ones. Each goes in as a whole, as far as
+// [Config].PromptRules and PromptCharacters allow. It has a line of its own, behind its type, so that it can't pass for another
+// part of the prompt. Whether agents may do what it asks for is the gate's decision.
 func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection, error) {
 	ranked, err := r.lines(ctx, agent)
 	if err != nil {
@@ -84,8 +84,8 @@ func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection
 // A line is what a prompt has of a rule. It names nobody.
 type line struct{ id, text string }
 
-// lines returns the lines of the rules that may be injected, the most important first. They are read anew when a rule has
-// changed: the revision tells, which is one small read.
+// lines returns the lines of the rules that may be injected, the most important first. One small read tells whether a rule has
+// changed; only then they are read anew.
 func (r *Rules) lines(ctx context.Context, agent string) (lines []line, err error) {
 	for try := 1; ; try++ {
 		before, err := r.s.board(ctx)
@@ -147,8 +147,8 @@ func (p *prompts) put(agent string, revision uint64, lines []line) {
 	p.agents[agent] = lines
 }
 
-// ByPlace returns the rules that are active for an agent, by their Draft.Place, for a host that puts them into its prompts
-// and skills itself; each place has them in the order of [Rules.Inject]. No limit holds.
+// ByPlace returns all rules that are active for an agent, by their Draft.Place, for a host that puts them into its prompts and
+// skills itself. Each place has them in the order of [Rules.Inject].
 func (r *Rules) ByPlace(ctx context.Context, agent string) (map[string][]Rule, error) {
 	ranked, err := r.ranked(ctx, agent)
 	if err != nil {
@@ -202,60 +202,25 @@ func render(r *Rule) string {
 	return "- " + labels[r.Type] + ": " + prompt.Line(r.Text, maxText) + "\n"
 }
 
-// replace puts the section where the first one of the base stands, or, where it has none, behind the base. Other sections
-// of the base are taken out.
-func replace(base, section string) string {
-	start, end, found := find(base)
-	if !found {
-		return base + gap(base, section)
-	}
-	before, after := base[:start], strip(base[end:])
-	return before + gap(before, section) + after
-}
+// section is a section of learned rules that begins a line, with the blank line before it.
+var section = regexp.MustCompile(`(?s)(?:\n\n)?(?m:^)` + regexp.QuoteMeta(opening) + `(?:.*?\n)??` + regexp.QuoteMeta(ending) + `\n?`)
 
-// gap is a section with a blank line before it, if it stands behind something.
-func gap(before, section string) string {
-	if section == "" || before == "" {
-		return section
+// replace puts the new section where the first one of the base is, or behind the base, and removes all others.
+func replace(base, rules string) string {
+	before, after := base, ""
+	if at := section.FindStringIndex(base); at != nil {
+		before, after = base[:at[0]], strip(base[at[1]:])
 	}
-	return "\n\n" + section
+	if rules != "" && before != "" {
+		rules = "\n\n" + rules
+	}
+	return before + rules + after
 }
 
 // strip returns a text without the learned rules in it.
 func strip(text string) string {
-	for {
-		start, end, found := find(text)
-		if !found {
-			return text
-		}
-		text = text[:start] + text[end:]
+	for strings.Contains(text, opening) && section.MatchString(text) {
+		text = section.ReplaceAllString(text, "")
 	}
-}
-
-// find returns where the first section of learned rules is, with the blank line before it.
-func find(text string) (start, end int, found bool) {
-	from := 0
-	for {
-		at := strings.Index(text[from:], opening)
-		if at < 0 {
-			return 0, 0, false
-		}
-		start = from + at
-		stop := strings.Index(text[start:], "\n"+ending)
-		if stop < 0 {
-			return 0, 0, false
-		}
-		end = start + stop + len("\n"+ending)
-		if start == 0 || text[start-1] == '\n' {
-			break
-		}
-		from = start + len(heading)
-	}
-	if end < len(text) && text[end] == '\n' {
-		end++
-	}
-	if strings.HasSuffix(text[:start], "\n\n") {
-		start -= 2
-	}
-	return start, end, true
+	return text
 }

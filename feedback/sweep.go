@@ -14,7 +14,7 @@ import (
 
 var _ heed.Sweeper = (*Service)(nil)
 
-// How often [Service.Sweep] proposes what has gathered, and measures the rules.
+// How often [Service.Sweep] calls [Service.Flush], and measures the rules.
 const (
 	flushEvery   = time.Hour
 	measureEvery = 24 * time.Hour
@@ -22,13 +22,13 @@ const (
 
 // Sweep implements [heed.Sweeper]: it does what is due at now, or by the service's clock if that is earlier or now is zero.
 //
-//   - Each time it closes the proposals whose time is over.
-//   - Every hour it evaluates what is still unclassified and proposes what has gathered: [Service.Flush].
-//   - Every day it measures the active rules and keeps what it measured with them. Those whose effect speaks for retiring them
-//     get [Rule].RetireProposed, or are retired where [Measuring].Retire is set: harmful ones first, then those with the least
-//     improvement, at most [Measuring].PerSweep. [RuleQuery].Unfit finds them.
+//   - Each time it closes expired proposals.
+//   - Every hour it evaluates all unclassified feedback and calls [Service.Flush].
+//   - Every day it measures the active rules and stores their [Effect]. Harmful rules get [Rule].RetireProposed first, then
+//     ineffective ones by their improvement, at most [Measuring].PerSweep; or they are retired, if [Measuring].Retire is set.
+//     [RuleQuery].Unfit finds them.
 //
-// It goes on where one of them fails, and returns the errors, joined. A failed part is due again at the next call.
+// It goes on where a part fails, and returns the errors, joined. The part is due again at the next call.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	at := s.now()
 	if !now.IsZero() && now.Before(at) {
@@ -51,7 +51,7 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", err)
 }
 
-// every does what is due a period after it was done last, by any service over the store.
+// every does something unless a service over the store did it within the period.
 func (s *Service) every(ctx context.Context, period time.Duration, name string, now time.Time, do func() error) error {
 	last, err := markKind.Get(ctx, s.cfg.Store, name)
 	switch {
