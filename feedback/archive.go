@@ -112,57 +112,53 @@ func fileName(id string) string {
 func ReadTree(root fs.FS) (Archive, error) {
 	var a Archive
 	var failures []error
-	rules := map[string]bool{}
-	for _, s := range []State{StateActive, StateRetired, StateRevoked, StateSuperseded} {
-		rules[strings.ToLower(string(s))] = true
-	}
 	err := fs.WalkDir(root, "feedback", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || path.Ext(name) != ".json" {
 			return err
 		}
-		parts := strings.Split(name, "/")
-		switch dir := path.Base(path.Dir(name)); {
-		case parts[1] == "decisions":
-			failures = append(failures, readFile(root, name, &a.Feedback))
-		case parts[1] == "rules" && rules[dir] && !isProposal(root, name):
-			failures = append(failures, readFile(root, name, &a.Rules))
-		case parts[1] == "rules":
-			failures = append(failures, readFile(root, name, &a.Proposals))
-		}
+		failures = append(failures, a.readFile(root, name))
 		return nil
 	})
 	a.sort()
 	return a, wrap("read tree", errors.Join(append(failures, err)...))
 }
 
-// isProposal tells a superseded proposal from a superseded rule.
-func isProposal(root fs.FS, name string) bool {
-	var p struct {
-		ID string `json:"proposal_id"`
-	}
-	text, err := fs.ReadFile(root, name)
-	return err == nil && json.Unmarshal(text, &p) == nil && p.ID != ""
-}
-
-// maxFile is how many bytes a file of a tree may have.
-const maxFile = 1 << 20
-
-func readFile[T any](root fs.FS, name string, into *[]T) error {
+func (a *Archive) readFile(root fs.FS, name string) error {
+	const most = 1 << 20 // bytes
 	info, err := fs.Stat(root, name)
 	if err != nil {
 		return err
 	}
-	if info.Size() > maxFile {
-		return fmt.Errorf("%s: is %d bytes long, may be %d", name, info.Size(), maxFile)
+	if info.Size() > most {
+		return fmt.Errorf("%s: is %d bytes long, may be %d", name, info.Size(), most)
 	}
 	text, err := fs.ReadFile(root, name)
 	if err != nil {
 		return err
 	}
-	var value T
-	if err := json.Unmarshal(text, &value); err != nil {
+	var is struct {
+		Rule string `json:"rule_id"`
+	}
+	switch dir := strings.Split(name, "/")[1]; {
+	case dir == "decisions":
+		err = appendFrom(text, &a.Feedback)
+	case dir != "rules": // it has copies, or something else
+	case json.Unmarshal(text, &is) == nil && is.Rule != "":
+		err = appendFrom(text, &a.Rules)
+	default:
+		err = appendFrom(text, &a.Proposals)
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	*into = append(*into, value)
 	return nil
+}
+
+func appendFrom[T any](text []byte, to *[]T) error {
+	var value T
+	err := json.Unmarshal(text, &value)
+	if err == nil {
+		*to = append(*to, value)
+	}
+	return err
 }

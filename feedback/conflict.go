@@ -24,8 +24,8 @@ type Conflict struct {
 
 const contradiction = "contradiction"
 
-// Conflicts says what now stands against a draft: the contradictions first, then duplicates, then overlaps, each by score
-// and id. What the draft supersedes does not.
+// Conflicts returns what now stands against a draft: contradictions first, then duplicates, then overlaps, each by score. Rules
+// that the draft supersedes are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	d = d.normal()
 	if err := r.s.validateDraft(&d); err != nil {
@@ -94,7 +94,7 @@ func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
 	return ruleKind.union(ctx, s.cfg.Store, keys, func(r *Rule) bool { return d.overlaps(&r.Draft) })
 }
 
-// explain says what kind of a conflict two texts of this score are in, and leaves it open where they are in none.
+// explain sets the kind of the conflict of two texts with this score, and leaves it empty if there is none.
 func (s *Service) explain(c *Conflict, text, other string) {
 	threshold := s.cfg.Threshold
 	opposed := oppose.Find(text, other)
@@ -109,7 +109,7 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	}
 }
 
-// contradictions leaves of conflicts the contradictions with active rules.
+// contradictions returns the contradictions with active rules.
 func contradictions(conflicts []Conflict) []Conflict {
 	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Kind != contradiction || c.Pending })
 }

@@ -35,16 +35,16 @@ func (c Classification) generalizable() bool { return c == GeneralizableHigh || 
 
 // An Evaluation is what is known of a feedback once it was evaluated.
 type Evaluation struct {
-	Class      Classification `json:"classification,omitempty"` // "" until it was evaluated
+	Class      Classification `json:"classification,omitempty"` // "" before it is evaluated
 	Confidence float64        `json:"confidence,omitempty"`     // in [0, 1]
 	Rationale  string         `json:"rationale,omitempty"`
 	Similar    []string       `json:"similar_feedback_ids,omitempty"` // what it was found to be like, the most alike first
-	// Cluster names the feedback that it stands with: the id of the first of them. Link is how alike it was to the most
-	// alike of them when it came, in [0, 1], and 1 for the first.
+	// Cluster is the id of the first feedback of its cluster. Link is how alike it was to the most alike member when it joined, in
+	// [0, 1], and 1 for the first.
 	Cluster string  `json:"cluster,omitempty"`
 	Link    float64 `json:"link,omitempty"`
 	Action  Action  `json:"proposed_action,omitempty"` // what should come of it; "" nothing
-	// Resolution is why a person decided it, and Resolver who, where one did.
+	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`
 }
@@ -68,17 +68,16 @@ type Match struct {
 	Opposed string
 }
 
-// Support is how many stand behind a claim.
+// Support is how many people and corrections stand behind a claim.
 type Support struct {
 	Occurrences int     // corrections
 	Reviewers   int     // distinct people who made them
 	Strength    float64 // the links of the corrections, added up
 }
 
-// Confidence returns how far the support is to be trusted: 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 where there is
-// none. Each correction counts by how alike it is, and each reviewer after the first like one correction more. It is in
-// [0, 1) and never falls when a correction or a reviewer is added; three corrections by two reviewers that say the same make
-// 0.89.
+// Confidence returns 1 − 2^(−0.8·(strength + reviewers − 1)), and 0 without support. Each correction counts by how alike it is,
+// and each reviewer after the first counts like one more correction. It is in [0, 1), and never falls when a correction or a
+// reviewer is added. Three corrections by two reviewers that say the same make 0.89.
 func (s Support) Confidence() float64 {
 	return 1 - math.Exp2(-0.8*max(s.Strength+float64(s.Reviewers)-1, 0))
 }
@@ -90,11 +89,10 @@ type Verdict struct {
 	Class      Classification
 	Confidence float64 // in [0, 1]; it is cut at Case.Ceiling
 	Rationale  string  // why, in at most 10,000 characters
-	// Similar are the ids of the candidates that say the same, where the evaluator knows better than the similarity. nil
-	// leaves the case's cluster. Candidates that contradict the feedback are not accepted.
+	// Similar has the ids of the candidates that say the same, if the evaluator knows better than the similarity. nil keeps the
+	// case's cluster. A candidate that contradicts the feedback is refused.
 	Similar []string
-	// Action is what should come of it. "" means [CreateRule] where it is generalizable, and [DocumentOnly] where it is an
-	// edge case.
+	// Action is what should come of it. "" means [CreateRule] if it is generalizable, and [DocumentOnly] if it is an edge case.
 	Action Action
 }
 

@@ -13,10 +13,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Flush proposes a rule for each cluster that has none: of generalizable corrections, and of approvals that say what was
-// right, as soon as enough of them agree. It returns the proposals that it opened or gave more evidence, and how many clusters
-// wait because too many proposals are pending. A cluster whose rule was rejected or retired has to bring fresh evidence first:
-// [Config].Fresh. Flush goes on where one cluster fails, and returns the errors, joined.
+// Flush proposes a rule for each cluster that has none: a cluster of generalizable corrections, or of enough approvals that say
+// what was right. It returns the proposals that it opened or gave more evidence, and how many clusters wait because too many
+// proposals are pending. A cluster whose rule was rejected or retired needs fresh evidence first ([Config].Fresh). Flush goes on
+// where one cluster fails, and returns the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
 	for _, class := range []Classification{GeneralizableHigh, GeneralizableLow, Positive} {
@@ -42,7 +42,7 @@ func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err
 	return proposed, held, wrap("flush", errors.Join(failures...))
 }
 
-// proposeCluster opens the proposal of a cluster, or adds to it, where there is something to propose.
+// proposeCluster opens the proposal of a cluster, or gives it new evidence, if it is ready for that.
 func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (opened *Proposal, err error) {
 	members, err := s.members(ctx, agent, cluster, func(c Classification) bool { return c.generalizable() || c == Positive })
 	if err != nil || len(members) == 0 {
@@ -62,7 +62,7 @@ func (s *Service) proposeCluster(ctx context.Context, agent, cluster string) (op
 			opened, err = s.extend(ctx, last, members)
 			return err
 		}
-		if drafted == nil { // by what may be a slow model: once, and before the turn
+		if drafted == nil { // once, and not under the lock, as a model may be slow
 			d, err := s.draft(ctx, members)
 			if err != nil {
 				return err
@@ -85,7 +85,7 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 		p.Confidence = max(p.Confidence, m.Confidence)
 	}
 	if members[0].Class == Positive {
-		p.Confidence = 0 // that of a positive says that it is one, and not how many agree
+		p.Confidence = 0 // a Positive is sure of its class, which does not say how many agree
 	}
 	s.fill(p, members, now)
 	revision, err := s.attempt(ctx, s.governing, func() (change, error) {
@@ -93,7 +93,7 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 		if err != nil {
 			return change{}, err
 		}
-		// Somebody else may have proposed this cluster in the meantime. Whoever does so from here on loses the race.
+		// Somebody else may have proposed this cluster meanwhile. From here on they lose the race.
 		if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
 			return change{}, cmp.Or[error](err, &raceError{heed.ErrConflict})
 		}
@@ -118,7 +118,7 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Feedba
 	}
 	rejections := 0
 	for _, p := range proposals {
-		if last == nil || p.Status == StatePending { // versions of one moment come in no order
+		if last == nil || p.Status == StatePending { // versions of the same moment have no order
 			last = &p
 		}
 		if p.Status == StateRejected {
@@ -167,7 +167,7 @@ func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left
 	return active, left, err
 }
 
-// extend gives a pending proposal the evidence that came since. What is approved is the draft, which stays as it is.
+// extend gives a pending proposal its new evidence. The draft stays as it is, as approvals are bound to it.
 func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (*Proposal, error) {
 	known := len(p.Evidence)
 	created, expires := p.Created, p.Expires

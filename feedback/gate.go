@@ -24,13 +24,17 @@ type Review struct {
 }
 
 // Review records what a person decides, and returns the proposal as it then is. One rejection closes it. The approval that
-// completes the quorum ([Gate]) makes the rule, in the same step: the conflicts with active rules are checked again, what it
-// supersedes is superseded, and either all of it happens or none. To approve again what one has approved changes nothing.
+// completes the quorum ([Gate]) makes the rule in the same step: heed checks the conflicts with active rules again and supersedes
+// the rules that the draft names. Either all of it happens or nothing. A repeated approval changes nothing.
 //
-// A refusal is a [*RefusedError], and only the audit log changes. Refused are a proposal that is not pending, an approval of
-// other words ([heed.ErrConflict] both), one by a proposer or an editor (or by a reviewer of the evidence, if the gate says
-// so), one that does not override what the draft contradicts, and whatever Config.Authorize refuses. Input that is not valid
-// is a [*heed.InputError], and not in the audit log.
+// A refusal is a [*RefusedError] and changes nothing but the audit log. These are refused:
+//
+//   - a review of a proposal that is not pending, and an approval of another draft; both are a [heed.ErrConflict];
+//   - an approval by a proposer or an editor, or, if the gate says so, by a reviewer of the evidence;
+//   - an approval that does not override a rule that the draft contradicts;
+//   - whatever Config.Authorize refuses.
+//
+// Input that is not valid is a [*heed.InputError], and is not in the audit log.
 func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	kind, err := review.validate()
 	if err != nil {
@@ -63,7 +67,7 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 	return p, nil
 }
 
-// decided reports whether this very review closed the proposal: somebody may not have heard of that, and make it again.
+// decided reports whether this very review closed the proposal before. Somebody may repeat a review whose answer got lost.
 func (p *Proposal) decided(review Review, who string) bool {
 	switch p.Status {
 	case StateRejected:
@@ -89,7 +93,7 @@ func (v *Review) validate() (kind string, err error) {
 	return kind, checkName("Proposal", v.Proposal)
 }
 
-// checkPending reports a proposal that can't be decided. One whose time is over is closed now.
+// checkPending reports a proposal that can't be decided. It closes an expired one.
 func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) error {
 	switch {
 	case p.Status != StatePending:
@@ -103,7 +107,7 @@ func (s *Service) checkPending(ctx context.Context, p Proposal, now time.Time) e
 	return notNow("proposal", StateExpired)
 }
 
-// expire closes a proposal whose time is over.
+// expire closes an expired proposal.
 func (s *Service) expire(ctx context.Context, p Proposal, now time.Time) error {
 	var c change
 	s.expired(&c, p, now)
@@ -170,8 +174,8 @@ func (a *Approval) missing(against []Conflict) []Conflict {
 	return slices.DeleteFunc(slices.Clone(against), func(c Conflict) bool { return slices.Contains(a.Override, c.ID) })
 }
 
-// met reports whether the approvals that count complete the quorum: those of this draft, by different people, which
-// override what it contradicts.
+// met reports whether the approvals complete the quorum. Those count that are of this draft and override what it contradicts,
+// and each person counts once.
 func (g *Gate) met(approvals []Approval, d *Draft, authors []string, against []Conflict) bool {
 	hash := d.Hash()
 	people, outsiders := map[string]bool{}, map[string]bool{}

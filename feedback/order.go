@@ -15,7 +15,7 @@ import (
 //   - [StateActive] restores a retired rule as it was approved. Its effect is measured from now on. A rule that contradicts one
 //     that became active since, and whose approvals do not override it, is refused.
 //
-// The next prompt that is built follows. A refusal is a [*RefusedError]: see [Rules.Review].
+// It holds from the next prompt on. A refusal is a [*RefusedError]: see [Rules.Review].
 func (r *Rules) Move(ctx context.Context, o Order, to State) (Rule, error) {
 	switch to {
 	case StateRetired:
@@ -51,7 +51,7 @@ func (r *Rules) restore(ctx context.Context, rule *Rule, now time.Time) error {
 	return nil
 }
 
-// Pin ranks an active rule before all that are not pinned, or takes that back. To do the same again changes nothing.
+// Pin ranks an active rule before all rules that are not pinned, or ends that. A repeated call changes nothing.
 func (r *Rules) Pin(ctx context.Context, o Order, pinned bool) (Rule, error) {
 	kind := "unpin"
 	if pinned {

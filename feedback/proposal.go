@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// A Proposal is a draft on its way through the gate, with what speaks for it.
+// A Proposal is a draft on its way through the gate, with the evidence for it.
 type Proposal struct {
 	ID string `json:"proposal_id"`
 	Draft
-	// Cluster names the evidence that it was made of: a cluster has one proposal at a time. "" where a person proposed it.
+	// Cluster names the cluster that it was made of, and is "" if a person proposed it. A cluster has one proposal at a time.
 	Cluster string `json:"cluster,omitempty"`
-	// Evidence are the ids of the feedback behind it, sorted; what was erased stays named. Occurrences and Reviewers are how
-	// much there was, and Summary says it in words. Confidence is in [0, 1].
+	// Evidence has the ids of the feedback behind it, sorted, with those of erased feedback. Occurrences and Reviewers say how much
+	// feedback there was, and Summary says it in words. Confidence is in [0, 1].
 	Evidence    []string `json:"created_from_feedback_ids,omitempty"`
 	Occurrences int      `json:"occurrences"`
 	Reviewers   int      `json:"reviewers"`
@@ -27,7 +27,7 @@ type Proposal struct {
 	Conflicts []Conflict `json:"conflicts,omitempty"` // with active rules and pending proposals, when it was proposed
 	Status    State      `json:"status"`
 	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
-	// Previous is the proposal that it is a new version of, or that was closed before fresh evidence opened this one.
+	// Previous is the proposal that this one replaces, or the cluster's last proposal before this one.
 	Previous string    `json:"previous,omitempty"`
 	Created  time.Time `json:"created_at"`
 	Expires  time.Time `json:"expires_at"`
@@ -35,7 +35,7 @@ type Proposal struct {
 	Decided  time.Time `json:"decided_at,omitzero"`
 	Decider  string    `json:"decided_by,omitempty"`
 	Reason   string    `json:"reason,omitempty"`
-	Revision uint64    `json:"-"` // the store's, which an [Archive] does not carry
+	Revision uint64    `json:"-"` // the store's; an [Archive] has none
 }
 
 // An Approval is one person's consent.
@@ -81,7 +81,7 @@ func (p *Proposal) people() []string {
 	return append(actors(p.Approvals), slices.Concat(p.Authors, p.Writers, []string{p.Decider})...)
 }
 
-// maxPeople is how many people a proposal may name: a store finds it by each of them.
+// maxPeople is how many people a proposal may name. A store finds it by each of them.
 const maxPeople = 100
 
 // checkPeople reports a proposal that names more people than a store finds it by.

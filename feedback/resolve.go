@@ -11,8 +11,8 @@ import (
 )
 
 // Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh), [EdgeCase], or [Archived] to ignore
-// it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed. If the feedback is not, or no
-// longer, ambiguous, that is refused: see [RefusedError].
+// it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed. Feedback of another class is
+// refused: see [RefusedError].
 func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
 	if !as.generalizable() && as != EdgeCase && as != Archived {
 		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))

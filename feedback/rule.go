@@ -14,17 +14,17 @@ type Rule struct {
 	Writers   []string   `json:"writers,omitempty"`
 	Approvals []Approval `json:"approvals"`
 	Status    State      `json:"status"`
-	// Pinned ranks it before all that are not: see [Rules.Inject].
+	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject].
 	Pinned       bool   `json:"pinned,omitempty"`
 	SupersededBy string `json:"superseded_by,omitempty"`
-	// Activated is when it was approved, and Since when it came into effect last: from there its effect is measured.
+	// Activated is when it was approved. Since is when it came into effect last, and its effect is measured from there.
 	Activated time.Time `json:"deployed_at"`
 	Since     time.Time `json:"since"`
 	Left      time.Time `json:"left,omitzero"`   // when it was retired, revoked or superseded last
 	Effect    Effect    `json:"effect,omitzero"` // as it was measured last
-	// RetireProposed is since when its effect speaks for retiring it. The zero time where it does not.
+	// RetireProposed is since when its effect speaks for retiring it, and zero if it does not.
 	RetireProposed time.Time `json:"retire_proposed,omitzero"`
-	Revision       uint64    `json:"-"` // the store's, which an [Archive] does not carry
+	Revision       uint64    `json:"-"` // the store's; an [Archive] has none
 }
 
 func (r Rule) at(revision uint64) Rule {

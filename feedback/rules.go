@@ -16,7 +16,7 @@ import (
 // concurrent use by multiple goroutines.
 type Rules struct{ s *Service }
 
-// Rules returns what a service's feedback leads to.
+// Rules returns the proposals and rules of the service.
 func (s *Service) Rules() *Rules { return &Rules{s} }
 
 // Proposal returns a proposal, or [heed.ErrNotFound].
@@ -25,8 +25,8 @@ func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 	return p, wrap("proposal", err)
 }
 
-// Proposals returns the proposals that a query selects, the newest first and of one moment by id, at most that many (all
-// where limit is 0), and how many there are without the limit.
+// Proposals returns the proposals that a query selects, the newest first, at most limit of them (0 means all), and how many there
+// are in all.
 func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (proposals []Proposal, total int, err error) {
 	proposals, err = r.s.proposals(ctx, q)
 	if total = len(proposals); limit > 0 {
@@ -47,7 +47,7 @@ func (r *Rules) Rule(ctx context.Context, id string) (Rule, error) {
 	return rule, wrap("rule", err)
 }
 
-// List returns the rules that a query selects, the newest first and of one moment by id; those that are unfit the worst first.
+// List returns the rules that a query selects, the newest first, or, if it asks for unfit ones, the worst first.
 func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
 	rules, err := ruleKind.union(ctx, r.s.cfg.Store, q.keys(), q.selects)
 	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Or(b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID)) })
@@ -67,12 +67,12 @@ type Submission struct {
 	Reason   string // never empty
 }
 
-// Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. It is refused ([*RefusedError]) if too many
-// are pending. A draft whose action is [DocumentOnly] is recorded and needs no approval. To propose the same draft again, from
-// the same evidence while one's own proposal is pending, returns that proposal.
+// Propose opens a proposal. A draft that is not valid is a [*heed.InputError]. A proposal is refused ([*RefusedError]) if too many
+// are pending. A draft whose action is [DocumentOnly] is recorded and needs no approval. If the same person proposes the same
+// draft with the same evidence again, Propose returns the pending proposal.
 //
-// A new version of a proposal closes the old one as superseded, and its approvals with it. The new version has none, and whoever
-// edited or proposed any version can't approve it.
+// A new version of a proposal closes the old one as superseded, with its approvals. Nobody who proposed or edited a version can
+// approve the new one.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
 	d := sub.Draft.normal()
@@ -175,7 +175,7 @@ func (s *Service) evidence(ctx context.Context, ids []string) (records []Feedbac
 	return records, nil
 }
 
-// fill completes a proposal from its evidence, as far as that has no more reviewers than a proposal may name.
+// fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a proposal may name.
 func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 	const most = maxPeople * 4 / 5 // leaves names for writers and approvers
 	reviewers, gates := map[string]bool{}, map[string]bool{}
@@ -235,7 +235,7 @@ func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
 	return c, nil
 }
 
-// checkSupersedes reports a rule to be superseded that is not there or not active.
+// checkSupersedes reports a rule to supersede that is missing or not active.
 func (s *Service) checkSupersedes(ctx context.Context, d *Draft) error {
 	for _, id := range d.Supersedes {
 		rule, err := ruleKind.get(ctx, s.cfg.Store, id)
@@ -249,7 +249,7 @@ func (s *Service) checkSupersedes(ctx context.Context, d *Draft) error {
 	return nil
 }
 
-// full reports whether as many proposals are pending as may be. The one that this is a new version of does not count.
+// full reports whether too many proposals are pending. The previous version of this one does not count.
 func (s *Service) full(p *Proposal, pending []Proposal) bool {
 	all, own, forAgent := 0, 0, map[string]int{}
 	for i := range pending {

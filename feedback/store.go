@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The kinds of records that a service keeps. Rules are never dropped for lack of room: an approval is refused instead.
+// The kinds of records that a service keeps. Rules are never dropped for lack of room; an approval is refused instead.
 var (
 	feedbackKind = shelf[Feedback]{records.Kind[Feedback]{
 		Kind: store.Kind{
@@ -64,7 +64,7 @@ var (
 			return r.ID, r.Activated, append(keys, personKeys(r.people()...)...)
 		},
 	}}
-	// markKind has what several records decide together: whoever relies on it raises it.
+	// markKind has records that several changes rely on and raise.
 	markKind = records.Kind[mark]{
 		Kind:  store.Kind{Name: "feedback.mark"},
 		Place: func(m mark) (string, time.Time, []string) { return m.Name, m.At, nil },
@@ -96,8 +96,8 @@ const unfitKey = "unfit"
 // anyValue stands in a key for each of many values, and for all agents.
 const anyValue = "*"
 
-// listKeys are the keys of a list: one for each value, or one for all where there are many. Whoever looks for a value looks
-// for anyValue too, and at the list itself.
+// listKeys are the keys of a list: one for each value, or anyValue for many. A search for a value also looks for anyValue, and
+// then at the list itself.
 func listKeys(name string, values []string, all bool) (keys []string) {
 	const many = 4
 	if all || len(values) > many {
@@ -158,7 +158,7 @@ func (q *ProposalQuery) keys() [][]string {
 type RuleQuery struct {
 	Status State
 	Agent  string // is among those affected, or all are
-	Unfit  bool   // active rules whose effect speaks for retiring them: see [Service.Sweep]
+	Unfit  bool   // active rules whose effect is harmful or that have none: see [Service.Sweep]
 }
 
 func (q *RuleQuery) selects(r *Rule) bool {
@@ -244,7 +244,7 @@ func (s *shelf[T]) union(ctx context.Context, st store.Store, sets [][]string, s
 
 func (s *shelf[T]) record(value T) store.Record { return s.Record(value.at(0), value.revision()) }
 
-// A change is what stands or falls together.
+// A change is made as a whole or not at all.
 type change struct {
 	expect  []store.Precondition
 	records []store.Record
@@ -282,7 +282,7 @@ func (s *Service) apply(ctx context.Context, c change) (revision uint64, err err
 	return receipts[0].Revision, nil
 }
 
-// again repeats what lost a race. In each round of a race somebody wins; the limit is for a store that never agrees.
+// again repeats what lost a race. In each round somebody wins. The limit is for a store that never agrees.
 func again(ctx context.Context, do func() error) error {
 	const rounds = 100
 	var err error
@@ -298,7 +298,7 @@ func again(ctx context.Context, do func() error) error {
 	return err
 }
 
-// A board is how the rules and the proposals stood when it was read, which has to be before they are.
+// A board has the revisions of the rules and of the proposals. Read it before them.
 type board struct{ rules, proposals uint64 }
 
 func (s *Service) board(ctx context.Context) (board, error) {
