@@ -209,7 +209,7 @@ func ExampleService_Sweep() {
 		panic(err)
 	}
 	for _, rule := range unfit {
-		fmt.Println(rule.Text, "has no effect:", rule.Effect.Improvement) // a person may now call Rules.Retire
+		fmt.Println(rule.Text, "has no effect:", rule.Effect.Improvement) // a person may now retire it: Rules.Move
 	}
 	fmt.Println("to retire:", len(unfit))
 	// Output: to retire: 0
