@@ -131,6 +131,24 @@ func TestDecisionsNeedActorAndReason(t *testing.T) {
 	assert.EqualValues(t, 3, w.standing("bad").Counts.Failures)
 }
 
+// TestAResetIsOfOneThing: a pattern, a criterion or a task.
+func TestAResetIsOfOneThing(t *testing.T) {
+	w := newWorld(t, patterns.Config{})
+	for _, reset := range []patterns.Reset{
+		{}, {Pattern: "p", Criterion: "c"}, {Criterion: "c", Task: "t"}, {Pattern: "p", Task: "t"}, {Pattern: "p", Criterion: "c", Task: "t"},
+	} {
+		reset.By = by
+		_, err := w.Reset(ctx, reset)
+		assertInputError(t, err, "Pattern")
+	}
+	_, err := w.Reset(ctx, patterns.Reset{Criterion: "\xff", By: by})
+	assertInputError(t, err, "Criterion")
+	_, err = w.Reset(ctx, patterns.Reset{Task: "\x00", By: by})
+	assertInputError(t, err, "Task")
+	assert.NoError(t, reset(w.Reset(ctx, patterns.Reset{Task: "unknown", By: by})))
+	assert.Empty(t, audited(t, w.store), "nothing was there to reset")
+}
+
 func TestSweep(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	_, err := w.Define(ctx, patterns.Pattern{ID: "unused", Content: "never tried"})

@@ -3,6 +3,7 @@ package patterns_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -221,12 +222,17 @@ func TestDefine(t *testing.T) {
 	for field, p := range map[string]patterns.Pattern{
 		"ID":      {Content: "c"},
 		"Content": {ID: "x"},
+		"Tags":    {ID: "x", Content: "c", Tags: make([]string, 101)},
+		"Tags[1]": {ID: "x", Content: "c", Tags: []string{"go", "\xff"}},
+		"Reason":  {ID: "x", Content: "c", Reason: "\x00"},
 	} {
 		_, err := w.Define(ctx, p)
 		assertInputError(t, err, field)
 	}
-	_, err = w.Define(ctx, patterns.Pattern{ID: "anti-x", Content: "c"})
-	assertInputError(t, err, "ID")
+	for _, id := range []patterns.PatternID{"anti-x", patterns.PatternID(strings.Repeat("x", 510))} {
+		_, err = w.Define(ctx, patterns.Pattern{ID: id, Content: "c"})
+		assertInputError(t, err, "ID")
+	}
 
 	anti, err := w.Define(ctx, patterns.Pattern{ID: "no-globals", Anti: true, Content: "AVOID: globals", Reason: "house rule"})
 	require.NoError(t, err)

@@ -210,6 +210,12 @@ func history[T any](ctx context.Context, r *Recorder, action, about string, kind
 	}
 }
 
+// Damaged returns the records of the recorder that hold something that this package has not written.
+func (r *Recorder) Damaged(ctx context.Context) ([]store.Ref, error) {
+	refs, err := records.Damaged(ctx, r.cfg.Store, &r.kinds.patterns, &r.kinds.transitions, &r.kinds.entries, &r.kinds.errors)
+	return refs, failed("damaged", err)
+}
+
 // failed says what an error happened to.
 func failed(action string, err error) error {
 	if err == nil {
