@@ -34,6 +34,9 @@ func TestTheAssistantKnowsNothingOfTheWorld(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), "assistant/"+file, nil, parser.ImportsOnly)
 		require.NoError(t, err)
 		for _, spec := range parsed.Imports {
