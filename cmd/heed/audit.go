@@ -17,26 +17,19 @@ func (cmd *auditCommand) Run(s *session) error {
 	if cmd.Limit < 1 {
 		return errLimit
 	}
-	entries, err := entries(s, cmd.Limit, func(e store.AuditEntry) bool {
-		return strings.HasPrefix(e.Action, cmd.Action) && (cmd.Subject == "" || e.Subject == cmd.Subject)
-	})
-	return answerList(s, entries, err, "audit entries", []string{"action", cmd.Action, "subject", cmd.Subject}, printAudit)
-}
-
-// entries returns the newest entries of the audit that are wanted.
-func entries(s *session, limit int, wanted func(store.AuditEntry) bool) (all []store.AuditEntry, err error) {
-	err = s.with(func(st *opened) error {
+	var entries []store.AuditEntry
+	err := s.with(func(st *opened) error {
 		for e, err := range store.AuditEntries(s.ctx, st.store, store.AuditQuery{}) {
-			if err != nil || len(all) == limit {
+			if err != nil || len(entries) == cmd.Limit {
 				return err
 			}
-			if wanted(e) {
-				all = append(all, e)
+			if strings.HasPrefix(e.Action, cmd.Action) && (cmd.Subject == "" || e.Subject == cmd.Subject) {
+				entries = append(entries, e)
 			}
 		}
 		return nil
 	})
-	return all, err
+	return answerList(s, entries, err, "audit entries", []string{"action", cmd.Action, "subject", cmd.Subject}, printAudit)
 }
 
 func printAudit(p *printer, entries []store.AuditEntry) {
@@ -45,19 +38,4 @@ func printAudit(p *printer, entries []store.AuditEntry) {
 		t.add(moment(e.At), show(e.Actor), show(e.Action), show(e.Subject), show(e.Reason), settings(e.Details))
 	}
 	t.print(p)
-}
-
-type rulesAudit struct {
-	Limit int `default:"20" help:"The number of entries to show, the newest."`
-}
-
-// Run lists the audit of rules.
-func (cmd *rulesAudit) Run(s *session) error {
-	if cmd.Limit < 1 {
-		return errLimit
-	}
-	entries, err := entries(s, cmd.Limit, func(e store.AuditEntry) bool {
-		return strings.HasPrefix(e.Action, "feedback.") || e.Action == "settings" && e.Subject == "feedback"
-	})
-	return answerList(s, entries, err, "audit entries", nil, printAudit)
 }

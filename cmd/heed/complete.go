@@ -1,6 +1,8 @@
 package main
 
 import (
+	"embed"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,56 +19,16 @@ type completion struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// bashScript puts together again what bash has taken apart at = and :, as in --db=postgres://…, and takes quotes from it. Of an
-// answer bash wants what comes after the last of these, quoted as the line needs it.
-const bashScript = `_heed() {
-	local rest=${COMP_LINE:0:COMP_POINT} words=() word i n=-1 quote= before= breaks=${COMP_WORDBREAKS//[!=:]/}
-	for ((i = 0; i <= COMP_CWORD; i++)); do
-		if [[ $n == -1 || $rest == [[:blank:]]* ]]; then
-			rest=${rest#"${rest%%[![:blank:]]*}"}
-			words[++n]=
-		fi
-		word=${COMP_WORDS[i]}
-		[[ $i == "$COMP_CWORD" ]] && word=$rest
-		words[n]+=$word
-		rest=${rest#"$word"}
-	done
-	[[ ${words[n]} == [\"\']* ]] && quote=1
-	for ((i = 1; i <= n; i++)); do
-		word=${words[i]//\\/}
-		word=${word#[\"\']}
-		words[i]=${word%[\"\']}
-	done
-	[[ $breaks && ! $quote ]] && before=${words[n]%"${words[n]##*[$breaks]}"}
-	COMPREPLY=()
-	while IFS= read -r word; do
-		word=${word#"$before"}
-		[[ $quote ]] || printf -v word %q "$word"
-		COMPREPLY+=("$word")
-	done < <(heed __complete "${words[@]:1}" 2>/dev/null)
-}
-complete -o default -F _heed heed
-`
-
 // scripts have each shell ask heed itself what the word under the cursor could be.
-var scripts = map[string]string{
-	"bash": bashScript,
-	"zsh": `#compdef heed
-_heed() {
-	local -a found
-	found=("${(@f)$(heed __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
-	if [[ -n $found ]]; then compadd -- $found; else _files; fi
-}
-if [[ $funcstack[1] == _heed ]]; then _heed; else compdef _heed heed; fi
-`,
-	"fish": `complete -c heed -f -a '(heed __complete (commandline -opc)[2..-1] (commandline -ct) 2>/dev/null)'
-`,
-}
+//
+//go:embed complete
+var scripts embed.FS
 
 // Run prints a script.
 func (c *completion) Run(s *session) error {
-	s.out.printf("%s", scripts[c.Shell])
-	return s.out.err
+	script, err := scripts.ReadFile("complete/" + c.Shell)
+	s.out.printf("%s", script)
+	return errors.Join(err, s.out.err)
 }
 
 type completeCommand struct {
@@ -228,7 +190,12 @@ func (p *completer) stored(what string) (names []string, err error) {
 	case "heuristic", "pinned heuristic":
 		return p.heuristics(st, what == "pinned heuristic")
 	case "pattern":
-		return p.patterns(st)
+		recorder, err := recorders.one(p.session, st, p.given["recorder"])
+		if err != nil {
+			return nil, err
+		}
+		all, err := recorder.Standings(p.ctx, patterns.PatternQuery{})
+		return texts(all, func(s patterns.Standing) string { return string(s.Pattern.ID) }), err
 	case "proposal", "rule", "proposal or rule":
 		return p.rules(st, what)
 	}
@@ -236,20 +203,18 @@ func (p *completer) stored(what string) (names []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.ofLearner(l, what)
-}
-
-// patterns returns the ids of the patterns of the recorder that is given.
-func (p *completer) patterns(st *opened) (ids []string, err error) {
-	recorder, err := recorders.one(p.session, st, p.given["recorder"])
-	if err != nil {
-		return nil, err
+	all, err := collect(l.Distributions(p.ctx))
+	for _, d := range all {
+		switch what {
+		case "category":
+			names = append(names, d.Category)
+		case "context":
+			names = append(names, d.Context)
+		case "item":
+			names = append(names, texts(d.Standings, func(s strategy.Standing) string { return s.Item })...)
+		}
 	}
-	standings, err := recorder.Standings(p.ctx, patterns.PatternQuery{})
-	for i := range standings {
-		ids = append(ids, string(standings[i].Pattern.ID))
-	}
-	return ids, err
+	return names, err
 }
 
 // rules returns the ids of pending proposals, of rules, or of all proposals and rules.
@@ -264,59 +229,27 @@ func (p *completer) rules(st *opened, what string) (ids []string, err error) {
 			q.Status = feedback.StatePending
 		}
 		proposals, _, err := f.Rules().Proposals(p.ctx, q, 0)
-		if err != nil {
-			return nil, err
+		if err != nil || what == "proposal" {
+			return texts(proposals, idOfProposal), err
 		}
-		for _, one := range proposals {
-			ids = append(ids, one.ID)
-		}
+		ids = texts(proposals, idOfProposal)
 	}
-	if what != "proposal" {
-		rules, err := f.Rules().List(p.ctx, feedback.RuleQuery{})
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range rules {
-			ids = append(ids, one.ID)
-		}
-	}
-	return ids, nil
-}
-
-// ofLearner returns the categories, contexts or items of a learner.
-func (p *completer) ofLearner(l *strategy.Learner, what string) (names []string, err error) {
-	for d, err := range l.Distributions(p.ctx) {
-		if err != nil {
-			return nil, err
-		}
-		switch what {
-		case "category":
-			names = append(names, d.Category)
-		case "context":
-			names = append(names, d.Context)
-		case "item":
-			for _, standing := range d.Standings {
-				names = append(names, standing.Item)
-			}
-		}
-	}
-	return names, nil
+	rules, err := f.Rules().List(p.ctx, feedback.RuleQuery{})
+	return append(ids, texts(rules, idOfRule)...), err
 }
 
 // heuristics returns those of the module that is given, all of them or the pinned ones.
-func (p *completer) heuristics(st *opened, pinned bool) (ids []string, err error) {
+func (p *completer) heuristics(st *opened, pinned bool) ([]string, error) {
 	module, err := modules.one(p.session, st, p.given["module"])
 	if err != nil {
 		return nil, err
 	}
-	for h, err := range module.Heuristics(p.ctx) {
-		if err != nil {
-			return nil, err
-		}
-		standing, err := module.Standing(p.ctx, h.ID)
-		if !pinned || err == nil && standing.Pin != (learning.Pin{}) {
-			ids = append(ids, h.ID)
-		}
+	all, err := collect(module.Heuristics(p.ctx))
+	if pinned {
+		all = slices.DeleteFunc(all, func(h learning.Heuristic) bool {
+			standing, err := module.Standing(p.ctx, h.ID)
+			return err != nil || standing.Pin == (learning.Pin{})
+		})
 	}
-	return ids, nil
+	return texts(all, idOfHeuristic), err
 }

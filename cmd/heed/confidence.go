@@ -159,15 +159,14 @@ func explanation(s *session, m *learning.Module, id string) (learning.Explanatio
 	if !errors.Is(err, heed.ErrNotFound) {
 		return e, damaged("heuristic", id, err)
 	}
-	var ids []string
-	for h, err := range m.Heuristics(s.ctx) {
-		if err != nil {
-			return e, err
-		}
-		ids = append(ids, h.ID)
+	all, err := collect(m.Heuristics(s.ctx))
+	if err != nil {
+		return e, err
 	}
-	return e, unknown("heuristic", id, ids, "heed confidence lists them")
+	return e, unknown("heuristic", id, texts(all, idOfHeuristic), "heed confidence lists them")
 }
+
+func idOfHeuristic(h learning.Heuristic) string { return h.ID }
 
 func confidenceOf(e *learning.Explanation) confidence {
 	standing := &e.Standing

@@ -67,55 +67,46 @@ type checked interface {
 
 // values reads the records of each package as the package's own types, and names those that are damaged.
 func (d *diagnosis) values(s *session, st *opened) error {
-	damaged := make(map[store.Ref]bool)
-	for _, open := range []func() ([]checked, error){
-		func() ([]checked, error) { return allOf(learners, s, st) },
-		func() ([]checked, error) { return allOf(modules, s, st) },
-		func() ([]checked, error) { return allOf(recorders, s, st) },
-		func() ([]checked, error) { return allOf(services, s, st) },
-		func() ([]checked, error) {
-			decider, err := decision.New(s.ctx, decision.Config{Store: st.store})
-			return []checked{decider}, err
-		},
-	} {
-		all, err := open()
-		if errors.Is(err, heed.ErrDamaged) {
-			d.fault("%v: restore it from a copy", err)
-		} else if err != nil {
-			return err
-		}
-		for _, one := range all {
-			refs, err := one.Damaged(s.ctx)
-			if err != nil {
-				return err
-			}
-			for _, ref := range refs {
-				damaged[ref] = true
-			}
+	decider, err := decision.New(s.ctx, decision.Config{Store: st.store})
+	if err != nil {
+		return err
+	}
+	all := []checked{decider}
+	for _, add := range []error{add(&all, learners, s, st), add(&all, modules, s, st), add(&all, recorders, s, st), add(&all, services, s, st)} {
+		if errors.Is(add, heed.ErrDamaged) {
+			d.fault("%v: restore it from a copy", add)
+		} else if add != nil {
+			return add
 		}
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(damaged), func(a, b store.Ref) int {
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID))
-	}) {
+	var damaged []store.Ref
+	for _, one := range all {
+		refs, err := one.Damaged(s.ctx)
+		if err != nil {
+			return err
+		}
+		damaged = append(damaged, refs...)
+	}
+	slices.SortFunc(damaged, func(a, b store.Ref) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.ID, b.ID)) })
+	for _, ref := range slices.Compact(damaged) { // learners share their records
 		d.fault("record %s of %s is damaged, as heed has not written what is in there: restore it from a copy", show(ref.ID), show(ref.Kind))
 	}
 	return nil
 }
 
-// allOf opens all that one package keeps in a store.
-func allOf[T checked](t tool[T], s *session, st *opened) (all []checked, err error) {
+// add opens all that one package keeps in a store.
+func add[T checked](all *[]checked, t tool[T], s *session, st *opened) error {
 	names, err := t.names(s.ctx, st.store)
 	for _, name := range names {
 		one, err := t.one(s, st, name)
-		if errors.Is(err, errNone) {
-			continue
+		if err != nil && !errors.Is(err, errNone) {
+			return err
 		}
-		if err != nil {
-			return all, err
+		if err == nil {
+			*all = append(*all, one)
 		}
-		all = append(all, one)
 	}
-	return all, err
+	return err
 }
 
 // stale warns of what should have been dropped a day ago.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/heedhq/heed"
@@ -100,10 +101,6 @@ func damaged(what, name string, err error) error {
 	return err
 }
 
-func quoted(texts []string) []string {
-	all := make([]string, len(texts))
-	for i, text := range texts {
-		all[i] = fmt.Sprintf("%q", text)
-	}
-	return all
+func quoted(names []string) []string {
+	return texts(names, strconv.Quote)
 }

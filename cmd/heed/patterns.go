@@ -92,10 +92,7 @@ func standing(s *session, r *patterns.Recorder, id string) (patterns.Standing, e
 	if err != nil {
 		return found, err
 	}
-	var ids []string
-	for i := range all {
-		ids = append(ids, string(all[i].Pattern.ID))
-	}
+	ids := texts(all, func(s patterns.Standing) string { return string(s.Pattern.ID) })
 	return found, unknown("pattern", id, ids, "heed patterns lists them")
 }
 

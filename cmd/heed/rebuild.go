@@ -18,7 +18,7 @@ type rebuildCommand struct {
 	Part             string         `arg:"" optional:"" enum:",strategy,confidence,patterns" default:"" help:"Only what strategy, confidence or patterns show."`
 	Name             string         `placeholder:"NAME" help:"Only the learner, module or recorder of this name."`
 	HalfLife         *time.Duration `placeholder:"TIME" help:"The time after which evidence counts half, such as 720h. 0s: it never fades (not for patterns)."`
-	CriteriaHalfLife time.Duration  `placeholder:"TIME" help:"The same for the evidence on criteria of patterns."`
+	CriteriaHalfLife *time.Duration `placeholder:"TIME" help:"The same for the evidence on criteria of patterns."`
 	BySource         *bool          `negatable:"" help:"Keep apart what each source has caused, as caps need it (not for patterns)."`
 	change
 }
@@ -47,12 +47,12 @@ func (k kept) String() string {
 // A rebuilding is what becomes of one learner, module or recorder.
 type rebuilding struct {
 	kept
-	do func(ctx context.Context, actor, reason string) error
+	do func(actor, reason string) error
 }
 
 // Run rebuilds what was learned.
 func (cmd *rebuildCommand) Run(s *session) error {
-	if cmd.HalfLife == nil && cmd.BySource == nil && cmd.CriteriaHalfLife == 0 {
+	if cmd.HalfLife == nil && cmd.BySource == nil && cmd.CriteriaHalfLife == nil {
 		return &usageError{"what is to change? Give --half-life, --criteria-half-life or --by-source"}
 	}
 	return s.with(func(st *opened) error {
@@ -72,7 +72,7 @@ func (cmd *rebuildCommand) Run(s *session) error {
 			return err
 		}
 		for i, r := range all {
-			err := r.do(s.ctx, cmd.Actor, cmd.Reason)
+			err := r.do(cmd.Actor, cmd.Reason)
 			if errors.Is(err, evidence.ErrForgotten) {
 				err = errors.New("the store no longer has the whole history: reset what was learned first, or keep the settings")
 			}
@@ -120,51 +120,54 @@ func (cmd *rebuildCommand) plan(s *session, st *opened) (all []rebuilding, err e
 
 func (cmd *rebuildCommand) learner(s *session, st *opened, name string) (*rebuilding, error) {
 	l, err := learners.one(s, st, name)
-	if err != nil || cmd.HalfLife == nil && cmd.BySource == nil {
+	if err != nil {
 		return nil, err
 	}
 	cfg := l.Config()
-	set(&cfg.HalfLife, cmd.HalfLife)
-	set(&cfg.BySource, cmd.BySource)
-	return &rebuilding{kept{Part: "strategy", Name: name, HalfLife: cfg.HalfLife.String(), BySource: &cfg.BySource},
-		func(ctx context.Context, actor, reason string) error {
-			_, err := strategy.Rebuild(ctx, cfg, actor, reason)
-			return err
-		}}, nil
+	return cmd.evidence("strategy", name, &cfg.HalfLife, &cfg.BySource, func(actor, reason string) error {
+		_, err := strategy.Rebuild(s.ctx, cfg, actor, reason)
+		return err
+	}), nil
 }
 
 func (cmd *rebuildCommand) module(s *session, st *opened, name string) (*rebuilding, error) {
 	m, err := modules.one(s, st, name)
-	if err != nil || cmd.HalfLife == nil && cmd.BySource == nil {
+	if err != nil {
 		return nil, err
 	}
 	cfg := m.Config()
-	set(&cfg.HalfLife, cmd.HalfLife)
-	set(&cfg.BySource, cmd.BySource)
-	return &rebuilding{kept{Part: "confidence", Name: name, HalfLife: cfg.HalfLife.String(), BySource: &cfg.BySource},
-		func(ctx context.Context, actor, reason string) error {
-			_, err := learning.Rebuild(ctx, cfg, actor, reason)
-			return err
-		}}, nil
+	return cmd.evidence("confidence", name, &cfg.HalfLife, &cfg.BySource, func(actor, reason string) error {
+		_, err := learning.Rebuild(s.ctx, cfg, actor, reason)
+		return err
+	}), nil
+}
+
+// evidence sets what is wanted, and returns what is to be done then: nil if nothing is.
+func (cmd *rebuildCommand) evidence(part, name string, halfLife *time.Duration, bySource *bool, do func(actor, reason string) error) *rebuilding {
+	if cmd.HalfLife == nil && cmd.BySource == nil {
+		return nil
+	}
+	set(halfLife, cmd.HalfLife)
+	set(bySource, cmd.BySource)
+	return &rebuilding{kept{part, name, halfLife.String(), "", bySource}, do}
 }
 
 func (cmd *rebuildCommand) recorder(s *session, st *opened, name string) (*rebuilding, error) {
 	r, err := recorders.one(s, st, name)
-	if err != nil || cmd.HalfLife == nil && cmd.CriteriaHalfLife == 0 {
+	if err != nil || cmd.HalfLife == nil && cmd.CriteriaHalfLife == nil {
 		return nil, err
 	}
-	now := r.Config()
-	set(&now.Maturity.HalfLife, cmd.HalfLife)
-	if cmd.CriteriaHalfLife != 0 {
-		now.Criteria.HalfLife = cmd.CriteriaHalfLife
-	}
 	cfg := patterns.Config{Store: st.store, Name: name, Now: s.now} // what it leaves open stays, and may follow the half-life
-	cfg.Maturity.HalfLife, cfg.Criteria.HalfLife = now.Maturity.HalfLife, now.Criteria.HalfLife
-	return &rebuilding{kept{Part: "patterns", Name: name, HalfLife: cfg.Maturity.HalfLife.String(), CriteriaHalfLife: cfg.Criteria.HalfLife.String()},
-		func(ctx context.Context, actor, reason string) error {
-			_, err := patterns.Rebuild(ctx, cfg, actor, reason)
+	cfg.Maturity.HalfLife, cfg.Criteria.HalfLife = r.Config().Maturity.HalfLife, r.Config().Criteria.HalfLife
+	set(&cfg.Maturity.HalfLife, cmd.HalfLife)
+	set(&cfg.Criteria.HalfLife, cmd.CriteriaHalfLife)
+	return &rebuilding{
+		kept{"patterns", name, cfg.Maturity.HalfLife.String(), cfg.Criteria.HalfLife.String(), nil},
+		func(actor, reason string) error {
+			_, err := patterns.Rebuild(s.ctx, cfg, actor, reason)
 			return err
-		}}, nil
+		},
+	}, nil
 }
 
 // set gives a setting a value, if there is one.

@@ -21,7 +21,6 @@ type rulesCommands struct {
 	Retire  rulesRetire  `cmd:"" help:"Take an active rule out of use, until it is restored."`
 	Restore rulesRestore `cmd:"" help:"Bring a retired rule back."`
 	Revoke  rulesRevoke  `cmd:"" help:"Withdraw a rule for good."`
-	Audit   rulesAudit   `cmd:"" help:"List who decided what about rules, with refusals."`
 }
 
 // withRules calls a function with the rules of the store, and says what to do about a refusal.
@@ -68,7 +67,7 @@ func proposal(s *session, f *feedback.Service, id string) (feedback.Proposal, er
 	if err != nil {
 		return one, err
 	}
-	return pick("proposal", id, all, func(p feedback.Proposal) string { return p.ID })
+	return pick("proposal", id, all, idOfProposal)
 }
 
 // rule finds a rule likewise.
@@ -81,23 +80,21 @@ func rule(s *session, f *feedback.Service, id string) (feedback.Rule, error) {
 	if err != nil {
 		return one, err
 	}
-	return pick("rule", id, all, func(r feedback.Rule) string { return r.ID })
+	return pick("rule", id, all, idOfRule)
 }
+
+func idOfProposal(p feedback.Proposal) string { return p.ID }
+
+func idOfRule(r feedback.Rule) string { return r.ID }
 
 // pick returns the one whose id begins with a text.
 func pick[T any](what, id string, all []T, idOf func(T) string) (meant T, err error) {
-	var ids, begun []string
-	for _, one := range all {
-		ids = append(ids, idOf(one))
-		if id != "" && strings.HasPrefix(idOf(one), id) {
-			meant, begun = one, append(begun, idOf(one))
-		}
-	}
+	begun := slices.DeleteFunc(slices.Clone(all), func(one T) bool { return id == "" || !strings.HasPrefix(idOf(one), id) })
 	switch len(begun) {
 	case 0:
-		return meant, unknown(what, id, ids, "heed rules list names them")
+		return meant, unknown(what, id, texts(all, idOf), "heed rules list names them")
 	case 1:
-		return meant, nil
+		return begun[0], nil
 	}
-	return meant, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(begun), id, few(slices.Clip(begun)))
+	return meant, fmt.Errorf("%d ids begin with %q: give more of it (%s)", len(begun), id, few(texts(begun, idOf)))
 }

@@ -77,10 +77,7 @@ func reviewed(f *feedback.Service, after feedback.Proposal) string {
 		if missing := f.Config().Gate.Quorum - len(after.Approvals); missing > 0 {
 			still = plural(missing, "more approval is", "more approvals are") + " needed"
 		}
-		var names []string
-		for _, a := range after.Approvals {
-			names = append(names, a.Actor)
-		}
+		names := texts(after.Approvals, func(a feedback.Approval) string { return a.Actor })
 		return fmt.Sprintf("Approved by %s. %s.", list(names, "nobody"), still)
 	}
 }

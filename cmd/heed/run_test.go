@@ -119,7 +119,6 @@ var listings = map[string][]string{
 	"patterns-one":       {"patterns", "split-by-file"},
 	"rules":              {"rules", "list"},
 	"rules-show":         {"rules", "show", "7d0c2b13"},
-	"rules-audit":        {"rules", "audit"},
 	"traces":             {"traces"},
 	"traces-one":         {"traces", "response-1"},
 	"audit":              {"audit"},
@@ -164,7 +163,6 @@ var parts = map[string]string{
 	"confidence-one":     "It began with 0.500, worth 2.000 observations.",
 	"patterns-one":       "inverted needs observations: at least 3",
 	"rules-show":         "approved by maria on 2026-01-0",
-	"rules-audit":        "feedback.approve",
 	"traces-one":         "answer: Hello, Ann.",
 }
 

@@ -81,6 +81,14 @@ func collect[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
+// texts returns a text for each of a list.
+func texts[T any](all []T, of func(T) string) (found []string) {
+	for _, one := range all {
+		found = append(found, of(one))
+	}
+	return found
+}
+
 // actor is who has something changed.
 func actor(given string) string {
 	if name := cmp.Or(given, os.Getenv("USER"), os.Getenv("USERNAME")); name != "" {

@@ -71,14 +71,12 @@ func (cmd *tracesCommand) show(s *session) error {
 	return cmd.with(s, func(d *decision.Decider) error {
 		t, err := d.Trace(s.ctx, cmd.ID)
 		if errors.Is(err, heed.ErrNotFound) {
-			var names []string
-			for t, err := range d.Traces(s.ctx) {
-				if err != nil {
-					return err
-				}
-				names = append(names, t.ResponseID)
+			all, err := collect(d.Traces(s.ctx))
+			if err != nil {
+				return err
 			}
-			return unknown("trace", cmd.ID, names, "heed traces lists those that are kept")
+			ids := texts(all, func(t decision.Trace) string { return t.ResponseID })
+			return unknown("trace", cmd.ID, ids, "heed traces lists those that are kept")
 		}
 		if err != nil {
 			return damaged("trace", cmd.ID, err)
