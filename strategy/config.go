@@ -13,33 +13,33 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Config configures a [Learner]. Store and Arms must be set; every other field has a default.
+// Config configures a [Learner]. Store and Arms must be set. Every other field has a default.
 type Config struct {
 	// Store keeps what is learned, and the records of choices. Learners of several processes may share one.
 	Store store.Store
-	// Arms are what is chosen among, in the order in which they are drawn; of equal draws the earlier arm wins.
+	// Arms are what is chosen among, in the order in which they are drawn. Of equal draws the earlier arm wins.
 	Arms []Arm
-	// Name tells learners apart that share a store. It begins the kinds of their cells: "strategy.arm". "" means
+	// Name tells learners apart that share a store. The kinds of their cells begin with it: "strategy.arm". "" means
 	// "strategy".
 	Name string
-	// Pooling says how much items of a segment share. nil means TwoLevel{}.
+	// Pooling says how much the items of a segment share. nil means TwoLevel{}.
 	Pooling Pooling
-	// Prior is what is believed of an arm of average weight before any evidence: see [Arm]. Shares of first choices are
-	// exactly the weights where Prior.Beta is 1. Both shapes are in [1e-3, 1e6]. The zero Prior means Beta(1, 1).
+	// Prior is the belief about an arm of average weight before any evidence: see [Arm]. Shares of first choices are exactly
+	// the weights if Prior.Beta is 1. Both shapes are in [1e-3, 1e6]. The zero Prior means Beta(1, 1).
 	Prior evidence.Beta
 	// Exploration adds to the draws of arms with few outcomes. The zero value adds nothing.
 	Exploration Exploration
-	// HalfLife is the time after which an outcome counts half. 0: what the store has for a learner of this name, and at first
-	// that outcomes count for ever. Another half-life than the stored one is refused with a [*heed.SettingsError]: see
-	// [Rebuild].
+	// HalfLife is the time after which an outcome counts half. 0 means the half-life that the store has for a learner of this
+	// name, and at first that outcomes count for ever. If it differs from the stored one, [New] returns a [*heed.SettingsError]:
+	// see [Rebuild].
 	HalfLife time.Duration
-	// Caps limit the influence of single sources. They make the store keep sources apart.
+	// Caps limit the influence of single sources. The store then keeps sources apart.
 	Caps evidence.Caps
-	// BySource makes the store keep sources apart without any cap, so that a source can be expunged at any time, and not
-	// only while the store's history still holds all its outcomes. It is a setting of the store as the half-life is; false:
-	// what the store has. In how many sessions an item was seen is counted without a source.
+	// BySource makes the store keep sources apart without caps, so that a source can be expunged at any time, and not only
+	// while the store's history still holds all its outcomes. It is a setting of the store, as the half-life is. false means
+	// what the store has. The number of sessions in which an item was seen is counted without a source.
 	BySource bool
-	// MinConfidence is the least confidence of an outcome, in (0, 1], for it to be counted. 0 means 0.3.
+	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
 	MinConfidence float64
 	// Disabled makes every choice that of the default arm, and learns nothing: outcomes are [Dropped].
 	Disabled bool
@@ -48,62 +48,59 @@ type Config struct {
 	Default ArmID
 	// Cache is how choices are remembered within a session.
 	Cache Cache
-	// Unrecorded keeps no records of choices. By default each choice is recorded, so that an outcome in another process or
-	// after a restart finds it ([Learner.Find]), that a session's choice holds across restarts and processes, and that it
-	// can be listed with what came of it ([Learner.History]). A record costs a commit at each [Learner.Select] that chooses
-	// anew, which without records only reads, and about a kilobyte for 30 days; the store keeps the last 100,000. Its
-	// configuration can say otherwise for the kind "strategy.choice".
+	// Unrecorded keeps no records of choices. By default each choice is recorded. Then an outcome in another process or after a
+	// restart finds it ([Learner.Find]), a session's choice holds across restarts and processes, and choices are listed with
+	// what came of them ([Learner.History]). A record costs a commit at each [Learner.Select] that chooses anew, and about a
+	// kilobyte for 30 days. The store keeps the last 100,000, unless it is configured otherwise for the kind "strategy.choice".
 	Unrecorded bool
-	// Silence says what becomes of choices whose outcome never comes. It needs records, and [Learner.Sweep] to be called.
+	// Silence says what becomes of choices whose outcome never comes. It needs records, and calls of [Learner.Sweep].
 	Silence Silence
-	// Change restarts an item's evidence when its rewards are seen to have changed. The zero value never does.
+	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
 	Change Change
-	// Topic, where it is not empty, has every [Event] put into the store's outbox under this topic, in the same commit as
-	// what it tells of. [DefaultTopic] is a good one, and [stream.Relay] brings them out.
+	// Topic, if it is not empty, has every [Event] put into the store's outbox under this topic, in the same commit as what it
+	// tells of. [DefaultTopic] is a good one. [stream.Relay] sends them.
 	Topic string
-	// Refresh is after how long what is held in memory is made anew from the store, which is when outcomes that other
-	// processes counted are seen as the segment's (as the item's own they are seen at once), and when resets and ends of
-	// sessions in other processes are seen. 0 means 10 minutes, or a sixteenth of the half-life where that is less.
+	// Refresh is after how long a segment in memory is read anew from the store. Until then outcomes, resets and ends of
+	// sessions in other processes may not be seen. An item's own outcomes are always seen at once. 0 means 10 minutes, or a
+	// sixteenth of the half-life if that is less.
 	Refresh time.Duration
 
 	// Observer is told of choices, outcomes, sweeps, restarts and hidden failures.
 	Observer heed.Observer
-	// Now is the clock. nil means time.Now. The store's clock has to agree with it: a store refuses outcomes that lie ahead
-	// of its own.
+	// Now is the clock. nil means time.Now. The store's clock must agree with it: a store refuses outcomes that lie ahead of
+	// its own.
 	Now func() time.Time
-	// Seed gives the key from which every choice's randomness is derived; it is used by New only. With the same key, a
-	// session's choice for an item is the same whatever else was chosen before, on whichever goroutine. nil means a random
-	// key.
+	// Seed gives the key for the randomness of choices. Only New uses it. With the same key, a session's choice for an item is
+	// the same whatever else was chosen before, on any goroutine. nil means a random key.
 	Seed rand.Source
-	// NewID makes the ids of choices. nil means random UUIDs. It is called by many goroutines at the same time.
+	// NewID makes the ids of choices. nil means random UUIDs. Many goroutines call it at the same time.
 	NewID func() ChoiceID
 }
 
 // Exploration is a bonus for arms with few outcomes. Thompson sampling explores by itself, so the default is none.
 type Exploration struct {
 	Bonus      float64 // is added to the draw of an arm, in [0, 1]
-	MinSamples int     // while the arm has fewer outcomes in its segment. 0 means 5 where there is a bonus
+	MinSamples int     // while the arm has fewer outcomes in its segment. 0 means 5 if there is a bonus
 }
 
-// Cache bounds the memory of choices. A choice is remembered until its session ends, until its time is over, or until the
-// cache is full of choices that were asked for since.
+// Cache bounds the memory of choices. A choice is remembered until its session ends, its time is over, or the cache is full of
+// choices that were used since.
 type Cache struct {
 	TTL  time.Duration // 0 means an hour
 	Size int           // in choices. 0 means 10,000
 }
 
-// Silence says what becomes of choices whose outcome never comes. By default they expire after a day and count as nothing.
-// As evidence against the arm and its parameters' values, silence keeps one that never earns an outcome from looking as good
-// as on its first day. The session is not counted as one in which the item was seen. An outcome that comes late takes the
-// place of the silence, wherever the store's history still has it.
+// Silence says what becomes of choices whose outcome never comes. By default they expire after a day and count as nothing. As
+// evidence against the arm and its parameters' values, silence keeps an arm that never earns an outcome from looking as good as
+// on its first day. A late outcome takes the place of the silence, as long as the store's history still has the silence.
 type Silence struct {
 	After      time.Duration // after which a pending choice expires. 0 means 24 hours
 	Confidence float64       // of silence as an outcome, in (0, 1]; it may be below MinConfidence. 0: it counts as nothing
 	Value      float64       // of silence as an outcome, in [-1, 0). 0 means -1
 }
 
-// SpecConfig returns the defaults of the Adaptive Strategies design where ours differ: its pooling and its exploration
-// bonus. Store and Arms are for the caller to set.
+// SpecConfig returns the defaults of the Adaptive Strategies design where heed's differ: its pooling and its exploration bonus.
+// The caller sets Store and Arms.
 func SpecConfig() Config {
 	return Config{
 		Pooling:     Copy{Sessions: 20, MinConfidence: 0.6},

@@ -318,32 +318,19 @@ func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []cred
 	return session, nil
 }
 
-// shareKnown has what is known of a cell hold for all outcomes on it.
+// shareKnown makes what is known of a cell hold for all outcomes on it.
 func shareKnown(credits []credit) {
 	known := make(map[evidence.Cell]bool)
 	for i := range credits {
-		if c := &credits[i]; c.known {
-			known[c.cell()] = true
-		}
+		known[credits[i].cell()] = known[credits[i].cell()] || credits[i].known
 	}
 	for i := range credits {
-		c := &credits[i]
-		c.known = known[c.cell()]
+		credits[i].known = known[credits[i].cell()]
 	}
 }
 
 // cell returns the arm's cell.
 func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item, c.Choice.Arm) }
-
-// partsOf returns the parts of a cell, which stand one after the other.
-func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
-	for of := range byCell(parts) {
-		if of[0].Cell == cell {
-			return of
-		}
-	}
-	return nil
-}
 
 // learn tells the memory of a segment what a commit has changed. The observations are all of the commit on the arm's cell.
 func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observation) {
@@ -364,12 +351,10 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 		}
 		s.update(arm, l.cfg.Caps.Pool(before, at), l.cfg.Caps.Pool(after, at))
 	}
-	for i, p := range l.cfg.Arms[arm].Parameters {
-		for j, v := range p.Values {
-			if v == c.Choice.Parameter(p.Name) {
-				parts := partsOf(c.parts, s.space.parameter(c.Choice.Arm, Setting{p.Name, v}))
-				s.setParameter(arm, i, j, l.parameterBelief(parts, at).Sampler())
-			}
+	for i, v := range l.values {
+		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
+			parts := partsOf(c.parts, s.space.parameter(v.arm, v.Setting))
+			s.setParameter(i, l.parameterBelief(parts, at).Sampler())
 		}
 	}
 }

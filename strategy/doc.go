@@ -1,46 +1,25 @@
-// Package strategy learns, by Thompson sampling, which of several ways works: for each item, in each kind of situation,
-// from what came of the choices it made.
+// Package strategy learns, by Thompson sampling, which of several ways works: for each item, in each kind of situation, from
+// the outcomes of its choices.
 //
-// # The model
+// A [Learner] holds arms. An [Arm] is anything with an id, such as a model, a prompt or a tool. [Learner.Select] draws a reward
+// for each arm from the belief about it and chooses the greatest draw. So an arm is chosen more often the likelier it is to be
+// the best. [Learner.Observe] credits the choice with its outcome: a value in [-1, 1], which becomes a reward in [0, 1] and is
+// weighed by its confidence. Without evidence, arms are chosen in the shares of their weights. The values of an arm's
+// parameters are learned in the same way. Graded rewards that vary less than tosses of a coin count for more than one toss.
 //
-// A [Learner] holds arms. An [Arm] is anything with an id: the four ways of bringing a learning into an agent's session
-// ([Injection]), or a host's own models, prompts, tools. [Learner.Select] draws a reward for each arm from what is believed
-// of it and chooses the greatest draw, so that an arm is chosen the more often the likelier it is to be the best.
-// [Learner.Observe] credits the choice with its outcome: value in [-1, 1], mapped to a reward in [0, 1] once, weighed by
-// its confidence.
+// A segment is what is called the context of a bandit elsewhere: a category and a context, such as the kind of a task and the
+// kind of a session. Within a segment there are items, and a [Pooling] says how much they share.
 //
-// What is called the context of a bandit elsewhere is the segment here: a category and a context, such as the kind of a
-// learning and the kind of a session. Within a segment there are items, and a [Pooling] says how much they share.
-// [TwoLevel], the default, learns from the items how alike they are, and lets each start from what the others have shown.
+// Within a session an item keeps the arm that was chosen first. A [Choice] tells all about itself, and is all that is needed to
+// credit it later. Each choice is also kept as a [Record], so that an outcome which comes a day later finds it by session and
+// item. Choices whose outcome never comes expire: see [Silence]. Evidence fades with Config.HalfLife. A [Change] test finds
+// changes of the arms that are in use.
 //
-// While nothing is known, arms are chosen in the shares of their weights: see [Arm]. An arm's parameters are learned as the
-// arm is, each value from the choices that had it.
-//
-// A reward tells as much as rewards like it are seen to tell: where they are graded and vary less than tosses of a coin
-// would, each counts for more than one toss, by the dispersion that the spread of rewards measures.
-//
-// # In a session, and after it
-//
-// Within a session an item keeps the arm that was chosen first. A [Choice] tells all about itself (what was believed, what
-// was drawn, how probable it was), and is all that is needed to credit it later. With Config.Choices each is kept as a
-// [Record] too, so that an outcome which comes a day later, and knows session and item alone, finds it ([Learner.Find]);
-// choices whose outcome never comes expire ([Silence]).
-//
-// # When the world changes
-//
-// Evidence fades with Config.HalfLife. That costs something while nothing changes; a [Change] test costs next to nothing,
-// and finds changes of the arms that are in use.
-//
-// # Events
-//
-// A [Consumer] reads what sessions were worth from a [Source], makes outcomes of it with a [Router], and has the learner
-// count each once, however often it is delivered. What happens to a learner can be put into its store's outbox as events, in
-// the same batch as the evidence, from where [Relay] brings it to a [Sink]; [Learner.Replay] makes of such a log what the
-// store was.
-//
-// # Testing
+// What happens to a learner can be put into its store's outbox as an [Event], in the same commit as the evidence.
 //
 // Time and randomness come from [Config]. With the same seed, a choice depends on its session and item, on how many choices
-// they have had that are still remembered, and on what is believed, and not on what else is chosen meanwhile. Choices
-// without a session are numbered in the order in which they are made.
+// they have had that are still remembered, and on the beliefs. Choices without a session are numbered in their order.
+//
+// Package injection is a catalogue of arms for agents. Package attribution reads what sessions were worth from a stream. Package
+// offpolicy estimates what another policy would have earned. Package strategytest has the suite for a Pooling of your own.
 package strategy

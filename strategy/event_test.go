@@ -1,12 +1,9 @@
 package strategy_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"iter"
-	"slices"
 	"testing"
 	"time"
 
@@ -16,18 +13,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/stream"
 )
-
-func logOf(events []stream.Event) iter.Seq2[stream.Event, error] {
-	return func(yield func(stream.Event, error) bool) {
-		for _, e := range events {
-			if !yield(e, nil) {
-				return
-			}
-		}
-	}
-}
 
 // eventful is a configuration under which everything happens.
 func eventful(t testing.TB, c *clock, pooling strategy.Pooling) strategy.Config {
@@ -63,9 +49,8 @@ func live(t testing.TB, c *clock, l *strategy.Learner) {
 	try(t, l, strategy.Query{Session: "after", Item: "i2", Category: "c"}, "b", 1)
 }
 
-// TestReplay: the log of a learner to which everything happened rebuilds the same beliefs in an empty store, and once more,
-// or in part, changes nothing.
-func TestReplay(t *testing.T) {
+// TestEvents: the outbox of a learner to which everything happened has events of each type, under the ids of what they carry.
+func TestEvents(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%T", pooling), func(t *testing.T) {
 			c := &clock{}
@@ -90,29 +75,6 @@ func TestReplay(t *testing.T) {
 			for _, e := range want {
 				assert.Positive(t, types[e], e)
 			}
-			require.NoError(t, first.Refresh(ctx))
-
-			second := newLearner(t, eventful(t, c, pooling))
-			same := func() {
-				t.Helper()
-				for _, item := range []string{"i0", "i1", "i2", "unseen"} {
-					q := strategy.Query{Item: item, Category: "c"}
-					assert.Equal(t, beliefs(t, first, q), beliefs(t, second, q), item)
-				}
-				assert.Equal(t, records(t, first), records(t, second))
-			}
-			_ = beliefs(t, second, strategy.Query{Item: "i0", Category: "c"}) // it is in memory before
-			changed, err := second.Replay(ctx, logOf(log))
-			require.NoError(t, err)
-			assert.Equal(t, len(log)-types["selected"], changed)
-			same()
-			for _, part := range [][]stream.Event{log, log[len(log)/2:], log[:len(log)/3]} {
-				changed, err := second.Replay(ctx, logOf(part))
-				require.NoError(t, err)
-				assert.Zero(t, changed)
-				same()
-			}
-			assert.Empty(t, outbox(t, second.Config().Store), "what is replayed is not told again")
 		})
 	}
 }
@@ -125,43 +87,6 @@ func records(t testing.TB, l *strategy.Learner) (texts []string) {
 		texts = append(texts, string(text))
 	}
 	return texts
-}
-
-// TestReplayInPart: what is taken back of a part of the log that is gone is no fault.
-func TestReplayInPart(t *testing.T) {
-	c := &clock{}
-	first := newLearner(t, eventful(t, c, nil))
-	live(t, c, first)
-	log := outbox(t, first.Config().Store)
-	late := slices.IndexFunc(log, func(e stream.Event) bool { return bytes.Contains(e.Payload, []byte(`"withdraw"`)) })
-	require.Positive(t, late)
-	second := newLearner(t, eventful(t, c, nil))
-	changed, err := second.Replay(ctx, logOf(log[late:late+1]))
-	require.NoError(t, err)
-	assert.Equal(t, 1, changed, "the outcome that took the place of silence counts")
-}
-
-// TestReplayOfOthers: events of other learners are passed over, and what is no event ends the replay, though not in vain.
-func TestReplayOfOthers(t *testing.T) {
-	c := &clock{}
-	first := newLearner(t, eventful(t, c, nil))
-	try(t, first, strategy.Query{Item: "i", Category: "c"}, "a", 1)
-	log := outbox(t, first.Config().Store)
-	cfg := eventful(t, c, nil)
-	cfg.Name = "other"
-	changed, err := newLearner(t, cfg).Replay(ctx, logOf(log))
-	require.NoError(t, err)
-	assert.Zero(t, changed)
-
-	second := newLearner(t, eventful(t, c, nil))
-	q := strategy.Query{Item: "unseen", Category: "c"}
-	before := means(t, second, q)
-	changed, err = second.Replay(ctx, logOf(append(log, stream.Event{ID: "x", Payload: []byte("{")})))
-	assertInputError(t, err, "Payload")
-	assert.Equal(t, 1, changed)
-	assert.NotEqual(t, before, means(t, second, q), "what came before is seen")
-	_, err = second.Replay(ctx, func(yield func(stream.Event, error) bool) { yield(stream.Event{}, errStore) })
-	require.ErrorIs(t, err, errStore)
 }
 
 // TestSelectTellsFirst: a choice whose event can't be kept leaves no record that would wait for an outcome.

@@ -29,6 +29,7 @@ type Learner struct {
 	cfg      Config
 	priors   []evidence.Beta
 	index    map[ArmID]int
+	values   []parameterValue // of all parameters of all arms, in order
 	kinds    kinds
 	policies map[string]evidence.Policy // by kind
 	key      evidence.Key
@@ -39,6 +40,12 @@ type Learner struct {
 
 	mu       sync.RWMutex
 	segments map[segmentKey]*segment
+}
+
+// A parameterValue is a value that a parameter of an arm may have.
+type parameterValue struct {
+	arm ArmID
+	Setting
 }
 
 // remembered is a choice as the cache keeps it.
@@ -87,6 +94,11 @@ func build(cfg Config) (*Learner, error) {
 	}
 	for i, arm := range cfg.Arms {
 		l.index[arm.ID] = i
+		for _, p := range arm.Parameters {
+			for _, value := range p.Values {
+				l.values = append(l.values, parameterValue{arm.ID, Setting{p.Name, value}})
+			}
+		}
 	}
 	l.scratch.New = func() any { return &scratch{} }
 	return l, nil
@@ -351,7 +363,7 @@ func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uin
 
 // begin fills in what a choice has of its query.
 func (l *Learner) begin(q *Query, now time.Time, r *remembered) {
-	r.details.learner = l.cfg.Name
+	r.details.Learner = l.cfg.Name
 	r.choice = Choice{
 		ID: l.cfg.NewID(), Session: q.Session, Item: q.Item, Category: q.Category, Context: q.Context,
 		At: evidence.InstantOf(now).Time(), details: &r.details,
@@ -375,9 +387,9 @@ func (l *Learner) fallBack(q *Query, now time.Time) Choice {
 	if !permitted(q.Arms, r.choice.Arm) {
 		r.choice.Arm = q.Arms[0]
 	}
-	r.details.fallback = true
+	r.details.Fallback = true
 	for _, p := range l.cfg.Arms[l.index[r.choice.Arm]].Parameters {
-		r.details.parameters = append(r.details.parameters, Setting{p.Name, p.Values[0]})
+		r.details.Parameters = append(r.details.Parameters, Setting{p.Name, p.Values[0]})
 	}
 	return r.choice
 }
@@ -389,25 +401,24 @@ func (l *Learner) draw(s *segment, q *Query, now time.Time, number uint64, scrat
 		name = nameInSession(q.Item, q.Category, q.Context)
 	}
 	rng := l.key.Rand(number, q.Session, name)
-	r.details.resets = l.readItem(s, q.Item, now, scratch)
+	r.details.Resets = l.readItem(s, q.Item, now, scratch)
 	r.details.given = scratch.item.Given != nil
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	s.model.Believe(scratch.item, scratch.beliefs)
 	d := &r.details
-	d.draws = make([]Draw, 0, len(l.cfg.Arms))
+	d.Draws = make([]Draw, 0, len(l.cfg.Arms))
 	for i := range l.cfg.Arms {
 		if arm := l.cfg.Arms[i].ID; permitted(q.Arms, arm) {
-			d.draws = append(d.draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: scratch.beliefs[i]})
+			d.Draws = append(d.Draws, Draw{Arm: arm, Bonus: l.bonus(s, i), Belief: scratch.beliefs[i]})
 		}
 	}
-	best := drawArms(d.draws, &rng)
-	if math.IsNaN(d.draws[best].Sample) {
+	best := drawArms(d.Draws, &rng)
+	if math.IsNaN(d.Draws[best].Sample) {
 		return fmt.Errorf("%T believes what can't be drawn", l.cfg.Pooling)
 	}
-	r.choice.Arm = d.draws[best].Arm
-	chosen := l.index[r.choice.Arm]
-	d.parameters = s.drawParameters(l.cfg.Arms[chosen], chosen, &rng)
+	r.choice.Arm = d.Draws[best].Arm
+	d.Parameters = l.drawParameters(s, r.choice.Arm, &rng)
 	return nil
 }
 
@@ -419,22 +430,21 @@ func (l *Learner) bonus(s *segment, arm int) float64 {
 }
 
 // drawParameters chooses a value for each parameter of an arm, as arms are chosen.
-func (s *segment) drawParameters(arm Arm, index int, rng *evidence.Rand) []Setting {
-	if len(arm.Parameters) == 0 {
-		return nil
-	}
-	settings := make([]Setting, len(arm.Parameters))
-	for i, p := range arm.Parameters {
-		settings[i] = Setting{p.Name, p.Values[0]}
-		if len(p.Values) == 1 {
-			continue
-		}
-		most := -1.
-		for j := range p.Values {
-			if x := s.parameters[index][i][j].Draw(rng); x > most {
-				settings[i].Value, most = p.Values[j], x
+func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (settings []Setting) {
+	at := slices.IndexFunc(l.values, func(v parameterValue) bool { return v.arm == arm })
+	parameters := l.cfg.Arms[l.index[arm]].Parameters
+	settings = slices.Grow(settings, len(parameters))
+	for _, p := range parameters {
+		setting := Setting{p.Name, p.Values[0]}
+		if most := -1.; len(p.Values) > 1 {
+			for i, value := range p.Values {
+				if x := s.parameters[at+i].Draw(rng); x > most {
+					setting.Value, most = value, x
+				}
 			}
 		}
+		at += len(p.Values)
+		settings = append(settings, setting)
 	}
 	return settings
 }

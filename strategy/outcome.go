@@ -103,9 +103,6 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	if strings.HasPrefix(o.ID, reserved) {
 		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
 	}
-	if err := evidence.CheckText("ID", o.ID); err != nil {
-		return err
-	}
 	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(o.ID); n > evidence.MaxText { // of evidenceID
 		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
 	}
@@ -115,20 +112,13 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 // validateTexts reports a text that a store can't keep. A choice that comes from outside may hold any.
 func (o *Outcome) validateTexts() error {
 	c := &o.Choice
-	for _, text := range [...]struct{ field, value string }{
-		{"Channel", o.Channel}, {"Source", o.Source},
-		{"Choice.Session", c.Session}, {"Choice.Item", c.Item}, {"Choice.Category", c.Category}, {"Choice.Context", c.Context},
-	} {
-		if err := evidence.CheckText(text.field, text.value); err != nil {
+	for _, p := range c.facts().Parameters {
+		if err := evidence.CheckText("Choice.Parameters", p.Name+"="+p.Value); err != nil {
 			return err
 		}
 	}
-	for name, value := range c.Parameters() {
-		if err := evidence.CheckText("Choice.Parameters", name+"="+value); err != nil {
-			return err
-		}
-	}
-	return evidence.CheckText("Choice.Category", segmentScope(c.Category, c.Context))
+	return checkTexts("ID", o.ID, "Channel", o.Channel, "Source", o.Source, "Choice.Session", c.Session, "Choice.Item", c.Item,
+		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category", segmentScope(c.Category, c.Context))
 }
 
 // reserved begins the ids of outcomes that the learner makes itself.
@@ -184,10 +174,10 @@ func (o *Outcome) result() Result {
 // derivedID names evidence that follows from other evidence, by what it follows from.
 func derivedID(what string, parts ...string) string { return what + ":" + records.ID(parts...) }
 
-func (s *segment) setParameter(arm, parameter, value int, belief evidence.Sampler) {
+func (s *segment) setParameter(value int, belief evidence.Sampler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parameters[arm][parameter][value] = belief
+	s.parameters[value] = belief
 }
 
 // update tells the model, which may be a host's, and panic.

@@ -24,9 +24,9 @@ type segment struct {
 	mu         sync.RWMutex // of what follows; Update and its like write, choices read
 	model      Model        // nil until loaded
 	loaded     time.Time
-	parameters []parameterSet    // by arm
-	samples    []uint64          // outcomes of each arm
-	resets     map[string]resets // of items that were reset, as far as they were read
+	parameters []evidence.Sampler // what is believed of the learner's values
+	samples    []uint64           // outcomes of each arm
+	resets     map[string]resets  // of items that were reset, as far as they were read
 
 	// observers are those who add evidence, each with a token. A load takes all tokens, so that the model sees each change of
 	// evidence once: in the list that it is made of, or as an update.
@@ -41,9 +41,6 @@ func newSegment(key segmentKey, s space) *segment {
 
 // maxObservers is how many may add evidence to a segment at the same time.
 const maxObservers = 64
-
-// A parameterSet holds the beliefs about the values of an arm's parameters.
-type parameterSet [][]evidence.Sampler
 
 // segment returns a segment, which may not be loaded.
 func (l *Learner) segment(category, context string) (*segment, error) {
@@ -112,12 +109,9 @@ func (s *segment) wasReset(item string, n resets) {
 
 // resetsOf returns how often an item was reset, as far as is known.
 func (s *segment) resetsOf(c *Choice) (n resets) {
-	if c.details != nil {
-		n = c.details.resets
-	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	n = n.atLeast(s.resets[c.Item])
+	n = c.facts().Resets.atLeast(s.resets[c.Item])
 	return n.atLeast(resets{s.resets[""][0]})
 }
 
@@ -162,7 +156,11 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scr
 			return err
 		}
 	}
-	model, parameters := l.model(found.items), l.parameterSets(into.Parts, s.space, evidence.InstantOf(now))
+	model, parameters := l.model(found.items), make([]evidence.Sampler, len(l.values))
+	for i, v := range l.values {
+		of := partsOf(into.Parts, s.space.parameter(v.arm, v.Setting))
+		parameters[i] = l.parameterBelief(of, evidence.InstantOf(now)).Sampler()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, found.samples
@@ -221,20 +219,17 @@ func countOf(parts []evidence.Part) (n uint64) {
 	return n
 }
 
-// byCell yields the parts of each cell, which stand one after the other.
-func byCell(parts []evidence.Part) iter.Seq[[]evidence.Part] {
-	return func(yield func([]evidence.Part) bool) {
-		for len(parts) > 0 {
-			n := 1
-			for n < len(parts) && parts[n].Cell == parts[0].Cell {
-				n++
-			}
-			if !yield(parts[:n]) {
-				return
-			}
-			parts = parts[n:]
-		}
+// partsOf returns the parts of a cell, which stand one after the other.
+func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
+	first := 0
+	for first < len(parts) && parts[first].Cell != cell {
+		first++
 	}
+	end := first
+	for end < len(parts) && parts[end].Cell == cell {
+		end++
+	}
+	return parts[first:end]
 }
 
 // listed gathers the parts of each cell, which a store lists one after the other. The slice is used again.
@@ -260,35 +255,12 @@ func listed(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, err
 	}
 }
 
-// parameterCells appends the cells of all values of all parameters that have a choice of them.
+// parameterCells appends the cells of all values of all parameters.
 func (l *Learner) parameterCells(space space, cells []evidence.Cell) []evidence.Cell {
-	for _, arm := range l.cfg.Arms {
-		for _, p := range arm.Parameters {
-			for _, value := range p.Values {
-				cells = append(cells, space.parameter(arm.ID, Setting{p.Name, value}))
-			}
-		}
+	for _, v := range l.values {
+		cells = append(cells, space.parameter(v.arm, v.Setting))
 	}
 	return cells
-}
-
-// parameterSets returns what parts say of the values of all parameters.
-func (l *Learner) parameterSets(parts []evidence.Part, space space, now evidence.Instant) []parameterSet {
-	of := make(map[evidence.Cell][]evidence.Part)
-	for parts := range byCell(parts) {
-		of[parts[0].Cell] = parts
-	}
-	sets := make([]parameterSet, len(l.cfg.Arms))
-	for i, arm := range l.cfg.Arms {
-		sets[i] = make(parameterSet, len(arm.Parameters))
-		for j, p := range arm.Parameters {
-			sets[i][j] = make([]evidence.Sampler, len(p.Values))
-			for k, value := range p.Values {
-				sets[i][j][k] = l.parameterBelief(of[space.parameter(arm.ID, Setting{p.Name, value})], now).Sampler()
-			}
-		}
-	}
-	return sets
 }
 
 // parameterBelief is what is believed of one value of a parameter. Values start alike, at the even prior.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 
@@ -37,40 +38,36 @@ func (l *Learner) settings(pooling *storedPooling) settings.Component {
 	}}
 }
 
-// storedPooling is a pooling as it is stored. One that is the host's own has the type alone.
+// storedPooling is a pooling as it is stored. For one of the host's own, only the type is stored.
 type storedPooling struct {
 	Type  string          `json:"type"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-func storePooling(p Pooling) (*storedPooling, error) {
-	stored := &storedPooling{Type: fmt.Sprintf("%T", p)}
+func storePooling(p Pooling) (stored *storedPooling, err error) {
+	stored = &storedPooling{Type: fmt.Sprintf("%T", p)}
 	switch p.(type) {
 	case TwoLevel, Copy, Alone:
-		text, err := json.Marshal(p)
-		stored.Value = text
-		return stored, err
+		stored.Value, err = json.Marshal(p)
 	}
-	return stored, nil
+	return stored, err
 }
 
-// pooling returns the pooling that was stored, and nil where that is a host's own.
+// pooling returns the pooling that was stored, and nil for one of the host's own.
 func (s *storedPooling) pooling() (Pooling, error) {
+	var two TwoLevel
+	var copied Copy
 	switch s.Type {
-	case fmt.Sprintf("%T", TwoLevel{}):
-		return decodePooling[TwoLevel](s.Value)
-	case fmt.Sprintf("%T", Copy{}):
-		return decodePooling[Copy](s.Value)
+	case fmt.Sprintf("%T", two):
+		err := json.Unmarshal(s.Value, &two)
+		return two, err
+	case fmt.Sprintf("%T", copied):
+		err := json.Unmarshal(s.Value, &copied)
+		return copied, err
 	case fmt.Sprintf("%T", Alone{}):
 		return Alone{}, nil
 	}
 	return nil, nil
-}
-
-func decodePooling[P Pooling](text []byte) (Pooling, error) {
-	var p P
-	err := json.Unmarshal(text, &p)
-	return p, err
 }
 
 // declare says how the records are kept that a learner writes.
@@ -91,14 +88,11 @@ func (l *Learner) open(ctx context.Context, refresh bool) error {
 		return err
 	}
 	pooling, err := storePooling(l.cfg.Pooling)
-	if err != nil {
-		return err
-	}
-	if err := settings.Open(ctx, l.cfg.Store, l.cfg.Now(), l.settings(pooling)); err != nil {
-		return err
+	if err == nil {
+		err = settings.Open(ctx, l.cfg.Store, l.cfg.Now(), l.settings(pooling))
 	}
 	l.settle(refresh)
-	return nil
+	return err
 }
 
 // settle takes up what follows from the settings that are in force.
@@ -109,18 +103,19 @@ func (l *Learner) settle(refresh bool) {
 	l.policies = l.cfg.kept(l.kinds)
 }
 
-// Rebuild makes anew, from their history, all sums that the store keeps for the learner of this name under another
-// half-life or without sources, stores the settings of this configuration, and returns the learner. It is the way on after
-// a [*heed.SettingsError] of [New], and an entry in the audit. Where the store no longer has the whole history it is
-// [evidence.ErrForgotten], and nothing changes: then [Learner.Reset] the segments with the settings that are stored, and
-// call Rebuild after that. Other processes that use the old settings are refused with an [*heed.SettingsError] from then on.
-func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Learner, error) {
+// Rebuild makes all sums of the learner of this name again from their history, under another half-life or without sources. It
+// stores the settings of this configuration, writes an entry in the audit, and returns the learner. Call it after a
+// [*heed.SettingsError] of [New]. If the store no longer has the whole history, the error is [evidence.ErrForgotten] and nothing
+// changes. Then [Learner.Reset] the segments under the stored settings, and call Rebuild again. Other processes that use the old
+// settings get a [*heed.SettingsError] from then on.
+func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Learner, err error) {
+	defer because(&err, "rebuild")
 	l, err := build(cfg)
 	if err == nil {
 		err = l.rebuild(ctx, cfg.Refresh == 0, actor, reason)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("strategy: rebuild: %w", err)
+		return nil, err
 	}
 	return l, nil
 }
@@ -163,29 +158,22 @@ func (l *Learner) cells(ctx context.Context) (cells []evidence.Cell, err error) 
 			if err != nil {
 				return nil, err
 			}
-			for parts, err := range listed(l.cfg.Store.List(ctx, kind, scope)) {
+			for part, err := range l.cfg.Store.List(ctx, kind, scope) {
 				if err != nil {
 					return nil, err
 				}
-				cells = append(cells, parts[0].Cell)
+				cells = append(cells, part.Cell)
 			}
 		}
 	}
-	return cells, nil
+	return slices.Compact(cells), nil
 }
 
 // Open returns the learner of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
 // writes nothing, and the settings of cfg give way to the stored ones. A pooling of the host's own is not in the store, so that
 // of cfg is used. Without such a learner Open returns [heed.ErrNotFound].
-func Open(ctx context.Context, cfg Config) (*Learner, error) {
-	l, err := open(ctx, cfg)
-	if err != nil {
-		return nil, fmt.Errorf("strategy: open: %w", err)
-	}
-	return l, nil
-}
-
-func open(ctx context.Context, cfg Config) (*Learner, error) {
+func Open(ctx context.Context, cfg Config) (_ *Learner, err error) {
+	defer because(&err, "open")
 	if cfg.Store == nil {
 		return nil, &heed.ConfigError{Field: "Store", Reason: "must be set"}
 	}
@@ -199,21 +187,20 @@ func open(ctx context.Context, cfg Config) (*Learner, error) {
 	} else if p != nil {
 		l.cfg.Pooling = p
 	}
-	l, err := build(l.cfg)
-	if err != nil {
+	if l, err = build(l.cfg); err != nil {
 		return nil, err
 	}
 	l.settle(cfg.Refresh == 0)
-	return l, l.declare(ctx)
+	if err := l.declare(ctx); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
 // Names returns the names of the learners whose settings a store has, in order.
-func Names(ctx context.Context, st store.Store) ([]string, error) {
-	names, err := settings.Names(ctx, st, component)
-	if err != nil {
-		return nil, fmt.Errorf("strategy: names: %w", err)
-	}
-	return names, nil
+func Names(ctx context.Context, st store.Store) (_ []string, err error) {
+	defer because(&err, "names")
+	return settings.Names(ctx, st, component)
 }
 
 var _ heed.Sweeper = (*Learner)(nil)

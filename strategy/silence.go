@@ -121,8 +121,6 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	switch {
 	case err != nil:
 		s.expire()
-	case receipt.Duplicate: // the silence is counted and the record says otherwise, as after a replay
-		_, done, err = commit(store.Batch{})
 	case done:
 		l.learn(&credit{Outcome: &o, segment: s, batch: b, parts: receipt.Parts, sampled: 1}, now, b.Observations[:1])
 	}

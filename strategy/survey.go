@@ -187,23 +187,15 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 }
 
 func (l *Learner) parameterReports(ctx context.Context, space space, now evidence.Instant) (reports []ParameterReport, err error) {
-	cells := l.parameterCells(space, nil)
-	if len(cells) == 0 {
+	if len(l.values) == 0 {
 		return nil, nil
 	}
-	parts, err := l.readCells(ctx, cells...)
-	if err != nil {
-		return nil, err
+	parts, err := l.readCells(ctx, l.parameterCells(space, nil)...)
+	for _, v := range l.values {
+		of := partsOf(parts, space.parameter(v.arm, v.Setting))
+		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value, l.parameterBelief(of, now), countOf(of)})
 	}
-	for _, arm := range l.cfg.Arms {
-		for _, p := range arm.Parameters {
-			for _, value := range p.Values {
-				of := partsOf(parts, space.parameter(arm.ID, Setting{p.Name, value}))
-				reports = append(reports, ParameterReport{arm.ID, p.Name, value, l.parameterBelief(of, now), countOf(of)})
-			}
-		}
-	}
-	return reports, nil
+	return reports, err
 }
 
 // An ItemReport is what a learner believes of one item.
@@ -312,20 +304,14 @@ func (l *Learner) Status(ctx context.Context) (Status, error) {
 }
 
 func (s *ChoiceStatus) count(r Record, now time.Time) {
-	since := now.Add(-24 * time.Hour)
-	recent := func(at time.Time) bool { return !at.Before(since) && !at.After(now) }
-	switch r.Stage {
-	case Pending:
-		s.Pending++
-	case Observed:
-		s.Observed++
-	case Expired:
-		s.Expired++
+	*map[Stage]*int{Pending: &s.Pending, Observed: &s.Observed, Expired: &s.Expired}[r.Stage]++
+	times := []time.Time{r.Choice.At}
+	if r.Result != nil {
+		times = append(times, r.Result.At)
 	}
-	if recent(r.Choice.At) {
-		s.Events++
-	}
-	if r.Result != nil && recent(r.Result.At) {
-		s.Events++
+	for _, at := range times {
+		if !at.Before(now.Add(-24*time.Hour)) && !at.After(now) {
+			s.Events++
+		}
 	}
 }
