@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -29,13 +28,10 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 	asJSON := flags.Bool("json", false, "write the result as JSON")
 	where := flags.String("db", "", "have the one that learns keep what it learns in "+database.Usage+"; a further run goes on from there")
 	name := flags.String("model", "", "ask this `model`, at OPENAI_BASE_URL with the key OPENAI_API_KEY, in place of the script")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
+	if err := show.Parse(flags, args); err != nil {
+		return err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), show.ErrUsage)
-	case *events < 20:
+	if *events < 20 {
 		return fmt.Errorf("-events %d must be at least 20: %w", *events, show.ErrUsage)
 	}
 	in := stream{seed: *seed, span: world.Span{Events: *events}}
@@ -72,9 +68,7 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 		return err
 	}
 	if *asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(r)
+		return show.JSON(out, r)
 	}
 	return r.write(out)
 }

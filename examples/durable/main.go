@@ -52,13 +52,10 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	flags := flag.NewFlagSet("durable", flag.ContinueOnError)
 	where := flags.String("db", "", database.Usage)
 	tasks := flags.Int("tasks", 200, "how many tasks come in")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
+	if err := show.Parse(flags, args); err != nil {
+		return err
 	}
-	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), show.ErrUsage)
-	case *tasks < 1:
+	if *tasks < 1 {
 		return fmt.Errorf("-tasks %d must be at least 1: %w", *tasks, show.ErrUsage)
 	}
 	st, handle, err := database.Open(ctx, *where, sqlstore.Config{})

@@ -37,19 +37,17 @@ func command(ctx context.Context, args []string, out io.Writer, _ func(done, of 
 	flags := flag.NewFlagSet("experiment", flag.ContinueOnError)
 	where := flags.String("db", "", database.Usage)
 	most := flags.Int("events", 100_000, "how many events to wait for, if it takes so many to decide")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
+	if err := show.Parse(flags, args); err != nil {
+		return err
 	}
 	var st store.Store = &memstore.Store{}
 	if *where != "" {
-		handle, dialect, err := database.Handle(*where)
+		kept, handle, err := database.Open(ctx, *where, sqlstore.Config{})
 		if err != nil {
 			return err
 		}
 		defer handle.Close() //nolint:errcheck // what counts is committed
-		if st, err = sqlstore.Open(ctx, handle, dialect); err != nil {
-			return err
-		}
+		st = kept
 	}
 	report, err := try(ctx, st, *most)
 	if err != nil {

@@ -2,16 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/examples/internal/show"
 )
 
 func silent(int, int) {}
@@ -29,7 +31,7 @@ func tiny() []world {
 
 func TestStudy(t *testing.T) {
 	steps := 0
-	results, err := study(tiny(), 1, func(done, of int) {
+	results, err := study(context.Background(), tiny(), 1, func(done, of int) {
 		steps++
 		assert.Equal(t, steps, done)
 		assert.Equal(t, 2*2*len(rules()), of)
@@ -41,7 +43,7 @@ func TestStudy(t *testing.T) {
 			assert.Positive(t, rule.Mean, "%s in %s", rule.Name, r.World)
 		}
 	}
-	again, err := study(tiny(), 1, silent)
+	again, err := study(context.Background(), tiny(), 1, silent)
 	require.NoError(t, err)
 	assert.Equal(t, results, again, "the same seed gives the same study")
 }
@@ -112,19 +114,14 @@ func TestForgettingFollowsTheWorld(t *testing.T) {
 	assert.Less(t, regret(idle, "two-level, half-life", 8), 0.5*regret(idle, "plain Thompson", 8))
 }
 
-func TestReportAndChart(t *testing.T) {
-	results, err := study(tiny(), 1, silent)
+func TestReport(t *testing.T) {
+	results, err := study(context.Background(), tiny(), 1, silent)
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, report(&out, results))
 	for _, text := range []string{"10 rounds, s=10", "two-level", "UCB1", "over copy's", "1.00"} {
 		assert.Contains(t, out.String(), text)
 	}
-	picture := filepath.Join(t.TempDir(), "regret.svg")
-	require.NoError(t, chart(append(results, results[0], results[0], results[0])).WriteFile(picture))
-	svg, err := os.ReadFile(picture)
-	require.NoError(t, err)
-	assert.Contains(t, string(svg), "plain Thompson")
 	text, err := json.Marshal(map[string]any{"worlds": results})
 	require.NoError(t, err)
 	assert.Contains(t, string(text), `"regret_ci95"`)
@@ -144,6 +141,9 @@ func TestWorldsOfTheCommand(t *testing.T) {
 }
 
 func TestCommandFaults(t *testing.T) {
-	assert.ErrorIs(t, command([]string{"-nonsense"}, io.Discard, silent), errUsage)
-	assert.ErrorIs(t, command([]string{"more"}, io.Discard, silent), errUsage)
+	assert.ErrorIs(t, command(context.Background(), []string{"-nonsense"}, io.Discard, silent), show.ErrUsage)
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	assert.ErrorIs(t, command(over, []string{"-quick"}, io.Discard, silent), context.Canceled)
+	assert.ErrorIs(t, command(context.Background(), []string{"more"}, io.Discard, silent), show.ErrUsage)
 }

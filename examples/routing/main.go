@@ -15,7 +15,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -24,9 +23,7 @@ import (
 	"github.com/heedhq/heed/examples/internal/show"
 )
 
-func main() {
-	show.Main("routing", command)
-}
+func main() { show.Main("routing", command) }
 
 func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
 	flags := flag.NewFlagSet("routing", flag.ContinueOnError)
@@ -36,12 +33,10 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	seed := flags.Uint64("seed", 2026, "the seed of the runs' orders and choices")
 	asJSON := flags.Bool("json", false, "write the result as JSON")
 	picture := flags.String("svg", "", "write the learning curves to this `file`")
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("%w%.0w", err, show.ErrUsage)
+	if err := show.Parse(flags, args); err != nil {
+		return err
 	}
 	switch {
-	case flags.NArg() > 0:
-		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), show.ErrUsage)
 	case !(*price >= 0 && *price <= 1e6):
 		return fmt.Errorf("-price %v must be between 0 and 1e6: %w", *price, show.ErrUsage)
 	case *runs < 1:
@@ -69,9 +64,7 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 		}
 	}
 	if *asJSON {
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(s)
+		return show.JSON(out, s)
 	}
 	return s.report(out)
 }

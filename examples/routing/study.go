@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"math"
-	"runtime"
-	"sync"
+
+	"github.com/heedhq/heed/examples/internal/show"
 )
 
 // points is how many points of each learning curve are kept.
@@ -35,8 +34,6 @@ type result struct {
 
 // run plays every policy in every run, on all processors, and reports its progress after each.
 func run(ctx context.Context, t *table, price float64, runs int, seed uint64, progress func(done, of int)) (*study, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
 	s := &study{Tasks: len(t.tasks), Items: len(t.items), Runs: runs, Price: price, table: t, best: t.best(price)}
 	all := policies(t)
 	curves := make([][][points + 1]float64, len(all)) // of regret, by policy and run
@@ -44,44 +41,16 @@ func run(ctx context.Context, t *table, price float64, runs int, seed uint64, pr
 	for i := range all {
 		curves[i], rewards[i] = make([][points + 1]float64, runs), make([]float64, runs)
 	}
-	var (
-		wait    sync.WaitGroup
-		mu      sync.Mutex
-		done    int
-		failure error
-	)
-	jobs := make(chan [2]int)
-	for range runtime.GOMAXPROCS(0) {
-		wait.Go(func() {
-			for job := range jobs {
-				i, n := job[0], job[1]
-				r := replay{t, price, seed, n}
-				err := all[i].play(ctx, r, s.keep(&curves[i][n], &rewards[i][n]))
-				mu.Lock()
-				if done++; err == nil {
-					progress(done, len(all)*runs)
-				} else if failure == nil {
-					failure = err
-					cancel()
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	for n := range runs {
-		for i := range all {
-			jobs <- [2]int{i, n}
-		}
-	}
-	close(jobs)
-	wait.Wait()
-	if failure != nil {
-		return nil, failure
+	err := show.Parallel(ctx, len(all)*runs, progress, func(job int) error {
+		i, n := job%len(all), job/len(all)
+		return all[i].play(ctx, replay{t, price, seed, n}, s.keep(&curves[i][n], &rewards[i][n]))
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i, policy := range all {
 		s.Policies = append(s.Policies, summarize(policy.name, curves[i], rewards[i]))
 	}
-	var err error
 	s.settled, err = replay{t, price, seed, 0}.settled(ctx)
 	return s, err
 }
@@ -104,21 +73,14 @@ func (s *study) keep(curve *[points + 1]float64, reward *float64) func(task, arm
 
 func summarize(name string, curves [][points + 1]float64, rewards []float64) result {
 	r := result{Name: name}
-	n := float64(len(curves))
+	regrets := make([]float64, len(curves))
 	for i := range curves {
-		r.RewardMean += rewards[i] / n
-		r.RegretMean += curves[i][points] / n
+		regrets[i] = curves[i][points]
 		for j, regret := range curves[i] {
-			r.curve[j] += regret / n
+			r.curve[j] += regret / float64(len(curves))
 		}
 	}
-	if n > 1 {
-		var squares float64
-		for i := range curves {
-			d := curves[i][points] - r.RegretMean
-			squares += d * d
-		}
-		r.RegretCI95 = 1.96 * math.Sqrt(squares/(n-1)/n)
-	}
+	r.RewardMean, _ = show.Mean(rewards)
+	r.RegretMean, r.RegretCI95 = show.Mean(regrets)
 	return r
 }

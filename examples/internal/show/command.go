@@ -2,6 +2,7 @@ package show
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -36,4 +37,22 @@ func ExitCode(err error) int {
 	default:
 		return 1
 	}
+}
+
+// Parse parses the arguments of a command that takes flags only.
+func Parse(flags *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("%w%.0w", err, ErrUsage)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: %w", flags.Arg(0), ErrUsage)
+	}
+	return nil
+}
+
+// JSON writes a value as indented JSON.
+func JSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
 }
