@@ -73,7 +73,7 @@ func TestComplaintsAreNoSilence(t *testing.T) {
 // usual gate. Without caps they do.
 func TestSilenceBias(t *testing.T) {
 	const heuristics = 50
-	fires := steps(10_000, 1_000_000)
+	fires := steps(2_500, 1_000_000)
 	peak := func(cfg learning.Config) (peak float64) {
 		f := newFixture(t, cfg)
 		f.store.forgets = true

@@ -182,7 +182,7 @@ func TestAMillionSteps(t *testing.T) {
 				f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.02 + 0.96*rng.Float64(), Constraints: c})
 			}
 			sources := []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelImplicit}
-			for i := range steps(8_000, 200_000) {
+			for i := range steps(2_000, 200_000) {
 				at := rng.IntN(len(constraints))
 				s := learning.NewSignal([]learning.SignalType{learning.Positive, learning.Negative, learning.Neutral}[rng.IntN(3)],
 					fmt.Sprint(at), fmt.Sprint(i), sources[rng.IntN(3)])
