@@ -2,7 +2,6 @@ package learning
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -39,12 +38,13 @@ type Bin struct {
 }
 
 // Calibration compares the predictions of all fires that ended with how they ended.
-func (m *Module) Calibration(ctx context.Context) (Calibration, error) {
+func (m *Module) Calibration(ctx context.Context) (_ Calibration, err error) {
+	defer doing("calibration", &err)
 	var overall forecasts
 	heuristics, paths := map[string]*forecasts{}, map[string]*forecasts{}
 	for part, err := range m.cfg.Store.List(ctx, m.kinds.calibration, "") {
 		if err != nil {
-			return Calibration{}, fmt.Errorf("learning: calibration: %w", err)
+			return Calibration{}, err
 		}
 		path, bin, success, ok := parseCalibration(part.Cell.Name)
 		if !ok {

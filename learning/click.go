@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,22 +45,17 @@ func (c clicked) place() (id string, at time.Time, keys []string) {
 //
 // Further batches are committed with it, in one Commit: the record of a reaction, say. If somebody else was quicker, it is
 // [heed.ErrConflict] at once then, and nothing is committed: make the batches anew, and call again.
-func (m *Module) Judge(ctx context.Context, f Judgement, with ...store.Batch) (change Change, err error) {
-	err = f.Validate()
-	if err == nil {
-		f.At = m.orNow(f.At)
-		err = limits.CheckTime("At", f.At, m.cfg.Now())
+func (m *Module) Judge(ctx context.Context, j Judgement, with ...store.Batch) (change Change, err error) {
+	defer doing("judge", &err)
+	j.At = m.orNow(j.At)
+	if err := cmp.Or(j.Validate(), limits.CheckTime("At", j.At, m.cfg.Now())); err != nil {
+		return Change{}, err
 	}
-	if err == nil {
-		err = m.retry(ctx, with, func() (err error) {
-			change, err = m.judge(ctx, f, with)
-			return err
-		})
-	}
-	if err != nil {
-		return Change{}, fmt.Errorf("learning: judge: %w", err)
-	}
-	return change, nil
+	err = m.retry(ctx, with, func() (err error) {
+		change, err = m.judge(ctx, j, with)
+		return err
+	})
+	return change, err
 }
 
 func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Change, error) {

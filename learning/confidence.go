@@ -3,7 +3,6 @@ package learning
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
@@ -55,12 +54,10 @@ type Standing struct {
 }
 
 // Standing returns where a heuristic stands now, or [heed.ErrNotFound].
-func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, error) {
-	s, _, err := m.standing(ctx, heuristicID)
-	if err != nil {
-		return Standing{}, fmt.Errorf("learning: standing: %w", err)
-	}
-	return s, nil
+func (m *Module) Standing(ctx context.Context, heuristicID string) (s Standing, err error) {
+	defer doing("standing", &err)
+	s, _, err = m.standing(ctx, heuristicID)
+	return s, err
 }
 
 // The cells of a heuristic's fires.
@@ -132,10 +129,11 @@ type Share struct {
 }
 
 // Explain returns which evidence made a heuristic's confidence, or [heed.ErrNotFound].
-func (m *Module) Explain(ctx context.Context, heuristicID string) (Explanation, error) {
+func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation, err error) {
+	defer doing("explain", &err)
 	s, a, err := m.standing(ctx, heuristicID)
 	if err != nil {
-		return Explanation{}, fmt.Errorf("learning: explain: %w", err)
+		return Explanation{}, err
 	}
 	b, parts := m.believe(a), a.parts
 	now := evidence.InstantOf(m.cfg.Now())
@@ -159,7 +157,7 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (Explanation, 
 	for _, name := range heuristicCells {
 		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, name)) {
 			if err != nil {
-				return Explanation{}, fmt.Errorf("learning: explain: %w", err)
+				return Explanation{}, err
 			}
 			e.History = append(e.History, o)
 		}

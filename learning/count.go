@@ -106,6 +106,14 @@ func (l *ledger) read(ctx context.Context, heuristicIDs []string, others []store
 	return nil
 }
 
+// open reads the account of a heuristic that must be there.
+func (l *ledger) open(ctx context.Context, heuristicID string) (*account, error) {
+	if err := l.read(ctx, []string{heuristicID}, nil); err != nil {
+		return nil, err
+	}
+	return l.account(heuristicID)
+}
+
 // account returns what was read of a heuristic, which from then on must stay as it is until the commit, or
 // [heed.ErrNotFound].
 func (l *ledger) account(heuristicID string) (*account, error) {

@@ -1,21 +1,15 @@
 package learning
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/env"
-	"github.com/heedhq/heed/internal/faults"
 )
 
 // ConfigFromEnv reads a configuration from the LEARNING_ variables that lookup gives, such as [os.LookupEnv]. The caller sets the
@@ -40,9 +34,6 @@ import (
 //	LEARNING_UNDO_WHOLE_WORDS     false
 //	LEARNING_UNDO_WITHIN_SESSION  false
 //	LEARNING_COMPLAINT_RETRACTS_SILENCE  false
-//	LEARNING_CHANNEL_WEIGHTS      (such as implicit_undo=0.8,implicit_ignored=0.3)
-//	LEARNING_USER_SCORES          -0.4,0.05,0.4
-//	LEARNING_DEV_SCORES           -0.4,-0.2,0.05,0.2,0.4
 //	LEARNING_DIMINISH             0
 //	LEARNING_INITIAL_CONFIDENCE   0.3
 //	LEARNING_PRIOR_STRENGTH       2
@@ -50,7 +41,8 @@ import (
 //	LEARNING_CONFIDENCE_CEILING   0.95
 //	LEARNING_HALF_LIFE_DAYS       0 (none)
 //	LEARNING_GUARDED              false (true: the caps of Guarded)
-//	LEARNING_EXPECTATIONS         (JSON: [{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}])
+//
+// The host sets scores, weights by channel and expectations in code.
 func ConfigFromEnv(lookup func(name string) (string, bool), own map[string]func(BayesianConfig) (Strategy, error), environ ...string) (Config, error) {
 	r := reader{env.Reader{Prefix: "LEARNING_", Lookup: lookup}}
 	cfg, bayesian := r.module(), r.bayesian()
@@ -93,7 +85,6 @@ func (r *reader) module() (c Config) {
 	r.Faults.Check(c.policy().Validate() == nil, r.Prefix+"HALF_LIFE_DAYS", c.HalfLife, "must be 0 or at least a minute")
 	r.Boolean("UNDO_WITHIN_SESSION", &c.UndoWithinSession)
 	r.Boolean("COMPLAINT_RETRACTS_SILENCE", &c.ComplaintRetractsSilence)
-	c.Expectations = r.expectations("EXPECTATIONS")
 	guarded := false
 	if r.Boolean("GUARDED", &guarded); guarded {
 		c.Caps = Guarded()
@@ -103,114 +94,29 @@ func (r *reader) module() (c Config) {
 
 const longest = 100 * 365 * 24 * time.Hour
 
-func (r *reader) bayesian() (c BayesianConfig) {
+func (r *reader) bayesian() BayesianConfig {
+	c := BayesianConfig{Weights: make(map[string]float64)}
 	r.Duration("UNDO_WINDOW_SEC", &c.UndoWindow, time.Second, time.Microsecond, longest)
 	r.Duration("SILENCE_WINDOW_SEC", &c.SilenceWindow, time.Second, time.Microsecond, longest)
 	r.Count("IGNORED_THRESHOLD", &c.IgnoreThreshold, 1, 1e6)
 	r.Boolean("SILENCE_IS_NEUTRAL", &c.SilenceIsNeutral)
 	r.Boolean("UNDO_WHOLE_WORDS", &c.WholeWords)
-	c.Weights = r.weights("CHANNEL_WEIGHTS")
 	c.Implicit = r.magnitude("IMPLICIT_MAGNITUDE", &c, ChannelTimeout, ChannelUndo, ChannelIgnored, ChannelOutcome)
 	c.Explicit = r.magnitude("EXPLICIT_MAGNITUDE", &c, ChannelExplicit, ChannelDev)
 	_, variable := r.Text("UNDO_KEYWORDS")
 	if keywords, ok := r.Lookup(variable); ok { // also where it is blank
 		c.Keywords = strings.Split(keywords, ",")
 	}
-	r.scores("USER_SCORES", c.UserScores[:])
-	r.scores("DEV_SCORES", c.DevScores[:])
 	return c
 }
 
-// magnitude reads the magnitude of some channels. As 0 means the default in a configuration, 0 is set by weights.
+// magnitude reads the magnitude of some channels. As 0 means the default in a configuration, weights set it to 0.
 func (r *reader) magnitude(name string, c *BayesianConfig, channels ...string) float64 {
 	x := -1.
-	if r.Number(name, &x, notMagnitude, isMagnitude); x != 0 {
-		return max(x, 0)
-	}
-	weights := make(map[string]float64)
-	for _, channel := range channels {
-		weights[channel] = 0
-	}
-	maps.Copy(weights, c.Weights)
-	c.Weights = weights
-	return 0
-}
-
-func (r *reader) weights(name string) map[string]float64 {
-	value, variable := r.Text(name)
-	if value == "" {
-		return nil
-	}
-	weights := make(map[string]float64)
-	for pair := range strings.SplitSeq(value, ",") {
-		channel, number, found := strings.Cut(pair, "=")
-		channel = strings.TrimSpace(channel)
-		x, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		_, twice := weights[channel]
-		if !found || channel == "" || twice || err != nil || !isMagnitude(x) {
-			r.Faults.Check(false, variable, value, "must be channel=weight, with commas between, each channel once and each weight in [0, 1e6]")
-			return nil
-		}
-		weights[channel] = x
-	}
-	return weights
-}
-
-// scores reads a number for each score.
-func (r *reader) scores(name string, scores []float64) {
-	value, variable := r.Text(name)
-	if value == "" {
-		return
-	}
-	parts := strings.Split(value, ",")
-	read := make([]float64, len(parts))
-	ok, some := len(parts) == len(scores), false
-	for i, part := range parts {
-		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
-		ok, some = ok && err == nil, some || x != 0
-		read[i] = x
-	}
-	if ok = ok && some && areScores(read); ok {
-		copy(scores, read)
-	}
-	r.Faults.Check(ok, variable, value, fmt.Sprintf("must be %d numbers in [-1e6, 1e6] that do not fall, not all 0", len(scores)))
-}
-
-func (r *reader) expectations(name string) []Expectation {
-	value, variable := r.Text(name)
-	if value == "" {
-		return nil
-	}
-	var read []struct {
-		Trigger, Outcome string
-		Success          *bool
-		TimeoutSec       float64 `json:"timeout_sec"`
-	}
-	decoder := json.NewDecoder(bytes.NewReader([]byte(value)))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&read)
-	if err == nil {
-		if _, more := decoder.Token(); more != io.EOF {
-			err = errors.New("there is something after the list")
+	if r.Number(name, &x, notMagnitude, isMagnitude); x == 0 {
+		for _, channel := range channels {
+			c.Weights[channel] = 0
 		}
 	}
-	if err != nil {
-		r.Faults.Check(false, variable, value, "must be a JSON list of expectations: "+err.Error())
-		return nil
-	}
-	var found faults.List
-	all := make([]Expectation, len(read))
-	for i, e := range read {
-		ok := e.TimeoutSec >= 0 && e.TimeoutSec <= 1e9
-		found.Check(ok, fmt.Sprintf("Expectations[%d].timeout_sec", i), e.TimeoutSec, "must be in [0, 1e9]")
-		all[i] = Expectation{Trigger: e.Trigger, Outcome: e.Outcome, Failure: e.Success != nil && !*e.Success}
-		if ok {
-			all[i].Timeout = time.Duration(e.TimeoutSec * float64(time.Second))
-		}
-	}
-	checkExpectations(&found, all)
-	for fault := range heed.ConfigErrors(found.Err()) {
-		r.Faults.Check(false, variable, value, fault.Field+" "+fault.Reason)
-	}
-	return all
+	return max(x, 0)
 }

@@ -35,10 +35,10 @@ func settings(t testing.TB, cfg learning.Config) learning.BayesianConfig {
 }
 
 func TestConfigFromEnvDefaults(t *testing.T) {
-	for _, none := range []vars{{}, {"STRATEGY": "", "UNDO_WINDOW_SEC": " ", "CHANNEL_WEIGHTS": "", "USER_SCORES": ""}} {
+	for _, none := range []vars{{}, {"STRATEGY": "", "UNDO_WINDOW_SEC": " "}} {
 		cfg, err := learning.ConfigFromEnv(none.lookup, nil, none.environ()...)
 		require.NoError(t, err)
-		assert.Equal(t, learning.SettingsOf(newBayesian(t, learning.BayesianConfig{})), settings(t, cfg))
+		assert.Equal(t, learning.SettingsOf(newBayesian(t, learning.BayesianConfig{Weights: map[string]float64{}})), settings(t, cfg))
 		f := newFixture(t, cfg)
 		got, want := f.Config(), newFixture(t, learning.Config{}).Config()
 		assert.Equal(t, []any{want.Initial, want.Strength, want.Bounds, want.Diminish, want.HalfLife, want.Caps, want.Expectations},
@@ -50,18 +50,15 @@ func TestConfigFromEnv(t *testing.T) {
 	v := vars{
 		"STRATEGY": "bayesian", "UNDO_WINDOW_SEC": "45", "IGNORED_THRESHOLD": "5", "UNDO_KEYWORDS": "undo, ,Stop ,", "IMPLICIT_MAGNITUDE": "0.9",
 		"EXPLICIT_MAGNITUDE": " 0.7 ", "SILENCE_WINDOW_SEC": "150", "SILENCE_IS_NEUTRAL": "true", "UNDO_WHOLE_WORDS": "1",
-		"UNDO_WITHIN_SESSION": "TRUE", "COMPLAINT_RETRACTS_SILENCE": "t", "CHANNEL_WEIGHTS": "implicit_undo=0.8, implicit_ignored = 0",
-		"USER_SCORES": "-1, 0, 1", "DEV_SCORES": "-0.5,-0.25,0,0.25,0.5", "DIMINISH": "0.5", "INITIAL_CONFIDENCE": "0.4", "PRIOR_STRENGTH": "3",
+		"UNDO_WITHIN_SESSION": "TRUE", "COMPLAINT_RETRACTS_SILENCE": "t", "DIMINISH": "0.5", "INITIAL_CONFIDENCE": "0.4", "PRIOR_STRENGTH": "3",
 		"CONFIDENCE_FLOOR": "0", "CONFIDENCE_CEILING": "1", "HALF_LIFE_DAYS": "90.5", "GUARDED": "true",
-		"EXPECTATIONS": `[{"trigger": "oven", "outcome": "oven off", "success": true, "timeout_sec": 600}, {"trigger": "door", "outcome": "burglar", "success": false}]`,
 	}
 	cfg, err := learning.ConfigFromEnv(v.lookup, nil, append(v.environ(), "PATH=/bin", "OTHER_LEARNING_X=1", "LEARNINGS=2")...)
 	require.NoError(t, err)
 	assert.Equal(t, learning.BayesianConfig{
 		UndoWindow: 45 * time.Second, SilenceWindow: 150 * time.Second, IgnoreThreshold: 5, SilenceIsNeutral: true,
 		Keywords: []string{"undo", "stop"}, WholeWords: true, Implicit: 0.9, Explicit: 0.7,
-		Weights:    map[string]float64{"implicit_undo": 0.8, "implicit_ignored": 0},
-		UserScores: [3]float64{-1, 0, 1}, DevScores: [5]float64{-0.5, -0.25, 0, 0.25, 0.5},
+		Weights: map[string]float64{}, UserScores: [3]float64{-0.4, 0.05, 0.4}, DevScores: [5]float64{-0.4, -0.2, 0.05, 0.2, 0.4},
 	}, settings(t, cfg))
 	logged := cfg.Strategy.Config()
 	for key, want := range map[string]string{"undo_window_sec": "45", "ignored_threshold": "5", "implicit_magnitude": "0.9", "explicit_magnitude": "0.7", "silence_window_sec": "150"} {
@@ -70,9 +67,7 @@ func TestConfigFromEnv(t *testing.T) {
 	cfg.Strategy = nil
 	assert.Equal(t, learning.Config{
 		Initial: 0.4, Strength: 3, Bounds: learning.Range{Floor: 0, Ceiling: 1}, Diminish: 0.5, HalfLife: 2172 * time.Hour, Caps: learning.Guarded(),
-		UndoWithinSession: true, ComplaintRetractsSilence: true, Expectations: []learning.Expectation{
-			{Trigger: "oven", Outcome: "oven off", Timeout: 10 * time.Minute}, {Trigger: "door", Outcome: "burglar", Failure: true},
-		},
+		UndoWithinSession: true, ComplaintRetractsSilence: true,
 	}, cfg)
 }
 
@@ -100,16 +95,12 @@ func TestConfigFromEnvFaults(t *testing.T) {
 		"UNDO_WITHIN_SESSION":        {"on"},
 		"COMPLAINT_RETRACTS_SILENCE": {"on"},
 		"GUARDED":                    {"on"},
-		"CHANNEL_WEIGHTS":            {"a", "a=", "=1", "a=1,a=2", "a=NaN", "a=-1", "a=1,"},
-		"USER_SCORES":                {"1", "-1,0,1,", "1,0,-1", "NaN,0,1", "0,0,0", "-1e7,0,1"},
-		"DEV_SCORES":                 {"-1,0,1", "0,0,0,0,Inf"},
 		"DIMINISH":                   {"-1", "NaN"},
 		"INITIAL_CONFIDENCE":         {"0", "1", "NaN"},
 		"PRIOR_STRENGTH":             {"0", "-1", "NaN", "1e9"},
 		"CONFIDENCE_FLOOR":           {"-0.1", "1.1", "NaN"},
 		"CONFIDENCE_CEILING":         {"2", "0.01", "NaN"},
 		"HALF_LIFE_DAYS":             {"-1", "NaN", "1e-9", "36501"},
-		"EXPECTATIONS":               {"{}", "[", "[] []", `[{"trigger": "a"}]`, `[{"trigger": "a", "outcome": "b", "timeout_sec": -1}]`, `[{"trigger": "a", "outcome": "b", "timeout": 1}]`, `[{"trigger": 1}]`},
 	} {
 		for _, value := range values {
 			_, err := learning.ConfigFromEnv(vars{name: value}.lookup, nil)
@@ -127,7 +118,7 @@ func TestConfigFromEnvFaults(t *testing.T) {
 
 // TestMagnitudesOfNothing: 0 is no default, where somebody has written it.
 func TestMagnitudesOfNothing(t *testing.T) {
-	cfg, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0", "EXPLICIT_MAGNITUDE": "0.0", "CHANNEL_WEIGHTS": "implicit_undo=0.5,dev=2"}.lookup, nil)
+	cfg, err := learning.ConfigFromEnv(vars{"IMPLICIT_MAGNITUDE": "0", "EXPLICIT_MAGNITUDE": "0.0"}.lookup, nil)
 	require.NoError(t, err)
 	worth := func(s learning.Signal, err error) float64 { require.NoError(t, err); return s.Magnitude }
 	a, j := learning.Answer{HeuristicID: "h", EventID: "e", Consecutive: 9}, thumb("h", "e", true)
@@ -137,16 +128,16 @@ func TestMagnitudesOfNothing(t *testing.T) {
 	assert.Zero(t, worth(cfg.Strategy.InterpretJudgement(j)))
 	undone, err := cfg.Strategy.InterpretUndo(learning.Undo{Text: "undo", Answers: []learning.Answer{a}})
 	require.NoError(t, err)
-	assert.Equal(t, 0.5, undone[0].Magnitude, "a weight goes before")
+	assert.Zero(t, undone[0].Magnitude)
 	j.Channel = learning.ChannelDev
-	assert.EqualValues(t, 2, worth(cfg.Strategy.InterpretJudgement(j)))
+	assert.Zero(t, worth(cfg.Strategy.InterpretJudgement(j)))
 }
 
 func TestAllFaultsAtOnce(t *testing.T) {
-	v := vars{"UNDO_WINDOW_SEC": "NaN", "IGNORED_THRESHOLD": "0", "PRIOR_STRENGTH": "-1", "IMPLICIT_MAGNITUDE": "x", "DEV_SCORES": "1"}
+	v := vars{"UNDO_WINDOW_SEC": "NaN", "IGNORED_THRESHOLD": "0", "PRIOR_STRENGTH": "-1", "IMPLICIT_MAGNITUDE": "x", "GUARDED": "1.5"}
 	_, err := learning.ConfigFromEnv(v.lookup, nil, "LEARNING_UNDO_WINDOW=30", "LEARNING_STRATEGY=bayesian", "HOME=/")
 	assert.ElementsMatch(t, []string{"LEARNING_UNDO_WINDOW_SEC", "LEARNING_IGNORED_THRESHOLD", "LEARNING_PRIOR_STRENGTH", "LEARNING_IMPLICIT_MAGNITUDE",
-		"LEARNING_DEV_SCORES", "LEARNING_UNDO_WINDOW"}, fields(err))
+		"LEARNING_GUARDED", "LEARNING_UNDO_WINDOW"}, fields(err))
 }
 
 func TestStrategiesByName(t *testing.T) {
@@ -182,10 +173,9 @@ func TestStrategiesByName(t *testing.T) {
 // FuzzConfigFromEnv holds that whatever is read is a configuration that can be used, or an error whose faults each name a
 // variable.
 func FuzzConfigFromEnv(f *testing.F) {
-	names := []string{"UNDO_WINDOW_SEC", "IGNORED_THRESHOLD", "UNDO_KEYWORDS", "IMPLICIT_MAGNITUDE", "CHANNEL_WEIGHTS", "USER_SCORES",
-		"EXPECTATIONS", "HALF_LIFE_DAYS", "PRIOR_STRENGTH", "INITIAL_CONFIDENCE", "CONFIDENCE_FLOOR", "SILENCE_WINDOW_SEC", "DEV_SCORES", "STRATEGY"}
-	for i, seed := range []string{"30", "3", "undo,,", "0.8", "a=1,b=0", "-1,0,1", `[{"trigger":"a","outcome":"b","success":false,"timeout_sec":1.5}]`,
-		"NaN", "1e308", "0x1p-2", "0.95", "1e-6", "-0.4,-0.2,0.05,0.2,0.4", "bayesian"} {
+	names := []string{"UNDO_WINDOW_SEC", "IGNORED_THRESHOLD", "UNDO_KEYWORDS", "IMPLICIT_MAGNITUDE", "HALF_LIFE_DAYS", "PRIOR_STRENGTH",
+		"INITIAL_CONFIDENCE", "CONFIDENCE_FLOOR", "SILENCE_WINDOW_SEC", "STRATEGY"}
+	for i, seed := range []string{"30", "3", "undo,,", "0.8", "NaN", "1e308", "0x1p-2", "0.95", "1e-6", "bayesian"} {
 		f.Add(uint8(i), seed)
 	}
 	f.Fuzz(func(t *testing.T, which uint8, value string) {

@@ -56,18 +56,13 @@ const maxPath = 256
 //
 // Further batches are committed with it, in one Commit: the trace of the answer, say. If somebody else was quicker, it is
 // [heed.ErrConflict] then, and nothing is committed: make the batches anew, and call again.
-func (m *Module) Fire(ctx context.Context, f Fire, with ...store.Batch) error {
-	if err := f.validate(); err != nil {
-		return fmt.Errorf("learning: fire: %w", err)
-	}
+func (m *Module) Fire(ctx context.Context, f Fire, with ...store.Batch) (err error) {
+	defer doing("fire", &err)
 	f.At = m.orNow(f.At)
-	if err := limits.CheckTime("At", f.At, m.cfg.Now()); err != nil {
-		return fmt.Errorf("learning: fire: %w", err)
+	if err := cmp.Or(f.validate(), limits.CheckTime("At", f.At, m.cfg.Now())); err != nil {
+		return err
 	}
-	if err := m.retry(ctx, with, func() error { return m.fire(ctx, &f, with) }); err != nil {
-		return fmt.Errorf("learning: fire: %w", err)
-	}
-	return nil
+	return m.retry(ctx, with, func() error { return m.fire(ctx, &f, with) })
 }
 
 func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
@@ -226,18 +221,15 @@ func (w *fired) schedule(now time.Time) {
 }
 
 // Consider counts heuristics that could have answered an event, and were not shown. They earn no signal.
-func (m *Module) Consider(ctx context.Context, eventID string, heuristicIDs ...string) error {
-	err := checkTexts(text{"EventID", eventID})
+func (m *Module) Consider(ctx context.Context, eventID string, heuristicIDs ...string) (err error) {
+	defer doing("consider", &err)
 	if eventID == "" {
-		err = errEmpty("EventID")
+		return errEmpty("EventID")
 	}
-	if err == nil && len(heuristicIDs) > 0 {
-		err = records.Retry(ctx, func() error { return m.consider(ctx, eventID, heuristicIDs) })
+	if err := checkTexts(text{"EventID", eventID}); err != nil || len(heuristicIDs) == 0 {
+		return cmp.Or(err, ctx.Err())
 	}
-	if err != nil {
-		return fmt.Errorf("learning: consider: %w", err)
-	}
-	return ctx.Err()
+	return records.Retry(ctx, func() error { return m.consider(ctx, eventID, heuristicIDs) })
 }
 
 func (m *Module) consider(ctx context.Context, eventID string, heuristicIDs []string) error {

@@ -44,15 +44,16 @@ func (h *Heuristic) validate() error {
 
 // Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new; else it must be the stored one. If it
 // is not, Put returns [heed.ErrConflict] and changes nothing. Invalid input is a [*heed.InputError].
-func (m *Module) Put(ctx context.Context, h Heuristic) (Heuristic, error) {
+func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) {
+	defer doing("put", &err)
 	if err := h.validate(); err != nil {
-		return Heuristic{}, fmt.Errorf("learning: put: %w", err)
+		return Heuristic{}, err
 	}
 	read := h.Revision
 	h.CreatedAt, h.Revision = m.orNow(h.CreatedAt), 0
 	receipts, err := m.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{m.kinds.heuristics.Record(h, read)}})
 	if err != nil {
-		return Heuristic{}, fmt.Errorf("learning: put: %w", err)
+		return Heuristic{}, err
 	}
 	h.Revision = receipts[0].Revision
 	return h, nil
@@ -85,13 +86,10 @@ func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 
 // Delete removes a heuristic and its pin, or returns [heed.ErrNotFound]. Its evidence stays, and counts again if a heuristic of that id
 // is put later. Its open answers end with an error when they are next looked at.
-func (m *Module) Delete(ctx context.Context, id string) error {
-	err := records.Retry(ctx, func() error {
-		l := m.newLedger()
-		if err := l.read(ctx, []string{id}, nil); err != nil {
-			return err
-		}
-		a, err := l.account(id)
+func (m *Module) Delete(ctx context.Context, id string) (err error) {
+	defer doing("delete", &err)
+	return records.Retry(ctx, func() error {
+		a, err := m.newLedger().open(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -105,8 +103,4 @@ func (m *Module) Delete(ctx context.Context, id string) error {
 		_, err = m.cfg.Store.Commit(ctx, b)
 		return err
 	})
-	if err != nil {
-		return fmt.Errorf("learning: delete: %w", err)
-	}
-	return nil
 }

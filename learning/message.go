@@ -33,8 +33,9 @@ type Message struct {
 // All that the message means is one commit. If the strategy fails for some answers, these stay open, and Hear returns what it
 // counted with the error.
 func (m *Module) Hear(ctx context.Context, e Message) (changes []Change, err error) {
+	defer doing("hear", &err)
 	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {
-		return nil, fmt.Errorf("learning: hear: %w", err)
+		return nil, err
 	}
 	e.At = m.orNow(e.At)
 	r := m.newRun(e.At)
@@ -44,10 +45,7 @@ func (m *Module) Hear(ctx context.Context, e Message) (changes []Change, err err
 		return err
 	})
 	m.failed(ctx, r)
-	if err := errors.Join(append(r.failures, err)...); err != nil {
-		return changes, fmt.Errorf("learning: hear: %w", err)
-	}
-	return changes, nil
+	return changes, errors.Join(append(r.failures, err)...)
 }
 
 // failed tells the observer of the answers that stay open, as the strategy failed.

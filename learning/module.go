@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -82,45 +83,38 @@ type Origin struct {
 
 // Apply counts a signal that the host made. Signals of the same origin ID count once. Apply touches neither an answer's implicit signal
 // nor judgements. Further batches are committed with it, as in [Module.Judge].
-func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Batch) (Change, error) {
-	err := checkTexts(text{"ID", o.ID}, text{"Person", o.Person}, text{"Session", o.Session})
+func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Batch) (change Change, err error) {
+	defer doing("apply", &err)
 	if o.ID == "" {
-		err = errEmpty("ID")
+		return Change{}, errEmpty("ID")
 	}
-	if err == nil {
-		err = s.Validate()
-	}
-	if err != nil {
-		return Change{}, fmt.Errorf("learning: apply: %w", err)
+	if err := cmp.Or(checkTexts(text{"ID", o.ID}, text{"Person", o.Person}, text{"Session", o.Session}), s.Validate()); err != nil {
+		return Change{}, err
 	}
 	at := m.orNow(o.At)
 	if s.neutral() { // there is nothing to ask the store
 		_, err := m.commit(ctx, store.Batch{}, with...)
 		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, err
 	}
-	var changes []Change
 	err = m.retry(ctx, with, func() error {
 		l := m.newLedger()
-		err := l.read(ctx, []string{s.HeuristicID}, nil)
-		if err == nil {
-			_, err = l.account(s.HeuristicID)
-		}
-		if err != nil {
+		if _, err := l.open(ctx, s.HeuristicID); err != nil {
 			return err
 		}
 		l.batch.ID = "signal:" + records.ID(m.cfg.Name, o.ID)
-		err = l.count(&entry{
+		err := l.count(&entry{
 			signal: s, cell: cellSeen, id: l.batch.ID + ":seen", person: o.Person, session: o.Session, at: at,
 		})
+		if err != nil {
+			return err
+		}
+		changes, err := l.commit(ctx, with...)
 		if err == nil {
-			changes, err = l.commit(ctx, with...)
+			change = changes[0]
 		}
 		return err
 	})
-	if err != nil {
-		return Change{}, fmt.Errorf("learning: apply: %w", err)
-	}
-	return changes[0], nil
+	return change, err
 }
 
 // tell tells the observer what a commit has counted.
@@ -141,6 +135,13 @@ func (m *Module) tell(ctx context.Context, e *entry) {
 		case c.Signal.Channel == ChannelOutcome && c.Signal.Type == Negative:
 			m.watch.Tell(ctx, heed.Harmful{Component: name, At: now, Subject: subject, Reason: "an expected outcome speaks against it"})
 		}
+	}
+}
+
+// doing adds to an error what was being done. It is deferred.
+func doing(what string, err *error) {
+	if *err != nil {
+		*err = fmt.Errorf("learning: %s: %w", what, *err)
 	}
 }
 

@@ -21,26 +21,21 @@ type Pin struct {
 
 // Pin limits what signals can do to a heuristic, in one commit with an audit entry. A range whose ends are the same holds the
 // confidence. The same pin again changes nothing. An unknown heuristic is [heed.ErrNotFound], and invalid input a [*heed.InputError].
-func (m *Module) Pin(ctx context.Context, p Pin) error {
-	err := p.Constraints.validateInput()
-	if err == nil && p.Constraints == (Constraints{}) {
-		err = &heed.InputError{Field: "Constraints", Reason: "must say something"}
+func (m *Module) Pin(ctx context.Context, p Pin) (err error) {
+	defer doing("pin", &err)
+	if p.Constraints == (Constraints{}) {
+		return &heed.InputError{Field: "Constraints", Reason: "must say something"}
 	}
-	if err == nil {
-		err = m.decide(ctx, "pin", p)
+	if err := p.Constraints.validateInput(); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("learning: pin: %w", err)
-	}
-	return nil
+	return m.decide(ctx, "pin", p)
 }
 
 // Unpin removes a heuristic's pin, in one commit with an audit entry. A heuristic without one is [heed.ErrNotFound].
-func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) error {
-	if err := m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason}); err != nil {
-		return fmt.Errorf("learning: unpin: %w", err)
-	}
-	return nil
+func (m *Module) Unpin(ctx context.Context, heuristicID, actor, reason string) (err error) {
+	defer doing("unpin", &err)
+	return m.decide(ctx, "unpin", Pin{HeuristicID: heuristicID, Actor: actor, Reason: reason})
 }
 
 // decide stores a pin. A pin that was removed stays as a record that says nothing, so that its revisions go on: the ids of the audit
@@ -54,11 +49,7 @@ func (m *Module) decide(ctx context.Context, action string, p Pin) error {
 	}
 	p.At = m.orNow(p.At)
 	return records.Retry(ctx, func() error {
-		l := m.newLedger()
-		if err := l.read(ctx, []string{p.HeuristicID}, nil); err != nil {
-			return err
-		}
-		a, err := l.account(p.HeuristicID)
+		a, err := m.newLedger().open(ctx, p.HeuristicID)
 		if err != nil {
 			return err
 		}

@@ -38,13 +38,14 @@ func component(name string) string { return "learning/" + name }
 // It keeps the settings of the module in the store. Where evidence is kept there under another half-life, or without the
 // sources that a cap has to tell apart, New returns a [*heed.SettingsError]: leave the field out, call [Rebuild], or reset
 // what was learned. Other settings apply when evidence is read; the audit says when they have changed.
-func New(ctx context.Context, cfg Config) (*Module, error) {
+func New(ctx context.Context, cfg Config) (_ *Module, err error) {
+	defer doing("new", &err)
 	m, err := open(ctx, cfg)
 	if err == nil {
 		err = settings.Open(ctx, m.cfg.Store, m.cfg.Now(), settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, cfg)})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("learning: %w", err)
+		return nil, err
 	}
 	m.policies = m.kinds.policies(m.cfg.policy())
 	return m, nil
@@ -52,25 +53,23 @@ func New(ctx context.Context, cfg Config) (*Module, error) {
 
 // Open returns the module of cfg.Name with the settings that its host has left in the store, for a tool beside the host. It
 // writes nothing. Of cfg, only Store, Name, Strategy and Now count. Without such a module Open returns [heed.ErrNotFound].
-func Open(ctx context.Context, cfg Config) (*Module, error) {
+func Open(ctx context.Context, cfg Config) (_ *Module, err error) {
+	defer doing("open", &err)
 	m, err := open(ctx, Config{Store: cfg.Store, Name: cfg.Name, Strategy: cfg.Strategy, Now: cfg.Now})
 	if err == nil {
 		err = settings.Adopt(ctx, m.cfg.Store, settings.Component{Name: component(m.cfg.Name), Fields: kept(&m.cfg, Config{})})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("learning: open: %w", err)
+		return nil, err
 	}
 	m.policies = m.kinds.policies(m.cfg.policy())
 	return m, nil
 }
 
 // Names returns the names of the modules whose settings a store has, in order.
-func Names(ctx context.Context, st store.Store) ([]string, error) {
-	names, err := settings.Names(ctx, st, component(""))
-	if err != nil {
-		return nil, fmt.Errorf("learning: names: %w", err)
-	}
-	return names, nil
+func Names(ctx context.Context, st store.Store) (names []string, err error) {
+	defer doing("names", &err)
+	return settings.Names(ctx, st, component(""))
 }
 
 // Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another
@@ -80,7 +79,8 @@ func Names(ctx context.Context, st store.Store) ([]string, error) {
 //
 // Modules of this name that are open elsewhere go on with the settings that they have: their signals are then a
 // [*heed.SettingsError] until they are opened anew.
-func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Module, error) {
+func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, err error) {
+	defer doing("rebuild", &err)
 	m, err := open(ctx, cfg)
 	if err == nil {
 		err = checkTexts(text{"Actor", actor}, text{"Reason", reason})
@@ -89,7 +89,7 @@ func Rebuild(ctx context.Context, cfg Config, actor, reason string) (*Module, er
 		err = records.Retry(ctx, func() error { return m.rebuild(ctx, cfg, actor, reason) })
 	}
 	if err != nil {
-		return nil, fmt.Errorf("learning: rebuild: %w", err)
+		return nil, err
 	}
 	return New(ctx, cfg)
 }

@@ -3,7 +3,6 @@ package learning
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -24,6 +23,7 @@ var _ heed.Sweeper = (*Module)(nil)
 // It works in steps of one commit each. If some of it fails, those answers stay open until the next call, and Timeouts returns what it
 // counted with the error.
 func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
+	defer doing("sweep", &err)
 	now = m.orNow(now)
 	var failures []error
 	swept := 0
@@ -52,10 +52,7 @@ func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change,
 	if m.watch != nil && swept > 0 {
 		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: swept})
 	}
-	if err := errors.Join(append(failures, err)...); err != nil {
-		return changes, fmt.Errorf("learning: sweep: %w", err)
-	}
-	return changes, nil
+	return changes, errors.Join(append(failures, err)...)
 }
 
 // sweepStep is the number of fires in a step of a sweep.
