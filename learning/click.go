@@ -28,8 +28,8 @@ type clicked struct {
 
 // A click is a judgement that counts.
 type click struct {
-	Target Target `json:"target,omitempty"`
-	Said   said   `json:"said"`
+	Target Target               `json:"target,omitempty"`
+	Said   evidence.Observation `json:"said"`
 }
 
 func (c clicked) place() (id string, at time.Time, keys []string) {

@@ -134,30 +134,14 @@ type entry struct {
 	session  string
 	at       time.Time
 	explicit bool
-	replaces []said // of the same channel: they must be taken back
-	silence  *said  // it is taken back if it still can be
+	replaces []evidence.Observation // they must be taken back
+	silence  *evidence.Observation  // it is taken back if it still can be
 	extra    []evidence.Observation
 
 	change  Change
-	limits  []Limit // of the confidence, as it will be
-	counted *said   // what it is in the evidence
-	facts   bool    // there is something of it in the evidence
-}
-
-// said is an observation that may have to be taken back.
-type said struct {
-	ID      string    `json:"id"`
-	Cell    string    `json:"cell,omitempty"` // of the heuristic; "": it is in none
-	Channel string    `json:"channel,omitempty"`
-	Reward  float64   `json:"reward"`
-	Weight  float64   `json:"weight"`
-	At      time.Time `json:"at"`
-}
-
-func (e *entry) observation(cell evidence.Cell, s *said) evidence.Observation {
-	return evidence.Observation{
-		ID: s.ID, Cell: cell, Channel: s.Channel, Source: e.person, Session: e.session, Reward: s.Reward, Weight: s.Weight, At: s.At,
-	}
+	limits  []Limit               // of the confidence, as it will be
+	counted *evidence.Observation // what it is in the evidence
+	facts   bool                  // there is something of it in the evidence
 }
 
 // count adds a signal to what is going to be committed: locked, feedback weight, diminishing returns, evidence, bounds.
@@ -169,11 +153,7 @@ func (l *ledger) count(e *entry) error {
 	if e.signal.neutral() {
 		e.limit(LimitNeutral)
 	}
-	if e.signal.neutral() && !e.explicit && e.silence == nil {
-		l.add(e, nil)
-		return nil
-	}
-	if e.signal.HeuristicID == "" {
+	if e.signal.neutral() && !e.explicit && e.silence == nil || e.signal.HeuristicID == "" {
 		l.add(e, nil)
 		return nil
 	}
@@ -193,9 +173,9 @@ func (l *ledger) count(e *entry) error {
 		l.add(e, nil)
 		return nil
 	}
-	e.counted = &said{
-		ID: e.id, Cell: e.cell, Channel: e.signal.Channel, Reward: e.signal.reward(),
-		Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
+	e.counted = &evidence.Observation{
+		ID: e.id, Cell: l.m.cell(e.signal.HeuristicID, e.cell), Channel: e.signal.Channel, Source: e.person, Session: e.session,
+		Reward: e.signal.reward(), Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
 	}
 	l.add(e, a)
 	e.change.New, e.limits = b.confidence(a.parts, now)
@@ -207,28 +187,28 @@ func (l *ledger) add(e *entry, a *account) {
 	l.entries = append(l.entries, e)
 	for i := range e.replaces {
 		l.batch.Retract = append(l.batch.Retract, e.replaces[i].ID)
-		l.adjust(e, a, &e.replaces[i], (*evidence.Tally).Take)
+		l.adjust(a, &e.replaces[i], (*evidence.Tally).Take)
 	}
 	if e.silence != nil {
 		l.batch.Withdraw = append(l.batch.Withdraw, e.silence.ID)
-		l.adjust(e, a, e.silence, (*evidence.Tally).Take)
+		l.adjust(a, e.silence, (*evidence.Tally).Take)
 	}
 	l.batch.Observations = append(l.batch.Observations, e.extra...)
 	e.facts = len(e.extra) > 0 || e.counted != nil
 	if e.counted != nil {
-		l.batch.Observations = append(l.batch.Observations, e.observation(l.m.cell(e.signal.HeuristicID, e.cell), e.counted))
-		l.adjust(e, a, e.counted, (*evidence.Tally).Add)
+		l.batch.Observations = append(l.batch.Observations, *e.counted)
+		l.adjust(a, e.counted, (*evidence.Tally).Add)
 	}
 }
 
 // adjust adds an observation to the account, or takes it away.
-func (l *ledger) adjust(e *entry, a *account, s *said, how func(t *evidence.Tally, weight, reward float64, at evidence.Instant)) {
-	if a == nil || s.Cell == "" || s.Weight == 0 {
+func (l *ledger) adjust(a *account, o *evidence.Observation, how func(t *evidence.Tally, weight, reward float64, at evidence.Instant)) {
+	if a == nil || o.Weight == 0 {
 		return
 	}
-	part := evidence.Part{Cell: l.m.cell(e.signal.HeuristicID, s.Cell), Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife}}
+	part := evidence.Part{Cell: o.Cell, Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife}}
 	if l.m.cfg.policy().ByOrigin {
-		part.Channel, part.Source = s.Channel, e.person
+		part.Channel, part.Source = o.Channel, o.Source
 	}
 	i := slices.IndexFunc(a.parts, func(p evidence.Part) bool {
 		return p.Cell == part.Cell && p.Channel == part.Channel && p.Source == part.Source
@@ -237,7 +217,7 @@ func (l *ledger) adjust(e *entry, a *account, s *said, how func(t *evidence.Tall
 		i = len(a.parts)
 		a.parts = append(a.parts, part)
 	}
-	how(&a.parts[i].Tally, s.Weight, s.Reward, evidence.InstantOf(s.At))
+	how(&a.parts[i].Tally, o.Weight, o.Reward, evidence.InstantOf(o.At))
 }
 
 func (e *entry) limit(l Limit) { e.change.Limits = append(e.change.Limits, l) }
@@ -261,7 +241,7 @@ func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
 }
 
 // alike returns how often the heuristic was judged the same way, without what is being replaced.
-func alike(parts []evidence.Part, replaced []said, positive bool) (n int) {
+func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool) (n int) {
 	for i := range parts {
 		switch {
 		case parts[i].Cell.Name == cellSeen:
@@ -332,7 +312,7 @@ func (l *ledger) settle(e *entry, receipt *store.Receipt) {
 	if e.silence != nil && slices.Contains(receipt.Kept, e.silence.ID) {
 		e.limit(limitKept)
 		if a := l.accounts[e.signal.HeuristicID]; a != nil {
-			l.adjust(e, a, e.silence, (*evidence.Tally).Add)
+			l.adjust(a, e.silence, (*evidence.Tally).Add)
 			b := l.m.believe(a)
 			c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
 		}

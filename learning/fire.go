@@ -140,11 +140,11 @@ type fired struct {
 	Phrase     string    `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
 	Failure    bool      `json:"failure,omitempty"`
 
-	End    string    `json:"end,omitempty"`    // how it has ended; "" while it is waited for
-	Heard  bool      `json:"heard,omitempty"`  // somebody has judged it
-	Silent *said     `json:"silent,omitempty"` // what was counted of its silence, which an undo has to take back
-	Closed bool      `json:"closed,omitempty"` // nothing can come of it any more
-	Due    time.Time `json:"due"`              // when it is to be looked at again, or since when it is closed
+	End    string                `json:"end,omitempty"`    // how it has ended; "" while it is waited for
+	Heard  bool                  `json:"heard,omitempty"`  // somebody has judged it
+	Silent *evidence.Observation `json:"silent,omitempty"` // what was counted of its silence, which an undo has to take back
+	Closed bool                  `json:"closed,omitempty"` // nothing can come of it any more
+	Due    time.Time             `json:"due"`              // when it is to be looked at again, or since when it is closed
 }
 
 // The ways in which a fire can end. They are in the ids of observations.

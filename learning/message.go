@@ -276,7 +276,7 @@ func (r *run) end(v verdict) bool {
 	case err == nil:
 		w.End, w.Silent = v.how, nil
 		if v.how == endSilence && e.facts && !r.m.cfg.DryRun {
-			w.Silent = cmp.Or(e.counted, &said{ID: e.id})
+			w.Silent = cmp.Or(e.counted, &evidence.Observation{ID: e.id})
 		}
 		a.ignores = 0
 	case errors.Is(err, heed.ErrNotFound):
