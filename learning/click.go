@@ -15,8 +15,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// clicked is the record of what a person has said of an answer. Its revision has one of two clicks at the same moment, in
-// whatever processes, come after the other.
+// clicked is the record of what a person has said about an answer. Its revision orders two clicks at the same moment, also of two
+// processes.
 type clicked struct {
 	Person    string    `json:"person,omitempty"`
 	Heuristic string    `json:"heuristic"`
@@ -26,7 +26,7 @@ type clicked struct {
 	At        time.Time `json:"at"`     // when the last one was heard
 }
 
-// A click is a judgement that counts.
+// A click is a judgement that counts, as it is in the evidence.
 type click struct {
 	Target Target               `json:"target,omitempty"`
 	Said   evidence.Observation `json:"said"`
@@ -36,15 +36,15 @@ func (c clicked) place() (id string, at time.Time, keys []string) {
 	return records.ID(c.Person, c.Heuristic, c.Event), c.At, personKeys(c.Person)
 }
 
-// Judge counts what somebody says of an answer, in the place of what they said before. It also tells that the answer was
-// not ignored. The click, the confidence and the fire change in one commit.
+// Judge counts what a person says about an answer. It replaces what they said before, and the answer is not ignored any more. The click,
+// the confidence and the fire change in one commit.
 //
-// Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]. If the click to be replaced is
-// one whose history the store no longer holds, it is [evidence.ErrForgotten], and the old one counts as before. A click that
-// again and again comes at the same moment as others of the same heuristic is [heed.ErrConflict].
+// Invalid input is a [*heed.InputError], and an unknown heuristic [heed.ErrNotFound]. If the store no longer holds the history of the
+// click to be replaced, Judge returns [evidence.ErrForgotten], and the old click counts as before. If others keep changing the same
+// heuristic at the same moment, it returns [heed.ErrConflict].
 //
-// Further batches are committed with it, in one Commit: the record of a reaction, say. If somebody else was quicker, it is
-// [heed.ErrConflict] at once then, and nothing is committed: make the batches anew, and call again.
+// Further batches are committed in the same Commit: the record of a reaction, for example. If somebody else is quicker then, Judge returns
+// [heed.ErrConflict] at once and commits nothing. Make the batches anew, and call it again.
 func (m *Module) Judge(ctx context.Context, j Judgement, with ...store.Batch) (change Change, err error) {
 	defer doing("judge", &err)
 	j.At = m.orNow(j.At)
@@ -109,7 +109,7 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	return changes[0], nil
 }
 
-// readClick reads what a person has said of an answer before, and the fire of the answer.
+// readClick reads what a person has said about an answer before, and the fire of the answer.
 func (l *ledger) readClick(ctx context.Context, row *clicked) (before records.Kept[clicked], w records.Kept[fired], err error) {
 	k := &l.m.kinds
 	id, _, _ := row.place()
@@ -124,8 +124,7 @@ func (l *ledger) readClick(ctx context.Context, row *clicked) (before records.Ke
 	return before, w, err
 }
 
-// hear notes in the record of a fire, if there is one, that somebody has judged it. A complaint ends it, where complaints
-// keep silence from counting.
+// hear notes in the record of a fire that somebody has judged it. A complaint ends it if complaints keep silence from counting.
 func (l *ledger) hear(kept records.Kept[fired], complains, silenced bool) {
 	w := kept.Value
 	switch {
@@ -142,11 +141,11 @@ func (l *ledger) hear(kept records.Kept[fired], complains, silenced bool) {
 	l.batch.Records = append(l.batch.Records, l.m.kinds.fires.Record(w, kept.Revision))
 }
 
-// interpretFeedback asks the strategy for the signal.
+// interpretJudgement asks the strategy for the signal.
 func (m *Module) interpretJudgement(f *Judgement) (Signal, error) {
 	s, err := ask(func() (Signal, error) { return m.cfg.Strategy.InterpretJudgement(*f) })
 	if err == nil && (s.HeuristicID != f.HeuristicID || s.EventID != f.EventID) {
-		err = errForeign("feedback")
+		err = errForeign
 	}
 	if err == nil && f.Factor != nil {
 		s.Magnitude = min(s.Magnitude**f.Factor, evidence.MaxWeight)
@@ -154,12 +153,11 @@ func (m *Module) interpretJudgement(f *Judgement) (Signal, error) {
 	return s, err
 }
 
-// clickEntry returns the entry of a click. Its id has the moment in it, so that it is not that of another one whose record
-// the store no longer has.
+// clickEntry returns the entry of a click. Its id has the moment in it, as the store may have dropped the record of an earlier click.
 func (m *Module) clickEntry(f *Judgement, s Signal, id string, number int) *entry {
 	moment := strconv.FormatInt(f.At.UnixMicro(), 10)
 	return &entry{
-		signal: s, cell: saidCell(s.Target), id: "click:" + records.ID(m.cfg.Name, id, moment, strconv.Itoa(number)),
+		signal: s, cell: saidCells[s.Target], id: "click:" + records.ID(m.cfg.Name, id, moment, strconv.Itoa(number)),
 		person: f.Person, session: f.Session, at: f.At, explicit: true,
 	}
 }

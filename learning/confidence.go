@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/heedhq/heed/evidence"
 )
@@ -145,7 +146,8 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 		sums := p.Tally.At(now)
 		share := Share{Channel: p.Channel, Source: p.Source, For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N()}
 		if p.Cell.Name != cellSeen {
-			share.Said, share.Target = true, targetOf(p.Cell.Name)
+			name := strings.TrimPrefix(strings.TrimPrefix(p.Cell.Name, cellSaid), ".")
+			share.Said, share.Target = true, Target(name)
 			targets[share.Target] = targets[share.Target].Plus(sums)
 		}
 		e.Shares = append(e.Shares, share)
@@ -164,14 +166,4 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 	}
 	slices.SortStableFunc(e.History, func(a, b evidence.Observation) int { return b.At.Compare(a.At) })
 	return e, nil
-}
-
-// targetOf returns the target of a cell for what is said.
-func targetOf(cell string) Target {
-	for _, t := range [...]Target{Rule, Response} {
-		if cell == saidCell(t) {
-			return t
-		}
-	}
-	return ""
 }

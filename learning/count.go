@@ -2,6 +2,7 @@ package learning
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -12,28 +13,23 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The cells of a heuristic: one for what was seen, and one for what was said of each target. They are apart so that what
-// was said can be counted, and found in its history, beside any amount of what was seen.
+// The cells of a heuristic: one for what was seen, and one for what was said about each target. Any amount of what was seen leaves the
+// history of what was said as it is.
 const (
 	cellSeen = "seen"
 	cellSaid = "said"
 )
 
-// saidCell returns the name of the cell for what is said about a target.
-func saidCell(t Target) string {
-	if t == "" {
-		return cellSaid
-	}
-	return cellSaid + "." + string(t)
-}
+// saidCells are the cells of judgements by their targets.
+var saidCells = map[Target]string{"": cellSaid, Rule: cellSaid + ".rule", Response: cellSaid + ".response"}
 
-var heuristicCells = [...]string{cellSeen, cellSaid, saidCell(Rule), saidCell(Response)}
+var heuristicCells = [...]string{cellSeen, cellSaid, saidCells[Rule], saidCells[Response]}
 
 func (m *Module) cell(heuristicID, name string) evidence.Cell {
 	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: name}
 }
 
-// A ledger is what one call reads of heuristics, and what it is going to commit. It must not be used concurrently.
+// A ledger is what one call reads about heuristics, and what it will commit. It must not be used concurrently.
 type ledger struct {
 	m        *Module
 	accounts map[string]*account
@@ -50,7 +46,7 @@ type account struct {
 	streak    records.Kept[streak]
 	ignores   int             // the streak, as it will be
 	parts     []evidence.Part // of its confidence, as they will be
-	used      bool            // what is going to be committed relies on its records
+	used      bool            // the commit relies on its records
 }
 
 // streak is the record of how often in a row a heuristic was ignored.
@@ -80,19 +76,15 @@ func (l *ledger) read(ctx context.Context, heuristicIDs []string, others []store
 		return err
 	}
 	for i, id := range ids {
+		var failed [3]error
 		a := &account{}
-		var err error
-		if a.heuristic, err = k.heuristics.Of(s.Records[3*i]); err != nil {
+		a.heuristic, failed[0] = k.heuristics.Of(s.Records[3*i])
+		a.pin, failed[1] = k.pins.Of(s.Records[3*i+1])
+		a.streak, failed[2] = k.streaks.Of(s.Records[3*i+2])
+		if err := errors.Join(failed[:]...); err != nil {
 			return err
 		}
-		if a.pin, err = k.pins.Of(s.Records[3*i+1]); err != nil {
-			return err
-		}
-		if a.streak, err = k.streaks.Of(s.Records[3*i+2]); err != nil {
-			return err
-		}
-		a.ignores = a.streak.Value.N
-		l.accounts[id] = a
+		a.ignores, l.accounts[id] = a.streak.Value.N, a
 	}
 	for _, part := range s.Parts {
 		if part.Cell.Kind == l.m.kinds.fire {
@@ -114,8 +106,7 @@ func (l *ledger) open(ctx context.Context, heuristicID string) (*account, error)
 	return l.account(heuristicID)
 }
 
-// account returns what was read of a heuristic, which from then on must stay as it is until the commit, or
-// [heed.ErrNotFound].
+// account returns what was read about a heuristic, or [heed.ErrNotFound]. The commit fails if its records change until then.
 func (l *ledger) account(heuristicID string) (*account, error) {
 	a := l.accounts[heuristicID]
 	if a == nil || a.heuristic.Revision == 0 {
@@ -144,7 +135,7 @@ type entry struct {
 	facts   bool                  // there is something of it in the evidence
 }
 
-// count adds a signal to what is going to be committed: locked, feedback weight, diminishing returns, evidence, bounds.
+// count adds a signal to the commit, and applies lock, feedback weight, diminishing returns, caps and bounds, in this order.
 func (l *ledger) count(e *entry) error {
 	e.change = Change{Signal: e.signal}
 	if err := e.signal.Validate(); err != nil {
@@ -182,7 +173,7 @@ func (l *ledger) count(e *entry) error {
 	return nil
 }
 
-// add puts into the batch what there is to count of an entry, and into the account as it will be.
+// add adds an entry to the batch and to the account.
 func (l *ledger) add(e *entry, a *account) {
 	l.entries = append(l.entries, e)
 	for i := range e.replaces {
@@ -240,7 +231,7 @@ func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
 	return min(weight, evidence.MaxWeight)
 }
 
-// alike returns how often the heuristic was judged the same way, without what is being replaced.
+// alike returns how often the heuristic was judged the same way. Judgements that are being replaced do not count.
 func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool) (n int) {
 	for i := range parts {
 		switch {
@@ -279,8 +270,8 @@ func (l *ledger) commit(ctx context.Context, with ...store.Batch) ([]Change, err
 	return changes, nil
 }
 
-// expect has the commit fail if what the entries rely on has changed: a heuristic was locked, say. What of a streak has
-// changed is written.
+// expect makes the commit fail if a record that it relies on has changed: somebody locked the heuristic, for example. It writes the
+// streaks that have changed.
 func (l *ledger) expect() {
 	for id, a := range l.accounts {
 		if !a.used {
@@ -298,7 +289,7 @@ func (l *ledger) expect() {
 	}
 }
 
-// settle says what has become of an entry.
+// settle completes an entry's change by the receipt.
 func (l *ledger) settle(e *entry, receipt *store.Receipt) {
 	c := &e.change
 	switch {
@@ -324,7 +315,7 @@ func (l *ledger) settle(e *entry, receipt *store.Receipt) {
 	c.Limits = append(c.Limits, e.limits...)
 }
 
-// commit commits one batch, with others. In a dry run, nothing of it but what waits.
+// commit commits a batch, with others. In a dry run it commits only the open answers of the batch.
 func (m *Module) commit(ctx context.Context, b store.Batch, with ...store.Batch) (store.Receipt, error) {
 	b.Policies = m.policies
 	if m.cfg.DryRun {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,22 +15,19 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Fire is an answer that was shown to a user: a heuristic's, or, with no HeuristicID, the host's model's, of which only
-// the prediction is of interest.
+// A Fire is an answer that was shown to a user.
 type Fire struct {
-	HeuristicID string
+	HeuristicID string // "" if the host's model answered; only the prediction counts then
 	EventID     string // what was answered; never empty. A heuristic fires once for an event
-	// Source is where the event came from. The next event from there means that the answer was ignored, unless somebody
-	// judged it. Without a source an answer is never ignored.
+	// Stream is where the event came from. The next message from there means that the answer was ignored, unless somebody judged it.
+	// Without a stream, an answer is never ignored.
 	Stream  string
 	Person  string // to whom it was shown: the source of the evidence
 	Session string
-	// Path is how the answer came about, as calibration tells paths apart: "heuristic", "llm".
-	Path string
-	// Condition is what the triggers of patterns are looked for in. "" means the heuristic's.
-	Condition string
-	// Prediction is the probability of success that somebody gave the answer, in [0, 1]. nil: nobody did.
-	Prediction *float64
+	Path    string // how the answer came about, for calibration: "heuristic", "llm"
+	// Condition is what the triggers of expectations are looked for in. "" means the heuristic's.
+	Condition  string
+	Prediction *float64  // the predicted probability of success, in [0, 1]; nil if there is none
 	At         time.Time // when it was shown; the zero time means now
 }
 
@@ -48,14 +46,11 @@ func (f *Fire) validate() error {
 
 const maxPath = 256
 
-// Fire begins to wait for what becomes of an answer, and counts that it was shown, in one commit. An answer that was fired
-// before is left as it is, whether it is still waited for or not. What the store keeps is what is waited for: a restart
-// forgets nothing, and every module of this name on the same store sees it.
+// Fire counts that an answer was shown and opens it for signals, in one commit. An answer that was fired before stays as it is, open or
+// not. Open answers are in the store, so every module of this name sees them.
 //
-// Input that is not valid is a [*heed.InputError], an unknown heuristic [heed.ErrNotFound]; nothing is waited for then.
-//
-// Further batches are committed with it, in one Commit: the trace of the answer, say. If somebody else was quicker, it is
-// [heed.ErrConflict] then, and nothing is committed: make the batches anew, and call again.
+// Invalid input is a [*heed.InputError], and an unknown heuristic [heed.ErrNotFound]. Further batches are committed with it, as in
+// [Module.Judge]: the trace of the answer, for example.
 func (m *Module) Fire(ctx context.Context, f Fire, with ...store.Batch) (err error) {
 	defer doing("fire", &err)
 	f.At = m.orNow(f.At)
@@ -96,7 +91,7 @@ func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
 	return err
 }
 
-// setWindows says how long the answer is waited for, and for what.
+// setWindows sets how long the answer stays open, and the phrase that it waits for.
 func (m *Module) setWindows(w *fired, condition string) error {
 	windows, err := ask(func() (Windows, error) { return m.cfg.Strategy.Windows(w.Domain), nil })
 	if err != nil {
@@ -115,13 +110,13 @@ func (m *Module) setWindows(w *fired, condition string) error {
 	return nil
 }
 
-// An answer is what a fire is known by.
+// An answer identifies a fire.
 type answer struct{ heuristicID, eventID string }
 
 // record is the id of the record of an answer.
 func (a answer) record() string { return records.ID(a.heuristicID, a.eventID) }
 
-// answerID is part of the ids of what is counted of an answer.
+// answerID is part of the ids of an answer's observations.
 func (m *Module) answerID(a answer) string { return records.ID(m.cfg.Name, a.heuristicID, a.eventID) }
 
 // fired is the record of an answer that was shown.
@@ -164,7 +159,7 @@ func shownToKey(person string) string { return store.Key("to", person) }
 func streamKey(name string) string    { return store.Key("stream", name) }
 func phraseKey(phrase string) string  { return store.Key("phrase", records.ID(phrase)) }
 
-// place says how the record is found. What is closed is found by its id alone, and by who forgets the person.
+// place says how the record is found. A closed one is found by its id, and when its person is forgotten.
 func (w fired) place() (id string, at time.Time, keys []string) {
 	if !w.Closed {
 		keys = append(keys, waitingKey(), sessionKey(w.Session))
@@ -198,16 +193,10 @@ func (w *fired) ignorable(at time.Time) bool {
 	return w.End == "" && w.Heuristic != "" && !w.Heard && w.undoable(at)
 }
 
-// schedule says when the fire is to be looked at next. An open one stays open for [evidence.MaxSkew] after its windows, as an
-// event may come late that happened within them.
+// schedule sets when the fire is looked at next. It stays open for [evidence.MaxSkew] after its windows, as a message from within them may
+// come late.
 func (w *fired) schedule(now time.Time) {
-	last := w.Shown
-	for _, end := range [...]time.Time{w.Undo, w.Silence} {
-		if end.After(last) {
-			last = end
-		}
-	}
-	last = last.Add(evidence.MaxSkew)
+	last := slices.MaxFunc([]time.Time{w.Shown, w.Undo, w.Silence}, time.Time.Compare).Add(evidence.MaxSkew)
 	switch {
 	case w.Undo.IsZero() && w.Silence.IsZero():
 		w.Closed, w.Due = true, now

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +65,8 @@ type run struct {
 // waiting is a fire that a run looks at.
 type waiting struct {
 	records.Kept[fired]
-	judged bool // in this run, or the strategy has failed to
+	how    string // how the strategy ends it, or has failed to; "" if it was not asked in this run
+	signal *Signal
 }
 
 // question is what the strategy is asked about the fire.
@@ -74,19 +74,14 @@ func (w *waiting) question(at time.Time) Answer {
 	return Answer{HeuristicID: w.Value.Heuristic, EventID: w.Value.Event, Domain: w.Value.Domain, Age: at.Sub(w.Value.Shown)}
 }
 
-// A verdict is what the strategy has made of a fire.
-type verdict struct {
-	w      *waiting
-	how    string
-	signal Signal
-}
-
 func (m *Module) newRun(at time.Time) *run {
 	return &run{ledger: m.newLedger(), at: at, seen: make(map[string]*waiting)}
 }
 
+// hear reads the fires that the message may end, has the strategy interpret what it means for them, and counts that. Ignored fires
+// are interpreted last, as their heuristics must be read before.
 func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
-	verdicts, err := r.outcomes(ctx, e)
+	ended, err := r.outcomes(ctx, e)
 	if err != nil {
 		return nil, err
 	}
@@ -94,28 +89,26 @@ func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdicts = append(verdicts, undone...)
+	ended = append(ended, undone...)
 	var ignored []*waiting
-	if understood {
-		if ignored, err = r.ignored(ctx, e); err != nil {
+	if understood && e.Stream != "" {
+		ignored, err = r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayJudge(w) }, []string{streamKey(e.Stream)})
+		if err != nil {
 			return nil, err
 		}
 	}
 	var heuristics []string
-	for _, v := range verdicts {
-		heuristics = append(heuristics, v.w.Value.Heuristic)
-	}
-	for _, w := range ignored {
+	for _, w := range slices.Concat(ended, ignored) {
 		heuristics = append(heuristics, w.Value.Heuristic)
 	}
-	if len(heuristics) == 0 {
+	if heuristics == nil {
 		return nil, nil
 	}
 	if err := r.read(ctx, heuristics, nil); err != nil {
 		return nil, err
 	}
-	for _, v := range verdicts {
-		r.end(v)
+	for _, w := range ended {
+		r.end(w)
 	}
 	for _, w := range ignored {
 		r.ignore(w)
@@ -123,9 +116,9 @@ func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 	return r.commit(ctx)
 }
 
-// find returns the open fires with these keys that are wanted, the oldest first.
-func (r *run) find(ctx context.Context, wanted func(w *fired) bool, keys ...[]string) (found []*waiting, err error) {
-	for _, keys := range keys {
+// find returns the open fires with either of the keys that are wanted and not judged yet, each once, the oldest first.
+func (r *run) find(ctx context.Context, wanted func(w *fired) bool, either ...[]string) (found []*waiting, err error) {
+	for _, keys := range either {
 		for kept, err := range r.m.kinds.fires.Find(ctx, r.m.cfg.Store, store.Query{Keys: keys, Oldest: true}) {
 			if err != nil {
 				return nil, err
@@ -135,7 +128,7 @@ func (r *run) find(ctx context.Context, wanted func(w *fired) bool, keys ...[]st
 				w = &waiting{Kept: kept}
 				r.seen[kept.ID] = w
 			}
-			if !w.judged && wanted(&w.Value) && !(len(keys) > 1 && slices.Contains(found, w)) {
+			if w.how == "" && wanted(&w.Value) && !(len(either) > 1 && slices.Contains(found, w)) {
 				found = append(found, w)
 			}
 		}
@@ -144,10 +137,11 @@ func (r *run) find(ctx context.Context, wanted func(w *fired) bool, keys ...[]st
 	return found, nil
 }
 
+// mayJudge reports whether a message is about other answers than those to itself.
 func (e *Message) mayJudge(w *fired) bool { return e.ID == "" || w.Event != e.ID }
 
-// outcomes judges the fires for whose phrases the text has.
-func (r *run) outcomes(ctx context.Context, e *Message) (verdicts []verdict, err error) {
+// outcomes judges the fires that wait for a phrase of the text.
+func (r *run) outcomes(ctx context.Context, e *Message) (ended []*waiting, err error) {
 	words := strings.ToLower(e.Text)
 	for _, phrase := range r.m.phrases {
 		if !strings.Contains(words, phrase) {
@@ -161,27 +155,30 @@ func (r *run) outcomes(ctx context.Context, e *Message) (verdicts []verdict, err
 			question := w.question(e.At)
 			question.Success = !w.Value.Failure
 			s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretOutcome(question) })
-			verdicts = r.judge(verdicts, w, endOutcome, s, err)
+			if r.judge(w, endOutcome, s, err) {
+				ended = append(ended, w)
+			}
 		}
 	}
-	return verdicts, nil
+	return ended, nil
 }
 
-// judge adds a verdict, or notes why there is none.
-func (r *run) judge(verdicts []verdict, w *waiting, how string, s Signal, err error) []verdict {
-	w.judged = true
+// judge notes how the strategy ends a fire. It reports false, and notes why, if it does not.
+func (r *run) judge(w *waiting, how string, s Signal, err error) bool {
+	w.how, w.signal = how, &s
 	if err == nil && (s.HeuristicID != w.Value.Heuristic || s.EventID != "" && s.EventID != w.Value.Event) {
-		err = errForeign("a question")
+		err = errForeign
 	}
 	if err != nil {
 		r.failures = append(r.failures, err)
-		return verdicts
 	}
-	return append(verdicts, verdict{w, how, s})
+	return err == nil
 }
 
-// undo judges the fires that the event takes back. It reports whether the event could be interpreted.
-func (r *run) undo(ctx context.Context, e *Message) (verdicts []verdict, understood bool, err error) {
+var errForeign = errors.New("the strategy answered with a signal for something else")
+
+// undo judges the fires that the message takes back. It reports whether the message was understood.
+func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understood bool, err error) {
 	strategy := r.m.cfg.Strategy
 	is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
 	if err != nil { // the rest of the message counts
@@ -195,11 +192,9 @@ func (r *run) undo(ctx context.Context, e *Message) (verdicts []verdict, underst
 	if err != nil || len(found) == 0 {
 		return nil, true, err
 	}
-	recent := make([]Answer, len(found))
-	shown := make(map[answer]*waiting, len(found))
+	recent, shown := make([]Answer, len(found)), make(map[answer]*waiting, len(found))
 	for i, w := range found {
-		recent[i] = w.question(e.At)
-		shown[w.Value.answer()] = w
+		recent[i], shown[w.Value.answer()] = w.question(e.At), w
 	}
 	signals, err := ask(func() ([]Signal, error) { return strategy.InterpretUndo(Undo{e.Text, recent}) })
 	if err != nil {
@@ -210,19 +205,19 @@ func (r *run) undo(ctx context.Context, e *Message) (verdicts []verdict, underst
 		w := shown[answer{s.HeuristicID, s.EventID}]
 		err := s.Validate()
 		if w == nil {
-			err = errForeign("an undo")
+			err = errForeign
 		}
 		switch {
 		case err != nil:
 			r.failures = append(r.failures, err)
-		case !s.neutral() && !w.judged:
-			verdicts = r.judge(verdicts, w, endUndo, s, nil)
+		case !s.neutral() && w.how == "" && r.judge(w, endUndo, s, nil):
+			ended = append(ended, w)
 		}
 	}
-	return verdicts, true, nil
+	return ended, true, nil
 }
 
-// undoKeys says where to look for what an event may take back.
+// undoKeys says where to look for what a message may take back.
 func (m *Module) undoKeys(e *Message) [][]string {
 	if !m.cfg.UndoWithinSession {
 		return [][]string{{waitingKey()}}
@@ -234,70 +229,49 @@ func (m *Module) undoKeys(e *Message) [][]string {
 	return keys
 }
 
-func errForeign(what string) error {
-	return fmt.Errorf("the strategy answered %s with a signal for something else", what)
-}
-
-// ignored returns the fires that the event goes on from without a word.
-func (r *run) ignored(ctx context.Context, e *Message) ([]*waiting, error) {
-	if e.Stream == "" {
-		return nil, nil
-	}
-	return r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayJudge(w) }, []string{streamKey(e.Stream)})
-}
-
 // ignore counts one more ignore of a heuristic in a row.
 func (r *run) ignore(w *waiting) {
-	a := r.accounts[w.Value.Heuristic]
-	question := w.question(r.at)
+	a, question := r.accounts[w.Value.Heuristic], w.question(r.at)
 	question.Consecutive = a.ignores + 1
 	s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretIgnore(question) })
-	for _, v := range r.judge(nil, w, endIgnored, s, err) {
-		if r.end(v) && v.signal.neutral() {
-			a.ignores = question.Consecutive
-		}
+	if r.judge(w, endIgnored, s, err) && r.end(w) && s.neutral() {
+		a.ignores = question.Consecutive
 	}
 }
 
-// end counts the one implicit signal of a fire. It reports whether that goes into the commit; else the fire is waited for as
-// before, unless its heuristic is no more.
-func (r *run) end(v verdict) bool {
-	w := v.w.Value // a copy, as nobody may change what the store has
-	at := r.at
-	if v.how == endSilence {
+// end counts the one implicit signal of a fire. It reports whether that goes into the commit. If not, the fire stays open, unless its
+// heuristic was deleted.
+func (r *run) end(kept *waiting) bool {
+	w, at := kept.Value, r.at // a copy, as nobody may change what the store has
+	if kept.how == endSilence {
 		at = w.Silence // whenever it is swept
 	}
-	e := r.m.ending(&w, v.how, v.signal, at)
-	a, err := r.accountOf(&w)
+	e := r.m.ending(&w, kept.how, *kept.signal, at)
+	a, err := &account{}, error(nil) // without a heuristic, the host's model answered
+	if w.Heuristic != "" {
+		a, err = r.account(w.Heuristic)
+	}
 	if err == nil {
 		err = r.count(e)
 	}
 	switch {
 	case err == nil:
-		w.End, w.Silent = v.how, nil
-		if v.how == endSilence && e.facts && !r.m.cfg.DryRun {
+		w.End, w.Silent = kept.how, nil
+		if w.End == endSilence && e.facts && !r.m.cfg.DryRun {
 			w.Silent = cmp.Or(e.counted, &evidence.Observation{ID: e.id})
 		}
 		a.ignores = 0
 	case errors.Is(err, heed.ErrNotFound):
 		w.End = endLost
-		fallthrough
-	default:
+	}
+	if err != nil {
 		r.failures = append(r.failures, err)
 	}
-	if w.End != v.w.Value.End {
+	if w.End != kept.Value.End {
 		w.schedule(r.at)
-		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w, v.w.Revision))
+		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w, kept.Revision))
 	}
 	return err == nil
-}
-
-// accountOf returns the account of a fire's heuristic, or an empty one where the host's model has answered.
-func (r *run) accountOf(w *fired) (*account, error) {
-	if w.Heuristic == "" {
-		return &account{}, nil
-	}
-	return r.account(w.Heuristic)
 }
 
 // ending is what the end of a fire adds to the evidence.

@@ -61,6 +61,20 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 	assert.Equal(t, "2", undo("yours", ""))
 }
 
+// TestAnAnswerIsAskedAboutOnce: also where it was shown in the session of an undo, and to its person.
+func TestAnAnswerIsAskedAboutOnce(t *testing.T) {
+	var asked int
+	strategy := moody{Strategy: silenceIsNeutral, undo: func(u learning.Undo) ([]learning.Signal, error) {
+		asked = len(u.Answers)
+		return nil, nil
+	}}
+	f := newFixture(t, learning.Config{UndoWithinSession: true, Strategy: strategy}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "s", Person: "ann"}))
+	_, err := f.Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "undo"})
+	require.NoError(t, err)
+	assert.Equal(t, 1, asked)
+}
+
 // TestALateUndoIsHeard: it happened within the window, and came after the sweep that has heard the silence.
 func TestALateUndoIsHeard(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

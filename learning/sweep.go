@@ -90,8 +90,8 @@ func (r *run) timeout(w *waiting) {
 	f := w.Value
 	if f.End == "" && !f.Silence.IsZero() {
 		s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretTimeout(w.question(r.at)) })
-		for _, v := range r.judge(nil, w, endSilence, s, err) {
-			r.end(v)
+		if r.judge(w, endSilence, s, err) {
+			r.end(w)
 		}
 		return
 	}
