@@ -63,7 +63,7 @@ type Config struct {
 func SpecConfig() Config { return Config{Literal: true} }
 
 func (c Config) withDefaults() Config {
-	c.Name = cmp.Or(c.Name, defaultName)
+	c.Name = cmp.Or(c.Name, "patterns")
 	c.Scoring = c.Scoring.withDefaults()
 	c.Criteria = c.Criteria.withDefaults()
 	c.Maturity = c.Maturity.withDefaults()
@@ -102,8 +102,6 @@ func (c *Config) validate() error {
 	return found.Err()
 }
 
-const defaultName = "patterns"
-
 // componentOf begins the name of a recorder's settings.
 const componentOf = "patterns/"
 
@@ -112,7 +110,7 @@ const componentOf = "patterns/"
 func (c *Config) component(set Config) settings.Component {
 	maturity, criteria := set.Maturity, set.Criteria
 	maturity.HalfLife, criteria.HalfLife = 0, 0
-	return settings.Component{Name: componentOf + cmp.Or(c.Name, defaultName), Fields: []settings.Field{
+	return settings.Component{Name: componentOf + cmp.Or(c.Name, "patterns"), Fields: []settings.Field{
 		{Name: "maturity.half_life", Value: &c.Maturity.HalfLife, Set: set.Maturity.HalfLife != 0, Fixed: true},
 		{Name: "criteria.half_life", Value: &c.Criteria.HalfLife, Set: set.Criteria.HalfLife != 0, Fixed: true},
 		{Name: "maturity", Value: &c.Maturity, Set: maturity != Maturity{}},

@@ -138,8 +138,7 @@ func (r *Recorder) ResolveError(ctx context.Context, id string) error {
 	return failed("resolve error", err)
 }
 
-// mostErrors is how many errors of a task are counted and written into prompts: those recorded last.
-const mostErrors = 1000
+const mostErrors = 1000 // that are read of a task: those recorded last
 
 // An ErrorReport is what went wrong with a task. It is immutable.
 type ErrorReport struct {

@@ -123,8 +123,7 @@ func (r *Recorder) Strikes(ctx context.Context, task string) (Strikes, error) {
 	return r.strikes(task, recent), nil
 }
 
-// strikesRead is how many outcomes of a task are looked at: those recorded last.
-const strikesRead = 100
+const strikesRead = 100 // outcomes of a task: those recorded last
 
 // recent returns them, the last first.
 func (r *Recorder) recent(ctx context.Context, task string) ([]Entry, error) {

@@ -82,8 +82,7 @@ func (r *Recorder) similar(ctx context.Context, task string) (found []Precedent,
 	return found[:min(len(found), limit)], nil
 }
 
-// scanned is how many outcomes are compared with a task.
-const scanned = 2000
+const scanned = 2000 // outcomes that are compared with a task
 
 // sharingWords finds past tasks by the words that their descriptions share with the text: the size of the intersection divided
 // by that of the union (Jaccard 1901). The last outcome of each task counts. Of equals, the later comes first.
@@ -152,7 +151,6 @@ func (s SectionSize) or(defaults SectionSize) SectionSize {
 
 const (
 	lineRunes  = 300 // of a text in a prompt
-	stackRunes = 100 // of a stack
 	timeLayout = "2006-01-02 15:04:05 UTC"
 )
 
@@ -275,7 +273,7 @@ func (e *TaskError) text() string {
 	for _, detail := range []struct {
 		name, text string
 		limit      int
-	}{{"Context", e.Context, lineRunes}, {"Tool", e.Tool, lineRunes}, {"Stack", e.Stack, stackRunes}} {
+	}{{"Context", e.Context, lineRunes}, {"Tool", e.Tool, lineRunes}, {"Stack", e.Stack, 100}} {
 		if detail.text != "" {
 			fmt.Fprintf(&b, "  - %s: %s\n", detail.name, prompt.Line(detail.text, detail.limit))
 		}
