@@ -1,10 +1,12 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
@@ -230,4 +232,151 @@ func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
 		done++
 	}
 	return done, errors.Join(failures...)
+}
+
+// support counts a cluster with the feedback in it.
+func (s *Service) support(r *Feedback, members []Feedback) Support {
+	all := append(slices.Clone(members), *r)
+	reviewers, occasions := map[string]bool{}, map[string]bool{}
+	var support Support
+	for i := range all {
+		m := &all[i]
+		support.Strength += m.Link
+		reviewers[m.Reviewer] = true
+		occasion := m.ID
+		if s.cfg.OncePerTask && m.Task != "" {
+			occasion = m.Task + "\x00" + m.Reviewer
+		}
+		occasions[occasion] = true
+	}
+	support.Occurrences, support.Reviewers = len(occasions), len(reviewers)
+	return support
+}
+
+// join puts a feedback into the cluster that it is most alike to, and opposes no member of, or into one of its own. It returns
+// the others of the cluster, the oldest first.
+func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind func(Classification) bool) ([]Feedback, error) {
+	r.Similar = s.alikeTo(matches)
+	r.Cluster, r.Link = r.ID, 1
+	tried := map[string]bool{}
+	words := oppose.Read(r.said())
+	for i := range matches {
+		m := &matches[i]
+		if !s.alike(m) || !kind(m.Class) || m.Cluster == "" || tried[m.Cluster] {
+			continue
+		}
+		tried[m.Cluster] = true
+		members, err := s.members(ctx, r.Agent, m.Cluster, kind)
+		if err != nil {
+			return nil, err
+		}
+		members = slices.DeleteFunc(members, func(o Feedback) bool { return o.ID == r.ID })
+		if !slices.ContainsFunc(members, func(o Feedback) bool { return words.Opposes(oppose.Read(o.said())) != "" }) {
+			r.Cluster, r.Link = m.Cluster, m.Score
+			return members, nil
+		}
+	}
+	return nil, nil
+}
+
+// alike reports whether a match says the same.
+func (s *Service) alike(m *Match) bool {
+	return m.Opposed == "" && m.Score >= s.cfg.Threshold
+}
+
+func (s *Service) alikeTo(matches []Match) (ids []string) {
+	for i := range matches {
+		if s.alike(&matches[i]) && len(ids) < maxList {
+			ids = append(ids, matches[i].ID)
+		}
+	}
+	return ids
+}
+
+// members returns a cluster's feedback of a kind, the oldest first.
+func (s *Service) members(ctx context.Context, agent, cluster string, kind func(Classification) bool) (members []Feedback, err error) {
+	for m, err := range s.records(ctx, Listing{Agent: agent, Cluster: cluster}) {
+		if err != nil {
+			return nil, err
+		}
+		if kind(m.Class) {
+			members = append(members, m)
+		}
+	}
+	slices.Reverse(members)
+	return members, nil
+}
+
+// Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh), [EdgeCase], or [Archived] to ignore
+// it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed. Feedback of another class is
+// refused: see [RefusedError].
+func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
+	if !as.generalizable() && as != EdgeCase && as != Archived {
+		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
+	}
+	var r Feedback
+	revision, err := s.act(ctx, "resolve", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
+		if r, err = s.Feedback(ctx, o.ID); err != nil {
+			return c, err
+		}
+		if r.Class != Ambiguous {
+			return c, notNow("feedback", cmp.Or(r.Class, Unclassified))
+		}
+		lane, err := s.lane(ctx, r.Agent, now)
+		if err != nil {
+			return c, err
+		}
+		promoted, err := s.resolve(ctx, &r, as)
+		if err != nil {
+			return c, err
+		}
+		r.Resolution, r.Resolver = o.Reason, who
+		c.write(lane, feedbackKind.record(r))
+		for _, p := range promoted {
+			c.write(feedbackKind.record(p))
+		}
+		return c, nil
+	})
+	if err != nil {
+		return Feedback{}, wrap("resolve", err)
+	}
+	r.Revision = revision
+	if r.Class.generalizable() {
+		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, errFull) {
+			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
+		}
+	}
+	return r, nil
+}
+
+func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (promoted []Feedback, err error) {
+	r.Class, r.Action = as, CreateRule
+	switch {
+	case as == Archived:
+		r.Action = ""
+		return nil, nil
+	case !text.Comparable(r.said()):
+		if as.generalizable() {
+			return nil, invalid("as", "must not be generalizable, as there is no text")
+		}
+		r.Action = DocumentOnly
+		return nil, nil
+	}
+	matches, err := s.matches(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	members, err := s.join(ctx, r, matches, Classification.correction)
+	if err != nil {
+		return nil, err
+	}
+	r.Confidence = min(s.support(r, members).Confidence(), s.cfg.Ceiling)
+	if as == EdgeCase {
+		r.Action = DocumentOnly
+		return nil, nil
+	}
+	if s.cfg.enough(s.support(r, members)) {
+		r.Class = GeneralizableHigh
+	}
+	return promote(r, members), nil
 }

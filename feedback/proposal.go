@@ -3,7 +3,11 @@ package feedback
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed/prompt"
 )
 
 // A Proposal is a draft on its way through the gate, with the evidence for it.
@@ -112,4 +116,79 @@ func cloneApprovals(approvals []Approval) []Approval {
 		approvals[i].Override = slices.Clone(approvals[i].Override)
 	}
 	return approvals
+}
+
+// A Rule is a draft that was approved. It has the id of its proposal.
+type Rule struct {
+	ID string `json:"rule_id"`
+	Draft
+	Clusters  []string   `json:"clusters,omitempty"` // whose recurrence it should end, sorted
+	Authors   []string   `json:"authors,omitempty"`
+	Writers   []string   `json:"writers,omitempty"`
+	Approvals []Approval `json:"approvals"`
+	Status    State      `json:"status"`
+	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject].
+	Pinned       bool   `json:"pinned,omitempty"`
+	SupersededBy string `json:"superseded_by,omitempty"`
+	// Activated is when it was approved. Since is when it came into effect last, and its effect is measured from there.
+	Activated time.Time `json:"deployed_at"`
+	Since     time.Time `json:"since"`
+	Left      time.Time `json:"left,omitzero"`   // when it was retired, revoked or superseded last
+	Effect    Effect    `json:"effect,omitzero"` // as it was measured last
+	// RetireProposed is since when its effect speaks for retiring it, and zero if it does not.
+	RetireProposed time.Time `json:"retire_proposed,omitzero"`
+	Revision       uint64    `json:"-"` // the store's; an [Archive] has none
+}
+
+func (r Rule) at(revision uint64) Rule {
+	r.Revision = revision
+	r.Draft = r.Draft.clone()
+	r.Clusters, r.Authors, r.Writers = slices.Clone(r.Clusters), slices.Clone(r.Authors), slices.Clone(r.Writers)
+	r.Approvals = cloneApprovals(r.Approvals)
+	return r
+}
+func (r Rule) revision() uint64 { return r.Revision }
+
+// people are all whom the rule names.
+func (r *Rule) people() []string {
+	return append(actors(r.Approvals), slices.Concat(r.Authors, r.Writers)...)
+}
+
+// The warnings that a proposal may carry for its approvers.
+const (
+	warnCleaned     = "the evidence has characters that a rule must not have"
+	warnVerbatim    = "the text is that of a reviewer, word for word"
+	warnInstruction = "the text or its evidence reads like an instruction against other instructions"
+	warnSingle      = "a single reviewer is behind it"
+)
+
+var instructions = []string{
+	"ignore previous", "ignore all", "ignore the above", "disregard", "forget everything", "system prompt", "previous instructions",
+	"you are now", "new instructions", "override", "jailbreak", "do not tell", "reveal your",
+}
+
+// warnings say what approvers should know of a draft.
+func warnings(d *Draft, evidence []Feedback) []string {
+	var found []string
+	warn := func(ok bool, what string) {
+		if ok && !slices.Contains(found, what) {
+			found = append(found, what)
+		}
+	}
+	suspicious := func(text string) bool {
+		text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+		return slices.ContainsFunc(instructions, func(i string) bool { return strings.Contains(text, i) })
+	}
+	reviewers := map[string]bool{}
+	warn(suspicious(d.Text), warnInstruction)
+	for i := range evidence {
+		text := evidence[i].said()
+		reviewers[evidence[i].Reviewer] = true
+		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, warnCleaned)
+		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), warnVerbatim)
+		warn(suspicious(text), warnInstruction)
+	}
+	warn(len(reviewers) == 1, warnSingle)
+	slices.Sort(found)
+	return found
 }
