@@ -123,3 +123,51 @@ func TestAgentsInAnyNumberAreRemembered(t *testing.T) {
 		assert.Len(t, w.inject(fmt.Sprint("agent", i), "").Rules, 1)
 	}
 }
+
+// TestEveryReadThatADocumentNames calls each read that the Adaptive Feedback Learning design names: by id, agent, gate, date,
+// class, words, cluster and status.
+func TestEveryReadThatADocumentNames(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", long)
+	w.says("bob", long)
+	p := w.pending()
+	active := w.activate(rule("Name the owner"))
+	w.says("ann", "alone in the world")
+
+	f, err := w.Feedback(ctx, "d1") // get_feedback
+	require.NoError(t, err)
+	assert.Equal(t, "d1", f.ID)
+	similar, err := w.Similar(ctx, w.correction("cleo", long), 0) // find_similar
+	require.NoError(t, err)
+	assert.Len(t, similar, 2)
+	for name, l := range map[string]feedback.Listing{ // get_feedback_for_agent, edge cases by their words
+		"agent":   {Agent: f.Agent, Class: feedback.EdgeCase},
+		"gate":    {Gate: f.Gate, Words: "alone"},
+		"date":    {Since: start.Add(-day), Until: w.clock.Now().Add(day), Words: "World"},
+		"cluster": {Cluster: "d1", Limit: 1},
+	} {
+		found, total, err := w.List(ctx, l)
+		require.NoError(t, err)
+		assert.Len(t, found, 1, name)
+		assert.Positive(t, total, name)
+	}
+	for name, q := range map[string]feedback.ProposalQuery{ // get_pending_rules, and the proposal of an evaluation
+		"status": {Status: feedback.StatePending}, "cluster": {Cluster: "d1"}, "confidence": {MinConfidence: 0.5},
+		"agent": {Agent: f.Agent, Status: feedback.StatePending}, "type": {Type: p.Type, Status: feedback.StatePending},
+	} {
+		found, _, err := w.rules.Proposals(ctx, q, 0)
+		require.NoError(t, err)
+		require.Len(t, found, 1, name)
+		assert.Equal(t, p.ID, found[0].ID, name)
+	}
+	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: f.Agent, Status: feedback.StateActive}) // get_active_rules
+	require.NoError(t, err)
+	require.Len(t, rules, 1)
+	assert.Equal(t, active.ID, rules[0].ID)
+	conflicts, err := w.rules.Conflicts(ctx, rule("Do not name the owner")) // check_rule_conflicts
+	require.NoError(t, err)
+	assert.NotEmpty(t, conflicts)
+	places, err := w.rules.ByPlace(ctx, f.Agent) // by insertion_point
+	require.NoError(t, err)
+	assert.Len(t, places[""], 1)
+}
