@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/binary"
@@ -17,7 +18,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/injection"
 )
@@ -83,7 +86,7 @@ type world struct {
 	t     testing.TB
 	now   time.Time
 	ids   uint64
-	store *sqlstore.Store
+	store store.Store
 }
 
 func (w *world) clock() time.Time { return w.now }
@@ -95,16 +98,23 @@ func (w *world) id() (id strategy.ChoiceID) {
 	return id
 }
 
-// fill fills a store, always with the same.
-func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) *world {
-	w := newWorld(t, handle, dialect, start)
+// fill fills a database, always with the same. It does so by way of memory, as the race detector makes SQLite slow.
+func fill(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect) {
+	w := &world{t: t, now: start}
+	memory, err := memstore.New(memstore.Config{Now: w.clock})
+	require.NoError(t, err)
+	w.store = memory
 	w.injections()
 	w.models()
 	w.heuristics()
 	w.ways()
 	w.reviews()
 	w.answers()
-	return w
+	st, err := sqlstore.Open(ctx, handle, dialect, sqlstore.Config{Now: w.clock})
+	require.NoError(t, err)
+	var all bytes.Buffer
+	require.NoError(t, memory.Dump(ctx, &all))
+	require.NoError(t, st.Load(ctx, &all))
 }
 
 func newWorld(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, now time.Time) *world {
