@@ -109,7 +109,7 @@ func (s *Service) act(
 	}
 	revision, err = s.commit(ctx, s.governing, func() (change, error) {
 		c, err := propose(now, who)
-		if err == nil && !c.empty() && len(c.audit) == 0 {
+		if err == nil && !c.empty() && !c.told {
 			c.tell(entry)
 		}
 		return c, err
@@ -127,7 +127,7 @@ func (s *Service) refuse(ctx context.Context, entry store.AuditEntry, why error)
 	entry.ID = s.cfg.NewID()
 	entry.Action += ".refused"
 	entry.Details = map[string]string{"refusal": clip(refused.Reason)}
-	if _, err := s.apply(ctx, change{audit: []store.AuditEntry{entry}}); err != nil {
+	if _, err := s.apply(ctx, telling(entry)); err != nil {
 		return errors.Join(why, fmt.Errorf("the audit log: %w", err))
 	}
 	return why

@@ -17,7 +17,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
-	"github.com/heedhq/heed/store"
 )
 
 // An Archive is everything that a service knows, without the audit log, each list sorted by id. It marshals to JSON, and
@@ -190,7 +189,7 @@ func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) (
 		who = canonical
 		e := s.entry(s.now(), who, "import", "", reason)
 		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules))}
-		return change{audit: []store.AuditEntry{e}}, nil
+		return telling(e), nil
 	})
 	if err != nil {
 		return nil, wrap("import", err)

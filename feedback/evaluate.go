@@ -58,7 +58,8 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 func (s *Service) evaluated(r Feedback, promoted []Feedback, lane store.Record) change {
 	entry := s.entry(s.now(), "", "evaluate", r.ID, "")
 	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
-	c := change{records: []store.Record{lane, feedbackKind.record(r)}, audit: []store.AuditEntry{entry}}
+	c := writing(lane, feedbackKind.record(r))
+	c.tell(entry)
 	for _, p := range promoted {
 		e := s.entry(s.now(), "", "promote", p.ID, "stands with "+p.Cluster)
 		e.Details = map[string]string{"classification": string(p.Class)}

@@ -97,7 +97,7 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 		}
 		// Somebody else may have proposed this cluster meanwhile. From here on they lose the race.
 		if newest, _, err := s.readyFor(ctx, cluster, members); err != nil || (newest == nil) != (last == nil) || newest != nil && newest.ID != last.ID {
-			return change{}, cmp.Or[error](err, &raceError{heed.ErrConflict})
+			return change{}, cmp.Or(err, errRace)
 		}
 		if last != nil && last.Status == StatePending { // it has expired
 			s.expired(&c, *last, now)
@@ -183,7 +183,7 @@ func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (
 	if len(p.Evidence) == known {
 		return nil, nil
 	}
-	c := change{audit: []store.AuditEntry{s.entry(s.now(), "", "extend", p.ID, p.Summary)}}
+	c := telling(s.entry(s.now(), "", "extend", p.ID, p.Summary))
 	c.write(proposalKind.record(*p))
 	revision, err := s.apply(ctx, c)
 	if err != nil {

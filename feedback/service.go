@@ -112,7 +112,7 @@ var errKnown = errors.New("known")
 
 // add keeps a feedback that is new. One that is known, or was erased, is errKnown.
 func (s *Service) add(ctx context.Context, r Feedback) error {
-	_, err := s.apply(ctx, change{records: []store.Record{feedbackKind.record(r)}})
+	_, err := s.apply(ctx, writing(feedbackKind.record(r)))
 	if !errors.Is(err, heed.ErrConflict) {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -246,36 +247,40 @@ func (s *shelf[T]) record(value T) store.Record { return s.Record(value.at(0), v
 
 // A change is made as a whole or not at all.
 type change struct {
-	expect  []store.Precondition
-	records []store.Record
-	audit   []store.AuditEntry
+	store.Batch
+	told    bool          // it has an audit entry
 	notices []heed.Notice // for the observer, once the change is made
 }
 
-func (c *change) empty() bool { return len(c.records) == 0 && len(c.audit) == 0 }
+func writing(records ...store.Record) change { return change{Batch: store.Batch{Records: records}} }
 
-func (c *change) write(records ...store.Record) { c.records = append(c.records, records...) }
+func telling(entry store.AuditEntry) (c change) {
+	c.tell(entry)
+	return c
+}
+
+func (c *change) empty() bool { return len(c.Records) == 0 }
+
+func (c *change) write(records ...store.Record) { c.Records = append(c.Records, records...) }
 
 func (c *change) notice(n ...heed.Notice) { c.notices = append(c.notices, n...) }
 
-func (c *change) tell(entries ...store.AuditEntry) { c.audit = append(c.audit, entries...) }
+func (c *change) tell(entries ...store.AuditEntry) {
+	for _, entry := range entries {
+		c.write(entry.Record())
+	}
+	c.told = true
+}
 
-// A raceError says that the store had another revision than what was read.
-type raceError struct{ err error }
-
-func (e *raceError) Error() string { return e.err.Error() }
-func (e *raceError) Unwrap() error { return e.err }
+// errRace says that the store had another revision than what was read.
+var errRace = fmt.Errorf("lost a race: %w", heed.ErrConflict)
 
 // apply makes a change, and returns the revision of all that it wrote.
 func (s *Service) apply(ctx context.Context, c change) (revision uint64, err error) {
-	b := store.Batch{Expect: c.expect, Records: slices.Clone(c.records)}
-	for _, entry := range c.audit {
-		b.Records = append(b.Records, entry.Record())
-	}
-	receipts, err := s.cfg.Store.Commit(ctx, b)
+	receipts, err := s.cfg.Store.Commit(ctx, c.Batch)
 	switch {
 	case errors.Is(err, heed.ErrConflict):
-		return 0, &raceError{err}
+		return 0, fmt.Errorf("%w: %w", errRace, err)
 	case err != nil:
 		return 0, err
 	}
@@ -288,7 +293,7 @@ func again(ctx context.Context, do func() error) error {
 	var err error
 	for range rounds {
 		err = do()
-		if lost := (*raceError)(nil); !errors.As(err, &lost) {
+		if !errors.Is(err, errRace) {
 			return err
 		}
 		if err := ctx.Err(); err != nil {
@@ -312,15 +317,14 @@ func (s *Service) board(ctx context.Context) (board, error) {
 
 // opens makes a change one of proposals, that holds as long as no rule has changed.
 func (b board) opens(now time.Time) change {
-	return change{
-		expect:  []store.Precondition{markKind.Expect(rulesMark, b.rules)},
-		records: []store.Record{markKind.Record(mark{proposalsMark, now}, b.proposals)},
-	}
+	c := writing(markKind.Record(mark{proposalsMark, now}, b.proposals))
+	c.Expect = []store.Precondition{markKind.Expect(rulesMark, b.rules)}
+	return c
 }
 
 // governs makes a change one of rules.
 func (b board) governs(now time.Time) change {
-	return change{records: []store.Record{markKind.Record(mark{rulesMark, now}, b.rules)}}
+	return writing(markKind.Record(mark{rulesMark, now}, b.rules))
 }
 
 // lane returns the record that raises what the evaluations of an agent's feedback share.

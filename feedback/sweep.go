@@ -11,7 +11,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/store"
 )
 
 var _ heed.Sweeper = (*Service)(nil)
@@ -66,8 +65,8 @@ func (s *Service) every(ctx context.Context, period time.Duration, name string, 
 	if err := do(); err != nil {
 		return err
 	}
-	_, err = s.apply(ctx, change{records: []store.Record{markKind.Record(mark{name, now}, last.Revision)}})
-	if errors.As(err, new(*raceError)) { // somebody else has done it too
+	_, err = s.apply(ctx, writing(markKind.Record(mark{name, now}, last.Revision)))
+	if errors.Is(err, errRace) { // somebody else has done it too
 		return nil
 	}
 	return err
@@ -83,7 +82,7 @@ func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) er
 		switch err := s.expire(ctx, p, now); {
 		case err == nil:
 			*changed++
-		case !errors.As(err, new(*raceError)): // another one may have decided it meanwhile
+		case !errors.Is(err, errRace): // another one may have decided it meanwhile
 			failures = append(failures, err)
 		}
 	}
