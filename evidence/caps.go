@@ -6,8 +6,7 @@ import (
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// A Part is what one origin has said of a cell: the tally of one channel and one source, or, where the cell's policy keeps
-// origins together, of all.
+// A Part is the tally of one channel and one source of a cell, or of all of them if the cell's policy keeps origins together.
 type Part struct {
 	Cell    Cell
 	Channel string
@@ -15,20 +14,19 @@ type Part struct {
 	Tally   Tally
 }
 
-// Caps limit how much of a belief one source, or silence, can make up. They are applied when a cell is read and never to
-// what is stored, so that they can be changed at any time, and the order of arrival does not matter. They need a policy
-// that keeps origins apart: see [Policy]. The zero Caps limit nothing.
+// Caps limit how much of a belief one source, or silence, can make up. They apply when a cell is read and never change what is stored. So
+// they can be changed at any time, and the order of arrival does not matter. They need a policy that keeps origins apart: see
+// [Policy]. The zero Caps limit nothing.
 //
 // A part over its limit counts as if it had faded down to it. Sources are limited first, then silence.
 type Caps struct {
-	// SourceMass and SourceShare limit each source to the greater of a mass and a share, in [0, 1), of the mass of all
-	// other sources. Observations without a source are limited together, as one. Both 0: no limit.
+	// SourceMass and SourceShare limit each source to the greater of a mass and a share, in [0, 1), of the mass of all others.
+	// Observations without a source are one source. If both are 0, there is no limit.
 	SourceMass  float64
 	SourceShare float64
-	// Silence names the channels on which nothing was heard: "implicit_timeout". Their positive evidence together counts
-	// for at most SilenceMass and what was gained on all other channels; what was lost there leaves it as it is, so that a
-	// complaint never makes silence louder. From an even prior, with a SilenceMass of 1, silence alone then brings a belief
-	// no further than 2/3. Empty: no limit.
+	// Silence names the channels of silence: "implicit_timeout". Their positive evidence counts for at most SilenceMass plus the positive
+	// evidence of all other channels. So a complaint never makes silence louder. From an even prior, with a SilenceMass of 1, silence
+	// alone brings a belief to 2/3 at most. Empty means no limit.
 	Silence     []string
 	SilenceMass float64
 }
@@ -43,7 +41,7 @@ func (c Caps) Validate() error {
 	return found.Err()
 }
 
-// Pool reads the parts of one cell at a moment, limits them and adds them up. The parts may stand in any order.
+// Pool reads the parts of one cell at a moment, limits them and adds them up, in any order.
 func (c Caps) Pool(parts []Part, now Instant) Sums {
 	switch {
 	case len(parts) == 0:

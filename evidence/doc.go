@@ -2,26 +2,19 @@
 //
 // # The model
 //
-// Everything learned is a sum of evidence. An [Observation] says that a [Cell] (an arm, a heuristic, a pattern) earned a
-// reward in [0, 1], with a weight, from a source, at a time, under an id. A belief is a prior plus the sum, read at a
-// moment:
+// Everything learned is a sum of evidence. An [Observation] says that a [Cell] (an arm, a heuristic, a pattern) earned a reward in [0, 1],
+// with a weight, from a source, at a time, under an id. A belief is a prior plus that sum, read at a moment:
 //
 //	belief(cell, now) = prior + Σ over its parts  cap( fade( Σ weight·(reward, 1-reward), now ) )
 //
-// Sums commute. So the order of arrival does not matter; what is delivered twice is recognised by its id and counts once;
-// many machines add to one cell without a lock; the influence of one source is limited ([Caps]) or removed
-// (Batch.Expunge) afterwards; fading with a half-life costs the same whatever the history ([Tally]); and a belief is
-// explained by listing what went into it. The prior never fades and is never mixed into the sums: with no evidence left, a
-// belief is the prior again.
+// Sums commute. So the order of arrival does not matter, duplicates are known by their id, many machines add to one cell without a lock, and
+// one source can be limited ([Caps]) or removed later (Batch.Expunge). Fading costs the same whatever the history ([Tally]). The prior never
+// fades: without evidence, a belief is the prior again.
 //
 // # Reading
 //
-// A [Part] is the tally of one origin of a cell. [Caps.Pool] reads the parts at a moment and adds them up to [Sums]. From
-// there, [Sums.Posterior] is the belief in which mass counts as given, and [Sums.Effective] and [Spread.Dispersion] say for
-// how many equal observations the sums stand and how much more each tells than a coin toss. [Beta] is the posterior: its mean,
-// its interval, a draw from it ([Sampler]), and [ProbBest], the probability that each of several is the best.
+// A [Part] is the tally of one origin of a cell. [Caps.Pool] adds parts up to [Sums]. [Sums.Posterior] is the belief, a [Beta]: its mean, its
+// interval, and draws from it ([Sampler]). [ProbBest] is the probability that each of several beliefs is the best.
 //
-// # Stores
-//
-// Package store is the seam to where evidence is kept. It takes deltas and never states.
+// Package store is the seam to where evidence is kept.
 package evidence

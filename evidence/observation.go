@@ -10,12 +10,10 @@ import (
 	"github.com/heedhq/heed/internal/limits"
 )
 
-// A Cell names one thing that is believed in. Cells of one kind and scope are read and listed together, and cells that
-// differ in the name alone are alternatives for one item. Each text is open to the caller; the limits of [Observation]
-// hold for it.
+// A Cell names one thing that is believed in. Stores read and list cells of one kind and scope together. Cells that differ only in the name
+// are alternatives for one item. The limits of [Observation] hold for each text.
 //
-// The arms of a bandit are the cells {"strategy.arm", segment, item, arm}; a heuristic's confidence is made of the cells
-// {"learning.heuristic", domain, heuristic, …}, one for what was seen and others for what was said.
+// For example, the arms of a bandit are the cells {"strategy.arm", segment, item, arm}.
 type Cell struct {
 	Kind  string `json:"kind"`            // what sort of thing; never empty
 	Scope string `json:"scope,omitempty"` // the group that it belongs to: a segment, a domain, a tenant
@@ -23,28 +21,24 @@ type Cell struct {
 	Name  string `json:"name,omitempty"`  // which of the item's alternatives
 }
 
-// An Observation says that a cell earned a reward.
-//
-// Texts are valid UTF-8 without NUL, of at most [MaxText] bytes, so that every store can keep them. An Observation is a
-// plain value; once handed to a store it is immutable.
+// An Observation says that a cell earned a reward. Texts are valid UTF-8 without NUL, of at most [MaxText] bytes. Once a store has it, it is
+// immutable.
 type Observation struct {
-	// ID names the event that was observed. A store counts an id once: what comes again under it, later or from
-	// elsewhere, is a duplicate. Observations of one batch may share an id where one event tells of several cells.
+	// ID names the event that was observed. A store counts an id once, and anything that comes later under it is a duplicate.
+	// Observations of one batch may share an id, if one event tells something about several cells.
 	ID   string `json:"id"`
 	Cell Cell   `json:"cell"`
-	// Channel is how it was learned: "user_explicit", "implicit_timeout". May be empty.
+	// Channel is how it is known: "user_explicit", "implicit_timeout". May be empty.
 	Channel string `json:"channel,omitempty"`
-	// Source is who caused it, an opaque name: it can be limited ([Caps]) and removed (Batch.Expunge). May be empty.
-	Source string `json:"source,omitempty"`
-	// Session is where it happened. May be empty.
-	Session string `json:"session,omitempty"`
+	// Source is who caused it, an opaque name that can be limited ([Caps]) and removed (Batch.Expunge). May be empty.
+	Source  string `json:"source,omitempty"`
+	Session string `json:"session,omitempty"` // where it happened; may be empty
 	// Reward is how good it was, in [0, 1]. Above ½ it is positive, below ½ negative.
 	Reward float64 `json:"reward"`
-	// Weight is how much evidence it is, in [0, MaxWeight]: 1 is one full observation, and 0 is none at all, which leaves
-	// the cell as it was and is remembered by its id.
+	// Weight is how much evidence it is, in [0, MaxWeight]. 1 is one full observation. 0 leaves the cell as it is; only the id is kept.
 	Weight float64 `json:"weight"`
-	// At is when it happened, on which its fading depends. It may lie as far in the past as 1970, and not more than
-	// [MaxSkew] ahead of the store's clock. Stores keep microseconds.
+	// At is when it happened; its fading depends on it. It lies between 1970 and [MaxSkew] ahead of the store's clock. Stores keep
+	// microseconds.
 	At time.Time `json:"at"`
 }
 
@@ -121,7 +115,7 @@ func InstantOf(t time.Time) Instant {
 	}
 	micros := t.UnixMicro()
 	if micros == 0 {
-		micros = 1 // the epoch itself, of which 0 takes the place
+		micros = 1 // 0 means no moment
 	}
 	return Instant(micros)
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/heedhq/heed/internal/limits"
 )
 
-// A Policy says how a cell is kept. It is stored with the cell when its first observation comes, and from then on a batch
-// with another policy is refused, until the cell is reset or rebuilt.
+// A Policy says how a cell is kept. It is stored with the cell's first observation. Later batches with another policy are refused until the
+// cell is reset or rebuilt.
 type Policy struct {
-	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a hundred years. 0:
-	// evidence never fades.
+	// HalfLife is the time after which evidence counts half: whole microseconds, from a minute to a hundred years. With 0, evidence
+	// never fades.
 	HalfLife time.Duration
-	// ByOrigin keeps a tally for each channel and source, which [Caps] need and which lets a source be expunged at any
-	// time. Without it a cell has one tally.
+	// ByOrigin keeps a tally for each channel and source. [Caps] need it, and with it a source can be expunged at any time.
 	ByOrigin bool
 }
 

@@ -7,15 +7,13 @@ import (
 	"github.com/heedhq/heed/internal/limits"
 )
 
-// A Tally is a sum of evidence that fades with a half-life. Adding and taking away cost the same whatever went before,
-// and the order of arrival does not matter: a late observation counts with the age it has. The zero Tally is empty and
-// never fades.
+// A Tally is a sum of evidence that fades with a half-life. Adding and taking away cost the same whatever the history. The order of
+// arrival does not matter: a late observation counts with the age it has. The zero Tally is empty and never fades.
 //
-// The four sums are stated at a landmark: an observation of age 0 there adds its weight as it is, one a half-life later
-// adds twice that. Landmarks lie on a grid of whole half-lives, so that a move of the landmark is an exact scaling by a
-// power of two, and two tallies of one half-life add up by adding their sums.
+// The four sums are stated at a landmark: an observation from then counts its weight, and one from a half-life later counts twice that.
+// Landmarks lie on a grid of whole half-lives, so that moving one scales the sums exactly, by a power of two.
 //
-// A Tally is a plain value; the methods that change it must not be used concurrently.
+// A Tally is a plain value. The methods that change it must not be used concurrently.
 type Tally struct {
 	HalfLife time.Duration // after which evidence counts half, in whole microseconds; 0: evidence never fades
 	Landmark Instant       // the moment at which the sums are stated; 0 while nothing fades
@@ -54,8 +52,7 @@ func (t *Tally) Add(weight, reward float64, at Instant) {
 	count.Last = max(count.Last, at)
 }
 
-// Take takes an observation away again. The moment of the last observation of its sign is for the caller to mend, who may
-// know what the one before was; when none is left, Take clears it.
+// Take takes an observation away again. The caller corrects the moment of the last observation of its sign. If none is left, Take clears it.
 func (t *Tally) Take(weight, reward float64, at Instant) {
 	if weight == 0 {
 		return
@@ -114,8 +111,8 @@ func (c *Count) merge(o Count) {
 	c.Last = max(c.Last, o.Last)
 }
 
-// At reads the tally at a moment. A moment before the last observation reads as that one, so that a clock that goes back
-// never makes evidence count for more than it is.
+// At reads the tally at a moment. A moment before the last observation reads as that one, so that a clock that goes back never makes
+// evidence count for more.
 func (t *Tally) At(now Instant) Sums {
 	s := Sums{Mass: t.Mass, Squares: t.Squares, Reward: t.Reward, RewardSquares: t.RewardSquares}
 	if t.HalfLife == 0 || t.N() == 0 {
@@ -199,9 +196,9 @@ func (s Sums) Mean() float64 {
 	return min(max(s.Reward/s.Mass, 0), 1)
 }
 
-// Effective returns for how many equal observations the sums stand: (Σwf)²/Σw²f (Kish 1965). Weights that are all alike,
-// of whatever size, count as what they are, one each. It is never more than the mass divided by leastWeight, the least
-// weight that the caller accepts, so that many observations of next to no weight are not many observations.
+// Effective returns the number of equal observations that tell as much: (Σwf)²/Σw²f (Kish 1965). Equal weights of any size count as one
+// each. It is at most the mass divided by leastWeight, the least weight that the caller accepts, so that many tiny weights are not many
+// observations.
 func (s Sums) Effective(leastWeight float64) float64 {
 	if s.Mass <= 0 || s.Squares <= 0 {
 		return 0

@@ -170,7 +170,7 @@ func TestPosteriorKeepsThePrior(t *testing.T) {
 	prior := evidence.Beta{Alpha: 0.4, Beta: 1}
 	assert.Equal(t, prior, evidence.Sums{}.Posterior(prior))
 	assert.Equal(t, evidence.Beta{Alpha: 1.4, Beta: 2}, evidence.Sums{Mass: 2, Reward: 1}.Posterior(prior))
-	assert.True(t, evidence.Sums{Mass: 1, Reward: 1 + 1e-9}.Posterior(prior).Mean() <= 1, "whatever rounding has left")
+	assert.LessOrEqual(t, evidence.Sums{Mass: 1, Reward: 1 + 1e-9}.Posterior(prior).Mean(), 1., "whatever rounding has left")
 }
 
 func part(channel, source string, gained, lost float64) evidence.Part {

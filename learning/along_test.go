@@ -15,8 +15,8 @@ import (
 // TestCommittedAlong: what the caller has to commit is in the commit of what is learned, also where nothing is, and in none
 // where that fails.
 func TestCommittedAlong(t *testing.T) {
-	signal := learning.NewSignal(learning.Positive, "h", "e", learning.ChannelImplicit)
-	neutral := learning.NewSignal(learning.Neutral, "h", "e", learning.ChannelImplicit)
+	signal := learning.NewSignal(learning.Positive, "h", "e", "user_implicit")
+	neutral := learning.NewSignal(learning.Neutral, "h", "e", "user_implicit")
 	zero := 0.
 	nothing := thumb("h", "e", true)
 	nothing.Factor = &zero

@@ -32,7 +32,7 @@ func TestInterpretJudgement(t *testing.T) {
 		{learning.Judgement{Positive: true}, learning.Positive, 0.8, learning.ChannelExplicit},
 		{learning.Judgement{}, learning.Negative, 0.8, learning.ChannelExplicit},
 		{learning.Judgement{Positive: true, Channel: "user"}, learning.Positive, 0.8, learning.ChannelExplicit},
-		{learning.Judgement{Positive: true, Channel: learning.ChannelImplicit}, learning.Positive, 0.8, learning.ChannelExplicit},
+		{learning.Judgement{Positive: true, Channel: "user_implicit"}, learning.Positive, 0.8, learning.ChannelExplicit},
 		{learning.Judgement{Channel: learning.ChannelDev}, learning.Negative, 0.8, learning.ChannelDev},
 		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.ChannelExplicit},
 		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.ChannelExplicit},

@@ -209,7 +209,7 @@ func (w *fired) schedule(now time.Time) {
 	}
 }
 
-// Consider counts heuristics that could have answered an event, and were not shown. They earn no signal.
+// Consider counts heuristics that could have answered an event but were not shown. They earn no signal.
 func (m *Module) Consider(ctx context.Context, eventID string, heuristicIDs ...string) (err error) {
 	defer doing("consider", &err)
 	if eventID == "" {

@@ -202,7 +202,7 @@ func thumb(heuristic, event string, positive bool) learning.Judgement {
 
 func (f *fixture) apply(id, heuristic string, weight float64) learning.Change {
 	f.Helper()
-	s := learning.NewSignal(learning.Positive, heuristic, "", learning.ChannelImplicit)
+	s := learning.NewSignal(learning.Positive, heuristic, "", "user_implicit")
 	if s.Magnitude = weight; weight < 0 {
 		s.Type, s.Magnitude = learning.Negative, -weight
 	}

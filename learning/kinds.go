@@ -1,6 +1,7 @@
 package learning
 
 import (
+	"context"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -8,7 +9,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kinds are the kinds of a module's cells and records. All begin with the module's name, so that modules can share a store.
+// kinds are the kinds of a module's cells and records. They begin with the module's name, so that modules can share a store.
 type kinds struct {
 	heuristic, fire, calibration string // cells
 
@@ -19,13 +20,13 @@ type kinds struct {
 	clicks     records.Kind[clicked]
 }
 
-// A month is how long the records of what has ended are kept.
+// A month is how long records of closed fires are kept.
 const month = 30 * 24 * time.Hour
 
 func kindsOf(module string, dryRun bool) kinds {
 	waiting := module
 	if dryRun {
-		waiting += ".dryrun" // what waits for a module that counts nothing is no matter of the one that does
+		waiting += ".dryrun" // a module that counts has open answers of its own
 	}
 	return kinds{
 		heuristic: module + ".heuristic", fire: module + ".fire", calibration: module + ".calibration",
@@ -61,6 +62,13 @@ func kindsOf(module string, dryRun bool) kinds {
 // all returns the kinds of records, to be declared.
 func (k *kinds) all() []store.Kind {
 	return []store.Kind{k.heuristics.Kind, k.pins.Kind, k.fires.Kind, k.streaks.Kind, k.clicks.Kind, store.Audit}
+}
+
+// Damaged returns the records of the module that hold something that this package has not written.
+func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
+	defer doing("damaged", &err)
+	k := &m.kinds
+	return records.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.fires, &k.streaks, &k.clicks)
 }
 
 // policies says how the cells are kept. Counts do not fade.

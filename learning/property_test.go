@@ -181,7 +181,7 @@ func TestAMillionSteps(t *testing.T) {
 			for i, c := range constraints {
 				f.put(learning.Heuristic{ID: fmt.Sprint(i), Initial: 0.02 + 0.96*rng.Float64(), Constraints: c})
 			}
-			sources := []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelImplicit}
+			sources := []string{learning.ChannelTimeout, learning.ChannelUndo, "user_implicit"}
 			for i := range steps(2_000, 200_000) {
 				at := rng.IntN(len(constraints))
 				s := learning.NewSignal([]learning.SignalType{learning.Positive, learning.Negative, learning.Neutral}[rng.IntN(3)],

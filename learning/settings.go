@@ -15,8 +15,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// kept are the settings that the store keeps of a module. How sources are kept apart is what BySource and the caps ask for
-// together.
+// kept are the settings that the store keeps. BySource and the caps decide together whether sources are kept apart.
 func kept(c *Config, host Config) []settings.Field {
 	return []settings.Field{
 		{Name: "HalfLife", Value: &c.HalfLife, Set: host.HalfLife != 0, Fixed: true},
@@ -35,9 +34,9 @@ func component(name string) string { return "learning/" + name }
 
 // New returns a module, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 //
-// It keeps the settings of the module in the store. Where evidence is kept there under another half-life, or without the
-// sources that a cap has to tell apart, New returns a [*heed.SettingsError]: leave the field out, call [Rebuild], or reset
-// what was learned. Other settings apply when evidence is read; the audit says when they have changed.
+// It keeps the module's settings in the store. If evidence is stored there with another half-life, or without the sources that a cap
+// needs, New returns a [*heed.SettingsError]. Leave the field out, call [Rebuild], or reset what was learned. Other settings
+// apply when evidence is read. The audit says when they changed.
 func New(ctx context.Context, cfg Config) (_ *Module, err error) {
 	defer doing("new", &err)
 	m, err := open(ctx, cfg)
@@ -72,13 +71,11 @@ func Names(ctx context.Context, st store.Store) (names []string, err error) {
 	return settings.Names(ctx, st, component(""))
 }
 
-// Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another
-// half-life, or with sources apart. Evidence and settings change in one commit. It needs the whole history of what was
-// learned; where the store has forgotten some of it, Rebuild is [evidence.ErrForgotten], and nothing changes. Actor and reason
-// are for the audit, and may be empty.
+// Rebuild opens a module as [New] does, and first makes its evidence anew as this configuration keeps it: with another half-life, or with
+// sources apart. Evidence and settings change in one commit. If the store has forgotten some of the history, Rebuild returns
+// [evidence.ErrForgotten] and changes nothing. Actor and reason are for the audit, and may be empty.
 //
-// Modules of this name that are open elsewhere go on with the settings that they have: their signals are then a
-// [*heed.SettingsError] until they are opened anew.
+// Modules of this name that are open elsewhere keep the old settings. Their signals are a [*heed.SettingsError] until they are opened anew.
 func Rebuild(ctx context.Context, cfg Config, actor, reason string) (_ *Module, err error) {
 	defer doing("rebuild", &err)
 	m, err := open(ctx, cfg)

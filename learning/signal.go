@@ -17,10 +17,10 @@ const (
 	Neutral  SignalType = "neutral" // says nothing, whatever its magnitude
 )
 
-// The channels of signals: how something is known. A host or a strategy may use others.
+// The channels of signals: how something is known. A host or a strategy may use others, such as "user_implicit" for what the host
+// concludes from what a user did.
 const (
 	ChannelExplicit = "user_explicit"    // a user said it
-	ChannelImplicit = "user_implicit"    // the host concluded it from what a user did
 	ChannelDev      = "dev"              // a developer said it
 	ChannelTimeout  = "implicit_timeout" // nobody said anything
 	ChannelUndo     = "implicit_undo"    // the user took the answer back

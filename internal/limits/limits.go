@@ -8,6 +8,7 @@ import (
 	"github.com/heedhq/heed"
 )
 
+// The limits.
 const (
 	// LandmarkStep is how many half-lives the landmarks of tallies are apart, counted from 1970. Sums then stay within 2^256 times
 	// what was added.

@@ -221,11 +221,8 @@ func sameAnswer(t tb, s learning.Strategy) {
 		wait.Go(func() { same[i] = reflect.DeepEqual(answers(s), want) })
 	}
 	wait.Wait()
-	for _, ok := range same {
-		if !ok {
-			t.Errorf("asked again, and by many at once, the strategy answers something else")
-			return
-		}
+	if slices.Contains(same, false) {
+		t.Errorf("asked again, and by many at once, the strategy answers something else")
 	}
 }
 
