@@ -121,7 +121,7 @@ func (r *Recorder) resetPattern(ctx context.Context, reset Reset) (Transition, e
 		before := p.clone()
 		p.Override, p.By, p.ArchivedAt = "", By{}, time.Time{}
 		if !reset.KeepEvidence {
-			p.State, p.Base, p.Inverted = Candidate, Counts{}, Counts{}
+			p.State, p.Base, p.Inverted = Candidate, Observations{}, Observations{}
 		}
 		after := p.clone()
 		if reset.KeepEvidence {

@@ -221,7 +221,7 @@ func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
 		harmfulShare(t) <= r.cfg.Maturity.Deprecation+tolerance
 }
 
-func countsOf(t *evidence.Tally) Counts { return Counts{t.Positive.N, t.Negative.N} }
+func countsOf(t *evidence.Tally) Observations { return Observations{t.Positive.N, t.Negative.N} }
 
 // tell tells the observer what a draft has changed.
 func (r *Recorder) tell(ctx context.Context, d *draft) {

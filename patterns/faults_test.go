@@ -325,7 +325,7 @@ func TestRivals(t *testing.T) {
 	twice := w.record(patterns.Outcome{ID: "twice", Task: "t", Strategy: "q", Duration: time.Hour, Errors: 3})
 	assert.True(t, twice.Duplicate)
 	assert.Equal(t, patterns.Helpful, twice.Score.Class, "the score is that of the first")
-	assert.Equal(t, patterns.Counts{Successes: 1}, w.standing("q").Counts)
+	assert.Equal(t, patterns.Observations{Successes: 1}, w.standing("q").Counts)
 	assert.Zero(t, twice.Strikes.Count)
 }
 

@@ -87,7 +87,7 @@ func TestAPatternListedWithItsAntiPatternCountsOnce(t *testing.T) {
 	require.Len(t, all, 2)
 	for _, s := range all {
 		alone := w.standing(s.Pattern.ID)
-		assert.Equal(t, patterns.Counts{Failures: 4}, s.Counts)
+		assert.Equal(t, patterns.Observations{Failures: 4}, s.Counts)
 		assert.Equal(t, alone.Counts, s.Counts)
 		assert.InDelta(t, alone.Harmful, s.Harmful, 0)
 	}
@@ -139,7 +139,7 @@ func TestInvertedOnce(t *testing.T) {
 
 	assert.Empty(t, w.record(good("p")).Inversions)
 	assert.Empty(t, w.record(bad("anti-p")).Inversions, "the anti-pattern's name credits the pattern")
-	assert.Equal(t, patterns.Counts{Successes: 3, Failures: 4}, w.standing("p").Counts)
+	assert.Equal(t, patterns.Observations{Successes: 3, Failures: 4}, w.standing("p").Counts)
 	assert.Equal(t, "AVOID: p. Failed 4/7 times (57% failure rate)", w.pattern("anti-p").Content)
 	assert.Equal(t, patterns.Inverted, w.standing("p").State)
 	assert.Zero(t, w.standing("p").Multiplier)

@@ -244,13 +244,13 @@ func (v Inversion) validate() error {
 }
 
 // inverts reports whether these observations make an anti-pattern.
-func (v *Inversion) inverts(c Counts) bool {
+func (v *Inversion) inverts(c Observations) bool {
 	return c.total() >= uint64(v.MinObservations) &&
 		float64(c.Failures) >= v.FailureRatio*float64(c.total())-tolerance
 }
 
 // reason tells how often a pattern failed.
-func (c Counts) reason() string {
+func (c Observations) reason() string {
 	return fmt.Sprintf("Failed %d/%d times (%d%% failure rate)", c.Failures, c.total(), percent(c.Failures, c.total()))
 }
 
@@ -263,7 +263,7 @@ func percent(part, whole uint64) uint64 {
 }
 
 // warn changes anti into the anti-pattern of a pattern with these observations.
-func (v *Inversion) warn(anti, of *Pattern, c Counts) {
+func (v *Inversion) warn(anti, of *Pattern, c Observations) {
 	anti.ID, anti.Anti, anti.State, anti.Twin = antiPrefix+of.ID, true, Inverted, of.ID
 	anti.Reason = c.reason()
 	about := strings.TrimRight(stripPrefixes(of.Content, v.Prefix), ". \t\n")

@@ -51,7 +51,7 @@ func TestFadedCounts(t *testing.T) {
 	s := w.standing("p")
 	assert.InDelta(t, 1.5, s.Helpful, 1e-9)
 	assert.InDelta(t, 0.25, s.Harmful, 1e-9)
-	assert.Equal(t, patterns.Counts{Successes: 2, Failures: 1}, s.Counts)
+	assert.Equal(t, patterns.Observations{Successes: 2, Failures: 1}, s.Counts)
 }
 
 // TestProvenNeedsRecentHelp is what an old record is worth: a pattern must go on helping.

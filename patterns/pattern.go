@@ -52,9 +52,9 @@ type Pattern struct {
 	Override State `json:"override,omitempty"`
 	By       By    `json:"by,omitzero"`
 	// Base are the observations that it had when it was last rehabilitated. They no longer count towards an inversion.
-	Base Counts `json:"base"`
+	Base Observations `json:"base"`
 	// Inverted are the observations that it had when it was last inverted.
-	Inverted Counts `json:"inverted"`
+	Inverted Observations `json:"inverted"`
 	// ArchivedAt is when it was archived. The zero time: it is not. An archived pattern is in no prompt.
 	ArchivedAt time.Time `json:"archived_at"`
 
@@ -70,17 +70,17 @@ const (
 	maxTags     = 100
 )
 
-// Counts are the observations of a pattern. They do not fade.
-type Counts struct {
+// Observations count the successes and failures of a pattern. They do not fade.
+type Observations struct {
 	Successes uint64 `json:"successes"`
 	Failures  uint64 `json:"failures"`
 }
 
-func (c Counts) total() uint64 { return c.Successes + c.Failures }
+func (c Observations) total() uint64 { return c.Successes + c.Failures }
 
 // minus returns the counts that came after earlier ones. It returns none if evidence was taken back since.
-func (c Counts) minus(earlier Counts) Counts {
-	return Counts{c.Successes - min(c.Successes, earlier.Successes), c.Failures - min(c.Failures, earlier.Failures)}
+func (c Observations) minus(earlier Observations) Observations {
+	return Observations{c.Successes - min(c.Successes, earlier.Successes), c.Failures - min(c.Failures, earlier.Failures)}
 }
 
 // A By says who wants a change, and why. Neither may be empty. The store's audit keeps both.

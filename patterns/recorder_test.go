@@ -28,18 +28,18 @@ func TestRecordCreditsWhatIsNamed(t *testing.T) {
 		w.record(o)
 		for _, id := range []patterns.PatternID{"a", "b", "s"} {
 			s := w.standing(id)
-			assert.Equal(t, patterns.Counts{Successes: 1}, s.Counts)
+			assert.Equal(t, patterns.Observations{Successes: 1}, s.Counts)
 			assert.Equal(t, []string{"the task"}, s.Pattern.Examples)
 			assert.Equal(t, string(id), s.Pattern.Content, "what is not known is added")
 		}
 		assert.Zero(t, w.standing("shown").Counts)
 
 		w.record(bad("a"))
-		assert.Equal(t, patterns.Counts{Successes: 1, Failures: 1}, w.standing("a").Counts)
+		assert.Equal(t, patterns.Observations{Successes: 1, Failures: 1}, w.standing("a").Counts)
 		neutral := good("a")
 		neutral.Duration, neutral.Errors = time.Hour, 3
 		require.Equal(t, patterns.Neutral, w.record(neutral).Score.Class)
-		want := patterns.Counts{Successes: 1, Failures: 1}
+		want := patterns.Observations{Successes: 1, Failures: 1}
 		if cfg.Literal {
 			want.Failures++ // the design takes whatever is not helpful for a failure
 		}
@@ -75,7 +75,7 @@ func TestAnOutcomeCountsOnce(t *testing.T) {
 		second := w.record(again)
 		assert.True(t, second.Duplicate)
 		assert.Equal(t, first.Score, second.Score, "the first delivery stands")
-		assert.Equal(t, patterns.Counts{Successes: 1}, w.standing("p").Counts)
+		assert.Equal(t, patterns.Observations{Successes: 1}, w.standing("p").Counts)
 		assert.EqualValues(t, 1, w.criterion("c").HelpfulCount)
 		assert.Len(t, w.standing("p").Pattern.Examples, 1)
 
@@ -177,7 +177,7 @@ func TestConcurrentRecorders(t *testing.T) {
 	}
 	assert.Equal(t, 1, n, "inverted once")
 	s := w.standing("p")
-	assert.Equal(t, patterns.Counts{Successes: outcomes / 4, Failures: outcomes * 3 / 4}, s.Counts)
+	assert.Equal(t, patterns.Observations{Successes: outcomes / 4, Failures: outcomes * 3 / 4}, s.Counts)
 	assert.Equal(t, patterns.Inverted, s.State)
 	anti := w.pattern("anti-p")
 	assert.Equal(t, "AVOID: p. Failed 45/60 times (75% failure rate)", anti.Content, "it has the counts of today")

@@ -19,7 +19,7 @@ func standing(content string, state patterns.State, successes, failures uint64) 
 		Pattern:    patterns.Pattern{ID: patterns.PatternID(content), Content: content},
 		State:      state,
 		Multiplier: map[patterns.State]float64{patterns.Candidate: 0.5, patterns.Established: 1, patterns.Proven: 1.5}[state],
-		Counts:     patterns.Counts{Successes: successes, Failures: failures},
+		Counts:     patterns.Observations{Successes: successes, Failures: failures},
 		Helpful:    float64(successes), Harmful: float64(failures), Rate: float64(1+successes) / float64(2+successes+failures),
 	}
 }

@@ -190,5 +190,5 @@ func TestMovesWithItsHistoryCutShort(t *testing.T) {
 	old := good("p")
 	old.ID, old.Task = "0", "t"
 	assert.True(t, moved.record(old).Duplicate, "an outcome from before the reset does not count again")
-	assert.Equal(t, patterns.Counts{Successes: 1}, moved.standing("p").Counts)
+	assert.Equal(t, patterns.Observations{Successes: 1}, moved.standing("p").Counts)
 }

@@ -18,9 +18,9 @@ type Standing struct {
 	Pattern Pattern
 	// State is the state now. Time may have changed it since the pattern was stored.
 	State      State
-	Multiplier float64 // of the state: see [Maturity]
-	Score      float64 // by which [Recorder.Rank] ranked it; else 0
-	Counts     Counts  // observations, which do not fade
+	Multiplier float64      // of the state: see [Maturity]
+	Score      float64      // by which [Recorder.Rank] ranked it; else 0
+	Counts     Observations // which do not fade
 	// Helpful and Harmful are the masses of its observations, which fade. HarmfulShare is the harmful part of both, which does
 	// not depend on the time.
 	Helpful, Harmful, HarmfulShare float64

@@ -34,7 +34,7 @@ type patternReport struct {
 	State      patterns.State        `json:"state"`
 	ByHand     bool                  `json:"by_hand"` // somebody put it into this state
 	Multiplier float64               `json:"multiplier"`
-	Counts     patterns.Counts       `json:"counts"`
+	Counts     patterns.Observations `json:"counts"`
 	Rate       float64               `json:"rate"`
 	Feedback   time.Time             `json:"last_feedback,omitzero"`
 	Archived   bool                  `json:"archived"`

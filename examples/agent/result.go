@@ -53,7 +53,7 @@ type patternResult struct {
 	Name  string         `json:"name"`
 	State patterns.State `json:"state"`
 	Since time.Time      `json:"since,omitzero"`
-	patterns.Counts
+	patterns.Observations
 }
 
 // A ruleResult is an approved rule with its effect: as the assistant measured it, and in truth.
@@ -133,7 +133,7 @@ func (r *result) addPatterns(ctx context.Context) error {
 		return err
 	}
 	for _, s := range standings {
-		row := patternResult{Name: s.Pattern.Content, State: s.State, Counts: s.Counts}
+		row := patternResult{Name: s.Pattern.Content, State: s.State, Observations: s.Counts}
 		for last, err := range r.learner.Agent.Patterns.Transitions(ctx, patterns.HistoryQuery{About: string(s.Pattern.ID), Limit: 1}) {
 			if err != nil {
 				return err
