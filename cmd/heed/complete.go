@@ -41,7 +41,7 @@ func (c *completeCommand) Run(s *session) error {
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	p := &completer{session: s, node: s.parser.Model.Node}
+	p := &completer{session: s, node: s.parser.Model.Node, given: make(map[string]string)}
 	for _, word := range words[:len(words)-1] {
 		p.read(word)
 	}
@@ -66,11 +66,13 @@ type completer struct {
 func (p *completer) read(word string) {
 	switch {
 	case p.value != nil:
-		p.set(p.value.Name, word)
+		p.given[p.value.Name] = word
 		p.value = nil
 	case strings.HasPrefix(word, "--") && strings.Contains(word, "="):
-		name, value, _ := strings.Cut(word[2:], "=")
-		p.set(name, value)
+		name, value, _ := strings.Cut(word, "=")
+		if p.read(name); p.value != nil {
+			p.read(value)
+		}
 	case strings.HasPrefix(word, "-"):
 		for _, flag := range p.flags() {
 			if word == "--"+flag.Name && !flag.IsBool() {
@@ -87,13 +89,6 @@ func (p *completer) read(word string) {
 		p.node = p.target()
 		p.args++
 	}
-}
-
-func (p *completer) set(name, value string) {
-	if p.given == nil {
-		p.given = make(map[string]string)
-	}
-	p.given[name] = value
 }
 
 // target is the command that takes flags and arguments here: this one, or what it does by itself.
@@ -117,7 +112,11 @@ func (p *completer) candidates(last string) (names []string) {
 	case p.value != nil:
 		return p.valuesOf(p.value.Value)
 	case strings.HasPrefix(last, "--") && strings.Contains(last, "="):
-		return p.assigned(last)
+		name, _, _ := strings.Cut(last, "=")
+		if p.read(name); p.value != nil {
+			names = texts(p.valuesOf(p.value.Value), func(value string) string { return name + "=" + value })
+		}
+		return names
 	case strings.HasPrefix(last, "-"):
 		for _, flag := range p.flags() {
 			names = append(names, "--"+flag.Name)
@@ -134,19 +133,6 @@ func (p *completer) candidates(last string) (names []string) {
 		}
 	}
 	return names
-}
-
-// assigned returns what the flag of a word like --flag=value could be.
-func (p *completer) assigned(word string) (words []string) {
-	name, _, _ := strings.Cut(word, "=")
-	for _, flag := range p.flags() {
-		if "--"+flag.Name == name {
-			for _, value := range p.valuesOf(flag.Value) {
-				words = append(words, name+"="+value)
-			}
-		}
-	}
-	return words
 }
 
 // valuesOf returns the values that a flag or an argument may have.

@@ -23,8 +23,8 @@ type change struct {
 	Yes    bool   `short:"y" help:"Do not ask. Needed if there is no terminal."`
 }
 
-// confirm tells what is about to happen, and returns without an error if that is wanted and there is a reason. What is asked
-// is asked on the terminal, and never of a pipe.
+// confirm tells what is about to happen. It returns no error if the user wants that and gives a reason. It asks on the terminal,
+// and never through a pipe.
 func (c *change) confirm(s *session, about string) error {
 	if !s.Now.IsZero() {
 		return &usageError{"a change happens now: leave out --now and HEED_NOW"}

@@ -191,7 +191,7 @@ func (d *diagnosis) choices(s *session, st *opened) error {
 	return nil
 }
 
-// placeOf names for people where in a store a row is.
+// placeOf names the part of a store that a row is in, for people.
 func placeOf(r dump.Row) string {
 	switch {
 	case r.Record != nil:

@@ -121,7 +121,7 @@ type search struct {
 	people map[string]bool // whom rows name as the source of something
 }
 
-// String tells in how many rows of which tables a person is.
+// String counts the rows that name a person, by table.
 func (f *search) String() string {
 	var parts []string
 	total := 0

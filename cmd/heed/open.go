@@ -55,7 +55,7 @@ func (p place) String() string {
 	return fmt.Sprintf("PostgreSQL database %q at %s", config.Database, net.JoinHostPort(config.Host, fmt.Sprint(config.Port)))
 }
 
-// handle opens the database. A file that is not there is an error, unless it is to be made.
+// handle opens the database. A missing file is an error, unless create is set.
 func (p place) handle(ctx context.Context, create bool) (*sql.DB, error) {
 	open := p.openFile
 	if p.dialect == sqlstore.Postgres {
@@ -168,7 +168,7 @@ func (p place) tableless(err error) error {
 	return err
 }
 
-// close closes a store, and tells where something was left out of what was read.
+// close closes a store, and warns if damaged rows were left out.
 func (s *opened) close() {
 	if s.store.Damaged() > 0 {
 		warn("some rows of %s can't be read, and were left out: see heed doctor", s.place)

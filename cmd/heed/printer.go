@@ -139,7 +139,7 @@ func moment(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05")
 }
 
-// span writes a duration, and nothing where there is none.
+// span writes a duration, and nothing for 0.
 func span(d time.Duration) string {
 	text := d.String()
 	for _, none := range []string{"m0s", "h0m"} {

@@ -88,7 +88,7 @@ func (cmd *rebuildCommand) Run(s *session) error {
 	})
 }
 
-// plan returns what is to be rebuilt, in order.
+// plan returns the rebuildings, in order.
 func (cmd *rebuildCommand) plan(s *session, st *opened) (all []rebuilding, err error) {
 	for _, part := range []struct {
 		name  string
@@ -142,7 +142,7 @@ func (cmd *rebuildCommand) module(s *session, st *opened, name string) (*rebuild
 	}), nil
 }
 
-// evidence sets what is wanted, and returns what is to be done then: nil if nothing is.
+// evidence changes settings, and returns the rebuilding that they need. It returns nil if no flag is for them.
 func (cmd *rebuildCommand) evidence(part, name string, halfLife *time.Duration, bySource *bool, do func(actor, reason string) error) *rebuilding {
 	if cmd.HalfLife == nil && cmd.BySource == nil {
 		return nil

@@ -13,11 +13,11 @@ import (
 type column struct {
 	title string
 	right bool // numbers
-	soft  bool // may be cut where there is no room
-	extra bool // may be left out where there is none: the last goes first
+	soft  bool // may be cut if there is no room
+	extra bool // may be left out if there is no room: the last goes first
 }
 
-// A listing is a table of texts, of which each row may have an interval that is drawn beside it.
+// A listing is a table of texts. A row may have an interval, which is drawn beside it.
 type listing struct {
 	columns   []column
 	rows      [][]string

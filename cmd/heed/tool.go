@@ -45,7 +45,7 @@ var (
 		}}
 )
 
-// errNone begins the error where no host has left anything to look at.
+// errNone begins the error that says that no host has left anything to look at.
 var errNone = errors.New("no host has opened")
 
 // with calls a function with the one of a name, or with the only one.
