@@ -212,7 +212,7 @@ func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 // evaluateAll evaluates all unclassified feedback, the oldest first, and returns how many it classified and all errors, joined.
 func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
 	var waiting []string
-	for r, err := range s.records(ctx, Listing{Class: Unclassified}) {
+	for r, err := range s.records(ctx, Listing{Class: unclassified}) {
 		if err != nil {
 			return 0, wrap("evaluate all", err)
 		}
@@ -321,7 +321,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 			return c, err
 		}
 		if r.Class != Ambiguous {
-			return c, notNow("feedback", cmp.Or(r.Class, Unclassified))
+			return c, notNow("feedback", cmp.Or(r.Class, unclassified))
 		}
 		lane, err := s.lane(ctx, r.Agent, now)
 		if err != nil {

@@ -27,8 +27,10 @@ const (
 	Ambiguous         Classification = "ambiguous"          // a person has to say: Service.Resolve
 	Positive          Classification = "positive"           // an approval without changes
 	Archived          Classification = "archived"           // a person chose to ignore it
-	Unclassified      Classification = "unclassified"       // selects, in a Listing, what was not evaluated yet
 )
+
+// unclassified stands in the store, and in a [Listing], for a class that is not set.
+const unclassified Classification = "unclassified"
 
 // generalizable reports whether a rule may be made of it.
 func (c Classification) generalizable() bool { return c == GeneralizableHigh || c == GeneralizableLow }

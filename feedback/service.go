@@ -165,7 +165,7 @@ func (s *Service) Feedback(ctx context.Context, id string) (Feedback, error) {
 // A Listing selects feedback. A field that is not set selects all. Erased feedback is never selected.
 type Listing struct {
 	Agent, Gate string
-	Class       Classification // or Unclassified
+	Class       Classification // or "unclassified", for what was not evaluated yet
 	Cluster     string
 	Since       time.Time // this moment and later
 	Until       time.Time // before this moment

@@ -110,7 +110,7 @@ func listKeys(name string, values []string, all bool) (keys []string) {
 	return keys
 }
 
-func classKey(c Classification) string { return store.Key("class", string(cmp.Or(c, Unclassified))) }
+func classKey(c Classification) string { return store.Key("class", string(cmp.Or(c, unclassified))) }
 
 // groupKey is that of a proposal that supersedes just these rules.
 func groupKey(rules []string) string {
