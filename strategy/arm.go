@@ -12,19 +12,18 @@ import (
 // ArmID names an arm.
 type ArmID string
 
-// An Arm is one of the ways that a [Learner] chooses among: a way of injecting a learning, a model, a prompt, a tool.
+// An Arm is one of the ways that a [Learner] chooses among: a model, a prompt, a tool.
 type Arm struct {
 	ID ArmID
-	// Weight is the arm's share of the choices while nothing is known, relative to the other arms' weights, from 1e-9 to
-	// 1e9. Either all arms have one, or all have 0 and equal shares.
+	// Weight is the arm's share of the choices before any evidence, relative to the other arms' weights, from 1e-9 to 1e9. Either
+	// all arms have one, or all have 0 and equal shares.
 	Weight float64
 	// Parameters are settings of the arm that are learned along with it.
 	Parameters []Parameter
 }
 
-// A Parameter is a setting of an arm with the values that it may have. Which value works is learned as which arm works:
-// each value has evidence of its own, in its segment, from the outcomes of the choices that had it. A single value is
-// simply set.
+// A Parameter is a setting of an arm with the values that it may have. Each value has evidence of its own in a segment, from the
+// outcomes of the choices that had it. A single value is simply set.
 type Parameter struct {
 	Name   string
 	Values []string // each with the name at most 1,023 bytes: let a longer text go by a name
@@ -33,8 +32,11 @@ type Parameter struct {
 func validateArms(arms []Arm) error {
 	var found faults.List
 	found.Check(len(arms) > 0, "Arms", len(arms), "must have at least one")
-	seen := make(map[ArmID]bool)
+	seen, positive := make(map[ArmID]bool), 0
 	for i, arm := range arms {
+		if arm.Weight > 0 {
+			positive++
+		}
 		field := fmt.Sprintf("Arms[%d].", i)
 		found.Check(arm.ID != "" && evidence.CheckText("", string(arm.ID)) == nil, field+"ID", arm.ID, "must be text that a store can keep, not empty")
 		found.Check(!seen[arm.ID], field+"ID", arm.ID, "must be different from the others")
@@ -56,12 +58,6 @@ func validateArms(arms []Arm) error {
 	if err := found.Err(); err != nil {
 		return err
 	}
-	positive := 0
-	for _, arm := range arms {
-		if arm.Weight > 0 {
-			positive++
-		}
-	}
 	if positive > 0 && positive < len(arms) {
 		return &heed.ConfigError{Field: "Arms", Value: arms, Reason: "must all have a positive weight, or none"}
 	}
@@ -78,10 +74,9 @@ func start(value string) string {
 	return value
 }
 
-// coldStart returns the beliefs about arms of which nothing is known. Of independent draws from Beta(c·w, 1) with the same
-// c, the one with weight w is the greatest with probability w over the sum of weights: each is U^(1/(c·w)), and -log of
-// it is exponential with rate c·w. So the arms' shares of first choices are their weights, where prior.Beta is 1; c is
-// chosen such that equal weights give the prior itself.
+// coldStart returns the beliefs about arms before any evidence. Of independent draws from Beta(c·w, 1) with the same c, the one
+// with weight w is the greatest with probability w over the sum of weights: each is U^(1/(c·w)), and -log of it is exponential
+// with rate c·w. So the shares of first choices are the weights if prior.Beta is 1. c makes equal weights give the prior itself.
 func coldStart(arms []Arm, prior evidence.Beta) []evidence.Beta {
 	var total float64
 	for _, arm := range arms {

@@ -14,19 +14,16 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Change is a test of whether an arm's rewards for an item have changed, made on the outcomes that the store's history
-// still holds (of a store without history, none ever has). Where one is found, what happened before it no longer counts for
-// any arm of the item, so that all are tried again; the store's audit log says so.
+// Change tests whether an arm's rewards for an item have changed, on the outcomes in the store's history. After a change, older
+// outcomes no longer count for any arm of the item, so that all arms are tried again. The store's audit log says so.
 //
-// The test compares, for each place at which the outcomes can be cut in two, how probable they are with one rate and with
-// two: the generalised likelihood ratio for Bernoulli rewards with the threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann,
-// Maillard and Seznec 2022), which bounds rewards in [0, 1] of any other kind too.
-//
-// It finds changes of arms that are in use. That an arm which is never chosen has become better shows only to a learner
-// whose evidence fades: see Config.HalfLife.
+// For each place at which the outcomes can be cut in two, the test compares their probability with one rate and with two. It is
+// the generalised likelihood ratio for Bernoulli rewards with the threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard
+// and Seznec 2022), which also bounds other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose
+// evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
 type Change struct {
-	// FalseAlarms is about how probable it is that a change is ever seen in an arm that never changes, in (0, 0.5]; 0.001 is
-	// a good one. 0: no test is made.
+	// FalseAlarms is about the probability that a change is ever found in an arm that never changes, in (0, 0.5]. 0.001 is good.
+	// 0: no test is made.
 	FalseAlarms float64
 	// Every is how many outcomes of an item's arm lie between two tests. 0 means 5.
 	Every int
@@ -55,7 +52,7 @@ func (c Change) due(outcomes uint64) bool {
 	return c.FalseAlarms > 0 && outcomes > 1 && outcomes%uint64(c.Every) == 0
 }
 
-// find returns where in the outcomes, the oldest first, the rewards have changed most, if they have.
+// find returns where the rewards have changed most, if they have. The oldest outcome comes first.
 func (c Change) find(outcomes []evidence.Observation) (at int, found bool) {
 	n := float64(len(outcomes))
 	var mass, reward float64
@@ -127,7 +124,7 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 	return err
 }
 
-// counted returns the last outcomes of a cell, the oldest first, of the so many that count.
+// counted returns the last of the n outcomes of a cell that count, the oldest first.
 func (l *Learner) counted(ctx context.Context, cell evidence.Cell, n uint64) (outcomes []evidence.Observation, err error) {
 	for o, err := range l.cfg.Store.History(ctx, cell) {
 		if err != nil {

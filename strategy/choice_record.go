@@ -11,8 +11,8 @@ import (
 type Record struct {
 	Choice Choice `json:"choice"`
 	Stage  Stage  `json:"stage"`
-	// Result is what came of it; nil unless it is Observed. Of several results it is the one that came about last by At,
-	// and of one moment the one with the greater id, in whatever order they were observed.
+	// Result is its outcome; nil unless it is Observed. Of several it is the last by At, and of one moment the one with the
+	// greater id, in whatever order they were observed.
 	Result *Result `json:"result,omitempty"`
 }
 
@@ -44,7 +44,7 @@ func (r Result) before(o Result) bool {
 	return r.ID < o.ID
 }
 
-// A ChoiceFilter lets those choices pass that have all the properties it names. The zero filter lets all pass.
+// A ChoiceFilter lets choices pass that have all the properties it names. The zero filter lets all pass.
 type ChoiceFilter struct {
 	Session  string
 	Item     string
@@ -66,8 +66,7 @@ func (f *ChoiceFilter) passes(r *choiceRow) bool {
 		(f.Stage == "" || f.Stage == r.Stage)
 }
 
-// query returns the query that finds what the filter lets pass, and more. A session has fewer choices than an item, and
-// fewer are pending than not.
+// query returns the query that finds what the filter lets pass, and more.
 func (f *ChoiceFilter) query(learner string) store.Query {
 	q := store.Query{Since: f.Since, Until: f.Until}
 	if f.Session != "" {
@@ -88,8 +87,8 @@ type choiceRow struct {
 	Epoch  uint64 `json:"epoch,omitempty"`  // of its session, when it was made
 	Number uint64 `json:"number,omitempty"` // how many choices its session had made before for its item
 	Silent bool   `json:"silent,omitempty"` // silence was counted for it, as evidence
-	// Own tells that the record has the id of the choice. The last choice of an item in a session has an id that is made of
-	// the two, so that it is read without a search, and is there once however many processes choose at the same time.
+	// Own tells that the record has the id of the choice. The last choice of an item in a session has an id that is made of the
+	// two. So it is read without a search, and is there once however many processes choose at the same time.
 	Own bool `json:"own,omitempty"`
 }
 

@@ -8,17 +8,13 @@ import (
 	"github.com/heedhq/heed/internal/spread"
 )
 
-// Copy is the [Pooling] of the Adaptive Strategies design: an item follows its segment until it has been seen in so many
-// sessions, and then takes a copy of the segment's evidence and goes its own way from there. Weights count as they are.
+// Copy is the [Pooling] of the Adaptive Strategies design. An item follows its segment for a number of sessions. Then it takes a
+// copy of the segment's evidence, without its own outcomes, and goes its own way. Weights count as they are.
 //
-// The copy leaves the item's own outcomes out, which it keeps beside it, so that none of them counts twice. The item goes
-// its own way while the confidence in its own evidence, √n/(1+√n) for an effective number of n outcomes of any kind and
-// weight, is at least MinConfidence; if its evidence fades, it returns to the segment.
-//
-// What an item was given is evidence of its own and has no source: expunging a source from the store does not undo it.
-// [Learner.Reset] does.
-//
-// Where items differ it learns late, as thousands of copied observations outweigh its own: [TwoLevel] is the default.
+// The item goes its own way while the confidence in its own evidence, √n/(1+√n) for n effective outcomes, is at least
+// MinConfidence. If its evidence fades, it returns to the segment. A copy has no source: expunging a source from the store does
+// not undo it, but [Learner.Reset] does. Where items differ, Copy learns late, as thousands of copied observations outweigh an
+// item's own. [TwoLevel] is the default.
 //
 // The zero Copy is ready to use. It is immutable.
 type Copy struct {
@@ -98,7 +94,7 @@ func (m *copied) specialized(item Item) bool {
 	return item.Given != nil && m.confidence(item) >= m.minConfidence
 }
 
-// Independence implements [Model]: it is all or nothing, as nothing that the segment learns reaches an item with a copy.
+// Independence implements [Model]. It is 0 or 1, as nothing that the segment learns reaches an item with a copy.
 func (m *copied) Independence(item Item) float64 {
 	if m.specialized(item) {
 		return 1
@@ -113,8 +109,7 @@ func (m *copied) Give(item Item, given []evidence.Sums) {
 	}
 }
 
-// confidence says how much an item's own evidence is to be trusted, in [0, 1): what is left of an uncertainty that is 1
-// without outcomes and 1/(1+√n) after n.
+// confidence is the confidence in an item's own evidence, in [0, 1): one minus an uncertainty of 1/(1+√n) after n outcomes.
 func (m *copied) confidence(item Item) float64 {
 	var own evidence.Sums
 	for _, arm := range item.Arms {

@@ -21,7 +21,7 @@ type credit struct {
 	kept    keptChoice // the record of the choice; Revision 0: there is none
 
 	before   []evidence.Part // of the arm's cell, where it was read
-	known    bool            // whether before is to be used: evidence was taken away meanwhile, or may not count
+	known    bool            // whether to use before: evidence was taken away meanwhile, or may not count
 	withdraw []string        // the silence to take back
 	batch    store.Batch
 	parts    []evidence.Part // of the batch's cells, after the commit
@@ -169,8 +169,7 @@ func leave(all []*segment) {
 	}
 }
 
-// commit makes one attempt, and returns a receipt for each credit. What the choices know of their records is taken for
-// current, but where the attempt before has shown that it is not.
+// commit makes one attempt, and returns a receipt for each credit. The first attempt trusts what the choices know of their records.
 func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, end ending, again bool) ([]store.Receipt, error) {
 	session, err := l.readCredits(ctx, now, credits, end, again)
 	if err != nil {
@@ -211,8 +210,8 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 	return receipts[:len(credits)], nil
 }
 
-// settledRows returns the record that each credit writes. Of several outcomes of one choice, the first writes it for all, as a
-// record may be written once in a commit.
+// settledRows returns the record that each credit writes. The first of several outcomes of one choice writes it for all, as a
+// commit may write a record once.
 func settledRows(credits []credit) []*choiceRow {
 	rows := make([]*choiceRow, len(credits))
 	first := make(map[ChoiceID]int, len(credits))
@@ -237,7 +236,7 @@ func settledRows(credits []credit) []*choiceRow {
 	return rows
 }
 
-// batches returns a batch for each credit, and what is to be withdrawn before: the first batch alone may take evidence away.
+// batches returns a batch for each credit, and what to withdraw before them, as only the first batch may take evidence away.
 func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.Batch, withdraw []string, err error) {
 	batches = make([]store.Batch, 0, len(credits)+2)
 	for i := range credits {
@@ -261,8 +260,8 @@ func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.
 	return batches, withdraw, nil
 }
 
-// readCredits has each credit know the record of its choice, and what else it has to: with no read where the choices know
-// all of it. It returns the record of the session that ends.
+// readCredits reads the records of the choices, and the cells that must be known. It reads nothing if the choices know their
+// records. It returns the record of the session that ends.
 func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []credit, end ending, again bool) (session store.Record, err error) {
 	var read scratch
 	for i := range credits {
@@ -335,31 +334,33 @@ func (c *credit) cell() evidence.Cell { return c.segment.space.arm(c.Choice.Item
 // learn tells the memory of a segment what a commit has changed. The observations are all of the commit on the arm's cell.
 func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observation) {
 	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
-	if !s.isLoaded() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.model == nil {
 		return
 	}
-	s.sampled(arm, c.sampled)
-	after := partsOf(c.parts, c.batch.Observations[0].Cell)
-	if c.batch.ID == observations[0].ID { // the first tells it for all
-		before, ok := c.before, true
-		if !c.known {
-			before, ok = without(after, observations)
-		}
-		if !ok {
-			s.expire() // some observation changed nothing, as it is from before a restart
-			return
-		}
-		s.update(arm, l.cfg.Caps.Pool(before, at), l.cfg.Caps.Pool(after, at))
-	}
+	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(c.sampled), 0))
 	for i, v := range l.values {
 		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
-			parts := partsOf(c.parts, s.space.parameter(v.arm, v.Setting))
-			s.setParameter(i, l.parameterBelief(parts, at).Sampler())
+			s.parameters[i] = l.parameterBelief(partsOf(c.parts, s.space.parameter(v.arm, v.Setting)), at).Sampler()
 		}
+	}
+	if c.batch.ID != observations[0].ID {
+		return // the first tells it for all
+	}
+	after := partsOf(c.parts, c.batch.Observations[0].Cell)
+	before, ok := c.before, true
+	if !c.known {
+		before, ok = without(after, observations)
+	}
+	loaded := s.loaded
+	s.loaded = time.Time{} // it is made anew if an observation from before a restart changed nothing, or the model panics or drifts
+	if ok && !s.model.Update(arm, l.cfg.Caps.Pool(before, at), l.cfg.Caps.Pool(after, at)) {
+		s.loaded = loaded
 	}
 }
 
-// without returns the parts of a cell as they were before observations came to them. It reports false where that is not so.
+// without returns the parts of a cell as they were before the observations. It reports false if the observations are not there.
 func without(parts []evidence.Part, observations []evidence.Observation) ([]evidence.Part, bool) {
 	before := slices.Clone(parts)
 	for _, o := range observations {
@@ -386,7 +387,7 @@ func without(parts []evidence.Part, observations []evidence.Observation) ([]evid
 	return before, true
 }
 
-// followUp does what an outcome that was counted may give rise to: the item's copy of its segment, a test for a change.
+// followUp does what may follow from an outcome: the item's copy of its segment, and a test for a change.
 func (l *Learner) followUp(ctx context.Context, c *credit, now time.Time) error {
 	s, arm := c.segment, l.index[c.Choice.Arm]
 	if pooling, ok := l.cfg.Pooling.(Specializer); ok && !c.Choice.details.given {

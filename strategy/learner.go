@@ -20,11 +20,9 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Learner chooses among arms by Thompson sampling and learns from what comes of it. Make one with [New]. It holds
-// nothing that the store does not, but for the choices of running sessions: another learner over the same store goes on
-// where it stopped. It starts no goroutine and needs no closing.
-//
-// A Learner is safe for concurrent use by multiple goroutines.
+// A Learner chooses among arms by Thompson sampling and learns from the outcomes. Make one with [New]. All that it knows is in
+// the store, so another learner over the same store goes on where it stopped. It starts no goroutine and needs no closing. It
+// is safe for concurrent use by multiple goroutines.
 type Learner struct {
 	cfg      Config
 	priors   []evidence.Beta
@@ -56,11 +54,10 @@ type remembered struct {
 	drawn   bool      // whether it was made now, and not read from its record
 }
 
-// New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError].
-//
-// It keeps its settings in the store, by its name. A host that sets another half-life than the stored one, or caps where the
-// store keeps sources together, is refused with a [*heed.SettingsError]: see [Rebuild]. A host that does not set them gets
-// what is stored. Other settings apply when evidence is read: they are taken over, which is an entry in the audit.
+// New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError]. It keeps its settings in
+// the store, by its name. If the host sets another half-life than the stored one, or caps while the store keeps sources together,
+// the error is a [*heed.SettingsError]: see [Rebuild]. If it does not set them, it gets the stored ones. Other settings replace
+// the stored ones, with an entry in the audit.
 func New(ctx context.Context, cfg Config) (*Learner, error) {
 	l, err := build(cfg)
 	if err == nil {
@@ -107,19 +104,19 @@ func build(cfg Config) (*Learner, error) {
 // Config returns the configuration in force, defaults filled in.
 func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 
-// Select chooses an arm: it draws a reward for each permitted arm from what is believed of it, and the arm with the
-// greatest wins. In one session, an item keeps the arm that was chosen first, until [Learner.EndSession], or until the
-// cache lets go of it; a choice whose arm is no longer permitted is made anew.
+// Select chooses an arm. It draws a reward for each permitted arm from the belief about it, and the greatest wins. Within a
+// session an item keeps the arm that was chosen first, until [Learner.EndSession], until the cache lets go of it, or until the
+// arm is no longer permitted.
 //
-// Input that is not valid is a [*heed.InputError], and a context that is done when Select is called gives its error. If the
-// store can't be read, or the choice not be recorded, or not before the context is done, Select returns that error together
-// with a choice of the default arm (or of the first permitted one), which a host may use to go on: it is not remembered nor
-// recorded, and an outcome may be observed of it.
+// Bad input is a [*heed.InputError]. A context that has ended gives its error. If the store can't be read, or the choice can't be
+// recorded in time, Select returns that error together with a choice of the default arm, or of the first permitted one. A host
+// may go on with it and observe an outcome of it. It is not remembered or recorded.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err
 	}
-	if err := l.validateQuery(&q); err != nil {
+	err := l.validateQuery(&q)
+	if err != nil {
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	}
 	now := l.cfg.Now()
@@ -127,8 +124,7 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 		return l.fallBack(&q, now), nil
 	}
 	var r *remembered
-	var known bool
-	var err error
+	known := false
 	if q.Session == "" {
 		r = &remembered{}
 		err = l.choose(ctx, &q, now, l.loose.Add(1), r)
@@ -136,7 +132,8 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 		name := nameInSession(q.Item, q.Category, q.Context)
 		r, known, err = l.sessions.Do(ctx, q.Session, name, now,
 			func(r *remembered) bool {
-				return l.holds(&r.choice, &q, now) && (l.cfg.Unrecorded || l.checked(r, now))
+				// After Config.Refresh it is compared with the store.
+				return l.holds(&r.choice, &q, now) && (l.cfg.Unrecorded || now.Sub(r.checked).Abs() < l.cfg.Refresh)
 			},
 			func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, r) })
 	}
@@ -156,8 +153,7 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	}
 }
 
-// nameInSession returns the name by which a session remembers a choice: its item, or where there is none, its segment. No
-// item has a NUL.
+// nameInSession returns the name by which a session remembers a choice: its item, or its segment. No item has a NUL.
 func nameInSession(item, category, context string) string {
 	if item != "" {
 		return item
@@ -180,11 +176,6 @@ func (l *Learner) validateQuery(q *Query) error {
 // holds reports whether a choice that was made in the session is still good.
 func (l *Learner) holds(c *Choice, q *Query, now time.Time) bool {
 	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL
-}
-
-// checked reports whether the choice need not be compared with the store: see Config.Refresh.
-func (l *Learner) checked(r *remembered, now time.Time) bool {
-	return now.Sub(r.checked).Abs() < l.cfg.Refresh
 }
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
@@ -212,15 +203,15 @@ func (l *Learner) EndSession(ctx context.Context, session string) (err error) {
 	})
 }
 
-// ended returns the batch that ends a session, whose record was read. Where the id is not empty, it counts once.
+// ended returns the batch that ends a session, whose record was read. If the id is not empty, it counts once.
 func (l *Learner) ended(read store.Record, id string) (store.Batch, error) {
 	kept, err := sessions.Of(read)
 	next := sessionRow{read.ID, kept.Value.Epoch + 1, evidence.InstantOf(l.cfg.Now()).Time()}
 	return store.Batch{ID: id, Records: []store.Record{sessions.Record(next, kept.Revision)}}, err
 }
 
-// Refresh makes anew from the store what is held in memory of all segments: after evidence was retracted, expunged or
-// reset in the store, or added by others.
+// Refresh reads all segments in memory anew from the store. Call it after evidence was retracted, expunged or reset in the
+// store, or added by others.
 func (l *Learner) Refresh(ctx context.Context) (err error) {
 	defer because(&err, "refresh")
 	return l.refreshAll(ctx, l.cfg.Now(), 0)
@@ -248,8 +239,7 @@ func (l *Learner) refresh(ctx context.Context, s *segment, now time.Time) error 
 	return l.load(ctx, s, now, &scratch{})
 }
 
-// scratch is what reading takes, kept from one choice to the next: what is to be read, what was read, and what it says of
-// an item.
+// scratch is memory for reading, kept from one choice to the next.
 type scratch struct {
 	cells []evidence.Cell
 	refs  []store.Ref
@@ -266,9 +256,8 @@ func (s *scratch) reset() {
 	s.Snapshot.Reset()
 }
 
-// choose takes up the choice that was made in the session before, as its record has it, or else makes one, and keeps a
-// record of it. Of several processes that choose for one item at the same time, one makes the choice and the others take it
-// up.
+// choose takes the session's choice from its record, or makes one and records it. If several processes choose for one item at
+// the same time, one makes the choice and the others take it.
 func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, r *remembered) error {
 	s, err := l.segment(q.Category, q.Context)
 	if err != nil {
@@ -292,9 +281,14 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 		var last keptChoice
 		epoch, n := uint64(0), number
 		if recalls {
-			if last, epoch, err = recalled(scratch.Records); err != nil {
+			session, err := sessions.Of(scratch.Records[0])
+			if err != nil {
 				return err
 			}
+			if last, err = choices.Of(scratch.Records[1]); err != nil {
+				return err
+			}
+			epoch = session.Value.Epoch
 			switch {
 			case last.Revision == 0 || last.Value.Epoch < epoch:
 				n = 0
@@ -314,22 +308,13 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 	})
 }
 
-// recalled returns the last choice that a session made for an item, if it made any, and the epoch of the session.
-func recalled(read []store.Record) (last keptChoice, epoch uint64, err error) {
-	session, err := sessions.Of(read[0])
-	if err == nil {
-		last, err = choices.Of(read[1])
-	}
-	return last, session.Value.Epoch, err
-}
-
 func (l *Learner) isArm(arm ArmID) bool {
 	_, ok := l.index[arm]
 	return ok
 }
 
-// record keeps the record of a choice that was made, and its event. The record of the last choice of the session for the
-// item moves, to the id of that choice.
+// record keeps the record of a choice, and its event. The record of the session's last choice for the item moves to the id of
+// that choice.
 func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uint64, r *remembered) error {
 	var b store.Batch
 	var row *choiceRow
@@ -449,8 +434,7 @@ func (l *Learner) drawParameters(s *segment, arm ArmID, rng *evidence.Rand) (set
 	return settings
 }
 
-// itemCells appends the cells that say what an item has shown: its arms', what it was given if its pooling specialises, and
-// how often it was reset.
+// itemCells appends the cells of an item: its arms, what it was given if its pooling specialises, and how often it was reset.
 func (l *Learner) itemCells(s *segment, item string, cells []evidence.Cell) []evidence.Cell {
 	for i := range l.cfg.Arms {
 		cells = append(cells, s.space.arm(item, l.cfg.Arms[i].ID))
@@ -504,8 +488,8 @@ func (l *Learner) readItem(s *segment, item string, now time.Time, into *scratch
 	return resets
 }
 
-// Beliefs returns what is believed of each arm of an item at this moment, in the order of the arms. The query's session
-// and permitted arms are of no account.
+// Beliefs returns the belief about each arm of an item now, in the order of the arms. The query's session and permitted arms
+// are ignored.
 func (l *Learner) Beliefs(ctx context.Context, q Query) (_ []Belief, err error) {
 	defer because(&err, "beliefs")
 	if err := q.validate(); err != nil {

@@ -15,14 +15,14 @@ import (
 
 // An Outcome says what came of a choice.
 type Outcome struct {
-	// Choice is the one that is credited, as it was made: in this process, or read back from JSON.
+	// Choice is the one that is credited, as it was made in this process or read back from JSON.
 	Choice Choice
-	// ID tells the outcomes of one choice apart; what comes again under the same id counts once. "" is as good an id as
-	// any, where a choice has one outcome. It must not begin with "heed:".
+	// ID tells the outcomes of one choice apart. Each counts once. "" is a good id if a choice has one outcome. It must not begin
+	// with "heed:".
 	ID string
 	// Value is how good it was, from -1, as bad as can be, to 1. 0 is neither.
 	Value float64
-	// Confidence is how much the value is to be trusted, in (0, 1]: it is the weight of the outcome as evidence.
+	// Confidence is the trust in the value, in (0, 1]. It is the weight of the outcome as evidence.
 	Confidence float64
 	// Channel and Source say how the outcome is known, and who caused it: see [evidence.Observation]. Both may be empty.
 	Channel string
@@ -174,29 +174,6 @@ func (o *Outcome) result() Result {
 // derivedID names evidence that follows from other evidence, by what it follows from.
 func derivedID(what string, parts ...string) string { return what + ":" + records.ID(parts...) }
 
-func (s *segment) setParameter(value int, belief evidence.Sampler) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.parameters[value] = belief
-}
-
-// update tells the model, which may be a host's, and panic.
-func (s *segment) update(arm int, before, after evidence.Sums) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	loaded := s.loaded
-	s.loaded = time.Time{} // if it panics or has drifted, the model is made anew
-	if !s.model.Update(arm, before, after) {
-		s.loaded = loaded
-	}
-}
-
-func (s *segment) sampled(arm, outcomes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(outcomes), 0))
-}
-
 // expire makes the next use of the segment load it from the store.
 func (s *segment) expire() {
 	s.mu.Lock()
@@ -204,8 +181,7 @@ func (s *segment) expire() {
 	s.loaded = time.Time{}
 }
 
-// specialize gives an item its copy of the segment's evidence, if its pooling works so and it has come so far. The copy
-// is evidence of its own, stored under a name that counts once.
+// specialize gives an item its copy of the segment's evidence. The copy is evidence of its own, under an id that counts once.
 func (l *Learner) specialize(ctx context.Context, s *segment, item string, now time.Time) error {
 	scratch := &scratch{cells: l.itemCells(s, item, nil)}
 	if err := l.read(ctx, s, now, scratch); err != nil {

@@ -8,17 +8,15 @@ import (
 	"github.com/heedhq/heed/internal/spread"
 )
 
-// A Pooling says what is believed of an item's arms, given what the item itself has shown and what the other items of its
-// segment have: how much items share.
-//
-// It is a seam: [TwoLevel], [Copy] and [Alone] are those that come with the package, and package strategytest has the suite
-// for others. A Pooling must be safe for concurrent use by multiple goroutines, and is best a plain value.
+// A Pooling says how much items share: what is believed of an item's arms, given the evidence of the item and of the other
+// items of its segment. [TwoLevel], [Copy] and [Alone] come with the package. Package strategytest has the suite for others. A
+// Pooling must be safe for concurrent use by multiple goroutines, and is best a plain value.
 type Pooling interface {
-	// Model returns the model of a segment in which these items were seen so far. It must not depend on their order.
+	// Model returns the model of a segment with these items. It must not depend on their order.
 	Model(segment Segment, items []Item) Model
 }
 
-// A Segment is what a model knows of its arms before any evidence. It is not to be changed.
+// A Segment is what a model knows of its arms before any evidence. A model must not change it.
 type Segment struct {
 	Priors []evidence.Beta // the cold start of each arm
 	// LeastWeight is the least weight of an outcome that the learner accepts, for [evidence.Sums.Effective].
@@ -27,8 +25,8 @@ type Segment struct {
 
 // An Item is what is known of one item in one segment.
 type Item struct {
-	Arms []evidence.Sums // what its own outcomes add up to, by arm
-	// Given is what the segment gave it when it specialised, by arm; nil while it has not. See [Specializer].
+	Arms []evidence.Sums // the sums of its own outcomes, by arm
+	// Given is what the segment gave it when it specialised, by arm. nil: it has not. See [Specializer].
 	Given []evidence.Sums
 }
 
@@ -42,22 +40,22 @@ func (i Item) seen() bool {
 	return false
 }
 
-// A Model is what a pooling holds of one segment in memory. It is derived from the items' evidence: the learner makes it
-// anew now and then, and keeps it up to date in between. Update is called by one goroutine at a time, and never while
-// another method is running; the other methods may be called by many at the same time.
+// A Model is what a pooling holds of one segment in memory. The learner makes it anew from the items' evidence now and then, and
+// updates it in between. Update is called by one goroutine at a time, and never while another method is running. Many goroutines
+// may call the other methods at the same time.
 type Model interface {
 	// Update tells that an item's evidence on an arm changed. It should cost the same however many items there are. It reports
 	// whether the model has drifted from what it would be if it were made anew. The learner then makes it anew.
 	Update(arm int, before, after evidence.Sums) (drifted bool)
-	// Believe sets the belief about each arm of an item. The slice has an element an arm.
+	// Believe sets the belief about each arm of an item. The slice has one element for each arm.
 	Believe(item Item, beliefs []Belief)
-	// Independence says how far an item goes its own way, in [0, 1]: 0, what is believed of it is its segment's; 1, it is the
-	// item's alone. From ½ on it is called specialised.
+	// Independence says how far an item goes its own way, in [0, 1]. At 0 the beliefs about it are its segment's, and at 1 its own.
+	// From ½ on it is called specialised.
 	Independence(item Item) float64
 }
 
-// A Specializer is a [Pooling] whose items take a copy of their segment's evidence when they have been seen in so many
-// sessions. The learner asks the model, which then must be a [Giver], for the copy once, and stores it with the item.
+// A Specializer is a [Pooling] whose items take a copy of their segment's evidence after a number of sessions. Its models must be
+// a [Giver]. The learner asks for the copy once, and stores it with the item.
 type Specializer interface {
 	Pooling
 	SpecializeAt() (sessions int)
@@ -70,25 +68,22 @@ type Giver interface {
 	Give(item Item, given []evidence.Sums)
 }
 
-// A Belief is what a learner believes of one arm of one item. In the simplest case that is its Level alone.
-//
-// Where Strength is positive, the Level is that of the segment, and the item lies around it: its own rate is Beta
-// distributed with mean m and strength s, where m is the level. Given its own Successes and Failures its rate is then
-// Beta(s·m + Successes, s·(1-m) + Failures).
+// A Belief is what a learner believes of one arm of one item. In the simplest case that is its Level alone. If Strength is
+// positive, the Level is that of the segment, and the item's rate lies around it: Beta(s·m + Successes, s·(1-m) + Failures) for
+// strength s and level m.
 type Belief struct {
 	Level     evidence.Beta `json:"level"`
 	Strength  float64       `json:"strength,omitempty"`
 	Successes float64       `json:"successes,omitempty"`
 	Failures  float64       `json:"failures,omitempty"`
-	// Sharpness, where it is positive, is how many times the item's evidence counts when its own rate is drawn, of which
-	// never less than the mean is taken. Where it is 0, the mean is taken.
+	// Sharpness is how many times the item's evidence counts when its own rate is drawn. Draws below the mean are raised to the
+	// mean. 0: there is no draw, and the mean is used.
 	Sharpness float64 `json:"sharpness,omitempty"`
 
 	level *evidence.Sampler // of Level, where it is kept; it does not change
 }
 
-// Keep returns the belief with what drawing its level needs worked out beforehand. A model does well to keep its beliefs
-// so.
+// Keep returns the belief prepared for drawing. A model should keep its beliefs so.
 func (b Belief) Keep() Belief {
 	level := b.Level.Sampler()
 	b.level = &level
@@ -98,9 +93,8 @@ func (b Belief) Keep() Belief {
 // Mean returns the expected reward of the arm for the item.
 func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
 
-// Interval returns the bounds between which the arm's rate lies with a probability of level, as much outside on either
-// side. Where the Level is not the whole belief they are quantiles of 4,096 draws, always the same ones. A level outside of
-// (0, 1) has none: they are NaN.
+// Interval returns the bounds between which the arm's rate lies with a probability of level, with equal tails. If the Level is
+// not the whole belief they are quantiles of 4,096 draws, always the same ones. For a level outside of (0, 1) they are NaN.
 func (b Belief) Interval(level float64) (low, high float64) {
 	if b.Strength == 0 || math.IsNaN(b.Level.Mean()) || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)
@@ -154,10 +148,10 @@ func (b *Belief) draw(r *evidence.Rand) float64 {
 // leastShape keeps a drawn level of exactly 0 or 1 a distribution.
 const leastShape = 1e-9
 
-// counts is for how many successes and failures evidence stands.
+// counts are effective numbers of successes and failures.
 type counts struct{ successes, failures float64 }
 
-// countsOf returns the effective number of outcomes, each counted as often as it tells more than a toss of a coin.
+// countsOf returns the effective numbers of outcomes. Each counts as many times as it tells more than a toss of a coin.
 func countsOf(s evidence.Sums, leastWeight, dispersion float64) counts {
 	n, mean := s.Effective(leastWeight)*dispersion, s.Mean()
 	return counts{n * mean, n * (1 - mean)}
@@ -170,8 +164,8 @@ func (c counts) posterior(prior evidence.Beta) evidence.Beta {
 	return evidence.Beta{Alpha: prior.Alpha + c.successes, Beta: prior.Beta + c.failures}
 }
 
-// Alone is the [Pooling] in which items share nothing but how much a reward tells (package internal/spread): each learns on its
-// own, from the cold start. It is the right one for bandits without items. It is immutable.
+// Alone is the [Pooling] in which items share only how much a reward tells. Each learns on its own, from the cold start. It is the
+// right one for bandits without items. It is immutable.
 type Alone struct{}
 
 // Model implements [Pooling].

@@ -16,7 +16,7 @@ import (
 // A segmentKey names a segment.
 type segmentKey struct{ category, context string }
 
-// A segment is what the learner holds in memory of one: derived from the store, and made anew from it now and then.
+// A segment is what the learner holds in memory of one. It is derived from the store, and read anew now and then.
 type segment struct {
 	segmentKey
 	space space
@@ -28,18 +28,13 @@ type segment struct {
 	samples    []uint64           // outcomes of each arm
 	resets     map[string]resets  // of items that were reset, as far as they were read
 
-	// observers are those who add evidence, each with a token. A load takes all tokens, so that the model sees each change of
+	// observers has a token of each goroutine that adds evidence. A load takes all tokens, so that the model sees each change of
 	// evidence once: in the list that it is made of, or as an update.
 	observers chan struct{}
-	// loading is held by who makes the model anew.
-	loading lock.Lock
+	loading   lock.Lock // of making the model anew
 }
 
-func newSegment(key segmentKey, s space) *segment {
-	return &segment{segmentKey: key, space: s, observers: make(chan struct{}, maxObservers), loading: lock.New()}
-}
-
-// maxObservers is how many may add evidence to a segment at the same time.
+// maxObservers is how many goroutines may add evidence to a segment at a time.
 const maxObservers = 64
 
 // segment returns a segment, which may not be loaded.
@@ -58,13 +53,13 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s = l.segments[key]; s == nil {
-		s = newSegment(key, space{l.kinds, scope})
+		s = &segment{segmentKey: key, space: space{l.kinds, scope}, observers: make(chan struct{}, maxObservers), loading: lock.New()}
 		l.segments[key] = s
 	}
 	return s, nil
 }
 
-// stale reports whether the caller is to load the segment, and has its lock for that then.
+// stale reports whether the caller must load the segment. It then holds the lock for that.
 func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, error) {
 	switch loaded, fresh := s.state(now, l.cfg.Refresh); {
 	case fresh:
@@ -86,7 +81,7 @@ func (l *Learner) stale(ctx context.Context, s *segment, now time.Time) (bool, e
 	return true, nil
 }
 
-// state reports whether there is a model, and whether it is as fresh as it must be: by a clock that was put back, it is not.
+// state reports whether there is a model, and whether it is fresh. After the clock was put back it is not.
 func (s *segment) state(now time.Time, refresh time.Duration) (loaded, fresh bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -115,14 +110,7 @@ func (s *segment) resetsOf(c *Choice) (n resets) {
 	return n.atLeast(resets{s.resets[""][0]})
 }
 
-func (s *segment) isLoaded() bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.model != nil
-}
-
-// read reads what is named in the scratch, in one round trip, and loads the segment where it is not as fresh as
-// Config.Refresh says.
+// read reads what is named in the scratch, in one round trip. It loads the segment if that is older than Config.Refresh.
 func (l *Learner) read(ctx context.Context, s *segment, now time.Time, into *scratch) error {
 	stale, err := l.stale(ctx, s, now)
 	switch {
@@ -135,8 +123,7 @@ func (l *Learner) read(ctx context.Context, s *segment, now time.Time, into *scr
 	return l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs)
 }
 
-// load makes the model anew from the store. The caller holds the segment's lock for it. What is named in the scratch is
-// read together with the parameters.
+// load makes the model anew from the store. The caller holds the lock for that. It also reads what is named in the scratch.
 func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
 	for range maxObservers {
 		select {
@@ -232,7 +219,7 @@ func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
 	return parts[first:end]
 }
 
-// listed gathers the parts of each cell, which a store lists one after the other. The slice is used again.
+// listed yields the parts of each cell, which a store lists one after the other. It uses the slice again.
 func listed(list iter.Seq2[evidence.Part, error]) iter.Seq2[[]evidence.Part, error] {
 	return func(yield func([]evidence.Part, error) bool) {
 		var parts []evidence.Part
@@ -263,7 +250,7 @@ func (l *Learner) parameterCells(space space, cells []evidence.Cell) []evidence.
 	return cells
 }
 
-// parameterBelief is what is believed of one value of a parameter. Values start alike, at the even prior.
+// parameterBelief is the belief about one value of a parameter. All values start at the even prior.
 func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant) evidence.Beta {
 	return countsOf(l.cfg.Caps.Pool(parts, now), l.cfg.MinConfidence, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
 }

@@ -9,14 +9,13 @@ import (
 	"github.com/heedhq/heed/internal/spread"
 )
 
-// TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in the segment, and items
-// lie around it: closely, and then what one item learns serves all, or far apart, and then each goes its own way. How
-// closely, the strength, is learned from the items seen; no threshold is passed and nothing is copied.
+// TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in the segment, and items lie
+// around it. If they lie close, all learn from one. If they lie far apart, each goes its own way. How close they lie, the
+// strength, is learned from the items. There is no threshold and no copy.
 //
-// A choice draws the level of each arm, and then the item's own rate given the level, in a way that explores less than a
-// plain draw: the posterior is reshaped, as if its evidence were counted Sharpness times, and a rate below its mean is
-// taken for the mean (both in Chapelle and Li 2011). For exploring belongs to the segment, where it is shared; the item for
-// the most part uses what is known of it. An item without evidence of its own draws the levels alone.
+// A choice draws the level of each arm, and then the item's own rate given the level. That draw explores less than a plain one:
+// the item's evidence counts Sharpness times, and rates below the mean are raised to the mean (both in Chapelle and Li 2011).
+// Exploring belongs to the segment, which shares what it finds. An item without evidence of its own draws the levels alone.
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
@@ -36,15 +35,11 @@ func (TwoLevel) String() string { return "two-level" }
 // strengths are the candidates for how many observations the segment's level is worth to an item.
 var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 
-// twoLevel holds, for each candidate strength s, the segment as it looks if that is the strength: of n observations an
-// item counts for n(s+1)/(s+n), so that one that is seen often, or that chooses itself, counts at most s+1. As each
-// candidate is fixed, these sums are those of a function over the items, and an update exchanges one item's share in them.
+// twoLevel holds, for each candidate strength s, the sums of the segment under that strength. An item with n observations counts
+// for n(s+1)/(s+n), so at most for s+1. An update exchanges one item's share in these sums. The candidates are weighed by their
+// predictions: the probability, under each, of every outcome of an item that was seen on that arm before.
 //
-// What the candidates have predicted so far weighs them: the probability, under each, of every outcome of an item that
-// has been seen on that arm before.
-//
-// Evidence counts for as much as the rewards tell: package internal/spread is added up over the items, and all sums are those of
-// the dispersion that it had when the model was made. When it has become another, so must the model.
+// All sums use the dispersion that the rewards had when the model was made. When the dispersion changes, the model has drifted.
 type twoLevel struct {
 	segment    Segment
 	sharpness  float64
@@ -116,8 +111,8 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	}
 }
 
-// Independence implements [Model]. It is that of the arm of which most is known: how much the item's own outcomes weigh
-// against the segment's level, n/(s+n).
+// Independence implements [Model]. It is the weight of the item's own outcomes against the segment's level, n/(s+n), of the arm
+// with the most.
 func (m *twoLevel) Independence(item Item) float64 {
 	most := 0.
 	for i, arm := range item.Arms {
@@ -150,14 +145,14 @@ func (m *twoLevel) level(candidate, arm int) float64 {
 	return alpha / (alpha + prior.Beta + c.failures)
 }
 
-// predicted weighs the candidates by how probable each found what is new of an item that was seen on the arm before.
+// predicted weighs the candidates by the probability of new outcomes of an item that was seen on the arm before.
 func (m *twoLevel) predicted(arm int, old, now counts) {
 	n := old.total()
 	successes, failures := now.successes-old.successes, now.failures-old.failures
 	if n <= 0 || successes+failures <= 0 { // it is the first, or evidence was taken back
 		return
 	}
-	// Of which one may be below nought: by rounding, or as the weights of the outcomes became less alike.
+	// One may be below 0, by rounding, or as the weights of the outcomes became less alike.
 	successes, failures = max(successes, 0), max(failures, 0)
 	for j, s := range strengths {
 		p := (s*m.level(j, arm) + old.successes) / (s + n)
@@ -165,8 +160,8 @@ func (m *twoLevel) predicted(arm int, old, now counts) {
 	}
 }
 
-// judge weighs the candidates by how probable each finds all that an item has shown on an arm, in whatever order it did:
-// the Beta-binomial likelihood at the segment's level. It is what predicted comes to, were the level known beforehand.
+// judge weighs the candidates by the probability of all outcomes of an item on an arm, in any order: the Beta-binomial likelihood
+// at the segment's level. predicted comes to the same if the level is known beforehand.
 func (m *twoLevel) judge(arm int, c counts) {
 	n := c.total()
 	if n <= 1 { // a single outcome is as probable under every strength
