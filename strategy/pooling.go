@@ -100,16 +100,11 @@ func (b Belief) Interval(level float64) (low, high float64) {
 		return b.Level.Interval(level)
 	}
 	b = b.Keep()
-	b.Sharpness = 0
 	draws := make([]float64, 4096)
 	rng := evidence.Key{A: uint64(len(draws)), B: 0}.Rand(0)
 	for i := range draws {
 		at := b.level.Draw(&rng)
-		own := evidence.Beta{
-			Alpha: max(b.Strength*at+b.Successes, leastShape), Beta: max(b.Strength*(1-at)+b.Failures, leastShape),
-		}
-		s := own.Sampler()
-		draws[i] = s.Draw(&rng)
+		draws[i] = b.own(at, 1, &rng)
 	}
 	slices.Sort(draws)
 	out := int((1 - level) / 2 * float64(len(draws)))
@@ -137,12 +132,16 @@ func (b *Belief) draw(r *evidence.Rand) float64 {
 	if b.Strength == 0 || b.Sharpness == 0 {
 		return mean
 	}
-	own := evidence.Beta{
-		Alpha: max(b.Sharpness*(b.Strength*level+b.Successes), leastShape),
-		Beta:  max(b.Sharpness*(b.Strength*(1-level)+b.Failures), leastShape),
-	}
-	s := own.Sampler()
-	return max(s.Draw(r), mean)
+	return max(b.own(level, b.Sharpness, r), mean)
+}
+
+// own draws the item's own rate at a level.
+func (b *Belief) own(level, sharpness float64, r *evidence.Rand) float64 {
+	s := evidence.Beta{
+		Alpha: max(sharpness*(b.Strength*level+b.Successes), leastShape),
+		Beta:  max(sharpness*(b.Strength*(1-level)+b.Failures), leastShape),
+	}.Sampler()
+	return s.Draw(r)
 }
 
 // leastShape keeps a drawn level of exactly 0 or 1 a distribution.

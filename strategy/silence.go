@@ -84,45 +84,38 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	row, c := *kept.Value, kept.Value.Choice
 	row.Stage = Expired
 	e := Event{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
-	commit := func(b store.Batch) (receipt store.Receipt, done bool, err error) {
-		if err := l.emit(&b, e); err != nil {
-			return receipt, false, err
+	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0
+	var s *segment
+	var o Outcome
+	var b store.Batch
+	if silent {
+		if s, err = l.segment(c.Category, c.Context); err != nil {
+			return false, err
 		}
-		b.Records = append(slices.Clip(b.Records), row.write(kept.ID, kept.Revision))
-		receipts, err := l.cfg.Store.Commit(ctx, b)
-		if errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)) {
-			return receipt, false, nil
-		}
+		release, err := observe(ctx, s)
 		if err != nil {
-			return receipt, false, err
+			return false, err
 		}
-		return receipts[0], true, nil
+		defer release()
+		o = Outcome{
+			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
+			Channel: SilenceChannel, At: e.At,
+		}
+		b = l.batch(s, &o, expired)
+		e.ID, row.Silent = expired+":"+b.ID, true
 	}
-	if !l.isArm(c.Arm) || l.cfg.Disabled || l.cfg.Silence.Confidence == 0 {
-		_, done, err := commit(store.Batch{})
-		return done, err
-	}
-	s, err := l.segment(c.Category, c.Context)
-	if err != nil {
+	if err := l.emit(&b, e); err != nil {
 		return false, err
 	}
-	release, err := observe(ctx, s)
-	if err != nil {
-		return false, err
-	}
-	defer release()
-	o := Outcome{
-		Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
-		Channel: SilenceChannel, At: e.At,
-	}
-	b := l.batch(s, &o, expired)
-	e.ID, row.Silent = expired+":"+b.ID, true
-	receipt, done, err := commit(b)
+	b.Records = append(slices.Clip(b.Records), row.write(kept.ID, kept.Revision))
+	receipts, err := l.cfg.Store.Commit(ctx, b)
 	switch {
-	case err != nil:
+	case errors.Is(err, heed.ErrConflict) && !errors.As(err, new(*heed.SettingsError)):
+		return false, nil
+	case err != nil && silent:
 		s.expire()
-	case done:
-		l.learn(&credit{Outcome: &o, segment: s, batch: b, parts: receipt.Parts, sampled: 1}, now, b.Observations[:1])
+	case err == nil && silent:
+		l.learn(&credit{Outcome: &o, segment: s, batch: b, parts: receipts[0].Parts, sampled: 1}, now, b.Observations[:1])
 	}
-	return done, err
+	return err == nil, err
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -13,11 +12,11 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Distribution is what a learner believes in one segment. It is read from the store, as it is at that moment.
+// A Distribution is what a learner believes in one segment, by the store at that moment.
 type Distribution struct {
 	Category string `json:"category"`
 	Context  string `json:"context"`
-	// Arms are as they stand for an item of which nothing is known, in the learner's order.
+	// Arms are those of an item without evidence, in the learner's order.
 	Arms       []ArmReport       `json:"arms"`
 	Leading    ArmID             `json:"leading"` // the arm with the greatest mean; of equals the first
 	Parameters []ParameterReport `json:"parameters,omitempty"`
@@ -77,27 +76,24 @@ func (l *Learner) armReports(m Model, item Item, counts []uint64) (reports []Arm
 	return reports, reports[best].Arm
 }
 
-// Distributions returns what is believed in each segment that has outcomes, in the order of their names in the store. The
-// loop may end early; after an error it ends.
+// Distributions returns what is believed in each segment that has outcomes, in the order of their names in the store. The loop
+// may end early. After an error it ends.
 func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, error] {
 	return func(yield func(Distribution, error) bool) {
 		for scope, err := range l.cfg.Store.Scopes(ctx, l.kinds.arm) {
-			category, context, ok := parseScope(scope)
-			if err == nil && !ok {
-				continue // of something else
-			}
 			var d Distribution
 			if err == nil {
+				category, context, ok := parseScope(scope)
+				if !ok {
+					continue // of something else
+				}
 				d, err = l.distribution(ctx, Query{Category: category, Context: context})
 			}
 			if errors.Is(err, heed.ErrNotFound) {
 				continue // reset meanwhile
 			}
-			if err != nil {
-				yield(Distribution{}, fmt.Errorf("strategy: distributions: %w", err))
-				return
-			}
-			if !yield(d, nil) {
+			because(&err, "distributions")
+			if !yield(d, err) || err != nil {
 				return
 			}
 		}
@@ -203,7 +199,7 @@ type ItemReport struct {
 	Category string `json:"category"`
 	Context  string `json:"context"`
 	Item     string `json:"item"`
-	// Arms are as they stand for the item, Segment as they do for one of which nothing is known.
+	// Arms are those of the item. Segment are those of an item without evidence.
 	Arms    []ArmReport `json:"arms"`
 	Segment []ArmReport `json:"segment"`
 	Leading ArmID       `json:"leading"`
@@ -211,7 +207,7 @@ type ItemReport struct {
 	Independence float64 `json:"independence"`
 	Specialized  bool    `json:"specialized"`
 	Sessions     uint64  `json:"sessions"` // in which it was seen
-	// SpecializesAt is the number of sessions at which the pooling gives the item a copy; 0 where it gives none.
+	// SpecializesAt is the number of sessions at which the pooling gives the item a copy. 0: it gives none.
 	SpecializesAt int `json:"specializes_at,omitempty"`
 }
 
@@ -272,8 +268,7 @@ type ChoiceStatus struct {
 	Events int `json:"events_24h"`
 }
 
-// Status sums up what is believed in all segments, and counts the records of choices where there are any. It reads all of
-// them.
+// Status sums up what is believed in all segments, and counts the records of choices. It reads all of them.
 func (l *Learner) Status(ctx context.Context) (Status, error) {
 	s := Status{Learner: l.cfg.Name, Enabled: !l.cfg.Disabled}
 	for d, err := range l.Distributions(ctx) {

@@ -41,12 +41,8 @@ func (r Router) ready() (Router, error) {
 		r.ConfidenceBoth, r.ConfidenceAttribution, r.ConfidenceDirect = 0.9, 0.8, 0.5
 	}
 	var found faults.List
-	for _, w := range []struct {
-		field string
-		value float64
-	}{{"WeightAttribution", r.WeightAttribution}, {"WeightDirect", r.WeightDirect}} {
-		found.Check(w.value >= 0 && w.value <= 1e6, w.field, w.value, "must be in [0, 1e6]")
-	}
+	found.Check(r.WeightAttribution >= 0 && r.WeightAttribution <= 1e6, "WeightAttribution", r.WeightAttribution, "must be in [0, 1e6]")
+	found.Check(r.WeightDirect >= 0 && r.WeightDirect <= 1e6, "WeightDirect", r.WeightDirect, "must be in [0, 1e6]")
 	for _, share := range []struct {
 		field    string
 		value    *float64

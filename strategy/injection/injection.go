@@ -21,34 +21,25 @@ const (
 	Deferred           strategy.ArmID = "deferred"            // not now: wait for a trigger
 )
 
-// Values of the parameters "position" and "format" of [MainContext].
+// Values of the arms' parameters.
 const (
-	Prefix     = "prefix"
+	Prefix     = "prefix" // of "position" of MainContext
 	Suffix     = "suffix"
 	Contextual = "contextual"
 
-	Plain             = "plain"
+	Plain             = "plain" // of "format" of MainContext
 	Tagged            = "tagged"
 	SystemInstruction = "system_instruction"
-)
 
-// Values of "agent_type", of [Subagent] and [BackgroundSubagent]. A host may have types of its own.
-const (
-	General  = "general"
+	General  = "general" // of "agent_type" of both subagents. A host may have types of its own
 	Explorer = "explorer"
 	Planner  = "planner"
-)
 
-// Values of "callback" of [BackgroundSubagent]: how its result comes back.
-const (
-	Poll   = "poll"
+	Poll   = "poll" // of "callback" of BackgroundSubagent: how its result comes back
 	Wait   = "wait"
 	Notify = "event"
-)
 
-// Values of "trigger" of [Deferred]. [MessageCount] makes further ones.
-const (
-	Explicit   = "explicit"
+	Explicit   = "explicit" // of "trigger" of Deferred. MessageCount makes further ones
 	TopicMatch = "topic_match"
 	ErrorMatch = "error_match"
 )
@@ -56,20 +47,17 @@ const (
 // MessageCount returns the trigger that goes off after n messages, from 1. [Strategy].Messages has the number.
 func MessageCount(n int) string { return fmt.Sprintf("message_count(%d)", n) }
 
-// Sorts of learnings, for [strategy.Query].Category, which takes any text.
+// Values for a [strategy.Query], which takes any text.
 const (
-	Correction       = "correction"
+	Correction       = "correction" // of Category: the sort of learning
 	CodePattern      = "code_pattern"
 	Preference       = "preference"
 	Solution         = "solution"
 	ErrorRecovery    = "error_recovery"
 	ToolUsage        = "tool_usage"
 	HarnessKnowledge = "harness_knowledge"
-)
 
-// Sorts of sessions, for [strategy.Query].Context, which takes any text.
-const (
-	Interactive = "interactive"
+	Interactive = "interactive" // of Context: the sort of session
 	BatchRun    = "batch"
 	CodeReview  = "code_review"
 	Planning    = "planning"
