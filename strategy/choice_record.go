@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"context"
 	"time"
 
 	"github.com/heedhq/heed/internal/records"
@@ -179,6 +180,12 @@ func (r *choiceRow) settled(result Result) *choiceRow {
 		next.Result = &result
 	}
 	return &next
+}
+
+// Damaged returns the records of the learner that hold something that this package has not written.
+func (l *Learner) Damaged(ctx context.Context) (_ []store.Ref, err error) {
+	defer because(&err, "damaged")
+	return records.Damaged(ctx, l.cfg.Store, &choices, &sessions)
 }
 
 // places returns where the record of a choice may be.

@@ -44,13 +44,13 @@ type storedPooling struct {
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-func storePooling(p Pooling) (stored *storedPooling, err error) {
-	stored = &storedPooling{Type: fmt.Sprintf("%T", p)}
+func storePooling(p Pooling) *storedPooling {
+	stored := &storedPooling{Type: fmt.Sprintf("%T", p)}
 	switch p.(type) {
 	case TwoLevel, Copy, Alone:
-		stored.Value, err = json.Marshal(p)
+		stored.Value, _ = json.Marshal(p) // it has no other fields than finite numbers
 	}
-	return stored, err
+	return stored
 }
 
 // pooling returns the pooling that was stored, and nil for one of the host's own.
@@ -87,10 +87,7 @@ func (l *Learner) open(ctx context.Context, refresh bool) error {
 	if err := l.declare(ctx); err != nil {
 		return err
 	}
-	pooling, err := storePooling(l.cfg.Pooling)
-	if err == nil {
-		err = settings.Open(ctx, l.cfg.Store, l.cfg.Now(), l.settings(pooling))
-	}
+	err := settings.Open(ctx, l.cfg.Store, l.cfg.Now(), l.settings(storePooling(l.cfg.Pooling)))
 	l.settle(refresh)
 	return err
 }
@@ -124,11 +121,7 @@ func (l *Learner) rebuild(ctx context.Context, refresh bool, actor, reason strin
 	if err := l.declare(ctx); err != nil {
 		return err
 	}
-	pooling, err := storePooling(l.cfg.Pooling)
-	if err != nil {
-		return err
-	}
-	own := l.settings(pooling)
+	own := l.settings(storePooling(l.cfg.Pooling))
 	// The settings are stored as they were before, if at all, so that the record is there to be changed.
 	l.settle(refresh)
 	now, id := l.cfg.Now(), "rebuild:"+uuid.NewString()

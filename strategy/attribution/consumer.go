@@ -35,18 +35,15 @@ type Config struct {
 	HookTimeout time.Duration
 	// Workers is how many events are worked on at a time. 0 means 1, which keeps the stream's order.
 	Workers int
-	// Attempts is how often anything that fails is tried: to apply an event, to receive the next, to write a dead letter, to
-	// acknowledge. 0 means 5.
+	// Attempts is how often anything that fails is tried. 0 means 5.
 	Attempts int
-	// Backoff is how long to wait before the second attempt. Each further wait is twice as long as the one before, up to a
-	// hundred times Backoff. 0 means 100 ms.
+	// Backoff is the wait before the second attempt. It doubles with each attempt, up to a hundredfold. 0 means 100 ms.
 	Backoff time.Duration
 	// Timeout is how long one attempt may take. 0 means 30 seconds.
 	Timeout time.Duration
 	// Drain is how long Run goes on with the events in hand when it ends. After that they are given back. 0 means 10 seconds.
 	Drain time.Duration
-	// Observer is told of dead letters, of failures of the hook, and of events that could not be acknowledged. The learner has
-	// an observer of its own, for what it counts.
+	// Observer is told of dead letters and hidden failures. The learner has one of its own, for what it counts.
 	Observer heed.Observer
 }
 
@@ -58,16 +55,6 @@ type Hook struct {
 	Outcome func(context.Context, strategy.Outcome) error
 	// SessionEnd is called after a report said that a session has ended, for each delivery of that report.
 	SessionEnd func(ctx context.Context, session string) error
-}
-
-func (c Config) withDefaults() Config {
-	c.HookTimeout = cmp.Or(c.HookTimeout, time.Second)
-	c.Workers = cmp.Or(c.Workers, 1)
-	c.Attempts = cmp.Or(c.Attempts, 5)
-	c.Backoff = cmp.Or(c.Backoff, 100*time.Millisecond)
-	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
-	c.Drain = cmp.Or(c.Drain, 10*time.Second)
-	return c
 }
 
 // A DeadLetter is an event that could not be applied, as the JSON payload of an event of the same id. To try once more,
@@ -110,7 +97,7 @@ type Consumer struct {
 
 // New returns a consumer, or all faults of its configuration, joined: each is a [*heed.ConfigError].
 func New(cfg Config) (*Consumer, error) {
-	cfg = cfg.withDefaults()
+	cfg.Workers, cfg.Attempts = cmp.Or(cfg.Workers, 1), cmp.Or(cfg.Attempts, 5)
 	c := &Consumer{hook: host.NewGate(max(hung, cfg.Workers))}
 	var found faults.List
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
@@ -124,12 +111,21 @@ func New(cfg Config) (*Consumer, error) {
 	var err error
 	cfg.Router, err = cfg.Router.ready()
 	found.Add("Router", err)
-	found.Check(cfg.HookTimeout > 0, "HookTimeout", cfg.HookTimeout, "must not be negative")
 	found.Check(cfg.Workers > 0, "Workers", cfg.Workers, "must not be negative")
 	found.Check(cfg.Attempts > 0, "Attempts", cfg.Attempts, "must not be negative")
-	found.Check(cfg.Backoff > 0, "Backoff", cfg.Backoff, "must not be negative")
-	found.Check(cfg.Timeout > 0, "Timeout", cfg.Timeout, "must not be negative")
-	found.Check(cfg.Drain > 0, "Drain", cfg.Drain, "must not be negative")
+	for _, d := range []struct {
+		field    string
+		value    *time.Duration
+		standard time.Duration
+	}{
+		{"HookTimeout", &cfg.HookTimeout, time.Second},
+		{"Backoff", &cfg.Backoff, 100 * time.Millisecond},
+		{"Timeout", &cfg.Timeout, 30 * time.Second},
+		{"Drain", &cfg.Drain, 10 * time.Second},
+	} {
+		*d.value = cmp.Or(*d.value, d.standard)
+		found.Check(*d.value > 0, d.field, *d.value, "must not be negative")
+	}
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("attribution: %w", err)
 	}
@@ -225,7 +221,7 @@ func (c *Consumer) try(ctx context.Context, do func() error, final func(error) b
 		if err = host.Call("the host's code", do); errors.As(err, new(*heed.PanicError)) {
 			c.watch.Failed(ctx, "host", err)
 		}
-		if err == nil || final(err) || attempts == c.cfg.Attempts {
+		if err == nil || final != nil && final(err) || attempts == c.cfg.Attempts {
 			return attempts, err
 		}
 		select {
@@ -268,7 +264,7 @@ func (c *Consumer) deal(receiving, working context.Context, d stream.Delivery, e
 		}
 		c.count(func(n *Counts) { n.Dead++ })
 	}
-	if _, err := c.try(working, c.timed(working, d.Ack), never); err != nil {
+	if _, err := c.try(working, c.timed(working, d.Ack), nil); err != nil {
 		c.count(func(n *Counts) { n.NotAcked++ })
 		c.watch.Failed(working, "acknowledge", err)
 	}
@@ -284,8 +280,6 @@ func (c *Consumer) giveBack(working context.Context, d stream.Delivery, e stream
 		c.watch.Failed(ctx, "give back", err)
 	}
 }
-
-func never(error) bool { return false }
 
 // hopeless reports whether another attempt would fail as well.
 func hopeless(err error) bool {
@@ -307,7 +301,7 @@ func (c *Consumer) bury(ctx context.Context, e stream.Event, reason error, attem
 		letter.ID = "nameless:" + hex.EncodeToString(sum[:])
 	}
 	publish := func(ctx context.Context) error { return c.cfg.DeadLetters.Publish(ctx, letter) }
-	if _, err := c.try(ctx, c.timed(ctx, publish), never); err != nil {
+	if _, err := c.try(ctx, c.timed(ctx, publish), nil); err != nil {
 		return fmt.Errorf("the dead letter of an event can't be written: %w", err)
 	}
 	if c.watch != nil {

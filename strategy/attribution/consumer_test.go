@@ -30,7 +30,7 @@ func TestConsumerConfigFaults(t *testing.T) {
 		HookTimeout: -1, Workers: -1, Attempts: -1, Backoff: -1, Timeout: -1, Drain: -1,
 	})
 	assert.Equal(t, []string{
-		"Learner", "Stream", "DeadLetters", "HookTimeout", "Workers", "Attempts", "Backoff", "Timeout", "Drain",
+		"Learner", "Stream", "DeadLetters", "Workers", "Attempts", "HookTimeout", "Backoff", "Timeout", "Drain",
 	}, fields(err))
 
 	_, err = attribution.New(attribution.Config{
