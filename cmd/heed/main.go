@@ -109,7 +109,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return hint(err)
 	}
-	return parsed.Run(newSession(ctx, &c, parser))
+	return parsed.Run(newSession(ctx, &c, parser, parsed.Selected().Name))
 }
 
 // asFlags has heed, heed help and heed version do what --help and --version do.

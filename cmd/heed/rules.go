@@ -16,11 +16,11 @@ type rulesCommands struct {
 	Show    rulesShow    `cmd:"" help:"Show a proposal or a rule, with its evidence."`
 	Approve rulesApprove `cmd:"" help:"Approve a proposal."`
 	Reject  rulesReject  `cmd:"" help:"Reject a proposal. One person is enough."`
-	Pin     rulesPin     `cmd:"" help:"Put an active rule before all that are not pinned."`
-	Unpin   rulesUnpin   `cmd:"" help:"Put a pinned rule back in its place."`
-	Retire  rulesRetire  `cmd:"" help:"Take an active rule out of use, until it is restored."`
-	Restore rulesRestore `cmd:"" help:"Bring a retired rule back."`
-	Revoke  rulesRevoke  `cmd:"" help:"Withdraw a rule for good."`
+	Pin     ruleOrder    `cmd:"" help:"Put an active rule before all that are not pinned."`
+	Unpin   ruleOrder    `cmd:"" help:"Put a pinned rule back in its place."`
+	Retire  ruleOrder    `cmd:"" help:"Take an active rule out of use, until it is restored."`
+	Restore ruleOrder    `cmd:"" help:"Bring a retired rule back."`
+	Revoke  ruleOrder    `cmd:"" help:"Withdraw a rule for good."`
 }
 
 // withRules calls a function with the rules of the store, and says what to do about a refusal.

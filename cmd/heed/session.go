@@ -16,14 +16,15 @@ import (
 // A session is one run of the command: what was asked for, and where the answer goes. It must not be used concurrently.
 type session struct {
 	*commands
-	ctx    context.Context
-	parser *kong.Kong
-	in     *os.File
-	out    *printer
+	ctx     context.Context
+	parser  *kong.Kong
+	command string // the last word of its name
+	in      *os.File
+	out     *printer
 }
 
-func newSession(ctx context.Context, c *commands, parser *kong.Kong) *session {
-	return &session{c, ctx, parser, os.Stdin, newPrinter(os.Stdout, os.Environ())}
+func newSession(ctx context.Context, c *commands, parser *kong.Kong, command string) *session {
+	return &session{c, ctx, parser, command, os.Stdin, newPrinter(os.Stdout, os.Environ())}
 }
 
 // An instant is a moment as the command line has it: a time, the beginning of a day in UTC, or nothing.
