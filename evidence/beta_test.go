@@ -16,6 +16,14 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
+// steps returns the size of a long test: few, or many with HEED_LONG.
+func steps(few, many int) int {
+	if os.Getenv("HEED_LONG") != "" {
+		return many
+	}
+	return few
+}
+
 // grid calls the function with every pair of some shapes from 1e-2 to 1e6.
 func grid(t *testing.T, f func(t *testing.T, b evidence.Beta)) {
 	shapes := []float64{1e-2, 0.08, 0.3, 0.5, 1, 1.5, 3, 40, 1e3, 1e6}
@@ -38,10 +46,7 @@ func draw(b evidence.Beta, n int, seed uint64) []float64 {
 // TestSamplerFollowsTheDistribution compares 4,000 draws, or 20,000 with HEED_LONG, with gonum's distribution function, mean and
 // variance. Chance passes the bound of the Kolmogorov–Smirnov statistic once in 8,000 pairs of shapes.
 func TestSamplerFollowsTheDistribution(t *testing.T) {
-	draws := 4_000
-	if os.Getenv("HEED_LONG") != "" {
-		draws = 20_000
-	}
+	draws := steps(4_000, 20_000)
 	n := float64(draws)
 	grid(t, func(t *testing.T, b evidence.Beta) {
 		want := distuv.Beta{Alpha: b.Alpha, Beta: b.Beta}
@@ -223,9 +228,9 @@ func TestProbBestOfMany(t *testing.T) {
 	dumb := func(beliefs []evidence.Beta) []float64 {
 		best := make([]float64, len(beliefs))
 		var sum float64
-		const steps = 40_000
-		for s := range steps {
-			logit := -30 + 60*(float64(s)+0.5)/steps
+		points := steps(15_000, 40_000)
+		for s := range points {
+			logit := -30 + 60*(float64(s)+0.5)/float64(points)
 			x := 1 / (1 + math.Exp(-logit))
 			for i, b := range beliefs {
 				p := distuv.Beta{Alpha: b.Alpha, Beta: b.Beta}.Prob(x) * x / (1 + math.Exp(logit))
@@ -262,7 +267,7 @@ func TestProbBestOfMany(t *testing.T) {
 func TestProbBestAtTheEdges(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	shape := func() float64 { return math.Pow(10, -3+9*rng.Float64()) }
-	for range 300 {
+	for range steps(60, 300) {
 		beliefs := make([]evidence.Beta, 2+rng.IntN(5))
 		for i := range beliefs {
 			beliefs[i] = evidence.Beta{Alpha: shape(), Beta: shape()}

@@ -16,7 +16,7 @@ import (
 // TestFeedbackSpam lets a few persons click on thousands of answers of one heuristic, of which twenty others have an
 // opinion. Without caps they have their way.
 func TestFeedbackSpam(t *testing.T) {
-	clicks := steps(1_000, 10_000)
+	clicks := steps(300, 10_000)
 	moved := func(cfg learning.Config, spammers int, positive bool) float64 {
 		f := newFixture(t, cfg, "h")
 		for i := range 20 {
@@ -73,7 +73,7 @@ func TestComplaintsAreNoSilence(t *testing.T) {
 // usual gate. Without caps they do.
 func TestSilenceBias(t *testing.T) {
 	const heuristics = 50
-	fires := steps(2_500, 1_000_000)
+	fires := steps(1_500, 1_000_000)
 	peak := func(cfg learning.Config) (peak float64) {
 		f := newFixture(t, cfg)
 		f.store.forgets = true
