@@ -16,8 +16,8 @@ import (
 // goroutines.
 type Observer func(context.Context, Notice)
 
-// A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names a person or holds what
-// somebody wrote.
+// A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names a person or quotes anybody,
+// with one exception: the Err of a [Failed] is the error as it came, and a model's error may quote the prompt.
 //
 // In all of them, Component is who tells, as "strategy/routing", and At is when, by the component's clock.
 type Notice interface{ notice() slog.Level }

@@ -44,11 +44,23 @@ func Run(ctx context.Context, every time.Duration, sweepers ...Sweeper) error {
 		err := Sweep(ctx, time.Time{}, sweepers...)
 		select {
 		case <-ctx.Done():
-			if errors.Is(err, ctx.Err()) {
-				err = nil
-			}
-			return err
+			return withoutEnd(err, ctx.Err())
 		case <-ticker.C:
 		}
 	}
+}
+
+// withoutEnd leaves out of joined errors those that only say that the context ended.
+func withoutEnd(err, end error) error {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // Sweep joins, and its parts are what is looked at
+	if !ok {
+		return err
+	}
+	var others []error
+	for _, err := range joined.Unwrap() {
+		if !errors.Is(err, end) {
+			others = append(others, err)
+		}
+	}
+	return errors.Join(others...)
 }

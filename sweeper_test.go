@@ -3,6 +3,7 @@ package heed_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -74,4 +75,18 @@ func TestRunOfNoInterval(t *testing.T) {
 	var fault *heed.InputError
 	require.ErrorAs(t, heed.Run(t.Context(), 0), &fault)
 	require.Equal(t, "every", fault.Field)
+}
+
+// TestRunTellsOfAFailureAtItsEnd: the context ends while the sweepers work, and one of them fails for a reason of its own.
+func TestRunTellsOfAFailureAtItsEnd(t *testing.T) {
+	failure := errors.New("disk full")
+	ctx, cancel := context.WithCancel(t.Context())
+	fails := sweeper(func(time.Time) error { cancel(); return failure })
+	ends := sweeper(func(time.Time) error { return fmt.Errorf("sweep: %w", ctx.Err()) })
+	err := heed.Run(ctx, time.Hour, fails, ends)
+	require.ErrorIs(t, err, failure)
+	require.NotErrorIs(t, err, context.Canceled)
+
+	ctx, cancel = context.WithCancel(t.Context())
+	require.NoError(t, heed.Run(ctx, time.Hour, sweeper(func(time.Time) error { cancel(); return nil }), ends))
 }

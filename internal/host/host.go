@@ -5,6 +5,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -21,8 +22,13 @@ func Call(who string, f func() error) (err error) {
 	return f()
 }
 
-// ErrBusy says that calls which were given up hold all places of a [Gate].
-var ErrBusy = errors.New("calls that were given up have not returned")
+var (
+	// ErrBusy says that nothing was called, as calls that were given up hold all places of a [Gate].
+	ErrBusy = errors.New("calls that were given up have not returned")
+	// ErrWaited says that nothing was called, as no place became free before the context ended. It comes with the context's
+	// error.
+	ErrWaited = errors.New("no call returned in time")
+)
 
 // A Gate lets a number of calls through at a time. A call that was given up keeps its place until it returns. While such
 // calls hold all places, nothing else is called. A Gate is safe for concurrent use.
@@ -97,6 +103,6 @@ func (g *Gate) enter(ctx context.Context) error {
 	case g.places <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return fmt.Errorf("%w: %w", ErrWaited, ctx.Err())
 	}
 }

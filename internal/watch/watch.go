@@ -49,13 +49,11 @@ func (w *Watch) Tell(ctx context.Context, n heed.Notice) {
 	err := w.call(ctx, n)
 	switch panicked := (*heed.PanicError)(nil); {
 	case errors.As(err, &panicked):
-		w.fail(ctx, err)
-	case errors.Is(err, host.ErrBusy):
+		_ = w.fail(ctx, err)
+	case notCalled(err):
 		w.dropped.Add(1)
 	case err == nil:
-		if dropped := w.dropped.Swap(0); dropped > 0 {
-			w.fail(ctx, fmt.Errorf("it was too slow, and %d notices were dropped", dropped))
-		}
+		w.confess(ctx)
 	}
 }
 
@@ -66,9 +64,19 @@ func (w *Watch) Failed(ctx context.Context, what string, err error) {
 	}
 }
 
-// fail tells the observer what became of its own call. If that fails too, nobody is told.
-func (w *Watch) fail(ctx context.Context, err error) {
-	_ = w.call(ctx, heed.Failed{Component: w.name, At: w.now(), What: "observer", Err: err})
+// confess tells the observer how many notices were dropped.
+func (w *Watch) confess(ctx context.Context) {
+	dropped := w.dropped.Swap(0)
+	if dropped > 0 && notCalled(w.fail(ctx, fmt.Errorf("it was too slow, and %d notices were dropped", dropped))) {
+		w.dropped.Add(dropped)
+	}
+}
+
+func notCalled(err error) bool { return errors.Is(err, host.ErrBusy) || errors.Is(err, host.ErrWaited) }
+
+// fail tells the observer what became of its own call.
+func (w *Watch) fail(ctx context.Context, err error) error {
+	return w.call(ctx, heed.Failed{Component: w.name, At: w.now(), What: "observer", Err: err})
 }
 
 func (w *Watch) call(ctx context.Context, n heed.Notice) error {

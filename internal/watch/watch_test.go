@@ -95,3 +95,33 @@ func TestAnObserverThatHangs(t *testing.T) {
 		assert.Len(t, told, 11)
 	})
 }
+
+// TestNoticesOfABurstAreCounted: of many callers at once, those that found no place in time are counted too.
+func TestNoticesOfABurstAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		told := 0
+		var failed []heed.Failed
+		deaf := make(chan struct{})
+		w := watch.New(func(_ context.Context, n heed.Notice) {
+			<-deaf
+			mu.Lock()
+			defer mu.Unlock()
+			told++
+			if n, ok := n.(heed.Failed); ok {
+				failed = append(failed, n)
+			}
+		}, "strategy/x", time.Now)
+		var all sync.WaitGroup
+		for range 40 {
+			all.Go(func() { w.Tell(t.Context(), heed.Selected{}) })
+		}
+		all.Wait()
+		close(deaf)
+		synctest.Wait()
+		assert.Equal(t, 8, told)
+		w.Tell(t.Context(), heed.Selected{})
+		require.Len(t, failed, 1)
+		assert.EqualError(t, failed[0].Err, "it was too slow, and 32 notices were dropped")
+	})
+}

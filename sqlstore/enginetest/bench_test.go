@@ -29,6 +29,7 @@ func BenchmarkStores(b *testing.B) {
 			b.Run("commit=1", func(b *testing.B) { benchmarkCommit(b, st, 1) })
 			b.Run("commit=100", func(b *testing.B) { benchmarkCommit(b, st, 100) })
 			b.Run("select", func(b *testing.B) { benchmarkLearner(b, st, true, false) })
+			b.Run("select recorded", func(b *testing.B) { benchmarkLearner(b, st, false, false) })
 			b.Run("select and observe", func(b *testing.B) { benchmarkLearner(b, st, true, true) })
 			b.Run("select and observe recorded", func(b *testing.B) { benchmarkLearner(b, st, false, true) })
 		})
