@@ -62,9 +62,10 @@ func newFixtureWithHistory(b *testing.B, history int) *fixture {
 func BenchmarkFireToSilence(b *testing.B) {
 	for _, waiting := range []int{0, 1_000, 9_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
-			st, err := memstore.New(memstore.Config{NoHistory: true, Now: func() time.Time { return start.Add(1e6 * time.Hour) }})
+			late := func() time.Time { return start.Add(1e6 * time.Hour) }
+			st, err := memstore.New(memstore.Config{NoHistory: true, Now: late})
 			require.NoError(b, err)
-			m, err := learning.New(ctx, learning.Config{Store: st})
+			m, err := learning.New(ctx, learning.Config{Store: st, Now: late})
 			require.NoError(b, err)
 			_, err = m.Put(ctx, learning.Heuristic{ID: "h"})
 			require.NoError(b, err)

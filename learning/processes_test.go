@@ -254,6 +254,27 @@ func TestSweepNow(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
 }
 
+// TestASweepAheadOfTheClock counts no silence that has not ended by the module's clock, and so loses no undo.
+func TestASweepAheadOfTheClock(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	f.fire("h", "e", "s")
+	changes, err := f.Timeouts(ctx, start.Add(time.Hour))
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	require.NoError(t, f.Sweep(ctx, start.Add(time.Hour)))
+	assert.Equal(t, 1, f.waiting())
+	assert.Equal(t, []string{"negative h"}, types(f.event("s", "undo")))
+	assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"))
+
+	f.fire("h", "before", "s")
+	f.clock.Advance(time.Hour)
+	f.fire("h", "after", "s")
+	changes, err = f.Timeouts(ctx, start.Add(time.Minute))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"positive h"}, types(changes), "a time before the clock is what it says")
+	assert.Equal(t, 1, f.waiting())
+}
+
 // TestASweepOfMany works in steps, and hears of each answer once.
 func TestASweepOfMany(t *testing.T) {
 	f := crowded(t, learning.Config{})

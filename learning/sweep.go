@@ -18,12 +18,16 @@ func (m *Module) Sweep(ctx context.Context, now time.Time) error {
 var _ heed.Sweeper = (*Module)(nil)
 
 // Timeouts interprets the silence of the answers whose silence window has ended, and closes those that can earn no signal any more. It
-// returns what it counted. The zero time means the module's clock. Call it now and then, as silence counts only here.
+// returns what it counted. The zero time, and any time after the module's clock, means that clock. Call it now and then, as silence counts
+// only here.
 //
 // It works in steps of one commit each. If some of it fails, those answers stay open until the next call, and Timeouts returns what it
 // counted with the error.
 func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change, err error) {
 	defer doing("sweep", &err)
+	if clock := m.orNow(time.Time{}); now.IsZero() || now.After(clock) {
+		now = clock
+	}
 	now = m.orNow(now)
 	var failures []error
 	swept := 0

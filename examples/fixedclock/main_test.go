@@ -82,12 +82,13 @@ func TestAComplaintHandsOverToTheModelUntilItIsTakenBack(t *testing.T) {
 
 func TestSilenceIsHeardAfterThirtySeconds(t *testing.T) {
 	b := newBench(t, 1, restart)
-	shown := b.alert(t, "a")
+	shown, at := b.alert(t, "a"), b.now
 	for _, step := range []struct {
 		after time.Duration
 		want  float64
 	}{{29 * time.Second, 0.75}, {31 * time.Second, 2.5 / 3}, {time.Hour, 2.5 / 3}} {
-		require.NoError(t, b.Tick(ctx, b.now.Add(step.after)))
+		b.now = at.Add(step.after)
+		require.NoError(t, b.Tick(ctx, b.now))
 		standing, err := b.learning.Standing(ctx, shown.CreditID)
 		require.NoError(t, err)
 		assert.InDelta(t, step.want, standing.Confidence, 1e-9, "after %v", step.after)
