@@ -21,7 +21,8 @@ const (
 	wasReset    = "reset"
 )
 
-// An Event tells what happened to a learner. In a store's outbox it is the JSON payload of a [stream.Event] of the same id.
+// An Event tells what happened to a learner, and has all that [Learner.Replay] needs to let it happen again. In a store's outbox
+// it is the JSON payload of a [stream.Event] of the same id.
 type Event struct {
 	ID string `json:"id"`
 	// Type says what happened. selected: a choice was made. observed: an outcome was counted. expired: no outcome came in time.
@@ -38,13 +39,17 @@ type Event struct {
 	Result *Result `json:"result,omitempty"` // of observed
 	Actor  string  `json:"actor,omitempty"`  // of reset
 	Reason string  `json:"reason,omitempty"` // of reset and restarted
+	Effect *effect `json:"effect,omitempty"` // what it did to the evidence
 }
 
 // outbox is the kind of outgoing events, with the paths to the names of people in an [Event], and in what package
 // attribution sends: its reports, and dead letters of them.
 var outbox = store.Kind{
 	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
-	Caused:  []string{"payload.~.result.source", "payload.~.source", "payload.~.event.payload.~.source"},
+	Caused: []string{
+		"payload.~.result.source", "payload.~.effect.observations.*.source",
+		"payload.~.source", "payload.~.event.payload.~.source",
+	},
 	Decided: []string{"payload.~.actor"},
 }
 
@@ -52,6 +57,9 @@ var outbox = store.Kind{
 func (l *Learner) emit(b *store.Batch, e Event) error {
 	if l.cfg.Topic == "" {
 		return nil
+	}
+	if b.ID != "" {
+		e.Effect = &effect{b.ID, b.Reset, b.Restart, b.Withdraw, b.Observations}
 	}
 	e.Learner = l.cfg.Name
 	if e.Choice != nil {
@@ -62,8 +70,8 @@ func (l *Learner) emit(b *store.Batch, e Event) error {
 		return err
 	}
 	people := []string{e.Actor}
-	if e.Result != nil {
-		people = append(people, e.Result.Source)
+	for i := range b.Observations {
+		people = append(people, b.Observations[i].Source)
 	}
 	event := stream.Event{ID: e.ID, Topic: l.cfg.Topic, At: e.At, Payload: payload}
 	b.Records = append(b.Records, event.Waiting(people...))

@@ -107,3 +107,45 @@ func Example_relay() {
 	// 2 <nil>
 	// 0 <nil>
 }
+
+// From the log of its events, what a learner has learned is rebuilt in an empty store.
+func ExampleLearner_Replay() {
+	ctx := context.Background()
+	st := &memstore.Store{}
+	cfg := strategy.Config{
+		Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}, Topic: strategy.DefaultTopic, Seed: rand.NewPCG(1, 2),
+	}
+	learner, err := strategy.New(ctx, cfg)
+	if err != nil {
+		panic(err)
+	}
+	choice, err := learner.Select(ctx, strategy.Query{Item: "release notes", Arms: []strategy.ArmID{"long-prompt"}})
+	if err != nil {
+		panic(err)
+	}
+	if _, err := learner.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 0.9}); err != nil {
+		panic(err)
+	}
+
+	cfg.Store = &memstore.Store{}
+	rebuilt, err := strategy.New(ctx, cfg)
+	if err != nil {
+		panic(err)
+	}
+	for range 2 {
+		changed, err := rebuilt.Replay(ctx, stream.Waiting(ctx, st)) // in a host: the topic that the events were relayed to
+		fmt.Println(changed, err)
+	}
+	for _, l := range []*strategy.Learner{learner, rebuilt} {
+		beliefs, err := l.Beliefs(ctx, strategy.Query{Item: "release notes"})
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%.1f %.1f\n", beliefs[0].Mean(), beliefs[1].Mean())
+	}
+	// Output:
+	// 1 <nil>
+	// 0 <nil>
+	// 0.5 0.7
+	// 0.5 0.7
+}

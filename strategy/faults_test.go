@@ -38,6 +38,7 @@ type workshop struct {
 	other   *strategy.Learner // of another process, which has loaded nothing
 	fresh   strategy.Choice   // without an outcome
 	expired strategy.Choice   // whose silence was counted
+	log     []stream.Event    // of another learner's life
 	stream  *memstore.Stream
 }
 
@@ -64,7 +65,7 @@ func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
 		w.clock.Advance(45 * time.Minute)
 	}
 	w.fresh = choose(t, w.Learner, w.query("now", "i"))
-	w.other = w.again()
+	w.log, w.other = outbox(t, w.kept), w.again()
 	return w
 }
 
@@ -220,6 +221,14 @@ var fallibles = []fallible{
 		return asText(r, nil)
 	}},
 	{method: "Outcomes", call: func(w *workshop) (string, error) { return asText(w.Outcomes(ctx, itemI, 0)) }},
+	{method: "Replay", call: func(w *workshop) (string, error) {
+		log := slices.Clone(w.log)
+		for i := range log { // a life that the store knows nothing of
+			log[i].Payload = []byte(strings.NewReplacer("past", "then", "00000000-0000-0000-0000-0000000000", "00000000-0000-0000-0000-1111111111").Replace(string(log[i].Payload)))
+		}
+		_, err := w.Replay(ctx, logOf(log))
+		return "", err
+	}},
 	{method: "Handle", call: func(w *workshop) (string, error) { return "", w.consumer(1).Handle(ctx, w.event()) }},
 	{method: "Run", call: func(w *workshop) (string, error) {
 		w.stream = &memstore.Stream{}

@@ -1,0 +1,105 @@
+package strategy_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
+)
+
+func logOf(events []stream.Event) iter.Seq2[stream.Event, error] {
+	return func(yield func(stream.Event, error) bool) {
+		for _, e := range events {
+			if !yield(e, nil) {
+				return
+			}
+		}
+	}
+}
+
+// TestReplay: the log of a learner to which everything happened rebuilds the same beliefs in an empty store, and once more,
+// or in part, changes nothing.
+func TestReplay(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 10}, strategy.Alone{}} {
+		t.Run(fmt.Sprintf("%T", pooling), func(t *testing.T) {
+			c := &clock{}
+			first := newLearner(t, eventful(t, c, pooling))
+			live(t, c, first)
+			log := outbox(t, first.Config().Store)
+			types := make(map[string]int)
+			for _, entry := range log {
+				var e strategy.Event
+				require.NoError(t, json.Unmarshal(entry.Payload, &e))
+				types[e.Type]++
+			}
+			require.NoError(t, first.Refresh(ctx))
+
+			second := newLearner(t, eventful(t, c, pooling))
+			same := func() {
+				t.Helper()
+				for _, item := range []string{"i0", "i1", "i2", "unseen"} {
+					q := strategy.Query{Item: item, Category: "c"}
+					assert.Equal(t, beliefs(t, first, q), beliefs(t, second, q), item)
+				}
+				assert.Equal(t, records(t, first), records(t, second))
+			}
+			_ = beliefs(t, second, strategy.Query{Item: "i0", Category: "c"}) // it is in memory before
+			changed, err := second.Replay(ctx, logOf(log))
+			require.NoError(t, err)
+			assert.Equal(t, len(log)-types["selected"], changed)
+			same()
+			for _, part := range [][]stream.Event{log, log[len(log)/2:], log[:len(log)/3]} {
+				changed, err := second.Replay(ctx, logOf(part))
+				require.NoError(t, err)
+				assert.Zero(t, changed)
+				same()
+			}
+			assert.Empty(t, outbox(t, second.Config().Store), "what is replayed is not told again")
+		})
+	}
+}
+
+// TestReplayInPart: what is taken back of a part of the log that is gone is no fault.
+func TestReplayInPart(t *testing.T) {
+	c := &clock{}
+	first := newLearner(t, eventful(t, c, nil))
+	live(t, c, first)
+	log := outbox(t, first.Config().Store)
+	late := slices.IndexFunc(log, func(e stream.Event) bool { return bytes.Contains(e.Payload, []byte(`"withdraw"`)) })
+	require.Positive(t, late)
+	second := newLearner(t, eventful(t, c, nil))
+	changed, err := second.Replay(ctx, logOf(log[late:late+1]))
+	require.NoError(t, err)
+	assert.Equal(t, 1, changed, "the outcome that took the place of silence counts")
+}
+
+// TestReplayOfOthers: events of other learners are passed over, and what is no event ends the replay, though not in vain.
+func TestReplayOfOthers(t *testing.T) {
+	c := &clock{}
+	first := newLearner(t, eventful(t, c, nil))
+	try(t, first, strategy.Query{Item: "i", Category: "c"}, "a", 1)
+	log := outbox(t, first.Config().Store)
+	cfg := eventful(t, c, nil)
+	cfg.Name = "other"
+	changed, err := newLearner(t, cfg).Replay(ctx, logOf(log))
+	require.NoError(t, err)
+	assert.Zero(t, changed)
+
+	second := newLearner(t, eventful(t, c, nil))
+	q := strategy.Query{Item: "unseen", Category: "c"}
+	before := means(t, second, q)
+	changed, err = second.Replay(ctx, logOf(append(log, stream.Event{ID: "x", Payload: []byte("{")})))
+	assertInputError(t, err, "Payload")
+	assert.Equal(t, 1, changed)
+	assert.NotEqual(t, before, means(t, second, q), "what came before is seen")
+	_, err = second.Replay(ctx, func(yield func(stream.Event, error) bool) { yield(stream.Event{}, errStore) })
+	require.ErrorIs(t, err, errStore)
+}
