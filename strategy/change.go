@@ -14,14 +14,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Change tests whether an arm's rewards for an item have changed, on the outcomes in the store's history. After a change, older
+// ChangeTest tests whether an arm's rewards for an item have changed, on the outcomes in the store's history. After a change, older
 // outcomes no longer count for any arm of the item, so that all arms are tried again. The store's audit log says so.
 //
 // For each place at which the outcomes can be cut in two, the test compares their probability with one rate and with two. It is
 // the generalised likelihood ratio for Bernoulli rewards with the threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard
 // and Seznec 2022), which also bounds other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose
 // evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
-type Change struct {
+type ChangeTest struct {
 	// FalseAlarms is about the probability that a change is ever found in an arm that never changes, in (0, 0.5]. 0.001 is good.
 	// 0: no test is made.
 	FalseAlarms float64
@@ -32,14 +32,14 @@ type Change struct {
 // changeWindow bounds the outcomes of a test, and so its cost.
 const changeWindow = 200
 
-func (c Change) withDefaults() Change {
+func (c ChangeTest) withDefaults() ChangeTest {
 	if c.FalseAlarms > 0 {
 		c.Every = cmp.Or(c.Every, 5)
 	}
 	return c
 }
 
-func (c Change) validate() error {
+func (c ChangeTest) validate() error {
 	var found faults.List
 	found.Check(c.FalseAlarms >= 0 && c.FalseAlarms <= 0.5, "FalseAlarms", c.FalseAlarms, "must be in (0, 0.5], or 0 for no test")
 	found.Check(c.Every >= 0, "Every", c.Every, "must not be negative")
@@ -48,12 +48,12 @@ func (c Change) validate() error {
 }
 
 // due reports whether an arm with so many outcomes is to be tested now.
-func (c Change) due(outcomes uint64) bool {
+func (c ChangeTest) due(outcomes uint64) bool {
 	return c.FalseAlarms > 0 && outcomes > 1 && outcomes%uint64(c.Every) == 0
 }
 
 // find returns where the rewards have changed most, if they have. The oldest outcome comes first.
-func (c Change) find(outcomes []evidence.Observation) (at int, found bool) {
+func (c ChangeTest) find(outcomes []evidence.Observation) (at int, found bool) {
 	n := float64(len(outcomes))
 	var mass, reward float64
 	for i := range outcomes {
@@ -117,7 +117,7 @@ func (l *Learner) restartIfChanged(ctx context.Context, s *segment, item string,
 	if scratch.item.Given != nil {
 		b.Reset = append(b.Reset, store.Selection{Kind: l.kinds.given, Scope: s.space.scope, Item: item})
 	}
-	done, err := l.forget(ctx, s, b, Event{Type: restarted, Item: item, At: now, Reason: reason}, "heed", ".restart")
+	done, err := l.forget(ctx, s, b, LearnerEvent{Type: restarted, Item: item, At: now, Reason: reason}, "heed", ".restart")
 	if done && l.watch != nil {
 		l.watch.Tell(ctx, heed.Inverted{Component: l.watch.Name(), At: now, Subject: item, Reason: reason})
 	}

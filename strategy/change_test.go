@@ -23,7 +23,7 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 		c := &clock{}
 		st := newStore(t, c.Now)
 		cfg := withFixtures(t, strategy.Config{
-			Store: st, Now: c.Now, Arms: plain("good", "spare"), Pooling: pooling, Change: strategy.Change{FalseAlarms: 0.001},
+			Store: st, Now: c.Now, Arms: plain("good", "spare"), Pooling: pooling, Change: strategy.ChangeTest{FalseAlarms: 0.001},
 		})
 		l := newLearner(t, cfg)
 		q, other := strategy.Query{Item: "changes"}, strategy.Query{Item: "stays"}
@@ -59,7 +59,7 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 
 // TestStillWorldsRaiseFewAlarms: a probability of 0.001 of a false alarm is one that holds for a whole run of tests.
 func TestStillWorldsRaiseFewAlarms(t *testing.T) {
-	c := strategy.Change{FalseAlarms: 0.001}
+	c := strategy.ChangeTest{FalseAlarms: 0.001}
 	rng := rand.New(rand.NewPCG(1, 2))
 	alarms := 0
 	runs := long(1000, 2000)
@@ -94,14 +94,14 @@ func TestAChangeIsFoundWhereItIs(t *testing.T) {
 			}
 			outcomes = append(outcomes, evidence.Observation{Weight: 0.3, Reward: coin(rate, rng)})
 		}
-		at, found := strategy.FindChange(strategy.Change{FalseAlarms: 0.001}, outcomes)
+		at, found := strategy.FindChange(strategy.ChangeTest{FalseAlarms: 0.001}, outcomes)
 		assert.True(t, found)
 		assert.InDelta(t, before, at, 8)
 		// Confidences count relative to each other.
 		for i := range outcomes {
 			outcomes[i].Weight = 1
 		}
-		again, _ := strategy.FindChange(strategy.Change{FalseAlarms: 0.001}, outcomes)
+		again, _ := strategy.FindChange(strategy.ChangeTest{FalseAlarms: 0.001}, outcomes)
 		assert.Equal(t, at, again)
 	}
 }
@@ -111,7 +111,7 @@ func TestWithoutHistoryNoChangeIsFound(t *testing.T) {
 	c := &clock{}
 	st, err := memstore.New(memstore.Config{Now: c.Now, NoHistory: true})
 	require.NoError(t, err)
-	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b"), Change: strategy.Change{FalseAlarms: 0.5, Every: 1}})
+	l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a", "b"), Change: strategy.ChangeTest{FalseAlarms: 0.5, Every: 1}})
 	for n := range 60 {
 		c.Advance(time.Minute)
 		try(t, l, strategy.Query{Item: "i"}, "a", float64(1-n/30*2))
@@ -124,7 +124,7 @@ func TestChangeIsTestedAsOftenAsConfigured(t *testing.T) {
 	for every, want := range map[int]int{0: 4, 1: 19, 7: 2, 100: 0} {
 		c := &clock{}
 		st := &countingHistory{Store: newStore(t, c.Now)}
-		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a"), Change: strategy.Change{FalseAlarms: 0.001, Every: every}})
+		l := newLearner(t, strategy.Config{Store: st, Now: c.Now, Arms: plain("a"), Change: strategy.ChangeTest{FalseAlarms: 0.001, Every: every}})
 		for range 20 {
 			try(t, l, strategy.Query{Item: "i"}, "a", 1)
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Record is a choice with what is known of it since.
-type Record struct {
+// A ChoiceRecord is a choice with what is known of it since.
+type ChoiceRecord struct {
 	Choice Choice `json:"choice"`
 	Stage  Stage  `json:"stage"`
 	// Result is its outcome; nil unless it is Observed. Of several it is the last by At, and of one moment the one with the
@@ -84,7 +84,7 @@ func (f *ChoiceFilter) query(learner string) store.Query {
 
 // A choiceRow is a choice as a store has it.
 type choiceRow struct {
-	Record
+	ChoiceRecord
 	Epoch  uint64 `json:"epoch,omitempty"`  // of its session, when it was made
 	Number uint64 `json:"number,omitempty"` // how many choices its session had made before for its item
 	Silent bool   `json:"silent,omitempty"` // silence was counted for it, as evidence
@@ -163,8 +163,8 @@ var sessions = records.Kind[sessionRow]{
 func sessionID(learner, session string) string { return records.ID("session", learner, session) }
 
 // record returns the record as users have it, a copy.
-func (r *choiceRow) record() Record {
-	record := r.Record
+func (r *choiceRow) record() ChoiceRecord {
+	record := r.ChoiceRecord
 	if r.Result != nil {
 		result := *r.Result
 		record.Result = &result

@@ -56,7 +56,7 @@ type Config struct {
 	// Silence says what becomes of choices whose outcome never comes. It needs records, and calls of [Learner.Sweep].
 	Silence Silence
 	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
-	Change Change
+	Change ChangeTest
 	// Topic, if it is not empty, has every [Event] put into the store's outbox under this topic, in the same commit as what it
 	// tells of. [DefaultTopic] is a good one. [stream.Relay] sends them.
 	Topic string

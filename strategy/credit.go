@@ -247,7 +247,7 @@ func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.
 		}
 		if l.cfg.Topic != "" {
 			result := c.result()
-			e := Event{ID: observed + ":" + b.ID, Type: observed, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
+			e := LearnerEvent{ID: observed + ":" + b.ID, Type: observed, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
 			if err := l.emit(&b, e); err != nil {
 				return nil, nil, err
 			}

@@ -21,9 +21,9 @@ const (
 	wasReset    = "reset"
 )
 
-// An Event tells what happened to a learner, and has all that [Learner.Replay] needs to let it happen again. In a store's outbox
+// A LearnerEvent tells what happened to a learner, and has all that [Learner.Replay] needs to let it happen again. In a store's outbox
 // it is the JSON payload of a [stream.Event] of the same id.
-type Event struct {
+type LearnerEvent struct {
 	ID string `json:"id"`
 	// Type says what happened. selected: a choice was made. observed: an outcome was counted. expired: no outcome came in time.
 	// specialized: an item took its copy of the segment's evidence. restarted: a change was found, and the evidence from before
@@ -42,7 +42,7 @@ type Event struct {
 	Effect *effect `json:"effect,omitempty"` // what it did to the evidence
 }
 
-// outbox is the kind of outgoing events, with the paths to the names of people in an [Event], and in what package
+// outbox is the kind of outgoing events, with the paths to the names of people in a [LearnerEvent], and in what package
 // attribution sends: its reports, and dead letters of them.
 var outbox = store.Kind{
 	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
@@ -54,7 +54,7 @@ var outbox = store.Kind{
 }
 
 // emit puts an event about a batch into the batch, if the learner has a topic.
-func (l *Learner) emit(b *store.Batch, e Event) error {
+func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 	if l.cfg.Topic == "" {
 		return nil
 	}

@@ -19,7 +19,7 @@ import (
 func eventful(t testing.TB, c *clock, pooling strategy.Pooling) strategy.Config {
 	return strategy.Config{
 		Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a", "b"), Pooling: pooling, Topic: strategy.DefaultTopic,
-		HalfLife: 30 * 24 * time.Hour, Change: strategy.Change{FalseAlarms: 0.01, Every: 5},
+		HalfLife: 30 * 24 * time.Hour, Change: strategy.ChangeTest{FalseAlarms: 0.01, Every: 5},
 		Silence: strategy.Silence{After: 2 * time.Hour, Confidence: 0.5},
 	}
 }
@@ -60,7 +60,7 @@ func TestEvents(t *testing.T) {
 			types := make(map[string]int)
 			for _, entry := range log {
 				assert.Equal(t, strategy.DefaultTopic, entry.Topic)
-				var e strategy.Event
+				var e strategy.LearnerEvent
 				require.NoError(t, json.Unmarshal(entry.Payload, &e))
 				assert.Equal(t, entry.ID, e.ID)
 				types[e.Type]++

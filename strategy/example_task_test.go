@@ -43,7 +43,7 @@ func ExampleParameter() {
 }
 
 // A model that becomes worse is noticed, and what was believed before is left out.
-func ExampleChange() {
+func ExampleChangeTest() {
 	ctx := context.Background()
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -54,7 +54,7 @@ func ExampleChange() {
 	learner, err := strategy.New(ctx, strategy.Config{
 		Store: st, Now: clock,
 		Arms:   []strategy.Arm{{ID: "provider-a"}, {ID: "provider-b"}},
-		Change: strategy.Change{FalseAlarms: 0.001},
+		Change: strategy.ChangeTest{FalseAlarms: 0.001},
 		Seed:   rand.NewPCG(1, 2),
 	})
 	if err != nil {

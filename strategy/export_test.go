@@ -9,7 +9,7 @@ func (l *Learner) Remembered() int { return l.sessions.Len() }
 func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
 
 // FindChange makes the test of a change.
-func FindChange(c Change, outcomes []evidence.Observation) (at int, found bool) {
+func FindChange(c ChangeTest, outcomes []evidence.Observation) (at int, found bool) {
 	return c.find(outcomes)
 }
 

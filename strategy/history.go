@@ -14,12 +14,12 @@ import (
 
 // History returns the learner's choices that a filter lets pass, the newest first, each with its outcome if it has one. The
 // loop may end early. After an error it ends. With Config.Unrecorded the error is [heed.ErrNotFound].
-func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
+func (l *Learner) History(ctx context.Context, f ChoiceFilter) iter.Seq2[ChoiceRecord, error] {
+	return func(yield func(ChoiceRecord, error) bool) {
 		n := 0
 		for kept, err := range l.find(ctx, f) {
 			if err != nil {
-				yield(Record{}, fmt.Errorf("strategy: history: %w", err))
+				yield(ChoiceRecord{}, fmt.Errorf("strategy: history: %w", err))
 				return
 			}
 			if n++; !yield(kept.Value.record(), nil) || n == f.Limit {
@@ -52,10 +52,10 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 // question finds the same choice, whatever was chosen since. The zero time finds the last choice of all. An event that may be
 // delivered again needs its own time here, or its second delivery may count for another choice. The item may be empty, as in
 // a [Query]. Without such a choice, and with Config.Unrecorded, the error is [heed.ErrNotFound].
-func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ Record, err error) {
+func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord, err error) {
 	defer because(&err, "find")
 	if session == "" {
-		return Record{}, heed.ErrNotFound
+		return ChoiceRecord{}, heed.ErrNotFound
 	}
 	f := ChoiceFilter{Session: session, Item: item}
 	if !at.IsZero() {
@@ -64,7 +64,7 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 	var last keptChoice
 	for kept, err := range l.find(ctx, f) {
 		if err != nil {
-			return Record{}, err
+			return ChoiceRecord{}, err
 		}
 		c := &kept.Value.Choice
 		if c.Item != item { // an empty item lets all pass
@@ -79,14 +79,14 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 		}
 	}
 	if last.Revision == 0 {
-		return Record{}, heed.ErrNotFound
+		return ChoiceRecord{}, heed.ErrNotFound
 	}
 	last.Value.Choice.remember(last)
 	return last.Value.record(), nil
 }
 
-// A Credit is one outcome that was counted.
-type Credit struct {
+// A HistoryEntry is one outcome that was counted.
+type HistoryEntry struct {
 	Arm     ArmID  `json:"arm"`
 	Session string `json:"session,omitempty"`
 	Result
@@ -94,7 +94,7 @@ type Credit struct {
 
 // Outcomes returns the outcomes of an item that the store still keeps, the last first: at most limit of them, or all if limit
 // is 0. They are what is believed of the item, one by one. The query's session and permitted arms are ignored.
-func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []Credit, err error) {
+func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []HistoryEntry, err error) {
 	defer because(&err, "outcomes")
 	if err := q.validate(); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []C
 			}
 			// The id of the evidence is the learner's, the choice's and the outcome's.
 			_, id, _ := strings.Cut(strings.TrimPrefix(o.ID, l.cfg.Name+":"), ":")
-			credits = append(credits, Credit{arm.ID, o.Session, Result{
+			credits = append(credits, HistoryEntry{arm.ID, o.Session, Result{
 				ID: id, Value: 2*o.Reward - 1, Confidence: o.Weight, Channel: o.Channel, Source: o.Source, At: o.At,
 			}})
 			if n++; n == limit {
@@ -116,7 +116,7 @@ func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []C
 			}
 		}
 	}
-	slices.SortStableFunc(credits, func(a, b Credit) int { return b.At.Compare(a.At) })
+	slices.SortStableFunc(credits, func(a, b HistoryEntry) int { return b.At.Compare(a.At) })
 	if limit > 0 && len(credits) > limit {
 		credits = credits[:limit]
 	}

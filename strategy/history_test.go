@@ -17,7 +17,7 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 	l := newLearner(t, strategy.Config{Now: c.Now, Arms: plain("a", "b")})
 	q := strategy.Query{Item: "i", Category: "c", Context: "x"}
 	late := choose(t, l, strategy.Query{Session: "late", Item: "i", Category: "c", Context: "x", Arms: []strategy.ArmID{"a"}})
-	var want []strategy.Credit // the newest first
+	var want []strategy.HistoryEntry // the newest first
 	for n, value := range []float64{1, -0.5, 0, 0.25, -1} {
 		c.Advance(time.Minute)
 		arm := strategy.ArmID("ab"[n%2 : n%2+1])
@@ -27,14 +27,14 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 		}
 		_, err := l.Observe(ctx, o)
 		require.NoError(t, err)
-		want = append([]strategy.Credit{{Arm: arm, Session: q.Session, Result: strategy.Result{
+		want = append([]strategy.HistoryEntry{{Arm: arm, Session: q.Session, Result: strategy.Result{
 			ID: o.ID, Value: value, Confidence: o.Confidence, Channel: "user", Source: o.Source, At: c.Now(),
 		}}}, want...)
 	}
 	// What came about before, and is told of last, stands where it belongs; other items and segments stand elsewhere.
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, At: start.Add(90 * time.Second)})
 	require.NoError(t, err)
-	want = append(want[:4:4], strategy.Credit{Arm: "a", Session: "late", Result: strategy.Result{Value: 1, Confidence: 1, At: start.Add(90 * time.Second)}}, want[4])
+	want = append(want[:4:4], strategy.HistoryEntry{Arm: "a", Session: "late", Result: strategy.Result{Value: 1, Confidence: 1, At: start.Add(90 * time.Second)}}, want[4])
 	try(t, l, strategy.Query{Item: "j", Category: "c", Context: "x"}, "a", 1)
 	try(t, l, strategy.Query{Item: "i", Category: "c"}, "a", 1)
 

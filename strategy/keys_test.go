@@ -322,7 +322,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = -0.1 }},
 		{"Change.FalseAlarms", func(c *cfg) { c.Change.FalseAlarms = nan }},
 		{"Change.Every", func(c *cfg) { c.Change.Every = 5 }},
-		{"Change.Every", func(c *cfg) { c.Change = strategy.Change{FalseAlarms: 0.1, Every: -5} }},
+		{"Change.Every", func(c *cfg) { c.Change = strategy.ChangeTest{FalseAlarms: 0.1, Every: -5} }},
 		{"Topic", func(c *cfg) { c.Topic = "\x00" }},
 		{"Topic", func(c *cfg) { c.Topic = strings.Repeat("x", 1025) }},
 		{"Refresh", func(c *cfg) { c.Refresh = -1 }},
@@ -350,10 +350,10 @@ func TestDefaultsOfRecordsAndChanges(t *testing.T) {
 	cfg := newLearner(t, strategy.Config{}).Config()
 	assert.False(t, cfg.Unrecorded)
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour}, cfg.Silence)
-	assert.Equal(t, strategy.Change{}, cfg.Change)
+	assert.Equal(t, strategy.ChangeTest{}, cfg.Change)
 	assert.Empty(t, cfg.Topic)
 	assert.Zero(t, newLearner(t, strategy.Config{Unrecorded: true}).Config().Silence)
-	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1}, Change: strategy.Change{FalseAlarms: 0.1}}).Config()
+	cfg = newLearner(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.1}, Change: strategy.ChangeTest{FalseAlarms: 0.1}}).Config()
 	assert.Equal(t, strategy.Silence{After: 24 * time.Hour, Confidence: 0.1, Value: -1}, cfg.Silence)
-	assert.Equal(t, strategy.Change{FalseAlarms: 0.1, Every: 5}, cfg.Change)
+	assert.Equal(t, strategy.ChangeTest{FalseAlarms: 0.1, Every: 5}, cfg.Change)
 }

@@ -319,7 +319,7 @@ func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uin
 	var b store.Batch
 	var row *choiceRow
 	if !l.cfg.Unrecorded {
-		row = &choiceRow{Record: Record{Choice: r.choice, Stage: Pending}, Epoch: epoch, Number: number}
+		row = &choiceRow{ChoiceRecord: ChoiceRecord{Choice: r.choice, Stage: Pending}, Epoch: epoch, Number: number}
 		if last.ID == "" {
 			last.ID = r.choice.ID.String() // it has no session
 		}
@@ -331,7 +331,7 @@ func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uin
 		}
 	}
 	if l.cfg.Topic != "" {
-		e := Event{ID: selected + ":" + r.choice.ID.String(), Type: selected, At: r.choice.At, Choice: &r.choice}
+		e := LearnerEvent{ID: selected + ":" + r.choice.ID.String(), Type: selected, At: r.choice.At, Choice: &r.choice}
 		if err := l.emit(&b, e); err != nil {
 			return err
 		}

@@ -205,7 +205,7 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	if len(b.Observations) == 0 {
 		return nil // it is the first of its segment: there is nothing to give
 	}
-	e := Event{ID: specialized + ":" + id, Type: specialized, Category: s.category, Context: s.context, Item: item, At: now}
+	e := LearnerEvent{ID: specialized + ":" + id, Type: specialized, Category: s.category, Context: s.context, Item: item, At: now}
 	if err := l.emit(&b, e); err != nil {
 		return err
 	}

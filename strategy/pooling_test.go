@@ -269,7 +269,7 @@ func TestForgettingFollowsAWorldThatChanges(t *testing.T) {
 	}
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
 		assert.Greater(t, recovered(strategy.Config{Pooling: pooling, HalfLife: time.Hour}), 0.8)
-		assert.Greater(t, recovered(strategy.Config{Pooling: pooling, Change: strategy.Change{FalseAlarms: 0.001}}), 0.9)
+		assert.Greater(t, recovered(strategy.Config{Pooling: pooling, Change: strategy.ChangeTest{FalseAlarms: 0.001}}), 0.9)
 		assert.Less(t, recovered(strategy.Config{Pooling: pooling}), 0.2)
 	}
 }

@@ -23,7 +23,7 @@ func recording(t testing.TB, cfg strategy.Config) (strategy.Config, *clock) {
 	return withFixtures(t, cfg), c
 }
 
-func record(t testing.TB, l *strategy.Learner, id strategy.ChoiceID) strategy.Record {
+func record(t testing.TB, l *strategy.Learner, id strategy.ChoiceID) strategy.ChoiceRecord {
 	t.Helper()
 	for _, r := range historyOf(t, l, strategy.ChoiceFilter{}) {
 		if r.Choice.ID == id {
@@ -31,10 +31,10 @@ func record(t testing.TB, l *strategy.Learner, id strategy.ChoiceID) strategy.Re
 		}
 	}
 	require.Fail(t, "there is no record of the choice")
-	return strategy.Record{}
+	return strategy.ChoiceRecord{}
 }
 
-func historyOf(t testing.TB, l *strategy.Learner, f strategy.ChoiceFilter) (records []strategy.Record) {
+func historyOf(t testing.TB, l *strategy.Learner, f strategy.ChoiceFilter) (records []strategy.ChoiceRecord) {
 	for r, err := range l.History(ctx, f) {
 		require.NoError(t, err)
 		records = append(records, r)

@@ -58,7 +58,7 @@ func (l *Learner) expireAll() {
 }
 
 func (l *Learner) replay(ctx context.Context, entry stream.Event) (changed bool, err error) {
-	var e Event
+	var e LearnerEvent
 	if err := json.Unmarshal(entry.Payload, &e); err != nil {
 		return false, &heed.InputError{Field: "Payload", Reason: "is no event of a learner: " + err.Error()}
 	}
@@ -91,7 +91,7 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event) (changed bool,
 
 // replayedRecord returns the record of a choice as an event has left it, or nil if there is nothing to write. A record that is
 // gone stays so.
-func (l *Learner) replayedRecord(ctx context.Context, e *Event) (*store.Record, error) {
+func (l *Learner) replayedRecord(ctx context.Context, e *LearnerEvent) (*store.Record, error) {
 	if l.cfg.Unrecorded || e.Choice == nil {
 		return nil, nil
 	}
@@ -106,7 +106,7 @@ func (l *Learner) replayedRecord(ctx context.Context, e *Event) (*store.Record, 
 	var row *choiceRow
 	switch {
 	case e.Type == selected && kept.Revision == 0:
-		row = &choiceRow{Record: Record{Choice: *e.Choice, Stage: Pending}, Own: true}
+		row = &choiceRow{ChoiceRecord: ChoiceRecord{Choice: *e.Choice, Stage: Pending}, Own: true}
 	case e.Type == expired && kept.Revision > 0 && kept.Value.Stage == Pending:
 		expired := *kept.Value
 		expired.Stage, expired.Silent = Expired, e.Effect != nil

@@ -36,7 +36,7 @@ func TestReplay(t *testing.T) {
 			log := outbox(t, first.Config().Store)
 			types := make(map[string]int)
 			for _, entry := range log {
-				var e strategy.Event
+				var e strategy.LearnerEvent
 				require.NoError(t, json.Unmarshal(entry.Payload, &e))
 				types[e.Type]++
 			}

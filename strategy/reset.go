@@ -45,13 +45,13 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	if r.Item == "" {
 		b.Reset = append(b.Reset, store.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
 	}
-	_, err = l.forget(ctx, s, b, Event{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
+	_, err = l.forget(ctx, s, b, LearnerEvent{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
 	return err
 }
 
 // forget commits a batch that takes evidence away, with its event, its entry in the audit, and the count of resets. It reports
 // false if it was done before.
-func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e Event, actor, action string) (bool, error) {
+func (l *Learner) forget(ctx context.Context, s *segment, b store.Batch, e LearnerEvent, actor, action string) (bool, error) {
 	b.Parts = true
 	b.Observations = []evidence.Observation{{ID: b.ID, Cell: s.space.resets(e.Item), Reward: 1, Weight: 1, At: e.At}}
 	b.Records = []store.Record{store.AuditEntry{

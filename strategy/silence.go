@@ -83,7 +83,7 @@ func hopeless(err error) bool { return isInputError(err) || errors.As(err, new(*
 func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Time) (done bool, err error) {
 	row, c := *kept.Value, kept.Value.Choice
 	row.Stage = Expired
-	e := Event{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
+	e := LearnerEvent{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
 	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0
 	var s *segment
 	var o Outcome

@@ -298,7 +298,7 @@ func (l *Learner) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-func (s *ChoiceStatus) count(r Record, now time.Time) {
+func (s *ChoiceStatus) count(r ChoiceRecord, now time.Time) {
 	*map[Stage]*int{Pending: &s.Pending, Observed: &s.Observed, Expired: &s.Expired}[r.Stage]++
 	times := []time.Time{r.Choice.At}
 	if r.Result != nil {

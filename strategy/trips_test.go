@@ -66,7 +66,7 @@ func TestRoundTrips(t *testing.T) {
 				continue
 			}
 			trips(0, 0, 1, 0, func() { require.NoError(t, l.Sweep(ctx, time.Time{})) })
-			found := strategy.Record{}
+			found := strategy.ChoiceRecord{}
 			trips(0, 0, 1, 0, func() {
 				var err error
 				found, err = other.Find(ctx, "s", "i", c.Now())
@@ -176,7 +176,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 			look(f.Type, at, append(within, of))
 		}
 	}
-	for _, of := range []any{strategy.Record{}, strategy.Event{}, attribution.Report{}, attribution.DeadLetter{}} {
+	for _, of := range []any{strategy.ChoiceRecord{}, strategy.LearnerEvent{}, attribution.Report{}, attribution.DeadLetter{}} {
 		look(reflect.TypeOf(of), "", nil)
 	}
 	assert.ElementsMatch(t, []string{

@@ -38,7 +38,7 @@ func command(ctx context.Context, args []string, env func(string) string, out io
 	ways := []way{off, learns, told, oracle}
 	if *name != "" {
 		client, err := openaicompat.New(openaicompat.Config{
-			BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.Key(env("OPENAI_API_KEY")), Model: *name,
+			BaseURL: env("OPENAI_BASE_URL"), APIKey: openaicompat.APIKey(env("OPENAI_API_KEY")), Model: *name,
 		})
 		if err != nil {
 			return err

@@ -39,7 +39,7 @@ func rules() []rule {
 }
 
 // What worlds that change call for: a test for changes, and a half-life of 6,900 rounds.
-var change = strategy.Change{FalseAlarms: 0.001}
+var change = strategy.ChangeTest{FalseAlarms: 0.001}
 
 const slowly = 6900 * time.Second
 

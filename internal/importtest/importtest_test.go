@@ -233,11 +233,7 @@ func TestCheck(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			src := fstest.MapFS{}
-			for file, text := range tt.files {
-				src[file] = &fstest.MapFile{Data: []byte(text)}
-			}
-			pkgs, err := load(src)
+			pkgs, err := load(source(tt.files))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,6 +242,15 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// source is a tree of files.
+func source(files map[string]string) fs.FS {
+	src := fstest.MapFS{}
+	for file, text := range files {
+		src[file] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return src
 }
 
 // code is the text of a file with a package comment and those imports.

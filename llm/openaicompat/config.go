@@ -21,7 +21,7 @@ type Config struct {
 	Model string
 	// APIKey is sent to the host of BaseURL and to no other. "": none is sent. If BaseURL says http, it is sent in plain
 	// text.
-	APIKey Key
+	APIKey APIKey
 	// KeyHeader is the header for the key alone, as "api-key". "" means "Authorization: Bearer <key>".
 	KeyHeader string
 
@@ -100,13 +100,13 @@ func notToken(r rune) bool {
 	return notVisible(r) || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)
 }
 
-// A Key is a secret. Only a conversion to string shows it. Packages fmt, log/slog and encoding/json print "[redacted]".
-type Key string
+// An APIKey is a secret. Only a conversion to string shows it. Packages fmt, log/slog and encoding/json print "[redacted]".
+type APIKey string
 
 const redacted = "[redacted]"
 
 // String returns "[redacted]", or "" for no key.
-func (k Key) String() string {
+func (k APIKey) String() string {
 	if k == "" {
 		return ""
 	}
@@ -114,10 +114,10 @@ func (k Key) String() string {
 }
 
 // Format implements [fmt.Formatter], for every verb.
-func (k Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
+func (k APIKey) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
 
 // MarshalText implements [encoding.TextMarshaler], which log/slog uses, too.
-func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+func (k APIKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // authorize puts the key into the header.
 func (c *Config) authorize(h http.Header) {
@@ -132,7 +132,7 @@ func (c *Config) authorize(h http.Header) {
 
 // redact removes the key from a text, also as URLs and JSON escape it. If the text was cut, it removes a part of the key at the
 // end, too.
-func (k Key) redact(text string, cut bool) string {
+func (k APIKey) redact(text string, cut bool) string {
 	if k == "" {
 		return text
 	}

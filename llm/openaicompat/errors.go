@@ -99,13 +99,13 @@ func (c *codeOrStatus) UnmarshalJSON(b []byte) error {
 
 // excerpt returns the beginning of a body as a clean line, without the key. cut says that the body goes on, so that a part of the
 // key may be at the end.
-func (k Key) excerpt(body []byte, cut bool) string {
+func (k APIKey) excerpt(body []byte, cut bool) string {
 	clean := prompt.Line(k.redact(string(body), cut), maxErrorBody)
 	return prompt.Line(k.redact(clean, cut), maxExcerpt)
 }
 
 // token returns a code or a media type if it looks like one, and "" if not.
-func (k Key) token(text string) string {
+func (k APIKey) token(text string) string {
 	const good = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+"
 	odd := func(r rune) bool { return !strings.ContainsRune(good, r) }
 	if len(text) > 64 || strings.ContainsFunc(text, odd) || k.redact(text, false) != text {
@@ -121,7 +121,7 @@ type connectionError struct {
 	text string
 }
 
-func (k Key) connectionError(err error) *connectionError {
+func (k APIKey) connectionError(err error) *connectionError {
 	if urlErr := (*url.Error)(nil); errors.As(err, &urlErr) {
 		err = urlErr.Err
 	}

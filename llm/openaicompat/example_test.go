@@ -56,7 +56,7 @@ func ExampleConfig() {
 	cfg := openaicompat.Config{
 		BaseURL: "https://api.openai.com/v1",
 		Model:   "gpt-4o-mini",
-		APIKey:  openaicompat.Key(os.Getenv("OPENAI_API_KEY")),
+		APIKey:  openaicompat.APIKey(os.Getenv("OPENAI_API_KEY")),
 	}
 	_, err := openaicompat.New(cfg)
 	fmt.Println(cfg.Model, cfg.APIKey, err)
@@ -67,7 +67,7 @@ func ExampleConfig() {
 func ExampleConfig_azure() {
 	_, err := openaicompat.New(openaicompat.Config{
 		BaseURL:   "https://example.openai.azure.com/openai/deployments/mini?api-version=2024-10-21",
-		APIKey:    openaicompat.Key(os.Getenv("AZURE_OPENAI_API_KEY")),
+		APIKey:    openaicompat.APIKey(os.Getenv("AZURE_OPENAI_API_KEY")),
 		KeyHeader: "api-key",
 	})
 	fmt.Println(err)

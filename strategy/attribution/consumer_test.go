@@ -565,7 +565,7 @@ func TestConsumerRouter(t *testing.T) {
 				d.worth(t, "1", "s0", 1),
 				d.report(t, "2", attribution.Report{
 					Session: "s1", Items: []attribution.Worth{{Item: "i", Activated: true, Value: 1}},
-					Signals: []attribution.Signal{{Kind: attribution.Positive, Confidence: 1}},
+					Signals: []attribution.DirectSignal{{Kind: attribution.Positive, Confidence: 1}},
 				}),
 			}
 			c, err := attribution.New(cfg)
@@ -584,7 +584,7 @@ func TestConsumerSignalsOfAnotherSession(t *testing.T) {
 	d.tape.events = []stream.Event{d.report(t, "1", attribution.Report{
 		Session: "s0", Source: "somebody",
 		Items: []attribution.Worth{{Item: "i"}, {Item: "i", Session: "s1"}},
-		Signals: []attribution.Signal{
+		Signals: []attribution.DirectSignal{
 			{Kind: attribution.Positive, Confidence: 1}, {Kind: attribution.Negative, Confidence: 1, Session: "s1"},
 		},
 	})}
@@ -607,7 +607,7 @@ func TestConsumerLargeEvent(t *testing.T) {
 	a := attribution.Report{
 		Session: "s0",
 		Items:   slices.Repeat([]attribution.Worth{{Item: "other", Activated: true}}, many),
-		Signals: slices.Repeat([]attribution.Signal{{Kind: attribution.Retry}, {Kind: attribution.Retry, Session: "elsewhere"}}, many/2),
+		Signals: slices.Repeat([]attribution.DirectSignal{{Kind: attribution.Retry}, {Kind: attribution.Retry, Session: "elsewhere"}}, many/2),
 	}
 	const known = 5000 // of one choice, each an outcome of its own
 	a.Items = append(a.Items, slices.Repeat([]attribution.Worth{{Item: "i", Activated: true, Value: 1}}, known)...)

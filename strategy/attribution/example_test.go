@@ -32,7 +32,7 @@ func ExampleConsumer() {
 	event, err := attribution.Report{
 		Session: "monday",
 		Items:   []attribution.Worth{{Item: "release notes", Activated: true, Value: 0.8}},
-		Signals: []attribution.Signal{{Kind: attribution.BuildStatus, Passed: true}},
+		Signals: []attribution.DirectSignal{{Kind: attribution.BuildStatus, Passed: true}},
 	}.Event("event 1", time.Now())
 	if err != nil {
 		panic(err)
@@ -106,7 +106,7 @@ func ExampleHook() {
 
 // What was attributed to a learning, and what was seen of the session, make one outcome.
 func ExampleRouter() {
-	outcome, ok, err := attribution.Router{}.Route("monday", &attribution.Worth{Activated: true, Value: 0.5}, []attribution.Signal{
+	outcome, ok, err := attribution.Router{}.Route("monday", &attribution.Worth{Activated: true, Value: 0.5}, []attribution.DirectSignal{
 		{Session: "monday", Kind: attribution.Negative, Confidence: 0.7},
 		{Session: "monday", Kind: attribution.ToolFailure},
 		{Session: "sunday", Kind: attribution.Positive, Confidence: 1}, // of another session, so it does not count

@@ -26,7 +26,7 @@ type Report struct {
 	Items   []Worth `json:"attribution_records,omitempty"`
 	// Signals are those that were seen in the session. Signals of other sessions are ignored. A signal without a session is
 	// of this one.
-	Signals []Signal `json:"signals,omitempty"`
+	Signals []DirectSignal `json:"signals,omitempty"`
 	// Source is who caused it all, an opaque name: see [evidence.Observation].
 	Source string `json:"source,omitempty"`
 	// Ended tells that the session is over. The learner then lets go of its choices, and the hook is told.

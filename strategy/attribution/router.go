@@ -74,8 +74,8 @@ const (
 	BuildStatus = "build_status"
 )
 
-// A Signal is something that was seen in a session and tells how it went.
-type Signal struct {
+// A DirectSignal is something that was seen in a session and tells how it went.
+type DirectSignal struct {
 	Session    string  `json:"session,omitempty"`
 	Kind       string  `json:"kind"`
 	Confidence float64 `json:"confidence,omitempty"` // of a positive or negative signal, from 0 to 1; beyond, it is cut to that
@@ -86,7 +86,7 @@ type Signal struct {
 // "direct" or "both". It ignores signals of other sessions. It reports false where there is no outcome: nothing is known, or
 // the confidence is below the least. A number that is not finite and an unknown kind of signal are a [*heed.InputError]. A
 // router that is not valid returns all its faults, joined: each is a [*heed.ConfigError].
-func (r Router) Route(session string, worth *Worth, signals []Signal) (strategy.Outcome, bool, error) {
+func (r Router) Route(session string, worth *Worth, signals []DirectSignal) (strategy.Outcome, bool, error) {
 	r, err := r.ready()
 	if err != nil {
 		return strategy.Outcome{}, false, fmt.Errorf("attribution: router: %w", err)
@@ -95,7 +95,7 @@ func (r Router) Route(session string, worth *Worth, signals []Signal) (strategy.
 }
 
 // balances returns what the signals of each session weigh. It looks at each signal once.
-func (r *Router) balances(signals []Signal) map[string]balance {
+func (r *Router) balances(signals []DirectSignal) map[string]balance {
 	all := make(map[string]balance)
 	for i := range signals {
 		b := all[signals[i].Session]
@@ -148,7 +148,7 @@ type balance struct {
 }
 
 // weigh adds a signal, the i-th of all.
-func (r *Router) weigh(b *balance, i int, s *Signal) {
+func (r *Router) weigh(b *balance, i int, s *DirectSignal) {
 	weight, good, field := 0., s.Kind == Positive, ""
 	switch s.Kind {
 	case Positive, Negative:

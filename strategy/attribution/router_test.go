@@ -15,20 +15,20 @@ import (
 
 const here = "session"
 
-func positive(confidence float64) attribution.Signal {
-	return attribution.Signal{Session: here, Kind: attribution.Positive, Confidence: confidence}
+func positive(confidence float64) attribution.DirectSignal {
+	return attribution.DirectSignal{Session: here, Kind: attribution.Positive, Confidence: confidence}
 }
 
-func negative(confidence float64) attribution.Signal {
-	return attribution.Signal{Session: here, Kind: attribution.Negative, Confidence: confidence}
+func negative(confidence float64) attribution.DirectSignal {
+	return attribution.DirectSignal{Session: here, Kind: attribution.Negative, Confidence: confidence}
 }
 
 var (
-	failed     = attribution.Signal{Session: here, Kind: attribution.ToolFailure}
-	correction = attribution.Signal{Session: here, Kind: attribution.Correction}
-	retry      = attribution.Signal{Session: here, Kind: attribution.Retry}
-	passed     = attribution.Signal{Session: here, Kind: attribution.BuildStatus, Passed: true}
-	broken     = attribution.Signal{Session: here, Kind: attribution.BuildStatus}
+	failed     = attribution.DirectSignal{Session: here, Kind: attribution.ToolFailure}
+	correction = attribution.DirectSignal{Session: here, Kind: attribution.Correction}
+	retry      = attribution.DirectSignal{Session: here, Kind: attribution.Retry}
+	passed     = attribution.DirectSignal{Session: here, Kind: attribution.BuildStatus, Passed: true}
+	broken     = attribution.DirectSignal{Session: here, Kind: attribution.BuildStatus}
 )
 
 func TestRouterCombines(t *testing.T) {
@@ -38,7 +38,7 @@ func TestRouterCombines(t *testing.T) {
 	for name, test := range map[string]struct {
 		router  attribution.Router
 		worth   *attribution.Worth
-		signals []attribution.Signal
+		signals []attribution.DirectSignal
 		want    strategy.Outcome // the zero value: no outcome
 	}{
 		"nothing":                      {},
@@ -46,43 +46,43 @@ func TestRouterCombines(t *testing.T) {
 		"attribution beyond the range": {worth: used(2.5), want: strategy.Outcome{Value: 1, Confidence: 0.8, Channel: "attribution"}},
 		"not activated":                {worth: &attribution.Worth{Value: 0.8}},
 		"not activated, but seen": {
-			worth: &attribution.Worth{Value: 0.8}, signals: []attribution.Signal{positive(0.8), passed},
+			worth: &attribution.Worth{Value: 0.8}, signals: []attribution.DirectSignal{positive(0.8), passed},
 			want: strategy.Outcome{Value: 1, Confidence: 0.5, Channel: "direct"},
 		},
-		"all bad":        {signals: []attribution.Signal{negative(0.7), failed}, want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
-		"mixed":          {signals: []attribution.Signal{passed, failed}, want: strategy.Outcome{Value: 0.3 / 1.3, Confidence: 0.5, Channel: "direct"}},
-		"balanced":       {signals: []attribution.Signal{positive(0.3), retry}, want: strategy.Outcome{Confidence: 0.5, Channel: "direct"}},
-		"many":           {signals: []attribution.Signal{positive(0.8), correction, retry}, want: strategy.Outcome{Value: -0.2 / 1.8, Confidence: 0.5, Channel: "direct"}},
-		"a broken build": {signals: []attribution.Signal{broken}, want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
-		"no mass":        {signals: []attribution.Signal{positive(0)}},
-		"tiny mass":      {signals: []attribution.Signal{positive(0.01)}},
-		"half a mass":    {signals: []attribution.Signal{positive(0.2)}, want: strategy.Outcome{Value: 1, Confidence: 0.5 * 2 / 3, Channel: "direct"}},
+		"all bad":        {signals: []attribution.DirectSignal{negative(0.7), failed}, want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
+		"mixed":          {signals: []attribution.DirectSignal{passed, failed}, want: strategy.Outcome{Value: 0.3 / 1.3, Confidence: 0.5, Channel: "direct"}},
+		"balanced":       {signals: []attribution.DirectSignal{positive(0.3), retry}, want: strategy.Outcome{Confidence: 0.5, Channel: "direct"}},
+		"many":           {signals: []attribution.DirectSignal{positive(0.8), correction, retry}, want: strategy.Outcome{Value: -0.2 / 1.8, Confidence: 0.5, Channel: "direct"}},
+		"a broken build": {signals: []attribution.DirectSignal{broken}, want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"}},
+		"no mass":        {signals: []attribution.DirectSignal{positive(0)}},
+		"tiny mass":      {signals: []attribution.DirectSignal{positive(0.01)}},
+		"half a mass":    {signals: []attribution.DirectSignal{positive(0.2)}, want: strategy.Outcome{Value: 1, Confidence: 0.5 * 2 / 3, Channel: "direct"}},
 		"confidence beyond the range": {
-			signals: []attribution.Signal{positive(7), negative(-3), negative(0.5)},
+			signals: []attribution.DirectSignal{positive(7), negative(-3), negative(0.5)},
 			want:    strategy.Outcome{Value: 0.5 / 1.5, Confidence: 0.5, Channel: "direct"},
 		},
 		"both": {
-			worth: used(0.5), signals: []attribution.Signal{negative(0.7), failed},
+			worth: used(0.5), signals: []attribution.DirectSignal{negative(0.7), failed},
 			want: strategy.Outcome{Value: 0.05, Confidence: 0.9, Channel: "both"},
 		},
 		"both, by other weights": {
 			router: attribution.Router{WeightAttribution: 0.2, WeightDirect: 0.8},
-			worth:  used(0.3), signals: []attribution.Signal{positive(0.95), negative(0.05)},
+			worth:  used(0.3), signals: []attribution.DirectSignal{positive(0.95), negative(0.05)},
 			want: strategy.Outcome{Value: 0.78, Confidence: 0.9, Channel: "both"},
 		},
 		"both, in equal parts": {
 			router: attribution.Router{WeightAttribution: 0.5, WeightDirect: 0.5},
-			worth:  used(1), signals: []attribution.Signal{negative(0.7), failed},
+			worth:  used(1), signals: []attribution.DirectSignal{negative(0.7), failed},
 			want: strategy.Outcome{Confidence: 0.9, Channel: "both"},
 		},
 		"both, the direct without weight": {
 			router: attribution.Router{WeightAttribution: 1},
-			worth:  used(0.5), signals: []attribution.Signal{failed},
+			worth:  used(0.5), signals: []attribution.DirectSignal{failed},
 			want: strategy.Outcome{Value: 0.5, Confidence: 0.8, Channel: "attribution"},
 		},
 		"both, the attributed without weight": {
 			router: attribution.Router{WeightDirect: 1},
-			worth:  used(0.5), signals: []attribution.Signal{failed},
+			worth:  used(0.5), signals: []attribution.DirectSignal{failed},
 			want: strategy.Outcome{Value: -1, Confidence: 0.5, Channel: "direct"},
 		},
 		"an attributed value alone, without weight": {
@@ -90,21 +90,21 @@ func TestRouterCombines(t *testing.T) {
 			worth:  used(0.5), want: strategy.Outcome{Value: 0.5, Confidence: 0.8, Channel: "attribution"},
 		},
 		"both, the direct hardly": {
-			worth: used(1), signals: []attribution.Signal{negative(0.03)},
+			worth: used(1), signals: []attribution.DirectSignal{negative(0.03)},
 			want: strategy.Outcome{Value: (0.7 - 0.03) / 0.73, Confidence: 0.81, Channel: "both"},
 		},
-		"another session's signals": {worth: used(0.5), signals: []attribution.Signal{elsewhere}, want: strategy.Outcome{Value: 0.5, Confidence: 0.8, Channel: "attribution"}},
+		"another session's signals": {worth: used(0.5), signals: []attribution.DirectSignal{elsewhere}, want: strategy.Outcome{Value: 0.5, Confidence: 0.8, Channel: "attribution"}},
 		"below the least confidence": {
-			router: attribution.Router{MinConfidence: 0.6}, signals: []attribution.Signal{failed},
+			router: attribution.Router{MinConfidence: 0.6}, signals: []attribution.DirectSignal{failed},
 		},
 		"other scores": {
 			router:  attribution.Router{ToolFailure: 0.1, Correction: 0.2, Retry: 0.25, BuildStatus: 0.45},
-			signals: []attribution.Signal{failed, correction, retry, passed},
+			signals: []attribution.DirectSignal{failed, correction, retry, passed},
 			want:    strategy.Outcome{Value: -0.1, Confidence: 0.5, Channel: "direct"},
 		},
 		"other confidences and mass": {
 			router:  attribution.Router{ConfidenceBoth: 1, ConfidenceAttribution: 0.9, ConfidenceDirect: 0.6, FullMass: 1},
-			signals: []attribution.Signal{failed},
+			signals: []attribution.DirectSignal{failed},
 			want:    strategy.Outcome{Value: -1, Confidence: 0.3, Channel: "direct"},
 		},
 	} {
@@ -129,7 +129,7 @@ func TestRouterRefusesWhatIsNoNumber(t *testing.T) {
 				return router.Route(here, &attribution.Worth{Activated: true, Value: x}, nil)
 			},
 			"signals[1].Confidence": func() (strategy.Outcome, bool, error) {
-				return router.Route(here, nil, []attribution.Signal{failed, positive(x)})
+				return router.Route(here, nil, []attribution.DirectSignal{failed, positive(x)})
 			},
 		} {
 			_, ok, err := route()
@@ -139,7 +139,7 @@ func TestRouterRefusesWhatIsNoNumber(t *testing.T) {
 			assert.False(t, ok)
 		}
 	}
-	_, _, err := router.Route(here, nil, []attribution.Signal{{Session: here, Kind: "applause"}})
+	_, _, err := router.Route(here, nil, []attribution.DirectSignal{{Session: here, Kind: "applause"}})
 	assert.ErrorContains(t, err, "signals[0].Kind")
 }
 
@@ -155,8 +155,8 @@ func TestRouterStaysInRange(t *testing.T) {
 		if rapid.Bool().Draw(t, "attributed") {
 			worth = &attribution.Worth{Activated: rapid.Bool().Draw(t, "activated"), Value: rapid.Float64().Draw(t, "value")}
 		}
-		signals := rapid.SliceOf(rapid.Custom(func(t *rapid.T) attribution.Signal {
-			return attribution.Signal{
+		signals := rapid.SliceOf(rapid.Custom(func(t *rapid.T) attribution.DirectSignal {
+			return attribution.DirectSignal{
 				Session: rapid.SampledFrom([]string{here, "elsewhere"}).Draw(t, "session"), Kind: kinds.Draw(t, "kind"),
 				Confidence: rapid.Float64().Draw(t, "confidence"), Passed: rapid.Bool().Draw(t, "passed"),
 			}
