@@ -52,15 +52,18 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", err)
 }
 
-// every does something unless a service over the store did it within the period.
+// every does something unless a service over the store did it within the period. A mark too far ahead says nothing, as the clock of
+// whoever made it was wrong.
 func (s *Service) every(ctx context.Context, period time.Duration, name string, now time.Time, do func() error) error {
 	last, err := markKind.Get(ctx, s.cfg.Store, name)
 	switch {
 	case errors.Is(err, heed.ErrNotFound):
 	case err != nil:
 		return err
-	case now.Sub(last.Value.At) < period:
-		return nil
+	default:
+		if ago := now.Sub(last.Value.At); ago < period && ago >= -evidence.MaxSkew {
+			return nil
+		}
 	}
 	if err := do(); err != nil {
 		return err

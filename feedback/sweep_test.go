@@ -52,6 +52,29 @@ func TestSweepBelievesTheEarlierClock(t *testing.T) {
 	assert.Len(t, w.proposals(feedback.StateExpired), 1)
 }
 
+// TestAClockAheadStopsNoSweep: what a process far ahead has done is done again by those whose clock is right.
+func TestAClockAheadStopsNoSweep(t *testing.T) {
+	for ahead, due := range map[time.Duration]bool{30 * day: true, time.Hour: true, time.Second: false} {
+		w := newWorld(t, feedback.Config{})
+		r := w.activate(rule("Be brief"))
+		other, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: func() time.Time { return w.clock.Now().Add(ahead) }})
+		require.NoError(t, err)
+		require.NoError(t, other.Sweep(ctx, time.Time{}))
+		early := w.rule(r.ID).Effect.Measured
+		f := w.correction("eve", "not evaluated yet")
+		_, err = w.Record(ctx, f)
+		require.NoError(t, err)
+		w.clock.advance(time.Millisecond)
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		assert.Equal(t, due, w.get(f.ID).Class != "", "the hourly work, %v ahead", ahead)
+		assert.Equal(t, due, w.rule(r.ID).Effect.Measured.Before(early), "the daily work, %v ahead", ahead)
+		_, err = w.Record(ctx, w.correction("eve", "nor this"))
+		require.NoError(t, err)
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		assert.Empty(t, w.get("d2").Class, "it is not due again")
+	}
+}
+
 // TestWhatWasDoneMayBeAskedForAgain, by somebody who was not told of it.
 func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
 	w := newWorld(t, feedback.Config{})
