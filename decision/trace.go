@@ -72,7 +72,9 @@ const maxVerdicts = 1000
 
 // verdictKind keeps verdicts. Those of a person go with the person.
 var verdictKind = records.Kind[verdictRow]{
-	Kind: store.Kind{Name: "decision.verdict", Limits: store.Limits{For: 24 * time.Hour, Most: 1_000_000}, Whole: true},
+	Kind: store.Kind{
+		Name: "decision.verdict", Limits: store.Limits{For: 24 * time.Hour, Most: 1_000_000}, Caused: []string{"Person"}, Whole: true,
+	},
 	Place: func(v verdictRow) (string, time.Time, []string) {
 		keys := append(personKeys(v.Person), store.Key("response", v.ResponseID))
 		return v.id(), v.Answered, keys
@@ -93,7 +95,9 @@ type personRow struct {
 
 // personKind keeps the counts for [ReactionsConfig].Calibration.
 var personKind = records.Kind[personRow]{
-	Kind: store.Kind{Name: "decision.person", Limits: store.Limits{For: 365 * 24 * time.Hour, Most: 100_000}, Whole: true},
+	Kind: store.Kind{
+		Name: "decision.person", Limits: store.Limits{For: 365 * 24 * time.Hour, Most: 100_000}, Caused: []string{"Person"}, Whole: true,
+	},
 	Place: func(p personRow) (string, time.Time, []string) {
 		return records.ID("person", p.Person), p.At, personKeys(p.Person)
 	},

@@ -222,6 +222,9 @@ func (s *Service) importFeedback(ctx context.Context, r Feedback) error {
 	if err := r.Evaluation.validate(); err != nil {
 		return err
 	}
+	if err := s.named("Resolver", &r.Resolver); err != nil {
+		return err
+	}
 	if !r.Erased.IsZero() {
 		return invalid("Erased", "must not be set")
 	}
@@ -263,7 +266,7 @@ func (e *Evaluation) validate() error {
 	if err := checkProse("Rationale", e.Rationale, maxComment); err != nil {
 		return err
 	}
-	for _, text := range [...]struct{ field, value string }{{"Cluster", e.Cluster}, {"Resolution", e.Resolution}, {"Resolver", e.Resolver}} {
+	for _, text := range [...]struct{ field, value string }{{"Cluster", e.Cluster}, {"Resolution", e.Resolution}} {
 		if err := evidence.CheckText(text.field, text.value); err != nil {
 			return err
 		}
@@ -273,7 +276,8 @@ func (e *Evaluation) validate() error {
 
 func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason string) error {
 	p.Draft = p.Draft.normal()
-	if err := errors.Join(checkName("ID", p.ID), s.validateDraft(&p.Draft), s.people("Authors", p.Authors), s.people("Writers", p.Writers)); err != nil {
+	if err := errors.Join(checkName("ID", p.ID), s.validateDraft(&p.Draft), s.people("Authors", p.Authors), s.people("Writers", p.Writers),
+		s.approvers(p.Approvals), s.named("Decider", &p.Decider)); err != nil {
 		return err
 	}
 	if !(p.Confidence >= 0 && p.Confidence <= 1) {
@@ -388,18 +392,31 @@ func (s *Service) people(field string, ids []string) (err error) {
 	return nil
 }
 
-// admit reports why a rule must not come in: its approvals don't fulfil the gate, or it contradicts an active one.
-func (s *Service) admit(ctx context.Context, r *Rule) error {
-	if err := errors.Join(s.people("Authors", r.Authors), s.people("Writers", r.Writers)); err != nil {
-		return err
-	}
-	for i := range r.Approvals {
-		who, err := s.person(fmt.Sprintf("Approvals[%d].Actor", i), r.Approvals[i].Actor)
-		if err != nil {
+// approvers brings the ids of those who approved into their canonical form.
+func (s *Service) approvers(approvals []Approval) (err error) {
+	for i := range approvals {
+		if approvals[i].Actor, err = s.person(fmt.Sprintf("Approvals[%d].Actor", i), approvals[i].Actor); err != nil {
 			return err
 		}
-		r.Approvals[i].Actor = who
-		if slices.Contains(r.Writers, who) {
+	}
+	return nil
+}
+
+// named brings an id into its canonical form if there is one.
+func (s *Service) named(field string, id *string) (err error) {
+	if *id != "" {
+		*id, err = s.person(field, *id)
+	}
+	return err
+}
+
+// admit reports why a rule must not come in: its approvals don't fulfil the gate, or it contradicts an active one.
+func (s *Service) admit(ctx context.Context, r *Rule) error {
+	if err := errors.Join(s.people("Authors", r.Authors), s.people("Writers", r.Writers), s.approvers(r.Approvals)); err != nil {
+		return err
+	}
+	for _, a := range r.Approvals {
+		if slices.Contains(r.Writers, a.Actor) {
 			return ineligible("nobody approves what they proposed or edited")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
 )
 
 // full is a world with something of everything.
@@ -205,6 +206,28 @@ func TestImportRefusesItemByItem(t *testing.T) {
 	assert.ErrorIs(t, results[0].Err, heed.ErrConflict)
 	assert.ErrorIs(t, results[4].Err, heed.ErrConflict, "another rule has its id")
 	assert.ErrorIs(t, results[5].Err, heed.ErrNotFound, "an approved proposal is worth what its rule is")
+}
+
+// TestImportKeepsCanonicalNames: whoever is to be forgotten is found by one spelling.
+func TestImportKeepsCanonicalNames(t *testing.T) {
+	a := full(t).export()
+	for i := range a.Feedback {
+		a.Feedback[i].Resolver = "CLEO"
+	}
+	for i := range a.Proposals {
+		if a.Proposals[i].Status == feedback.StateRejected {
+			a.Proposals[i].Decider, a.Proposals[i].Approvals = "CLEO", []feedback.Approval{{Actor: "CLEO", At: start}}
+		}
+	}
+	into := newWorld(t, feedback.Config{})
+	_, err := into.Import(ctx, a, "igor", "x")
+	require.NoError(t, err)
+	_, err = into.store.Commit(ctx, store.Batch{Forget: []string{"cleo"}})
+	require.NoError(t, err)
+	text, err := json.Marshal(into.export())
+	require.NoError(t, err)
+	assert.Len(t, into.proposals(feedback.StateRejected), 1)
+	assert.NotContains(t, strings.ToLower(string(text)), "cleo")
 }
 
 func TestAnImportedProposalDoesNotJoinAnotherOfItsCluster(t *testing.T) {

@@ -137,6 +137,22 @@ func TestForgettingLeavesNoName(t *testing.T) {
 	assert.Equal(t, feedback.StateApproved, w.approve(waiting, "dan").Status, "what somebody approved counts on")
 }
 
+// TestForgettingInAnotherCaseLeavesTheQuorum: where the host's ids differ in case, whoever approved can't do so twice after somebody
+// else was forgotten.
+func TestForgettingInAnotherCaseLeavesTheQuorum(t *testing.T) {
+	w := newWorld(t, feedback.Config{Canonical: func(id string) (string, error) { return id, nil }})
+	p := w.propose("paul", rule("Be brief"))
+	p, err := w.review(p, approve, "Ann")
+	require.NoError(t, err)
+	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	require.NoError(t, err)
+	p, err = w.review(p, approve, "Ann")
+	require.NoError(t, err)
+	assert.Equal(t, feedback.StatePending, p.Status)
+	require.Len(t, p.Approvals, 1)
+	assert.Equal(t, "Ann", p.Approvals[0].Actor)
+}
+
 // TestNoNameOfARefusalIsKept: why an authorizer refuses is the host's text, and may name anybody.
 func TestNoNameOfARefusalIsKept(t *testing.T) {
 	w := newWorld(t, feedback.Config{Authorize: admins{"cleo"}.authorize})

@@ -242,6 +242,23 @@ func TestForget(t *testing.T) {
 	assert.Equal(t, []float64{-0.8}, f.counted("h")["user_explicit"])
 }
 
+// TestForgetInAnotherCase: who has the same name in another case is somebody else. Their last click still replaces the one before,
+// and their undo is still heard.
+func TestForgetInAnotherCase(t *testing.T) {
+	f := newFixture(t, learning.Config{BySource: true}, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s"}))
+	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann"})
+	require.NoError(t, err)
+	_, err = f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
+	require.NoError(t, err)
+	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann", Positive: true})
+	require.NoError(t, err)
+	assert.Len(t, f.counted("h")["user_explicit"], 1)
+	changes, err := f.Hear(ctx, learning.Message{Text: "undo", Stream: "s", Person: "ann"})
+	require.NoError(t, err)
+	assert.Len(t, changes, 1)
+}
+
 // TestSweepNow: the zero time is the module's clock.
 func TestSweepNow(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")

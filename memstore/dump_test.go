@@ -68,7 +68,7 @@ func TestDumpRoundTrip(t *testing.T) {
 	removed := record("1", 0, start, note{})
 	before := put(t, st, store.Batch{Records: []store.Record{removed}})[0].Revision
 	assert.Equal(t, before, put(t, loaded, store.Batch{Records: []store.Record{removed}})[0].Revision, "no revision comes again")
-	put(t, loaded, store.Batch{Forget: []string{"ann"}})
+	put(t, loaded, store.Batch{Forget: []string{"Ann"}})
 	_, n := get(t, loaded, "2")
 	assert.Regexp(t, "^forgotten-", n.By, "the kind was loaded, too")
 }

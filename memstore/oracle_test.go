@@ -42,7 +42,7 @@ var plainKinds = []store.Kind{
 	{Name: "note", Decided: []string{"by"}, Caused: []string{"seen"}},
 	{Name: "most", Decided: []string{"by"}, Limits: store.Limits{Most: 5}},
 	{Name: "full", Limits: store.Limits{Most: 4, Refuse: true}},
-	{Name: "whole", Whole: true},
+	{Name: "whole", Caused: []string{"By"}, Whole: true},
 }
 
 var plainPolicies = map[string]evidence.Policy{

@@ -141,19 +141,20 @@ func TestStoreFindBesideMoves(t *testing.T) {
 }
 
 func TestStoreForget(t *testing.T) {
-	whole := store.Kind{Name: "whole", Whole: true}
+	whole := store.Kind{Name: "whole", Caused: []string{"seen"}, Whole: true}
 	st := newStore(t, memstore.Config{}, notes, whole)
 	ann := store.PersonKey("Ann")
 	put(t, st, store.Batch{Records: []store.Record{
-		record("decided", 0, start, note{Text: "x", By: "ANN"}, ann, "k=1"),
+		record("decided", 0, start, note{Text: "x", By: "Ann"}, ann, "k=1"),
 		record("caused", 0, start, note{Text: "y", Seen: "Ann"}, ann),
 		record("other", 0, start, note{Text: "z", By: "Bob"}, store.PersonKey("bob")),
-		{Ref: store.Ref{Kind: "whole", ID: "w"}, At: start, Keys: []string{ann}, Body: store.Of(note{})},
+		{Ref: store.Ref{Kind: "whole", ID: "w"}, At: start, Keys: []string{ann}, Body: store.Of(note{Seen: "Ann"})},
+		{Ref: store.Ref{Kind: "whole", ID: "other"}, At: start, Keys: []string{ann}, Body: store.Of(note{Seen: "ann"})},
 	}})
 	before, _ := get(t, st, "decided")
 	put(t, st, store.Batch{Forget: []string{"Ann"}})
 	assert.Empty(t, found(t, st, store.Query{Kind: "note", Keys: []string{ann}}))
-	assert.Empty(t, found(t, st, store.Query{Kind: "whole"}))
+	assert.Equal(t, []string{"other"}, found(t, st, store.Query{Kind: "whole"}), "of somebody else")
 	after, n := get(t, st, "decided")
 	assert.Regexp(t, "^forgotten-", n.By)
 	assert.Equal(t, []string{store.PersonKey(n.By), "k=1"}, after.Keys)

@@ -39,18 +39,13 @@ func (t *txn) planForget() error {
 }
 
 func (t *txn) planEdit(k *kind, r *row, persons []people.Person) error {
-	rule := k.rule.Load()
-	if rule.Whole {
-		t.edits[r] = edit{kind: k, gone: true}
-		return nil
-	}
 	text, err := r.body.JSON()
 	if err != nil {
 		return err
 	}
-	result, err := people.Forget(*rule, text, r.keys, persons)
-	if err == nil && result.Changed {
-		t.edits[r] = edit{kind: k, keys: result.Keys, body: store.Raw(result.JSON)}
+	result, err := people.Forget(*k.rule.Load(), text, r.keys, persons)
+	if err == nil && (result.Gone || result.Changed) {
+		t.edits[r] = edit{kind: k, gone: result.Gone, keys: result.Keys, body: store.Raw(result.JSON)}
 	}
 	return err
 }

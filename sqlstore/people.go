@@ -94,14 +94,14 @@ func (c *change) rewrite(kind store.Kind, page []bodyRow, all []people.Person) e
 	var written, removed, keys, lost [][]any
 	for _, r := range page {
 		at, before := evidence.Instant(r.at), distinct(r.keys)
-		if kind.Whole {
-			removed = append(removed, []any{r.seq})
-			lost = append(lost, keyRows(kind.Name, at, r.seq, before, nil)...)
-			continue
-		}
 		result, err := people.Forget(kind, []byte(r.body), r.keys, all)
 		if err != nil {
 			return err
+		}
+		if result.Gone {
+			removed = append(removed, []any{r.seq})
+			lost = append(lost, keyRows(kind.Name, at, r.seq, before, nil)...)
+			continue
 		}
 		if !result.Changed {
 			continue

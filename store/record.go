@@ -45,7 +45,8 @@ const (
 // Key returns the key by which records of a value are found: "session=42".
 func Key(name, value string) string { return name + "=" + value }
 
-// PersonKey returns the key of a record that names a person. [Batch].Forget finds records by it. Case does not matter.
+// PersonKey returns the key of a record that names a person. Names that differ in case have the same key. [Batch].Forget finds
+// records by it and then compares the names themselves: see [Kind].
 func PersonKey(name string) string { return Key("person", strings.ToLower(name)) }
 
 // A Query selects records.
@@ -114,17 +115,19 @@ func Decode[T any](b Body) (T, error) {
 // A path is the JSON names on the way to a text, joined by dots: "approvals.*.actor". A star stands for each element of an
 // array, or each value of an object. A tilde enters a text that is base64 of JSON, as a payload: "payload.~.reviewer".
 // A path may end at an array of texts.
+//
+// Forgetting compares names exactly: a name in another case is the name of somebody else. A record is found by its
+// [PersonKey], so it must have the key of each name at these paths.
 type Kind struct {
 	Name   string
 	Limits Limits
 
-	// Caused are the paths to names of those who caused something: the name is taken out, of an array with its element. An
-	// exact match counts. "" must mean the same as no name.
+	// Caused are the paths to names of those who caused something: the name is taken out, of an array with its element. ""
+	// must mean the same as no name.
 	Caused []string
-	// Decided are the paths to names of those who decided something: a pseudonym takes the place of the name. Case does not
-	// matter.
+	// Decided are the paths to names of those who decided something: a pseudonym takes the place of the name.
 	Decided []string
-	// Whole removes a record that has the person's key, instead of changing it.
+	// Whole removes a record that has the person's name at a path of Caused, instead of changing it. It needs such a path.
 	Whole bool
 }
 

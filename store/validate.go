@@ -214,6 +214,9 @@ func (k Kind) Validate() error {
 			}
 		}
 	}
+	if k.Whole && len(k.Caused) == 0 {
+		return invalid("Whole", "needs a path of Caused")
+	}
 	return nil
 }
 

@@ -31,6 +31,7 @@ type editor struct {
 	people  []Person
 	decided []bool // by person: a pseudonym took the place of the name
 	stays   []bool // by person: a name that equals theirs but for its case stays
+	caused  bool   // one of them caused something
 }
 
 // A change puts another text in the place of a part of the JSON.
@@ -229,16 +230,18 @@ func (s *scanner) name(from int, paths []path) (gone bool, err error) {
 	}
 	for i, p := range s.people {
 		switch {
-		case decided && fold(text) == fold(p.Name):
+		case text != p.Name:
+		case decided:
 			s.decided[i] = true
 			s.replace(from, s.at, quote(p.Pseudonym))
 			return false, nil
-		case caused && text == p.Name:
+		case caused:
+			s.caused = true
 			return true, nil
 		}
 	}
 	for i, p := range s.people {
-		if caused && fold(text) == fold(p.Name) {
+		if (caused || decided) && fold(text) == fold(p.Name) {
 			s.stays[i] = true
 		}
 	}

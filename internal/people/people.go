@@ -18,25 +18,16 @@ type Person struct {
 	Pseudonym string
 }
 
-// Of gives each name a pseudonym that is random. Names that differ in case alone get the same one.
+// Of gives each name a pseudonym that is random. Names that differ in case are names of different people.
 func Of(names []string) []Person {
 	people := make([]Person, 0, len(names))
 	for _, name := range names {
-		p := Person{Name: name}
-		for _, known := range people {
-			if fold(known.Name) == fold(name) {
-				p.Pseudonym = known.Pseudonym
-			}
-		}
-		if p.Pseudonym == "" {
-			p.Pseudonym = "forgotten-" + strings.ToLower(rand.Text())
-		}
-		people = append(people, p)
+		people = append(people, Person{Name: name, Pseudonym: "forgotten-" + strings.ToLower(rand.Text())})
 	}
 	return people
 }
 
-// Named reports whether a record of these keys names one of the people.
+// Named reports whether a record of these keys may name one of the people: a key does not tell the case of a name.
 func Named(keys []string, people []Person) bool {
 	return slices.ContainsFunc(people, func(p Person) bool { return slices.Contains(keys, store.PersonKey(p.Name)) })
 }
@@ -46,13 +37,13 @@ type Result struct {
 	JSON    []byte
 	Keys    []string
 	Changed bool // whether the JSON or the keys are others
+	Gone    bool // the record goes as a whole, and the rest is not set
 }
 
-// Forget takes the people out of a record of this kind. It changes neither text nor keys. [store.Kind].Whole does not matter
-// here: where it is set, a store removes a record that [Named] finds, and needs no JSON for that.
+// Forget takes the people out of a record of this kind, as the kind says. It changes neither text nor keys.
 //
 // A person's key goes. It becomes the key of the pseudonym where the record has something that the person decided. It stays
-// where a path to one who caused something still has the name in another case, as that may be somebody else.
+// where a path still has the name in another case, as that is somebody else.
 //
 // JSON that can't be read is an error.
 func Forget(kind store.Kind, text []byte, keys []string, people []Person) (Result, error) {
@@ -60,6 +51,9 @@ func Forget(kind store.Kind, text []byte, keys []string, people []Person) (Resul
 	after, err := e.edit(text, paths(kind))
 	if err != nil {
 		return Result{}, err
+	}
+	if kind.Whole && e.caused {
+		return Result{Gone: true}, nil
 	}
 	r := Result{JSON: text, Keys: e.keys(keys), Changed: after != nil}
 	if after != nil {
@@ -79,22 +73,27 @@ func (e *editor) keys(keys []string) []string {
 			after = append(after, key)
 		}
 	}
+	room := store.MaxKeys - len(keys)
 	for _, key := range keys {
-		pseudonym, stays := "", true
+		var pseudonyms []string
+		named, stays := false, false
 		for i, p := range e.people {
 			if key != store.PersonKey(p.Name) {
 				continue
 			}
-			stays = e.stays[i]
+			named, stays = true, stays || e.stays[i]
 			if e.decided[i] {
-				pseudonym = store.PersonKey(p.Pseudonym)
+				pseudonyms = append(pseudonyms, store.PersonKey(p.Pseudonym))
 			}
 		}
-		if stays {
+		if stays || !named {
 			add(key)
+		} else {
+			room++
 		}
-		if pseudonym != "" && (!stays || len(keys) < store.MaxKeys) {
+		for _, pseudonym := range pseudonyms[:min(len(pseudonyms), room)] {
 			add(pseudonym)
+			room--
 		}
 	}
 	return after

@@ -174,7 +174,7 @@ var modelCells = func() (all []evidence.Cell) {
 
 var modelKinds = []store.Kind{
 	{Name: "note"}, {Name: "brief", Limits: store.Limits{For: time.Hour}}, {Name: "few", Limits: store.Limits{Most: 3}},
-	{Name: "filled", Limits: store.Limits{Most: 3, Refuse: true}}, {Name: "whole", Whole: true},
+	{Name: "filled", Limits: store.Limits{Most: 3, Refuse: true}}, {Name: "whole", Caused: []string{"of"}, Whole: true},
 	{Name: "case", Caused: []string{"of"}, Decided: []string{"by.*", "payload.~.by.*"}},
 }
 

@@ -80,7 +80,7 @@ const person = "Zaphod-77"
 func personal(t testing.TB, st *sqlstore.Store) {
 	require.NoError(t, st.Declare(ctx,
 		store.Kind{Name: "note", Caused: []string{"of"}, Decided: []string{"by.*", "payload.~.by"}},
-		store.Kind{Name: "whole", Whole: true}))
+		store.Kind{Name: "whole", Caused: []string{"of"}, Whole: true}))
 	outbox := stream.Outbox
 	outbox.Decided = []string{"payload.~.by"}
 	require.NoError(t, st.Declare(ctx, outbox))

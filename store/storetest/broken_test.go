@@ -18,6 +18,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -1500,9 +1501,18 @@ var brokenKeeping = []fault{
 		k.Decided = slices.DeleteFunc(slices.Clone(k.Decided), func(path string) bool { return strings.Contains(path, "*") })
 	}, "a forgotten person's name is in no record"),
 	forgetting("causes are kept", func(k *store.Kind) { k.Caused = nil }, "a forgotten person's name is in no record"),
-	forgetting("causes get a pseudonym", func(k *store.Kind) { k.Decided, k.Caused = slices.Concat(k.Decided, k.Caused), nil }, "forgetting compares causes exactly, and deciders in any case"),
+	forgetting("causes get a pseudonym", func(k *store.Kind) { k.Decided, k.Caused = slices.Concat(k.Decided, k.Caused), nil }, "forgetting compares names exactly"),
 	forgetting("whole records are changed", func(k *store.Kind) { k.Whole = false }, "forgetting removes whole records of kinds that say so"),
-	forgetting("every record goes as a whole", func(k *store.Kind) { k.Whole = true }, "a forgotten person's name is in no record"),
+	forgetting("every record goes as a whole", func(k *store.Kind) { k.Whole = len(k.Caused) > 0 }, "a forgotten person's name is in no record"),
+	{
+		"whole records go by their key",
+		afterForgetting(func(b *broken, whole batch, _ map[store.Ref]written) {
+			maps.DeleteFunc(b.file.records, func(ref store.Ref, w written) bool {
+				return b.kinds[ref.Kind].Whole && people.Named(w.Keys, people.Of(whole.Forget))
+			})
+		}),
+		"forgetting compares names exactly",
+	},
 	{
 		"forgetting misses the keys",
 		afterForgetting(func(b *broken, _ batch, before map[store.Ref]written) {
@@ -1577,7 +1587,7 @@ var brokenKeeping = []fault{
 				}
 			}
 		}),
-		"forgetting compares causes exactly, and deciders in any case",
+		"forgetting compares names exactly",
 	},
 	{
 		"records are forgotten though evidence is not",

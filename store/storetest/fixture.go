@@ -142,7 +142,7 @@ const (
 var kinds = []store.Kind{
 	{Name: notes},
 	{Name: cases, Caused: []string{"of", "sources"}, Decided: []string{"by", "approvals.*.actor", "payload.~.by"}},
-	{Name: wholes, Whole: true},
+	{Name: wholes, Caused: []string{"of"}, Whole: true},
 	{Name: brief, Limits: store.Limits{For: time.Hour}},
 	{Name: few, Limits: store.Limits{Most: 3}},
 	{Name: filled, Limits: store.Limits{Most: 3, Refuse: true}},

@@ -258,10 +258,6 @@ func (r *reference) forget(s *state, names []string) error {
 		if !people.Named(w.Keys, all) {
 			continue
 		}
-		if kind.Whole {
-			delete(s.records, ref)
-			continue
-		}
 		text, err := w.Body.JSON()
 		if err != nil {
 			return err
@@ -270,7 +266,10 @@ func (r *reference) forget(s *state, names []string) error {
 		if err != nil {
 			return err
 		}
-		if after.Changed {
+		switch {
+		case after.Gone:
+			delete(s.records, ref)
+		case after.Changed:
 			w.Body, w.Keys, w.Revision = store.Raw(after.JSON), after.Keys, s.revision
 			s.records[ref] = w
 		}

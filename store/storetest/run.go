@@ -127,7 +127,7 @@ var recordRules = []rule{
 	{Name: "a sweep goes by the earlier clock", Check: sweepClocks},
 	{Name: "a forgotten person's evidence is gone", Check: forgetEvidence},
 	{Name: "a forgotten person's name is in no record", Check: forgetRecords},
-	{Name: "forgetting compares causes exactly, and deciders in any case", Check: forgetCase},
+	{Name: "forgetting compares names exactly", Check: forgetCase},
 	{Name: "forgetting removes whole records of kinds that say so", Check: forgetWhole},
 	{Name: "people are told apart by their pseudonyms", Check: forgetSeveral},
 	{Name: "forgetting raises revisions of what it changes", Check: forgetRevisions},
