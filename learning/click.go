@@ -26,10 +26,29 @@ type clicked struct {
 	At        time.Time `json:"at"`     // when the last one was heard
 }
 
-// A click is a judgement that counts, as it is in the evidence.
+// A click is a judgement that counts, as it was said and as it is in the evidence.
 type click struct {
-	Target Target               `json:"target,omitempty"`
-	Said   evidence.Observation `json:"said"`
+	Target  Target               `json:"target,omitempty"` // of the signal
+	Verdict verdict              `json:"verdict"`
+	Said    evidence.Observation `json:"said"`
+}
+
+// A verdict is what a judgement says. The signal that was made of it depends on more: on the settings, and on what was said before.
+type verdict struct {
+	Target   Target  `json:"target,omitempty"`
+	Channel  string  `json:"channel,omitempty"`
+	Scale    Scale   `json:"scale,omitempty"`
+	Positive bool    `json:"positive,omitempty"`
+	Score    int     `json:"score,omitempty"`
+	Factor   float64 `json:"factor"`
+}
+
+func (j *Judgement) verdict() verdict {
+	v := verdict{j.Target, j.Channel, j.Scale, j.Positive, j.Score, 1}
+	if j.Factor != nil {
+		v.Factor = *j.Factor
+	}
+	return v
 }
 
 func (c clicked) place() (id string, at time.Time, keys []string) {
@@ -37,7 +56,7 @@ func (c clicked) place() (id string, at time.Time, keys []string) {
 }
 
 // Judge counts what a person says about an answer. It replaces what they said before, and the answer is not ignored any more. The click,
-// the confidence and the fire change in one commit.
+// the confidence and the fire change in one commit. The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate].
 //
 // Invalid input is a [*heed.InputError], and an unknown heuristic [heed.ErrNotFound]. If the store no longer holds the history of the
 // click to be replaced, Judge returns [evidence.ErrForgotten], and the old click counts as before. If others keep changing the same
@@ -74,6 +93,11 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	if err != nil {
 		return Change{}, err
 	}
+	for _, c := range before.Value.Live {
+		if c.Said.At.Equal(f.At) && c.Said.Session == f.Session && c.Verdict == f.verdict() {
+			return m.repeated(ctx, heuristic, s, &c.Said, with)
+		}
+	}
 	e := m.clickEntry(&f, s, before.ID, before.Value.Number+1)
 	for _, c := range before.Value.Live {
 		switch overlaps := c.Target.overlaps(s.Target); {
@@ -94,7 +118,7 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 		return Change{}, err
 	}
 	if e.counted != nil {
-		row.Number, row.Live, row.At = before.Value.Number+1, append(row.Live, click{s.Target, *e.counted}), m.orNow(time.Time{})
+		row.Number, row.Live, row.At = before.Value.Number+1, append(row.Live, click{s.Target, f.verdict(), *e.counted}), m.orNow(time.Time{})
 		l.batch.Records = append(l.batch.Records, m.kinds.clicks.Record(row, before.Revision))
 	}
 	heuristic.ignores = 0
@@ -107,6 +131,20 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 		return Change{}, err
 	}
 	return changes[0], nil
+}
+
+// repeated answers a judgement that counts already. It changes nothing.
+func (m *Module) repeated(ctx context.Context, a *account, s Signal, said *evidence.Observation, with []store.Batch) (Change, error) {
+	b := m.believe(a)
+	confidence, _ := b.confidence(a.parts, evidence.InstantOf(said.At))
+	e := &entry{id: said.ID, change: Change{Signal: s, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate}}}
+	if _, err := m.commit(ctx, store.Batch{}, with...); err != nil {
+		return Change{}, err
+	}
+	if m.watch != nil {
+		m.tell(ctx, e)
+	}
+	return e.change, nil
 }
 
 // readClick reads what a person has said about an answer before, and the fire of the answer.

@@ -248,6 +248,64 @@ func TestHalfForgottenClicks(t *testing.T) {
 	assert.InDelta(t, 2.6/3.6, f.confidence("h"), 1e-12)
 }
 
+// TestAJudgementCountsOnce, however often it is delivered, and whatever the store has forgotten by then.
+func TestAJudgementCountsOnce(t *testing.T) {
+	f, notices := observed(t, learning.Config{Diminish: 0.5}, "h")
+	j := thumb("h", "e", true)
+	j.At, j.Channel, j.Session = start, "email", "s"
+	assert.Empty(t, f.say(j).Limits)
+	assert.Len(t, notices(), 1)
+	f.store.commits = nil
+	confidence := f.confidence("h")
+	for range 20 {
+		f.clock.Advance(2 * 24 * time.Hour) // the store keeps history for 30 days
+		c := f.say(j)
+		assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, c.Limits)
+		assert.Equal(t, [4]float64{confidence, confidence, 0, 0}, [4]float64{c.Old, c.New, c.Delta, c.Weight})
+		assert.Equal(t, []string{"duplicate user_explicit"}, notices())
+	}
+	assert.Empty(t, f.store.commits)
+
+	f = newFixtureOver(t, memstore.Config{HistoryPerCell: 3}, learning.Config{}, "h")
+	f.say(j)
+	for i := range 3 {
+		f.say(thumb("h", fmt.Sprint(i), true))
+	}
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits)
+	half := f.another(learning.Config{System: learning.Constraints{FeedbackWeight: 0.5}})
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, half.say(j).Limits, "it would count for less now")
+}
+
+// TestAnotherJudgementAtTheSameTime is none that is delivered again.
+func TestAnotherJudgementAtTheSameTime(t *testing.T) {
+	twice := 2.
+	for name, change := range map[string]func(j *learning.Judgement){
+		"verdict": func(j *learning.Judgement) { j.Positive = false },
+		"scale":   func(j *learning.Judgement) { j.Scale, j.Score = learning.DevScale, 5 },
+		"factor":  func(j *learning.Judgement) { j.Factor = &twice },
+		"target":  func(j *learning.Judgement) { j.Target = learning.Rule },
+		"channel": func(j *learning.Judgement) { j.Channel = "email" },
+		"session": func(j *learning.Judgement) { j.Session = "other" },
+		"time":    func(j *learning.Judgement) { j.At = start.Add(time.Microsecond) },
+		"person":  func(j *learning.Judgement) { j.Person = "bob" },
+	} {
+		f := newFixture(t, learning.Config{}, "h")
+		j := thumb("h", "e", true)
+		j.At = start
+		f.say(j)
+		f.clock.Advance(time.Second)
+		change(&j)
+		assert.NotContains(t, f.say(j).Limits, learning.LimitDuplicate, name)
+		assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(j).Limits, name)
+	}
+	f := newFixture(t, learning.Config{}, "h")
+	rule, response := thumb("h", "e", true), thumb("h", "e", true)
+	rule.Target, response.Target, rule.At, response.At = learning.Rule, learning.Response, start, start
+	f.say(rule)
+	f.say(response)
+	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits, "of two that count")
+}
+
 // TestOldClicksAreDropped: a click is kept for 30 days, or as the store is configured, and can be replaced till then.
 func TestOldClicksAreDropped(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 24 * time.Hour}}}, learning.Config{}, "h")
@@ -280,6 +338,7 @@ func TestDiminishingReturns(t *testing.T) {
 	assert.InDelta(t, 0.8, c.Weight, 1e-12, "approval does not dampen the first complaint")
 	c = f.say(thumb("h", "x", true))
 	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12)
+	f.clock.Advance(time.Microsecond)
 	c = f.say(thumb("h", "x", true))
 	assert.InDelta(t, 0.8/3.5, c.Weight, 1e-12, "a click does not count against the one that replaces it")
 	c = f.apply("1", "h", 1)
