@@ -1,4 +1,4 @@
-// Command measure prints how large the library is, beside the aims, and exits with 1 where an aim is exceeded:
+// Command measure prints how large the library is, beside the aims, and exits with 1 where an aim other than that of lines is exceeded:
 //
 //	go run ./.ci/measure
 //
@@ -180,7 +180,7 @@ func importable(dir string) bool {
 // suite reports whether a directory has code of tests that is shared.
 func suite(dir string) bool { return strings.HasSuffix(dir, "test") || dir == "internal/storemodel" }
 
-// report prints what was counted, and reports whether all aims are met.
+// report prints what was counted, and reports whether the aims are met, without that of lines, which is only printed.
 func report(to io.Writer, counts []count, long []function, aims limits) bool {
 	met := true
 	within := func(n, aim int) string {
@@ -206,7 +206,11 @@ func report(to io.Writer, counts []count, long []function, aims limits) bool {
 		}
 	}
 	fmt.Fprintf(to, "%-28s %6d %6d%s\n", "all that hosts import", all.names, all.fields, within(all.names, aims.names))
-	fmt.Fprintf(to, "%-28s %20d%s\n", "all Go that is no test", all.lines, within(all.lines, aims.lines))
+	over := ""
+	if all.lines > aims.lines {
+		over = "  more than the aim"
+	}
+	fmt.Fprintf(to, "%-28s %20d%s\n", "all Go that is no test", all.lines, over)
 	fmt.Fprintf(to, "%-28s %20d\n", "suites of tests aside", suites)
 	fmt.Fprintf(to, "The aims: %d names in all and %d in one package, %d lines, %d lines in a function.\n",
 		aims.names, aims.namesEach, aims.lines, aims.function)
