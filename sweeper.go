@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Sweeper has work that is due from time to time: to count silence, to drop what is past its time. Every store and every
-// service of heed is one. An implementation must be safe for concurrent use by multiple goroutines.
+// A Sweeper has work that is due from time to time: to count silence, to drop what is past its time. Every store
+// is one, and so are strategy.Learner, learning.Module, patterns.Recorder and feedback.Service. An implementation must be safe for concurrent use by multiple goroutines.
 type Sweeper interface {
 	// Sweep does what is due at now. It knows by itself what that is, so it may be called at any rate. The zero time means
 	// the sweeper's own clock.
@@ -30,9 +30,12 @@ func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
 
 // Run calls [Sweep] at once and then after every interval, until the context ends. It is for a goroutine of the host's:
 //
-//	go heed.Run(ctx, time.Minute, st, learner, rules)
+//	go heed.Run(ctx, time.Minute, st, learner, service)
 //
-// A sweep that fails is tried again at the next interval. Run returns the errors of the last sweep if that failed for
+// A sweep that fails is tried again at the next interval. A service tells its [Observer] of it; a store can't. To see a store's
+// failures, call [Sweep] in a loop of your own.
+//
+// Run returns the errors of the last sweep if that failed for
 // another reason than the end of the context, and nil otherwise. Each sweeper uses its own clock.
 func Run(ctx context.Context, every time.Duration, sweepers ...Sweeper) error {
 	if every <= 0 {

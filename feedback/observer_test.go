@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/failing"
 )
 
 // notices is what an observer was told.
@@ -132,6 +133,32 @@ func TestTheObserverIsToldOfRules(t *testing.T) {
 	_, err = other.Import(ctx, a, "igor", "moved")
 	require.NoError(t, err)
 	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, told, activated), "an imported rule is in use as well")
+}
+
+// TestTheObserverIsToldOfASweepThatFails, and in which part: nobody reads what heed.Run returns.
+func TestTheObserverIsToldOfASweepThatFails(t *testing.T) {
+	st := &failing.Store{Store: newStore(t, nil)}
+	w, n := watched(t, feedback.Config{Store: st})
+	failing.Every(func(at int, after bool) bool {
+		if after {
+			return true
+		}
+		w.clock.advance(2 * day)
+		st.Fail(at, false)
+		err := w.Sweep(ctx, time.Time{})
+		told := take(t, n, failures)
+		if !st.Failed() {
+			require.NoError(t, err)
+			assert.Empty(t, told)
+			return false
+		}
+		require.ErrorIs(t, err, failing.ErrFailed)
+		require.Len(t, told, 1)
+		assert.Equal(t, "sweep", told[0].What)
+		assert.ErrorIs(t, told[0].Err, failing.ErrFailed)
+		assert.Regexp(t, "^feedback: sweep: (expire|flush|measure): ", err.Error())
+		return true
+	})
 }
 
 func TestTheObserverIsToldOfSweeps(t *testing.T) {

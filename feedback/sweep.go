@@ -37,19 +37,28 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	}
 	changed := 0
 	err := errors.Join(
-		s.expireAll(ctx, at, &changed),
-		s.every(ctx, flushEvery, flushedMark, at, func() error {
+		part("expire", s.expireAll(ctx, at, &changed)),
+		part("flush", s.every(ctx, flushEvery, flushedMark, at, func() error {
 			done, evaluated := s.evaluateAll(ctx)
 			proposed, _, flushed := s.Flush(ctx)
 			changed += done + len(proposed)
 			return errors.Join(evaluated, flushed)
-		}),
-		s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at, &changed) }),
+		})),
+		part("measure", s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at, &changed) })),
 	)
 	if changed > 0 && s.watch != nil {
 		s.watch.Tell(ctx, heed.Swept{Component: component, At: at, Count: changed})
 	}
+	s.watch.Failed(ctx, "sweep", err)
 	return wrap("sweep", err)
+}
+
+// part says in which part of a sweep an error came.
+func part(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", name, err)
 }
 
 // every does something unless a service over the store did it within the period. A mark too far ahead says nothing, as the clock of

@@ -2,6 +2,7 @@ package learning_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -95,6 +96,11 @@ func TestObserverIsToldOfFailures(t *testing.T) {
 	f.clock.Advance(time.Minute)
 	require.Error(t, f.Sweep(ctx, f.clock.Now()))
 	assert.Equal(t, []string{"failed strategy: the strategy panicked: no"}, notices())
+
+	f, notices = observed(t, learning.Config{}, "h")
+	f.store.blind = errors.New("the store failed")
+	require.Error(t, f.Sweep(ctx, f.clock.Now()))
+	assert.Equal(t, []string{"failed sweep: the store failed"}, notices(), "nobody reads what heed.Run returns at the end")
 
 	panics = moody{Strategy: silenceIsNeutral, undo: func(learning.Undo) ([]learning.Signal, error) { panic("no") }}
 	f, notices = observed(t, learning.Config{Strategy: panics}, "h")

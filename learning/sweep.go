@@ -56,6 +56,7 @@ func (m *Module) Timeouts(ctx context.Context, now time.Time) (changes []Change,
 	if m.watch != nil && swept > 0 {
 		m.watch.Tell(ctx, heed.Swept{Component: m.watch.Name(), At: m.cfg.Now(), Count: swept})
 	}
+	m.watch.Failed(ctx, "sweep", err) // it was told of the strategy's failures
 	return changes, errors.Join(append(failures, err)...)
 }
 
