@@ -19,7 +19,8 @@ type Observer func(context.Context, Notice)
 // A Notice is what an [Observer] is told: one of the types below, which only heed makes. None names a person or quotes anybody,
 // with one exception: the Err of a [Failed] is the error as it came, and a model's error may quote the prompt.
 //
-// In all of them, Component is who tells, as "strategy/routing", and At is when, by the component's clock.
+// In all of them, Component is who tells, as "strategy/routing": the package, and Config.Name where there is one, which is the
+// package's name again if you set none. At is when, by the component's clock.
 type Notice interface{ notice() slog.Level }
 
 type (
@@ -30,7 +31,6 @@ type (
 		ID                      string // of the choice
 		Category, Context, Item string
 		Arm                     string
-		Propensity              float64 // the probability of the arm; 0 if it was not computed
 	}
 	// Observed tells that an outcome of a choice was counted.
 	Observed struct {
@@ -150,9 +150,10 @@ func (Inverted) notice() slog.Level      { return slog.LevelWarn }
 func (DeadLettered) notice() slog.Level  { return slog.LevelWarn }
 func (Failed) notice() slog.Level        { return slog.LevelError }
 
-// LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected", and each field that is not
-// zero is an attribute of the field's name. A [Failed] is logged as an error; [Harmful], [Inverted] and [DeadLettered] as
-// warnings; [Proposed], [NeedsApproval], [Activated] and [Retired] for information, and all else for debugging.
+// LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected", and each field is an
+// attribute of its name. A field that is zero is left out, but not a reward. A [Failed] is logged as an error; [Harmful],
+// [Inverted] and [DeadLettered] as warnings; [Proposed], [NeedsApproval], [Activated] and [Retired] for information, and all
+// else for debugging, which [slog.Default] does not show.
 func LogTo(logger *slog.Logger) Observer {
 	return func(ctx context.Context, n Notice) {
 		if !logger.Enabled(ctx, n.notice()) {
@@ -161,8 +162,8 @@ func LogTo(logger *slog.Logger) Observer {
 		v := reflect.ValueOf(n)
 		attrs := make([]slog.Attr, 0, v.NumField())
 		for i := range v.NumField() {
-			if !v.Field(i).IsZero() {
-				attrs = append(attrs, slog.Any(v.Type().Field(i).Name, v.Field(i).Interface()))
+			if name := v.Type().Field(i).Name; name == "Reward" || !v.Field(i).IsZero() {
+				attrs = append(attrs, slog.Any(name, v.Field(i).Interface()))
 			}
 		}
 		logger.LogAttrs(ctx, n.notice(), v.Type().String(), attrs...)

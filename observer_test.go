@@ -19,20 +19,21 @@ func TestLogTo(t *testing.T) {
 	observe := heed.LogTo(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 	at := time.Date(2026, 11, 22, 3, 0, 0, 0, time.UTC)
 	for want, n := range map[string]heed.Notice{
-		"level=DEBUG msg=heed.Selected Component=strategy/x At=2026-11-22T03:00:00.000Z Arm=a Propensity=0.5": heed.Selected{Component: "strategy/x", At: at, Arm: "a", Propensity: 0.5},
-		"level=DEBUG msg=heed.Observed Reward=1":                         heed.Observed{Reward: 1},
-		"level=DEBUG msg=heed.Duplicate What=click":                      heed.Duplicate{What: "click"},
-		"level=DEBUG msg=heed.Decided Path=model Took=1s":                heed.Decided{Path: "model", Took: time.Second},
-		"level=DEBUG msg=heed.Counted Channel=undo Weight=2":             heed.Counted{Channel: "undo", Weight: 2},
-		"level=DEBUG msg=heed.Swept Count=3":                             heed.Swept{Count: 3},
-		"level=INFO msg=heed.Proposed Subject=r":                         heed.Proposed{Subject: "r"},
-		"level=INFO msg=heed.NeedsApproval Approvals=1 Quorum=2":         heed.NeedsApproval{Approvals: 1, Quorum: 2},
-		"level=INFO msg=heed.Activated Subject=r":                        heed.Activated{Subject: "r"},
-		"level=INFO msg=heed.Retired Subject=r Reason=revoked":           heed.Retired{Subject: "r", Reason: "revoked"},
-		"level=WARN msg=heed.Harmful Subject=r":                          heed.Harmful{Subject: "r"},
-		"level=WARN msg=heed.Inverted Subject=p":                         heed.Inverted{Subject: "p"},
-		"level=WARN msg=heed.DeadLettered ID=e Reason=\"no JSON\"":       heed.DeadLettered{ID: "e", Reason: "no JSON"},
-		"level=ERROR msg=heed.Failed What=model Err=\"it is not there\"": heed.Failed{What: "model", Err: errors.New("it is not there")},
+		"level=DEBUG msg=heed.Selected Component=strategy/x At=2026-11-22T03:00:00.000Z Arm=a": heed.Selected{Component: "strategy/x", At: at, Arm: "a"},
+		"level=DEBUG msg=heed.Observed Reward=1":                                               heed.Observed{Reward: 1},
+		"level=DEBUG msg=heed.Observed Arm=a Reward=0":                                         heed.Observed{Arm: "a"},
+		"level=DEBUG msg=heed.Counted Channel=undo Reward=0 Weight=2":                          heed.Counted{Channel: "undo", Weight: 2},
+		"level=DEBUG msg=heed.Duplicate What=click":                                            heed.Duplicate{What: "click"},
+		"level=DEBUG msg=heed.Decided Path=model Took=1s":                                      heed.Decided{Path: "model", Took: time.Second},
+		"level=DEBUG msg=heed.Swept Count=3":                                                   heed.Swept{Count: 3},
+		"level=INFO msg=heed.Proposed Subject=r":                                               heed.Proposed{Subject: "r"},
+		"level=INFO msg=heed.NeedsApproval Approvals=1 Quorum=2":                               heed.NeedsApproval{Approvals: 1, Quorum: 2},
+		"level=INFO msg=heed.Activated Subject=r":                                              heed.Activated{Subject: "r"},
+		"level=INFO msg=heed.Retired Subject=r Reason=revoked":                                 heed.Retired{Subject: "r", Reason: "revoked"},
+		"level=WARN msg=heed.Harmful Subject=r":                                                heed.Harmful{Subject: "r"},
+		"level=WARN msg=heed.Inverted Subject=p":                                               heed.Inverted{Subject: "p"},
+		"level=WARN msg=heed.DeadLettered ID=e Reason=\"no JSON\"":                             heed.DeadLettered{ID: "e", Reason: "no JSON"},
+		"level=ERROR msg=heed.Failed What=model Err=\"it is not there\"":                       heed.Failed{What: "model", Err: errors.New("it is not there")},
 	} {
 		log.Reset()
 		observe(context.Background(), n)
