@@ -17,10 +17,10 @@ import (
 
 // World is what an agent must not get for itself. The zero value of a field is the real thing.
 type World struct {
-	LLM    decision.LLM
-	Now    func() time.Time
-	Source rand.Source
-	NewID  func() string
+	LLM   decision.LLM
+	Now   func() time.Time
+	Seed  rand.Source
+	NewID func() string
 }
 
 // Agent answers alerts with what it was taught, as long as that is trusted, and else with a model.
@@ -51,7 +51,7 @@ func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agen
 		return nil, err
 	}
 	a.decide, err = decision.New(ctx, decision.Config{
-		LLM: w.LLM, Store: st, Now: w.Now, Seed: w.Source, NewID: w.NewID,
+		LLM: w.LLM, Store: st, Now: w.Now, Seed: w.Seed, NewID: w.NewID,
 	})
 	return a, err
 }

@@ -40,7 +40,7 @@ func newBench(t *testing.T, seed uint64, taught ...decision.Candidate) *bench {
 	b := &bench{now: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), model: &llmtest.Model{Answers: llmtest.Say("Call Ann.", "Call Bob.")}}
 	ids := 0
 	agent, err := NewAgent(ctx, World{
-		LLM: b.model, Now: func() time.Time { return b.now }, Source: rand.NewPCG(seed, 0),
+		LLM: b.model, Now: func() time.Time { return b.now }, Seed: rand.NewPCG(seed, 0),
 		NewID: func() string { ids++; return fmt.Sprint("answer ", ids) },
 	}, taught...)
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ func (a *Assistant) message(ctx context.Context, m Message) error {
 		return nil
 	}
 	account.Worth = repeated
-	changes, err := a.Learning.Hear(ctx, learning.Message{Stream: m.Source, Session: m.Event, Text: m.Text, At: m.At})
+	changes, err := a.Learning.Hear(ctx, learning.Message{Stream: m.Stream, Session: m.Event, Text: m.Text, At: m.At})
 	a.judged(changes)
 	return err
 }

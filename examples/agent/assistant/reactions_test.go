@@ -62,7 +62,7 @@ func TestPraiseIsOneCommit(t *testing.T) {
 	a, err := assistant.New(ctx, assistant.Config{Model: model, Stores: stores, Runbooks: []assistant.Heuristic{known}, Now: clock})
 	require.NoError(t, err)
 
-	account, err := a.Answer(ctx, assistant.Event{ID: "e", Domain: assistant.Alerts, Source: "ops", Person: "ann", Text: "Something is odd here.", At: now})
+	account, err := a.Answer(ctx, assistant.Event{ID: "e", Domain: assistant.Alerts, Stream: "ops", Person: "ann", Text: "Something is odd here.", At: now})
 	require.NoError(t, err)
 	require.Empty(t, account.Result.CreditID, "the model answered")
 	before, err := a.Learning.Standing(ctx, known.ID)

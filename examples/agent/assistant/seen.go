@@ -6,8 +6,8 @@ import "time"
 type Event struct {
 	ID     string
 	Domain string
-	Source string // the channel that it came through
-	Person string // who watches that channel
+	Stream string // the chat that it came through
+	Person string // who watches that chat
 	Text   string
 	At     time.Time
 }
@@ -19,10 +19,10 @@ const (
 	Changes  = "changes"  // tasks that have to be planned, and of which it is known later how they went
 )
 
-// A Message is what a person writes in a channel after an answer.
+// A Message is what a person writes in a chat after an answer.
 type Message struct {
 	Event  string
-	Source string
+	Stream string
 	Person string
 	Text   string
 	At     time.Time

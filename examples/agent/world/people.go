@@ -35,7 +35,7 @@ func (w *World) react(e assistant.Event, good bool) {
 		m = contented
 	}
 	at := e.At.Add(time.Duration(5+20*w.draw("after", e.ID)) * time.Second)
-	message := assistant.Message{Event: e.ID, Source: e.Source, Person: e.Person, At: at}
+	message := assistant.Message{Event: e.ID, Stream: e.Stream, Person: e.Person, At: at}
 	switch u := w.draw("reaction", e.ID); {
 	case u < m.undo:
 		message.Text = pick(w.draw("words", e.ID), "Undo that.", "please revert, it made it worse", "Cancel that!")

@@ -87,7 +87,7 @@ func (w *World) event() any {
 	).Replace(pick(w.draw("text", id), k.Texts...))
 	person := fmt.Sprintf("user-%02d", int(w.draw("person", id)*users))
 	return assistant.Event{
-		ID: id, Domain: k.Domain, Source: "channel of " + person, Person: person, At: w.now,
+		ID: id, Domain: k.Domain, Stream: "channel of " + person, Person: person, At: w.now,
 		Text: fmt.Sprintf("%s #%d", text, n),
 	}
 }
