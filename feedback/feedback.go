@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/people"
 	"github.com/heedhq/heed/internal/text"
 )
 
@@ -136,9 +137,13 @@ func (f Feedback) at(revision uint64) Feedback {
 }
 func (f Feedback) revision() uint64 { return f.Revision }
 
-// same reports whether both are the same decision with the same content. Both are normalized.
+// same reports whether another one is the stored decision with the same content. Both are normalized. Where the reviewer was
+// forgotten, anybody may be the one.
 func (f *Feedback) same(o *Feedback) bool {
 	a, b := *f, *o
+	if people.Forgotten(a.Reviewer) {
+		b.Reviewer = a.Reviewer
+	}
 	for _, x := range []*Feedback{&a, &b} {
 		x.At, x.Evaluation, x.Recorded, x.Erased, x.Revision = time.Time{}, Evaluation{}, time.Time{}, time.Time{}, 0
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/store"
 )
@@ -151,6 +152,41 @@ func TestForgettingInAnotherCaseLeavesTheQuorum(t *testing.T) {
 	assert.Equal(t, feedback.StatePending, p.Status)
 	require.Len(t, p.Approvals, 1)
 	assert.Equal(t, "Ann", p.Approvals[0].Actor)
+}
+
+// TestADecisionOfSomebodyForgottenIsKnown when it is delivered again, and brings no name back.
+func TestADecisionOfSomebodyForgottenIsKnown(t *testing.T) {
+	w, n := watched(t, feedback.Config{})
+	f := w.correction("Ann", long)
+	w.add(f)
+	require.NoError(t, w.consume(&queue{messages: [][]byte{message("event", "Ann", "too long")}}, &dead{}, nil))
+	_, err := w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	require.NoError(t, err)
+	n.all = nil
+
+	duplicate, err := w.Record(ctx, f)
+	require.NoError(t, err)
+	assert.True(t, duplicate)
+	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: f.ID}}, take(t, n, duplicates))
+	d := &dead{}
+	require.NoError(t, w.consume(&queue{messages: [][]byte{message("event", "Ann", "too long")}}, d, nil))
+	assert.Empty(t, d.reasons)
+	assert.Equal(t, []heed.Duplicate{{Component: "feedback", What: "feedback", ID: "event"}}, take(t, n, duplicates))
+	for _, id := range []string{f.ID, "event"} {
+		assert.True(t, strings.HasPrefix(w.get(id).Reviewer, "forgotten-"))
+	}
+
+	f.Summary = "other words"
+	for _, reviewer := range []string{"Ann", "bob"} {
+		f.Reviewer = reviewer
+		_, err = w.Record(ctx, f)
+		assert.ErrorIs(t, err, heed.ErrConflict, reviewer)
+	}
+	f = w.correction("forgotten-bob", long)
+	w.add(f)
+	f.Reviewer = "cleo"
+	_, err = w.Record(ctx, f)
+	assert.ErrorIs(t, err, heed.ErrConflict, "that is a name like any other")
 }
 
 // TestNoNameOfARefusalIsKept: why an authorizer refuses is the host's text, and may name anybody.

@@ -78,7 +78,7 @@ func (s *Service) Config() Config {
 
 // Record keeps a feedback and returns when the store has it. It does not evaluate it: see [Service.Evaluate]. duplicate tells
 // that it was known already, or was erased, and nothing was kept. Other content under a known ID is a [heed.ErrConflict].
-// Input that is not valid is a [*heed.InputError] and changes nothing.
+// The reviewer is not compared once they were forgotten. Input that is not valid is a [*heed.InputError] and changes nothing.
 func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err

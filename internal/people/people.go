@@ -22,9 +22,18 @@ type Person struct {
 func Of(names []string) []Person {
 	people := make([]Person, 0, len(names))
 	for _, name := range names {
-		people = append(people, Person{Name: name, Pseudonym: "forgotten-" + strings.ToLower(rand.Text())})
+		people = append(people, Person{Name: name, Pseudonym: prefix + strings.ToLower(rand.Text())})
 	}
 	return people
+}
+
+// prefix begins each pseudonym.
+const prefix = "forgotten-"
+
+// Forgotten reports whether a name is a pseudonym.
+func Forgotten(name string) bool {
+	random, ok := strings.CutPrefix(name, prefix)
+	return ok && len(random) >= 26 && strings.Trim(random, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
 // Named reports whether a record of these keys may name one of the people: a key does not tell the case of a name.

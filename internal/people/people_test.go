@@ -153,6 +153,13 @@ func TestPseudonyms(t *testing.T) {
 	assert.NotEqual(t, all[0].Pseudonym, all[2].Pseudonym)
 	assert.NotEqual(t, all[0].Pseudonym, all[1].Pseudonym)
 	assert.NotEqual(t, all[0].Pseudonym, people.Of([]string{"Ann"})[0].Pseudonym)
+	for _, p := range all {
+		assert.True(t, people.Forgotten(p.Pseudonym))
+	}
+	random := strings.TrimPrefix(all[0].Pseudonym, "forgotten-")
+	for _, name := range []string{"", "ann", "forgotten-", "forgotten-ann", random, all[0].Pseudonym + "!", "x" + all[0].Pseudonym} {
+		assert.False(t, people.Forgotten(name), name)
+	}
 	assert.True(t, people.Named([]string{"x=1", "person=ann"}, all))
 	assert.False(t, people.Named([]string{"person=anna"}, all))
 }
