@@ -39,18 +39,18 @@ type InputError struct {
 func (e *InputError) Error() string { return e.Field + ": " + e.Reason }
 
 // A SettingsError says that a component is configured otherwise than the store keeps what it has learned. It is an
-// [ErrConflict]. To go on, keep the stored setting, or call the package's Rebuild where the store still has the whole history, or
-// reset what was learned.
+// [ErrConflict]. To go on, leave the field out, which keeps the stored setting; or call the package's Rebuild, if the store
+// still has the whole history; or reset what was learned.
 type SettingsError struct {
 	Component string // as "strategy/routing"
 	Field     string
-	Stored    string // as JSON
-	Wanted    string // as JSON
+	Stored    string // for people to read, as "1h0m0s", "none" or "true"
+	Wanted    string // likewise
 }
 
 func (e *SettingsError) Error() string {
-	return fmt.Sprintf("settings: %s of %s is %s in the store and %s here: keep the stored one, rebuild where the history is whole, or reset",
-		e.Field, e.Component, e.Stored, e.Wanted)
+	return fmt.Sprintf("settings: %s of %s is %s in the store and %s here: leave %s out to keep the stored one, or call Rebuild (heed rebuild), or reset",
+		e.Field, e.Component, e.Stored, e.Wanted, e.Field)
 }
 
 func (e *SettingsError) Unwrap() error { return ErrConflict }

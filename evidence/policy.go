@@ -2,7 +2,7 @@ package evidence
 
 import (
 	"errors"
-	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -36,5 +36,11 @@ var ErrFull = errors.New("full")
 // Conflict returns the error of a store that keeps cells of a kind under policy p and is given another one: a [*heed.SettingsError],
 // which is a [heed.ErrConflict].
 func (p Policy) Conflict(kind string, wanted Policy) error {
-	return &heed.SettingsError{Component: "cells of kind " + kind, Field: "Policy", Stored: fmt.Sprintf("%+v", p), Wanted: fmt.Sprintf("%+v", wanted)}
+	e := &heed.SettingsError{
+		Component: "cells of kind " + kind, Field: "HalfLife", Stored: limits.HalfLife(p.HalfLife), Wanted: limits.HalfLife(wanted.HalfLife),
+	}
+	if p.HalfLife == wanted.HalfLife {
+		e.Field, e.Stored, e.Wanted = "ByOrigin", strconv.FormatBool(p.ByOrigin), strconv.FormatBool(wanted.ByOrigin)
+	}
+	return e
 }

@@ -40,7 +40,7 @@ func TestSettingsOfTheStoreAreKept(t *testing.T) {
 	var fault *heed.SettingsError
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, heed.SettingsError{
-		Component: "strategy/strategy", Field: "HalfLife", Stored: fmt.Sprint(int64(48 * time.Hour)), Wanted: fmt.Sprint(int64(time.Hour)),
+		Component: "strategy/strategy", Field: "HalfLife", Stored: "48h0m0s", Wanted: "1h0m0s",
 	}, *fault)
 
 	together := withFixtures(t, strategy.Config{Name: "together"})

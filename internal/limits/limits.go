@@ -33,3 +33,11 @@ func CheckTime(field string, t, now time.Time) error {
 	}
 	return nil
 }
+
+// HalfLife returns a half-life for people to read: "none" if nothing fades.
+func HalfLife(d time.Duration) string {
+	if d == 0 {
+		return "none"
+	}
+	return d.String()
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
@@ -27,6 +28,15 @@ type Field struct {
 	// host that does not set it gets the stored one, whatever the default is by now. A field that is not fixed applies when
 	// evidence is read: the host's is taken over, and the change is audited.
 	Fixed bool
+}
+
+// show returns a value of the field for people to read.
+func (f *Field) show(value json.RawMessage) string {
+	var d time.Duration
+	if _, ok := f.Value.(*time.Duration); ok && json.Unmarshal(value, &d) == nil {
+		return limits.HalfLife(d)
+	}
+	return string(value)
 }
 
 // A Component is what has settings: a learner, a module. Its name is unique in the store.
@@ -97,7 +107,7 @@ func (c *Component) reconcile(stored row) (next row, changes map[string]string, 
 		switch {
 		case !known:
 		case f.Fixed && f.Set && !bytes.Equal(before.Value, text):
-			return next, nil, &heed.SettingsError{Component: c.Name, Field: f.Name, Stored: string(before.Value), Wanted: string(text)}
+			return next, nil, &heed.SettingsError{Component: c.Name, Field: f.Name, Stored: f.show(before.Value), Wanted: f.show(text)}
 		case f.Fixed:
 			if err := json.Unmarshal(before.Value, f.Value); err != nil {
 				return next, nil, fmt.Errorf("settings: %s: %w", f.Name, err)

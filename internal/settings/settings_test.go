@@ -61,9 +61,10 @@ func TestFixedSettings(t *testing.T) {
 		_, err := host{HalfLife: 2 * time.Hour}.open(&st, defaults)
 		var fault *heed.SettingsError
 		require.ErrorAs(t, err, &fault)
-		require.Equal(t, heed.SettingsError{Component: "learning/home", Field: "HalfLife", Stored: "3600000000000", Wanted: "7200000000000"}, *fault)
+		require.Equal(t, heed.SettingsError{Component: "learning/home", Field: "HalfLife", Stored: "1h0m0s", Wanted: "2h0m0s"}, *fault)
 		require.ErrorIs(t, err, heed.ErrConflict)
-		require.ErrorContains(t, err, "rebuild")
+		require.EqualError(t, fault, "settings: HalfLife of learning/home is 1h0m0s in the store and 2h0m0s here: "+
+			"leave HalfLife out to keep the stored one, or call Rebuild (heed rebuild), or reset")
 	})
 	t.Run("a host that sets nothing gets the stored one", func(t *testing.T) {
 		got, err := host{}.open(&st, defaults)
