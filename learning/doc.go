@@ -18,7 +18,8 @@
 //
 // where c₀ is the heuristic's initial confidence, s the strength of that prior, n how often the heuristic was judged the same way before
 // (judgements only), and k [Config.Diminish], 0 by default. A negative signal never raises a confidence, and a positive one never
-// lowers it. Each signal is answered with a [Change]: the confidence before and after, and what limited it.
+// lowers it. (With several caps, or a share, it can: see [Config.Caps].) Each signal is answered with a [Change]: the confidence before
+// and after, and what limited it.
 //
 // Bounds hold the reported confidence and not the sums below it, so that evidence adds up in any order. A confidence far beyond a
 // bound takes as much evidence to come back. [Config.HalfLife] lets old evidence fade.

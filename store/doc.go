@@ -10,8 +10,8 @@
 //
 // A host seldom calls these methods. It makes a store and hands it to the packages that need one:
 //
-//	st := memstore.New(memstore.Config{})                   // in memory
-//	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite)      // in a database
+//	st := &memstore.Store{}                            // in memory; memstore.New for a configuration
+//	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite) // in a database
 //
 // # A store of your own
 //
