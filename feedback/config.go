@@ -239,7 +239,7 @@ func (s *Service) person(field, id string) (canonical string, err error) {
 	case errors.As(err, new(*heed.PanicError)):
 		return "", err
 	case err != nil:
-		return "", invalid(field, err.Error())
+		return "", fmt.Errorf("%w: %s", invalid(field, "is refused by Config.Canonical"), err.Error())
 	}
 	return canonical, checkName(field, canonical)
 }

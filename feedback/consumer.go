@@ -76,11 +76,17 @@ func (s *Service) take(ctx context.Context, in Intake, id string, payload []byte
 		s.watch.Failed(ctx, "evaluation", failed)
 		return ctx.Err()
 	}
-	reason := err.Error()
-	switch panicked := (*heed.PanicError)(nil); {
+	var reason string // without what a host's error or panic says, as it may be private
+	var panicked *heed.PanicError
+	var fault *heed.InputError
+	switch {
 	case errors.As(err, &panicked):
-		reason = panicked.Who + " panicked" // with a value that may be private
-	case !errors.As(err, new(*heed.InputError)) && !errors.Is(err, heed.ErrConflict):
+		reason = panicked.Who + " panicked"
+	case errors.As(err, &fault):
+		reason = fault.Error()
+	case errors.Is(err, heed.ErrConflict):
+		reason = "another decision has this id"
+	default:
 		return err
 	}
 	if failed := host.Call("Intake.DeadLetter", func() error { return in.DeadLetter(ctx, payload, err) }); failed != nil {

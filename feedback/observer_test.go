@@ -2,6 +2,7 @@ package feedback_test
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -210,6 +211,28 @@ func TestTheObserverIsToldOfTheStream(t *testing.T) {
 	require.NotEmpty(t, failed)
 	assert.Equal(t, "evaluation", failed[0].What)
 	assert.ErrorIs(t, failed[0].Err, errFlaky)
+}
+
+// TestANoticeQuotesNobody: what the host says of an event that is put aside is in the error, and in no notice.
+func TestANoticeQuotesNobody(t *testing.T) {
+	w, n := watched(t, feedback.Config{Canonical: func(id string) (string, error) {
+		if id == "mallory" {
+			return "", errors.New("mallory was dismissed by ann")
+		}
+		return id, nil
+	}})
+	d := &dead{}
+	messages := [][]byte{message("1", "mallory", long), message("2", "ann", long), message("2", "ann", "other words")}
+	require.NoError(t, w.consume(&queue{messages: messages}, d, nil))
+	require.Len(t, d.reasons, 2)
+	assert.EqualError(t, d.reasons[0], "feedback: record: Reviewer: is refused by Config.Canonical: mallory was dismissed by ann")
+	var fault *heed.InputError
+	require.ErrorAs(t, d.reasons[0], &fault)
+	assert.Equal(t, "Reviewer", fault.Field)
+	assert.Equal(t, []heed.DeadLettered{
+		{Component: "feedback", ID: "x", Reason: "Reviewer: is refused by Config.Canonical"},
+		{Component: "feedback", ID: "x", Reason: "another decision has this id"},
+	}, take(t, n, deadLetters))
 }
 
 // TestTheObserverMayCallBack holds that it is told outside of locks.
