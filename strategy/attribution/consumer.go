@@ -51,7 +51,8 @@ type Config struct {
 // are called outside of every lock, after the event is acknowledged. An error, a panic or a hang is counted and stops nothing.
 // They must be safe for concurrent use by multiple goroutines.
 type Hook struct {
-	// Outcome is called once for each outcome after it was counted. If the process ends in between, it is not called.
+	// Outcome is called at most once for each outcome, after it was counted. It is not called if the process ends in between, or if the
+	// store counted the outcome and its answer was lost: the next attempt then finds a duplicate.
 	Outcome func(context.Context, strategy.Outcome) error
 	// SessionEnd is called after a report said that a session has ended, for each delivery of that report.
 	SessionEnd func(ctx context.Context, session string) error

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/stream"
@@ -45,6 +46,41 @@ func TestHookIsTold(t *testing.T) {
 	record, err := d.learner.Find(ctx, "s1", "i", time.Time{})
 	require.NoError(t, err)
 	assert.NotEqual(t, record.Choice.ID, choose(t, d.learner, strategy.Query{Session: "s1", Item: "i"}).ID, "the session has ended")
+}
+
+// forgetful is a store that loses one answer to a commit of evidence.
+type forgetful struct {
+	store.Store
+	lost bool
+}
+
+func (s *forgetful) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	receipts, err := s.Store.Commit(ctx, batches...)
+	if err == nil && !s.lost && len(batches[0].Observations) > 0 {
+		s.lost = true
+		return nil, errFlaky
+	}
+	return receipts, err
+}
+
+// TestHookIsToldAtMostOnce: what was counted by a commit whose answer was lost is counted once, and the hook is not told.
+func TestHookIsToldAtMostOnce(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 2)
+	flaky := &forgetful{Store: d.store.Store}
+	d.store.Store = flaky
+	var told []string
+	h := attribution.Hook{Outcome: func(_ context.Context, o strategy.Outcome) error {
+		told = append(told, o.ID)
+		return nil
+	}}
+	d.tape.events = []stream.Event{d.worth(t, "lost", "s0", 1), d.worth(t, "next", "s1", 1)}
+	c := d.consumer(t, attribution.Config{Hook: h, Backoff: 1})
+	require.NoError(t, c.Run(ctx))
+	assert.True(t, flaky.lost)
+	assert.Equal(t, []string{"next/0"}, told)
+	assert.Equal(t, 1., d.mass(t), "both are counted, with half a weight each")
+	assert.Equal(t, attribution.Counts{Received: 2, Applied: 2, Outcomes: 1, Duplicates: 1, Retries: 1, HookCalls: 1}, c.Counts())
 }
 
 // TestHookMayCallBack: it is called outside of every lock, so that it may ask the learner, and let it learn.
