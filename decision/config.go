@@ -58,8 +58,8 @@ type Config struct {
 	// [prompt.DefaultMax].
 	MaxText int
 
-	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. ½ replaces predicted numbers outside
-	// of [0, 1].
+	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. A predicted number outside of [0, 1]
+	// is taken as ½.
 	Ceiling float64
 
 	// Timeout bounds the wait for the model: answer and prediction together. 0 means 30 seconds.

@@ -1,21 +1,21 @@
-// Package decision answers an event: with a heuristic that is trusted, else with a language model, else not at all. It
+// Package decision answers an event: with a trusted heuristic, else with a language model, else not at all. It
 // records how each answer came about, so that a reaction reaches the heuristic that gave the answer.
 //
 // # Deciding
 //
 // A [Strategy] takes a [Request] and returns a [Result]. The [Decider] of this package looks at the best candidate first. The
-// candidate answers if its confidence is at least
+// candidate answers if its confidence (package learning) is at least [Config].Threshold, shifted:
 //
 //	clamp(threshold + bias - urgency·reduction, 0.30, 0.95)
 //
 // and no model is called then. Otherwise the model is asked, if there is one and the event is immediate. The prompt shows a few
-// candidates in random order, by their condition and action alone, and says that they may be ignored. Scores would be an
-// anchor. A second call asks the model how probable it is that its answer succeeds; this prediction is believed up to a ceiling.
+// candidates in random order, by their condition and action alone, and says that they may be ignored. Scores are
+// not shown, as the model would lean on them. A second call asks the model how probable it is that its answer succeeds; this prediction is believed up to a ceiling.
 // With [AlwaysLLM] a heuristic never answers.
 //
-// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and no error. It is there when
-// [Config].Timeout is over, plus SimilarityTimeout where texts are compared. Each call of a model has a goroutine of its own. A model
-// that heeds its context leaves none behind. Of one that does not, at most [Config].MaxInFlight goroutines stay.
+// A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and no error. It is there
+// at the latest when [Config].Timeout is over, plus SimilarityTimeout if texts are compared. Each call of a model has its own
+// goroutine, which ends with the call. Of calls that ignore their context, at most [Config].MaxInFlight stay.
 //
 // Candidates, their confidences and the goals come with each request. Nothing is cached, so what was learned counts at once.
 // Texts from outside enter a prompt through package prompt only.

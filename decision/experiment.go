@@ -52,8 +52,8 @@ type ExperimentConfig struct {
 	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model. A cost that is not
 	// finite counts as an error and as 0.
 	Cost func(Result) float64
-	// There is enough when each variant has MinOutcomes, by weight, and one of two things holds. The best variant is the best
-	// with Probability, in (½, 1). Or choosing it costs less success than Loss, in (0, 1), on average. 0 means 100, 0.95 and
+	// There is enough to decide by when each variant has MinOutcomes, by weight, and either the best variant is the best with at
+	// least Probability, in (½, 1), or choosing it costs at most Loss, in (0, 1), of success on average. 0 means 100, 0.95 and
 	// 0.005.
 	MinOutcomes, Probability, Loss float64
 	// Now is the clock. nil means time.Now.

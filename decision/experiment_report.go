@@ -48,9 +48,9 @@ type VariantReport struct {
 	Loss float64
 }
 
-// Report reads the outcomes and says what they show. Its probabilities follow from an even prior on every rate of success, and
-// stay true however often one looks, if the rates were drawn so. Between variants that do the same, one will seem better with
-// any probability sooner or later: see [ExperimentConfig].Loss.
+// Report reads the outcomes and says what they show. Its probabilities start from an even prior on each rate. They hold
+// however often one looks, as far as that prior is right. But of two equally good variants, one will sooner or later look better,
+// at any probability: see [ExperimentConfig].Loss.
 func (e *Experiment) Report(ctx context.Context) (ExperimentReport, error) {
 	report := ExperimentReport{Variants: make([]VariantReport, len(e.cfg.Variants))}
 	beliefs := make([]evidence.Beta, len(e.cfg.Variants))

@@ -83,8 +83,8 @@ type ReactionsConfig struct {
 	HalfLife time.Duration
 	// Calibration makes a person's rare reactions weigh more than the common ones, so that a person who always complains, or
 	// never, says little by it. If p is the share of a person's positive reactions, a positive reaction has the factor ½/p and
-	// a negative one ½/(1-p), within [½, 2]. p starts at ½ with the weight of Calibration reactions; 10 is a good number.
-	// 0: all reactions weigh alike, and nobody's are counted.
+	// a negative one ½/(1-p), within [½, 2]. At first p is ½, as if the person had given Calibration reactions before, half of
+	// them positive; 10 is a good value. 0: all reactions weigh alike, and heed keeps no counts.
 	Calibration float64
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time

@@ -2,15 +2,8 @@ package decision
 
 import (
 	"cmp"
-	"math"
 
 	"github.com/heedhq/heed/internal/faults"
-)
-
-// The safe range of the threshold. Bias and urgency move it no further.
-const (
-	minThreshold = 0.30
-	maxThreshold = 0.95
 )
 
 // Urgency configures how the urgency of an event changes a decision. The zero value changes nothing.
@@ -39,8 +32,8 @@ const (
 	// Soon is for variety. One of the candidates that reach the threshold is drawn, weighted by similarity, or by confidence
 	// where no candidate has a similarity.
 	Soon Tier = "soon"
-	// NotUrgent is for the model. A candidate answers only if no other one has the similarity and the confidence of
-	// [Urgency] too.
+	// NotUrgent is for the model. A candidate answers only if it has the similarity and the confidence of [Urgency], and no
+	// other candidate has both.
 	NotUrgent Tier = "not_urgent"
 )
 
@@ -94,11 +87,4 @@ func (u *Urgency) tier(urgency float64) Tier {
 	default:
 		return NotUrgent
 	}
-}
-
-// threshold returns the confidence that a heuristic needs. It is rounded to 12 places, so that 0.8 with a bias of -0.1 is
-// reached by 0.7.
-func (u *Urgency) threshold(base, bias, urgency float64) float64 {
-	t := math.Round((base+bias-urgency*u.Reduction)*1e12) / 1e12
-	return min(max(t, minThreshold), maxThreshold)
 }

@@ -18,7 +18,7 @@ type Part struct {
 // they can be changed at any time, and the order of arrival does not matter. They need a policy that keeps origins apart: see
 // [Policy]. The zero Caps limit nothing.
 //
-// A part over its limit counts as if it had faded down to it. Sources are limited first, then silence.
+// A part over its limit is scaled down to the limit, as if it had faded. Sources are limited first, then silence.
 type Caps struct {
 	// SourceMass and SourceShare limit each source to the greater of a mass and a share, in [0, 1), of the mass of all others.
 	// Observations without a source are one source. If both are 0, there is no limit.

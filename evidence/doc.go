@@ -7,8 +7,8 @@
 //
 //	belief(cell, now) = prior + Σ over its parts  cap( fade( Σ weight·(reward, 1-reward), now ) )
 //
-// Sums commute. So the order of arrival does not matter, duplicates are known by their id, many machines add to one cell without a lock, and
-// one source can be limited ([Caps]) or removed later (Batch.Expunge). Fading costs the same whatever the history ([Tally]). The prior never
+// Sums commute. So the order of arrival does not matter, duplicates are known by their id for as long as the store keeps ids (IDsFor in the
+// store's Config, 30 days by default), many machines add to one cell without a lock, and one source can be limited ([Caps]) or removed later (Batch.Expunge). Fading costs the same whatever the history ([Tally]). The prior never
 // fades: without evidence, a belief is the prior again.
 //
 // # Reading

@@ -82,7 +82,7 @@ func (c Cell) Validate() error {
 		text{"Cell.Name", c.Name})
 }
 
-// CheckText reports, as a [*heed.InputError] of this field, a text that not every store can keep: see [Observation].
+// CheckText returns a [*heed.InputError] for this field if some store could not keep the text: see [Observation].
 func CheckText(field, value string) error {
 	switch {
 	case len(value) > MaxText:

@@ -52,7 +52,8 @@ func (t *Tally) Add(weight, reward float64, at Instant) {
 	count.Last = max(count.Last, at)
 }
 
-// Take takes an observation away again. The caller corrects the moment of the last observation of its sign. If none is left, Take clears it.
+// Take takes an observation away again. If it was the latest of its sign, the caller sets [Count].Last to the one before. If none of its
+// sign is left, Take clears Last.
 func (t *Tally) Take(weight, reward float64, at Instant) {
 	if weight == 0 {
 		return
@@ -206,7 +207,7 @@ func (s Sums) Effective(leastWeight float64) float64 {
 	return min(s.Mass/s.Squares*s.Mass, s.Mass/leastWeight)
 }
 
-// Posterior returns the prior with the mass added as it is: what a confidence is made of.
+// Posterior returns the prior plus the sums, unscaled: Alpha plus Reward, Beta plus Mass less Reward.
 func (s Sums) Posterior(prior Beta) Beta {
 	return Beta{prior.Alpha + max(s.Reward, 0), prior.Beta + max(s.Mass-s.Reward, 0)}
 }

@@ -22,7 +22,8 @@ import (
 // Config configures a [Service]. Store must be set; every other field has a default.
 type Config struct {
 	// Store keeps everything. Services of several processes may share one: they share feedback, rules, and the settings that
-	// are numbers. Where those differ from the store's, New takes over its own and tells the audit log, of a lowered quorum too.
+	// are numbers. If those differ from the stored ones, New stores its own numbers, and the audit log has an entry: also when the
+	// quorum is lowered.
 	Store store.Store
 	// Similarity says which corrections are alike. nil means [heed.Trigrams]. Of a [heed.Embedder] the latest 10,000 vectors are
 	// remembered; it is called for at most 100 texts at once.
@@ -70,8 +71,8 @@ type Config struct {
 	// padded with blanks, longer than [evidence.MaxText] bytes or has any other character, as many of those look alike.
 	Canonical func(id string) (string, error)
 	// Authorize returns nil if a person may do something, and otherwise an error that says why not. It is called outside of
-	// locks, by many goroutines at the same time, and must return when the context is done. A panic is a refusal. nil lets
-	// everybody.
+	// locks, by many goroutines at the same time, and must return when the context is done. A panic is a refusal. nil permits
+	// everything.
 	Authorize func(ctx context.Context, act Act) error
 	// Redact gets each summary and comment first, and returns what may be kept. nil keeps all.
 	Redact func(text string) string
@@ -83,23 +84,9 @@ type Config struct {
 	NewID func() string
 }
 
-// Gate says what it takes to become a rule.
-type Gate struct {
-	// Quorum is how many distinct people must approve, none of whom proposed or edited it; from 1 to 10. 0 means 2.
-	Quorum int
-	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means 1. If it is Quorum,
-	// reviewers of the evidence may not approve at all.
-	Outsiders int
-	// TTL is how long a proposal waits. 0 means 7 days.
-	TTL time.Duration
-	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person (and of the evaluator,
-	// as if it were one), for one agent, and in all. 0 means 10, 20 and 200.
-	PerProposer, PerAgent, Pending int
-}
-
 // Measuring says how the effect of rules is measured.
 type Measuring struct {
-	Before      time.Duration // how far before a rule came into effect the time before reaches. 0 means 30 days
+	Before      time.Duration // how long the period before the rule is. 0 means 30 days
 	Stabilise   time.Duration // how long after it nothing is counted. 0 means 7 days
 	Review      time.Duration // after how long a rule without an effect is ineffective. 0 means 30 days
 	Improvement float64       // the relative drop of the rate, in (0, 1], from which on it is effective. 0 means 0.1

@@ -10,7 +10,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Conflict is an active rule or a pending proposal that stands against a draft, as some agent would see both.
+// A Conflict is an active rule or a pending proposal that a draft conflicts with. Only those count that some agent would see
+// together with the draft.
 type Conflict struct {
 	// Kind is "contradiction": the texts contradict each other, or name other numbers. Or "duplicate": they say the same, with
 	// a score from halfway between the threshold and 1. Or "overlap": they are alike. Every approver has to override a
@@ -24,7 +25,7 @@ type Conflict struct {
 
 const contradiction = "contradiction"
 
-// Conflicts returns what now stands against a draft: contradictions first, then duplicates, then overlaps, each by score. Rules
+// Conflicts returns the rules and proposals that a draft conflicts with now: contradictions first, then duplicates, then overlaps, each by score. Rules
 // that the draft supersedes are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	d = d.normal()

@@ -55,7 +55,7 @@ type Evaluation struct {
 type Case struct {
 	Feedback   Feedback
 	Candidates []Match    // earlier corrections of the same agent, the most alike first
-	Cluster    []Feedback // the candidates, and others alike to them, that the feedback stands with by the similarity
+	Cluster    []Feedback // corrections that, by the similarity, say the same as the feedback
 	Support    Support    // of the cluster with the feedback in it
 	Enough     bool       // the support is what Config.Occurrences and Config.Reviewers ask for
 	Ceiling    float64    // the most that a confidence may be: see [Config]

@@ -10,6 +10,20 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
+// Gate says what a proposal needs to become a rule.
+type Gate struct {
+	// Quorum is how many distinct people must approve, from 1 to 10. People who proposed or edited it can't approve. 0 means 2.
+	Quorum int
+	// Outsiders is how many of them must not be reviewers of the evidence; from 1 to Quorum. 0 means 1. If it is Quorum,
+	// reviewers of the evidence may not approve at all.
+	Outsiders int
+	// TTL is how long a proposal waits. 0 means 7 days.
+	TTL time.Duration
+	// PerProposer, PerAgent and Pending limit how many proposals wait at the same time: of one person (and of the evaluator,
+	// as if it were one), for one agent, and in all. 0 means 10, 20 and 200.
+	PerProposer, PerAgent, Pending int
+}
+
 // A Review is what one person decides about a proposal: an approval, unless Reject is set.
 type Review struct {
 	Proposal string

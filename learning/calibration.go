@@ -37,7 +37,7 @@ type Bin struct {
 	Success    float64 // the rate of success; 0 if there are none
 }
 
-// Calibration compares the predictions of all fires that ended with how they ended.
+// Calibration compares the predictions given with fires and the ways in which those fires ended.
 func (m *Module) Calibration(ctx context.Context) (_ Calibration, err error) {
 	defer doing("calibration", &err)
 	var overall forecasts

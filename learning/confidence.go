@@ -109,11 +109,11 @@ type Explanation struct {
 	Standing    Standing
 	Prior       evidence.Beta // made of the initial confidence and its strength
 	Constraints Constraints   // those in force, of all layers
-	// Rule and Response are the beliefs about each target: what was said about it counts in full, what was said about both in half,
-	// and other evidence not at all. Bounds and caps do not limit them.
+	// Rule and Response are the beliefs about each target alone. Judgements of the target count in full, judgements of both count
+	// half, and other evidence does not count. Bounds and caps do not limit them.
 	Rule, Response float64
-	// Shares are what went into the confidence, before caps. Channels and sources are told apart only with caps or Config.BySource. Without
-	// them, there is one share for all that was seen, and one for what was said about each target.
+	// Shares are the parts of the confidence, before caps. Channels and sources are told apart only with caps or Config.BySource. Without
+	// them, there is one share for everything that was seen, and one for the judgements of each target.
 	Shares  []Share
 	History []evidence.Observation // those that the store still keeps, the newest first
 	Limits  []Limit                // what holds the confidence now: "cap", "floor", "ceiling"

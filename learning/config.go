@@ -36,11 +36,11 @@ type Config struct {
 	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged the same way n times before.
 	// With 0, every judgement counts alike.
 	Diminish float64
-	// HalfLife is the time after which evidence counts half. 0 means the one in the store, or that evidence never fades. Another
-	// one than the store's is a [*heed.SettingsError]: see [Rebuild].
+	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
+	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
 	// Caps limit single persons and silence: see [Guarded]. With caps, the store keeps sources apart. With several caps, or a share, a
-	// signal can change how much others count, and so move the confidence the other way.
+	// signal can change how much the evidence of others counts. Then a positive signal may lower the confidence, or a negative one raise it.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without caps. A person can then be expunged at any time, and [Module.Explain] tells
 	// channels apart. Like the half-life, it changes what is stored.
@@ -68,7 +68,7 @@ type Config struct {
 func SpecConfig() Config { return Config{Bounds: Range{0, 1}} }
 
 // Guarded returns caps for users who are not trusted. No person weighs more than one full observation on a heuristic. Silence weighs
-// at most one, and as much as all other approval.
+// at most one full observation more than all other approval together.
 func Guarded() evidence.Caps {
 	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
 }

@@ -9,7 +9,7 @@
 //     nobody says anything ([Module.Sweep]).
 //   - A [Strategy] interprets that as a [Signal]: positive, negative or neutral, with a channel and a magnitude. [NewBayesian] is the
 //     default.
-//   - A [Module] turns signals into evidence, in this order:
+//   - A [Module] turns signals into evidence, as follows. [BayesianConfig] says how much each is worth: by default a click 0.8, an undo 1.
 //
 // A locked heuristic takes no signal. Otherwise
 //
@@ -21,13 +21,13 @@
 // lowers it. (With several caps, or a share, it can: see [Config.Caps].) Each signal is answered with a [Change]: the confidence before
 // and after, and what limited it.
 //
-// Bounds hold the reported confidence and not the sums below it, so that evidence adds up in any order. A confidence far beyond a
-// bound takes as much evidence to come back. [Config.HalfLife] lets old evidence fade.
+// Bounds hold the reported confidence and not the sums below it, so that evidence adds up in any order. If the sums are far past
+// a bound, as much opposite evidence must come before the reported confidence moves. [Config.HalfLife] lets old evidence fade.
 //
 // # What counts once
 //
 // An answer is one heuristic on one event. It earns at most one implicit signal, the first that comes: the outcome of an
-// [Expectation], an undo, being ignored, or silence. An undo replaces the silence that was counted before. Only an answer that was shown
+// [Expectation], an undo, being ignored, or silence ([Module.Timeouts]). An undo replaces the silence that was counted before. Only an answer that was shown
 // earns a signal. Heuristics that were only considered are counted apart ([Module.Consider]).
 //
 // Judgements are independent of the implicit signal. They have no time limit and need no fire. The last click of a person on an answer
@@ -35,9 +35,9 @@
 //
 // # Three numbers
 //
-// How well a situation matches, the host knows. How far a heuristic is trusted is [Standing].Confidence. How often it worked is
-// Standing.Successes and Failures: fires that ended well or badly, without weights or prior. [Module.Calibration] compares the
-// predictions that were made with fires with how they ended.
+// The host knows how well a situation matches. [Standing].Confidence is how far to trust a heuristic. Standing.Successes and
+// Failures say how often it worked: fires that ended well or badly, without weights or prior. [Module.Calibration] compares the
+// predictions given with fires and the ways in which those fires ended.
 //
 // # Wiring
 //

@@ -39,8 +39,8 @@ type Windows struct {
 type Answer struct {
 	HeuristicID, EventID, Domain string
 	Age                          time.Duration // since it was shown
-	// Consecutive is how often in a row the heuristic was ignored, with this time. Any other end of one of its answers, a
-	// judgement, and an ignore that counted begin a new row.
+	// Consecutive is how many times in a row the heuristic was ignored, this time included. It starts anew after an ignore that
+	// counted, a judgement, or any other end of one of its answers.
 	Consecutive int
 	Success     bool // what the outcome says
 }

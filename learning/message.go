@@ -16,7 +16,7 @@ import (
 
 // A Message is something that came in. Its text may show how an earlier answer turned out, or take it back.
 type Message struct {
-	ID      string // may be empty. It does not judge the fires of its own event
+	ID      string // may be empty. A message says nothing about fires whose EventID is its ID
 	Stream  string // where it came from
 	Session string
 	Person  string // who wrote it; may be empty

@@ -42,8 +42,8 @@ func open(ctx context.Context, cfg Config) (*Module, error) {
 // Config returns the configuration in force, with its defaults.
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
-// A Limit is something that kept a signal from counting in full. Those below kept it from counting at all, as "dry run" does. The others
-// are "weight": the feedback weight is below 1; "diminished": the heuristic was judged the same way before; "kept": the silence before it
+// A Limit is something that kept a signal from counting in full. The constants below, and "dry run", mean that it did not
+// count at all. Of the others, "weight" means that the feedback weight is below 1; "diminished": the heuristic was judged the same way before; "kept": the silence before it
 // can't be taken back any more, and counts too; "cap": part of the evidence is over a cap; "floor" and "ceiling": they hold the confidence.
 type Limit string
 

@@ -83,8 +83,8 @@ func (r *Recorder) audit(id string, at time.Time, by By, action, subject string,
 // must be set.
 type Reset struct {
 	Pattern PatternID
-	// KeepEvidence ends what was decided by hand about the pattern, and keeps its evidence. Else its evidence is forgotten,
-	// with its inversion.
+	// KeepEvidence keeps the pattern's evidence and ends only what was decided by hand. Without it, the evidence and the inversion
+	// are forgotten too.
 	KeepEvidence bool
 	// Criterion forgets the evidence on a criterion.
 	Criterion string

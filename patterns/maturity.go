@@ -31,8 +31,8 @@ type Maturity struct {
 	Deprecation float64       // in (0, 1]. 0 means 0.3
 	// Recency is the greatest age of the last helpful observation of a proven pattern. 0 means the half-life.
 	Recency time.Duration
-	// Multipliers are the factors of a candidate's score, an established pattern's and a proven one's. They do not fall. That
-	// of any other state is 0. Zero means 0.5, 1 and 1.5.
+	// Multipliers are the factors of a candidate's score, an established pattern's and a proven one's. Each must be at
+	// least the one before. Other states have the multiplier 0. Zero means 0.5, 1 and 1.5.
 	Multipliers [3]float64
 }
 

@@ -160,14 +160,14 @@ func (r *Recorder) readAll(ctx context.Context, q PatternQuery) (*reading, error
 	return found, nil
 }
 
-// A HistoryQuery selects what a recorder still keeps of the past. The zero query selects all of it.
+// A HistoryQuery selects entries of a recorder's history. The zero query selects all that it still keeps.
 type HistoryQuery struct {
 	ID string // the one with this id. The other fields then do not matter
 	// About is the pattern of transitions, or the task of outcomes and errors. "": all.
 	About string
 	Since time.Time // at this moment or later; zero: no limit
 	Until time.Time // before this moment; zero: no limit
-	Limit int       // at most this number, the last; 0: all, or of errors 1,000
+	Limit int       // at most this number, the latest. 0: all, but at most 1,000 errors
 }
 
 // Transitions yields what became of patterns, the last first. Since and Until are about when it happened. The loop may call

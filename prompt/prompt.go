@@ -17,7 +17,8 @@
 // backslash before the beginning of a heading, a list item, a quotation, a table or a rule. Quote does not need that. It writes
 // such characters as JSON's \u escapes.
 //
-// This keeps the form of a prompt, not its sense. A sentence that asks the model for something still asks for it.
+// This keeps the form of a prompt, not its sense. A sentence that asks the model for something still asks for it. The packages decide
+// which texts go in: see feedback.Rules.Inject, patterns.Plan and decision.Prompts.
 package prompt
 
 import (

@@ -60,8 +60,8 @@ type Store interface {
 // A Batch stands or falls as a whole. Its parts are applied in the order of the fields. A batch is immutable while a store
 // has it.
 type Batch struct {
-	// ID makes the batch count once, where it is not empty. A batch whose ID is known, as that of a batch or of an
-	// observation, changes nothing.
+	// ID, if it is not empty, makes the batch count once. If a batch or an observation of this ID was stored before, the batch
+	// changes nothing.
 	ID string
 
 	// Policies says how the cells of a kind are kept. A kind that is not named has the zero policy.

@@ -14,16 +14,17 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// ChangeTest tests whether an arm's rewards for an item have changed, on the outcomes in the store's history. After a change, older
-// outcomes no longer count for any arm of the item, so that all arms are tried again. The store's audit log says so.
+// ChangeTest tests whether an arm's rewards for an item have changed. It uses the outcomes in the store's history; without history,
+// no change is ever found. After a change, outcomes from before it no longer count for any arm of the item, so all arms are tried
+// again. The store's audit log says so.
 //
 // For each place at which the outcomes can be cut in two, the test compares their probability with one rate and with two. It is
 // the generalised likelihood ratio for Bernoulli rewards with the threshold ln(3·n^1.5/FalseAlarms) (Besson, Kaufmann, Maillard
 // and Seznec 2022), which also bounds other rewards in [0, 1]. It finds changes of arms that are in use. Only a learner whose
 // evidence fades notices that an arm which is never chosen has become better: see Config.HalfLife.
 type ChangeTest struct {
-	// FalseAlarms is about the probability that a change is ever found in an arm that never changes, in (0, 0.5]. 0.001 is good.
-	// 0: no test is made.
+	// FalseAlarms is roughly the probability that a change is ever reported for an arm that never changes, in (0, 0.5]. 0.001 is a
+	// good value. 0: no test.
 	FalseAlarms float64
 	// Every is how many outcomes of an item's arm lie between two tests. 0 means 5.
 	Every int
@@ -47,7 +48,7 @@ func (c ChangeTest) validate() error {
 	return found.Err()
 }
 
-// due reports whether an arm with so many outcomes is to be tested now.
+// due reports whether to test an arm with this number of outcomes now.
 func (c ChangeTest) due(outcomes uint64) bool {
 	return c.FalseAlarms > 0 && outcomes > 1 && outcomes%uint64(c.Every) == 0
 }
@@ -76,7 +77,7 @@ func (c ChangeTest) find(outcomes []evidence.Observation) (at int, found bool) {
 	return at, found
 }
 
-// divergence is the Kullback-Leibler divergence of a coin with rate q from one with rate p.
+// divergence is the Kullback-Leibler divergence of a Bernoulli variable with rate q from one with rate p.
 func divergence(p, q float64) float64 {
 	var d float64
 	if p > 0 {

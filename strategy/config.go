@@ -29,9 +29,8 @@ type Config struct {
 	Prior evidence.Beta
 	// Exploration adds to the draws of arms with few outcomes. The zero value adds nothing.
 	Exploration Exploration
-	// HalfLife is the time after which an outcome counts half. 0 means the half-life that the store has for a learner of this
-	// name, and at first that outcomes count for ever. If it differs from the stored one, [New] returns a [*heed.SettingsError]:
-	// see [Rebuild].
+	// HalfLife is the time after which an outcome counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
+	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
 	// Caps limit the influence of single sources. The store then keeps sources apart.
 	Caps evidence.Caps

@@ -5,9 +5,10 @@
 // for each arm from the belief about it and chooses the greatest draw. So an arm is chosen more often the likelier it is to be
 // the best. [Learner.Observe] credits the choice with its outcome: a value in [-1, 1], which becomes a reward in [0, 1] and is
 // weighed by its confidence. Without evidence, arms are chosen in the shares of their weights. The values of an arm's
-// parameters are learned in the same way. Graded rewards that vary less than tosses of a coin count for more than one toss.
+// parameters are learned in the same way. Rewards between 0 and 1 that vary
+// little tell more than a yes or no, and count for more than one outcome.
 //
-// A segment is what is called the context of a bandit elsewhere: a category and a context, such as the kind of a task and the
+// A segment is a category and a context (elsewhere called the context of a bandit), such as the kind of a task and the
 // kind of a session. Within a segment there are items, and a [Pooling] says how much they share.
 //
 // Within a session an item keeps the arm that was chosen first. A [Choice] tells all about itself, and is all that is needed to
@@ -17,8 +18,9 @@
 //
 // What happens to a learner can be put into its store's outbox as an [Event], in the same commit as the evidence.
 //
-// Time and randomness come from [Config]. With the same seed, a choice depends on its session and item, on how many choices
-// they have had that are still remembered, and on the beliefs. Choices without a session are numbered in their order.
+// Time and randomness come from [Config]. With the same seed, a choice depends on its session and item, on the number of
+// their earlier choices that are still remembered, and on the beliefs. Choices without a session count in the order in which they
+// are made.
 //
 // Package injection is a catalogue of arms for agents. Package attribution reads what sessions were worth from a stream. Package
 // offpolicy estimates what another policy would have earned. Package strategytest has the suite for a Pooling of your own.

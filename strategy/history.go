@@ -47,11 +47,11 @@ func (l *Learner) find(ctx context.Context, f ChoiceFilter) iter.Seq2[keptChoice
 	}
 }
 
-// Find returns the choice that an attribution is about: the last that was made for an item in a session, at the given time or
-// before. If there is none, as clocks differ, it is the first that was made up to [evidence.MaxSkew] later. So the same
-// question finds the same choice, whatever was chosen since. The zero time finds the last choice of all. An event that may be
-// delivered again needs its own time here, or its second delivery may count for another choice. The item may be empty, as in
-// a [Query]. Without such a choice, and with Config.Unrecorded, the error is [heed.ErrNotFound].
+// Find returns the choice that an attribution is about: the last one made for an item in a session, at the given time or before.
+// If there is none, it is the first one made at most [evidence.MaxSkew] later, as clocks differ. So the same question finds the
+// same choice, even if heed has chosen again since. The zero time finds the last choice of all. Give the time at which the event
+// happened, and not that of its delivery: otherwise a second delivery may find another choice. The item may be empty, as in a
+// [Query]. Without such a choice, and with Config.Unrecorded, the error is [heed.ErrNotFound].
 func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) (_ ChoiceRecord, err error) {
 	defer because(&err, "find")
 	if session == "" {
@@ -93,7 +93,7 @@ type HistoryEntry struct {
 }
 
 // Outcomes returns the outcomes of an item that the store still keeps, the last first: at most limit of them, or all if limit
-// is 0. They are what is believed of the item, one by one. The query's session and permitted arms are ignored.
+// is 0. They are the evidence behind the beliefs about the item. The query's session and permitted arms are ignored.
 func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []HistoryEntry, err error) {
 	defer because(&err, "outcomes")
 	if err := q.validate(); err != nil {

@@ -109,8 +109,8 @@ func (l *Learner) Config() Config { return l.cfg.withDefaults() }
 // arm is no longer permitted.
 //
 // Bad input is a [*heed.InputError]. A context that has ended gives its error. If the store can't be read, or the choice can't be
-// recorded in time, Select returns that error together with a choice of the default arm, or of the first permitted one. A host
-// may go on with it and observe an outcome of it. It is not remembered or recorded.
+// recorded before the context is done, Select returns the error and a choice of the default arm, or of the first permitted one. A
+// host may go on with it: it is neither remembered nor recorded, but its outcome may be observed.
 func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	if err := ctx.Err(); err != nil {
 		return Choice{}, err

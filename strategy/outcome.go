@@ -13,14 +13,14 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// An Outcome says what came of a choice.
+// An Outcome says how a choice turned out.
 type Outcome struct {
 	// Choice is the one that is credited, as it was made in this process or read back from JSON.
 	Choice Choice
-	// ID tells the outcomes of one choice apart. Each counts once. "" is a good id if a choice has one outcome. It must not begin
-	// with "heed:".
+	// ID tells the outcomes of one choice apart. Each counts once. Leave it "" if a choice has only one outcome. It must not
+	// begin with "heed:".
 	ID string
-	// Value is how good it was, from -1, as bad as can be, to 1. 0 is neither.
+	// Value is how good it was, from -1 (as bad as can be) to 1. 0 is neither good nor bad.
 	Value float64
 	// Confidence is the trust in the value, in (0, 1]. It is the weight of the outcome as evidence.
 	Confidence float64
@@ -47,8 +47,8 @@ const (
 // nothing.
 //
 // Further batches are committed with it, in one Commit, also if the outcome is a duplicate or dropped: the record of a
-// reaction, say. They must not take evidence away. If one of them expects what is no longer so, the error is
-// [heed.ErrConflict], and nothing is committed.
+// reaction, say. They must not take evidence away. If a revision that one of them names is no longer current,
+// the error is [heed.ErrConflict], and nothing is committed.
 func (l *Learner) Observe(ctx context.Context, o Outcome, with ...store.Batch) (Disposition, error) {
 	dispositions, err := l.observeAll(ctx, []Outcome{o}, ending{with: with})
 	if err != nil {

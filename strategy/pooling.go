@@ -8,8 +8,8 @@ import (
 	"github.com/heedhq/heed/internal/spread"
 )
 
-// A Pooling says how much items share: what is believed of an item's arms, given the evidence of the item and of the other
-// items of its segment. [TwoLevel], [Copy] and [Alone] come with the package. Package strategytest has the suite for others. A
+// A Pooling says how much items share. It works out the beliefs about an item's arms from the evidence of the item and of the
+// other items of its segment. [TwoLevel], [Copy] and [Alone] come with the package. Package strategytest has the suite for others. A
 // Pooling must be safe for concurrent use by multiple goroutines, and is best a plain value.
 type Pooling interface {
 	// Model returns the model of a segment with these items. It must not depend on their order.
@@ -49,8 +49,8 @@ type Model interface {
 	Update(arm int, before, after evidence.Sums) (drifted bool)
 	// Believe sets the belief about each arm of an item. The slice has one element for each arm.
 	Believe(item Item, beliefs []Belief)
-	// Independence says how far an item goes its own way, in [0, 1]. At 0 the beliefs about it are its segment's, and at 1 its own.
-	// From ½ on it is called specialised.
+	// Independence says how far an item goes its own way, in [0, 1]. At 0 the beliefs about it come from its segment, and at 1 from
+	// its own evidence. From ½ on it is called specialised.
 	Independence(item Item) float64
 }
 
@@ -76,8 +76,8 @@ type Belief struct {
 	Strength  float64       `json:"strength,omitempty"`
 	Successes float64       `json:"successes,omitempty"`
 	Failures  float64       `json:"failures,omitempty"`
-	// Sharpness is how many times the item's evidence counts when its own rate is drawn. Draws below the mean are raised to the
-	// mean. 0: there is no draw, and the mean is used.
+	// Sharpness is how many times strength and evidence count when the item's own rate is drawn. A draw below the mean is replaced
+	// by the mean. 0: the item's own rate is not drawn, and its mean at the drawn level is used.
 	Sharpness float64 `json:"sharpness,omitempty"`
 
 	level *evidence.Sampler // of Level, where it is kept; it does not change
@@ -150,7 +150,7 @@ const leastShape = 1e-9
 // counts are effective numbers of successes and failures.
 type counts struct{ successes, failures float64 }
 
-// countsOf returns the effective numbers of outcomes. Each counts as many times as it tells more than a toss of a coin.
+// countsOf returns the effective numbers of outcomes. An outcome counts as many times as it tells more than a yes or no.
 func countsOf(s evidence.Sums, leastWeight, dispersion float64) counts {
 	n, mean := s.Effective(leastWeight)*dispersion, s.Mean()
 	return counts{n * mean, n * (1 - mean)}
@@ -163,8 +163,8 @@ func (c counts) posterior(prior evidence.Beta) evidence.Beta {
 	return evidence.Beta{Alpha: prior.Alpha + c.successes, Beta: prior.Beta + c.failures}
 }
 
-// Alone is the [Pooling] in which items share only how much a reward tells. Each learns on its own, from the cold start. It is the
-// right one for bandits without items. It is immutable.
+// Alone is the [Pooling] in which each item learns on its own, from the cold start. Only the measure of how much a reward tells is
+// shared. It is right for bandits without items. It is immutable.
 type Alone struct{}
 
 // Model implements [Pooling].

@@ -259,12 +259,12 @@ type Leading struct {
 	Mean     float64 `json:"mean"`
 }
 
-// ChoiceStatus counts the choices of which there is a record.
+// ChoiceStatus counts the recorded choices.
 type ChoiceStatus struct {
 	Pending  int `json:"pending"`
 	Observed int `json:"observed"`
 	Expired  int `json:"expired"`
-	// Events are the choices that were made in the last 24 hours, and the results that came about in them, each on its own.
+	// Events is the number of choices made plus the number of results in the last 24 hours.
 	Events int `json:"events_24h"`
 }
 

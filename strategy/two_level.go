@@ -13,9 +13,10 @@ import (
 // around it. If they lie close, all learn from one. If they lie far apart, each goes its own way. How close they lie, the
 // strength, is learned from the items. There is no threshold and no copy.
 //
-// A choice draws the level of each arm, and then the item's own rate given the level. That draw explores less than a plain one:
-// the item's evidence counts Sharpness times, and rates below the mean are raised to the mean (both in Chapelle and Li 2011).
-// Exploring belongs to the segment, which shares what it finds. An item without evidence of its own draws the levels alone.
+// A choice draws the level of each arm, and then the item's own rate given that level. The second draw explores less than a plain
+// one: the evidence counts Sharpness times, and a rate below the mean is replaced by the mean (both in Chapelle and Li 2011). The
+// segment explores, where all items share the cost. The item mostly uses what is known. An item without evidence of its own draws
+// only the levels.
 //
 // The zero TwoLevel is ready to use. It is immutable.
 type TwoLevel struct {
@@ -104,7 +105,7 @@ func (m *twoLevel) Believe(item Item, beliefs []Belief) {
 	}
 	for i, arm := range item.Arms {
 		b := &beliefs[i]
-		// Rewards that tell more than a toss of a coin need the less to be sharpened.
+		// The more a reward tells, the less it needs sharpening.
 		b.Sharpness = max(m.sharpness/m.dispersion, 1)
 		own := m.countsOf(arm)
 		b.Successes, b.Failures = own.successes, own.failures

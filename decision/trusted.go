@@ -1,6 +1,22 @@
 package decision
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
+
+// The safe range of the threshold. Bias and urgency move it no further.
+const (
+	minThreshold = 0.30
+	maxThreshold = 0.95
+)
+
+// threshold returns the confidence that a heuristic needs. It is rounded to 12 places, so that 0.8 with a bias of -0.1 is
+// reached by 0.7.
+func (u *Urgency) threshold(base, bias, urgency float64) float64 {
+	t := math.Round((base+bias-urgency*u.Reduction)*1e12) / 1e12
+	return min(max(t, minThreshold), maxThreshold)
+}
 
 // pick returns the candidate that answers, or nil. Without tiers only the first candidate can answer.
 func (d *Decider) pick(r *Request, res *Result) *Candidate {
