@@ -306,7 +306,11 @@ func (c *Consumer) bury(ctx context.Context, e stream.Event, reason error, attem
 		return fmt.Errorf("the dead letter of an event can't be written: %w", err)
 	}
 	if c.watch != nil {
-		c.watch.Tell(ctx, heed.DeadLettered{Component: c.watch.Name(), At: letter.At, ID: letter.ID, Reason: reason.Error()})
+		told := reason.Error()
+		if !hopeless(reason) { // a host's error or panic may say what is private
+			told = fmt.Sprintf("failed in %d attempts", attempts)
+		}
+		c.watch.Tell(ctx, heed.DeadLettered{Component: c.watch.Name(), At: letter.At, ID: letter.ID, Reason: told})
 	}
 	return nil
 }

@@ -639,6 +639,20 @@ func TestConsumerTellsItsObserver(t *testing.T) {
 	}, w.told)
 }
 
+// TestADeadLettersNoticeQuotesNobody: what a store of the host's says is in the dead letter, and in no notice.
+func TestADeadLettersNoticeQuotesNobody(t *testing.T) {
+	d := newDesk(t, strategy.Config{})
+	d.choose(t, 1)
+	d.store.before = func(context.Context, store.Batch) error { return errors.New("ann may not write") }
+	d.tape.events = []stream.Event{d.worth(t, "e", "s0", 1)}
+	var w witness
+	require.NoError(t, d.consumer(t, attribution.Config{Attempts: 2, Backoff: 1, Observer: w.observe}).Run(ctx))
+	assert.Contains(t, d.dead.letters(t)[0].Reason, "ann may not write")
+	assert.Equal(t, []heed.Notice{
+		heed.DeadLettered{Component: "attribution/strategy", At: start, ID: "e", Reason: "failed in 2 attempts"},
+	}, w.told)
+}
+
 // TestConsumerDisabled: a learner that is disabled learns nothing from events either.
 func TestConsumerDisabled(t *testing.T) {
 	d := newDesk(t, strategy.Config{})
