@@ -17,8 +17,7 @@ var (
 	ErrDamaged = errors.New("damaged record")
 )
 
-// A ConfigError is one fault of a configuration. A constructor reports all faults at once, joined with [errors.Join]: see
-// [ConfigErrors].
+// A ConfigError is one fault of a configuration. A constructor reports all faults at once, in one error: see [ConfigErrors].
 type ConfigError struct {
 	Field  string // the field at fault, with its path: "Prior.Alpha"
 	Value  any    // what it was set to

@@ -3,6 +3,7 @@ package heed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -39,7 +40,7 @@ func Sweep(ctx context.Context, now time.Time, sweepers ...Sweeper) error {
 // another reason than the end of the context, and nil otherwise. Each sweeper uses its own clock.
 func Run(ctx context.Context, every time.Duration, sweepers ...Sweeper) error {
 	if every <= 0 {
-		return &InputError{Field: "every", Reason: "must be positive"}
+		return fmt.Errorf("heed: run: %w", &InputError{Field: "every", Reason: "must be positive"})
 	}
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()

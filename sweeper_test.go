@@ -73,7 +73,9 @@ func TestRun(t *testing.T) {
 
 func TestRunOfNoInterval(t *testing.T) {
 	var fault *heed.InputError
-	require.ErrorAs(t, heed.Run(t.Context(), 0), &fault)
+	err := heed.Run(t.Context(), 0)
+	require.EqualError(t, err, "heed: run: every: must be positive")
+	require.ErrorAs(t, err, &fault)
 	require.Equal(t, "every", fault.Field)
 }
 

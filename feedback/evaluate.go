@@ -28,7 +28,7 @@ import (
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	revision, err := s.commit(ctx, s.evaluating, func() (c change, err error) {
-		if r, err = s.Feedback(ctx, id); err != nil || r.Class != "" {
+		if r, err = s.feedback(ctx, id); err != nil || r.Class != "" {
 			return c, err
 		}
 		lane, err := s.lane(ctx, r.Agent, s.now())

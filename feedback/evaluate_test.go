@@ -430,3 +430,10 @@ func TestClustersDoNotDependOnWhoEvaluates(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 40, w.pending().Occurrences, "one proposal, with all of them")
 }
+
+func TestEvaluateOfNothing(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	_, err := w.Evaluate(ctx, "unknown")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.EqualError(t, err, "feedback: evaluate: feedback: not found")
+}

@@ -152,14 +152,22 @@ func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
 
 // Feedback returns a feedback with what was made of it, or [heed.ErrNotFound].
 func (s *Service) Feedback(ctx context.Context, id string) (Feedback, error) {
-	r, err := feedbackKind.get(ctx, s.cfg.Store, id)
-	if err == nil && !r.Erased.IsZero() {
-		err = fmt.Errorf("it was erased: %w", heed.ErrNotFound)
-	}
+	r, err := s.feedback(ctx, id)
 	if err != nil {
-		return Feedback{}, wrap("feedback", err)
+		return Feedback{}, fmt.Errorf("feedback: %w", err)
 	}
 	return r, nil
+}
+
+func (s *Service) feedback(ctx context.Context, id string) (Feedback, error) {
+	r, err := feedbackKind.get(ctx, s.cfg.Store, id)
+	switch {
+	case errors.Is(err, heed.ErrNotFound):
+		err = fmt.Errorf("feedback: %w", heed.ErrNotFound)
+	case err == nil && !r.Erased.IsZero():
+		err = fmt.Errorf("feedback: it was erased: %w", heed.ErrNotFound)
+	}
+	return r, err
 }
 
 // A Listing selects feedback. A field that is not set selects all. Erased feedback is never selected.

@@ -106,11 +106,13 @@ func (l *ledger) open(ctx context.Context, heuristicID string) (*account, error)
 	return l.account(heuristicID)
 }
 
+var errNoHeuristic = fmt.Errorf("HeuristicID: no such heuristic, call Put first: %w", heed.ErrNotFound)
+
 // account returns what was read about a heuristic, or [heed.ErrNotFound]. The commit fails if its records change until then.
 func (l *ledger) account(heuristicID string) (*account, error) {
 	a := l.accounts[heuristicID]
 	if a == nil || a.heuristic.Revision == 0 {
-		return nil, fmt.Errorf("heuristic: %w", heed.ErrNotFound)
+		return nil, errNoHeuristic
 	}
 	a.used = true
 	return a, nil

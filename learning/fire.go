@@ -3,6 +3,7 @@ package learning
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,6 +73,9 @@ func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
 	condition := f.Condition
 	if f.HeuristicID != "" {
 		kept, err := m.kinds.heuristics.Get(ctx, m.cfg.Store, f.HeuristicID)
+		if errors.Is(err, heed.ErrNotFound) {
+			return errNoHeuristic
+		}
 		if err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package learning
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -52,6 +53,9 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	read := h.Revision
 	h.CreatedAt, h.Revision = m.orNow(h.CreatedAt), 0
 	receipts, err := m.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{m.kinds.heuristics.Record(h, read)}})
+	if errors.Is(err, heed.ErrConflict) {
+		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
+	}
 	if err != nil {
 		return Heuristic{}, err
 	}

@@ -207,6 +207,7 @@ func TestFeedbackRefuses(t *testing.T) {
 	}
 	_, err := f.Judge(ctx, thumb("no such", "e", true))
 	assert.ErrorIs(t, err, heed.ErrNotFound)
+	assert.EqualError(t, err, "learning: judge: HeuristicID: no such heuristic, call Put first: not found")
 	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour)})
 	assertInputError(t, err, "At")
 	assert.Empty(t, f.counted("h"))

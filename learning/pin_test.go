@@ -115,6 +115,7 @@ func TestHeuristics(t *testing.T) {
 
 	_, err := f.Put(ctx, learning.Heuristic{ID: "a"})
 	assert.ErrorIs(t, err, heed.ErrConflict, "it is there")
+	assert.EqualError(t, err, "learning: put: a heuristic of this id is stored with another revision: conflict")
 	changed := full
 	changed.Domain = "garden"
 	changed = f.put(changed)

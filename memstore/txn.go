@@ -319,7 +319,7 @@ func (t *txn) checkRecords() error {
 		}
 		for _, e := range t.batches[i].Expect {
 			if !t.current(t.row(e.Ref), e.Revision) {
-				return fmt.Errorf("%w: a record of kind %q", heed.ErrConflict, e.Kind)
+				return fmt.Errorf("%s: %w", e.Kind, heed.ErrConflict)
 			}
 		}
 	}
@@ -342,7 +342,7 @@ func (t *txn) checkRecords() error {
 			w.skip = true
 			receipt.Left = append(receipt.Left, w.Ref)
 		case w.Revision != store.Once && !t.current(w.row, w.Revision):
-			return fmt.Errorf("%w: a record of kind %q", heed.ErrConflict, w.Kind)
+			return fmt.Errorf("%s: %w", w.Kind, heed.ErrConflict)
 		case w.Body.IsZero():
 			needed.add(w.kind, -1)
 		case w.row == nil:

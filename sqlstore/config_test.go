@@ -22,14 +22,14 @@ func TestConfigFaults(t *testing.T) {
 	_, err := sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{
 		HistoryPerCell: -1, HistoryFor: 48 * time.Hour, IDsFor: time.Hour, Stale: -1, MaxCached: -1,
 	})
-	assert.Equal(t, []string{"HistoryPerCell", "IDsFor", "Stale", "MaxCached"}, fields(err))
+	assert.Equal(t, []string{"handle", "HistoryPerCell", "IDsFor", "Stale", "MaxCached"}, fields(err))
 	_, err = sqlstore.Open(context.Background(), nil, sqlstore.SQLite, sqlstore.Config{}, sqlstore.Config{})
-	assert.Equal(t, []string{"configs"}, fields(err))
+	assert.Equal(t, []string{"handle", "configs"}, fields(err))
 	_, err = sqlstore.NewInbox(context.Background(), nil, sqlstore.InboxConfig{Holder: "\x00", Lease: -1, Poll: -1, Max: -1})
 	assert.Equal(t, []string{"Name", "Holder", "Lease", "Poll", "Max"}, fields(err))
 	for _, dialect := range []sqlstore.Dialect{-1, 0, 4} {
 		_, err := sqlstore.Open(context.Background(), nil, dialect)
-		assert.Equal(t, []string{"Dialect"}, fields(err))
+		assert.Equal(t, []string{"handle", "Dialect"}, fields(err))
 		_, err = sqlstore.Schema(dialect)
 		assert.Equal(t, []string{"Dialect"}, fields(err))
 		assert.Contains(t, dialect.String(), "Dialect(")

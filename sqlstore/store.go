@@ -9,7 +9,6 @@ import (
 	"maps"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/ids"
@@ -91,11 +90,12 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	if len(configs) > 0 {
 		cfg = configs[0]
 	}
-	err := errors.Join(dialect.validate(), cfg.validate())
-	if len(configs) > 1 {
-		err = errors.Join(err, &heed.ConfigError{Field: "configs", Value: len(configs), Reason: "must be at most one"})
-	}
-	if err != nil {
+	var found faults.List
+	found.Check(handle != nil, "handle", nil, "must not be nil")
+	found.Join(dialect.validate())
+	found.Join(cfg.validate())
+	found.Check(len(configs) <= 1, "configs", len(configs), "must be at most one")
+	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
 	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
@@ -103,7 +103,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	if !cfg.NoCache {
 		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
 	}
-	err = s.db.onConn(ctx, func(conn *sql.Conn) error { return s.db.prepareTables(ctx, conn, cfg.Existing) })
+	err := s.db.onConn(ctx, func(conn *sql.Conn) error { return s.db.prepareTables(ctx, conn, cfg.Existing) })
 	if err == nil {
 		err = s.learnClock(ctx)
 	}

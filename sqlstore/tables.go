@@ -128,7 +128,10 @@ func (db *database) hasTable(ctx context.Context, conn *sql.Conn, name string) (
 	}
 	var n int
 	err := conn.QueryRowContext(ctx, query, name).Scan(&n)
-	return n > 0, because(ctx, err)
+	if err = because(ctx, err); err != nil && ctx.Err() == nil && !db.dialect.embedded() {
+		err = fmt.Errorf("the database does not answer as PostgreSQL does: is the dialect right? %w", err)
+	}
+	return n > 0, err
 }
 
 // tablesVersion returns the version of the tables, and 0 where there are none.

@@ -171,7 +171,7 @@ func (c Config) validate() error {
 	found.Check(c.policy().Validate() == nil, "HalfLife", c.HalfLife, "must be 0 or whole microseconds between a minute and a hundred years")
 	found.Add("Caps", c.Caps.Validate())
 	found.Check(c.MinConfidence > 0 && c.MinConfidence <= 1, "MinConfidence", c.MinConfidence, "must be in (0, 1], or 0 for the default")
-	found.Check(slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
+	found.Check(len(c.Arms) == 0 || slices.ContainsFunc(c.Arms, func(a Arm) bool { return a.ID == c.Default }), "Default", c.Default, "must be one of the arms")
 	found.Check(c.Cache.TTL > 0, "Cache.TTL", c.Cache.TTL, "must not be negative")
 	found.Check(c.Cache.Size > 0, "Cache.Size", c.Cache.Size, "must not be negative")
 	found.Check(!c.Unrecorded || c.Silence == Silence{}, "Silence", c.Silence, "needs choices to be recorded")

@@ -94,6 +94,11 @@ func TestEveryFaultIsReported(t *testing.T) {
 	}
 }
 
+func TestAConfigurationWithoutArmsIsOneLine(t *testing.T) {
+	_, err := strategy.New(ctx, strategy.Config{})
+	assert.EqualError(t, err, "strategy: config: Store is <nil>: must be set; config: Arms is 0: must have at least one")
+}
+
 func TestEachFaultIsNamed(t *testing.T) {
 	two := func(one, two strategy.Arm) strategy.Config { return strategy.Config{Arms: []strategy.Arm{one, two}} }
 	for _, test := range []struct {
@@ -128,7 +133,7 @@ func TestEachFaultIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 	}
 	_, err := strategy.New(ctx, strategy.Config{})
-	assert.Equal(t, []string{"Store", "Default", "Arms"}, fields(err))
+	assert.Equal(t, []string{"Store", "Arms"}, fields(err))
 }
 
 // TestAConfigurationIsTheLearnersOwn: what is changed afterwards, in what was given or in what is returned, changes nothing.

@@ -2,7 +2,7 @@
 package faults
 
 import (
-	"errors"
+	"strings"
 
 	"github.com/heedhq/heed"
 )
@@ -33,4 +33,25 @@ func (l *List) Join(err error) {
 }
 
 // Err returns the faults joined, each a [*heed.ConfigError], or nil where there are none.
-func (l *List) Err() error { return errors.Join(l.all...) }
+func (l *List) Err() error {
+	if len(l.all) == 0 {
+		return nil
+	}
+	return joined(l.all)
+}
+
+// joined prints on one line, so that what is said before it is said of all faults.
+type joined []error
+
+func (j joined) Error() string {
+	var all strings.Builder
+	for i, err := range j {
+		if i > 0 {
+			all.WriteString("; ")
+		}
+		all.WriteString(err.Error())
+	}
+	return all.String()
+}
+
+func (j joined) Unwrap() []error { return j }

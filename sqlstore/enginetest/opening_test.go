@@ -88,3 +88,12 @@ func TestSQLiteIsSetUp(t *testing.T) {
 		require.NoError(t, handle.Close())
 	}
 }
+
+// TestOtherDialect: the error asks for the cause, and not for a table that no database of this engine has.
+func TestOtherDialect(t *testing.T) {
+	handle, err := sqliteFile(t, "sqlite").open()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, handle.Close()) }()
+	_, err = sqlstore.Open(ctx, handle, sqlstore.Postgres)
+	require.ErrorContains(t, err, "sqlstore: open: the database does not answer as PostgreSQL does: is the dialect right?")
+}
