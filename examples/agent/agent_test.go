@@ -59,6 +59,9 @@ var seeds = flag.Int("seeds", 2, "in how many worlds the assistant has to do wel
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	n := *seeds
+	if raced {
+		n = 1
+	}
 	if os.Getenv("HEED_LONG") != "" {
 		n = max(n, 5)
 	}

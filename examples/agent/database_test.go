@@ -31,7 +31,16 @@ func TestADatabaseChangesNothing(t *testing.T) {
 	assert.Equal(t, report(t, "-events", "100", "-seed", "5"), kept)
 }
 
+// skipRaced skips a test that has no goroutines to race: with the race detector SQLite takes ten times as long. CI runs this
+// module without it too.
+func skipRaced(t *testing.T) {
+	if raced {
+		t.Skip("runs without the race detector")
+	}
+}
+
 func TestASecondRunGoesOn(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "agent.db")
 	run := func() (r result) {
@@ -56,6 +65,7 @@ func TestASecondRunGoesOn(t *testing.T) {
 
 // TestARunThatIsCutOff loses nothing: the next one meets later events, under ids of its own.
 func TestARunThatIsCutOff(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "agent.db")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,9 +80,10 @@ func TestARunThatIsCutOff(t *testing.T) {
 
 // TestWhatHasPassedIsSwept: traces are kept for a day, in a database too.
 func TestWhatHasPassedIsSwept(t *testing.T) {
+	skipRaced(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.db")
-	report(t, "-events", "400", "-db", file)
+	report(t, "-events", "200", "-db", file)
 	handle, dialect, err := database.Handle(file)
 	require.NoError(t, err)
 	defer handle.Close() //nolint:errcheck // it was only read
@@ -83,8 +94,9 @@ func TestWhatHasPassedIsSwept(t *testing.T) {
 		require.NoError(t, err)
 		traces++
 	}
+	t.Log(traces, "traces")
 	assert.NotZero(t, traces)
-	assert.Less(t, traces, 300, "of 400 events in some three days")
+	assert.Less(t, traces, 180, "of 200 events in some two days")
 }
 
 // TestAnImportIsNotEnough: an export has heed's tables, without those of the host that belong to them.
