@@ -1,14 +1,15 @@
 package memstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/dump"
 	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/store"
@@ -35,11 +36,11 @@ func (s *Store) load(ctx context.Context, from io.Reader) error {
 	if !s.replace(before, before) {
 		return errNotEmpty
 	}
-	in, err := dump.NewReader(from)
+	in, err := dump.NewLoader(from)
 	if err != nil {
 		return err
 	}
-	l := loader{state: newState(before.cfg), cells: make(map[ids.Hash]*loadedCell), in: in}
+	l := loader{state: newState(before.cfg), cells: make(map[ids.Hash]*loadedCell), unknown: make(map[id]evidence.Instant), in: in}
 	l.state.records.revision.Store(in.Revision)
 	for n := 1; ; n++ {
 		row, err := in.Next()
@@ -56,9 +57,7 @@ func (s *Store) load(ctx context.Context, from io.Reader) error {
 			return err
 		}
 	}
-	if err := l.finish(); err != nil {
-		return err
-	}
+	l.finish()
 	if !s.replace(before, l.state) {
 		return errNotEmpty
 	}
@@ -107,7 +106,16 @@ func (s *state) empty() bool {
 type loader struct {
 	state *state
 	cells map[ids.Hash]*loadedCell
-	in    *dump.Reader
+	// unknown are the ids of observations whose own row has not come, and when they were recorded.
+	unknown map[id]evidence.Instant
+	// held are the observations of each cell, of a store without a history.
+	held map[heldID]bool
+	in   *dump.Reader
+}
+
+type heldID struct {
+	cell ids.Hash
+	id   id
 }
 
 type loadedCell struct {
@@ -124,13 +132,13 @@ func (l *loader) row(row *dump.Row) (err error) {
 	case row.Cell != nil:
 		err = l.cell(row.Cell)
 	case row.Tally != nil:
-		err = l.tally(row.Tally)
+		l.tally(row.Tally)
 	case row.Observation != nil:
 		err = l.observation(row.Observation)
 	case row.ID != nil:
 		err = l.id(row.ID)
 	case row.Lost != nil:
-		err = l.lost(row.Lost)
+		l.lost(row.Lost)
 	default:
 		err = l.record(row.Record)
 	}
@@ -142,9 +150,6 @@ func (l *loader) row(row *dump.Row) (err error) {
 
 func (l *loader) cell(c *dump.Cell) error {
 	s := l.state
-	if l.cells[c.Hash] != nil {
-		return errors.New("the cell stands twice")
-	}
 	policy := s.rules.number(c.Policy())
 	if policy > math.MaxUint16 {
 		return errors.New("there are too many policies")
@@ -158,26 +163,14 @@ func (l *loader) cell(c *dump.Cell) error {
 }
 
 // of returns the cell of a row, with its shard.
-func (l *loader) of(hash ids.Hash) (*loadedCell, *shard, error) {
+func (l *loader) of(hash ids.Hash) (*loadedCell, *shard) {
 	c := l.cells[hash]
-	if c == nil {
-		return nil, nil, errors.New("the cell is not known")
-	}
-	return c, l.state.cells.of(c.key.group()), nil
+	return c, l.state.cells.of(c.key.group())
 }
 
-func (l *loader) tally(t *dump.Tally) error {
-	c, shard, err := l.of(t.Cell)
-	if err != nil {
-		return err
-	}
-	if err := t.Fits(c.Cell); err != nil {
-		return err
-	}
+func (l *loader) tally(t *dump.Tally) {
+	c, shard := l.of(t.Cell)
 	from := l.state.origins.number(origin{t.Channel, t.Source})
-	if shard.find(c.key, from) != 0 {
-		return errors.New("the cell has this origin twice")
-	}
 	slot := shard.open(c.key, from, c.policy)
 	slot.keep(t.Evidence(c.Policy().HalfLife))
 	lost := [3]int64{int64(t.Positive.Lost), int64(t.Negative.Lost), int64(t.Neutral.Lost)}
@@ -190,44 +183,40 @@ func (l *loader) tally(t *dump.Tally) error {
 	if t.LostSource {
 		slot.lost |= lostSource
 	}
-	return nil
 }
 
 func (l *loader) observation(o *dump.Observation) error {
-	c, shard, err := l.of(o.Cell)
-	if err != nil {
-		return err
-	}
+	c, shard := l.of(o.Cell)
 	s, h := l.state, hashID(o.ID)
-	added := entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, o.At, o.Recorded}
 	ids := s.known.of(h)
-	for _, p := range ids.places(h) {
-		if p.cellKey == c.key {
-			return errors.New("the cell has an observation of this id already")
-		}
+	twice := l.held[heldID{o.Cell, h}] || slices.ContainsFunc(ids.places(h), func(p place) bool { return p.cellKey == c.key })
+	if twice {
+		return errors.New("the cell has an observation of this id already")
 	}
+	l.unknown[h] = o.Recorded
+	added := entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, o.At, o.Recorded}
 	at := place{cellKey: c.key}
-	if o.Weight > 0 && o.At >= c.Restart {
-		var from uint32
-		if c.ByOrigin {
-			from = s.origins.number(origin{o.Channel, o.Source})
+	counts := o.Weight > 0 && o.At >= c.Restart
+	if counts && c.ByOrigin {
+		at.origin = s.origins.number(origin{o.Channel, o.Source})
+	}
+	switch {
+	case s.cfg.NoHistory:
+		if l.held == nil {
+			l.held = make(map[heldID]bool)
 		}
-		number := shard.find(c.key, from)
-		if number == 0 || shard.slot(number).last[sign(o.Reward)] < int64(o.At) {
-			return errors.New("the observation is not in the sums of its cell")
-		}
-		if s.cfg.NoHistory {
-			slot := shard.slot(number)
+		l.held[heldID{o.Cell, h}] = true
+		if counts {
+			slot := shard.slot(shard.find(c.key, at.origin))
 			slot.lost |= lossOf(&added, slot.origin)
-			return nil
 		}
+		return nil
+	case counts:
 		shard.stamp++
-		at.origin, at.stamp = from, shard.stamp
+		at.stamp = shard.stamp
 	}
-	if !s.cfg.NoHistory {
-		ids.locate(h, at)
-		s.record(shard, c.key, added)
-	}
+	ids.locate(h, at)
+	s.record(shard, c.key, added)
 	return nil
 }
 
@@ -245,18 +234,22 @@ func (l *loader) id(one *dump.ID) error {
 		m |= untraced
 	}
 	shard.note(h, m)
+	delete(l.unknown, h)
 	if shard.began == 0 || one.Recorded < shard.began {
 		shard.began = max(one.Recorded, 1)
 	}
 	return nil
 }
 
-func (l *loader) lost(lost *dump.Lost) error {
-	c, shard, err := l.of(lost.Cell)
-	if err != nil || l.state.cfg.NoHistory {
-		return err
-	}
+func (l *loader) lost(lost *dump.Lost) {
+	c, shard := l.of(lost.Cell)
 	h := id(lost.ID)
+	if !l.state.known.of(h).knows(h) {
+		l.unknown[h] = lost.Recorded
+	}
+	if l.state.cfg.NoHistory {
+		return
+	}
 	shard.stamp++
 	from := uint32(anyOrigin)
 	switch of := lost.Origin; {
@@ -266,15 +259,11 @@ func (l *loader) lost(lost *dump.Lost) error {
 		from = l.state.origins.number(origin{of.Channel, of.Source})
 	}
 	l.state.known.of(h).locate(h, place{c.key, from, shard.stamp})
-	return nil
 }
 
 func (l *loader) record(r *dump.Record) error {
 	records := &l.state.records
 	k := records.kind(r.Kind)
-	if k == nil {
-		return errors.New("the kind is not declared")
-	}
 	shard := records.shard(r.ID)
 	if k.rows[shard][r.ID] != nil {
 		return errors.New("the record stands twice")
@@ -287,53 +276,14 @@ func (l *loader) record(r *dump.Record) error {
 	return nil
 }
 
-// finish looks whether histories agree with sums, and drops what the store's configuration does not keep.
-func (l *loader) finish() error {
+// finish makes known the ids that came without a row of their own, or they would count again, and drops what the store's configuration
+// does not keep.
+func (l *loader) finish() {
 	s := l.state
-	for i := range s.cells.shards {
-		shard := &s.cells.shards[i]
-		for key, h := range shard.histories {
-			if !s.agrees(shard, key, h) {
-				return &heed.InputError{Field: "history", Reason: "has more observations of a cell than its sums"}
-			}
-			for i := range h.entries { // the id is known, or it would count again
-				if e := &h.entries[i]; !s.known.of(e.id).knows(e.id) {
-					s.known.of(e.id).note(e.id, newMark(e.recorded))
-				}
-			}
-		}
+	for h, recorded := range l.unknown {
+		s.known.of(h).note(h, newMark(recorded))
 	}
 	for _, k := range *s.records.kinds.Load() {
 		s.records.trim(k)
 	}
-	return nil
-}
-
-// agrees reports whether the sums of a cell hold at least all that its history does, and what it says is lost.
-func (s *state) agrees(shard *shard, key cellKey, h *history) bool {
-	held := make(map[uint32][3]uint32)
-	for i := range h.entries {
-		o := &h.entries[i]
-		if o.weight > 0 && o.at >= shard.restarts[key].at {
-			n := held[s.originIn(shard, key, o)]
-			n[sign(o.reward)]++
-			held[s.originIn(shard, key, o)] = n
-		}
-	}
-	for from, n := range held {
-		at := shard.find(key, from)
-		if at == 0 {
-			return false
-		}
-		for sign, n := range n {
-			room := shard.slot(at).n[sign]
-			if last := h.lost[from]; last[sign] > 0 {
-				room = cmp.Or(room, 1) - 1
-			}
-			if n > room {
-				return false
-			}
-		}
-	}
-	return true
 }

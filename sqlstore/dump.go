@@ -30,17 +30,6 @@ var (
 	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox ORDER BY seq`)
 )
 
-// inboxed is the kind of record that an event in an inbox is in a dump. Its moment is when it is due.
-const inboxed = "stream.inbox"
-
-type inboxedEvent struct {
-	Stream   string `json:"stream"`
-	ID       string `json:"id"`
-	Topic    string `json:"topic"`
-	Happened string `json:"happened"`
-	Payload  []byte `json:"payload,omitempty"`
-}
-
 // Dump writes all that the store has as lines of JSON, as it is at one moment, and all that waits in inboxes. Every store can
 // [Store.Load] it. The host's own tables are not in it. Commits go on meanwhile.
 func (s *Store) Dump(ctx context.Context, to io.Writer) error {
@@ -86,14 +75,14 @@ func dumpKinds(out *dump.Writer, kinds []string) error {
 		if err := json.Unmarshal([]byte(text), &kind); err != nil {
 			return fmt.Errorf("%w: %w", heed.ErrDamaged, err)
 		}
-		if kind.Name == inboxed {
+		if kind.Name == dump.Inboxed {
 			continue
 		}
 		if err := out.Write(dump.Row{Kind: &kind}); err != nil {
 			return err
 		}
 	}
-	return out.Write(dump.Row{Kind: &store.Kind{Name: inboxed}})
+	return out.Write(dump.Row{Kind: &store.Kind{Name: dump.Inboxed}})
 }
 
 // dumpParts are the tables in the order of a dump.
@@ -146,10 +135,10 @@ var dumpParts = []struct {
 		return dump.Row{Record: d}, err
 	}},
 	{dumpInboxes, func(scan func(...any) error) (dump.Row, error) {
-		d := &dump.Record{Kind: inboxed, Revision: 1}
-		var e inboxedEvent
+		d := &dump.Record{Kind: dump.Inboxed, Revision: 1}
+		var e dump.InboxedEvent
 		err := scan(&e.Stream, &e.ID, &e.Topic, &e.Happened, &e.Payload, &d.At)
-		d.ID = hashOf(e.Stream, e.ID)
+		d.ID = e.RecordID()
 		if err == nil {
 			d.Body, err = json.Marshal(e)
 		}
@@ -186,13 +175,24 @@ var (
 	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation)
 		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5 FROM json_each($1)`)
 	loadLost = both(`INSERT INTO heed_lost (id, cell, recorded, source)
-		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3 FROM json_each($1)`)
+		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3 FROM json_each($1) WHERE true ON CONFLICT DO NOTHING`)
 	loadIDs = both(`INSERT INTO heed_id (id, recorded, traced, retracted)
-		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT) FROM json_each($1)`)
+		SELECT value->>0, CAST(value->>1 AS BIGINT), CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT) FROM json_each($1) WHERE true
+		ON CONFLICT DO NOTHING RETURNING id, 0`)
 	loadRecords = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
 		SELECT value->>0, value->>1, value->>2, CAST(value->>3 AS BIGINT), CAST(value->>4 AS BIGINT), value->>5, value->>6 FROM json_each($1)
-		RETURNING ref, seq`)
-	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder) VALUES ($1, $2, $3, $4, $5, $6, 0, '')`)
+		WHERE true ON CONFLICT DO NOTHING RETURNING ref, seq`)
+	loadInbox = both(`INSERT INTO heed_inbox (stream, id, topic, happened, payload, due, deliveries, holder) VALUES ($1, $2, $3, $4, $5, $6, 0, '')
+		ON CONFLICT DO NOTHING`)
+
+	// loadedTwice finds observations that the cell has twice, among those of some rows of loadObservations. It takes the index of
+	// ids, also where PostgreSQL has not looked at the table yet.
+	loadedTwice = both(`SELECT v.value->>1, v.value->>0 FROM json_each($1) AS v
+		WHERE (SELECT count(*) FROM heed_observation o WHERE o.id = v.value->>1 AND o.cell || '' = v.value->>0) > 1`)
+	// learnLoaded makes known the ids that came without a row of their own, or they would count again.
+	learnLoaded = both(`INSERT INTO heed_id (id, recorded, traced) SELECT id, max(recorded), 1
+		FROM (SELECT id, recorded FROM heed_observation UNION ALL SELECT id, recorded FROM heed_lost) AS loaded
+		WHERE NOT EXISTS (SELECT 1 FROM heed_id k WHERE k.id = loaded.id) GROUP BY id`)
 
 	raiseRevision = either(`UPDATE heed_store SET revision = max(revision, $1)`,
 		`SELECT setval('heed_revision', greatest(nextval('heed_revision'), CAST($1 AS BIGINT)))`)
@@ -232,28 +232,27 @@ func (c *change) load(from io.Reader) error {
 	case found:
 		return fmt.Errorf("the store is not empty: %w", heed.ErrConflict)
 	}
-	in, err := dump.NewReader(from)
+	in, err := dump.NewLoader(from)
 	if err != nil {
 		return err
 	}
-	l := &loading{change: c, cells: make(map[ids.Hash]*dump.Cell)}
+	l := &loading{change: c, in: in}
 	for {
 		row, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = l.take(row)
 		}
-		fault, err := l.take(row)
-		switch {
-		case fault != nil:
-			return in.Fault(fault)
-		case err != nil:
+		if err != nil {
 			return err
 		}
 	}
 	if err := l.flush(); err != nil {
+		return err
+	}
+	if _, err := c.t.exec(learnLoaded); err != nil {
 		return err
 	}
 	if c.t.db.dialect.embedded() {
@@ -271,56 +270,40 @@ func (c *change) load(from io.Reader) error {
 // A loading collects rows, to write many of them at once.
 type loading struct {
 	*change
-	cells   map[ids.Hash]*dump.Cell
+	in      *dump.Reader
 	query   *query // of the rows that wait to be written
 	rows    [][]any
+	lines   []int                  // of the rows
 	records map[string]dump.Record // likewise, without their bodies
 	size    int                    // of their bodies
 }
 
-// take takes a row. fault says that it does not fit to those before it.
-func (l *loading) take(row dump.Row) (fault, err error) {
+// take takes a row, which fits to those before it.
+func (l *loading) take(row dump.Row) error {
 	switch {
 	case row.Kind != nil:
-		return nil, l.kind(*row.Kind)
+		return l.kind(*row.Kind)
 	case row.Cell != nil:
-		d := *row.Cell
-		if l.cells[d.Hash] != nil {
-			return errors.New("the cell comes twice"), nil
-		}
-		l.cells[d.Hash] = &dump.Cell{HalfLife: d.HalfLife, ByOrigin: d.ByOrigin}
-		return nil, l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart))
+		d := row.Cell
+		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart))
 	case row.Tally != nil:
-		cell := l.cells[row.Tally.Cell]
-		if cell == nil {
-			return errNoCell, nil
-		}
-		if fault := row.Tally.Fits(cell); fault != nil {
-			return fault, nil
-		}
-		return nil, l.add(loadTallies, loadedTally(row.Tally, cell)...)
+		return l.add(loadTallies, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:
 		d := row.Observation
-		if l.cells[d.Cell] == nil {
-			return errNoCell, nil
-		}
 		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight})
 		if err != nil {
-			return nil, err
+			return err
 		}
-		return nil, l.add(loadObservations, d.Cell.String(), hashOf(d.ID), int64(d.At), int64(d.Recorded), d.Source, string(text))
+		return l.add(loadObservations, d.Cell.String(), hashOf(d.ID), int64(d.At), int64(d.Recorded), d.Source, string(text))
 	case row.Lost != nil:
-		if l.cells[row.Lost.Cell] == nil {
-			return errNoCell, nil
-		}
-		return nil, l.add(loadLost, row.Lost.ID.String(), row.Lost.Cell.String(), int64(row.Lost.Recorded), "")
+		return l.add(loadLost, row.Lost.ID.String(), row.Lost.Cell.String(), int64(row.Lost.Recorded), "")
 	case row.ID != nil:
-		return nil, l.add(loadIDs, row.ID.ID.String(), int64(row.ID.Recorded), flag(!row.ID.Untraced), flag(row.ID.Retracted))
+		return l.add(loadIDs, row.ID.ID.String(), int64(row.ID.Recorded), flag(!row.ID.Untraced), flag(row.ID.Retracted))
 	}
-	return nil, l.record(row.Record)
+	return l.record(row.Record)
 }
 
-var errNoCell = errors.New("the cell did not come before")
+var errTwice = errors.New("the row comes twice")
 
 func loadedTally(d *dump.Tally, cell *dump.Cell) []any {
 	t := &delta{
@@ -342,12 +325,15 @@ func (l *loading) kind(kind store.Kind) error {
 }
 
 func (l *loading) record(d *dump.Record) error {
-	if d.Kind == inboxed {
-		var e inboxedEvent
+	if d.Kind == dump.Inboxed {
+		var e dump.InboxedEvent
 		if err := json.Unmarshal(d.Body, &e); err != nil {
 			return err
 		}
-		_, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At))
+		added, err := l.t.exec(loadInbox, e.Stream, e.ID, e.Topic, e.Happened, e.Payload, int64(d.At))
+		if err == nil && added == 0 {
+			err = l.in.Fault(errTwice)
+		}
 		return err
 	}
 	text, err := json.Marshal(d.Keys)
@@ -362,6 +348,9 @@ func (l *loading) record(d *dump.Record) error {
 	}
 	if l.records == nil {
 		l.records = make(map[string]dump.Record)
+	}
+	if _, twice := l.records[ref]; twice {
+		return l.in.Fault(errTwice)
 	}
 	l.records[ref] = dump.Record{Kind: d.Kind, At: d.At, Keys: slices.Clone(d.Keys)}
 	l.size += len(d.Body)
@@ -381,7 +370,7 @@ func (l *loading) add(q *query, values ...any) error {
 		}
 		l.query = q
 	}
-	l.rows = append(l.rows, values)
+	l.rows, l.lines = append(l.rows, values), append(l.lines, l.in.Line())
 	if len(l.rows) < loadRows && l.size < loadBytes {
 		return nil
 	}
@@ -393,8 +382,8 @@ func (l *loading) flush() error {
 	if len(l.rows) == 0 {
 		return nil // and the keys of the first record to come are kept
 	}
-	rows, records := l.rows, l.records
-	l.rows, l.records, l.size = nil, nil, 0
+	rows, lines, records := l.rows, l.lines, l.records
+	l.rows, l.lines, l.records, l.size = nil, nil, nil, 0
 	if l.query == loadTallies && l.t.db.dialect.embedded() {
 		for _, row := range rows {
 			if _, err := l.t.exec(loadTallies, row...); err != nil {
@@ -407,20 +396,61 @@ func (l *loading) flush() error {
 	if err != nil {
 		return err
 	}
-	if l.query != loadRecords {
-		_, err = l.t.exec(l.query, text)
-		return err
+	switch l.query {
+	case loadIDs, loadRecords:
+		return l.insert(text, rows, lines, records)
+	case loadObservations:
+		if _, err := l.t.exec(l.query, text); err != nil {
+			return err
+		}
+		return l.once(text, rows, lines)
 	}
+	_, err = l.t.exec(l.query, text)
+	return err
+}
+
+// insert writes ids, or records with their keys, none of which may be there.
+func (l *loading) insert(text string, rows [][]any, lines []int, records map[string]dump.Record) error {
 	var keys [][]any
-	err = l.t.each(loadRecords, []any{text}, func(scan func(...any) error) error {
-		var ref string
+	added := make(map[string]bool)
+	err := l.t.each(l.query, []any{text}, func(scan func(...any) error) error {
+		var id string
 		var seq int64
-		err := scan(&ref, &seq)
-		keys = append(keys, keyRows(records[ref].Kind, records[ref].At, seq, distinct(records[ref].Keys), nil)...)
+		err := scan(&id, &seq)
+		added[id] = true
+		keys = append(keys, keyRows(records[id].Kind, records[id].At, seq, distinct(records[id].Keys), nil)...)
 		return err
 	})
 	if err != nil {
 		return err
 	}
+	for i, row := range rows {
+		id, _ := row[0].(string)
+		if !added[id] {
+			return dump.FaultAt(lines[i], errTwice)
+		}
+		delete(added, id) // the next one of it is too much
+	}
+	if len(keys) == 0 {
+		return nil
+	}
 	return l.writeRows(nil, nil, keys, nil)
+}
+
+// once reports an observation that its cell has twice, of rows that were written.
+func (l *loading) once(text string, rows [][]any, lines []int) error {
+	twice := make(map[[2]string]bool)
+	err := l.t.each(loadedTwice, []any{text}, func(scan func(...any) error) error {
+		var of [2]string // id and cell
+		err := scan(&of[1], &of[0])
+		twice[of] = true
+		return err
+	})
+	for i := len(rows) - 1; err == nil && i >= 0; i-- {
+		cell, _ := rows[i][0].(string)
+		if id, _ := rows[i][1].(string); twice[[2]string{cell, id}] {
+			return dump.FaultAt(lines[i], errTwice)
+		}
+	}
+	return err
 }

@@ -30,7 +30,7 @@ func rows() []dump.Row {
 			Cell: cell, Channel: "c", Source: "s\n<é>", Landmark: 256 * 3.6e9, Mass: 0.1, Squares: math.SmallestNonzeroFloat64,
 			Reward: 1e300, RewardSquares: 1. / 3, Positive: dump.Count{N: 2, Last: 256 * 3.6e9, Lost: 7}, LostSource: true,
 		}},
-		{Observation: &dump.Observation{Cell: cell, ID: "id", Source: "s", Reward: 1, Weight: 0.5, At: 12, Recorded: 13}},
+		{Observation: &dump.Observation{Cell: cell, ID: "id", Channel: "c", Source: "s\n<é>", Reward: 1, Weight: 0.5, At: 12, Recorded: 13}},
 		{Lost: &dump.Lost{ID: id, Cell: cell, Recorded: 13}},
 		{ID: &dump.ID{ID: id, Recorded: 13, Retracted: true}},
 		{Record: &dump.Record{Kind: "note", ID: "é", Revision: 4, At: 5, Keys: []string{"a=b"}, Body: []byte(`{"a":["<>"]}`)}},
@@ -49,7 +49,7 @@ func write(t *testing.T, rows ...dump.Row) []byte {
 }
 
 func read(from io.Reader) (all []dump.Row, err error) {
-	r, err := dump.NewReader(from)
+	r, err := dump.NewLoader(from)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func TestChanged(t *testing.T) {
 	_, err := read(bytes.NewReader(append(bytes.Clone(whole), '\n')))
 	assert.ErrorContains(t, err, "after the end")
 	lines := bytes.SplitAfter(whole, []byte("\n"))
-	lines[2], lines[3] = lines[3], lines[2]
+	lines[5], lines[6] = lines[6], lines[5]
 	_, err = read(bytes.NewReader(bytes.Join(lines, nil)))
 	assert.ErrorContains(t, err, "was changed")
 }

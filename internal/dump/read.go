@@ -24,6 +24,7 @@ type Reader struct {
 	sum   hash.Hash
 	lines int // read so far
 	done  bool
+	check *checker // nil: rows need not fit together
 }
 
 // NewReader reads the first line. A line that is no dump's, or of a newer version, is a [*heed.InputError].
@@ -73,6 +74,11 @@ func (r *Reader) Next() (Row, error) {
 	if err := row.validate(); err != nil {
 		return Row{}, r.Fault(err)
 	}
+	if r.check != nil {
+		if err := r.check.row(&row); err != nil {
+			return Row{}, r.Fault(err)
+		}
+	}
 	return row, nil
 }
 
@@ -111,12 +117,18 @@ func (r *Reader) next() ([]byte, error) {
 	}
 }
 
-func (r *Reader) fault(reason string) error {
-	return &heed.InputError{Field: fmt.Sprintf("line %d", r.lines), Reason: reason}
-}
+func (r *Reader) fault(reason string) error { return FaultAt(r.lines, errors.New(reason)) }
+
+// Line returns the number of the line of the last Next.
+func (r *Reader) Line() int { return r.lines }
 
 // Fault says that the row of the last Next can't be taken. It is a [*heed.InputError] that names the line.
-func (r *Reader) Fault(err error) error { return r.fault(err.Error()) }
+func (r *Reader) Fault(err error) error { return FaultAt(r.lines, err) }
+
+// FaultAt is [Reader.Fault] for the row of another line.
+func FaultAt(line int, err error) error {
+	return &heed.InputError{Field: fmt.Sprintf("line %d", line), Reason: err.Error()}
+}
 
 // decode reads JSON and refuses members that it does not know.
 func decode(text []byte, into any) error {

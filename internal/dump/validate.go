@@ -2,9 +2,11 @@ package dump
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
@@ -15,7 +17,7 @@ import (
 // lastInstant is the last microsecond of the year 9999.
 var lastInstant = evidence.InstantOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC))
 
-// validate reports the first fault of a row by itself. Whether it fits to others is for the store to look at.
+// validate reports the first fault of a row by itself. Whether it fits to others is for [NewLoader].
 func (r *Row) validate() (err error) {
 	fields := 0
 	count := func(set bool, validate func() error) {
@@ -162,7 +164,29 @@ func (r *Record) validate() error {
 	if err := moments(r.At); err != nil {
 		return err
 	}
+	if r.Kind == Inboxed {
+		if err := r.validateEvent(); err != nil {
+			return err
+		}
+	}
 	return store.Validate(lastInstant.Time(), store.Batch{Records: []store.Record{r.Of()}})
+}
+
+func (r *Record) validateEvent() error {
+	var e InboxedEvent
+	if err := json.Unmarshal(r.Body, &e); err != nil {
+		return fmt.Errorf("the body is no event: %w", err)
+	}
+	if _, err := time.Parse(time.RFC3339Nano, e.Happened); err != nil {
+		return fmt.Errorf("happened: %w", err)
+	}
+	if strings.IndexByte(e.Stream+e.ID+e.Topic, 0) >= 0 {
+		return errors.New("an event's texts must be without NUL")
+	}
+	if r.ID != e.RecordID() {
+		return errors.New("the id is not the event's")
+	}
+	return nil
 }
 
 // texts checks names and texts in turn.

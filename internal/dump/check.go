@@ -1,0 +1,123 @@
+package dump
+
+import (
+	"errors"
+	"io"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ids"
+)
+
+// NewLoader is [NewReader] for a store that takes the rows. It also refuses a row that does not fit to those before it: of a cell or
+// a kind that did not come, a cell or a tally that comes twice, and an observation that is not in the sums of its cell. It needs memory for
+// each cell and each tally. The store itself refuses an id, a record, or an observation of a cell, that comes twice.
+func NewLoader(from io.Reader) (*Reader, error) {
+	r, err := NewReader(from)
+	if err == nil {
+		r.check = &checker{kinds: make(map[string]bool), cells: make(map[ids.Hash]*Cell), rooms: make(map[roomKey]*room)}
+	}
+	return r, err
+}
+
+// CellOf returns how a cell is kept that [NewLoader] has let in.
+func (r *Reader) CellOf(hash ids.Hash) *Cell { return r.check.cells[hash] }
+
+// A checker knows of the rows before what others must fit to.
+type checker struct {
+	kinds map[string]bool
+	cells map[ids.Hash]*Cell // without their texts
+	rooms map[roomKey]*room
+	late  bool // ids or records have come
+}
+
+type roomKey struct {
+	cell ids.Hash
+	Origin
+}
+
+// A room is what a tally has for observations of each sign that are in the history.
+type room struct {
+	n    [3]uint64
+	last [3]evidence.Instant
+}
+
+func (c *checker) row(r *Row) error {
+	switch {
+	case r.Cell != nil || r.Tally != nil || r.Observation != nil:
+		if c.late {
+			return errors.New("evidence must come before ids and records")
+		}
+	case r.Kind == nil:
+		c.late = true
+	}
+	switch {
+	case r.Kind != nil:
+		c.kinds[r.Kind.Name] = true
+	case r.Cell != nil:
+		if c.cells[r.Cell.Hash] != nil {
+			return errors.New("the cell comes twice")
+		}
+		c.cells[r.Cell.Hash] = &Cell{HalfLife: r.Cell.HalfLife, ByOrigin: r.Cell.ByOrigin, Restart: r.Cell.Restart}
+	case r.Tally != nil:
+		return c.tally(r.Tally)
+	case r.Observation != nil:
+		return c.observation(r.Observation)
+	case r.Lost != nil && c.cells[r.Lost.Cell] == nil:
+		return errNoCell
+	case r.Record != nil && !c.kinds[r.Record.Kind]:
+		return errors.New("the kind did not come before")
+	}
+	return nil
+}
+
+var errNoCell = errors.New("the cell did not come before")
+
+func (c *checker) tally(t *Tally) error {
+	cell := c.cells[t.Cell]
+	if cell == nil {
+		return errNoCell
+	}
+	if err := t.Fits(cell); err != nil {
+		return err
+	}
+	key := roomKey{t.Cell, Origin{t.Channel, t.Source}}
+	if c.rooms[key] != nil {
+		return errors.New("the cell has this origin twice")
+	}
+	of := &room{}
+	for i, count := range [...]Count{t.Positive, t.Negative, t.Neutral} {
+		of.n[i], of.last[i] = count.N, count.Last
+		if count.N > 0 && count.Lost > 0 {
+			of.n[i]-- // at least one is not in the history
+		}
+	}
+	c.rooms[key] = of
+	return nil
+}
+
+func (c *checker) observation(o *Observation) error {
+	cell := c.cells[o.Cell]
+	if cell == nil {
+		return errNoCell
+	}
+	if o.Weight == 0 || o.At < cell.Restart {
+		return nil // it does not count
+	}
+	key := roomKey{cell: o.Cell}
+	if cell.ByOrigin {
+		key.Origin = Origin{o.Channel, o.Source}
+	}
+	sign := 2
+	switch {
+	case o.Reward > 0.5:
+		sign = 0
+	case o.Reward < 0.5:
+		sign = 1
+	}
+	of := c.rooms[key]
+	if of == nil || of.n[sign] == 0 || of.last[sign] < o.At {
+		return errors.New("the observation is not in the sums of its cell")
+	}
+	of.n[sign]--
+	return nil
+}
