@@ -9,7 +9,7 @@ import (
 )
 
 // ProbBest returns, for each belief, the probability that its rate is the highest of all: the propensity with which
-// Thompson sampling chooses it. The probabilities sum to 1. Where a belief is not valid, all are NaN.
+// Thompson sampling chooses it. The probabilities sum to 1. If a belief is not valid, all are NaN.
 //
 // It is the integral of each density times the other distribution functions, by Gauss–Legendre quadrature over the
 // logits, where all densities are smooth, on panels that all beliefs share. The error is at most 1e-8 for shapes in
@@ -53,7 +53,7 @@ type curve struct {
 	alpha, beta float64
 	mode        float64
 	peak        float64 // the logarithm of the unnormalised density at the mode
-	left, right float64 // beyond them the density is nought for our purpose
+	left, right float64 // beyond them the density counts as 0
 	scale       float64 // the density at the mode
 	below       float64 // the integral of the density up to the panel at hand
 }

@@ -31,7 +31,7 @@ func (r *Rand) Float64() float64 { return unit(r.Uint64()) }
 // unit maps 64 random bits to the open interval (0, 1); the ends are left out so that a logarithm is always finite.
 func unit(u uint64) float64 { return (float64(u>>11) + 0.5) * 0x1p-53 }
 
-// A Key derives generators: the same key and the same parts give the same stream, whatever was drawn before and by whom.
+// A Key derives generators: the same key and the same parts give the same stream, in any order of draws.
 // A Key is immutable.
 //
 // A and B come from the caller's seed.
@@ -67,11 +67,11 @@ func word(s string) uint64 {
 }
 
 // Normal variates are drawn by the ziggurat of Marsaglia and Tsang (2000) with 256 layers, in the form of Doornik (2005):
-// layer, sign and place come from bits that do not overlap. What happens in all but one of a hundred draws is written out
-// where it is needed, in the sampler of gamma variates: take 64 bits u, the layer u&255, and x = u>>11 times its width; if
+// layer, sign and place come from bits that do not overlap. The common case, 99 draws in 100, is written out
+// in the sampler of gamma variates, which needs it to be fast: take 64 bits u, the layer u&255, and x = u>>11 times its width; if
 // x is inside, sign(x, u) is the variate.
 
-// normEdge finishes a draw of a normal variate whose x lies beyond what is surely inside.
+// normEdge finishes a draw of a normal variate whose x may lie outside of the density.
 func (r *Rand) normEdge(u uint64, x float64) float64 {
 	for {
 		layer := &normal[u&255]

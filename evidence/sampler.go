@@ -27,7 +27,7 @@ const (
 	logarithmic               // a shape so small that its gamma underflows
 )
 
-// gamma holds what a draw of a gamma variate needs of its shape.
+// gamma holds the constants of a shape for draws of its gamma variate.
 type gamma struct {
 	d, c  float64 // Marsaglia and Tsang's constants, of the raised shape where the shape is below 1
 	boost float64 // 1/shape where the shape is below 1, else 0
@@ -42,7 +42,7 @@ const (
 	sureShape = 1e12
 )
 
-// Sampler returns the sampler of this distribution. Of invalid shapes it draws NaN.
+// Sampler returns the sampler of this distribution. With invalid shapes it draws NaN.
 func (b Beta) Sampler() Sampler {
 	if !b.valid() {
 		return Sampler{}

@@ -19,7 +19,7 @@ import (
 	"github.com/heedhq/heed/internal/text"
 )
 
-// An Archive is everything that a service knows, without the audit log, each list sorted by id. It marshals to JSON, and
+// An Archive holds everything that a service knows except the audit log. Each list is sorted by id. It marshals to JSON, and
 // [Archive.Tree] lays it out as files. Two exports of the same state are the same to the byte.
 type Archive struct {
 	Feedback  []Feedback `json:"feedback"`
@@ -63,7 +63,7 @@ func (a *Archive) sort() {
 // Tree returns the archive as files of indented JSON, by their paths: feedback/decisions/<gate>/<id>.json, a copy of edge cases in
 // feedback/edge_cases/<id>.json, and feedback/rules/<status>/<id>.json, with the status of the rule or of the proposal in lower
 // case, and "proposed" for a pending one. An id of other characters than lower-case letters, digits, dots, dashes and
-// underscores, or of a device on Windows, gets a file name with a hash, so that no id leads elsewhere and no two meet.
+// underscores, or of a device on Windows, gets a file name with a hash, so that no id leads out of the directory and no two ids get one file.
 func (a Archive) Tree() (map[string][]byte, error) {
 	files := make(map[string][]byte)
 	put := func(value any, elements ...string) error {
@@ -168,7 +168,7 @@ func appendFrom[T any](text []byte, to *[]T) error {
 	return err
 }
 
-// An ImportResult says what became of one element of an archive.
+// An ImportResult is the result of importing one element of an archive.
 type ImportResult struct {
 	Kind string // "feedback", "proposal" or "rule"
 	ID   string
@@ -176,8 +176,8 @@ type ImportResult struct {
 	Err  error // a [heed.ErrConflict] if something else has its id
 }
 
-// Import takes over what an archive has and the store lacks. It returns a result for each element, in the archive's order, and
-// goes on where one is refused ([*RefusedError]). Feedback comes with its evaluation, and closed proposals come as they are. A
+// Import takes over the elements of an archive that the store lacks. It returns a result for each element, in the archive's order,
+// and goes on after a refused one ([*RefusedError]). Feedback comes with its evaluation, and closed proposals come as they are. A
 // pending proposal loses its approvals, as if the person who imports proposed it now, and is refused if its cluster has one. A rule
 // comes as it is, if its approvals fulfil this service's gate for its very words and, for an active one, it contradicts no
 // active rule.
@@ -392,7 +392,7 @@ func (s *Service) people(field string, ids []string) (err error) {
 	return nil
 }
 
-// approvers brings the ids of those who approved into their canonical form.
+// approvers brings the ids of the approvers into their canonical form.
 func (s *Service) approvers(approvals []Approval) (err error) {
 	for i := range approvals {
 		if approvals[i].Actor, err = s.person(fmt.Sprintf("Approvals[%d].Actor", i), approvals[i].Actor); err != nil {

@@ -19,7 +19,7 @@ import (
 //  2. A rejection without a text that can be compared is an [EdgeCase], and another correction without one [Ambiguous].
 //  3. A correction is [Ambiguous], however many agree with it, if its output was approved unchanged at the same gate before, or
 //     if it contradicts an earlier text there.
-//  4. Any other correction joins the cluster that it is most alike to and contradicts no member of, and the [Evaluator] decides.
+//  4. Any other correction joins the most similar cluster without a member that it contradicts, and the [Evaluator] decides.
 //     Earlier members of the cluster are promoted with it.
 //
 // A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. If that fails, the
@@ -100,8 +100,8 @@ func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedbac
 	return s.judge(ctx, r, matches)
 }
 
-// classifyPositive classifies an approval. One that says what was right joins those that say the same, as together they may
-// become an example.
+// classifyPositive classifies an approval. An approval with a text joins those that say the same, as together they may become an
+// example.
 func (s *Service) classifyPositive(ctx context.Context, r *Feedback) error {
 	r.Evaluation = Evaluation{Class: Positive, Confidence: 1, Rationale: "approved without changes"}
 	if r.Summary == "" {
@@ -254,8 +254,8 @@ func (s *Service) support(r *Feedback, members []Feedback) Support {
 	return support
 }
 
-// join puts a feedback into the cluster that it is most alike to, and opposes no member of, or into one of its own. It returns
-// the others of the cluster, the oldest first.
+// join puts a feedback into the most similar cluster without a member that it opposes, or into a new one. It returns the other
+// members of the cluster, the oldest first.
 func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind func(Classification) bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link = r.ID, 1
@@ -280,7 +280,7 @@ func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind f
 	return nil, nil
 }
 
-// alike reports whether a match says the same.
+// alike reports whether a match counts as saying the same.
 func (s *Service) alike(m *Match) bool {
 	return m.Opposed == "" && m.Score >= s.cfg.Threshold
 }

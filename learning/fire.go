@@ -26,7 +26,7 @@ type Fire struct {
 	Person  string // to whom it was shown: the source of the evidence
 	Session string
 	Path    string // how the answer came about, for calibration: "heuristic", "llm"
-	// Condition is what the triggers of expectations are looked for in. "" means the heuristic's.
+	// Condition is the text in which triggers of expectations are searched. "" means the heuristic's.
 	Condition  string
 	Prediction *float64  // the predicted probability of success, in [0, 1]; nil if there is none
 	At         time.Time // when it was shown; the zero time means now
@@ -141,9 +141,9 @@ type fired struct {
 
 	End    string                `json:"end,omitempty"`    // how it has ended; "" while it is waited for
 	Heard  bool                  `json:"heard,omitempty"`  // somebody has judged it
-	Silent *evidence.Observation `json:"silent,omitempty"` // what was counted of its silence, which an undo has to take back
-	Closed bool                  `json:"closed,omitempty"` // nothing can come of it any more
-	Due    time.Time             `json:"due"`              // when it is to be looked at again, or since when it is closed
+	Silent *evidence.Observation `json:"silent,omitempty"` // its silence as it was counted; an undo takes it back
+	Closed bool                  `json:"closed,omitempty"` // no signal can end it any more
+	Due    time.Time             `json:"due"`              // when to look at it again, or since when it is closed
 }
 
 // The ways in which a fire can end. They are in the ids of observations.
@@ -153,7 +153,7 @@ const (
 	endIgnored   = "ignored"
 	endSilence   = "silence"
 	endComplaint = "complaint" // without an implicit signal
-	endLost      = "lost"      // its heuristic is no more
+	endLost      = "lost"      // its heuristic is gone
 )
 
 // The keys by which open fires are found.
@@ -192,7 +192,7 @@ func (w *fired) awaits(at time.Time) bool {
 	return w.End == "" && w.Phrase != "" && !at.Before(w.Shown) && (w.Silence.IsZero() || !at.After(w.Silence))
 }
 
-// ignorable reports whether going on without a word at a moment would count.
+// ignorable reports whether it would count, at a moment, that the user went on without a word.
 func (w *fired) ignorable(at time.Time) bool {
 	return w.End == "" && w.Heuristic != "" && !w.Heard && w.undoable(at)
 }

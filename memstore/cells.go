@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/internal/limits"
 )
 
-// A space is what the cells of one listing share.
+// A space names the cells of one listing: they share it.
 type space struct{ kind, scope string }
 
 func (s space) cell(item, name string) evidence.Cell {
@@ -82,7 +82,7 @@ func (s *shard) first(key groupKey) uint32 { return s.groups[hashGroup(s.seeds, 
 // key returns the group that a slot is of.
 func (s *shard) key(of *slot) groupKey { return groupKey{of.space, s.items.at(of.item)} }
 
-// A restart is what a cell remembers of its restarts. It has its policy, as it may have no slot that does.
+// A restart is the memory of a cell's restarts. It has its policy, as it may have no slot that does.
 type restart struct {
 	at     evidence.Instant
 	policy uint16
@@ -108,7 +108,7 @@ type slot struct {
 	lost                                 loss
 }
 
-// A loss says what of a slot's observations the history does not hold.
+// A loss counts the observations of a slot that the history does not hold.
 type loss uint16
 
 const (
@@ -266,7 +266,7 @@ func (t *texts) drop(at uint32) bool {
 	return t.dead > textChunk && t.dead > t.used/2
 }
 
-// tally reads the slot. Landmarks lie on a grid of [limits.LandmarkStep] half-lives, of which the slot keeps the number.
+// tally reads the slot. Landmarks lie on a grid of [limits.LandmarkStep] half-lives. The slot keeps their number.
 func (s *slot) tally(halfLife time.Duration) evidence.Tally {
 	return evidence.Tally{
 		HalfLife: halfLife, Landmark: evidence.Instant(int64(s.landmark) * grid(halfLife)),

@@ -185,7 +185,7 @@ func yieldAll[T any](ctx context.Context, all []T, yield func(T, error) bool) {
 	}
 }
 
-// listed yields what a function lists, all of which is read before the loop begins.
+// listed reads all that a function lists before it yields the first.
 func listed[T any](ctx context.Context, list func() []T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := ctx.Err(); err != nil {

@@ -59,7 +59,7 @@ func (h *history) lose(origin uint32, last [3]int64) {
 	h.lost[origin] = last
 }
 
-// record adds an observation to the history of its cell, and drops what is then too much.
+// record adds an observation to the history of its cell, and drops the oldest if the history is then too long.
 func (e *engine) record(s *shard, key cellKey, added entry) {
 	h := s.history(key)
 	place, at := len(h.entries), added.at
@@ -79,7 +79,7 @@ func (e *engine) record(s *shard, key cellKey, added entry) {
 	}
 }
 
-// prune drops from a history what is past its time.
+// prune drops expired observations from a history.
 func (e *engine) prune(s *shard, key cellKey, h *history, now evidence.Instant) {
 	oldest := now - evidence.Instant(e.cfg.HistoryFor.Microseconds())
 	h.entries = slices.DeleteFunc(h.entries, func(entry entry) bool {
@@ -111,7 +111,7 @@ func (e *engine) forget(s *shard, key cellKey, h *history, gone *entry) {
 	h.lose(number, last)
 }
 
-// lossOf says what is lost with an observation that the history does not hold. A slot of its own origin tells its source.
+// lossOf returns the loss of an observation that the history does not hold. A slot of its own origin tells its source.
 func lossOf(o *entry, origin uint32) loss {
 	if o.source != "" && origin == 0 {
 		return lostSome | lostSource

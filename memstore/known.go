@@ -33,7 +33,7 @@ type seen struct {
 	more  map[id][]place
 }
 
-// anyOrigin is the origin of a place of which only the cell is known.
+// anyOrigin is the origin of a place if only its cell is known.
 const anyOrigin = math.MaxUint32
 
 // A place is an origin of a cell, with the stamp that its shard gave when an observation was recorded there. It is 0 where

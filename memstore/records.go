@@ -257,7 +257,7 @@ func (x *index) rekeyFrom(r *row, before, after []string) {
 	}
 }
 
-// due returns rows that are before a moment, and at least so many of the first.
+// due returns rows that are before a moment, and at least this number of the first.
 func (x *index) due(oldest evidence.Instant, least int) (due []*row) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -361,7 +361,7 @@ func (x *index) gather(s *search, n int, had map[*row]bool) (rows []*row) {
 	return rows
 }
 
-// find yields what a query selects. It gathers a few rows first, as the loop may end early, then more, then the rest. A
+// find yields the rows that a query selects. It gathers a few rows first, as the loop may end early, then more, then the rest. A
 // row that moves meanwhile is neither missed nor met twice.
 func (r *records) find(ctx context.Context, q store.Query, yield func(store.Record, error) bool) error {
 	query, err := newSearch(q)

@@ -89,7 +89,7 @@ func New(cfg Config) (*Store, error) {
 	return &Store{cfg: cfg}, nil
 }
 
-// state returns what the store holds now.
+// state returns the current state of the store.
 func (s *Store) state() *state {
 	s.started.Do(func() { s.content.Store(newState(s.cfg.withDefaults())) })
 	return s.content.Load()

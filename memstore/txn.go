@@ -32,7 +32,7 @@ type txn struct {
 	lockIDs, lockCells, lockRecords uint64 // the shards to lock, a bit each
 }
 
-// A sighting is an observation with what the store calls its parts.
+// A sighting is an observation with the store's own names of its parts.
 type sighting struct {
 	*evidence.Observation
 	batch  int
@@ -172,7 +172,7 @@ func (t *txn) ids(h id) *knownShard { return t.state.known.of(h) }
 
 func (t *txn) cells(key cellKey) *shard { return t.state.cells.of(key.group()) }
 
-// decide finds out what is to be done, and whether it can be.
+// decide plans the changes of the transaction, and checks that they can be made.
 func (t *txn) decide() error {
 	t.markDuplicates()
 	if len(t.batches) > 0 && t.batches[0].TakesAway() && !t.receipts[0].Duplicate {
@@ -476,7 +476,7 @@ func (t *txn) write(w *write) {
 	w.kind.put(w.shard, w.row, next)
 }
 
-// revision returns the revision of what a batch writes.
+// revision returns the revision of a batch's writes.
 func (t *txn) revision(batch int) uint64 {
 	receipt := &t.receipts[batch]
 	if receipt.Revision == 0 {

@@ -16,7 +16,7 @@ type edit struct {
 	body store.Body
 }
 
-// planForget finds the records that name people to forget, and what is to become of them.
+// planForget finds the records that name people to forget, and plans their changes.
 func (t *txn) planForget() error {
 	if len(t.taking.Forget) == 0 {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// prepareTaking finds the shards of what a batch takes away. Ids to retract say themselves in which cells they are. For
+// prepareTaking finds the shards of the evidence that a batch takes away. Ids to retract say themselves in which cells they are. For
 // all else the store is locked as a whole.
 func (t *txn) prepareTaking(b *store.Batch) {
 	t.taken = slices.Concat(b.Retract, b.Withdraw)
@@ -111,7 +111,7 @@ func (t *txn) lostSince(cell evidence.Cell, at evidence.Instant) (lost bool) {
 	return lost
 }
 
-// pruned returns the history of a cell, without what is past its time.
+// pruned returns the history of a cell without expired observations.
 func (t *txn) pruned(key cellKey) *history {
 	shard := t.cells(key)
 	h := shard.histories[key]
@@ -218,7 +218,7 @@ func (t *txn) lostSources() bool {
 	return false
 }
 
-// take takes away what the first batch says. Nothing in it can fail.
+// take takes away the evidence that the first batch names. Nothing in it can fail.
 func (t *txn) take() {
 	b := t.taking
 	for _, selection := range b.Reset {

@@ -8,7 +8,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A cache holds the parts of cells for a time. What is dropped while it is being read from the database is not put in:
+// A cache holds the parts of cells for a time. Parts that are dropped while they are being read from the database are not put in:
 // whoever reads takes a ticket first.
 type cache struct {
 	seed   maphash.Seed
@@ -25,7 +25,7 @@ type cacheShard struct {
 	cells   map[evidence.Cell]cached
 }
 
-// cached is what was read of a cell, and does not change.
+// cached holds the parts of a cell as they were read. It does not change.
 type cached struct {
 	parts []evidence.Part
 	read  time.Time
@@ -62,7 +62,7 @@ func (c *cache) ticket(of evidence.Cell) ticket {
 	return ticket(s.dropped)
 }
 
-// put keeps what was read of a cell. A shard without room lets go of any other.
+// put keeps the parts that were read of a cell. A shard without room lets go of any other.
 func (c *cache) put(got ticket, of evidence.Cell, parts []evidence.Part, now time.Time) {
 	s := c.shard(of)
 	s.mu.Lock()

@@ -23,7 +23,7 @@ type change struct {
 	assumed time.Time
 	counted []*keptKind // whose number of records this has learnt
 
-	// What follows is of one try.
+	// The fields below belong to one try.
 	t        *tx
 	now      evidence.Instant
 	revision uint64
@@ -38,7 +38,7 @@ var (
 	errRaced = errors.New("this can only be done alone")
 )
 
-// begin checks what is to be committed.
+// begin checks the batches to commit.
 func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, error) {
 	c := &change{store: s, batches: batches, known: make([]bool, len(batches))}
 	if err := ctx.Err(); err != nil {
@@ -108,7 +108,7 @@ func entrance(lock string) *query {
 
 var nextRevision = either(`UPDATE heed_store SET revision = revision + 1 RETURNING revision`, ``)
 
-// enter takes the lock, and learns what is free to learn with it.
+// enter takes the lock, and reads what comes with it at no cost.
 func (c *change) enter(t *tx) error {
 	lock := enterShared
 	if c.alone {

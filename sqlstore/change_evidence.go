@@ -62,7 +62,7 @@ func (c *change) knowIDs() error {
 	return c.checkBatches()
 }
 
-// knowIDsAndCells also reads the cells, which stay as they are: only who has the store alone changes one.
+// knowIDsAndCells also reads the cells, which stay as they are: a cell is changed only by a holder of the whole store.
 func (c *change) knowIDsAndCells(args []any) error {
 	seen := make(map[evidence.Cell]bool)
 	var keys []string
@@ -264,7 +264,7 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 	return c.findCells(keys) // somebody else has added one meanwhile, maybe with another policy
 }
 
-// openCells returns the cells of observations, each of which has the policy that its observations want.
+// openCells returns the cells of observations. Each cell has the policy that its observations want.
 func (c *change) openCells(all []addition) (map[string]*cellRow, error) {
 	cells, policies := make(map[string]evidence.Cell, len(all)), make(map[string]evidence.Policy, len(all))
 	for i := range all {
@@ -313,7 +313,7 @@ func (c *change) keep(row *cellRow) error {
 var addToHistory = both(`INSERT INTO heed_observation (cell, id, happened, source, observation, recorded)
 	SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), value->>3, value->>4, CAST($1 AS BIGINT) FROM json_each($2)`)
 
-// A keptObservation is what the history has of an observation, beside its cell, its source and when it happened.
+// A keptObservation is an observation in the history, without its cell, its source and its time.
 type keptObservation struct {
 	ID      string  `json:"id"`
 	Channel string  `json:"channel,omitempty"`
@@ -322,7 +322,7 @@ type keptObservation struct {
 	Weight  float64 `json:"weight"`
 }
 
-// history returns what the history is to have of observations, as arguments of addToHistory.
+// history returns the arguments of addToHistory for observations.
 func (c *change) history(all []addition) ([]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
@@ -437,7 +437,7 @@ func scanTally(scan func(...any) error) (key string, p evidence.Part, err error)
 	return key, p, err
 }
 
-// restated gives a tally its half-life, of which the landmark is a number of steps.
+// restated gives a tally its half-life. The landmark is a number of steps of it.
 func restated(t evidence.Tally, halfLife time.Duration) evidence.Tally {
 	t.HalfLife = halfLife
 	t.Landmark = evidence.Instant(int64(t.Landmark) * limits.LandmarkStep * halfLife.Microseconds())

@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A recordRow is what is stored of a record, without its body.
+// A recordRow is a stored record without its body.
 type recordRow struct {
 	seq      int64
 	kind     string
@@ -22,7 +22,7 @@ type recordRow struct {
 	keys     []string
 }
 
-// A writing is a record that is to be written, with the number of its batch.
+// A writing is a record to write, with the number of its batch.
 type writing struct {
 	*store.Record
 	ref   string
@@ -33,7 +33,7 @@ type writing struct {
 
 func (w *writing) isNew() bool { return w.Revision == 0 || w.Revision == store.Once }
 
-// putRecords checks what is expected, and writes the records.
+// putRecords checks the expected revisions, and writes the records.
 func (c *change) putRecords() error {
 	var added, changed []writing
 	for i := range c.batches {
@@ -356,7 +356,7 @@ func (c *change) addRecords(all []writing) error {
 	return nil
 }
 
-// insert returns the numbers of those records that were not there.
+// insert returns the numbers of the records that were not there.
 func (c *change) insert(rows, keys [][]any) (map[string]int64, error) {
 	text, err := rowsOf(rows)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// takeAway does what a batch does before it adds anything.
+// takeAway does the part of a batch that comes before it adds anything.
 func (c *change) takeAway(b *store.Batch, receipt *store.Receipt) error {
 	for _, selection := range b.Reset {
 		for _, q := range resetCells {
@@ -303,7 +303,7 @@ var (
 		WHERE cell = $4 AND channel = $5 AND source = $6`)
 )
 
-// remove deletes a page of what a query finds in the history, and returns it with its cells.
+// remove deletes a page of a query's finds from the history, and returns it with its cells.
 func (c *change) remove(q *query, args ...any) (page []gone, cells map[string]*cellRow, err error) {
 	err = c.t.each(q, args, func(scan func(...any) error) error {
 		var one gone
@@ -336,7 +336,7 @@ func (c *change) remove(q *query, args ...any) (page []gone, cells map[string]*c
 	return page, cells, err
 }
 
-// take takes out of the history what a query finds in it, and as far as it counted, out of the sums.
+// take removes a query's finds from the history and, as far as they counted, from the sums.
 func (c *change) take(q *query, rows string) error {
 	for {
 		page, cells, err := c.remove(q, rows)

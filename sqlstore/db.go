@@ -383,7 +383,7 @@ func (t *tx) finds(q *query, args ...any) (bool, error) {
 	return found, err
 }
 
-// texts returns the first column of what a query finds.
+// texts returns the first column of a query's rows.
 func (t *tx) texts(q *query, args ...any) (all []string, err error) {
 	err = t.each(q, args, func(scan func(...any) error) error {
 		var text string

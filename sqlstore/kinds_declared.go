@@ -19,7 +19,7 @@ type kinds struct {
 	known  map[string]*keptKind
 }
 
-// A keptKind is a kind, with what is known of the number of its records. It counts them now and then.
+// A keptKind is a kind, with an estimate of the number of its records. It counts them now and then.
 type keptKind struct {
 	store.Kind
 	counting sync.Mutex
@@ -53,7 +53,7 @@ func (k *kinds) set(kind store.Kind) {
 	k.known[kind.Name] = &keptKind{Kind: kind}
 }
 
-// union returns the kind that two declarations make, the second of which is the later.
+// union returns the kind that two declarations make. The second one is the later.
 func union(before, after store.Kind) store.Kind {
 	if after.Limits == (store.Limits{}) {
 		after.Limits = before.Limits

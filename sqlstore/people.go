@@ -168,7 +168,7 @@ var (
 	noteErased    = either(`UPDATE heed_store SET erased = max(erased, $1)`, ``)
 )
 
-// erasure counts who was forgotten, and how many of them the file and the log hold no more.
+// erasure counts the forgotten people, and how many of them the file and the log no longer hold.
 func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64, err error) {
 	if s.db.dialect.embedded() {
 		err = s.db.read(ctx, func(t *tx) error { return t.one(readErased, nil, &forgotten, &rewritten, &erased) })
@@ -176,7 +176,7 @@ func (s *Store) erasure(ctx context.Context) (forgotten, rewritten, erased int64
 	return forgotten, rewritten, erased, err
 }
 
-// erase takes what was forgotten out of the files, as far as it can.
+// erase removes forgotten names from the files, as far as it can.
 func (s *Store) erase(ctx context.Context) error {
 	forgotten, rewritten, erased, err := s.erasure(ctx)
 	if err != nil || forgotten == erased {

@@ -16,7 +16,7 @@ type query struct {
 // queries has all of them, so that they can be prepared, and looked at by a test.
 var queries []*query
 
-// either registers a statement of which each dialect has a text of its own.
+// either registers a statement that has a text for each dialect.
 func either(sqlite, postgres string) *query {
 	q := &query{number: len(queries)}
 	q.texts[SQLite], q.texts[SQLiteRelaxed], q.texts[Postgres] = sqlite, sqlite, postgres

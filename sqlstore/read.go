@@ -148,7 +148,7 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 	})
 }
 
-// record makes a record of what is stored of it.
+// record makes a record of its stored row.
 func (t *tx) record(ref store.Ref, at evidence.Instant, revision int64, keys, body string) (store.Record, error) {
 	r := store.Record{Ref: ref, Revision: uint64(revision), At: at.Time(), Body: store.Raw([]byte(body))}
 	if err := json.Unmarshal([]byte(keys), &r.Keys); err != nil || !json.Valid([]byte(body)) {
@@ -201,7 +201,7 @@ func parsePlace(place string) (p position, err error) {
 // instantFrom returns the first moment, in whole microseconds, that is not before a time.
 func instantFrom(t time.Time) int64 { return int64(evidence.InstantOf(t.Add(time.Microsecond - 1))) }
 
-// A search is a query on its way: what is left of it lies between two positions.
+// A search is a query on its way: the rest of it lies between two positions.
 type search struct {
 	store.Query
 	query         *query

@@ -51,7 +51,7 @@ func yieldAll[T any](ctx context.Context, all []T, err error, yield func(T, erro
 // pageSize is how many rows a list reads at a time.
 const pageSize = 500
 
-// pages yields page after page, each of which read makes from where the one before has ended.
+// pages yields page after page. For each, it calls read from the end of the one before.
 func pages[T any](ctx context.Context, yield func(T, error) bool, read func() ([]T, error)) {
 	for {
 		all, err := read()

@@ -162,7 +162,7 @@ func (w *sweep) records() error {
 	return nil
 }
 
-// lose takes a page of what a query finds out of the history, and leaves it in the sums. It reports whether there was any.
+// lose removes a page of a query's finds from the history, and leaves it in the sums. It reports whether there was any.
 func (w *sweep) lose(q *query, args ...any) (bool, error) {
 	page, cells, err := w.remove(q, args...)
 	if err != nil || len(page) == 0 {

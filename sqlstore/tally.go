@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/internal/limits"
 )
 
-// A cellRow is what is stored of a cell.
+// A cellRow is a stored cell.
 type cellRow struct {
 	key     string
 	cell    evidence.Cell
@@ -32,7 +32,7 @@ func (r *cellRow) counts(o *evidence.Observation) bool {
 	return o.Weight > 0 && evidence.InstantOf(o.At) >= r.restart
 }
 
-// A delta is what is to be added to a tally.
+// A delta is a change of a tally.
 type delta struct {
 	evidence.Tally
 	lost       [3]evidence.Instant // of positive, negative and neutral observations
@@ -40,7 +40,7 @@ type delta struct {
 	apart      bool // whether the tally is of one source alone
 }
 
-// deltas are what is to be added to some tallies.
+// deltas are changes of tallies.
 type deltas map[origin]*delta
 
 // add adds an observation, if it counts.
@@ -77,7 +77,7 @@ func sign(reward float64) int {
 	}
 }
 
-// negate makes of what was added what is to be taken away.
+// negate turns additions into removals.
 func (d *delta) negate() {
 	d.Mass, d.Squares, d.Reward, d.RewardSquares = -d.Mass, -d.Squares, -d.Reward, -d.RewardSquares
 	for _, count := range []*evidence.Count{&d.Positive, &d.Negative, &d.Neutral} {
@@ -95,7 +95,7 @@ const (
 	step = `(CAST(1 AS DOUBLE PRECISION)/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296/4294967296)`
 )
 
-// scaled is a sum after so many steps.
+// scaled is a sum after a number of steps.
 func scaled(sum, steps string) string {
 	return `CASE WHEN ` + steps + ` <= 0 THEN ` + sum + `
 		WHEN ` + steps + ` > 3 OR abs(` + sum + `) < 1e-70 THEN 0

@@ -16,7 +16,8 @@ import (
 // A segmentKey names a segment.
 type segmentKey struct{ category, context string }
 
-// A segment is what the learner holds in memory of one. It is derived from the store, and read anew now and then.
+// A segment is the learner's memory of one segment. It is derived from the store, and read anew now and then. Its beliefs about items
+// are in its model: see [Model], and two_level.go for the default. A model gets its priors as a [Segment].
 type segment struct {
 	segmentKey
 	space space

@@ -1,4 +1,4 @@
-// Package oppose finds out whether two texts contradict each other. No measure of similarity can tell.
+// Package oppose finds out whether two texts contradict each other. A measure of similarity can't tell.
 package oppose
 
 import (
@@ -26,8 +26,8 @@ func (w Way) Contradicts() bool { return w == Polarity || w == Meaning || w == O
 // Find returns how two texts may contradict each other, and "" if nothing hints at it. Ask it before two texts are treated
 // as the same: texts that contradict each other share more words than texts that say the same.
 //
-// It has lists of rules and words, and is cautious. It rather sees a contradiction that is none, as between "do not log
-// passwords" and "log everything but passwords", than misses one. It knows the negations of some twenty languages, and
+// It has lists of rules and words, and is cautious. It prefers a false alarm, as between "do not log
+// passwords" and "log everything but passwords", to a missed contradiction. It knows the negations of some twenty languages, and
 // antonyms mainly of English. It does not see a contradiction in meaning alone. A text of more than 250 words, or with very
 // many relations between things, is only the same as itself. Find is symmetric, and no text opposes itself.
 func Find(a, b string) Way { return Read(a).Opposes(Read(b)) }
@@ -71,7 +71,7 @@ func tooLong(x, y Reading) bool {
 	return n > pairs
 }
 
-// antonymous reports whether x has a word whose opposite only y has, or both have both and say them of other things.
+// antonymous reports whether x has a word whose opposite only y has, or whether both texts have both words but about other things.
 func antonymous(x, y Reading) bool {
 	for word := range x.words {
 		if y.words[word] {
@@ -94,7 +94,7 @@ func antonymous(x, y Reading) bool {
 	return bindsOther(x, y)
 }
 
-// bindsOther reports whether both have the same two opposites, and say them of other things.
+// bindsOther reports whether both texts have the same two opposites, but about other things.
 func bindsOther(x, y Reading) bool {
 	for i, t := range x.tokens {
 		if len(antonyms[t.word]) == 0 || !y.words[t.word] {
@@ -111,7 +111,7 @@ func bindsOther(x, y Reading) bool {
 	return false
 }
 
-// next is the first word behind a place that says something.
+// next is the first word with a meaning behind a place.
 func (r *Reading) next(i int) string {
 	if after := stems(r.tokens[i+1:]); len(after) > 0 {
 		return after[0]
@@ -154,14 +154,14 @@ func swapped(x, y Reading) bool {
 	return slices.Equal(a, b)
 }
 
-// crosses reports whether some word is in both of the first, and in none of the others.
+// crosses reports whether a word is in both of the first two, and in neither of the others.
 func crosses(in, and, not, nor []string) bool {
 	return slices.ContainsFunc(in, func(s string) bool {
 		return slices.Contains(and, s) && !slices.Contains(not, s) && !slices.Contains(nor, s)
 	})
 }
 
-// around returns the words before and behind a place. Of "before A, B" A stands behind and B before.
+// around returns the words before and behind a place. In "before A, B", A counts as behind and B as before.
 func (r *Reading) around(i int) (left, right []string) {
 	left, rest := stems(r.tokens[:i]), r.tokens[i+1:]
 	if end := slices.IndexFunc(rest, func(t token) bool { return t.word == "" }); end >= 0 && len(left) == 0 {
@@ -179,7 +179,7 @@ func stems(tokens []token) (all []string) {
 	return all
 }
 
-// reworded reports whether two texts are the same sentence but for some words. No list says whether those are opposites.
+// reworded reports whether two texts are the same sentence except for some words that no list knows as opposites.
 func reworded(x, y Reading) bool {
 	a, b := stems(x.tokens), stems(y.tokens)
 	if len(a) != len(b) {
@@ -198,7 +198,7 @@ func reworded(x, y Reading) bool {
 	return replaced > 0 && replaced < len(a)
 }
 
-// marks are the small words of a text that turn what is said: "keep it in", "keep it out"; "only you", "all but you".
+// marks are the small words of a text that change its meaning: "keep it in", "keep it out"; "only you", "all but you".
 func (r *Reading) marks() string {
 	var found []string
 	for _, mark := range turningWords {
@@ -239,7 +239,7 @@ func kin(a, b string) bool {
 	return a == b || common >= 4 && max(len(x), len(y))-common <= 3
 }
 
-// otherNames reports whether each of both has a name that the other lacks.
+// otherNames reports whether each text has a name that the other lacks.
 func otherNames(a, b []string) bool {
 	lacks := func(a, b []string) bool {
 		return slices.ContainsFunc(a, func(name string) bool { return !slices.Contains(b, name) })

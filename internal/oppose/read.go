@@ -11,8 +11,8 @@ import (
 // A Reading is a text as [Find] sees it. It is immutable.
 type Reading struct {
 	tokens    []token
-	affirmed  map[string]bool // stems of words in clauses that are not negated
-	denied    map[string]bool // those in clauses that are
+	affirmed  map[string]bool // stems of words in clauses without a negation
+	denied    map[string]bool // stems of words in negated clauses
 	negations int
 	numbers   []string // with their units, sorted
 	names     []string // words that are written like names, sorted
@@ -171,8 +171,8 @@ func (r *Reading) addWord(runes []rune) int {
 	return n
 }
 
-// readClauses finds what is affirmed and what is denied. A negation that comes first, or behind an auxiliary verb ("must
-// not"), denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies what follows.
+// readClauses finds the affirmed and the denied words. A negation that comes first, or behind an auxiliary verb ("must
+// not"), denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies the words that follow.
 func (r *Reading) readClauses() {
 	var clause []string
 	denied := false
@@ -257,7 +257,7 @@ func stem(word string) string {
 // Has reports whether the text has a word, which is in lower case.
 func (r Reading) Has(word string) bool { return r.words[word] }
 
-// Topic returns the words of a text without negations and without words that have an opposite: what it speaks of.
+// Topic returns the words that tell what a text is about. It leaves out negations and words that have an opposite.
 func Topic(text string) string {
 	r := Read(text)
 	var words []string
