@@ -204,8 +204,8 @@ func (s *state) dumped(slot *slot, h *history, cell ids.Hash) *dump.Tally {
 func (d *dumper) writeIDs(shard *knownShard) error {
 	for _, g := range []*seen{&shard.old, &shard.young} {
 		for h, m := range g.marks {
-			if last, _ := shard.mark(h); last != m {
-				continue // it stands in the young generation, too
+			if _, later := shard.young.marks[h]; later && g == &shard.old {
+				continue // the young generation knows better
 			}
 			if err := d.write(dump.Row{ID: &dump.ID{
 				ID: ids.Hash(h), Recorded: m.recorded(), Retracted: m&retracted != 0, Untraced: m&untraced != 0 || d.state.cfg.NoHistory,
