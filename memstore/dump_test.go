@@ -311,18 +311,3 @@ func use(t *testing.T, st *memstore.Store, rows []dump.Row) {
 	}
 	require.NoError(t, st.Sweep(ctx, time.Time{}))
 }
-
-// TestDumpHasEachIDOnce retracts an observation, and again in the same minute when its id is in both generations.
-func TestDumpHasEachIDOnce(t *testing.T) {
-	c := newClock()
-	c.now = c.now.Truncate(time.Minute)
-	st := newStore(t, memstore.Config{HistoryFor: time.Hour, IDsFor: time.Hour, Now: c.time})
-	require.NoError(t, st.Sweep(ctx, time.Time{}))
-	c.advance(time.Hour)
-	put(t, st, store.Batch{Observations: []evidence.Observation{observe("x", c.time())}})
-	put(t, st, store.Batch{Retract: []string{"x"}})
-	require.NoError(t, st.Sweep(ctx, time.Time{})) // which makes the young generation the old one
-	c.advance(time.Second)
-	put(t, st, store.Batch{Retract: []string{"x"}})
-	reload(t, st, memstore.Config{Now: c.time})
-}
