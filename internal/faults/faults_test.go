@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,7 +22,7 @@ func TestErr(t *testing.T) {
 	err := all.Err()
 	assert.EqualError(t, err, "config: Store is <nil>: must be set; config: Prior.Alpha is -1: must be positive; config: Alpha is -1: must be positive")
 	var fault *heed.ConfigError
-	assert.True(t, errors.As(err, &fault))
+	assert.ErrorAs(t, err, &fault)
 	n := 0
 	for range heed.ConfigErrors(err) {
 		n++
