@@ -56,7 +56,7 @@ func Run(ctx context.Context, every time.Duration, sweepers ...Sweeper) error {
 
 // withoutEnd leaves out of joined errors those that only say that the context ended.
 func withoutEnd(err, end error) error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // Sweep joins, and its parts are what is looked at
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return err
 	}
