@@ -320,7 +320,7 @@ func TestCheck(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle, err := at.open()
 		require.NoError(t, err)
-		defer handle.Close()
+		defer handle.Close() //nolint:errcheck // nothing was written
 		for range 2 {
 			_, err := sqlstore.Check(ctx, handle, at.dialect)
 			require.ErrorIs(t, err, heed.ErrNotFound)
