@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// A Sweeper has work that is due from time to time: to count silence, to drop what is past its time. Every store
-// is one, and so are strategy.Learner, learning.Module, patterns.Recorder and feedback.Service. An implementation must be safe for concurrent use by multiple goroutines.
+// A Sweeper does periodic work: it counts silence, or drops expired entries. Every store is a Sweeper, and so are
+// strategy.Learner, learning.Module, patterns.Recorder and feedback.Service. An implementation must be safe for concurrent use by
+// multiple goroutines.
 type Sweeper interface {
 	// Sweep does what is due at now. It knows by itself what that is, so it may be called at any rate. The zero time means
 	// the sweeper's own clock.

@@ -110,9 +110,8 @@ var deeds = []deed{
 // noDeeds are the methods that ask nothing of the store.
 var noDeeds = []string{"Config"}
 
-// TestFaults has each call of the store that a method makes fail, before its effect and after it. The call is an error then, and
-// never another answer. What is in the store is what was there before or what is to be there after. The call again loses
-// nothing, and counts nothing twice.
+// TestFaults makes each call to the store fail, before its effect and after it. The method must then return an error. The store
+// must hold the state before the call or the state after it. Calling the method again must lose nothing and count nothing twice.
 func TestFaults(t *testing.T) {
 	var named []string
 	for i, d := range deeds {

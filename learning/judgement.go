@@ -23,7 +23,7 @@ func (t Target) valid() bool { return t == "" || t == Rule || t == Response }
 // overlaps reports whether a click about one target replaces a click about the other.
 func (t Target) overlaps(o Target) bool { return t == o || t == "" || o == "" }
 
-// A Scale says what a score is out of. "" means thumbs: Judgement.Positive counts. What a score is worth, the strategy decides:
+// A Scale is the range of a score. "" means thumbs: Judgement.Positive counts. The strategy decides how much evidence a score is:
 // see [BayesianConfig].
 type Scale string
 

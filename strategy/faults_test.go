@@ -100,7 +100,7 @@ func (w *workshop) event() stream.Event {
 	return e
 }
 
-// state is all that the store holds, as text. What differs from run to run is left out.
+// state returns the content of the store as text, without the values that differ from run to run.
 func (w *workshop) state() string {
 	var all []string
 	for _, kind := range []string{"arm", "given", "sessions", "parameter"} {
