@@ -7,19 +7,23 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
 
-// A Heuristic is where a heuristic's confidence begins and what limits it. Its evidence is kept apart.
+// A Heuristic is what a heuristic says and when, where its confidence begins and what limits it. Its evidence is kept apart.
 type Heuristic struct {
 	ID        string // never empty; unique in a module
 	Domain    string // whose windows, thresholds and weights apply
 	Pack      string // whose constraints it inherits
 	Condition string // the situation that it is for, which expectations look at
+	// Action is what to say or do then: at most 16 KiB. Nothing is learned from it.
+	Action string `json:",omitempty"`
 	// Initial is the confidence before any evidence, in (0, 1). 0 means [Config].Initial.
 	Initial     float64
 	Constraints Constraints
@@ -36,12 +40,17 @@ func (h *Heuristic) validate() error {
 		return &heed.InputError{Field: "Initial", Reason: "must be above 0 and below 1"}
 	case !h.CreatedAt.IsZero() && (h.CreatedAt.Unix() < 0 || h.CreatedAt.Year() > 9999):
 		return &heed.InputError{Field: "CreatedAt", Reason: "must be in the years 1970 to 9999"}
+	case len(h.Action) > maxAction || !utf8.ValidString(h.Action) || strings.ContainsRune(h.Action, 0):
+		return &heed.InputError{Field: "Action", Reason: fmt.Sprintf("must be valid UTF-8 without NUL, of at most %d bytes", maxAction)}
 	}
 	if err := h.Constraints.validateInput(); err != nil {
 		return err
 	}
 	return checkTexts(text{"ID", h.ID}, text{"Domain", h.Domain}, text{"Pack", h.Pack}, text{"Condition", h.Condition})
 }
+
+// maxAction is the size of the longest action, in bytes.
+const maxAction = 16 << 10
 
 // Put stores a heuristic and returns it with its new revision. Revision 0 means that it is new; else it must be the stored one. If it
 // is not, Put returns [heed.ErrConflict] and changes nothing. Invalid input is a [*heed.InputError].

@@ -1,6 +1,7 @@
 package learning_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestPinRefuses(t *testing.T) {
 func TestHeuristics(t *testing.T) {
 	f := newFixture(t, learning.Config{})
 	full := learning.Heuristic{
-		ID: "heuristic/1 — ✓", Domain: "home", Pack: "kitchen", Condition: "the oven is on\nand nobody is in", Initial: 0.45,
+		ID: "heuristic/1 — ✓", Domain: "home", Pack: "kitchen", Action: "switch it off", Condition: "the oven is on\nand nobody is in", Initial: 0.45,
 		Constraints: learning.Constraints{Lock: learning.Unlocked, Range: learning.Range{Floor: 0.2, Ceiling: 0.9}, FeedbackWeight: 0.5},
 		CreatedAt:   time.Date(2026, 3, 14, 15, 9, 26, 535897932, time.FixedZone("", 3600)),
 	}
@@ -136,6 +137,7 @@ func TestHeuristics(t *testing.T) {
 
 	for field, h := range map[string]learning.Heuristic{
 		"ID": {}, "Domain": {ID: "x", Domain: "a\x00b"}, "Condition": {ID: "x", Condition: "\xff"}, "Initial": {ID: "x", Initial: 1},
+		"Action":    {ID: "x", Action: strings.Repeat("x", 16<<10+1)},
 		"CreatedAt": {ID: "x", CreatedAt: time.Unix(-1, 0)}, "Constraints.Range": {ID: "x", Constraints: at(2)},
 		"Constraints.Lock": {ID: "x", Constraints: learning.Constraints{Lock: "half"}},
 	} {
