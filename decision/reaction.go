@@ -27,11 +27,15 @@ type Reaction struct {
 	// Channel is how the reaction is known: "user_explicit", "implicit_undo". Reactions on different channels do not replace
 	// each other.
 	Channel string
-	// Target is the part of the answer that is meant, where a host distinguishes parts: that it came at all, or its text.
-	// Reactions to different targets do not replace each other.
-	Target string
-	// Value is how good the answer was, in [-1, 1]: 1 and -1 for thumbs, and [Score] for marks. 0 is neither.
+	// Session is where the reaction came; may be empty.
+	Session string
+	// Target is the part of the answer that is meant. Reactions to different targets do not replace each other.
+	Target heed.Target
+	// Value is how good the answer was, in [-1, 1]: 1 and -1 for thumbs, and [Score] for marks. 0 withdraws what the person said
+	// before.
 	Value float64
+	// Weight multiplies the weight of the credit, in [0, 1e6]. 0 means 1.
+	Weight float64
 	// At is when the reaction came. The zero time means now. The latest reaction holds.
 	At time.Time
 	// Commit commits the batch that records the credit, together with the changes that the credit causes elsewhere: in one
@@ -51,24 +55,21 @@ func Score(mark, points int) float64 {
 	return 2*float64(mark-1)/float64(points-1) - 1
 }
 
-// A Credit is the worth of a reaction, and the heuristic that earned it. It has plain values to pass on to package learning.
+// A Credit is a [Reaction] as it counts. Its Verdict goes to learning.Module.Judge as it is.
 type Credit struct {
+	// The verdict names the heuristic that earned the credit. Its weight is the reaction's, times the factors of
+	// [ReactionsConfig]. If one of them is 0, its value is 0: the reaction counts for nothing.
+	heed.Verdict
 	// ID names the reaction. A repeated reaction has the same ID. Replaces is the ID of the reaction that this one replaces,
 	// whose effect has to be taken back; it is empty if there is none.
 	ID, Replaces string
-	// HeuristicID is the heuristic that earned the credit. It is empty if the model answered: no heuristic is to blame then.
-	HeuristicID string
 	// Superseded says that a later reaction is known already. This one counts for nothing.
 	Superseded bool
 
-	EventID, ResponseID, Domain string
-	Path                        Path
-	Variant                     string
-	Person, Channel, Target     string
-	Value                       float64 // as in the reaction
-	Weight                      float64 // 1, times the factors of [ReactionsConfig]
-	Success, Confidence         float64 // as in the result
-	At                          time.Time
+	ResponseID, Domain  string
+	Path                Path
+	Variant             string
+	Success, Confidence float64 // as in the result
 }
 
 // ReactionsConfig configures [Reactions].
@@ -182,7 +183,7 @@ func (f *Reactions) feedback(ctx context.Context, r *Reaction) (credit Credit, r
 
 func (f *Reactions) check(r *Reaction) error {
 	for _, text := range [...]struct{ field, value string }{
-		{"ResponseID", r.ResponseID}, {"Person", r.Person}, {"Channel", r.Channel}, {"Target", r.Target},
+		{"ResponseID", r.ResponseID}, {"Person", r.Person}, {"Session", r.Session}, {"Channel", r.Channel},
 	} {
 		if err := evidence.CheckText(text.field, text.value); err != nil {
 			return err
@@ -193,6 +194,10 @@ func (f *Reactions) check(r *Reaction) error {
 		return &heed.InputError{Field: "ResponseID", Reason: "must not be empty"}
 	case !(r.Value >= -1 && r.Value <= 1):
 		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", r.Value)}
+	case !r.Target.Valid():
+		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
+	case !(r.Weight >= 0 && r.Weight <= evidence.MaxWeight):
+		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, 1e6]", r.Weight)}
 	case r.At.Unix() < 0 || r.At.Sub(now) > evidence.MaxSkew: // stores refuse it
 		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("must be from 1970 on, and not more than %v ahead of the clock", evidence.MaxSkew)}
 	}
@@ -208,7 +213,7 @@ type said struct {
 
 // react reads what holds, and commits the reaction if it changes that.
 func (f *Reactions) react(ctx context.Context, r *Reaction) (credit Credit, repeated bool, err error) {
-	mine := verdictRow{ResponseID: r.ResponseID, Person: r.Person, Channel: r.Channel, Target: r.Target, Now: verdict{r.Value, r.At}}
+	mine := verdictRow{ResponseID: r.ResponseID, Person: r.Person, Channel: r.Channel, Target: r.Target, Now: verdict{r.Value, r.Weight, r.At}, Session: r.Session}
 	s, err := f.read(ctx, &mine)
 	if err != nil {
 		return Credit{}, false, err
@@ -238,7 +243,9 @@ func (f *Reactions) react(ctx context.Context, r *Reaction) (credit Credit, repe
 	if mine.Before != nil {
 		credit.Replaces = mine.credit(*mine.Before)
 	}
-	credit.Weight = mine.Weight
+	if credit.Weight = min(mine.Weight, evidence.MaxWeight); credit.Weight == 0 {
+		credit.Value = 0
+	}
 	return credit, repeated, f.commit(ctx, r, credit, b)
 }
 
@@ -259,14 +266,19 @@ func (f *Reactions) read(ctx context.Context, mine *verdictRow) (s said, err err
 	return s, err
 }
 
-func (v verdict) same(w verdict) bool { return v.Value == w.Value && v.At.Equal(w.At) }
+func (v verdict) same(w verdict) bool {
+	return v.Value == w.Value && cmp.Or(v.Weight, 1) == cmp.Or(w.Weight, 1) && v.At.Equal(w.At)
+}
 
 // creditOf returns the credit of a verdict, without its weight and what it replaces.
 func creditOf(t *traceRow, v *verdictRow) Credit {
 	return Credit{
-		ID: v.credit(v.Now), HeuristicID: t.CreditID, EventID: t.EventID, ResponseID: t.ResponseID, Domain: t.Domain, Path: t.Path,
-		Variant: t.Variant, Person: v.Person, Channel: v.Channel, Target: v.Target, Value: v.Now.Value,
-		Success: t.Success, Confidence: t.Confidence, At: v.Now.At,
+		Verdict: heed.Verdict{
+			HeuristicID: t.CreditID, EventID: t.EventID, Person: v.Person, Session: v.Session, Channel: v.Channel,
+			Target: v.Target, Value: v.Now.Value, At: v.Now.At,
+		},
+		ID: v.credit(v.Now), ResponseID: t.ResponseID, Domain: t.Domain, Path: t.Path, Variant: t.Variant,
+		Success: t.Success, Confidence: t.Confidence,
 	}
 }
 
@@ -274,7 +286,8 @@ func creditOf(t *traceRow, v *verdictRow) Credit {
 func (v *verdictRow) credit(said verdict) string {
 	value := strconv.FormatFloat(said.Value+0, 'g', -1, 64) // -0 is 0
 	at := strconv.FormatInt(int64(evidence.InstantOf(said.At)), 10)
-	return "verdict:" + records.ID(v.ResponseID, v.Person, v.Channel, v.Target, value, at)
+	weight := strconv.FormatFloat(cmp.Or(said.Weight, 1), 'g', -1, 64)
+	return "verdict:" + records.ID(v.ResponseID, v.Person, v.Channel, string(v.Target), value, weight, at)
 }
 
 // replace lets a verdict replace the person's last one, and weighs it. It returns the records to write.
@@ -307,7 +320,7 @@ func (f *Reactions) replace(s *said, mine *verdictRow) []store.Record {
 
 // weight returns the weight of a verdict before calibration.
 func (f *Reactions) weight(t *traceRow, v *verdictRow) float64 {
-	weight := 1.
+	weight := cmp.Or(v.Now.Weight, 1)
 	if x, ok := f.cfg.Channels[v.Channel]; ok {
 		weight *= x
 	}

@@ -43,13 +43,40 @@ func TestFeedback(t *testing.T) {
 	c := &clock{}
 	f := answered(t, c, decision.ReactionsConfig{})
 	c.Advance(time.Minute)
-	credit := feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "user_explicit", Target: "rule", Value: -1})
+	credit := feedback(t, f, decision.Reaction{
+		ResponseID: "r1", Person: "Ann", Session: "s", Channel: "user_explicit", Target: heed.TargetRule, Value: -0.5, Weight: 0.25,
+	})
 	assert.NotEmpty(t, credit.ID)
 	credit.ID = ""
 	assert.Equal(t, decision.Credit{
-		HeuristicID: "h1", EventID: "e", ResponseID: "r1", Domain: "home", Path: decision.Heuristic, Person: "Ann", Channel: "user_explicit",
-		Target: "rule", Value: -1, Weight: 1, Success: 0.9, Confidence: 0.9, At: start.Add(time.Minute),
+		Verdict: heed.Verdict{
+			HeuristicID: "h1", EventID: "e", Person: "Ann", Session: "s", Channel: "user_explicit", Target: heed.TargetRule,
+			Value: -0.5, Weight: 0.25, At: start.Add(time.Minute),
+		},
+		ResponseID: "r1", Domain: "home", Path: decision.Heuristic, Success: 0.9, Confidence: 0.9,
 	}, credit)
+	require.NoError(t, credit.Verdict.Validate(), "it can go to learning as it is")
+}
+
+// A host's weight multiplies the factors of the configuration. The same reaction with another weight is another one.
+func TestReactionsCarryTheirWeight(t *testing.T) {
+	f := answered(t, &clock{}, decision.ReactionsConfig{Channels: map[string]float64{"loud": 0.5, "noise": 0}})
+	r := decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "loud", Value: 1}
+	first := feedback(t, f, r)
+	assert.InDelta(t, 0.5, first.Weight, 1e-12)
+	r.Weight = 1
+	assert.Equal(t, first.ID, feedback(t, f, r).ID, "no weight is 1")
+	r.Weight = 0.5
+	second := feedback(t, f, r)
+	assert.InDelta(t, 0.25, second.Weight, 1e-12)
+	assert.Equal(t, first.ID, second.Replaces)
+	r.Weight = 1e6
+	assert.InDelta(t, 5e5, feedback(t, f, r).Weight, 1e-6)
+
+	r.Channel = "noise"
+	silent := feedback(t, f, r)
+	assert.Zero(t, silent.Value, "a weight of 0 means 1, so a reaction that counts for nothing has no value")
+	require.NoError(t, silent.Verdict.Validate())
 }
 
 // What the model said is nobody's fault: not that of what it was shown, nor of the best match.
@@ -148,7 +175,9 @@ func TestFeedbackIsRefused(t *testing.T) {
 		"Value":      {ResponseID: "r1", Value: math.NaN()},
 		"Person":     {ResponseID: "r1", Person: "\xff"},
 		"Channel":    {ResponseID: "r1", Channel: "a\x00"},
-		"Target":     {ResponseID: "r1", Target: "\xff"},
+		"Target":     {ResponseID: "r1", Target: "author"},
+		"Session":    {ResponseID: "r1", Session: "\xff"},
+		"Weight":     {ResponseID: "r1", Weight: -1},
 		"At":         {ResponseID: "r1", At: start.Add(time.Hour)},
 	} {
 		_, err := f.Feedback(ctx, r)

@@ -50,14 +50,17 @@ var traceKind = records.Kind[traceRow]{
 
 // A verdict is the value of a reaction.
 type verdict struct {
-	Value float64
-	At    time.Time
+	Value  float64
+	Weight float64 `json:",omitempty"` // as in the reaction; 0 means 1
+	At     time.Time
 }
 
 // A verdictRow is the verdict that holds of one person, channel and target on an answer, as it is stored.
 type verdictRow struct {
-	ResponseID              string
-	Person, Channel, Target string
+	ResponseID      string
+	Person, Channel string
+	Session         string `json:",omitempty"`
+	Target          heed.Target
 
 	Now    verdict  // the latest
 	Before *verdict `json:",omitempty"` // the one that it replaced
@@ -83,7 +86,7 @@ var verdictKind = records.Kind[verdictRow]{
 
 // id returns the same id for all verdicts that replace each other.
 func (v *verdictRow) id() string {
-	return records.ID("verdict", v.ResponseID, v.Person, v.Channel, v.Target)
+	return records.ID("verdict", v.ResponseID, v.Person, v.Channel, string(v.Target))
 }
 
 // A personRow is how many reactions of each kind a person has had, as it is stored.

@@ -2,12 +2,11 @@ package evidence
 
 import (
 	"fmt"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A Cell names one thing that is believed in. Stores read and list cells of one kind and scope together. Cells that differ only in the name
@@ -44,7 +43,7 @@ type Observation struct {
 
 // The limits of an observation.
 const (
-	MaxText   = 1024           // bytes of an id, of each text of a cell, of a channel, a source and a session
+	MaxText   = text.Max       // bytes of an id, of each text of a cell, of a channel, a source and a session
 	MaxWeight = 1e6            // of one observation
 	MaxSkew   = limits.MaxSkew // how far ahead of the store's clock an observation may be
 )
@@ -54,8 +53,8 @@ func (o *Observation) Validate(now time.Time) error {
 	if o.ID == "" {
 		return &heed.InputError{Field: "ID", Reason: "must not be empty"}
 	}
-	if err := checkTexts(text{"ID", o.ID}, text{"Channel", o.Channel}, text{"Source", o.Source},
-		text{"Session", o.Session}); err != nil {
+	if err := checkTexts(named{"ID", o.ID}, named{"Channel", o.Channel}, named{"Source", o.Source},
+		named{"Session", o.Session}); err != nil {
 		return err
 	}
 	if err := o.Cell.Validate(); err != nil {
@@ -78,24 +77,21 @@ func (c Cell) Validate() error {
 	case c.Item == "" && c.Name == "":
 		return &heed.InputError{Field: "Cell", Reason: "must have an item or a name"}
 	}
-	return checkTexts(text{"Cell.Kind", c.Kind}, text{"Cell.Scope", c.Scope}, text{"Cell.Item", c.Item},
-		text{"Cell.Name", c.Name})
+	return checkTexts(named{"Cell.Kind", c.Kind}, named{"Cell.Scope", c.Scope}, named{"Cell.Item", c.Item},
+		named{"Cell.Name", c.Name})
 }
 
 // CheckText returns a [*heed.InputError] for this field if some store could not keep the text: see [Observation].
 func CheckText(field, value string) error {
-	switch {
-	case len(value) > MaxText:
-		return &heed.InputError{Field: field, Reason: fmt.Sprintf("is %d bytes long, may be %d", len(value), MaxText)}
-	case strings.IndexByte(value, 0) >= 0 || !utf8.ValidString(value):
-		return &heed.InputError{Field: field, Reason: "must be valid UTF-8 without NUL"}
+	if reason := text.Fault(value); reason != "" {
+		return &heed.InputError{Field: field, Reason: reason}
 	}
 	return nil
 }
 
-type text struct{ field, value string }
+type named struct{ field, value string }
 
-func checkTexts(texts ...text) error {
+func checkTexts(texts ...named) error {
 	for _, t := range texts {
 		if err := CheckText(t.field, t.value); err != nil {
 			return err

@@ -178,7 +178,7 @@ func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (prom
 }
 
 // settle takes over a verdict as far as the support allows.
-func (s *Service) settle(r *Feedback, members []Feedback, v Verdict, ceiling float64) {
+func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, ceiling float64) {
 	support := s.support(r, members)
 	switch {
 	case v.Class.generalizable() && support.Occurrences < 2:

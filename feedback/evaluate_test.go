@@ -263,25 +263,25 @@ func TestWhatFailsIsEvaluatedLater(t *testing.T) {
 }
 
 func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
-	good := feedback.Verdict{Class: feedback.EdgeCase, Confidence: 0.5}
-	for name, spoil := range map[string]func(*feedback.Verdict){
-		"no class":          func(v *feedback.Verdict) { v.Class = "" },
-		"unknown class":     func(v *feedback.Verdict) { v.Class = "great" },
-		"positive":          func(v *feedback.Verdict) { v.Class = feedback.Positive },
-		"archived":          func(v *feedback.Verdict) { v.Class = feedback.Archived },
-		"not a number":      func(v *feedback.Verdict) { v.Confidence = math.NaN() },
-		"too sure":          func(v *feedback.Verdict) { v.Confidence = 85 },
-		"less than nothing": func(v *feedback.Verdict) { v.Confidence = -0.1 },
-		"unknown action":    func(v *feedback.Verdict) { v.Action = "DEPLOY" },
-		"invented feedback": func(v *feedback.Verdict) { v.Similar = []string{"d1", "d99"} },
-		"twice":             func(v *feedback.Verdict) { v.Similar = []string{"d1", "d1"} },
-		"an opposite":       func(v *feedback.Verdict) { v.Similar = []string{"d2"} },
-		"too much to say":   func(v *feedback.Verdict) { v.Rationale = string(make([]byte, feedback.MaxComment+1)) },
-		"a panic":           func(*feedback.Verdict) { panic("no") },
+	good := feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.5}
+	for name, spoil := range map[string]func(*feedback.Assessment){
+		"no class":          func(v *feedback.Assessment) { v.Class = "" },
+		"unknown class":     func(v *feedback.Assessment) { v.Class = "great" },
+		"positive":          func(v *feedback.Assessment) { v.Class = feedback.Positive },
+		"archived":          func(v *feedback.Assessment) { v.Class = feedback.Archived },
+		"not a number":      func(v *feedback.Assessment) { v.Confidence = math.NaN() },
+		"too sure":          func(v *feedback.Assessment) { v.Confidence = 85 },
+		"less than nothing": func(v *feedback.Assessment) { v.Confidence = -0.1 },
+		"unknown action":    func(v *feedback.Assessment) { v.Action = "DEPLOY" },
+		"invented feedback": func(v *feedback.Assessment) { v.Similar = []string{"d1", "d99"} },
+		"twice":             func(v *feedback.Assessment) { v.Similar = []string{"d1", "d1"} },
+		"an opposite":       func(v *feedback.Assessment) { v.Similar = []string{"d2"} },
+		"too much to say":   func(v *feedback.Assessment) { v.Rationale = string(make([]byte, feedback.MaxComment+1)) },
+		"a panic":           func(*feedback.Assessment) { panic("no") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			silly := false
-			w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Verdict, error) {
+			w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
 				v := good
 				if silly {
 					spoil(&v)
@@ -306,8 +306,8 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 
 func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	var asked feedback.Case
-	verdict := feedback.Verdict{Class: feedback.GeneralizableHigh, Confidence: 1, Rationale: "obvious"}
-	w := newWorld(t, feedback.Config{Evaluator: func(_ context.Context, c feedback.Case) (feedback.Verdict, error) {
+	verdict := feedback.Assessment{Class: feedback.GeneralizableHigh, Confidence: 1, Rationale: "obvious"}
+	w := newWorld(t, feedback.Config{Evaluator: func(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
 		asked = c
 		for i := range c.Candidates {
 			c.Candidates[i].Tags, c.Candidates[i].ID = nil, "spoilt"
@@ -328,7 +328,7 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	r = w.says("bob", "who stores it is not your concern")
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	assert.Equal(t, "d1", r.Cluster)
-	verdict = feedback.Verdict{Class: feedback.Ambiguous, Similar: []string{}}
+	verdict = feedback.Assessment{Class: feedback.Ambiguous, Similar: []string{}}
 	r = w.says("bob", "what a strange document")
 	assert.Equal(t, feedback.Ambiguous, r.Class)
 	assert.Empty(t, r.Cluster)

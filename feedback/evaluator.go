@@ -14,7 +14,7 @@ import (
 //
 // One goroutine of each [Service] calls it at a time, without a lock that others wait for. It must return when the context is
 // done. Its error, an answer that is not valid and a panic leave the feedback unclassified, to be evaluated again.
-type Evaluator func(ctx context.Context, c Case) (Verdict, error)
+type Evaluator func(ctx context.Context, c Case) (Assessment, error)
 
 // A Classification is what became of a feedback.
 type Classification string
@@ -84,8 +84,8 @@ func (s Support) Confidence() float64 {
 	return 1 - math.Exp2(-0.8*max(s.Strength+float64(s.Reviewers)-1, 0))
 }
 
-// A Verdict is an evaluator's answer.
-type Verdict struct {
+// An Assessment is an evaluator's answer.
+type Assessment struct {
 	// Class is GeneralizableHigh, GeneralizableLow, EdgeCase or Ambiguous. Heed treats GeneralizableHigh as GeneralizableLow
 	// unless Case.Enough is set, and a generalizable feedback that stands alone as EdgeCase.
 	Class      Classification
@@ -98,17 +98,17 @@ type Verdict struct {
 	Action Action
 }
 
-func (v *Verdict) validate(c *Case) error {
+func (v *Assessment) validate(c *Case) error {
 	switch {
 	case !v.Class.generalizable() && v.Class != EdgeCase && v.Class != Ambiguous:
-		return invalid("Verdict.Class", "must be generalizable, an edge case or ambiguous")
+		return invalid("Assessment.Class", "must be generalizable, an edge case or ambiguous")
 	case !(v.Confidence >= 0 && v.Confidence <= 1):
-		return invalid("Verdict.Confidence", "must be in [0, 1]")
+		return invalid("Assessment.Confidence", "must be in [0, 1]")
 	case v.Action != "" && !v.Action.valid():
-		return invalid("Verdict.Action", "is none of the actions")
+		return invalid("Assessment.Action", "is none of the actions")
 	}
 	for i, id := range v.Similar {
-		field := fmt.Sprintf("Verdict.Similar[%d]", i)
+		field := fmt.Sprintf("Assessment.Similar[%d]", i)
 		at := slices.IndexFunc(c.Candidates, func(m Match) bool { return m.ID == id })
 		if at < 0 || c.Candidates[at].Opposed != "" {
 			return invalid(field, "must be a candidate that does not contradict the feedback")
@@ -117,14 +117,14 @@ func (v *Verdict) validate(c *Case) error {
 			return invalid(field, "is there twice")
 		}
 	}
-	return checkProse("Verdict.Rationale", v.Rationale, maxComment)
+	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
 }
 
 // Counting is the [Evaluator] that needs no model. It counts corrections and reviewers: enough of either make
 // [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
-func Counting(_ context.Context, c Case) (Verdict, error) {
+func Counting(_ context.Context, c Case) (Assessment, error) {
 	s := c.Support
-	v := Verdict{
+	v := Assessment{
 		Class:      EdgeCase,
 		Confidence: s.Confidence(),
 		Rationale:  fmt.Sprintf("alike corrections: %d, by distinct reviewers: %d", s.Occurrences, s.Reviewers),
@@ -142,7 +142,7 @@ func Counting(_ context.Context, c Case) (Verdict, error) {
 }
 
 // ask asks the evaluator about a copy of the case, and checks its answer.
-func ask(ctx context.Context, e Evaluator, c Case) (v Verdict, err error) {
+func ask(ctx context.Context, e Evaluator, c Case) (v Assessment, err error) {
 	given := c
 	given.Feedback, given.Cluster, given.Candidates = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster), slices.Clone(c.Candidates)
 	for i := range given.Candidates {
@@ -154,7 +154,7 @@ func ask(ctx context.Context, e Evaluator, c Case) (v Verdict, err error) {
 		return err
 	})
 	if err != nil {
-		return Verdict{}, err
+		return Assessment{}, err
 	}
 	return v, v.validate(&c)
 }

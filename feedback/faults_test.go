@@ -131,8 +131,8 @@ func archived(w *world) (any, error) {
 }
 
 // joiner is an evaluator to which all candidates are alike.
-func joiner(_ context.Context, c feedback.Case) (feedback.Verdict, error) {
-	v := feedback.Verdict{Class: feedback.EdgeCase, Similar: []string{}}
+func joiner(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
+	v := feedback.Assessment{Class: feedback.EdgeCase, Similar: []string{}}
 	for _, m := range c.Candidates {
 		v.Similar = append(v.Similar, m.ID)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
 )
 
@@ -43,7 +44,7 @@ func TestInterpretJudgement(t *testing.T) {
 		{learning.Judgement{Scale: learning.DevScale, Score: 4, Channel: "dev"}, learning.Positive, 0.2, learning.ChannelDev},
 		{learning.Judgement{Scale: learning.DevScale, Score: 5, Channel: "dev"}, learning.Positive, 0.4, learning.ChannelDev},
 	} {
-		for _, target := range []learning.Target{"", learning.Rule, learning.Response} {
+		for _, target := range []heed.Target{"", heed.TargetRule, heed.TargetResponse} {
 			f := test.feedback
 			f.HeuristicID, f.EventID, f.Target = "h1", "e1", target
 			s, err := b.InterpretJudgement(f)

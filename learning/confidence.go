@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 )
 
@@ -121,10 +122,10 @@ type Explanation struct {
 
 // A Share is what one origin contributes to a confidence now.
 type Share struct {
-	Said         bool   // in a judgement
-	Target       Target // of the judgement
-	Channel      string // of the signals
-	Source       string // the person
+	Said         bool        // in a judgement
+	Target       heed.Target // of the judgement
+	Channel      string      // of the signals
+	Source       string      // the person
 	For, Against float64
 	Count        uint64
 }
@@ -140,22 +141,22 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 	now := evidence.InstantOf(m.cfg.Now())
 	e := Explanation{Standing: s, Prior: b.prior, Constraints: b.constraints}
 	_, e.Limits = b.confidence(parts, now)
-	targets := map[Target]evidence.Sums{}
+	targets := map[heed.Target]evidence.Sums{}
 	for i := range parts {
 		p := &parts[i]
 		sums := p.Tally.At(now)
 		share := Share{Channel: p.Channel, Source: p.Source, For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N()}
 		if p.Cell.Name != cellSeen {
 			name := strings.TrimPrefix(strings.TrimPrefix(p.Cell.Name, cellSaid), ".")
-			share.Said, share.Target = true, Target(name)
+			share.Said, share.Target = true, heed.Target(name)
 			targets[share.Target] = targets[share.Target].Plus(sums)
 		}
 		e.Shares = append(e.Shares, share)
 	}
 	both := targets[""]
 	both.Mass, both.Reward = both.Mass/2, both.Reward/2
-	e.Rule = both.Plus(targets[Rule]).Posterior(b.prior).Mean()
-	e.Response = both.Plus(targets[Response]).Posterior(b.prior).Mean()
+	e.Rule = both.Plus(targets[heed.TargetRule]).Posterior(b.prior).Mean()
+	e.Response = both.Plus(targets[heed.TargetResponse]).Posterior(b.prior).Mean()
 	for _, name := range heuristicCells {
 		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, name)) {
 			if err != nil {

@@ -21,9 +21,9 @@ const (
 )
 
 // saidCells are the cells of judgements by their targets.
-var saidCells = map[Target]string{"": cellSaid, Rule: cellSaid + ".rule", Response: cellSaid + ".response"}
+var saidCells = map[heed.Target]string{"": cellSaid, heed.TargetRule: cellSaid + ".rule", heed.TargetResponse: cellSaid + ".response"}
 
-var heuristicCells = [...]string{cellSeen, cellSaid, saidCells[Rule], saidCells[Response]}
+var heuristicCells = [...]string{cellSeen, cellSaid, saidCells[heed.TargetRule], saidCells[heed.TargetResponse]}
 
 func (m *Module) cell(heuristicID, name string) evidence.Cell {
 	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: name}

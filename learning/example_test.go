@@ -78,8 +78,8 @@ func ExampleModule_Judge() {
 	for _, f := range []learning.Judgement{
 		{Person: "ann", Scale: learning.UserScale, Score: 1},
 		{Person: "ann", Scale: learning.UserScale, Score: 3},
-		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 5, Target: learning.Rule},
-		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 2, Target: learning.Response},
+		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 5, Target: heed.TargetRule},
+		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 2, Target: heed.TargetResponse},
 	} {
 		f.HeuristicID, f.EventID = "close the window", "rain at noon"
 		change, err := module.Judge(ctx, f)

@@ -28,19 +28,19 @@ type clicked struct {
 
 // A click is a judgement that counts, as it was said and as it is in the evidence.
 type click struct {
-	Target  Target               `json:"target,omitempty"` // of the signal
+	Target  heed.Target          `json:"target,omitempty"` // of the signal
 	Verdict verdict              `json:"verdict"`
 	Said    evidence.Observation `json:"said"`
 }
 
 // A verdict is what a judgement says. The signal that was made of it depends on more: on the settings, and on what was said before.
 type verdict struct {
-	Target   Target  `json:"target,omitempty"`
-	Channel  string  `json:"channel,omitempty"`
-	Scale    Scale   `json:"scale,omitempty"`
-	Positive bool    `json:"positive,omitempty"`
-	Score    int     `json:"score,omitempty"`
-	Factor   float64 `json:"factor"`
+	Target   heed.Target `json:"target,omitempty"`
+	Channel  string      `json:"channel,omitempty"`
+	Scale    Scale       `json:"scale,omitempty"`
+	Positive bool        `json:"positive,omitempty"`
+	Score    int         `json:"score,omitempty"`
+	Factor   float64     `json:"factor"`
 }
 
 func (j *Judgement) verdict() verdict {
@@ -100,7 +100,7 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	}
 	e := m.clickEntry(&f, s, before.ID, before.Value.Number+1)
 	for _, c := range before.Value.Live {
-		switch overlaps := c.Target.overlaps(s.Target); {
+		switch overlaps := overlap(c.Target, s.Target); {
 		case overlaps && c.Said.At.After(f.At):
 			_, err := m.commit(ctx, store.Batch{}, with...)
 			return Change{Signal: s, Limits: []Limit{LimitOutdated}}, err

@@ -8,20 +8,8 @@ import (
 	"github.com/heedhq/heed/evidence"
 )
 
-// A Target says what of an answer is meant. "" means both. The target does not change how far a signal moves the confidence. An
-// [Explanation] tells the two apart, and counts half of a signal about both for each.
-type Target string
-
-// The targets.
-const (
-	Rule     Target = "rule"     // that the heuristic spoke in this situation
-	Response Target = "response" // what it said
-)
-
-func (t Target) valid() bool { return t == "" || t == Rule || t == Response }
-
-// overlaps reports whether a click about one target replaces a click about the other.
-func (t Target) overlaps(o Target) bool { return t == o || t == "" || o == "" }
+// overlap reports whether a click about one target replaces a click about the other.
+func overlap(t, o heed.Target) bool { return t == o || t == "" || o == "" }
 
 // A Scale is the range of a score. "" means thumbs: Judgement.Positive counts. The strategy decides how much evidence a score is:
 // see [BayesianConfig].
@@ -53,9 +41,9 @@ type Judgement struct {
 	Person   string
 	Channel  string // the caller's name for how it is known; [ChannelDev] marks a developer's word
 	Scale    Scale
-	Positive bool // for thumbs
-	Score    int  // for a scale: 1 to 3, or 1 to 5
-	Target   Target
+	Positive bool        // for thumbs
+	Score    int         // for a scale: 1 to 3, or 1 to 5
+	Target   heed.Target // it does not change how far the confidence moves; an [Explanation] tells the targets apart
 	// Factor multiplies the magnitude of the strategy's signal, in [0, evidence.MaxWeight]: the weight that package decision gives a
 	// reaction, for example. nil means 1.
 	Factor  *float64
@@ -75,7 +63,7 @@ func (j Judgement) Validate() error {
 		return &heed.InputError{Field: "Scale", Reason: "must be user, dev or empty"}
 	case j.Scale != "" && (j.Score < 1 || j.Score > most):
 		return &heed.InputError{Field: "Score", Reason: fmt.Sprintf("is %d, must be 1 to %d", j.Score, most)}
-	case !j.Target.valid():
+	case !j.Target.Valid():
 		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
 	case j.Factor != nil && !(*j.Factor >= 0 && *j.Factor <= evidence.MaxWeight):
 		return &heed.InputError{Field: "Factor", Reason: fmt.Sprintf("is %v, must be in [0, %v]", *j.Factor, float64(evidence.MaxWeight))}

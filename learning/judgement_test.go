@@ -75,20 +75,20 @@ func TestClicksAtTheSameMoment(t *testing.T) {
 }
 
 func TestTargets(t *testing.T) {
-	say := func(f *fixture, target learning.Target, score int) {
+	say := func(f *fixture, target heed.Target, score int) {
 		f.clock.Advance(time.Second)
 		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: score, Target: target})
 	}
 	f := newFixture(t, learning.Config{}, "h")
-	say(f, learning.Rule, 5)
-	say(f, learning.Response, 1)
+	say(f, heed.TargetRule, 5)
+	say(f, heed.TargetResponse, 1)
 	assert.Equal(t, map[string][]float64{"dev": {0.4, -0.4}}, f.counted("h"), "two judgements of two things")
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.InDelta(t, 1.4/2.4, e.Rule, 1e-12)
 	assert.InDelta(t, 1./2.4, e.Response, 1e-12)
 	assert.InDelta(t, 1.4/2.8, e.Standing.Confidence, 1e-12)
-	say(f, learning.Rule, 2)
+	say(f, heed.TargetRule, 2)
 	assert.Equal(t, map[string][]float64{"dev": {-0.4, -0.2}}, f.counted("h"), "the rule is judged anew")
 	say(f, "", 4)
 	assert.Equal(t, map[string][]float64{"dev": {0.2}}, f.counted("h"), "a judgement of both takes the place of all")
@@ -96,7 +96,7 @@ func TestTargets(t *testing.T) {
 	require.NoError(t, err)
 	assert.InDelta(t, 1.1/2.1, e.Rule, 1e-12)
 	assert.InDelta(t, 1.1/2.1, e.Response, 1e-12)
-	say(f, learning.Response, 1)
+	say(f, heed.TargetResponse, 1)
 	assert.Equal(t, map[string][]float64{"dev": {-0.4}}, f.counted("h"), "and one of a part that of both")
 }
 
@@ -136,7 +136,7 @@ func TestLateClicks(t *testing.T) {
 	f.say(last)
 	assert.Equal(t, map[string][]float64{"user_explicit": {0.8}}, f.counted("h"))
 	rule := thumb("h", "e", false)
-	rule.Target, rule.At = learning.Rule, start.Add(-time.Hour)
+	rule.Target, rule.At = heed.TargetRule, start.Add(-time.Hour)
 	assert.Equal(t, []learning.Limit{learning.LimitOutdated}, f.say(rule).Limits)
 	f.say(thumb("h", "e", false))
 	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
@@ -239,7 +239,7 @@ func TestClickThatIsForgotten(t *testing.T) {
 func TestHalfForgottenClicks(t *testing.T) {
 	f := newFixtureOver(t, memstore.Config{Limits: map[string]store.Limits{"learning.click": {For: 300 * 24 * time.Hour}}}, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
-	rule.Target, response.Target = learning.Rule, learning.Response
+	rule.Target, response.Target = heed.TargetRule, heed.TargetResponse
 	f.say(rule)
 	f.clock.Advance(20 * 24 * time.Hour)
 	f.say(response)
@@ -284,7 +284,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 		"verdict": func(j *learning.Judgement) { j.Positive = false },
 		"scale":   func(j *learning.Judgement) { j.Scale, j.Score = learning.DevScale, 5 },
 		"factor":  func(j *learning.Judgement) { j.Factor = &twice },
-		"target":  func(j *learning.Judgement) { j.Target = learning.Rule },
+		"target":  func(j *learning.Judgement) { j.Target = heed.TargetRule },
 		"channel": func(j *learning.Judgement) { j.Channel = "email" },
 		"session": func(j *learning.Judgement) { j.Session = "other" },
 		"time":    func(j *learning.Judgement) { j.At = start.Add(time.Microsecond) },
@@ -301,7 +301,7 @@ func TestAnotherJudgementAtTheSameTime(t *testing.T) {
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	rule, response := thumb("h", "e", true), thumb("h", "e", true)
-	rule.Target, response.Target, rule.At, response.At = learning.Rule, learning.Response, start, start
+	rule.Target, response.Target, rule.At, response.At = heed.TargetRule, heed.TargetResponse, start, start
 	f.say(rule)
 	f.say(response)
 	assert.Equal(t, []learning.Limit{learning.LimitDuplicate}, f.say(rule).Limits, "of two that count")

@@ -36,7 +36,7 @@ type Signal struct {
 	Channel     string // how it is known; the channel of the evidence
 	// Magnitude is how much it is worth, in [0, evidence.MaxWeight]. 1 is one full observation, and 0 is nothing.
 	Magnitude float64
-	Target    Target            // what of the answer it is about
+	Target    heed.Target       // what of the answer it is about
 	Metadata  map[string]string // for logs; nothing is learned from it
 }
 
@@ -52,7 +52,7 @@ func (s Signal) Validate() error {
 		return &heed.InputError{Field: "Type", Reason: "must be positive, negative or neutral"}
 	case !(s.Magnitude >= 0 && s.Magnitude <= evidence.MaxWeight):
 		return &heed.InputError{Field: "Magnitude", Reason: fmt.Sprintf("is %v, must be in [0, %v]", s.Magnitude, float64(evidence.MaxWeight))}
-	case !s.Target.valid():
+	case !s.Target.Valid():
 		return &heed.InputError{Field: "Target", Reason: "must be rule, response or empty"}
 	}
 	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Channel", s.Channel})

@@ -3,9 +3,11 @@ package text
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // letters are the characters that words are made of.
@@ -91,4 +93,18 @@ func Distinct(texts []string) []string {
 		return nil
 	}
 	return slices.Compact(slices.Sorted(slices.Values(texts)))
+}
+
+// Max is how many bytes a name may have that a store keeps.
+const Max = 1024
+
+// Fault says why some store could not keep a name, and is empty where every store can.
+func Fault(name string) string {
+	switch {
+	case len(name) > Max:
+		return fmt.Sprintf("is %d bytes long, may be %d", len(name), Max)
+	case strings.IndexByte(name, 0) >= 0 || !utf8.ValidString(name):
+		return "must be valid UTF-8 without NUL"
+	}
+	return ""
 }

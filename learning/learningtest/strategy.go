@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/conformance"
 	"github.com/heedhq/heed/learning"
 )
@@ -76,7 +77,7 @@ func judgements() (all []learning.Judgement) {
 		}
 	}
 	for _, f := range said {
-		for _, target := range []learning.Target{"", learning.Rule, learning.Response} {
+		for _, target := range []heed.Target{"", heed.TargetRule, heed.TargetResponse} {
 			for _, domain := range domains {
 				f.HeuristicID, f.EventID, f.Person, f.Target, f.Domain = "h1", "e1", "ann", target, domain
 				f.At = time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC)
