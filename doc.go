@@ -19,6 +19,7 @@
 //     [github.com/heedhq/heed/store/storetest] is its contract in executable form, for your own store.
 //   - [github.com/heedhq/heed/stream] is the seam to where events come from and go to, with
 //     [github.com/heedhq/heed/stream/streamtest] for your own.
+//   - [github.com/heedhq/heed/loop] closes the whole loop of an agent with the packages below: begin here.
 //   - [github.com/heedhq/heed/strategy] learns by Thompson sampling which of several ways works: models, prompts, tools,
 //     or ways of bringing a learning into a session.
 //   - [github.com/heedhq/heed/strategy/strategytest] has the contract of a pooling, for your own.

@@ -38,11 +38,15 @@ var table = map[string]row{
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
 	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
 
-	"feedback":     {library, shared, ". evidence store stream prompt internal/..."},
-	"patterns":     {library, shared, ". evidence store stream prompt internal/..."},
-	"memstore":     {library, shared, ". evidence store stream internal/..."},
-	"llm/...":      {nothing, shared, ". prompt decision internal/..."},
-	"sqlstore":     {library, shared, ". evidence store stream internal/..."},
+	"feedback": {library, shared, ". evidence store stream prompt internal/..."},
+	"patterns": {library, shared, ". evidence store stream prompt internal/..."},
+	"memstore": {library, shared, ". evidence store stream internal/..."},
+	"llm/...":  {nothing, shared, ". prompt decision internal/..."},
+	"sqlstore": {library, shared, ". evidence store stream internal/..."},
+	"loop": {
+		library, shared,
+		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore internal/...",
+	},
 	"examples/...": {anything, silent, "..."},
 	"cmd/...":      {anything, silent, "..."},
 }

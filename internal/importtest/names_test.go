@@ -13,9 +13,14 @@ import (
 
 // oneConcept lists the types that several packages export under one name, as they are the same concept in each.
 var oneConcept = map[string]string{
+	"Answer":   "what was answered to an event",
+	"Arm":      "one of the ways that are chosen among; in loop with what it takes to go it",
 	"Config":   "what a package is configured with",
+	"Event":    "something that happened; in loop one that wants an answer",
 	"Outcome":  "what came of a thing that was tried",
+	"Plan":     "what is known before the work begins; in loop all of it",
 	"Query":    "what is asked for",
+	"Reaction": "what a person makes of an answer",
 	"Reset":    "an order to forget what was learned, with actor and reason",
 	"Result":   "what a call came to",
 	"Standing": "how a thing stands: its belief, and what that came of",

@@ -1,0 +1,244 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/watch"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// An Agent answers events and learns from what becomes of the answers. Make one with [New]. It starts no goroutine of its own but
+// in [Agent.Run], and needs no closing. It is safe for concurrent use by multiple goroutines. Any number of agents of one
+// name may use a store, in any number of processes.
+type Agent struct {
+	cfg       Config
+	learning  *learning.Module
+	decider   *decision.Decider
+	plain     *decision.Decider // asks the model as if there were no heed
+	reactions *decision.Reactions
+	extractor *decision.Extractor // nil: there is none
+	patterns  *patterns.Recorder
+	feedback  *feedback.Service
+
+	answers  records.Kind[row]
+	notes    records.Kind[noteRow]
+	editions records.Kind[edition]
+
+	similar  heed.Similarity
+	shelf    shelf
+	frozen   atomic.Bool
+	watch    *watch.Watch
+	strategy struct {
+		sync.RWMutex
+		learner *strategy.Learner // nil: there are no arms
+		arms    []Arm
+		seed    [2]uint64
+	}
+}
+
+// New returns an agent, which goes on from what its store holds; or all faults of its configuration, joined, each a
+// [*heed.ConfigError].
+func New(ctx context.Context, cfg Config) (*Agent, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
+	}
+	if cfg.Store == nil {
+		st, err := memstore.New(memstore.Config{Now: cfg.Now})
+		if err != nil {
+			return nil, fmt.Errorf("loop: %w", err)
+		}
+		cfg.Store = st
+	}
+	a := &Agent{
+		cfg: cfg, answers: answersOf(cfg.Name), notes: notesOf(cfg.Name), editions: editionsOf(cfg.Name),
+		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now), similar: remembering(cfg.Similarity),
+	}
+	a.frozen.Store(cfg.Frozen)
+	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.editions.Kind); err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
+	}
+	if err := a.open(ctx); err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
+	}
+	if _, err := a.teach(ctx, cfg.Lessons); err != nil {
+		return nil, fmt.Errorf("loop: lessons: %w", err)
+	}
+	return a, nil
+}
+
+// seeds draws the seeds of the parts, or none where the host gave none.
+func (c *Config) seeds() (of [3]rand.Source) {
+	if c.Seed != nil {
+		for i := range of {
+			of[i] = rand.NewPCG(c.Seed.Uint64(), c.Seed.Uint64())
+		}
+	}
+	return of
+}
+
+// part returns the name of a part of the agent: its default for an agent without a name.
+func (c *Config) part(own, name string) string {
+	if own == "" && c.Name != defaultName {
+		return c.Name + "." + name
+	}
+	return own
+}
+
+// open makes the parts.
+func (a *Agent) open(ctx context.Context) error {
+	cfg, seeds := &a.cfg, a.cfg.seeds()
+	if s := seeds[0]; s != nil {
+		a.strategy.seed = [2]uint64{s.Uint64(), s.Uint64()}
+	}
+	if err := a.openDecision(ctx, seeds); err != nil {
+		return err
+	}
+	var err error
+	if cfg.has(Learning) {
+		l := cfg.Learning
+		l.Name = cfg.part(l.Name, "learning")
+		share(cfg, &l.Store, &l.Now, &l.Observer)
+		if a.learning, err = learning.New(ctx, l); err != nil {
+			return err
+		}
+	}
+	if cfg.has(Patterns) {
+		p := cfg.Patterns
+		p.Name = cfg.part(p.Name, "patterns")
+		share(cfg, &p.Store, &p.Now, &p.Observer)
+		if a.patterns, err = patterns.New(ctx, p); err != nil {
+			return err
+		}
+	}
+	if cfg.has(Feedback) {
+		f := cfg.Feedback
+		share(cfg, &f.Store, &f.Now, &f.Observer)
+		if a.feedback, err = feedback.New(ctx, f); err != nil {
+			return err
+		}
+	}
+	return a.arm(ctx, cfg.Arms)
+}
+
+// share sets what all parts share, where a part's own configuration has nothing else.
+func share(c *Config, st *store.Store, now *func() time.Time, observer *heed.Observer) {
+	if *st == nil {
+		*st = c.Store
+	}
+	if *now == nil {
+		*now = c.Now
+	}
+	if *observer == nil {
+		*observer = c.Observer
+	}
+}
+
+func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err error) {
+	cfg := &a.cfg
+	d := cfg.Decision
+	share(cfg, &d.Store, &d.Now, &d.Observer)
+	d.LLM = decision.LLMFunc(generate)
+	if d.Prompts.System == "" {
+		d.Prompts.System = cfg.System
+	}
+	if d.Similarity == nil {
+		d.Similarity = cfg.Similarity
+	}
+	if d.Seed == nil {
+		d.Seed = seeds[1]
+	}
+	d.Observer = unasked(d.Observer)
+	if a.decider, err = decision.New(ctx, d); err != nil {
+		return err
+	}
+	p := d
+	p.Strategy, p.NoCandidates = decision.AlwaysLLM, true
+	if s := seeds[2]; s != nil {
+		p.Seed = s
+	}
+	if a.plain, err = decision.New(ctx, p); err != nil {
+		return err
+	}
+	r := cfg.Reactions
+	share(cfg, &r.Store, &r.Now, &r.Observer)
+	if a.reactions, err = decision.NewReactions(ctx, r); err != nil {
+		return err
+	}
+	if cfg.Extract && cfg.Model != nil {
+		a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
+			LLM: chain{append([]decision.LLM{cfg.Model}, cfg.Fallbacks...)}, Store: d.Store, Nearest: a.nearest,
+			Now: cfg.Now, Observer: cfg.Observer,
+		})
+	}
+	return err
+}
+
+// Learning returns the part that knows how far heuristics are trusted, or nil without it.
+func (a *Agent) Learning() *learning.Module { return a.learning }
+
+// Decision returns the part that decides.
+func (a *Agent) Decision() *decision.Decider { return a.decider }
+
+// Strategy returns the part that chooses arms, or nil without arms.
+func (a *Agent) Strategy() *strategy.Learner {
+	a.strategy.RLock()
+	defer a.strategy.RUnlock()
+	return a.strategy.learner
+}
+
+// Patterns returns the part that knows which ways of working go well, or nil without it.
+func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
+
+// Feedback returns the part that makes rules of corrections, or nil without it.
+func (a *Agent) Feedback() *feedback.Service { return a.feedback }
+
+// Freeze stops learning, or begins it again. A frozen agent answers by what was learned before; reactions and outcomes come to
+// nothing. It holds for this agent, in this process.
+func (a *Agent) Freeze(frozen bool) { a.frozen.Store(frozen) }
+
+// Sweep does what is due at now: it counts silence, tells the arms what answers were worth, and sweeps the parts and the store. It
+// implements [heed.Sweeper]. It goes on where a part fails, and returns the errors, joined.
+func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
+	var errs []error
+	if !a.frozen.Load() {
+		errs = append(errs, a.silence(ctx, now), a.settleAll(ctx))
+		if a.learning != nil {
+			errs = append(errs, a.learning.Sweep(ctx, now))
+		}
+		if l := a.Strategy(); l != nil {
+			errs = append(errs, l.Sweep(ctx, now))
+		}
+		if a.patterns != nil {
+			errs = append(errs, a.patterns.Sweep(ctx, now))
+		}
+		if a.feedback != nil {
+			errs = append(errs, a.feedback.Sweep(ctx, now))
+		}
+	}
+	return wrap("sweep", errors.Join(append(errs, a.cfg.Store.Sweep(ctx, now))...))
+}
+
+// Run calls [Agent.Sweep] every minute, until the context ends. It is for a goroutine of the host's. It returns as [heed.Run] does.
+func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a) }
+
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("loop: %s: %w", doing, err)
+}

@@ -1,0 +1,157 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// A Reply is what a model answered that the framework asked.
+type Reply struct {
+	Text  string // the whole answer, also of one that was streamed
+	Model string // its name
+	Err   error  // why there is no answer; nil if there is one
+	// Tokens as the provider counts them. 0 where it does not tell.
+	InputTokens, OutputTokens int
+}
+
+// Answer answers an event: with a heuristic that is trusted, else with the model. It is [Agent.Prepare] and [Agent.Answered]
+// around a call of [Config].Model, or of the arm's.
+//
+// A model that fails gives an answer without a text, and no error: see Result.Reason.
+func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
+	p, err := a.prepare(ctx, e)
+	if err != nil {
+		return Answer{}, wrap("answer", err)
+	}
+	if p.Ready {
+		if e.OnChunk != nil {
+			e.OnChunk(p.Text)
+		}
+		return p.answer(), nil
+	}
+	m := a.model(p.Arm)
+	if m == nil {
+		p.Result = decision.Result{Path: decision.Rejected, Reason: decision.LLMUnavailable}
+		return p.answer(), nil
+	}
+	answer, err := a.decide(ctx, &p, &call{model: m, event: &p.Event})
+	return answer, wrap("answer", err)
+}
+
+// Answered takes what the model made of a plan that is not ready, and begins to wait for what becomes of the answer. The answer of
+// one event counts once, however often it is told.
+func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
+	switch {
+	case p.Event.ID == "":
+		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "must come from Prepare"})
+	case p.Ready:
+		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "is ready: no model was to be asked"})
+	case r.InputTokens < 0 || r.OutputTokens < 0:
+		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply", Reason: "must not have negative tokens"})
+	}
+	before, _, err := a.begin(ctx, p.Event.ID)
+	if err != nil {
+		return Answer{}, wrap("answered", err)
+	}
+	if before.Revision > 0 {
+		p.repeat(&before.Value)
+		return p.answer(), nil
+	}
+	answer, err := a.decide(ctx, &p, &call{model: given{r}})
+	return answer, wrap("answered", err)
+}
+
+// answer returns the answer of a plan that is ready.
+func (p *Plan) answer() Answer {
+	return Answer{ID: p.Event.ID, Text: p.Text, Plan: *p, Result: p.Result}
+}
+
+// decide has a model answer.
+func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
+	res, err := a.deciderOf().Decide(context.WithValue(ctx, callKey{}, c), a.request(p, a.committer(p)))
+	if err != nil {
+		return Answer{}, err
+	}
+	p.Text, p.Result = res.Text, res
+	if res.Path == decision.Fallback && ctx.Err() == nil {
+		err = a.failed(ctx, p)
+	}
+	return p.answer(), err
+}
+
+// committer returns what commits an answer: its trace, what waits for its fate, and what was in it.
+func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.Batch) error {
+	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
+		r := a.rowOf(p, &res)
+		kept := store.Batch{Records: []store.Record{a.answers.Record(r, store.Once)}}
+		if a.learning == nil || a.frozen.Load() {
+			_, err := a.cfg.Store.Commit(ctx, trace, kept)
+			return err
+		}
+		e := &p.Event
+		return a.learning.Fire(ctx, learning.Fire{
+			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person, Session: e.Session,
+			Path: string(res.Path), Prediction: prediction(&res), At: e.At,
+		}, trace, kept)
+	}
+}
+
+// prediction returns the probability of success that was foretold.
+func prediction(r *decision.Result) *float64 {
+	p := r.Success
+	return &p
+}
+
+// silenceWindow is how long nobody may say anything until that counts, where the agent has no heuristics.
+const silenceWindow = 30 * time.Second
+
+// rowOf returns the record of an answer.
+func (a *Agent) rowOf(p *Plan, res *decision.Result) row {
+	e := &p.Event
+	r := row{
+		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
+		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
+		Shown: slices.Clone(res.ShownIDs), Rules: p.Rules, At: e.At,
+	}
+	if res.Path == decision.Heuristic {
+		r.Believed = res.Confidence
+		r.Choice = nil
+	}
+	for _, n := range p.Notes {
+		r.Notes = append(r.Notes, n.ID)
+	}
+	if !a.cfg.Decision.HashTexts {
+		r.Text, r.About = res.Text, e.Text
+	}
+	if a.patterns != nil && e.Task != "" && res.Path == decision.Model {
+		r.Followed = a.patterns.Extract(res.Text)
+	}
+	if r.Choice != nil && !a.frozen.Load() {
+		r.Due = r.At.Add(a.window(e.Domain))
+	}
+	return r
+}
+
+// window returns after how long silence counts for an arm.
+func (a *Agent) window(domain string) time.Duration {
+	if a.learning == nil {
+		return silenceWindow
+	}
+	return cmp.Or(max(a.learning.Config().Strategy.Windows(domain).Silence, 0), silenceWindow)
+}
+
+// failed tells the arm that its model gave no answer.
+func (a *Agent) failed(ctx context.Context, p *Plan) error {
+	if p.Choice == nil || a.frozen.Load() || errors.Is(p.Result.Err, context.Canceled) {
+		return nil
+	}
+	return a.observe(ctx, *p.Choice, p.Event.ID+"/failed", worth{value: -1, confidence: 1, channel: "error", at: p.Event.At})
+}

@@ -1,0 +1,170 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// Config configures an [Agent]. Every field has a default.
+type Config struct {
+	// Store keeps everything. nil means a store in memory, whose content ends with the process.
+	Store store.Store
+	// Name tells agents apart that share a store, and names the agent to reviewers. Agents of one name share all that they
+	// learn. "" means "loop".
+	Name string
+
+	// Model answers where no heuristic does. nil: only heuristics answer, or the framework does through [Agent.Prepare].
+	Model decision.LLM
+	// Fallbacks are asked in their order where a model fails.
+	Fallbacks []decision.LLM
+	// Models are further models by name, for the arms of [Lessons].
+	Models map[string]decision.LLM
+	// System is what the model is told in every case. "" means decision's default.
+	System string
+	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using notes. Without arms, nothing
+	// is chosen.
+	Arms []Arm
+	// Lessons are taught by [New], as by [Agent.Teach].
+	Lessons Lessons
+
+	// Without are parts that are left out.
+	Without Parts
+	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no heuristic answers, and Plan.Would
+	// says which one would have.
+	Shadow bool
+	// Frozen begins with learning switched off: see [Agent.Freeze].
+	Frozen bool
+	// Extract has the model write a heuristic from an answer that was praised. It costs one more call of the model.
+	Extract bool
+	// Reevaluate has [Agent.Run] ask the model about some heuristics without showing them, that often. 0: never.
+	Reevaluate time.Duration
+
+	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
+	Budget Budget
+	// Similarity says which heuristics and notes fit an event. nil means [heed.Trigrams]. Fit and NoteFit are the least
+	// similarities of a heuristic and of a note, in (0, 1]. 0 means 0.22 and 0.15 for trigrams, and 0.6 for others.
+	Similarity   heed.Similarity
+	Fit, NoteFit float64
+	// Price is how much the worth of an answer falls for each unit of [Outcome].Cost. 0: cost does not matter.
+	Price float64
+
+	// Learning, Decision, Strategy, Patterns, Feedback and Reactions are the configurations of the parts. Store, Now, Observer and
+	// Name are set here where they are not set there. So are the model, the seed and the arms.
+	Learning  learning.Config
+	Decision  decision.Config
+	Strategy  strategy.Config
+	Patterns  patterns.Config
+	Feedback  feedback.Config
+	Reactions decision.ReactionsConfig
+
+	// Observer is told what happens in all parts. nil costs nothing.
+	Observer heed.Observer
+	// Now is the clock. nil means time.Now.
+	Now func() time.Time
+	// Seed gives the keys of all that is drawn. It is used once, by [New]. nil means random keys.
+	Seed rand.Source
+	// NewID makes the ids of events that have none, and must be safe for concurrent use. nil means random UUIDs.
+	NewID func() string
+}
+
+// Parts is a set of parts of the loop. Add them with |.
+type Parts uint8
+
+// The parts.
+const (
+	Learning Parts = 1 << iota // trust in heuristics
+	Strategy                   // the choice of arms
+	Patterns                   // ways of working
+	Feedback                   // rules
+)
+
+// has reports whether the agent has a part.
+func (c *Config) has(part Parts) bool { return c.Without&part == 0 }
+
+// A Budget bounds what [Agent.Prepare] does. The zero value of each field means its default.
+type Budget struct {
+	Time  time.Duration // until the plan is there. A part that is not ready is left out. 0 means a second
+	Runes int           // of the text that is added to the system prompt. 0 means 12,000
+	Notes int           // in a prompt. 0 means 3
+}
+
+// An Arm is one way of answering. [Config].Strategy learns which one works.
+type Arm struct {
+	ID string
+	// Weight is its share before anything is learned, relative to the other arms'. All 0 mean equal shares.
+	Weight float64
+	// Model answers. nil means [Config].Model.
+	Model decision.LLM
+	// System is added to the system prompt.
+	System string
+	// Tools are the names of the tools that may be used, for the framework. nil says nothing about tools.
+	Tools []string
+	// Brief writes what the prompt says of the notes that fit. nil lists them. An arm that wants none returns "".
+	Brief func(ctx context.Context, e Event, notes []Note) (string, error)
+	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an event that a note fits.
+	ForNotes bool
+}
+
+const (
+	defaultName    = "loop"
+	defaultFit     = 0.22
+	defaultNoteFit = 0.15
+	embeddedFit    = 0.6
+	defaultRunes   = 12_000
+	defaultNotes   = 3
+)
+
+func (c Config) withDefaults() Config {
+	c.Name = cmp.Or(c.Name, defaultName)
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock
+	}
+	if c.NewID == nil {
+		c.NewID = uuid.NewString
+	}
+	if c.Similarity == nil {
+		c.Similarity = heed.Trigrams{}
+	}
+	fit, noteFit := embeddedFit, embeddedFit
+	if _, ok := c.Similarity.(heed.Trigrams); ok {
+		fit, noteFit = defaultFit, defaultNoteFit
+	}
+	c.Fit, c.NoteFit = cmp.Or(c.Fit, fit), cmp.Or(c.NoteFit, noteFit)
+	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
+	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes), cmp.Or(c.Budget.Notes, defaultNotes)
+	c.Arms, c.Fallbacks = slices.Clone(c.Arms), slices.Clone(c.Fallbacks)
+	return c
+}
+
+func (c *Config) validate() error {
+	var found faults.List
+	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
+	found.Check(c.Fit > 0 && c.Fit <= 1, "Fit", c.Fit, "must be in (0, 1]")
+	found.Check(c.NoteFit > 0 && c.NoteFit <= 1, "NoteFit", c.NoteFit, "must be in (0, 1]")
+	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")
+	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
+	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
+	found.Check(c.Price >= 0 && c.Price <= evidence.MaxWeight, "Price", c.Price, "must be in [0, 1e6]")
+	found.Check(c.Reevaluate >= 0, "Reevaluate", c.Reevaluate, "must not be negative")
+	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
+	for i, m := range c.Fallbacks {
+		found.Check(m != nil, fmt.Sprintf("Fallbacks[%d]", i), nil, "must not be nil")
+	}
+	return found.Err()
+}

@@ -1,0 +1,63 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/records"
+)
+
+// A Correction is what a reviewer says of an answer.
+type Correction struct {
+	// ID names the correction, which counts once. "" means that the answer, the reviewer and the text name it.
+	ID       string
+	Reviewer string
+	// Decision is what the reviewer decided. "" means [feedback.ApprovedWithChanges] if there is a text, and else
+	// [feedback.Approved].
+	Decision feedback.Decision
+	// Text says in a sentence what was wrong, or what was right and should be repeated. Comment is what else was said.
+	Text, Comment string
+	Severity      string // as in [feedback.Feedback]
+	Tags          []string
+	At            time.Time // the zero time means now
+}
+
+// gate is where corrections of the loop are made.
+const gate = "loop"
+
+// Correct takes a reviewer's words. Corrections that say the same become a proposal, which other people approve as a rule:
+// see [Agent.Feedback]. It returns what was made of the correction. Without feedback, the error is a [*heed.ConfigError].
+func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
+	f, err := a.correct(ctx, id, c)
+	return f, wrap("correct", err)
+}
+
+func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
+	if a.feedback == nil {
+		return feedback.Feedback{}, &heed.ConfigError{Field: "Without", Value: a.cfg.Without, Reason: "must not have Feedback, to take corrections"}
+	}
+	kept, err := a.read(ctx, id)
+	if err != nil || a.frozen.Load() {
+		return feedback.Feedback{}, err
+	}
+	decided := feedback.Approved
+	if c.Text != "" {
+		decided = feedback.ApprovedWithChanges
+	}
+	f := feedback.Feedback{
+		ID: cmp.Or(c.ID, "loop:"+records.ID(a.cfg.Name, id, c.Reviewer, c.Text)), Gate: gate, Agent: a.cfg.Name, Task: id,
+		Decision: cmp.Or(c.Decision, decided), Reviewer: c.Reviewer, Summary: c.Text, Comment: c.Comment, Severity: c.Severity,
+		Tags: slices.Clone(c.Tags), Rules: kept.Value.Rules, At: c.At,
+	}
+	if f.At.IsZero() {
+		f.At = kept.Value.At // so that the same correction, told again, is the same
+	}
+	if _, err := a.feedback.Record(ctx, f); err != nil {
+		return feedback.Feedback{}, err
+	}
+	return a.feedback.Evaluate(ctx, f.ID)
+}

@@ -1,0 +1,29 @@
+// Package loop closes the loop of an agent that learns, with the packages of heed in one value.
+//
+//	agent, err := loop.New(ctx, loop.Config{Store: st, Model: model})
+//	answer, err := agent.Answer(ctx, loop.Event{Text: "The disk of db-1 is full.", Session: "s1", Person: "ann"})
+//	err = agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1})
+//	go agent.Run(ctx)
+//
+// An event is answered by a heuristic that is trusted, or else by the model. The model is told the rules that people approved, the
+// ways of working that went well or badly, and the notes that fit. Where there are several [Arm]s, the loop learns which of
+// them works.
+//
+//	what becomes of an answer           what it changes
+//	[Agent.React]: a thumb, a score     trust in the heuristic, the arm, and new heuristics from praise
+//	[Agent.Undo]: it is taken back      trust in the heuristic, the arm
+//	[Agent.Hear]: a later message       the same, where its text takes the answer back or passes it over
+//	silence, seen by [Agent.Sweep]      the same, a little
+//	[Agent.Outcome]: what came of it    the same, and which ways of working are shown again or warned of
+//	[Agent.Correct]: a reviewer's words rules, once other people have approved them
+//
+// # A framework that calls the model
+//
+// [Agent.Prepare] says what to ask which model. It may also have the answer already. [Agent.Answered] takes what the model said.
+// [Agent.Answer] is the two around [Config].Model.
+//
+// # What is stored
+//
+// All that an agent knows is in its store. So a reaction may come in another process than the answer, or after a crash. A
+// record of the kind "loop.answer" says what was in each answer. The agent keeps only copies in memory of what is stored.
+package loop

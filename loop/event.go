@@ -1,0 +1,128 @@
+package loop
+
+import (
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+)
+
+// An Event wants an answer.
+type Event struct {
+	// ID names the event, and its answer. An event that was answered before gets the same answer. "" means a new one.
+	ID string
+	// Text is what happened or was asked.
+	Text string
+	// Session is the conversation, Person who is answered, and Stream the place where the next message shows whether the
+	// answer was passed over. All may be empty.
+	Session, Person, Stream string
+	// Domain is what the event is about. Heuristics and notes of other domains are not looked at.
+	Domain string
+	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The answer is then told what went well and
+	// badly in tasks like it. "" means that there is none.
+	Task string
+	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the note that fits best. Context is
+	// the kind of situation, such as "interactive".
+	Item, Context string
+	// History is the conversation so far, the oldest first.
+	History []Turn
+	// OnChunk is called with each piece of the answer as it comes, by [Agent.Answer]. nil waits for the whole.
+	OnChunk func(text string)
+	// At is when it happened. The zero time means now.
+	At time.Time
+}
+
+// A Turn is one message of a conversation.
+type Turn struct {
+	Role string // "user" or "assistant"
+	Text string
+}
+
+// An Answer is what the agent answered.
+type Answer struct {
+	ID   string // of the event; what becomes of the answer is told under it
+	Text string // empty if there is none: see Result.Reason
+	Plan Plan
+	// Result says how the decision came about.
+	Result decision.Result
+}
+
+// A Reaction is what a person makes of an answer. Of the reactions of one person, channel and target the latest holds.
+type Reaction struct {
+	Person  string      // all without a name are one person
+	Channel string      // how it is known. "" means "user_explicit"
+	Target  heed.Target // which part of the answer is meant. "" means all of it
+	Value   float64     // how good the answer was, in [-1, 1]. 0 withdraws the reaction
+	Weight  float64     // multiplies what it counts, in [0, 1e6]. 0 means 1
+	At      time.Time   // the zero time means now
+}
+
+// A ToolResult is what a tool gave while an event was answered.
+type ToolResult struct {
+	ID   string // of the call. A result that is told again under one id counts once. "" means that its content names it
+	Name string // of the tool
+	Text string // what it gave
+	Err  error  // why it failed; nil if it did not
+	At   time.Time
+}
+
+// An Outcome is what came of an answer, as far as it can be counted. The latest one of an answer holds for trust and arms.
+type Outcome struct {
+	// Success says whether it worked. nil means that this is not known.
+	Success *bool
+	// Reward is how good it was, in [-1, 1]. nil means 1 for a success and -1 for a failure.
+	Reward *float64
+	// Errors and Retries are how many there were, and Duration how long it took. Failure says in a word how it failed.
+	Errors, Retries int
+	Duration        time.Duration
+	Failure         string
+	// Cost is what it cost, in a unit of the host's: see [Config].Price.
+	Cost   float64
+	Source string    // who says so; may be empty
+	At     time.Time // the zero time means now
+}
+
+// value returns how good it was, and whether that is known.
+func (o *Outcome) value() (float64, bool) {
+	switch {
+	case o.Reward != nil:
+		return *o.Reward, true
+	case o.Success == nil:
+		return 0, false
+	case *o.Success:
+		return 1, true
+	default:
+		return -1, true
+	}
+}
+
+func (o *Outcome) validate() error {
+	switch {
+	case o.Success == nil && o.Reward == nil:
+		return &heed.InputError{Field: "Success", Reason: "must be set, or Reward"}
+	case o.Reward != nil && !(*o.Reward >= -1 && *o.Reward <= 1):
+		return &heed.InputError{Field: "Reward", Reason: "must be in [-1, 1]"}
+	case o.Errors < 0:
+		return &heed.InputError{Field: "Errors", Reason: "must not be negative"}
+	case o.Retries < 0:
+		return &heed.InputError{Field: "Retries", Reason: "must not be negative"}
+	case o.Duration < 0:
+		return &heed.InputError{Field: "Duration", Reason: "must not be negative"}
+	case !(o.Cost >= 0 && o.Cost <= evidence.MaxWeight):
+		return &heed.InputError{Field: "Cost", Reason: "must be in [0, 1e6]"}
+	}
+	return evidence.CheckText("Source", o.Source)
+}
+
+func (e *Event) validate() error {
+	for _, t := range [...]struct{ field, value string }{
+		{"ID", e.ID}, {"Session", e.Session}, {"Person", e.Person}, {"Stream", e.Stream}, {"Domain", e.Domain}, {"Task", e.Task},
+		{"Item", e.Item}, {"Context", e.Context},
+	} {
+		if err := evidence.CheckText(t.field, t.value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

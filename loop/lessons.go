@@ -1,0 +1,246 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Note is something that the model may be told where it fits an event.
+type Note struct {
+	ID       string `json:"id"`
+	Domain   string `json:"domain,omitempty"`   // "" means every domain
+	Category string `json:"category,omitempty"` // what sort of thing it is; notes of one category learn from each other
+	Topic    string `json:"topic,omitempty"`    // what an event must be about. "" means the text
+	Text     string `json:"text"`
+}
+
+// Lessons are what an agent is taught: heuristics, notes and arms. A host may keep them in Git: see [ReadLessons].
+type Lessons struct {
+	Heuristics []learning.Heuristic
+	Notes      []Note
+	Arms       []Arm
+}
+
+// Taught says how many lessons were new, and how many were changed.
+type Taught struct{ New, Changed int }
+
+// Teach takes lessons. To teach the same again changes nothing. A heuristic that was changed keeps its evidence. What is no longer
+// among the lessons stays. Bad lessons are a [*heed.InputError] that names the lesson, and those before it are kept.
+//
+// Arms are not stored: teach them whenever the agent is made.
+func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
+	taught, err := a.teach(ctx, l)
+	return taught, wrap("teach", err)
+}
+
+func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error) {
+	if err := l.validate(); err != nil {
+		return taught, err
+	}
+	count := func(isNew, changed bool) {
+		if isNew {
+			taught.New++
+		} else if changed {
+			taught.Changed++
+		}
+	}
+	known := make(map[string]learning.Heuristic)
+	if a.learning == nil && len(l.Heuristics) > 0 {
+		return taught, &heed.InputError{Field: "Heuristics", Reason: "must be none, as the agent is without Learning"}
+	}
+	if len(l.Heuristics) > 0 {
+		for h, err := range a.learning.Heuristics(ctx) {
+			if err != nil {
+				return taught, err
+			}
+			known[h.ID] = h
+		}
+	}
+	for i, h := range l.Heuristics {
+		isNew, changed, err := a.put(ctx, h, known)
+		if err != nil {
+			return taught, named(fmt.Sprintf("Heuristics[%d]", i), err)
+		}
+		count(isNew, changed)
+	}
+	for i, n := range l.Notes {
+		isNew, changed, err := a.keep(ctx, n)
+		if err != nil {
+			return taught, named(fmt.Sprintf("Notes[%d]", i), err)
+		}
+		count(isNew, changed)
+	}
+	if taught != (Taught{}) {
+		if err := a.publish(ctx); err != nil {
+			return taught, err
+		}
+	}
+	if len(l.Arms) > 0 {
+		err = a.arm(ctx, a.mergedArms(l.Arms))
+	}
+	return taught, err
+}
+
+// named puts a lesson's name before the field of an input error.
+func named(lesson string, err error) error {
+	var input *heed.InputError
+	if errors.As(err, &input) {
+		return &heed.InputError{Field: lesson + "." + input.Field, Reason: input.Reason}
+	}
+	return fmt.Errorf("%s: %w", lesson, err)
+}
+
+func (l *Lessons) validate() error {
+	seen := make(map[string]bool)
+	check := func(lesson, id, text string) error {
+		switch {
+		case id == "":
+			return &heed.InputError{Field: lesson + ".ID", Reason: "must not be empty"}
+		case seen[lesson[:4]+id]:
+			return &heed.InputError{Field: lesson + ".ID", Reason: "is that of an earlier lesson"}
+		case text == "":
+			return &heed.InputError{Field: lesson, Reason: "must say something"}
+		}
+		seen[lesson[:4]+id] = true
+		return evidence.CheckText(lesson+".ID", id)
+	}
+	for i, h := range l.Heuristics {
+		lesson := fmt.Sprintf("Heuristics[%d]", i)
+		if err := check(lesson, h.ID, h.Action); err != nil {
+			return err
+		}
+		if h.Condition == "" {
+			return &heed.InputError{Field: lesson + ".Condition", Reason: "must not be empty"}
+		}
+	}
+	for i, n := range l.Notes {
+		if err := check(fmt.Sprintf("Notes[%d]", i), n.ID, n.Text); err != nil {
+			return err
+		}
+	}
+	for i, arm := range l.Arms {
+		if err := check(fmt.Sprintf("Arms[%d]", i), arm.ID, arm.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// put stores a heuristic, if it is new or changed.
+func (a *Agent) put(ctx context.Context, h learning.Heuristic, known map[string]learning.Heuristic) (isNew, changed bool, err error) {
+	before, is := known[h.ID]
+	if is {
+		h.CreatedAt, h.Revision = before.CreatedAt, before.Revision
+		if h == before {
+			return false, false, nil
+		}
+	}
+	_, err = a.learning.Put(ctx, h)
+	if !is && errors.Is(err, heed.ErrConflict) { // another process teaches the same
+		return false, false, nil
+	}
+	return !is, is, err
+}
+
+// keep stores a note, if it is new or changed.
+func (a *Agent) keep(ctx context.Context, n Note) (isNew, changed bool, err error) {
+	err = records.Retry(ctx, func() error {
+		kept, err := a.notes.Get(ctx, a.cfg.Store, records.ID(n.ID))
+		switch {
+		case errors.Is(err, heed.ErrNotFound):
+			isNew = true
+		case err != nil:
+			return err
+		case kept.Value.Note == n:
+			return nil
+		default:
+			isNew, changed = false, true
+		}
+		row := noteRow{n, kept.Value.At}
+		if isNew {
+			row.At = a.cfg.Now()
+		}
+		return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.notes.Record(row, kept.Revision)}})
+	})
+	return isNew, changed, err
+}
+
+// publish tells all agents of this name that heuristics or notes have changed.
+func (a *Agent) publish(ctx context.Context) error {
+	a.forget()
+	return records.Retry(ctx, func() error {
+		kept, err := a.editions.Get(ctx, a.cfg.Store, a.cfg.Name)
+		if err != nil && !errors.Is(err, heed.ErrNotFound) {
+			return err
+		}
+		return a.alone(ctx, nil, store.Batch{Records: []store.Record{
+			a.editions.Record(edition{a.cfg.Name, a.cfg.Now()}, kept.Revision),
+		}})
+	})
+}
+
+// learned stores a heuristic that the model wrote from a praised answer.
+func (a *Agent) learned(ctx context.Context, answer string, x *decision.Extracted) error {
+	if a.learning == nil {
+		return nil
+	}
+	_, _, err := a.put(ctx, learning.Heuristic{
+		ID: "learned-" + records.ID(a.cfg.Name, answer), Domain: x.Domain, Condition: x.Condition, Action: x.Message, Initial: x.Confidence,
+	}, nil)
+	if err != nil {
+		return err
+	}
+	return a.publish(ctx)
+}
+
+// mergedArms returns the agent's arms with those of lessons, which take the place of others of their ids.
+func (a *Agent) mergedArms(taught []Arm) []Arm {
+	a.strategy.RLock()
+	defer a.strategy.RUnlock()
+	arms := slices.Clone(a.strategy.arms)
+	for _, arm := range taught {
+		if i := slices.IndexFunc(arms, func(o Arm) bool { return o.ID == arm.ID }); i >= 0 {
+			arms[i] = arm
+		} else {
+			arms = append(arms, arm)
+		}
+	}
+	return arms
+}
+
+// arm makes the learner that chooses among arms.
+func (a *Agent) arm(ctx context.Context, arms []Arm) error {
+	cfg := &a.cfg
+	if !cfg.has(Strategy) || len(arms) == 0 {
+		return nil
+	}
+	s := cfg.Strategy
+	s.Name = cfg.part(s.Name, "strategy")
+	share(cfg, &s.Store, &s.Now, &s.Observer)
+	s.Arms = nil
+	for _, arm := range arms {
+		s.Arms = append(s.Arms, strategy.Arm{ID: strategy.ArmID(arm.ID), Weight: arm.Weight})
+	}
+	if s.Seed == nil && a.strategy.seed != [2]uint64{} {
+		s.Seed = rand.NewPCG(a.strategy.seed[0], a.strategy.seed[1])
+	}
+	learner, err := strategy.New(ctx, s)
+	if err != nil {
+		return err
+	}
+	a.strategy.Lock()
+	defer a.strategy.Unlock()
+	a.strategy.learner, a.strategy.arms = learner, arms
+	return nil
+}

@@ -1,0 +1,464 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+)
+
+func TestTheModelAnswersWhatNoHeuristicDoes(t *testing.T) {
+	w := newWorld(t, loop.Config{System: "You run a data centre."})
+	answer := w.answer(loop.Event{Text: full, Session: "s", Person: "ann"})
+	assert.Equal(t, "Look at the logs.", answer.Text)
+	assert.Equal(t, "event-1", answer.ID)
+	assert.Equal(t, decision.Model, answer.Result.Path)
+	system, prompt := w.model.last()
+	assert.Contains(t, system, "You run a data centre.")
+	assert.Contains(t, prompt, full)
+}
+
+func TestATrustedHeuristicAnswersWithoutTheModel(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	var chunks []string
+	answer := w.answer(loop.Event{Text: full, OnChunk: func(text string) { chunks = append(chunks, text) }})
+	assert.Equal(t, rotate, answer.Text)
+	assert.Equal(t, []string{rotate}, chunks)
+	assert.Zero(t, w.model.calls())
+	plan, err := w.Prepare(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	assert.True(t, plan.Ready)
+	assert.Equal(t, rotate, plan.Text)
+}
+
+// Each way in which an answer turns out well or badly moves the trust in the heuristic, also when it is told in another process.
+func TestWhatBecomesOfAnAnswerMovesTheTrust(t *testing.T) {
+	yes, no := true, false
+	for name, test := range map[string]struct {
+		tell func(w *world, a *loop.Agent, id string) error
+		up   bool
+	}{
+		"praise": {func(_ *world, a *loop.Agent, id string) error {
+			return a.React(ctx, id, loop.Reaction{Person: "ann", Value: 1})
+		}, true},
+		"complaint": {func(_ *world, a *loop.Agent, id string) error {
+			return a.React(ctx, id, loop.Reaction{Person: "ann", Value: -1})
+		}, false},
+		"undo":    {func(_ *world, a *loop.Agent, id string) error { return a.Undo(ctx, id, "ann") }, false},
+		"success": {func(_ *world, a *loop.Agent, id string) error { return a.Outcome(ctx, id, loop.Outcome{Success: &yes}) }, true},
+		"failure": {func(_ *world, a *loop.Agent, id string) error { return a.Outcome(ctx, id, loop.Outcome{Success: &no}) }, false},
+		"text": {func(w *world, a *loop.Agent, _ string) error {
+			w.clock.Advance(time.Second)
+			_, err := a.Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "Undo that!"})
+			return err
+		}, false},
+		"the next event": {func(w *world, a *loop.Agent, _ string) error {
+			w.clock.Advance(time.Second)
+			_, err := a.Answer(ctx, loop.Event{Session: "s", Person: "ann", Text: "undo that"})
+			return err
+		}, false},
+		"silence": {func(w *world, a *loop.Agent, _ string) error {
+			w.clock.Advance(time.Minute)
+			return a.Sweep(ctx, time.Time{})
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+			answer := w.answer(loop.Event{Text: full, Session: "s", Person: "ann"})
+			before := w.confidence("rotate")
+			require.NoError(t, test.tell(w, w.again(), answer.ID))
+			if after := w.confidence("rotate"); test.up {
+				assert.Greater(t, after, before)
+			} else {
+				assert.Less(t, after, before)
+			}
+		})
+	}
+}
+
+func TestAWithdrawnReactionWithdraws(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	answer := w.answer(loop.Event{Text: full})
+	before := w.confidence("rotate")
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: -1}))
+	assert.Less(t, w.confidence("rotate"), before)
+	w.clock.Advance(time.Second)
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 0}))
+	assert.InDelta(t, before, w.confidence("rotate"), 1e-9)
+}
+
+// Prepare and Answered around a framework's own call do what Answer does.
+func TestAFrameworkCallsTheModel(t *testing.T) {
+	direct := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}})
+	want := direct.answer(loop.Event{ID: "e", Text: full, Session: "s", Person: "ann"})
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}})
+	plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: full, Session: "s", Person: "ann"})
+	require.NoError(t, err)
+	assert.False(t, plan.Ready)
+	assert.Zero(t, w.model.calls())
+	_, prompt := direct.model.last()
+	assert.Equal(t, prompt, plan.Prompt)
+	got, err := w.Answered(ctx, plan, loop.Reply{Text: "Look at the logs.", Model: "mouth"})
+	require.NoError(t, err)
+	assert.Equal(t, want.Text, got.Text)
+	assert.Equal(t, want.Result.Path, got.Result.Path)
+	assert.Zero(t, w.model.calls())
+
+	again, err := w.Answered(ctx, plan, loop.Reply{Text: "Something else."})
+	require.NoError(t, err)
+	assert.Equal(t, got.Text, again.Text, "an event is answered once")
+	require.NoError(t, w.React(ctx, "e", loop.Reaction{Value: 1}))
+
+	failed, err := w.Prepare(ctx, loop.Event{ID: "f", Text: full})
+	require.NoError(t, err)
+	none, err := w.Answered(ctx, failed, loop.Reply{Err: errors.New("overloaded")})
+	require.NoError(t, err)
+	assert.Empty(t, none.Text)
+	assert.Equal(t, decision.LLMError, none.Result.Reason)
+	assert.ErrorIs(t, w.React(ctx, "f", loop.Reaction{Value: 1}), loop.ErrNoAnswer, "there is no answer")
+}
+
+func TestAnEventIsAnsweredOnce(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	first := w.answer(loop.Event{ID: "e", Text: full})
+	w.model.says = "Something else."
+	second, err := w.again().Answer(ctx, loop.Event{ID: "e", Text: full})
+	require.NoError(t, err)
+	assert.Equal(t, first.Text, second.Text)
+	s, err := w.Learning().Standing(ctx, "rotate")
+	require.NoError(t, err)
+	assert.EqualValues(t, 1, s.Fires)
+}
+
+func TestArmsLearnFromWhatBecomesOfAnswers(t *testing.T) {
+	short, long := &mouth{says: "Short."}, &mouth{says: "Long."}
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "short", Model: short}, {ID: "long", Model: long, System: "Take your time."}}})
+	for range 60 {
+		answer := w.answer(loop.Event{Text: "Why?", Domain: "tickets"})
+		value := -1.
+		if answer.Text == "Long." {
+			value = 1
+			system, _ := long.last()
+			require.Contains(t, system, "Take your time.")
+		}
+		require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: value}))
+		w.clock.Advance(time.Minute)
+	}
+	assert.Greater(t, w.mean("tickets", "long"), 0.8)
+	assert.Less(t, w.mean("tickets", "short"), 0.5)
+	assert.Greater(t, long.calls(), 45)
+	assert.Zero(t, w.model.calls(), "each arm has its own model")
+}
+
+func TestSilenceIsWorthALittleToAnArm(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	w.answer(loop.Event{Text: "Why?", Domain: "d"})
+	w.clock.Advance(time.Minute)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	after := w.mean("d", "only")
+	assert.Greater(t, after, 0.5)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.InDelta(t, after, w.mean("d", "only"), 1e-9, "it counts once")
+}
+
+func TestAFallbackAnswersWhereAModelFails(t *testing.T) {
+	second := &mouth{says: "I am here."}
+	w := newWorld(t, loop.Config{Fallbacks: nil})
+	w.model.err = errors.New("overloaded")
+	answer := w.answer(loop.Event{Text: "Why?"})
+	assert.Equal(t, decision.Fallback, answer.Result.Path)
+	assert.Empty(t, answer.Text)
+
+	w = newWorld(t, loop.Config{Fallbacks: []decision.LLM{second}})
+	w.model.err = errors.New("overloaded")
+	assert.Equal(t, "I am here.", w.answer(loop.Event{Text: "Why?"}).Text)
+}
+
+func TestACorrectionBecomesARuleThatThePromptHas(t *testing.T) {
+	w := newWorld(t, loop.Config{Feedback: feedback.Config{Expedite: 0.5}})
+	const text = "Always name the ticket that the answer is about."
+	var made feedback.Feedback
+	for _, reviewer := range []string{"ann", "bob", "cid"} {
+		answer := w.answer(loop.Event{Text: "Why?"})
+		var err error
+		made, err = w.Correct(ctx, answer.ID, loop.Correction{Reviewer: reviewer, Text: text})
+		require.NoError(t, err)
+		_, err = w.Correct(ctx, answer.ID, loop.Correction{Reviewer: reviewer, Text: text})
+		require.NoError(t, err, "told again, it counts once")
+	}
+	assert.Equal(t, feedback.GeneralizableHigh, made.Class)
+	pending, n, err := w.Feedback().Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	require.NoError(t, err)
+	require.Equal(t, 1, n)
+	plan, err := w.Prepare(ctx, loop.Event{Text: "Why?"})
+	require.NoError(t, err)
+	assert.NotContains(t, plan.System, text, "nobody has approved it")
+	for _, lead := range []string{"dan", "eve"} {
+		_, err := w.Feedback().Rules().Review(ctx, feedback.Review{Proposal: pending[0].ID, Actor: lead, Reason: "right", Hash: pending[0].Hash()})
+		require.NoError(t, err)
+	}
+	answer := w.answer(loop.Event{Text: "Why?"})
+	system, _ := w.model.last()
+	assert.Contains(t, system, text)
+	assert.Equal(t, []string{pending[0].ID}, answer.Plan.Rules)
+	account, err := w.Explain(ctx, answer.ID)
+	require.NoError(t, err)
+	require.Len(t, account.Rules, 1)
+	assert.Contains(t, account.String(), text)
+}
+
+func TestATaskIsToldWhatWentBadly(t *testing.T) {
+	no := false
+	w := newWorld(t, loop.Config{})
+	w.model.says = "Split by layer: first the interface, then the data."
+	for i := range 4 {
+		answer := w.answer(loop.Event{Text: "Rename the column", Task: string(rune('a' + i))})
+		require.NoError(t, w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")}))
+		require.NoError(t, w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")}))
+		report, err := w.Patterns().Errors(ctx, patterns.HistoryQuery{About: string(rune('a' + i))})
+		require.NoError(t, err)
+		require.Len(t, report.Errors, 1, "an error counts once")
+		require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &no, Errors: 5, Retries: 3, Duration: time.Hour}))
+		w.clock.Advance(time.Hour)
+	}
+	plan, err := w.Prepare(ctx, loop.Event{Text: "Rename the column", Task: "next"})
+	require.NoError(t, err)
+	assert.Contains(t, plan.System, "AVOID: Split by layer")
+	plan, err = w.Prepare(ctx, loop.Event{Text: "Rename the column"})
+	require.NoError(t, err)
+	assert.NotContains(t, plan.System, "AVOID", "it is no task")
+}
+
+func TestUnknownAnswers(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	yes := true
+	calls := map[string]func(id string) error{
+		"React":   func(id string) error { return w.React(ctx, id, loop.Reaction{Value: 1}) },
+		"Undo":    func(id string) error { return w.Undo(ctx, id, "") },
+		"Tool":    func(id string) error { return w.Tool(ctx, id, loop.ToolResult{Err: errors.New("x")}) },
+		"Outcome": func(id string) error { return w.Outcome(ctx, id, loop.Outcome{Success: &yes}) },
+		"Correct": func(id string) error { _, err := w.Correct(ctx, id, loop.Correction{Reviewer: "ann"}); return err },
+		"Explain": func(id string) error { _, err := w.Explain(ctx, id); return err },
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			err := call("nobody knows it")
+			assert.ErrorIs(t, err, loop.ErrNoAnswer)
+			assert.ErrorIs(t, err, heed.ErrNotFound)
+			assertField(t, "id", call(""))
+		})
+	}
+}
+
+func TestBadInputChangesNothing(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	answer := w.answer(loop.Event{Text: full})
+	before := w.confidence("rotate")
+	two, yes := 2., true
+	for field, err := range map[string]error{
+		"Value":    w.React(ctx, answer.ID, loop.Reaction{Value: 2}),
+		"Weight":   w.React(ctx, answer.ID, loop.Reaction{Value: 1, Weight: -1}),
+		"Target":   w.React(ctx, answer.ID, loop.Reaction{Value: 1, Target: "half"}),
+		"At":       w.React(ctx, answer.ID, loop.Reaction{Value: 1, At: start.Add(time.Hour)}),
+		"Person":   w.React(ctx, answer.ID, loop.Reaction{Value: 1, Person: "\xff"}),
+		"person":   w.Undo(ctx, answer.ID, "\xff"),
+		"Success":  w.Outcome(ctx, answer.ID, loop.Outcome{}),
+		"Reward":   w.Outcome(ctx, answer.ID, loop.Outcome{Reward: &two}),
+		"Errors":   w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Errors: -1}),
+		"Retries":  w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Retries: -1}),
+		"Duration": w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Duration: -1}),
+		"Cost":     w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes, Cost: -1}),
+		"Session":  second(w.Answer(ctx, loop.Event{Session: "\xff"})),
+		"Domain":   second(w.Prepare(ctx, loop.Event{Domain: "a\x00"})),
+		"Plan":     second(w.Answered(ctx, loop.Plan{}, loop.Reply{})),
+		"Reply":    second(w.Answered(ctx, loop.Plan{Event: loop.Event{ID: "x"}}, loop.Reply{InputTokens: -1})),
+	} {
+		t.Run(field, func(t *testing.T) { assertField(t, field, err) })
+	}
+	assertField(t, "Plan", second(w.Answered(ctx, answer.Plan, loop.Reply{Text: "x"})))
+	assert.InDelta(t, before, w.confidence("rotate"), 1e-9)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func TestConfigFaultsAreReportedTogether(t *testing.T) {
+	_, err := loop.New(ctx, loop.Config{
+		Name: "\xff", Fit: 2, NoteFit: -1, Price: -1, Without: 1 << 7, Reevaluate: -1, Fallbacks: []decision.LLM{nil},
+		Budget: loop.Budget{Time: -1, Runes: -1, Notes: -1},
+	})
+	var fields []string
+	for fault := range heed.ConfigErrors(err) {
+		fields = append(fields, fault.Field)
+	}
+	assert.Equal(t, []string{"Name", "Fit", "NoteFit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Price", "Reevaluate", "Without", "Fallbacks[0]"}, fields)
+}
+
+func TestEveryPartCanBeLeftOut(t *testing.T) {
+	yes := true
+	for name, parts := range map[string]loop.Parts{
+		"learning": loop.Learning, "strategy": loop.Strategy, "patterns": loop.Patterns, "feedback": loop.Feedback,
+		"all": loop.Learning | loop.Strategy | loop.Patterns | loop.Feedback,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, loop.Config{Without: parts, Arms: []loop.Arm{{ID: "a"}}})
+			assert.Equal(t, parts&loop.Learning == 0, w.Learning() != nil)
+			assert.Equal(t, parts&loop.Strategy == 0, w.Strategy() != nil)
+			assert.Equal(t, parts&loop.Patterns == 0, w.Patterns() != nil)
+			assert.Equal(t, parts&loop.Feedback == 0, w.Feedback() != nil)
+			assert.NotNil(t, w.Decision())
+			answer := w.answer(loop.Event{Text: full, Task: "t", Session: "s"})
+			require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: 1}))
+			require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes}))
+			require.NoError(t, w.Tool(ctx, answer.ID, loop.ToolResult{Err: errors.New("x")}))
+			require.NoError(t, w.Undo(ctx, answer.ID, "ann"))
+			_, err := w.Hear(ctx, learning.Message{Session: "s", Text: "undo"})
+			require.NoError(t, err)
+			_, err = w.Explain(ctx, answer.ID)
+			require.NoError(t, err)
+			_, err = w.Correct(ctx, answer.ID, loop.Correction{Reviewer: "ann"})
+			var missing *heed.ConfigError
+			assert.Equal(t, parts&loop.Feedback != 0, errors.As(err, &missing))
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
+		})
+	}
+}
+
+func TestAFrozenAgentLearnsNothing(t *testing.T) {
+	w := newWorld(t, loop.Config{Frozen: true, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	answer := w.answer(loop.Event{Text: full, Session: "s"})
+	assert.Equal(t, rotate, answer.Text, "it answers by what is known")
+	before := w.confidence("rotate")
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: -1}))
+	require.NoError(t, w.Undo(ctx, answer.ID, "ann"))
+	w.clock.Advance(time.Hour)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.InDelta(t, before, w.confidence("rotate"), 1e-9)
+	w.Freeze(false)
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: -1}))
+	assert.Less(t, w.confidence("rotate"), before)
+}
+
+func TestShadowChangesNothing(t *testing.T) {
+	w := newWorld(t, loop.Config{Shadow: true, System: "S", Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Text: full}},
+	}})
+	answer := w.answer(loop.Event{Text: full})
+	assert.Equal(t, "Look at the logs.", answer.Text)
+	assert.Equal(t, "rotate", answer.Plan.Would)
+	system, prompt := w.model.last()
+	assert.NotContains(t, prompt, rotate)
+	assert.NotContains(t, system, "Notes")
+	assert.Equal(t, 1, w.model.calls())
+}
+
+func TestTwoAgentsOnOneStore(t *testing.T) {
+	kept := &memstore.Store{}
+	teach := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}
+	now := time.Now
+	one, err := loop.New(ctx, loop.Config{Store: kept, Name: "one", Lessons: teach, Now: now})
+	require.NoError(t, err)
+	other, err := loop.New(ctx, loop.Config{Store: kept, Name: "other", Lessons: teach, Now: now})
+	require.NoError(t, err)
+	answer, err := one.Answer(ctx, loop.Event{ID: "e", Text: full})
+	require.NoError(t, err)
+	require.NoError(t, one.React(ctx, answer.ID, loop.Reaction{Value: -1}))
+	assert.ErrorIs(t, other.React(ctx, answer.ID, loop.Reaction{Value: -1}), loop.ErrNoAnswer)
+	mine, err := one.Learning().Standing(ctx, "rotate")
+	require.NoError(t, err)
+	theirs, err := other.Learning().Standing(ctx, "rotate")
+	require.NoError(t, err)
+	assert.Less(t, mine.Confidence, theirs.Confidence)
+}
+
+func TestTeachingIsIdempotent(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	lessons := loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}}}
+	taught, err := w.Teach(ctx, lessons)
+	require.NoError(t, err)
+	assert.Equal(t, loop.Taught{New: 2}, taught)
+	other := w.again()
+	_, err = other.Prepare(ctx, loop.Event{Text: full}) // has them in memory
+	require.NoError(t, err)
+	taught, err = w.Teach(ctx, lessons)
+	require.NoError(t, err)
+	assert.Equal(t, loop.Taught{}, taught)
+
+	lessons.Heuristics[0].Action, lessons.Notes[0].Text = "Delete the logs.", "Disks are in room 4."
+	answer := w.answer(loop.Event{Text: full})
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: 1}))
+	before := w.confidence("rotate")
+	taught, err = w.Teach(ctx, lessons)
+	require.NoError(t, err)
+	assert.Equal(t, loop.Taught{Changed: 2}, taught)
+	assert.InDelta(t, before, w.confidence("rotate"), 1e-9, "it keeps its evidence")
+	changed, err := other.Answer(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	assert.Equal(t, "Delete the logs.", changed.Text, "another process sees it at once")
+
+	for field, bad := range map[string]loop.Lessons{
+		"Heuristics[0].ID":        {Heuristics: []learning.Heuristic{{Condition: "c", Action: "a"}}},
+		"Heuristics[1].ID":        {Heuristics: []learning.Heuristic{rotating, rotating}},
+		"Heuristics[0]":           {Heuristics: []learning.Heuristic{{ID: "x", Condition: "c"}}},
+		"Heuristics[0].Condition": {Heuristics: []learning.Heuristic{{ID: "x", Action: "c"}}},
+		"Heuristics[0].Initial":   {Heuristics: []learning.Heuristic{{ID: "x", Action: "c", Condition: "c", Initial: 2}}},
+		"Notes[0].ID":             {Notes: []loop.Note{{Text: "t"}}},
+		"Notes[0]":                {Notes: []loop.Note{{ID: "x"}}},
+		"Arms[0].ID":              {Arms: []loop.Arm{{}}},
+	} {
+		_, err := w.Teach(ctx, bad)
+		assertField(t, field, err)
+	}
+}
+
+func TestNotesAreUsedAsTheArmSays(t *testing.T) {
+	var asked []loop.Note
+	brief := func(_ context.Context, e loop.Event, notes []loop.Note) (string, error) {
+		asked = notes
+		return "A colleague says: room 3. It is about " + e.Domain, nil
+	}
+	note := loop.Note{ID: "n", Category: "places", Topic: "the disk is full", Text: "Disks are in room 3."}
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{note}, Arms: []loop.Arm{{ID: "ask", Brief: brief, ForNotes: true}}}})
+	answer := w.answer(loop.Event{Text: full, Domain: "alerts"})
+	system, _ := w.model.last()
+	assert.Contains(t, system, "A colleague says: room 3. It is about alerts")
+	assert.Equal(t, []loop.Note{note}, asked)
+	require.NotNil(t, answer.Plan.Choice)
+	assert.Equal(t, "n", answer.Plan.Choice.Item)
+	assert.Equal(t, "places", answer.Plan.Choice.Category)
+	assert.Nil(t, w.answer(loop.Event{Text: "Hello!"}).Plan.Choice, "no note fits")
+
+	w = newWorld(t, loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{note}}})
+	w.answer(loop.Event{Text: full})
+	system, _ = w.model.last()
+	assert.Contains(t, system, "Disks are in room 3.")
+}
+
+func TestABudgetLeavesOutWhatHasNoRoom(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Budget:  loop.Budget{Runes: 20},
+		Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}}},
+	})
+	plan, err := w.Prepare(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	assert.Empty(t, plan.System)
+	assert.Equal(t, []loop.LeftOut{{What: "notes", Why: "characters"}}, plan.LeftOut)
+	assert.Empty(t, plan.Notes)
+}
+
+func TestTheConversationIsInThePrompt(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	w.answer(loop.Event{Text: "And now?", History: []loop.Turn{{Role: "user", Text: "It is down."}, {Role: "assistant", Text: "Restart it."}}})
+	_, prompt := w.model.last()
+	assert.Contains(t, prompt, "user: It is down.\nassistant: Restart it.\n")
+}

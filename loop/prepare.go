@@ -1,0 +1,312 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Plan says how an event is to be answered. It is for one answer. Use it in the process that made it.
+type Plan struct {
+	Event Event // with its ID and At filled in
+	// Ready says that the answer is there: Text. A heuristic gave it, or the event was answered before. No model is to be
+	// asked, and [Agent.Answered] is not to be called.
+	Ready  bool
+	Text   string
+	Result decision.Result // of an answer that is ready
+
+	// Arm is the way of answering that was chosen, and Choice its record. Without arms, Arm has no ID and Choice is nil.
+	Arm    Arm
+	Choice *strategy.Choice
+	// System is what to add to the system prompt. Prompt is what to ask the model in place of the event's text: it has the
+	// text, and the heuristics that may help.
+	System, Prompt string
+
+	Candidates []decision.Candidate // the heuristics that fit, the best first
+	Rules      []string             // the ids of the rules in System
+	Notes      []Note               // those in System
+	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
+	Heard      []learning.Change    // what the event's text changed about earlier answers
+	Would      string               // with [Config].Shadow: the heuristic that would have answered, or ""
+
+	system string // the whole system prompt
+	room   int
+}
+
+// LeftOut is something that a plan lacks.
+type LeftOut struct {
+	What string // "candidates", "rules", "rule", "patterns", "notes" or "arm"
+	ID   string // which one; "" means all of it
+	Why  string // "time", "characters" or "rules": there are enough of them
+}
+
+// Prepare says how an event is to be answered. It first hears the event's text as [Agent.Hear] does. A heuristic that is
+// trusted answers at once, and its answer is stored. Otherwise the plan says what to ask the model, and [Agent.Answered] takes what
+// the model said.
+//
+// Bad input is a [*heed.InputError]. After any other error, call it again.
+func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
+	p, err := a.prepare(ctx, e)
+	if err == nil && !p.Ready {
+		c := &call{}
+		quiet := context.WithValue(context.WithValue(ctx, callKey{}, c), quietKey{}, true)
+		_, err = a.deciderOf().Decide(quiet, a.request(&p, nil))
+		p.system, p.Prompt = c.asked.System, c.asked.Prompt
+	}
+	if err != nil {
+		return Plan{}, wrap("prepare", err)
+	}
+	return p, nil
+}
+
+// deciderOf returns the decider that asks the model.
+func (a *Agent) deciderOf() *decision.Decider {
+	if a.cfg.Shadow {
+		return a.plain
+	}
+	return a.decider
+}
+
+// prepare makes a plan without its prompt.
+func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
+	if err := e.validate(); err != nil {
+		return p, err
+	}
+	e.ID = cmp.Or(e.ID, a.cfg.NewID())
+	if e.At.IsZero() {
+		e.At = a.cfg.Now()
+	}
+	e.History = slices.Clone(e.History)
+	p = Plan{Event: e, room: a.cfg.Budget.Runes}
+	before, edition, err := a.begin(ctx, e.ID)
+	if err != nil {
+		return p, err
+	}
+	if before.Revision > 0 {
+		p.repeat(&before.Value)
+		return p, nil
+	}
+	if p.Heard, err = a.hear(ctx, &e); err != nil {
+		return p, err
+	}
+	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time)
+	defer cancel()
+	b, err := a.books(limited, edition)
+	if err == nil {
+		p.Candidates, err = a.candidates(limited, b, &e)
+	}
+	if err = p.late(ctx, err, "candidates"); err != nil {
+		return p, err
+	}
+	if ready, err := a.byHeuristic(ctx, &p); err != nil || ready {
+		return p, err
+	}
+	if a.cfg.Shadow {
+		return p, nil
+	}
+	return p, a.brief(ctx, limited, b, &p)
+}
+
+// repeat makes the plan that of an event which was answered before.
+func (p *Plan) repeat(r *row) {
+	p.Ready, p.Text = true, r.Text
+	p.Choice, p.Rules = r.Choice, slices.Clone(r.Rules)
+	p.Result = decision.Result{Path: r.Path, Text: r.Text, ResponseID: r.Response, CreditID: r.Heuristic, Threshold: r.Threshold}
+}
+
+// late notes that a part was not there in time. Other errors stay.
+func (p *Plan) late(ctx context.Context, err error, what string) error {
+	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "time"})
+		return nil
+	}
+	return err
+}
+
+// byHeuristic lets a heuristic answer that is trusted.
+func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error) {
+	if len(p.Candidates) == 0 {
+		return false, nil
+	}
+	r := a.request(p, a.committer(p))
+	r.Immediate = false
+	if a.cfg.Shadow {
+		r.Commit = func(context.Context, decision.Result, store.Batch) error { return nil }
+	}
+	res, err := a.decider.Decide(context.WithValue(ctx, quietKey{}, a.cfg.Shadow), r)
+	switch {
+	case err != nil:
+		return false, err
+	case res.Path != decision.Heuristic:
+		return false, nil
+	case a.cfg.Shadow:
+		p.Would = res.CreditID
+		return false, nil
+	}
+	p.Ready, p.Text, p.Result = true, res.Text, res
+	return true, nil
+}
+
+// request returns what the decider is asked.
+func (a *Agent) request(p *Plan, commit func(context.Context, decision.Result, store.Batch) error) decision.Request {
+	e := &p.Event
+	return decision.Request{
+		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain, Immediate: true,
+		Candidates: p.Candidates, Briefing: p.System, Commit: commit,
+	}
+}
+
+// brief puts together what the model is told: rules, what went well and badly, and notes, in the way that an arm uses them.
+func (a *Agent) brief(ctx, limited context.Context, b *books, p *Plan) error {
+	if err := p.late(ctx, a.addRules(limited, p), "rules"); err != nil {
+		return err
+	}
+	if err := p.late(ctx, a.addPatterns(limited, p), "patterns"); err != nil {
+		return err
+	}
+	var notes []Note
+	if b != nil {
+		found, err := inDomain(limited, a, b.notes, p.Event.Domain, p.Event.Text, a.cfg.NoteFit, a.cfg.Budget.Notes)
+		if err = p.late(ctx, err, "notes"); err != nil {
+			return err
+		}
+		for _, m := range found {
+			notes = append(notes, *m.it)
+		}
+	}
+	if err := p.late(ctx, a.choose(limited, p, notes), "arm"); err != nil {
+		return err
+	}
+	if p.Arm.System != "" {
+		p.add("arm", p.Arm.System)
+	}
+	return p.late(ctx, a.addNotes(limited, p, notes), "notes")
+}
+
+// add adds a text to the system prompt, if there is room for it.
+func (p *Plan) add(what, text string) bool {
+	text = strings.TrimSpace(text)
+	n := utf8.RuneCountInString(text)
+	switch {
+	case text == "":
+		return true
+	case n > p.room:
+		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "characters"})
+		return false
+	case p.System != "":
+		text = p.System + "\n\n" + text
+	}
+	p.room -= n
+	p.System = text
+	return true
+}
+
+func (a *Agent) addRules(ctx context.Context, p *Plan) error {
+	if a.feedback == nil {
+		return nil
+	}
+	in, err := a.feedback.Rules().Inject(ctx, a.cfg.Name, "", "")
+	if err != nil {
+		return err
+	}
+	if p.add("rules", in.Section) {
+		p.Rules = in.Rules
+	}
+	for _, o := range in.Omitted {
+		p.LeftOut = append(p.LeftOut, LeftOut{What: "rule", ID: o.Rule, Why: o.Reason})
+	}
+	return nil
+}
+
+func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
+	if a.patterns == nil || p.Event.Task == "" {
+		return nil
+	}
+	plan, err := a.patterns.Plan(ctx, p.Event.Text)
+	if err != nil {
+		return err
+	}
+	p.add("patterns", plan.Prompt())
+	return nil
+}
+
+// choose chooses an arm, if there are arms that matter for the event.
+func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
+	a.strategy.RLock()
+	learner, arms := a.strategy.learner, a.strategy.arms
+	a.strategy.RUnlock()
+	if learner == nil {
+		return nil
+	}
+	aboutNotes := !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
+	if aboutNotes && len(notes) == 0 {
+		return nil
+	}
+	e := &p.Event
+	q := strategy.Query{Session: cmp.Or(e.Session, e.ID), Item: e.Item, Category: e.Domain, Context: e.Context}
+	if q.Item == "" && len(notes) > 0 {
+		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)
+	}
+	choice, err := learner.Select(ctx, q)
+	if err != nil {
+		return err
+	}
+	p.Choice = &choice
+	for _, arm := range arms {
+		if arm.ID == string(choice.Arm) {
+			p.Arm = arm
+		}
+	}
+	return nil
+}
+
+// notesHeading is the heading under which notes stand in a prompt.
+const notesHeading = "## Notes"
+
+func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) (err error) {
+	if len(notes) == 0 {
+		return nil
+	}
+	if brief := p.Arm.Brief; brief != nil {
+		var text string
+		err = host.Call("Arm.Brief", func() error {
+			text, err = brief(ctx, p.Event, slices.Clone(notes))
+			return err
+		})
+		if err == nil && p.add("notes", text) {
+			p.Notes = notes
+		}
+		return err
+	}
+	text := notesHeading + "\n\n"
+	for _, n := range notes {
+		text += "- " + prompt.Line(n.Text, 0) + "\n"
+	}
+	if p.add("notes", text) {
+		p.Notes = notes
+	}
+	return nil
+}
+
+// hear hears an event's own text.
+func (a *Agent) hear(ctx context.Context, e *Event) ([]learning.Change, error) {
+	if a.frozen.Load() || e.Session == "" && e.Person == "" && e.Stream == "" {
+		return nil, nil
+	}
+	return a.heard(ctx, learning.Message{
+		ID: e.ID, Stream: e.Stream, Session: e.Session, Person: e.Person, Text: e.Text, At: e.At,
+	})
+}
+
+var _ heed.Sweeper = (*Agent)(nil)

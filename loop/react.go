@@ -1,0 +1,385 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// ErrNoAnswer says that no answer has this id, or none any more. It is a [heed.ErrNotFound].
+var ErrNoAnswer = fmt.Errorf("no answer has this id: %w", heed.ErrNotFound)
+
+func checkID(id string) error {
+	if id == "" {
+		return &heed.InputError{Field: "id", Reason: "must not be empty"}
+	}
+	return nil
+}
+
+// read reads the record of an answer.
+func (a *Agent) read(ctx context.Context, id string) (records.Kept[row], error) {
+	if err := checkID(id); err != nil {
+		return records.Kept[row]{}, err
+	}
+	kept, err := a.answers.Get(ctx, a.cfg.Store, records.ID(id))
+	if errors.Is(err, heed.ErrNotFound) {
+		err = ErrNoAnswer
+	}
+	return kept, err
+}
+
+// change changes the record of an answer, in one commit with what commit adds. commit is given the batch. Whoever is slower
+// reads anew.
+func (a *Agent) change(ctx context.Context, id string, edit func(*row) error, commit func(context.Context, *row, store.Batch) error) error {
+	var after row
+	err := records.Retry(ctx, func() error {
+		kept, err := a.read(ctx, id)
+		if err != nil {
+			return err
+		}
+		after = kept.Value
+		if err := edit(&after); err != nil {
+			return err
+		}
+		return commit(ctx, &after, store.Batch{Records: []store.Record{a.answers.Record(after, kept.Revision)}})
+	})
+	if err == nil && after.Owed {
+		err = a.settle(ctx, id)
+	}
+	return err
+}
+
+// alone commits a batch.
+func (a *Agent) alone(ctx context.Context, _ *row, b store.Batch) error {
+	_, err := a.cfg.Store.Commit(ctx, b)
+	return err
+}
+
+// React takes what a person makes of an answer: a thumb, a score. The click, the trust in the heuristic that answered and the record of
+// the answer are one commit. The arm learns of it in a second one, which [Agent.Sweep] makes up for after a crash.
+//
+// An unknown answer is [ErrNoAnswer], and bad input a [*heed.InputError].
+func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
+	r.Channel = cmp.Or(r.Channel, learning.ChannelExplicit)
+	if r.At.IsZero() {
+		r.At = a.cfg.Now()
+	}
+	if a.frozen.Load() {
+		return nil
+	}
+	return wrap("react", a.react(ctx, id, r))
+}
+
+func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
+	verdict := heed.Verdict{
+		EventID: id, Person: r.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: r.Weight, At: r.At,
+	}
+	if err := cmp.Or(checkID(id), verdict.Validate(), limits.CheckTime("At", r.At, a.cfg.Now())); err != nil {
+		return err
+	}
+	kept, err := a.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	var grown decision.Extraction
+	earner := kept.Value.Heuristic
+	if r.Value > 0 && earner == "" && a.extractor != nil && kept.Value.Path == decision.Model {
+		if grown, err = a.extractor.Extract(ctx, kept.Value.Response); err != nil && !errors.Is(err, heed.ErrNotFound) {
+			return err
+		}
+		if !slices.Contains(kept.Value.Shown, grown.ReinforcedID) { // the prompt had it: the model may have copied it
+			earner = grown.ReinforcedID
+		}
+	}
+	err = a.change(ctx, id, func(after *row) error {
+		after.say(said{r.Person, r.Channel, r.Target, r.Value, cmp.Or(r.Weight, 1), r.At})
+		return nil
+	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, earner, r, b) })
+	if err == nil && grown.New != nil {
+		err = a.learned(ctx, id, grown.New)
+	}
+	return err
+}
+
+// credit commits a reaction with the credit that it gives.
+func (a *Agent) credit(ctx context.Context, after *row, earner string, r Reaction, b store.Batch) error {
+	_, err := a.reactions.Feedback(ctx, decision.Reaction{
+		ResponseID: after.Response, Person: r.Person, Channel: r.Channel, Session: after.Session, Target: r.Target,
+		Value: r.Value, Weight: r.Weight, At: r.At,
+		Commit: func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
+			c.HeuristicID = cmp.Or(c.HeuristicID, earner)
+			return a.judge(ctx, c.Verdict, verdict, b)
+		},
+	})
+	if errors.Is(err, heed.ErrNotFound) { // the trace is gone, and the answer is still known here
+		err = a.judge(ctx, heed.Verdict{
+			HeuristicID: earner, EventID: after.ID, Person: r.Person, Session: after.Session, Channel: r.Channel, Target: r.Target,
+			Value: r.Value, Weight: r.Weight, At: r.At,
+		}, b)
+	}
+	return err
+}
+
+// judge counts a verdict, if a heuristic earned it, in one commit with batches.
+func (a *Agent) judge(ctx context.Context, v heed.Verdict, with ...store.Batch) error {
+	if v.HeuristicID == "" || a.learning == nil {
+		_, err := a.cfg.Store.Commit(ctx, with...)
+		return err
+	}
+	factor := cmp.Or(v.Weight, 1)
+	if v.Value == 0 {
+		factor = 0
+	}
+	_, err := a.learning.Judge(ctx, learning.Judgement{
+		HeuristicID: v.HeuristicID, EventID: v.EventID, Person: v.Person, Channel: v.Channel, Positive: v.Value > 0,
+		Target: v.Target, Factor: &factor, Session: v.Session, At: v.At,
+	}, with...)
+	return err
+}
+
+// Undo takes an answer back: a person says so by a button or a command. Person may be empty.
+func (a *Agent) Undo(ctx context.Context, id, person string) error {
+	if err := evidence.CheckText("person", person); err != nil {
+		return wrap("undo", err)
+	}
+	if a.frozen.Load() {
+		return nil
+	}
+	now := a.cfg.Now()
+	return wrap("undo", a.change(ctx, id, func(after *row) error {
+		if after.Undone.IsZero() {
+			after.Undone = now
+			after.settle()
+		}
+		return nil
+	}, func(ctx context.Context, after *row, b store.Batch) error {
+		return a.judge(ctx, heed.Verdict{
+			HeuristicID: after.Heuristic, EventID: id, Person: person, Session: after.Session, Channel: learning.ChannelUndo, Value: -1, At: now,
+		}, b)
+	}))
+}
+
+// Hear takes in a later message of a session that is not to be answered. It may take an answer back, show how it turned out, or
+// pass it over. [Agent.Answer] and [Agent.Prepare] hear their own event. The message's session, person and stream say which
+// answers it is about. Hear returns what it changed.
+func (a *Agent) Hear(ctx context.Context, m learning.Message) ([]learning.Change, error) {
+	if a.frozen.Load() {
+		return nil, nil
+	}
+	changes, err := a.heard(ctx, m)
+	return changes, wrap("hear", err)
+}
+
+func (a *Agent) heard(ctx context.Context, m learning.Message) ([]learning.Change, error) {
+	if a.learning == nil {
+		return nil, nil
+	}
+	if m.At.IsZero() {
+		m.At = a.cfg.Now()
+	}
+	changes, err := a.learning.Hear(ctx, m)
+	if err != nil {
+		return changes, err
+	}
+	for _, c := range changes {
+		if err := a.note(ctx, &c, m.At); err != nil {
+			return changes, err
+		}
+	}
+	return changes, nil
+}
+
+// note notes in the record of an answer what a message said of it, for the arm.
+func (a *Agent) note(ctx context.Context, c *learning.Change, at time.Time) error {
+	if c.Signal.EventID == "" || c.Signal.Type == learning.Neutral && c.Signal.Channel != learning.ChannelIgnored {
+		return nil
+	}
+	err := a.change(ctx, c.Signal.EventID, func(r *row) error {
+		switch c.Signal.Channel {
+		case learning.ChannelUndo:
+			r.Undone = at
+		case learning.ChannelIgnored:
+			r.Ignored = at
+		case learning.ChannelOutcome:
+			r.Seen = &seen{Value: sign(c.Signal.Type), At: at}
+		default:
+			return nil
+		}
+		r.settle()
+		return nil
+	}, a.alone)
+	if errors.Is(err, ErrNoAnswer) { // it was fired past the loop
+		return nil
+	}
+	return err
+}
+
+func sign(t learning.SignalType) float64 {
+	switch t {
+	case learning.Positive:
+		return 1
+	case learning.Negative:
+		return -1
+	default:
+		return 0
+	}
+}
+
+// Tool takes what a tool gave while an event was answered. An error counts once for its task: the next attempt is told of it, and the
+// task's score falls. What a tool gave is never taken for a person's words, and is not kept.
+func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) error {
+	kept, err := a.read(ctx, id)
+	if err != nil {
+		return wrap("tool", err)
+	}
+	if r.Err == nil || a.patterns == nil || a.frozen.Load() {
+		return nil
+	}
+	_, err = a.patterns.RecordError(ctx, patterns.TaskError{
+		ID:   records.ID("tool", a.cfg.Name, id, cmp.Or(r.ID, records.ID(r.Name, r.Text, r.Err.Error()))),
+		Task: cmp.Or(kept.Value.Task, id), Err: r.Err, Tool: r.Name, At: r.At,
+	})
+	return wrap("tool", err)
+}
+
+// Outcome takes what came of an answer. It counts for the heuristic that answered, for the arm, and for the ways of working that
+// the answer to a task follows. A later outcome of the same answer replaces it, but for the ways of working.
+func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
+	if o.At.IsZero() {
+		o.At = a.cfg.Now()
+	}
+	if err := cmp.Or(o.validate(), limits.CheckTime("At", o.At, a.cfg.Now())); err != nil {
+		return wrap("outcome", err)
+	}
+	if a.frozen.Load() {
+		return nil
+	}
+	return wrap("outcome", a.outcome(ctx, id, o))
+}
+
+func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
+	kept, err := a.read(ctx, id)
+	if err != nil {
+		return err
+	}
+	r := &kept.Value
+	if a.patterns != nil && r.Task != "" && o.Success != nil {
+		if _, err := a.patterns.Record(ctx, patterns.Outcome{
+			ID: records.ID("outcome", a.cfg.Name, id), Task: r.Task, Description: r.About, Patterns: r.Followed,
+			Duration: o.Duration, Errors: o.Errors, Retries: o.Retries, Success: *o.Success, FailureMode: o.Failure,
+			Source: o.Source, At: o.At,
+		}); err != nil {
+			return err
+		}
+	}
+	value, _ := o.value()
+	value = max(value-a.cfg.Price*o.Cost, -1)
+	return a.change(ctx, id, func(after *row) error {
+		if after.Seen == nil || !after.Seen.At.After(o.At) {
+			after.Seen = &seen{value, o.Source, o.At}
+			after.settle()
+		}
+		return nil
+	}, func(ctx context.Context, after *row, b store.Batch) error {
+		return a.judge(ctx, heed.Verdict{
+			HeuristicID: after.Heuristic, EventID: id, Person: o.Source, Session: after.Session, Channel: "outcome",
+			Value: value, At: o.At,
+		}, b)
+	})
+}
+
+// silence lets silence count for the arms.
+func (a *Agent) silence(ctx context.Context, now time.Time) error {
+	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
+		now = clock
+	}
+	var due []string
+	for kept, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{Keys: []string{store.Key("state", open)}, Until: now, Oldest: true}) {
+		if err != nil {
+			return err
+		}
+		if !kept.Value.Due.After(now) {
+			due = append(due, kept.Value.ID)
+		}
+	}
+	for _, id := range due {
+		err := a.change(ctx, id, func(r *row) error {
+			if !r.Due.IsZero() {
+				r.Silent = r.Due
+				r.settle()
+			}
+			return nil
+		}, a.alone)
+		if err != nil && !errors.Is(err, ErrNoAnswer) {
+			return err
+		}
+	}
+	return nil
+}
+
+// settleAll tells the strategy what it has not been told.
+func (a *Agent) settleAll(ctx context.Context) error {
+	var ids []string
+	for kept, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{Keys: []string{store.Key("state", owed)}, Oldest: true}) {
+		if err != nil {
+			return err
+		}
+		ids = append(ids, kept.Value.ID)
+	}
+	for _, id := range ids {
+		if err := a.settle(ctx, id); err != nil && !errors.Is(err, ErrNoAnswer) {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle tells the strategy what an answer was worth, in one commit with the record that says so.
+func (a *Agent) settle(ctx context.Context, id string) error {
+	return records.Retry(ctx, func() error {
+		kept, err := a.read(ctx, id)
+		if err != nil || !kept.Value.Owed {
+			return err
+		}
+		r := kept.Value
+		w, known := r.worth()
+		r.Owed = false
+		if known {
+			r.Told++
+		}
+		b := store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}}
+		if !known || r.Choice == nil {
+			return a.alone(ctx, &r, b)
+		}
+		return a.observe(ctx, *r.Choice, fmt.Sprintf("%s/%d", r.ID, r.Told), w, b)
+	})
+}
+
+// observe tells the strategy what a choice was worth.
+func (a *Agent) observe(ctx context.Context, c strategy.Choice, id string, w worth, with ...store.Batch) error {
+	learner := a.Strategy()
+	if learner == nil {
+		if len(with) == 0 {
+			return nil
+		}
+		_, err := a.cfg.Store.Commit(ctx, with...)
+		return err
+	}
+	_, err := learner.Observe(ctx, strategy.Outcome{
+		Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: w.at,
+	}, with...)
+	return err
+}

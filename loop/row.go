@@ -1,0 +1,207 @@
+package loop
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// An answered event, as it is stored: what was in the answer, and what became of it as far as the arm is concerned.
+type row struct {
+	ID        string               `json:"id"`
+	Response  string               `json:"response,omitempty"` // decision's name for the answer
+	Person    string               `json:"person,omitempty"`
+	Session   string               `json:"session,omitempty"`
+	Domain    string               `json:"domain,omitempty"`
+	Task      string               `json:"task,omitempty"`
+	About     string               `json:"about,omitempty"` // what the task is, in words
+	Path      decision.Path        `json:"path"`
+	Text      string               `json:"text,omitempty"` // the answer
+	Heuristic string               `json:"heuristic,omitempty"`
+	Threshold float64              `json:"threshold,omitempty"` // the confidence that it took to answer
+	Believed  float64              `json:"believed,omitempty"`  // that the heuristic had then
+	Choice    *strategy.Choice     `json:"choice,omitempty"`
+	Shown     []string             `json:"shown,omitempty"` // heuristics in the prompt
+	Rules     []string             `json:"rules,omitempty"`
+	Notes     []string             `json:"notes,omitempty"`
+	Followed  []patterns.PatternID `json:"followed,omitempty"`
+	At        time.Time            `json:"at"`
+
+	Said    []said    `json:"said,omitempty"`
+	Undone  time.Time `json:"undone,omitzero"`
+	Ignored time.Time `json:"ignored,omitzero"`
+	Silent  time.Time `json:"silent,omitzero"`
+	Seen    *seen     `json:"seen,omitempty"`
+	// Due is when silence counts for the arm; zero: it does not any more.
+	Due time.Time `json:"due,omitzero"`
+	// Owed says that the strategy has not been told of the worth. Told is how often it was told.
+	Owed bool   `json:"owed,omitempty"`
+	Told uint64 `json:"told,omitempty"`
+}
+
+// said is a reaction that stands.
+type said struct {
+	Person  string      `json:"person,omitempty"`
+	Channel string      `json:"channel,omitempty"`
+	Target  heed.Target `json:"target,omitempty"`
+	Value   float64     `json:"value"`
+	Weight  float64     `json:"weight"`
+	At      time.Time   `json:"at"`
+}
+
+// seen is what came of an answer.
+type seen struct {
+	Value  float64   `json:"value"`
+	Source string    `json:"source,omitempty"`
+	At     time.Time `json:"at"`
+}
+
+const (
+	month   = 30 * 24 * time.Hour
+	maxSaid = 100 // reactions to an answer that count for its arm
+
+	owed = "owed"
+	open = "open"
+)
+
+func answersOf(name string) records.Kind[row] {
+	return records.Kind[row]{
+		Kind: store.Kind{
+			Name: name + ".answer", Limits: store.Limits{For: month, Most: 100_000},
+			Caused: []string{"person", "said.*.person", "seen.source"},
+		},
+		Place: (row).place,
+	}
+}
+
+func (r row) place() (id string, at time.Time, keys []string) {
+	add := func(key string) {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	person := func(name string) {
+		if name != "" {
+			add(store.PersonKey(name))
+		}
+	}
+	person(r.Person)
+	for _, s := range r.Said {
+		person(s.Person)
+	}
+	if r.Seen != nil {
+		person(r.Seen.Source)
+	}
+	if r.Session != "" {
+		add(store.Key("session", r.Session))
+	}
+	if r.Owed {
+		add(store.Key("state", owed))
+	}
+	if !r.Due.IsZero() {
+		add(store.Key("state", open))
+	}
+	return records.ID(r.ID), r.At, keys
+}
+
+// say notes a reaction, which replaces the one before of the same person, channel and target unless that is later.
+func (r *row) say(s said) {
+	i := slices.IndexFunc(r.Said, func(o said) bool {
+		return o.Person == s.Person && o.Channel == s.Channel && o.Target == s.Target
+	})
+	switch {
+	case i >= 0 && r.Said[i].At.After(s.At), i < 0 && len(r.Said) >= maxSaid:
+		return
+	case i >= 0:
+		r.Said = slices.Clone(r.Said)
+		r.Said[i] = s
+	default:
+		r.Said = append(slices.Clone(r.Said), s)
+	}
+	r.settle()
+}
+
+// settle notes that something is known of the answer, so that silence does not count and the strategy has to be told.
+func (r *row) settle() {
+	r.Due = time.Time{}
+	r.Owed = r.Choice != nil
+}
+
+// A worth is what became of an answer in a number, for the arm.
+type worth struct {
+	value, confidence float64
+	channel, source   string
+	at                time.Time
+}
+
+// What is seen is worth, where nobody said anything.
+const (
+	passedOver = -0.5
+	content    = 0.5
+	seenTrust  = 0.5 // confidence in silence, and in an answer that was passed over
+)
+
+// worth returns what the answer was worth. What is said goes before what is seen, and an undo before all.
+func (r *row) worth() (w worth, known bool) {
+	var sum, weight float64
+	for _, s := range r.Said {
+		if s.Value != 0 && s.Weight != 0 {
+			sum += s.Value * s.Weight
+			weight += s.Weight
+			if !s.At.Before(w.at) {
+				w.source, w.at, w.channel = s.Person, s.At, s.Channel
+			}
+		}
+	}
+	switch {
+	case !r.Undone.IsZero():
+		return worth{-1, 1, "undo", r.Person, r.Undone}, true
+	case weight > 0:
+		w.value, w.confidence = sum/weight, 1
+		return w, true
+	case r.Seen != nil:
+		return worth{r.Seen.Value, 1, "outcome", r.Seen.Source, r.Seen.At}, true
+	case !r.Ignored.IsZero():
+		return worth{passedOver, seenTrust, "ignored", r.Person, r.Ignored}, true
+	case !r.Silent.IsZero():
+		return worth{content, seenTrust, "silence", r.Person, r.Silent}, true
+	}
+	return worth{}, false
+}
+
+// A noteRow is a note as it is stored.
+type noteRow struct {
+	Note
+	At time.Time `json:"at"`
+}
+
+func notesOf(name string) records.Kind[noteRow] {
+	return records.Kind[noteRow]{
+		Kind: store.Kind{Name: name + ".note", Limits: store.Limits{Most: 100_000, Refuse: true}},
+		Place: func(n noteRow) (string, time.Time, []string) {
+			return records.ID(n.ID), n.At, nil
+		},
+	}
+}
+
+// An edition says which state of the heuristics and notes a store has. Whoever changes one of them writes it anew.
+type edition struct {
+	Agent string    `json:"agent"`
+	At    time.Time `json:"at"`
+}
+
+func editionsOf(name string) records.Kind[edition] {
+	return records.Kind[edition]{
+		Kind: store.Kind{Name: name + ".edition"},
+		Place: func(e edition) (string, time.Time, []string) {
+			return cmp.Or(e.Agent, defaultName), e.At, nil
+		},
+	}
+}

@@ -1,0 +1,259 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// A shelf keeps copies of the heuristics and notes, so that an event is compared with them without reading them all. One small read
+// tells whether they changed. Those that were changed past the agent are seen after a while.
+type shelf struct {
+	mu   sync.Mutex
+	held *books
+}
+
+// Books are the heuristics and notes of one edition. They are immutable.
+type books struct {
+	edition    uint64
+	read       time.Time
+	heuristics map[string]*index[learning.Heuristic] // by domain
+	notes      map[string]*index[Note]
+}
+
+const stale = time.Minute
+
+// An index has things with the texts that they are found by.
+type index[T any] struct {
+	all   []T
+	texts []string
+	grams [][]uint64 // of the texts; nil where the similarity is not by trigrams
+}
+
+// A match is a thing that an event fits.
+type match[T any] struct {
+	it         *T
+	similarity float64
+}
+
+func (x *index[T]) add(it T, about string, lexical bool) {
+	x.all, x.texts = append(x.all, it), append(x.texts, about)
+	if lexical {
+		x.grams = append(x.grams, text.Trigrams(about))
+	}
+}
+
+// like returns at most so many things whose texts are like one, the most similar first.
+func (x *index[T]) like(ctx context.Context, s heed.Similarity, one string, least float64, most int) ([]match[T], error) {
+	if x == nil || len(x.all) == 0 {
+		return nil, nil
+	}
+	similarities, err := x.similar(ctx, s, one)
+	if err != nil {
+		return nil, err
+	}
+	var found []match[T]
+	for i := range x.all {
+		if similarities[i] >= least {
+			found = append(found, match[T]{&x.all[i], similarities[i]})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b match[T]) int { return cmp.Compare(b.similarity, a.similarity) })
+	return found[:min(len(found), most)], nil
+}
+
+func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (similarities []float64, err error) {
+	if x.grams != nil {
+		mine := text.Trigrams(one)
+		similarities = make([]float64, len(x.grams))
+		for i, other := range x.grams {
+			similarities[i] = text.Jaccard(mine, other)
+		}
+		return similarities, ctx.Err()
+	}
+	err = host.Call("the similarity", func() error {
+		similarities, err = s.Similar(ctx, one, x.texts)
+		return err
+	})
+	if err == nil && len(similarities) != len(x.texts) {
+		err = fmt.Errorf("the similarity has %d numbers for %d texts", len(similarities), len(x.texts))
+	}
+	return similarities, err
+}
+
+// remembering lets an embedder embed each text once.
+func remembering(s heed.Similarity) heed.Similarity {
+	const most, batch = 10_000, 100
+	if e, ok := s.(heed.Embedder); ok {
+		return heed.Embedder(text.Remembering(e, most, batch))
+	}
+	return s
+}
+
+// books returns the heuristics and notes, if need be read anew. edition is the revision that the store has now.
+func (a *Agent) books(ctx context.Context, edition uint64) (*books, error) {
+	now := a.cfg.Now()
+	a.shelf.mu.Lock()
+	held := a.shelf.held
+	a.shelf.mu.Unlock()
+	if held != nil && held.edition == edition && now.Sub(held.read) < stale && !now.Before(held.read) {
+		return held, nil
+	}
+	b := &books{
+		edition: edition, read: now, heuristics: make(map[string]*index[learning.Heuristic]), notes: make(map[string]*index[Note]),
+	}
+	_, lexical := a.cfg.Similarity.(heed.Trigrams)
+	if a.learning != nil {
+		for h, err := range a.learning.Heuristics(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			if h.Action != "" {
+				of(b.heuristics, h.Domain).add(h, h.Condition, lexical)
+			}
+		}
+	}
+	for n, err := range a.notes.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
+		if err != nil {
+			return nil, err
+		}
+		of(b.notes, n.Value.Domain).add(n.Value.Note, cmp.Or(n.Value.Topic, n.Value.Text), lexical)
+	}
+	a.shelf.mu.Lock()
+	a.shelf.held = b
+	a.shelf.mu.Unlock()
+	return b, nil
+}
+
+func of[T any](by map[string]*index[T], domain string) *index[T] {
+	x := by[domain]
+	if x == nil {
+		x = new(index[T])
+		by[domain] = x
+	}
+	return x
+}
+
+// forget has the heuristics and notes read anew.
+func (a *Agent) forget() {
+	a.shelf.mu.Lock()
+	a.shelf.held = nil
+	a.shelf.mu.Unlock()
+}
+
+const (
+	considered = 20 // candidates whose standing is read
+	// How much less similar a candidate may be that is preferred for its confidence.
+	closeByLetters, closeByMeaning = 0.5, 0.1
+)
+
+func (a *Agent) closeness() float64 {
+	if _, lexical := a.cfg.Similarity.(heed.Trigrams); lexical {
+		return closeByLetters
+	}
+	return closeByMeaning
+}
+
+// inDomain returns what is like a text among the things of a domain and those of none.
+func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], domain, one string, least float64, most int) ([]match[T], error) {
+	found, err := by[domain].like(ctx, a.similar, one, least, most)
+	if err != nil || domain == "" {
+		return found, err
+	}
+	general, err := by[""].like(ctx, a.similar, one, least, most)
+	if err != nil || len(general) == 0 {
+		return found, err
+	}
+	found = append(found, general...)
+	slices.SortStableFunc(found, func(a, b match[T]) int { return cmp.Compare(b.similarity, a.similarity) })
+	return found[:min(len(found), most)], nil
+}
+
+// candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now. One that has lost of the
+// trust that it began with is not even shown to the model, which might believe it.
+func (a *Agent) candidates(ctx context.Context, b *books, e *Event) ([]decision.Candidate, error) {
+	if a.learning == nil {
+		return nil, nil
+	}
+	found, err := inDomain(ctx, a, b.heuristics, e.Domain, e.Text, a.cfg.Fit, considered)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	var trusted []decision.Candidate
+	for _, m := range found {
+		h := m.it
+		standing, err := a.learning.Standing(ctx, h.ID)
+		if errors.Is(err, heed.ErrNotFound) { // deleted a moment ago
+			a.forget()
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if standing.Confidence < cmp.Or(h.Initial, a.learning.Config().Initial) {
+			continue
+		}
+		trusted = append(trusted, decision.Candidate{
+			HeuristicID: h.ID, Condition: h.Condition, Action: h.Action, Confidence: standing.Confidence, Similarity: m.similarity,
+		})
+	}
+	return decision.Rank(trusted, a.closeness()), nil
+}
+
+// nearest returns the heuristic with the most similar action among those whose condition is like one.
+func (a *Agent) nearest(ctx context.Context, condition, message string) (id string, similarity float64, err error) {
+	b, err := a.current(ctx)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, x := range b.heuristics {
+		found, err := x.like(ctx, a.similar, condition, a.cfg.Fit, considered)
+		if err != nil {
+			return "", 0, err
+		}
+		var actions index[string]
+		_, lexical := a.cfg.Similarity.(heed.Trigrams)
+		for _, m := range found {
+			actions.add(m.it.ID, m.it.Action, lexical)
+		}
+		best, err := actions.like(ctx, a.similar, message, 0, 1)
+		if err != nil {
+			return "", 0, err
+		}
+		if len(best) > 0 && (id == "" || best[0].similarity > similarity) {
+			id, similarity = *best[0].it, best[0].similarity
+		}
+	}
+	return id, similarity, nil
+}
+
+// current returns the heuristics and notes as the store has them.
+func (a *Agent) current(ctx context.Context) (*books, error) {
+	var s store.Snapshot
+	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.editions.Ref(a.cfg.Name)}); err != nil {
+		return nil, err
+	}
+	return a.books(ctx, s.Records[0].Revision)
+}
+
+// begin reads what tells whether an event was answered, and the edition.
+func (a *Agent) begin(ctx context.Context, id string) (before records.Kept[row], edition uint64, err error) {
+	var s store.Snapshot
+	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.answers.Ref(records.ID(id)), a.editions.Ref(a.cfg.Name)}); err != nil {
+		return before, 0, err
+	}
+	before, err = a.answers.Of(s.Records[0])
+	return before, s.Records[1].Revision, err
+}
