@@ -29,9 +29,13 @@ type Parameter struct {
 	Values []string // each with the name at most 1,023 bytes: let a longer text go by a name
 }
 
+// maxArms bounds the draws of a choice, which a learner also reads from outside.
+const maxArms = 1000
+
 func validateArms(arms []Arm) error {
 	var found faults.List
 	found.Check(len(arms) > 0, "Arms", len(arms), "must have at least one")
+	found.Check(len(arms) <= maxArms, "Arms", len(arms), fmt.Sprintf("must be at most %d", maxArms))
 	seen, positive := make(map[ArmID]bool), 0
 	for i, arm := range arms {
 		if arm.Weight > 0 {

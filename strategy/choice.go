@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 )
 
@@ -84,8 +85,9 @@ type facts struct {
 	Learner    string    `json:"learner"`
 	Parameters []Setting `json:"parameters,omitempty"`
 	Draws      []Draw    `json:"draws,omitempty"`
-	Fallback   bool      `json:"fallback,omitempty"` // whether the arm is the default, as nothing could be drawn
-	Resets     resets    `json:"resets,omitzero"`    // of the item, when the choice was made
+	Fallback   bool      `json:"fallback,omitempty"`   // whether the arm is the default, as nothing could be drawn
+	Propensity float64   `json:"propensity,omitempty"` // of a choice of the host's own, as it was told; 0: unknown
+	Resets     resets    `json:"resets,omitzero"`      // of the item, when the choice was made
 }
 
 // resets says how often a segment and an item were reset. It is in the id of evidence that is derived from other evidence, so
@@ -148,19 +150,27 @@ func (c Choice) Draws() iter.Seq[Draw] { return slices.Values(c.facts().Draws) }
 // Fallback reports whether the arm is the default, or the first that was permitted, as nothing could be drawn.
 func (c Choice) Fallback() bool { return c.facts().Fallback }
 
-// propensityDraws bounds the standard error of a propensity that is counted: √(¼/n) is 0.0028.
-const propensityDraws = 1 << 15
+// propensityDraws bounds the standard error of a propensity that is counted: √(¼/n) is 0.0028. propensityWork bounds the draws
+// of all arms together, which take a second.
+const (
+	propensityDraws = 1 << 15
+	propensityWork  = 64 * propensityDraws
+)
 
 // Propensity returns the probability with which the arm was chosen, given what was believed, as off-policy evaluation needs
 // it. For plain beliefs without a bonus it is exact ([evidence.ProbBest]). For others it is counted over draws like the
-// choice's own, always the same ones, with a standard error of at most 0.0028. It is then at least half a draw, and never 0. A
-// fallback has 1. A choice without its draws, as later events have it, has NaN.
+// choice's own, always the same ones, with a standard error of at most 0.0028 for 64 arms, and 0.011 for 1,000. It is
+// then at least half a draw, and never 0. A fallback has 1. A choice of [Learner.Record] has what the host has told, and NaN if
+// that was nothing. A choice without its draws, as later events have it, has NaN. Package offpolicy refuses NaN.
 //
 // Counting takes milliseconds: do it where choices are logged, and not where they are made.
 func (c Choice) Propensity() float64 {
 	f := c.facts()
-	if f.Fallback {
+	switch {
+	case f.Fallback:
 		return 1
+	case f.Propensity > 0 && f.Propensity <= 1:
+		return f.Propensity
 	}
 	plain := true
 	beliefs, chosen := make([]evidence.Beta, len(f.Draws)), -1
@@ -185,13 +195,14 @@ func (c Choice) Propensity() float64 {
 		draws[i].Belief = draws[i].Belief.Keep()
 	}
 	rng := evidence.Key{A: propensityDraws, B: uint64(len(draws))}.Rand(0, string(c.ID[:]))
+	n := min(propensityDraws, propensityWork/len(draws))
 	wins := 0.
-	for range propensityDraws {
+	for range n {
 		if drawArms(draws, &rng) == chosen {
 			wins++
 		}
 	}
-	return min(max(wins, 0.5), propensityDraws-0.5) / propensityDraws
+	return min(max(wins, 0.5), float64(n)-0.5) / float64(n)
 }
 
 // drawArms draws every arm and returns which has the greatest sample, the earlier of equals, or one whose sample is NaN.
@@ -225,6 +236,9 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
 		return fmt.Errorf("strategy: choice: %w", err)
+	}
+	if len(s.Draws) > maxArms {
+		return fmt.Errorf("strategy: choice: %w", &heed.InputError{Field: "draws", Reason: fmt.Sprintf("are %d, may be %d", len(s.Draws), maxArms)})
 	}
 	*c = Choice(s.plainChoice)
 	c.details = &details{facts: s.facts}

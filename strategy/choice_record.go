@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed/internal/records"
@@ -88,6 +89,10 @@ type choiceRow struct {
 	Epoch  uint64 `json:"epoch,omitempty"`  // of its session, when it was made
 	Number uint64 `json:"number,omitempty"` // how many choices its session had made before for its item
 	Silent bool   `json:"silent,omitempty"` // silence was counted for it, as evidence
+	// Earlier are its other outcomes that count, the last by At at the end, and Taken the ids of those that were taken back. Of
+	// both, the last maxOutcomes are kept.
+	Earlier []Result `json:"earlier,omitempty"`
+	Taken   []string `json:"taken,omitempty"`
 	// Own tells that the record has the id of the choice. The last choice of an item in a session has an id that is made of the
 	// two. So it is read without a search, and is there once however many processes choose at the same time.
 	Own bool `json:"own,omitempty"`
@@ -101,7 +106,7 @@ var choices = records.Kind[*choiceRow]{
 	Kind: store.Kind{
 		Name:   "strategy.choice",
 		Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 100_000},
-		Caused: []string{"result.source"},
+		Caused: []string{"result.source", "earlier.*.source"},
 	},
 	Place: func(r *choiceRow) (id string, at time.Time, keys []string) {
 		c := &r.Choice
@@ -126,6 +131,11 @@ func (r *choiceRow) keys() []string {
 	}
 	if r.Result != nil && r.Result.Source != "" {
 		keys = append(keys, store.PersonKey(r.Result.Source))
+	}
+	for i := range r.Earlier {
+		if source := r.Earlier[i].Source; source != "" && !slices.Contains(keys, store.PersonKey(source)) {
+			keys = append(keys, store.PersonKey(source))
+		}
 	}
 	return keys
 }
@@ -172,14 +182,64 @@ func (r *choiceRow) record() ChoiceRecord {
 	return record
 }
 
-// settled returns the row with an outcome.
+// maxOutcomes bounds the outcomes that a row has beside the last, and those that were taken back.
+const maxOutcomes = 16
+
+// knows reports whether the row has an outcome of this id, or has it no more.
+func (r *choiceRow) knows(id string) bool {
+	return r.Result != nil && r.Result.ID == id || slices.Contains(r.Taken, id) ||
+		slices.ContainsFunc(r.Earlier, func(o Result) bool { return o.ID == id })
+}
+
+// settled returns the row with an outcome. A row that knows the outcome stays as it is.
 func (r *choiceRow) settled(result Result) *choiceRow {
+	if r.knows(result.ID) {
+		return r
+	}
 	next := *r
 	next.Stage, next.Silent = Observed, false
-	if next.Result == nil || next.Result.before(result) {
+	if r.Result == nil {
 		next.Result = &result
+		return &next
 	}
+	all := append(slices.Clone(r.Earlier), *r.Result, result)
+	slices.SortStableFunc(all, func(a, b Result) int {
+		switch {
+		case a.before(b):
+			return -1
+		case b.before(a):
+			return 1
+		}
+		return 0
+	})
+	last := len(all) - 1
+	next.Result, next.Earlier = &all[last], all[max(last-maxOutcomes, 0):last]
 	return &next
+}
+
+// without returns the row without an outcome, which was taken back, and the outcome if the row had it. Without any other, the
+// choice is at this stage. A row that had lost the outcome before stays as it is.
+func (r *choiceRow) without(id string, left Stage) (*choiceRow, *Result) {
+	if slices.Contains(r.Taken, id) {
+		return r, nil
+	}
+	next := *r
+	next.Taken = append(slices.Clone(r.Taken), id)
+	next.Taken = next.Taken[max(len(next.Taken)-maxOutcomes, 0):]
+	if r.Result != nil && r.Result.ID == id {
+		if n := len(r.Earlier); n > 0 {
+			next.Result, next.Earlier = &r.Earlier[n-1], r.Earlier[:n-1]
+		} else {
+			next.Stage, next.Result = left, nil
+		}
+		return &next, r.Result
+	}
+	i := slices.IndexFunc(r.Earlier, func(o Result) bool { return o.ID == id })
+	if i < 0 {
+		return &next, nil
+	}
+	next.Earlier = slices.Delete(slices.Clone(r.Earlier), i, i+1)
+	return &next, &r.Earlier[i]
 }
 
 // Damaged returns the records of the learner that hold something that this package has not written.

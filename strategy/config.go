@@ -56,7 +56,7 @@ type Config struct {
 	Silence Silence
 	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
 	Change ChangeTest
-	// Topic, if it is not empty, has every [Event] put into the store's outbox under this topic, in the same commit as what it
+	// Topic, if it is not empty, has every [LearnerEvent] put into the store's outbox under this topic, in the same commit as what it
 	// tells of. [DefaultTopic] is a good one. [stream.Relay] sends them.
 	Topic string
 	// Refresh is after how long a segment in memory is read anew from the store. Until then outcomes, resets and ends of

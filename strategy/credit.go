@@ -210,26 +210,34 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 	return receipts[:len(credits)], nil
 }
 
-// settledRows returns the record that each credit writes. The first of several outcomes of one choice writes it for all, as a
-// commit may write a record once.
+// settledRows returns the record that each credit writes. Of several outcomes of one choice, one writes it for all, as a commit
+// may write a record once: the first that the record does not know, as what is known is not written again.
 func settledRows(credits []credit) []*choiceRow {
 	rows := make([]*choiceRow, len(credits))
-	first := make(map[ChoiceID]int, len(credits))
+	writer := make(map[ChoiceID]int, len(credits))
 	for i := range credits {
 		c := &credits[i]
-		at, ok := first[c.Choice.ID]
+		at, ok := writer[c.Choice.ID]
 		if !ok {
-			at, first[c.Choice.ID] = i, i
+			writer[c.Choice.ID] = i
+			continue
 		}
-		if rows[at] == nil && c.kept.Revision > 0 {
-			rows[at], credits[at].kept = c.kept.Value, c.kept
+		w := &credits[at]
+		if w.kept.Revision == 0 {
+			w.kept = c.kept
 		}
-		if at != i { // it is the first's to take the silence back
-			c.withdraw = nil
+		c.withdraw = nil // it is the writer's to take the silence back
+		if w.kept.Revision > 0 && w.kept.Value.knows(w.ID) && !w.kept.Value.knows(c.ID) {
+			c.kept, c.withdraw, w.withdraw, writer[c.Choice.ID] = w.kept, w.withdraw, nil, i
+		}
+	}
+	for _, at := range writer {
+		if credits[at].kept.Revision > 0 {
+			rows[at] = credits[at].kept.Value
 		}
 	}
 	for i := range credits {
-		if at := first[credits[i].Choice.ID]; rows[at] != nil {
+		if at := writer[credits[i].Choice.ID]; rows[at] != nil {
 			rows[at] = rows[at].settled(credits[i].result())
 		}
 	}
@@ -245,12 +253,8 @@ func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.
 		if b.Withdraw = c.withdraw; rows[i] != nil {
 			b.Records = append(b.Records, rows[i].write(c.kept.ID, c.kept.Revision))
 		}
-		if l.cfg.Topic != "" {
-			result := c.result()
-			e := LearnerEvent{ID: observed + ":" + b.ID, Type: observed, At: c.At, Choice: c.Choice.withoutDraws(), Result: &result}
-			if err := l.emit(&b, e); err != nil {
-				return nil, nil, err
-			}
+		if err := l.emitObserved(&b, c.Outcome); err != nil {
+			return nil, nil, err
 		}
 		if len(credits) > 1 {
 			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil
@@ -258,6 +262,14 @@ func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.
 		batches, c.batch = append(batches, b), b
 	}
 	return batches, withdraw, nil
+}
+
+func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
+	if l.cfg.Topic == "" {
+		return nil
+	}
+	result := o.result()
+	return l.emit(b, LearnerEvent{ID: observed + ":" + b.ID, Type: observed, At: o.At, Choice: o.Choice.withoutDraws(), Result: &result})
 }
 
 // readCredits reads the records of the choices, and the cells that must be known. It reads nothing if the choices know their

@@ -12,11 +12,11 @@
 // kind of a session. Within a segment there are items, and a [Pooling] says how much they share.
 //
 // Within a session an item keeps the arm that was chosen first. A [Choice] tells all about itself, and is all that is needed to
-// credit it later. Each choice is also kept as a [Record], so that an outcome which comes a day later finds it by session and
-// item. Choices whose outcome never comes expire: see [Silence]. Evidence fades with Config.HalfLife. A [Change] test finds
+// credit it later. Each choice is also kept as a [ChoiceRecord], so that an outcome which comes a day later finds it by session and
+// item. Choices whose outcome never comes expire: see [Silence]. Evidence fades with Config.HalfLife. A [ChangeTest] test finds
 // changes of the arms that are in use.
 //
-// What happens to a learner can be put into its store's outbox as an [Event], in the same commit as the evidence.
+// What happens to a learner can be put into its store's outbox as a [LearnerEvent], in the same commit as the evidence.
 //
 // Time and randomness come from [Config]. With the same seed, a choice depends on its session and item, on the number of
 // their earlier choices that are still remembered, and on the beliefs. Choices without a session count in the order in which they

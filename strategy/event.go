@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed/store"
@@ -15,6 +16,7 @@ const DefaultTopic = "heed.strategy"
 const (
 	selected    = "selected"
 	observed    = "observed"
+	retracted   = "retracted"
 	expired     = "expired"
 	specialized = "specialized"
 	restarted   = "restarted"
@@ -25,7 +27,8 @@ const (
 // it is the JSON payload of a [stream.Event] of the same id.
 type LearnerEvent struct {
 	ID string `json:"id"`
-	// Type says what happened. selected: a choice was made. observed: an outcome was counted. expired: no outcome came in time.
+	// Type says what happened. selected: a choice was made. observed: an outcome was counted. retracted: one was taken back.
+	// expired: no outcome came in time.
 	// specialized: an item took its copy of the segment's evidence. restarted: a change was found, and the evidence from before
 	// it no longer counts. reset: somebody had something forgotten.
 	Type     string    `json:"type"`
@@ -36,9 +39,9 @@ type LearnerEvent struct {
 	At       time.Time `json:"at"`
 
 	Choice *Choice `json:"choice,omitempty"` // where it is about one; what was drawn is in selected alone
-	Result *Result `json:"result,omitempty"` // of observed
-	Actor  string  `json:"actor,omitempty"`  // of reset
-	Reason string  `json:"reason,omitempty"` // of reset and restarted
+	Result *Result `json:"result,omitempty"` // of observed and retracted; of an outcome that the record has lost, the id alone
+	Actor  string  `json:"actor,omitempty"`  // of reset and retracted
+	Reason string  `json:"reason,omitempty"` // of reset, retracted and restarted
 	Effect *effect `json:"effect,omitempty"` // what it did to the evidence
 }
 
@@ -59,7 +62,7 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 		return nil
 	}
 	if b.ID != "" {
-		e.Effect = &effect{b.ID, b.Reset, b.Restart, b.Withdraw, b.Observations}
+		e.Effect = &effect{b.ID, b.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...), b.Observations}
 	}
 	e.Learner = l.cfg.Name
 	if e.Choice != nil {
@@ -70,6 +73,9 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 		return err
 	}
 	people := []string{e.Actor}
+	if e.Result != nil {
+		people = append(people, e.Result.Source)
+	}
 	for i := range b.Observations {
 		people = append(people, b.Observations[i].Source)
 	}

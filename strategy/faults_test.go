@@ -37,6 +37,7 @@ type workshop struct {
 
 	other   *strategy.Learner // of another process, which has loaded nothing
 	fresh   strategy.Choice   // without an outcome
+	judged  strategy.Choice   // with two, "" and "other"
 	expired strategy.Choice   // whose silence was counted
 	log     []stream.Event    // of another learner's life
 	stream  *memstore.Stream
@@ -56,6 +57,11 @@ func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
 	for n, item := range []string{"other", "i", "other", "i"} {
 		try(t, w.Learner, strategy.Query{Session: fmt.Sprint("past", n), Item: item, Category: "c"}, "a", 1)
 		w.clock.Advance(time.Minute)
+	}
+	w.judged = choose(t, w.Learner, w.query("judged", "i"))
+	for _, id := range []string{"", "other"} {
+		_, err := w.Observe(ctx, strategy.Outcome{Choice: w.judged, ID: id, Value: 1, Confidence: 1, Source: "bob"})
+		require.NoError(t, err)
 	}
 	w.expired = choose(t, w.Learner, w.query("gone", "i"))
 	w.clock.Advance(2 * time.Hour)
@@ -79,6 +85,16 @@ func (w *workshop) again() *strategy.Learner { return newLearner(w.t, w.cfg) }
 func (w *workshop) observe(c strategy.Choice) (string, error) {
 	d, err := w.Observe(ctx, strategy.Outcome{Choice: c, Value: -1, Confidence: 1, Source: "ann"})
 	return string(d), err
+}
+
+func (w *workshop) revise(c strategy.Choice, confidence float64) (string, error) {
+	d, err := w.Revise(ctx, "other", strategy.Outcome{Choice: c, ID: "again", Value: -1, Confidence: confidence, Source: "ann"})
+	return string(d), err
+}
+
+func (w *workshop) tell(session string) (string, error) {
+	c, err := w.Record(ctx, w.query(session, "i"), "b", 0.5)
+	return fmt.Sprint(c.Session, c.Item, c.Arm, c.Propensity()), err
 }
 
 func (w *workshop) consumer(attempts int) *attribution.Consumer {
@@ -129,7 +145,8 @@ func (w *workshop) state() string {
 		return cmp.Compare(strings.Index(a, "stream.outbox specialized"), strings.Index(b, "stream.outbox specialized"))
 	})
 	text := random.ReplaceAllString(strings.Join(all, "\n"), "random")
-	seen := make(map[string]string) // attempts that fail use up ids
+	text = tail.ReplaceAllString(text, "$1") // sums depend in their last digits on the order in which they were added up
+	seen := make(map[string]string)          // attempts that fail use up ids
 	return someID.ReplaceAllStringFunc(text, func(id string) string {
 		if seen[id] == "" {
 			seen[id] = fmt.Sprint("choice ", len(seen))
@@ -139,6 +156,9 @@ func (w *workshop) state() string {
 }
 
 var someID = regexp.MustCompile(`0{8}-0000-0000-0000-[01]{10}[0-9a-f]{2}`)
+
+// tail matches the digits of a number beyond the ninth.
+var tail = regexp.MustCompile(`(\.\d{9})\d+`)
 
 // random matches the ids of resets, and how often a session has ended.
 var random = regexp.MustCompile(`reset:[0-9a-f-]{36}|"epoch":[1-9][0-9]*`)
@@ -190,6 +210,15 @@ var fallibles = []fallible{
 		}, "all", "now")
 		return fmt.Sprint(d), err
 	}},
+	{method: "Retract", call: func(w *workshop) (string, error) { return "", w.Retract(ctx, w.judged, "", "ann", "r") }},
+	{method: "Retract", call: func(w *workshop) (string, error) {
+		return "", w.Retract(ctx, throughJSON(w.t, w.judged), "other", "", "")
+	}},
+	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 1) }},
+	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(throughJSON(w.t, w.judged), 1) }},
+	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 0.1) }}, // which is dropped
+	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("new") }},
+	{method: "Record", call: func(w *workshop) (string, error) { return w.tell("now") }}, // in the place of another arm
 	{method: "EndSession", call: func(w *workshop) (string, error) { return "", w.EndSession(ctx, "now") }},
 	{method: "Refresh", call: func(w *workshop) (string, error) { return "", w.Refresh(ctx) }},
 	{method: "Beliefs", call: func(w *workshop) (string, error) { return asText(w.other.Beliefs(ctx, itemI)) }},
@@ -213,6 +242,7 @@ var fallibles = []fallible{
 	{method: "Status", call: func(w *workshop) (string, error) { return asText(w.Status(ctx)) }},
 	{method: "History", call: func(w *workshop) (string, error) { return collected(w.History(ctx, strategy.ChoiceFilter{})) }},
 	{method: "Find", call: func(w *workshop) (string, error) { return asText(w.Find(ctx, "now", "i", w.clock.Now())) }},
+	{method: "FindSession", call: func(w *workshop) (string, error) { return asText(w.FindSession(ctx, "judged", w.clock.Now())) }},
 	{method: "Find", call: func(w *workshop) (string, error) { // and that there is none
 		r, err := w.Find(ctx, "now", "unknown", w.clock.Now())
 		if errors.Is(err, failing.ErrFailed) {

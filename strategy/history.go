@@ -61,28 +61,76 @@ func (l *Learner) Find(ctx context.Context, session, item string, at time.Time) 
 	if !at.IsZero() {
 		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
 	}
-	var last keptChoice
+	var last finding
 	for kept, err := range l.find(ctx, f) {
 		if err != nil {
 			return ChoiceRecord{}, err
 		}
-		c := &kept.Value.Choice
-		if c.Item != item { // an empty item lets all pass
-			continue
-		}
-		same := last.Revision > 0 && c.At.Equal(last.Value.Choice.At)
-		if last.Revision > 0 && !same && (at.IsZero() || !last.Value.Choice.At.After(at)) {
+		if kept.Value.Choice.Item == item && last.meet(kept, at) { // an empty item lets all pass
 			break
-		}
-		if !same || !kept.Value.Own { // of one moment, the last of all
-			last = kept
 		}
 	}
 	if last.Revision == 0 {
 		return ChoiceRecord{}, heed.ErrNotFound
 	}
-	last.Value.Choice.remember(last)
-	return last.Value.record(), nil
+	return last.record(), nil
+}
+
+// FindSession returns what [Learner.Find] finds for each item of a session, and for each segment in which the session chose
+// without an item: the choice made last at most. It is for an event that names a session alone, as that of a ticket. Without
+// any choice, and with Config.Unrecorded, the error is [heed.ErrNotFound].
+func (l *Learner) FindSession(ctx context.Context, session string, at time.Time) (found []ChoiceRecord, err error) {
+	defer because(&err, "find session")
+	if session == "" {
+		return nil, heed.ErrNotFound
+	}
+	f := ChoiceFilter{Session: session}
+	if !at.IsZero() {
+		f.Until = at.Add(evidence.MaxSkew + time.Microsecond)
+	}
+	var all []*finding
+	byName := make(map[string]*finding)
+	for kept, err := range l.find(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		c := &kept.Value.Choice
+		name := nameInSession(c.Item, c.Category, c.Context)
+		of := byName[name]
+		if of == nil {
+			of = &finding{}
+			byName[name], all = of, append(all, of)
+		}
+		of.meet(kept, at)
+	}
+	if len(all) == 0 {
+		return nil, heed.ErrNotFound
+	}
+	for _, of := range all {
+		found = append(found, of.record())
+	}
+	return found, nil
+}
+
+// A finding is the choice of a name in a session that a moment is about, as far as it was met.
+type finding struct {
+	keptChoice
+	done bool
+}
+
+// meet takes the next choice, from the newest to the oldest. It reports whether the search is over.
+func (f *finding) meet(kept keptChoice, at time.Time) bool {
+	same := f.Revision > 0 && kept.Value.Choice.At.Equal(f.Value.Choice.At)
+	f.done = f.done || f.Revision > 0 && !same && (at.IsZero() || !f.Value.Choice.At.After(at))
+	if !f.done && (!same || !kept.Value.Own) { // of one moment, the last of all
+		f.keptChoice = kept
+	}
+	return f.done
+}
+
+func (f *finding) record() ChoiceRecord {
+	f.Value.Choice.remember(f.keptChoice)
+	return f.Value.record()
 }
 
 // A HistoryEntry is one outcome that was counted.

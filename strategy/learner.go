@@ -123,34 +123,44 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	if l.cfg.Disabled {
 		return l.fallBack(&q, now), nil
 	}
-	var r *remembered
-	known := false
-	if q.Session == "" {
-		r = &remembered{}
-		err = l.choose(ctx, &q, now, l.loose.Add(1), r)
-	} else {
-		name := nameInSession(q.Item, q.Category, q.Context)
-		r, known, err = l.sessions.Do(ctx, q.Session, name, now,
-			func(r *remembered) bool {
-				// After Config.Refresh it is compared with the store.
-				return l.holds(&r.choice, &q, now) && (l.cfg.Unrecorded || now.Sub(r.checked).Abs() < l.cfg.Refresh)
-			},
-			func(r *remembered, number uint64) error { return l.choose(ctx, &q, now, number, r) })
-	}
+	c, err := l.remember(ctx, &q, now, nil)
 	switch {
 	case err == nil:
-		if l.watch != nil && !known && r.drawn {
-			c := &r.choice
-			l.watch.Tell(ctx, heed.Selected{
-				Component: l.watch.Name(), At: c.At, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
-			})
-		}
-		return r.choice, nil
+		return c, nil
 	case isInputError(err):
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	default:
 		return l.fallBack(&q, now), fmt.Errorf("strategy: select: the default arm, as %w", err)
 	}
+}
+
+// remember returns the choice that the session remembers, or makes one.
+func (l *Learner) remember(ctx context.Context, q *Query, now time.Time, own *ownChoice) (Choice, error) {
+	var r *remembered
+	var err error
+	known := false
+	if q.Session == "" {
+		r = &remembered{}
+		err = l.choose(ctx, q, now, l.loose.Add(1), own, r)
+	} else {
+		name := nameInSession(q.Item, q.Category, q.Context)
+		r, known, err = l.sessions.Do(ctx, q.Session, name, now,
+			func(r *remembered) bool {
+				// After Config.Refresh it is compared with the store.
+				return l.holds(&r.choice, q, own, now) && (l.cfg.Unrecorded || now.Sub(r.checked).Abs() < l.cfg.Refresh)
+			},
+			func(r *remembered, number uint64) error { return l.choose(ctx, q, now, number, own, r) })
+	}
+	if err != nil {
+		return Choice{}, err
+	}
+	if l.watch != nil && !known && r.drawn {
+		c := &r.choice
+		l.watch.Tell(ctx, heed.Selected{
+			Component: l.watch.Name(), At: c.At, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
+		})
+	}
+	return r.choice, nil
 }
 
 // nameInSession returns the name by which a session remembers a choice: its item, or its segment. No item has a NUL.
@@ -174,8 +184,8 @@ func (l *Learner) validateQuery(q *Query) error {
 }
 
 // holds reports whether a choice that was made in the session is still good.
-func (l *Learner) holds(c *Choice, q *Query, now time.Time) bool {
-	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL
+func (l *Learner) holds(c *Choice, q *Query, own *ownChoice, now time.Time) bool {
+	return permitted(q.Arms, c.Arm) && now.Sub(c.At) < l.cfg.Cache.TTL && own.is(c)
 }
 
 func permitted(arms []ArmID, arm ArmID) bool { return len(arms) == 0 || slices.Contains(arms, arm) }
@@ -258,7 +268,7 @@ func (s *scratch) reset() {
 
 // choose takes the session's choice from its record, or makes one and records it. If several processes choose for one item at
 // the same time, one makes the choice and the others take it.
-func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, r *remembered) error {
+func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number uint64, own *ownChoice, r *remembered) error {
 	s, err := l.segment(q.Category, q.Context)
 	if err != nil {
 		return err
@@ -292,7 +302,7 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 			switch {
 			case last.Revision == 0 || last.Value.Epoch < epoch:
 				n = 0
-			case l.isArm(last.Value.Choice.Arm) && l.holds(&last.Value.Choice, q, now):
+			case l.isArm(last.Value.Choice.Arm) && l.holds(&last.Value.Choice, q, own, now):
 				r.choice, r.checked, r.drawn = last.Value.Choice, now, false
 				r.choice.remember(last)
 				return nil
@@ -300,7 +310,11 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 				n = last.Value.Number + 1
 			}
 		}
-		if err := l.draw(s, q, now, n, scratch, r); err != nil {
+		r.details.Resets = l.readItem(s, q.Item, now, scratch)
+		r.details.given = scratch.item.Given != nil
+		if own != nil {
+			own.into(r)
+		} else if err := l.draw(s, q, n, scratch, r); err != nil {
 			return err
 		}
 		r.checked, r.drawn = now, true
@@ -380,14 +394,12 @@ func (l *Learner) fallBack(q *Query, now time.Time) Choice {
 }
 
 // draw draws an arm and its parameters, with the randomness of the choice's number, its session and its name in it.
-func (l *Learner) draw(s *segment, q *Query, now time.Time, number uint64, scratch *scratch, r *remembered) error {
+func (l *Learner) draw(s *segment, q *Query, number uint64, scratch *scratch, r *remembered) error {
 	name := q.Item
 	if q.Session != "" {
 		name = nameInSession(q.Item, q.Category, q.Context)
 	}
 	rng := l.key.Rand(number, q.Session, name)
-	r.details.Resets = l.readItem(s, q.Item, now, scratch)
-	r.details.given = scratch.item.Given != nil
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	s.model.Believe(scratch.item, scratch.beliefs)

@@ -27,7 +27,7 @@ type Outcome struct {
 	// Channel and Source say how the outcome is known, and who caused it: see [evidence.Observation]. Both may be empty.
 	Channel string
 	Source  string
-	// At is when it came about. The zero time means now.
+	// At is when it came about: no earlier than the choice, but for [evidence.MaxSkew]. The zero time means now.
 	At time.Time
 }
 
@@ -89,24 +89,36 @@ func (l *Learner) observeAll(ctx context.Context, outcomes []Outcome, end ending
 func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	switch {
 	case o.Choice.Learner() != l.cfg.Name:
-		return &heed.InputError{Field: "Choice", Reason: "was not made by this learner"}
+		return errForeign
 	case !(o.Value >= -1 && o.Value <= 1):
 		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", o.Value)}
 	case !(o.Confidence > 0 && o.Confidence <= 1):
 		return &heed.InputError{Field: "Confidence", Reason: fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence)}
 	case o.At.Sub(now) > evidence.MaxSkew:
 		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew)}
+	case o.Choice.At.Sub(o.At) > evidence.MaxSkew:
+		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the choice", evidence.MaxSkew)}
 	}
 	if _, ok := l.index[o.Choice.Arm]; !ok {
 		return &heed.InputError{Field: "Choice.Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
 	}
-	if strings.HasPrefix(o.ID, reserved) {
-		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
-	}
-	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(o.ID); n > evidence.MaxText { // of evidenceID
-		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
+	if err := l.validateID(o.ID); err != nil {
+		return err
 	}
 	return o.validateTexts()
+}
+
+var errForeign = &heed.InputError{Field: "Choice", Reason: "was not made by this learner"}
+
+// validateID reports an id that no outcome can have.
+func (l *Learner) validateID(id string) error {
+	if strings.HasPrefix(id, reserved) {
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("must not begin with %q", reserved)}
+	}
+	if n := len(l.cfg.Name) + len(":") + 36 + len(":") + len(id); n > evidence.MaxText { // of evidenceID
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long with the choice's, may be %d", n, evidence.MaxText)}
+	}
+	return nil
 }
 
 // validateTexts reports a text that a store can't keep. A choice that comes from outside may hold any.

@@ -238,7 +238,9 @@ func TestAnOutcomeCountsHalfAfterTheHalfLife(t *testing.T) {
 		c.Advance(time.Hour)
 	}
 	// An outcome that is told of late counts with the age that it has.
-	_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"b"}}), Value: 1, Confidence: 1, At: c.Now().Add(-2 * time.Hour)})
+	late := choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{"b"}})
+	c.Advance(2 * time.Hour)
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, At: late.At})
 	require.NoError(t, err)
 	assert.InEpsilon(t, 1.25, beliefs(t, l, q)[1].Level.Alpha, 1e-9)
 }

@@ -19,7 +19,7 @@ type effect struct {
 	ID           string                 `json:"id"` // of the batch
 	Reset        []store.Selection      `json:"reset,omitempty"`
 	Restart      []store.Restart        `json:"restart,omitempty"`
-	Withdraw     []string               `json:"withdraw,omitempty"` // silence, as an outcome came after all
+	Withdraw     []string               `json:"withdraw,omitempty"` // silence, as an outcome came after all; an outcome that was wrong
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }
 
@@ -111,9 +111,14 @@ func (l *Learner) replayedRecord(ctx context.Context, e *LearnerEvent) (*store.R
 		expired := *kept.Value
 		expired.Stage, expired.Silent = Expired, e.Effect != nil
 		row = &expired
-	case e.Type == observed && kept.Revision > 0 && e.Result != nil && (kept.Value.Result == nil || kept.Value.Result.before(*e.Result)):
+	case e.Type == observed && kept.Revision > 0 && e.Result != nil:
 		row = kept.Value.settled(*e.Result)
+	case e.Type == retracted && kept.Revision > 0 && e.Result != nil:
+		row, _ = kept.Value.without(e.Result.ID, l.stageAt(e.Choice, e.At))
 	default:
+		return nil, nil
+	}
+	if row == kept.Value {
 		return nil, nil
 	}
 	record := choices.Record(row, kept.Revision) // a new one has the id of its choice

@@ -84,7 +84,8 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	row, c := *kept.Value, kept.Value.Choice
 	row.Stage = Expired
 	e := LearnerEvent{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
-	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0
+	// A choice whose outcome was taken back has not been silent.
+	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 && len(row.Taken) == 0
 	var s *segment
 	var o Outcome
 	var b store.Batch

@@ -189,8 +189,13 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Topic: strategy.DefaultTopic, BySource: true})
 	l := newLearner(t, cfg)
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
-	_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: person})
+	for _, id := range []string{"", "wrong", "other"} { // of the choice's record, one is the last and one an earlier one
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: id, Value: 1, Confidence: 1, Source: person})
+		require.NoError(t, err)
+	}
+	_, err := l.Revise(ctx, "wrong", strategy.Outcome{Choice: choice, ID: "right", Value: 1, Confidence: 1, Source: person})
 	require.NoError(t, err)
+	require.NoError(t, l.Retract(ctx, choice, "right", person, "r"))
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "x", Actor: person, Reason: "r"}))
 	_, err = strategy.Rebuild(ctx, cfg, person, "r")
 	require.NoError(t, err)

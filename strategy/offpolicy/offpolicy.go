@@ -12,7 +12,9 @@ import (
 // A Logged is one choice that was made and rewarded, seen from another policy: what would that policy have earned? Log
 // each choice's [strategy.Choice.Propensity] and its reward, and ask the other policy how probable the same arm would have been.
 type Logged struct {
-	Propensity float64 // with which the arm was chosen, in (0, 1], and no less than 1e-100 of Target
+	// Propensity is the probability with which the arm was chosen, in (0, 1], and no less than 1e-100 of Target. NaN, as choices
+	// have whose propensity is unknown, is refused: leave them out.
+	Propensity float64
 	Target     float64 // with which the other policy would have chosen it, in [0, 1]
 	Reward     float64 // what it earned, in [0, 1]
 

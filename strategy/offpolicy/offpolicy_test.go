@@ -206,8 +206,10 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	for name, estimate := range estimators {
-		_, err := estimate([]offpolicy.Logged{good, {Propensity: 1e-200, Target: 1}}, 0.9)
-		assert.ErrorContains(t, err, "log[1].Propensity", name)
+		for _, unknown := range []float64{1e-200, math.NaN()} {
+			_, err := estimate([]offpolicy.Logged{good, {Propensity: unknown, Target: 1}}, 0.9)
+			assert.ErrorContains(t, err, "log[1].Propensity", name)
+		}
 	}
 	for _, l := range []offpolicy.Logged{{Propensity: 1, Predicted: 2}, {Propensity: 1, Baseline: -1}} {
 		_, err := offpolicy.DoublyRobust([]offpolicy.Logged{good, l}, 0.9)

@@ -1,0 +1,115 @@
+package enginetest_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// triage is the learner of one process over a store.
+func triage(ctx context.Context, st store.Store) (*strategy.Learner, error) {
+	ids := byte(0)
+	return strategy.New(ctx, strategy.Config{
+		Store: st, Seed: rand.NewPCG(1, 2), Now: func() time.Time { return killedAt }, Topic: strategy.DefaultTopic,
+		NewID: func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} },
+		Arms:  []strategy.Arm{{ID: "short", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "long"}},
+	})
+}
+
+var ofTicket = strategy.Query{Session: "ticket 7", Item: "billing", Arms: []strategy.ArmID{"short"}}
+
+func resolved(ctx context.Context, st store.Store) error {
+	l, err := triage(ctx, st)
+	if err != nil {
+		return err
+	}
+	c, err := l.Select(ctx, ofTicket)
+	if err == nil {
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+	}
+	return err
+}
+
+// correctedBy is a call of a process that knows the ticket alone.
+func correctedBy(do func(context.Context, *strategy.Learner, strategy.Choice) error) func(context.Context, store.Store) error {
+	return func(ctx context.Context, st store.Store) error {
+		l, err := triage(ctx, st)
+		if err != nil {
+			return err
+		}
+		found, err := l.FindSession(ctx, "ticket 7", killedAt)
+		if err != nil {
+			return err
+		}
+		return do(ctx, l, found[0].Choice)
+	}
+}
+
+func reopened(ctx context.Context, l *strategy.Learner, c strategy.Choice) error {
+	_, err := l.Revise(ctx, "resolved", strategy.Outcome{Choice: c, ID: "open again", Value: -1, Confidence: 1, Source: "bob"})
+	return err
+}
+
+func init() {
+	episodes = append(episodes,
+		episode{name: "strategy: a ticket is open again", before: resolved, call: correctedBy(reopened)},
+		episode{name: "strategy: an outcome is retracted", before: resolved, call: correctedBy(
+			func(ctx context.Context, l *strategy.Learner, c strategy.Choice) error {
+				return l.Retract(ctx, c, "resolved", "bob", "it was another ticket's")
+			})},
+	)
+}
+
+// TestATicketIsOpenAgain on each backend and in memory, by another process than that which has chosen.
+func TestATicketIsOpenAgain(t *testing.T) {
+	now := func() time.Time { return killedAt }
+	check := func(t *testing.T, first, second store.Store) {
+		require.NoError(t, resolved(ctx, first))
+		open, err := triage(ctx, first)
+		require.NoError(t, err)
+		for range 2 { // it is delivered again
+			require.NoError(t, correctedBy(reopened)(ctx, second))
+		}
+		found, err := open.Find(ctx, "ticket 7", "billing", killedAt)
+		require.NoError(t, err)
+		assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 1, Source: "bob", At: killedAt}, found.Result)
+		did, err := open.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+		require.NoError(t, err)
+		assert.Equal(t, strategy.Duplicate, did)
+		for _, kind := range []string{"strategy.arm", "strategy.parameter"} {
+			for p, err := range first.List(ctx, kind, `""/`) {
+				require.NoError(t, err)
+				assert.Equal(t, evidence.Sums{Mass: 1}, evidence.Sums{Mass: p.Tally.Mass, Reward: p.Tally.Reward}, p.Cell)
+			}
+		}
+		outcomes, err := open.Outcomes(ctx, ofTicket, 0)
+		require.NoError(t, err)
+		assert.Len(t, outcomes, 1)
+		entries := 0
+		for e, err := range store.AuditEntries(ctx, first, store.AuditQuery{}) {
+			require.NoError(t, err)
+			assert.Equal(t, "strategy.revise", e.Action)
+			entries++
+		}
+		assert.Equal(t, 1, entries)
+	}
+	t.Run("memory", func(t *testing.T) {
+		st, err := memstore.New(memstore.Config{Now: now})
+		require.NoError(t, err)
+		check(t, st, st)
+	})
+	onEach(t, func(t *testing.T, at place) {
+		cfg := sqlstore.Config{Now: now}
+		check(t, at.store(t, cfg), at.store(t, cfg))
+	})
+}

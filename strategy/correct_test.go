@@ -1,0 +1,510 @@
+package strategy_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+var parametered = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}}
+
+// TestATicketIsOpenAgain: a learner of another process knows only the ticket, when the session has long ended. Afterwards the
+// beliefs, the record, the history, the events and the audit tell of the second outcome alone, in both processes.
+func TestATicketIsOpenAgain(t *testing.T) {
+	for _, pooling := range poolings {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered, Topic: strategy.DefaultTopic})
+			l := newLearner(t, cfg)
+			q := strategy.Query{Session: "ticket 7", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
+			made := choose(t, l, q)
+			_, err := l.Observe(ctx, strategy.Outcome{Choice: made, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+			require.NoError(t, err)
+			require.NoError(t, l.EndSession(ctx, "ticket 7"))
+			c.Advance(24 * time.Hour)
+			newer := choose(t, l, q) // the ticket goes on, with another choice
+			_ = beliefs(t, l, q)
+
+			other := newLearner(t, cfg)
+			found, err := other.FindSession(ctx, "ticket 7", made.At.Add(time.Hour))
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+			reopened := strategy.Outcome{Choice: found[0].Choice, ID: "open again", Value: -1, Confidence: 0.5, Source: "bob"}
+			for _, want := range []strategy.Disposition{strategy.Applied, strategy.Duplicate, strategy.Duplicate} { // it is delivered again
+				disposition, err := other.Revise(ctx, "resolved", reopened)
+				require.NoError(t, err)
+				assert.Equal(t, want, disposition)
+			}
+			for _, old := range []strategy.Choice{made, found[0].Choice} { // and so is what it took the place of
+				disposition, err := l.Observe(ctx, strategy.Outcome{Choice: old, ID: "resolved", Value: 1, Confidence: 1, Source: "ann"})
+				require.NoError(t, err)
+				assert.Equal(t, strategy.Duplicate, disposition)
+			}
+
+			alone := cfg
+			alone.Store = newStore(t, c.Now)
+			oracle := newLearner(t, alone)
+			only := choose(t, oracle, q)
+			_, err = oracle.Observe(ctx, strategy.Outcome{Choice: only, Value: -1, Confidence: 0.5})
+			require.NoError(t, err)
+			require.NoError(t, l.Refresh(ctx))
+			for _, one := range []*strategy.Learner{l, other} {
+				assert.InDeltaSlice(t, means(t, oracle, q), means(t, one, q), 1e-9)
+				assert.Equal(t, &strategy.Result{ID: "open again", Value: -1, Confidence: 0.5, Source: "bob", At: c.Now()}, record(t, one, made.ID).Result)
+				assert.Equal(t, strategy.Pending, record(t, one, newer.ID).Stage)
+				outcomes, err := one.Outcomes(ctx, q, 0)
+				require.NoError(t, err)
+				require.Len(t, outcomes, 1)
+				assert.Equal(t, "open again", outcomes[0].ID)
+			}
+			for _, p := range kept(t, cfg.Store, q, "arm", "parameter") {
+				assert.Equal(t, 0.5, p.Tally.Mass, p.Cell)
+				assert.Zero(t, p.Tally.Reward, p.Cell)
+			}
+			entries := audited(t, cfg.Store)
+			require.NotEmpty(t, entries)
+			assert.Equal(t, []string{"bob", "strategy.revise", "i", "resolved", made.ID.String()},
+				[]string{entries[0].Actor, entries[0].Action, entries[0].Subject, entries[0].Details["outcome"], entries[0].Details["choice"]})
+			second := alone
+			second.Store = newStore(t, c.Now)
+			replayed := newLearner(t, second)
+			_, err = replayed.Replay(ctx, logOf(outbox(t, cfg.Store)))
+			require.NoError(t, err)
+			assert.Equal(t, records(t, l), records(t, replayed))
+			assert.Equal(t, everything(t, cfg.Store, q), everything(t, second.Store, q))
+		})
+	}
+}
+
+// TestARetractedOutcomeWasNeverThere: its choice waits again, and expires without silence.
+func TestARetractedOutcomeWasNeverThere(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{After: time.Hour, Confidence: 0.5}})
+	l := newLearner(t, cfg)
+	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
+	before := means(t, l, q)
+	late := choose(t, l, q)
+	c.Advance(2 * time.Hour)
+	assert.Equal(t, 1, sweep(t, l))
+	credit(t, l, late, 1) // which takes the silence back
+	require.NoError(t, l.Retract(ctx, late, "", "ann", "a mistake"))
+	assert.Equal(t, before, means(t, l, q))
+	assert.Equal(t, strategy.Expired, record(t, l, late.ID).Stage)
+	assert.Zero(t, sweep(t, l))
+
+	early := choose(t, l, strategy.Query{Session: "t", Item: "i", Arms: q.Arms})
+	credit(t, l, early, 1)
+	require.NoError(t, l.Retract(ctx, early, "", "bob", ""))
+	assert.Equal(t, strategy.Pending, record(t, l, early.ID).Stage)
+	c.Advance(2 * time.Hour)
+	assert.Equal(t, 1, sweep(t, l))
+	assert.Equal(t, strategy.Expired, record(t, l, early.ID).Stage)
+	assert.Equal(t, before, means(t, l, q), "it was not silent")
+
+	require.NoError(t, l.Retract(ctx, late, "", "bob", "again"), "changes nothing")
+	entries := audited(t, cfg.Store)
+	require.Len(t, entries, 2)
+	assert.Equal(t, []string{"ann", "strategy.retract", "a mistake"}, []string{entries[1].Actor, entries[1].Action, entries[1].Reason})
+	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, ID: "better", Value: 1, Confidence: 1})
+	require.NoError(t, err)
+	assert.Equal(t, "better", record(t, l, late.ID).Result.ID)
+	did, err := l.Revise(ctx, "better", strategy.Outcome{Choice: late, ID: "doubtful", Value: -1, Confidence: 0.1})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Dropped, did)
+	assert.Equal(t, before, means(t, l, q))
+	assert.Nil(t, record(t, l, late.ID).Result)
+}
+
+// TestALateRevisionTakesNothingBack: resolved, open again, resolved; then "open again" is delivered once more, and its handler
+// revises what stands now.
+func TestALateRevisionTakesNothingBack(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	choice := choose(t, l, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}})
+	credit(t, l, choice, 1)
+	for n, id := range []string{"open again", "resolved", "open again"} {
+		did, err := l.Revise(ctx, record(t, l, choice.ID).Result.ID, strategy.Outcome{Choice: choice, ID: id, Value: float64(n%2)*2 - 1, Confidence: 1})
+		require.NoError(t, err)
+		assert.Equal(t, map[bool]strategy.Disposition{true: strategy.Applied, false: strategy.Duplicate}[n < 2], did)
+	}
+	assert.Equal(t, "resolved", record(t, l, choice.ID).Result.ID)
+	did, err := l.Revise(ctx, "resolved", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Dropped, did)
+	_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, ID: "sure", Value: 1, Confidence: 1})
+	require.NoError(t, err)
+	did, err = l.Revise(ctx, "sure", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
+	require.NoError(t, err)
+	assert.Equal(t, strategy.Duplicate, did, "also one that was dropped")
+	assert.Equal(t, "sure", record(t, l, choice.ID).Result.ID)
+}
+
+// TestWhatCannotBeRetracted changes nothing.
+func TestWhatCannotBeRetracted(t *testing.T) {
+	c := &clock{}
+	small, err := memstore.New(memstore.Config{Now: c.Now, HistoryPerCell: 3})
+	require.NoError(t, err)
+	l := newLearner(t, strategy.Config{Now: c.Now, Store: small})
+	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
+	first := choose(t, l, q)
+	credit(t, l, first, 1)
+	before := means(t, l, q)
+	outcome := func(id string) strategy.Outcome {
+		return strategy.Outcome{Choice: first, ID: id, Value: -1, Confidence: 1}
+	}
+	retract := func(choice strategy.Choice, id string) error { return l.Retract(ctx, choice, id, "ann", "r") }
+
+	require.ErrorIs(t, retract(first, "unknown"), heed.ErrNotFound)
+	_, err = l.Revise(ctx, "unknown", outcome("new"))
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	foreign := choose(t, newLearner(t, strategy.Config{Name: "other"}), q)
+	assertInputError(t, retract(foreign, ""), "Choice")
+	assertInputError(t, retract(strategy.Choice{}, ""), "Choice")
+	assertInputError(t, retract(first, "heed:silence"), "ID")
+	_, err = l.Revise(ctx, "", outcome(""))
+	assertInputError(t, err, "ID")
+	wrong := outcome("new")
+	wrong.Value = 2
+	_, err = l.Revise(ctx, "", wrong)
+	assertInputError(t, err, "Value")
+	_, err = l.Revise(ctx, "", outcome("new"), store.Batch{Expect: []store.Precondition{{Ref: store.Ref{Kind: "heed.audit", ID: "x"}, Revision: 7}}})
+	require.ErrorIs(t, err, heed.ErrConflict)
+	done, cancel := contextDone()
+	defer cancel()
+	require.Error(t, l.Retract(done, first, "", "", ""))
+	assert.Equal(t, before, means(t, l, q))
+
+	for n := range 4 {
+		q.Session = fmt.Sprint(n)
+		try(t, l, q, "a", 1)
+	}
+	before = means(t, l, q)
+	require.ErrorIs(t, retract(first, ""), evidence.ErrForgotten)
+	_, err = l.Revise(ctx, "", outcome("new"))
+	require.ErrorIs(t, err, evidence.ErrForgotten)
+	assert.Equal(t, before, means(t, l, q))
+	assert.InDelta(t, 1, record(t, l, first.ID).Result.Value, 0)
+	assert.Empty(t, audited(t, small))
+	unrecorded := newLearner(t, strategy.Config{Unrecorded: true})
+	cold := means(t, unrecorded, q)
+	choice := choose(t, unrecorded, q)
+	credit(t, unrecorded, choice, 1)
+	require.NoError(t, unrecorded.Retract(ctx, throughJSON(t, choice), "", "", ""))
+	assert.Equal(t, cold, means(t, unrecorded, q), "it needs no record")
+}
+
+// TestOutcomesComeAndGo makes random outcomes, corrections and sweeps through one or two learners of one store, and compares
+// what is there with a list of the outcomes that stand.
+func TestOutcomesComeAndGo(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		cfg, c := recording(t, strategy.Config{
+			Arms: parametered, Topic: strategy.DefaultTopic, Silence: strategy.Silence{After: time.Hour}, Pooling: strategy.Alone{},
+		})
+		learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}[:rapid.IntRange(1, 2).Draw(rt, "learners")]
+		q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
+		choice := choose(t, learners[0], q)
+		standing, seen := make(map[string]strategy.Result), make(map[string]bool)
+		id := rapid.SampledFrom([]string{"", "x", "y", "z"})
+		for range rapid.IntRange(1, 12).Draw(rt, "steps") {
+			l := learners[rapid.IntRange(0, len(learners)-1).Draw(rt, "learner")]
+			of := choice
+			if rapid.Bool().Draw(rt, "through JSON") {
+				of = throughJSON(t, choice)
+			}
+			c.Advance(rapid.SampledFrom([]time.Duration{0, time.Second, 2 * time.Hour}).Draw(rt, "wait"))
+			o := strategy.Outcome{
+				Choice: of, ID: id.Draw(rt, "id"), Value: rapid.SampledFrom([]float64{-1, 0, 0.5, 1}).Draw(rt, "value"), Confidence: 1,
+				At: start.Add(time.Duration(rapid.IntRange(0, 9).Draw(rt, "at"))),
+			}
+			stands := func() { // unless it did before
+				if !seen[o.ID] {
+					standing[o.ID] = strategy.Result{ID: o.ID, Value: o.Value, Confidence: 1, At: evidence.InstantOf(o.At).Time()}
+				}
+				seen[o.ID] = true
+			}
+			switch rapid.IntRange(0, 4).Draw(rt, "step") {
+			case 0, 1:
+				_, err := l.Observe(ctx, o)
+				require.NoError(rt, err)
+				stands()
+			case 2:
+				old := id.Draw(rt, "old")
+				_, err := l.Revise(ctx, old, o)
+				switch {
+				case old == o.ID:
+					require.Error(rt, err)
+				case seen[o.ID]:
+					require.NoError(rt, err) // it is a duplicate
+				case !seen[old]:
+					require.ErrorIs(rt, err, heed.ErrNotFound)
+				default:
+					require.NoError(rt, err)
+					delete(standing, old)
+					stands()
+				}
+			case 3:
+				if err := l.Retract(ctx, of, o.ID, "", ""); seen[o.ID] {
+					require.NoError(rt, err)
+					delete(standing, o.ID)
+				} else {
+					require.ErrorIs(rt, err, heed.ErrNotFound)
+				}
+			case 4:
+				require.NoError(rt, l.Sweep(ctx, time.Time{}))
+			}
+			sum, last := 0., (*strategy.Result)(nil)
+			for _, r := range standing {
+				sum += (r.Value + 1) / 2
+				if last == nil || last.At.Before(r.At) || last.At.Equal(r.At) && last.ID < r.ID {
+					last = &r
+				}
+			}
+			kept := kept(t, cfg.Store, q, "arm", "parameter")
+			require.Len(rt, kept, 2*min(len(standing), 1))
+			for _, p := range kept {
+				require.InDelta(rt, float64(len(standing)), p.Tally.Mass, 1e-9)
+				require.InDelta(rt, sum, p.Tally.Reward, 1e-9)
+			}
+			r := record(t, l, choice.ID)
+			require.Equal(rt, last, r.Result)
+			require.Equal(rt, last != nil, r.Stage == strategy.Observed)
+			if len(learners) == 1 { // what another has done is seen after Config.Refresh
+				require.InDeltaSlice(rt, means(t, newLearner(t, cfg), q), means(t, l, q), 1e-9)
+			}
+		}
+		again := cfg
+		again.Store = newStore(t, c.Now)
+		replayed := newLearner(t, again)
+		log := outbox(t, cfg.Store)
+		for _, part := range [][]int{{0, len(log)}, {0, len(log) / 2}} {
+			_, err := replayed.Replay(ctx, logOf(log[part[0]:part[1]]))
+			require.NoError(rt, err)
+			require.Equal(rt, record(t, learners[0], choice.ID).Result, record(t, replayed, choice.ID).Result)
+		}
+	})
+}
+
+// TestARecordMissesNoOutcomeOfSeveral: one that is known already does not keep the record from the others.
+func TestARecordMissesNoOutcomeOfSeveral(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
+	outcomes := []strategy.Outcome{{ID: "1"}, {ID: "2"}, {ID: "3"}}
+	for i := range outcomes {
+		outcomes[i].Choice, outcomes[i].Value, outcomes[i].Confidence = choice, 1, 1
+	}
+	for n, want := range []int{1, 1, 3} { // the second time, all is known
+		_, err := l.ObserveAll(ctx, outcomes[:want], "", "")
+		require.NoError(t, err)
+		assert.Equal(t, fmt.Sprint(want), record(t, l, choice.ID).Result.ID, n)
+	}
+	require.NoError(t, l.Retract(ctx, choice, "3", "", ""))
+	assert.Equal(t, "2", record(t, l, choice.ID).Result.ID)
+	_, err := l.ObserveAll(ctx, slices.Concat(outcomes, []strategy.Outcome{{Choice: choice, ID: "0", Value: 1, Confidence: 1}}), "", "")
+	require.NoError(t, err)
+	assert.Equal(t, "2", record(t, l, choice.ID).Result.ID, "what was taken back does not come back beside what is new")
+}
+
+// TestFindSession finds what Find finds of each item, and of each segment without items.
+func TestFindSession(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{})
+	l := newLearner(t, cfg)
+	queries := []strategy.Query{
+		{Session: "s", Item: "i", Category: "c"}, {Session: "s", Item: "j", Category: "d"}, {Session: "s", Category: "c"}, {Session: "s", Category: "d"},
+	}
+	var made [][]strategy.ChoiceID
+	for range 3 {
+		var ids []strategy.ChoiceID
+		for _, q := range queries {
+			ids = append(ids, choose(t, l, q).ID)
+			c.Advance(time.Minute)
+		}
+		choose(t, l, strategy.Query{Session: "t", Item: "i"})
+		slices.Reverse(ids)
+		made = append(made, ids)
+		require.NoError(t, l.EndSession(ctx, "s"))
+		c.Advance(time.Hour)
+	}
+	for at, want := range map[time.Time][]strategy.ChoiceID{
+		{}: made[2], c.Now(): made[2], start.Add(30 * time.Minute): made[0], start: made[0], start.Add(90 * time.Minute): made[1],
+		start.Add(-evidence.MaxSkew): made[0][3:],
+	} {
+		found, err := newLearner(t, cfg).FindSession(ctx, "s", at)
+		require.NoError(t, err)
+		var ids []strategy.ChoiceID
+		for _, r := range found {
+			ids = append(ids, r.Choice.ID)
+		}
+		assert.Equal(t, want, ids, at)
+	}
+	cfg.Name = "other"
+	for _, none := range []func() ([]strategy.ChoiceRecord, error){
+		func() ([]strategy.ChoiceRecord, error) { return l.FindSession(ctx, "", c.Now()) },
+		func() ([]strategy.ChoiceRecord, error) { return l.FindSession(ctx, "nobody's", c.Now()) },
+		func() ([]strategy.ChoiceRecord, error) { return l.FindSession(ctx, "s", start.Add(-time.Hour)) },
+		func() ([]strategy.ChoiceRecord, error) { return newLearner(t, cfg).FindSession(ctx, "s", c.Now()) },
+		func() ([]strategy.ChoiceRecord, error) {
+			return newLearner(t, strategy.Config{Unrecorded: true}).FindSession(ctx, "s", c.Now())
+		},
+	} {
+		_, err := none()
+		assert.ErrorIs(t, err, heed.ErrNotFound)
+	}
+}
+
+// TestADeliveryFindsItsChoiceAgain, though the item was chosen for anew in between: by the time of the event, it counts once.
+func TestADeliveryFindsItsChoiceAgain(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Cache: strategy.Cache{TTL: time.Minute}})
+	l := newLearner(t, cfg)
+	q := strategy.Query{Session: "s", Item: "i"}
+	choose(t, l, q)
+	happened := c.Now()
+	var got []strategy.Disposition
+	for range 2 {
+		c.Advance(time.Hour)
+		found, err := l.FindSession(ctx, "s", happened)
+		require.NoError(t, err)
+		disposition, err := l.Observe(ctx, strategy.Outcome{Choice: found[0].Choice, ID: "review 8", Value: 1, Confidence: 1, At: happened})
+		require.NoError(t, err)
+		got = append(got, disposition)
+		choose(t, l, q)
+	}
+	assert.Equal(t, []strategy.Disposition{strategy.Applied, strategy.Duplicate}, got)
+	assert.InDelta(t, 1, massOf(kept(t, cfg.Store, strategy.Query{}, "arm")), 0)
+}
+
+// TestAnOutcomeIsNotBeforeItsChoice, but for clocks that differ.
+func TestAnOutcomeIsNotBeforeItsChoice(t *testing.T) {
+	c := &clock{}
+	c.Advance(time.Hour)
+	l := newLearner(t, strategy.Config{Now: c.Now})
+	choice := choose(t, l, strategy.Query{Item: "i"})
+	o := strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, At: choice.At.Add(-evidence.MaxSkew - 1)}
+	_, err := l.Observe(ctx, o)
+	assertInputError(t, err, "At")
+	o.At = choice.At.Add(-evidence.MaxSkew)
+	_, err = l.Observe(ctx, o)
+	require.NoError(t, err)
+}
+
+// TestAHostChoosesByItself: what it chose is recorded, found and credited as any other choice, also by another process.
+func TestAHostChoosesByItself(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Arms: parametered, Topic: strategy.DefaultTopic})
+	l := newLearner(t, cfg)
+	q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}
+	n2 := strategy.Setting{Name: "n", Value: "2"}
+	made, err := l.Record(ctx, q, "a", 0.25, n2)
+	require.NoError(t, err)
+	assert.Equal(t, []any{strategy.ArmID("a"), "2", 0.25, false}, []any{made.Arm, made.Parameter("n"), made.Propensity(), made.Fallback()})
+	for _, one := range []*strategy.Learner{l, newLearner(t, cfg)} { // within the session it is the same choice
+		again, err := one.Record(ctx, q, "a", 0, n2)
+		require.NoError(t, err)
+		assert.Equal(t, throughJSON(t, made), throughJSON(t, again))
+		assert.Equal(t, made.ID, choose(t, one, strategy.Query{Session: "s", Item: "i", Category: "c"}).ID)
+	}
+	found, err := newLearner(t, cfg).Find(ctx, "s", "i", c.Now())
+	require.NoError(t, err)
+	assert.InDelta(t, 0.25, found.Choice.Propensity(), 0)
+	credit(t, l, found.Choice, 1)
+	for _, p := range read(t, cfg.Store, made.Cells()...) {
+		assert.InDelta(t, 1, p.Tally.Reward, 0)
+	}
+	c.Advance(time.Second)
+	other, err := l.Record(ctx, q, "b", 0)
+	require.NoError(t, err)
+	assert.NotEqual(t, made.ID, other.ID, "another arm takes its place")
+	assert.True(t, math.IsNaN(other.Propensity()), "nobody knows")
+	assert.True(t, math.IsNaN(throughJSON(t, other).Propensity()))
+	assert.Equal(t, other.ID, choose(t, l, strategy.Query{Session: "s", Item: "i", Category: "c"}).ID)
+	loose, err := l.Record(ctx, strategy.Query{Item: "i", Category: "c"}, "a", 1)
+	require.NoError(t, err)
+	assert.Empty(t, loose.Parameter("n"), "what is not known is not learned from")
+	credit(t, l, loose, 1)
+	assert.Len(t, historyOf(t, l, strategy.ChoiceFilter{}), 3)
+
+	again := cfg
+	again.Store = newStore(t, c.Now)
+	_, err = newLearner(t, again).Replay(ctx, logOf(outbox(t, cfg.Store)))
+	require.NoError(t, err)
+	assert.Equal(t, everything(t, cfg.Store, q), everything(t, again.Store, q))
+}
+
+func TestRecordNamesWhatIsWrong(t *testing.T) {
+	cfg, _ := recording(t, strategy.Config{Arms: parametered})
+	st := &faulty{Store: cfg.Store}
+	cfg.Store = st
+	l := newLearner(t, cfg)
+	q := strategy.Query{Session: "s", Item: "i"}
+	n := func(values ...string) (all []strategy.Setting) {
+		for _, v := range values {
+			all = append(all, strategy.Setting{Name: "n", Value: v})
+		}
+		return all
+	}
+	for _, test := range []struct {
+		field      string
+		q          strategy.Query
+		arm        strategy.ArmID
+		propensity float64
+		parameters []strategy.Setting
+	}{
+		{"Arm", q, "z", 1, nil},
+		{"Propensity", q, "a", -0.1, nil}, {"Propensity", q, "a", 1.1, nil}, {"Propensity", q, "a", math.NaN(), nil},
+		{"Parameters", q, "a", 1, n("3")}, {"Parameters", q, "a", 1, n("1", "2")}, {"Parameters", q, "b", 1, n("1")},
+		{"Parameters", q, "a", 1, n("1", "1")}, {"Session", strategy.Query{Session: "\x00"}, "a", 1, nil},
+	} {
+		_, err := l.Record(ctx, test.q, test.arm, test.propensity, test.parameters...)
+		assertInputError(t, err, test.field)
+	}
+	assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
+	done, cancel := contextDone()
+	defer cancel()
+	_, err := l.Record(done, q, "a", 1)
+	require.Error(t, err)
+
+	st.commit.Store(&errStore)
+	c, err := l.Record(ctx, q, "b", 0.5)
+	require.ErrorIs(t, err, errStore)
+	st.commit.Store(nil)
+	assert.Equal(t, strategy.ArmID("b"), c.Arm)
+	assert.Zero(t, l.Remembered())
+	credit(t, l, c, 1)
+	assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
+
+	cfg.Disabled = true
+	c, err = newLearner(t, cfg).Record(ctx, q, "b", 0.5)
+	require.NoError(t, err)
+	assert.Equal(t, strategy.ArmID("b"), c.Arm)
+	assert.Empty(t, historyOf(t, l, strategy.ChoiceFilter{}))
+}
+
+// TestAForgedChoiceIsBounded: neither its draws nor the time of its propensity are at the mercy of who sent it.
+func TestAForgedChoiceIsBounded(t *testing.T) {
+	forge := func(draws int) (c strategy.Choice, err error) {
+		text := []byte(`{"id":"00000000-0000-0000-0000-000000000001","arm":"0","learner":"strategy","draws":[`)
+		for n := range draws {
+			if n > 0 {
+				text = append(text, ',')
+			}
+			text = fmt.Appendf(text, `{"arm":"%d","sample":1,"belief":{"level":{"Alpha":1,"Beta":1},"strength":1,"sharpness":2}}`, n)
+		}
+		return c, c.UnmarshalJSON(append(text, "]}"...))
+	}
+	_, err := forge(1001)
+	assertInputError(t, err, "draws")
+	c, err := forge(1000)
+	require.NoError(t, err)
+	began := time.Now()
+	assert.InDelta(t, 0.001, c.Propensity(), 0.01)
+	assert.Less(t, time.Since(began), 20*time.Second) // a second, and not fourteen, on an idle machine without the race detector
+	_, err = strategy.New(ctx, withFixtures(t, strategy.Config{Arms: plain(slices.Repeat([]strategy.ArmID{"a"}, 1001)...)}))
+	assert.Contains(t, fields(err), "Arms")
+}

@@ -1,0 +1,82 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/heedhq/heed"
+)
+
+// An ownChoice is an arm that the host chose by itself.
+type ownChoice struct {
+	arm        ArmID
+	propensity float64
+	parameters []Setting // in the order of the arm's
+}
+
+// is reports whether a choice is of the same arm with the same parameters. Without a choice of the host's own, any is.
+func (o *ownChoice) is(c *Choice) bool {
+	if o == nil {
+		return true
+	}
+	return c.Arm == o.arm && !c.Fallback() && slices.Equal(c.facts().Parameters, o.parameters)
+}
+
+func (o *ownChoice) into(r *remembered) {
+	r.choice.Arm, r.details.Parameters, r.details.Propensity = o.arm, o.parameters, o.propensity
+}
+
+// Record makes a choice of an arm that the host chose by itself, so that its outcomes are learned from: to observe before heed
+// chooses, or beside a rule of the host's. Such a choice counts as any other. Within a session, the same arm for the same item
+// is the same choice, and another arm takes its place. The query's permitted arms are ignored.
+//
+// The propensity is the probability with which the host chose the arm, in (0, 1]; 0: unknown. It is what [Choice].Propensity
+// returns, and NaN if it is unknown. Parameters that are not given are not learned from. If the store fails, Record returns the
+// error and the choice, which is neither remembered nor recorded, but its outcome may be observed.
+func (l *Learner) Record(ctx context.Context, q Query, arm ArmID, propensity float64, parameters ...Setting) (_ Choice, err error) {
+	defer because(&err, "record")
+	if err := ctx.Err(); err != nil {
+		return Choice{}, err
+	}
+	q.Arms = nil
+	if err := l.validateQuery(&q); err != nil {
+		return Choice{}, err
+	}
+	own := &ownChoice{arm: arm, propensity: propensity}
+	if own.parameters, err = l.ownParameters(own, parameters); err != nil {
+		return Choice{}, err
+	}
+	now := l.cfg.Now()
+	if !l.cfg.Disabled {
+		var c Choice
+		if c, err = l.remember(ctx, &q, now, own); err == nil || isInputError(err) {
+			return c, err
+		}
+	}
+	r := &remembered{}
+	l.begin(&q, now, r)
+	own.into(r)
+	return r.choice, err
+}
+
+// ownParameters checks what the host has chosen, and returns the parameters in the order of the arm's.
+func (l *Learner) ownParameters(own *ownChoice, parameters []Setting) (ordered []Setting, err error) {
+	at, ok := l.index[own.arm]
+	if !ok {
+		return nil, &heed.InputError{Field: "Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", own.arm)}
+	}
+	if !(own.propensity >= 0 && own.propensity <= 1) {
+		return nil, &heed.InputError{Field: "Propensity", Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 if it is unknown", own.propensity)}
+	}
+	for _, p := range l.cfg.Arms[at].Parameters {
+		i := slices.IndexFunc(parameters, func(s Setting) bool { return s.Name == p.Name })
+		if i >= 0 && slices.Contains(p.Values, parameters[i].Value) {
+			ordered = append(ordered, parameters[i])
+		}
+	}
+	if len(ordered) != len(parameters) {
+		return nil, &heed.InputError{Field: "Parameters", Reason: "must be of the arm, each with one of its values, and once"}
+	}
+	return ordered, nil
+}
