@@ -39,7 +39,9 @@ const stale = time.Minute
 type index[T any] struct {
 	all   []T
 	texts []string
-	grams [][]uint64 // of the texts; nil where the similarity is not by trigrams
+	// Where the similarity is by trigrams: how many each text has, and in which texts each trigram is.
+	sizes []int
+	posts map[uint64][]int32
 }
 
 // A match is a thing that an event fits.
@@ -49,9 +51,18 @@ type match[T any] struct {
 }
 
 func (x *index[T]) add(it T, about string, lexical bool) {
+	n := int32(len(x.all)) //nolint:gosec // the store has at most 100,000
 	x.all, x.texts = append(x.all, it), append(x.texts, about)
-	if lexical {
-		x.grams = append(x.grams, text.Trigrams(about))
+	if !lexical {
+		return
+	}
+	if x.posts == nil {
+		x.posts = make(map[uint64][]int32)
+	}
+	grams := text.Trigrams(about)
+	x.sizes = append(x.sizes, len(grams))
+	for _, g := range grams {
+		x.posts[g] = append(x.posts[g], n)
 	}
 }
 
@@ -75,13 +86,8 @@ func (x *index[T]) like(ctx context.Context, s heed.Similarity, one string, leas
 }
 
 func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (similarities []float64, err error) {
-	if x.grams != nil {
-		mine := text.Trigrams(one)
-		similarities = make([]float64, len(x.grams))
-		for i, other := range x.grams {
-			similarities[i] = text.Jaccard(mine, other)
-		}
-		return similarities, ctx.Err()
+	if x.posts != nil {
+		return x.byTrigrams(one), ctx.Err()
 	}
 	err = host.Call("the similarity", func() error {
 		similarities, err = s.Similar(ctx, one, x.texts)
@@ -91,6 +97,23 @@ func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (
 		err = fmt.Errorf("the similarity has %d numbers for %d texts", len(similarities), len(x.texts))
 	}
 	return similarities, err
+}
+
+// byTrigrams returns what [heed.Trigrams] does, without comparing texts that have nothing in common.
+func (x *index[T]) byTrigrams(one string) []float64 {
+	mine := text.Trigrams(one)
+	similarities := make([]float64, len(x.all))
+	for _, g := range mine {
+		for _, i := range x.posts[g] {
+			similarities[i]++
+		}
+	}
+	for i, shared := range similarities {
+		if shared > 0 {
+			similarities[i] = shared / (float64(len(mine)+x.sizes[i]) - shared)
+		}
+	}
+	return similarities
 }
 
 // remembering lets an embedder embed each text once.

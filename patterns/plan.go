@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/prompt"
@@ -23,8 +25,8 @@ type Precedent struct {
 	Result      string // how it went, for people
 }
 
-// A Plan is what the prompt of a planner needs to know of the past. Its lists are written in their order. It must not be used
-// concurrently while it is changed.
+// A Plan is what the prompt of a planner needs to know of the past. Its lists are written in their order, and have at most 100
+// elements. It must not be used concurrently while it is changed.
 type Plan struct {
 	Similar      []Precedent // the most similar first
 	Patterns     []Standing  // proven and established ones, the best first
@@ -42,28 +44,77 @@ var planSize = SectionSize{10, 3_000}
 // If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with the error.
 func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 	plan := Plan{Size: r.cfg.Size}
-	all, err := r.Standings(ctx, PatternQuery{})
+	found, err := r.readAll(ctx, PatternQuery{})
 	if err != nil {
 		return Plan{}, failed("plan", err)
 	}
-	slices.SortFunc(all, compareStandings)
-	for _, s := range all {
+	for _, s := range r.planned(found) {
 		switch {
-		case s.Pattern.archived():
 		case s.Pattern.Anti:
 			plan.AntiPatterns = append(plan.AntiPatterns, s)
-		case s.State == Proven || s.State == Established:
-			plan.Patterns = append(plan.Patterns, s)
-		case s.State == Deprecated && r.cfg.Warnings:
+		case s.State == Deprecated:
 			plan.Deprecated = append(plan.Deprecated, s)
+		default:
+			plan.Patterns = append(plan.Patterns, s)
 		}
 	}
-	slices.SortStableFunc(plan.AntiPatterns, func(a, b Standing) int { return cmp.Compare(b.Counts.Failures, a.Counts.Failures) })
 	if plan.Similar, err = r.similar(ctx, task); err != nil {
 		r.watch.Failed(ctx, "similar", err)
 		return plan, fmt.Errorf("patterns: plan: without similar tasks: %w", err)
 	}
 	return plan, nil
+}
+
+// mostPlanned is how many patterns each list of a plan has at most.
+const mostPlanned = 100
+
+// A rank is what orders the patterns of a plan. It costs less than a Standing, as there may be many patterns.
+type rank struct {
+	id    PatternID
+	list  State // Established for proven ones too
+	order [3]float64
+}
+
+// planned returns the patterns that a plan has, the best first, and at most so many of each list. Candidates are not among them.
+func (r *Recorder) planned(found *reading) (all []Standing) {
+	now := r.cfg.Now()
+	var ranks []rank
+	for _, id := range found.order {
+		if k, ok := r.rank(found, id, now); ok {
+			ranks = append(ranks, k)
+		}
+	}
+	slices.SortFunc(ranks, func(a, b rank) int {
+		return cmp.Or(-slices.Compare(a.order[:], b.order[:]), strings.Compare(string(a.id), string(b.id)))
+	})
+	taken := make(map[State]int)
+	for _, k := range ranks {
+		if taken[k.list]++; taken[k.list] <= mostPlanned {
+			all = append(all, r.stand(found, k.id, now))
+		}
+	}
+	return all
+}
+
+// rank returns the rank of a pattern, unless a plan does not have it.
+func (r *Recorder) rank(found *reading, id PatternID, now time.Time) (k rank, ok bool) {
+	kept := found.patterns[id]
+	p := kept.Value
+	tally, tried := found.tallies[p.root()]
+	if p.archived() || !p.Anti && !tried && p.Override == "" {
+		return k, false
+	}
+	r.advance(&p, &tally, now)
+	rate := tally.At(evidence.InstantOf(now)).Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
+	counts := countsOf(&tally)
+	k = rank{id, p.State, [3]float64{r.cfg.Maturity.multiplier(p.State), rate, float64(counts.total())}}
+	switch {
+	case p.Anti:
+		k.list, k.order[0] = Inverted, float64(counts.Failures)
+	case p.State == Proven:
+		k.list = Established
+	}
+	return k, p.Anti || k.list == Established || k.list == Deprecated && r.cfg.Warnings
 }
 
 // similar asks the host's own function for past tasks, if there is one.
@@ -161,11 +212,12 @@ func (s *SectionSize) take(text string) bool {
 	return s.Items >= 0 && s.Chars >= 0
 }
 
-// list writes a list with what goes before it, as far as there is room.
-func list(before string, size *SectionSize, all []string) string {
+// list writes a list with what goes before it, as far as there is room. write writes one of n items.
+func list(before string, size *SectionSize, n int, write func(i int) string) string {
 	var b strings.Builder
-	for _, one := range all {
-		if one = before + "- " + one + "\n"; !size.take(one) {
+	for i := range n {
+		one := before + "- " + write(i) + "\n"
+		if !size.take(one) {
 			break
 		}
 		b.WriteString(one)
@@ -185,26 +237,23 @@ func maturitySections(patterns []Standing, size SectionSize) (text string) {
 		{Candidate, "## Candidate Patterns\n\nThese patterns need more validation:\n\n"},
 		{Deprecated, "## Deprecated Patterns\n\nAVOID these patterns - they have poor track records:\n\n"},
 	} {
-		var all []string
+		var all []*Standing
 		for i := range patterns {
 			if s := &patterns[i]; s.State == section.state {
-				all = append(all, line(s.Pattern.Content)+" "+s.label())
+				all = append(all, s)
 			}
 		}
 		if text != "" {
 			section.before = "\n" + section.before
 		}
-		text += list(section.before, &size, all)
+		text += list(section.before, &size, len(all), func(i int) string { return line(all[i].Pattern.Content) + " " + all[i].label() })
 	}
 	return text
 }
 
 func antiPatternSection(patterns []Standing, size SectionSize) string {
-	var all []string
-	for i := range patterns {
-		all = append(all, line(patterns[i].Pattern.Content))
-	}
-	return list("## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n", &size, all)
+	const before = "## Anti-Patterns to Avoid\n\nBased on past failures, avoid these decomposition strategies:\n\n"
+	return list(before, &size, len(patterns), func(i int) string { return line(patterns[i].Pattern.Content) })
 }
 
 func line(text string) string { return prompt.Line(text, lineRunes) }
