@@ -46,7 +46,7 @@ type Config struct {
 	// Without are parts that are left out.
 	Without Parts
 	// Shadow changes nothing and learns all: the model is asked as if there were no heed, no heuristic answers, and Plan.Would
-	// says which one would have.
+	// says which one would have. If Strategy.Default names an arm, that one answers, and its worth is learned.
 	Shadow bool
 	// Frozen begins with learning switched off: see [Agent.Freeze].
 	Frozen bool

@@ -462,3 +462,36 @@ func TestTheConversationIsInThePrompt(t *testing.T) {
 	_, prompt := w.model.last()
 	assert.Contains(t, prompt, "user: It is down.\nassistant: Restart it.\n")
 }
+
+// An arm knows of each answer what holds at the end, and nothing of what was replaced.
+func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
+	reward := func(x float64) *float64 { return &x }
+	mean := func(tell ...func(w *world, id string) error) float64 {
+		w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+		answer := w.answer(loop.Event{Text: "Why?", Domain: "d", Person: "ann"})
+		for _, tell := range tell {
+			w.clock.Advance(time.Minute)
+			require.NoError(t, tell(w, answer.ID))
+		}
+		if d, err := w.Strategy().Distribution(ctx, "d", ""); err == nil {
+			return d.Arms[0].Mean
+		}
+		return 0.5
+	}
+	react := func(value float64) func(w *world, id string) error {
+		return func(w *world, id string) error { return w.React(ctx, id, loop.Reaction{Person: "ann", Value: value}) }
+	}
+	silence := func(w *world, _ string) error { return w.Sweep(ctx, time.Time{}) }
+	undo := func(w *world, id string) error { return w.Undo(ctx, id, "ann") }
+	outcome := func(w *world, id string) error { return w.Outcome(ctx, id, loop.Outcome{Reward: reward(-0.5)}) }
+
+	assert.InDelta(t, 0.5, mean(react(1), react(0)), 1e-9, "withdrawn")
+	assert.InDelta(t, mean(react(-1)), mean(silence, react(-1)), 1e-9)
+	assert.InDelta(t, mean(react(-1)), mean(react(1), react(-1)), 1e-9)
+	assert.InDelta(t, mean(outcome), mean(silence, outcome), 1e-9)
+	assert.InDelta(t, mean(react(1)), mean(outcome, react(1)), 1e-9, "what is said goes before what is seen")
+	assert.InDelta(t, mean(undo), mean(react(1), undo), 1e-9)
+	assert.InDelta(t, mean(react(1)), mean(react(1), silence), 1e-9)
+	assert.Less(t, mean(undo), mean(outcome))
+	assert.Less(t, mean(silence), mean(react(1)))
+}

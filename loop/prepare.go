@@ -113,7 +113,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		return p, err
 	}
 	if a.cfg.Shadow {
-		return p, nil
+		return p, a.asAlways(ctx, &p)
 	}
 	return p, a.brief(ctx, limited, b, &p)
 }
@@ -253,22 +253,48 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	if aboutNotes && len(notes) == 0 {
 		return nil
 	}
-	e := &p.Event
-	q := strategy.Query{Session: cmp.Or(e.Session, e.ID), Item: e.Item, Category: e.Domain, Context: e.Context}
-	if q.Item == "" && len(notes) > 0 {
-		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)
-	}
-	choice, err := learner.Select(ctx, q)
+	choice, err := learner.Select(ctx, p.query(notes))
 	if err != nil {
 		return err
 	}
+	p.take(choice, arms)
+	return nil
+}
+
+func (p *Plan) take(choice strategy.Choice, arms []Arm) {
 	p.Choice = &choice
 	for _, arm := range arms {
 		if arm.ID == string(choice.Arm) {
 			p.Arm = arm
 		}
 	}
-	return nil
+}
+
+// asAlways takes the arm that answers without heed, if the host named one, so that what it is worth is learned.
+func (a *Agent) asAlways(ctx context.Context, p *Plan) error {
+	always := a.cfg.Strategy.Default
+	a.strategy.RLock()
+	learner, arms := a.strategy.learner, a.strategy.arms
+	a.strategy.RUnlock()
+	if learner == nil || always == "" {
+		return nil
+	}
+	choice, err := learner.Record(ctx, p.query(nil), always, 1)
+	if err == nil {
+		p.take(choice, arms)
+		p.System = p.Arm.System
+	}
+	return err
+}
+
+// query returns what an arm is chosen for.
+func (p *Plan) query(notes []Note) strategy.Query {
+	e := &p.Event
+	q := strategy.Query{Session: cmp.Or(e.Session, e.ID), Item: e.Item, Category: e.Domain, Context: e.Context}
+	if q.Item == "" && len(notes) > 0 {
+		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)
+	}
+	return q
 }
 
 // notesHeading is the heading under which notes stand in a prompt.

@@ -347,7 +347,8 @@ func (a *Agent) settleAll(ctx context.Context) error {
 	return nil
 }
 
-// settle tells the strategy what an answer was worth, in one commit with the record that says so.
+// settle tells the strategy what an answer was worth, in one commit with the record that says so. What it was told before is
+// replaced.
 func (a *Agent) settle(ctx context.Context, id string) error {
 	return records.Retry(ctx, func() error {
 		kept, err := a.read(ctx, id)
@@ -355,31 +356,55 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 			return err
 		}
 		r := kept.Value
+		before := r.Stands
 		w, known := r.worth()
 		r.Owed = false
-		if known {
+		switch {
+		case !known:
+			r.Stands = nil
+		case before == nil || before.Value != w.value || before.Confidence != w.confidence:
 			r.Told++
+			r.Stands = &told{fmt.Sprintf("%s/%d", r.ID, r.Told), w.value, w.confidence}
 		}
 		b := store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}}
-		if !known || r.Choice == nil {
+		if a.Strategy() == nil || r.Choice == nil || r.Stands == before {
 			return a.alone(ctx, &r, b)
 		}
-		return a.observe(ctx, *r.Choice, fmt.Sprintf("%s/%d", r.ID, r.Told), w, b)
+		return a.replace(ctx, *r.Choice, before, r.Stands, w, b)
 	})
+}
+
+// replace tells the strategy an outcome in the place of another. Either may be nil. If the store has forgotten the old one, both
+// stand.
+func (a *Agent) replace(ctx context.Context, c strategy.Choice, old, is *told, w worth, b store.Batch) (err error) {
+	learner := a.Strategy()
+	switch {
+	case is == nil:
+		err = learner.Retract(ctx, c, old.ID, "", "withdrawn", b)
+	case old == nil:
+		return a.observe(ctx, c, is.ID, w, b)
+	default:
+		_, err = learner.Revise(ctx, old.ID, outcomeOf(c, is.ID, w), b)
+	}
+	if !errors.Is(err, evidence.ErrForgotten) && !errors.Is(err, heed.ErrNotFound) {
+		return err
+	}
+	if is == nil {
+		return a.alone(ctx, nil, b)
+	}
+	return a.observe(ctx, c, is.ID, w, b)
+}
+
+func outcomeOf(c strategy.Choice, id string, w worth) strategy.Outcome {
+	return strategy.Outcome{Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: w.at}
 }
 
 // observe tells the strategy what a choice was worth.
 func (a *Agent) observe(ctx context.Context, c strategy.Choice, id string, w worth, with ...store.Batch) error {
 	learner := a.Strategy()
 	if learner == nil {
-		if len(with) == 0 {
-			return nil
-		}
-		_, err := a.cfg.Store.Commit(ctx, with...)
-		return err
+		return nil
 	}
-	_, err := learner.Observe(ctx, strategy.Outcome{
-		Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: w.at,
-	}, with...)
+	_, err := learner.Observe(ctx, outcomeOf(c, id, w), with...)
 	return err
 }

@@ -41,9 +41,18 @@ type row struct {
 	Seen    *seen     `json:"seen,omitempty"`
 	// Due is when silence counts for the arm; zero: it does not any more.
 	Due time.Time `json:"due,omitzero"`
-	// Owed says that the strategy has not been told of the worth. Told is how often it was told.
-	Owed bool   `json:"owed,omitempty"`
-	Told uint64 `json:"told,omitempty"`
+	// Owed says that the strategy has not been told of the worth as it is now. Told is how often it was told, and Stands what it
+	// was told last, if that stands.
+	Owed   bool   `json:"owed,omitempty"`
+	Told   uint64 `json:"told,omitempty"`
+	Stands *told  `json:"stands,omitempty"`
+}
+
+// told is an outcome of the choice, as the strategy knows it.
+type told struct {
+	ID         string  `json:"id"`
+	Value      float64 `json:"value"`
+	Confidence float64 `json:"confidence"`
 }
 
 // said is a reaction that stands.
