@@ -18,7 +18,7 @@ import (
 func BenchmarkDecide(b *testing.B) {
 	request := decision.Request{
 		EventID: "event", Text: "The oven is still on, and there is nobody in the kitchen.", Source: "kitchen", Domain: "home",
-		Salience: map[string]float64{"threat": 0.7, "novelty": 0.1}, Immediate: true, Goals: []string{"Nothing burns.", "Save energy."},
+		Salience: map[string]float64{"threat": 0.7, "novelty": 0.1}, Goals: []string{"Nothing burns.", "Save energy."},
 		Candidates: candidates(0.9, 0.5, 0.4),
 	}
 	for path, confidence := range map[decision.Path]float64{decision.Heuristic: 0.9, decision.Model: 0.5} {

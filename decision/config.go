@@ -36,8 +36,11 @@ type Config struct {
 	// Store keeps a [Trace] of each answer, in a record of the kind "decision.trace". The default limits of the kind are a day
 	// and 100,000 answers. nil: no traces, so reactions find no answer.
 	Store store.Store
-	// HashTexts stores a hash of what happened and of the answer in place of the texts.
+	// HashTexts stores hashes in place of what happened, the answer and the prompt.
 	HashTexts bool
+	// Redact changes each text of a trace before it is stored, to leave out what must not be kept. It must be safe for
+	// concurrent use. nil changes nothing. It does not change what the model is sent, nor the result.
+	Redact func(string) string
 
 	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and urgency. 0 means 0.7. The
 	// threshold in force is always in [0.30, 0.95].
@@ -52,12 +55,22 @@ type Config struct {
 	// Goals are what users want, by domain. The goals of the domain "" hold in every domain, before its own. Goals of a
 	// request replace them.
 	Goals map[string][]string
+	// Persona says who the model is, in a sentence or more. It begins the system prompt. "" means "You are an assistant.",
+	// or nothing where Prompts.System is set.
+	Persona string
 	// Prompts are the texts around what is shown to the model.
 	Prompts Prompts
 	// MaxText is how many characters a prompt shows of what happened, and of an answer. 0 means 2,000. Other texts are cut at
 	// [prompt.DefaultMax].
 	MaxText int
 
+	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0, 1]. It is drawn for each
+	// event, from Seed and the EventID. The model's answer is then compared with them: see [Result].Compared. This is how a
+	// heuristic earns its first trust. nil means 0.9. At 0 all are shown and none is compared.
+	Withhold *float64
+
+	// Prediction says how the model is asked for the probability that its answer succeeds. The default is not to ask.
+	Prediction PredictionMode
 	// Ceiling bounds what the model predicts of its own answer, in (0, 1]. 0 means 0.8. A predicted number outside of [0, 1]
 	// is taken as ½.
 	Ceiling float64
@@ -73,8 +86,10 @@ type Config struct {
 	// Temperature is how freely the model draws its answers, in [0, 2]. nil leaves it to the model.
 	Temperature *float64
 
-	// Similarity compares the model's answer with the candidates' actions: see [Result].Convergence. nil: nothing is compared.
-	Similarity heed.Similarity
+	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared and Convergence. nil means
+	// [heed.Trigrams]. NoSimilarity compares nothing.
+	Similarity   heed.Similarity
+	NoSimilarity bool
 	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75. The right value
 	// depends on Similarity.
 	SimilarityThreshold float64
@@ -92,8 +107,18 @@ type Config struct {
 	Observer heed.Observer
 }
 
+// A PredictionMode says how a model is asked how probable it is that its answer succeeds.
+type PredictionMode string
+
+// The modes.
+const (
+	NoPrediction PredictionMode = ""            // it is not asked
+	SecondCall   PredictionMode = "second_call" // it is asked about its answer, in a call of its own
+	SameCall     PredictionMode = "same_call"   // it is asked to end its answer with a line that says so; the line is taken out
+)
+
 // Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has this form; the part of the
-// candidates is there only if candidates are shown:
+// candidates is there only if candidates are shown, and the source only if there is one:
 //
 //	<Event> [<source>]: <what happened>
 //
@@ -102,7 +127,8 @@ type Config struct {
 //
 //	<Question>
 type Prompts struct {
-	// System is the system prompt. Goals follow it, under GoalsHeading.
+	// System is what the model has to do. It follows [Config].Persona in the system prompt. The briefing follows, and the goals
+	// under GoalsHeading.
 	System       string
 	GoalsHeading string
 	Event        string
@@ -112,24 +138,41 @@ type Prompts struct {
 	// replace. Goals follow it, under SuccessHeading.
 	Prediction     string
 	SuccessHeading string
+	// Ending asks for the last line of an answer under [SameCall]. It follows Question.
+	Ending string
 }
 
 var defaultPrompts = Prompts{
-	System: "You are an assistant that watches what happens around its user. Answer each event in one or two sentences: say " +
-		"that you have seen it, and what to do if there is something useful to do. Threats come first; be brief about what is routine.",
+	System:       "Answer the event in one or two sentences. Say what to do, or that there is nothing to do.",
 	GoalsHeading: "Current user goals:",
-	Event:        "URGENT event:",
+	Event:        "Event",
 	Candidates:   "Previous responses to similar situations (for context — you may ignore these):",
 	Question:     "How should I respond?",
 	Prediction: "Situation: {situation}\nResponse: {response}\n\n" +
-		"What could go wrong with this response? Then say how probable it is that it succeeds, and how much information you have " +
-		"to judge that by, both from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
+		"How probable is it that this response succeeds, and how much information do you have to judge that by? Give both as " +
+		"numbers from 0 to 1. Answer with JSON only: {\"success\": <number>, \"confidence\": <number>}",
 	SuccessHeading: "Success means to reach these goals:",
+	Ending: "End with a line that says how probable it is that your answer succeeds, and how much information you have to judge that " +
+		"by, both from 0 to 1. This line is JSON only: {\"success\": <number>, \"confidence\": <number>}",
 }
 
-// SpecConfig returns the configuration of the Decision Strategy Interface design. heed's defaults are the same, so it is the
-// zero Config.
-func SpecConfig() Config { return Config{} }
+const (
+	defaultPersona  = "You are an assistant."
+	defaultWithhold = 0.9
+)
+
+// SpecConfig returns the configuration of the Decision Strategy Interface design: a second call for the prediction, the
+// design's words around an event, all candidates shown, and nothing compared. The design does not give the texts of the system
+// prompt and of the prediction; those are the defaults.
+func SpecConfig() Config {
+	return Config{
+		Threshold: 0.7, MaxCandidates: 3, Ceiling: 0.8, Prediction: SecondCall, NoSimilarity: true, Withhold: new(float64),
+		Prompts: Prompts{
+			GoalsHeading: "Current user goals:", Event: "URGENT event:", Question: "How should I respond?",
+			Candidates: "Previous responses to similar situations (for context — you may ignore these):",
+		},
+	}
+}
 
 func (p Prompts) withDefaults() Prompts {
 	d := &defaultPrompts
@@ -137,6 +180,7 @@ func (p Prompts) withDefaults() Prompts {
 		System: cmp.Or(p.System, d.System), GoalsHeading: cmp.Or(p.GoalsHeading, d.GoalsHeading),
 		Event: cmp.Or(p.Event, d.Event), Candidates: cmp.Or(p.Candidates, d.Candidates), Question: cmp.Or(p.Question, d.Question),
 		Prediction: cmp.Or(p.Prediction, d.Prediction), SuccessHeading: cmp.Or(p.SuccessHeading, d.SuccessHeading),
+		Ending: cmp.Or(p.Ending, d.Ending),
 	}
 }
 
@@ -150,15 +194,23 @@ func (c Config) withDefaults() Config {
 	for domain, goals := range c.Goals {
 		c.Goals[domain] = slices.Clone(goals)
 	}
+	if c.Prompts.System == "" {
+		c.Persona = cmp.Or(c.Persona, defaultPersona)
+	}
 	c.Prompts = c.Prompts.withDefaults()
 	c.MaxText = cmp.Or(c.MaxText, 2000)
 	c.Ceiling = cmp.Or(c.Ceiling, 0.8)
 	c.Timeout = cmp.Or(c.Timeout, 30*time.Second)
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 4)
 	c.MaxTokens = cmp.Or(c.MaxTokens, 1024)
-	if c.Temperature != nil {
-		t := *c.Temperature
-		c.Temperature = &t
+	c.Temperature = clone(c.Temperature)
+	if c.Withhold == nil {
+		c.Withhold = new(float64)
+		*c.Withhold = defaultWithhold
+	}
+	c.Withhold = clone(c.Withhold)
+	if c.Similarity == nil {
+		c.Similarity = heed.Trigrams{}
 	}
 	c.SimilarityThreshold = cmp.Or(c.SimilarityThreshold, 0.75)
 	c.SimilarityTimeout = cmp.Or(c.SimilarityTimeout, time.Second)
@@ -171,6 +223,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+func clone(x *float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	y := *x
+	return &y
+}
+
 // validate reports all faults of a configuration that has its defaults.
 func (c Config) validate() error {
 	var found faults.List
@@ -180,6 +240,9 @@ func (c Config) validate() error {
 	found.Check(c.MaxCandidates > 0 && c.MaxCandidates <= maxCandidates, "MaxCandidates", c.MaxCandidates, fmt.Sprintf("must be 1 to %d, or 0 for the default", maxCandidates))
 	checkTemplate(&found, "Prompts.Prediction", c.Prompts.Prediction)
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
+	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
+	known := c.Prediction == NoPrediction || c.Prediction == SecondCall || c.Prediction == SameCall
+	found.Check(known, "Prediction", c.Prediction, "must be empty, second_call or same_call")
 	checkShare(&found, "Ceiling", c.Ceiling)
 	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
 	found.Check(c.Temperature == nil || *c.Temperature >= 0 && *c.Temperature <= 2, "Temperature", c.Temperature, "must be in [0, 2]")

@@ -31,8 +31,24 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, decision.Urgency{Salience: []string{"urgency"}}, cfg.Urgency)
 	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
 	assert.False(t, cfg.HashTexts)
-	assert.Nil(t, cfg.Similarity)
-	assert.Equal(t, decision.Config{}, decision.SpecConfig())
+	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
+	assert.Equal(t, 0.9, *cfg.Withhold)
+	assert.Equal(t, decision.NoPrediction, cfg.Prediction)
+	assert.Equal(t, "You are an assistant.", cfg.Persona)
+	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction, cfg.Persona} {
+		assert.NotRegexp(t, "(?i)urgent|threat|danger|wrong", text, "the defaults are neutral")
+	}
+}
+
+// The values of the Decision Strategy Interface design, and nothing else.
+func TestSpecConfig(t *testing.T) {
+	assert.Equal(t, decision.Config{
+		Threshold: 0.7, MaxCandidates: 3, Ceiling: 0.8, Prediction: decision.SecondCall, NoSimilarity: true, Withhold: new(float64),
+		Prompts: decision.Prompts{
+			GoalsHeading: "Current user goals:", Event: "URGENT event:", Question: "How should I respond?",
+			Candidates: "Previous responses to similar situations (for context — you may ignore these):",
+		},
+	}, decision.SpecConfig())
 }
 
 func TestAllFaultsAreReported(t *testing.T) {
@@ -41,11 +57,11 @@ func TestAllFaultsAreReported(t *testing.T) {
 		Strategy: "hybrid", Threshold: math.NaN(), MaxCandidates: 6, MaxText: -1, Ceiling: 1.1, Timeout: -1, MaxInFlight: -1, MaxTokens: -1, Temperature: &hot,
 		Urgency:             decision.Urgency{Reduction: -1, Immediate: 2, Soon: 3, Similarity: 2, Confidence: -1},
 		Prompts:             decision.Prompts{Prediction: "What of {situation}?"},
-		SimilarityThreshold: 2, SimilarityTimeout: -1,
+		SimilarityThreshold: 2, SimilarityTimeout: -1, Withhold: &hot, Prediction: "sometimes",
 	})
 	assert.Equal(t, []string{
 		"Strategy", "Threshold", "Urgency.Reduction", "Urgency.Immediate", "Urgency.Soon", "Urgency.Similarity", "Urgency.Confidence",
-		"MaxCandidates", "Prompts.Prediction", "MaxText", "Ceiling", "Timeout", "MaxInFlight", "MaxTokens", "Temperature",
+		"MaxCandidates", "Prompts.Prediction", "MaxText", "Withhold", "Prediction", "Ceiling", "Timeout", "MaxInFlight", "MaxTokens", "Temperature",
 		"SimilarityThreshold", "SimilarityTimeout",
 	}, fieldsOf(err))
 	_, err = decision.New(ctx, decision.Config{Strategy: decision.AlwaysLLM, Threshold: 2})
@@ -88,8 +104,8 @@ func TestConfigIsACopy(t *testing.T) {
 func TestModelSettings(t *testing.T) {
 	warm := 0.25
 	m := model("Do it.")
-	decide(t, decision.Config{LLM: m, MaxTokens: 99, Temperature: &warm}, decision.Request{Immediate: true})
-	decide(t, decision.Config{LLM: m}, decision.Request{Immediate: true})
+	decide(t, decision.Config{Prediction: decision.SecondCall, LLM: m, MaxTokens: 99, Temperature: &warm}, decision.Request{})
+	decide(t, decision.Config{Prediction: decision.SecondCall, LLM: m}, decision.Request{})
 	requests := m.Requests()
 	require.Len(t, requests, 4)
 	for i, r := range requests {
@@ -108,9 +124,9 @@ func TestModelSettings(t *testing.T) {
 func TestTraces(t *testing.T) {
 	c := &clock{}
 	c.Advance(time.Hour + 1)
-	long := strings.Repeat("ö", 9000)
+	long, sure := strings.Repeat("ö", 9000), decision.Prediction{Success: 0.9, Confidence: 0.9}
 	request := decision.Request{
-		EventID: "e", Text: "the oven is on", Source: "kitchen", Domain: "home", Candidates: candidates(0.9), Immediate: true, Variant: "b",
+		EventID: "e", Text: "the oven is on", Source: "kitchen", Domain: "home", Candidates: candidates(0.9), Variant: "b",
 	}
 	for name, tt := range map[string]struct {
 		cfg    decision.Config
@@ -118,19 +134,22 @@ func TestTraces(t *testing.T) {
 		want   decision.Trace
 	}{
 		"of a heuristic": {decision.Config{}, nil, decision.Trace{
-			Path: decision.Heuristic, Text: "the oven is on", Response: "action 1", MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+			Path: decision.Heuristic, Text: "the oven is on", Response: "action 1", MatchedID: "h1", CreditID: "h1", Prediction: &sure,
 		}},
-		"of the model": {decision.Config{LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
-			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1", Success: 0.6, Confidence: 0.4,
+		"of the model": {decision.Config{Withhold: new(float64), Prediction: decision.SecondCall, LLM: model("Off.", `{"success": 0.6, "confidence": 0.4}`)}, func(r *decision.Request) { r.Candidates = candidates(0.6, 0.5) }, decision.Trace{
+			Path: decision.Model, Text: "the oven is on", Response: "Off.", MatchedID: "h1", Prediction: &decision.Prediction{Success: 0.6, Confidence: 0.4},
+			ShownIDs: []string{"h1", "h2"}, System: decision.DefaultSystem,
+			Prompt: "Event [kitchen]: the oven is on\n\nPrevious responses to similar situations (for context — you may ignore these):\n" +
+				"1. Situation: \"condition 1\" → Response: \"action 1\"\n2. Situation: \"condition 2\" → Response: \"action 2\"\n\nHow should I respond?",
 		}},
 		"hashed": {decision.Config{HashTexts: true}, nil, decision.Trace{
-			Path: decision.Heuristic, Hashed: true, MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+			Path: decision.Heuristic, Hashed: true, MatchedID: "h1", CreditID: "h1", Prediction: &sure,
 		}},
 		"of what no database keeps": {decision.Config{}, func(r *decision.Request) { r.Text = "a\x00b\xff\xfec" }, decision.Trace{
-			Path: decision.Heuristic, Text: "ab\ufffdc", Response: "action 1", MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+			Path: decision.Heuristic, Text: "ab\ufffdc", Response: "action 1", MatchedID: "h1", CreditID: "h1", Prediction: &sure,
 		}},
 		"of a long text": {decision.Config{}, func(r *decision.Request) { r.Text = "x" + long }, decision.Trace{
-			Path: decision.Heuristic, Text: ("x" + long)[:16<<10-1], Response: "action 1", MatchedID: "h1", CreditID: "h1", Success: 0.9, Confidence: 0.9,
+			Path: decision.Heuristic, Text: ("x" + long)[:16<<10-1], Response: "action 1", MatchedID: "h1", CreditID: "h1", Prediction: &sure,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,10 +29,20 @@ func (s similarity) Similar(context.Context, string, []string) ([]float64, error
 	return s.values, s.err
 }
 
+// failsLater is a similarity whose second call fails.
+type failsLater struct{ calls int }
+
+func (f *failsLater) Similar(_ context.Context, _ string, others []string) ([]float64, error) {
+	if f.calls++; f.calls > 1 {
+		return nil, errLater
+	}
+	return make([]float64, len(others)), nil
+}
+
 func converge(t *testing.T, cfg decision.Config) decision.Result {
 	t.Helper()
-	cfg.LLM = model("Do it.")
-	return decide(t, cfg, decision.Request{Candidates: candidates(0.5, 0.4, 0.3, 0.2), Immediate: true})
+	cfg.LLM, cfg.Withhold = model("Do it."), new(float64)
+	return decide(t, cfg, decision.Request{Candidates: candidates(0.5, 0.4, 0.3, 0.2)})
 }
 
 func TestConvergence(t *testing.T) {
@@ -41,7 +51,11 @@ func TestConvergence(t *testing.T) {
 	assert.Empty(t, res.CreditID, "it moves nothing")
 	res = converge(t, decision.Config{Similarity: similarity{values: []float64{0.75, 0.7499, 0.9, 1}}, SimilarityThreshold: 0.95})
 	assert.Len(t, res.Convergence, 1)
-	assert.Nil(t, converge(t, decision.Config{}).Convergence, "off by default")
+	assert.Empty(t, res.Compared, "nothing was withheld")
+	off := decision.Config{NoSimilarity: true, Similarity: similarity{err: errors.New("not asked")}}
+	res = converge(t, off)
+	assert.Nil(t, res.Convergence)
+	assert.NoError(t, res.Err)
 	res = decide(t, decision.Config{Similarity: similarity{err: errors.New("not asked")}}, decision.Request{Candidates: candidates(0.9)})
 	assert.NoError(t, res.Err, "a heuristic's answer is compared with nothing")
 }
@@ -71,7 +85,7 @@ func TestSlowConvergenceIsNotWaitedFor(t *testing.T) {
 		h, err := decision.New(ctx, decision.Config{LLM: model("Do it."), Similarity: slow, SimilarityTimeout: 300 * time.Millisecond})
 		require.NoError(t, err)
 		began := time.Now()
-		res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5), Immediate: true})
+		res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5)})
 		require.NoError(t, err)
 		assert.Equal(t, "Do it.", res.Text)
 		assert.Equal(t, 300*time.Millisecond, time.Since(began))
@@ -98,9 +112,10 @@ func TestReevaluate(t *testing.T) {
 		assert.NoError(t, got[i].Err)
 	}
 	assert.NotEqual(t, got[0].Heuristic.HeuristicID, got[1].Heuristic.HeuristicID)
-	assert.Equal(t, []decision.Convergence{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1}}, got[0].Result.Convergence)
-	assert.Empty(t, got[1].Result.Convergence)
-	assert.Less(t, got[1].Similarity, 0.5)
+	assert.Equal(t, []decision.Comparison{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1, Agrees: true}}, got[0].Result.Compared)
+	require.Len(t, got[1].Result.Compared, 1)
+	assert.False(t, got[1].Result.Compared[0].Agrees)
+	assert.Less(t, got[1].Result.Compared[0].Similarity, 0.5)
 	assert.Equal(t, decision.Fallback, got[2].Result.Path)
 
 	// the draw is the seed's
@@ -141,7 +156,7 @@ func TestReevaluateSurvives(t *testing.T) {
 	}
 	got, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: answer, Similarity: similarity{values: []float64{0.8}}, Threshold: 0.9}, one)
 	require.NoError(t, err)
-	assert.Empty(t, got[0].Result.Convergence)
+	assert.Equal(t, []decision.Comparison{{HeuristicID: "h", Similarity: 0.8}}, got[0].Result.Compared)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = decision.Reevaluate(done, decision.ReevaluateConfig{Strategy: answer}, one)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,11 +22,12 @@ import (
 // A Decider is a [Strategy] that answers with a heuristic, with the model, or not at all: see [Config].Strategy. Make one with
 // [New]. A Decider is safe for concurrent use by multiple goroutines.
 type Decider struct {
-	cfg     Config
-	key     evidence.Key
-	models  *host.Gate
-	similar *host.Gate
-	watch   *watch.Watch
+	cfg      Config
+	key      evidence.Key
+	models   *host.Gate
+	similar  *host.Gate
+	watch    *watch.Watch
+	nameless atomic.Uint64 // requests without an EventID
 }
 
 var _ Strategy = (*Decider)(nil)
@@ -64,6 +65,10 @@ func (d *Decider) Decide(ctx context.Context, r Request) (Result, error) {
 	if err := r.Validate(); err != nil {
 		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
+	r.Candidates = distinct(r.Candidates)
+	if r.EventID == "" {
+		r.nth = d.nameless.Add(1)
+	}
 	if d.watch == nil {
 		return d.decide(ctx, &r)
 	}
@@ -97,22 +102,26 @@ func (d *Decider) decide(ctx context.Context, r *Request) (Result, error) {
 // and salience count.
 func (d *Decider) Tier(r Request) Tier { return d.cfg.Urgency.tier(d.cfg.Urgency.of(&r)) }
 
-// rng returns the generator of a request, for one purpose.
+// rng returns the generator of a request, for one purpose. Requests without an EventID differ by their number.
 func (d *Decider) rng(r *Request, purpose uint64) evidence.Rand {
-	return d.key.Rand(purpose, r.EventID, r.Source, r.Text)
+	if r.EventID != "" {
+		return d.key.Rand(purpose, r.EventID)
+	}
+	return d.key.Rand(purpose, "", r.Source, r.Text, strconv.FormatUint(r.nth, 10))
 }
 
 // The purposes of randomness.
 const (
 	forOrder uint64 = iota
 	forChoice
+	forWithholding
 )
 
 // answerWith answers with a heuristic.
 func (d *Decider) answerWith(ctx context.Context, r *Request, c *Candidate, res Result) (Result, error) {
 	res.Path, res.Text = Heuristic, c.Action
 	res.MatchedID, res.CreditID = c.HeuristicID, c.HeuristicID
-	res.Success, res.Confidence = c.Confidence, c.Confidence
+	res.Prediction = &Prediction{c.Confidence, c.Confidence}
 	return d.keep(ctx, r, res)
 }
 
@@ -122,22 +131,26 @@ func (d *Decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 	case d.cfg.LLM == nil:
 		res.Path, res.Reason = Rejected, LLMUnavailable
 		return res, nil
-	case !r.Immediate:
+	case r.CanWait:
 		res.Path, res.Reason = Rejected, NotImmediate
 		return res, nil
 	}
-	shown := d.shown(r)
+	shown, withheld := d.shown(r)
 	goals := d.cfg.goals(r)
-	res.Prompt = d.cfg.ask(r, shown)
+	res.System, res.Prompt = d.cfg.system(r.Briefing, goals), d.cfg.ask(r, shown)
 	for _, c := range shown {
 		res.ShownIDs = append(res.ShownIDs, c.HeuristicID)
 	}
 	limited, cancel := context.WithTimeout(ctx, d.cfg.Timeout)
 	defer cancel()
-	reply, err := d.generate(limited, &res, LLMRequest{System: d.cfg.system(r.Briefing, goals), Prompt: res.Prompt})
-	res.Text = strings.TrimSpace(reply.Text)
+	reply, err := d.generate(limited, &res, LLMRequest{System: res.System, Prompt: res.Prompt})
+	res.Text, res.Thoughts = strings.TrimSpace(reply.Text), reply.Thoughts
+	if d.cfg.Prediction == SameCall {
+		d.cfg.takePrediction(&res)
+	}
 	if err != nil || res.Text == "" {
 		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(err), err
+		res.Prediction, res.PredictionFault = nil, ""
 		d.watch.Failed(ctx, "model", cmp.Or(err, errNoResponse))
 		return res, nil
 	}
@@ -145,23 +158,14 @@ func (d *Decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 	if len(r.Candidates) > 0 {
 		res.MatchedID = r.Candidates[0].HeuristicID
 	}
-	d.predict(limited, r, goals, &res)
-	d.converge(ctx, r, &res)
+	if d.cfg.Prediction == SecondCall {
+		d.predict(limited, r, goals, &res)
+	}
+	d.compare(ctx, r, shown, withheld, &res)
 	return d.keep(ctx, r, res)
 }
 
-// shown returns the candidates that the prompt shows, in random order.
-func (d *Decider) shown(r *Request) []Candidate {
-	if d.cfg.NoCandidates {
-		return nil
-	}
-	shown := slices.Clone(r.Candidates[:min(len(r.Candidates), d.cfg.MaxCandidates)])
-	rng := d.rng(r, forOrder)
-	rand.New(&rng).Shuffle(len(shown), func(i, j int) { shown[i], shown[j] = shown[j], shown[i] })
-	return shown
-}
-
-// generate calls the model.
+// generate calls the model, and takes its thoughts out of the text.
 func (d *Decider) generate(ctx context.Context, res *Result, r LLMRequest) (LLMResponse, error) {
 	r.MaxTokens = d.cfg.MaxTokens
 	if t := d.cfg.Temperature; t != nil {
@@ -178,7 +182,7 @@ func (d *Decider) generate(ctx context.Context, res *Result, r LLMRequest) (LLMR
 	}
 	res.InputTokens += max(reply.InputTokens, 0)
 	res.OutputTokens += max(reply.OutputTokens, 0)
-	return reply, err
+	return spoken(reply), err
 }
 
 var errNoResponse = errors.New("the answer was empty")
@@ -209,7 +213,7 @@ func (d *Decider) predict(ctx context.Context, r *Request, goals []string, res *
 		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
 		d.watch.Failed(ctx, "prediction", err)
 	}
-	res.Success, res.Confidence = min(p.success, d.cfg.Ceiling), min(p.confidence, d.cfg.Ceiling)
+	res.Prediction = p.capped(d.cfg.Ceiling)
 }
 
 // keepTimeout bounds the commit of a trace. The caller's context does not end it, as the answer is there and needs its trace.
@@ -227,10 +231,14 @@ func (d *Decider) keep(ctx context.Context, r *Request, res Result) (Result, err
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), keepTimeout)
 		defer cancel()
 	}
-	once := func() error {
-		return host.Call("Request.Commit", func() error { return commit(ctx, res, d.trace(r, &res)) })
+	var b store.Batch
+	err := host.Call("Config.Redact", func() error { b = d.trace(r, &res); return nil })
+	if err == nil {
+		err = records.Retry(ctx, func() error {
+			return host.Call("Request.Commit", func() error { return commit(ctx, res, b) })
+		})
 	}
-	if err := records.Retry(ctx, once); err != nil {
+	if err != nil {
 		res.ResponseID = ""
 		return res, fmt.Errorf("decision: decide: the answer has no trace: %w", err)
 	}
@@ -253,8 +261,9 @@ func (d *Decider) trace(r *Request, res *Result) store.Batch {
 	}
 	return store.Batch{Records: []store.Record{traceKind.Record(traceRow{Trace: Trace{
 		ResponseID: res.ResponseID, EventID: r.EventID, Source: r.Source, Domain: r.Domain, Path: res.Path,
-		Text: traced(r.Text, d.cfg.HashTexts), Response: traced(res.Text, d.cfg.HashTexts), Hashed: d.cfg.HashTexts,
-		MatchedID: res.MatchedID, CreditID: res.CreditID, Success: res.Success, Confidence: res.Confidence,
+		Text: d.cfg.traced(r.Text, maxTraced), Response: d.cfg.traced(res.Text, maxTraced), Hashed: d.cfg.HashTexts,
+		System: d.cfg.traced(res.System, maxPrompt), Prompt: d.cfg.traced(res.Prompt, maxPrompt),
+		MatchedID: res.MatchedID, CreditID: res.CreditID, Prediction: res.Prediction, ShownIDs: res.ShownIDs, Compared: res.Compared,
 		Variant: r.Variant, At: evidence.InstantOf(d.cfg.Now()).Time(),
 	}}, 0)}}
 }

@@ -54,13 +54,15 @@ type Result struct {
 	// CreditID is the heuristic that answered, and so earns the reactions. It is empty on every path but [Heuristic]: a
 	// heuristic that was only considered earns neither praise nor blame.
 	CreditID string
-	// Success is the probability that the answer succeeds, and Confidence how much there was to judge it by, both in [0, 1].
-	// The model predicts them for its own answer, up to the ceiling. For a heuristic's answer both are its confidence.
-	Success, Confidence float64
-	// PredictionFault says what was wrong with the model's prediction where ½ replaces a number.
+	// Prediction is what is expected of the answer. Both numbers are the heuristic's confidence where a heuristic answered. It is
+	// nil where the model answered and was not asked for a prediction: see [Config].Prediction.
+	Prediction *Prediction
+	// PredictionFault says what was wrong with the model's prediction.
 	PredictionFault string
-	// Prompt is what the model was asked, without the system prompt.
-	Prompt string
+	// Thoughts are what the model told of its thinking. They are in no other field, in no trace and in no comparison.
+	Thoughts string
+	// System and Prompt are the whole prompt as it was sent for the answer. They are empty where no model was asked.
+	System, Prompt string
 	// Threshold is the confidence that a heuristic needed, after bias, urgency and clamping.
 	Threshold float64
 	// Urgency is the urgency of the event, and Tier its tier.
@@ -70,6 +72,9 @@ type Result struct {
 	ShownIDs []string
 	// Convergence are the candidates that say what the model said, the most similar first. They earn nothing by it.
 	Convergence []Convergence
+	// Compared are the candidates that were withheld from the prompt, in the request's order, beside the model's answer. As the
+	// model did not know them, agreement is evidence: pass them on to package learning. See [Config].Withhold.
+	Compared []Comparison
 	// LLM is the name of the model, as it told.
 	LLM string
 	// Calls is how many calls of the model the decision took. Tokens are as the model counts them.
@@ -80,11 +85,32 @@ type Result struct {
 	Err error `json:"-"`
 }
 
+// Predicted returns the probability that the answer succeeds, or nil where there is no prediction.
+func (r Result) Predicted() *float64 {
+	if r.Prediction == nil {
+		return nil
+	}
+	return clone(&r.Prediction.Success)
+}
+
 // A Convergence is a candidate that says what the model said.
 type Convergence struct {
 	HeuristicID string
 	Similarity  float64 // of its action and the model's answer, in [0, 1]
 	Shown       bool    // the prompt showed it, so the model may have copied it
+}
+
+// A Comparison is a candidate beside an answer of a model that was not shown the candidate.
+type Comparison struct {
+	HeuristicID string
+	Similarity  float64 // of its action and the model's answer, in [0, 1]
+	Agrees      bool    // the similarity is at least [Config].SimilarityThreshold
+}
+
+// A Prediction is what is expected of an answer.
+type Prediction struct {
+	Success    float64 // the probability that the answer succeeds, in [0, 1]
+	Confidence float64 // how much there was to judge it by, in [0, 1]
 }
 
 // An LLM is a language model.
@@ -116,8 +142,11 @@ type LLMRequest struct {
 
 // An LLMResponse is an answer.
 type LLMResponse struct {
-	Text  string
-	Model string // the model that answered
+	Text string
+	// Thoughts are what the model told of its thinking, where the provider tells it apart from the answer. Thoughts within
+	// Text, in tags as <think>, need not be told apart: whoever asks the model does that.
+	Thoughts string
+	Model    string // the model that answered
 	// Tokens as counted by the provider. 0 where it does not tell.
 	InputTokens, OutputTokens int
 }

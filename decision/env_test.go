@@ -15,7 +15,7 @@ func TestNewByName(t *testing.T) {
 	for _, name := range []string{"", "heuristic_first", "always_llm"} {
 		d, err := decision.New(ctx, decision.Config{Strategy: name, LLM: model("Do it.")})
 		require.NoError(t, err)
-		res, err := d.Decide(ctx, decision.Request{Immediate: true, Candidates: candidates(0.9)})
+		res, err := d.Decide(ctx, decision.Request{Candidates: candidates(0.9)})
 		require.NoError(t, err)
 		assert.Equal(t, name == "always_llm", res.Path == decision.Model)
 		assert.Equal(t, cmp.Or(name, "heuristic_first"), res.Strategy)

@@ -28,9 +28,9 @@ func Example() {
 		HeuristicID: "oven", Condition: "the oven is on and nobody is there", Action: "Turn the oven off.", Confidence: 0.92,
 	}
 	for _, event := range []decision.Request{
-		{EventID: "1", Text: "The oven is on, and nobody is in.", Immediate: true, Candidates: []decision.Candidate{oven}},
-		{EventID: "2", Text: "The oven says that it is -273 °C.", Immediate: true},
-		{EventID: "3", Text: "The oven was cleaned."},
+		{EventID: "1", Text: "The oven is on, and nobody is in.", Candidates: []decision.Candidate{oven}},
+		{EventID: "2", Text: "The oven says that it is -273 °C."},
+		{EventID: "3", Text: "The oven was cleaned.", CanWait: true},
 	} {
 		result, err := strategy.Decide(context.Background(), event)
 		if err != nil {
@@ -108,7 +108,7 @@ func ExampleExtractor_Extract() {
 	st := &memstore.Store{}
 	model := &llmtest.Model{
 		Answers: llmtest.Say("Turn the oven off."),
-		Predictions: llmtest.Say(`{"success": 0.9, "confidence": 0.9}`, `{
+		Predictions: llmtest.Say(`{
 			"condition": "the oven or the stove is on and there is nobody in the kitchen",
 			"action": {"type": "warn", "message": "Turn the oven off, and tell whoever is in that it had been left on."}}`),
 	}
@@ -120,7 +120,7 @@ func ExampleExtractor_Extract() {
 	if err != nil {
 		panic(err)
 	}
-	result, err := strategy.Decide(ctx, decision.Request{EventID: "e1", Text: "The oven is on, and nobody is in.", Immediate: true})
+	result, err := strategy.Decide(ctx, decision.Request{EventID: "e1", Text: "The oven is on, and nobody is in."})
 	if err != nil {
 		panic(err)
 	}
@@ -155,7 +155,7 @@ func ExampleExperiment() {
 	dice := rand.New(rand.NewPCG(1, 2))
 	for i := range 1000 {
 		result, err := experiment.Decide(ctx, decision.Request{
-			EventID: fmt.Sprint(i), Immediate: true, Candidates: []decision.Candidate{{HeuristicID: "h", Action: "Turn it off.", Confidence: 0.8}},
+			EventID: fmt.Sprint(i), Candidates: []decision.Candidate{{HeuristicID: "h", Action: "Turn it off.", Confidence: 0.8}},
 		})
 		if err != nil {
 			panic(err)
@@ -178,7 +178,7 @@ func ExampleExperiment() {
 	fmt.Println("best:", report.Best, "enough:", report.Enough)
 	// Output:
 	// heuristics first: 529 outcomes, success 0.90, 0 calls a decision
-	// always the model: 471 outcomes, success 0.68, 2 calls a decision
+	// always the model: 471 outcomes, success 0.68, 1 calls a decision
 	// best: heuristics first enough: true
 }
 
@@ -211,9 +211,11 @@ func ExampleReevaluate() {
 		panic(err)
 	}
 	for _, r := range reevaluations {
-		fmt.Printf("%s: %q is like %q: %.0f\n", r.Heuristic.HeuristicID, r.Result.Text, r.Heuristic.Action, r.Similarity)
+		for _, c := range r.Result.Compared {
+			fmt.Printf("%s: %q, the model: %q, agrees: %t\n", c.HeuristicID, r.Heuristic.Action, r.Result.Text, c.Agrees)
+		}
 	}
-	// Output: oven: "Turn off the oven." is like "Turn the oven off.": 1
+	// Output: oven: "Turn the oven off.", the model: "Turn off the oven.", agrees: true
 }
 
 // Goals may be given by domain, and the environment may choose the strategy. Given os.Environ() too, ConfigFromEnv finds

@@ -399,7 +399,7 @@ func TestConcurrentExperiment(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for n := range 50 {
-				r := decision.Request{EventID: fmt.Sprint(i, n), Candidates: candidates(0.5), Immediate: true, Biases: map[string]float64{"x": 1}}
+				r := decision.Request{EventID: fmt.Sprint(i, n), Candidates: candidates(0.5), Biases: map[string]float64{"x": 1}}
 				_, err := e.Decide(ctx, r)
 				assert.NoError(t, err)
 				r.Candidates[0].Action, r.Biases["x"] = "changed", 2

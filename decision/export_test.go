@@ -15,17 +15,17 @@ func PutTrace(ctx context.Context, st store.Store, t Trace) error {
 	return err
 }
 
-// A Prediction is what a model expects of an answer.
-type Prediction struct{ Success, Confidence float64 }
-
 // ParsePrediction reads a model's reply to a prediction prompt.
 func ParsePrediction(reply string) (Prediction, error) {
 	p, err := parsePrediction(reply)
-	return Prediction{p.success, p.confidence}, err
+	return Prediction{Success: p.success, Confidence: p.confidence}, err
 }
 
 // DefaultPrompts are the prompts of a configuration without prompts.
 var DefaultPrompts = defaultPrompts
+
+// DefaultSystem is the system prompt of a configuration without one.
+var DefaultSystem = defaultPersona + "\n\n" + defaultPrompts.System
 
 // GivenUp returns how many calls of the model and of the similarity were given up and have not returned.
 func GivenUp(d *Decider) int { return d.models.GivenUp() + d.similar.GivenUp() }

@@ -30,7 +30,7 @@ func hung(t *testing.T, cfg decision.Config) *decision.Decider {
 	var all sync.WaitGroup
 	for range 1000 {
 		all.Go(func() {
-			res, err := h.Decide(context.Background(), decision.Request{Immediate: true, Candidates: candidates(0.5)})
+			res, err := h.Decide(context.Background(), decision.Request{Candidates: candidates(0.5)})
 			assert.NoError(t, err)
 			assert.Equal(t, decision.Fallback, res.Path)
 			assert.Equal(t, decision.LLMTimeout, res.Reason)
@@ -63,7 +63,7 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 
 		// While all places are held, the model is not called, and nobody waits.
 		began := time.Now()
-		res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
+		res, err := h.Decide(context.Background(), decision.Request{})
 		require.NoError(t, err)
 		assert.Equal(t, decision.LLMBusy, res.Reason)
 		assert.Zero(t, time.Since(began))
@@ -74,7 +74,7 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 		close(deaf)
 		synctest.Wait()
 		assert.Zero(t, decision.GivenUp(h))
-		res, err = h.Decide(context.Background(), decision.Request{Immediate: true})
+		res, err = h.Decide(context.Background(), decision.Request{})
 		require.NoError(t, err)
 		assert.Equal(t, "in time", res.Text)
 		assert.Len(t, traces(t, h), 1)
@@ -84,13 +84,13 @@ func TestModelThatHangsAndIsDeaf(t *testing.T) {
 func TestPredictionThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it.", Delay: 4 * time.Second}}, Predictions: []llmtest.Step{{Hang: true}}}
-		h, err := decision.New(ctx, decision.Config{LLM: m, Timeout: 10 * time.Second})
+		h, err := decision.New(ctx, decision.Config{LLM: m, Prediction: decision.SecondCall, Timeout: 10 * time.Second})
 		require.NoError(t, err)
 		began := time.Now()
-		res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
+		res, err := h.Decide(context.Background(), decision.Request{})
 		require.NoError(t, err)
 		assert.Equal(t, "Do it.", res.Text)
-		assert.Equal(t, 0.5, res.Success)
+		assert.Equal(t, 0.5, res.Prediction.Success)
 		assert.ErrorIs(t, res.Err, context.DeadlineExceeded)
 		assert.Equal(t, 10*time.Second, time.Since(began), "both calls together have that long")
 	})
@@ -103,7 +103,7 @@ func TestCallerGivesUp(t *testing.T) {
 		short, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		began := time.Now()
-		res, err := h.Decide(short, decision.Request{Immediate: true})
+		res, err := h.Decide(short, decision.Request{})
 		require.NoError(t, err)
 		assert.Equal(t, decision.LLMTimeout, res.Reason)
 		assert.Equal(t, time.Second, time.Since(began))
@@ -116,6 +116,7 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 		short, cancel := context.WithCancel(context.Background())
 		var compared atomic.Int64
 		s, err := decision.New(ctx, decision.Config{
+			Prediction: decision.SecondCall,
 			LLM: decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 				if r.JSON {
 					cancel()
@@ -128,7 +129,7 @@ func TestNoCallIsBegunWhenTheTimeIsOver(t *testing.T) {
 			}),
 		})
 		require.NoError(t, err)
-		res, err := s.Decide(short, decision.Request{Immediate: true, Candidates: candidates(0.5)})
+		res, err := s.Decide(short, decision.Request{Candidates: candidates(0.5)})
 		require.NoError(t, err)
 		synctest.Wait()
 		assert.Equal(t, "hi", res.Text)
@@ -149,13 +150,13 @@ func TestCallsInFlight(t *testing.T) {
 			time.Sleep(time.Second)
 			return decision.LLMResponse{Text: "{}"}, nil
 		})
-		h, err := decision.New(ctx, decision.Config{LLM: llm, MaxInFlight: 2})
+		h, err := decision.New(ctx, decision.Config{LLM: llm, MaxInFlight: 2, Prediction: decision.SecondCall})
 		require.NoError(t, err)
 		began := time.Now()
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
-				res, err := h.Decide(context.Background(), decision.Request{Immediate: true})
+				res, err := h.Decide(context.Background(), decision.Request{})
 				assert.NoError(t, err)
 				assert.Equal(t, decision.Model, res.Path)
 			})
@@ -171,13 +172,13 @@ func TestModelThatEndsItsGoroutine(t *testing.T) {
 		runtime.Goexit()
 		return decision.LLMResponse{}, nil
 	})
-	res := decide(t, decision.Config{LLM: llm}, decision.Request{Immediate: true})
+	res := decide(t, decision.Config{LLM: llm, Prediction: decision.SecondCall}, decision.Request{})
 	assert.Equal(t, decision.LLMError, res.Reason)
 	var panicked *heed.PanicError
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.Nil(t, panicked.Value)
 	llm = func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) { panic(errors.New("boom")) }
-	res = decide(t, decision.Config{LLM: llm}, decision.Request{Immediate: true})
+	res = decide(t, decision.Config{LLM: llm, Prediction: decision.SecondCall}, decision.Request{})
 	require.ErrorAs(t, res.Err, &panicked)
 	assert.EqualError(t, res.Err, "the model panicked: boom")
 	assert.Contains(t, string(panicked.Stack), "TestModelThatEndsItsGoroutine")

@@ -66,11 +66,12 @@ func TestDecisions(t *testing.T) {
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
 			m := model("  the model's answer \n", `{"success": 0.6, "confidence": 0.4}`)
-			cfg := decision.Config{Threshold: v.Configured, Urgency: decision.Urgency{Reduction: v.Reduction}}
+			cfg := decision.SpecConfig()
+			cfg.Threshold, cfg.Urgency.Reduction = v.Configured, v.Reduction
 			if v.LLM {
 				cfg.LLM = m
 			}
-			r := decision.Request{EventID: "e", Text: "text", Candidates: candidates(v.Confidences...), Immediate: v.Immediate, Urgency: v.Urgency}
+			r := decision.Request{EventID: "e", Text: "text", Candidates: candidates(v.Confidences...), CanWait: !v.Immediate, Urgency: v.Urgency}
 			if v.Bias != 0 {
 				r.Biases = map[string]float64{decision.BiasThreshold: v.Bias, "mood": 9}
 			}
@@ -80,8 +81,11 @@ func TestDecisions(t *testing.T) {
 			assert.Equal(t, v.Matched, res.MatchedID)
 			assert.Equal(t, v.Credit, res.CreditID)
 			assert.Equal(t, v.Text, res.Text)
-			assert.Equal(t, v.Success, res.Success)
-			assert.Equal(t, v.Confidence, res.Confidence)
+			if v.Path == decision.Heuristic || v.Path == decision.Model {
+				assert.Equal(t, &decision.Prediction{Success: v.Success, Confidence: v.Confidence}, res.Prediction)
+			} else {
+				assert.Nil(t, res.Prediction)
+			}
 			assert.Equal(t, v.Calls, res.Calls)
 			assert.Len(t, m.Requests(), v.Calls)
 			assert.Equal(t, v.Path == decision.Rejected, res.ResponseID == "")
@@ -108,13 +112,13 @@ func TestFallback(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := &llmtest.Model{Answers: []llmtest.Step{tt.step}}
 			h := newHeuristicFirst(t, decision.Config{LLM: m})
-			res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.5), Immediate: true})
+			res, err := h.Decide(ctx, decision.Request{Candidates: candidates(0.5)})
 			require.NoError(t, err)
 			assert.Equal(t, decision.Fallback, res.Path)
 			assert.Equal(t, tt.reason, res.Reason)
 			assert.NotEmpty(t, res.Prompt)
 			assert.Empty(t, res.Text+res.ResponseID+res.MatchedID+res.CreditID)
-			assert.Zero(t, res.Success+res.Confidence)
+			assert.Nil(t, res.Prediction)
 			assert.Empty(t, traces(t, h), "there is no trace of no answer")
 			assert.Len(t, m.Requests(), 1, "nothing is predicted of no answer")
 			assert.Equal(t, tt.reason != decision.LLMNoResponse, res.Err != nil)
@@ -131,11 +135,11 @@ func TestAFailedPredictionCostsOnlyThePrediction(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := &llmtest.Model{Answers: llmtest.Say("Do it."), Predictions: []llmtest.Step{step}}
-			res := decide(t, decision.Config{LLM: m}, decision.Request{Immediate: true})
+			res := decide(t, decision.Config{LLM: m, Prediction: decision.SecondCall}, decision.Request{})
 			assert.Equal(t, decision.Model, res.Path)
 			assert.Equal(t, "Do it.", res.Text)
 			assert.NotEmpty(t, res.ResponseID)
-			assert.Equal(t, [2]float64{0.5, 0.5}, [2]float64{res.Success, res.Confidence})
+			assert.Equal(t, [2]float64{0.5, 0.5}, [2]float64{res.Prediction.Success, res.Prediction.Confidence})
 			assert.NotEmpty(t, res.PredictionFault)
 		})
 	}
@@ -150,19 +154,19 @@ func TestPredictions(t *testing.T) {
 	readJSON(t, "testdata/predictions.json", &vectors)
 	for _, v := range vectors {
 		t.Run(v.Name, func(t *testing.T) {
-			res := decide(t, decision.Config{LLM: model("Do it.", v.Reply)}, decision.Request{Immediate: true})
-			assert.Equal(t, [2]float64{v.Success, v.Confidence}, [2]float64{res.Success, res.Confidence})
+			res := decide(t, decision.Config{Prediction: decision.SecondCall, LLM: model("Do it.", v.Reply)}, decision.Request{})
+			assert.Equal(t, [2]float64{v.Success, v.Confidence}, [2]float64{res.Prediction.Success, res.Prediction.Confidence})
 			assert.Equal(t, v.Fault, res.PredictionFault != "", res.PredictionFault)
 		})
 	}
 }
 
 func TestCeiling(t *testing.T) {
-	cfg := decision.Config{LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`), Ceiling: 0.6}
-	res := decide(t, cfg, decision.Request{Immediate: true})
-	assert.Equal(t, [2]float64{0.6, 0.6}, [2]float64{res.Success, res.Confidence})
+	cfg := decision.Config{Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 1, "confidence": 0.65}`), Ceiling: 0.6}
+	res := decide(t, cfg, decision.Request{})
+	assert.Equal(t, [2]float64{0.6, 0.6}, [2]float64{res.Prediction.Success, res.Prediction.Confidence})
 	res = decide(t, cfg, decision.Request{Candidates: candidates(0.99)})
-	assert.Equal(t, 0.99, res.Success, "it is for what a model says of itself")
+	assert.Equal(t, 0.99, res.Prediction.Success, "it is for what a model says of itself")
 }
 
 // What is known of a heuristic comes with the request, and nothing of it is kept from one request to the next.
@@ -235,7 +239,7 @@ func TestTiers(t *testing.T) {
 		"not urgent: one that is trusted and does not match":     {0, []decision.Candidate{with(0.85, 0.99)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency}, decision.Request{Candidates: tt.candidates, Urgency: tt.urgency, Immediate: true})
+			res := decide(t, decision.Config{LLM: model("the model"), Urgency: urgency}, decision.Request{Candidates: tt.candidates, Urgency: tt.urgency})
 			assert.Equal(t, tt.want, res.CreditID)
 			if tt.want == "" {
 				assert.Equal(t, decision.Model, res.Path)
@@ -287,7 +291,7 @@ func TestAlwaysLLM(t *testing.T) {
 	m := model("Do it.", `{"success": 0.6, "confidence": 0.4}`)
 	a, err := decision.New(ctx, withFixtures(decision.Config{Strategy: decision.AlwaysLLM, LLM: m}))
 	require.NoError(t, err)
-	res, err := a.Decide(ctx, decision.Request{Candidates: candidates(0.99), Immediate: true, Urgency: 0.3})
+	res, err := a.Decide(ctx, decision.Request{Candidates: candidates(0.99), Urgency: 0.3})
 	require.NoError(t, err)
 	assert.Equal(t, decision.Model, res.Path)
 	assert.Equal(t, "h1", res.MatchedID)
@@ -295,7 +299,7 @@ func TestAlwaysLLM(t *testing.T) {
 	assert.Equal(t, decision.AlwaysLLM, res.Strategy)
 	assert.Equal(t, 0.3, res.Urgency)
 	assert.Contains(t, m.Requests()[0].Prompt, `"condition 1"`)
-	res, err = a.Decide(ctx, decision.Request{Candidates: candidates(0.99)})
+	res, err = a.Decide(ctx, decision.Request{Candidates: candidates(0.99), CanWait: true})
 	require.NoError(t, err)
 	assert.Equal(t, decision.NotImmediate, res.Reason)
 }
@@ -336,7 +340,7 @@ func TestConcurrentDecisions(t *testing.T) {
 	for i := range 8 {
 		all.Go(func() {
 			for n := range 100 {
-				r := decision.Request{EventID: fmt.Sprint(i, "/", n), Candidates: candidates(float64(n%10) / 10), Immediate: true}
+				r := decision.Request{EventID: fmt.Sprint(i, "/", n), Candidates: candidates(float64(n%10) / 10)}
 				res, err := h.Decide(ctx, r)
 				assert.NoError(t, err)
 				trace, err := h.Trace(ctx, res.ResponseID)

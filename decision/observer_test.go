@@ -51,36 +51,36 @@ func TestObserverOfDecisions(t *testing.T) {
 		},
 		"the model answers": {
 			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: `{"success": 0.9, "confidence": 0.9}`},
-			r: decision.Request{Immediate: true, Candidates: candidates(0.1)}, want: heed.Decided{ID: "r1", Path: "llm"},
+			r: decision.Request{Candidates: candidates(0.1)}, want: heed.Decided{ID: "r1", Path: "llm"},
 		},
-		"nobody is asked": {want: heed.Decided{Path: "rejected", Reason: "not_immediate"}},
+		"nobody is asked": {r: decision.Request{CanWait: true}, want: heed.Decided{Path: "rejected", Reason: "not_immediate"}},
 		"the model fails": {
-			answer: llmtest.Step{Err: boom}, r: decision.Request{Immediate: true}, failed: []string{"model"},
+			answer: llmtest.Step{Err: boom}, r: decision.Request{}, failed: []string{"model"},
 			want: heed.Decided{Path: "fallback", Reason: "llm_error"},
 		},
 		"the model says nothing": {
-			answer: llmtest.Step{Text: " "}, r: decision.Request{Immediate: true}, failed: []string{"model"},
+			answer: llmtest.Step{Text: " "}, r: decision.Request{}, failed: []string{"model"},
 			want: heed.Decided{Path: "fallback", Reason: "llm_no_response"},
 		},
 		"the prediction fails": {
-			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Err: boom}, r: decision.Request{Immediate: true},
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Err: boom}, r: decision.Request{},
 			failed: []string{"prediction"}, want: heed.Decided{ID: "r1", Path: "llm"},
 		},
 		"the prediction is nonsense": {
-			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: "7"}, r: decision.Request{Immediate: true},
+			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: "7"}, r: decision.Request{},
 			failed: []string{"prediction"}, want: heed.Decided{ID: "r1", Path: "llm"},
 		},
 		"the similarity fails": {
 			answer: llmtest.Step{Text: "Do it."}, prediction: llmtest.Step{Text: `{"success": 0.9, "confidence": 0.9}`},
 			cfg: decision.Config{Similarity: broken},
-			r:   decision.Request{Immediate: true, Candidates: candidates(0.1)}, failed: []string{"similarity"},
+			r:   decision.Request{Candidates: candidates(0.1)}, failed: []string{"similarity"},
 			want: heed.Decided{ID: "r1", Path: "llm"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l listener
 			tt.cfg.LLM = &llmtest.Model{Answers: []llmtest.Step{tt.answer}, Predictions: []llmtest.Step{tt.prediction}}
-			tt.cfg.Observer = l.observe
+			tt.cfg.Observer, tt.cfg.Prediction = l.observe, decision.SecondCall
 			ticks := start
 			tt.cfg.Now = func() time.Time { ticks = ticks.Add(time.Second); return ticks }
 			d, err := decision.New(ctx, withFixtures(tt.cfg))

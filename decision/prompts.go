@@ -12,7 +12,7 @@ func (c *Config) system(briefing string, goals []string) string {
 	if briefing = strings.TrimSpace(briefing); briefing != "" {
 		briefing = "\n\n" + briefing
 	}
-	return c.Prompts.System + briefing + bullets(c.Prompts.GoalsHeading, goals)
+	return strings.TrimSpace(c.Persona+"\n\n"+c.Prompts.System) + briefing + bullets(c.Prompts.GoalsHeading, goals)
 }
 
 // bullets returns goals as a list under a heading, and nothing where there are none.
@@ -31,7 +31,7 @@ func bullets(heading string, goals []string) string {
 // ask returns what the model is asked about an event, beside the candidates in the order in which they stand.
 func (c *Config) ask(r *Request, shown []Candidate) string {
 	var b strings.Builder
-	b.WriteString(c.Prompts.Event + " [" + name(r.Source) + "]: " + prompt.Line(r.Text, c.MaxText) + "\n\n")
+	b.WriteString(c.heading(r.Source) + " " + prompt.Line(r.Text, c.MaxText) + "\n\n")
 	if len(shown) > 0 {
 		b.WriteString(c.Prompts.Candidates + "\n")
 		for i, candidate := range shown {
@@ -41,7 +41,19 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 		b.WriteString("\n")
 	}
 	b.WriteString(c.Prompts.Question)
+	if c.Prediction == SameCall {
+		b.WriteString("\n\n" + c.Prompts.Ending)
+	}
 	return b.String()
+}
+
+// heading returns what stands before the text of an event.
+func (c *Config) heading(source string) string {
+	heading := c.Prompts.Event
+	if source != "" {
+		heading += " [" + name(source) + "]"
+	}
+	return strings.TrimSuffix(heading, ":") + ":"
 }
 
 // name returns a text that can stand in square brackets.

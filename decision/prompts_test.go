@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt/prompttest"
 )
 
@@ -20,8 +21,7 @@ import (
 func asked(t testing.TB, cfg decision.Config, r decision.Request) (first, second decision.LLMRequest) {
 	t.Helper()
 	m := model("Turn it off.")
-	cfg.LLM = m
-	r.Immediate = true
+	cfg.LLM, cfg.Prediction, cfg.Withhold = m, decision.SecondCall, new(float64)
 	decide(t, cfg, r)
 	requests := m.Requests()
 	require.Len(t, requests, 2)
@@ -39,7 +39,7 @@ func oven() decision.Request {
 
 func TestPrompt(t *testing.T) {
 	first, second := asked(t, decision.Config{}, oven())
-	assert.Equal(t, `URGENT event: [kitchen]: The oven is still on.
+	assert.Equal(t, `Event [kitchen]: The oven is still on.
 
 Previous responses to similar situations (for context — you may ignore these):
 1. Situation: "the stove is on and nobody is there" → Response: "Turn it off and say so."
@@ -49,11 +49,35 @@ How should I respond?`, first.Prompt)
 	assert.Equal(t, `Situation: "The oven is still on."
 Response: "Turn it off."
 
-What could go wrong with this response? Then say how probable it is that it succeeds, and how much information you have to judge that by, both from 0 to 1. Answer with JSON only: {"success": <number>, "confidence": <number>}
+How probable is it that this response succeeds, and how much information do you have to judge that by? Give both as numbers from 0 to 1. Answer with JSON only: {"success": <number>, "confidence": <number>}
 
 Success means to reach these goals:
 - Nothing burns.
 - Save energy.`, second.Prompt)
+}
+
+// The words of the Decision Strategy Interface design.
+func TestPromptOfTheDesign(t *testing.T) {
+	first, _ := asked(t, decision.SpecConfig(), oven())
+	assert.Equal(t, `URGENT event: [kitchen]: The oven is still on.
+
+Previous responses to similar situations (for context — you may ignore these):
+1. Situation: "the stove is on and nobody is there" → Response: "Turn it off and say so."
+
+How should I respond?`, first.Prompt)
+	assert.True(t, strings.HasSuffix(first.System, "\n\nCurrent user goals:\n- Nothing burns.\n- Save energy."), first.System)
+}
+
+// One field says who the model is. A host that writes the whole system prompt need not set it.
+func TestPersona(t *testing.T) {
+	first, _ := asked(t, decision.Config{Persona: "You are on call at the harbour."}, decision.Request{Text: "It rains."})
+	assert.Equal(t, "You are on call at the harbour.\n\n"+decision.DefaultPrompts.System, first.System)
+	assert.Equal(t, "Event: It rains.\n\nHow should I respond?", first.Prompt, "no source, no brackets")
+	first, _ = asked(t, decision.Config{Prompts: decision.Prompts{System: "You watch.", Event: "NEWS:"}}, decision.Request{Text: "It rains."})
+	assert.Equal(t, "You watch.", first.System)
+	assert.Equal(t, "NEWS: It rains.\n\nHow should I respond?", first.Prompt)
+	first, _ = asked(t, decision.Config{Persona: "You are A.", Prompts: decision.Prompts{System: "Watch."}}, decision.Request{})
+	assert.Equal(t, "You are A.\n\nWatch.", first.System)
 }
 
 func TestBriefingComesBeforeTheGoals(t *testing.T) {
@@ -71,8 +95,8 @@ func TestPromptWithoutCandidatesAndGoals(t *testing.T) {
 			r.Candidates = candidates(0.1)
 		}
 		first, second := asked(t, cfg, r)
-		assert.Equal(t, "URGENT event: [kitchen]: The oven is still on.\n\nHow should I respond?", first.Prompt, name)
-		assert.Equal(t, decision.DefaultPrompts.System, first.System)
+		assert.Equal(t, "Event [kitchen]: The oven is still on.\n\nHow should I respond?", first.Prompt, name)
+		assert.Equal(t, decision.DefaultSystem, first.System)
 		assert.NotContains(t, second.Prompt, "goals")
 	}
 }
@@ -131,8 +155,7 @@ func TestTextsAreCut(t *testing.T) {
 
 // order returns the candidates in the order in which the prompt shows them.
 func order(t testing.TB, cfg decision.Config, r decision.Request) []string {
-	cfg.LLM = model("ok")
-	r.Immediate = true
+	cfg.LLM, cfg.Withhold = model("ok"), new(float64)
 	res := decide(t, cfg, r)
 	var shown []string
 	for line := range strings.SplitSeq(res.Prompt, "\n") {
@@ -183,6 +206,9 @@ func TestPromptsAreNeutral(t *testing.T) {
 		if field < 2 {
 			return extractionPrompt(t, decision.Trace{Text: f[0], Response: f[1]})
 		}
+		if answer, _ := thoughts.Split(f[2]); strings.TrimSpace(answer) == "" {
+			f[2] = "said" // of thoughts alone nothing is predicted
+		}
 		cfg := decision.Config{LLM: model(f[2]), Goals: map[string][]string{"": {f[3], "another goal"}}}
 		r := decision.Request{
 			EventID: "e", Source: storable(f[4]), Text: f[5], Candidates: []decision.Candidate{{HeuristicID: "h1", Condition: f[6], Action: f[7]}},
@@ -203,8 +229,7 @@ func storable(text string) string {
 // promptsOf returns all that a model is asked about a request.
 func promptsOf(t testing.TB, cfg decision.Config, r decision.Request) (prompts []string) {
 	m := &llmtest.Model{Answers: cfg.LLM.(*llmtest.Model).Answers}
-	cfg.LLM = m
-	r.Immediate = true
+	cfg.LLM, cfg.Prediction, cfg.Withhold = m, decision.SecondCall, new(float64)
 	decide(t, cfg, r)
 	for _, request := range m.Requests() {
 		prompts = append(prompts, request.System, request.Prompt)

@@ -29,7 +29,7 @@ func TestHeuristicFirstOracle(t *testing.T) {
 		bias, urgent := rapid.IntRange(-100, 100).Draw(t, "bias"), rapid.Bool().Draw(t, "urgent")
 		cfg := decision.Config{Threshold: float64(threshold) / 100, Urgency: decision.Urgency{Reduction: float64(reduction) / 100}}
 		r := decision.Request{
-			Candidates: drawCandidates(t), Immediate: rapid.Bool().Draw(t, "immediate"),
+			Candidates: drawCandidates(t), CanWait: rapid.Bool().Draw(t, "can wait"),
 			Biases: map[string]float64{decision.BiasThreshold: float64(bias) / 100},
 		}
 		need := threshold + bias
@@ -41,7 +41,7 @@ func TestHeuristicFirstOracle(t *testing.T) {
 		want := decision.Rejected
 		if rapid.Bool().Draw(t, "model") {
 			cfg.LLM = llm
-			if r.Immediate {
+			if !r.CanWait {
 				want = decision.Model
 			}
 		}

@@ -66,10 +66,10 @@ type Credit struct {
 	// Superseded says that a later reaction is known already. This one counts for nothing.
 	Superseded bool
 
-	ResponseID, Domain  string
-	Path                Path
-	Variant             string
-	Success, Confidence float64 // as in the result
+	ResponseID, Domain string
+	Path               Path
+	Variant            string
+	Prediction         *Prediction // as in the result
 }
 
 // ReactionsConfig configures [Reactions].
@@ -277,8 +277,7 @@ func creditOf(t *traceRow, v *verdictRow) Credit {
 			HeuristicID: t.CreditID, EventID: t.EventID, Person: v.Person, Session: v.Session, Channel: v.Channel,
 			Target: v.Target, Value: v.Now.Value, At: v.Now.At,
 		},
-		ID: v.credit(v.Now), ResponseID: t.ResponseID, Domain: t.Domain, Path: t.Path, Variant: t.Variant,
-		Success: t.Success, Confidence: t.Confidence,
+		ID: v.credit(v.Now), ResponseID: t.ResponseID, Domain: t.Domain, Path: t.Path, Variant: t.Variant, Prediction: t.Prediction,
 	}
 }
 

@@ -21,9 +21,9 @@ import (
 func answered(t testing.TB, c *clock, cfg decision.ReactionsConfig) *decision.Reactions {
 	t.Helper()
 	st := newStore(c.Now)
-	h := newHeuristicFirst(t, decision.Config{LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`), Store: st, Now: c.Now})
+	h := newHeuristicFirst(t, decision.Config{Prediction: decision.SecondCall, LLM: model("Do it.", `{"success": 0.6, "confidence": 0.4}`), Store: st, Now: c.Now})
 	for _, confidence := range []float64{0.9, 0.5} {
-		_, err := h.Decide(ctx, decision.Request{EventID: "e", Domain: "home", Candidates: candidates(confidence, 0.4), Immediate: true})
+		_, err := h.Decide(ctx, decision.Request{EventID: "e", Domain: "home", Candidates: candidates(confidence, 0.4)})
 		require.NoError(t, err)
 	}
 	cfg.Store, cfg.Now = st, c.Now
@@ -53,7 +53,7 @@ func TestFeedback(t *testing.T) {
 			HeuristicID: "h1", EventID: "e", Person: "Ann", Session: "s", Channel: "user_explicit", Target: heed.TargetRule,
 			Value: -0.5, Weight: 0.25, At: start.Add(time.Minute),
 		},
-		ResponseID: "r1", Domain: "home", Path: decision.Heuristic, Success: 0.9, Confidence: 0.9,
+		ResponseID: "r1", Domain: "home", Path: decision.Heuristic, Prediction: &decision.Prediction{Success: 0.9, Confidence: 0.9},
 	}, credit)
 	require.NoError(t, credit.Verdict.Validate(), "it can go to learning as it is")
 }
@@ -86,7 +86,7 @@ func TestWhatWasMerelyConsideredIsNeverBlamed(t *testing.T) {
 		credit := feedback(t, f, decision.Reaction{ResponseID: "r2", Person: fmt.Sprint(value), Value: value})
 		assert.Empty(t, credit.HeuristicID)
 		assert.Equal(t, decision.Model, credit.Path)
-		assert.Equal(t, [2]float64{0.6, 0.4}, [2]float64{credit.Success, credit.Confidence})
+		assert.Equal(t, &decision.Prediction{Success: 0.6, Confidence: 0.4}, credit.Prediction)
 	}
 }
 

@@ -51,10 +51,8 @@ func (c ReevaluateConfig) validate() error {
 // A Reevaluation compares a heuristic with the model's answer to its situation. The model was not shown the heuristic.
 type Reevaluation struct {
 	Heuristic Candidate
-	// Result is the decision. Its Convergence is the heuristic, if the model said what the heuristic says.
+	// Result is the decision. Its Compared is the heuristic beside the model's answer, as in a decision that withheld the heuristic.
 	Result Result
-	// Similarity of the heuristic's action and the model's answer, in [0, 1].
-	Similarity float64
 	// Err is why there is no result, or no similarity.
 	Err error
 }
@@ -111,7 +109,7 @@ func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reev
 	re.Heuristic = h
 	g := host.NewGate(1)
 	re.Result, re.Err = host.Pass(ctx, g, "the strategy", func(ctx context.Context) (Result, error) {
-		return c.Strategy.Decide(ctx, Request{EventID: h.HeuristicID, Text: h.Condition, Source: "reevaluation", Immediate: true})
+		return c.Strategy.Decide(ctx, Request{EventID: h.HeuristicID, Text: h.Condition, Source: "reevaluation"})
 	})
 	if re.Result.Path != Model {
 		return re
@@ -121,9 +119,6 @@ func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reev
 		re.Err = err
 		return re
 	}
-	re.Similarity = similarities[0]
-	if re.Similarity >= c.Threshold {
-		re.Result.Convergence = []Convergence{{HeuristicID: h.HeuristicID, Similarity: re.Similarity}}
-	}
+	re.Result.Compared = []Comparison{{h.HeuristicID, similarities[0], similarities[0] >= c.Threshold}}
 	return re
 }

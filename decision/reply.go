@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/heedhq/heed/internal/thoughts"
 )
 
 // unknown replaces a number that the model does not give.
@@ -16,6 +17,57 @@ const unknown = 0.5
 
 // A prediction is what a model expects of an answer.
 type prediction struct{ success, confidence float64 }
+
+// capped returns the prediction as a result has it.
+func (p prediction) capped(ceiling float64) *Prediction {
+	return &Prediction{min(p.success, ceiling), min(p.confidence, ceiling)}
+}
+
+// spoken takes the thoughts out of a reply's text.
+func spoken(reply LLMResponse) LLMResponse {
+	text, inside := thoughts.Split(reply.Text)
+	reply.Text = text
+	if inside != "" {
+		reply.Thoughts = strings.TrimSpace(reply.Thoughts + "\n\n" + inside)
+	}
+	return reply
+}
+
+// takePrediction takes the prediction from the end of an answer, where the model has written one as it was asked to.
+func (c *Config) takePrediction(res *Result) {
+	res.PredictionFault = "the answer has no prediction"
+	at := strings.LastIndexByte(res.Text, '{')
+	if at < 0 || len(res.Text) > maxReply {
+		return
+	}
+	r := reader{text: res.Text + "\n", at: at}
+	o, state := r.object(0)
+	tail := strings.TrimSpace(r.text[r.at:])
+	if state == broken || strings.Trim(tail, "`") != "" || !o.predicts() {
+		return
+	}
+	p, err := parsePrediction(r.text[at:r.at])
+	res.Text = strings.TrimSpace(res.Text[:at])
+	if opening := strings.LastIndex(res.Text, tail); tail != "" && opening >= 0 { // of the fence around it
+		res.Text = strings.TrimSpace(res.Text[:opening])
+	}
+	res.Prediction, res.PredictionFault = p.capped(c.Ceiling), ""
+	if err != nil {
+		res.PredictionFault = strings.ReplaceAll(err.Error(), "\n", ", ")
+	}
+}
+
+// predicts reports whether an object is a prediction, with at least one number, and nothing else.
+func (o *object) predicts() bool {
+	for i := range o.fields {
+		if name := o.fields[i].name; name != "success" && name != "confidence" {
+			return false
+		}
+	}
+	_, err := o.rate("success")
+	_, err2 := o.rate("confidence")
+	return err == nil || err2 == nil
+}
 
 // parsePrediction reads the model's reply to a prediction prompt: a JSON object with the numbers "success" and "confidence".
 // Prose, code fences, thoughts and other objects may stand around it. It forgives the common faults of JSON from models, and
@@ -120,7 +172,7 @@ func findObjects(text string, names ...string) (found []*object, malformed bool)
 	if len(text) > maxReply {
 		return nil, true
 	}
-	text = thoughts.ReplaceAllString(text, "")
+	text, _ = thoughts.Split(text)
 	_ = json.Unmarshal([]byte(strings.TrimSpace(text)), &text) // changes the text only if it is a JSON string
 	r := reader{text: text}
 	for {
@@ -154,9 +206,6 @@ func (o *object) find(names []string) (found []*object) {
 	}
 	return found
 }
-
-// thoughts matches what a model says to itself: up to the last closing tag, and from an opening tag that is not closed.
-var thoughts = regexp.MustCompile(`(?is)^.*</(?:think|thinking|thought|reasoning|reflection|scratchpad)>|<(?:think|thinking|thought|reasoning|reflection|scratchpad)>.*$`)
 
 // A state says how reading a value ended.
 type state uint8

@@ -22,9 +22,10 @@ type Request struct {
 	// Salience says how much the event stands out, by dimension. [Urgency] may be taken from it.
 	Salience map[string]float64
 	// Candidates are the heuristics that fit the event, the best first: see [Rank].
+	// One that is there twice counts once.
 	Candidates []Candidate
-	// Immediate says that the event needs an answer now. Without it the model is not asked.
-	Immediate bool
+	// CanWait says that the event needs no answer now: the model is not asked.
+	CanWait bool
 	// Urgency is how urgent the event is, in [0, 1]. 0 means that Salience says so.
 	Urgency float64
 	// Goals are what the user wants. Empty means those of the configuration.
@@ -42,6 +43,8 @@ type Request struct {
 	Commit func(ctx context.Context, answer Result, trace store.Batch) error `json:"-"`
 	// Variant is the variant of an experiment. [Experiment] sets it.
 	Variant string
+
+	nth uint64 // the number of a request without an EventID
 }
 
 // BiasThreshold is the bias that is added to the threshold. With -0.05 a slightly less trusted heuristic may answer.
@@ -54,6 +57,25 @@ type Candidate struct {
 	Action      string  // what it answers
 	Confidence  float64 // how much it is trusted, in [0, 1]
 	Similarity  float64 // of its condition and the event, in [-1, 1]; may be 0 where candidates come in their order
+}
+
+// distinct returns the candidates without those that come again.
+func distinct(candidates []Candidate) []Candidate {
+	seen := make(map[string]bool, len(candidates))
+	for i := range candidates {
+		seen[candidates[i].HeuristicID] = true
+	}
+	if len(seen) == len(candidates) {
+		return candidates
+	}
+	kept := make([]Candidate, 0, len(seen))
+	for _, c := range candidates {
+		if seen[c.HeuristicID] {
+			seen[c.HeuristicID] = false
+			kept = append(kept, c)
+		}
+	}
+	return kept
 }
 
 // Rank returns candidates by similarity, the greatest first. Candidates whose similarities are close come by confidence. A

@@ -1,11 +1,8 @@
 package decision
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
@@ -28,30 +25,4 @@ func compare(ctx context.Context, g *host.Gate, s heed.Similarity, text string, 
 		}
 	}
 	return similarities, nil
-}
-
-// converge records which candidates say what the model said. A failure costs only this record.
-func (d *Decider) converge(ctx context.Context, r *Request, res *Result) {
-	c := &d.cfg
-	if c.Similarity == nil || len(r.Candidates) == 0 {
-		return
-	}
-	actions := make([]string, len(r.Candidates))
-	for i := range r.Candidates {
-		actions[i] = r.Candidates[i].Action
-	}
-	ctx, cancel := context.WithTimeout(ctx, c.SimilarityTimeout)
-	defer cancel()
-	similarities, err := compare(ctx, d.similar, c.Similarity, res.Text, actions)
-	if err != nil {
-		res.Err = errors.Join(res.Err, err)
-		d.watch.Failed(ctx, "similarity", err)
-		return
-	}
-	for i, s := range similarities {
-		if id := r.Candidates[i].HeuristicID; s >= c.SimilarityThreshold {
-			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
-		}
-	}
-	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int { return cmp.Compare(b.Similarity, a.Similarity) })
 }

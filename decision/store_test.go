@@ -41,7 +41,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{c: c, st: &failing.Store{Store: newStore(c.Now)}}
 	_, err := w.strategy(t).Decide(ctx, decision.Request{EventID: "e1", Source: "ann", Candidates: candidates(0.9)})
 	require.NoError(t, err)
-	_, err = w.strategy(t).Decide(ctx, decision.Request{EventID: "e2", Immediate: true})
+	_, err = w.strategy(t).Decide(ctx, decision.Request{EventID: "e2"})
 	require.NoError(t, err)
 	_, err = w.reactions(t).Feedback(ctx, decision.Reaction{ResponseID: "r1", Person: "ann", Value: 1, At: start})
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) config() decision.Config {
 	return decision.Config{
-		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Store: w.st, Now: w.c.Now, Seed: rand.NewPCG(1, 2),
+		LLM: &llmtest.Model{Answers: llmtest.Say("Do it.")}, Prediction: decision.SecondCall, Store: w.st, Now: w.c.Now, Seed: rand.NewPCG(1, 2),
 		NewID: func() string { w.n++; return fmt.Sprint("r", w.n) },
 	}
 }
@@ -158,7 +158,7 @@ var uses = []use{
 	}},
 
 	{"Decider.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)}, false)},
-	{"Decider.Decide", deciding(decision.Request{EventID: "e3", Immediate: true}, false)},
+	{"Decider.Decide", deciding(decision.Request{EventID: "e3"}, false)},
 	{"Decider.Decide", deciding(decision.Request{EventID: "e3", Candidates: candidates(0.9)}, true)},
 	{"Decider.Trace", func(t *testing.T, w *world) func() error {
 		h := w.strategy(t)
@@ -242,7 +242,7 @@ func decides(t *testing.T, s decision.Strategy, r decision.Request) error {
 
 func reads(t *testing.T, read func(context.Context, string) (decision.Trace, error), id string) error {
 	trace, err := read(ctx, id)
-	assert.Equal(t, err == nil, trace != decision.Trace{})
+	assert.Equal(t, err == nil, trace.ResponseID != "")
 	assert.NotErrorIs(t, err, heed.ErrNotFound)
 	return err
 }
@@ -403,7 +403,7 @@ func TestAnAnswerIsCommittedWithWhatWaitsForIt(t *testing.T) {
 	assert.Equal(t, 1, w.st.Calls("Commit"))
 	assert.Contains(t, w.state(t), counted)
 	r.Commit = func(context.Context, decision.Result, store.Batch) error { panic("not to be called") }
-	_, err = h.Decide(ctx, decision.Request{Commit: r.Commit})
+	_, err = h.Decide(ctx, decision.Request{CanWait: true, Commit: r.Commit})
 	require.NoError(t, err, "of no answer nothing is kept")
 
 	without, err := decision.New(ctx, decision.Config{})
@@ -469,8 +469,8 @@ func TestADeadlineDuringThePrediction(t *testing.T) {
 		}
 		return decision.LLMResponse{Text: "Do it."}, nil
 	})
-	h := newHeuristicFirst(t, decision.Config{LLM: m, Now: c.Now})
-	res, err := h.Decide(short, decision.Request{Immediate: true})
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall, Now: c.Now})
+	res, err := h.Decide(short, decision.Request{})
 	require.NoError(t, err)
 	assert.Equal(t, "Do it.", res.Text)
 	_, err = h.Trace(ctx, res.ResponseID)

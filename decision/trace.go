@@ -22,16 +22,21 @@ type Trace struct {
 	Source     string // who caused the event
 	Domain     string
 	Path       Path // Heuristic or Model
-	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16 KiB. If Hashed is set, they
-	// are hashes of the texts.
+	// Text is what happened, and Response the answer. They are valid UTF-8 without NUL, cut at 16 KiB, as [Config].Redact left
+	// them. If Hashed is set, all texts are hashes.
 	Text, Response string
 	Hashed         bool
 	MatchedID      string // the heuristic that matched best
 	CreditID       string // the heuristic that answered
-	Success        float64
-	Confidence     float64
-	Variant        string // of the experiment that the event was part of
-	At             time.Time
+	// Prediction, ShownIDs and Compared are as in the result.
+	Prediction *Prediction  `json:",omitempty"`
+	ShownIDs   []string     `json:",omitempty"`
+	Compared   []Comparison `json:",omitempty"`
+	// System and Prompt are the prompt as it was sent, as Text is kept, each cut at 64 KiB. They are empty for a heuristic's answer.
+	System  string `json:",omitempty"`
+	Prompt  string `json:",omitempty"`
+	Variant string // of the experiment that the event was part of
+	At      time.Time
 }
 
 // A traceRow is a trace as it is stored.
@@ -186,18 +191,27 @@ func (d *Decider) deleteTrace(ctx context.Context, responseID string) error {
 	return err
 }
 
-// maxTraced is how many bytes of a text a trace has.
-const maxTraced = 16 << 10
+// How many bytes of a text, and of a prompt, a trace has.
+const (
+	maxTraced = 16 << 10
+	maxPrompt = 64 << 10
+)
 
 // traced returns a text as a trace has it: what every database can keep.
-func traced(text string, hash bool) string {
-	if hash {
+func (c *Config) traced(text string, most int) string {
+	if text == "" {
+		return ""
+	}
+	if c.HashTexts {
 		sum := sha256.Sum256([]byte(text))
 		return fmt.Sprintf("sha256:%s (%d bytes)", hex.EncodeToString(sum[:]), len(text))
 	}
+	if c.Redact != nil {
+		text = c.Redact(text)
+	}
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\ufffd"), "\x00", "")
-	if len(text) > maxTraced {
-		text = strings.ToValidUTF8(text[:maxTraced], "") // without half a character
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") // without half a character
 	}
 	return strings.Clone(text)
 }

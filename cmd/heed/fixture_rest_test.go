@@ -86,7 +86,7 @@ func (w *world) reviews() {
 func (w *world) answers() {
 	n := -1
 	decide, err := decision.New(ctx, decision.Config{
-		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) },
+		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) }, Prediction: decision.SecondCall,
 		LLM: &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
 	})
 	require.NoError(w.t, err)
@@ -94,7 +94,7 @@ func (w *world) answers() {
 		w.now = w.now.Add(time.Minute)
 		n++
 		_, err := decide.Decide(ctx, decision.Request{
-			EventID: fmt.Sprint("event-", n), Source: "microphone", Domain: "chat", Text: "hello, who is there?", Immediate: true,
+			EventID: fmt.Sprint("event-", n), Source: "microphone", Domain: "chat", Text: "hello, who is there?",
 			Candidates: []decision.Candidate{{HeuristicID: "greet-by-name", Action: "Hello, Ann.", Confidence: confidence}},
 		})
 		require.NoError(w.t, err)

@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"errors"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
@@ -27,10 +29,36 @@ type traceReport struct {
 	Hashed     bool          `json:"hashed"` // the texts are hashes
 	MatchedID  string        `json:"matched_id,omitempty"`
 	CreditID   string        `json:"credit_id,omitempty"`
-	Success    float64       `json:"success"`
-	Confidence float64       `json:"confidence"`
+	Success    *float64      `json:"success,omitempty"`
+	Confidence *float64      `json:"confidence,omitempty"`
+	ShownIDs   []string      `json:"shown_ids,omitempty"`
+	Compared   []comparison  `json:"compared,omitempty"`
+	System     string        `json:"system,omitempty"`
+	Prompt     string        `json:"prompt,omitempty"`
 	Variant    string        `json:"variant,omitempty"`
 	At         time.Time     `json:"at"`
+}
+
+// A comparison is a withheld candidate beside the model's answer.
+type comparison struct {
+	HeuristicID string  `json:"heuristic_id"`
+	Similarity  float64 `json:"similarity"`
+	Agrees      bool    `json:"agrees"`
+}
+
+func traceOf(t *decision.Trace) traceReport {
+	r := traceReport{
+		ResponseID: t.ResponseID, EventID: t.EventID, Source: t.Source, Domain: t.Domain, Path: t.Path, Text: t.Text,
+		Response: t.Response, Hashed: t.Hashed, MatchedID: t.MatchedID, CreditID: t.CreditID, ShownIDs: t.ShownIDs,
+		System: t.System, Prompt: t.Prompt, Variant: t.Variant, At: t.At,
+	}
+	if p := t.Prediction; p != nil {
+		r.Success, r.Confidence = &p.Success, &p.Confidence
+	}
+	for _, c := range t.Compared {
+		r.Compared = append(r.Compared, comparison(c))
+	}
+	return r
 }
 
 // Run lists traces, or shows one.
@@ -48,7 +76,7 @@ func (cmd *tracesCommand) Run(s *session) error {
 				return err
 			}
 			if cmd.Path == "" || string(t.Path) == cmd.Path {
-				all = append(all, traceReport(t))
+				all = append(all, traceOf(&t))
 			}
 		}
 		return nil
@@ -81,19 +109,52 @@ func (cmd *tracesCommand) show(s *session) error {
 		if err != nil {
 			return damaged("trace", cmd.ID, err)
 		}
-		return s.answer(traceReport(t), func(p *printer) {
-			printTraces(p, []traceReport{traceReport(t)})
+		return s.answer(traceOf(&t), func(p *printer) {
+			printTraces(p, []traceReport{traceOf(&t)})
 			p.printf("\n")
 			p.line("event: %s", show(t.Text))
 			p.line("answer: %s", show(t.Response))
+			for _, c := range t.Compared {
+				said := "the answer says something else"
+				if c.Agrees {
+					said = "the answer says the same"
+				}
+				p.line("not shown: %s: %s (similarity %s)", show(c.HeuristicID), said, share(c.Similarity))
+			}
+			if t.Prompt != "" {
+				p.printf("\nsystem prompt\n\n")
+				printText(p, t.System)
+				p.printf("\nprompt\n\n")
+				printText(p, t.Prompt)
+			}
 		})
 	})
+}
+
+// expected shows a part of a prediction, where there is one.
+func expected(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return share(*x)
+}
+
+// printText prints a text of several lines, with a mark for each character that a terminal may obey.
+func printText(p *printer, text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		p.line("%s", strings.Map(func(r rune) rune {
+			if unicode.IsPrint(r) {
+				return r
+			}
+			return unicode.ReplacementChar
+		}, line))
+	}
 }
 
 func printTraces(p *printer, all []traceReport) {
 	t := newTable("when", "~response", "path", "~heuristic", ">confidence", ">success", "?~event", "?~domain", "?~variant")
 	for _, r := range all {
-		t.add(moment(r.At), show(r.ResponseID), show(string(r.Path)), show(cmp.Or(r.CreditID, r.MatchedID)), share(r.Confidence), share(r.Success),
+		t.add(moment(r.At), show(r.ResponseID), show(string(r.Path)), show(cmp.Or(r.CreditID, r.MatchedID)), expected(r.Confidence), expected(r.Success),
 			show(r.EventID), show(r.Domain), show(r.Variant))
 	}
 	t.print(p)

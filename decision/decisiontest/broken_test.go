@@ -44,7 +44,7 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 		"no path":             {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Path = "maybe" }}, nil, "a result is whole"},
 		"no reason":           {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Reason = "" }}, nil, "a result is whole"},
 		"blames what it saw":  {brokenStrategy{after: func(r *decision.Result, _ *error) { r.CreditID = r.MatchedID }}, nil, "a result is whole"},
-		"believes too much":   {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Success *= 2 }}, nil, "a result is whole"},
+		"believes too much":   {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Prediction = &decision.Prediction{Success: 1.2} }}, nil, "a result is whole"},
 		"one id for all":      {brokenStrategy{after: func(r *decision.Result, _ *error) { r.ResponseID = "id" }}, nil, "a result is whole"},
 		"an id of no answer":  {brokenStrategy{after: func(r *decision.Result, _ *error) { r.MatchedID = "h1" }}, nil, "a result is whole"},
 		"answers without one": {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Path, r.Reason, r.ResponseID = decision.Model, "", "x" }}, nil, "no candidates and no model"},

@@ -76,10 +76,10 @@ func requests() []decision.Request {
 	}
 	var all []decision.Request
 	for n := range len(candidates) + 1 {
-		for _, immediate := range []bool{true, false} {
+		for _, canWait := range []bool{false, true} {
 			for _, urgency := range []float64{0, 0.5, 1} {
 				r := decision.Request{
-					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home", Urgency: urgency, Immediate: immediate,
+					EventID: "e", Text: "it is 35 degrees\n\nin here", Source: "sensor", Domain: "home", Urgency: urgency, CanWait: canWait,
 					Candidates: slices.Clone(candidates[:n]), Salience: map[string]float64{"threat": 0.2, "urgency": urgency},
 					Goals: []string{"comfort"}, Biases: map[string]float64{decision.BiasThreshold: -0.1, "unknown": 7},
 				}
@@ -88,7 +88,7 @@ func requests() []decision.Request {
 			}
 		}
 	}
-	return append(all, decision.Request{}, decision.Request{Immediate: true})
+	return append(all, decision.Request{}, decision.Request{CanWait: true})
 }
 
 // wantWhole checks the fields of a result against their contract.
@@ -110,8 +110,9 @@ func wantWhole(t tb, r decision.Request, res decision.Result) {
 		{!answered || res.ResponseID != "", "an answer has an id"},
 		{(res.Path == decision.Heuristic) == (res.CreditID != ""), "the heuristic that answered has the credit, and no other"},
 		{slices.Contains(ids, res.CreditID) && slices.Contains(ids, res.MatchedID), "heuristics must be candidates"},
-		{rate(res.Success) && rate(res.Confidence), "predictions must be in [0, 1]"},
-		{answered || res.Success == 0 && res.Confidence == 0, "without an answer nothing is predicted"},
+		{res.Prediction == nil || rate(res.Prediction.Success) && rate(res.Prediction.Confidence), "predictions must be in [0, 1]"},
+		{answered || res.Prediction == nil, "without an answer nothing is predicted"},
+		{!slices.ContainsFunc(res.Compared, func(c decision.Comparison) bool { return slices.Contains(res.ShownIDs, c.HeuristicID) }), "what was shown is not compared"},
 		{!math.IsNaN(res.Threshold), "the threshold must be a number"},
 	} {
 		if !rule.kept {
@@ -224,7 +225,7 @@ func modelHangs(t tb, newStrategy NewStrategy) {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_, _ = s.Decide(short, decision.Request{EventID: "e", Immediate: true})
+		_, _ = s.Decide(short, decision.Request{EventID: "e"})
 	}()
 	select {
 	case <-over:

@@ -91,7 +91,9 @@ func writeBriefing(b *strings.Builder, why *assistant.Why) error {
 	if used := why.Account.Briefing.Used; used != nil {
 		writeChoice(b, used.Choice, why.Note)
 	}
-	fmt.Fprintf(b, "  the model said that this works with a probability of %.2f\n", why.Account.Result.Success)
+	if p := why.Account.Result.Prediction; p != nil {
+		fmt.Fprintf(b, "  the model said that this works with a probability of %.2f\n", p.Success)
+	}
 	return nil
 }
 

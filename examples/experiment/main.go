@@ -114,7 +114,7 @@ func newExperiment(ctx context.Context, st store.Store) (*decision.Experiment, e
 func ask(ctx context.Context, experiment *decision.Experiment, reactions *decision.Reactions, population users, event int) error {
 	user := fmt.Sprint("user ", event%500)
 	result, err := experiment.Decide(ctx, decision.Request{
-		EventID: fmt.Sprint(event), Source: user, Text: "It is 35 degrees in the server room.", Immediate: true,
+		EventID: fmt.Sprint(event), Source: user, Text: "It is 35 degrees in the server room.",
 		Candidates: []decision.Candidate{{HeuristicID: "cool", Action: "Turn the fan up.", Confidence: 0.6}},
 	})
 	if err != nil {

@@ -18,7 +18,7 @@ func Example() {
 		panic(err)
 	}
 	// Output:
-	// as it is  245 outcomes  success 0.69  calls of the model 2 a decision
+	// as it is  245 outcomes  success 0.69  calls of the model 1 a decision
 	// bolder    255 outcomes  success 0.88  calls of the model 0 a decision
 	// better with probability 1.000, by 0.11 to 0.25; keep "bolder" (by probability)
 }

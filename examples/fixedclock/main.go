@@ -58,7 +58,7 @@ func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agen
 
 // Alert answers an alert.
 func (a *Agent) Alert(ctx context.Context, id, text string) (decision.Result, error) {
-	r := decision.Request{EventID: id, Text: text, Immediate: true}
+	r := decision.Request{EventID: id, Text: text}
 	for _, c := range a.taught {
 		standing, err := a.learning.Standing(ctx, c.HeuristicID)
 		if err != nil {

@@ -32,9 +32,9 @@ type Budget struct {
 
 // Decide implements [decision.Strategy].
 func (b *Budget) Decide(ctx context.Context, r decision.Request) (decision.Result, error) {
-	refuse := r.Immediate && b.exhausted()
+	refuse := !r.CanWait && b.exhausted()
 	if refuse {
-		r.Immediate = false // which is how a request says that no model is to be asked
+		r.CanWait = true // which is how a request says that no model is to be asked
 	}
 	result, err := b.Next.Decide(ctx, r)
 	if refuse && result.Path == decision.Rejected && result.Reason == decision.NotImmediate {
@@ -58,13 +58,13 @@ func (b *Budget) exhausted() bool {
 func main() {
 	ctx := context.Background()
 	now := time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC)
-	model := &llmtest.Model{Answers: llmtest.Say("Have a look."), Predictions: llmtest.Say(`{"success": 0.7, "confidence": 0.5}`)}
+	model := &llmtest.Model{Answers: llmtest.Say("Have a look.")}
 	first, err := decision.New(ctx, decision.Config{LLM: model})
 	if err != nil {
 		panic(err)
 	}
-	clock := func() time.Time { return now }                                  // a host takes time.Now
-	strategy := &Budget{Next: first, Calls: 4, Period: time.Hour, Now: clock} // an answer takes two calls
+	clock := func() time.Time { return now } // a host takes time.Now
+	strategy := &Budget{Next: first, Calls: 2, Period: time.Hour, Now: clock}
 
 	trusted := []decision.Candidate{{HeuristicID: "disk", Action: "Rotate the logs.", Confidence: 0.9}}
 	for i, candidates := range [][]decision.Candidate{nil, nil, nil, trusted, nil} {
@@ -72,7 +72,7 @@ func main() {
 			now = now.Add(time.Hour)
 		}
 		result, err := strategy.Decide(ctx, decision.Request{
-			EventID: fmt.Sprint(i), Text: "Something is odd.", Immediate: true, Candidates: candidates,
+			EventID: fmt.Sprint(i), Text: "Something is odd.", Candidates: candidates,
 		})
 		if err != nil {
 			panic(err)

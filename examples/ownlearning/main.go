@@ -74,7 +74,7 @@ func play(ctx context.Context, name string) error {
 			return err
 		}
 		fire := learning.Fire{
-			HeuristicID: result.CreditID, EventID: "sun", Path: string(result.Path), Prediction: &result.Success,
+			HeuristicID: result.CreditID, EventID: "sun", Path: string(result.Path), Prediction: result.Predicted(),
 			At: shown.Add(time.Duration(i) * time.Second),
 		}
 		if err := module.Fire(ctx, fire); err != nil { // what was decided is learned from

@@ -41,7 +41,7 @@ func Example() {
 		panic(err)
 	}
 	res, err := strategy.Decide(context.Background(), decision.Request{
-		EventID: "e-1", Text: "The oven is on, and everybody has left.", Source: "kitchen", Immediate: true,
+		EventID: "e-1", Text: "The oven is on, and everybody has left.", Source: "kitchen",
 	})
 	if err != nil {
 		panic(err)

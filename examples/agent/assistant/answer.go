@@ -31,14 +31,14 @@ func (a *Assistant) Answer(ctx context.Context, e Event) (*Account, error) {
 		return nil, err
 	}
 	r := decision.Request{
-		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain, Immediate: true,
+		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
 		Candidates: account.Candidates, Briefing: account.Briefing.Text,
 	}
 	if !a.cfg.Off && e.Domain != Changes {
 		r.Commit = func(ctx context.Context, answer decision.Result, trace store.Batch) error { // what is shown is waited for
 			return a.Learning.Fire(ctx, learning.Fire{
 				HeuristicID: answer.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person, Session: e.ID,
-				Path: string(answer.Path), Prediction: &answer.Success, At: e.At,
+				Path: string(answer.Path), Prediction: answer.Predicted(), At: e.At,
 			}, trace)
 		}
 	}

@@ -79,7 +79,7 @@ func New(ctx context.Context, cfg Config) (*Assistant, error) {
 	}
 	a.Decision, err = decision.New(ctx, decision.Config{
 		LLM: cfg.Model, Store: kept.Store, Prompts: decision.Prompts{System: systemPrompt},
-		Similarity: heed.Trigrams{}, SimilarityThreshold: agreement,
+		Similarity: heed.Trigrams{}, SimilarityThreshold: agreement, Withhold: new(float64), Prediction: decision.SecondCall,
 		Now: cfg.Now, Seed: cfg.dice(1), NewID: cfg.numbered("answer"),
 	})
 	if err != nil {

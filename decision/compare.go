@@ -1,0 +1,115 @@
+package decision
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// shown returns the candidates that the prompt shows, in random order, and those that the model's answer may be compared with,
+// as the prompt does not show them.
+func (d *Decider) shown(r *Request) (shown, withheld []Candidate) {
+	shown = slices.Clone(r.Candidates)
+	if *d.cfg.Withhold > 0 {
+		bar := d.cfg.Urgency.threshold(d.cfg.Threshold, r.Biases[BiasThreshold], d.cfg.Urgency.of(r))
+		rng := d.rng(r, forWithholding)
+		hide, most := rng.Float64() < *d.cfg.Withhold, d.mostShown()
+		shown = shown[:0]
+		for _, c := range r.Candidates {
+			switch trusted := c.Confidence >= bar; {
+			case !trusted && (hide || len(shown) == most):
+				withheld = append(withheld, c)
+			case len(shown) < most:
+				shown = append(shown, c)
+			}
+		}
+	}
+	shown = shown[:min(len(shown), d.mostShown())]
+	rng := d.rng(r, forOrder)
+	rand.New(&rng).Shuffle(len(shown), func(i, j int) { shown[i], shown[j] = shown[j], shown[i] })
+	return shown, withheld
+}
+
+func (d *Decider) mostShown() int {
+	if d.cfg.NoCandidates {
+		return 0
+	}
+	return d.cfg.MaxCandidates
+}
+
+// compare records which candidates say what the model said. A failure costs only this record.
+func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Candidate, res *Result) {
+	if d.cfg.NoSimilarity || len(r.Candidates) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.SimilarityTimeout)
+	defer cancel()
+	similarities, err := compare(ctx, d.similar, d.cfg.Similarity, res.Text, actions(r.Candidates))
+	told := make(map[string]bool)
+	if err == nil {
+		err = d.told(ctx, r, shown, withheld, told)
+	}
+	if err != nil {
+		res.Err = errors.Join(res.Err, err)
+		d.watch.Failed(ctx, "similarity", err)
+		return
+	}
+	for i, s := range similarities {
+		id, agrees := r.Candidates[i].HeuristicID, s >= d.cfg.SimilarityThreshold
+		if agrees {
+			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
+		}
+		if !told[id] && slices.ContainsFunc(withheld, func(c Candidate) bool { return c.HeuristicID == id }) {
+			res.Compared = append(res.Compared, Comparison{id, s, agrees})
+		}
+	}
+	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int { return cmp.Compare(b.Similarity, a.Similarity) })
+}
+
+// told finds the withheld candidates whose action the prompt tells all the same: it is much like that of a shown one, or stands
+// in the briefing, the goals or the persona. It also names those that say nothing.
+func (d *Decider) told(ctx context.Context, r *Request, shown, withheld []Candidate, told map[string]bool) error {
+	if len(withheld) == 0 {
+		return nil
+	}
+	prompts := &d.cfg.Prompts
+	texts := append([]string{r.Briefing, d.cfg.Persona, prompts.System, prompts.Question}, d.cfg.goals(r)...)
+	for _, c := range shown {
+		texts = append(texts, c.Condition, c.Action)
+	}
+	said := plain(strings.Join(texts, "\n"))
+	for _, c := range withheld {
+		action := plain(c.Action)
+		told[c.HeuristicID] = strings.TrimSpace(action) == "" || strings.Contains(said, action)
+	}
+	for _, c := range shown {
+		similarities, err := compare(ctx, d.similar, d.cfg.Similarity, c.Action, actions(withheld))
+		if err != nil {
+			return err
+		}
+		for i, s := range similarities {
+			if s >= d.cfg.SimilarityThreshold {
+				told[withheld[i].HeuristicID] = true
+			}
+		}
+	}
+	return nil
+}
+
+func actions(candidates []Candidate) []string {
+	texts := make([]string, len(candidates))
+	for i := range candidates {
+		texts[i] = candidates[i].Action
+	}
+	return texts
+}
+
+// plain returns the words of a text in lower case, with one blank before and behind each.
+func plain(text string) string {
+	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
+	return " " + strings.Join(words, " ") + " "
+}

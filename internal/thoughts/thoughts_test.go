@@ -1,0 +1,160 @@
+package thoughts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/internal/thoughts"
+)
+
+func TestSplit(t *testing.T) {
+	for name, tt := range map[string]struct{ text, answer, thoughts string }{
+		"none":                      {"Turn it off.", "Turn it off.", ""},
+		"none, with signs":          {"a < b, x->y, <b>bold</b>, 1 <thinker>", "a < b, x->y, <b>bold</b>, 1 <thinker>", ""},
+		"before the answer":         {"<think>hm</think>Turn it off.", "Turn it off.", "hm"},
+		"each name":                 {"<think>a</think><thinking>b</thinking><reasoning>c</reasoning>d", "d", "a\n\nb\n\nc"},
+		"any case, and blanks":      {"<Think >a</THINK >b", "b", "a"},
+		"in the middle":             {"One. <think>a</think>Two.", "One. Two.", "a"},
+		"nested":                    {"<think>a<think>b</think>c</think>d", "d", "abc"},
+		"nested, of two names":      {"<think>a<reasoning>b</reasoning>c</think>d", "d", "abc"},
+		"a mention inside":          {"<think>I write <reasoning> then</think>d", "d", "I write  then"},
+		"a mention in code inside":  {"<think>The tag `<think>` is meant.</think>d", "d", "The tag `<think>` is meant."},
+		"closed by another name":    {"<thinking>a</think>b", "b", "a"},
+		"not closed":                {"One. <think>a", "One. ", "a"},
+		"not closed, cut in a tag":  {"<think>a</thi", "", "a</thi"},
+		"nested and not closed":     {"<think>a<think>b</think>c", "", "abc"},
+		"not opened":                {"a\nb</think>\nTurn it off.", "\nTurn it off.", "a\nb"},
+		"not opened, then more":     {"a</think>b<think>c</think>d", "bd", "a\n\nc"},
+		"closed twice":              {"<think>a</think>b</think>c", "c", "a\n\nb"},
+		"nothing but thoughts":      {"<think>a</think>", "", "a"},
+		"empty thoughts":            {"<think>\n\n</think>\n\nb", "\n\nb", ""},
+		"code span":                 {"Write `<think>a</think>` first.", "Write `<think>a</think>` first.", ""},
+		"code span of two":          {"Write ``a ` <think>`` first.", "Write ``a ` <think>`` first.", ""},
+		"a single backtick":         {"It's a ` <think>a</think>b", "It's a ` b", "a"},
+		"a span ends with its line": {"It's a `\n<think>a</think>`b", "It's a `\n`b", "a"},
+		"fence":                     {"See:\n```xml\n<think>a</think>\n```\nDone.", "See:\n```xml\n<think>a</think>\n```\nDone.", ""},
+		"fence of tildes":           {"~~~\n<think>\n~~~\n<think>a</think>b", "~~~\n<think>\n~~~\nb", "a"},
+		"a longer fence":            {"````\n```\n<think>\n````\nb", "````\n```\n<think>\n````\nb", ""},
+		"a fence in a list":         {"- a\n  ```\n  <think>\n  ```\n<think>a</think>b", "- a\n  ```\n  <think>\n  ```\nb", "a"},
+		"a fence that does not end": {"```\n<think>a</think>", "```\n<think>a</think>", ""},
+		"no fence within a line":    {"a ```\n<think>a</think>b", "a ```\nb", "a"},
+		"a fence in thoughts":       {"<think>\n```\n<think>\n```\n</think>b", "b", "```\n<think>\n```"},
+		"thoughts end in a fence":   {"<think>\n```\na</think>b <think>c</think>", "b ", "```\na\n\nc"},
+		"a fence behind thoughts":   {"<think>a</think>```\n<think>\n```", "```\n<think>\n```", "a"},
+		"a name that is too long":   {"<think                >", "<think                >", ""},
+		"a self-closing tag":        {"a<think/>b", "a<think/>b", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			answer, inside := thoughts.Split(tt.text)
+			assert.Equal(t, tt.answer, answer)
+			assert.Equal(t, tt.thoughts, inside)
+			for size := 1; size < 5; size++ {
+				said, inside := inChunks(tt.text, func(left int) int { return size })
+				assert.Equal(t, []string{tt.answer, tt.thoughts}, []string{said, inside}, "in chunks of %d", size)
+			}
+		})
+	}
+}
+
+// inChunks reads a text in chunks.
+func inChunks(text string, size func(left int) int) (answer, inside string) {
+	var r thoughts.Reader
+	for text != "" {
+		n := min(size(len(text)), len(text))
+		said, restart := r.Write(text[:n])
+		if restart {
+			answer = ""
+		}
+		answer, text = answer+said, text[n:]
+	}
+	said, restart := r.Close()
+	if restart {
+		answer = ""
+	}
+	return answer + said, r.Thoughts()
+}
+
+// A stream shows plain text at once.
+func TestTextIsNotHeldBack(t *testing.T) {
+	var r thoughts.Reader
+	for _, chunk := range []string{"Turn ", "it off,", "\n", "now. ", "**Yes** "} {
+		said, restart := r.Write(chunk)
+		assert.Equal(t, chunk, said)
+		assert.False(t, restart)
+	}
+	said, _ := r.Write("a < b")
+	assert.Equal(t, "a < b", said)
+	said, _ = r.Write("<th")
+	assert.Empty(t, said)
+	said, _ = r.Write("e end>")
+	assert.Equal(t, "<the end>", said)
+	said, restart := r.Write(" and</think>Off.")
+	assert.Equal(t, "Off.", said)
+	assert.True(t, restart, "all before was thought")
+	assert.Contains(t, r.Thoughts(), "Turn it off")
+}
+
+// piece draws a part of an answer, and whether it is thought.
+func piece(t *rapid.T) (text string, thought bool) {
+	words := func() string { return rapid.StringMatching(`[a-zé .,\n>]{0,12}`).Draw(t, "words") }
+	name := rapid.SampledFrom([]string{"think", "thinking", "REASONING", "scratchpad"}).Draw(t, "name")
+	switch rapid.IntRange(0, 4).Draw(t, "kind") {
+	case 0:
+		return words() + "SAID", false
+	case 1:
+		return "`SAID <" + name + ">` ", false
+	case 2:
+		return "\n```x\nSAID <" + name + ">\n</" + name + ">\n```\n", false
+	case 3:
+		return "<" + name + ">" + words() + "SECRET<think>SECRET</think>" + words() + "</" + name + ">", true
+	default:
+		return "<" + name + ">\n```\nSECRET\n```\n`<think>`" + words() + "</" + name + ">", true
+	}
+}
+
+// Thoughts never stay, all else does, and chunks do not matter.
+func TestThoughtsNeverStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var text, want string
+		for range rapid.IntRange(0, 6).Draw(t, "pieces") {
+			next, thought := piece(t)
+			text += next
+			if !thought {
+				want += next
+			}
+		}
+		if rapid.Bool().Draw(t, "no opening tag") {
+			text = "SECRET, but\nno opening tag</think>" + text
+		}
+		if rapid.Bool().Draw(t, "not closed") {
+			text += "<think>SECRET\n"
+		}
+		answer, inside := thoughts.Split(text)
+		require.Equal(t, want, answer)
+		require.Equal(t, strings.Count(text, "SECRET"), strings.Count(inside, "SECRET"))
+		said, again := inChunks(text, func(int) int { return rapid.IntRange(1, 9).Draw(t, "chunk") })
+		require.Equal(t, answer, said)
+		require.Equal(t, inside, again)
+	})
+}
+
+// Any text in any chunks gives the same, and loses nothing but tags.
+func FuzzReader(f *testing.F) {
+	for _, seed := range []string{"<think>a</think>b", "a`<think>`", "```\n<think>\n```", "a</reasoning>b", strings.Repeat("`", 1030) + "<think>", "~~~ x\n</think>"} {
+		f.Add(seed, uint8(3))
+	}
+	f.Fuzz(func(t *testing.T, text string, size uint8) {
+		answer, inside := thoughts.Split(text)
+		said, again := inChunks(text, func(int) int { return 1 + int(size)%7 })
+		if said != answer || again != inside {
+			t.Fatalf("%q in chunks: %q and %q, want %q and %q", text, said, again, answer, inside)
+		}
+		if len(answer) > len(text) || !strings.Contains(text, "<") && answer != text {
+			t.Fatalf("%q became %q", text, answer)
+		}
+	})
+}
