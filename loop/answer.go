@@ -99,15 +99,9 @@ func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.
 		e := &p.Event
 		return a.learning.Fire(ctx, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person, Session: e.Session,
-			Path: string(res.Path), Prediction: prediction(&res), At: e.At,
+			Path: string(res.Path), Prediction: res.Predicted(), At: e.At,
 		}, trace, kept)
 	}
-}
-
-// prediction returns the probability of success that was foretold.
-func prediction(r *decision.Result) *float64 {
-	p := r.Success
-	return &p
 }
 
 // silenceWindow is how long nobody may say anything until that counts, where the agent has no heuristics.
@@ -122,7 +116,7 @@ func (a *Agent) rowOf(p *Plan, res *decision.Result) row {
 		Shown: slices.Clone(res.ShownIDs), Rules: p.Rules, At: e.At,
 	}
 	if res.Path == decision.Heuristic {
-		r.Believed = res.Confidence
+		r.Believed = res.Prediction.Confidence
 		r.Choice = nil
 	}
 	for _, n := range p.Notes {

@@ -140,7 +140,7 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 		return false, nil
 	}
 	r := a.request(p, a.committer(p))
-	r.Immediate = false
+	r.CanWait = true
 	if a.cfg.Shadow {
 		r.Commit = func(context.Context, decision.Result, store.Batch) error { return nil }
 	}
@@ -162,7 +162,7 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 func (a *Agent) request(p *Plan, commit func(context.Context, decision.Result, store.Batch) error) decision.Request {
 	e := &p.Event
 	return decision.Request{
-		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain, Immediate: true,
+		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
 		Candidates: p.Candidates, Briefing: p.System, Commit: commit,
 	}
 }
