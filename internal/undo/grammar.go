@@ -1,0 +1,228 @@
+package undo
+
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed grammar.txt
+var grammarFile string
+
+// languages has the grammar of each language in grammar.txt.
+var languages = load(grammarFile)
+
+// A grammar is the rules of one language.
+type grammar struct {
+	name  string
+	names map[string]int // the number of each rule
+	rules []rule
+}
+
+// A rule is a list of phrases. Those that begin with a fixed word are found by it.
+type rule struct {
+	byFirst map[string][]phrase
+	others  []phrase
+}
+
+type phrase []item
+
+// An item is a part of a phrase: a rule, or one of several sequences of words.
+type item struct {
+	rule     int
+	words    [][]word
+	optional bool
+	repeated bool
+}
+
+// A word is written with its accents, and without.
+type word struct{ exact, plain string }
+
+// anything is the number of the rule <any>, one or more words. Nothing follows the rule 0, which stands for those that a
+// language does not have.
+const anything = 1
+
+// load reads the rules. grammar.txt says how they are written.
+func load(file string) []*grammar {
+	var all []*grammar
+	var g *grammar
+	for line := range strings.Lines(file) {
+		switch line = strings.TrimSpace(line); {
+		case line == "" || line[0] == '#':
+		case line[0] == '[':
+			g = &grammar{name: strings.Trim(line, "[]"), names: map[string]int{"any": anything}, rules: make([]rule, 2)}
+			all = append(all, g)
+		default:
+			name, phrases, _ := strings.Cut(line, ":")
+			for p := range strings.SplitSeq(phrases, "|") {
+				g.add(g.number(name), p)
+			}
+		}
+	}
+	return all
+}
+
+func (g *grammar) number(name string) int {
+	n, ok := g.names[name]
+	if !ok {
+		n = len(g.rules)
+		g.names[name] = n
+		g.rules = append(g.rules, rule{byFirst: map[string][]phrase{}})
+	}
+	return n
+}
+
+func (g *grammar) add(number int, written string) {
+	var p phrase
+	for field := range strings.FieldsSeq(written) {
+		var it item
+		it.optional = strings.HasSuffix(field, "?") || strings.HasSuffix(field, "*")
+		it.repeated = strings.HasSuffix(field, "*")
+		field = strings.TrimRight(field, "?*")
+		if name, ok := strings.CutPrefix(field, "<"); ok {
+			it.rule = g.number(strings.TrimSuffix(name, ">"))
+		} else {
+			for words := range strings.SplitSeq(field, "/") {
+				for _, c := range read(words) {
+					var sequence []word
+					for _, exact := range c.words {
+						sequence = append(sequence, word{exact, plain(exact)})
+					}
+					it.words = append(it.words, sequence)
+				}
+			}
+		}
+		p = append(p, it)
+	}
+	r := &g.rules[number]
+	if p[0].words == nil || p[0].optional {
+		r.others = append(r.others, p)
+		return
+	}
+	for _, words := range p[0].words {
+		first := words[0]
+		r.byFirst[first.exact] = append(r.byFirst[first.exact], p)
+		if first.plain != first.exact {
+			r.byFirst[first.plain] = append(r.byFirst[first.plain], p)
+		}
+	}
+}
+
+// A reader finds out which rules of a language a clause follows.
+type reader struct {
+	*grammar
+	clause
+	known map[[2]int]places
+}
+
+// readers returns a reader for each clause.
+func (g *grammar) readers(clauses []clause) []*reader {
+	all := make([]*reader, len(clauses))
+	for i, c := range clauses {
+		all[i] = &reader{grammar: g, clause: c, known: make(map[[2]int]places)}
+	}
+	return all
+}
+
+// places are the places in a clause at which something can end: bit n is the place before the word n.
+type places uint64
+
+// A clause of more words is not read.
+const longestClause = 63
+
+// whole reports whether all words together follow a rule.
+func (r *reader) whole(name string) bool {
+	return len(r.words) <= longestClause && r.ends(r.names[name], 0)&(1<<len(r.words)) != 0
+}
+
+// begins reports whether the first words follow a rule.
+func (r *reader) begins(name string) bool {
+	return len(r.words) > longestClause || r.ends(r.names[name], 0) != 0
+}
+
+// has reports whether words anywhere follow a rule.
+func (r *reader) has(name string) bool {
+	for at := range r.words {
+		if len(r.words) > longestClause || r.ends(r.names[name], at) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ends returns where a rule can end that begins at a place.
+func (r *reader) ends(number, at int) places {
+	if number == anything {
+		return (1<<(len(r.words)+1) - 1) &^ (1<<(at+1) - 1)
+	}
+	key := [2]int{number, at}
+	if found, ok := r.known[key]; ok {
+		return found
+	}
+	r.known[key] = 0
+	var found places
+	if at < len(r.words) {
+		for _, p := range r.rules[number].byFirst[r.words[at]] {
+			found |= r.follow(p, at)
+		}
+	}
+	for _, p := range r.rules[number].others {
+		found |= r.follow(p, at)
+	}
+	r.known[key] = found
+	return found
+}
+
+// follow returns where a phrase can end that begins at a place.
+func (r *reader) follow(p phrase, at int) places {
+	set := places(1) << at
+	for _, it := range p {
+		var next places
+		for fresh := set; fresh != 0; {
+			reached := r.step(it, fresh)
+			fresh = reached &^ next
+			next |= reached
+			if !it.repeated {
+				break
+			}
+		}
+		if it.optional {
+			next |= set
+		}
+		if set = next; set == 0 {
+			break
+		}
+	}
+	return set
+}
+
+// step returns where one item can end that begins at one of some places.
+func (r *reader) step(it item, from places) places {
+	var reached places
+	for at := range len(r.words) + 1 {
+		switch {
+		case from&(1<<at) == 0:
+		case it.words == nil:
+			reached |= r.ends(it.rule, at)
+		default:
+			for _, words := range it.words {
+				if r.at(words, at) {
+					reached |= 1 << (at + len(words))
+				}
+			}
+		}
+	}
+	return reached
+}
+
+// at reports whether words are at a place, with their accents or with none.
+func (r *reader) at(words []word, at int) bool {
+	if at+len(words) > len(r.words) {
+		return false
+	}
+	for i, want := range words {
+		if got := r.words[at+i]; got != want.exact && got != want.plain {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,45 @@
+package undo
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// TestGrammar holds that each language has the rules that the code asks for, that each rule that is named has phrases, and
+// that none follows from no words.
+func TestGrammar(t *testing.T) {
+	require.Len(t, languages, 8)
+	for _, g := range languages {
+		for _, name := range []string{"command", "loose", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention"} {
+			assert.Contains(t, g.names, name, g.name)
+		}
+		reader := g.readers([]clause{{words: []string{foreign}}})[0]
+		for name, number := range g.names {
+			if number == anything {
+				continue
+			}
+			assert.NotZero(t, len(g.rules[number].byFirst)+len(g.rules[number].others), "%s: <%s> has no phrases", g.name, name)
+			assert.Zero(t, reader.ends(number, 0)&1, "%s: <%s> is nothing", g.name, name)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	for text, want := range map[string][]clause{
+		"Undo THAT, please!":  {{words: []string{"undo", "that"}}, {words: []string{"please"}}},
+		"Annule-le. C’est ça": {{words: []string{"annule", "le"}}, {words: []string{"c", "est", "ça"}, sentence: 1}},
+		"Say: undo?":          {{words: []string{"say"}, colon: true}, {words: []string{"undo"}, question: true}},
+		"ｕｎｄｏ　ｉｔ":             {{words: []string{"undo", "it"}}},
+		"c\u0327a est ﾓﾄﾞｼて":  {{words: []string{"ça", "est", "モ", "ド", "シ", "て"}}},
+		"か\u3099ーは\u309A":     {{words: []string{"が", "ぱ"}}},
+		"(undo)":              {{words: []string{"undo"}}},
+		"undo() or x.undo":    {{words: []string{"undo", foreign}}, {words: []string{"or", "x", foreign, "undo"}}},
+		`say "undo" now`:      {{words: []string{"say", string(foreignRune), "now"}}},
+		"> undo\nno":          {{words: []string{string(foreignRune)}}, {words: []string{"no"}, sentence: 1}},
+		"":                    nil,
+	} {
+		assert.Equal(t, want, read(text), "%q", text)
+	}
+}

@@ -1,0 +1,247 @@
+package undo
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed/internal/text"
+)
+
+// A clause is a part of a sentence. Its words are in lower case. A character of Chinese or Japanese is a word.
+type clause struct {
+	words    []string
+	sentence int  // the number of its sentence
+	colon    bool // a colon ends it
+	question bool // a question mark ends it
+}
+
+// foreign is a word that no grammar has. It stands for a quotation, and for what is written like code.
+const foreign = "\x00"
+
+// A tokenizer splits a text into clauses.
+type tokenizer struct {
+	clauses  []clause
+	open     clause
+	word     strings.Builder
+	sentence int
+}
+
+// read splits a text into clauses. A quotation or a piece of code becomes one foreign word.
+func read(written string) []clause {
+	runes := hideQuotes([]rune(normalise(written)))
+	t := &tokenizer{}
+	for i, r := range runes {
+		var before, after rune = ' ', ' '
+		if i > 0 {
+			before = runes[i-1]
+		}
+		if i+1 < len(runes) {
+			after = runes[i+1]
+		}
+		t.add(before, r, after)
+	}
+	t.end(true)
+	return t.clauses
+}
+
+func (t *tokenizer) add(before, r, after rune) {
+	inside := isWord(before) && isWord(after)
+	switch {
+	case text.Dense(r):
+		t.endWord()
+		t.open.words = append(t.open.words, string(r))
+	case isWord(r):
+		t.word.WriteRune(r)
+	case r == '\'', r == '-' && !unicode.IsSpace(before), r == '+' && inside, r == '*', r == '~', r == '@', r == '/' && isSpace(before):
+		t.endWord()
+	case inside && strings.ContainsRune(".:_/\\=()[]", r) && !text.Dense(before), r == '(' && isWord(before) && !text.Dense(before):
+		t.foreign() // undo.js, revert(list)
+	case strings.ContainsRune(".!?。\n", r):
+		t.open.question = t.open.question || r == '?'
+		t.end(true)
+	case unicode.IsPunct(r) && !strings.ContainsRune(`_/\[]{}#%&`, r):
+		t.open.colon = r == ':'
+		t.end(false)
+	case isSpace(r) || unicode.Is(unicode.So, r) || unicode.Is(unicode.Sk, r):
+		t.endWord()
+	default:
+		t.foreign()
+	}
+}
+
+func (t *tokenizer) endWord() {
+	if t.word.Len() > 0 {
+		t.open.words = append(t.open.words, t.word.String())
+		t.word.Reset()
+	}
+}
+
+func (t *tokenizer) foreign() {
+	t.endWord()
+	t.open.words = append(t.open.words, foreign)
+}
+
+// end ends a clause, and maybe its sentence. Punctuation behind punctuation belongs to the clause before.
+func (t *tokenizer) end(sentence bool) {
+	t.endWord()
+	if len(t.open.words) > 0 {
+		t.open.sentence = t.sentence
+		t.clauses = append(t.clauses, t.open)
+	} else if last := len(t.clauses) - 1; last >= 0 {
+		t.clauses[last].colon = t.clauses[last].colon || t.open.colon
+		t.clauses[last].question = t.clauses[last].question || t.open.question
+	}
+	t.open = clause{}
+	if sentence {
+		t.sentence++
+	}
+}
+
+func isSpace(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
+
+func isWord(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M) || r == foreignRune }
+
+const foreignRune = '\uE000' // stands for a quotation in a text
+
+// closers has for each opening quotation mark what may close it.
+var closers = map[rune]string{
+	'"': `"`, '`': "`", '“': "”", '„': "“”", '”': "”", '«': "»", '»': "«", '‹': "›", '›': "‹", '‘': "’", '‚': "‘’", '\'': "'",
+	'「': "」", '『': "』", '《': "》", '〈': "〉", '〝': "〞〟",
+}
+
+// hideQuotes replaces each quotation, and each line that begins with ">", by one rune. A quotation that is not closed goes to
+// the end of the text, but a single quotation mark without another one is an apostrophe.
+func hideQuotes(runes []rune) []rune {
+	var shown []rune
+	for i := 0; i < len(runes); i++ {
+		r := runes[i]
+		end := 0
+		switch {
+		case r == '>' && (i == 0 || runes[i-1] == '\n'):
+			for end = i; end+1 < len(runes) && runes[end+1] != '\n'; {
+				end++
+			}
+		case closers[r] != "" && (!isApostrophe(r) || i == 0 || !isWord(runes[i-1])):
+			end = closing(runes, i)
+		}
+		switch {
+		case end > i || end == i && r == '>':
+			shown = append(shown, ' ', foreignRune, ' ')
+			i = end
+		case r == '’' || r == '‘':
+			shown = append(shown, '\'')
+		default:
+			shown = append(shown, r)
+		}
+	}
+	return shown
+}
+
+// closing returns where the quotation that begins at a place ends. Quotations may lie in each other.
+func closing(runes []rune, start int) int {
+	opener, depth := runes[start], 0
+	for i := start + 1; i < len(runes); i++ {
+		switch r := runes[i]; {
+		case strings.ContainsRune(closers[opener], r):
+			if isApostrophe(r) && i+1 < len(runes) && isWord(runes[i+1]) {
+				continue
+			}
+			if depth == 0 {
+				return i
+			}
+			depth--
+		case r == opener:
+			depth++
+		}
+	}
+	if isApostrophe(opener) {
+		return start
+	}
+	return len(runes) - 1
+}
+
+func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '‘' }
+
+// normalise lower-cases a text and writes each letter in one way: composed, of normal width, in kana of full width. It drops
+// what can't be seen, and the long-vowel mark, which people repeat.
+func normalise(written string) string {
+	out := make([]rune, 0, len(written))
+	for _, r := range written {
+		switch {
+		case r == foreignRune || r == utf8.RuneError:
+			r = '#' // no word
+		case r >= '！' && r <= '～':
+			r -= '！' - '!'
+		case r == '\u3000':
+			r = ' '
+		case r >= '･' && r <= 'ﾟ':
+			r = halfWidth[r-'･']
+		case r == '´' || r == 'ʼ':
+			r = '\''
+		case r == '…' || r == '、' || r == '・':
+			r = ','
+		case r == '–' || r == '—' || r == '―' || r == '‐' || r == '‑':
+			r = map[bool]rune{true: '-', false: ','}[r == '‐' || r == '‑']
+		case r == '〜' || r == '～':
+			r = '~'
+		}
+		r = unicode.ToLower(r)
+		switch last := len(out) - 1; {
+		case r == 'ー' || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r):
+		case unicode.Is(unicode.M, r):
+			if last >= 0 {
+				out[last] = compose(out[last], r)
+			}
+		default:
+			out = append(out, r)
+		}
+	}
+	return string(out)
+}
+
+// halfWidth has the letters that the half-width ones stand for, from U+FF65 on.
+var halfWidth = []rune(",ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309A")
+
+// accents has for each combining mark the letters and what they become with it.
+var accents = map[rune]string{
+	'\u0300': "aàeèiìoòuù", '\u0301': "aáeéiíoóuúyý", '\u0302': "aâeêiîoôuû", '\u0303': "aãnñoõ", '\u0308': "aäeëiïoöuüyÿ", '\u0327': "cç", '\u030A': "aå",
+}
+
+// compose returns a letter with a mark. A mark that is not known is dropped.
+func compose(letter, mark rune) rune {
+	switch {
+	case mark == '\u3099' && voiced(letter):
+		return letter + 1
+	case mark == '\u3099' && (letter == 'う' || letter == 'ウ'):
+		return letter + 'ヴ' - 'ウ'
+	case mark == '\u309A' && strings.ContainsRune("はひふへほハヒフヘホ", letter):
+		return letter + 2
+	}
+	letters := []rune(accents[mark])
+	for i := 0; i+1 < len(letters); i += 2 {
+		if letters[i] == letter {
+			return letters[i+1]
+		}
+	}
+	return letter
+}
+
+func voiced(kana rune) bool {
+	return strings.ContainsRune("かきくけこさしすせそたちつてとはひふへほカキクケコサシスセソタチツテトハヒフヘホ", kana)
+}
+
+// plain returns a word without accents, as many people type it.
+func plain(word string) string {
+	return strings.Map(func(r rune) rune {
+		for _, letters := range accents {
+			pairs := []rune(letters)
+			for i := 1; i < len(pairs); i += 2 {
+				if pairs[i] == r {
+					return pairs[i-1]
+				}
+			}
+		}
+		return r
+	}, word)
+}

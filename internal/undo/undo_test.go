@@ -1,0 +1,198 @@
+package undo_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/internal/undo"
+)
+
+type example struct {
+	Text string
+	Undo bool
+}
+
+func corpus(t testing.TB, file string) (all []example) {
+	written, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(written, &all))
+	return all
+}
+
+// score counts the commands of a corpus and those that are found, and the other texts and those that are taken for commands.
+func score(t testing.TB, file string) (commands, found, others, mistaken int) {
+	for _, e := range corpus(t, file) {
+		got := undo.Command(e.Text)
+		if got != e.Undo {
+			t.Logf("%q is a command: %v, read: %v", e.Text, e.Undo, got)
+		}
+		switch {
+		case e.Undo && got:
+			commands, found = commands+1, found+1
+		case e.Undo:
+			commands++
+		case got:
+			others, mistaken = others+1, mistaken+1
+		default:
+			others++
+		}
+	}
+	return commands, found, others, mistaken
+}
+
+// TestSeen is about the texts that the grammar was made with.
+func TestSeen(t *testing.T) {
+	commands, found, others, mistaken := score(t, "testdata/seen.json")
+	assert.Equal(t, []int{80, 96}, []int{commands, others})
+	assert.GreaterOrEqual(t, float64(found), 0.9*float64(commands))
+	assert.LessOrEqual(t, mistaken, others/60)
+}
+
+func TestCommand(t *testing.T) {
+	for text, want := range map[string]bool{
+		"undo": true, "Undo!": true, "(undo)": true, "CANCEL!": true, "rollback": true, "roll back": true, "never mind": true, "nevermind": true,
+		"Please undo that": true, "No, undo that!": true, "Undo that, I am cold.": true, "undo that reminder": true,
+		"please revert, it made it worse": true, "ctrl+z": true, "don\u2019t leave it like that, undo it": true, "Fatto male, annulla": true,
+		"ｕｎｄｏ　ｔｈａｔ": true, "annule c\u0327a": true, "annule ca": true, "mach das ru\u0308ckgängig": true, "ｷｬﾝｾﾙして": true, "もと\u3099に戻して": false,
+		"取り消して\u304Fた\u3099さい": true, "@bot undo that": true, "**undo that**": true, "undo that 🙏": true, "請復原剛才的更改": true,
+		"undo?": false, "How do I undo that?": false, "what if you undo that": false, "undoubtedly good": false, "reverted": false,
+		"undo it if the tests fail": false, "if it fails, undo it": false, "Undo it? No, keep it.": false, "please explain git revert": false,
+		"How do I cancel my subscription?": false, "cancel my subscription": false, "Cut, copy, paste, undo": false, "Translate: undo that": false,
+		"She said: undo that": false, "undo that, she said": false, "undo()": false, "x.undo that": false, "> undo that": false, "`undo that`": false,
+		"Never mind, I found it.": false, "never undo that": false, "he wants to undo that": false, "I undid that": false,
+		"add undo buttons, then revert": false, "nicht rückgängig machen": false, "no deshagas eso": false, "não desfaz isso": false,
+		"不要撤销": false, "元に戻さないで": false, "": false, " ": false, "?": false, "mind": false, "hello": false,
+	} {
+		assert.Equal(t, want, undo.Command(text), "%q", text)
+	}
+}
+
+// commands draws a command of the corpus.
+func commands(t testing.TB) *rapid.Generator[string] {
+	var all []string
+	for _, e := range corpus(t, "testdata/seen.json") {
+		if e.Undo && undo.Command(e.Text) {
+			all = append(all, e.Text)
+		}
+	}
+	return rapid.SampledFrom(all)
+}
+
+func TestCaseAndSpacesDoNotMatter(t *testing.T) {
+	var all []string
+	for _, e := range corpus(t, "testdata/seen.json") {
+		all = append(all, e.Text)
+	}
+	texts, spaces := rapid.SampledFrom(all), rapid.StringOfN(rapid.SampledFrom([]rune(" \t\n\u00A0\u3000\u200B")), 0, 5, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		text := texts.Draw(t, "text")
+		other := strings.Map(func(r rune) rune {
+			if rapid.Bool().Draw(t, "upper") {
+				return unicode.ToUpper(r)
+			}
+			return unicode.ToLower(r)
+		}, text)
+		other = spaces.Draw(t, "before") + other + spaces.Draw(t, "after")
+		if undo.Command(text) != undo.Command(other) {
+			t.Fatalf("%q, %q", text, other)
+		}
+	})
+}
+
+// TestQuotedCommands: whoever quotes a command does not give it.
+func TestQuotedCommands(t *testing.T) {
+	texts := commands(t)
+	marks := rapid.SampledFrom([]string{`" "`, "“ ”", "„ “", "« »", "» «", "‹ ›", "‘ ’", "' '", "` `", "``` ```", "「 」", "『 』", "＂ ＂"})
+	rapid.Check(t, func(t *rapid.T) {
+		left, right, _ := strings.Cut(marks.Draw(t, "marks"), " ")
+		quoted := left + texts.Draw(t, "text") + right
+		if undo.Command(quoted) {
+			t.Fatal(quoted)
+		}
+	})
+}
+
+// TestWordsBeforeACommand: they make it a question, a condition, a report, a negation or a task. The corpus has ten commands
+// of each language, one after the other.
+func TestWordsBeforeACommand(t *testing.T) {
+	before := [][]string{
+		{"How do I ", "don't ", "never ", "he wants to ", "if it rains, ", "Translate: ", "write a test for ", "I said nothing about ", "when should I "},
+		{"Wie kann ich ", "Er sagte: ", "wenn es regnet, ", "nicht ", "schreib: "},
+		{"comment ", "il a dit : ", "s'il pleut, ", "ne ", "traduis : "},
+		{"cómo ", "no ", "si llueve, ", "traduce: ", "ella dijo: "},
+		{"come ", "non ", "se piove, ", "traduci: ", "ha detto: "},
+		{"como ", "não ", "se chover, ", "traduz: ", "ele disse: "},
+		{"どうやって", "翻訳して：", "もし", "上司は"},
+		{"怎么", "不要", "别", "如果", "翻译：", "他说"},
+	}
+	place := 0
+	for _, e := range corpus(t, "testdata/seen.json") {
+		if !e.Undo {
+			continue
+		}
+		for _, words := range before[place/10] {
+			if !strings.ContainsAny(e.Text, ",.?!，。、？！…") {
+				assert.False(t, undo.Command(words+e.Text), "%q", words+e.Text)
+			}
+		}
+		place++
+	}
+	assert.Equal(t, 80, place)
+}
+
+// hostile are texts that take long to read, or did.
+func hostile(length int) map[string]string {
+	all := make(map[string]string)
+	for _, part := range []string{"please ", "undo ", "undo, ", "no! ", "that ", "'", "“", "“'", "取消", "把", "戻して", "e\u0301", "\u0301", "\xff", "a.", "undo that and ", "? ", "the last "} {
+		all[part] = strings.Repeat(part, length/len(part))
+	}
+	return all
+}
+
+func TestLongTextsAreNoCommands(t *testing.T) {
+	for part, text := range hostile(1 << 20) {
+		assert.False(t, undo.Command(text), "%q", part)
+		assert.False(t, undo.Command("undo that. "+text), "%q", part)
+	}
+	for _, text := range hostile(990) {
+		undo.Command(text) // BenchmarkCommand has the time
+	}
+}
+
+func FuzzCommand(f *testing.F) {
+	for _, e := range corpus(f, "testdata/seen.json") {
+		f.Add(e.Text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got := undo.Command(text)
+		if got && len(text) > 1000 {
+			t.Error("a long text is no command")
+		}
+		if got && undo.Command(`"`+text+`"`) {
+			t.Errorf("%q: quoted it is still a command", text)
+		}
+		if len(text) < 900 && got != undo.Command("  "+text+"\t") {
+			t.Errorf("%q: spaces matter", text)
+		}
+	})
+}
+
+func BenchmarkCommand(b *testing.B) {
+	texts := hostile(990)
+	texts["a command"] = "Kannst du das bitte rückgängig machen?"
+	texts["no command"] = "Write a mail to Ann. It says that we meet on Monday at ten, and that she should bring the figures of the last year."
+	for name, text := range texts {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				undo.Command(text)
+			}
+		})
+	}
+}
