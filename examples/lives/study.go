@@ -1,0 +1,246 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+
+	"github.com/heedhq/heed/examples/internal/show"
+)
+
+// defaults are those of packages learning and decision.
+var defaults = rule{strength: 2, silence: 0.3, agreement: 0.25, disagreement: 0.085, mass: 7, withhold: 1}
+
+// A study is what is measured.
+type study struct {
+	lives, events int
+	seed          uint64
+	Starts        []start
+	Settings      []setting
+}
+
+// A start says how heuristics start in one crowd with models of one kind. All numbers but Model and Median are shares of lives or of events.
+type start struct {
+	Crowd  string  `json:"crowd"`
+	Model  float64 `json:"model"`  // how often it is right; 0: drawn from 0.7 to 0.95
+	Soon   float64 `json:"soon"`   // good ones that answer by the 40th event
+	Later  float64 `json:"later"`  // good ones that do by the 80th
+	Median int     `json:"median"` // the event of a good one's first answer; 0: more than half never answer
+	Stay   float64 `json:"stay"`   // the events of the second half that good ones answer
+	False  float64 `json:"false"`  // bad ones that ever answer
+	LetIn  float64 `json:"let_in"` // the events of the second half that bad ones answer which began with luck
+}
+
+// A setting says how heuristics do under one rule, in each crowd.
+type setting struct {
+	Name   string    `json:"name"`
+	Teach  int       `json:"teach"`  // how many thumbs-ups of one person bring 0.3 to 0.7; 0: no number does
+	Median int       `json:"median"` // as above, over all crowds
+	Stay   float64   `json:"stay"`   // as above, over all crowds
+	LetIn  float64   `json:"let_in"`
+	Turned float64   `json:"turned"` // the events of the second half that heuristics answer which turned bad at its beginning
+	Regret []float64 `json:"regret"` // by crowd, for 1,000 events
+	Mean   float64   `json:"mean"`   // of the regrets
+}
+
+// models are how often they are right; 0: drawn from 0.7 to 0.95.
+var models = []float64{0, 0.7, 0.8, 0.95}
+
+func crowds() []crowd {
+	return []crowd{quiet, talkative, complaining, careless, quiet.team(), talkative.team(), complaining.team(), talkative.spammed()}
+}
+
+// mix is how many of 100 heuristics are of which kind where regrets are added up.
+var mix = []struct {
+	subject
+	share float64
+}{{good, 0.45}, {bad, 0.45}, {letIn, 0.02}, {turning, 0.08}}
+
+// named is a rule with its name.
+type named struct {
+	name string
+	rule rule
+}
+
+var (
+	silences  = []float64{0, 0.1, 0.2, 0.3, 0.4, 1}
+	strengths = []float64{1, 2, 4}
+	people    = []float64{0, 1, 3, 10}
+)
+
+// rules returns the default and what differs from it in one setting, or all combinations.
+func rules(all bool) (list []named) {
+	if all {
+		for _, strength := range strengths {
+			for _, person := range people {
+				for _, silence := range silences {
+					r := defaults.withStrength(strength)
+					r.person, r.silence = person, silence
+					list = append(list, named{fmt.Sprintf("strength %v, person %s, silence %v", strength, limit(person), silence), r})
+				}
+			}
+		}
+		return list
+	}
+	list = append(list, named{"the defaults", defaults})
+	other := func(name string, change func(r *rule)) {
+		r := defaults
+		change(&r)
+		if r != defaults {
+			list = append(list, named{name, r})
+		}
+	}
+	for _, x := range silences {
+		other(fmt.Sprintf("silence %v", x), func(r *rule) { r.silence = x })
+	}
+	for _, x := range strengths {
+		other(fmt.Sprintf("strength %v", x), func(r *rule) { *r = r.withStrength(x) })
+	}
+	for _, x := range people {
+		other("a person at most "+limit(x), func(r *rule) { r.person = x })
+	}
+	other("silence at most 1 more than the rest", func(r *rule) { r.silences = 1 })
+	other("Guarded", func(r *rule) { r.person, r.silences = 1, 1 })
+	return list
+}
+
+func limit(x float64) string {
+	if x == 0 {
+		return "unlimited"
+	}
+	return fmt.Sprint(x)
+}
+
+func (s *study) run(ctx context.Context, all bool, progress func(done, of int)) error {
+	rules, crowds := rules(all), crowds()
+	s.Starts, s.Settings = make([]start, len(crowds)*len(models)), make([]setting, len(rules))
+	return show.Parallel(ctx, len(s.Starts)+len(rules), progress, func(i int) error {
+		if i < len(s.Starts) {
+			s.Starts[i] = s.start(&crowds[i/len(models)], models[i%len(models)])
+		} else {
+			s.Settings[i-len(s.Starts)] = s.setting(&rules[i-len(s.Starts)], crowds)
+		}
+		return ctx.Err()
+	})
+}
+
+// played returns the lives of a subject.
+func (s *study) played(r *rule, c *crowd, sub subject, events int) []life {
+	lives := make([]life, s.lives)
+	for i := range lives {
+		lives[i], _ = play(r.open(c.people), c, &sub, events, s.seed<<20+uint64(i)) // a book has no errors
+	}
+	return lives
+}
+
+// mean returns the mean over lives.
+func mean(lives []life, f func(l *life) float64) (m float64) {
+	for i := range lives {
+		m += f(&lives[i]) / float64(len(lives))
+	}
+	return m
+}
+
+// within reports whether the heuristic answered one of the first events.
+func within(events int) func(l *life) float64 {
+	return func(l *life) float64 {
+		if l.began >= 0 && l.began < events {
+			return 1
+		}
+		return 0
+	}
+}
+
+// median returns the event of the first answer in the middle one of the lives, and 0 if that one never answers.
+func median(lives []life) int {
+	firsts := make([]int, len(lives))
+	for i := range lives {
+		if firsts[i] = lives[i].began + 1; firsts[i] == 0 {
+			firsts[i] = math.MaxInt
+		}
+	}
+	slices.Sort(firsts)
+	if middle := firsts[len(firsts)/2]; middle < math.MaxInt {
+		return middle
+	}
+	return 0
+}
+
+func (s *study) start(c *crowd, model float64) start {
+	with := func(sub subject) []life {
+		sub.model = model
+		return s.played(&defaults, c, sub, s.events)
+	}
+	half := func(l *life) float64 { return l.late(s.events) }
+	goods := with(good)
+	return start{
+		Crowd: c.name, Model: model, Soon: mean(goods, within(40)), Later: mean(goods, within(80)), Median: median(goods),
+		Stay: mean(goods, half), False: mean(with(bad), within(s.events)), LetIn: mean(with(letIn), half),
+	}
+}
+
+func (s *study) setting(n *named, crowds []crowd) setting {
+	x := setting{Name: n.name, Teach: n.rule.teach()}
+	half := func(l *life) float64 { return l.late(s.events) }
+	var all [4][]life
+	for i := range crowds {
+		regret := 0.
+		for k := range mix {
+			lives := s.played(&n.rule, &crowds[i], mix[k].subject, s.events)
+			regret += mix[k].share * mean(lives, func(l *life) float64 { return l.regret }) * 1000 / float64(s.events)
+			all[k] = append(all[k], lives...)
+		}
+		x.Regret = append(x.Regret, regret)
+		x.Mean += regret / float64(len(crowds))
+	}
+	x.Median, x.Stay, x.LetIn, x.Turned = median(all[0]), mean(all[0], half), mean(all[2], half), mean(all[3], half)
+	return x
+}
+
+// teach returns how many thumbs-ups of one person make a heuristic trusted.
+func (r *rule) teach() int {
+	b := r.open(1)
+	for n := 1; n <= 100; n++ {
+		b.people[0].hears(1, r.silence)
+		b.known = 0
+		if b.confidence() >= threshold {
+			return n
+		}
+	}
+	return 0
+}
+
+func (s *study) report(w io.Writer) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	percent := func(x float64) string { return fmt.Sprintf("%.1f", 100*x) }
+	fmt.Fprintf(table, "%d lives each, in %%\n", s.lives)
+	fmt.Fprintln(table, "crowd\tmodel is right\tgood by 40\tby 80\tmedian\tstay\tbad ever\tlet in stay\t")
+	for _, x := range s.Starts {
+		model := "70 to 95"
+		if x.Model > 0 {
+			model = fmt.Sprintf("%.0f", 100*x.Model)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t\n", x.Crowd, model, percent(x.Soon), percent(x.Later), x.Median, percent(x.Stay), percent(x.False), percent(x.LetIn))
+	}
+	fmt.Fprintln(table)
+	fmt.Fprint(table, "regret of 1,000 events\tthumbs to teach\tmedian\tstay\tlet in stay\tturned stay\t")
+	for _, c := range crowds() {
+		fmt.Fprint(table, c.name, "\t")
+	}
+	fmt.Fprintln(table, "mean\t")
+	for _, x := range s.Settings {
+		teach := "never"
+		if x.Teach > 0 {
+			teach = fmt.Sprint(x.Teach)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\t", x.Name, teach, x.Median, percent(x.Stay), percent(x.LetIn), percent(x.Turned))
+		for _, regret := range x.Regret {
+			fmt.Fprintf(table, "%.1f\t", regret)
+		}
+		fmt.Fprintf(table, "%.1f\t\n", x.Mean)
+	}
+	return table.Flush()
+}
