@@ -11,7 +11,7 @@
 // the heuristic's wrong one in one of ten cases.
 //
 // The first table shows how heuristics start with all at its default. The second table changes one setting at a time, and -all combines
-// them. A test holds the arithmetic of this program to what the packages do.
+// them.
 package main
 
 import (
