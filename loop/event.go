@@ -64,6 +64,8 @@ type ToolResult struct {
 	Name string // of the tool
 	Text string // what it gave
 	Err  error  // why it failed; nil if it did not
+	// Task is the event's, for a result that comes before the answer: see Plan.Event. "" means that of the answer, and else the event.
+	Task string
 	At   time.Time
 }
 

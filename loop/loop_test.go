@@ -240,13 +240,32 @@ func TestATaskIsToldWhatWentBadly(t *testing.T) {
 	assert.NotContains(t, plan.System, "AVOID", "it is no task")
 }
 
+// A framework runs its tools before there is an answer.
+func TestAToolFailsBeforeTheAnswer(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	failure := loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed"), Task: "rename"}
+	plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "Rename the column", Task: "rename"})
+	require.NoError(t, err)
+	require.NoError(t, w.Tool(ctx, "e", failure))
+	_, err = w.Answered(ctx, plan, loop.Reply{Text: "Done."})
+	require.NoError(t, err)
+	failure.Task = ""
+	require.NoError(t, w.Tool(ctx, "e", failure))
+	require.NoError(t, w.Tool(ctx, "no task", failure))
+	for _, about := range []string{"rename", "no task"} {
+		report, err := w.Patterns().Errors(ctx, patterns.HistoryQuery{About: about})
+		require.NoError(t, err)
+		assert.Len(t, report.Errors, 1, about)
+	}
+	assertField(t, "id", w.Tool(ctx, "", failure))
+}
+
 func TestUnknownAnswers(t *testing.T) {
 	w := newWorld(t, loop.Config{})
 	yes := true
 	calls := map[string]func(id string) error{
 		"React":   func(id string) error { return w.React(ctx, id, loop.Reaction{Value: 1}) },
 		"Undo":    func(id string) error { return w.Undo(ctx, id, "") },
-		"Tool":    func(id string) error { return w.Tool(ctx, id, loop.ToolResult{Err: errors.New("x")}) },
 		"Outcome": func(id string) error { return w.Outcome(ctx, id, loop.Outcome{Success: &yes}) },
 		"Correct": func(id string) error { _, err := w.Correct(ctx, id, loop.Correction{Reviewer: "ann"}); return err },
 		"Explain": func(id string) error { _, err := w.Explain(ctx, id); return err },

@@ -239,18 +239,26 @@ func sign(t learning.SignalType) float64 {
 }
 
 // Tool takes what a tool gave while an event was answered. An error counts once for its task: the next attempt is told of it, and the
-// task's score falls. What a tool gave is never taken for a person's words, and is not kept.
+// task's score falls. Output of a tool is never taken for a person's words, and is not kept.
+//
+// The id is that of the event, which need not have its answer yet. Then r.Task says to which task an error belongs.
 func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) error {
-	kept, err := a.read(ctx, id)
-	if err != nil {
+	if err := checkID(id); err != nil {
 		return wrap("tool", err)
 	}
 	if r.Err == nil || a.patterns == nil || a.frozen.Load() {
 		return nil
 	}
-	_, err = a.patterns.RecordError(ctx, patterns.TaskError{
+	if r.Task == "" {
+		kept, err := a.read(ctx, id)
+		if err != nil && !errors.Is(err, ErrNoAnswer) {
+			return wrap("tool", err)
+		}
+		r.Task = cmp.Or(kept.Value.Task, id)
+	}
+	_, err := a.patterns.RecordError(ctx, patterns.TaskError{
 		ID:   records.ID("tool", a.cfg.Name, id, cmp.Or(r.ID, records.ID(r.Name, r.Text, r.Err.Error()))),
-		Task: cmp.Or(kept.Value.Task, id), Err: r.Err, Tool: r.Name, At: r.At,
+		Task: r.Task, Err: r.Err, Tool: r.Name, At: r.At,
 	})
 	return wrap("tool", err)
 }
