@@ -55,6 +55,15 @@ func TestSeen(t *testing.T) {
 	assert.LessOrEqual(t, mistaken, others/60)
 }
 
+// TestFresh is about texts whose author did not know the grammar.
+func TestFresh(t *testing.T) {
+	commands, found, others, mistaken := score(t, "testdata/fresh.json")
+	assert.Equal(t, []int{80, 96}, []int{commands, others})
+	assert.GreaterOrEqual(t, found, 41, "the first score, as docs/confidence.md has it")
+	assert.LessOrEqual(t, mistaken, 1)
+}
+
+
 func TestCommand(t *testing.T) {
 	for text, want := range map[string]bool{
 		"undo": true, "Undo!": true, "(undo)": true, "CANCEL!": true, "rollback": true, "roll back": true, "never mind": true, "nevermind": true,
