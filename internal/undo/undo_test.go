@@ -63,7 +63,6 @@ func TestFresh(t *testing.T) {
 	assert.LessOrEqual(t, mistaken, 1)
 }
 
-
 func TestCommand(t *testing.T) {
 	for text, want := range map[string]bool{
 		"undo": true, "Undo!": true, "(undo)": true, "CANCEL!": true, "rollback": true, "roll back": true, "never mind": true, "nevermind": true,
