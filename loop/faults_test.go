@@ -1,0 +1,196 @@
+package loop_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A workshop is an agent over a store that fails when it is told to, with two answers: "h" is a heuristic's, "m" the model's.
+type workshop struct {
+	*world
+	kept  *memstore.Store
+	fails *failing.Store
+	plan  loop.Plan // of an event "p" that waits for a model's answer
+}
+
+func newWorkshop(t *testing.T) *workshop {
+	c := &clock{now: start}
+	kept, err := memstore.New(memstore.Config{Now: c.Now})
+	require.NoError(t, err)
+	w := &workshop{kept: kept, fails: &failing.Store{Store: kept}}
+	w.world = newWorld(t, loop.Config{
+		Store: w.fails, Arms: []loop.Arm{{ID: "only"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Topic: "the mail is late", Text: "See room 3."}}},
+	})
+	w.clock = c
+	w.cfg.Now = c.Now
+	w.Agent = w.again()
+	w.answer(loop.Event{ID: "h", Text: full, Session: "s", Person: "ann", Domain: "d", Stream: "x"})
+	w.answer(loop.Event{ID: "m", Text: "The mail is late", Session: "t", Person: "bob", Domain: "d", Task: "mail"})
+	w.plan, err = w.Prepare(ctx, loop.Event{ID: "p", Text: "The mail is late", Session: "u", Person: "cid", Domain: "d"})
+	require.NoError(t, err)
+	w.clock.Advance(time.Second)
+	return w
+}
+
+// state returns what was learned, as text without what differs from run to run.
+func (w *workshop) state() string {
+	var all []string
+	for _, kind := range []string{"learning.heuristic", "learning.fire", "strategy.arm", "patterns.pattern"} {
+		for scope, err := range w.kept.Scopes(ctx, kind) {
+			require.NoError(w.t, err)
+			for p, err := range w.kept.List(ctx, kind, scope) {
+				require.NoError(w.t, err)
+				all = append(all, fmt.Sprintf("%v %q %q %.9f %.9f %d", p.Cell, p.Channel, p.Source, p.Tally.Mass, p.Tally.Reward, p.Tally.N()))
+			}
+		}
+	}
+	count := make(map[string]int)
+	for _, kind := range []string{"loop.answer", "loop.note", "feedback.record", "patterns.outcome", "patterns.error", "learning.heuristic"} {
+		for r, err := range w.kept.Find(ctx, store.Query{Kind: kind, Oldest: true}) {
+			require.NoError(w.t, err)
+			count[kind]++
+			if kind != "loop.answer" {
+				continue
+			}
+			text, err := r.Body.JSON()
+			require.NoError(w.t, err)
+			var body map[string]any
+			require.NoError(w.t, json.Unmarshal(text, &body))
+			delete(body, "response")
+			delete(body, "choice")
+			delete(body, "told")
+			delete(body, "stands")
+			text, err = json.Marshal(body)
+			require.NoError(w.t, err)
+			all = append(all, string(text))
+		}
+	}
+	return fmt.Sprint(strings.Join(all, "\n"), count)
+}
+
+// A fallible is a call of a method of an agent.
+type fallible struct {
+	method, how string
+	call        func(w *workshop) error
+}
+
+func fallibles() []fallible {
+	yes, broken := true, errors.New("broken")
+	return []fallible{
+		{"Answer", "heuristic", func(w *workshop) error {
+			return second(w.Answer(ctx, loop.Event{ID: "e", Text: full, Session: "s", Person: "ann", Stream: "x"}))
+		}},
+		{"Answer", "model", func(w *workshop) error {
+			return second(w.Answer(ctx, loop.Event{ID: "e", Text: "The mail is late", Session: "t", Person: "bob", Task: "mail"}))
+		}},
+		{"Prepare", "", func(w *workshop) error { return second(w.Prepare(ctx, loop.Event{ID: "e", Text: full, Session: "s"})) }},
+		{"Answered", "", func(w *workshop) error { return second(w.Answered(ctx, w.plan, loop.Reply{Text: "Wait."})) }},
+		{"React", "heuristic", func(w *workshop) error {
+			return w.React(ctx, "h", loop.Reaction{Person: "ann", Value: -1, At: w.clock.Now()})
+		}},
+		{"React", "model", func(w *workshop) error {
+			return w.React(ctx, "m", loop.Reaction{Person: "ann", Value: 1, At: w.clock.Now()})
+		}},
+		{"Undo", "heuristic", func(w *workshop) error { return w.Undo(ctx, "h", "ann") }},
+		{"Undo", "model", func(w *workshop) error { return w.Undo(ctx, "m", "ann") }},
+		{"Tool", "", func(w *workshop) error { return w.Tool(ctx, "m", loop.ToolResult{Name: "mail", Err: broken}) }},
+		{"Outcome", "heuristic", func(w *workshop) error { return w.Outcome(ctx, "h", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
+		{"Outcome", "task", func(w *workshop) error { return w.Outcome(ctx, "m", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
+		{"Correct", "", func(w *workshop) error {
+			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann", Text: "Name the ticket always."}))
+		}},
+		{"Explain", "heuristic", func(w *workshop) error { return second(w.Explain(ctx, "h")) }},
+		{"Explain", "model", func(w *workshop) error { return second(w.Explain(ctx, "m")) }},
+		{"Teach", "", func(w *workshop) error {
+			return second(w.Teach(ctx, loop.Lessons{
+				Heuristics: []learning.Heuristic{{ID: "new", Condition: "c", Action: "a"}}, Notes: []loop.Note{{ID: "new", Text: "t"}}, Arms: []loop.Arm{{ID: "only"}},
+			}))
+		}},
+		{"Sweep", "", func(w *workshop) error {
+			w.clock.Advance(time.Minute)
+			return w.Sweep(ctx, time.Time{})
+		}},
+	}
+}
+
+// untried are the methods that touch no store, or do so through others.
+var untried = []string{"Decision", "Feedback", "Freeze", "Hear", "Learning", "Patterns", "Run", "Strategy"}
+
+// Every store call of every method fails, before its effect or after it. The method then says so, and once it is called again,
+// all is as if nothing had failed.
+func TestTheNthStoreCallFails(t *testing.T) {
+	tried := make(map[string]bool)
+	for _, f := range fallibles() {
+		tried[f.method] = true
+		t.Run(f.method+" "+f.how, func(t *testing.T) {
+			t.Parallel()
+			whole := newWorkshop(t)
+			require.NoError(t, f.call(whole))
+			want := whole.state()
+			failing.Every(func(at int, after bool) bool {
+				w := newWorkshop(t)
+				w.fails.Fail(at, after)
+				err := f.call(w)
+				failed := w.fails.Failed()
+				w.fails.Fail(0, false)
+				if failed {
+					require.ErrorIs(t, err, failing.ErrFailed, "call %d, after %v", at, after)
+				}
+				for range 2 {
+					require.NoError(t, f.call(w), "call %d, after %v", at, after)
+				}
+				if f.method != "Sweep" { // the sweep's own clock moves
+					require.Equal(t, want, w.state(), "call %d, after %v", at, after)
+				}
+				return failed
+			})
+		})
+	}
+	methods := reflect.TypeFor[*loop.Agent]()
+	for i := range methods.NumMethod() {
+		name := methods.Method(i).Name
+		assert.True(t, tried[name] != strings.Contains(" "+strings.Join(untried, " ")+" ", " "+name+" "), "%s is to be tried, or to be among the untried", name)
+	}
+}
+
+// A context that has ended is an error of every method, and nothing was counted.
+func TestAContextThatHasEnded(t *testing.T) {
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	yes := true
+	w := newWorkshop(t)
+	before := w.state()
+	for name, err := range map[string]error{
+		"Answer":   second(w.Answer(ended, loop.Event{ID: "e", Text: full})),
+		"Prepare":  second(w.Prepare(ended, loop.Event{ID: "e", Text: full})),
+		"Answered": second(w.Answered(ended, w.plan, loop.Reply{Text: "x"})),
+		"React":    w.React(ended, "h", loop.Reaction{Value: 1}),
+		"Undo":     w.Undo(ended, "h", ""),
+		"Hear":     second(w.Hear(ended, learning.Message{Session: "s", Text: "undo"})),
+		"Tool":     w.Tool(ended, "h", loop.ToolResult{Err: errors.New("x")}),
+		"Outcome":  w.Outcome(ended, "h", loop.Outcome{Success: &yes}),
+		"Correct":  second(w.Correct(ended, "h", loop.Correction{Reviewer: "ann"})),
+		"Explain":  second(w.Explain(ended, "h")),
+		"Teach":    second(w.Teach(ended, loop.Lessons{Notes: []loop.Note{{ID: "x", Text: "x"}}})),
+		"Sweep":    w.Sweep(ended, time.Time{}),
+	} {
+		assert.ErrorIs(t, err, context.Canceled, name)
+	}
+	assert.Equal(t, before, w.state())
+}
