@@ -109,8 +109,9 @@ type Arm struct {
 	ID string
 	// Weight is its share before anything is learned, relative to the other arms'. All 0 mean equal shares.
 	Weight float64
-	// Model answers. nil means [Config].Model.
-	Model decision.LLM
+	// Model answers. nil means the model of ModelName in [Config].Models, or [Config].Model where that is empty.
+	Model     decision.LLM
+	ModelName string
 	// System is added to the system prompt.
 	System string
 	// Tools are the names of the tools that may be used, for the framework. nil says nothing about tools.
@@ -163,6 +164,10 @@ func (c *Config) validate() error {
 	found.Check(c.Price >= 0 && c.Price <= evidence.MaxWeight, "Price", c.Price, "must be in [0, 1e6]")
 	found.Check(c.Reevaluate >= 0, "Reevaluate", c.Reevaluate, "must not be negative")
 	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
+	for i, arm := range c.Arms {
+		known := arm.ModelName == "" || arm.Model != nil || c.Models[arm.ModelName] != nil
+		found.Check(known, fmt.Sprintf("Arms[%d].ModelName", i), arm.ModelName, "must be in Models")
+	}
 	for i, m := range c.Fallbacks {
 		found.Check(m != nil, fmt.Sprintf("Fallbacks[%d]", i), nil, "must not be nil")
 	}

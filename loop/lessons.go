@@ -48,6 +48,11 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 	if err := l.validate(); err != nil {
 		return taught, err
 	}
+	for i, arm := range l.Arms {
+		if arm.ModelName != "" && arm.Model == nil && a.cfg.Models[arm.ModelName] == nil {
+			return taught, &heed.InputError{Field: fmt.Sprintf("Arms[%d].ModelName", i), Reason: "must be in Config.Models"}
+		}
+	}
 	count := func(isNew, changed bool) {
 		if isNew {
 			taught.New++

@@ -97,6 +97,9 @@ func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (reply decis
 func (a *Agent) model(arm Arm) decision.LLM {
 	first := arm.Model
 	if first == nil {
+		first = a.cfg.Models[arm.ModelName]
+	}
+	if first == nil {
 		first = a.cfg.Model
 	}
 	if first == nil && len(a.cfg.Fallbacks) == 0 {

@@ -44,7 +44,7 @@ var table = map[string]row{
 	"llm/...":  {nothing, shared, ". prompt decision internal/..."},
 	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {
-		library, shared,
+		library + " github.com/BurntSushi/toml", shared, // lessons are written by hand
 		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore internal/...",
 	},
 	"examples/...": {anything, silent, "..."},

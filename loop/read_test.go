@@ -1,0 +1,146 @@
+package loop_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+)
+
+const lessonsTOML = `# what we know
+[[heuristics]]
+id = "rotate"
+domain = "alerts"
+pack = "ops"
+condition = "the disk is full"
+action = """
+Rotate
+[[notes]] is no table here"""
+initial = 0.4
+
+[[notes]]
+id = "room"
+category = "places"
+topic = "disk"
+text = "Room 3."
+
+[[arms]]
+id = "small"
+weight = 2
+model = "mini"
+system = "Be brief."
+tools = ["search"]
+`
+
+const lessonsJSON = `{
+  "heuristics": [
+    {"id": "rotate", "domain": "alerts", "pack": "ops", "condition": "the disk is full", "action": "Rotate\n[[notes]] is no table here", "initial": 0.4}
+  ],
+  "notes": [{"id": "room", "category": "places", "topic": "disk", "text": "Room 3."}],
+  "arms": [{"id": "small", "weight": 2, "model": "mini", "system": "Be brief.", "tools": ["search"]}]
+}`
+
+func TestLessonsAreReadFromFiles(t *testing.T) {
+	want := loop.Lessons{
+		Heuristics: []learning.Heuristic{{
+			ID: "rotate", Domain: "alerts", Pack: "ops", Condition: "the disk is full", Action: "Rotate\n[[notes]] is no table here", Initial: 0.4,
+		}},
+		Notes: []loop.Note{{ID: "room", Category: "places", Topic: "disk", Text: "Room 3."}},
+		Arms:  []loop.Arm{{ID: "small", Weight: 2, ModelName: "mini", System: "Be brief.", Tools: []string{"search"}}},
+	}
+	for name, text := range map[string]string{"TOML": lessonsTOML, "JSON": lessonsJSON} {
+		t.Run(name, func(t *testing.T) {
+			got, err := loop.ReadLessons(strings.NewReader(text))
+			require.NoError(t, err)
+			assert.Equal(t, want, got)
+		})
+	}
+	none, err := loop.ReadLessons(strings.NewReader(""))
+	require.NoError(t, err)
+	assert.Equal(t, loop.Lessons{}, none)
+}
+
+// Each fault names its line and its field, and all are told together.
+func TestFaultsInFilesOfLessons(t *testing.T) {
+	for text, want := range map[string][]string{
+		"[[heuristics]]\nid = 3\ncondition = \"c\"\naction = \"a\"\nweigth = 1":    {"2 heuristics[0].id must be a text", "5 heuristics[0].weigth is not known"},
+		"[[notes]]\nid = \"a\"\ntext = \"t\"\n[[notes]]\nid = \"a\"\ntext = \"t\"": {"5 notes[1].id is that of an earlier lesson"},
+		"[[notes]]\nid = \"a\"\n":                              {"1 notes[0] must say something"},
+		"[[heuristics]]\naction = \"a\"\nid = \"x\"":           {"1 heuristics[0].condition must not be empty"},
+		"[[arms]]\nid = \"a\"\nweight = \"much\"\ntools = [1]": {"3 arms[0].weight must be a number", "4 arms[0].tools must be a list of texts"},
+		"[[rules]]\nid = \"a\"\nx = 1":                         {"2 rules[0].id is not known", "3 rules[0].x is not known", "0 rules is not known: lessons are heuristics, notes and arms"},
+		"notes = 3":                                            {"1 notes must be a list of tables"},
+		"[[notes]]\nid =":                                      {"2  "},
+		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {"4 notes[1].id must be a text"},
+		"{\n \"notes\": [3]}": {"2 notes must be a list of tables"},
+		"{\n \"notes\": [\n}": {"3  "},
+	} {
+		t.Run(text, func(t *testing.T) {
+			_, err := loop.ReadLessons(strings.NewReader(text))
+			require.Error(t, err)
+			var got []string
+			for _, fault := range faultsOf(err) {
+				line := fmt.Sprintf("%d %s %s", fault.Line, fault.Field, fault.Reason)
+				if fault.Field == "" {
+					line = fmt.Sprintf("%d  ", fault.Line) // the parser's own words
+				}
+				got = append(got, line)
+			}
+			assert.Equal(t, want, got, err.Error())
+		})
+	}
+	_, err := loop.ReadLessons(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
+	assert.ErrorContains(t, err, "16 MiB")
+}
+
+func faultsOf(err error) (all []*loop.LessonError) {
+	for err != nil {
+		if several, ok := err.(interface{ Unwrap() []error }); ok {
+			for _, e := range several.Unwrap() {
+				all = append(all, faultsOf(e)...)
+			}
+			return all
+		}
+		if e, ok := err.(*loop.LessonError); ok {
+			return append(all, e)
+		}
+		err = errors.Unwrap(err)
+	}
+	return all
+}
+
+// An arm of a file names its model, which the host has.
+func TestAnArmOfAFileNamesItsModel(t *testing.T) {
+	mini := &mouth{says: "Brief."}
+	w := newWorld(t, loop.Config{Models: map[string]decision.LLM{"mini": mini}})
+	lessons, err := loop.ReadLessons(strings.NewReader(lessonsTOML))
+	require.NoError(t, err)
+	_, err = w.Teach(ctx, lessons)
+	require.NoError(t, err)
+	answer := w.answer(loop.Event{Text: "Hello"})
+	assert.Equal(t, "Brief.", answer.Text)
+	assert.Equal(t, []string{"search"}, answer.Plan.Arm.Tools)
+
+	lessons.Arms[0].ModelName = "maxi"
+	_, err = w.Teach(ctx, lessons)
+	assertField(t, "Arms[0].ModelName", err)
+}
+
+func FuzzReadLessons(f *testing.F) {
+	f.Add(lessonsTOML)
+	f.Add(lessonsJSON)
+	f.Add("[[notes]]\nid = 1")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := loop.ReadLessons(strings.NewReader(text))
+		if err != nil {
+			assert.Equal(t, loop.Lessons{}, l)
+		}
+	})
+}
