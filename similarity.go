@@ -19,7 +19,7 @@ type Similarity interface {
 type Embedder func(ctx context.Context, texts []string) ([][]float32, error)
 
 // Similar embeds all texts in one call, and returns the cosines of their vectors. The result is 0 where the cosine is
-// negative, and where a vector is missing, of another length, zero or not finite.
+// negative, and where a vector is zero or not finite. Vectors of different lengths are an error, and so is a missing one.
 func (e Embedder) Similar(ctx context.Context, one string, others []string) ([]float64, error) {
 	return text.Cosines(ctx, e, one, others)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -87,7 +88,8 @@ func (w *world) answers() {
 	n := -1
 	decide, err := decision.New(ctx, decision.Config{
 		Store: w.store, Now: w.clock, NewID: func() string { return fmt.Sprint("response-", n) }, Prediction: decision.SecondCall,
-		LLM: &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
+		Seed: rand.NewPCG(1, 2),
+		LLM:  &llmtest.Model{Answers: llmtest.Say("Hello, Ann."), Predictions: llmtest.Say(`{"success": 0.75, "confidence": 0.8}`)},
 	})
 	require.NoError(w.t, err)
 	for _, confidence := range []float64{0.6, 0.8} {

@@ -13,7 +13,7 @@ import (
 type Embed = func(ctx context.Context, texts []string) ([][]float32, error)
 
 // Cosines embeds all texts in one call, and returns the cosine of the text's vector and each of the others', with 0 for
-// negative ones.
+// negative ones. Vectors of different lengths are an error.
 func Cosines(ctx context.Context, embed Embed, text string, others []string) ([]float64, error) {
 	vectors, err := embed(ctx, append([]string{text}, others...))
 	if err != nil {
@@ -24,6 +24,9 @@ func Cosines(ctx context.Context, embed Embed, text string, others []string) ([]
 	}
 	cosines := make([]float64, len(others))
 	for i := range others {
+		if len(vectors[i+1]) != len(vectors[0]) {
+			return nil, fmt.Errorf("the embedder returned vectors of different lengths: %d and %d", len(vectors[0]), len(vectors[i+1]))
+		}
 		cosines[i] = max(Cosine(vectors[0], vectors[i+1]), 0)
 	}
 	return cosines, nil

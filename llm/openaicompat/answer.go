@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -23,6 +24,9 @@ type choice struct {
 	Message struct {
 		Content maybe[string] `json:"content"`
 		Refusal maybe[string] `json:"refusal"`
+		// Endpoints name the model's thoughts in either way.
+		ReasoningContent maybe[string] `json:"reasoning_content"`
+		Reasoning        maybe[string] `json:"reasoning"`
 	} `json:"message"`
 	FinishReason maybe[string]  `json:"finish_reason"`
 	Error        maybe[failure] `json:"error"`
@@ -78,7 +82,9 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	if first.Error.ok {
 		return out, c.failureInside(first.Error.value, body)
 	}
-	text := first.Message.Content.value
+	text, inside := thoughts.Split(first.Message.Content.value)
+	told := cmp.Or(first.Message.ReasoningContent.value, first.Message.Reasoning.value)
+	out.Thoughts = strings.TrimSpace(strings.TrimSpace(told) + "\n\n" + inside)
 	switch finish := first.FinishReason.value; {
 	case first.Message.Refusal.value != "", finish == "content_filter":
 		return out, &AnswerError{Fault: Refused}

@@ -23,6 +23,9 @@
 // came, which may cost its tokens twice. If the wait would not end before the call must, the error is returned at once. Any other
 // answer is final.
 //
+// A reasoning model's thoughts are in LLMResponse.Thoughts and never in Text: those that the endpoint tells apart, as reasoning_content or
+// reasoning, and those in tags such as <think> within the text.
+//
 // The key is sent to the host of BaseURL only. Redirects are not followed, not even on that host: they are a [StatusError].
 // Errors have neither the prompt nor the key in their text, even if the endpoint repeats them. A [Config] and a [Client] can be
 // printed without showing the key. Nothing is logged.

@@ -116,7 +116,7 @@ func TestAnswer(t *testing.T) {
 	text, err := os.ReadFile("testdata/answers.json")
 	require.NoError(t, err)
 	var cases []struct {
-		Name, Raw, Text, Model, Fault, Code string
+		Name, Raw, Text, Thoughts, Model, Fault, Code string
 		Body                                json.RawMessage
 		In, Out, Status                     int
 	}
@@ -130,7 +130,7 @@ func TestAnswer(t *testing.T) {
 			server := serve(t, answer(http.StatusOK, body))
 			client := newClient(t, openaicompat.Config{BaseURL: server.URL, Model: "configured", MaxAttempts: 1})
 			got, err := client.Generate(ctx, ask)
-			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Model: tt.Model, InputTokens: tt.In, OutputTokens: tt.Out}, got)
+			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Thoughts: tt.Thoughts, Model: tt.Model, InputTokens: tt.In, OutputTokens: tt.Out}, got)
 			var fault *openaicompat.AnswerError
 			var status *openaicompat.StatusError
 			switch {

@@ -1,0 +1,184 @@
+package decision_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+)
+
+// What a model says to itself is in Thoughts, and nowhere else.
+func TestThoughtsAreInNoAnswer(t *testing.T) {
+	m := model("<think>SECRET\nRotate the logs?</think>\n\nCall the people on call.", `<think>{"success": 0.1, "confidence": 0.1} SECRET</think>{"success": 0.6, "confidence": 0.4}`)
+	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall, Withhold: share(1)})
+	res, err := h.Decide(ctx, decision.Request{EventID: "e", Text: "full", Candidates: oneAndOther()})
+	require.NoError(t, err)
+	assert.Equal(t, "Call the people on call.", res.Text)
+	assert.Equal(t, "SECRET\nRotate the logs?", res.Thoughts)
+	assert.Equal(t, &decision.Prediction{Success: 0.6, Confidence: 0.4}, res.Prediction)
+	require.Len(t, res.Compared, 2)
+	assert.False(t, res.Compared[0].Agrees)
+	assert.True(t, res.Compared[1].Agrees, "the thoughts are not compared")
+	for _, r := range m.Requests() {
+		assert.NotContains(t, r.System+r.Prompt, "SECRET")
+	}
+	trace, err := h.Trace(ctx, res.ResponseID)
+	require.NoError(t, err)
+	assert.NotContains(t, trace.Text+trace.Response+trace.System+trace.Prompt, "SECRET")
+	assert.Equal(t, "Call the people on call.", trace.Response)
+}
+
+func TestThoughtsAloneAreNoAnswer(t *testing.T) {
+	for _, text := range []string{"<think>SECRET</think>", "<reasoning>SECRET", "SECRET</think>\n", "<thinking>a<thinking>SECRET</thinking></thinking> "} {
+		res := decide(t, decision.Config{LLM: model(text)}, decision.Request{})
+		assert.Equal(t, decision.LLMNoResponse, res.Reason, text)
+		assert.Empty(t, res.Text+res.ResponseID)
+		assert.Contains(t, res.Thoughts, "SECRET")
+	}
+}
+
+// A provider may tell thoughts apart, and the model may add some in its text.
+func TestThoughtsThatAProviderTells(t *testing.T) {
+	m := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		return decision.LLMResponse{Text: "<think>two</think>Do it.", Thoughts: "one"}, nil
+	})
+	res := decide(t, decision.Config{LLM: m}, decision.Request{})
+	assert.Equal(t, "Do it.", res.Text)
+	assert.Equal(t, "one\n\ntwo", res.Thoughts)
+}
+
+func TestAnExtractionHasNoThoughts(t *testing.T) {
+	reply := `<think>{"condition": "SECRET"}</think>{"condition": "the oven or the stove is on and there is nobody in the kitchen", ` +
+		`"action": {"type": "warn", "message": "Turn the oven off, and tell whoever is in that it had been left on."}}`
+	m := &llmtest.Model{Answers: llmtest.Say("Turn it off."), Predictions: llmtest.Say(reply)}
+	h := newHeuristicFirst(t, decision.Config{LLM: m})
+	res, err := h.Decide(ctx, decision.Request{Text: "The oven is on."})
+	require.NoError(t, err)
+	x, err := decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: m, Store: h.Config().Store})
+	require.NoError(t, err)
+	got, err := x.Extract(ctx, res.ResponseID)
+	require.NoError(t, err)
+	require.NotNil(t, got.New, got.Refused)
+	assert.NotContains(t, got.New.Condition, "SECRET")
+}
+
+// A prediction within the answer is its last line, which is taken out. An answer without one is as good.
+func TestPredictionInTheSameCall(t *testing.T) {
+	good := &decision.Prediction{Success: 0.6, Confidence: 0.4}
+	for name, tt := range map[string]struct {
+		reply, text string
+		want        *decision.Prediction
+		fault       bool
+	}{
+		"a last line":              {"Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good, false},
+		"behind the answer":        {"Do it. {\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good, false},
+		"in a fence":               {"Do it.\n\n```json\n{\"success\": 0.6, \"confidence\": 0.4}\n```\n", "Do it.", good, false},
+		"in backticks":             {"Do it.\n`{\"success\": 0.6, \"confidence\": 0.4}`", "Do it.", good, false},
+		"behind a block of code":   {"Do:\n```\nls\n```\n{\"success\": 0.6, \"confidence\": 0.4}", "Do:\n```\nls\n```", good, false},
+		"with thoughts before":     {"<think>hm {\"success\": 1}</think>Do it.\n{\"success\": 0.6, \"confidence\": 0.4}", "Do it.", good, false},
+		"above the ceiling":        {"Do it.\n{\"success\": 1, \"confidence\": 1}", "Do it.", &decision.Prediction{Success: 0.8, Confidence: 0.8}, false},
+		"one number":               {"Do it.\n{\"success\": 0.6}", "Do it.", &decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
+		"one good number":          {"Do it.\n{\"success\": 0.6, \"confidence\": 7}", "Do it.", &decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
+		"cut off":                  {"Do it.\n{\"success\": 0.6, \"conf", "Do it.", &decision.Prediction{Success: 0.6, Confidence: 0.5}, true},
+		"none":                     {"Do it.", "Do it.", nil, true},
+		"no number":                {"Do it.\n{\"success\": true}", "Do it.\n{\"success\": true}", nil, true},
+		"another object":           {"Send {\"success\": 0.6, \"id\": 7}", "Send {\"success\": 0.6, \"id\": 7}", nil, true},
+		"an object in the middle":  {"Send {\"success\": 0.6} at once.", "Send {\"success\": 0.6} at once.", nil, true},
+		"a brace":                  {"if x {", "if x {", nil, true},
+		"too long to be looked at": {strings.Repeat("x", 70_000) + "{\"success\": 0.6}", strings.Repeat("x", 70_000) + "{\"success\": 0.6}", nil, true},
+		"a nested one is not its":  {"{\"a\": {\"success\": 0.6}}", "{\"a\": {\"success\": 0.6}}", nil, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := model(tt.reply)
+			res := decide(t, decision.Config{LLM: m, Prediction: decision.SameCall}, decision.Request{})
+			assert.Equal(t, decision.Model, res.Path)
+			assert.Equal(t, tt.text, res.Text)
+			assert.Equal(t, tt.want, res.Prediction)
+			assert.Equal(t, tt.fault, res.PredictionFault != "")
+			assert.Equal(t, 1, res.Calls)
+			assert.True(t, strings.HasSuffix(m.Requests()[0].Prompt, "{\"success\": <number>, \"confidence\": <number>}"), "it is asked for")
+		})
+	}
+	res := decide(t, decision.Config{LLM: model(`{"success": 0.6, "confidence": 0.4}`), Prediction: decision.SameCall}, decision.Request{})
+	assert.Equal(t, decision.LLMNoResponse, res.Reason, "a prediction of nothing is no answer")
+	assert.Nil(t, res.Prediction)
+	assert.Empty(t, res.PredictionFault)
+}
+
+// By default nothing is predicted: no second call, no number anywhere.
+func TestNoPrediction(t *testing.T) {
+	m := model(`Do it. {"success": 0.6, "confidence": 0.4}`, `{"success": 0.6, "confidence": 0.4}`)
+	h := newHeuristicFirst(t, decision.Config{LLM: m})
+	res, err := h.Decide(ctx, decision.Request{EventID: "e"})
+	require.NoError(t, err)
+	assert.Equal(t, 1, res.Calls)
+	assert.Nil(t, res.Prediction)
+	assert.Nil(t, res.Predicted())
+	assert.Contains(t, res.Text, "success", "the text stays as it is")
+	trace, err := h.Trace(ctx, res.ResponseID)
+	require.NoError(t, err)
+	assert.Nil(t, trace.Prediction)
+	reactions, err := decision.NewReactions(ctx, decision.ReactionsConfig{Store: h.Config().Store, Now: h.Config().Now})
+	require.NoError(t, err)
+	assert.Nil(t, feedback(t, reactions, decision.Reaction{ResponseID: res.ResponseID, Value: 1}).Prediction)
+	res = decide(t, decision.Config{}, decision.Request{Candidates: candidates(0.9)})
+	assert.Equal(t, 0.9, *res.Predicted())
+}
+
+// A host's redaction changes each text of a trace, and neither the result nor the prompt.
+func TestRedaction(t *testing.T) {
+	cfg := decision.Config{LLM: model("Call Ann."), Redact: func(text string) string { return strings.ReplaceAll(text, "Ann", "***") }}
+	cfg.Withhold = share(0)
+	h := newHeuristicFirst(t, cfg)
+	r := decision.Request{Text: "Ann rings.", Briefing: "Ann is the boss.", Candidates: []decision.Candidate{{HeuristicID: "h", Condition: "Ann", Action: "Hello, Ann."}}}
+	res, err := h.Decide(ctx, r)
+	require.NoError(t, err)
+	assert.Contains(t, res.System, "Ann is the boss.")
+	assert.Contains(t, res.Prompt, "Hello, Ann.")
+	assert.Equal(t, "Call Ann.", res.Text)
+	trace, err := h.Trace(ctx, res.ResponseID)
+	require.NoError(t, err)
+	assert.Equal(t, "*** rings.", trace.Text)
+	assert.Equal(t, "Call ***.", trace.Response)
+	assert.Equal(t, strings.ReplaceAll(res.System, "Ann", "***"), trace.System)
+	assert.Equal(t, strings.ReplaceAll(res.Prompt, "Ann", "***"), trace.Prompt)
+
+	cfg.Redact = func(string) string { panic("boom") }
+	res, err = newHeuristicFirst(t, cfg).Decide(ctx, r)
+	require.Error(t, err, "nothing is stored that was not redacted")
+	assert.Equal(t, "Call Ann.", res.Text)
+	assert.Empty(t, res.ResponseID)
+
+	hashed := newHeuristicFirst(t, decision.Config{LLM: model("Call Ann."), HashTexts: true})
+	res, err = hashed.Decide(ctx, r)
+	require.NoError(t, err)
+	trace, err = hashed.Trace(ctx, res.ResponseID)
+	require.NoError(t, err)
+	for _, text := range []string{trace.Text, trace.Response, trace.System, trace.Prompt} {
+		assert.Regexp(t, `^sha256:[0-9a-f]{64} \(\d+ bytes\)$`, text)
+	}
+}
+
+// The model is sent what the result and the trace say.
+func TestTheWholePromptIsKept(t *testing.T) {
+	m := &llmtest.Model{Answers: []llmtest.Step{{Text: "Do it."}, {Err: errors.New("out of order")}}}
+	h := newHeuristicFirst(t, decision.Config{LLM: m})
+	for range 2 {
+		res, err := h.Decide(ctx, decision.Request{Text: "hot", Briefing: "- Never open the door.", Goals: []string{"Be kind."}, Candidates: candidates(0.1)})
+		require.NoError(t, err)
+		sent := m.Requests()[len(m.Requests())-1]
+		assert.Equal(t, [2]string{sent.System, sent.Prompt}, [2]string{res.System, res.Prompt})
+		assert.Contains(t, res.System, "Never open the door.")
+		if res.ResponseID != "" {
+			trace, err := h.Trace(ctx, res.ResponseID)
+			require.NoError(t, err)
+			assert.Equal(t, [2]string{sent.System, sent.Prompt}, [2]string{trace.System, trace.Prompt})
+		}
+	}
+}
