@@ -16,7 +16,6 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/store"
@@ -44,10 +43,12 @@ type ExperimentConfig struct {
 	// ShadowTimeout bounds a decision in shadow. 0 means a minute.
 	ShadowTimeout time.Duration
 	// Key splits requests: those of one key go to one variant. nil means by EventID. Return the user or the session if one
-	// person must not meet several variants.
+	// person must not meet several variants. A request whose key is empty is a [*heed.InputError] of the field EventID, or Key,
+	// as all of them would meet one variant. In shadow there is no split.
 	Key func(Request) string
-	// Store keeps the outcomes, in cells of the kind "experiment.outcome" with the name of the experiment as scope. It must
-	// be set.
+	// Store keeps the outcomes, in cells of the kind "experiment.outcome" with the name of the experiment as scope, and a record
+	// of each, of the kind "decision.outcome", so that it can be replaced. The default limits of the records are 30 days and
+	// 1,000,000. It must be set.
 	Store store.Store
 	// Cost is what a decision cost, in a unit of the host's. nil means the number of calls of the model. A cost that is not
 	// finite counts as an error and as 0.
@@ -74,9 +75,6 @@ func (c ExperimentConfig) withDefaults() ExperimentConfig {
 	}
 	c.MaxShadows = cmp.Or(c.MaxShadows, 4)
 	c.ShadowTimeout = cmp.Or(c.ShadowTimeout, time.Minute)
-	if c.Key == nil {
-		c.Key = func(r Request) string { return r.EventID }
-	}
 	if c.Cost == nil {
 		c.Cost = func(r Result) float64 { return float64(r.Calls) }
 	}
@@ -146,6 +144,9 @@ func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, erro
 	cfg = cfg.withDefaults()
 	err := cfg.validate()
 	if err == nil {
+		err = cfg.Store.Declare(ctx, outcomeKind.Kind)
+	}
+	if err == nil {
 		err = cfg.open(ctx)
 	}
 	if err != nil {
@@ -164,18 +165,25 @@ func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, erro
 }
 
 // variant returns the variant of a request, by a hash of its key: the same in every process. In shadow it is the control.
-func (e *Experiment) variant(r *Request) int {
+func (e *Experiment) variant(r *Request) (int, error) {
 	if e.cfg.Shadow {
-		return 0
+		return 0, nil
 	}
-	rng := e.split.Rand(0, e.cfg.Name, e.cfg.Key(*r))
+	key, field := r.EventID, "EventID"
+	if e.cfg.Key != nil {
+		key, field = e.cfg.Key(*r), "Key"
+	}
+	if key == "" {
+		return 0, &heed.InputError{Field: field, Reason: "must not be empty: the experiment splits requests by it"}
+	}
+	rng := e.split.Rand(0, e.cfg.Name, key)
 	left := rng.Float64() * e.total
 	for i := range e.cfg.Variants {
 		if left -= e.cfg.Variants[i].Share; left < 0 {
-			return i
+			return i, nil
 		}
 	}
-	return len(e.cfg.Variants) - 1
+	return len(e.cfg.Variants) - 1, nil
 }
 
 // Decide implements [Strategy]: the request's variant decides. A variant that panics gives a [*heed.PanicError].
@@ -187,7 +195,7 @@ func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
 	var i int
-	if err := host.Call("Key", func() error { i = e.variant(&r); return nil }); err != nil {
+	if err := host.Call("Key", func() (err error) { i, err = e.variant(&r); return err }); err != nil {
 		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
 	d := e.decide(ctx, i, r)
@@ -274,74 +282,6 @@ func (e *Experiment) Wait(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// An ExperimentOutcome is what came of a decision. The fields of a [Credit] fit.
-type ExperimentOutcome struct {
-	Variant string // as in the result
-	// ID names the outcome; a repeated one counts once. Replaces is the ID of the outcome that this one replaces, or empty.
-	ID, Replaces string
-	Reward       float64 // how good it was, in [0, 1]
-	Source       string  // who caused it; may be empty
-	At           time.Time
-}
-
-// Observe counts an outcome. Further batches are committed with it, in one Commit: the reaction that it comes from, for
-// example. It returns a [*heed.InputError] for an invalid outcome, and [evidence.ErrForgotten] if the store no longer keeps
-// the outcome that it replaces. Both change nothing.
-func (e *Experiment) Observe(ctx context.Context, o ExperimentOutcome, with ...store.Batch) error {
-	repeated, err := e.observe(ctx, &o, with)
-	switch {
-	case err != nil:
-		return fmt.Errorf("decision: observe: %w", err)
-	case e.watch == nil:
-	case repeated:
-		e.watch.Tell(ctx, heed.Duplicate{Component: e.watch.Name(), At: e.cfg.Now(), What: "outcome", ID: o.ID})
-	default:
-		e.watch.Tell(ctx, heed.Counted{Component: e.watch.Name(), At: e.cfg.Now(), Subject: o.Variant, Reward: o.Reward, Weight: 1})
-	}
-	return nil
-}
-
-func (e *Experiment) observe(ctx context.Context, o *ExperimentOutcome, with []store.Batch) (repeated bool, err error) {
-	if !slices.ContainsFunc(e.cfg.Variants, func(v Variant) bool { return v.Name == o.Variant }) {
-		return false, &heed.InputError{Field: "Variant", Reason: "is no variant of the experiment"}
-	}
-	if o.ID == "" {
-		return false, &heed.InputError{Field: "ID", Reason: "must not be empty"}
-	}
-	if o.At.IsZero() {
-		o.At = e.cfg.Now()
-	}
-	b := store.Batch{Observations: []evidence.Observation{{
-		ID: e.id(o.ID), Cell: e.cell(o.Variant), Source: o.Source, Reward: o.Reward, Weight: 1, At: o.At,
-	}}}
-	if o.Replaces != "" {
-		b.Retract = []string{e.id(o.Replaces)}
-	}
-	receipts, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{b}, with)...)
-	if o.Replaces != "" && errors.Is(err, heed.ErrNotFound) {
-		return e.forestall(ctx, b, with)
-	}
-	return err == nil && len(receipts[0].Duplicates) > 0, err
-}
-
-// forestall counts an outcome that came before the one that it replaces. It stores an observation without weight under the ID
-// of that one, so that it will count nothing, and withdraws it if it has come meanwhile.
-func (e *Experiment) forestall(ctx context.Context, b store.Batch, with []store.Batch) (repeated bool, err error) {
-	replaced := b.Observations[0]
-	replaced.ID, replaced.Reward, replaced.Weight = b.Retract[0], 0.5, 0
-	withdraw := store.Batch{Withdraw: b.Retract}
-	count := store.Batch{Observations: append(b.Observations, replaced)}
-	receipts, err := e.cfg.Store.Commit(ctx, slices.Concat([]store.Batch{withdraw, count}, with)...)
-	return err == nil && slices.Contains(receipts[1].Duplicates, b.Observations[0].ID), err
-}
-
-// id returns the id of an outcome among all that the store has.
-func (e *Experiment) id(id string) string { return "experiment:" + records.ID(e.cfg.Name, id) }
-
-func (e *Experiment) cell(variant string) evidence.Cell {
-	return evidence.Cell{Kind: "experiment.outcome", Scope: e.cfg.Name, Item: variant}
 }
 
 // counts counts the decisions of a variant. It is safe for concurrent use.

@@ -54,22 +54,29 @@ type VariantReport struct {
 func (e *Experiment) Report(ctx context.Context) (ExperimentReport, error) {
 	report := ExperimentReport{Variants: make([]VariantReport, len(e.cfg.Variants))}
 	beliefs := make([]evidence.Beta, len(e.cfg.Variants))
-	cells := make([]evidence.Cell, len(e.cfg.Variants))
-	for i, v := range e.cfg.Variants {
-		cells[i] = e.cell(v.Name)
+	cells := make([]evidence.Cell, 0, 2*len(e.cfg.Variants))
+	for _, v := range e.cfg.Variants {
+		cell := e.cell(v.Name)
+		cells = append(cells, cell)
+		cell.Name = replaced
+		cells = append(cells, cell)
 	}
 	var all store.Snapshot
 	if err := e.cfg.Store.Read(ctx, &all, cells, nil); err != nil {
 		return ExperimentReport{}, fmt.Errorf("decision: report: %w", err)
 	}
 	now := evidence.InstantOf(e.cfg.Now())
-	for i, v := range e.cfg.Variants {
+	of := func(c evidence.Cell) []evidence.Part {
 		n := 0
-		for n < len(all.Parts) && all.Parts[n].Cell == cells[i] {
+		for n < len(all.Parts) && all.Parts[n].Cell == c {
 			n++
 		}
-		sums := evidence.Caps{}.Pool(all.Parts[:n], now)
+		parts := all.Parts[:n]
 		all.Parts = all.Parts[n:]
+		return parts
+	}
+	for i, v := range e.cfg.Variants {
+		sums := standing(of(cells[2*i]), of(cells[2*i+1]), now)
 		beliefs[i] = sums.Posterior(evidence.Beta{Alpha: 1, Beta: 1})
 		report.Variants[i] = e.counts[i].read()
 		report.Variants[i].Name = v.Name

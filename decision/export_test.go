@@ -34,7 +34,13 @@ func GivenUp(d *Decider) int { return d.models.GivenUp() + d.similar.GivenUp() }
 func StoreOf(f *Reactions) store.Store { return f.cfg.Store }
 
 // VariantOf returns the variant of a request.
-func VariantOf(e *Experiment, r Request) string { return e.cfg.Variants[e.variant(&r)].Name }
+func VariantOf(e *Experiment, r Request) string {
+	i, err := e.variant(&r)
+	if err != nil {
+		panic(err)
+	}
+	return e.cfg.Variants[i].Name
+}
 
 // PersonRow is what the store has of a person.
 type PersonRow = personRow
@@ -51,11 +57,14 @@ func Rows() []Row {
 	trace := traceRow{Trace: Trace{ResponseID: "ResponseID", EventID: "EventID", Source: "Source", Domain: "Domain"}}
 	said := verdictRow{ResponseID: "ResponseID", Person: "Person", Channel: "Channel", Target: "Target"}
 	person := personRow{Person: "Person"}
+	outcome := outcomeRow{Experiment: "Experiment", ID: "ID", Variant: "Variant", Source: "Source"}
+	_, _, outcomeKeys := outcomeKind.Place(outcome)
 	row := func(kind store.Kind, value any, keys []string) Row { return Row{kind, value, keys} }
 	_, _, traceKeys := traceKind.Place(trace)
 	_, _, saidKeys := verdictKind.Place(said)
 	_, _, personKeys := personKind.Place(person)
 	return []Row{
 		row(traceKind.Kind, trace, traceKeys), row(verdictKind.Kind, said, saidKeys), row(personKind.Kind, person, personKeys),
+		row(outcomeKind.Kind, outcome, outcomeKeys),
 	}
 }

@@ -599,7 +599,7 @@ func TestAnOutcomeThatIsReplacedAsItComes(t *testing.T) {
 }
 
 func TestAnOutcomeThatIsForgottenStays(t *testing.T) {
-	st, err := memstore.New(memstore.Config{Now: (&clock{}).Now, HistoryPerCell: 1})
+	st, err := memstore.New(memstore.Config{Now: (&clock{}).Now, HistoryPerCell: 1, Limits: map[string]store.Limits{"decision.outcome": {Most: 1}}})
 	require.NoError(t, err)
 	e := experiment(t, decision.ExperimentConfig{Store: st})
 	for i := range 3 {
