@@ -85,10 +85,7 @@ func ExampleReactions_Feedback() {
 					return err
 				}
 				factor := c.Weight * math.Abs(c.Value) // 0 takes back what was said before
-				change, err = module.Judge(ctx, learning.Judgement{
-					HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Channel: c.Channel,
-					Positive: c.Value > 0, Factor: &factor, At: c.At,
-				}, verdict)
+				change, err = module.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Channel: c.Channel, Weight: &factor, At: c.At, Value: value(c.Value > 0)}}, verdict)
 				return err
 			},
 		})

@@ -734,7 +734,7 @@ func TestLearningIsInTheSameCommit(t *testing.T) {
 			}
 			react := decision.Reaction{ResponseID: "r1", Person: "ann", Value: -1, At: start.Add(time.Minute)}
 			react.Commit = func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-				_, err := module.Judge(ctx, learning.Judgement{HeuristicID: "h1", EventID: c.EventID, Person: c.Person, At: c.At}, verdict)
+				_, err := module.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h1", EventID: c.EventID, Person: c.Person, At: c.At, Value: -1}}, verdict)
 				return err
 			}
 			_, err := f.Feedback(ctx, react)

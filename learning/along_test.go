@@ -17,11 +17,10 @@ import (
 func TestCommittedAlong(t *testing.T) {
 	signal := learning.NewSignal(learning.Positive, "h", "e", "user_implicit")
 	neutral := learning.NewSignal(learning.Neutral, "h", "e", "user_implicit")
-	zero := 0.
 	nothing := thumb("h", "e", true)
-	nothing.Factor = &zero
+	nothing.Value = 0
 	outdated := thumb("h", "e", false)
-	outdated.At = start.Add(-time.Hour)
+	outdated.At = start.Add(-time.Minute)
 	for name, call := range map[string]func(*fixture, store.Batch) error{
 		"a fire": func(f *fixture, b store.Batch) error {
 			return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "new"}, b)
@@ -39,6 +38,10 @@ func TestCommittedAlong(t *testing.T) {
 		},
 		"a click that is taken back": func(f *fixture, b store.Batch) error { _, err := f.Judge(ctx, nothing, b); return err },
 		"a click from before":        func(f *fixture, b store.Batch) error { _, err := f.Judge(ctx, outdated, b); return err },
+		"an undo": func(f *fixture, b store.Batch) error {
+			_, err := f.Undo(ctx, learning.Undo{EventID: "undone"}, b)
+			return err
+		},
 		"a signal": func(f *fixture, b store.Batch) error {
 			_, err := f.Apply(ctx, signal, learning.Origin{ID: "new"}, b)
 			return err
@@ -56,6 +59,7 @@ func TestCommittedAlong(t *testing.T) {
 			f := newFixture(t, learning.Config{DryRun: dry}, "h")
 			require.NoError(t, f.store.Declare(ctx, store.Kind{Name: "host"}))
 			f.fire("h", "e", "")
+			f.fire("h", "undone", "")
 			f.say(thumb("h", "e", true))
 			f.apply("old", "h", 1)
 			host := store.Ref{Kind: "host", ID: "x"}

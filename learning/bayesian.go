@@ -8,27 +8,26 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 )
 
-// BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults of the Learning Strategy Interface
-// design.
+// BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults.
 type BayesianConfig struct {
-	UndoWindow       time.Duration // how long an answer can be taken back or ignored; 0 means 30 s
-	SilenceWindow    time.Duration // after this time, silence is approval; 0 means 30 s
+	UndoWindow       time.Duration // how long a message can take an answer back or ignore it; 0 means 30 s
+	SilenceWindow    time.Duration // after this time, silence is approval; 0 means the undo window
 	IgnoreThreshold  int           // this number of ignores in a row is a negative signal; 0 means 3
 	SilenceIsNeutral bool          // silence says nothing
-	// Keywords make a text an undo. Case does not matter, and blank ones are dropped. nil means undo, revert, cancel, rollback,
-	// nevermind and never mind. With an empty slice, no text is an undo.
-	Keywords []string
-	// WholeWords compares the words of a keyword and not its letters: "undo" is then in "Undo that!" but not in "undoubtedly".
-	WholeWords bool
-	// Implicit and Explicit are the magnitudes of implicit signals and of thumbs, in [0, 1e6]. 0 means 1 and 0.8: by default, what a
-	// user does is worth more than what a user says.
-	Implicit, Explicit float64
+	// IsUndo reports whether a text is a command to take an answer back. nil means that one of the words undo, revert, cancel, rollback,
+	// nevermind and never mind is in it. [Keywords] makes one of other words.
+	IsUndo func(text string) bool
+	// IsThanks reports whether a text is thanks or praise for an answer. nil means a short text with such a word, in eight languages.
+	IsThanks func(text string) bool
+	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is that of an undo and of an outcome; 0 means
+	// 1: by default, what a user does is worth more than what a user says. Silence is weak evidence, as the user may not have looked; 0
+	// means 0.2. So is an ignore; 0 means 0.4.
+	Explicit, Implicit, Silence, Ignore float64
 	// Weights are magnitudes by channel, where one differs. 0 makes the channel say nothing.
 	Weights map[string]float64
 	// UserScores and DevScores are what scores are worth, the lowest score first. The sign says which way, and 0 is neutral. The zero
@@ -39,7 +38,8 @@ type BayesianConfig struct {
 	Domains map[string]Domain
 }
 
-// A Domain is what differs in one domain. A zero field, and a channel that is not in the map, is as in all others.
+// A Domain is what differs in one domain. A zero field, and a channel that is not in the map, is as in all others. Silence counts after the
+// domain's undo window, if only that is set.
 type Domain struct {
 	UndoWindow      time.Duration
 	SilenceWindow   time.Duration
@@ -49,19 +49,16 @@ type Domain struct {
 
 func (c BayesianConfig) withDefaults() BayesianConfig {
 	c.UndoWindow = cmp.Or(c.UndoWindow, 30*time.Second)
-	c.SilenceWindow = cmp.Or(c.SilenceWindow, 30*time.Second)
+	c.SilenceWindow = cmp.Or(c.SilenceWindow, c.UndoWindow)
 	c.IgnoreThreshold = cmp.Or(c.IgnoreThreshold, 3)
-	if c.Keywords == nil {
-		c.Keywords = []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"}
+	if c.IsUndo == nil {
+		c.IsUndo = Keywords(strings.Split(specKeywords, ",")...)
 	}
-	keywords := make([]string, 0, len(c.Keywords))
-	for _, k := range c.Keywords {
-		if k = strings.ToLower(strings.TrimSpace(k)); k != "" {
-			keywords = append(keywords, k)
-		}
+	if c.IsThanks == nil {
+		c.IsThanks = isThanks
 	}
-	c.Keywords = keywords
 	c.Implicit, c.Explicit = cmp.Or(c.Implicit, 1), cmp.Or(c.Explicit, 0.8)
+	c.Silence, c.Ignore = cmp.Or(c.Silence, defaultSilence), cmp.Or(c.Ignore, defaultIgnore)
 	c.Weights = maps.Clone(c.Weights)
 	c.UserScores = cmp.Or(c.UserScores, [3]float64{-0.4, 0.05, 0.4})
 	c.DevScores = cmp.Or(c.DevScores, [5]float64{-0.4, -0.2, 0.05, 0.2, 0.4})
@@ -87,6 +84,8 @@ func (c *BayesianConfig) validate() error {
 	check("", c.UndoWindow, c.SilenceWindow, c.IgnoreThreshold, c.Weights)
 	found.Check(isMagnitude(c.Implicit), "Implicit", c.Implicit, notMagnitude)
 	found.Check(isMagnitude(c.Explicit), "Explicit", c.Explicit, notMagnitude)
+	found.Check(isMagnitude(c.Silence), "Silence", c.Silence, notMagnitude)
+	found.Check(isMagnitude(c.Ignore), "Ignore", c.Ignore, notMagnitude)
 	found.Check(areScores(c.UserScores[:]), "UserScores", c.UserScores, notScores)
 	found.Check(areScores(c.DevScores[:]), "DevScores", c.DevScores, notScores)
 	for _, name := range slices.Sorted(maps.Keys(c.Domains)) {
@@ -110,8 +109,8 @@ func areScores(scores []float64) bool {
 // bayesian is immutable.
 type bayesian struct{ cfg BayesianConfig }
 
-// NewBayesian returns the strategy of the Learning Strategy Interface design: silence is approval, an undo is rejection, and so
-// are three ignores in a row. A configuration that is not valid is all its faults, joined, each a [*heed.ConfigError].
+// NewBayesian returns the strategy of the Learning Strategy Interface design: silence is weak approval, an undo is rejection, and so
+// are, weakly, three ignores in a row. A configuration that is not valid is all its faults, joined, each a [*heed.ConfigError].
 //
 // The metadata of its signals have "original_source", the channel of the judgement; "scale" and "score"; "elapsed_seconds";
 // "undo_text", at most 100 characters; or "consecutive_count".
@@ -140,13 +139,11 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 	case DevScale:
 		worth = b.cfg.DevScores[j.Score-1]
 	default:
-		s.Type, s.Magnitude = Negative, b.weight(j.Domain, channel, b.cfg.Explicit)
-		if j.Positive {
-			s.Type = Positive
-		}
-		return s, nil
+		worth = j.Value * b.weight(j.Domain, channel, b.cfg.Explicit)
 	}
-	s.Metadata["scale"], s.Metadata["score"] = string(j.Scale), strconv.Itoa(j.Score)
+	if j.Scale != "" {
+		s.Metadata["scale"], s.Metadata["score"] = string(j.Scale), strconv.Itoa(j.Score)
+	}
 	switch s.Magnitude = max(worth, -worth); {
 	case worth > 0:
 		s.Type = Positive
@@ -157,7 +154,7 @@ func (b *bayesian) InterpretJudgement(j Judgement) (Signal, error) {
 }
 
 func (b *bayesian) InterpretTimeout(a Answer) (Signal, error) {
-	s := b.implicit(Positive, a, ChannelTimeout)
+	s := b.implicit(Positive, a, ChannelTimeout, b.cfg.Silence)
 	if b.cfg.SilenceIsNeutral {
 		s.Type, s.Magnitude = Neutral, 0
 	}
@@ -165,14 +162,14 @@ func (b *bayesian) InterpretTimeout(a Answer) (Signal, error) {
 	return s, nil
 }
 
-func (b *bayesian) InterpretUndo(u Undo) ([]Signal, error) {
-	if len(u.Answers) == 0 || !b.IsUndo(u.Text) {
+func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error) {
+	if len(answers) == 0 || text != "" && !b.IsUndo(text) {
 		return nil, nil
 	}
-	kept := cut(u.Text, 100)
-	signals := make([]Signal, len(u.Answers))
-	for i, a := range u.Answers {
-		signals[i] = b.implicit(Negative, a, ChannelUndo)
+	kept := cut(text, 100)
+	signals := make([]Signal, len(answers))
+	for i, a := range answers {
+		signals[i] = b.implicit(Negative, a, ChannelUndo, b.cfg.Implicit)
 		signals[i].Metadata = map[string]string{"undo_text": kept}
 	}
 	return signals, nil
@@ -181,7 +178,7 @@ func (b *bayesian) InterpretUndo(u Undo) ([]Signal, error) {
 // InterpretIgnore returns a signal about no event in particular.
 func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 	a.EventID = ""
-	s := b.implicit(Negative, a, ChannelIgnored)
+	s := b.implicit(Negative, a, ChannelIgnored, b.cfg.Ignore)
 	if a.Consecutive < cmp.Or(b.cfg.Domains[a.Domain].IgnoreThreshold, b.cfg.IgnoreThreshold) {
 		s.Type, s.Magnitude = Neutral, 0
 	}
@@ -191,14 +188,14 @@ func (b *bayesian) InterpretIgnore(a Answer) (Signal, error) {
 
 func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
 	if a.Success {
-		return b.implicit(Positive, a, ChannelOutcome), nil
+		return b.implicit(Positive, a, ChannelOutcome, b.cfg.Implicit), nil
 	}
-	return b.implicit(Negative, a, ChannelOutcome), nil
+	return b.implicit(Negative, a, ChannelOutcome, b.cfg.Implicit), nil
 }
 
 func (b *bayesian) Windows(domain string) Windows {
 	d := b.cfg.Domains[domain]
-	return Windows{Undo: cmp.Or(d.UndoWindow, b.cfg.UndoWindow), Silence: cmp.Or(d.SilenceWindow, b.cfg.SilenceWindow)}
+	return Windows{Undo: cmp.Or(d.UndoWindow, b.cfg.UndoWindow), Silence: cmp.Or(d.SilenceWindow, d.UndoWindow, b.cfg.SilenceWindow)}
 }
 
 func (b *bayesian) Config() map[string]string {
@@ -209,8 +206,8 @@ func (b *bayesian) Config() map[string]string {
 		"silence_window_sec":   number(c.SilenceWindow.Seconds()),
 		"silence_is_neutral":   strconv.FormatBool(c.SilenceIsNeutral),
 		"ignored_threshold":    strconv.Itoa(c.IgnoreThreshold),
-		"undo_keywords":        strings.Join(c.Keywords, ","),
-		"undo_whole_words":     strconv.FormatBool(c.WholeWords),
+		"silence_magnitude":    number(c.Silence),
+		"ignore_magnitude":     number(c.Ignore),
 		"implicit_magnitude":   number(c.Implicit),
 		"explicit_magnitude":   number(c.Explicit),
 		"weights":              fmt.Sprint(c.Weights), // fmt sorts the keys of maps
@@ -222,9 +219,9 @@ func (b *bayesian) Config() map[string]string {
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
 
-func (b *bayesian) implicit(t SignalType, a Answer, channel string) Signal {
+func (b *bayesian) implicit(t SignalType, a Answer, channel string, magnitude float64) Signal {
 	s := NewSignal(t, a.HeuristicID, a.EventID, channel)
-	s.Magnitude = b.weight(a.Domain, channel, b.cfg.Implicit)
+	s.Magnitude = b.weight(a.Domain, channel, magnitude)
 	return s
 }
 
@@ -238,27 +235,9 @@ func (b *bayesian) weight(domain, channel string, otherwise float64) float64 {
 	return otherwise
 }
 
-func (b *bayesian) IsUndo(text string) bool {
-	text = strings.ToLower(text)
-	if b.cfg.WholeWords {
-		text = words(text)
-	}
-	return slices.ContainsFunc(b.cfg.Keywords, func(keyword string) bool {
-		if b.cfg.WholeWords {
-			keyword = words(keyword)
-		}
-		return keyword != " " && strings.Contains(text, keyword)
-	})
-}
+func (b *bayesian) IsUndo(text string) bool { return b.cfg.IsUndo(text) }
 
-// words returns the words of a text with one blank before, between and after them.
-func words(text string) string {
-	all := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsMark(r) && !unicode.IsDigit(r) })
-	if len(all) == 0 {
-		return " "
-	}
-	return " " + strings.Join(all, " ") + " "
-}
+func (b *bayesian) IsThanks(text string) bool { return b.cfg.IsThanks(text) }
 
 // cut returns the first characters of a text.
 func cut(text string, most int) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -22,6 +23,10 @@ func newBayesian(t testing.TB, cfg learning.BayesianConfig) learning.Strategy {
 	return b
 }
 
+func said(value float64, channel string) learning.Judgement {
+	return learning.Judgement{Verdict: heed.Verdict{Value: value, Channel: channel}}
+}
+
 func TestInterpretJudgement(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	for _, test := range []struct {
@@ -30,19 +35,22 @@ func TestInterpretJudgement(t *testing.T) {
 		weight   float64
 		source   string
 	}{
-		{learning.Judgement{Positive: true}, learning.Positive, 0.8, learning.ChannelExplicit},
-		{learning.Judgement{}, learning.Negative, 0.8, learning.ChannelExplicit},
-		{learning.Judgement{Positive: true, Channel: "user"}, learning.Positive, 0.8, learning.ChannelExplicit},
-		{learning.Judgement{Positive: true, Channel: "user_implicit"}, learning.Positive, 0.8, learning.ChannelExplicit},
-		{learning.Judgement{Channel: learning.ChannelDev}, learning.Negative, 0.8, learning.ChannelDev},
+		{said(1, ""), learning.Positive, 0.8, learning.ChannelExplicit},
+		{said(-0.5, ""), learning.Negative, 0.4, learning.ChannelExplicit},
+		{said(0.25, learning.ChannelDev), learning.Positive, 0.2, learning.ChannelDev},
+		{said(0, ""), learning.Neutral, 0, learning.ChannelExplicit},
+		{said(-1, ""), learning.Negative, 0.8, learning.ChannelExplicit},
+		{said(1, "user"), learning.Positive, 0.8, learning.ChannelExplicit},
+		{said(1, "user_implicit"), learning.Positive, 0.8, learning.ChannelExplicit},
+		{said(-1, learning.ChannelDev), learning.Negative, 0.8, learning.ChannelDev},
 		{learning.Judgement{Scale: learning.UserScale, Score: 1}, learning.Negative, 0.4, learning.ChannelExplicit},
 		{learning.Judgement{Scale: learning.UserScale, Score: 2}, learning.Positive, 0.05, learning.ChannelExplicit},
 		{learning.Judgement{Scale: learning.UserScale, Score: 3}, learning.Positive, 0.4, learning.ChannelExplicit},
-		{learning.Judgement{Scale: learning.DevScale, Score: 1, Channel: "dev"}, learning.Negative, 0.4, learning.ChannelDev},
-		{learning.Judgement{Scale: learning.DevScale, Score: 2, Channel: "dev"}, learning.Negative, 0.2, learning.ChannelDev},
-		{learning.Judgement{Scale: learning.DevScale, Score: 3, Channel: "dev"}, learning.Positive, 0.05, learning.ChannelDev},
-		{learning.Judgement{Scale: learning.DevScale, Score: 4, Channel: "dev"}, learning.Positive, 0.2, learning.ChannelDev},
-		{learning.Judgement{Scale: learning.DevScale, Score: 5, Channel: "dev"}, learning.Positive, 0.4, learning.ChannelDev},
+		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 1}, learning.Negative, 0.4, learning.ChannelDev},
+		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 2}, learning.Negative, 0.2, learning.ChannelDev},
+		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 3}, learning.Positive, 0.05, learning.ChannelDev},
+		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 4}, learning.Positive, 0.2, learning.ChannelDev},
+		{learning.Judgement{Verdict: heed.Verdict{Channel: "dev"}, Scale: learning.DevScale, Score: 5}, learning.Positive, 0.4, learning.ChannelDev},
 	} {
 		for _, target := range []heed.Target{"", heed.TargetRule, heed.TargetResponse} {
 			f := test.feedback
@@ -64,11 +72,11 @@ func TestInterpretJudgement(t *testing.T) {
 func TestScoresAreConfigured(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{UserScores: [3]float64{-1, 0, 2}, DevScores: [5]float64{-3, -2, -1, 1, 2}})
 	for score, want := range map[int]string{1: "negative 1", 2: "neutral 0", 3: "positive 2"} {
-		s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: score})
+		s, err := b.InterpretJudgement(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e"}, Scale: learning.UserScale, Score: score})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude))
 	}
-	s, err := b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Scale: learning.DevScale, Score: 3})
+	s, err := b.InterpretJudgement(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e"}, Scale: learning.DevScale, Score: 3})
 	require.NoError(t, err)
 	assert.Equal(t, "negative 1", fmt.Sprint(s.Type, " ", s.Magnitude))
 }
@@ -79,8 +87,9 @@ func TestInterpretTimeout(t *testing.T) {
 	require.NoError(t, err)
 	want := learning.NewSignal(learning.Positive, "h1", "e1", learning.ChannelTimeout)
 	want.Metadata = map[string]string{"elapsed_seconds": "31.5"}
-	assert.Equal(t, want, s)
 	assert.EqualValues(t, 1, want.Magnitude, "a signal is worth 1 unless somebody says otherwise")
+	want.Magnitude = 0.2
+	assert.Equal(t, want, s, "a quarter of a click")
 
 	s, err = newBayesian(t, learning.BayesianConfig{SilenceIsNeutral: true}).InterpretTimeout(request)
 	require.NoError(t, err)
@@ -88,9 +97,9 @@ func TestInterpretTimeout(t *testing.T) {
 	assert.Zero(t, s.Magnitude)
 }
 
-// TestUndoTexts says which texts are undone by letters, as is the default, and by words.
+// TestUndoTexts says which texts are an undo by the document's letters, and by words, as is the default.
 func TestUndoTexts(t *testing.T) {
-	letters, words := newBayesian(t, learning.BayesianConfig{}), newBayesian(t, learning.BayesianConfig{WholeWords: true})
+	letters, words := learning.SpecConfig().Strategy, newBayesian(t, learning.BayesianConfig{})
 	for _, test := range []struct {
 		text           string
 		letters, words bool
@@ -110,20 +119,22 @@ func TestUndoTexts(t *testing.T) {
 		{"roll back", false, false},
 		{"mind", false, false},
 		{"hello", false, false},
-		{"", false, false},
 	} {
 		for strategy, want := range map[learning.Strategy]bool{letters: test.letters, words: test.words} {
-			signals, err := strategy.InterpretUndo(learning.Undo{Text: test.text, Answers: []learning.Answer{{HeuristicID: "h", EventID: "e"}}})
+			signals, err := strategy.InterpretUndo(test.text, []learning.Answer{{HeuristicID: "h", EventID: "e"}})
 			require.NoError(t, err)
-			assert.Equal(t, want, len(signals) == 1, "%q, whole words %v", test.text, learning.SettingsOf(strategy).WholeWords)
+			assert.Equal(t, want, len(signals) == 1, test.text)
+			assert.Equal(t, want, strategy.IsUndo(test.text), test.text)
 		}
 	}
+	assert.False(t, words.IsUndo(""))
+	assert.False(t, letters.IsUndo(""))
 }
 
 func TestInterpretUndo(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	fires := []learning.Answer{{HeuristicID: "h1", EventID: "e1"}, {HeuristicID: "h2", EventID: "e2"}}
-	signals, err := b.InterpretUndo(learning.Undo{Text: "Please undo that", Answers: fires})
+	signals, err := b.InterpretUndo("Please undo that", fires)
 	require.NoError(t, err)
 	var want []learning.Signal
 	for _, f := range fires {
@@ -134,13 +145,12 @@ func TestInterpretUndo(t *testing.T) {
 	assert.Equal(t, want, signals)
 
 	long := "undo " + strings.Repeat("é", 200)
-	signals, err = b.InterpretUndo(learning.Undo{Text: long, Answers: fires[:1]})
+	signals, err = b.InterpretUndo(long, fires[:1])
 	require.NoError(t, err)
 	assert.Equal(t, string([]rune(long)[:100]), signals[0].Metadata["undo_text"])
 }
 
 func TestKeywords(t *testing.T) {
-	fires := []learning.Answer{{HeuristicID: "h", EventID: "e"}}
 	for _, test := range []struct {
 		keywords []string
 		text     string
@@ -149,24 +159,32 @@ func TestKeywords(t *testing.T) {
 		{[]string{"", " ", "undo", " Stop "}, "hello", false},
 		{[]string{"", " ", "undo", " Stop "}, "please STOP", true},
 		{[]string{"", "\t"}, "undo", false},
-		{[]string{}, "undo", false},
-		{nil, "undo", true},
-		{[]string{"!!"}, "hello !! there", true},
+		{nil, "undo", false},
+		{[]string{"!!"}, "hello !! there", false}, // a keyword without words is in no text
+		{[]string{"取消"}, "请取消这个", true},
+		{[]string{"取消"}, "取出消息", false},
+		{[]string{"やめて"}, "今のはやめて", true},
 	} {
-		b := newBayesian(t, learning.BayesianConfig{Keywords: test.keywords})
-		signals, err := b.InterpretUndo(learning.Undo{Text: test.text, Answers: fires})
-		require.NoError(t, err)
-		assert.Equal(t, test.want, len(signals) > 0, "%q in %q", test.keywords, test.text)
+		assert.Equal(t, test.want, learning.Keywords(test.keywords...)(test.text), "%q in %q", test.keywords, test.text)
 	}
-	b := newBayesian(t, learning.BayesianConfig{Keywords: []string{"!!"}, WholeWords: true})
-	signals, err := b.InterpretUndo(learning.Undo{Text: "hello", Answers: fires})
-	require.NoError(t, err)
-	assert.Empty(t, signals, "a keyword without words is in no text")
+}
+
+// TestThanks says which texts do not ignore an answer.
+func TestThanks(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{})
+	for text, want := range map[string]bool{
+		"thanks, perfect!": true, "Great": true, "super, danke": true, "merci beaucoup": true, "ありがとう": true, "谢谢！": true, "Muchas gracias": true,
+		"no thanks": false, "thanks for nothing": false, "nicht perfekt": false, "is that perfect?": false, "": false, "and now the next one": false,
+		"thanks, now write me a poem about the sea and the stars above it, please": false, "不，谢谢": false,
+	} {
+		assert.Equal(t, want, b.IsThanks(text), text)
+	}
+	assert.False(t, learning.SpecConfig().Strategy.IsThanks("thanks"))
 }
 
 func TestInterpretIgnore(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
-	for n, want := range map[int]string{0: "neutral 0", 1: "neutral 0", 2: "neutral 0", 3: "negative 1", 4: "negative 1"} {
+	for n, want := range map[int]string{0: "neutral 0", 1: "neutral 0", 2: "neutral 0", 3: "negative 0.4", 4: "negative 0.4"} {
 		s, err := b.InterpretIgnore(learning.Answer{HeuristicID: "h1", EventID: "e1", Consecutive: n})
 		require.NoError(t, err)
 		assert.Equal(t, want, fmt.Sprint(s.Type, " ", s.Magnitude), n)
@@ -190,14 +208,14 @@ func TestWeightsAndDomains(t *testing.T) {
 		return s.Magnitude
 	}
 	undo := func(domain string) (learning.Signal, error) {
-		signals, err := b.InterpretUndo(learning.Undo{Text: "undo", Answers: []learning.Answer{{HeuristicID: "h", EventID: "e", Domain: domain}}})
+		signals, err := b.InterpretUndo("undo", []learning.Answer{{HeuristicID: "h", EventID: "e", Domain: domain}})
 		return signals[0], err
 	}
 	ignore := func(domain string) (learning.Signal, error) {
 		return b.InterpretIgnore(learning.Answer{HeuristicID: "h", Domain: domain, Consecutive: 4})
 	}
 	thumbs := func(domain string) (learning.Signal, error) {
-		return b.InterpretJudgement(learning.Judgement{HeuristicID: "h", EventID: "e", Domain: domain})
+		return b.InterpretJudgement(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Value: -1}, Domain: domain})
 	}
 	outcome := func(domain string) (learning.Signal, error) {
 		return b.InterpretOutcome(learning.Answer{HeuristicID: "h", EventID: "e", Domain: domain})
@@ -211,7 +229,7 @@ func TestWeightsAndDomains(t *testing.T) {
 	assert.EqualValues(t, 1, weight("home", thumbs))
 	assert.EqualValues(t, 1, weight("home", outcome))
 	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, b.Windows(""))
-	assert.Equal(t, learning.Windows{Undo: time.Minute, Silence: 30 * time.Second}, b.Windows("home"))
+	assert.Equal(t, learning.Windows{Undo: time.Minute, Silence: time.Minute}, b.Windows("home"))
 	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 2 * time.Minute}, b.Windows("chat"))
 }
 
@@ -220,48 +238,51 @@ func TestBayesianConfig(t *testing.T) {
 	settings := learning.SettingsOf(b)
 	assert.Equal(t, 30*time.Second, settings.UndoWindow)
 	assert.Equal(t, 3, settings.IgnoreThreshold)
-	assert.Equal(t, []float64{1, 0.8}, []float64{settings.Implicit, settings.Explicit})
-	assert.Equal(t, []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"}, settings.Keywords)
-	settings.Keywords[0] = ""
-	assert.Equal(t, "undo", learning.SettingsOf(b).Keywords[0])
+	assert.Equal(t, []float64{1, 0.8, 0.2, 0.4}, []float64{settings.Implicit, settings.Explicit, settings.Silence, settings.Ignore})
 	config := b.Config()
 	assert.Equal(t, "bayesian", config["strategy"])
 	assert.Equal(t, "30", config["undo_window_sec"])
-	assert.Equal(t, "undo,revert,cancel,rollback,nevermind,never mind", config["undo_keywords"])
+	assert.Equal(t, "0.2", config["silence_magnitude"])
+	assert.Equal(t, 2*time.Minute, newBayesian(t, learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence, "silence counts when the undo window is over")
 
 	_, err := learning.NewBayesian(learning.BayesianConfig{
-		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1,
+		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1, Silence: -1, Ignore: 2e6,
 		Weights:    map[string]float64{"a": math.Inf(1)},
 		UserScores: [3]float64{1, 0, -1}, DevScores: [5]float64{math.NaN()},
 		Domains: map[string]learning.Domain{"d": {UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Weights: map[string]float64{"b": -1}}},
 	})
-	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]", "Implicit", "Explicit", "UserScores", "DevScores",
+	assert.Equal(t, []string{"UndoWindow", "SilenceWindow", "IgnoreThreshold", "Weights[a]", "Implicit", "Explicit", "Silence", "Ignore", "UserScores", "DevScores",
 		"Domains[d].UndoWindow", "Domains[d].SilenceWindow", "Domains[d].IgnoreThreshold", "Domains[d].Weights[b]"}, fields(err))
 }
 
-// FuzzUndo holds that a keyword is found by words only where its letters are, once blanks and signs are alike, that what is
-// kept of a text is its beginning, and that nothing is undone without a keyword.
+// FuzzUndo holds that a keyword is found only where its letters are, once blanks and signs are alike, and that what is kept of a text is
+// its beginning.
 func FuzzUndo(f *testing.F) {
-	for _, seed := range [][2]string{{"undo", "please undo"}, {"never mind", "never\tmind!"}, {"İ", "i̇"}, {"", "x"}, {"\xff", "\xff"}, {",", ","}} {
+	for _, seed := range [][2]string{{"undo", "please undo"}, {"never mind", "never\tmind!"}, {"İ", "i̇"}, {"", "x"}, {"\xff", "\xff"}, {",", ","}, {"取消", "请取消"}} {
 		f.Add(seed[0], seed[1])
 	}
+	letters := func(s string) string {
+		return strings.Map(func(r rune) rune {
+			if unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsDigit(r) {
+				return unicode.ToLower(r)
+			}
+			return -1
+		}, s)
+	}
 	f.Fuzz(func(t *testing.T, keyword, text string) {
-		fires := []learning.Answer{{HeuristicID: "h", EventID: "e"}}
-		letters := newBayesian(t, learning.BayesianConfig{Keywords: []string{keyword}})
-		signals, err := letters.InterpretUndo(learning.Undo{Text: text, Answers: fires})
-		require.NoError(t, err)
-		blank := strings.TrimSpace(keyword) == ""
-		assert.Equal(t, !blank && strings.Contains(strings.ToLower(text), strings.ToLower(strings.TrimSpace(keyword))), len(signals) == 1)
-		words := newBayesian(t, learning.BayesianConfig{Keywords: []string{keyword}, WholeWords: true})
-		byWords, err := words.InterpretUndo(learning.Undo{Text: text, Answers: fires})
-		require.NoError(t, err)
-		if blank {
-			assert.Empty(t, byWords)
+		b := newBayesian(t, learning.BayesianConfig{IsUndo: learning.Keywords(keyword)})
+		if b.IsUndo(text) {
+			assert.NotEmpty(t, letters(keyword))
+			assert.Contains(t, letters(text), letters(keyword))
 		}
-		for _, s := range append(signals, byWords...) {
+		assert.Equal(t, letters(keyword) != "", b.IsUndo(keyword))
+		b.IsThanks(text)
+		signals, err := b.InterpretUndo(text, []learning.Answer{{HeuristicID: "h", EventID: "e"}})
+		require.NoError(t, err)
+		assert.Equal(t, text == "" || b.IsUndo(text), len(signals) == 1)
+		for _, s := range signals {
 			kept := s.Metadata["undo_text"]
 			assert.True(t, strings.HasPrefix(text, kept))
-			assert.LessOrEqual(t, utf8.RuneCountInString(kept), 100)
 			assert.Equal(t, min(utf8.RuneCountInString(text), 100), utf8.RuneCountInString(kept))
 		}
 	})

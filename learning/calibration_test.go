@@ -63,7 +63,7 @@ func TestCalibration(t *testing.T) {
 	var all []forecast
 	for i := range 300 {
 		is := forecast{[]string{"h1", "h2", ""}[rng.IntN(3)], []string{"heuristic", "llm", ""}[rng.IntN(3)], math.Round(rng.Float64()*20) / 20, 1}
-		fire := learning.Fire{HeuristicID: is.heuristic, EventID: fmt.Sprint(i), Path: is.path, Prediction: &is.prediction}
+		fire := learning.Fire{HeuristicID: is.heuristic, EventID: fmt.Sprint(i), Path: is.path, Prediction: &is.prediction, Session: "room"}
 		if i%10 == 0 {
 			fire.Prediction = nil
 		}
@@ -99,7 +99,7 @@ func TestPredictionsMoveNoConfidence(t *testing.T) {
 	with, without := 0., 0.
 	for _, prediction := range []*float64{nil, new(float64)} {
 		f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}}, "h")
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "oven", Prediction: prediction}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "oven", Prediction: prediction, Session: "room"}))
 		f.event("", "off")
 		c, err := f.Calibration(ctx)
 		require.NoError(t, err)
@@ -120,7 +120,7 @@ func TestCalibrationOfTheEdges(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, empty.Overall)
 	for i, p := range []float64{0, 1, 1} {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Prediction: &p}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Prediction: &p, Session: "room"}))
 		p = 0.5 // the caller's variable is the caller's
 	}
 	f.clock.Advance(time.Minute)
@@ -137,7 +137,7 @@ func TestCalibrationOfTheEdges(t *testing.T) {
 func TestCalibrationFollowsAnUndo(t *testing.T) {
 	f := newFixture(t, windows(60, 30), "h")
 	p := 0.9
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Prediction: &p}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Prediction: &p, Session: "room"}))
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
 	f.event("", "undo")

@@ -56,7 +56,7 @@ func TestComplaintsAreNoSilence(t *testing.T) {
 	f := newFixture(t, learning.Config{Strength: 10, Caps: learning.Guarded()})
 	f.put(learning.Heuristic{ID: "h", Initial: 0.1})
 	for i := range 100 {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: fmt.Sprint("user ", i)}))
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: fmt.Sprint("user ", i), Session: "room"}))
 	}
 	f.clock.Advance(time.Minute)
 	f.sweep()
@@ -103,7 +103,7 @@ func TestSilenceBias(t *testing.T) {
 		}
 		return peak
 	}
-	capped := peak(learning.Config{Caps: learning.Guarded(), ComplaintRetractsSilence: true})
+	capped := peak(learning.Config{Caps: learning.Guarded()})
 	t.Logf("%d fires: the greatest confidence is %.3f", fires, capped)
 	assert.Less(t, capped, 0.7)
 	assert.Greater(t, peak(learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), 0.9, "without caps")

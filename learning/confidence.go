@@ -3,6 +3,7 @@ package learning
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 type belief struct {
 	prior       evidence.Beta
 	caps        evidence.Caps
+	agreement   float64     // the greatest mass of agreement
 	constraints Constraints // of all layers; the range lies within the bounds
 }
 
@@ -23,14 +25,14 @@ func (m *Module) believe(a *account) belief {
 	c = c.over(Constraints{Lock: Unlocked, Range: m.cfg.Bounds, FeedbackWeight: 1})
 	c.Range = Range{m.cfg.Bounds.clamp(c.Range.Floor), m.cfg.Bounds.clamp(c.Range.Ceiling)}
 	initial := cmp.Or(h.Initial, m.cfg.Initial)
-	return belief{evidence.Beta{Alpha: initial * m.cfg.Strength, Beta: (1 - initial) * m.cfg.Strength}, m.cfg.Caps, c}
+	return belief{evidence.Beta{Alpha: initial * m.cfg.Strength, Beta: (1 - initial) * m.cfg.Strength}, m.cfg.Caps, m.cfg.AgreementMass, c}
 }
 
 // confidence reads the parts of a heuristic at a moment, and says what limits the result.
 func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []Limit) {
 	var limits []Limit
-	sums := b.caps.Pool(parts, now)
-	if (evidence.Caps{}).Pool(parts, now).Mass > sums.Mass*(1+1e-12) {
+	sums, capped := b.pool(parts, now)
+	if capped {
 		limits = append(limits, limitCap)
 	}
 	mean := sums.Posterior(b.prior).Mean()
@@ -43,6 +45,30 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 	return b.constraints.Range.clamp(mean), limits
 }
 
+// pool adds up the parts of a heuristic within the caps. The mass of agreement has a cap of its own, which leaves its mean as it is.
+func (b *belief) pool(parts []evidence.Part, now evidence.Instant) (sums evidence.Sums, capped bool) {
+	rest := make([]evidence.Part, 0, len(parts))
+	var agreed evidence.Sums
+	for _, p := range parts {
+		switch p.Cell.Name {
+		case cellAgreed:
+			agreed = agreed.Plus(p.Tally.At(now))
+			continue
+		case cellSilence: // also where the store keeps no channels apart
+			p.Channel = ChannelTimeout
+		}
+		rest = append(rest, p)
+	}
+	sums = b.caps.Pool(rest, now)
+	capped = (evidence.Caps{}).Pool(rest, now).Mass > sums.Mass*(1+1e-12)
+	if agreed.Mass > b.agreement {
+		f := b.agreement / agreed.Mass
+		agreed = evidence.Sums{Mass: agreed.Mass * f, Squares: agreed.Squares * f, Reward: agreed.Reward * f, RewardSquares: agreed.RewardSquares * f}
+		capped = true
+	}
+	return sums.Plus(agreed), capped
+}
+
 // A Standing is where a heuristic stands.
 type Standing struct {
 	Heuristic  Heuristic
@@ -50,16 +76,35 @@ type Standing struct {
 	Confidence float64 // how far it is trusted
 	// Fires is how often it was shown, and Considered how often it could have been.
 	Fires, Considered uint64
-	// Successes and Failures are fires that ended with an implicit signal: an outcome, an undo, silence, or one ignore too many.
-	// Successes/(Successes+Failures) is the rate at which it works.
+	// Successes and Failures are fires that were received well or badly: by what was said of them, else by their implicit signal. People
+	// who disagree count as neither. Successes/(Successes+Failures) is the rate at which it works.
 	Successes, Failures uint64
 }
 
 // Standing returns where a heuristic stands now, or [heed.ErrNotFound].
-func (m *Module) Standing(ctx context.Context, heuristicID string) (s Standing, err error) {
-	defer doing("standing", &err)
-	s, _, err = m.standing(ctx, heuristicID)
+func (m *Module) Standing(ctx context.Context, heuristicID string) (Standing, error) {
+	all, err := m.Standings(ctx, heuristicID)
+	s, found := all[heuristicID]
+	if err == nil && !found {
+		err = fmt.Errorf("learning: standing: %w", errNoHeuristic)
+	}
 	return s, err
+}
+
+// Standings returns where heuristics stand now, by id, in one read. Unknown ids are left out.
+func (m *Module) Standings(ctx context.Context, heuristicIDs ...string) (_ map[string]Standing, err error) {
+	defer doing("standings", &err)
+	all := make(map[string]Standing, len(heuristicIDs))
+	l, err := m.readStandings(ctx, heuristicIDs)
+	if err != nil {
+		return nil, err
+	}
+	for id, a := range l.accounts {
+		if a.heuristic.Revision > 0 {
+			all[id] = m.standing(a)
+		}
+	}
+	return all, nil
 }
 
 // The cells of a heuristic's fires.
@@ -73,26 +118,30 @@ func (m *Module) fireCell(heuristicID, name string) evidence.Cell {
 	return evidence.Cell{Kind: m.kinds.fire, Item: heuristicID, Name: name}
 }
 
-// standing returns also what it was made of.
-func (m *Module) standing(ctx context.Context, heuristicID string) (Standing, *account, error) {
+// readStandings reads heuristics with their evidence and the cells of their fires.
+func (m *Module) readStandings(ctx context.Context, heuristicIDs []string) (*ledger, error) {
 	l := m.newLedger()
-	err := l.read(ctx, []string{heuristicID}, nil, m.fireCell(heuristicID, cellShown), m.fireCell(heuristicID, cellConsidered), m.fireCell(heuristicID, cellEnded))
-	if err != nil {
-		return Standing{}, nil, err
+	cells := make([]evidence.Cell, 0, 3*len(heuristicIDs))
+	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
+	for _, id := range ids {
+		cells = append(cells, m.fireCell(id, cellShown), m.fireCell(id, cellConsidered), m.fireCell(id, cellEnded))
 	}
-	a, err := l.account(heuristicID)
-	if err != nil {
-		return Standing{}, nil, err
+	if len(ids) == 0 {
+		return l, ctx.Err()
 	}
+	return l, l.read(ctx, ids, nil, cells...)
+}
+
+func (m *Module) standing(a *account) Standing {
 	b := m.believe(a)
 	s := Standing{Heuristic: heuristicOf(a.heuristic)}
 	if a.pin.Value.Constraints != (Constraints{}) {
 		s.Pin = a.pin.Value
 	}
 	s.Confidence, _ = b.confidence(a.parts, evidence.InstantOf(m.cfg.Now()))
-	for i := range l.fires {
-		t := &l.fires[i].Tally
-		switch l.fires[i].Cell.Name {
+	for i := range a.fires {
+		t := &a.fires[i].Tally
+		switch a.fires[i].Cell.Name {
 		case cellShown:
 			s.Fires += t.N()
 		case cellConsidered:
@@ -102,7 +151,7 @@ func (m *Module) standing(ctx context.Context, heuristicID string) (Standing, *a
 			s.Failures += t.Negative.N
 		}
 	}
-	return s, a, nil
+	return s
 }
 
 // An Explanation says which evidence made a confidence.
@@ -113,8 +162,8 @@ type Explanation struct {
 	// Rule and Response are the beliefs about each target alone. Judgements of the target count in full, judgements of both count
 	// half, and other evidence does not count. Bounds and caps do not limit them.
 	Rule, Response float64
-	// Shares are the parts of the confidence, before caps. Channels and sources are told apart only with caps or Config.BySource. Without
-	// them, there is one share for everything that was seen, and one for the judgements of each target.
+	// Shares are the parts of the confidence, before caps. Sources are told apart only with caps on them or Config.BySource. Without, there
+	// is one share for silence, one for agreement, one for everything else that was seen, and one for the judgements of each target.
 	Shares  []Share
 	History []evidence.Observation // those that the store still keeps, the newest first
 	Limits  []Limit                // what holds the confidence now: "cap", "floor", "ceiling"
@@ -133,23 +182,31 @@ type Share struct {
 // Explain returns which evidence made a heuristic's confidence, or [heed.ErrNotFound].
 func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation, err error) {
 	defer doing("explain", &err)
-	s, a, err := m.standing(ctx, heuristicID)
+	l, err := m.readStandings(ctx, []string{heuristicID})
+	if err != nil {
+		return Explanation{}, err
+	}
+	a, err := l.account(heuristicID)
 	if err != nil {
 		return Explanation{}, err
 	}
 	b, parts := m.believe(a), a.parts
 	now := evidence.InstantOf(m.cfg.Now())
-	e := Explanation{Standing: s, Prior: b.prior, Constraints: b.constraints}
+	e := Explanation{Standing: m.standing(a), Prior: b.prior, Constraints: b.constraints}
 	_, e.Limits = b.confidence(parts, now)
 	targets := map[heed.Target]evidence.Sums{}
 	for i := range parts {
 		p := &parts[i]
 		sums := p.Tally.At(now)
 		share := Share{Channel: p.Channel, Source: p.Source, For: sums.Reward, Against: sums.Mass - sums.Reward, Count: p.Tally.N()}
-		if p.Cell.Name != cellSeen {
-			name := strings.TrimPrefix(strings.TrimPrefix(p.Cell.Name, cellSaid), ".")
-			share.Said, share.Target = true, heed.Target(name)
+		switch name, said := strings.CutPrefix(p.Cell.Name, cellSaid); {
+		case said:
+			share.Said, share.Target = true, heed.Target(strings.TrimPrefix(name, "."))
 			targets[share.Target] = targets[share.Target].Plus(sums)
+		case p.Cell.Name == cellAgreed:
+			share.Channel = ChannelAgreement
+		case p.Cell.Name == cellSilence:
+			share.Channel = ChannelTimeout
 		}
 		e.Shares = append(e.Shares, share)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -39,21 +40,26 @@ type Config struct {
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
 	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Caps limit single persons and silence: see [Guarded]. With caps, the store keeps sources apart. With several caps, or a share, a
-	// signal can change how much the evidence of others counts. Then a positive signal may lower the confidence, or a negative one raise it.
+	// Caps limit single persons and silence: see [Guarded]. If Caps.Silence is nil, it means silence, [ChannelTimeout], with a mass of 1; an
+	// empty slice means no limit. With caps on persons, the store keeps sources apart. With several caps, or a share, a signal can change
+	// how much the evidence of others counts. Then a positive signal may lower the confidence, or a negative one raise it.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without caps. A person can then be expunged at any time, and [Module.Explain] tells
-	// channels apart. Like the half-life, it changes what is stored.
+	// persons and channels apart. Like the half-life, it changes what is stored.
 	BySource bool
 
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
-	// UndoWithinSession limits an undo to answers shown in its session or to its person. Without it, a text that is an undo reads
-	// all open answers.
-	UndoWithinSession bool
-	// ComplaintRetractsSilence makes a negative judgement take back the silence of its answer, or keep it from counting. By default
-	// both count.
-	ComplaintRetractsSilence bool
+	// Agreement lets a heuristic earn trust before it answers: see [Fire].Compared. An answer of the model that people accept counts
+	// Agreement for a heuristic that would have said the same, and Disagreement against one that would not. An answer that they reject counts
+	// as much against a heuristic that agreed as it would against its own. 0 means 0.38 and 0.17. NoAgreement makes none of it count.
+	Agreement, Disagreement float64
+	NoAgreement             bool
+	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 10.
+	AgreementMass float64
+	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
+	// [SpecConfig].
+	Independent bool
 	// DryRun interprets signals and reports what they would change, and counts nothing. Its open answers are apart from those of
 	// a module that counts.
 	DryRun bool
@@ -64,14 +70,39 @@ type Config struct {
 	Now func() time.Time
 }
 
-// SpecConfig returns the defaults of the Learning Strategy Interface design where heed's differ: it has no bounds.
-func SpecConfig() Config { return Config{Bounds: Range{0, 1}} }
+// SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults differ. An implicit signal of any kind counts 1.
+// Silence counts beside a complaint, without a cap. A keyword anywhere in a text is an undo. Agreement counts nothing, and there are no bounds.
+func SpecConfig() Config {
+	keywords := strings.Split(specKeywords, ",")
+	strategy := &bayesian{BayesianConfig{
+		Silence: 1, Ignore: 1, IsThanks: func(string) bool { return false },
+		IsUndo: func(text string) bool {
+			text = strings.ToLower(text)
+			return slices.ContainsFunc(keywords, func(k string) bool { return strings.Contains(text, k) })
+		},
+	}.withDefaults()}
+	return Config{
+		Strategy: strategy, Bounds: Range{0, 1}, Caps: evidence.Caps{Silence: []string{}}, NoAgreement: true, Independent: true,
+	}
+}
 
 // Guarded returns caps for users who are not trusted. No person weighs more than one full observation on a heuristic. Silence weighs
-// at most one full observation more than all other approval together.
+// at most one full observation more than all other approval together. So it takes several people: one alone brings a heuristic from 0.3 to
+// 0.53 at most, by praise.
 func Guarded() evidence.Caps {
 	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
 }
+
+// What is the default has one place.
+const (
+	defaultAgreement     = 0.38
+	defaultDisagreement  = 0.17
+	defaultAgreementMass = 10
+	defaultSilenceMass   = 1
+	defaultStrength      = 2
+	defaultSilence       = 0.2 // the magnitude: a quarter of a click
+	defaultIgnore        = 0.4 // half a click
+)
 
 const defaultName = "learning"
 
@@ -83,10 +114,15 @@ func (c Config) withDefaults() Config {
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
 	c.Initial = cmp.Or(c.Initial, 0.3)
-	c.Strength = cmp.Or(c.Strength, 2)
+	c.Strength = cmp.Or(c.Strength, defaultStrength)
 	c.Bounds = cmp.Or(c.Bounds, defaultBounds)
 	c.Packs = maps.Clone(c.Packs)
+	if c.Caps.Silence == nil {
+		c.Caps.Silence, c.Caps.SilenceMass = []string{ChannelTimeout}, cmp.Or(c.Caps.SilenceMass, defaultSilenceMass)
+	}
 	c.Caps.Silence = slices.Clone(c.Caps.Silence)
+	c.Agreement, c.Disagreement = cmp.Or(c.Agreement, defaultAgreement), cmp.Or(c.Disagreement, defaultDisagreement)
+	c.AgreementMass = cmp.Or(c.AgreementMass, defaultAgreementMass)
 	c.Expectations = slices.Clone(c.Expectations)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
@@ -102,6 +138,9 @@ func (c *Config) validate() error {
 	found.Check(isStrength(c.Strength), "Strength", c.Strength, "must be in [1e-3, 1e6]")
 	found.Check(c.Bounds.valid(), "Bounds", c.Bounds, "must be 0 ≤ Floor ≤ Ceiling ≤ 1")
 	found.Check(isMagnitude(c.Diminish), "Diminish", c.Diminish, notMagnitude)
+	found.Check(isMagnitude(c.Agreement), "Agreement", c.Agreement, notMagnitude)
+	found.Check(isMagnitude(c.Disagreement), "Disagreement", c.Disagreement, notMagnitude)
+	found.Check(isMagnitude(c.AgreementMass), "AgreementMass", c.AgreementMass, notMagnitude)
 	const maxName = evidence.MaxText - 64 // leaves room for the rest of a kind
 	found.Check(evidence.CheckText("", c.Name) == nil && len(c.Name) <= maxName, "Name", c.Name, fmt.Sprintf("must be text of at most %d bytes", maxName))
 	found.Add("System", c.System.validate())
@@ -121,6 +160,6 @@ func isStrength(x float64) bool { return x >= 1e-3 && x <= 1e6 }
 
 // policy is how the cells of confidences are kept.
 func (c *Config) policy() evidence.Policy {
-	byOrigin := c.BySource || c.Caps.SourceMass > 0 || c.Caps.SourceShare > 0 || len(c.Caps.Silence) > 0
-	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: byOrigin}
+	other := slices.ContainsFunc(c.Caps.Silence, func(channel string) bool { return channel != ChannelTimeout }) // it has a cell of its own
+	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: c.BySource || c.Caps.SourceMass > 0 || c.Caps.SourceShare > 0 || other}
 }

@@ -13,17 +13,19 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The cells of a heuristic: one for what was seen, and one for what was said about each target. Any amount of what was seen leaves the
-// history of what was said as it is.
+// The cells of a heuristic: for what was seen, for silence, for agreement, and for what was said about each target. Caps on silence and
+// on agreement then need no sources apart, and what was seen leaves the history of what was said as it is.
 const (
-	cellSeen = "seen"
-	cellSaid = "said"
+	cellSeen    = "seen"
+	cellSilence = "silence"
+	cellAgreed  = "agreed"
+	cellSaid    = "said"
 )
 
 // saidCells are the cells of judgements by their targets.
 var saidCells = map[heed.Target]string{"": cellSaid, heed.TargetRule: cellSaid + ".rule", heed.TargetResponse: cellSaid + ".response"}
 
-var heuristicCells = [...]string{cellSeen, cellSaid, saidCells[heed.TargetRule], saidCells[heed.TargetResponse]}
+var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellSaid, saidCells[heed.TargetRule], saidCells[heed.TargetResponse]}
 
 func (m *Module) cell(heuristicID, name string) evidence.Cell {
 	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: name}
@@ -33,8 +35,7 @@ func (m *Module) cell(heuristicID, name string) evidence.Cell {
 type ledger struct {
 	m        *Module
 	accounts map[string]*account
-	rest     []store.Record  // what else was read
-	fires    []evidence.Part // of the cells of fires that were read
+	rest     []store.Record // what else was read
 	batch    store.Batch
 	entries  []*entry // that are in the batch, or need not be
 }
@@ -46,6 +47,7 @@ type account struct {
 	streak    records.Kept[streak]
 	ignores   int             // the streak, as it will be
 	parts     []evidence.Part // of its confidence, as they will be
+	fires     []evidence.Part // of the cells of its fires, where they were asked for
 	used      bool            // the commit relies on its records
 }
 
@@ -87,11 +89,11 @@ func (l *ledger) read(ctx context.Context, heuristicIDs []string, others []store
 		a.ignores, l.accounts[id] = a.streak.Value.N, a
 	}
 	for _, part := range s.Parts {
+		a := l.accounts[part.Cell.Item]
 		if part.Cell.Kind == l.m.kinds.fire {
-			l.fires = append(l.fires, part)
+			a.fires = append(a.fires, part)
 			continue
 		}
-		a := l.accounts[part.Cell.Item]
 		a.parts = append(a.parts, part)
 	}
 	l.rest = s.Records[3*len(ids):]
@@ -122,75 +124,90 @@ func (l *ledger) account(heuristicID string) (*account, error) {
 type entry struct {
 	signal   Signal
 	cell     string // of the heuristic
-	id       string // of the observations
+	id       string // of the observation
 	person   string
 	session  string
 	at       time.Time
-	explicit bool
+	explicit bool                   // a judgement
+	spoken   bool                   // a judgement, or a signal of the host's about an answer
+	idle     bool                   // the signal itself does not count; what its answer's facts say does
 	replaces []evidence.Observation // they must be taken back
-	silence  *evidence.Observation  // it is taken back if it still can be
-	extra    []evidence.Observation
+	withdraw []evidence.Observation // taken back if that still can be
+	answer   *records.Kept[fired]   // the answer that it is about, with its new facts; nil: none
+	slot     string                 // the implicit signal that it is; "": none
 
 	change  Change
-	limits  []Limit               // of the confidence, as it will be
-	counted *evidence.Observation // what it is in the evidence
-	facts   bool                  // there is something of it in the evidence
+	limits  []Limit                // of the confidence, as it will be
+	counted *evidence.Observation  // what it is in the evidence
+	beside  []evidence.Observation // what else it adds to the heuristic's confidence
+	facts   bool                   // there is something of it in the evidence
 }
 
-// count adds a signal to the commit, and applies lock, feedback weight, diminishing returns, caps and bounds, in this order.
+// count adds a signal to the commit, and applies lock, feedback weight, diminishing returns, caps and bounds, in this order. If the
+// entry has an answer, what counts of that is brought in line with its facts.
 func (l *ledger) count(e *entry) error {
 	e.change = Change{Signal: e.signal}
 	if err := e.signal.Validate(); err != nil {
 		return fmt.Errorf("signal: %w", err)
 	}
+	var a *account
+	if e.signal.HeuristicID != "" {
+		var err error
+		if a, err = l.account(e.signal.HeuristicID); err != nil {
+			return err
+		}
+	}
 	if e.signal.neutral() {
 		e.limit(LimitNeutral)
 	}
-	if e.signal.neutral() && !e.explicit && e.silence == nil || e.signal.HeuristicID == "" {
-		l.add(e, nil)
+	l.entries = append(l.entries, e)
+	if a == nil {
+		l.settle(e, nil, false)
 		return nil
 	}
-	a, err := l.account(e.signal.HeuristicID)
-	if err != nil {
-		return err
-	}
-	b := l.m.believe(a)
-	now := evidence.InstantOf(e.at)
+	b, now := l.m.believe(a), evidence.InstantOf(e.at)
 	e.change.Old, _ = b.confidence(a.parts, now)
-	e.change.New = e.change.Old
-	if b.constraints.Lock == Locked {
-		e.limit(LimitLocked)
-		if e.explicit || e.silence != nil {
-			e.extra, e.replaces, e.silence = nil, nil, nil
+	locked := b.constraints.Lock == Locked
+	means := e.explicit || !e.signal.neutral()
+	switch {
+	case !locked && means && !e.idle:
+		e.counted = &evidence.Observation{
+			ID: e.id, Cell: l.m.cell(e.signal.HeuristicID, e.cell), Channel: e.signal.Channel, Source: e.person, Session: e.session,
+			Reward: e.signal.reward(), Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
 		}
-		l.add(e, nil)
-		return nil
+	case locked:
+		e.replaces = nil
+		if e.withdraw = nil; means {
+			e.limit(LimitLocked)
+		}
 	}
-	e.counted = &evidence.Observation{
-		ID: e.id, Cell: l.m.cell(e.signal.HeuristicID, e.cell), Channel: e.signal.Channel, Source: e.person, Session: e.session,
-		Reward: e.signal.reward(), Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
-	}
+	l.settle(e, a, locked)
 	l.add(e, a)
-	e.change.New, e.limits = b.confidence(a.parts, now)
+	if e.change.New, e.limits = b.confidence(a.parts, now); e.signal.neutral() && e.counted == nil && len(e.withdraw)+len(e.beside) == 0 {
+		e.change.Old, e.change.New, e.limits = 0, 0, nil
+	}
 	return nil
 }
 
-// add adds an entry to the batch and to the account.
+// add adds an entry's observations to the batch and to the account.
 func (l *ledger) add(e *entry, a *account) {
-	l.entries = append(l.entries, e)
 	for i := range e.replaces {
 		l.batch.Retract = append(l.batch.Retract, e.replaces[i].ID)
 		l.adjust(a, &e.replaces[i], (*evidence.Tally).Take)
 	}
-	if e.silence != nil {
-		l.batch.Withdraw = append(l.batch.Withdraw, e.silence.ID)
-		l.adjust(a, e.silence, (*evidence.Tally).Take)
+	for i := range e.withdraw {
+		l.batch.Withdraw = append(l.batch.Withdraw, e.withdraw[i].ID)
+		l.adjust(a, &e.withdraw[i], (*evidence.Tally).Take)
 	}
-	l.batch.Observations = append(l.batch.Observations, e.extra...)
-	e.facts = len(e.extra) > 0 || e.counted != nil
 	if e.counted != nil {
+		e.facts = true
 		l.batch.Observations = append(l.batch.Observations, *e.counted)
 		l.adjust(a, e.counted, (*evidence.Tally).Add)
+	}
+	for i := range e.beside {
+		e.facts = true
+		l.batch.Observations = append(l.batch.Observations, e.beside[i])
+		l.adjust(a, &e.beside[i], (*evidence.Tally).Add)
 	}
 }
 
@@ -224,7 +241,7 @@ func (l *ledger) commit(ctx context.Context, with ...store.Batch) ([]Change, err
 	}
 	changes := make([]Change, len(l.entries))
 	for i, e := range l.entries {
-		l.settle(e, &receipt)
+		l.complete(e, &receipt)
 		changes[i] = e.change
 	}
 	if l.m.watch != nil {
@@ -254,8 +271,8 @@ func (l *ledger) expect() {
 	}
 }
 
-// settle completes an entry's change by the receipt.
-func (l *ledger) settle(e *entry, receipt *store.Receipt) {
+// complete completes an entry's change by the receipt.
+func (l *ledger) complete(e *entry, receipt *store.Receipt) {
 	c := &e.change
 	switch {
 	case l.m.cfg.DryRun && e.facts:
@@ -265,10 +282,10 @@ func (l *ledger) settle(e *entry, receipt *store.Receipt) {
 		c.New = c.Old
 		return
 	}
-	if e.silence != nil && slices.Contains(receipt.Kept, e.silence.ID) {
-		e.limit(limitKept)
-		if a := l.accounts[e.signal.HeuristicID]; a != nil {
-			l.adjust(a, e.silence, (*evidence.Tally).Add)
+	for i := range e.withdraw {
+		if a := l.accounts[e.signal.HeuristicID]; a != nil && slices.Contains(receipt.Kept, e.withdraw[i].ID) {
+			e.limit(limitKept)
+			l.adjust(a, &e.withdraw[i], (*evidence.Tally).Add)
 			b := l.m.believe(a)
 			c.New, e.limits = b.confidence(a.parts, evidence.InstantOf(e.at))
 		}

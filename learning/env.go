@@ -23,17 +23,16 @@ import (
 //	LEARNING_STRATEGY             bayesian
 //	LEARNING_UNDO_WINDOW_SEC      30
 //	LEARNING_IGNORED_THRESHOLD    3
-//	LEARNING_UNDO_KEYWORDS        undo,revert,cancel,rollback,nevermind,never mind (set but blank: none)
-//	LEARNING_IMPLICIT_MAGNITUDE   1.0
+//	LEARNING_UNDO_KEYWORDS        as BayesianConfig.IsUndo; else words by commas (set but blank: none)
+//	LEARNING_IMPLICIT_MAGNITUDE   1.0 for an undo and an outcome; set, for silence and an ignore, too
 //	LEARNING_EXPLICIT_MAGNITUDE   0.8
 //
 // and these are heed's:
 //
-//	LEARNING_SILENCE_WINDOW_SEC   30
+//	LEARNING_SILENCE_WINDOW_SEC   as LEARNING_UNDO_WINDOW_SEC
 //	LEARNING_SILENCE_IS_NEUTRAL   false
-//	LEARNING_UNDO_WHOLE_WORDS     false
-//	LEARNING_UNDO_WITHIN_SESSION  false
-//	LEARNING_COMPLAINT_RETRACTS_SILENCE  false
+//	LEARNING_SILENCE_MAGNITUDE    0.2
+//	LEARNING_IGNORE_MAGNITUDE     0.4
 //	LEARNING_DIMINISH             0
 //	LEARNING_INITIAL_CONFIDENCE   0.3
 //	LEARNING_PRIOR_STRENGTH       2
@@ -56,8 +55,11 @@ func ConfigFromEnv(lookup func(name string) (string, bool), own map[string]func(
 	err := r.Faults.Err()
 	if err == nil {
 		cfg.Strategy, err = maker(bayesian)
+		if err == nil && cfg.Strategy == nil {
+			err = &heed.ConfigError{Field: variable, Value: name, Reason: "its function made no strategy"}
+		}
 		for fault := range heed.ConfigErrors(err) {
-			r.Faults.Check(false, variable, name, fault.Field+": "+fault.Reason)
+			r.Faults.Check(false, variable, name, strings.TrimPrefix(fault.Field+": "+fault.Reason, variable+": "))
 		}
 	}
 	if err != nil {
@@ -83,8 +85,6 @@ func (r *reader) module() (c Config) {
 	r.Number("DIMINISH", &c.Diminish, notMagnitude, isMagnitude)
 	r.Duration("HALF_LIFE_DAYS", &c.HalfLife, 24*time.Hour, 0, longest)
 	r.Faults.Check(c.policy().Validate() == nil, r.Prefix+"HALF_LIFE_DAYS", c.HalfLife, "must be 0 or at least a minute")
-	r.Boolean("UNDO_WITHIN_SESSION", &c.UndoWithinSession)
-	r.Boolean("COMPLAINT_RETRACTS_SILENCE", &c.ComplaintRetractsSilence)
 	guarded := false
 	if r.Boolean("GUARDED", &guarded); guarded {
 		c.Caps = Guarded()
@@ -100,12 +100,19 @@ func (r *reader) bayesian() BayesianConfig {
 	r.Duration("SILENCE_WINDOW_SEC", &c.SilenceWindow, time.Second, time.Microsecond, longest)
 	r.Count("IGNORED_THRESHOLD", &c.IgnoreThreshold, 1, 1e6)
 	r.Boolean("SILENCE_IS_NEUTRAL", &c.SilenceIsNeutral)
-	r.Boolean("UNDO_WHOLE_WORDS", &c.WholeWords)
 	c.Implicit = r.magnitude("IMPLICIT_MAGNITUDE", &c, ChannelTimeout, ChannelUndo, ChannelIgnored, ChannelOutcome)
+	own := func(name, channel string) float64 {
+		x := r.magnitude(name, &c, channel)
+		if x > 0 {
+			delete(c.Weights, channel)
+		}
+		return cmp.Or(x, c.Implicit)
+	}
+	c.Silence, c.Ignore = own("SILENCE_MAGNITUDE", ChannelTimeout), own("IGNORE_MAGNITUDE", ChannelIgnored)
 	c.Explicit = r.magnitude("EXPLICIT_MAGNITUDE", &c, ChannelExplicit, ChannelDev)
 	_, variable := r.Text("UNDO_KEYWORDS")
 	if keywords, ok := r.Lookup(variable); ok { // also where it is blank
-		c.Keywords = strings.Split(keywords, ",")
+		c.IsUndo = Keywords(strings.Split(keywords, ",")...)
 	}
 	return c
 }

@@ -27,7 +27,7 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 	if err := f.Validate(); err != nil {
 		return learning.Signal{}, err
 	}
-	good := f.Positive
+	good := f.Value > 0
 	switch f.Scale { // the middle of a scale is no praise
 	case learning.UserScale:
 		good = f.Score > 2
@@ -41,10 +41,13 @@ func (o outspoken) InterpretJudgement(f learning.Judgement) (learning.Signal, er
 	return s, nil
 }
 
-func (o outspoken) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
-	for _, word := range strings.Fields(strings.ToLower(u.Text)) {
-		if t, ok := o.words[strings.Trim(word, ".,!?")]; ok && len(u.Answers) > 0 {
-			last := u.Answers[len(u.Answers)-1] // words are about what was shown last
+func (o outspoken) InterpretUndo(text string, answers []learning.Answer) ([]learning.Signal, error) {
+	if text == "" {
+		text = "undo"
+	}
+	for _, word := range strings.Fields(strings.ToLower(text)) {
+		if t, ok := o.words[strings.Trim(word, ".,!?")]; ok && len(answers) > 0 {
+			last := answers[len(answers)-1] // words are about what was shown last
 			return []learning.Signal{learning.NewSignal(t, last.HeuristicID, last.EventID, "user_words")}, nil
 		}
 	}
@@ -66,21 +69,23 @@ func (o outspoken) InterpretOutcome(a learning.Answer) (learning.Signal, error) 
 // IsUndo can't say no cheaper than InterpretUndo can.
 func (o outspoken) IsUndo(string) bool { return true }
 
+func (o outspoken) IsThanks(string) bool { return false }
+
 func (o outspoken) Windows(string) learning.Windows { return learning.Windows{Undo: time.Minute} }
 
 func (o outspoken) Config() map[string]string { return map[string]string{"strategy": "outspoken"} }
 
 func TestOutspoken(t *testing.T) { learningtest.RunStrategy(t, newOutspoken()) }
 
-// A second strategy: eight methods, no counting, and the suite of learningtest to say whether they keep the contract.
+// A second strategy: nine methods, no counting, and the suite of learningtest to say whether they keep the contract.
 func Example_strategy() {
 	ctx := context.Background()
 	module := newModule(learning.Config{Strategy: newOutspoken()})
 	for _, text := range []string{"Thanks, perfect!", "hm", "that was wrong"} {
-		if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window", EventID: "before: " + text}); err != nil {
+		if err := module.Fire(ctx, learning.Fire{HeuristicID: "close the window", EventID: "before: " + text, Session: "s"}); err != nil {
 			panic(err)
 		}
-		changes, err := module.Hear(ctx, learning.Message{Text: text})
+		changes, err := module.Hear(ctx, learning.Message{Text: text, Session: "s"})
 		if err != nil {
 			panic(err)
 		}

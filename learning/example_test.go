@@ -24,18 +24,18 @@ func Example() {
 	began := time.Now().Add(-time.Hour)
 	for i, event := range []string{"friday", "saturday", "sunday"} {
 		shown := began.Add(time.Duration(i) * time.Minute)
-		if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: event, At: shown}); err != nil {
+		if err := module.Fire(ctx, learning.Fire{HeuristicID: "dim the lights", EventID: event, Session: event, At: shown}); err != nil {
 			panic(err)
 		}
 		if event == "friday" {
-			changes, err := module.Hear(ctx, learning.Message{Text: "No, undo that!", At: shown.Add(5 * time.Second)})
+			changes, err := module.Hear(ctx, learning.Message{Session: "friday", Text: "No, undo that!", At: shown.Add(5 * time.Second)})
 			if err != nil {
 				panic(err)
 			}
 			fmt.Printf("%s: %.2f to %.2f\n", changes[0].Signal.Channel, changes[0].Old, changes[0].New)
 		}
 	}
-	praise := learning.Judgement{HeuristicID: "dim the lights", EventID: "saturday", Person: "ann", Positive: true}
+	praise := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "dim the lights", EventID: "saturday", Person: "ann", Value: 1}}
 	if _, err := module.Judge(ctx, praise); err != nil {
 		panic(err)
 	}
@@ -51,8 +51,8 @@ func Example() {
 	fmt.Printf("confidence %.2f, %d fires, %d good, %d bad\n", standing.Confidence, standing.Fires, standing.Successes, standing.Failures)
 	// Output:
 	// implicit_undo: 0.30 to 0.20
-	// 2 without objection
-	// confidence 0.59, 3 fires, 2 good, 1 bad
+	// 1 without objection
+	// confidence 0.40, 3 fires, 2 good, 1 bad
 }
 
 // newModule makes a module with one heuristic, for the examples below.
@@ -76,10 +76,10 @@ func ExampleModule_Judge() {
 	ctx := context.Background()
 	module := newModule(learning.Config{})
 	for _, f := range []learning.Judgement{
-		{Person: "ann", Scale: learning.UserScale, Score: 1},
-		{Person: "ann", Scale: learning.UserScale, Score: 3},
-		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 5, Target: heed.TargetRule},
-		{Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 2, Target: heed.TargetResponse},
+		{Verdict: heed.Verdict{Person: "ann"}, Scale: learning.UserScale, Score: 1},
+		{Verdict: heed.Verdict{Person: "ann"}, Scale: learning.UserScale, Score: 3},
+		{Verdict: heed.Verdict{Person: "dev", Channel: learning.ChannelDev, Target: heed.TargetRule}, Scale: learning.DevScale, Score: 5},
+		{Verdict: heed.Verdict{Person: "dev", Channel: learning.ChannelDev, Target: heed.TargetResponse}, Scale: learning.DevScale, Score: 2},
 	} {
 		f.HeuristicID, f.EventID = "close the window", "rain at noon"
 		change, err := module.Judge(ctx, f)
@@ -138,7 +138,7 @@ func ExampleModule_Explain() {
 	ctx := context.Background()
 	module := newModule(learning.Config{BySource: true})
 	for _, person := range []string{"ann", "bob", "ann"} {
-		f := learning.Judgement{HeuristicID: "close the window", EventID: "rain at noon", Person: person, Positive: person == "ann"}
+		f := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "close the window", EventID: "rain at noon", Person: person, Value: value(person == "ann")}}
 		if _, err := module.Judge(ctx, f); err != nil {
 			panic(err)
 		}
@@ -164,12 +164,12 @@ func ExampleModule_Calibration() {
 	began := time.Now().Add(-time.Hour)
 	for i, prediction := range []float64{0.9, 0.9, 0.8, 0.3} {
 		shown := began.Add(time.Duration(i) * time.Minute)
-		f := learning.Fire{HeuristicID: "close the window", EventID: fmt.Sprint(i), Path: "heuristic", Prediction: &prediction, At: shown}
+		f := learning.Fire{HeuristicID: "close the window", EventID: fmt.Sprint(i), Path: "heuristic", Prediction: &prediction, Person: "ann", At: shown}
 		if err := module.Fire(ctx, f); err != nil {
 			panic(err)
 		}
 		if prediction < 0.5 {
-			if _, err := module.Hear(ctx, learning.Message{Text: "undo", At: shown}); err != nil {
+			if _, err := module.Hear(ctx, learning.Message{Person: "ann", Text: "undo", At: shown}); err != nil {
 				panic(err)
 			}
 		}
@@ -202,7 +202,7 @@ func ExampleGuarded() {
 	var change learning.Change
 	for i := range 1000 {
 		var err error
-		change, err = module.Judge(ctx, learning.Judgement{HeuristicID: "close the window", EventID: fmt.Sprint(i), Person: "mallory", Positive: true})
+		change, err = module.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "close the window", EventID: fmt.Sprint(i), Person: "mallory", Value: 1}})
 		if err != nil {
 			panic(err)
 		}

@@ -2,6 +2,7 @@ package learning
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,7 @@ func Awaited(ctx context.Context, m *Module) (n int, err error) {
 		if err != nil {
 			return n, err
 		}
-		if kept.Value.End == "" && !kept.Value.Closed {
+		if w := kept.Value; !w.Closed && !w.Facts.observed() && w.Facts.Silence == nil {
 			n++
 		}
 	}
@@ -44,7 +45,7 @@ func Filled(module, person string) []store.Record {
 	k := kindsOf(module, false)
 	return []store.Record{
 		k.pins.Record(Pin{HeuristicID: "h", Actor: person}, 0), k.fires.Record(fired{Heuristic: "h", Person: person}, 0),
-		k.clicks.Record(clicked{Heuristic: "h", Person: person}, 0),
+		k.clicks.Record(clicked{Heuristic: "h", Person: person}, 0), k.fires.Record(fired{Heuristic: "h", Facts: facts{Undo: &seen{Person: person}}}, 0),
 	}
 }
 
@@ -56,7 +57,11 @@ func States(ctx context.Context, m *Module) (all []string, err error) {
 			return nil, err
 		}
 		w := kept.Value
-		add("%s at %s: end %q, heard %v, silent %v, closed %v, due %v", w.Heuristic, w.Event, w.End, w.Heard, w.Silent != nil, w.Closed, w.Due)
+		text, err := json.Marshal(w)
+		if err != nil {
+			return nil, err
+		}
+		add("%s", text)
 	}
 	for kept, err := range m.kinds.streaks.Find(ctx, m.cfg.Store, store.Query{}) {
 		if err != nil {

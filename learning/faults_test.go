@@ -55,27 +55,50 @@ var deeds = []deed{
 		call: func(f *fixture) error { return f.Unpin(ctx, "h", "ops", "r") }, done: heed.ErrNotFound},
 	{method: "Fire", call: func(f *fixture) error {
 		p := 0.5
-		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann", Prediction: &p})
+		return f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann", Prediction: &p, Session: "room"})
 	}},
-	{method: "Fire", call: func(f *fixture) error { return f.Fire(ctx, learning.Fire{EventID: "of the model"}) }},
+	{method: "Fire", call: func(f *fixture) error { return f.Fire(ctx, learning.Fire{EventID: "of the model", Session: "room"}) }},
 	{method: "Consider", call: func(f *fixture) error { return f.Consider(ctx, "e", "h", "oven") }},
 	{method: "Hear", prepare: func(f *fixture) { f.fire("oven", "e", "s"); f.fire("h", "f", "t") },
 		call: func(f *fixture) error {
-			_, err := f.Hear(ctx, learning.Message{Stream: "t", Text: "it is off"})
+			_, err := f.Hear(ctx, learning.Message{Stream: "t", Text: "it is off", Session: "room"})
 			return err
 		}},
 	{method: "Hear", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.fire("oven", "f", "t") },
-		call: func(f *fixture) error { _, err := f.Hear(ctx, learning.Message{Text: "undo"}); return err }},
+		call: func(f *fixture) error {
+			_, err := f.Hear(ctx, learning.Message{Text: "undo", Session: "room"})
+			return err
+		}},
 	{method: "Hear", prepare: silence,
-		call: func(f *fixture) error { _, err := f.Hear(ctx, learning.Message{Text: "undo"}); return err }},
+		call: func(f *fixture) error {
+			_, err := f.Hear(ctx, learning.Message{Text: "undo", Session: "room"})
+			return err
+		}},
 	{method: "Hear", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s"); f.fire("oven", "f", "s") },
-		call: func(f *fixture) error { _, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "next"}); return err }},
+		call: func(f *fixture) error {
+			_, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "next", Session: "room"})
+			return err
+		}},
 	{method: "Judge", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s") },
 		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", true)); return err }},
 	{method: "Judge", prepare: func(f *fixture) { f.say(thumb("h", "e", true)) },
 		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", false)); return err }},
 	{method: "Judge", prepare: silence,
 		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", false)); return err }},
+	{method: "Judge", prepare: func(f *fixture) {
+		f.put(learning.Heuristic{ID: "compared"})
+		require.NoError(f, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []learning.Compared{{HeuristicID: "compared", Agrees: true}, {HeuristicID: "h"}}}))
+		f.say(thumb("", "e", true))
+		f.clock.Advance(time.Second)
+	}, call: func(f *fixture) error {
+		j := thumb("", "e", false)
+		j.At = start.Add(time.Second)
+		_, err := f.Judge(ctx, j)
+		return err
+	}},
+	{method: "Undo", prepare: func(f *fixture) { silence(f); f.fire("oven", "e", "s") },
+		call: func(f *fixture) error { _, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "bob"}); return err }},
+	{method: "Standings", call: func(f *fixture) error { _, err := f.Standings(ctx, "h", "oven", "none"); return err }},
 	{method: "Apply", call: func(f *fixture) error {
 		_, err := f.Apply(ctx, learning.NewSignal(learning.Positive, "h", "e", "host"), learning.Origin{ID: "1"})
 		return err
@@ -164,7 +187,7 @@ func TestFaults(t *testing.T) {
 // stage makes a module, with what a deed needs.
 func (d *deed) stage(t *testing.T) *fixture {
 	f := newFixture(t, learning.Config{
-		ComplaintRetractsSilence: true, Strategy: windows(60, 30).Strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}},
+		Strategy: windows(60, 30).Strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}},
 	}, "h")
 	f.put(learning.Heuristic{ID: "oven", Condition: "the oven is on"})
 	if d.prepare != nil {

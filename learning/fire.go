@@ -3,7 +3,6 @@ package learning
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,7 +29,18 @@ type Fire struct {
 	Condition  string
 	Prediction *float64  // the predicted probability of success, in [0, 1]; nil if there is none
 	At         time.Time // when it was shown; the zero time means now
+	// Compared are heuristics that the model did not see before it answered, each at most once and at most 64. What becomes of the
+	// answer counts for them: see [Config].Agreement. It needs an empty HeuristicID.
+	Compared []Compared
 }
+
+// Compared says whether the model's answer is what a heuristic would have said.
+type Compared struct {
+	HeuristicID string `json:"heuristic"` // never empty
+	Agrees      bool   `json:"agrees,omitempty"`
+}
+
+const maxCompared = 64
 
 func (f *Fire) validate() error {
 	switch p := f.Prediction; {
@@ -41,8 +51,35 @@ func (f *Fire) validate() error {
 	case len(f.Path) > maxPath || strings.Contains(f.Path, "/"):
 		return &heed.InputError{Field: "Path", Reason: fmt.Sprintf("must have no slash and at most %d bytes", maxPath)}
 	}
+	if err := f.validateCompared(); err != nil {
+		return err
+	}
 	return checkTexts(text{"HeuristicID", f.HeuristicID}, text{"EventID", f.EventID}, text{"Stream", f.Stream},
 		text{"Person", f.Person}, text{"Session", f.Session}, text{"Path", f.Path})
+}
+
+func (f *Fire) validateCompared() error {
+	switch n := len(f.Compared); {
+	case n > 0 && f.HeuristicID != "":
+		return &heed.InputError{Field: "Compared", Reason: "must be empty, as a heuristic answered"}
+	case n > maxCompared:
+		return &heed.InputError{Field: "Compared", Reason: fmt.Sprintf("has %d heuristics, may have %d", n, maxCompared)}
+	}
+	known := make(map[string]bool, len(f.Compared))
+	for i, c := range f.Compared {
+		field := fmt.Sprintf("Compared[%d].HeuristicID", i)
+		switch {
+		case c.HeuristicID == "":
+			return errEmpty(field)
+		case known[c.HeuristicID]:
+			return &heed.InputError{Field: field, Reason: "is there twice"}
+		}
+		known[c.HeuristicID] = true
+		if err := evidence.CheckText(field, c.HeuristicID); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const maxPath = 256
@@ -62,36 +99,79 @@ func (m *Module) Fire(ctx context.Context, f Fire, with ...store.Batch) (err err
 }
 
 func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
-	w := fired{
-		Heuristic: f.HeuristicID, Event: f.EventID, Stream: f.Stream, Person: f.Person, Session: f.Session, Path: f.Path, Shown: f.At,
+	l := m.newLedger()
+	shown, heuristic, err := l.readFire(ctx, f)
+	switch {
+	case err != nil:
+		return err
+	case !shown.Value.Shown.IsZero(): // delivered again
+		_, err := m.commit(ctx, store.Batch{}, with...)
+		return err
 	}
+	w := &shown.Value
+	w.Heuristic, w.Event, w.Stream, w.Person, w.Session, w.Path = f.HeuristicID, f.EventID, f.Stream, f.Person, f.Session, f.Path
+	w.Shown, w.Compared, w.Closed = f.At, slices.Clone(f.Compared), false
 	if f.Prediction != nil {
 		p := *f.Prediction
 		w.Prediction = &p
 	}
-	var b store.Batch
-	condition := f.Condition
 	if f.HeuristicID != "" {
-		kept, err := m.kinds.heuristics.Get(ctx, m.cfg.Store, f.HeuristicID)
-		if errors.Is(err, heed.ErrNotFound) {
-			return errNoHeuristic
-		}
-		if err != nil {
-			return err
-		}
-		w.Domain = kept.Value.Domain
-		condition = cmp.Or(condition, kept.Value.Condition)
-		b.Expect = append(b.Expect, m.kinds.heuristics.Expect(kept.ID, kept.Revision))
-		b.Observations = append(b.Observations, evidence.Observation{
+		w.Domain = heuristic.Value.Domain
+		l.batch.Expect = append(l.batch.Expect, m.kinds.heuristics.Expect(heuristic.ID, heuristic.Revision))
+		l.batch.Observations = append(l.batch.Observations, evidence.Observation{
 			ID: "fire:" + m.answerID(w.answer()), Cell: m.fireCell(w.Heuristic, cellShown),
 			Source: w.Person, Session: w.Session, Reward: 1, Weight: 1, At: w.Shown,
 		})
 	}
-	if err := m.setWindows(&w, condition); err != nil {
+	if err := m.setWindows(w, cmp.Or(f.Condition, heuristic.Value.Condition)); err != nil {
 		return err
 	}
-	b.Records = append(b.Records, m.kinds.fires.Record(w, store.Once))
-	_, err := m.commit(ctx, b, with...)
+	if w.Facts == (facts{}) {
+		l.batch.Records = append(l.batch.Records, m.kinds.fires.Record(*w, shown.Revision))
+		_, err = m.commit(ctx, l.batch, with...)
+		return err
+	}
+	return l.fireJudged(ctx, shown, with)
+}
+
+// readFire reads what is known of an answer, and its heuristic.
+func (l *ledger) readFire(ctx context.Context, f *Fire) (shown records.Kept[fired], heuristic records.Kept[Heuristic], err error) {
+	k := &l.m.kinds
+	refs := []store.Ref{k.fires.Ref(answer{f.HeuristicID, f.EventID}.record())}
+	if f.HeuristicID != "" {
+		refs = append(refs, k.heuristics.Ref(f.HeuristicID))
+	}
+	var s store.Snapshot
+	if err := l.m.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
+		return shown, heuristic, err
+	}
+	if shown, err = k.fires.Of(s.Records[0]); err != nil || f.HeuristicID == "" {
+		return shown, heuristic, err
+	}
+	heuristic, err = k.heuristics.Of(s.Records[1])
+	if err == nil && heuristic.Revision == 0 {
+		err = errNoHeuristic
+	}
+	return shown, heuristic, err
+}
+
+// fireJudged opens an answer that was judged before it was fired: by another process, for example.
+func (l *ledger) fireJudged(ctx context.Context, shown records.Kept[fired], with []store.Batch) error {
+	w := &shown.Value
+	expect := l.batch.Expect
+	l.batch.Expect = nil
+	if err := l.read(ctx, w.heuristics(), nil); err != nil {
+		return err
+	}
+	if w.Heuristic == "" {
+		l.batch.Expect = expect
+	}
+	e := &entry{signal: NewSignal(Neutral, w.Heuristic, w.Event, ""), at: w.Shown, answer: &shown}
+	if err := l.count(e); err != nil {
+		return err
+	}
+	l.entries = slices.DeleteFunc(l.entries, func(other *entry) bool { return other == e })
+	_, err := l.commit(ctx, with...)
 	return err
 }
 
@@ -110,7 +190,7 @@ func (m *Module) setWindows(w *fired, condition string) error {
 	if windows.Silence > 0 {
 		w.Silence = w.Shown.Add(windows.Silence)
 	}
-	w.schedule(w.Shown)
+	w.schedule(m.orNow(time.Time{}))
 	return nil
 }
 
@@ -123,78 +203,84 @@ func (a answer) record() string { return records.ID(a.heuristicID, a.eventID) }
 // answerID is part of the ids of an answer's observations.
 func (m *Module) answerID(a answer) string { return records.ID(m.cfg.Name, a.heuristicID, a.eventID) }
 
-// fired is the record of an answer that was shown.
+// fired is the record of an answer. Shown is zero if the answer was judged and not fired yet.
 type fired struct {
-	Heuristic  string    `json:"heuristic,omitempty"`
-	Event      string    `json:"event"`
-	Domain     string    `json:"domain,omitempty"`
-	Stream     string    `json:"stream,omitempty"`
-	Person     string    `json:"person,omitempty"`
-	Session    string    `json:"session,omitempty"`
-	Path       string    `json:"path,omitempty"`
-	Prediction *float64  `json:"prediction,omitempty"`
-	Shown      time.Time `json:"shown"`
-	Undo       time.Time `json:"undo,omitzero"` // the ends of its windows; zero: it has none
-	Silence    time.Time `json:"silence,omitzero"`
-	Phrase     string    `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
-	Failure    bool      `json:"failure,omitempty"`
+	Heuristic  string     `json:"heuristic,omitempty"`
+	Event      string     `json:"event"`
+	Domain     string     `json:"domain,omitempty"`
+	Stream     string     `json:"stream,omitempty"`
+	Person     string     `json:"person,omitempty"`
+	Session    string     `json:"session,omitempty"`
+	Path       string     `json:"path,omitempty"`
+	Prediction *float64   `json:"prediction,omitempty"`
+	Compared   []Compared `json:"compared,omitempty"`
+	Shown      time.Time  `json:"shown,omitzero"`
+	Undo       time.Time  `json:"undo,omitzero"` // the ends of its windows; zero: it has none
+	Silence    time.Time  `json:"silence,omitzero"`
+	Phrase     string     `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
+	Failure    bool       `json:"failure,omitempty"`
 
-	End    string                `json:"end,omitempty"`    // how it has ended; "" while it is waited for
-	Heard  bool                  `json:"heard,omitempty"`  // somebody has judged it
-	Silent *evidence.Observation `json:"silent,omitempty"` // its silence as it was counted; an undo takes it back
-	Closed bool                  `json:"closed,omitempty"` // no signal can end it any more
-	Due    time.Time             `json:"due"`              // when to look at it again, or since when it is closed
+	Facts   facts     `json:"facts,omitzero"`
+	Counted counted   `json:"counted,omitzero"`
+	Lost    bool      `json:"lost,omitempty"`   // its heuristic is gone
+	Closed  bool      `json:"closed,omitempty"` // nothing is waited for any more
+	Due     time.Time `json:"due"`              // when to look at it again, or since when it is closed
 }
 
-// The ways in which a fire can end. They are in the ids of observations.
-const (
-	endOutcome   = "outcome"
-	endUndo      = "undo"
-	endIgnored   = "ignored"
-	endSilence   = "silence"
-	endComplaint = "complaint" // without an implicit signal
-	endLost      = "lost"      // its heuristic is gone
-)
-
-// The keys by which open fires are found.
+// The keys by which fires are found.
 func waitingKey() string              { return store.Key("waiting", "yes") }
 func sessionKey(id string) string     { return store.Key("session", id) }
 func shownToKey(person string) string { return store.Key("to", person) }
 func streamKey(name string) string    { return store.Key("stream", name) }
 func phraseKey(phrase string) string  { return store.Key("phrase", records.ID(phrase)) }
+func eventKey(id string) string       { return store.Key("event", records.ID(id)) }
 
-// place says how the record is found. A closed one is found by its id, and when its person is forgotten.
+// place says how the record is found. A closed one is found by its id and its event, and when its people are forgotten.
 func (w fired) place() (id string, at time.Time, keys []string) {
+	keys = append(keys, eventKey(w.Event))
 	if !w.Closed {
-		keys = append(keys, waitingKey(), sessionKey(w.Session))
-		if w.Person != "" {
+		keys = append(keys, waitingKey())
+		if w.Session != "" && w.Facts.Undo == nil {
+			keys = append(keys, sessionKey(w.Session))
+		}
+		if w.Person != "" && w.Facts.Undo == nil {
 			keys = append(keys, shownToKey(w.Person))
 		}
-		if w.Stream != "" && w.End == "" {
+		if w.Stream != "" && w.Facts.Ignore == nil {
 			keys = append(keys, streamKey(w.Stream))
 		}
-		if w.Phrase != "" && w.End == "" {
+		if w.Phrase != "" && w.Facts.Outcome == nil {
 			keys = append(keys, phraseKey(w.Phrase))
 		}
 	}
-	return w.answer().record(), w.Due, append(keys, personKeys(w.Person)...)
+	keys = append(keys, personKeys(w.Person)...)
+	if w.Facts.Undo != nil && w.Facts.Undo.Person != w.Person {
+		keys = append(keys, personKeys(w.Facts.Undo.Person)...)
+	}
+	return w.answer().record(), w.Due, keys
 }
 
 func (w *fired) answer() answer { return answer{w.Heuristic, w.Event} }
 
-// undoable reports whether the fire can still be taken back at a moment.
+// undoable reports whether a message of a moment can take the answer back. Clocks differ, so it may be stamped shortly before the answer.
 func (w *fired) undoable(at time.Time) bool {
-	return (w.End == "" || w.End == endSilence) && !w.Undo.IsZero() && !at.After(w.Undo) && !at.Before(w.Shown)
+	return w.Facts.Undo == nil && !w.Undo.IsZero() && !at.After(w.Undo) && !w.before(at)
 }
 
 // awaits reports whether an outcome at a moment would count.
 func (w *fired) awaits(at time.Time) bool {
-	return w.End == "" && w.Phrase != "" && !at.Before(w.Shown) && (w.Silence.IsZero() || !at.After(w.Silence))
+	return w.Facts.Outcome == nil && w.Phrase != "" && (w.Silence.IsZero() || !at.After(w.Silence)) && !w.before(at)
 }
 
-// ignorable reports whether it would count, at a moment, that the user went on without a word.
+// ignorable reports whether a message of a moment shows that the user went on without a word. Once silence has approved, they have not.
 func (w *fired) ignorable(at time.Time) bool {
-	return w.End == "" && w.Heuristic != "" && !w.Heard && w.undoable(at)
+	inWindows := !w.Undo.IsZero() && !at.After(w.Undo) && (w.Silence.IsZero() || !at.After(w.Silence))
+	return w.Facts.Ignore == nil && inWindows && !at.Before(w.Shown)
+}
+
+// before reports whether a moment is so long before the answer that no clock can be that wrong.
+func (w *fired) before(at time.Time) bool {
+	return !w.Shown.IsZero() && at.Before(w.Shown.Add(-evidence.MaxSkew))
 }
 
 // schedule sets when the fire is looked at next. It stays open for [evidence.MaxSkew] after its windows, as a message from within them may
@@ -202,11 +288,12 @@ func (w *fired) ignorable(at time.Time) bool {
 func (w *fired) schedule(now time.Time) {
 	last := slices.MaxFunc([]time.Time{w.Shown, w.Undo, w.Silence}, time.Time.Compare).Add(evidence.MaxSkew)
 	switch {
-	case w.Undo.IsZero() && w.Silence.IsZero():
+	case w.Closed:
+	case w.Lost, w.Undo.IsZero() && w.Silence.IsZero():
 		w.Closed, w.Due = true, now
-	case w.End == "" && !w.Silence.IsZero():
+	case w.Facts.Silence == nil && !w.Silence.IsZero():
 		w.Due = w.Silence
-	case w.End != "" && w.End != endSilence && w.End != endIgnored || now.After(last):
+	case now.After(last):
 		w.Closed, w.Due = true, now
 	default:
 		w.Due = last

@@ -136,7 +136,27 @@ func newFixture(t testing.TB, cfg learning.Config, ids ...string) *fixture {
 	return newFixtureOver(t, memstore.Config{}, cfg, ids...)
 }
 
+// loud has implicit signals of 1, so that sums are easy to see. SpecConfig and the defaults have tests of their own.
+var loud = must(learning.NewBayesian(learning.BayesianConfig{Silence: 1, Ignore: 1}))
+
+// plain is a configuration for tests: with implicit signals of 1 and without caps, unless it says otherwise.
+func plain(cfg learning.Config) learning.Config {
+	if cfg.Strategy == nil {
+		cfg.Strategy = loud
+	}
+	if cfg.Caps.Silence == nil && cfg.Caps.SilenceMass == 0 {
+		cfg.Caps.Silence = []string{}
+	}
+	return cfg
+}
+
 func newFixtureOver(t testing.TB, over memstore.Config, cfg learning.Config, ids ...string) *fixture {
+	t.Helper()
+	return newFixtureAsIs(t, over, plain(cfg), ids...)
+}
+
+// newFixtureAsIs leaves the configuration as it is.
+func newFixtureAsIs(t testing.TB, over memstore.Config, cfg learning.Config, ids ...string) *fixture {
 	t.Helper()
 	f := &fixture{TB: t, clock: &clock{now: start}}
 	over.Now = f.clock.Now
@@ -156,6 +176,7 @@ func newFixtureOver(t testing.TB, over memstore.Config, cfg learning.Config, ids
 // another returns a module as another process has it.
 func (f *fixture) another(cfg learning.Config) *fixture {
 	f.Helper()
+	cfg = plain(cfg)
 	cfg.Store, cfg.Now = f.store, f.clock.Now
 	m, err := learning.New(ctx, cfg)
 	require.NoError(f, err)
@@ -171,12 +192,19 @@ func (f *fixture) put(h learning.Heuristic) learning.Heuristic {
 
 func (f *fixture) fire(heuristic, event, source string) {
 	f.Helper()
-	require.NoError(f, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Stream: source}))
+	require.NoError(f, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Stream: source, Session: "room"}))
 }
 
 func (f *fixture) event(source, text string) []learning.Change {
 	f.Helper()
-	changes, err := f.Hear(ctx, learning.Message{Stream: source, Session: source, Text: text})
+	changes, err := f.Hear(ctx, learning.Message{Stream: source, Session: "room", Text: text})
+	require.NoError(f, err)
+	return changes
+}
+
+func (f *fixture) hear(m learning.Message) []learning.Change {
+	f.Helper()
+	changes, err := f.Hear(ctx, m)
 	require.NoError(f, err)
 	return changes
 }
@@ -197,7 +225,14 @@ func (f *fixture) say(fb learning.Judgement) learning.Change {
 
 // thumb is thumbs of ann.
 func thumb(heuristic, event string, positive bool) learning.Judgement {
-	return learning.Judgement{HeuristicID: heuristic, EventID: event, Person: "ann", Positive: positive}
+	return learning.Judgement{Verdict: heed.Verdict{HeuristicID: heuristic, EventID: event, Person: "ann", Value: value(positive)}}
+}
+
+func value(positive bool) float64 {
+	if positive {
+		return 1
+	}
+	return -1
 }
 
 func (f *fixture) apply(id, heuristic string, weight float64) learning.Change {

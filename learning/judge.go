@@ -30,37 +30,40 @@ type clicked struct {
 type click struct {
 	Target  heed.Target          `json:"target,omitempty"` // of the signal
 	Verdict verdict              `json:"verdict"`
-	Said    evidence.Observation `json:"said"`
+	Worth   float64              `json:"worth"` // the signal's magnitude, negative for a complaint
+	Said    evidence.Observation `json:"said"`  // without an ID if it is about an answer of the model
 }
 
 // A verdict is what a judgement says. The signal that was made of it depends on more: on the settings, and on what was said before.
 type verdict struct {
-	Target   heed.Target `json:"target,omitempty"`
-	Channel  string      `json:"channel,omitempty"`
-	Scale    Scale       `json:"scale,omitempty"`
-	Positive bool        `json:"positive,omitempty"`
-	Score    int         `json:"score,omitempty"`
-	Factor   float64     `json:"factor"`
+	Target  heed.Target `json:"target,omitempty"`
+	Channel string      `json:"channel,omitempty"`
+	Scale   Scale       `json:"scale,omitempty"`
+	Score   int         `json:"score,omitempty"`
+	Value   float64     `json:"value,omitempty"`
+	Weight  float64     `json:"weight"`
 }
 
 func (j *Judgement) verdict() verdict {
-	v := verdict{j.Target, j.Channel, j.Scale, j.Positive, j.Score, 1}
-	if j.Factor != nil {
-		v.Factor = *j.Factor
-	}
-	return v
+	return verdict{j.Target, j.Channel, j.Scale, j.Score, j.Value, cmp.Or(j.Weight, 1)}
+}
+
+// replacedBy reports whether a judgement takes the place of this click: one on the same channel, about the same target or about both.
+func (c *click) replacedBy(j *Judgement, target heed.Target) bool {
+	return c.Verdict.Channel == j.Channel && overlap(c.Target, target)
 }
 
 func (c clicked) place() (id string, at time.Time, keys []string) {
 	return records.ID(c.Person, c.Heuristic, c.Event), c.At, personKeys(c.Person)
 }
 
-// Judge counts what a person says about an answer. It replaces what they said before, and the answer is not ignored any more. The click,
-// the confidence and the fire change in one commit. The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate].
+// Judge counts what a person says about an answer. It replaces what they said before on the same channel about the same target or about
+// both; a value of 0 withdraws it. What was only seen of the answer gives way, as docs/confidence.md says. The click, the confidence and
+// the fire change in one commit. The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate].
 //
-// Invalid input is a [*heed.InputError], and an unknown heuristic [heed.ErrNotFound]. If the store no longer holds the history of the
-// click to be replaced, Judge returns [evidence.ErrForgotten], and the old click counts as before. If others keep changing the same
-// heuristic at the same moment, it returns [heed.ErrConflict].
+// Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the answer. An unknown heuristic is
+// [heed.ErrNotFound]. If the store no longer holds the history of the click to be replaced, Judge returns [evidence.ErrForgotten], and the
+// old click counts as before. If others keep changing the same heuristic at the same moment, it returns [heed.ErrConflict].
 //
 // Further batches are committed in the same Commit: the record of a reaction, for example. If somebody else is quicker then, Judge returns
 // [heed.ErrConflict] at once and commits nothing. Make the batches anew, and call it again.
@@ -84,11 +87,16 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	if err != nil {
 		return Change{}, err
 	}
-	heuristic, err := l.account(f.HeuristicID)
-	if err != nil {
-		return Change{}, err
+	var heuristic *account
+	if f.HeuristicID != "" {
+		if heuristic, err = l.account(f.HeuristicID); err != nil {
+			return Change{}, err
+		}
+		f.Domain = heuristic.heuristic.Value.Domain
 	}
-	f.Domain = heuristic.heuristic.Value.Domain
+	if w.Value.before(f.At) {
+		return Change{}, errBefore
+	}
 	s, err := m.interpretJudgement(&f)
 	if err != nil {
 		return Change{}, err
@@ -99,30 +107,37 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 		}
 	}
 	e := m.clickEntry(&f, s, before.ID, before.Value.Number+1)
+	e.answer = &w
+	facts := &w.Value.Facts
 	for _, c := range before.Value.Live {
-		switch overlaps := overlap(c.Target, s.Target); {
-		case overlaps && c.Said.At.After(f.At):
+		switch replaced := c.replacedBy(&f, s.Target); {
+		case replaced && c.Said.At.After(f.At):
 			_, err := m.commit(ctx, store.Batch{}, with...)
 			return Change{Signal: s, Limits: []Limit{LimitOutdated}}, err
-		case overlaps:
-			e.replaces = append(e.replaces, c.Said)
+		case replaced:
+			facts.remove(c.Worth)
+			if c.Said.ID != "" {
+				e.replaces = append(e.replaces, c.Said)
+			}
 		default:
 			row.Live = append(row.Live, c)
 		}
 	}
-	complains := m.cfg.ComplaintRetractsSilence && s.reward() == 0
-	if complains {
-		e.silence = w.Value.Silent
-	}
+	facts.add(s.worth())
 	if err := l.count(e); err != nil {
 		return Change{}, err
 	}
-	if e.counted != nil {
-		row.Number, row.Live, row.At = before.Value.Number+1, append(row.Live, click{s.Target, f.verdict(), *e.counted}), m.orNow(time.Time{})
+	said := e.counted
+	if heuristic == nil {
+		said = &evidence.Observation{Session: f.Session, At: f.At}
+	}
+	if said != nil {
+		row.Number, row.Live, row.At = before.Value.Number+1, append(row.Live, click{s.Target, f.verdict(), s.worth(), *said}), m.orNow(time.Time{})
 		l.batch.Records = append(l.batch.Records, m.kinds.clicks.Record(row, before.Revision))
 	}
-	heuristic.ignores = 0
-	l.hear(w, complains, e.silence != nil)
+	if heuristic != nil && s.worth() > 0 {
+		heuristic.ignores = 0
+	}
 	changes, err := l.commit(ctx, with...)
 	if errors.Is(err, heed.ErrNotFound) { // the store has forgotten even the ids of what is to be replaced
 		err = fmt.Errorf("the click before: %w", evidence.ErrForgotten)
@@ -133,10 +148,15 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	return changes[0], nil
 }
 
+var errBefore = &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew)}
+
 // repeated answers a judgement that counts already. It changes nothing.
 func (m *Module) repeated(ctx context.Context, a *account, s Signal, said *evidence.Observation, with []store.Batch) (Change, error) {
-	b := m.believe(a)
-	confidence, _ := b.confidence(a.parts, evidence.InstantOf(said.At))
+	confidence := 0.
+	if a != nil {
+		b := m.believe(a)
+		confidence, _ = b.confidence(a.parts, evidence.InstantOf(said.At))
+	}
 	e := &entry{id: said.ID, change: Change{Signal: s, Old: confidence, New: confidence, Limits: []Limit{LimitDuplicate}}}
 	if _, err := m.commit(ctx, store.Batch{}, with...); err != nil {
 		return Change{}, err
@@ -147,36 +167,39 @@ func (m *Module) repeated(ctx context.Context, a *account, s Signal, said *evide
 	return e.change, nil
 }
 
-// readClick reads what a person has said about an answer before, and the fire of the answer.
+// readClick reads what a person has said about an answer before, the answer, and the heuristics that it concerns.
 func (l *ledger) readClick(ctx context.Context, row *clicked) (before records.Kept[clicked], w records.Kept[fired], err error) {
 	k := &l.m.kinds
 	id, _, _ := row.place()
-	a := answer{row.Heuristic, row.Event}
-	err = l.read(ctx, []string{row.Heuristic}, []store.Ref{k.clicks.Ref(id), k.fires.Ref(a.record())})
+	var heuristics []string
+	if row.Heuristic != "" {
+		heuristics = append(heuristics, row.Heuristic)
+	}
+	err = l.read(ctx, heuristics, []store.Ref{k.clicks.Ref(id), l.m.fireRef(row.Heuristic, row.Event)})
 	if err == nil {
 		before, err = k.clicks.Of(l.rest[0])
 	}
 	if err == nil {
-		w, err = k.fires.Of(l.rest[1])
+		w, err = l.readAnswer(ctx, l.rest[1], row.Heuristic, row.Event)
 	}
 	return before, w, err
 }
 
-// hear notes in the record of a fire that somebody has judged it. A complaint ends it if complaints keep silence from counting.
-func (l *ledger) hear(kept records.Kept[fired], complains, silenced bool) {
-	w := kept.Value
+func (m *Module) fireRef(heuristicID, eventID string) store.Ref {
+	return m.kinds.fires.Ref(answer{heuristicID, eventID}.record())
+}
+
+// readAnswer returns the answer of a record, a new one if there is none. It reads the heuristics that were compared with it.
+func (l *ledger) readAnswer(ctx context.Context, r store.Record, heuristicID, eventID string) (records.Kept[fired], error) {
+	w, err := l.m.kinds.fires.Of(r)
 	switch {
-	case kept.Revision == 0:
-		return
-	case complains && w.End == "" || silenced:
-		w.End, w.Silent = endComplaint, nil
-		w.schedule(l.m.orNow(time.Time{}))
-	case w.End == "" && !w.Heard:
-		w.Heard = true
-	default:
-		return
+	case err != nil:
+	case w.Revision == 0:
+		w.Value = fired{Heuristic: heuristicID, Event: eventID, Closed: true, Due: l.m.orNow(time.Time{})}
+	case len(w.Value.Compared) > 0:
+		err = l.read(ctx, w.Value.heuristics(), nil)
 	}
-	l.batch.Records = append(l.batch.Records, l.m.kinds.fires.Record(w, kept.Revision))
+	return w, err
 }
 
 // interpretJudgement asks the strategy for the signal.
@@ -185,8 +208,11 @@ func (m *Module) interpretJudgement(f *Judgement) (Signal, error) {
 	if err == nil && (s.HeuristicID != f.HeuristicID || s.EventID != f.EventID) {
 		err = errForeign
 	}
-	if err == nil && f.Factor != nil {
-		s.Magnitude = min(s.Magnitude**f.Factor, evidence.MaxWeight)
+	if err == nil {
+		err = s.Validate()
+	}
+	if err == nil {
+		s.Magnitude = min(s.Magnitude*cmp.Or(f.Weight, 1), evidence.MaxWeight)
 	}
 	return s, err
 }
@@ -196,6 +222,6 @@ func (m *Module) clickEntry(f *Judgement, s Signal, id string, number int) *entr
 	moment := strconv.FormatInt(f.At.UnixMicro(), 10)
 	return &entry{
 		signal: s, cell: saidCells[s.Target], id: "click:" + records.ID(m.cfg.Name, id, moment, strconv.Itoa(number)),
-		person: f.Person, session: f.Session, at: f.At, explicit: true,
+		person: f.Person, session: f.Session, at: f.At, explicit: true, spoken: true,
 	}
 }

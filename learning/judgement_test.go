@@ -77,7 +77,7 @@ func TestClicksAtTheSameMoment(t *testing.T) {
 func TestTargets(t *testing.T) {
 	say := func(f *fixture, target heed.Target, score int) {
 		f.clock.Advance(time.Second)
-		f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Person: "dev", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: score, Target: target})
+		f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: "dev", Channel: learning.ChannelDev, Target: target}, Scale: learning.DevScale, Score: score})
 	}
 	f := newFixture(t, learning.Config{}, "h")
 	say(f, heed.TargetRule, 5)
@@ -104,7 +104,7 @@ func TestTargets(t *testing.T) {
 func TestNeutralClickReplaces(t *testing.T) {
 	scores := [3]float64{-0.4, 0, 0.4}
 	f := newFixture(t, learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UserScores: scores}))}, "h")
-	meh := learning.Judgement{HeuristicID: "h", EventID: "e", Person: "ann", Scale: learning.UserScale, Score: 2}
+	meh := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: "ann"}, Scale: learning.UserScale, Score: 2}
 	f.say(thumb("h", "e", false))
 	c := f.say(meh)
 	assert.InDelta(t, 0.5, c.New, 1e-12)
@@ -149,8 +149,9 @@ func TestExpungeAtAnyTime(t *testing.T) {
 	for i := range 150 {
 		for _, person := range []string{"ann", "bob"} {
 			event := fmt.Sprint(person, i)
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Prediction: &half}))
-			f.say(learning.Judgement{HeuristicID: "h", EventID: event, Person: person, Positive: person == "ann"})
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Prediction: &half, Session: "room"}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event + " unsaid", Person: person, Prediction: &half}))
+			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: event, Person: person, Value: value(person == "ann")}})
 		}
 	}
 	f.clock.Advance(40 * 24 * time.Hour)
@@ -159,56 +160,76 @@ func TestExpungeAtAnyTime(t *testing.T) {
 	require.NoError(t, err)
 	s := f.standing("h")
 	assert.InDelta(t, (1+150)/(2+150+150*0.8), s.Confidence, 1e-9)
-	assert.EqualValues(t, 150, s.Fires)
+	assert.EqualValues(t, 300, s.Fires)
 	assert.EqualValues(t, 150, s.Successes)
+	assert.EqualValues(t, 150, s.Failures)
 	c, err := f.Calibration(ctx)
 	require.NoError(t, err)
-	assert.EqualValues(t, 150, c.Overall.N)
+	assert.EqualValues(t, 300, c.Overall.N)
 }
 
-func TestFactor(t *testing.T) {
+// TestTheGradeCounts: value and weight both multiply the magnitude of a click.
+func TestTheGradeCounts(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	for _, tt := range []struct {
-		feedback       learning.Judgement
-		factor, weight float64
+		judgement learning.Judgement
+		weight    float64
 	}{
-		{learning.Judgement{Positive: true}, 1, 0.8},
-		{learning.Judgement{Positive: true}, 0.5, 0.4},
-		{learning.Judgement{}, 2, 1.6},
-		{learning.Judgement{Scale: learning.DevScale, Score: 1}, 2, 0.8},
-		{learning.Judgement{Positive: true}, evidence.MaxWeight, 0.8 * evidence.MaxWeight},
-		{learning.Judgement{}, 0, 0}, // the last one stands for what was said before, and says nothing
+		{learning.Judgement{Verdict: heed.Verdict{Value: 1}}, 0.8},
+		{learning.Judgement{Verdict: heed.Verdict{Value: 1, Weight: 0.5}}, 0.4},
+		{learning.Judgement{Verdict: heed.Verdict{Value: -0.5, Weight: 0.1}}, 0.04},
+		{learning.Judgement{Verdict: heed.Verdict{Value: -1, Weight: 2}}, 1.6},
+		{learning.Judgement{Verdict: heed.Verdict{Weight: 2}, Scale: learning.DevScale, Score: 1}, 0.8},
+		{learning.Judgement{Verdict: heed.Verdict{Value: 1, Weight: evidence.MaxWeight}}, 0.8 * evidence.MaxWeight},
+		{learning.Judgement{Verdict: heed.Verdict{Value: 0, Weight: 3}}, 0}, // it withdraws what was said before
 	} {
-		tt.feedback.HeuristicID, tt.feedback.EventID, tt.feedback.Factor = "h", "e", &tt.factor
-		change, err := f.Judge(ctx, tt.feedback)
+		tt.judgement.HeuristicID, tt.judgement.EventID = "h", "e"
+		change, err := f.Judge(ctx, tt.judgement)
 		require.NoError(t, err)
-		assert.Equal(t, tt.weight, change.Weight)
-		assert.Equal(t, tt.weight, change.Signal.Magnitude)
+		assert.InDelta(t, tt.weight, change.Weight, 1e-12)
+		assert.InDelta(t, tt.weight, change.Signal.Magnitude, 1e-12)
+		f.clock.Advance(time.Second)
 	}
-	s, err := f.Standing(ctx, "h")
-	require.NoError(t, err)
-	assert.Equal(t, 0.5, s.Confidence)
+	assert.Equal(t, 0.5, f.confidence("h"))
+}
+
+// TestAVerdictOnOneChannelLeavesAnother: a person's thumb and their stars both hold.
+func TestAVerdictOnOneChannelLeavesAnother(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	thumb, stars := thumb("h", "e", true), thumb("h", "e", false)
+	stars.Channel = "stars"
+	f.say(thumb)
+	f.say(stars)
+	assert.Equal(t, map[string][]float64{"user_explicit": {0.8, -0.8}}, f.counted("h"))
+	stars.Value, stars.At = 0, start.Add(time.Second)
+	f.say(stars)
+	assert.InDelta(t, 1.8/2.8, f.confidence("h"), 1e-12)
 }
 
 func TestFeedbackRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	bad := math.NaN()
-	for field, fb := range map[string]learning.Judgement{
-		"HeuristicID": {EventID: "e"},
-		"EventID":     {HeuristicID: "h"},
-		"Scale":       {HeuristicID: "h", EventID: "e", Scale: "stars"},
-		"Score":       {HeuristicID: "h", EventID: "e", Scale: learning.UserScale, Score: 4},
-		"Target":      {HeuristicID: "h", EventID: "e", Target: "author"},
-		"Person":      {HeuristicID: "h", EventID: "e", Person: "\x00"},
-		"Factor":      {HeuristicID: "h", EventID: "e", Factor: &bad},
+	good := heed.Verdict{HeuristicID: "h", EventID: "e", Value: 1}
+	for field, spoil := range map[string]func(j *learning.Judgement){
+		"EventID": func(j *learning.Judgement) { j.EventID = "" },
+		"Scale":   func(j *learning.Judgement) { j.Scale = "stars" },
+		"Score":   func(j *learning.Judgement) { j.Value, j.Scale, j.Score = 0, learning.UserScale, 4 },
+		"Value":   func(j *learning.Judgement) { j.Scale, j.Score = learning.UserScale, 3 },
+		"Target":  func(j *learning.Judgement) { j.Target = "author" },
+		"Person":  func(j *learning.Judgement) { j.Person = "\x00" },
+		"Weight":  func(j *learning.Judgement) { j.Weight = math.NaN() },
+		"Domain":  func(j *learning.Judgement) { j.Domain = "\xff" },
 	} {
-		_, err := f.Judge(ctx, fb)
+		j := learning.Judgement{Verdict: good}
+		spoil(&j)
+		_, err := f.Judge(ctx, j)
 		assertInputError(t, err, field)
 	}
-	_, err := f.Judge(ctx, thumb("no such", "e", true))
+	_, err := f.Judge(ctx, learning.Judgement{Verdict: good, Score: 2})
+	assertInputError(t, err, "Score")
+	_, err = f.Judge(ctx, thumb("no such", "e", true))
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	assert.EqualError(t, err, "learning: judge: HeuristicID: no such heuristic, call Put first: not found")
-	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour)})
+	_, err = f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", At: start.Add(time.Hour), Value: -1}})
 	assertInputError(t, err, "At")
 	assert.Empty(t, f.counted("h"))
 }
@@ -279,11 +300,10 @@ func TestAJudgementCountsOnce(t *testing.T) {
 
 // TestAnotherJudgementAtTheSameTime is none that is delivered again.
 func TestAnotherJudgementAtTheSameTime(t *testing.T) {
-	twice := 2.
 	for name, change := range map[string]func(j *learning.Judgement){
-		"verdict": func(j *learning.Judgement) { j.Positive = false },
-		"scale":   func(j *learning.Judgement) { j.Scale, j.Score = learning.DevScale, 5 },
-		"factor":  func(j *learning.Judgement) { j.Factor = &twice },
+		"verdict": func(j *learning.Judgement) { j.Value = -1 },
+		"scale":   func(j *learning.Judgement) { j.Value, j.Scale, j.Score = 0, learning.DevScale, 5 },
+		"weight":  func(j *learning.Judgement) { j.Weight = 2 },
 		"target":  func(j *learning.Judgement) { j.Target = heed.TargetRule },
 		"channel": func(j *learning.Judgement) { j.Channel = "email" },
 		"session": func(j *learning.Judgement) { j.Session = "other" },
@@ -330,7 +350,7 @@ func TestDiminishingReturns(t *testing.T) {
 	f := newFixture(t, learning.Config{Diminish: 0.5}, "h")
 	var weights []float64
 	for i := range 5 {
-		c := f.say(learning.Judgement{HeuristicID: "h", EventID: fmt.Sprint(i), Positive: true})
+		c := f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: fmt.Sprint(i), Value: 1}})
 		weights = append(weights, c.Weight/0.8)
 		assert.Equal(t, i > 0, len(c.Limits) > 0 && c.Limits[0] == "diminished")
 	}
@@ -391,7 +411,7 @@ func TestConstraints(t *testing.T) {
 // TestLockedTakesNothingFromAnybody: not from developers, clicks that replace others, undos or silence. What came meanwhile
 // is not made up for, but fires are counted as they are facts and no trust.
 func TestLockedTakesNothingFromAnybody(t *testing.T) {
-	f := newFixture(t, learning.Config{ComplaintRetractsSilence: true}, "h")
+	f := newFixture(t, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))
 	f.fire("h", "quiet", "")
 	f.clock.Advance(time.Minute)
@@ -405,7 +425,7 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	lock(learning.Locked)
 	f.say(thumb("h", "e", false))
 	f.say(thumb("h", "quiet", false))
-	f.say(learning.Judgement{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev, Scale: learning.DevScale, Score: 1})
+	f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Channel: learning.ChannelDev}, Scale: learning.DevScale, Score: 1})
 	f.apply("1", "h", -50)
 	f.fire("h", "undone", "")
 	f.event("", "undo")
@@ -430,14 +450,14 @@ func TestLockedTakesNothingFromAnybody(t *testing.T) {
 func TestExplain(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true})
 	f.put(learning.Heuristic{ID: "h", Constraints: learning.Constraints{Range: learning.Range{Floor: 0.1, Ceiling: 0.4}}})
-	for i := range 3 {
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: "ann"}))
+	for i := range 5 {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Person: "ann", Session: "room"}))
 	}
 	f.clock.Advance(time.Minute)
 	f.sweep()
 	f.clock.Advance(time.Minute)
-	f.say(thumb("h", "0", true))
-	f.say(thumb("h", "1", false))
+	f.say(thumb("h", "3", true))
+	f.say(thumb("h", "4", false))
 	e, err := f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.Equal(t, evidence.Beta{Alpha: 0.6, Beta: 1.4}, e.Prior)

@@ -42,7 +42,8 @@ func kindsOf(module string, dryRun bool) kinds {
 		},
 		fires: records.Kind[fired]{
 			Kind: store.Kind{
-				Name: waiting + ".fire", Limits: store.Limits{For: month, Most: 200_000}, Caused: []string{"person"}, Whole: true,
+				Name: waiting + ".fire", Limits: store.Limits{For: month, Most: 200_000},
+				Caused: []string{"person", "facts.undo.person"}, Whole: true,
 			},
 			Place: (fired).place,
 		},

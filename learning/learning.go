@@ -9,15 +9,18 @@ import "time"
 // not change a request. The magnitudes of its signals are finite and not negative. A signal names the heuristic that was asked
 // about. When it returns an error, the module counts nothing. Package learningtest tests all of this.
 type Strategy interface {
-	// InterpretJudgement interprets what a person said about an answer.
+	// InterpretJudgement interprets what a person said about an answer. It returns an error for a judgement that is not valid
+	// ([Judgement.Validate]), and handles every [Scale]. The module multiplies the magnitude by the verdict's weight.
 	InterpretJudgement(Judgement) (Signal, error)
 	// InterpretTimeout interprets the silence of an answer, when its silence window ends.
 	InterpretTimeout(Answer) (Signal, error)
-	// InterpretUndo returns a signal for each answer that a message takes back, in the order of the answers. It returns none if
-	// the text is no undo.
-	InterpretUndo(Undo) ([]Signal, error)
-	// IsUndo reports whether InterpretUndo can return signals for a text. If it can't, no open answers are read.
+	// InterpretUndo returns a signal for each answer that a message takes back, in the order of the answers, which has the oldest first.
+	// It returns none if the text is no undo. An empty text is [Module.Undo], a command without words.
+	InterpretUndo(text string, answers []Answer) ([]Signal, error)
+	// IsUndo reports whether InterpretUndo can return signals for a message. If it can't, no open answers are read.
 	IsUndo(text string) bool
+	// IsThanks reports whether a message thanks for an answer, or praises it. Such a message does not ignore the answer.
+	IsThanks(text string) bool
 	// InterpretIgnore interprets that the user went on without a word. Answer.Consecutive is set.
 	InterpretIgnore(Answer) (Signal, error)
 	// InterpretOutcome interprets that the outcome of an [Expectation] came. Answer.Success is set.
@@ -31,22 +34,16 @@ type Strategy interface {
 // Windows are the two clocks of an answer, both from the moment at which it was shown. The end of a window belongs to it. 0 or
 // less means that there is no such window.
 type Windows struct {
-	Undo    time.Duration // for an undo, and for being ignored
+	Undo    time.Duration // for an undo by a message; being ignored counts until either window ends
 	Silence time.Duration // after it, silence is interpreted
 }
 
 // An Answer is one heuristic on one event, as a [Strategy] is asked about it.
 type Answer struct {
-	HeuristicID, EventID, Domain string
+	HeuristicID, EventID, Domain string        // HeuristicID is empty if the model answered
 	Age                          time.Duration // since it was shown
 	// Consecutive is how many times in a row the heuristic was ignored, this time included. It starts anew after an ignore that
-	// counted, a judgement, or any other end of one of its answers.
+	// counted, praise, a success, or silence that counted.
 	Consecutive int
 	Success     bool // what the outcome says
-}
-
-// An Undo asks which answers a text takes back.
-type Undo struct {
-	Text    string
-	Answers []Answer // those within their undo window, the oldest first
 }

@@ -1,7 +1,6 @@
 package learning
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
@@ -24,9 +22,10 @@ type Message struct {
 	At      time.Time // the zero time means now
 }
 
-// Hear interprets what a message says about earlier answers, and returns what it counted. First come the outcomes of expectations, then
-// undos, and then ignored answers: those shown on the message's stream that nobody has judged. An answer earns one of the three at most.
-// Call it before the answers to the message itself fire.
+// Hear interprets what a message says about earlier answers, and returns what it counted. It may show the outcome of an expectation, take
+// back answers of its session or to its person, or show that answers on its stream were ignored; a message of thanks does not. An answer
+// takes one of the three from a message at most, and counts one implicit signal at most: docs/confidence.md has the table. Call Hear
+// before the answers to the message itself fire.
 //
 // Hear reads only the open answers that wait for a phrase of the text, or that were shown in its session, to its person or on its stream.
 // All that the message means is one commit. If the strategy fails for some answers, these stay open, and Hear returns what it
@@ -65,13 +64,14 @@ type run struct {
 // waiting is a fire that a run looks at.
 type waiting struct {
 	records.Kept[fired]
-	how    string // how the strategy ends it, or has failed to; "" if it was not asked in this run
+	how    string // which implicit signal the strategy made, or has failed to make; "" if it was not asked in this run
 	signal *Signal
+	by     string // who caused it, if that is not the one to whom it was shown
 }
 
 // question is what the strategy is asked about the fire.
 func (w *waiting) question(at time.Time) Answer {
-	return Answer{HeuristicID: w.Value.Heuristic, EventID: w.Value.Event, Domain: w.Value.Domain, Age: at.Sub(w.Value.Shown)}
+	return Answer{HeuristicID: w.Value.Heuristic, EventID: w.Value.Event, Domain: w.Value.Domain, Age: max(at.Sub(w.Value.Shown), 0)}
 }
 
 func (m *Module) newRun(at time.Time) *run {
@@ -85,26 +85,22 @@ func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	undone, understood, err := r.undo(ctx, e)
+	undone, reaction, err := r.undo(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	ended = append(ended, undone...)
 	var ignored []*waiting
-	if understood && e.Stream != "" {
-		ignored, err = r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayJudge(w) }, []string{streamKey(e.Stream)})
+	if reaction == slotIgnore && e.Stream != "" {
+		ignored, err = r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayIgnore(w) }, []string{streamKey(e.Stream)})
 		if err != nil {
 			return nil, err
 		}
 	}
-	var heuristics []string
-	for _, w := range slices.Concat(ended, ignored) {
-		heuristics = append(heuristics, w.Value.Heuristic)
-	}
-	if heuristics == nil {
+	if len(ended)+len(ignored) == 0 {
 		return nil, nil
 	}
-	if err := r.read(ctx, heuristics, nil); err != nil {
+	if err := r.read(ctx, heuristicsOf(slices.Concat(ended, ignored)), nil); err != nil {
 		return nil, err
 	}
 	for _, w := range ended {
@@ -114,6 +110,14 @@ func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 		r.ignore(w)
 	}
 	return r.commit(ctx)
+}
+
+// heuristicsOf returns the heuristics whose accounts answers need.
+func heuristicsOf(all []*waiting) (ids []string) {
+	for _, w := range all {
+		ids = append(ids, w.Value.heuristics()...)
+	}
+	return ids
 }
 
 // find returns the open fires with either of the keys that are wanted and not judged yet, each once, the oldest first.
@@ -140,6 +144,11 @@ func (r *run) find(ctx context.Context, wanted func(w *fired) bool, either ...[]
 // mayJudge reports whether a message is about other answers than those to itself.
 func (e *Message) mayJudge(w *fired) bool { return e.ID == "" || w.Event != e.ID }
 
+// mayIgnore reports whether a message can show that an answer was ignored: not one by somebody else.
+func (e *Message) mayIgnore(w *fired) bool {
+	return e.mayJudge(w) && (e.Person == "" || w.Person == "" || e.Person == w.Person)
+}
+
 // outcomes judges the fires that wait for a phrase of the text.
 func (r *run) outcomes(ctx context.Context, e *Message) (ended []*waiting, err error) {
 	words := strings.ToLower(e.Text)
@@ -155,7 +164,7 @@ func (r *run) outcomes(ctx context.Context, e *Message) (ended []*waiting, err e
 			question := w.question(e.At)
 			question.Success = !w.Value.Failure
 			s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretOutcome(question) })
-			if r.judge(w, endOutcome, s, err) {
+			if r.judge(w, slotOutcome, s, err) {
 				ended = append(ended, w)
 			}
 		}
@@ -177,29 +186,43 @@ func (r *run) judge(w *waiting, how string, s Signal, err error) bool {
 
 var errForeign = errors.New("the strategy answered with a signal for something else")
 
-// undo judges the fires that the message takes back. It reports whether the message was understood.
-func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understood bool, err error) {
+// undo judges the fires that the message takes back. The reaction says what the message is then: it is an undo, or it may show that
+// answers were ignored, or neither.
+func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, reaction string, err error) {
 	strategy := r.m.cfg.Strategy
-	is, err := ask(func() (bool, error) { return strategy.IsUndo(e.Text), nil })
+	var thanks bool
+	is, err := ask(func() (bool, error) { thanks = strategy.IsThanks(e.Text); return strategy.IsUndo(e.Text), nil })
 	if err != nil { // the rest of the message counts
 		r.failures = append(r.failures, err)
-		return nil, false, nil
+		return nil, "", nil
+	}
+	if reaction = slotIgnore; thanks {
+		reaction = ""
 	}
 	if !is {
-		return nil, true, nil
+		return nil, reaction, nil
 	}
-	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, r.m.undoKeys(e)...)
+	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, undoKeys(e)...)
 	if err != nil || len(found) == 0 {
-		return nil, true, err
+		return nil, reaction, err
 	}
+	ended, understood := r.takeBack(found, e.Text)
+	if !understood {
+		reaction = ""
+	}
+	return ended, reaction, nil
+}
+
+// takeBack asks the strategy which of these answers an undo takes back. The text is empty for a command of the host's.
+func (r *run) takeBack(found []*waiting, text string) (ended []*waiting, understood bool) {
 	recent, shown := make([]Answer, len(found)), make(map[answer]*waiting, len(found))
 	for i, w := range found {
-		recent[i], shown[w.Value.answer()] = w.question(e.At), w
+		recent[i], shown[w.Value.answer()] = w.question(r.at), w
 	}
-	signals, err := ask(func() ([]Signal, error) { return strategy.InterpretUndo(Undo{e.Text, recent}) })
+	signals, err := ask(func() ([]Signal, error) { return r.m.cfg.Strategy.InterpretUndo(text, recent) })
 	if err != nil {
 		r.failures = append(r.failures, err)
-		return nil, false, nil
+		return nil, false
 	}
 	for _, s := range signals {
 		w := shown[answer{s.HeuristicID, s.EventID}]
@@ -210,87 +233,72 @@ func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understoo
 		switch {
 		case err != nil:
 			r.failures = append(r.failures, err)
-		case !s.neutral() && w.how == "" && r.judge(w, endUndo, s, nil):
+		case !s.neutral() && w.how == "" && r.judge(w, slotUndo, s, nil):
 			ended = append(ended, w)
 		}
 	}
-	return ended, true, nil
+	return ended, true
 }
 
-// undoKeys says where to look for what a message may take back.
-func (m *Module) undoKeys(e *Message) [][]string {
-	if !m.cfg.UndoWithinSession {
-		return [][]string{{waitingKey()}}
+// undoKeys says where to look for what a message may take back: in its session, and among what was shown to its person.
+func undoKeys(e *Message) (keys [][]string) {
+	if e.Session != "" {
+		keys = append(keys, []string{sessionKey(e.Session)})
 	}
-	keys := [][]string{{sessionKey(e.Session)}}
 	if e.Person != "" {
 		keys = append(keys, []string{shownToKey(e.Person)})
 	}
 	return keys
 }
 
-// ignore counts one more ignore of a heuristic in a row.
+// ignore counts one more ignore of a heuristic in a row. An answer that somebody reacted to is not part of the row.
 func (r *run) ignore(w *waiting) {
-	a, question := r.accounts[w.Value.Heuristic], w.question(r.at)
-	question.Consecutive = a.ignores + 1
+	question := w.question(r.at)
+	question.Consecutive = 1
+	a := r.accounts[w.Value.Heuristic]
+	if a != nil {
+		question.Consecutive = a.ignores + 1
+	}
 	s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretIgnore(question) })
-	if r.judge(w, endIgnored, s, err) && r.end(w) && s.neutral() {
-		a.ignores = question.Consecutive
+	if a == nil { // the model answered, and nobody has approved of it
+		s = NewSignal(Neutral, "", w.Value.Event, ChannelIgnored)
+	}
+	f := &w.Value.Facts
+	reacted := f.Praise.N+f.Complaint.N > 0 || f.Undo != nil
+	if !r.judge(w, slotIgnore, s, err) || !r.end(w) || a == nil || reacted {
+		return
+	}
+	if a.ignores = question.Consecutive; !s.neutral() {
+		a.ignores = 0
 	}
 }
 
-// end counts the one implicit signal of a fire. It reports whether that goes into the commit. If not, the fire stays open, unless its
-// heuristic was deleted.
+// end notes an implicit signal of a fire, and counts what the fire's facts say then. It reports whether that goes into the commit. If
+// not, the fire stays open, unless its heuristic was deleted.
 func (r *run) end(kept *waiting) bool {
-	w, at := kept.Value, r.at // a copy, as nobody may change what the store has
-	if kept.how == endSilence {
-		at = w.Silence // whenever it is swept
+	w, at := kept.Kept, r.at // a copy, as nobody may change what the store has
+	if kept.how == slotSilence {
+		at = w.Value.Silence // whenever it is swept
 	}
-	e := r.m.ending(&w, kept.how, *kept.signal, at)
-	a, err := &account{}, error(nil) // without a heuristic, the host's model answered
-	if w.Heuristic != "" {
-		a, err = r.account(w.Heuristic)
+	s := kept.signal
+	it := &seen{Type: s.Type, Channel: s.Channel, Magnitude: s.Magnitude, Target: s.Target, At: at, Person: kept.by}
+	*w.Value.Facts.at(kept.how) = it
+	w.Value.schedule(r.m.orNow(time.Time{}))
+	if kept.how == slotSilence && w.Value.Facts.slot(r.m.cfg.Independent) != slotSilence {
+		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w.Value, w.Revision))
+		return true
 	}
-	if err == nil {
-		err = r.count(e)
-	}
-	switch {
-	case err == nil:
-		w.End, w.Silent = kept.how, nil
-		if w.End == endSilence && e.facts && !r.m.cfg.DryRun {
-			w.Silent = cmp.Or(e.counted, &evidence.Observation{ID: e.id})
-		}
-		a.ignores = 0
-	case errors.Is(err, heed.ErrNotFound):
-		w.End = endLost
+	err := r.count(&entry{
+		signal: *s, person: it.by(&w.Value), session: w.Value.Session, at: at, idle: true, answer: &w, slot: kept.how,
+	})
+	if errors.Is(err, heed.ErrNotFound) {
+		w = kept.Kept
+		w.Value.Lost = true
+		w.Value.schedule(r.m.orNow(time.Time{}))
+		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w.Value, w.Revision))
 	}
 	if err != nil {
 		r.failures = append(r.failures, err)
 	}
-	if w.End != kept.Value.End {
-		w.schedule(r.at)
-		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w, kept.Revision))
-	}
 	return err == nil
-}
-
-// ending is what the end of a fire adds to the evidence.
-func (m *Module) ending(w *fired, how string, s Signal, at time.Time) *entry {
-	e := &entry{
-		signal: s, cell: cellSeen, id: "implicit:" + m.answerID(w.answer()) + ":" + how,
-		person: w.Person, session: w.Session, at: at, silence: w.Silent,
-	}
-	if s.neutral() {
-		return e
-	}
-	ended := evidence.Observation{ID: e.id, Source: w.Person, Session: w.Session, Channel: s.Channel, Reward: s.reward(), Weight: 1, At: at}
-	if w.Heuristic != "" {
-		ended.Cell = m.fireCell(w.Heuristic, cellEnded)
-		e.extra = append(e.extra, ended)
-	}
-	if w.Prediction != nil {
-		ended.Cell, ended.Reward = m.calibrationCell(w, s.Type == Positive), *w.Prediction
-		e.extra = append(e.extra, ended)
-	}
-	return e
 }

@@ -43,8 +43,9 @@ func open(ctx context.Context, cfg Config) (*Module, error) {
 func (m *Module) Config() Config { return m.cfg.withDefaults() }
 
 // A Limit is something that kept a signal from counting in full. The constants below, and "dry run", mean that it did not
-// count at all. Of the others, "weight" means that the feedback weight is below 1; "diminished": the heuristic was judged the same way before; "kept": the silence before it
-// can't be taken back any more, and counts too; "cap": part of the evidence is over a cap; "floor" and "ceiling": they hold the confidence.
+// count at all. Of the others, "weight" means that the feedback weight is below 1; "diminished": the heuristic was judged the same way
+// before; "kept": what it replaces can't be taken back any more, and counts too; "cap": part of the evidence is over a cap; "floor" and
+// "ceiling": they hold the confidence.
 type Limit string
 
 // The limits of signals that did not count.
@@ -52,7 +53,9 @@ const (
 	LimitLocked    Limit = "locked"    // the heuristic is locked
 	LimitNeutral   Limit = "neutral"   // the signal says nothing, or is worth nothing
 	LimitOutdated  Limit = "outdated"  // the person has said something later about the answer
-	LimitDuplicate Limit = "duplicate" // it was counted before, or the answer has had its implicit signal
+	LimitDuplicate Limit = "duplicate" // it was counted before
+	// LimitOutweighed: what was said of the answer, or another implicit signal, counts in its place.
+	LimitOutweighed Limit = "outweighed"
 
 	limitDryRun     Limit = "dry run"
 	limitWeight     Limit = "weight"
@@ -81,8 +84,9 @@ type Origin struct {
 	At      time.Time
 }
 
-// Apply counts a signal that the host made. Signals of the same origin ID count once. Apply touches neither an answer's implicit signal
-// nor judgements. Further batches are committed with it, as in [Module.Judge].
+// Apply counts a signal that the host made. Signals of the same origin ID count once. If the signal names an event, and its channel is
+// not one of the implicit ones, it counts as said about that answer: silence and other things that were only seen give way to it, as they do
+// to a judgement. Further batches are committed with it, as in [Module.Judge].
 func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Batch) (change Change, err error) {
 	defer doing("apply", &err)
 	if o.ID == "" {
@@ -91,30 +95,55 @@ func (m *Module) Apply(ctx context.Context, s Signal, o Origin, with ...store.Ba
 	if err := cmp.Or(checkTexts(text{"ID", o.ID}, text{"Person", o.Person}, text{"Session", o.Session}), s.Validate()); err != nil {
 		return Change{}, err
 	}
-	at := m.orNow(o.At)
+	o.At = m.orNow(o.At)
+	if s.HeuristicID == "" {
+		return Change{}, errEmpty("HeuristicID")
+	}
 	if s.neutral() { // there is nothing to ask the store
 		_, err := m.commit(ctx, store.Batch{}, with...)
 		return Change{Signal: s, Limits: []Limit{LimitNeutral}}, err
 	}
-	err = m.retry(ctx, with, func() error {
-		l := m.newLedger()
-		if _, err := l.open(ctx, s.HeuristicID); err != nil {
-			return err
-		}
-		l.batch.ID = "signal:" + records.ID(m.cfg.Name, o.ID)
-		err := l.count(&entry{
-			signal: s, cell: cellSeen, id: l.batch.ID + ":seen", person: o.Person, session: o.Session, at: at,
-		})
-		if err != nil {
-			return err
-		}
-		changes, err := l.commit(ctx, with...)
-		if err == nil {
-			change = changes[0]
-		}
+	err = m.retry(ctx, with, func() (err error) {
+		change, err = m.apply(ctx, s, &o, with)
 		return err
 	})
 	return change, err
+}
+
+func (m *Module) apply(ctx context.Context, s Signal, o *Origin, with []store.Batch) (Change, error) {
+	l := m.newLedger()
+	said := s.EventID != "" && !implicit(s.Channel)
+	var others []store.Ref
+	if said {
+		others = []store.Ref{m.fireRef(s.HeuristicID, s.EventID)}
+	}
+	if err := l.read(ctx, []string{s.HeuristicID}, others); err != nil {
+		return Change{}, err
+	}
+	l.batch.ID = "signal:" + records.ID(m.cfg.Name, o.ID)
+	e := &entry{signal: s, cell: cellSeen, id: l.batch.ID + ":seen", person: o.Person, session: o.Session, at: o.At}
+	if s.Channel == ChannelTimeout {
+		e.cell = cellSilence
+	}
+	if said {
+		w, err := l.readAnswer(ctx, l.rest[0], s.HeuristicID, s.EventID)
+		if err != nil {
+			return Change{}, err
+		}
+		if w.Value.before(o.At) {
+			return Change{}, errBefore
+		}
+		w.Value.Facts.add(s.worth())
+		e.answer, e.spoken = &w, true
+	}
+	if err := l.count(e); err != nil {
+		return Change{}, err
+	}
+	changes, err := l.commit(ctx, with...)
+	if err != nil {
+		return Change{}, err
+	}
+	return changes[0], nil
 }
 
 // tell tells the observer what a commit has counted.

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
 )
 
 // TestConfidenceVectors runs the signals of testdata/confidence.json one after the other.
@@ -119,7 +120,7 @@ func TestApplyRefuses(t *testing.T) {
 //
 //	h@e:s      h fires for the event e from the source s
 //	s: text    an event from the source s
-//	+h@e -h@e  thumbs
+//	+h@e -h@e  thumbs; 0h@e withdraws
 //	30s        half a minute goes by, and a sweep
 func TestEndsOfFires(t *testing.T) {
 	for _, test := range []struct {
@@ -134,11 +135,14 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "ignored twice", steps: "h1@e:s | s: a | h1@f:s | s: b | 31s", want: map[string][]float64{}, rate: "0, 0"},
 		{name: "ignored three times", steps: "h1@e:s | s: a | h1@f:s | s: b | h1@g:s | s: c | 31s", want: map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
 		{name: "ignored six times", steps: "h1@1:s | h1@2:s | h1@3:s | h1@4:s | h1@5:s | h1@6:s | s: a", want: map[string][]float64{"implicit_ignored": {-1, -1}}, rate: "0, 2"},
-		{name: "feedback breaks a row of ignores", steps: "h1@1:s | h1@2:s | s: a | +h1@0 | h1@3:s | h1@4:s | s: b", want: map[string][]float64{"user_explicit": {0.8}}, rate: "0, 0"},
-		{name: "so does another ending", steps: "h1@1:s | h1@2:s | s: a | h1@3: | 31s | h1@4:s | s: b", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "one answer is ignored once", steps: "h1@e:s | s: a | h1@e:s | s: b | h1@e:s | s: c", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "praise breaks a row of ignores", steps: "h1@1:s | h1@2:s | s: a | +h1@0 | h1@3:s | h1@4:s | s: b", want: map[string][]float64{"user_explicit": {0.8}}, rate: "0, 0"},
+		{name: "a complaint does not", steps: "h1@1:s | h1@2:s | s: a | -h1@0 | h1@3:s | s: b", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_ignored": {-1}}, rate: "0, 1"},
+		{name: "silence breaks it", steps: "h1@1:s | h1@2:s | s: a | h1@3: | 31s | h1@4:s | s: b", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "thanks ignore nothing", steps: "h1@1:s | s: thanks, perfect! | h1@2:s | s: thanks, perfect! | h1@3:s | s: thanks, perfect! | 31s", want: map[string][]float64{"implicit_timeout": {1, 1, 1}}, rate: "3, 0"},
 		{name: "an event from elsewhere ignores nothing", steps: "h1@e:s | x: a | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "without a source nothing is ignored", steps: "h1@1: | h1@2: | h1@3: | : a", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "what was judged is not ignored", steps: "h1@1:s | h1@2:s | h1@3:s | -h1@3 | s: a", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
+		{name: "what was praised is not part of a row", steps: "h1@1:s | h1@2:s | +h1@2 | h1@3:s | s: a", want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
 		{name: "feedback on one heuristic does not answer for the other", steps: "h1@1:s | h2@1:s | +h2@1 | s: a | h1@2:s | s: b | h1@3:s | s: c", want: map[string][]float64{"implicit_ignored": {-1}}, rate: "0, 1"},
 		{name: "undo", steps: "h1@e:s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "undo from the same source is no ignore as well", steps: "h1@1:s | s: undo | h1@2:s | s: a | h1@3:s | s: b", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
@@ -146,22 +150,24 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "an undo cancels the silence", steps: "h1@e:s | x: undo | 31s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "an undo at the end of the window", steps: "h1@e:s | wait 29s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "an undo too late", steps: "h1@e:s | wait 30s | x: undo", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "a complaint and then silence", steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "an ignored answer can be taken back", steps: "h1@e:s | s: a | x: undo | 31s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "a complaint and then silence", steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
+		{name: "silence and then a complaint", steps: "h1@e:s | 31s | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
+		{name: "a complaint that is withdrawn", steps: "h1@e:s | -h1@e | 31s | 0h1@e", want: map[string][]float64{"user_explicit": {0}, "implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "a complaint before the answer is fired", steps: "-h1@e | h1@e:s | 31s", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
+		{name: "praise and then silence", steps: "h1@e:s | +h1@e | 31s", want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
+		{name: "silence and then praise", steps: "h1@e:s | 31s | +h1@e", want: map[string][]float64{"user_explicit": {0.8}}, rate: "1, 0"},
 		{name: "praise and then undo", steps: "h1@e:s | +h1@e | x: undo", want: map[string][]float64{"user_explicit": {0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "a complaint that cancels the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
-		{name: "a complaint that retracts the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | 31s | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
-		{name: "praise leaves the silence", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | 31s | +h1@e", want: map[string][]float64{"user_explicit": {0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "a complaint leaves an undo", cfg: learning.Config{ComplaintRetractsSilence: true}, steps: "h1@e:s | x: undo | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "a complaint that retracts the silence for good", cfg: complaints(windows(600, 30)), steps: "h1@e:s | 31s | -h1@e | -h1@e | x: undo | 31s",
-			want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 0"},
+		{name: "a complaint leaves an undo", steps: "h1@e:s | x: undo | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "independent channels", cfg: learning.Config{Independent: true}, steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "fired twice for one event", steps: "h1@e:s | h1@e:s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "fired again after its end", steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "an undo after the silence takes its place", cfg: windows(60, 30), steps: "h1@e:s | 31s | x: undo | 60s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "after the silence nothing is ignored", cfg: windows(600, 30), steps: "h1@1:s | h1@2:s | h1@3:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1, 1}}, rate: "3, 0"},
+		{name: "after the silence nothing is ignored", cfg: impatient, steps: "h1@1:s | h1@2:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1}}, rate: "2, 0"},
 		{name: "silence takes longer than undo", cfg: windows(30, 120), steps: "h1@e:s | 60s | x: undo | 31s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
 		{name: "silence worth nothing", cfg: learning.Config{Strategy: silenceIsWorthless}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
-		{name: "an undo after a silence that said nothing", cfg: learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute}))},
+		{name: "an undo after a silence that said nothing", cfg: learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true, UndoWindow: time.Minute, SilenceWindow: 30 * time.Second}))},
 			steps: "h1@e:s | 31s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -185,13 +191,15 @@ func must[T any](x T, err error) T {
 }
 
 func windows(undo, silence time.Duration) learning.Config {
-	return learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{UndoWindow: undo * time.Second, SilenceWindow: silence * time.Second}))}
+	return learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
+		Silence: 1, Ignore: 1, UndoWindow: undo * time.Second, SilenceWindow: silence * time.Second,
+	}))}
 }
 
-func complaints(cfg learning.Config) learning.Config {
-	cfg.ComplaintRetractsSilence = true
-	return cfg
-}
+// impatient takes the first ignore for a rejection, and has long windows.
+var impatient = learning.Config{Strategy: must(learning.NewBayesian(learning.BayesianConfig{
+	Silence: 1, Ignore: 1, IgnoreThreshold: 1, UndoWindow: time.Minute, SilenceWindow: 30 * time.Second,
+}))}
 
 var silenceIsWorthless = must(learning.NewBayesian(learning.BayesianConfig{Weights: map[string]float64{learning.ChannelTimeout: 0}}))
 
@@ -210,8 +218,12 @@ func (f *fixture) step(step string) {
 		return
 	}
 	if heuristic, rest, ok := strings.Cut(step, "@"); ok {
-		if sign := heuristic[0]; sign == '+' || sign == '-' {
-			f.say(thumb(heuristic[1:], rest, sign == '+'))
+		if sign := heuristic[0]; sign == '+' || sign == '-' || sign == '0' {
+			j := thumb(heuristic[1:], rest, sign == '+')
+			if sign == '0' {
+				j.Value = 0
+			}
+			f.say(j)
 			return
 		}
 		event, source, _ := strings.Cut(rest, ":")
@@ -230,30 +242,12 @@ func TestUndoListsWhatItTookBack(t *testing.T) {
 	assert.Empty(t, f.event("elsewhere", "undo"))
 }
 
-func TestUndoWithinASession(t *testing.T) {
-	for _, within := range []bool{false, true} {
-		f := newFixture(t, learning.Config{UndoWithinSession: within}, "h1", "h2")
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h1", EventID: "e1", Session: "mine"}))
-		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h2", EventID: "e2", Session: "yours"}))
-		changes, err := f.Hear(ctx, learning.Message{Session: "mine", Text: "undo"})
-		require.NoError(t, err)
-		want := []string{"negative h1", "negative h2"}
-		if within {
-			want = want[:1]
-		}
-		assert.Equal(t, want, types(changes))
-	}
-}
-
 func TestAnEventDoesNotJudgeItsOwnAnswers(t *testing.T) {
 	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "any", Outcome: "undo"}}}, "h")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Condition: "anything"}))
-	changes, err := f.Hear(ctx, learning.Message{ID: "e", Stream: "s", Text: "undo"})
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Session: "s", Condition: "anything"}))
+	changes, err := f.Hear(ctx, learning.Message{ID: "e", Stream: "s", Session: "s", Text: "undo"})
 	require.NoError(t, err)
 	assert.Empty(t, changes)
-	changes, err = f.Hear(ctx, learning.Message{ID: "before", Stream: "s", Text: "undo", At: start.Add(-time.Second)})
-	require.NoError(t, err)
-	assert.Empty(t, changes, "nor does one that came before them")
 }
 
 func TestConsideredIsNotFired(t *testing.T) {
@@ -304,7 +298,7 @@ func TestFireRefuses(t *testing.T) {
 		assertInputError(t, f.Fire(ctx, fire), field)
 	}
 	for _, at := range []time.Time{start.Add(time.Hour), time.Unix(-1, 0)} {
-		assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", At: at}), "At")
+		assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", At: at, Session: "room"}), "At")
 	}
 	assert.NoError(t, f.Sweep(ctx, start.Add(24*time.Hour)), "it is not waited for, and fails no sweep")
 	err := f.Fire(ctx, learning.Fire{HeuristicID: "no such", EventID: "e"})
@@ -312,7 +306,7 @@ func TestFireRefuses(t *testing.T) {
 	assert.EqualError(t, err, "learning: fire: HeuristicID: no such heuristic, call Put first: not found")
 	done, cancel := context.WithCancel(ctx)
 	cancel()
-	assert.ErrorIs(t, f.Fire(done, learning.Fire{HeuristicID: "h", EventID: "e"}), context.Canceled)
+	assert.ErrorIs(t, f.Fire(done, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room"}), context.Canceled)
 	_, err = f.Hear(done, learning.Message{})
 	assert.ErrorIs(t, err, context.Canceled)
 	_, err = f.Judge(done, thumb("h", "e", true))
@@ -327,14 +321,14 @@ func TestFireRefuses(t *testing.T) {
 // again.
 func TestStoreFailures(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	fire := learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s"}
+	fire := learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Session: "room"}
 	f.store.fail(errDown)
 	assert.ErrorIs(t, f.Fire(ctx, fire), errDown)
 	f.store.fail(nil)
 	assert.Zero(t, f.waiting())
 	require.NoError(t, f.Fire(ctx, fire))
 	f.store.fail(errDown)
-	_, err := f.Hear(ctx, learning.Message{Stream: "x", Text: "undo"})
+	_, err := f.Hear(ctx, learning.Message{Stream: "x", Text: "undo", Session: "room"})
 	assert.ErrorIs(t, err, errDown)
 	_, err = f.Judge(ctx, thumb("h", "e", false))
 	assert.ErrorIs(t, err, errDown)
@@ -380,7 +374,9 @@ func TestFeedbackThatFailsIsNotHeard(t *testing.T) {
 	assert.Zero(t, f.waiting())
 	f.fire("h", "2", "s")
 	f.say(thumb("h", "2", true))
-	assert.Empty(t, f.event("s", "b"))
+	changes = f.event("s", "b")
+	require.Len(t, changes, 1)
+	assert.Equal(t, "1", changes[0].Signal.Metadata["consecutive_count"], "praise has ended the row")
 }
 
 // TestOneEventJudgesOnce: where the outcome or the undo that an event shows can't be counted, the event does not count as
@@ -389,9 +385,10 @@ func TestOneEventJudgesOnce(t *testing.T) {
 	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off"}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
 	for i, text := range []string{"off", "undo", "off", "undo"} {
+		f.clock.Advance(time.Minute)
 		f.fire("h", fmt.Sprint(i), "s")
 		f.store.failOnce = errDown
-		changes, err := f.Hear(ctx, learning.Message{Stream: "s", Text: text})
+		changes, err := f.Hear(ctx, learning.Message{Stream: "s", Text: text, Session: "room"})
 		assert.ErrorIs(t, err, errDown)
 		assert.Empty(t, changes)
 		assert.Equal(t, 1, f.waiting())
@@ -423,7 +420,7 @@ func TestAnIgnoreThatFailsIsNotCountedTwice(t *testing.T) {
 	f.fire("h", "3", "s")
 	f.store.fail(errDown)
 	for range 3 {
-		_, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "c"})
+		_, err := f.Hear(ctx, learning.Message{Stream: "s", Text: "c", Session: "room"})
 		assert.ErrorIs(t, err, errDown)
 	}
 	f.store.fail(nil)
@@ -506,7 +503,7 @@ func TestDryRun(t *testing.T) {
 	c := dry.say(thumb("h", "e", true))
 	assert.InDelta(t, 1.8/2.8, c.New, 1e-12, "says what would be")
 	assert.Equal(t, []learning.Limit{"dry run"}, c.Limits)
-	assert.Empty(t, dry.event("s", "hello"), "what was judged is not ignored")
+	dry.fire("h", "unsaid", "s")
 	f.clock.Advance(time.Minute)
 	changes := dry.sweep()
 	require.Len(t, changes, 1)
@@ -527,8 +524,8 @@ func TestDryRun(t *testing.T) {
 
 // TestANeutralUndoIsNone: the answer is waited for as before.
 func TestANeutralUndoIsNone(t *testing.T) {
-	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, undo: func(u learning.Undo) (all []learning.Signal, err error) {
-		for _, r := range u.Answers {
+	f := newFixture(t, learning.Config{Strategy: moody{Strategy: silenceIsNeutral, undo: func(answers []learning.Answer) (all []learning.Signal, err error) {
+		for _, r := range answers {
 			all = append(all, learning.NewSignal(learning.Neutral, r.HeuristicID, r.EventID, learning.ChannelUndo))
 		}
 		return all, nil
@@ -543,7 +540,7 @@ type moody struct {
 	learning.Strategy
 	feedback func(learning.Judgement) (learning.Signal, error)
 	timeout  func(learning.Answer) (learning.Signal, error)
-	undo     func(learning.Undo) ([]learning.Signal, error)
+	undo     func([]learning.Answer) ([]learning.Signal, error)
 	windows  func() learning.Windows
 }
 
@@ -561,11 +558,11 @@ func (m moody) InterpretTimeout(t learning.Answer) (learning.Signal, error) {
 	return m.timeout(t)
 }
 
-func (m moody) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
+func (m moody) InterpretUndo(text string, answers []learning.Answer) ([]learning.Signal, error) {
 	if m.undo == nil {
-		return m.Strategy.InterpretUndo(u)
+		return m.Strategy.InterpretUndo(text, answers)
 	}
-	return m.undo(u)
+	return m.undo(answers)
 }
 
 func (m moody) Windows(domain string) learning.Windows {
@@ -589,17 +586,17 @@ func TestStrategyMisbehaves(t *testing.T) {
 	for name, strategy := range map[string]moody{
 		"panics": {feedback: func(learning.Judgement) (learning.Signal, error) { panic("feedback") },
 			timeout: func(learning.Answer) (learning.Signal, error) { panic("timeout") },
-			undo:    func(learning.Undo) ([]learning.Signal, error) { panic("undo") }},
+			undo:    func([]learning.Answer) ([]learning.Signal, error) { panic("undo") }},
 		"fails": {feedback: func(learning.Judgement) (learning.Signal, error) { return learning.Signal{}, errMood },
 			timeout: func(learning.Answer) (learning.Signal, error) { return learning.Signal{}, errMood },
-			undo:    func(learning.Undo) ([]learning.Signal, error) { return nil, errMood }},
+			undo:    func([]learning.Answer) ([]learning.Signal, error) { return nil, errMood }},
 		"answers for others": {feedback: func(learning.Judgement) (learning.Signal, error) {
 			return learning.NewSignal(learning.Positive, "h2", "e", "x"), nil
 		},
 			timeout: func(learning.Answer) (learning.Signal, error) {
 				return learning.NewSignal(learning.Positive, "h", "f", "x"), nil
 			},
-			undo: func(learning.Undo) ([]learning.Signal, error) {
+			undo: func([]learning.Answer) ([]learning.Signal, error) {
 				return []learning.Signal{learning.NewSignal(learning.Positive, "h2", "e", "x")}, nil
 			}},
 		"is not finite": {feedback: func(learning.Judgement) (learning.Signal, error) {
@@ -608,7 +605,7 @@ func TestStrategyMisbehaves(t *testing.T) {
 			timeout: func(learning.Answer) (learning.Signal, error) {
 				return learning.Signal{Type: learning.Positive, HeuristicID: "h", EventID: "e", Magnitude: math.NaN()}, nil
 			},
-			undo: func(learning.Undo) ([]learning.Signal, error) {
+			undo: func([]learning.Answer) ([]learning.Signal, error) {
 				return []learning.Signal{{Type: "bad", HeuristicID: "h", EventID: "e"}}, nil
 			}},
 	} {
@@ -618,7 +615,7 @@ func TestStrategyMisbehaves(t *testing.T) {
 			f.fire("h", "e", "s")
 			_, err := f.Judge(ctx, thumb("h", "e", true))
 			assert.Error(t, err)
-			_, err = f.Hear(ctx, learning.Message{Stream: "x", Text: "undo"})
+			_, err = f.Hear(ctx, learning.Message{Stream: "x", Text: "undo", Session: "room"})
 			assert.Error(t, err)
 			f.clock.Advance(time.Minute)
 			err = f.Sweep(ctx, f.clock.Now())
@@ -630,7 +627,7 @@ func TestStrategyMisbehaves(t *testing.T) {
 	}
 	f := newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { panic("windows") }}}, "h")
 	var panicked *heed.PanicError
-	require.ErrorAs(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e"}), &panicked)
+	require.ErrorAs(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room"}), &panicked)
 	assert.Equal(t, []any{"the strategy", "windows"}, []any{panicked.Who, panicked.Value})
 	f = newFixture(t, learning.Config{Strategy: moody{windows: func() learning.Windows { return learning.Windows{} }}}, "h")
 	f.fire("h", "e", "s")
@@ -645,7 +642,7 @@ func TestOutcomes(t *testing.T) {
 	for want, strategy := range map[float64]learning.Strategy{0.5: b, 1: must(learning.NewBayesian(learning.BayesianConfig{}))} {
 		for _, failure := range []bool{false, true} {
 			f := newFixture(t, learning.Config{Strategy: strategy, Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "off", Failure: failure}}}, "h")
-			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "the oven is on"}))
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Condition: "the oven is on", Session: "room"}))
 			f.event("s", "it is off")
 			sign := 1.
 			if failure {
@@ -699,7 +696,7 @@ func TestOutcomeThatCannotBeCounted(t *testing.T) {
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})
 	f.fire("h", "e", "")
 	f.store.fail(errDown)
-	changes, err := f.Hear(ctx, learning.Message{Text: "off"})
+	changes, err := f.Hear(ctx, learning.Message{Text: "off", Session: "room"})
 	assert.ErrorIs(t, err, errDown)
 	assert.Empty(t, changes)
 	f.store.fail(nil)
@@ -707,23 +704,24 @@ func TestOutcomeThatCannotBeCounted(t *testing.T) {
 }
 
 func TestConfig(t *testing.T) {
-	f := newFixture(t, learning.Config{})
+	f := newFixtureAsIs(t, memstore.Config{}, learning.Config{})
 	cfg := f.Config()
 	assert.Equal(t, 0.3, cfg.Initial)
 	assert.EqualValues(t, 2, cfg.Strength)
 	assert.Equal(t, learning.Range{Floor: 0.05, Ceiling: 0.95}, cfg.Bounds)
 	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
 	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
-	assert.Equal(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, learning.SpecConfig())
+	assert.Equal(t, evidence.Caps{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}, cfg.Caps)
+	assert.Equal(t, []float64{0.38, 0.17, 10}, []float64{cfg.Agreement, cfg.Disagreement, cfg.AgreementMass})
 
 	_, err := learning.New(ctx, learning.Config{
 		Name: "\xff", Initial: 1, Strength: -1, Bounds: learning.Range{Floor: 0.5, Ceiling: 0.4}, Diminish: math.NaN(),
 		System:   learning.Constraints{FeedbackWeight: 5},
 		Packs:    map[string]learning.Constraints{"p": {Lock: "half"}},
-		HalfLife: time.Second, Caps: evidence.Caps{SourceMass: -1},
+		HalfLife: time.Second, Caps: evidence.Caps{SourceMass: -1}, Agreement: -1, Disagreement: -1, AgreementMass: -1,
 		Expectations: []learning.Expectation{{Trigger: " ", Timeout: -1}},
 	})
-	assert.Equal(t, []string{"Store", "Initial", "Strength", "Bounds", "Diminish", "Name",
+	assert.Equal(t, []string{"Store", "Initial", "Strength", "Bounds", "Diminish", "Agreement", "Disagreement", "AgreementMass", "Name",
 		"System.FeedbackWeight", "Packs[p].Lock", "HalfLife", "Caps.SourceMass",
 		"Expectations[0].Trigger", "Expectations[0].Outcome", "Expectations[0].Timeout"}, fields(err))
 }

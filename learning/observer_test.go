@@ -54,11 +54,11 @@ func TestObserver(t *testing.T) {
 	f.fire("h", "g", "")
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
-	assert.Equal(t, []string{"learning/learning counted h implicit_timeout: 1 with 1.0, 0.47 to 0.58", "swept 1"}, notices())
+	assert.Equal(t, []string{"learning/learning counted h implicit_timeout: 1 with 1.0, 0.47 to 0.58", "swept 2"}, notices())
 	f.sweep()
 	assert.Empty(t, notices(), "nothing was due")
 
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "i", Condition: "the oven is on"}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "i", Condition: "the oven is on", Session: "room"}))
 	f.event("t", "It is burning!")
 	assert.Equal(t, []string{"learning/learning counted h implicit_outcome: 0 with 1.0, 0.58 to 0.48",
 		"harmful h: an expected outcome speaks against it"}, notices())
@@ -102,10 +102,10 @@ func TestObserverIsToldOfFailures(t *testing.T) {
 	require.Error(t, f.Sweep(ctx, f.clock.Now()))
 	assert.Equal(t, []string{"failed sweep: the store failed"}, notices(), "nobody reads what heed.Run returns at the end")
 
-	panics = moody{Strategy: silenceIsNeutral, undo: func(learning.Undo) ([]learning.Signal, error) { panic("no") }}
+	panics = moody{Strategy: silenceIsNeutral, undo: func([]learning.Answer) ([]learning.Signal, error) { panic("no") }}
 	f, notices = observed(t, learning.Config{Strategy: panics}, "h")
 	f.fire("h", "e", "s")
-	_, err := f.Hear(ctx, learning.Message{Text: "undo"})
+	_, err := f.Hear(ctx, learning.Message{Text: "undo", Session: "room"})
 	require.Error(t, err)
 	assert.Equal(t, []string{"failed strategy: the strategy panicked: no"}, notices())
 }

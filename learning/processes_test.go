@@ -1,6 +1,7 @@
 package learning_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -28,6 +29,7 @@ func TestAnotherModuleFindsWhatWaits(t *testing.T) {
 		f.fire("h", fmt.Sprint(i), "s")
 		f.event("s", "next")
 	}
+	f.clock.Advance(31 * time.Second)
 	f.fire("h", "undone", "t")
 	assert.Equal(t, []string{"negative h"}, types(f.another(cfg).event("elsewhere", "undo")))
 	f.fire("rain", "noon", "")
@@ -41,7 +43,7 @@ func TestAnotherModuleFindsWhatWaits(t *testing.T) {
 
 // TestUndoOfASessionAndOfAPerson: an undo within its session takes back what was shown there, or to whom it comes from.
 func TestUndoOfASessionAndOfAPerson(t *testing.T) {
-	f := newFixture(t, learning.Config{UndoWithinSession: true}, "h")
+	f := newFixture(t, learning.Config{}, "h")
 	for i, in := range [][2]string{{"mine", ""}, {"yours", "ann"}, {"yours", "bob"}, {"mine", "ann"}, {"", ""}} {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Session: in[0], Person: in[1]}))
 		f.clock.Advance(time.Second)
@@ -57,18 +59,18 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 	assert.Empty(t, undo("another", "carol"))
 	assert.Equal(t, "013", undo("mine", "ann"), "those of the session, and the one that ann was shown elsewhere")
 	assert.Empty(t, undo("mine", "ann"))
-	assert.Equal(t, "4", undo("", ""))
+	assert.Empty(t, undo("", ""), "from nowhere and nobody, it takes nothing back")
 	assert.Equal(t, "2", undo("yours", ""))
 }
 
 // TestAnAnswerIsAskedAboutOnce: also where it was shown in the session of an undo, and to its person.
 func TestAnAnswerIsAskedAboutOnce(t *testing.T) {
 	var asked int
-	strategy := moody{Strategy: silenceIsNeutral, undo: func(u learning.Undo) ([]learning.Signal, error) {
-		asked = len(u.Answers)
+	strategy := moody{Strategy: silenceIsNeutral, undo: func(answers []learning.Answer) ([]learning.Signal, error) {
+		asked = len(answers)
 		return nil, nil
 	}}
-	f := newFixture(t, learning.Config{UndoWithinSession: true, Strategy: strategy}, "h")
+	f := newFixture(t, learning.Config{Strategy: strategy}, "h")
 	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "s", Person: "ann"}))
 	_, err := f.Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "undo"})
 	require.NoError(t, err)
@@ -83,14 +85,14 @@ func TestALateUndoIsHeard(t *testing.T) {
 	f.sweep()
 	f.clock.Advance(time.Minute)
 	f.sweep()
-	changes, err := f.Hear(ctx, learning.Message{Text: "undo", At: start.Add(29 * time.Second)})
+	changes, err := f.Hear(ctx, learning.Message{Text: "undo", At: start.Add(29 * time.Second), Session: "room"})
 	require.NoError(t, err)
 	assert.Equal(t, []string{"negative h"}, types(changes))
 	assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"))
 	f.fire("h", "f", "s")
 	f.clock.Advance(6 * time.Minute)
 	f.sweep()
-	changes, err = f.Hear(ctx, learning.Message{Text: "undo", At: f.clock.Now().Add(-6*time.Minute + time.Second)})
+	changes, err = f.Hear(ctx, learning.Message{Text: "undo", At: f.clock.Now().Add(-6*time.Minute + time.Second), Session: "room"})
 	require.NoError(t, err)
 	assert.Empty(t, changes, "but not for ever")
 }
@@ -117,7 +119,6 @@ func (m *meddling) Commit(ctx context.Context, batches ...store.Batch) ([]store.
 // whichever comes first.
 func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 	cfg := windows(60, 30)
-	cfg.ComplaintRetractsSilence = true
 	sweep := func(f *fixture) { f.sweep() }
 	undo := func(f *fixture) { f.event("x", "undo") }
 	complain := func(f *fixture) { f.say(thumb("h", "e", false)) }
@@ -125,23 +126,25 @@ func TestWhoeverIsSecondReadsAgain(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, second func(f *fixture) // the first happens while the second commits
 		want          map[string][]float64
+		after         time.Duration
 	}{
-		"a sweep while an undo commits":      {sweep, undo, map[string][]float64{"implicit_undo": {-1}}},
-		"an undo while a sweep commits":      {undo, sweep, map[string][]float64{"implicit_undo": {-1}}},
-		"a sweep while a complaint commits":  {sweep, complain, map[string][]float64{"user_explicit": {-0.8}}},
-		"a complaint while a sweep commits":  {complain, sweep, map[string][]float64{"user_explicit": {-0.8}}},
-		"a complaint while an undo commits":  {complain, undo, map[string][]float64{"user_explicit": {-0.8}}},
-		"an undo while a complaint commits":  {undo, complain, map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
-		"another undo while an undo commits": {undo, undo, map[string][]float64{"implicit_undo": {-1}}},
-		"another sweep while a sweep does":   {sweep, sweep, map[string][]float64{"implicit_timeout": {1}}},
-		"a complaint while it is ignored":    {complain, hear, map[string][]float64{"user_explicit": {-0.8}}},
+		"a sweep while an undo commits":      {first: sweep, second: undo, want: map[string][]float64{"implicit_undo": {-1}}},
+		"an undo while a sweep commits":      {first: undo, second: sweep, want: map[string][]float64{"implicit_undo": {-1}}},
+		"a sweep while a complaint commits":  {first: sweep, second: complain, want: map[string][]float64{"user_explicit": {-0.8}}},
+		"a complaint while a sweep commits":  {first: complain, second: sweep, want: map[string][]float64{"user_explicit": {-0.8}}},
+		"a complaint while an undo commits":  {first: complain, second: undo, want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
+		"an undo while a complaint commits":  {first: undo, second: complain, want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}},
+		"another undo while an undo commits": {first: undo, second: undo, want: map[string][]float64{"implicit_undo": {-1}}},
+		"another sweep while a sweep does":   {first: sweep, second: sweep, want: map[string][]float64{"implicit_timeout": {1}}},
+		"a complaint while it is ignored":    {first: complain, second: hear, want: map[string][]float64{"user_explicit": {-0.8}}, after: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, cfg, "h")
+			test.after = cmp.Or(test.after, 31*time.Second)
 			between := &meddling{Store: f.store.Store}
 			f.store.Store = between
 			f.fire("h", "e", "s")
-			f.clock.Advance(31 * time.Second)
+			f.clock.Advance(test.after)
 			between.before = func() { test.first(f) }
 			test.second(f)
 			assert.Equal(t, test.want, f.counted("h"))
@@ -172,7 +175,9 @@ func TestSilenceThatCannotBeTakenBack(t *testing.T) {
 		f.clock.Advance(31 * time.Second)
 		f.sweep()
 		if twoWeeks {
-			f.apply("1", "h", 1) // pushes the silence out of the history
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f"})) // its silence pushes the other one out of the history
+			f.clock.Advance(31 * time.Second)
+			f.sweep()
 		}
 		changes := f.event("x", "undo")
 		require.Len(t, changes, 1)
@@ -200,8 +205,10 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 			{func() { f.event("unknown", "hello") }, 1, 0, 0},
 			{func() { f.event("", "hello") }, 0, 0, 0},
 			{func() { assert.Len(f, f.event("mine", "hello"), waiting) }, 1, 1, 1},
-			{func() { f.event("session 3", "undo") }, 2, 1, 1},
-			{func() { f.event("unknown", "the bath empty, the window closed: undo") }, 4, 1, 1},
+			{func() { f.hear(learning.Message{Session: "session 3", Person: "person 3", Text: "undo"}) }, 2, 1, 1},
+			{func() {
+				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown", Text: "the bath empty, the window closed: undo"})
+			}, 4, 1, 1},
 			{func() { f.say(thumb("filled 1", "e", true)) }, 0, 1, 1},
 			{func() { f.say(thumb("filled 1", "e", false)) }, 0, 1, 1},
 			{func() { f.fire("filled 1", "new", "s") }, 0, 1, 1},
@@ -221,7 +228,7 @@ func TestForget(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
 	for _, name := range []string{"Ann", "bob"} {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: name, Person: name, Session: "s"}))
-		_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "e", Person: name})
+		_, err := f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: name, Value: -1}})
 		require.NoError(t, err)
 		require.NoError(t, f.Pin(ctx, learning.Pin{HeuristicID: "h", Actor: name, Constraints: learning.Constraints{FeedbackWeight: 1}}))
 	}
@@ -246,15 +253,15 @@ func TestForget(t *testing.T) {
 // and their undo is still heard.
 func TestForgetInAnotherCase(t *testing.T) {
 	f := newFixture(t, learning.Config{BySource: true}, "h")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s"}))
-	_, err := f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann"})
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Person: "ann", Stream: "s", Session: "room"}))
+	_, err := f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "x", Person: "ann", Value: -1}})
 	require.NoError(t, err)
 	_, err = f.store.Commit(ctx, store.Batch{Forget: []string{"Ann"}})
 	require.NoError(t, err)
-	_, err = f.Judge(ctx, learning.Judgement{HeuristicID: "h", EventID: "x", Person: "ann", Positive: true})
+	_, err = f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "x", Person: "ann", Value: 1}})
 	require.NoError(t, err)
 	assert.Len(t, f.counted("h")["user_explicit"], 1)
-	changes, err := f.Hear(ctx, learning.Message{Text: "undo", Stream: "s", Person: "ann"})
+	changes, err := f.Hear(ctx, learning.Message{Text: "undo", Stream: "s", Person: "ann", Session: "room"})
 	require.NoError(t, err)
 	assert.Len(t, changes, 1)
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 )
@@ -27,96 +29,116 @@ func steps(few, many int) int {
 	return few
 }
 
-// An oracle does what a module does, with every signal it ever counted in a map, and adds all of them up at each question.
+// An oracle does what a module does. It keeps what happened to each answer, and judges it anew at each question.
 type oracle struct {
-	fires   []*oracleFire
-	counted map[string]map[string]float64 // signed weights, by heuristic and what they are of
+	answers map[string]*oracleAnswer
 	ignores map[string]int
-	past    map[string]bool // answers that were fired
+	spoken  map[string]float64 // signed weights of clicks, by heuristic, event and person
 }
 
-type oracleFire struct {
+type oracleAnswer struct {
 	heuristic, event, source string
 	at                       time.Time
-	heard, silent            bool
+	number                   int
+	undone, ignored, silent  bool
+	ignore                   float64
+}
+
+func (o *oracle) clicks(heuristic, event string) (sum float64, praise, blame bool) {
+	for _, key := range slices.Sorted(maps.Keys(o.spoken)) {
+		if strings.HasPrefix(key, heuristic+"/"+event+"/") || event == "" && strings.HasPrefix(key, heuristic+"/") {
+			w := o.spoken[key]
+			sum, praise, blame = sum+w, praise || w > 0, blame || w < 0
+		}
+	}
+	return sum, praise, blame
+}
+
+// implicit is what an answer earns: at most one signal.
+func (o *oracle) implicit(a *oracleAnswer) float64 {
+	_, praise, blame := o.clicks(a.heuristic, a.event)
+	switch {
+	case a.undone:
+		return -1
+	case a.ignored && (a.ignore == 0 || praise && !blame):
+		return 0
+	case a.ignored:
+		return a.ignore
+	case a.silent && !praise && !blame:
+		return 1
+	}
+	return 0
 }
 
 func (o *oracle) confidence(heuristic string) float64 {
 	alpha, beta := 1., 1.
-	for _, name := range slices.Sorted(maps.Keys(o.counted[heuristic])) {
-		if w := o.counted[heuristic][name]; w > 0 {
-			alpha += w
-		} else {
-			beta -= w
+	for key, w := range o.spoken {
+		if strings.HasPrefix(key, heuristic+"/") {
+			alpha, beta = alpha+max(w, 0), beta-min(w, 0)
+		}
+	}
+	for _, a := range o.answers {
+		if a.heuristic == heuristic {
+			w := o.implicit(a)
+			alpha, beta = alpha+max(w, 0), beta-min(w, 0)
 		}
 	}
 	return min(max(alpha/(alpha+beta), 0.05), 0.95)
 }
 
-func (o *oracle) set(heuristic, name string, weight float64) {
-	if o.counted[heuristic] == nil {
-		o.counted[heuristic] = map[string]float64{}
-	}
-	o.counted[heuristic][name] = weight
-}
-
 const oracleUndo, oracleSilence = 60 * time.Second, 30 * time.Second
 
 func (o *oracle) fire(heuristic, event, source string, at time.Time) {
-	if o.past[heuristic+event] {
-		return
+	if key := heuristic + "/" + event; o.answers[key] == nil {
+		o.answers[key] = &oracleAnswer{heuristic: heuristic, event: event, source: source, at: at, number: len(o.answers)}
 	}
-	o.past[heuristic+event] = true
-	o.fires = append(o.fires, &oracleFire{heuristic: heuristic, event: event, source: source, at: at})
 }
 
-// earn counts the implicit signal of a fire, in the place of the one before.
-func (o *oracle) earn(f *oracleFire, weight float64) {
-	o.set(f.heuristic, "implicit "+f.heuristic+f.event, weight)
-}
-
+// event is a message. The answers are looked at in the order in which they were shown.
 func (o *oracle) event(source string, undo bool, at time.Time) {
-	var rest []*oracleFire
-	for _, f := range o.fires {
-		inWindow := !at.After(f.at.Add(oracleUndo))
+	all := slices.SortedFunc(maps.Values(o.answers), func(a, b *oracleAnswer) int {
+		return a.number - b.number
+	})
+	for _, a := range all {
+		age := at.Sub(a.at)
 		switch {
-		case inWindow && undo:
-			o.earn(f, -1)
-			delete(o.ignores, f.heuristic)
-		case inWindow && !f.silent && !f.heard && source != "" && source == f.source:
-			if o.ignores[f.heuristic]++; o.ignores[f.heuristic] == 3 {
-				o.earn(f, -1)
-				delete(o.ignores, f.heuristic)
+		case undo && !a.undone && age <= oracleUndo:
+			a.undone = true
+		case !a.ignored && age <= oracleSilence && source != "" && source == a.source:
+			_, praise, blame := o.clicks(a.heuristic, a.event)
+			a.ignored = true
+			n := o.ignores[a.heuristic] + 1
+			if n >= 3 {
+				a.ignore, n = -1, 0
 			}
-		default:
-			rest = append(rest, f)
+			if !a.undone && !praise && !blame {
+				o.ignores[a.heuristic] = n
+			}
 		}
 	}
-	o.fires = rest
 }
 
 func (o *oracle) sweep(now time.Time) {
-	var rest []*oracleFire
-	for _, f := range o.fires {
-		if !f.silent && now.After(f.at.Add(oracleSilence)) {
-			f.silent = true
-			o.earn(f, 1)
-			delete(o.ignores, f.heuristic)
-		}
-		if !f.silent || !now.After(f.at.Add(oracleUndo)) {
-			rest = append(rest, f)
+	for _, a := range o.answers {
+		if !a.silent && now.After(a.at.Add(oracleSilence)) {
+			before := o.implicit(a)
+			a.silent = true
+			if o.implicit(a) > before {
+				delete(o.ignores, a.heuristic)
+			}
 		}
 	}
-	o.fires = rest
 }
 
-func (o *oracle) say(person, heuristic, event string, positive bool) {
-	o.set(heuristic, "click "+person+event, map[bool]float64{true: 0.8, false: -0.8}[positive])
-	delete(o.ignores, heuristic)
-	for _, f := range o.fires {
-		if f.heuristic == heuristic && f.event == event {
-			f.heard = true
-		}
+func (o *oracle) say(person, heuristic, event string, value float64) {
+	answer := o.answers[heuristic+"/"+event]
+	before := 0.
+	if answer != nil {
+		before = o.implicit(answer)
+	}
+	o.spoken[heuristic+"/"+event+"/"+person] = 0.8 * value
+	if value > 0 || answer != nil && before <= 0 && o.implicit(answer) > 0 {
+		delete(o.ignores, heuristic)
 	}
 }
 
@@ -125,7 +147,7 @@ func TestModuleIsTheOracle(t *testing.T) {
 	heuristics := []string{"h1", "h2", "h3"}
 	rapid.Check(t, func(rt *rapid.T) {
 		f := newFixture(t, windows(60, 30), heuristics...)
-		o := oracle{counted: map[string]map[string]float64{}, ignores: map[string]int{}, past: map[string]bool{}}
+		o := oracle{answers: map[string]*oracleAnswer{}, ignores: map[string]int{}, spoken: map[string]float64{}}
 		heuristic := rapid.SampledFrom(heuristics)
 		event := rapid.SampledFrom([]string{"e1", "e2", "e3", "e4", "e5", "e6", "e7", "e8"})
 		source := rapid.SampledFrom([]string{"", "s", "t"})
@@ -145,14 +167,15 @@ func TestModuleIsTheOracle(t *testing.T) {
 				f.sweep()
 				o.sweep(now)
 			default:
-				fb := thumb(heuristic.Draw(rt, "heuristic"), event.Draw(rt, "event"), rapid.Bool().Draw(rt, "positive"))
+				fb := thumb(heuristic.Draw(rt, "heuristic"), event.Draw(rt, "event"), true)
+				fb.Value = float64(rapid.IntRange(-1, 1).Draw(rt, "value"))
 				fb.Person = rapid.SampledFrom([]string{"", "ann", "bob"}).Draw(rt, "person")
 				f.say(fb)
-				o.say(fb.Person, fb.HeuristicID, fb.EventID, fb.Positive)
+				o.say(fb.Person, fb.HeuristicID, fb.EventID, fb.Value)
 			}
 			for _, h := range heuristics {
 				if want, got := o.confidence(h), f.confidence(h); math.Abs(want-got) > 1e-9 {
-					rt.Fatalf("%s is %v, and should be %v: %v, and should be %v", h, got, want, f.counted(h), o.counted[h])
+					rt.Fatalf("%s is %v, and should be %v: %v", h, got, want, f.counted(h))
 				}
 			}
 		}
@@ -193,7 +216,7 @@ func TestAMillionSteps(t *testing.T) {
 				var c learning.Change
 				var err error
 				if person := fmt.Sprint(rng.IntN(4)); rng.IntN(3) == 0 && s.Type != learning.Neutral {
-					c, err = f.Judge(ctx, learning.Judgement{HeuristicID: s.HeuristicID, EventID: s.EventID, Person: person, Positive: s.Type == learning.Positive})
+					c, err = f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: s.HeuristicID, EventID: s.EventID, Person: person, Value: value(s.Type == learning.Positive)}})
 				} else {
 					c, err = f.Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: person})
 				}
@@ -259,16 +282,16 @@ func TestConcurrentUse(t *testing.T) {
 		wait.Go(func() {
 			for i := range fires {
 				event := fmt.Sprint(w, "-", i)
-				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: id}))
+				assert.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: id, EventID: event, Stream: id, Session: "room"}))
 				switch i % 4 {
 				case 0:
-					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "undo"})
+					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "undo", Session: "room"})
 					assert.NoError(t, err)
 				case 1:
-					_, err := f.Judge(ctx, learning.Judgement{HeuristicID: id, EventID: event, Positive: i%8 < 4})
+					_, err := f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: id, EventID: event, Value: value(i%8 < 4)}})
 					assert.NoError(t, err)
 				case 2:
-					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "hello"})
+					_, err := f.Hear(ctx, learning.Message{Stream: id, Text: "hello", Session: "room"})
 					assert.NoError(t, err)
 				default:
 					err := f.Sweep(ctx, f.clock.Now())

@@ -23,12 +23,12 @@ const aDay = 24 * time.Hour
 func TestSettingsOfTheStore(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.fire("h", "e", "s")
-	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f", Person: "bob"}))
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "f", Person: "bob", Session: "room"}))
 	f.clock.Advance(time.Minute)
 	f.sweep()
 	f.say(thumb("h", "e", true))
 	f.clock.Advance(aDay)
-	assert.InDelta(t, 3.8/4.8, f.confidence("h"), 1e-12)
+	assert.InDelta(t, 2.8/3.8, f.confidence("h"), 1e-12)
 
 	for field, cfg := range map[string]learning.Config{
 		"HalfLife": {HalfLife: aDay}, "BySource": {BySource: true}, "BySource, by caps": {Caps: learning.Guarded()},
@@ -46,7 +46,7 @@ func TestSettingsOfTheStore(t *testing.T) {
 	s, err := rebuilt.Standing(ctx, "h")
 	require.NoError(t, err)
 	decayed := 0.5 * 0.8
-	assert.InDelta(t, (1+decayed+0.5*2)/(2+decayed+0.5*2), s.Confidence, 1e-3, "what was heard a day ago counts half")
+	assert.InDelta(t, (1+decayed+0.5)/(2+decayed+0.5), s.Confidence, 1e-3, "what was heard a day ago counts half")
 	assert.EqualValues(t, 2, s.Fires)
 	assert.Equal(t, []string{"learning.rebuild", "ops", "too old"}, []string{f.audit()[0].Action, f.audit()[0].Actor, f.audit()[0].Reason})
 

@@ -26,6 +26,8 @@ const (
 	ChannelUndo     = "implicit_undo"    // the user took the answer back
 	ChannelIgnored  = "implicit_ignored" // the user went on without a word
 	ChannelOutcome  = "implicit_outcome" // the outcome of an [Expectation] came
+	// ChannelAgreement: the model, which had not seen the heuristic, agreed with it or did not, and people took the answer well or badly.
+	ChannelAgreement = "agreement"
 )
 
 // A Signal says which way, and how strongly, something speaks about a heuristic.
@@ -57,6 +59,14 @@ func (s Signal) Validate() error {
 	}
 	return checkTexts(text{"HeuristicID", s.HeuristicID}, text{"EventID", s.EventID}, text{"Channel", s.Channel})
 }
+
+// implicit reports whether a channel is one of those that [Module] makes signals for.
+func implicit(channel string) bool {
+	return channel == ChannelTimeout || channel == ChannelUndo || channel == ChannelIgnored || channel == ChannelOutcome || channel == ChannelAgreement
+}
+
+// worth is the signal's magnitude with its sign.
+func (s *Signal) worth() float64 { return (2*s.reward() - 1) * s.Magnitude }
 
 // neutral reports whether the signal says nothing, by its type or by its magnitude.
 func (s *Signal) neutral() bool { return s.Type == Neutral || s.Magnitude == 0 }

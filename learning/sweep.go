@@ -74,7 +74,7 @@ func (r *run) sweep(ctx context.Context, after string, step int) (changes []Chan
 			return nil, after, true, err
 		}
 		due = append(due, &waiting{Kept: kept})
-		heuristics = append(heuristics, kept.Value.Heuristic)
+		heuristics = append(heuristics, kept.Value.heuristics()...)
 		next = kept.Place
 	}
 	if len(due) == 0 {
@@ -93,9 +93,12 @@ func (r *run) sweep(ctx context.Context, after string, step int) (changes []Chan
 // timeout interprets the silence of a fire, or closes it.
 func (r *run) timeout(w *waiting) {
 	f := w.Value
-	if f.End == "" && !f.Silence.IsZero() {
-		s, err := ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretTimeout(w.question(r.at)) })
-		if r.judge(w, endSilence, s, err) {
+	if f.Facts.Silence == nil && !f.Silence.IsZero() {
+		s, err := NewSignal(Neutral, f.Heuristic, f.Event, ChannelTimeout), error(nil)
+		if !f.Facts.observed() { // else silence can't count any more
+			s, err = ask(func() (Signal, error) { return r.m.cfg.Strategy.InterpretTimeout(w.question(r.at)) })
+		}
+		if r.judge(w, slotSilence, s, err) {
 			r.end(w)
 		}
 		return

@@ -1,6 +1,10 @@
 package learning
 
-import "github.com/heedhq/heed/evidence"
+import (
+	"strings"
+
+	"github.com/heedhq/heed/evidence"
+)
 
 // weigh returns the weight of a signal as evidence.
 func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
@@ -24,7 +28,7 @@ func (m *Module) weigh(e *entry, c Constraints, parts []evidence.Part) float64 {
 func alike(parts []evidence.Part, replaced []evidence.Observation, positive bool) (n int) {
 	for i := range parts {
 		switch {
-		case parts[i].Cell.Name == cellSeen:
+		case !strings.HasPrefix(parts[i].Cell.Name, cellSaid):
 		case positive:
 			n += int(parts[i].Tally.Positive.N)
 		default:

@@ -89,9 +89,7 @@ func (a *Agent) Thumb(ctx context.Context, responseID, person string, up bool) e
 			_, err := a.store.Commit(ctx, verdict)
 			return err
 		}
-		_, err := a.learning.Judge(ctx, learning.Judgement{
-			HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Positive: c.Value > 0, At: c.At,
-		}, verdict)
+		_, err := a.learning.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, At: c.At, Value: value(c.Value > 0)}}, verdict)
 		return err
 	}
 	_, err := a.reactions.Feedback(ctx, r)

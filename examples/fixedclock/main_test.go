@@ -100,7 +100,7 @@ func TestASeedDecidesAlike(t *testing.T) {
 	shown := func(seed uint64) (all [][]string) {
 		b := newBench(t, seed, restart, rotate, wait)
 		for _, c := range []decision.Candidate{restart, rotate, wait} { // nobody trusts any of them any more
-			_, err := b.learning.Judge(ctx, learning.Judgement{HeuristicID: c.HeuristicID, EventID: "long ago", Person: "ann"})
+			_, err := b.learning.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: c.HeuristicID, EventID: "long ago", Person: "ann", Value: -1}})
 			require.NoError(t, err)
 		}
 		for i := range 60 {

@@ -19,9 +19,9 @@ type signal = learning.Signal
 func TestStrategies(t *testing.T) {
 	for name, cfg := range map[string]learning.BayesianConfig{
 		"defaults": {},
-		"words":    {WholeWords: true, SilenceIsNeutral: true},
+		"words":    {IsUndo: learning.Keywords("undo", "never mind"), SilenceIsNeutral: true},
 		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute, Weights: map[string]float64{learning.ChannelUndo: 0}}}},
-		"quiet":    {Keywords: []string{}, UserScores: [3]float64{-1, 0, 1}},
+		"quiet":    {IsUndo: learning.Keywords(), UserScores: [3]float64{-1, 0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, err := learning.NewBayesian(cfg)
@@ -46,7 +46,7 @@ type brokenStrategy struct {
 	learning.Strategy
 	feedback func(good learning.Strategy, f learning.Judgement) (signal, error)
 	timeout  func(good learning.Strategy, t learning.Answer) (signal, error)
-	undo     func(good learning.Strategy, u learning.Undo) ([]signal, error)
+	undo     func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error)
 	isUndo   func(text string) bool
 	windows  func(domain string) learning.Windows
 	config   func() map[string]string
@@ -66,11 +66,11 @@ func (b *brokenStrategy) InterpretTimeout(t learning.Answer) (signal, error) {
 	return b.timeout(b.Strategy, t)
 }
 
-func (b *brokenStrategy) InterpretUndo(u learning.Undo) ([]signal, error) {
+func (b *brokenStrategy) InterpretUndo(text string, answers []learning.Answer) ([]signal, error) {
 	if b.undo == nil {
-		return b.Strategy.InterpretUndo(u)
+		return b.Strategy.InterpretUndo(text, answers)
 	}
-	return b.undo(b.Strategy, u)
+	return b.undo(b.Strategy, text, answers)
 }
 
 func (b *brokenStrategy) IsUndo(text string) bool {
@@ -115,35 +115,41 @@ func TestStrategySuiteBites(t *testing.T) {
 			return s, err
 		}}, "signals can be counted"},
 		{"it turns thumbs round", brokenStrategy{feedback: func(good learning.Strategy, f learning.Judgement) (signal, error) {
-			f.Positive = !f.Positive
+			f.Value = -f.Value
 			return good.InterpretJudgement(f)
 		}}, "praise is no complaint"},
 		{"it takes every score", brokenStrategy{feedback: func(good learning.Strategy, f learning.Judgement) (signal, error) {
 			f.Score = min(max(f.Score, 1), map[learning.Scale]int{"": 1, learning.UserScale: 3, learning.DevScale: 5}[f.Scale])
 			return good.InterpretJudgement(f)
 		}}, "a judgement that is not valid is an error"},
-		{"it undoes everything twice", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
-			signals, err := good.InterpretUndo(u)
+		{"it undoes everything twice", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+			signals, err := good.InterpretUndo(text, answers)
 			return append(signals, signals...), err
 		}}, "an undo speaks of what was shown"},
-		{"it undoes the last first", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
-			signals, err := good.InterpretUndo(u)
+		{"it undoes the last first", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+			signals, err := good.InterpretUndo(text, answers)
 			slices.Reverse(signals)
 			return signals, err
 		}}, "an undo speaks of what was shown"},
-		{"it undoes what was not shown", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
-			signals, err := good.InterpretUndo(u)
+		{"it undoes what was not shown", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+			signals, err := good.InterpretUndo(text, answers)
 			return append(signals, learning.NewSignal(learning.Negative, "h9", "e9", "x")), err
 		}}, "without answers nothing is undone"},
 		{"it recognises no undo", brokenStrategy{isUndo: func(string) bool { return false }}, "a text that undoes something is recognised"},
+		{"it hears no command", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+			if text == "" {
+				return nil, nil
+			}
+			return good.InterpretUndo(text, answers)
+		}}, "a command without words takes something back"},
 		{"it has moods", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {
 			s, err := good.InterpretTimeout(t)
 			s.Magnitude = float64(asked.Add(1) % 7)
 			return s, err
 		}}, "the same request has the same answer"},
-		{"it sorts what it is given", brokenStrategy{undo: func(good learning.Strategy, u learning.Undo) ([]signal, error) {
-			signals, err := good.InterpretUndo(u)
-			slices.Reverse(u.Answers)
+		{"it sorts what it is given", brokenStrategy{undo: func(good learning.Strategy, text string, answers []learning.Answer) ([]signal, error) {
+			signals, err := good.InterpretUndo(text, answers)
+			slices.Reverse(answers)
 			return signals, err
 		}}, "requests stay as they are"},
 		{"its answers share a map", brokenStrategy{timeout: func(good learning.Strategy, t learning.Answer) (signal, error) {

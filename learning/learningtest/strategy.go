@@ -34,6 +34,7 @@ var strategyRules = []conformance.Rule[learning.Strategy]{
 	{Name: "an undo speaks of what was shown, in its order, once", Check: undoInOrder},
 	{Name: "without answers nothing is undone", Check: undoWithoutAnswers},
 	{Name: "a text that undoes something is recognised", Check: recognised},
+	{Name: "a command without words takes something back", Check: commanded},
 	{Name: "the same request has the same answer", Check: sameAnswer},
 	{Name: "requests stay as they are", Check: leavesRequests},
 	{Name: "a caller may change what is returned", Check: answersApart},
@@ -56,13 +57,17 @@ func shown() []learning.Answer {
 	return all
 }
 
+func said(value float64, channel string) learning.Judgement {
+	return learning.Judgement{Verdict: heed.Verdict{Value: value, Channel: channel}}
+}
+
 var (
 	praise = []learning.Judgement{
-		{Positive: true}, {Positive: true, Channel: "user"}, {Positive: true, Channel: learning.ChannelDev},
+		said(1, ""), said(0.1, "user"), said(1, learning.ChannelDev),
 		{Scale: learning.UserScale, Score: 3}, {Scale: learning.DevScale, Score: 5},
 	}
 	blame = []learning.Judgement{
-		{}, {Channel: "user"}, {Channel: learning.ChannelDev},
+		said(-1, ""), said(-0.1, "user"), said(-1, learning.ChannelDev),
 		{Scale: learning.UserScale, Score: 1}, {Scale: learning.DevScale, Score: 1},
 	}
 )
@@ -114,10 +119,12 @@ func answers(s learning.Strategy) map[string][]learning.Signal {
 		}
 	}
 	for _, text := range texts {
-		u := learning.Undo{Text: text, Answers: shown()}
-		signals, err := s.InterpretUndo(u)
+		signals, err := s.InterpretUndo(text, shown())
 		for _, signal := range signals {
-			add(u, signal, err)
+			add(struct {
+				Text    string
+				Answers []learning.Answer
+			}{text, shown()}, signal, err)
 		}
 	}
 	return all
@@ -163,8 +170,9 @@ func invalidJudgement(t tb, s learning.Strategy) {
 		"a score of 4 of 3":       {Scale: learning.UserScale, Score: 4},
 		"a score of 6 of 5":       {Scale: learning.DevScale, Score: 6},
 		"a negative score":        {Scale: learning.DevScale, Score: -1},
-		"no such target":          {Target: "author"},
-		"an answer without event": {EventID: "-"},
+		"no such target":          {Verdict: heed.Verdict{Target: "author"}},
+		"a value above 1":         said(2, ""),
+		"an answer without event": said(1, ""),
 	} {
 		f.HeuristicID = "h1"
 		if f.EventID = "e1"; what == "an answer without event" {
@@ -179,7 +187,7 @@ func invalidJudgement(t tb, s learning.Strategy) {
 func undoInOrder(t tb, s learning.Strategy) {
 	answers := shown()
 	for _, text := range texts {
-		signals, err := s.InterpretUndo(learning.Undo{Text: text, Answers: slices.Clone(answers)})
+		signals, err := s.InterpretUndo(text, slices.Clone(answers))
 		if err != nil {
 			t.Errorf("%.50q: %v", text, err)
 		}
@@ -200,7 +208,7 @@ func undoInOrder(t tb, s learning.Strategy) {
 
 func undoWithoutAnswers(t tb, s learning.Strategy) {
 	for _, text := range texts {
-		if signals, err := s.InterpretUndo(learning.Undo{Text: text}); err != nil || len(signals) > 0 {
+		if signals, err := s.InterpretUndo(text, nil); err != nil || len(signals) > 0 {
 			t.Errorf("%.50q without answers: %+v, %v", text, signals, err)
 		}
 	}
@@ -208,8 +216,20 @@ func undoWithoutAnswers(t tb, s learning.Strategy) {
 
 func recognised(t tb, s learning.Strategy) {
 	for _, text := range texts {
-		if signals, _ := s.InterpretUndo(learning.Undo{Text: text, Answers: shown()}); len(signals) > 0 && !s.IsUndo(text) {
+		if signals, _ := s.InterpretUndo(text, shown()); text != "" && len(signals) > 0 && !s.IsUndo(text) {
 			t.Errorf("%.50q: IsUndo says no, and InterpretUndo has %d signals", text, len(signals))
+		}
+	}
+}
+
+func commanded(t tb, s learning.Strategy) {
+	signals, err := s.InterpretUndo("", shown())
+	if err != nil || len(signals) == 0 {
+		t.Errorf("%d signals, %v", len(signals), err)
+	}
+	for _, signal := range signals {
+		if signal.Type == learning.Positive {
+			t.Errorf("it praised: %+v", signal)
 		}
 	}
 }
@@ -230,7 +250,7 @@ func sameAnswer(t tb, s learning.Strategy) {
 func leavesRequests(t tb, s learning.Strategy) {
 	for _, text := range texts {
 		answers := shown()
-		if _, err := s.InterpretUndo(learning.Undo{Text: text, Answers: answers}); err != nil {
+		if _, err := s.InterpretUndo(text, answers); err != nil {
 			t.Errorf("%.50q: %v", text, err)
 		}
 		if !slices.Equal(answers, shown()) {
