@@ -3,7 +3,6 @@ package decision_test
 import (
 	"context"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"os"
 
@@ -80,12 +79,7 @@ func ExampleReactions_Feedback() {
 		credit, err := reactions.Feedback(ctx, decision.Reaction{
 			ResponseID: result.ResponseID, Person: "Ann", Channel: "user_explicit", Value: decision.Score(mark, 5),
 			Commit: func(ctx context.Context, c decision.Credit, verdict store.Batch) (err error) {
-				if c.HeuristicID == "" { // the model answered
-					_, err = st.Commit(ctx, verdict)
-					return err
-				}
-				factor := c.Weight * math.Abs(c.Value) // 0 takes back what was said before
-				change, err = module.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, Channel: c.Channel, Weight: &factor, At: c.At, Value: value(c.Value > 0)}}, verdict)
+				change, err = module.Judge(ctx, learning.Judgement{Verdict: c.Verdict}, verdict)
 				return err
 			},
 		})

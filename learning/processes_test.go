@@ -208,7 +208,7 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 			{func() { f.hear(learning.Message{Session: "session 3", Person: "person 3", Text: "undo"}) }, 2, 1, 1},
 			{func() {
 				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown", Text: "the bath empty, the window closed: undo"})
-			}, 4, 1, 1},
+			}, 5, 1, 1},
 			{func() { f.say(thumb("filled 1", "e", true)) }, 0, 1, 1},
 			{func() { f.say(thumb("filled 1", "e", false)) }, 0, 1, 1},
 			{func() { f.fire("filled 1", "new", "s") }, 0, 1, 1},

@@ -133,20 +133,13 @@ func (a *Agent) credit(ctx context.Context, after *row, earner string, r Reactio
 	return err
 }
 
-// judge counts a verdict, if a heuristic earned it, in one commit with batches.
+// judge counts a verdict, in one commit with batches.
 func (a *Agent) judge(ctx context.Context, v heed.Verdict, with ...store.Batch) error {
-	if v.HeuristicID == "" || a.learning == nil {
+	if a.learning == nil {
 		_, err := a.cfg.Store.Commit(ctx, with...)
 		return err
 	}
-	factor := cmp.Or(v.Weight, 1)
-	if v.Value == 0 {
-		factor = 0
-	}
-	_, err := a.learning.Judge(ctx, learning.Judgement{
-		HeuristicID: v.HeuristicID, EventID: v.EventID, Person: v.Person, Channel: v.Channel, Positive: v.Value > 0,
-		Target: v.Target, Factor: &factor, Session: v.Session, At: v.At,
-	}, with...)
+	_, err := a.learning.Judge(ctx, learning.Judgement{Verdict: v}, with...)
 	return err
 }
 
@@ -166,9 +159,14 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 		}
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error {
-		return a.judge(ctx, heed.Verdict{
-			HeuristicID: after.Heuristic, EventID: id, Person: person, Session: after.Session, Channel: learning.ChannelUndo, Value: -1, At: now,
-		}, b)
+		if a.learning != nil {
+			_, err := a.learning.Undo(ctx, learning.Undo{EventID: id, Person: person, Session: after.Session, At: now}, b)
+			if !errors.Is(err, heed.ErrNotFound) {
+				return err
+			}
+		}
+		_, err := a.cfg.Store.Commit(ctx, b) // it was never fired, or so long ago that only the answer is known
+		return err
 	}))
 }
 

@@ -85,11 +85,7 @@ func (a *Agent) Thumb(ctx context.Context, responseID, person string, up bool) e
 		r.Value = 1
 	}
 	r.Commit = func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-		if c.HeuristicID == "" { // nobody's heuristic is to blame for what the model said
-			_, err := a.store.Commit(ctx, verdict)
-			return err
-		}
-		_, err := a.learning.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: c.HeuristicID, EventID: c.EventID, Person: c.Person, At: c.At, Value: value(c.Value > 0)}}, verdict)
+		_, err := a.learning.Judge(ctx, learning.Judgement{Verdict: c.Verdict}, verdict)
 		return err
 	}
 	_, err := a.reactions.Feedback(ctx, r)

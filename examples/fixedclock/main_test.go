@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/learning"
@@ -86,7 +87,7 @@ func TestSilenceIsHeardAfterThirtySeconds(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  float64
-	}{{29 * time.Second, 0.75}, {31 * time.Second, 2.5 / 3}, {time.Hour, 2.5 / 3}} {
+	}{{29 * time.Second, 0.75}, {31 * time.Second, 1.7 / 2.2}, {time.Hour, 1.7 / 2.2}} {
 		b.now = at.Add(step.after)
 		require.NoError(t, b.Tick(ctx, b.now))
 		standing, err := b.learning.Standing(ctx, shown.CreditID)

@@ -19,8 +19,8 @@ import (
 type LastOnly struct{ learning.Strategy }
 
 // InterpretUndo implements [learning.Strategy].
-func (l LastOnly) InterpretUndo(u learning.Undo) ([]learning.Signal, error) {
-	signals, err := l.Strategy.InterpretUndo(u)
+func (l LastOnly) InterpretUndo(text string, answers []learning.Answer) ([]learning.Signal, error) {
+	signals, err := l.Strategy.InterpretUndo(text, answers)
 	return signals[max(0, len(signals)-1):], err
 }
 
@@ -74,14 +74,14 @@ func play(ctx context.Context, name string) error {
 			return err
 		}
 		fire := learning.Fire{
-			HeuristicID: result.CreditID, EventID: "sun", Path: string(result.Path), Prediction: result.Predicted(),
+			HeuristicID: result.CreditID, EventID: "sun", Person: "ann", Path: string(result.Path), Prediction: result.Predicted(),
 			At: shown.Add(time.Duration(i) * time.Second),
 		}
 		if err := module.Fire(ctx, fire); err != nil { // what was decided is learned from
 			return err
 		}
 	}
-	if _, err := module.Hear(ctx, learning.Message{Text: "Undo that, I am cold."}); err != nil {
+	if _, err := module.Hear(ctx, learning.Message{Person: "ann", Text: "Undo that, I am cold."}); err != nil {
 		return err
 	}
 	fmt.Printf("%-9s", name)

@@ -3,7 +3,6 @@ package enginetest_test
 import (
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
@@ -84,7 +83,7 @@ func TestLearningOfSeveralProcesses(t *testing.T) {
 		assert.EqualValues(t, 3*shownAtOnce, e.Standing.Failures)
 		assert.Zero(t, e.Standing.Successes)
 		for _, o := range e.History {
-			assert.True(t, strings.HasSuffix(o.ID, ":undo"), o.ID)
+			assert.Equal(t, learning.ChannelUndo, o.Channel, o.ID)
 		}
 		assert.Len(t, e.History, 3*shownAtOnce)
 	})

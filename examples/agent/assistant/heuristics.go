@@ -33,7 +33,7 @@ func newLearning(ctx context.Context, kept store.Store, now func() time.Time) (*
 	return learning.New(ctx, learning.Config{
 		Store: kept, Strategy: watching, Now: now,
 		HalfLife: 72 * time.Hour, // what works on a Monday may not on a Friday
-		Caps:     evidence.Caps{SourceMass: 2}, UndoWithinSession: true, ComplaintRetractsSilence: true,
+		Caps:     evidence.Caps{SourceMass: 2},
 	})
 }
 

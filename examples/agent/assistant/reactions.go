@@ -49,7 +49,8 @@ func (a *Assistant) thumb(ctx context.Context, t Thumb) (err error) {
 	r := decision.Reaction{ResponseID: account.Result.ResponseID, Person: t.Person, Channel: learning.ChannelExplicit, Value: value, At: t.At}
 	if earner != "" {
 		r.Commit = func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-			_, err := a.Learning.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: earner, EventID: c.EventID, Person: c.Person, At: c.At, Value: value(c.Value > 0)}}, verdict)
+			c.HeuristicID = earner
+			_, err := a.Learning.Judge(ctx, learning.Judgement{Verdict: c.Verdict}, verdict)
 			return err
 		}
 	}
