@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/undo"
 )
 
 // BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults.
@@ -19,8 +20,8 @@ type BayesianConfig struct {
 	SilenceWindow    time.Duration // after this time, silence is approval; 0 means the undo window
 	IgnoreThreshold  int           // this number of ignores in a row is a negative signal; 0 means 3
 	SilenceIsNeutral bool          // silence says nothing
-	// IsUndo reports whether a text is a command to take an answer back. nil means that one of the words undo, revert, cancel, rollback,
-	// nevermind and never mind is in it. [Keywords] makes one of other words.
+	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's reader, which knows such commands in eight
+	// languages and tells them from questions, quotations and tasks about undoing. [Keywords] makes one of words.
 	IsUndo func(text string) bool
 	// IsThanks reports whether a text is thanks or praise for an answer. nil means a short text with such a word, in eight languages.
 	IsThanks func(text string) bool
@@ -52,7 +53,7 @@ func (c BayesianConfig) withDefaults() BayesianConfig {
 	c.SilenceWindow = cmp.Or(c.SilenceWindow, c.UndoWindow)
 	c.IgnoreThreshold = cmp.Or(c.IgnoreThreshold, 3)
 	if c.IsUndo == nil {
-		c.IsUndo = Keywords(strings.Split(specKeywords, ",")...)
+		c.IsUndo = undo.Command
 	}
 	if c.IsThanks == nil {
 		c.IsThanks = isThanks

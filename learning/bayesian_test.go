@@ -97,9 +97,10 @@ func TestInterpretTimeout(t *testing.T) {
 	assert.Zero(t, s.Magnitude)
 }
 
-// TestUndoTexts says which texts are an undo by the document's letters, and by words, as is the default.
+// TestUndoTexts says which texts are an undo by the document's letters, and by its words.
 func TestUndoTexts(t *testing.T) {
-	letters, words := learning.SpecConfig().Strategy, newBayesian(t, learning.BayesianConfig{})
+	keywords := []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"}
+	letters, words := learning.SpecConfig().Strategy, newBayesian(t, learning.BayesianConfig{IsUndo: learning.Keywords(keywords...)})
 	for _, test := range []struct {
 		text           string
 		letters, words bool
@@ -144,10 +145,21 @@ func TestInterpretUndo(t *testing.T) {
 	}
 	assert.Equal(t, want, signals)
 
-	long := "undo " + strings.Repeat("é", 200)
+	long := "undo that. " + strings.Repeat("é", 200)
 	signals, err = b.InterpretUndo(long, fires[:1])
 	require.NoError(t, err)
 	assert.Equal(t, string([]rune(long)[:100]), signals[0].Metadata["undo_text"])
+}
+
+// TestUndoByDefault: a command takes an answer back, and a text about undoing does not.
+func TestUndoByDefault(t *testing.T) {
+	b := newBayesian(t, learning.BayesianConfig{})
+	for text, want := range map[string]bool{
+		"undo that": true, "Can you undo that?": true, "never mind": true,
+		"How do I cancel my subscription?": false, "please explain git revert": false, "undoubtedly good": false, "don't undo it": false, "": false,
+	} {
+		assert.Equal(t, want, b.IsUndo(text), text)
+	}
 }
 
 func TestKeywords(t *testing.T) {

@@ -207,7 +207,7 @@ func TestAnEventCostsABoundedNumberOfCalls(t *testing.T) {
 			{func() { assert.Len(f, f.event("mine", "hello"), waiting) }, 1, 1, 1},
 			{func() { f.hear(learning.Message{Session: "session 3", Person: "person 3", Text: "undo"}) }, 2, 1, 1},
 			{func() {
-				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown", Text: "the bath empty, the window closed: undo"})
+				f.hear(learning.Message{Session: "unknown", Person: "unknown", Stream: "unknown", Text: "the bath empty, the window closed. Undo that!"})
 			}, 5, 1, 1},
 			{func() { f.say(thumb("filled 1", "e", true)) }, 0, 1, 1},
 			{func() { f.say(thumb("filled 1", "e", false)) }, 0, 1, 1},
