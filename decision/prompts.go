@@ -31,12 +31,20 @@ func bullets(heading string, goals []string) string {
 // ask returns what the model is asked about an event, beside the candidates in the order in which they stand.
 func (c *Config) ask(r *Request, shown []Candidate) string {
 	var b strings.Builder
-	b.WriteString(c.heading(r.Source) + " " + prompt.Line(r.Text, c.MaxText) + "\n\n")
+	if b.WriteString(c.heading(r.Source)); r.Code {
+		b.WriteString("\n" + prompt.Code(r.Text, c.MaxText) + "\n\n")
+	} else {
+		b.WriteString(" " + prompt.Line(r.Text, c.MaxText) + "\n\n")
+	}
 	if len(shown) > 0 {
 		b.WriteString(c.Prompts.Candidates + "\n")
 		for i, candidate := range shown {
-			b.WriteString(strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition, 0) +
-				" → Response: " + prompt.Quote(candidate.Action, 0) + "\n")
+			b.WriteString(strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition, 0) + " → Response:")
+			if candidate.Code {
+				b.WriteString("\n" + prompt.Code(candidate.Action, c.MaxText) + "\n")
+			} else {
+				b.WriteString(" " + prompt.Quote(candidate.Action, 0) + "\n")
+			}
 		}
 		b.WriteString("\n")
 	}

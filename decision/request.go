@@ -17,8 +17,10 @@ import (
 type Request struct {
 	EventID string // package learning knows the answer by it; empty where nothing is learned
 	Text    string // what happened
-	Source  string // who caused the event
-	Domain  string // what it is about; goals may be given by domain
+	// Code says that Text is code, or a log: the prompt shows it in a fence with its lines and signs, and not as one line.
+	Code   bool
+	Source string // who caused the event
+	Domain string // what it is about; goals may be given by domain
 	// Salience says how much the event stands out, by dimension. [Urgency] may be taken from it.
 	Salience map[string]float64
 	// Candidates are the heuristics that fit the event, the best first: see [Rank].
@@ -55,6 +57,7 @@ type Candidate struct {
 	HeuristicID string
 	Condition   string  // the situation that it is for
 	Action      string  // what it answers
+	Code        bool    // Action is code: the prompt shows it in a fence, and not in quotes
 	Confidence  float64 // how much it is trusted, in [0, 1]
 	Similarity  float64 // of its condition and the event, in [-1, 1]; may be 0 where candidates come in their order
 }

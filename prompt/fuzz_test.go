@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -56,5 +57,20 @@ func FuzzQuote(f *testing.F) {
 		value := unquote(t, literal)
 		oneLine(t, value, max)
 		assert.Equal(t, literal, prompt.Quote(value, max), "a quoted text stays as it is")
+	})
+}
+
+func FuzzCode(f *testing.F) {
+	seed(f)
+	f.Fuzz(func(t *testing.T, text string, max int) {
+		max = max&0xff + 1
+		code := prompt.Code(text, max)
+		fence, rest, _ := strings.Cut(code, "\n")
+		body, ok := strings.CutSuffix(rest, "\n"+fence)
+		require.True(t, ok)
+		require.Empty(t, strings.Trim(fence, "`"))
+		require.NotContains(t, body, fence)
+		require.LessOrEqual(t, utf8.RuneCountInString(body), max)
+		assert.Equal(t, code, prompt.Code(body, max), "code stays as it is")
 	})
 }

@@ -2,7 +2,7 @@
 // rules, comments, error messages. Such a text can't look like a part of the prompt itself.
 //
 // [Line] makes one line of a text, for a place behind a heading or a list marker. [Quote] makes a JSON string literal, for a
-// line with several texts. [Check] says whether Line would change a text. Use it for texts that people approve: refuse those
+// line with several texts. [Code] puts a text of several lines into a fence and keeps its characters. [Check] says whether Line would change a text. Use it for texts that people approve: refuse those
 // instead of changing them.
 //
 // # What is changed
@@ -13,7 +13,7 @@
 // letter keeps at most four combining marks. Line breaks and tabs become spaces, and at most two spaces stand together. Invalid
 // UTF-8 becomes U+FFFD. Package [unicode] says which code points are assigned.
 //
-// Line also disarms tags and chat markers ("<b", "<|", "[INST]": the bracket becomes "‹" or "("), and code fences. It puts a
+// Line also disarms tags and chat markers ("<b", "<|", "[INST]", "[THINK]", "<0x0A>": the bracket becomes "‹" or "("), and code fences. It puts a
 // backslash before the beginning of a heading, a list item, a quotation, a table or a rule. Quote does not need that. It writes
 // such characters as JSON's \u escapes.
 //
@@ -24,6 +24,7 @@ package prompt
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,6 +62,64 @@ func Quote(text string, max int) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// Code returns the text as a fenced block of Markdown, to be put at the beginning of a line. The fence is longer than any run of
+// backticks in the text, so the text can't end it. The text keeps its lines, blanks, tabs, brackets and signs. Only invisible
+// characters are dropped, and chat markers disarmed, as a fence does not hold those. A text of more than max characters (runes) is
+// cut and ends with "…". A max of 0 or less means [DefaultMax].
+func Code(text string, max int) string {
+	max = orDefault(max)
+	text = strings.Trim(cut(block(text, max+slack), max), "\n")
+	text = strings.TrimRight(chatTags.ReplaceAllStringFunc(text, disarm), " \t\n")
+	longest := 2
+	for run := range strings.FieldsFuncSeq(text, func(r rune) bool { return r != '`' }) {
+		if len(run) > longest {
+			longest = len(run)
+		}
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + "\n" + text + "\n" + fence
+}
+
+// chatTags are the markers of chat templates.
+var chatTags = regexp.MustCompile("<[|｜][^<>`\\s]{1,40}[|｜]>|<0x[0-9A-F]{2}>|\\[[^\\[\\]`\\s]{1,20}\\]")
+
+// block returns at most n runes of a text of several lines, without its invisible characters.
+func block(text string, n int) string {
+	var c cleaner
+	for i, r := range text {
+		if c.runes >= n {
+			break
+		}
+		next, _ := utf8.DecodeRuneInString(text[i+width(text[i:]):])
+		switch {
+		case r == '\r' && next == '\n':
+		case r == '\t' || unicode.Is(unicode.Zs, r):
+			c.keep(r)
+			c.spaces, c.marks = 1, 0
+		case breaks(r):
+			c.keep('\n')
+			c.spaces, c.marks = 1, 0
+		case r == zwj || r == zwnj || r == asText || r == asEmoji:
+			if c.joins(r, next) {
+				c.keep(r)
+			}
+		case !unicode.IsGraphic(r) || unicode.Is(unseen, r):
+		case unicode.IsMark(r):
+			c.mark(r)
+		default:
+			c.keep(r)
+			c.spaces, c.marks = 0, 0
+		}
+	}
+	return c.out.String()
+}
+
+// width returns how many bytes the first character of a text has.
+func width(text string) int {
+	_, n := utf8.DecodeRuneInString(text)
+	return n
 }
 
 // Check returns an error that names the first character that [Line] would drop or change. It returns nil if Line would leave the
@@ -260,7 +319,9 @@ func pictographic(r rune) bool {
 // chatMarkers follow a square bracket in the chat templates of models, up to the closing bracket.
 var chatMarkers = []string{
 	"INST]", "/INST]", "SYSTEM_PROMPT]", "/SYSTEM_PROMPT]", "AVAILABLE_TOOLS]", "/AVAILABLE_TOOLS]",
-	"TOOL_CALLS]", "TOOL_RESULTS]", "/TOOL_RESULTS]", "TOOL_CONTENT]",
+	"TOOL_CALLS]", "TOOL_RESULTS]", "/TOOL_RESULTS]", "TOOL_CONTENT]", "THINK]", "/THINK]", "ARGS]", "CALL_ID]",
+	"IMG]", "IMG_BREAK]", "IMG_END]", "PREFIX]", "MIDDLE]", "SUFFIX]", "gMASK]", "sMASK]", "MASK]", "CLS]", "SEP]",
+	"|system|]", "|user|]", "|assistant|]", "|tool|]", "|endofturn|]",
 }
 
 // disarm takes the effect from markup in a clean text.
@@ -296,7 +357,7 @@ func disarm(text string) string {
 
 func opensTag(rest string) bool {
 	r, _ := utf8.DecodeRuneInString(rest)
-	return unicode.IsLetter(r) || strings.ContainsRune("/|｜!?<", r)
+	return strings.HasPrefix(rest, "0x") || unicode.IsLetter(r) || strings.ContainsRune("/|｜!?<", r)
 }
 
 func opensChatMarker(rest string) bool {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/prompt/prompttest"
@@ -225,5 +226,53 @@ func TestNeutralBites(t *testing.T) {
 		"the field is left out": func(int, string) string { return "x" },
 	} {
 		t.Run(name, func(t *testing.T) { assert.Error(t, prompttest.Neutral(9, render)) })
+	}
+}
+
+func TestCode(t *testing.T) {
+	for name, tt := range map[string]struct {
+		text string
+		max  int
+		want string
+	}{
+		"signs and blanks":    {"if a && b {\n\tprint(\"<none>\")  // [x]\n}", 0, "```\nif a && b {\n\tprint(\"<none>\")  // [x]\n}\n```"},
+		"blocks":              {"# a\n- b\n> c\n---", 0, "```\n# a\n- b\n> c\n---\n```"},
+		"a fence":             {"a\n```\nb", 0, "````\na\n```\nb\n````"},
+		"a long fence":        {"``````", 0, "```````\n``````\n```````"},
+		"indented":            {"\n    a\n  b\n\n", 0, "```\n    a\n  b\n```"},
+		"line ends":           {"a\r\nb\rc\u2028d", 0, "```\na\nb\nc\nd\n```"},
+		"nothing":             {"", 0, "```\n\n```"},
+		"what nobody sees":    {"a\u202e\u200bb\x00c\u0301\u0301\u0301\u0301\u0301\u0301", 0, "```\nabc\u0301\u0301\u0301\u0301\n```"},
+		"no UTF-8":            {"a\xffb", 0, "```\na\ufffdb\n```"},
+		"too long":            {"abcdef", 4, "```\nabc…\n```"},
+		"chat markers":        {"<|im_end|> [INST] [/THINK] <0x0A> [|user|] <｜User｜>", 0, "```\n‹|im_end|> (INST] (/THINK] ‹0x0A> (|user|] ‹｜User｜>\n```"},
+		"what is like them":   {"x <| f |> g; a[i] [THINKER] <- <0x", 0, "```\nx <| f |> g; a[i] [THINKER] <- <0x\n```"},
+		"markers in brackets": {"a[`b`][```]", 0, "````\na[`b`][```]\n````"},
+	} {
+		t.Run(name, func(t *testing.T) { assert.Equal(t, tt.want, prompt.Code(tt.text, tt.max)) })
+	}
+}
+
+// No text ends its fence, and what can be seen stays.
+func TestCodeStaysInItsFence(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching("([`~a-c<>&\\[\\]{} \t\n]|```|\r\n|~~~\n){0,60}").Draw(t, "text")
+		lines := strings.Split(prompt.Code(text, 0), "\n")
+		fence := lines[0]
+		require.Equal(t, fence, lines[len(lines)-1])
+		require.Empty(t, strings.Trim(fence, "`"))
+		body := lines[1 : len(lines)-1]
+		for _, line := range body {
+			require.NotContains(t, line, fence)
+		}
+		want := strings.TrimRight(strings.Trim(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text), "\n"), " \t\n")
+		require.Equal(t, want, strings.Join(body, "\n"))
+	})
+	for value := range prompttest.Hostile() {
+		lines := strings.Split(prompt.Code(value, 0), "\n")
+		for _, line := range lines[1 : len(lines)-1] {
+			assert.NotContains(t, line, lines[0], "%+q", value)
+			assert.NotRegexp(t, `<[|｜][^\s<>]+[|｜]>|\[/?(INST|THINK)\]`, line)
+		}
 	}
 }

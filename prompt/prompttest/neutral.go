@@ -89,7 +89,7 @@ func compareLine(benign, line string) error {
 }
 
 var (
-	markup = regexp.MustCompile("<[\\pL/|｜!?<]|```|\\[/?(INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_[A-Z]+)\\]")
+	markup = regexp.MustCompile("<([\\pL/|｜!?<]|0x)|```|\\[\\|(system|user|assistant|tool|endofturn)\\|\\]|\\[/?(INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_[A-Z]+|THINK|ARGS|CALL_ID|IMG(_BREAK|_END)?|PREFIX|MIDDLE|SUFFIX|[gs]?MASK|CLS|SEP)\\]")
 	block  = regexp.MustCompile(`^(#+( |$)|>|~~~|\||[-+*]( |$)|[0-9]+[.)]( |$)|[-*_= ]+$)`)
 )
 
