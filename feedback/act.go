@@ -19,11 +19,11 @@ import (
 // An Act is something that a person wants to do: see [Config].Authorize.
 type Act struct {
 	Actor string // in canonical form
-	// Kind is "propose", "modify", "approve", "reject", "retire", "revoke", "restore", "pin", "unpin", "resolve", "erase" or
-	// "import".
+	// Kind is "propose", "modify", "approve", "reject", "retire", "revoke", "resolve", "erase" or "import". The Draft tells whether
+	// it is about a rule that is restored, pinned or unpinned.
 	Kind    string
 	Subject string // the id of the feedback, the proposal or the rule. Empty where there is none yet
-	Draft   *Draft // what is proposed, approved or restored, where there is such a thing; it must not be changed
+	Draft   *Draft // what is proposed, approved or taken out, where there is such a thing; it must not be changed
 }
 
 // An Order names a thing, and who wants something done with it and why.

@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/store"
 )
 
 // An Archive holds everything that a service knows except the audit log. Each list is sorted by id. It marshals to JSON, and
@@ -172,24 +173,38 @@ func appendFrom[T any](text []byte, to *[]T) error {
 type ImportResult struct {
 	Kind string // "feedback", "proposal" or "rule"
 	ID   string
-	Done bool  // it was taken over; otherwise it was there already, or Err says what is wrong
-	Err  error // a [heed.ErrConflict] if something else has its id
+	Done bool // it was taken over; otherwise it was there already, or Err says what is wrong
+	// Pending says that a rule came as a pending proposal of the same id.
+	Pending bool
+	Err     error // a [heed.ErrConflict] if something else has its id
 }
 
 // Import takes over the elements of an archive that the store lacks. It returns a result for each element, in the archive's order,
-// and goes on after a refused one ([*RefusedError]). Feedback comes with its evaluation, and closed proposals come as they are. A
-// pending proposal loses its approvals, as if the person who imports proposed it now, and is refused if its cluster has one. A rule
-// comes as it is, if its approvals fulfil this service's gate for its very words and, for an active one, it contradicts no
-// active rule.
+// and goes on after a refused one ([*RefusedError]). Closed proposals come as they are. A pending proposal loses its approvals, as
+// if the person who imports proposed it now, and is refused if its cluster has one.
 //
-// The archive itself says who approved, so trust it only as far as the place it comes from. Config.Authorize is asked once.
+// An archive says by itself who approved. So an active rule comes as a pending proposal, by the person who imports it. Rules that
+// are not active come without approvals, and feedback is evaluated anew.
+//
+// That is otherwise in two cases: with [Config].TrustArchive, and into a store without any feedback, proposals and rules, which
+// is how a backup comes back. If such an import was cut short, repeat it with the same archive. Feedback then comes with its
+// evaluation. A rule comes as it is; an active one only if its approvals fulfil this service's gate for its very words, and
+// it contradicts no active rule. Config.Authorize is asked once.
 func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) ([]ImportResult, error) {
-	who := ""
-	_, err := s.act(ctx, "import", "", actor, reason, nil, func(_ time.Time, canonical string) (change, error) {
-		who = canonical
-		e := s.entry(s.now(), who, "import", "", reason)
-		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules))}
-		return telling(e), nil
+	by := importer{reason: reason}
+	digest, err := a.digest()
+	if err != nil {
+		return nil, wrap("import", err)
+	}
+	_, err = s.act(ctx, "import", "", actor, reason, nil, func(now time.Time, canonical string) (c change, err error) {
+		by.who = canonical
+		if by.trusted, c, err = s.trusts(ctx, digest, now); err != nil {
+			return change{}, err
+		}
+		e := s.entry(now, by.who, "import", "", reason)
+		e.Details = map[string]string{"elements": fmt.Sprint(len(a.Feedback) + len(a.Proposals) + len(a.Rules)), "trusted": fmt.Sprint(by.trusted)}
+		c.tell(e)
+		return c, nil
 	})
 	if err != nil {
 		return nil, wrap("import", err)
@@ -203,19 +218,86 @@ func (s *Service) Import(ctx context.Context, a Archive, actor, reason string) (
 		results = append(results, result)
 	}
 	for i := range a.Feedback {
-		add("feedback", a.Feedback[i].ID, s.importFeedback(ctx, a.Feedback[i].at(0)))
+		add("feedback", a.Feedback[i].ID, s.importFeedback(ctx, a.Feedback[i].at(0), by))
 	}
 	for i := range a.Rules {
-		add("rule", a.Rules[i].ID, s.importRule(ctx, a.Rules[i].at(0), who, reason))
+		r := a.Rules[i].at(0)
+		if r.Status == StateActive && !by.trusted {
+			add("rule", r.ID, s.importProposal(ctx, a.pending(&r), by))
+			results[len(results)-1].Pending = results[len(results)-1].Done
+			continue
+		}
+		add("rule", r.ID, s.importRule(ctx, r, by))
 	}
 	for i := range a.Proposals {
-		add("proposal", a.Proposals[i].ID, s.importProposal(ctx, a.Proposals[i].at(0), who, reason))
+		add("proposal", a.Proposals[i].ID, s.importProposal(ctx, a.Proposals[i].at(0), by))
 	}
 	return results, nil
 }
 
-func (s *Service) importFeedback(ctx context.Context, r Feedback) error {
+// An importer is a person who imports, why, and whether what the archive claims is believed.
+type importer struct {
+	who, reason string
+	trusted     bool
+}
+
+// digest identifies an archive by all that it holds.
+func (a Archive) digest() (string, error) {
+	content, err := json.Marshal(a)
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), err
+}
+
+// trusts reports whether an archive's claims are believed. The change marks the archive that comes into an empty store.
+func (s *Service) trusts(ctx context.Context, digest string, now time.Time) (trusted bool, c change, err error) {
+	if s.cfg.TrustArchive {
+		return true, c, nil
+	}
+	restored := restoredMark + digest
+	switch _, err := markKind.Get(ctx, s.cfg.Store, restored); {
+	case err == nil:
+		return true, c, nil
+	case !errors.Is(err, heed.ErrNotFound):
+		return false, c, err
+	}
+	at, err := s.board(ctx)
+	if err != nil || at != (board{}) {
+		return false, c, err
+	}
+	known := false
+	for _, err := range feedbackKind.find(ctx, s.cfg.Store, store.Query{Limit: 1}) {
+		if err != nil {
+			return false, c, err
+		}
+		known = true
+	}
+	if known {
+		return false, c, nil
+	}
+	c = at.opens(now)
+	c.write(markKind.Record(mark{restored, now}, 0))
+	return true, c, nil
+}
+
+// pending is the proposal of what an active rule says. It has the evidence that the archive names.
+func (a *Archive) pending(r *Rule) Proposal {
+	p := Proposal{ID: r.ID, Draft: r.Draft, Authors: r.Authors, Writers: r.Writers, Status: StatePending}
+	if at := slices.IndexFunc(a.Proposals, func(p Proposal) bool { return p.ID == r.ID }); at >= 0 {
+		of := a.Proposals[at].at(0)
+		p.Evidence, p.Summary, p.Cluster = of.Evidence, of.Summary, of.Cluster
+	}
+	p.Change, p.Of, p.Supersedes = "", "", nil // these have happened already
+	if r.Pinned {
+		p.Change = Pin
+	}
+	return p
+}
+
+func (s *Service) importFeedback(ctx context.Context, r Feedback, by importer) error {
 	now := s.now()
+	if !by.trusted {
+		r.Evaluation = Evaluation{}
+	}
 	if err := s.prepare(&r, now); err != nil {
 		return err
 	}
@@ -274,10 +356,10 @@ func (e *Evaluation) validate() error {
 	return checkNames(list{"Similar", e.Similar})
 }
 
-func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason string) error {
+func (s *Service) importProposal(ctx context.Context, p Proposal, by importer) error {
 	p.Draft = p.Draft.normal()
 	if err := errors.Join(checkName("ID", p.ID), s.validateDraft(&p.Draft), s.people("Authors", p.Authors), s.people("Writers", p.Writers),
-		s.approvers(p.Approvals), s.named("Decider", &p.Decider)); err != nil {
+		s.approvers(p.Approvals), s.named("Decider", &p.Decider), s.named("Proposer", &p.Proposer)); err != nil {
 		return err
 	}
 	if !(p.Confidence >= 0 && p.Confidence <= 1) {
@@ -286,29 +368,38 @@ func (s *Service) importProposal(ctx context.Context, p Proposal, who, reason st
 	truncate(&p.Created, &p.Expires, &p.Decided)
 	truncateApprovals(p.Approvals)
 	_, err := s.commit(ctx, s.governing, func() (change, error) {
+		if p.Status == StatePending {
+			if err := s.checkNew(ctx, p.ID, &p.Draft); err != nil {
+				return change{}, err
+			}
+		}
 		if _, err := proposalKind.get(ctx, s.cfg.Store, p.ID); !errors.Is(err, heed.ErrNotFound) {
 			return change{}, cmp.Or(err, errKnown)
 		}
 		now := s.now()
-		c, err := s.imported(ctx, p.at(0), who, now)
-		c.tell(s.entry(now, who, "import", p.ID, reason))
+		c, err := s.imported(ctx, p.at(0), by, now)
+		c.tell(s.entry(now, by.who, "import", p.ID, by.reason))
 		return c, err
 	})
 	return err
 }
 
 // imported is the change that takes over a proposal.
-func (s *Service) imported(ctx context.Context, p Proposal, who string, now time.Time) (c change, err error) {
+func (s *Service) imported(ctx context.Context, p Proposal, by importer, now time.Time) (c change, err error) {
 	switch p.Status {
 	case StateApproved: // is worth what its rule is
-		_, err = ruleKind.get(ctx, s.cfg.Store, p.ID)
+		id := p.ID
+		if !p.makes() {
+			id = p.Of
+		}
+		_, err = ruleKind.get(ctx, s.cfg.Store, id)
 	case StateRejected, StateExpired, StateSuperseded, StateDocumented:
 	case StatePending:
 		if p.Action == DocumentOnly {
 			return c, invalid("Action", "must pass the gate, as the proposal is pending")
 		}
 		p.Approvals, p.Created, p.Expires = nil, now, now.Add(s.cfg.Gate.TTL)
-		p.Writers = text.Distinct(append(p.Writers, who))
+		p.Writers, p.Proposer = text.Distinct(append(p.Writers, by.who)), by.who
 		if c, err = s.opened(ctx, &p); err != nil {
 			return c, err
 		}
@@ -318,6 +409,12 @@ func (s *Service) imported(ctx context.Context, p Proposal, who string, now time
 	}
 	if err == nil {
 		err = errors.Join(checkTime("Created", p.Created, now), p.checkPeople())
+	}
+	if p.Decided.After(now) {
+		p.Decided = now
+	}
+	if !by.trusted {
+		p.Approvals = nil
 	}
 	c.write(proposalKind.record(p))
 	return c, err
@@ -338,7 +435,7 @@ func (s *Service) vacate(ctx context.Context, c *change, cluster string, now tim
 	return err
 }
 
-func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) error {
+func (s *Service) importRule(ctx context.Context, r Rule, by importer) error {
 	r.Draft = r.Draft.normal()
 	if err := errors.Join(checkName("ID", r.ID), s.validateDraft(&r.Draft)); err != nil {
 		return err
@@ -351,35 +448,47 @@ func (s *Service) importRule(ctx context.Context, r Rule, who, reason string) er
 	truncate(&r.Activated, &r.Left)
 	truncateApprovals(r.Approvals)
 	_, err := s.commit(ctx, s.governing, func() (change, error) {
-		if known, err := ruleKind.get(ctx, s.cfg.Store, r.ID); err == nil {
-			if known.Hash() != r.Hash() {
-				return change{}, fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
-			}
-			return change{}, errKnown
-		} else if !errors.Is(err, heed.ErrNotFound) {
+		if err := s.checkNew(ctx, r.ID, &r.Draft); err != nil {
 			return change{}, err
 		}
 		at, err := s.board(ctx)
 		if err != nil {
 			return change{}, err
 		}
-		if err := s.admit(ctx, &r); err != nil {
+		if err := s.admit(ctx, &r, by); err != nil {
 			return change{}, err
 		}
 		now := s.now()
+		if r.Left.After(now) {
+			r.Left = now
+		}
 		if r.Activated.IsZero() || r.Activated.After(now) {
 			r.Activated = now
 		}
 		r.Since, r.Effect, r.RetireProposed = now, Effect{}, time.Time{}
 		c := at.governs(now)
 		c.write(ruleKind.record(r))
-		c.tell(s.entry(now, who, "import", r.ID, reason))
+		c.tell(s.entry(now, by.who, "import", r.ID, by.reason))
 		if r.Status == StateActive {
 			c.notice(heed.Activated{Component: component, At: now, Subject: r.ID})
 		}
 		return c, nil
 	})
 	return err
+}
+
+// checkNew reports a rule of this id: as errKnown if it has these words, and else as a [heed.ErrConflict].
+func (s *Service) checkNew(ctx context.Context, id string, d *Draft) error {
+	known, err := ruleKind.get(ctx, s.cfg.Store, id)
+	switch {
+	case errors.Is(err, heed.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case known.words() != d.words():
+		return fmt.Errorf("another rule has this id: %w", heed.ErrConflict)
+	}
+	return errKnown
 }
 
 // people brings ids into their canonical form.
@@ -411,22 +520,25 @@ func (s *Service) named(field string, id *string) (err error) {
 }
 
 // admit reports why a rule must not come in: its approvals don't fulfil the gate, or it contradicts an active one.
-func (s *Service) admit(ctx context.Context, r *Rule) error {
+func (s *Service) admit(ctx context.Context, r *Rule, by importer) error {
 	if err := errors.Join(s.people("Authors", r.Authors), s.people("Writers", r.Writers), s.approvers(r.Approvals)); err != nil {
 		return err
 	}
+	if !by.trusted {
+		r.Approvals, r.Pinned = nil, false
+		return nil
+	}
+	if r.Status != StateActive {
+		return nil
+	}
 	for _, a := range r.Approvals {
 		if slices.Contains(r.Writers, a.Actor) {
-			return ineligible("nobody approves what they proposed or edited")
+			return ineligible(ownWords)
 		}
 	}
-	var against []Conflict
-	if r.Status == StateActive {
-		conflicts, err := s.conflicts(ctx, &r.Draft, nil, "")
-		if err != nil {
-			return err
-		}
-		against = contradictions(conflicts)
+	against, err := s.against(ctx, &r.Draft)
+	if err != nil {
+		return err
 	}
 	if !s.cfg.Gate.met(r.Approvals, &r.Draft, r.Authors, against) {
 		if s.cfg.Gate.met(r.Approvals, &r.Draft, r.Authors, nil) {

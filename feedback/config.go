@@ -66,6 +66,8 @@ type Config struct {
 	// means 4,000.
 	PromptCharacters int
 
+	// TrustArchive has [Service.Import] believe who approved the rules of an archive, also where the store is not empty.
+	TrustArchive bool
 	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
 	// refuses it. It must be deterministic. nil folds the case of ids of printable ASCII. It refuses an id that is empty,
 	// padded with blanks, longer than [evidence.MaxText] bytes or has any other character, as many of those look alike.

@@ -50,7 +50,7 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending []Proposal, e
 	var found []Conflict
 	var texts []string
 	consider := func(o *Draft, id string, isPending bool) {
-		if o.Action == d.Action && d.overlaps(o) && id != except && !slices.Contains(d.Supersedes, id) {
+		if o.Action == d.Action && d.overlaps(o) && id != except && id != d.Of && !slices.Contains(d.Supersedes, id) {
 			found = append(found, Conflict{ID: id, Pending: isPending})
 			texts = append(texts, o.Text)
 		}
@@ -108,6 +108,15 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	default:
 		c.Kind, c.Explanation = "overlap", "the texts are alike"
 	}
+}
+
+// against returns the active rules that the draft contradicts. Pinning changes no words, so that nothing is against it.
+func (s *Service) against(ctx context.Context, d *Draft) ([]Conflict, error) {
+	if !d.makes() && d.Change != Restore {
+		return nil, nil
+	}
+	conflicts, err := s.conflicts(ctx, d, nil, "")
+	return contradictions(conflicts), err
 }
 
 // contradictions returns the contradictions with active rules.

@@ -29,7 +29,21 @@ type Draft struct {
 	Place string `json:"insertion_point,omitempty"`
 	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
+	// Change says what an approval does. "" makes a rule. The other changes are of the rule Of, whose words the draft repeats; only
+	// Pin may be without one, and then makes a rule that is pinned.
+	Change RuleChange `json:"change,omitempty"`
+	Of     string     `json:"of,omitempty"`
 }
+
+// A RuleChange is what is proposed to be done with a rule: see [Draft].
+type RuleChange string
+
+// The changes. To propose one, take the [Rule].Draft that you have seen, and set its Change and Of.
+const (
+	Restore RuleChange = "RESTORE" // puts a retired rule back into prompts. Its effect is measured from then on
+	Pin     RuleChange = "PIN"     // ranks an active rule before all that are not pinned: see [Rules.Inject]
+	Unpin   RuleChange = "UNPIN"   // ends that
+)
 
 // An Action is what should come of feedback.
 type Action string
@@ -76,7 +90,16 @@ func (d Draft) Hash() string {
 	put(string(n.Action), string(n.Type), n.Text, fmt.Sprint(n.AllAgents), n.Place)
 	put(n.Agents...)
 	put(n.Supersedes...)
+	if n.Change != "" {
+		put(string(n.Change), n.Of)
+	}
 	return hex.EncodeToString(h.Sum(nil))
+}
+
+// words is the hash of what an agent is told, and where.
+func (d Draft) words() string {
+	d.Change, d.Of, d.Supersedes = "", "", nil
+	return d.Hash()
 }
 
 // affects reports whether it is for the agent.
@@ -128,6 +151,9 @@ func (s *Service) validateDraft(d *Draft) error {
 	if err := checkNames(list{"Agents", d.Agents}, list{"Supersedes", d.Supersedes}); err != nil {
 		return err
 	}
+	if err := d.validateChange(); err != nil {
+		return err
+	}
 	for i, agent := range d.Agents {
 		if len(s.cfg.Agents) > 0 && !slices.Contains(s.cfg.Agents, agent) {
 			return invalid(fmt.Sprintf("Agents[%d]", i), "is none of Config.Agents")
@@ -135,6 +161,36 @@ func (s *Service) validateDraft(d *Draft) error {
 	}
 	return nil
 }
+
+func (d *Draft) validateChange() error {
+	switch d.Change {
+	case "":
+		if d.Of != "" {
+			return invalid("Of", "must be empty, as there is no Change")
+		}
+	case Restore, Pin, Unpin:
+		if d.Action == DocumentOnly {
+			return invalid("Change", "must be empty, as the draft makes no rule")
+		}
+		if d.Of != "" || d.Change != Pin {
+			return checkName("Of", d.Of)
+		}
+	default:
+		return invalid("Change", "is none of the changes")
+	}
+	return nil
+}
+
+// replaces are the active rules that an approval takes out of use.
+func (d *Draft) replaces() []string {
+	if d.makes() {
+		return d.Supersedes
+	}
+	return nil // the rule that it repeats has replaced them already
+}
+
+// makes reports whether the draft makes a rule. Otherwise it changes one.
+func (d *Draft) makes() bool { return d.Of == "" }
 
 // A Drafter words the rule of a cluster. The oldest of the cluster's feedback comes first. Agents and Action of the draft may
 // be left empty: they are then those of the evidence.
@@ -147,6 +203,9 @@ type Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 // rule, word for word, and its type follows the rules of [RuleType]. Of a large cluster, the latest 200 are compared.
 func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each
+	if len(cluster) == 0 {
+		return Draft{}, invalid("cluster", "must not be empty")
+	}
 	cluster = cluster[max(len(cluster)-compared, 0):]
 	texts := make([]string, len(cluster))
 	sets := make([][]uint64, len(cluster))

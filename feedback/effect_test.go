@@ -180,8 +180,7 @@ func TestSweepProposesRetirementsOfTheWorst(t *testing.T) {
 	// A restored rule starts anew.
 	_, err := w.rules.Move(ctx, order("r07"), feedback.StateRetired)
 	require.NoError(t, err)
-	_, err = w.rules.Move(ctx, order("r07"), feedback.StateActive)
-	require.NoError(t, err)
+	w.change("r07", feedback.Restore)
 	w.clock.advance(day)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.NotContains(t, w.unfit(), "r07")
@@ -195,10 +194,8 @@ func TestSweepRetiresWhereItMay(t *testing.T) {
 	assert.Equal(t, feedback.StateRetired, w.rule("r03").Status)
 	assert.Equal(t, feedback.StateActive, w.rule("r02").Status)
 	assert.Empty(t, w.inject("agent4", "").Rules)
-	r, err := w.rules.Move(ctx, order("r04"), feedback.StateActive)
-	require.NoError(t, err)
-	assert.Equal(t, feedback.StateActive, r.Status)
-	assert.Equal(t, []string{"retire:", "restore:cleo"}, w.audit("r04"))
+	assert.Equal(t, feedback.StateActive, w.change("r04", feedback.Restore).Status)
+	assert.Equal(t, []string{"retire:", "restore:dan"}, w.audit("r04"))
 }
 
 func TestMeasuringIsConfigured(t *testing.T) {

@@ -94,6 +94,32 @@ func retired(w *world) {
 	require.NoError(w.t, err)
 }
 
+func retiredAgainst(w *world) {
+	w.activate(rule(long))
+	w.setSubject()
+	_, err := ordering(retire)(w)
+	require.NoError(w.t, err)
+	w.activate(rule(opposite))
+}
+
+func asking(c feedback.RuleChange) func(*world) (any, error) {
+	return func(w *world) (any, error) {
+		d := w.subject.Draft
+		d.Change, d.Of = c, w.subject.ID
+		p, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga", Reason: "it has to be"})
+		return len(p.Conflicts), err
+	}
+}
+
+// approvedChange has the change of a rule wait for its last approval.
+func approvedChange(w *world, c feedback.RuleChange) {
+	p, err := w.asks("olga", w.subject.ID, c)
+	require.NoError(w.t, err)
+	w.last = w.approve(p, "cleo")
+}
+
+func reviewingLast(w *world) (any, error) { return w.review(w.last, approve, "dan") }
+
 func modify(w *world) (any, error) {
 	d := rule("Say who decides")
 	return w.rules.Propose(ctx, feedback.Submission{Replaces: w.subject.ID, Draft: d, Actor: "eve", Reason: "clearer"})
@@ -284,9 +310,7 @@ var faults = []fault{
 		_, err := consolidate(w)
 		require.NoError(w.t, err)
 		w.last = w.approve(w.pending(), "cleo")
-	}, call: func(w *world) (any, error) {
-		return w.review(w.last, approve, "dan")
-	}},
+	}, call: reviewingLast},
 	{method: "Rules.Consolidate", prepare: alike, call: consolidate},
 	{method: "Rules.Consolidate", name: "rules with evidence", prepare: func(w *world) {
 		twice(w)
@@ -299,23 +323,33 @@ var faults = []fault{
 	{method: "Rules.Move", name: "to revoked", prepare: active, again: state, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
 		return r.Move(ctx, o, feedback.StateRevoked)
 	})},
-	{method: "Rules.Move", name: "back", prepare: retired, again: state, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
-		return r.Move(ctx, o, feedback.StateActive)
-	})},
-	{method: "Rules.Move", name: "of what contradicts a rule", prepare: func(w *world) {
-		w.activate(rule(long))
+	{method: "Rules.Propose", name: "to restore", prepare: retired, call: asking(feedback.Restore)},
+	{method: "Rules.Propose", name: "to restore what contradicts a rule", prepare: func(w *world) {
+		retiredAgainst(w)
+		w.last = w.proposals("")[0]
+	}, call: asking(feedback.Restore)},
+	{method: "Rules.Propose", name: "to pin", prepare: active, call: asking(feedback.Pin)},
+	{method: "Rules.Review", name: "of what restores", prepare: func(w *world) {
+		retired(w)
+		approvedChange(w, feedback.Restore)
+	}, call: reviewingLast},
+	{method: "Rules.Review", name: "of what restores and contradicts a rule", prepare: func(w *world) {
+		retiredAgainst(w)
+		p, err := w.asks("olga", w.subject.ID, feedback.Restore)
+		require.NoError(w.t, err)
+		w.last = p
+	}, refused: conflict, call: reviewingLast},
+	{method: "Rules.Review", name: "of what pins", prepare: func(w *world) {
+		active(w)
 		w.setSubject()
-		_, err := ordering(retire)(w)
-		require.NoError(w.t, err)
-		w.activate(rule(opposite))
-	}, refused: conflict, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
-		return r.Move(ctx, o, feedback.StateActive)
-	})},
-	{method: "Rules.Pin", prepare: active, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Pin(ctx, o, true) })},
-	{method: "Rules.Pin", name: "no longer", prepare: func(w *world) {
-		_, err := w.rules.Pin(ctx, order(w.activate(rule("Be brief")).ID), true)
-		require.NoError(w.t, err)
-	}, call: ordering(func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Pin(ctx, o, false) })},
+		approvedChange(w, feedback.Pin)
+	}, call: reviewingLast},
+	{method: "Rules.Review", name: "of what unpins", prepare: func(w *world) {
+		active(w)
+		w.setSubject()
+		w.change(w.subject.ID, feedback.Pin)
+		approvedChange(w, feedback.Unpin)
+	}, call: reviewingLast},
 	{method: "Service.Consume", quiet: true, call: func(w *world) (any, error) {
 		q := &queue{messages: [][]byte{message("1", "ann", long)}}
 		if err := w.consume(q, &dead{}, nil); err != nil {

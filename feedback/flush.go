@@ -194,8 +194,8 @@ func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (
 }
 
 // Consolidate finds groups of active rules that say the same, of one type, for one place and for the same agents. For each group
-// it proposes one rule that supersedes them, with the words of the rule that ranks first. The proposal has to pass the gate like
-// any other. A group with a pending proposal is left alone, and so is one that was rejected, until it has other rules. Consolidate
+// it proposes one rule that supersedes them, with the words of the rule that ranks first, pinned if one of them is. The proposal
+// has to pass the gate like any other, and nobody who proposed or edited one of the rules can approve it. A group with a pending proposal is left alone, and so is one that was rejected, until it has other rules. Consolidate
 // returns the proposals that it opened.
 func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
 	rules, err := r.List(ctx, RuleQuery{Status: StateActive})
@@ -257,10 +257,13 @@ func (s *Service) alikeRules(ctx context.Context, first *Rule, others []Rule, ta
 // proposeGroup opens the proposal of a group of rules, the one that ranks first before the others.
 func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Proposal, err error) {
 	form := Proposal{Draft: group[0].Draft.clone()}
-	form.Supersedes = nil
+	form.Supersedes, form.Change, form.Of = nil, "", ""
 	for _, rule := range group {
 		form.Supersedes = append(form.Supersedes, rule.ID)
-		form.Authors = append(form.Authors, rule.Authors...)
+		if rule.Pinned {
+			form.Change = Pin
+		}
+		form.Authors, form.Writers = append(form.Authors, rule.Authors...), append(form.Writers, rule.Writers...)
 		switch old, err := proposalKind.get(ctx, s.cfg.Store, rule.ID); {
 		case err == nil:
 			form.Evidence = append(form.Evidence, old.Evidence...)
@@ -268,7 +271,7 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 			return nil, err
 		}
 	}
-	form.Draft = form.Draft.normal()
+	form.Draft, form.Writers = form.Draft.normal(), text.Distinct(form.Writers)
 	evidence, err := s.remaining(ctx, text.Distinct(form.Evidence))
 	if err != nil {
 		return nil, err
@@ -304,11 +307,11 @@ func (s *Service) consolidating(ctx context.Context, rules []string, now time.Ti
 		return false, err
 	}
 	for i := range pending {
-		if p := &pending[i]; now.Before(p.Expires) && slices.ContainsFunc(p.Supersedes, func(id string) bool { return slices.Contains(rules, id) }) {
+		if p := &pending[i]; now.Before(p.Expires) && slices.ContainsFunc(p.replaces(), func(id string) bool { return slices.Contains(rules, id) }) {
 			return true, nil
 		}
 	}
 	rejected, err := proposalKind.union(ctx, s.cfg.Store, [][]string{append(statusKeys(StateRejected), groupKey(rules))},
-		func(p *Proposal) bool { return slices.Equal(p.Supersedes, text.Distinct(rules)) })
+		func(p *Proposal) bool { return slices.Equal(p.replaces(), text.Distinct(rules)) })
 	return len(rejected) > 0, err
 }

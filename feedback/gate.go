@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -38,13 +39,14 @@ type Review struct {
 }
 
 // Review records what a person decides, and returns the proposal as it then is. One rejection closes it. The approval that
-// completes the quorum ([Gate]) makes the rule in the same step: heed checks the conflicts with active rules again and supersedes
-// the rules that the draft names. Either all of it happens or nothing. A repeated approval changes nothing.
+// completes the quorum ([Gate]) makes the rule, or the [RuleChange] of one, in the same step: heed checks the conflicts with active
+// rules again and supersedes the rules that the draft names. Either all of it happens or nothing. A repeated approval changes nothing.
 //
 // A refusal is a [*RefusedError] and changes nothing but the audit log. These are refused:
 //
 //   - a review of a proposal that is not pending, and an approval of another draft; both are a [heed.ErrConflict];
-//   - an approval by a proposer or an editor, or, if the gate says so, by a reviewer of the evidence;
+//   - an approval by a proposer or an editor, also of a rule that the draft changes or supersedes;
+//   - if the gate says so, an approval by a reviewer of the evidence;
 //   - an approval that does not override a rule that the draft contradicts;
 //   - whatever Config.Authorize refuses.
 //
@@ -146,7 +148,7 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 	case review.Hash != hash:
 		return c, &RefusedError{Reason: "the proposal is not what was reviewed: see Review.Hash", Err: heed.ErrConflict}
 	case slices.Contains(p.Writers, who):
-		return c, ineligible("nobody approves what they proposed or edited")
+		return c, ineligible(ownWords)
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, who):
 		return c, ineligible("nobody approves what their own feedback led to")
 	}
@@ -154,11 +156,10 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 	if err != nil {
 		return c, err
 	}
-	conflicts, err := s.conflicts(ctx, &p.Draft, nil, "")
+	against, err := s.against(ctx, &p.Draft)
 	if err != nil {
 		return c, err
 	}
-	against := contradictions(conflicts)
 	approval := Approval{Actor: who, Reason: review.Reason, Hash: hash, Override: text.Distinct(review.Override), At: now}
 	if open := approval.missing(against); len(open) > 0 {
 		return c, contradicted(open)
@@ -206,12 +207,18 @@ func (g *Gate) met(approvals []Approval, d *Draft, authors []string, against []C
 	return len(people) >= g.Quorum && len(outsiders) >= g.Outsiders
 }
 
-// activate is the change that makes a proposal a rule.
+// ownWords says why the approval of a proposer or an editor is refused.
+const ownWords = "nobody approves what they proposed or edited"
+
+// activate is the change that makes a proposal a rule, or makes the change of a rule.
 func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string, now time.Time, at board) (change, error) {
 	closeAs(p, StateApproved, who, reason, now)
+	if !p.makes() {
+		return s.changeRule(ctx, p, who, reason, now, at)
+	}
 	rule := Rule{
 		ID: p.ID, Draft: p.Draft, Authors: p.Authors, Writers: p.Writers, Approvals: p.Approvals,
-		Status: StateActive, Activated: now, Since: now,
+		Status: StateActive, Pinned: p.Change == Pin, Activated: now, Since: now,
 	}
 	if p.Cluster != "" {
 		rule.Clusters = []string{p.Cluster}
@@ -232,12 +239,32 @@ func (s *Service) activate(ctx context.Context, p *Proposal, who, reason string,
 		}
 		old.Status, old.SupersededBy, old.Left, old.RetireProposed = StateSuperseded, rule.ID, now, time.Time{}
 		rule.Clusters = append(rule.Clusters, old.Clusters...)
-		rule.Pinned = rule.Pinned || old.Pinned
 		c.write(ruleKind.record(old))
 		c.tell(s.entry(now, who, "supersede", id, "by "+rule.ID))
 		c.notice(heed.Retired{Component: component, At: now, Subject: id, Reason: "superseded"})
 	}
 	rule.Clusters = text.Distinct(rule.Clusters)
 	c.write(ruleKind.record(rule))
+	return c, nil
+}
+
+// changeRule is the change of a rule that a proposal asks for.
+func (s *Service) changeRule(ctx context.Context, p *Proposal, who, reason string, now time.Time, at board) (change, error) {
+	rule, err := s.toChange(ctx, &p.Draft)
+	if err != nil {
+		return change{}, err
+	}
+	c := at.governs(now)
+	done := s.entry(now, who, strings.ToLower(string(p.Change)), rule.ID, reason)
+	done.Details = map[string]string{"proposal": p.ID, "hash": p.Hash(), "approvals": fmt.Sprint(len(p.Approvals))}
+	c.tell(s.entry(now, who, "approve", p.ID, reason), done)
+	if p.Change == Restore {
+		rule.Draft, rule.Approvals = p.Draft, p.Approvals
+		rule.Status, rule.Since, rule.Effect = StateActive, now, Effect{}
+		c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
+	} else {
+		rule.Pinned = p.Change == Pin
+	}
+	c.write(proposalKind.record(*p), ruleKind.record(rule))
 	return c, nil
 }

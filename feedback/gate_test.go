@@ -204,6 +204,9 @@ func TestHash(t *testing.T) {
 		func(d *feedback.Draft) { d.Type = feedback.Constraint },
 		func(d *feedback.Draft) { d.Action = feedback.UpdateSkill },
 		func(d *feedback.Draft) { d.Supersedes = nil },
+		func(d *feedback.Draft) { d.Change, d.Of = feedback.Pin, "r" },
+		func(d *feedback.Draft) { d.Change, d.Of = feedback.Unpin, "r" },
+		func(d *feedback.Draft) { d.Change, d.Of = feedback.Unpin, "q" },
 		func(d *feedback.Draft) { d.Text, d.Place = "ap", "" },
 	} {
 		c := d
@@ -270,50 +273,129 @@ func TestRevokeRetireRestore(t *testing.T) {
 	assert.Equal(t, "Be brief", w.rule(r.ID).Text, "it can still be read")
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	assert.Equal(t, "state", feedback.Refusal(err))
-	_, err = w.rules.Pin(ctx, order(r.ID), true)
+	_, err = w.asks("olga", r.ID, feedback.Pin)
 	assert.Equal(t, "state", feedback.Refusal(err))
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
+	assert.ErrorAs(t, err, new(*heed.InputError), "nobody brings it back alone")
 
-	back, err := w.rules.Move(ctx, order(r.ID), feedback.StateActive)
-	require.NoError(t, err)
+	back := w.change(r.ID, feedback.Restore)
 	assert.Equal(t, r.Activated, back.Activated)
 	assert.True(t, back.Since.After(r.Since), "its effect is measured anew")
 	assert.Equal(t, []string{r.ID}, w.inject("prd", "").Rules)
-	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
+	_, err = w.asks("olga", r.ID, feedback.Restore)
 	assert.Equal(t, "state", feedback.Refusal(err))
 
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRevoked)
 	require.NoError(t, err)
 	assert.Empty(t, w.inject("prd", "").Rules)
-	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
-	assert.Equal(t, "state", feedback.Refusal(err), "one person can't bring back what was revoked")
+	_, err = w.asks("olga", r.ID, feedback.Restore)
+	assert.Equal(t, "state", feedback.Refusal(err), "what was revoked does not come back")
 	assert.Equal(t, []string{
-		"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "retire:cleo", "retire.refused:cleo", "pin.refused:cleo",
-		"restore:cleo", "restore.refused:cleo", "revoke:cleo", "restore.refused:cleo",
+		"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "retire:cleo", "retire.refused:cleo", "restore:dan", "revoke:cleo",
 	}, w.audit(r.ID))
 	_, err = w.rules.Move(ctx, order("unknown"), feedback.StateRevoked)
 	assert.ErrorIs(t, err, heed.ErrNotFound)
 	_, err = w.rules.Move(ctx, feedback.Order{ID: r.ID, Actor: "cleo"}, feedback.StateRevoked)
 	assert.ErrorAs(t, err, new(*heed.InputError))
 
-	// What its approvers put up with when they made it a rule does not keep it from coming back.
-	standing := w.activate(rule("Use the long form of dates"))
-	p := w.propose("paul", rule("Do not use the long form of dates"))
-	for _, by := range []string{"cleo", "dan"} {
-		p, err = w.review(p, approve, by, standing.ID)
-		require.NoError(t, err)
-	}
-	_, err = w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
-	require.NoError(t, err)
-	_, err = w.rules.Move(ctx, order(p.ID), feedback.StateActive)
-	require.NoError(t, err)
-
-	// What contradicts a rule that came since can't come back either.
+	// A rule that contradicts one that came since comes back only over it.
 	r = w.activate(rule("Name the database"))
 	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
 	require.NoError(t, err)
-	w.activate(rule("Do not name the database"))
-	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateActive)
+	since := w.activate(rule("Do not name the database"))
+	p, err := w.asks("olga", r.ID, feedback.Restore)
+	require.NoError(t, err)
+	assert.Equal(t, since.ID, p.Conflicts[0].ID)
+	_, err = w.review(p, approve, "cleo")
 	assert.Equal(t, "conflict", feedback.Refusal(err))
+	for _, by := range []string{"cleo", "dan"} {
+		p, err = w.review(p, approve, by, since.ID)
+		require.NoError(t, err)
+	}
+	assert.Equal(t, p.Approvals, w.rule(r.ID).Approvals)
+	assert.Equal(t, w.rule(r.ID).Hash(), p.Hash())
+	assert.True(t, w.change(r.ID, feedback.Pin).Pinned, "pinning changes no words, so that nothing is against it")
+}
+
+// TestAChangeOfARuleIsGated: the rule's writer and the one who asks don't count, and the words and the state are looked at again.
+func TestAChangeOfARuleIsGated(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", long)
+	w.says("bob", long)
+	authored := w.rule(w.approve(w.pending(), "cleo", "dan").ID)
+	pin, err := w.asks("olga", authored.ID, feedback.Pin)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"ann", "bob"}, pin.Authors)
+	assert.Equal(t, feedback.StatePending, w.approve(pin, "ann", "bob").Status, "the reviewers of its evidence alone are not enough")
+	assert.False(t, w.rule(authored.ID).Pinned)
+	assert.Equal(t, feedback.StateApproved, w.approve(pin, "cleo").Status)
+	assert.True(t, w.rule(authored.ID).Pinned)
+	assert.Equal(t, authored.Hash(), w.rule(authored.ID).Hash(), "the words are what they were")
+	assert.Equal(t, authored.Approvals, w.rule(authored.ID).Approvals)
+	assert.Equal(t, authored.Since, w.rule(authored.ID).Since)
+
+	r := w.activate(rule("Be brief"))
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
+	require.NoError(t, err)
+	p, err := w.asks("olga", r.ID, feedback.Restore)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"olga", "paul"}, p.Writers)
+	for _, who := range []string{"olga", "Paul"} {
+		_, err = w.review(p, approve, who)
+		assert.Equal(t, "ineligible", feedback.Refusal(err), who)
+	}
+	_, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: rule("Be rude"), Actor: "eve", Reason: "x"})
+	assert.Equal(t, "ineligible", feedback.Refusal(err), "it is not edited into something else")
+	again, err := w.asks("Olga", r.ID, feedback.Restore)
+	require.NoError(t, err)
+	assert.Equal(t, p.ID, again.ID)
+	w.approve(p, "cleo")
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRevoked)
+	require.NoError(t, err)
+	_, err = w.review(p, approve, "dan")
+	assert.Equal(t, "state", feedback.Refusal(err), "it was revoked meanwhile")
+	assert.NotContains(t, w.inject("prd", "").Rules, r.ID)
+}
+
+func TestAChangeOfARuleHasItsWords(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	r := w.activate(rule("Be brief"))
+	for name, test := range map[string]struct {
+		change func(*feedback.Draft)
+		err    any
+	}{
+		"other words":      {func(d *feedback.Draft) { d.Text = "Be rude" }, new(*feedback.RefusedError)},
+		"another agent":    {func(d *feedback.Draft) { d.Agents = []string{"qa"} }, new(*feedback.RefusedError)},
+		"no such rule":     {func(d *feedback.Draft) { d.Of = "n99" }, nil},
+		"active already":   {func(d *feedback.Draft) { d.Change = feedback.Restore }, new(*feedback.RefusedError)},
+		"not pinned":       {func(d *feedback.Draft) { d.Change = feedback.Unpin }, new(*feedback.RefusedError)},
+		"no such change":   {func(d *feedback.Draft) { d.Change = "PAINT" }, new(*heed.InputError)},
+		"no change":        {func(d *feedback.Draft) { d.Change = "" }, new(*heed.InputError)},
+		"restores nothing": {func(d *feedback.Draft) { d.Change, d.Of = feedback.Restore, "" }, new(*heed.InputError)},
+		"makes no rule":    {func(d *feedback.Draft) { d.Action = feedback.DocumentOnly }, new(*heed.InputError)},
+	} {
+		d := r.Draft
+		d.Change, d.Of = feedback.Pin, r.ID
+		test.change(&d)
+		_, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "olga", Reason: "x"})
+		if test.err == nil {
+			assert.ErrorIs(t, err, heed.ErrNotFound, name)
+			continue
+		}
+		assert.ErrorAs(t, err, test.err, name)
+	}
+	assert.Empty(t, w.proposals(feedback.StatePending))
+
+	d := rule("Say why")
+	d.Change = feedback.Pin
+	p := w.approve(w.propose("paul", d), "cleo", "dan")
+	assert.True(t, w.rule(p.ID).Pinned, "a rule may be proposed as a pinned one")
+	assert.Equal(t, p.ID, w.inject("prd", "").Rules[0])
+	assert.False(t, w.change(p.ID, feedback.Unpin).Pinned)
+	d = rule("Say why, and when")
+	d.Supersedes = []string{p.ID}
+	w.change(p.ID, feedback.Pin)
+	assert.False(t, w.rule(w.approve(w.propose("eve", d), "cleo", "dan").ID).Pinned, "a pin is not inherited unsaid")
 }
 
 func TestAuthorizer(t *testing.T) {
@@ -351,14 +433,12 @@ func TestAuthorizer(t *testing.T) {
 	}, w.audit(p.ID))
 	r := w.rule(w.approve(p, "cleo", "dan").ID)
 	mallory := feedback.Order{ID: r.ID, Actor: "mallory", Reason: "because"}
-	for _, to := range []feedback.State{feedback.StateRetired, feedback.StateRevoked, feedback.StateActive} {
+	for _, to := range []feedback.State{feedback.StateRetired, feedback.StateRevoked} {
 		_, err := w.rules.Move(ctx, mallory, to)
 		assert.ErrorIs(t, err, denied)
 	}
-	for _, pinned := range []bool{true, false} {
-		_, err := w.rules.Pin(ctx, mallory, pinned)
-		assert.ErrorIs(t, err, denied)
-	}
+	_, err = w.asks("mallory", r.ID, feedback.Pin)
+	assert.ErrorIs(t, err, denied)
 	w.says("ann", "x")
 	assert.ErrorIs(t, w.Erase(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}), denied)
 	_, err = w.Resolve(ctx, feedback.Order{ID: "d1", Actor: "mallory", Reason: "because"}, feedback.Archived)

@@ -198,6 +198,23 @@ func (w *world) activate(d feedback.Draft) feedback.Rule {
 	return r
 }
 
+// asks proposes a change of a rule.
+func (w *world) asks(actor, id string, c feedback.RuleChange) (feedback.Proposal, error) {
+	w.t.Helper()
+	d := w.rule(id).Draft
+	d.Change, d.Of = c, id
+	return w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: actor, Reason: "it has to be"})
+}
+
+// change makes a change of a rule: olga proposes it, and two approve.
+func (w *world) change(id string, c feedback.RuleChange) feedback.Rule {
+	w.t.Helper()
+	p, err := w.asks("olga", id, c)
+	require.NoError(w.t, err)
+	require.Equal(w.t, feedback.StateApproved, w.approve(p, "cleo", "dan").Status)
+	return w.rule(id)
+}
+
 func (w *world) rule(id string) feedback.Rule {
 	w.t.Helper()
 	r, err := w.rules.Rule(ctx, id)

@@ -120,11 +120,10 @@ func TestTheObserverIsToldOfRules(t *testing.T) {
 	}
 	move(feedback.StateRetired)
 	assert.Equal(t, []heed.Retired{{Component: "feedback", Subject: r.ID, Reason: "retired"}}, take(t, n, leaves))
-	move(feedback.StateActive)
+	w.change(r.ID, feedback.Restore)
 	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, n, activated))
-	_, err := w.rules.Pin(ctx, order(r.ID), true)
-	require.NoError(t, err)
-	assert.Empty(t, n.all)
+	w.change(r.ID, feedback.Pin)
+	assert.Empty(t, take(t, n, activated))
 	a, err := w.Export(ctx)
 	require.NoError(t, err)
 	move(feedback.StateRevoked)
@@ -241,9 +240,10 @@ func TestTheObserverMayCallBack(t *testing.T) {
 	var read []string
 	w = newWorld(t, feedback.Config{Observer: func(ctx context.Context, n heed.Notice) {
 		if n, ok := n.(heed.Activated); ok {
-			r, err := w.rules.Pin(ctx, feedback.Order{ID: n.Subject, Actor: "cleo", Reason: "new rules first"}, true)
+			p, err := w.asks("olga", n.Subject, feedback.Pin)
 			assert.NoError(t, err)
-			read = append(read, r.ID)
+			w.approve(p, "cleo", "dan")
+			read = append(read, n.Subject)
 		}
 	}})
 	r := w.activate(rule("Be brief"))

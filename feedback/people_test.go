@@ -31,13 +31,14 @@ var isName = map[string]bool{
 	"proposal.writers": true, "proposal.warnings": false, "proposal.conflicts.*.kind": false, "proposal.conflicts.*.id": false,
 	"proposal.conflicts.*.explanation": false, "proposal.status": false, "proposal.approvals.*.actor": true,
 	"proposal.approvals.*.reason": false, "proposal.approvals.*.hash": false, "proposal.approvals.*.override": false,
-	"proposal.previous": false, "proposal.decided_by": true, "proposal.reason": false,
+	"proposal.previous": false, "proposal.decided_by": true, "proposal.reason": false, "proposal.proposer": true,
+	"proposal.change": false, "proposal.of": false,
 
 	"rule.rule_id": false, "rule.action": false, "rule.rule_type": false, "rule.rule_content": false, "rule.affected_agents": false,
 	"rule.insertion_point": false, "rule.supersedes": false, "rule.clusters": false, "rule.authors": true, "rule.writers": true,
 	"rule.approvals.*.actor": true, "rule.approvals.*.reason": false, "rule.approvals.*.hash": false,
 	"rule.approvals.*.override": false, "rule.status": false, "rule.superseded_by": false, "rule.effect.status": false,
-	"rule.effect.basis": false,
+	"rule.effect.basis": false, "rule.change": false, "rule.of": false,
 }
 
 // TestEveryNameCanBeForgotten: each text of each record is known to be a name or to be none, and a record that has a name is

@@ -23,9 +23,11 @@ type Proposal struct {
 	Reviewers   int      `json:"reviewers"`
 	Summary     string   `json:"evidence_summary"`
 	Confidence  float64  `json:"classification_confidence"`
-	// Authors are the reviewers of the evidence, and Writers those who proposed and edited it, in canonical form.
-	Authors []string `json:"authors,omitempty"`
-	Writers []string `json:"writers,omitempty"`
+	// Authors are the reviewers of the evidence, in canonical form. Writers are those who proposed and edited it, and who wrote the
+	// rules that it changes or replaces. Proposer is who proposed or edited it last, and "" if heed proposed it.
+	Authors  []string `json:"authors,omitempty"`
+	Writers  []string `json:"writers,omitempty"`
+	Proposer string   `json:"proposer,omitempty"`
 
 	Warnings  []string   `json:"warnings,omitempty"`  // what approvers should know
 	Conflicts []Conflict `json:"conflicts,omitempty"` // with active rules and pending proposals, when it was proposed
@@ -58,12 +60,12 @@ type State string
 // retired, revoked or superseded.
 const (
 	StatePending    State = "PENDING"
-	StateApproved   State = "APPROVED"   // it is a rule, which has the proposal's id
+	StateApproved   State = "APPROVED"   // it is a rule, which has the proposal's id; or its change was made
 	StateRejected   State = "REJECTED"   // one person was against it
 	StateExpired    State = "EXPIRED"    // nobody decided in time
 	StateDocumented State = "DOCUMENTED" // its action is DocumentOnly, and it is recorded
 	StateActive     State = "ACTIVE"     // it is in use
-	StateRetired    State = "RETIRED"    // taken out of use; it can be restored
+	StateRetired    State = "RETIRED"    // taken out of use; it can be proposed to Restore it
 	StateRevoked    State = "REVOKED"    // withdrawn for good; it would have to pass the gate anew
 	// StateSuperseded of a proposal means that it was edited: see the proposal whose Previous it is. Another rule took the place
 	// of a superseded rule.
@@ -82,7 +84,7 @@ func (p Proposal) revision() uint64 { return p.Revision }
 
 // people are all whom the proposal names.
 func (p *Proposal) people() []string {
-	return append(actors(p.Approvals), slices.Concat(p.Authors, p.Writers, []string{p.Decider})...)
+	return append(actors(p.Approvals), slices.Concat(p.Authors, p.Writers, []string{p.Decider, p.Proposer})...)
 }
 
 // maxPeople is how many people a proposal may name. A store finds it by each of them.
@@ -121,13 +123,14 @@ func cloneApprovals(approvals []Approval) []Approval {
 // A Rule is a draft that was approved. It has the id of its proposal.
 type Rule struct {
 	ID string `json:"rule_id"`
+	// Draft is what its Approvals are for: what made the rule, or restored it last.
 	Draft
 	Clusters  []string   `json:"clusters,omitempty"` // whose recurrence it should end, sorted
 	Authors   []string   `json:"authors,omitempty"`
 	Writers   []string   `json:"writers,omitempty"`
 	Approvals []Approval `json:"approvals"`
 	Status    State      `json:"status"`
-	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject].
+	// Pinned ranks it before all rules that are not pinned: see [Rules.Inject] and [Pin].
 	Pinned       bool   `json:"pinned,omitempty"`
 	SupersededBy string `json:"superseded_by,omitempty"`
 	// Activated is when it was approved. Since is when it came into effect last, and its effect is measured from there.

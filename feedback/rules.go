@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -73,6 +74,9 @@ type Submission struct {
 //
 // A new version of a proposal closes the old one as superseded, with its approvals. Nobody who proposed or edited a version can
 // approve the new one.
+//
+// A draft with a [RuleChange] of a rule has the rule's words. If the rule has others, or is not in the state that the change needs, it
+// is refused as a [heed.ErrConflict]. Nobody who wrote the rule can approve its change.
 func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	s := r.s
 	d := sub.Draft.normal()
@@ -89,14 +93,14 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	var p Proposal
 	id := s.cfg.NewID()
 	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (change, error) {
-		p = Proposal{ID: id, Draft: d, Writers: []string{who}}
+		p = Proposal{ID: id, Draft: d, Writers: []string{who}, Proposer: who}
 		s.fill(&p, evidence, now)
 		pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending, Proposer: who})
 		if err != nil {
 			return change{}, err
 		}
 		for i := range pending {
-			if o := &pending[i]; o.Previous == "" && len(o.Writers) == 1 && o.Hash() == p.Hash() && slices.Equal(o.Evidence, p.Evidence) && now.Before(o.Expires) {
+			if o := &pending[i]; o.Previous == "" && o.Proposer == who && o.Hash() == p.Hash() && slices.Equal(o.Evidence, p.Evidence) && now.Before(o.Expires) {
 				p = *o
 				return change{}, nil
 			}
@@ -117,6 +121,8 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 		return p, wrap("propose", invalid("Action", "must pass the gate: reject the proposal instead"))
 	case len(sub.Evidence) > 0:
 		return p, wrap("propose", invalid("Evidence", "must be empty, as it is that of the proposal"))
+	case !d.makes():
+		return p, wrap("propose", invalid("Of", "must be empty: reject the proposal, and propose the change of a rule by itself"))
 	}
 	id := s.cfg.NewID()
 	revision, err := s.act(ctx, "modify", sub.Replaces, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (c change, err error) {
@@ -127,9 +133,12 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 		if err := s.checkPending(ctx, old, now); err != nil {
 			return c, err
 		}
+		if !old.makes() {
+			return c, ineligible("the change of a rule is not edited")
+		}
 		p = old.at(0)
-		p.ID, p.Previous, p.Draft, p.Approvals = id, old.ID, d, nil
-		p.Writers = append(slices.DeleteFunc(p.Writers, func(w string) bool { return w == who }), who)
+		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, who
+		p.wrote(who)
 		evidence, err := s.remaining(ctx, p.Evidence)
 		if err != nil {
 			return c, err
@@ -213,7 +222,10 @@ func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
 	if err != nil {
 		return change{}, err
 	}
-	if err := errors.Join(p.checkPeople(), s.checkSupersedes(ctx, &p.Draft)); err != nil {
+	if err := s.checkRules(ctx, p); err != nil {
+		return change{}, err
+	}
+	if err := p.checkPeople(); err != nil {
 		return change{}, err
 	}
 	pending, err := s.waiting(ctx)
@@ -235,9 +247,15 @@ func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
 	return c, nil
 }
 
-// checkSupersedes reports a rule to supersede that is missing or not active.
-func (s *Service) checkSupersedes(ctx context.Context, d *Draft) error {
-	for _, id := range d.Supersedes {
+// checkRules reports a rule that can't be changed or superseded. It adds the people behind these rules to the proposal.
+func (s *Service) checkRules(ctx context.Context, p *Proposal) error {
+	if !p.makes() {
+		rule, err := s.toChange(ctx, &p.Draft)
+		p.wrote(rule.Writers...)
+		p.Authors = text.Distinct(append(p.Authors, rule.Authors...))
+		return err
+	}
+	for _, id := range p.Supersedes {
 		rule, err := ruleKind.get(ctx, s.cfg.Store, id)
 		if err != nil {
 			return err
@@ -245,8 +263,39 @@ func (s *Service) checkSupersedes(ctx context.Context, d *Draft) error {
 		if rule.Status != StateActive {
 			return notNow("rule to supersede", rule.Status)
 		}
+		p.wrote(rule.Writers...)
 	}
 	return nil
+}
+
+// toChange returns the rule that a draft changes, if it has the draft's words and the state that the change needs.
+func (s *Service) toChange(ctx context.Context, d *Draft) (Rule, error) {
+	rule, err := ruleKind.get(ctx, s.cfg.Store, d.Of)
+	if err != nil {
+		return Rule{}, err
+	}
+	needed := StateActive
+	if d.Change == Restore {
+		needed = StateRetired
+	}
+	switch {
+	case d.words() != rule.words():
+		return Rule{}, &RefusedError{Reason: "the rule has other words than the draft", Err: heed.ErrConflict}
+	case rule.Status != needed:
+		return Rule{}, notNow("rule", rule.Status)
+	case d.Change != Restore && rule.Pinned == (d.Change == Pin):
+		return Rule{}, &RefusedError{Reason: "there is nothing to " + strings.ToLower(string(d.Change)), Err: heed.ErrConflict}
+	}
+	return rule, nil
+}
+
+// wrote adds people who can't approve the proposal.
+func (p *Proposal) wrote(people ...string) {
+	for _, who := range people {
+		if !slices.Contains(p.Writers, who) {
+			p.Writers = append(p.Writers, who)
+		}
+	}
 }
 
 // full reports whether too many proposals are pending. The previous version of this one does not count.
@@ -258,7 +307,7 @@ func (s *Service) full(p *Proposal, pending []Proposal) bool {
 			continue
 		}
 		all++
-		if proposer(o) == proposer(p) {
+		if o.Proposer == p.Proposer {
 			own++
 		}
 		for _, agent := range p.Agents {
@@ -273,12 +322,4 @@ func (s *Service) full(p *Proposal, pending []Proposal) bool {
 		full = full || n >= g.PerAgent
 	}
 	return full
-}
-
-// proposer is who wrote the proposal last; "" is the evaluator.
-func proposer(p *Proposal) string {
-	if len(p.Writers) == 0 {
-		return ""
-	}
-	return p.Writers[len(p.Writers)-1]
 }

@@ -509,8 +509,7 @@ func TestConsolidate(t *testing.T) {
 		require.NoError(t, err)
 	}
 	opposite := p.ID
-	_, err = w.rules.Pin(ctx, order(second.ID), true)
-	require.NoError(t, err)
+	w.change(second.ID, feedback.Pin)
 
 	opened, err := w.rules.Consolidate(ctx)
 	require.NoError(t, err)
@@ -520,6 +519,10 @@ func TestConsolidate(t *testing.T) {
 	assert.ElementsMatch(t, []string{first.ID, second.ID}, p.Supersedes)
 	assert.Equal(t, []string{"d1", "d2"}, p.Evidence)
 	assert.Equal(t, []string{"ann", "bob"}, p.Authors)
+	assert.Equal(t, []string{"paul"}, p.Writers)
+	assert.Empty(t, p.Proposer)
+	_, err = w.review(p, approve, "paul", opposite)
+	assert.Equal(t, "ineligible", feedback.Refusal(err), "he wrote one of them")
 	got, err := w.rules.Proposal(ctx, p.ID)
 	require.NoError(t, err)
 	assert.Equal(t, p, got)

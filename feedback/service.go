@@ -140,6 +140,9 @@ func (s *Service) prepare(f *Feedback, now time.Time) (err error) {
 			return err
 		}
 	}
+	if f.Summary != "" && strings.TrimSpace(f.Summary) == "" {
+		return invalid("Summary", "must not be blank: leave it empty")
+	}
 	f.normalize()
 	if f.Reviewer, err = s.person("Reviewer", f.Reviewer); err != nil {
 		return err

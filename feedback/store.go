@@ -35,14 +35,14 @@ var (
 	proposalKind = shelf[Proposal]{records.Kind[Proposal]{
 		Kind: store.Kind{
 			Name: "feedback.proposal", Limits: store.Limits{Most: 100_000},
-			Decided: []string{"authors", "writers", "approvals.*.actor", "decided_by"},
+			Decided: []string{"authors", "writers", "proposer", "approvals.*.actor", "decided_by"},
 		},
 		Place: func(p Proposal) (string, time.Time, []string) {
 			keys := append([]string{store.Key("status", string(p.Status))}, listKeys("agent", p.Agents, p.AllAgents)...)
 			if p.Cluster != "" {
 				keys = append(keys, store.Key("cluster", p.Cluster))
 			}
-			if len(p.Supersedes) > 0 {
+			if len(p.replaces()) > 0 {
 				keys = append(keys, groupKey(p.Supersedes))
 			}
 			return p.ID, p.Created, append(keys, personKeys(p.people()...)...)
@@ -90,6 +90,7 @@ const (
 	proposalsMark = "proposals"
 	flushedMark   = "flushed"
 	measuredMark  = "measured"
+	restoredMark  = "restored " // and the digest of an archive that came into an empty store
 )
 
 const unfitKey = "unfit"

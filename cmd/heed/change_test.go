@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/sqlstore"
@@ -185,6 +186,46 @@ func TestRulesThroughTheGate(t *testing.T) {
 	}
 	assert.Subset(t, actions, []string{"retire by nils", "reject by nils", "approve by nils", "approve by maria", "propose by wendy"})
 	assert.Contains(t, call{args: of("show", "7d0c2b13")}.run(t).out, "rule: retired")
+}
+
+// TestARuleIsChangedThroughTheGate: pinned, unpinned, and restored, each by two others than who asks and who wrote it.
+func TestARuleIsChangedThroughTheGate(t *testing.T) {
+	t.Parallel()
+	db, hash := undecided(t)
+	of := func(who string, args ...string) []string {
+		return append(append([]string{"--db", db, "rules"}, args...), "--yes", "--reason", "x", "--actor", who)
+	}
+	require.Zero(t, call{args: of("nils", "approve", "7d0c2b13", "--hash", hash)}.run(t).code)
+	shown := func() ruleReport { return read[ruleReport](t, "--db", db, "rules", "show", "7d0c2b13") }
+	for _, step := range []struct {
+		command, done string
+		state         feedback.State
+		pinned        bool
+	}{
+		{"pin", "is pinned", feedback.StateActive, true}, {"unpin", "is no longer pinned", feedback.StateActive, false},
+		{"retire", "", feedback.StateRetired, false}, {"restore", "is restored", feedback.StateActive, false},
+	} {
+		before := shown().Rule
+		r := call{args: of("nils", step.command, "7d0c2b13")}.run(t)
+		require.Zero(t, r.code, r.err)
+		if step.done != "" {
+			assert.Regexp(t, `^Proposed as .* It needs 2 approvals by others: heed rules approve `, r.out)
+			assert.Equal(t, before, shown().Rule, "nothing has changed yet")
+			id := strings.Fields(strings.TrimPrefix(r.out, "Proposed as "))[0]
+			id = strings.TrimSuffix(id, ".")
+			assert.Contains(t, call{args: []string{"--db", db, "rules", "show", id}}.run(t).out, "change: "+step.command+" 7d0c2b13-rule")
+			seen := read[ruleReport](t, "--db", db, "rules", "show", id).Hash
+			for _, who := range []string{"nils", "wendy"} {
+				assertFails(t, call{args: of(who, "approve", id, "--hash", seen)}.run(t), failed, "nobody approves what they proposed")
+			}
+			assert.Contains(t, call{args: of("maria", "approve", id, "--hash", seen)}.run(t).out, "Approved by maria. 1 more approval is needed.")
+			assert.Contains(t, call{args: of("maria", "approve", id, "--hash", seen)}.run(t).out, "You had approved it before. ")
+			assert.Contains(t, call{args: of("olga", "approve", id, "--hash", seen)}.run(t).out, step.done)
+		}
+		after := shown().Rule
+		assert.Equal(t, step.state, after.Status, step.command)
+		assert.Equal(t, step.pinned, after.Pinned, step.command)
+	}
 }
 
 func TestExportAndImport(t *testing.T) {

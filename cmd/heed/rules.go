@@ -16,11 +16,11 @@ type rulesCommands struct {
 	Show    rulesShow    `cmd:"" help:"Show a proposal or a rule, with its evidence."`
 	Approve rulesApprove `cmd:"" help:"Approve a proposal."`
 	Reject  rulesReject  `cmd:"" help:"Reject a proposal. One person is enough."`
-	Pin     ruleOrder    `cmd:"" help:"Put an active rule before all that are not pinned."`
-	Unpin   ruleOrder    `cmd:"" help:"Put a pinned rule back in its place."`
-	Retire  ruleOrder    `cmd:"" help:"Take an active rule out of use, until it is restored."`
-	Restore ruleOrder    `cmd:"" help:"Bring a retired rule back."`
-	Revoke  ruleOrder    `cmd:"" help:"Withdraw a rule for good."`
+	Retire  ruleOrder    `cmd:"" help:"Take an active rule out of use, until it is restored. One person is enough."`
+	Revoke  ruleOrder    `cmd:"" help:"Withdraw a rule for good. One person is enough."`
+	Restore ruleChange   `cmd:"" help:"Propose to bring a retired rule back."`
+	Pin     ruleChange   `cmd:"" help:"Propose to put an active rule before all that are not pinned."`
+	Unpin   ruleChange   `cmd:"" help:"Propose to put a pinned rule back in its place."`
 }
 
 // withRules calls a function with the rules of the store, and says what to do about a refusal.
@@ -48,7 +48,7 @@ func refused(err error) error {
 var nextOf = map[string]string{
 	"pending":    "close it with heed rules approve or reject",
 	"active":     "it is in prompts, and heed rules retire takes it out",
-	"retired":    "heed rules restore brings it back",
+	"retired":    "heed rules restore proposes to bring it back",
 	"revoked":    "that is for good, and it has to be proposed anew",
 	"superseded": "another rule has taken its place, which heed rules lists",
 	"documented": "it is written down elsewhere, and in no prompt any more",

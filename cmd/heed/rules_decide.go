@@ -53,6 +53,9 @@ func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedb
 		if err != nil {
 			return err
 		}
+		if p.Change != "" {
+			verb += " to " + strings.ToLower(string(p.Change))
+		}
 		if err := cmd.confirm(s, fmt.Sprintf("This %s %q for %s", verb, show(p.Text), list(p.Agents, "all"))); err != nil {
 			return err
 		}
@@ -61,14 +64,17 @@ func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedb
 		if err != nil {
 			return err
 		}
-		return s.answer(after, func(out *printer) { out.line("%s", reviewed(f, after)) })
+		return s.answer(after, func(out *printer) { out.line("%s", reviewed(f, p, after)) })
 	})
 }
 
 // reviewed says what came of a review.
-func reviewed(f *feedback.Service, after feedback.Proposal) string {
+func reviewed(f *feedback.Service, before, after feedback.Proposal) string {
 	switch after.Status {
 	case feedback.StateApproved:
+		if done := changed[after.Change]; done != "" && after.Of != "" {
+			return fmt.Sprintf("Approved. Rule %s is %s from the next prompts on.", show(after.Of), done)
+		}
 		return fmt.Sprintf("Approved. It is rule %s now, and in the next prompts of %s.", show(after.ID), list(after.Agents, "all"))
 	case feedback.StateRejected:
 		return "Rejected."
@@ -78,6 +84,12 @@ func reviewed(f *feedback.Service, after feedback.Proposal) string {
 			still = plural(missing, "more approval is", "more approvals are") + " needed"
 		}
 		names := texts(after.Approvals, func(a feedback.Approval) string { return a.Actor })
+		if len(before.Approvals) == len(after.Approvals) {
+			return fmt.Sprintf("You had approved it before. Approved by %s. %s.", list(names, "nobody"), still)
+		}
 		return fmt.Sprintf("Approved by %s. %s.", list(names, "nobody"), still)
 	}
 }
+
+// changed says what a change makes of a rule.
+var changed = map[feedback.RuleChange]string{feedback.Restore: "restored", feedback.Pin: "pinned", feedback.Unpin: "no longer pinned"}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -95,7 +96,10 @@ func printProposal(p *printer, of *feedback.Proposal, conflicts []feedback.Confl
 		p.line("evidence: %s by %s, confidence %s: %s", plural(of.Occurrences, "occurrence", "occurrences"),
 			plural(of.Reviewers, "reviewer", "reviewers"), share(of.Confidence), show(of.Summary))
 	}
-	p.line("proposed by: %s; evidence by: %s", list(of.Writers, "nobody"), list(of.Authors, "nobody"))
+	if of.Change != "" {
+		p.line("change: %s %s", strings.ToLower(string(of.Change)), cmp.Or(show(of.Of), "the new rule"))
+	}
+	p.line("written by: %s; evidence by: %s", list(of.Writers, "nobody"), list(of.Authors, "nobody"))
 	p.line("created %s, expires %s", moment(of.Created), moment(of.Expires))
 	for _, a := range of.Approvals {
 		p.line("approved by %s on %s: %s", show(a.Actor), moment(a.At), show(a.Reason))

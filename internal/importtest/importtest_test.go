@@ -26,6 +26,7 @@ var table = map[string]row{
 	"internal/...": {nothing, silent, ". evidence store internal/..."},
 
 	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
+	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},   // likewise
 	"evidence":            {library, shared, ". internal/..."},
 	"store":               {library, shared, ". evidence internal/..."},
 	"stream":              {library, shared, ". store internal/..."},

@@ -42,8 +42,18 @@ func init() {
 			_, err := s.Rules().Review(ctx, feedback.Review{Proposal: "before-1", Reject: true, Actor: "dan", Reason: "no"})
 			return err
 		}),
-		reviewing("a rule is pinned", waiting("cleo", "dan"), false, func(ctx context.Context, s *feedback.Service) error {
-			_, err := s.Rules().Pin(ctx, feedback.Order{ID: "before-1", Actor: "cleo", Reason: "x"}, true)
+		reviewing("a rule is pinned", waiting("cleo", "dan"), true, func(ctx context.Context, s *feedback.Service) error {
+			r, err := s.Rules().Rule(ctx, "before-1")
+			if err != nil || r.Pinned {
+				return err
+			}
+			r.Change, r.Of = feedback.Pin, r.ID
+			p, err := s.Rules().Propose(ctx, feedback.Submission{Draft: r.Draft, Actor: "olga", Reason: "x"})
+			for _, who := range []string{"cleo", "dan"} {
+				if err == nil {
+					_, err = s.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Actor: who, Reason: "x", Hash: p.Hash()})
+				}
+			}
 			return err
 		}),
 		reviewing("a decision is erased", func(ctx context.Context, s *feedback.Service) error {

@@ -101,16 +101,13 @@ func (o *office) works() (told []string) {
 			}
 			got.value, err = rules.Review(ctx, review)
 		case n == 14 && len(active) > 0:
-			do := []func(*feedback.Rules, feedback.Order) (feedback.Rule, error){
-				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
-					return r.Move(ctx, o, feedback.StateRetired)
-				},
-				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) {
-					return r.Move(ctx, o, feedback.StateActive)
-				},
-				func(r *feedback.Rules, o feedback.Order) (feedback.Rule, error) { return r.Pin(ctx, o, true) },
-			}[o.dice.IntN(3)]
-			got.value, err = do(rules, feedback.Order{ID: active[o.dice.IntN(len(active))].ID, Actor: one(people), Reason: "x"})
+			r, by := active[o.dice.IntN(len(active))], one(people)
+			if o.dice.IntN(3) == 0 {
+				got.value, err = rules.Move(ctx, feedback.Order{ID: r.ID, Actor: by, Reason: "x"}, feedback.StateRetired)
+				break
+			}
+			r.Change, r.Of = []feedback.RuleChange{feedback.Restore, feedback.Pin}[o.dice.IntN(2)], r.ID
+			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: r.Draft, Actor: by, Reason: "x"})
 		case n == 15:
 			d := feedback.Draft{Text: one(said), Agents: []string{"a", "b", "c", "d", "e"}[:1+4*o.dice.IntN(2)]}
 			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Actor: one(people), Reason: "x"})
