@@ -1,0 +1,130 @@
+// Package looptest is the contract of an adapter in executable form. An adapter lets the agent of a framework run over a
+// [loop.Agent]. Run it from a test of your adapter:
+//
+//	func TestAdapter(t *testing.T) {
+//		looptest.Run(t, looptest.Subject{New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+//			bot := framework.New(s.System, modelOf(s.Model), toolsOf(s.Tools), myadapter.Hooks(agent))
+//			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said, error) {
+//				answer, err := bot.Run(ctx, t.Session, t.Person, t.ID, t.Text, t.Stream)
+//				return looptest.Said{ID: myadapter.AnswerID(answer), Text: answer.Text}, err
+//			}}, nil
+//		}})
+//	}
+//
+// The suite plays the model, the tools and the people. It looks at what the people saw, at what the model was sent, and at what
+// the agent learned. It does not look into the adapter. It needs nothing but the standard library.
+//
+// The suite does not check that an adapter uses Arm.Model and Arm.Tools of a plan. Later versions may test more.
+package looptest
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/heedhq/heed/internal/conformance"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Subject makes the drivers that the suite judges. Each rule has an agent and a driver of its own, or several.
+type Subject struct {
+	// New makes an agent of the framework, with the adapter over agent.
+	New func(agent *loop.Agent, s Script) (Driver, error)
+	// Configure changes the configuration of the [loop.Agent] before it is made. nil changes nothing. Leave the store, the clock,
+	// the arms and the lessons as they are.
+	Configure func(c *loop.Config, s Script)
+	// Patience is how long the suite waits for the end of a turn. 0 means 10 seconds.
+	Patience time.Duration
+}
+
+// A Script is what the framework's agent is made of.
+type Script struct {
+	System string // the host's own system prompt
+	Model  *Model
+	Tools  []Tool
+}
+
+// A Tool is a function that the model may call. Its input is a JSON object with the string "host".
+type Tool struct {
+	Name, Description string
+	Run               func(ctx context.Context, input string) (string, error)
+}
+
+// A Driver runs the framework's agent.
+type Driver struct {
+	// Turn runs one turn and returns when it has ended. It is called by several goroutines at once. A panic in the framework, in
+	// the model, in a tool or in Turn.Stream must come out as an error.
+	Turn func(context.Context, Turn) (Said, error)
+	// Close ends what the driver has begun. It may be nil.
+	Close func()
+}
+
+// A Turn is what a person says.
+type Turn struct {
+	ID              string // of the message. One that is delivered again has the same id
+	Session, Person string
+	Text            string
+	// Stream takes each piece of the answer that a person would see. nil means that the framework is not to stream.
+	Stream func(piece string)
+}
+
+// Said is what the agent said to the person.
+type Said struct {
+	ID   string // of the answer, as the adapter hands it to the host: for [loop.Agent.React] and the others
+	Text string // the whole answer
+}
+
+// Run runs the suite, a subtest a rule.
+func Run(t *testing.T, s Subject) { conformance.Run(t, rules, s) }
+
+// Check runs the suite outside a test and returns all failures, joined. Each begins with the name of its rule.
+func Check(s Subject) error { return conformance.Check(rules, s) }
+
+type tb = conformance.TB
+
+// rules is the suite.
+var rules = []conformance.Rule[Subject]{
+	both("an answer of the model is kept once, as it was said", keptOnce),
+	both("an answer has an id that takes a reaction", reaction),
+	both("an answer earns nothing by itself", earnsNothing),
+	both("a trusted heuristic answers and no model is called", shortCircuit),
+	both("credit is given once", creditOnce),
+	both("a turn that is delivered again has the same answer", deliveredAgain),
+	both("each message has an answer of its own", sameText),
+	both("person and session reach heed", whoAsks),
+	both("a person's words take an answer back", takesBack),
+	both("what heed adds reaches the model once", addedOnce),
+	both("the record of an answer says what the prompt had", onRecord),
+	both("the user's text reaches the model once and unchanged", userText),
+	both("the host's system prompt reaches the model once", hostSystem),
+	both("only rules in force reach the model", onlyApproved),
+	both("an echo of what heed added is no evidence", echo),
+	both("a tool's output is nobody's words", toolOutput),
+	both("a call of a tool that works counts for nothing", toolWorks),
+	both("each error of a tool counts once", toolFails),
+	both("a model that fails gives no answer", modelFails),
+	both("a model that breaks off gives no answer", modelBreaksOff),
+	both("a context that ends leaves no answer behind", contextEnds),
+	both("a panic is an error and leaves no answer behind", panics),
+	both("an answer that can't be kept has no id", notKept),
+	both("turns at once are kept apart", atOnce),
+	both("thoughts reach neither the user nor heed", thoughts),
+}
+
+// both checks a rule with a framework that gives answers as a whole, and with one that streams.
+func both(name string, check func(*fixture)) conformance.Rule[Subject] {
+	return conformance.Rule[Subject]{Name: name, Check: func(t tb, s Subject) {
+		t.Helper()
+		for _, streaming := range []bool{false, true} {
+			each(t, s, streaming, check)
+		}
+	}}
+}
+
+// each runs a check with a fixture of its own.
+func each(t tb, s Subject, streaming bool, check func(*fixture)) {
+	t.Helper()
+	f := newFixture(t, s, streaming)
+	defer f.close()
+	check(f)
+}

@@ -1,0 +1,159 @@
+package looptest
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/heedhq/heed/internal/host"
+)
+
+// The roles of [Line].
+const (
+	System    = "system"
+	User      = "user"
+	Assistant = "assistant"
+	ToolRole  = "tool" // the output of a tool, or its error
+)
+
+// A Request is what the framework sends to the model: all of it, in its order, the system prompt first.
+type Request []Line
+
+// A Line is one message of a request.
+type Line struct {
+	Role string // one of the constants
+	Text string
+}
+
+// A Piece is a piece of what the model says, or all of it.
+type Piece struct {
+	Text    string
+	Thought string // what it thinks, which is not for the user: a thought part, reasoning content
+	Calls   []Call // of tools. The framework runs them and asks the model again
+}
+
+// A Call is a call of a tool.
+type Call struct {
+	ID, Tool string
+	Input    string // a JSON object
+}
+
+// A Model is the suite's model. Wrap it as a model of the framework. It is safe for concurrent use by multiple goroutines.
+type Model struct {
+	mu     sync.Mutex
+	script script
+	sent   []Request
+}
+
+// A script says what the model says to a request. What emit returns says whether to go on.
+type script func(ctx context.Context, r Request, emit func(Piece) bool) error
+
+// Generate returns what the model says, in one piece.
+func (m *Model) Generate(ctx context.Context, r Request) (Piece, error) {
+	var all Piece
+	for piece, err := range m.Stream(ctx, r) {
+		if err != nil {
+			return Piece{}, err
+		}
+		all.Text += piece.Text
+		all.Thought += piece.Thought
+		all.Calls = append(all.Calls, piece.Calls...)
+	}
+	return all, nil
+}
+
+// Stream yields what the model says piece by piece. After an error it ends.
+func (m *Model) Stream(ctx context.Context, r Request) iter.Seq2[Piece, error] {
+	return func(yield func(Piece, error) bool) {
+		m.mu.Lock()
+		m.sent = append(m.sent, append(Request(nil), r...))
+		say := m.script
+		m.mu.Unlock()
+		if err := ctx.Err(); err != nil {
+			yield(Piece{}, err)
+			return
+		}
+		more := true
+		err := say(ctx, r, func(p Piece) bool {
+			more = more && yield(p, nil)
+			return more
+		})
+		if err != nil && more {
+			yield(Piece{}, err)
+		}
+	}
+}
+
+// will sets what the model says from now on, and forgets what it was sent.
+func (m *Model) will(s script) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.script, m.sent = s, nil
+}
+
+// requests returns what the model was sent since will.
+func (m *Model) requests() []Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]Request(nil), m.sent...)
+}
+
+// says is the script of a model that says texts, each in a piece.
+func says(texts ...string) script {
+	return func(_ context.Context, _ Request, emit func(Piece) bool) error {
+		for _, text := range texts {
+			if !emit(Piece{Text: text}) {
+				return nil
+			}
+		}
+		return nil
+	}
+}
+
+var errModel = errors.New("the model is overloaded")
+
+// fails is the script of a model that says texts and then fails.
+func fails(texts ...string) script {
+	return func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		_ = says(texts...)(ctx, r, emit) // which has no error
+		return errModel
+	}
+}
+
+// calls is the script of a model that calls a tool as often, one call after the other, and then says a text.
+func calls(tool string, times int, text string) script {
+	var mu sync.Mutex
+	made := 0
+	return func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		mu.Lock()
+		made++
+		now := made
+		mu.Unlock()
+		if now > times {
+			return says(text)(ctx, r, emit)
+		}
+		emit(Piece{Calls: []Call{{ID: "call-" + string(rune('0'+now)), Tool: tool, Input: `{"host":"db-1"}`}}})
+		return nil
+	}
+}
+
+// panicking is the script of a model that says a text and then panics.
+func panicking(text string) script {
+	return func(_ context.Context, _ Request, emit func(Piece) bool) error {
+		emit(Piece{Text: text})
+		panic("the model's client has a bug") //nolint:forbidigo // that is what the suite checks
+	}
+}
+
+// count returns how often a text is in a request.
+func (r Request) count(text string) (n int) {
+	for _, line := range r {
+		n += strings.Count(line.Text, text)
+	}
+	return n
+}
+
+// guarded calls f and returns its panic as an error.
+func guarded(f func() error) error { return host.Call("the driver", f) }
