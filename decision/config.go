@@ -117,6 +117,8 @@ const (
 	SameCall     PredictionMode = "same_call"   // it is asked to end its answer with a line that says so; the line is taken out
 )
 
+func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCall || m == SameCall }
+
 // Prompts are the texts of the prompts. "" means a field's default. The prompt for an answer has this form; the part of the
 // candidates is there only if candidates are shown, and the source only if there is one:
 //
@@ -241,8 +243,7 @@ func (c Config) validate() error {
 	checkTemplate(&found, "Prompts.Prediction", c.Prompts.Prediction)
 	found.Check(c.MaxText > 0, "MaxText", c.MaxText, "must not be negative")
 	found.Check(*c.Withhold >= 0 && *c.Withhold <= 1, "Withhold", *c.Withhold, "must be in [0, 1]")
-	known := c.Prediction == NoPrediction || c.Prediction == SecondCall || c.Prediction == SameCall
-	found.Check(known, "Prediction", c.Prediction, "must be empty, second_call or same_call")
+	found.Check(c.Prediction.known(), "Prediction", c.Prediction, "must be empty, second_call or same_call")
 	checkShare(&found, "Ceiling", c.Ceiling)
 	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
 	found.Check(c.Temperature == nil || *c.Temperature >= 0 && *c.Temperature <= 2, "Temperature", c.Temperature, "must be in [0, 2]")

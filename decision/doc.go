@@ -8,10 +8,16 @@
 //
 //	clamp(threshold + bias - urgency·reduction, 0.30, 0.95)
 //
-// and no model is called then. Otherwise the model is asked, if there is one and the event is immediate. The prompt shows a few
+// and no model is called then. Otherwise the model is asked, if there is one and the event can't wait. A prompt shows at most a few
 // candidates in random order, by their condition and action alone, and says that they may be ignored. Scores are
-// not shown, as the model would lean on them. A second call asks the model how probable it is that its answer succeeds; this prediction is believed up to a ceiling.
-// With [AlwaysLLM] a heuristic never answers.
+// not shown, as the model would lean on them. With [AlwaysLLM] a heuristic never answers.
+//
+// Candidates below the threshold are withheld from most prompts ([Config].Withhold). The model's answer is then compared with what
+// they would have said ([Result].Compared). The model did not know them, so its agreement is evidence, and a new heuristic can
+// earn trust before it answers anybody.
+//
+// A model may be asked how probable it is that its answer succeeds ([Config].Prediction). It is believed up to a ceiling. Thoughts
+// of a reasoning model are in [Result].Thoughts alone.
 //
 // A model may fail, talk nonsense, hang or panic. The result is then a [Path] with a [Reason], and no error. It is there
 // at the latest when [Config].Timeout is over, plus SimilarityTimeout if texts are compared. Each call of a model has its own
@@ -25,7 +31,7 @@
 //   - [Reactions.Feedback] turns a reaction to an answer into a [Credit]: the heuristic that earned it, and its weight.
 //     Package learning takes it from there.
 //   - [Extractor.Extract] has the model write a new heuristic from an answer that was praised.
-//   - [Result].Convergence names the candidates that say what the model said.
+//   - [Result].Compared says which withheld candidates the model agreed with. Pass them on in learning.Fire.
 //   - [Reevaluate] asks the model about heuristics without showing them.
 //   - An [Experiment] runs strategies on the same traffic, split or in shadow, and tells which one is better.
 //

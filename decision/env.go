@@ -21,6 +21,8 @@ import (
 // heed adds these:
 //
 //	EXECUTIVE_MAX_CANDIDATES          3 (0: none)
+//	EXECUTIVE_WITHHOLD                0.9
+//	EXECUTIVE_PREDICTION              off (or second_call, same_call)
 //	EXECUTIVE_LLM_CONFIDENCE_CEILING  0.8
 //	EXECUTIVE_LLM_TIMEOUT_SEC         30
 //	EXECUTIVE_LLM_MAX_IN_FLIGHT       4
@@ -44,6 +46,15 @@ func ConfigFromEnv(lookup func(string) (string, bool), environ ...string) (Confi
 	candidates := -1
 	r.Count("MAX_CANDIDATES", &candidates, 0, maxCandidates)
 	cfg.MaxCandidates, cfg.NoCandidates = max(candidates, 0), candidates == 0
+	withhold := -1.
+	r.Number("WITHHOLD", &withhold, "must be a number in [0, 1]", func(x float64) bool { return x >= 0 && x <= 1 })
+	if withhold >= 0 {
+		cfg.Withhold = &withhold
+	}
+	if mode, variable := r.Text("PREDICTION"); mode != "off" {
+		cfg.Prediction = PredictionMode(mode)
+		r.Faults.Check(cfg.Prediction.known(), variable, mode, "must be off, second_call or same_call")
+	}
 	r.Number("LLM_CONFIDENCE_CEILING", &cfg.Ceiling, "must be a number in (0, 1]", isShare)
 	r.Duration("LLM_TIMEOUT_SEC", &cfg.Timeout, time.Second, time.Millisecond, 24*time.Hour)
 	r.Count("LLM_MAX_IN_FLIGHT", &cfg.MaxInFlight, 1, 10_000)

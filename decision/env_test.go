@@ -47,14 +47,15 @@ func TestConfigFromEnv(t *testing.T) {
 		"heed's": {
 			vars{
 				"MAX_CANDIDATES": "5", "LLM_CONFIDENCE_CEILING": "1", "LLM_TIMEOUT_SEC": "1.5", "LLM_MAX_IN_FLIGHT": "9",
-				"URGENCY_REDUCTION": "0.2", "HASH_TEXTS": "true",
+				"URGENCY_REDUCTION": "0.2", "HASH_TEXTS": "true", "WITHHOLD": "0", "PREDICTION": "same_call",
 			},
 			decision.Config{
 				MaxCandidates: 5, Ceiling: 1, Timeout: 1500 * time.Millisecond, MaxInFlight: 9,
-				Urgency: decision.Urgency{Reduction: 0.2}, HashTexts: true,
+				Urgency: decision.Urgency{Reduction: 0.2}, HashTexts: true, Withhold: share(0), Prediction: decision.SameCall,
 			},
 		},
 		"no candidates": {vars{"MAX_CANDIDATES": "0"}, decision.Config{NoCandidates: true}},
+		"no prediction": {vars{"PREDICTION": "off", "WITHHOLD": " "}, decision.Config{}},
 		"blanks are nothing": {
 			vars{"DECISION_STRATEGY": " ", "HEURISTIC_THRESHOLD": "", "GOALS": ";; ", "MAX_CANDIDATES": " ", "HASH_TEXTS": ""},
 			decision.Config{},
@@ -79,6 +80,8 @@ func TestConfigFromEnvFaults(t *testing.T) {
 		"LLM_MAX_IN_FLIGHT":      {"0", "many"},
 		"URGENCY_REDUCTION":      {"NaN", "2"},
 		"HASH_TEXTS":             {"maybe"},
+		"WITHHOLD":               {"NaN", "1.1", "-1", "all"},
+		"PREDICTION":             {"on", "Second_Call"},
 	} {
 		for _, value := range values {
 			_, err := decision.ConfigFromEnv(vars{name: value}.lookup)
@@ -96,7 +99,7 @@ func TestConfigFromEnvFaults(t *testing.T) {
 // variable.
 func FuzzConfigFromEnv(f *testing.F) {
 	names := []string{"DECISION_STRATEGY", "HEURISTIC_THRESHOLD", "GOALS", "MAX_CANDIDATES", "LLM_CONFIDENCE_CEILING", "LLM_TIMEOUT_SEC",
-		"LLM_MAX_IN_FLIGHT", "URGENCY_REDUCTION", "HASH_TEXTS"}
+		"LLM_MAX_IN_FLIGHT", "URGENCY_REDUCTION", "HASH_TEXTS", "WITHHOLD", "PREDICTION"}
 	for i, seed := range []string{"always_llm", "0.7", "a;;b", "5", "NaN", "1e308", "0", "-0", "T"} {
 		f.Add(uint8(i), seed)
 	}
