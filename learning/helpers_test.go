@@ -155,6 +155,12 @@ func newFixtureOver(t testing.TB, over memstore.Config, cfg learning.Config, ids
 	return newFixtureAsIs(t, over, plain(cfg), ids...)
 }
 
+// newFixtureDefault has the defaults where the configuration does not say otherwise.
+func newFixtureDefault(t testing.TB, cfg learning.Config, ids ...string) *fixture {
+	t.Helper()
+	return newFixtureAsIs(t, memstore.Config{}, cfg, ids...)
+}
+
 // newFixtureAsIs leaves the configuration as it is.
 func newFixtureAsIs(t testing.TB, over memstore.Config, cfg learning.Config, ids ...string) *fixture {
 	t.Helper()

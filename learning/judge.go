@@ -108,22 +108,10 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	}
 	e := m.clickEntry(&f, s, before.ID, before.Value.Number+1)
 	e.answer = &w
-	facts := &w.Value.Facts
-	for _, c := range before.Value.Live {
-		switch replaced := c.replacedBy(&f, s.Target); {
-		case replaced && c.Said.At.After(f.At):
-			_, err := m.commit(ctx, store.Batch{}, with...)
-			return Change{Signal: s, Limits: []Limit{LimitOutdated}}, err
-		case replaced:
-			facts.remove(c.Worth)
-			if c.Said.ID != "" {
-				e.replaces = append(e.replaces, c.Said)
-			}
-		default:
-			row.Live = append(row.Live, c)
-		}
+	if !e.replace(&before.Value, &row, &f) {
+		_, err := m.commit(ctx, store.Batch{}, with...)
+		return Change{Signal: s, Limits: []Limit{LimitOutdated}}, err
 	}
-	facts.add(s.worth())
 	if err := l.count(e); err != nil {
 		return Change{}, err
 	}
@@ -146,6 +134,27 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 		return Change{}, err
 	}
 	return changes[0], nil
+}
+
+// replace lets a judgement take the place of the person's earlier ones, and adds to row those that it leaves. It reports false if one of
+// them came later.
+func (e *entry) replace(before, row *clicked, j *Judgement) bool {
+	facts := &e.answer.Value.Facts
+	for _, c := range before.Live {
+		switch replaced := c.replacedBy(j, e.signal.Target); {
+		case replaced && c.Said.At.After(j.At):
+			return false
+		case replaced:
+			facts.remove(c.Worth)
+			if c.Said.ID != "" {
+				e.replaces = append(e.replaces, c.Said)
+			}
+		default:
+			row.Live = append(row.Live, c)
+		}
+	}
+	facts.add(e.signal.worth())
+	return true
 }
 
 var errBefore = &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the answer was shown", evidence.MaxSkew)}

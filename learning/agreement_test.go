@@ -1,0 +1,249 @@
+package learning_test
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// answerOfModel fires an answer of the model, with which "yes" agrees and "no" does not.
+func (f *fixture) answerOfModel(event string) {
+	f.Helper()
+	require.NoError(f, f.Fire(ctx, learning.Fire{
+		EventID: event, Stream: "s", Session: "room", Person: "ann", Condition: "oven",
+		Compared: []learning.Compared{{HeuristicID: "yes", Agrees: true}, {HeuristicID: "no"}},
+	}))
+}
+
+// TestAgreement says what an answer of the model counts for the heuristics that were compared with it, by what became of it. Steps are as in
+// TestEndsOfFires; the answer is "@e".
+func TestAgreement(t *testing.T) {
+	for _, failure := range []bool{false, true} {
+		for _, test := range []struct {
+			name, steps string
+			failure     bool
+			yes, no     []float64
+		}{
+			{name: "silence", steps: "31s", yes: []float64{0.38}, no: []float64{-0.17}},
+			{name: "not yet", steps: "wait 5s"},
+			{name: "praise", steps: "+@e | 31s", yes: []float64{0.38}, no: []float64{-0.17}},
+			{name: "a success", steps: "x: it is off", yes: []float64{0.38}, no: []float64{-0.17}},
+			{name: "a failure", steps: "x: it is off | 31s", failure: true, yes: []float64{-1}},
+			{name: "a complaint", steps: "-@e | 31s", yes: []float64{-0.8}},
+			{name: "an undo", steps: "x: undo that | 31s", yes: []float64{-1}},
+			{name: "an undo after silence", steps: "31s | late: undo that", yes: []float64{-1}},
+			{name: "a complaint after silence", steps: "31s | -@e", yes: []float64{-0.8}},
+			{name: "a complaint and an undo", steps: "-@e | x: undo that", yes: []float64{-1.8}},
+			{name: "a complaint that is withdrawn", steps: "-@e | 31s | 0@e", yes: []float64{0.38}, no: []float64{-0.17}},
+			{name: "ignored", steps: "s: next | 31s"},
+			{name: "ignored, and then praised", steps: "s: next | +@e", yes: []float64{0.38}, no: []float64{-0.17}},
+			{name: "praise and a failure", steps: "+@e | x: it is off", failure: true, yes: []float64{0.38}, no: []float64{-0.17}},
+		} {
+			if test.failure != failure {
+				continue
+			}
+			t.Run(test.name, func(t *testing.T) {
+				expect := []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: test.failure}}
+				f := newFixture(t, learning.Config{Expectations: expect}, "yes", "no")
+				f.answerOfModel("e")
+				for step := range strings.SplitSeq(test.steps, " | ") {
+					switch {
+					case step == "":
+					case step == "late: undo that":
+						f.hear(learning.Message{Session: "room", Text: "undo that", At: start.Add(29 * time.Second)})
+					default:
+						f.clock.Advance(time.Second)
+						f.step(step)
+					}
+				}
+				assertWeights(t, test.yes, f.counted("yes")[learning.ChannelAgreement])
+				assertWeights(t, test.no, f.counted("no")[learning.ChannelAgreement])
+			})
+		}
+	}
+}
+
+func assertWeights(t *testing.T, want, got []float64) {
+	t.Helper()
+	if assert.Len(t, got, len(want)) && want != nil {
+		assert.InDeltaSlice(t, want, got, 1e-12)
+	}
+}
+
+// TestAJudgementBeforeTheAnswer counts once the answer is fired.
+func TestAJudgementBeforeTheAnswer(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "yes", "no")
+	f.say(thumb("", "e", false))
+	f.answerOfModel("e")
+	assert.Equal(t, map[string][]float64{"agreement": {-0.8}}, f.counted("yes"))
+	f.answerOfModel("e")
+	f.clock.Advance(time.Second)
+	f.another(learning.Config{}).say(thumb("", "e", true))
+	assert.Equal(t, map[string][]float64{"agreement": {0.38}}, f.counted("yes"), "another process replaces it")
+	assert.Equal(t, map[string][]float64{"agreement": {-0.17}}, f.counted("no"))
+}
+
+// TestAgreementIsCapped: its mass is limited, and its mean stays. What people say of the heuristic itself counts beside.
+func TestAgreementIsCapped(t *testing.T) {
+	f := newFixture(t, learning.Config{Caps: evidence.Caps{SourceMass: 1, Silence: []string{}}}, "yes", "no")
+	for i := range 100 {
+		f.answerOfModel(fmt.Sprint(i))
+		f.clock.Advance(31 * time.Second)
+		f.sweep()
+	}
+	assert.InDelta(t, (1+10.)/(2+10), f.confidence("yes"), 1e-9)
+	assert.InDelta(t, 1./(2+10), f.confidence("no"), 1e-9)
+	e, err := f.Explain(ctx, "yes")
+	require.NoError(t, err)
+	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
+	require.Len(t, e.Shares, 1)
+	assert.InDelta(t, 38, e.Shares[0].For, 1e-9)
+	e.Shares[0].For = 0
+	assert.Equal(t, learning.Share{Channel: learning.ChannelAgreement, Source: "ann", Count: 100}, e.Shares[0])
+	assert.Zero(t, e.Standing.Fires, "it was not shown")
+	f.say(thumb("yes", "other", false))
+	assert.InDelta(t, (1+10.)/(2+10+0.8), f.confidence("yes"), 1e-9)
+	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
+	require.NoError(t, err)
+	assert.InDelta(t, 0.5, f.confidence("yes"), 1e-9)
+}
+
+// TestAgreementIsToldOf: the shares tell it apart without sources apart, and the observer hears of it.
+func TestAgreementIsToldOf(t *testing.T) {
+	f, notices := observed(t, learning.Config{}, "yes", "no")
+	f.answerOfModel("e")
+	f.clock.Advance(31 * time.Second)
+	changes := f.sweep()
+	assert.Equal(t, []string{"positive ", "positive yes", "negative no"}, types(changes))
+	assert.Equal(t, []string{"learning/learning counted yes agreement: 1 with 0.4, 0.50 to 0.58",
+		"learning/learning counted no agreement: 0 with 0.2, 0.50 to 0.46", "swept 1"}, notices())
+	e, err := f.Explain(ctx, "no")
+	require.NoError(t, err)
+	assert.Equal(t, []learning.Share{{Channel: learning.ChannelAgreement, Against: 0.17, Count: 1}}, e.Shares)
+	f.clock.Advance(time.Second)
+	f.say(thumb("", "e", false))
+	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.8, 0.58 to 0.36"}, notices())
+	assert.InDelta(t, 0.5, f.confidence("no"), 1e-12)
+}
+
+// TestNoAgreement: where it is off, where a heuristic is locked or deleted, and in a dry run, it counts nothing.
+func TestNoAgreement(t *testing.T) {
+	for name, cfg := range map[string]learning.Config{
+		"off": {NoAgreement: true}, "locked": {System: learning.Constraints{Lock: learning.Locked}}, "dry run": {DryRun: true},
+	} {
+		f := newFixture(t, cfg, "yes", "no")
+		f.answerOfModel("e")
+		f.clock.Advance(31 * time.Second)
+		f.sweep()
+		f.say(thumb("", "e", false))
+		assert.Empty(t, f.counted("yes"), name)
+		assert.Equal(t, 0.5, f.confidence("yes"), name)
+	}
+	f := newFixture(t, learning.Config{}, "no")
+	f.answerOfModel("e")
+	f.clock.Advance(31 * time.Second)
+	f.sweep()
+	assert.Equal(t, map[string][]float64{"agreement": {-0.17}}, f.counted("no"), "the other one was deleted")
+}
+
+func TestComparedRefuses(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	many := make([]learning.Compared, 65)
+	for i := range many {
+		many[i].HeuristicID = fmt.Sprint(i)
+	}
+	for field, fire := range map[string]learning.Fire{
+		"Compared":                {EventID: "e", Compared: many},
+		"Compared[0].HeuristicID": {EventID: "e", Compared: []learning.Compared{{}}},
+		"Compared[1].HeuristicID": {EventID: "e", Compared: []learning.Compared{{HeuristicID: "h"}, {HeuristicID: "h"}}},
+	} {
+		assertInputError(t, f.Fire(ctx, fire), field)
+	}
+	assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Compared: many[:1]}), "Compared")
+	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []learning.Compared{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
+	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: many[:64]}))
+}
+
+// TestAgreementFollowsTheFacts: whatever becomes of an answer of the model, in whatever order, what counts is what the last state says.
+func TestAgreementFollowsTheFacts(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, "yes", "no")
+		f.answerOfModel("e")
+		clicks := map[string]float64{}
+		undone, silent, ignored := false, false, false
+		f.clock.Advance(10 * time.Second)
+		for i := range rapid.IntRange(1, 8).Draw(rt, "steps") {
+			f.clock.Advance(time.Second)
+			switch rapid.IntRange(0, 5).Draw(rt, "step") {
+			case 0:
+				undone = true
+				_, err := f.Undo(ctx, learning.Undo{EventID: "e"})
+				require.NoError(t, err)
+			case 1:
+				silent = true
+				f.clock.Advance(31 * time.Second)
+				f.sweep()
+			case 2:
+				ignored = true
+				f.hear(learning.Message{Stream: "s", Text: "next", At: start.Add(5*time.Second + time.Duration(i))})
+			default:
+				j := thumb("", "e", true)
+				j.Person = rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "person")
+				j.Value = rapid.SampledFrom([]float64{-1, -0.5, 0, 1}).Draw(rt, "value")
+				clicks[j.Person] = j.Value
+				f.say(j)
+			}
+		}
+		praise, blame := false, 0.
+		for _, value := range clicks {
+			praise, blame = praise || value > 0, blame+0.8*max(-value, 0)
+		}
+		yes, no := 0., 0.
+		switch {
+		case undone:
+			yes = -1 - blame
+		case blame > 0 && !praise:
+			yes = -blame
+		case praise && blame == 0, silent && !praise && blame == 0 && !ignored:
+			yes, no = 0.38, -0.17
+		}
+		for id, worth := range map[string]float64{"yes": yes, "no": no} {
+			want := (1 + max(worth, 0)) / (2 + math.Abs(worth))
+			if got := f.confidence(id); math.Abs(got-want) > 1e-9 {
+				rt.Fatalf("%s is %v, and should be %v: %v", id, got, want, f.counted(id))
+			}
+		}
+	})
+}
+
+// TestAgreementNamesNobody: the record of an answer that was compared holds its people where forgetting finds them.
+func TestAgreementNamesNobody(t *testing.T) {
+	f := newFixture(t, learning.Config{BySource: true}, "yes", "no")
+	f.answerOfModel("e")
+	_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: "Zoe"})
+	require.NoError(t, err)
+	_, err = f.store.Commit(ctx, store.Batch{Forget: []string{"Zoe"}})
+	require.NoError(t, err)
+	kinds, _ := learning.RecordKinds("learning")
+	for _, kind := range kinds {
+		for r, err := range f.store.Find(ctx, store.Query{Kind: kind.Name}) {
+			require.NoError(t, err)
+			text, err := r.Body.JSON()
+			require.NoError(t, err)
+			assert.NotContains(t, strings.ToLower(string(text)+fmt.Sprint(r.ID, r.Keys)), "zoe", kind.Name)
+		}
+	}
+	_, err = f.Undo(ctx, learning.Undo{EventID: "e"})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+}

@@ -1,0 +1,379 @@
+package learning_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/learning"
+)
+
+// A happening is something that becomes of one answer, at a time after it was shown.
+type happening struct {
+	what  string // "click", "undo", "command", "outcome", "ignore" or "sweep"
+	who   string // of a click; each person clicks once
+	value float64
+	at    time.Duration
+}
+
+// A life is what the world of an answer is like: what implicit signals weigh, and whether the expected outcome is a failure.
+type life struct {
+	weights map[string]float64
+	failure bool
+}
+
+const lifeUndo, lifeSilence = time.Minute, 40 * time.Second
+
+func (l *life) config() learning.Config {
+	return learning.Config{
+		Strategy: must(learning.NewBayesian(learning.BayesianConfig{
+			UndoWindow: lifeUndo, SilenceWindow: lifeSilence, IgnoreThreshold: 1, Weights: l.weights,
+		})),
+		Bounds:       learning.Range{Floor: 0, Ceiling: 1},
+		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: l.failure}},
+	}
+}
+
+// do has it happen, by a module, and reports whether it was refused.
+func (h *happening) do(m *learning.Module) error {
+	at := start.Add(h.at)
+	var err error
+	switch h.what {
+	case "fire":
+		err = m.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room", Stream: "s", Condition: "oven", At: at})
+	case "click":
+		_, err = m.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: h.who, Value: h.value, At: at}})
+	case "undo":
+		_, err = m.Hear(ctx, learning.Message{Session: "room", Text: "undo that", At: at})
+	case "command":
+		_, err = m.Undo(ctx, learning.Undo{EventID: "e", At: at})
+	case "outcome":
+		_, err = m.Hear(ctx, learning.Message{Text: "it is off", At: at})
+	case "ignore":
+		_, err = m.Hear(ctx, learning.Message{Stream: "s", Text: "and now?", At: at})
+	default:
+		err = m.Sweep(ctx, time.Time{})
+	}
+	if fault := (*heed.InputError)(nil); errors.As(err, &fault) && fault.Field == "At" && h.at < -evidence.MaxSkew {
+		return nil
+	}
+	return err
+}
+
+// live plays a life and returns the confidence at its end. Each happening is of one of two modules on a store, which may fail.
+func (l *life) live(t testing.TB, all []happening, modules []int, failAt int, late bool) (*fixture, float64) {
+	f := newFixture(t, l.config(), "h")
+	f.store.forgets = true
+	f.clock.Advance(100 * time.Second)
+	st := &failing.Store{Store: f.store.Store}
+	f.store.Store = st
+	both := []*learning.Module{f.Module, f.another(l.config()).Module}
+	st.Fail(failAt, late)
+	for i := range all {
+		err := all[i].do(both[modules[i]])
+		if errors.Is(err, failing.ErrFailed) {
+			err = all[i].do(both[modules[i]])
+		}
+		require.NoError(t, err, all[i])
+	}
+	st.Fail(0, false)
+	f.sweep()
+	return f, f.confidence("h")
+}
+
+// says is the table of docs/confidence.md, case by case: the implicit signal of an answer, from its clicks and from what was seen within the
+// windows.
+func (l *life) says(all []happening) (implicit float64) {
+	praise, blame := false, false
+	seen := map[string]bool{}
+	for _, h := range all {
+		inSkew := h.at >= -evidence.MaxSkew
+		switch h.what {
+		case "click":
+			praise, blame = praise || inSkew && h.value > 0, blame || inSkew && h.value < 0
+		case "undo":
+			seen["undo"] = seen["undo"] || inSkew && h.at <= lifeUndo
+		case "command":
+			seen["undo"] = seen["undo"] || inSkew
+		case "outcome":
+			seen["outcome"] = seen["outcome"] || inSkew && h.at <= lifeSilence
+		case "ignore":
+			seen["ignore"] = seen["ignore"] || h.at >= 0 && h.at <= lifeSilence
+		}
+	}
+	w := func(channel string) float64 { return l.weights[channel] }
+	onlyPraise := praise && !blame
+	var against []float64
+	if seen["undo"] {
+		against = append(against, w(learning.ChannelUndo))
+	}
+	if seen["outcome"] && l.failure && !onlyPraise {
+		against = append(against, w(learning.ChannelOutcome))
+	}
+	if seen["ignore"] && !onlyPraise && !(seen["outcome"] && !l.failure) {
+		against = append(against, w(learning.ChannelIgnored))
+	}
+	switch {
+	case len(against) > 0:
+		return -slices.Max(against)
+	case seen["outcome"] && !l.failure && !blame:
+		return w(learning.ChannelOutcome)
+	case len(seen) == 0 || !seen["undo"] && !seen["outcome"] && !seen["ignore"]:
+		if !praise && !blame {
+			return w(learning.ChannelTimeout)
+		}
+	}
+	return 0
+}
+
+func (l *life) expected(all []happening) float64 {
+	implicit := l.says(all)
+	alpha, beta := 1+max(implicit, 0), 1-min(implicit, 0)
+	for _, h := range all {
+		if h.what == "click" && h.at >= -evidence.MaxSkew {
+			alpha, beta = alpha+0.8*max(h.value, 0), beta-0.8*min(h.value, 0)
+		}
+	}
+	return alpha / (alpha + beta)
+}
+
+func drawLife(t *rapid.T) (l life, all []happening) {
+	weight := rapid.SampledFrom([]float64{0.2, 0.4, 1, 1.5})
+	l = life{map[string]float64{}, rapid.Bool().Draw(t, "failure")}
+	for _, channel := range []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelIgnored, learning.ChannelOutcome} {
+		l.weights[channel] = weight.Draw(t, channel)
+	}
+	at := rapid.SampledFrom([]time.Duration{-301 * time.Second, -300 * time.Second, -time.Second, 0, time.Second,
+		lifeSilence, lifeSilence + time.Microsecond, lifeUndo, lifeUndo + time.Microsecond, 99 * time.Second})
+	what := rapid.SampledFrom([]string{"click", "click", "undo", "command", "outcome", "ignore", "sweep"})
+	for i := range rapid.IntRange(0, 6).Draw(t, "happenings") {
+		h := happening{what: what.Draw(t, "what"), who: fmt.Sprint("person ", i), at: at.Draw(t, "at")}
+		h.value = rapid.SampledFrom([]float64{-1, -0.5, 0, 0.5, 1}).Draw(t, "value")
+		all = append(all, h)
+	}
+	return l, all
+}
+
+// TestSignals lives random lives, in random orders of arrival, by one or two processes, with a call to the store that fails. At most
+// one implicit signal counts, and it is the one of the table. No negative leaves the confidence higher than without it.
+func TestSignals(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		l, all := drawLife(rt)
+		order := rapid.Permutation(all).Draw(rt, "order")
+		order = slices.Insert(order, fireAt(rt, order), happening{what: "fire"})
+		modules := rapid.SliceOfN(rapid.IntRange(0, 1), len(order), len(order)).Draw(rt, "modules")
+		failAt, late := rapid.IntRange(0, 3*len(order)).Draw(rt, "fail at"), rapid.Bool().Draw(rt, "late")
+		f, got := l.live(t, order, modules, failAt, late)
+		if want := l.expected(all); math.Abs(got-want) > 1e-9 {
+			rt.Fatalf("the confidence is %v, and should be %v: %v", got, want, f.counted("h"))
+		}
+		implicit := 0
+		for channel, weights := range f.counted("h") {
+			if strings.HasPrefix(channel, "implicit") {
+				implicit += len(weights)
+			}
+		}
+		if implicit > 1 {
+			rt.Fatalf("%d implicit signals: %v", implicit, f.counted("h"))
+		}
+		for i, h := range all {
+			negative := h.what == "undo" || h.what == "command" || h.what == "ignore" || h.what == "click" && h.value < 0 || h.what == "outcome" && l.failure
+			if without := l.expected(slices.Delete(slices.Clone(all), i, i+1)); negative && got > without+1e-9 {
+				rt.Fatalf("%+v raises the confidence from %v to %v", h, without, got)
+			}
+		}
+	})
+}
+
+// fireAt returns where in an order of arrival the answer is fired: clicks may come before it.
+func fireAt(t *rapid.T, order []happening) int {
+	clicks := 0
+	for clicks < len(order) && order[clicks].what == "click" && order[clicks].at >= -evidence.MaxSkew {
+		clicks++
+	}
+	return rapid.IntRange(0, clicks).Draw(t, "fire at")
+}
+
+// TestComplaintsNeverRaise: fifty answers, each followed by a complaint and by silence.
+func TestComplaintsNeverRaise(t *testing.T) {
+	f := newFixtureDefault(t, learning.Config{}, "h")
+	for i := range 50 {
+		before := f.confidence("h")
+		f.fire("h", fmt.Sprint(i), "")
+		f.clock.Advance(5 * time.Second)
+		j := thumb("h", fmt.Sprint(i), false)
+		j.Person = fmt.Sprint("person ", i)
+		f.say(j)
+		f.clock.Advance(time.Minute)
+		f.sweep()
+		assert.LessOrEqual(t, f.confidence("h"), before)
+	}
+	s := f.standing("h")
+	assert.Less(t, s.Confidence, 0.1)
+	assert.EqualValues(t, 50, s.Failures)
+	assert.Zero(t, s.Successes)
+}
+
+// TestUndoOfOthers: what a person writes in a session of their own takes nobody else's answers back.
+func TestUndoOfOthers(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "a", "b")
+	fire := func(heuristic, person string) {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: "for " + person, Person: person, Session: "of " + person}))
+	}
+	fire("a", "ann")
+	fire("b", "bob")
+	for _, text := range []string{"undo that", "How do I cancel my subscription?", "please explain git revert", "undoubtedly good"} {
+		assert.Empty(t, f.hear(learning.Message{Person: "carol", Session: "of carol", Text: text}), text)
+	}
+	assert.Empty(t, f.hear(learning.Message{Text: "undo that"}), "from nobody and nowhere")
+	assert.Equal(t, []string{"negative a"}, types(f.hear(learning.Message{Person: "ann", Session: "new", Text: "undo that"})))
+	assert.Equal(t, []string{"negative b"}, types(f.hear(learning.Message{Session: "of bob", Text: "undo that"})))
+}
+
+// TestSilenceAloneEarnsNoTrust: not in a handful of answers, and not in a thousand.
+func TestSilenceAloneEarnsNoTrust(t *testing.T) {
+	f := newFixtureDefault(t, learning.Config{})
+	f.put(learning.Heuristic{ID: "h"})
+	for i := range 1000 {
+		f.fire("h", fmt.Sprint(i), "")
+		f.clock.Advance(31 * time.Second)
+		f.sweep()
+	}
+	assert.InDelta(t, 1.6/3, f.confidence("h"), 1e-9)
+	for i := range 8 { // one person can teach
+		j := thumb("h", fmt.Sprint("praised ", i), true)
+		f.say(j)
+	}
+	assert.Greater(t, f.confidence("h"), 0.7)
+}
+
+// TestModuleUndo takes back the answers to an event.
+func TestModuleUndo(t *testing.T) {
+	f := newFixture(t, learning.Config{BySource: true}, "h", "other")
+	fire := func(heuristic, event string) {
+		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: heuristic, EventID: event, Person: "ann"}))
+	}
+	undo := func(u learning.Undo) []learning.Change {
+		changes, err := f.Undo(ctx, u)
+		require.NoError(t, err)
+		return changes
+	}
+	fire("h", "e")
+	fire("other", "e")
+	f.clock.Advance(20 * 24 * time.Hour)
+	f.sweep()
+	assert.Equal(t, []string{"negative h"}, types(undo(learning.Undo{EventID: "e", HeuristicID: "h", Person: "bob"})))
+	assert.Equal(t, []string{"negative other"}, types(undo(learning.Undo{EventID: "e"})), "the one that is left")
+	assert.Empty(t, undo(learning.Undo{EventID: "e"}), "again")
+	for id, person := range map[string]string{"h": "bob", "other": "ann"} {
+		e, err := f.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.Equal(t, []learning.Share{{Channel: learning.ChannelUndo, Source: person, Against: 1, Count: 1}}, e.Shares)
+	}
+
+	fire("h", "next")
+	_, err := f.Undo(ctx, learning.Undo{EventID: "next", At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)})
+	assertInputError(t, err, "At")
+	_, err = f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "next", Value: -1, At: f.clock.Now().Add(-evidence.MaxSkew - time.Second)}})
+	assertInputError(t, err, "At")
+	assert.Len(t, undo(learning.Undo{EventID: "next", At: f.clock.Now().Add(-2 * time.Second)}), 1, "by another clock")
+	_, err = f.Undo(ctx, learning.Undo{EventID: "none"})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	_, err = f.Undo(ctx, learning.Undo{EventID: "next", HeuristicID: "other"})
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	for field, u := range map[string]learning.Undo{
+		"EventID": {}, "HeuristicID": {EventID: "e", HeuristicID: "\xff"}, "Person": {EventID: "e", Person: "\x00"},
+		"Session": {EventID: "e", Session: "\xff"}, "At": {EventID: "e", At: f.clock.Now().Add(time.Hour)},
+	} {
+		_, err := f.Undo(ctx, u)
+		assertInputError(t, err, field)
+	}
+}
+
+// TestAnIgnoredAnswerWaitsOn: a sensor's next reading ends nothing, so that the outcome still counts.
+func TestAnIgnoredAnswerWaitsOn(t *testing.T) {
+	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "rain", Outcome: "window closed", Timeout: 10 * time.Minute}}})
+	f.put(learning.Heuristic{ID: "h", Condition: "rain", Initial: 0.5})
+	f.fire("h", "e", "sensor")
+	f.clock.Advance(time.Second)
+	f.event("sensor", "still rain")
+	f.clock.Advance(5 * time.Minute)
+	f.sweep()
+	assert.Equal(t, []string{"positive h"}, types(f.event("sensor", "window closed")))
+	assert.Equal(t, map[string][]float64{"implicit_outcome": {1}}, f.counted("h"))
+}
+
+// TestApplyCountsAsSaid: a signal of the host's about an answer takes silence away, as a click does.
+func TestApplyCountsAsSaid(t *testing.T) {
+	for _, test := range []struct {
+		channel, event string
+		silence        int
+	}{{"host", "e", 0}, {"host", "", 1}, {learning.ChannelUndo, "e", 1}} {
+		f := newFixture(t, learning.Config{}, "h")
+		f.fire("h", "e", "")
+		_, err := f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel), learning.Origin{ID: "1"})
+		require.NoError(t, err)
+		_, err = f.Apply(ctx, learning.NewSignal(learning.Negative, "h", test.event, test.channel), learning.Origin{ID: "1"})
+		require.NoError(t, err)
+		f.clock.Advance(time.Minute)
+		f.sweep()
+		assert.Len(t, f.counted("h")[learning.ChannelTimeout], test.silence, test)
+		assert.Len(t, f.counted("h")[test.channel], 1, test)
+	}
+}
+
+// TestIgnoredBySomebodyElse: a message of another person does not ignore an answer.
+func TestIgnoredBySomebodyElse(t *testing.T) {
+	f := newFixture(t, impatient, "h")
+	require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Stream: "s", Person: "ann"}))
+	assert.Empty(t, f.hear(learning.Message{Stream: "s", Person: "bob", Text: "hello"}))
+	assert.Len(t, f.hear(learning.Message{Stream: "s", Person: "ann", Text: "hello"}), 1)
+}
+
+// TestLockedWhileItHappens: a lock keeps what was counted and counts nothing, and what the facts say afterwards replaces it.
+func TestLockedWhileItHappens(t *testing.T) {
+	f := newFixture(t, windows(60, 30), "h")
+	lock := func(state learning.Lock) {
+		h := f.standing("h").Heuristic
+		h.Constraints.Lock = state
+		f.put(h)
+	}
+	f.fire("h", "e", "s")
+	f.clock.Advance(31 * time.Second)
+	f.sweep()
+	lock(learning.Locked)
+	f.event("", "undo that")
+	assert.Equal(t, map[string][]float64{"implicit_timeout": {1}}, f.counted("h"))
+	assert.EqualValues(t, 1, f.standing("h").Failures, "the answer was taken back all the same")
+	lock(learning.Unlocked)
+	f.say(thumb("h", "e", false))
+	assert.Equal(t, map[string][]float64{"user_explicit": {-0.8}}, f.counted("h"))
+}
+
+// TestStandings reads many heuristics at once.
+func TestStandings(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "a", "b")
+	f.say(thumb("a", "e", true))
+	f.fire("b", "e", "s")
+	f.store.reads = 0
+	all, err := f.Standings(ctx, "b", "none", "a", "b")
+	require.NoError(t, err)
+	assert.Equal(t, 1, f.store.reads)
+	assert.Equal(t, map[string]learning.Standing{"a": f.standing("a"), "b": f.standing("b")}, all)
+	all, err = f.Standings(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, all)
+	_, err = f.Standing(ctx, "none")
+	require.ErrorIs(t, err, heed.ErrNotFound)
+}
