@@ -37,9 +37,12 @@ type item struct {
 // A word is written with its accents, and without.
 type word struct{ exact, plain string }
 
-// anything is the number of the rule <any>, one or more words. Nothing follows the rule 0, which stands for those that a
-// language does not have.
-const anything = 1
+// The numbers of the rules that no file has. Nothing follows the rule 0, which stands for those that a language does not have.
+const (
+	anything = 1 // <any>, one or more words
+	oneWord  = 2 // <word>
+	builtin  = 3 // how many there are
+)
 
 // load reads the rules. grammar.txt says how they are written.
 func load(file string) []*grammar {
@@ -49,7 +52,7 @@ func load(file string) []*grammar {
 		switch line = strings.TrimSpace(line); {
 		case line == "" || line[0] == '#':
 		case line[0] == '[':
-			g = &grammar{name: strings.Trim(line, "[]"), names: map[string]int{"any": anything}, rules: make([]rule, 2)}
+			g = &grammar{name: strings.Trim(line, "[]"), names: map[string]int{"any": anything, "word": oneWord}, rules: make([]rule, builtin)}
 			all = append(all, g)
 		default:
 			name, phrases, _ := strings.Cut(line, ":")
@@ -139,6 +142,16 @@ func (r *reader) begins(name string) bool {
 	return len(r.words) > longestClause || r.ends(r.names[name], 0) != 0
 }
 
+// finishes reports whether the last words follow a rule.
+func (r *reader) finishes(name string) bool {
+	for at := range r.words {
+		if len(r.words) > longestClause || r.ends(r.names[name], at)&(1<<len(r.words)) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // has reports whether words anywhere follow a rule.
 func (r *reader) has(name string) bool {
 	for at := range r.words {
@@ -151,8 +164,12 @@ func (r *reader) has(name string) bool {
 
 // ends returns where a rule can end that begins at a place.
 func (r *reader) ends(number, at int) places {
-	if number == anything {
-		return (1<<(len(r.words)+1) - 1) &^ (1<<(at+1) - 1)
+	end := places(1) << len(r.words)
+	switch number {
+	case anything:
+		return (end<<1 - 1) &^ (1<<(at+1) - 1)
+	case oneWord:
+		return 1 << (at + 1) & (end<<1 - 1)
 	}
 	key := [2]int{number, at}
 	if found, ok := r.known[key]; ok {

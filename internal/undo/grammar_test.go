@@ -1,6 +1,8 @@
 package undo
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -12,14 +14,26 @@ import (
 func TestGrammar(t *testing.T) {
 	require.Len(t, languages, 8)
 	for _, g := range languages {
-		for _, name := range []string{"command", "loose", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention"} {
+		named := map[int]bool{g.names["dependent"]: true}
+		for _, name := range []string{"command", "loose", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention", "speech", "speaking"} {
 			assert.Contains(t, g.names, name, g.name)
+			named[g.names[name]] = true
+		}
+		for _, r := range g.rules {
+			for _, phrases := range append(slices.Collect(maps.Values(r.byFirst)), r.others) {
+				for _, p := range phrases {
+					for _, it := range p {
+						named[it.rule] = true
+					}
+				}
+			}
 		}
 		reader := g.readers([]clause{{words: []string{foreign}}})[0]
 		for name, number := range g.names {
-			if number == anything {
+			if number < builtin {
 				continue
 			}
+			assert.True(t, named[number], "%s: <%s> is in no rule", g.name, name)
 			assert.NotZero(t, len(g.rules[number].byFirst)+len(g.rules[number].others), "%s: <%s> has no phrases", g.name, name)
 			assert.Zero(t, reader.ends(number, 0)&1, "%s: <%s> is nothing", g.name, name)
 		}

@@ -63,7 +63,9 @@ func (t *tokenizer) add(before, r, after rune) {
 	case unicode.IsPunct(r) && !strings.ContainsRune(`_/\[]{}#%&`, r):
 		t.open.colon = r == ':'
 		t.end(false)
-	case isSpace(r) || unicode.Is(unicode.So, r) || unicode.Is(unicode.Sk, r):
+	case unicode.Is(unicode.So, r):
+		t.end(false) // people put an emoji where others put a comma
+	case isSpace(r) || unicode.Is(unicode.Sk, r):
 		t.endWord()
 	default:
 		t.foreign()
@@ -110,23 +112,24 @@ var closers = map[rune]string{
 	'「': "」", '『': "』", '《': "》", '〈': "〉", '〝': "〞〟",
 }
 
-// hideQuotes replaces each quotation, and each line that begins with ">", by one rune. A quotation that is not closed goes to
+// hideQuotes replaces each quotation, and each line that begins with ">" or with a dash, by one rune. A quotation that is not closed goes to
 // the end of the text, but a single quotation mark without another one is an apostrophe.
 func hideQuotes(runes []rune) []rune {
 	var shown []rune
 	for i := 0; i < len(runes); i++ {
 		r := runes[i]
-		end := 0
+		end, quoted := i, false
 		switch {
-		case r == '>' && (i == 0 || runes[i-1] == '\n'):
+		case (r == '>' || r == '—') && strings.TrimRightFunc(lineBefore(runes, i), unicode.IsSpace) == "":
 			for end = i; end+1 < len(runes) && runes[end+1] != '\n'; {
 				end++
 			}
+			quoted = true
 		case closers[r] != "" && (!isApostrophe(r) || i == 0 || !isWord(runes[i-1])):
 			end = closing(runes, i)
 		}
 		switch {
-		case end > i || end == i && r == '>':
+		case end > i || quoted:
 			shown = append(shown, ' ', foreignRune, ' ')
 			i = end
 		case r == '’' || r == '‘':
@@ -136,6 +139,15 @@ func hideQuotes(runes []rune) []rune {
 		}
 	}
 	return shown
+}
+
+// lineBefore returns what is before a place in its line.
+func lineBefore(runes []rune, at int) string {
+	start := at
+	for start > 0 && runes[start-1] != '\n' {
+		start--
+	}
+	return string(runes[start:at])
 }
 
 // closing returns where the quotation that begins at a place ends. Quotations may lie in each other.
@@ -181,8 +193,10 @@ func normalise(written string) string {
 			r = '\''
 		case r == '…' || r == '、' || r == '・':
 			r = ','
-		case r == '–' || r == '—' || r == '―' || r == '‐' || r == '‑':
-			r = map[bool]rune{true: '-', false: ','}[r == '‐' || r == '‑']
+		case r == '–' || r == '―':
+			r = '—'
+		case r == '‐' || r == '‑':
+			r = '-'
 		case r == '〜' || r == '～':
 			r = '~'
 		}

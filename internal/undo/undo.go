@@ -76,7 +76,7 @@ func spoils(all []*reader, i, j int) bool {
 		return true
 	case other.sentence != c.sentence:
 		return false
-	case j == i-1 && other.colon, other.begins("ask"), j < i && other.begins("task"):
+	case j == i-1 && (other.colon || other.finishes("speech")), j == i+1 && other.whole("speaking"), other.begins("ask"), j < i && other.begins("task"):
 		return true
 	}
 	return c.whole("bare") && !other.has("complaint")
