@@ -2,6 +2,7 @@ package undo
 
 import (
 	_ "embed"
+	"math/bits"
 	"strings"
 )
 
@@ -114,14 +115,14 @@ func (g *grammar) add(number int, written string) {
 type reader struct {
 	*grammar
 	clause
-	known map[[2]int]places
+	known []places // where each rule ends that begins at each place, with the bit done
 }
 
 // readers returns a reader for each clause.
 func (g *grammar) readers(clauses []clause) []*reader {
 	all := make([]*reader, len(clauses))
 	for i, c := range clauses {
-		all[i] = &reader{grammar: g, clause: c, known: make(map[[2]int]places)}
+		all[i] = &reader{grammar: g, clause: c}
 	}
 	return all
 }
@@ -129,8 +130,10 @@ func (g *grammar) readers(clauses []clause) []*reader {
 // places are the places in a clause at which something can end: bit n is the place before the word n.
 type places uint64
 
-// A clause of more words is not read.
-const longestClause = 63
+const (
+	done          places = 1 << 63
+	longestClause        = 62 // in words; a longer one is not read
+)
 
 // whole reports whether all words together follow a rule.
 func (r *reader) whole(name string) bool {
@@ -171,11 +174,14 @@ func (r *reader) ends(number, at int) places {
 	case oneWord:
 		return 1 << (at + 1) & (end<<1 - 1)
 	}
-	key := [2]int{number, at}
-	if found, ok := r.known[key]; ok {
-		return found
+	if r.known == nil {
+		r.known = make([]places, len(r.rules)*(len(r.words)+1))
 	}
-	r.known[key] = 0
+	known := &r.known[number*(len(r.words)+1)+at]
+	if *known != 0 {
+		return *known &^ done
+	}
+	*known = done
 	var found places
 	if at < len(r.words) {
 		for _, p := range r.rules[number].byFirst[r.words[at]] {
@@ -185,7 +191,7 @@ func (r *reader) ends(number, at int) places {
 	for _, p := range r.rules[number].others {
 		found |= r.follow(p, at)
 	}
-	r.known[key] = found
+	*known |= found
 	return found
 }
 
@@ -215,16 +221,14 @@ func (r *reader) follow(p phrase, at int) places {
 // step returns where one item can end that begins at one of some places.
 func (r *reader) step(it item, from places) places {
 	var reached places
-	for at := range len(r.words) + 1 {
-		switch {
-		case from&(1<<at) == 0:
-		case it.words == nil:
+	for ; from != 0; from &= from - 1 {
+		at := bits.TrailingZeros64(uint64(from))
+		if it.words == nil {
 			reached |= r.ends(it.rule, at)
-		default:
-			for _, words := range it.words {
-				if r.at(words, at) {
-					reached |= 1 << (at + len(words))
-				}
+		}
+		for _, words := range it.words {
+			if r.at(words, at) {
+				reached |= 1 << (at + len(words))
 			}
 		}
 	}
