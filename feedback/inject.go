@@ -44,7 +44,8 @@ type Omission struct {
 }
 
 // Inject builds an agent's prompt with the rules that are active for it. base is the prompt without learned rules, or one that
-// was built before, whose rules are replaced. task follows the rules, and may be empty.
+// was built before, whose rules are replaced. task follows the rules, and may be empty. A section of rules in the task is removed,
+// as nobody approved it.
 //
 // Pinned rules come first, then those with the greater measured effect, then the newer ones. Each goes in as a whole, as far as
 // [Config].PromptRules and PromptCharacters allow. It has a line of its own, behind its type, so that it can't pass for another
@@ -75,7 +76,7 @@ func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection
 		in.Section = opening + "\n" + lines.String() + ending + "\n"
 	}
 	in.Prompt = replace(base, in.Section)
-	if task != "" {
+	if task = strip(task); task != "" {
 		in.Prompt = strings.TrimRight(in.Prompt, "\n") + "\n\n" + task
 	}
 	return in, nil

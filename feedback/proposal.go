@@ -2,6 +2,7 @@ package feedback
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -165,9 +166,22 @@ const (
 	warnSingle      = "a single reviewer is behind it"
 )
 
-var instructions = []string{
-	"ignore previous", "ignore all", "ignore the above", "disregard", "forget everything", "system prompt", "previous instructions",
-	"you are now", "new instructions", "override", "jailbreak", "do not tell", "reveal your",
+// A text reads like an instruction against other instructions if it has one of these phrases, or a verb of setting aside
+// together with a word for what a model was told.
+var (
+	injections = []string{
+		"system prompt", "you are now", "new instructions", "jailbreak", "do not tell", "don't tell", "reveal your", "forget everything",
+		"from now on you", "developer mode", "no longer bound",
+	}
+	setsAside = regexp.MustCompile(`\b(ignor|disregard|forget|overrid|bypass|neglect|overrul|circumvent|violat|skip|drop|discard|pay no|set aside|instead of following|(do not|don't|never|stop|not) (obey|follow|heed|comply))`)
+	toldToIt  = regexp.MustCompile(`\b(instruct|prompt|guideline|directive|previous|prior|earlier|above|preceding|everything|were told|been told|restriction|safeguard|policies|policy|rules|orders?)\b|\binstruction`)
+)
+
+// suspicious reports whether a text reads like an instruction against other instructions.
+func suspicious(text string) bool {
+	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
+	return slices.ContainsFunc(injections, func(i string) bool { return strings.Contains(text, i) }) ||
+		setsAside.MatchString(text) && toldToIt.MatchString(text)
 }
 
 // warnings say what approvers should know of a draft.
@@ -177,10 +191,6 @@ func warnings(d *Draft, evidence []Feedback) []string {
 		if ok && !slices.Contains(found, what) {
 			found = append(found, what)
 		}
-	}
-	suspicious := func(text string) bool {
-		text = strings.ToLower(strings.Join(strings.Fields(text), " "))
-		return slices.ContainsFunc(instructions, func(i string) bool { return strings.Contains(text, i) })
 	}
 	reviewers := map[string]bool{}
 	warn(suspicious(d.Text), warnInstruction)
