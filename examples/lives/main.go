@@ -10,8 +10,8 @@
 // something of the answers, or nothing. A good heuristic is right for 90 of 100 events, a bad one for 40. A wrong answer of the model is
 // the heuristic's wrong one in one of ten cases.
 //
-// The first table shows how heuristics start with all at its default. The second table changes one setting at a time, and -all combines
-// them.
+// The first table shows how heuristics start with all at its default. The second table has other weights of agreement. The third
+// one changes one setting at a time, and -all combines them.
 package main
 
 import (
@@ -46,7 +46,7 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 		return err
 	}
 	if *asJSON {
-		return show.JSON(out, map[string]any{"starts": s.Starts, "settings": s.Settings})
+		return show.JSON(out, map[string]any{"starts": s.Starts, "weights": s.Weights, "settings": s.Settings})
 	}
 	return s.report(out)
 }

@@ -6,7 +6,8 @@ type rule struct {
 	silence                 float64
 	person                  float64 // what one person counts for at most; 0: no limit
 	silences                float64 // what silence counts for at most, beyond other approval; 0: no limit
-	agreement, disagreement float64 // of an answer that was accepted
+	agreement, disagreement float64 // with an answer that was accepted
+	rejected                float64 // agreement with an answer that was rejected
 	mass                    float64 // what agreement counts for at most
 	withhold                float64
 }
@@ -20,7 +21,7 @@ const (
 // withStrength is the rule with another strength of the prior. Agreement keeps its share, so that a start takes as long.
 func (r rule) withStrength(strength float64) rule {
 	by := strength / r.strength
-	r.strength, r.agreement, r.disagreement, r.mass = strength, r.agreement*by, r.disagreement*by, r.mass*by
+	r.strength, r.agreement, r.disagreement, r.rejected, r.mass = strength, r.agreement*by, r.disagreement*by, r.rejected*by, r.mass*by
 	return r
 }
 
@@ -66,7 +67,7 @@ func (b *book) hears(e *event, said float64) error {
 	}
 	switch agrees := e.agrees(); {
 	case said < 0 && agrees:
-		b.agreed.bad += b.rule.agreement
+		b.agreed.bad += b.rule.rejected
 	case said < 0:
 	case agrees:
 		b.agreed.good += b.rule.agreement

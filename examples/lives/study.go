@@ -12,13 +12,14 @@ import (
 )
 
 // defaults are those of packages learning and decision.
-var defaults = rule{strength: 2, silence: 0.3, agreement: 0.25, disagreement: 0.085, mass: 7, withhold: 1}
+var defaults = rule{strength: 2, silence: 0.3, agreement: 0.25, disagreement: 0.085, rejected: 0.25, mass: 7, withhold: 1}
 
 // A study is what is measured.
 type study struct {
 	lives, events int
 	seed          uint64
 	Starts        []start
+	Weights       []weights
 	Settings      []setting
 }
 
@@ -32,6 +33,13 @@ type start struct {
 	Stay   float64 `json:"stay"`   // the events of the second half that good ones answer
 	False  float64 `json:"false"`  // bad ones that ever answer
 	LetIn  float64 `json:"let_in"` // the events of the second half that bad ones answer which began with luck
+}
+
+// Weights say how heuristics start with other weights of agreement, by crowd.
+type weights struct {
+	Name  string    `json:"name"`
+	Soon  []float64 `json:"soon"`
+	False []float64 `json:"false"`
 }
 
 // A setting says how heuristics do under one rule, in each crowd.
@@ -48,6 +56,9 @@ type setting struct {
 
 // models are how often they are right; 0: drawn from 0.7 to 0.95.
 var models = []float64{0, 0.7, 0.8, 0.95}
+
+// starts are the crowds of the first table. Without a limit on persons, a team does as one person does.
+func starts() []crowd { return []crowd{quiet, talkative, complaining, careless, talkative.spammed()} }
 
 func crowds() []crowd {
 	return []crowd{quiet, talkative, complaining, careless, quiet.team(), talkative.team(), complaining.team(), talkative.spammed()}
@@ -107,6 +118,27 @@ func rules(all bool) (list []named) {
 	return list
 }
 
+// alternatives are other weights of agreement.
+func alternatives() []named {
+	with := func(name string, agreement, disagreement, rejected, mass, withhold float64) named {
+		r := defaults
+		r.agreement, r.disagreement, r.rejected, r.mass, r.withhold = agreement, disagreement, rejected, mass, withhold
+		return named{name, r}
+	}
+	d := defaults
+	return []named{
+		{"the defaults", d},
+		with("a rejected answer: a click", d.agreement, d.disagreement, click, d.mass, 1),
+		with("withheld in 9 of 10 events", d.agreement, d.disagreement, d.rejected, d.mass, 0.9),
+		with("at most 5", d.agreement, d.disagreement, d.rejected, 5, 1),
+		with("without a limit", d.agreement, d.disagreement, d.rejected, 0, 1),
+		with("0.2, 0.06, at most 6", 0.2, 0.06, 0.2, 6, 1),
+		with("0.3, 0.13, at most 10", 0.3, 0.13, 0.3, 10, 1),
+		with("0.38, 0.17, at most 10", 0.38, 0.17, 0.38, 10, 1),
+		with("0.5, 0.2, at most 10", 0.5, 0.2, 0.5, 10, 1),
+	}
+}
+
 func limit(x float64) string {
 	if x == 0 {
 		return "unlimited"
@@ -115,13 +147,17 @@ func limit(x float64) string {
 }
 
 func (s *study) run(ctx context.Context, all bool, progress func(done, of int)) error {
-	rules, crowds := rules(all), crowds()
-	s.Starts, s.Settings = make([]start, len(crowds)*len(models)), make([]setting, len(rules))
-	return show.Parallel(ctx, len(s.Starts)+len(rules), progress, func(i int) error {
-		if i < len(s.Starts) {
-			s.Starts[i] = s.start(&crowds[i/len(models)], models[i%len(models)])
-		} else {
-			s.Settings[i-len(s.Starts)] = s.setting(&rules[i-len(s.Starts)], crowds)
+	rules, crowds, starts, others := rules(all), crowds(), starts(), alternatives()
+	s.Starts, s.Weights, s.Settings = make([]start, len(starts)*len(models)), make([]weights, len(others)), make([]setting, len(rules))
+	n, m := len(s.Starts), len(s.Weights)
+	return show.Parallel(ctx, n+m+len(rules), progress, func(i int) error {
+		switch {
+		case i < n:
+			s.Starts[i] = s.start(&starts[i/len(models)], models[i%len(models)])
+		case i < n+m:
+			s.Weights[i-n] = s.weights(&others[i-n], starts)
+		default:
+			s.Settings[i-n-m] = s.setting(&rules[i-n-m], crowds)
 		}
 		return ctx.Err()
 	})
@@ -182,6 +218,15 @@ func (s *study) start(c *crowd, model float64) start {
 	}
 }
 
+func (s *study) weights(n *named, crowds []crowd) weights {
+	w := weights{Name: n.name}
+	for i := range crowds {
+		w.Soon = append(w.Soon, mean(s.played(&n.rule, &crowds[i], good, min(s.events, 40)), within(40)))
+		w.False = append(w.False, mean(s.played(&n.rule, &crowds[i], bad, s.events), within(s.events)))
+	}
+	return w
+}
+
 func (s *study) setting(n *named, crowds []crowd) setting {
 	x := setting{Name: n.name, Teach: n.rule.teach()}
 	half := func(l *life) float64 { return l.late(s.events) }
@@ -224,6 +269,19 @@ func (s *study) report(w io.Writer) error {
 			model = fmt.Sprintf("%.0f", 100*x.Model)
 		}
 		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t\n", x.Crowd, model, percent(x.Soon), percent(x.Later), x.Median, percent(x.Stay), percent(x.False), percent(x.LetIn))
+	}
+	fmt.Fprintln(table)
+	fmt.Fprint(table, "good by 40, bad ever\t")
+	for _, c := range starts() {
+		fmt.Fprint(table, c.name, "\t")
+	}
+	fmt.Fprintln(table)
+	for _, x := range s.Weights {
+		fmt.Fprint(table, x.Name, "\t")
+		for i := range x.Soon {
+			fmt.Fprintf(table, "%s, %s\t", percent(x.Soon[i]), percent(x.False[i]))
+		}
+		fmt.Fprintln(table)
 	}
 	fmt.Fprintln(table)
 	fmt.Fprint(table, "regret of 1,000 events\tthumbs to teach\tmedian\tstay\tlet in stay\tturned stay\t")
