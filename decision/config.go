@@ -66,7 +66,7 @@ type Config struct {
 
 	// Withhold is the probability that a prompt withholds the candidates below the threshold, in [0, 1]. It is drawn for each
 	// event, from Seed and the EventID. The model's answer is then compared with them: see [Result].Compared. This is how a
-	// heuristic earns its first trust. nil means 0.9. At 0 all are shown and none is compared.
+	// heuristic earns its first trust. nil means 1. At 0 all are shown and none is compared.
 	Withhold *float64
 
 	// Prediction says how the model is asked for the probability that its answer succeeds. The default is not to ask.
@@ -160,7 +160,7 @@ var defaultPrompts = Prompts{
 
 const (
 	defaultPersona  = "You are an assistant."
-	defaultWithhold = 0.9
+	defaultWithhold = 1
 )
 
 // SpecConfig returns the configuration of the Decision Strategy Interface design: a second call for the prediction, the

@@ -32,7 +32,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, decision.HeuristicFirst, cfg.Strategy)
 	assert.False(t, cfg.HashTexts)
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
-	assert.Equal(t, 0.9, *cfg.Withhold)
+	assert.Equal(t, 1.0, *cfg.Withhold)
 	assert.Equal(t, decision.NoPrediction, cfg.Prediction)
 	assert.Equal(t, "You are an assistant.", cfg.Persona)
 	for _, text := range []string{cfg.Prompts.System, cfg.Prompts.Event, cfg.Prompts.Prediction, cfg.Persona} {

@@ -40,9 +40,9 @@ type Config struct {
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
 	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
-	// Caps limit single persons and silence: see [Guarded]. If Caps.Silence is nil, it means silence, [ChannelTimeout], with a mass of 1; an
-	// empty slice means no limit. With caps on persons, the store keeps sources apart. With several caps, or a share, a signal can change
-	// how much the evidence of others counts. Then a positive signal may lower the confidence, or a negative one raise it.
+	// Caps limit single persons and silence: see [Guarded]. The zero Caps limit nothing. With caps on persons, the store keeps sources
+	// apart. With several caps, or a share, a signal can change how much the evidence of others counts. Then a positive signal may lower the
+	// confidence, or a negative one raise it.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without caps. A person can then be expunged at any time, and [Module.Explain] tells
 	// persons and channels apart. Like the half-life, it changes what is stored.
@@ -52,10 +52,11 @@ type Config struct {
 	Expectations []Expectation
 	// Agreement lets a heuristic earn trust before it answers: see [Fire].Compared. An answer of the model that people accept counts
 	// Agreement for a heuristic that would have said the same, and Disagreement against one that would not. An answer that they reject counts
-	// as much against a heuristic that agreed as it would against its own. 0 means 0.38 and 0.17. NoAgreement makes none of it count.
+	// against a heuristic that agreed as it would against its own, but at most Agreement. 0 means 0.25 and 0.085. NoAgreement makes none of
+	// it count.
 	Agreement, Disagreement float64
 	NoAgreement             bool
-	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 10.
+	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 7.
 	AgreementMass float64
 	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
 	// [SpecConfig].
@@ -71,7 +72,7 @@ type Config struct {
 }
 
 // SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults differ. An implicit signal of any kind counts 1.
-// Silence counts beside a complaint, without a cap. A keyword anywhere in a text is an undo. Agreement counts nothing, and there are no bounds.
+// Silence counts beside a complaint. A keyword anywhere in a text is an undo. Agreement counts nothing, and there are no bounds.
 func SpecConfig() Config {
 	keywords := strings.Split(specKeywords, ",")
 	strategy := &bayesian{BayesianConfig{
@@ -82,7 +83,7 @@ func SpecConfig() Config {
 		},
 	}.withDefaults()}
 	return Config{
-		Strategy: strategy, Bounds: Range{0, 1}, Caps: evidence.Caps{Silence: []string{}}, NoAgreement: true, Independent: true,
+		Strategy: strategy, Bounds: Range{0, 1}, NoAgreement: true, Independent: true,
 	}
 }
 
@@ -93,14 +94,13 @@ func Guarded() evidence.Caps {
 	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
 }
 
-// What is the default has one place.
+// The defaults were measured: see docs/design.md.
 const (
-	defaultAgreement     = 0.38
-	defaultDisagreement  = 0.17
-	defaultAgreementMass = 10
-	defaultSilenceMass   = 1
+	defaultAgreement     = 0.25
+	defaultDisagreement  = 0.085
+	defaultAgreementMass = 7
 	defaultStrength      = 2
-	defaultSilence       = 0.2 // the magnitude: a quarter of a click
+	defaultSilence       = 0.3 // the magnitude: three eighths of a click
 	defaultIgnore        = 0.4 // half a click
 )
 
@@ -117,9 +117,6 @@ func (c Config) withDefaults() Config {
 	c.Strength = cmp.Or(c.Strength, defaultStrength)
 	c.Bounds = cmp.Or(c.Bounds, defaultBounds)
 	c.Packs = maps.Clone(c.Packs)
-	if c.Caps.Silence == nil {
-		c.Caps.Silence, c.Caps.SilenceMass = []string{ChannelTimeout}, cmp.Or(c.Caps.SilenceMass, defaultSilenceMass)
-	}
 	c.Caps.Silence = slices.Clone(c.Caps.Silence)
 	c.Agreement, c.Disagreement = cmp.Or(c.Agreement, defaultAgreement), cmp.Or(c.Disagreement, defaultDisagreement)
 	c.AgreementMass = cmp.Or(c.AgreementMass, defaultAgreementMass)

@@ -167,7 +167,7 @@ func (f *facts) agreement(agrees bool, c *Config) float64 {
 		if slot := f.slot(c.Independent); slot != "" && slot != slotIgnore {
 			worth -= f.of(slot).Magnitude
 		}
-		return worth
+		return max(worth, -c.Agreement)
 	default:
 		return 0
 	}

@@ -711,8 +711,8 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, learning.Range{Floor: 0.05, Ceiling: 0.95}, cfg.Bounds)
 	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
 	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
-	assert.Equal(t, evidence.Caps{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}, cfg.Caps)
-	assert.Equal(t, []float64{0.38, 0.17, 10}, []float64{cfg.Agreement, cfg.Disagreement, cfg.AgreementMass})
+	assert.Zero(t, cfg.Caps, "one person alone can teach")
+	assert.Equal(t, []float64{0.25, 0.085, 7}, []float64{cfg.Agreement, cfg.Disagreement, cfg.AgreementMass})
 
 	_, err := learning.New(ctx, learning.Config{
 		Name: "\xff", Initial: 1, Strength: -1, Bounds: learning.Range{Floor: 0.5, Ceiling: 0.4}, Diminish: math.NaN(),

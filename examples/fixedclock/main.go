@@ -51,7 +51,8 @@ func NewAgent(ctx context.Context, w World, taught ...decision.Candidate) (*Agen
 		return nil, err
 	}
 	a.decide, err = decision.New(ctx, decision.Config{
-		LLM: w.LLM, Store: st, Now: w.Now, Seed: w.Seed, NewID: w.NewID,
+		Withhold: new(float64), // the model is shown what is not trusted, as nothing is learned from its agreement here
+		LLM:      w.LLM, Store: st, Now: w.Now, Seed: w.Seed, NewID: w.NewID,
 	})
 	return a, err
 }

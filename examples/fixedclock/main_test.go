@@ -87,7 +87,7 @@ func TestSilenceIsHeardAfterThirtySeconds(t *testing.T) {
 	for _, step := range []struct {
 		after time.Duration
 		want  float64
-	}{{29 * time.Second, 0.75}, {31 * time.Second, 1.7 / 2.2}, {time.Hour, 1.7 / 2.2}} {
+	}{{29 * time.Second, 0.75}, {31 * time.Second, 1.8 / 2.3}, {time.Hour, 1.8 / 2.3}} {
 		b.now = at.Add(step.after)
 		require.NoError(t, b.Tick(ctx, b.now))
 		standing, err := b.learning.Standing(ctx, shown.CreditID)
@@ -111,5 +111,5 @@ func TestASeedDecidesAlike(t *testing.T) {
 	}
 	once, again, other := shown(1), shown(1), shown(2)
 	assert.Equal(t, once, again)
-	assert.NotEqual(t, once, other, "another seed shows the candidates for other events")
+	assert.NotEqual(t, once, other, "another seed shows the candidates in other orders")
 }

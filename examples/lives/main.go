@@ -11,7 +11,8 @@
 // the heuristic's wrong one in one of ten cases.
 //
 // The first table shows how heuristics start with all at its default. The second table has other weights of agreement. The third
-// one changes one setting at a time, and -all combines them.
+// one changes one setting at a time, and -all combines them. A test holds the
+// arithmetic of this program to what the packages do.
 package main
 
 import (

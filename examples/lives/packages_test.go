@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// packages is the mind that packages learning and decision make, with all at its default.
+type packages struct {
+	learning *learning.Module
+	decide   *decision.Decider
+	now      time.Time
+	between  time.Duration // two events
+	events   int
+	says     string // the model's next answer
+	path     decision.Path
+}
+
+const (
+	action    = "Restart the service and tell the people on call."
+	otherwise = "Look for a full disk; rotate its logs."
+)
+
+func newPackages(t *testing.T, between time.Duration) *packages {
+	t.Helper()
+	ctx := context.Background()
+	p := &packages{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), between: between}
+	now := func() time.Time { return p.now }
+	st, err := memstore.New(memstore.Config{Now: now})
+	require.NoError(t, err)
+	p.learning, err = learning.New(ctx, learning.Config{Store: st, Now: now})
+	require.NoError(t, err)
+	_, err = p.learning.Put(ctx, learning.Heuristic{ID: "h", Condition: "The service hangs.", Action: action})
+	require.NoError(t, err)
+	model := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		return decision.LLMResponse{Text: p.says}, nil
+	})
+	p.decide, err = decision.New(ctx, decision.Config{LLM: model, Store: st, Now: now})
+	require.NoError(t, err)
+	return p
+}
+
+func (p *packages) confidence() (float64, error) {
+	s, err := p.learning.Standings(context.Background(), "h")
+	return s["h"].Confidence, err
+}
+
+func (p *packages) event() string { return "event " + strconv.Itoa(p.events) }
+
+func (p *packages) answers(e *event) (bool, error) {
+	ctx := context.Background()
+	confidence, err := p.confidence()
+	if err != nil {
+		return false, err
+	}
+	p.events++
+	if p.says = otherwise; e.agrees() {
+		p.says = action
+	}
+	person := fmt.Sprint("person ", e.person)
+	result, err := p.decide.Decide(ctx, decision.Request{
+		EventID: p.event(), Text: "The service hangs.",
+		Candidates: []decision.Candidate{{HeuristicID: "h", Condition: "The service hangs.", Action: action, Confidence: confidence}},
+		Commit: func(ctx context.Context, r decision.Result, trace store.Batch) error {
+			fire := learning.Fire{HeuristicID: r.CreditID, EventID: p.event(), Person: person, Session: p.event()}
+			for _, c := range r.Compared {
+				fire.Compared = append(fire.Compared, learning.Compared{HeuristicID: c.HeuristicID, Agrees: c.Agrees})
+			}
+			return p.learning.Fire(ctx, fire, trace)
+		},
+	})
+	p.path = result.Path
+	return result.Path == decision.Heuristic, err
+}
+
+func (p *packages) hears(e *event, said float64) error {
+	ctx := context.Background()
+	if said != 0 {
+		v := heed.Verdict{EventID: p.event(), Person: fmt.Sprint("person ", e.person), Value: said, At: p.now.Add(5 * time.Second)}
+		if p.path == decision.Heuristic {
+			v.HeuristicID = "h"
+		}
+		if _, err := p.learning.Judge(ctx, learning.Judgement{Verdict: v}); err != nil {
+			return err
+		}
+	}
+	p.now = p.now.Add(p.between)
+	return p.learning.Sweep(ctx, p.now)
+}
+
+// both plays a book and the packages side by side.
+type both struct {
+	t        *testing.T
+	book     *book
+	packages *packages
+}
+
+func (b *both) answers(e *event) (bool, error) {
+	known, err := b.packages.confidence()
+	require.NoError(b.t, err)
+	require.InDelta(b.t, b.book.confidence(), known, 1e-9, "after %d events", b.packages.events)
+	own, err := b.packages.answers(e)
+	require.NoError(b.t, err)
+	require.Equal(b.t, math.Round(known*1e9)/1e9 >= threshold, own)
+	return own, err
+}
+
+func (b *both) hears(e *event, said float64) error {
+	require.NoError(b.t, b.book.hears(e, said))
+	return b.packages.hears(e, said)
+}
+
+// TestThePackagesDoWhatTheArithmeticSays holds the program's arithmetic, and its defaults, to packages learning and decision: the same
+// confidence after each event, and the same decisions.
+func TestThePackagesDoWhatTheArithmeticSays(t *testing.T) {
+	t.Parallel()
+	for _, c := range crowds() {
+		for i, sub := range []subject{good, bad, letIn, turning} {
+			between := []time.Duration{time.Minute, time.Hour}[i%2]
+			l, err := play(&both{t, defaults.open(c.people), newPackages(t, between)}, &c, &sub, 120, uint64(i))
+			require.NoError(t, err)
+			assert.GreaterOrEqual(t, l.regret, -1e-9)
+		}
+	}
+}
