@@ -39,7 +39,8 @@ type Config struct {
 	// HashTexts stores hashes in place of what happened, the answer and the prompt.
 	HashTexts bool
 	// Redact changes each text of a trace before it is stored, to leave out what must not be kept. It must be safe for
-	// concurrent use. nil changes nothing. It does not change what the model is sent, nor the result.
+	// concurrent use. nil changes nothing. It does not change what the model is sent, nor the result. An [Extractor] works with
+	// the changed texts.
 	Redact func(string) string
 
 	// Threshold is the confidence that a heuristic needs to answer, in (0, 1], before bias and urgency. 0 means 0.7. The

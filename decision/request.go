@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -64,6 +63,9 @@ type Candidate struct {
 
 // distinct returns the candidates without those that come again.
 func distinct(candidates []Candidate) []Candidate {
+	if len(candidates) < 2 {
+		return candidates
+	}
 	seen := make(map[string]bool, len(candidates))
 	for i := range candidates {
 		seen[candidates[i].HeuristicID] = true
@@ -134,10 +136,14 @@ func (c *Candidate) validate() *heed.InputError {
 
 // finite reports the first value, by name, that is not a finite number.
 func finite(field string, values map[string]float64) error {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if x := values[name]; math.IsNaN(x) || math.IsInf(x, 0) {
-			return &heed.InputError{Field: fmt.Sprintf("%s[%q]", field, name), Reason: "must be a finite number"}
+	first, found := "", false
+	for name, x := range values {
+		if (math.IsNaN(x) || math.IsInf(x, 0)) && (!found || name < first) {
+			first, found = name, true
 		}
+	}
+	if found {
+		return &heed.InputError{Field: fmt.Sprintf("%s[%q]", field, first), Reason: "must be a finite number"}
 	}
 	return nil
 }

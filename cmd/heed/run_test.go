@@ -121,6 +121,7 @@ var listings = map[string][]string{
 	"rules-show":         {"rules", "show", "7d0c2b13"},
 	"traces":             {"traces"},
 	"traces-one":         {"traces", "response-1"},
+	"traces-model":       {"traces", "response-0"},
 	"audit":              {"audit"},
 	"doctor":             {"doctor"},
 }
@@ -164,6 +165,9 @@ var parts = map[string]string{
 	"patterns-one":       "inverted needs observations: at least 3",
 	"rules-show":         "approved by maria on 2026-01-0",
 	"traces-one":         "answer: Hello, Ann.",
+	"traces-model": "not shown: greet-by-name: the answer says the same (similarity 1.000)\n\nsystem prompt\n\nYou are an assistant.\n\n" +
+		"Answer the event in one or two sentences. Say what to do, or that there is nothing to do.\n\nprompt\n\n" +
+		"Event [microphone]: hello, who is there?\n\nHow should I respond?\n",
 }
 
 func TestTables(t *testing.T) {
