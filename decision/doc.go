@@ -12,7 +12,7 @@
 // candidates in random order, by their condition and action alone, and says that they may be ignored. Scores are
 // not shown, as the model would lean on them. With [AlwaysLLM] a heuristic never answers.
 //
-// Candidates below the threshold are withheld from most prompts ([Config].Withhold). The model's answer is then compared with what
+// Candidates below the threshold are withheld from the prompt ([Config].Withhold). The model's answer is then compared with what
 // they would have said ([Result].Compared). The model did not know them, so its agreement is evidence, and a new heuristic can
 // earn trust before it answers anybody.
 //

@@ -21,7 +21,7 @@ import (
 // heed adds these:
 //
 //	EXECUTIVE_MAX_CANDIDATES          3 (0: none)
-//	EXECUTIVE_WITHHOLD                0.9
+//	EXECUTIVE_WITHHOLD                1
 //	EXECUTIVE_PREDICTION              off (or second_call, same_call)
 //	EXECUTIVE_LLM_CONFIDENCE_CEILING  0.8
 //	EXECUTIVE_LLM_TIMEOUT_SEC         30
