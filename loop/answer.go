@@ -76,7 +76,10 @@ func (p *Plan) answer() Answer {
 
 // decide has a model answer.
 func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
-	res, err := a.deciderOf().Decide(context.WithValue(ctx, callKey{}, c), a.request(p, a.committer(p)))
+	res, err := a.deciderOf().Decide(context.WithValue(ctx, callKey{}, c), a.request(p, a.first(p)))
+	if errors.Is(err, errAnswered) {
+		return a.earlier(ctx, p)
+	}
 	if err != nil {
 		return Answer{}, err
 	}
@@ -87,11 +90,38 @@ func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 	return p.answer(), err
 }
 
+// errAnswered says that the event was answered while this answer was made.
+var errAnswered = errors.New("the event has an answer")
+
+// first returns what commits an answer, if it is the first one of its event.
+func (a *Agent) first(p *Plan) func(context.Context, decision.Result, store.Batch) error {
+	commit := a.committer(p)
+	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
+		err := commit(ctx, res, trace)
+		if errors.Is(err, heed.ErrConflict) {
+			if before, _, e := a.begin(ctx, p.Event.ID); e == nil && before.Revision > 0 {
+				return errAnswered
+			}
+		}
+		return err
+	}
+}
+
+// earlier returns the answer that an event has.
+func (a *Agent) earlier(ctx context.Context, p *Plan) (Answer, error) {
+	before, _, err := a.begin(ctx, p.Event.ID)
+	if err != nil {
+		return Answer{}, err
+	}
+	p.repeat(&before.Value)
+	return p.answer(), nil
+}
+
 // committer returns what commits an answer: its trace, what waits for its fate, and what was in it.
 func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.Batch) error {
 	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
 		r := a.rowOf(p, &res)
-		kept := store.Batch{Records: []store.Record{a.answers.Record(r, store.Once)}}
+		kept := store.Batch{Records: []store.Record{a.answers.Record(r, 0)}}
 		if a.learning == nil || a.frozen.Load() {
 			_, err := a.cfg.Store.Commit(ctx, trace, kept)
 			return err

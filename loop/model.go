@@ -7,6 +7,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -40,7 +41,8 @@ func generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 	}
 	reply, err := c.model.Generate(ctx, r)
 	if err == nil && !r.JSON && c.event != nil && c.event.OnChunk != nil {
-		c.event.OnChunk(reply.Text)
+		text, _ := thoughts.Split(reply.Text)
+		c.event.OnChunk(text)
 	}
 	return reply, err
 }

@@ -139,13 +139,16 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 	if len(p.Candidates) == 0 {
 		return false, nil
 	}
-	r := a.request(p, a.committer(p))
+	r := a.request(p, a.first(p))
 	r.CanWait = true
 	if a.cfg.Shadow {
 		r.Commit = func(context.Context, decision.Result, store.Batch) error { return nil }
 	}
 	res, err := a.decider.Decide(context.WithValue(ctx, quietKey{}, a.cfg.Shadow), r)
 	switch {
+	case errors.Is(err, errAnswered):
+		_, err = a.earlier(ctx, p)
+		return err == nil, err
 	case err != nil:
 		return false, err
 	case res.Path != decision.Heuristic:

@@ -2,7 +2,10 @@ package looptest
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/decision"
@@ -22,12 +25,15 @@ func (f *fixture) wantSaid(h heard, want string) {
 }
 
 func keptOnce(f *fixture) {
+	pieces := []string{"Look at ", "the logs:\n\n", "- `db-1`\n- é", "\nin this order."}
+	f.model.will(says(pieces...))
+	want := strings.Join(pieces, "")
 	h := f.ask(plainText)
-	f.wantSaid(h, "Look at the logs.")
+	f.wantSaid(h, want)
 	f.wantAnswers(1, "after one turn")
 	for _, trace := range f.traces() {
-		if trace.Path != decision.Model || trace.Response != "Look at the logs." {
-			f.Errorf("heed has the answer %q, by path %q, where the model said %q", trace.Response, trace.Path, "Look at the logs.")
+		if trace.Path != decision.Model || trace.Response != want {
+			f.Errorf("heed has the answer %q, by path %q, where the model said %q", trace.Response, trace.Path, want)
 		}
 	}
 }
@@ -161,40 +167,71 @@ func takesBack(f *fixture) {
 	f.wantNothingSaid(second, "after a person took back the answer before it")
 }
 
-// atOnce runs two turns of which neither gets its answer before the model was asked for both.
-func atOnce(f *fixture) {
-	const annAsks, bobAsks = "How high is the tower?", "Where do the trains go?"
-	answers := map[string]string{annAsks: "As high as a tree.", bobAsks: "To the sea."}
-	asked := make(chan struct{}, 2)
-	both := make(chan struct{})
-	go func() {
-		for range 2 {
-			select {
-			case <-asked:
-			case <-time.After(f.patience() / 2):
-				return
+const annAsks, bobAsks = "How high is the tower?", "Where do the trains go?"
+
+// asked returns which of two texts a request ends with, as the earlier one of a session may be in it, too.
+func asked(r Request) string {
+	for _, line := range slices.Backward(r) {
+		for _, text := range []string{annAsks, bobAsks} {
+			if line.Role == User && strings.Contains(line.Text, text) {
+				return text
 			}
 		}
-		close(both)
-	}()
-	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
-		asked <- struct{}{}
+	}
+	return ""
+}
+
+// meet returns a function that waits until it was called twice, at most so long, and reports whether it was.
+func meet(wait time.Duration) func() bool {
+	var came atomic.Int64
+	met := make(chan struct{})
+	return func() bool {
+		if came.Add(1) == 2 {
+			close(met)
+		}
 		select {
-		case <-both:
-		case <-time.After(f.patience() / 2):
+		case <-met:
+			return true
+		case <-time.After(wait):
+			return false
+		}
+	}
+}
+
+// atOnce runs two turns at once: of two sessions, of one person in two sessions, and of two people in one session. A framework may
+// run those of one session one after the other.
+func atOnce(f *fixture) {
+	f.turnsAtOnce(f.next("s1", ann, annAsks), f.next("s2", bob, bobAsks))
+	each(f.tb, f.subject, f.streaming, func(f *fixture) {
+		f.turnsAtOnce(f.next("s1", ann, annAsks), f.next("s2", ann, bobAsks))
+	})
+	each(f.tb, f.subject, f.streaming, func(f *fixture) {
+		f.turnsAtOnce(f.next("s1", ann, annAsks), f.next("s1", bob, bobAsks))
+	})
+}
+
+func (f *fixture) turnsAtOnce(one, other Turn) {
+	f.Helper()
+	answers := map[string]string{annAsks: "As high as a tree.", bobAsks: "To the sea."}
+	alone := one.Session != other.Session // one after the other is a fault
+	wait := f.patience() / 10
+	if alone {
+		wait = f.patience() / 2
+	}
+	met := meet(wait)
+	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		if !met() && alone {
 			return errAlone
 		}
-		for text, answer := range answers {
-			if r.count(text) > 0 {
-				return says(answer[:6], answer[6:])(ctx, r, emit)
-			}
+		answer := answers[asked(r)]
+		if answer == "" {
+			return errUnknown
 		}
-		return errUnknown
+		return says(answer[:6], answer[6:])(ctx, r, emit)
 	})
-	turns := []Turn{f.next("s1", ann, annAsks), f.next("s2", bob, bobAsks)}
-	one, other := f.start(background, turns[0]), f.start(background, turns[1])
-	heards := []heard{f.end(one), f.end(other)}
-	for _, h := range heards {
+	began := []<-chan heard{f.start(background, one), f.start(background, other)}
+	ended := []heard{f.end(began[0]), f.end(began[1])}
+	for _, h := range ended {
 		if h.err != nil {
 			f.Fatalf("the turn %q failed beside another one: %v", h.turn.Text, h.err)
 		}
@@ -202,10 +239,37 @@ func atOnce(f *fixture) {
 		f.wantTrace(h)
 	}
 	f.wantAnswers(2, "after two turns at once")
-	f.praise(heards[0], 1)
-	f.praise(heards[1], -1)
-	if a, b := f.account(heards[0]).Worth, f.account(heards[1]).Worth; a != 1 || b != -1 {
+	f.praise(ended[0], 1)
+	f.praise(ended[1], -1)
+	if a, b := f.account(ended[0]).Worth, f.account(ended[1]).Worth; a != 1 || b != -1 {
 		f.Errorf("two answers were praised and blamed, and are worth %v and %v", a, b)
+	}
+}
+
+// toolsAtOnce has a tool fail in two turns at once.
+func toolsAtOnce(f *fixture) {
+	met := meet(f.patience() / 2)
+	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		if r[len(r)-1].Role == ToolRole {
+			return says("It does not work.")(ctx, r, emit)
+		}
+		met()
+		emit(Piece{Calls: []Call{{ID: "call-1", Tool: deploy, Input: `{"host":"db-1"}`}}})
+		return nil
+	})
+	one, other := f.start(background, f.next("s1", ann, annAsks)), f.start(background, f.next("s2", bob, bobAsks))
+	ended := []heard{f.end(one), f.end(other)}
+	tasks := make(map[string]int)
+	for _, failure := range f.toolErrors() {
+		tasks[failure.Task]++
+	}
+	if len(tasks) != 2 {
+		f.Errorf("a tool failed in two turns at once, and heed has its errors for %v", tasks)
+	}
+	for _, h := range ended {
+		if h.err == nil && tasks[h.ID] != 1 {
+			f.Errorf("a tool failed once for the answer %q, and heed has %d errors for it", h.ID, tasks[h.ID])
+		}
 	}
 }
 
@@ -227,20 +291,56 @@ func (f *fixture) wantTrace(h heard) {
 
 const thought = "The user must never read this."
 
+// thoughts has the model think in parts of their own, and in tags within its text.
 func thoughts(f *fixture) {
-	f.model.will(func(_ context.Context, _ Request, emit func(Piece) bool) error {
-		for _, p := range []Piece{{Thought: thought}, {Text: "Look at "}, {Thought: thought}, {Text: "the logs."}} {
-			if !emit(p) {
-				break
+	const want = "Look at the logs."
+	for i, pieces := range [][]Piece{
+		{{Thought: thought}, {Text: "Look at "}, {Thought: thought}, {Text: "the logs."}},
+		{{Text: "<thi"}, {Text: "nk>" + thought[:9]}, {Text: thought[9:] + "</thi"}, {Text: "nk>Look at "}, {Text: "the logs."}},
+	} {
+		f.model.will(func(_ context.Context, _ Request, emit func(Piece) bool) error {
+			for _, p := range pieces {
+				if !emit(p) {
+					break
+				}
+			}
+			return nil
+		})
+		f.wantSaid(f.ask(plainText), want)
+		for _, trace := range f.traces() {
+			if trace.Response != want {
+				f.Errorf("heed has the answer %q, and the model said %q beside its thoughts", trace.Response, want)
 			}
 		}
-		return nil
+		f.wantAnswers(i+1, "after as many turns with thoughts")
+		f.clock.advance(time.Second)
+	}
+}
+
+// deliveredTwice has one turn delivered twice at once. A framework may run one after the other, and may refuse one. The model says
+// something else each time, and the person who is told second is told the same.
+func deliveredTwice(f *fixture) {
+	met := meet(f.patience() / 10)
+	var calls atomic.Int64
+	f.model.will(func(ctx context.Context, r Request, emit func(Piece) bool) error {
+		n := calls.Add(1)
+		met()
+		return says(fmt.Sprintf("Look at the log %d.", n))(ctx, r, emit)
 	})
-	f.wantSaid(f.ask(plainText), "Look at the logs.")
-	for _, trace := range f.traces() {
-		if trace.Response != "Look at the logs." {
-			f.Errorf("heed has the answer %q, and the model said %q beside its thoughts", trace.Response, "Look at the logs.")
+	turn := f.next("s1", ann, plainText)
+	began := []<-chan heard{f.start(background, turn), f.start(background, turn)}
+	ended := []heard{f.end(began[0]), f.end(began[1])}
+	for _, h := range ended {
+		if h.err == nil {
+			f.wantTrace(h)
+			f.praise(h, 1)
 		}
 	}
-	f.wantAnswers(1, "after one turn with thoughts")
+	if ended[0].err != nil && ended[1].err != nil {
+		f.Errorf("a turn was delivered twice at once, and has no answer: %v", ended[0].err)
+	}
+	f.wantAnswers(1, "after a turn that was delivered twice at once")
+	if n := f.outcomes(); n != 1 {
+		f.Errorf("the arm was told of %d outcomes of one praised answer", n)
+	}
 }

@@ -74,6 +74,14 @@ var broken = map[string]map[string]fault{
 	"a turn that is delivered again has the same answer": {
 		"makes an id for each delivery": {event: func(_ *bot, e *loop.Event) { e.ID = "" }},
 	},
+	"a turn that is delivered twice at once has one answer": {
+		"makes an id for each delivery": {event: func(_ *bot, e *loop.Event) { e.ID = "" }},
+		"says what the model said": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
+			answer, err := b.agent.Answered(ctx, p, r)
+			answer.Text = r.Text
+			return answer, errors.Join(r.Err, err)
+		}},
+	},
 	"each message has an answer of its own": {
 		"takes the session for the id": {event: func(_ *bot, e *loop.Event) { e.ID = e.Session }},
 		"takes the text for the id":    {event: func(_ *bot, e *loop.Event) { e.ID = e.Text }},
@@ -234,7 +242,23 @@ var broken = map[string]map[string]fault{
 			return answer, errors.Join(r.Err, err)
 		}},
 	},
+	"a model that says nothing gives no answer": {
+		"gives an id": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
+			answer, err := b.agent.Answered(ctx, p, r)
+			return answer, errors.Join(r.Err, err)
+		}},
+		"finds words of its own": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
+			if strings.TrimSpace(r.Text) == "" {
+				r.Text = "I do not know."
+			}
+			return b.agent.Answered(ctx, p, r)
+		}},
+	},
 	"a context that ends leaves no answer behind": {
+		"gives the model another context": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
+			said, err := b.contained(context.WithoutCancel(ctx), t)
+			return said, errors.Join(err, ctx.Err())
+		}},
 		"keeps what there was": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
 			if ctx.Err() != nil {
 				_, _ = b.agent.Answered(context.WithoutCancel(ctx), p, loop.Reply{Text: r.Text + "…"})
@@ -283,6 +307,17 @@ var broken = map[string]map[string]fault{
 		}},
 	},
 	"turns at once are kept apart": {
+		"keeps plans by session": {
+			lines: func(b *bot, t looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
+				b.plans.Store(t.Session, *p)
+				return lines
+			},
+			answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
+				kept, _ := b.plans.Load(p.Event.Session)
+				answer, err := b.agent.Answered(ctx, kept.(loop.Plan), r)
+				return answer, errors.Join(r.Err, err)
+			},
+		},
 		"has one plan for all": {
 			lines: func(b *bot, _ looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
 				b.mu.Lock()
@@ -304,7 +339,28 @@ var broken = map[string]map[string]fault{
 			return b.contained(ctx, t)
 		}},
 	},
+	"tools of turns at once are kept apart": {
+		"has one event for all": {
+			lines: func(b *bot, _ looptest.Turn, p *loop.Plan, lines []looptest.Line) []looptest.Line {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.kept = p.Event.ID
+				return lines
+			},
+			tool: func(b *bot, ctx context.Context, _ *loop.Plan, r loop.ToolResult) error {
+				b.mu.Lock()
+				id := b.kept.(string)
+				b.mu.Unlock()
+				return b.agent.Tool(ctx, id, r)
+			},
+		},
+	},
 	"thoughts reach neither the user nor heed": {
+		"shows what the model said": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
+			answer, err := b.agent.Answered(ctx, p, r)
+			answer.Text = r.Text
+			return answer, err
+		}},
 		"takes them for text": {piece: func(_ *bot, _ context.Context, _ *loop.Plan, said *looptest.Piece) {
 			said.Text = said.Thought + said.Text
 		}},
@@ -323,8 +379,9 @@ func TestBrokenAdapters(t *testing.T) {
 	for rule, faults := range broken {
 		for name, fault := range faults {
 			t.Run(rule+"/"+name, func(t *testing.T) {
+				t.Parallel()
 				subject := newBot(fault)
-				subject.Patience = 300 * time.Millisecond
+				subject.Patience = 2 * time.Second
 				is, err := looptest.CheckRule(rule, subject)
 				require.True(t, is, "there is no such rule")
 				require.Error(t, err)

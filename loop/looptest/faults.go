@@ -3,6 +3,7 @@ package looptest
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -136,27 +137,43 @@ func modelBreaksOff(f *fixture) {
 	f.wantWhole(h.turn, "after the model broke off")
 }
 
-// contextEnds ends the context while the model speaks, while a tool runs, and when the model has said all.
-func contextEnds(f *fixture) {
-	breaksOff := func(end func()) script {
-		return func(ctx context.Context, _ Request, emit func(Piece) bool) error {
-			emit(Piece{Text: "Look at"})
-			end()
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-time.After(f.patience() / 2):
-				return context.Canceled // the framework gives the model another context
-			}
-		}
+// saysNothing has the model say nothing but blanks. A framework may take that for an answer.
+func saysNothing(f *fixture) {
+	f.model.will(says(" ", "\n"))
+	h := f.run(background, f.next("s1", ann, plainText))
+	if h.err == nil && strings.TrimSpace(h.Text) != "" {
+		f.Errorf("the model said nothing, and the answer is %q", h.Text)
 	}
+	f.wantNoneKept(h, "after the model said nothing")
+	f.wantWhole(h.turn, "after the model said nothing")
+}
+
+// contextEnds ends the context before the turn, while the model speaks, while a tool runs, and when the model has said all.
+func contextEnds(f *fixture) {
 	ctx, cancel := context.WithCancel(background)
 	defer cancel()
-	f.model.will(breaksOff(cancel))
+	f.model.will(func(ctx context.Context, _ Request, emit func(Piece) bool) error {
+		emit(Piece{Text: "Look at"})
+		cancel()
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(f.patience() / 2):
+			f.Errorf("the context of the turn ended, and that of its model did not")
+			return context.Canceled
+		}
+	})
 	h := f.run(ctx, f.next("s1", ann, plainText))
 	f.wantNoAnswer(h, "after the context ended while the model spoke")
 	f.wantWhole(h.turn, "after the context ended while the model spoke")
 
+	each(f.tb, f.subject, f.streaming, func(f *fixture) {
+		ctx, cancel := context.WithCancel(background)
+		cancel()
+		h := f.run(ctx, f.next("s1", ann, plainText))
+		f.wantNoAnswer(h, "after a turn whose context had ended")
+		f.wantWhole(h.turn, "after a turn whose context had ended")
+	})
 	each(f.tb, f.subject, f.streaming, func(f *fixture) {
 		ctx, cancel := context.WithCancel(background)
 		defer cancel()

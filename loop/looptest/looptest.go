@@ -90,6 +90,7 @@ var rules = []conformance.Rule[Subject]{
 	both("a trusted heuristic answers and no model is called", shortCircuit),
 	both("credit is given once", creditOnce),
 	both("a turn that is delivered again has the same answer", deliveredAgain),
+	both("a turn that is delivered twice at once has one answer", deliveredTwice),
 	both("each message has an answer of its own", sameText),
 	both("person and session reach heed", whoAsks),
 	both("a person's words take an answer back", takesBack),
@@ -104,10 +105,12 @@ var rules = []conformance.Rule[Subject]{
 	both("each error of a tool counts once", toolFails),
 	both("a model that fails gives no answer", modelFails),
 	both("a model that breaks off gives no answer", modelBreaksOff),
+	both("a model that says nothing gives no answer", saysNothing),
 	both("a context that ends leaves no answer behind", contextEnds),
 	both("a panic is an error and leaves no answer behind", panics),
 	both("an answer that can't be kept has no id", notKept),
 	both("turns at once are kept apart", atOnce),
+	both("tools of turns at once are kept apart", toolsAtOnce),
 	both("thoughts reach neither the user nor heed", thoughts),
 }
 

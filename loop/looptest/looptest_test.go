@@ -23,6 +23,7 @@ type bot struct {
 	sessions map[string][]looptest.Line
 	kept     any           // what a fault keeps between turns
 	lock     chan struct{} // of faults
+	plans    sync.Map      // likewise
 }
 
 // A fault replaces what the adapter does at one place. nil leaves it as it is.
@@ -116,6 +117,9 @@ func (b *bot) long(ctx context.Context, t looptest.Turn, plan loop.Plan) (loopte
 	} else {
 		answer, err = b.agent.Answered(ctx, plan, reply)
 		err = errors.Join(reply.Err, err)
+		if err == nil && answer.Text == "" {
+			err = errors.New(string(answer.Result.Reason))
+		}
 	}
 	return looptest.Said{ID: answer.ID, Text: answer.Text}, err
 }
@@ -161,6 +165,7 @@ func (b *bot) ask(ctx context.Context, plan *loop.Plan, lines []looptest.Line, s
 		}
 		return said, err
 	}
+	write, end := loop.Spoken(stream)
 	for piece, err := range b.script.Model.Stream(ctx, lines) {
 		if err != nil {
 			return said, err
@@ -168,12 +173,11 @@ func (b *bot) ask(ctx context.Context, plan *loop.Plan, lines []looptest.Line, s
 		if b.piece != nil {
 			b.piece(b, ctx, plan, &piece)
 		}
-		if piece.Text != "" {
-			stream(piece.Text)
-		}
+		write(piece.Text)
 		said.Text += piece.Text
 		said.Calls = append(said.Calls, piece.Calls...)
 	}
+	end()
 	return said, nil
 }
 
