@@ -1,6 +1,7 @@
 package learning_test
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -145,4 +146,46 @@ func TestNamesOfPeopleAreFound(t *testing.T) {
 		delete(named, r.Kind)
 	}
 	assert.Empty(t, named)
+}
+
+// TestSpecConfig holds the values of the Learning Strategy Interface design, one by one.
+func TestSpecConfig(t *testing.T) {
+	cfg := learning.SpecConfig()
+	strategy := cfg.Strategy
+	answer := learning.Answer{HeuristicID: "h", EventID: "e", Consecutive: 3}
+	worth := func(s learning.Signal, err error) string {
+		require.NoError(t, err)
+		return fmt.Sprint(s.Type, " ", s.Magnitude)
+	}
+	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, strategy.Windows("any"))
+	assert.Equal(t, "positive 1", worth(strategy.InterpretTimeout(answer)))
+	assert.Equal(t, "negative 1", worth(strategy.InterpretIgnore(answer)))
+	assert.Equal(t, "neutral 0", worth(strategy.InterpretIgnore(learning.Answer{HeuristicID: "h", Consecutive: 2})))
+	assert.Equal(t, "positive 0.8", worth(strategy.InterpretJudgement(thumb("h", "e", true))))
+	assert.Equal(t, "negative 0.8", worth(strategy.InterpretJudgement(thumb("h", "e", false))))
+	for _, keyword := range []string{"undo", "revert", "cancel", "rollback", "nevermind", "never mind"} {
+		signals, err := strategy.InterpretUndo("x"+strings.ToUpper(keyword)+"x", []learning.Answer{answer})
+		require.NoError(t, err)
+		assert.Equal(t, "negative 1", worth(signals[0], nil))
+	}
+	assert.False(t, strategy.IsUndo("stop"))
+	for i, want := range []string{"negative 0.4", "negative 0.2", "positive 0.05", "positive 0.2", "positive 0.4"} {
+		j := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e"}, Scale: learning.DevScale, Score: i + 1}
+		assert.Equal(t, want, worth(strategy.InterpretJudgement(j)))
+	}
+
+	f := newFixtureDefault(t, cfg, "h", "yes")
+	f.put(learning.Heuristic{ID: "new"})
+	assert.InDelta(t, 0.3, f.confidence("new"), 1e-12)
+	for i := range 50 { // without a cap, and beside the complaint
+		f.fire("h", fmt.Sprint(i), "")
+		f.say(thumb("h", fmt.Sprint(i), false))
+	}
+	f.answerOfModel("of the model")
+	f.clock.Advance(31 * time.Second)
+	f.sweep()
+	assert.InDelta(t, (1+50.)/(2+50+50*0.8), f.confidence("h"), 1e-9)
+	assert.Equal(t, 0.5, f.confidence("yes"), "agreement counts nothing")
+	f.apply("1", "h", 1e6)
+	assert.Greater(t, f.confidence("h"), 0.99, "no bounds")
 }
