@@ -26,6 +26,12 @@ func (f *fixture) answerOfModel(event string) {
 	}))
 }
 
+// strong are weights of agreement for tests: a rejection counts in full, as it is below that of agreement.
+func strong(cfg learning.Config) learning.Config {
+	cfg.Agreement, cfg.Disagreement, cfg.AgreementMass = 2, 0.17, 10
+	return cfg
+}
+
 // TestAgreement says what an answer of the model counts for the heuristics that were compared with it, by what became of it. Steps are as in
 // TestEndsOfFires; the answer is "@e".
 func TestAgreement(t *testing.T) {
@@ -35,27 +41,27 @@ func TestAgreement(t *testing.T) {
 			failure     bool
 			yes, no     []float64
 		}{
-			{name: "silence", steps: "31s", yes: []float64{0.25}, no: []float64{-0.085}},
+			{name: "silence", steps: "31s", yes: []float64{2}, no: []float64{-0.17}},
 			{name: "not yet", steps: "wait 5s"},
-			{name: "praise", steps: "+@e | 31s", yes: []float64{0.25}, no: []float64{-0.085}},
-			{name: "a success", steps: "x: it is off", yes: []float64{0.25}, no: []float64{-0.085}},
-			{name: "a failure", steps: "x: it is off | 31s", failure: true, yes: []float64{-0.25}},
-			{name: "a complaint", steps: "-@e | 31s", yes: []float64{-0.25}},
-			{name: "an undo", steps: "x: undo that | 31s", yes: []float64{-0.25}},
-			{name: "an undo after silence", steps: "31s | late: undo that", yes: []float64{-0.25}},
-			{name: "a complaint after silence", steps: "31s | -@e", yes: []float64{-0.25}},
-			{name: "a complaint and an undo", steps: "-@e | x: undo that", yes: []float64{-0.25}},
-			{name: "a complaint that is withdrawn", steps: "-@e | 31s | 0@e", yes: []float64{0.25}, no: []float64{-0.085}},
+			{name: "praise", steps: "+@e | 31s", yes: []float64{2}, no: []float64{-0.17}},
+			{name: "a success", steps: "x: it is off", yes: []float64{2}, no: []float64{-0.17}},
+			{name: "a failure", steps: "x: it is off | 31s", failure: true, yes: []float64{-1}},
+			{name: "a complaint", steps: "-@e | 31s", yes: []float64{-0.8}},
+			{name: "an undo", steps: "x: undo that | 31s", yes: []float64{-1}},
+			{name: "an undo after silence", steps: "31s | late: undo that", yes: []float64{-1}},
+			{name: "a complaint after silence", steps: "31s | -@e", yes: []float64{-0.8}},
+			{name: "a complaint and an undo", steps: "-@e | x: undo that", yes: []float64{-1.8}},
+			{name: "a complaint that is withdrawn", steps: "-@e | 31s | 0@e", yes: []float64{2}, no: []float64{-0.17}},
 			{name: "ignored", steps: "s: next | 31s"},
-			{name: "ignored, and then praised", steps: "s: next | +@e", yes: []float64{0.25}, no: []float64{-0.085}},
-			{name: "praise and a failure", steps: "+@e | x: it is off", failure: true, yes: []float64{0.25}, no: []float64{-0.085}},
+			{name: "ignored, and then praised", steps: "s: next | +@e", yes: []float64{2}, no: []float64{-0.17}},
+			{name: "praise and a failure", steps: "+@e | x: it is off", failure: true, yes: []float64{2}, no: []float64{-0.17}},
 		} {
 			if test.failure != failure {
 				continue
 			}
 			t.Run(test.name, func(t *testing.T) {
 				expect := []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: test.failure}}
-				f := newFixture(t, learning.Config{Expectations: expect}, "yes", "no")
+				f := newFixture(t, strong(learning.Config{Expectations: expect}), "yes", "no")
 				f.answerOfModel("e")
 				for step := range strings.SplitSeq(test.steps, " | ") {
 					switch {
@@ -83,37 +89,37 @@ func assertWeights(t *testing.T, want, got []float64) {
 
 // TestAJudgementBeforeTheAnswer counts once the answer is fired.
 func TestAJudgementBeforeTheAnswer(t *testing.T) {
-	f := newFixture(t, learning.Config{}, "yes", "no")
+	f := newFixture(t, strong(learning.Config{}), "yes", "no")
 	f.say(thumb("", "e", false))
 	f.answerOfModel("e")
-	assert.Equal(t, map[string][]float64{"agreement": {-0.25}}, f.counted("yes"))
+	assert.Equal(t, map[string][]float64{"agreement": {-0.8}}, f.counted("yes"))
 	f.answerOfModel("e")
 	f.clock.Advance(time.Second)
-	f.another(learning.Config{}).say(thumb("", "e", true))
-	assert.Equal(t, map[string][]float64{"agreement": {0.25}}, f.counted("yes"), "another process replaces it")
-	assert.Equal(t, map[string][]float64{"agreement": {-0.085}}, f.counted("no"))
+	f.another(strong(learning.Config{})).say(thumb("", "e", true))
+	assert.Equal(t, map[string][]float64{"agreement": {2}}, f.counted("yes"), "another process replaces it")
+	assert.Equal(t, map[string][]float64{"agreement": {-0.17}}, f.counted("no"))
 }
 
 // TestAgreementIsCapped: its mass is limited, and its mean stays. What people say of the heuristic itself counts beside.
 func TestAgreementIsCapped(t *testing.T) {
-	f := newFixture(t, learning.Config{Caps: evidence.Caps{SourceMass: 1, Silence: []string{}}}, "yes", "no")
+	f := newFixture(t, strong(learning.Config{Caps: evidence.Caps{SourceMass: 1}}), "yes", "no")
 	for i := range 100 {
 		f.answerOfModel(fmt.Sprint(i))
 		f.clock.Advance(31 * time.Second)
 		f.sweep()
 	}
-	assert.InDelta(t, (1+7.)/(2+7), f.confidence("yes"), 1e-9)
-	assert.InDelta(t, 1./(2+7), f.confidence("no"), 1e-9)
+	assert.InDelta(t, (1+10.)/(2+10), f.confidence("yes"), 1e-9)
+	assert.InDelta(t, 1./(2+10), f.confidence("no"), 1e-9)
 	e, err := f.Explain(ctx, "yes")
 	require.NoError(t, err)
 	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
 	require.Len(t, e.Shares, 1)
-	assert.InDelta(t, 25, e.Shares[0].For, 1e-9)
+	assert.InDelta(t, 200, e.Shares[0].For, 1e-9)
 	e.Shares[0].For = 0
 	assert.Equal(t, learning.Share{Channel: learning.ChannelAgreement, Source: "ann", Count: 100}, e.Shares[0])
 	assert.Zero(t, e.Standing.Fires, "it was not shown")
 	f.say(thumb("yes", "other", false))
-	assert.InDelta(t, (1+7.)/(2+7+0.8), f.confidence("yes"), 1e-9)
+	assert.InDelta(t, (1+10.)/(2+10+0.8), f.confidence("yes"), 1e-9)
 	_, err = f.store.Commit(ctx, store.Batch{Expunge: []string{"ann"}})
 	require.NoError(t, err)
 	assert.InDelta(t, 0.5, f.confidence("yes"), 1e-9)
@@ -121,19 +127,19 @@ func TestAgreementIsCapped(t *testing.T) {
 
 // TestAgreementIsToldOf: the shares tell it apart without sources apart, and the observer hears of it.
 func TestAgreementIsToldOf(t *testing.T) {
-	f, notices := observed(t, learning.Config{}, "yes", "no")
+	f, notices := observed(t, learning.Config{Agreement: 0.38, Disagreement: 0.17}, "yes", "no")
 	f.answerOfModel("e")
 	f.clock.Advance(31 * time.Second)
 	changes := f.sweep()
 	assert.Equal(t, []string{"positive ", "positive yes", "negative no"}, types(changes))
-	assert.Equal(t, []string{"learning/learning counted yes agreement: 1 with 0.2, 0.50 to 0.56",
-		"learning/learning counted no agreement: 0 with 0.1, 0.50 to 0.48", "swept 1"}, notices())
+	assert.Equal(t, []string{"learning/learning counted yes agreement: 1 with 0.4, 0.50 to 0.58",
+		"learning/learning counted no agreement: 0 with 0.2, 0.50 to 0.46", "swept 1"}, notices())
 	e, err := f.Explain(ctx, "no")
 	require.NoError(t, err)
-	assert.Equal(t, []learning.Share{{Channel: learning.ChannelAgreement, Against: 0.085, Count: 1}}, e.Shares)
+	assert.Equal(t, []learning.Share{{Channel: learning.ChannelAgreement, Against: 0.17, Count: 1}}, e.Shares)
 	f.clock.Advance(time.Second)
 	f.say(thumb("", "e", false))
-	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.2, 0.56 to 0.44"}, notices())
+	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.4, 0.58 to 0.42"}, notices())
 	assert.InDelta(t, 0.5, f.confidence("no"), 1e-12)
 }
 
@@ -150,11 +156,20 @@ func TestNoAgreement(t *testing.T) {
 		assert.Empty(t, f.counted("yes"), name)
 		assert.Equal(t, 0.5, f.confidence("yes"), name)
 	}
-	f := newFixture(t, learning.Config{}, "no")
+	f := newFixture(t, strong(learning.Config{}), "no")
 	f.answerOfModel("e")
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
-	assert.Equal(t, map[string][]float64{"agreement": {-0.085}}, f.counted("no"), "the other one was deleted")
+	assert.Equal(t, map[string][]float64{"agreement": {-0.17}}, f.counted("no"), "the other one was deleted")
+}
+
+// TestARejectionCountsNoMoreThanAgreement, so that one angry person does not take back what several answers earned.
+func TestARejectionCountsNoMoreThanAgreement(t *testing.T) {
+	f := newFixtureDefault(t, learning.Config{}, "yes", "no")
+	f.answerOfModel("e")
+	f.say(thumb("", "e", false))
+	assert.Equal(t, map[string][]float64{"agreement": {-f.Config().Agreement}}, f.counted("yes"))
+	assert.Empty(t, f.counted("no"))
 }
 
 func TestComparedRefuses(t *testing.T) {
@@ -178,7 +193,7 @@ func TestComparedRefuses(t *testing.T) {
 // TestAgreementFollowsTheFacts: whatever becomes of an answer of the model, in whatever order, what counts is what the last state says.
 func TestAgreementFollowsTheFacts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, "yes", "no")
+		f := newFixture(t, strong(learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}), "yes", "no")
 		f.answerOfModel("e")
 		clicks := map[string]float64{}
 		undone, silent, ignored := false, false, false
@@ -200,7 +215,7 @@ func TestAgreementFollowsTheFacts(t *testing.T) {
 			default:
 				j := thumb("", "e", true)
 				j.Person = rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "person")
-				j.Value = rapid.SampledFrom([]float64{-1, -0.2, -0.1, 0, 1}).Draw(rt, "value")
+				j.Value = rapid.SampledFrom([]float64{-1, -0.5, 0, 1}).Draw(rt, "value")
 				clicks[j.Person] = j.Value
 				f.say(j)
 			}
@@ -212,11 +227,11 @@ func TestAgreementFollowsTheFacts(t *testing.T) {
 		yes, no := 0., 0.
 		switch {
 		case undone:
-			yes = -0.25
+			yes = max(-1-blame, -2)
 		case blame > 0 && !praise:
-			yes = -min(blame, 0.25) // as much as its own answer would have lost, but no more than agreement can gain
+			yes = max(-blame, -2)
 		case praise && blame == 0, silent && !praise && blame == 0 && !ignored:
-			yes, no = 0.25, -0.085
+			yes, no = 2, -0.17
 		}
 		for id, worth := range map[string]float64{"yes": yes, "no": no} {
 			want := (1 + max(worth, 0)) / (2 + math.Abs(worth))

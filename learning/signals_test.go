@@ -241,23 +241,31 @@ func TestUndoOfOthers(t *testing.T) {
 	assert.Equal(t, []string{"negative b"}, types(f.hear(learning.Message{Session: "of bob", Text: "undo that"})))
 }
 
-// TestSilenceAloneIsSlow: a handful of silent answers earns no trust. Four thumbs of one person do.
-func TestSilenceAloneIsSlow(t *testing.T) {
-	f := newFixtureDefault(t, learning.Config{})
-	f.put(learning.Heuristic{ID: "h"})
+// TestSilenceAloneEarnsNoTrust: not in a handful of answers, and with a cap not in a thousand. One person can teach.
+func TestSilenceAloneEarnsNoTrust(t *testing.T) {
+	f := newFixtureDefault(t, learning.Config{}, "h")
+	f.put(learning.Heuristic{ID: "new"})
 	f.put(learning.Heuristic{ID: "taught"})
-	for i := range 8 {
-		f.fire("h", fmt.Sprint(i), "")
-		f.clock.Advance(31 * time.Second)
-		f.sweep()
+	silent := func(f *fixture, n int) {
+		for i := range n {
+			f.fire("new", fmt.Sprint(i), "")
+			f.clock.Advance(31 * time.Second)
+			f.sweep()
+		}
 	}
-	assert.InDelta(t, (0.6+8*0.3)/(2+8*0.3), f.confidence("h"), 1e-9)
-	assert.Less(t, f.confidence("h"), 0.7)
-	for i := range 4 {
-		assert.Less(t, f.confidence("taught"), 0.7)
-		f.say(thumb("taught", fmt.Sprint("praised ", i), true))
+	silent(f, 5)
+	assert.Less(t, f.confidence("new"), 0.61)
+	for i := range 5 {
+		f.say(thumb("taught", fmt.Sprint(i), true))
 	}
-	assert.GreaterOrEqual(t, f.confidence("taught"), 0.7)
+	assert.Greater(t, f.confidence("taught"), 0.7)
+
+	f = newFixtureDefault(t, learning.Config{Caps: evidence.Caps{Silence: []string{learning.ChannelTimeout}, SilenceMass: 1}})
+	f.put(learning.Heuristic{ID: "new"})
+	silent(f, 500)
+	assert.InDelta(t, 1.6/3, f.confidence("new"), 1e-9)
+	f.say(thumb("new", "other", true))
+	assert.InDelta(t, (1.6+1.6)/(3+1.6), f.confidence("new"), 1e-9, "silence may weigh one full observation more than praise")
 }
 
 // TestModuleUndo takes back the answers to an event.
