@@ -6,15 +6,13 @@ import (
 	"errors"
 	"time"
 
-	"github.com/heedhq/heed/examples/agent/assistant"
 	"github.com/heedhq/heed/examples/agent/world"
 	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// tables are the host's own, in the database in which heed's are: what its runbook says, and what it has lived through.
+// tables are the host's own, in the database in which heed's are: what it has lived through.
 var tables = []string{
-	`CREATE TABLE IF NOT EXISTS agent_runbook (n INTEGER PRIMARY KEY, id TEXT NOT NULL, condition TEXT NOT NULL, action TEXT NOT NULL)`,
 	`CREATE TABLE IF NOT EXISTS agent_runs (run INTEGER PRIMARY KEY, first INTEGER NOT NULL, events INTEGER NOT NULL, over TEXT NOT NULL)`,
 }
 
@@ -63,8 +61,8 @@ func (s *shelter) begin(ctx context.Context, events int) (run int, span world.Sp
 	return run, span, err
 }
 
-// checkEmpty tells whether nobody has learned here yet. What heed exports are its own tables: who brings those alone into another
-// database has left the runbook behind, and the runs, without which answers would have the ids of earlier ones.
+// checkEmpty tells whether nobody has learned here yet. What heed exports are its own tables. Without the runs, answers would have
+// the ids of earlier ones.
 func (s *shelter) checkEmpty(ctx context.Context) error {
 	st, err := sqlstore.Open(ctx, s.handle, s.dialect)
 	if err != nil {
@@ -72,7 +70,7 @@ func (s *shelter) checkEmpty(ctx context.Context) error {
 	}
 	status, err := st.Status(ctx)
 	if err == nil && len(status.Cells) > 0 {
-		err = errors.New("-db has heed's tables, and not those of this program: bring agent_runbook and agent_runs too")
+		err = errors.New("-db has heed's tables, and not those of this program: bring agent_runs too")
 	}
 	return err
 }
@@ -84,42 +82,3 @@ func (s *shelter) end(ctx context.Context, run int, at time.Time) error {
 }
 
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
-
-// stores returns the assistant's stores.
-func (s *shelter) stores(ctx context.Context, now func() time.Time) (assistant.Stores, error) {
-	st, err := sqlstore.Open(ctx, s.handle, s.dialect, sqlstore.Config{Now: now})
-	if err != nil {
-		return assistant.Stores{}, err
-	}
-	outcomes, err := sqlstore.NewInbox(ctx, st, sqlstore.InboxConfig{Name: "outcomes"})
-	return assistant.Stores{Store: st, Outcomes: outcomes, Runbook: runbook{s.handle}}, err
-}
-
-// A runbook is a table.
-type runbook struct{ handle *sql.DB }
-
-var _ assistant.Runbook = runbook{}
-
-// Entries implements [assistant.Runbook].
-func (r runbook) Entries(ctx context.Context) (all []assistant.Heuristic, err error) {
-	rows, err := r.handle.QueryContext(ctx, `SELECT id, condition, action FROM agent_runbook ORDER BY n`)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var h assistant.Heuristic
-		if err := rows.Scan(&h.ID, &h.Condition, &h.Action); err != nil {
-			return nil, err
-		}
-		all = append(all, h)
-	}
-	return all, rows.Err()
-}
-
-// Add implements [assistant.Runbook].
-func (r runbook) Add(ctx context.Context, h assistant.Heuristic) error {
-	_, err := r.handle.ExecContext(ctx, `INSERT INTO agent_runbook (n, id, condition, action)
-		SELECT coalesce(max(n), 0) + 1, CAST($1 AS TEXT), CAST($2 AS TEXT), CAST($3 AS TEXT) FROM agent_runbook`, h.ID, h.Condition, h.Action)
-	return err
-}

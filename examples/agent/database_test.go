@@ -119,5 +119,5 @@ func TestAnImportIsNotEnough(t *testing.T) {
 		}
 		require.NoError(t, handle.Close())
 	}
-	require.ErrorContains(t, command(ctx, []string{"-events", "20", "-db", files[1]}, noEnv, io.Discard, silent), "agent_runbook")
+	require.ErrorContains(t, command(ctx, []string{"-events", "20", "-db", files[1]}, noEnv, io.Discard, silent), "agent_runs")
 }

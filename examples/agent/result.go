@@ -92,8 +92,11 @@ func sumUp(ctx context.Context, in stream, lives []*life) (*result, error) {
 
 // addHeuristics lists those that have answered.
 func (r *result) addHeuristics(ctx context.Context) error {
-	for _, h := range r.learner.Agent.Shelf() {
-		standing, err := r.learner.Agent.Learning.Standing(ctx, h.ID)
+	for h, err := range r.learner.Agent.Learning().Heuristics(ctx) {
+		if err != nil {
+			return err
+		}
+		standing, err := r.learner.Agent.Learning().Standing(ctx, h.ID)
 		if err != nil {
 			return err
 		}
@@ -118,7 +121,7 @@ func (r *result) addHeuristics(ctx context.Context) error {
 }
 
 func (r *result) addNotes(ctx context.Context) error {
-	for d, err := range r.learner.Agent.Strategy.Distributions(ctx) {
+	for d, err := range r.learner.Agent.Strategy().Distributions(ctx) {
 		if err != nil {
 			return err
 		}
@@ -128,13 +131,13 @@ func (r *result) addNotes(ctx context.Context) error {
 }
 
 func (r *result) addPatterns(ctx context.Context) error {
-	standings, err := r.learner.Agent.Patterns.Standings(ctx, patterns.PatternQuery{Positive: true})
+	standings, err := r.learner.Agent.Patterns().Standings(ctx, patterns.PatternQuery{Positive: true})
 	if err != nil {
 		return err
 	}
 	for _, s := range standings {
 		row := patternResult{Name: s.Pattern.Content, State: s.State, Observations: s.Counts}
-		for last, err := range r.learner.Agent.Patterns.Transitions(ctx, patterns.HistoryQuery{About: string(s.Pattern.ID), Limit: 1}) {
+		for last, err := range r.learner.Agent.Patterns().Transitions(ctx, patterns.HistoryQuery{About: string(s.Pattern.ID), Limit: 1}) {
 			if err != nil {
 				return err
 			}
@@ -146,7 +149,7 @@ func (r *result) addPatterns(ctx context.Context) error {
 }
 
 func (r *result) addRules(ctx context.Context) error {
-	rules, err := r.learner.Agent.Feedback.Rules().List(ctx, feedback.RuleQuery{})
+	rules, err := r.learner.Agent.Feedback().Rules().List(ctx, feedback.RuleQuery{})
 	if err != nil {
 		return err
 	}
@@ -161,7 +164,7 @@ func (r *result) addRules(ctx context.Context) error {
 		}
 		r.Rules = append(r.Rules, row)
 	}
-	r.Refused, _, err = r.learner.Agent.Feedback.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StateRejected}, 0)
+	r.Refused, _, err = r.learner.Agent.Feedback().Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StateRejected}, 0)
 	return err
 }
 

@@ -9,6 +9,11 @@ import (
 	"github.com/heedhq/heed/examples/agent/assistant"
 	"github.com/heedhq/heed/examples/agent/world"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 // A way is how a stream of events is met.
@@ -27,14 +32,21 @@ type life struct {
 	Answers []answered
 	Agent   *assistant.Assistant
 	// ByHeuristic and WithNote explain the last answers of these two sorts.
-	ByHeuristic, WithNote *assistant.Why
+	ByHeuristic, WithNote *why
 
 	explained int // from this answer on
 }
 
+// A why is an answer with the evidence behind it, as it was when the answer was given, and what became of it.
+type why struct {
+	Plan    loop.Plan
+	Account loop.Account
+}
+
 // answered is an event with its answer, what that was worth in truth, and what it cost, up to the next event.
 type answered struct {
-	*assistant.Account
+	Event loop.Event
+	loop.Answer
 	world.Verdict
 	Calls, Tokens int
 }
@@ -48,12 +60,12 @@ type stream struct {
 	model func(scripted decision.LLM) decision.LLM // nil: the script itself
 }
 
-// stores returns where what is learned is kept.
-func (s *stream) stores(ctx context.Context, how way, now func() time.Time) (assistant.Stores, error) {
+// store returns where what is learned is kept.
+func (s *stream) store(ctx context.Context, how way, now func() time.Time) (store.Store, error) {
 	if how == learns && s.home != nil {
-		return s.home.stores(ctx, now)
+		return sqlstore.Open(ctx, s.home.handle, s.home.dialect, sqlstore.Config{Now: now})
 	}
-	return assistant.InMemory(now)
+	return memstore.New(memstore.Config{Now: now})
 }
 
 // live lets an assistant live through a stream of events, and keeps the score.
@@ -63,39 +75,30 @@ func live(ctx context.Context, how way, s stream, progress func(done, of int)) (
 	if s.model != nil {
 		bill.model = s.model(bill.model)
 	}
-	kept, err := s.stores(ctx, how, w.Now)
+	kept, err := s.store(ctx, how, w.Now)
 	if err != nil {
 		return nil, err
 	}
-	cfg := assistant.Config{Model: bill, Stores: kept, Now: w.Now, Seed: s.seed, Run: s.run, Off: how == off}
-	for _, r := range world.Runbooks() {
-		cfg.Runbooks = append(cfg.Runbooks, assistant.Heuristic(r))
-	}
-	for _, n := range world.Notes() {
-		cfg.Notes = append(cfg.Notes, assistant.Note{ID: n.ID, Category: n.Sort, Topic: n.Topic, Text: n.Text})
-	}
-	if how == told {
-		cfg.Trust = func(e assistant.Event, h assistant.Heuristic) float64 { return w.Works(e, h.Action) }
-	}
-	agent, err := assistant.New(ctx, cfg)
+	agent, err := assistant.New(ctx, assistant.Config{
+		Model: bill, Store: kept, Lessons: lessons(), Now: w.Now, Seed: s.seed, Run: s.run, Off: how == off,
+	})
 	if err != nil {
 		return nil, err
 	}
 	l := &life{Way: how, Agent: agent, explained: s.span.Events * 9 / 10}
 	for happening := w.Next(); happening != nil; happening = w.Next() {
 		switch h := happening.(type) {
-		case assistant.Event:
+		case loop.Event:
 			progress(len(l.Answers), s.span.Events)
-			account, err := l.answer(ctx, w, h)
-			if err != nil {
-				return nil, err
+			var answer loop.Answer
+			if answer, err = l.answer(ctx, w, h); err == nil {
+				verdict := w.Answered(h, answer.Text, answer.Result.Path == decision.Model)
+				l.Answers = append(l.Answers, answered{Event: h, Answer: answer, Verdict: verdict})
 			}
-			verdict := w.Answered(h, account.Result.Text, account.Result.Path == decision.Model, account.Briefing.Rules)
-			l.Answers = append(l.Answers, answered{Account: account, Verdict: verdict})
 		case assistant.Morning:
 			err = l.morning(ctx, w, h)
 		default:
-			err = l.hear(ctx, h)
+			err = l.take(ctx, h)
 		}
 		if err != nil {
 			return nil, err
@@ -107,53 +110,100 @@ func live(ctx context.Context, how way, s stream, progress func(done, of int)) (
 		}
 	}
 	progress(s.span.Events, s.span.Events)
+	for _, w := range []*why{l.ByHeuristic, l.WithNote} {
+		if w != nil && err == nil {
+			err = l.outcome(ctx, w)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
 	if how == learns && s.home != nil {
 		err = s.home.end(ctx, s.run, w.Now())
 	}
 	return l, err
 }
 
-func (l *life) answer(ctx context.Context, w *world.World, e assistant.Event) (*assistant.Account, error) {
-	if l.Way == oracle {
-		return &assistant.Account{Event: e, Result: decision.Result{Text: w.Best(e)}}, nil
+// lessons are what an assistant begins with.
+func lessons() (l loop.Lessons) {
+	for _, r := range world.Runbooks() {
+		l.Heuristics = append(l.Heuristics, learning.Heuristic{ID: r.ID, Domain: assistant.Alerts, Condition: r.Condition, Action: r.Action})
 	}
-	account, err := l.Agent.Answer(ctx, e)
+	for _, n := range world.Notes() {
+		l.Notes = append(l.Notes, loop.Note{ID: n.ID, Domain: assistant.Requests, Category: n.Sort, Topic: n.Topic, Text: n.Text})
+	}
+	return l
+}
+
+func (l *life) answer(ctx context.Context, w *world.World, e loop.Event) (loop.Answer, error) {
+	switch l.Way {
+	case oracle:
+		return loop.Answer{ID: e.ID, Text: w.Best(e)}, nil
+	case told:
+		if err := l.tell(ctx, w, e); err != nil {
+			return loop.Answer{}, err
+		}
+	}
+	answer, err := l.Agent.Answer(ctx, e)
 	if err != nil || l.Way != learns || len(l.Answers) < l.explained {
-		return account, err
+		return answer, err
 	}
 	last := &l.ByHeuristic
 	switch {
-	case account.Briefing.Used != nil:
+	case answer.Plan.Choice != nil:
 		last = &l.WithNote
-	case account.Result.Path != decision.Heuristic:
-		return account, nil
+	case answer.Result.Path != decision.Heuristic:
+		return answer, nil
 	}
-	why, err := l.Agent.Explain(ctx, account)
-	if err == nil {
-		*last = why
-	}
-	return account, err
+	account, err := l.Agent.Explain(ctx, answer.ID)
+	*last = &why{answer.Plan, account}
+	return answer, err
 }
 
-func (l *life) hear(ctx context.Context, happening any) error {
+// outcome fills in what became of an answer in the meantime.
+func (l *life) outcome(ctx context.Context, w *why) error {
+	now, err := l.Agent.Explain(ctx, w.Account.ID)
+	w.Account.Worth, w.Account.Channel, w.Account.Known = now.Worth, now.Channel, now.Known
+	return err
+}
+
+// tell pins the confidence of each heuristic where it works in truth.
+func (l *life) tell(ctx context.Context, w *world.World, e loop.Event) error {
+	module := l.Agent.Learning()
+	for h, err := range module.Heuristics(ctx) {
+		if err != nil {
+			return err
+		}
+		works := w.Works(e, h.Action)
+		if err := module.Pin(ctx, learning.Pin{
+			HeuristicID: h.ID, Actor: "oracle", Constraints: learning.Constraints{Range: learning.Range{Floor: works, Ceiling: works}},
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *life) take(ctx context.Context, happening any) error {
 	if l.Way == oracle {
 		return nil
 	}
-	return l.Agent.Hear(ctx, happening)
+	return l.Agent.Take(ctx, happening)
 }
 
 // morning lets the leads look at what is proposed.
 func (l *life) morning(ctx context.Context, w *world.World, m assistant.Morning) error {
-	if err := l.hear(ctx, m); err != nil {
+	if err := l.take(ctx, m); err != nil {
 		return err
 	}
-	pending, err := l.Agent.Proposals(ctx)
+	rules := l.Agent.Feedback().Rules()
+	pending, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	if err != nil {
 		return err
 	}
 	for _, p := range pending {
 		for _, lead := range world.Leads {
-			decided, err := l.Agent.Decide(ctx, w.Review(lead, p))
+			decided, err := rules.Review(ctx, w.Review(lead, p))
 			if err != nil {
 				return err
 			}

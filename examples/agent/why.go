@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/heedhq/heed/examples/agent/assistant"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/strategy"
 )
@@ -17,8 +16,8 @@ import (
 func (r *result) writeWhys(b *strings.Builder) error {
 	for _, w := range []struct {
 		title string
-		why   *assistant.Why
-		rest  func(*strings.Builder, *assistant.Why) error
+		why   *why
+		rest  func(*strings.Builder, *why) error
 	}{
 		{"the last answer of a heuristic", r.learner.ByHeuristic, writeTrust},
 		{"the last answer of the model's where there is a note", r.learner.WithNote, writeBriefing},
@@ -26,25 +25,25 @@ func (r *result) writeWhys(b *strings.Builder) error {
 		if w.why == nil {
 			continue
 		}
-		a := w.why.Account
-		fmt.Fprintf(b, "Why: %s\n\n  %s, %s: %q\n", w.title, a.Event.ID, a.Event.At.Format(day), a.Event.Text)
-		for _, c := range a.Candidates {
+		a, e := &w.why.Account, &w.why.Plan.Event
+		fmt.Fprintf(b, "Why: %s\n\n  %s, %s: %q\n", w.title, e.ID, e.At.Format(day), e.Text)
+		for _, c := range w.why.Plan.Candidates {
 			fmt.Fprintf(b, "  candidate %s: similarity %.2f, confidence %.2f\n", c.HeuristicID, c.Similarity, c.Confidence)
 		}
 		if err := w.rest(b, w.why); err != nil {
 			return err
 		}
-		fmt.Fprintf(b, "  so the answer was %q\n", a.Result.Text)
+		fmt.Fprintf(b, "  so the answer was %q\n", a.Text)
 		fmt.Fprintf(b, "  and what people made of it was %+.1f, from -1 to 1\n\n", a.Worth)
 	}
 	return nil
 }
 
 // writeTrust shows what made a heuristic's confidence.
-func writeTrust(b *strings.Builder, why *assistant.Why) error {
-	t := why.Trust
+func writeTrust(b *strings.Builder, why *why) error {
+	t := why.Account.Trust
 	fmt.Fprintf(b, "  it takes %.2f to answer, and %s had %.2f, which is the mean of a prior and of what was seen and said, as far as it has not faded:\n\n",
-		why.Account.Result.Threshold, t.Standing.Heuristic.ID, t.Standing.Confidence)
+		why.Account.Needed, t.Standing.Heuristic.ID, t.Standing.Confidence)
 	sums := make(map[string]*learning.Share)
 	for _, s := range t.Shares {
 		sum := sums[s.Channel]
@@ -80,20 +79,15 @@ func limits(l []learning.Limit) string {
 }
 
 // writeBriefing shows what the prompt said, and by what right.
-func writeBriefing(b *strings.Builder, why *assistant.Why) error {
-	for _, rule := range why.Rules {
+func writeBriefing(b *strings.Builder, why *why) error {
+	for _, rule := range why.Account.Rules {
 		fmt.Fprintf(b, "  the prompt had the rule %q, since", rule.Text)
 		for i, a := range rule.Approvals {
 			fmt.Fprintf(b, "%s %s (%s)", strings.Repeat(" and", min(i, 1)), a.Actor, a.At.Format(day))
 		}
 		b.WriteString("\n")
 	}
-	if used := why.Account.Briefing.Used; used != nil {
-		writeChoice(b, used.Choice, why.Note)
-	}
-	if p := why.Account.Result.Prediction; p != nil {
-		fmt.Fprintf(b, "  the model said that this works with a probability of %.2f\n", p.Success)
-	}
+	writeChoice(b, *why.Account.Choice, why.Account.Item)
 	return nil
 }
 

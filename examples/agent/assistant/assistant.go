@@ -1,179 +1,145 @@
-// Package assistant is an operations assistant that learns: it shows how the packages of heed are wired into one loop.
-//
-//	what comes in          what it does                                             which package learns from it
-//	an [Event]             answers with a runbook entry, else with the model        decision, by what learning trusts
-//	a [Message], a [Thumb] hears praise, complaint, undo, and silence               learning, decision (new entries from praise)
-//	a [Closed] channel     says what the notes in the prompt were worth             strategy, through its Consumer
-//	a [Done] task          says how the way went in which a plan had cut it         patterns
-//	a review               becomes, with others, a rule that two people approve     feedback
-//
-// It knows of the world what a host knows, and nothing else: texts, clicks and reviews.
+// Package assistant is an operations assistant that learns, by package loop. It says what is its own: which ways there are of using
+// a note, and who it is. It knows of the world what a host knows, and nothing else: texts, clicks and reviews.
 package assistant
 
 import (
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
-	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
-	"github.com/heedhq/heed/strategy/attribution"
 	"github.com/heedhq/heed/strategy/injection"
 )
 
 // Name is the assistant's name among the agents that reviewers look at.
 const Name = "operations"
 
-// Config configures an [Assistant]. Model, Stores and Now must be set.
+// The domains of events.
+const (
+	Alerts   = "alerts"   // the runbook is about them
+	Requests = "requests" // and the notes about these: what is asked for is not answered off a shelf
+	Changes  = "changes"  // tasks that have to be planned, and of which it is known later how they went
+)
+
+// What comes in is a [loop.Event] to be answered, a [learning.Message] of somebody who was answered, or one of these.
+type (
+	Thumb struct { // a click beside an answer
+		Event string
+		loop.Reaction
+	}
+	Done struct { // a task came to an end
+		Event string
+		loop.Outcome
+	}
+	Review struct { // a reviewer looked at an answer
+		Event string
+		loop.Correction
+	}
+	Closed  struct{ At time.Time } // a conversation in which nothing more is said
+	Morning struct{ At time.Time } // the hour of what is to be done once a day
+)
+
+// Config configures an [Assistant].
 type Config struct {
-	Model    decision.LLM
-	Stores   Stores
-	Runbooks []Heuristic
-	Notes    []Note
-	Now      func() time.Time
-	Seed     uint64
-	// Run is how many assistants have used the stores before. The ids and draws of each differ.
-	Run int
-	// Off has it learn nothing: it answers with what it began with.
-	Off bool
-	// Trust, where it is set, says how far a heuristic is trusted, whatever was learned of it.
-	Trust func(e Event, h Heuristic) float64
+	Model   decision.LLM
+	Store   store.Store
+	Lessons loop.Lessons // the runbook and the notes
+	Now     func() time.Time
+	Seed    uint64
+	Run     int  // how many assistants have used the store before: the draws of each differ
+	Off     bool // it learns nothing: it answers with what it began with
 }
 
-// An Assistant answers events. Make one with [New]. It must not be used concurrently: its parts may, but it keeps what is
-// open in a map of its own.
+// An Assistant answers events. It is safe for concurrent use.
 type Assistant struct {
-	Learning *learning.Module
-	Decision *decision.Decider
-	Strategy *strategy.Learner
-	Patterns *patterns.Recorder
-	Feedback *feedback.Service
+	*loop.Agent
+	model decision.LLM
 
-	cfg       Config
-	shelf     *shelf
-	notes     *notebook
-	reactions *decision.Reactions
-	extractor *decision.Extractor
-	outcomes  *attribution.Consumer
-	open      map[string]*Account // conversations and tasks that have not come to an end, by event
+	mu      sync.Mutex
+	earlier map[string]string // the advice that subagents gave in the background, by note
 }
 
-// New returns an assistant, which goes on from what its stores hold.
-func New(ctx context.Context, cfg Config) (*Assistant, error) {
-	a := &Assistant{cfg: cfg, open: make(map[string]*Account)}
-	kept := cfg.Stores
-	var err error
-	a.Learning, err = newLearning(ctx, kept.Store, cfg.Now)
-	if err != nil {
-		return nil, err
-	}
-	if a.shelf, err = newShelf(ctx, a.Learning, kept.Runbook, cfg.Runbooks); err != nil {
-		return nil, err
-	}
-	a.Decision, err = decision.New(ctx, decision.Config{
-		LLM: cfg.Model, Store: kept.Store, Prompts: decision.Prompts{System: systemPrompt},
-		Similarity: heed.Trigrams{}, SimilarityThreshold: agreement, Withhold: new(float64), Prediction: decision.SecondCall,
-		Now: cfg.Now, Seed: cfg.dice(1), NewID: cfg.numbered("answer"),
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.reactions, err = decision.NewReactions(ctx, decision.ReactionsConfig{Store: kept.Store, Now: cfg.Now})
-	if err != nil {
-		return nil, err
-	}
-	a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{LLM: cfg.Model, Store: kept.Store, Nearest: a.shelf.nearest})
-	if err != nil {
-		return nil, err
-	}
-	a.Strategy, err = strategy.New(ctx, strategy.Config{
-		Store: kept.Store, Arms: arms(), Default: injection.MainContext, Disabled: cfg.Off,
-		Now: cfg.Now, Seed: cfg.dice(2), NewID: cfg.numberedChoices(),
-	})
-	if err != nil {
-		return nil, err
-	}
-	a.outcomes, err = attribution.New(attribution.Config{Learner: a.Strategy, Stream: kept.Outcomes, DeadLetters: kept.Outcomes})
-	if err != nil {
-		return nil, err
-	}
-	a.notes = newNotebook(cfg.Notes)
-	a.Patterns, err = patterns.New(ctx, patterns.Config{Store: kept.Store, Now: cfg.Now, NewID: cfg.numbered("pattern")})
-	if err != nil {
-		return nil, err
-	}
+const systemPrompt = "You assist the people who run a data centre. Answer each event in a few sentences: what to do, and what to " +
+	"look at afterwards. A task is answered with a plan that says how the task is split."
+
+// New returns an assistant, which goes on from what its store holds.
+func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	const day = 24 * time.Hour
-	a.Feedback, err = feedback.New(ctx, feedback.Config{
-		Store: kept.Store, Window: 200, Now: cfg.Now, NewID: cfg.numbered("rule"),
-		Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day},
+	a = &Assistant{model: cfg.Model, earlier: make(map[string]string)}
+	a.Agent, err = loop.New(ctx, loop.Config{
+		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt, Lessons: cfg.Lessons, Frozen: cfg.Off, Extract: true,
+		Budget: loop.Budget{Notes: 1}, Now: cfg.Now, Seed: rand.NewPCG(cfg.Seed, uint64(cfg.Run)), //nolint:gosec // a number of runs
+		Arms: []loop.Arm{
+			{ID: string(injection.MainContext), ForNotes: true},
+			{ID: string(injection.Subagent), ForNotes: true, Brief: a.subagent},
+			{ID: string(injection.BackgroundSubagent), ForNotes: true, Brief: a.background},
+			{ID: string(injection.Deferred), ForNotes: true, Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
+		},
+		Decision: decision.Config{SimilarityThreshold: 0.6}, // from there on, the model said what a heuristic says
+		Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
+		Feedback: feedback.Config{Window: 200, Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
 	})
 	return a, err
 }
 
-// systemPrompt is what the model is told in every case.
-const systemPrompt = "You assist the people who run a data centre. Answer each event in a few sentences: what to do, and what to " +
-	"look at afterwards. A task is answered with a plan that says how the task is split."
+// The headings under which notes stand in a prompt, and what a subagent is told.
+const (
+	NotesHeading   = "## Notes"
+	AdviceHeading  = "## Advice of a subagent"
+	EarlierHeading = "## Advice from the last time"
+	SubagentPrompt = "You are a subagent. Say in a sentence or two what the note means for the event."
+	NoteMark       = "Note: "
+)
 
-// Hear takes in whatever is no event to be answered.
-func (a *Assistant) Hear(ctx context.Context, happening any) error {
-	if a.cfg.Off {
-		return nil
+// subagent has a subagent read the note first.
+func (a *Assistant) subagent(ctx context.Context, e loop.Event, notes []loop.Note) (string, error) {
+	reply, err := a.model.Generate(ctx, decision.LLMRequest{
+		System: SubagentPrompt, MaxTokens: 256, Prompt: "Event: " + prompt.Line(e.Text, 0) + "\n\n" + NoteMark + prompt.Line(notes[0].Text, 0),
+	})
+	return AdviceHeading + "\n\n- " + prompt.Line(reply.Text, 0), err
+}
+
+// background has a subagent read it for the next time.
+func (a *Assistant) background(ctx context.Context, e loop.Event, notes []loop.Note) (text string, err error) {
+	a.mu.Lock()
+	if earlier := a.earlier[notes[0].ID]; earlier != "" {
+		text = EarlierHeading + "\n\n- " + earlier
 	}
+	a.mu.Unlock()
+	advice, err := a.subagent(ctx, e, notes)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.earlier[notes[0].ID] = advice[len(AdviceHeading+"\n\n- "):]
+	return text, err
+}
+
+// Take takes in whatever is no event to be answered.
+func (a *Assistant) Take(ctx context.Context, happening any) (err error) {
 	switch h := happening.(type) {
-	case Message:
-		return a.message(ctx, h)
+	case learning.Message:
+		_, err = a.Hear(ctx, h)
 	case Thumb:
-		return a.thumb(ctx, h)
-	case Closed:
-		return a.closed(ctx, h)
+		err = a.React(ctx, h.Event, h.Reaction)
 	case Done:
-		return a.done(ctx, h)
-	case feedback.Feedback:
-		return a.reviewed(ctx, h)
+		err = a.Outcome(ctx, h.Event, h.Outcome)
+	case Review:
+		_, err = a.Correct(ctx, h.Event, h.Correction)
+	case Closed:
+		err = a.Sweep(ctx, h.At)
 	case Morning:
-		return a.morning(ctx, h)
+		if err = a.Sweep(ctx, h.At); err == nil {
+			_, err = a.Feedback().Rules().Consolidate(ctx)
+		}
 	default:
-		return fmt.Errorf("the assistant does not know what a %T is", happening)
+		err = fmt.Errorf("the assistant does not know what a %T is", happening)
 	}
-}
-
-// morning does what a host does once a day.
-func (a *Assistant) morning(ctx context.Context, m Morning) error {
-	err := heed.Sweep(ctx, m.At, a.Learning, a.Feedback, a.Patterns, a.Strategy, a.cfg.Stores.Store)
-	_, merged := a.Feedback.Rules().Consolidate(ctx)
-	return errors.Join(err, merged)
-}
-
-// dice are what an assistant draws with for a purpose: the same in every process, and others in each run.
-func (c *Config) dice(purpose uint64) rand.Source {
-	return rand.NewPCG(c.Seed, uint64(c.Run)<<8|purpose)
-}
-
-// numbered makes ids of which the same is true.
-func (c *Config) numbered(what string) func() string {
-	if c.Run > 0 {
-		what = fmt.Sprintf("%s-%d", what, c.Run)
-	}
-	n := 0
-	return func() string {
-		n++
-		return fmt.Sprintf("%s-%d", what, n)
-	}
-}
-
-func (c *Config) numberedChoices() func() strategy.ChoiceID {
-	var n uint64
-	return func() (id strategy.ChoiceID) {
-		n++
-		binary.BigEndian.PutUint64(id[:8], uint64(c.Run))
-		binary.BigEndian.PutUint64(id[8:], n)
-		return id
-	}
+	return err
 }

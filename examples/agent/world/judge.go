@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/examples/agent/assistant"
+	"github.com/heedhq/heed/loop"
 )
 
 // A Verdict is how good an answer was: the truth, which nobody in the world is told.
@@ -15,7 +16,7 @@ type Verdict struct {
 }
 
 // Judge says how good an answer is. The luck of an event is the same for every answer to it.
-func (w *World) Judge(e assistant.Event, answer string) Verdict {
+func (w *World) Judge(e loop.Event, answer string) Verdict {
 	v := Verdict{Kind: kindOf(e.Text)}
 	works := w.Works(e, answer)
 	for _, m := range v.Kind.Mistakes {
@@ -31,7 +32,7 @@ func (w *World) Judge(e assistant.Event, answer string) Verdict {
 }
 
 // Works returns the probability that an answer serves its end, mistakes aside.
-func (w *World) Works(e assistant.Event, answer string) float64 {
+func (w *World) Works(e loop.Event, answer string) float64 {
 	k := kindOf(e.Text)
 	if answer == "" {
 		return 0
@@ -51,7 +52,7 @@ func (w *World) Works(e assistant.Event, answer string) float64 {
 }
 
 // at is how often an answer works at the time of an event.
-func (w *World) at(a Answer, e assistant.Event) float64 {
+func (w *World) at(a Answer, e loop.Event) float64 {
 	if a.Later > 0 && w.late(e.At) {
 		return a.Later
 	}
@@ -59,7 +60,7 @@ func (w *World) at(a Answer, e assistant.Event) float64 {
 }
 
 // Best answers as well as it can be done.
-func (w *World) Best(e assistant.Event) string {
+func (w *World) Best(e loop.Event) string {
 	k := kindOf(e.Text)
 	if k.Domain == assistant.Changes {
 		best := decompositions[0]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/agent/assistant"
+	"github.com/heedhq/heed/loop"
 )
 
 // Model is the scripted model. It knows what a model knows: its prompt, and what it has read elsewhere.
@@ -79,7 +80,7 @@ func (w *World) choose(k *Kind, r *decision.LLMRequest, event, shown string) Ans
 }
 
 // works is how often an answer works now.
-func (w *World) works(a Answer) float64 { return w.at(a, assistant.Event{At: w.now}) }
+func (w *World) works(a Answer) float64 { return w.at(a, loop.Event{At: w.now}) }
 
 // wayOf tells in which way the prompt has a note.
 func wayOf(system string, n *Note) string {

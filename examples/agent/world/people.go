@@ -7,11 +7,12 @@ import (
 
 	"github.com/heedhq/heed/examples/agent/assistant"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
 )
 
 // Answered tells the world what an event was answered with, which decides what happens next, and says how good it was.
-// Rules are the ids of the learned rules that the model was shown.
-func (w *World) Answered(e assistant.Event, answer string, byModel bool, rules []string) Verdict {
+func (w *World) Answered(e loop.Event, answer string, byModel bool) Verdict {
 	v := w.Judge(e, answer)
 	k := kindOf(e.Text)
 	if k.Domain == assistant.Changes {
@@ -22,20 +23,20 @@ func (w *World) Answered(e assistant.Event, answer string, byModel bool, rules [
 		w.react(e, v.Good)
 	}
 	if k.Mistakes != nil && byModel {
-		w.review(e, v, rules)
+		w.review(e, v)
 	}
-	w.say(e.At.Add(2*time.Minute), assistant.Closed{Event: e.ID, At: e.At.Add(2 * time.Minute)})
+	w.say(e.At.Add(2*time.Minute), assistant.Closed{At: e.At.Add(2 * time.Minute)})
 	return v
 }
 
 // react plans what the user does after an answer: mostly nothing.
-func (w *World) react(e assistant.Event, good bool) {
+func (w *World) react(e loop.Event, good bool) {
 	m := discontented
 	if good {
 		m = contented
 	}
 	at := e.At.Add(time.Duration(5+20*w.draw("after", e.ID)) * time.Second)
-	message := assistant.Message{Event: e.ID, Stream: e.Stream, Person: e.Person, At: at}
+	message := learning.Message{Session: e.Session, Stream: e.Stream, Person: e.Person, At: at}
 	switch u := w.draw("reaction", e.ID); {
 	case u < m.undo:
 		message.Text = pick(w.draw("words", e.ID), "Undo that.", "please revert, it made it worse", "Cancel that!")
@@ -44,13 +45,17 @@ func (w *World) react(e assistant.Event, good bool) {
 		message.Text = pick(w.draw("words", e.ID), "it is still there", "Anybody?", "same thing again")
 		w.say(at, message)
 	case u < m.undo+m.again+m.down+m.up:
-		w.say(at, assistant.Thumb{Event: e.ID, Person: e.Person, Up: m.up > 0, At: at})
+		value := -1.
+		if m.up > 0 {
+			value = 1
+		}
+		w.say(at, assistant.Thumb{Event: e.ID, Reaction: loop.Reaction{Person: e.Person, Value: value, At: at}})
 	}
 }
 
 // finish plans the end of a task: hours later for a good plan, and more for a bad one.
-func (w *World) finish(e assistant.Event, v Verdict) {
-	done := assistant.Done{Event: e.ID, Success: v.Good, Duration: time.Duration(3+5*w.draw("minutes", e.ID)) * time.Minute}
+func (w *World) finish(e loop.Event, v Verdict) {
+	done := assistant.Done{Event: e.ID, Outcome: loop.Outcome{Success: &v.Good, Duration: time.Duration(3+5*w.draw("minutes", e.ID)) * time.Minute}}
 	if !v.Good {
 		done.Duration *= 6
 		done.Errors, done.Retries, done.Failure = v.errors, 2, "rework"
@@ -60,24 +65,22 @@ func (w *World) finish(e assistant.Event, v Verdict) {
 }
 
 // review plans what a reviewer says of an answer: what is wrong with it, or that nothing is.
-func (w *World) review(e assistant.Event, v Verdict, rules []string) {
+func (w *World) review(e loop.Event, v Verdict) {
 	if w.draw("reviewed", e.ID) > reviewed {
 		return
 	}
 	at := e.At.Add(90 * time.Second)
-	f := feedback.Feedback{
-		ID: "review-" + e.ID, Gate: "answers", Agent: assistant.Name, Task: e.ID, At: at, Decision: feedback.Approved,
-		Reviewer: fmt.Sprintf("reviewer-%d", int(w.draw("reviewer", e.ID)*reviewers)), Rules: rules,
-	}
+	r := assistant.Review{Event: e.ID, Correction: loop.Correction{
+		ID: "review-" + e.ID, At: at, Reviewer: fmt.Sprintf("reviewer-%d", int(w.draw("reviewer", e.ID)*reviewers)),
+	}}
 	wrong := v.Mistakes
 	if len(wrong) == 0 && w.draw("nagged", e.ID) < nagged {
 		wrong = []*Mistake{taste}
 	}
 	if len(wrong) > 0 {
-		f.Decision = feedback.ApprovedWithChanges
-		f.Summary = pick(w.draw("said", e.ID), wrong[0].Said...)
+		r.Text = pick(w.draw("said", e.ID), wrong[0].Said...)
 	}
-	w.say(at, f)
+	w.say(at, r)
 }
 
 // Leads are the two people who look at proposals.

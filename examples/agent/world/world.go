@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/examples/agent/assistant"
+	"github.com/heedhq/heed/loop"
 )
 
 // A World hands out one happening after the other. It must not be used concurrently.
@@ -62,7 +63,7 @@ func New(seed uint64, s Span) *World {
 // Now is the world's clock.
 func (w *World) Now() time.Time { return w.now }
 
-// Next returns what happens next, one of the types of package assistant or a [feedback.Feedback], and nil at the end.
+// Next returns what happens next, as package assistant has it, and nil at the end.
 func (w *World) Next() any {
 	if len(w.agenda) == 0 {
 		return nil
@@ -86,10 +87,14 @@ func (w *World) event() any {
 		"{n}", fmt.Sprint(2+int(w.draw("n", id)*90)),
 	).Replace(pick(w.draw("text", id), k.Texts...))
 	person := fmt.Sprintf("user-%02d", int(w.draw("person", id)*users))
-	return assistant.Event{
-		ID: id, Domain: k.Domain, Stream: "channel of " + person, Person: person, At: w.now,
+	e := loop.Event{
+		ID: id, Domain: k.Domain, Session: id, Stream: "channel of " + person, Person: person, Context: "interactive", At: w.now,
 		Text: fmt.Sprintf("%s #%d", text, n),
 	}
+	if k.Domain == assistant.Changes {
+		e.Task = id
+	}
+	return e
 }
 
 // kind draws what kind of event it is.
