@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -153,9 +154,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 	d := cfg.Decision
 	share(cfg, &d.Store, &d.Now, &d.Observer)
 	d.LLM = decision.LLMFunc(generate)
-	if d.Prompts.System == "" {
-		d.Prompts.System = cfg.System
-	}
+	d.Persona = cmp.Or(d.Persona, cfg.System)
 	if d.Similarity == nil {
 		d.Similarity = cfg.Similarity
 	}

@@ -33,7 +33,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	if p.Ready {
 		if e.OnChunk != nil {
-			e.OnChunk(p.Text)
+			e.OnChunk(p.Text, false)
 		}
 		return p.answer(), nil
 	}
@@ -42,7 +42,12 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		p.Result = decision.Result{Path: decision.Rejected, Reason: decision.LLMUnavailable}
 		return p.answer(), nil
 	}
-	answer, err := a.decide(ctx, &p, &call{model: m, event: &p.Event})
+	c := &call{model: m, event: &p.Event}
+	if e.OnChunk != nil {
+		c.pipe = &pipe{to: e.OnChunk}
+		defer c.pipe.end()
+	}
+	answer, err := a.decide(ctx, &p, c)
 	return answer, wrap("answer", err)
 }
 
@@ -143,7 +148,7 @@ func (a *Agent) rowOf(p *Plan, res *decision.Result) row {
 	r := row{
 		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
 		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
-		Shown: slices.Clone(res.ShownIDs), Rules: p.Rules, At: e.At,
+		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Rules: p.Rules, At: e.At,
 	}
 	if res.Path == decision.Heuristic {
 		r.Believed = res.Prediction.Confidence

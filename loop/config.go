@@ -35,7 +35,7 @@ type Config struct {
 	Fallbacks []decision.LLM
 	// Models are further models by name, for the arms of [Lessons].
 	Models map[string]decision.LLM
-	// System is what the model is told in every case. "" means decision's default.
+	// System is what the model is told in every case: who it is, and how it answers. "" means decision's default.
 	System string
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using notes. Without arms, nothing
 	// is chosen.

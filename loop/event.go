@@ -27,8 +27,10 @@ type Event struct {
 	Item, Context string
 	// History is the conversation so far, the oldest first.
 	History []Turn
-	// OnChunk is called with each piece of the answer as it comes, by [Agent.Answer]. nil waits for the whole.
-	OnChunk func(text string)
+	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is a [Streamer], and else with the
+	// whole. Thoughts are not in the pieces. anew says that the pieces before were thoughts, and the answer begins with
+	// this one. It is called before Answer returns, and by one goroutine at a time.
+	OnChunk func(text string, anew bool)
 	// At is when it happened. The zero time means now.
 	At time.Time
 }

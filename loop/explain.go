@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -20,15 +22,17 @@ type Account struct {
 	Path      decision.Path
 	Text      string
 	At        time.Time
-	Heuristic string                // that answered; "" if the model did
-	Needed    float64               // the confidence that it took to answer
-	Believed  float64               // the confidence that the heuristic had then
-	Trust     *learning.Explanation // of the heuristic, as of now
-	Choice    *strategy.Choice      // of the arm
-	Item      *strategy.ItemReport  // what is believed of the arms now
-	Rules     []feedback.Rule       // that the prompt had
-	Notes     []string              // likewise
-	Shown     []string              // the heuristics that the prompt had
+	Heuristic string                  // that answered; "" if the model did
+	Needed    float64                 // the confidence that it took to answer
+	Believed  float64                 // the confidence that the heuristic had then
+	Trust     *learning.Explanation   // of the heuristic, as of now
+	Choice    *strategy.Choice        // of the arm
+	Item      *strategy.ItemReport    // what is believed of the arms now
+	Outcomes  []strategy.HistoryEntry // the latest ones behind that
+	Rules     []feedback.Rule         // that the prompt had
+	Notes     []string                // likewise
+	Shown     []string                // the heuristics that the prompt had
+	Compared  []decision.Comparison   // the heuristics that the prompt withheld
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is.
 	Worth   float64
 	Channel string
@@ -49,7 +53,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	r := &kept.Value
 	account := Account{
 		ID: r.ID, Path: r.Path, Text: r.Text, At: r.At, Heuristic: r.Heuristic, Needed: r.Threshold, Believed: r.Believed,
-		Choice: r.Choice, Notes: r.Notes, Shown: r.Shown,
+		Choice: r.Choice, Notes: r.Notes, Shown: r.Shown, Compared: r.Compared,
 	}
 	w, known := r.worth()
 	account.Worth, account.Channel, account.Known = w.value, w.channel, known
@@ -72,7 +76,11 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		account.Rules = append(account.Rules, rule)
 	}
 	if learner := a.Strategy(); learner != nil && r.Choice != nil {
-		item, err := learner.Item(ctx, strategy.Query{Item: r.Choice.Item, Category: r.Choice.Category, Context: r.Choice.Context})
+		q := strategy.Query{Item: r.Choice.Item, Category: r.Choice.Category, Context: r.Choice.Context}
+		if account.Outcomes, err = learner.Outcomes(ctx, q, latest); err != nil {
+			return Account{}, err
+		}
+		item, err := learner.Item(ctx, q)
 		if err == nil {
 			account.Item = &item
 		} else if !errors.Is(err, heed.ErrNotFound) {
@@ -82,26 +90,122 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	return account, nil
 }
 
-// String returns the account as text for people.
-func (a Account) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "answer %s\n", a.ID)
+// A Branch is a statement with what it rests on.
+type Branch struct {
+	Text string   `json:"text"`
+	On   []Branch `json:"on,omitempty"`
+}
+
+// String returns the branch as a tree of lines.
+func (b Branch) String() string {
+	var w strings.Builder
+	b.write(&w, "", "")
+	return w.String()
+}
+
+func (b Branch) write(w *strings.Builder, first, rest string) {
+	w.WriteString(first + b.Text + "\n")
+	for i, on := range b.On {
+		if i == len(b.On)-1 {
+			on.write(w, rest+"└─ ", rest+"   ")
+		} else {
+			on.write(w, rest+"├─ ", rest+"│  ")
+		}
+	}
+}
+
+func (b *Branch) add(text string, on ...Branch) { b.On = append(b.On, Branch{text, on}) }
+
+// String returns the account's tree as text.
+func (a Account) String() string { return a.Tree().String() }
+
+const (
+	day    = "2006-01-02 15:04:05"
+	latest = 5   // observations and outcomes in a tree
+	shown  = 100 // runes of a text in a tree
+)
+
+// Tree says what the answer rests on, down to the latest observations.
+func (a Account) Tree() Branch {
+	root := Branch{Text: fmt.Sprintf("answer %s of %s: %s", a.ID, a.At.UTC().Format(day), prompt.Line(a.Text, shown))}
 	if a.Heuristic != "" {
-		fmt.Fprintf(&b, "  the heuristic %s answered: it had a confidence of %.2f, and %.2f was needed\n", a.Heuristic, a.Believed, a.Needed)
+		root.On = append(root.On, a.trust())
 	} else {
-		fmt.Fprintf(&b, "  the model answered\n")
+		root.add("the model answered")
 	}
 	if a.Choice != nil {
-		fmt.Fprintf(&b, "  arm %s\n", a.Choice.Arm)
+		root.On = append(root.On, a.arm())
 	}
 	for _, rule := range a.Rules {
-		fmt.Fprintf(&b, "  rule %q\n", rule.Text)
+		root.On = append(root.On, ruled(&rule))
 	}
 	for _, note := range a.Notes {
-		fmt.Fprintf(&b, "  note %s\n", note)
+		root.add("the prompt had the note " + note)
+	}
+	for _, id := range a.Shown {
+		root.add("the prompt showed the heuristic " + id)
+	}
+	for _, c := range a.Compared {
+		does := "says something else"
+		if c.Agrees {
+			does = "says the same"
+		}
+		root.add(fmt.Sprintf("the prompt withheld the heuristic %s, which %s: similarity %.2f", c.HeuristicID, does, c.Similarity))
 	}
 	if a.Known {
-		fmt.Fprintf(&b, "  worth %+.2f (%s)\n", a.Worth, a.Channel)
+		root.add(fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth, a.Channel))
+	} else {
+		root.add("nothing is known yet of what it was worth")
 	}
-	return b.String()
+	return root
+}
+
+// trust says why the heuristic was trusted.
+func (a *Account) trust() Branch {
+	b := Branch{Text: fmt.Sprintf("the heuristic %s answered, with a confidence of %.2f where %.2f was needed", a.Heuristic, a.Believed, a.Needed)}
+	t := a.Trust
+	if t == nil {
+		b.add("it was deleted since")
+		return b
+	}
+	now := Branch{Text: fmt.Sprintf("its confidence is %.2f now, after %d answers: %d ended well and %d badly",
+		t.Standing.Confidence, t.Standing.Fires, t.Standing.Successes, t.Standing.Failures)}
+	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
+	for _, s := range t.Shares {
+		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %d signals", cmp.Or(s.Channel, "what was seen or said"), s.For, s.Against, s.Count))
+	}
+	for _, limit := range t.Limits {
+		now.add("limited by: " + string(limit))
+	}
+	for _, o := range t.History[:min(len(t.History), latest)] {
+		now.add(fmt.Sprintf("observed %s: reward %.2f, weight %.2f, by %s", o.At.UTC().Format(day), o.Reward, o.Weight, cmp.Or(o.Channel, "judgement")))
+	}
+	b.On = append(b.On, now)
+	return b
+}
+
+// arm says why the arm was chosen.
+func (a *Account) arm() Branch {
+	c := a.Choice
+	b := Branch{Text: fmt.Sprintf("the arm %s was chosen for %s", c.Arm, cmp.Or(c.Item, "all items of "+cmp.Or(c.Category, "its kind")))}
+	for d := range c.Draws() {
+		b.add(fmt.Sprintf("%s drew %.2f from a mean of %.2f", d.Arm, d.Sample, d.Belief.Mean()))
+	}
+	if a.Item != nil {
+		for _, arm := range a.Item.Arms {
+			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %d outcomes", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes))
+		}
+	}
+	for _, o := range a.Outcomes {
+		b.add(fmt.Sprintf("observed %s: %s was worth %+.2f, by %s", o.At.UTC().Format(day), o.Arm, o.Value, o.Channel))
+	}
+	return b
+}
+
+func ruled(r *feedback.Rule) Branch {
+	b := Branch{Text: fmt.Sprintf("the prompt had the rule %q", r.Text)}
+	for _, approval := range r.Approvals {
+		b.add(fmt.Sprintf("approved by %s on %s: %s", approval.Actor, approval.At.UTC().Format(day), prompt.Line(approval.Reason, shown)))
+	}
+	return b
 }

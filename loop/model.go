@@ -7,7 +7,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -16,6 +15,7 @@ import (
 type call struct {
 	model decision.LLM // nil: the request is kept, and nothing is asked
 	event *Event
+	pipe  *pipe // nil: nobody wants pieces
 	asked decision.LLMRequest
 }
 
@@ -39,12 +39,10 @@ func generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 	if c.event != nil && !r.JSON {
 		r.Prompt = withHistory(c.event.History, r.Prompt)
 	}
-	reply, err := c.model.Generate(ctx, r)
-	if err == nil && !r.JSON && c.event != nil && c.event.OnChunk != nil {
-		text, _ := thoughts.Split(reply.Text)
-		c.event.OnChunk(text)
+	if models, ok := c.model.(chain); ok && c.pipe != nil && !r.JSON {
+		return models.stream(ctx, r, c.pipe)
 	}
-	return reply, err
+	return c.model.Generate(ctx, r)
 }
 
 const turnRunes = 4000

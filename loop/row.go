@@ -15,24 +15,25 @@ import (
 
 // An answered event, as it is stored: what was in the answer, and what became of it as far as the arm is concerned.
 type row struct {
-	ID        string               `json:"id"`
-	Response  string               `json:"response,omitempty"` // decision's name for the answer
-	Person    string               `json:"person,omitempty"`
-	Session   string               `json:"session,omitempty"`
-	Domain    string               `json:"domain,omitempty"`
-	Task      string               `json:"task,omitempty"`
-	About     string               `json:"about,omitempty"` // what the task is, in words
-	Path      decision.Path        `json:"path"`
-	Text      string               `json:"text,omitempty"` // the answer
-	Heuristic string               `json:"heuristic,omitempty"`
-	Threshold float64              `json:"threshold,omitempty"` // the confidence that it took to answer
-	Believed  float64              `json:"believed,omitempty"`  // that the heuristic had then
-	Choice    *strategy.Choice     `json:"choice,omitempty"`
-	Shown     []string             `json:"shown,omitempty"` // heuristics in the prompt
-	Rules     []string             `json:"rules,omitempty"`
-	Notes     []string             `json:"notes,omitempty"`
-	Followed  []patterns.PatternID `json:"followed,omitempty"`
-	At        time.Time            `json:"at"`
+	ID        string                `json:"id"`
+	Response  string                `json:"response,omitempty"` // decision's name for the answer
+	Person    string                `json:"person,omitempty"`
+	Session   string                `json:"session,omitempty"`
+	Domain    string                `json:"domain,omitempty"`
+	Task      string                `json:"task,omitempty"`
+	About     string                `json:"about,omitempty"` // what the task is, in words
+	Path      decision.Path         `json:"path"`
+	Text      string                `json:"text,omitempty"` // the answer
+	Heuristic string                `json:"heuristic,omitempty"`
+	Threshold float64               `json:"threshold,omitempty"` // the confidence that it took to answer
+	Believed  float64               `json:"believed,omitempty"`  // that the heuristic had then
+	Choice    *strategy.Choice      `json:"choice,omitempty"`
+	Shown     []string              `json:"shown,omitempty"`    // heuristics in the prompt
+	Compared  []decision.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
+	Rules     []string              `json:"rules,omitempty"`
+	Notes     []string              `json:"notes,omitempty"`
+	Followed  []patterns.PatternID  `json:"followed,omitempty"`
+	At        time.Time             `json:"at"`
 
 	Said    []said    `json:"said,omitempty"`
 	Undone  time.Time `json:"undone,omitzero"`

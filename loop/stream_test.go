@@ -1,0 +1,88 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
+)
+
+// A stutterer is a model that gives its answer in pieces.
+type stutterer struct {
+	mouth
+	pieces []string
+	fails  error
+	late   chan struct{} // if it is there, the last piece comes after the call was given up
+	wrote  chan struct{}
+}
+
+func (s *stutterer) Stream(_ context.Context, _ decision.LLMRequest, piece func(string)) (decision.LLMResponse, error) {
+	var whole string
+	for i, text := range s.pieces {
+		if s.late != nil && i == len(s.pieces)-1 {
+			<-s.late
+			defer close(s.wrote)
+		}
+		piece(text)
+		whole += text
+	}
+	return decision.LLMResponse{Text: whole}, s.fails
+}
+
+func TestAnAnswerComesInPieces(t *testing.T) {
+	for name, test := range map[string]struct {
+		model    *stutterer
+		fallback decision.LLM
+		want     string
+		path     decision.Path
+	}{
+		"pieces":                {&stutterer{pieces: []string{"Look ", "at ", "the logs."}}, nil, "Look at the logs.", decision.Model},
+		"thoughts are left out": {&stutterer{pieces: []string{"<thi", "nk>hm</think>", "Look."}}, nil, "Look.", decision.Model},
+		"a dropped opening tag": {&stutterer{pieces: []string{"hm", "</think>", "Look."}}, nil, "Look.", decision.Model},
+		"it fails at once":      {&stutterer{fails: errors.New("x")}, &mouth{says: "I am here."}, "I am here.", decision.Model},
+		"it fails half-way":     {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &mouth{says: "I am here."}, "Lo", decision.Fallback},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := loop.Config{Model: test.model}
+			if test.fallback != nil {
+				cfg.Fallbacks = []decision.LLM{test.fallback}
+			}
+			w := newWorld(t, cfg)
+			var heard string
+			answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(text string, anew bool) {
+				if anew {
+					heard = ""
+				}
+				heard += text
+			}})
+			assert.Equal(t, test.want, heard)
+			assert.Equal(t, test.path, answer.Result.Path)
+			if test.path == decision.Model {
+				assert.Equal(t, test.want, answer.Text)
+			}
+			assert.Zero(t, test.model.calls(), "it was asked once, for pieces")
+		})
+	}
+}
+
+// A model that was given up says nothing any more.
+func TestNoPieceComesAfterTheAnswer(t *testing.T) {
+	model := &stutterer{pieces: []string{"Lo", "ok"}, late: make(chan struct{}), wrote: make(chan struct{})}
+	w := newWorld(t, loop.Config{Model: model, Decision: decision.Config{Timeout: 20 * time.Millisecond}})
+	var heard string
+	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(text string, _ bool) { heard += text }})
+	assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)
+	close(model.late)
+	<-model.wrote
+	assert.Equal(t, "Lo", heard)
+}
+
+func TestTheTreeOfAnAnswer(t *testing.T) {
+	b := loop.Branch{Text: "a", On: []loop.Branch{{Text: "b", On: []loop.Branch{{Text: "c"}}}, {Text: "d", On: []loop.Branch{{Text: "e"}}}}}
+	assert.Equal(t, "a\n├─ b\n│  └─ c\n└─ d\n   └─ e\n", b.String())
+}
