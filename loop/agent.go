@@ -178,7 +178,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 	if a.reactions, err = decision.NewReactions(ctx, r); err != nil {
 		return err
 	}
-	if cfg.Extract && cfg.Model != nil {
+	if len(cfg.Extract) > 0 && cfg.Model != nil {
 		a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
 			LLM: chain{append([]decision.LLM{cfg.Model}, cfg.Fallbacks...)}, Store: d.Store, Nearest: a.nearest,
 			Now: cfg.Now, Observer: cfg.Observer,

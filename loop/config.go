@@ -50,8 +50,10 @@ type Config struct {
 	Shadow bool
 	// Frozen begins with learning switched off: see [Agent.Freeze].
 	Frozen bool
-	// Extract has the model write a heuristic from an answer that was praised. It costs one more call of the model.
-	Extract bool
+	// Extract are the domains in which the model writes a heuristic from an answer of its own that was praised, which costs one
+	// more call of the model. "*" means all domains. Leave out those in which an answer must follow rules that may change: a
+	// heuristic says what it says, whatever the rules are by then.
+	Extract []string
 	// Reevaluate has [Agent.Run] ask the model about some heuristics without showing them, that often. 0: never.
 	Reevaluate time.Duration
 

@@ -196,12 +196,9 @@ func (a *Agent) publish(ctx context.Context) error {
 }
 
 // learned stores a heuristic that the model wrote from a praised answer.
-func (a *Agent) learned(ctx context.Context, answer string, x *decision.Extracted) error {
-	if a.learning == nil {
-		return nil
-	}
+func (a *Agent) learned(ctx context.Context, id string, x *decision.Extracted) error {
 	_, _, err := a.put(ctx, learning.Heuristic{
-		ID: "learned-" + records.ID(a.cfg.Name, answer), Domain: x.Domain, Condition: x.Condition, Action: x.Message, Initial: x.Confidence,
+		ID: id, Domain: x.Domain, Condition: x.Condition, Action: x.Message, Initial: x.Confidence,
 	}, nil)
 	if err != nil {
 		return err

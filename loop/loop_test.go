@@ -515,3 +515,66 @@ func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
 	assert.Less(t, mean(undo), mean(outcome))
 	assert.Less(t, mean(silence), mean(react(1)))
 }
+
+const written = `{"condition": "the mail queue of a server is stuck and nobody knows why it is", "action": {"type": "suggest", "message": "Look at the logs of the mail server first, and then restart the queue by hand, one after the other."}}`
+
+// Praise of the model's answer makes a heuristic of it; or goes to the one that says the same, unless the prompt had shown that.
+func TestPraiseTeaches(t *testing.T) {
+	never, always := 1., 0.
+	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		if r.JSON {
+			return decision.LLMResponse{Text: written}, nil
+		}
+		return decision.LLMResponse{Text: "Look at the logs of the mail server first, and then restart the queue by hand, one after the other."}, nil
+	})
+	event := loop.Event{Text: "The mail queue of the server is stuck again.", Domain: "mail", Person: "ann"}
+	w := newWorld(t, loop.Config{Model: writer, Extract: []string{"mail"}, Decision: decision.Config{Withhold: &never}})
+	count := func(w *world) (ids []string) {
+		for h, err := range w.Learning().Heuristics(ctx) {
+			require.NoError(t, err)
+			ids = append(ids, h.ID)
+		}
+		return ids
+	}
+	other := event
+	other.Domain = "news"
+	require.NoError(t, w.React(ctx, w.answer(other).ID, loop.Reaction{Person: "ann", Value: 1}))
+	require.Empty(t, count(w), "it is another domain")
+	first := w.answer(event)
+	for range 2 {
+		require.NoError(t, w.React(ctx, first.ID, loop.Reaction{Person: "ann", Value: 1, At: start}))
+		require.Len(t, count(w), 1)
+	}
+	learned := count(w)[0]
+	before := w.confidence(learned)
+	second := w.answer(event)
+	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 1}))
+	require.Len(t, count(w), 1, "nothing is learned twice")
+	assert.Greater(t, w.confidence(learned), before+0.1)
+	w.clock.Advance(time.Second)
+	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 0}))
+	assert.InDelta(t, before, w.confidence(learned), 1e-9, "praise that is withdrawn is withdrawn there too")
+
+	w = newWorld(t, loop.Config{Model: writer, Extract: []string{"*"}, Decision: decision.Config{Withhold: &always}})
+	require.NoError(t, w.React(ctx, w.answer(event).ID, loop.Reaction{Person: "ann", Value: 1}))
+	learned, before = count(w)[0], w.confidence(count(w)[0])
+	second = w.answer(event)
+	require.Equal(t, []string{learned}, second.Result.ShownIDs)
+	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 1}))
+	assert.InDelta(t, before, w.confidence(learned), 1e-9, "a text that heed put into the prompt is no evidence")
+}
+
+// A heuristic that the prompt withheld earns trust by what becomes of the model's answer.
+func TestAgreementEarnsTrust(t *testing.T) {
+	always := 1.
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}, Decision: decision.Config{Withhold: &always}})
+	w.model.says = rotate
+	answer := w.answer(loop.Event{Text: full, Person: "ann"})
+	require.Len(t, answer.Result.Compared, 1)
+	before := w.confidence("rotate")
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))
+	assert.Greater(t, w.confidence("rotate"), before)
+	account, err := w.Explain(ctx, answer.ID)
+	require.NoError(t, err)
+	assert.Contains(t, account.String(), "the prompt withheld the heuristic rotate, which says the same")
+}

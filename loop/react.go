@@ -94,52 +94,85 @@ func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
 	if err != nil {
 		return err
 	}
-	var grown decision.Extraction
-	earner := kept.Value.Heuristic
-	if r.Value > 0 && earner == "" && a.extractor != nil && kept.Value.Path == decision.Model {
-		if grown, err = a.extractor.Extract(ctx, kept.Value.Response); err != nil && !errors.Is(err, heed.ErrNotFound) {
-			return err
-		}
-		if !slices.Contains(kept.Value.Shown, grown.ReinforcedID) { // the prompt had it: the model may have copied it
-			earner = grown.ReinforcedID
-		}
-	}
 	err = a.change(ctx, id, func(after *row) error {
 		after.say(said{r.Person, r.Channel, r.Target, r.Value, cmp.Or(r.Weight, 1), r.At})
 		return nil
-	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, earner, r, b) })
-	if err == nil && grown.New != nil {
-		err = a.learned(ctx, id, grown.New)
+	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, r, b) })
+	switch before := &kept.Value; {
+	case err != nil:
+	case before.Reinforced != "":
+		err = a.reinforce(ctx, id, before.Reinforced, r)
+	case r.Value > 0 && before.Path == decision.Model:
+		err = a.extract(ctx, before, r)
 	}
 	return err
 }
 
 // credit commits a reaction with the credit that it gives.
-func (a *Agent) credit(ctx context.Context, after *row, earner string, r Reaction, b store.Batch) error {
+func (a *Agent) credit(ctx context.Context, after *row, r Reaction, b store.Batch) error {
 	_, err := a.reactions.Feedback(ctx, decision.Reaction{
 		ResponseID: after.Response, Person: r.Person, Channel: r.Channel, Session: after.Session, Target: r.Target,
 		Value: r.Value, Weight: r.Weight, At: r.At,
 		Commit: func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-			c.HeuristicID = cmp.Or(c.HeuristicID, earner)
 			return a.judge(ctx, c.Verdict, verdict, b)
 		},
 	})
 	if errors.Is(err, heed.ErrNotFound) { // the trace is gone, and the answer is still known here
 		err = a.judge(ctx, heed.Verdict{
-			HeuristicID: earner, EventID: after.ID, Person: r.Person, Session: after.Session, Channel: r.Channel, Target: r.Target,
+			HeuristicID: after.Heuristic, EventID: after.ID, Person: r.Person, Session: after.Session, Channel: r.Channel, Target: r.Target,
 			Value: r.Value, Weight: r.Weight, At: r.At,
 		}, b)
 	}
 	return err
 }
 
-// judge counts a verdict, in one commit with batches.
-func (a *Agent) judge(ctx context.Context, v heed.Verdict, with ...store.Batch) error {
-	if a.learning == nil {
-		_, err := a.cfg.Store.Commit(ctx, with...)
+// extract has the model write a heuristic from an answer that was praised, once.
+func (a *Agent) extract(ctx context.Context, r *row, praise Reaction) error {
+	wanted := slices.Contains(a.cfg.Extract, r.Domain) || slices.Contains(a.cfg.Extract, "*")
+	if a.extractor == nil || a.learning == nil || !wanted {
+		return nil
+	}
+	id := "learned-" + records.ID(a.cfg.Name, r.ID)
+	known, err := a.learning.Standings(ctx, id)
+	if err != nil || len(known) > 0 {
 		return err
 	}
-	_, err := a.learning.Judge(ctx, learning.Judgement{Verdict: v}, with...)
+	grown, err := a.extractor.Extract(ctx, r.Response)
+	switch {
+	case errors.Is(err, heed.ErrNotFound): // the trace is gone
+		return nil
+	case err != nil:
+		return err
+	case grown.New != nil:
+		return a.learned(ctx, id, grown.New)
+	case grown.ReinforcedID == "" || slices.Contains(r.Shown, grown.ReinforcedID): // the model may have copied what it was shown
+		return nil
+	}
+	return a.reinforce(ctx, r.ID, grown.ReinforcedID, praise)
+}
+
+// reinforce gives a person's praise of the model's answer to the heuristic that says the same. If the reaction is no praise any more,
+// it is withdrawn.
+func (a *Agent) reinforce(ctx context.Context, id, heuristic string, r Reaction) error {
+	return a.change(ctx, id, func(after *row) error {
+		after.Reinforced = heuristic
+		return nil
+	}, func(ctx context.Context, after *row, b store.Batch) error {
+		return a.judge(ctx, heed.Verdict{
+			HeuristicID: heuristic, EventID: id, Person: r.Person, Session: after.Session, Channel: r.Channel, Target: r.Target,
+			Value: max(r.Value, 0), Weight: r.Weight, At: r.At,
+		}, b)
+	})
+}
+
+// judge counts a verdict, in one commit with batches. Of a heuristic that was deleted since, only they are committed.
+func (a *Agent) judge(ctx context.Context, v heed.Verdict, with ...store.Batch) (err error) {
+	if a.learning != nil {
+		_, err = a.learning.Judge(ctx, learning.Judgement{Verdict: v}, with...)
+	}
+	if a.learning == nil || errors.Is(err, heed.ErrNotFound) {
+		_, err = a.cfg.Store.Commit(ctx, with...)
+	}
 	return err
 }
 

@@ -30,10 +30,12 @@ type row struct {
 	Choice    *strategy.Choice      `json:"choice,omitempty"`
 	Shown     []string              `json:"shown,omitempty"`    // heuristics in the prompt
 	Compared  []decision.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
-	Rules     []string              `json:"rules,omitempty"`
-	Notes     []string              `json:"notes,omitempty"`
-	Followed  []patterns.PatternID  `json:"followed,omitempty"`
-	At        time.Time             `json:"at"`
+	// Reinforced is the heuristic that says what the model said, by the extraction, and that the prompt did not show.
+	Reinforced string               `json:"reinforced,omitempty"`
+	Rules      []string             `json:"rules,omitempty"`
+	Notes      []string             `json:"notes,omitempty"`
+	Followed   []patterns.PatternID `json:"followed,omitempty"`
+	At         time.Time            `json:"at"`
 
 	Said    []said    `json:"said,omitempty"`
 	Undone  time.Time `json:"undone,omitzero"`

@@ -3,7 +3,6 @@ package loop
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -204,8 +203,8 @@ func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], dom
 	return found[:min(len(found), most)], nil
 }
 
-// candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now. One that has lost of the
-// trust that it began with is not even shown to the model, which might believe it.
+// candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now. One that has lost half of
+// the trust that it began with is none any more: the model might believe it. Before that, its agreement may still speak for it.
 func (a *Agent) candidates(ctx context.Context, b *books, e *Event) ([]decision.Candidate, error) {
 	if a.learning == nil {
 		return nil, nil
@@ -214,18 +213,23 @@ func (a *Agent) candidates(ctx context.Context, b *books, e *Event) ([]decision.
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
+	ids := make([]string, len(found))
+	for i, m := range found {
+		ids[i] = m.it.ID
+	}
+	standings, err := a.learning.Standings(ctx, ids...)
+	if err != nil {
+		return nil, err
+	}
 	var trusted []decision.Candidate
 	for _, m := range found {
 		h := m.it
-		standing, err := a.learning.Standing(ctx, h.ID)
-		if errors.Is(err, heed.ErrNotFound) { // deleted a moment ago
+		standing, is := standings[h.ID]
+		if !is { // deleted a moment ago
 			a.forget()
 			continue
 		}
-		if err != nil {
-			return nil, err
-		}
-		if standing.Confidence < cmp.Or(h.Initial, a.learning.Config().Initial) {
+		if standing.Confidence < cmp.Or(h.Initial, a.learning.Config().Initial)/2 {
 			continue
 		}
 		trusted = append(trusted, decision.Candidate{

@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/decision"
@@ -75,7 +77,7 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 	const day = 24 * time.Hour
 	a = &Assistant{model: cfg.Model, earlier: make(map[string]string)}
 	a.Agent, err = loop.New(ctx, loop.Config{
-		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt, Lessons: cfg.Lessons, Frozen: cfg.Off, Extract: true,
+		Store: cfg.Store, Name: Name, Model: cfg.Model, System: systemPrompt, Lessons: cfg.Lessons, Frozen: cfg.Off, Extract: []string{Alerts},
 		Budget: loop.Budget{Notes: 1}, Now: cfg.Now, Seed: rand.NewPCG(cfg.Seed, uint64(cfg.Run)), //nolint:gosec // a number of runs
 		Arms: []loop.Arm{
 			{ID: string(injection.MainContext), ForNotes: true},
@@ -85,9 +87,17 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		},
 		Decision: decision.Config{SimilarityThreshold: 0.6}, // from there on, the model said what a heuristic says
 		Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
-		Feedback: feedback.Config{Window: 200, Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
+		Feedback: feedback.Config{
+			Window: 200, NewID: numbered(cfg.Run), Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day},
+		},
 	})
 	return a, err
+}
+
+// numbered makes ids in order, so that a seed gives the same life: rules of one moment are ordered by them.
+func numbered(run int) func() string {
+	var n atomic.Int64
+	return func() string { return fmt.Sprintf("rule-%d-%03d", run, n.Add(1)) }
 }
 
 // The headings under which notes stand in a prompt, and what a subagent is told.
@@ -99,7 +109,6 @@ const (
 	NoteMark       = "Note: "
 )
 
-// subagent has a subagent read the note first.
 func (a *Assistant) subagent(ctx context.Context, e loop.Event, notes []loop.Note) (string, error) {
 	reply, err := a.model.Generate(ctx, decision.LLMRequest{
 		System: SubagentPrompt, MaxTokens: 256, Prompt: "Event: " + prompt.Line(e.Text, 0) + "\n\n" + NoteMark + prompt.Line(notes[0].Text, 0),
@@ -107,17 +116,13 @@ func (a *Assistant) subagent(ctx context.Context, e loop.Event, notes []loop.Not
 	return AdviceHeading + "\n\n- " + prompt.Line(reply.Text, 0), err
 }
 
-// background has a subagent read it for the next time.
+// background has a subagent read the note for the next time.
 func (a *Assistant) background(ctx context.Context, e loop.Event, notes []loop.Note) (text string, err error) {
-	a.mu.Lock()
-	if earlier := a.earlier[notes[0].ID]; earlier != "" {
-		text = EarlierHeading + "\n\n- " + earlier
-	}
-	a.mu.Unlock()
 	advice, err := a.subagent(ctx, e, notes)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.earlier[notes[0].ID] = advice[len(AdviceHeading+"\n\n- "):]
+	text = a.earlier[notes[0].ID]
+	a.earlier[notes[0].ID] = strings.Replace(advice, AdviceHeading, EarlierHeading, 1)
 	return text, err
 }
 
