@@ -101,17 +101,16 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 }
 
 func faultsOf(err error) (all []*loop.LessonError) {
-	for err != nil {
-		if several, ok := err.(interface{ Unwrap() []error }); ok {
-			for _, e := range several.Unwrap() {
-				all = append(all, faultsOf(e)...)
-			}
-			return all
+	var several interface{ Unwrap() []error }
+	if errors.As(err, &several) {
+		for _, e := range several.Unwrap() {
+			all = append(all, faultsOf(e)...)
 		}
-		if e, ok := err.(*loop.LessonError); ok {
-			return append(all, e)
-		}
-		err = errors.Unwrap(err)
+		return all
+	}
+	var one *loop.LessonError
+	if errors.As(err, &one) {
+		all = append(all, one)
 	}
 	return all
 }

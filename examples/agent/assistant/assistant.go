@@ -21,11 +21,9 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// Name is the assistant's name among the agents that reviewers look at.
-const Name = "operations"
-
-// The domains of events.
+// Name is the assistant's name among the agents that reviewers look at, and the domains are those of events.
 const (
+	Name     = "operations"
 	Alerts   = "alerts"   // the runbook is about them
 	Requests = "requests" // and the notes about these: what is asked for is not answered off a shelf
 	Changes  = "changes"  // tasks that have to be planned, and of which it is known later how they went
@@ -33,20 +31,24 @@ const (
 
 // What comes in is a [loop.Event] to be answered, a [learning.Message] of somebody who was answered, or one of these.
 type (
-	Thumb struct { // a click beside an answer
+	// A Thumb is a click beside an answer.
+	Thumb struct {
 		Event string
 		loop.Reaction
 	}
-	Done struct { // a task came to an end
+	// Done says that a task came to an end.
+	Done struct {
 		Event string
 		loop.Outcome
 	}
-	Review struct { // a reviewer looked at an answer
+	// A Review is what somebody said who looked at an answer.
+	Review struct {
 		Event string
 		loop.Correction
 	}
-	Closed  struct{ At time.Time } // a conversation in which nothing more is said
-	Morning struct{ At time.Time } // the hour of what is to be done once a day
+	// Closed is the end of a conversation, and Morning the hour of what is to be done once a day.
+	Closed  struct{ At time.Time }
+	Morning struct{ At time.Time }
 )
 
 // Config configures an [Assistant].
