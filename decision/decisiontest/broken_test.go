@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,10 +42,21 @@ func TestStrategySuiteCatchesBrokenOnes(t *testing.T) {
 		llm      func(decision.LLM) decision.LLM
 		rule     string
 	}{
-		"no path":             {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Path = "maybe" }}, nil, "a result is whole"},
-		"no reason":           {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Reason = "" }}, nil, "a result is whole"},
-		"blames what it saw":  {brokenStrategy{after: func(r *decision.Result, _ *error) { r.CreditID = r.MatchedID }}, nil, "a result is whole"},
-		"believes too much":   {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Prediction = &decision.Prediction{Success: 1.2} }}, nil, "a result is whole"},
+		"no path":            {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Path = "maybe" }}, nil, "a result is whole"},
+		"no reason":          {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Reason = "" }}, nil, "a result is whole"},
+		"blames what it saw": {brokenStrategy{after: func(r *decision.Result, _ *error) { r.CreditID = r.MatchedID }}, nil, "a result is whole"},
+		"believes too much":  {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Prediction = &decision.Prediction{Success: 1.2} }}, nil, "a result is whole"},
+		"compares what it showed": {brokenStrategy{after: func(r *decision.Result, _ *error) {
+			r.ShownIDs, r.Compared = []string{"h1"}, []decision.Comparison{{HeuristicID: "h1", Agrees: true}}
+		}}, nil, "a result is whole"},
+		"thinks aloud": {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Text += r.Thoughts }}, nil, "thoughts are in no answer"},
+		"takes thoughts for answers": {brokenStrategy{}, func(llm decision.LLM) decision.LLM {
+			return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+				reply, err := llm.Generate(ctx, r)
+				reply.Text = strings.ReplaceAll(reply.Text, "<think>", "")
+				return reply, err
+			})
+		}, "thoughts are in no answer"},
 		"one id for all":      {brokenStrategy{after: func(r *decision.Result, _ *error) { r.ResponseID = "id" }}, nil, "a result is whole"},
 		"an id of no answer":  {brokenStrategy{after: func(r *decision.Result, _ *error) { r.MatchedID = "h1" }}, nil, "a result is whole"},
 		"answers without one": {brokenStrategy{after: func(r *decision.Result, _ *error) { r.Path, r.Reason, r.ResponseID = decision.Model, "", "x" }}, nil, "no candidates and no model"},

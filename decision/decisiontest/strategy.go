@@ -15,6 +15,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ var strategyRules = []conformance.Rule[NewStrategy]{
 	{Name: "a request that is not valid is refused", Check: requestRefused},
 	{Name: "a context that is done gives its error", Check: doneRefused},
 	{Name: "a failing model is a path", Check: modelFails},
+	{Name: "thoughts are in no answer", Check: modelThinks},
 	{Name: "a model that hangs is left when the context is done", Check: modelHangs},
 	{Name: "decisions are concurrent", Check: decidesConcurrently},
 }
@@ -213,6 +215,26 @@ func modelFails(t tb, newStrategy NewStrategy) {
 			}
 		})
 	}
+}
+
+func modelThinks(t tb, newStrategy NewStrategy) {
+	text := "<think>SECRET</think>Open a window."
+	thinks := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		return decision.LLMResponse{Text: text}, nil
+	})
+	check := func(res decision.Result) {
+		if strings.Contains(res.Text, "SECRET") {
+			t.Errorf("the answer is %q", res.Text)
+		}
+	}
+	decideAll(t, newStrategyOf(t, newStrategy, thinks), check)
+	text = "<think>SECRET"
+	decideAll(t, newStrategyOf(t, newStrategy, thinks), func(res decision.Result) {
+		check(res)
+		if res.Path == decision.Model {
+			t.Errorf("thoughts alone were taken for the answer %q", res.Text)
+		}
+	})
 }
 
 func modelHangs(t tb, newStrategy NewStrategy) {
