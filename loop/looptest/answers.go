@@ -75,6 +75,17 @@ func shortCircuit(f *fixture) {
 		f.Errorf("heed has an answer of the heuristic %q and not of %q", account.Heuristic, trustedID)
 	}
 	f.wantAnswers(1, "after one turn")
+	// Once people complain, the model is asked again.
+	for range 9 {
+		if standing(f, f.agent, trustedID).Confidence < 0.5 {
+			break
+		}
+		f.clock.advance(time.Minute)
+		f.praise(f.ask(trustedText), -1)
+	}
+	f.clock.advance(time.Minute)
+	f.model.will(says("Look at ", "the logs."))
+	f.wantSaid(f.ask(trustedText), "Look at the logs.")
 }
 
 // creditOnce compares the adapter with an agent that is used without one.
@@ -124,7 +135,10 @@ func deliveredAgain(f *fixture) {
 // sameText asks the same in one conversation and in another one.
 func sameText(f *fixture) {
 	ids := make(map[string]string)
-	for i, t := range []Turn{f.next("s1", ann, plainText), f.next("s1", ann, plainText), f.next("s2", bob, plainText), f.next("", "", plainText)} {
+	for i, t := range []Turn{
+		f.next("s1", ann, plainText), f.next("s1", ann, plainText), f.next("s2", bob, plainText), f.next("", "", plainText),
+		f.next("s1", ann, trustedText), f.next("s2", bob, trustedText),
+	} {
 		h := f.again(t)
 		if other, is := ids[h.ID]; is {
 			f.Errorf("the messages %s and %s share the answer %q", other, t.ID, h.ID)

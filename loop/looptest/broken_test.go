@@ -58,6 +58,14 @@ var broken = map[string]map[string]fault{
 			said, err := b.ask(ctx, p, []looptest.Line{{Role: looptest.User, Text: t.Text}}, t.Stream)
 			return looptest.Said{ID: t.ID, Text: said.Text}, err
 		}},
+		"remembers what heuristics answered": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
+			if said, is := b.plans.Load(t.Text); is {
+				t.ID = said.(looptest.Said).ID
+			}
+			said, err := b.contained(ctx, t)
+			b.plans.Store(t.Text, said)
+			return said, err
+		}},
 		"streams nothing where a heuristic answers": {ready: func(_ *bot, _ context.Context, t looptest.Turn, p *loop.Plan) (looptest.Said, error) {
 			return looptest.Said{ID: p.Event.ID, Text: p.Text}, nil
 		}},
@@ -143,6 +151,20 @@ var broken = map[string]map[string]fault{
 		}},
 	},
 	"only rules in force reach the model": {
+		"adds corrections": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
+			records, _, _ := b.agent.Feedback().List(context.Background(), feedback.Listing{})
+			for _, r := range records {
+				lines[0].Text += "\n" + r.Summary
+			}
+			return lines
+		}},
+		"adds rules of others": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
+			rules, _ := b.agent.Feedback().Rules().List(context.Background(), feedback.RuleQuery{})
+			for _, r := range rules {
+				lines[0].Text += "\n" + r.Text
+			}
+			return lines
+		}},
 		"adds all proposals": {lines: func(b *bot, _ looptest.Turn, _ *loop.Plan, lines []looptest.Line) []looptest.Line {
 			proposals, _, _ := b.agent.Feedback().Rules().Proposals(context.Background(), feedback.ProposalQuery{}, 0)
 			for _, p := range proposals {
@@ -243,6 +265,11 @@ var broken = map[string]map[string]fault{
 		}},
 	},
 	"a model that says nothing gives no answer": {
+		"says the thoughts": {piece: func(_ *bot, _ context.Context, _ *loop.Plan, said *looptest.Piece) {
+			if said.Text == "" {
+				said.Text = said.Thought
+			}
+		}},
 		"gives an id": {answered: func(b *bot, ctx context.Context, p loop.Plan, r loop.Reply) (loop.Answer, error) {
 			answer, err := b.agent.Answered(ctx, p, r)
 			return answer, errors.Join(r.Err, err)
@@ -255,6 +282,7 @@ var broken = map[string]map[string]fault{
 		}},
 	},
 	"a context that ends leaves no answer behind": {
+		"gives tools another context": {toolContext: context.WithoutCancel},
 		"gives the model another context": {turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
 			said, err := b.contained(context.WithoutCancel(ctx), t)
 			return said, errors.Join(err, ctx.Err())

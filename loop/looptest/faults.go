@@ -15,7 +15,7 @@ var (
 func toolOutput(f *fixture) {
 	first := f.ask(trustedText)
 	f.clock.advance(time.Second)
-	f.tool = func() (string, error) { return bait, nil }
+	f.tool = func(context.Context) (string, error) { return bait, nil }
 	f.model.will(calls(lookUp, 1, "It is up."))
 	second := f.ask(plainText)
 	f.wantTrace(second)
@@ -137,15 +137,21 @@ func modelBreaksOff(f *fixture) {
 	f.wantWhole(h.turn, "after the model broke off")
 }
 
-// saysNothing has the model say nothing but blanks. A framework may take that for an answer.
+// saysNothing has the model say nothing but blanks, and then only think. A framework may take that for an empty answer.
 func saysNothing(f *fixture) {
-	f.model.will(says(" ", "\n"))
-	h := f.run(background, f.next("s1", ann, plainText))
-	if h.err == nil && strings.TrimSpace(h.Text) != "" {
-		f.Errorf("the model said nothing, and the answer is %q", h.Text)
+	turn := f.next("s1", ann, plainText)
+	for _, say := range []Piece{{Text: " \n"}, {Thought: thought}} {
+		f.model.will(func(_ context.Context, _ Request, emit func(Piece) bool) error {
+			emit(say)
+			return nil
+		})
+		h := f.run(background, turn)
+		if h.err == nil && strings.TrimSpace(h.Text) != "" || strings.TrimSpace(h.pieces) != "" {
+			f.Errorf("the model said nothing, and the answer is %q, streamed as %q", h.Text, h.pieces)
+		}
+		f.wantNoneKept(h, "after the model said nothing")
 	}
-	f.wantNoneKept(h, "after the model said nothing")
-	f.wantWhole(h.turn, "after the model said nothing")
+	f.wantWhole(turn, "after the model said nothing")
 }
 
 // contextEnds ends the context before the turn, while the model speaks, while a tool runs, and when the model has said all.
@@ -177,7 +183,15 @@ func contextEnds(f *fixture) {
 	each(f.tb, f.subject, f.streaming, func(f *fixture) {
 		ctx, cancel := context.WithCancel(background)
 		defer cancel()
-		f.tool = func() (string, error) { cancel(); return "", ctx.Err() }
+		f.tool = func(ctx context.Context) (string, error) {
+			cancel()
+			select {
+			case <-ctx.Done():
+			case <-time.After(f.patience() / 2):
+				f.Errorf("the context of the turn ended, and that of its tool did not")
+			}
+			return "", context.Canceled
+		}
 		f.model.will(calls(lookUp, 1, "It is up."))
 		h := f.run(ctx, f.next("s1", ann, plainText))
 		f.wantNoAnswer(h, "after the context ended while a tool ran")
@@ -208,7 +222,7 @@ func panics(f *fixture) {
 	f.wantWhole(h.turn, "after a panic in the model")
 
 	each(f.tb, f.subject, f.streaming, func(f *fixture) {
-		f.tool = func() (string, error) { panic("the tool has a bug") } //nolint:forbidigo // that is what the suite checks
+		f.tool = func(context.Context) (string, error) { panic("the tool has a bug") } //nolint:forbidigo // that is what the suite checks
 		f.model.will(calls(lookUp, 1, "It is up."))
 		h := f.run(background, f.next("s1", ann, plainText))
 		if n := len(f.toolErrors()); n > 1 || n == 0 && h.err == nil {
@@ -220,7 +234,7 @@ func panics(f *fixture) {
 			return
 		}
 		f.wantNoneKept(h, "after a panic in a tool")
-		f.tool = func() (string, error) { return "The disk is half full.", nil }
+		f.tool = func(context.Context) (string, error) { return "The disk is half full.", nil }
 		f.wantWhole(h.turn, "after a panic in a tool")
 	})
 	if !f.streaming {

@@ -82,7 +82,7 @@ type fixture struct {
 	turns     int
 
 	runs    atomic.Int64 // of tools
-	tool    func() (string, error)
+	tool    func(context.Context) (string, error)
 	subject Subject
 }
 
@@ -90,7 +90,7 @@ func newFixture(t tb, s Subject, streaming bool) *fixture {
 	t.Helper()
 	f := &fixture{tb: t, streaming: streaming, clock: &clock{}, model: &Model{}, subject: s}
 	f.model.will(says("Look at ", "the logs."))
-	f.tool = func() (string, error) { return "The disk is half full.", nil }
+	f.tool = func(context.Context) (string, error) { return "The disk is half full.", nil }
 	kept, err := memstore.New(memstore.Config{Now: f.clock.Now})
 	f.must("a store", err)
 	f.store = &shaky{Store: kept}
@@ -139,7 +139,7 @@ func (f *fixture) script() Script {
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		return f.tool()
+		return f.tool(ctx)
 	}
 	return Script{System: hostPrompt, Model: f.model, Tools: []Tool{
 		{Name: lookUp, Description: "Says how a host is.", Run: run},

@@ -28,16 +28,17 @@ type bot struct {
 
 // A fault replaces what the adapter does at one place. nil leaves it as it is.
 type fault struct {
-	turn     func(*bot, context.Context, looptest.Turn) (looptest.Said, error)
-	event    func(*bot, *loop.Event)
-	ready    func(*bot, context.Context, looptest.Turn, *loop.Plan) (looptest.Said, error)
-	lines    func(*bot, looptest.Turn, *loop.Plan, []looptest.Line) []looptest.Line // the first request
-	request  func(*bot, *loop.Plan, []looptest.Line) []looptest.Line                // each one
-	piece    func(*bot, context.Context, *loop.Plan, *looptest.Piece)
-	replied  func(*bot, context.Context, *loop.Plan, looptest.Piece)        // of each call of the model
-	tool     func(*bot, context.Context, *loop.Plan, loop.ToolResult) error // each result
-	answered func(*bot, context.Context, loop.Plan, loop.Reply) (loop.Answer, error)
-	said     func(*bot, context.Context, looptest.Turn, *looptest.Said) // in the end
+	turn        func(*bot, context.Context, looptest.Turn) (looptest.Said, error)
+	event       func(*bot, *loop.Event)
+	ready       func(*bot, context.Context, looptest.Turn, *loop.Plan) (looptest.Said, error)
+	lines       func(*bot, looptest.Turn, *loop.Plan, []looptest.Line) []looptest.Line // the first request
+	request     func(*bot, *loop.Plan, []looptest.Line) []looptest.Line                // each one
+	piece       func(*bot, context.Context, *loop.Plan, *looptest.Piece)
+	replied     func(*bot, context.Context, *loop.Plan, looptest.Piece)        // of each call of the model
+	tool        func(*bot, context.Context, *loop.Plan, loop.ToolResult) error // each result
+	toolContext func(context.Context) context.Context
+	answered    func(*bot, context.Context, loop.Plan, loop.Reply) (loop.Answer, error)
+	said        func(*bot, context.Context, looptest.Turn, *looptest.Said) // in the end
 }
 
 func newBot(f fault) looptest.Subject {
@@ -138,7 +139,11 @@ func (b *bot) converse(ctx context.Context, plan *loop.Plan, lines []looptest.Li
 			return said.Text, err
 		}
 		for _, call := range said.Calls {
-			text, err := b.call(ctx, call)
+			inner := ctx
+			if b.toolContext != nil {
+				inner = b.toolContext(ctx)
+			}
+			text, err := b.call(inner, call)
 			r := loop.ToolResult{ID: call.ID, Name: call.Tool, Text: text, Err: err, Task: plan.Event.Task}
 			if b.tool != nil {
 				err = b.tool(b, ctx, plan, r)

@@ -5,22 +5,23 @@ import (
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
 )
 
-// propose has a person propose a rule, and returns its id.
-func (f *fixture) propose(text string) string {
+// propose has a person propose a rule for some agents, or for all, and returns its id.
+func (f *fixture) propose(text string, agents ...string) string {
 	f.Helper()
 	proposal, err := f.agent.Feedback().Rules().Propose(background, feedback.Submission{
-		Draft: feedback.Draft{Text: text, AllAgents: true}, Actor: "proposer", Reason: "the suite needs it",
+		Draft: feedback.Draft{Text: text, Agents: agents, AllAgents: len(agents) == 0}, Actor: "proposer", Reason: "the suite needs it",
 	})
 	f.must("Propose", err)
 	return proposal.ID
 }
 
 // approve has people approve a rule, and returns its id.
-func (f *fixture) approve(text string) string {
+func (f *fixture) approve(text string, agents ...string) string {
 	f.Helper()
-	id := f.propose(text)
+	id := f.propose(text, agents...)
 	rules := f.agent.Feedback().Rules()
 	for _, lead := range []string{"lead-1", "lead-2", "lead-3"} {
 		proposal, err := rules.Proposal(background, id)
@@ -109,21 +110,29 @@ func hostSystem(f *fixture) {
 
 // onlyApproved looks at two turns, as rules come and go while an agent runs.
 func onlyApproved(f *fixture) {
-	const refused, waiting, later = "Greet everybody in Latin.", "Sign with your full name.", "Give numbers with their units."
+	const (
+		refused   = "Greet everybody in Latin."
+		waiting   = "Sign with your full name."
+		others    = "Speak of the weather at first."
+		corrected = "Mention the bank holiday on Monday."
+		later     = "Give numbers with their units."
+	)
 	rules := f.agent.Feedback().Rules()
 	approved := f.approve(ruleText)
 	_, err := rules.Review(background, feedback.Review{Proposal: f.propose(refused), Reject: true, Actor: "lead-1", Reason: "it is wrong"})
 	f.must("Review", err)
 	f.propose(waiting)
+	f.approve(others, "another agent")
+	var last heard
 	check := func(in, out string) {
 		f.Helper()
 		f.model.will(says("Look at the logs."))
-		f.ask(plainText)
+		last = f.ask(plainText)
 		for _, r := range f.model.requests() {
 			if r.count(in) == 0 {
 				f.Errorf("the model was not told the rule %q, which people approved", in)
 			}
-			for _, text := range []string{refused, waiting, out} {
+			for _, text := range []string{refused, waiting, others, corrected, out} {
 				if r.count(text) > 0 {
 					f.Errorf("the model was told the rule %q, which is not in force", text)
 				}
@@ -132,6 +141,8 @@ func onlyApproved(f *fixture) {
 		f.clock.advance(time.Second)
 	}
 	check(ruleText, later)
+	_, err = f.agent.Correct(background, last.ID, loop.Correction{Reviewer: "kim", Text: corrected})
+	f.must("Correct", err)
 	_, err = rules.Move(background, feedback.Order{ID: approved, Actor: "lead-1", Reason: "it is outdated"}, feedback.StateRetired)
 	f.must("Move", err)
 	f.approve(later)
