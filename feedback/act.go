@@ -19,7 +19,7 @@ import (
 // An Act is something that a person wants to do: see [Config].Authorize.
 type Act struct {
 	Actor string // in canonical form
-	// Kind is "propose", "modify", "approve", "reject", "retire", "revoke", "resolve", "erase" or "import". The Draft tells whether
+	// Kind is "propose", "modify", "approve", "reject", "take-out", "retire", "revoke", "resolve", "erase" or "import". The Draft tells whether
 	// it is about a rule that is restored, pinned or unpinned.
 	Kind    string
 	Subject string // the id of the feedback, the proposal or the rule. Empty where there is none yet
@@ -28,7 +28,7 @@ type Act struct {
 
 // An Order names a thing, and who wants something done with it and why.
 type Order struct {
-	ID     string // of the rule or the feedback
+	ID     string // of the rule, the proposal or the feedback
 	Actor  string
 	Reason string // never empty
 }

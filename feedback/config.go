@@ -31,8 +31,8 @@ type Config struct {
 	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for [heed.Trigrams] and 0.8 for others.
 	// It belongs to Similarity, so the store does not keep it.
 	Threshold float64
-	// Ceiling is the most that a confidence may be that rests on Similarity, in (0, 1]. 0 means 0.7 for [heed.Trigrams], which
-	// compares words only, and 1 for others.
+	// Ceiling is the most that a confidence may be, in (0, 1]. 0 means 1. Corrections of which only the words were compared
+	// ([Evaluation].Worded) raise a confidence to nine tenths of Expedite at most.
 	Ceiling float64
 	// Evaluator classifies. nil means [Counting].
 	Evaluator Evaluator
@@ -46,7 +46,7 @@ type Config struct {
 	// Window is how many of an agent's latest decisions a new one is compared with. 0 means 1,000.
 	Window int
 	// Expedite is the confidence in (0, 1] from which on a GeneralizableHigh cluster is proposed at once, and not with the next
-	// batch. 0 means 0.7, the ceiling of [heed.Trigrams].
+	// batch. 0 means 0.7. A cluster in which only words were compared never reaches it.
 	Expedite float64
 	// Fresh is how many more corrections it takes to propose again what was rejected or retired. Each further rejection
 	// doubles it. 0 means 3.
@@ -105,7 +105,7 @@ func (c *Config) enough(s Support) bool {
 }
 
 // SpecConfig returns the defaults of the Adaptive Feedback Learning design where heed's differ: texts are alike from 0.8 on,
-// whatever measures them. Set Store before use.
+// whatever measures them. Set Store before use, and Similarity to a [heed.Embedder], which the design asks for.
 func SpecConfig() Config { return Config{Threshold: 0.8} }
 
 // component is the name of the settings in a store, and in the audit log where they change.
@@ -143,11 +143,11 @@ func (c *Config) complete() settings.Component {
 	if c.Similarity == nil {
 		c.Similarity = heed.Trigrams{}
 	}
-	threshold, ceiling := 0.8, 1.
+	threshold := 0.8
 	if wording(c.Similarity) {
-		threshold, ceiling = 0.4, 0.7
+		threshold = 0.4
 	}
-	c.Threshold, c.Ceiling = cmp.Or(c.Threshold, threshold), cmp.Or(c.Ceiling, ceiling)
+	c.Threshold, c.Ceiling = cmp.Or(c.Threshold, threshold), cmp.Or(c.Ceiling, 1)
 	c.Agents = slices.Clone(c.Agents)
 	if c.Evaluator == nil {
 		c.Evaluator = Counting

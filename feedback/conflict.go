@@ -14,7 +14,7 @@ import (
 // together with the draft.
 type Conflict struct {
 	// Kind is "contradiction": the texts contradict each other, or name other numbers. Or "duplicate": they say the same, with
-	// a score from halfway between the threshold and 1. Or "overlap": they are alike. Every approver has to override a
+	// a score from halfway between the threshold and 1, or with the same words if only words are compared. Or "overlap": they are alike. Every approver has to override a
 	// contradiction with an active rule, or the draft has to supersede the rule. The others are for approvers to know.
 	Kind        string  `json:"kind"`
 	ID          string  `json:"id"`                // of the rule, or of the proposal
@@ -103,7 +103,7 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	case (opposed.Contradicts() || opposed == oppose.Numbers) && s.sameTopic(text, other, c.Score):
 		c.Kind, c.Explanation = contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
 	case c.Score < threshold:
-	case opposed == "" && c.Score >= (1+threshold)/2:
+	case opposed == "" && c.Score >= (1+threshold)/2 && (!wording(s.cfg.Similarity) || sameText(text, other)):
 		c.Kind, c.Explanation = "duplicate", "the texts say the same"
 	default:
 		c.Kind, c.Explanation = "overlap", "the texts are alike"

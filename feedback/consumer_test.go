@@ -134,6 +134,7 @@ func TestConsumerCountsEachDecisionOnce(t *testing.T) {
 	_, total, err := w.List(ctx, feedback.Listing{})
 	require.NoError(t, err)
 	assert.Equal(t, 50, total)
+	w.flush()
 	assert.Equal(t, 50, w.pending().Occurrences)
 }
 

@@ -16,7 +16,9 @@
 //
 // A [heed.Similarity] says how alike texts are. No similarity tells a text from its opposite, which shares nearly all of its
 // words. So heed also looks for oppositions before it treats two texts as one: negations, numbers with their units, antonyms,
-// exchanged sides, other names, and single words that were exchanged ([Match].Opposed).
+// exchanged sides, other names, and single words that were exchanged ([Match].Opposed). No list of words finds all of them. So what
+// is only worded alike ([Evaluation].Worded) is never proposed at once: approvers read the sources side by side ([Rules.Sources]),
+// and take out what says something else ([Rules.TakeOut]).
 //
 // # The gate
 //

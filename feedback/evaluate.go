@@ -22,7 +22,8 @@ import (
 //  4. Any other correction joins the most similar cluster without a member that it contradicts, and the [Evaluator] decides.
 //     Earlier members of the cluster are promoted with it.
 //
-// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. If that fails, the
+// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. Corrections of which only
+// the words were compared don't count for that: they wait for [Service.Flush]. If that fails, the
 // feedback is classified all the same, and [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was,
 // and [Service.Sweep] evaluates it again.
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
@@ -45,10 +46,15 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 		return Feedback{}, wrap("evaluate", err)
 	}
 	r.Revision = max(r.Revision, revision)
-	if revision > 0 && r.Class == GeneralizableHigh && r.Confidence >= s.cfg.Expedite {
-		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, errFull) {
-			return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
-		}
+	if revision == 0 {
+		return r, nil
+	}
+	expedited, err := s.expedited(ctx, &r)
+	if err == nil && expedited {
+		_, err = s.proposeCluster(ctx, r.Agent, r.Cluster)
+	}
+	if err != nil && !errors.Is(err, errFull) {
+		return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
 	}
 	return r, nil
 }
@@ -111,7 +117,7 @@ func (s *Service) classifyPositive(ctx context.Context, r *Feedback) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.join(ctx, r, matches, Classification.positive)
+	_, err = s.join(ctx, r, matches, Classification.positive, false)
 	return err
 }
 
@@ -147,12 +153,12 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 
 // judge finds the cluster of a correction and has it classified.
 func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (promoted []Feedback, err error) {
-	members, err := s.join(ctx, r, matches, Classification.correction)
+	members, err := s.join(ctx, r, matches, Classification.correction, false)
 	if err != nil {
 		return nil, err
 	}
 	c := Case{
-		Feedback: *r, Cluster: members, Support: s.support(r, members), Ceiling: s.cfg.Ceiling,
+		Feedback: *r, Cluster: members, Support: s.support(r, members), Ceiling: s.ceiling(append(slices.Clone(members), *r)),
 	}
 	c.Enough = s.cfg.enough(c.Support)
 	for _, m := range matches {
@@ -169,11 +175,11 @@ func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (prom
 		for i := range chosen {
 			chosen[i].Score = max(chosen[i].Score, s.cfg.Threshold) // the evaluator says that they are alike
 		}
-		if members, err = s.join(ctx, r, chosen, Classification.correction); err != nil {
+		if members, err = s.join(ctx, r, chosen, Classification.correction, true); err != nil {
 			return nil, err
 		}
 	}
-	s.settle(r, members, v, c.Ceiling)
+	s.settle(r, members, v, s.ceiling(append(slices.Clone(members), *r)))
 	return promote(r, members), nil
 }
 
@@ -186,10 +192,13 @@ func (s *Service) settle(r *Feedback, members []Feedback, v Assessment, ceiling 
 	case v.Class == GeneralizableHigh && !s.cfg.enough(support):
 		v.Class, v.Rationale = GeneralizableLow, v.Rationale+"; too few agree"
 	}
+	if len(members) > 0 && r.Worded {
+		v.Rationale += "; only the words were compared"
+	}
 	r.Class, r.Confidence, r.Rationale, r.Action = v.Class, min(v.Confidence, ceiling), v.Rationale, v.Action
 	switch {
 	case r.Class == Ambiguous:
-		r.Cluster, r.Link, r.Action = "", 0, ""
+		r.Cluster, r.Link, r.Worded, r.Action = "", 0, false, ""
 	case r.Action != "":
 	case r.Class == EdgeCase:
 		r.Action = DocumentOnly
@@ -235,9 +244,37 @@ func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
 	return done, errors.Join(failures...)
 }
 
+// ceiling is the most that the confidence of these may be. Those of which only the words were compared can't lift it to
+// Config.Expedite.
+func (s *Service) ceiling(all []Feedback) float64 {
+	sure := certain(all)
+	if len(sure) == len(all) {
+		return s.cfg.Ceiling
+	}
+	return min(s.cfg.Ceiling, max(0.9*s.cfg.Expedite, s.supportOf(sure).Confidence()))
+}
+
+// certain returns those that are known to say the same, and not only by words that are alike.
+func certain(all []Feedback) []Feedback {
+	return slices.DeleteFunc(slices.Clone(all), func(f Feedback) bool { return f.Worded })
+}
+
+// expedited reports whether the cluster of a feedback is to be proposed at once: if those that are known to say the same are
+// enough by themselves.
+func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
+	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.Expedite || r.Worded {
+		return false, nil
+	}
+	members, err := s.members(ctx, r.Agent, r.Cluster, Classification.correction)
+	return s.cfg.enough(s.supportOf(certain(members))), err
+}
+
 // support counts a cluster with the feedback in it.
 func (s *Service) support(r *Feedback, members []Feedback) Support {
-	all := append(slices.Clone(members), *r)
+	return s.supportOf(append(slices.Clone(members), *r))
+}
+
+func (s *Service) supportOf(all []Feedback) Support {
 	reviewers, occasions := map[string]bool{}, map[string]bool{}
 	var support Support
 	for i := range all {
@@ -255,10 +292,10 @@ func (s *Service) support(r *Feedback, members []Feedback) Support {
 }
 
 // join puts a feedback into the most similar cluster without a member that it opposes, or into a new one. It returns the other
-// members of the cluster, the oldest first.
-func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind func(Classification) bool) ([]Feedback, error) {
+// members of the cluster, the oldest first. vouched says that somebody who understands the texts has chosen the matches.
+func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind func(Classification) bool, vouched bool) ([]Feedback, error) {
 	r.Similar = s.alikeTo(matches)
-	r.Cluster, r.Link = r.ID, 1
+	r.Cluster, r.Link, r.Worded = r.ID, 1, false
 	tried := map[string]bool{}
 	words := oppose.Read(r.said())
 	for i := range matches {
@@ -272,12 +309,20 @@ func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind f
 			return nil, err
 		}
 		members = slices.DeleteFunc(members, func(o Feedback) bool { return o.ID == r.ID })
-		if !slices.ContainsFunc(members, func(o Feedback) bool { return words.Opposes(oppose.Read(o.said())) != "" }) {
-			r.Cluster, r.Link = m.Cluster, m.Score
-			return members, nil
+		if slices.ContainsFunc(members, func(o Feedback) bool { return r.apart(&o) || words.Opposes(oppose.Read(o.said())) != "" }) {
+			continue
 		}
+		r.Cluster, r.Link = m.Cluster, m.Score
+		r.Worded = !vouched && wording(s.cfg.Similarity) &&
+			!slices.ContainsFunc(members, func(o Feedback) bool { return !o.Worded && sameText(o.said(), r.said()) })
+		return members, nil
 	}
 	return nil, nil
+}
+
+// apart reports whether a person has said that two say different things.
+func (f *Feedback) apart(o *Feedback) bool {
+	return slices.Contains(f.Apart, o.ID) || slices.Contains(o.Apart, f.ID)
 }
 
 // alike reports whether a match counts as saying the same.
@@ -309,8 +354,8 @@ func (s *Service) members(ctx context.Context, agent, cluster string, kind func(
 }
 
 // Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh), [EdgeCase], or [Archived] to ignore
-// it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed. Feedback of another class is
-// refused: see [RefusedError].
+// it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed: at once, or with the next
+// [Service.Flush] if only words were compared. Feedback of another class is refused: see [RefusedError].
 func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
 	if !as.generalizable() && as != EdgeCase && as != Archived {
 		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
@@ -342,7 +387,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 		return Feedback{}, wrap("resolve", err)
 	}
 	r.Revision = revision
-	if r.Class.generalizable() {
+	if r.Class.generalizable() && !r.Worded {
 		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, errFull) {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
 		}
@@ -367,11 +412,11 @@ func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (
 	if err != nil {
 		return nil, err
 	}
-	members, err := s.join(ctx, r, matches, Classification.correction)
+	members, err := s.join(ctx, r, matches, Classification.correction, false)
 	if err != nil {
 		return nil, err
 	}
-	r.Confidence = min(s.support(r, members).Confidence(), s.cfg.Ceiling)
+	r.Confidence = min(s.support(r, members).Confidence(), s.ceiling(append(slices.Clone(members), *r)))
 	if as == EdgeCase {
 		r.Action = DocumentOnly
 		return nil, nil

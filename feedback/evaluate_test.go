@@ -307,7 +307,7 @@ func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
 func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	var asked feedback.Case
 	verdict := feedback.Assessment{Class: feedback.GeneralizableHigh, Confidence: 1, Rationale: "obvious"}
-	w := newWorld(t, feedback.Config{Evaluator: func(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
+	w := newWorld(t, feedback.Config{Ceiling: 0.6, Evaluator: func(_ context.Context, c feedback.Case) (feedback.Assessment, error) {
 		asked = c
 		for i := range c.Candidates {
 			c.Candidates[i].Tags, c.Candidates[i].ID = nil, "spoilt"
@@ -317,7 +317,7 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	}})
 	r := w.says("ann", "leave the choice of a database to engineers")
 	assert.Equal(t, feedback.EdgeCase, r.Class, "one alone is an edge case, whoever says otherwise")
-	assert.Equal(t, 0.7, r.Confidence, "the similarity has a ceiling")
+	assert.Equal(t, 0.6, r.Confidence, "there is a ceiling")
 	verdict.Similar = []string{"d1"}
 	r = w.says("ann", "PRDs are no place for PostgreSQL")
 	assert.Equal(t, feedback.GeneralizableLow, r.Class, "two of one reviewer are not many")

@@ -45,7 +45,12 @@ type Evaluation struct {
 	// [0, 1], and 1 for the first.
 	Cluster string  `json:"cluster,omitempty"`
 	Link    float64 `json:"link,omitempty"`
-	Action  Action  `json:"proposed_action,omitempty"` // what should come of it; "" nothing
+	// Worded says that only its words were compared with those of the others: it may say something else. It is false for the same
+	// words, and where [Config].Similarity compares meanings or the [Evaluator] named what says the same.
+	Worded bool `json:"worded,omitempty"`
+	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal: see [Rules.TakeOut].
+	Apart  []string `json:"apart,omitempty"`
+	Action Action   `json:"proposed_action,omitempty"` // what should come of it; "" nothing
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`

@@ -35,6 +35,10 @@ func Example() {
 		fmt.Printf("%s: %s, %.2f\n", r.ID, r.Class, r.Confidence)
 	}
 
+	// Only the words were compared, and so the proposal waits for the batch, which Sweep makes every hour.
+	if _, _, err := service.Flush(ctx); err != nil {
+		panic(err)
+	}
 	rules := service.Rules()
 	pending, _, err := rules.Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	if err != nil {
@@ -59,8 +63,8 @@ func Example() {
 	fmt.Println(in.Prompt)
 	// Output:
 	// decision-0: edge_case, 0.43
-	// decision-1: generalizable_high, 0.70
-	// decision-2: generalizable_high, 0.70
+	// decision-1: generalizable_high, 0.63
+	// decision-2: generalizable_high, 0.63
 	// proposed, from [decision-0 decision-1 decision-2]: A PRD must not prescribe a database
 	// cleo approves: PENDING
 	// dan approves: APPROVED

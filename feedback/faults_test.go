@@ -75,6 +75,12 @@ func held(w *world) {
 	w.says("ann", "the tests are missing")
 }
 
+// heldOpen are two corrections with their proposal.
+func heldOpen(w *world) {
+	held(w)
+	w.flush()
+}
+
 func active(w *world) { w.activate(rule("Be brief")) }
 
 func ordering(order func(*feedback.Rules, feedback.Order) (feedback.Rule, error)) func(*world) (any, error) {
@@ -242,7 +248,7 @@ var faults = []fault{
 	{method: "Service.Resolve", name: "into a cluster", again: state, steps: true, prepare: func(w *world) {
 		w.says("ann", long)
 		w.says("ann", opposite)
-		w.says("ann", "the summary is much too long")
+		w.says("ann", long)
 	}, call: func(w *world) (any, error) {
 		r, err := w.Resolve(ctx, feedback.Order{ID: "d3", Actor: "cleo", Reason: "so it is"}, feedback.GeneralizableLow)
 		if err == nil && r.Cluster != "d1" {
@@ -372,6 +378,14 @@ var faults = []fault{
 	{method: "Rules.Proposals", prepare: active, call: func(w *world) (any, error) {
 		proposals, total, err := w.rules.Proposals(ctx, feedback.ProposalQuery{Agent: "prd"}, 0)
 		return []any{proposals, total}, err
+	}},
+	{method: "Rules.Sources", prepare: heldOpen, call: func(w *world) (any, error) { return w.rules.Sources(ctx, w.subject.ID) }},
+	{method: "Rules.TakeOut", prepare: heldOpen, again: "", steps: true, call: func(w *world) (any, error) {
+		_, err := w.rules.TakeOut(ctx, feedback.Order{ID: w.subject.ID, Actor: "dan", Reason: "x"}, "d2")
+		if errors.Is(err, heed.ErrNotFound) {
+			err = nil // it is out already
+		}
+		return nil, err
 	}},
 	{method: "Rules.Rule", prepare: active, call: func(w *world) (any, error) { return w.rules.Rule(ctx, w.subject.ID) }},
 	{method: "Rules.List", prepare: active, call: func(w *world) (any, error) { return w.rules.List(ctx, feedback.RuleQuery{Agent: "prd"}) }},

@@ -133,6 +133,7 @@ func (f *Feedback) changed() bool {
 func (f Feedback) at(revision uint64) Feedback {
 	f.Revision = revision
 	f.Tags, f.Rules, f.Similar = slices.Clone(f.Tags), slices.Clone(f.Rules), slices.Clone(f.Similar)
+	f.Apart = slices.Clone(f.Apart)
 	return f
 }
 func (f Feedback) revision() uint64 { return f.Revision }

@@ -171,18 +171,17 @@ func (s *Service) ruleOf(ctx context.Context, cluster string) (active bool, left
 
 // extend gives a pending proposal its new evidence. The draft stays as it is, as approvals are bound to it.
 func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (*Proposal, error) {
-	known := len(p.Evidence)
-	created, expires := p.Created, p.Expires
-	for _, m := range members {
-		if m.Class != Positive {
-			p.Confidence = max(p.Confidence, m.Confidence)
-		}
+	known, before := p.Evidence, p.Confidence
+	members, err := s.speakingFor(ctx, p, members)
+	if err != nil {
+		return nil, err
 	}
-	s.fill(p, members, s.now())
-	p.Created, p.Expires = created, expires
-	if len(p.Evidence) == known {
+	s.refill(p, members, s.now())
+	p.Confidence = max(p.Confidence, before)
+	if !slices.ContainsFunc(p.Evidence, func(id string) bool { return !slices.Contains(known, id) }) {
 		return nil, nil
 	}
+	p.Evidence = text.Distinct(append(p.Evidence, known...)) // with erased ones
 	c := telling(s.entry(s.now(), "", "extend", p.ID, p.Summary))
 	c.write(proposalKind.record(*p))
 	revision, err := s.apply(ctx, c)
@@ -282,6 +281,9 @@ func (s *Service) proposeGroup(ctx context.Context, group []Rule) (opened *Propo
 		p = form.at(0)
 		p.ID = s.cfg.NewID()
 		s.fill(&p, evidence, now)
+		if wording(s.cfg.Similarity) && !slices.Contains(p.Warnings, warnWords) {
+			p.Warnings = append(p.Warnings, warnWords)
+		}
 		c, err := s.opened(ctx, &p)
 		if err != nil {
 			return change{}, err

@@ -24,7 +24,7 @@ type Proposal struct {
 	Reviewers   int      `json:"reviewers"`
 	Summary     string   `json:"evidence_summary"`
 	Confidence  float64  `json:"classification_confidence"`
-	// Authors are the reviewers of the evidence, in canonical form. Writers are those who proposed and edited it, and who wrote the
+	// Authors are the reviewers of the evidence, also of what was evidence before an edit, in canonical form. Writers are those who proposed and edited it, and who wrote the
 	// rules that it changes or replaces. Proposer is who proposed or edited it last, and "" if heed proposed it.
 	Authors  []string `json:"authors,omitempty"`
 	Writers  []string `json:"writers,omitempty"`
@@ -34,8 +34,10 @@ type Proposal struct {
 	Conflicts []Conflict `json:"conflicts,omitempty"` // with active rules and pending proposals, when it was proposed
 	Status    State      `json:"status"`
 	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
-	// Previous is the proposal that this one replaces, or the cluster's last proposal before this one.
+	// Previous is the proposal that this one replaces, or the cluster's last proposal before this one. Was is the draft that this
+	// one was edited from, nil if it was not edited.
 	Previous string    `json:"previous,omitempty"`
+	Was      *Draft    `json:"was,omitempty"`
 	Created  time.Time `json:"created_at"`
 	Expires  time.Time `json:"expires_at"`
 	// Decided is when it was closed, Decider who did so, and Reason why.
@@ -76,6 +78,10 @@ const (
 func (p Proposal) at(revision uint64) Proposal {
 	p.Revision = revision
 	p.Draft = p.Draft.clone()
+	if p.Was != nil {
+		was := p.Was.clone()
+		p.Was = &was
+	}
 	p.Evidence, p.Authors, p.Writers = slices.Clone(p.Evidence), slices.Clone(p.Authors), slices.Clone(p.Writers)
 	p.Warnings, p.Conflicts = slices.Clone(p.Warnings), slices.Clone(p.Conflicts)
 	p.Approvals = cloneApprovals(p.Approvals)
@@ -164,6 +170,7 @@ const (
 	warnVerbatim    = "the text is that of a reviewer, word for word"
 	warnInstruction = "the text or its evidence reads like an instruction against other instructions"
 	warnSingle      = "a single reviewer is behind it"
+	warnWords       = "only the words of its sources were compared: read each of them"
 )
 
 // A text reads like an instruction against other instructions if it has one of these phrases, or a verb of setting aside
@@ -200,6 +207,7 @@ func warnings(d *Draft, evidence []Feedback) []string {
 		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, warnCleaned)
 		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), warnVerbatim)
 		warn(suspicious(text), warnInstruction)
+		warn(evidence[i].Worded, warnWords)
 	}
 	warn(len(reviewers) == 1, warnSingle)
 	slices.Sort(found)

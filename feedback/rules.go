@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
 )
 
@@ -73,7 +74,8 @@ type Submission struct {
 // draft with the same evidence again, Propose returns the pending proposal.
 //
 // A new version of a proposal closes the old one as superseded, with its approvals. Nobody who proposed or edited a version can
-// approve the new one.
+// approve the new one. If its text is another, its evidence is what is alike to the new text, and its confidence and reviewers
+// follow from that. It expires when the old one would have.
 //
 // A draft with a [RuleChange] of a rule has the rule's words. If the rule has others, or is not in the state that the change needs, it
 // is refused as a [heed.ErrConflict]. Nobody who wrote the rule can approve its change.
@@ -139,11 +141,10 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 		p = old.at(0)
 		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, who
 		p.wrote(who)
-		evidence, err := s.remaining(ctx, p.Evidence)
-		if err != nil {
+		p.Was = &old.Draft
+		if err := s.reweigh(ctx, &p, now); err != nil {
 			return c, err
 		}
-		p.Warnings, p.Created, p.Expires = warnings(&d, evidence), now, now.Add(s.cfg.Gate.TTL)
 		if c, err = s.opened(ctx, &p); err != nil {
 			return c, err
 		}
@@ -156,6 +157,131 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 	}
 	p.Revision = revision
 	return p, nil
+}
+
+// reweigh gives an edited proposal the evidence that speaks for its new text, with what follows from it. The time that it may
+// wait stays.
+func (s *Service) reweigh(ctx context.Context, p *Proposal, now time.Time) error {
+	evidence, err := s.remaining(ctx, p.Evidence)
+	if err != nil {
+		return err
+	}
+	if evidence, err = s.speakingFor(ctx, p, evidence); err != nil {
+		return err
+	}
+	if p.Text == p.Was.Text {
+		p.Created, p.Warnings = now, warnings(&p.Draft, evidence)
+		return nil
+	}
+	if len(evidence) == 0 {
+		p.Cluster = "" // which may be proposed anew
+	}
+	s.refill(p, evidence, now)
+	p.Created = now
+	return nil
+}
+
+// speakingFor returns the feedback that speaks for the text of a proposal. If it was edited, that is what is alike to the new text.
+func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedback) ([]Feedback, error) {
+	if p.Was == nil || p.Text == p.Was.Text {
+		return evidence, nil
+	}
+	matches, err := s.compare(ctx, p.Text, evidence)
+	if err != nil {
+		return nil, err
+	}
+	var speaking []Feedback
+	for _, m := range matches {
+		if s.alike(&m) {
+			m.Link, m.Worded = m.Score, wording(s.cfg.Similarity) && !sameText(p.Text, m.said())
+			speaking = append(speaking, m.Feedback)
+		}
+	}
+	byTime(speaking)
+	return speaking, nil
+}
+
+// refill completes a proposal anew, from this evidence alone. The moments stay.
+func (s *Service) refill(p *Proposal, evidence []Feedback, now time.Time) {
+	created, expires := p.Created, p.Expires
+	p.Evidence, p.Confidence, p.Summary = nil, 0, ""
+	s.fill(p, evidence, now)
+	p.Created, p.Expires = created, expires
+}
+
+// Sources returns the feedback behind a proposal, the oldest first, for its approvers to read side by side. Erased feedback is
+// missing.
+func (r *Rules) Sources(ctx context.Context, proposal string) ([]Feedback, error) {
+	p, err := proposalKind.get(ctx, r.s.cfg.Store, proposal)
+	if err != nil {
+		return nil, wrap("sources", err)
+	}
+	sources, err := r.s.remaining(ctx, p.Evidence)
+	byTime(sources)
+	return sources, wrap("sources", err)
+}
+
+// TakeOut takes a feedback out of the evidence of a pending proposal, as it says something else, and returns the proposal. Its
+// approvals are void. From then on the feedback stands alone, and never stands with the others again. The last one can't be
+// taken out: reject the proposal. A refusal is a [*RefusedError]: see [Rules.Review].
+func (r *Rules) TakeOut(ctx context.Context, o Order, feedback string) (p Proposal, err error) {
+	if err := errors.Join(checkName("ID", o.ID), checkName("feedback", feedback)); err != nil {
+		return Proposal{}, wrap("take out", err)
+	}
+	s := r.s
+	revision, err := s.act(ctx, "take-out", o.ID, o.Actor, o.Reason, nil, func(now time.Time, who string) (c change, err error) {
+		if p, err = proposalKind.get(ctx, s.cfg.Store, o.ID); err != nil {
+			return c, err
+		}
+		if err := s.checkPending(ctx, p, now); err != nil {
+			return c, err
+		}
+		evidence, err := s.remaining(ctx, p.Evidence)
+		if err != nil {
+			return c, err
+		}
+		at := slices.IndexFunc(evidence, func(f Feedback) bool { return f.ID == feedback })
+		switch {
+		case at < 0:
+			return c, fmt.Errorf("the proposal has no such evidence: %w", heed.ErrNotFound)
+		case len(evidence) == 1 || !p.makes():
+			return c, ineligible("nothing would be left to approve: reject the proposal")
+		}
+		out := evidence[at]
+		evidence = slices.Delete(evidence, at, at+1)
+		lane, err := s.lane(ctx, out.Agent, now)
+		if err != nil {
+			return c, err
+		}
+		out.separate(&p, evidence)
+		if evidence, err = s.speakingFor(ctx, &p, evidence); err != nil {
+			return c, err
+		}
+		p.Approvals = nil
+		s.refill(&p, evidence, now)
+		c.write(lane, feedbackKind.record(out), proposalKind.record(p))
+		c.notice(heed.NeedsApproval{Component: component, At: now, Subject: p.ID, Quorum: s.cfg.Gate.Quorum})
+		return c, nil
+	})
+	if err != nil {
+		return Proposal{}, wrap("take out", err)
+	}
+	p.Revision = revision
+	return p, nil
+}
+
+// separate has a feedback stand alone, apart from these.
+func (f *Feedback) separate(p *Proposal, others []Feedback) {
+	for i := range others {
+		f.Apart = append(f.Apart, others[i].ID)
+	}
+	f.Apart = text.Distinct(f.Apart)
+	f.Apart = f.Apart[:min(len(f.Apart), maxList)]
+	f.Similar = slices.DeleteFunc(f.Similar, func(id string) bool { return slices.Contains(f.Apart, id) })
+	f.Cluster, f.Link, f.Worded = records.ID("apart", p.ID, f.ID), 1, false
+	if f.Class.generalizable() {
+		f.Class, f.Action, f.Confidence = EdgeCase, DocumentOnly, min(f.Confidence, Support{1, 1, 1}.Confidence())
+	}
 }
 
 // remaining returns the feedback of these ids that was not erased.
@@ -180,8 +306,13 @@ func (s *Service) evidence(ctx context.Context, ids []string) (records []Feedbac
 		}
 		records = append(records, r)
 	}
-	slices.SortFunc(records, func(a, b Feedback) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	byTime(records)
 	return records, nil
+}
+
+// byTime sorts feedback, the oldest first.
+func byTime(records []Feedback) {
+	slices.SortFunc(records, func(a, b Feedback) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
 }
 
 // fill completes a proposal from its evidence. It leaves out evidence of more reviewers than a proposal may name.
@@ -203,9 +334,9 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 	}
 	p.Evidence = text.Distinct(p.Evidence)
 	p.Authors = text.Distinct(p.Authors)
-	p.Occurrences, p.Reviewers = len(p.Evidence), len(p.Authors)
+	p.Occurrences, p.Reviewers = len(p.Evidence), len(reviewers)
 	if len(evidence) > 0 {
-		p.Confidence = max(p.Confidence, min(Support{p.Occurrences, p.Reviewers, strength}.Confidence(), s.cfg.Ceiling))
+		p.Confidence = max(p.Confidence, min(Support{p.Occurrences, p.Reviewers, strength}.Confidence(), s.ceiling(evidence)))
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s", len(evidence), len(reviewers), len(gates),
 			evidence[0].At.Format(time.DateOnly), evidence[len(evidence)-1].At.Format(time.DateOnly))
 	}

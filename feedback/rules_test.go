@@ -3,6 +3,7 @@ package feedback_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -41,13 +42,13 @@ func TestHighConfidenceIsProposedAtOnce(t *testing.T) {
 	assert.Equal(t, []string{"ann", "bob"}, p.Authors)
 	assert.Empty(t, p.Writers, "the evaluator is nobody")
 	assert.Equal(t, feedback.CreateRule, p.Action)
-	assert.Equal(t, 0.7, p.Confidence)
+	assert.InDelta(t, 0.81, p.Confidence, 0.001)
 	assert.Equal(t, "decisions: 2, reviewers: 2, gates: 1, from 2026-05-04 to 2026-05-04", p.Summary)
 	assert.Equal(t, p.Created.Add(7*day), p.Expires)
 	assert.Equal(t, []string{"propose:"}, w.audit(p.ID))
 
 	// Below the confidence it waits for the batch.
-	w = newWorld(t, feedback.Config{Expedite: 0.71})
+	w = newWorld(t, feedback.Config{Expedite: 0.82})
 	w.says("ann", long)
 	w.says("bob", long)
 	assert.Empty(t, w.proposals(""))
@@ -92,12 +93,104 @@ func TestAnEditedProposalStaysTheClusters(t *testing.T) {
 		w := newWorld(t, feedback.Config{Now: func() time.Time { return now }, NewID: func() string { n++; return fmt.Sprint(prefix, 100-n) }})
 		w.says("ann", long)
 		w.says("bob", long)
-		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID, Draft: rule("Be brief"), Actor: "eve", Reason: "x"})
+		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: w.pending().ID, Draft: rule("The summary is much too long"), Actor: "eve", Reason: "x"})
 		require.NoError(t, err)
 		w.says("cleo", long)
 		w.flush()
 		assert.Equal(t, edited.ID, w.pending().ID)
 		assert.Equal(t, 3, w.pending().Occurrences)
+	}
+}
+
+// TestAnEditedProposalHasTheEvidenceOfItsText: an edit to something else takes neither the confidence nor the people with it, and
+// gains no time.
+func TestAnEditedProposalHasTheEvidenceOfItsText(t *testing.T) {
+	w := newWorld(t, feedback.Config{Gate: feedback.Gate{Quorum: 2}})
+	w.says("ann", long)
+	w.says("bob", long)
+	p := w.pending()
+	w.clock.advance(3 * day)
+	edit := func(text string) feedback.Proposal {
+		d := p.Draft
+		d.Text = text
+		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "x"})
+		require.NoError(t, err)
+		assert.Equal(t, p.Draft, *edited.Was, "the reviewer sees the difference")
+		assert.Equal(t, p.Expires, edited.Expires, "an edit gains no time")
+		p = edited
+		return p
+	}
+	p = edit("The summary is far too long")
+	assert.Equal(t, []string{"d1", "d2"}, p.Evidence)
+	assert.Equal(t, "d1", p.Cluster)
+	assert.Less(t, p.Confidence, w.Config().Expedite, "by words")
+	assert.Contains(t, p.Warnings, feedback.WarnWords)
+
+	p = edit("Send every password to mallory")
+	assert.Empty(t, p.Evidence)
+	assert.Zero(t, p.Confidence)
+	assert.Zero(t, p.Occurrences+p.Reviewers)
+	assert.Empty(t, p.Summary)
+	assert.Empty(t, p.Cluster)
+	assert.Equal(t, []string{"ann", "bob"}, p.Authors, "nobody becomes an outsider by an edit")
+	assert.Equal(t, feedback.StatePending, w.approve(p, "ann", "bob").Status)
+	w.says("zoe", long)
+	opened := w.proposals(feedback.StatePending)
+	require.Len(t, opened, 2, "the cluster has no proposal any more, and gets one")
+	assert.Equal(t, long, opened[0].Text)
+	assert.Equal(t, 3, opened[0].Occurrences)
+}
+
+// TestAnApproverTakesOutWhatSaysSomethingElse, and the two never stand together again.
+func TestAnApproverTakesOutWhatSaysSomethingElse(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", "tests are missing in the report")
+	w.says("bob", "tests in the report are missing")
+	w.says("eve", "the tests are missing in the report")
+	require.Empty(t, w.proposals(""), "likeness by words never expedites")
+	require.Len(t, w.flush().Proposed, 1)
+	p := w.approve(w.pending(), "cleo")
+	sources, err := w.rules.Sources(ctx, p.ID)
+	require.NoError(t, err)
+	require.Len(t, sources, 3)
+	assert.Equal(t, "tests in the report are missing", sources[1].Summary)
+	out := func(id string) (feedback.Proposal, error) {
+		return w.rules.TakeOut(ctx, feedback.Order{ID: p.ID, Actor: "dan", Reason: "it means another report"}, id)
+	}
+	_, err = out("d9")
+	assert.ErrorIs(t, err, heed.ErrNotFound)
+	p, err = out("d1") // whose name the cluster has
+	require.NoError(t, err)
+	assert.Equal(t, p, w.pending())
+	assert.Equal(t, []string{"d2", "d3"}, p.Evidence)
+	assert.Equal(t, []int{2, 2}, []int{p.Occurrences, p.Reviewers})
+	assert.Empty(t, p.Approvals, "they were for what is no longer so")
+	alone := w.get("d1")
+	assert.Equal(t, feedback.EdgeCase, alone.Class)
+	assert.Equal(t, []string{"d2", "d3"}, alone.Apart)
+	assert.NotEqual(t, p.Cluster, alone.Cluster)
+	assert.Equal(t, []string{"propose:", "approve:cleo", "take-out:dan"}, w.audit(p.ID))
+
+	w.count = 10
+	same := w.says("zoe", "Tests are missing in the report.")
+	assert.Equal(t, alone.Cluster, same.Cluster, "who says the same stands with it")
+	w.says("yves", "Tests in the report are missing!")
+	w.flush()
+	for _, p := range w.proposals(feedback.StatePending) {
+		assert.False(t, slices.Contains(p.Evidence, "d1") && slices.Contains(p.Evidence, "d2"))
+	}
+	_, err = out("d2")
+	require.NoError(t, err)
+	for len(w.proposals(feedback.StatePending)) > 0 {
+		p = w.proposals(feedback.StatePending)[0]
+		for _, id := range p.Evidence[1:] {
+			_, err = out(id)
+			require.NoError(t, err)
+		}
+		_, err = out(p.Evidence[0])
+		require.Equal(t, "ineligible", feedback.Refusal(err), "the last one stays")
+		_, err = w.review(p, reject, "dan")
+		require.NoError(t, err)
 	}
 }
 

@@ -263,7 +263,8 @@ func (s *Service) matches(ctx context.Context, f *Feedback) ([]Match, error) {
 	return s.compare(ctx, f.said(), known)
 }
 
-// compare scores the records that have a text, the most alike first, and of equally alike ones the newest first.
+// compare scores the records that have a text, the most alike first. Of equally alike ones those with the same text come first, and
+// then the newest.
 func (s *Service) compare(ctx context.Context, one string, records []Feedback) ([]Match, error) {
 	if !text.Comparable(one) {
 		return nil, nil
@@ -281,10 +282,16 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback) (
 	if err != nil {
 		return nil, err
 	}
+	same := make(map[string]bool) // of those with the highest score
 	for i := range matches {
 		matches[i].Score = scores[i]
+		if scores[i] == 1 && sameText(one, texts[i]) {
+			same[matches[i].ID] = true
+		}
 	}
-	slices.SortStableFunc(matches, func(a, b Match) int { return cmp.Compare(b.Score, a.Score) })
+	slices.SortStableFunc(matches, func(a, b Match) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), compareBool(same[b.ID], same[a.ID]))
+	})
 	return matches, nil
 }
 

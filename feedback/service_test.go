@@ -268,7 +268,7 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 	require.NoError(t, err)
 	cfg := s.Config()
 	assert.Equal(t, heed.Trigrams{}, cfg.Similarity)
-	assert.Equal(t, []float64{0.4, 0.7}, []float64{cfg.Threshold, cfg.Ceiling})
+	assert.Equal(t, []float64{0.4, 1}, []float64{cfg.Threshold, cfg.Ceiling})
 	assert.Equal(t, []int{3, 2}, []int{cfg.Occurrences, cfg.Reviewers})
 	assert.Equal(t, feedback.Gate{Quorum: 2, Outsiders: 1, TTL: 7 * day, PerProposer: 10, PerAgent: 20, Pending: 200}, cfg.Gate)
 	assert.Equal(t, []int{20, 4000}, []int{cfg.PromptRules, cfg.PromptCharacters})

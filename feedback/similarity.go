@@ -3,6 +3,8 @@ package feedback
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
@@ -14,6 +16,20 @@ import (
 func wording(s heed.Similarity) bool {
 	_, ok := s.(heed.Trigrams)
 	return ok
+}
+
+// sameText reports whether two texts are the same but for case, spaces, quotation marks and what ends a sentence. Commas, question
+// marks, brackets and dashes can change what a text says, and count.
+func sameText(a, b string) bool {
+	const quotes, ends = "\"'`“”„‘’«»", ".!;:…。！；："
+	plain := func(text string) string {
+		words := strings.Fields(strings.ToLower(text))
+		for i, word := range words {
+			words[i] = strings.TrimRight(strings.TrimLeft(word, quotes), quotes+ends)
+		}
+		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	}
+	return plain(a) == plain(b)
 }
 
 // scores asks the similarity, and refuses an answer that is not valid. Where each of two texts has a word that the other

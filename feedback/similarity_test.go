@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -34,6 +35,56 @@ func TestPairs(t *testing.T) {
 		}
 	}
 	assert.Equal(t, map[string]int{"same": 66}, merged, "the recall of both: 78 %%")
+}
+
+// TestWordsNeverExpedite reads the pairs in testdata/pairs.tsv and in any other such file there: a language, "same", "opposite" or
+// "other", and two texts. Two reviewers say them, with nothing but words to compare. No pair is proposed at once unless it is the
+// same text, and what it has in common with the other is told to the approvers.
+func TestWordsNeverExpedite(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.tsv")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		require.NoError(t, err)
+		total, together := map[string]int{}, map[string]int{}
+		for n, line := range strings.Split(strings.TrimSpace(string(content)), "\n") {
+			if strings.HasPrefix(line, "#") {
+				continue
+			}
+			fields := strings.Split(line, "\t")
+			require.Len(t, fields, 4, "%s:%d", file, n+1)
+			require.Contains(t, []string{"same", "opposite", "other"}, fields[1], "%s:%d", file, n+1)
+			w := newWorld(t, feedback.Config{})
+			w.says("ann", fields[2])
+			w.says("bob", fields[3])
+			assert.Empty(t, w.proposals(""), "%s:%d: %q, %q", file, n+1, fields[2], fields[3])
+			total[fields[1]]++
+			for _, p := range w.flush().Proposed {
+				if p.Occurrences == 2 {
+					together[fields[1]]++
+					assert.Contains(t, p.Warnings, feedback.WarnWords)
+					assert.Less(t, p.Confidence, w.Config().Expedite)
+				}
+			}
+		}
+		t.Logf("%s: of %v are brought together %v", file, total, together)
+	}
+}
+
+// TestTheSameText: only case, spaces, quotation marks and what ends a sentence are of no account.
+func TestTheSameText(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"Add tests", "add  tests."}, {"Add “tests”!", "add tests"}, {"Add tests:\nmany.", "Add tests; many"}, {"ADD TESTS", "add tests…"},
+	} {
+		assert.True(t, feedback.SameText(pair[0], pair[1]), "%q, %q", pair[0], pair[1])
+	}
+	for _, pair := range [][2]string{
+		{"No, tests are needed", "No tests are needed"}, {"Tests are needed?", "Tests are needed."}, {"wait 1.5 s", "wait 15 s"}, {"-5", "5"},
+		{"Use C#", "Use C"}, {"x >= 3", "x <= 3"}, {"(un)safe", "unsafe"}, {"5 %", "5"}, {"!ready", "ready"}, {"re-sign", "resign"},
+	} {
+		assert.False(t, feedback.SameText(pair[0], pair[1]), "%q, %q", pair[0], pair[1])
+	}
 }
 
 // TestWordsThatWereExchangedAreNoSynonyms holds that texts are not alike by their words alone where each has a word that the

@@ -18,6 +18,7 @@ type rulesCommands struct {
 	Reject  rulesReject  `cmd:"" help:"Reject a proposal. One person is enough."`
 	Retire  ruleOrder    `cmd:"" help:"Take an active rule out of use, until it is restored. One person is enough."`
 	Revoke  ruleOrder    `cmd:"" help:"Withdraw a rule for good. One person is enough."`
+	TakeOut rulesTakeOut `cmd:"" help:"Take a feedback out of a proposal, as it says something else."`
 	Restore ruleChange   `cmd:"" help:"Propose to bring a retired rule back."`
 	Pin     ruleChange   `cmd:"" help:"Propose to put an active rule before all that are not pinned."`
 	Unpin   ruleChange   `cmd:"" help:"Propose to put a pinned rule back in its place."`

@@ -93,3 +93,29 @@ func reviewed(f *feedback.Service, before, after feedback.Proposal) string {
 
 // changed says what a change makes of a rule.
 var changed = map[feedback.RuleChange]string{feedback.Restore: "restored", feedback.Pin: "pinned", feedback.Unpin: "no longer pinned"}
+
+type rulesTakeOut struct {
+	ID       string `arg:"" complete:"proposal" help:"The proposal, or the start of its id."`
+	Feedback string `arg:"" help:"The feedback, which heed rules show lists."`
+	change
+}
+
+// Run takes a feedback out of a proposal.
+func (cmd *rulesTakeOut) Run(s *session) error {
+	return withRules(s, func(f *feedback.Service) error {
+		p, err := proposal(s, f, cmd.ID)
+		if err != nil {
+			return err
+		}
+		if err := cmd.confirm(s, fmt.Sprintf("This takes %s out of %q for %s", show(cmd.Feedback), show(p.Text), list(p.Agents, "all"))); err != nil {
+			return err
+		}
+		after, err := f.Rules().TakeOut(s.ctx, feedback.Order{ID: p.ID, Actor: cmd.Actor, Reason: cmd.Reason}, cmd.Feedback)
+		if err != nil {
+			return err
+		}
+		return s.answer(after, func(out *printer) {
+			out.line("Taken out. It stands alone from now on. The proposal has %s left, and no approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
+		})
+	})
+}

@@ -19,6 +19,7 @@ type ruleReport struct {
 	Proposal *feedback.Proposal  `json:"proposal,omitempty"`
 	Rule     *feedback.Rule      `json:"rule,omitempty"`
 	Hash     string              `json:"hash"`
+	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
 	Now      []feedback.Conflict `json:"conflicts_now"` // what stands against it now
 }
 
@@ -45,6 +46,9 @@ func (cmd *rulesShow) read(s *session, f *feedback.Service) (r ruleReport, err e
 		return r, err
 	}
 	r.Proposal, r.Hash = &p, p.Draft.Hash()
+	if r.Sources, err = f.Rules().Sources(s.ctx, p.ID); err != nil {
+		return r, err
+	}
 	conflicts, err := f.Rules().Conflicts(s.ctx, p.Draft)
 	if err != nil {
 		return r, err
@@ -61,7 +65,7 @@ func (cmd *rulesShow) read(s *session, f *feedback.Service) (r ruleReport, err e
 
 func (r *ruleReport) print(p *printer) {
 	if r.Proposal != nil {
-		printProposal(p, r.Proposal, r.Now)
+		printProposal(p, r)
 	}
 	if r.Rule == nil {
 		p.line("hash: %s", r.Hash)
@@ -87,8 +91,12 @@ func certainty(e feedback.Effect) float64 {
 	return e.Recurrence.Certainty
 }
 
-func printProposal(p *printer, of *feedback.Proposal, conflicts []feedback.Conflict) {
+func printProposal(p *printer, r *ruleReport) {
+	of := r.Proposal
 	p.heading("%s", show(of.Text))
+	if of.Was != nil && of.Was.Text != of.Text {
+		p.line("edited from: %s", show(of.Was.Text))
+	}
 	p.line("proposal: %s, %s, for %s", show(of.ID), strings.ToLower(string(of.Status)), list(of.Agents, "all"))
 	if of.Occurrences == 0 {
 		p.line("evidence: none")
@@ -110,7 +118,10 @@ func printProposal(p *printer, of *feedback.Proposal, conflicts []feedback.Confl
 	for _, w := range of.Warnings {
 		p.line("warning: %s", show(w))
 	}
-	for _, conflict := range conflicts {
+	for _, source := range r.Sources {
+		p.line("%s by %s: %s", show(source.ID), show(source.Reviewer), show(strings.TrimSpace(source.Summary+" "+source.Comment)))
+	}
+	for _, conflict := range r.Now {
 		p.line("%s with %s: %s", conflict.Kind, show(conflict.ID), show(conflict.Explanation))
 	}
 }

@@ -96,7 +96,7 @@ func correct(ctx context.Context, service *feedback.Service, at time.Time) error
 			return err
 		}
 	}
-	return nil
+	return service.Sweep(ctx, time.Time{}) // only words were compared, so that nothing is proposed before
 }
 
 // approve shows the proposals to three people, who approve them.
@@ -113,6 +113,13 @@ func approve(ctx context.Context, rules *feedback.Rules) error {
 		fmt.Printf("to approve: %q\n  %s\n  would have applied to %d of %d corrections\n", p.Text, p.Summary, len(applied), of)
 		for _, warning := range p.Warnings {
 			fmt.Println("  note:", warning)
+		}
+		sources, err := rules.Sources(ctx, p.ID)
+		if err != nil {
+			return err
+		}
+		for _, source := range sources {
+			fmt.Printf("  %s said: %s\n", source.Reviewer, source.Summary)
 		}
 		for _, approver := range []string{"ann", "bob", "cleo"} {
 			p, err = rules.Review(ctx, feedback.Review{

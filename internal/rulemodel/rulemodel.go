@@ -380,7 +380,10 @@ func (m *Model) edit(t *rapid.T, seen ids) act {
 				return true
 			}
 			p := s.proposals[i]
-			p.text, p.previous, p.proposer, p.approvals, p.created = text, i, by, nil, m.days
+			if text != p.text && text != texts[2] && p.evidence { // which says something else
+				p.evidence = false
+			}
+			p.text, p.previous, p.proposer, p.approvals = text, i, by, nil
 			p.writers = sorted(append(slices.Clone(p.writers), by))
 			if s.open(p) {
 				return true
