@@ -268,9 +268,9 @@ func (l *loader) record(r *dump.Record) error {
 	if k.rows[shard][r.ID] != nil {
 		return errors.New("the record stands twice")
 	}
-	k.put(shard, &row{}, row{
-		position: position{r.At, records.seq.Add(1)}, id: r.ID, keys: r.Keys, revision: r.Revision, body: store.Raw(r.Body),
-	})
+	row := newRow(position{r.At, records.seq.Add(1)}, r.ID, r.Keys)
+	row.revision, row.body = r.Revision, store.Raw(r.Body)
+	k.insert(shard, row)
 	k.size.Add(1)
 	records.revision.Store(max(records.revision.Load(), r.Revision))
 	return nil

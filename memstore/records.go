@@ -43,10 +43,30 @@ type kind struct {
 type row struct {
 	position
 	id       string
-	keys     []string // never changed in place
+	keys     []string  // never changed in place
+	few      [3]string // has the first keys of a row, if they are few
 	revision uint64
 	body     store.Body
 	gone     bool
+}
+
+// newRow returns a row with copies of the keys.
+func newRow(at position, id string, keys []string) *row {
+	r := &row{position: at, id: id}
+	if len(keys) <= len(r.few) {
+		r.keys = r.few[:copy(r.few[:], keys)]
+	} else {
+		r.keys = slices.Clone(keys)
+	}
+	return r
+}
+
+// rekeyed returns a copy of keys that the row is to have. It may share the memory of those that it has.
+func (r *row) rekeyed(keys []string) []string {
+	if n := len(keys); n <= len(r.keys) && slices.Equal(keys, r.keys[:n]) {
+		return r.keys[:n:n]
+	}
+	return slices.Clone(keys)
 }
 
 func (r *row) record(kind string) store.Record {
@@ -131,24 +151,30 @@ func (r *records) read(ref store.Ref) store.Record {
 	return store.Record{Ref: ref}
 }
 
-// put writes a row, or changes it. The caller has the lock of the shard.
-func (k *kind) put(shard int, r *row, next row) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r.revision != 0 && r.at == next.at {
-		k.rekey(r, next.keys)
-		r.keys, r.revision, r.body = next.keys, next.revision, next.body
-		return
-	}
-	if r.revision != 0 {
-		k.leave(r)
-	}
-	*r = next
-	k.enter(r)
+// insert writes a new row. The caller has the lock of the shard.
+func (k *kind) insert(shard int, r *row) {
 	if k.rows[shard] == nil {
 		k.rows[shard] = make(map[string]*row)
 	}
 	k.rows[shard][r.id] = r
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.enter(r)
+}
+
+// update changes a row. The caller has the lock of the shard.
+func (k *kind) update(r *row, at evidence.Instant, keys []string, revision uint64, body store.Body) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r.at == at {
+		k.rekey(r, keys)
+		r.keys = keys
+	} else {
+		k.leave(r)
+		r.at, r.keys = at, keys
+		k.enter(r)
+	}
+	r.revision, r.body = revision, body
 }
 
 // remove removes a row. The caller has the lock of the shard.
@@ -211,7 +237,28 @@ func (r *records) drop(k *kind, old *row, oldest evidence.Instant, most int) {
 type index struct {
 	mu   sync.RWMutex
 	all  timeline
-	keys map[string]*timeline
+	keys map[string]chain
+}
+
+// A chain has the rows of a key. Most keys have one.
+type chain struct {
+	one  *row
+	many *timeline // nil: there is one
+}
+
+func (c chain) size() int {
+	if c.many == nil {
+		return 1
+	}
+	return c.many.size
+}
+
+// timeline returns the rows in order.
+func (c chain) timeline() *timeline {
+	if c.many == nil {
+		return &timeline{blocks: [][]*row{{c.one}}, size: 1}
+	}
+	return c.many
 }
 
 func (x *index) enter(r *row) {
@@ -237,7 +284,10 @@ func (x *index) rekeyFrom(r *row, before, after []string) {
 			continue
 		}
 		rows := x.keys[key]
-		if rows.remove(r); rows.size == 0 {
+		if rows.many != nil {
+			rows.many.remove(r)
+		}
+		if rows.many == nil || rows.many.size == 0 {
 			delete(x.keys, key)
 		}
 	}
@@ -245,15 +295,19 @@ func (x *index) rekeyFrom(r *row, before, after []string) {
 		if slices.Contains(after[:i], key) || slices.Contains(before, key) {
 			continue
 		}
-		rows := x.keys[key]
-		if rows == nil {
+		switch rows := x.keys[key]; {
+		case rows.many != nil:
+			rows.many.add(r)
+		case rows.one != nil:
+			rows.many = rows.timeline()
+			rows.many.add(r)
+			x.keys[key] = chain{many: rows.many}
+		default:
 			if x.keys == nil {
-				x.keys = make(map[string]*timeline)
+				x.keys = make(map[string]chain)
 			}
-			rows = &timeline{}
-			x.keys[key] = rows
+			x.keys[key] = chain{one: r}
 		}
-		rows.add(r)
 	}
 }
 
@@ -338,12 +392,12 @@ func (x *index) gather(s *search, n int, had map[*row]bool) (rows []*row) {
 	defer x.mu.RUnlock()
 	least := &x.all
 	for _, key := range s.Keys {
-		of := x.keys[key]
-		if of == nil {
+		of, ok := x.keys[key]
+		if !ok {
 			return nil
 		}
-		if of.size < least.size {
-			least = of
+		if of.size() < least.size {
+			least = of.timeline()
 		}
 	}
 	all := least.down(s.before)

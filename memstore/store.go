@@ -103,8 +103,10 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 	now := s.state().cfg.Now()
 	err := store.Validate(now, batches...)
 	for err == nil {
-		t := txn{state: s.state(), batches: batches, now: evidence.InstantOf(now)}
-		if err = t.run(); err == nil {
+		t := txn{state: s.state(), batches: batches, now: evidence.InstantOf(now), notes: pages.Get().(*notes)}
+		err = t.run()
+		t.giveBack()
+		if err == nil {
 			return t.receipts, nil
 		}
 		if errors.Is(err, errLeft) {

@@ -41,7 +41,11 @@ func (t *timeline) add(r *row) {
 	block, i := t.seek(r.position)
 	if block == len(t.blocks) { // behind all: the usual case
 		if block == 0 || len(t.blocks[block-1]) == blockSize {
-			t.blocks = append(t.blocks, []*row{r})
+			room := 1
+			if block > 0 {
+				room = blockSize // it will be full, as the one before
+			}
+			t.blocks = append(t.blocks, append(make([]*row, 0, room), r))
 			return
 		}
 		block--

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -18,10 +19,7 @@ type txn struct {
 	batches  []store.Batch
 	now      evidence.Instant
 	receipts []store.Receipt
-
-	hashes   []id // of the batches' ids
-	observed []sighting
-	writes   []write
+	*notes
 
 	taken    []string     // ids that may be taken back
 	taking   *store.Batch // the first batch, if it takes evidence away and is not a duplicate
@@ -30,6 +28,33 @@ type txn struct {
 	edits    map[*row]edit
 
 	lockIDs, lockCells, lockRecords uint64 // the shards to lock, a bit each
+}
+
+// notes are what a transaction writes down. Their memory is used again.
+type notes struct {
+	hashes   []id // of the batches' ids; empty: no batch has one
+	observed []sighting
+	writes   []write
+	needed   rooms
+	cells    []evidence.Cell
+}
+
+var pages = sync.Pool{New: func() any { return &notes{} }}
+
+// tooLong is how many notes are not kept.
+const tooLong = 1024
+
+// giveBack lets the next transaction use the notes.
+func (n *notes) giveBack() {
+	if cap(n.observed) > tooLong || cap(n.writes) > tooLong {
+		return
+	}
+	clear(n.observed)
+	clear(n.writes)
+	clear(n.needed)
+	clear(n.cells)
+	n.hashes, n.observed, n.writes, n.needed, n.cells = n.hashes[:0], n.observed[:0], n.writes[:0], n.needed[:0], n.cells[:0]
+	pages.Put(n)
 }
 
 // A sighting is an observation with the store's own names of its parts.
@@ -82,8 +107,8 @@ func (t *txn) prepare() error {
 		t.observed = slices.Grow(t.observed, len(b.Observations))
 		t.writes = slices.Grow(t.writes, len(b.Records))
 		if b.ID != "" {
-			if t.hashes == nil {
-				t.hashes = make([]id, len(t.batches))
+			if len(t.hashes) == 0 {
+				t.hashes = slices.Grow(t.hashes, len(t.batches))[:len(t.batches)]
 			}
 			t.hashes[i] = hashID(b.ID)
 			t.lockIDs |= 1 << t.hashes[i].shard()
@@ -170,7 +195,7 @@ func (t *txn) unlock() {
 
 func (t *txn) ids(h id) *knownShard { return t.state.known.of(h) }
 
-func (t *txn) cells(key cellKey) *shard { return t.state.cells.of(key.group()) }
+func (t *txn) shard(key cellKey) *shard { return t.state.cells.of(key.group()) }
 
 // decide plans the changes of the transaction, and checks that they can be made.
 func (t *txn) decide() error {
@@ -229,7 +254,7 @@ func (t *txn) markKnown(batch int, observed []sighting, seen map[id]int) {
 		key cellKey
 	}
 	var own map[once]bool
-	if len(observed) > 1 {
+	if len(observed) > fewIDs {
 		own = make(map[once]bool, len(observed))
 	}
 	receipt := &t.receipts[batch]
@@ -248,9 +273,16 @@ func (t *txn) markKnown(batch int, observed []sighting, seen map[id]int) {
 		if own != nil {
 			o.known = own[once{o.id, o.key}]
 			own[once{o.id, o.key}] = true
+			continue
+		}
+		for k := range observed[:i] {
+			o.known = o.known || observed[k].id == o.id && observed[k].key == o.key
 		}
 	}
 }
+
+// fewIDs is how many observations of a batch are compared with each other, instead of being looked up.
+const fewIDs = 8
 
 // checkPolicies looks whether each cell is kept under the policy that its observations come with.
 func (t *txn) checkPolicies() error {
@@ -279,7 +311,7 @@ func (t *txn) checkPolicies() error {
 
 // policyBefore returns the policy under which a cell is kept before the observations, if it is.
 func (t *txn) policyBefore(o *sighting) (policy uint16, ok bool) {
-	policy, ok = t.cells(o.key).policy(o.key)
+	policy, ok = t.shard(o.key).policy(o.key)
 	switch {
 	case t.taking == nil:
 	case resets(t.taking, o.Cell):
@@ -308,7 +340,7 @@ func (t *txn) restart(o *sighting) (at evidence.Instant) {
 			return at
 		}
 	}
-	return max(at, t.cells(o.key).restarts[o.key].at)
+	return max(at, t.shard(o.key).restarts[o.key].at)
 }
 
 // checkRecords looks whether the revisions are current, and takes the room that new records need.
@@ -323,11 +355,9 @@ func (t *txn) checkRecords() error {
 			}
 		}
 	}
-	var few [4]room
-	needed := rooms(few[:0])
 	for _, e := range t.edits {
 		if e.gone {
-			needed.add(e.kind, -1)
+			t.needed.add(e.kind, -1)
 		}
 	}
 	for i := range t.writes {
@@ -344,12 +374,12 @@ func (t *txn) checkRecords() error {
 		case w.Revision != store.Once && !t.current(w.row, w.Revision):
 			return fmt.Errorf("%s: %w", w.Kind, heed.ErrConflict)
 		case w.Body.IsZero():
-			needed.add(w.kind, -1)
+			t.needed.add(w.kind, -1)
 		case w.row == nil:
-			needed.add(w.kind, 1)
+			t.needed.add(w.kind, 1)
 		}
 	}
-	return needed.take()
+	return t.needed.take()
 }
 
 // row returns the row that a reference names, if there is one that stays when people are forgotten.
@@ -438,7 +468,7 @@ func (t *txn) observe(o *sighting) {
 		return
 	}
 	s := t.state
-	ids, shard := t.ids(o.id), t.cells(o.key)
+	ids, shard := t.ids(o.id), t.shard(o.key)
 	ids.note(o.id, newMark(t.now))
 	added := newEntry(o.Observation, o.id, t.now)
 	slot := s.count(shard, o.key, &added, o.policy)
@@ -463,17 +493,14 @@ func (t *txn) write(w *write) {
 		w.kind.remove(w.shard, w.row)
 		return
 	}
-	next := row{
-		position: position{at: evidence.InstantOf(w.At)}, id: w.ID, keys: slices.Clone(w.Keys),
-		revision: t.revision(w.batch), body: w.Body,
+	at, revision := evidence.InstantOf(w.At), t.revision(w.batch)
+	if w.row != nil {
+		w.kind.update(w.row, at, w.row.rekeyed(w.Keys), revision, w.Body)
+		return
 	}
-	if w.row == nil {
-		next.seq = t.state.records.seq.Add(1)
-		w.row = &row{}
-	} else {
-		next.seq = w.row.seq
-	}
-	w.kind.put(w.shard, w.row, next)
+	r := newRow(position{at, t.state.records.seq.Add(1)}, w.ID, w.Keys)
+	r.revision, r.body = revision, w.Body
+	w.kind.insert(w.shard, r)
 }
 
 // revision returns the revision of a batch's writes.
@@ -487,13 +514,18 @@ func (t *txn) revision(batch int) uint64 {
 
 // parts reads the cells of a batch's observations, each once.
 func (t *txn) parts(b *store.Batch) (parts []evidence.Part) {
-	cells := make([]evidence.Cell, 0, len(b.Observations))
+	t.cells = t.cells[:0]
 	for i := range b.Observations {
 		c := b.Observations[i].Cell
-		if key, ok := t.state.findKey(c); ok && !slices.Contains(cells, c) {
-			cells = append(cells, c)
-			parts = t.state.readLocked(parts, cells[len(cells)-1:], key.group(), t.cells(key))
+		if key, ok := t.state.findKey(c); ok && !slices.Contains(t.cells, c) {
+			if t.cells = append(t.cells, c); parts == nil {
+				parts = make([]evidence.Part, 0, len(b.Observations))
+			}
+			parts = t.state.readLocked(parts, t.cells[len(t.cells)-1:], key.group(), t.shard(key))
 		}
+	}
+	if len(parts) == 0 {
+		return nil
 	}
 	return parts
 }

@@ -54,8 +54,8 @@ func (t *txn) planEdit(k *kind, r *row, persons []people.Person) error {
 func (k *kind) named(key string) (rows []*row) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	if of := k.keys[key]; of != nil {
-		for r := range of.up(position{}) {
+	if of, ok := k.keys[key]; ok {
+		for r := range of.timeline().up(position{}) {
 			rows = append(rows, r)
 		}
 	}
@@ -74,9 +74,7 @@ func (t *txn) forget() {
 		if revision == 0 {
 			revision = t.state.records.revision.Add(1)
 		}
-		next := *r
-		next.keys, next.body, next.revision = e.keys, e.body, revision
-		e.kind.put(shard, r, next)
+		e.kind.update(r, r.at, e.keys, revision, e.body)
 	}
 	s := t.state
 	for _, name := range t.taking.Forget {

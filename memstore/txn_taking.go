@@ -64,7 +64,7 @@ func resets(b *store.Batch, cell evidence.Cell) bool {
 
 // slots calls the function with each slot of a cell.
 func (t *txn) slots(key cellKey, f func(*slot)) {
-	shard := t.cells(key)
+	shard := t.shard(key)
 	for at := shard.first(key.group()); at != 0; at = shard.slot(at).next {
 		if s := shard.slot(at); s.name == key.name {
 			f(s)
@@ -87,7 +87,7 @@ func (t *txn) lost(cell evidence.Cell) bool {
 // restarted reports whether a cell's restart is as far on already.
 func (t *txn) restarted(r store.Restart) bool {
 	key, ok := t.state.findKey(r.Cell)
-	return ok && evidence.InstantOf(r.At) <= t.cells(key).restarts[key].at
+	return ok && evidence.InstantOf(r.At) <= t.shard(key).restarts[key].at
 }
 
 // lostSince reports whether the history of a cell lacks something that its sums hold and that happened at a moment or later.
@@ -113,7 +113,7 @@ func (t *txn) lostSince(cell evidence.Cell, at evidence.Instant) (lost bool) {
 
 // pruned returns the history of a cell without expired observations.
 func (t *txn) pruned(key cellKey) *history {
-	shard := t.cells(key)
+	shard := t.shard(key)
 	h := shard.histories[key]
 	if h != nil {
 		t.state.prune(shard, key, h, t.now)
@@ -126,7 +126,7 @@ func (t *txn) empties(key cellKey, cell evidence.Cell) bool {
 	if t.taking == nil || len(t.retracts)+len(t.sources) == 0 {
 		return false
 	}
-	shard := t.cells(key)
+	shard := t.shard(key)
 	restarts := slices.ContainsFunc(t.taking.Restart, func(r store.Restart) bool { return r.Cell == cell })
 	if _, restarted := shard.restarts[key]; restarts || restarted {
 		return false
@@ -267,7 +267,7 @@ func (t *txn) reset(selection store.Selection) {
 func (t *txn) restartCell(r store.Restart) {
 	s := t.state
 	key := cellKey{s.spaces.number(space{r.Cell.Kind, r.Cell.Scope}), s.names.number(r.Cell.Name), r.Cell.Item}
-	shard := t.cells(key)
+	shard := t.shard(key)
 	at := evidence.InstantOf(r.At)
 	if at <= shard.restarts[key].at {
 		return
@@ -282,7 +282,7 @@ func (t *txn) restartCell(r store.Restart) {
 
 // rebuild makes a cell anew from its history. It then holds the observations of the history, and no others.
 func (t *txn) rebuild(key cellKey, policy uint16) {
-	shard := t.cells(key)
+	shard := t.shard(key)
 	t.state.rebuild(shard, key, policy)
 	if h := shard.histories[key]; h != nil {
 		shard.stamp++
@@ -302,7 +302,7 @@ func (t *txn) retract(text string) {
 	h := hashID(text)
 	ids := t.ids(h)
 	for _, p := range ids.places(h) {
-		t.state.take(t.cells(p.cellKey), p.cellKey, func(o *entry) bool { return o.id == h })
+		t.state.take(t.shard(p.cellKey), p.cellKey, func(o *entry) bool { return o.id == h })
 	}
 	ids.note(h, newMark(t.now)|retracted)
 }

@@ -96,7 +96,12 @@ type resets [2]uint64
 
 func (r resets) atLeast(o resets) resets { return resets{max(r[0], o[0]), max(r[1], o[1])} }
 
-func (r resets) String() string { return fmt.Sprint([2]uint64(r)) }
+func (r resets) String() string {
+	if r == (resets{}) {
+		return "[0 0]" // which it mostly is
+	}
+	return fmt.Sprint([2]uint64(r))
+}
 
 // A Setting is the value that was chosen for a parameter of the arm.
 type Setting struct {

@@ -89,13 +89,27 @@ type choiceRow struct {
 	Epoch  uint64 `json:"epoch,omitempty"`  // of its session, when it was made
 	Number uint64 `json:"number,omitempty"` // how many choices its session had made before for its item
 	Silent bool   `json:"silent,omitempty"` // silence was counted for it, as evidence
-	// Earlier are its other outcomes that count, the last by At at the end, and Taken the ids of those that were taken back. Of
-	// both, the last maxOutcomes are kept.
-	Earlier []Result `json:"earlier,omitempty"`
-	Taken   []string `json:"taken,omitempty"`
 	// Own tells that the record has the id of the choice. The last choice of an item in a session has an id that is made of the
 	// two. So it is read without a search, and is there once however many processes choose at the same time.
 	Own bool `json:"own,omitempty"`
+	// Others are its outcomes beside the result. nil: there never was any.
+	Others *others `json:"others,omitempty"`
+
+	place []string // the keys of its session and item, once they are made
+}
+
+// others are further outcomes of a choice. Of both sorts, the last maxOutcomes are kept.
+type others struct {
+	Earlier []Result `json:"earlier,omitempty"` // those that count, the last by At at the end
+	Taken   []string `json:"taken,omitempty"`   // the ids of those that were taken back
+}
+
+// others returns the further outcomes of the choice. They are not to be changed.
+func (r *choiceRow) others() (earlier []Result, taken []string) {
+	if r.Others == nil {
+		return nil, nil
+	}
+	return r.Others.Earlier, r.Others.Taken
 }
 
 // keptChoice is the record of a choice with its revision.
@@ -106,7 +120,7 @@ var choices = records.Kind[*choiceRow]{
 	Kind: store.Kind{
 		Name:   "strategy.choice",
 		Limits: store.Limits{For: 30 * 24 * time.Hour, Most: 100_000},
-		Caused: []string{"result.source", "earlier.*.source"},
+		Caused: []string{"result.source", "others.earlier.*.source"},
 	},
 	Place: func(r *choiceRow) (id string, at time.Time, keys []string) {
 		c := &r.Choice
@@ -119,12 +133,15 @@ var choices = records.Kind[*choiceRow]{
 
 // keys returns what the record is found by.
 func (r *choiceRow) keys() []string {
-	c, keys := &r.Choice, make([]string, 0, 3)
-	if c.Session != "" {
-		keys = append(keys, sessionKey(c.Session))
-	}
-	if c.Item != "" {
-		keys = append(keys, itemKey(c.Item))
+	c, keys := &r.Choice, r.place
+	if keys == nil {
+		keys = make([]string, 0, 3)
+		if c.Session != "" {
+			keys = append(keys, sessionKey(c.Session))
+		}
+		if c.Item != "" {
+			keys = append(keys, itemKey(c.Item))
+		}
 	}
 	if r.Stage == Pending {
 		keys = append(keys, pendingKey(c.Learner()))
@@ -132,8 +149,9 @@ func (r *choiceRow) keys() []string {
 	if r.Result != nil && r.Result.Source != "" {
 		keys = append(keys, store.PersonKey(r.Result.Source))
 	}
-	for i := range r.Earlier {
-		if source := r.Earlier[i].Source; source != "" && !slices.Contains(keys, store.PersonKey(source)) {
+	earlier, _ := r.others()
+	for i := range earlier {
+		if source := earlier[i].Source; source != "" && !slices.Contains(keys, store.PersonKey(source)) {
 			keys = append(keys, store.PersonKey(source))
 		}
 	}
@@ -148,6 +166,22 @@ func (r *choiceRow) write(id string, revision uint64) store.Record {
 func sessionKey(session string) string { return store.Key("session", session) }
 func itemKey(item string) string       { return store.Key("item", item) }
 func pendingKey(learner string) string { return store.Key("pending", learner) }
+
+// newRow returns the row of a choice that was just made, and its keys, in as little memory as it takes.
+func (l *Learner) newRow(c *Choice) (row *choiceRow, keys []string) {
+	row = &choiceRow{ChoiceRecord: ChoiceRecord{Choice: *c, Stage: Pending}}
+	keys = make([]string, 0, 3)
+	text := "session=" + c.Session + "item=" + c.Item // one text that the keys are cut from
+	n := len("session=") + len(c.Session)
+	if c.Session != "" {
+		keys = append(keys, text[:n])
+	}
+	if c.Item != "" {
+		keys = append(keys, text[n:])
+	}
+	row.place = keys[:len(keys):len(keys)]
+	return row, append(keys, l.pending)
+}
 
 // lastID names the record of the last choice of a name in a session.
 func lastID(learner, session, name string) string {
@@ -187,8 +221,9 @@ const maxOutcomes = 16
 
 // knows reports whether the row has an outcome of this id, or has it no more.
 func (r *choiceRow) knows(id string) bool {
-	return r.Result != nil && r.Result.ID == id || slices.Contains(r.Taken, id) ||
-		slices.ContainsFunc(r.Earlier, func(o Result) bool { return o.ID == id })
+	earlier, taken := r.others()
+	return r.Result != nil && r.Result.ID == id || slices.Contains(taken, id) ||
+		slices.ContainsFunc(earlier, func(o Result) bool { return o.ID == id })
 }
 
 // settled returns the row with an outcome. A row that knows the outcome stays as it is.
@@ -196,13 +231,18 @@ func (r *choiceRow) settled(result Result) *choiceRow {
 	if r.knows(result.ID) {
 		return r
 	}
-	next := *r
+	settled := &struct {
+		choiceRow
+		result Result
+	}{*r, result}
+	next := &settled.choiceRow
 	next.Stage, next.Silent = Observed, false
 	if r.Result == nil {
-		next.Result = &result
-		return &next
+		next.Result = &settled.result
+		return next
 	}
-	all := append(slices.Clone(r.Earlier), *r.Result, result)
+	earlier, taken := r.others()
+	all := append(slices.Clone(earlier), *r.Result, result)
 	slices.SortStableFunc(all, func(a, b Result) int {
 		switch {
 		case a.before(b):
@@ -213,33 +253,34 @@ func (r *choiceRow) settled(result Result) *choiceRow {
 		return 0
 	})
 	last := len(all) - 1
-	next.Result, next.Earlier = &all[last], all[max(last-maxOutcomes, 0):last]
-	return &next
+	next.Result, next.Others = &all[last], &others{all[max(last-maxOutcomes, 0):last], taken}
+	return next
 }
 
 // without returns the row without an outcome, which was taken back, and the outcome if the row had it. Without any other, the
 // choice is at this stage. A row that had lost the outcome before stays as it is.
 func (r *choiceRow) without(id string, left Stage) (*choiceRow, *Result) {
-	if slices.Contains(r.Taken, id) {
+	earlier, taken := r.others()
+	if slices.Contains(taken, id) {
 		return r, nil
 	}
 	next := *r
-	next.Taken = append(slices.Clone(r.Taken), id)
-	next.Taken = next.Taken[max(len(next.Taken)-maxOutcomes, 0):]
+	taken = append(slices.Clone(taken), id)
+	next.Others = &others{earlier, taken[max(len(taken)-maxOutcomes, 0):]}
 	if r.Result != nil && r.Result.ID == id {
-		if n := len(r.Earlier); n > 0 {
-			next.Result, next.Earlier = &r.Earlier[n-1], r.Earlier[:n-1]
+		if n := len(earlier); n > 0 {
+			next.Result, next.Others.Earlier = &earlier[n-1], earlier[:n-1]
 		} else {
 			next.Stage, next.Result = left, nil
 		}
 		return &next, r.Result
 	}
-	i := slices.IndexFunc(r.Earlier, func(o Result) bool { return o.ID == id })
+	i := slices.IndexFunc(earlier, func(o Result) bool { return o.ID == id })
 	if i < 0 {
 		return &next, nil
 	}
-	next.Earlier = slices.Delete(slices.Clone(r.Earlier), i, i+1)
-	return &next, &r.Earlier[i]
+	next.Others.Earlier = slices.Delete(slices.Clone(earlier), i, i+1)
+	return &next, &earlier[i]
 }
 
 // Damaged returns the records of the learner that hold something that this package has not written.

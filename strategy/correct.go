@@ -84,11 +84,11 @@ func (l *Learner) retract(ctx context.Context, r *retraction, with []store.Batch
 	if err != nil {
 		return "", err
 	}
-	release, err := observe(ctx, s)
+	held, err := observe(ctx, s)
 	if err != nil {
 		return "", err
 	}
-	defer release()
+	defer leave(held)
 	err = records.Retry(ctx, func() error {
 		did, err = l.tryRetract(ctx, s, r, with)
 		return err

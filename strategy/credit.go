@@ -20,12 +20,12 @@ type credit struct {
 	segment *segment
 	kept    keptChoice // the record of the choice; Revision 0: there is none
 
-	before   []evidence.Part // of the arm's cell, where it was read
-	known    bool            // whether to use before: evidence was taken away meanwhile, or may not count
-	withdraw []string        // the silence to take back
-	batch    store.Batch
-	parts    []evidence.Part // of the batch's cells, after the commit
-	sampled  int             // by how many outcomes the arm has more
+	before   []evidence.Part        // of the arm's cell, where it was read
+	known    bool                   // whether to use before: evidence was taken away meanwhile, or may not count
+	withdraw []string               // the silence to take back
+	made     []evidence.Observation // the first is on the arm, and all have the id of the batch or one of their own
+	parts    []evidence.Part        // of their cells, after the commit
+	sampled  int                    // by how many outcomes the arm has more
 }
 
 // An ending is what is committed together with outcomes: a session that ends, once for its id, and batches of the caller's.
@@ -99,11 +99,11 @@ func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, en
 	for i := range credits {
 		all[i] = credits[i].segment
 	}
-	release, err := observe(ctx, all...)
+	all, err := observe(ctx, all...)
 	if err != nil {
 		return err
 	}
-	defer release()
+	defer leave(all)
 	var receipts []store.Receipt
 	again := false
 	err = records.Retry(ctx, func() (err error) {
@@ -126,15 +126,19 @@ func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, en
 			dispositions[c.index], c.sampled = Applied, c.sampled+1
 		}
 	}
+	if len(credits) == 1 && dispositions[credits[0].index] == Applied {
+		l.learn(&credits[0], now, credits[0].made[:1])
+		return nil
+	}
 	made := make(map[evidence.Cell][]evidence.Observation) // on the cells of arms
 	for i := range credits {
-		if o := credits[i].batch.Observations[0]; dispositions[credits[i].index] == Applied {
+		if o := credits[i].made[0]; dispositions[credits[i].index] == Applied {
 			made[o.Cell] = append(made[o.Cell], o)
 		}
 	}
 	for i := range credits {
 		if c := &credits[i]; dispositions[c.index] == Applied {
-			l.learn(c, now, made[c.batch.Observations[0].Cell])
+			l.learn(c, now, made[c.made[0].Cell])
 		}
 	}
 	return nil
@@ -146,8 +150,8 @@ func refused(err error) bool {
 		errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten)
 }
 
-// observe keeps segments from being loaded until release is called.
-func observe(ctx context.Context, all ...*segment) (release func(), err error) {
+// observe keeps segments from being loaded until the caller has left those that it returns.
+func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
 	if len(all) > 1 { // in one order, as loads wait as well
 		slices.SortFunc(all, func(a, b *segment) int { return strings.Compare(a.space.scope, b.space.scope) })
 		all = slices.Compact(all)
@@ -160,7 +164,7 @@ func observe(ctx context.Context, all ...*segment) (release func(), err error) {
 			return nil, ctx.Err()
 		}
 	}
-	return func() { leave(all) }, nil
+	return all, nil
 }
 
 func leave(all []*segment) {
@@ -176,7 +180,7 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 		return nil, err
 	}
 	rows := settledRows(credits)
-	batches, withdraw, err := l.batches(credits, rows)
+	batches, withdraw, err := l.batches(credits, rows, len(end.with))
 	if err != nil {
 		return nil, err
 	}
@@ -214,6 +218,12 @@ func (l *Learner) commit(ctx context.Context, now time.Time, credits []credit, e
 // may write a record once: the first that the record does not know, as what is known is not written again.
 func settledRows(credits []credit) []*choiceRow {
 	rows := make([]*choiceRow, len(credits))
+	if len(credits) == 1 {
+		if c := &credits[0]; c.kept.Revision > 0 {
+			rows[0] = c.kept.Value.settled(c.result())
+		}
+		return rows
+	}
 	writer := make(map[ChoiceID]int, len(credits))
 	for i := range credits {
 		c := &credits[i]
@@ -245,8 +255,11 @@ func settledRows(credits []credit) []*choiceRow {
 }
 
 // batches returns a batch for each credit, and what to withdraw before them, as only the first batch may take evidence away.
-func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.Batch, withdraw []string, err error) {
-	batches = make([]store.Batch, 0, len(credits)+2)
+func (l *Learner) batches(credits []credit, rows []*choiceRow, more int) (batches []store.Batch, withdraw []string, err error) {
+	if len(credits) > 1 {
+		more += 2 // what is withdrawn, and the end of the session
+	}
+	batches = make([]store.Batch, 0, len(credits)+more)
 	for i := range credits {
 		c := &credits[i]
 		b := l.batch(c.segment, c.Outcome, observed)
@@ -259,7 +272,7 @@ func (l *Learner) batches(credits []credit, rows []*choiceRow) (batches []store.
 		if len(credits) > 1 {
 			withdraw, b.Withdraw = append(withdraw, b.Withdraw...), nil
 		}
-		batches, c.batch = append(batches, b), b
+		batches, c.made = append(batches, b), b.Observations
 	}
 	return batches, withdraw, nil
 }
@@ -275,32 +288,33 @@ func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
 // readCredits reads the records of the choices, and the cells that must be known. It reads nothing if the choices know their
 // records. It returns the record of the session that ends.
 func (l *Learner) readCredits(ctx context.Context, now time.Time, credits []credit, end ending, again bool) (session store.Record, err error) {
-	var read scratch
+	var refs []store.Ref
+	var cells []evidence.Cell
 	for i := range credits {
 		c := &credits[i]
 		*c = credit{Outcome: c.Outcome, index: c.index, segment: c.segment}
-		refs := 0
+		reads := false
 		if !l.cfg.Unrecorded && !c.Choice.Fallback() {
-			if kept := c.Choice.details.kept.Load(); kept != nil && !again && !kept.Value.Silent {
-				c.kept = *kept
+			kept := c.Choice.details.kept.Load()
+			if reads = kept == nil || again || kept.Value.Silent; reads {
+				refs = append(refs, c.Choice.places()...)
 			} else {
-				places := c.Choice.places()
-				read.refs, refs = append(read.refs, places...), len(places)
+				c.kept = *kept
 			}
 		}
-		if c.known = l.cfg.Change.FalseAlarms > 0; c.known || refs > 0 {
-			read.cells = append(read.cells, c.cell())
+		if c.known = l.cfg.Change.FalseAlarms > 0; c.known || reads {
+			cells = append(cells, c.cell())
 		}
 	}
 	if end.session != "" {
-		read.refs = append(read.refs, sessions.Ref(sessionID(l.cfg.Name, end.session)))
+		refs = append(refs, sessions.Ref(sessionID(l.cfg.Name, end.session)))
 	}
-	if len(read.refs)+len(read.cells) == 0 {
+	if len(refs)+len(cells) == 0 {
 		return session, nil
 	}
-	slices.SortFunc(read.cells, records.CompareCells)
-	read.cells = slices.Compact(read.cells)
-	if err := l.cfg.Store.Read(ctx, &read.Snapshot, read.cells, read.refs); err != nil {
+	slices.SortFunc(cells, records.CompareCells)
+	read := &store.Snapshot{}
+	if err := l.cfg.Store.Read(ctx, read, slices.Compact(cells), refs); err != nil {
 		return session, err
 	}
 	rest := read.Records
@@ -357,10 +371,10 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 			s.parameters[i] = l.parameterBelief(partsOf(c.parts, s.space.parameter(v.arm, v.Setting)), at).Sampler()
 		}
 	}
-	if c.batch.ID != observations[0].ID {
+	if c.made[0].ID != observations[0].ID {
 		return // the first tells it for all
 	}
-	after := partsOf(c.parts, c.batch.Observations[0].Cell)
+	after := partsOf(c.parts, c.made[0].Cell)
 	before, ok := c.before, true
 	if !c.known {
 		before, ok = without(after, observations)

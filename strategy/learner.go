@@ -31,6 +31,7 @@ type Learner struct {
 	kinds    kinds
 	policies map[string]evidence.Policy // by kind
 	key      evidence.Key
+	pending  string        // the key of choices that wait
 	loose    atomic.Uint64 // numbers the choices without a session
 	sessions *memo.Cache[remembered]
 	scratch  sync.Pool
@@ -84,6 +85,7 @@ func build(cfg Config) (*Learner, error) {
 		priors:   coldStart(cfg.Arms, cfg.Prior),
 		index:    make(map[ArmID]int, len(cfg.Arms)),
 		kinds:    kindsOf(cfg.Name),
+		pending:  pendingKey(cfg.Name),
 		key:      evidence.Key{A: seed.Uint64(), B: seed.Uint64()},
 		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
@@ -255,6 +257,9 @@ type scratch struct {
 	refs  []store.Ref
 	store.Snapshot
 
+	batch   [1]store.Batch // to be committed, with its records
+	records [3]store.Record
+
 	item    Item
 	counts  []uint64 // how many outcomes each arm has
 	given   []evidence.Sums
@@ -318,7 +323,7 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 			return err
 		}
 		r.checked, r.drawn = now, true
-		return l.record(ctx, last, epoch, n, r)
+		return l.record(ctx, scratch, last, epoch, n, r)
 	})
 }
 
@@ -329,15 +334,24 @@ func (l *Learner) isArm(arm ArmID) bool {
 
 // record keeps the record of a choice, and its event. The record of the session's last choice for the item moves to the id of
 // that choice.
-func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uint64, r *remembered) error {
-	var b store.Batch
+func (l *Learner) record(ctx context.Context, scratch *scratch, last keptChoice, epoch, number uint64, r *remembered) error {
+	if l.cfg.Unrecorded && l.cfg.Topic == "" {
+		return nil
+	}
+	defer clear(scratch.batch[:])
+	defer clear(scratch.records[:])
+	b := &scratch.batch[0]
 	var row *choiceRow
 	if !l.cfg.Unrecorded {
-		row = &choiceRow{ChoiceRecord: ChoiceRecord{Choice: r.choice, Stage: Pending}, Epoch: epoch, Number: number}
+		var keys []string
+		row, keys = l.newRow(&r.choice)
+		row.Epoch, row.Number = epoch, number
 		if last.ID == "" {
 			last.ID = r.choice.ID.String() // it has no session
 		}
-		b.Records = append(make([]store.Record, 0, 2), row.write(last.ID, last.Revision))
+		b.Records = append(scratch.records[:0], store.Record{
+			Ref: choices.Ref(last.ID), Revision: last.Revision, At: r.choice.At, Keys: keys, Body: store.Of(row),
+		})
 		if last.Revision > 0 {
 			before := *last.Value
 			before.Own = true
@@ -346,14 +360,11 @@ func (l *Learner) record(ctx context.Context, last keptChoice, epoch, number uin
 	}
 	if l.cfg.Topic != "" {
 		e := LearnerEvent{ID: selected + ":" + r.choice.ID.String(), Type: selected, At: r.choice.At, Choice: &r.choice}
-		if err := l.emit(&b, e); err != nil {
+		if err := l.emit(b, e); err != nil {
 			return err
 		}
 	}
-	if len(b.Records) == 0 {
-		return nil
-	}
-	receipts, err := l.cfg.Store.Commit(ctx, b)
+	receipts, err := l.cfg.Store.Commit(ctx, scratch.batch[:]...)
 	if err == nil && !l.cfg.Unrecorded {
 		r.choice.remember(keptChoice{Value: row, ID: last.ID, Revision: receipts[0].Revision})
 	}

@@ -138,7 +138,8 @@ const reserved = "heed:"
 
 // evidenceID names an outcome among all that the store knows.
 func (l *Learner) evidenceID(o *Outcome) string {
-	return l.cfg.Name + ":" + o.Choice.ID.String() + ":" + o.ID
+	choice, _ := o.Choice.ID.MarshalText() // never fails
+	return l.cfg.Name + ":" + string(choice) + ":" + o.ID
 }
 
 // batch is the evidence of an outcome: on the arm, on the values of its parameters, and on how many sessions the item was
@@ -150,7 +151,7 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source, Session: c.Session,
 		Reward: (o.Value + 1) / 2, Weight: o.Confidence, At: o.At,
 	}
-	b := store.Batch{ID: id, Policies: l.policies, Parts: true, Observations: make([]evidence.Observation, 0, 4)}
+	b := store.Batch{ID: id, Policies: l.policies, Parts: true, Observations: make([]evidence.Observation, 0, 2+len(c.facts().Parameters))}
 	b.Observations = append(b.Observations, observation)
 	for name, value := range c.Parameters() {
 		observation.Cell = s.space.parameter(c.Arm, Setting{name, value})

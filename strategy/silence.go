@@ -85,7 +85,8 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	row.Stage = Expired
 	e := LearnerEvent{ID: expired + ":" + c.ID.String(), Type: expired, At: evidence.InstantOf(now).Time(), Choice: c.withoutDraws()}
 	// A choice whose outcome was taken back has not been silent.
-	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 && len(row.Taken) == 0
+	_, taken := row.others()
+	silent := l.isArm(c.Arm) && !l.cfg.Disabled && l.cfg.Silence.Confidence > 0 && len(taken) == 0
 	var s *segment
 	var o Outcome
 	var b store.Batch
@@ -93,11 +94,11 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 		if s, err = l.segment(c.Category, c.Context); err != nil {
 			return false, err
 		}
-		release, err := observe(ctx, s)
+		held, err := observe(ctx, s)
 		if err != nil {
 			return false, err
 		}
-		defer release()
+		defer leave(held)
 		o = Outcome{
 			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
 			Channel: SilenceChannel, At: e.At,
@@ -116,7 +117,7 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 	case err != nil && silent:
 		s.expire()
 	case err == nil && silent:
-		l.learn(&credit{Outcome: &o, segment: s, batch: b, parts: receipts[0].Parts, sampled: 1}, now, b.Observations[:1])
+		l.learn(&credit{Outcome: &o, segment: s, made: b.Observations, parts: receipts[0].Parts, sampled: 1}, now, b.Observations[:1])
 	}
 	return err == nil, err
 }
