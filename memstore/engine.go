@@ -5,9 +5,9 @@ import (
 	"context"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/heedhq/heed/evidence"
-	kept "github.com/heedhq/heed/internal/records"
 )
 
 // An engine keeps the sums of cells and their histories. Cells are spread over shards with a lock each, so that commits to
@@ -83,6 +83,8 @@ func (e *engine) parts(in space) (parts []evidence.Part) {
 	if !ok {
 		return nil
 	}
+	var items []listedItem
+	var all []evidence.Part
 	for i := range e.cells.shards {
 		shard := &e.cells.shards[i]
 		shard.mu.Lock()
@@ -90,18 +92,35 @@ func (e *engine) parts(in space) (parts []evidence.Part) {
 			if shard.slot(first).space != number {
 				continue
 			}
-			item := shard.items.at(shard.slot(first).item)
+			item := listedItem{shard.items.at(shard.slot(first).item), len(all), 0}
 			for at := first; at != 0; at = shard.slot(at).next {
 				s := shard.slot(at)
-				parts = append(parts, e.part(in.cell(item, e.names.value(s.name)), s))
+				all = append(all, e.part(in.cell(item.name, e.names.value(s.name)), s))
 			}
+			item.end = len(all)
+			items = append(items, item)
 		}
 		shard.mu.Unlock()
 	}
-	slices.SortFunc(parts, func(a, b evidence.Part) int {
-		return cmp.Or(kept.CompareCells(a.Cell, b.Cell), compareOrigins(a, b))
-	})
+	slices.SortFunc(items, func(a, b listedItem) int { return strings.Compare(a.name, b.name) })
+	parts = make([]evidence.Part, 0, len(all))
+	for _, item := range items {
+		own := all[item.start:item.end]
+		slices.SortFunc(own, func(a, b evidence.Part) int {
+			if n := strings.Compare(a.Cell.Name, b.Cell.Name); n != 0 {
+				return n
+			}
+			return compareOrigins(a, b)
+		})
+		parts = append(parts, own...)
+	}
 	return parts
+}
+
+// A listedItem says which of the parts that were listed are an item's. Items are sorted, as they take less to move than parts.
+type listedItem struct {
+	name       string
+	start, end int
 }
 
 // scopes returns the scopes of a kind that have evidence, in order.

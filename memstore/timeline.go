@@ -38,7 +38,11 @@ func (t *timeline) seek(p position) (block, i int) {
 
 func (t *timeline) add(r *row) {
 	t.size++
-	block, i := t.seek(r.position)
+	last := len(t.blocks) - 1
+	block, i := last+1, 0
+	if last >= 0 && t.blocks[last][len(t.blocks[last])-1].compare(r.position) >= 0 {
+		block, i = t.seek(r.position)
+	}
 	if block == len(t.blocks) { // behind all: the usual case
 		if block == 0 || len(t.blocks[block-1]) == blockSize {
 			room := 1

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -17,10 +18,10 @@ import (
 //
 // A record may be in one batch only. Only the first batch may take evidence away (see [Batch.TakesAway]).
 func Validate(now time.Time, batches ...Batch) error {
-	written := make(map[Ref]bool)
+	var written refs
 	for i := range batches {
 		b := &batches[i]
-		err := b.validate(now, written)
+		err := b.validate(now, &written)
 		if err == nil && i > 0 && b.TakesAway() {
 			err = invalid("Observations", "only the first batch of a commit may take evidence away")
 		}
@@ -33,7 +34,7 @@ func Validate(now time.Time, batches ...Batch) error {
 	}
 	for i := range batches { // what is expected must stay as it is throughout
 		for k, e := range batches[i].Expect {
-			if written[e.Ref] {
+			if written.has(e.Ref) {
 				return invalid(fmt.Sprintf("Expect[%d]", k), "is written by the same commit")
 			}
 		}
@@ -41,7 +42,28 @@ func Validate(now time.Time, batches ...Batch) error {
 	return nil
 }
 
-func (b *Batch) validate(now time.Time, written map[Ref]bool) error {
+// refs are those of the records that a commit writes. Most write one or two.
+type refs struct {
+	few  [4]Ref
+	n    int
+	more map[Ref]bool
+}
+
+func (r *refs) has(ref Ref) bool { return slices.Contains(r.few[:r.n], ref) || r.more[ref] }
+
+func (r *refs) add(ref Ref) {
+	if r.n < len(r.few) {
+		r.few[r.n] = ref
+		r.n++
+		return
+	}
+	if r.more == nil {
+		r.more = make(map[Ref]bool)
+	}
+	r.more[ref] = true
+}
+
+func (b *Batch) validate(now time.Time, written *refs) error {
 	if err := evidence.CheckText("ID", b.ID); err != nil {
 		return err
 	}
@@ -114,7 +136,7 @@ func (b *Batch) validateTaking() error {
 	return nil
 }
 
-func (b *Batch) validateRecords(written map[Ref]bool) error {
+func (b *Batch) validateRecords(written *refs) error {
 	for i, e := range b.Expect {
 		if err := e.validate(); err != nil {
 			return inside("Expect", i, err)
@@ -123,13 +145,13 @@ func (b *Batch) validateRecords(written map[Ref]bool) error {
 	for i := range b.Records {
 		r := &b.Records[i]
 		err := r.validate()
-		if err == nil && written[r.Ref] {
+		if err == nil && written.has(r.Ref) {
 			err = invalid("ID", "must not stand twice in one commit")
 		}
 		if err != nil {
 			return inside("Records", i, err)
 		}
-		written[r.Ref] = true
+		written.add(r.Ref)
 	}
 	return nil
 }

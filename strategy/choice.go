@@ -75,8 +75,6 @@ type Choice struct {
 // details is what a choice shares with the cache. Only kept changes after the choice is made.
 type details struct {
 	facts
-	given bool // whether the item had its copy of the segment then; false if that is not known
-
 	kept atomic.Pointer[keptChoice] // its record, as this process knows it; nil: it does not
 }
 
@@ -85,7 +83,9 @@ type facts struct {
 	Learner    string    `json:"learner"`
 	Parameters []Setting `json:"parameters,omitempty"`
 	Draws      []Draw    `json:"draws,omitempty"`
-	Fallback   bool      `json:"fallback,omitempty"`   // whether the arm is the default, as nothing could be drawn
+	Fallback   bool      `json:"fallback,omitempty"` // whether the arm is the default, as nothing could be drawn
+	given      bool      // whether the item had its copy of the segment then; false if that is not known
+	drawn      bool      // whether it was made here, and not read from its record
 	Propensity float64   `json:"propensity,omitempty"` // of a choice of the host's own, as it was told; 0: unknown
 	Resets     resets    `json:"resets,omitzero"`      // of the item, when the choice was made
 }

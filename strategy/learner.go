@@ -51,8 +51,7 @@ type parameterValue struct {
 type remembered struct {
 	choice  Choice
 	details details
-	checked time.Time // when its record was read last
-	drawn   bool      // whether it was made now, and not read from its record
+	checked evidence.Instant // when its record was read last
 }
 
 // New returns a learner, or all faults of its configuration, joined: each is a [*heed.ConfigError]. It keeps its settings in
@@ -149,14 +148,14 @@ func (l *Learner) remember(ctx context.Context, q *Query, now time.Time, own *ow
 		r, known, err = l.sessions.Do(ctx, q.Session, name, now,
 			func(r *remembered) bool {
 				// After Config.Refresh it is compared with the store.
-				return l.holds(&r.choice, q, own, now) && (l.cfg.Unrecorded || now.Sub(r.checked).Abs() < l.cfg.Refresh)
+				return l.holds(&r.choice, q, own, now) && (l.cfg.Unrecorded || now.Sub(r.checked.Time()).Abs() < l.cfg.Refresh)
 			},
 			func(r *remembered, number uint64) error { return l.choose(ctx, q, now, number, own, r) })
 	}
 	if err != nil {
 		return Choice{}, err
 	}
-	if l.watch != nil && !known && r.drawn {
+	if l.watch != nil && !known && r.details.drawn {
 		c := &r.choice
 		l.watch.Tell(ctx, heed.Selected{
 			Component: l.watch.Name(), At: c.At, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
@@ -308,7 +307,7 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 			case last.Revision == 0 || last.Value.Epoch < epoch:
 				n = 0
 			case l.isArm(last.Value.Choice.Arm) && l.holds(&last.Value.Choice, q, own, now):
-				r.choice, r.checked, r.drawn = last.Value.Choice, now, false
+				r.choice, r.checked, r.details.drawn = last.Value.Choice, evidence.InstantOf(now), false
 				r.choice.remember(last)
 				return nil
 			default:
@@ -322,7 +321,7 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 		} else if err := l.draw(s, q, n, scratch, r); err != nil {
 			return err
 		}
-		r.checked, r.drawn = now, true
+		r.checked, r.details.drawn = evidence.InstantOf(now), true
 		return l.record(ctx, scratch, last, epoch, n, r)
 	})
 }

@@ -2,7 +2,6 @@
 package records
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,5 +151,15 @@ func raced(err error) bool {
 
 // CompareCells orders cells by kind, scope, item and name.
 func CompareCells(a, b evidence.Cell) int {
-	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.Scope, b.Scope), strings.Compare(a.Item, b.Item), strings.Compare(a.Name, b.Name))
+	n := strings.Compare(a.Kind, b.Kind)
+	if n == 0 {
+		n = strings.Compare(a.Scope, b.Scope)
+	}
+	if n == 0 {
+		n = strings.Compare(a.Item, b.Item)
+	}
+	if n == 0 {
+		n = strings.Compare(a.Name, b.Name)
+	}
+	return n
 }
