@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed/internal/ids"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
@@ -167,9 +168,15 @@ func sessionKey(session string) string { return store.Key("session", session) }
 func itemKey(item string) string       { return store.Key("item", item) }
 func pendingKey(learner string) string { return store.Key("pending", learner) }
 
+// A madeRow is the row of a choice that was just made, with what the choice will know of it.
+type madeRow struct {
+	choiceRow
+	kept keptChoice
+}
+
 // newRow returns the row of a choice that was just made, and its keys, in as little memory as it takes.
-func (l *Learner) newRow(c *Choice) (row *choiceRow, keys []string) {
-	row = &choiceRow{ChoiceRecord: ChoiceRecord{Choice: *c, Stage: Pending}}
+func (l *Learner) newRow(c *Choice) (row *madeRow, keys []string) {
+	row = &madeRow{choiceRow: choiceRow{ChoiceRecord: ChoiceRecord{Choice: *c, Stage: Pending}}}
 	keys = make([]string, 0, 3)
 	text := "session=" + c.Session + "item=" + c.Item // one text that the keys are cut from
 	n := len("session=") + len(c.Session)
@@ -205,6 +212,11 @@ var sessions = records.Kind[sessionRow]{
 }
 
 func sessionID(learner, session string) string { return records.ID("session", learner, session) }
+
+// bothIDs returns the ids of a session and of the last choice of a name in it.
+func bothIDs(learner, session, name string) (ofSession, ofChoice string) {
+	return ids.Both(ids.Of("session", learner, session), ids.Of("choice", learner, session, name))
+}
 
 // record returns the record as users have it, a copy.
 func (r *choiceRow) record() ChoiceRecord {

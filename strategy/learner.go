@@ -286,8 +286,8 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 		recalls := !l.cfg.Unrecorded && q.Session != ""
 		if recalls {
 			name := nameInSession(q.Item, q.Category, q.Context)
-			scratch.refs = append(scratch.refs,
-				sessions.Ref(sessionID(l.cfg.Name, q.Session)), choices.Ref(lastID(l.cfg.Name, q.Session, name)))
+			ofSession, ofChoice := bothIDs(l.cfg.Name, q.Session, name)
+			scratch.refs = append(scratch.refs, sessions.Ref(ofSession), choices.Ref(ofChoice))
 		}
 		if err := l.read(ctx, s, now, scratch); err != nil {
 			return err
@@ -337,10 +337,12 @@ func (l *Learner) record(ctx context.Context, scratch *scratch, last keptChoice,
 	if l.cfg.Unrecorded && l.cfg.Topic == "" {
 		return nil
 	}
-	defer clear(scratch.batch[:])
-	defer clear(scratch.records[:])
 	b := &scratch.batch[0]
-	var row *choiceRow
+	defer func() {
+		clear(b.Records)
+		*b = store.Batch{}
+	}()
+	var row *madeRow
 	if !l.cfg.Unrecorded {
 		var keys []string
 		row, keys = l.newRow(&r.choice)
@@ -349,7 +351,7 @@ func (l *Learner) record(ctx context.Context, scratch *scratch, last keptChoice,
 			last.ID = r.choice.ID.String() // it has no session
 		}
 		b.Records = append(scratch.records[:0], store.Record{
-			Ref: choices.Ref(last.ID), Revision: last.Revision, At: r.choice.At, Keys: keys, Body: store.Of(row),
+			Ref: choices.Ref(last.ID), Revision: last.Revision, At: r.choice.At, Keys: keys, Body: store.Of(&row.choiceRow),
 		})
 		if last.Revision > 0 {
 			before := *last.Value
@@ -365,7 +367,8 @@ func (l *Learner) record(ctx context.Context, scratch *scratch, last keptChoice,
 	}
 	receipts, err := l.cfg.Store.Commit(ctx, scratch.batch[:]...)
 	if err == nil && !l.cfg.Unrecorded {
-		r.choice.remember(keptChoice{Value: row, ID: last.ID, Revision: receipts[0].Revision})
+		row.kept = keptChoice{Value: &row.choiceRow, ID: last.ID, Revision: receipts[0].Revision}
+		r.details.kept.Store(&row.kept)
 	}
 	return err
 }
