@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
@@ -33,9 +34,9 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	if p.Ready {
 		if e.OnChunk != nil {
-			e.OnChunk(p.Text, false)
+			err = receive(func() { e.OnChunk(p.Text, false) })
 		}
-		return p.answer(), nil
+		return p.answer(), wrap("answer", err)
 	}
 	m := a.model(p.Arm)
 	if m == nil {
@@ -45,10 +46,17 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	c := &call{model: m, event: &p.Event}
 	if e.OnChunk != nil {
 		c.pipe = &pipe{to: e.OnChunk}
-		defer c.pipe.end()
 	}
 	answer, err := a.decide(ctx, &p, c)
+	if c.pipe != nil {
+		err = errors.Join(err, receive(c.pipe.end))
+	}
 	return answer, wrap("answer", err)
+}
+
+// receive calls the receiver of pieces.
+func receive(f func()) error {
+	return host.Call("Event.OnChunk", func() error { f(); return nil })
 }
 
 // Answered takes what the model made of a plan that is not ready, and begins to wait for what becomes of the answer. The answer of

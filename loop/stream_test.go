@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -85,4 +88,25 @@ func TestNoPieceComesAfterTheAnswer(t *testing.T) {
 func TestTheTreeOfAnAnswer(t *testing.T) {
 	b := loop.Branch{Text: "a", On: []loop.Branch{{Text: "b", On: []loop.Branch{{Text: "c"}}}, {Text: "d", On: []loop.Branch{{Text: "e"}}}}}
 	assert.Equal(t, "a\n├─ b\n│  └─ c\n└─ d\n   └─ e\n", b.String())
+}
+
+// A receiver that panics is an error, whoever answers and whenever the piece comes.
+func TestAReceiverPanics(t *testing.T) {
+	for name, says := range map[string]string{"a piece": "Look.", "what was held back": "<", "a heuristic": ""} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+			w.model.says = says
+			e := loop.Event{ID: "e", Text: "Why?", OnChunk: func(string, bool) { panic("no more paper") }}
+			if says == "" {
+				e.Text = full
+			}
+			answer, err := w.Answer(ctx, e)
+			if err == nil {
+				err = answer.Result.Err
+			}
+			var panicked *heed.PanicError
+			require.ErrorAs(t, err, &panicked)
+			assert.Equal(t, "no more paper", panicked.Value)
+		})
+	}
 }

@@ -248,6 +248,16 @@ func panics(f *fixture) {
 		turn.Stream = nil // the fixture's own
 		f.wantWhole(turn, "after a panic in the receiver of the stream")
 	})
+	each(f.tb, f.subject, true, func(f *fixture) {
+		turn := f.next("s1", ann, trustedText)
+		turn.Stream = func(string) { panic("the receiver has a bug") } //nolint:forbidigo // that is what the suite checks
+		if h := f.run(background, turn); h.err == nil {
+			f.Errorf("the receiver of the stream panicked, and the turn has no error")
+		}
+		turn.Stream = nil
+		f.wantSaid(f.again(turn), trustedAction)
+		f.wantAnswers(1, "after a panic while a heuristic's answer was shown")
+	})
 }
 
 // notKept has the store fail when the model was asked.
