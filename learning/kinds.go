@@ -20,6 +20,10 @@ type kinds struct {
 	clicks     records.Kind[clicked]
 }
 
+// history is how many observations of a cell a store keeps by default. A click can be replaced, and silence taken back, as long as their
+// observation is among them.
+const history = 10_000
+
 // A month is how long records of closed fires are kept.
 const month = 30 * 24 * time.Hour
 
@@ -31,7 +35,7 @@ func kindsOf(module string, dryRun bool) kinds {
 	return kinds{
 		heuristic: module + ".heuristic", fire: module + ".fire", calibration: module + ".calibration",
 		heuristics: records.Kind[Heuristic]{
-			Kind:  store.Kind{Name: module + ".heuristic"},
+			Kind:  store.Kind{Name: module + ".heuristic", History: history},
 			Place: func(h Heuristic) (string, time.Time, []string) { return h.ID, h.CreatedAt, nil },
 		},
 		pins: records.Kind[Pin]{
@@ -42,7 +46,7 @@ func kindsOf(module string, dryRun bool) kinds {
 		},
 		fires: records.Kind[fired]{
 			Kind: store.Kind{
-				Name: waiting + ".fire", Limits: store.Limits{For: month, Most: 200_000},
+				Name: waiting + ".fire", Limits: store.Limits{For: month, Most: 200_000}, History: history,
 				Caused: []string{"person", "facts.undo.person"}, Whole: true,
 			},
 			Place: (fired).place,
@@ -62,7 +66,9 @@ func kindsOf(module string, dryRun bool) kinds {
 
 // all returns the kinds of records, to be declared.
 func (k *kinds) all() []store.Kind {
-	return []store.Kind{k.heuristics.Kind, k.pins.Kind, k.fires.Kind, k.streaks.Kind, k.clicks.Kind, store.Audit}
+	return []store.Kind{
+		k.heuristics.Kind, k.pins.Kind, k.fires.Kind, k.streaks.Kind, k.clicks.Kind, store.Audit, {Name: k.calibration, History: history},
+	}
 }
 
 // Damaged returns the records of the module that hold something that this package has not written.

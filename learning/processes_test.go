@@ -316,3 +316,23 @@ func TestASweepOfMany(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, n)
 }
+
+// TestTheDefaultHistoryIsEnough: with a store as it comes, what needs history works beyond a hundred observations of a heuristic.
+func TestTheDefaultHistoryIsEnough(t *testing.T) {
+	f := newFixture(t, learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}}, "h")
+	for i := range 150 {
+		f.fire("h", fmt.Sprint(i), "")
+		f.say(thumb("h", fmt.Sprint("judged ", i), true))
+	}
+	f.clock.Advance(time.Minute)
+	f.sweep()
+	f.say(thumb("h", "judged 0", false))
+	changes, err := f.Undo(ctx, learning.Undo{EventID: "0"})
+	require.NoError(t, err)
+	assert.NotContains(t, changes[0].Limits, learning.Limit("kept"))
+	assert.InDelta(t, (1+149+149*0.8)/(2+150+150*0.8), f.confidence("h"), 1e-9)
+	s := f.standing("h")
+	assert.Equal(t, []uint64{149, 1}, []uint64{s.Successes, s.Failures})
+	_, err = learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: time.Hour}, "ops", "")
+	require.NoError(t, err)
+}

@@ -13,12 +13,14 @@ import (
 // An engine keeps the sums of cells and their histories. Cells are spread over shards with a lock each, so that commits to
 // different items seldom wait for each other.
 type engine struct {
-	cfg     Config
-	spaces  table[space]
-	names   table[string]
-	origins table[origin]
-	rules   table[evidence.Policy]
-	cells   cells
+	cfg Config
+	// declaredHistory returns how many observations a kind wants to be kept of each cell.
+	declaredHistory func(kind string) int
+	spaces          table[space]
+	names           table[string]
+	origins         table[origin]
+	rules           table[evidence.Policy]
+	cells           cells
 }
 
 // readCells appends the parts of the cells, in the order of the cells.

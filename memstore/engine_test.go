@@ -222,3 +222,26 @@ func TestStoreConfigFaults(t *testing.T) {
 	}
 	assert.Len(t, history(t, &st, cell), 100)
 }
+
+// TestAKindAsksForHistory: a store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
+func TestAKindAsksForHistory(t *testing.T) {
+	for _, test := range []struct{ perCell, declared, after, want int }{
+		{0, 0, 0, 100}, {0, 150, 0, 150}, {0, 50, 0, 100}, {10, 150, 0, 10}, {0, 150, 120, 120},
+	} {
+		st := newStore(t, memstore.Config{HistoryPerCell: test.perCell, Now: newClock().time},
+			store.Kind{Name: "k", History: test.declared}, store.Kind{Name: "k", History: test.after})
+		cell := evidence.Cell{Kind: "k", Item: "i"}
+		for i := range 200 {
+			_, err := st.Commit(t.Context(), store.Batch{Observations: []evidence.Observation{
+				{ID: fmt.Sprint(i), Cell: cell, Reward: 1, Weight: 1, At: newClock().time().Add(time.Duration(i) * time.Microsecond)},
+			}})
+			require.NoError(t, err)
+		}
+		n := 0
+		for _, err := range st.History(t.Context(), cell) {
+			require.NoError(t, err)
+			n++
+		}
+		assert.Equal(t, test.want, n, test)
+	}
+}

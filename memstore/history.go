@@ -72,11 +72,19 @@ func (e *engine) record(s *shard, key cellKey, added entry) {
 		})
 	}
 	h.entries = slices.Insert(h.entries, place, added)
-	if len(h.entries) > e.cfg.HistoryPerCell {
+	if len(h.entries) > e.most(key) {
 		e.forget(s, key, h, &h.entries[0])
 		h.entries[0] = entry{}
 		h.entries = h.entries[1:]
 	}
+}
+
+// most returns how many observations are kept of a cell.
+func (e *engine) most(key cellKey) int {
+	if !e.cfg.declared {
+		return e.cfg.HistoryPerCell
+	}
+	return max(e.cfg.HistoryPerCell, e.declaredHistory(e.spaces.value(key.space).kind))
 }
 
 // prune drops expired observations from a history.

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
@@ -114,11 +115,20 @@ func (r *records) declare(kinds []store.Kind) {
 			rule.Caused = union(before.Caused, rule.Caused)
 			rule.Decided = union(before.Decided, rule.Decided)
 			rule.Whole = rule.Whole || before.Whole
+			rule.History = cmp.Or(rule.History, before.History)
 		}
 		rule.Caused, rule.Decided = slices.Clone(rule.Caused), slices.Clone(rule.Decided)
 		k.rule.Store(&rule)
 	}
 	r.kinds.Store(&all)
+}
+
+// history returns how many observations a kind wants to be kept of each cell.
+func (r *records) history(name string) int {
+	if k := r.kind(name); k != nil {
+		return k.rule.Load().History
+	}
+	return 0
 }
 
 // limits returns how long records of the kind are kept.

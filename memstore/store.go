@@ -24,7 +24,8 @@ type Config struct {
 	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be expunged only from
 	// cells that keep origins apart.
 	NoHistory bool
-	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100.
+	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100, or as many as
+	// the cell's kind was declared with ([store.Kind].History), if that is more.
 	HistoryPerCell int
 	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
 	HistoryFor time.Duration
@@ -34,9 +35,12 @@ type Config struct {
 	IDsFor time.Duration
 	// Limits says by kind how long records are kept. It wins over what [Store.Declare] is given.
 	Limits map[string]store.Limits
+
+	declared bool // HistoryPerCell is the default, so kinds may ask for more
 }
 
 func (c Config) withDefaults() Config {
+	c.declared = c.HistoryPerCell == 0
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
@@ -75,6 +79,7 @@ type state struct {
 
 func newState(cfg Config) *state {
 	s := &state{engine: engine{cfg: cfg}}
+	s.declaredHistory = s.records.history
 	s.cells.start()
 	s.records.start(cfg.Limits)
 	return s

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -69,11 +70,12 @@ func union(before, after store.Kind) store.Kind {
 	}
 	after.Caused, after.Decided = join(before.Caused, after.Caused), join(before.Decided, after.Decided)
 	after.Whole = after.Whole || before.Whole
+	after.History = cmp.Or(after.History, before.History)
 	return after
 }
 
 func same(a, b store.Kind) bool {
-	return a.Limits == b.Limits && a.Whole == b.Whole && slices.Equal(a.Caused, b.Caused) && slices.Equal(a.Decided, b.Decided)
+	return a.Limits == b.Limits && a.Whole == b.Whole && a.History == b.History && slices.Equal(a.Caused, b.Caused) && slices.Equal(a.Decided, b.Decided)
 }
 
 var (

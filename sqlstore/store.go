@@ -25,7 +25,8 @@ type Config struct {
 	// NoHistory keeps no history of observations. Nothing can be retracted then, and a source can be expunged only from
 	// cells that keep origins apart.
 	NoHistory bool
-	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100.
+	// HistoryPerCell is the number of observations that are kept of each cell, those that happened last. 0 means 100, or as many as
+	// the cell's kind was declared with ([store.Kind].History), if that is more.
 	HistoryPerCell int
 	// HistoryFor is how long an observation is kept after it was recorded. 0 means 30 days.
 	HistoryFor time.Duration
@@ -44,9 +45,12 @@ type Config struct {
 	Existing bool
 	// MaxCached is how many cells are held in memory at most. 0 means 100,000.
 	MaxCached int
+
+	declared bool // HistoryPerCell is the default, so kinds may ask for more
 }
 
 func (c Config) withDefaults() Config {
+	c.declared = c.HistoryPerCell == 0
 	retention.Defaults(&c.HistoryPerCell, &c.HistoryFor, &c.IDsFor)
 	c.Stale = cmp.Or(c.Stale, time.Second)
 	c.MaxCached = cmp.Or(c.MaxCached, 100_000)

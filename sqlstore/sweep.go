@@ -12,7 +12,8 @@ import (
 
 var (
 	oldHistories = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
-	fullHistory  = both(`SELECT cell FROM heed_observation GROUP BY cell HAVING count(*) > $1`)
+	fullHistory  = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h JOIN heed_cell c ON c.cell = h.cell
+		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
 	overHistory  = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE cell = $1
 		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
 	oldLost     = both(`DELETE FROM heed_lost WHERE recorded < $1`)
@@ -93,17 +94,43 @@ func (w *sweep) histories() error {
 	if err != nil {
 		return err
 	}
-	var full []string
-	err = w.store.db.read(w.ctx, func(t *tx) (err error) {
-		full, err = t.texts(fullHistory, cfg.HistoryPerCell)
-		return err
-	})
-	for _, cell := range full {
+	full, err := w.full(err)
+	for cell, most := range full {
 		if err == nil {
-			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, cfg.HistoryPerCell) })
+			err = w.step(true, func() (bool, error) { return w.lose(overHistory, cell, most) })
 		}
 	}
 	return err
+}
+
+// full returns the cells that have more history than is kept of them, and how much that is.
+func (w *sweep) full(err error) (map[string]int, error) {
+	if err != nil {
+		return nil, err
+	}
+	cfg, full := &w.store.cfg, make(map[string]int)
+	err = w.store.db.read(w.ctx, func(t *tx) error {
+		declared := make(map[string]int)
+		if cfg.declared {
+			kinds, err := w.store.allDeclared(t)
+			if err != nil {
+				return err
+			}
+			for _, k := range kinds {
+				declared[k.Name] = k.History
+			}
+		}
+		return t.each(fullHistory, []any{cfg.HistoryPerCell}, func(scan func(...any) error) error {
+			var cell, kind string
+			var n int
+			err := scan(&cell, &kind, &n)
+			if most := max(cfg.HistoryPerCell, declared[kind]); n > most {
+				full[cell] = most
+			}
+			return err
+		})
+	})
+	return full, err
 }
 
 func (w *sweep) ids() error {

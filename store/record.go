@@ -121,6 +121,9 @@ func Decode[T any](b Body) (T, error) {
 type Kind struct {
 	Name   string
 	Limits Limits
+	// History is how many observations to keep of each cell of a kind of this name, for what is retracted or replaced later. A store that
+	// was opened with a number of its own keeps that, and every store keeps its default at least. 0 says nothing.
+	History int `json:",omitempty"`
 
 	// Caused are the paths to names of those who caused something: the name is taken out, of an array with its element. ""
 	// must mean the same as no name.

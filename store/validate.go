@@ -229,6 +229,9 @@ func (k Kind) Validate() error {
 	if k.Limits.Most < 0 {
 		return invalid("Limits.Most", "must not be negative")
 	}
+	if k.History < 0 {
+		return invalid("History", "must not be negative")
+	}
 	for _, paths := range [][]string{k.Caused, k.Decided} {
 		for _, path := range paths {
 			if path == "" || strings.Contains("."+path+".", "..") {

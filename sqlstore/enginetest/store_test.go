@@ -5,9 +5,12 @@ import (
 	"database/sql"
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/storemodel"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
@@ -77,6 +80,35 @@ func TestLoadedRecordsAreFoundByTheirKeys(t *testing.T) {
 					}
 					require.Equal(t, want, found, "of %d by %q", n, key)
 				}
+			}
+		})
+	}
+}
+
+// TestAKindAsksForHistory: a store with the default keeps as much as a kind was declared with, and one with a number of its own keeps that.
+func TestAKindAsksForHistory(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			for _, test := range []struct{ perCell, declared, want int }{{0, 0, 100}, {0, 150, 150}, {0, 50, 100}, {10, 150, 10}} {
+				st := b.place(t).store(t, sqlstore.Config{HistoryPerCell: test.perCell})
+				require.NoError(t, st.Declare(ctx, store.Kind{Name: "k", History: test.declared}))
+				require.NoError(t, st.Declare(ctx, store.Kind{Name: "k"}), "which says nothing of it")
+				cell, now := evidence.Cell{Kind: "k", Item: "i"}, time.Now()
+				batch := store.Batch{}
+				for i := range 200 {
+					batch.Observations = append(batch.Observations, evidence.Observation{
+						ID: fmt.Sprint(i), Cell: cell, Reward: 1, Weight: 1, At: now.Add(time.Duration(i-300) * time.Millisecond),
+					})
+				}
+				_, err := st.Commit(ctx, batch)
+				require.NoError(t, err)
+				require.NoError(t, st.Sweep(ctx, time.Time{}))
+				n := 0
+				for _, err := range st.History(ctx, cell) {
+					require.NoError(t, err)
+					n++
+				}
+				assert.Equal(t, test.want, n, test)
 			}
 		})
 	}
