@@ -30,6 +30,7 @@ type Agent struct {
 	learning  *learning.Module
 	decider   *decision.Decider
 	plain     *decision.Decider // asks the model as if there were no heed
+	dreamer   *decision.Decider // likewise, and keeps no trace
 	reactions *decision.Reactions
 	extractor *decision.Extractor // nil: there is none
 	patterns  *patterns.Recorder
@@ -173,6 +174,10 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 	if a.plain, err = decision.New(ctx, p); err != nil {
 		return err
 	}
+	p.Store = nil
+	if a.dreamer, err = decision.New(ctx, p); err != nil {
+		return err
+	}
 	r := cfg.Reactions
 	share(cfg, &r.Store, &r.Now, &r.Observer)
 	if a.reactions, err = decision.NewReactions(ctx, r); err != nil {
@@ -232,8 +237,9 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 	return wrap("sweep", errors.Join(append(errs, a.cfg.Store.Sweep(ctx, now))...))
 }
 
-// Run calls [Agent.Sweep] every minute, until the context ends. It is for a goroutine of the host's. It returns as [heed.Run] does.
-func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a) }
+// Run calls [Agent.Sweep] every minute, until the context ends, and reevaluates heuristics: see [Config].Reevaluate. It is for a
+// goroutine of the host's. It returns as [heed.Run] does.
+func (a *Agent) Run(ctx context.Context) error { return heed.Run(ctx, time.Minute, a, sleep{a}) }
 
 func wrap(doing string, err error) error {
 	if err == nil {

@@ -54,7 +54,9 @@ type Config struct {
 	// more call of the model. "*" means all domains. Leave out those in which an answer must follow rules that may change: a
 	// heuristic says what it says, whatever the rules are by then.
 	Extract []string
-	// Reevaluate has [Agent.Run] ask the model about some heuristics without showing them, that often. 0: never.
+	// Reevaluate has [Agent.Run] ask the model about at most 15 heuristics without showing them, that often: those of one name once,
+	// however many agents run. Its agreement counts half of Learning.Agreement, and its disagreement half of
+	// Learning.Disagreement. 0: never.
 	Reevaluate time.Duration
 
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.

@@ -46,8 +46,9 @@ type (
 		Event string
 		loop.Correction
 	}
-	// Closed is the end of a conversation, and Morning the hour of what is to be done once a day.
-	Closed  struct{ At time.Time }
+	// Closed is the end of a conversation.
+	Closed struct{ At time.Time }
+	// Morning is the hour of what is to be done once a day.
 	Morning struct{ At time.Time }
 )
 
@@ -65,14 +66,13 @@ type Config struct {
 // An Assistant answers events. It is safe for concurrent use.
 type Assistant struct {
 	*loop.Agent
-	model decision.LLM
-
+	model   decision.LLM
 	mu      sync.Mutex
 	earlier map[string]string // the advice that subagents gave in the background, by note
 }
 
-const systemPrompt = "You assist the people who run a data centre. Answer each event in a few sentences: what to do, and what to " +
-	"look at afterwards. A task is answered with a plan that says how the task is split."
+const systemPrompt = "You assist the people who run a data centre. Answer each event in a few sentences: what to do, and what " +
+	"to look at afterwards. A task is answered with a plan that says how the task is split."
 
 // New returns an assistant, which goes on from what its store holds.
 func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
@@ -89,14 +89,12 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 		},
 		Decision: decision.Config{SimilarityThreshold: 0.6}, // from there on, the model said what a heuristic says
 		Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
-		Feedback: feedback.Config{
-			Window: 200, NewID: numbered(cfg.Run), Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day},
-		},
+		Feedback: feedback.Config{Window: 200, NewID: numbered(cfg.Run), Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
 	})
 	return a, err
 }
 
-// numbered makes ids in order, so that a seed gives the same life: rules of one moment are ordered by them.
+// numbered makes ids in order, by which rules of one moment are ordered.
 func numbered(run int) func() string {
 	var n atomic.Int64
 	return func() string { return fmt.Sprintf("rule-%d-%03d", run, n.Add(1)) }

@@ -1,0 +1,109 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
+)
+
+// channelReevaluated is the channel of what the model thinks of heuristics while nobody waits.
+const channelReevaluated = "reevaluated"
+
+// A sleep reevaluates heuristics when that is due.
+type sleep struct{ a *Agent }
+
+// Sweep implements [heed.Sweeper].
+func (s sleep) Sweep(ctx context.Context, now time.Time) error {
+	a := s.a
+	if a.cfg.Reevaluate == 0 || a.learning == nil || a.model(Arm{}) == nil || a.frozen.Load() {
+		return nil
+	}
+	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
+		now = clock
+	}
+	due, err := a.claim(ctx, now)
+	if err != nil || !due {
+		return wrap("reevaluate", err)
+	}
+	return wrap("reevaluate", a.reevaluate(ctx, now))
+}
+
+// claim notes that heuristics are reevaluated now, if that is due and nobody else does it.
+func (a *Agent) claim(ctx context.Context, now time.Time) (bool, error) {
+	id := a.cfg.Name + "/reevaluated"
+	kept, err := a.editions.Get(ctx, a.cfg.Store, id)
+	if err != nil && !errors.Is(err, heed.ErrNotFound) {
+		return false, err
+	}
+	if kept.Revision > 0 && now.Sub(kept.Value.At) < a.cfg.Reevaluate {
+		return false, nil
+	}
+	err = a.alone(ctx, nil, store.Batch{Records: []store.Record{a.editions.Record(edition{id, now}, kept.Revision)}})
+	if errors.Is(err, heed.ErrConflict) { // somebody was quicker
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// reevaluate asks the model about some heuristics. As nobody has judged its answers, agreement counts half of what it counts where people
+// accepted the answer.
+func (a *Agent) reevaluate(ctx context.Context, now time.Time) error {
+	var ids []string
+	var all []decision.Candidate
+	for h, err := range a.learning.Heuristics(ctx) {
+		if err != nil {
+			return err
+		}
+		if h.Action != "" {
+			ids = append(ids, h.ID)
+			all = append(all, decision.Candidate{HeuristicID: h.ID, Condition: h.Condition, Action: h.Action})
+		}
+	}
+	standings, err := a.learning.Standings(ctx, ids...)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		all[i].Confidence = standings[all[i].HeuristicID].Confidence
+	}
+	d := a.decider.Config()
+	asked := context.WithValue(context.WithValue(ctx, callKey{}, &call{model: a.model(Arm{})}), quietKey{}, true)
+	found, err := decision.Reevaluate(asked, decision.ReevaluateConfig{
+		Strategy: a.dreamer, Similarity: d.Similarity, Threshold: d.SimilarityThreshold, Seed: a.dice(now),
+	}, all)
+	errs := []error{err}
+	for _, r := range found {
+		for _, c := range r.Result.Compared {
+			errs = append(errs, a.dreamt(ctx, &c, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dice draw the heuristics of one time.
+func (a *Agent) dice(now time.Time) rand.Source {
+	if a.strategy.seed == [2]uint64{} {
+		return nil
+	}
+	return rand.NewPCG(a.strategy.seed[0], uint64(now.UnixNano())) //nolint:gosec // it is not negative
+}
+
+// dreamt counts a comparison.
+func (a *Agent) dreamt(ctx context.Context, c *decision.Comparison, now time.Time) error {
+	cfg := a.learning.Config()
+	s := learning.NewSignal(learning.Positive, c.HeuristicID, "", channelReevaluated)
+	s.Magnitude = cfg.Agreement / 2
+	if !c.Agrees {
+		s.Type, s.Magnitude = learning.Negative, cfg.Disagreement/2
+	}
+	_, err := a.learning.Apply(ctx, s, learning.Origin{ID: fmt.Sprint("reevaluated:", records.ID(a.cfg.Name, c.HeuristicID), ":", now.UnixNano()), At: now})
+	return err
+}
