@@ -4,7 +4,8 @@
 //
 // It reads the source below the current directory: the exported names of each package that hosts import, the fields of its
 // Config structs, the lines of Go that are no tests, and the functions that are too long. Conformance suites, whose names end
-// in "test", are not counted among the packages that hosts import.
+// in "test", are not counted among the packages that hosts import. Packages above the others, such as loop, are held to the aim of one
+// package, and count apart from the sums.
 package main
 
 import (
@@ -26,9 +27,9 @@ import (
 var aims = limits{names: 750, namesEach: 120, lines: 41_000, function: 60}
 
 type limits struct {
-	names     int // exported names of all packages that hosts import
+	names     int // exported names of all packages that hosts import, without those above
 	namesEach int // exported names of one package
-	lines     int // lines of Go that are no tests, of the whole tree without the conformance suites, which are tests of a host's
+	lines     int // lines of Go that are no tests, without the packages above and without conformance suites, which are tests of a host's
 	function  int // lines of a function, of the whole tree
 }
 
@@ -182,6 +183,11 @@ func suite(dir string) bool {
 	return strings.HasSuffix(dir, "test") || dir == "internal/storemodel" || dir == "internal/rulemodel"
 }
 
+// above reports whether a package stands on the others: a host needs to know either it or them.
+func above(dir string) bool {
+	return slices.Contains([]string{"loop", "web", "adapter"}, strings.Split(dir, "/")[0])
+}
+
 // report prints what was counted, and reports whether the aims are met, without that of lines, which is only printed.
 func report(to io.Writer, counts []count, long []function, aims limits) bool {
 	met := true
@@ -193,26 +199,33 @@ func report(to io.Writer, counts []count, long []function, aims limits) bool {
 		return ""
 	}
 	var all count
-	suites := 0
+	suites, aboveLines := 0, 0
 	fmt.Fprintf(to, "%-28s %6s %6s %6s\n", "package", "names", "fields", "lines")
 	for _, c := range counts {
 		if suite(c.dir) {
 			suites += c.lines
 			continue
 		}
-		all.lines += c.lines
+		if above(c.dir) {
+			aboveLines += c.lines
+		} else {
+			all.lines += c.lines
+		}
 		if c.importable {
-			all.names += c.names
-			all.fields += c.fields
+			if !above(c.dir) {
+				all.names += c.names
+				all.fields += c.fields
+			}
 			fmt.Fprintf(to, "%-28s %6d %6d %6d%s\n", c.dir, c.names, c.fields, c.lines, within(c.names, aims.namesEach))
 		}
 	}
-	fmt.Fprintf(to, "%-28s %6d %6d%s\n", "all that hosts import", all.names, all.fields, within(all.names, aims.names))
+	fmt.Fprintf(to, "%-28s %6d %6d%s\n", "all but those above", all.names, all.fields, within(all.names, aims.names))
 	over := ""
 	if all.lines > aims.lines {
 		over = "  more than the aim"
 	}
 	fmt.Fprintf(to, "%-28s %20d%s\n", "all Go that is no test", all.lines, over)
+	fmt.Fprintf(to, "%-28s %20d\n", "packages above, aside", aboveLines)
 	fmt.Fprintf(to, "%-28s %20d\n", "suites of tests aside", suites)
 	fmt.Fprintf(to, "The aims: %d names in all and %d in one package, %d lines, %d lines in a function.\n",
 		aims.names, aims.namesEach, aims.lines, aims.function)
