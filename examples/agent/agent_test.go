@@ -53,31 +53,45 @@ func lives(t *testing.T, how way, s stream) *life {
 	return l
 }
 
-var seeds = flag.Int("seeds", 2, "in how many worlds the assistant has to do well; 5 with HEED_LONG")
+var seeds = flag.Int("seeds", 2, "in how many worlds the assistant has to do well; 50 with HEED_LONG")
 
-// TestAcceptance is what the assistant has to reach in a world of any seed.
+// TestAcceptance is what the assistant has to reach in a world of any seed, and on average.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	n := *seeds
-	if raced {
+	switch {
+	case raced:
 		n = 1
+	case os.Getenv("HEED_LONG") != "":
+		n = max(n, 50)
 	}
-	if os.Getenv("HEED_LONG") != "" {
-		n = max(n, 5)
-	}
-	rows := make([]string, n)
+	rows, learned, turns := make([]string, n), make([]score, n), make([][2]int, n)
 	t.Run("seed", func(t *testing.T) {
 		for i := range rows {
 			t.Run(fmt.Sprint(i+1), func(t *testing.T) {
 				t.Parallel()
-				rows[i] = accept(t, uint64(i+1))
+				rows[i], learned[i], turns[i] = accept(t, uint64(i+1), n <= 5)
 			})
 		}
 	})
-	t.Log("in the last quarter:\n" + strings.Join(rows, ""))
+	mean, before, after := score{}, 0, 0
+	for i, s := range learned {
+		mean.Success += s.Success / float64(n)
+		mean.Model += s.Model / float64(n)
+		before, after = before+turns[i][0], after+turns[i][1]
+	}
+	// The model of this world is right less often than in examples/lives, so that in some seeds the start takes long.
+	assert.Greater(t, before, 10*n, "the heuristic that turns bad was trusted while it was good")
+	assert.Less(t, after, 25*n, "it was noticed soon")
+	t.Logf("in the last quarter:\n%slearning, on average: success %.2f %%, the model answers %.2f %%", strings.Join(rows, ""), 100*mean.Success, 100*mean.Model)
+	if n >= 50 { // fewer seeds vary by more than a point
+		assert.GreaterOrEqual(t, mean.Success, 0.858, "it was 0.868 when trust in agreement was the example's own")
+	}
 }
 
-func accept(t *testing.T, seed uint64) (rows string) {
+// accept returns a line for each life, how the one that learns did in the last quarter, and how many events the heuristic that turns bad
+// answered in each half.
+func accept(t *testing.T, seed uint64, all bool) (rows string, learned score, turn [2]int) {
 	ear := &listener{}
 	s := stream{seed: seed, span: world.Span{Events: 2000}}
 	with := s
@@ -87,29 +101,32 @@ func accept(t *testing.T, seed uint64) (rows string) {
 	}
 	learning := lives(t, learns, with)
 	without := lives(t, off, s)
-	for _, l := range []*life{without, learning, lives(t, told, s), lives(t, oracle, s)} {
+	shown := []*life{without, learning}
+	if all {
+		shown = append(shown, lives(t, told, s), lives(t, oracle, s))
+	}
+	for _, l := range shown {
 		last := scoreOf(l.last())
-		rows += fmt.Sprintf("seed %d  %14s  success %.1f %%  heuristics %.0f %%  calls an event %.2f  tokens an event %.0f\n",
-			seed, l.Way, 100*last.Success, 100*last.Heuristics, last.Calls, last.Tokens)
+		rows += fmt.Sprintf("seed %d  %14s  success %.1f %%  heuristics %.0f %%  the model answers %.0f %%  tokens an event %.0f\n",
+			seed, l.Way, 100*last.Success, 100*last.Heuristics, 100*last.Model, last.Tokens)
 	}
 	learned, unlearned := scoreOf(learning.last()), scoreOf(without.last())
 	assert.GreaterOrEqual(t, learned.Success, unlearned.Success+0.10, "success")
-	assert.LessOrEqual(t, learned.Calls, 0.60*unlearned.Calls, "calls of the model")
+	assert.LessOrEqual(t, learned.Model, 0.60, "answers of the model")
 
-	acceptTurn(t, learning)
+	turn = acceptTurn(t, learning)
 	acceptPatterns(t, learning, ear)
 	acceptRules(t, learning, without, ear)
-	return rows
+	return rows, learned, turn
 }
 
-// acceptTurn: a heuristic that turns bad half-way is noticed, and stops firing.
-func acceptTurn(t *testing.T, l *life) {
-	assert.Greater(t, fires(l.part(0, 2), world.Turning), 10, "it was trusted while it was good")
-	assert.Less(t, fires(l.part(2, 4), world.Turning), 25, "it was noticed soon")
+// acceptTurn: a heuristic that turns bad half-way stops firing.
+func acceptTurn(t *testing.T, l *life) [2]int {
 	assert.Zero(t, fires(l.last(), world.Turning), "and does not fire any more")
 	standing, err := l.Agent.Learning().Standing(context.Background(), world.Turning)
 	require.NoError(t, err)
 	assert.Less(t, standing.Confidence, 0.7)
+	return [2]int{fires(l.part(0, 2), world.Turning), fires(l.part(2, 4), world.Turning)}
 }
 
 // acceptPatterns: a way of cutting tasks that fails becomes an anti-pattern in the prompt.

@@ -13,6 +13,7 @@ type score struct {
 	Events     int     `json:"events"`
 	Success    float64 `json:"success"`    // the share of events that were answered well
 	Heuristics float64 `json:"heuristics"` // the share that heuristics answered
+	Model      float64 `json:"model"`      // the share that the model answered
 	Calls      float64 `json:"calls"`      // of the model, for an event
 	Tokens     float64 `json:"tokens"`     // in and out, for an event
 }
@@ -23,14 +24,17 @@ func scoreOf(answers []answered) score {
 		if a.Good {
 			s.Success++
 		}
-		if a.Result.Path == decision.Heuristic {
+		switch a.Result.Path {
+		case decision.Heuristic:
 			s.Heuristics++
+		case decision.Model:
+			s.Model++
 		}
 		s.Calls += float64(a.Calls)
 		s.Tokens += float64(a.Tokens)
 	}
 	n := float64(max(s.Events, 1))
-	s.Success, s.Heuristics, s.Calls, s.Tokens = s.Success/n, s.Heuristics/n, s.Calls/n, s.Tokens/n
+	s.Success, s.Heuristics, s.Model, s.Calls, s.Tokens = s.Success/n, s.Heuristics/n, s.Model/n, s.Calls/n, s.Tokens/n
 	return s
 }
 
