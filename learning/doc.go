@@ -17,26 +17,31 @@
 //	confidence = mean of Beta(s·c₀ + Σ positive weights, s·(1-c₀) + Σ negative weights), held within bounds
 //
 // where c₀ is the heuristic's initial confidence, s the strength of that prior, n how often the heuristic was judged the same way before
-// (judgements only), and k [Config.Diminish], 0 by default. A negative signal never raises a confidence, and a positive one never
-// lowers it. (With several caps, or a share, it can: see [Config.Caps].) Each signal is answered with a [Change]: the confidence before
+// (judgements only), and k [Config.Diminish], 0 by default. A negative signal never raises a confidence. A positive one
+// never lowers it, but for praise that is worth less than the silence whose place it takes. (With several caps, or a share, both can happen:
+// see [Config.Caps].) Each signal is answered with a [Change]: the confidence before
 // and after, and what limited it.
 //
 // Bounds hold the reported confidence and not the sums below it, so that evidence adds up in any order. If the sums are far past
 // a bound, as much opposite evidence must come before the reported confidence moves. [Config.HalfLife] lets old evidence fade.
 //
-// # What counts once
+// # What counts for an answer
 //
-// An answer is one heuristic on one event. It earns at most one implicit signal, the first that comes: the outcome of an
-// [Expectation], an undo, being ignored, or silence ([Module.Timeouts]). An undo replaces the silence that was counted before. Only an answer that was shown
-// earns a signal. Heuristics that were only considered are counted apart ([Module.Consider]).
+// An answer is one heuristic on one event. What counts is a function of what is known about it: the judgements that stand, an undo, the
+// outcome of an [Expectation], being ignored, and silence ([Module.Timeouts]). The order in which they came does not matter. At most one
+// implicit signal counts. Said beats seen: a complaint takes silence away, and praise an ignore. An undo is a command, and nothing sets it
+// aside. docs/confidence.md has the table. Only an answer that was shown earns a signal. Heuristics that were only considered are
+// counted apart ([Module.Consider]).
 //
-// Judgements are independent of the implicit signal. They have no time limit and need no fire. The last click of a person on an answer
-// replaces the one before, as if that had never been made.
+// Judgements have no time limit and need no fire. The last click of a person on an answer, on one channel, replaces the one before, as if
+// that had never been made.
+//
+// What becomes of the model's answer counts for heuristics that it was compared with: see [Fire].Compared.
 //
 // # Three numbers
 //
 // The host knows how well a situation matches. [Standing].Confidence is how far to trust a heuristic. Standing.Successes and
-// Failures say how often it worked: fires that ended well or badly, without weights or prior. [Module.Calibration] compares the
+// Failures say how often it worked: fires that people received well or badly, without weights or prior. [Module.Calibration] compares the
 // predictions given with fires and the ways in which those fires ended.
 //
 // # Wiring

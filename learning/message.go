@@ -85,15 +85,14 @@ func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 	if err != nil {
 		return nil, err
 	}
-	undone, reaction, err := r.undo(ctx, e)
+	undone, understood, err := r.undo(ctx, e)
 	if err != nil {
 		return nil, err
 	}
 	ended = append(ended, undone...)
 	var ignored []*waiting
-	if reaction == slotIgnore && e.Stream != "" {
-		ignored, err = r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayIgnore(w) }, []string{streamKey(e.Stream)})
-		if err != nil {
+	if understood && e.Stream != "" {
+		if ignored, err = r.ignored(ctx, e); err != nil {
 			return nil, err
 		}
 	}
@@ -110,6 +109,22 @@ func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 		r.ignore(w)
 	}
 	return r.commit(ctx)
+}
+
+// ignored returns the fires that the message passes over.
+func (r *run) ignored(ctx context.Context, e *Message) ([]*waiting, error) {
+	found, err := r.find(ctx, func(w *fired) bool { return w.ignorable(e.At) && e.mayIgnore(w) }, []string{streamKey(e.Stream)})
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	thanks, err := ask(func() (bool, error) { return r.m.cfg.Strategy.IsThanks(e.Text), nil })
+	if err != nil {
+		r.failures = append(r.failures, err)
+	}
+	if err != nil || thanks {
+		return nil, nil
+	}
+	return found, nil
 }
 
 // heuristicsOf returns the heuristics whose accounts answers need.
@@ -186,31 +201,22 @@ func (r *run) judge(w *waiting, how string, s Signal, err error) bool {
 
 var errForeign = errors.New("the strategy answered with a signal for something else")
 
-// undo judges the fires that the message takes back. The reaction says what the message is then: it is an undo, or it may show that
-// answers were ignored, or neither.
-func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, reaction string, err error) {
-	strategy := r.m.cfg.Strategy
-	var thanks bool
-	is, err := ask(func() (bool, error) { thanks = strategy.IsThanks(e.Text); return strategy.IsUndo(e.Text), nil })
+// undo judges the fires that the message takes back. It reports whether the message was understood.
+func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understood bool, err error) {
+	is, err := ask(func() (bool, error) { return r.m.cfg.Strategy.IsUndo(e.Text), nil })
 	if err != nil { // the rest of the message counts
 		r.failures = append(r.failures, err)
-		return nil, "", nil
-	}
-	if reaction = slotIgnore; thanks {
-		reaction = ""
+		return nil, false, nil
 	}
 	if !is {
-		return nil, reaction, nil
+		return nil, true, nil
 	}
 	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, undoKeys(e)...)
 	if err != nil || len(found) == 0 {
-		return nil, reaction, err
+		return nil, true, err
 	}
-	ended, understood := r.takeBack(found, e.Text)
-	if !understood {
-		reaction = ""
-	}
-	return ended, reaction, nil
+	ended, understood = r.takeBack(found, e.Text)
+	return ended, understood, nil
 }
 
 // takeBack asks the strategy which of these answers an undo takes back. The text is empty for a command of the host's.
