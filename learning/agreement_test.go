@@ -109,7 +109,7 @@ func TestAgreementIsCapped(t *testing.T) {
 		f.sweep()
 	}
 	assert.InDelta(t, (1+10.)/(2+10), f.confidence("yes"), 1e-9)
-	assert.InDelta(t, 1./(2+10), f.confidence("no"), 1e-9)
+	assert.InDelta(t, 0.5, f.confidence("no"), 1e-9)
 	e, err := f.Explain(ctx, "yes")
 	require.NoError(t, err)
 	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
@@ -133,10 +133,11 @@ func TestAgreementIsToldOf(t *testing.T) {
 	changes := f.sweep()
 	assert.Equal(t, []string{"positive ", "positive yes", "negative no"}, types(changes))
 	assert.Equal(t, []string{"learning/learning counted yes agreement: 1 with 0.4, 0.50 to 0.58",
-		"learning/learning counted no agreement: 0 with 0.2, 0.50 to 0.46", "swept 1"}, notices())
+		"learning/learning counted no agreement: 0 with 0.2, 0.50 to 0.50", "swept 1"}, notices())
 	e, err := f.Explain(ctx, "no")
 	require.NoError(t, err)
-	assert.Equal(t, []learning.Share{{Channel: learning.ChannelAgreement, Against: 0.17, Count: 1}}, e.Shares)
+	assert.Equal(t, []learning.Share{{Channel: "disagreement", Against: 0.17, Count: 1}}, e.Shares)
+	assert.Equal(t, []learning.Limit{"disagreement"}, e.Limits)
 	f.clock.Advance(time.Second)
 	f.say(thumb("", "e", false))
 	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.4, 0.58 to 0.42"}, notices())
@@ -224,21 +225,97 @@ func TestAgreementFollowsTheFacts(t *testing.T) {
 		for _, value := range clicks {
 			praise, blame = praise || value > 0, blame+0.8*max(-value, 0)
 		}
-		yes, no := 0., 0.
+		yes := 0.
 		switch {
 		case undone:
 			yes = max(-1-blame, -2)
 		case blame > 0 && !praise:
 			yes = max(-blame, -2)
 		case praise && blame == 0, silent && !praise && blame == 0 && !ignored:
-			yes, no = 2, -0.17
+			yes = 2
 		}
-		for id, worth := range map[string]float64{"yes": yes, "no": no} {
+		for id, worth := range map[string]float64{"yes": yes, "no": 0} {
 			want := (1 + max(worth, 0)) / (2 + math.Abs(worth))
 			if got := f.confidence(id); math.Abs(got-want) > 1e-9 {
 				rt.Fatalf("%s is %v, and should be %v: %v", id, got, want, f.counted(id))
 			}
 		}
+	})
+}
+
+// TestDisagreementAloneCountsNothing: a model that never says what the heuristic says may only use other words. Once it has said the
+// same, disagreement weighs at most as much as agreement.
+func TestDisagreementAloneCountsNothing(t *testing.T) {
+	f := newFixtureDefault(t, learning.Config{})
+	f.put(learning.Heuristic{ID: "h"})
+	n := 0
+	next := func(agrees bool, clicks ...bool) {
+		n++
+		event := fmt.Sprint("event ", n)
+		compared := []learning.Compared{{HeuristicID: "h", Agrees: agrees}}
+		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Compared: compared}))
+		for _, up := range clicks {
+			f.say(thumb("", event, up))
+		}
+		f.clock.Advance(time.Hour)
+		f.sweep()
+	}
+	for range 40 {
+		next(false)
+	}
+	assert.Equal(t, 0.3, f.confidence("h"))
+	e, err := f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.Equal(t, []learning.Limit{"disagreement"}, e.Limits)
+	require.Len(t, e.Shares, 1)
+	assert.Equal(t, uint64(40), e.Shares[0].Count)
+	assert.InDelta(t, 40*0.085, e.Shares[0].Against, 1e-9)
+	next(true)
+	assert.InDelta(t, (0.6+0.25)/(2+0.25+0.25), f.confidence("h"), 1e-9, "an agreement does not set free all that came before")
+	next(true, false)
+	assert.InDelta(t, (0.6+0.25)/(2+0.5+0.5), f.confidence("h"), 1e-9, "a rejected one shows as well that the texts can be compared")
+	for range 20 {
+		next(true)
+	}
+	assert.InDelta(t, (0.6+21*0.25*7/(22*0.25+3.4))/(2+7), f.confidence("h"), 1e-9, "it counts in full below that, within the cap of both")
+	e, err = f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
+}
+
+// TestTheOrderOfComparisonsDoesNotMatter, and agreement does not lower a confidence that is below ½.
+func TestTheOrderOfComparisonsDoesNotMatter(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		type step struct{ agrees, rejected bool }
+		steps := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) step {
+			return step{rapid.Bool().Draw(t, "agrees"), rapid.Bool().Draw(t, "rejected")}
+		}), 1, 12).Draw(rt, "steps")
+		f := newFixtureDefault(t, learning.Config{})
+		f.put(learning.Heuristic{ID: "here"})
+		f.put(learning.Heuristic{ID: "there"})
+		good, bad, unlike := 0., 0., 0.
+		for i := range steps {
+			before := f.confidence("here")
+			for id, s := range map[string]step{"here": steps[i], "there": steps[len(steps)-1-i]} {
+				event := fmt.Sprint(id, i)
+				compared := []learning.Compared{{HeuristicID: id, Agrees: s.agrees}}
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Compared: compared}))
+				f.say(thumb("", event, !s.rejected))
+			}
+			switch s := steps[i]; {
+			case s.rejected && s.agrees:
+				bad += 0.25
+			case s.rejected:
+			case s.agrees:
+				good += 0.25
+				require.GreaterOrEqual(t, f.confidence("here"), min(before, 0.5)-1e-12)
+			default:
+				unlike += 0.085
+			}
+			unlike := min(unlike, good+bad)
+			require.InDelta(t, (0.6+good)/(2+good+bad+unlike), f.confidence("here"), 1e-9, "%v", steps)
+		}
+		require.InDelta(t, f.confidence("here"), f.confidence("there"), 1e-12, "%v", steps)
 	})
 }
 

@@ -31,9 +31,12 @@ func (m *Module) believe(a *account) belief {
 // confidence reads the parts of a heuristic at a moment, and says what limits the result.
 func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []Limit) {
 	var limits []Limit
-	sums, capped := b.pool(parts, now)
+	sums, capped, unlike := b.pool(parts, now)
 	if capped {
 		limits = append(limits, limitCap)
+	}
+	if unlike {
+		limits = append(limits, limitDisagreement)
 	}
 	mean := sums.Posterior(b.prior).Mean()
 	switch r := b.constraints.Range; {
@@ -45,14 +48,18 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 	return b.constraints.Range.clamp(mean), limits
 }
 
-// pool adds up the parts of a heuristic within the caps. The mass of agreement has a cap of its own, which leaves its mean as it is.
-func (b *belief) pool(parts []evidence.Part, now evidence.Instant) (sums evidence.Sums, capped bool) {
+// pool adds up the parts of a heuristic within the caps. Disagreement weighs at most as much as agreement, as a model that never
+// agrees may only use other words. Both together have a cap of their own, which leaves their mean as it is.
+func (b *belief) pool(parts []evidence.Part, now evidence.Instant) (sums evidence.Sums, capped, unlike bool) {
 	rest := make([]evidence.Part, 0, len(parts))
-	var agreed evidence.Sums
+	var agreed, disagreed evidence.Sums
 	for _, p := range parts {
 		switch p.Cell.Name {
 		case cellAgreed:
 			agreed = agreed.Plus(p.Tally.At(now))
+			continue
+		case cellDisagreed:
+			disagreed = disagreed.Plus(p.Tally.At(now))
 			continue
 		case cellSilence: // also where the store keeps no channels apart
 			p.Channel = ChannelTimeout
@@ -61,12 +68,20 @@ func (b *belief) pool(parts []evidence.Part, now evidence.Instant) (sums evidenc
 	}
 	sums = b.caps.Pool(rest, now)
 	capped = (evidence.Caps{}).Pool(rest, now).Mass > sums.Mass*(1+1e-12)
-	if agreed.Mass > b.agreement {
-		f := b.agreement / agreed.Mass
-		agreed = evidence.Sums{Mass: agreed.Mass * f, Squares: agreed.Squares * f, Reward: agreed.Reward * f, RewardSquares: agreed.RewardSquares * f}
-		capped = true
+	kept := atMost(disagreed, agreed.Mass)
+	unlike = disagreed.Mass > kept.Mass*(1+1e-12)
+	agreed = agreed.Plus(kept)
+	capped = capped || agreed.Mass > b.agreement
+	return sums.Plus(atMost(agreed, b.agreement)), capped, unlike
+}
+
+// atMost scales sums down to a mass.
+func atMost(s evidence.Sums, mass float64) evidence.Sums {
+	if s.Mass <= mass {
+		return s
 	}
-	return sums.Plus(agreed), capped
+	f := max(mass, 0) / s.Mass
+	return evidence.Sums{Mass: s.Mass * f, Squares: s.Squares * f, Reward: s.Reward * f, RewardSquares: s.RewardSquares * f}
 }
 
 // A Standing is where a heuristic stands.
@@ -163,10 +178,11 @@ type Explanation struct {
 	// half, and other evidence does not count. Bounds and caps do not limit them.
 	Rule, Response float64
 	// Shares are the parts of the confidence, before caps. Sources are told apart only with caps on them or Config.BySource. Without, there
-	// is one share for silence, one for agreement, one for everything else that was seen, and one for the judgements of each target.
+	// is one share for silence, one for agreement, one for disagreement ("disagreement"), one for everything else that was seen, and one
+	// for the judgements of each target.
 	Shares  []Share
 	History []evidence.Observation // those that the store still keeps, the newest first
-	Limits  []Limit                // what holds the confidence now: "cap", "floor", "ceiling"
+	Limits  []Limit                // what holds the confidence now: "cap", "floor", "ceiling", "disagreement"
 }
 
 // A Share is what one origin contributes to a confidence now.
@@ -205,6 +221,8 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 			targets[share.Target] = targets[share.Target].Plus(sums)
 		case p.Cell.Name == cellAgreed:
 			share.Channel = ChannelAgreement
+		case p.Cell.Name == cellDisagreed:
+			share.Channel = string(limitDisagreement)
 		case p.Cell.Name == cellSilence:
 			share.Channel = ChannelTimeout
 		}

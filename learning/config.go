@@ -51,7 +51,8 @@ type Config struct {
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
 	// Agreement lets a heuristic earn trust before it answers: see [Fire].Compared. An answer of the model that people accept counts
-	// Agreement for a heuristic that would have said the same, and Disagreement against one that would not. An answer that they reject counts
+	// Agreement for a heuristic that would have said the same, and Disagreement against one that would not. All disagreement together
+	// weighs at most as much as all agreement, so a heuristic in other words stays where it is. An answer that they reject counts
 	// against a heuristic that agreed as it would against its own, but at most Agreement. 0 means 0.25 and 0.085. NoAgreement makes none of
 	// it count.
 	Agreement, Disagreement float64

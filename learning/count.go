@@ -13,19 +13,20 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// The cells of a heuristic: for what was seen, for silence, for agreement, and for what was said about each target. Caps on silence and
-// on agreement then need no sources apart, and what was seen leaves the history of what was said as it is.
+// The cells of a heuristic: for what was seen, for silence, for agreement, for disagreement, and for what was said about each target. Caps on
+// silence and on agreement then need no sources apart, and what was seen leaves the history of what was said as it is.
 const (
-	cellSeen    = "seen"
-	cellSilence = "silence"
-	cellAgreed  = "agreed"
-	cellSaid    = "said"
+	cellSeen      = "seen"
+	cellSilence   = "silence"
+	cellAgreed    = "agreed" // the model said what the heuristic says, and people accepted or rejected it
+	cellDisagreed = "disagreed"
+	cellSaid      = "said"
 )
 
 // saidCells are the cells of judgements by their targets.
 var saidCells = map[heed.Target]string{"": cellSaid, heed.TargetRule: cellSaid + ".rule", heed.TargetResponse: cellSaid + ".response"}
 
-var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellSaid, saidCells[heed.TargetRule], saidCells[heed.TargetResponse]}
+var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellDisagreed, cellSaid, saidCells[heed.TargetRule], saidCells[heed.TargetResponse]}
 
 func (m *Module) cell(heuristicID, name string) evidence.Cell {
 	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: name}

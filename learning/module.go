@@ -45,7 +45,7 @@ func (m *Module) Config() Config { return m.cfg.withDefaults() }
 // A Limit is something that kept a signal from counting in full. The constants below, and "dry run", mean that it did not
 // count at all. Of the others, "weight" means that the feedback weight is below 1; "diminished": the heuristic was judged the same way
 // before; "kept": what it replaces can't be taken back any more, and counts too; "cap": part of the evidence is over a cap; "floor" and
-// "ceiling": they hold the confidence.
+// "ceiling": they hold the confidence; "disagreement": the model disagreed more than it agreed, and the excess counts nothing.
 type Limit string
 
 // The limits of signals that did not count.
@@ -64,6 +64,8 @@ const (
 	limitCap        Limit = "cap"
 	limitFloor      Limit = "floor"
 	limitCeiling    Limit = "ceiling"
+
+	limitDisagreement Limit = "disagreement"
 )
 
 // A Change says what a signal did to a confidence.

@@ -178,7 +178,11 @@ func (l *ledger) agreement(w *fired, compared Compared, worth float64, at time.T
 	case worth < 0:
 		s.Type = Negative
 	}
-	return &entry{signal: s, cell: cellAgreed, person: w.Person, session: w.Session, at: at}
+	cell := cellAgreed
+	if !compared.Agrees {
+		cell = cellDisagreed
+	}
+	return &entry{signal: s, cell: cell, person: w.Person, session: w.Session, at: at}
 }
 
 // heuristics returns the heuristics whose accounts an answer needs.

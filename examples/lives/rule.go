@@ -43,6 +43,7 @@ type book struct {
 	rule   *rule
 	people []account
 	agreed sum
+	unlike float64 // disagreement
 	known  float64 // the confidence; 0: to be worked out
 }
 
@@ -72,7 +73,7 @@ func (b *book) hears(e *event, said float64) error {
 	case agrees:
 		b.agreed.good += b.rule.agreement
 	default:
-		b.agreed.bad += b.rule.disagreement
+		b.unlike += b.rule.disagreement
 	}
 	return nil
 }
@@ -107,7 +108,9 @@ func (b *book) confidence() float64 {
 	if b.rule.silences > 0 {
 		silent = min(silent, b.rule.silences+said.good)
 	}
-	agreed := b.agreed.atMost(b.rule.mass)
+	agreed := b.agreed
+	agreed.bad += min(b.unlike, agreed.mass()) // disagreement weighs at most as much as agreement
+	agreed = agreed.atMost(b.rule.mass)
 	good := initial*b.rule.strength + said.good + silent + agreed.good
 	bad := (1-initial)*b.rule.strength + said.bad + agreed.bad
 	b.known = min(max(good/(good+bad), 0.05), 0.95)
