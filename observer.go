@@ -91,6 +91,12 @@ type (
 		Approvals int    // that it has
 		Quorum    int    // that it needs
 	}
+	// Ambiguous tells that a feedback can't be classified by itself, and waits for a person.
+	Ambiguous struct {
+		Component string
+		At        time.Time
+		Subject   string // the feedback's id
+	}
 	// Activated tells that a rule or a pattern is in use from now on.
 	Activated struct {
 		Component string
@@ -143,6 +149,7 @@ func (Counted) notice() slog.Level       { return slog.LevelDebug }
 func (Swept) notice() slog.Level         { return slog.LevelDebug }
 func (Proposed) notice() slog.Level      { return slog.LevelInfo }
 func (NeedsApproval) notice() slog.Level { return slog.LevelInfo }
+func (Ambiguous) notice() slog.Level     { return slog.LevelInfo }
 func (Activated) notice() slog.Level     { return slog.LevelInfo }
 func (Retired) notice() slog.Level       { return slog.LevelInfo }
 func (Harmful) notice() slog.Level       { return slog.LevelWarn }
@@ -152,7 +159,7 @@ func (Failed) notice() slog.Level        { return slog.LevelError }
 
 // LogTo returns an [Observer] that logs each notice. The message is its type, as "heed.Selected", and each field is an
 // attribute of its name. A field that is zero is left out, but not a reward. A [Failed] is logged as an error; [Harmful],
-// [Inverted] and [DeadLettered] as warnings; [Proposed], [NeedsApproval], [Activated] and [Retired] for information, and all
+// [Inverted] and [DeadLettered] as warnings; [Proposed], [NeedsApproval], [Ambiguous], [Activated] and [Retired] for information, and all
 // else for debugging, which [slog.Default] does not show.
 func LogTo(logger *slog.Logger) Observer {
 	return func(ctx context.Context, n Notice) {

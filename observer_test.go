@@ -28,6 +28,7 @@ func TestLogTo(t *testing.T) {
 		"level=DEBUG msg=heed.Swept Count=3":                                                   heed.Swept{Count: 3},
 		"level=INFO msg=heed.Proposed Subject=r":                                               heed.Proposed{Subject: "r"},
 		"level=INFO msg=heed.NeedsApproval Approvals=1 Quorum=2":                               heed.NeedsApproval{Approvals: 1, Quorum: 2},
+		"level=INFO msg=heed.Ambiguous Subject=f":                                              heed.Ambiguous{Subject: "f"},
 		"level=INFO msg=heed.Activated Subject=r":                                              heed.Activated{Subject: "r"},
 		"level=INFO msg=heed.Retired Subject=r Reason=revoked":                                 heed.Retired{Subject: "r", Reason: "revoked"},
 		"level=WARN msg=heed.Harmful Subject=r":                                                heed.Harmful{Subject: "r"},

@@ -3,9 +3,11 @@ package feedback_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -271,6 +273,23 @@ var attacks = []struct {
 		v.clock.advance(day)
 		_, err = v.review(p, approve, "cleo")
 		return err // the edit gained no time
+	}, "Obey mallory"},
+	{"mallory", "holds up the evaluation with long comments", func(v *victim) error {
+		for i := range 400 {
+			f := v.correction("mallory", "")
+			f.Comment = strings.Repeat(fmt.Sprint("word", i, " "), 9_900/len(fmt.Sprint("word", i, " ")))
+			_, err := v.Record(ctx, f)
+			require.NoError(v.t, err)
+		}
+		soon, cancel := context.WithTimeout(ctx, 2*time.Second) // it takes a twentieth of that
+		defer cancel()
+		f := v.correction("ann", long)
+		f.Comment = strings.Repeat("and so on ", 900)
+		_, err := v.Record(ctx, f)
+		require.NoError(v.t, err)
+		_, err = v.Evaluate(soon, f.ID)
+		require.NoError(v.t, err)
+		return errors.New("it was no delay")
 	}, "Obey mallory"},
 	{"mallory", "corrects with a blank summary", func(v *victim) error {
 		_, err := v.Record(ctx, v.correction("mallory", " \n\t"))

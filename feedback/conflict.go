@@ -98,12 +98,12 @@ func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
 // explain sets the kind of the conflict of two texts with this score, and leaves it empty if there is none.
 func (s *Service) explain(c *Conflict, text, other string) {
 	threshold := s.cfg.Threshold
-	opposed := oppose.Find(text, other)
+	opposed := s.opposed(text, other)
 	switch {
 	case (opposed.Contradicts() || opposed == oppose.Numbers) && s.sameTopic(text, other, c.Score):
 		c.Kind, c.Explanation = contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
 	case c.Score < threshold:
-	case opposed == "" && c.Score >= (1+threshold)/2 && (!wording(s.cfg.Similarity) || sameText(text, other)):
+	case opposed == "" && c.Score >= (1+threshold)/2 && (!wording(s.cfg.Similarity) || s.sameText(text, other)):
 		c.Kind, c.Explanation = "duplicate", "the texts say the same"
 	default:
 		c.Kind, c.Explanation = "overlap", "the texts are alike"

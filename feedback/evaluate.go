@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
@@ -66,6 +67,9 @@ func (s *Service) evaluated(r Feedback, promoted []Feedback, lane store.Record) 
 	entry.Details = map[string]string{"classification": string(r.Class), "confidence": fmt.Sprintf("%.4f", r.Confidence), "cluster": r.Cluster}
 	c := writing(lane, feedbackKind.record(r))
 	c.tell(entry)
+	if r.Class == Ambiguous {
+		c.notice(heed.Ambiguous{Component: component, At: entry.At, Subject: r.ID})
+	}
 	for _, p := range promoted {
 		e := s.entry(s.now(), "", "promote", p.ID, "stands with "+p.Cluster)
 		e.Details = map[string]string{"classification": string(p.Class)}
@@ -148,7 +152,7 @@ func (s *Service) sameTopic(a, b string, score float64) bool {
 	if score >= s.cfg.Threshold {
 		return true
 	}
-	return text.Jaccard(text.Trigrams(oppose.Topic(a)), text.Trigrams(oppose.Topic(b))) >= 0.4
+	return text.Jaccard(s.readings.read(a).topic, s.readings.read(b).topic) >= 0.4
 }
 
 // judge finds the cluster of a correction and has it classified.
@@ -297,7 +301,6 @@ func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind f
 	r.Similar = s.alikeTo(matches)
 	r.Cluster, r.Link, r.Worded = r.ID, 1, false
 	tried := map[string]bool{}
-	words := oppose.Read(r.said())
 	for i := range matches {
 		m := &matches[i]
 		if !s.alike(m) || !kind(m.Class) || m.Cluster == "" || tried[m.Cluster] {
@@ -309,12 +312,12 @@ func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind f
 			return nil, err
 		}
 		members = slices.DeleteFunc(members, func(o Feedback) bool { return o.ID == r.ID })
-		if slices.ContainsFunc(members, func(o Feedback) bool { return r.apart(&o) || words.Opposes(oppose.Read(o.said())) != "" }) {
+		if slices.ContainsFunc(members, func(o Feedback) bool { return r.apart(&o) || s.differ(r.said(), o.said()) }) {
 			continue
 		}
 		r.Cluster, r.Link = m.Cluster, m.Score
 		r.Worded = !vouched && wording(s.cfg.Similarity) &&
-			!slices.ContainsFunc(members, func(o Feedback) bool { return !o.Worded && sameText(o.said(), r.said()) })
+			!slices.ContainsFunc(members, func(o Feedback) bool { return !o.Worded && s.sameText(o.said(), r.said()) })
 		return members, nil
 	}
 	return nil, nil

@@ -92,4 +92,4 @@ func Copy[T kept[T]](value T) T { return value.at(value.revision()) }
 const WarnWords = warnWords
 
 // SameText reports whether two texts count as one.
-func SameText(a, b string) bool { return sameText(a, b) }
+func SameText(a, b string) bool { return plain(a) == plain(b) }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
-	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -245,7 +244,7 @@ func (s *Service) alikeRules(ctx context.Context, first *Rule, others []Rule, ta
 		return nil, err
 	}
 	for i, o := range candidates {
-		opposes := func(r Rule) bool { return oppose.Find(r.Text, o.Text) != "" }
+		opposes := func(r Rule) bool { return s.opposed(r.Text, o.Text) != "" }
 		if scores[i] >= s.cfg.Threshold && !slices.ContainsFunc(group, opposes) {
 			group = append(group, o)
 		}

@@ -51,6 +51,7 @@ func proposed(n *heed.Proposed) *time.Time        { return &n.At }
 func waits(n *heed.NeedsApproval) *time.Time      { return &n.At }
 func activated(n *heed.Activated) *time.Time      { return &n.At }
 func leaves(n *heed.Retired) *time.Time           { return &n.At }
+func ambiguities(n *heed.Ambiguous) *time.Time    { return &n.At }
 func harms(n *heed.Harmful) *time.Time            { return &n.At }
 func deadLetters(n *heed.DeadLettered) *time.Time { return &n.At }
 func failures(n *heed.Failed) *time.Time          { return &n.At }
@@ -133,6 +134,23 @@ func TestTheObserverIsToldOfRules(t *testing.T) {
 	_, err = other.Import(ctx, a, "igor", "moved")
 	require.NoError(t, err)
 	assert.Equal(t, []heed.Activated{{Component: "feedback", Subject: r.ID}}, take(t, told, activated), "an imported rule is in use as well")
+}
+
+// TestTheObserverIsToldOfAmbiguousFeedback, once, whoever had it evaluated.
+func TestTheObserverIsToldOfAmbiguousFeedback(t *testing.T) {
+	w, n := watched(t, feedback.Config{})
+	w.says("ann", long)
+	assert.Empty(t, take(t, n, ambiguities))
+	f := w.says("bob", "the summary is not too long")
+	require.Equal(t, feedback.Ambiguous, f.Class)
+	assert.Equal(t, []heed.Ambiguous{{Component: "feedback", Subject: f.ID}}, take(t, n, ambiguities))
+	_, err := w.Evaluate(ctx, f.ID)
+	require.NoError(t, err)
+	assert.Empty(t, take(t, n, ambiguities))
+	_, err = w.Record(ctx, w.correction("eve", "?!"))
+	require.NoError(t, err)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Equal(t, []heed.Ambiguous{{Component: "feedback", Subject: "d3"}}, take(t, n, ambiguities))
 }
 
 // TestTheObserverIsToldOfASweepThatFails, and in which part: nobody reads what heed.Run returns.

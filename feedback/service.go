@@ -13,7 +13,6 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/lock"
-	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/internal/watch"
@@ -29,6 +28,7 @@ type Service struct {
 	evaluating lock.Lock       // one evaluation at a time, so that they don't lose races against each other
 	governing  lock.Lock       // one change of proposals and rules at a time, likewise
 	prompts    prompts
+	readings   readings
 	watch      *watch.Watch
 }
 
@@ -264,19 +264,26 @@ func (s *Service) matches(ctx context.Context, f *Feedback) ([]Match, error) {
 }
 
 // compare scores the records that have a text, the most alike first. Of equally alike ones those with the same text come first, and
-// then the newest.
+// then the newest. A text that is too long to compare is only alike to the same text.
 func (s *Service) compare(ctx context.Context, one string, records []Feedback) ([]Match, error) {
 	if !text.Comparable(one) {
 		return nil, nil
 	}
-	var matches []Match
+	var matches, long []Match
 	var texts []string
-	words := oppose.Read(one)
 	for i := range records {
-		if other := records[i].said(); text.Comparable(other) {
-			matches = append(matches, Match{Feedback: records[i], Opposed: string(words.Opposes(oppose.Read(other)))})
+		switch other := records[i].said(); {
+		case tooLong(one, other):
+			if s.sameText(one, other) {
+				long = append(long, Match{Feedback: records[i], Score: 1})
+			}
+		case text.Comparable(other):
+			matches = append(matches, Match{Feedback: records[i], Opposed: string(s.opposed(one, other))})
 			texts = append(texts, other)
 		}
+	}
+	if len(texts) == 0 {
+		return long, nil
 	}
 	scores, err := s.scores(ctx, one, texts)
 	if err != nil {
@@ -285,7 +292,7 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback) (
 	same := make(map[string]bool) // of those with the highest score
 	for i := range matches {
 		matches[i].Score = scores[i]
-		if scores[i] == 1 && sameText(one, texts[i]) {
+		if scores[i] == 1 && s.sameText(one, texts[i]) {
 			same[matches[i].ID] = true
 		}
 	}

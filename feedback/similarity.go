@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/host"
@@ -20,16 +21,17 @@ func wording(s heed.Similarity) bool {
 
 // sameText reports whether two texts are the same but for case, spaces, quotation marks and what ends a sentence. Commas, question
 // marks, brackets and dashes can change what a text says, and count.
-func sameText(a, b string) bool {
+func (s *Service) sameText(a, b string) bool {
+	return a == b || s.readings.read(a).plain == s.readings.read(b).plain
+}
+
+func plain(text string) string {
 	const quotes, ends = "\"'`“”„‘’«»", ".!;:…。！；："
-	plain := func(text string) string {
-		words := strings.Fields(strings.ToLower(text))
-		for i, word := range words {
-			words[i] = strings.TrimRight(strings.TrimLeft(word, quotes), quotes+ends)
-		}
-		return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
+	words := strings.Fields(strings.ToLower(text))
+	for i, word := range words {
+		words[i] = strings.TrimRight(strings.TrimLeft(word, quotes), quotes+ends)
 	}
-	return plain(a) == plain(b)
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }
 
 // scores asks the similarity, and refuses an answer that is not valid. Where each of two texts has a word that the other
@@ -37,6 +39,9 @@ func sameText(a, b string) bool {
 func (s *Service) scores(ctx context.Context, one string, others []string) (scores []float64, err error) {
 	if len(others) == 0 {
 		return nil, nil
+	}
+	if wording(s.cfg.Similarity) {
+		return s.compareWords(ctx, one, others)
 	}
 	err = host.Call("the similarity", func() error {
 		scores, err = s.similarity.Similar(ctx, one, others)
@@ -53,19 +58,85 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 			return nil, invalid(fmt.Sprintf("Similar[%d]", i), "must be in [0, 1]")
 		}
 	}
-	if wording(s.cfg.Similarity) {
-		s.doubtExchanged(scores, one, others)
+	return scores, nil
+}
+
+// compareWords is what [heed.Trigrams] would say, with each text read once.
+func (s *Service) compareWords(ctx context.Context, one string, others []string) ([]float64, error) {
+	mine := s.readings.read(one)
+	scores := make([]float64, len(others))
+	for i, other := range others {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		theirs := s.readings.read(other)
+		scores[i] = text.Jaccard(mine.grams, theirs.grams)
+		if scores[i] >= s.cfg.Threshold && oppose.Exchanged(mine.words, theirs.words) {
+			scores[i] = 0.9 * s.cfg.Threshold
+		}
 	}
 	return scores, nil
 }
 
-func (s *Service) doubtExchanged(scores []float64, one string, others []string) {
-	words := oppose.Read(one)
-	for i, other := range others {
-		if scores[i] >= s.cfg.Threshold && oppose.Exchanged(words, oppose.Read(other)) {
-			scores[i] = 0.9 * s.cfg.Threshold
+// opposed returns how two texts contradict each other, or "".
+func (s *Service) opposed(a, b string) oppose.Way {
+	return s.readings.read(a).words.Opposes(s.readings.read(b).words)
+}
+
+// differ reports whether two texts must not be treated as one, however alike they are.
+func (s *Service) differ(a, b string) bool {
+	if tooLong(a, b) {
+		return !s.sameText(a, b)
+	}
+	return s.opposed(a, b) != ""
+}
+
+// tooLong reports whether one of two texts is too long to be compared.
+func tooLong(a, b string) bool {
+	return max(len(a), len(b)) > maxCompared
+}
+
+// maxCompared is how many bytes a text may have that is compared with others.
+const maxCompared = 4000
+
+// A reading is a text as it is compared. It is immutable.
+type reading struct {
+	plain string // see sameText. A text that is too long has nothing else
+	words oppose.Reading
+	grams []uint64 // of the whole text
+	topic []uint64 // of what it is about
+}
+
+// readings remembers how the latest texts read. The zero value is ready to use; it is safe for concurrent use.
+type readings struct {
+	mu         sync.Mutex
+	young, old map[string]*reading
+}
+
+func (r *readings) read(written string) *reading {
+	const most = 5000 // of each age
+	r.mu.Lock()
+	known := r.young[written]
+	if known == nil {
+		known = r.old[written]
+	}
+	r.mu.Unlock()
+	if known == nil {
+		known = &reading{plain: plain(written)}
+		if len(written) <= maxCompared {
+			known.words, known.grams, known.topic = oppose.Read(written), text.Trigrams(written), text.Trigrams(oppose.Topic(written))
 		}
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.young) >= most {
+		r.young, r.old = nil, r.young
+	}
+	if r.young == nil {
+		r.young = make(map[string]*reading)
+	}
+	r.young[written] = known
+	return known
 }
 
 // remembering lets an embedder embed each text once, as long as it is among the latest. Comparing with what is known then

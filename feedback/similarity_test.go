@@ -72,6 +72,34 @@ func TestWordsNeverExpedite(t *testing.T) {
 	}
 }
 
+// TestALongTextIsNotCompared, so that nobody holds up the evaluation with long comments. It stands with the same text alone.
+func TestALongTextIsNotCompared(t *testing.T) {
+	var longest int
+	w := newWorld(t, feedback.Config{Similarity: heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		for i, text := range texts {
+			longest, vectors[i] = max(longest, len(text)), []float32{1}
+		}
+		return vectors, nil
+	})})
+	say := func(by, comment string) feedback.Feedback {
+		f := w.correction(by, "")
+		f.Comment = comment
+		return w.add(f)
+	}
+	say("ann", "short")
+	filler := strings.Repeat("so it is ", 1000)
+	first := say("ann", filler+"and tests are needed")
+	other := say("bob", filler+"and tests are not needed")
+	assert.NotEqual(t, first.Cluster, other.Cluster)
+	same := say("eve", filler+"and tests are needed.")
+	assert.Equal(t, first.Cluster, same.Cluster)
+	assert.Equal(t, feedback.GeneralizableHigh, same.Class)
+	say("zoe", "short as well")
+	assert.Positive(t, longest)
+	assert.Less(t, longest, 4001)
+}
+
 // TestTheSameText: only case, spaces, quotation marks and what ends a sentence are of no account.
 func TestTheSameText(t *testing.T) {
 	for _, pair := range [][2]string{

@@ -20,7 +20,7 @@ type ruleReport struct {
 	Rule     *feedback.Rule      `json:"rule,omitempty"`
 	Hash     string              `json:"hash"`
 	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
-	Now      []feedback.Conflict `json:"conflicts_now"` // what stands against it now
+	Now      []feedback.Conflict `json:"conflicts_now"`     // what stands against it now
 }
 
 // Run shows a proposal or a rule.

@@ -82,12 +82,12 @@ func antonymous(x, y Reading) bool {
 				return true
 			}
 		}
-		for _, prefix := range negativePrefixes {
-			if y.words[prefix+word] && !x.words[prefix+word] {
+		for _, negative := range y.prefixed[word] {
+			if !x.words[negative] {
 				return true
 			}
 		}
-		if y.words[word+"less"] || y.words[strings.TrimSuffix(word, "ful")+"less"] {
+		if len(y.less) > 0 && (y.less[word] || y.less[strings.TrimSuffix(word, "ful")]) {
 			return true
 		}
 	}

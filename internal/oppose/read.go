@@ -17,6 +17,8 @@ type Reading struct {
 	numbers   []string // with their units, sorted
 	names     []string // words that are written like names, sorted
 	words     map[string]bool
+	prefixed  map[string][]string // the words with a negative prefix, by what is behind it
+	less      map[string]bool     // what is before "less"
 	passive   bool
 	modal     bool
 	counting  bool // the last thing was a number
@@ -33,12 +35,32 @@ func Read(written string) Reading {
 	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{}}
 	r.tokenize(plainBounds.Replace(written))
 	r.readClauses()
+	r.readAffixes()
 	slices.Sort(r.numbers)
 	for i, name := range r.names {
 		r.names[i] = stem(name)
 	}
 	r.names = text.Distinct(r.names)
 	return r
+}
+
+func (r *Reading) readAffixes() {
+	for word := range r.words {
+		for _, prefix := range negativePrefixes {
+			if rest, ok := strings.CutPrefix(word, prefix); ok {
+				if r.prefixed == nil {
+					r.prefixed = map[string][]string{}
+				}
+				r.prefixed[rest] = append(r.prefixed[rest], word)
+			}
+		}
+		if root, ok := strings.CutSuffix(word, "less"); ok {
+			if r.less == nil {
+				r.less = map[string]bool{}
+			}
+			r.less[root] = true
+		}
+	}
 }
 
 func (r *Reading) tokenize(written string) {
