@@ -24,10 +24,10 @@ func scoreOf(answers []answered) score {
 		if a.Good {
 			s.Success++
 		}
-		switch a.Result.Path {
-		case decision.Heuristic:
+		if a.Result.Path == decision.Heuristic {
 			s.Heuristics++
-		case decision.Model:
+		}
+		if a.Result.Path == decision.Model {
 			s.Model++
 		}
 		s.Calls += float64(a.Calls)
