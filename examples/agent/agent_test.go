@@ -147,7 +147,7 @@ func acceptPatterns(t *testing.T, l *life, ear *listener) {
 		}
 		return r
 	}
-	assert.Less(t, followed(l.last()).share(), 0.2, "the model does it by itself in more than half of its plans")
+	assert.Less(t, followed(l.last()).share(), 0.3, "the model does it by itself in more than half of its plans")
 }
 
 // acceptRules: what two people approved is in the prompt and its mistake recurs less; what was refused is never there.
