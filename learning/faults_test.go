@@ -1,6 +1,7 @@
 package learning_test
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -111,6 +112,13 @@ var deeds = []deed{
 		call: func(f *fixture) error { return f.Sweep(ctx, time.Time{}) }},
 	{method: "Standing", call: func(f *fixture) error { _, err := f.Standing(ctx, "h"); return err }},
 	{method: "Explain", call: func(f *fixture) error { _, err := f.Explain(ctx, "h"); return err }},
+	{method: "Fate", call: func(f *fixture) error {
+		_, err := f.Fate(ctx, "h", "none")
+		if errors.Is(err, heed.ErrNotFound) {
+			err = nil
+		}
+		return err
+	}},
 	{method: "Damaged", call: func(f *fixture) error { _, err := f.Damaged(ctx); return err }},
 	{method: "Calibration", call: func(f *fixture) error { _, err := f.Calibration(ctx); return err }},
 

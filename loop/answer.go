@@ -193,7 +193,8 @@ func (a *Agent) window(domain string) time.Duration {
 	if a.learning == nil {
 		return silenceWindow
 	}
-	return cmp.Or(max(a.learning.Config().Strategy.Windows(domain).Silence, 0), silenceWindow)
+	windows := a.learning.Config().Strategy.Windows(domain)
+	return cmp.Or(max(windows.Silence, windows.Undo, 0), silenceWindow)
 }
 
 // failed tells the arm that its model gave no answer.

@@ -578,3 +578,19 @@ func TestAgreementEarnsTrust(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, account.String(), "the prompt withheld the heuristic rotate, which says the same")
 }
+
+// What a message showed reaches the arm, though the process ended before it could be told.
+func TestACrashBetweenHearingAndTheArm(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	answer := w.answer(loop.Event{Text: "Why?", Domain: "d", Session: "s", Person: "ann"})
+	w.clock.Advance(time.Second)
+	changes, err := w.Learning().Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "undo that"}) // and here it ended
+	require.NoError(t, err)
+	require.Len(t, changes, 1)
+	w.clock.Advance(time.Minute)
+	require.NoError(t, w.again().Sweep(ctx, time.Time{}))
+	assert.Less(t, w.mean("d", "only"), 0.5)
+	account, err := w.Explain(ctx, answer.ID)
+	require.NoError(t, err)
+	assert.Equal(t, "undo", account.Channel)
+}

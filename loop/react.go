@@ -345,20 +345,23 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 	if clock := a.cfg.Now(); now.IsZero() || now.After(clock) {
 		now = clock
 	}
-	var due []string
+	var due []row
 	for kept, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{Keys: []string{store.Key("state", open)}, Until: now, Oldest: true}) {
 		if err != nil {
 			return err
 		}
 		if !kept.Value.Due.After(now) {
-			due = append(due, kept.Value.ID)
+			due = append(due, kept.Value)
 		}
 	}
-	for _, id := range due {
-		err := a.change(ctx, id, func(r *row) error {
+	for _, waits := range due {
+		fate, err := a.fate(ctx, &waits)
+		if err != nil {
+			return err
+		}
+		err = a.change(ctx, waits.ID, func(r *row) error {
 			if !r.Due.IsZero() {
-				r.Silent = r.Due
-				r.settle()
+				r.see(fate)
 			}
 			return nil
 		}, a.alone)
@@ -367,6 +370,17 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// fate returns what package learning saw of an answer, which this record may lack after a crash.
+func (a *Agent) fate(ctx context.Context, r *row) (f learning.Fate, err error) {
+	if a.learning != nil {
+		f, err = a.learning.Fate(ctx, r.Heuristic, r.ID)
+	}
+	if errors.Is(err, heed.ErrNotFound) {
+		err = nil
+	}
+	return f, err
 }
 
 // settleAll tells the strategy what it has not been told.

@@ -8,6 +8,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -144,6 +145,25 @@ func (r *row) say(s said) {
 func (r *row) settle() {
 	r.Due = time.Time{}
 	r.Owed = r.Choice != nil
+}
+
+// see notes what was seen of the answer by the time at which silence counts.
+func (r *row) see(f learning.Fate) {
+	switch {
+	case !f.Undone.IsZero():
+		r.Undone = f.Undone
+	case !f.Outcome.IsZero():
+		value := -1.
+		if f.Success {
+			value = 1
+		}
+		r.Seen = &seen{Value: value, At: f.Outcome}
+	case !f.Ignored.IsZero():
+		r.Ignored = f.Ignored
+	default:
+		r.Silent = r.Due
+	}
+	r.settle()
 }
 
 // A worth is what became of an answer in a number, for the arm.
