@@ -117,12 +117,13 @@ func (r *run) ignored(ctx context.Context, e *Message) ([]*waiting, error) {
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
-	thanks, err := ask(func() (bool, error) { return r.m.cfg.Strategy.IsThanks(e.Text), nil })
-	if err != nil {
-		r.failures = append(r.failures, err)
-	}
-	if err != nil || thanks {
-		return nil, nil
+	thanks, failure := ask(func() (bool, error) { return r.m.cfg.Strategy.IsThanks(e.Text), nil })
+	switch {
+	case failure != nil:
+		r.failures = append(r.failures, failure)
+		found = nil
+	case thanks:
+		found = nil
 	}
 	return found, nil
 }
