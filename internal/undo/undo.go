@@ -14,7 +14,7 @@ const (
 //
 // A question about undoing is no command, nor is a quotation, a report, a condition, a negation, code, or a task that names
 // a thing of its own: "How do I undo it?", "don't undo it", "undo it if it rains", "cancel my subscription". Command prefers
-// a missed command to a false one. It knows the phrases of grammar.txt and no others. It is safe for concurrent use.
+// a missed command to a false one. It knows the phrases of grammar.txt and their words. It is safe for concurrent use.
 func Command(text string) bool {
 	if len(text) > longest {
 		return false
@@ -45,11 +45,12 @@ const (
 // judge reads one clause of a text in a language, with the clauses around it.
 func judge(all []*reader, i int) verdict {
 	c := all[i]
+	strict := c.whole("command")
+	loose := !strict && c.whole("loose")
 	switch {
-	case c.whole("command"):
-	case !c.whole("loose"):
+	case !strict && !loose && !isFree(all, i), c.has("bar"):
 		return unrelated
-	case c.begins("ask"), c.begins("task"), c.has("mention"), c.has("condition"):
+	case loose && c.speaksOf():
 		return refused
 	}
 	if c.whole("bare") && c.question || c.whole("dependent") && (i == 0 || !all[i-1].whole("courtesy")) {
@@ -63,6 +64,20 @@ func judge(all []*reader, i int) verdict {
 	return accepted
 }
 
+// isFree reports whether a clause, or it and one or two more of its sentence together, are a command by their general form.
+func isFree(all []*reader, i int) bool {
+	c := all[i]
+	for n := i + 1; n < min(i+3, len(all)) && all[n].sentence == c.sentence && !c.whole("free") && !all[i].whole("courtesy"); n++ {
+		c = &reader{grammar: c.grammar, clause: clause{words: slices.Concat(c.words, all[n].words)}}
+	}
+	return c.whole("free") && !c.has("bar") && !c.speaksOf()
+}
+
+// speaksOf reports whether a clause with the words of a command is a question, a condition, a task or about words.
+func (r *reader) speaksOf() bool {
+	return r.begins("ask") || r.begins("task") || r.has("mention") || r.has("condition")
+}
+
 // spoils reports whether the clause j makes the command i none. A bare command may be an item of a list, and a dismissal like
 // "never mind" may be about what comes next.
 func spoils(all []*reader, i, j int) bool {
@@ -70,7 +85,7 @@ func spoils(all []*reader, i, j int) bool {
 	switch {
 	case j > i && other.whole("keep"):
 		return true
-	case other.whole("courtesy"), other.whole("command"), other.whole("loose"):
+	case other.whole("courtesy"), other.whole("command"), other.whole("loose"), isFree(all, j):
 		return false
 	case c.whole("dismissal"), other.has("mention"):
 		return true
