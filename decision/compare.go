@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/heedhq/heed"
 )
 
 // shown returns the candidates that the prompt shows, in random order, and those that the model's answer may be compared with,
@@ -43,15 +45,22 @@ func (d *Decider) mostShown() int {
 
 // compare records which candidates say what the model said. A failure costs only this record.
 func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Candidate, res *Result) {
-	if d.cfg.NoSimilarity || len(r.Candidates) == 0 {
+	similarity, candidates := d.cfg.Similarity, r.Candidates
+	if s, ok := similarity.(*sameMeaning); ok {
+		var used usage
+		defer used.addTo(res)
+		withheld = s.fitting(withheld)
+		similarity, candidates = s.counting(&used), withheld
+	}
+	if d.cfg.NoSimilarity || len(candidates) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.SimilarityTimeout)
 	defer cancel()
-	similarities, err := compare(ctx, d.similar, d.cfg.Similarity, res.Text, actions(r.Candidates))
+	similarities, err := compare(ctx, d.similar, similarity, res.Text, actions(candidates))
 	told := make(map[string]bool)
 	if err == nil {
-		err = d.told(ctx, r, shown, withheld, told)
+		err = d.told(ctx, r, similarity, shown, withheld, told)
 	}
 	if err != nil {
 		res.Err = errors.Join(res.Err, err)
@@ -59,7 +68,7 @@ func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Can
 		return
 	}
 	for i, s := range similarities {
-		id, agrees := r.Candidates[i].HeuristicID, s >= d.cfg.SimilarityThreshold
+		id, agrees := candidates[i].HeuristicID, s >= d.cfg.SimilarityThreshold
 		if agrees {
 			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
 		}
@@ -72,7 +81,7 @@ func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Can
 
 // told finds the withheld candidates whose action the prompt tells all the same: it is much like that of a shown one, or stands
 // in the briefing, the goals or the persona. It also names those that say nothing.
-func (d *Decider) told(ctx context.Context, r *Request, shown, withheld []Candidate, told map[string]bool) error {
+func (d *Decider) told(ctx context.Context, r *Request, similarity heed.Similarity, shown, withheld []Candidate, told map[string]bool) error {
 	if len(withheld) == 0 {
 		return nil
 	}
@@ -87,7 +96,7 @@ func (d *Decider) told(ctx context.Context, r *Request, shown, withheld []Candid
 		told[c.HeuristicID] = strings.TrimSpace(action) == "" || strings.Contains(said, action)
 	}
 	for _, c := range shown {
-		similarities, err := compare(ctx, d.similar, d.cfg.Similarity, c.Action, actions(withheld))
+		similarities, err := compare(ctx, d.similar, similarity, c.Action, actions(withheld))
 		if err != nil {
 			return err
 		}

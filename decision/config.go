@@ -88,13 +88,14 @@ type Config struct {
 	Temperature *float64
 
 	// Similarity compares the model's answer with the candidates' actions: see [Result].Compared and Convergence. nil means
-	// [heed.Trigrams]. NoSimilarity compares nothing.
+	// [heed.Trigrams], which suits short, fixed texts. For free text set a [heed.Embedder], or [SameMeaning]. NoSimilarity compares
+	// nothing.
 	Similarity   heed.Similarity
 	NoSimilarity bool
 	// SimilarityThreshold is the least similarity of two texts that say the same, in (0, 1]. 0 means 0.75. The right value
 	// depends on Similarity.
 	SimilarityThreshold float64
-	// SimilarityTimeout bounds the wait for the comparison. 0 means a second.
+	// SimilarityTimeout bounds the wait for the comparison. 0 means a second, and Timeout with [SameMeaning].
 	SimilarityTimeout time.Duration
 
 	// Now is the clock. nil means time.Now.
@@ -216,7 +217,11 @@ func (c Config) withDefaults() Config {
 		c.Similarity = heed.Trigrams{}
 	}
 	c.SimilarityThreshold = cmp.Or(c.SimilarityThreshold, 0.75)
-	c.SimilarityTimeout = cmp.Or(c.SimilarityTimeout, time.Second)
+	wait := time.Second
+	if _, ok := c.Similarity.(*sameMeaning); ok {
+		wait = c.Timeout
+	}
+	c.SimilarityTimeout = cmp.Or(c.SimilarityTimeout, wait)
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock
 	}
@@ -248,6 +253,8 @@ func (c Config) validate() error {
 	checkShare(&found, "Ceiling", c.Ceiling)
 	checkCalls(&found, c.Timeout, c.MaxInFlight, c.MaxTokens)
 	found.Check(c.Temperature == nil || *c.Temperature >= 0 && *c.Temperature <= 2, "Temperature", c.Temperature, "must be in [0, 2]")
+	s, ok := c.Similarity.(*sameMeaning)
+	found.Check(!ok || s.llm != nil, "Similarity", nil, "SameMeaning needs a model")
 	checkShare(&found, "SimilarityThreshold", c.SimilarityThreshold)
 	found.Check(c.SimilarityTimeout > 0, "SimilarityTimeout", c.SimilarityTimeout, "must not be negative")
 	return found.Err()

@@ -77,7 +77,7 @@ type Result struct {
 	Compared []Comparison
 	// LLM is the name of the model, as it told.
 	LLM string
-	// Calls is how many calls of the model the decision took. Tokens are as the model counts them.
+	// Calls is how many calls of the model the decision took, those of [SameMeaning] among them. Tokens are as the model counts them.
 	Calls, InputTokens, OutputTokens int
 	// Strategy is the name of the strategy that decided, and Variant the variant of an [Experiment].
 	Strategy, Variant string

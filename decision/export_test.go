@@ -68,3 +68,6 @@ func Rows() []Row {
 		row(outcomeKind.Kind, outcome, outcomeKeys),
 	}
 }
+
+// ParseMeanings reads a model's reply to the question which of n texts say the same.
+var ParseMeanings = parseMeanings
