@@ -68,6 +68,8 @@ type Config struct {
 	// Price is how much the worth of an answer falls for each unit of [Outcome].Cost. 0: cost does not matter.
 	Price float64
 
+	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in free text. nil means Similarity.
+	//
 	// Learning, Decision, Strategy, Patterns, Feedback and Reactions are the configurations of the parts. Store, Now, Observer and
 	// Name are set here where they are not set there. So are the model, the seed and the arms.
 	Learning  learning.Config
