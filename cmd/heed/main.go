@@ -38,6 +38,7 @@ type commands struct {
 	Confidence confidenceCommands `cmd:"" help:"Show how far heuristics are trusted, and why."`
 	Patterns   patternsCommands   `cmd:"" help:"Show which ways of working to follow, and which to avoid."`
 	Rules      rulesCommands      `cmd:"" help:"Show and decide about rules that were learned from reviewers."`
+	Explain    explainCommand     `cmd:"" help:"Show why an answer of package loop was given, and what became of it."`
 	Traces     tracesCommand      `cmd:"" help:"Show how answers came about."`
 	Forget     forgetCommand      `cmd:"" help:"Take a person out of the store."`
 	Audit      auditCommand       `cmd:"" help:"List who changed something, when and why."`
