@@ -160,6 +160,11 @@ func (r *run) find(ctx context.Context, wanted func(w *fired) bool, either ...[]
 // mayJudge reports whether a message is about other answers than those to itself.
 func (e *Message) mayJudge(w *fired) bool { return e.ID == "" || w.Event != e.ID }
 
+// mayTakeBack reports whether a message can take an answer back: not from another session, though the person be the same.
+func (e *Message) mayTakeBack(w *fired) bool {
+	return e.mayJudge(w) && (e.Session == "" || w.Session == "" || e.Session == w.Session)
+}
+
 // mayIgnore reports whether a message can show that an answer was ignored: not one by somebody else.
 func (e *Message) mayIgnore(w *fired) bool {
 	return e.mayJudge(w) && (e.Person == "" || w.Person == "" || e.Person == w.Person)
@@ -212,7 +217,7 @@ func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understoo
 	if !is {
 		return nil, true, nil
 	}
-	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayJudge(w) }, undoKeys(e)...)
+	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayTakeBack(w) }, undoKeys(e)...)
 	if err != nil || len(found) == 0 {
 		return nil, true, err
 	}

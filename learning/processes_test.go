@@ -41,10 +41,10 @@ func TestAnotherModuleFindsWhatWaits(t *testing.T) {
 	assert.Zero(t, f.waiting())
 }
 
-// TestUndoOfASessionAndOfAPerson: an undo within its session takes back what was shown there, or to whom it comes from.
+// TestUndoOfASessionAndOfAPerson: an undo takes back what was shown in its session, or to whom it comes from, but in no other session.
 func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	for i, in := range [][2]string{{"mine", ""}, {"yours", "ann"}, {"yours", "bob"}, {"mine", "ann"}, {"", ""}} {
+	for i, in := range [][2]string{{"mine", ""}, {"yours", "ann"}, {"yours", "bob"}, {"mine", "ann"}, {"", ""}, {"", "ann"}} {
 		require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: fmt.Sprint(i), Session: in[0], Person: in[1]}))
 		f.clock.Advance(time.Second)
 	}
@@ -57,9 +57,10 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 		return events
 	}
 	assert.Empty(t, undo("another", "carol"))
-	assert.Equal(t, "013", undo("mine", "ann"), "those of the session, and the one that ann was shown elsewhere")
+	assert.Equal(t, "035", undo("mine", "ann"), "those of the session, and the one that ann was shown in none")
 	assert.Empty(t, undo("mine", "ann"))
 	assert.Empty(t, undo("", ""), "from nowhere and nobody, it takes nothing back")
+	assert.Equal(t, "1", undo("", "ann"), "in no session, it is about all that ann was shown")
 	assert.Equal(t, "2", undo("yours", ""))
 }
 

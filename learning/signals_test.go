@@ -237,7 +237,8 @@ func TestUndoOfOthers(t *testing.T) {
 		assert.Empty(t, f.hear(learning.Message{Person: "carol", Session: "of carol", Text: text}), text)
 	}
 	assert.Empty(t, f.hear(learning.Message{Text: "undo that"}), "from nobody and nowhere")
-	assert.Equal(t, []string{"negative a"}, types(f.hear(learning.Message{Person: "ann", Session: "new", Text: "undo that"})))
+	assert.Empty(t, f.hear(learning.Message{Person: "ann", Session: "new", Text: "undo that"}), "what was said elsewhere")
+	assert.Equal(t, []string{"negative a"}, types(f.hear(learning.Message{Person: "ann", Text: "undo that"})))
 	assert.Equal(t, []string{"negative b"}, types(f.hear(learning.Message{Session: "of bob", Text: "undo that"})))
 }
 
