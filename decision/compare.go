@@ -73,7 +73,7 @@ func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Can
 			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
 		}
 		if !told[id] && slices.ContainsFunc(withheld, func(c Candidate) bool { return c.HeuristicID == id }) {
-			res.Compared = append(res.Compared, Comparison{id, s, agrees})
+			res.Compared = append(res.Compared, heed.Comparison{HeuristicID: id, Similarity: s, Agrees: agrees})
 		}
 	}
 	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int { return cmp.Compare(b.Similarity, a.Similarity) })

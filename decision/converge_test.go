@@ -112,7 +112,7 @@ func TestReevaluate(t *testing.T) {
 		assert.NoError(t, got[i].Err)
 	}
 	assert.NotEqual(t, got[0].Heuristic.HeuristicID, got[1].Heuristic.HeuristicID)
-	assert.Equal(t, []decision.Comparison{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1, Agrees: true}}, got[0].Result.Compared)
+	assert.Equal(t, []heed.Comparison{{HeuristicID: got[0].Heuristic.HeuristicID, Similarity: 1, Agrees: true}}, got[0].Result.Compared)
 	require.Len(t, got[1].Result.Compared, 1)
 	assert.False(t, got[1].Result.Compared[0].Agrees)
 	assert.Less(t, got[1].Result.Compared[0].Similarity, 0.5)
@@ -156,7 +156,7 @@ func TestReevaluateSurvives(t *testing.T) {
 	}
 	got, err := decision.Reevaluate(ctx, decision.ReevaluateConfig{Strategy: answer, Similarity: similarity{values: []float64{0.8}}, Threshold: 0.9}, one)
 	require.NoError(t, err)
-	assert.Equal(t, []decision.Comparison{{HeuristicID: "h", Similarity: 0.8}}, got[0].Result.Compared)
+	assert.Equal(t, []heed.Comparison{{HeuristicID: "h", Similarity: 0.8}}, got[0].Result.Compared)
 	done, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err = decision.Reevaluate(done, decision.ReevaluateConfig{Strategy: answer}, one)

@@ -1,6 +1,10 @@
 package decision
 
-import "context"
+import (
+	"context"
+
+	"github.com/heedhq/heed"
+)
 
 // A Strategy decides how to answer an event.
 //
@@ -73,8 +77,9 @@ type Result struct {
 	// Convergence are the candidates that say what the model said, the most similar first. They earn nothing by it.
 	Convergence []Convergence
 	// Compared are the candidates that were withheld from the prompt, in the request's order, beside the model's answer. As the
-	// model did not know them, agreement is evidence: pass them on to package learning. See [Config].Withhold.
-	Compared []Comparison
+	// model did not know them, agreement is evidence: pass them on to package learning. One agrees if its similarity is at least
+	// [Config].SimilarityThreshold. See [Config].Withhold.
+	Compared []heed.Comparison
 	// LLM is the name of the model, as it told.
 	LLM string
 	// Calls is how many calls of the model the decision took, those of [SameMeaning] among them. Tokens are as the model counts them.
@@ -98,13 +103,6 @@ type Convergence struct {
 	HeuristicID string
 	Similarity  float64 // of its action and the model's answer, in [0, 1]
 	Shown       bool    // the prompt showed it, so the model may have copied it
-}
-
-// A Comparison is a candidate beside an answer of a model that was not shown the candidate.
-type Comparison struct {
-	HeuristicID string
-	Similarity  float64 // of its action and the model's answer, in [0, 1]
-	Agrees      bool    // the similarity is at least [Config].SimilarityThreshold
 }
 
 // A Prediction is what is expected of an answer.

@@ -119,6 +119,6 @@ func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reev
 		re.Err = err
 		return re
 	}
-	re.Result.Compared = []Comparison{{h.HeuristicID, similarities[0], similarities[0] >= c.Threshold}}
+	re.Result.Compared = []heed.Comparison{{HeuristicID: h.HeuristicID, Similarity: similarities[0], Agrees: similarities[0] >= c.Threshold}}
 	return re
 }

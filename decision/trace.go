@@ -29,9 +29,9 @@ type Trace struct {
 	MatchedID      string // the heuristic that matched best
 	CreditID       string // the heuristic that answered
 	// Prediction, ShownIDs and Compared are as in the result.
-	Prediction *Prediction  `json:",omitempty"`
-	ShownIDs   []string     `json:",omitempty"`
-	Compared   []Comparison `json:",omitempty"`
+	Prediction *Prediction       `json:",omitempty"`
+	ShownIDs   []string          `json:",omitempty"`
+	Compared   []heed.Comparison `json:",omitempty"`
 	// System and Prompt are the prompt as it was sent, as Text is kept, each cut at 64 KiB. They are empty for a heuristic's answer.
 	System  string `json:",omitempty"`
 	Prompt  string `json:",omitempty"`

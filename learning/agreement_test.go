@@ -22,7 +22,7 @@ func (f *fixture) answerOfModel(event string) {
 	f.Helper()
 	require.NoError(f, f.Fire(ctx, learning.Fire{
 		EventID: event, Stream: "s", Session: "room", Person: "ann", Condition: "oven",
-		Compared: []learning.Compared{{HeuristicID: "yes", Agrees: true}, {HeuristicID: "no"}},
+		Compared: []heed.Comparison{{HeuristicID: "yes", Agrees: true}, {HeuristicID: "no"}},
 	}))
 }
 
@@ -175,19 +175,20 @@ func TestARejectionCountsNoMoreThanAgreement(t *testing.T) {
 
 func TestComparedRefuses(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
-	many := make([]learning.Compared, 65)
+	many := make([]heed.Comparison, 65)
 	for i := range many {
 		many[i].HeuristicID = fmt.Sprint(i)
 	}
 	for field, fire := range map[string]learning.Fire{
 		"Compared":                {EventID: "e", Compared: many},
-		"Compared[0].HeuristicID": {EventID: "e", Compared: []learning.Compared{{}}},
-		"Compared[1].HeuristicID": {EventID: "e", Compared: []learning.Compared{{HeuristicID: "h"}, {HeuristicID: "h"}}},
+		"Compared[0].Similarity":  {EventID: "e", Compared: []heed.Comparison{{HeuristicID: "h", Similarity: math.NaN()}}},
+		"Compared[0].HeuristicID": {EventID: "e", Compared: []heed.Comparison{{}}},
+		"Compared[1].HeuristicID": {EventID: "e", Compared: []heed.Comparison{{HeuristicID: "h"}, {HeuristicID: "h"}}},
 	} {
 		assertInputError(t, f.Fire(ctx, fire), field)
 	}
 	assertInputError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Compared: many[:1]}), "Compared")
-	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []learning.Compared{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
+	assertInputError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []heed.Comparison{{HeuristicID: "\xff"}}}), "Compared[0].HeuristicID")
 	require.NoError(t, f.Fire(ctx, learning.Fire{EventID: "e", Compared: many[:64]}))
 }
 
@@ -252,7 +253,7 @@ func TestDisagreementAloneCountsNothing(t *testing.T) {
 	next := func(agrees bool, clicks ...bool) {
 		n++
 		event := fmt.Sprint("event ", n)
-		compared := []learning.Compared{{HeuristicID: "h", Agrees: agrees}}
+		compared := []heed.Comparison{{HeuristicID: "h", Agrees: agrees}}
 		require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Compared: compared}))
 		for _, up := range clicks {
 			f.say(thumb("", event, up))
@@ -298,7 +299,7 @@ func TestTheOrderOfComparisonsDoesNotMatter(t *testing.T) {
 			before := f.confidence("here")
 			for id, s := range map[string]step{"here": steps[i], "there": steps[len(steps)-1-i]} {
 				event := fmt.Sprint(id, i)
-				compared := []learning.Compared{{HeuristicID: id, Agrees: s.agrees}}
+				compared := []heed.Comparison{{HeuristicID: id, Agrees: s.agrees}}
 				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Compared: compared}))
 				f.say(thumb("", event, !s.rejected))
 			}

@@ -88,7 +88,7 @@ var deeds = []deed{
 		call: func(f *fixture) error { _, err := f.Judge(ctx, thumb("h", "e", false)); return err }},
 	{method: "Judge", prepare: func(f *fixture) {
 		f.put(learning.Heuristic{ID: "compared"})
-		require.NoError(f, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []learning.Compared{{HeuristicID: "compared", Agrees: true}, {HeuristicID: "h"}}}))
+		require.NoError(f, f.Fire(ctx, learning.Fire{EventID: "e", Compared: []heed.Comparison{{HeuristicID: "compared", Agrees: true}, {HeuristicID: "h"}}}))
 		f.say(thumb("", "e", true))
 		f.clock.Advance(time.Second)
 	}, call: func(f *fixture) error {

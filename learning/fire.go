@@ -31,13 +31,7 @@ type Fire struct {
 	At         time.Time // when it was shown; the zero time means now
 	// Compared are heuristics that the model did not see before it answered, each at most once and at most 64. What becomes of the
 	// answer counts for them: see [Config].Agreement. It needs an empty HeuristicID.
-	Compared []Compared
-}
-
-// Compared says whether the model's answer is what a heuristic would have said.
-type Compared struct {
-	HeuristicID string `json:"heuristic"` // never empty
-	Agrees      bool   `json:"agrees,omitempty"`
+	Compared []heed.Comparison
 }
 
 const maxCompared = 64
@@ -73,6 +67,8 @@ func (f *Fire) validateCompared() error {
 			return errEmpty(field)
 		case known[c.HeuristicID]:
 			return &heed.InputError{Field: field, Reason: "is there twice"}
+		case !(c.Similarity >= 0 && c.Similarity <= 1):
+			return &heed.InputError{Field: fmt.Sprintf("Compared[%d].Similarity", i), Reason: fmt.Sprintf("is %v, must be in [0, 1]", c.Similarity)}
 		}
 		known[c.HeuristicID] = true
 		if err := evidence.CheckText(field, c.HeuristicID); err != nil {
@@ -205,20 +201,20 @@ func (m *Module) answerID(a answer) string { return records.ID(m.cfg.Name, a.heu
 
 // fired is the record of an answer. Shown is zero if the answer was judged and not fired yet.
 type fired struct {
-	Heuristic  string     `json:"heuristic,omitempty"`
-	Event      string     `json:"event"`
-	Domain     string     `json:"domain,omitempty"`
-	Stream     string     `json:"stream,omitempty"`
-	Person     string     `json:"person,omitempty"`
-	Session    string     `json:"session,omitempty"`
-	Path       string     `json:"path,omitempty"`
-	Prediction *float64   `json:"prediction,omitempty"`
-	Compared   []Compared `json:"compared,omitempty"`
-	Shown      time.Time  `json:"shown,omitzero"`
-	Undo       time.Time  `json:"undo,omitzero"` // the ends of its windows; zero: it has none
-	Silence    time.Time  `json:"silence,omitzero"`
-	Phrase     string     `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
-	Failure    bool       `json:"failure,omitempty"`
+	Heuristic  string            `json:"heuristic,omitempty"`
+	Event      string            `json:"event"`
+	Domain     string            `json:"domain,omitempty"`
+	Stream     string            `json:"stream,omitempty"`
+	Person     string            `json:"person,omitempty"`
+	Session    string            `json:"session,omitempty"`
+	Path       string            `json:"path,omitempty"`
+	Prediction *float64          `json:"prediction,omitempty"`
+	Compared   []heed.Comparison `json:"compared,omitempty"`
+	Shown      time.Time         `json:"shown,omitzero"`
+	Undo       time.Time         `json:"undo,omitzero"` // the ends of its windows; zero: it has none
+	Silence    time.Time         `json:"silence,omitzero"`
+	Phrase     string            `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
+	Failure    bool              `json:"failure,omitempty"`
 
 	Facts   facts     `json:"facts,omitzero"`
 	Counted counted   `json:"counted,omitzero"`

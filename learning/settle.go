@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/records"
 )
@@ -170,7 +171,7 @@ func (l *ledger) agree(e *entry, w *fired, c *counted) {
 }
 
 // agreement returns the entry of what an answer of the model is worth for a heuristic.
-func (l *ledger) agreement(w *fired, compared Compared, worth float64, at time.Time) *entry {
+func (l *ledger) agreement(w *fired, compared heed.Comparison, worth float64, at time.Time) *entry {
 	s := NewSignal(Neutral, compared.HeuristicID, w.Event, ChannelAgreement)
 	switch s.Magnitude = min(max(worth, -worth), evidence.MaxWeight); {
 	case worth > 0:

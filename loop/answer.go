@@ -142,21 +142,13 @@ func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.
 		e := &p.Event
 		return a.learning.Fire(ctx, learning.Fire{
 			HeuristicID: res.CreditID, EventID: e.ID, Stream: e.Stream, Person: e.Person, Session: e.Session,
-			Path: string(res.Path), Prediction: res.Predicted(), At: e.At, Compared: compared(&res),
+			Path: string(res.Path), Prediction: res.Predicted(), At: e.At, Compared: res.Compared[:min(len(res.Compared), maxCompared)],
 		}, trace, kept)
 	}
 }
 
 // maxCompared is how many comparisons package learning takes.
 const maxCompared = 64
-
-// compared returns the heuristics that the model did not see, and whether it said the same.
-func compared(res *decision.Result) (all []learning.Compared) {
-	for _, c := range res.Compared[:min(len(res.Compared), maxCompared)] {
-		all = append(all, learning.Compared{HeuristicID: c.HeuristicID, Agrees: c.Agrees})
-	}
-	return all
-}
 
 // silenceWindow is how long nobody may say anything until that counts, where the agent has no heuristics.
 const silenceWindow = 30 * time.Second

@@ -32,7 +32,7 @@ type Account struct {
 	Rules     []feedback.Rule         // that the prompt had
 	Notes     []string                // likewise
 	Shown     []string                // the heuristics that the prompt had
-	Compared  []decision.Comparison   // the heuristics that the prompt withheld
+	Compared  []heed.Comparison       // the heuristics that the prompt withheld
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is.
 	Worth   float64
 	Channel string

@@ -97,7 +97,7 @@ func (a *Agent) dice(now time.Time) rand.Source {
 }
 
 // dreamt counts a comparison.
-func (a *Agent) dreamt(ctx context.Context, c *decision.Comparison, now time.Time) error {
+func (a *Agent) dreamt(ctx context.Context, c *heed.Comparison, now time.Time) error {
 	cfg := a.learning.Config()
 	s := learning.NewSignal(learning.Positive, c.HeuristicID, "", channelReevaluated)
 	s.Magnitude = cfg.Agreement / 2

@@ -16,21 +16,21 @@ import (
 
 // An answered event, as it is stored: what was in the answer, and what became of it as far as the arm is concerned.
 type row struct {
-	ID        string                `json:"id"`
-	Response  string                `json:"response,omitempty"` // decision's name for the answer
-	Person    string                `json:"person,omitempty"`
-	Session   string                `json:"session,omitempty"`
-	Domain    string                `json:"domain,omitempty"`
-	Task      string                `json:"task,omitempty"`
-	About     string                `json:"about,omitempty"` // what the task is, in words
-	Path      decision.Path         `json:"path"`
-	Text      string                `json:"text,omitempty"` // the answer
-	Heuristic string                `json:"heuristic,omitempty"`
-	Threshold float64               `json:"threshold,omitempty"` // the confidence that it took to answer
-	Believed  float64               `json:"believed,omitempty"`  // that the heuristic had then
-	Choice    *strategy.Choice      `json:"choice,omitempty"`
-	Shown     []string              `json:"shown,omitempty"`    // heuristics in the prompt
-	Compared  []decision.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
+	ID        string            `json:"id"`
+	Response  string            `json:"response,omitempty"` // decision's name for the answer
+	Person    string            `json:"person,omitempty"`
+	Session   string            `json:"session,omitempty"`
+	Domain    string            `json:"domain,omitempty"`
+	Task      string            `json:"task,omitempty"`
+	About     string            `json:"about,omitempty"` // what the task is, in words
+	Path      decision.Path     `json:"path"`
+	Text      string            `json:"text,omitempty"` // the answer
+	Heuristic string            `json:"heuristic,omitempty"`
+	Threshold float64           `json:"threshold,omitempty"` // the confidence that it took to answer
+	Believed  float64           `json:"believed,omitempty"`  // that the heuristic had then
+	Choice    *strategy.Choice  `json:"choice,omitempty"`
+	Shown     []string          `json:"shown,omitempty"`    // heuristics in the prompt
+	Compared  []heed.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
 	// Reinforced is the heuristic that says what the model said, by the extraction, and that the prompt did not show.
 	Reinforced string               `json:"reinforced,omitempty"`
 	Rules      []string             `json:"rules,omitempty"`

@@ -75,10 +75,7 @@ func (p *packages) answers(e *event) (bool, error) {
 		EventID: p.event(), Text: "The service hangs.",
 		Candidates: []decision.Candidate{{HeuristicID: "h", Condition: "The service hangs.", Action: action, Confidence: confidence}},
 		Commit: func(ctx context.Context, r decision.Result, trace store.Batch) error {
-			fire := learning.Fire{HeuristicID: r.CreditID, EventID: p.event(), Person: person, Session: p.event()}
-			for _, c := range r.Compared {
-				fire.Compared = append(fire.Compared, learning.Compared{HeuristicID: c.HeuristicID, Agrees: c.Agrees})
-			}
+			fire := learning.Fire{HeuristicID: r.CreditID, EventID: p.event(), Person: person, Session: p.event(), Compared: r.Compared}
 			return p.learning.Fire(ctx, fire, trace)
 		},
 	})
