@@ -423,12 +423,18 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 		if a.Strategy() == nil || r.Choice == nil || r.Stands == before {
 			return a.alone(ctx, &r, b)
 		}
-		return a.replace(ctx, *r.Choice, before, r.Stands, w, b)
+		err = a.replace(ctx, *r.Choice, before, r.Stands, w, b)
+		if !errors.Is(err, evidence.ErrForgotten) {
+			return err
+		}
+		a.watch.Failed(ctx, "replace what the arm was told of "+id, err)
+		r.Stands = before
+		return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}})
 	})
 }
 
-// replace tells the strategy an outcome in the place of another. Either may be nil. If the store has forgotten the old one, both
-// stand.
+// replace tells the strategy an outcome in the place of another. Either may be nil. If the store has forgotten the old one, that
+// stands, and the error is [evidence.ErrForgotten].
 func (a *Agent) replace(ctx context.Context, c strategy.Choice, old, is *told, w worth, b store.Batch) (err error) {
 	learner := a.Strategy()
 	switch {
@@ -439,7 +445,7 @@ func (a *Agent) replace(ctx context.Context, c strategy.Choice, old, is *told, w
 	default:
 		_, err = learner.Revise(ctx, old.ID, outcomeOf(c, is.ID, w), b)
 	}
-	if !errors.Is(err, evidence.ErrForgotten) && !errors.Is(err, heed.ErrNotFound) {
+	if !errors.Is(err, heed.ErrNotFound) { // it did not count
 		return err
 	}
 	if is == nil {

@@ -508,3 +508,24 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 	_, err = strategy.New(ctx, withFixtures(t, strategy.Config{Arms: plain(slices.Repeat([]strategy.ArmID{"a"}, 1001)...)}))
 	assert.Contains(t, fields(err), "Arms")
 }
+
+// TestTheDefaultHistoryIsEnough: with a store as it comes, outcomes can be revised and taken back beyond a hundred of an item's arm.
+func TestTheDefaultHistoryIsEnough(t *testing.T) {
+	cfg, c := recording(t, strategy.Config{Arms: parametered})
+	l := newLearner(t, cfg)
+	q := strategy.Query{Item: "i", Arms: []strategy.ArmID{"a"}}
+	var made []strategy.Choice
+	for i := range 150 {
+		q.Session = fmt.Sprint(i)
+		made = append(made, choose(t, l, q))
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: made[i], ID: "resolved", Value: 1, Confidence: 1})
+		require.NoError(t, err)
+	}
+	c.Advance(time.Minute)
+	_, err := l.Revise(ctx, "resolved", strategy.Outcome{Choice: made[0], ID: "open again", Value: -1, Confidence: 1})
+	require.NoError(t, err)
+	require.NoError(t, l.Retract(ctx, made[1], "resolved", "ann", "a mistake"))
+	for _, p := range kept(t, cfg.Store, q, "arm") {
+		assert.Equal(t, []float64{149, 148}, []float64{p.Tally.Mass, p.Tally.Reward})
+	}
+}

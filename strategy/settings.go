@@ -70,9 +70,12 @@ func (s *storedPooling) pooling() (Pooling, error) {
 	return nil, nil
 }
 
-// declare says how the records are kept that a learner writes.
+// history is how many outcomes of a cell a store keeps by default. An outcome can be taken back as long as it is among them.
+const history = 10_000
+
+// declare says how what a learner writes is kept.
 func (l *Learner) declare(ctx context.Context) error {
-	kinds := []store.Kind{store.Audit}
+	kinds := []store.Kind{store.Audit, {Name: l.kinds.arm, History: history}, {Name: l.kinds.parameter, History: history}}
 	if !l.cfg.Unrecorded {
 		kinds = append(kinds, choices.Kind, sessions.Kind)
 	}

@@ -1,0 +1,80 @@
+package loop_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// outcomes returns what counts for the arms of the item "i".
+func (w *world) outcomes() []strategy.HistoryEntry {
+	w.t.Helper()
+	all, err := w.Strategy().Outcomes(ctx, strategy.Query{Item: "i", Category: "d"}, 0)
+	require.NoError(w.t, err)
+	return all
+}
+
+// number returns how many outcomes an arm of the item "i" has.
+func (w *world) number(arm string) uint64 {
+	w.t.Helper()
+	item, err := w.Strategy().Item(ctx, strategy.Query{Item: "i", Category: "d"})
+	require.NoError(w.t, err)
+	for _, a := range item.Arms {
+		if string(a.Arm) == arm {
+			return a.Outcomes
+		}
+	}
+	return 0
+}
+
+// An outcome that is corrected is replaced, however many the item has, and however the store is configured.
+func TestACorrectedOutcomeIsReplaced(t *testing.T) {
+	yes, no := true, false
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	var ids []string
+	for range 150 {
+		id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
+		require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes}))
+		ids = append(ids, id)
+	}
+	w.clock.Advance(time.Second)
+	for _, id := range ids {
+		require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &no}))
+	}
+	assert.Len(t, w.outcomes(), 150)
+	assert.EqualValues(t, 150, w.number("only"))
+	for _, o := range w.outcomes() {
+		assert.EqualValues(t, -1, o.Value)
+	}
+}
+
+// Where the store keeps too little history to replace an outcome, the old one stays, and the observer is told.
+func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
+	yes, no := true, false
+	clock := &clock{now: start}
+	st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: 2})
+	require.NoError(t, err)
+	var told []heed.Notice
+	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}, Observer: func(_ context.Context, n heed.Notice) {
+		if _, ok := n.(heed.Failed); ok {
+			told = append(told, n)
+		}
+	}})
+	w.clock = clock
+	for range 10 {
+		id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
+		require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes}))
+	}
+	require.NoError(t, w.Outcome(ctx, "event-1", loop.Outcome{Success: &no}))
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.EqualValues(t, 10, w.number("only"))
+	assert.Len(t, told, 1)
+}
