@@ -65,6 +65,11 @@ type Config struct {
 	// similarities of a heuristic and of a note, in (0, 1]. 0 means 0.22 and 0.15 for trigrams, and 0.6 for others.
 	Similarity   heed.Similarity
 	Fit, NoteFit float64
+	// ArmsIgnoreSilence says that silence is nothing to arms, as where an [Outcome] comes after days. By default an answer about which
+	// nobody says anything for 30 seconds, or Learning's window if that is longer, is approval of its arm: an outcome of +0.8 with confidence
+	// 0.3, a quarter of a thumb, until something else becomes known. Where Learning.Strategy takes silence for nothing, as with
+	// [learning.BayesianConfig].SilenceIsNeutral, arms do so too.
+	ArmsIgnoreSilence bool
 	// Price is how much the worth of an answer falls for each unit of [Outcome].Cost. 0: cost does not matter.
 	Price float64
 

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -77,4 +79,58 @@ func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.EqualValues(t, 10, w.number("only"))
 	assert.Len(t, told, 1)
+}
+
+// Silence counts a quarter of a thumb for an arm, unless it is said to mean nothing.
+func TestWhatSilenceIsWorthToAnArm(t *testing.T) {
+	neutral, err := learning.NewBayesian(learning.BayesianConfig{SilenceIsNeutral: true})
+	require.NoError(t, err)
+	there, err := learning.NewBayesian(learning.BayesianConfig{Domains: map[string]learning.Domain{"d": {Weights: map[string]float64{learning.ChannelTimeout: 0}}}})
+	require.NoError(t, err)
+	failing := learning.Config{Strategy: mute{neutral}}
+	for name, test := range map[string]struct {
+		cfg  loop.Config
+		says bool
+		err  error
+	}{
+		"by default":       {loop.Config{}, true, nil},
+		"without learning": {loop.Config{Without: loop.Learning}, true, nil},
+		"ignored":          {loop.Config{ArmsIgnoreSilence: true}, false, nil},
+		"ignored, without": {loop.Config{ArmsIgnoreSilence: true, Without: loop.Learning}, false, nil},
+		"neutral":          {loop.Config{Learning: learning.Config{Strategy: neutral}}, false, nil},
+		"neutral there":    {loop.Config{Learning: learning.Config{Strategy: there}}, false, nil},
+		"no strategy":      {loop.Config{Learning: failing}, false, errMute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := test.cfg
+			cfg.Arms = []loop.Arm{{ID: "only"}}
+			w := newWorld(t, cfg)
+			answer := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"})
+			w.clock.Advance(time.Minute)
+			require.ErrorIs(t, w.Sweep(ctx, time.Time{}), test.err)
+			all := w.outcomes()
+			if !test.says {
+				require.Empty(t, all)
+			} else {
+				require.Len(t, all, 1)
+				assert.Equal(t, "silence", all[0].Channel)
+				assert.InDelta(t, 0.25, all[0].Value*all[0].Confidence, 0.02)
+				assert.LessOrEqual(t, all[0].Confidence, 0.3)
+			}
+			no := false
+			require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &no}))
+			all = w.outcomes()
+			require.Len(t, all, 1)
+			assert.EqualValues(t, -1, all[0].Value)
+		})
+	}
+}
+
+var errMute = errors.New("mute")
+
+// mute can't say what silence is.
+type mute struct{ learning.Strategy }
+
+func (mute) InterpretTimeout(learning.Answer) (learning.Signal, error) {
+	return learning.Signal{}, errMute
 }

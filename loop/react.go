@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/learning"
@@ -354,14 +355,20 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 			due = append(due, kept.Value)
 		}
 	}
+	var errs []error
 	for _, waits := range due {
+		approves, err := a.approves(&waits, now)
+		if err != nil { // it waits for a strategy that works
+			errs = append(errs, err)
+			continue
+		}
 		fate, err := a.fate(ctx, &waits)
 		if err != nil {
 			return err
 		}
 		err = a.change(ctx, waits.ID, func(r *row) error {
 			if !r.Due.IsZero() {
-				r.see(fate)
+				r.see(fate, approves)
 			}
 			return nil
 		}, a.alone)
@@ -369,7 +376,22 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 			return err
 		}
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// approves reports whether silence about an answer is approval of its arm.
+func (a *Agent) approves(r *row, now time.Time) (approves bool, err error) {
+	if a.cfg.ArmsIgnoreSilence || a.learning == nil {
+		return !a.cfg.ArmsIgnoreSilence, nil
+	}
+	err = host.Call("Learning.Strategy", func() error {
+		s, err := a.learning.Config().Strategy.InterpretTimeout(learning.Answer{
+			HeuristicID: r.Heuristic, EventID: r.ID, Domain: r.Domain, Age: now.Sub(r.At),
+		})
+		approves = s.Type == learning.Positive && s.Magnitude > 0
+		return err
+	})
+	return approves, err
 }
 
 // fate returns what package learning saw of an answer, which this record may lack after a crash.

@@ -147,8 +147,8 @@ func (r *row) settle() {
 	r.Owed = r.Choice != nil
 }
 
-// see notes what was seen of the answer by the time at which silence counts.
-func (r *row) see(f learning.Fate) {
+// see notes what was seen of the answer by the time at which silence counts. approves says that silence is approval.
+func (r *row) see(f learning.Fate, approves bool) {
 	switch {
 	case !f.Undone.IsZero():
 		r.Undone = f.Undone
@@ -160,8 +160,11 @@ func (r *row) see(f learning.Fate) {
 		r.Seen = &seen{Value: value, At: f.Outcome}
 	case !f.Ignored.IsZero():
 		r.Ignored = f.Ignored
-	default:
+	case approves:
 		r.Silent = r.Due
+	default:
+		r.Due = time.Time{}
+		return
 	}
 	r.settle()
 }
@@ -175,9 +178,11 @@ type worth struct {
 
 // What is seen is worth, where nobody said anything.
 const (
-	passedOver = -0.5
-	content    = 0.5
-	seenTrust  = 0.5 // confidence in silence, and in an answer that was passed over
+	passedOver      = -0.5
+	passedOverTrust = 0.5
+	// Silence counts about a quarter of a thumb: its weight times its value. No outcome of less than 0.3 counts by default.
+	content      = 0.8
+	contentTrust = 0.3
 )
 
 // worth returns what the answer was worth. What is said goes before what is seen, and an undo before all.
@@ -201,9 +206,9 @@ func (r *row) worth() (w worth, known bool) {
 	case r.Seen != nil:
 		return worth{r.Seen.Value, 1, "outcome", r.Seen.Source, r.Seen.At}, true
 	case !r.Ignored.IsZero():
-		return worth{passedOver, seenTrust, "ignored", r.Person, r.Ignored}, true
+		return worth{passedOver, passedOverTrust, "ignored", r.Person, r.Ignored}, true
 	case !r.Silent.IsZero():
-		return worth{content, seenTrust, "silence", r.Person, r.Silent}, true
+		return worth{content, contentTrust, "silence", r.Person, r.Silent}, true
 	}
 	return worth{}, false
 }
