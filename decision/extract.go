@@ -17,8 +17,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// InitialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks of it.
-const InitialConfidence = 0.3
+// initialConfidence is the confidence of a heuristic that a model wrote, whatever the model thinks of it.
+const initialConfidence = 0.3
 
 // ExtractorConfig configures an [Extractor].
 type ExtractorConfig struct {
@@ -124,7 +124,7 @@ type Extracted struct {
 	Condition  string
 	ActionType string
 	Message    string
-	Confidence float64 // InitialConfidence
+	Confidence float64 // 0.3, whatever the model thinks of it
 	ResponseID string  // the answer that was praised
 	Source     string  // of the event
 	Domain     string
@@ -185,7 +185,7 @@ func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
 		return nil, err
 	}
 	x.Name = "Learned: " + prompt.Line(x.Condition, 50)
-	x.Confidence, x.ResponseID = InitialConfidence, t.ResponseID
+	x.Confidence, x.ResponseID = initialConfidence, t.ResponseID
 	x.Source, x.Domain = t.Source, t.Domain
 	return x, nil
 }

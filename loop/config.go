@@ -55,8 +55,8 @@ type Config struct {
 	// heuristic says what it says, whatever the rules are by then.
 	Extract []string
 	// Reevaluate has [Agent.Run] ask the model about at most 15 heuristics without showing them, that often: those of one name once,
-	// however many agents run. Its agreement counts half of Learning.Agreement, and its disagreement half of
-	// Learning.Disagreement. 0: never.
+	// however many agents run. Its answers are compared with the heuristics, and count as answers that people accepted by their
+	// silence. 0: never.
 	Reevaluate time.Duration
 
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.

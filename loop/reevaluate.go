@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// channelReevaluated is the channel of what the model thinks of heuristics while nobody waits.
-const channelReevaluated = "reevaluated"
+// pathReevaluated is the path of what the model says of heuristics while nobody waits.
+const pathReevaluated = "reevaluated"
 
 // A sleep reevaluates heuristics when that is due.
 type sleep struct{ a *Agent }
@@ -53,8 +53,8 @@ func (a *Agent) claim(ctx context.Context, now time.Time) (bool, error) {
 	return err == nil, err
 }
 
-// reevaluate asks the model about some heuristics. As nobody has judged its answers, agreement counts half of what it counts where people
-// accepted the answer.
+// reevaluate asks the model about some heuristics. Nobody sees its answers. They count as answers that people accepted by their silence,
+// in the next sweep after it.
 func (a *Agent) reevaluate(ctx context.Context, now time.Time) error {
 	var ids []string
 	var all []decision.Candidate
@@ -96,14 +96,10 @@ func (a *Agent) dice(now time.Time) rand.Source {
 	return rand.NewPCG(a.strategy.seed[0], uint64(now.UnixNano())) //nolint:gosec // it is not negative
 }
 
-// dreamt counts a comparison.
+// dreamt has a comparison wait for silence, as an answer of the model's does.
 func (a *Agent) dreamt(ctx context.Context, c *heed.Comparison, now time.Time) error {
-	cfg := a.learning.Config()
-	s := learning.NewSignal(learning.Positive, c.HeuristicID, "", channelReevaluated)
-	s.Magnitude = cfg.Agreement / 2
-	if !c.Agrees {
-		s.Type, s.Magnitude = learning.Negative, cfg.Disagreement/2
-	}
-	_, err := a.learning.Apply(ctx, s, learning.Origin{ID: fmt.Sprint("reevaluated:", records.ID(a.cfg.Name, c.HeuristicID), ":", now.UnixNano()), At: now})
-	return err
+	return a.learning.Fire(ctx, learning.Fire{
+		EventID: fmt.Sprint("reevaluated:", records.ID(a.cfg.Name, c.HeuristicID), ":", now.UnixNano()),
+		Path:    pathReevaluated, Compared: []heed.Comparison{*c}, At: now,
+	})
 }

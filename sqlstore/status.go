@@ -3,26 +3,25 @@ package sqlstore
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/heedhq/heed/store"
 )
 
 // Status says what a database holds, for tools.
 type Status struct {
-	Cells   []string     // the kinds of cells that have evidence, sorted: all that [Store.List] can list
-	Kinds   []store.Kind // the kinds of records that any program has declared, by name, with the limits in force
-	Inboxes []InboxSize  // those that hold events, by name
+	Cells []string     // the kinds of cells that have evidence, sorted: all that [Store.List] can list
+	Kinds []store.Kind // the kinds of records that any program has declared, by name, with the limits in force
+	// Inboxes are those that hold events, by name.
+	Inboxes []struct {
+		Name       string
+		Events     int // that are not acknowledged
+		Deliveries int // the most that one of them has had
+	}
 	// Erased says that the files of the database hold no trace of forgotten people. It is false while somebody reads from
 	// SQLite's log; the next [Store.Sweep] tries again. It is always true of PostgreSQL, which manages its own files: see
 	// docs/stores.md.
 	Erased bool
-}
-
-// An InboxSize says how much an inbox holds.
-type InboxSize struct {
-	Name       string
-	Events     int // that are not acknowledged
-	Deliveries int // the most that one of them has had
 }
 
 var inboxSizes = both(`SELECT stream, count(*), max(abs(deliveries)) FROM heed_inbox GROUP BY stream ORDER BY stream`)
@@ -41,10 +40,9 @@ func (s *Store) Status(ctx context.Context) (Status, error) {
 				return err
 			}
 			return t.each(inboxSizes, nil, func(scan func(...any) error) error {
-				var one InboxSize
-				err := scan(&one.Name, &one.Events, &one.Deliveries)
-				found.Inboxes = append(found.Inboxes, one)
-				return err
+				found.Inboxes = slices.Grow(found.Inboxes, 1)[:len(found.Inboxes)+1]
+				one := &found.Inboxes[len(found.Inboxes)-1]
+				return scan(&one.Name, &one.Events, &one.Deliveries)
 			})
 		})
 	}

@@ -13,10 +13,10 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// SilenceChannel is the channel of the evidence that silence makes: see [Silence].
-const SilenceChannel = "silence"
+// silenceChannel is the channel of the evidence that silence makes: see [Silence].
+const silenceChannel = "silence"
 
-const silenceID = reserved + SilenceChannel
+const silenceID = reserved + silenceChannel
 
 // silentParameter names the evidence of silence on one parameter of an arm. It has an id of its own, as many items share
 // the parameter, and the store may have forgotten it there while it still knows it on the arm.
@@ -101,7 +101,7 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 		defer leave(held)
 		o = Outcome{
 			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
-			Channel: SilenceChannel, At: e.At,
+			Channel: silenceChannel, At: e.At,
 		}
 		b = l.batch(s, &o, expired)
 		e.ID, row.Silent = expired+":"+b.ID, true

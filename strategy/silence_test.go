@@ -109,7 +109,7 @@ func TestSilenceIsWeakEvidence(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, outcomes, 1)
 			assert.Equal(t, strategy.HistoryEntry{Arm: choice.Arm, Session: "s", Result: strategy.Result{
-				ID: "heed:silence", Value: 2*test.reward - 1, Confidence: test.silence.Confidence, Channel: strategy.SilenceChannel, At: c.Now(),
+				ID: "heed:silence", Value: 2*test.reward - 1, Confidence: test.silence.Confidence, Channel: "silence", At: c.Now(),
 			}}, outcomes[0])
 			assert.Equal(t, strategy.Expired, record(t, l, choice.ID).Stage)
 			assert.Zero(t, sweep(t, l))
