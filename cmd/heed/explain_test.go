@@ -71,6 +71,10 @@ func TestExplain(t *testing.T) {
 			require.NoError(t, json.Unmarshal([]byte(asJSON.out), &tree))
 			assert.NotEmpty(t, tree.On)
 
+			trace := call{args: []string{"--db", file, "--now", asOf, "traces", "disk"}}.run(t)
+			require.Zero(t, trace.code, trace.err)
+			assert.Contains(t, trace.out, "Rotate its logs.", "by the event's id")
+
 			none := call{args: args("desk")}.run(t)
 			assert.Equal(t, failed, none.code)
 			assert.Contains(t, none.err, `there is no answer "desk"`)

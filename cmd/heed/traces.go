@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -12,7 +13,7 @@ import (
 )
 
 type tracesCommand struct {
-	ID    string `arg:"" optional:"" help:"A response, to see its trace. Without it, the newest are listed."`
+	ID    string `arg:"" optional:"" help:"A response or an event, to see its newest trace. Without it, the newest are listed."`
 	Path  string `enum:",heuristic,llm" default:"" placeholder:"PATH" help:"Only answers of a heuristic, or of the model: heuristic or llm."`
 	Limit int    `default:"20" help:"The number of traces to show, the newest."`
 }
@@ -103,10 +104,13 @@ func (cmd *tracesCommand) show(s *session) error {
 			if err != nil {
 				return err
 			}
-			ids := texts(all, func(t decision.Trace) string { return t.ResponseID })
-			return unknown("trace", cmd.ID, ids, "heed traces lists those that are kept")
-		}
-		if err != nil {
+			of := slices.IndexFunc(all, func(t decision.Trace) bool { return t.EventID == cmd.ID }) // the newest
+			if of < 0 {
+				ids := texts(all, func(t decision.Trace) string { return t.ResponseID })
+				return unknown("trace", cmd.ID, ids, "heed traces lists those that are kept")
+			}
+			t = all[of]
+		} else if err != nil {
 			return damaged("trace", cmd.ID, err)
 		}
 		return s.answer(traceOf(&t), func(p *printer) {
