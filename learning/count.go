@@ -168,7 +168,10 @@ func (l *ledger) count(e *entry) error {
 	}
 	b, now := l.m.believe(a), evidence.InstantOf(e.at)
 	e.change.Old, _ = b.confidence(a.parts, now)
-	locked := b.constraints.Lock == Locked
+	locked, limit := b.constraints.Lock == Locked, LimitLocked
+	if e.answer != nil && e.answer.Value.outlived(&a.heuristic.Value) {
+		locked, limit = true, limitRestarted
+	}
 	means := e.explicit || !e.signal.neutral()
 	switch {
 	case !locked && means && !e.idle:
@@ -179,7 +182,7 @@ func (l *ledger) count(e *entry) error {
 	case locked:
 		e.replaces = nil
 		if e.withdraw = nil; means {
-			e.limit(LimitLocked)
+			e.limit(limit)
 		}
 	}
 	l.settle(e, a, locked)

@@ -44,6 +44,14 @@ var pinned = learning.Pin{HeuristicID: "h", Constraints: at(0.2), Actor: "ops", 
 // deeds are calls of every method, and of the functions that make modules.
 var deeds = []deed{
 	{method: "Put", call: func(f *fixture) error { _, err := f.Put(ctx, learning.Heuristic{ID: "new"}); return err }, done: heed.ErrConflict},
+	{method: "Restart", call: func(f *fixture) error {
+		now, err := f.Standing(ctx, "h")
+		if err == nil && now.Heuristic.Action != "new" {
+			now.Heuristic.Action = "new"
+			_, err = f.Restart(ctx, now.Heuristic, "ann", "it is new")
+		}
+		return err
+	}},
 	{method: "Heuristics", call: func(f *fixture) (err error) {
 		for _, err = range f.Heuristics(ctx) {
 		}

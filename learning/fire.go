@@ -112,7 +112,7 @@ func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
 		w.Prediction = &p
 	}
 	if f.HeuristicID != "" {
-		w.Domain = heuristic.Value.Domain
+		w.Domain, w.Since = heuristic.Value.Domain, heuristic.Value.Since
 		l.batch.Expect = append(l.batch.Expect, m.kinds.heuristics.Expect(heuristic.ID, heuristic.Revision))
 		l.batch.Observations = append(l.batch.Observations, evidence.Observation{
 			ID: "fire:" + m.answerID(w.answer()), Cell: m.fireCell(w.Heuristic, cellShown),
@@ -211,7 +211,8 @@ type fired struct {
 	Prediction *float64          `json:"prediction,omitempty"`
 	Compared   []heed.Comparison `json:"compared,omitempty"`
 	Shown      time.Time         `json:"shown,omitzero"`
-	Undo       time.Time         `json:"undo,omitzero"` // the ends of its windows; zero: it has none
+	Since      time.Time         `json:"since,omitzero"` // of its heuristic, when it was shown
+	Undo       time.Time         `json:"undo,omitzero"`  // the ends of its windows; zero: it has none
 	Silence    time.Time         `json:"silence,omitzero"`
 	Phrase     string            `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
 	Failure    bool              `json:"failure,omitempty"`
@@ -222,6 +223,9 @@ type fired struct {
 	Closed  bool      `json:"closed,omitempty"` // nothing is waited for any more
 	Due     time.Time `json:"due"`              // when to look at it again, or since when it is closed
 }
+
+// outlived reports whether the answer was shown before its heuristic began anew.
+func (w *fired) outlived(h *Heuristic) bool { return !w.Shown.IsZero() && !w.Since.Equal(h.Since) }
 
 // The keys by which fires are found.
 func waitingKey() string              { return store.Key("waiting", "yes") }

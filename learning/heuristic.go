@@ -28,6 +28,8 @@ type Heuristic struct {
 	Initial     float64
 	Constraints Constraints
 	CreatedAt   time.Time // the zero time means when it is first put
+	// Since is when it last began anew, the zero time if never: see [Module.Restart]. Put keeps what it is given.
+	Since time.Time `json:",omitzero"`
 	// Revision is that of the record. [Module.Put] sets it.
 	Revision uint64
 }
@@ -65,6 +67,38 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	if errors.Is(err, heed.ErrConflict) {
 		err = fmt.Errorf("a heuristic of this id is stored with another revision: %w", heed.ErrConflict)
 	}
+	if err != nil {
+		return Heuristic{}, err
+	}
+	h.Revision = receipts[0].Revision
+	return h, nil
+}
+
+// Restart stores a heuristic that says something else than before, as [Module.Put] does, and forgets its evidence, the counts of its
+// answers and its streak of ignores, in one commit with an audit entry. A pin stays. Answers that were shown before count nothing for
+// it from then on. Actor and reason are for the audit, and may be empty.
+func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic, err error) {
+	defer doing("restart", &err)
+	if err := cmp.Or(h.validate(), checkTexts(text{"Actor", actor}, text{"Reason", reason})); err != nil {
+		return Heuristic{}, err
+	}
+	a, err := m.newLedger().open(ctx, h.ID)
+	if err != nil {
+		return Heuristic{}, err
+	}
+	read := h.Revision
+	h.CreatedAt, h.Since, h.Revision = m.orNow(h.CreatedAt), m.orNow(time.Time{}), 0
+	b := store.Batch{Policies: m.policies, Records: []store.Record{m.kinds.heuristics.Record(h, read), store.AuditEntry{
+		ID: records.ID(m.kinds.heuristics.Name, h.ID, fmt.Sprint(read)), At: h.Since, Actor: actor, Action: m.cfg.Name + ".restart",
+		Subject: h.ID, Reason: reason,
+	}.Record()}}
+	if !m.cfg.DryRun {
+		b.Reset = []store.Selection{{Kind: m.kinds.heuristic, Item: h.ID}, {Kind: m.kinds.fire, Item: h.ID}}
+	}
+	if a.streak.Revision > 0 {
+		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
+	}
+	receipts, err := m.cfg.Store.Commit(ctx, b)
 	if err != nil {
 		return Heuristic{}, err
 	}

@@ -45,7 +45,8 @@ func (m *Module) Config() Config { return m.cfg.withDefaults() }
 // A Limit is something that kept a signal from counting in full. The constants below, and "dry run", mean that it did not
 // count at all. Of the others, "weight" means that the feedback weight is below 1; "diminished": the heuristic was judged the same way
 // before; "kept": what it replaces can't be taken back any more, and counts too; "cap": part of the evidence is over a cap; "floor" and
-// "ceiling": they hold the confidence; "disagreement": the model disagreed more than it agreed, and the excess counts nothing.
+// "ceiling": they hold the confidence; "disagreement": the model disagreed more than it agreed, and the excess counts nothing. "restarted": the heuristic said
+// something else in the answer, and the signal did not count.
 type Limit string
 
 // The limits of signals that did not count.
@@ -57,6 +58,7 @@ const (
 	// LimitOutweighed: what was said of the answer, or another implicit signal, counts in its place.
 	LimitOutweighed Limit = "outweighed"
 
+	limitRestarted  Limit = "restarted"
 	limitDryRun     Limit = "dry run"
 	limitWeight     Limit = "weight"
 	limitDiminished Limit = "diminished"

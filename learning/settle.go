@@ -34,7 +34,7 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 		return
 	}
 	w := e.answer.Value
-	if !w.Shown.IsZero() {
+	if !w.Shown.IsZero() && !(a != nil && w.outlived(&a.heuristic.Value)) {
 		c := w.Counted
 		c.N++
 		slot := w.Facts.slot(l.m.cfg.Independent)
@@ -153,7 +153,7 @@ func (l *ledger) agree(e *entry, w *fired, c *counted) {
 		}
 		a := l.accounts[compared.HeuristicID]
 		switch {
-		case a == nil || a.heuristic.Revision == 0 || was.Worth == worth || l.m.believe(a).constraints.Lock == Locked:
+		case a == nil || a.heuristic.Revision == 0 || was.Worth == worth || w.Shown.Before(a.heuristic.Value.Since) || l.m.believe(a).constraints.Lock == Locked:
 			if counts {
 				keep(compared.HeuristicID, was)
 			}

@@ -38,6 +38,7 @@ type Agent struct {
 
 	answers  records.Kind[row]
 	notes    records.Kind[noteRow]
+	lessons  records.Kind[lessonRow]
 	editions records.Kind[edition]
 
 	similar  heed.Similarity
@@ -67,11 +68,11 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		cfg.Store = st
 	}
 	a := &Agent{
-		cfg: cfg, answers: answersOf(cfg.Name), notes: notesOf(cfg.Name), editions: editionsOf(cfg.Name),
+		cfg: cfg, answers: answersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
 		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now), similar: remembering(cfg.Similarity),
 	}
 	a.frozen.Store(cfg.Frozen)
-	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.editions.Kind); err != nil {
+	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

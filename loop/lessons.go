@@ -30,13 +30,24 @@ type Lessons struct {
 	Heuristics []learning.Heuristic
 	Notes      []Note
 	Arms       []Arm
+	// Only says that these are all lessons: heuristics and notes that were taught before and are not among them are taken out.
+	// Heuristics that were learned from praise, or that the host put into [Agent.Learning], stay.
+	Only bool
 }
 
-// Taught says how many lessons were new, and how many were changed.
-type Taught struct{ New, Changed int }
+// Taught says what became of lessons.
+type Taught struct {
+	New, Changed int
+	// Restarted are the ids of the changed heuristics that lost their evidence, as their condition or action is another one.
+	Restarted []string
+	// Missing names what was taught before and is not among the lessons, as "heuristic rotate" or "note db-1". It still counts,
+	// unless [Lessons].Only took it out.
+	Missing []string
+}
 
-// Teach takes lessons. To teach the same again changes nothing. A heuristic that was changed keeps its evidence. What is no longer
-// among the lessons stays. Bad lessons are a [*heed.InputError] that names the lesson, and those before it are kept.
+// Teach takes lessons. To teach the same again changes nothing. A heuristic with another condition or action begins anew: nothing that
+// became of its old text counts for it. With another domain, pack or initial confidence it keeps its evidence. See [Lessons].Only for
+// what is no longer among the lessons. Bad lessons are a [*heed.InputError] that names the lesson, and those before it are kept.
 //
 // Arms are not stored: teach them whenever the agent is made.
 func (a *Agent) Teach(ctx context.Context, l Lessons) (Taught, error) {
@@ -60,22 +71,23 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 			taught.Changed++
 		}
 	}
-	known := make(map[string]learning.Heuristic)
 	if a.learning == nil && len(l.Heuristics) > 0 {
 		return taught, &heed.InputError{Field: "Heuristics", Reason: "must be none, as the agent is without Learning"}
 	}
-	if len(l.Heuristics) > 0 {
-		for h, err := range a.learning.Heuristics(ctx) {
-			if err != nil {
-				return taught, err
-			}
-			known[h.ID] = h
-		}
+	known, missing, err := a.known(ctx, &l)
+	if err == nil {
+		err = a.mark(ctx, l.Heuristics)
+	}
+	if err != nil {
+		return taught, err
 	}
 	for i, h := range l.Heuristics {
-		isNew, changed, err := a.put(ctx, h, known)
+		isNew, changed, restarted, err := a.put(ctx, h, known)
 		if err != nil {
 			return taught, named(fmt.Sprintf("Heuristics[%d]", i), err)
+		}
+		if restarted {
+			taught.Restarted = append(taught.Restarted, h.ID)
 		}
 		count(isNew, changed)
 	}
@@ -86,7 +98,10 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 		}
 		count(isNew, changed)
 	}
-	if taught != (Taught{}) {
+	if err := a.miss(ctx, &taught, missing, l.Only); err != nil {
+		return taught, err
+	}
+	if taught.New+taught.Changed > 0 || l.Only && len(missing) > 0 {
 		if err := a.publish(ctx); err != nil {
 			return taught, err
 		}
@@ -143,19 +158,113 @@ func (l *Lessons) validate() error {
 }
 
 // put stores a heuristic, if it is new or changed.
-func (a *Agent) put(ctx context.Context, h learning.Heuristic, known map[string]learning.Heuristic) (isNew, changed bool, err error) {
+func (a *Agent) put(ctx context.Context, h learning.Heuristic, known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
 	before, is := known[h.ID]
 	if is {
-		h.CreatedAt, h.Revision = before.CreatedAt, before.Revision
+		h.CreatedAt, h.Since, h.Revision = before.CreatedAt, before.Since, before.Revision
 		if h == before {
-			return false, false, nil
+			return false, false, false, nil
 		}
+	}
+	if is && (h.Action != before.Action || h.Condition != before.Condition) {
+		_, err = a.learning.Restart(ctx, h, a.cfg.Name, "the lesson says something else")
+		isNew = before.Action == "" // it was taken out
+		return isNew, !isNew, !isNew && err == nil, err
 	}
 	_, err = a.learning.Put(ctx, h)
 	if !is && errors.Is(err, heed.ErrConflict) { // another process teaches the same
-		return false, false, nil
+		return false, false, false, nil
 	}
-	return !is, is, err
+	return !is, is, false, err
+}
+
+// missing is what was taught and is not among the lessons: a heuristic or a note.
+type missing struct {
+	heuristic learning.Heuristic
+	note      records.Kept[noteRow]
+}
+
+func (m *missing) name() string {
+	if m.note.Revision > 0 {
+		return "note " + m.note.Value.ID
+	}
+	return "heuristic " + m.heuristic.ID
+}
+
+// known returns all heuristics, and what was taught and is not among the lessons. Arms alone say nothing of the rest.
+func (a *Agent) known(ctx context.Context, l *Lessons) (known map[string]learning.Heuristic, gone []missing, err error) {
+	known = make(map[string]learning.Heuristic)
+	if len(l.Heuristics)+len(l.Notes) == 0 && !l.Only {
+		return known, nil, nil
+	}
+	has := make(map[string]bool, len(l.Heuristics)+len(l.Notes))
+	for _, h := range l.Heuristics {
+		has["heuristic "+h.ID] = true
+	}
+	for _, n := range l.Notes {
+		has["note "+n.ID] = true
+	}
+	if a.learning != nil {
+		for h, err := range a.learning.Heuristics(ctx) {
+			if err != nil {
+				return nil, nil, err
+			}
+			known[h.ID] = h
+		}
+		for kept, err := range a.lessons.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
+			if err != nil {
+				return nil, nil, err
+			}
+			if m := (missing{heuristic: known[kept.Value.ID]}); m.heuristic.Action != "" && !has[m.name()] {
+				gone = append(gone, m)
+			}
+		}
+	}
+	for kept, err := range a.notes.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
+		if err != nil {
+			return nil, nil, err
+		}
+		if m := (missing{note: kept}); !has[m.name()] {
+			gone = append(gone, m)
+		}
+	}
+	return known, gone, nil
+}
+
+// mark notes that heuristics are taught ones.
+func (a *Agent) mark(ctx context.Context, taught []learning.Heuristic) error {
+	if len(taught) == 0 {
+		return nil
+	}
+	var b store.Batch
+	for _, h := range taught {
+		b.Records = append(b.Records, a.lessons.Record(lessonRow{h.ID, a.cfg.Now()}, store.Once))
+	}
+	return a.alone(ctx, nil, b)
+}
+
+// miss names what is missing, and takes it out if the lessons are all there are.
+func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, only bool) error {
+	for _, m := range missing {
+		taught.Missing = append(taught.Missing, m.name())
+		if !only {
+			continue
+		}
+		if err := a.takeOut(ctx, m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// takeOut removes a note, or what a heuristic says. The heuristic itself stays, for what is told later of its answers.
+func (a *Agent) takeOut(ctx context.Context, m missing) error {
+	if m.note.Revision > 0 {
+		return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)}})
+	}
+	m.heuristic.Action = ""
+	_, err := a.learning.Restart(ctx, m.heuristic, a.cfg.Name, "it is no lesson any more")
+	return err
 }
 
 // keep stores a note, if it is new or changed.
@@ -197,7 +306,7 @@ func (a *Agent) publish(ctx context.Context) error {
 
 // learned stores a heuristic that the model wrote from a praised answer.
 func (a *Agent) learned(ctx context.Context, id string, x *decision.Extracted) error {
-	_, _, err := a.put(ctx, learning.Heuristic{
+	_, _, _, err := a.put(ctx, learning.Heuristic{
 		ID: id, Domain: x.Domain, Condition: x.Condition, Action: x.Message, Initial: x.Confidence,
 	}, nil)
 	if err != nil {

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -417,11 +418,10 @@ func TestTeachingIsIdempotent(t *testing.T) {
 	lessons.Heuristics[0].Action, lessons.Notes[0].Text = "Delete the logs.", "Disks are in room 4."
 	answer := w.answer(loop.Event{Text: full})
 	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: 1}))
-	before := w.confidence("rotate")
 	taught, err = w.Teach(ctx, lessons)
 	require.NoError(t, err)
-	assert.Equal(t, loop.Taught{Changed: 2}, taught)
-	assert.InDelta(t, before, w.confidence("rotate"), 1e-9, "it keeps its evidence")
+	assert.Equal(t, loop.Taught{Changed: 2, Restarted: []string{"rotate"}}, taught)
+	assert.InDelta(t, 0.8, w.confidence("rotate"), 1e-9, "it begins anew")
 	changed, err := other.Answer(ctx, loop.Event{Text: full})
 	require.NoError(t, err)
 	assert.Equal(t, "Delete the logs.", changed.Text, "another process sees it at once")
@@ -439,6 +439,63 @@ func TestTeachingIsIdempotent(t *testing.T) {
 		_, err := w.Teach(ctx, bad)
 		assertField(t, field, err)
 	}
+}
+
+// A changed file is what the agent says: the trust in a text is not that in another one, and what left the file is silent.
+func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{rotating}, Notes: []loop.Note{{ID: "n", Topic: "the disk is full", Text: "Disks are in room 3."}},
+	}})
+	require.NoError(t, second(w.Learning().Put(ctx, learning.Heuristic{ID: "own", Condition: "the mail is late", Action: "Wait."})))
+	other := w.again()
+	for i := range 30 {
+		s := learning.NewSignal(learning.Positive, "rotate", "", learning.ChannelExplicit)
+		s.Magnitude = 1
+		_, err := w.Learning().Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: fmt.Sprint("p", i)})
+		require.NoError(t, err)
+	}
+	answer := w.answer(loop.Event{Text: full})
+	require.Equal(t, rotate, answer.Text)
+	trust := w.confidence("rotate")
+
+	lessons := loop.Lessons{Heuristics: []learning.Heuristic{rotating}}
+	lessons.Heuristics[0].Domain = "alerts"
+	taught, err := w.Teach(ctx, lessons)
+	require.NoError(t, err)
+	assert.Equal(t, loop.Taught{Changed: 1, Missing: []string{"note n"}}, taught)
+	assert.InDelta(t, trust, w.confidence("rotate"), 1e-9, "it says the same")
+	lessons.Heuristics[0].Domain, lessons.Heuristics[0].Action = "", "Run rm -rf on the whole tree."
+	taught, err = w.Teach(ctx, lessons)
+	require.NoError(t, err)
+	assert.Equal(t, loop.Taught{Changed: 1, Restarted: []string{"rotate"}, Missing: []string{"note n"}}, taught)
+	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
+	w.clock.Advance(time.Second)
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))
+	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9, "a thumb for the old text")
+	for _, agent := range []*loop.Agent{w.Agent, other} {
+		plan, err := agent.Prepare(ctx, loop.Event{Text: full})
+		require.NoError(t, err)
+		assert.False(t, plan.Ready)
+		assert.Len(t, plan.Notes, 1)
+	}
+
+	taught, err = w.Teach(ctx, loop.Lessons{Only: true})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"heuristic rotate", "note n"}, taught.Missing)
+	for _, agent := range []*loop.Agent{w.Agent, other} {
+		plan, err := agent.Prepare(ctx, loop.Event{Text: full})
+		require.NoError(t, err)
+		assert.Empty(t, plan.Candidates)
+		assert.Empty(t, plan.Notes)
+		plan, err = agent.Prepare(ctx, loop.Event{Text: "The mail is late"})
+		require.NoError(t, err)
+		assert.Len(t, plan.Candidates, 1, "it was no lesson")
+	}
+	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "bob", Value: 1}))
+	taught, err = w.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{rotating}, Only: true})
+	require.NoError(t, err)
+	assert.Equal(t, loop.Taught{New: 1}, taught)
+	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
 }
 
 func TestNotesAreUsedAsTheArmSays(t *testing.T) {

@@ -228,6 +228,19 @@ func notesOf(name string) records.Kind[noteRow] {
 	}
 }
 
+// A lessonRow says that a heuristic was taught.
+type lessonRow struct {
+	ID string    `json:"id"`
+	At time.Time `json:"at"`
+}
+
+func lessonsOf(name string) records.Kind[lessonRow] {
+	return records.Kind[lessonRow]{
+		Kind:  store.Kind{Name: name + ".lesson", Limits: store.Limits{Most: 100_000, Refuse: true}},
+		Place: func(l lessonRow) (string, time.Time, []string) { return records.ID(l.ID), l.At, nil },
+	}
+}
+
 // An edition says which state of the heuristics and notes a store has. Whoever changes one of them writes it anew.
 type edition struct {
 	Agent string    `json:"agent"`
