@@ -23,6 +23,8 @@ type BayesianConfig struct {
 	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's reader, which knows such commands in eight
 	// languages and tells them from questions, quotations and tasks about undoing. [Keywords] makes one of words.
 	IsUndo func(text string) bool
+	// UndoAll makes a text take back all open answers of its session. By default it takes back those to the newest event.
+	UndoAll bool
 	// IsThanks reports whether a text is thanks or praise for an answer. nil means a short text with such a word, in eight languages.
 	IsThanks func(text string) bool
 	// Explicit is the magnitude of a value of 1 or -1, in [0, 1e6]. 0 means 0.8. Implicit is that of an undo and of an outcome; 0 means
@@ -167,11 +169,15 @@ func (b *bayesian) InterpretUndo(text string, answers []Answer) ([]Signal, error
 	if len(answers) == 0 || text != "" && !b.IsUndo(text) {
 		return nil, nil
 	}
-	kept := cut(text, 100)
-	signals := make([]Signal, len(answers))
-	for i, a := range answers {
-		signals[i] = b.implicit(Negative, a, ChannelUndo, b.cfg.Implicit)
-		signals[i].Metadata = map[string]string{"undo_text": kept}
+	kept, newest := cut(text, 100), answers[len(answers)-1].EventID
+	var signals []Signal
+	for _, a := range answers {
+		if a.EventID != newest && !b.cfg.UndoAll {
+			continue
+		}
+		s := b.implicit(Negative, a, ChannelUndo, b.cfg.Implicit)
+		s.Metadata = map[string]string{"undo_text": kept}
+		signals = append(signals, s)
 	}
 	return signals, nil
 }
@@ -206,6 +212,7 @@ func (b *bayesian) Config() map[string]string {
 		"undo_window_sec":      number(c.UndoWindow.Seconds()),
 		"silence_window_sec":   number(c.SilenceWindow.Seconds()),
 		"silence_is_neutral":   strconv.FormatBool(c.SilenceIsNeutral),
+		"undo_all":             strconv.FormatBool(c.UndoAll),
 		"ignored_threshold":    strconv.Itoa(c.IgnoreThreshold),
 		"silence_magnitude":    number(c.Silence),
 		"ignore_magnitude":     number(c.Ignore),

@@ -133,7 +133,7 @@ func TestUndoTexts(t *testing.T) {
 }
 
 func TestInterpretUndo(t *testing.T) {
-	b := newBayesian(t, learning.BayesianConfig{})
+	b := newBayesian(t, learning.BayesianConfig{UndoAll: true})
 	fires := []learning.Answer{{HeuristicID: "h1", EventID: "e1"}, {HeuristicID: "h2", EventID: "e2"}}
 	signals, err := b.InterpretUndo("Please undo that", fires)
 	require.NoError(t, err)
@@ -144,6 +144,9 @@ func TestInterpretUndo(t *testing.T) {
 		want = append(want, s)
 	}
 	assert.Equal(t, want, signals)
+	signals, err = newBayesian(t, learning.BayesianConfig{}).InterpretUndo("Please undo that", fires)
+	require.NoError(t, err)
+	assert.Equal(t, want[1:], signals, "the newest")
 
 	long := "undo that. " + strings.Repeat("é", 200)
 	signals, err = b.InterpretUndo(long, fires[:1])

@@ -165,7 +165,7 @@ func BenchmarkEvent(b *testing.B) {
 		b.Run("session=1000/ends all: "+text, func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				f := crowded(b, learning.Config{})
+				f := crowded(b, learning.Config{Strategy: undoAll.Strategy})
 				f.fill(1_000, "mine")
 				b.StartTimer()
 				f.event("mine", text)

@@ -30,7 +30,8 @@ type seen struct {
 	Magnitude float64     `json:"magnitude"`
 	Target    heed.Target `json:"target,omitempty"`
 	At        time.Time   `json:"at"`
-	Person    string      `json:"person,omitempty"` // who did it; "": the one to whom the answer was shown
+	Person    string      `json:"person,omitempty"`  // who did it; "": the one to whom the answer was shown
+	Message   string      `json:"message,omitempty"` // the id of the message that took the answer back
 }
 
 // The kinds of implicit signals. Of equal ones the first counts.

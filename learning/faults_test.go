@@ -75,12 +75,12 @@ var deeds = []deed{
 		}},
 	{method: "Hear", prepare: func(f *fixture) { f.fire("h", "e", "s"); f.fire("oven", "f", "t") },
 		call: func(f *fixture) error {
-			_, err := f.Hear(ctx, learning.Message{Text: "undo", Session: "room"})
+			_, err := f.Hear(ctx, learning.Message{ID: "m", Text: "undo", Session: "room"})
 			return err
 		}},
 	{method: "Hear", prepare: silence,
 		call: func(f *fixture) error {
-			_, err := f.Hear(ctx, learning.Message{Text: "undo", Session: "room"})
+			_, err := f.Hear(ctx, learning.Message{ID: "m", Text: "undo", Session: "room"})
 			return err
 		}},
 	{method: "Hear", prepare: func(f *fixture) { ignoreTwice(f); f.fire("h", "e", "s"); f.fire("oven", "f", "s") },

@@ -233,6 +233,7 @@ func sessionKey(id string) string     { return store.Key("session", id) }
 func shownToKey(person string) string { return store.Key("to", person) }
 func streamKey(name string) string    { return store.Key("stream", name) }
 func phraseKey(phrase string) string  { return store.Key("phrase", records.ID(phrase)) }
+func undoneKey(id string) string      { return store.Key("undone", records.ID(id)) }
 func eventKey(id string) string       { return store.Key("event", records.ID(id)) }
 
 // place says how the record is found. A closed one is found by its id and its event, and when its people are forgotten.
@@ -252,6 +253,9 @@ func (w fired) place() (id string, at time.Time, keys []string) {
 		if w.Phrase != "" && w.Facts.Outcome == nil {
 			keys = append(keys, phraseKey(w.Phrase))
 		}
+	}
+	if w.Facts.Undo != nil && w.Facts.Undo.Message != "" {
+		keys = append(keys, undoneKey(w.Facts.Undo.Message))
 	}
 	keys = append(keys, personKeys(w.Person)...)
 	if w.Facts.Undo != nil && w.Facts.Undo.Person != w.Person {

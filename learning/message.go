@@ -14,7 +14,7 @@ import (
 
 // A Message is something that came in. Its text may show how an earlier answer turned out, or take it back.
 type Message struct {
-	ID      string // may be empty. A message says nothing about fires whose EventID is its ID
+	ID      string // may be empty. A message says nothing about fires whose EventID is its ID. Heard again, it takes nothing more back
 	Stream  string // where it came from
 	Session string
 	Person  string // who wrote it; may be empty
@@ -67,6 +67,7 @@ type waiting struct {
 	how    string // which implicit signal the strategy made, or has failed to make; "" if it was not asked in this run
 	signal *Signal
 	by     string // who caused it, if that is not the one to whom it was shown
+	told   string // the id of the message that takes it back
 }
 
 // question is what the strategy is asked about the fire.
@@ -217,11 +218,20 @@ func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understoo
 	if !is {
 		return nil, true, nil
 	}
+	if e.ID != "" { // heard again, it must not take back the answer before
+		before, err := r.find(ctx, func(*fired) bool { return true }, []string{undoneKey(e.ID)})
+		if err != nil || len(before) > 0 {
+			return nil, true, err
+		}
+	}
 	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayTakeBack(w) }, undoKeys(e)...)
 	if err != nil || len(found) == 0 {
 		return nil, true, err
 	}
 	ended, understood = r.takeBack(found, e.Text)
+	for _, w := range ended {
+		w.told = e.ID
+	}
 	return ended, understood, nil
 }
 
@@ -293,7 +303,7 @@ func (r *run) end(kept *waiting) bool {
 		at = w.Value.Silence // whenever it is swept
 	}
 	s := kept.signal
-	it := &seen{Type: s.Type, Channel: s.Channel, Magnitude: s.Magnitude, Target: s.Target, At: at, Person: kept.by}
+	it := &seen{Type: s.Type, Channel: s.Channel, Magnitude: s.Magnitude, Target: s.Target, At: at, Person: kept.by, Message: kept.told}
 	*w.Value.Facts.at(kept.how) = it
 	w.Value.schedule(r.m.orNow(time.Time{}))
 	if kept.how == slotSilence && w.Value.Facts.slot(r.m.cfg.Independent) != slotSilence {

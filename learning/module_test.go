@@ -237,9 +237,34 @@ func (f *fixture) step(step string) {
 func TestUndoListsWhatItTookBack(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h1", "h2", "h3")
 	f.fire("h2", "e1", "s")
+	f.clock.Advance(time.Second)
 	f.fire("h1", "e2", "s")
-	assert.Equal(t, []string{"negative h2", "negative h1"}, types(f.event("elsewhere", "no, undo that")))
+	f.fire("h3", "e2", "s")
+	assert.ElementsMatch(t, []string{"negative h1", "negative h3"}, types(f.event("elsewhere", "no, undo that")), "all answers to the newest event")
+	assert.Equal(t, []string{"negative h2"}, types(f.event("elsewhere", "undo")), "and then those to the one before")
 	assert.Empty(t, f.event("elsewhere", "undo"))
+}
+
+// TestUndoAll: as in the document, an undo takes back all that is open.
+func TestUndoAll(t *testing.T) {
+	f := newFixture(t, learning.Config{Strategy: learning.SpecConfig().Strategy}, "h1", "h2")
+	f.fire("h2", "e1", "s")
+	f.clock.Advance(time.Second)
+	f.fire("h1", "e2", "s")
+	assert.Equal(t, []string{"negative h2", "negative h1"}, types(f.event("elsewhere", "undo")))
+}
+
+// TestAnUndoThatIsHeardAgain takes no other answer back.
+func TestAnUndoThatIsHeardAgain(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for _, event := range []string{"e1", "e2"} {
+		f.fire("h", event, "")
+		f.clock.Advance(time.Second)
+	}
+	for _, want := range []int{1, 0, 0} {
+		assert.Len(t, f.hear(learning.Message{ID: "m", Session: "room", Text: "undo that"}), want)
+	}
+	assert.Len(t, f.hear(learning.Message{ID: "another", Session: "room", Text: "undo that"}), 1)
 }
 
 func TestAnEventDoesNotJudgeItsOwnAnswers(t *testing.T) {

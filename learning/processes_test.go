@@ -57,7 +57,9 @@ func TestUndoOfASessionAndOfAPerson(t *testing.T) {
 		return events
 	}
 	assert.Empty(t, undo("another", "carol"))
-	assert.Equal(t, "035", undo("mine", "ann"), "those of the session, and the one that ann was shown in none")
+	assert.Equal(t, "5", undo("mine", "ann"), "the newest: ann was shown it in no session")
+	assert.Equal(t, "3", undo("mine", "ann"), "the newest of those that are left")
+	assert.Equal(t, "0", undo("mine", "ann"))
 	assert.Empty(t, undo("mine", "ann"))
 	assert.Empty(t, undo("", ""), "from nowhere and nobody, it takes nothing back")
 	assert.Equal(t, "1", undo("", "ann"), "in no session, it is about all that ann was shown")

@@ -21,6 +21,7 @@ func TestStrategies(t *testing.T) {
 		"defaults": {},
 		"words":    {IsUndo: learning.Keywords("undo", "never mind"), SilenceIsNeutral: true},
 		"domains":  {Domains: map[string]learning.Domain{"home": {UndoWindow: time.Minute, Weights: map[string]float64{learning.ChannelUndo: 0}}}},
+		"all":      {UndoAll: true},
 		"quiet":    {IsUndo: learning.Keywords(), UserScores: [3]float64{-1, 0, 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +163,7 @@ func TestStrategySuiteBites(t *testing.T) {
 		{"its windows are negative", brokenStrategy{windows: func(string) learning.Windows { return learning.Windows{Undo: -1} }}, "windows are not negative"},
 	} {
 		t.Run(test.fault, func(t *testing.T) {
-			good, err := learning.NewBayesian(learning.BayesianConfig{})
+			good, err := learning.NewBayesian(learning.BayesianConfig{UndoAll: true})
 			require.NoError(t, err)
 			test.broken.Strategy = good
 			assertCaught(t, test.caughtBy, learningtest.CheckStrategy(&test.broken))

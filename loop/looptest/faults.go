@@ -23,7 +23,7 @@ func toolOutput(f *fixture) {
 		f.wantNothingSaid(h, "after a tool gave "+bait)
 	}
 	f.wantAnswers(2, "after two turns")
-	f.wantBait(first)
+	f.wantBait(second)
 }
 
 func toolWorks(f *fixture) {

@@ -174,7 +174,7 @@ func echo(f *fixture) {
 	if n := f.outcomes(); n != 0 {
 		f.Errorf("the arm was told of %d outcomes when the model repeated what heed added", n)
 	}
-	f.wantBait(first)
+	f.wantBait(echoes[len(echoes)-1])
 }
 
 // wantBait checks that the suite's bait is one: that heed would have believed it if a person had said it.
