@@ -29,11 +29,12 @@ type Config struct {
 	// learn. "" means "loop".
 	Name string
 
-	// Model answers where no heuristic does. nil: only heuristics answer, or the framework does through [Agent.Prepare].
+	// Model answers where no heuristic does and the arm has no model of its own. nil: then nobody answers, or the framework does
+	// through [Agent.Prepare].
 	Model decision.LLM
 	// Fallbacks are asked in their order where a model fails.
 	Fallbacks []decision.LLM
-	// Models are further models by name, for the arms of [Lessons].
+	// Models are further models by name, for all arms: see [Arm].ModelName.
 	Models map[string]decision.LLM
 	// System is what the model is told in every case: who it is, and how it answers. "" means decision's default.
 	System string

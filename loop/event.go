@@ -10,7 +10,8 @@ import (
 
 // An Event wants an answer.
 type Event struct {
-	// ID names the event, and its answer. An event that was answered before gets the same answer. "" means a new one.
+	// ID names the event, and its answer. An event that was answered before gets the same answer. "" means a new one. Deliveries
+	// of one event that run at the same time each ask the model, and all get the answer that is stored first.
 	ID string
 	// Text is what happened or was asked.
 	Text string

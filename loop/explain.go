@@ -28,7 +28,7 @@ type Account struct {
 	Trust     *learning.Explanation   // of the heuristic, as of now
 	Choice    *strategy.Choice        // of the arm
 	Item      *strategy.ItemReport    // what is believed of the arms now
-	Outcomes  []strategy.HistoryEntry // the latest ones behind that
+	Outcomes  []strategy.HistoryEntry // the latest ones of the item behind that, of all its answers
 	Rules     []feedback.Rule         // that the prompt had
 	Notes     []string                // likewise
 	Shown     []string                // the heuristics that the prompt had
@@ -37,6 +37,9 @@ type Account struct {
 	Worth   float64
 	Channel string
 	Known   bool
+	// Heard is all that was said and seen of the answer. Confidence is how much of it counts for the arm, in [0, 1]: 0 says that something else
+	// goes before it.
+	Heard []strategy.Result
 }
 
 // Explain says why an answer was given. An unknown answer is [ErrNoAnswer].
@@ -56,7 +59,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		Choice: r.Choice, Notes: r.Notes, Shown: r.Shown, Compared: r.Compared,
 	}
 	w, known := r.worth()
-	account.Worth, account.Channel, account.Known = w.value, w.channel, known
+	account.Worth, account.Channel, account.Known, account.Heard = w.value, w.channel, known, r.known()
 	if r.Heuristic != "" && a.learning != nil {
 		trust, err := a.learning.Explain(ctx, r.Heuristic)
 		if err == nil {
@@ -152,12 +155,24 @@ func (a Account) Tree() Branch {
 		}
 		root.add(fmt.Sprintf("the prompt withheld the heuristic %s, which %s: similarity %.2f", c.HeuristicID, does, c.Similarity))
 	}
-	if a.Known {
-		root.add(fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth, a.Channel))
-	} else {
-		root.add("nothing is known yet of what it was worth")
-	}
+	root.On = append(root.On, a.became())
 	return root
+}
+
+// became says what became of the answer.
+func (a *Account) became() Branch {
+	if !a.Known {
+		return Branch{Text: "nothing is known yet of what it was worth"}
+	}
+	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth, a.Channel)}
+	for _, h := range a.Heard {
+		counts := fmt.Sprintf("counts %.2f", h.Confidence)
+		if h.Confidence == 0 {
+			counts = "does not count beside the others"
+		}
+		b.add(fmt.Sprintf("%s %s: %+.2f, %s", h.Channel, h.At.UTC().Format(day), h.Value, counts))
+	}
+	return b
 }
 
 // trust says why the heuristic was trusted.
@@ -187,7 +202,8 @@ func (a *Account) trust() Branch {
 // arm says why the arm was chosen.
 func (a *Account) arm() Branch {
 	c := a.Choice
-	b := Branch{Text: fmt.Sprintf("the arm %s was chosen for %s", c.Arm, cmp.Or(c.Item, "all items of "+cmp.Or(c.Category, "its kind")))}
+	what := cmp.Or(c.Item, "all items of "+cmp.Or(c.Category, "its kind"))
+	b := Branch{Text: fmt.Sprintf("the arm %s was chosen for %s", c.Arm, what)}
 	for d := range c.Draws() {
 		b.add(fmt.Sprintf("%s drew %.2f from a mean of %.2f", d.Arm, d.Sample, d.Belief.Mean()))
 	}
@@ -196,8 +212,12 @@ func (a *Account) arm() Branch {
 			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %d outcomes", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes))
 		}
 	}
-	for _, o := range a.Outcomes {
-		b.add(fmt.Sprintf("observed %s: %s was worth %+.2f, by %s", o.At.UTC().Format(day), o.Arm, o.Value, o.Channel))
+	if len(a.Outcomes) > 0 {
+		all := Branch{Text: "the latest outcomes for " + what + ", of all its answers"}
+		for _, o := range a.Outcomes {
+			all.add(fmt.Sprintf("observed %s: %s was worth %+.2f, by %s", o.At.UTC().Format(day), o.Arm, o.Value, o.Channel))
+		}
+		b.On = append(b.On, all)
 	}
 	return b
 }

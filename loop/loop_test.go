@@ -566,7 +566,7 @@ func TestWhatIsSaidReplacesWhatWasSeen(t *testing.T) {
 	assert.InDelta(t, mean(react(-1)), mean(silence, react(-1)), 1e-9)
 	assert.InDelta(t, mean(react(-1)), mean(react(1), react(-1)), 1e-9)
 	assert.InDelta(t, mean(outcome), mean(silence, outcome), 1e-9)
-	assert.InDelta(t, mean(react(1)), mean(outcome, react(1)), 1e-9, "what is said goes before what is seen")
+	assert.InDelta(t, mean(react(0.25)), mean(outcome, react(1)), 1e-9, "both count")
 	assert.InDelta(t, mean(undo), mean(react(1), undo), 1e-9)
 	assert.InDelta(t, mean(react(1)), mean(react(1), silence), 1e-9)
 	assert.Less(t, mean(undo), mean(outcome))

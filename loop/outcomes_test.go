@@ -134,3 +134,56 @@ type mute struct{ learning.Strategy }
 func (mute) InterpretTimeout(learning.Answer) (learning.Signal, error) {
 	return learning.Signal{}, errMute
 }
+
+// What people say and the outcome are worth the same to the arm, in any order; Explain has what does not count as well.
+func TestAnOutcomeBesideThumbs(t *testing.T) {
+	yes, no := true, false
+	thumb := func(person string, value float64) func(w *world, id string) error {
+		return func(w *world, id string) error {
+			return w.React(ctx, id, loop.Reaction{Person: person, Value: value})
+		}
+	}
+	outcome := func(success *bool) func(w *world, id string) error {
+		return func(w *world, id string) error { return w.Outcome(ctx, id, loop.Outcome{Success: success}) }
+	}
+	undo := func(w *world, id string) error { return w.Undo(ctx, id, "ann") }
+	ann, bob, kim := thumb("ann", 1), thumb("bob", 1), thumb("kim", -0.5)
+	for name, test := range map[string]struct {
+		tell   []func(w *world, id string) error
+		worth  float64
+		counts []float64 // of all that is known
+	}{
+		"thumb up, then it failed":    {[]func(*world, string) error{ann, outcome(&no)}, 0, []float64{0.5, 0.5}},
+		"it failed, then thumb up":    {[]func(*world, string) error{outcome(&no), ann}, 0, []float64{0.5, 0.5}},
+		"a corrected outcome":         {[]func(*world, string) error{outcome(&no), ann, outcome(&yes)}, 1, []float64{0.5, 0.5}},
+		"three people and an outcome": {[]func(*world, string) error{ann, outcome(&no), bob, kim}, -0.25, []float64{1. / 6, 1. / 6, 1. / 6, 0.5}},
+		"withdrawn":                   {[]func(*world, string) error{ann, outcome(&no), thumb("ann", 0)}, -1, []float64{1}},
+		"undone":                      {[]func(*world, string) error{ann, undo, outcome(&yes)}, -1, []float64{1, 0, 0}},
+		"thumb alone":                 {[]func(*world, string) error{ann}, 1, []float64{1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+			id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Person: "ann"}).ID
+			for _, tell := range test.tell {
+				w.clock.Advance(time.Second)
+				require.NoError(t, tell(w, id))
+			}
+			all := w.outcomes()
+			require.Len(t, all, 1)
+			assert.InDelta(t, test.worth, all[0].Value, 1e-9)
+			account, err := w.Explain(ctx, id)
+			require.NoError(t, err)
+			assert.InDelta(t, test.worth, account.Worth, 1e-9)
+			var counts []float64
+			for _, h := range account.Heard {
+				counts = append(counts, h.Confidence)
+			}
+			assert.InDeltaSlice(t, test.counts, counts, 1e-9)
+			text := account.String()
+			assert.Contains(t, text, "the latest outcomes for i, of all its answers")
+			if name == "undone" {
+				assert.Contains(t, text, "outcome 2026-01-05 09:00:03: +1.00, does not count beside the others")
+			}
+		})
+	}
+}

@@ -246,6 +246,9 @@ func (a *Agent) note(ctx context.Context, c *learning.Change, at time.Time) erro
 		case learning.ChannelIgnored:
 			r.Ignored = at
 		case learning.ChannelOutcome:
+			if r.Seen != nil && r.Seen.Told {
+				return nil
+			}
 			r.Seen = &seen{Value: sign(c.Signal.Type), At: at}
 		default:
 			return nil
@@ -296,7 +299,8 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) error {
 }
 
 // Outcome takes what came of an answer. It counts for the heuristic that answered, for the arm, and for the ways of working that
-// the answer to a task follows. A later outcome of the same answer replaces it, but for the ways of working.
+// the answer to a task follows. A later outcome of the same answer replaces it, but for the ways of working. Where people said something of
+// the answer as well, the arm's worth is the mean of what they said and the outcome.
 func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	if o.At.IsZero() {
 		o.At = a.cfg.Now()
@@ -328,8 +332,8 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 	value, _ := o.value()
 	value = max(value-a.cfg.Price*o.Cost, -1)
 	return a.change(ctx, id, func(after *row) error {
-		if after.Seen == nil || !after.Seen.At.After(o.At) {
-			after.Seen = &seen{value, o.Source, o.At}
+		if after.Seen == nil || !after.Seen.Told || !after.Seen.At.After(o.At) {
+			after.Seen = &seen{Value: value, Source: o.Source, Told: true, At: o.At}
 			after.settle()
 		}
 		return nil

@@ -73,6 +73,7 @@ type said struct {
 type seen struct {
 	Value  float64   `json:"value"`
 	Source string    `json:"source,omitempty"`
+	Told   bool      `json:"told,omitempty"` // by Agent.Outcome; else a message showed it
 	At     time.Time `json:"at"`
 }
 
@@ -185,11 +186,15 @@ const (
 	contentTrust = 0.3
 )
 
-// worth returns what the answer was worth. What is said goes before what is seen, and an undo before all.
+// counts reports whether a reaction says anything.
+func (s said) counts() bool { return s.Value != 0 && s.Weight != 0 }
+
+// worth returns what the answer was worth. An undo goes before all, and what is said before what is seen. With an outcome that was
+// told, what is said is half of it.
 func (r *row) worth() (w worth, known bool) {
 	var sum, weight float64
 	for _, s := range r.Said {
-		if s.Value != 0 && s.Weight != 0 {
+		if s.counts() {
 			sum += s.Value * s.Weight
 			weight += s.Weight
 			if !s.At.Before(w.at) {
@@ -202,6 +207,9 @@ func (r *row) worth() (w worth, known bool) {
 		return worth{-1, 1, "undo", r.Person, r.Undone}, true
 	case weight > 0:
 		w.value, w.confidence = sum/weight, 1
+		if r.Seen != nil && r.Seen.Told {
+			w.value = (w.value + r.Seen.Value) / 2
+		}
 		return w, true
 	case r.Seen != nil:
 		return worth{r.Seen.Value, 1, "outcome", r.Seen.Source, r.Seen.At}, true
@@ -211,6 +219,48 @@ func (r *row) worth() (w worth, known bool) {
 		return worth{content, contentTrust, "silence", r.Person, r.Silent}, true
 	}
 	return worth{}, false
+}
+
+// known returns all that is known of the answer. Its confidence is the share in the worth, times the confidence in that: 0 for what does
+// not count.
+func (r *row) known() (all []strategy.Result) {
+	var weight float64
+	for _, s := range r.Said {
+		if s.counts() {
+			weight += s.Weight
+		}
+	}
+	left := 1. // for what comes next
+	add := func(value, confidence float64, channel, source string, at time.Time) {
+		all = append(all, strategy.Result{Value: value, Confidence: left * confidence, Channel: channel, Source: source, At: at})
+	}
+	if !r.Undone.IsZero() {
+		add(-1, 1, "undo", r.Person, r.Undone)
+		left = 0
+	}
+	if weight > 0 && r.Seen != nil && r.Seen.Told {
+		left /= 2
+	}
+	for _, s := range r.Said {
+		if s.counts() {
+			add(s.Value, s.Weight/weight, s.Channel, s.Person, s.At)
+		}
+	}
+	if weight > 0 && (r.Seen == nil || !r.Seen.Told) {
+		left = 0
+	}
+	if r.Seen != nil {
+		add(r.Seen.Value, 1, "outcome", r.Seen.Source, r.Seen.At)
+		left = 0
+	}
+	if !r.Ignored.IsZero() {
+		add(passedOver, passedOverTrust, "ignored", r.Person, r.Ignored)
+		left = 0
+	}
+	if !r.Silent.IsZero() {
+		add(content, contentTrust, "silence", r.Person, r.Silent)
+	}
+	return all
 }
 
 // A noteRow is a note as it is stored.
