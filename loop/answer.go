@@ -75,7 +75,7 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 		return Answer{}, wrap("answered", err)
 	}
 	if before.Revision > 0 {
-		p.repeat(&before.Value)
+		a.repeat(&p, &before.Value)
 		return p.answer(), nil
 	}
 	answer, err := a.decide(ctx, &p, &call{model: given{r}})
@@ -126,7 +126,7 @@ func (a *Agent) earlier(ctx context.Context, p *Plan) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	p.repeat(&before.Value)
+	a.repeat(p, &before.Value)
 	return p.answer(), nil
 }
 

@@ -29,7 +29,7 @@ type Config struct {
 	// learn. "" means "loop".
 	Name string
 
-	// Model answers where no heuristic does and the arm has no model of its own. nil: then nobody answers, or the framework does
+	// Model answers where no heuristic does and the arm has no model of its own. nil: then Fallbacks answer, or the framework
 	// through [Agent.Prepare].
 	Model decision.LLM
 	// Fallbacks are asked in their order where a model fails.

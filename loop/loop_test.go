@@ -142,6 +142,22 @@ func TestAnEventIsAnsweredOnce(t *testing.T) {
 	assert.EqualValues(t, 1, s.Fires)
 }
 
+// An event that is delivered again has the arm that answered, also one that there is no more.
+func TestARepeatedAnswerHasItsArm(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a", System: "Be brief."}}})
+	first := w.answer(loop.Event{ID: "e", Text: "Why?"})
+	second, err := w.again().Answer(ctx, loop.Event{ID: "e", Text: "Why?"})
+	require.NoError(t, err)
+	assert.Equal(t, first.Plan.Arm, second.Plan.Arm)
+	plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "Why?"})
+	require.NoError(t, err)
+	assert.Equal(t, "Be brief.", plan.Arm.System)
+	w.cfg.Arms = []loop.Arm{{ID: "b"}}
+	third, err := w.again().Answer(ctx, loop.Event{ID: "e", Text: "Why?"})
+	require.NoError(t, err)
+	assert.Equal(t, loop.Arm{ID: "a"}, third.Plan.Arm)
+}
+
 func TestArmsLearnFromWhatBecomesOfAnswers(t *testing.T) {
 	short, long := &mouth{says: "Short."}, &mouth{says: "Long."}
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "short", Model: short}, {ID: "long", Model: long, System: "Take your time."}}})

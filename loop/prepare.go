@@ -94,7 +94,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		return p, err
 	}
 	if before.Revision > 0 {
-		p.repeat(&before.Value)
+		a.repeat(&p, &before.Value)
 		return p, nil
 	}
 	if p.Heard, err = a.hear(ctx, &e); err != nil {
@@ -119,9 +119,15 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 }
 
 // repeat makes the plan that of an event which was answered before.
-func (p *Plan) repeat(r *row) {
+func (a *Agent) repeat(p *Plan, r *row) {
 	p.Ready, p.Text = true, r.Text
-	p.Choice, p.Rules = r.Choice, slices.Clone(r.Rules)
+	p.Arm, p.Choice, p.Rules = Arm{}, nil, slices.Clone(r.Rules)
+	if r.Choice != nil {
+		a.strategy.RLock()
+		arms := a.strategy.arms
+		a.strategy.RUnlock()
+		p.take(*r.Choice, arms)
+	}
 	p.Result = decision.Result{Path: r.Path, Text: r.Text, ResponseID: r.Response, CreditID: r.Heuristic, Threshold: r.Threshold}
 }
 
@@ -265,7 +271,7 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 }
 
 func (p *Plan) take(choice strategy.Choice, arms []Arm) {
-	p.Choice = &choice
+	p.Choice, p.Arm = &choice, Arm{ID: string(choice.Arm)}
 	for _, arm := range arms {
 		if arm.ID == string(choice.Arm) {
 			p.Arm = arm
