@@ -14,7 +14,7 @@ var (
 	oldHistories = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE recorded < $1 ORDER BY recorded LIMIT 500`)
 	fullHistory  = both(`SELECT h.cell, c.kind, count(*) FROM heed_observation h JOIN heed_cell c ON c.cell = h.cell
 		GROUP BY h.cell, c.kind HAVING count(*) > $1`)
-	overHistory  = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE cell = $1
+	overHistory = both(`SELECT seq, cell, happened, source, observation FROM heed_observation WHERE cell = $1
 		ORDER BY happened DESC, seq DESC LIMIT 500 OFFSET $2`)
 	oldLost     = both(`DELETE FROM heed_lost WHERE recorded < $1`)
 	oldKnown    = both(`DELETE FROM heed_id WHERE id IN (SELECT id FROM heed_id WHERE recorded < $1 LIMIT 10000)`)

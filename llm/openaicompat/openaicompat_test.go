@@ -117,8 +117,8 @@ func TestAnswer(t *testing.T) {
 	require.NoError(t, err)
 	var cases []struct {
 		Name, Raw, Text, Thoughts, Model, Fault, Code string
-		Body                                json.RawMessage
-		In, Out, Status                     int
+		Body                                          json.RawMessage
+		In, Out, Status                               int
 	}
 	require.NoError(t, json.Unmarshal(text, &cases))
 	for _, tt := range cases {
