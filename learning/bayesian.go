@@ -16,8 +16,8 @@ import (
 
 // BayesianConfig configures the strategy of [NewBayesian]. The zero value means the defaults.
 type BayesianConfig struct {
-	UndoWindow       time.Duration // how long a message can take an answer back or ignore it; 0 means 30 s
-	SilenceWindow    time.Duration // after this time, silence is approval; 0 means the undo window
+	UndoWindow       time.Duration // how long a message can take an answer back; 0 means 10 min
+	SilenceWindow    time.Duration // after this time, silence is approval; 0 means 30 s. An answer is ignored until either window ends
 	IgnoreThreshold  int           // this number of ignores in a row is a negative signal; 0 means 3
 	SilenceIsNeutral bool          // silence says nothing
 	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's reader, which knows such commands in eight
@@ -41,8 +41,7 @@ type BayesianConfig struct {
 	Domains map[string]Domain
 }
 
-// A Domain is what differs in one domain. A zero field, and a channel that is not in the map, is as in all others. Silence counts after the
-// domain's undo window, if only that is set.
+// A Domain is what differs in one domain. A zero field, and a channel that is not in the map, is as in all others.
 type Domain struct {
 	UndoWindow      time.Duration
 	SilenceWindow   time.Duration
@@ -51,8 +50,7 @@ type Domain struct {
 }
 
 func (c BayesianConfig) withDefaults() BayesianConfig {
-	c.UndoWindow = cmp.Or(c.UndoWindow, 30*time.Second)
-	c.SilenceWindow = cmp.Or(c.SilenceWindow, c.UndoWindow)
+	c.UndoWindow, c.SilenceWindow = cmp.Or(c.UndoWindow, 10*time.Minute), cmp.Or(c.SilenceWindow, specWindow)
 	c.IgnoreThreshold = cmp.Or(c.IgnoreThreshold, 3)
 	if c.IsUndo == nil {
 		c.IsUndo = undo.Command
@@ -202,7 +200,8 @@ func (b *bayesian) InterpretOutcome(a Answer) (Signal, error) {
 
 func (b *bayesian) Windows(domain string) Windows {
 	d := b.cfg.Domains[domain]
-	return Windows{Undo: cmp.Or(d.UndoWindow, b.cfg.UndoWindow), Silence: cmp.Or(d.SilenceWindow, d.UndoWindow, b.cfg.SilenceWindow)}
+	undo, silence := cmp.Or(d.UndoWindow, b.cfg.UndoWindow), cmp.Or(d.SilenceWindow, b.cfg.SilenceWindow)
+	return Windows{Undo: undo, Ignore: min(undo, silence), Silence: silence}
 }
 
 func (b *bayesian) Config() map[string]string {

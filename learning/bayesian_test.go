@@ -243,22 +243,22 @@ func TestWeightsAndDomains(t *testing.T) {
 	assert.Equal(t, 0.8, weight("", thumbs))
 	assert.EqualValues(t, 1, weight("home", thumbs))
 	assert.EqualValues(t, 1, weight("home", outcome))
-	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, b.Windows(""))
-	assert.Equal(t, learning.Windows{Undo: time.Minute, Silence: time.Minute}, b.Windows("home"))
-	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 2 * time.Minute}, b.Windows("chat"))
+	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, b.Windows(""))
+	assert.Equal(t, learning.Windows{Undo: time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, b.Windows("home"))
+	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 2 * time.Minute, Silence: 2 * time.Minute}, b.Windows("chat"))
 }
 
 func TestBayesianConfig(t *testing.T) {
 	b := newBayesian(t, learning.BayesianConfig{})
 	settings := learning.SettingsOf(b)
-	assert.Equal(t, 30*time.Second, settings.UndoWindow)
+	assert.Equal(t, 10*time.Minute, settings.UndoWindow)
 	assert.Equal(t, 3, settings.IgnoreThreshold)
 	assert.Equal(t, []float64{1, 0.8, 0.3, 0.4}, []float64{settings.Implicit, settings.Explicit, settings.Silence, settings.Ignore})
 	config := b.Config()
 	assert.Equal(t, "bayesian", config["strategy"])
-	assert.Equal(t, "30", config["undo_window_sec"])
+	assert.Equal(t, "600", config["undo_window_sec"])
 	assert.Equal(t, "0.3", config["silence_magnitude"])
-	assert.Equal(t, 2*time.Minute, newBayesian(t, learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence, "silence counts when the undo window is over")
+	assert.Equal(t, 30*time.Second, newBayesian(t, learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence, "an undo later takes its place")
 
 	_, err := learning.NewBayesian(learning.BayesianConfig{
 		UndoWindow: -1, SilenceWindow: -1, IgnoreThreshold: -1, Implicit: math.NaN(), Explicit: -1, Silence: -1, Ignore: 2e6,

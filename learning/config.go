@@ -73,11 +73,11 @@ type Config struct {
 }
 
 // SpecConfig returns the values of the Learning Strategy Interface design where heed's defaults differ. An implicit signal of any kind counts 1.
-// Silence counts beside a complaint. A keyword anywhere in a text is an undo of all open answers. Agreement counts nothing, and there are no bounds.
+// Silence counts beside a complaint. All windows are 30 s. A keyword anywhere in a text is an undo of all open answers. Agreement counts nothing, and there are no bounds.
 func SpecConfig() Config {
 	keywords := strings.Split(specKeywords, ",")
 	strategy := &bayesian{BayesianConfig{
-		Silence: 1, Ignore: 1, UndoAll: true, IsThanks: func(string) bool { return false },
+		UndoWindow: specWindow, Silence: 1, Ignore: 1, UndoAll: true, IsThanks: func(string) bool { return false },
 		IsUndo: func(text string) bool {
 			text = strings.ToLower(text)
 			return slices.ContainsFunc(keywords, func(k string) bool { return strings.Contains(text, k) })
@@ -103,6 +103,7 @@ const (
 	defaultStrength      = 2
 	defaultSilence       = 0.3 // the magnitude: three eighths of a click
 	defaultIgnore        = 0.4 // half a click
+	specWindow           = 30 * time.Second
 )
 
 const defaultName = "learning"

@@ -21,7 +21,7 @@ import (
 // means the default of its field:
 //
 //	LEARNING_STRATEGY             bayesian
-//	LEARNING_UNDO_WINDOW_SEC      30
+//	LEARNING_UNDO_WINDOW_SEC      600; set, for silence, too
 //	LEARNING_IGNORED_THRESHOLD    3
 //	LEARNING_UNDO_KEYWORDS        as BayesianConfig.IsUndo; else words by commas (set but blank: none)
 //	LEARNING_IMPLICIT_MAGNITUDE   1.0 for an undo and an outcome; set, for silence and an ignore, too
@@ -29,7 +29,7 @@ import (
 //
 // and these are heed's:
 //
-//	LEARNING_SILENCE_WINDOW_SEC   as LEARNING_UNDO_WINDOW_SEC
+//	LEARNING_SILENCE_WINDOW_SEC   as LEARNING_UNDO_WINDOW_SEC; else 30
 //	LEARNING_SILENCE_IS_NEUTRAL   false
 //	LEARNING_SILENCE_MAGNITUDE    0.3
 //	LEARNING_IGNORE_MAGNITUDE     0.4
@@ -97,6 +97,7 @@ const longest = 100 * 365 * 24 * time.Hour
 func (r *reader) bayesian() BayesianConfig {
 	c := BayesianConfig{Weights: make(map[string]float64)}
 	r.Duration("UNDO_WINDOW_SEC", &c.UndoWindow, time.Second, time.Microsecond, longest)
+	c.SilenceWindow = c.UndoWindow // one window in the document
 	r.Duration("SILENCE_WINDOW_SEC", &c.SilenceWindow, time.Second, time.Microsecond, longest)
 	r.Count("IGNORED_THRESHOLD", &c.IgnoreThreshold, 1, 1e6)
 	r.Boolean("SILENCE_IS_NEUTRAL", &c.SilenceIsNeutral)

@@ -111,7 +111,7 @@ func TestMagnitudesOfTheEnvironment(t *testing.T) {
 	}
 	cfg, err := learning.ConfigFromEnv(vars{"UNDO_WINDOW_SEC": "120"}.lookup, nil)
 	require.NoError(t, err)
-	assert.Equal(t, learning.Windows{Undo: 2 * time.Minute, Silence: 2 * time.Minute}, cfg.Strategy.Windows(""), "the document has one window for both")
+	assert.Equal(t, learning.Windows{Undo: 2 * time.Minute, Ignore: 2 * time.Minute, Silence: 2 * time.Minute}, cfg.Strategy.Windows(""), "the document has one window for both")
 }
 
 func TestConfigFromEnvFaults(t *testing.T) {

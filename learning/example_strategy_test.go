@@ -71,7 +71,9 @@ func (o outspoken) IsUndo(string) bool { return true }
 
 func (o outspoken) IsThanks(string) bool { return false }
 
-func (o outspoken) Windows(string) learning.Windows { return learning.Windows{Undo: time.Minute} }
+func (o outspoken) Windows(string) learning.Windows {
+	return learning.Windows{Undo: time.Minute, Ignore: time.Minute}
+}
 
 func (o outspoken) Config() map[string]string { return map[string]string{"strategy": "outspoken"} }
 

@@ -183,6 +183,9 @@ func (m *Module) setWindows(w *fired, condition string) error {
 	if windows.Undo > 0 {
 		w.Undo = w.Shown.Add(windows.Undo)
 	}
+	if windows.Ignore > 0 {
+		w.Ignore = w.Shown.Add(windows.Ignore)
+	}
 	if windows.Silence > 0 {
 		w.Silence = w.Shown.Add(windows.Silence)
 	}
@@ -213,6 +216,7 @@ type fired struct {
 	Shown      time.Time         `json:"shown,omitzero"`
 	Since      time.Time         `json:"since,omitzero"` // of its heuristic, when it was shown
 	Undo       time.Time         `json:"undo,omitzero"`  // the ends of its windows; zero: it has none
+	Ignore     time.Time         `json:"ignore,omitzero"`
 	Silence    time.Time         `json:"silence,omitzero"`
 	Phrase     string            `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
 	Failure    bool              `json:"failure,omitempty"`
@@ -278,7 +282,7 @@ func (w *fired) awaits(at time.Time) bool {
 
 // ignorable reports whether a message of a moment shows that the user went on without a word. Once silence has approved, they have not.
 func (w *fired) ignorable(at time.Time) bool {
-	inWindows := !w.Undo.IsZero() && !at.After(w.Undo) && (w.Silence.IsZero() || !at.After(w.Silence))
+	inWindows := !w.Ignore.IsZero() && !at.After(w.Ignore) && (w.Silence.IsZero() || !at.After(w.Silence))
 	return w.Facts.Ignore == nil && inWindows && !at.Before(w.Shown)
 }
 
@@ -290,10 +294,10 @@ func (w *fired) before(at time.Time) bool {
 // schedule sets when the fire is looked at next. It stays open for [evidence.MaxSkew] after its windows, as a message from within them may
 // come late.
 func (w *fired) schedule(now time.Time) {
-	last := slices.MaxFunc([]time.Time{w.Shown, w.Undo, w.Silence}, time.Time.Compare).Add(evidence.MaxSkew)
+	last := slices.MaxFunc([]time.Time{w.Shown, w.Undo, w.Ignore, w.Silence}, time.Time.Compare).Add(evidence.MaxSkew)
 	switch {
 	case w.Closed:
-	case w.Lost, w.Undo.IsZero() && w.Silence.IsZero():
+	case w.Lost, w.Undo.IsZero() && w.Ignore.IsZero() && w.Silence.IsZero():
 		w.Closed, w.Due = true, now
 	case w.Facts.Silence == nil && !w.Silence.IsZero():
 		w.Due = w.Silence

@@ -25,17 +25,18 @@ type Strategy interface {
 	InterpretIgnore(Answer) (Signal, error)
 	// InterpretOutcome interprets that the outcome of an [Expectation] came. Answer.Success is set.
 	InterpretOutcome(Answer) (Signal, error)
-	// Windows returns how long an answer of a domain can be taken back, and when its silence counts.
+	// Windows returns how long an answer of a domain can be taken back or ignored, and when its silence counts.
 	Windows(domain string) Windows
 	// Config returns the strategy's name, as "strategy", and its settings, for logs. The caller owns the map.
 	Config() map[string]string
 }
 
-// Windows are the two clocks of an answer, both from the moment at which it was shown. The end of a window belongs to it. 0 or
+// Windows are the clocks of an answer, all from the moment at which it was shown. The end of a window belongs to it. 0 or
 // less means that there is no such window.
 type Windows struct {
-	Undo    time.Duration // for an undo by a message; being ignored counts until either window ends
-	Silence time.Duration // after it, silence is interpreted
+	Undo    time.Duration // for an undo by a message
+	Ignore  time.Duration // for being ignored, which ends with the silence window, too
+	Silence time.Duration // after it, silence is interpreted; a later undo takes the place of silence
 }
 
 // An Answer is one heuristic on one event, as a [Strategy] is asked about it.

@@ -148,8 +148,8 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "undo from the same source is no ignore as well", steps: "h1@1:s | s: undo | h1@2:s | s: a | h1@3:s | s: b", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "an undo consumes its fires", steps: "h1@e:s | x: undo | x: undo | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "an undo cancels the silence", steps: "h1@e:s | x: undo | 31s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "an undo at the end of the window", steps: "h1@e:s | wait 29s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
-		{name: "an undo too late", steps: "h1@e:s | wait 30s | x: undo", want: map[string][]float64{}, rate: "0, 0"},
+		{name: "an undo at the end of the window", steps: "h1@e:s | wait 599s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo too late", steps: "h1@e:s | wait 600s | x: undo", want: map[string][]float64{}, rate: "0, 0"},
 		{name: "an ignored answer can be taken back", steps: "h1@e:s | s: a | x: undo | 31s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "a complaint and then silence", steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
 		{name: "silence and then a complaint", steps: "h1@e:s | 31s | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}}, rate: "0, 1"},
@@ -161,8 +161,9 @@ func TestEndsOfFires(t *testing.T) {
 		{name: "a complaint leaves an undo", steps: "h1@e:s | x: undo | -h1@e", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "independent channels", cfg: learning.Config{Independent: true}, steps: "h1@e:s | -h1@e | 31s", want: map[string][]float64{"user_explicit": {-0.8}, "implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "fired twice for one event", steps: "h1@e:s | h1@e:s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
-		{name: "fired again after its end", steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
+		{name: "fired again after its end", cfg: windows(30, 30), steps: "h1@e:s | 31s | h1@e:s | 31s | h1@e:s | x: undo", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "an undo after the silence takes its place", cfg: windows(60, 30), steps: "h1@e:s | 31s | x: undo | 60s", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
+		{name: "an undo minutes after the silence", steps: "h1@e:s | 31s | wait 300s | x: undo", want: map[string][]float64{"implicit_undo": {-1}}, rate: "0, 1"},
 		{name: "after the silence nothing is ignored", cfg: impatient, steps: "h1@1:s | h1@2:s | 31s | s: a", want: map[string][]float64{"implicit_timeout": {1, 1}}, rate: "2, 0"},
 		{name: "silence takes longer than undo", cfg: windows(30, 120), steps: "h1@e:s | 60s | x: undo | 31s | 31s", want: map[string][]float64{"implicit_timeout": {1}}, rate: "1, 0"},
 		{name: "silence says nothing", cfg: learning.Config{Strategy: silenceIsNeutral}, steps: "h1@e:s | 31s", want: map[string][]float64{}, rate: "0, 0"},
@@ -735,7 +736,7 @@ func TestConfig(t *testing.T) {
 	assert.EqualValues(t, 2, cfg.Strength)
 	assert.Equal(t, learning.Range{Floor: 0.05, Ceiling: 0.95}, cfg.Bounds)
 	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
-	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
+	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
 	assert.Zero(t, cfg.Caps, "one person alone can teach")
 	assert.Equal(t, []float64{0.25, 0.085, 7}, []float64{cfg.Agreement, cfg.Disagreement, cfg.AgreementMass})
 

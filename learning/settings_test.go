@@ -157,7 +157,7 @@ func TestSpecConfig(t *testing.T) {
 		require.NoError(t, err)
 		return fmt.Sprint(s.Type, " ", s.Magnitude)
 	}
-	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Silence: 30 * time.Second}, strategy.Windows("any"))
+	assert.Equal(t, learning.Windows{Undo: 30 * time.Second, Ignore: 30 * time.Second, Silence: 30 * time.Second}, strategy.Windows("any"))
 	assert.Equal(t, "positive 1", worth(strategy.InterpretTimeout(answer)))
 	assert.Equal(t, "negative 1", worth(strategy.InterpretIgnore(answer)))
 	assert.Equal(t, "neutral 0", worth(strategy.InterpretIgnore(learning.Answer{HeuristicID: "h", Consecutive: 2})))

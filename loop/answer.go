@@ -186,7 +186,7 @@ func (a *Agent) window(domain string) time.Duration {
 		return silenceWindow
 	}
 	windows := a.learning.Config().Strategy.Windows(domain)
-	return cmp.Or(max(windows.Silence, windows.Undo, 0), silenceWindow)
+	return cmp.Or(max(windows.Silence, 0), max(windows.Undo, 0), silenceWindow)
 }
 
 // failed tells the arm that its model gave no answer.

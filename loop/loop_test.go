@@ -667,3 +667,21 @@ func TestACrashBetweenHearingAndTheArm(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "undo", account.Channel)
 }
+
+// TestAnUndoAfterSilence takes the place of the silence that was counted, for the heuristic and for the arm.
+func TestAnUndoAfterSilence(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "brief"}, {ID: "long"}}})
+	answer := w.answer(loop.Event{Session: "s", Person: "ann", Text: "one"})
+	w.clock.Advance(time.Minute)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	account, err := w.Explain(ctx, answer.ID)
+	require.NoError(t, err)
+	require.Equal(t, "silence", account.Channel)
+	w.clock.Advance(5 * time.Minute)
+	changes, err := w.Hear(ctx, learning.Message{Session: "s", Person: "ann", Text: "undo that"})
+	require.NoError(t, err)
+	assert.Len(t, changes, 1)
+	account, err = w.Explain(ctx, answer.ID)
+	require.NoError(t, err)
+	assert.Equal(t, "undo", account.Channel)
+}

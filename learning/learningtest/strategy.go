@@ -289,7 +289,7 @@ func namesItself(t tb, s learning.Strategy) {
 
 func windowsPositive(t tb, s learning.Strategy) {
 	for _, domain := range domains {
-		if w := s.Windows(domain); w.Undo < 0 || w.Silence < 0 || w != s.Windows(domain) {
+		if w := s.Windows(domain); w.Undo < 0 || w.Ignore < 0 || w.Silence < 0 || w != s.Windows(domain) {
 			t.Errorf("the windows of %q are %+v", domain, w)
 		}
 	}
