@@ -183,11 +183,11 @@ func (a *Account) trust() Branch {
 		b.add("it was deleted since")
 		return b
 	}
-	now := Branch{Text: fmt.Sprintf("its confidence is %.2f now, after %d answers: %d ended well and %d badly",
-		t.Standing.Confidence, t.Standing.Fires, t.Standing.Successes, t.Standing.Failures)}
+	now := Branch{Text: fmt.Sprintf("its confidence is %.2f now, after %s: %d ended well and %d badly",
+		t.Standing.Confidence, counted(t.Standing.Fires, "answer"), t.Standing.Successes, t.Standing.Failures)}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
-		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %d signals", cmp.Or(s.Channel, "what was seen or said"), s.For, s.Against, s.Count))
+		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s", cmp.Or(s.Channel, "what was seen or said"), s.For, s.Against, counted(s.Count, "signal")))
 	}
 	for _, limit := range t.Limits {
 		now.add("limited by: " + string(limit))
@@ -209,7 +209,7 @@ func (a *Account) arm() Branch {
 	}
 	if a.Item != nil {
 		for _, arm := range a.Item.Arms {
-			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %d outcomes", arm.Arm, arm.Mean, arm.Low, arm.High, arm.Outcomes))
+			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %s", arm.Arm, arm.Mean, arm.Low, arm.High, counted(arm.Outcomes, "outcome")))
 		}
 	}
 	if len(a.Outcomes) > 0 {
@@ -220,6 +220,14 @@ func (a *Account) arm() Branch {
 		b.On = append(b.On, all)
 	}
 	return b
+}
+
+// counted writes a number of things.
+func counted(n uint64, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func ruled(r *feedback.Rule) Branch {

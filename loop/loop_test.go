@@ -472,6 +472,9 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 	}
 	answer := w.answer(loop.Event{Text: full})
 	require.Equal(t, rotate, answer.Text)
+	account, err := w.Explain(ctx, answer.ID)
+	require.NoError(t, err)
+	assert.Contains(t, account.String(), "after 1 answer: 0 ended well")
 	trust := w.confidence("rotate")
 
 	lessons := loop.Lessons{Heuristics: []learning.Heuristic{rotating}}
