@@ -179,7 +179,7 @@ func TestSweep(t *testing.T) {
 	require.NoError(t, err)
 	assert.Len(t, plan.Patterns, 1, "what is archived is in no prompt, and what was promoted stays")
 
-	neutral := patterns.Outcome{Patterns: []patterns.PatternID{"unused"}}
+	neutral := patterns.Outcome{Patterns: []patterns.PatternID{"unused"}, Errors: 3, Duration: time.Hour, Success: true}
 	assert.Empty(t, w.record(neutral).Transitions, "a neutral outcome says nothing")
 	old := good("unused")
 	old.At = start

@@ -71,7 +71,7 @@ func TestObserverIsToldOfEvidence(t *testing.T) {
 		require.NoError(t, err)
 	}
 	assert.Equal(t, []heed.Notice{heed.Duplicate{Component: component, At: start, What: "error", ID: "e"}}, told.since())
-	w.record(patterns.Outcome{Task: "other", Patterns: []patterns.PatternID{"p"}})
+	w.record(patterns.Outcome{Task: "other", Patterns: []patterns.PatternID{"p"}, Errors: 3, Duration: time.Hour, Success: true})
 	assert.Empty(t, told.since(), "a neutral outcome is no evidence")
 }
 

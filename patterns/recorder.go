@@ -110,8 +110,8 @@ func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
 
 // Record takes an outcome and does everything that follows from it, in one commit. It scores and keeps the outcome. Each
 // criterion that the outcome names gets evidence, as strong as the outcome was clear. Each pattern that it names gets an
-// observation: a success if the outcome was helpful, a failure if it was harmful, none if it was neutral. Then each of those
-// patterns gets the state that its evidence calls for.
+// observation: a success if the outcome was helpful, a failure if it was harmful or the task failed, none if the task succeeded
+// with a neutral score. Then each of those patterns gets the state that its evidence calls for.
 //
 // An outcome counts once, by its id. If it is recorded again, nothing changes. So record it again after an error.
 func (r *Recorder) Record(ctx context.Context, o Outcome) (Recorded, error) {
@@ -177,7 +177,7 @@ func (d *draft) credit(e *Entry, named []PatternID) error {
 	if err != nil {
 		return err
 	}
-	if class == Neutral && d.r.cfg.Literal {
+	if class == Neutral && (d.r.cfg.Literal || !o.Success) {
 		class = Harmful
 	}
 	one.Reward, one.Weight = rewardOf(class), 1

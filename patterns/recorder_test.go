@@ -47,6 +47,24 @@ func TestRecordCreditsWhatIsNamed(t *testing.T) {
 	})
 }
 
+// A failure counts against what was followed, though the document's score calls it neutral.
+func TestAPlainFailureLeadsToAWarning(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		w := newWorld(t, cfg)
+		for i := range 7 {
+			o := patterns.Outcome{Patterns: []patterns.PatternID{"p"}}
+			if i > 3 {
+				o = bad("p")
+			}
+			w.record(o)
+		}
+		assert.Equal(t, patterns.Observations{Failures: 7}, w.standing("p").Counts)
+		plan, err := w.Plan(ctx, "")
+		require.NoError(t, err)
+		assert.Contains(t, plan.Prompt(), "Failed 7/7 times (100% failure rate)")
+	})
+}
+
 func TestErrorsAreCountedForTheScore(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	for range 3 {
