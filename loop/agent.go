@@ -114,7 +114,7 @@ func (a *Agent) open(ctx context.Context) error {
 	var err error
 	if cfg.has(Learning) {
 		l := cfg.Learning
-		l.Name = cfg.part(l.Name, "learning")
+		l.Name, l.BySource = cfg.part(l.Name, "learning"), l.BySource || !cfg.MixSources
 		share(cfg, &l.Store, &l.Now, &l.Observer)
 		if a.learning, err = learning.New(ctx, l); err != nil {
 			return err

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
 )
 
@@ -93,4 +95,39 @@ func BenchmarkPrepare(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Microseconds()), "µs-median/op")
 		})
 	}
+}
+
+// What a thousand people on one item cost in memory, by arm or heuristic, with evidence kept apart by person and without.
+func BenchmarkPeople(b *testing.B) {
+	for name, mixed := range map[string]bool{"apart": false, "mixed": true} {
+		b.Run(name, func(b *testing.B) {
+			for range b.N {
+				st, err := memstore.New(memstore.Config{HistoryPerCell: 1})
+				require.NoError(b, err)
+				a, err := loop.New(ctx, loop.Config{Store: st, Model: &mouth{says: "Yes."}, Arms: []loop.Arm{{ID: "a"}}, MixSources: mixed})
+				require.NoError(b, err)
+				say := func(i int) {
+					answer, err := a.Answer(ctx, loop.Event{Text: "Why?", Item: "i", Person: fmt.Sprint("person-", i)})
+					require.NoError(b, err)
+					require.NoError(b, a.React(ctx, answer.ID, loop.Reaction{Person: fmt.Sprint("person-", i), Value: 1}))
+				}
+				say(0)
+				before, began := inUse(), time.Now()
+				for i := range 1000 {
+					say(i)
+				}
+				took := time.Since(began)
+				b.ReportMetric(float64(inUse()-before)/1000, "B/person")
+				b.ReportMetric(float64(took.Microseconds())/1000, "µs/person")
+				runtime.KeepAlive(a)
+			}
+		})
+	}
+}
+
+func inUse() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

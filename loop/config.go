@@ -71,6 +71,11 @@ type Config struct {
 	// 0.3, a quarter of a thumb, until something else becomes known. Where Learning.Strategy takes silence for nothing, as with
 	// [learning.BayesianConfig].SilenceIsNeutral, arms do so too.
 	ArmsIgnoreSilence bool
+	// MixSources leaves it to the configurations of the parts whether evidence is kept apart by person. By default it is, so that
+	// a person can be forgotten at any time. That costs about half a kilobyte for each person and arm of an item, and time that grows with
+	// their number. [New] refuses a store whose evidence is mixed already with a [*heed.SettingsError], until [learning.Rebuild] and
+	// [strategy.Rebuild] have made it anew.
+	MixSources bool
 	// Price is how much the worth of an answer falls for each unit of [Outcome].Cost. 0: cost does not matter.
 	Price float64
 

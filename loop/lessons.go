@@ -337,7 +337,7 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 		return nil
 	}
 	s := cfg.Strategy
-	s.Name = cfg.part(s.Name, "strategy")
+	s.Name, s.BySource = cfg.part(s.Name, "strategy"), s.BySource || !cfg.MixSources
 	share(cfg, &s.Store, &s.Now, &s.Observer)
 	s.Arms = nil
 	for _, arm := range arms {

@@ -3,6 +3,7 @@ package loop_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,6 +14,8 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -186,4 +189,42 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A person can be forgotten when the history no longer has what they said.
+func TestAPersonIsForgotten(t *testing.T) {
+	clock := &clock{now: start}
+	st, err := memstore.New(memstore.Config{Now: clock.Now, HistoryPerCell: 2})
+	require.NoError(t, err)
+	w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w.clock = clock
+	yes := true
+	for i := range 40 {
+		for _, text := range []string{"Why?", full} {
+			e := loop.Event{Text: text, Domain: "d", Item: "i", Task: fmt.Sprint(text, i), Person: "ann"}
+			if text == full {
+				e.Domain = ""
+			}
+			id := w.answer(e).ID
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: []string{"ann", "bob"}[i%2], Value: 1}))
+			require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: "ann"}))
+		}
+	}
+	_, err = st.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	require.NoError(t, err)
+}
+
+// Patterns add people up, so forgetting needs the history: a store as it comes has enough of it.
+func TestAPersonIsForgottenByPatterns(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	p, err := w.Patterns().Define(ctx, patterns.Pattern{ID: "p", Content: "Look at the logs first"})
+	require.NoError(t, err)
+	for i := range 150 {
+		_, err := w.Patterns().Record(ctx, patterns.Outcome{
+			ID: fmt.Sprint(i), Task: fmt.Sprint(i), Patterns: []patterns.PatternID{p.ID}, Success: true, Source: []string{"ann", "bob"}[i%2],
+		})
+		require.NoError(t, err)
+	}
+	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
+	require.NoError(t, err)
 }

@@ -47,6 +47,9 @@ func Open(ctx context.Context, cfg Config) (*Recorder, error) {
 	return r, failed("open", err)
 }
 
+// keptOutcomes is how many observations of a cell a store keeps by default. A person is forgotten by them.
+const keptOutcomes = 10_000
+
 // open makes a recorder of a configuration. agree makes its settings agree with those in the store.
 func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) error) (*Recorder, error) {
 	c := cfg.withDefaults()
@@ -54,7 +57,8 @@ func open(ctx context.Context, cfg Config, agree func(*Config, context.Context) 
 		return nil, err
 	}
 	k := kindsOf(c.Name)
-	if err := c.Store.Declare(ctx, k.patterns.Kind, k.transitions.Kind, k.entries.Kind, k.errors.Kind, store.Audit); err != nil {
+	cells := []store.Kind{{Name: k.patternCells, History: keptOutcomes}, {Name: k.criterionCells, History: keptOutcomes}}
+	if err := c.Store.Declare(ctx, append(cells, k.patterns.Kind, k.transitions.Kind, k.entries.Kind, k.errors.Kind, store.Audit)...); err != nil {
 		return nil, err
 	}
 	cfg.Name, cfg.Now = c.Name, c.Now
