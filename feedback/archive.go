@@ -526,6 +526,7 @@ func (s *Service) admit(ctx context.Context, r *Rule, by importer) error {
 	}
 	if !by.trusted {
 		r.Approvals, r.Pinned = nil, false
+		r.Writers = text.Distinct(append(r.Writers, by.who)) // who brings words in does not approve them, whatever becomes of the rule
 		return nil
 	}
 	if r.Status != StateActive {

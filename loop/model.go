@@ -7,6 +7,8 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -77,13 +79,18 @@ func unasked(o heed.Observer) heed.Observer {
 // A chain asks models in their order until one answers.
 type chain struct{ models []decision.LLM }
 
-// Generate implements [decision.LLM]. An answer without text counts as none.
+// Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of thoughts alone, counts as none.
 func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (reply decision.LLMResponse, err error) {
 	var errs []error
 	for _, m := range c.models {
-		reply, err = m.Generate(ctx, r)
-		if err == nil && strings.TrimSpace(reply.Text) != "" {
-			return reply, nil
+		err = host.Call("the model", func() error {
+			reply, err = m.Generate(ctx, r)
+			return err
+		})
+		if err == nil {
+			if said, _ := thoughts.Split(reply.Text); strings.TrimSpace(said) != "" {
+				return reply, nil
+			}
 		}
 		errs = append(errs, err)
 		if ctx.Err() != nil {

@@ -418,12 +418,13 @@ func (a *Agent) settleAll(ctx context.Context) error {
 		}
 		ids = append(ids, kept.Value.ID)
 	}
+	var errs []error
 	for _, id := range ids {
 		if err := a.settle(ctx, id); err != nil && !errors.Is(err, ErrNoAnswer) {
-			return err
+			errs = append(errs, err)
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // settle tells the strategy what an answer was worth, in one commit with the record that says so. What it was told before is
@@ -481,7 +482,11 @@ func (a *Agent) replace(ctx context.Context, c strategy.Choice, old, is *told, w
 }
 
 func outcomeOf(c strategy.Choice, id string, w worth) strategy.Outcome {
-	return strategy.Outcome{Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: w.at}
+	at := w.at
+	if at.Before(c.At) { // an event may be told long after it happened, and its arm be chosen then
+		at = c.At
+	}
+	return strategy.Outcome{Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: at}
 }
 
 // observe tells the strategy what a choice was worth.
