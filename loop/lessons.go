@@ -123,21 +123,21 @@ func named(lesson string, err error) error {
 
 func (l *Lessons) validate() error {
 	seen := make(map[string]bool)
-	check := func(lesson, id, text string) error {
+	check := func(lesson, id, field, text string) error {
 		switch {
 		case id == "":
 			return &heed.InputError{Field: lesson + ".ID", Reason: "must not be empty"}
 		case seen[lesson[:4]+id]:
 			return &heed.InputError{Field: lesson + ".ID", Reason: "is that of an earlier lesson"}
 		case text == "":
-			return &heed.InputError{Field: lesson, Reason: "must say something"}
+			return &heed.InputError{Field: lesson + "." + field, Reason: "must not be empty"}
 		}
 		seen[lesson[:4]+id] = true
 		return evidence.CheckText(lesson+".ID", id)
 	}
 	for i, h := range l.Heuristics {
 		lesson := fmt.Sprintf("Heuristics[%d]", i)
-		if err := check(lesson, h.ID, h.Action); err != nil {
+		if err := check(lesson, h.ID, "Action", h.Action); err != nil {
 			return err
 		}
 		if h.Condition == "" {
@@ -145,12 +145,12 @@ func (l *Lessons) validate() error {
 		}
 	}
 	for i, n := range l.Notes {
-		if err := check(fmt.Sprintf("Notes[%d]", i), n.ID, n.Text); err != nil {
+		if err := check(fmt.Sprintf("Notes[%d]", i), n.ID, "Text", n.Text); err != nil {
 			return err
 		}
 	}
 	for i, arm := range l.Arms {
-		if err := check(fmt.Sprintf("Arms[%d]", i), arm.ID, arm.ID); err != nil {
+		if err := check(fmt.Sprintf("Arms[%d]", i), arm.ID, "ID", arm.ID); err != nil {
 			return err
 		}
 	}

@@ -445,11 +445,11 @@ func TestTeachingIsIdempotent(t *testing.T) {
 	for field, bad := range map[string]loop.Lessons{
 		"Heuristics[0].ID":        {Heuristics: []learning.Heuristic{{Condition: "c", Action: "a"}}},
 		"Heuristics[1].ID":        {Heuristics: []learning.Heuristic{rotating, rotating}},
-		"Heuristics[0]":           {Heuristics: []learning.Heuristic{{ID: "x", Condition: "c"}}},
+		"Heuristics[0].Action":    {Heuristics: []learning.Heuristic{{ID: "x", Condition: "c"}}},
 		"Heuristics[0].Condition": {Heuristics: []learning.Heuristic{{ID: "x", Action: "c"}}},
 		"Heuristics[0].Initial":   {Heuristics: []learning.Heuristic{{ID: "x", Action: "c", Condition: "c", Initial: 2}}},
 		"Notes[0].ID":             {Notes: []loop.Note{{Text: "t"}}},
-		"Notes[0]":                {Notes: []loop.Note{{ID: "x"}}},
+		"Notes[0].Text":           {Notes: []loop.Note{{ID: "x"}}},
 		"Arms[0].ID":              {Arms: []loop.Arm{{}}},
 	} {
 		_, err := w.Teach(ctx, bad)

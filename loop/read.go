@@ -190,6 +190,13 @@ func (f *file) fault(field, reason string) {
 // lessons reads the lists. What is wrong is noted.
 func (f *file) lessons() (l Lessons) {
 	for _, list := range slices.Sorted(maps.Keys(f.tree)) {
+		if !slices.Contains([]string{"heuristics", "notes", "arms"}, list) {
+			if f.lines[list] == 0 {
+				f.lines[list] = f.lines[list+"[0]"]
+			}
+			f.fault(list, "is not known: lessons are heuristics, notes and arms")
+			continue
+		}
 		all, ok := tables(f.tree[list])
 		if !ok {
 			f.fault(list, "must be a list of tables")
@@ -213,9 +220,6 @@ func (f *file) lessons() (l Lessons) {
 				})
 			}
 			t.rest()
-		}
-		if !slices.Contains([]string{"heuristics", "notes", "arms"}, list) {
-			f.fault(list, "is not known: lessons are heuristics, notes and arms")
 		}
 	}
 	return l
