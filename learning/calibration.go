@@ -27,14 +27,11 @@ type Reliability struct {
 	// by N (Naeini, Cooper and Hauskrecht 2015).
 	Error float64
 	// Table has ten bins, the lowest predictions first. Bin i holds those in [i/10, (i+1)/10), and the last one 1 too.
-	Table [bins]Bin
-}
-
-// A Bin is a row of a reliability table.
-type Bin struct {
-	N          uint64
-	Prediction float64 // the mean of the predictions; 0 if there are none
-	Success    float64 // the rate of success; 0 if there are none
+	Table [bins]struct {
+		N          uint64
+		Prediction float64 // the mean of the predictions; 0 if there are none
+		Success    float64 // the rate of success; 0 if there are none
+	}
 }
 
 // Calibration compares the predictions given with fires and the ways in which those fires ended.
@@ -117,7 +114,8 @@ func (f *forecasts) reliability() (r Reliability) {
 			continue
 		}
 		n += f.n[i]
-		r.Table[i] = Bin{uint64(f.n[i]), f.predicted[i] / f.n[i], f.successes[i] / f.n[i]}
+		row := &r.Table[i]
+		row.N, row.Prediction, row.Success = uint64(f.n[i]), f.predicted[i]/f.n[i], f.successes[i]/f.n[i]
 		r.Error += math.Abs(f.predicted[i] - f.successes[i])
 	}
 	if n > 0 {
