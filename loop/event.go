@@ -72,7 +72,8 @@ type ToolResult struct {
 	At   time.Time
 }
 
-// An Outcome is what came of an answer, as far as it can be counted. The latest one of an answer holds for trust and arms.
+// An Outcome is what came of an answer, as far as it can be counted. For arms the latest one of an answer holds, and for trust the latest one
+// of each source.
 type Outcome struct {
 	// Success says whether it worked. nil means that this is not known.
 	Success *bool
