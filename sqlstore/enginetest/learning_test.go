@@ -13,9 +13,9 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 )
 
-// patientModule opens the module that tests share with other processes. Its answers can be taken back as long as a test runs.
+// patientModule opens the module that tests share with other processes. Its answers can be taken back as long as a test runs, all at once.
 func patientModule(st *sqlstore.Store) (*learning.Module, error) {
-	b, err := learning.NewBayesian(learning.BayesianConfig{UndoWindow: time.Hour, SilenceWindow: time.Microsecond})
+	b, err := learning.NewBayesian(learning.BayesianConfig{UndoAll: true, UndoWindow: time.Hour, SilenceWindow: time.Microsecond})
 	if err != nil {
 		return nil, err
 	}
