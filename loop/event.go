@@ -44,7 +44,7 @@ type Turn struct {
 
 // An Answer is what the agent answered.
 type Answer struct {
-	ID   string // of the event; what becomes of the answer is told under it
+	ID   string // of the event; what becomes of an answer with a text is told under it. Else it is [ErrNoAnswer]
 	Text string // empty if there is none: see Result.Reason
 	Plan Plan
 	// Result says how the decision came about.
