@@ -89,7 +89,7 @@ func (p *Plan) answer() Answer {
 
 // decide has a model answer.
 func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
-	res, err := a.deciderOf().Decide(context.WithValue(ctx, callKey{}, c), a.request(p, a.first(p)))
+	res, err := a.deciderOf(p).Decide(context.WithValue(ctx, callKey{}, c), a.request(p, a.first(p)))
 	if errors.Is(err, errAnswered) {
 		return a.earlier(ctx, p)
 	}
@@ -135,7 +135,7 @@ func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.
 	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
 		r := a.rowOf(p, &res)
 		kept := store.Batch{Records: []store.Record{a.answers.Record(r, 0)}}
-		if a.learning == nil || a.frozen.Load() {
+		if a.learning == nil || a.frozen.Load() || len(p.Undone) > 0 {
 			_, err := a.cfg.Store.Commit(ctx, trace, kept)
 			return err
 		}
@@ -160,6 +160,9 @@ func (a *Agent) rowOf(p *Plan, res *decision.Result) row {
 		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
 		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
 		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Rules: p.Rules, At: e.At,
+	}
+	if r.Undoes = slices.Clone(p.Undone); len(r.Undoes) > 0 {
+		r.Choice = nil
 	}
 	if res.Path == decision.Heuristic {
 		r.Believed = res.Prediction.Confidence
@@ -191,7 +194,7 @@ func (a *Agent) window(domain string) time.Duration {
 
 // failed tells the arm that its model gave no answer.
 func (a *Agent) failed(ctx context.Context, p *Plan) error {
-	if p.Choice == nil || a.frozen.Load() || errors.Is(p.Result.Err, context.Canceled) {
+	if p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || errors.Is(p.Result.Err, context.Canceled) {
 		return nil
 	}
 	return a.observe(ctx, *p.Choice, p.Event.ID+"/failed", worth{value: -1, confidence: 1, channel: "error", at: p.Event.At})

@@ -688,3 +688,23 @@ func TestAnUndoAfterSilence(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "undo", account.Channel)
 }
+
+// TestTheAnswerToAnUndo is the model's, and earns nothing: the next undo means the answer before.
+func TestTheAnswerToAnUndo(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "brief"}, {ID: "long"}}})
+	var ids []string
+	for _, text := range []string{"one", "two"} {
+		ids = append(ids, w.answer(loop.Event{Session: "s", Person: "ann", Text: text}).ID)
+		w.clock.Advance(time.Second)
+	}
+	for _, want := range []string{ids[1], ids[0]} {
+		answer := w.answer(loop.Event{Session: "s", Person: "ann", Text: "undo that"})
+		assert.NotEmpty(t, answer.Text)
+		assert.Equal(t, []string{want}, answer.Plan.Undone)
+		w.clock.Advance(time.Minute)
+		require.NoError(t, w.Sweep(ctx, time.Time{}))
+		account, err := w.Explain(ctx, answer.ID)
+		require.NoError(t, err)
+		assert.False(t, account.Known, "silence counts for it nowhere")
+	}
+}

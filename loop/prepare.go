@@ -38,6 +38,7 @@ type Plan struct {
 	Notes      []Note               // those in System
 	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
 	Heard      []learning.Change    // what the event's text changed about earlier answers
+	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
 	Would      string               // with [Config].Shadow: the heuristic that would have answered, or ""
 
 	system string // the whole system prompt
@@ -61,7 +62,7 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	if err == nil && !p.Ready {
 		c := &call{}
 		quiet := context.WithValue(context.WithValue(ctx, callKey{}, c), quietKey{}, true)
-		_, err = a.deciderOf().Decide(quiet, a.request(&p, nil))
+		_, err = a.deciderOf(&p).Decide(quiet, a.request(&p, nil))
 		p.system, p.Prompt = c.asked.System, c.asked.Prompt
 	}
 	if err != nil {
@@ -71,8 +72,8 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 }
 
 // deciderOf returns the decider that asks the model.
-func (a *Agent) deciderOf() *decision.Decider {
-	if a.cfg.Shadow {
+func (a *Agent) deciderOf(p *Plan) *decision.Decider {
+	if a.cfg.Shadow || len(p.Undone) > 0 {
 		return a.plain
 	}
 	return a.decider
@@ -100,6 +101,11 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if p.Heard, err = a.hear(ctx, &e); err != nil {
 		return p, err
 	}
+	for _, c := range p.Heard {
+		if id := c.Signal.EventID; c.Signal.Channel == learning.ChannelUndo && !slices.Contains(p.Undone, id) {
+			p.Undone = append(p.Undone, id)
+		}
+	}
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time)
 	defer cancel()
 	b, err := a.books(limited, edition)
@@ -120,7 +126,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 
 // repeat makes the plan that of an event which was answered before.
 func (a *Agent) repeat(p *Plan, r *row) {
-	p.Ready, p.Text = true, r.Text
+	p.Ready, p.Text, p.Undone = true, r.Text, slices.Clone(r.Undoes)
 	p.Arm, p.Choice, p.Rules = Arm{}, nil, slices.Clone(r.Rules)
 	if r.Choice != nil {
 		a.strategy.RLock()
@@ -142,7 +148,7 @@ func (p *Plan) late(ctx context.Context, err error, what string) error {
 
 // byHeuristic lets a heuristic answer that is trusted.
 func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error) {
-	if len(p.Candidates) == 0 {
+	if len(p.Candidates) == 0 || len(p.Undone) > 0 {
 		return false, nil
 	}
 	r := a.request(p, a.first(p))

@@ -130,7 +130,7 @@ func (a *Agent) credit(ctx context.Context, after *row, r Reaction, b store.Batc
 // extract has the model write a heuristic from an answer that was praised, once.
 func (a *Agent) extract(ctx context.Context, r *row, praise Reaction) error {
 	wanted := slices.Contains(a.cfg.Extract, r.Domain) || slices.Contains(a.cfg.Extract, "*")
-	if a.extractor == nil || a.learning == nil || !wanted {
+	if a.extractor == nil || len(r.Undoes) > 0 || a.learning == nil || !wanted {
 		return nil
 	}
 	id := "learned-" + records.ID(a.cfg.Name, r.ID)

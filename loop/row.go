@@ -36,6 +36,7 @@ type row struct {
 	Rules      []string             `json:"rules,omitempty"`
 	Notes      []string             `json:"notes,omitempty"`
 	Followed   []patterns.PatternID `json:"followed,omitempty"`
+	Undoes     []string             `json:"undoes,omitempty"` // the answers that the event's text took back
 	At         time.Time            `json:"at"`
 
 	Said    []said    `json:"said,omitempty"`

@@ -171,6 +171,8 @@ func whoAsks(f *fixture) {
 }
 
 func takesBack(f *fixture) {
+	before := f.ask(trustedText)
+	f.clock.advance(time.Second)
 	first := f.ask(trustedText)
 	f.clock.advance(time.Second)
 	f.model.will(says("It is undone."))
@@ -179,6 +181,7 @@ func takesBack(f *fixture) {
 		f.Errorf("a person said %q, and the answer before it still stands", bait)
 	}
 	f.wantNothingSaid(second, "after a person took back the answer before it")
+	f.wantNothingSaid(before, "after a person took back one later answer")
 }
 
 const annAsks, bobAsks = "How high is the tower?", "Where do the trains go?"
