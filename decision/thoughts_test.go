@@ -13,7 +13,7 @@ import (
 	"github.com/heedhq/heed/decision/llmtest"
 )
 
-// What a model says to itself is in Thoughts, and nowhere else.
+// Thoughts has the text that a model writes to itself. No other field has it.
 func TestThoughtsAreInNoAnswer(t *testing.T) {
 	m := model("<think>SECRET\nRotate the logs?</think>\n\nCall the people on call.", `<think>{"success": 0.1, "confidence": 0.1} SECRET</think>{"success": 0.6, "confidence": 0.4}`)
 	h := newHeuristicFirst(t, decision.Config{LLM: m, Prediction: decision.SecondCall, Withhold: share(1)})

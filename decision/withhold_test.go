@@ -17,7 +17,7 @@ import (
 
 func share(x float64) *float64 { return &x }
 
-// oneAndOther returns candidates of which the model says the first one's action.
+// oneAndOther returns two candidates. The model says the action of the first.
 func oneAndOther() []decision.Candidate {
 	return []decision.Candidate{
 		{HeuristicID: "same", Condition: "it is full", Action: "Rotate the logs.", Confidence: 0.3},
@@ -162,7 +162,7 @@ func TestACandidateThatIsThereTwiceCountsOnce(t *testing.T) {
 	assert.Len(t, sure, 2, "the request stays as it is")
 }
 
-// What is compared was not in the prompt, and was not trusted.
+// A compared candidate was not in the prompt, and was not trusted.
 func TestOnlyTheUnseenIsCompared(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		r := decision.Request{EventID: rapid.StringMatching("[a-z]{1,3}").Draw(rt, "event")}

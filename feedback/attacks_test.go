@@ -337,7 +337,7 @@ func TestInstructionsAgainstInstructionsAreWarnedOf(t *testing.T) {
 	assert.ErrorAs(t, err, new(*heed.InputError))
 }
 
-// Whoever imports a rule that was retired elsewhere does not count when it is to be restored.
+// A person who imports a retired rule does not count as an approver when somebody wants it restored.
 func TestAnImporterDoesNotApproveWhatTheyBroughtIn(t *testing.T) {
 	for _, status := range []feedback.State{feedback.StateRetired, feedback.StateSuperseded} {
 		v := newVictim(t)

@@ -31,7 +31,7 @@ type Config struct {
 	// Threshold is the similarity from which on texts are alike, in (0, 1]. 0 means 0.4 for [heed.Trigrams] and 0.8 for others.
 	// It belongs to Similarity, so the store does not keep it.
 	Threshold float64
-	// Ceiling is the most that a confidence may be, in (0, 1]. 0 means 1. Corrections of which only the words were compared
+	// Ceiling is the most that a confidence may be, in (0, 1]. 0 means 1. Corrections that were compared by words alone
 	// ([Evaluation].Worded) raise a confidence to nine tenths of Expedite at most.
 	Ceiling float64
 	// Evaluator classifies. nil means [Counting].

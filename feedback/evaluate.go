@@ -23,8 +23,8 @@ import (
 //  4. Any other correction joins the most similar cluster without a member that it contradicts, and the [Evaluator] decides.
 //     Earlier members of the cluster are promoted with it.
 //
-// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. Corrections of which only
-// the words were compared don't count for that: they wait for [Service.Flush]. If that fails, the
+// A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. Corrections that were compared
+// by words alone don't count for that: they wait for [Service.Flush]. If that fails, the
 // feedback is classified all the same, and [Service.Flush] will propose it. If the evaluation fails, the feedback stays as it was,
 // and [Service.Sweep] evaluates it again.
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
@@ -248,7 +248,7 @@ func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
 	return done, errors.Join(failures...)
 }
 
-// ceiling is the most that the confidence of these may be. Those of which only the words were compared can't lift it to
+// ceiling is the highest confidence that these may have. Corrections that were compared by words alone can't lift it to
 // Config.Expedite.
 func (s *Service) ceiling(all []Feedback) float64 {
 	sure := certain(all)

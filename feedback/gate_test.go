@@ -216,7 +216,7 @@ func TestHash(t *testing.T) {
 	}
 	same := d
 	same.Agents, same.Action, same.Type = []string{"c", "b", "c"}, feedback.CreateRule, feedback.Guideline
-	assert.Equal(t, d.Hash(), same.Hash(), "order and defaults are of no account")
+	assert.Equal(t, d.Hash(), same.Hash(), "order and defaults do not matter")
 }
 
 func TestContradictionsHaveToBeOverridden(t *testing.T) {

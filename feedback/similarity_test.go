@@ -100,7 +100,7 @@ func TestALongTextIsNotCompared(t *testing.T) {
 	assert.Less(t, longest, 4001)
 }
 
-// TestTheSameText: only case, spaces, quotation marks and what ends a sentence are of no account.
+// TestTheSameText: two texts are the same if they differ only in case, spaces, quotation marks and the ends of sentences.
 func TestTheSameText(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"Add tests", "add  tests."}, {"Add “tests”!", "add tests"}, {"Add tests:\nmany.", "Add tests; many"}, {"ADD TESTS", "add tests…"},

@@ -100,7 +100,7 @@ func TestAJudgementBeforeTheAnswer(t *testing.T) {
 	assert.Equal(t, map[string][]float64{"agreement": {-0.17}}, f.counted("no"))
 }
 
-// TestAgreementIsCapped: its mass is limited, and its mean stays. What people say of the heuristic itself counts beside.
+// TestAgreementIsCapped: its mass is limited, and its mean stays. Judgements of the heuristic itself count in addition.
 func TestAgreementIsCapped(t *testing.T) {
 	f := newFixture(t, strong(learning.Config{Caps: evidence.Caps{SourceMass: 1}}), "yes", "no")
 	for i := range 100 {

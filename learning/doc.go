@@ -27,8 +27,8 @@
 //
 // # What counts for an answer
 //
-// An answer is one heuristic on one event. What counts is a function of what is known about it: the judgements that stand, an undo, the
-// outcome of an [Expectation], being ignored, and silence ([Module.Timeouts]). The order in which they came does not matter. At most one
+// An answer is one heuristic on one event. heed keeps the facts about it: the judgements that stand, an undo, the outcome of an
+// [Expectation], being ignored, and silence ([Module.Timeouts]). The signals that count follow from these facts. The order in which they came does not matter. At most one
 // implicit signal counts. Said beats seen: a complaint takes silence away, and praise an ignore. An undo is a command, and nothing sets it
 // aside. docs/confidence.md has the table. Only an answer that was shown earns a signal. Heuristics that were only considered are
 // counted apart ([Module.Consider]).
@@ -36,7 +36,7 @@
 // Judgements have no time limit and need no fire. The last click of a person on an answer, on one channel, replaces the one before, as if
 // that had never been made.
 //
-// What becomes of the model's answer counts for heuristics that it was compared with: see [Fire].Compared.
+// The fate of the model's answer counts for the heuristics that it was compared with: see [Fire].Compared.
 //
 // # Three numbers
 //

@@ -6,7 +6,7 @@ import (
 	"github.com/heedhq/heed"
 )
 
-// facts are what is known about one answer. What counts is a function of the facts alone, so their order does not matter.
+// facts holds all that is known about one answer. The signals that count follow from the facts alone, so their order does not matter.
 // docs/confidence.md has the table.
 type facts struct {
 	Praise    said  `json:"praise,omitzero"` // judgements that stand

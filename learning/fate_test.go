@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// What was seen of an answer can be read, whichever process saw it.
+// Fate tells the signals that any process saw of an answer.
 func TestFate(t *testing.T) {
 	f := newFixture(t, learning.Config{Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "smoke", Failure: true}}})
 	f.put(learning.Heuristic{ID: "h", Condition: "oven"})

@@ -29,8 +29,8 @@ type Fire struct {
 	Condition  string
 	Prediction *float64  // the predicted probability of success, in [0, 1]; nil if there is none
 	At         time.Time // when it was shown; the zero time means now
-	// Compared are heuristics that the model did not see before it answered, each at most once and at most 64. What becomes of the
-	// answer counts for them: see [Config].Agreement. It needs an empty HeuristicID.
+	// Compared are heuristics that the model did not see before it answered, each at most once and at most 64. The fate of
+	// the answer counts for them: see [Config].Agreement. HeuristicID must be empty.
 	Compared []heed.Comparison
 }
 

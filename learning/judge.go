@@ -58,7 +58,7 @@ func (c clicked) place() (id string, at time.Time, keys []string) {
 }
 
 // Judge counts what a person says about an answer. It replaces what they said before on the same channel about the same target or about
-// both; a value of 0 withdraws it. What was only seen of the answer gives way, as docs/confidence.md says. The click, the confidence and
+// both; a value of 0 withdraws it. A judgement sets aside contrary signals that were only seen; docs/confidence.md has the rules. The click, the confidence and
 // the fire change in one commit. The same judgement again, of the same At, changes nothing: it is a [LimitDuplicate].
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before the answer. An unknown heuristic is

@@ -97,7 +97,7 @@ func BenchmarkPrepare(b *testing.B) {
 	}
 }
 
-// What a thousand people on one item cost in memory, by arm or heuristic, with evidence kept apart by person and without.
+// BenchmarkPeople measures the memory of a thousand people on one item, with evidence kept apart by person and mixed.
 func BenchmarkPeople(b *testing.B) {
 	for name, mixed := range map[string]bool{"apart": false, "mixed": true} {
 		b.Run(name, func(b *testing.B) {

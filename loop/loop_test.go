@@ -655,7 +655,7 @@ func TestAgreementEarnsTrust(t *testing.T) {
 	assert.Contains(t, account.String(), "the prompt withheld the heuristic rotate, which says the same")
 }
 
-// What a message showed reaches the arm, though the process ended before it could be told.
+// A signal in a message reaches the arm, though the process ended before it could tell the arm.
 func TestACrashBetweenHearingAndTheArm(t *testing.T) {
 	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
 	answer := w.answer(loop.Event{Text: "Why?", Domain: "d", Session: "s", Person: "ann"})

@@ -138,7 +138,7 @@ func (mute) InterpretTimeout(learning.Answer) (learning.Signal, error) {
 	return learning.Signal{}, errMute
 }
 
-// What people say and the outcome are worth the same to the arm, in any order; Explain has what does not count as well.
+// Reactions and the outcome are worth the same to the arm, in any order. Explain lists also those that do not count.
 func TestAnOutcomeBesideThumbs(t *testing.T) {
 	yes, no := true, false
 	thumb := func(person string, value float64) func(w *world, id string) error {

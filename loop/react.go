@@ -42,8 +42,8 @@ func (a *Agent) read(ctx context.Context, id string) (records.Kept[row], error) 
 	return kept, err
 }
 
-// change changes the record of an answer, in one commit with what commit adds. commit is given the batch. Whoever is slower
-// reads anew.
+// change changes the record of an answer, in one commit with what commit adds. commit is given the batch. The slower of two
+// callers reads anew.
 func (a *Agent) change(ctx context.Context, id string, edit func(*row) error, commit func(context.Context, *row, store.Batch) error) error {
 	var after row
 	err := records.Retry(ctx, func() error {
@@ -427,8 +427,8 @@ func (a *Agent) settleAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle tells the strategy what an answer was worth, in one commit with the record that says so. What it was told before is
-// replaced.
+// settle tells the strategy what an answer was worth, in one commit with the record that says so. This replaces
+// what it was told before.
 func (a *Agent) settle(ctx context.Context, id string) error {
 	return records.Retry(ctx, func() error {
 		kept, err := a.read(ctx, id)

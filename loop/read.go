@@ -187,7 +187,7 @@ func (f *file) fault(field, reason string) {
 	f.faults = append(f.faults, &LessonError{Line: line, Field: field, Reason: reason})
 }
 
-// lessons reads the lists. What is wrong is noted.
+// lessons reads the lists, and notes each fault.
 func (f *file) lessons() (l Lessons) {
 	for _, list := range slices.Sorted(maps.Keys(f.tree)) {
 		if !slices.Contains([]string{"heuristics", "notes", "arms"}, list) {

@@ -178,7 +178,7 @@ type worth struct {
 	at                time.Time
 }
 
-// What is seen is worth, where nobody said anything.
+// The worth of signals, if nobody said anything.
 const (
 	passedOver      = -0.5
 	passedOverTrust = 0.5
@@ -292,7 +292,7 @@ func lessonsOf(name string) records.Kind[lessonRow] {
 	}
 }
 
-// An edition says which state of the heuristics and notes a store has. Whoever changes one of them writes it anew.
+// An edition numbers the state of the heuristics and notes in a store. Each change of one of them writes a new edition.
 type edition struct {
 	Agent string    `json:"agent"`
 	At    time.Time `json:"at"`

@@ -65,7 +65,7 @@ func (x *index[T]) add(it T, about string, lexical bool) {
 	}
 }
 
-// like returns at most so many things whose texts are like one, the most similar first.
+// like returns the things whose texts are like one, the most similar first. most bounds their number.
 func (x *index[T]) like(ctx context.Context, s heed.Similarity, one string, least float64, most int) ([]match[T], error) {
 	if x == nil || len(x.all) == 0 {
 		return nil, nil

@@ -75,7 +75,7 @@ type rank struct {
 	order [3]float64
 }
 
-// planned returns the patterns that a plan has, the best first, and at most so many of each list. Candidates are not among them.
+// planned returns the patterns that a plan has, the best first. Each list has a limit. Candidates are not among them.
 func (r *Recorder) planned(found *reading) (all []Standing) {
 	now := r.cfg.Now()
 	var ranks []rank

@@ -66,7 +66,7 @@ func (l *Learner) validateRetraction(c *Choice, id string) error {
 	return (&Outcome{Choice: *c, ID: id}).validateTexts()
 }
 
-// A retraction is an outcome that is to be taken back.
+// A retraction takes back an outcome.
 type retraction struct {
 	choice        *Choice
 	id            string

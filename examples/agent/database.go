@@ -61,8 +61,8 @@ func (s *shelter) begin(ctx context.Context, events int) (run int, span world.Sp
 	return run, span, err
 }
 
-// checkEmpty tells whether nobody has learned here yet. What heed exports are its own tables. Without the runs, answers would have
-// the ids of earlier ones.
+// checkEmpty tells whether nobody has learned here yet. heed exports its own tables alone, and not the runs. So
+// answers here would get the ids of earlier ones.
 func (s *shelter) checkEmpty(ctx context.Context) error {
 	st, err := sqlstore.Open(ctx, s.handle, s.dialect)
 	if err != nil {

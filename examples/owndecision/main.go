@@ -34,7 +34,7 @@ type Budget struct {
 func (b *Budget) Decide(ctx context.Context, r decision.Request) (decision.Result, error) {
 	refuse := !r.CanWait && b.exhausted()
 	if refuse {
-		r.CanWait = true // which is how a request says that no model is to be asked
+		r.CanWait = true // no model is asked
 	}
 	result, err := b.Next.Decide(ctx, r)
 	if refuse && result.Path == decision.Rejected && result.Reason == decision.NotImmediate {

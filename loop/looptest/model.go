@@ -47,7 +47,7 @@ type Model struct {
 	sent   []Request
 }
 
-// A script says what the model says to a request. What emit returns says whether to go on.
+// A script answers a request in place of a model. It stops if emit returns false.
 type script func(ctx context.Context, r Request, emit func(Piece) bool) error
 
 // Generate returns what the model says, in one piece.

@@ -44,7 +44,7 @@ func init() {
 	}
 }
 
-// TestAnswersOutliveTheirProcess: one process answers and is gone. What people make of its answers reaches heuristics and arms.
+// TestAnswersOutliveTheirProcess: one process answers and ends. Reactions to its answers reach heuristics and arms.
 func TestAnswersOutliveTheirProcess(t *testing.T) {
 	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {

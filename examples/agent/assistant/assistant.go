@@ -48,7 +48,7 @@ type (
 	}
 	// Closed is the end of a conversation.
 	Closed struct{ At time.Time }
-	// Morning is the hour of what is to be done once a day.
+	// Morning is the hour of daily work.
 	Morning struct{ At time.Time }
 )
 
