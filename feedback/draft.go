@@ -236,9 +236,6 @@ func ruleText(f *Feedback) string {
 	return text
 }
 
-// obligations are the words by which a text binds.
-var obligations = strings.Fields("must never always shall required mandatory forbidden prohibited cannot muss nie immer verboten doit jamais debe nunca")
-
 func selectType(cluster []Feedback, text string) RuleType {
 	all := func(d Decision) bool {
 		return !slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Decision != d })
@@ -247,7 +244,7 @@ func selectType(cluster []Feedback, text string) RuleType {
 	case all(Approved):
 		return PositiveExample
 	case slices.ContainsFunc(cluster, func(r Feedback) bool { return r.Severity == "critical" }),
-		slices.ContainsFunc(obligations, oppose.Read(text).Has):
+		oppose.Read(text).Binds():
 		return Constraint
 	case all(Rejected):
 		return NegativeExample

@@ -2,12 +2,12 @@ package feedback
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/heedhq/heed/internal/oppose"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -173,24 +173,6 @@ const (
 	warnWords       = "only the words of its sources were compared: read each of them"
 )
 
-// A text reads like an instruction against other instructions if it has one of these phrases, or a verb of setting aside
-// together with a word for what a model was told.
-var (
-	injections = []string{
-		"system prompt", "you are now", "new instructions", "jailbreak", "do not tell", "don't tell", "reveal your", "forget everything",
-		"from now on you", "developer mode", "no longer bound",
-	}
-	setsAside = regexp.MustCompile(`\b(ignor|disregard|forget|overrid|bypass|neglect|overrul|circumvent|violat|skip|drop|discard|pay no|set aside|instead of following|(do not|don't|never|stop|not) (obey|follow|heed|comply))`)
-	toldToIt  = regexp.MustCompile(`\b(instruct|prompt|guideline|directive|previous|prior|earlier|above|preceding|everything|were told|been told|restriction|safeguard|policies|policy|rules|orders?)\b|\binstruction`)
-)
-
-// suspicious reports whether a text reads like an instruction against other instructions.
-func suspicious(text string) bool {
-	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
-	return slices.ContainsFunc(injections, func(i string) bool { return strings.Contains(text, i) }) ||
-		setsAside.MatchString(text) && toldToIt.MatchString(text)
-}
-
 // warnings say what approvers should know of a draft.
 func warnings(d *Draft, evidence []Feedback) []string {
 	var found []string
@@ -200,13 +182,13 @@ func warnings(d *Draft, evidence []Feedback) []string {
 		}
 	}
 	reviewers := map[string]bool{}
-	warn(suspicious(d.Text), warnInstruction)
+	warn(oppose.AgainstInstructions(d.Text), warnInstruction)
 	for i := range evidence {
 		text := evidence[i].said()
 		reviewers[evidence[i].Reviewer] = true
 		warn(prompt.Check(strings.Join(strings.Fields(text), " ")) != nil, warnCleaned)
 		warn(utf8.RuneCountInString(d.Text) >= 20 && strings.Contains(text, d.Text), warnVerbatim)
-		warn(suspicious(text), warnInstruction)
+		warn(oppose.AgainstInstructions(text), warnInstruction)
 		warn(evidence[i].Worded, warnWords)
 	}
 	warn(len(reviewers) == 1, warnSingle)

@@ -1,4 +1,5 @@
-// Package oppose finds out whether two texts contradict each other. A measure of similarity can't tell.
+// Package oppose finds out whether two texts contradict each other, which a measure of similarity can't tell, and whether a text
+// speaks against instructions. Its lists of words are in words.txt.
 package oppose
 
 import (

@@ -276,9 +276,6 @@ func stem(word string) string {
 	return word
 }
 
-// Has reports whether the text has a word, which is in lower case.
-func (r Reading) Has(word string) bool { return r.words[word] }
-
 // Topic returns the words that tell what a text is about. It leaves out negations and words that have an opposite.
 func Topic(text string) string {
 	r := Read(text)
