@@ -2,18 +2,16 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/decision/llmtest"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/loop/looptest"
 )
 
 func Example() {
@@ -24,92 +22,92 @@ func Example() {
 }
 
 var (
-	ctx     = context.Background()
-	restart = decision.Candidate{HeuristicID: "restart", Condition: "a queue is stuck", Action: "Restart it."}
-	rotate  = decision.Candidate{HeuristicID: "rotate", Condition: "a disk is full", Action: "Rotate the logs."}
-	wait    = decision.Candidate{HeuristicID: "wait", Condition: "a build is slow", Action: "Wait."}
+	ctx    = context.Background()
+	resume = learning.Heuristic{ID: "resume", Condition: "the queue is stuck again", Action: "Resume it."}
+	drain  = learning.Heuristic{ID: "drain", Condition: "a queue is stuck", Action: "Drain it."}
 )
 
-// A bench has an agent with a clock that the test sets, ids that count, and a model that answers from a script.
+// A bench is the agent in a world that stands still, with a model that answers from a script.
 type bench struct {
-	*Agent
-	now   time.Time
-	model *llmtest.Model
+	*testing.T
+	*loop.Agent
+	*looptest.World
 }
 
-func newBench(t *testing.T, seed uint64, taught ...decision.Candidate) *bench {
-	b := &bench{now: time.Date(2026, 1, 5, 9, 0, 0, 0, time.UTC), model: &llmtest.Model{Answers: llmtest.Say("Call Ann.", "Call Bob.")}}
-	ids := 0
-	agent, err := NewAgent(ctx, World{
-		LLM: b.model, Now: func() time.Time { return b.now }, Seed: rand.NewPCG(seed, 0),
-		NewID: func() string { ids++; return fmt.Sprint("answer ", ids) },
-	}, taught...)
-	require.NoError(t, err)
-	b.Agent = agent
-	return b
+func newBench(t *testing.T, cfg loop.Config) *bench {
+	agent, world := looptest.New(t, cfg, "Call Ann.", "Call Bob.")
+	return &bench{t, agent, world}
 }
 
-func (b *bench) alert(t *testing.T, id string) decision.Result {
-	t.Helper()
-	b.now = b.now.Add(time.Minute)
-	result, err := b.Alert(ctx, id, "The queue is stuck.")
-	require.NoError(t, err)
-	return result
+func (b *bench) alert() loop.Answer {
+	b.Helper()
+	answer, err := b.Answer(ctx, loop.Event{Text: stuck})
+	require.NoError(b, err)
+	return answer
+}
+
+func (b *bench) thumb(id string, value float64) {
+	b.Helper()
+	require.NoError(b, b.React(ctx, id, loop.Reaction{Person: "ann", Value: value}))
+}
+
+func (b *bench) confidence() float64 {
+	b.Helper()
+	standing, err := b.Learning().Standing(ctx, restart.ID)
+	require.NoError(b, err)
+	return standing.Confidence
 }
 
 func TestATrustedHeuristicAnswersWithoutTheModel(t *testing.T) {
-	b := newBench(t, 1, restart)
-	got := b.alert(t, "a")
-	assert.Equal(t, decision.Heuristic, got.Path)
-	assert.Equal(t, "answer 1", got.ResponseID)
-	assert.InDelta(t, 0.75, got.Prediction.Success, 1e-9)
-	assert.Empty(t, b.model.Requests())
+	b := newBench(t, config(nil, restart))
+	got := b.alert()
+	assert.Equal(t, decision.Heuristic, got.Result.Path)
+	assert.Equal(t, "event-1", got.ID)
+	assert.InDelta(t, 0.75, got.Result.Prediction.Success, 1e-9)
+	assert.Empty(t, b.Model.Requests())
 }
 
 func TestAComplaintHandsOverToTheModelUntilItIsTakenBack(t *testing.T) {
-	b := newBench(t, 1, restart)
-	first := b.alert(t, "a")
-	require.NoError(t, b.Thumb(ctx, first.ResponseID, "ann", false)) // 0.75 to 1.5/(2+0.8)
-	second := b.alert(t, "b")
-	assert.Equal(t, decision.Model, second.Path)
+	b := newBench(t, config(nil, restart))
+	first := b.alert()
+	b.thumb(first.ID, -1) // 0.75 to 1.5/(2+0.8)
+	assert.InDelta(t, 1.5/2.8, b.confidence(), 1e-9)
+	second := b.alert()
+	assert.Equal(t, decision.Model, second.Result.Path)
 	assert.Equal(t, "Call Ann.", second.Text)
-	require.NoError(t, b.Thumb(ctx, second.ResponseID, "ann", false), "what the model said is not held against a heuristic")
-	b.now = b.now.Add(time.Second)
-	require.NoError(t, b.Thumb(ctx, first.ResponseID, "ann", true)) // the last click holds: (1.5+0.8)/(2+0.8)
-	third := b.alert(t, "c")
-	assert.Equal(t, decision.Heuristic, third.Path)
-	assert.InDelta(t, 2.3/2.8, third.Prediction.Success, 1e-9)
+	b.Advance(time.Second)
+	b.thumb(first.ID, 1) // the last click holds: (1.5+0.8)/(2+0.8)
+	assert.InDelta(t, 2.3/2.8, b.confidence(), 1e-9)
+	assert.Equal(t, decision.Heuristic, b.alert().Result.Path)
 }
 
 func TestSilenceIsHeardAfterThirtySeconds(t *testing.T) {
-	b := newBench(t, 1, restart)
-	shown, at := b.alert(t, "a"), b.now
+	b := newBench(t, config(nil, restart))
+	b.alert()
 	for _, step := range []struct {
-		after time.Duration
+		later time.Duration
 		want  float64
-	}{{29 * time.Second, 0.75}, {31 * time.Second, 1.8 / 2.3}, {time.Hour, 1.8 / 2.3}} {
-		b.now = at.Add(step.after)
-		require.NoError(t, b.Tick(ctx, b.now))
-		standing, err := b.learning.Standing(ctx, shown.CreditID)
-		require.NoError(t, err)
-		assert.InDelta(t, step.want, standing.Confidence, 1e-9, "after %v", step.after)
+	}{{29 * time.Second, 0.75}, {2 * time.Second, 1.8 / 2.3}, {time.Hour, 1.8 / 2.3}} {
+		b.Advance(step.later)
+		assert.InDelta(t, step.want, b.confidence(), 1e-9, "after another %v", step.later)
 	}
 }
 
-// TestASeedDecidesAlike shows what a seed is for: candidates are shown to the model in random order.
+// TestASeedDecidesAlike shows what a seed is for: the model is shown heuristics that nobody trusts yet in random order.
 func TestASeedDecidesAlike(t *testing.T) {
-	shown := func(seed uint64) (all [][]string) {
-		b := newBench(t, seed, restart, rotate, wait)
-		for _, c := range []decision.Candidate{restart, rotate, wait} { // nobody trusts any of them any more
-			_, err := b.learning.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: c.HeuristicID, EventID: "long ago", Person: "ann", Value: -1}})
-			require.NoError(t, err)
-		}
-		for i := range 60 {
-			all = append(all, b.alert(t, fmt.Sprint(i)).ShownIDs)
+	shown := func() (all [][]string) {
+		young := restart
+		young.Initial = 0
+		cfg := config(nil, young, resume, drain)
+		cfg.Decision.Withhold = new(float64) // it is always shown them
+		b := newBench(t, cfg)
+		for range 40 {
+			all = append(all, b.alert().Result.ShownIDs)
 		}
 		return all
 	}
-	once, again, other := shown(1), shown(1), shown(2)
-	assert.Equal(t, once, again)
-	assert.NotEqual(t, once, other, "another seed shows the candidates in other orders")
+	once := shown()
+	assert.Equal(t, once, shown())
+	assert.Contains(t, once, []string{"restart", "resume", "drain"})
+	assert.Contains(t, once, []string{"drain", "resume", "restart"})
 }

@@ -48,6 +48,7 @@ var table = map[string]row{
 		library + " github.com/BurntSushi/toml", shared, // lessons are written by hand
 		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore internal/...",
 	},
+	"loop/looptest": {nothing, silent, ". store learning decision decision/llmtest strategy feedback patterns memstore loop internal/..."},
 	"examples/...": {anything, silent, "..."},
 	"cmd/...":      {anything, silent, "..."},
 }

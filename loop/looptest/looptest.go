@@ -1,5 +1,7 @@
-// Package looptest is the contract of an adapter in executable form. An adapter lets the agent of a framework run over a
-// [loop.Agent]. Run it from a test of your adapter:
+// Package looptest is for tests. [New] gives a host's own test an agent with a fixed clock, a seed and a scripted model.
+//
+// [Run] is the contract of an adapter in executable form. An adapter lets the agent of a framework run over a [loop.Agent]. Run the
+// suite from a test of your adapter:
 //
 //	func TestAdapter(t *testing.T) {
 //		looptest.Run(t, looptest.Subject{New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {

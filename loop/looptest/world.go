@@ -1,0 +1,100 @@
+package looptest
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/decision/llmtest"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+)
+
+// A World is what surrounds an agent in a host's own tests. It is the same in each run. It is safe for concurrent use, but for
+// [World.Advance], which is for the goroutine of the test.
+type World struct {
+	// Config made the agent. Make another one of it to play a second process.
+	Config loop.Config
+	// Model has the requests that reached the scripted model.
+	Model *llmtest.Model
+
+	t     testing.TB
+	agent *loop.Agent
+	clock *clock
+}
+
+// New returns an agent for a host's own tests, and its world: a store in memory, a clock that begins on 5 January 2026 at 9:00 UTC
+// and stands still, a seed, ids that count from "event-1", and a model that says each text in turn, and the last one again and again.
+//
+// With texts, the scripted model takes the place of all models in cfg. Without texts, it says "ok" if cfg has no model. The store, the seed and
+// the ids of cfg stay if it has them. The clock of cfg is replaced.
+func New(t testing.TB, cfg loop.Config, says ...string) (*loop.Agent, *World) {
+	t.Helper()
+	w := &World{t: t, clock: &clock{}, Model: &llmtest.Model{Answers: llmtest.Say(says...)}}
+	cfg.Now = w.clock.Now
+	if cfg.Store == nil {
+		kept, err := memstore.New(memstore.Config{Now: w.clock.Now})
+		if err != nil {
+			t.Fatalf("looptest: %v", err)
+		}
+		cfg.Store = kept
+	}
+	if cfg.Seed == nil {
+		cfg.Seed = rand.NewPCG(1, 2)
+	}
+	count(&cfg.NewID, "event")
+	count(&cfg.Decision.NewID, "answer")
+	count(&cfg.Feedback.NewID, "proposal")
+	if len(says) > 0 {
+		replaceModels(&cfg, w.Model)
+	} else if cfg.Model == nil && len(cfg.Fallbacks)+len(cfg.Models) == 0 {
+		cfg.Model = w.Model
+	}
+	w.Config = cfg
+	var err error
+	if w.agent, err = loop.New(t.Context(), cfg); err != nil {
+		t.Fatalf("looptest: %v", err)
+	}
+	return w.agent, w
+}
+
+// count has ids count, if the host makes none.
+func count(newID *func() string, what string) {
+	if *newID == nil {
+		var n atomic.Int64
+		*newID = func() string { return fmt.Sprintf("%s-%d", what, n.Add(1)) }
+	}
+}
+
+// replaceModels puts a model in the place of all others.
+func replaceModels(cfg *loop.Config, m decision.LLM) {
+	cfg.Model, cfg.Fallbacks, cfg.Models = m, nil, maps.Clone(cfg.Models)
+	for name := range cfg.Models {
+		cfg.Models[name] = m
+	}
+	for _, arms := range []*[]loop.Arm{&cfg.Arms, &cfg.Lessons.Arms} {
+		*arms = slices.Clone(*arms)
+		for i := range *arms {
+			if (*arms)[i].Model != nil {
+				(*arms)[i].Model = m
+			}
+		}
+	}
+}
+
+// Now is the time in the world.
+func (w *World) Now() time.Time { return w.clock.Now() }
+
+// Advance lets time pass, and then does what [loop.Agent.Run] would have done at the end of it: it sweeps.
+func (w *World) Advance(d time.Duration) {
+	w.t.Helper()
+	w.clock.advance(d)
+	if err := w.agent.Sweep(w.t.Context(), w.Now()); err != nil {
+		w.t.Fatalf("looptest: %v", err)
+	}
+}
