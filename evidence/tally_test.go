@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -194,7 +195,11 @@ func TestCaps(t *testing.T) {
 		{"no caps", evidence.Caps{}, []evidence.Part{honest, flood, silence}, 140, 182.5},
 		{"one part needs no cap", evidence.Caps{}, []evidence.Part{honest}, 60, 100.5},
 		{"a source by mass", evidence.Caps{SourceMass: 2}, []evidence.Part{flood, part("explicit", "bob", 1, 0)}, 3, 3},
-		{"a source by share of the others", evidence.Caps{SourceMass: 2, SourceShare: 0.05}, []evidence.Part{honest, flood}, 60*2.5/100.5 + 0.05*100.5, 2.5 + 0.05*100.5},
+		{"sources that are too few for the share", evidence.Caps{SourceMass: 2, SourceShare: 0.4}, []evidence.Part{honest, flood}, 60*2/100.5 + 2, 4},
+		{"a source by share", evidence.Caps{SourceMass: 2, SourceShare: 0.5}, []evidence.Part{flood, part("", "ann", 4, 6), part("", "bob", 0, 5)}, 15 + 4, 30},
+		{"two sources by share", evidence.Caps{SourceMass: 1, SourceShare: 0.4}, []evidence.Part{flood, honest, part("", "bob", 0, 5)}, 10 + 10*60/100.5, 25},
+		{"a source in two channels", evidence.Caps{SourceMass: 2, SourceShare: 0.5}, []evidence.Part{part("", "ann", 4, 6), flood, part("silence", "mallory", 0, 50), part("", "bob", 0, 5)}, 4 + 7.5, 30},
+		{"sources of the share exactly", evidence.Caps{SourceMass: 1, SourceShare: 0.2}, []evidence.Part{part("", "a", 7, 0), part("", "b", 0, 7), part("", "c", 0, 7), part("", "d", 0, 7), part("", "e", 0, 7)}, 7, 35},
 		{"silence by what was said", evidence.Caps{Silence: []string{"implicit_timeout"}, SilenceMass: 1}, []evidence.Part{silence, part("explicit", "ann", 3, 1)}, 3 + 4, 4 + 4 + 2},
 		{"silence alone", evidence.Caps{Silence: []string{"implicit_timeout"}, SilenceMass: 1}, []evidence.Part{part("implicit_timeout", "", 1000, 0)}, 1, 1},
 		{"nothing at all", evidence.Caps{SourceMass: 1}, nil, 0, 0},
@@ -220,12 +225,79 @@ func TestCaps(t *testing.T) {
 	assert.InDelta(t, 2./3, alone.Posterior(even).Mean(), 1e-12)
 }
 
+// TestNoCoalitionMovesTheMeanFurther than the comment of [evidence.Caps] says: any honest sources, and a few others that send whatever they like
+// in as many channels as they like. Half of the coalitions are made to hurt: all of one mind, with masses about the limit.
+func TestNoCoalitionMovesTheMeanFurther(t *testing.T) {
+	masses := rapid.OneOf(rapid.Float64Range(1e-6, 20), rapid.SampledFrom([]float64{1e-3, 1, 2, 1e4, 1e12}))
+	rapid.Check(t, func(t *rapid.T) {
+		caps := evidence.Caps{
+			SourceMass:  rapid.SampledFrom([]float64{1e-3, 0.5, 1, 1, 4, 100}).Draw(t, "mass"),
+			SourceShare: rapid.SampledFrom([]float64{0, 0.01, 0.05, 0.1, 0.2, 1. / 3, 0.5, 0.9}).Draw(t, "share"),
+		}
+		var honest, all []evidence.Part
+		h := 0.
+		heavy := rapid.SampledFrom([]float64{1, 1, 100, 1e4}).Draw(t, "heavy")
+		for i := range rapid.IntRange(1, 60).Draw(t, "honest") {
+			mass, reward := masses.Draw(t, "mass"), rapid.Float64Range(0, 1).Draw(t, "reward")
+			if i%3 == 0 {
+				mass *= heavy
+			}
+			honest = append(honest, part("explicit", fmt.Sprint("h", i), mass*reward, mass*(1-reward)))
+			h += min(honest[i].Tally.Mass, caps.SourceMass)
+		}
+		all = slices.Clone(honest)
+		k := rapid.IntRange(1, 6).Draw(t, "k")
+		mind := rapid.SampledFrom([]float64{0, 1, -1, -1}).Draw(t, "of one mind")
+		for i := range k {
+			for c := range rapid.IntRange(0, 2).Draw(t, "channels") {
+				mass, reward := masses.Draw(t, "mass"), mind
+				if mind < 0 {
+					reward = rapid.Float64Range(0, 1).Draw(t, "reward")
+				}
+				all = append(all, part(fmt.Sprint(c), fmt.Sprint("mallory", i), mass*reward, mass*(1-reward)))
+			}
+		}
+		without := caps.Pool(honest, origin).Mean()
+		with := caps.Pool(rapid.Permutation(all).Draw(t, "all"), origin).Mean()
+		flood := float64(k) * caps.SourceMass
+		bound := max(float64(k)*caps.SourceShare, flood/(flood+h))
+		assert.LessOrEqual(t, math.Abs(with-without), bound+1e-9)
+	})
+}
+
+// TestTwoAccountsDoNotLiftEachOther: beside fifty honest sources, two that send ten thousand outcomes each.
+func TestTwoAccountsDoNotLiftEachOther(t *testing.T) {
+	var parts []evidence.Part
+	for i := range 50 {
+		parts = append(parts, part("", fmt.Sprint("h", i), 0.2, 1.8))
+	}
+	parts = append(parts, part("", "mallory", 1e4, 0), part("", "trudy", 1e4, 0))
+	caps := evidence.Caps{SourceMass: 1, SourceShare: 0.05}
+	assert.InDelta(t, 0.1+2*0.05*0.9, caps.Pool(parts, origin).Mean(), 1e-9)
+}
+
+// TestTheBoundIsReached: it is no greater than it has to be.
+func TestTheBoundIsReached(t *testing.T) {
+	for _, caps := range []evidence.Caps{{SourceMass: 1}, {SourceMass: 1, SourceShare: 0.05}} {
+		var parts []evidence.Part
+		for i := range 50 {
+			parts = append(parts, part("", fmt.Sprint("h", i), 0, 2))
+		}
+		for i := range 3 {
+			parts = append(parts, part("", fmt.Sprint("m", i), 1e6, 0))
+		}
+		assert.InDelta(t, max(3*caps.SourceShare, 3./53), caps.Pool(parts, origin).Mean(), 1e-9)
+	}
+}
+
 func TestCapsAreValidated(t *testing.T) {
 	for field, caps := range map[string]evidence.Caps{
-		"SourceMass":  {SourceMass: math.NaN()},
-		"SourceShare": {SourceShare: 1},
-		"SilenceMass": {SilenceMass: 3},
+		"SourceMass":             {SourceMass: math.NaN()},
+		"SourceShare":            {SourceMass: 1, SourceShare: 1},
+		"SourceShare of no mass": {SourceShare: 0.05},
+		"SilenceMass":            {SilenceMass: 3},
 	} {
+		field, _, _ = strings.Cut(field, " ")
 		assert.ErrorContains(t, caps.Validate(), field)
 	}
 }

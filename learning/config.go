@@ -160,5 +160,5 @@ func isStrength(x float64) bool { return x >= 1e-3 && x <= 1e6 }
 // policy is how the cells of confidences are kept.
 func (c *Config) policy() evidence.Policy {
 	other := slices.ContainsFunc(c.Caps.Silence, func(channel string) bool { return channel != ChannelTimeout }) // it has a cell of its own
-	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: c.BySource || c.Caps.SourceMass > 0 || c.Caps.SourceShare > 0 || other}
+	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: c.BySource || c.Caps.SourceMass > 0 || other}
 }

@@ -27,7 +27,7 @@ func kept(c *Config, host Config) []settings.Field {
 		{Name: "Packs", Value: &c.Packs, Set: host.Packs != nil},
 		{Name: "Diminish", Value: &c.Diminish, Set: host.Diminish != 0},
 		{Name: "AgreementMass", Value: &c.AgreementMass, Set: host.AgreementMass != 0},
-		{Name: "Caps", Value: &c.Caps, Set: host.Caps.SourceMass != 0 || host.Caps.SourceShare != 0 || host.Caps.Silence != nil},
+		{Name: "Caps", Value: &c.Caps, Set: host.Caps.SourceMass != 0 || host.Caps.Silence != nil},
 	}
 }
 

@@ -210,6 +210,6 @@ func (c *Config) kept(kinds kinds) map[string]evidence.Policy {
 
 // policy is how the learner's cells are kept.
 func (c *Config) policy() evidence.Policy {
-	byOrigin := c.BySource || c.Caps.SourceMass > 0 || c.Caps.SourceShare > 0 || len(c.Caps.Silence) > 0
+	byOrigin := c.BySource || c.Caps.SourceMass > 0 || len(c.Caps.Silence) > 0
 	return evidence.Policy{HalfLife: c.HalfLife, ByOrigin: byOrigin}
 }

@@ -128,11 +128,11 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			}, without: 0.9, with: 0.75,
 		},
 		"Caps.SourceShare": {
-			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Caps.SourceShare = 0.5 },
-			observe: func(l *strategy.Learner, _ *clock) any { // 8 count as a half of 4, 4 as they are or less
+			base: func(c *cfg) { c.Pooling, c.Caps.SourceMass = strategy.Copy{}, 2 }, set: func(c *cfg) { c.Caps.SourceShare = 0.5 },
+			observe: func(l *strategy.Learner, _ *clock) any { // 8 count as 4, the half of all that counts
 				from(t, l, 1, map[string]int{"one": 8, "two": 4})
 				return means(t, l, item)[0]
-			}, without: 13. / 14, with: 7. / 8,
+			}, without: 5. / 6, with: 9. / 10,
 		},
 		"Caps.Silence": {
 			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Caps.Silence = []string{"quiet"} },
