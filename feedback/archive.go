@@ -314,6 +314,7 @@ func (s *Service) importFeedback(ctx context.Context, r Feedback, by importer) e
 		r.Recorded = now
 	}
 	truncate(&r.Recorded)
+	r.Proposal = ""
 	return s.add(ctx, r)
 }
 

@@ -36,8 +36,11 @@ type Config struct {
 	Ceiling float64
 	// Evaluator classifies. nil means [Counting].
 	Evaluator Evaluator
-	// Drafter words rules. nil means [Representative].
-	Drafter Drafter
+	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the draft may be left empty: they are
+	// then those of the evidence. Many goroutines call it at the same time, without a lock that others wait for. It must return when
+	// the context is done. Its error, an answer that is not valid, and a panic leave the cluster without a proposal until the
+	// next [Service.Flush]. nil means [Representative].
+	Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
 
 	// Occurrences and Reviewers are how many corrections, or how many distinct reviewers, make a cluster [GeneralizableHigh]. 0
 	// means 3 and 2. Both asks for both.

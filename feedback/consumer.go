@@ -23,6 +23,9 @@ type Intake struct {
 	DeadLetter func(ctx context.Context, payload []byte, reason error) error
 	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves it as it is.
 	Complete func(f *Feedback)
+	// Taken is told of each decision that is recorded, with its class and its proposal, before the message is acknowledged. A decision
+	// without a class could not be evaluated yet. One that is delivered again is told again. nil costs nothing.
+	Taken func(f Feedback)
 }
 
 // Consume records the decisions of a stream, as [DecodeEvent] reads them, and evaluates them. Each counts once, however often
@@ -72,9 +75,7 @@ func (s *Service) take(ctx context.Context, in Intake, id string, payload []byte
 		_, err = s.Record(ctx, f)
 	}
 	if err == nil {
-		_, failed := s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
-		s.watch.Failed(ctx, "evaluation", failed)
-		return ctx.Err()
+		return s.taken(ctx, in, f)
 	}
 	var reason string // without what a host's error or panic says, as it may be private
 	var panicked *heed.PanicError
@@ -96,6 +97,24 @@ func (s *Service) take(ctx context.Context, in Intake, id string, payload []byte
 		s.watch.Tell(ctx, heed.DeadLettered{Component: component, At: s.now(), ID: id, Reason: reason})
 	}
 	return nil
+}
+
+// taken evaluates a decision that is recorded, and tells what became of it.
+func (s *Service) taken(ctx context.Context, in Intake, f Feedback) error {
+	evaluated, failed := s.Evaluate(ctx, f.ID) // a failure leaves it unclassified
+	s.watch.Failed(ctx, "evaluation", failed)
+	if err := ctx.Err(); err != nil || in.Taken == nil {
+		return err
+	}
+	if evaluated.ID == "" {
+		if evaluated, failed = s.Feedback(ctx, f.ID); failed != nil && !errors.Is(failed, heed.ErrNotFound) {
+			return failed
+		}
+	}
+	if evaluated.ID == "" { // it was erased
+		return nil
+	}
+	return host.Call("Intake.Taken", func() error { in.Taken(evaluated); return nil })
 }
 
 // maxEvent is how many bytes an event may have.

@@ -192,14 +192,7 @@ func (d *Draft) replaces() []string {
 // makes reports whether the draft makes a rule. Otherwise it changes one.
 func (d *Draft) makes() bool { return d.Of == "" }
 
-// A Drafter words the rule of a cluster. The oldest of the cluster's feedback comes first. Agents and Action of the draft may
-// be left empty: they are then those of the evidence.
-//
-// Many goroutines call it at the same time, without a lock that others wait for. It must return when the context is done. Its
-// error, an answer that is not valid, and a panic leave the cluster without a proposal until the next [Service.Flush].
-type Drafter func(ctx context.Context, cluster []Feedback) (Draft, error)
-
-// Representative is the [Drafter] that needs no model. The text of the feedback that is most like the others becomes the
+// Representative is the [Config].Drafter that needs no model. The text of the feedback that is most like the others becomes the
 // rule, word for word, and its type follows the rules of [RuleType]. Of a large cluster, the latest 200 are compared.
 func Representative(_ context.Context, cluster []Feedback) (Draft, error) {
 	const compared = 200 // each with each

@@ -48,16 +48,43 @@ func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	}
 	r.Revision = max(r.Revision, revision)
 	if revision == 0 {
-		return r, nil
+		r.Proposal, err = s.proposalFor(ctx, &r)
+		return r, wrap("evaluate", err)
 	}
 	expedited, err := s.expedited(ctx, &r)
 	if err == nil && expedited {
-		_, err = s.proposeCluster(ctx, r.Agent, r.Cluster)
+		err = s.propose(ctx, &r)
 	}
-	if err != nil && !errors.Is(err, errFull) {
+	if err != nil {
 		return r, fmt.Errorf("feedback: evaluate: it is classified, but not proposed: %w", err)
 	}
 	return r, nil
+}
+
+// propose proposes the cluster of a feedback, if there is room, and names the proposal in it.
+func (s *Service) propose(ctx context.Context, r *Feedback) error {
+	p, err := s.proposeCluster(ctx, r.Agent, r.Cluster)
+	switch {
+	case errors.Is(err, errFull):
+		return nil
+	case p != nil:
+		r.Proposal = p.ID
+	}
+	return err
+}
+
+// proposalFor returns the id of the pending proposal that has a feedback among its evidence, or "".
+func (s *Service) proposalFor(ctx context.Context, r *Feedback) (id string, err error) {
+	if r.Cluster == "" || r.Class == EdgeCase {
+		return "", nil
+	}
+	pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending, Cluster: r.Cluster})
+	for i := range pending {
+		if slices.Contains(pending[i].Evidence, r.ID) {
+			id = pending[i].ID
+		}
+	}
+	return id, err
 }
 
 // evaluated is the change that stores a classified feedback together with those that are promoted by it. Their rationale stays
@@ -222,12 +249,13 @@ func promote(r *Feedback, members []Feedback) (promoted []Feedback) {
 	return promoted
 }
 
-// evaluateAll evaluates all unclassified feedback, the oldest first, and returns how many it classified and all errors, joined.
-func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
+// EvaluateAll evaluates all feedback that was not evaluated, the oldest first. It returns what it classified, as [Service.Evaluate]
+// does, and all errors, joined. [Service.Sweep] calls it every hour.
+func (s *Service) EvaluateAll(ctx context.Context) (evaluated []Feedback, err error) {
 	var waiting []string
 	for r, err := range s.records(ctx, Listing{Class: unclassified}) {
 		if err != nil {
-			return 0, wrap("evaluate all", err)
+			return nil, wrap("evaluate all", err)
 		}
 		waiting = append(waiting, r.ID)
 	}
@@ -235,17 +263,17 @@ func (s *Service) evaluateAll(ctx context.Context) (done int, err error) {
 	var failures []error
 	for _, id := range waiting {
 		if err := ctx.Err(); err != nil {
-			return done, errors.Join(append(failures, err)...)
+			return evaluated, errors.Join(append(failures, err)...)
 		}
-		if r, err := s.Evaluate(ctx, id); err != nil {
+		r, err := s.Evaluate(ctx, id)
+		if err != nil {
 			failures = append(failures, fmt.Errorf("%s: %w", id, err))
-			if r.Class == "" {
-				continue
-			}
 		}
-		done++
+		if r.Class != "" {
+			evaluated = append(evaluated, r)
+		}
 	}
-	return done, errors.Join(failures...)
+	return evaluated, errors.Join(failures...)
 }
 
 // ceiling is the highest confidence that these may have. Corrections that were compared by words alone can't lift it to
@@ -391,7 +419,7 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 	}
 	r.Revision = revision
 	if r.Class.generalizable() && !r.Worded {
-		if _, err := s.proposeCluster(ctx, r.Agent, r.Cluster); err != nil && !errors.Is(err, errFull) {
+		if err := s.propose(ctx, &r); err != nil {
 			return r, fmt.Errorf("feedback: resolve: it is resolved, but not proposed: %w", err)
 		}
 	}

@@ -228,6 +228,7 @@ func TestEvaluateIsIdempotentAndDeterministic(t *testing.T) {
 			w.add(f)
 			again, err := w.Evaluate(ctx, f.ID)
 			require.NoError(t, err)
+			again.Proposal = ""
 			assert.Equal(t, w.get(f.ID), again)
 		}
 		a, err := w.Export(ctx)
@@ -249,17 +250,50 @@ func TestWhatFailsIsEvaluatedLater(t *testing.T) {
 	require.ErrorIs(t, err, errFlaky)
 	assert.Empty(t, w.get(f.ID).Class)
 	w.add(w.approval("cleo", "")) // what needs no similarity goes on
-	done, err := feedback.EvaluateAll(ctx, w.Service)
+	done, err := w.EvaluateAll(ctx)
 	assert.ErrorIs(t, err, errFlaky)
-	assert.Zero(t, done)
+	assert.Empty(t, done)
 	similarity.failing = false
-	done, err = feedback.EvaluateAll(ctx, w.Service)
+	done, err = w.EvaluateAll(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, 1, done)
-	assert.Equal(t, feedback.GeneralizableHigh, w.get(f.ID).Class)
-	done, err = feedback.EvaluateAll(ctx, w.Service)
+	require.Len(t, done, 1)
+	assert.Equal(t, w.pending().ID, done[0].Proposal)
+	done[0].Proposal = ""
+	assert.Equal(t, w.get(f.ID), done[0])
+	done, err = w.EvaluateAll(ctx)
 	require.NoError(t, err)
-	assert.Zero(t, done)
+	assert.Empty(t, done)
+}
+
+// TestEvaluationNamesTheProposal that the feedback speaks for, to whoever asks again too.
+func TestEvaluationNamesTheProposal(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	assert.Empty(t, w.says("ann", long).Proposal)
+	f := w.says("bob", long)
+	require.NotEmpty(t, f.Proposal)
+	assert.Equal(t, w.pending().ID, f.Proposal)
+	again, err := w.Evaluate(ctx, f.ID)
+	require.NoError(t, err)
+	assert.Equal(t, f, again)
+	assert.Empty(t, w.get(f.ID).Proposal, "it is not stored")
+	third := w.says("cleo", long)
+	assert.Equal(t, f.Proposal, third.Proposal, "what gives a proposal more evidence speaks for it")
+	assert.Empty(t, w.says("dan", "another thing altogether").Proposal)
+
+	ambiguous := w.says("eve", "the summary is not too long")
+	require.Equal(t, feedback.Ambiguous, ambiguous.Class)
+	_, err = w.review(w.pending(), reject, "cleo")
+	require.NoError(t, err)
+	again, err = w.Evaluate(ctx, f.ID)
+	require.NoError(t, err)
+	assert.Empty(t, again.Proposal, "nothing waits any more")
+	first := w.says("ann", "name the owner")
+	second := w.correction("bob", "do not name the owner")
+	require.Equal(t, feedback.Ambiguous, w.add(second).Class)
+	resolved, err := w.Resolve(ctx, order(second.ID), feedback.GeneralizableLow)
+	require.NoError(t, err)
+	assert.NotEqual(t, first.Cluster, resolved.Cluster)
+	assert.Equal(t, w.pending().ID, resolved.Proposal)
 }
 
 func TestAnEvaluatorsNonsenseIsContained(t *testing.T) {
@@ -372,8 +406,10 @@ func TestResolve(t *testing.T) {
 	r, err := resolve(contested.ID, feedback.GeneralizableLow, "caching was decided against")
 	require.NoError(t, err)
 	assert.Equal(t, "cleo", r.Resolver)
-	assert.Equal(t, w.get(contested.ID), r)
 	p := w.pending()
+	assert.Equal(t, p.ID, r.Proposal)
+	r.Proposal = ""
+	assert.Equal(t, w.get(contested.ID), r)
 	assert.Equal(t, []string{contested.ID}, p.Evidence)
 	assert.Equal(t, "disable caching of pages", p.Text)
 	assert.Equal(t, []string{"evaluate:", "resolve:cleo"}, w.audit(contested.ID))

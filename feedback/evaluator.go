@@ -54,6 +54,9 @@ type Evaluation struct {
 	// Resolver is the person who resolved it, if one did, and Resolution the reason.
 	Resolution string `json:"resolution,omitempty"`
 	Resolver   string `json:"resolver,omitempty"`
+	// Proposal is the id of the pending proposal that it speaks for, as [Service.Evaluate] and [Service.Resolve] return it. It is not
+	// stored.
+	Proposal string `json:"-"`
 }
 
 // A Case is a feedback with all that an [Evaluator] may want to know.

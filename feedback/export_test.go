@@ -52,9 +52,6 @@ func Scores(ctx context.Context, s *Service, text string, others []string) ([]fl
 	return s.scores(ctx, text, others)
 }
 
-// EvaluateAll evaluates what is not classified yet.
-func EvaluateAll(ctx context.Context, s *Service) (done int, err error) { return s.evaluateAll(ctx) }
-
 // Measure returns the effect of a rule at a moment.
 func Measure(ctx context.Context, s *Service, id string, at time.Time) (Effect, error) {
 	rule, err := ruleKind.get(ctx, s.cfg.Store, id)

@@ -209,13 +209,13 @@ var faults = []fault{
 			return r.Cluster, err
 		},
 	},
-	{method: "Service.Sweep", steps: true, prepare: func(w *world) {
+	{method: "Service.EvaluateAll", steps: true, prepare: func(w *world) {
 		for _, says := range []string{long, "tests are missing"} {
 			_, err := w.Record(ctx, w.correction("ann", says))
 			require.NoError(w.t, err)
 		}
 	}, call: func(w *world) (any, error) {
-		_, err := feedback.EvaluateAll(ctx, w.Service)
+		_, err := w.EvaluateAll(ctx)
 		return nil, err
 	}},
 	{method: "Service.Flush", prepare: held, call: func(w *world) (any, error) {
@@ -296,7 +296,7 @@ var faults = []fault{
 	}},
 	{method: "Rules.Propose", prepare: func(w *world) {
 		twice(w)
-		_, err := feedback.EvaluateAll(ctx, w.Service)
+		_, err := w.EvaluateAll(ctx)
 		require.NoError(w.t, err)
 		w.activate(rule("Never say who decides"))
 	}, again: state, call: modify},
@@ -320,7 +320,7 @@ var faults = []fault{
 	{method: "Rules.Consolidate", prepare: alike, call: consolidate},
 	{method: "Rules.Consolidate", name: "rules with evidence", prepare: func(w *world) {
 		twice(w)
-		_, err := feedback.EvaluateAll(ctx, w.Service)
+		_, err := w.EvaluateAll(ctx)
 		require.NoError(w.t, err)
 		w.approve(w.pending(), "cleo", "dan")
 		w.activate(rule("the summary is much too long"))
@@ -361,7 +361,7 @@ var faults = []fault{
 		if err := w.consume(q, &dead{}, nil); err != nil {
 			return nil, err
 		}
-		_, err := feedback.EvaluateAll(ctx, w.Service) // as a later sweep does
+		_, err := w.EvaluateAll(ctx) // as a later sweep does
 		return nil, err
 	}},
 

@@ -81,7 +81,9 @@ func walk(of reflect.Type, path string, index []int, do func(path string, index 
 		for i := range of.NumField() {
 			f := of.Field(i)
 			below := slices.Concat(index, []int{i})
-			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name == "-" {
+				continue
+			} else if name != "" {
 				walk(f.Type, path+"."+name, below, do)
 			} else {
 				walk(f.Type, path, below, do)

@@ -173,7 +173,7 @@ func TestAContextThatIsDoneChangesNothing(t *testing.T) {
 	f := w.correction("ann", "too long")
 	_, recorded := w.Record(done, f)
 	_, evaluated := w.Evaluate(done, f.ID)
-	_, all := feedback.EvaluateAll(done, w.Service)
+	_, all := w.EvaluateAll(done)
 	_, _, flushed := w.Flush(done)
 	_, reviewed := w.rules.Review(done, feedback.Review{Proposal: p.ID, Reject: true, Actor: "cleo", Reason: "no"})
 	_, injected := w.rules.Inject(done, "prd", "", "")

@@ -24,7 +24,7 @@ const (
 // Sweep implements [heed.Sweeper]: it does what is due at now, or by the service's clock if that is earlier or now is zero.
 //
 //   - Each time it closes expired proposals.
-//   - Every hour it evaluates all unclassified feedback and calls [Service.Flush].
+//   - Every hour it calls [Service.EvaluateAll] and [Service.Flush].
 //   - Every day it measures the active rules and stores their [Effect]. Harmful rules get [Rule].RetireProposed first, then
 //     ineffective ones by their improvement, at most [Measuring].PerSweep; or they are retired, if [Measuring].Retire is set.
 //     [RuleQuery].Unfit finds them.
@@ -39,10 +39,10 @@ func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	err := errors.Join(
 		part("expire", s.expireAll(ctx, at, &changed)),
 		part("flush", s.every(ctx, flushEvery, flushedMark, at, func() error {
-			done, evaluated := s.evaluateAll(ctx)
+			done, failed := s.EvaluateAll(ctx)
 			proposed, _, flushed := s.Flush(ctx)
-			changed += done + len(proposed)
-			return errors.Join(evaluated, flushed)
+			changed += len(done) + len(proposed)
+			return errors.Join(failed, flushed)
 		})),
 		part("measure", s.every(ctx, measureEvery, measuredMark, at, func() error { return s.measureAll(ctx, at, &changed) })),
 	)
