@@ -32,9 +32,9 @@ func (c *counted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Recor
 	}
 }
 
-func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	c.reads++
-	return c.Store.Read(ctx, into, cells, refs)
+	return c.Store.Read(ctx, into, cells, refs, finds...)
 }
 
 // crowded has ten thousand rules: ten of each of a thousand agents, five of them active, one for all agents, and one for

@@ -89,14 +89,14 @@ func asJSON(batches []store.Batch) {
 	}
 }
 
-func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	f.mu.Lock()
 	f.reads++
 	f.mu.Unlock()
 	if f.blind != nil {
 		return f.blind
 	}
-	return f.Store.Read(ctx, into, cells, refs)
+	return f.Store.Read(ctx, into, cells, refs, finds...)
 }
 
 func (f *faulty) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {

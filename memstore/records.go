@@ -24,6 +24,7 @@ import (
 type records struct {
 	seed          maphash.Seed
 	revision, seq atomic.Uint64 // the last ones that were given
+	versions      uint64        // where the versions of kinds begin
 	locks         [shardCount]sync.Mutex
 	limits        map[string]store.Limits // of the configuration
 	declaring     sync.Mutex
@@ -37,6 +38,8 @@ type kind struct {
 	fixed *store.Limits               // those of the configuration, or nil
 	rows  [shardCount]map[string]*row // each under the lock of its shard
 	size  atomic.Int64                // how many rows there are, or will be when the commits have ended that are under way
+	// version is raised after each change of rows, and before the change is acknowledged.
+	version atomic.Uint64
 	index
 }
 
@@ -76,8 +79,11 @@ func (r *row) record(kind string) store.Record {
 	}
 }
 
+// lives counts the states that there were, so that no version of one is a version of another.
+var lives atomic.Uint64
+
 func (r *records) start(limits map[string]store.Limits) {
-	r.seed, r.limits = maphash.MakeSeed(), limits
+	r.seed, r.limits, r.versions = maphash.MakeSeed(), limits, lives.Add(1)<<32
 	r.kinds.Store(&map[string]*kind{})
 }
 
@@ -103,6 +109,7 @@ func (r *records) declare(kinds []store.Kind) {
 		k := all[rule.Name]
 		if k == nil {
 			k = &kind{name: rule.Name}
+			k.version.Store(r.versions)
 			if limits, ok := r.limits[rule.Name]; ok {
 				k.fixed = &limits
 			}
@@ -116,6 +123,7 @@ func (r *records) declare(kinds []store.Kind) {
 			rule.Decided = union(before.Decided, rule.Decided)
 			rule.Whole = rule.Whole || before.Whole
 			rule.History = cmp.Or(rule.History, before.History)
+			rule.Versioned = rule.Versioned || before.Versioned
 		}
 		rule.Caused, rule.Decided = slices.Clone(rule.Caused), slices.Clone(rule.Decided)
 		k.rule.Store(&rule)
@@ -149,16 +157,27 @@ func union(a, b []string) []string {
 	return all
 }
 
-func (r *records) read(ref store.Ref) store.Record {
-	if k := r.kind(ref.Kind); k != nil {
-		shard := r.shard(ref.ID)
-		r.locks[shard].Lock()
-		defer r.locks[shard].Unlock()
-		if row := k.rows[shard][ref.ID]; row != nil {
-			return row.record(ref.Kind)
-		}
+func (r *records) read(ref store.Ref) (store.Record, error) {
+	k := r.kind(ref.Kind)
+	switch {
+	case ref.ID == "" && (k == nil || !k.rule.Load().Versioned):
+		return store.Record{}, unversioned(ref.Kind)
+	case ref.ID == "":
+		return store.Record{Ref: ref, Revision: k.version.Load()}, nil
+	case k == nil:
+		return store.Record{Ref: ref}, nil
 	}
-	return store.Record{Ref: ref}
+	shard := r.shard(ref.ID)
+	r.locks[shard].Lock()
+	defer r.locks[shard].Unlock()
+	if row := k.rows[shard][ref.ID]; row != nil {
+		return row.record(ref.Kind), nil
+	}
+	return store.Record{Ref: ref}, nil
+}
+
+func unversioned(kind string) error {
+	return &heed.InputError{Field: "Refs", Reason: fmt.Sprintf("asks for the version of %q, which is not declared with one", kind)}
 }
 
 // insert writes a new row. The caller has the lock of the shard.
@@ -240,6 +259,7 @@ func (r *records) drop(k *kind, old *row, oldest evidence.Instant, most int) {
 	if !old.gone && (old.at < oldest || k.size.Load() > int64(most)) {
 		k.remove(shard, old)
 		k.size.Add(-1)
+		k.version.Add(1)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -140,15 +141,38 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 }
 
 // Read implements [store.Store].
-func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	now := s.state()
-	for _, ref := range refs {
-		into.Records = append(into.Records, now.records.read(ref))
+	first := len(into.Records)
+	into.Records = slices.Grow(into.Records, len(refs))[:first+len(refs)]
+	for _, versions := range []bool{true, false} { // which come first
+		for i, ref := range refs {
+			if versions != (ref.ID == "") {
+				continue
+			}
+			record, err := now.records.read(ref)
+			if err != nil {
+				into.Records = into.Records[:first]
+				return fmt.Errorf("memstore: read: %w", err)
+			}
+			into.Records[first+i] = record
+		}
 	}
 	into.Parts = now.readCells(into.Parts, cells)
+	for _, q := range finds {
+		var found []store.Record
+		err := now.records.find(ctx, q, func(r store.Record, _ error) bool {
+			found = append(found, r)
+			return true
+		})
+		if err != nil {
+			return err
+		}
+		into.Found = append(into.Found, found)
+	}
 	return nil
 }
 

@@ -461,6 +461,21 @@ func (t *txn) apply() {
 			t.receipts[i].Parts = t.parts(&t.batches[i])
 		}
 	}
+	t.raise()
+}
+
+// raise raises the versions of the kinds that have changed.
+func (t *txn) raise() {
+	for i := range t.writes {
+		if w := &t.writes[i]; !w.skip {
+			w.kind.version.Add(1)
+		}
+	}
+	if b := t.taking; b != nil && takesMuch(b) {
+		for _, k := range *t.state.records.kinds.Load() {
+			k.version.Add(1)
+		}
+	}
 }
 
 func (t *txn) observe(o *sighting) {

@@ -16,12 +16,17 @@ func (t *txn) prepareTaking(b *store.Batch) {
 	for _, text := range t.taken {
 		t.lockIDs |= 1 << hashID(text).shard()
 	}
-	if len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0 {
+	if takesMuch(b) {
 		t.lockIDs, t.lockCells = ^uint64(0), ^uint64(0)
 	}
 	if len(b.Forget) > 0 {
 		t.lockRecords = ^uint64(0)
 	}
+}
+
+// takesMuch reports whether a batch does more than to take single ids back.
+func takesMuch(b *store.Batch) bool {
+	return len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0
 }
 
 // checkTaking looks whether all can be taken away that the first batch says.

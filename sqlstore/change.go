@@ -173,5 +173,8 @@ func (c *change) run(t *tx) error {
 	if err := c.putRecords(); err != nil {
 		return err
 	}
-	return c.readParts(pending)
+	if err := c.readParts(pending); err != nil {
+		return err
+	}
+	return c.raise()
 }

@@ -79,5 +79,12 @@ func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) 
 	if err == nil {
 		err = c.writeRows(nil, removed, nil, lost)
 	}
+	if err != nil || len(removed) == 0 {
+		return 0, err
+	}
+	rule, _, err := c.store.declared(c.t, kind) // which another program may have declared
+	if err == nil && rule.Versioned {
+		err = c.raiseOf([]string{kind})
+	}
 	return int64(len(removed)), err
 }

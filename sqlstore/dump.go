@@ -26,7 +26,7 @@ var (
 	dumpObservations = both(`SELECT cell, happened, recorded, source, observation FROM heed_observation ORDER BY seq`)
 	dumpLost         = both(`SELECT id, cell, recorded FROM heed_lost ORDER BY id, cell`)
 	dumpIDs          = both(`SELECT id, recorded, traced, retracted FROM heed_id ORDER BY id`)
-	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record ORDER BY seq`)
+	dumpRecords      = both(`SELECT kind, id, revision, at, keys, body FROM heed_record WHERE kind <> '` + versionKind + `' ORDER BY seq`)
 	dumpInboxes      = both(`SELECT stream, id, topic, happened, payload, due FROM heed_inbox ORDER BY seq`)
 )
 
@@ -166,7 +166,7 @@ func dumpedTally(scan func(...any) error) (dump.Row, error) {
 
 var (
 	// loadEmpty finds a row where there is anything but kinds.
-	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record
+	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `'
 		UNION ALL SELECT 1 FROM heed_inbox LIMIT 1`)
 	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart)
 		SELECT value->>0, value->>1, value->>2, value->>3, value->>4,
@@ -253,6 +253,9 @@ func (c *change) load(from io.Reader) error {
 		return err
 	}
 	if _, err := c.t.exec(learnLoaded); err != nil {
+		return err
+	}
+	if err := c.raiseAll(); err != nil {
 		return err
 	}
 	if c.t.db.dialect.embedded() {

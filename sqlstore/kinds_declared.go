@@ -71,11 +71,12 @@ func union(before, after store.Kind) store.Kind {
 	after.Caused, after.Decided = join(before.Caused, after.Caused), join(before.Decided, after.Decided)
 	after.Whole = after.Whole || before.Whole
 	after.History = cmp.Or(after.History, before.History)
+	after.Versioned = after.Versioned || before.Versioned
 	return after
 }
 
 func same(a, b store.Kind) bool {
-	return a.Limits == b.Limits && a.Whole == b.Whole && a.History == b.History && slices.Equal(a.Caused, b.Caused) && slices.Equal(a.Decided, b.Decided)
+	return a.Limits == b.Limits && a.Whole == b.Whole && a.History == b.History && a.Versioned == b.Versioned && slices.Equal(a.Caused, b.Caused) && slices.Equal(a.Decided, b.Decided)
 }
 
 var (

@@ -35,12 +35,12 @@ var (
 )
 
 // Read implements [store.Store]. See Config.Stale for how fresh the parts are where no records are asked for.
-func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	before := len(into.Parts)
-	if s.cache != nil && len(refs) == 0 {
+	if s.cache != nil && len(refs)+len(finds) == 0 {
 		now, known := machineNow(), true
 		for _, c := range cells {
 			parts, ok := s.cache.get(c, now)
@@ -57,11 +57,26 @@ func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence
 	if err := s.readAll(ctx, into, cells, refs); err != nil {
 		return fmt.Errorf("sqlstore: read: %w", err)
 	}
+	for _, q := range finds {
+		var found []store.Record
+		for r, err := range s.Find(ctx, q) {
+			if err != nil {
+				return err
+			}
+			found = append(found, r)
+		}
+		into.Found = append(into.Found, found)
+	}
 	return nil
 }
 
 // readAll reads from the database.
 func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+	for _, ref := range refs {
+		if kind := s.kinds.get(ref.Kind); ref.ID == "" && (kind == nil || !kind.Versioned) {
+			return &heed.InputError{Field: "Refs", Reason: fmt.Sprintf("asks for the version of %q, which is not declared with one", ref.Kind)}
+		}
+	}
 	tickets := make([]ticket, len(cells))
 	if s.cache != nil {
 		for i, c := range cells {
@@ -77,6 +92,9 @@ func (s *Store) readAll(ctx context.Context, into *store.Snapshot, cells []evide
 	for _, ref := range refs {
 		record := records[hashOfRef(ref)]
 		record.Ref = ref
+		if ref.ID == "" {
+			record = store.Record{Ref: ref, Revision: record.Revision}
+		}
 		into.Records = append(into.Records, record)
 	}
 	for i, c := range cells {

@@ -31,12 +31,15 @@ type Store interface {
 	Declare(ctx context.Context, kinds ...Kind) error
 
 	// Read appends to the snapshot: first the records that refs name, in that order, then the parts of the cells, in the
-	// order asked and of each cell by channel and source. A record that is not there has Revision 0. A cell without
-	// evidence has no part.
+	// order asked and of each cell by channel and source, then for each query the records that it selects. A record that is
+	// not there has Revision 0. A cell without evidence has no part.
+	//
+	// A Ref without an ID asks for the version of a kind, which is the Revision of the record that is read: see
+	// [Kind].Versioned. A kind that is not declared with one is a [*heed.InputError].
 	//
 	// Records are read no later than parts: if a record's revision is still current when a later Commit checks it, the
-	// parts hold all evidence that was committed together with that revision.
-	Read(ctx context.Context, into *Snapshot, cells []evidence.Cell, refs []Ref) error
+	// parts hold all evidence that was committed together with that revision. Versions are read no later than all else.
+	Read(ctx context.Context, into *Snapshot, cells []evidence.Cell, refs []Ref, finds ...Query) error
 
 	// Find yields the records that a query selects. Commits that happen during the loop may be seen or not. The loop may
 	// call the store, and may end early. After an error it ends.
@@ -140,10 +143,12 @@ type Receipt struct {
 type Snapshot struct {
 	Records []Record
 	Parts   []evidence.Part
+	Found   [][]Record // by query
 }
 
 // Reset empties the snapshot and keeps its memory for the next Read.
 func (s *Snapshot) Reset() {
 	clear(s.Records)
-	s.Records, s.Parts = s.Records[:0], s.Parts[:0]
+	clear(s.Found)
+	s.Records, s.Parts, s.Found = s.Records[:0], s.Parts[:0], s.Found[:0]
 }

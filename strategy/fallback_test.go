@@ -166,9 +166,9 @@ type slow struct {
 	asked func()
 }
 
-func (s *slow) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (s *slow) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	if s.asked == nil {
-		return s.Store.Read(ctx, into, cells, refs)
+		return s.Store.Read(ctx, into, cells, refs, finds...)
 	}
 	s.asked()
 	<-ctx.Done()

@@ -197,11 +197,11 @@ func failure(p *atomic.Pointer[error]) error {
 	return nil
 }
 
-func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (f *faulty) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	if err := failure(&f.read); err != nil {
 		return err
 	}
-	return f.Store.Read(ctx, into, cells, refs)
+	return f.Store.Read(ctx, into, cells, refs, finds...)
 }
 
 func (f *faulty) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {

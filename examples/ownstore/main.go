@@ -144,8 +144,8 @@ func (s *FileStore) Sweep(ctx context.Context, now time.Time) error {
 }
 
 // Read implements [store.Store].
-func (s *FileStore) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
-	return s.memory().Read(ctx, into, cells, refs)
+func (s *FileStore) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+	return s.memory().Read(ctx, into, cells, refs, finds...)
 }
 
 // Find implements [store.Store].

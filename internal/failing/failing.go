@@ -111,8 +111,8 @@ func (s *Store) Declare(ctx context.Context, kinds ...store.Kind) error {
 }
 
 // Read implements [store.Store].
-func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
-	return s.do("Read", func() error { return s.Store.Read(ctx, into, cells, refs) })
+func (s *Store) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+	return s.do("Read", func() error { return s.Store.Read(ctx, into, cells, refs, finds...) })
 }
 
 // Sweep implements [store.Store].

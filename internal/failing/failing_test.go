@@ -24,7 +24,7 @@ func (f *fake) Commit(context.Context, ...store.Batch) ([]store.Receipt, error) 
 	return make([]store.Receipt, 1), nil
 }
 func (f *fake) Declare(context.Context, ...store.Kind) error { f.effects++; return nil }
-func (f *fake) Read(context.Context, *store.Snapshot, []evidence.Cell, []store.Ref) error {
+func (f *fake) Read(context.Context, *store.Snapshot, []evidence.Cell, []store.Ref, ...store.Query) error {
 	f.effects++
 	return nil
 }

@@ -38,6 +38,7 @@ type broken struct {
 	commit  func(*broken, context.Context, []batch) ([]receipt, error)
 	declare func(*broken, context.Context, []store.Kind) error
 	read    func(*broken, context.Context, *store.Snapshot, []evidence.Cell, []store.Ref) error
+	queries func(*broken, []query) []query // of a Read
 	find    func(*broken, context.Context, query) iter.Seq2[record, error]
 	list    func(b *broken, kind, scope string) iter.Seq2[evidence.Part, error]
 	scopes  func(b *broken, kind string) iter.Seq2[string, error]
@@ -65,11 +66,20 @@ func (b *broken) Declare(ctx context.Context, kinds ...store.Kind) error {
 	return b.declare(b, ctx, slices.Clone(kinds))
 }
 
-func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
-	if b.read == nil {
-		return b.reference.Read(ctx, into, cells, refs)
+func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...query) error {
+	read := b.read
+	if read == nil {
+		read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			return b.reference.Read(ctx, into, cells, refs)
+		}
 	}
-	return b.read(b, ctx, into, cells, refs)
+	if err := read(b, ctx, into, cells, refs); err != nil || len(finds) == 0 {
+		return err
+	}
+	if b.queries != nil {
+		finds = b.queries(b, slices.Clone(finds))
+	}
+	return b.reference.Read(ctx, into, nil, nil, finds...)
 }
 
 func (b *broken) Find(ctx context.Context, q query) iter.Seq2[record, error] {
@@ -188,6 +198,20 @@ func afterwards(do func(*broken, []batch)) func(*broken) {
 				b.file.mu.Lock()
 				defer b.file.mu.Unlock()
 				do(b, batches)
+			}
+			return receipts, err
+		}
+	}
+}
+
+// unraised breaks a store by leaving versions as they were at certain commits.
+func unraised(at func([]batch) bool) func(*broken) {
+	return func(b *broken) {
+		b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+			before := maps.Clone(b.file.versions)
+			receipts, err := b.reference.Commit(ctx, batches...)
+			if at(batches) {
+				b.file.versions = before
 			}
 			return receipts, err
 		}
@@ -1233,6 +1257,52 @@ var brokenQueries = []fault{
 			q.After = ""
 		}
 	}), "a query for what no record can be is refused"},
+	{"a read knows no queries", func(b *broken) {
+		b.queries = func(_ *broken, all []query) []query { return all[:0] }
+	}, "a read finds what queries select"},
+	{"a read finds without limits", func(b *broken) {
+		b.queries = func(_ *broken, all []query) []query {
+			for i := range all {
+				all[i].Limit = 0
+			}
+			return all
+		}
+	}, "a read finds what queries select"},
+	{"a removal leaves the version", unraised(func(batches []batch) bool {
+		return len(batches[0].Records) > 0 && batches[0].Records[0].Body.IsZero()
+	}), "every change raises the version of its kind"},
+	{"only the first batch raises a version", unraised(func(batches []batch) bool { return len(batches) > 1 }), "every change raises the version of its kind"},
+	{"evidence has no version", unraised(func(batches []batch) bool {
+		return len(batches[0].Expunge)+len(batches[0].Reset) > 0
+	}), "every change raises the version of its kind"},
+	{"a sweep leaves versions", func(b *broken) {
+		b.sweep = func(b *broken, ctx context.Context, now time.Time) error {
+			before := maps.Clone(b.file.versions)
+			err := b.reference.Sweep(ctx, now)
+			b.file.versions = before
+			return err
+		}
+	}, "every change raises the version of its kind"},
+	{"a version is read last", func(b *broken) {
+		b.read = func(b *broken, ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+			err := b.reference.Read(ctx, into, cells, refs)
+			for i, ref := range refs {
+				if r := &into.Records[len(into.Records)-len(refs)+i]; err == nil && ref.ID == "" {
+					time.Sleep(time.Millisecond)
+					r.Revision = b.current(ref)
+				}
+			}
+			return err
+		}
+	}, "a version is not newer than what is read with it"},
+	{"every kind has a version, which may stay", func(b *broken) {
+		b.declare = func(b *broken, ctx context.Context, kinds []store.Kind) error {
+			for i := range kinds {
+				kinds[i].Versioned = true
+			}
+			return b.reference.Declare(ctx, kinds...)
+		}
+	}, "only kinds that say so have a version"},
 	{"a page loses its first record", func(b *broken) {
 		b.find = func(b *broken, ctx context.Context, q query) iter.Seq2[record, error] {
 			all := b.reference.Find(ctx, q)

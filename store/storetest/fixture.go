@@ -137,6 +137,7 @@ const (
 	brief  = "suite.brief"  // are kept for an hour
 	few    = "suite.few"    // are three
 	filled = "suite.filled" // are three, and no more are taken
+	rare   = "suite.rare"   // have a version, name people, and are kept for an hour
 )
 
 var kinds = []store.Kind{
@@ -146,6 +147,7 @@ var kinds = []store.Kind{
 	{Name: brief, Limits: store.Limits{For: time.Hour}},
 	{Name: few, Limits: store.Limits{Most: 3}},
 	{Name: filled, Limits: store.Limits{Most: 3, Refuse: true}},
+	{Name: rare, Limits: store.Limits{For: time.Hour}, Caused: []string{"of"}, Versioned: true},
 }
 
 // A value is what the suite keeps in records.

@@ -42,6 +42,7 @@ type state struct {
 	records  map[store.Ref]written
 	revision uint64
 	order    int
+	versions map[string]uint64
 }
 
 // A seen is an observation that counts, or would but for its weight or a restart.
@@ -60,7 +61,7 @@ type written struct {
 func newReference(o storetest.Options, perCell int) *reference {
 	return &reference{options: o, perCell: perCell, kinds: make(map[string]store.Kind), file: &file{state: state{
 		known: make(map[string]bool), cells: make(map[evidence.Cell]evidence.Policy), restarts: make(map[evidence.Cell]time.Time),
-		records: make(map[store.Ref]written),
+		records: make(map[store.Ref]written), versions: make(map[string]uint64),
 	}}}
 }
 
@@ -72,7 +73,7 @@ func (r *reference) reopen() *reference {
 func (s *state) clone() state {
 	c := *s
 	c.seen, c.known, c.cells = slices.Clone(s.seen), maps.Clone(s.known), maps.Clone(s.cells)
-	c.restarts, c.records = maps.Clone(s.restarts), maps.Clone(s.records)
+	c.restarts, c.records, c.versions = maps.Clone(s.restarts), maps.Clone(s.records), maps.Clone(s.versions)
 	return c
 }
 
@@ -101,7 +102,7 @@ func (r *reference) Declare(ctx context.Context, kinds ...store.Kind) error {
 			k.Limits = limits
 		}
 		k.Caused, k.Decided = slices.Concat(before.Caused, k.Caused), slices.Concat(before.Decided, k.Decided)
-		k.Whole = k.Whole || before.Whole
+		k.Whole, k.Versioned = k.Whole || before.Whole, k.Versioned || before.Versioned
 		r.kinds[k.Name] = k
 	}
 	return nil
@@ -183,6 +184,11 @@ func (r *reference) apply(s *state, b *store.Batch, receipt *store.Receipt) erro
 }
 
 func (r *reference) takeAway(s *state, b *store.Batch, receipt *store.Receipt) error {
+	if len(b.Reset)+len(b.Rebuild)+len(b.Restart)+len(b.Expunge)+len(b.Forget) > 0 {
+		for kind := range r.kinds {
+			s.versions[kind]++
+		}
+	}
 	for _, sel := range b.Reset {
 		s.drop(func(o *seen) bool { return sel.Covers(o.Cell) })
 		maps.DeleteFunc(s.restarts, func(c evidence.Cell, _ time.Time) bool { return sel.Covers(c) })
@@ -334,6 +340,7 @@ func (r *reference) write(s *state, b *store.Batch, receipt *store.Receipt) erro
 			return heed.ErrConflict
 		case next.Body.IsZero():
 			delete(s.records, next.Ref)
+			s.versions[next.Kind]++
 			continue
 		default:
 			w := written{next, before.order}
@@ -342,6 +349,7 @@ func (r *reference) write(s *state, b *store.Batch, receipt *store.Receipt) erro
 			}
 			w.Revision, w.At, w.Keys, w.Place = revision, next.At.UTC().Truncate(time.Microsecond), slices.Clone(next.Keys), ""
 			s.records[next.Ref] = w
+			s.versions[next.Kind]++
 		}
 		receipt.Revision = revision
 	}
@@ -396,15 +404,40 @@ func (s *state) parts(cells []evidence.Cell) (parts []evidence.Part) {
 	return parts
 }
 
-func (r *reference) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
+func (r *reference) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if err := r.read(into, cells, refs); err != nil {
+		return err
+	}
+	for _, q := range finds {
+		var all []store.Record
+		for found, err := range r.Find(ctx, q) {
+			if err != nil {
+				return err
+			}
+			all = append(all, found)
+		}
+		into.Found = append(into.Found, all)
+	}
+	return nil
+}
+
+func (r *reference) read(into *store.Snapshot, cells []evidence.Cell, refs []store.Ref) error {
 	r.file.mu.Lock()
 	defer r.file.mu.Unlock()
 	for _, ref := range refs {
+		if ref.ID == "" && !r.kinds[ref.Kind].Versioned {
+			return &heed.InputError{Field: "Refs", Reason: "asks for a version that there is not"}
+		}
+	}
+	for _, ref := range refs {
 		found := r.file.records[ref].copy()
 		found.Ref = ref
+		if ref.ID == "" {
+			found.Revision = r.file.versions[ref.Kind]
+		}
 		into.Records = append(into.Records, found)
 	}
 	into.Parts = append(into.Parts, r.file.parts(cells)...)
@@ -540,6 +573,7 @@ func (r *reference) Sweep(ctx context.Context, now time.Time) error {
 			late := k.Limits.For > 0 && found.At.Before(now.Add(-k.Limits.For))
 			if late || k.Limits.Most > 0 && !k.Limits.Refuse && i >= k.Limits.Most {
 				delete(r.file.records, found.Ref)
+				r.file.versions[k.Name]++
 			}
 		}
 		r.file.mu.Unlock()
