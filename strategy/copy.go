@@ -12,7 +12,7 @@ import (
 // copy of the segment's evidence, without its own outcomes, and goes its own way. Weights count as they are.
 //
 // The item goes its own way while the confidence in its own evidence, √n/(1+√n) for n effective outcomes, is at least
-// MinConfidence. If its evidence fades, it returns to the segment. A copy has no source: expunging a source from the store does
+// MinConfidence. Where others have shown nothing by then, it goes its own way without a copy, for good. If its evidence fades, it returns to the segment. A copy has no source: expunging a source from the store does
 // not undo it, but [Learner.Reset] does. Where items differ, Copy learns late, as thousands of copied observations outweigh an
 // item's own. [TwoLevel] is the default.
 //
@@ -105,9 +105,14 @@ func (m *copied) Independence(item Item) float64 {
 // Give implements [Giver].
 func (m *copied) Give(item Item, given []evidence.Sums) {
 	for i, total := range m.total {
-		given[i] = spread.Less(total, item.Arms[i])
+		if given[i] = spread.Less(total, item.Arms[i]); given[i].Mass <= rounding*total.Mass {
+			given[i] = evidence.Sums{}
+		}
 	}
 }
+
+// rounding bounds what rounding leaves of a sum from which all its parts were taken, as a part of it.
+const rounding = 1e-9
 
 // confidence is the confidence in an item's own evidence, in [0, 1): one minus an uncertainty of 1/(1+√n) after n outcomes.
 func (m *copied) confidence(item Item) float64 {

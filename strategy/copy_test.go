@@ -186,20 +186,30 @@ func TestACopyHoldsWhatOthersHaveShown(t *testing.T) {
 	assert.Equal(t, want, levels(beliefs(t, l, q)), "as the item's own, it is seen at once")
 }
 
-// TestTheFirstOfItsSegmentHasNothingToCopy, and copies when others have come.
-func TestTheFirstOfItsSegmentHasNothingToCopy(t *testing.T) {
-	st := newStore(t, (&clock{}).Now)
-	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{Sessions: 2}})
-	q := strategy.Query{Item: "i"}
-	for n := range 10 {
-		q.Session = fmt.Sprint(n)
-		try(t, l, q, "a", 1)
+// TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing, whatever its confidences leave in sums by rounding: what others show later is not
+// for it.
+func TestTheFirstOfItsSegmentGoesItsOwnWayWithNothing(t *testing.T) {
+	for _, confidence := range []float64{0.5, 0.6, 0.75, 0.8, 0.9, 1} {
+		st := newStore(t, (&clock{}).Now)
+		l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{}})
+		q := strategy.Query{Item: "i"}
+		fail := func(sessions int) {
+			for n := range sessions {
+				q.Session, q.Arms = fmt.Sprint(sessions, n), []strategy.ArmID{"a"}
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: -1, Confidence: confidence})
+				require.NoError(t, err)
+			}
+		}
+		fail(60)
+		teach(t, l, q, 60)
+		fail(1)
+		assert.Less(t, means(t, l, q)[0], 0.05, "%v", confidence)
+		assert.InDelta(t, 0, massOf(kept(t, st, q, "given")), 1e-6, "%v", confidence)
+		status, err := l.Status(ctx)
+		require.NoError(t, err)
+		assert.Equal(t, 1, status.Specialized, "%v", confidence)
+		assert.InDelta(t, 0.5, means(t, l, q)[1], 1e-6, "%v", confidence)
 	}
-	assert.Empty(t, kept(t, st, q, "given"))
-	teach(t, l, q, 3)
-	q.Session = "later"
-	try(t, l, q, "a", 1)
-	assert.Equal(t, 6., massOf(kept(t, st, q, "given")))
 }
 
 // TestAnItemSpecialisesInEachSegmentForItself: the sessions of one do not count in another, and each copy is made.

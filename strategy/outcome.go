@@ -215,8 +215,10 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 			})
 		}
 	}
-	if len(b.Observations) == 0 {
-		return nil // it is the first of its segment: there is nothing to give
+	if len(b.Observations) == 0 { // it is the first of its segment, and goes its own way from nothing
+		b.Observations = []evidence.Observation{{
+			ID: id, Cell: s.space.given(item, l.cfg.Arms[0].ID), Reward: 0.5, Weight: givenNothing, At: now,
+		}}
 	}
 	e := LearnerEvent{ID: specialized + ":" + id, Type: specialized, Category: s.category, Context: s.context, Item: item, At: now}
 	if err := l.emit(&b, e); err != nil {
@@ -225,6 +227,9 @@ func (l *Learner) specialize(ctx context.Context, s *segment, item string, now t
 	_, err := l.cfg.Store.Commit(ctx, b)
 	return err
 }
+
+// givenNothing is the weight of the mark that an item has specialised, where there was nothing to give. It changes no belief.
+const givenNothing = 1e-9
 
 // give asks the model, which may be a host's, and panic.
 func (s *segment) give(item Item) []evidence.Sums {

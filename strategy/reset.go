@@ -24,7 +24,8 @@ type Reset struct {
 
 // Reset forgets what was learned of a segment, or of one of its items, and writes that into the store's audit log. A segment
 // begins anew from the cold start, and an item from its segment. Outcomes that had been counted do not count again if they are
-// delivered again. Choices that running sessions remember stay as they are.
+// delivered again. Choices that running sessions remember stay as they are. Where there is nothing to forget, as the name of the category may be
+// mistyped, Reset returns [heed.ErrNotFound] and changes nothing.
 func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	defer because(&err, "reset")
 	q := Query{Item: r.Item, Category: r.Category, Context: r.Context}
@@ -45,8 +46,23 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	if r.Item == "" {
 		b.Reset = append(b.Reset, store.Selection{Kind: l.kinds.parameter, Scope: s.space.scope})
 	}
+	if err := l.anyOf(ctx, b.Reset); err != nil {
+		return err
+	}
 	_, err = l.forget(ctx, s, b, LearnerEvent{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
 	return err
+}
+
+// anyOf returns [heed.ErrNotFound] if there is no evidence in what is selected.
+func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {
+	for _, sel := range selected {
+		for part, err := range l.cfg.Store.List(ctx, sel.Kind, sel.Scope) {
+			if err != nil || sel.Covers(part.Cell) {
+				return err
+			}
+		}
+	}
+	return heed.ErrNotFound
 }
 
 // forget commits a batch that takes evidence away, with its event, its entry in the audit, and the count of resets. It reports

@@ -103,6 +103,22 @@ func TestASegmentThatWasResetStartsCold(t *testing.T) {
 	assert.Equal(t, "preference", entries[0].Details["category"])
 }
 
+// TestAResetOfNothingIsNotFound: a mistyped name is an error, and nothing of it is in the audit.
+func TestAResetOfNothingIsNotFound(t *testing.T) {
+	st := &memstore.Store{}
+	l := newLearner(t, strategy.Config{Store: st})
+	earn(t, l, "item", "s", 1)
+	for _, r := range []strategy.Reset{
+		{Category: "preferences"}, {Category: "preference", Context: "x"}, {Category: "preference", Item: "itme"},
+	} {
+		r.Reason = "it was reworded"
+		require.ErrorIs(t, l.Reset(ctx, r), heed.ErrNotFound, "%+v", r)
+	}
+	assert.Empty(t, audited(t, st))
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Reason: "it was reworded"}))
+	require.ErrorIs(t, l.Reset(ctx, strategy.Reset{Category: "preference", Item: "item", Reason: "once more"}), heed.ErrNotFound)
+}
+
 func TestAResetNeedsAReason(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
 	earn(t, l, "item", "s", 1)

@@ -196,7 +196,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	_, err := l.Revise(ctx, "wrong", strategy.Outcome{Choice: choice, ID: "right", Value: 1, Confidence: 1, Source: person})
 	require.NoError(t, err)
 	require.NoError(t, l.Retract(ctx, choice, "right", person, "r"))
-	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "x", Actor: person, Reason: "r"}))
+	require.NoError(t, l.Reset(ctx, strategy.Reset{Item: "i", Actor: person, Reason: "r"}))
 	_, err = strategy.Rebuild(ctx, cfg, person, "r")
 	require.NoError(t, err)
 	report, err := attribution.Report{Session: "s", Source: person}.Event("a", c.Now())

@@ -99,7 +99,7 @@ func Example_forget() {
 	known := learner(ctx, st)
 	choice := must(known.Select(ctx, strategy.Query{Session: "monday", Item: "release notes"}))
 	must(known.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Source: "ann"}))
-	try(known.Reset(ctx, strategy.Reset{Category: "letters", Actor: "ann", Reason: "they are written by hand now"}))
+	try(known.Reset(ctx, strategy.Reset{Item: "release notes", Actor: "ann", Reason: "they are written by hand now"}))
 
 	must(st.Commit(ctx, store.Batch{Forget: []string{"ann"}}))
 

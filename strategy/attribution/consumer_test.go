@@ -99,6 +99,7 @@ var poisons = map[string]string{
 	"no session":        `{"attribution_records":[{"item":"i","was_activated":true,"attributed_value":1}]}`,
 	"end of no session": `{"session_ended":true,"attribution_records":[{"session":"s0","item":"i"}]}`,
 	"infinite":          `{"session":"s0","attribution_records":[{"item":"i","was_activated":true,"attributed_value":1e999}]}`,
+	"beyond the range":  `{"session":"s0","attribution_records":[{"item":"i","was_activated":true,"attributed_value":1.5}]}`,
 	"a NUL":             `{"session":"s0","attribution_records":[{"item":"i\u0000","was_activated":true,"attributed_value":1}]}`,
 	"a long item":       `{"session":"s0","attribution_records":[{"item":"` + strings.Repeat("i", 2000) + `","was_activated":true}]}`,
 	"a long source":     `{"session":"s0","source":"` + strings.Repeat("i", 2000) + `"}`,

@@ -38,8 +38,8 @@ type Worth struct {
 	Item      string `json:"item"`
 	Session   string `json:"session,omitempty"` // empty: the report's
 	Activated bool   `json:"was_activated"`     // whether the item was used at all. If not, the value is ignored
-	// Value is what the item was worth in this session, from -1 to 1. Values beyond are cut to that. It must not be an average
-	// over the item's life. That would count old sessions again with each new one.
+	// Value is what the item was worth in this session, in [-1, 1]. It must not be an average over the item's life. That would count old
+	// sessions again with each new one.
 	Value float64 `json:"attributed_value"`
 }
 
@@ -80,6 +80,9 @@ func decode(event stream.Event) (r Report, err error) {
 		w, field := &r.Items[i], fmt.Sprintf("attribution_records[%d].", i)
 		if w.Session = cmp.Or(w.Session, r.Session); w.Session == "" {
 			return r, &heed.InputError{Field: field + "session", Reason: "must not be empty"}
+		}
+		if w.Activated && !(w.Value >= -1 && w.Value <= 1) {
+			return r, &heed.InputError{Field: field + "attributed_value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", w.Value)}
 		}
 		texts = append(texts, [2]string{field + "session", w.Session}, [2]string{field + "item", w.Item})
 	}

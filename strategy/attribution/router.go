@@ -3,7 +3,6 @@ package attribution
 import (
 	"cmp"
 	"fmt"
-	"math"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/faults"
@@ -78,13 +77,13 @@ const (
 type DirectSignal struct {
 	Session    string  `json:"session,omitempty"`
 	Kind       string  `json:"kind"`
-	Confidence float64 `json:"confidence,omitempty"` // of a positive or negative signal, from 0 to 1; beyond, it is cut to that
+	Confidence float64 `json:"confidence,omitempty"` // of a positive or negative signal, in [0, 1]
 	Passed     bool    `json:"passed,omitempty"`     // of a build status
 }
 
 // Route combines what is known of a session into an outcome with a value, a confidence and a channel: "attribution",
 // "direct" or "both". It ignores signals of other sessions. It reports false where there is no outcome: nothing is known, or
-// the confidence is below the least. A number that is not finite and an unknown kind of signal are a [*heed.InputError]. A
+// the confidence is below the least. A number out of its range and an unknown kind of signal are a [*heed.InputError]. A
 // router that is not valid returns all its faults, joined: each is a [*heed.ConfigError].
 func (r Router) Route(session string, worth *Worth, signals []DirectSignal) (strategy.Outcome, bool, error) {
 	r, err := r.ready()
@@ -109,10 +108,9 @@ func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bo
 	attributed := worth != nil && worth.Activated
 	var value float64
 	if attributed {
-		if value = worth.Value; !finite(value) {
-			return o, false, &heed.InputError{Field: "attributed_value", Reason: "must be finite"}
+		if value = worth.Value; !(value >= -1 && value <= 1) {
+			return o, false, &heed.InputError{Field: "attributed_value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", value)}
 		}
-		value = clamp(value, -1, 1)
 	}
 	if signals.fault != nil {
 		return o, false, signals.fault
@@ -137,7 +135,7 @@ func (r *Router) route(worth *Worth, signals balance) (o strategy.Outcome, ok bo
 	case mass > 0:
 		o.Channel, o.Confidence, o.Value = "direct", r.ConfidenceDirect*share, direct
 	}
-	o.Value = clamp(o.Value, -1, 1) // rounding may have passed the bounds
+	o.Value = min(max(o.Value, -1), 1) // rounding may have passed the bounds
 	return o, o.Confidence >= r.MinConfidence, nil
 }
 
@@ -152,7 +150,7 @@ func (r *Router) weigh(b *balance, i int, s *DirectSignal) {
 	weight, good, field := 0., s.Kind == Positive, ""
 	switch s.Kind {
 	case Positive, Negative:
-		if weight = clamp(s.Confidence, 0, 1); !finite(s.Confidence) {
+		if weight = s.Confidence; !(weight >= 0 && weight <= 1) {
 			field = "Confidence"
 		}
 	case ToolFailure:
@@ -168,14 +166,10 @@ func (r *Router) weigh(b *balance, i int, s *DirectSignal) {
 	}
 	switch {
 	case field != "" && b.fault == nil:
-		b.fault = &heed.InputError{Field: fmt.Sprintf("signals[%d].%s", i, field), Reason: "must be a known kind, with a finite confidence"}
+		b.fault = &heed.InputError{Field: fmt.Sprintf("signals[%d].%s", i, field), Reason: "must be a known kind, with a confidence in [0, 1]"}
 	case good:
 		b.good += weight
 	default:
 		b.bad += weight
 	}
 }
-
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
-func clamp(x, low, high float64) float64 { return min(max(x, low), high) }
