@@ -21,6 +21,7 @@ type grammar struct {
 
 // A rule is a list of phrases. Those that begin with a fixed word are found by it.
 type rule struct {
+	phrases []phrase
 	byFirst map[string][]phrase
 	others  []phrase
 }
@@ -75,6 +76,21 @@ func (g *grammar) number(name string) int {
 	return n
 }
 
+// numberOf returns the number of the rule <x>, or of one for a/<x>, which has a phrase for each of them.
+func (g *grammar) numberOf(field string) int {
+	if !strings.Contains(field, "/") {
+		return g.number(strings.Trim(field, "<>"))
+	}
+	_, known := g.names[field]
+	n := g.number(field)
+	for written := range strings.SplitSeq(field, "/") {
+		if !known {
+			g.add(n, written)
+		}
+	}
+	return n
+}
+
 func (g *grammar) add(number int, written string) {
 	var p phrase
 	for field := range strings.FieldsSeq(written) {
@@ -82,8 +98,8 @@ func (g *grammar) add(number int, written string) {
 		it.optional = strings.HasSuffix(field, "?") || strings.HasSuffix(field, "*")
 		it.repeated = strings.HasSuffix(field, "*")
 		field = strings.TrimRight(field, "?*")
-		if name, ok := strings.CutPrefix(field, "<"); ok {
-			it.rule = g.number(strings.TrimSuffix(name, ">"))
+		if strings.Contains(field, "<") {
+			it.rule = g.numberOf(field)
 		} else {
 			for words := range strings.SplitSeq(field, "/") {
 				for _, c := range read(words) {
@@ -98,6 +114,7 @@ func (g *grammar) add(number int, written string) {
 		p = append(p, it)
 	}
 	r := &g.rules[number]
+	r.phrases = append(r.phrases, p)
 	if p[0].words == nil || p[0].optional {
 		r.others = append(r.others, p)
 		return

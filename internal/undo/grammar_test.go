@@ -1,8 +1,6 @@
 package undo
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -20,10 +18,11 @@ func TestGrammar(t *testing.T) {
 			named[g.names[name]] = true
 		}
 		for _, r := range g.rules {
-			for _, phrases := range append(slices.Collect(maps.Values(r.byFirst)), r.others) {
-				for _, p := range phrases {
-					for _, it := range p {
-						named[it.rule] = true
+			for _, p := range r.phrases {
+				for _, it := range p {
+					named[it.rule] = true
+					for _, words := range it.words {
+						assert.NotContains(t, words, word{foreign, foreign}, g.name)
 					}
 				}
 			}
@@ -34,7 +33,7 @@ func TestGrammar(t *testing.T) {
 				continue
 			}
 			assert.True(t, named[number], "%s: <%s> is in no rule", g.name, name)
-			assert.NotZero(t, len(g.rules[number].byFirst)+len(g.rules[number].others), "%s: <%s> has no phrases", g.name, name)
+			assert.NotEmpty(t, g.rules[number].phrases, "%s: <%s> has no phrases", g.name, name)
 			assert.Zero(t, reader.ends(number, 0)&1, "%s: <%s> is nothing", g.name, name)
 		}
 	}

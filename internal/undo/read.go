@@ -27,9 +27,12 @@ type tokenizer struct {
 	sentence int
 }
 
-// read splits a text into clauses. A quotation or a piece of code becomes one foreign word.
-func read(written string) []clause {
-	runes := hideQuotes([]rune(normalise(written)))
+// read splits a text into clauses.
+func read(written string) []clause { return clausesOf(normalise(written)) }
+
+// clausesOf splits a text into clauses. normalise made the text. A quotation or a piece of code becomes one foreign word.
+func clausesOf(normal string) []clause {
+	runes := hideQuotes([]rune(normal))
 	t := &tokenizer{}
 	for i, r := range runes {
 		var before, after rune = ' ', ' '
@@ -102,7 +105,12 @@ func (t *tokenizer) end(sentence bool) {
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-func isWord(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M) || r == foreignRune }
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+	}
+	return unicode.In(r, unicode.L, unicode.N, unicode.M) || r == foreignRune
+}
 
 const foreignRune = '\uE000' // stands for a quotation in a text
 
@@ -180,6 +188,10 @@ func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '‘' }
 func normalise(written string) string {
 	out := make([]rune, 0, len(written))
 	for _, r := range written {
+		if r < utf8.RuneSelf {
+			out = append(out, unicode.ToLower(r))
+			continue
+		}
 		switch {
 		case r == foreignRune || r == utf8.RuneError:
 			r = '#' // no word

@@ -19,13 +19,23 @@ func Command(text string) bool {
 	if len(text) > longest {
 		return false
 	}
-	clauses := read(text)
+	normal := normalise(text)
+	may := fast.languages(normal)
+	if len(may) == 0 {
+		return false
+	}
+	return command(normal, may)
+}
+
+// command reads a text in some languages.
+func command(normal string, may []int) bool {
+	clauses := clausesOf(normal)
 	if len(clauses) > mostClauses {
 		return false
 	}
 	verdicts := make([]verdict, len(clauses))
-	for _, g := range languages {
-		readers := g.readers(clauses)
+	for _, i := range may {
+		readers := languages[i].readers(clauses)
 		for i := range readers {
 			verdicts[i] = max(verdicts[i], judge(readers, i))
 		}

@@ -1,0 +1,302 @@
+package undo
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed/internal/text"
+)
+
+// A filter finds the languages in which a text may have a command. Most texts have none, and the filter is many times faster than the
+// grammars. It looks at the words of a text, and not at their order: where it leaves a language out, the text has no command in it.
+//
+// A key is words that follow each other, as a phrase has them. The filter first looks for keys that every command needs. In a language
+// with such a key, it then finds out whether a root has a phrase with all its keys in the text.
+type filter struct {
+	needed   keyIndex // with the numbers of the languages
+	sketches []*sketch
+}
+
+// roots are the rules that the clauses of a command follow.
+var roots = []string{"command", "loose", "free"}
+
+var fast = newFilter(languages)
+
+func newFilter(all []*grammar) *filter {
+	f := &filter{needed: make(keyIndex)}
+	for i, g := range all {
+		s := newSketch(g)
+		for _, name := range roots {
+			for _, k := range s.rules[g.names[name]].need.keys {
+				f.needed.add(k, i)
+			}
+		}
+		f.sketches = append(f.sketches, s)
+	}
+	return f
+}
+
+// languages returns the numbers of the languages in which a text may have a command. normalise made the text.
+func (f *filter) languages(normal string) (may []int) {
+	var few [64]string
+	var found [1]uint64
+	words := wordsOf(few[:0], normal)
+	f.needed.find(words, found[:])
+	for set := found[0]; set != 0; set &= set - 1 {
+		if i := bits.TrailingZeros64(set); f.sketches[i].mayHave(words) {
+			may = append(may, i)
+		}
+	}
+	return may
+}
+
+// wordsOf returns the words of a text in their order. Those of its clauses are among them. A quotation hides some, but has a word in
+// their place, so that words that follow each other in a clause do so here.
+func wordsOf(words []string, normal string) []string {
+	start := -1
+	end := func(at int) {
+		if start >= 0 {
+			words = append(words, normal[start:at])
+			start = -1
+		}
+	}
+	for i, r := range normal {
+		switch {
+		case text.Dense(r):
+			end(i)
+			words = append(words, normal[i:i+utf8.RuneLen(r)])
+		case !isWord(r):
+			end(i)
+		case start < 0:
+			start = i
+		}
+	}
+	end(len(normal))
+	return words
+}
+
+// A keyIndex has the numbers of keys by their first words.
+type keyIndex map[string][]numbered
+
+type numbered struct {
+	rest   []word // the words of the key behind its first one
+	number int
+}
+
+func (x keyIndex) add(key []word, number int) {
+	n := numbered{key[1:], number}
+	same := func(other numbered) bool { return other.number == number && slices.Equal(other.rest, n.rest) }
+	for _, first := range []string{key[0].exact, key[0].plain} {
+		if !slices.ContainsFunc(x[first], same) {
+			x[first] = append(x[first], n)
+		}
+	}
+}
+
+// find sets the bits of the keys that are in a text.
+func (x keyIndex) find(words []string, found bitSet) {
+	for i, w := range words {
+		for _, n := range x[w] {
+			if follow(words[i+1:], n.rest) {
+				found[n.number/64] |= 1 << (n.number % 64)
+			}
+		}
+	}
+}
+
+func follow(words []string, wanted []word) bool {
+	if len(words) < len(wanted) {
+		return false
+	}
+	for i, w := range wanted {
+		if words[i] != w.exact && words[i] != w.plain {
+			return false
+		}
+	}
+	return true
+}
+
+// A sketch is a grammar without the order of words.
+type sketch struct {
+	*grammar
+	rules   []*sketched // by number
+	index   keyIndex    // of all keys
+	numbers int         // how many keys have one
+}
+
+// A sketched rule holds for a text that has what one of its phrases needs.
+type sketched struct {
+	single  bitSet   // keys that are all a phrase needs
+	phrases [][]need // the other phrases
+	need    need     // of the rule itself
+}
+
+// A need is an item of a phrase that is not optional.
+type need struct {
+	keys [][]word // the text has one of them; nil for a rule that may hold for any words
+	bits bitSet   // the keys
+	cost int      // how many texts have one of them, by and large
+	rule int      // holds for the text, too; 0 if there is none
+}
+
+func newSketch(g *grammar) *sketch {
+	s := &sketch{grammar: g, rules: make([]*sketched, len(g.rules)), index: make(keyIndex)}
+	numbers := make(map[string]int)
+	for _, name := range roots {
+		s.add(g.names[name], numbers)
+	}
+	s.numbers = len(numbers)
+	return s
+}
+
+// add sketches a rule and those that it needs.
+func (s *sketch) add(number int, numbers map[string]int) *sketched {
+	if s.rules[number] != nil {
+		return s.rules[number] // without keys as yet, if the rule has itself in it
+	}
+	r := &sketched{}
+	s.rules[number] = r
+	var all need
+	known := true // whether each phrase has keys
+	for _, p := range s.grammar.rules[number].phrases {
+		needs := s.needs(p, numbers)
+		if len(needs) == 1 && needs[0].rule == 0 {
+			r.single = r.single.with(needs[0].bits)
+		} else {
+			r.phrases = append(r.phrases, needs)
+		}
+		if known = known && len(needs) > 0 && needs[0].keys != nil; known {
+			all.keys = append(all.keys, needs[0].keys...)
+			all.bits = all.bits.with(needs[0].bits)
+			all.cost += needs[0].cost
+		}
+	}
+	if known {
+		all.rule = number
+		r.need = all
+	} else {
+		r.need = need{rule: number}
+	}
+	return r
+}
+
+// needs returns what a phrase needs. It begins with what the fewest texts have.
+func (s *sketch) needs(p phrase, numbers map[string]int) (all []need) {
+	for _, it := range p {
+		switch {
+		case it.optional || it.words == nil && it.rule < builtin:
+		case it.words == nil:
+			all = append(all, s.add(it.rule, numbers).need)
+		default:
+			n := need{keys: it.words}
+			for _, key := range it.words {
+				name := fmt.Sprint(key)
+				if _, ok := numbers[name]; !ok {
+					numbers[name] = len(numbers)
+					s.index.add(key, numbers[name])
+				}
+				n.bits = n.bits.with(bit(numbers[name]))
+				n.cost += cost(key)
+			}
+			all = append(all, n)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b need) int {
+		if a.keys == nil || b.keys == nil {
+			return len(b.keys) - len(a.keys)
+		}
+		return a.cost - b.cost
+	})
+	return all
+}
+
+// cost estimates how many texts have a key. Short words are common.
+func cost(key []word) int {
+	letters := 0
+	for _, w := range key {
+		letters += len(w.plain)
+	}
+	return 1 + 1000>>letters
+}
+
+// mayHave reports whether words may be a command.
+func (s *sketch) mayHave(words []string) bool {
+	c := &checker{sketch: s, found: make(bitSet, s.numbers/64+1), known: make([]int8, len(s.rules))}
+	s.index.find(words, c.found)
+	for _, name := range roots {
+		if c.has(&s.rules[s.names[name]].need) {
+			return true
+		}
+	}
+	return false
+}
+
+// A checker finds out which rules hold for a text.
+type checker struct {
+	*sketch
+	found bitSet // the keys of the text
+	known []int8 // 1 for rules that hold, -1 for others
+}
+
+// has reports whether a text has what an item needs.
+func (c *checker) has(n *need) bool {
+	if n.bits != nil && !c.found.meets(n.bits) {
+		return false
+	}
+	return n.rule == 0 || c.holds(n.rule)
+}
+
+func (c *checker) holds(number int) bool {
+	if c.known[number] == 0 {
+		c.known[number] = 1 // within itself
+		if !c.oneHolds(c.rules[number]) {
+			c.known[number] = -1
+		}
+	}
+	return c.known[number] > 0
+}
+
+func (c *checker) oneHolds(r *sketched) bool {
+	if c.found.meets(r.single) {
+		return true
+	}
+phrases:
+	for _, needs := range r.phrases {
+		for i := range needs {
+			if !c.has(&needs[i]) {
+				continue phrases
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// A bitSet is a set of numbers.
+type bitSet []uint64
+
+func bit(number int) bitSet {
+	b := make(bitSet, number/64+1)
+	b[number/64] = 1 << (number % 64)
+	return b
+}
+
+func (b bitSet) with(other bitSet) bitSet {
+	both := make(bitSet, max(len(b), len(other)))
+	copy(both, b)
+	for i, bits := range other {
+		both[i] |= bits
+	}
+	return both
+}
+
+func (b bitSet) meets(other bitSet) bool {
+	for i := range min(len(b), len(other)) {
+		if b[i]&other[i] != 0 {
+			return true
+		}
+	}
+	return false
+}
