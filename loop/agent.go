@@ -45,6 +45,7 @@ type Agent struct {
 	shelf    shelf
 	frozen   atomic.Bool
 	watch    *watch.Watch
+	gates    sync.Map // of models, by name
 	strategy struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
@@ -186,7 +187,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 	}
 	if len(cfg.Extract) > 0 && cfg.Model != nil {
 		a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
-			LLM: chain{append([]decision.LLM{cfg.Model}, cfg.Fallbacks...)}, Store: d.Store, Nearest: a.nearest,
+			LLM: a.chain("model", cfg.Model), Store: d.Store, Nearest: a.nearest,
 			Now: cfg.Now, Observer: cfg.Observer,
 		})
 	}

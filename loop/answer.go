@@ -48,10 +48,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		c.pipe = &pipe{to: e.OnChunk}
 	}
 	answer, err := a.decide(ctx, &p, c)
-	if c.pipe != nil {
-		err = errors.Join(err, receive(c.pipe.end))
-	}
-	return answer, wrap("answer", err)
+	return answer, wrap("answer", errors.Join(err, c.pipe.close()))
 }
 
 // receive calls the receiver of pieces.
@@ -97,7 +94,7 @@ func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 		return Answer{}, err
 	}
 	p.Text, p.Result = res.Text, res
-	if res.Path == decision.Fallback && ctx.Err() == nil {
+	if res.Path == decision.Fallback && ctx.Err() == nil && c.pipe.fault() == nil {
 		err = a.failed(ctx, p)
 	}
 	return p.answer(), err

@@ -34,6 +34,9 @@ type Config struct {
 	Model decision.LLM
 	// Fallbacks are asked in their order where a model fails.
 	Fallbacks []decision.LLM
+	// ModelTime is how long a model may take that has fallbacks after it: until its answer, or until the first piece of an answer that
+	// is streamed. 0 means half of what is left of Decision.Timeout, so that of 30 seconds 15 stay for the fallbacks.
+	ModelTime time.Duration
 	// Models are further models by name, for all arms: see [Arm].ModelName.
 	Models map[string]decision.LLM
 	// System is what the model is told in every case: who it is, and how it answers. "" means decision's default.
@@ -179,6 +182,7 @@ func (c *Config) validate() error {
 	found.Check(c.Budget.Runes > 0, "Budget.Runes", c.Budget.Runes, "must not be negative")
 	found.Check(c.Budget.Notes > 0, "Budget.Notes", c.Budget.Notes, "must not be negative")
 	found.Check(c.Price >= 0 && c.Price <= evidence.MaxWeight, "Price", c.Price, "must be in [0, 1e6]")
+	found.Check(c.ModelTime >= 0, "ModelTime", c.ModelTime, "must not be negative")
 	found.Check(c.Reevaluate >= 0, "Reevaluate", c.Reevaluate, "must not be negative")
 	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {

@@ -1,9 +1,13 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
@@ -42,7 +46,7 @@ func generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 		r.Prompt = withHistory(c.event.History, r.Prompt)
 	}
 	if models, ok := c.model.(chain); ok && c.pipe != nil && !r.JSON {
-		return models.stream(ctx, r, c.pipe)
+		return models.ask(ctx, r, c.pipe)
 	}
 	return c.model.Generate(ctx, r)
 }
@@ -76,47 +80,124 @@ func unasked(o heed.Observer) heed.Observer {
 	}
 }
 
+// A member is a model that may be asked. Calls that were given up hold places of its gate.
+type member struct {
+	model decision.LLM
+	gate  *host.Gate
+}
+
+// member returns a model, by the name that its gate has.
+func (a *Agent) member(name string, m decision.LLM) member {
+	if gate, ok := a.gates.Load(name); ok {
+		return member{m, gate.(*host.Gate)}
+	}
+	gate, _ := a.gates.LoadOrStore(name, host.NewGate(a.decider.Config().MaxInFlight))
+	return member{m, gate.(*host.Gate)}
+}
+
 // A chain asks models in their order until one answers.
-type chain struct{ models []decision.LLM }
+type chain struct {
+	models []member
+	limit  time.Duration // of each model but the last; 0 means half of the time that is left
+}
+
+// chain returns a model and its fallbacks. It may be nil: then the fallbacks are all there is.
+func (a *Agent) chain(name string, first decision.LLM) chain {
+	c := chain{limit: a.cfg.ModelTime}
+	if first != nil {
+		c.models = append(c.models, a.member(name, first))
+	}
+	for i, m := range a.cfg.Fallbacks {
+		c.models = append(c.models, a.member(fmt.Sprint("fallback ", i), m))
+	}
+	return c
+}
+
+// model returns what answers for an arm, or nil.
+func (a *Agent) model(arm Arm) decision.LLM {
+	var c chain
+	switch named := a.cfg.Models[arm.ModelName]; {
+	case arm.Model != nil:
+		c = a.chain("arm "+arm.ID, arm.Model)
+	case named != nil:
+		c = a.chain("model "+arm.ModelName, named)
+	default:
+		c = a.chain("model", a.cfg.Model)
+	}
+	if len(c.models) == 0 {
+		return nil
+	}
+	return c
+}
 
 // Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of thoughts alone, counts as none.
-func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (reply decision.LLMResponse, err error) {
+func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	return c.ask(ctx, r, nil)
+}
+
+// ask asks models in their order until one answers. After a model whose answer has begun to reach the host, no other is asked.
+func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, err error) {
 	var errs []error
-	for _, m := range c.models {
-		err = host.Call("the model", func() error {
-			reply, err = m.Generate(ctx, r)
-			return err
-		})
+	for i := range c.models {
+		reply, err = c.try(ctx, i, r, p)
 		if err == nil {
 			if said, _ := thoughts.Split(reply.Text); strings.TrimSpace(said) != "" {
-				return reply, nil
+				err = p.end()
+				return reply, err
 			}
 		}
 		errs = append(errs, err)
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || p.began() {
 			break
 		}
 	}
 	return reply, errors.Join(errs...)
 }
 
-// model returns what answers for an arm, or nil.
-func (a *Agent) model(arm Arm) decision.LLM {
-	first := arm.Model
-	if first == nil {
-		first = a.cfg.Models[arm.ModelName]
+// errSlow says that a model took the time that it had.
+var errSlow = fmt.Errorf("the model gave no answer in its time: %w", context.DeadlineExceeded)
+
+// try asks the i-th model. If there is one after it, it has a limited time to answer, or to begin to.
+func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m, write := c.models[i], p.begin(cancel)
+	ask := func(ctx context.Context) (reply decision.LLMResponse, err error) {
+		if s, ok := m.model.(Streamer); ok && p != nil {
+			return s.Stream(ctx, r, write)
+		}
+		if reply, err = m.model.Generate(ctx, r); err == nil {
+			write(reply.Text)
+		}
+		return reply, err
 	}
-	if first == nil {
-		first = a.cfg.Model
+	limit := c.share(ctx)
+	if i == len(c.models)-1 || limit <= 0 {
+		err = host.Call("the model", func() (err error) {
+			reply, err = ask(ctx)
+			return err
+		})
+		return reply, cmp.Or(p.fault(), err)
 	}
-	if first == nil && len(a.cfg.Fallbacks) == 0 {
-		return nil
+	var slow atomic.Bool
+	timer := time.AfterFunc(limit, func() {
+		if p.giveUp(&slow) {
+			cancel()
+		}
+	})
+	defer timer.Stop()
+	if reply, err = host.Pass(ctx, m.gate, "the model", ask); slow.Load() && (err != nil || p != nil) {
+		err = errSlow
 	}
-	c := chain{append([]decision.LLM(nil), a.cfg.Fallbacks...)}
-	if first != nil {
-		c.models = append([]decision.LLM{first}, c.models...)
+	return reply, cmp.Or(p.fault(), err)
+}
+
+// share returns how long a model may take that has others after it, or 0 where nothing limits them.
+func (c chain) share(ctx context.Context) time.Duration {
+	if end, ok := ctx.Deadline(); ok && c.limit == 0 {
+		return time.Until(end) / 2
 	}
-	return c
+	return c.limit
 }
 
 // given is the model of an answer that is there already.

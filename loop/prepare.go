@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
@@ -87,6 +88,9 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	e.ID = cmp.Or(e.ID, a.cfg.NewID())
 	if e.At.IsZero() {
 		e.At = a.cfg.Now()
+	}
+	if err := limits.CheckTime("At", e.At, a.cfg.Now()); err != nil {
+		return p, err
 	}
 	e.History = slices.Clone(e.History)
 	p = Plan{Event: e, room: a.cfg.Budget.Runes}

@@ -2,79 +2,119 @@ package loop
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/thoughts"
 )
 
 // A Streamer is a [decision.LLM] that gives its answer in pieces as it comes. Stream calls piece on one goroutine at a time, and returns
-// the whole answer. The rules of Generate hold.
+// the whole answer. The rules of Generate hold. The pieces may have thoughts in tags, which the loop takes out.
 type Streamer interface {
 	decision.LLM
 	Stream(ctx context.Context, r decision.LLMRequest, piece func(text string)) (decision.LLMResponse, error)
 }
 
-// A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was given up can't write any more.
+// A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was given up can't write any more. A nil
+// pipe brings nothing.
 type pipe struct {
 	to func(text string, anew bool)
 
 	mu      sync.Mutex
-	reader  thoughts.Reader
+	reader  *thoughts.Reader
 	written bool // something was given to the host
+	writer  int  // the number of the model that may write; those before it were given up
 	closed  bool
+	failed  error // the host's panic
 }
 
-func (p *pipe) write(text string) {
+// begin returns what the next model writes with. stop ends its call, where the host has panicked.
+func (p *pipe) begin(stop func()) func(text string) {
+	if p == nil {
+		return func(string) {}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.closed {
-		p.give(p.reader.Write(text))
+	p.writer++
+	p.reader = new(thoughts.Reader)
+	mine := p.writer
+	return func(text string) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if !p.closed && p.writer == mine {
+			p.give(p.reader.Write(text))
+		}
+		if p.failed != nil {
+			stop()
+		}
 	}
+}
+
+// giveUp stops the model that writes, and says so in slow, unless the host was given something already.
+func (p *pipe) giveUp(slow *atomic.Bool) bool {
+	if p == nil {
+		slow.Store(true)
+		return true
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.written {
+		p.writer++
+		slow.Store(true)
+	}
+	return !p.written
 }
 
 func (p *pipe) give(text string, anew bool) {
-	if text != "" || anew && p.written {
-		p.to(text, anew && p.written)
+	if p.failed == nil && (text != "" || anew && p.written) {
+		anew = anew && p.written
 		p.written = true
+		p.failed = receive(func() { p.to(text, anew) })
 	}
 }
 
-// end gives what was held back, and closes the pipe.
-func (p *pipe) end() {
+// end gives what was held back of an answer that is whole, and closes the pipe.
+func (p *pipe) end() error {
+	if p == nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed {
 		p.closed = true
 		p.give(p.reader.Close())
 	}
+	return p.failed
+}
+
+// close has nothing reach the host any more, and returns the host's panic.
+func (p *pipe) close() error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	return p.failed
+}
+
+// fault returns the host's panic.
+func (p *pipe) fault() error {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
 }
 
 // began reports whether the host was given something.
 func (p *pipe) began() bool {
+	if p == nil {
+		return false
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.written
-}
-
-// stream asks models in their order until one answers. After a model whose answer has begun, no other is asked.
-func (c chain) stream(ctx context.Context, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, err error) {
-	var errs []error
-	for _, m := range c.models {
-		if s, ok := m.(Streamer); ok {
-			reply, err = s.Stream(ctx, r, p.write)
-		} else if reply, err = m.Generate(ctx, r); err == nil {
-			p.write(reply.Text)
-		}
-		if err == nil && strings.TrimSpace(reply.Text) != "" {
-			return reply, nil
-		}
-		errs = append(errs, err)
-		if ctx.Err() != nil || p.began() {
-			break
-		}
-	}
-	return reply, errors.Join(errs...)
 }
