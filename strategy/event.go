@@ -50,7 +50,7 @@ type LearnerEvent struct {
 var outbox = store.Kind{
 	Name: stream.Outbox.Name, Limits: stream.Outbox.Limits,
 	Caused: []string{
-		"payload.~.result.source", "payload.~.effect.observations.*.source",
+		"payload.~.result.source", "payload.~.effect.observations.*.source", "payload.~.effect.expunge.*",
 		"payload.~.source", "payload.~.event.payload.~.source",
 	},
 	Decided: []string{"payload.~.actor"},
@@ -62,7 +62,7 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 		return nil
 	}
 	if b.ID != "" {
-		e.Effect = &effect{b.ID, b.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...), b.Observations}
+		e.Effect = &effect{b.ID, b.Reset, b.Restart, append(slices.Clip(b.Withdraw), b.Retract...), b.Expunge, b.Observations}
 	}
 	e.Learner = l.cfg.Name
 	if e.Choice != nil {
@@ -72,7 +72,7 @@ func (l *Learner) emit(b *store.Batch, e LearnerEvent) error {
 	if err != nil {
 		return err
 	}
-	people := []string{e.Actor}
+	people := append([]string{e.Actor}, b.Expunge...)
 	if e.Result != nil {
 		people = append(people, e.Result.Source)
 	}

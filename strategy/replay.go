@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
@@ -20,24 +22,32 @@ type effect struct {
 	Reset        []store.Selection      `json:"reset,omitempty"`
 	Restart      []store.Restart        `json:"restart,omitempty"`
 	Withdraw     []string               `json:"withdraw,omitempty"` // silence, as an outcome came after all; an outcome that was wrong
+	Expunge      []string               `json:"expunge,omitempty"`  // sources, in the whole store
 	Observations []evidence.Observation `json:"observations,omitempty"`
 }
 
 // Replay commits the events of this learner once more. From its log, in an empty store, it rebuilds the same beliefs and the
 // records of choices. Events that the store knows change nothing, so a log may be replayed in part, or again. Events of other
-// learners are passed over. Replay returns how many events changed the evidence.
+// learners are passed over, unless a source was expunged. Replay returns how many events changed the evidence.
+//
+// A source that was expunged by [Learner.Reset] stays out, and so does an outcome that was taken back by [Learner.Retract]. A source also stays out
+// if the audit of this store has an entry for it whose action is "expunge": what it had caused until then is not counted. The log does not
+// know of anything else that was expunged, retracted or forgotten in the store: leave out of it what must not come back.
 //
 // The log must be in order, and the store must remember its ids: see [memstore.Config]'s IDsFor. A payload that is not an
-// event ends the replay with a [*heed.InputError]. The log does not know what was expunged from the store, or forgotten: leave
-// out of it what must not come back.
+// event ends the replay with a [*heed.InputError].
 //
 // [memstore.Config]: https://pkg.go.dev/github.com/heedhq/heed/memstore#Config
 func (l *Learner) Replay(ctx context.Context, log iter.Seq2[stream.Event, error]) (changed int, err error) {
 	defer l.expireAll() // the next use reads it anew
+	out, err := l.expungedSources(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("strategy: replay: %w", err)
+	}
 	for entry, err := range log {
 		did := false
 		if err == nil {
-			did, err = l.replay(ctx, entry)
+			did, err = l.replay(ctx, entry, out)
 		}
 		if did {
 			changed++
@@ -57,19 +67,28 @@ func (l *Learner) expireAll() {
 	}
 }
 
-func (l *Learner) replay(ctx context.Context, entry stream.Event) (changed bool, err error) {
+// expungedSources returns when the sources that the store's audit names were expunged last.
+func (l *Learner) expungedSources(ctx context.Context) (map[string]time.Time, error) {
+	out := make(map[string]time.Time)
+	for e, err := range store.AuditEntries(ctx, l.cfg.Store, store.AuditQuery{}) {
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix("."+e.Action, expunged) && e.At.After(out[e.Subject]) {
+			out[e.Subject] = e.At
+		}
+	}
+	return out, nil
+}
+
+func (l *Learner) replay(ctx context.Context, entry stream.Event, out map[string]time.Time) (changed bool, err error) {
 	var e LearnerEvent
 	if err := json.Unmarshal(entry.Payload, &e); err != nil {
 		return false, &heed.InputError{Field: "Payload", Reason: "is no event of a learner: " + err.Error()}
 	}
-	if e.Learner != l.cfg.Name {
+	did := l.effects(&e, out)
+	if e.Learner != l.cfg.Name && did == nil {
 		return false, nil
-	}
-	var did []store.Batch
-	if f := e.Effect; f != nil {
-		did = []store.Batch{{
-			ID: f.ID, Policies: l.policies, Reset: f.Reset, Restart: f.Restart, Withdraw: f.Withdraw, Observations: f.Observations,
-		}}
 	}
 	err = records.Retry(ctx, func() error {
 		batches := did
@@ -87,6 +106,34 @@ func (l *Learner) replay(ctx context.Context, entry stream.Event) (changed bool,
 		return err
 	})
 	return changed, err
+}
+
+// effects returns what an event did to the evidence, without what expunged sources had caused. Of another learner's event it is what it expunged.
+func (l *Learner) effects(e *LearnerEvent, out map[string]time.Time) []store.Batch {
+	f := e.Effect
+	if f == nil {
+		return nil
+	}
+	b := store.Batch{ID: f.ID}
+	for _, source := range f.Expunge {
+		if source != "" { // it may have been forgotten since
+			b.Expunge = append(b.Expunge, source)
+		}
+	}
+	switch {
+	case e.Learner == l.cfg.Name:
+		b.Policies, b.Reset, b.Restart, b.Withdraw = l.policies, f.Reset, f.Restart, f.Withdraw
+		for _, o := range f.Observations {
+			if at, ok := out[o.Source]; !ok || o.Source == "" || o.At.After(at) {
+				b.Observations = append(b.Observations, o)
+			}
+		}
+	case len(b.Expunge) == 0:
+		return nil
+	default: // it may have been done before for the other learner, and has to be done after what this one has learned
+		b.ID = derivedID("expunged", l.cfg.Name, f.ID)
+	}
+	return []store.Batch{b}
 }
 
 // replayedRecord returns the record of a choice as an event has left it, or nil if there is nothing to write. A record that is

@@ -7,10 +7,12 @@ import (
 	"iter"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/stream"
 )
@@ -104,4 +106,69 @@ func TestReplayOfOthers(t *testing.T) {
 	assert.NotEqual(t, before, means(t, second, q), "what came before is seen")
 	_, err = second.Replay(ctx, func(yield func(stream.Event, error) bool) { yield(stream.Event{}, errStore) })
 	require.ErrorIs(t, err, errStore)
+}
+
+// TestReplayLeavesOutWhatWasExpunged: by a learner, of which the log tells, also where several learners share the log; or in the store, of which
+// its audit tells. What the source causes later counts again.
+func TestReplayLeavesOutWhatWasExpunged(t *testing.T) {
+	q := strategy.Query{Item: "i", Category: "c"}
+	by := func(l *strategy.Learner, source string, value float64) {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choose(t, l, q), Value: value, Confidence: 1, Source: source})
+		require.NoError(t, err)
+	}
+	c := &clock{}
+	cfg := withFixtures(t, strategy.Config{Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a"), Pooling: strategy.Alone{}, Topic: strategy.DefaultTopic, BySource: true})
+	of := func(st store.Store, name string) *strategy.Learner {
+		cfg := cfg
+		cfg.Store, cfg.Name = st, name
+		return newLearner(t, cfg)
+	}
+	one, two := of(cfg.Store, "one"), of(cfg.Store, "two")
+	for range 5 {
+		for _, l := range []*strategy.Learner{one, two} {
+			by(l, "ann", 1)
+			by(l, "liar", -1)
+		}
+	}
+	c.Advance(time.Minute)
+	require.NoError(t, one.Reset(ctx, strategy.Reset{Source: "liar", Actor: "ops", Reason: "it lies"}))
+	entry := audited(t, cfg.Store)[0]
+	assert.Equal(t, []string{"one.expunge", "liar", "ops"}, []string{entry.Action, entry.Subject, entry.Actor})
+	c.Advance(time.Minute)
+	require.NoError(t, two.Refresh(ctx)) // as one alone knows
+	by(two, "liar", -1)
+	want := [][]float64{means(t, one, q), means(t, two, q)}
+	assert.Equal(t, [][]float64{{6. / 7}, {6. / 8}}, want)
+	log := outbox(t, cfg.Store)
+
+	st := newStore(t, c.Now)
+	for range 2 {
+		for i, name := range []string{"one", "two"} {
+			l := of(st, name)
+			_, err := l.Replay(ctx, logOf(log))
+			require.NoError(t, err)
+			assert.InDeltaSlice(t, want[i], means(t, l, q), 1e-9, name)
+		}
+	}
+
+	st = newStore(t, c.Now)
+	_ = of(st, "one") // which declares the audit
+	_, err := st.Commit(ctx, store.Batch{Records: []store.Record{
+		store.AuditEntry{ID: "1", At: start.Add(time.Minute), Action: "expunge", Subject: "liar"}.Record(),
+	}})
+	require.NoError(t, err)
+	untold := slices.DeleteFunc(log, func(e stream.Event) bool { return bytes.Contains(e.Payload, []byte("expunge")) })
+	for i, name := range []string{"one", "two"} {
+		l := of(st, name)
+		_, err := l.Replay(ctx, logOf(untold))
+		require.NoError(t, err)
+		assert.InDeltaSlice(t, want[i], means(t, l, q), 1e-9, name)
+	}
+}
+
+func TestASourceIsForgottenAlone(t *testing.T) {
+	l := newLearner(t, strategy.Config{})
+	assertInputError(t, l.Reset(ctx, strategy.Reset{Source: "liar", Category: "c", Reason: "r"}), "Source")
+	assertInputError(t, l.Reset(ctx, strategy.Reset{Source: "liar"}), "Reason")
+	assertInputError(t, l.Reset(ctx, strategy.Reset{Source: "\xff", Reason: "r"}), "Source")
 }

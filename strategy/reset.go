@@ -17,6 +17,9 @@ type Reset struct {
 	Context  string
 	// Item is the one item to forget. Empty: the whole segment, with what was learned about parameters.
 	Item string
+	// Source, if it is not empty, is whom to forget, and not a segment: all evidence that this source caused, in the whole store, as
+	// store.Batch.Expunge takes it away. Category, Context and Item must then be empty. The log hears of it: see [Learner.Replay].
+	Source string
 	// Actor is who wants it, and Reason why. The reason must not be empty. Both are in the store's audit log.
 	Actor  string
 	Reason string
@@ -28,12 +31,11 @@ type Reset struct {
 // mistyped, Reset returns [heed.ErrNotFound] and changes nothing.
 func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	defer because(&err, "reset")
-	q := Query{Item: r.Item, Category: r.Category, Context: r.Context}
-	if err := q.validate(); err != nil {
+	if err := r.validate(); err != nil {
 		return err
 	}
-	if r.Reason == "" {
-		return &heed.InputError{Field: "Reason", Reason: "must not be empty"}
+	if r.Source != "" {
+		return l.expunge(ctx, r)
 	}
 	s, err := l.segment(r.Category, r.Context)
 	if err != nil {
@@ -52,6 +54,34 @@ func (l *Learner) Reset(ctx context.Context, r Reset) (err error) {
 	_, err = l.forget(ctx, s, b, LearnerEvent{Type: wasReset, Item: r.Item, At: l.cfg.Now(), Actor: r.Actor, Reason: r.Reason}, r.Actor, ".reset")
 	return err
 }
+
+func (r *Reset) validate() error {
+	switch {
+	case r.Reason == "":
+		return &heed.InputError{Field: "Reason", Reason: "must not be empty"}
+	case r.Source != "" && (r.Category != "" || r.Context != "" || r.Item != ""):
+		return &heed.InputError{Field: "Source", Reason: "must stand alone, as it is forgotten in the whole store"}
+	}
+	return checkTexts("Item", r.Item, "Category", r.Category, "Context", r.Context, "Source", r.Source)
+}
+
+// expunge takes away what a source caused, with its event and its entry in the audit.
+func (l *Learner) expunge(ctx context.Context, r Reset) error {
+	at := l.cfg.Now()
+	b := store.Batch{ID: "reset:" + uuid.NewString(), Expunge: []string{r.Source}}
+	b.Records = []store.Record{store.AuditEntry{
+		ID: b.ID, At: at, Actor: r.Actor, Action: l.cfg.Name + expunged, Subject: r.Source, Reason: r.Reason,
+	}.Record()}
+	if err := l.emit(&b, LearnerEvent{ID: b.ID, Type: wasReset, At: at, Actor: r.Actor, Reason: r.Reason}); err != nil {
+		return err
+	}
+	_, err := l.cfg.Store.Commit(ctx, b)
+	l.expireAll() // the next use reads them anew
+	return err
+}
+
+// expunged ends the action of an audit entry whose subject is a source that was expunged.
+const expunged = ".expunge"
 
 // anyOf returns [heed.ErrNotFound] if there is no evidence in what is selected.
 func (l *Learner) anyOf(ctx context.Context, selected []store.Selection) error {

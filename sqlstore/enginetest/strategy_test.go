@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/stream"
 )
 
 // triage is the learner of one process over a store.
@@ -112,4 +113,83 @@ func TestATicketIsOpenAgain(t *testing.T) {
 		cfg := sqlstore.Config{Now: now}
 		check(t, at.store(t, cfg), at.store(t, cfg))
 	})
+}
+
+// TestAnExpungedSourceStaysOutOfAReplay from each backend and from memory into another such store, where what others caused comes back.
+func TestAnExpungedSourceStaysOutOfAReplay(t *testing.T) {
+	now := func() time.Time { return killedAt }
+	check := func(t *testing.T, from, into store.Store) {
+		require.NoError(t, resolved(ctx, from))
+		l, err := triage(ctx, from)
+		require.NoError(t, err)
+		found, err := l.Find(ctx, "ticket 7", "billing", killedAt)
+		require.NoError(t, err)
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: found.Choice, ID: "praised", Value: 1, Confidence: 1, Source: "mallory"})
+		require.NoError(t, err)
+		require.NoError(t, l.Reset(ctx, strategy.Reset{Source: "mallory", Actor: "ops", Reason: "a bot"}))
+		rebuilt, err := triage(ctx, into)
+		require.NoError(t, err)
+		for range 2 {
+			_, err = rebuilt.Replay(ctx, stream.Waiting(ctx, from))
+			require.NoError(t, err)
+			for _, l := range []*strategy.Learner{l, rebuilt} {
+				outcomes, err := l.Outcomes(ctx, ofTicket, 0)
+				require.NoError(t, err)
+				require.Len(t, outcomes, 1)
+				assert.Equal(t, "ann", outcomes[0].Source)
+			}
+		}
+	}
+	t.Run("memory", func(t *testing.T) {
+		from, err := memstore.New(memstore.Config{Now: now})
+		require.NoError(t, err)
+		into, err := memstore.New(memstore.Config{Now: now})
+		require.NoError(t, err)
+		check(t, from, into)
+	})
+	onEach(t, func(t *testing.T, at place) {
+		into, err := memstore.New(memstore.Config{Now: now})
+		require.NoError(t, err)
+		check(t, at.store(t, sqlstore.Config{Now: now}), into)
+	})
+	onEach(t, func(t *testing.T, at place) {
+		from, err := memstore.New(memstore.Config{Now: now})
+		require.NoError(t, err)
+		check(t, from, at.store(t, sqlstore.Config{Now: now}))
+	})
+}
+
+// TestRetractingWhatAResetHasTaken, after the cell's history has lost as much as it holds, is the same on each backend and in memory.
+func TestRetractingWhatAResetHasTaken(t *testing.T) {
+	now := func() time.Time { return killedAt }
+	for _, expunge := range []bool{false, true} {
+		check := func(t *testing.T, st store.Store) error {
+			seen := func(id, source string) store.Batch {
+				o := observe(id, killedAt)
+				o.Source = source
+				return store.Batch{Observations: []evidence.Observation{o}}
+			}
+			commit := func(b store.Batch) {
+				_, err := st.Commit(ctx, b)
+				require.NoError(t, err)
+			}
+			commit(seen("o1", "mallory"))
+			if c := observe("o1", killedAt).Cell; expunge {
+				commit(store.Batch{Expunge: []string{"mallory"}})
+			} else {
+				commit(store.Batch{Reset: []store.Selection{{Kind: c.Kind, Scope: c.Scope}}})
+			}
+			for _, id := range []string{"o2", "o3", "o4", "o5"} {
+				commit(seen(id, "ann"))
+			}
+			_, err := st.Commit(ctx, store.Batch{Retract: []string{"o1"}})
+			return err
+		}
+		st, err := memstore.New(memstore.Config{Now: now, HistoryPerCell: 3})
+		require.NoError(t, err)
+		want := check(t, st)
+		onEach(t, func(t *testing.T, at place) {
+			assert.Equal(t, want == nil, check(t, at.store(t, sqlstore.Config{Now: now, HistoryPerCell: 3})) == nil, "expunge %v: %v", expunge, want)
+		})
+	}
 }
