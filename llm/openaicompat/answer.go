@@ -3,6 +3,7 @@ package openaicompat
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"mime"
 	"net/http"
 	"strings"
@@ -21,15 +22,18 @@ type completion struct {
 }
 
 type choice struct {
-	Message struct {
-		Content maybe[string] `json:"content"`
-		Refusal maybe[string] `json:"refusal"`
-		// Endpoints name the model's thoughts in either way.
-		ReasoningContent maybe[string] `json:"reasoning_content"`
-		Reasoning        maybe[string] `json:"reasoning"`
-	} `json:"message"`
+	Message      message        `json:"message"`
 	FinishReason maybe[string]  `json:"finish_reason"`
 	Error        maybe[failure] `json:"error"`
+}
+
+// A message is what the model said, or a piece of it.
+type message struct {
+	Content maybe[string] `json:"content"`
+	Refusal maybe[string] `json:"refusal"`
+	// Endpoints name the model's thoughts in either way.
+	ReasoningContent maybe[string] `json:"reasoning_content"`
+	Reasoning        maybe[string] `json:"reasoning"`
 }
 
 type usage struct {
@@ -85,17 +89,30 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	text, inside := thoughts.Split(first.Message.Content.value)
 	told := cmp.Or(first.Message.ReasoningContent.value, first.Message.Reasoning.value)
 	out.Thoughts = strings.TrimSpace(strings.TrimSpace(told) + "\n\n" + inside)
-	switch finish := first.FinishReason.value; {
-	case first.Message.Refusal.value != "", finish == "content_filter":
-		return out, &AnswerError{Fault: Refused}
-	case finish == "length":
+	err = finished(first.FinishReason.value, first.Message.Refusal.value != "", text)
+	if keeps(err) {
 		out.Text = text
-		return out, &AnswerError{Fault: CutOff}
-	case finish == "error", strings.TrimSpace(text) == "":
-		return out, &AnswerError{Fault: "no text"}
 	}
-	out.Text = text
-	return out, nil
+	return out, err
+}
+
+// finished says whether an answer that has ended can be used.
+func finished(finish string, refused bool, text string) error {
+	switch {
+	case refused, finish == "content_filter":
+		return &AnswerError{Fault: Refused}
+	case finish == "length":
+		return &AnswerError{Fault: CutOff}
+	case finish == "error", strings.TrimSpace(text) == "":
+		return &AnswerError{Fault: "no text"}
+	}
+	return nil
+}
+
+// keeps reports whether the text of an answer comes with its error.
+func keeps(err error) bool {
+	var fault *AnswerError
+	return !errors.As(err, &fault) || fault.Fault == CutOff
 }
 
 // An AnswerError says that an endpoint answered with something that is no usable answer. Its text may go into a log.

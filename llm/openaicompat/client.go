@@ -48,10 +48,22 @@ func New(cfg Config) (*Client, error) {
 //
 // With an AnswerError come the model and the tokens that were used, and the text that there is of an answer that was cut off.
 func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-	body, err := c.config().request(r)
+	body, err := c.config().request(r, false)
 	if err != nil {
 		return decision.LLMResponse{}, err
 	}
+	return c.repeat(ctx, asking{body, "application/json", c.config().answer})
+}
+
+// An asking is what is sent, and what reads the answer of a response.
+type asking struct {
+	body   []byte
+	accept string
+	read   func(*http.Response) (decision.LLMResponse, error)
+}
+
+// repeat asks, and asks again where that may help.
+func (c *Client) repeat(ctx context.Context, a asking) (decision.LLMResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config().Timeout)
 	defer cancel()
 	var last error // of the attempt before
@@ -59,7 +71,7 @@ func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.
 		if err := ctx.Err(); err != nil {
 			return decision.LLMResponse{}, ended(err, last)
 		}
-		answer, err := c.attempt(ctx, body)
+		answer, err := c.attempt(ctx, a)
 		if err == nil {
 			return answer, nil
 		}
@@ -82,13 +94,13 @@ func ended(err, last error) error {
 }
 
 // attempt asks once.
-func (c *Client) attempt(ctx context.Context, body []byte) (decision.LLMResponse, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+func (c *Client) attempt(ctx context.Context, a asking) (decision.LLMResponse, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(a.body))
 	if err != nil {
 		return decision.LLMResponse{}, errors.New("the request can't be made")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", a.accept)
 	c.config().authorize(req.Header)
 	res, err := c.http.Do(req)
 	if err != nil {
@@ -98,7 +110,7 @@ func (c *Client) attempt(ctx context.Context, body []byte) (decision.LLMResponse
 	if res.StatusCode/100 != 2 {
 		return decision.LLMResponse{}, c.config().statusError(res)
 	}
-	return c.config().answer(res)
+	return a.read(res)
 }
 
 // read reads a body of at most max bytes, and reports whether there is more.
@@ -112,6 +124,9 @@ func read(body io.Reader, max int) (b []byte, more bool, err error) {
 
 // retryable reports whether asking again may help.
 func retryable(err error) bool {
+	if errors.As(err, new(*begunError)) {
+		return false
+	}
 	var status *StatusError
 	if !errors.As(err, &status) {
 		return !isAnswer(err)
@@ -165,37 +180,43 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 type request struct {
-	Model               string    `json:"model,omitempty"`
-	Messages            []message `json:"messages"`
-	MaxTokens           int       `json:"max_tokens,omitempty"`
-	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
-	Temperature         *float64  `json:"temperature,omitempty"`
-	ResponseFormat      any       `json:"response_format,omitempty"`
+	Model               string     `json:"model,omitempty"`
+	Messages            []prompted `json:"messages"`
+	MaxTokens           int        `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int        `json:"max_completion_tokens,omitempty"`
+	Temperature         *float64   `json:"temperature,omitempty"`
+	ResponseFormat      any        `json:"response_format,omitempty"`
+	Stream              bool       `json:"stream,omitempty"`
+	StreamOptions       any        `json:"stream_options,omitempty"`
 }
 
-type message struct {
+type prompted struct {
 	Role    string `json:"role"`
 	Content string `json:"content"`
 }
 
 var (
-	jsonObject = json.RawMessage(`{"type":"json_object"}`)
-	jsonSchema = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}`)
+	jsonObject  = json.RawMessage(`{"type":"json_object"}`)
+	jsonSchema  = json.RawMessage(`{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"}}}`)
+	streamUsage = json.RawMessage(`{"include_usage":true}`)
 )
 
 // request returns the body to send, or an [*heed.InputError].
-func (c *Config) request(r decision.LLMRequest) ([]byte, error) {
+func (c *Config) request(r decision.LLMRequest, stream bool) ([]byte, error) {
 	if r.MaxTokens < 1 {
 		return nil, &heed.InputError{Field: "MaxTokens", Reason: fmt.Sprintf("is %d, must be at least 1", r.MaxTokens)}
 	}
 	if t := r.Temperature; t != nil && !(*t >= 0 && *t <= 2) {
 		return nil, &heed.InputError{Field: "Temperature", Reason: fmt.Sprintf("is %v, must be in [0, 2]", *t)}
 	}
-	body := request{Model: c.Model, Temperature: r.Temperature}
-	if r.System != "" {
-		body.Messages = append(body.Messages, message{"system", r.System})
+	body := request{Model: c.Model, Temperature: r.Temperature, Stream: stream}
+	if stream && !c.NoStreamUsage {
+		body.StreamOptions = streamUsage
 	}
-	body.Messages = append(body.Messages, message{"user", r.Prompt})
+	if r.System != "" {
+		body.Messages = append(body.Messages, prompted{"system", r.System})
+	}
+	body.Messages = append(body.Messages, prompted{"user", r.Prompt})
 	if c.MaxCompletionTokens {
 		body.MaxCompletionTokens = r.MaxTokens
 	} else {

@@ -31,6 +31,8 @@ type Config struct {
 	// MaxCompletionTokens sends the limit of an answer as max_completion_tokens, which OpenAI's reasoning models want. They
 	// count their thoughts in it. Otherwise it is sent as max_tokens.
 	MaxCompletionTokens bool
+	// NoStreamUsage leaves out the request to count the tokens of a streamed answer (stream_options), for endpoints that refuse it.
+	NoStreamUsage bool
 
 	// Timeout bounds a whole call, with its attempts and the waits between them. 0 means a minute.
 	Timeout time.Duration
@@ -39,7 +41,8 @@ type Config struct {
 	// Backoff is the wait before the second attempt, at random between half of it and all of it. It doubles with each
 	// attempt, up to sixteen-fold, and is at least as long as the endpoint asks for. 0 means half a second.
 	Backoff time.Duration
-	// MaxResponse bounds the body of a response in bytes, after decompression. 0 means 1 MiB.
+	// MaxResponse bounds the body of a response in bytes, after decompression. Of a streamed answer it bounds each event, and text
+	// and thoughts together. 0 means 1 MiB.
 	MaxResponse int
 
 	// HTTPClient sends the requests. nil means a client with http.DefaultTransport. Its CheckRedirect is not used.

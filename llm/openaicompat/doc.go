@@ -1,8 +1,8 @@
 // Package openaicompat asks a language model through a chat-completions endpoint, the HTTP interface that OpenAI began and
 // that most providers and local servers offer. It needs nothing but the standard library.
 //
-// A [Client] is a [decision.LLM]: give it to decision.Config.LLM. A call is one POST to BaseURL + "/chat/completions". It waits for
-// the whole answer, as a decision has no use for a part of it. Beside Model and APIKey, configure:
+// A [Client] is a [decision.LLM]: give it to decision.Config.LLM. A call is one POST to BaseURL + "/chat/completions". Generate waits for
+// the whole answer. Stream gives it in pieces, so that a Client is a Streamer of package loop. Beside Model and APIKey, configure:
 //
 //	                BaseURL
 //	OpenAI          https://api.openai.com/v1

@@ -1,0 +1,234 @@
+package openaicompat
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/thoughts"
+	"github.com/heedhq/heed/prompt"
+)
+
+// Stream asks as Generate does, and gives the text to piece as it comes, on the caller's goroutine. It returns the whole answer. A
+// Client is a Streamer of package loop by it.
+//
+// Thoughts that the endpoint tells apart are in no piece. Those in tags are in the pieces as the model wrote them, and not in the
+// answer. An endpoint that does not stream gives its text as one piece. Stream asks again as Generate does, but never after a piece.
+//
+// The errors are those of Generate. A stream that breaks off is a connection that failed. With an error after a piece comes the text so far.
+func (c *Client) Stream(ctx context.Context, r decision.LLMRequest, piece func(text string)) (decision.LLMResponse, error) {
+	body, err := c.config().request(r, true)
+	if err != nil {
+		return decision.LLMResponse{}, err
+	}
+	said := false
+	return c.repeat(ctx, asking{body, "text/event-stream, application/json", func(res *http.Response) (decision.LLMResponse, error) {
+		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+		if media == "application/json" { // it does not stream
+			answer, err := c.config().answer(res)
+			if err == nil {
+				piece(answer.Text)
+			}
+			return answer, err
+		}
+		answer, err := c.config().stream(res, func(text string) { said = true; piece(text) })
+		if err != nil && said {
+			err = &begunError{err}
+		}
+		return answer, err
+	}})
+}
+
+// A begunError is a failure after the answer began, so that nobody may ask again.
+type begunError struct{ error }
+
+func (e *begunError) Unwrap() error { return e.error }
+
+// A chunk is the part of a streamed answer's event that matters here.
+type chunk struct {
+	Model   maybe[string]  `json:"model"`
+	Choices maybe[[]delta] `json:"choices"`
+	Usage   maybe[usage]   `json:"usage"`
+	Error   maybe[failure] `json:"error"`
+}
+
+type delta struct {
+	Index        maybe[int]     `json:"index"`
+	Delta        maybe[message] `json:"delta"`
+	FinishReason maybe[string]  `json:"finish_reason"`
+	Error        maybe[failure] `json:"error"`
+}
+
+// A told is an answer as it comes.
+type told struct {
+	cfg      *Config
+	piece    func(string)
+	out      decision.LLMResponse
+	text     strings.Builder
+	thoughts strings.Builder
+	refused  bool
+	finish   string
+}
+
+// stream reads the answer of a response that streams.
+func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMResponse, error) {
+	t := &told{cfg: c, piece: piece, out: decision.LLMResponse{Model: c.Model}}
+	events, done, err := 0, false, error(nil)
+	for e := newEvents(res.Body, c.MaxResponse); err == nil && !done; {
+		var data []byte
+		if data, err = e.next(); err != nil {
+			break
+		}
+		events++
+		if done = string(bytes.TrimSpace(data)) == "[DONE]"; !done {
+			err = t.take(data)
+		}
+	}
+	whole := done || t.finish != ""
+	if errors.Is(err, io.EOF) && whole {
+		err = nil
+	}
+	switch {
+	case errors.Is(err, io.EOF) && events == 0:
+		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+		return t.answer(&AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(media)})
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil && !isAnswer(err) {
+		err = c.APIKey.connectionError(err)
+	}
+	return t.answer(err)
+}
+
+// take takes an event.
+func (t *told) take(data []byte) error {
+	var got chunk
+	if json.Unmarshal(data, &got) != nil {
+		return &AnswerError{Fault: "no JSON object", ContentType: "text/event-stream"}
+	}
+	if got.Model.value != "" {
+		t.out.Model = prompt.Line(t.cfg.APIKey.redact(got.Model.value, false), 200)
+	}
+	t.out.InputTokens = max(t.out.InputTokens, got.Usage.value.Prompt.value)
+	t.out.OutputTokens = max(t.out.OutputTokens, got.Usage.value.Completion.value)
+	if got.Error.ok {
+		return t.cfg.failureInside(got.Error.value, data)
+	}
+	for _, d := range got.Choices.value {
+		if d.Index.value != 0 { // nobody asked for it
+			continue
+		}
+		if d.Error.ok {
+			return t.cfg.failureInside(d.Error.value, data)
+		}
+		m := &d.Delta.value
+		t.thoughts.WriteString(cmp.Or(m.ReasoningContent.value, m.Reasoning.value))
+		t.refused = t.refused || m.Refusal.value != ""
+		t.finish = cmp.Or(d.FinishReason.value, t.finish)
+		if text := m.Content.value; text != "" {
+			t.text.WriteString(text)
+			t.piece(text)
+		}
+		if t.text.Len()+t.thoughts.Len() > t.cfg.MaxResponse {
+			return &AnswerError{Fault: "too large"}
+		}
+	}
+	return nil
+}
+
+// answer returns the answer as far as it came.
+func (t *told) answer(err error) (decision.LLMResponse, error) {
+	text, inside := thoughts.Split(t.text.String())
+	t.out.Thoughts = strings.TrimSpace(strings.TrimSpace(t.thoughts.String()) + "\n\n" + inside)
+	if err == nil {
+		err = finished(t.finish, t.refused, text)
+	}
+	if keeps(err) {
+		t.out.Text = text
+	}
+	return t.out, err
+}
+
+// Events reads server-sent events (WHATWG HTML, section 9.2): the data of each, as one text.
+type events struct {
+	lines *bufio.Scanner
+	max   int
+	first bool
+}
+
+func newEvents(body io.Reader, most int) *events {
+	e := &events{lines: bufio.NewScanner(body), max: most, first: true}
+	e.lines.Buffer(nil, most)
+	cr := false // the line before ended with a carriage return
+	e.lines.Split(func(data []byte, atEOF bool) (advance int, token []byte, err error) {
+		skip := 0
+		if cr && len(data) > 0 {
+			cr = false
+			if data[0] == '\n' {
+				skip, data = 1, data[1:]
+			}
+		}
+		switch i := bytes.IndexAny(data, "\r\n"); {
+		case i >= 0:
+			cr = data[i] == '\r'
+			return skip + i + 1, data[:i], nil
+		case atEOF && len(data) > 0:
+			return skip + len(data), data, nil
+		default:
+			return skip, nil, nil
+		}
+	})
+	return e
+}
+
+var errEvent = &AnswerError{Fault: "too large"}
+
+// next returns the data of the next event that has some, or [io.EOF]. The last one need not be ended by an empty line, as some
+// endpoints leave that out.
+func (e *events) next() ([]byte, error) {
+	var data []byte
+	has := false
+	for e.lines.Scan() {
+		line := e.lines.Bytes()
+		if e.first {
+			line, e.first = bytes.TrimPrefix(line, []byte("\ufeff")), false
+		}
+		if len(line) == 0 {
+			if has {
+				return data, nil
+			}
+			continue
+		}
+		field, value, _ := bytes.Cut(line, []byte(":"))
+		if string(field) != "data" {
+			continue // a comment, or what does not matter here
+		}
+		if value = bytes.TrimPrefix(value, []byte(" ")); has {
+			value = append([]byte("\n"), value...)
+		}
+		has = true
+		if data = append(data, value...); len(data) > e.max {
+			return nil, errEvent
+		}
+	}
+	switch err := e.lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, errEvent
+	case err != nil:
+		return nil, fmt.Errorf("the stream broke off: %w", err)
+	case has:
+		return data, nil
+	default:
+		return nil, io.EOF
+	}
+}
