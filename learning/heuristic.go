@@ -111,24 +111,47 @@ func heuristicOf(kept records.Kept[Heuristic]) Heuristic {
 	return kept.Value
 }
 
-// Heuristics yields all heuristics by id. It reads all of them before the loop begins. After an error it ends.
+// Heuristics yields all heuristics by id. It reads them before the loop begins, and only if one of them has changed since the last
+// time, which one small read tells. After an error it ends.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
-		var all []Heuristic
-		for kept, err := range m.kinds.heuristics.Find(ctx, m.cfg.Store, store.Query{}) {
-			if err != nil {
-				yield(Heuristic{}, fmt.Errorf("learning: heuristics: %w", err))
-				return
-			}
-			all = append(all, heuristicOf(kept))
+		all, err := m.allHeuristics(ctx)
+		if err != nil {
+			yield(Heuristic{}, fmt.Errorf("learning: heuristics: %w", err))
+			return
 		}
-		slices.SortFunc(all, func(a, b Heuristic) int { return cmp.Compare(a.ID, b.ID) })
 		for _, h := range all {
 			if !yield(h, nil) {
 				return
 			}
 		}
 	}
+}
+
+func (m *Module) allHeuristics(ctx context.Context) (all []Heuristic, err error) {
+	var s store.Snapshot
+	if err := m.cfg.Store.Read(ctx, &s, nil, []store.Ref{m.kinds.heuristics.Ref("")}); err != nil {
+		return nil, err
+	}
+	version, k := s.Records[0].Revision, &m.known
+	k.mu.Lock()
+	all, read := k.all, k.read && k.version == version
+	k.mu.Unlock()
+	if read {
+		return all, nil
+	}
+	all = nil
+	for kept, err := range m.kinds.heuristics.Find(ctx, m.cfg.Store, store.Query{}) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, heuristicOf(kept))
+	}
+	slices.SortFunc(all, func(a, b Heuristic) int { return cmp.Compare(a.ID, b.ID) })
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.read, k.version, k.all = true, version, all
+	return all, nil
 }
 
 // Delete removes a heuristic and its pin, or returns [heed.ErrNotFound]. Its evidence stays, and counts again if a heuristic of that id

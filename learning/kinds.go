@@ -35,7 +35,7 @@ func kindsOf(module string, dryRun bool) kinds {
 	return kinds{
 		heuristic: module + ".heuristic", fire: module + ".fire", calibration: module + ".calibration",
 		heuristics: records.Kind[Heuristic]{
-			Kind:  store.Kind{Name: module + ".heuristic", History: history},
+			Kind:  store.Kind{Name: module + ".heuristic", History: history, Versioned: true},
 			Place: func(h Heuristic) (string, time.Time, []string) { return h.ID, h.CreatedAt, nil },
 		},
 		pins: records.Kind[Pin]{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -25,6 +26,15 @@ type Module struct {
 	policies map[string]evidence.Policy
 	phrases  []string // of the outcomes of all expectations
 	watch    *watch.Watch
+	known    known
+}
+
+// known are the heuristics as of one version.
+type known struct {
+	mu      sync.Mutex
+	read    bool
+	version uint64
+	all     []Heuristic // never changed in place
 }
 
 // open returns a module that has not read the settings in the store.

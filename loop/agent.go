@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
@@ -41,12 +42,13 @@ type Agent struct {
 	lessons  records.Kind[lessonRow]
 	editions records.Kind[edition]
 
-	similar  heed.Similarity
-	shelf    shelf
-	frozen   atomic.Bool
-	watch    *watch.Watch
-	gates    sync.Map // of models, by name
-	strategy struct {
+	similar   heed.Similarity
+	shelf     shelf
+	foresight *ahead.Store // cfg.Store
+	frozen    atomic.Bool
+	watch     *watch.Watch
+	gates     sync.Map // of models, by name
+	strategy  struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
 		arms    []Arm
@@ -68,8 +70,11 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 		}
 		cfg.Store = st
 	}
+	foresight := &ahead.Store{Store: cfg.Store}
+	cfg.Store = foresight
 	a := &Agent{
-		cfg: cfg, answers: answersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
+		foresight: foresight,
+		cfg:       cfg, answers: answersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
 		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now), similar: remembering(cfg.Similarity),
 	}
 	a.frozen.Store(cfg.Frozen)

@@ -101,11 +101,6 @@ func (a *Agent) teach(ctx context.Context, l Lessons) (taught Taught, err error)
 	if err := a.miss(ctx, &taught, missing, l.Only); err != nil {
 		return taught, err
 	}
-	if taught.New+taught.Changed > 0 || l.Only && len(missing) > 0 {
-		if err := a.publish(ctx); err != nil {
-			return taught, err
-		}
-	}
 	if len(l.Arms) > 0 {
 		err = a.arm(ctx, a.mergedArms(l.Arms))
 	}
@@ -290,29 +285,12 @@ func (a *Agent) keep(ctx context.Context, n Note) (isNew, changed bool, err erro
 	return isNew, changed, err
 }
 
-// publish tells all agents of this name that heuristics or notes have changed.
-func (a *Agent) publish(ctx context.Context) error {
-	a.forget()
-	return records.Retry(ctx, func() error {
-		kept, err := a.editions.Get(ctx, a.cfg.Store, a.cfg.Name)
-		if err != nil && !errors.Is(err, heed.ErrNotFound) {
-			return err
-		}
-		return a.alone(ctx, nil, store.Batch{Records: []store.Record{
-			a.editions.Record(edition{a.cfg.Name, a.cfg.Now()}, kept.Revision),
-		}})
-	})
-}
-
 // learned stores a heuristic that the model wrote from a praised answer.
 func (a *Agent) learned(ctx context.Context, id string, x *decision.Extracted) error {
 	_, _, _, err := a.put(ctx, learning.Heuristic{
 		ID: id, Domain: x.Domain, Condition: x.Condition, Action: x.Message, Initial: x.Confidence,
 	}, nil)
-	if err != nil {
-		return err
-	}
-	return a.publish(ctx)
+	return err
 }
 
 // mergedArms returns the agent's arms with those of lessons, which take the place of others of their ids.

@@ -94,7 +94,10 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	}
 	e.History = slices.Clone(e.History)
 	p = Plan{Event: e, room: a.cfg.Budget.Runes}
-	before, edition, err := a.begin(ctx, e.ID)
+	ctx, end := a.foresight.Begin(ctx)
+	defer end()
+	f := a.foreseen(ctx, &e)
+	before, version, err := a.begin(ctx, e.ID)
 	if err != nil {
 		return p, err
 	}
@@ -110,11 +113,14 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 			p.Undone = append(p.Undone, id)
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time)
+	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time-f.took)
 	defer cancel()
-	b, err := a.books(limited, edition)
-	if err == nil {
-		p.Candidates, err = a.candidates(limited, b, &e)
+	b, err := a.books(limited, version)
+	if err == nil && b != f.books {
+		f = a.fit(limited, b, &e)
+	}
+	if err = cmp.Or(err, f.late[0]); err == nil {
+		p.Candidates, err = a.candidates(limited, f.heuristics)
 	}
 	if err = p.late(ctx, err, "candidates"); err != nil {
 		return p, err
@@ -125,7 +131,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if a.cfg.Shadow {
 		return p, a.asAlways(ctx, &p)
 	}
-	return p, a.brief(ctx, limited, b, &p)
+	return p, a.brief(ctx, limited, &f, &p)
 }
 
 // repeat makes the plan that of an event which was answered before.
@@ -187,23 +193,17 @@ func (a *Agent) request(p *Plan, commit func(context.Context, decision.Result, s
 }
 
 // brief puts together what the model is told: rules, what went well and badly, and notes, in the way that an arm uses them.
-func (a *Agent) brief(ctx, limited context.Context, b *books, p *Plan) error {
+func (a *Agent) brief(ctx, limited context.Context, f *fitting, p *Plan) error {
 	if err := p.late(ctx, a.addRules(limited, p), "rules"); err != nil {
 		return err
 	}
 	if err := p.late(ctx, a.addPatterns(limited, p), "patterns"); err != nil {
 		return err
 	}
-	var notes []Note
-	if b != nil {
-		found, err := inDomain(limited, a, b.notes, p.Event.Domain, p.Event.Text, a.cfg.NoteFit, a.cfg.Budget.Notes)
-		if err = p.late(ctx, err, "notes"); err != nil {
-			return err
-		}
-		for _, m := range found {
-			notes = append(notes, *m.it)
-		}
+	if err := p.late(ctx, f.late[1], "notes"); err != nil {
+		return err
 	}
+	notes := f.noted()
 	if err := p.late(ctx, a.choose(limited, p, notes), "arm"); err != nil {
 		return err
 	}

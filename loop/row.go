@@ -272,7 +272,7 @@ type noteRow struct {
 
 func notesOf(name string) records.Kind[noteRow] {
 	return records.Kind[noteRow]{
-		Kind: store.Kind{Name: name + ".note", Limits: store.Limits{Most: 100_000, Refuse: true}},
+		Kind: store.Kind{Name: name + ".note", Limits: store.Limits{Most: 100_000, Refuse: true}, Versioned: true},
 		Place: func(n noteRow) (string, time.Time, []string) {
 			return records.ID(n.ID), n.At, nil
 		},
@@ -292,7 +292,7 @@ func lessonsOf(name string) records.Kind[lessonRow] {
 	}
 }
 
-// An edition numbers the state of the heuristics and notes in a store. Each change of one of them writes a new edition.
+// An edition says when the heuristics were last reevaluated.
 type edition struct {
 	Agent string    `json:"agent"`
 	At    time.Time `json:"at"`

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
@@ -18,21 +17,19 @@ import (
 )
 
 // A shelf keeps copies of the heuristics and notes, so that an event is compared with them without reading them all. One small read
-// tells whether they changed. Those that were changed past the agent are seen after a while.
+// tells whether they changed.
 type shelf struct {
 	mu   sync.Mutex
 	held *books
 }
 
-// Books are the heuristics and notes of one edition. They are immutable.
+// Books are the heuristics and notes of one moment. They are immutable.
 type books struct {
-	edition    uint64
-	read       time.Time
+	all        []learning.Heuristic
 	heuristics map[string]*index[learning.Heuristic] // by domain
+	version    uint64                                // of the notes
 	notes      map[string]*index[Note]
 }
-
-const stale = time.Minute
 
 // An index has things with the texts that they are found by.
 type index[T any] struct {
@@ -124,39 +121,84 @@ func remembering(s heed.Similarity) heed.Similarity {
 	return s
 }
 
-// books returns the heuristics and notes, if need be read anew. edition is the revision that the store has now.
-func (a *Agent) books(ctx context.Context, edition uint64) (*books, error) {
-	now := a.cfg.Now()
-	a.shelf.mu.Lock()
-	held := a.shelf.held
-	a.shelf.mu.Unlock()
-	if held != nil && held.edition == edition && now.Sub(held.read) < stale && !now.Before(held.read) {
-		return held, nil
+// books returns the heuristics and notes as the store has them, if need be read anew. version is that of the notes.
+func (a *Agent) books(ctx context.Context, version uint64) (*books, error) {
+	held := a.shelf.get()
+	same, err := a.holds(ctx, held)
+	if err != nil || same && held.version == version {
+		return held, err
 	}
-	b := &books{
-		edition: edition, read: now, heuristics: make(map[string]*index[learning.Heuristic]), notes: make(map[string]*index[Note]),
-	}
+	b := &books{version: version}
 	_, lexical := a.cfg.Similarity.(heed.Trigrams)
-	if a.learning != nil {
-		for h, err := range a.learning.Heuristics(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			if h.Action != "" {
-				of(b.heuristics, h.Domain).add(h, h.Condition, lexical)
-			}
+	if same {
+		b.all, b.heuristics = held.all, held.heuristics
+	} else if err := a.readHeuristics(ctx, b, lexical); err != nil {
+		return nil, err
+	}
+	if held != nil && held.version == version {
+		b.notes = held.notes
+	} else if err := a.readNotes(ctx, b, lexical); err != nil {
+		return nil, err
+	}
+	a.shelf.put(b)
+	return b, nil
+}
+
+// holds reports whether the heuristics are those of the books.
+func (a *Agent) holds(ctx context.Context, b *books) (same bool, err error) {
+	if a.learning == nil || b == nil {
+		return b != nil, nil
+	}
+	i := 0
+	for h, err := range a.learning.Heuristics(ctx) {
+		if err != nil {
+			return false, err
+		}
+		if i == len(b.all) || b.all[i].ID != h.ID || b.all[i].Revision != h.Revision {
+			return false, nil
+		}
+		i++
+	}
+	return i == len(b.all), nil
+}
+
+func (a *Agent) readHeuristics(ctx context.Context, b *books, lexical bool) error {
+	b.heuristics = make(map[string]*index[learning.Heuristic])
+	if a.learning == nil {
+		return nil
+	}
+	for h, err := range a.learning.Heuristics(ctx) {
+		if err != nil {
+			return err
+		}
+		if b.all = append(b.all, h); h.Action != "" {
+			of(b.heuristics, h.Domain).add(h, h.Condition, lexical)
 		}
 	}
+	return nil
+}
+
+func (a *Agent) readNotes(ctx context.Context, b *books, lexical bool) error {
+	b.notes = make(map[string]*index[Note])
 	for n, err := range a.notes.Find(ctx, a.cfg.Store, store.Query{Oldest: true}) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		of(b.notes, n.Value.Domain).add(n.Value.Note, cmp.Or(n.Value.Topic, n.Value.Text), lexical)
 	}
-	a.shelf.mu.Lock()
-	a.shelf.held = b
-	a.shelf.mu.Unlock()
-	return b, nil
+	return nil
+}
+
+func (s *shelf) get() *books {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+func (s *shelf) put(b *books) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = b
 }
 
 func of[T any](by map[string]*index[T], domain string) *index[T] {
@@ -166,13 +208,6 @@ func of[T any](by map[string]*index[T], domain string) *index[T] {
 		by[domain] = x
 	}
 	return x
-}
-
-// forget has the heuristics and notes read anew.
-func (a *Agent) forget() {
-	a.shelf.mu.Lock()
-	a.shelf.held = nil
-	a.shelf.mu.Unlock()
 }
 
 const (
@@ -205,13 +240,9 @@ func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], dom
 
 // candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now. One that has lost half of
 // the trust that it began with is none any more: the model might believe it. Before that, its agreement may still speak for it.
-func (a *Agent) candidates(ctx context.Context, b *books, e *Event) ([]decision.Candidate, error) {
-	if a.learning == nil {
+func (a *Agent) candidates(ctx context.Context, found []match[learning.Heuristic]) ([]decision.Candidate, error) {
+	if len(found) == 0 {
 		return nil, nil
-	}
-	found, err := inDomain(ctx, a, b.heuristics, e.Domain, e.Text, a.cfg.Fit, considered)
-	if err != nil || len(found) == 0 {
-		return nil, err
 	}
 	ids := make([]string, len(found))
 	for i, m := range found {
@@ -226,7 +257,6 @@ func (a *Agent) candidates(ctx context.Context, b *books, e *Event) ([]decision.
 		h := m.it
 		standing, is := standings[h.ID]
 		if !is { // deleted a moment ago
-			a.forget()
 			continue
 		}
 		if standing.Confidence < cmp.Or(h.Initial, a.learning.Config().Initial)/2 {
@@ -269,16 +299,16 @@ func (a *Agent) nearest(ctx context.Context, condition, message string) (id stri
 // current returns the heuristics and notes as the store has them.
 func (a *Agent) current(ctx context.Context) (*books, error) {
 	var s store.Snapshot
-	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.editions.Ref(a.cfg.Name)}); err != nil {
+	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.notes.Ref("")}); err != nil {
 		return nil, err
 	}
 	return a.books(ctx, s.Records[0].Revision)
 }
 
-// begin reads what tells whether an event was answered, and the edition.
-func (a *Agent) begin(ctx context.Context, id string) (before records.Kept[row], edition uint64, err error) {
+// begin reads what tells whether an event was answered, and the version of the notes.
+func (a *Agent) begin(ctx context.Context, id string) (before records.Kept[row], version uint64, err error) {
 	var s store.Snapshot
-	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.answers.Ref(records.ID(id)), a.editions.Ref(a.cfg.Name)}); err != nil {
+	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.answers.Ref(records.ID(id)), a.notes.Ref("")}); err != nil {
 		return before, 0, err
 	}
 	before, err = a.answers.Of(s.Records[0])

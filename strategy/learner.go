@@ -14,6 +14,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/internal/memo"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/watch"
@@ -128,7 +129,7 @@ func (l *Learner) Select(ctx context.Context, q Query) (Choice, error) {
 	switch {
 	case err == nil:
 		return c, nil
-	case isInputError(err):
+	case isInputError(err) || ahead.Rehearsed(ctx):
 		return Choice{}, fmt.Errorf("strategy: select: %w", err)
 	default:
 		return l.fallBack(&q, now), fmt.Errorf("strategy: select: the default arm, as %w", err)
@@ -277,7 +278,6 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 	if err != nil {
 		return err
 	}
-	l.begin(q, now, r)
 	scratch := l.scratch.Get().(*scratch)
 	defer l.scratch.Put(scratch)
 	return records.Retry(ctx, func() error {
@@ -291,6 +291,9 @@ func (l *Learner) choose(ctx context.Context, q *Query, now time.Time, number ui
 		}
 		if err := l.read(ctx, s, now, scratch); err != nil {
 			return err
+		}
+		if r.choice.details == nil {
+			l.begin(q, now, r)
 		}
 		var last keptChoice
 		epoch, n := uint64(0), number

@@ -1,0 +1,101 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"github.com/heedhq/heed/internal/ahead"
+	"github.com/heedhq/heed/learning"
+)
+
+// A fitting is what fits an event among the books, for text that has to be compared with them only once.
+type fitting struct {
+	books      *books
+	heuristics []match[learning.Heuristic]
+	notes      []match[Note]
+	late       [2]error      // of the two comparisons
+	took       time.Duration // for comparing
+}
+
+// fit compares an event with the books.
+func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
+	if f.books = b; b == nil {
+		return f
+	}
+	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
+	if a.learning != nil {
+		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, e.Text, a.cfg.Fit, considered)
+	}
+	if !a.cfg.Shadow {
+		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, e.Text, a.cfg.NoteFit, a.cfg.Budget.Notes)
+	}
+	f.took = time.Since(began) //nolint:forbidigo // likewise
+	return f
+}
+
+func (f *fitting) noted() (notes []Note) {
+	for _, m := range f.notes {
+		notes = append(notes, *m.it)
+	}
+	return notes
+}
+
+// foreseen has what Prepare reads for an event read in one round trip.
+func (a *Agent) foreseen(ctx context.Context, e *Event) fitting {
+	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time)
+	defer cancel()
+	return a.foresee(ctx, limited, e)
+}
+
+// foresee rehearses what Prepare reads for an event, so that it is read in one round trip. It goes by the books that the agent
+// has. If they turn out to be old, or a message changes what was learned, the rest is read again.
+func (a *Agent) foresee(ctx, limited context.Context, e *Event) (f fitting) {
+	f = a.fit(limited, a.shelf.get(), e)
+	ids := make([]string, len(f.heuristics))
+	for i, m := range f.heuristics {
+		ids[i] = m.it.ID
+	}
+	p := Plan{Event: *e}
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { _, _, err := a.begin(ctx, e.ID); return err },
+		func(ctx context.Context) error {
+			if e.Stream == "" { // it reads nothing, or something that it changes
+				return nil
+			}
+			_, err := a.hear(ctx, e)
+			return err
+		},
+		func(ctx context.Context) error { _, err := a.holds(ctx, f.books); return err },
+		func(ctx context.Context) error {
+			if len(ids) == 0 {
+				return nil
+			}
+			_, err := a.learning.Standings(ctx, ids...)
+			return err
+		},
+		func(ctx context.Context) error {
+			switch {
+			case a.cfg.Strategy.Unrecorded: // it counts its choices
+				return nil
+			case a.cfg.Shadow:
+				return a.asAlways(ctx, &p)
+			}
+			return a.choose(ctx, &p, f.noted())
+		},
+		func(ctx context.Context) error {
+			if a.cfg.Shadow {
+				return nil
+			}
+			return a.addRules(ctx, &p)
+		},
+		func(ctx context.Context) error {
+			if a.cfg.Shadow {
+				return nil
+			}
+			return a.addPatterns(ctx, &p)
+		},
+	} {
+		ahead.Rehearse(ctx, step)
+	}
+	return f
+}

@@ -1,0 +1,121 @@
+package loop_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/failing"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+)
+
+// approved proposes a rule and has it approved.
+func approved(t testing.TB, f *feedback.Service, text string) string {
+	t.Helper()
+	p, err := f.Rules().Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, AllAgents: true}, Actor: "ann", Reason: "r"})
+	require.NoError(t, err)
+	for _, actor := range []string{"bob", "cid"} {
+		_, err := f.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Actor: actor, Reason: "r", Hash: p.Hash(), Override: overrides(p)})
+		require.NoError(t, err)
+	}
+	rules, err := f.Rules().List(ctx, feedback.RuleQuery{Status: feedback.StateActive})
+	require.NoError(t, err)
+	for _, r := range rules {
+		if r.Text == text {
+			return r.ID
+		}
+	}
+	t.Fatalf("%q was not approved", text)
+	return ""
+}
+
+// TestPrepareIsTwoCallsOfTheStore: one reads all that is needed, the other keeps the arm that was chosen.
+func TestPrepareIsTwoCallsOfTheStore(t *testing.T) {
+	counted := &failing.Store{Store: new(memstore.Store)}
+	w := newWorld(t, loop.Config{Store: counted, Arms: []loop.Arm{{ID: "a"}, {ID: "b"}}})
+	_, err := w.Teach(ctx, loop.Lessons{
+		Heuristics: []learning.Heuristic{rotating},
+		Notes:      []loop.Note{{ID: "n", Topic: "the disk is full and its logs have grown", Text: "Logs are in /var/log."}},
+	})
+	require.NoError(t, err)
+	approved(t, w.Feedback(), "Be brief.")
+	for n := range 3 {
+		_, err = w.Patterns().Record(ctx, patterns.Outcome{
+			ID: fmt.Sprint("o", n), Task: fmt.Sprint("t", n), Description: full, Success: true, Patterns: []patterns.PatternID{"split"},
+		})
+		require.NoError(t, err)
+	}
+	for i, e := range []loop.Event{
+		{Text: full, Domain: "ops"}, {Text: full, Domain: "ops", Session: "s", Person: "ann"},
+		{Text: full, Domain: "ops", Session: "s", Person: "ann", Stream: "chat"},
+	} {
+		first := e
+		first.Session, first.Stream = "", "" // where nothing was answered
+		w.answer(first)                      // now all is known that does not depend on the event
+		finds, reads, commits := counted.Calls("Find"), counted.Calls("Read"), counted.Calls("Commit")
+		all := counted.Calls()
+		e.Item = fmt.Sprint("item-", i)
+		p, err := w.Prepare(ctx, e)
+		require.NoError(t, err)
+		assert.NotEmpty(t, p.Candidates)
+		assert.NotEmpty(t, p.Rules)
+		assert.NotEmpty(t, p.Notes)
+		assert.NotNil(t, p.Choice)
+		assert.Equal(t, e.Task != "", strings.Contains(p.System, "Similar Past Tasks"))
+		assert.Equal(t, []int{0, 1, 1, 2}, []int{
+			counted.Calls("Find") - finds, counted.Calls("Read") - reads, counted.Calls("Commit") - commits, counted.Calls() - all,
+		}, "%+v", e)
+	}
+}
+
+// TestPrepareKnowsWhatAnotherAgentHasDone a moment ago, on the same store: all that an agent keeps is known to be stale.
+func TestPrepareKnowsWhatAnotherAgentHasDone(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	other := w.again()
+	prepared := func() loop.Plan {
+		p, err := other.Prepare(ctx, loop.Event{Text: full, Task: "t"})
+		require.NoError(t, err)
+		return p
+	}
+	prepared()
+
+	h, err := w.Learning().Put(ctx, rotating) // past the agent
+	require.NoError(t, err)
+	require.Len(t, prepared().Candidates, 1)
+	h.Action = "Buy a disk."
+	h, err = w.Learning().Put(ctx, h)
+	require.NoError(t, err)
+	require.Equal(t, "Buy a disk.", prepared().Candidates[0].Action)
+	require.NoError(t, w.Learning().Delete(ctx, h.ID))
+	require.Empty(t, prepared().Candidates)
+
+	note := loop.Note{ID: "n", Topic: full, Text: "Logs are in /var/log."}
+	_, err = w.Teach(ctx, loop.Lessons{Notes: []loop.Note{note}})
+	require.NoError(t, err)
+	require.Equal(t, []loop.Note{note}, prepared().Notes)
+	note.Text = "Logs are in /srv/log."
+	_, err = w.Teach(ctx, loop.Lessons{Notes: []loop.Note{note}})
+	require.NoError(t, err)
+	require.Equal(t, []loop.Note{note}, prepared().Notes)
+
+	rule := approved(t, w.Feedback(), "Be brief.")
+	require.Equal(t, []string{rule}, prepared().Rules)
+	_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "ann", Reason: "r"}, feedback.StateRevoked)
+	require.NoError(t, err)
+	require.Empty(t, prepared().Rules)
+
+	require.NotContains(t, prepared().System, "Avoid big steps")
+	_, err = w.Patterns().Define(ctx, patterns.Pattern{ID: "big", Content: "Avoid big steps", Anti: true})
+	require.NoError(t, err)
+	require.Contains(t, prepared().System, "Avoid big steps")
+	_, err = w.Patterns().Record(ctx, patterns.Outcome{ID: "o", Task: "t1", Description: full, Success: true})
+	require.NoError(t, err)
+	require.Contains(t, prepared().System, "Similar Past Tasks")
+}
