@@ -20,7 +20,7 @@ type filter struct {
 }
 
 // roots are the rules that the clauses of a command follow.
-var roots = []string{"command", "loose", "free"}
+var roots = []string{"command", "loose", "free", "sure", "dependent"}
 
 var fast = newFilter(languages)
 
@@ -28,8 +28,8 @@ func newFilter(all []*grammar) *filter {
 	f := &filter{needed: make(keyIndex)}
 	for i, g := range all {
 		s := newSketch(g)
-		for _, name := range roots {
-			for _, k := range s.rules[g.names[name]].need.keys {
+		for _, number := range s.roots {
+			for _, k := range s.rules[number].need.keys {
 				f.needed.add(k, i)
 			}
 		}
@@ -58,7 +58,7 @@ func wordsOf(words []string, normal string) []string {
 	start := -1
 	end := func(at int) {
 		if start >= 0 {
-			words = append(words, normal[start:at])
+			words = append(words, spelling.meant(normal[start:at]))
 			start = -1
 		}
 	}
@@ -121,6 +121,7 @@ func follow(words []string, wanted []word) bool {
 // A sketch is a grammar without the order of words.
 type sketch struct {
 	*grammar
+	roots   []int       // their numbers; no language has to have all
 	rules   []*sketched // by number
 	index   keyIndex    // of all keys
 	numbers int         // how many keys have one
@@ -145,7 +146,10 @@ func newSketch(g *grammar) *sketch {
 	s := &sketch{grammar: g, rules: make([]*sketched, len(g.rules)), index: make(keyIndex)}
 	numbers := make(map[string]int)
 	for _, name := range roots {
-		s.add(g.names[name], numbers)
+		if number := g.names[name]; number != 0 {
+			s.roots = append(s.roots, number)
+			s.add(number, numbers)
+		}
 	}
 	s.numbers = len(numbers)
 	return s
@@ -225,8 +229,8 @@ func cost(key []word) int {
 func (s *sketch) mayHave(words []string) bool {
 	c := &checker{sketch: s, found: make(bitSet, s.numbers/64+1), known: make([]int8, len(s.rules))}
 	s.index.find(words, c.found)
-	for _, name := range roots {
-		if c.has(&s.rules[s.names[name]].need) {
+	for _, number := range s.roots {
+		if c.has(&s.rules[number].need) {
 			return true
 		}
 	}

@@ -73,7 +73,7 @@ func TestFilterOfClauses(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		i := rapid.IntRange(0, len(languages)-1).Draw(t, "language")
 		g := languages[i]
-		clause := write(t, g, g.names[rapid.SampledFrom(roots).Draw(t, "root")], 0)
+		clause := write(t, g, rapid.SampledFrom(fast.sketches[i].roots).Draw(t, "root"), 0)
 		if normal := normalise(clause); len(clause) <= longest {
 			assert.Contains(t, fast.languages(normal), i, "%q", clause)
 		}

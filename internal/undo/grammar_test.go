@@ -13,7 +13,7 @@ func TestGrammar(t *testing.T) {
 	require.Len(t, languages, 8)
 	for _, g := range languages {
 		named := map[int]bool{g.names["dependent"]: true}
-		for _, name := range []string{"command", "loose", "free", "bar", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention", "speech", "speaking"} {
+		for _, name := range []string{"command", "loose", "free", "sure", "bar", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention", "speech", "speaking"} {
 			assert.Contains(t, g.names, name, g.name)
 			named[g.names[name]] = true
 		}

@@ -1,6 +1,7 @@
 package undo
 
 import (
+	"cmp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -257,17 +258,24 @@ func voiced(kana rune) bool {
 	return strings.ContainsRune("かきくけこさしすせそたちつてとはひふへほカキクケコサシスセソタチツテトハヒフヘホ", kana)
 }
 
+// unaccented has for each letter with an accent the one without it.
+var unaccented = func() map[rune]rune {
+	all := make(map[rune]rune)
+	for _, letters := range accents {
+		pairs := []rune(letters)
+		for i := 0; i+1 < len(pairs); i += 2 {
+			all[pairs[i+1]] = pairs[i]
+		}
+	}
+	return all
+}()
+
 // plain returns a word without accents, as many people type it.
 func plain(word string) string {
 	return strings.Map(func(r rune) rune {
-		for _, letters := range accents {
-			pairs := []rune(letters)
-			for i := 1; i < len(pairs); i += 2 {
-				if pairs[i] == r {
-					return pairs[i-1]
-				}
-			}
+		if r < utf8.RuneSelf {
+			return r
 		}
-		return r
+		return cmp.Or(unaccented[r], r)
 	}, word)
 }

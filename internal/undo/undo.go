@@ -33,6 +33,11 @@ func command(normal string, may []int) bool {
 	if len(clauses) > mostClauses {
 		return false
 	}
+	for _, c := range clauses {
+		for i, w := range c.words {
+			c.words[i] = spelling.meant(w)
+		}
+	}
 	verdicts := make([]verdict, len(clauses))
 	for _, i := range may {
 		readers := languages[i].readers(clauses)
@@ -55,19 +60,25 @@ const (
 // judge reads one clause of a text in a language, with the clauses around it.
 func judge(all []*reader, i int) verdict {
 	c := all[i]
-	strict := c.whole("command")
+	sure := c.whole("sure")
+	strict := c.whole("command") || i > 0 && c.whole("dependent") && all[i-1].whole("courtesy")
 	loose := !strict && c.whole("loose")
 	switch {
+	case sure:
 	case !strict && !loose && !isFree(all, i), c.has("bar"):
 		return unrelated
 	case loose && c.speaksOf():
 		return refused
 	}
-	if c.whole("bare") && c.question || c.whole("dependent") && (i == 0 || !all[i-1].whole("courtesy")) {
+	if c.whole("bare") && c.question {
 		return refused
 	}
 	for j := range all {
-		if j != i && spoils(all, i, j) {
+		switch {
+		case j == i || !spoils(all, i, j):
+		case c.whole("dismissal"):
+			return unrelated // it says no more than a sigh
+		default:
 			return refused
 		}
 	}
@@ -95,7 +106,7 @@ func spoils(all []*reader, i, j int) bool {
 	switch {
 	case j > i && other.whole("keep"):
 		return true
-	case other.whole("courtesy"), other.whole("command"), other.whole("loose"), isFree(all, j):
+	case other.whole("courtesy"), other.whole("command"), other.whole("dependent"), other.whole("loose"), other.whole("sure"), isFree(all, j):
 		return false
 	case c.whole("dismissal"), other.has("mention"):
 		return true

@@ -1,0 +1,100 @@
+package undo
+
+import (
+	"slices"
+)
+
+// shortestKnown is how many letters a word must have for a slip in it to be seen. A shorter one may well be another word.
+const shortestKnown = 6
+
+// spelling knows the keys of commands, and the words that are no slips of them.
+var spelling = newSpeller(languages, fast)
+
+// A speller finds out which word somebody meant who slipped.
+type speller struct {
+	words  map[string]bool    // all words of the grammars
+	shapes map[shape][][]rune // the keys that every command needs, by their shape
+}
+
+// A shape is what a slip leaves: how a word begins and ends.
+type shape struct{ first, beforeLast, last rune }
+
+func shapeOf(word []rune) shape { return shape{word[0], word[len(word)-2], word[len(word)-1]} }
+
+func newSpeller(all []*grammar, f *filter) *speller {
+	s := &speller{words: make(map[string]bool), shapes: make(map[shape][][]rune)}
+	for _, g := range all {
+		for _, r := range g.rules {
+			for _, p := range r.phrases {
+				for _, it := range p {
+					for _, w := range slices.Concat(it.words...) {
+						s.words[w.exact], s.words[w.plain] = true, true
+					}
+				}
+			}
+		}
+	}
+	for _, k := range f.sketches {
+		for _, number := range k.roots {
+			for _, key := range k.rules[number].need.keys {
+				s.add(key)
+			}
+		}
+	}
+	return s
+}
+
+func (s *speller) add(key []word) {
+	for _, w := range key {
+		for _, written := range slices.Compact([]string{w.exact, w.plain}) {
+			if letters := []rune(written); len(letters) >= shortestKnown {
+				at := shapeOf(letters)
+				s.shapes[at] = append(s.shapes[at], letters)
+			}
+		}
+	}
+}
+
+// meant returns the word of a grammar that somebody meant who left out a letter, wrote one too many or swapped two. The first letter and the last
+// two must be right, as another ending is another word: "ripristino" is no "ripristina".
+func (s *speller) meant(word string) string {
+	if len(word) < shortestKnown-1 || s.words[word] {
+		return word
+	}
+	letters := make([]rune, 0, 32)
+	for _, r := range word {
+		if letters = append(letters, r); len(letters) == cap(letters) {
+			return word // no word is so long
+		}
+	}
+	if len(letters) < shortestKnown-1 {
+		return word
+	}
+	at := shapeOf(letters)
+	if bare := plain(word); s.words[bare] && shapeOf([]rune(bare)) == at {
+		return bare // it has some of its accents
+	}
+	for _, known := range s.shapes[at] {
+		if slipped(letters, known) {
+			return string(known)
+		}
+	}
+	return word
+}
+
+// slipped reports whether one letter more, one less or two swapped ones make one word of the other.
+func slipped(written, known []rune) bool {
+	at := 0
+	for at < min(len(written), len(known)) && written[at] == known[at] {
+		at++
+	}
+	switch len(written) - len(known) {
+	case 1:
+		return slices.Equal(written[at+1:], known[at:])
+	case -1:
+		return slices.Equal(written[at:], known[at+1:])
+	case 0:
+		return at+1 < len(known) && written[at] == known[at+1] && written[at+1] == known[at] && slices.Equal(written[at+2:], known[at+2:])
+	}
+	return false
+}
