@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,8 +35,11 @@ type Config struct {
 	// Ceiling is the most that a confidence may be, in (0, 1]. 0 means 1. Corrections that were compared by words alone
 	// ([Evaluation].Worded) raise a confidence to nine tenths of Expedite at most.
 	Ceiling float64
-	// Evaluator classifies. nil means [Counting].
-	Evaluator Evaluator
+	// Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared. It is not asked about
+	// approvals, which are [Positive], nor about a feedback that contradicts what is known, which is [Ambiguous]. One goroutine of
+	// each [Service] calls it at a time, without a lock that others wait for. It must return when the context is done. Its error, an
+	// answer that is not valid and a panic leave the feedback unclassified, to be evaluated again. nil means [Counting].
+	Evaluator func(ctx context.Context, c Case) (Assessment, error)
 	// Drafter words the rule of a cluster, the oldest of its feedback first. Agents and Action of the draft may be left empty: they are
 	// then those of the evidence. Many goroutines call it at the same time, without a lock that others wait for. It must return when
 	// the context is done. Its error, an answer that is not valid, and a panic leave the cluster without a proposal until the
@@ -63,6 +67,10 @@ type Config struct {
 
 	Gate      Gate
 	Measuring Measuring
+	// Checks are functions that rules may ask by name: see [Check]. They are given the tool, "" for an answer, and the arguments or the
+	// answer, and return how the rule is broken, or "". With an error or a panic it is not known, which [Rules.Check] reports. Many
+	// goroutines call them at the same time, and they must return when the context is done.
+	Checks map[string]func(ctx context.Context, tool, text string) (broken string, err error)
 	// PromptRules is how many rules a prompt gets at most. 0 means 20.
 	PromptRules int
 	// PromptCharacters is how many characters (runes) the section of rules has at most, headings and all. It is at least 200. 0
@@ -151,7 +159,7 @@ func (c *Config) complete() settings.Component {
 		threshold = 0.4
 	}
 	c.Threshold, c.Ceiling = cmp.Or(c.Threshold, threshold), cmp.Or(c.Ceiling, 1)
-	c.Agents = slices.Clone(c.Agents)
+	c.Agents, c.Checks = slices.Clone(c.Agents), maps.Clone(c.Checks)
 	if c.Evaluator == nil {
 		c.Evaluator = Counting
 	}
@@ -176,6 +184,9 @@ func (c *Config) validate() error {
 	found.Check(c.Store != nil, "Store", nil, "must be set")
 	for i, agent := range c.Agents {
 		found.Check(agent != "" && evidence.CheckText("", agent) == nil, fmt.Sprintf("Agents[%d]", i), agent, "must be text that a store can keep, not empty")
+	}
+	for _, name := range sortedKeys(c.Checks) {
+		found.Check(name != "" && evidence.CheckText("", name) == nil && c.Checks[name] != nil, fmt.Sprintf("Checks[%q]", name), nil, "must have a name and a function")
 	}
 	g, m := c.Gate, c.Measuring
 	for _, n := range []struct {

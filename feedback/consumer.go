@@ -18,6 +18,9 @@ import (
 
 // Intake says where [Service.Consume] gets decisions from. Stream and DeadLetter must be set.
 type Intake struct {
+	// Stream delivers decision events of the Adaptive Feedback Learning design, each a JSON object with its fields of at most 256 KiB.
+	// Beyond them heed knows "agent", "correction_summary", "severity" (also "trivial", "minor" and "major"),
+	// "consider_for_improvement" (true if it is missing) and "injected_rules". It ignores other fields. A timestamp without a zone is UTC.
 	Stream stream.Source
 	// DeadLetter keeps a message that can't be used, with the reason. The message is acknowledged after that.
 	DeadLetter func(ctx context.Context, payload []byte, reason error) error
@@ -28,7 +31,7 @@ type Intake struct {
 	Taken func(f Feedback)
 }
 
-// Consume records the decisions of a stream, as [DecodeEvent] reads them, and evaluates them. Each counts once, however often
+// Consume records the decisions of a stream and evaluates them. Each counts once, however often
 // it is delivered. It returns nil at the end of the stream, and an error when the context ends or when the stream, the store
 // or DeadLetter fails. The current message is then not acknowledged, and is delivered again. A decision whose evaluation
 // fails is recorded all the same, and a later [Service.Sweep] evaluates it.
@@ -67,7 +70,7 @@ func (s *Service) Consume(ctx context.Context, in Intake) error {
 
 // take records and evaluates a decision, or gives it to the dead letters.
 func (s *Service) take(ctx context.Context, in Intake, id string, payload []byte) error {
-	f, err := DecodeEvent(payload)
+	f, err := decodeEvent(payload)
 	if err == nil && in.Complete != nil {
 		err = host.Call("Intake.Complete", func() error { in.Complete(&f); return nil })
 	}
@@ -120,11 +123,8 @@ func (s *Service) taken(ctx context.Context, in Intake, f Feedback) error {
 // maxEvent is how many bytes an event may have.
 const maxEvent = 256 << 10
 
-// DecodeEvent reads a decision event of the Adaptive Feedback Learning design: a JSON object with its fields. Beyond them it
-// knows "agent", "correction_summary", "severity" (also "trivial", "minor" and "major"), "consider_for_improvement" (true if
-// it is missing) and "injected_rules". It ignores fields that it does not know. A timestamp without a zone is UTC. An event
-// has at most 256 KiB. A fault is a [*heed.InputError]. [Service.Record] then checks the feedback itself.
-func DecodeEvent(payload []byte) (Feedback, error) {
+// decodeEvent reads a decision: see Intake.Stream.
+func decodeEvent(payload []byte) (Feedback, error) {
 	if len(payload) > maxEvent {
 		return Feedback{}, invalid("event", fmt.Sprintf("is %d bytes long, may be %d", len(payload), maxEvent))
 	}

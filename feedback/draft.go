@@ -1,6 +1,7 @@
 package feedback
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -27,6 +28,8 @@ type Draft struct {
 	AllAgents bool     `json:"all_agents,omitempty"`
 	// Place is where in the agent's prompt or skill it belongs, in the host's words. "" is the section of learned rules.
 	Place string `json:"insertion_point,omitempty"`
+	// Check enforces the rule: see [Rules.Check].
+	Check Check `json:"check,omitzero"`
 	// Supersedes are the ids of the active rules that it replaces, sorted.
 	Supersedes []string `json:"supersedes,omitempty"`
 	// Change says what an approval does. "" makes a rule. The other changes are of the rule Of, whose words the draft repeats; only
@@ -90,6 +93,9 @@ func (d Draft) Hash() string {
 	put(string(n.Action), string(n.Type), n.Text, fmt.Sprint(n.AllAgents), n.Place)
 	put(n.Agents...)
 	put(n.Supersedes...)
+	if n.Check != (Check{}) {
+		put("check", n.Check.Tool, n.Check.Forbid, n.Check.Require, n.Check.Function)
+	}
 	if n.Change != "" {
 		put(string(n.Change), n.Of)
 	}
@@ -151,7 +157,7 @@ func (s *Service) validateDraft(d *Draft) error {
 	if err := checkNames(list{"Agents", d.Agents}, list{"Supersedes", d.Supersedes}); err != nil {
 		return err
 	}
-	if err := d.validateChange(); err != nil {
+	if err := cmp.Or(d.Check.validate(d.Action), d.validateChange()); err != nil {
 		return err
 	}
 	for i, agent := range d.Agents {

@@ -20,7 +20,7 @@ import (
 //  2. A rejection without a text that can be compared is an [EdgeCase], and another correction without one [Ambiguous].
 //  3. A correction is [Ambiguous], however many agree with it, if its output was approved unchanged at the same gate before, or
 //     if it contradicts an earlier text there.
-//  4. Any other correction joins the most similar cluster without a member that it contradicts, and the [Evaluator] decides.
+//  4. Any other correction joins the most similar cluster without a member that it contradicts, and [Config].Evaluator decides.
 //     Earlier members of the cluster are promoted with it.
 //
 // A [GeneralizableHigh] cluster with a confidence from [Config].Expedite on is then proposed as a rule. Corrections that were compared

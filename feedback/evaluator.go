@@ -9,13 +9,6 @@ import (
 	"github.com/heedhq/heed/internal/host"
 )
 
-// An Evaluator says what to make of a feedback. It is asked about corrections whose text can be compared. It is not asked
-// about approvals, which are [Positive], nor about a feedback that contradicts what is known, which is [Ambiguous].
-//
-// One goroutine of each [Service] calls it at a time, without a lock that others wait for. It must return when the context is
-// done. Its error, an answer that is not valid and a panic leave the feedback unclassified, to be evaluated again.
-type Evaluator func(ctx context.Context, c Case) (Assessment, error)
-
 // A Classification is what became of a feedback.
 type Classification string
 
@@ -46,7 +39,7 @@ type Evaluation struct {
 	Cluster string  `json:"cluster,omitempty"`
 	Link    float64 `json:"link,omitempty"`
 	// Worded says that only its words were compared with those of the others: it may say something else. It is false for the same
-	// words, and where [Config].Similarity compares meanings or the [Evaluator] named what says the same.
+	// words, and where [Config].Similarity compares meanings or the [Config].Evaluator named what says the same.
 	Worded bool `json:"worded,omitempty"`
 	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal: see [Rules.TakeOut].
 	Apart  []string `json:"apart,omitempty"`
@@ -59,7 +52,7 @@ type Evaluation struct {
 	Proposal string `json:"-"`
 }
 
-// A Case is a feedback with all that an [Evaluator] may want to know.
+// A Case is a feedback with all that a [Config].Evaluator may want to know.
 type Case struct {
 	Feedback   Feedback
 	Candidates []Match    // earlier corrections of the same agent, the most alike first
@@ -128,7 +121,7 @@ func (v *Assessment) validate(c *Case) error {
 	return checkProse("Assessment.Rationale", v.Rationale, maxComment)
 }
 
-// Counting is the [Evaluator] that needs no model. It counts corrections and reviewers: enough of either make
+// Counting is the [Config].Evaluator that needs no model. It counts corrections and reviewers: enough of either make
 // [GeneralizableHigh], two corrections [GeneralizableLow], one an [EdgeCase].
 func Counting(_ context.Context, c Case) (Assessment, error) {
 	s := c.Support
@@ -150,7 +143,7 @@ func Counting(_ context.Context, c Case) (Assessment, error) {
 }
 
 // ask asks the evaluator about a copy of the case, and checks its answer.
-func ask(ctx context.Context, e Evaluator, c Case) (v Assessment, err error) {
+func ask(ctx context.Context, e func(context.Context, Case) (Assessment, error), c Case) (v Assessment, err error) {
 	given := c
 	given.Feedback, given.Cluster, given.Candidates = c.Feedback.at(c.Feedback.Revision), copies(c.Cluster), slices.Clone(c.Candidates)
 	for i := range given.Candidates {

@@ -21,12 +21,14 @@ const (
 	WarnVerbatim    = warnVerbatim
 	WarnInstruction = warnInstruction
 	WarnSingle      = warnSingle
+	WarnFunction    = warnFunction
 )
 
 var (
 	ErrFull     = errFull
 	CanonicalID = canonicalID
 	WilsonLower = wilsonLower
+	DecodeEvent = decodeEvent
 )
 
 // Stored returns values as the records that a service keeps of them.

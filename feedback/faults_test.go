@@ -397,7 +397,13 @@ var faults = []fault{
 	{method: "Rules.Inject", prepare: active, call: func(w *world) (any, error) {
 		return w.rules.Inject(ctx, "prd", "base", "")
 	}},
-	{method: "Rules.ByPlace", prepare: active, call: func(w *world) (any, error) { return w.rules.ByPlace(ctx, "prd") }},
+	{method: "Rules.Check", prepare: func(w *world) {
+		d := rule("Do not name a database")
+		d.Check.Forbid = "(?i)postgres"
+		w.activate(d)
+	}, call: func(w *world) (any, error) {
+		return w.rules.Check(ctx, feedback.Checked{ID: "a1", Agent: "prd", Text: "Use PostgreSQL"})
+	}},
 }
 
 // noStore are the methods that ask no store.

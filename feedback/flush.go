@@ -191,7 +191,7 @@ func (s *Service) extend(ctx context.Context, p *Proposal, members []Feedback) (
 	return p, nil
 }
 
-// Consolidate finds groups of active rules that say the same, of one type, for one place and for the same agents. For each group
+// Consolidate finds groups of active rules that say the same, of one type, for one place and for the same agents, with the same check. For each group
 // it proposes one rule that supersedes them, with the words of the rule that ranks first, pinned if one of them is. The proposal
 // has to pass the gate like any other, and nobody who proposed or edited one of the rules can approve it. A group with a pending proposal is left alone, and so is one that was rejected, until it has other rules. Consolidate
 // returns the proposals that it opened.
@@ -234,7 +234,7 @@ func (s *Service) alikeRules(ctx context.Context, first *Rule, others []Rule, ta
 	var candidates []Rule
 	var texts []string
 	for _, o := range others {
-		if !taken[o.ID] && o.Type == first.Type && o.Place == first.Place && o.Action == first.Action &&
+		if !taken[o.ID] && o.Type == first.Type && o.Place == first.Place && o.Action == first.Action && o.Check == first.Check &&
 			o.AllAgents == first.AllAgents && slices.Equal(o.Agents, first.Agents) {
 			candidates, texts = append(candidates, o), append(texts, o.Text)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/text"
+	"github.com/heedhq/heed/store"
 )
 
 // Gate says what a proposal needs to become a rule.
@@ -261,6 +262,7 @@ func (s *Service) changeRule(ctx context.Context, p *Proposal, who, reason strin
 	if p.Change == Restore {
 		rule.Draft, rule.Approvals = p.Draft, p.Approvals
 		rule.Status, rule.Since, rule.Effect = StateActive, now, Effect{}
+		c.Restart = append(c.Restart, store.Restart{Cell: checks(rule.ID), At: now})
 		c.notice(heed.Activated{Component: component, At: now, Subject: rule.ID})
 	} else {
 		rule.Pinned = p.Change == Pin

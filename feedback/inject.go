@@ -33,14 +33,12 @@ type Injection struct {
 	Section string // the part of it with the rules, from the heading to the end; "" if there are none
 	// Rules are the ids of its rules, in their order. Give them back in Feedback.Rules: then corrections that came in spite of a
 	// rule are counted.
-	Rules   []string
-	Omitted []Omission // the active rules that did not fit, in their order
-}
-
-// An Omission is a rule that was left out.
-type Omission struct {
-	Rule   string
-	Reason string // "rules": there are enough of them already; "characters": it is too long for the room that is left
+	Rules []string
+	// Omitted are the active rules that did not fit, in their order. Reason is "rules" if there are enough of them already, and
+	// "characters" if it is too long for the room that is left.
+	Omitted []struct{ Rule, Reason string }
+	// Checked are the ids of the active rules that [Rules.Check] asks, whether they are in the prompt or not.
+	Checked []string
 }
 
 // Inject builds an agent's prompt with the rules that are active for it. base is the prompt without learned rules, or one that
@@ -60,12 +58,15 @@ func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection
 	limits := &r.s.cfg
 	room := limits.PromptCharacters - utf8.RuneCountInString(opening+"\n"+ending+"\n")
 	for _, rule := range ranked {
+		if rule.check != nil {
+			in.Checked = append(in.Checked, rule.id)
+		}
 		size := utf8.RuneCountInString(rule.text)
 		switch {
 		case len(in.Rules) == limits.PromptRules:
-			in.Omitted = append(in.Omitted, Omission{rule.id, "rules"})
+			in.Omitted = append(in.Omitted, struct{ Rule, Reason string }{rule.id, "rules"})
 		case size > room:
-			in.Omitted = append(in.Omitted, Omission{rule.id, "characters"})
+			in.Omitted = append(in.Omitted, struct{ Rule, Reason string }{rule.id, "characters"})
 		default:
 			lines.WriteString(rule.text)
 			in.Rules = append(in.Rules, rule.id)
@@ -82,8 +83,11 @@ func (r *Rules) Inject(ctx context.Context, agent, base, task string) (Injection
 	return in, nil
 }
 
-// A line is what a prompt has of a rule. It names nobody.
-type line struct{ id, text string }
+// A line is what a prompt has of a rule, and what enforces the rule. It names nobody.
+type line struct {
+	id, text, words string
+	check           *checker // nil: there is none
+}
 
 // lines returns the lines of the rules that may be injected, the most important first. One small read tells whether a rule has
 // changed; only then they are read anew.
@@ -102,7 +106,7 @@ func (r *Rules) lines(ctx context.Context, agent string) (lines []line, err erro
 		}
 		lines = make([]line, len(ranked))
 		for i := range ranked {
-			lines[i] = line{ranked[i].ID, render(&ranked[i])}
+			lines[i] = line{ranked[i].ID, render(&ranked[i]), ranked[i].Text, newChecker(ranked[i].Check)}
 		}
 		after, err := r.s.board(ctx)
 		switch {
@@ -146,20 +150,6 @@ func (p *prompts) put(agent string, revision uint64, lines []line) {
 		p.revision, p.agents = revision, make(map[string][]line)
 	}
 	p.agents[agent] = lines
-}
-
-// ByPlace returns all rules that are active for an agent, by their Draft.Place, for a host that puts them into its prompts and
-// skills itself. Each place has them in the order of [Rules.Inject].
-func (r *Rules) ByPlace(ctx context.Context, agent string) (map[string][]Rule, error) {
-	ranked, err := r.ranked(ctx, agent)
-	if err != nil {
-		return nil, wrap("by place", err)
-	}
-	places := make(map[string][]Rule)
-	for _, rule := range ranked {
-		places[rule.Place] = append(places[rule.Place], rule)
-	}
-	return places, nil
 }
 
 // ranked returns the rules that may be injected, the most important first.

@@ -169,20 +169,20 @@ func TestARevokedRuleIsGoneFromTheNextBuild(t *testing.T) {
 	}
 }
 
-func TestByPlace(t *testing.T) {
+// TestRulesAreRanked for a host that puts them into its prompts by itself.
+func TestRulesAreRanked(t *testing.T) {
 	w := stocked(t, 4, feedback.Config{PromptRules: 1}, func(i int, r *feedback.Rule) {
+		r.Action = []feedback.Action{feedback.CreateRule, feedback.RefinePrompt}[i%2]
 		r.Place = []string{"", "style"}[i%2]
 		r.Pinned = i == 0
 	})
-	places, err := w.rules.ByPlace(ctx, "prd")
+	rules, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "prd", Status: feedback.StateActive, Ranked: true})
 	require.NoError(t, err)
-	ids := map[string][]string{}
-	for place, rules := range places {
-		for _, r := range rules {
-			ids[place] = append(ids[place], r.ID)
-		}
+	var ids []string
+	for _, r := range rules {
+		ids = append(ids, r.ID+r.Place)
 	}
-	assert.Equal(t, map[string][]string{"": {"r00", "r02"}, "style": {"r03", "r01"}}, ids)
+	assert.Equal(t, []string{"r00", "r03style", "r02", "r01style"}, ids)
 }
 
 func TestTypesAreNamed(t *testing.T) {

@@ -34,8 +34,8 @@ type Proposal struct {
 	Conflicts []Conflict `json:"conflicts,omitempty"` // with active rules and pending proposals, when it was proposed
 	Status    State      `json:"status"`
 	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
-	// Previous is the proposal that this one replaces, or the cluster's last proposal before this one. Was is the draft that this
-	// one was edited from, nil if it was not edited.
+	// Previous is the proposal that this one replaces, or the cluster's last proposal before this one. Was is the draft as it was first
+	// proposed, before all edits, and nil if it was not edited.
 	Previous string    `json:"previous,omitempty"`
 	Was      *Draft    `json:"was,omitempty"`
 	Created  time.Time `json:"created_at"`
@@ -170,11 +170,12 @@ const (
 	warnVerbatim    = "the text is that of a reviewer, word for word"
 	warnInstruction = "the text or its evidence reads like an instruction against other instructions"
 	warnSingle      = "a single reviewer is behind it"
+	warnFunction    = "its check asks a function that is not known here"
 	warnWords       = "only the words of its sources were compared: read each of them"
 )
 
 // warnings say what approvers should know of a draft.
-func warnings(d *Draft, evidence []Feedback) []string {
+func (s *Service) warnings(d *Draft, evidence []Feedback) []string {
 	var found []string
 	warn := func(ok bool, what string) {
 		if ok && !slices.Contains(found, what) {
@@ -183,6 +184,7 @@ func warnings(d *Draft, evidence []Feedback) []string {
 	}
 	reviewers := map[string]bool{}
 	warn(oppose.AgainstInstructions(d.Text), warnInstruction)
+	warn(d.Check.Function != "" && s.cfg.Checks[d.Check.Function] == nil, warnFunction)
 	for i := range evidence {
 		text := evidence[i].said()
 		reviewers[evidence[i].Reviewer] = true

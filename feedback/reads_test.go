@@ -73,9 +73,9 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	assert.Equal(t, []int{0, 1}, []int{c.finds, c.reads}, "nothing has changed, which one small read tells")
 
 	c.reset()
-	places, err := w.rules.ByPlace(ctx, "agent7")
+	ranked, err := w.rules.List(ctx, feedback.RuleQuery{Agent: "agent7", Status: feedback.StateActive, Ranked: true})
 	require.NoError(t, err)
-	assert.Len(t, places[""], 7)
+	assert.Len(t, ranked, 7)
 	assert.Equal(t, 8, c.found)
 
 	w.activate(rule("Name the owner", "agent3"))
@@ -166,7 +166,7 @@ func TestEveryReadThatADocumentNames(t *testing.T) {
 	conflicts, err := w.rules.Conflicts(ctx, rule("Do not name the owner")) // check_rule_conflicts
 	require.NoError(t, err)
 	assert.NotEmpty(t, conflicts)
-	places, err := w.rules.ByPlace(ctx, f.Agent) // by insertion_point
+	ranked, err := w.rules.List(ctx, feedback.RuleQuery{Agent: f.Agent, Status: feedback.StateActive, Ranked: true}) // with insertion_point
 	require.NoError(t, err)
-	assert.Len(t, places[""], 1)
+	assert.Len(t, ranked, 1)
 }

@@ -49,11 +49,14 @@ func (r *Rules) Rule(ctx context.Context, id string) (Rule, error) {
 	return rule, wrap("rule", err)
 }
 
-// List returns the rules that a query selects, the newest first, or, if it asks for unfit ones, the worst first.
+// List returns the rules that a query selects, the newest first. If it asks for unfit ones, the worst come first.
 func (r *Rules) List(ctx context.Context, q RuleQuery) ([]Rule, error) {
 	rules, err := ruleKind.union(ctx, r.s.cfg.Store, q.keys(), q.selects)
 	slices.SortFunc(rules, func(a, b Rule) int { return cmp.Or(b.Activated.Compare(a.Activated), cmp.Compare(a.ID, b.ID)) })
-	if q.Unfit {
+	switch {
+	case q.Ranked:
+		slices.SortFunc(rules, compareRanks)
+	case q.Unfit:
 		slices.SortStableFunc(rules, compareUnfit)
 	}
 	return rules, wrap("list", err)
@@ -141,8 +144,10 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 		p = old.at(0)
 		p.ID, p.Previous, p.Draft, p.Approvals, p.Proposer = id, old.ID, d, nil, who
 		p.wrote(who)
-		p.Was = &old.Draft
-		if err := s.reweigh(ctx, &p, now); err != nil {
+		if p.Was == nil {
+			p.Was = &old.Draft
+		}
+		if err := s.reweigh(ctx, &p, old.Text, now); err != nil {
 			return c, err
 		}
 		if c, err = s.opened(ctx, &p); err != nil {
@@ -159,9 +164,9 @@ func (s *Service) modify(ctx context.Context, sub Submission, d Draft) (p Propos
 	return p, nil
 }
 
-// reweigh gives an edited proposal the evidence that speaks for its new text, with what follows from it. The time that it may
-// wait stays.
-func (s *Service) reweigh(ctx context.Context, p *Proposal, now time.Time) error {
+// reweigh gives an edited proposal the evidence that speaks for its new text, with what follows from it, unless its text is as
+// before. The time that it may wait stays.
+func (s *Service) reweigh(ctx context.Context, p *Proposal, before string, now time.Time) error {
 	evidence, err := s.remaining(ctx, p.Evidence)
 	if err != nil {
 		return err
@@ -169,8 +174,8 @@ func (s *Service) reweigh(ctx context.Context, p *Proposal, now time.Time) error
 	if evidence, err = s.speakingFor(ctx, p, evidence); err != nil {
 		return err
 	}
-	if p.Text == p.Was.Text {
-		p.Created, p.Warnings = now, warnings(&p.Draft, evidence)
+	if p.Text == before {
+		p.Created, p.Warnings = now, s.warnings(&p.Draft, evidence)
 		return nil
 	}
 	if len(evidence) == 0 {
@@ -340,7 +345,7 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 		p.Summary = fmt.Sprintf("decisions: %d, reviewers: %d, gates: %d, from %s to %s", len(evidence), len(reviewers), len(gates),
 			evidence[0].At.Format(time.DateOnly), evidence[len(evidence)-1].At.Format(time.DateOnly))
 	}
-	p.Warnings = warnings(&p.Draft, evidence)
+	p.Warnings = s.warnings(&p.Draft, evidence)
 	p.Status, p.Created, p.Expires = StatePending, now, now.Add(s.cfg.Gate.TTL)
 	if p.Action == DocumentOnly {
 		p.Status, p.Expires, p.Decided = StateDocumented, now, now

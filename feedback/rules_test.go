@@ -109,13 +109,14 @@ func TestAnEditedProposalHasTheEvidenceOfItsText(t *testing.T) {
 	w.says("ann", long)
 	w.says("bob", long)
 	p := w.pending()
+	first := p.Draft
 	w.clock.advance(3 * day)
 	edit := func(text string) feedback.Proposal {
 		d := p.Draft
 		d.Text = text
 		edited, err := w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "x"})
 		require.NoError(t, err)
-		assert.Equal(t, p.Draft, *edited.Was, "the reviewer sees the difference")
+		assert.Equal(t, first, *edited.Was, "the reviewer sees the whole difference, however many edits it took")
 		assert.Equal(t, p.Expires, edited.Expires, "an edit gains no time")
 		p = edited
 		return p
@@ -139,6 +140,47 @@ func TestAnEditedProposalHasTheEvidenceOfItsText(t *testing.T) {
 	require.Len(t, opened, 2, "the cluster has no proposal any more, and gets one")
 	assert.Equal(t, long, opened[0].Text)
 	assert.Equal(t, 3, opened[0].Occurrences)
+}
+
+// words are alike if they share one.
+type words struct{}
+
+func (words) Similar(_ context.Context, text string, others []string) ([]float64, error) {
+	scores := make([]float64, len(others))
+	for i, other := range others {
+		if slices.ContainsFunc(strings.Fields(text), func(w string) bool { return slices.Contains(strings.Fields(other), w) }) {
+			scores[i] = 1
+		}
+	}
+	return scores, nil
+}
+
+// TestASecondEditBringsNoEvidenceBack that does not speak for the text: new evidence counts as it does after the first edit.
+func TestASecondEditBringsNoEvidenceBack(t *testing.T) {
+	w := newWorld(t, feedback.Config{Similarity: words{}})
+	w.says("ann", "alpha beta")
+	w.says("bob", "beta gamma")
+	p := w.pending()
+	first := p.Draft
+	require.Equal(t, []string{"d1", "d2"}, p.Evidence)
+	edit := func(change func(*feedback.Draft)) {
+		d := p.Draft
+		change(&d)
+		var err error
+		p, err = w.rules.Propose(ctx, feedback.Submission{Replaces: p.ID, Draft: d, Actor: "eve", Reason: "x"})
+		require.NoError(t, err)
+		w.says("cleo", "beta gamma")
+		w.flush()
+		p = w.pending()
+		require.Equal(t, first, *p.Was)
+	}
+	edit(func(d *feedback.Draft) { d.Text = "alpha" })
+	assert.Equal(t, []string{"d1"}, p.Evidence)
+	edit(func(d *feedback.Draft) { d.Agents = []string{"prd", "coder"} })
+	assert.Equal(t, []string{"d1"}, p.Evidence)
+	assert.Equal(t, []int{1, 1}, []int{p.Occurrences, p.Reviewers})
+	edit(func(d *feedback.Draft) { d.Text = first.Text })
+	assert.Equal(t, []string{"d1", "d2", "d3", "d4", "d5"}, p.Evidence, "with its old text it has what speaks for that")
 }
 
 // TestAnApproverTakesOutWhatSaysSomethingElse, and the two never stand together again.

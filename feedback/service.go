@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -72,7 +73,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 // Config returns the configuration in force, defaults filled in.
 func (s *Service) Config() Config {
 	cfg := s.cfg
-	cfg.Agents = slices.Clone(cfg.Agents)
+	cfg.Agents, cfg.Checks = slices.Clone(cfg.Agents), maps.Clone(cfg.Checks)
 	return cfg
 }
 

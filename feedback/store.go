@@ -161,6 +161,8 @@ type RuleQuery struct {
 	Status State
 	Agent  string // is among those affected, or all are
 	Unfit  bool   // active rules whose effect is harmful or that have none: see [Service.Sweep]
+	// Ranked orders them as [Rules.Inject] does, for a host that puts active rules into its prompts and skills by their Draft.Place.
+	Ranked bool
 }
 
 func (q *RuleQuery) selects(r *Rule) bool {

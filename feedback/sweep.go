@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
 )
 
 var _ heed.Sweeper = (*Service)(nil)
@@ -185,6 +186,8 @@ type Effect struct {
 	//   - "stabilising": the rule came into effect less than Measuring.Stabilise ago;
 	//   - "insufficient_data": fewer than Measuring.Floor decisions on either side, or nothing to improve;
 	//   - "harmful": even the lower bound of the rate after is above the rate before (Wilson score interval of 95 %, Wilson 1927);
+	//   - "ineffective": its [Check] looked at Measuring.Floor texts or more, and even the lower bound of the share that broke the rule
+	//     is above a half, Measuring.Stabilise after it came into effect;
 	//   - "effective": it improved by Measuring.Improvement or more;
 	//   - "under_review": it improved by less, or not yet;
 	//   - "ineffective": it did not improve, Measuring.Review after it came into effect.
@@ -196,7 +199,11 @@ type Effect struct {
 	// Recurrence counts the corrections that stand with the rule's clusters, and Corrections all.
 	Recurrence  Shift `json:"recurrence"`
 	Corrections Shift `json:"corrections"`
-	// Violations counts corrections of its clusters although the agent's prompt had the rule: see Feedback.Rules.
+	// Checks counts the answers and the calls of tools that its [Check] has looked at since the rule came into effect. The hits broke
+	// the rule.
+	Checks Rate `json:"checks,omitzero"`
+	// Violations counts the hits of Checks, and the corrections of its clusters although the agent's prompt had the rule: see
+	// Feedback.Rules.
 	Violations int       `json:"violations"`
 	Measured   time.Time `json:"measured,omitzero"`
 }
@@ -279,7 +286,31 @@ func (s *Service) measure(ctx context.Context, rule *Rule, now time.Time) (Effec
 	}
 	e.Improvement = judged.Improvement
 	e.Status = m.status(judged, now.Sub(rule.Since))
-	return e, nil
+	err := s.countChecks(ctx, rule, &e)
+	if c := e.Checks; e.Status != harmful && now.Sub(rule.Since) >= m.Stabilise && c.Of >= m.Floor && wilsonLower(c.Hits, c.Of) > 0.5 {
+		e.Status = ineffective
+	}
+	return e, err
+}
+
+// countChecks counts how often the rule was broken where its check looked.
+func (s *Service) countChecks(ctx context.Context, rule *Rule, e *Effect) error {
+	if rule.Check == (Check{}) {
+		return nil
+	}
+	var read store.Snapshot
+	if err := s.cfg.Store.Read(ctx, &read, []evidence.Cell{checks(rule.ID)}, nil); err != nil {
+		return err
+	}
+	for _, part := range read.Parts {
+		e.Checks.Hits += int(part.Tally.Negative.N)
+		e.Checks.Of += int(part.Tally.N())
+	}
+	if e.Checks.Of > 0 {
+		e.Checks.Mean = float64(e.Checks.Hits) / float64(e.Checks.Of)
+	}
+	e.Violations += e.Checks.Hits
+	return nil
 }
 
 func (s *Shift) side(before bool) *Rate {

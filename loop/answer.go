@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
@@ -36,7 +37,8 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 		if e.OnChunk != nil {
 			err = receive(func() { e.OnChunk(p.Text, false) })
 		}
-		return p.answer(), wrap("answer", err)
+		answer, failed := a.checked(ctx, &p)
+		return answer, wrap("answer", errors.Join(err, failed))
 	}
 	m := a.model(p.Arm)
 	if m == nil {
@@ -88,7 +90,9 @@ func (p *Plan) answer() Answer {
 func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 	res, err := a.deciderOf(p).Decide(context.WithValue(ctx, callKey{}, c), a.request(p, a.first(p)))
 	if errors.Is(err, errAnswered) {
-		return a.earlier(ctx, p)
+		if err = a.earlier(ctx, p); err == nil {
+			return a.checked(ctx, p)
+		}
 	}
 	if err != nil {
 		return Answer{}, err
@@ -97,7 +101,17 @@ func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 	if res.Path == decision.Fallback && ctx.Err() == nil && c.pipe.fault() == nil {
 		err = a.failed(ctx, p)
 	}
-	return p.answer(), err
+	answer, failed := a.checked(ctx, p)
+	return answer, cmp.Or(err, failed)
+}
+
+// checked returns the answer of a plan, with the rules that it breaks.
+func (a *Agent) checked(ctx context.Context, p *Plan) (answer Answer, err error) {
+	answer = p.answer()
+	if answer.Text != "" && !p.unchecked {
+		answer.Violations, err = a.violations(ctx, feedback.Checked{ID: answer.ID, Text: answer.Text})
+	}
+	return answer, err
 }
 
 // errAnswered says that the event was answered while this answer was made.
@@ -117,14 +131,13 @@ func (a *Agent) first(p *Plan) func(context.Context, decision.Result, store.Batc
 	}
 }
 
-// earlier returns the answer that an event has.
-func (a *Agent) earlier(ctx context.Context, p *Plan) (Answer, error) {
+// earlier makes the plan that of the answer that its event has.
+func (a *Agent) earlier(ctx context.Context, p *Plan) error {
 	before, _, err := a.begin(ctx, p.Event.ID)
-	if err != nil {
-		return Answer{}, err
+	if err == nil {
+		a.repeat(p, &before.Value)
 	}
-	a.repeat(p, &before.Value)
-	return p.answer(), nil
+	return err
 }
 
 // committer returns what commits an answer: its trace, what waits for its fate, and what was in it.

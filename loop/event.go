@@ -6,6 +6,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 )
 
 // An Event wants an answer.
@@ -47,6 +48,9 @@ type Answer struct {
 	ID   string // of the event; what becomes of an answer with a text is told under it. Else it is [ErrNoAnswer]
 	Text string // empty if there is none: see Result.Reason
 	Plan Plan
+	// Violations are the rules that the answer breaks, or that could not be checked: see [feedback.Check]. The answer is kept all the
+	// same. The caller decides whether to show it.
+	Violations []feedback.Violation
 	// Result says how the decision came about.
 	Result decision.Result
 }
@@ -61,12 +65,15 @@ type Reaction struct {
 	At      time.Time   // the zero time means now
 }
 
-// A ToolResult is what a tool gave while an event was answered.
+// A ToolResult is what a tool is asked, or gave, while an event was answered.
 type ToolResult struct {
 	ID   string // of the call. A result that is told again under one id counts once. "" means that its content names it
 	Name string // of the tool
-	Text string // what it gave
-	Err  error  // why it failed; nil if it did not
+	// Before says that the tool was not called yet: rules are asked about Name and Input, and nothing else counts.
+	Before bool
+	Input  string // the arguments, for rules that check them
+	Text   string // what it gave
+	Err    error  // why it failed; nil if it did not
 	// Task is the event's, for a result that comes before the answer: see Plan.Event. "" means that of the answer, and else the event.
 	Task string
 	At   time.Time

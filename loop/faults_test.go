@@ -110,7 +110,7 @@ func fallibles() []fallible {
 		}},
 		{"Undo", "heuristic", func(w *workshop) error { return w.Undo(ctx, "h", "ann") }},
 		{"Undo", "model", func(w *workshop) error { return w.Undo(ctx, "m", "ann") }},
-		{"Tool", "", func(w *workshop) error { return w.Tool(ctx, "m", loop.ToolResult{Name: "mail", Err: broken}) }},
+		{"Tool", "", func(w *workshop) error { return second(w.Tool(ctx, "m", loop.ToolResult{Name: "mail", Err: broken})) }},
 		{"Outcome", "heuristic", func(w *workshop) error { return w.Outcome(ctx, "h", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
 		{"Outcome", "task", func(w *workshop) error { return w.Outcome(ctx, "m", loop.Outcome{Success: &yes, At: w.clock.Now()}) }},
 		{"Correct", "", func(w *workshop) error {
@@ -184,7 +184,7 @@ func TestAContextThatHasEnded(t *testing.T) {
 		"React":    w.React(ended, "h", loop.Reaction{Value: 1}),
 		"Undo":     w.Undo(ended, "h", ""),
 		"Hear":     second(w.Hear(ended, learning.Message{Session: "s", Text: "undo"})),
-		"Tool":     w.Tool(ended, "h", loop.ToolResult{Err: errors.New("x")}),
+		"Tool":     second(w.Tool(ended, "h", loop.ToolResult{Err: errors.New("x")})),
 		"Outcome":  w.Outcome(ended, "h", loop.Outcome{Success: &yes}),
 		"Correct":  second(w.Correct(ended, "h", loop.Correction{Reviewer: "ann"})),
 		"Explain":  second(w.Explain(ended, "h")),

@@ -241,8 +241,8 @@ func TestATaskIsToldWhatWentBadly(t *testing.T) {
 	w.model.says = "Split by layer: first the interface, then the data."
 	for i := range 4 {
 		answer := w.answer(loop.Event{Text: "Rename the column", Task: string(rune('a' + i))})
-		require.NoError(t, w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")}))
-		require.NoError(t, w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")}))
+		require.NoError(t, second(w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")})))
+		require.NoError(t, second(w.Tool(ctx, answer.ID, loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed")})))
 		report, err := w.Patterns().Errors(ctx, patterns.HistoryQuery{About: string(rune('a' + i))})
 		require.NoError(t, err)
 		require.Len(t, report.Errors, 1, "an error counts once")
@@ -263,18 +263,18 @@ func TestAToolFailsBeforeTheAnswer(t *testing.T) {
 	failure := loop.ToolResult{ID: "1", Name: "tests", Err: errors.New("3 failed"), Task: "rename"}
 	plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "Rename the column", Task: "rename"})
 	require.NoError(t, err)
-	require.NoError(t, w.Tool(ctx, "e", failure))
+	require.NoError(t, second(w.Tool(ctx, "e", failure)))
 	_, err = w.Answered(ctx, plan, loop.Reply{Text: "Done."})
 	require.NoError(t, err)
 	failure.Task = ""
-	require.NoError(t, w.Tool(ctx, "e", failure))
-	require.NoError(t, w.Tool(ctx, "no task", failure))
+	require.NoError(t, second(w.Tool(ctx, "e", failure)))
+	require.NoError(t, second(w.Tool(ctx, "no task", failure)))
 	for _, about := range []string{"rename", "no task"} {
 		report, err := w.Patterns().Errors(ctx, patterns.HistoryQuery{About: about})
 		require.NoError(t, err)
 		assert.Len(t, report.Errors, 1, about)
 	}
-	assertField(t, "id", w.Tool(ctx, "", failure))
+	assertField(t, "id", second(w.Tool(ctx, "", failure)))
 }
 
 func TestUnknownAnswers(t *testing.T) {
@@ -357,7 +357,7 @@ func TestEveryPartCanBeLeftOut(t *testing.T) {
 			answer := w.answer(loop.Event{Text: full, Task: "t", Session: "s"})
 			require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: 1}))
 			require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &yes}))
-			require.NoError(t, w.Tool(ctx, answer.ID, loop.ToolResult{Err: errors.New("x")}))
+			require.NoError(t, second(w.Tool(ctx, answer.ID, loop.ToolResult{Err: errors.New("x")})))
 			require.NoError(t, w.Undo(ctx, answer.ID, "ann"))
 			_, err := w.Hear(ctx, learning.Message{Session: "s", Text: "undo"})
 			require.NoError(t, err)

@@ -42,8 +42,9 @@ type Plan struct {
 	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
 	Would      string               // with [Config].Shadow: the heuristic that would have answered, or ""
 
-	system string // the whole system prompt
-	room   int
+	system    string // the whole system prompt
+	room      int
+	unchecked bool // no rule has a check
 }
 
 // LeftOut is something that a plan lacks.
@@ -169,7 +170,7 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 	res, err := a.decider.Decide(context.WithValue(ctx, quietKey{}, a.cfg.Shadow), r)
 	switch {
 	case errors.Is(err, errAnswered):
-		_, err = a.earlier(ctx, p)
+		err = a.earlier(ctx, p)
 		return err == nil, err
 	case err != nil:
 		return false, err
@@ -239,6 +240,7 @@ func (a *Agent) addRules(ctx context.Context, p *Plan) error {
 	if err != nil {
 		return err
 	}
+	p.unchecked = len(in.Checked) == 0
 	if p.add("rules", in.Section) {
 		p.Rules = in.Rules
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/internal/records"
@@ -273,21 +274,47 @@ func sign(t learning.SignalType) float64 {
 	}
 }
 
-// Tool takes what a tool gave while an event was answered. An error counts once for its task: the next attempt is told of it, and the
-// task's score falls. Output of a tool is never taken for a person's words, and is not kept.
+// Tool asks the rules before a tool is called, if r.Before is set, and returns those that the call breaks: see [feedback.Check]. The
+// caller decides what to do then.
+//
+// Otherwise it takes what a tool gave while an event was answered. An error counts once for its task: the next attempt is told of it,
+// and the task's score falls. Output of a tool is never taken for a person's words, and is not kept.
 //
 // The id is that of the event, which need not have its answer yet. Then r.Task says to which task an error belongs.
-func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) error {
+func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.Violation, error) {
 	if err := checkID(id); err != nil {
-		return wrap("tool", err)
+		return nil, wrap("tool", err)
 	}
+	if r.Before {
+		if r.Name == "" {
+			return nil, wrap("tool", &heed.InputError{Field: "Name", Reason: "must not be empty, before a call"})
+		}
+		violations, err := a.violations(ctx, feedback.Checked{ID: records.ID(id, cmp.Or(r.ID, records.ID(r.Input))), Tool: r.Name, Text: r.Input})
+		return violations, wrap("tool", err)
+	}
+	return nil, wrap("tool", a.tool(ctx, id, r))
+}
+
+// violations asks the rules about an answer or a call.
+func (a *Agent) violations(ctx context.Context, c feedback.Checked) ([]feedback.Violation, error) {
+	if a.feedback == nil {
+		return nil, nil
+	}
+	if c.Agent = a.cfg.Name; a.frozen.Load() {
+		c.ID = ""
+	}
+	return a.feedback.Rules().Check(ctx, c)
+}
+
+// tool takes the error of a tool.
+func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 	if r.Err == nil || a.patterns == nil || a.frozen.Load() {
 		return nil
 	}
 	if r.Task == "" {
 		kept, err := a.read(ctx, id)
 		if err != nil && !errors.Is(err, ErrNoAnswer) {
-			return wrap("tool", err)
+			return err
 		}
 		r.Task = cmp.Or(kept.Value.Task, id)
 	}
@@ -295,7 +322,7 @@ func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) error {
 		ID:   records.ID("tool", a.cfg.Name, id, cmp.Or(r.ID, records.ID(r.Name, r.Text, r.Err.Error()))),
 		Task: r.Task, Err: r.Err, Tool: r.Name, At: r.At,
 	})
-	return wrap("tool", err)
+	return err
 }
 
 // Outcome takes what came of an answer. It counts for the heuristic that answered, for the arm, and for the ways of working that

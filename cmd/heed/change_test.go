@@ -228,6 +228,41 @@ func TestARuleIsChangedThroughTheGate(t *testing.T) {
 	}
 }
 
+// TestAnEditIsShownWhole: an approver sees each field that is no longer as it was first proposed, and the check.
+func TestAnEditIsShownWhole(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	db, err := sql.Open("sqlite", file)
+	require.NoError(t, err)
+	defer func() { assert.NoError(t, db.Close()) }()
+	st, err := sqlstore.Open(t.Context(), db, sqlstore.SQLite)
+	require.NoError(t, err)
+	service, err := feedback.New(t.Context(), feedback.Config{Store: st})
+	require.NoError(t, err)
+	propose := func(replaces string, d feedback.Draft) feedback.Proposal {
+		p, err := service.Rules().Propose(t.Context(), feedback.Submission{Draft: d, Replaces: replaces, Actor: "wendy", Reason: "x"})
+		require.NoError(t, err)
+		return p
+	}
+	first := feedback.Draft{Text: "Name no database", Agents: []string{"coder"}, Type: feedback.Constraint, Check: feedback.Check{Forbid: "SQL"}}
+	p := propose("", first)
+	second := feedback.Draft{Text: "Name no table", Agents: []string{"writer"}, Place: "style", Check: feedback.Check{Tool: "sql", Require: "^select"}}
+	p = propose(p.ID, second)
+	second.Check = feedback.Check{Tool: "*", Function: "harmless"}
+	p = propose(p.ID, second)
+	shown := call{args: []string{"--db", file, "rules", "show", p.ID}}.run(t).out
+	for _, line := range []string{
+		"Name no table\n", "for writer\n", "\nplace: style\n", "\ncheck: calls of all tools must pass the function harmless\n",
+		"\nbefore it was edited, text: Name no database\n", "\nbefore it was edited, agents: coder\n", "\nbefore it was edited, type: constraint\n",
+		"\nbefore it was edited, place: none\n", "\nbefore it was edited, check: answers must not match SQL\n",
+		"warning: its check asks a function that is not known here",
+	} {
+		assert.Contains(t, shown, line)
+	}
+	asked := call{args: []string{"--db", file, "rules", "approve", p.ID}, env: []string{"HEED_ACTOR=nils"}, input: "n\n"}.onTerminal(t, 150)
+	assert.Contains(t, asked.out, "with a check: calls of all tools must pass the function harmless")
+}
+
 func TestExportAndImport(t *testing.T) {
 	t.Parallel()
 	db, dir := sqliteFile(t), t.TempDir()

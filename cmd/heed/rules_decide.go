@@ -56,7 +56,11 @@ func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedb
 		if p.Change != "" {
 			verb += " to " + strings.ToLower(string(p.Change))
 		}
-		if err := cmd.confirm(s, fmt.Sprintf("This %s %q for %s", verb, show(p.Text), list(p.Agents, "all"))); err != nil {
+		words := fmt.Sprintf("This %s %q for %s", verb, show(p.Text), list(p.Agents, "all"))
+		if check := checkOf(p.Check); check != "" {
+			words += ", with a check: " + check
+		}
+		if err := cmd.confirm(s, words); err != nil {
 			return err
 		}
 		review.Proposal, review.Actor, review.Reason = p.ID, cmd.Actor, cmd.Reason

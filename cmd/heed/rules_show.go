@@ -78,9 +78,15 @@ func (r *ruleReport) print(p *printer) {
 	if r.Rule.Pinned {
 		pinned = ", pinned"
 	}
+	if r.Proposal == nil && r.Rule.Check != (feedback.Check{}) {
+		p.line("check: %s", checkOf(r.Rule.Check))
+	}
 	p.line("rule: %s since %s%s", strings.ToLower(string(r.Rule.Status)), moment(r.Rule.Since), pinned)
 	if e := r.Rule.Effect; e.Status != "" {
 		p.line("effect: %s, %+.0f %% by %s, certain to %s", e.Status, 100*e.Improvement, e.Basis, percent(certainty(e)))
+		if c := e.Checks; c.Of > 0 {
+			p.line("its check: %d of %s broke it", c.Hits, plural(c.Of, "text", "texts"))
+		}
 	}
 }
 
@@ -91,13 +97,71 @@ func certainty(e feedback.Effect) float64 {
 	return e.Recurrence.Certainty
 }
 
+// A draftPart is a field of a draft, in words. It is empty where it has its default.
+type draftPart struct{ name, value string }
+
+// partsOf are all fields of a draft that people approve, but for what it changes: the text and the agents first.
+func partsOf(d *feedback.Draft) []draftPart {
+	action, kind := "", ""
+	if d.Action != feedback.CreateRule {
+		action = strings.ToLower(string(d.Action))
+	}
+	if d.Type != feedback.Guideline {
+		kind = strings.ToLower(string(d.Type))
+	}
+	return []draftPart{
+		{"text", show(d.Text)}, {"agents", list(d.Agents, "all")}, {"action", action}, {"type", kind}, {"place", given(d.Place)},
+		{"supersedes", list(d.Supersedes, "")}, {"check", checkOf(d.Check)},
+	}
+}
+
+// given shows a text, if there is one.
+func given(text string) string {
+	if text == "" {
+		return ""
+	}
+	return show(text)
+}
+
+// checkOf says what a check looks for.
+func checkOf(c feedback.Check) string {
+	where := "answers"
+	switch c.Tool {
+	case "":
+	case "*":
+		where = "calls of all tools"
+	default:
+		where = "calls of " + show(c.Tool)
+	}
+	switch {
+	case c.Forbid != "":
+		return where + " must not match " + show(c.Forbid)
+	case c.Require != "":
+		return where + " must match " + show(c.Require)
+	case c.Function != "":
+		return where + " must pass the function " + show(c.Function)
+	default:
+		return ""
+	}
+}
+
 func printProposal(p *printer, r *ruleReport) {
 	of := r.Proposal
 	p.heading("%s", show(of.Text))
-	if of.Was != nil && of.Was.Text != of.Text {
-		p.line("edited from: %s", show(of.Was.Text))
-	}
 	p.line("proposal: %s, %s, for %s", show(of.ID), strings.ToLower(string(of.Status)), list(of.Agents, "all"))
+	now := partsOf(&of.Draft)
+	for _, part := range now[2:] {
+		if part.value != "" {
+			p.line("%s: %s", part.name, part.value)
+		}
+	}
+	if of.Was != nil {
+		for i, was := range partsOf(of.Was) {
+			if was.value != now[i].value {
+				p.line("before it was edited, %s: %s", was.name, cmp.Or(was.value, "none"))
+			}
+		}
+	}
 	if of.Occurrences == 0 {
 		p.line("evidence: none")
 	} else {

@@ -216,7 +216,7 @@ var broken = map[string]map[string]fault{
 		}},
 		"takes each result for an error": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
 			r.Err = errors.Join(r.Err, errors.New(r.Text))
-			return b.agent.Tool(ctx, p.Event.ID, r)
+			return told(b.agent.Tool(ctx, p.Event.ID, r))
 		}},
 		"calls a tool twice": {tool: func(b *bot, ctx context.Context, _ *loop.Plan, r loop.ToolResult) error {
 			_, err := b.call(ctx, looptest.Call{Tool: r.Name})
@@ -228,14 +228,14 @@ var broken = map[string]map[string]fault{
 		"tells twice": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
 			again := r
 			again.ID += " again"
-			return errors.Join(b.agent.Tool(ctx, p.Event.ID, r), b.agent.Tool(ctx, p.Event.ID, again))
+			return errors.Join(told(b.agent.Tool(ctx, p.Event.ID, r)), told(b.agent.Tool(ctx, p.Event.ID, again)))
 		}},
 		"tells without ids": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
 			r.ID = ""
-			return b.agent.Tool(ctx, p.Event.ID, r)
+			return told(b.agent.Tool(ctx, p.Event.ID, r))
 		}},
 		"tells of another task": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
-			return b.agent.Tool(ctx, p.Event.Session, r)
+			return told(b.agent.Tool(ctx, p.Event.Session, r))
 		}},
 	},
 	"a model that fails gives no answer": {
@@ -379,7 +379,7 @@ var broken = map[string]map[string]fault{
 				b.mu.Lock()
 				id := b.kept.(string)
 				b.mu.Unlock()
-				return b.agent.Tool(ctx, id, r)
+				return told(b.agent.Tool(ctx, id, r))
 			},
 		},
 	},

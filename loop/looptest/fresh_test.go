@@ -154,7 +154,7 @@ func deskAdapter(agent *loop.Agent) deskHooks {
 		piece: func(v *visit, text string) { v.write(text) },
 		used: func(ctx context.Context, v *visit, c looptest.Call, output string, failure error) error {
 			r := loop.ToolResult{ID: c.ID, Name: c.Tool, Text: output, Err: failure, Task: v.plan.Event.Task}
-			return agent.Tool(ctx, v.plan.Event.ID, r)
+			return told(agent.Tool(ctx, v.plan.Event.ID, r))
 		},
 		closing: func(ctx context.Context, v *visit, text string, failure error) (looptest.Said, error) {
 			if err := ctx.Err(); err != nil {

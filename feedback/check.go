@@ -1,0 +1,200 @@
+package feedback
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A Check finds out whether an answer, or the call of a tool, breaks a rule. It is part of the [Draft], so that people approve it
+// with the words. The zero Check is none. Of Forbid, Require and Function exactly one is set.
+type Check struct {
+	// Tool says what is looked at: "" answers, "*" the arguments of every tool, and else those of the tool of this name.
+	Tool string `json:"tool,omitempty"`
+	// Forbid and Require are regular expressions, as package regexp has them, of at most 500 characters. A text that Forbid
+	// matches breaks the rule, and so does one that Require does not match.
+	Forbid  string `json:"forbid,omitempty"`
+	Require string `json:"require,omitempty"`
+	// Function is the name of one of [Config].Checks.
+	Function string `json:"function,omitempty"`
+}
+
+// Checked is an answer, or the call of a tool, that [Rules.Check] looks at.
+type Checked struct {
+	// ID names it. What was found under an ID counts once for the effect of a rule. "" counts nothing.
+	ID    string
+	Agent string // whose rules are asked; never empty
+	Tool  string // that is called; "" says that Text is an answer
+	Text  string // the answer, or the arguments
+}
+
+// A Violation says that a rule was broken, or could not be checked.
+type Violation struct {
+	Rule   string // its id
+	Text   string // its words
+	Reason string // how it was broken, or why nobody knows
+	// Unchecked says that it is not known whether the rule was broken: the text is too long for an expression, or the function is
+	// not known to this service or failed.
+	Unchecked bool
+}
+
+// The limits of a check.
+const (
+	maxChecked = 64 << 10 // bytes that an expression looks at
+	maxProgram = 500      // instructions of an expression
+)
+
+// Check asks the rules that are active for an agent whether an answer, or the call of a tool, breaks them, in their order. The caller
+// decides what to do then. What is found counts for the [Effect] of the rule. A text of more than 64 KiB is not compared with
+// expressions, and reported as unchecked.
+func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
+	if err := errors.Join(evidence.CheckText("ID", c.ID), evidence.CheckText("Tool", c.Tool)); err != nil {
+		return nil, wrap("check", err)
+	}
+	lines, err := r.lines(ctx, c.Agent)
+	if err != nil {
+		return nil, wrap("check", err)
+	}
+	var violations []Violation
+	var found store.Batch
+	now := r.s.now()
+	for _, line := range lines {
+		if !line.check.looksAt(c.Tool) {
+			continue
+		}
+		reason, err := r.s.broken(ctx, line.check, &c)
+		if ctx.Err() != nil {
+			return nil, wrap("check", ctx.Err())
+		}
+		kept := 1.
+		switch {
+		case err != nil:
+			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: err.Error(), Unchecked: true})
+			continue
+		case reason != "":
+			kept = 0
+			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: reason})
+		}
+		found.Observations = append(found.Observations, evidence.Observation{
+			ID: records.ID("feedback.check", line.id, c.Tool, c.ID), Cell: checks(line.id), Channel: "check", Reward: kept, Weight: 1, At: now,
+		})
+	}
+	if c.ID == "" || len(found.Observations) == 0 {
+		return violations, nil
+	}
+	_, err = r.s.cfg.Store.Commit(ctx, found)
+	return violations, wrap("check", err)
+}
+
+// checks is where it is counted how often a rule was kept.
+func checks(rule string) evidence.Cell { return evidence.Cell{Kind: "feedback.check", Item: rule} }
+
+// broken returns how a text breaks a rule, "" if it does not, or why nobody knows.
+func (s *Service) broken(ctx context.Context, check *checker, c *Checked) (reason string, err error) {
+	if name := check.Function; name != "" {
+		ask := s.cfg.Checks[name]
+		if ask == nil {
+			return "", fmt.Errorf("the function %q is not among Config.Checks", name)
+		}
+		err = host.Call("the check "+name, func() error {
+			reason, err = ask(ctx, c.Tool, c.Text)
+			return err
+		})
+		return reason, err
+	}
+	return check.compare(c.Text)
+}
+
+// A checker is a check with its expression.
+type checker struct {
+	Check
+	expression *regexp.Regexp
+	err        error
+}
+
+func newChecker(c Check) *checker {
+	if c == (Check{}) {
+		return nil
+	}
+	k := &checker{Check: c}
+	if c.Function == "" {
+		k.expression, k.err = compile(c.Forbid + c.Require)
+	}
+	return k
+}
+
+// looksAt reports whether the check is about a tool, or about answers if the tool is "".
+func (k *checker) looksAt(tool string) bool {
+	return k != nil && (k.Tool == tool || k.Tool == "*" && tool != "")
+}
+
+func (k *checker) compare(text string) (reason string, err error) {
+	switch {
+	case k.err != nil:
+		return "", k.err
+	case len(text) > maxChecked:
+		return "", fmt.Errorf("the text is %d bytes long, and %d can be compared with an expression", len(text), maxChecked)
+	case k.Forbid != "" && k.expression.MatchString(text):
+		return "it matches " + k.Forbid, nil
+	case k.Require != "" && !k.expression.MatchString(text):
+		return "it does not match " + k.Require, nil
+	}
+	return "", nil
+}
+
+// compile makes an expression whose time is bounded by the length of the text.
+func compile(expression string) (*regexp.Regexp, error) {
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if n := len(program.Inst); n > maxProgram {
+		return nil, fmt.Errorf("the expression is too large: it has %d instructions, may have %d", n, maxProgram)
+	}
+	return regexp.Compile(expression)
+}
+
+// validate reports the first fault of a check.
+func (c *Check) validate(a Action) error {
+	if *c == (Check{}) {
+		return nil
+	}
+	set := 0
+	for _, field := range [...]struct{ name, value string }{{"Forbid", c.Forbid}, {"Require", c.Require}, {"Function", c.Function}} {
+		if field.value == "" {
+			continue
+		}
+		set++
+		if n := utf8.RuneCountInString(field.value); n > maxText {
+			return invalid("Check."+field.name, fmt.Sprintf("has %d characters, may have %d", n, maxText))
+		}
+		if err := checkName("Check."+field.name, field.value); err != nil {
+			return err
+		}
+		if field.name == "Function" {
+			continue
+		}
+		if _, err := compile(field.value); err != nil {
+			return invalid("Check."+field.name, err.Error())
+		}
+	}
+	switch {
+	case set != 1:
+		return invalid("Check", "must have one of Forbid, Require and Function")
+	case a != CreateRule:
+		return invalid("Check", "must be empty, as the action makes no rule for prompts")
+	}
+	return evidence.CheckText("Check.Tool", c.Tool)
+}

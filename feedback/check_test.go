@@ -1,0 +1,198 @@
+package feedback_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+// checking is a draft with a check.
+func checking(text string, c feedback.Check) feedback.Draft {
+	d := rule(text)
+	d.Check = c
+	return d
+}
+
+func (w *world) check(c feedback.Checked) (found []string) {
+	w.t.Helper()
+	if c.Agent == "" {
+		c.Agent = "prd"
+	}
+	violations, err := w.rules.Check(ctx, c)
+	require.NoError(w.t, err)
+	for _, v := range violations {
+		prefix := ""
+		if v.Unchecked {
+			prefix = "unchecked: "
+		}
+		found = append(found, prefix+v.Text+": "+v.Reason)
+	}
+	return found
+}
+
+func TestChecks(t *testing.T) {
+	w := newWorld(t, feedback.Config{Checks: map[string]func(context.Context, string, string) (string, error){
+		"short": func(_ context.Context, tool, text string) (string, error) {
+			if len(text) > 20 {
+				return "it has more than 20 letters for " + tool, nil
+			}
+			return "", nil
+		},
+		"down":  func(context.Context, string, string) (string, error) { return "", errors.New("it is down") },
+		"panic": func(context.Context, string, string) (string, error) { panic("x") },
+	}})
+	for _, d := range []feedback.Draft{
+		checking("Name no database", feedback.Check{Forbid: `(?i)\b(postgres|mysql)`}),
+		checking("Greet", feedback.Check{Require: "^Dear "}),
+		checking("No deletes", feedback.Check{Tool: "sql", Forbid: "(?i)delete|drop"}),
+		checking("No secrets in calls", feedback.Check{Tool: "*", Forbid: "secret"}),
+		checking("Short mails", feedback.Check{Tool: "mail", Function: "short"}),
+		rule("Be kind"),
+	} {
+		w.activate(d)
+	}
+	for _, test := range []struct {
+		tool, text string
+		broken     []string
+	}{
+		{"", "Dear Ann, use the store", nil},
+		{"", "Use Postgres", []string{"Greet: it does not match ^Dear ", `Name no database: it matches (?i)\b(postgres|mysql)`}},
+		{"sql", "select * from postgres", nil},
+		{"sql", "drop table secret", []string{"No secrets in calls: it matches secret", "No deletes: it matches (?i)delete|drop"}},
+		{"mail", "Dear Ann", nil},
+		{"mail", "Dear Ann, how are you today?", []string{"Short mails: it has more than 20 letters for mail"}},
+		{"shell", "secret", []string{"No secrets in calls: it matches secret"}},
+	} {
+		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}), "%s %s", test.tool, test.text)
+	}
+	assert.Empty(t, w.check(feedback.Checked{Agent: "coder", Text: "Use Postgres"}), "the rules are another agent's")
+	assert.Len(t, w.inject("prd", "").Checked, 5)
+	assert.Equal(t, []string{"unchecked: Greet: the text is 65537 bytes long, and 65536 can be compared with an expression"},
+		w.check(feedback.Checked{Text: strings.Repeat("x", 65537)})[:1])
+	for name, why := range map[string]string{"down": "it is down", "panic": "the check panic panicked: x", "gone": `the function "gone" is not among Config.Checks`} {
+		r := w.activate(checking("Ask "+name, feedback.Check{Tool: name, Function: name}))
+		assert.Equal(t, []string{"unchecked: Ask " + name + ": " + why}, w.check(feedback.Checked{ID: "c", Tool: name}), "nothing passes silently")
+		assert.Zero(t, w.effect(r.ID).Checks, "and nothing is counted")
+	}
+	for field, c := range map[string]feedback.Checked{"Agent": {}, "ID": {Agent: "prd", ID: "\x00"}, "Tool": {Agent: "prd", Tool: "\x00"}} {
+		_, err := w.rules.Check(ctx, c)
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault)
+		assert.Equal(t, field, fault.Field)
+	}
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err := w.rules.Check(done, feedback.Checked{Agent: "prd", Tool: "down"})
+	assert.ErrorIs(t, err, context.Canceled)
+}
+
+func (w *world) effect(id string) feedback.Effect {
+	w.t.Helper()
+	e, err := feedback.Measure(ctx, w.Service, id, w.clock.Now())
+	require.NoError(w.t, err)
+	return e
+}
+
+// TestABadCheckIsRefused where it is proposed.
+func TestABadCheckIsRefused(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	long := strings.Repeat("x", 501)
+	for field, checks := range map[string][]feedback.Check{
+		"Check.Forbid":   {{Forbid: "("}, {Forbid: `(a)\1`}, {Forbid: "(?=a)"}, {Forbid: long}, {Forbid: "((a{50}){50}){2}"}, {Forbid: "(a{100}){10}"}, {Forbid: "a\x00"}},
+		"Check.Require":  {{Require: "["}},
+		"Check.Function": {{Function: long}, {Function: "a\x00"}},
+		"Check.Tool":     {{Tool: "\x00", Forbid: "a"}},
+		"Check":          {{Tool: "sql"}, {Forbid: "a", Require: "b"}, {Forbid: "a", Function: "f"}},
+	} {
+		for _, c := range checks {
+			_, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief", c), Actor: "paul", Reason: "x"})
+			var fault *heed.InputError
+			require.ErrorAs(t, err, &fault, "%+v", c)
+			assert.Equal(t, field, fault.Field, "%+v", c)
+		}
+	}
+	d := checking("Be brief", feedback.Check{Forbid: "a"})
+	d.Action = feedback.RefinePrompt
+	_, err := w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "paul", Reason: "x"})
+	assert.ErrorAs(t, err, new(*heed.InputError))
+	assert.Empty(t, w.proposals(""))
+	p := w.propose("paul", checking("Be brief", feedback.Check{Function: "unknown"}))
+	assert.Equal(t, []string{feedback.WarnFunction}, p.Warnings)
+	_, err = feedback.New(ctx, feedback.Config{Store: w.store, Checks: map[string]func(context.Context, string, string) (string, error){"f": nil, "": nil}})
+	assert.ErrorAs(t, err, new(*heed.ConfigError))
+}
+
+// TestTheCheckIsApprovedWithTheWords: another check is another hash, and an edited check has no approvals.
+func TestTheCheckIsApprovedWithTheWords(t *testing.T) {
+	hashes := map[string]bool{}
+	for _, c := range []feedback.Check{{}, {Forbid: "a"}, {Require: "a"}, {Function: "a"}, {Tool: "a", Forbid: "a"}, {Tool: "*", Forbid: "a"}} {
+		hashes[checking("Be brief", c).Hash()] = true
+	}
+	assert.Len(t, hashes, 6)
+	w := newWorld(t, feedback.Config{})
+	seen := w.approve(w.propose("paul", checking("Be brief", feedback.Check{Forbid: "a"})), "cleo")
+	p, err := w.rules.Propose(ctx, feedback.Submission{Draft: checking("Be brief", feedback.Check{Require: "a"}), Replaces: seen.ID, Actor: "mallory", Reason: "x"})
+	require.NoError(t, err)
+	assert.Equal(t, "a", p.Was.Check.Forbid)
+	assert.Empty(t, p.Approvals)
+	_, err = w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Actor: "dan", Reason: "x", Hash: seen.Hash()})
+	assert.Equal(t, "stale", feedback.Refusal(err))
+	r := w.approve(p, "cleo", "dan")
+	_, err = w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
+	require.NoError(t, err)
+	d := r.Draft
+	d.Check, d.Change, d.Of = feedback.Check{}, feedback.Restore, r.ID
+	_, err = w.rules.Propose(ctx, feedback.Submission{Draft: d, Actor: "mallory", Reason: "x"})
+	assert.Equal(t, "stale", feedback.Refusal(err), "it is restored with its check or not at all")
+
+	w.activate(checking("The summary is too long", feedback.Check{Forbid: "a"}))
+	w.activate(checking("The summary is much too long", feedback.Check{Forbid: "b"}))
+	opened, err := w.rules.Consolidate(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, opened, "two checks are not one")
+}
+
+// TestViolationsAreEvidence of the effect, each answer once, since the rule came into effect.
+func TestViolationsAreEvidence(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	r := w.activate(checking("Name no database", feedback.Check{Forbid: "SQL"}))
+	for i := range 30 {
+		text := "Use SQL"
+		if i%5 == 0 {
+			text = "Use a store"
+		}
+		for range 2 {
+			w.check(feedback.Checked{ID: "a" + string(rune('A'+i)), Text: text})
+		}
+	}
+	w.check(feedback.Checked{Text: "Use SQL"}) // without an id
+	e := w.effect(r.ID)
+	assert.Equal(t, feedback.Rate{Hits: 24, Of: 30, Mean: 0.8}, e.Checks)
+	assert.Equal(t, 24, e.Violations)
+	assert.Equal(t, "stabilising", e.Status)
+	w.clock.advance(8 * day)
+	assert.Equal(t, "ineffective", w.effect(r.ID).Status, "a rule that most answers break does not work")
+	require.NoError(t, w.Sweep(ctx, w.clock.Now()))
+	assert.False(t, w.rule(r.ID).RetireProposed.IsZero())
+
+	_, err := w.rules.Move(ctx, order(r.ID), feedback.StateRetired)
+	require.NoError(t, err)
+	assert.Empty(t, w.check(feedback.Checked{ID: "later", Text: "Use SQL"}), "a retired rule asks nobody")
+	w.change(r.ID, feedback.Restore)
+	assert.Zero(t, w.effect(r.ID).Checks, "it begins anew")
+	w.check(feedback.Checked{ID: "new", Text: "Use SQL"})
+	assert.Equal(t, 1, w.effect(r.ID).Violations)
+	kept := w.activate(checking("Sign", feedback.Check{Require: "Ann$"}))
+	for i := range 30 {
+		w.check(feedback.Checked{ID: "k" + string(rune('A'+i)), Text: "Yours, Ann"})
+	}
+	w.clock.advance(8 * day)
+	assert.Equal(t, "insufficient_data", w.effect(kept.ID).Status, "that it is kept does not say what it is good for")
+}

@@ -1,0 +1,104 @@
+package loop_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+)
+
+// enforce makes a rule with a check.
+func (w *world) enforce(text string, c feedback.Check) {
+	w.t.Helper()
+	rules := w.Feedback().Rules()
+	p, err := rules.Propose(ctx, feedback.Submission{
+		Draft: feedback.Draft{Text: text, Agents: []string{"loop"}, Check: c}, Actor: "paul", Reason: "seen often",
+	})
+	require.NoError(w.t, err)
+	for _, who := range []string{"cleo", "dan"} {
+		_, err = rules.Review(ctx, feedback.Review{Proposal: p.ID, Hash: p.Hash(), Actor: who, Reason: "right"})
+		require.NoError(w.t, err)
+	}
+}
+
+// broken lists the rules that were broken.
+func broken(violations []feedback.Violation) (texts []string) {
+	for _, v := range violations {
+		texts = append(texts, v.Text)
+	}
+	return texts
+}
+
+// TestRulesAreEnforced: whoever answers, the caller is told of the rules that the answer or a call breaks, and counts once.
+func TestRulesAreEnforced(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w.model.says = "Use sudo."
+	answer, err := w.Answer(ctx, loop.Event{ID: "before", Text: "What now?"})
+	require.NoError(t, err)
+	assert.Empty(t, answer.Violations)
+	w.enforce("Never use sudo", feedback.Check{Forbid: "sudo"})
+	w.enforce("Never rotate", feedback.Check{Forbid: "(?i)rotate"})
+	w.enforce("Delete nothing", feedback.Check{Tool: "*", Forbid: "rm -r"})
+	for range 2 { // the second time it is the answer that it has
+		answer, err = w.Answer(ctx, loop.Event{ID: "e", Text: "What now?"})
+		require.NoError(t, err)
+		assert.Equal(t, "Use sudo.", answer.Text)
+		assert.Equal(t, []string{"Never use sudo"}, broken(answer.Violations))
+	}
+	answer, err = w.Answer(ctx, loop.Event{ID: "h", Text: full})
+	require.NoError(t, err)
+	assert.Equal(t, "rotate", answer.Result.CreditID)
+	assert.Equal(t, []string{"Never rotate"}, broken(answer.Violations), "a heuristic is no exception")
+	plan, err := w.Prepare(ctx, loop.Event{ID: "p", Text: "What then?"})
+	require.NoError(t, err)
+	answer, err = w.Answered(ctx, plan, loop.Reply{Text: "sudo rotate"})
+	require.NoError(t, err)
+	assert.ElementsMatch(t, []string{"Never use sudo", "Never rotate"}, broken(answer.Violations))
+
+	call := loop.ToolResult{ID: "c", Name: "shell", Before: true, Input: "rm -rf /"}
+	for range 2 {
+		found, err := w.Tool(ctx, "e", call)
+		require.NoError(t, err)
+		assert.Equal(t, []string{"Delete nothing"}, broken(found))
+	}
+	call.Input = "ls"
+	assert.Empty(t, w.call(call))
+	call.Before, call.Input = false, "rm -rf /"
+	assert.Empty(t, w.call(call), "it is too late to ask")
+	assertField(t, "Name", second(w.Tool(ctx, "e", loop.ToolResult{Before: true})))
+
+	w.Freeze(true)
+	assert.Len(t, w.call(loop.ToolResult{ID: "frozen", Name: "shell", Before: true, Input: "rm -r"}), 1)
+	w.Freeze(false)
+	w.clock.Advance(8 * 24 * time.Hour)
+	require.NoError(t, w.Feedback().Sweep(ctx, time.Time{}))
+	rules, err := w.Feedback().Rules().List(ctx, feedback.RuleQuery{})
+	require.NoError(t, err)
+	counted := map[string][2]int{}
+	for _, r := range rules {
+		counted[r.Text] = [2]int{r.Effect.Checks.Hits, r.Effect.Checks.Of}
+	}
+	assert.Equal(t, map[string][2]int{"Never use sudo": {2, 3}, "Never rotate": {2, 3}, "Delete nothing": {1, 1}}, counted)
+}
+
+func (w *world) call(r loop.ToolResult) []feedback.Violation {
+	w.t.Helper()
+	found, err := w.Tool(ctx, "e", r)
+	require.NoError(w.t, err)
+	return found
+}
+
+// TestWithoutFeedbackNothingIsEnforced: there are no rules to ask.
+func TestWithoutFeedbackNothingIsEnforced(t *testing.T) {
+	w := newWorld(t, loop.Config{Without: loop.Feedback})
+	w.model.says = "Use sudo."
+	assert.Empty(t, w.call(loop.ToolResult{Name: "shell", Before: true}))
+	answer, err := w.Answer(ctx, loop.Event{ID: "e", Text: "What now?"})
+	require.NoError(t, err)
+	assert.Empty(t, answer.Violations)
+}
