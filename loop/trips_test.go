@@ -55,6 +55,7 @@ func TestPrepareIsTwoCallsOfTheStore(t *testing.T) {
 	for i, e := range []loop.Event{
 		{Text: full, Domain: "ops"}, {Text: full, Domain: "ops", Session: "s", Person: "ann"},
 		{Text: full, Domain: "ops", Session: "s", Person: "ann", Stream: "chat"},
+		{Text: full, Domain: "ops", Task: "t"}, {Text: full, Domain: "ops", Session: "s", Stream: "chat", Task: "t"},
 	} {
 		first := e
 		first.Session, first.Stream = "", "" // where nothing was answered

@@ -143,9 +143,14 @@ func (c *Config) conditions(t *evidence.Tally, now time.Time) []Condition {
 		newCondition(Proven, "helpful observations", float64(t.Positive.N), "at least", float64(m.MinHelpful)),
 		newCondition(Proven, "a harmful share", ratio, "less than", m.MaxHarmful))
 	if t.Positive.N > 0 {
-		all = append(all, newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())), "at most", days(m.Recency)))
+		all = append(all, m.recent(t, now))
 	}
 	return all
+}
+
+// recent is the one condition that depends on the time.
+func (m *Maturity) recent(t *evidence.Tally, now time.Time) Condition {
+	return newCondition(Proven, "days since it last helped", days(now.Sub(t.Positive.Last.Time())), "at most", days(m.Recency))
 }
 
 // stateOf returns the first state whose conditions are met, of deprecated, candidate, proven and established.

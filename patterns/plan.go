@@ -44,7 +44,11 @@ var planSize = SectionSize{10, 3_000}
 // If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with the error.
 func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 	plan := Plan{Size: r.cfg.Size}
-	found, err := r.readAll(ctx, PatternQuery{})
+	version, tasks, err := r.versions(ctx)
+	var found *pastPatterns
+	if err == nil {
+		found, err = r.pastPatterns(ctx, version)
+	}
 	if err != nil {
 		return Plan{}, failed("plan", err)
 	}
@@ -58,7 +62,7 @@ func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 			plan.Patterns = append(plan.Patterns, s)
 		}
 	}
-	if plan.Similar, err = r.similar(ctx, task); err != nil {
+	if plan.Similar, err = r.similar(ctx, task, tasks); err != nil {
 		r.watch.Failed(ctx, "similar", err)
 		return plan, fmt.Errorf("patterns: plan: without similar tasks: %w", err)
 	}
@@ -75,53 +79,64 @@ type rank struct {
 	order [3]float64
 }
 
+func (r rank) compare(o rank) int {
+	return cmp.Or(-slices.Compare(r.order[:], o.order[:]), strings.Compare(string(r.id), string(o.id)))
+}
+
 // planned returns the patterns that a plan has, the best first. Each list has a limit. Candidates are not among them.
-func (r *Recorder) planned(found *reading) (all []Standing) {
+func (r *Recorder) planned(p *pastPatterns) (all []Standing) {
 	now := r.cfg.Now()
-	var ranks []rank
-	for _, id := range found.order {
-		if k, ok := r.rank(found, id, now); ok {
-			ranks = append(ranks, k)
+	lists := make(map[State]*best)
+	for i := range p.prospects {
+		k, ok := r.rank(&p.prospects[i], now)
+		if !ok {
+			continue
 		}
+		if lists[k.list] == nil {
+			lists[k.list] = new(best)
+		}
+		lists[k.list].add(k)
 	}
-	slices.SortFunc(ranks, func(a, b rank) int {
-		return cmp.Or(-slices.Compare(a.order[:], b.order[:]), strings.Compare(string(a.id), string(b.id)))
-	})
-	taken := make(map[State]int)
+	var ranks best
+	for _, list := range lists {
+		ranks = append(ranks, *list...)
+	}
+	slices.SortFunc(ranks, rank.compare)
 	for _, k := range ranks {
-		if taken[k.list]++; taken[k.list] <= mostPlanned {
-			all = append(all, r.stand(found, k.id, now))
-		}
+		all = append(all, r.stand(p.reading, k.id, now))
 	}
 	return all
 }
 
 // rank returns the rank of a pattern, unless a plan does not have it.
-func (r *Recorder) rank(found *reading, id PatternID, now time.Time) (k rank, ok bool) {
-	kept := found.patterns[id]
-	p := kept.Value
-	tally, tried := found.tallies[p.root()]
-	if p.archived() || !p.Anti && !tried && p.Override == "" {
-		return k, false
-	}
-	r.advance(&p, &tally, now)
-	rate := tally.At(evidence.InstantOf(now)).Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
-	counts := countsOf(&tally)
-	k = rank{id, p.State, [3]float64{r.cfg.Maturity.multiplier(p.State), rate, float64(counts.total())}}
+func (r *Recorder) rank(p *prospect, now time.Time) (k rank, ok bool) {
+	state := p.state(r, now)
+	rate := p.tally.At(evidence.InstantOf(now)).Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
+	counts := countsOf(&p.tally)
+	k = rank{p.id, state, [3]float64{r.cfg.Maturity.multiplier(state), rate, float64(counts.total())}}
 	switch {
-	case p.Anti:
+	case p.anti:
 		k.list, k.order[0] = Inverted, float64(counts.Failures)
-	case p.State == Proven:
+	case state == Proven:
 		k.list = Established
 	}
-	return k, p.Anti || k.list == Established || k.list == Deprecated && r.cfg.Warnings
+	return k, p.anti || r.plans(state)
+}
+
+// plans reports whether plans have patterns in a state.
+func (r *Recorder) plans(s State) bool {
+	return s == Established || s == Proven || s == Deprecated && r.cfg.Warnings
 }
 
 // similar asks the host's own function for past tasks, if there is one.
-func (r *Recorder) similar(ctx context.Context, task string) (found []Precedent, err error) {
+func (r *Recorder) similar(ctx context.Context, task string, version uint64) (found []Precedent, err error) {
 	limit := r.cfg.MaxSimilar
 	if r.cfg.Similar == nil {
-		return r.sharingWords(ctx, task, limit)
+		known, err := r.pastTasks(ctx, version)
+		if err != nil {
+			return nil, err
+		}
+		return known.like(task, limit), nil
 	}
 	err = host.Call("Config.Similar", func() (err error) {
 		found, err = r.cfg.Similar(ctx, task, limit)
@@ -134,29 +149,6 @@ func (r *Recorder) similar(ctx context.Context, task string) (found []Precedent,
 }
 
 const scanned = 2000 // outcomes that are compared with a task
-
-// sharingWords finds past tasks by the words that their descriptions share with the text: the size of the intersection divided
-// by that of the union (Jaccard 1901). The last outcome of each task counts. Of equals, the later comes first.
-func (r *Recorder) sharingWords(ctx context.Context, task string, limit int) ([]Precedent, error) {
-	words := wordSet(task)
-	var found []Precedent
-	seen := make(map[string]bool)
-	for e, err := range r.Entries(ctx, HistoryQuery{Limit: scanned}) {
-		if err != nil {
-			return nil, err
-		}
-		o := &e.Outcome
-		if e.isReview() || seen[o.Task] {
-			continue
-		}
-		seen[o.Task] = true
-		if similarity := text.Jaccard(words, wordSet(o.Description)); similarity > 0 {
-			found = append(found, Precedent{o.Task, o.Description, similarity, o.Strategy, e.Score.Class, e.Score.Reason})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b Precedent) int { return cmp.Compare(b.Similarity, a.Similarity) })
-	return found[:min(len(found), limit)], nil
-}
 
 func wordSet(task string) []string {
 	return text.Distinct(slices.DeleteFunc(tokens(task), func(t string) bool { return len(t) < 2 })) // without marks and articles

@@ -25,6 +25,7 @@ type Recorder struct {
 	approaches []compiled
 	turn       lock.Lock // of those who try again
 	watch      *watch.Watch
+	past       past
 	swept      atomic.Pointer[time.Time] // when Sweep last did its work
 }
 

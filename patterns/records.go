@@ -36,7 +36,7 @@ func kindsOf(recorder string) kinds {
 		patternCells: recorder + ".pattern", criterionCells: recorder + ".criterion",
 		patterns: records.Kind[Pattern]{
 			Kind: store.Kind{
-				Name: recorder + ".pattern", Limits: store.Limits{Most: maxPatterns, Refuse: true}, Decided: []string{"by.actor"},
+				Name: recorder + ".pattern", Versioned: true, Limits: store.Limits{Most: maxPatterns, Refuse: true}, Decided: []string{"by.actor"},
 			},
 			Place: func(p Pattern) (string, time.Time, []string) {
 				return string(p.ID), p.CreatedAt, person(nil, p.By.Actor)
@@ -50,7 +50,7 @@ func kindsOf(recorder string) kinds {
 		},
 		entries: records.Kind[Entry]{
 			Kind: store.Kind{
-				Name: recorder + ".entry", Limits: kept, Caused: []string{"outcome.source"}, Decided: []string{"review.actor"},
+				Name: recorder + ".entry", Versioned: true, Limits: kept, Caused: []string{"outcome.source"}, Decided: []string{"review.actor"},
 			},
 			Place: func(e Entry) (string, time.Time, []string) {
 				keys := person([]string{store.Key("task", e.Outcome.Task)}, e.Outcome.Source)

@@ -81,6 +81,13 @@ func Jaccard[T cmp.Ordered](a, b []T) float64 {
 			a, b = a[1:], b[1:]
 		}
 	}
+	return jaccard(common, all)
+}
+
+// JaccardOf is [Jaccard] of sets of these sizes that have this number of elements in common.
+func JaccardOf(common, a, b int) float64 { return jaccard(common, a+b) }
+
+func jaccard(common, all int) float64 {
 	if common == 0 {
 		return 0
 	}
