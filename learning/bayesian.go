@@ -22,6 +22,7 @@ type BayesianConfig struct {
 	SilenceIsNeutral bool          // silence says nothing
 	// IsUndo reports whether a text is a command to take the last answer back. nil means heed's reader, which knows such commands in eight
 	// languages and tells them from questions, quotations and tasks about undoing. [Keywords] makes one of words.
+	// It may be asked several times about one message.
 	IsUndo func(text string) bool
 	// UndoAll makes a text take back all open answers of its session. By default it takes back those to the newest event.
 	UndoAll bool

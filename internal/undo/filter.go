@@ -20,7 +20,7 @@ type filter struct {
 }
 
 // roots are the rules that the clauses of a command follow.
-var roots = []string{"command", "loose", "free", "sure", "dependent"}
+var roots = []string{"command", "loose", "free", "sure", "dependent", "again"}
 
 var fast = newFilter(languages)
 

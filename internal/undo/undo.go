@@ -61,7 +61,7 @@ const (
 func judge(all []*reader, i int) verdict {
 	c := all[i]
 	sure := c.whole("sure")
-	strict := c.whole("command") || i > 0 && c.whole("dependent") && all[i-1].whole("courtesy")
+	strict := c.whole("command") || i > 0 && (c.whole("dependent") && all[i-1].whole("courtesy") || c.whole("again") && all[i-1].whole("better"))
 	loose := !strict && c.whole("loose")
 	switch {
 	case sure:
@@ -106,7 +106,7 @@ func spoils(all []*reader, i, j int) bool {
 	switch {
 	case j > i && other.whole("keep"):
 		return true
-	case other.whole("courtesy"), other.whole("command"), other.whole("dependent"), other.whole("loose"), other.whole("sure"), isFree(all, j):
+	case other.whole("courtesy"), other.whole("command"), other.whole("dependent"), other.whole("again"), other.whole("loose"), other.whole("sure"), isFree(all, j):
 		return false
 	case c.whole("dismissal"), other.has("mention"):
 		return true

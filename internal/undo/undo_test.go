@@ -47,17 +47,18 @@ func score(t testing.TB, file string) (commands, found, others, mistaken int) {
 	return commands, found, others, mistaken
 }
 
-// TestCorpora: seen.json was there before the grammar, and more.json came with it. fresh.json is by somebody who did not know the
-// grammar. Its first score, before the grammar was made better with it, was 41 commands and one mistake. third.json is by another
-// one, and its first score was 46 commands and no mistake. fourth.json is by yet another one. It has its first score here, of the
-// grammar as it is.
+// TestCorpora: seen.json was there before the grammar, and more.json grew with it. Each of the others is by another author who did not know the
+// grammar. docs/confidence.md has their first scores. fifth_open.json and fifth_held.json are two halves of one: the grammar was made better with the
+// first, and fifth_held.json has its first score here.
 func TestCorpora(t *testing.T) {
 	for file, want := range map[string]struct{ commands, found, others, mistaken int }{
-		"seen.json":   {80, 80, 96, 0},
-		"more.json":   {577, 566, 770, 2},
-		"fresh.json":  {80, 79, 96, 0},
-		"third.json":  {80, 77, 96, 0},
-		"fourth.json": {80, 66, 96, 2},
+		"seen.json":       {80, 80, 96, 0},
+		"more.json":       {914, 906, 1044, 3},
+		"fresh.json":      {80, 79, 96, 0},
+		"third.json":      {80, 79, 96, 0},
+		"fourth.json":     {80, 71, 96, 0},
+		"fifth_open.json": {48, 48, 48, 0},
+		"fifth_held.json": {48, 44, 48, 1},
 	} {
 		commands, found, others, mistaken := score(t, "testdata/"+file)
 		assert.Equal(t, []int{want.commands, want.others}, []int{commands, others}, file)
@@ -79,7 +80,9 @@ func TestCommand(t *testing.T) {
 		"She said: undo that": false, "undo that, she said": false, "undo()": false, "x.undo that": false, "> undo that": false, "`undo that`": false,
 		"Never mind, I found it.": false, "never undo that": false, "he wants to undo that": false, "I undid that": false,
 		"— undo that! — she cried": false, "she said, undo that": false, "my boss says it looks odd, so please undo that": true,
-		"ops 😅 undo that": true, "undo undo undo": true, "restore the settings": false, "remove the last comma": false,
+		"ops 😅 undo that": true, "kannst du das rückgänig machen?": true, "rückgangig machen": true, "Wir mussten die Änderung zurücknehmen": false, "Ya lo dejé como estaba": false,
+		"one step back": true, "pretend nothing happened": true, "pretend you are a pirate": false, "fais comme si de rien n'était": true, "fais comme si tu étais un pirate": false,
+		"the old version was better": false, "the old version was better, back to that": true, "OK, back to that.": false, "undo undo undo": true, "restore the settings": false, "remove the last comma": false,
 		"add undo buttons, then revert": false, "nicht rückgängig machen": false, "no deshagas eso": false, "não desfaz isso": false,
 		"不要撤销": false, "元に戻さないで": false, "": false, " ": false, "?": false, "mind": false, "hello": false,
 	} {
