@@ -34,6 +34,10 @@ type Config struct {
 	HalfLife time.Duration
 	// Caps limit the influence of single sources. The store then keeps sources apart.
 	Caps evidence.Caps
+	// Guarded is for users who are not trusted. It changes the defaults: no source weighs more than one full observation on an arm
+	// (Caps.SourceMass 1), an arm begins with a doubt (Prior Beta(2, 4)), and each arm is tried twelve times in its segment before the draws
+	// decide (Exploration{1, 12}), so that a few false accounts have honest outcomes against them. docs/sources.md has what it holds and costs.
+	Guarded bool
 	// BySource makes the store keep sources apart without caps, so that a source can be expunged at any time, and not only
 	// while the store's history still holds all its outcomes. It is a setting of the store, as the half-life is. false means
 	// what the store has. The number of sessions in which an item was seen is counted without a source.
@@ -118,6 +122,11 @@ func (c Config) withDefaults() Config {
 	c.Name = cmp.Or(c.Name, defaultName)
 	if c.Pooling == nil {
 		c.Pooling = TwoLevel{}
+	}
+	if c.Guarded {
+		c.Caps.SourceMass = cmp.Or(c.Caps.SourceMass, 1)
+		c.Prior = cmp.Or(c.Prior, evidence.Beta{Alpha: 2, Beta: 4})
+		c.Exploration = cmp.Or(c.Exploration, Exploration{Bonus: 1, MinSamples: 12})
 	}
 	c.Prior = cmp.Or(c.Prior, evidence.Beta{Alpha: 1, Beta: 1})
 	if c.Exploration.Bonus > 0 {

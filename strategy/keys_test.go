@@ -149,6 +149,13 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 				return means(t, l, item)[0]
 			}, without: 0.5, with: 2. / 3,
 		},
+		"Guarded": {
+			base: func(c *cfg) { c.Pooling = strategy.Copy{} }, set: func(c *cfg) { c.Guarded = true },
+			observe: func(l *strategy.Learner, _ *clock) any { // one full observation, on Beta(2, 4)
+				from(t, l, 1, map[string]int{"one": 8})
+				return means(t, l, item)[0]
+			}, without: 0.9, with: 3. / 7,
+		},
 		"BySource": {set: func(c *cfg) { c.BySource = true }, observe: func(l *strategy.Learner, _ *clock) any {
 			from(t, l, 1, map[string]int{"one": 1, "two": 1})
 			return len(kept(t, l.Config().Store, item, "arm"))
@@ -333,7 +340,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"BySource", "Disabled", "Unrecorded", "Caps.Silence", "Observer", "Now", "Seed", "NewID"}
+	neverWrong := []string{"Guarded", "BySource", "Disabled", "Unrecorded", "Caps.Silence", "Observer", "Now", "Seed", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)

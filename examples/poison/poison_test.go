@@ -1,0 +1,68 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/examples/internal/show"
+	"github.com/heedhq/heed/strategy"
+)
+
+// TestGuardedHoldsThreeFalseAccounts among 200 honest outcomes below 5 % of the choices; without limits they win, and nobody else does.
+func TestGuardedHoldsThreeFalseAccounts(t *testing.T) {
+	s := study{
+		runs: 10, seed: 2026, honest: []int{200}, rates: worlds[0],
+		settings: []setting{{"no limits", strategy.Config{}}, {"Guarded", strategy.Config{Guarded: true}}}, attacks: []attack{{}, {3, 10}},
+	}
+	results, err := s.play(context.Background(), func(int, int) {})
+	require.NoError(t, err)
+	free, guarded := results[0], results[1]
+	assert.Less(t, guarded.Worst[1].Mean, 0.05)
+	assert.Greater(t, free.Worst[1].Mean, 0.8)
+	assert.Less(t, free.Worst[0].Mean, 0.03)
+	assert.Less(t, guarded.Worst[0].Mean, 0.03)
+	assert.Less(t, guarded.Lost, 2*free.Lost)
+}
+
+// TestAnAttackLeavesNothing: what an attack did is taken back before the next.
+func TestAnAttackLeavesNothing(t *testing.T) {
+	ctx := context.Background()
+	w, err := newWorld(ctx, []float64{0.7, 0.3}, strategy.Config{}, 1)
+	require.NoError(t, err)
+	for range 30 {
+		_, err := w.honest(ctx)
+		require.NoError(t, err)
+	}
+	before, err := w.learner.Beliefs(ctx, strategy.Query{})
+	require.NoError(t, err)
+	poisoned, err := w.under(ctx, attack{2, 50})
+	require.NoError(t, err)
+	assert.Greater(t, poisoned, 0.5)
+	after, err := w.learner.Beliefs(ctx, strategy.Query{})
+	require.NoError(t, err)
+	for i := range before {
+		assert.InDelta(t, before[i].Mean(), after[i].Mean(), 0.01)
+	}
+}
+
+func TestReport(t *testing.T) {
+	was := worlds
+	defer func() { worlds = was }()
+	worlds = [][]float64{{0.9, 0.1}}
+	var out bytes.Buffer
+	require.NoError(t, command(context.Background(), []string{"-quick", "-runs", "1", "-json"}, &out, func(int, int) {}))
+	var read struct{ Worlds []struct{ Results []result } }
+	require.NoError(t, json.Unmarshal(out.Bytes(), &read))
+	assert.Len(t, read.Worlds[0].Results, len(settings()))
+	out.Reset()
+	require.NoError(t, report(&out, worlds[0], 10, read.Worlds[0].Results))
+	assert.Contains(t, out.String(), "Guarded")
+	for _, args := range [][]string{{"more"}, {"-runs", "0"}} {
+		require.ErrorIs(t, command(context.Background(), args, &out, func(int, int) {}), show.ErrUsage)
+	}
+}
