@@ -85,14 +85,19 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending []Proposal, e
 
 // activeRules returns the active rules that an agent of the draft may see. It reads no others.
 func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
-	keys := [][]string{{store.Key("active", anyValue)}}
+	return ruleKind.union(ctx, s.cfg.Store, d.activeKeys(), func(r *Rule) bool { return d.overlaps(&r.Draft) })
+}
+
+// activeKeys are what to look for: the active rules of any of the draft's agents.
+func (d *Draft) activeKeys() (keys [][]string) {
+	keys = [][]string{{store.Key("active", anyValue)}}
 	if d.AllAgents {
 		keys = [][]string{statusKeys(StateActive)}
 	}
 	for _, agent := range d.Agents {
 		keys = append(keys, []string{store.Key("active", agent)})
 	}
-	return ruleKind.union(ctx, s.cfg.Store, keys, func(r *Rule) bool { return d.overlaps(&r.Draft) })
+	return keys
 }
 
 // explain sets the kind of the conflict of two texts with this score, and leaves it empty if there is none.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"unicode/utf8"
 
-	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/store"
 )
 
 // The lines before and behind learned rules in a prompt. Text between them never counts as a reviewer's words.
@@ -90,80 +90,67 @@ type line struct {
 }
 
 // lines returns the lines of the rules that may be injected, the most important first. One small read tells whether a rule has
-// changed; only then they are read anew.
+// changed. If so, a second one reads them anew.
 func (r *Rules) lines(ctx context.Context, agent string) (lines []line, err error) {
-	for try := 1; ; try++ {
-		before, err := r.s.board(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if lines, ok := r.s.prompts.get(agent, before.rules); ok {
-			return lines, nil
-		}
-		ranked, err := r.ranked(ctx, agent)
-		if err != nil {
-			return nil, err
-		}
-		lines = make([]line, len(ranked))
-		for i := range ranked {
-			lines[i] = line{ranked[i].ID, render(&ranked[i]), ranked[i].Text, newChecker(ranked[i].Check)}
-		}
-		after, err := r.s.board(ctx)
-		switch {
-		case err != nil:
-			return nil, err
-		case after.rules == before.rules:
-			r.s.prompts.put(agent, before.rules, lines)
-			return lines, nil
-		case try == records.Tries: // rules change all the time: these were active while they were read
-			return lines, nil
-		}
+	if err := checkName("Agent", agent); err != nil {
+		return nil, err
 	}
+	st, version := r.s.cfg.Store, []store.Ref{ruleKind.Ref("")}
+	var read store.Snapshot
+	if err := st.Read(ctx, &read, nil, version); err != nil {
+		return nil, err
+	}
+	if lines, ok := r.s.prompts.get(agent, read.Records[0].Revision); ok {
+		return lines, nil
+	}
+	read.Reset()
+	draft := &Draft{Agents: []string{agent}}
+	var queries []store.Query
+	for _, keys := range draft.activeKeys() {
+		queries = append(queries, store.Query{Kind: ruleKind.Name, Keys: keys})
+	}
+	if err := st.Read(ctx, &read, nil, version, queries...); err != nil {
+		return nil, err
+	}
+	rules, err := ruleKind.merge(read.Found, func(r *Rule) bool { return r.Action == CreateRule && draft.overlaps(&r.Draft) })
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(rules, compareRanks)
+	lines = make([]line, len(rules))
+	for i := range rules {
+		lines[i] = line{rules[i].ID, render(&rules[i]), rules[i].Text, newChecker(rules[i].Check)}
+	}
+	r.s.prompts.put(agent, read.Records[0].Revision, lines)
+	return lines, nil
 }
 
-// prompts remembers the lines of agents as of one revision of the rules. The zero value is ready to use; it is safe for
+// prompts remembers the lines of agents as of one version of the rules. The zero value is ready to use; it is safe for
 // concurrent use.
 type prompts struct {
-	mu       sync.Mutex
-	revision uint64 // 0: of none
-	agents   map[string][]line
+	mu      sync.Mutex
+	version uint64
+	agents  map[string][]line
 }
 
-func (p *prompts) get(agent string, revision uint64) (lines []line, ok bool) {
+func (p *prompts) get(agent string, version uint64) (lines []line, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if revision == 0 || revision != p.revision {
+	if version != p.version {
 		return nil, false
 	}
 	lines, ok = p.agents[agent]
 	return lines, ok
 }
 
-func (p *prompts) put(agent string, revision uint64, lines []line) {
+func (p *prompts) put(agent string, version uint64, lines []line) {
 	const most = 1000 // agents
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if revision == 0 || revision < p.revision {
-		return
-	}
-	if revision > p.revision || len(p.agents) >= most {
-		p.revision, p.agents = revision, make(map[string][]line)
+	if p.agents == nil || version != p.version || len(p.agents) >= most {
+		p.version, p.agents = version, make(map[string][]line)
 	}
 	p.agents[agent] = lines
-}
-
-// ranked returns the rules that may be injected, the most important first.
-func (r *Rules) ranked(ctx context.Context, agent string) ([]Rule, error) {
-	if err := checkName("Agent", agent); err != nil {
-		return nil, err
-	}
-	rules, err := r.s.activeRules(ctx, &Draft{Agents: []string{agent}})
-	if err != nil {
-		return nil, err
-	}
-	rules = slices.DeleteFunc(rules, func(r Rule) bool { return r.Action != CreateRule })
-	slices.SortFunc(rules, compareRanks)
-	return rules, nil
 }
 
 // compareRanks orders rules by what [Rules.Inject] says.

@@ -34,7 +34,11 @@ func (c *counted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Recor
 
 func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	c.reads++
-	return c.Store.Read(ctx, into, cells, refs, finds...)
+	err := c.Store.Read(ctx, into, cells, refs, finds...)
+	for _, found := range into.Found {
+		c.found += len(found)
+	}
+	return err
 }
 
 // crowded has ten thousand rules: ten of each of a thousand agents, five of them active, one for all agents, and one for
@@ -67,6 +71,7 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	in := w.inject("agent7", "")
 	assert.Len(t, in.Rules, 7)
 	assert.Equal(t, 8, c.found, "its own, the one for all, and the one for many, which is for five others")
+	assert.Equal(t, []int{0, 2}, []int{c.finds, c.reads})
 
 	c.reset()
 	assert.Equal(t, in, w.inject("agent7", ""))

@@ -50,7 +50,7 @@ var (
 	}}
 	ruleKind = shelf[Rule]{records.Kind[Rule]{
 		Kind: store.Kind{
-			Name: "feedback.rule", Limits: store.Limits{Most: 100_000, Refuse: true},
+			Name: "feedback.rule", Versioned: true, Limits: store.Limits{Most: 100_000, Refuse: true},
 			Decided: []string{"authors", "writers", "approvals.*.actor"},
 		},
 		Place: func(r Rule) (string, time.Time, []string) {
@@ -230,17 +230,33 @@ func (s *shelf[T]) find(ctx context.Context, st store.Store, q store.Query) iter
 }
 
 // union returns the values that have all keys of one of the sets, each once, and are selected.
-func (s *shelf[T]) union(ctx context.Context, st store.Store, sets [][]string, selects func(*T) bool) (values []T, err error) {
-	seen := make(map[string]bool)
-	for _, keys := range sets {
-		for found, err := range s.Find(ctx, st, store.Query{Keys: keys}) {
+func (s *shelf[T]) union(ctx context.Context, st store.Store, sets [][]string, selects func(*T) bool) ([]T, error) {
+	lists := make([][]store.Record, len(sets))
+	for i, keys := range sets {
+		for r, err := range st.Find(ctx, store.Query{Kind: s.Name, Keys: keys}) {
 			if err != nil {
 				return nil, err
 			}
-			if !seen[found.ID] && selects(&found.Value) {
-				values = append(values, found.Value.at(found.Revision))
-			}
-			seen[found.ID] = true
+			lists[i] = append(lists[i], r)
+		}
+	}
+	return s.merge(lists, selects)
+}
+
+// merge returns the values of several lists, each once, that are selected.
+func (s *shelf[T]) merge(lists [][]store.Record, selects func(*T) bool) (values []T, err error) {
+	seen := make(map[string]bool)
+	for _, r := range slices.Concat(lists...) {
+		if seen[r.ID] {
+			continue
+		}
+		seen[r.ID] = true
+		found, err := s.Of(r)
+		if err != nil {
+			return nil, err
+		}
+		if selects(&found.Value) {
+			values = append(values, found.Value.at(found.Revision))
 		}
 	}
 	return values, nil
