@@ -26,9 +26,9 @@ func (f *fixture) answerOfModel(event string) {
 	}))
 }
 
-// strong are weights of agreement for tests: a rejection counts in full, as it is below that of agreement.
+// strong are weights of agreement for tests.
 func strong(cfg learning.Config) learning.Config {
-	cfg.Agreement, cfg.Disagreement, cfg.AgreementMass = 2, 0.17, 10
+	cfg.Agreement, cfg.Disagreement, cfg.AgreementMass = 2, 1, 10
 	return cfg
 }
 
@@ -41,20 +41,24 @@ func TestAgreement(t *testing.T) {
 			failure     bool
 			yes, no     []float64
 		}{
-			{name: "silence", steps: "31s", yes: []float64{2}, no: []float64{-0.17}},
+			{name: "silence", steps: "31s", yes: []float64{2}, no: []float64{-1}},
 			{name: "not yet", steps: "wait 5s"},
-			{name: "praise", steps: "+@e | 31s", yes: []float64{2}, no: []float64{-0.17}},
-			{name: "a success", steps: "x: it is off", yes: []float64{2}, no: []float64{-0.17}},
-			{name: "a failure", steps: "x: it is off | 31s", failure: true, yes: []float64{-1}},
-			{name: "a complaint", steps: "-@e | 31s", yes: []float64{-0.8}},
-			{name: "an undo", steps: "x: undo that | 31s", yes: []float64{-1}},
-			{name: "an undo after silence", steps: "31s | late: undo that", yes: []float64{-1}},
-			{name: "a complaint after silence", steps: "31s | -@e", yes: []float64{-0.8}},
-			{name: "a complaint and an undo", steps: "-@e | x: undo that", yes: []float64{-1.8}},
-			{name: "a complaint that is withdrawn", steps: "-@e | 31s | 0@e", yes: []float64{2}, no: []float64{-0.17}},
-			{name: "ignored", steps: "s: next | 31s"},
-			{name: "ignored, and then praised", steps: "s: next | +@e", yes: []float64{2}, no: []float64{-0.17}},
-			{name: "praise and a failure", steps: "+@e | x: it is off", failure: true, yes: []float64{2}, no: []float64{-0.17}},
+			{name: "praise", steps: "+@e | 31s", yes: []float64{2}, no: []float64{-1}},
+			{name: "a success", steps: "x: it is off", yes: []float64{2}, no: []float64{-1}},
+			{name: "a failure", steps: "x: it is off | 31s", failure: true, yes: []float64{-1}, no: []float64{-1}},
+			{name: "a complaint", steps: "-@e | 31s", yes: []float64{-0.8}, no: []float64{-1}},
+			{name: "an undo", steps: "x: undo that | 31s", yes: []float64{-1}, no: []float64{-1}},
+			{name: "an undo after silence", steps: "31s | late: undo that", yes: []float64{-1}, no: []float64{-1}},
+			{name: "a complaint after silence", steps: "31s | -@e", yes: []float64{-0.8}, no: []float64{-1}},
+			{name: "a complaint and an undo", steps: "-@e | x: undo that", yes: []float64{-1}, no: []float64{-1}},
+			{name: "a complaint that is withdrawn", steps: "-@e | 31s | 0@e", yes: []float64{2}, no: []float64{-1}},
+			{name: "ignored", steps: "s: next | 31s", no: []float64{-1}},
+			{name: "ignored, and then praised", steps: "s: next | +@e", yes: []float64{2}, no: []float64{-1}},
+			{name: "a little praise", steps: "+@e by 0.1 | 31s", yes: []float64{0.2}, no: []float64{-0.1}},
+			{name: "a little praise, and ignored", steps: "+@e by 0.1 | s: next", yes: []float64{0.2}, no: []float64{-1}},
+			{name: "a little praise of a success", steps: "+@e by 0.1 | x: it is off", yes: []float64{2}, no: []float64{-1}},
+			{name: "praise and a complaint", steps: "+@e | bob: -@e | 31s", no: []float64{-1}},
+			{name: "praise and a failure", steps: "+@e | x: it is off", failure: true, yes: []float64{2}, no: []float64{-1}},
 		} {
 			if test.failure != failure {
 				continue
@@ -66,6 +70,15 @@ func TestAgreement(t *testing.T) {
 				for step := range strings.SplitSeq(test.steps, " | ") {
 					switch {
 					case step == "":
+					case step == "+@e by 0.1":
+						j := thumb("", "e", true)
+						j.Weight = 0.1
+						f.clock.Advance(time.Second)
+						f.say(j)
+					case step == "bob: -@e":
+						j := thumb("", "e", false)
+						j.Person = "bob"
+						f.say(j)
 					case step == "late: undo that":
 						f.hear(learning.Message{Session: "room", Text: "undo that", At: start.Add(29 * time.Second)})
 					default:
@@ -97,7 +110,7 @@ func TestAJudgementBeforeTheAnswer(t *testing.T) {
 	f.clock.Advance(time.Second)
 	f.another(strong(learning.Config{})).say(thumb("", "e", true))
 	assert.Equal(t, map[string][]float64{"agreement": {2}}, f.counted("yes"), "another process replaces it")
-	assert.Equal(t, map[string][]float64{"agreement": {-0.17}}, f.counted("no"))
+	assert.Equal(t, map[string][]float64{"agreement": {-1}}, f.counted("no"))
 }
 
 // TestAgreementIsCapped: its mass is limited, and its mean stays. Judgements of the heuristic itself count in addition.
@@ -140,7 +153,7 @@ func TestAgreementIsToldOf(t *testing.T) {
 	assert.Equal(t, []learning.Limit{"disagreement"}, e.Limits)
 	f.clock.Advance(time.Second)
 	f.say(thumb("", "e", false))
-	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.4, 0.58 to 0.42"}, notices())
+	assert.Equal(t, []string{"learning/learning counted yes agreement: 0 with 0.2, 0.58 to 0.46"}, notices())
 	assert.InDelta(t, 0.5, f.confidence("no"), 1e-12)
 }
 
@@ -161,16 +174,16 @@ func TestNoAgreement(t *testing.T) {
 	f.answerOfModel("e")
 	f.clock.Advance(31 * time.Second)
 	f.sweep()
-	assert.Equal(t, map[string][]float64{"agreement": {-0.17}}, f.counted("no"), "the other one was deleted")
+	assert.Equal(t, map[string][]float64{"agreement": {-1}}, f.counted("no"), "the other one was deleted")
 }
 
-// TestARejectionCountsNoMoreThanAgreement, so that one angry person does not take back what several answers earned.
-func TestARejectionCountsNoMoreThanAgreement(t *testing.T) {
+// TestARejectionCountsNoMoreThanDisagreement, so that one angry person does not take back what several answers earned.
+func TestARejectionCountsNoMoreThanDisagreement(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{}, "yes", "no")
 	f.answerOfModel("e")
 	f.say(thumb("", "e", false))
-	assert.Equal(t, map[string][]float64{"agreement": {-f.Config().Agreement}}, f.counted("yes"))
-	assert.Empty(t, f.counted("no"))
+	assert.Equal(t, map[string][]float64{"agreement": {-f.Config().Disagreement}}, f.counted("yes"))
+	assert.Equal(t, map[string][]float64{"agreement": {-f.Config().Disagreement}}, f.counted("no"), "as where nobody says anything")
 }
 
 func TestComparedRefuses(t *testing.T) {
@@ -226,26 +239,29 @@ func TestAgreementFollowsTheFacts(t *testing.T) {
 		for _, value := range clicks {
 			praise, blame = praise || value > 0, blame+0.8*max(-value, 0)
 		}
-		yes := 0.
+		yes, no := 0., []float64(nil)
+		if undone || ignored || praise || blame > 0 || silent {
+			no = []float64{-1}
+		}
 		switch {
 		case undone:
-			yes = max(-1-blame, -2)
+			yes = -1
 		case blame > 0 && !praise:
-			yes = max(-blame, -2)
+			yes = max(-blame, -1)
 		case praise && blame == 0, silent && !praise && blame == 0 && !ignored:
 			yes = 2
 		}
-		for id, worth := range map[string]float64{"yes": yes, "no": 0} {
-			want := (1 + max(worth, 0)) / (2 + math.Abs(worth))
-			if got := f.confidence(id); math.Abs(got-want) > 1e-9 {
-				rt.Fatalf("%s is %v, and should be %v: %v", id, got, want, f.counted(id))
-			}
+		want := (1 + max(yes, 0)) / (2 + math.Abs(yes))
+		if got := f.confidence("yes"); math.Abs(got-want) > 1e-9 {
+			rt.Fatalf("yes is %v, and should be %v: %v", got, want, f.counted("yes"))
 		}
+		require.Equal(rt, no, f.counted("no")[learning.ChannelAgreement])
+		require.Equal(rt, 0.5, f.confidence("no"))
 	})
 }
 
-// TestDisagreementAloneCountsNothing: a model that never says what the heuristic says may only use other words. Once it has said the
-// same, disagreement weighs at most as much as agreement.
+// TestDisagreementAloneCountsNothing: a model that never says what the heuristic says may only use other words. Disagreement takes back at
+// most what agreement gave.
 func TestDisagreementAloneCountsNothing(t *testing.T) {
 	f := newFixtureDefault(t, learning.Config{})
 	f.put(learning.Heuristic{ID: "h"})
@@ -270,21 +286,28 @@ func TestDisagreementAloneCountsNothing(t *testing.T) {
 	assert.Equal(t, []learning.Limit{"disagreement"}, e.Limits)
 	require.Len(t, e.Shares, 1)
 	assert.Equal(t, uint64(40), e.Shares[0].Count)
-	assert.InDelta(t, 40*0.085, e.Shares[0].Against, 1e-9)
+	assert.InDelta(t, 40*0.072, e.Shares[0].Against, 1e-9)
 	next(true)
-	assert.InDelta(t, (0.6+0.25)/(2+0.25+0.25), f.confidence("h"), 1e-9, "an agreement does not set free all that came before")
-	next(true, false)
-	assert.InDelta(t, (0.6+0.25)/(2+0.5+0.5), f.confidence("h"), 1e-9, "a rejected one shows as well that the texts can be compared")
-	for range 20 {
+	assert.Equal(t, 0.3, f.confidence("h"), "it takes back what one agreement gives")
+	c := f.Config()
+	for range 11 {
+		next(true, false)
+	}
+	rejected := (0.6 + c.Agreement) / (2 + c.Agreement + 11*c.Disagreement)
+	assert.InDelta(t, rejected, f.confidence("h"), 1e-12, "rejected agreements count")
+	next(false)
+	assert.InDelta(t, rejected, f.confidence("h"), 1e-12, "and disagreement adds nothing to it")
+	for range 25 {
 		next(true)
 	}
-	assert.InDelta(t, (0.6+21*0.25*7/(22*0.25+3.4))/(2+7), f.confidence("h"), 1e-9, "it counts in full below that, within the cap of both")
+	kept, against := c.AgreementMass, 52*c.Disagreement
+	assert.InDelta(t, (0.6+kept*26*c.Agreement/(26*c.Agreement+against))/(2+kept), f.confidence("h"), 1e-9, "beside more agreement it counts in full, within the cap of both")
 	e, err = f.Explain(ctx, "h")
 	require.NoError(t, err)
 	assert.Equal(t, []learning.Limit{"cap"}, e.Limits)
 }
 
-// TestTheOrderOfComparisonsDoesNotMatter, and agreement does not lower a confidence that is below ½.
+// TestTheOrderOfComparisonsDoesNotMatter, and agreement never lowers a confidence.
 func TestTheOrderOfComparisonsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		type step struct{ agrees, rejected bool }
@@ -305,16 +328,15 @@ func TestTheOrderOfComparisonsDoesNotMatter(t *testing.T) {
 			}
 			switch s := steps[i]; {
 			case s.rejected && s.agrees:
-				bad += 0.25
-			case s.rejected:
+				bad += 0.072
 			case s.agrees:
-				good += 0.25
-				require.GreaterOrEqual(t, f.confidence("here"), min(before, 0.5)-1e-12)
+				good += 0.24
+				require.GreaterOrEqual(t, f.confidence("here"), before-1e-12)
 			default:
-				unlike += 0.085
+				unlike += 0.072
 			}
-			unlike := min(unlike, good+bad)
-			require.InDelta(t, (0.6+good)/(2+good+bad+unlike), f.confidence("here"), 1e-9, "%v", steps)
+			want := max((0.6+good)/(2+good+bad+unlike), min((0.6+good)/(2+good+bad), 0.3))
+			require.InDelta(t, want, f.confidence("here"), 1e-9, "%v", steps)
 		}
 		require.InDelta(t, f.confidence("here"), f.confidence("there"), 1e-12, "%v", steps)
 	})
@@ -339,4 +361,54 @@ func TestAgreementNamesNobody(t *testing.T) {
 	}
 	_, err = f.Undo(ctx, learning.Undo{EventID: "e"})
 	assert.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// TestAComplaintHelpsNobody: somebody complains about each answer that a heuristic would not have given. It has one in four from the model.
+func TestAComplaintHelpsNobody(t *testing.T) {
+	for name, caps := range map[string]evidence.Caps{"no caps": {}, "Guarded": learning.Guarded()} {
+		f := newFixtureDefault(t, learning.Config{Caps: caps})
+		f.put(learning.Heuristic{ID: "calm"})
+		f.put(learning.Heuristic{ID: "angry"})
+		for i := range 60 {
+			for _, id := range []string{"calm", "angry"} {
+				event, agrees := fmt.Sprint(id, i), i%4 == 0
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: event, Person: "ann", Compared: []heed.Comparison{{HeuristicID: id, Agrees: agrees}}}))
+				if id == "angry" && !agrees {
+					f.say(thumb("", event, false))
+				}
+			}
+			f.clock.Advance(time.Hour)
+			f.sweep()
+			require.LessOrEqual(t, f.confidence("angry"), f.confidence("calm"), name)
+		}
+		assert.Less(t, f.confidence("angry"), 0.6, name)
+	}
+}
+
+// TestAnIgnoredAgreementTakesNoDisagreementAway, nor does one that people complain about.
+func TestAnIgnoredAgreementTakesNoDisagreementAway(t *testing.T) {
+	after := func(fate string) float64 {
+		f := newFixtureDefault(t, learning.Config{})
+		f.put(learning.Heuristic{ID: "h"})
+		for i := range 3 {
+			f.say(thumb("h", fmt.Sprint(i), true))
+		}
+		for i := range 40 {
+			fire := learning.Fire{EventID: fmt.Sprint("event ", i), Stream: "s", Compared: []heed.Comparison{{HeuristicID: "h", Agrees: i < 8}}}
+			require.NoError(t, f.Fire(ctx, fire))
+			switch {
+			case i >= 8:
+			case fate == "ignored":
+				f.hear(learning.Message{Stream: "s", Text: "next"})
+			case fate == "complaint":
+				f.say(thumb("", fire.EventID, false))
+			}
+			f.clock.Advance(time.Hour)
+			f.sweep()
+		}
+		return f.confidence("h")
+	}
+	silence, ignored, complaint := after("silence"), after("ignored"), after("complaint")
+	assert.LessOrEqual(t, ignored, silence)
+	assert.Less(t, complaint, ignored)
 }

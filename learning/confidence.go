@@ -31,14 +31,13 @@ func (m *Module) believe(a *account) belief {
 // confidence reads the parts of a heuristic at a moment, and says what limits the result.
 func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float64, []Limit) {
 	var limits []Limit
-	sums, capped, unlike := b.pool(parts, now)
+	mean, capped, unlike := b.mean(parts, now)
 	if capped {
 		limits = append(limits, limitCap)
 	}
 	if unlike {
 		limits = append(limits, limitDisagreement)
 	}
-	mean := sums.Posterior(b.prior).Mean()
 	switch r := b.constraints.Range; {
 	case mean < r.Floor:
 		limits = append(limits, limitFloor)
@@ -48,9 +47,11 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 	return b.constraints.Range.clamp(mean), limits
 }
 
-// pool adds up the parts of a heuristic within the caps. Disagreement weighs at most as much as agreement, as a model that never
-// agrees may only use other words. Both together have a cap of their own, which leaves their mean as it is.
-func (b *belief) pool(parts []evidence.Part, now evidence.Instant) (sums evidence.Sums, capped, unlike bool) {
+// mean reads the parts of a heuristic within the caps. Agreement and disagreement have a cap on both together, which leaves their mean
+// as it is. Disagreement takes back at most what agreement gave, as a model that never agrees may only use other words. The mean rises with
+// what speaks for the heuristic and falls with what speaks against it, whatever else is there. A limit on disagreement that grows with
+// agreement would not do: whoever rejects an agreement would lower the limit, and so might raise the mean.
+func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64, capped, unlike bool) {
 	rest := make([]evidence.Part, 0, len(parts))
 	var agreed, disagreed evidence.Sums
 	for _, p := range parts {
@@ -66,13 +67,17 @@ func (b *belief) pool(parts []evidence.Part, now evidence.Instant) (sums evidenc
 		}
 		rest = append(rest, p)
 	}
-	sums = b.caps.Pool(rest, now)
-	capped = (evidence.Caps{}).Pool(rest, now).Mass > sums.Mass*(1+1e-12)
-	kept := atMost(disagreed, agreed.Mass)
-	unlike = disagreed.Mass > kept.Mass*(1+1e-12)
-	agreed = agreed.Plus(kept)
-	capped = capped || agreed.Mass > b.agreement
-	return sums.Plus(atMost(agreed, b.agreement)), capped, unlike
+	own := b.caps.Pool(rest, now)
+	capped = (evidence.Caps{}).Pool(rest, now).Mass > own.Mass*(1+1e-12)
+	of := func(compared evidence.Sums) float64 {
+		return own.Plus(atMost(compared, b.agreement)).Posterior(b.prior).Mean()
+	}
+	both := agreed.Plus(disagreed)
+	mean = of(both)
+	if least := min(of(agreed), of(evidence.Sums{})); mean < least*(1-1e-12) {
+		mean, both, unlike = least, agreed, true
+	}
+	return mean, capped || both.Mass > b.agreement, unlike
 }
 
 // atMost scales sums down to a mass.

@@ -51,13 +51,13 @@ type Config struct {
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
 	// Agreement lets a heuristic earn trust before it answers: see [Fire].Compared. An answer of the model that people accept counts
-	// Agreement for a heuristic that would have said the same, and Disagreement against one that would not. All disagreement together
-	// weighs at most as much as all agreement, so a heuristic in other words stays where it is. An answer that they reject counts
-	// against a heuristic that agreed as it would against its own, but at most Agreement. 0 means 0.25 and 0.085. NoAgreement makes none of
-	// it count.
+	// Agreement for a heuristic that would have said the same; praise alone counts in proportion to its value and weight. Any answer,
+	// accepted or not, counts Disagreement against a heuristic that would have said something else. Disagreement takes back at most what agreement
+	// gave, so a heuristic in other words stays where it is. An answer that people reject counts against a heuristic that agreed as it would
+	// against its own, but at most Disagreement. 0 means 0.24 and 0.072. NoAgreement makes none of it count.
 	Agreement, Disagreement float64
 	NoAgreement             bool
-	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 7.
+	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 6.
 	AgreementMass float64
 	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
 	// [SpecConfig].
@@ -97,9 +97,9 @@ func Guarded() evidence.Caps {
 
 // The defaults were measured: see docs/design.md.
 const (
-	defaultAgreement     = 0.25
-	defaultDisagreement  = 0.085
-	defaultAgreementMass = 7
+	defaultAgreement     = 0.24
+	defaultDisagreement  = 0.072
+	defaultAgreementMass = 6
 	defaultStrength      = 2
 	defaultSilence       = 0.3 // the magnitude: three eighths of a click
 	defaultIgnore        = 0.4 // half a click

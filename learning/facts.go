@@ -21,6 +21,7 @@ type facts struct {
 type said struct {
 	N      int     `json:"n"`
 	Weight float64 `json:"weight"` // the sum of their magnitudes
+	Share  float64 `json:"share"`  // the sum of their shares of a full judgement: value times weight
 }
 
 // seen is an implicit signal of an answer, as the strategy understood it.
@@ -78,23 +79,23 @@ func (s *seen) sign() int {
 	}
 }
 
-// add adds a judgement of this worth.
-func (f *facts) add(worth float64) {
+// add adds a judgement of this worth, and of this share of a full one.
+func (f *facts) add(worth, share float64) {
 	switch {
 	case worth > 0:
-		f.Praise = said{f.Praise.N + 1, f.Praise.Weight + worth}
+		f.Praise = said{f.Praise.N + 1, f.Praise.Weight + worth, f.Praise.Share + share}
 	case worth < 0:
-		f.Complaint = said{f.Complaint.N + 1, f.Complaint.Weight - worth}
+		f.Complaint = said{f.Complaint.N + 1, f.Complaint.Weight - worth, f.Complaint.Share + share}
 	}
 }
 
-// remove takes back a judgement of this worth.
-func (f *facts) remove(worth float64) {
+// remove takes back a judgement of this worth and share.
+func (f *facts) remove(worth, share float64) {
 	less := func(s said, worth float64) said {
 		if s.N <= 1 {
 			return said{}
 		}
-		return said{s.N - 1, max(s.Weight-worth, 0)}
+		return said{s.N - 1, max(s.Weight-worth, 0), max(s.Share-share, 0)}
 	}
 	switch {
 	case worth > 0:
@@ -156,19 +157,28 @@ func (f *facts) fate(independent bool) int {
 }
 
 // agreement returns what an answer of the model is worth for a heuristic that was compared with it and that the model had not seen.
-// Negative worth speaks against the heuristic.
+// Negative worth speaks against the heuristic. Disagreement is worth the same whether people accept the answer or not. So nobody helps
+// a heuristic by complaints about what others say.
 func (f *facts) agreement(agrees bool, c *Config) float64 {
-	switch fate := f.fate(c.Independent); {
-	case fate > 0 && agrees:
-		return c.Agreement
-	case fate > 0:
+	slot := f.slot(c.Independent)
+	fate, sign := f.fate(c.Independent), f.of(slot).sign()
+	share := 1.
+	if sign <= 0 && f.Praise.N > 0 { // it is accepted by praise alone
+		share = min(f.Praise.Share, 1)
+	}
+	switch {
+	case !agrees && (f.Complaint.N > 0 || f.observed() || sign > 0):
 		return -c.Disagreement
-	case fate < 0 && agrees: // the heuristic would have said the same
-		worth := -f.Complaint.Weight
-		if slot := f.slot(c.Independent); slot != "" && slot != slotIgnore {
-			worth -= f.of(slot).Magnitude
+	case !agrees && fate > 0:
+		return -c.Disagreement * share
+	case agrees && fate > 0:
+		return c.Agreement * share
+	case agrees && fate < 0: // the heuristic would have said the same
+		worth := f.Complaint.Weight
+		if sign < 0 {
+			worth += f.of(slot).Magnitude
 		}
-		return max(worth, -c.Agreement)
+		return -min(worth, c.Disagreement)
 	default:
 		return 0
 	}

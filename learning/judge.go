@@ -48,6 +48,15 @@ func (j *Judgement) verdict() verdict {
 	return verdict{j.Target, j.Channel, j.Scale, j.Score, j.Value, cmp.Or(j.Weight, 1)}
 }
 
+// share returns how much of a full judgement this is: 1 for a thumb and for the highest and lowest score.
+func (v verdict) share() float64 {
+	x := v.Value
+	if most := float64(v.Scale.points()); most > 0 {
+		x = (2*float64(v.Score) - most - 1) / (most - 1)
+	}
+	return max(x, -x) * v.Weight
+}
+
 // replacedBy reports whether a judgement takes the place of this click: one on the same channel, about the same target or about both.
 func (c *click) replacedBy(j *Judgement, target heed.Target) bool {
 	return c.Verdict.Channel == j.Channel && overlap(c.Target, target)
@@ -145,7 +154,7 @@ func (e *entry) replace(before, row *clicked, j *Judgement) bool {
 		case replaced && c.Said.At.After(j.At):
 			return false
 		case replaced:
-			facts.remove(c.Worth)
+			facts.remove(c.Worth, c.Verdict.share())
 			if c.Said.ID != "" {
 				e.replaces = append(e.replaces, c.Said)
 			}
@@ -153,7 +162,7 @@ func (e *entry) replace(before, row *clicked, j *Judgement) bool {
 			row.Live = append(row.Live, c)
 		}
 	}
-	facts.add(e.signal.worth())
+	facts.add(e.signal.worth(), j.verdict().share())
 	return true
 }
 

@@ -147,7 +147,7 @@ func (m *Module) apply(ctx context.Context, s Signal, o *Origin, with []store.Ba
 		if w.Value.before(o.At) {
 			return Change{}, errBefore
 		}
-		w.Value.Facts.add(s.worth())
+		w.Value.Facts.add(s.worth(), 1)
 		e.answer, e.spoken = &w, true
 	}
 	if err := l.count(e); err != nil {

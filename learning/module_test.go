@@ -738,7 +738,7 @@ func TestConfig(t *testing.T) {
 	assert.Equal(t, "bayesian", cfg.Strategy.Config()["strategy"])
 	assert.Equal(t, learning.Windows{Undo: 10 * time.Minute, Ignore: 30 * time.Second, Silence: 30 * time.Second}, cfg.Strategy.Windows("any"))
 	assert.Zero(t, cfg.Caps, "one person alone can teach")
-	assert.Equal(t, []float64{0.25, 0.085, 7}, []float64{cfg.Agreement, cfg.Disagreement, cfg.AgreementMass})
+	assert.Equal(t, []float64{0.24, 0.072, 6}, []float64{cfg.Agreement, cfg.Disagreement, cfg.AgreementMass})
 
 	_, err := learning.New(ctx, learning.Config{
 		Name: "\xff", Initial: 1, Strength: -1, Bounds: learning.Range{Floor: 0.5, Ceiling: 0.4}, Diminish: math.NaN(),

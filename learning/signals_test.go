@@ -27,10 +27,22 @@ type happening struct {
 	at    time.Duration
 }
 
-// A life is what the world of an answer is like: what implicit signals weigh, and whether the expected outcome is a failure.
+// A life is what the world of an answer is like: what implicit signals weigh, whether the expected outcome is a failure, whether the
+// heuristic gave the answer or was compared with it, and what was known of it before.
 type life struct {
 	weights map[string]float64
 	failure bool
+
+	compared, agrees              bool
+	agreement, disagreement, mass float64
+	earlier                       []earlier
+	thumbs                        int // on the heuristic's own answers; negative: complaints
+}
+
+// An earlier is an answer of the model before, with which the heuristic was compared.
+type earlier struct {
+	agrees bool
+	fate   string // "silence", "praise", "complaint", "ignored" or "undone"
 }
 
 const lifeUndo, lifeSilence = time.Minute, 40 * time.Second
@@ -42,18 +54,46 @@ func (l *life) config() learning.Config {
 		})),
 		Bounds:       learning.Range{Floor: 0, Ceiling: 1},
 		Expectations: []learning.Expectation{{Trigger: "oven", Outcome: "it is off", Failure: l.failure}},
+		Agreement:    l.agreement, Disagreement: l.disagreement, AgreementMass: l.mass,
+	}
+}
+
+// begin plays what came before.
+func (l *life) begin(t testing.TB, m *learning.Module) {
+	for i := range max(l.thumbs, -l.thumbs) {
+		_, err := m.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: fmt.Sprint("thumb ", i), Value: value(l.thumbs > 0)}})
+		require.NoError(t, err)
+	}
+	for i, e := range l.earlier {
+		id := fmt.Sprint("earlier ", i)
+		compared := []heed.Comparison{{HeuristicID: "h", Agrees: e.agrees}}
+		require.NoError(t, m.Fire(ctx, learning.Fire{EventID: id, Session: id, Stream: id, Compared: compared, At: start}))
+		var err error
+		switch e.fate {
+		case "praise", "complaint":
+			_, err = m.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{EventID: id, Value: value(e.fate == "praise"), At: start}})
+		case "ignored":
+			_, err = m.Hear(ctx, learning.Message{Stream: id, Text: "and now?", At: start})
+		case "undone":
+			_, err = m.Undo(ctx, learning.Undo{EventID: id, At: start})
+		}
+		require.NoError(t, err)
 	}
 }
 
 // do has it happen, by a module, and reports whether it was refused.
-func (h *happening) do(m *learning.Module) error {
+func (h *happening) do(m *learning.Module, l *life) error {
 	at := start.Add(h.at)
 	var err error
+	fire := learning.Fire{HeuristicID: "h", EventID: "e", Session: "room", Stream: "s", Condition: "oven", At: at}
+	if l.compared {
+		fire.HeuristicID, fire.Compared = "", []heed.Comparison{{HeuristicID: "h", Agrees: l.agrees}}
+	}
 	switch h.what {
 	case "fire":
-		err = m.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "e", Session: "room", Stream: "s", Condition: "oven", At: at})
+		err = m.Fire(ctx, fire)
 	case "click":
-		_, err = m.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "e", Person: h.who, Value: h.value, At: at}})
+		_, err = m.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: fire.HeuristicID, EventID: "e", Person: h.who, Value: h.value, At: at}})
 	case "undo":
 		_, err = m.Hear(ctx, learning.Message{Session: "room", Text: "undo that", At: at})
 	case "command":
@@ -79,11 +119,12 @@ func (l *life) live(t testing.TB, all []happening, modules []int, failAt int, la
 	st := &failing.Store{Store: f.store.Store}
 	f.store.Store = st
 	both := []*learning.Module{f.Module, f.another(l.config()).Module}
+	l.begin(t, f.Module)
 	st.Fail(failAt, late)
 	for i := range all {
-		err := all[i].do(both[modules[i]])
+		err := all[i].do(both[modules[i]], l)
 		if errors.Is(err, failing.ErrFailed) {
-			err = all[i].do(both[modules[i]])
+			err = all[i].do(both[modules[i]], l)
 		}
 		require.NoError(t, err, all[i])
 	}
@@ -92,65 +133,117 @@ func (l *life) live(t testing.TB, all []happening, modules []int, failAt int, la
 	return f, f.confidence("h")
 }
 
-// says is the table of docs/confidence.md, case by case: the implicit signal of an answer, from its clicks and from what was seen within the
-// windows.
-func (l *life) says(all []happening) (implicit float64) {
-	praise, blame := false, false
-	seen := map[string]bool{}
+// known is what people said of an answer, and what was seen of it within the windows.
+type known struct {
+	praise, blame, gain, loss float64 // praise and blame in clicks, gain and loss as they weigh
+	seen                      map[string]bool
+}
+
+func knownOf(all []happening) known {
+	k := known{seen: map[string]bool{}}
 	for _, h := range all {
 		inSkew := h.at >= -evidence.MaxSkew
-		switch h.what {
-		case "click":
-			praise, blame = praise || inSkew && h.value > 0, blame || inSkew && h.value < 0
-		case "undo":
-			seen["undo"] = seen["undo"] || inSkew && h.at <= lifeUndo
-		case "command":
-			seen["undo"] = seen["undo"] || inSkew
-		case "outcome":
-			seen["outcome"] = seen["outcome"] || inSkew && h.at <= lifeSilence
-		case "ignore":
-			seen["ignore"] = seen["ignore"] || h.at >= 0 && h.at <= lifeSilence
+		switch {
+		case h.what == "click" && inSkew:
+			k.praise, k.blame = k.praise+max(h.value, 0), k.blame-min(h.value, 0)
+		case h.what == "undo" && inSkew && h.at <= lifeUndo, h.what == "command" && inSkew:
+			k.seen["undo"] = true
+		case h.what == "outcome" && inSkew && h.at <= lifeSilence, h.what == "ignore" && h.at >= 0 && h.at <= lifeSilence:
+			k.seen[h.what] = true
 		}
 	}
+	k.gain, k.loss = 0.8*k.praise, 0.8*k.blame
+	return k
+}
+
+// says is the table of docs/confidence.md, case by case: the implicit signal of an answer.
+func (l *life) says(k known) (implicit float64) {
 	w := func(channel string) float64 { return l.weights[channel] }
-	onlyPraise := praise && !blame
+	onlyPraise := k.praise > 0 && k.blame == 0
 	var against []float64
-	if seen["undo"] {
+	if k.seen["undo"] {
 		against = append(against, w(learning.ChannelUndo))
 	}
-	if seen["outcome"] && l.failure && !onlyPraise {
+	if k.seen["outcome"] && l.failure && !onlyPraise {
 		against = append(against, w(learning.ChannelOutcome))
 	}
-	if seen["ignore"] && !onlyPraise && !(seen["outcome"] && !l.failure) {
+	if k.seen["ignore"] && !l.compared && !onlyPraise && !(k.seen["outcome"] && !l.failure) {
 		against = append(against, w(learning.ChannelIgnored))
 	}
 	switch {
 	case len(against) > 0:
 		return -slices.Max(against)
-	case seen["outcome"] && !l.failure && !blame:
+	case k.seen["outcome"] && !l.failure && k.blame == 0:
 		return w(learning.ChannelOutcome)
-	case len(seen) == 0 || !seen["undo"] && !seen["outcome"] && !seen["ignore"]:
-		if !praise && !blame {
-			return w(learning.ChannelTimeout)
-		}
+	case len(k.seen) == 0 && k.praise == 0 && k.blame == 0:
+		return w(learning.ChannelTimeout)
 	}
 	return 0
 }
 
+// agreed is the table of agreement: what an answer of the model is worth.
+func (l *life) agreed(agrees bool, k known) float64 {
+	implicit := l.says(k)
+	switch onlySaid := len(k.seen) == 0 && k.blame == 0; {
+	case !agrees && onlySaid && k.praise > 0:
+		return -l.disagreement * min(k.praise, 1)
+	case !agrees:
+		return -l.disagreement
+	case implicit < 0 || k.blame > 0 && k.praise == 0:
+		return -min(k.loss-implicit, l.disagreement)
+	case implicit > 0:
+		return l.agreement
+	case k.blame > 0:
+		return 0
+	default:
+		return l.agreement * min(k.praise, 1)
+	}
+}
+
+// expected is the confidence by hand.
 func (l *life) expected(all []happening) float64 {
-	implicit := l.says(all)
-	alpha, beta := 1+max(implicit, 0), 1-min(implicit, 0)
-	for _, h := range all {
-		if h.what == "click" && h.at >= -evidence.MaxSkew {
-			alpha, beta = alpha+0.8*max(h.value, 0), beta-0.8*min(h.value, 0)
+	k := knownOf(all)
+	alpha, beta, good, bad, unlike := 1., 1., 0., 0., 0.
+	add := func(agrees bool, worth float64) {
+		switch {
+		case worth > 0:
+			good += worth
+		case agrees:
+			bad -= worth
+		default:
+			unlike -= worth
 		}
 	}
-	return alpha / (alpha + beta)
+	alpha, beta = alpha+0.8*max(float64(l.thumbs), 0), beta-0.8*min(float64(l.thumbs), 0)
+	for _, e := range l.earlier {
+		before := map[string]known{"silence": {}, "praise": {praise: 1}, "complaint": {blame: 1, loss: 0.8}, "ignored": {seen: map[string]bool{"ignore": true}}, "undone": {seen: map[string]bool{"undo": true}}}[e.fate]
+		of := *l
+		of.compared = true
+		add(e.agrees, of.agreed(e.agrees, before))
+	}
+	if implicit := l.says(k); l.compared {
+		add(l.agrees, l.agreed(l.agrees, k))
+	} else {
+		alpha, beta = alpha+max(implicit, 0)+k.gain, beta-min(implicit, 0)+k.loss
+	}
+	with := func(unlike float64) float64 {
+		kept := min(1, l.mass/max(good+bad+unlike, 1e-9))
+		return (alpha + kept*good) / (alpha + beta + kept*(good+bad+unlike))
+	}
+	return max(with(unlike), min(with(0), alpha/(alpha+beta)))
 }
 
 func drawLife(t *rapid.T) (l life, all []happening) {
 	weight := rapid.SampledFrom([]float64{0.2, 0.4, 1, 1.5})
-	l = life{map[string]float64{}, rapid.Bool().Draw(t, "failure")}
+	l = life{
+		weights: map[string]float64{}, failure: rapid.Bool().Draw(t, "failure"), compared: rapid.Bool().Draw(t, "compared"), agrees: rapid.Bool().Draw(t, "agrees"),
+		agreement: rapid.SampledFrom([]float64{0.25, 2}).Draw(t, "agreement"), disagreement: rapid.SampledFrom([]float64{0.085, 1}).Draw(t, "disagreement"),
+		mass: rapid.SampledFrom([]float64{1, 7}).Draw(t, "mass"), thumbs: rapid.IntRange(-2, 4).Draw(t, "thumbs"),
+	}
+	fate := rapid.SampledFrom([]string{"silence", "silence", "praise", "complaint", "ignored", "undone"})
+	for range rapid.IntRange(0, 5).Draw(t, "earlier") {
+		l.earlier = append(l.earlier, earlier{rapid.Bool().Draw(t, "agreed"), fate.Draw(t, "fate")})
+	}
 	for _, channel := range []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelIgnored, learning.ChannelOutcome} {
 		l.weights[channel] = weight.Draw(t, channel)
 	}
@@ -165,8 +258,9 @@ func drawLife(t *rapid.T) (l life, all []happening) {
 	return l, all
 }
 
-// TestSignals lives random lives, in random orders of arrival, by one or two processes, with a call to the store that fails. At most
-// one implicit signal counts, and it is the one of the table. No negative leaves the confidence higher than without it.
+// TestSignals lives random lives, in random orders of arrival, by one or two processes, with a call to the store that fails. The answer
+// is a heuristic's, or one of the model's that was compared with it. At most one implicit signal counts, and it is the one of the table.
+// No negative leaves the confidence higher than without it, neither of this answer nor of an earlier one.
 func TestSignals(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l, all := drawLife(rt)
@@ -191,6 +285,14 @@ func TestSignals(t *testing.T) {
 			negative := h.what == "undo" || h.what == "command" || h.what == "ignore" || h.what == "click" && h.value < 0 || h.what == "outcome" && l.failure
 			if without := l.expected(slices.Delete(slices.Clone(all), i, i+1)); negative && got > without+1e-9 {
 				rt.Fatalf("%+v raises the confidence from %v to %v", h, without, got)
+			}
+		}
+		for i, e := range l.earlier {
+			without := l
+			without.earlier = slices.Clone(l.earlier)
+			without.earlier[i].fate = "silence"
+			if before := without.expected(all); e.fate != "praise" && got > before+1e-9 {
+				rt.Fatalf("the earlier %+v raises the confidence from %v to %v", e, before, got)
 			}
 		}
 	})

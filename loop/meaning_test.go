@@ -28,7 +28,7 @@ func TestAHeuristicInOtherWordsStarts(t *testing.T) {
 		require.NoError(t, err)
 		_, err = agent.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{{ID: "rotate", Condition: "The disk is full.", Action: "Rotate its logs."}}})
 		require.NoError(t, err)
-		for i := range 12 {
+		for i := range 15 {
 			answer, err := agent.Answer(ctx, loop.Event{ID: fmt.Sprint(i), Text: "The disk is full."})
 			require.NoError(t, err)
 			require.NoError(t, agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))

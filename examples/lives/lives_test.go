@@ -29,9 +29,9 @@ func TestAStartThatStarts(t *testing.T) {
 		crowd       crowd
 		model, soon float64 // how often the model is right, and of how many good heuristics the start is soon
 	}{
-		{quiet, 0, 0.935}, {talkative, 0, 0.95}, {complaining, 0, 0.95}, // models that are right 70 to 95 times of 100
-		{quiet, 0.7, 0.7}, {talkative, 0.7, 0.85}, {complaining, 0.7, 0.95}, // quiet people and a model that is often wrong tell little
-		{quiet, 0.8, 0.95}, {quiet, 0.95, 0.95}, {careless, 0, 0.78}, {talkative.team(), 0, 0.95},
+		{quiet, 0, 0.95}, {talkative, 0, 0.95}, {complaining, 0, 0.95}, // models that are right 70 to 95 times of 100
+		{quiet, 0.7, 0.7}, {talkative, 0.7, 0.7}, {complaining, 0.7, 0.7}, // a model that is often wrong tells little
+		{quiet, 0.8, 0.95}, {quiet, 0.95, 0.95}, {careless, 0, 0.88}, {talkative.team(), 0, 0.95},
 	} {
 		sub := func(s subject) subject {
 			s.model = c.model
@@ -46,8 +46,8 @@ func TestAStartThatStarts(t *testing.T) {
 	}
 }
 
-// TestWhatFollowsTheStart: where people say something, a bad heuristic that was let in by luck falls again. A good one is trusted for
-// good, though users complain about one right answer in a hundred, or one in twenty clicks on complaint without looking.
+// TestWhatFollowsTheStart: where people say something, a bad heuristic that was let in by luck falls again. Most good ones stay,
+// though users complain about one right answer in a hundred, or one in twenty clicks on complaint without looking.
 func TestWhatFollowsTheStart(t *testing.T) {
 	t.Parallel()
 	s := study{lives: 40, seed: 2026}
@@ -57,7 +57,11 @@ func TestWhatFollowsTheStart(t *testing.T) {
 	}
 	for _, c := range []crowd{talkative, complaining, talkative.team(), complaining.team()} {
 		assert.Less(t, late(c, letIn), 0.03, "%s: let in", c.name)
-		assert.Greater(t, late(c, good), 0.9, "%s: good", c.name)
+		stays := 0.8
+		if c.wrong > 0.5 { // they complain about nearly every tenth answer, and a confidence is near 0.79 for good
+			stays = 0.55
+		}
+		assert.Greater(t, late(c, good), stays, "%s: good", c.name)
 	}
 	assert.Greater(t, late(quiet, good), 0.95)
 	assert.Greater(t, late(careless, good), 0.8)

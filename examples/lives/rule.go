@@ -69,7 +69,6 @@ func (b *book) hears(e *event, said float64) error {
 	switch agrees := e.agrees(); {
 	case said < 0 && agrees:
 		b.agreed.bad += b.rule.rejected
-	case said < 0:
 	case agrees:
 		b.agreed.good += b.rule.agreement
 	default:
@@ -108,11 +107,12 @@ func (b *book) confidence() float64 {
 	if b.rule.silences > 0 {
 		silent = min(silent, b.rule.silences+said.good)
 	}
-	agreed := b.agreed
-	agreed.bad += min(b.unlike, agreed.mass()) // disagreement weighs at most as much as agreement
-	agreed = agreed.atMost(b.rule.mass)
-	good := initial*b.rule.strength + said.good + silent + agreed.good
-	bad := (1-initial)*b.rule.strength + said.bad + agreed.bad
-	b.known = min(max(good/(good+bad), 0.05), 0.95)
+	good, bad := initial*b.rule.strength+said.good+silent, (1-initial)*b.rule.strength+said.bad
+	with := func(agreed sum) float64 {
+		agreed = agreed.atMost(b.rule.mass)
+		return (good + agreed.good) / (good + agreed.good + bad + agreed.bad)
+	}
+	least := min(with(b.agreed), with(sum{})) // disagreement takes back at most what agreement gave
+	b.known = min(max(with(sum{b.agreed.good, b.agreed.bad + b.unlike}), least, 0.05), 0.95)
 	return b.known
 }

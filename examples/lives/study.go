@@ -12,7 +12,7 @@ import (
 )
 
 // defaults are those of packages learning and decision.
-var defaults = rule{strength: 2, silence: 0.3, agreement: 0.25, disagreement: 0.085, rejected: 0.25, mass: 7, withhold: 1}
+var defaults = rule{strength: 2, silence: 0.3, agreement: 0.24, disagreement: 0.072, rejected: 0.072, mass: 6, withhold: 1}
 
 // A study is what is measured.
 type study struct {
@@ -128,14 +128,15 @@ func alternatives() []named {
 	d := defaults
 	return []named{
 		{"the defaults", d},
+		with("a rejected answer: 0.24", d.agreement, d.disagreement, d.agreement, d.mass, 1),
 		with("a rejected answer: a click", d.agreement, d.disagreement, click, d.mass, 1),
 		with("withheld in 9 of 10 events", d.agreement, d.disagreement, d.rejected, d.mass, 0.9),
-		with("at most 5", d.agreement, d.disagreement, d.rejected, 5, 1),
+		with("at most 4", d.agreement, d.disagreement, d.rejected, 4, 1),
 		with("without a limit", d.agreement, d.disagreement, d.rejected, 0, 1),
-		with("0.2, 0.06, at most 6", 0.2, 0.06, 0.2, 6, 1),
-		with("0.3, 0.13, at most 10", 0.3, 0.13, 0.3, 10, 1),
-		with("0.38, 0.17, at most 10", 0.38, 0.17, 0.38, 10, 1),
-		with("0.5, 0.2, at most 10", 0.5, 0.2, 0.5, 10, 1),
+		with("0.195, 0.047, at most 5.1", 0.195, 0.047, 0.047, 5.1, 1),
+		with("0.25, 0.085, at most 7", 0.25, 0.085, 0.085, 7, 1),
+		with("0.38, 0.17, at most 10", 0.38, 0.17, 0.17, 10, 1),
+		with("0.5, 0.2, at most 10", 0.5, 0.2, 0.2, 10, 1),
 	}
 }
 
