@@ -1,9 +1,9 @@
 package undo
 
 import (
-	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/heedhq/heed/internal/text"
@@ -17,12 +17,11 @@ import (
 type filter struct {
 	needed   keyIndex // with the numbers of the languages
 	sketches []*sketch
+	spelling *speller
 }
 
 // roots are the rules that the clauses of a command follow.
 var roots = []string{"command", "loose", "free", "sure", "dependent", "again"}
-
-var fast = newFilter(languages)
 
 func newFilter(all []*grammar) *filter {
 	f := &filter{needed: make(keyIndex)}
@@ -35,6 +34,7 @@ func newFilter(all []*grammar) *filter {
 		}
 		f.sketches = append(f.sketches, s)
 	}
+	f.spelling = newSpeller(all, f.sketches)
 	return f
 }
 
@@ -42,7 +42,7 @@ func newFilter(all []*grammar) *filter {
 func (f *filter) languages(normal string) (may []int) {
 	var few [64]string
 	var found [1]uint64
-	words := wordsOf(few[:0], normal)
+	words := f.spelling.wordsOf(few[:0], normal)
 	f.needed.find(words, found[:])
 	for set := found[0]; set != 0; set &= set - 1 {
 		if i := bits.TrailingZeros64(set); f.sketches[i].mayHave(words) {
@@ -54,11 +54,11 @@ func (f *filter) languages(normal string) (may []int) {
 
 // wordsOf returns the words of a text in their order. Those of its clauses are among them. A quotation hides some, but has a word in
 // their place, so that words that follow each other in a clause do so here.
-func wordsOf(words []string, normal string) []string {
+func (s *speller) wordsOf(words []string, normal string) []string {
 	start := -1
 	end := func(at int) {
 		if start >= 0 {
-			words = append(words, spelling.meant(normal[start:at]))
+			words = append(words, s.meant(normal[start:at]))
 			start = -1
 		}
 	}
@@ -167,13 +167,13 @@ func (s *sketch) add(number int, numbers map[string]int) *sketched {
 	for _, p := range s.grammar.rules[number].phrases {
 		needs := s.needs(p, numbers)
 		if len(needs) == 1 && needs[0].rule == 0 {
-			r.single = r.single.with(needs[0].bits)
+			r.single.join(needs[0].bits)
 		} else {
 			r.phrases = append(r.phrases, needs)
 		}
 		if known = known && len(needs) > 0 && needs[0].keys != nil; known {
 			all.keys = append(all.keys, needs[0].keys...)
-			all.bits = all.bits.with(needs[0].bits)
+			all.bits.join(needs[0].bits)
 			all.cost += needs[0].cost
 		}
 	}
@@ -196,12 +196,17 @@ func (s *sketch) needs(p phrase, numbers map[string]int) (all []need) {
 		default:
 			n := need{keys: it.words}
 			for _, key := range it.words {
-				name := fmt.Sprint(key)
-				if _, ok := numbers[name]; !ok {
-					numbers[name] = len(numbers)
-					s.index.add(key, numbers[name])
+				var name strings.Builder
+				for _, w := range key {
+					name.WriteString(w.exact + " ")
 				}
-				n.bits = n.bits.with(bit(numbers[name]))
+				number, ok := numbers[name.String()]
+				if !ok {
+					number = len(numbers)
+					numbers[name.String()] = number
+					s.index.add(key, number)
+				}
+				n.bits.add(number)
 				n.cost += cost(key)
 			}
 			all = append(all, n)
@@ -281,19 +286,21 @@ phrases:
 // A bitSet is a set of numbers.
 type bitSet []uint64
 
-func bit(number int) bitSet {
-	b := make(bitSet, number/64+1)
-	b[number/64] = 1 << (number % 64)
-	return b
+func (b *bitSet) add(number int) {
+	for len(*b) <= number/64 {
+		*b = append(*b, 0)
+	}
+	(*b)[number/64] |= 1 << (number % 64)
 }
 
-func (b bitSet) with(other bitSet) bitSet {
-	both := make(bitSet, max(len(b), len(other)))
-	copy(both, b)
-	for i, bits := range other {
-		both[i] |= bits
+// join adds the numbers of another set.
+func (b *bitSet) join(other bitSet) {
+	for len(*b) < len(other) {
+		*b = append(*b, 0)
 	}
-	return both
+	for i, bits := range other {
+		(*b)[i] |= bits
+	}
 }
 
 func (b bitSet) meets(other bitSet) bool {

@@ -34,6 +34,7 @@ func texts(t testing.TB) (all []string) {
 
 // TestFilterOfCorpora reads each twentieth text with and without the filter, and all with HEED_LONG.
 func TestFilterOfCorpora(t *testing.T) {
+	_, fast := tables()
 	for i, text := range texts(t) {
 		if i%20 != 0 && os.Getenv("HEED_LONG") == "" {
 			continue
@@ -68,6 +69,7 @@ func write(t *rapid.T, g *grammar, number, depth int) string {
 // TestFilterOfClauses: what follows a root is not filtered out, and a text with it is read
 // the same with and without the filter.
 func TestFilterOfClauses(t *testing.T) {
+	languages, fast := tables()
 	others := rapid.SampledFrom(texts(t))
 	between := rapid.SampledFrom([]string{" ", ", ", ". ", "\n", " \"", "! ", "? ", " - ", "'", "\u3002", "(", " \u00ab", ":"})
 	rapid.Check(t, func(t *rapid.T) {
@@ -88,6 +90,7 @@ func TestFilterOfClauses(t *testing.T) {
 }
 
 func FuzzFilter(f *testing.F) {
+	_, fast := tables()
 	for _, text := range append(plainTexts, "undo that", "mach das bitte r\u00fcckg\u00e4ngig", "\u5143\u306b\u623b\u3057\u3066") {
 		f.Add(text)
 	}
@@ -100,6 +103,7 @@ func FuzzFilter(f *testing.F) {
 
 // TestPlainTextsAreFilteredOut: a text without a word of undoing is read in no language, which is what the filter is for.
 func TestPlainTextsAreFilteredOut(t *testing.T) {
+	_, fast := tables()
 	for _, text := range plainTexts {
 		assert.Empty(t, fast.languages(normalise(text)), "%q", text)
 	}
@@ -170,5 +174,12 @@ func BenchmarkPlainTexts(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(plainTexts)), "ns/text")
 		})
+	}
+}
+
+// BenchmarkTables makes the grammars and their filter, once a process.
+func BenchmarkTables(b *testing.B) {
+	for b.Loop() {
+		newFilter(load(grammarFile))
 	}
 }

@@ -9,9 +9,6 @@ import (
 //go:embed grammar.txt
 var grammarFile string
 
-// languages has the grammar of each language in grammar.txt.
-var languages = load(grammarFile)
-
 // A grammar is the rules of one language.
 type grammar struct {
 	name  string

@@ -7,9 +7,6 @@ import (
 // shortestKnown is how many letters a word must have for a slip in it to be seen. A shorter one may well be another word.
 const shortestKnown = 6
 
-// spelling knows the keys of commands, and the words that are no slips of them.
-var spelling = newSpeller(languages, fast)
-
 // A speller finds out which word somebody meant who slipped.
 type speller struct {
 	words  map[string]bool    // all words of the grammars
@@ -21,7 +18,7 @@ type shape struct{ first, beforeLast, last rune }
 
 func shapeOf(word []rune) shape { return shape{word[0], word[len(word)-2], word[len(word)-1]} }
 
-func newSpeller(all []*grammar, f *filter) *speller {
+func newSpeller(all []*grammar, sketches []*sketch) *speller {
 	s := &speller{words: make(map[string]bool), shapes: make(map[shape][][]rune)}
 	for _, g := range all {
 		for _, r := range g.rules {
@@ -34,7 +31,7 @@ func newSpeller(all []*grammar, f *filter) *speller {
 			}
 		}
 	}
-	for _, k := range f.sketches {
+	for _, k := range sketches {
 		for _, number := range k.roots {
 			for _, key := range k.rules[number].need.keys {
 				s.add(key)

@@ -1,7 +1,16 @@
 // Package undo finds out whether a text is a command to take the last answer back.
 package undo
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
+
+// tables has the grammars and their filter. They are made when the first text is read, as that takes longer than a program should need to start.
+var tables = sync.OnceValues(func() ([]*grammar, *filter) {
+	all := load(grammarFile)
+	return all, newFilter(all)
+})
 
 // A longer text is not read, nor is one of more clauses: a command is short.
 const (
@@ -20,6 +29,7 @@ func Command(text string) bool {
 		return false
 	}
 	normal := normalise(text)
+	_, fast := tables()
 	may := fast.languages(normal)
 	if len(may) == 0 {
 		return false
@@ -29,13 +39,14 @@ func Command(text string) bool {
 
 // command reads a text in some languages.
 func command(normal string, may []int) bool {
+	languages, fast := tables()
 	clauses := clausesOf(normal)
 	if len(clauses) > mostClauses {
 		return false
 	}
 	for _, c := range clauses {
 		for i, w := range c.words {
-			c.words[i] = spelling.meant(w)
+			c.words[i] = fast.spelling.meant(w)
 		}
 	}
 	verdicts := make([]verdict, len(clauses))
