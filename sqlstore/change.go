@@ -18,6 +18,7 @@ import (
 type change struct {
 	store   *Store
 	batches []store.Batch
+	calls   []int  // the first batch of each call of Commit, where there are several
 	known   []bool // by batch: its ID was known, so it is left out
 	alone   bool   // whether this has the store for itself
 	assumed time.Time
@@ -29,6 +30,7 @@ type change struct {
 	revision uint64
 	fresh    map[string]bool     // the hashes of ids that were not known before this commit
 	cells    map[string]*cellRow // those of the observations, where they were read already
+	blamed   int                 // the batch that has a conflict; -1: none is known to have one
 	receipts []store.Receipt
 	parts    map[string][]evidence.Part // by cell, where all of them are known
 }
@@ -40,7 +42,7 @@ var (
 
 // begin checks the batches to commit.
 func (s *Store) begin(ctx context.Context, batches []store.Batch) (*change, error) {
-	c := &change{store: s, batches: batches, known: make([]bool, len(batches))}
+	c := &change{store: s, batches: batches, known: make([]bool, len(batches)), blamed: -1}
 	if err := ctx.Err(); err != nil {
 		return c, err
 	}
@@ -64,7 +66,7 @@ func (c *change) retry(try func() error) error {
 	for {
 		err := try()
 		switch {
-		case errors.Is(err, errRaced):
+		case errors.Is(err, errRaced) && len(c.calls) == 0:
 			c.alone = true
 		case errors.Is(err, errKnown) && slices.Contains(c.known, false):
 		default:
@@ -73,7 +75,16 @@ func (c *change) retry(try func() error) error {
 	}
 }
 
+// end returns the receipts, or the error as users have it.
 func (c *change) end(err error) ([]store.Receipt, error) {
+	receipts, err := c.result(err)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: commit: %w", err)
+	}
+	return receipts, nil
+}
+
+func (c *change) result(err error) ([]store.Receipt, error) {
 	switch {
 	case errors.Is(err, errKnown):
 		c.receipts = make([]store.Receipt, len(c.batches))
@@ -86,7 +97,7 @@ func (c *change) end(err error) ([]store.Receipt, error) {
 			kind.counted = false
 			kind.counting.Unlock()
 		}
-		return nil, fmt.Errorf("sqlstore: commit: %w", err)
+		return nil, err
 	}
 	return c.receipts, nil
 }
@@ -156,7 +167,7 @@ func (c *change) number() error {
 }
 
 func (c *change) run(t *tx) error {
-	c.t, c.receipts, c.parts, c.cells = t, make([]store.Receipt, len(c.batches)), nil, nil
+	c.t, c.receipts, c.parts, c.cells, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, nil, -1
 	if err := c.knowIDs(); err != nil {
 		return err
 	}

@@ -119,6 +119,9 @@ type addition struct {
 	*evidence.Observation
 	id, key string
 	policy  evidence.Policy
+	batch   int
+	from    origin
+	counts  bool // as a part of the sums of that origin
 }
 
 // pending returns the observations whose ids are new, none twice, and fills in the receipts. An id belongs to the batch
@@ -153,7 +156,7 @@ func (c *change) pending() (all []addition) {
 			}
 			if !seen[once{id, key}] {
 				seen[once{id, key}] = true
-				all = append(all, addition{o, id, key, c.batches[i].Policies[o.Cell.Kind]})
+				all = append(all, addition{Observation: o, id: id, key: key, policy: c.batches[i].Policies[o.Cell.Kind], batch: i})
 			}
 		}
 	}
@@ -171,8 +174,12 @@ func (c *change) observe(all []addition) error {
 	}
 	sums := make(deltas)
 	for i := range all {
-		o := all[i].Observation
-		d := sums.add(cells[all[i].key], o)
+		a := &all[i]
+		o, row := a.Observation, cells[a.key]
+		d := sums.add(row, o)
+		if a.counts = d != nil; a.counts {
+			a.from = row.origin(o)
+		}
 		if d != nil && c.store.cfg.NoHistory {
 			d.lose(o)
 		}
@@ -471,7 +478,7 @@ func (c *change) readParts(all []addition) error {
 			cell := c.batches[i].Observations[k].Cell
 			if c.batches[i].Parts && !c.known[i] && !seen[cell] {
 				seen[cell] = true
-				c.receipts[i].Parts = append(c.receipts[i].Parts, c.parts[hashOfCell(cell)]...)
+				c.receipts[i].Parts = append(c.receipts[i].Parts, c.partsAfter(i, cell, all)...)
 			}
 		}
 	}

@@ -124,7 +124,11 @@ func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, 
 	return found, err
 }
 
-func conflict(kind string) error { return fmt.Errorf("%s: %w", kind, heed.ErrConflict) }
+// conflict is the error of a batch that relies on a revision that is not current.
+func (c *change) conflict(batch int, kind string) error {
+	c.blamed = batch
+	return fmt.Errorf("%s: %w", kind, heed.ErrConflict)
+}
 
 // expect checks the revisions that are expected, which then stay as they are until the commit.
 func (c *change) expect() error {
@@ -154,7 +158,7 @@ func (c *change) expect() error {
 				revision = row.revision
 			}
 			if !c.known[i] && revision != e.Revision {
-				return conflict(e.Kind)
+				return c.conflict(i, e.Kind)
 			}
 		}
 	}
@@ -218,7 +222,7 @@ func (c *change) changeRecords(all []writing) error {
 		w := &all[i]
 		row := found[w.ref]
 		if row == nil || row.revision != w.Revision {
-			return conflict(w.Kind)
+			return c.conflict(w.batch, w.Kind)
 		}
 		if w.Body.IsZero() {
 			removed = append(removed, []any{row.seq})
@@ -340,7 +344,7 @@ func (c *change) addRecords(all []writing) error {
 		case w.Revision == store.Once:
 			c.receipts[w.batch].Left = append(c.receipts[w.batch].Left, w.Ref)
 		default:
-			return conflict(w.Kind)
+			return c.conflict(w.batch, w.Kind)
 		}
 	}
 	if c.t.db.dialect.embedded() {

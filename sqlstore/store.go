@@ -75,6 +75,8 @@ type Store struct {
 	clock clock
 	cache *cache // nil: none
 	kinds kinds
+
+	commits queue
 }
 
 var _ store.Store = (*Store)(nil)
@@ -104,6 +106,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	}
 	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
 	s.kinds.limits = s.cfg.Limits
+	s.commits.store, s.commits.most = s, 1
 	if !cfg.NoCache {
 		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
 	}
@@ -125,14 +128,27 @@ func (s *Store) Damaged() uint64 { return s.db.damaged.Load() }
 // those that have an ID, or hold nothing but observations and records, may be committed again.
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	c, err := s.begin(ctx, batches)
-	if err == nil {
-		err = c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) })
-		s.forget(batches)
-		if err == nil && len(batches) > 0 && len(batches[0].Forget) > 0 {
-			_ = s.erase(ctx) // the commit stands, and the next Sweep goes on
-		}
+	if err != nil {
+		return c.end(err)
 	}
-	return c.end(err)
+	commit := s.commits.commit
+	if c.alone {
+		commit = s.commitAlone
+	}
+	receipts, err := commit(ctx, c)
+	s.forget(batches)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: commit: %w", err)
+	}
+	if len(batches) > 0 && len(batches[0].Forget) > 0 {
+		_ = s.erase(ctx) // the commit stands, and the next Sweep goes on
+	}
+	return receipts, nil
+}
+
+// commitAlone commits a call in a transaction of its own.
+func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, error) {
+	return c.result(c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) }))
 }
 
 // CommitTx commits batches inside of a transaction that the host has begun on the handle of this store, so that they stand or

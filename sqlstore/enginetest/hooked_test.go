@@ -1,0 +1,107 @@
+package enginetest_test
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A hooked driver calls a function before each statement, which may wait, fail it or panic.
+type hooked struct {
+	engine driver.Driver
+	dsn    string
+	hook   atomic.Pointer[func(statement string) error]
+}
+
+// hookedAt opens a place through a hooked driver.
+func hookedAt(t testing.TB, at place) (*hooked, *sql.DB) {
+	plain, err := at.open()
+	require.NoError(t, err)
+	h := &hooked{engine: plain.Driver(), dsn: at.dsn}
+	require.NoError(t, plain.Close())
+	return h, sql.OpenDB(h)
+}
+
+func (h *hooked) set(hook func(statement string) error) { h.hook.Store(&hook) }
+
+func (h *hooked) statement(text string) error {
+	if hook := h.hook.Load(); hook != nil && *hook != nil {
+		return (*hook)(text)
+	}
+	return nil
+}
+
+func (h *hooked) Connect(context.Context) (driver.Conn, error) {
+	conn, err := h.engine.Open(h.dsn)
+	return &hookedConn{conn, h}, err
+}
+
+func (h *hooked) Driver() driver.Driver { return h.engine }
+
+type hookedConn struct {
+	driver.Conn
+	of *hooked
+}
+
+func (c *hookedConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.of.statement(query); err != nil {
+		return nil, err
+	}
+	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
+}
+
+func (c *hookedConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.of.statement(query); err != nil {
+		return nil, err
+	}
+	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
+}
+
+func (c *hookedConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	if err := c.of.statement("BEGIN"); err != nil {
+		return nil, err
+	}
+	tx, err := c.Conn.(driver.ConnBeginTx).BeginTx(ctx, opts)
+	return &hookedTx{tx, c.of}, err
+}
+
+func (c *hookedConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	stmt, err := c.Conn.(driver.ConnPrepareContext).PrepareContext(ctx, query)
+	return &hookedStmt{stmt, c.of, query}, err
+}
+
+type hookedTx struct {
+	driver.Tx
+	of *hooked
+}
+
+func (t *hookedTx) Commit() error {
+	if err := t.of.statement("COMMIT"); err != nil {
+		return err // the transaction stays open, and is taken back with its connection
+	}
+	return t.Tx.Commit()
+}
+
+type hookedStmt struct {
+	driver.Stmt
+	of    *hooked
+	query string
+}
+
+func (s *hookedStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if err := s.of.statement(s.query); err != nil {
+		return nil, err
+	}
+	return s.Stmt.(driver.StmtExecContext).ExecContext(ctx, args)
+}
+
+func (s *hookedStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	if err := s.of.statement(s.query); err != nil {
+		return nil, err
+	}
+	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
+}

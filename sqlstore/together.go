@@ -1,0 +1,367 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/store"
+)
+
+// A queue makes commits of concurrent callers together. The first caller commits at once. Those that come meanwhile wait. Then one
+// of them, the leader, commits for all that wait, in one transaction on its own goroutine, and the next leader is one of those that
+// came meanwhile.
+//
+// Each call stands for itself. If the context of one ends, the transaction is taken back and made again without it. If one has a
+// conflict, it is made alone, and the others again. If the transaction fails for another reason, each is made alone. Only an error at
+// the very end is one for all, as it leaves open whether they were applied.
+type queue struct {
+	store   *Store
+	mu      sync.Mutex
+	leaders int // how many there are
+	most    int // how many there may be
+	waiting []*member
+}
+
+// mostTogether is how many calls may be in one transaction.
+const mostTogether = 128
+
+// A member is a call of Commit.
+type member struct {
+	ctx    context.Context
+	change *change
+	turn   chan turn // gets one value for each time that the member waits
+
+	// The fields below are guarded by the queue's mutex.
+	stage    stage
+	in       *joint // while stage is joined
+	receipts []store.Receipt
+	err      error
+}
+
+// stage is how far a member has come.
+type stage int
+
+const (
+	queued stage = iota
+	joined       // a leader commits for it
+	called       // it has its turn
+)
+
+// turn is what a member has to do next.
+type turn int
+
+const (
+	toLead turn = iota
+	toCommitAlone
+	toReturn // its receipts or its error
+)
+
+// A joint is a transaction for several members, the first of which leads.
+type joint struct {
+	members []*member
+	change  *change
+	cancel  context.CancelFunc
+	closing bool // all statements have succeeded, and the transaction ends
+	ended   int  // how many contexts have
+}
+
+// commit commits a call, together with others that wait or by itself.
+func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) {
+	m := &member{ctx: ctx, change: c}
+	q.mu.Lock()
+	if q.leaders < q.most {
+		q.leaders++
+		m.stage = called
+		q.mu.Unlock()
+		return q.lead(m)
+	}
+	m.turn = make(chan turn, 1)
+	q.waiting = append(q.waiting, m)
+	q.mu.Unlock()
+	next, err := q.await(m)
+	if err != nil {
+		return nil, err
+	}
+	switch next {
+	case toLead:
+		return q.lead(m)
+	case toCommitAlone:
+		return q.store.commitAlone(ctx, c)
+	}
+	return m.receipts, m.err
+}
+
+// await waits for the member's turn. It returns an error if the context has ended, and nobody commits for the member then.
+func (q *queue) await(m *member) (turn, error) {
+	select {
+	case next := <-m.turn:
+		return next, nil
+	case <-m.ctx.Done():
+	}
+	q.mu.Lock()
+	switch m.stage {
+	case queued:
+		q.waiting = slices.DeleteFunc(q.waiting, func(o *member) bool { return o == m })
+		q.mu.Unlock()
+		return 0, m.ctx.Err()
+	case joined:
+		closing := m.in != nil && m.in.closing
+		if m.in != nil {
+			m.in.end()
+		}
+		q.mu.Unlock()
+		if closing {
+			return 0, fmt.Errorf("the end of the transaction was not waited for: %w", m.ctx.Err())
+		}
+	case called:
+		q.mu.Unlock()
+	}
+	next := <-m.turn
+	if next == toLead {
+		q.pass()
+	}
+	if next != toReturn {
+		return 0, m.ctx.Err()
+	}
+	return next, nil
+}
+
+// end notes that the context of a member has ended. The caller holds the queue's mutex.
+func (j *joint) end() {
+	if j.ended++; !j.closing || j.ended == len(j.members) {
+		j.cancel()
+	}
+}
+
+// pass makes the first that waits the leader in the place of the caller.
+func (q *queue) pass() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		q.leaders--
+		return
+	}
+	next := q.waiting[0]
+	q.waiting = slices.Delete(q.waiting, 0, 1)
+	next.call(toLead)
+}
+
+// call gives a member its turn. The caller holds the queue's mutex.
+func (m *member) call(next turn) {
+	m.stage, m.in = called, nil
+	m.turn <- next
+}
+
+// lead commits for a member and for those that wait. The next leader has its turn when this one is done, whatever happens.
+func (q *queue) lead(m *member) ([]store.Receipt, error) {
+	defer q.pass()
+	if members := q.gather(m); len(members) > 1 && q.commitAll(members) == toReturn {
+		return m.receipts, m.err
+	}
+	return q.store.commitAlone(m.ctx, m.change)
+}
+
+// gather takes from the queue those that can be in one transaction with the leader: no two may write the same record, or rely on
+// what another writes.
+func (q *queue) gather(leader *member) []*member {
+	members := []*member{leader}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return members
+	}
+	var touched touched
+	touched.take(leader.change.batches)
+	q.waiting = slices.DeleteFunc(q.waiting, func(m *member) bool {
+		if len(members) == mostTogether || !touched.take(m.change.batches) {
+			return false
+		}
+		members = append(members, m)
+		return true
+	})
+	return members
+}
+
+// touched are the records that a transaction writes, true, or relies on.
+type touched map[store.Ref]bool
+
+// take adds those of a call, if it writes none of those that are there and relies on none that is written.
+func (t *touched) take(batches []store.Batch) bool {
+	if *t == nil {
+		*t = make(touched)
+	}
+	for i := range batches {
+		for k := range batches[i].Records {
+			if _, ok := (*t)[batches[i].Records[k].Ref]; ok {
+				return false
+			}
+		}
+		for _, e := range batches[i].Expect {
+			if (*t)[e.Ref] {
+				return false
+			}
+		}
+	}
+	for i := range batches {
+		for k := range batches[i].Records {
+			(*t)[batches[i].Records[k].Ref] = true
+		}
+		for _, e := range batches[i].Expect {
+			(*t)[e.Ref] = (*t)[e.Ref]
+		}
+	}
+	return true
+}
+
+// commitAll commits for members, and gives all but the first, who is the caller, their turn. It returns the caller's.
+func (q *queue) commitAll(members []*member) turn {
+	next := make(map[*member]turn, len(members))
+	for _, m := range members {
+		next[m] = toCommitAlone // unless it turns out otherwise
+	}
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		for _, m := range members[1:] {
+			m.call(next[m])
+		}
+	}()
+	for left := members; len(left) > 1; {
+		j := q.join(left)
+		err := j.commit(q)
+		q.mu.Lock()
+		var again []*member
+		for i, m := range left {
+			m.in = nil
+			switch {
+			case err == nil, j.closing:
+				next[m] = toReturn
+				m.receipts, m.err = j.receipts(i), err
+			case m.ctx.Err() != nil:
+				next[m] = toReturn
+				m.err = because(m.ctx, err)
+			case j.ended > 0 || j.change.blamed >= 0 && j.change.call(j.change.blamed) != i:
+				again = append(again, m)
+			}
+		}
+		q.mu.Unlock()
+		left = again
+	}
+	return next[members[0]]
+}
+
+// join makes a transaction for members.
+func (q *queue) join(members []*member) *joint {
+	j := &joint{members: members, change: &change{store: members[0].change.store, assumed: members[0].change.assumed, blamed: -1}}
+	for _, m := range members {
+		j.change.calls = append(j.change.calls, len(j.change.batches))
+		j.change.batches = append(j.change.batches, m.change.batches...)
+		if m.change.assumed.Before(j.change.assumed) {
+			j.change.assumed = m.change.assumed
+		}
+	}
+	j.change.known = make([]bool, len(j.change.batches))
+	return j
+}
+
+var errEnded = errors.New("the context of another call has ended")
+
+// commit commits the transaction.
+func (j *joint) commit(q *queue) error {
+	var ctx context.Context
+	ctx, j.cancel = context.WithCancel(context.WithoutCancel(j.members[0].ctx))
+	defer j.cancel()
+	q.mu.Lock()
+	for _, m := range j.members {
+		m.stage, m.in = joined, j
+	}
+	q.mu.Unlock()
+	noted := make(chan struct{})
+	stop := context.AfterFunc(j.members[0].ctx, func() {
+		defer close(noted)
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		j.end()
+	})
+	defer func() {
+		if !stop() {
+			<-noted
+		}
+	}()
+	err := host.Call("the driver of the database", func() error {
+		return j.change.retry(func() error { return q.store.db.enter(ctx, j.change.enter, func(t *tx) error { return j.run(q, t) }) })
+	})
+	_, err = j.change.result(err)
+	return err
+}
+
+// run runs all statements but the last, which ends the transaction.
+func (j *joint) run(q *queue, t *tx) error {
+	j.closing = false
+	if err := j.change.run(t); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if j.ended > 0 {
+		return errEnded
+	}
+	j.closing = true
+	return nil
+}
+
+// receipts returns those of a member's batches.
+func (j *joint) receipts(member int) []store.Receipt {
+	if j.change.receipts == nil {
+		return nil
+	}
+	first := j.change.calls[member]
+	return slices.Clip(j.change.receipts[first : first+len(j.members[member].change.batches)])
+}
+
+// call returns which call a batch is of.
+func (c *change) call(batch int) int {
+	if len(c.calls) == 0 {
+		return 0
+	}
+	i, found := slices.BinarySearch(c.calls, batch)
+	if !found {
+		i--
+	}
+	return i
+}
+
+// partsAfter returns the parts of a cell as they are after the call of a batch: without what later calls in the same transaction
+// have added.
+func (c *change) partsAfter(batch int, cell evidence.Cell, all []addition) []evidence.Part {
+	key := hashOfCell(cell)
+	parts := c.parts[key]
+	if len(c.calls) == 0 {
+		return parts
+	}
+	own, copied := c.call(batch), false
+	for i := range all {
+		a := &all[i]
+		if a.key != key || !a.counts || c.call(a.batch) <= own {
+			continue
+		}
+		if !copied {
+			parts, copied = slices.Clone(parts), true
+		}
+		k := slices.IndexFunc(parts, func(p evidence.Part) bool {
+			return p.Channel == a.from.channel && p.Source == a.from.source
+		})
+		if k < 0 {
+			continue
+		}
+		if parts[k].Tally.Take(a.Weight, a.Reward, evidence.InstantOf(a.At)); parts[k].Tally.N() == 0 {
+			parts = slices.Delete(parts, k, k+1)
+		}
+	}
+	return parts
+}
