@@ -106,7 +106,11 @@ func (db *database) onWriter(ctx context.Context, do func(*sql.Conn) error) erro
 }
 
 func (db *database) onConnThat(ctx context.Context, setUp string, do func(*sql.Conn) error) error {
-	conn, err := db.handle.Conn(ctx)
+	var conn *sql.Conn
+	err := patiently(ctx, func() (err error) { // while the last connection closes, none can be opened
+		conn, err = db.handle.Conn(ctx)
+		return err
+	})
 	if err != nil {
 		return because(ctx, err)
 	}
@@ -115,7 +119,7 @@ func (db *database) onConnThat(ctx context.Context, setUp string, do func(*sql.C
 		if strings.HasPrefix(setUp, noWaiting) {
 			defer conn.ExecContext(context.WithoutCancel(ctx), waiting) //nolint:errcheck // it is in memory
 		}
-		if _, err := conn.ExecContext(ctx, setUp); err != nil {
+		if err := patiently(ctx, func() error { _, err := conn.ExecContext(ctx, setUp); return err }); err != nil {
 			return because(ctx, err)
 		}
 	}

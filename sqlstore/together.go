@@ -66,7 +66,7 @@ type joint struct {
 	members []*member
 	change  *change
 	cancel  context.CancelFunc
-	closing bool // all statements have succeeded, and the transaction ends
+	closing bool // all statements have succeeded, and the transaction ends: written by the leader alone
 	ended   int  // how many contexts have
 }
 
@@ -92,6 +92,7 @@ func (q *queue) commit(ctx context.Context, c *change) ([]store.Receipt, error) 
 		return q.lead(m)
 	case toCommitAlone:
 		return q.store.commitAlone(ctx, c)
+	case toReturn:
 	}
 	return m.receipts, m.err
 }
@@ -121,7 +122,7 @@ func (q *queue) await(m *member) (turn, error) {
 	case called:
 		q.mu.Unlock()
 	}
-	next := <-m.turn
+	next := <-m.turn // which comes soon, or is there
 	if next == toLead {
 		q.pass()
 	}
@@ -294,15 +295,22 @@ func (j *joint) commit(q *queue) error {
 		}
 	}()
 	err := host.Call("the driver of the database", func() error {
-		return j.change.retry(func() error { return q.store.db.enter(ctx, j.change.enter, func(t *tx) error { return j.run(q, t) }) })
+		return j.change.retry(func() error { return q.store.db.enter(ctx, j.enter, func(t *tx) error { return j.run(q, t) }) })
 	})
 	_, err = j.change.result(err)
 	return err
 }
 
+// enter is the first statement. There is no other try once the transaction was about to end, as members may have left since.
+func (j *joint) enter(t *tx) error {
+	if j.closing {
+		return errEnded
+	}
+	return j.change.enter(t)
+}
+
 // run runs all statements but the last, which ends the transaction.
 func (j *joint) run(q *queue, t *tx) error {
-	j.closing = false
 	if err := j.change.run(t); err != nil {
 		return err
 	}

@@ -4,13 +4,14 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-// A hooked driver calls a function before each statement, which may wait, fail it or panic.
+// A hooked driver calls a function before each statement, which may wait or fail it.
 type hooked struct {
 	engine driver.Driver
 	dsn    string
@@ -81,7 +82,7 @@ type hookedTx struct {
 
 func (t *hookedTx) Commit() error {
 	if err := t.of.statement("COMMIT"); err != nil {
-		return err // the transaction stays open, and is taken back with its connection
+		return errors.Join(err, t.Tx.Rollback())
 	}
 	return t.Tx.Commit()
 }

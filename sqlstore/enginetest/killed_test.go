@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -48,6 +49,28 @@ var episodes = []episode{
 				store.Batch{ID: "second", Observations: []evidence.Observation{observedAt("o2", 0)}, Records: []store.Record{suiteRecord("b", store.Once)}})
 			return err
 		},
+	},
+	{
+		name:   "store: commits of several callers",
+		before: declared,
+		call: func(ctx context.Context, st store.Store) error {
+			if err := declared(ctx, st); err != nil {
+				return err
+			}
+			var all sync.WaitGroup
+			errs := make([]error, 6)
+			for i := range errs {
+				all.Go(func() {
+					id := fmt.Sprint(i)
+					_, errs[i] = st.Commit(ctx, store.Batch{
+						ID: "batch " + id, Observations: []evidence.Observation{observedAt(id, 1)}, Records: []store.Record{suiteRecord(id, 0)},
+					})
+				})
+			}
+			all.Wait()
+			return errors.Join(errs...)
+		},
+		steps: true,
 	},
 	{
 		name: "store: a person is forgotten",

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -36,13 +37,13 @@ type crowd struct {
 
 // inCrowd runs a test with a crowd, on SQLite: in a bubble, where it is certain who waits.
 func inCrowd(t *testing.T, test func(*testing.T, *crowd)) {
-	at := sqliteFile(t, "sqlite3")
+	at := sqliteFile(t, "sqlite")
 	synctest.Test(t, func(t *testing.T) {
 		c := &crowd{}
 		c.driver, c.handle = hookedAt(t, at)
 		c.Store = open(t, c.handle, at.dialect)
 		defer func() { require.NoError(t, c.handle.Close()) }()
-		require.NoError(t, c.begin(ctx, "warm")()) // which prepares the statements
+		require.NoError(t, commits(noted("warm"))(c.Store)) // which prepares the statements
 		test(t, c)
 	})
 }
@@ -54,10 +55,6 @@ type attempt struct {
 	receipt []store.Receipt
 	err     error
 	panics  any
-}
-
-func (c *crowd) begin(ctx context.Context, id string) func() error {
-	return func() error { _, err := c.Commit(ctx, noted(id)); return err }
 }
 
 // together makes the attempts when a first one holds the database. Each statement after that calls the hook with its number.
@@ -181,7 +178,9 @@ func TestOneOfManyIsCancelled(t *testing.T) {
 					if n == at && ended == "" {
 						ended = statement
 						cancel()
-						synctest.Wait()
+						for range 100 { // the rollback that may follow waits for this statement, so the bubble never rests
+							runtime.Gosched()
+						}
 					}
 					return nil
 				})
@@ -194,12 +193,14 @@ func TestOneOfManyIsCancelled(t *testing.T) {
 					}
 					if a.err != nil {
 						require.ErrorIs(t, a.err, context.Canceled)
-						if ended != "COMMIT" {
+						if !strings.Contains(a.err.Error(), "not waited for") { // which leaves it open
+							want--
+						} else if notedIn(t, c.Store) < want {
 							want--
 						}
 					}
 				}
-				require.EqualValues(t, want, notedIn(t, c.Store), "%d was cancelled before %q", who, ended)
+				require.Equal(t, want, notedIn(t, c.Store), "%d was cancelled before %q", who, ended)
 			})
 		}
 	}
@@ -220,63 +221,59 @@ func TestOneOfManyIsCancelled(t *testing.T) {
 	})
 }
 
-// TestAStatementOfManyFails, or panics in the driver, wherever it is: each caller's batches are there or not, as it was told. Only
-// at the end of the transaction is it told of another's failure.
+// TestAStatementOfManyFails, wherever it is: each caller's batches are there or not, as it was told. Only where the end of the
+// transaction fails is one told of a failure that all have.
 func TestAStatementOfManyFails(t *testing.T) {
 	wrong := errors.New("the disk is on fire")
-	for _, panics := range []bool{false, true} {
-		ended := false
-		for n := 1; !ended; n++ {
-			inCrowd(t, func(t *testing.T, c *crowd) {
-				all, last := attempts("1", "2", "3", "4"), false
-				hit := false
-				c.together(all, func(i int, statement string) error {
-					if i != n {
-						return nil
-					}
-					hit, last = true, statement == "COMMIT" && c.count == 2
-					if panics {
-						panic(wrong)
-					}
-					return wrong
-				})
-				ended = !hit || last && panics
-				want := uint64(1)
-				for _, a := range all {
-					require.Nil(t, a.panics)
-					if a.err != nil {
-						require.True(t, last, "statement %d, which is not the last: %v", n, a.err)
-						if !panics {
-							require.ErrorIs(t, a.err, wrong)
-						}
-					} else {
-						want++
-					}
+	for n, last := 1, false; !last; n++ {
+		inCrowd(t, func(t *testing.T, c *crowd) {
+			all := attempts("1", "2", "3", "4")
+			c.together(all, func(i int, statement string) error {
+				if i != n {
+					return nil
 				}
-				require.EqualValues(t, want, notedIn(t, c.Store), "statement %d", n)
-				require.NoError(t, c.begin(ctx, "after")(), "the store goes on")
-				if last {
-					ended = true
-				}
+				last = statement == "COMMIT"
+				return wrong
 			})
-		}
+			want := uint64(1)
+			for _, a := range all {
+				if last {
+					require.ErrorIs(t, a.err, wrong)
+				} else {
+					require.NoError(t, a.err, "statement %d", n)
+					want++
+				}
+			}
+			require.Equal(t, want, notedIn(t, c.Store), "statement %d", n)
+			require.NoError(t, commits(noted("after"))(c.Store), "the store goes on")
+		})
 	}
 }
 
-// TestADriverPanicsForOne who commits alone: the panic is that caller's, and those who wait go on.
-func TestADriverPanicsForOne(t *testing.T) {
-	inCrowd(t, func(t *testing.T, c *crowd) {
-		all := attempts("1")
-		c.together(all, func(n int, _ string) error {
-			if n == 3 {
-				panic("no memory")
+// A panicking value panics when its JSON is made, which is in the transaction.
+type panicking struct{}
+
+func (panicking) MarshalJSON() ([]byte, error) { panic("no JSON") }
+
+// TestOneOfManyPanics: the panic is that caller's, and the others go on.
+func TestOneOfManyPanics(t *testing.T) {
+	for who := range 3 {
+		inCrowd(t, func(t *testing.T, c *crowd) {
+			all := attempts("1", "2", "3")
+			all[who].batches[0].Records[0].Body = store.Of(panicking{})
+			c.together(all, nil)
+			for i, a := range all {
+				if i == who {
+					require.Equal(t, "no JSON", a.panics)
+				} else {
+					require.NoError(t, a.err)
+					require.Nil(t, a.panics)
+				}
 			}
-			return nil
+			require.NoError(t, commits(noted("after"))(c.Store), "the store goes on")
+			require.EqualValues(t, 4, notedIn(t, c.Store))
 		})
-		assert.Equal(t, "no memory", all[0].panics)
-		require.NoError(t, c.begin(ctx, "after")())
-		assert.EqualValues(t, 2, notedIn(t, c.Store))
-	})
+	}
 }
 
 // A plan is a batch whose records have the revisions that a store has when it is filled in.
@@ -308,7 +305,7 @@ func randomPlan(rng *rand.Rand) (p plan) {
 		o.Cell.Item, o.Weight, o.Reward = some("item", 2), float64(1+rng.IntN(3))/4, float64(rng.IntN(3))/2
 		p.batch.Observations = append(p.batch.Observations, o)
 	}
-	if rng.IntN(8) == 0 {
+	if rng.IntN(20) == 0 {
 		p.batch.Policies = map[string]evidence.Policy{arm.Kind: {HalfLife: time.Hour}}
 	}
 	p.batch.Parts = rng.IntN(2) == 0
@@ -389,7 +386,7 @@ func replay(t testing.TB, past [][][]plan) (answers []string, left string) {
 // made in some order, one after the other, in memory.
 func TestTogetherIsAsOneByOne(t *testing.T) {
 	skipRaced(t)
-	at := sqliteFile(t, "sqlite3")
+	at := sqliteFile(t, "sqlite")
 	synctest.Test(t, func(t *testing.T) {
 		c := &crowd{}
 		c.driver, c.handle = hookedAt(t, at)
@@ -412,7 +409,7 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 				plans, all = append(plans, call), append(all, a)
 			}
 			c.together(all, nil)
-			if c.count == 2 {
+			if c.count <= 3 {
 				together++
 			}
 			left, fits := stateOf(t, c.Store), false
