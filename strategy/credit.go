@@ -10,6 +10,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/spread"
 	"github.com/heedhq/heed/store"
 )
 
@@ -365,10 +366,11 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	if s.model == nil {
 		return
 	}
+	scale := scaleOf(s.total, l.cfg.MinConfidence)
 	s.samples[arm] = uint64(max(int64(s.samples[arm])+int64(c.sampled), 0))
 	for i, v := range l.values {
 		if v.arm == c.Choice.Arm && v.Value == c.Choice.Parameter(v.Name) {
-			s.parameters[i] = l.parameterBelief(partsOf(c.parts, s.space.parameter(v.arm, v.Setting)), at).Sampler()
+			s.parameters[i] = l.parameterBelief(partsOf(c.parts, s.space.parameter(v.arm, v.Setting)), at, scale).Sampler()
 		}
 	}
 	if c.made[0].ID != observations[0].ID {
@@ -381,7 +383,13 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	}
 	loaded := s.loaded
 	s.loaded = time.Time{} // it is made anew if an observation from before a restart changed nothing, or the model panics or drifts
-	if ok && !s.model.Update(arm, l.cfg.Caps.Pool(before, at), l.cfg.Caps.Pool(after, at)) {
+	if !ok {
+		return
+	}
+	was, is := l.cfg.Caps.Pool(before, at), l.cfg.Caps.Pool(after, at)
+	s.total = spread.Less(s.total.Plus(is), was)
+	drifted := len(l.values) > 0 && aged(scaleOf(s.total, l.cfg.MinConfidence)/s.scale)
+	if !s.model.Update(arm, was, is) && !drifted {
 		s.loaded = loaded
 	}
 }

@@ -143,8 +143,8 @@ func ExampleLearner_Status() {
 	fmt.Println("leading for item 3:", item.Leading)
 	// Output:
 	// 1 segment, 4 items, 40 outcomes, 0 choices pending
-	// short-prompt: 0.05, between 0.0 and 0.2, of 20 outcomes
-	// long-prompt: 0.95, between 0.8 and 1.0, of 20 outcomes
+	// short-prompt: 0.06, between 0.0 and 0.4, of 20 outcomes
+	// long-prompt: 0.94, between 0.6 and 1.0, of 20 outcomes
 	// leading for item 3: long-prompt
 }
 

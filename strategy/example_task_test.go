@@ -80,7 +80,7 @@ func ExampleChangeTest() {
 		}
 		fmt.Printf("%s %s: %s\n", entry.At.Format("15:04"), entry.Subject, entry.Reason)
 	}
-	// Output: 02:34 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
+	// Output: 02:38 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
 }
 
 // What a learner tells is kept in its store, in the same commit as what it tells of, until a relay brings it out.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/strategy"
@@ -68,5 +70,49 @@ func TestEqualConfidencesCountAlike(t *testing.T) {
 				assert.InEpsilon(t, want, meanRegret(pooling, 3, reward, weight), 1e-9, fmt.Sprint(pooling, name, weight))
 			}
 		}
+	}
+}
+
+// tosses are n equal outcomes of one weight.
+func tosses(n, reward, weight float64) evidence.Sums {
+	return evidence.Sums{Mass: n * weight, Squares: n * weight * weight, Reward: n * weight * reward, RewardSquares: n * weight * reward * reward}
+}
+
+// TestUnsureOutcomesCountLess than sure ones of the segment, on whichever item and arm these are.
+func TestUnsureOutcomesCountLess(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
+		silent, sure := tosses(10, 0, 0.3), tosses(10, 1, 1)
+		among := func(items ...strategy.Item) float64 {
+			b := make([]strategy.Belief, 2)
+			pooling.Model(evenSegment(2), items).Believe(items[0], b)
+			return b[0].Mean()
+		}
+		item := strategy.Item{Arms: []evidence.Sums{silent, {}}}
+		full := among(strategy.Item{Arms: []evidence.Sums{tosses(10, 0, 1), {}}})
+		assert.InDelta(t, full, among(item), 1e-12, "%v: alone they are all that is known", pooling)
+		beside := among(strategy.Item{Arms: []evidence.Sums{silent, sure}})
+		// Σw²/Σw is 10.9/13, on which ten of 0.3 are 3.58.
+		assert.Greater(t, beside, full+0.05, "%v: another arm is sure", pooling)
+		elsewhere := among(item, strategy.Item{Arms: []evidence.Sums{{}, sure}})
+		assert.InDelta(t, beside, elsewhere, 0.02, "%v: another item is sure", pooling)
+	}
+	// The learner counts so too, from the first outcome on, whether its model was kept or read anew.
+	for _, refresh := range []time.Duration{0, time.Nanosecond} {
+		l := newLearner(t, strategy.Config{Pooling: strategy.Alone{}, Refresh: refresh})
+		for _, o := range []struct {
+			arm   strategy.ArmID
+			value float64
+			sure  float64
+			times int
+		}{{"a", -1, 0.3, 10}, {"b", 1, 1, 10}} {
+			for range o.times {
+				c := choose(t, l, strategy.Query{Item: "i", Arms: []strategy.ArmID{o.arm}})
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: c, Value: o.value, Confidence: o.sure})
+				require.NoError(t, err)
+			}
+		}
+		b := beliefs(t, l, strategy.Query{Item: "i"})
+		assert.InDelta(t, 1+3*13/10.9, b[0].Level.Beta, 1e-9)
+		assert.InDelta(t, 1+10*13/10.9, b[1].Level.Alpha, 1e-9)
 	}
 }

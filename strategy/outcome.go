@@ -22,7 +22,9 @@ type Outcome struct {
 	ID string
 	// Value is how good it was, from -1 (as bad as can be) to 1. 0 is neither good nor bad.
 	Value float64
-	// Confidence is the trust in the value, in (0, 1]. It is the weight of the outcome as evidence.
+	// Confidence is the trust in the value, in (0, 1]. An outcome counts by its confidence over the scale of its segment, Σc²/Σc of the
+	// confidences of all its outcomes: equal confidences count as one each, and an unsure outcome counts less than the sure ones of
+	// the segment. Under [Copy], it counts by its confidence alone.
 	Confidence float64
 	// Channel and Source say how the outcome is known, and who caused it: see [evidence.Observation]. Both may be empty.
 	Channel string

@@ -19,7 +19,7 @@ type Pooling interface {
 // A Segment is what a model knows of its arms before any evidence. A model must not change it.
 type Segment struct {
 	Priors []evidence.Beta // the cold start of each arm
-	// LeastWeight is the least weight of an outcome that the learner accepts, for [evidence.Sums.Effective].
+	// LeastWeight is the least weight of an outcome that the learner accepts. The scale of the weights is at least that.
 	LeastWeight float64
 }
 
@@ -79,6 +79,8 @@ type Belief struct {
 	// Sharpness is how many times strength and evidence count when the item's own rate is drawn. A draw below the mean is replaced
 	// by the mean. 0: the item's own rate is not drawn, and its mean at the drawn level is used.
 	Sharpness float64 `json:"sharpness,omitempty"`
+	// Doubt is the standard deviation of the logarithm of Strength. Draws take the strength for known, and intervals do not.
+	Doubt float64 `json:"doubt,omitempty"`
 
 	level *evidence.Sampler // of Level, where it is kept; it does not change
 }
@@ -94,7 +96,8 @@ func (b Belief) Keep() Belief {
 func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
 
 // Interval returns the bounds between which the arm's rate lies with a probability of level, with equal tails. If the Level is
-// not the whole belief they are quantiles of 4,096 draws, always the same ones. For a level outside of (0, 1) they are NaN.
+// not the whole belief they are quantiles of 4,096 draws, always the same ones. Each has a strength of its own by Doubt: before any
+// evidence, 1/√Strength is taken to have any value alike. For a level outside of (0, 1) they are NaN.
 func (b Belief) Interval(level float64) (low, high float64) {
 	if b.Strength == 0 || math.IsNaN(b.Level.Mean()) || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)
@@ -104,12 +107,20 @@ func (b Belief) Interval(level float64) (low, high float64) {
 	rng := evidence.Key{A: uint64(len(draws)), B: 0}.Rand(0)
 	for i := range draws {
 		at := b.level.Draw(&rng)
-		draws[i] = b.own(at, 1, &rng)
+		one := b
+		if b.Doubt > 0 {
+			one.Strength *= caution * math.Exp(b.Doubt*(math.Sqrt2*math.Erfinv(2*rng.Float64()-1)-b.Doubt/2))
+		}
+		draws[i] = one.own(at, 1, &rng)
 	}
 	slices.Sort(draws)
 	out := int((1 - level) / 2 * float64(len(draws)))
 	return draws[out], draws[len(draws)-1-out]
 }
+
+// caution lowers the strengths of intervals. The level of an arm is worked out from its items as if it had been known beforehand, which
+// makes the items look a little more alike than they are.
+const caution = 0.8
 
 // given returns the item's mean at a level.
 func (b *Belief) given(level float64) float64 {
@@ -150,10 +161,30 @@ const leastShape = 1e-9
 // counts are effective numbers of successes and failures.
 type counts struct{ successes, failures float64 }
 
-// countsOf returns the effective numbers of outcomes. An outcome counts as many times as it tells more than a yes or no.
-func countsOf(s evidence.Sums, leastWeight, dispersion float64) counts {
-	n, mean := s.Effective(leastWeight)*dispersion, s.Mean()
+// countsOf returns the numbers of outcomes, each counted by its weight on this scale, and as many times as it tells more than a yes
+// or no.
+func countsOf(s evidence.Sums, scale, dispersion float64) counts {
+	n, mean := max(s.Mass, 0)/scale*dispersion, s.Mean()
 	return counts{n * mean, n * (1 - mean)}
+}
+
+// scaleOf returns the scale of the weights in some sums, Σw²/Σw: the weight of a mean unit of evidence. Where all weights are equal
+// it is that weight, and each outcome counts as one. leastWeight is the least weight that is accepted.
+func scaleOf(s evidence.Sums, leastWeight float64) float64 {
+	if s.Mass <= 0 || s.Squares <= 0 {
+		return 1
+	}
+	return max(s.Squares/s.Mass, leastWeight)
+}
+
+// totalOf adds up the evidence of all items and arms.
+func totalOf(items []Item) (total evidence.Sums) {
+	for _, item := range items {
+		for _, arm := range item.Arms {
+			total = total.Plus(arm)
+		}
+	}
+	return total
 }
 
 func (c counts) total() float64 { return c.successes + c.failures }
@@ -169,7 +200,7 @@ type Alone struct{}
 
 // Model implements [Pooling].
 func (Alone) Model(segment Segment, items []Item) Model {
-	return &alone{segment, spreadOf(items, segment.LeastWeight)}
+	return &alone{segment, spreadOf(items, segment.LeastWeight), totalOf(items)}
 }
 
 func (Alone) String() string { return "alone" }
@@ -177,19 +208,21 @@ func (Alone) String() string { return "alone" }
 type alone struct {
 	segment Segment
 	spread  spread.Spread
+	total   evidence.Sums // of all items and arms
 }
 
 // Update implements [Model].
 func (m *alone) Update(_ int, before, after evidence.Sums) bool {
 	m.spread = m.spread.Plus(spread.Of(after, m.segment.LeastWeight)).Minus(spread.Of(before, m.segment.LeastWeight))
+	m.total = spread.Less(m.total.Plus(after), before)
 	return false
 }
 
 // Believe implements [Model].
 func (m *alone) Believe(item Item, beliefs []Belief) {
-	dispersion := m.spread.Dispersion()
+	dispersion, scale := m.spread.Dispersion(), scaleOf(m.total, m.segment.LeastWeight)
 	for i, prior := range m.segment.Priors {
-		beliefs[i] = Belief{Level: countsOf(item.Arms[i], m.segment.LeastWeight, dispersion).posterior(prior)}
+		beliefs[i] = Belief{Level: countsOf(item.Arms[i], scale, dispersion).posterior(prior)}
 	}
 }
 

@@ -27,6 +27,8 @@ type segment struct {
 	loaded     time.Time
 	parameters []evidence.Sampler // what is believed of the learner's values
 	samples    []uint64           // outcomes of each arm
+	total      evidence.Sums      // of all items and arms
+	scale      float64            // of the outcomes' weights, when it was loaded
 	resets     map[string]resets  // of items that were reset, as far as they were read
 
 	// observers has a token of each goroutine that adds evidence. A load takes all tokens, so that the model sees each change of
@@ -145,13 +147,16 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scr
 		}
 	}
 	model, parameters := l.model(found.items), make([]evidence.Sampler, len(l.values))
+	total := totalOf(found.items)
+	scale := scaleOf(total, l.cfg.MinConfidence)
 	for i, v := range l.values {
 		of := partsOf(into.Parts, s.space.parameter(v.arm, v.Setting))
-		parameters[i] = l.parameterBelief(of, evidence.InstantOf(now)).Sampler()
+		parameters[i] = l.parameterBelief(of, evidence.InstantOf(now), scale).Sampler()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, found.samples
+	s.total, s.scale = total, scale
 	return nil
 }
 
@@ -251,9 +256,10 @@ func (l *Learner) parameterCells(space space, cells []evidence.Cell) []evidence.
 	return cells
 }
 
-// parameterBelief is the belief about one value of a parameter. All values start at the even prior.
-func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant) evidence.Beta {
-	return countsOf(l.cfg.Caps.Pool(parts, now), l.cfg.MinConfidence, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
+// parameterBelief is the belief about one value of a parameter. All values start at the even prior. The scale is that of the weights
+// in the segment.
+func (l *Learner) parameterBelief(parts []evidence.Part, now evidence.Instant, scale float64) evidence.Beta {
+	return countsOf(l.cfg.Caps.Pool(parts, now), scale, 1).posterior(evidence.Beta{Alpha: 1, Beta: 1})
 }
 
 // readCells reads cells.

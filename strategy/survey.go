@@ -138,7 +138,7 @@ func (l *Learner) distribution(ctx context.Context, q Query) (d Distribution, er
 			d.Standings[i].Sessions += part.Tally.N()
 		}
 	}
-	d.Parameters, err = l.parameterReports(ctx, f.space, f.now)
+	d.Parameters, err = l.parameterReports(ctx, &f)
 	return d, err
 }
 
@@ -182,14 +182,15 @@ func (l *Learner) loadGiven(ctx context.Context, f *found) error {
 	return nil
 }
 
-func (l *Learner) parameterReports(ctx context.Context, space space, now evidence.Instant) (reports []ParameterReport, err error) {
+func (l *Learner) parameterReports(ctx context.Context, f *found) (reports []ParameterReport, err error) {
 	if len(l.values) == 0 {
 		return nil, nil
 	}
-	parts, err := l.readCells(ctx, l.parameterCells(space, nil)...)
+	parts, err := l.readCells(ctx, l.parameterCells(f.space, nil)...)
+	scale := scaleOf(totalOf(f.items), l.cfg.MinConfidence)
 	for _, v := range l.values {
-		of := partsOf(parts, space.parameter(v.arm, v.Setting))
-		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value, l.parameterBelief(of, now), countOf(of)})
+		of := partsOf(parts, f.space.parameter(v.arm, v.Setting))
+		reports = append(reports, ParameterReport{v.arm, v.Name, v.Value, l.parameterBelief(of, f.now, scale), countOf(of)})
 	}
 	return reports, err
 }

@@ -3,6 +3,7 @@ package strategy
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
@@ -40,12 +41,15 @@ var strengths = [...]float64{1, 3, 10, 30, 100, 300, 1000, 3000}
 // for n(s+1)/(s+n), so at most for s+1. An update exchanges one item's share in these sums. The candidates are weighed by their
 // predictions: the probability, under each, of every outcome of an item that was seen on that arm before.
 //
-// All sums use the dispersion that the rewards had when the model was made. When the dispersion changes, the model has drifted.
+// All sums use the dispersion of the rewards and the scale of the weights when the model was made. When these change, the model has
+// drifted.
 type twoLevel struct {
 	segment    Segment
 	sharpness  float64
 	spread     spread.Spread
 	dispersion float64
+	total      evidence.Sums // of all items and arms
+	scale      float64       // of the outcomes' weights
 	candidates [len(strengths)]candidate
 	levels     []Belief // of each arm: what is believed of an item without evidence, kept for drawing
 }
@@ -59,9 +63,9 @@ type candidate struct {
 func (p TwoLevel) Model(segment Segment, items []Item) Model {
 	m := &twoLevel{
 		segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors)),
-		spread: spreadOf(items, segment.LeastWeight),
+		spread: spreadOf(items, segment.LeastWeight), total: totalOf(items),
 	}
-	m.dispersion = m.spread.Dispersion()
+	m.dispersion, m.scale = m.spread.Dispersion(), scaleOf(m.total, segment.LeastWeight)
 	for j := range m.candidates {
 		m.candidates[j].arms = make([]counts, len(segment.Priors))
 	}
@@ -75,6 +79,7 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 			m.judge(i, m.countsOf(arm))
 		}
 	}
+	m.allow()
 	m.refresh()
 	return m
 }
@@ -82,19 +87,24 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 // Update implements [Model].
 func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 	m.spread = m.spread.Plus(spread.Of(after, m.segment.LeastWeight)).Minus(spread.Of(before, m.segment.LeastWeight))
+	if m.total.Mass <= 0 { // nothing was counted on the scale yet
+		m.scale = scaleOf(after, m.segment.LeastWeight)
+	}
+	m.total = spread.Less(m.total.Plus(after), before)
 	old, now := m.countsOf(before), m.countsOf(after)
 	m.predicted(arm, old, now)
 	m.exchange(arm, old, now)
 	m.refresh()
-	ratio := m.spread.Dispersion() / m.dispersion
-	return ratio > aging || ratio < 1/aging
+	return aged(m.spread.Dispersion()/m.dispersion) || aged(scaleOf(m.total, m.segment.LeastWeight)/m.scale)
 }
 
-// aging is how far the dispersion may go from that of the sums.
+func aged(ratio float64) bool { return ratio > aging || ratio < 1/aging }
+
+// aging is how far the dispersion and the scale may go from those of the sums.
 const aging = 1.25
 
 func (m *twoLevel) countsOf(s evidence.Sums) counts {
-	return countsOf(s, m.segment.LeastWeight, m.dispersion)
+	return countsOf(s, m.scale, m.dispersion)
 }
 
 // Believe implements [Model]. An item without evidence of its own is its segment: its choices are those of the levels.
@@ -175,33 +185,100 @@ func (m *twoLevel) judge(arm int, c counts) {
 	}
 }
 
+// allow allows for what is not known of the levels. judge took each for its mean, where the likelihood was to be averaged over all
+// levels: by Laplace's method that is the likelihood there, times the level's standard deviation.
+func (m *twoLevel) allow() {
+	for j := range m.candidates {
+		for i, prior := range m.segment.Priors {
+			c := &m.candidates[j].arms[i]
+			a, b := prior.Alpha+c.successes, prior.Beta+c.failures
+			m.candidates[j].log += math.Log(a/(a+b)*b/(a+b)/(a+b+1)) / 2
+		}
+	}
+}
+
 func lgamma(x float64) float64 {
 	y, _ := math.Lgamma(x)
 	return y
 }
 
-// refresh works out the strength, as the geometric mean of the candidates by their weights, and each arm's level.
+// refresh works out the strength, how well it is known, and each arm's level.
 func (m *twoLevel) refresh() {
 	most := math.Inf(-1)
 	for j := range m.candidates {
 		most = max(most, m.candidates[j].log)
 	}
-	var weights [len(strengths)]float64
-	var total, logStrength float64
 	for j := range m.candidates {
 		m.candidates[j].log -= most
-		weights[j] = math.Exp(m.candidates[j].log)
-		total += weights[j]
-		logStrength += weights[j] * math.Log(strengths[j])
 	}
-	strength := math.Exp(logStrength / total)
+	weights, strength, doubt := m.weigh()
 	for i, prior := range m.segment.Priors {
 		level := prior
 		for j := range m.candidates {
-			c, w := &m.candidates[j].arms[i], weights[j]/total
+			c, w := &m.candidates[j].arms[i], weights[j]
 			level.Alpha += w * c.successes
 			level.Beta += w * c.failures
 		}
-		m.levels[i] = Belief{Level: level, Strength: strength}.Keep()
+		m.levels[i] = Belief{Level: level, Strength: strength, Doubt: doubt}.Keep()
 	}
 }
+
+// finer is how many strengths are weighed from one candidate to the next.
+const finer = 4
+
+// between has, for each strength that is weighed after a candidate, the coefficients by which the logarithms of four candidates give
+// its own: Lagrange's cubic. The first row is for the first two candidates, the second for those in the middle, the third for the last.
+var between = func() (rows [3][finer][4]float64) {
+	for row := range rows {
+		for k := range rows[row] {
+			x := float64(row) + float64(k)/finer
+			for i := range 4 {
+				rows[row][k][i] = 1
+				for o := range 4 {
+					if o != i {
+						rows[row][k][i] *= (x - float64(o)) / float64(i-o)
+					}
+				}
+			}
+		}
+	}
+	return rows
+}()
+
+// weigh returns the weights of the candidates, the strength as a geometric mean, and the standard deviation of its logarithm.
+// Candidates lie far apart, so their logarithms are interpolated.
+func (m *twoLevel) weigh() (weights [len(strengths)]float64, strength, doubt float64) {
+	const last = len(strengths) - 1
+	var logs [last*finer + 1]float64
+	for j := range last {
+		first := min(max(j-1, 0), last-3)
+		for k := range finer {
+			for i, c := range between[j-first][k] {
+				logs[j*finer+k] += c * m.candidates[first+i].log
+			}
+		}
+	}
+	logs[last*finer] = m.candidates[last].log
+	most := slices.Max(logs[:])
+	var total, sum, squares float64
+	for n, log := range logs {
+		j, part := n/finer, float64(n%finer)/finer
+		w, at := math.Exp(log-most), math.Log(strengths[j])
+		weights[j] += w * (1 - part)
+		if part > 0 {
+			at += part * (math.Log(strengths[j+1]) - at)
+			weights[j+1] += w * part
+		}
+		total += w
+		sum += w * at
+		squares += w * at * at
+	}
+	for j := range weights {
+		weights[j] /= total
+	}
+	mean := sum / total
+	return weights, math.Exp(mean), math.Sqrt(max(squares/total-mean*mean, 0) + within)
+}
+
+// within is the variance of the logarithm of a strength around the one that is nearest of those that are weighed.
+const within = 1.15 * 1.15 / finer / finer / 12

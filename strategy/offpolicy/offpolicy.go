@@ -4,12 +4,10 @@ import (
 	"fmt"
 	"math"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/heedhq/heed"
 )
 
-// A Logged is one choice that was made and rewarded, seen from another policy: what would that policy have earned? Log
+// A Logged is one choice that was made and rewarded, in the order of the choices, seen from another policy: what would that policy have earned? Log
 // each choice's [strategy.Choice.Propensity] and its reward, and ask the other policy how probable the same arm would have been.
 type Logged struct {
 	// Propensity is the probability with which the arm was chosen, in (0, 1], and no less than 1e-100 of Target. NaN, as choices
@@ -27,11 +25,12 @@ type Logged struct {
 
 // An Estimate is an estimate of a policy's mean reward from choices that another policy made.
 type Estimate struct {
-	Value     float64 // the estimate
-	Low, High float64 // the interval of the level that was asked for, by the normal approximation
-	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights Target/Propensity. With
-	// fewer than thirty, the interval is not to be trusted: that of an arm which a learner has long given up is far too
-	// narrow, as the log hardly shows what else the arm might have earned.
+	Value float64 // the estimate, within the interval
+	// Low and High are the interval of the level that was asked for. It holds with at least that probability, for a log of any
+	// length, and of a learner that adapts. It needs true propensities, the order in which the choices were made, and a mean reward
+	// that stays as it is. It is the same for all estimators, and wide for an arm that was given up: between 0 and 1 at worst.
+	Low, High float64
+	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights Target/Propensity.
 	Effective float64
 }
 
@@ -39,7 +38,7 @@ type Estimate struct {
 // 1952). It has no bias, and a large variance where the policies differ much. The level of the interval is in (0, 1). What
 // is not valid is a [*heed.InputError].
 func InversePropensity(log []Logged, level float64) (Estimate, error) {
-	return estimate(log, level, func(l *Logged, weight, _ float64) float64 { return weight * l.Reward })
+	return estimate(log, level, func(l *Logged, weight float64) float64 { return weight * l.Reward })
 }
 
 // SelfNormalized divides by the sum of the weights instead of their number (Hájek 1971): a little bias for less variance,
@@ -56,10 +55,7 @@ func SelfNormalized(log []Logged, level float64) (Estimate, error) {
 		weights = 1 // the policy would have chosen none of the logged arms: there is nothing to divide
 	}
 	value := rewards / weights
-	// The terms are the estimator's linear part, by the delta method, around its value.
-	return estimate(log, level, func(l *Logged, weight, n float64) float64 {
-		return value + weight*(l.Reward-value)*n/weights
-	})
+	return estimate(log, level, func(*Logged, float64) float64 { return value })
 }
 
 // DoublyRobust takes a model's prediction and corrects it by the weighed error of the model on what was seen (Dudík,
@@ -73,7 +69,7 @@ func DoublyRobust(log []Logged, level float64) (Estimate, error) {
 			return Estimate{}, logFault(i, "Baseline", "must be in [0, 1]")
 		}
 	}
-	return estimate(log, level, func(l *Logged, weight, _ float64) float64 {
+	return estimate(log, level, func(l *Logged, weight float64) float64 {
 		return l.Baseline + weight*(l.Reward-l.Predicted)
 	})
 }
@@ -101,16 +97,16 @@ func logFault(i int, field, reason string) error {
 	return fmt.Errorf("offpolicy: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].%s", i, field), Reason: reason})
 }
 
-// estimate returns the mean of the terms with its interval.
-func estimate(log []Logged, level float64, term func(l *Logged, weight, n float64) float64) (Estimate, error) {
+// estimate returns the mean of the terms, and the interval of the log.
+func estimate(log []Logged, level float64, term func(l *Logged, weight float64) float64) (Estimate, error) {
 	switch {
 	case len(log) < 2:
 		return Estimate{}, fmt.Errorf("offpolicy: %w", &heed.InputError{Field: "log", Reason: "must have at least two choices"})
 	case !(level > 0 && level < 1):
 		return Estimate{}, fmt.Errorf("offpolicy: %w", &heed.InputError{Field: "level", Reason: "must be in (0, 1)"})
 	}
-	n := float64(len(log))
-	var mean, squares, weights, weightSquares float64
+	var mean, weights, weightSquares float64
+	gained, lost := make([]float64, len(log)), make([]float64, len(log))
 	for i := range log {
 		l := &log[i]
 		if err := l.validate(i); err != nil {
@@ -119,16 +115,61 @@ func estimate(log []Logged, level float64, term func(l *Logged, weight, n float6
 		w := l.weight()
 		weights += w
 		weightSquares += w * w
-		// Welford's update (1962), as weights may differ by much.
-		x := term(l, w, n)
-		delta := x - mean
-		mean += delta / float64(i+1)
-		squares += delta * (x - mean)
+		mean += (term(l, w) - mean) / float64(i+1)
+		gained[i], lost[i] = w*l.Reward, w*(1-l.Reward)
 	}
-	half := distuv.UnitNormal.Quantile((1+level)/2) * math.Sqrt(squares/(n-1)/n)
-	e := Estimate{Value: mean, Low: mean - half, High: mean + half}
+	e := Estimate{Low: lowest(gained, (1-level)/2), High: 1 - lowest(lost, (1-level)/2)}
+	e.High = max(e.High, e.Low)
+	e.Value = min(max(mean, e.Low), e.High)
 	if weightSquares > 0 {
 		e.Effective = weights * weights / weightSquares
 	}
 	return e, nil
+}
+
+// lowest returns a lower bound of the mean of terms that are at least 0, which is wrong with a probability of at most miss. Each
+// term may depend on those before it, as long as its expectation given these is the mean.
+//
+// For a mean of v one bets on each term, with stakes that only the terms before decide, so that one can't gain on average if v is
+// right. A capital of 1/miss at any time speaks against v: by Ville's inequality (1939) that has a probability of at most miss. This
+// is the capital process of Waudby-Smith and Ramdas (2024), for weighted rewards as in Waudby-Smith et al. (2022).
+func lowest(terms []float64, miss float64) float64 {
+	stakes := stakesOf(terms, miss)
+	low, high := 0., 1.
+	for range 30 {
+		if v := (low + high) / 2; ruin(terms, stakes, v, -math.Log(miss)) {
+			low = v
+		} else {
+			high = v
+		}
+	}
+	return low
+}
+
+// stakesOf returns what to bet on each term: what narrows the bound most if the terms have the variance of those before them. Before
+// any, it is taken for that of a fair coin.
+func stakesOf(terms []float64, miss float64) []float64 {
+	stakes, best := make([]float64, len(terms)), -2*math.Log(miss)/float64(len(terms))
+	n, mean, squares := 1., 0.5, 0.25
+	for i, x := range terms {
+		stakes[i] = math.Sqrt(best / (squares / n))
+		n++
+		delta := x - mean // Welford's update (1962), as terms may differ by much
+		mean += delta / n
+		squares += delta * (x - mean)
+	}
+	return stakes
+}
+
+// ruin reports whether the bets against a mean of v win as much as speaks against it.
+func ruin(terms, stakes []float64, v, enough float64) bool {
+	const most = 0.75 // of the capital is staked
+	var capital float64
+	for i, x := range terms {
+		capital += math.Log1p(min(stakes[i], most/v) * (x - v))
+		if capital >= enough {
+			return true
+		}
+	}
+	return false
 }

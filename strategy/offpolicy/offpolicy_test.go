@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -56,10 +57,10 @@ func simulate(rng *rand.Rand, n int) (log []offpolicy.Logged, truth float64) {
 	return log, truth
 }
 
-// TestIntervalsCover asks each estimator 1,500 times: the truth lies in its 90 % interval nine times of ten, give
-// or take three standard errors and what the normal approximation costs.
+// TestIntervalsCover asks each estimator many times about a log that does not adapt: the truth lies in its 90 % interval at least nine
+// times of ten, give or take two standard errors, and the interval is not too wide.
 func TestIntervalsCover(t *testing.T) {
-	const times, n = 1500, 400
+	const times, n = 100, 300
 	for name, estimate := range estimators {
 		rng := rand.New(rand.NewPCG(1, 2))
 		var covered, bias, width float64
@@ -74,67 +75,97 @@ func TestIntervalsCover(t *testing.T) {
 			width += (e.High - e.Low) / times
 			assert.True(t, e.Effective > 50 && e.Effective < n)
 		}
-		assert.InDelta(t, 0.9, covered/times, 0.03, name)
-		assert.InDelta(t, 0, bias, 0.005, name)
+		assert.GreaterOrEqual(t, covered/times, 0.84, name)
+		assert.InDelta(t, 0, bias, 0.03, name)
+		assert.Less(t, width, 0.3, name)
 		t.Logf("%s: covers %.3f, mean width %.3f, bias %.4f", name, covered/times, width, bias)
 	}
 }
 
-// TestOfALearnersLog asks what each arm alone would have earned, of the logs of learners that learn meanwhile. Where
-// the log is worth thirty choices to an arm, its interval holds the truth nine times of ten; where it is worth a few, as of
-// an arm that was given up, it does not. The bound is three standard errors.
+// learnersLogs are the log of a learner that learns meanwhile, seen from the policies that always choose one of its two arms.
+func learnersLogs(t *testing.T, seed uint64, rates []float64, rounds int) (logs [2][]offpolicy.Logged) {
+	arms := []strategy.Arm{{ID: "a"}, {ID: "b"}}
+	l := newLearner(t, strategy.Config{Arms: arms, Pooling: strategy.Alone{}, Seed: rand.NewPCG(seed, 5)})
+	rng := rand.New(rand.NewPCG(seed, 6))
+	for range rounds {
+		c := choose(t, l, strategy.Query{Item: "i"})
+		arm := slices.IndexFunc(arms, func(a strategy.Arm) bool { return a.ID == c.Arm })
+		entry := offpolicy.Logged{Propensity: c.Propensity()}
+		if rng.Float64() < rates[arm] {
+			entry.Reward = 1
+		}
+		for target := range logs {
+			entry.Target = 0
+			if arm == target {
+				entry.Target = 1
+			}
+			logs[target] = append(logs[target], entry)
+		}
+		credit(t, l, c, 2*entry.Reward-1)
+	}
+	return logs
+}
+
+// TestOfALearnersLog asks what each arm alone would have earned, of the logs of learners that learn meanwhile. The interval holds at
+// least nine times of ten, also of an arm that was given up: see examples/honest for how seldom one by the normal approximation
+// does. The bound is three standard errors below.
 func TestOfALearnersLog(t *testing.T) {
 	t.Parallel()
-	const times, rounds, enough = 120, 100, 30
-	arms := []strategy.Arm{{ID: "a"}, {ID: "b"}}
+	times, rounds := long(25, 200), long(150, 1000)
 	for _, rates := range [][]float64{{0.5, 0.5}, {0.7, 0.2}} {
-		covered, asked := make(map[string]float64), 0.
-		hidden, given := 0., 0. // of the interval that has no bias, where too little is known
-		for run := range uint64(times) {
-			l := newLearner(t, strategy.Config{Arms: arms, Pooling: strategy.Alone{}, Seed: rand.NewPCG(run, 5)})
-			rng := rand.New(rand.NewPCG(run, 6))
-			logs := make([][]offpolicy.Logged, len(arms))
-			for range rounds {
-				c := choose(t, l, strategy.Query{Item: "i"})
-				entry := offpolicy.Logged{Propensity: c.Propensity(), Predicted: 0.5, Baseline: 0.5}
-				if rng.Float64() < rates[slices.IndexFunc(arms, func(a strategy.Arm) bool { return a.ID == c.Arm })] {
-					entry.Reward = 1
-				}
-				for i, arm := range arms {
-					entry.Target = 0
-					if arm.ID == c.Arm {
-						entry.Target = 1
-					}
-					logs[i] = append(logs[i], entry)
-				}
-				credit(t, l, c, 2*entry.Reward-1)
-			}
-			for i, log := range logs {
-				for name, estimate := range estimators {
-					e, err := estimate(log, 0.9)
-					require.NoError(t, err)
-					holds := 0.
-					if e.Low <= rates[i] && rates[i] <= e.High {
-						holds = 1
-					}
-					if e.Effective >= enough {
-						covered[name] += holds
-						asked += 1 / float64(len(estimators))
-					} else if name == "inverse propensity" {
-						given++
-						hidden += 1 - holds
-					}
+		var held, width [2]float64
+		for seed := range uint64(times) {
+			for target, log := range learnersLogs(t, seed, rates, rounds) {
+				e, err := offpolicy.SelfNormalized(log, 0.9)
+				require.NoError(t, err)
+				width[target] += (e.High - e.Low) / float64(times)
+				if e.Low <= rates[target] && rates[target] <= e.High {
+					held[target] += 1 / float64(times)
 				}
 			}
 		}
-		for name, n := range covered {
-			assert.InDelta(t, 0.9, n/asked, 0.08, "%s, %v: of %v", name, rates, asked)
+		t.Logf("%v: %.2f, width %.2f", rates, held, width)
+		for target := range rates {
+			assert.Greater(t, held[target], 0.9-3*math.Sqrt(0.9*0.1/float64(times)))
 		}
-		if rates[0] != rates[1] {
-			assert.Greater(t, hidden/given, 0.5, "of an arm that was given up")
+		if rates[0] == 0.7 {
+			assert.Less(t, width[0], 0.25, "of the arm that was mostly chosen")
 		}
-		t.Logf("%v: %v of %.0f, and with too few, %.2f of %.0f are missed", rates, covered, asked, hidden/given, given)
 	}
+}
+
+// long returns the second number where HEED_LONG asks for long tests.
+func long(short, long int) int {
+	if os.Getenv("HEED_LONG") != "" {
+		return long
+	}
+	return short
+}
+
+// TestTheIntervalHoldsForAnAdversary who chooses propensities by what was earned so far: after each success the arm becomes rare.
+func TestTheIntervalHoldsForAnAdversary(t *testing.T) {
+	const times, rounds, rate = 300, 300, 0.4
+	missed := 0.
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range times {
+		log, p := make([]offpolicy.Logged, rounds), 0.9
+		for i := range log {
+			log[i] = offpolicy.Logged{Propensity: 1 - p}
+			if rng.Float64() < p {
+				log[i] = offpolicy.Logged{Propensity: p, Target: 1}
+				if rng.Float64() < rate {
+					log[i].Reward = 1
+				}
+				p = 0.9 - 0.85*log[i].Reward
+			}
+		}
+		e, err := offpolicy.InversePropensity(log, 0.9)
+		require.NoError(t, err)
+		if rate < e.Low || e.High < rate {
+			missed += 1. / times
+		}
+	}
+	assert.Less(t, missed, 0.1+3*math.Sqrt(0.9*0.1/times))
 }
 
 // TestOfTheSamePolicy: a policy that is the logging policy earns what was earned.
@@ -145,18 +176,17 @@ func TestOfTheSamePolicy(t *testing.T) {
 		require.NoError(t, err)
 		assert.InDelta(t, 0.5, e.Value, 1e-12, name)
 		assert.InDelta(t, 3, e.Effective, 1e-12, name)
-		// 1.96 · 0.5 / √3
-		assert.InDelta(t, 0.5-0.5658, e.Low, 1e-4, name)
+		assert.Less(t, e.Low, 0.1, "three choices tell little")
+		assert.Greater(t, e.High, 0.9)
 	}
 }
 
-// TestWithAPerfectModel: where the model knows all, the doubly robust estimate is sure.
+// TestWithAPerfectModel: where the model knows all, the doubly robust estimate is its.
 func TestWithAPerfectModel(t *testing.T) {
 	log := []offpolicy.Logged{{Propensity: 0.1, Target: 0.9, Reward: 0.7, Predicted: 0.7, Baseline: 0.6}, {Propensity: 0.9, Target: 0.1, Reward: 0.2, Predicted: 0.2, Baseline: 0.6}}
 	e, err := offpolicy.DoublyRobust(log, 0.9)
 	require.NoError(t, err)
-	assert.Equal(t, 0.6, e.Value)
-	assert.Equal(t, e.Low, e.High)
+	assert.InDelta(t, 0.6, e.Value, 1e-12)
 }
 
 func TestOfWhatWasNeverChosen(t *testing.T) {

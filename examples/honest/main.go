@@ -1,0 +1,109 @@
+// Honest measures whether heed knows how much it knows: whether its intervals hold, whether the confidence of outcomes helps, and
+// whether estimates from a learner's own log hold.
+//
+// Usage:
+//
+//	go run ./examples/honest [-quick] [-seed S] intervals | confidence | offpolicy
+//
+// Without -quick a study takes minutes.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"text/tabwriter"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/examples/internal/show"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+func main() { show.Main("honest", command) }
+
+// A study plays and writes its table.
+type study func(ctx context.Context, s setting, out io.Writer) error
+
+// A setting is how a study is played.
+type setting struct {
+	quick    bool
+	seed     uint64
+	progress func(done, of int)
+}
+
+// runs returns how many runs are played.
+func (s setting) runs(full, quick int) int {
+	if s.quick {
+		return quick
+	}
+	return full
+}
+
+var studies = map[string]study{"intervals": intervals, "confidence": confidence, "offpolicy": offPolicy}
+
+func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
+	flags := flag.NewFlagSet("honest", flag.ContinueOnError)
+	s := setting{progress: progress}
+	flags.BoolVar(&s.quick, "quick", false, "fewer runs, in seconds")
+	flags.Uint64Var(&s.seed, "seed", 2026, "the seed of the worlds and choices")
+	if len(args) == 0 {
+		return fmt.Errorf("honest: name a study: intervals, confidence or offpolicy: %w", show.ErrUsage)
+	}
+	play, ok := studies[args[len(args)-1]]
+	if !ok {
+		return fmt.Errorf("honest: %q is no study: intervals, confidence or offpolicy: %w", args[len(args)-1], show.ErrUsage)
+	}
+	if err := show.Parse(flags, args[:len(args)-1]); err != nil {
+		return err
+	}
+	return play(ctx, s, out)
+}
+
+// newLearner returns a learner over arms 0 to n-1, with a store of its own.
+func newLearner(arms int, pooling strategy.Pooling, seed uint64) (*strategy.Learner, error) {
+	st, err := memstore.New(memstore.Config{NoHistory: true})
+	if err != nil {
+		return nil, err
+	}
+	cfg := strategy.Config{Store: st, Unrecorded: true, Pooling: pooling, Seed: rand.NewPCG(seed, 1)}
+	for arm := range arms {
+		cfg.Arms = append(cfg.Arms, strategy.Arm{ID: armID(arm)})
+	}
+	return strategy.New(context.Background(), cfg)
+}
+
+func armID(arm int) strategy.ArmID { return strategy.ArmID(strconv.Itoa(arm)) }
+
+func armOf(c *strategy.Choice) int {
+	arm, _ := strconv.Atoi(string(c.Arm)) // it is one of newLearner's
+	return arm
+}
+
+// around draws the rates of items that lie around their segment's level with this strength.
+func around(levels []float64, items int, strength float64, rng *rand.Rand) [][]float64 {
+	rates := make([][]float64, items)
+	for item := range rates {
+		rates[item] = make([]float64, len(levels))
+		for arm, level := range levels {
+			s, r := evidence.Beta{Alpha: strength * level, Beta: strength * (1 - level)}.Sampler(), evidence.Rand{State: rng.Uint64()}
+			rates[item][arm] = s.Draw(&r)
+		}
+	}
+	return rates
+}
+
+// toss is a reward of 0 or 1.
+func toss(rate float64, rng *rand.Rand) float64 {
+	if rng.Float64() < rate {
+		return 1
+	}
+	return 0
+}
+
+func newTable(out io.Writer) *tabwriter.Writer {
+	return tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+}

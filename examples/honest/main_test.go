@@ -1,0 +1,85 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/examples/internal/show"
+	"github.com/heedhq/heed/strategy"
+)
+
+func silent(int, int) {}
+
+func TestCommand(t *testing.T) {
+	if os.Getenv("HEED_LONG") == "" {
+		t.Skip("it takes long: set HEED_LONG=1")
+	}
+	for study, text := range map[string]string{"intervals": "Thompson", "confidence": "two arms unsure", "offpolicy": "equal shares"} {
+		var out bytes.Buffer
+		require.NoError(t, command(context.Background(), []string{"-quick", study}, &out, silent))
+		assert.Contains(t, out.String(), text)
+	}
+}
+
+func TestCommandFaults(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	for _, args := range [][]string{nil, {"nonsense"}, {"-nonsense", "intervals"}} {
+		assert.ErrorIs(t, command(ctx, args, io.Discard, silent), show.ErrUsage, args)
+	}
+	cancel()
+	for study := range studies {
+		assert.ErrorIs(t, command(ctx, []string{"-quick", study}, io.Discard, silent), context.Canceled, study)
+	}
+}
+
+func TestHoldsAsksForFiveItems(t *testing.T) {
+	for _, uniform := range []bool{true, false} {
+		held, asked, err := holds(10, 10, uniform, rand.New(rand.NewPCG(1, 2)))
+		require.NoError(t, err)
+		assert.Equal(t, 20, asked)
+		assert.Greater(t, held, 10)
+		again, _, err := holds(10, 10, uniform, rand.New(rand.NewPCG(1, 2)))
+		require.NoError(t, err)
+		assert.Equal(t, held, again, "the same seed gives the same study")
+	}
+}
+
+// TestTheRulesDifferInConfidenceAlone: where all outcomes are sure they are one rule, and where all are equally unsure only counting
+// by weight differs.
+func TestTheRulesDifferInConfidenceAlone(t *testing.T) {
+	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
+		regret := func(rule strategy.Pooling, sure float64) float64 {
+			r, err := regretOf(rule, 3, 20, surely(sure), 1, 1)
+			require.NoError(t, err)
+			return r
+		}
+		scale, weight, effective := pooling, counting{pooling, byWeight}, counting{pooling, byEffective}
+		assert.InDelta(t, regret(scale, 1), regret(weight, 1), 1e-9)
+		assert.InDelta(t, regret(scale, 1), regret(effective, 1), 1e-9)
+		assert.InDelta(t, regret(scale, 0.5), regret(effective, 0.5), 1e-9)
+		assert.InDelta(t, regret(scale, 1), regret(scale, 0.5), 1e-9)
+		assert.NotEqual(t, regret(scale, 0.5), regret(weight, 0.5))
+	}
+}
+
+func TestJudge(t *testing.T) {
+	log := make([]entry, 400) // both arms always have an even chance, and earn what they earn on average
+	for i := range log {
+		log[i] = entry{arm: i % 2, propensity: 0.5, reward: float64(i / 2 % 2)}
+	}
+	sum, err := judge([][]entry{log}, []float64{0.5, 0.5}, []float64{1, 0})
+	require.NoError(t, err)
+	assert.Equal(t, []float64{1, 1, 1, 1}, []float64{sum.held, sum.normal, sum.enough, sum.enoughHeld})
+	assert.InDelta(t, 2*1.645*0.5/14.14, sum.normalWidth, 1e-3)
+	assert.Greater(t, sum.width, sum.normalWidth)
+	sum, err = judge([][]entry{log}, []float64{0.9, 0.5}, []float64{1, 0})
+	require.NoError(t, err)
+	assert.Zero(t, sum.held+sum.normal)
+}
