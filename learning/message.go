@@ -30,7 +30,10 @@ type Message struct {
 // Hear reads only the open answers that wait for a phrase of the text, or that were shown in its session, to its person or on its stream.
 // All that the message means is one commit. If the strategy fails for some answers, these stay open, and Hear returns what it
 // counted with the error.
-func (m *Module) Hear(ctx context.Context, e Message) (changes []Change, err error) {
+//
+// Each function of with is given the signals, before anything is committed, and returns a batch for the same commit. It may be called again, where
+// somebody else was quicker.
+func (m *Module) Hear(ctx context.Context, e Message, with ...func(ctx context.Context, signals []Signal) (store.Batch, error)) (changes []Change, err error) {
 	defer doing("hear", &err)
 	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {
 		return nil, err
@@ -39,7 +42,7 @@ func (m *Module) Hear(ctx context.Context, e Message) (changes []Change, err err
 	r := m.newRun(e.At)
 	err = m.retry(ctx, nil, func() (err error) {
 		r = m.newRun(e.At)
-		changes, err = r.hear(ctx, &e)
+		changes, err = r.hear(ctx, &e, with)
 		return err
 	})
 	m.failed(ctx, r)
@@ -81,7 +84,7 @@ func (m *Module) newRun(at time.Time) *run {
 
 // hear reads the fires that the message may end, has the strategy interpret what it means for them, and counts that. Ignored fires
 // are interpreted last, as their heuristics must be read before.
-func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
+func (r *run) hear(ctx context.Context, e *Message, with []func(context.Context, []Signal) (store.Batch, error)) ([]Change, error) {
 	ended, err := r.outcomes(ctx, e)
 	if err != nil {
 		return nil, err
@@ -109,7 +112,19 @@ func (r *run) hear(ctx context.Context, e *Message) ([]Change, error) {
 	for _, w := range ignored {
 		r.ignore(w)
 	}
-	return r.commit(ctx)
+	signals := make([]Signal, len(r.entries))
+	for i, entry := range r.entries {
+		signals[i] = entry.change.Signal
+	}
+	batches := make([]store.Batch, 0, len(with))
+	for _, f := range with {
+		b, err := f(ctx, signals)
+		if err != nil {
+			return nil, err
+		}
+		batches = append(batches, b)
+	}
+	return r.commit(ctx, batches...)
 }
 
 // ignored returns the fires that the message passes over.

@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/ahead"
+	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/watch"
 	"github.com/heedhq/heed/learning"
@@ -38,6 +39,7 @@ type Agent struct {
 	feedback  *feedback.Service
 
 	answers  records.Kind[row]
+	undoers  records.Kind[undoer]
 	notes    records.Kind[noteRow]
 	lessons  records.Kind[lessonRow]
 	editions records.Kind[edition]
@@ -47,7 +49,8 @@ type Agent struct {
 	foresight *ahead.Store // cfg.Store
 	frozen    atomic.Bool
 	watch     *watch.Watch
-	gates     sync.Map // of models, by name
+	gates     sync.Map      // of models, by name
+	locks     [64]lock.Lock // of answers, by the hash of their ids
 	strategy  struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
@@ -74,11 +77,14 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	cfg.Store = foresight
 	a := &Agent{
 		foresight: foresight,
-		cfg:       cfg, answers: answersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
+		cfg:       cfg, answers: answersOf(cfg.Name), undoers: undoersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
 		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now), similar: remembering(cfg.Similarity),
 	}
 	a.frozen.Store(cfg.Frozen)
-	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind); err != nil {
+	for i := range a.locks {
+		a.locks[i] = lock.New()
+	}
+	if err := cfg.Store.Declare(ctx, a.answers.Kind, a.undoers.Kind, a.notes.Kind, a.lessons.Kind, a.editions.Kind); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
 	if err := a.open(ctx); err != nil {

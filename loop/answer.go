@@ -69,7 +69,7 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	case r.InputTokens < 0 || r.OutputTokens < 0:
 		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply", Reason: "must not have negative tokens"})
 	}
-	before, _, err := a.begin(ctx, p.Event.ID)
+	before, _, _, err := a.begin(ctx, p.Event.ID)
 	if err != nil {
 		return Answer{}, wrap("answered", err)
 	}
@@ -123,7 +123,7 @@ func (a *Agent) first(p *Plan) func(context.Context, decision.Result, store.Batc
 	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
 		err := commit(ctx, res, trace)
 		if errors.Is(err, heed.ErrConflict) {
-			if before, _, e := a.begin(ctx, p.Event.ID); e == nil && before.Revision > 0 {
+			if before, _, _, e := a.begin(ctx, p.Event.ID); e == nil && before.Revision > 0 {
 				return errAnswered
 			}
 		}
@@ -133,7 +133,7 @@ func (a *Agent) first(p *Plan) func(context.Context, decision.Result, store.Batc
 
 // earlier makes the plan that of the answer that its event has.
 func (a *Agent) earlier(ctx context.Context, p *Plan) error {
-	before, _, err := a.begin(ctx, p.Event.ID)
+	before, _, _, err := a.begin(ctx, p.Event.ID)
 	if err == nil {
 		a.repeat(p, &before.Value)
 	}
@@ -143,7 +143,10 @@ func (a *Agent) earlier(ctx context.Context, p *Plan) error {
 // committer returns what commits an answer: its trace, what waits for its fate, and what was in it.
 func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.Batch) error {
 	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
-		r := a.rowOf(p, &res)
+		r, err := a.rowOf(p, &res)
+		if err != nil {
+			return err
+		}
 		kept := store.Batch{Records: []store.Record{a.answers.Record(r, 0)}}
 		if a.learning == nil || a.frozen.Load() || len(p.Undone) > 0 {
 			_, err := a.cfg.Store.Commit(ctx, trace, kept)
@@ -164,9 +167,9 @@ const maxCompared = 64
 const silenceWindow = 30 * time.Second
 
 // rowOf returns the record of an answer.
-func (a *Agent) rowOf(p *Plan, res *decision.Result) row {
+func (a *Agent) rowOf(p *Plan, res *decision.Result) (r row, err error) {
 	e := &p.Event
-	r := row{
+	r = row{
 		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
 		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
 		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Rules: p.Rules, At: e.At,
@@ -182,7 +185,10 @@ func (a *Agent) rowOf(p *Plan, res *decision.Result) row {
 		r.Notes = append(r.Notes, n.ID)
 	}
 	if !a.cfg.Decision.HashTexts {
-		r.Text, r.About = res.Text, e.Text
+		r.Text, r.About = res.Text, e.beginning()
+		if err := a.redact(&r.Text, &r.About); err != nil {
+			return r, err
+		}
 	}
 	if a.patterns != nil && e.Task != "" && res.Path == decision.Model {
 		r.Followed = a.patterns.Extract(res.Text)
@@ -190,7 +196,22 @@ func (a *Agent) rowOf(p *Plan, res *decision.Result) row {
 	if r.Choice != nil && !a.frozen.Load() {
 		r.Due = r.At.Add(a.window(e.Domain))
 	}
-	return r
+	return r, nil
+}
+
+// redact leaves out of texts what must not be kept.
+func (a *Agent) redact(texts ...*string) error {
+	if a.cfg.Redact == nil {
+		return nil
+	}
+	return host.Call("Config.Redact", func() error {
+		for _, text := range texts {
+			if *text != "" {
+				*text = cmp.Or(a.cfg.Redact(*text), "[redacted]")
+			}
+		}
+		return nil
+	})
 }
 
 // window returns after how long silence counts for an arm.

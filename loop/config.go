@@ -93,6 +93,11 @@ type Config struct {
 	Feedback  feedback.Config
 	Reactions decision.ReactionsConfig
 
+	// Redact changes each text before it is stored, to leave out what must not be kept: of events, answers, prompts, tools' errors,
+	// outcomes and corrections. It holds for all parts that have no Redact of their own. It changes neither what the model is sent nor what
+	// Answer returns, but an event that is delivered again gets its answer as it was stored. It must be safe for concurrent use. nil means
+	// Decision.Redact.
+	Redact func(string) string
 	// Observer is told what happens in all parts. nil costs nothing.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
@@ -169,6 +174,15 @@ func (c Config) withDefaults() Config {
 	c.Fit, c.NoteFit = cmp.Or(c.Fit, fit), cmp.Or(c.NoteFit, noteFit)
 	c.Budget.Time = cmp.Or(c.Budget.Time, time.Second)
 	c.Budget.Runes, c.Budget.Notes = cmp.Or(c.Budget.Runes, defaultRunes), cmp.Or(c.Budget.Notes, defaultNotes)
+	if c.Redact == nil {
+		c.Redact = c.Decision.Redact
+	}
+	if c.Decision.Redact == nil {
+		c.Decision.Redact = c.Redact
+	}
+	if c.Feedback.Redact == nil {
+		c.Feedback.Redact = c.Redact
+	}
 	c.Arms, c.Fallbacks = slices.Clone(c.Arms), slices.Clone(c.Fallbacks)
 	return c
 }

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -14,7 +15,7 @@ type Event struct {
 	// ID names the event, and its answer. An event that was answered before gets the same answer. "" means a new one. Deliveries
 	// of one event that run at the same time each ask the model, and all get the answer that is stored first.
 	ID string
-	// Text is what happened or was asked.
+	// Text is what happened or was asked. Its first 8 KiB say which heuristics, notes and tasks are like it.
 	Text string
 	// Session is the conversation, Person who is answered, and Stream the place where the next message shows whether the
 	// answer was passed over. All may be empty.
@@ -126,6 +127,16 @@ func (o *Outcome) validate() error {
 		return &heed.InputError{Field: "Cost", Reason: "must be in [0, 1e6]"}
 	}
 	return evidence.CheckText("Source", o.Source)
+}
+
+const maxBeginning = 8 << 10
+
+// beginning returns the part of the text that is compared with others.
+func (e *Event) beginning() string {
+	if len(e.Text) <= maxBeginning {
+		return e.Text
+	}
+	return strings.ToValidUTF8(e.Text[:maxBeginning], "")
 }
 
 func (e *Event) validate() error {

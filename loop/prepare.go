@@ -98,7 +98,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	ctx, end := a.foresight.Begin(ctx)
 	defer end()
 	f := a.foreseen(ctx, &e)
-	before, version, err := a.begin(ctx, e.ID)
+	before, undid, version, err := a.begin(ctx, e.ID)
 	if err != nil {
 		return p, err
 	}
@@ -109,9 +109,12 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if p.Heard, err = a.hear(ctx, &e); err != nil {
 		return p, err
 	}
+	p.Undone = slices.Clone(undid.Undone) // by a plan before this one
 	for _, c := range p.Heard {
-		if id := c.Signal.EventID; c.Signal.Channel == learning.ChannelUndo && !slices.Contains(p.Undone, id) {
-			p.Undone = append(p.Undone, id)
+		for _, id := range undoneBy([]learning.Signal{c.Signal}) {
+			if !slices.Contains(p.Undone, id) {
+				p.Undone = append(p.Undone, id)
+			}
 		}
 	}
 	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time-f.took)
@@ -254,7 +257,7 @@ func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
 	if a.patterns == nil || p.Event.Task == "" {
 		return nil
 	}
-	plan, err := a.patterns.Plan(ctx, p.Event.Text)
+	plan, err := a.patterns.Plan(ctx, p.Event.beginning())
 	if err != nil {
 		return err
 	}

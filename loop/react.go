@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,7 +49,7 @@ func (a *Agent) read(ctx context.Context, id string) (records.Kept[row], error) 
 // callers reads anew.
 func (a *Agent) change(ctx context.Context, id string, edit func(*row) error, commit func(context.Context, *row, store.Batch) error) error {
 	var after row
-	err := records.Retry(ctx, func() error {
+	err := a.locked(ctx, id, func() error {
 		kept, err := a.read(ctx, id)
 		if err != nil {
 			return err
@@ -62,6 +64,18 @@ func (a *Agent) change(ctx context.Context, id string, edit func(*row) error, co
 		err = a.settle(ctx, id)
 	}
 	return err
+}
+
+// locked calls do until no other process was quicker. The goroutines of this process go one after the other.
+func (a *Agent) locked(ctx context.Context, id string, do func() error) error {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(id))
+	mine := a.locks[h.Sum32()%uint32(len(a.locks))]
+	if err := mine.Lock(ctx); err != nil {
+		return err
+	}
+	defer mine.Unlock()
+	return records.Retry(ctx, do)
 }
 
 // alone commits a batch.
@@ -223,44 +237,81 @@ func (a *Agent) heard(ctx context.Context, m learning.Message) ([]learning.Chang
 	if m.At.IsZero() {
 		m.At = a.cfg.Now()
 	}
-	changes, err := a.learning.Hear(ctx, m)
+	var noted []string
+	changes, err := a.learning.Hear(ctx, m, func(ctx context.Context, signals []learning.Signal) (b store.Batch, err error) {
+		b, noted, err = a.note(ctx, &m, signals)
+		return b, err
+	})
 	if err != nil {
 		return changes, err
 	}
-	for _, c := range changes {
-		if err := a.note(ctx, &c, m.At); err != nil {
+	for _, id := range noted {
+		if err := a.settle(ctx, id); err != nil {
 			return changes, err
 		}
 	}
 	return changes, nil
 }
 
-// note notes in the record of an answer what a message said of it, for the arm.
-func (a *Agent) note(ctx context.Context, c *learning.Change, at time.Time) error {
-	if c.Signal.EventID == "" || c.Signal.Type == learning.Neutral && c.Signal.Channel != learning.ChannelIgnored {
-		return nil
-	}
-	err := a.change(ctx, c.Signal.EventID, func(r *row) error {
-		switch c.Signal.Channel {
-		case learning.ChannelUndo:
-			r.Undone = at
-		case learning.ChannelIgnored:
-			r.Ignored = at
-		case learning.ChannelOutcome:
-			if r.Seen != nil && r.Seen.Told {
-				return nil
-			}
-			r.Seen = &seen{Value: sign(c.Signal.Type), At: at}
-		default:
-			return nil
+// note returns what changes in the records of answers by what a message said of them, for the arm, and the answers whose arm is to be told.
+func (a *Agent) note(ctx context.Context, m *learning.Message, signals []learning.Signal) (b store.Batch, owing []string, err error) {
+	undone := undoneBy(signals)
+	changed := make(map[string]records.Kept[row])
+	for _, s := range signals {
+		kept, known := changed[s.EventID]
+		if s.EventID == "" {
+			continue
 		}
-		r.settle()
-		return nil
-	}, a.alone)
-	if errors.Is(err, ErrNoAnswer) { // it was fired past the loop
-		return nil
+		if !known {
+			if kept, err = a.read(ctx, s.EventID); errors.Is(err, ErrNoAnswer) { // it was fired past the loop
+				continue
+			} else if err != nil {
+				return b, nil, err
+			}
+		}
+		if kept.Value.hears(&s, m.At) {
+			changed[s.EventID] = kept
+		}
 	}
-	return err
+	for _, id := range slices.Sorted(maps.Keys(changed)) {
+		kept := changed[id]
+		b.Records = append(b.Records, a.answers.Record(kept.Value, kept.Revision))
+		if kept.Value.Owed {
+			owing = append(owing, id)
+		}
+	}
+	if m.ID != "" && len(undone) > 0 {
+		b.Records = append(b.Records, a.undoers.Record(undoer{m.ID, undone, m.At}, store.Once))
+	}
+	return b, owing, nil
+}
+
+// undoneBy returns the answers that signals take back.
+func undoneBy(signals []learning.Signal) (ids []string) {
+	for _, s := range signals {
+		if s.Channel == learning.ChannelUndo && s.EventID != "" && !slices.Contains(ids, s.EventID) {
+			ids = append(ids, s.EventID)
+		}
+	}
+	return ids
+}
+
+// hears notes what a message said of the answer, and reports whether it said anything.
+func (r *row) hears(s *learning.Signal, at time.Time) bool {
+	switch {
+	case s.Channel == learning.ChannelIgnored:
+		r.Ignored = at
+	case s.Type == learning.Neutral:
+		return false
+	case s.Channel == learning.ChannelUndo:
+		r.Undone = at
+	case s.Channel == learning.ChannelOutcome && (r.Seen == nil || !r.Seen.Told):
+		r.Seen = &seen{Value: sign(s.Type), At: at}
+	default:
+		return false
+	}
+	r.settle()
+	return true
 }
 
 func sign(t learning.SignalType) float64 {
@@ -318,10 +369,12 @@ func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 		}
 		r.Task = cmp.Or(kept.Value.Task, id)
 	}
-	_, err := a.patterns.RecordError(ctx, patterns.TaskError{
-		ID:   records.ID("tool", a.cfg.Name, id, cmp.Or(r.ID, records.ID(r.Name, r.Text, r.Err.Error()))),
-		Task: r.Task, Err: r.Err, Tool: r.Name, At: r.At,
-	})
+	message := r.Err.Error()
+	name := records.ID("tool", a.cfg.Name, id, cmp.Or(r.ID, records.ID(r.Name, r.Text, message)))
+	if err := a.redact(&message); err != nil {
+		return err
+	}
+	_, err := a.patterns.RecordError(ctx, patterns.TaskError{ID: name, Task: r.Task, Err: r.Err, Message: message, Tool: r.Name, At: r.At})
 	return err
 }
 
@@ -347,6 +400,9 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 		return err
 	}
 	r := &kept.Value
+	if err := a.redact(&o.Failure); err != nil {
+		return err
+	}
 	if a.patterns != nil && r.Task != "" && o.Success != nil {
 		if _, err := a.patterns.Record(ctx, patterns.Outcome{
 			ID: records.ID("outcome", a.cfg.Name, id), Task: r.Task, Description: r.About, Patterns: r.Followed,
@@ -457,7 +513,7 @@ func (a *Agent) settleAll(ctx context.Context) error {
 // settle tells the strategy what an answer was worth, in one commit with the record that says so. This replaces
 // what it was told before.
 func (a *Agent) settle(ctx context.Context, id string) error {
-	return records.Retry(ctx, func() error {
+	return a.locked(ctx, id, func() error {
 		kept, err := a.read(ctx, id)
 		if err != nil || !kept.Value.Owed {
 			return err

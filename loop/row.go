@@ -131,8 +131,16 @@ func (r *row) say(s said) {
 	i := slices.IndexFunc(r.Said, func(o said) bool {
 		return o.Person == s.Person && o.Channel == s.Channel && o.Target == s.Target
 	})
+	if i < 0 && len(r.Said) >= maxSaid { // a withdrawn one makes room
+		i = slices.IndexFunc(r.Said, func(o said) bool { return !o.counts() })
+		if i < 0 {
+			return
+		}
+		r.Said = slices.Delete(slices.Clone(r.Said), i, i+1)
+		i = -1
+	}
 	switch {
-	case i >= 0 && r.Said[i].At.After(s.At), i < 0 && len(r.Said) >= maxSaid:
+	case i >= 0 && r.Said[i].At.After(s.At), i < 0 && !s.counts():
 		return
 	case i >= 0:
 		r.Said = slices.Clone(r.Said)
@@ -262,6 +270,20 @@ func (r *row) known() (all []strategy.Result) {
 		add(content, contentTrust, "silence", r.Person, r.Silent)
 	}
 	return all
+}
+
+// An undoer is a message that took answers back, so that a second plan for it knows that, too.
+type undoer struct {
+	ID     string    `json:"id"`
+	Undone []string  `json:"undone"`
+	At     time.Time `json:"at"`
+}
+
+func undoersOf(name string) records.Kind[undoer] {
+	return records.Kind[undoer]{
+		Kind:  store.Kind{Name: name + ".undo", Limits: store.Limits{For: month, Most: 100_000}},
+		Place: func(u undoer) (string, time.Time, []string) { return records.ID(u.ID), u.At, nil },
+	}
 }
 
 // A noteRow is a note as it is stored.

@@ -305,12 +305,16 @@ func (a *Agent) current(ctx context.Context) (*books, error) {
 	return a.books(ctx, s.Records[0].Revision)
 }
 
-// begin reads what tells whether an event was answered, and the version of the notes.
-func (a *Agent) begin(ctx context.Context, id string) (before records.Kept[row], version uint64, err error) {
+// begin reads what tells whether an event was answered, what its text took back, and the version of the notes.
+func (a *Agent) begin(ctx context.Context, id string) (before records.Kept[row], undid undoer, version uint64, err error) {
 	var s store.Snapshot
-	if err := a.cfg.Store.Read(ctx, &s, nil, []store.Ref{a.answers.Ref(records.ID(id)), a.notes.Ref("")}); err != nil {
-		return before, 0, err
+	refs := []store.Ref{a.answers.Ref(records.ID(id)), a.undoers.Ref(records.ID(id)), a.notes.Ref("")}
+	if err := a.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
+		return before, undid, 0, err
 	}
-	before, err = a.answers.Of(s.Records[0])
-	return before, s.Records[1].Revision, err
+	if before, err = a.answers.Of(s.Records[0]); err != nil {
+		return before, undid, 0, err
+	}
+	earlier, err := a.undoers.Of(s.Records[1])
+	return before, earlier.Value, s.Records[2].Revision, err
 }

@@ -1,0 +1,207 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// Only the beginning of a long text is compared with others, so that the time it takes is bounded.
+func TestALongTextIsComparedByItsBeginning(t *testing.T) {
+	var longest atomic.Int64
+	letters := measuring(func(one string) { longest.Store(max(longest.Load(), int64(len(one)))) })
+	w := newWorld(t, loop.Config{Similarity: letters, Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{trusted(rotating)}, Notes: []loop.Note{{ID: "n", Text: "A note."}},
+	}})
+	text := strings.Repeat("The disk ist voll. É", 300_000) // 6 MB
+	answer := w.answer(loop.Event{Text: text, Task: "t"})
+	assert.Equal(t, text, answer.Plan.Event.Text)
+	assert.LessOrEqual(t, longest.Load(), int64(8<<10))
+	assert.NotZero(t, longest.Load())
+}
+
+// measuring is a similarity that tells of the texts.
+type measuring func(one string)
+
+func (m measuring) Similar(_ context.Context, one string, others []string) ([]float64, error) {
+	m(one)
+	return make([]float64, len(others)), nil
+}
+
+// A hundred people who withdraw a reaction leave room for those who say something.
+func TestWithdrawnReactionsLeaveRoom(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	id := w.answer(loop.Event{Text: "Why?"}).ID
+	for _, value := range []float64{0, 1, 0} {
+		for i := range 100 {
+			w.clock.Advance(time.Second)
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: fmt.Sprint(i), Value: value}))
+		}
+	}
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: -1}))
+	account, err := w.Explain(ctx, id)
+	require.NoError(t, err)
+	assert.EqualValues(t, -1, account.Worth)
+	assert.Len(t, account.Heard, 1)
+}
+
+// A slow store gives each caller the time to be overtaken.
+type slow struct{ store.Store }
+
+func (s slow) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	time.Sleep(time.Millisecond)
+	return s.Store.Commit(ctx, batches...)
+}
+
+func TestManySpeakOfOneAnswerAtOnce(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Store: slow{new(memstore.Store)}, Arms: []loop.Arm{{ID: "only"}}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	})
+	yes := true
+	for name, say := range map[string]func(id string, i int) error{
+		"undo": func(id string, i int) error { return w.Undo(ctx, id, fmt.Sprint(i)) },
+		"outcome": func(id string, i int) error {
+			return w.Outcome(ctx, id, loop.Outcome{Success: &yes, Source: fmt.Sprint(i)})
+		},
+		"react": func(id string, i int) error { return w.React(ctx, id, loop.Reaction{Person: fmt.Sprint(i), Value: 1}) },
+	} {
+		for _, text := range []string{full, "Why?"} {
+			id := w.answer(loop.Event{Text: text}).ID
+			var all sync.WaitGroup
+			for i := range 64 {
+				all.Go(func() { assert.NoError(t, say(id, i), name) })
+			}
+			all.Wait()
+		}
+	}
+}
+
+// What must not be kept is in no record of the store.
+func TestRedactHoldsForAllThatIsStored(t *testing.T) {
+	const secret, failure = "hunter2", "password hunter2 refused"
+	redact := func(text string) string { return strings.ReplaceAll(text, secret, "***") }
+	for name, cfg := range map[string]loop.Config{
+		"the loop's":   {Redact: redact},
+		"the decision": {Decision: decision.Config{Redact: redact}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg.Extract = []string{"*"}
+			w := newWorld(t, cfg)
+			w.model.says = "I split the work by feature, with hunter2."
+			answer := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t", Person: "ann"})
+			assert.Contains(t, answer.Text, secret, "the person sees it")
+			no := false
+			_, err := w.Tool(ctx, "e", loop.ToolResult{Name: "shell", Err: errors.New(failure)})
+			require.NoError(t, err)
+			require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &no, Failure: "no hunter2"}))
+			_, err = w.Correct(ctx, "e", loop.Correction{Reviewer: "kim", Text: "Never say hunter2 to anybody.", Comment: "hunter2!"})
+			require.NoError(t, err)
+			require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
+			account, err := w.Explain(ctx, "e")
+			require.NoError(t, err)
+			assert.Equal(t, "I split the work by feature, with ***.", account.Text)
+			again := w.answer(loop.Event{ID: "e", Text: "Log in with hunter2.", Task: "t", Person: "ann"})
+			assert.Equal(t, account.Text, again.Text)
+			var dump strings.Builder
+			require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &dump))
+			assert.Contains(t, dump.String(), "password *** refused")
+			assert.NotContains(t, dump.String(), secret)
+		})
+	}
+}
+
+// Nothing is left of a text that is redacted as a whole, nor is the original kept in its place.
+func TestRedactToNothing(t *testing.T) {
+	w := newWorld(t, loop.Config{Redact: func(string) string { return "" }})
+	w.answer(loop.Event{ID: "e", Text: "hunter2", Task: "t"})
+	_, err := w.Tool(ctx, "e", loop.ToolResult{Name: "shell", Err: errors.New("hunter2")})
+	require.NoError(t, err)
+	var dump strings.Builder
+	require.NoError(t, w.store.(*memstore.Store).Dump(ctx, &dump))
+	assert.NotContains(t, dump.String(), "hunter2")
+}
+
+// A dying store fails each commit after the n-th.
+type dying struct {
+	store.Store
+	left atomic.Int64
+}
+
+func (d *dying) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if d.left.Add(-1) < 0 {
+		return nil, errors.New("the process is gone")
+	}
+	return d.Store.Commit(ctx, batches...)
+}
+
+// Somebody praised the answer, or said nothing for a while, and then takes it back in words. Wherever the process ends, the arm learns both or none.
+func TestAnUndoInWordsIsNotLostForTheArm(t *testing.T) {
+	for n := range int64(8) {
+		commits, praised := n/2, n%2 == 0
+		t.Run(fmt.Sprint(commits, praised), func(t *testing.T) {
+			c := &clock{now: start}
+			kept, err := memstore.New(memstore.Config{Now: c.Now})
+			require.NoError(t, err)
+			dies := &dying{Store: kept}
+			dies.left.Store(1 << 40)
+			w := newWorld(t, loop.Config{Store: dies, Arms: []loop.Arm{{ID: "only"}}})
+			w.clock, w.cfg.Now = c, c.Now
+			w.Agent = w.again()
+			id := w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"}).ID
+			if praised {
+				require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "bob", Value: 1}))
+			}
+			w.clock.Advance(time.Minute)
+			require.NoError(t, w.Sweep(ctx, time.Time{})) // silence is heard
+			undo := learning.Message{ID: "m", Session: "s", Person: "ann", Text: "Undo that."}
+			dies.left.Store(commits)
+			_, _ = w.Hear(ctx, undo)
+			dies.left.Store(1 << 40)
+			agent := w.again()
+			if _, err := agent.Hear(ctx, undo); err != nil { // the queue delivers it again
+				t.Fatal(err)
+			}
+			require.NoError(t, agent.Sweep(ctx, time.Time{}))
+			d, err := agent.Strategy().Distribution(ctx, "", "")
+			require.NoError(t, err)
+			assert.Less(t, d.Arms[0].Mean, 0.5, "the undo goes before the praise and the silence")
+			assert.EqualValues(t, 1, d.Outcomes)
+		})
+	}
+}
+
+// A second plan for a message that took an answer back knows it: Prepare failed, or another process prepares it.
+func TestASecondPlanKnowsWhatWasTakenBack(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	first := w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"}).ID
+	w.clock.Advance(time.Second)
+	undo := loop.Event{ID: "m", Text: "Undo that.", Session: "s", Person: "ann"}
+	plan, err := w.Prepare(ctx, undo)
+	require.NoError(t, err)
+	assert.Equal(t, []string{first}, plan.Undone)
+	other := w.again()
+	plan, err = other.Prepare(ctx, undo)
+	require.NoError(t, err)
+	assert.Equal(t, []string{first}, plan.Undone)
+	_, err = other.Answered(ctx, plan, loop.Reply{Text: "It is undone."})
+	require.NoError(t, err)
+	w.clock.Advance(time.Hour)
+	require.NoError(t, other.Sweep(ctx, time.Time{}))
+	account, err := other.Explain(ctx, "m")
+	require.NoError(t, err)
+	assert.False(t, account.Known, "it earns nothing")
+}
