@@ -151,8 +151,9 @@ func (s *shard) policy(key cellKey) (uint16, bool) {
 	return r.policy, ok
 }
 
-// open returns the slot of an origin of a cell, a new one if there is none.
-func (s *shard) open(key cellKey, origin uint32, policy uint16) *slot {
+// open returns the slot of an origin of a cell, a new one if there is none. A group's chain is in the order of the names' numbers, and of one
+// name in that of the origins, which compare tells of their numbers.
+func (s *shard) open(key cellKey, origin uint32, policy uint16, compare func(a, b uint32) int) *slot {
 	if at := s.find(key, origin); at != 0 {
 		return s.slot(at)
 	}
@@ -173,15 +174,24 @@ func (s *shard) open(key cellKey, origin uint32, policy uint16) *slot {
 		s.groups = make(map[id]uint32)
 	}
 	group := hashGroup(s.seeds, key.group())
-	next := s.groups[group]
+	first := s.groups[group]
 	var item uint32
-	if next != 0 {
-		item = s.slot(next).item
+	if first != 0 {
+		item = s.slot(first).item
 	} else {
 		item = s.items.add(key.item)
 	}
-	*s.slot(at) = slot{policy: policy, space: key.space, name: key.name, origin: origin, item: item, next: next}
-	s.groups[group] = at
+	link := &first
+	for *link != 0 {
+		other := s.slot(*link)
+		if other.name > key.name || other.name == key.name && compare(other.origin, origin) > 0 {
+			break
+		}
+		link = &other.next
+	}
+	*s.slot(at) = slot{policy: policy, space: key.space, name: key.name, origin: origin, item: item, next: *link}
+	*link = at
+	s.groups[group] = first
 	return s.slot(at)
 }
 

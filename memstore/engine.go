@@ -51,18 +51,38 @@ func (e *engine) readGroup(dst []evidence.Part, cells []evidence.Cell) []evidenc
 	return e.readLocked(dst, cells, key, shard)
 }
 
-// readLocked reads cells of a group whose shard is locked.
+// A wanted cell is one of those that are read together: the number of its name, its place among them, and its first slot, or 0.
+type wanted struct {
+	name, first uint32
+	asked       int
+}
+
+// readLocked reads cells of a group whose shard is locked. It goes along the group's chain once, however many cells it reads.
 func (e *engine) readLocked(dst []evidence.Part, cells []evidence.Cell, key groupKey, shard *shard) []evidence.Part {
-	first := shard.first(key)
+	at := shard.first(key)
+	if at == 0 {
+		return dst
+	}
+	var few [16]wanted
+	want := few[:0]
 	for i := range cells {
-		start := len(dst)
-		for at := first; at != 0; at = shard.slot(at).next {
-			if s := shard.slot(at); e.names.value(s.name) == cells[i].Name {
-				dst = append(dst, e.part(cells[i], s))
-			}
+		if name, ok := e.names.find(cells[i].Name); ok {
+			want = append(want, wanted{name: name, asked: i})
 		}
-		if parts := dst[start:]; len(parts) > 1 {
-			slices.SortFunc(parts, compareOrigins)
+	}
+	slices.SortFunc(want, func(a, b wanted) int { return cmp.Compare(a.name, b.name) })
+	for i := range want {
+		for at != 0 && shard.slot(at).name < want[i].name {
+			at = shard.slot(at).next
+		}
+		if at != 0 && shard.slot(at).name == want[i].name {
+			want[i].first = at
+		}
+	}
+	slices.SortFunc(want, func(a, b wanted) int { return cmp.Compare(a.asked, b.asked) })
+	for _, w := range want {
+		for at := w.first; at != 0 && shard.slot(at).name == w.name; at = shard.slot(at).next {
+			dst = append(dst, e.part(cells[w.asked], shard.slot(at)))
 		}
 	}
 	return dst
@@ -74,6 +94,12 @@ func (e *engine) part(c evidence.Cell, s *slot) evidence.Part {
 }
 
 func (e *engine) rule(number uint16) evidence.Policy { return e.rules.value(uint32(number)) }
+
+// compareOrigins compares origins by their numbers.
+func (e *engine) compareOrigins(a, b uint32) int {
+	x, y := e.origins.value(a), e.origins.value(b)
+	return cmp.Or(cmp.Compare(x.channel, y.channel), cmp.Compare(x.source, y.source))
+}
 
 func compareOrigins(a, b evidence.Part) int {
 	return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))

@@ -219,7 +219,7 @@ func (e *engine) count(s *shard, key cellKey, o *entry, policy uint16) *slot {
 	if rule.ByOrigin {
 		from = e.origins.number(origin{o.channel, o.source})
 	}
-	slot := s.open(key, from, policy)
+	slot := s.open(key, from, policy, e.compareOrigins)
 	tally := slot.tally(rule.HalfLife)
 	tally.Add(o.weight, o.reward, o.at)
 	slot.keep(tally)

@@ -171,7 +171,7 @@ func (l *loader) of(hash ids.Hash) (*loadedCell, *shard) {
 func (l *loader) tally(t *dump.Tally) {
 	c, shard := l.of(t.Cell)
 	from := l.state.origins.number(origin{t.Channel, t.Source})
-	slot := shard.open(c.key, from, c.policy)
+	slot := shard.open(c.key, from, c.policy, l.state.compareOrigins)
 	slot.keep(t.Evidence(c.Policy().HalfLife))
 	lost := [3]int64{int64(t.Positive.Lost), int64(t.Negative.Lost), int64(t.Neutral.Lost)}
 	if lost != [3]int64{} {
