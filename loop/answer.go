@@ -181,6 +181,7 @@ func (a *Agent) rowOf(p *Plan, res *decision.Result) (r row, err error) {
 		r.Believed = res.Prediction.Confidence
 		r.Choice = nil
 	}
+	r.Ways, r.Warnings = slices.Clone(p.Ways), slices.Clone(p.Warnings)
 	for _, n := range p.Notes {
 		r.Notes = append(r.Notes, n.ID)
 	}

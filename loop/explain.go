@@ -31,6 +31,8 @@ type Account struct {
 	Outcomes  []strategy.HistoryEntry // the latest ones of the item behind that, of all its answers
 	Rules     []feedback.Rule         // that the prompt had
 	Notes     []string                // likewise
+	Ways      []string                // the ways of working that the prompt recommended
+	Warnings  []string                // the ways of working that it warned of
 	Shown     []string                // the heuristics that the prompt had
 	Compared  []heed.Comparison       // the heuristics that the prompt withheld
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is.
@@ -56,7 +58,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	r := &kept.Value
 	account := Account{
 		ID: r.ID, Path: r.Path, Text: r.Text, At: r.At, Heuristic: r.Heuristic, Needed: r.Threshold, Believed: r.Believed,
-		Choice: r.Choice, Notes: r.Notes, Shown: r.Shown, Compared: r.Compared,
+		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Shown: r.Shown, Compared: r.Compared,
 	}
 	w, known := r.worth()
 	account.Worth, account.Channel, account.Known, account.Heard = w.value, w.channel, known, r.known()
@@ -144,6 +146,12 @@ func (a Account) Tree() Branch {
 	}
 	for _, note := range a.Notes {
 		root.add("the prompt had the note " + note)
+	}
+	for _, way := range a.Ways {
+		root.add("the prompt recommended the way of working " + way)
+	}
+	for _, way := range a.Warnings {
+		root.add("the prompt warned of the way of working " + way)
 	}
 	for _, id := range a.Shown {
 		root.add("the prompt showed the heuristic " + id)

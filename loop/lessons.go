@@ -116,40 +116,48 @@ func named(lesson string, err error) error {
 	return fmt.Errorf("%s: %w", lesson, err)
 }
 
+// validate returns the first fault.
 func (l *Lessons) validate() error {
-	seen := make(map[string]bool)
-	check := func(lesson, id, field, text string) error {
-		switch {
-		case id == "":
-			return &heed.InputError{Field: lesson + ".ID", Reason: "must not be empty"}
-		case seen[lesson[:4]+id]:
-			return &heed.InputError{Field: lesson + ".ID", Reason: "is that of an earlier lesson"}
-		case text == "":
-			return &heed.InputError{Field: lesson + "." + field, Reason: "must not be empty"}
-		}
-		seen[lesson[:4]+id] = true
-		return evidence.CheckText(lesson+".ID", id)
-	}
-	for i, h := range l.Heuristics {
-		lesson := fmt.Sprintf("Heuristics[%d]", i)
-		if err := check(lesson, h.ID, "Action", h.Action); err != nil {
-			return err
-		}
-		if h.Condition == "" {
-			return &heed.InputError{Field: lesson + ".Condition", Reason: "must not be empty"}
-		}
-	}
-	for i, n := range l.Notes {
-		if err := check(fmt.Sprintf("Notes[%d]", i), n.ID, "Text", n.Text); err != nil {
-			return err
-		}
-	}
-	for i, arm := range l.Arms {
-		if err := check(fmt.Sprintf("Arms[%d]", i), arm.ID, "ID", arm.ID); err != nil {
-			return err
-		}
+	for _, fault := range l.faults() {
+		return fault
 	}
 	return nil
+}
+
+// faults returns all faults, each of another lesson.
+func (l *Lessons) faults() (faults []error) {
+	seen := make(map[string]bool)
+	check := func(list string, i int, id string, needs ...[2]string) {
+		lesson, own := fmt.Sprintf("%s[%d]", list, i), list+"/"+id
+		var err error
+		switch {
+		case id == "":
+			err = &heed.InputError{Field: lesson + ".ID", Reason: "must not be empty"}
+		case seen[own]:
+			err = &heed.InputError{Field: lesson + ".ID", Reason: "is that of an earlier lesson"}
+		default:
+			err = evidence.CheckText(lesson+".ID", id)
+		}
+		seen[own] = true
+		for _, need := range needs {
+			if err == nil && need[1] == "" {
+				err = &heed.InputError{Field: lesson + "." + need[0], Reason: "must not be empty"}
+			}
+		}
+		if err != nil {
+			faults = append(faults, err)
+		}
+	}
+	for i, h := range l.Heuristics {
+		check("Heuristics", i, h.ID, [2]string{"Action", h.Action}, [2]string{"Condition", h.Condition})
+	}
+	for i, n := range l.Notes {
+		check("Notes", i, n.ID, [2]string{"Text", n.Text})
+	}
+	for i, arm := range l.Arms {
+		check("Arms", i, arm.ID)
+	}
+	return faults
 }
 
 // put stores a heuristic, if it is new or changed.

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
@@ -37,6 +38,8 @@ type Plan struct {
 	Candidates []decision.Candidate // the heuristics that fit, the best first
 	Rules      []string             // the ids of the rules in System
 	Notes      []Note               // those in System
+	Ways       []string             // the ways of working that System recommends
+	Warnings   []string             // those that it warns of
 	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
 	Heard      []learning.Change    // what the event's text changed about earlier answers
 	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
@@ -261,7 +264,19 @@ func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
 	if err != nil {
 		return err
 	}
-	p.add("patterns", plan.Prompt())
+	text := plan.Prompt()
+	if !p.add("patterns", text) {
+		return nil
+	}
+	in := func(all []patterns.Standing) (ids []string) {
+		for _, s := range all {
+			if strings.Contains(text, prompt.Line(s.Pattern.Content, 0)) { // there is room for some of them only
+				ids = append(ids, string(s.Pattern.ID))
+			}
+		}
+		return ids
+	}
+	p.Ways, p.Warnings = in(plan.Patterns), in(slices.Concat(plan.Deprecated, plan.AntiPatterns))
 	return nil
 }
 

@@ -60,9 +60,9 @@ func ReadLessons(r io.Reader) (Lessons, error) {
 		return Lessons{}, fmt.Errorf("loop: lessons: %w", err)
 	}
 	l := f.lessons()
-	if len(f.faults) == 0 {
+	for _, fault := range l.faults() {
 		var input *heed.InputError
-		if errors.As(l.validate(), &input) {
+		if errors.As(fault, &input) && !f.faulty(path(input.Field)) {
 			f.fault(path(input.Field), input.Reason)
 		}
 	}
@@ -185,6 +185,14 @@ func (f *file) fault(field, reason string) {
 		line = f.lines[field[:dot]]
 	}
 	f.faults = append(f.faults, &LessonError{Line: line, Field: field, Reason: reason})
+}
+
+// faulty reports whether a field has a fault already.
+func (f *file) faulty(field string) bool {
+	return slices.ContainsFunc(f.faults, func(err error) bool {
+		var fault *LessonError
+		return errors.As(err, &fault) && fault.Field == field
+	})
 }
 
 // lessons reads the lists, and notes each fault.

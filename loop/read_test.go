@@ -78,7 +78,7 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 		"[[rules]]\nid = \"a\"\nx = 1":                         {"1 rules is not known: lessons are heuristics, notes and arms"},
 		"notes = 3":                                            {"1 notes must be a list of tables"},
 		"[[notes]]\nid =":                                      {"2  "},
-		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {"4 notes[1].id must be a text"},
+		"{\n \"notes\": [\n  {\"id\": \"a\"},\n  {\"id\": 4, \"text\": \"t\"}]}": {"4 notes[1].id must be a text", "3 notes[0].text must not be empty"},
 		"{\n \"notes\": [3]}": {"2 notes must be a list of tables"},
 		"{\n \"notes\": [\n}": {"3  "},
 	} {

@@ -35,6 +35,8 @@ type row struct {
 	Reinforced string               `json:"reinforced,omitempty"`
 	Rules      []string             `json:"rules,omitempty"`
 	Notes      []string             `json:"notes,omitempty"`
+	Ways       []string             `json:"ways,omitempty"`     // ways of working that the prompt recommended
+	Warnings   []string             `json:"warnings,omitempty"` // those that it warned of
 	Followed   []patterns.PatternID `json:"followed,omitempty"`
 	Undoes     []string             `json:"undoes,omitempty"` // the answers that the event's text took back
 	At         time.Time            `json:"at"`

@@ -1,0 +1,72 @@
+package loop_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/loop"
+)
+
+// An account of a task's answer tells of the ways of working that the prompt recommended and warned of.
+func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	for i := range 30 {
+		w.model.says = []string{"Split by feature: the shop first.", "Split by layer: first the interface, then the data."}[i%2]
+		id := fmt.Sprint(i)
+		w.answer(loop.Event{ID: id, Text: "Build a shop.", Task: "task" + id})
+		worked := i%2 == 0
+		require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &worked, Failure: "late"}))
+	}
+	answer := w.answer(loop.Event{ID: "e", Text: "Build a shop.", Task: "t"})
+	system, _ := w.model.last()
+	assert.Contains(t, system, "feature")
+	require.NotEmpty(t, answer.Plan.Ways)
+	require.NotEmpty(t, answer.Plan.Warnings)
+	account, err := w.Explain(ctx, "e")
+	require.NoError(t, err)
+	assert.Equal(t, answer.Plan.Ways, account.Ways)
+	assert.Equal(t, answer.Plan.Warnings, account.Warnings)
+	assert.Contains(t, account.String(), "the prompt recommended the way of working "+account.Ways[0])
+	assert.Contains(t, account.String(), "the prompt warned of the way of working "+account.Warnings[0])
+}
+
+// A mistyped field does not hide the other faults of a file.
+func TestAMistypedFieldHidesNothing(t *testing.T) {
+	_, err := loop.ReadLessons(strings.NewReader(`
+[[heuristics]]
+id = "a"
+condtion = "a disk is full"
+action = "Rotate."
+
+[[heuristics]]
+id = "a"
+condition = "a disk is full"
+action = "Rotate."
+
+[[notes]]
+id = "n"
+`))
+	var fields []string
+	for _, fault := range unwrapped(err) {
+		var lesson *loop.LessonError
+		require.ErrorAs(t, fault, &lesson)
+		fields = append(fields, fmt.Sprintf("%d %s", lesson.Line, lesson.Field))
+	}
+	assert.Equal(t, []string{"4 heuristics[0].condtion", "2 heuristics[0].condition", "8 heuristics[1].id", "12 notes[0].text"}, fields)
+}
+
+// unwrapped returns the errors that were joined.
+func unwrapped(err error) []error {
+	for err != nil {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok {
+			return joined.Unwrap()
+		}
+		err = errors.Unwrap(err)
+	}
+	return nil
+}
