@@ -108,8 +108,8 @@ type APIKey string
 
 const redacted = "[redacted]"
 
-// String returns "[redacted]", or "" for no key.
-func (k APIKey) String() string {
+// masked returns "[redacted]", or "" for no key.
+func (k APIKey) masked() string {
 	if k == "" {
 		return ""
 	}
@@ -117,10 +117,10 @@ func (k APIKey) String() string {
 }
 
 // Format implements [fmt.Formatter], for every verb.
-func (k APIKey) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
+func (k APIKey) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.masked())) }
 
 // MarshalText implements [encoding.TextMarshaler], which log/slog uses, too.
-func (k APIKey) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+func (k APIKey) MarshalText() ([]byte, error) { return []byte(k.masked()), nil }
 
 // authorize puts the key into the header.
 func (c *Config) authorize(h http.Header) {

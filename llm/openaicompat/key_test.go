@@ -152,6 +152,6 @@ func TestKeyDoesNotShow(t *testing.T) {
 	assert.NotContains(t, log.String(), "canary")
 	assert.NotContains(t, log.String(), fmt.Sprintf("%x", "canary"))
 	assert.Contains(t, log.String(), "[redacted]")
-	assert.Empty(t, openaicompat.APIKey("").String())
+	assert.Empty(t, fmt.Sprint(openaicompat.APIKey("")))
 	assert.Equal(t, secret, string(cfg.APIKey))
 }
