@@ -184,8 +184,8 @@ func slowly(pieces <-chan string) http.HandlerFunc {
 
 // The loop streams from it: pieces come before the answer is whole, and a context that ends leaves no answer behind.
 func TestTheLoopStreams(t *testing.T) {
-	events := make(chan string)
-	server := serve(t, slowly(events))
+	events, later := make(chan string), make(chan string) // of each request
+	server := serve(t, inTurn(slowly(events), slowly(later)))
 	agent, err := loop.New(ctx, loop.Config{Model: newClient(t, openaicompat.Config{BaseURL: server.URL})})
 	require.NoError(t, err)
 
@@ -206,7 +206,7 @@ func TestTheLoopStreams(t *testing.T) {
 
 	ending, cancel := context.WithCancel(ctx)
 	go run(ending, "ended")
-	events <- piece("Turn")
+	later <- piece("Turn")
 	assert.Equal(t, "Turn", <-heard)
 	cancel()
 	assert.Equal(t, decision.LLMTimeout, (<-answers).Result.Reason)
