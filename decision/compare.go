@@ -6,8 +6,6 @@ import (
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/heedhq/heed"
 )
@@ -58,9 +56,13 @@ func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Can
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.SimilarityTimeout)
 	defer cancel()
 	similarities, err := compare(ctx, d.similar, similarity, res.Text, actions(candidates))
-	told := make(map[string]bool)
+	var told map[string]bool
 	if err == nil {
-		err = d.told(ctx, r, similarity, shown, withheld, told)
+		agree := make(map[string]bool, len(candidates))
+		for i, x := range similarities {
+			agree[candidates[i].HeuristicID] = x >= d.cfg.SimilarityThreshold
+		}
+		told, err = d.told(ctx, r, res, similarity, shown, withheld, agree)
 	}
 	if err != nil {
 		res.Err = errors.Join(res.Err, err)
@@ -79,46 +81,10 @@ func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Can
 	slices.SortStableFunc(res.Convergence, func(a, b Convergence) int { return cmp.Compare(b.Similarity, a.Similarity) })
 }
 
-// told finds the withheld candidates whose action the prompt tells all the same: it is much like that of a shown one, or stands
-// in the briefing, the goals or the persona. It also names those that say nothing.
-func (d *Decider) told(ctx context.Context, r *Request, similarity heed.Similarity, shown, withheld []Candidate, told map[string]bool) error {
-	if len(withheld) == 0 {
-		return nil
-	}
-	prompts := &d.cfg.Prompts
-	texts := append([]string{r.Briefing, d.cfg.Persona, prompts.System, prompts.Question}, d.cfg.goals(r)...)
-	for _, c := range shown {
-		texts = append(texts, c.Condition, c.Action)
-	}
-	said := plain(strings.Join(texts, "\n"))
-	for _, c := range withheld {
-		action := plain(c.Action)
-		told[c.HeuristicID] = strings.TrimSpace(action) == "" || strings.Contains(said, action)
-	}
-	for _, c := range shown {
-		similarities, err := compare(ctx, d.similar, similarity, c.Action, actions(withheld))
-		if err != nil {
-			return err
-		}
-		for i, s := range similarities {
-			if s >= d.cfg.SimilarityThreshold {
-				told[withheld[i].HeuristicID] = true
-			}
-		}
-	}
-	return nil
-}
-
 func actions(candidates []Candidate) []string {
 	texts := make([]string, len(candidates))
 	for i := range candidates {
 		texts[i] = candidates[i].Action
 	}
 	return texts
-}
-
-// plain returns the words of a text in lower case, with one blank before and behind each.
-func plain(text string) string {
-	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
-	return " " + strings.Join(words, " ") + " "
 }

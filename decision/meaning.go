@@ -19,7 +19,8 @@ import (
 // characters. A reply that is not clear for each text is an error, and nothing counts then.
 //
 // A [Decider] compares only the first 20 candidates that the prompt withheld, and leaves out longer ones. It calls the model once for an
-// answer, and once more for each candidate that the prompt showed. [Result].Calls has these calls.
+// answer, and once more for each candidate that the prompt showed, and for each that agrees while sentences of the prompt are worded much
+// like it. [Result].Calls has these calls.
 func SameMeaning(llm LLM) heed.Similarity { return &sameMeaning{llm} }
 
 // sameMeaning is immutable.

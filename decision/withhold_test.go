@@ -73,8 +73,23 @@ func TestWhatThePromptTellsIsNotCompared(t *testing.T) {
 		"a configured goal": {func(c *decision.Config, _ *decision.Request) { c.Goals = map[string][]string{"": {"rotate the logs"}} }, []string{"other"}},
 		"the persona":       {func(c *decision.Config, _ *decision.Request) { c.Persona = "You rotate the logs." }, []string{"other"}},
 		"a word of it":      {func(_ *decision.Config, r *decision.Request) { r.Briefing = "rotate the logsheets" }, []string{"same", "other"}},
-		"the event itself":  {func(_ *decision.Config, r *decision.Request) { r.Text = "Shall I rotate the logs?" }, []string{"same", "other"}},
-		"an empty action":   {func(_ *decision.Config, r *decision.Request) { r.Candidates[1].Action = " !" }, []string{"same"}},
+		"the event itself":  {func(_ *decision.Config, r *decision.Request) { r.Text = "Shall I rotate the logs?" }, []string{"other"}},
+		"the conversation":  {func(_ *decision.Config, r *decision.Request) { r.Told = []string{"You could rotate the logs."} }, []string{"other"}},
+		"a near paraphrase in a briefing": {func(_ *decision.Config, r *decision.Request) {
+			r.Briefing = "Be brief.\n- Rotate all the logs.\n- Tell nobody."
+		}, []string{"other"}},
+		"a near paraphrase of the user": {func(_ *decision.Config, r *decision.Request) { r.Text = "It is full. Rotate all the logs? It is late." }, []string{"other"}},
+		"a near paraphrase that was said before": {func(_ *decision.Config, r *decision.Request) {
+			r.Told = []string{"It is full.", "Rotate all the logs!"}
+		}, []string{"other"}},
+		"an action of two sentences": {func(c *decision.Config, r *decision.Request) {
+			r.Candidates[0].Action, c.LLM = "Rotate the logs. Tell the owner.", model("Rotate the logs. Tell the owner.")
+			r.Briefing = "It is late. Rotate all the logs. Tell the owners. Be brief."
+		}, []string{"other"}},
+		"something else": {func(_ *decision.Config, r *decision.Request) {
+			r.Briefing = "Rotate the keys of the host. Read the logs."
+		}, []string{"same", "other"}},
+		"an empty action": {func(_ *decision.Config, r *decision.Request) { r.Candidates[1].Action = " !" }, []string{"same"}},
 		"a trusted one stays": {func(c *decision.Config, r *decision.Request) {
 			c.Strategy = decision.AlwaysLLM
 			r.Candidates[0].Confidence = 0.7

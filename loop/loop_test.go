@@ -640,6 +640,44 @@ func TestPraiseTeaches(t *testing.T) {
 	assert.InDelta(t, before, w.confidence(learned), 1e-9, "a text that heed put into the prompt is no evidence")
 }
 
+// What the model was told in any other way is no evidence either: neither by agreement nor by praise.
+func TestEchoesTeachNothing(t *testing.T) {
+	const said = "First look at the logs of the mail server, then restart the queue by hand."
+	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		if r.JSON {
+			return decision.LLMResponse{Text: fmt.Sprintf(`{"condition": "The mail queue of the server is stuck once again today.", "action": {"type": "suggest", "message": %q}}`, said)}, nil
+		}
+		return decision.LLMResponse{Text: said}, nil
+	})
+	known := learning.Heuristic{ID: "known", Domain: "mail", Condition: "The mail queue of the server is stuck once again today.", Action: said}
+	event := loop.Event{Text: known.Condition, Domain: "mail", Person: "ann"}
+	for name, change := range map[string]func(*loop.Config, *loop.Event){
+		"nothing": func(*loop.Config, *loop.Event) {},
+		"an arm":  func(c *loop.Config, _ *loop.Event) { c.Arms = []loop.Arm{{ID: "only", System: "Be brief. " + said}} },
+		"an arm in other words": func(c *loop.Config, _ *loop.Event) {
+			c.Arms = []loop.Arm{{ID: "only", System: "Be brief. Look at the logs of the mail server first, then restart the queue by hand."}}
+		},
+		"the event": func(_ *loop.Config, e *loop.Event) { e.Text += " " + said },
+		"the conversation": func(_ *loop.Config, e *loop.Event) {
+			e.History = []loop.Turn{{Role: "user", Text: "Last time I was told: " + said}}
+		},
+		"the same in more words": func(_ *loop.Config, e *loop.Event) {
+			e.History = []loop.Turn{{Role: "user", Text: "Yes. First look at all the logs of the mail server, then restart the queue by hand!"}}
+		},
+	} {
+		cfg, e := loop.Config{Model: writer, Extract: []string{"mail"}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{known}}}, event
+		change(&cfg, &e)
+		w := newWorld(t, cfg)
+		before := w.confidence("known")
+		require.NoError(t, w.React(ctx, w.answer(e).ID, loop.Reaction{Person: "ann", Value: 1}))
+		if name == "nothing" {
+			assert.Greater(t, w.confidence("known"), before+0.1, "agreement, and praise that the extraction gives to it")
+		} else {
+			assert.Equal(t, before, w.confidence("known"), name)
+		}
+	}
+}
+
 // A heuristic that the prompt withheld earns trust by what becomes of the model's answer.
 func TestAgreementEarnsTrust(t *testing.T) {
 	always := 1.

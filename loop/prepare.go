@@ -193,9 +193,13 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 // request returns what the decider is asked.
 func (a *Agent) request(p *Plan, commit func(context.Context, decision.Result, store.Batch) error) decision.Request {
 	e := &p.Event
+	told := make([]string, len(e.History))
+	for i, turn := range e.History {
+		told[i] = turn.Text
+	}
 	return decision.Request{
 		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
-		Candidates: p.Candidates, Briefing: p.System, Commit: commit,
+		Candidates: p.Candidates, Briefing: p.System, Told: told, Commit: commit,
 	}
 }
 

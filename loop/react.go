@@ -161,8 +161,8 @@ func (a *Agent) extract(ctx context.Context, r *row, praise Reaction) error {
 		return err
 	case grown.New != nil:
 		return a.learned(ctx, id, grown.New)
-	case grown.ReinforcedID == "" || slices.Contains(r.Shown, grown.ReinforcedID): // the model may have copied what it was shown
-		return nil
+	case !slices.ContainsFunc(r.Compared, func(c heed.Comparison) bool { return c.HeuristicID == grown.ReinforcedID }):
+		return nil // the model may have it from its prompt
 	}
 	return a.reinforce(ctx, r.ID, grown.ReinforcedID, praise)
 }

@@ -1,0 +1,126 @@
+package decision
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/heedhq/heed"
+	words "github.com/heedhq/heed/internal/text"
+)
+
+// told returns the withheld candidates whose action the model was told all the same: by a shown candidate that is much like it, or by any
+// other text of the prompt, word for word. Where the answer agrees, it also looks for sentences that are much like the action, as the
+// model may have taken it from there. Candidates that say nothing are among them.
+func (d *Decider) told(ctx context.Context, r *Request, res *Result, s heed.Similarity, shown, withheld []Candidate, agree map[string]bool) (map[string]bool, error) {
+	told := make(map[string]bool, len(withheld))
+	if len(withheld) == 0 {
+		return told, nil
+	}
+	texts := append([]string{res.System, res.Prompt}, r.Told...)
+	for _, c := range shown {
+		texts = append(texts, c.Condition, c.Action) // the prompt has them in quotes
+	}
+	all := strings.Join(texts, "\n")
+	said := plain(all)
+	for _, c := range withheld {
+		action := plain(c.Action)
+		told[c.HeuristicID] = strings.TrimSpace(action) == "" || strings.Contains(said, action)
+	}
+	for _, c := range shown {
+		similarities, err := compare(ctx, d.similar, s, c.Action, actions(withheld))
+		if err != nil {
+			return nil, err
+		}
+		for i, x := range similarities {
+			if x >= d.cfg.SimilarityThreshold {
+				told[withheld[i].HeuristicID] = true
+			}
+		}
+	}
+	least := 0.
+	if _, ok := s.(*sameMeaning); ok { // a call of a model is for what may be a paraphrase
+		least = mayParaphrase
+	}
+	parts := sentences(all, maxSentences)
+	for _, c := range withheld {
+		if told[c.HeuristicID] || !agree[c.HeuristicID] {
+			continue
+		}
+		likely := likeliest(c.Action, parts, least)
+		if len(likely) == 0 {
+			continue
+		}
+		similarities, err := compare(ctx, d.similar, s, c.Action, likely)
+		if err != nil {
+			return nil, err
+		}
+		told[c.HeuristicID] = slices.Max(similarities) >= d.cfg.SimilarityThreshold
+	}
+	return told, nil
+}
+
+const (
+	maxSentences  = 1000 // of a prompt that are looked at
+	mayParaphrase = 0.25 // the likeness in trigrams from which on a model is asked
+)
+
+// likeliest returns the parts of a text that share the most with an action, as many as can be compared in one call. Each has as
+// many sentences as the action. A part that shares nothing, or less than least, is left out.
+func likeliest(action string, sentences []string, least float64) []string {
+	type part struct {
+		text string
+		like float64
+	}
+	n := max(len(sentencesOf(action)), 1)
+	own := words.Trigrams(action)
+	var parts []part
+	for i := range max(len(sentences)-n+1, min(len(sentences), 1)) {
+		joined := strings.Join(sentences[i:min(i+n, len(sentences))], " ")
+		like := words.Jaccard(own, words.Trigrams(joined))
+		if like > 0 && like >= least && utf8.RuneCountInString(joined) <= maxComparedText {
+			parts = append(parts, part{joined, like})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.like, a.like) })
+	var texts []string
+	for _, p := range parts[:min(len(parts), maxCompared)] {
+		texts = append(texts, p.text)
+	}
+	return texts
+}
+
+// sentences returns the first sentences and lines of a text.
+func sentences(text string, most int) []string {
+	all := sentencesOf(text)
+	return all[:min(len(all), most)]
+}
+
+func sentencesOf(text string) (all []string) {
+	begin := 0
+	add := func(end int) {
+		if s := strings.TrimSpace(text[begin:end]); s != "" {
+			all = append(all, s)
+		}
+	}
+	for i, r := range text {
+		if !strings.ContainsRune(".!?\n。！？", r) {
+			continue
+		}
+		if next, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(r):]); r != '.' || unicode.IsSpace(next) || next == utf8.RuneError {
+			add(i + utf8.RuneLen(r))
+			begin = i + utf8.RuneLen(r)
+		}
+	}
+	add(len(text))
+	return all
+}
+
+// plain returns the words of a text in lower case, with one blank before and behind each.
+func plain(text string) string {
+	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
+	return " " + strings.Join(all, " ") + " "
+}
