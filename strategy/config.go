@@ -61,7 +61,7 @@ type Config struct {
 	// Change restarts an item's evidence when its rewards have changed. The zero value never does.
 	Change ChangeTest
 	// Topic, if it is not empty, has every [LearnerEvent] put into the store's outbox under this topic, in the same commit as what it
-	// tells of. [DefaultTopic] is a good one. [stream.Relay] sends them.
+	// tells of. "heed.strategy" is a good one. [stream.Relay] sends them.
 	Topic string
 	// Refresh is after how long a segment in memory is read anew from the store. Until then outcomes, resets and ends of
 	// sessions in other processes may not be seen. An item's own outcomes are always seen at once. 0 means 10 minutes, or a

@@ -25,7 +25,7 @@ var parametered = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Nam
 func TestATicketIsOpenAgain(t *testing.T) {
 	for _, pooling := range poolings {
 		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
-			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered, Topic: strategy.DefaultTopic})
+			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered, Topic: "heed.strategy"})
 			l := newLearner(t, cfg)
 			q := strategy.Query{Session: "ticket 7", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
 			made := choose(t, l, q)
@@ -207,7 +207,7 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 func TestOutcomesComeAndGo(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		cfg, c := recording(t, strategy.Config{
-			Arms: parametered, Topic: strategy.DefaultTopic, Silence: strategy.Silence{After: time.Hour}, Pooling: strategy.Alone{},
+			Arms: parametered, Topic: "heed.strategy", Silence: strategy.Silence{After: time.Hour}, Pooling: strategy.Alone{},
 		})
 		learners := []*strategy.Learner{newLearner(t, cfg), newLearner(t, cfg)}[:rapid.IntRange(1, 2).Draw(rt, "learners")]
 		q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
@@ -397,7 +397,7 @@ func TestAnOutcomeIsNotBeforeItsChoice(t *testing.T) {
 
 // TestAHostChoosesByItself: what it chose is recorded, found and credited as any other choice, also by another process.
 func TestAHostChoosesByItself(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Arms: parametered, Topic: strategy.DefaultTopic})
+	cfg, c := recording(t, strategy.Config{Arms: parametered, Topic: "heed.strategy"})
 	l := newLearner(t, cfg)
 	q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"b"}}
 	n2 := strategy.Setting{Name: "n", Value: "2"}

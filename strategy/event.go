@@ -9,9 +9,6 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// DefaultTopic is the topic of a learner's events: see Config.Topic.
-const DefaultTopic = "heed.strategy"
-
 // The types of events.
 const (
 	selected    = "selected"

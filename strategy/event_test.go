@@ -18,7 +18,7 @@ import (
 // eventful is a configuration under which everything happens.
 func eventful(t testing.TB, c *clock, pooling strategy.Pooling) strategy.Config {
 	return strategy.Config{
-		Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a", "b"), Pooling: pooling, Topic: strategy.DefaultTopic,
+		Now: c.Now, Store: newStore(t, c.Now), Arms: plain("a", "b"), Pooling: pooling, Topic: "heed.strategy",
 		HalfLife: 30 * 24 * time.Hour, Change: strategy.ChangeTest{FalseAlarms: 0.01, Every: 5},
 		Silence: strategy.Silence{After: 2 * time.Hour, Confidence: 0.5},
 	}
@@ -62,7 +62,7 @@ func TestEvents(t *testing.T) {
 			log := outbox(t, first.Config().Store)
 			types := make(map[string]int)
 			for _, entry := range log {
-				assert.Equal(t, strategy.DefaultTopic, entry.Topic)
+				assert.Equal(t, "heed.strategy", entry.Topic)
 				var e strategy.LearnerEvent
 				require.NoError(t, json.Unmarshal(entry.Payload, &e))
 				assert.Equal(t, entry.ID, e.ID)
@@ -94,7 +94,7 @@ func records(t testing.TB, l *strategy.Learner) (texts []string) {
 
 // TestSelectTellsFirst: a choice whose event can't be kept leaves no record that would wait for an outcome.
 func TestSelectTellsFirst(t *testing.T) {
-	cfg, _ := recording(t, strategy.Config{Topic: strategy.DefaultTopic})
+	cfg, _ := recording(t, strategy.Config{Topic: "heed.strategy"})
 	st := &fragile{Store: cfg.Store}
 	cfg.Store = st
 	l := newLearner(t, cfg)

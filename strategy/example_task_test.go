@@ -87,7 +87,7 @@ func ExampleChangeTest() {
 func Example_relay() {
 	ctx := context.Background()
 	st := &memstore.Store{}
-	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "only"}}, Topic: strategy.DefaultTopic})
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "only"}}, Topic: "heed.strategy"})
 	if err != nil {
 		panic(err)
 	}
@@ -113,7 +113,7 @@ func ExampleLearner_Replay() {
 	ctx := context.Background()
 	st := &memstore.Store{}
 	cfg := strategy.Config{
-		Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}, Topic: strategy.DefaultTopic, Seed: rand.NewPCG(1, 2),
+		Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}, Topic: "heed.strategy", Seed: rand.NewPCG(1, 2),
 	}
 	learner, err := strategy.New(ctx, cfg)
 	if err != nil {

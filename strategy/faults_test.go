@@ -47,7 +47,7 @@ func newWorkshop(t *testing.T, cfg strategy.Config) *workshop {
 	w.kept = newStore(t, w.clock.Now)
 	w.store = &failing.Store{Store: w.kept}
 	ids := byte(0)
-	cfg.Now, cfg.Store, cfg.Seed, cfg.Topic = w.clock.Now, w.store, rand.NewPCG(1, 2), strategy.DefaultTopic
+	cfg.Now, cfg.Store, cfg.Seed, cfg.Topic = w.clock.Now, w.store, rand.NewPCG(1, 2), "heed.strategy"
 	cfg.NewID = func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} }
 	cfg.Arms = []strategy.Arm{{ID: "a", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "b"}}
 	cfg.Silence = strategy.Silence{After: time.Hour, Confidence: 0.5}

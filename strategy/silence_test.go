@@ -326,7 +326,7 @@ func TestSweepsAndOutcomesRace(t *testing.T) {
 
 // TestTwoLearnersExpireAChoiceOnce, one of which may be behind the other.
 func TestTwoLearnersExpireAChoiceOnce(t *testing.T) {
-	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}, Topic: strategy.DefaultTopic})
+	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}, Topic: "heed.strategy"})
 	for n := range 20 {
 		choose(t, newLearner(t, cfg), strategy.Query{Item: fmt.Sprint(n)})
 	}

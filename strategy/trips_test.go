@@ -29,7 +29,7 @@ func TestRoundTrips(t *testing.T) {
 			c := &clock{}
 			st := &failing.Store{Store: newStore(t, c.Now)}
 			cfg := strategy.Config{
-				Now: c.Now, Store: st, Pooling: pooling, Unrecorded: unrecorded, Topic: strategy.DefaultTopic,
+				Now: c.Now, Store: st, Pooling: pooling, Unrecorded: unrecorded, Topic: "heed.strategy",
 				Arms: injection.Arms(injection.Config{}),
 			}
 			l := newLearner(t, cfg)
@@ -84,7 +84,7 @@ func TestRoundTrips(t *testing.T) {
 func TestAnEventIsOneCommit(t *testing.T) {
 	c := &clock{}
 	st := &failing.Store{Store: newStore(t, c.Now)}
-	l := newLearner(t, strategy.Config{Now: c.Now, Store: st, Topic: strategy.DefaultTopic})
+	l := newLearner(t, strategy.Config{Now: c.Now, Store: st, Topic: "heed.strategy"})
 	a := attribution.Report{Session: "s", Ended: true}
 	for _, item := range []string{"i", "j", "k"} {
 		choose(t, l, strategy.Query{Session: "s", Item: item})
@@ -186,7 +186,7 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 	}, named)
 
 	const person = "Annika"
-	cfg, c := recording(t, strategy.Config{Topic: strategy.DefaultTopic, BySource: true})
+	cfg, c := recording(t, strategy.Config{Topic: "heed.strategy", BySource: true})
 	l := newLearner(t, cfg)
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i"})
 	for _, id := range []string{"", "wrong", "other"} { // of the choice's record, one is the last and one an earlier one

@@ -21,7 +21,7 @@ import (
 func triage(ctx context.Context, st store.Store) (*strategy.Learner, error) {
 	ids := byte(0)
 	return strategy.New(ctx, strategy.Config{
-		Store: st, Seed: rand.NewPCG(1, 2), Now: func() time.Time { return killedAt }, Topic: strategy.DefaultTopic,
+		Store: st, Seed: rand.NewPCG(1, 2), Now: func() time.Time { return killedAt }, Topic: "heed.strategy",
 		NewID: func() strategy.ChoiceID { ids++; return strategy.ChoiceID{15: ids} },
 		Arms:  []strategy.Arm{{ID: "short", Parameters: []strategy.Parameter{{Name: "n", Values: []string{"1", "2"}}}}, {ID: "long"}},
 	})

@@ -41,7 +41,7 @@ func TestConsumerConfigFaults(t *testing.T) {
 
 // TestConsumerUnknown: what is of no choice that is known is no error and no event.
 func TestConsumerUnknown(t *testing.T) {
-	d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+	d := newDesk(t, strategy.Config{Topic: "heed.strategy"})
 	d.choose(t, 1)
 	before := outbox(t, d.store)
 	d.tape.events = []stream.Event{
@@ -414,7 +414,7 @@ func TestConsumerSourceFails(t *testing.T) {
 // TestConsumerTimeout: an attempt that takes too long is given up.
 func TestConsumerTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, strategy.Config{Topic: strategy.DefaultTopic})
+		d := newDesk(t, strategy.Config{Topic: "heed.strategy"})
 		d.choose(t, 1)
 		hang := func(ctx context.Context) error {
 			<-ctx.Done()
