@@ -43,6 +43,10 @@ func BenchmarkLarge(b *testing.B) {
 	for i := range 1000 {
 		consolidated.put(feedback.Rule{ID: fmt.Sprintf("r%d", i), Draft: rule(sentence(i)), Status: feedback.StateActive, Activated: start})
 	}
+	waiting := make([]feedback.Proposal, 0, 100)
+	for i := range cap(waiting) {
+		waiting = append(waiting, w.propose(fmt.Sprint("paula", i), rule(fmt.Sprint("Count down from ", i), fmt.Sprint("agent", i))))
+	}
 	for name, call := range map[string]func(i int) error{
 		"Inject": func(i int) error {
 			_, err := w.rules.Inject(ctx, fmt.Sprint("agent", i%500), "base", "")
@@ -50,6 +54,11 @@ func BenchmarkLarge(b *testing.B) {
 		},
 		"Propose": func(i int) error {
 			_, err := w.rules.Propose(ctx, feedback.Submission{Draft: rule(fmt.Sprint("Count up to ", i), fmt.Sprint("agent", i%500)), Actor: fmt.Sprint("paul", i), Reason: "x"})
+			return err
+		},
+		"Review": func(i int) error { // each person approves once; the quorum is not reached
+			p := waiting[i%len(waiting)]
+			_, err := w.rules.Review(ctx, feedback.Review{Proposal: p.ID, Actor: "ann", Reason: fmt.Sprint(i), Hash: p.Hash(), Override: []string{fmt.Sprint(i)}})
 			return err
 		},
 		"Evaluate": func(i int) error {

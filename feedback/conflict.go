@@ -88,12 +88,12 @@ func (s *Service) activeRules(ctx context.Context, d *Draft) ([]Rule, error) {
 	return ruleKind.union(ctx, s.cfg.Store, d.activeKeys(), func(r *Rule) bool { return d.overlaps(&r.Draft) })
 }
 
-// activeKeys are what to look for: the active rules of any of the draft's agents.
+// activeKeys are what to look for: the active rules that an agent of the draft may see.
 func (d *Draft) activeKeys() (keys [][]string) {
-	keys = [][]string{{store.Key("active", anyValue)}}
 	if d.AllAgents {
-		keys = [][]string{statusKeys(StateActive)}
+		return [][]string{statusKeys(StateActive)}
 	}
+	keys = [][]string{{store.Key("active", anyValue)}}
 	for _, agent := range d.Agents {
 		keys = append(keys, []string{store.Key("active", agent)})
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/oppose"
+	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -30,6 +31,14 @@ import (
 func (s *Service) Evaluate(ctx context.Context, id string) (Feedback, error) {
 	var r Feedback
 	revision, err := s.commit(ctx, s.evaluating, func() (c change, err error) {
+		ctx := ctx
+		if agent, known := s.agents.get(id); known {
+			recent := s.recentOf(agent)
+			recent.Kind = feedbackKind.Name
+			var end func()
+			ctx, end = s.foresee(ctx, []store.Ref{feedbackKind.Ref(id), laneKind.Ref(records.ID(agent))}, recent)
+			defer end()
+		}
 		if r, err = s.feedback(ctx, id); err != nil || r.Class != "" {
 			return c, err
 		}

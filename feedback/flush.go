@@ -201,55 +201,95 @@ func (r *Rules) Consolidate(ctx context.Context) ([]Proposal, error) {
 		return nil, err
 	}
 	slices.SortFunc(rules, compareRanks)
-	taken := map[string]bool{}
 	var opened []Proposal
 	var failures []error
-	for i := range rules {
-		if taken[rules[i].ID] {
-			continue
-		}
-		group, err := r.s.alikeRules(ctx, &rules[i], rules[i+1:], taken)
+	for _, kin := range byKind(rules) {
+		groups, err := r.s.alikeRules(ctx, kin)
 		if err != nil {
 			return opened, wrap("consolidate", err)
 		}
-		if len(group) < 2 {
-			continue
-		}
-		for _, rule := range group {
-			taken[rule.ID] = true
-		}
-		switch p, err := r.s.proposeGroup(ctx, group); {
-		case err != nil:
-			failures = append(failures, err)
-		case p != nil:
-			opened = append(opened, *p)
+		for _, group := range groups {
+			switch p, err := r.s.proposeGroup(ctx, group); {
+			case err != nil:
+				failures = append(failures, err)
+			case p != nil:
+				opened = append(opened, *p)
+			}
 		}
 	}
 	return opened, wrap("consolidate", errors.Join(failures...))
 }
 
-// alikeRules returns the rule and those of the others that say the same as it and as each other.
-func (s *Service) alikeRules(ctx context.Context, first *Rule, others []Rule, taken map[string]bool) ([]Rule, error) {
-	group := []Rule{*first}
-	var candidates []Rule
-	var texts []string
-	for _, o := range others {
-		if !taken[o.ID] && o.Type == first.Type && o.Place == first.Place && o.Action == first.Action && o.Check == first.Check &&
-			o.AllAgents == first.AllAgents && slices.Equal(o.Agents, first.Agents) {
-			candidates, texts = append(candidates, o), append(texts, o.Text)
+// byKind groups rules by all that a merged rule would have to share, but for the text. It keeps their order.
+func byKind(rules []Rule) (groups [][]Rule) {
+	places := map[string]int{}
+	for _, rule := range rules {
+		d := rule.Draft.clone()
+		d.Text = ""
+		key := d.words()
+		at, known := places[key]
+		if !known {
+			at = len(groups)
+			places[key], groups = at, append(groups, nil)
+		}
+		groups[at] = append(groups[at], rule)
+	}
+	return groups
+}
+
+// alikeRules returns the groups of rules of one kind that say the same: as the first of them, and as each other.
+func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule, err error) {
+	texts := make([]string, len(rules))
+	for i := range rules {
+		texts[i] = rules[i].Text
+	}
+	readings := s.readings.all(texts)
+	left := make([]int, len(rules))
+	for i := range left {
+		left[i] = i
+	}
+	for len(left) > 1 {
+		first, rest := left[0], left[1:]
+		scores, err := s.scoresOf(ctx, first, rest, texts, readings)
+		if err != nil {
+			return nil, err
+		}
+		group := []int{first}
+		others := rest[:0]
+		for i, o := range rest {
+			opposes := func(member int) bool { return readings[member].words.Opposes(readings[o].words) != "" }
+			if scores[i] >= s.cfg.Threshold && !slices.ContainsFunc(group, opposes) {
+				group = append(group, o)
+			} else {
+				others = append(others, o)
+			}
+		}
+		left = others
+		if len(group) > 1 {
+			found := make([]Rule, len(group))
+			for i, at := range group {
+				found[i] = rules[at]
+			}
+			groups = append(groups, found)
 		}
 	}
-	scores, err := s.scores(ctx, first.Text, texts)
-	if err != nil {
-		return nil, err
-	}
-	for i, o := range candidates {
-		opposes := func(r Rule) bool { return s.opposed(r.Text, o.Text) != "" }
-		if scores[i] >= s.cfg.Threshold && !slices.ContainsFunc(group, opposes) {
-			group = append(group, o)
+	return groups, nil
+}
+
+// scoresOf compares one of the texts with others, each of which was read.
+func (s *Service) scoresOf(ctx context.Context, one int, others []int, texts []string, readings []*reading) ([]float64, error) {
+	if wording(s.cfg.Similarity) {
+		read := make([]*reading, len(others))
+		for i, at := range others {
+			read[i] = readings[at]
 		}
+		return s.compareWords(ctx, readings[one], read)
 	}
-	return group, nil
+	written := make([]string, len(others))
+	for i, at := range others {
+		written[i] = texts[at]
+	}
+	return s.scores(ctx, texts[one], written)
 }
 
 // proposeGroup opens the proposal of a group of rules, the one that ranks first before the others.

@@ -58,12 +58,20 @@ func (r *Rules) Review(ctx context.Context, review Review) (Proposal, error) {
 		return Proposal{}, wrap("review", err)
 	}
 	s := r.s
-	seen, err := proposalKind.get(ctx, s.cfg.Store, review.Proposal)
-	if err != nil {
-		return Proposal{}, wrap("review", err)
+	seen, known := s.drafts.get(review.Proposal)
+	if !known {
+		p, err := r.Proposal(ctx, review.Proposal)
+		if err != nil {
+			return Proposal{}, wrap("review", err)
+		}
+		seen = p.Draft
 	}
+	seen = seen.clone()
 	var p Proposal
-	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen.Draft, func(now time.Time, who string) (c change, err error) {
+	revision, err := s.act(ctx, kind, review.Proposal, review.Actor, review.Reason, &seen, func(now time.Time, who string) (c change, err error) {
+		refs, queries := s.foreseeing(&seen)
+		ctx, end := s.foresee(ctx, append(refs, proposalKind.Ref(review.Proposal)), queries...)
+		defer end()
 		if p, err = proposalKind.get(ctx, s.cfg.Store, review.Proposal); err != nil || p.decided(review, who) {
 			return c, err
 		}

@@ -17,8 +17,16 @@ import (
 // counted counts what is read from a store.
 type counted struct {
 	store.Store
-	finds, found, reads int
+	finds, found, reads, commits int
 }
+
+func (c *counted) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	c.commits++
+	return c.Store.Commit(ctx, batches...)
+}
+
+// trips returns how often the store was asked since the last reset.
+func (c *counted) trips() int { return c.finds + c.reads + c.commits }
 
 func (c *counted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
 	c.finds++
@@ -95,6 +103,66 @@ func TestAnAgentsRulesAreReadAlone(t *testing.T) {
 	_, err = w.rules.Conflicts(ctx, rule("Rule 70 does not hold", "agent7"))
 	require.NoError(t, err)
 	assert.Less(t, c.found, 12)
+}
+
+// TestTwoRoundTrips: what a reviewer or a person at the gate waits for is one read of the store and one commit.
+func TestTwoRoundTrips(t *testing.T) {
+	w, c := crowded(t)
+	trips := func(want int, what string, do func()) {
+		t.Helper()
+		c.reset()
+		do()
+		assert.Equal(t, want, c.trips(), what)
+	}
+	say := func(reviewer, summary string) feedback.Feedback {
+		f := w.correction(reviewer, summary)
+		f.Agent = "agent7"
+		_, err := w.Record(ctx, f)
+		require.NoError(t, err)
+		return f
+	}
+	evaluate := func(f feedback.Feedback, want feedback.Classification) {
+		evaluated, err := w.Evaluate(ctx, f.ID)
+		require.NoError(t, err)
+		assert.Equal(t, want, evaluated.Class)
+	}
+	first, second := say("ann", "name the owner of the table"), say("bob", "something else altogether")
+	trips(2, "an evaluation", func() { evaluate(first, feedback.EdgeCase) })
+	trips(2, "an evaluation beside others", func() { evaluate(second, feedback.EdgeCase) })
+	third := say("cleo", "naming the owner of a table")
+	trips(3, "one that joins others: one more for each cluster that it is compared with", func() { evaluate(third, feedback.GeneralizableHigh) })
+
+	var p feedback.Proposal
+	trips(2, "a proposal", func() { p = w.propose("paul", rule("Be brief", "agent7")) })
+	trips(2, "a proposal with evidence", func() { w.propose("paul", rule("Say why", "agent7"), first.ID, second.ID) })
+	trips(2, "the first approval", func() { p = w.approve(p, "dan") })
+	trips(2, "the last approval", func() { p = w.approve(p, "eve") })
+	require.Equal(t, feedback.StateApproved, p.Status)
+	over := rule("Be very brief", "agent7")
+	over.Supersedes = []string{p.ID}
+	trips(2, "a proposal that supersedes", func() { p = w.propose("paul", over) })
+	w.approve(p, "dan")
+	trips(2, "its last approval", func() { p = w.approve(p, "eve") })
+	_, err := w.rules.Move(ctx, order(p.ID), feedback.StateRetired)
+	require.NoError(t, err)
+	d := w.rule(p.ID).Draft
+	d.Change, d.Of = feedback.Restore, p.ID
+	trips(2, "to ask for a restoration", func() { p = w.propose("olga", d) })
+	w.approve(p, "dan")
+	trips(2, "to restore", func() { w.approve(p, "eve") })
+	p = w.propose("paul", rule("Greet", "agent7"))
+	trips(2, "a rejection", func() {
+		_, err := w.review(p, reject, "dan")
+		require.NoError(t, err)
+	})
+
+	other, err := feedback.New(ctx, feedback.Config{Store: c, Now: w.clock.Now})
+	require.NoError(t, err)
+	p = w.propose("paul", rule("Sign", "agent7"))
+	trips(3, "a process that has not read the proposal reads it first", func() {
+		_, err := other.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Actor: "dan", Reason: "x", Hash: p.Hash()})
+		require.NoError(t, err)
+	})
 }
 
 // TestAnotherProcessesRulesAreSeenAtOnce, and its retirements.

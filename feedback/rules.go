@@ -24,6 +24,9 @@ func (s *Service) Rules() *Rules { return &Rules{s} }
 // Proposal returns a proposal, or [heed.ErrNotFound].
 func (r *Rules) Proposal(ctx context.Context, id string) (Proposal, error) {
 	p, err := proposalKind.get(ctx, r.s.cfg.Store, id)
+	if err == nil {
+		r.s.drafts.put(id, p.Draft.clone())
+	}
 	return p, wrap("proposal", err)
 }
 
@@ -39,6 +42,9 @@ func (r *Rules) Proposals(ctx context.Context, q ProposalQuery, limit int) (prop
 
 func (s *Service) proposals(ctx context.Context, q ProposalQuery) ([]Proposal, error) {
 	proposals, err := proposalKind.union(ctx, s.cfg.Store, q.keys(), q.selects)
+	for i := range proposals {
+		s.drafts.put(proposals[i].ID, proposals[i].Draft.clone())
+	}
 	slices.SortFunc(proposals, func(a, b Proposal) int { return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID)) })
 	return proposals, err
 }
@@ -91,16 +97,26 @@ func (r *Rules) Propose(ctx context.Context, sub Submission) (Proposal, error) {
 	if sub.Replaces != "" {
 		return s.modify(ctx, sub, d)
 	}
-	evidence, err := s.evidence(ctx, sub.Evidence)
-	if err != nil {
-		return Proposal{}, wrap("propose", err)
+	for i, id := range sub.Evidence {
+		if err := checkName(fmt.Sprintf("Evidence[%d]", i), id); err != nil {
+			return Proposal{}, wrap("propose", err)
+		}
 	}
 	var p Proposal
 	id := s.cfg.NewID()
 	revision, err := s.act(ctx, "propose", id, sub.Actor, sub.Reason, &d, func(now time.Time, who string) (change, error) {
+		own := ProposalQuery{Status: StatePending, Proposer: who}
+		refs, queries := s.foreseeing(&d)
+		queries = append(queries, proposalKind.queries(append(own.keys(), statusKeys(StatePending)))...)
+		ctx, end := s.foresee(ctx, append(refs, feedbackKind.refs(text.Distinct(sub.Evidence))...), queries...)
+		defer end()
+		evidence, err := s.evidence(ctx, sub.Evidence)
+		if err != nil {
+			return change{}, err
+		}
 		p = Proposal{ID: id, Draft: d, Writers: []string{who}, Proposer: who}
 		s.fill(&p, evidence, now)
-		pending, err := s.proposals(ctx, ProposalQuery{Status: StatePending, Proposer: who})
+		pending, err := s.proposals(ctx, own)
 		if err != nil {
 			return change{}, err
 		}
@@ -291,28 +307,19 @@ func (f *Feedback) separate(p *Proposal, others []Feedback) {
 
 // remaining returns the feedback of these ids that was not erased.
 func (s *Service) remaining(ctx context.Context, ids []string) (records []Feedback, err error) {
-	for _, id := range ids {
-		switch r, err := s.Feedback(ctx, id); {
-		case err == nil:
-			records = append(records, r)
-		case !errors.Is(err, heed.ErrNotFound):
-			return nil, err
-		}
-	}
-	return records, nil
+	records, err = feedbackKind.all(ctx, s.cfg.Store, ids)
+	return slices.DeleteFunc(records, func(f Feedback) bool { return !f.Erased.IsZero() }), err
 }
 
 // evidence returns the feedback of these ids, the oldest first.
 func (s *Service) evidence(ctx context.Context, ids []string) (records []Feedback, err error) {
-	for _, id := range text.Distinct(ids) {
-		r, err := s.Feedback(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		records = append(records, r)
+	ids = text.Distinct(ids)
+	records, err = s.remaining(ctx, ids)
+	if err == nil && len(records) < len(ids) {
+		err = fmt.Errorf("feedback that is evidence: %w", heed.ErrNotFound)
 	}
 	byTime(records)
-	return records, nil
+	return records, err
 }
 
 // byTime sorts feedback, the oldest first.
@@ -374,6 +381,7 @@ func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
 	if p.Conflicts, err = s.conflicts(ctx, &p.Draft, pending, p.Previous); err != nil {
 		return change{}, err
 	}
+	s.drafts.put(p.ID, p.Draft.clone())
 	c := at.opens(p.Created)
 	c.write(proposalKind.record(*p))
 	c.notice(heed.Proposed{Component: component, At: p.Created, Subject: p.ID})

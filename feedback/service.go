@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/internal/settings"
@@ -30,6 +31,9 @@ type Service struct {
 	governing  lock.Lock       // one change of proposals and rules at a time, likewise
 	prompts    prompts
 	readings   readings
+	ahead      *ahead.Store // cfg.Store
+	agents     memo[string] // by feedback, which never changes its agent
+	drafts     memo[Draft]  // by proposal, which never changes its draft
 	watch      *watch.Watch
 }
 
@@ -65,6 +69,8 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 	if err := agree(&s.cfg, own); err != nil {
 		return nil, err
 	}
+	s.ahead = &ahead.Store{Store: s.cfg.Store}
+	s.cfg.Store = s.ahead
 	s.similarity = remembering(s.cfg.Similarity)
 	s.watch = watch.New(s.cfg.Observer, component, s.now)
 	return s, nil
@@ -73,6 +79,7 @@ func open(ctx context.Context, cfg Config, agree func(*Config, settings.Componen
 // Config returns the configuration in force, defaults filled in.
 func (s *Service) Config() Config {
 	cfg := s.cfg
+	cfg.Store = s.ahead.Store
 	cfg.Agents, cfg.Checks = slices.Clone(cfg.Agents), maps.Clone(cfg.Checks)
 	return cfg
 }
@@ -92,6 +99,9 @@ func (s *Service) Record(ctx context.Context, f Feedback) (duplicate bool, err e
 	}
 	err = s.add(ctx, f)
 	duplicate = errors.Is(err, errKnown)
+	if err == nil {
+		s.agents.put(f.ID, f.Agent)
+	}
 	switch {
 	case err != nil && !duplicate:
 		return false, wrap("record", err)
@@ -241,11 +251,11 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the feedback itself.
 func (s *Service) recent(ctx context.Context, f *Feedback) (records []Feedback, err error) {
-	for r, err := range s.records(ctx, Listing{Agent: f.Agent}) {
+	for r, err := range feedbackKind.find(ctx, s.cfg.Store, s.recentOf(f.Agent)) {
 		if err != nil {
 			return nil, err
 		}
-		if r.ID == f.ID {
+		if r.ID == f.ID || !r.Erased.IsZero() {
 			continue
 		}
 		if records = append(records, r); len(records) == s.cfg.Window {
@@ -253,6 +263,16 @@ func (s *Service) recent(ctx context.Context, f *Feedback) (records []Feedback, 
 		}
 	}
 	return records, nil
+}
+
+// recentOf selects the latest decisions about an agent, one more than the window, or all decisions where there is no agent.
+func (s *Service) recentOf(agent string) store.Query {
+	l := Listing{Agent: agent}
+	q := l.stored()
+	if agent != "" {
+		q.Limit = s.cfg.Window + 1
+	}
+	return q
 }
 
 // matches compares a feedback with the latest decisions about its agent.
@@ -270,7 +290,9 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback) (
 	if !text.Comparable(one) {
 		return nil, nil
 	}
-	var matches, long []Match
+	mine := s.readings.read(one)
+	var long []Match
+	var near []nearness
 	var texts []string
 	for i := range records {
 		switch other := records[i].said(); {
@@ -279,7 +301,7 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback) (
 				long = append(long, Match{Feedback: records[i], Score: 1})
 			}
 		case text.Comparable(other):
-			matches = append(matches, Match{Feedback: records[i], Opposed: string(s.opposed(one, other))})
+			near = append(near, nearness{at: i, theirs: s.readings.read(other)})
 			texts = append(texts, other)
 		}
 	}
@@ -290,17 +312,26 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback) (
 	if err != nil {
 		return nil, err
 	}
-	same := make(map[string]bool) // of those with the highest score
-	for i := range matches {
-		matches[i].Score = scores[i]
-		if scores[i] == 1 && s.sameText(one, texts[i]) {
-			same[matches[i].ID] = true
-		}
+	for i := range near {
+		near[i].score = scores[i]
+		near[i].same = scores[i] == 1 && near[i].theirs.plain == mine.plain
 	}
-	slices.SortStableFunc(matches, func(a, b Match) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), compareBool(same[b.ID], same[a.ID]))
+	slices.SortStableFunc(near, func(a, b nearness) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), compareBool(b.same, a.same))
 	})
+	matches := make([]Match, len(near))
+	for i, n := range near {
+		matches[i] = Match{Feedback: records[n.at], Score: n.score, Opposed: string(mine.words.Opposes(n.theirs.words))}
+	}
 	return matches, nil
+}
+
+// nearness says how alike a record's text is.
+type nearness struct {
+	at     int // of the record
+	theirs *reading
+	score  float64
+	same   bool // it is the same text
 }
 
 // Erase deletes the content of a feedback, for privacy. Its id stays known, so that it does not come back when it is

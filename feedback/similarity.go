@@ -41,7 +41,7 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 		return nil, nil
 	}
 	if wording(s.cfg.Similarity) {
-		return s.compareWords(ctx, one, others)
+		return s.compareWords(ctx, s.readings.read(one), s.readings.all(others))
 	}
 	err = host.Call("the similarity", func() error {
 		scores, err = s.similarity.Similar(ctx, one, others)
@@ -62,14 +62,12 @@ func (s *Service) scores(ctx context.Context, one string, others []string) (scor
 }
 
 // compareWords is what [heed.Trigrams] would say, with each text read once.
-func (s *Service) compareWords(ctx context.Context, one string, others []string) ([]float64, error) {
-	mine := s.readings.read(one)
+func (s *Service) compareWords(ctx context.Context, mine *reading, others []*reading) ([]float64, error) {
 	scores := make([]float64, len(others))
-	for i, other := range others {
+	for i, theirs := range others {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		theirs := s.readings.read(other)
 		scores[i] = text.Jaccard(mine.grams, theirs.grams)
 		if scores[i] >= s.cfg.Threshold && oppose.Exchanged(mine.words, theirs.words) {
 			scores[i] = 0.9 * s.cfg.Threshold
@@ -111,6 +109,15 @@ type reading struct {
 type readings struct {
 	mu         sync.Mutex
 	young, old map[string]*reading
+}
+
+// all reads several texts.
+func (r *readings) all(written []string) []*reading {
+	all := make([]*reading, len(written))
+	for i, text := range written {
+		all[i] = r.read(text)
+	}
+	return all
 }
 
 func (r *readings) read(written string) *reading {

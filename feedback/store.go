@@ -229,6 +229,42 @@ func (s *shelf[T]) find(ctx context.Context, st store.Store, q store.Query) iter
 	}
 }
 
+// queries are those of a union.
+func (s *shelf[T]) queries(sets [][]string) (all []store.Query) {
+	for _, keys := range sets {
+		all = append(all, store.Query{Kind: s.Name, Keys: keys})
+	}
+	return all
+}
+
+// all returns the values of these ids, in their order. One that is not there is missing.
+func (s *shelf[T]) all(ctx context.Context, st store.Store, ids []string) (values []T, err error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var read store.Snapshot
+	if err := st.Read(ctx, &read, nil, s.refs(ids)); err != nil {
+		return nil, err
+	}
+	for _, r := range read.Records {
+		found, err := s.Of(r)
+		if err != nil {
+			return nil, err
+		}
+		if found.Revision > 0 {
+			values = append(values, found.Value.at(found.Revision))
+		}
+	}
+	return values, nil
+}
+
+func (s *shelf[T]) refs(ids []string) (refs []store.Ref) {
+	for _, id := range ids {
+		refs = append(refs, s.Ref(id))
+	}
+	return refs
+}
+
 // union returns the values that have all keys of one of the sets, each once, and are selected.
 func (s *shelf[T]) union(ctx context.Context, st store.Store, sets [][]string, selects func(*T) bool) ([]T, error) {
 	lists := make([][]store.Record, len(sets))

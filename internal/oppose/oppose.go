@@ -51,7 +51,7 @@ func (x Reading) Opposes(y Reading) Way {
 		return Order
 	case otherNames(x.names, y.names):
 		return Names
-	case reworded(x, y), x.marks() != y.marks():
+	case reworded(x, y), x.turning != y.turning:
 		return Words
 	}
 	return ""
@@ -64,24 +64,30 @@ func tooLong(x, y Reading) bool {
 		return true
 	}
 	n := 0
-	for _, t := range x.tokens {
-		if relations[t.word] {
-			n += len(y.positions(t.word))
-		}
+	for _, i := range x.related {
+		n += len(y.positions(x.tokens[i].word))
 	}
 	return n > pairs
 }
 
 // antonymous reports whether x has a word whose opposite only y has, or whether both texts have both words but about other things.
 func antonymous(x, y Reading) bool {
+	for _, word := range x.opposable {
+		if !y.words[word] && slices.ContainsFunc(antonyms[word], func(o string) bool { return y.words[o] && !x.words[o] }) {
+			return true
+		}
+	}
+	return affixed(x, y) || bindsOther(x, y)
+}
+
+// affixed reports whether x has a word that only y has with a negative prefix or with "less".
+func affixed(x, y Reading) bool {
+	if len(y.prefixed)+len(y.less) == 0 {
+		return false
+	}
 	for word := range x.words {
 		if y.words[word] {
 			continue
-		}
-		for _, opposite := range antonyms[word] {
-			if y.words[opposite] && !x.words[opposite] {
-				return true
-			}
 		}
 		for _, negative := range y.prefixed[word] {
 			if !x.words[negative] {
@@ -92,11 +98,14 @@ func antonymous(x, y Reading) bool {
 			return true
 		}
 	}
-	return bindsOther(x, y)
+	return false
 }
 
 // bindsOther reports whether both texts have the same two opposites, but about other things.
 func bindsOther(x, y Reading) bool {
+	if len(x.opposable) == 0 || len(y.opposable) == 0 {
+		return false
+	}
 	for i, t := range x.tokens {
 		if len(antonyms[t.word]) == 0 || !y.words[t.word] {
 			continue
@@ -131,16 +140,16 @@ func (r *Reading) positions(word string) (all []int) {
 
 // swapped reports whether two texts say the same words, in another order that changes what they say.
 func swapped(x, y Reading) bool {
-	a, b := stems(x.tokens), stems(y.tokens)
-	if slices.Equal(a, b) {
+	if slices.Equal(x.stems, y.stems) {
 		return false
 	}
-	for i, t := range x.tokens {
-		if !relations[t.word] {
+	for _, i := range x.related {
+		places := y.positions(x.tokens[i].word)
+		if len(places) == 0 {
 			continue
 		}
 		left, right := x.around(i)
-		for _, j := range y.positions(t.word) {
+		for _, j := range places {
 			otherLeft, otherRight := y.around(j)
 			if crosses(left, otherRight, otherLeft, right) && crosses(right, otherLeft, otherRight, left) {
 				return true
@@ -150,9 +159,7 @@ func swapped(x, y Reading) bool {
 	if x.passive || y.passive || x.modal != y.modal { // "X must name Y" is "name Y in X"
 		return false
 	}
-	slices.Sort(a)
-	slices.Sort(b)
-	return slices.Equal(a, b)
+	return slices.Equal(x.sorted, y.sorted)
 }
 
 // crosses reports whether a word is in both of the first two, and in neither of the others.
@@ -182,7 +189,7 @@ func stems(tokens []token) (all []string) {
 
 // reworded reports whether two texts are the same sentence except for some words that no list knows as opposites.
 func reworded(x, y Reading) bool {
-	a, b := stems(x.tokens), stems(y.tokens)
+	a, b := x.stems, y.stems
 	if len(a) != len(b) {
 		return false
 	}

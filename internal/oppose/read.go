@@ -22,6 +22,11 @@ type Reading struct {
 	passive   bool
 	modal     bool
 	counting  bool // the last thing was a number
+	stems     []string
+	sorted    []string // the stems, in order
+	turning   string   // see turningWords
+	opposable []string // the words that have an antonym
+	related   []int    // where the tokens are whose sides may be exchanged
 }
 
 // A token is a word, a character of a script without blanks, or the end of a clause.
@@ -41,6 +46,19 @@ func Read(written string) Reading {
 		r.names[i] = stem(name)
 	}
 	r.names = text.Distinct(r.names)
+	r.stems = stems(r.tokens)
+	r.sorted = slices.Sorted(slices.Values(r.stems))
+	r.turning = r.marks()
+	for word := range r.words {
+		if len(antonyms[word]) > 0 {
+			r.opposable = append(r.opposable, word)
+		}
+	}
+	for i, t := range r.tokens {
+		if relations[t.word] {
+			r.related = append(r.related, i)
+		}
+	}
 	return r
 }
 

@@ -70,15 +70,15 @@ func pack(a, b, c rune) uint64 { return uint64(a)<<42 | uint64(b)<<21 | uint64(c
 // that of the union (Jaccard 1901). Two empty sets have 0.
 func Jaccard[T cmp.Ordered](a, b []T) float64 {
 	all, common := len(a)+len(b), 0
-	for len(a) > 0 && len(b) > 0 {
-		switch order := cmp.Compare(a[0], b[0]); {
-		case order < 0:
-			a = a[1:]
-		case order > 0:
-			b = b[1:]
+	for i, j := 0, 0; i < len(a) && j < len(b); {
+		switch {
+		case a[i] < b[j]:
+			i++
+		case a[i] > b[j]:
+			j++
 		default:
 			common++
-			a, b = a[1:], b[1:]
+			i, j = i+1, j+1
 		}
 	}
 	return jaccard(common, all)
