@@ -149,7 +149,7 @@ func (r *Rules) DryRun(ctx context.Context, d Draft) (applied []Match, of int, e
 		}
 		known = slices.DeleteFunc(known, func(f Feedback) bool { return !f.corrects() })
 		of += len(known)
-		matches, err := s.compare(ctx, d.Text, known)
+		matches, err := s.compare(ctx, d.Text, known, false)
 		if err != nil {
 			return nil, 0, wrap("dry run", err)
 		}

@@ -135,7 +135,7 @@ func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedbac
 	if err != nil {
 		return nil, err
 	}
-	matches, err := s.compare(ctx, said, known)
+	matches, err := s.compare(ctx, said, known, !s.counting)
 	if err != nil {
 		return nil, err
 	}
@@ -185,10 +185,11 @@ func (s *Service) contradiction(r *Feedback, known []Feedback, matches []Match) 
 
 // sameTopic reports whether two opposed texts speak of the same, by their score or by the words that do not oppose each other.
 func (s *Service) sameTopic(a, b string, score float64) bool {
-	if score >= s.cfg.Threshold {
-		return true
-	}
-	return text.Jaccard(s.readings.read(a).topic, s.readings.read(b).topic) >= 0.4
+	return s.sameSubject(s.readings.read(a), s.readings.read(b), score)
+}
+
+func (s *Service) sameSubject(a, b *reading, score float64) bool {
+	return score >= s.cfg.Threshold || text.Jaccard(a.topic, b.topic) >= 0.4
 }
 
 // judge finds the cluster of a correction and has it classified.
@@ -202,7 +203,7 @@ func (s *Service) judge(ctx context.Context, r *Feedback, matches []Match) (prom
 	}
 	c.Enough = s.cfg.enough(c.Support)
 	for _, m := range matches {
-		if m.Class.correction() {
+		if !s.counting && m.Class.correction() {
 			c.Candidates = append(c.Candidates, m)
 		}
 	}

@@ -207,7 +207,7 @@ func (s *Service) speakingFor(ctx context.Context, p *Proposal, evidence []Feedb
 	if p.Was == nil || p.Text == p.Was.Text {
 		return evidence, nil
 	}
-	matches, err := s.compare(ctx, p.Text, evidence)
+	matches, err := s.compare(ctx, p.Text, evidence, false)
 	if err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ type Service struct {
 	prompts    prompts
 	readings   readings
 	ahead      *ahead.Store // cfg.Store
+	counting   bool         // the evaluator is Counting, which looks at no candidates
 	agents     memo[string] // by feedback, which never changes its agent
 	drafts     memo[Draft]  // by proposal, which never changes its draft
 	watch      *watch.Watch
@@ -56,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (*Service, error) {
 
 // open makes a service of a configuration after agree has reconciled it with the settings in the store.
 func open(ctx context.Context, cfg Config, agree func(*Config, settings.Component) error) (*Service, error) {
-	s := &Service{cfg: cfg, evaluating: lock.New(), governing: lock.New()}
+	s := &Service{cfg: cfg, evaluating: lock.New(), governing: lock.New(), counting: cfg.Evaluator == nil}
 	own := s.cfg.complete()
 	if err := s.cfg.validate(); err != nil {
 		return nil, err
@@ -245,12 +246,13 @@ func (s *Service) Similar(ctx context.Context, f Feedback, threshold float64) ([
 	if err != nil {
 		return nil, wrap("similar", err)
 	}
-	matches, err := s.compare(ctx, f.said(), slices.DeleteFunc(known, func(r Feedback) bool { return !r.corrects() }))
+	matches, err := s.compare(ctx, f.said(), slices.DeleteFunc(known, func(r Feedback) bool { return !r.corrects() }), true)
 	return slices.DeleteFunc(matches, func(m Match) bool { return m.Score < threshold }), wrap("similar", err)
 }
 
 // recent returns the latest decisions about the feedback's agent, the newest first, without the feedback itself.
 func (s *Service) recent(ctx context.Context, f *Feedback) (records []Feedback, err error) {
+	records = make([]Feedback, 0, min(s.cfg.Window, 1000))
 	for r, err := range feedbackKind.find(ctx, s.cfg.Store, s.recentOf(f.Agent)) {
 		if err != nil {
 			return nil, err
@@ -281,12 +283,14 @@ func (s *Service) matches(ctx context.Context, f *Feedback) ([]Match, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.compare(ctx, f.said(), known)
+	return s.compare(ctx, f.said(), known, false)
 }
 
 // compare scores the records that have a text, the most alike first. Of equally alike ones those with the same text come first, and
 // then the newest. A text that is too long to compare is only alike to the same text.
-func (s *Service) compare(ctx context.Context, one string, records []Feedback) ([]Match, error) {
+//
+// Match.Opposed is set where the texts speak of the same, and of every match if all is set.
+func (s *Service) compare(ctx context.Context, one string, records []Feedback, all bool) ([]Match, error) {
 	if !text.Comparable(one) {
 		return nil, nil
 	}
@@ -321,7 +325,10 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback) (
 	})
 	matches := make([]Match, len(near))
 	for i, n := range near {
-		matches[i] = Match{Feedback: records[n.at], Score: n.score, Opposed: string(mine.words.Opposes(n.theirs.words))}
+		matches[i] = Match{Feedback: records[n.at], Score: n.score}
+		if all || s.sameSubject(mine, n.theirs, n.score) {
+			matches[i].Opposed = string(mine.words.Opposes(n.theirs.words))
+		}
 	}
 	return matches, nil
 }
