@@ -71,14 +71,20 @@ func (x *index[T]) like(ctx context.Context, s heed.Similarity, one string, leas
 	if err != nil {
 		return nil, err
 	}
-	var found []match[T]
-	for i := range x.all {
-		if similarities[i] >= least {
-			found = append(found, match[T]{&x.all[i], similarities[i]})
+	var found []match[T] // the best so far, in order
+	for i, similarity := range similarities {
+		if !(similarity >= least) || len(found) == most && similarity <= found[most-1].similarity {
+			continue
 		}
+		at, _ := slices.BinarySearchFunc(found, similarity, func(m match[T], similarity float64) int {
+			if m.similarity >= similarity { // the first of equals stays before
+				return -1
+			}
+			return 1
+		})
+		found = slices.Insert(found[:min(len(found), most-1)], at, match[T]{&x.all[i], similarity})
 	}
-	slices.SortStableFunc(found, func(a, b match[T]) int { return cmp.Compare(b.similarity, a.similarity) })
-	return found[:min(len(found), most)], nil
+	return found, nil
 }
 
 func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (similarities []float64, err error) {

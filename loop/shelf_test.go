@@ -1,7 +1,10 @@
 package loop
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,5 +26,34 @@ func TestTheIndexIsTheSimilarity(t *testing.T) {
 		want, err := heed.Trigrams{}.Similar(context.Background(), one, others)
 		require.NoError(t, err)
 		assert.InDeltaSlice(t, want, x.byTrigrams(one), 1e-12)
+	})
+}
+
+// stated is a similarity of numbers that a test has drawn.
+type stated []float64
+
+func (s stated) Similar(context.Context, string, []string) ([]float64, error) { return s, nil }
+
+// The best are those that come first when all are sorted, the earlier of equals before.
+func TestTheBestAreTheFirstOfAll(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		numbers := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.2, 0.4, 0.5, 0.6, 1, math.NaN()}), 1, 12).Draw(t, "similarities")
+		most := rapid.IntRange(1, 5).Draw(t, "most")
+		var x index[int]
+		var want []int
+		for i, n := range numbers {
+			x.add(i, "", false)
+			if n >= 0.4 {
+				want = append(want, i)
+			}
+		}
+		slices.SortStableFunc(want, func(a, b int) int { return cmp.Compare(numbers[b], numbers[a]) })
+		want = want[:min(len(want), most)]
+		found, err := x.like(context.Background(), stated(numbers), "", 0.4, most)
+		require.NoError(t, err)
+		require.Len(t, found, len(want))
+		for i, m := range found {
+			require.Equal(t, want[i], *m.it)
+		}
 	})
 }
