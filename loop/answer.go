@@ -143,7 +143,7 @@ func (a *Agent) earlier(ctx context.Context, p *Plan) error {
 // committer returns what commits an answer: its trace, what waits for its fate, and what was in it.
 func (a *Agent) committer(p *Plan) func(context.Context, decision.Result, store.Batch) error {
 	return func(ctx context.Context, res decision.Result, trace store.Batch) error {
-		r, err := a.rowOf(p, &res)
+		r, err := a.rowOf(ctx, p, &res)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ const maxCompared = 64
 const silenceWindow = 30 * time.Second
 
 // rowOf returns the record of an answer.
-func (a *Agent) rowOf(p *Plan, res *decision.Result) (r row, err error) {
+func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row, err error) {
 	e := &p.Event
 	r = row{
 		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
@@ -192,7 +192,11 @@ func (a *Agent) rowOf(p *Plan, res *decision.Result) (r row, err error) {
 		}
 	}
 	if a.patterns != nil && e.Task != "" && res.Path == decision.Model {
-		r.Followed = a.patterns.Extract(res.Text)
+		followed, err := a.patterns.Extract(ctx, res.Text)
+		if err != nil {
+			a.watch.Failed(ctx, "find the patterns of "+e.ID, err)
+		}
+		r.Followed = followed
 	}
 	if r.Choice != nil && !a.frozen.Load() {
 		r.Due = r.At.Add(a.window(e.Domain))

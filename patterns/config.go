@@ -32,6 +32,9 @@ type Config struct {
 
 	// Approaches are found in texts by [Recorder.Extract]. nil means [Approaches].
 	Approaches []Approach
+	// Extract, if set, has the last word in [Recorder.Extract], for instance with a model. found are the patterns that the phrases
+	// of Approaches have found. It returns the patterns that the text follows: those, fewer, or others.
+	Extract func(ctx context.Context, text string, found []PatternID) ([]PatternID, error)
 	// Similar finds at most limit past tasks like this one, the most similar first. nil means those whose descriptions share
 	// the most words with it, among the last 2,000 outcomes.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)

@@ -214,10 +214,9 @@ func (r *Recorder) advance(p *Pattern, t *evidence.Tally, now time.Time) (cause 
 	return cause + fmt.Sprintf("%d helpful, %d harmful, a harmful share of %s", counts.Successes, counts.Failures, share(harmfulShare(t)))
 }
 
-// rehabilitated reports whether an inverted pattern has shown that it works after all. The learning-systems design has no way
-// back.
+// rehabilitated reports whether an inverted pattern has shown that it works after all.
 func (r *Recorder) rehabilitated(p *Pattern, t *evidence.Tally) bool {
-	return !r.cfg.Literal && countsOf(t).minus(p.Inverted).Successes >= uint64(r.cfg.Inversion.Rehabilitation) &&
+	return countsOf(t).minus(p.Inverted).Successes >= uint64(r.cfg.Inversion.Rehabilitation) &&
 		harmfulShare(t) <= r.cfg.Maturity.Deprecation+tolerance
 }
 

@@ -28,7 +28,10 @@ func Example() {
 		panic(err)
 	}
 	for i := range 3 {
-		followed := recorder.Extract("We'll split by file type") // in a host: what the planner wrote
+		followed, err := recorder.Extract(ctx, "We'll split by file type") // in a host: what the planner wrote
+		if err != nil {
+			panic(err)
+		}
 		recorded, err := recorder.Record(ctx, patterns.Outcome{
 			ID: fmt.Sprint("run-", i), Task: fmt.Sprint("task-", i), Patterns: followed,
 			Duration: 40 * time.Minute, Errors: 3, Retries: 2, Success: false,
@@ -134,8 +137,8 @@ func ExampleRecorder_Standing() {
 func ExampleRecorder_Extract() {
 	recorder := newRecorder(patterns.Config{Approaches: append(patterns.Approaches(),
 		patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|flags|toggle*"}})})
-	fmt.Println(recorder.Extract("One file per subtask, all behind a flag. Don't parallelize everything."))
-	// Output: [pattern-one-file-per-subtask pattern-feature-flags]
+	fmt.Println(recorder.Extract(context.Background(), "One file per subtask, all behind a flag. Don't parallelize everything."))
+	// Output: [pattern-one-file-per-subtask pattern-feature-flags] <nil>
 }
 
 // What a person decides sticks.

@@ -1,41 +1,24 @@
 package patterns
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/host"
 )
 
 // An Approach is a strategy with the phrases that show it in a text.
 //
 // A phrase is a row of words, separated by spaces or hyphens. Case does not matter. A word may be several, "split|splitting". A
-// word with a question mark may be missing, "in?". A word with a star is the beginning of a word, "order*".
+// word with a question mark may be missing, "in?". A word with a star is the beginning of a word, "order*". Between two words of a
+// phrase, a text may have articles and one other word. "..." stands for up to six words or commas; a phrase has at most three.
 type Approach struct {
 	Name    string
 	Phrases []string
-}
-
-// Approaches returns the twelve strategies of decomposition that the learning-systems design detects. Append your own.
-func Approaches() []Approach {
-	return []Approach{
-		{"Split by file type", []string{"split|splitting by file type*"}},
-		{"Split by component", []string{"split|splitting by component*"}},
-		{"Split by layer (UI/logic/data)", []string{"split|splitting by layer*"}},
-		{"Split by feature", []string{"split|splitting by feature*"}},
-		{"One file per subtask", []string{"one file per task*|subtask*"}},
-		{"Handle shared types first", []string{"shared type|types first"}},
-		{"Separate API routes", []string{"api route|routes? separate*", "separate* api route|routes"}},
-		{"Tests alongside implementation", []string{"test|tests with|alongside code|implementation*"}},
-		{"Tests in separate subtask", []string{"test|tests in? separate task*|subtask*"}},
-		{"Maximize parallelization", []string{
-			"parallel|parallelize|parallelise all|everything", "maximize|maximise parallelization|parallelisation|parallelism",
-		}},
-		{"Sequential execution order", []string{"sequential order*|execution*"}},
-		{"Respect dependency chain", []string{"dependency chain*|order*"}},
-	}
 }
 
 func (a *Approach) validate() error {
@@ -43,11 +26,20 @@ func (a *Approach) validate() error {
 	found.Check(checkIDs(field{"", a.Name}) == nil && IDOf(a.Name) != idPrefix, "Name", a.Name, fmt.Sprintf("must have a word, and at most %d bytes", maxID))
 	found.Check(len(a.Phrases) > 0, "Phrases", a.Phrases, "must not be empty")
 	for i, phrase := range a.Phrases {
-		needed := slices.ContainsFunc(compilePhrase(phrase), func(w word) bool { return !w.optional && len(w.either) > 0 })
-		found.Check(needed, fmt.Sprintf("Phrases[%d]", i), phrase, "must have a word that may not be missing")
+		words, gaps := compilePhrase(phrase), strings.Count(phrase, gapMark)
+		needed := slices.ContainsFunc(words, func(w word) bool { return !w.optional && len(w.either) > 0 })
+		name := fmt.Sprintf("Phrases[%d]", i)
+		found.Check(needed, name, phrase, "must have a word that may not be missing")
+		found.Check(gaps <= maxGaps, name, phrase, fmt.Sprintf("must have at most %d gaps", maxGaps))
 	}
 	return found.Err()
 }
+
+const (
+	gapMark = "..."
+	maxGaps = 3 // of a phrase, so that matching stays cheap
+	wideGap = 6 // words and commas
+)
 
 // A compiled approach is ready to match.
 type compiled struct {
@@ -59,6 +51,7 @@ type compiled struct {
 type word struct {
 	either   []string // a star at the end stands for any rest
 	optional bool
+	wide     bool // a "..." is before it
 }
 
 func compile(approaches []Approach) []compiled {
@@ -73,10 +66,15 @@ func compile(approaches []Approach) []compiled {
 }
 
 func compilePhrase(phrase string) (words []word) {
-	for _, text := range strings.Fields(strings.ToLower(phrase)) {
+	wide := false
+	for _, text := range strings.FieldsFunc(strings.ToLower(phrase), func(r rune) bool { return unicode.IsSpace(r) || r == '-' }) {
+		if text == gapMark {
+			wide = len(words) > 0
+			continue
+		}
 		text, optional := strings.CutSuffix(text, "?")
 		either := slices.DeleteFunc(strings.Split(text, "|"), func(s string) bool { return strings.Trim(s, "*") == "" })
-		words = append(words, word{either, optional})
+		words, wide = append(words, word{either, optional, wide}), false
 	}
 	return words
 }
@@ -88,22 +86,37 @@ func (w word) matches(token string) bool {
 	})
 }
 
-// tokens divides a text into its words, in lower case, and its marks. Spaces and hyphens only separate.
+// tokens divides a text into its words, in lower case, and its marks. Spaces, hyphens, quotes and emphasis only separate.
 func tokens(text string) (all []string) {
 	var b strings.Builder
 	end := func() {
 		if b.Len() > 0 {
-			all = append(all, b.String())
+			all = append(all, strings.TrimRight(b.String(), "'"))
 			b.Reset()
 		}
 	}
-	for _, r := range strings.ToLower(text) {
+	runes := []rune(strings.ToLower(text))
+	at := func(i int) rune {
+		if i < 0 || i >= len(runes) {
+			return ' '
+		}
+		return runes[i]
+	}
+	for i, r := range runes {
 		switch {
 		case unicode.IsLetter(r), unicode.IsDigit(r), unicode.IsMark(r):
 			b.WriteRune(r)
 		case (r == '\'' || r == '’') && b.Len() > 0:
 			b.WriteByte('\'')
-		case unicode.IsSpace(r), r == '-', r == '‐', r == '‑':
+		case r == '.' && !unicode.IsSpace(at(i-1)) && (unicode.IsLetter(at(i+1)) || unicode.IsDigit(at(i+1))):
+			end() // of "types.go"
+		case r == '-' && unicode.IsSpace(at(i-1)) && unicode.IsSpace(at(i+1)):
+			end()
+			all = append(all, "—")
+		case r == '\n' && at(i+1) == '\n':
+			end()
+			all = append(all, ".")
+		case unicode.IsSpace(r), strings.ContainsRune("-‐‑\"“”`*_'‘’", r):
 			end()
 		default:
 			end()
@@ -114,69 +127,147 @@ func tokens(text string) (all []string) {
 	return all
 }
 
-// matchesAt reports whether the words stand in the text from there on.
-func matchesAt(words []word, text []string) bool {
-	for i, w := range words {
-		switch {
-		case len(text) > 0 && w.matches(text[0]):
-			if w.optional && matchesAt(words[i+1:], text) {
-				return true
-			}
-			text = text[1:]
-		case !w.optional:
-			return false
-		}
+var articles = setOf("a an the all any each every its their our my your his her this that these those only just also always own very")
+
+func setOf(words string) map[string]bool {
+	set := make(map[string]bool)
+	for _, w := range strings.Fields(words) {
+		set[w] = true
 	}
-	return true
+	return set
 }
 
-// negationReach is how many words before a phrase may hold what negates it.
-const negationReach = 8
-
-// negated reports whether these words reject the text after them: their last clause has a negation, and no "but" after it.
-func negated(before []string) bool {
-	for i, reach := len(before)-1, 0; i >= 0 && reach < negationReach; i, reach = i-1, reach+1 {
-		next := ""
-		if i+1 < len(before) {
-			next = before[i+1]
-		}
-		switch t := before[i]; {
-		case slices.Contains([]string{".", ",", ";", "!", "?", "but"}, t):
-			return false
-		case t == "not" && (next == "only" || next == "just"):
-		case t == "instead" && next == "of", t == "rather" && next == "than", strings.HasSuffix(t, "n't"):
-			return true
-		case slices.Contains([]string{
-			"not", "never", "no", "avoid", "avoiding", "avoided", "without", "cannot", "dont", "stop", "against", "refuse", "forbid", "forbidden",
-		}, t):
-			return true
-		}
-	}
-	return false
+func isMark(token string) bool {
+	return !strings.ContainsFunc(token, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) })
 }
 
-func (c *compiled) in(text []string) bool {
-	for at := range text {
-		for _, words := range c.phrases {
-			if matchesAt(words, text[at:]) && !negated(text[:at]) {
-				return true
+// match returns the places of the words of a phrase in a text, from a place on. first says that nothing was matched yet.
+func match(words []word, text []string, at int, first bool) (places []int, ok bool) {
+	if len(words) == 0 {
+		return nil, true
+	}
+	w := words[0]
+	if w.optional {
+		if places, ok = match(words[1:], text, at, first); ok {
+			return places, true
+		}
+	}
+	others := 0
+	for i := at; i < len(text); i++ {
+		if w.matches(text[i]) {
+			if rest, ok := match(words[1:], text, i+1, false); ok {
+				return append([]int{i}, rest...), true
 			}
+		}
+		switch t := text[i]; {
+		case first:
+			return nil, false
+		case w.wide:
+			others++
+			if others > wideGap || isMark(t) && t != "," && t != "/" && t != "(" && t != ")" {
+				return nil, false
+			}
+		case isMark(t):
+			return nil, false
+		case !articles[t]:
+			if others++; others > 1 {
+				return nil, false
+			}
+		}
+	}
+	return nil, false
+}
+
+// A finding is a phrase of an approach in a text.
+type finding struct {
+	approach int
+	places   []int
+	followed bool
+}
+
+// within reports whether a phrase of another approach says more exactly what this one says: it is longer and has all words of this
+// one, or it has two of them, the last too, and goes on after it ("subtask per file", "subtask per file type").
+func (f *finding) within(other *finding) bool {
+	shared := 0
+	for _, p := range f.places {
+		if slices.Contains(other.places, p) {
+			shared++
+		}
+	}
+	last := f.places[len(f.places)-1]
+	longer := shared == len(f.places) && len(other.places) > shared
+	goesOn := shared > 1 && slices.Contains(other.places, last) && other.places[len(other.places)-1] > last
+	return f.approach != other.approach && (longer || goesOn)
+}
+
+// findings returns all phrases that a text has.
+func (r *Recorder) findings(text []string) (all []finding) {
+	type phrase struct {
+		approach int
+		words    []word
+	}
+	starts := make(map[string][]phrase) // phrases that may begin with this token
+	for at, token := range text {
+		mine, known := starts[token]
+		if !known {
+			for i := range r.approaches {
+				for _, words := range r.approaches[i].phrases {
+					if mayBegin(words, token) {
+						mine = append(mine, phrase{i, words})
+					}
+				}
+			}
+			starts[token] = mine
+		}
+		for _, p := range mine {
+			if places, ok := match(p.words, text, at, true); ok && len(places) > 0 {
+				all = append(all, finding{p.approach, places, !rejected(text, places)})
+			}
+		}
+	}
+	return all
+}
+
+func mayBegin(words []word, token string) bool {
+	for _, w := range words {
+		if w.matches(token) || !w.optional {
+			return w.matches(token)
 		}
 	}
 	return false
 }
 
 // Extract returns the patterns of the approaches that a text speaks of, each once, in the order of Config.Approaches. Approaches
-// that the text rejects ("don't split by layer", "instead of splitting by layer") are not among them. Put the result into
-// [Outcome].Patterns if the text is what the agent did.
-func (r *Recorder) Extract(text string) (ids []PatternID) {
-	all := tokens(text)
+// that the text rejects ("don't split by layer", "splitting by layer was a mistake") or asks about are not among them.
+// Config.Extract has the last word. Put the result into [Outcome].Patterns if the text is what the agent did.
+func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, err error) {
+	all := r.findings(tokens(text))
 	for i := range r.approaches {
-		if c := &r.approaches[i]; !slices.Contains(ids, c.id) && c.in(all) {
-			ids = append(ids, c.id)
+		id := r.approaches[i].id
+		shown := slices.ContainsFunc(all, func(f finding) bool {
+			return f.approach == i && f.followed && !slices.ContainsFunc(all, func(other finding) bool { return f.within(&other) })
+		})
+		if shown && !slices.Contains(ids, id) {
+			ids = append(ids, id)
 		}
 	}
-	return ids
+	if r.cfg.Extract == nil {
+		return ids, nil
+	}
+	err = host.Call("Config.Extract", func() (err error) {
+		ids, err = r.cfg.Extract(ctx, text, ids)
+		return err
+	})
+	if err == nil {
+		err = checkList("Patterns", ids, maxNames, maxID)
+	}
+	if err == nil && slices.Contains(ids, "") {
+		err = inputError("Patterns", "must not have an empty name")
+	}
+	if err != nil {
+		return nil, failed("extract", err)
+	}
+	return ids, nil
 }
 
 // contentOf returns what a pattern says that nobody has defined: the name of its approach, or else its id.

@@ -1,6 +1,8 @@
 package patterns_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -13,7 +15,11 @@ import (
 
 // extracted returns the names of the approaches that a text speaks of.
 func (w *world) extracted(text string) (names []string) {
-	for _, id := range w.Extract(text) {
+	found, err := w.Extract(ctx, text)
+	if err != nil {
+		panic(err) // only a host's function fails
+	}
+	for _, id := range found {
 		for _, a := range w.Config().Approaches {
 			if patterns.IDOf(a.Name) == id {
 				names = append(names, a.Name)
@@ -39,8 +45,8 @@ func TestExtraction(t *testing.T) {
 		"Tests alongside implementation code":              "Tests alongside implementation",
 		"test in separate task":                            "Tests in separate subtask",
 		"tests separate subtasks":                          "Tests in separate subtask",
-		"tests in a separate subtask":                      "",
-		"tests alongside the implementation":               "",
+		"tests in a separate subtask":                      "Tests in separate subtask",
+		"tests alongside the implementation":               "Tests alongside implementation",
 		"Parallelize everything":                           "Maximize parallelization",
 		"run it parallel all":                              "Maximize parallelization",
 		"parallel allocation":                              "",
@@ -67,6 +73,37 @@ func TestExtraction(t *testing.T) {
 		"AVOID: Split by file type. Failed 5/7 times (71% failure rate)": "",
 		"No tests with code. Dependency order":                           "Respect dependency chain",
 		"without one file per subtask":                                   "",
+
+		"Split the work by feature.":                                   "Split by feature",
+		"Each component gets its own subtask":                          "Split by component",
+		"tests go in a separate subtask":                               "Tests in separate subtask",
+		"Tests get a subtask of their own":                             "Tests in separate subtask",
+		"Break the job down by layer, one file per agent":              "Split by layer (UI/logic/data); One file per subtask",
+		"divided by feature, not by layer":                             "Split by feature",
+		"Split the work not by layer but by feature":                   "Split by feature",
+		"one subtask per file type":                                    "Split by file type",
+		"Types first, then everything else":                            "Handle shared types first",
+		"No merge conflicts: one file per subtask":                     "One file per subtask",
+		"Don't forget to split by feature":                             "Split by feature",
+		"Run the subtasks one after another":                           "Sequential execution order",
+		"Split by layer was a mistake":                                 "",
+		"Splitting the work by layer turned out to be a mistake":       "",
+		"It was a mistake to split by layer; we split by feature now.": "Split by feature",
+		"We tried splitting by layer and it failed":                    "",
+		"We split by layer last month, but that didn't work":           "",
+		"We split by layer. It was a bad idea.":                        "",
+		"It makes little sense to split by layer":                      "",
+		"Splitting by layer makes no sense here":                       "",
+		"Should we split by layer?":                                    "",
+		"Should we split by layer? Yes, all of it.":                    "Split by layer (UI/logic/data)",
+		"Shall we test first? Split by feature.":                       "Split by feature",
+		"Split by feature so that nobody waits":                        "Split by feature",
+		"Split by feature, and it worked":                              "Split by feature",
+		"We split by feature because splitting by layer failed":        "Split by feature",
+		"This is too small to split by feature":                        "",
+		"If we split by layer we wait for each other":                  "",
+		"- don't parallelize everything\n\n- split by feature":         "Split by feature",
+		"\"split\" by **feature**":                                     "Split by feature",
 	} {
 		assert.Equal(t, want, strings.Join(w.extracted(text), "; "), "%q", text)
 	}
@@ -80,7 +117,7 @@ func TestNamesAreFoundByTheirRules(t *testing.T) {
 	for _, rule := range rules {
 		assert.Equal(t, []string{rule.Name}, w.extracted(rule.Name))
 		for _, phrase := range rule.Phrases {
-			plain := strings.NewReplacer("*", "", "?", "").Replace(phrase)
+			plain := strings.NewReplacer("*", "", "?", "", "...", "").Replace(phrase)
 			var words []string
 			for _, word := range strings.Fields(plain) {
 				words = append(words, strings.Split(word, "|")[0])
@@ -96,11 +133,41 @@ func TestNamesAreFoundByTheirRules(t *testing.T) {
 func TestHostsExtendTheRules(t *testing.T) {
 	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(), patterns.Approach{Name: "Feature flags", Phrases: []string{"behind a? flag|toggle*"}})})
 	assert.Equal(t, []string{"Split by layer (UI/logic/data)", "Feature flags"}, w.extracted("Behind toggles; split by layer"))
-	found := w.Extract("behind a flag")
+	found, err := w.Extract(ctx, "behind a flag")
+	require.NoError(t, err)
 	require.Equal(t, []patterns.PatternID{"pattern-feature-flags"}, found)
-	assert.Equal(t, found, w.Extract("all behind a toggle"), "it is the same pattern, whichever text it is found in")
+	again, err := w.Extract(ctx, "all behind a toggle")
+	require.NoError(t, err)
+	assert.Equal(t, found, again, "it is the same pattern, whichever text it is found in")
 	w.record(good(found...))
 	assert.Equal(t, "Feature flags", w.standing(found[0]).Pattern.Content, "an outcome that names it gives it the approach's name")
+}
+
+// TestAModelHasTheLastWord: what the phrases find goes to the host's function, and the function's answer is the answer.
+func TestAModelHasTheLastWord(t *testing.T) {
+	var answer []patterns.PatternID
+	var gone error
+	w := newWorld(t, patterns.Config{Extract: func(_ context.Context, text string, found []patterns.PatternID) ([]patterns.PatternID, error) {
+		assert.Equal(t, "split by feature", text)
+		assert.Equal(t, []patterns.PatternID{"pattern-split-by-feature"}, found)
+		return answer, gone
+	}})
+	answer = []patterns.PatternID{"pattern-tracer-bullet"}
+	found, err := w.Extract(ctx, "split by feature")
+	require.NoError(t, err)
+	assert.Equal(t, answer, found)
+	for field, wrong := range map[string]patterns.PatternID{"Patterns": "", "Patterns[0]": "a\x00"} {
+		answer = []patterns.PatternID{wrong}
+		_, err = w.Extract(ctx, "split by feature")
+		assertInputError(t, err, field)
+	}
+	broken := newWorld(t, patterns.Config{Extract: func(context.Context, string, []patterns.PatternID) ([]patterns.PatternID, error) { panic("no") }})
+	_, err = broken.Extract(ctx, "split by feature")
+	require.Error(t, err, "a panic is an error")
+	gone = errors.New("the model is gone")
+	found, err = w.Extract(ctx, "split by feature")
+	require.ErrorIs(t, err, gone)
+	assert.Empty(t, found, "an error is not taken for an answer")
 }
 
 func FuzzExtractNames(f *testing.F) {

@@ -187,8 +187,12 @@ func TestRehabilitation(t *testing.T) {
 
 	literal := newWorld(t, patterns.SpecConfig())
 	literal.feedPattern("p", patterns.Harmful, 3, 0)
-	literal.feedPattern("p", patterns.Helpful, 100, 0)
-	assert.Equal(t, patterns.Inverted, literal.standing("p").State, "the design knows no way back")
+	literal.feedPattern("p", patterns.Helpful, 6, 0)
+	assert.Equal(t, patterns.Inverted, literal.standing("p").State)
+	assert.Contains(t, literal.standing("p").String(), "rehabilitated needs a harmful share: at most 30%, has 33.33%: missed\n")
+	literal.feedPattern("p", patterns.Helpful, 1, 0)
+	assert.Equal(t, patterns.Established, literal.standing("p").State, "the design says nothing of a way back; here it is the same")
+	assert.NotZero(t, literal.pattern("anti-p").ArchivedAt)
 }
 
 // TestLifecycle holds recorded lives to a dumb oracle that counts by itself, and to the rules that hold for all of them.

@@ -216,7 +216,8 @@ func TestTheLoopCloses(t *testing.T) {
 			return plan.Prompt()
 		}
 		attempt := func(i int, how string, works bool) {
-			followed := w.Extract(how)
+			followed, err := w.Extract(ctx, how)
+			require.NoError(t, err)
 			require.Len(t, followed, 1)
 			o := patterns.Outcome{
 				ID: fmt.Sprint("outcome-", i), Task: fmt.Sprint("task-", i), Description: fmt.Sprint("Add OAuth to page ", i),

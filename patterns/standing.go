@@ -124,7 +124,7 @@ func (r *Recorder) inversionConditions(all []Condition, p *Pattern, s *Standing)
 	all = append(all,
 		newCondition(Inverted, "observations", float64(counts.total()), "at least", float64(v.MinObservations)),
 		newCondition(Inverted, "a failure rate", ratio, "at least", v.FailureRatio))
-	if p.State != Inverted || r.cfg.Literal {
+	if p.State != Inverted {
 		return all
 	}
 	return append(all,
