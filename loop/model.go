@@ -195,7 +195,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (
 // share returns how long a model may take that has others after it, or 0 where nothing limits them.
 func (c chain) share(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok && c.limit == 0 {
-		return time.Until(end) / 2
+		return time.Until(end) / 2 //nolint:forbidigo // the deadline is of real time, as context has it
 	}
 	return c.limit
 }
