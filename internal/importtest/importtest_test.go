@@ -49,8 +49,8 @@ var table = map[string]row{
 		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore internal/...",
 	},
 	"loop/looptest": {nothing, silent, ". store learning decision decision/llmtest strategy feedback patterns memstore loop internal/..."},
-	"examples/...": {anything, silent, "..."},
-	"cmd/...":      {anything, silent, "..."},
+	"examples/...":  {anything, silent, "..."},
+	"cmd/...":       {anything, silent, "..."},
 }
 
 type row struct {
