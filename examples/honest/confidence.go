@@ -137,7 +137,7 @@ func confidence(ctx context.Context, s setting, out io.Writer) error {
 	for n, p := range poolings {
 		rules := []strategy.Pooling{p.pooling, counting{p.pooling, byWeight}, counting{p.pooling, byEffective}}
 		for i, world := range reporters {
-			each := make([][3]float64, s.runs(200, 2))
+			each := make([][3]float64, s.runs(60, 2))
 			err := show.Parallel(ctx, len(each), func(int, int) {}, func(run int) (err error) {
 				for j, rule := range rules {
 					each[run][j], err = regretOf(rule, p.items, p.rounds, world.report, s.seed, uint64(run))
