@@ -54,6 +54,9 @@ type Config struct {
 	// Evidence that is stored already keeps the arithmetic under which it was recorded.
 	Literal bool
 
+	// RequireTimes refuses outcomes, ratings and errors whose At is zero, where a time that could not be read would count as now.
+	RequireTimes bool
+
 	// Observer is told what happens. See [heed.Observer].
 	Observer heed.Observer
 	// Now is the clock, which must agree with that of the store. nil means time.Now.

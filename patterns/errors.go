@@ -97,8 +97,8 @@ func (r *Recorder) RecordError(ctx context.Context, e TaskError) (id string, err
 // completeError fills in what an error leaves open, and validates it.
 func (r *Recorder) completeError(e *TaskError) error {
 	now := r.cfg.Now()
-	if e.At.IsZero() {
-		e.At = now
+	if err := r.fillTime(&e.At, now); err != nil {
+		return err
 	}
 	if e.Err != nil {
 		e.Type, e.Message = cmp.Or(e.Type, Classify(e.Err)), cmp.Or(e.Message, e.Err.Error())

@@ -91,13 +91,26 @@ type Recorded struct {
 	Strikes Strikes
 }
 
+// fillTime makes a time that is not set now, or refuses it.
+func (r *Recorder) fillTime(at *time.Time, now time.Time) error {
+	if !at.IsZero() {
+		return nil
+	}
+	if r.cfg.RequireTimes {
+		return inputError("At", "must be set, as Config.RequireTimes is")
+	}
+	*at = now
+	return nil
+}
+
 // complete fills in what an outcome leaves open, and validates it.
 func (r *Recorder) complete(ctx context.Context, o *Outcome) error {
 	now := r.cfg.Now()
-	if o.At.IsZero() {
-		o.At = now
+	err := r.fillTime(&o.At, now)
+	if err == nil {
+		err = o.validate(now)
 	}
-	if err := o.validate(now); err != nil {
+	if err != nil {
 		return err
 	}
 	if o.Errors == 0 {
@@ -313,10 +326,11 @@ type Rating struct {
 // [Recorder.Record].
 func (r *Recorder) Rate(ctx context.Context, rating Rating) (Recorded, error) {
 	now := r.cfg.Now()
-	if rating.At.IsZero() {
-		rating.At = now
+	err := r.fillTime(&rating.At, now)
+	if err == nil {
+		err = rating.validate(now)
 	}
-	if err := rating.validate(now); err != nil {
+	if err != nil {
 		return Recorded{}, failed("rate", err)
 	}
 	var named []PatternID

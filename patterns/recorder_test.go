@@ -150,6 +150,27 @@ func TestBadOutcomesChangeNothing(t *testing.T) {
 	assertInputError(t, err, "Criterion")
 }
 
+func TestATimeThatCouldNotBeReadIsRefused(t *testing.T) {
+	w := newWorld(t, patterns.Config{RequireTimes: true})
+	unread, err := time.Parse(time.RFC3339, "yesterday")
+	require.Error(t, err)
+	calls := func(at time.Time) (errs []error) {
+		_, err := w.Record(ctx, patterns.Outcome{ID: "o", Task: "t", Strategy: "p", At: at})
+		_, rated := w.Rate(ctx, patterns.Rating{ID: "r", Pattern: "p", Class: patterns.Helpful, Strength: 1, At: at})
+		_, kept := w.RecordError(ctx, patterns.TaskError{ID: "e", Task: "t", Message: "no", At: at})
+		return []error{err, rated, kept}
+	}
+	for _, err := range calls(unread) {
+		assertInputError(t, err, "At")
+	}
+	_, err = w.Standing(ctx, "p")
+	require.ErrorIs(t, err, heed.ErrNotFound)
+	for _, err := range calls(start) {
+		require.NoError(t, err)
+	}
+	assert.Equal(t, patterns.Observations{Successes: 1, Failures: 1}, w.standing("p").Counts)
+}
+
 func TestLongTextsAreCut(t *testing.T) {
 	w := newWorld(t, patterns.Config{})
 	long := string(bytes.Repeat([]byte("é"), 5000)) + "\x00\xff"
