@@ -1,6 +1,7 @@
 package patterns_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -92,6 +93,60 @@ func TestStatesByTime(t *testing.T) {
 			assert.InDelta(rt, before.HarmfulShare, now.HarmfulShare, 1e-12, "a share does not fade")
 			assert.LessOrEqual(rt, now.Helpful, before.Helpful)
 			before = now
+		}
+	})
+}
+
+// TestMaturityAgainstAnOracle holds the state of a pattern, after each observation and after time has passed, to an oracle that
+// keeps every observation and adds them up by hand.
+func TestMaturityAgainstAnOracle(t *testing.T) {
+	type seen struct {
+		helpful bool
+		at      time.Time
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		w := newWorld(t, patterns.Config{Inversion: patterns.Inversion{FailureRatio: 1, MinObservations: 1000}})
+		var all []seen
+		oracle := func() patterns.State {
+			var helpful int
+			var mass, harmful float64
+			var last time.Time
+			for _, o := range all {
+				m := math.Exp2(-w.clock.Now().Sub(o.at).Hours() / 24 / 90)
+				mass += m
+				if !o.helpful {
+					harmful += m
+					continue
+				}
+				helpful++
+				if o.at.After(last) {
+					last = o.at
+				}
+			}
+			switch share := harmful / mass; {
+			case len(all) < 3:
+				return patterns.Candidate
+			case share > 0.3+1e-9:
+				return patterns.Deprecated
+			case helpful >= 5 && share < 0.15-1e-9 && w.clock.Now().Sub(last) <= 90*day:
+				return patterns.Proven
+			default:
+				return patterns.Established
+			}
+		}
+		for range rapid.IntRange(1, 15).Draw(rt, "n") {
+			o := seen{rapid.IntRange(0, 5).Draw(rt, "helpful") > 0, w.clock.Now()}
+			class := patterns.Harmful
+			if o.helpful {
+				class = patterns.Helpful
+			}
+			age := rapid.IntRange(0, 120).Draw(rt, "age")
+			o.at = o.at.Add(-time.Duration(age) * day)
+			w.feed(patterns.Rating{Pattern: "p", Class: class, Strength: 1}, float64(age))
+			all = append(all, o)
+			require.Equal(rt, oracle(), w.standing("p").State, "%v", all)
+			w.clock.Advance(time.Duration(rapid.IntRange(0, 60).Draw(rt, "days")) * day)
+			require.Equal(rt, oracle(), w.standing("p").State, "later: %v", all)
 		}
 	})
 }
