@@ -35,8 +35,8 @@ type Request struct {
 	// goals, unchanged but for blanks around it. Pass text from outside through package prompt first; feedback.Rules and
 	// patterns.Plan have done so.
 	Briefing string
-	// Told is what else the model is told by other ways, such as the conversation before. It is in no prompt of heed's. A
-	// candidate that says what is told here is not compared with the answer.
+	// Told has the other texts that the model is given, such as the conversation before. heed's prompt does not have them. A
+	// candidate that says the same as one of them is not compared with the answer.
 	Told []string
 	// Biases shift what a strategy decides by, by name. Strategies ignore unknown names. See [BiasThreshold].
 	Biases map[string]float64

@@ -14,7 +14,7 @@ import (
 
 // told returns the withheld candidates whose action the model was told all the same: by a shown candidate that is much like it, or by any
 // other text of the prompt, word for word. Where the answer agrees, it also looks for sentences that are much like the action, as the
-// model may have taken it from there. Candidates that say nothing are among them.
+// model may have taken the action from there. It returns candidates without an action, too.
 func (d *Decider) told(ctx context.Context, r *Request, res *Result, s heed.Similarity, shown, withheld []Candidate, agree map[string]bool) (map[string]bool, error) {
 	told := make(map[string]bool, len(withheld))
 	if len(withheld) == 0 {
@@ -42,7 +42,7 @@ func (d *Decider) told(ctx context.Context, r *Request, res *Result, s heed.Simi
 		}
 	}
 	least := 0.
-	if _, ok := s.(*sameMeaning); ok { // a call of a model is for what may be a paraphrase
+	if _, ok := s.(*sameMeaning); ok { // each call of a model costs, so it must look like a paraphrase
 		least = mayParaphrase
 	}
 	parts := sentences(all, maxSentences)

@@ -15,9 +15,10 @@ import (
 )
 
 // A Check finds out whether an answer, or the call of a tool, breaks a rule. It is part of the [Draft], so that people approve it
-// with the words. The zero Check is none. Of Forbid, Require and Function exactly one is set.
+// with the words. The zero Check is none. Otherwise exactly one of Forbid, Require and Function is set.
 type Check struct {
-	// Tool says what is looked at: "" answers, "*" the arguments of every tool, and else those of the tool of this name.
+	// Tool says which texts are checked: answers if it is "", the arguments of every tool if it is "*", else those of the tool of
+	// this name.
 	Tool string `json:"tool,omitempty"`
 	// Forbid and Require are regular expressions, as package regexp has them, of at most 500 characters. A text that Forbid
 	// matches breaks the rule, and so does one that Require does not match.
@@ -29,7 +30,7 @@ type Check struct {
 
 // Checked is an answer, or the call of a tool, that [Rules.Check] looks at.
 type Checked struct {
-	// ID names it. What was found under an ID counts once for the effect of a rule. "" counts nothing.
+	// ID names the answer or call. It counts once for the effect of a rule. "" counts nothing.
 	ID    string
 	Agent string // whose rules are asked; never empty
 	Tool  string // that is called; "" says that Text is an answer
@@ -40,7 +41,7 @@ type Checked struct {
 type Violation struct {
 	Rule   string // its id
 	Text   string // its words
-	Reason string // how it was broken, or why nobody knows
+	Reason string // how it was broken, or why that is not known
 	// Unchecked says that it is not known whether the rule was broken: the text is too long for an expression, or the function is
 	// not known to this service or failed.
 	Unchecked bool
@@ -53,7 +54,7 @@ const (
 )
 
 // Check asks the rules that are active for an agent whether an answer, or the call of a tool, breaks them, in their order. The caller
-// decides what to do then. What is found counts for the [Effect] of the rule. A text of more than 64 KiB is not compared with
+// decides what to do then. Each check counts for the [Effect] of its rule. A text of more than 64 KiB is not compared with
 // expressions, and reported as unchecked.
 func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 	if err := errors.Join(evidence.CheckText("ID", c.ID), evidence.CheckText("Tool", c.Tool)); err != nil {
@@ -94,10 +95,10 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 	return violations, wrap("check", err)
 }
 
-// checks is where it is counted how often a rule was kept.
+// checks names the evidence of how often a rule was kept.
 func checks(rule string) evidence.Cell { return evidence.Cell{Kind: "feedback.check", Item: rule} }
 
-// broken returns how a text breaks a rule, "" if it does not, or why nobody knows.
+// broken returns how a text breaks a rule, or "" if it does not. Its error says why that is not known.
 func (s *Service) broken(ctx context.Context, check *checker, c *Checked) (reason string, err error) {
 	if name := check.Function; name != "" {
 		ask := s.cfg.Checks[name]

@@ -27,7 +27,7 @@ type Intake struct {
 	// Complete fills in what a decision lacks, such as the agent, before it is recorded. nil leaves it as it is.
 	Complete func(f *Feedback)
 	// Taken is told of each decision that is recorded, with its class and its proposal, before the message is acknowledged. A decision
-	// without a class could not be evaluated yet. One that is delivered again is told again. nil costs nothing.
+	// without a class could not be evaluated yet. Taken is told again of a decision that is delivered again. nil costs nothing.
 	Taken func(f Feedback)
 }
 

@@ -35,7 +35,7 @@ type Injection struct {
 	// rule are counted.
 	Rules []string
 	// Omitted are the active rules that did not fit, in their order. Reason is "rules" if there are enough of them already, and
-	// "characters" if it is too long for the room that is left.
+	// "characters" if the rule is too long for the room that is left.
 	Omitted []struct{ Rule, Reason string }
 	// Checked are the ids of the active rules that [Rules.Check] asks, whether they are in the prompt or not.
 	Checked []string

@@ -202,8 +202,8 @@ type Effect struct {
 	// Checks counts the answers and the calls of tools that its [Check] has looked at since the rule came into effect. The hits broke
 	// the rule.
 	Checks Rate `json:"checks,omitzero"`
-	// Violations counts the hits of Checks, and the corrections of its clusters although the agent's prompt had the rule: see
-	// Feedback.Rules.
+	// Violations counts the hits of Checks, and the corrections of the rule's clusters that came although the prompt had the rule:
+	// see Feedback.Rules.
 	Violations int       `json:"violations"`
 	Measured   time.Time `json:"measured,omitzero"`
 }

@@ -51,10 +51,10 @@ type Config struct {
 	// Expectations say which messages show how answers turned out. The first one that matches counts.
 	Expectations []Expectation
 	// Agreement lets a heuristic earn trust before it answers: see [Fire].Compared. An answer of the model that people accept counts
-	// Agreement for a heuristic that would have said the same; praise alone counts in proportion to its value and weight. Any answer,
-	// accepted or not, counts Disagreement against a heuristic that would have said something else. Disagreement takes back at most what agreement
-	// gave, so a heuristic in other words stays where it is. An answer that people reject counts against a heuristic that agreed as it would
-	// against its own, but at most Disagreement. 0 means 0.24 and 0.072. NoAgreement makes none of it count.
+	// Agreement for a heuristic that would have said the same. If only praise accepts it, it counts in proportion to the praise's value and
+	// weight. Any answer, accepted or not, counts Disagreement against a heuristic that would have said something else. Disagreement takes back at
+	// most what agreement gave, so a heuristic in other words stays where it is. A rejected answer counts against a heuristic that agreed: as much as
+	// a rejected answer of its own, and at most Disagreement. 0 means 0.24 and 0.072. NoAgreement switches both off.
 	Agreement, Disagreement float64
 	NoAgreement             bool
 	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 6.

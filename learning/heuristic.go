@@ -111,8 +111,8 @@ func heuristicOf(kept records.Kept[Heuristic]) Heuristic {
 	return kept.Value
 }
 
-// Heuristics yields all heuristics by id. It reads them before the loop begins, and only if one of them has changed since the last
-// time, which one small read tells. After an error it ends.
+// Heuristics yields all heuristics by id. Before the loop begins, one small read tells whether any of them has changed since the last
+// time. If so, it reads all of them. After an error it ends.
 func (m *Module) Heuristics(ctx context.Context) iter.Seq2[Heuristic, error] {
 	return func(yield func(Heuristic, error) bool) {
 		all, err := m.allHeuristics(ctx)

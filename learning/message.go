@@ -31,8 +31,8 @@ type Message struct {
 // All that the message means is one commit. If the strategy fails for some answers, these stay open, and Hear returns what it
 // counted with the error.
 //
-// Each function of with is given the signals, before anything is committed, and returns a batch for the same commit. It may be called again, where
-// somebody else was quicker.
+// Each function of with is given the signals, before anything is committed, and returns a batch for the same commit. It is called again if
+// another process was quicker.
 func (m *Module) Hear(ctx context.Context, e Message, with ...func(ctx context.Context, signals []Signal) (store.Batch, error)) (changes []Change, err error) {
 	defer doing("hear", &err)
 	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {

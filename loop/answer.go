@@ -131,7 +131,7 @@ func (a *Agent) first(p *Plan) func(context.Context, decision.Result, store.Batc
 	}
 }
 
-// earlier makes the plan that of the answer that its event has.
+// earlier fills the plan with the answer that its event already has.
 func (a *Agent) earlier(ctx context.Context, p *Plan) error {
 	before, _, _, err := a.begin(ctx, p.Event.ID)
 	if err == nil {

@@ -34,8 +34,8 @@ type Config struct {
 	Model decision.LLM
 	// Fallbacks are asked in their order where a model fails.
 	Fallbacks []decision.LLM
-	// ModelTime is how long a model may take that has fallbacks after it: until its answer, or until the first piece of an answer that
-	// is streamed. 0 means half of what is left of Decision.Timeout, so that of 30 seconds 15 stay for the fallbacks.
+	// ModelTime bounds a model that has fallbacks after it: the time until its answer, or until the first piece of a streamed
+	// answer. 0 means half of what is left of Decision.Timeout: of 30 seconds, 15 stay for the fallbacks.
 	ModelTime time.Duration
 	// Models are further models by name, for all arms: see [Arm].ModelName.
 	Models map[string]decision.LLM

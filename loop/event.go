@@ -66,7 +66,7 @@ type Reaction struct {
 	At      time.Time   // the zero time means now
 }
 
-// A ToolResult is what a tool is asked, or gave, while an event was answered.
+// A ToolResult is a tool's call, or its result, while an event was answered.
 type ToolResult struct {
 	ID   string // of the call. A result that is told again under one id counts once. "" means that its content names it
 	Name string // of the tool

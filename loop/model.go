@@ -192,7 +192,7 @@ func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (
 	return reply, cmp.Or(p.fault(), err)
 }
 
-// share returns how long a model may take that has others after it, or 0 where nothing limits them.
+// share returns how long a model with fallbacks may take. 0 means no limit.
 func (c chain) share(ctx context.Context) time.Duration {
 	if end, ok := ctx.Deadline(); ok && c.limit == 0 {
 		return time.Until(end) / 2 //nolint:forbidigo // the deadline is of real time, as context has it

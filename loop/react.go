@@ -66,7 +66,7 @@ func (a *Agent) change(ctx context.Context, id string, edit func(*row) error, co
 	return err
 }
 
-// locked calls do until no other process was quicker. The goroutines of this process go one after the other.
+// locked calls do, and calls it again if another process was quicker. The goroutines of this process take turns.
 func (a *Agent) locked(ctx context.Context, id string, do func() error) error {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(id))

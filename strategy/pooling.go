@@ -79,7 +79,7 @@ type Belief struct {
 	// Sharpness is how many times strength and evidence count when the item's own rate is drawn. A draw below the mean is replaced
 	// by the mean. 0: the item's own rate is not drawn, and its mean at the drawn level is used.
 	Sharpness float64 `json:"sharpness,omitempty"`
-	// Doubt is the standard deviation of the logarithm of Strength. Draws take the strength for known, and intervals do not.
+	// Doubt is the standard deviation of the logarithm of Strength. Draws treat the strength as known. Intervals do not.
 	Doubt float64 `json:"doubt,omitempty"`
 
 	level *evidence.Sampler // of Level, where it is kept; it does not change
@@ -97,7 +97,7 @@ func (b Belief) Mean() float64 { return b.given(b.Level.Mean()) }
 
 // Interval returns the bounds between which the arm's rate lies with a probability of level, with equal tails. If the Level is
 // not the whole belief they are quantiles of 4,096 draws, always the same ones. Each has a strength of its own by Doubt: before any
-// evidence, 1/√Strength is taken to have any value alike. For a level outside of (0, 1) they are NaN.
+// evidence, all values of 1/√Strength count alike. For a level outside of (0, 1) they are NaN.
 func (b Belief) Interval(level float64) (low, high float64) {
 	if b.Strength == 0 || math.IsNaN(b.Level.Mean()) || !(level > 0 && level < 1) {
 		return b.Level.Interval(level)
@@ -118,8 +118,8 @@ func (b Belief) Interval(level float64) (low, high float64) {
 	return draws[out], draws[len(draws)-1-out]
 }
 
-// caution lowers the strengths of intervals. The level of an arm is worked out from its items as if it had been known beforehand, which
-// makes the items look a little more alike than they are.
+// caution lowers the strengths of intervals. The strength is estimated as if the level of each arm, which comes from the same items, were
+// known. That makes the items look a little more alike than they are.
 const caution = 0.8
 
 // given returns the item's mean at a level.

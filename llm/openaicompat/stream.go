@@ -18,13 +18,13 @@ import (
 	"github.com/heedhq/heed/prompt"
 )
 
-// Stream asks as Generate does, and gives the text to piece as it comes, on the caller's goroutine. It returns the whole answer. A
-// Client is a Streamer of package loop by it.
+// Stream asks as Generate does, and gives the text to piece as it comes, on the caller's goroutine. It returns the whole answer. Stream
+// makes a Client a Streamer of package loop.
 //
-// Thoughts that the endpoint tells apart are in no piece. Those in tags are in the pieces as the model wrote them, and not in the
-// answer. An endpoint that does not stream gives its text as one piece. Stream asks again as Generate does, but never after a piece.
+// Pieces have no thoughts that the endpoint tells apart. They have thoughts in tags, as the model wrote them. The answer's
+// text has neither. An endpoint that does not stream gives its text as one piece. Stream asks again as Generate does, but never after a piece.
 //
-// The errors are those of Generate. A stream that breaks off is a connection that failed. With an error after a piece comes the text so far.
+// The errors are those of Generate. A stream that breaks off is a connection that failed. An error after a piece comes with the text so far.
 func (c *Client) Stream(ctx context.Context, r decision.LLMRequest, piece func(text string)) (decision.LLMResponse, error) {
 	body, err := c.config().request(r, true)
 	if err != nil {
