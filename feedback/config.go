@@ -16,6 +16,7 @@ import (
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/faults"
 	"github.com/heedhq/heed/internal/host"
+	"github.com/heedhq/heed/internal/names"
 	"github.com/heedhq/heed/internal/settings"
 	"github.com/heedhq/heed/store"
 )
@@ -80,8 +81,10 @@ type Config struct {
 	// TrustArchive has [Service.Import] believe who approved the rules of an archive, also where the store is not empty.
 	TrustArchive bool
 	// Canonical brings a person's id into the one form in which it is compared, so that two spellings are not two people, or
-	// refuses it. It must be deterministic. nil folds the case of ids of printable ASCII. It refuses an id that is empty,
-	// padded with blanks, longer than [evidence.MaxText] bytes or has any other character, as many of those look alike.
+	// refuses it. It must be deterministic. nil folds the case of ids, and takes spellings that are the same to Unicode for
+	// one. It accepts printable ASCII, and letters of the scripts in everyday use. It refuses an id that is empty, padded with blanks,
+	// longer than [evidence.MaxText] bytes, mixes scripts in a word, looks like another one in ASCII, or has any other character.
+	// Look-alikes of one script are two people.
 	Canonical func(id string) (string, error)
 	// Authorize returns nil if a person may do something, and otherwise an error that says why not. It is called outside of
 	// locks, by many goroutines at the same time, and must return when the context is done. A panic is a refusal. nil permits
@@ -226,10 +229,8 @@ func canonicalID(id string) (string, error) {
 		return "", fmt.Errorf("is %d bytes long, may be %d", len(id), evidence.MaxText)
 	case strings.TrimSpace(id) != id:
 		return "", errors.New("must not begin or end with a blank")
-	case strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }):
-		return "", errors.New("must be printable ASCII")
 	}
-	return strings.ToLower(id), nil
+	return names.Canonical(id)
 }
 
 // person returns the canonical form of an id, or what speaks against it.

@@ -284,12 +284,12 @@ func TestConfigIsCheckedAndReadBack(t *testing.T) {
 }
 
 func TestCanonicalID(t *testing.T) {
-	for id, want := range map[string]string{"Ann": "ann", "ANN@example.org": "ann@example.org", "a b": "a b"} {
+	for id, want := range map[string]string{"Ann": "ann", "ANN@example.org": "ann@example.org", "a b": "a b", "ÄNN": "änn", "A\u0308nn": "änn"} {
 		got, err := feedback.CanonicalID(id)
 		require.NoError(t, err)
 		assert.Equal(t, want, got)
 	}
-	for _, id := range []string{"", " ", " ann", "ann\t", "ann\n", "a\u200bnn", "änn", "ａｎｎ", "ann\x00", "\xff", strings.Repeat("a", 1025)} {
+	for _, id := range []string{"", " ", " ann", "ann\t", "ann\n", "a\u200bnn", "аnn", "ａｎｎ", "ann\x00", "\xff", strings.Repeat("a", 1025)} {
 		_, err := feedback.CanonicalID(id)
 		assert.Error(t, err, "%q", id)
 	}
@@ -300,4 +300,22 @@ func TestCanonicalID(t *testing.T) {
 		return strings.ToUpper(id), nil
 	}})
 	assert.Equal(t, "ÄNN", w.says("änn", "x").Reviewer)
+}
+
+// Two spellings of a name do not approve twice.
+func TestSpellingsOfANameAreOnePerson(t *testing.T) {
+	w := newWorld(t, feedback.Config{})
+	p := w.propose("paul", rule("Be brief"))
+	for _, spelling := range []string{"Jos\u00e9", "jose\u0301", "JOS\u00c9"} {
+		var err error
+		p, err = w.review(p, approve, spelling)
+		require.NoError(t, err)
+		assert.Equal(t, feedback.StatePending, p.Status)
+	}
+	require.Len(t, p.Approvals, 1)
+	assert.Equal(t, "jos\u00e9", p.Approvals[0].Actor)
+	_, err := w.review(p, approve, "j\u043es\u00e9") // with a Cyrillic o
+	var refused *heed.InputError
+	require.ErrorAs(t, err, &refused)
+	assert.Equal(t, feedback.StateApproved, w.approve(p, "山田").Status)
 }

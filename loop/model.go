@@ -72,12 +72,32 @@ func unasked(o heed.Observer) heed.Observer {
 		return nil
 	}
 	return func(ctx context.Context, n heed.Notice) {
+		if c, _ := ctx.Value(callKey{}).(*call); c != nil && c.pipe.fault() != nil {
+			if n = blameless(n); n == nil {
+				return
+			}
+		}
 		quiet, marked := ctx.Value(quietKey{}).(bool)
 		decided, ok := n.(heed.Decided)
 		if !marked || !quiet && !(ok && decided.Path == string(decision.Rejected)) {
 			o(ctx, n)
 		}
 	}
+}
+
+// blameless returns what the observer is told where the host's receiver of pieces has panicked, or nil. The model has not failed, and
+// the caller gets the panic.
+func blameless(n heed.Notice) heed.Notice {
+	switch n := n.(type) {
+	case heed.Failed:
+		if n.What == "model" {
+			return nil
+		}
+	case heed.Decided:
+		n.Reason = ""
+		return n
+	}
+	return n
 }
 
 // A member is a model that may be asked. Calls that were given up hold places of its gate.

@@ -94,7 +94,11 @@ func TestTheTreeOfAnAnswer(t *testing.T) {
 func TestAReceiverPanics(t *testing.T) {
 	for name, says := range map[string]string{"a piece": "Look.", "what was held back": "<", "a heuristic": ""} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+			var told []heed.Notice
+			w := newWorld(t, loop.Config{
+				Lessons:  loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+				Observer: func(_ context.Context, n heed.Notice) { told = append(told, n) },
+			})
 			w.model.says = says
 			e := loop.Event{ID: "e", Text: "Why?", OnChunk: func(string, bool) { panic("no more paper") }}
 			if says == "" {
@@ -107,6 +111,14 @@ func TestAReceiverPanics(t *testing.T) {
 			var panicked *heed.PanicError
 			require.ErrorAs(t, err, &panicked)
 			assert.Equal(t, "no more paper", panicked.Value)
+			require.NotEmpty(t, told)
+			for _, n := range told {
+				_, failed := n.(heed.Failed)
+				assert.False(t, failed, "the model has not failed: %v", n)
+				if decided, ok := n.(heed.Decided); ok {
+					assert.Empty(t, decided.Reason)
+				}
+			}
 		})
 	}
 }
