@@ -213,7 +213,9 @@ func (t *touched) take(batches []store.Batch) bool {
 			(*t)[batches[i].Records[k].Ref] = true
 		}
 		for _, e := range batches[i].Expect {
-			(*t)[e.Ref] = (*t)[e.Ref]
+			if _, known := (*t)[e.Ref]; !known {
+				(*t)[e.Ref] = false
+			}
 		}
 	}
 	return true
