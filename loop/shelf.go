@@ -244,8 +244,8 @@ func inDomain[T any](ctx context.Context, a *Agent, by map[string]*index[T], dom
 	return found[:min(len(found), most)], nil
 }
 
-// candidates returns the heuristics that fit an event, the best first, each as far as it is trusted now. One that has lost half of
-// the trust that it began with is none any more: the model might believe it. Before that, its agreement may still speak for it.
+// candidates returns the heuristics that fit an event, the best first, each with its trust of now. A heuristic that has lost half of its
+// first trust is no candidate, as the model might believe it. Before that, its agreement may still speak for it.
 func (a *Agent) candidates(ctx context.Context, found []match[learning.Heuristic]) ([]decision.Candidate, error) {
 	if len(found) == 0 {
 		return nil, nil

@@ -54,7 +54,8 @@ type Config struct {
 	// Evidence that is stored already keeps the arithmetic under which it was recorded.
 	Literal bool
 
-	// RequireTimes refuses outcomes, ratings and errors whose At is zero, where a time that could not be read would count as now.
+	// RequireTimes refuses outcomes, ratings and errors whose At is zero. It is for a host that reads times from elsewhere. Without it,
+	// a time that the host could not read counts as now.
 	RequireTimes bool
 
 	// Observer is told what happens. See [heed.Observer].

@@ -221,7 +221,7 @@ func (t *touched) take(batches []store.Batch) bool {
 	return true
 }
 
-// commitAll commits for members, and gives all but the first, who is the caller, their turn. It returns the caller's.
+// commitAll commits for members. The first member is the caller. commitAll gives the others their turns, and returns the caller's.
 func (q *queue) commitAll(members []*member) turn {
 	next := make(map[*member]turn, len(members))
 	for _, m := range members {

@@ -63,7 +63,7 @@ func surely(confidence float64) reporter {
 	return func(_ int, rate float64, rng *rand.Rand) (float64, float64) { return toss(rate, rng), confidence }
 }
 
-// doubtful is an outcome that tells of the choice with the probability of its confidence, and else of nothing.
+// doubtful is an outcome that is true with the probability of its confidence, and a toss of a coin otherwise.
 func doubtful(rate, confidence float64, rng *rand.Rand) (float64, float64) {
 	if rng.Float64() < confidence {
 		return toss(rate, rng), confidence
@@ -77,7 +77,7 @@ type counting struct {
 	as func(evidence.Sums) evidence.Sums
 }
 
-// byWeight has each outcome count for its weight, as Σw² is what Σw is.
+// byWeight counts each outcome by its weight. It does so by giving Σw² the value of Σw.
 func byWeight(s evidence.Sums) evidence.Sums {
 	s.Squares = s.Mass
 	return s

@@ -7,7 +7,7 @@ import (
 // shortestKnown is how many letters a word must have for a slip in it to be seen. A shorter one may well be another word.
 const shortestKnown = 6
 
-// A speller finds out which word somebody meant who slipped.
+// A speller finds the word that was meant by a word with a slip.
 type speller struct {
 	words  map[string]bool    // all words of the grammars
 	shapes map[shape][][]rune // the keys that every command needs, by their shape
@@ -52,7 +52,7 @@ func (s *speller) add(key []word) {
 	}
 }
 
-// meant returns the word of a grammar that somebody meant who left out a letter, wrote one too many or swapped two. The first letter and the last
+// meant returns the word of a grammar that was meant by a word in which a letter is left out, one is too many, or two are swapped. The first letter and the last
 // two must be right, as another ending is another word: "ripristino" is no "ripristina".
 func (s *speller) meant(word string) string {
 	if len(word) < shortestKnown-1 || s.words[word] {

@@ -49,7 +49,7 @@ func score(t testing.TB, file string) (commands, found, others, mistaken int) {
 
 // TestCorpora: seen.json was there before the grammar, and more.json grew with it. Each of the others is by another author who did not know the
 // grammar. docs/confidence.md has their first scores. fifth_open.json and fifth_held.json are two halves of one: the grammar was made better with the
-// first, and fifth_held.json has its first score here.
+// first half, and fifth_held.json has its score after that here.
 func TestCorpora(t *testing.T) {
 	for file, want := range map[string]struct{ commands, found, others, mistaken int }{
 		"seen.json":       {80, 80, 96, 0},

@@ -146,8 +146,8 @@ func lowest(terms []float64, miss float64) float64 {
 	return low
 }
 
-// stakesOf returns what to bet on each term: what narrows the bound most if the terms have the variance of those before them. Before
-// any, it is taken for that of a fair coin.
+// stakesOf returns the bet on each term. A bet narrows the bound most if the term has the variance of those before it. The first bet
+// assumes the variance of a fair coin.
 func stakesOf(terms []float64, miss float64) []float64 {
 	stakes, best := make([]float64, len(terms)), -2*math.Log(miss)/float64(len(terms))
 	n, mean, squares := 1., 0.5, 0.25
