@@ -3,6 +3,7 @@ package memstore
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -66,7 +67,8 @@ func (c *cells) of(key groupKey) *shard { return &c.shards[c.index(key)] }
 type shard struct {
 	mu        sync.Mutex
 	seeds     *[2]maphash.Seed
-	groups    map[id]uint32 // the first slot of the group's chain
+	groups    map[id]group
+	spaces    map[uint32][]uint32 // the first slots of all groups of a space, in any order
 	chunks    [][]slot
 	used      uint32 // slots taken so far, free ones among them; the slot of number 0 stays unused
 	free      uint32 // the first slot of the chain of free ones
@@ -76,8 +78,11 @@ type shard struct {
 	restarts  map[cellKey]restart
 }
 
+// A group is the chain of one item's slots: the first, and where that stands among the groups of its space.
+type group struct{ first, at uint32 }
+
 // first returns the first slot of a group's chain, or 0.
-func (s *shard) first(key groupKey) uint32 { return s.groups[hashGroup(s.seeds, key)] }
+func (s *shard) first(key groupKey) uint32 { return s.groups[hashGroup(s.seeds, key)].first }
 
 // key returns the group that a slot is of.
 func (s *shard) key(of *slot) groupKey { return groupKey{of.space, s.items.at(of.item)} }
@@ -171,17 +176,19 @@ func (s *shard) open(key cellKey, origin uint32, policy uint16, compare func(a, 
 		}
 	}
 	if s.groups == nil {
-		s.groups = make(map[id]uint32)
+		s.groups, s.spaces = make(map[id]group), make(map[uint32][]uint32)
 	}
-	group := hashGroup(s.seeds, key.group())
-	first := s.groups[group]
+	hash := hashGroup(s.seeds, key.group())
+	g := s.groups[hash]
 	var item uint32
-	if first != 0 {
-		item = s.slot(first).item
+	if g.first != 0 {
+		item = s.slot(g.first).item
 	} else {
 		item = s.items.add(key.item)
+		g.at = uint32(len(s.spaces[key.space]))
+		s.spaces[key.space] = append(s.spaces[key.space], at)
 	}
-	link := &first
+	link := &g.first
 	for *link != 0 {
 		other := s.slot(*link)
 		if other.name > key.name || other.name == key.name && compare(other.origin, origin) > 0 {
@@ -191,18 +198,20 @@ func (s *shard) open(key cellKey, origin uint32, policy uint16, compare func(a, 
 	}
 	*s.slot(at) = slot{policy: policy, space: key.space, name: key.name, origin: origin, item: item, next: *link}
 	*link = at
-	s.groups[group] = first
+	s.groups[hash], s.spaces[key.space][g.at] = g, g.first
 	return s.slot(at)
 }
 
 // remove takes out of a group the slots for which the function is true.
-func (s *shard) remove(group id, gone func(*slot) bool) {
-	first := s.groups[group]
-	link, item := &first, uint32(0)
+func (s *shard) remove(hash id, gone func(*slot) bool) {
+	g, ok := s.groups[hash]
+	if !ok {
+		return
+	}
+	link, space, item := &g.first, s.slot(g.first).space, s.slot(g.first).item
 	for *link != 0 {
 		at := *link
 		slot := s.slot(at)
-		item = slot.item
 		if !gone(slot) {
 			link = &slot.next
 			continue
@@ -210,22 +219,57 @@ func (s *shard) remove(group id, gone func(*slot) bool) {
 		*link = slot.next
 		slot.next, s.free = s.free, at
 	}
-	if first != 0 {
-		s.groups[group] = first
+	if g.first != 0 {
+		s.groups[hash], s.spaces[space][g.at] = g, g.first
 		return
 	}
-	delete(s.groups, group)
+	delete(s.groups, hash)
+	s.leave(space, g.at)
 	if s.items.drop(item) {
 		s.compact()
 	}
 }
 
+// leave takes a group out of those of its space. The last one gets its place: see [shard.list].
+func (s *shard) leave(space, at uint32) {
+	groups := s.spaces[space]
+	last := groups[len(groups)-1]
+	groups = groups[:len(groups)-1]
+	switch {
+	case len(groups) == 0:
+		delete(s.spaces, space)
+		return
+	case int(at) < len(groups):
+		groups[at] = last
+		s.groups[hashGroup(s.seeds, s.key(s.slot(last)))] = group{last, at}
+	}
+	s.spaces[space] = groups
+}
+
+// list appends the items of a space, and holds the lock for some of them at a time. It goes backwards: a group that leaves meanwhile
+// gets the last one in its place, so that an item may be listed twice, and none is left out.
+func (s *shard) list(space uint32, items []string) []string {
+	const some = 256
+	for end := math.MaxInt; end > 0; {
+		items = slices.Grow(items, some)
+		s.mu.Lock()
+		groups := s.spaces[space]
+		end = min(end, len(groups))
+		for range min(end, some) {
+			end--
+			items = append(items, s.items.at(s.slot(groups[end]).item))
+		}
+		s.mu.Unlock()
+	}
+	return items
+}
+
 // compact writes the texts of all groups anew, without those that were dropped.
 func (s *shard) compact() {
 	var items texts
-	for _, first := range s.groups {
-		item := items.add(s.items.at(s.slot(first).item))
-		for at := first; at != 0; at = s.slot(at).next {
+	for _, g := range s.groups {
+		item := items.add(s.items.at(s.slot(g.first).item))
+		for at := g.first; at != 0; at = s.slot(at).next {
 			s.slot(at).item = item
 		}
 	}

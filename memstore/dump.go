@@ -112,10 +112,10 @@ func (d *dumper) writeCells(shard *shard) error {
 		written[key] = true
 		return d.writeCell(shard, key)
 	}
-	for _, first := range shard.groups {
+	for _, g := range shard.groups {
 		clear(written) // what is in a group is in no other
-		group := shard.key(shard.slot(first))
-		for at := first; at != 0; at = shard.slot(at).next {
+		group := shard.key(shard.slot(g.first))
+		for at := g.first; at != 0; at = shard.slot(at).next {
 			if err := write(cellKey{group.space, shard.slot(at).name, group.item}); err != nil {
 				return err
 			}

@@ -105,50 +105,45 @@ func compareOrigins(a, b evidence.Part) int {
 	return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
 }
 
-// parts returns all parts of a listing, in order. It holds one shard's lock at a time.
-func (e *engine) parts(in space) (parts []evidence.Part) {
+// list yields all parts of a listing, in order. It holds a shard's lock for a few items at a time, and none while it yields.
+func (e *engine) list(ctx context.Context, in space, yield func(evidence.Part, error) bool) {
 	number, ok := e.spaces.find(in)
 	if !ok {
-		return nil
+		return
 	}
-	var items []listedItem
-	var all []evidence.Part
+	var items []string
 	for i := range e.cells.shards {
-		shard := &e.cells.shards[i]
-		shard.mu.Lock()
-		for _, first := range shard.groups {
-			if shard.slot(first).space != number {
-				continue
+		items = e.cells.shards[i].list(number, items)
+	}
+	slices.Sort(items)
+	var parts []evidence.Part
+	for _, item := range slices.Compact(items) {
+		parts = e.readItem(parts[:0], in, groupKey{number, item})
+		for i := range parts {
+			if err := ctx.Err(); err != nil {
+				yield(evidence.Part{}, err)
+				return
 			}
-			item := listedItem{shard.items.at(shard.slot(first).item), len(all), 0}
-			for at := first; at != 0; at = shard.slot(at).next {
-				s := shard.slot(at)
-				all = append(all, e.part(in.cell(item.name, e.names.value(s.name)), s))
+			if !yield(parts[i], nil) {
+				return
 			}
-			item.end = len(all)
-			items = append(items, item)
 		}
-		shard.mu.Unlock()
 	}
-	slices.SortFunc(items, func(a, b listedItem) int { return strings.Compare(a.name, b.name) })
-	parts = make([]evidence.Part, 0, len(all))
-	for _, item := range items {
-		own := all[item.start:item.end]
-		slices.SortFunc(own, func(a, b evidence.Part) int {
-			if n := strings.Compare(a.Cell.Name, b.Cell.Name); n != 0 {
-				return n
-			}
-			return compareOrigins(a, b)
-		})
-		parts = append(parts, own...)
-	}
-	return parts
 }
 
-// A listedItem says which of the parts that were listed are an item's. Items are sorted, as they take less to move than parts.
-type listedItem struct {
-	name       string
-	start, end int
+// readItem appends the parts of an item, in order.
+func (e *engine) readItem(dst []evidence.Part, in space, key groupKey) []evidence.Part {
+	shard := e.cells.of(key)
+	shard.mu.Lock()
+	for at := shard.first(key); at != 0; at = shard.slot(at).next {
+		s := shard.slot(at)
+		dst = append(dst, e.part(in.cell(key.item, e.names.value(s.name)), s))
+	}
+	shard.mu.Unlock()
+	slices.SortFunc(dst, func(a, b evidence.Part) int {
+		return cmp.Or(strings.Compare(a.Cell.Name, b.Cell.Name), compareOrigins(a, b))
+	})
+	return dst
 }
 
 // scopes returns the scopes of a kind that have evidence, in order.
@@ -157,8 +152,8 @@ func (e *engine) scopes(kind string) []string {
 	for i := range e.cells.shards {
 		shard := &e.cells.shards[i]
 		shard.mu.Lock()
-		for _, first := range shard.groups {
-			used[shard.slot(first).space] = true
+		for number := range shard.spaces {
+			used[number] = true
 		}
 		shard.mu.Unlock()
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -244,4 +246,57 @@ func TestStoreConcurrentSums(t *testing.T) {
 		require.Equal(t, reward, part.Tally.Reward)
 		require.EqualValues(t, callers*each, part.Tally.N())
 	}
+}
+
+// TestListMissesNothing: items of the scope come and go while it is listed. Those that stay are listed once each, and in order.
+func TestListMissesNothing(t *testing.T) {
+	const items = 20_000
+	st := newStore(t, memstore.Config{NoHistory: true})
+	var stay, come []evidence.Observation
+	var want []string
+	var leave []store.Selection
+	for i := range items {
+		o := observe(fmt.Sprint("stay", i), start)
+		if o.Cell.Item = fmt.Sprintf("%06d stays", i); i%20 > 0 {
+			stay, want = append(stay, o), append(want, o.Cell.Item)
+			continue
+		}
+		o.ID, o.Cell.Item = "come", fmt.Sprintf("%06d comes", i)
+		come = append(come, o)
+		leave = append(leave, store.Selection{Kind: cell.Kind, Scope: cell.Scope, Item: o.Cell.Item})
+	}
+	put(t, st, store.Batch{Observations: come}, store.Batch{Observations: stay})
+	var wait sync.WaitGroup
+	listed := make(chan struct{})
+	wait.Go(func() {
+		for n := 0; ; n++ {
+			for i := range leave {
+				select {
+				case <-listed:
+					return
+				default:
+				}
+				_, err := st.Commit(ctx, store.Batch{Reset: leave[i : i+1]})
+				assert.NoError(t, err)
+				back := come[i]
+				back.ID = fmt.Sprint("back", n, i)
+				_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{back}})
+				assert.NoError(t, err)
+			}
+		}
+	})
+	for range 5 {
+		var all, got []string
+		for part, err := range st.List(ctx, cell.Kind, cell.Scope) {
+			require.NoError(t, err)
+			if all = append(all, part.Cell.Item); strings.HasSuffix(part.Cell.Item, "stays") {
+				got = append(got, part.Cell.Item)
+			}
+		}
+		assert.Equal(t, want, got)
+		assert.True(t, slices.IsSorted(all))
+		assert.Len(t, slices.Compact(all), len(all))
+	}
+	close(listed)
+	wait.Wait()
 }

@@ -191,7 +191,13 @@ func (s *Store) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record,
 
 // List implements [store.Store].
 func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
-	return listed(ctx, func() []evidence.Part { return s.state().parts(space{kind, scope}) })
+	return func(yield func(evidence.Part, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(evidence.Part{}, err)
+			return
+		}
+		s.state().list(ctx, space{kind, scope}, yield)
+	}
 }
 
 // Scopes implements [store.Store].

@@ -210,8 +210,8 @@ func (t *txn) lostSources() bool {
 		for key, h := range shard.histories {
 			s.prune(shard, key, h, t.now)
 		}
-		for _, first := range shard.groups {
-			for at := first; at != 0; at = shard.slot(at).next {
+		for _, g := range shard.groups {
+			for at := g.first; at != 0; at = shard.slot(at).next {
 				slot := shard.slot(at)
 				cell := s.spaces.value(slot.space).cell(shard.items.at(slot.item), s.names.value(slot.name))
 				if slot.lost&lostSource != 0 && !resets(t.taking, cell) {
@@ -260,9 +260,9 @@ func (t *txn) reset(selection store.Selection) {
 	}
 	for i := range s.cells.shards {
 		shard := &s.cells.shards[i]
-		for group, first := range shard.groups {
+		for _, first := range slices.Clone(shard.spaces[number]) {
 			key := shard.key(shard.slot(first))
-			shard.remove(group, func(slot *slot) bool { return covers(key.space, slot.name, key.item) })
+			shard.remove(hashGroup(shard.seeds, key), func(slot *slot) bool { return covers(key.space, slot.name, key.item) })
 		}
 		maps.DeleteFunc(shard.histories, func(key cellKey, _ *history) bool { return covers(key.space, key.name, key.item) })
 		maps.DeleteFunc(shard.restarts, func(key cellKey, _ restart) bool { return covers(key.space, key.name, key.item) })
@@ -332,8 +332,8 @@ func (t *txn) expunge() {
 				delete(shard.histories, key)
 			}
 		}
-		for group := range shard.groups {
-			shard.remove(group, func(slot *slot) bool { return slot.origin != 0 && gone(s.origins.value(slot.origin).source) })
+		for hash := range shard.groups {
+			shard.remove(hash, func(slot *slot) bool { return slot.origin != 0 && gone(s.origins.value(slot.origin).source) })
 		}
 	}
 	s.origins.drop(func(o origin) bool { return gone(o.source) })

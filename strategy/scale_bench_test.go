@@ -3,6 +3,7 @@ package strategy_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 	"time"
 
@@ -78,4 +79,61 @@ func scale(b *testing.B, name string, cfg strategy.Config, outcome func(i int) (
 			n++
 		}
 	})
+}
+
+// fill commits outcomes of a segment past the learner, one for each item and arm.
+func fill(b testing.TB, st store.Store, category string, items int, arms ...strategy.ArmID) {
+	var batch store.Batch
+	for i := range items {
+		for _, arm := range arms {
+			o := evidence.Observation{Reward: float64(i % 2), Weight: 1, At: time.Now(), ID: fmt.Sprint(category, " ", i, " ", arm)}
+			o.Cell = strategy.Choice{Category: category, Item: fmt.Sprint("i", i), Arm: arm}.Cells()[0]
+			o.Cell.Kind = "strategy.arm"
+			batch.Observations = append(batch.Observations, o)
+		}
+		if len(batch.Observations) >= 100 || i == items-1 {
+			_, err := st.Commit(ctx, batch)
+			require.NoError(b, err)
+			batch.Observations = nil
+		}
+	}
+}
+
+// BenchmarkFirstSelect times the first choice in a segment of 100 items, by the number of cells in other segments.
+func BenchmarkFirstSelect(b *testing.B) {
+	for _, others := range []int{1000, 10_000, 100_000, 1_000_000} {
+		st := newStore(b, time.Now)
+		fill(b, st, "mine", 100, "a", "b")
+		for n := range 10 {
+			fill(b, st, fmt.Sprint("other", n), others/20, "a", "b")
+		}
+		runtime.GC() // of what fill left
+		b.Run(fmt.Sprint("others=", others), func(b *testing.B) {
+			for b.Loop() {
+				l, err := strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true})
+				require.NoError(b, err)
+				choose(b, l, strategy.Query{Category: "mine", Item: "i1"})
+			}
+		})
+	}
+}
+
+// BenchmarkRefresh reads anew as many segments of one item each.
+func BenchmarkRefresh(b *testing.B) {
+	for _, segments := range []int{1000, 10_000} {
+		st := newStore(b, time.Now)
+		l, err := strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true})
+		require.NoError(b, err)
+		for n := range segments {
+			fill(b, st, fmt.Sprint(n), 1, "a", "b")
+			choose(b, l, strategy.Query{Category: fmt.Sprint(n), Item: "i0"})
+		}
+		runtime.GC() // of what fill left
+		b.Run(fmt.Sprint("segments=", segments), func(b *testing.B) {
+			for b.Loop() {
+				require.NoError(b, l.Refresh(ctx))
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*segments), "µs/segment")
+		})
+	}
 }
