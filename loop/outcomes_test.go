@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
@@ -61,7 +62,7 @@ func TestACorrectedOutcomeIsReplaced(t *testing.T) {
 	}
 }
 
-// Where the store keeps too little history to replace an outcome, the old one stays, and the observer is told.
+// Where the store keeps too little history to replace an outcome, the old one stays, and the caller and the observer are told.
 func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 	yes, no := true, false
 	clock := &clock{now: start}
@@ -78,10 +79,85 @@ func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 		id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
 		require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes}))
 	}
-	require.NoError(t, w.Outcome(ctx, "event-1", loop.Outcome{Success: &no}))
+	require.ErrorIs(t, w.Outcome(ctx, "event-1", loop.Outcome{Success: &no}), evidence.ErrForgotten)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.EqualValues(t, 10, w.number("only"))
 	assert.Len(t, told, 1)
+}
+
+// An answer that is kept longer than the history is corrected on day 40. That replaces what was said on the first day, or is an
+// error. Nothing counts twice.
+func TestAnAnswerOutlivesTheHistory(t *testing.T) {
+	yes, no := true, false
+	const day = 24 * time.Hour
+	quarter := store.Limits{For: 90 * day}
+	longer := memstore.Config{Limits: map[string]store.Limits{
+		"loop.answer": quarter, "strategy.choice": quarter, "learning.fire": quarter, "learning.click": quarter,
+	}}
+	whole := longer
+	whole.HistoryFor = 90 * day
+	for name, test := range map[string]struct {
+		cfg  memstore.Config
+		want error
+	}{
+		"the history is kept a month": {longer, evidence.ErrForgotten},
+		"and as long as the answer":   {whole, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := &clock{now: start}
+			test.cfg.Now = clock.Now
+			st, err := memstore.New(test.cfg)
+			require.NoError(t, err)
+			w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+			w.clock = clock
+			ask := func(text string) string {
+				return w.answer(loop.Event{Text: text, Domain: "d", Item: "i", Person: "ann"}).ID
+			}
+			told, thumb, withdrawn, undone := ask("Why?"), ask("Why?"), ask("Why?"), ask("Why?")
+			sure := w.answer(loop.Event{Text: full, Person: "ann"})
+			require.Equal(t, rotate, sure.Text)
+			react := func(id string, value float64) error {
+				return w.React(ctx, id, loop.Reaction{Person: "ann", Value: value})
+			}
+			require.NoError(t, w.Outcome(ctx, told, loop.Outcome{Success: &yes}))
+			for _, id := range []string{thumb, withdrawn, undone, sure.ID} {
+				require.NoError(t, react(id, 1))
+			}
+			w.clock.Advance(40 * day)
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
+			require.ErrorIs(t, w.Outcome(ctx, told, loop.Outcome{Success: &no}), test.want)
+			require.ErrorIs(t, react(thumb, -1), test.want)
+			require.ErrorIs(t, react(thumb, -0.9), test.want, "again")
+			require.ErrorIs(t, react(thumb, -1), test.want)
+			require.ErrorIs(t, react(withdrawn, 0), test.want)
+			require.ErrorIs(t, w.Undo(ctx, undone, "ann"), test.want)
+			require.NoError(t, w.Sweep(ctx, time.Time{}), "it is no fault of the sweep")
+			if test.want != nil {
+				assert.EqualValues(t, 4, w.number("only"))
+				require.ErrorIs(t, react(sure.ID, 0), test.want)
+				return
+			}
+			assert.EqualValues(t, 3, w.number("only"))
+			for _, o := range w.outcomes() {
+				assert.EqualValues(t, -1, o.Value)
+			}
+			require.NoError(t, react(sure.ID, 0))
+			standing, err := w.Learning().Standing(ctx, "rotate")
+			require.NoError(t, err)
+			assert.InDelta(t, 0.8, standing.Confidence, 1e-9, "the praise is withdrawn")
+		})
+	}
+}
+
+// Silence that was too unsure to count for an arm needs no replacement.
+func TestADroppedOutcomeIsNotReplaced(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Strategy: strategy.Config{MinConfidence: 0.5}})
+	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i"}).ID
+	w.clock.Advance(time.Minute)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	require.Empty(t, w.outcomes())
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+	assert.EqualValues(t, 1, w.number("only"))
 }
 
 // Silence counts a quarter of a thumb for an arm, unless it is said to mean nothing.

@@ -26,6 +26,9 @@ import (
 // ErrNoAnswer says that no answer has this id, or none any more. It is a [heed.ErrNotFound].
 var ErrNoAnswer = fmt.Errorf("no answer has this id: %w", heed.ErrNotFound)
 
+// errStands says that an arm keeps an outcome, as it can't be replaced.
+var errStands = fmt.Errorf("what the arm was told before goes on counting: %w", evidence.ErrForgotten)
+
 func checkID(id string) error {
 	if id == "" {
 		return &heed.InputError{Field: "id", Reason: "must not be empty"}
@@ -87,7 +90,9 @@ func (a *Agent) alone(ctx context.Context, _ *row, b store.Batch) error {
 // React takes what a person makes of an answer: a thumb, a score. The click, the trust in the heuristic that answered and the record of
 // the answer are one commit. The arm learns of it in a second one, which [Agent.Sweep] makes up for after a crash.
 //
-// An unknown answer is [ErrNoAnswer], and bad input a [*heed.InputError].
+// An unknown answer is [ErrNoAnswer], and bad input a [*heed.InputError]. If the store's history no longer has the outcome that the arm was
+// told before, that goes on counting, and the error is [evidence.ErrForgotten]. So it is for [Agent.Undo] and [Agent.Outcome]. All else of
+// the call counts.
 func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	r.Channel = cmp.Or(r.Channel, learning.ChannelExplicit)
 	if r.At.IsZero() {
@@ -114,6 +119,10 @@ func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
 		after.say(said{r.Person, r.Channel, r.Target, r.Value, cmp.Or(r.Weight, 1), r.At})
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, r, b) })
+	var stands error
+	if errors.Is(err, errStands) { // for the arm; all else counts
+		stands, err = err, nil
+	}
 	switch before := &kept.Value; {
 	case err != nil:
 	case before.Reinforced != "":
@@ -121,7 +130,7 @@ func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
 	case r.Value > 0 && before.Path == decision.Model:
 		err = a.extract(ctx, before, r)
 	}
-	return err
+	return cmp.Or(err, stands)
 }
 
 // credit commits a reaction with the credit that it gives.
@@ -246,7 +255,7 @@ func (a *Agent) heard(ctx context.Context, m learning.Message) ([]learning.Chang
 		return changes, err
 	}
 	for _, id := range noted {
-		if err := a.settle(ctx, id); err != nil {
+		if err := a.settle(ctx, id); err != nil && !errors.Is(err, errStands) { // of that the observer is told
 			return changes, err
 		}
 	}
@@ -503,7 +512,7 @@ func (a *Agent) settleAll(ctx context.Context) error {
 	}
 	var errs []error
 	for _, id := range ids {
-		if err := a.settle(ctx, id); err != nil && !errors.Is(err, ErrNoAnswer) {
+		if err := a.settle(ctx, id); err != nil && !errors.Is(err, ErrNoAnswer) && !errors.Is(err, errStands) {
 			errs = append(errs, err)
 		}
 	}
@@ -511,7 +520,7 @@ func (a *Agent) settleAll(ctx context.Context) error {
 }
 
 // settle tells the strategy what an answer was worth, in one commit with the record that says so. This replaces
-// what it was told before.
+// what it was told before. If that can't be replaced, it stands, and the error is [errStands].
 func (a *Agent) settle(ctx context.Context, id string) error {
 	return a.locked(ctx, id, func() error {
 		kept, err := a.read(ctx, id)
@@ -519,49 +528,53 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 			return err
 		}
 		r := kept.Value
-		before := r.Stands
+		before, learner := r.Stands, a.Strategy()
 		w, known := r.worth()
 		r.Owed = false
 		switch {
+		case learner == nil: // it is told nothing
 		case !known:
 			r.Stands = nil
 		case before == nil || before.Value != w.value || before.Confidence != w.confidence:
 			r.Told++
-			r.Stands = &told{fmt.Sprintf("%s/%d", r.ID, r.Told), w.value, w.confidence}
+			cfg := learner.Config()
+			r.Stands = &told{fmt.Sprintf("%s/%d", r.ID, r.Told), w.value, w.confidence, cfg.Disabled || w.confidence < cfg.MinConfidence}
 		}
 		b := store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}}
-		if a.Strategy() == nil || r.Choice == nil || r.Stands == before {
+		if r.Choice == nil || r.Stands == before {
 			return a.alone(ctx, &r, b)
 		}
-		err = a.replace(ctx, *r.Choice, before, r.Stands, w, b)
+		err = a.replace(ctx, learner, *r.Choice, before, r.Stands, w, b)
 		if !errors.Is(err, evidence.ErrForgotten) {
 			return err
 		}
 		a.watch.Failed(ctx, "replace what the arm was told of "+id, err)
 		r.Stands = before
-		return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}})
+		if err := a.alone(ctx, nil, store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}}); err != nil {
+			return err
+		}
+		return errStands
 	})
 }
 
-// replace tells the strategy an outcome in the place of another. Either may be nil. If the store has forgotten the old one, that
-// stands, and the error is [evidence.ErrForgotten].
-func (a *Agent) replace(ctx context.Context, c strategy.Choice, old, is *told, w worth, b store.Batch) (err error) {
-	learner := a.Strategy()
+// replace tells the strategy an outcome in the place of another. Either may be nil. If the store has forgotten the old one, or even its id,
+// that stands, and the error is [evidence.ErrForgotten].
+func (a *Agent) replace(ctx context.Context, learner *strategy.Learner, c strategy.Choice, old, is *told, w worth, b store.Batch) (err error) {
+	counted := old != nil && !old.Dropped
 	switch {
-	case is == nil:
+	case counted && is == nil:
 		err = learner.Retract(ctx, c, old.ID, "", "withdrawn", b)
-	case old == nil:
-		return a.observe(ctx, c, is.ID, w, b)
-	default:
+	case counted:
 		_, err = learner.Revise(ctx, old.ID, outcomeOf(c, is.ID, w), b)
-	}
-	if !errors.Is(err, heed.ErrNotFound) { // it did not count
-		return err
-	}
-	if is == nil {
+	case is == nil:
 		return a.alone(ctx, nil, b)
+	default:
+		_, err = learner.Observe(ctx, outcomeOf(c, is.ID, w), b)
 	}
-	return a.observe(ctx, c, is.ID, w, b)
+	if errors.Is(err, heed.ErrNotFound) {
+		err = fmt.Errorf("the outcome before: %w", evidence.ErrForgotten)
+	}
+	return err
 }
 
 func outcomeOf(c strategy.Choice, id string, w worth) strategy.Outcome {

@@ -60,6 +60,7 @@ type told struct {
 	ID         string  `json:"id"`
 	Value      float64 `json:"value"`
 	Confidence float64 `json:"confidence"`
+	Dropped    bool    `json:"dropped,omitempty"` // it was too unsure to count, so nothing has to be replaced
 }
 
 // said is a reaction that stands.
