@@ -30,7 +30,8 @@ type Correction struct {
 const gate = "loop"
 
 // Correct takes a reviewer's words. Corrections that say the same become a proposal, which other people approve as a rule:
-// see [Agent.Feedback]. It returns what was made of the correction. Without feedback, the error is a [*heed.ConfigError].
+// see [Agent.Feedback]. It returns what was made of the correction: its Proposal is the id of the pending proposal that it speaks
+// for, or "". Without feedback, the error is a [*heed.ConfigError].
 func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	f, err := a.correct(ctx, id, c)
 	return f, wrap("correct", err)

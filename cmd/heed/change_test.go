@@ -185,7 +185,16 @@ func TestRulesThroughTheGate(t *testing.T) {
 		actions = append(actions, strings.TrimPrefix(entry.Action, "feedback.")+" by "+entry.Actor)
 	}
 	assert.Subset(t, actions, []string{"retire by nils", "reject by nils", "approve by nils", "approve by maria", "propose by wendy"})
-	assert.Contains(t, call{args: of("show", "7d0c2b13")}.run(t).out, "rule: retired")
+	shown := call{args: of("show", "7d0c2b13")}.run(t).out
+	assert.Contains(t, shown, "rule: retired")
+	assert.Regexp(t, `(?m)^retire, by nils on .*: nobody does that any more$`, shown)
+	assert.Regexp(t, `(?m)^refused to approve, by wendy on .*: nobody approves what they proposed`, shown)
+	assert.Regexp(t, `(?m)^closed by nils on .*: the bot does it$`, call{args: of("show", "7d0c2b11")}.run(t).out)
+	listed := call{args: of("list", "--status", "rejected")}.run(t).out
+	assert.Contains(t, listed, "nils")
+	assert.Contains(t, listed, "the bot does it")
+	report := read[ruleReport](t, of("show", "7d0c2b13")...)
+	assert.Equal(t, "feedback.retire", report.History[len(report.History)-1].Action)
 }
 
 // TestARuleIsChangedThroughTheGate: pinned, unpinned, and restored, each by two others than who asks and who wrote it.

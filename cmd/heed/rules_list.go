@@ -28,6 +28,9 @@ type ruleLine struct {
 	Effect    *feedback.Effect `json:"effect,omitempty"` // of a rule that was measured
 	Text      string           `json:"text"`
 	Pinned    bool             `json:"pinned,omitempty"`
+	// Decider closed the proposal, and Reason says why.
+	Decider string `json:"decided_by,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 }
 
 // Run lists proposals and rules.
@@ -55,12 +58,12 @@ func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err
 	}
 	for _, p := range proposals {
 		if p.Status != feedback.StateApproved && wanted(string(p.Status), p.Status == feedback.StatePending) {
-			all = append(all, ruleLine{ID: p.ID, Status: string(p.Status), Since: p.Created, Agents: p.Agents, Approvals: len(p.Approvals), Text: p.Text})
+			all = append(all, ruleLine{ID: p.ID, Status: string(p.Status), Since: p.Created, Agents: p.Agents, Approvals: len(p.Approvals), Text: p.Text, Decider: p.Decider, Reason: p.Reason})
 		}
 	}
 	for _, r := range rules {
 		if wanted(string(r.Status), r.Status == feedback.StateActive) {
-			line := ruleLine{r.ID, string(r.Status), r.Since, r.Agents, len(r.Approvals), nil, r.Text, r.Pinned}
+			line := ruleLine{r.ID, string(r.Status), r.Since, r.Agents, len(r.Approvals), nil, r.Text, r.Pinned, "", ""}
 			if r.Effect.Status != "" {
 				line.Effect = &r.Effect
 			}
@@ -71,7 +74,12 @@ func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err
 }
 
 func printRules(p *printer, all []ruleLine) {
-	t := newTable("~id", "status", ">for", "?>effect", "?since", "~agents", "~rule")
+	closed := slices.ContainsFunc(all, func(r ruleLine) bool { return r.Reason != "" })
+	columns := []string{"~id", "status", ">for", "?>effect", "?since", "~agents", "~rule"}
+	if closed {
+		columns = append(columns, "~by", "~why")
+	}
+	t := newTable(columns...)
 	for _, r := range all {
 		effect := "-"
 		if r.Effect != nil {
@@ -81,7 +89,11 @@ func printRules(p *printer, all []ruleLine) {
 		if r.Pinned {
 			status += ", pinned"
 		}
-		t.add(show(r.ID), status, count(r.Approvals), effect, moment(r.Since), list(r.Agents, "all"), show(r.Text))
+		cells := []string{show(r.ID), status, count(r.Approvals), effect, moment(r.Since), list(r.Agents, "all"), show(r.Text)}
+		if closed {
+			cells = append(cells, cmp.Or(show(r.Decider), "heed"), show(r.Reason))
+		}
+		t.add(cells...)
 	}
 	t.print(p)
 }

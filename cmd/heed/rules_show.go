@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/store"
 )
 
 type rulesShow struct {
@@ -21,12 +22,17 @@ type ruleReport struct {
 	Hash     string              `json:"hash"`
 	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
 	Now      []feedback.Conflict `json:"conflicts_now"`     // what stands against it now
+	Before   []feedback.Proposal `json:"before,omitempty"`  // the proposals that it follows, the latest first
+	History  []store.AuditEntry  `json:"history,omitempty"` // who did what to it, the first first
 }
 
 // Run shows a proposal or a rule.
 func (cmd *rulesShow) Run(s *session) error {
 	return withRules(s, func(f *feedback.Service) error {
 		r, err := cmd.read(s, f)
+		if err == nil {
+			err = r.readHistory(s, f)
+		}
 		if err != nil {
 			return err
 		}
@@ -63,10 +69,71 @@ func (cmd *rulesShow) read(s *session, f *feedback.Service) (r ruleReport, err e
 	return r, nil
 }
 
+const mostBefore = 20
+
+// readHistory reads what came before, and who did what.
+func (r *ruleReport) readHistory(s *session, f *feedback.Service) error {
+	id := ""
+	if r.Rule != nil {
+		id = r.Rule.ID
+	}
+	if r.Proposal != nil {
+		id = r.Proposal.ID
+		for previous := r.Proposal.Previous; previous != "" && len(r.Before) < mostBefore; {
+			p, err := f.Rules().Proposal(s.ctx, previous)
+			switch {
+			case errors.Is(err, heed.ErrNotFound):
+				previous = "" // the store has dropped it
+				continue
+			case err != nil:
+				return damaged("proposal", previous, err)
+			}
+			r.Before, previous = append(r.Before, p), p.Previous
+		}
+	}
+	for entry, err := range store.AuditEntries(s.ctx, f.Config().Store, store.AuditQuery{Name: id}) {
+		if err != nil {
+			return err
+		}
+		if entry.Subject == id {
+			r.History = append(r.History, entry)
+		}
+	}
+	slices.Reverse(r.History)
+	return nil
+}
+
+// printHistory prints what was done that a proposal does not say by itself.
+func (r *ruleReport) printHistory(p *printer) {
+	for i := range r.Before {
+		before := &r.Before[i]
+		who := ""
+		if before.Decider != "" {
+			who = " by " + show(before.Decider)
+		}
+		if before.Status == feedback.StatePending {
+			continue
+		}
+		p.line("before it: %s, %s%s on %s: %s", show(before.ID), strings.ToLower(string(before.Status)), who, moment(before.Decided), show(before.Reason))
+	}
+	for _, entry := range r.History {
+		action := strings.TrimPrefix(entry.Action, "feedback.")
+		if said := r.Proposal != nil && slices.Contains([]string{"propose", "approve", "reject"}, action); !said {
+			what, refused := strings.CutSuffix(action, ".refused")
+			if refused {
+				what = "refused to " + what
+			}
+			by := cmp.Or(show(entry.Actor), "heed")
+			p.line("%s, by %s on %s: %s", what, by, moment(entry.At), show(cmp.Or(entry.Details["refusal"], entry.Reason)))
+		}
+	}
+}
+
 func (r *ruleReport) print(p *printer) {
 	if r.Proposal != nil {
 		printProposal(p, r)
 	}
+	r.printHistory(p)
 	if r.Rule == nil {
 		p.line("hash: %s", r.Hash)
 		return

@@ -218,8 +218,8 @@ var broken = map[string]map[string]fault{
 			r.Err = errors.Join(r.Err, errors.New(r.Text))
 			return told(b.agent.Tool(ctx, p.Event.ID, r))
 		}},
-		"calls a tool twice": {tool: func(b *bot, ctx context.Context, _ *loop.Plan, r loop.ToolResult) error {
-			_, err := b.call(ctx, looptest.Call{Tool: r.Name})
+		"calls a tool twice": {tool: func(b *bot, ctx context.Context, p *loop.Plan, r loop.ToolResult) error {
+			_, err := b.call(ctx, p, looptest.Call{Tool: r.Name})
 			return err
 		}},
 	},
@@ -399,6 +399,40 @@ var broken = map[string]map[string]fault{
 				return loop.Answer{ID: p.Event.ID, Text: r.Text}, err
 			},
 		},
+	},
+	"the end of an answer reaches who follows the stream": {
+		"does not end the stream": {end: func(*bot, func()) {}},
+	},
+	"people of one session are told apart": {
+		"names who opened the session": {event: func(b *bot, e *loop.Event) {
+			opener, _ := b.plans.LoadOrStore(e.Session, e.Person)
+			e.Person = opener.(string)
+		}},
+		"names who spoke before": {event: func(b *bot, e *loop.Event) {
+			if before, is := b.plans.Swap(e.Session, e.Person); is {
+				e.Person = before.(string)
+			}
+		}},
+	},
+	"the model of an arm answers": {
+		"has one model": {model: func(b *bot, _ *loop.Plan) *looptest.Model { return b.script.Model }},
+		"keeps the first arm's": {model: func(b *bot, p *loop.Plan) *looptest.Model {
+			first, _ := b.plans.LoadOrStore("first", p.Arm.ModelName)
+			if named := b.script.Models[first.(string)]; named != nil {
+				return named
+			}
+			return b.script.Model
+		}},
+		"takes every model for it": {model: func(b *bot, _ *loop.Plan) *looptest.Model {
+			for _, m := range b.script.Models {
+				return m
+			}
+			return b.script.Model
+		}},
+	},
+	"a model can call no tools but those of its arm": {
+		"has all tools": {tools: func(*bot, *loop.Plan) []string { return nil }},
+		"has none":      {tools: func(*bot, *loop.Plan) []string { return []string{} }},
 	},
 }
 

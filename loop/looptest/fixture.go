@@ -39,6 +39,8 @@ const (
 	ann, bob = "ann", "bob"
 
 	lookUp, deploy = "look_up", "deploy"
+
+	second = "second" // the name of an arm and of its model
 )
 
 const shownID, trustedID, noteID, baitID = "restart", "rotate", "room", "mirrors"
@@ -78,6 +80,7 @@ type fixture struct {
 	store     *shaky
 	agent     *loop.Agent
 	model     *Model
+	second    *Model // which an arm may name
 	driver    Driver
 	turns     int
 
@@ -88,8 +91,9 @@ type fixture struct {
 
 func newFixture(t tb, s Subject, streaming bool) *fixture {
 	t.Helper()
-	f := &fixture{tb: t, streaming: streaming, clock: &clock{}, model: &Model{}, subject: s}
+	f := &fixture{tb: t, streaming: streaming, clock: &clock{}, model: &Model{}, second: &Model{}, subject: s}
 	f.model.will(says("Look at ", "the logs."))
+	f.second.will(says("Ask ", "the operator."))
 	f.tool = func(context.Context) (string, error) { return "The disk is half full.", nil }
 	kept, err := memstore.New(memstore.Config{Now: f.clock.Now})
 	f.must("a store", err)
@@ -141,7 +145,7 @@ func (f *fixture) script() Script {
 		}
 		return f.tool(ctx)
 	}
-	return Script{System: hostPrompt, Model: f.model, Tools: []Tool{
+	return Script{System: hostPrompt, Model: f.model, Models: map[string]*Model{second: f.second}, Tools: []Tool{
 		{Name: lookUp, Description: "Says how a host is.", Run: run},
 		{Name: deploy, Description: "Deploys to a host.", Run: func(ctx context.Context, input string) (string, error) {
 			f.runs.Add(1)

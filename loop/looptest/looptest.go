@@ -16,14 +16,18 @@
 // The suite plays the model, the tools and the people. It looks at what the people saw, at what the model was sent, and at what
 // the agent learned. It does not look into the adapter. It needs nothing but the standard library.
 //
-// The suite does not check that an adapter uses Arm.Model and Arm.Tools of a plan. Later versions may test more.
+// It checks that an adapter has an arm's model answer, and lets it call the arm's tools alone, only if [Subject] says so. Later versions
+// may test more.
 package looptest
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/conformance"
 	"github.com/heedhq/heed/loop"
 )
@@ -37,12 +41,16 @@ type Subject struct {
 	Configure func(c *loop.Config, s Script)
 	// Patience is how long the suite waits for the end of a turn. 0 means 10 seconds.
 	Patience time.Duration
+	// Models says that the adapter has the model answer that the plan's Arm.ModelName names: see [Script].Models. Tools says that a model
+	// can call none but the tools of the plan's Arm.Tools, where there are any. The suite checks what is set.
+	Models, Tools bool
 }
 
 // A Script is what the framework's agent is made of.
 type Script struct {
 	System string // the host's own system prompt
 	Model  *Model
+	Models map[string]*Model // what arms may name in place of Model
 	Tools  []Tool
 }
 
@@ -114,6 +122,38 @@ var rules = []conformance.Rule[Subject]{
 	both("turns at once are kept apart", atOnce),
 	both("tools of turns at once are kept apart", toolsAtOnce),
 	both("thoughts reach neither the user nor heed", thoughts),
+	both("the end of an answer reaches who follows the stream", streamEnds),
+	both("people of one session are told apart", groupChat),
+	armed("the model of an arm answers", (*Subject).hasModels, []loop.Arm{{ID: "short", System: armPrompt}, {ID: second, ModelName: second}}, armModels),
+	armed("a model can call no tools but those of its arm", (*Subject).hasTools, []loop.Arm{{ID: "careful", Tools: []string{lookUp}}}, armTools),
+}
+
+func (s *Subject) hasModels() bool { return s.Models }
+func (s *Subject) hasTools() bool  { return s.Tools }
+
+// armed checks a rule with arms of its own, for a subject that has what the rule is about.
+func armed(name string, has func(*Subject) bool, arms []loop.Arm, check func(*fixture)) conformance.Rule[Subject] {
+	rule := both(name, check)
+	checked := rule.Check
+	rule.Check = func(t tb, s Subject) {
+		t.Helper()
+		if !has(&s) {
+			return
+		}
+		configure := s.Configure
+		s.Configure = func(c *loop.Config, script Script) {
+			if configure != nil {
+				configure(c, script)
+			}
+			c.Arms, c.Models = slices.Clone(arms), maps.Clone(c.Models)
+			if c.Models == nil {
+				c.Models = make(map[string]decision.LLM)
+			}
+			c.Models[second] = asLLM(script.Models[second])
+		}
+		checked(t, s)
+	}
+	return rule
 }
 
 // both checks a rule with a framework that gives answers as a whole, and with one that streams.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -40,10 +41,13 @@ type fault struct {
 	toolContext func(context.Context) context.Context
 	answered    func(*bot, context.Context, loop.Plan, loop.Reply) (loop.Answer, error)
 	said        func(*bot, context.Context, looptest.Turn, *looptest.Said) // in the end
+	model       func(*bot, *loop.Plan) *looptest.Model
+	tools       func(*bot, *loop.Plan) []string
+	end         func(*bot, func()) // of a stream
 }
 
 func newBot(f fault) looptest.Subject {
-	return looptest.Subject{New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+	return looptest.Subject{Models: true, Tools: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 		b := &bot{agent: agent, script: s, fault: f, sessions: make(map[string][]looptest.Line), lock: make(chan struct{}, 1)}
 		turn := (*bot).contained
 		if f.turn != nil {
@@ -144,7 +148,7 @@ func (b *bot) converse(ctx context.Context, plan *loop.Plan, lines []looptest.Li
 			if b.toolContext != nil {
 				inner = b.toolContext(ctx)
 			}
-			text, err := b.call(inner, call)
+			text, err := b.call(inner, plan, call)
 			r := loop.ToolResult{ID: call.ID, Name: call.Tool, Text: text, Err: err, Task: plan.Event.Task}
 			if b.tool != nil {
 				err = b.tool(b, ctx, plan, r)
@@ -165,14 +169,14 @@ func (b *bot) converse(ctx context.Context, plan *loop.Plan, lines []looptest.Li
 // ask asks the model once. If the model breaks off, it returns what there is with the error.
 func (b *bot) ask(ctx context.Context, plan *loop.Plan, lines []looptest.Line, stream func(string)) (said looptest.Piece, err error) {
 	if stream == nil {
-		said, err = b.script.Model.Generate(ctx, lines)
+		said, err = b.modelOf(plan).Generate(ctx, lines)
 		if b.piece != nil {
 			b.piece(b, ctx, plan, &said)
 		}
 		return said, err
 	}
 	write, end := loop.Spoken(stream)
-	for piece, err := range b.script.Model.Stream(ctx, lines) {
+	for piece, err := range b.modelOf(plan).Stream(ctx, lines) {
 		if err != nil {
 			return said, err
 		}
@@ -183,14 +187,33 @@ func (b *bot) ask(ctx context.Context, plan *loop.Plan, lines []looptest.Line, s
 		said.Text += piece.Text
 		said.Calls = append(said.Calls, piece.Calls...)
 	}
-	end()
+	if b.end != nil {
+		b.end(b, end)
+	} else {
+		end()
+	}
 	return said, nil
 }
 
+// modelOf returns the model of a plan's arm.
+func (b *bot) modelOf(plan *loop.Plan) *looptest.Model {
+	if b.model != nil {
+		return b.model(b, plan)
+	}
+	if named := b.script.Models[plan.Arm.ModelName]; named != nil {
+		return named
+	}
+	return b.script.Model
+}
+
 // call calls a tool.
-func (b *bot) call(ctx context.Context, call looptest.Call) (string, error) {
+func (b *bot) call(ctx context.Context, plan *loop.Plan, call looptest.Call) (string, error) {
+	allowed := plan.Arm.Tools
+	if b.tools != nil {
+		allowed = b.tools(b, plan)
+	}
 	for _, tool := range b.script.Tools {
-		if tool.Name == call.Tool {
+		if tool.Name == call.Tool && (allowed == nil || slices.Contains(allowed, call.Tool)) {
 			return tool.Run(ctx, call.Input)
 		}
 	}
@@ -207,6 +230,7 @@ type turnKey struct{}
 func TestAnswer(t *testing.T) {
 	var b *bot
 	looptest.Run(t, looptest.Subject{
+		Models: true, // the loop calls it
 		Configure: func(c *loop.Config, s looptest.Script) {
 			b = &bot{script: s}
 			mine := b

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/host"
 )
 
@@ -84,6 +85,14 @@ func (m *Model) Stream(ctx context.Context, r Request) iter.Seq2[Piece, error] {
 			yield(Piece{}, err)
 		}
 	}
+}
+
+// asLLM returns a model as [loop.Config].Models has it, for adapters that leave the call to the loop.
+func asLLM(m *Model) decision.LLM {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		p, err := m.Generate(ctx, Request{{System, r.System}, {User, r.Prompt}})
+		return decision.LLMResponse{Text: p.Text, Thoughts: p.Thought}, err
+	})
 }
 
 // will sets what the model says from now on, and forgets what it was sent.
