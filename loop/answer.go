@@ -186,10 +186,11 @@ func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row
 		r.Notes = append(r.Notes, n.ID)
 	}
 	if !a.cfg.Decision.HashTexts {
-		r.Text, r.About = res.Text, e.beginning()
-		if err := a.redact(&r.Text, &r.About); err != nil {
+		r.Text, r.About = res.Text, e.Text
+		if err := a.redact(&r.Text, &r.About); err != nil { // whole, as a part of a secret does not look like one
 			return r, err
 		}
+		r.About = beginning(r.About)
 	}
 	if a.patterns != nil && e.Task != "" && res.Path == decision.Model {
 		followed, err := a.patterns.Extract(ctx, res.Text)

@@ -1,7 +1,10 @@
 package loop_test
 
 import (
+	"bytes"
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,7 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
 )
 
 // An event that waited in a queue for an hour is answered, its silence settles, and no later answer waits behind it.
@@ -50,4 +57,58 @@ func TestFallbacksAreAskedWhateverIsWrong(t *testing.T) {
 			assert.Equal(t, "Rotate its logs.", answer.Text)
 		})
 	}
+}
+
+// Who takes back the answers of others is the source of what that says of the arm: limits on sources hold, and it goes with them.
+func TestTheUndoOfAnothersAnswer(t *testing.T) {
+	st := &memstore.Store{}
+	agent, err := loop.New(ctx, loop.Config{
+		Store: st, Model: &mouth{says: "Rotate its logs."}, Arms: []loop.Arm{{ID: "a"}}, Strategy: strategy.Config{Guarded: true}, ArmsIgnoreSilence: true,
+	})
+	require.NoError(t, err)
+	mean := func() float64 {
+		require.NoError(t, agent.Strategy().Refresh(ctx))
+		beliefs, err := agent.Strategy().Beliefs(ctx, strategy.Query{})
+		require.NoError(t, err)
+		return beliefs[0].Mean()
+	}
+	for i := range 40 {
+		id := fmt.Sprint("e", i)
+		_, err := agent.Answer(ctx, loop.Event{ID: id, Text: "The disk is full.", Person: fmt.Sprint("person ", i)})
+		require.NoError(t, err)
+		if i < 20 {
+			require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: fmt.Sprint("person ", i), Value: 1}))
+		}
+	}
+	before := mean()
+	for i := 20; i < 40; i++ {
+		if i%2 == 0 {
+			require.NoError(t, agent.Undo(ctx, fmt.Sprint("e", i), "mallory"))
+			continue
+		}
+		_, err := agent.Hear(ctx, learning.Message{ID: fmt.Sprint("m", i), Text: "undo that", Person: "mallory"})
+		require.NoError(t, err)
+	}
+	assert.Greater(t, mean(), before-0.1)
+	_, err = st.Commit(ctx, store.Batch{Expunge: []string{"mallory"}})
+	require.NoError(t, err)
+	assert.InDelta(t, before, mean(), 1e-9)
+}
+
+// A secret that begins where the comparable part of a text ends is still a secret.
+func TestRedactBeforeATextIsCut(t *testing.T) {
+	st := &memstore.Store{}
+	secret := "sk-" + strings.Repeat("7", 32)
+	agent, err := loop.New(ctx, loop.Config{
+		Store: st, Model: &mouth{says: "Rotate its logs."}, Redact: func(text string) string { return strings.ReplaceAll(text, secret, "[key]") },
+	})
+	require.NoError(t, err)
+	yes := true
+	text := strings.Repeat("a", 8192-20) + secret
+	_, err = agent.Answer(ctx, loop.Event{ID: "e", Text: text, Person: "ann", Task: "t"})
+	require.NoError(t, err)
+	require.NoError(t, agent.Outcome(ctx, "e", loop.Outcome{Success: &yes}))
+	var dump bytes.Buffer
+	require.NoError(t, st.Dump(ctx, &dump))
+	assert.NotContains(t, dump.String(), "sk-7")
 }

@@ -131,12 +131,12 @@ func (o *Outcome) validate() error {
 
 const maxBeginning = 8 << 10
 
-// beginning returns the part of the text that is compared with others.
-func (e *Event) beginning() string {
-	if len(e.Text) <= maxBeginning {
-		return e.Text
+// beginning returns the part of a text that is compared with others.
+func beginning(text string) string {
+	if len(text) <= maxBeginning {
+		return text
 	}
-	return strings.ToValidUTF8(e.Text[:maxBeginning], "")
+	return strings.ToValidUTF8(text[:maxBeginning], "")
 }
 
 func (e *Event) validate() error {

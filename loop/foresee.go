@@ -24,10 +24,10 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 	}
 	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
 	if a.learning != nil {
-		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, e.beginning(), a.cfg.Fit, considered)
+		f.heuristics, f.late[0] = inDomain(ctx, a, b.heuristics, e.Domain, beginning(e.Text), a.cfg.Fit, considered)
 	}
 	if !a.cfg.Shadow {
-		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, e.beginning(), a.cfg.NoteFit, a.cfg.Budget.Notes)
+		f.notes, f.late[1] = inDomain(ctx, a, b.notes, e.Domain, beginning(e.Text), a.cfg.NoteFit, a.cfg.Budget.Notes)
 	}
 	f.took = time.Since(began) //nolint:forbidigo // likewise
 	return f

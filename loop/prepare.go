@@ -264,7 +264,7 @@ func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
 	if a.patterns == nil || p.Event.Task == "" {
 		return nil
 	}
-	plan, err := a.patterns.Plan(ctx, p.Event.beginning())
+	plan, err := a.patterns.Plan(ctx, beginning(p.Event.Text))
 	if err != nil {
 		return err
 	}

@@ -212,7 +212,7 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	now := a.cfg.Now()
 	return wrap("undo", a.change(ctx, id, func(after *row) error {
 		if after.Undone.IsZero() {
-			after.Undone = now
+			after.Undone, after.Undoer = now, person
 			after.settle()
 		}
 		return nil
@@ -278,7 +278,7 @@ func (a *Agent) note(ctx context.Context, m *learning.Message, signals []learnin
 				return b, nil, err
 			}
 		}
-		if kept.Value.hears(&s, m.At) {
+		if kept.Value.hears(&s, m.Person, m.At) {
 			changed[s.EventID] = kept
 		}
 	}
@@ -306,14 +306,14 @@ func undoneBy(signals []learning.Signal) (ids []string) {
 }
 
 // hears notes what a message said of the answer, and reports whether it said anything.
-func (r *row) hears(s *learning.Signal, at time.Time) bool {
+func (r *row) hears(s *learning.Signal, person string, at time.Time) bool {
 	switch {
 	case s.Channel == learning.ChannelIgnored:
 		r.Ignored = at
 	case s.Type == learning.Neutral:
 		return false
 	case s.Channel == learning.ChannelUndo:
-		r.Undone = at
+		r.Undone, r.Undoer = at, person
 	case s.Channel == learning.ChannelOutcome && (r.Seen == nil || !r.Seen.Told):
 		r.Seen = &seen{Value: sign(s.Type), At: at}
 	default:

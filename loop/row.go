@@ -43,6 +43,7 @@ type row struct {
 
 	Said    []said    `json:"said,omitempty"`
 	Undone  time.Time `json:"undone,omitzero"`
+	Undoer  string    `json:"undoer,omitempty"` // who took the answer back
 	Ignored time.Time `json:"ignored,omitzero"`
 	Silent  time.Time `json:"silent,omitzero"`
 	Seen    *seen     `json:"seen,omitempty"`
@@ -93,7 +94,7 @@ func answersOf(name string) records.Kind[row] {
 	return records.Kind[row]{
 		Kind: store.Kind{
 			Name: name + ".answer", Limits: store.Limits{For: month, Most: 100_000},
-			Caused: []string{"person", "said.*.person", "seen.source"},
+			Caused: []string{"person", "said.*.person", "seen.source", "undoer"},
 		},
 		Place: (row).place,
 	}
@@ -111,6 +112,7 @@ func (r row) place() (id string, at time.Time, keys []string) {
 		}
 	}
 	person(r.Person)
+	person(r.Undoer)
 	for _, s := range r.Said {
 		person(s.Person)
 	}
@@ -164,7 +166,7 @@ func (r *row) settle() {
 func (r *row) see(f learning.Fate, approves bool) {
 	switch {
 	case !f.Undone.IsZero():
-		r.Undone = f.Undone
+		r.Undone, r.Undoer = f.Undone, r.Person
 	case !f.Outcome.IsZero():
 		value := -1.
 		if f.Success {
@@ -216,7 +218,7 @@ func (r *row) worth() (w worth, known bool) {
 	}
 	switch {
 	case !r.Undone.IsZero():
-		return worth{-1, 1, "undo", r.Person, r.Undone}, true
+		return worth{-1, 1, "undo", r.Undoer, r.Undone}, true
 	case weight > 0:
 		w.value, w.confidence = sum/weight, 1
 		if r.Seen != nil && r.Seen.Told {
@@ -247,7 +249,7 @@ func (r *row) known() (all []strategy.Result) {
 		all = append(all, strategy.Result{Value: value, Confidence: left * confidence, Channel: channel, Source: source, At: at})
 	}
 	if !r.Undone.IsZero() {
-		add(-1, 1, "undo", r.Person, r.Undone)
+		add(-1, 1, "undo", r.Undoer, r.Undone)
 		left = 0
 	}
 	if weight > 0 && r.Seen != nil && r.Seen.Told {
