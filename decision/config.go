@@ -131,6 +131,9 @@ func (m PredictionMode) known() bool { return m == NoPrediction || m == SecondCa
 //
 //	<Question>
 type Prompts struct {
+	// Bare leaves Event and Question out where they are empty. Without an Event, the prompt begins with what happened, and does not name
+	// the source. Its lines stay: in a fence if other parts of the prompt are beside it, or if it reads like one of them.
+	Bare bool
 	// System is what the model has to do. It follows [Config].Persona in the system prompt. The briefing follows, and the goals
 	// under GoalsHeading.
 	System       string
@@ -179,9 +182,12 @@ func SpecConfig() Config {
 }
 
 func (p Prompts) withDefaults() Prompts {
-	d := &defaultPrompts
+	d := defaultPrompts
+	if p.Bare {
+		d.Event, d.Question = "", ""
+	}
 	return Prompts{
-		System: cmp.Or(p.System, d.System), GoalsHeading: cmp.Or(p.GoalsHeading, d.GoalsHeading),
+		Bare: p.Bare, System: cmp.Or(p.System, d.System), GoalsHeading: cmp.Or(p.GoalsHeading, d.GoalsHeading),
 		Event: cmp.Or(p.Event, d.Event), Candidates: cmp.Or(p.Candidates, d.Candidates), Question: cmp.Or(p.Question, d.Question),
 		Prediction: cmp.Or(p.Prediction, d.Prediction), SuccessHeading: cmp.Or(p.SuccessHeading, d.SuccessHeading),
 		Ending: cmp.Or(p.Ending, d.Ending),

@@ -137,7 +137,7 @@ func (d *Decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 	}
 	shown, withheld := d.shown(r)
 	goals := d.cfg.goals(r)
-	res.System, res.Prompt = d.cfg.system(r.Briefing, goals), d.cfg.ask(r, shown)
+	res.System, res.Prompt = d.cfg.system(r, goals), d.cfg.ask(r, shown)
 	for _, c := range shown {
 		res.ShownIDs = append(res.ShownIDs, c.HeuristicID)
 	}

@@ -1,6 +1,7 @@
 package decision
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -8,11 +9,13 @@ import (
 )
 
 // system returns the system prompt, with the briefing and the goals behind it.
-func (c *Config) system(briefing string, goals []string) string {
-	if briefing = strings.TrimSpace(briefing); briefing != "" {
+func (c *Config) system(r *Request, goals []string) string {
+	briefing := strings.TrimSpace(r.Briefing)
+	if briefing != "" {
 		briefing = "\n\n" + briefing
 	}
-	return strings.TrimSpace(c.Persona+"\n\n"+c.Prompts.System) + briefing + bullets(c.Prompts.GoalsHeading, goals)
+	own := cmp.Or(r.System, c.Persona+"\n\n"+c.Prompts.System)
+	return strings.TrimSpace(own) + briefing + bullets(c.Prompts.GoalsHeading, goals)
 }
 
 // bullets returns goals as a list under a heading, and nothing where there are none.
@@ -30,27 +33,54 @@ func bullets(heading string, goals []string) string {
 
 // ask returns what the model is asked about an event, beside the candidates in the order in which they stand.
 func (c *Config) ask(r *Request, shown []Candidate) string {
-	var b strings.Builder
-	if b.WriteString(c.heading(r.Source)); r.Code {
-		b.WriteString("\n" + prompt.Code(r.Text, c.MaxText) + "\n\n")
-	} else {
-		b.WriteString(" " + prompt.Line(r.Text, c.MaxText) + "\n\n")
-	}
+	var after []string
 	if len(shown) > 0 {
-		b.WriteString(c.Prompts.Candidates + "\n")
-		for i, candidate := range shown {
-			b.WriteString(strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition, 0) + " → Response:")
-			if candidate.Code {
-				b.WriteString("\n" + prompt.Code(candidate.Action, c.MaxText) + "\n")
-			} else {
-				b.WriteString(" " + prompt.Quote(candidate.Action, 0) + "\n")
-			}
-		}
-		b.WriteString("\n")
+		after = append(after, c.listed(shown))
 	}
-	b.WriteString(c.Prompts.Question)
+	if c.Prompts.Question != "" {
+		after = append(after, c.Prompts.Question)
+	}
 	if c.Prediction == SameCall {
-		b.WriteString("\n\n" + c.Prompts.Ending)
+		after = append(after, c.Prompts.Ending)
+	}
+	return strings.Join(append([]string{c.happened(r, len(after) == 0)}, after...), "\n\n")
+}
+
+// happened returns what happened, as the prompt begins with it. alone says that nothing follows.
+func (c *Config) happened(r *Request, alone bool) string {
+	titled, code := c.Prompts.Event != "", r.Code
+	if c.Prompts.Bare && prompt.Check(r.Text) != nil {
+		code = code || titled || !alone || strings.Contains(plain(r.Text), plain(c.Prompts.Candidates))
+	}
+	switch fenced := prompt.Code(r.Text, c.MaxText); {
+	case titled && code:
+		return c.heading(r.Source) + "\n" + fenced
+	case titled:
+		return c.heading(r.Source) + " " + prompt.Line(r.Text, c.MaxText)
+	case code:
+		return fenced
+	default:
+		return unfenced(fenced)
+	}
+}
+
+// unfenced returns what stands in a fence.
+func unfenced(block string) string {
+	_, text, _ := strings.Cut(block, "\n")
+	return text[:max(strings.LastIndexByte(text, '\n'), 0)]
+}
+
+// listed returns the candidates that the prompt shows.
+func (c *Config) listed(shown []Candidate) string {
+	var b strings.Builder
+	b.WriteString(c.Prompts.Candidates)
+	for i, candidate := range shown {
+		b.WriteString("\n" + strconv.Itoa(i+1) + ". Situation: " + prompt.Quote(candidate.Condition, 0) + " → Response:")
+		if candidate.Code {
+			b.WriteString("\n" + prompt.Code(candidate.Action, c.MaxText))
+		} else {
+			b.WriteString(" " + prompt.Quote(candidate.Action, 0))
+		}
 	}
 	return b.String()
 }

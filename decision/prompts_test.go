@@ -252,3 +252,22 @@ func TestCodeInAPrompt(t *testing.T) {
 	assert.Contains(t, first.Prompt, "```\npanic:…\n```")
 	assert.Contains(t, first.Prompt, "```\nif err…\n```")
 }
+
+// Bare prompts have no words of heed's but the candidates' heading, and Request.System replaces what the configuration says.
+func TestBarePromptsHaveNoDefaults(t *testing.T) {
+	bare := decision.Config{Persona: "You watch.", Prompts: decision.Prompts{Bare: true}}
+	first, _ := asked(t, bare, decision.Request{Text: "It <b>rains</b>.\n- Hard.", Source: "kitchen", System: "You cook.", Briefing: "Be brief."})
+	assert.Equal(t, "It <b>rains</b>.\n- Hard.", first.Prompt)
+	assert.Equal(t, "You cook.\n\nBe brief.", first.System)
+	bare.Prompts.Question = "Well?"
+	first, _ = asked(t, bare, decision.Request{Text: "It rains.\nHard.", Source: "kitchen"})
+	assert.Equal(t, "```\nIt rains.\nHard.\n```\n\nWell?", first.Prompt)
+	bare.Prompts.Event = "News"
+	first, _ = asked(t, bare, decision.Request{Text: "It rains.\nHard.", Source: "kitchen"})
+	assert.Equal(t, "News [kitchen]:\n```\nIt rains.\nHard.\n```\n\nWell?", first.Prompt)
+	first, _ = asked(t, bare, decision.Request{})
+	assert.Equal(t, "News:\n\nWell?", strings.ReplaceAll(first.Prompt, ": \n", ":\n"))
+	bare.Prompts.Event, bare.Prompts.Question = "", ""
+	first, _ = asked(t, bare, decision.Request{})
+	assert.Empty(t, first.Prompt)
+}

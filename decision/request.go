@@ -31,6 +31,8 @@ type Request struct {
 	Urgency float64
 	// Goals are what the user wants. Empty means those of the configuration.
 	Goals []string
+	// System replaces Config.Persona and Prompts.System for this event. "" means those.
+	System string
 	// Briefing is what else the model has to know, such as rules and warnings. It follows the system prompt and precedes the
 	// goals, unchanged but for blanks around it. Pass text from outside through package prompt first; feedback.Rules and
 	// patterns.Plan have done so.

@@ -168,7 +168,12 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 	d := cfg.Decision
 	share(cfg, &d.Store, &d.Now, &d.Observer)
 	d.LLM = decision.LLMFunc(generate)
-	d.Persona = cmp.Or(d.Persona, cfg.System)
+	d.MaxText, d.Prompts.Bare = cmp.Or(d.MaxText, maxText), true
+	if d.Prompts.System == "" {
+		d.Prompts.System = cfg.System
+	} else {
+		d.Persona = cmp.Or(d.Persona, cfg.System)
+	}
 	if d.Similarity == nil {
 		d.Similarity = cfg.Similarity
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -12,6 +13,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/store"
 )
 
@@ -88,7 +90,11 @@ func (p *Plan) answer() Answer {
 
 // decide has a model answer.
 func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
-	res, err := a.deciderOf(p).Decide(context.WithValue(ctx, callKey{}, c), a.request(p, a.first(p)))
+	r := a.request(p, a.first(p))
+	if c.event != nil {
+		a.tell(p, c, &r)
+	}
+	res, err := a.deciderOf(p).Decide(context.WithValue(ctx, callKey{}, c), r)
 	if errors.Is(err, errAnswered) {
 		if err = a.earlier(ctx, p); err == nil {
 			return a.checked(ctx, p)
@@ -103,6 +109,19 @@ func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 	}
 	answer, failed := a.checked(ctx, p)
 	return answer, cmp.Or(err, failed)
+}
+
+// tell has the model be told the conversation so far.
+func (a *Agent) tell(p *Plan, c *call, r *decision.Request) {
+	c.most = cmp.Or(a.cfg.Decision.MaxText, maxText)
+	for _, turn := range p.Event.History {
+		if a.cuts(turn.Text) {
+			p.LeftOut = append(p.LeftOut, LeftOut{What: "history", Why: "characters"})
+			break
+		}
+	}
+	beside := len(p.Event.History) > 0 || strings.Contains(strings.ToLower(r.Text), strings.ToLower(historyHeading))
+	r.Code = beside && prompt.Check(r.Text) != nil
 }
 
 // checked returns the answer of a plan, with the rules that it breaks.

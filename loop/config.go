@@ -39,7 +39,8 @@ type Config struct {
 	ModelTime time.Duration
 	// Models are further models by name, for all arms: see [Arm].ModelName.
 	Models map[string]decision.LLM
-	// System is what the model is told in every case: who it is, and how it answers. "" means decision's default.
+	// System is what the model is told in every case: who it is, and how it answers. heed adds what it has learned, and nothing else.
+	// "" means decision's default where neither the arm nor Decision has a text of its own.
 	System string
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using notes. Without arms, nothing
 	// is chosen.
@@ -82,6 +83,9 @@ type Config struct {
 	// Price is how much the worth of an answer falls for each unit of [Outcome].Cost. 0: cost does not matter.
 	Price float64
 
+	// Decision.MaxText is how many characters of an event the model gets, and of each turn of its History: 0 means 32,000. The model gets
+	// an event's text as it is, unless Decision.Prompts has an Event or a Question: only under an Event it sees the person's name.
+	//
 	// Decision.Similarity compares answers with heuristics: see [decision.SameMeaning] for answers in free text. nil means Similarity.
 	//
 	// Learning, Decision, Strategy, Patterns, Feedback and Reactions are the configurations of the parts. Store, Now, Observer and
@@ -153,6 +157,7 @@ const (
 	defaultNoteFit = 0.15
 	embeddedFit    = 0.6
 	defaultRunes   = 12_000
+	maxText        = 32_000
 	defaultNotes   = 3
 )
 

@@ -15,7 +15,8 @@ type Event struct {
 	// ID names the event, and its answer. An event that was answered before gets the same answer. "" means a new one. Deliveries
 	// of one event that run at the same time each ask the model, and all get the answer that is stored first.
 	ID string
-	// Text is what happened or was asked. Its first 8 KiB say which heuristics, notes and tasks are like it.
+	// Text is what happened or was asked. The model gets it with its lines, up to Decision.MaxText, which is 32,000 characters by
+	// default. Plan.LeftOut says so if it was longer. Its first 8 KiB say which heuristics, notes and tasks are like it.
 	Text string
 	// Session is the conversation, Person who is answered, and Stream the place where the next message shows whether the
 	// answer was passed over. All may be empty.
@@ -28,7 +29,8 @@ type Event struct {
 	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the note that fits best. Context is
 	// the kind of situation, such as "interactive".
 	Item, Context string
-	// History is the conversation so far, the oldest first.
+	// History is the conversation so far, the oldest first. [Agent.Answer] puts it before the event's text. Decision.MaxText bounds each
+	// turn.
 	History []Turn
 	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is a [Streamer], and else with the
 	// whole. Thoughts are not in the pieces. anew says that the pieces before were thoughts, and the answer begins with

@@ -21,6 +21,7 @@ import (
 type call struct {
 	model decision.LLM // nil: the request is kept, and nothing is asked
 	event *Event
+	most  int   // how many characters of a turn the model is told
 	pipe  *pipe // nil: nobody wants pieces
 	asked decision.LLMRequest
 }
@@ -43,7 +44,7 @@ func generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 		return decision.LLMResponse{}, errNotAsked
 	}
 	if c.event != nil && !r.JSON {
-		r.Prompt = withHistory(c.event.History, r.Prompt)
+		r.Prompt = withHistory(c.event.History, r.Prompt, c.most)
 	}
 	if models, ok := c.model.(chain); ok && c.pipe != nil && !r.JSON {
 		return models.ask(ctx, r, c.pipe)
@@ -51,17 +52,22 @@ func generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 	return c.model.Generate(ctx, r)
 }
 
-const turnRunes = 4000
+const historyHeading = "The conversation so far:"
 
-// withHistory puts the conversation so far before a prompt.
-func withHistory(history []Turn, text string) string {
+// withHistory puts the conversation so far before a prompt. A turn of several lines stands in a fence.
+func withHistory(history []Turn, text string, most int) string {
 	if len(history) == 0 {
 		return text
 	}
 	var b strings.Builder
-	b.WriteString("The conversation so far:\n")
+	b.WriteString(historyHeading + "\n")
 	for _, t := range history {
-		b.WriteString(prompt.Line(t.Role, 0) + ": " + prompt.Line(t.Text, turnRunes) + "\n")
+		b.WriteString(prompt.Line(t.Role, 0) + ":")
+		if prompt.Check(t.Text) == nil {
+			b.WriteString(" " + prompt.Line(t.Text, most) + "\n")
+		} else {
+			b.WriteString("\n" + prompt.Code(t.Text, most) + "\n")
+		}
 	}
 	return b.String() + "\n" + text
 }

@@ -52,7 +52,8 @@ type Plan struct {
 
 // LeftOut is something that a plan lacks.
 type LeftOut struct {
-	What string // "candidates", "rules", "rule", "patterns", "notes" or "arm"
+	// What it is: "candidates", "rules", "rule", "patterns", "notes" or "arm"; or the end of the "event", or of a turn of its "history".
+	What string
 	ID   string // which one; "" means all of it
 	Why  string // "time", "characters" or "rules": there are enough of them
 }
@@ -135,6 +136,9 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	if ready, err := a.byHeuristic(ctx, &p); err != nil || ready {
 		return p, err
 	}
+	if a.cuts(e.Text) {
+		p.LeftOut = append(p.LeftOut, LeftOut{What: "event", Why: "characters"})
+	}
 	if a.cfg.Shadow {
 		return p, a.asAlways(ctx, &p)
 	}
@@ -197,10 +201,21 @@ func (a *Agent) request(p *Plan, commit func(context.Context, decision.Result, s
 	for i, turn := range e.History {
 		told[i] = turn.Text
 	}
-	return decision.Request{
+	r := decision.Request{
 		EventID: e.ID, Text: e.Text, Source: e.Person, Domain: e.Domain,
 		Candidates: p.Candidates, Briefing: p.System, Told: told, Commit: commit,
 	}
+	d := &a.cfg.Decision
+	if p.Arm.System != "" && a.cfg.System == "" && d.Persona == "" && d.Prompts.System == "" { // the arm says it in place of the default
+		r.System, r.Briefing = p.System, ""
+	}
+	return r
+}
+
+// cuts reports whether a text is too long for a prompt.
+func (a *Agent) cuts(text string) bool {
+	most := cmp.Or(a.cfg.Decision.MaxText, maxText)
+	return len(text) > most && prompt.Code(text, most) != prompt.Code(text, len(text))
 }
 
 // brief puts together what the model is told: rules, what went well and badly, and notes, in the way that an arm uses them.

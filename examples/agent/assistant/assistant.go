@@ -87,7 +87,10 @@ func New(ctx context.Context, cfg Config) (a *Assistant, err error) {
 			{ID: string(injection.BackgroundSubagent), ForNotes: true, Brief: a.background},
 			{ID: string(injection.Deferred), ForNotes: true, Brief: func(context.Context, loop.Event, []loop.Note) (string, error) { return "", nil }},
 		},
-		Decision: decision.Config{SimilarityThreshold: 0.6}, // from there on, the model said what a heuristic says
+		Decision: decision.Config{
+			SimilarityThreshold: 0.6,                              // from there on, the model said what a heuristic says
+			Prompts:             decision.Prompts{Event: "Event"}, // the model is told who reports an event
+		},
 		Strategy: strategy.Config{Default: injection.MainContext, Disabled: cfg.Off},
 		Feedback: feedback.Config{Window: 200, NewID: numbered(cfg.Run), Measuring: feedback.Measuring{Before: 7 * day, Stabilise: day / 2, Review: 7 * day}},
 	})
