@@ -1,7 +1,7 @@
 package names
 
-// composed are, by mark, each letter without it and then with it. What one mark can be added to whichever came first is there in each
-// order.
+// composed has for each mark pairs of a letter: without the mark, and with it. A letter with two marks is there for each order of
+// the marks.
 var composed = map[rune]string{
 	'\u0300': "aàeèiìnǹoòuùwẁyỳâầêềôồüǜăằēḕōṑơờưừеѐиѝ",
 	'\u0301': "aácćeégǵiíkḱlĺmḿnńoópṕrŕsśuúwẃyýzźâấåǻæǽçḉêếïḯôốõṍøǿüǘăắēḗōṓũṹơớưứαάεέηήιίοόυύωώϊΐϋΰгѓкќ",
@@ -54,7 +54,7 @@ var composed = map[rune]string{
 	'\u102e': "\u1025\u1026",
 	'\u3099': "うゔかがきぎくぐけげこごさざしじすずせぜそぞただちぢつづてでとどはばひびふぶへべほぼゝゞウヴカガキギクグケゲコゴサザシジスズセゼソゾタダチヂツヅテデトドハバヒビフブヘベホボワヷヰヸヱヹヲヺヽヾ",
 	'\u309a': "はぱひぴふぷへぺほぽハパヒピフプヘペホポ",
-	// Not the same to Unicode, but to the eye.
+	// These differ to Unicode and look the same.
 	'\u0e32': "\u0e4d\u0e33",
 	'\u0eb2': "\u0ecd\u0eb3",
 }

@@ -16,8 +16,8 @@ type script struct {
 	ranges [][2]rune
 }
 
-// scripts are those in everyday use. What is not in them is refused: characters for compatibility, phonetic letters, letters in two
-// parts of which there is a whole one.
+// scripts are those in everyday use. Other characters are refused: characters for compatibility, phonetic letters, and letters in two
+// parts where Unicode has a whole one.
 var scripts = []script{
 	{"Latin", [][2]rune{
 		{'a', 'z'}, {0xc0, 0xd6}, {0xd8, 0xf6}, {0xf8, 0x131}, {0x134, 0x13e}, {0x141, 0x148}, {0x14a, 0x1bf}, {0x1cd, 0x1f0}, {0x1f4, 0x236},
@@ -55,8 +55,8 @@ var scripts = []script{
 // look are letters that look like Latin ones.
 const look = "аеорсухіјѕһԁԛԝӏ" + "ονρυιαγχκ" + "օսհցզյո"
 
-// swappable are marks that stand below or above what is before them, so that their order says nothing: the sign for no vowel, dots,
-// tones and vowels.
+// swappable are marks that stand below or above the character before them, so that their order says nothing: the sign for no vowel,
+// dots, tones and vowels.
 var swappable = []rune{
 	0x93c, 0x94d, 0x9bc, 0x9cd, 0xa3c, 0xa4d, 0xabc, 0xacd, 0xb3c, 0xb4d, 0xbcd, 0xc3c, 0xc4d, 0xc56, 0xcbc, 0xccd, 0xd4d, 0xdca,
 	0xe38, 0xe39, 0xe3a, 0xe48, 0xe49, 0xe4a, 0xe4b, 0xeb8, 0xeb9, 0xeba, 0xec8, 0xec9, 0xeca, 0xecb, 0x1037, 0x1039, 0x103a, 0x17d2,
