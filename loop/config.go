@@ -72,7 +72,8 @@ type Config struct {
 	Fit, NoteFit float64
 	// ArmsIgnoreSilence says that silence is nothing to arms, as where an [Outcome] comes after days. By default an answer about which
 	// nobody says anything for 30 seconds, or Learning's window if that is longer, is approval of its arm: an outcome of +0.8 with confidence
-	// 0.3, a quarter of a thumb, until something else becomes known. Where Learning.Strategy takes silence for nothing, as with
+	// 0.3, until something else becomes known. Beside thumbs that is a quarter of a thumb. Where nobody reacts with anything else, each silence
+	// counts as one outcome: see [strategy.Outcome].Confidence. Where Learning.Strategy takes silence for nothing, as with
 	// [learning.BayesianConfig].SilenceIsNeutral, arms do so too.
 	ArmsIgnoreSilence bool
 	// MixSources leaves it to the configurations of the parts whether evidence is kept apart by person. By default it is, so that

@@ -27,7 +27,7 @@ type Account struct {
 	Believed  float64                 // the confidence that the heuristic had then
 	Trust     *learning.Explanation   // of the heuristic, as of now
 	Choice    *strategy.Choice        // of the arm
-	Item      *strategy.ItemReport    // what is believed of the arms now
+	Item      *strategy.ItemReport    // what is believed of the arms now; nil before the first outcome
 	Outcomes  []strategy.HistoryEntry // the latest ones of the item behind that, of all its answers
 	Rules     []feedback.Rule         // that the prompt had
 	Notes     []string                // likewise
