@@ -35,6 +35,9 @@ type Checked struct {
 	Agent string // whose rules are asked; never empty
 	Tool  string // that is called; "" says that Text is an answer
 	Text  string // the answer, or the arguments
+	// Words asks instead which rules the text contradicts in words, whether they have a check or not. It calls no model, counts
+	// nothing, and is for short instructions.
+	Words bool
 }
 
 // A Violation says that a rule was broken, or could not be checked.
@@ -68,7 +71,10 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 	var found store.Batch
 	now := r.s.now()
 	for _, line := range lines {
-		if !line.check.looksAt(c.Tool) {
+		if c.Words && r.s.contradicts(c.Text, line.words) {
+			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: "the words contradict each other"})
+		}
+		if c.Words || !line.check.looksAt(c.Tool) {
 			continue
 		}
 		reason, err := r.s.broken(ctx, line.check, &c)
@@ -93,6 +99,11 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 	}
 	_, err = r.s.cfg.Store.Commit(ctx, found)
 	return violations, wrap("check", err)
+}
+
+// contradicts reports whether two texts that speak of the same contradict each other, by their words alone.
+func (s *Service) contradicts(a, b string) bool {
+	return !tooLong(a, b) && s.opposed(a, b).Contradicts() && s.sameTopic(a, b, 0)
 }
 
 // checks names the evidence of how often a rule was kept.

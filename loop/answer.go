@@ -200,6 +200,7 @@ func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row
 		r.Believed = res.Prediction.Confidence
 		r.Choice = nil
 	}
+	r.Overruled = p.overruled
 	r.Ways, r.Warnings = slices.Clone(p.Ways), slices.Clone(p.Warnings)
 	for _, n := range p.Notes {
 		r.Notes = append(r.Notes, n.ID)

@@ -42,7 +42,7 @@ func TestRulesAreEnforced(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, answer.Violations)
 	w.enforce("Never use sudo", feedback.Check{Forbid: "sudo"})
-	w.enforce("Never rotate", feedback.Check{Forbid: "(?i)rotate"})
+	w.enforce("Ask the team first", feedback.Check{Forbid: "(?i)rotate"})
 	w.enforce("Delete nothing", feedback.Check{Tool: "*", Forbid: "rm -r"})
 	for range 2 { // the second time it is the answer that it has
 		answer, err = w.Answer(ctx, loop.Event{ID: "e", Text: "What now?"})
@@ -53,12 +53,12 @@ func TestRulesAreEnforced(t *testing.T) {
 	answer, err = w.Answer(ctx, loop.Event{ID: "h", Text: full})
 	require.NoError(t, err)
 	assert.Equal(t, "rotate", answer.Result.CreditID)
-	assert.Equal(t, []string{"Never rotate"}, broken(answer.Violations), "a heuristic is no exception")
+	assert.Equal(t, []string{"Ask the team first"}, broken(answer.Violations), "a heuristic is no exception")
 	plan, err := w.Prepare(ctx, loop.Event{ID: "p", Text: "What then?"})
 	require.NoError(t, err)
 	answer, err = w.Answered(ctx, plan, loop.Reply{Text: "sudo rotate"})
 	require.NoError(t, err)
-	assert.ElementsMatch(t, []string{"Never use sudo", "Never rotate"}, broken(answer.Violations))
+	assert.ElementsMatch(t, []string{"Never use sudo", "Ask the team first"}, broken(answer.Violations))
 
 	call := loop.ToolResult{ID: "c", Name: "shell", Before: true, Input: "rm -rf /"}
 	for range 2 {
@@ -83,7 +83,7 @@ func TestRulesAreEnforced(t *testing.T) {
 	for _, r := range rules {
 		counted[r.Text] = [2]int{r.Effect.Checks.Hits, r.Effect.Checks.Of}
 	}
-	assert.Equal(t, map[string][2]int{"Never use sudo": {2, 3}, "Never rotate": {2, 3}, "Delete nothing": {1, 1}}, counted)
+	assert.Equal(t, map[string][2]int{"Never use sudo": {2, 3}, "Ask the team first": {2, 3}, "Delete nothing": {1, 1}}, counted)
 }
 
 func (w *world) call(r loop.ToolResult) []feedback.Violation {

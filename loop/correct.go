@@ -3,12 +3,16 @@ package loop
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/store"
 )
 
 // A Correction is what a reviewer says of an answer.
@@ -32,6 +36,9 @@ const gate = "loop"
 // Correct takes a reviewer's words. Corrections that say the same become a proposal, which other people approve as a rule:
 // see [Agent.Feedback]. It returns what was made of the correction: its Proposal is the id of the pending proposal that it speaks
 // for, or "". Without feedback, the error is a [*heed.ConfigError].
+//
+// A correction of an answer that a heuristic gave is also the reviewer's complaint about the heuristic, as a [Reaction] of -1 is. A later
+// reaction of the same person replaces it.
 func (a *Agent) Correct(ctx context.Context, id string, c Correction) (feedback.Feedback, error) {
 	f, err := a.correct(ctx, id, c)
 	return f, wrap("correct", err)
@@ -60,5 +67,36 @@ func (a *Agent) correct(ctx context.Context, id string, c Correction) (feedback.
 	if _, err := a.feedback.Record(ctx, f); err != nil {
 		return feedback.Feedback{}, err
 	}
-	return a.feedback.Evaluate(ctx, f.ID)
+	made, err := a.feedback.Evaluate(ctx, f.ID)
+	return made, errors.Join(err, a.complain(ctx, &kept.Value, &f, c))
+}
+
+// errHeard says that a correction was heard already.
+var errHeard = errors.New("the correction counts already")
+
+// complain takes a correction as a complaint about the heuristic that gave the answer, once.
+func (a *Agent) complain(ctx context.Context, r *row, f *feedback.Feedback, c Correction) error {
+	if f.Decision == feedback.Approved || r.Path != decision.Heuristic {
+		return nil
+	}
+	if c.At.IsZero() {
+		c.At = a.cfg.Now()
+	}
+	mark := records.ID(f.ID)
+	complaint := Reaction{Person: c.Reviewer, Channel: learning.ChannelExplicit, Value: -1, Weight: 1, At: c.At}
+	if complaint.At.Before(r.At) { // as clocks differ
+		complaint.At = r.At
+	}
+	err := a.change(ctx, r.ID, func(after *row) error {
+		if slices.Contains(after.Corrected, mark) || len(after.Corrected) >= maxSaid {
+			return errHeard
+		}
+		after.Corrected = append(slices.Clone(after.Corrected), mark)
+		after.say(said{complaint.Person, complaint.Channel, "", complaint.Value, complaint.Weight, complaint.At})
+		return nil
+	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, complaint, b) })
+	if errors.Is(err, errHeard) {
+		return nil
+	}
+	return err
 }

@@ -5,6 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,6 +38,7 @@ type Account struct {
 	Warnings  []string                // the ways of working that it warned of
 	Shown     []string                // the heuristics that the prompt had
 	Compared  []heed.Comparison       // the heuristics that the prompt withheld
+	Overruled map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is.
 	Worth   float64
 	Channel string
@@ -59,6 +63,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	account := Account{
 		ID: r.ID, Path: r.Path, Text: r.Text, At: r.At, Heuristic: r.Heuristic, Needed: r.Threshold, Believed: r.Believed,
 		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Shown: r.Shown, Compared: r.Compared,
+		Overruled: r.Overruled,
 	}
 	w, known := r.worth()
 	account.Worth, account.Channel, account.Known, account.Heard = w.value, w.channel, known, r.known()
@@ -121,8 +126,16 @@ func (b Branch) write(w *strings.Builder, first, rest string) {
 
 func (b *Branch) add(text string, on ...Branch) { b.On = append(b.On, Branch{text, on}) }
 
-// String returns the account's tree as text.
-func (a Account) String() string { return a.Tree().String() }
+// String returns the account's tree as text. The zero Account gives "".
+func (a Account) String() string {
+	if a.ID == "" {
+		return ""
+	}
+	return a.Tree().String()
+}
+
+// bar returns how a confidence is shown beside the one that was needed: it is rounded down, so that it never seems to reach it.
+func bar(confidence float64) float64 { return math.Floor(confidence*100+1e-9) / 100 }
 
 const (
 	day    = "2006-01-02 15:04:05"
@@ -156,6 +169,9 @@ func (a Account) Tree() Branch {
 	for _, id := range a.Shown {
 		root.add("the prompt showed the heuristic " + id)
 	}
+	for _, id := range slices.Sorted(maps.Keys(a.Overruled)) {
+		root.add(fmt.Sprintf("the heuristic %s was withheld, as the rule %s contradicts it", id, a.Overruled[id]))
+	}
 	for _, c := range a.Compared {
 		does := "says something else"
 		if c.Agrees {
@@ -185,14 +201,14 @@ func (a *Account) became() Branch {
 
 // trust says why the heuristic was trusted.
 func (a *Account) trust() Branch {
-	b := Branch{Text: fmt.Sprintf("the heuristic %s answered, with a confidence of %.2f where %.2f was needed", a.Heuristic, a.Believed, a.Needed)}
+	b := Branch{Text: fmt.Sprintf("the heuristic %s answered, with a confidence of %.2f where %.2f was needed", a.Heuristic, bar(a.Believed), bar(a.Needed))}
 	t := a.Trust
 	if t == nil {
 		b.add("it was deleted since")
 		return b
 	}
 	now := Branch{Text: fmt.Sprintf("its confidence is %.2f now, after %s: %d ended well and %d badly",
-		t.Standing.Confidence, counted(t.Standing.Fires, "answer"), t.Standing.Successes, t.Standing.Failures)}
+		bar(t.Standing.Confidence), counted(t.Standing.Fires, "answer"), t.Standing.Successes, t.Standing.Failures)}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
 		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s", cmp.Or(s.Channel, "what was seen or said"), s.For, s.Against, counted(s.Count, "signal")))

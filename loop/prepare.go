@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/limits"
 	"github.com/heedhq/heed/learning"
@@ -47,15 +48,18 @@ type Plan struct {
 
 	system    string // the whole system prompt
 	room      int
-	unchecked bool // no rule has a check
+	unchecked bool              // no rule has a check
+	overruled map[string]string // heuristics, each with the rule that contradicts it
 }
 
 // LeftOut is something that a plan lacks.
 type LeftOut struct {
-	// What it is: "candidates", "rules", "rule", "patterns", "notes" or "arm"; or the end of the "event", or of a turn of its "history".
+	// What it is: "candidates", "heuristic", "rules", "rule", "patterns", "notes" or "arm"; or the end of the "event", or of a turn of its "history".
 	What string
 	ID   string // which one; "" means all of it
-	Why  string // "time", "characters" or "rules": there are enough of them
+	// Why is "time", "characters" or "rules": there are enough of them. Of a heuristic, it is "rule" and the id of an active rule that
+	// contradicts it.
+	Why string
 }
 
 // Prepare says how an event is to be answered. It first hears the event's text as [Agent.Hear] does. A heuristic that is
@@ -172,13 +176,27 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 	if len(p.Candidates) == 0 || len(p.Undone) > 0 {
 		return false, nil
 	}
-	r := a.request(p, a.first(p))
-	r.CanWait = true
+	commit, heuristic, rule := a.first(p), "", ""
 	if a.cfg.Shadow {
-		r.Commit = func(context.Context, decision.Result, store.Batch) error { return nil }
+		commit = func(context.Context, decision.Result, store.Batch) error { return nil }
 	}
+	r := a.request(p, func(ctx context.Context, res decision.Result, trace store.Batch) (err error) {
+		heuristic = res.CreditID
+		rule, err = a.against(ctx, res.Text)
+		switch {
+		case err != nil:
+			return err
+		case rule != "":
+			return errOverruled
+		}
+		return commit(ctx, res, trace)
+	})
+	r.CanWait = true
 	res, err := a.decider.Decide(context.WithValue(ctx, quietKey{}, a.cfg.Shadow), r)
 	switch {
+	case errors.Is(err, errOverruled):
+		p.overrule(heuristic, rule)
+		return a.byHeuristic(ctx, p)
 	case errors.Is(err, errAnswered):
 		err = a.earlier(ctx, p)
 		return err == nil, err
@@ -192,6 +210,31 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 	}
 	p.Ready, p.Text, p.Result = true, res.Text, res
 	return true, nil
+}
+
+// errOverruled says that a rule contradicts what a heuristic would have answered.
+var errOverruled = errors.New("a rule contradicts the heuristic")
+
+// against returns an active rule that contradicts what a heuristic would answer, or "".
+func (a *Agent) against(ctx context.Context, action string) (rule string, err error) {
+	if a.feedback == nil {
+		return "", nil
+	}
+	found, err := a.feedback.Rules().Check(ctx, feedback.Checked{Agent: a.cfg.Name, Text: action, Words: true})
+	if len(found) > 0 {
+		rule = found[0].Rule
+	}
+	return rule, err
+}
+
+// overrule takes a heuristic out of the plan that a rule contradicts.
+func (p *Plan) overrule(heuristic, rule string) {
+	p.Candidates = slices.DeleteFunc(slices.Clone(p.Candidates), func(c decision.Candidate) bool { return c.HeuristicID == heuristic })
+	p.LeftOut = append(p.LeftOut, LeftOut{What: "heuristic", ID: heuristic, Why: "rule " + rule})
+	if p.overruled == nil {
+		p.overruled = make(map[string]string)
+	}
+	p.overruled[heuristic] = rule
 }
 
 // request returns what the decider is asked.

@@ -33,6 +33,7 @@ type row struct {
 	Compared  []heed.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
 	// Reinforced is the heuristic that says what the model said, by the extraction, and that the prompt did not show.
 	Reinforced string               `json:"reinforced,omitempty"`
+	Overruled  map[string]string    `json:"overruled,omitempty"` // heuristics, each with the rule that contradicts it
 	Rules      []string             `json:"rules,omitempty"`
 	Notes      []string             `json:"notes,omitempty"`
 	Ways       []string             `json:"ways,omitempty"`     // ways of working that the prompt recommended
@@ -41,12 +42,14 @@ type row struct {
 	Undoes     []string             `json:"undoes,omitempty"` // the answers that the event's text took back
 	At         time.Time            `json:"at"`
 
-	Said    []said    `json:"said,omitempty"`
-	Undone  time.Time `json:"undone,omitzero"`
-	Undoer  string    `json:"undoer,omitempty"` // who took the answer back
-	Ignored time.Time `json:"ignored,omitzero"`
-	Silent  time.Time `json:"silent,omitzero"`
-	Seen    *seen     `json:"seen,omitempty"`
+	Said []said `json:"said,omitempty"`
+	// Corrected names the corrections that count as complaints, so that each counts once.
+	Corrected []string  `json:"corrected,omitempty"`
+	Undone    time.Time `json:"undone,omitzero"`
+	Undoer    string    `json:"undoer,omitempty"` // who took the answer back
+	Ignored   time.Time `json:"ignored,omitzero"`
+	Silent    time.Time `json:"silent,omitzero"`
+	Seen      *seen     `json:"seen,omitempty"`
 	// Due is when silence counts for the arm; zero: it does not any more.
 	Due time.Time `json:"due,omitzero"`
 	// Owed says that the strategy has not been told of the worth as it is now. Told is how often it was told, and Stands what it
