@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
@@ -134,6 +135,56 @@ func BenchmarkRefresh(b *testing.B) {
 				require.NoError(b, l.Refresh(ctx))
 			}
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*segments), "µs/segment")
+		})
+	}
+}
+
+// BenchmarkObserveWhileRead observes outcomes while their segment is read anew, and says how long the longest took.
+func BenchmarkObserveWhileRead(b *testing.B) {
+	for _, items := range []int{1000, 100_000} {
+		st := newStore(b, time.Now)
+		fill(b, st, "mine", items, "a", "b")
+		l, err := strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true})
+		require.NoError(b, err)
+		c := choose(b, l, strategy.Query{Category: "mine", Item: "i1"})
+		n := 0
+		// longest observes until it is told to stop.
+		longest := func(stop <-chan struct{}) (worst time.Duration) {
+			for {
+				select {
+				case <-stop:
+					return worst
+				default:
+				}
+				n++
+				at := time.Now()
+				_, err := l.Observe(ctx, strategy.Outcome{Choice: c, ID: fmt.Sprint(n), Value: 1, Confidence: 1})
+				require.NoError(b, err)
+				worst = max(worst, time.Since(at))
+			}
+		}
+		runtime.GC() // of what fill left
+		b.Run(fmt.Sprint("items=", items), func(b *testing.B) {
+			var quiet, busy time.Duration
+			for b.Loop() {
+				for _, refresh := range []bool{false, true} {
+					stop := make(chan struct{})
+					go func() {
+						defer close(stop)
+						time.Sleep(100 * time.Millisecond)
+						if refresh {
+							assert.NoError(b, l.Refresh(ctx))
+						}
+					}()
+					if refresh {
+						busy = max(busy, longest(stop))
+					} else {
+						quiet = max(quiet, longest(stop))
+					}
+				}
+			}
+			b.ReportMetric(float64(quiet.Microseconds())/1000, "quiet-ms")
+			b.ReportMetric(float64(busy.Microseconds())/1000, "worst-ms")
 		})
 	}
 }
