@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/heedhq/heed/strategy"
@@ -26,11 +27,13 @@ type segment struct{ category, context string }
 // segments returns the segments of a category, in one context or in all.
 func segments(s *session, l *strategy.Learner, category string, context *string) (found []strategy.Distribution, err error) {
 	var categories, contexts []string
+	isItem := false
 	for d, err := range l.Distributions(s.ctx) {
 		if err != nil {
 			return nil, err
 		}
 		categories = append(categories, d.Category)
+		isItem = isItem || slices.ContainsFunc(d.Standings, func(st strategy.Standing) bool { return st.Item == category })
 		if d.Category != category {
 			continue
 		}
@@ -44,6 +47,8 @@ func segments(s *session, l *strategy.Learner, category string, context *string)
 		return found, nil
 	case len(contexts) > 0:
 		return nil, unknown("context", *context, contexts, fmt.Sprintf("category %q has %s", category, strings.Join(quoted(contexts), ", ")))
+	case isItem:
+		return nil, fmt.Errorf("there is no category %q, but an item of that name: see heed strategy item %s", category, show(category))
 	}
 	return nil, unknown("category", category, categories, "heed strategy distributions lists them")
 }

@@ -8,7 +8,7 @@ import (
 )
 
 type strategyShow struct {
-	Category string  `arg:"" complete:"category" help:"The category."`
+	Category *string `arg:"" optional:"" complete:"category" help:"The category. Without one, the only one is shown, or all are listed."`
 	Context  *string `complete:"context" placeholder:"NAME" help:"In this context only."`
 	Items    int     `default:"10" help:"The number of items to show, those nearest to specialising first."`
 }
@@ -25,8 +25,18 @@ func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 	if cmd.Items < 0 {
 		return &usageError{"--items must not be negative"}
 	}
+	if cmd.Category == nil {
+		only, err := c.only(s)
+		if err != nil {
+			return err
+		}
+		if only == nil {
+			return strategyDistributions{}.Run(s, c)
+		}
+		cmd.Category = only
+	}
 	return learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) error {
-		found, err := segments(s, l, cmd.Category, cmd.Context)
+		found, err := segments(s, l, *cmd.Category, cmd.Context)
 		if err != nil {
 			return err
 		}
@@ -44,6 +54,23 @@ func (cmd *strategyShow) Run(s *session, c *strategyCommands) error {
 		}
 		return s.answer(all, func(p *printer) { p.each(len(all), func(i int) { all[i].print(p) }) })
 	})
+}
+
+// only returns the category of a learner that has one alone, and else nil.
+func (c *strategyCommands) only(s *session) (name *string, err error) {
+	err = learners.with(s, c.Learner, func(_ *opened, l *strategy.Learner) error {
+		all, err := collect(l.Distributions(s.ctx))
+		for i := range all {
+			if all[i].Category != all[0].Category {
+				return err
+			}
+		}
+		if len(all) > 0 {
+			name = &all[0].Category
+		}
+		return err
+	})
+	return name, err
 }
 
 func (d *shownSegment) print(p *printer) {
