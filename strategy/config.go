@@ -35,7 +35,7 @@ type Config struct {
 	// Caps limit the influence of single sources. The store then keeps sources apart.
 	Caps evidence.Caps
 	// Guarded is for users who are not trusted. It changes the defaults: no source weighs more than one full observation on an arm
-	// (Caps.SourceMass 1), an arm begins with a doubt (Prior Beta(2, 4)), and each arm is tried twelve times in its segment before the draws
+	// of an item (Caps.SourceMass 1), an arm begins with a doubt (Prior Beta(2, 4)), and each arm is tried twelve times in its segment before the draws
 	// decide (Exploration{1, 12}), so that a few false accounts have honest outcomes against them. docs/sources.md has what it holds and costs.
 	Guarded bool
 	// BySource makes the store keep sources apart without caps, so that a source can be expunged at any time, and not only
