@@ -108,8 +108,8 @@ func TestReplayOfOthers(t *testing.T) {
 	require.ErrorIs(t, err, errStore)
 }
 
-// TestReplayLeavesOutWhatWasExpunged: by a learner, of which the log tells, also where several learners share the log; or in the store, of which
-// its audit tells. What the source causes later counts again.
+// TestReplayLeavesOutWhatWasExpunged expunges a source in two ways. A learner writes it into the log, which several learners may share.
+// The store writes it into its audit. Later outcomes of the source count again.
 func TestReplayLeavesOutWhatWasExpunged(t *testing.T) {
 	q := strategy.Query{Item: "i", Category: "c"}
 	by := func(l *strategy.Learner, source string, value float64) {

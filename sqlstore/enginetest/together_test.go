@@ -221,8 +221,8 @@ func TestOneOfManyIsCancelled(t *testing.T) {
 	})
 }
 
-// TestAStatementOfManyFails, wherever it is: each caller's batches are there or not, as it was told. Only where the end of the
-// transaction fails is one told of a failure that all have.
+// TestAStatementOfManyFails lets each statement of a shared transaction fail in turn. The store has the batches of each caller whose call
+// succeeded, and none of a caller whose call failed. All callers share a failure of the COMMIT alone.
 func TestAStatementOfManyFails(t *testing.T) {
 	wrong := errors.New("the disk is on fire")
 	for n, last := 1, false; !last; n++ {
