@@ -292,8 +292,7 @@ func TestListMissesNothing(t *testing.T) {
 		}
 		assert.True(t, slices.Equal(want, got), "%d that stay, of %d", len(got), len(want))
 		assert.True(t, slices.IsSorted(all))
-		n := len(all)
-		assert.Equal(t, n, len(slices.Compact(all)), "each is listed once")
+		assert.Len(t, slices.Compact(slices.Clone(all)), len(all), "each is listed once")
 	}
 	close(listed)
 	wait.Wait()
