@@ -16,6 +16,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/cells"
 )
 
 // ChoiceID names a choice. It is a UUID.
@@ -42,6 +43,9 @@ type Query struct {
 	Context  string
 	// Arms are permitted now. Empty: all are.
 	Arms []ArmID
+	// Shares, if there are any, are the probabilities with which a new choice takes each of Arms, or of [Config].Arms where that is empty,
+	// in place of the beliefs. They sum to 1. [Choice].Propensity returns the share.
+	Shares []float64
 }
 
 func (q *Query) validate() error {
@@ -254,7 +258,7 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 type kinds struct{ arm, given, sessions, resets, parameter string }
 
 func kindsOf(learner string) kinds {
-	return kinds{learner + ".arm", learner + ".given", learner + ".sessions", learner + ".resets", learner + ".parameter"}
+	return kinds{cells.ArmKind(learner), learner + ".given", learner + ".sessions", learner + ".resets", learner + ".parameter"}
 }
 
 // A space is where a learner's cells of one segment are.
@@ -283,15 +287,7 @@ func (s *space) parameter(arm ArmID, setting Setting) evidence.Cell {
 	return evidence.Cell{Kind: s.kinds.parameter, Scope: s.scope, Item: string(arm), Name: setting.Name + "=" + setting.Value}
 }
 
-// segmentScope writes category and context as one text from which both can be told.
-func segmentScope(category, context string) string {
-	if strings.ContainsAny(category, `/"`) || category == "" && context == "" {
-		category = strconv.Quote(category)
-	}
-	return category + "/" + context
-}
-
-// parseScope tells the category and the context of what segmentScope has written.
+// parseScope tells the category and the context of what [cells.Scope] has written.
 func parseScope(scope string) (category, context string, ok bool) {
 	quoted, err := strconv.QuotedPrefix(scope)
 	if err != nil {

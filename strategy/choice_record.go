@@ -37,6 +37,10 @@ type Result struct {
 	Channel    string    `json:"channel,omitempty"`
 	Source     string    `json:"source,omitempty"`
 	At         time.Time `json:"at"`
+
+	Cost    float64       `json:"cost,omitempty"`
+	Latency time.Duration `json:"latency,omitempty"` // in nanoseconds
+	Tokens  int           `json:"tokens,omitempty"`
 }
 
 // before reports whether a result gives way to another, by the rule of Record.Result.

@@ -44,6 +44,9 @@ type Config struct {
 	BySource bool
 	// MinConfidence is the least confidence of an outcome that counts, in (0, 1]. 0 means 0.3.
 	MinConfidence float64
+	// Reward makes of an outcome the value that is learned, in [-1, 1]: of its Value, Cost and Latency, say. Records keep the Value. nil
+	// means the Value. It must be safe for concurrent use. Package money has one with prices.
+	Reward func(Outcome) float64
 	// Disabled makes every choice that of the default arm, and learns nothing: outcomes are [Dropped].
 	Disabled bool
 	// Default is the arm that is chosen when nothing can be drawn, as the store can't be read or the learner is disabled. ""

@@ -85,7 +85,7 @@ func (l *Learner) tell(ctx context.Context, now time.Time, outcomes []Outcome, d
 		case Applied:
 			l.watch.Tell(ctx, heed.Observed{
 				Component: l.watch.Name(), At: now, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
-				Channel: o.Channel, Reward: (o.Value + 1) / 2, Confidence: o.Confidence,
+				Channel: o.Channel, Reward: (o.worth + 1) / 2, Confidence: o.Confidence,
 			})
 		case Duplicate:
 			l.watch.Tell(ctx, heed.Duplicate{Component: l.watch.Name(), At: now, What: "outcome", ID: c.ID.String()})

@@ -1,6 +1,9 @@
 package strategy
 
-import "github.com/heedhq/heed/evidence"
+import (
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/cells"
+)
 
 // Remembered returns how many choices the learner's cache holds.
 func (l *Learner) Remembered() int { return l.sessions.Len() }
@@ -15,10 +18,10 @@ func FindChange(c ChangeTest, outcomes []evidence.Observation) (at int, found bo
 
 // Cells returns the cells that an outcome of the choice is evidence on: the arm's, and one for each of its parameters.
 func (c Choice) Cells() []evidence.Cell {
-	space := space{kindsOf(c.Learner()), segmentScope(c.Category, c.Context)}
-	cells := []evidence.Cell{space.arm(c.Item, c.Arm)}
+	space := space{kindsOf(c.Learner()), cells.Scope(c.Category, c.Context)}
+	all := []evidence.Cell{space.arm(c.Item, c.Arm)}
 	for name, value := range c.Parameters() {
-		cells = append(cells, space.parameter(c.Arm, Setting{name, value}))
+		all = append(all, space.parameter(c.Arm, Setting{name, value}))
 	}
-	return cells
+	return all
 }

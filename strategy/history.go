@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/cells"
 )
 
 // History returns the learner's choices that a filter lets pass, the newest first, each with its outcome if it has one. The
@@ -147,7 +148,7 @@ func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []H
 	if err := q.validate(); err != nil {
 		return nil, err
 	}
-	space := space{l.kinds, segmentScope(q.Category, q.Context)}
+	space := space{l.kinds, cells.Scope(q.Category, q.Context)}
 	for _, arm := range l.cfg.Arms {
 		n := 0
 		for o, err := range l.cfg.Store.History(ctx, space.arm(q.Item, arm.ID)) {

@@ -165,6 +165,10 @@ func TestEveryKeyHasAnEffect(t *testing.T) {
 			require.NoError(t, err)
 			return disposition
 		}, without: strategy.Applied, with: strategy.Dropped},
+		"Reward": {set: func(c *cfg) { c.Reward = func(o strategy.Outcome) float64 { return o.Value - 1 } }, observe: func(l *strategy.Learner, _ *clock) any {
+			try(t, l, item, "a", 1)
+			return tally(l)
+		}, without: []float64{1, 1}, with: []float64{1, 0.5}},
 		"Disabled": {set: func(c *cfg) { c.Disabled = true }, observe: func(l *strategy.Learner, _ *clock) any {
 			return choose(t, l, item).Fallback()
 		}, without: false, with: true},
@@ -340,7 +344,7 @@ func TestEveryKeyThatCanBeWrongIsNamed(t *testing.T) {
 		assert.Equal(t, []string{test.field}, fields(err), "%v", err)
 		named[test.field] = true
 	}
-	neverWrong := []string{"Guarded", "BySource", "Disabled", "Unrecorded", "Caps.Silence", "Observer", "Now", "Seed", "NewID"}
+	neverWrong := []string{"Guarded", "BySource", "Reward", "Disabled", "Unrecorded", "Caps.Silence", "Observer", "Now", "Seed", "NewID"}
 	for _, key := range keys(reflect.TypeFor[strategy.Config](), "") {
 		if !named[key] {
 			assert.Contains(t, neverWrong, key)

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/ahead"
+	"github.com/heedhq/heed/internal/cells"
 	"github.com/heedhq/heed/internal/memo"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/watch"
@@ -170,7 +171,7 @@ func nameInSession(item, category, context string) string {
 	if item != "" {
 		return item
 	}
-	return "\x00" + segmentScope(category, context)
+	return "\x00" + cells.Scope(category, context)
 }
 
 func (l *Learner) validateQuery(q *Query) error {
@@ -181,6 +182,26 @@ func (l *Learner) validateQuery(q *Query) error {
 		if _, ok := l.index[arm]; !ok {
 			return &heed.InputError{Field: "Arms", Reason: fmt.Sprintf("has %q, which is none of the learner's arms", arm)}
 		}
+	}
+	return l.validateShares(q)
+}
+
+func (l *Learner) validateShares(q *Query) error {
+	if len(q.Shares) == 0 {
+		return nil
+	}
+	of, sum := len(q.Arms), 0.
+	if of == 0 {
+		of = len(l.cfg.Arms)
+	}
+	for _, share := range q.Shares {
+		if !(share >= 0 && share <= 1) {
+			return &heed.InputError{Field: "Shares", Reason: "must be in [0, 1]"}
+		}
+		sum += share
+	}
+	if len(q.Shares) != of || math.Abs(sum-1) > 1e-6 {
+		return &heed.InputError{Field: "Shares", Reason: fmt.Sprintf("are %d with the sum %v, must be one for each of %d arms, with the sum 1", len(q.Shares), sum, of)}
 	}
 	return nil
 }
@@ -418,6 +439,11 @@ func (l *Learner) draw(s *segment, q *Query, number uint64, scratch *scratch, r 
 	rng := l.key.Rand(number, q.Session, name)
 	s.mu.RLock()
 	defer s.mu.RUnlock()
+	if len(q.Shares) > 0 {
+		l.share(q, &rng, r)
+		r.details.Parameters = l.drawParameters(s, r.choice.Arm, &rng)
+		return nil
+	}
 	s.model.Believe(scratch.item, scratch.beliefs)
 	d := &r.details
 	d.Draws = make([]Draw, 0, len(l.cfg.Arms))
@@ -433,6 +459,24 @@ func (l *Learner) draw(s *segment, q *Query, number uint64, scratch *scratch, r 
 	r.choice.Arm = d.Draws[best].Arm
 	d.Parameters = l.drawParameters(s, r.choice.Arm, &rng)
 	return nil
+}
+
+// share takes an arm by the query's shares.
+func (l *Learner) share(q *Query, rng *evidence.Rand, r *remembered) {
+	left, last := rng.Float64(), 0
+	for i, share := range q.Shares {
+		if share == 0 {
+			continue
+		}
+		last = i
+		if left -= share; left < 0 {
+			break
+		}
+	}
+	r.details.Propensity = q.Shares[last]
+	if r.choice.Arm = l.cfg.Arms[last].ID; len(q.Arms) > 0 {
+		r.choice.Arm = q.Arms[last]
+	}
 }
 
 func (l *Learner) bonus(s *segment, arm int) float64 {

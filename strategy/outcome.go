@@ -3,12 +3,15 @@ package strategy
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
@@ -31,6 +34,13 @@ type Outcome struct {
 	Source  string
 	// At is when it came about: no earlier than the choice, but for [evidence.MaxSkew]. The zero time means now.
 	At time.Time
+	// Cost is what the choice cost, in a unit of the host's, Latency how long it took, and Tokens how many a model counted. They are kept
+	// in the choice's record, and change what is learned by [Config].Reward alone.
+	Cost    float64
+	Latency time.Duration
+	Tokens  int
+
+	worth float64 // the value that is learned
 }
 
 // A Disposition says what became of an outcome.
@@ -100,6 +110,12 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew)}
 	case o.Choice.At.Sub(o.At) > evidence.MaxSkew:
 		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the choice", evidence.MaxSkew)}
+	case !(math.Abs(o.Cost) <= maxCost):
+		return &heed.InputError{Field: "Cost", Reason: fmt.Sprintf("is %v, must be in [-1e15, 1e15]", o.Cost)}
+	case o.Latency < 0:
+		return &heed.InputError{Field: "Latency", Reason: "must not be negative"}
+	case o.Tokens < 0:
+		return &heed.InputError{Field: "Tokens", Reason: "must not be negative"}
 	}
 	if _, ok := l.index[o.Choice.Arm]; !ok {
 		return &heed.InputError{Field: "Choice.Arm", Reason: fmt.Sprintf("is %q, which is none of the learner's arms", o.Choice.Arm)}
@@ -107,7 +123,28 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 	if err := l.validateID(o.ID); err != nil {
 		return err
 	}
-	return o.validateTexts()
+	if err := o.validateTexts(); err != nil {
+		return err
+	}
+	return l.judge(o)
+}
+
+// maxCost keeps the squares of costs, and their sums, finite.
+const maxCost = 1e15
+
+// judge works out the value that is learned.
+func (l *Learner) judge(o *Outcome) error {
+	o.worth = o.Value
+	if l.cfg.Reward == nil {
+		return nil
+	}
+	if err := host.Call("Config.Reward", func() error { o.worth = l.cfg.Reward(*o); return nil }); err != nil {
+		return err
+	}
+	if !(o.worth >= -1 && o.worth <= 1) {
+		return &heed.InputError{Field: "Reward", Reason: fmt.Sprintf("of the configuration gave %v, must give [-1, 1]", o.worth)}
+	}
+	return nil
 }
 
 var errForeign = &heed.InputError{Field: "Choice", Reason: "was not made by this learner"}
@@ -132,7 +169,7 @@ func (o *Outcome) validateTexts() error {
 		}
 	}
 	return checkTexts("ID", o.ID, "Channel", o.Channel, "Source", o.Source, "Choice.Session", c.Session, "Choice.Item", c.Item,
-		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category", segmentScope(c.Category, c.Context))
+		"Choice.Category", c.Category, "Choice.Context", c.Context, "Choice.Category", cells.Scope(c.Category, c.Context))
 }
 
 // reserved begins the ids of outcomes that the learner makes itself.
@@ -151,7 +188,7 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	id := l.evidenceID(o)
 	observation := evidence.Observation{
 		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source, Session: c.Session,
-		Reward: (o.Value + 1) / 2, Weight: o.Confidence, At: o.At,
+		Reward: (o.worth + 1) / 2, Weight: o.Confidence, At: o.At,
 	}
 	b := store.Batch{ID: id, Policies: l.policies, Parts: true, Observations: make([]evidence.Observation, 0, 2+len(c.facts().Parameters))}
 	b.Observations = append(b.Observations, observation)
@@ -183,7 +220,10 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 
 // result is the outcome as a record has it.
 func (o *Outcome) result() Result {
-	return Result{o.ID, o.Value, o.Confidence, o.Channel, o.Source, evidence.InstantOf(o.At).Time()}
+	return Result{
+		ID: o.ID, Value: o.Value, Confidence: o.Confidence, Channel: o.Channel, Source: o.Source, At: evidence.InstantOf(o.At).Time(),
+		Cost: o.Cost, Latency: o.Latency, Tokens: o.Tokens,
+	}
 }
 
 // derivedID names evidence that follows from other evidence, by what it follows from.

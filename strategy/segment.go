@@ -9,6 +9,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/cells"
 	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/store"
 )
@@ -49,7 +50,7 @@ func (l *Learner) segment(category, context string) (*segment, error) {
 	if s != nil {
 		return s, nil
 	}
-	scope := segmentScope(category, context)
+	scope := cells.Scope(category, context)
 	if len(scope) > evidence.MaxText {
 		return nil, &heed.InputError{Field: "Category", Reason: fmt.Sprintf("with the context is more than %d bytes long", evidence.MaxText)}
 	}

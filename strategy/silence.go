@@ -100,7 +100,7 @@ func (l *Learner) expireChoice(ctx context.Context, kept keptChoice, now time.Ti
 		}
 		defer leave(held)
 		o = Outcome{
-			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
+			Choice: c, ID: silenceID, Value: l.cfg.Silence.Value, worth: l.cfg.Silence.Value, Confidence: l.cfg.Silence.Confidence,
 			Channel: silenceChannel, At: e.At,
 		}
 		b = l.batch(s, &o, expired)

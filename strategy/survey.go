@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/cells"
 )
 
 // A Distribution is what a learner believes in one segment, by the store at that moment.
@@ -148,7 +149,7 @@ func (l *Learner) survey(ctx context.Context, q Query) (f found, err error) {
 		return f, err
 	}
 	now := evidence.InstantOf(l.cfg.Now())
-	if f, err = l.loadItems(ctx, space{l.kinds, segmentScope(q.Category, q.Context)}, now); err != nil {
+	if f, err = l.loadItems(ctx, space{l.kinds, cells.Scope(q.Category, q.Context)}, now); err != nil {
 		return f, err
 	}
 	if len(f.items) == 0 {
