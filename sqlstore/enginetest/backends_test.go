@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -47,11 +48,19 @@ var backends = []backend{
 }
 
 // With the race detector modernc's driver, which is C made into Go, takes ten times as long, and has no more of heed's code than
-// the other one.
+// the other one. HEED_ENGINES=unraced leaves only the drivers that a run with the race detector leaves out.
 func init() {
-	if raced {
+	switch {
+	case raced:
 		backends = backends[1:]
+	case os.Getenv("HEED_ENGINES") == "unraced":
+		backends = backends[:1]
 	}
+}
+
+// files are the backends that keep a file.
+func files() []backend {
+	return slices.DeleteFunc(slices.Clone(backends), func(b backend) bool { return strings.HasPrefix(b.name, "postgres") })
 }
 
 // onEach runs a test on each backend.

@@ -156,7 +156,7 @@ func TestStoreRefusesWeakTransactions(t *testing.T) {
 
 // TestStoresOfOneHandle: what is written as durable is so, whoever used the connection before.
 func TestStoresOfOneHandle(t *testing.T) {
-	for _, b := range backends[:len(backends)-1] {
+	for _, b := range files() {
 		at := b.place(t)
 		at.dsn += "?_pragma=synchronous(0)"
 		handle, err := at.open()
