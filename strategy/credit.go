@@ -94,7 +94,7 @@ func (l *Learner) tell(ctx context.Context, now time.Time, outcomes []Outcome, d
 	}
 }
 
-// apply commits and tells the memory of the segments, which is not loaded meanwhile.
+// apply commits and tells the memory of the segments. No load ends meanwhile.
 func (l *Learner) apply(ctx context.Context, now time.Time, credits []credit, end ending, dispositions []Disposition) error {
 	all := make([]*segment, len(credits))
 	for i := range credits {
@@ -151,7 +151,7 @@ func refused(err error) bool {
 		errors.Is(err, heed.ErrNotFound) || errors.Is(err, evidence.ErrForgotten)
 }
 
-// observe keeps segments from being loaded until the caller has left those that it returns.
+// observe lets no load of the segments end until the caller has left those that it returns.
 func observe(ctx context.Context, all ...*segment) ([]*segment, error) {
 	if len(all) > 1 { // in one order, as loads wait as well
 		slices.SortFunc(all, func(a, b *segment) int { return strings.Compare(a.space.scope, b.space.scope) })
@@ -363,6 +363,9 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.touched != nil {
+		s.touched[touched{c.Choice.Item, arm}] = true
+	}
 	if s.model == nil {
 		return
 	}

@@ -532,11 +532,8 @@ func (l *Learner) readItem(s *segment, item string, now time.Time, into *scratch
 	into.item.Given = nil
 	parts := into.Parts
 	next := func(cell evidence.Cell) (of []evidence.Part) {
-		n := 0
-		for n < len(parts) && parts[n].Cell == cell {
-			n++
-		}
-		of, parts = parts[:n], parts[n:]
+		of = leading(parts, cell)
+		parts = parts[len(of):]
 		return of
 	}
 	for i := range l.cfg.Arms {

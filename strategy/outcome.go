@@ -234,6 +234,7 @@ func (s *segment) expire() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loaded = time.Time{}
+	s.expired++
 }
 
 // specialize gives an item its copy of the segment's evidence. The copy is evidence of its own, under an id that counts once.

@@ -12,7 +12,7 @@ import (
 // other items of its segment. [TwoLevel], [Copy] and [Alone] come with the package. Package strategytest has the suite for others. A
 // Pooling must be safe for concurrent use by multiple goroutines, and is best a plain value.
 type Pooling interface {
-	// Model returns the model of a segment with these items. It must not depend on their order.
+	// Model returns the model of a segment with these items. It must not depend on their order, nor keep them.
 	Model(segment Segment, items []Item) Model
 }
 

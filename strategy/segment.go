@@ -31,9 +31,10 @@ type segment struct {
 	total      evidence.Sums      // of all items and arms
 	scale      float64            // of the outcomes' weights, when it was loaded
 	resets     map[string]resets  // of items that were reset, as far as they were read
+	expired    uint64             // how often it was expired
+	touched    map[touched]bool   // by outcomes since a load began; nil while there is none
 
-	// observers has a token of each goroutine that adds evidence. A load takes all tokens, so that the model sees each change of
-	// evidence once: in the list that it is made of, or as an update.
+	// observers has a token of each goroutine that adds evidence. The end of a load takes all tokens: see load.
 	observers chan struct{}
 	loading   lock.Lock // of making the model anew
 }
@@ -127,83 +128,8 @@ func (l *Learner) read(ctx context.Context, s *segment, now time.Time, into *scr
 	return l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs)
 }
 
-// load makes the model anew from the store. The caller holds the lock for that. It also reads what is named in the scratch.
-func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
-	for range maxObservers {
-		select {
-		case s.observers <- struct{}{}:
-			defer func() { <-s.observers }()
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	found, err := l.loadItems(ctx, s.space, evidence.InstantOf(now))
-	if err != nil {
-		return err
-	}
-	into.cells = l.parameterCells(s.space, into.cells)
-	if len(into.cells)+len(into.refs) > 0 {
-		if err := l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs); err != nil {
-			return err
-		}
-	}
-	model, parameters := l.model(found.items), make([]evidence.Sampler, len(l.values))
-	total := totalOf(found.items)
-	scale := scaleOf(total, l.cfg.MinConfidence)
-	for i, v := range l.values {
-		of := partsOf(into.Parts, s.space.parameter(v.arm, v.Setting))
-		parameters[i] = l.parameterBelief(of, evidence.InstantOf(now), scale).Sampler()
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.model, s.loaded, s.parameters, s.samples = model, now, parameters, found.samples
-	s.total, s.scale = total, scale
-	return nil
-}
-
 func (l *Learner) model(items []Item) Model {
 	return l.cfg.Pooling.Model(Segment{Priors: l.priors, LeastWeight: l.cfg.MinConfidence}, items)
-}
-
-// found is what a store has of the items of a segment.
-type found struct {
-	items   []Item
-	names   []string // of the items
-	counts  [][]uint64
-	samples []uint64 // by arm, over all items
-	last    evidence.Instant
-	space   space
-	now     evidence.Instant
-	model   Model // where it was asked for
-}
-
-// loadItems reads what the items of a segment have shown, in the order of the store.
-func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
-	n := len(l.cfg.Arms)
-	f = found{space: space, now: now, samples: make([]uint64, n)}
-	for parts, err := range listed(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
-		if err != nil {
-			return found{}, err
-		}
-		cell := parts[0].Cell
-		arm, ok := l.index[ArmID(cell.Name)]
-		if !ok {
-			continue // of an arm that this learner no longer has
-		}
-		if len(f.items) == 0 || cell.Item != f.names[len(f.names)-1] {
-			f.items = append(f.items, Item{Arms: make([]evidence.Sums, n)})
-			f.names = append(f.names, cell.Item)
-			f.counts = append(f.counts, make([]uint64, n))
-		}
-		last := len(f.items) - 1
-		f.items[last].Arms[arm] = l.cfg.Caps.Pool(parts, now)
-		f.counts[last][arm] = countOf(parts)
-		f.samples[arm] += f.counts[last][arm]
-		for i := range parts {
-			f.last = max(f.last, parts[i].Tally.Last())
-		}
-	}
-	return f, nil
 }
 
 func countOf(parts []evidence.Part) (n uint64) {
@@ -219,11 +145,16 @@ func partsOf(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
 	for first < len(parts) && parts[first].Cell != cell {
 		first++
 	}
-	end := first
+	return leading(parts[first:], cell)
+}
+
+// leading returns the parts of a cell if they come first.
+func leading(parts []evidence.Part, cell evidence.Cell) []evidence.Part {
+	end := 0
 	for end < len(parts) && parts[end].Cell == cell {
 		end++
 	}
-	return parts[first:end]
+	return parts[:end]
 }
 
 // listed yields the parts of each cell, which a store lists one after the other. It uses the slice again.

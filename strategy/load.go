@@ -1,0 +1,208 @@
+package strategy
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/spread"
+)
+
+// touched names a cell of an arm whose evidence changed while its segment was read.
+type touched struct {
+	item string
+	arm  int
+}
+
+// load makes the model anew from the store. The caller holds the lock for that. It also reads what is named in the scratch.
+//
+// Outcomes are counted meanwhile: each tells the old model, and leaves a note of its cell. The cells with a note are read again. Only for
+// the last of them does load keep new outcomes waiting, so that the new model misses none.
+func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
+	expired := s.beginLoad()
+	defer s.endLoad()
+	found, err := l.loadItems(ctx, s.space, evidence.InstantOf(now))
+	if err != nil {
+		return err
+	}
+	found.total = totalOf(found.items)
+	if err := l.catchUp(ctx, s, &found); err != nil {
+		return err
+	}
+	found.model = l.model(found.items)
+	for n := 0; n < catchUps && s.behind() > fewTouched; n++ {
+		if err := l.catchUp(ctx, s, &found); err != nil {
+			return err
+		}
+	}
+	for range maxObservers {
+		select {
+		case s.observers <- struct{}{}:
+			defer func() { <-s.observers }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err := l.catchUp(ctx, s, &found); err != nil {
+		return err
+	}
+	into.cells = l.parameterCells(s.space, into.cells)
+	if len(into.cells)+len(into.refs) > 0 {
+		if err := l.cfg.Store.Read(ctx, &into.Snapshot, into.cells, into.refs); err != nil {
+			return err
+		}
+	}
+	l.install(s, now, expired, &found, into)
+	return nil
+}
+
+// A load catches up with the outcomes at most catchUps times, or until fewTouched cells are left, before it keeps outcomes waiting.
+const (
+	catchUps   = 8
+	fewTouched = 32
+)
+
+// beginLoad has outcomes note the cells that they touch. It returns how often the segment was expired until then.
+func (s *segment) beginLoad() (expired uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touched = make(map[touched]bool)
+	return s.expired
+}
+
+func (s *segment) endLoad() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.touched = nil
+}
+
+// behind returns how many cells have been touched since they were read.
+func (s *segment) behind() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.touched)
+}
+
+// catchUp reads the touched cells again, and tells the model if there is one.
+func (l *Learner) catchUp(ctx context.Context, s *segment, f *found) error {
+	s.mu.Lock()
+	all := slices.Collect(maps.Keys(s.touched))
+	clear(s.touched)
+	s.mu.Unlock()
+	if len(all) == 0 {
+		return nil
+	}
+	cells := make([]evidence.Cell, len(all))
+	for i, t := range all {
+		cells[i] = s.space.arm(t.item, l.cfg.Arms[t.arm].ID)
+	}
+	slices.SortFunc(cells, records.CompareCells)
+	parts, err := l.readCells(ctx, cells...)
+	if err != nil {
+		return err
+	}
+	for _, cell := range cells {
+		of := leading(parts, cell)
+		parts = parts[len(of):]
+		l.replace(f, cell, of)
+	}
+	return nil
+}
+
+// replace puts what was read of a cell in the place of what was listed.
+func (l *Learner) replace(f *found, cell evidence.Cell, parts []evidence.Part) {
+	arm, at := l.index[ArmID(cell.Name)], f.at(cell.Item)
+	was, is := f.items[at].Arms[arm], l.cfg.Caps.Pool(parts, f.now)
+	had, has := f.counts[at][arm], countOf(parts)
+	f.items[at].Arms[arm], f.counts[at][arm] = is, has
+	f.samples[arm] += has - had
+	f.total = spread.Less(f.total.Plus(is), was)
+	if f.model != nil && f.model.Update(arm, was, is) {
+		f.drifted = true
+	}
+}
+
+// install puts what was read in the place of the segment's memory. The next use makes it anew if the model has drifted, or the segment
+// was expired meanwhile.
+func (l *Learner) install(s *segment, now time.Time, expired uint64, f *found, read *scratch) {
+	scale := scaleOf(f.total, l.cfg.MinConfidence)
+	parameters := make([]evidence.Sampler, len(l.values))
+	for i, v := range l.values {
+		of := partsOf(read.Parts, s.space.parameter(v.arm, v.Setting))
+		parameters[i] = l.parameterBelief(of, f.now, scale).Sampler()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.model, s.loaded, s.parameters, s.samples = f.model, now, parameters, f.samples
+	s.total, s.scale = f.total, scale
+	if f.drifted || s.expired != expired {
+		s.loaded = time.Time{}
+	}
+}
+
+// found is what a store has of the items of a segment.
+type found struct {
+	items   []Item
+	names   []string       // of the items, in order
+	late    map[string]int // the items that were first seen after the others were listed
+	counts  [][]uint64
+	samples []uint64 // by arm, over all items
+	last    evidence.Instant
+	space   space
+	now     evidence.Instant
+	total   evidence.Sums // of all items and arms; set by load
+	model   Model         // where it was asked for
+	drifted bool          // whether the model has
+}
+
+// loadItems reads what the items of a segment have shown, in the order of the store.
+func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
+	n := len(l.cfg.Arms)
+	f = found{space: space, now: now, samples: make([]uint64, n)}
+	for parts, err := range listed(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
+		if err != nil {
+			return found{}, err
+		}
+		cell := parts[0].Cell
+		arm, ok := l.index[ArmID(cell.Name)]
+		if !ok {
+			continue // of an arm that this learner no longer has
+		}
+		if len(f.items) == 0 || cell.Item != f.names[len(f.names)-1] {
+			f.items = append(f.items, Item{Arms: make([]evidence.Sums, n)})
+			f.names = append(f.names, cell.Item)
+			f.counts = append(f.counts, make([]uint64, n))
+		}
+		last := len(f.items) - 1
+		f.items[last].Arms[arm] = l.cfg.Caps.Pool(parts, now)
+		f.counts[last][arm] = countOf(parts)
+		f.samples[arm] += f.counts[last][arm]
+		for i := range parts {
+			f.last = max(f.last, parts[i].Tally.Last())
+		}
+	}
+	return f, nil
+}
+
+// at returns the place of an item, which it makes if there is none.
+func (f *found) at(item string) int {
+	n := len(f.items) - len(f.late)
+	if i, ok := slices.BinarySearch(f.names[:n], item); ok {
+		return i
+	}
+	i, ok := f.late[item]
+	if !ok {
+		if f.late == nil {
+			f.late = make(map[string]int)
+		}
+		i = len(f.items)
+		f.late[item] = i
+		arms := len(f.samples)
+		f.items = append(f.items, Item{Arms: make([]evidence.Sums, arms)})
+		f.counts = append(f.counts, make([]uint64, arms))
+	}
+	return i
+}
