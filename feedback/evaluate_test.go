@@ -353,13 +353,13 @@ func TestAnEvaluatorDecidesWithinItsSupport(t *testing.T) {
 	assert.Equal(t, feedback.EdgeCase, r.Class, "one alone is an edge case, whoever says otherwise")
 	assert.Equal(t, 0.6, r.Confidence, "there is a ceiling")
 	verdict.Similar = []string{"d1"}
-	r = w.says("ann", "PRDs are no place for PostgreSQL")
+	r = w.says("ann", "PRDs must be silent about PostgreSQL")
 	assert.Equal(t, feedback.GeneralizableLow, r.Class, "two of one reviewer are not many")
 	assert.Equal(t, "d1", r.Cluster, "the evaluator knows that they say the same")
 	assert.Len(t, asked.Candidates, 1)
 	assert.Equal(t, "leave the choice of a database to engineers", w.get("d1").Summary, "what it is given is its own")
 	verdict.Similar = []string{"d2"}
-	r = w.says("bob", "who stores it is not your concern")
+	r = w.says("bob", "those who build it choose its storage")
 	assert.Equal(t, feedback.GeneralizableHigh, r.Class)
 	assert.Equal(t, "d1", r.Cluster)
 	verdict = feedback.Assessment{Class: feedback.Ambiguous, Similar: []string{}}

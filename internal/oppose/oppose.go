@@ -14,7 +14,7 @@ type Way string
 // The ways that [Find] knows.
 const (
 	Polarity Way = "polarity" // one denies what the other says
-	Numbers  Way = "number"   // they name other numbers, or other units
+	Numbers  Way = "number"   // they name other numbers
 	Meaning  Way = "antonym"  // one has a word, and the other its opposite
 	Order    Way = "order"    // they say the same of each other's things: "A before B", "B before A"
 	Names    Way = "name"     // they name other things: "PostgreSQL", "MySQL"
@@ -28,8 +28,8 @@ func (w Way) Contradicts() bool { return w == Polarity || w == Meaning || w == O
 // as the same: texts that contradict each other share more words than texts that say the same.
 //
 // It has lists of rules and words, and is cautious. It prefers a false alarm, as between "do not log
-// passwords" and "log everything but passwords", to a missed contradiction. It knows the negations of some twenty languages, and
-// antonyms mainly of English. It does not see a contradiction in meaning alone. A text of more than 250 words, or with very
+// passwords" and "log everything but passwords", to a missed contradiction. It knows the negations and the
+// commonest opposites of six languages: English, German, French, Spanish, Chinese and Japanese. It does not see a contradiction in meaning alone. A text of more than 250 words, or with very
 // many relations between things, is only the same as itself. Find is symmetric, and no text opposes itself.
 func Find(a, b string) Way { return Read(a).Opposes(Read(b)) }
 
@@ -72,8 +72,8 @@ func tooLong(x, y Reading) bool {
 
 // antonymous reports whether x has a word whose opposite only y has, or whether both texts have both words but about other things.
 func antonymous(x, y Reading) bool {
-	for _, word := range x.opposable {
-		if !y.words[word] && slices.ContainsFunc(antonyms[word], func(o string) bool { return y.words[o] && !x.words[o] }) {
+	for _, root := range x.opposable {
+		if !y.roots[root] && slices.ContainsFunc(antonyms[root], func(o string) bool { return y.roots[o] && !x.roots[o] }) {
 			return true
 		}
 	}
@@ -107,10 +107,11 @@ func bindsOther(x, y Reading) bool {
 		return false
 	}
 	for i, t := range x.tokens {
-		if len(antonyms[t.word]) == 0 || !y.words[t.word] {
+		root := stem(t.word)
+		if len(antonyms[root]) == 0 || !y.roots[root] {
 			continue
 		}
-		if !slices.ContainsFunc(antonyms[t.word], func(o string) bool { return x.words[o] && y.words[o] }) {
+		if !slices.ContainsFunc(antonyms[root], func(o string) bool { return x.roots[o] && y.roots[o] }) {
 			continue
 		}
 		object := x.next(i)
@@ -228,7 +229,7 @@ func Exchanged(x, y Reading) bool {
 func (r *Reading) hasMoreThan(o Reading) bool {
 	return slices.ContainsFunc(r.tokens, func(t token) bool {
 		switch {
-		case placing[t.word]:
+		case placing.has(t.word):
 			return !o.words[t.word]
 		case t.stem == "" || utf8.RuneCountInString(t.stem) == 1:
 			return false

@@ -14,18 +14,18 @@ type Reading struct {
 	affirmed  map[string]bool // stems of words in clauses without a negation
 	denied    map[string]bool // stems of words in negated clauses
 	negations int
-	numbers   []string // with their units, sorted
+	numbers   []string // sorted
 	names     []string // words that are written like names, sorted
 	words     map[string]bool
+	roots     map[string]bool     // the stems of all words
 	prefixed  map[string][]string // the words with a negative prefix, by what is behind it
 	less      map[string]bool     // what is before "less"
 	passive   bool
 	modal     bool
-	counting  bool // the last thing was a number
 	stems     []string
 	sorted    []string // the stems, in order
 	turning   string   // see turningWords
-	opposable []string // the words that have an antonym
+	opposable []string // the stems of words that have an antonym
 	related   []int    // where the tokens are whose sides may be exchanged
 }
 
@@ -37,7 +37,7 @@ type token struct {
 
 // Read reads a text.
 func Read(written string) Reading {
-	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{}}
+	r := Reading{affirmed: map[string]bool{}, denied: map[string]bool{}, words: map[string]bool{}, roots: map[string]bool{}}
 	r.tokenize(plainBounds.Replace(written))
 	r.readClauses()
 	r.readAffixes()
@@ -49,13 +49,13 @@ func Read(written string) Reading {
 	r.stems = stems(r.tokens)
 	r.sorted = slices.Sorted(slices.Values(r.stems))
 	r.turning = r.marks()
-	for word := range r.words {
-		if len(antonyms[word]) > 0 {
-			r.opposable = append(r.opposable, word)
+	for root := range r.roots {
+		if len(antonyms[root]) > 0 {
+			r.opposable = append(r.opposable, root)
 		}
 	}
 	for i, t := range r.tokens {
-		if relations[t.word] {
+		if relations.has(t.word) {
 			r.related = append(r.related, i)
 		}
 	}
@@ -108,16 +108,13 @@ func (r *Reading) addDense(runes []rune) int {
 			return len([]rune(negation))
 		}
 	}
-	if number, ok := denseNumbers[string(runes[0])]; ok {
-		r.numbers = append(r.numbers, number)
-	}
 	char := string(runes[0])
 	r.tokens = append(r.tokens, token{char, char})
-	r.words[char] = true
+	r.words[char], r.roots[char] = true, true
 	return 1
 }
 
-// addNumber adds the value of a number, with its unit if it has one.
+// addNumber adds the value of a number.
 func (r *Reading) addNumber(runes []rune) int {
 	var digits strings.Builder
 	i := 0
@@ -135,18 +132,8 @@ func (r *Reading) addNumber(runes []rune) int {
 		}
 	}
 done:
-	r.counting = true
-	r.numbers = append(r.numbers, strings.TrimLeft(digits.String(), "0")+unitOf(runes[i:]))
+	r.numbers = append(r.numbers, strings.TrimLeft(digits.String(), "0"))
 	return i
-}
-
-// unitOf returns the unit that a text begins with, in the one spelling in which it is compared.
-func unitOf(runes []rune) string {
-	text := strings.ToLower(strings.TrimLeft(string(runes[:min(len(runes), 20)]), " -"))
-	if strings.HasPrefix(text, "%") {
-		return units["%"]
-	}
-	return units[text[:len(text)-len(strings.TrimLeftFunc(text, unicode.IsLetter))]]
 }
 
 // digit returns the value of a decimal digit of any script. Unicode has them in tens, from zero on.
@@ -197,22 +184,22 @@ func (r *Reading) addWord(runes []rune) int {
 	}
 	word, _, _ = strings.Cut(word, "'")
 	if number, ok := numberWords[word]; ok {
-		r.numbers = append(r.numbers, number+unitOf(runes[n:]))
+		r.numbers = append(r.numbers, number)
 	}
-	r.words[word] = true
-	r.passive = r.passive || copulas[word]
-	r.modal = r.modal || modals[word]
+	root := stem(word)
+	r.words[word], r.roots[root] = true, true
+	r.passive = r.passive || be.has(word)
+	r.modal = r.modal || modals.has(word)
 	t := token{word: word}
-	if unit := r.counting && units[word] != ""; !unit && !emptyWords[word] && !negations[word] {
-		t.stem = stem(word)
+	if !emptyWords.has(word) && !negations.has(word) {
+		t.stem = root
 	}
-	_, r.counting = numberWords[word]
 	r.tokens = append(r.tokens, t)
 	return n
 }
 
 // readClauses finds the affirmed and the denied words. A negation that comes first, or behind an auxiliary verb ("must
-// not"), denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies the words that follow.
+// not") or at the end, denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies the words that follow.
 func (r *Reading) readClauses() {
 	var clause []string
 	denied := false
@@ -230,16 +217,16 @@ func (r *Reading) readClauses() {
 		switch {
 		case t.word == "":
 			flush()
-		case negations[t.word] || denseNegation[t.word]:
+		case negations.has(t.word) || denseNegation.has(t.word):
 			r.negations++
-			if len(clause) > 0 && i > 0 && !auxiliaries[r.tokens[i-1].word] && !denseNegation[t.word] && !wholeClause[t.word] {
+			if len(clause) > 0 && i > 0 && !auxiliaries.has(r.tokens[i-1].word) && !denseNegation.has(t.word) && !r.ends(i) {
 				flush()
 			}
 			denied = !denied
-			if implied := deniedAllow[t.word]; implied {
+			if forbidding.has(t.word) {
 				clause = append(clause, "allow")
 			}
-		case clauseStarts[t.word] || joins[t.word] && r.negatedSoon(i):
+		case clauseStarts.has(t.word) || joins.has(t.word) && r.negatedSoon(i):
 			flush()
 		case t.stem != "":
 			clause = append(clause, t.stem)
@@ -248,10 +235,15 @@ func (r *Reading) readClauses() {
 	flush()
 }
 
+// ends reports whether a clause ends with the word at a place, or forbids with it.
+func (r *Reading) ends(i int) bool {
+	return i+1 == len(r.tokens) || r.tokens[i+1].word == "" || forbidding.has(r.tokens[i].word)
+}
+
 // negatedSoon reports whether a negation follows within two words.
 func (r *Reading) negatedSoon(i int) bool {
 	for _, t := range r.tokens[i+1 : min(i+3, len(r.tokens))] {
-		if negations[t.word] {
+		if negations.has(t.word) {
 			return true
 		}
 	}
@@ -299,7 +291,7 @@ func Topic(text string) string {
 	r := Read(text)
 	var words []string
 	for _, t := range r.tokens {
-		if t.stem != "" && len(antonyms[t.word]) == 0 {
+		if t.stem != "" && len(antonyms[t.stem]) == 0 {
 			words = append(words, t.stem)
 		}
 	}

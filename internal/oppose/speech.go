@@ -12,29 +12,29 @@ func (r Reading) Binds() bool {
 }
 
 // AgainstInstructions reports whether a text reads like an instruction against what a model was told: it has one of some
-// phrases, or a verb of setting aside together with a word for instructions.
+// phrases, or a verb of setting aside, or "not" and a verb of obeying, together with a word for instructions.
 func AgainstInstructions(text string) bool {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
-	return slices.ContainsFunc(lists["takeovers"], func(phrase string) bool { return strings.Contains(text, phrase) }) ||
-		setsAside.MatchString(text) && wasTold.MatchString(text)
+	return takeover.MatchString(text) || setsAside.MatchString(text) && wasTold.MatchString(text)
 }
 
 var (
 	obligations = wordsOf("obligations")
-	setsAside   = anyOf("setsAside")
-	wasTold     = anyOf("wasTold")
+	takeover    = regexp.MustCompile(`\b` + anyOf("takeovers"))
+	setsAside   = regexp.MustCompile(`\b` + anyOf("setsAside") + `|(?:\b(?:not|never|stop)|n't) ` + anyOf("obeys"))
+	wasTold     = regexp.MustCompile(`\b` + anyOf("wasTold"))
 )
 
-// anyOf matches an entry of a list. A hyphen at its end stands for any ending.
-func anyOf(list string) *regexp.Regexp {
+// anyOf matches an entry of a list.
+func anyOf(list string) string {
 	var entries []string
-	for _, entry := range lists[list] {
+	for _, entry := range wordsOf(list) {
 		beginning, open := strings.CutSuffix(entry, "-")
-		entry = regexp.QuoteMeta(beginning)
+		entry = regexp.QuoteMeta(strings.ReplaceAll(beginning, "_", " "))
 		if !open {
 			entry += `\b`
 		}
 		entries = append(entries, entry)
 	}
-	return regexp.MustCompile(`\b(?:` + strings.Join(entries, "|") + `)`)
+	return `(?:` + strings.Join(entries, "|") + `)`
 }

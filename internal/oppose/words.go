@@ -2,6 +2,7 @@ package oppose
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 )
 
@@ -23,44 +24,52 @@ var lists = func() map[string][]string {
 	return all
 }()
 
-func wordsOf(list string) []string { return strings.Fields(strings.Join(lists[list], " ")) }
-
-func setOf(list string) map[string]bool {
-	set := make(map[string]bool)
-	for _, word := range wordsOf(list) {
-		set[word] = true
+func wordsOf(names ...string) (words []string) {
+	for _, name := range names {
+		for _, line := range lists[name] {
+			words = append(words, strings.Fields(line)...)
+		}
 	}
-	return set
+	return words
 }
 
-// pairsOf returns the values of a list of the form "name=value", by their names.
-func pairsOf(list string) map[string]string {
-	pairs := make(map[string]string)
-	for _, word := range wordsOf(list) {
-		name, value, _ := strings.Cut(word, "=")
-		pairs[name] = value
+// A vocabulary is a set of words, and of beginnings that stand for words with any ending.
+type vocabulary struct {
+	whole      map[string]bool
+	beginnings []string
+}
+
+func setOf(names ...string) vocabulary {
+	v := vocabulary{whole: make(map[string]bool)}
+	for _, word := range wordsOf(names...) {
+		if beginning, open := strings.CutSuffix(word, "-"); open {
+			v.beginnings = append(v.beginnings, beginning)
+		} else {
+			v.whole[word] = true
+		}
 	}
-	return pairs
+	return v
+}
+
+func (v vocabulary) has(word string) bool {
+	return v.whole[word] || slices.ContainsFunc(v.beginnings, func(b string) bool { return strings.HasPrefix(word, b) })
 }
 
 // The lists of words.txt, which says what each is for.
 var (
-	negations        = setOf("negations")
-	deniedAllow      = setOf("deniedAllow")
-	wholeClause      = setOf("wholeClause")
+	negations        = setOf("negations", "forbidding")
+	forbidding       = setOf("forbidding")
 	denseNegations   = wordsOf("denseNegations")
 	denseNegation    = setOf("denseNegations")
-	auxiliaries      = setOf("auxiliaries")
+	be               = setOf("be")
+	auxiliaries      = setOf("be", "auxiliaries", "modals")
 	modals           = setOf("modals")
-	copulas          = setOf("copulas")
 	clauseStarts     = setOf("clauseStarts")
 	joins            = setOf("joins")
-	relations        = setOf("relations")
+	relations        = setOf("relations", "placing")
 	turningWords     = wordsOf("turningWords")
 	placing          = setOf("placing")
-	emptyWords       = setOf("emptyWords")
-	numberWords      = pairsOf("numberWords")
-	denseNumbers     = pairsOf("denseNumbers")
+	emptyWords       = setOf("be", "auxiliaries", "modals", "clauseStarts", "joins", "relations", "placing", "emptyWords")
 	negativePrefixes = wordsOf("negativePrefixes")
 )
 
@@ -68,27 +77,25 @@ var (
 var plainBounds = strings.NewReplacer("’", "'", "no more than", "at most", "not more than", "at most", "No more than", "at most",
 	"no less than", "at least", "no fewer than", "at least", "not less than", "at least", "up to", "at most")
 
-// units has for each spelling of a unit the one under which it is compared.
-var units = func() map[string]string {
+// numberWords has the digits of numbers in letters.
+var numberWords = func() map[string]string {
 	all := make(map[string]string)
-	for _, line := range lists["units"] {
-		names := strings.Fields(line)
-		for _, name := range names {
-			all[name] = " " + names[0]
-		}
+	for _, word := range wordsOf("numberWords") {
+		name, digits, _ := strings.Cut(word, "=")
+		all[name] = digits
 	}
 	return all
 }()
 
-// antonyms has for each word its opposites.
+// antonyms has for the stem of each word those of its opposites.
 var antonyms = func() map[string][]string {
 	all := make(map[string][]string)
 	for _, line := range lists["antonyms"] {
 		left, right, _ := strings.Cut(line, "|")
 		for _, a := range strings.Fields(left) {
 			for _, b := range strings.Fields(right) {
-				all[a] = append(all[a], b)
-				all[b] = append(all[b], a)
+				all[stem(a)] = append(all[stem(a)], stem(b))
+				all[stem(b)] = append(all[stem(b)], stem(a))
 			}
 		}
 	}
