@@ -76,11 +76,11 @@ func TestAllFaultsAreReported(t *testing.T) {
 	assert.Equal(t, []string{"LLM", "Store", "Duplicate", "MaxWords", "Types", "Prompt", "Timeout", "MaxInFlight", "MaxTokens"}, fieldsOf(err))
 	_, err = decision.NewExperiment(ctx, decision.ExperimentConfig{
 		Name: "\xff", Variants: []decision.Variant{{Name: "a", Share: -1}}, MaxShadows: -1, ShadowTimeout: -1,
-		MinOutcomes: -1, Probability: 0.5, Loss: 1,
+		MinOutcomes: -1, Probability: 0.5, Loss: 1, Error: 0.5, Indifference: 2,
 	})
 	assert.Equal(t, []string{
 		"Name", "Variants", "Variants[0].Strategy", "Variants[0].Share", "MaxShadows", "ShadowTimeout", "Store",
-		"MinOutcomes", "Probability", "Loss",
+		"MinOutcomes", "Probability", "Loss", "Error", "Indifference",
 	}, fieldsOf(err))
 	_, err = decision.Reevaluate(ctx, decision.ReevaluateConfig{Threshold: 2, PerTier: [3]int{-1, 0, 0}}, nil)
 	assert.Equal(t, []string{"Strategy", "Threshold", "PerTier"}, fieldsOf(err))

@@ -57,6 +57,11 @@ type ExperimentConfig struct {
 	// least Probability, in (½, 1), or choosing it costs at most Loss, in (0, 1), of success on average. 0 means 100, 0.95 and
 	// 0.005.
 	MinOutcomes, Probability, Loss float64
+	// Error, if it is not 0, makes a race of the experiment: requests go to the variant that seems best, and to the one that may yet be better, in place of
+	// the Shares. There is enough to decide by when every other variant is surely worse, or better by at most Indifference of success. From
+	// then on all requests go to the winner. Error is the probability with which that is ever wrong, in (0, ½), however often one looks. A
+	// key may move to another variant as the shares change. It can't be had in Shadow. Indifference 0 means 0.01.
+	Error, Indifference float64
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 	// Observer is told of each outcome ([heed.Counted], with the variant as its subject), of repeated ones ([heed.Duplicate]),
@@ -81,6 +86,9 @@ func (c ExperimentConfig) withDefaults() ExperimentConfig {
 	c.MinOutcomes = cmp.Or(c.MinOutcomes, 100)
 	c.Probability = cmp.Or(c.Probability, 0.95)
 	c.Loss = cmp.Or(c.Loss, 0.005)
+	if c.Error > 0 {
+		c.Indifference = cmp.Or(c.Indifference, 0.01)
+	}
 	if c.Now == nil {
 		c.Now = time.Now //nolint:forbidigo // the default clock of a host that gives none
 	}
@@ -96,7 +104,7 @@ func (c *ExperimentConfig) open(ctx context.Context) error {
 	return settings.Open(ctx, c.Store, c.Now(), settings.Component{Name: "experiment/" + c.Name, Fields: []settings.Field{
 		{Name: "Control", Value: &c.Variants[0].Name, Set: true}, {Name: "Shares", Value: &shares, Set: true},
 		{Name: "Shadow", Value: &c.Shadow, Set: c.Shadow}, {Name: "MinOutcomes", Value: &c.MinOutcomes, Set: true}, {Name: "Probability", Value: &c.Probability, Set: true},
-		{Name: "Loss", Value: &c.Loss, Set: true},
+		{Name: "Loss", Value: &c.Loss, Set: true}, {Name: "Error", Value: &c.Error, Set: true}, {Name: "Indifference", Value: &c.Indifference, Set: true},
 	}})
 }
 
@@ -118,6 +126,8 @@ func (c ExperimentConfig) validate() error {
 	found.Check(c.MinOutcomes > 0, "MinOutcomes", c.MinOutcomes, "must not be negative")
 	found.Check(c.Probability > 0.5 && c.Probability < 1, "Probability", c.Probability, "must be in (0.5, 1), or 0 for the default")
 	found.Check(c.Loss > 0 && c.Loss < 1, "Loss", c.Loss, "must be in (0, 1), or 0 for the default")
+	found.Check(c.Error >= 0 && c.Error < 0.5 && (c.Error == 0 || !c.Shadow), "Error", c.Error, "must be in (0, 0.5), and not in shadow, or 0")
+	found.Check(c.Indifference >= 0 && c.Indifference <= 1 && (c.Error > 0 || c.Indifference == 0), "Indifference", c.Indifference, "must be in (0, 1], with an Error, or 0")
 	return found.Err()
 }
 
@@ -128,6 +138,7 @@ func (c ExperimentConfig) validate() error {
 type Experiment struct {
 	cfg     ExperimentConfig
 	total   float64 // of the shares
+	race    race
 	split   evidence.Key
 	counts  []counts // by variant
 	shadows *host.Gate
@@ -165,7 +176,7 @@ func NewExperiment(ctx context.Context, cfg ExperimentConfig) (*Experiment, erro
 }
 
 // variant returns the variant of a request, by a hash of its key: the same in every process. In shadow it is the control.
-func (e *Experiment) variant(r *Request) (int, error) {
+func (e *Experiment) variant(ctx context.Context, r *Request) (int, error) {
 	if e.cfg.Shadow {
 		return 0, nil
 	}
@@ -178,8 +189,20 @@ func (e *Experiment) variant(r *Request) (int, error) {
 	}
 	rng := e.split.Rand(0, e.cfg.Name, key)
 	left := rng.Float64() * e.total
+	var raced []float64
+	if e.cfg.Error > 0 {
+		var err error
+		if raced, err = e.shares(ctx); err != nil {
+			return 0, err
+		}
+		left /= e.total
+	}
 	for i := range e.cfg.Variants {
-		if left -= e.cfg.Variants[i].Share; left < 0 {
+		share := e.cfg.Variants[i].Share
+		if raced != nil {
+			share = raced[i]
+		}
+		if left -= share; left < 0 {
 			return i, nil
 		}
 	}
@@ -195,7 +218,7 @@ func (e *Experiment) Decide(ctx context.Context, r Request) (Result, error) {
 		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
 	var i int
-	if err := host.Call("Key", func() (err error) { i, err = e.variant(&r); return err }); err != nil {
+	if err := host.Call("Key", func() (err error) { i, err = e.variant(ctx, &r); return err }); err != nil {
 		return Result{}, fmt.Errorf("decision: decide: %w", err)
 	}
 	d := e.decide(ctx, i, r)

@@ -16,7 +16,7 @@ type ExperimentReport struct {
 	Variants []VariantReport // in the order of the configuration
 	Best     string          // the variant that is most probably the best
 	// Enough says that there is enough to decide by: see [ExperimentConfig]. Why is then "probability", or "loss" if a better
-	// variant is possible but would gain too little to matter.
+	// variant is possible but would gain too little to matter, or "winner" with an Error.
 	Enough bool
 	Why    string
 }
@@ -54,6 +54,27 @@ type VariantReport struct {
 func (e *Experiment) Report(ctx context.Context) (ExperimentReport, error) {
 	report := ExperimentReport{Variants: make([]VariantReport, len(e.cfg.Variants))}
 	beliefs := make([]evidence.Beta, len(e.cfg.Variants))
+	all, err := e.sums(ctx)
+	if err != nil {
+		return ExperimentReport{}, fmt.Errorf("decision: report: %w", err)
+	}
+	for i, v := range e.cfg.Variants {
+		beliefs[i] = all[i].Posterior(evidence.Beta{Alpha: 1, Beta: 1})
+		report.Variants[i] = e.counts[i].read()
+		report.Variants[i].Name = v.Name
+		report.Variants[i].Outcomes, report.Variants[i].Success = all[i].Mass, beliefs[i]
+	}
+	report.compare(beliefs)
+	if e.cfg.Error > 0 {
+		report.race(&e.cfg, all)
+	} else {
+		report.stop(&e.cfg)
+	}
+	return report, nil
+}
+
+// sums reads the outcomes of each variant.
+func (e *Experiment) sums(ctx context.Context) ([]evidence.Sums, error) {
 	cells := make([]evidence.Cell, 0, 2*len(e.cfg.Variants))
 	for _, v := range e.cfg.Variants {
 		cell := e.cell(v.Name)
@@ -61,30 +82,25 @@ func (e *Experiment) Report(ctx context.Context) (ExperimentReport, error) {
 		cell.Name = replaced
 		cells = append(cells, cell)
 	}
-	var all store.Snapshot
-	if err := e.cfg.Store.Read(ctx, &all, cells, nil); err != nil {
-		return ExperimentReport{}, fmt.Errorf("decision: report: %w", err)
+	var read store.Snapshot
+	if err := e.cfg.Store.Read(ctx, &read, cells, nil); err != nil {
+		return nil, err
 	}
 	now := evidence.InstantOf(e.cfg.Now())
 	of := func(c evidence.Cell) []evidence.Part {
 		n := 0
-		for n < len(all.Parts) && all.Parts[n].Cell == c {
+		for n < len(read.Parts) && read.Parts[n].Cell == c {
 			n++
 		}
-		parts := all.Parts[:n]
-		all.Parts = all.Parts[n:]
+		parts := read.Parts[:n]
+		read.Parts = read.Parts[n:]
 		return parts
 	}
-	for i, v := range e.cfg.Variants {
-		sums := standing(of(cells[2*i]), of(cells[2*i+1]), now)
-		beliefs[i] = sums.Posterior(evidence.Beta{Alpha: 1, Beta: 1})
-		report.Variants[i] = e.counts[i].read()
-		report.Variants[i].Name = v.Name
-		report.Variants[i].Outcomes, report.Variants[i].Success = sums.Mass, beliefs[i]
+	sums := make([]evidence.Sums, len(e.cfg.Variants))
+	for i := range sums {
+		sums[i] = standing(of(cells[2*i]), of(cells[2*i+1]), now)
 	}
-	report.compare(beliefs)
-	report.stop(&e.cfg)
-	return report, nil
+	return sums, nil
 }
 
 // lifts is the number of draws for lifts and losses. They are always the same, so that a report can be repeated.

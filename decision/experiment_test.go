@@ -214,6 +214,33 @@ func TestStop(t *testing.T) {
 	assert.False(t, with(decision.ExperimentConfig{}, 100, 0.5, 0.5).Enough)
 }
 
+// TestARaceUsesItsWinner: its requests go to the better variant, and after the end to that one alone.
+func TestARaceUsesItsWinner(t *testing.T) {
+	e := experiment(t, decision.ExperimentConfig{Error: 0.05})
+	rates, rng := map[string]float64{"a": 0.3, "b": 0.8}, rand.New(rand.NewPCG(5, 6))
+	counts, ended := make(map[string]int), 0
+	for n := range 300 {
+		result, err := e.Decide(ctx, decision.Request{EventID: fmt.Sprint(n), Text: "x"})
+		require.NoError(t, err)
+		counts[result.Variant]++
+		reward := 0.
+		if rng.Float64() < rates[result.Variant] {
+			reward = 1
+		}
+		observe(t, e, result.Variant, fmt.Sprint(n), reward)
+		if r := report(t, e); r.Enough && ended == 0 {
+			ended = n
+			assert.Equal(t, "b", r.Best)
+			assert.Equal(t, "winner", r.Why)
+			counts = make(map[string]int)
+		}
+	}
+	assert.Positive(t, ended)
+	assert.Less(t, ended, 200)
+	assert.LessOrEqual(t, counts["a"], 3, "until the next look")
+	assert.Greater(t, counts["b"], 80)
+}
+
 // Where the true rates are drawn evenly, the variant that an experiment stops at is the best as often as the report says,
 // though it is looked at again and again. What is stated is compared with what is, within four standard errors: by
 // chance, less than one run in ten thousand fails.

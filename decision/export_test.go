@@ -35,7 +35,7 @@ func StoreOf(f *Reactions) store.Store { return f.cfg.Store }
 
 // VariantOf returns the variant of a request.
 func VariantOf(e *Experiment, r Request) string {
-	i, err := e.variant(&r)
+	i, err := e.variant(context.Background(), &r)
 	if err != nil {
 		panic(err)
 	}

@@ -12,7 +12,10 @@ import (
 type Record struct{ Mass, Reward float64 }
 
 // Of returns the record of sums.
-func Of(s evidence.Sums) Record { return Record{s.Mass, min(max(s.Reward, 0), s.Mass)} }
+func Of(s evidence.Sums) Record {
+	mass := max(s.Mass, 0)
+	return Record{mass, min(max(s.Reward, 0), mass)}
+}
 
 // Mean returns the mean reward, and ½ without any.
 func (r Record) Mean() float64 {
@@ -35,6 +38,7 @@ func (r Record) most() float64 {
 }
 
 func (r Record) loglik(p float64) (sum float64) {
+	p = min(max(p, 1e-300), 1-1e-16) // at the ends the likelihood of almost nothing is no zero
 	if r.Reward > 0 {
 		sum += r.Reward * math.Log(p)
 	}
@@ -168,3 +172,6 @@ func challenger(records []Record, leader int) int {
 	}
 	return at
 }
+
+// Due reports whether the evidence has grown so much since the last look that another one may tell more: by a fiftieth.
+func Due(before, now float64) bool { return now >= before*1.02 || now < before }

@@ -1,0 +1,155 @@
+package winner_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/winner"
+)
+
+func record(t *rapid.T, name string) winner.Record {
+	mass := rapid.Float64Range(0, 500).Draw(t, name)
+	return winner.Record{Mass: mass, Reward: mass * rapid.Float64Range(0, 1).Draw(t, name+" mean")}
+}
+
+// TestAgainstIsTheLeastOfAGrid compares the evidence against a gap with a search of a grid of means.
+func TestAgainstIsTheLeastOfAGrid(t *testing.T) {
+	against := func(r winner.Record) func(p float64) float64 {
+		s, f := r.Reward, r.Mass-r.Reward
+		x, _ := math.Lgamma(s + 0.5)
+		y, _ := math.Lgamma(f + 0.5)
+		z, _ := math.Lgamma(r.Mass + 1)
+		return func(p float64) float64 { return x + y - z - math.Log(math.Pi) - s*math.Log(p) - f*math.Log(1-p) }
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r, other, gap := record(t, "r"), record(t, "other"), rapid.Float64Range(-0.9, 0.9).Draw(t, "gap")
+		least, one, two := math.Inf(1), against(r), against(other)
+		for n := 1; n < 4000; n++ {
+			p := max(0, gap) + (1-math.Abs(gap))*float64(n)/4000
+			least = min(least, one(p)+two(p-gap))
+		}
+		got := winner.Against(r, other, gap)
+		if got > least+1e-6 || got < least-0.05*(1+math.Abs(least)) {
+			t.Fatalf("%v against %v by %v: %v, the grid has %v", r, other, gap, got, least)
+		}
+	})
+}
+
+func TestTheGapIsAroundTheDifference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r, other := record(t, "r"), record(t, "other")
+		low, high := winner.Gap(r, other, 3, 0.05)
+		middle := r.Mean() - other.Mean()
+		if !(low >= -1 && low <= middle && middle <= high && high <= 1) {
+			t.Fatalf("%v and %v: from %v to %v, around %v", r, other, low, high, middle)
+		}
+	})
+}
+
+func TestSharesAreProbabilities(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) winner.Record { return record(t, "") }), 1, 6).Draw(t, "records")
+		sum := 0.
+		for _, share := range winner.Shares(records) {
+			if !(share >= 0 && share <= 1) {
+				t.Fatalf("a share of %v", share)
+			}
+			sum += share
+		}
+		if math.Abs(sum-1) > 1e-6 {
+			t.Fatalf("the sum is %v", sum)
+		}
+	})
+}
+
+// TestSharesAreTopTwo compares them with draws.
+func TestSharesAreTopTwo(t *testing.T) {
+	records := []winner.Record{{30, 15}, {20, 12}, {40, 14}}
+	rng := evidence.Rand{State: 5}
+	samplers := make([]evidence.Sampler, len(records))
+	for i, r := range records {
+		samplers[i] = evidence.Beta{Alpha: 1 + r.Reward, Beta: 1 + r.Mass - r.Reward}.Sampler()
+	}
+	first := func() (best int) {
+		most := -1.
+		for i := range samplers {
+			if x := samplers[i].Draw(&rng); x > most {
+				best, most = i, x
+			}
+		}
+		return best
+	}
+	const times = 20_000
+	counts := make([]float64, len(records))
+	for range times {
+		leader := first()
+		if rng.Float64() < 0.5 {
+			counts[leader]++
+			continue
+		}
+		other := first()
+		for other == leader {
+			other = first()
+		}
+		counts[other]++
+	}
+	for i, share := range winner.Shares(records) {
+		assert.InDelta(t, counts[i]/times, share, 0.015)
+	}
+}
+
+// TestABeatenArmIsStillCompared: where the beliefs leave nothing open, the runner-up gets the other half.
+func TestABeatenArmIsStillCompared(t *testing.T) {
+	assert.Equal(t, []float64{0.5, 0.5, 0}, winner.Shares([]winner.Record{{1e5, 9e4}, {1e5, 5e4}, {1e5, 1e4}}))
+}
+
+// TestTheErrorHolds plays races of two arms whose looks never end before 2,000 tries, for rewards that are not only 0 and 1.
+func TestTheErrorHolds(t *testing.T) {
+	const miss = 0.2
+	times, tries, wrong := 200, 600, 0
+	if os.Getenv("HEED_LONG") != "" {
+		times, tries = 2000, 5000
+	}
+	rng := rand.New(rand.NewPCG(7, 8))
+	for range times {
+		records := make([]winner.Record, 2)
+		for n := range tries {
+			at := n % 2
+			if n > 20 && records[1].Mean() > records[0].Mean() {
+				at = rng.IntN(2) // an adversary's allocation
+			}
+			weight := 1.
+			if n%3 == 0 {
+				weight = 0.5
+			}
+			reward := 0.
+			if rng.Float64() < 0.52-0.04*float64(at) {
+				reward = 1
+			}
+			records[at].Mass += weight
+			records[at].Reward += weight * reward
+			if best := winner.Stop(records, miss, 0.01); best == 1 {
+				wrong++
+				break
+			} else if best == 0 {
+				break
+			}
+		}
+	}
+	assert.LessOrEqual(t, float64(wrong)/float64(times), miss)
+	t.Logf("%d wrong of %d", wrong, times)
+}
+
+func TestStopNeedsEveryArm(t *testing.T) {
+	assert.Equal(t, -1, winner.Stop([]winner.Record{{}, {}}, 0.05, 0))
+	assert.Equal(t, -1, winner.Stop([]winner.Record{{1000, 900}, {}}, 0.05, 0))
+	assert.Equal(t, 1, winner.Stop([]winner.Record{{1000, 500}, {1000, 900}}, 0.05, 0))
+	assert.Equal(t, -1, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0))
+	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0.2))
+}

@@ -1,0 +1,287 @@
+package best_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/best"
+)
+
+var ctx = context.Background()
+
+// A bench is a learner's world: its store, its clock, and the true rates of its arms.
+type bench struct {
+	t     *testing.T
+	now   time.Time
+	store *memstore.Store
+	rates map[strategy.ArmID]float64
+	luck  *rand.Rand
+
+	learner *strategy.Learner // of the last race
+}
+
+func newBench(t *testing.T, rates map[strategy.ArmID]float64) *bench {
+	b := &bench{t: t, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), rates: rates, luck: rand.New(rand.NewPCG(3, 4))}
+	var err error
+	b.store, err = memstore.New(memstore.Config{Now: b.clock})
+	require.NoError(t, err)
+	return b
+}
+
+func (b *bench) clock() time.Time { return b.now }
+
+// race returns a race over a new learner of the store, as a process has it that starts.
+func (b *bench) race(cfg best.Config, of strategy.Config) *best.Race {
+	of.Store, of.Now, of.Seed = b.store, b.clock, rand.NewPCG(1, 2)
+	if of.Arms == nil {
+		of.Arms = []strategy.Arm{{ID: "a"}, {ID: "b"}}
+	}
+	of.Pooling = strategy.Alone{}
+	learner, err := strategy.New(ctx, of)
+	require.NoError(b.t, err)
+	cfg.Learner = learner
+	r, err := best.New(ctx, cfg)
+	require.NoError(b.t, err)
+	b.learner = learner
+	return r
+}
+
+// play has a race choose n times, and tells its learner what came of it. It returns how often each arm was chosen.
+func (b *bench) play(r *best.Race, n int) map[strategy.ArmID]int {
+	counts := make(map[strategy.ArmID]int)
+	for range n {
+		b.now = b.now.Add(time.Second)
+		c, err := r.Select(ctx, strategy.Query{Category: "triage"})
+		require.NoError(b.t, err)
+		counts[c.Arm]++
+		b.credit(c)
+	}
+	return counts
+}
+
+func (b *bench) credit(c strategy.Choice) {
+	value := -1.
+	if b.luck.Float64() < b.rates[c.Arm] {
+		value = 1
+	}
+	_, err := b.learner.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
+	require.NoError(b.t, err)
+}
+
+func (b *bench) report(r *best.Race) best.Standing {
+	report, err := r.Standing(ctx, strategy.Query{Category: "triage"})
+	require.NoError(b.t, err)
+	return report
+}
+
+// actions returns what the audit says was done.
+func (b *bench) actions() (all []string) {
+	for e, err := range store.AuditEntries(ctx, b.store, store.AuditQuery{}) {
+		require.NoError(b.t, err)
+		all = append(all, e.Action)
+	}
+	return all
+}
+
+// TestTheWinnerIsUsed, also after a restart, and the report says it in words.
+func TestTheWinnerIsUsed(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.3, "b": 0.8})
+	r := b.race(best.Config{}, strategy.Config{})
+	open := b.report(r)
+	assert.Equal(t, "no winner after 0 outcomes; a leads; b is at most 1.00 worse and 1.00 better", open.String())
+	b.play(r, 300)
+	report := b.report(r)
+	require.True(t, report.Ended)
+	assert.Equal(t, strategy.ArmID("b"), report.Leader)
+	assert.Less(t, report.Needed, uint64(200))
+	assert.Regexp(t, `^b is best, with an error of at most 5 %, after \d+ outcomes; a is worse by 0\.\d\d to 0\.\d\d$`, report.String())
+	assert.LessOrEqual(t, report.Arms[0].Low, 0.5)
+	assert.GreaterOrEqual(t, report.Arms[0].High, 0.5)
+	assert.Equal(t, map[strategy.ArmID]int{"b": 100}, b.play(r, 100))
+	assert.Contains(t, b.actions(), "strategy.winner")
+
+	again := b.race(best.Config{}, strategy.Config{})
+	assert.Equal(t, map[strategy.ArmID]int{"b": 50}, b.play(again, 50), "the store knows the winner")
+	all, err := best.Winners(ctx, b.learner)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	assert.Equal(t, report.Needed, all[0].Needed)
+	assert.Equal(t, "triage", all[0].Category)
+}
+
+// TestAShareGoesOnExploring with the propensity that it has.
+func TestAShareGoesOnExploring(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9, "c": 0.2})
+	r := b.race(best.Config{Explore: 0.2}, strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}})
+	b.play(r, 300)
+	require.True(t, b.report(r).Ended)
+	counts := b.play(r, 1000)
+	assert.InDelta(t, 800, counts["b"], 50)
+	assert.InDelta(t, 100, counts["a"], 40)
+	c, err := r.Select(ctx, strategy.Query{Category: "triage", Arms: []strategy.ArmID{"b"}})
+	require.NoError(t, err)
+	assert.InDelta(t, 1, c.Propensity(), 0)
+}
+
+// TestTwoProcesses race on one store, with outcomes that come late or never.
+func TestTwoProcesses(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.8, "b": 0.3})
+	one, two := b.race(best.Config{}, strategy.Config{}), b.race(best.Config{}, strategy.Config{})
+	var waiting []strategy.Choice
+	for n := range 400 {
+		b.now = b.now.Add(time.Second)
+		r := one
+		if n%2 == 1 {
+			r = two
+		}
+		c, err := r.Select(ctx, strategy.Query{Category: "triage"})
+		require.NoError(t, err)
+		if n%5 != 0 { // the others stay without an outcome
+			waiting = append(waiting, c)
+		}
+		if len(waiting) > 20 {
+			b.credit(waiting[0])
+			waiting = waiting[1:]
+		}
+	}
+	first, second := b.report(one), b.report(two)
+	require.True(t, first.Ended)
+	assert.Equal(t, first, second)
+	assert.Equal(t, strategy.ArmID("a"), first.Leader)
+}
+
+// TestAChangeOpensTheRaceAnew, and another arm wins it.
+func TestAChangeOpensTheRaceAnew(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.9, "b": 0.5})
+	r := b.race(best.Config{}, strategy.Config{Change: strategy.ChangeTest{FalseAlarms: 0.001}})
+	b.play(r, 400)
+	require.Equal(t, strategy.ArmID("a"), b.report(r).Leader)
+	require.True(t, b.report(r).Ended)
+	b.rates["a"] = 0.05
+	b.play(r, 400)
+	report := b.report(r)
+	assert.True(t, report.Ended)
+	assert.Equal(t, strategy.ArmID("b"), report.Leader)
+	assert.Contains(t, b.actions(), "strategy.reopen")
+}
+
+// TestAnotherArmOpensTheRaceAnew: the winner was not compared with it.
+func TestAnotherArmOpensTheRaceAnew(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.7, "c": 0.99})
+	r := b.race(best.Config{}, strategy.Config{})
+	b.play(r, 200)
+	require.True(t, b.report(r).Ended)
+	r = b.race(best.Config{}, strategy.Config{Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}})
+	assert.False(t, b.report(r).Ended)
+	b.play(r, 600)
+	assert.Equal(t, strategy.ArmID("c"), b.report(r).Leader)
+	assert.True(t, b.report(r).Ended)
+}
+
+// TestForgottenEvidenceOpensTheRace: a reset segment begins anew.
+func TestForgottenEvidenceOpensTheRace(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.2, "b": 0.9})
+	r := b.race(best.Config{}, strategy.Config{})
+	b.play(r, 200)
+	require.True(t, b.report(r).Ended)
+	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Category: "triage", Actor: "kim", Reason: "a new model"}))
+	report := b.report(r)
+	assert.False(t, report.Ended)
+	assert.Zero(t, report.Needed)
+	all, err := best.Winners(ctx, b.learner)
+	require.NoError(t, err)
+	assert.Empty(t, all)
+}
+
+// TestEqualArmsEndByIndifference, where either is right.
+func TestEqualArmsEndByIndifference(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.9, "b": 0.9})
+	r := b.race(best.Config{Indifference: 0.2}, strategy.Config{})
+	b.play(r, 600)
+	report := b.report(r)
+	assert.True(t, report.Ended)
+	for _, c := range report.Arms {
+		assert.Greater(t, c.Low, -0.2)
+	}
+}
+
+func TestItemsRaceByThemselves(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 1, "b": 0})
+	r := b.race(best.Config{}, strategy.Config{})
+	for range 80 {
+		c, err := r.Select(ctx, strategy.Query{Item: "i", Session: b.now.String()})
+		require.NoError(t, err)
+		again, err := r.Select(ctx, strategy.Query{Item: "i", Session: b.now.String()})
+		require.NoError(t, err)
+		assert.Equal(t, c.ID, again.ID, "a session keeps its arm")
+		b.credit(c)
+		b.now = b.now.Add(time.Minute)
+	}
+	for item, ended := range map[string]bool{"i": true, "j": false} {
+		report, err := r.Standing(ctx, strategy.Query{Item: item})
+		require.NoError(t, err)
+		assert.Equal(t, ended, report.Ended, item)
+	}
+}
+
+func TestConfigurationsThatAreNone(t *testing.T) {
+	b := newBench(t, nil)
+	b.race(best.Config{}, strategy.Config{})
+	good := b.learner
+	fading, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: good.Config().Arms, HalfLife: time.Hour})
+	require.NoError(t, err)
+	for field, cfg := range map[string]best.Config{
+		"Learner": {}, "Learner.HalfLife": {Learner: fading}, "Error": {Learner: good, Error: 0.5}, "Indifference": {Learner: good, Indifference: -1},
+		"Explore": {Learner: good, Explore: 0.6},
+	} {
+		_, err := best.New(ctx, cfg)
+		var fault *heed.ConfigError
+		require.ErrorAs(t, err, &fault, field)
+		assert.Equal(t, field, fault.Field)
+	}
+}
+
+// broken is a store whose reads fail.
+type broken struct {
+	*memstore.Store
+	fails bool
+}
+
+var errBroken = errors.New("the store is away")
+
+func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+	if b.fails {
+		return errBroken
+	}
+	return b.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+// TestWithoutTheStore the default arm is chosen, and the error says why.
+func TestWithoutTheStore(t *testing.T) {
+	st := &broken{Store: &memstore.Store{}}
+	learner, err := strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}}})
+	require.NoError(t, err)
+	r, err := best.New(ctx, best.Config{Learner: learner})
+	require.NoError(t, err)
+	st.fails = true
+	c, err := r.Select(ctx, strategy.Query{})
+	require.ErrorIs(t, err, errBroken)
+	assert.Equal(t, strategy.ArmID("a"), c.Arm)
+	_, err = r.Standing(ctx, strategy.Query{})
+	require.ErrorIs(t, err, errBroken)
+	st.fails = false
+	_, err = r.Select(ctx, strategy.Query{Arms: []strategy.ArmID{"x"}})
+	var fault *heed.InputError
+	assert.ErrorAs(t, err, &fault)
+}

@@ -1,0 +1,122 @@
+package best
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/internal/winner"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A Standing says how a race stands.
+type Standing struct {
+	Category string         `json:"category,omitempty"`
+	Context  string         `json:"context,omitempty"`
+	Item     string         `json:"item,omitempty"`
+	Leader   strategy.ArmID `json:"leader"` // the winner, or else the arm with the greatest mean reward
+	Ended    bool           `json:"ended"`
+	At       time.Time      `json:"at,omitzero"` // when it ended
+	Needed   uint64         `json:"needed"`      // the outcomes until then; of an open race those so far
+	Error    float64        `json:"error"`
+	Arms     []Contestant   `json:"arms"` // in the learner's order
+}
+
+// A Contestant is an arm of a race.
+type Contestant struct {
+	Arm      strategy.ArmID `json:"arm"`
+	Outcomes uint64         `json:"outcomes"`
+	Mean     float64        `json:"mean"` // reward, in [0, 1]
+	// Low and High are the bounds of how much less than the leader's its expected reward is. A negative bound means that it may be greater. The bounds of all
+	// arms hold together, at all times, but for the error of the race. Of the leader they are 0.
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+}
+
+// Standing says how the race of a query's category, context and item stands. It ends the race if there is enough.
+func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error) {
+	s, err := r.read(ctx, q)
+	if err == nil {
+		err = r.settle(ctx, &s)
+	}
+	if err != nil {
+		return Standing{}, err
+	}
+	return r.standing(&s), nil
+}
+
+func (r *Race) standing(s *state) Standing {
+	standing := Standing{Category: s.query.Category, Context: s.query.Context, Item: s.query.Item, Error: r.cfg.Error, Needed: s.outcomes}
+	lead := 0
+	for i, record := range s.records {
+		if record.Mass > 0 && (s.records[lead].Mass <= 0 || record.Mean() > s.records[lead].Mean()) {
+			lead = i
+		}
+	}
+	if s.ended.Revision > 0 {
+		e := &s.ended.Value
+		standing.Ended, standing.At, standing.Needed = true, e.At, e.Outcomes
+		for i, arm := range r.learner.Arms {
+			if arm.ID == e.Arm {
+				lead = i
+			}
+		}
+	}
+	standing.Leader = r.learner.Arms[lead].ID
+	for i, arm := range r.learner.Arms {
+		c := Contestant{Arm: arm.ID, Outcomes: s.counts[i], Mean: s.records[i].Mean()}
+		if i != lead {
+			c.Low, c.High = winner.Gap(s.records[lead], s.records[i], len(s.records), r.cfg.Error)
+		}
+		standing.Arms = append(standing.Arms, c)
+	}
+	return standing
+}
+
+// Winners returns how the races of a learner stand that have ended, the last first. It changes nothing, and needs no settings: each has those that its
+// race ended with.
+func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, err error) {
+	cfg := learner.Config()
+	if err := cfg.Store.Declare(ctx, endings.Kind); err != nil {
+		return nil, fmt.Errorf("best: %w", err)
+	}
+	for kept, err := range endings.Find(ctx, cfg.Store, store.Query{Keys: []string{store.Key("learner", cfg.Name)}}) {
+		if err != nil {
+			return nil, fmt.Errorf("best: %w", err)
+		}
+		e := &kept.Value
+		r := Race{cfg: Config{Learner: learner, Error: e.Error, Indifference: e.Indifference}, learner: cfg}
+		s, err := r.read(ctx, strategy.Query{Category: e.Category, Context: e.Context, Item: e.Item})
+		if err != nil {
+			return nil, err
+		}
+		if s.ended.Revision > 0 {
+			all = append(all, r.standing(&s))
+		}
+	}
+	return all, nil
+}
+
+// String says it in words: "b is best, with an error of at most 5 %, after 412 outcomes; a is worse by 0.02 to 0.11".
+func (r Standing) String() string {
+	var b strings.Builder
+	if r.Ended {
+		fmt.Fprintf(&b, "%s is best, with an error of at most %.3g %%, after %d outcomes", r.Leader, 100*r.Error, r.Needed)
+	} else {
+		fmt.Fprintf(&b, "no winner after %d outcomes; %s leads", r.Needed, r.Leader)
+	}
+	for _, c := range r.Arms {
+		switch {
+		case c.Arm == r.Leader:
+		case c.Low >= 0:
+			fmt.Fprintf(&b, "; %s is worse by %.2f to %.2f", c.Arm, c.Low, c.High)
+		case c.High <= 0:
+			fmt.Fprintf(&b, "; %s is better by %.2f to %.2f", c.Arm, -c.High, -c.Low)
+		default:
+			fmt.Fprintf(&b, "; %s is at most %.2f worse and %.2f better", c.Arm, c.High, -c.Low)
+		}
+	}
+	return b.String()
+}
