@@ -54,6 +54,7 @@ type Agent struct {
 	strategy  struct {
 		sync.RWMutex
 		learner *strategy.Learner // nil: there are no arms
+		chooser Chooser           // nil: likewise
 		arms    []Arm
 		seed    [2]uint64
 	}

@@ -24,6 +24,7 @@ type Reply struct {
 	Err   error  // why there is no answer; nil if there is one
 	// Tokens as the provider counts them. 0 where it does not tell.
 	InputTokens, OutputTokens int
+	Latency                   time.Duration // how long the model took. 0 where that is not known
 }
 
 // Answer answers an event: with a heuristic that is trusted, else with the model. It is [Agent.Prepare] and [Agent.Answered]
@@ -51,6 +52,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	if e.OnChunk != nil {
 		c.pipe = &pipe{to: e.OnChunk}
 	}
+	p.began = a.cfg.Now()
 	answer, err := a.decide(ctx, &p, c)
 	return answer, wrap("answer", errors.Join(err, c.pipe.close()))
 }
@@ -68,8 +70,8 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "must come from Prepare"})
 	case p.Ready:
 		return Answer{}, wrap("answered", &heed.InputError{Field: "Plan", Reason: "is ready: no model was to be asked"})
-	case r.InputTokens < 0 || r.OutputTokens < 0:
-		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply", Reason: "must not have negative tokens"})
+	case r.InputTokens < 0 || r.OutputTokens < 0 || r.Latency < 0:
+		return Answer{}, wrap("answered", &heed.InputError{Field: "Reply", Reason: "must not have negative tokens or a negative latency"})
 	}
 	before, _, _, err := a.begin(ctx, p.Event.ID)
 	if err != nil {
@@ -79,6 +81,7 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 		a.repeat(&p, &before.Value)
 		return p.answer(), nil
 	}
+	p.took = r.Latency
 	answer, err := a.decide(ctx, &p, &call{model: given{r}})
 	return answer, wrap("answered", err)
 }
@@ -193,6 +196,9 @@ func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row
 		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
 		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Rules: p.Rules, At: e.At,
 	}
+	if r.Choice != nil {
+		r.Spent = p.spentOn(res, a.cfg.Now())
+	}
 	if r.Undoes = slices.Clone(p.Undone); len(r.Undoes) > 0 {
 		r.Choice = nil
 	}
@@ -254,5 +260,5 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	if p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || errors.Is(p.Result.Err, context.Canceled) {
 		return nil
 	}
-	return a.observe(ctx, *p.Choice, p.Event.ID+"/failed", worth{value: -1, confidence: 1, channel: "error", at: p.Event.At})
+	return a.observe(ctx, *p.Choice, p.Event.ID+"/failed", worth{value: -1, confidence: 1, channel: "error", at: p.Event.At}, p.spentOn(&p.Result, a.cfg.Now()))
 }

@@ -45,6 +45,12 @@ type Config struct {
 	// Arms are the ways of answering that are learned about: models, prompts, tools, ways of using notes. Without arms, nothing
 	// is chosen.
 	Arms []Arm
+	// Choose returns who chooses among the arms of the learner that heed has made, such as a race for the best arm:
+	//
+	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
+	//
+	// It is called by [New], and again where lessons bring other arms. nil: the learner draws.
+	Choose func(context.Context, *strategy.Learner) (Chooser, error)
 	// Lessons are taught by [New], as by [Agent.Teach].
 	Lessons Lessons
 
@@ -150,6 +156,9 @@ type Arm struct {
 	Brief func(ctx context.Context, e Event, notes []Note) (string, error)
 	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an event that a note fits.
 	ForNotes bool
+	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of [Outcome].Cost. What an answer cost, how long
+	// it took and its tokens are kept with the arm's outcomes: see package strategy/money.
+	InputPrice, OutputPrice float64
 }
 
 const (
@@ -207,6 +216,8 @@ func (c *Config) validate() error {
 	found.Check(c.Without&^(Learning|Strategy|Patterns|Feedback) == 0, "Without", c.Without, "must be parts of the loop")
 	for i, arm := range c.Arms {
 		known := arm.ModelName == "" || arm.Model != nil || c.Models[arm.ModelName] != nil
+		priced := arm.InputPrice >= 0 && arm.InputPrice <= evidence.MaxWeight && arm.OutputPrice >= 0 && arm.OutputPrice <= evidence.MaxWeight
+		found.Check(priced, fmt.Sprintf("Arms[%d].InputPrice", i), arm.InputPrice, "must be in [0, 1e6], and so must OutputPrice")
 		found.Check(known, fmt.Sprintf("Arms[%d].ModelName", i), arm.ModelName, "must be in Models")
 	}
 	for i, m := range c.Fallbacks {

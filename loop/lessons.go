@@ -336,8 +336,12 @@ func (a *Agent) arm(ctx context.Context, arms []Arm) error {
 	if err != nil {
 		return err
 	}
+	chooser, err := cfg.chooser(ctx, learner)
+	if err != nil {
+		return err
+	}
 	a.strategy.Lock()
 	defer a.strategy.Unlock()
-	a.strategy.learner, a.strategy.arms = learner, arms
+	a.strategy.learner, a.strategy.chooser, a.strategy.arms = learner, chooser, arms
 	return nil
 }

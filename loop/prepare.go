@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/heedhq/heed"
@@ -46,7 +47,9 @@ type Plan struct {
 	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
 	Would      string               // with [Config].Shadow: the heuristic that would have answered, or ""
 
-	system    string // the whole system prompt
+	system    string        // the whole system prompt
+	began     time.Time     // when the model was asked; zero: the framework asked it
+	took      time.Duration // of the framework's model, as it was told
 	room      int
 	unchecked bool              // no rule has a check
 	overruled map[string]string // heuristics, each with the rule that contradicts it
@@ -345,16 +348,16 @@ func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
 // choose chooses an arm, if there are arms that matter for the event.
 func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	a.strategy.RLock()
-	learner, arms := a.strategy.learner, a.strategy.arms
+	chooser, arms := a.strategy.chooser, a.strategy.arms
 	a.strategy.RUnlock()
-	if learner == nil {
+	if chooser == nil {
 		return nil
 	}
 	aboutNotes := !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
 	if aboutNotes && len(notes) == 0 {
 		return nil
 	}
-	choice, err := learner.Select(ctx, p.query(notes))
+	choice, err := chooser.Select(ctx, p.query(notes))
 	if err != nil {
 		return err
 	}

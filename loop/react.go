@@ -426,6 +426,7 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 	return a.change(ctx, id, func(after *row) error {
 		if after.Seen == nil || !after.Seen.Told || !after.Seen.At.After(o.At) {
 			after.Seen = &seen{Value: value, Source: o.Source, Told: true, At: o.At}
+			after.Spent.Told = o.Cost
 			after.settle()
 		}
 		return nil
@@ -535,16 +536,16 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 		case learner == nil: // it is told nothing
 		case !known:
 			r.Stands = nil
-		case before == nil || before.Value != w.value || before.Confidence != w.confidence:
+		case before == nil || before.Value != w.value || before.Confidence != w.confidence || before.Cost != r.Spent.Told:
 			r.Told++
 			cfg := learner.Config()
-			r.Stands = &told{fmt.Sprintf("%s/%d", r.ID, r.Told), w.value, w.confidence, cfg.Disabled || w.confidence < cfg.MinConfidence}
+			r.Stands = &told{fmt.Sprintf("%s/%d", r.ID, r.Told), w.value, w.confidence, cfg.Disabled || w.confidence < cfg.MinConfidence, r.Spent.Told}
 		}
 		b := store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}}
 		if r.Choice == nil || r.Stands == before {
 			return a.alone(ctx, &r, b)
 		}
-		err = a.replace(ctx, learner, *r.Choice, before, r.Stands, w, b)
+		err = a.replace(ctx, learner, &r, before, w, b)
 		if !errors.Is(err, evidence.ErrForgotten) {
 			return err
 		}
@@ -559,17 +560,18 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 
 // replace tells the strategy an outcome in the place of another. Either may be nil. If the store has forgotten the old one, or even its id,
 // that stands, and the error is [evidence.ErrForgotten].
-func (a *Agent) replace(ctx context.Context, learner *strategy.Learner, c strategy.Choice, old, is *told, w worth, b store.Batch) (err error) {
+func (a *Agent) replace(ctx context.Context, learner *strategy.Learner, r *row, old *told, w worth, b store.Batch) (err error) {
+	c, is := *r.Choice, r.Stands
 	counted := old != nil && !old.Dropped
 	switch {
 	case counted && is == nil:
 		err = learner.Retract(ctx, c, old.ID, "", "withdrawn", b)
 	case counted:
-		_, err = learner.Revise(ctx, old.ID, outcomeOf(c, is.ID, w), b)
+		_, err = learner.Revise(ctx, old.ID, outcomeOf(c, is.ID, w, r.Spent), b)
 	case is == nil:
 		return a.alone(ctx, nil, b)
 	default:
-		_, err = learner.Observe(ctx, outcomeOf(c, is.ID, w), b)
+		_, err = learner.Observe(ctx, outcomeOf(c, is.ID, w, r.Spent), b)
 	}
 	if errors.Is(err, heed.ErrNotFound) {
 		err = fmt.Errorf("the outcome before: %w", evidence.ErrForgotten)
@@ -577,20 +579,22 @@ func (a *Agent) replace(ctx context.Context, learner *strategy.Learner, c strate
 	return err
 }
 
-func outcomeOf(c strategy.Choice, id string, w worth) strategy.Outcome {
+func outcomeOf(c strategy.Choice, id string, w worth, took spent) strategy.Outcome {
 	at := w.at
 	if at.Before(c.At) { // an event may be told long after it happened, and its arm be chosen then
 		at = c.At
 	}
-	return strategy.Outcome{Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: at}
+	o := strategy.Outcome{Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: at}
+	took.into(&o)
+	return o
 }
 
 // observe tells the strategy what a choice was worth.
-func (a *Agent) observe(ctx context.Context, c strategy.Choice, id string, w worth, with ...store.Batch) error {
+func (a *Agent) observe(ctx context.Context, c strategy.Choice, id string, w worth, took spent) error {
 	learner := a.Strategy()
 	if learner == nil {
 		return nil
 	}
-	_, err := learner.Observe(ctx, outcomeOf(c, id, w), with...)
+	_, err := learner.Observe(ctx, outcomeOf(c, id, w, took))
 	return err
 }

@@ -41,6 +41,7 @@ type row struct {
 	Followed   []patterns.PatternID `json:"followed,omitempty"`
 	Undoes     []string             `json:"undoes,omitempty"` // the answers that the event's text took back
 	At         time.Time            `json:"at"`
+	Spent      spent                `json:"spent,omitzero"`
 
 	Said []said `json:"said,omitempty"`
 	// Corrected names the corrections that count as complaints, so that each counts once.
@@ -65,6 +66,7 @@ type told struct {
 	Value      float64 `json:"value"`
 	Confidence float64 `json:"confidence"`
 	Dropped    bool    `json:"dropped,omitempty"` // it was too unsure to count, so nothing has to be replaced
+	Cost       float64 `json:"cost,omitempty"`    // of the outcome
 }
 
 // said is a reaction that stands.

@@ -1,0 +1,114 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/best"
+)
+
+// A meter is a model that takes two seconds, and counts its tokens.
+type meter struct{ clock *clock }
+
+func (m meter) Generate(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	m.clock.Advance(2 * time.Second)
+	return decision.LLMResponse{Text: "Look.", InputTokens: 1000, OutputTokens: 500}, nil
+}
+
+// spent returns the outcome of the only choice.
+func spent(t *testing.T, a *loop.Agent) strategy.Result {
+	for r, err := range a.Strategy().History(ctx, strategy.ChoiceFilter{}) {
+		require.NoError(t, err)
+		require.NotNil(t, r.Result)
+		return *r.Result
+	}
+	t.Fatal("there is no choice")
+	return strategy.Result{}
+}
+
+// TestAnOutcomeHasWhatTheAnswerTook: tokens at their prices and what the host adds, and the time of the model.
+func TestAnOutcomeHasWhatTheAnswerTook(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: 2, OutputPrice: 8}}})
+	cfg := w.cfg
+	cfg.Model = meter{w.clock}
+	agent, err := loop.New(ctx, cfg)
+	require.NoError(t, err)
+	answer, err := agent.Answer(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	require.NoError(t, agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))
+	got := spent(t, agent)
+	assert.InDelta(t, 0.006, got.Cost, 1e-12)
+	assert.Equal(t, 1500, got.Tokens)
+	assert.Equal(t, 2*time.Second, got.Latency)
+	worked := true
+	require.NoError(t, agent.Outcome(ctx, answer.ID, loop.Outcome{Success: &worked, Cost: 0.1}))
+	assert.InDelta(t, 0.106, spent(t, agent).Cost, 1e-12)
+}
+
+// TestAFrameworkTellsWhatItsModelTook, also of one that failed.
+func TestAFrameworkTellsWhatItsModelTook(t *testing.T) {
+	for _, reply := range []loop.Reply{{Text: "Look."}, {Err: errors.New("overloaded")}} {
+		w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: 10}}})
+		plan, err := w.Prepare(ctx, loop.Event{Text: full})
+		require.NoError(t, err)
+		reply.InputTokens, reply.Latency = 100_000, 3*time.Second
+		answer, err := w.Answered(ctx, plan, reply)
+		require.NoError(t, err)
+		if reply.Err == nil {
+			require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))
+			assert.InDelta(t, 1, spent(t, w.Agent).Cost, 1e-12)
+		}
+		assert.Equal(t, 3*time.Second, spent(t, w.Agent).Latency)
+	}
+}
+
+// TestARaceChooses the arms of an agent, and its winner answers from then on.
+func TestARaceChooses(t *testing.T) {
+	var race *best.Race
+	w := newWorld(t, loop.Config{
+		Arms: []loop.Arm{{ID: "good"}, {ID: "bad"}}, Strategy: strategy.Config{Seed: rand.NewPCG(1, 2)},
+		Choose: func(ctx context.Context, l *strategy.Learner) (_ loop.Chooser, err error) {
+			race, err = best.New(ctx, best.Config{Learner: l})
+			return race, err
+		},
+	})
+	counts := make(map[string]int)
+	for n := range 80 {
+		w.clock.Advance(time.Minute)
+		answer, err := w.Answer(ctx, loop.Event{ID: fmt.Sprint(n), Text: full})
+		require.NoError(t, err)
+		worked := answer.Plan.Arm.ID == "good"
+		require.NoError(t, w.Outcome(ctx, answer.ID, loop.Outcome{Success: &worked}))
+		if n >= 60 {
+			counts[answer.Plan.Arm.ID]++
+		}
+	}
+	standing, err := race.Standing(ctx, strategy.Query{})
+	require.NoError(t, err)
+	assert.True(t, standing.Ended)
+	assert.Equal(t, map[string]int{"good": 20}, counts)
+}
+
+func TestAChooserThatFails(t *testing.T) {
+	away := errors.New("away")
+	_, err := loop.New(ctx, loop.Config{
+		Model: &mouth{says: "x"}, Arms: []loop.Arm{{ID: "a"}},
+		Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, away },
+	})
+	require.ErrorIs(t, err, away)
+	_, err = loop.New(ctx, loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: -1}}})
+	var fault *heed.ConfigError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Arms[0].InputPrice", fault.Field)
+}
