@@ -115,7 +115,7 @@ func TestAJudgementBeforeTheAnswer(t *testing.T) {
 
 // TestAgreementIsCapped: its mass is limited, and its mean stays. Judgements of the heuristic itself count in addition.
 func TestAgreementIsCapped(t *testing.T) {
-	f := newFixture(t, strong(learning.Config{Caps: evidence.Caps{SourceMass: 1}}), "yes", "no")
+	f := newFixture(t, strong(learning.Config{BySource: true}), "yes", "no")
 	for i := range 100 {
 		f.answerOfModel(fmt.Sprint(i))
 		f.clock.Advance(31 * time.Second)
@@ -411,4 +411,56 @@ func TestAnIgnoredAgreementTakesNoDisagreementAway(t *testing.T) {
 	silence, ignored, complaint := after("silence"), after("ignored"), after("complaint")
 	assert.LessOrEqual(t, ignored, silence)
 	assert.Less(t, complaint, ignored)
+}
+
+// TestCapsOnPersonsReachAgreement: with Guarded, whatever one person asks and says, it weighs one full observation. Several persons start a
+// heuristic.
+func TestCapsOnPersonsReachAgreement(t *testing.T) {
+	after := func(people int, clicks float64) float64 {
+		f := newFixtureDefault(t, learning.Config{Caps: learning.Guarded()})
+		f.put(learning.Heuristic{ID: "h"})
+		for i := range 60 {
+			who := fmt.Sprint("person ", i%people)
+			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: fmt.Sprint(i), Person: who, Compared: []heed.Comparison{{HeuristicID: "h", Agrees: true}}}))
+			f.clock.Advance(time.Hour)
+			f.sweep()
+		}
+		if clicks != 0 {
+			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "own", Person: "person 0", Value: clicks}})
+		}
+		return f.confidence("h")
+	}
+	assert.InDelta(t, 1.6/3, after(1, 0), 1e-9)
+	assert.InDelta(t, (0.6+0.2)/3, after(1, -1), 1e-9, "their complaint comes first")
+	assert.InDelta(t, 1.6/3, after(1, 1), 1e-9)
+	assert.InDelta(t, 3.6/5, after(3, 0), 1e-9)
+	assert.InDelta(t, 6.6/8, after(20, 0), 1e-9, "the limit on all agreement")
+}
+
+// TestGuardedIsMonotone: with caps on persons, each signal about an agreement or a heuristic's own answer moves the confidence its way, as
+// long as the limit on all agreement is not reached.
+func TestGuardedIsMonotone(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		f := newFixtureDefault(t, learning.Config{Caps: evidence.Caps{SourceMass: 1}, Bounds: learning.Range{Floor: 0, Ceiling: 1}})
+		f.put(learning.Heuristic{ID: "h"})
+		for i := range rapid.IntRange(1, 25).Draw(rt, "signals") {
+			before := f.confidence("h")
+			who, own := fmt.Sprint("person ", rapid.IntRange(0, 4).Draw(rt, "who")), rapid.Bool().Draw(rt, "own")
+			agrees, value := rapid.Bool().Draw(rt, "agrees"), rapid.SampledFrom([]float64{-1, -0.3, 0.3, 1}).Draw(rt, "value")
+			v := heed.Verdict{EventID: fmt.Sprint(i), Person: who, Value: value}
+			if own {
+				v.HeuristicID = "h"
+			} else {
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: v.EventID, Person: who, Compared: []heed.Comparison{{HeuristicID: "h", Agrees: agrees}}}))
+			}
+			f.clock.Advance(time.Second)
+			f.say(learning.Judgement{Verdict: v})
+			switch after := f.confidence("h"); {
+			case value > 0 && (own || agrees):
+				require.GreaterOrEqual(t, after, before-1e-12)
+			default:
+				require.LessOrEqual(t, after, before+1e-12)
+			}
+		}
+	})
 }

@@ -88,8 +88,8 @@ func TestInterpretTimeout(t *testing.T) {
 	want := learning.NewSignal(learning.Positive, "h1", "e1", learning.ChannelTimeout)
 	want.Metadata = map[string]string{"elapsed_seconds": "31.5"}
 	assert.EqualValues(t, 1, want.Magnitude, "a signal is worth 1 unless somebody says otherwise")
-	want.Magnitude = 0.3
-	assert.Equal(t, want, s, "three eighths of a click")
+	want.Magnitude = 0.4
+	assert.Equal(t, want, s, "half a click")
 
 	s, err = newBayesian(t, learning.BayesianConfig{SilenceIsNeutral: true}).InterpretTimeout(request)
 	require.NoError(t, err)
@@ -253,11 +253,11 @@ func TestBayesianConfig(t *testing.T) {
 	settings := learning.SettingsOf(b)
 	assert.Equal(t, 10*time.Minute, settings.UndoWindow)
 	assert.Equal(t, 3, settings.IgnoreThreshold)
-	assert.Equal(t, []float64{1, 0.8, 0.3, 0.4}, []float64{settings.Implicit, settings.Explicit, settings.Silence, settings.Ignore})
+	assert.Equal(t, []float64{1, 0.8, 0.4, 0.4}, []float64{settings.Implicit, settings.Explicit, settings.Silence, settings.Ignore})
 	config := b.Config()
 	assert.Equal(t, "bayesian", config["strategy"])
 	assert.Equal(t, "600", config["undo_window_sec"])
-	assert.Equal(t, "0.3", config["silence_magnitude"])
+	assert.Equal(t, "0.4", config["silence_magnitude"])
 	assert.Equal(t, 30*time.Second, newBayesian(t, learning.BayesianConfig{UndoWindow: 2 * time.Minute}).Windows("").Silence, "an undo later takes its place")
 
 	_, err := learning.NewBayesian(learning.BayesianConfig{

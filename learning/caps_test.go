@@ -10,11 +10,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/learning"
 )
 
 // TestFeedbackSpam lets a few persons click on thousands of answers of one heuristic, of which twenty others have an
-// opinion. Without caps they have their way.
+// opinion. They also ask the model as often, which agrees with the heuristic, and click on its answers. Without caps they have their way.
 func TestFeedbackSpam(t *testing.T) {
 	clicks := steps(300, 10_000)
 	moved := func(cfg learning.Config, spammers int, positive bool) float64 {
@@ -28,6 +29,10 @@ func TestFeedbackSpam(t *testing.T) {
 		for i := range clicks {
 			fb := thumb("h", fmt.Sprint(i), positive)
 			fb.Person = fmt.Sprint("spammer ", i%spammers)
+			f.say(fb)
+			asked := learning.Fire{EventID: fmt.Sprint("asked ", i), Person: fb.Person, Compared: []heed.Comparison{{HeuristicID: "h", Agrees: true}}}
+			require.NoError(t, f.Fire(ctx, asked))
+			fb.HeuristicID, fb.EventID = "", asked.EventID
 			f.say(fb)
 		}
 		return math.Abs(f.confidence("h") - before)

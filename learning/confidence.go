@@ -53,14 +53,14 @@ func (b *belief) confidence(parts []evidence.Part, now evidence.Instant) (float6
 // agreement would not do: whoever rejects an agreement would lower the limit, and so might raise the mean.
 func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64, capped, unlike bool) {
 	rest := make([]evidence.Part, 0, len(parts))
-	var agreed, disagreed evidence.Sums
+	var agreements, comparisons []evidence.Part
 	for _, p := range parts {
 		switch p.Cell.Name {
 		case cellAgreed:
-			agreed = agreed.Plus(p.Tally.At(now))
+			agreements, comparisons = append(agreements, p), append(comparisons, p)
 			continue
 		case cellDisagreed:
-			disagreed = disagreed.Plus(p.Tally.At(now))
+			comparisons = append(comparisons, p)
 			continue
 		case cellSilence: // also where the store keeps no channels apart
 			p.Channel = ChannelTimeout
@@ -72,12 +72,43 @@ func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64
 	of := func(compared evidence.Sums) float64 {
 		return own.Plus(atMost(compared, b.agreement)).Posterior(b.prior).Mean()
 	}
-	both := agreed.Plus(disagreed)
+	agreed, _ := b.compared(agreements, rest, now)
+	both, limited := b.compared(comparisons, rest, now)
+	capped = capped || limited
 	mean = of(both)
 	if least := min(of(agreed), of(evidence.Sums{})); mean < least*(1-1e-12) {
 		mean, both, unlike = least, agreed, true
 	}
 	return mean, capped || both.Mass > b.agreement, unlike
+}
+
+// compared adds up parts of agreement and disagreement, and reports whether a cap on persons limits them. Their source is the person who asked.
+// It may have what the rest of that person's evidence leaves of the cap.
+func (b *belief) compared(parts, rest []evidence.Part, now evidence.Instant) (all evidence.Sums, limited bool) {
+	if b.caps.SourceMass == 0 || len(parts) == 0 {
+		for i := range parts {
+			all = all.Plus(parts[i].Tally.At(now))
+		}
+		return all, false
+	}
+	room, sources, of := map[string]float64{}, []string{}, map[string]evidence.Sums{}
+	for i := range parts {
+		source := parts[i].Source
+		if _, known := of[source]; !known {
+			sources, room[source] = append(sources, source), b.caps.SourceMass
+		}
+		of[source] = of[source].Plus(parts[i].Tally.At(now))
+	}
+	for i := range rest {
+		if left, asked := room[rest[i].Source]; asked {
+			room[rest[i].Source] = max(left-rest[i].Tally.At(now).Mass, 0)
+		}
+	}
+	for _, source := range sources {
+		limited = limited || of[source].Mass > room[source]*(1+1e-12)
+		all = all.Plus(atMost(of[source], room[source]))
+	}
+	return all, limited
 }
 
 // atMost scales sums down to a mass.

@@ -34,14 +34,14 @@ type Config struct {
 	// System are the constraints where neither the heuristic nor its pack says anything. Packs are those of packs.
 	System Constraints
 	Packs  map[string]Constraints
-	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged the same way n times before.
-	// With 0, every judgement counts alike.
+	// Diminish is k in 1/(1 + k·n). A judgement is multiplied with that if the heuristic was judged the same way n times before, by thumbs of
+	// value and weight 1. Smaller judgements count in proportion, and so does what has faded. With 0, every judgement counts alike.
 	Diminish float64
 	// HalfLife is the time after which evidence counts half. 0 keeps the stored half-life; in a new store nothing fades. A value
 	// that differs from the stored one is a [*heed.SettingsError] of [New]: see [Rebuild].
 	HalfLife time.Duration
 	// Caps limit single persons and silence: see [Guarded]. The zero Caps limit nothing. With caps on persons, the store keeps sources
-	// apart. With several caps, or a share, a signal can change how much the evidence of others counts. Then a positive signal may lower the
+	// apart, and agreement of a person's events may weigh what their other evidence leaves of SourceMass. SourceShare gives it no more. With several caps, or a share, a signal can change how much the evidence of others counts. Then a positive signal may lower the
 	// confidence, or a negative one raise it.
 	Caps evidence.Caps
 	// BySource makes the store keep sources apart without caps. A person can then be expunged at any time, and [Module.Explain] tells
@@ -57,7 +57,8 @@ type Config struct {
 	// a rejected answer of its own, and at most Disagreement. 0 means 0.24 and 0.072. NoAgreement switches both off.
 	Agreement, Disagreement float64
 	NoAgreement             bool
-	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 6.
+	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 6. With caps on persons, a complaint
+	// may then raise the confidence a little, as it takes the place of the same person's part in agreement.
 	AgreementMass float64
 	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
 	// [SpecConfig].
@@ -88,9 +89,10 @@ func SpecConfig() Config {
 	}
 }
 
-// Guarded returns caps for users who are not trusted. No person weighs more than one full observation on a heuristic. Silence weighs
-// at most one full observation more than all other approval together. So it takes several people: one alone brings a heuristic from 0.3 to
-// 0.53 at most, by praise.
+// Guarded returns caps for users who are not trusted. No person weighs more than one full observation on a heuristic, with the agreement that
+// their questions cause. Silence weighs at most one full observation more than all other approval together. So it takes several people: one
+// alone brings a heuristic from 0.3 to 0.53 at most. A complaint about an answer of the model counts, for what agreed with it, as evidence of the
+// person who asked.
 func Guarded() evidence.Caps {
 	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
 }
@@ -101,7 +103,7 @@ const (
 	defaultDisagreement  = 0.072
 	defaultAgreementMass = 6
 	defaultStrength      = 2
-	defaultSilence       = 0.3 // the magnitude: three eighths of a click
+	defaultSilence       = 0.4 // the magnitude: half a click
 	defaultIgnore        = 0.4 // half a click
 	specWindow           = 30 * time.Second
 )

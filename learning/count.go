@@ -130,6 +130,7 @@ type entry struct {
 	session  string
 	at       time.Time
 	explicit bool                   // a judgement
+	full     float64                // the magnitude of a full judgement of its sign, if judgements diminish
 	spoken   bool                   // a judgement, or a signal of the host's about an answer
 	idle     bool                   // the signal itself does not count; what its answer's facts say does
 	replaces []evidence.Observation // they must be taken back

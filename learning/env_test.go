@@ -95,7 +95,7 @@ func TestMagnitudesOfTheEnvironment(t *testing.T) {
 		vars            vars
 		silence, ignore float64
 	}{
-		{vars{}, 0.3, 0.4},
+		{vars{}, 0.4, 0.4},
 		{vars{"IMPLICIT_MAGNITUDE": "1"}, 1, 1},
 		{vars{"IMPLICIT_MAGNITUDE": "1", "SILENCE_MAGNITUDE": "0"}, 0, 1},
 		{vars{"IMPLICIT_MAGNITUDE": "0", "SILENCE_MAGNITUDE": "0.2"}, 0.2, 0},

@@ -52,7 +52,7 @@ func Example() {
 	// Output:
 	// implicit_undo: 0.30 to 0.20
 	// 1 without objection
-	// confidence 0.41, 3 fires, 2 good, 1 bad
+	// confidence 0.43, 3 fires, 2 good, 1 bad
 }
 
 // newModule makes a module with one heuristic, for the examples below.

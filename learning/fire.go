@@ -222,6 +222,7 @@ type fired struct {
 	Failure    bool              `json:"failure,omitempty"`
 
 	Facts   facts     `json:"facts,omitzero"`
+	Undos   []seen    `json:"undos,omitempty"` // of further persons. With caps on persons each counts for itself
 	Counted counted   `json:"counted,omitzero"`
 	Lost    bool      `json:"lost,omitempty"`   // its heuristic is gone
 	Closed  bool      `json:"closed,omitempty"` // nothing is waited for any more
@@ -245,10 +246,11 @@ func (w fired) place() (id string, at time.Time, keys []string) {
 	keys = append(keys, eventKey(w.Event))
 	if !w.Closed {
 		keys = append(keys, waitingKey())
-		if w.Session != "" && w.Facts.Undo == nil {
+		undoable := w.Facts.Undo == nil || w.Person != "" && !w.undoneBy(w.Person)
+		if w.Session != "" && undoable {
 			keys = append(keys, sessionKey(w.Session))
 		}
-		if w.Person != "" && w.Facts.Undo == nil {
+		if w.Person != "" && undoable {
 			keys = append(keys, shownToKey(w.Person))
 		}
 		if w.Stream != "" && w.Facts.Ignore == nil {
@@ -258,21 +260,44 @@ func (w fired) place() (id string, at time.Time, keys []string) {
 			keys = append(keys, phraseKey(w.Phrase))
 		}
 	}
-	if w.Facts.Undo != nil && w.Facts.Undo.Message != "" {
-		keys = append(keys, undoneKey(w.Facts.Undo.Message))
-	}
 	keys = append(keys, personKeys(w.Person)...)
-	if w.Facts.Undo != nil && w.Facts.Undo.Person != w.Person {
-		keys = append(keys, personKeys(w.Facts.Undo.Person)...)
+	for _, u := range w.undos() {
+		if u.Message != "" {
+			keys = append(keys, undoneKey(u.Message))
+		}
+		if u.Person != w.Person {
+			keys = append(keys, personKeys(u.Person)...)
+		}
 	}
 	return w.answer().record(), w.Due, keys
 }
+
+// undos returns the undos of the answer, each of another person.
+func (w *fired) undos() []seen {
+	if w.Facts.Undo == nil {
+		return nil
+	}
+	return append([]seen{*w.Facts.Undo}, w.Undos...)
+}
+
+// undoneBy reports whether a person has taken the answer back.
+func (w *fired) undoneBy(person string) bool {
+	return slices.ContainsFunc(w.undos(), func(u seen) bool { return u.by(w) == person })
+}
+
+// maxUndos is how many undos of further persons count for one answer. A store finds a record by a hundred keys.
+const maxUndos = 40
 
 func (w *fired) answer() answer { return answer{w.Heuristic, w.Event} }
 
 // undoable reports whether a message of a moment can take the answer back. Clocks differ, so it may be stamped shortly before the answer.
 func (w *fired) undoable(at time.Time) bool {
-	return w.Facts.Undo == nil && !w.Undo.IsZero() && !at.After(w.Undo) && !w.before(at)
+	return !w.Undo.IsZero() && !at.After(w.Undo) && !w.before(at)
+}
+
+// countsUndo reports whether a person's undo of an answer counts: it is the first, or each person's counts for itself.
+func (m *Module) countsUndo(w *fired, person string) bool {
+	return w.Facts.Undo == nil || m.cfg.Caps.SourceMass > 0 && w.Heuristic != "" && len(w.Undos) < maxUndos && !w.undoneBy(person)
 }
 
 // awaits reports whether an outcome at a moment would count.

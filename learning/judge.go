@@ -116,7 +116,11 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 		}
 	}
 	e := m.clickEntry(&f, s, before.ID, before.Value.Number+1)
-	e.answer = &w
+	if e.answer = &w; m.cfg.Diminish > 0 && !s.neutral() {
+		if e.full, err = m.fullMagnitude(f, s.Type); err != nil {
+			return Change{}, err
+		}
+	}
 	if !e.replace(&before.Value, &row, &f) {
 		_, err := m.commit(ctx, store.Batch{}, with...)
 		return Change{Signal: s, Limits: []Limit{LimitOutdated}}, err
@@ -233,6 +237,23 @@ func (m *Module) interpretJudgement(f *Judgement) (Signal, error) {
 		s.Magnitude = min(s.Magnitude*cmp.Or(f.Weight, 1), evidence.MaxWeight)
 	}
 	return s, err
+}
+
+// fullMagnitude returns what a thumb, or the outermost score, would be worth in place of a judgement of this sign.
+func (m *Module) fullMagnitude(j Judgement, sign SignalType) (float64, error) {
+	j.Weight = 1
+	switch points := j.Scale.points(); {
+	case points > 0 && sign == Positive:
+		j.Score = points
+	case points > 0:
+		j.Score = 1
+	case sign == Positive:
+		j.Value = 1
+	default:
+		j.Value = -1
+	}
+	full, err := m.interpretJudgement(&j)
+	return full.Magnitude, err
 }
 
 // clickEntry returns the entry of a click. Its id has the moment in it, as the store may have dropped the record of an earlier click.

@@ -366,6 +366,33 @@ func TestDiminishingReturns(t *testing.T) {
 	assert.EqualValues(t, 1, c.Weight, "what is seen does not diminish")
 }
 
+// TestSmallJudgementsDiminishLittle: fifty small complaints do not blunt five full ones, and the formula goes on for full ones.
+func TestSmallJudgementsDiminishLittle(t *testing.T) {
+	after := func(small int) float64 {
+		f := newFixtureDefault(t, learning.Config{Diminish: 0.5})
+		f.put(learning.Heuristic{ID: "h"})
+		for i := range small {
+			f.say(learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: fmt.Sprint("small ", i), Value: -0.01, Weight: 0.01}})
+		}
+		for i := range 5 {
+			f.say(thumb("h", fmt.Sprint(i), false))
+		}
+		return f.confidence("h")
+	}
+	assert.InDelta(t, after(0), after(50), 0.001)
+	assert.LessOrEqual(t, after(50), after(0))
+	f := newFixture(t, learning.Config{Diminish: 0.5}, "h")
+	for i := range 250 {
+		assert.InDelta(t, 0.8/(1+0.5*float64(i)), f.say(thumb("h", fmt.Sprint(i), true)).Weight, 1e-6)
+	}
+	half := thumb("h", "half", false)
+	half.Value = -0.5
+	f.say(half)
+	assert.InDelta(t, 0.8/(1+0.5*0.5), f.say(thumb("h", "full", false)).Weight, 1e-9)
+	score := learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: "score"}, Scale: learning.UserScale, Score: 1}
+	assert.Less(t, f.say(score).Weight, 0.4/(1+0.5*1.5))
+}
+
 func TestConstraints(t *testing.T) {
 	floor := learning.Constraints{Range: learning.Range{Floor: 0.6, Ceiling: 0.95}}
 	for _, test := range []struct {

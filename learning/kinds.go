@@ -47,7 +47,7 @@ func kindsOf(module string, dryRun bool) kinds {
 		fires: records.Kind[fired]{
 			Kind: store.Kind{
 				Name: waiting + ".fire", Limits: store.Limits{For: month, Most: 200_000}, History: history,
-				Caused: []string{"person", "facts.undo.person"}, Whole: true,
+				Caused: []string{"person", "facts.undo.person", "undos.*.person"}, Whole: true,
 			},
 			Place: (fired).place,
 		},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,12 +15,15 @@ import (
 
 // A Message is something that came in. Its text may show how an earlier answer turned out, or take it back.
 type Message struct {
-	ID      string // may be empty. A message says nothing about fires whose EventID is its ID. Heard again, it takes nothing more back
+	// ID may be empty. A message says nothing about fires whose EventID is its ID. Heard again, it takes nothing more back. A message without
+	// an ID is known by its other fields, if it has an At.
+	ID      string
 	Stream  string // where it came from
 	Session string
 	Person  string // who wrote it; may be empty
 	Text    string
 	At      time.Time // the zero time means now
+	told    string    // identifies it, where it takes something back; "" if nothing does
 }
 
 // Hear interprets what a message says about earlier answers, and returns what it counted. It may show the outcome of an expectation, take
@@ -38,6 +42,7 @@ func (m *Module) Hear(ctx context.Context, e Message, with ...func(ctx context.C
 	if err := checkTexts(text{"ID", e.ID}, text{"Stream", e.Stream}, text{"Session", e.Session}, text{"Person", e.Person}); err != nil {
 		return nil, err
 	}
+	e.identify()
 	e.At = m.orNow(e.At)
 	r := m.newRun(e.At)
 	err = m.retry(ctx, nil, func() (err error) {
@@ -47,6 +52,16 @@ func (m *Module) Hear(ctx context.Context, e Message, with ...func(ctx context.C
 	})
 	m.failed(ctx, r)
 	return changes, errors.Join(append(r.failures, err)...)
+}
+
+// identify sets what the message is known by when it is heard again.
+func (e *Message) identify() {
+	switch {
+	case e.ID != "":
+		e.told = e.ID
+	case !e.At.IsZero():
+		e.told = records.ID("message", e.Stream, e.Session, e.Person, e.Text, strconv.FormatInt(e.At.UnixMicro(), 10))
+	}
 }
 
 // failed tells the observer of the answers that stay open, as the strategy failed.
@@ -233,21 +248,40 @@ func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understoo
 	if !is {
 		return nil, true, nil
 	}
-	if e.ID != "" { // heard again, it must not take back the answer before
-		before, err := r.find(ctx, func(*fired) bool { return true }, []string{undoneKey(e.ID)})
-		if err != nil || len(before) > 0 {
-			return nil, true, err
-		}
+	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayTakeBack(w) && r.m.countsMessage(w, e) }, undoKeys(e)...)
+	if err != nil {
+		return nil, true, err
 	}
-	found, err := r.find(ctx, func(w *fired) bool { return w.undoable(e.At) && e.mayTakeBack(w) }, undoKeys(e)...)
-	if err != nil || len(found) == 0 {
+	// If another process counts this message first, either this look finds what it took back, or the commit finds that an answer has changed.
+	// So the answers are read before.
+	if before, err := r.undoneBefore(ctx, e); err != nil || before || len(found) == 0 {
 		return nil, true, err
 	}
 	ended, understood = r.takeBack(found, e.Text)
 	for _, w := range ended {
-		w.told = e.ID
+		if w.told = e.told; e.Person != w.Value.Person {
+			w.by = e.Person
+		}
 	}
 	return ended, understood, nil
+}
+
+// undoneBefore reports whether the message has taken back an answer before. That answer is none that the message ignores.
+func (r *run) undoneBefore(ctx context.Context, e *Message) (bool, error) {
+	if e.told == "" {
+		return false, nil
+	}
+	before, err := r.find(ctx, func(*fired) bool { return true }, []string{undoneKey(e.told)})
+	for _, w := range before {
+		w.how = slotUndo
+	}
+	return len(before) > 0, err
+}
+
+// countsMessage reports whether a message's undo of an answer counts. After an undo of somebody else, only the one to whom the answer was shown
+// means this answer by "undo that"; all others mean the one before.
+func (m *Module) countsMessage(w *fired, e *Message) bool {
+	return w.Facts.Undo == nil || e.Person != "" && e.Person == w.Person && m.countsUndo(w, e.Person)
 }
 
 // takeBack asks the strategy which of these answers an undo takes back. The text is empty for a command of the host's.
@@ -288,7 +322,8 @@ func undoKeys(e *Message) (keys [][]string) {
 	return keys
 }
 
-// ignore counts one more ignore of a heuristic in a row. An answer that somebody reacted to is not part of the row.
+// ignore counts one more ignore of a heuristic in a row. An answer that people praised is not part of the row. Complaints and undos leave it
+// there. The row goes on until its signal counts in full, as it does not beside an undo or a failure.
 func (r *run) ignore(w *waiting) {
 	question := w.question(r.at)
 	question.Consecutive = 1
@@ -300,12 +335,13 @@ func (r *run) ignore(w *waiting) {
 	if a == nil { // the model answered, and nobody has approved of it
 		s = NewSignal(Neutral, "", w.Value.Event, ChannelIgnored)
 	}
-	f := &w.Value.Facts
-	reacted := f.Praise.N+f.Complaint.N > 0 || f.Undo != nil
-	if !r.judge(w, slotIgnore, s, err) || !r.end(w) || a == nil || reacted {
+	f := w.Value.Facts
+	if !r.judge(w, slotIgnore, s, err) || !r.end(w) || a == nil || f.Praise.N > 0 && f.Complaint.N == 0 {
 		return
 	}
-	if a.ignores = question.Consecutive; !s.neutral() {
+	inFull := f.of(f.slot(r.m.cfg.Independent)).sign() >= 0
+	f.Ignore = &seen{Type: s.Type, Magnitude: s.Magnitude}
+	if a.ignores = question.Consecutive; !s.neutral() && inFull && f.slot(r.m.cfg.Independent) == slotIgnore {
 		a.ignores = 0
 	}
 }
@@ -319,15 +355,20 @@ func (r *run) end(kept *waiting) bool {
 	}
 	s := kept.signal
 	it := &seen{Type: s.Type, Channel: s.Channel, Magnitude: s.Magnitude, Target: s.Target, At: at, Person: kept.by, Message: kept.told}
-	*w.Value.Facts.at(kept.how) = it
+	note := &entry{signal: *s, person: it.by(&w.Value), session: w.Value.Session, at: at, idle: true, answer: &w, slot: kept.how}
+	if further := kept.how == slotUndo && w.Value.Facts.Undo != nil; further {
+		it.Person = note.person
+		w.Value.Undos = append(slices.Clone(w.Value.Undos), *it)
+		note.idle, note.slot, note.cell, note.id = false, "", cellSeen, "undo:"+r.m.answerID(w.Value.answer())+":"+records.ID(note.person)
+	} else {
+		*w.Value.Facts.at(kept.how) = it
+	}
 	w.Value.schedule(r.m.orNow(time.Time{}))
 	if kept.how == slotSilence && w.Value.Facts.slot(r.m.cfg.Independent) != slotSilence {
 		r.batch.Records = append(r.batch.Records, r.m.kinds.fires.Record(w.Value, w.Revision))
 		return true
 	}
-	err := r.count(&entry{
-		signal: *s, person: it.by(&w.Value), session: w.Value.Session, at: at, idle: true, answer: &w, slot: kept.how,
-	})
+	err := r.count(note)
 	if errors.Is(err, heed.ErrNotFound) {
 		w = kept.Kept
 		w.Value.Lost = true

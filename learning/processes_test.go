@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"sync"
 	"testing"
 	"time"
@@ -340,4 +341,118 @@ func TestTheDefaultHistoryIsEnough(t *testing.T) {
 	assert.Equal(t, []uint64{149, 1}, []uint64{s.Successes, s.Failures})
 	_, err = learning.Rebuild(ctx, learning.Config{Store: f.store, Now: f.clock.Now, HalfLife: time.Hour}, "ops", "")
 	require.NoError(t, err)
+}
+
+// An interrupted store does something before one of its calls, once.
+type interrupted struct {
+	store.Store
+	at int // the number of calls before
+	do func()
+}
+
+func (s *interrupted) call() {
+	if s.at--; s.at == -1 {
+		s.do()
+	}
+}
+
+func (s *interrupted) Find(ctx context.Context, q store.Query) iter.Seq2[store.Record, error] {
+	s.call()
+	return s.Store.Find(ctx, q)
+}
+
+func (s *interrupted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+	s.call()
+	return s.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+func (s *interrupted) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	s.call()
+	return s.Store.Commit(ctx, batches...)
+}
+
+// TestOneMessageInTwoProcesses: whenever the other process hears the message, it takes back one answer, and does not ignore that one as well.
+func TestOneMessageInTwoProcesses(t *testing.T) {
+	for name, message := range map[string]learning.Message{
+		"with an ID":  {ID: "m1", Session: "room", Stream: "s", Text: "undo that"},
+		"with a time": {Session: "room", Stream: "s", Text: "undo that", At: start.Add(3 * time.Second)},
+	} {
+		for at := 0; ; at++ {
+			f := newFixture(t, learning.Config{}, "h")
+			for i := range 3 {
+				f.clock.Advance(time.Second)
+				f.fire("h", fmt.Sprint(i), "")
+			}
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: "newest", Stream: "s", Session: "room", At: start.Add(3 * time.Second)}))
+			first := f.another(learning.Config{})
+			between := &interrupted{Store: f.store, at: at, do: func() { first.hear(message) }}
+			cfg := plain(learning.Config{Store: between, Now: f.clock.Now})
+			between.at = -1
+			second, err := learning.New(ctx, cfg)
+			require.NoError(t, err)
+			between.at = at
+			_, err = second.Hear(ctx, message)
+			require.NoError(t, err)
+			if between.at >= 0 {
+				require.Greater(t, at, 3, "the calls of one message")
+				break
+			}
+			assert.Equal(t, map[string][]float64{"implicit_undo": {-1}}, f.counted("h"), "%s, before the call %d", name, at)
+			fate, err := f.Fate(ctx, "h", "newest")
+			require.NoError(t, err)
+			assert.Zero(t, fate.Ignored, name)
+		}
+	}
+}
+
+// TestTheSameWordsAgain are another undo, where no ID and no time says that they are the same message.
+func TestTheSameWordsAgain(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	for i := range 2 {
+		f.clock.Advance(time.Second)
+		f.fire("h", fmt.Sprint(i), "")
+	}
+	f.hear(learning.Message{Session: "room", Text: "undo that", At: f.clock.Now()})
+	f.hear(learning.Message{Session: "room", Text: "undo that", At: f.clock.Now().Add(time.Microsecond)})
+	assert.Equal(t, map[string][]float64{"implicit_undo": {-1, -1}}, f.counted("h"))
+}
+
+// TestGuardedUndos: whoever takes other people's answers back first does not stand for them. Each person's undo counts for itself, once.
+func TestGuardedUndos(t *testing.T) {
+	after := func(caps evidence.Caps, texts bool) float64 {
+		f := newFixtureDefault(t, learning.Config{Caps: caps})
+		f.put(learning.Heuristic{ID: "h"})
+		for i := range 20 {
+			event, person := fmt.Sprint(i), fmt.Sprint("person ", i)
+			require.NoError(t, f.Fire(ctx, learning.Fire{HeuristicID: "h", EventID: event, Person: person, Session: "room"}))
+			for range 2 {
+				for _, who := range []string{"spammer", person} {
+					f.clock.Advance(time.Second)
+					if texts {
+						f.hear(learning.Message{ID: event + who, Person: who, Session: "room", Text: "undo that"})
+						continue
+					}
+					_, err := f.Undo(ctx, learning.Undo{EventID: event, Person: who})
+					require.NoError(t, err)
+				}
+			}
+		}
+		return f.confidence("h")
+	}
+	for _, texts := range []bool{false, true} {
+		assert.InDelta(t, 0.6/(2+20+1), after(evidence.Caps{SourceMass: 1}, texts), 0.03, "the floor is 0.05")
+		assert.InDelta(t, 0.6/(2+20), after(evidence.Caps{}, texts), 0.03)
+	}
+	f := newFixture(t, learning.Config{Caps: evidence.Caps{SourceMass: 1}}, "h")
+	f.fire("h", "e", "")
+	for i := range 60 {
+		f.clock.Advance(time.Second)
+		_, err := f.Undo(ctx, learning.Undo{EventID: "e", Person: fmt.Sprint("person ", i)})
+		require.NoError(t, err)
+	}
+	assert.Len(t, f.counted("h")["implicit_undo"], 41)
+	_, err := f.store.Commit(ctx, store.Batch{Forget: []string{"person 7"}})
+	require.NoError(t, err)
+	_, err = f.Fate(ctx, "h", "e")
+	assert.ErrorIs(t, err, heed.ErrNotFound, "the record named a person who is forgotten")
 }

@@ -44,7 +44,7 @@ func (l *ledger) settle(e *entry, a *account, locked bool) {
 		if e.slot != "" && e.slot != slot && !e.signal.neutral() {
 			e.limit(LimitOutweighed)
 		}
-		if a != nil && slot != c.Slot && w.Facts.of(slot).sign() > 0 {
+		if a != nil && slot != "" && slot == e.slot && w.Facts.of(slot).sign() > 0 { // not where a complaint was withdrawn
 			a.ignores = 0
 		}
 		c.Slot = slot

@@ -327,6 +327,80 @@ func TestComplaintsNeverRaise(t *testing.T) {
 	assert.Zero(t, s.Successes)
 }
 
+// A move is one step of a row of answers. It is about the nth answer from the newest one.
+type move struct {
+	what  string // "fire", "praise", "complain", "withdraw", "command", "undo", "next" or "silence"
+	nth   int
+	value float64 // of a complaint. Complaints of one value are one person's
+}
+
+// play plays a row of answers of one heuristic in a conversation, without the move skip, and returns the confidence at the end.
+func (l *life) play(t testing.TB, moves []move, skip int) float64 {
+	cfg := learning.Config{Bounds: learning.Range{Floor: 0, Ceiling: 1}, Strategy: must(learning.NewBayesian(learning.BayesianConfig{Weights: l.weights}))}
+	f := newFixture(t, cfg, "h")
+	f.store.forgets = true
+	answers, ignored := 0, 0
+	for i, m := range moves {
+		f.clock.Advance(time.Second)
+		id := fmt.Sprint(answers - 1 - m.nth)
+		judge := func(who string, value float64) {
+			_, err := f.Judge(ctx, learning.Judgement{Verdict: heed.Verdict{HeuristicID: "h", EventID: id, Person: who, Value: value}})
+			require.NoError(t, err)
+		}
+		switch {
+		case i == skip:
+		case m.what == "fire":
+			f.fire("h", fmt.Sprint(answers), "s")
+			answers++
+		case m.what == "silence":
+			f.clock.Advance(31 * time.Second)
+			f.sweep()
+		case m.what == "next":
+			f.hear(learning.Message{Stream: "s", Text: "and now?"})
+		case m.what == "undo":
+			f.hear(learning.Message{Stream: "s", Session: "room", Text: "undo that"})
+		case m.nth >= answers:
+		case m.what == "praise" && answers-1-m.nth >= ignored:
+			judge("ann", 1)
+		case m.what == "complain":
+			judge(fmt.Sprint("bob ", m.value), m.value)
+		case m.what == "withdraw":
+			judge(fmt.Sprint("bob ", m.value), 0)
+		case m.what == "command":
+			_, err := f.Undo(ctx, learning.Undo{HeuristicID: "h", EventID: id})
+			require.NoError(t, err)
+		}
+		if m.what == "next" || m.what == "undo" || m.what == "silence" {
+			ignored = answers
+		}
+	}
+	return f.confidence("h")
+}
+
+// TestRowsOfIgnores: no negative about one answer leaves the confidence higher than without it, whatever becomes of the answers around it.
+// A withdrawal is of a complaint. Praise comes before the next message.
+func TestRowsOfIgnores(t *testing.T) {
+	what := rapid.SampledFrom([]string{"fire", "fire", "fire", "praise", "complain", "complain", "withdraw", "command", "undo", "next", "next", "silence"})
+	negative := map[string]bool{"complain": true, "command": true, "undo": true, "next": true}
+	rapid.Check(t, func(rt *rapid.T) {
+		l := life{weights: map[string]float64{}}
+		for _, channel := range []string{learning.ChannelTimeout, learning.ChannelUndo, learning.ChannelIgnored} {
+			l.weights[channel] = rapid.SampledFrom([]float64{0.2, 0.4, 1}).Draw(rt, channel)
+		}
+		moves := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) move {
+			value := rapid.SampledFrom([]float64{-1, -0.01}).Draw(t, "value")
+			return move{what.Draw(t, "what"), rapid.IntRange(0, 3).Draw(t, "nth"), value}
+		}), 1, 25).Draw(rt, "moves")
+		skip := rapid.IntRange(0, len(moves)-1).Draw(rt, "skip")
+		if !negative[moves[skip].what] {
+			return
+		}
+		if with, without := l.play(t, moves, -1), l.play(t, moves, skip); with > without+1e-9 {
+			rt.Fatalf("%+v raises the confidence from %v to %v: %+v", moves[skip], without, with, moves)
+		}
+	})
+}
+
 // TestUndoOfOthers: what a person writes in a session of their own takes nobody else's answers back.
 func TestUndoOfOthers(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "a", "b")
@@ -357,7 +431,7 @@ func TestSilenceAloneEarnsNoTrust(t *testing.T) {
 		}
 	}
 	silent(f, 5)
-	assert.Less(t, f.confidence("new"), 0.61)
+	assert.InDelta(t, (0.6+5*0.4)/(2+5*0.4), f.confidence("new"), 1e-9)
 	for i := range 5 {
 		f.say(thumb("taught", fmt.Sprint(i), true))
 	}

@@ -23,7 +23,8 @@ type Undo struct {
 }
 
 // Undo takes back answers to an event. It is a command, and nothing sets it aside. It can come as long as the store keeps the answer, 30 days by
-// default. It returns what it counted: nothing for answers that were taken back before.
+// default. It returns what it counted: nothing for answers that were taken back before. With caps on persons, as in [Guarded], the undos of several
+// persons count each for itself: 41 of one answer at most.
 //
 // Invalid input is a [*heed.InputError], as is an At more than [evidence.MaxSkew] before an answer. If there is no such answer, Undo returns
 // [heed.ErrNotFound]. Further batches are committed with it, as in [Module.Judge].
@@ -60,7 +61,7 @@ func (r *run) undoEvent(ctx context.Context, u *Undo, with []store.Batch) ([]Cha
 	if slices.ContainsFunc(found, func(w *waiting) bool { return w.Value.before(u.At) }) {
 		return nil, errBefore
 	}
-	found = slices.DeleteFunc(found, func(w *waiting) bool { return w.Value.Facts.Undo != nil })
+	found = slices.DeleteFunc(found, func(w *waiting) bool { return !r.m.countsUndo(&w.Value, cmp.Or(u.Person, w.Value.Person)) })
 	if len(found) == 0 {
 		_, err := r.m.commit(ctx, store.Batch{}, with...)
 		return nil, err

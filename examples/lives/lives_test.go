@@ -74,10 +74,10 @@ func TestOnePersonCanTeach(t *testing.T) {
 	assert.Zero(t, capped.teach(), "not where nobody counts for more than one observation")
 }
 
-// TestSilenceAloneIsWeak: a handful of silent answers, eight, is not enough to be trusted.
+// TestSilenceAloneIsWeak: a handful of silent answers, six, is not enough to be trusted.
 func TestSilenceAloneIsWeak(t *testing.T) {
 	b := defaults.open(1)
-	for range 8 {
+	for range 6 {
 		b.people[0].hears(0, defaults.silence)
 	}
 	assert.Less(t, b.confidence(), threshold)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
@@ -36,12 +37,18 @@ const (
 
 func newPackages(t *testing.T, between time.Duration) *packages {
 	t.Helper()
+	return newPackagesOver(t, between, learning.Config{})
+}
+
+func newPackagesOver(t *testing.T, between time.Duration, cfg learning.Config) *packages {
+	t.Helper()
 	ctx := context.Background()
 	p := &packages{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), between: between}
 	now := func() time.Time { return p.now }
 	st, err := memstore.New(memstore.Config{Now: now})
 	require.NoError(t, err)
-	p.learning, err = learning.New(ctx, learning.Config{Store: st, Now: now})
+	cfg.Store, cfg.Now = st, now
+	p.learning, err = learning.New(ctx, cfg)
 	require.NoError(t, err)
 	_, err = p.learning.Put(ctx, learning.Heuristic{ID: "h", Condition: "The service hangs.", Action: action})
 	require.NoError(t, err)
@@ -131,5 +138,18 @@ func TestThePackagesDoWhatTheArithmeticSays(t *testing.T) {
 			require.NoError(t, err)
 			assert.GreaterOrEqual(t, l.regret, -1e-9)
 		}
+	}
+}
+
+// TestAPersonsLimitInBoth holds the arithmetic of a limit on persons to package learning, too: with agreement, complaints and praise.
+func TestAPersonsLimitInBoth(t *testing.T) {
+	t.Parallel()
+	limited := defaults
+	limited.person = 1
+	c := talkative.spammed()
+	for i, sub := range []subject{good, bad} {
+		p := newPackagesOver(t, time.Hour, learning.Config{Caps: evidence.Caps{SourceMass: 1}})
+		_, err := play(&both{t, limited.open(c.people), p}, &c, &sub, 120, uint64(i))
+		require.NoError(t, err)
 	}
 }

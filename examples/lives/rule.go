@@ -1,10 +1,12 @@
 package main
 
+import "math"
+
 // A rule says what signals are worth.
 type rule struct {
 	strength                float64 // of the initial confidence
 	silence                 float64
-	person                  float64 // what one person counts for at most; 0: no limit
+	person                  float64 // what one person counts for at most, with the agreement on their events; 0: no limit
 	silences                float64 // what silence counts for at most, beyond other approval; 0: no limit
 	agreement, disagreement float64 // with an answer that was accepted
 	rejected                float64 // agreement with an answer that was rejected
@@ -30,6 +32,8 @@ type sum struct{ good, bad float64 }
 
 func (s sum) mass() float64 { return s.good + s.bad }
 
+func (s sum) plus(o sum) sum { return sum{s.good + o.good, s.bad + o.bad} }
+
 // atMost scales the sum down to a mass. 0 is no limit.
 func (s sum) atMost(mass float64) sum {
 	if all := s.mass(); mass > 0 && all > mass {
@@ -42,14 +46,14 @@ func (s sum) atMost(mass float64) sum {
 type book struct {
 	rule   *rule
 	people []account
-	agreed sum
-	unlike float64 // disagreement
 	known  float64 // the confidence; 0: to be worked out
 }
 
 type account struct {
 	said   sum
 	silent float64
+	agreed sum
+	unlike float64 // disagreement
 }
 
 func (r *rule) open(people int) *book { return &book{rule: r, people: make([]account, people)} }
@@ -66,13 +70,14 @@ func (b *book) hears(e *event, said float64) error {
 	if e.hidden >= b.rule.withhold {
 		return nil
 	}
+	asked := &b.people[e.person]
 	switch agrees := e.agrees(); {
 	case said < 0 && agrees:
-		b.agreed.bad += b.rule.rejected
+		asked.agreed.bad += b.rule.rejected
 	case agrees:
-		b.agreed.good += b.rule.agreement
+		asked.agreed.good += b.rule.agreement
 	default:
-		b.unlike += b.rule.disagreement
+		asked.unlike += b.rule.disagreement
 	}
 	return nil
 }
@@ -92,7 +97,7 @@ func (b *book) confidence() float64 {
 	if b.known > 0 {
 		return b.known
 	}
-	var said sum
+	var said, agreed, compared sum
 	silent := 0.
 	for _, p := range b.people {
 		all := sum{p.said.good + p.silent, p.said.bad}
@@ -103,6 +108,12 @@ func (b *book) confidence() float64 {
 		}
 		said.good, said.bad = said.good+p.said.good, said.bad+kept.bad
 		silent += p.silent
+		both := sum{p.agreed.good, p.agreed.bad + p.unlike}
+		if b.rule.person > 0 { // what they said leaves the rest to agreement
+			room := max(b.rule.person-kept.mass(), math.SmallestNonzeroFloat64)
+			p.agreed, both = p.agreed.atMost(room), both.atMost(room)
+		}
+		agreed, compared = agreed.plus(p.agreed), compared.plus(both)
 	}
 	if b.rule.silences > 0 {
 		silent = min(silent, b.rule.silences+said.good)
@@ -112,7 +123,7 @@ func (b *book) confidence() float64 {
 		agreed = agreed.atMost(b.rule.mass)
 		return (good + agreed.good) / (good + agreed.good + bad + agreed.bad)
 	}
-	least := min(with(b.agreed), with(sum{})) // disagreement takes back at most what agreement gave
-	b.known = min(max(with(sum{b.agreed.good, b.agreed.bad + b.unlike}), least, 0.05), 0.95)
+	least := min(with(agreed), with(sum{})) // disagreement takes back at most what agreement gave
+	b.known = min(max(with(compared), least, 0.05), 0.95)
 	return b.known
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // defaults are those of packages learning and decision.
-var defaults = rule{strength: 2, silence: 0.3, agreement: 0.24, disagreement: 0.072, rejected: 0.072, mass: 6, withhold: 1}
+var defaults = rule{strength: 2, silence: 0.4, agreement: 0.24, disagreement: 0.072, rejected: 0.072, mass: 6, withhold: 1}
 
 // A study is what is measured.
 type study struct {
