@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -36,6 +37,9 @@ type Observation struct {
 	Reward float64 `json:"reward"`
 	// Weight is how much evidence it is, in [0, MaxWeight]. 1 is one full observation. 0 leaves the cell as it is; only the id is kept.
 	Weight float64 `json:"weight"`
+	// Share is the part of an event that this observation is, in (0, 1], where several sources caused one event. It multiplies what counts. So
+	// observations of one weight whose shares add up to 1 are as much evidence as one observation of that weight. 0 means 1.
+	Share float64 `json:"share,omitempty"`
 	// At is when it happened; its fading depends on it. It lies between 1970 and [MaxSkew] ahead of the store's clock. Stores keep
 	// microseconds.
 	At time.Time `json:"at"`
@@ -66,8 +70,14 @@ func (o *Observation) Validate(now time.Time) error {
 	case !(o.Weight >= 0 && o.Weight <= MaxWeight):
 		return &heed.InputError{Field: "Weight", Reason: fmt.Sprintf("is %v, must be in [0, %v]", o.Weight, float64(MaxWeight))}
 	}
+	if !(o.Share >= 0 && o.Share <= 1) {
+		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share)}
+	}
 	return limits.CheckTime("At", o.At, now)
 }
+
+// Mass is how much evidence it is before it fades: its weight times its share.
+func (o *Observation) Mass() float64 { return o.Weight * cmp.Or(o.Share, 1) }
 
 // Validate reports the first fault of the cell as a [*heed.InputError].
 func (c Cell) Validate() error {

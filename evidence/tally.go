@@ -18,7 +18,7 @@ type Tally struct {
 	HalfLife time.Duration // after which evidence counts half, in whole microseconds; 0: evidence never fades
 	Landmark Instant       // the moment at which the sums are stated; 0 while nothing fades
 
-	Mass          float64 // Σ w·f of weights w, each with its fade f
+	Mass          float64 // Σ w·f of weights w, each with its fade f times its share
 	Squares       float64 // Σ w²·f
 	Reward        float64 // Σ w·r·f of rewards r
 	RewardSquares float64 // Σ w·r²·f
@@ -41,12 +41,15 @@ func (t Tally) Last() Instant { return max(t.Positive.Last, t.Negative.Last, t.N
 
 // Add adds an observation: its weight, its reward in [0, 1] and when it was. A weight of 0 adds nothing. The numbers are
 // taken to have been validated.
-func (t *Tally) Add(weight, reward float64, at Instant) {
+func (t *Tally) Add(weight, reward float64, at Instant) { t.AddShare(weight, 1, reward, at) }
+
+// AddShare is Add for an observation that is a share of an event: see [Observation].
+func (t *Tally) AddShare(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
 	}
 	t.advance(at)
-	t.sum(weight*fade(at-t.Landmark, t.HalfLife), weight, reward)
+	t.sum(weight*share*fade(at-t.Landmark, t.HalfLife), weight, reward)
 	count := t.count(reward)
 	count.N++
 	count.Last = max(count.Last, at)
@@ -54,11 +57,14 @@ func (t *Tally) Add(weight, reward float64, at Instant) {
 
 // Take takes an observation away again. If it was the latest of its sign, the caller sets [Count].Last to the one before. If none of its
 // sign is left, Take clears Last.
-func (t *Tally) Take(weight, reward float64, at Instant) {
+func (t *Tally) Take(weight, reward float64, at Instant) { t.TakeShare(weight, 1, reward, at) }
+
+// TakeShare is Take for an observation that is a share of an event.
+func (t *Tally) TakeShare(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
 	}
-	t.sum(-weight*fade(at-t.Landmark, t.HalfLife), weight, reward)
+	t.sum(-weight*share*fade(at-t.Landmark, t.HalfLife), weight, reward)
 	count := t.count(reward)
 	if count.N--; count.N == 0 {
 		count.Last = 0

@@ -260,5 +260,5 @@ func (a *Agent) failed(ctx context.Context, p *Plan) error {
 	if p.Choice == nil || len(p.Undone) > 0 || a.frozen.Load() || errors.Is(p.Result.Err, context.Canceled) {
 		return nil
 	}
-	return a.observe(ctx, *p.Choice, p.Event.ID+"/failed", worth{value: -1, confidence: 1, channel: "error", at: p.Event.At}, p.spentOn(&p.Result, a.cfg.Now()))
+	return a.observe(ctx, *p.Choice, p.Event.ID+"/failed", statement{part{Value: -1, Trust: 1, Share: 1}, "error", "", p.Event.At}, p.spentOn(&p.Result, a.cfg.Now()))
 }

@@ -92,7 +92,9 @@ func (a *Agent) complain(ctx context.Context, r *row, f *feedback.Feedback, c Co
 			return errHeard
 		}
 		after.Corrected = append(slices.Clone(after.Corrected), mark)
-		after.say(said{complaint.Person, complaint.Channel, "", complaint.Value, complaint.Weight, complaint.At})
+		after.say(said{
+			Person: complaint.Person, Channel: complaint.Channel, Value: complaint.Value, Weight: complaint.Weight, At: complaint.At,
+		})
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, complaint, b) })
 	if errors.Is(err, errHeard) {

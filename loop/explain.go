@@ -65,8 +65,8 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Shown: r.Shown, Compared: r.Compared,
 		Overruled: r.Overruled,
 	}
-	w, known := r.worth()
-	account.Worth, account.Channel, account.Known, account.Heard = w.value, w.channel, known, r.known()
+	account.Worth, account.Channel, account.Known = r.worth()
+	account.Heard = r.known()
 	if r.Heuristic != "" && a.learning != nil {
 		trust, err := a.learning.Explain(ctx, r.Heuristic)
 		if err == nil {

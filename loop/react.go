@@ -116,7 +116,7 @@ func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
 		return err
 	}
 	err = a.change(ctx, id, func(after *row) error {
-		after.say(said{r.Person, r.Channel, r.Target, r.Value, cmp.Or(r.Weight, 1), r.At})
+		after.say(said{Person: r.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: cmp.Or(r.Weight, 1), At: r.At})
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, r, b) })
 	var stands error
@@ -212,8 +212,7 @@ func (a *Agent) Undo(ctx context.Context, id, person string) error {
 	now := a.cfg.Now()
 	return wrap("undo", a.change(ctx, id, func(after *row) error {
 		if after.Undone.IsZero() {
-			after.Undone, after.Undoer = now, person
-			after.settle()
+			after.undo(now, person)
 		}
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error {
@@ -310,16 +309,18 @@ func (r *row) hears(s *learning.Signal, person string, at time.Time) bool {
 	switch {
 	case s.Channel == learning.ChannelIgnored:
 		r.Ignored = at
+		r.settle()
 	case s.Type == learning.Neutral:
 		return false
 	case s.Channel == learning.ChannelUndo:
-		r.Undone, r.Undoer = at, person
+		if r.Undone.IsZero() {
+			r.undo(at, person)
+		}
 	case s.Channel == learning.ChannelOutcome && (r.Seen == nil || !r.Seen.Told):
-		r.Seen = &seen{Value: sign(s.Type), At: at}
+		r.turn(seen{Value: sign(s.Type), At: at})
 	default:
 		return false
 	}
-	r.settle()
 	return true
 }
 
@@ -425,9 +426,8 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 	value = max(value-a.cfg.Price*o.Cost, -1)
 	return a.change(ctx, id, func(after *row) error {
 		if after.Seen == nil || !after.Seen.Told || !after.Seen.At.After(o.At) {
-			after.Seen = &seen{Value: value, Source: o.Source, Told: true, At: o.At}
+			after.turn(seen{Value: value, Source: o.Source, Told: true, At: o.At})
 			after.Spent.Told = o.Cost
-			after.settle()
 		}
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error {
@@ -520,33 +520,32 @@ func (a *Agent) settleAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// settle tells the strategy what an answer was worth, in one commit with the record that says so. This replaces
-// what it was told before. If that can't be replaced, it stands, and the error is [errStands].
+// settle tells the strategy what an answer was worth, in one commit with the record that says so. Each statement is an outcome of its
+// own source, and all together count as one. This replaces what the strategy was told before. If that can't be replaced, it stands, and the error is [errStands].
 func (a *Agent) settle(ctx context.Context, id string) error {
 	return a.locked(ctx, id, func() error {
 		kept, err := a.read(ctx, id)
 		if err != nil || !kept.Value.Owed {
 			return err
 		}
-		r := kept.Value
-		before, learner := r.Stands, a.Strategy()
-		w, known := r.worth()
+		r, learner := kept.Value, a.Strategy()
+		before := r.Stands
 		r.Owed = false
-		switch {
-		case learner == nil: // it is told nothing
-		case !known:
-			r.Stands = nil
-		case before == nil || before.Value != w.value || before.Confidence != w.confidence || before.Cost != r.Spent.Told:
-			r.Told++
-			cfg := learner.Config()
-			r.Stands = &told{fmt.Sprintf("%s/%d", r.ID, r.Told), w.value, w.confidence, cfg.Disabled || w.confidence < cfg.MinConfidence, r.Spent.Told}
+		var gone []string
+		var outcomes []strategy.Outcome
+		if learner != nil {
+			gone, outcomes = r.retell(learner.Config())
 		}
 		b := store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}}
-		if r.Choice == nil || r.Stands == before {
+		switch {
+		case len(outcomes) > 0:
+			_, err = learner.Revise(ctx, gone, outcomes, r.changer(), b)
+		case len(gone) > 0:
+			err = learner.Retract(ctx, *r.Choice, gone, r.changer(), "withdrawn", b)
+		default:
 			return a.alone(ctx, &r, b)
 		}
-		err = a.replace(ctx, learner, &r, before, w, b)
-		if !errors.Is(err, evidence.ErrForgotten) {
+		if !errors.Is(err, evidence.ErrForgotten) && !errors.Is(err, heed.ErrNotFound) {
 			return err
 		}
 		a.watch.Failed(ctx, "replace what the arm was told of "+id, err)
@@ -558,43 +557,49 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 	})
 }
 
-// replace tells the strategy an outcome in the place of another. Either may be nil. If the store has forgotten the old one, or even its id,
-// that stands, and the error is [evidence.ErrForgotten].
-func (a *Agent) replace(ctx context.Context, learner *strategy.Learner, r *row, old *told, w worth, b store.Batch) (err error) {
-	c, is := *r.Choice, r.Stands
-	counted := old != nil && !old.Dropped
-	switch {
-	case counted && is == nil:
-		err = learner.Retract(ctx, c, old.ID, "", "withdrawn", b)
-	case counted:
-		_, err = learner.Revise(ctx, old.ID, outcomeOf(c, is.ID, w, r.Spent), b)
-	case is == nil:
-		return a.alone(ctx, nil, b)
-	default:
-		_, err = learner.Observe(ctx, outcomeOf(c, is.ID, w, r.Spent), b)
+// retell notes what the strategy is told now. It returns the outcomes that are new to it, and the ids of those that no longer hold.
+func (r *row) retell(cfg strategy.Config) (gone []string, outcomes []strategy.Outcome) {
+	before := slices.Clone(r.Stands)
+	r.Stands = nil
+	for _, s := range r.statements() {
+		if s.Share == 0 || r.Choice == nil {
+			continue
+		}
+		i := slices.IndexFunc(before, func(t told) bool { return t.part == s.part && t.Cost == r.Spent.Told })
+		if i >= 0 {
+			r.Stands, before = append(r.Stands, before[i]), slices.Delete(before, i, i+1)
+			continue
+		}
+		r.Told++
+		is := told{fmt.Sprintf("%s/%d", r.ID, r.Told), cfg.Disabled || s.Trust < cfg.MinConfidence, r.Spent.Told, s.part}
+		r.Stands, outcomes = append(r.Stands, is), append(outcomes, outcomeOf(*r.Choice, is.ID, s, r.Spent))
 	}
-	if errors.Is(err, heed.ErrNotFound) {
-		err = fmt.Errorf("the outcome before: %w", evidence.ErrForgotten)
+	for _, t := range before {
+		if !t.Dropped {
+			gone = append(gone, t.ID)
+		}
 	}
-	return err
+	return gone, outcomes
 }
 
-func outcomeOf(c strategy.Choice, id string, w worth, took spent) strategy.Outcome {
-	at := w.at
+func outcomeOf(c strategy.Choice, id string, s statement, took spent) strategy.Outcome {
+	at := s.at
 	if at.Before(c.At) { // an event may be told long after it happened, and its arm be chosen then
 		at = c.At
 	}
-	o := strategy.Outcome{Choice: c, ID: id, Value: w.value, Confidence: w.confidence, Channel: w.channel, Source: w.source, At: at}
-	took.into(&o)
+	o := strategy.Outcome{
+		Choice: c, ID: id, Value: s.Value, Confidence: s.Trust, Share: s.Share, Channel: s.channel, Source: s.source, At: at,
+	}
+	took.into(&o) // each outcome has all that the answer took, as its value is weighed against that
 	return o
 }
 
 // observe tells the strategy what a choice was worth.
-func (a *Agent) observe(ctx context.Context, c strategy.Choice, id string, w worth, took spent) error {
+func (a *Agent) observe(ctx context.Context, c strategy.Choice, id string, s statement, took spent) error {
 	learner := a.Strategy()
 	if learner == nil {
 		return nil
 	}
-	_, err := learner.Observe(ctx, outcomeOf(c, id, w, took))
+	_, err := learner.Observe(ctx, outcomeOf(c, id, s, took))
 	return err
 }

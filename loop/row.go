@@ -2,6 +2,8 @@ package loop
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -53,20 +55,23 @@ type row struct {
 	Seen      *seen     `json:"seen,omitempty"`
 	// Due is when silence counts for the arm; zero: it does not any more.
 	Due time.Time `json:"due,omitzero"`
-	// Owed says that the strategy has not been told of the worth as it is now. Told is how often it was told, and Stands what it
-	// was told last, if that stands.
+	// Named says that the Undoer has a name, which may be forgotten since.
+	Named bool `json:"named,omitempty"`
+	// Numbers is the last number of a statement.
+	Numbers uint64 `json:"numbers,omitempty"`
+	// Owed says that the strategy has not been told of the worth as it is now. Told is how many outcomes it was told, and Stands are
+	// those that stand.
 	Owed   bool   `json:"owed,omitempty"`
 	Told   uint64 `json:"told,omitempty"`
-	Stands *told  `json:"stands,omitempty"`
+	Stands []told `json:"stands,omitempty"`
 }
 
 // told is an outcome of the choice, as the strategy knows it.
 type told struct {
-	ID         string  `json:"id"`
-	Value      float64 `json:"value"`
-	Confidence float64 `json:"confidence"`
-	Dropped    bool    `json:"dropped,omitempty"` // it was too unsure to count, so nothing has to be replaced
-	Cost       float64 `json:"cost,omitempty"`    // of the outcome
+	ID      string  `json:"id"`
+	Dropped bool    `json:"dropped,omitempty"` // it was too unsure to count, so nothing has to be replaced
+	Cost    float64 `json:"cost,omitempty"`    // of the outcome
+	part
 }
 
 // said is a reaction that stands.
@@ -77,7 +82,12 @@ type said struct {
 	Value   float64     `json:"value"`
 	Weight  float64     `json:"weight"`
 	At      time.Time   `json:"at"`
+	N       uint64      `json:"n"`               // the number of this person's statement
+	Named   bool        `json:"named,omitempty"` // the person had a name when it was said
 }
+
+// forgotten reports whether the person was forgotten since. Then what they said does not count.
+func (s *said) forgotten() bool { return s.Named && s.Person == "" }
 
 // seen is what came of an answer.
 type seen struct {
@@ -85,6 +95,8 @@ type seen struct {
 	Source string    `json:"source,omitempty"`
 	Told   bool      `json:"told,omitempty"` // by Agent.Outcome; else a message showed it
 	At     time.Time `json:"at"`
+	N      uint64    `json:"n"`
+	Named  bool      `json:"named,omitempty"`
 }
 
 const (
@@ -136,10 +148,17 @@ func (r row) place() (id string, at time.Time, keys []string) {
 	return records.ID(r.ID), r.At, keys
 }
 
+// number returns the number of a new statement.
+func (r *row) number() uint64 {
+	r.Numbers++
+	return r.Numbers
+}
+
 // say notes a reaction, which replaces the one before of the same person, channel and target unless that is later.
 func (r *row) say(s said) {
+	s.Named = s.Person != ""
 	i := slices.IndexFunc(r.Said, func(o said) bool {
-		return o.Person == s.Person && o.Channel == s.Channel && o.Target == s.Target
+		return o.Person == s.Person && o.Named == s.Named && o.Channel == s.Channel && o.Target == s.Target
 	})
 	if i < 0 && len(r.Said) >= maxSaid { // a withdrawn one makes room
 		i = slices.IndexFunc(r.Said, func(o said) bool { return !o.counts() })
@@ -154,11 +173,42 @@ func (r *row) say(s said) {
 		return
 	case i >= 0:
 		r.Said = slices.Clone(r.Said)
+		s.N = r.Said[i].N
 		r.Said[i] = s
 	default:
+		s.N = r.number()
 		r.Said = append(slices.Clone(r.Said), s)
 	}
 	r.settle()
+}
+
+// turn notes how the answer turned out.
+func (r *row) turn(s seen) {
+	s.Named = s.Source != ""
+	if old := r.Seen; old != nil && old.Source == s.Source && old.Named == s.Named {
+		s.N = old.N
+	} else {
+		s.N = r.number()
+	}
+	r.Seen = &s
+	r.settle()
+}
+
+// undo notes that a person takes the answer back.
+func (r *row) undo(at time.Time, person string) {
+	r.Undone, r.Undoer, r.Named = at, person, person != ""
+	r.settle()
+}
+
+// undone reports whether the answer was taken back, by somebody who was not forgotten since.
+func (r *row) undone() bool { return !r.Undone.IsZero() && (r.Undoer != "" || !r.Named) }
+
+// outcome returns how the answer turned out, by somebody who was not forgotten since, or nil.
+func (r *row) outcome() *seen {
+	if r.Seen == nil || r.Seen.Named && r.Seen.Source == "" {
+		return nil
+	}
+	return r.Seen
 }
 
 // settle notes that something is known of the answer, so that silence does not count and the strategy has to be told.
@@ -171,13 +221,13 @@ func (r *row) settle() {
 func (r *row) see(f learning.Fate, approves bool) {
 	switch {
 	case !f.Undone.IsZero():
-		r.Undone, r.Undoer = f.Undone, r.Person
+		r.undo(f.Undone, r.Person)
 	case !f.Outcome.IsZero():
 		value := -1.
 		if f.Success {
 			value = 1
 		}
-		r.Seen = &seen{Value: value, At: f.Outcome}
+		r.turn(seen{Value: value, At: f.Outcome})
 	case !f.Ignored.IsZero():
 		r.Ignored = f.Ignored
 	case approves:
@@ -187,13 +237,6 @@ func (r *row) see(f learning.Fate, approves bool) {
 		return
 	}
 	r.settle()
-}
-
-// A worth is what became of an answer in a number, for the arm.
-type worth struct {
-	value, confidence float64
-	channel, source   string
-	at                time.Time
 }
 
 // The worth of signals, if nobody said anything.
@@ -206,80 +249,124 @@ const (
 )
 
 // counts reports whether a reaction says anything.
-func (s said) counts() bool { return s.Value != 0 && s.Weight != 0 }
+func (s said) counts() bool { return s.Value != 0 && s.Weight != 0 && !s.forgotten() }
 
-// worth returns what the answer was worth. An undo goes before all, and what is said before what is seen. With an outcome that was
-// told, what is said is half of it.
-func (r *row) worth() (w worth, known bool) {
-	var sum, weight float64
+// A part is a statement about an answer, as far as it counts for the arm.
+type part struct {
+	Of    string  `json:"of"` // which statement
+	Value float64 `json:"value"`
+	Trust float64 `json:"trust"` // in the value
+	Share float64 `json:"share"` // of all that the answer is worth
+}
+
+// A statement is what somebody said, or what was seen, of an answer.
+type statement struct {
+	part
+	channel, source string
+	at              time.Time
+}
+
+// statements returns all that is known of the answer, each statement with its share: 0 for what does not count. An undo goes before all,
+// and what is said before what is seen. With an outcome that was told, what is said is half of it.
+func (r *row) statements() (all []statement) {
+	left := 1. // for what comes next
+	add := func(of string, value, trust, share float64, channel, source string, at time.Time) {
+		all = append(all, statement{part{of, value, trust, left * share}, channel, source, at})
+	}
+	seen := r.outcome()
+	if r.undone() {
+		add("undo", -1, 1, 1, "undo", r.Undoer, r.Undone)
+		left = 0
+	}
+	parts := r.partsOfSaid()
+	outcome := seen != nil && seen.Told
+	if len(parts) > 0 && outcome {
+		left /= 2
+	}
+	for i, s := range r.Said {
+		if s.counts() {
+			add(fmt.Sprint("said ", s.N), s.Value, 1, parts[i], s.Channel, s.Person, s.At)
+		}
+	}
+	if len(parts) > 0 && !outcome {
+		left = 0
+	}
+	if seen != nil {
+		add(fmt.Sprint("seen ", seen.N), seen.Value, 1, 1, "outcome", seen.Source, seen.At)
+		left = 0
+	}
+	if !r.Ignored.IsZero() {
+		add("ignored", passedOver, passedOverTrust, 1, "ignored", r.Person, r.Ignored)
+		left = 0
+	}
+	if !r.Silent.IsZero() {
+		add("silence", content, contentTrust, 1, "silence", r.Person, r.Silent)
+	}
+	return all
+}
+
+// partsOfSaid returns the part of each reaction in all that was said. A person has a part by the largest weight of their reactions, which
+// share it by their weights.
+func (r *row) partsOfSaid() map[int]float64 {
+	type sum struct{ most, all float64 }
+	people := make(map[string]sum)
 	for _, s := range r.Said {
 		if s.counts() {
-			sum += s.Value * s.Weight
-			weight += s.Weight
-			if !s.At.Before(w.at) {
-				w.source, w.at, w.channel = s.Person, s.At, s.Channel
+			p := people[s.Person]
+			people[s.Person] = sum{max(p.most, s.Weight), p.all + s.Weight}
+		}
+	}
+	var all float64
+	for _, name := range slices.Sorted(maps.Keys(people)) { // in one order, so that the sum is the same again
+		all += people[name].most
+	}
+	parts := make(map[int]float64)
+	for i, s := range r.Said {
+		if s.counts() {
+			p := people[s.Person]
+			parts[i] = p.most / all * s.Weight / p.all
+		}
+	}
+	return parts
+}
+
+// worth returns what the answer was worth, by which channel that is known, and whether anything is.
+func (r *row) worth() (value float64, channel string, known bool) {
+	var last time.Time
+	for _, s := range r.statements() {
+		if s.Share > 0 {
+			value, known = value+s.Share*s.Value, true
+			if channel == "" || s.channel != "outcome" && !s.at.Before(last) {
+				channel, last = s.channel, s.at
 			}
 		}
 	}
-	switch {
-	case !r.Undone.IsZero():
-		return worth{-1, 1, "undo", r.Undoer, r.Undone}, true
-	case weight > 0:
-		w.value, w.confidence = sum/weight, 1
-		if r.Seen != nil && r.Seen.Told {
-			w.value = (w.value + r.Seen.Value) / 2
-		}
-		return w, true
-	case r.Seen != nil:
-		return worth{r.Seen.Value, 1, "outcome", r.Seen.Source, r.Seen.At}, true
-	case !r.Ignored.IsZero():
-		return worth{passedOver, passedOverTrust, "ignored", r.Person, r.Ignored}, true
-	case !r.Silent.IsZero():
-		return worth{content, contentTrust, "silence", r.Person, r.Silent}, true
-	}
-	return worth{}, false
+	return value, channel, known
 }
 
 // known returns all that is known of the answer. Its confidence is the share in the worth, times the confidence in that: 0 for what does
 // not count.
 func (r *row) known() (all []strategy.Result) {
-	var weight float64
-	for _, s := range r.Said {
-		if s.counts() {
-			weight += s.Weight
-		}
-	}
-	left := 1. // for what comes next
-	add := func(value, confidence float64, channel, source string, at time.Time) {
-		all = append(all, strategy.Result{Value: value, Confidence: left * confidence, Channel: channel, Source: source, At: at})
-	}
-	if !r.Undone.IsZero() {
-		add(-1, 1, "undo", r.Undoer, r.Undone)
-		left = 0
-	}
-	if weight > 0 && r.Seen != nil && r.Seen.Told {
-		left /= 2
-	}
-	for _, s := range r.Said {
-		if s.counts() {
-			add(s.Value, s.Weight/weight, s.Channel, s.Person, s.At)
-		}
-	}
-	if weight > 0 && (r.Seen == nil || !r.Seen.Told) {
-		left = 0
-	}
-	if r.Seen != nil {
-		add(r.Seen.Value, 1, "outcome", r.Seen.Source, r.Seen.At)
-		left = 0
-	}
-	if !r.Ignored.IsZero() {
-		add(passedOver, passedOverTrust, "ignored", r.Person, r.Ignored)
-		left = 0
-	}
-	if !r.Silent.IsZero() {
-		add(content, contentTrust, "silence", r.Person, r.Silent)
+	for _, s := range r.statements() {
+		all = append(all, strategy.Result{Value: s.Value, Confidence: s.Share * s.Trust, Channel: s.channel, Source: s.source, At: s.at})
 	}
 	return all
+}
+
+// changer returns who made the last statement, or withdrew it. It is "" if nobody is known.
+func (r *row) changer() (person string) {
+	var last time.Time
+	for _, s := range r.statements() {
+		if s.Share > 0 && !s.at.Before(last) {
+			person, last = s.source, s.at
+		}
+	}
+	for _, s := range r.Said {
+		if s.Value == 0 && !s.At.Before(last) {
+			person, last = s.Person, s.At
+		}
+	}
+	return person
 }
 
 // An undoer is a message that took answers back, so that a second plan for it knows that, too.

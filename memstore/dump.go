@@ -164,7 +164,7 @@ func (d *dumper) writeCell(shard *shard, key cellKey) error {
 	for i := range h.entries {
 		o := &h.entries[i]
 		if err := d.write(dump.Row{Observation: &dump.Observation{
-			Cell: hash, ID: o.text, Channel: o.channel, Source: o.source, Session: o.session, Reward: o.reward, Weight: o.weight,
+			Cell: hash, ID: o.text, Channel: o.channel, Source: o.source, Session: o.session, Reward: o.reward, Weight: o.weight, Share: o.share,
 			At: o.at, Recorded: o.recorded,
 		}}); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
@@ -21,17 +22,18 @@ type entry struct {
 	text                     string // the observation's ID
 	id                       id     // the hash of that
 	channel, source, session string
-	reward, weight           float64
+	reward, weight, share    float64
 	at, recorded             evidence.Instant
 }
 
 func newEntry(o *evidence.Observation, h id, recorded evidence.Instant) entry {
-	return entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, evidence.InstantOf(o.At), recorded}
+	return entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, o.Share, evidence.InstantOf(o.At), recorded}
 }
 
 func (e *entry) observation(c evidence.Cell) evidence.Observation {
 	return evidence.Observation{
-		ID: e.text, Cell: c, Channel: e.channel, Source: e.source, Session: e.session, Reward: e.reward, Weight: e.weight, At: e.at.Time(),
+		ID: e.text, Cell: c, Channel: e.channel, Source: e.source, Session: e.session, Reward: e.reward, Weight: e.weight, Share: e.share,
+		At: e.at.Time(),
 	}
 }
 
@@ -156,7 +158,7 @@ func (e *engine) take(s *shard, key cellKey, gone func(*entry) bool) {
 		number := e.originIn(s, key, o)
 		slot := s.slot(s.find(key, number))
 		tally := slot.tally(e.rule(slot.policy).HalfLife)
-		tally.Take(o.weight, o.reward, o.at)
+		tally.TakeShare(o.weight, cmp.Or(o.share, 1), o.reward, o.at)
 		slot.keep(tally)
 		touched[number] = true
 	}
@@ -221,7 +223,7 @@ func (e *engine) count(s *shard, key cellKey, o *entry, policy uint16) *slot {
 	}
 	slot := s.open(key, from, policy, e.compareOrigins)
 	tally := slot.tally(rule.HalfLife)
-	tally.Add(o.weight, o.reward, o.at)
+	tally.AddShare(o.weight, cmp.Or(o.share, 1), o.reward, o.at)
 	slot.keep(tally)
 	return slot
 }

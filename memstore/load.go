@@ -194,7 +194,7 @@ func (l *loader) observation(o *dump.Observation) error {
 		return errors.New("the cell has an observation of this id already")
 	}
 	l.unknown[h] = o.Recorded
-	added := entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, o.At, o.Recorded}
+	added := entry{o.ID, h, o.Channel, o.Source, o.Session, o.Reward, o.Weight, o.Share, o.At, o.Recorded}
 	at := place{cellKey: c.key}
 	counts := o.Weight > 0 && o.At >= c.Restart
 	if counts && c.ByOrigin {

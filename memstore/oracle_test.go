@@ -220,7 +220,7 @@ func (p *plainStore) tallies(c evidence.Cell) map[[2]string]*evidence.Tally {
 		if all[from] == nil {
 			all[from] = &evidence.Tally{HalfLife: policy.HalfLife}
 		}
-		all[from].Add(x.Weight, x.Reward, evidence.InstantOf(x.At))
+		all[from].AddShare(x.Weight, cmp.Or(x.Share, 1), x.Reward, evidence.InstantOf(x.At))
 	}
 	return all
 }
@@ -297,6 +297,7 @@ var (
 			Source:  rapid.OneOf(rapid.Just(""), drawPerson).Draw(t, "source"),
 			Reward:  rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}).Draw(t, "reward"),
 			Weight:  rapid.SampledFrom([]float64{0, 0.5, 1, 3}).Draw(t, "weight"),
+			Share:   rapid.SampledFrom([]float64{0, 1, 0.5}).Draw(t, "share"),
 		}
 	})
 	drawRef = rapid.Custom(func(t *rapid.T) store.Ref {

@@ -327,6 +327,7 @@ type keptObservation struct {
 	Session string  `json:"session,omitempty"`
 	Reward  float64 `json:"reward"`
 	Weight  float64 `json:"weight"`
+	Share   float64 `json:"share,omitempty"`
 }
 
 // history returns the arguments of addToHistory for observations.
@@ -334,7 +335,7 @@ func (c *change) history(all []addition) ([]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
 		o := all[i].Observation
-		text, err := json.Marshal(keptObservation{o.ID, o.Channel, o.Session, o.Reward, o.Weight})
+		text, err := json.Marshal(keptObservation{o.ID, o.Channel, o.Session, o.Reward, o.Weight, o.Share})
 		if err != nil {
 			return nil, err
 		}
@@ -349,7 +350,7 @@ func observation(cell evidence.Cell, happened evidence.Instant, source, text str
 	var k keptObservation
 	err = json.Unmarshal([]byte(text), &k)
 	return evidence.Observation{
-		ID: k.ID, Cell: cell, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward, Weight: k.Weight,
+		ID: k.ID, Cell: cell, Channel: k.Channel, Source: source, Session: k.Session, Reward: k.Reward, Weight: k.Weight, Share: k.Share,
 		At: happened.Time(),
 	}, err
 }

@@ -107,7 +107,7 @@ var dumpParts = []struct {
 		if err == nil {
 			err = json.Unmarshal([]byte(text), &k)
 		}
-		d.ID, d.Channel, d.Session, d.Reward, d.Weight = k.ID, k.Channel, k.Session, k.Reward, k.Weight
+		d.ID, d.Channel, d.Session, d.Reward, d.Weight, d.Share = k.ID, k.Channel, k.Session, k.Reward, k.Weight, k.Share
 		return dump.Row{Observation: d}, hashes(err, hash, &d.Cell)
 	}},
 	{dumpLost, func(scan func(...any) error) (dump.Row, error) {
@@ -293,7 +293,7 @@ func (l *loading) take(row dump.Row) error {
 		return l.add(loadTallies, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:
 		d := row.Observation
-		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight})
+		text, err := json.Marshal(keptObservation{d.ID, d.Channel, d.Session, d.Reward, d.Weight, d.Share})
 		if err != nil {
 			return err
 		}

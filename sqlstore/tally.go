@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"time"
 
 	"strings"
@@ -54,7 +55,7 @@ func (ds deltas) add(row *cellRow, o *evidence.Observation) *delta {
 		d = &delta{Tally: evidence.Tally{HalfLife: row.policy.HalfLife}, apart: row.policy.ByOrigin}
 		ds[from] = d
 	}
-	d.Add(o.Weight, o.Reward, evidence.InstantOf(o.At))
+	d.AddShare(o.Weight, cmp.Or(o.Share, 1), o.Reward, evidence.InstantOf(o.At))
 	return d
 }
 

@@ -33,7 +33,7 @@ const (
 type Result struct {
 	ID         string    `json:"id,omitempty"`
 	Value      float64   `json:"value"`
-	Confidence float64   `json:"confidence"`
+	Confidence float64   `json:"confidence"` // times its share
 	Channel    string    `json:"channel,omitempty"`
 	Source     string    `json:"source,omitempty"`
 	At         time.Time `json:"at"`

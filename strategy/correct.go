@@ -2,6 +2,8 @@ package strategy
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -10,113 +12,175 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Retract takes back the outcome of this id, as if it had never been observed: from the evidence on the arm and its parameters,
+// Retract takes back the outcomes of these ids, as if they had never been observed: from the evidence on the arm and its parameters,
 // and from the choice's record, in one commit with an entry in the audit. A choice without another outcome is pending again, or
 // expired if Config.Silence.After is over; that does not count as silence. The session still counts as one in which the item was
 // seen. The actor and the reason are for the audit, and may be empty.
 //
-// The id stays known: the outcome does not count if it is delivered again. To retract it again changes nothing. An outcome that
-// was never counted is [heed.ErrNotFound]. If the store's history no longer has it, the error is [evidence.ErrForgotten]. Both
+// The ids stay known: the outcomes do not count if they are delivered again. To retract them again changes nothing. An outcome that
+// was never counted is [heed.ErrNotFound]. If the store's history no longer has one, the error is [evidence.ErrForgotten]. Both
 // change nothing. Further batches are committed with it, as by [Learner.Observe].
-func (l *Learner) Retract(ctx context.Context, c Choice, id, actor, reason string, with ...store.Batch) (err error) {
+func (l *Learner) Retract(ctx context.Context, c Choice, ids []string, actor, reason string, with ...store.Batch) (err error) {
 	defer because(&err, "retract")
-	if err := l.validateRetraction(&c, id); err != nil {
+	if len(ids) == 0 {
+		return &heed.InputError{Field: "ids", Reason: "must not be empty"}
+	}
+	if err := l.validateRetraction(&c, ids); err != nil {
 		return err
 	}
-	_, err = l.retract(ctx, &retraction{choice: &c, id: id, actor: actor, reason: reason}, with)
+	_, err = l.retract(ctx, &retraction{choice: &c, ids: ids, actor: actor, reason: reason}, with)
 	return err
 }
 
-// Revise puts an outcome in the place of another one of the same choice, that of this id, in one commit: a ticket that was
-// resolved is open again. The rules of [Learner.Observe] hold for the new outcome, whose id must be another one, and those of
-// [Learner.Retract] for the old one. If the new one is [Dropped], the old one is taken back all the same. If it is a [Duplicate],
-// nothing changes. The audit names the new outcome's source as the actor.
-func (l *Learner) Revise(ctx context.Context, id string, o Outcome, with ...store.Batch) (did Disposition, err error) {
+// Revise puts outcomes in the place of others of the same choice, those of these ids, in one commit: a ticket that was
+// resolved is open again. The rules of [Learner.Observe] hold for the new outcomes, whose ids must be others, and those of
+// [Learner.Retract] for the old ones. If all new ones are [Dropped], the old ones are taken back all the same. If the first one that counts is
+// a [Duplicate], nothing changes. The actor is for the audit, and may be empty. Without ids the outcomes are observed.
+func (l *Learner) Revise(ctx context.Context, ids []string, outcomes []Outcome, actor string, with ...store.Batch) (did []Disposition, err error) {
 	defer because(&err, "revise")
 	now := l.cfg.Now()
-	if o.At.IsZero() {
-		o.At = now
+	outcomes = slices.Clone(outcomes)
+	if err := l.validateRevision(ids, outcomes, now); err != nil {
+		return nil, err
 	}
-	if err := l.validateOutcome(&o, now); err != nil {
-		return "", err
+	if len(ids) == 0 {
+		return l.credit(ctx, now, outcomes, ending{with: with})
 	}
-	if err := l.validateRetraction(&o.Choice, id); err != nil {
-		return "", err
+	r := &retraction{
+		choice: &outcomes[0].Choice, ids: ids, actor: actor, reason: "another outcome takes its place", revises: true,
 	}
-	if o.ID == id {
-		return "", &heed.InputError{Field: "ID", Reason: "must differ from that of the outcome whose place it takes"}
+	did = make([]Disposition, len(outcomes))
+	for i := range outcomes {
+		if did[i] = Dropped; !l.drops(&outcomes[i]) {
+			r.next = append(r.next, &outcomes[i])
+		}
 	}
-	did, err = l.retract(ctx, &retraction{
-		choice: &o.Choice, id: id, actor: o.Source, reason: "another outcome takes its place",
-		next: &o, drop: l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence,
-	}, with)
-	if err == nil && l.watch != nil {
-		l.tell(ctx, now, []Outcome{o}, []Disposition{did})
+	r.name = outcomes[0].ID
+	if len(r.next) > 0 {
+		r.name = r.next[0].ID
 	}
-	return did, err
+	duplicate, err := l.retract(ctx, r, with)
+	if err != nil {
+		return nil, err
+	}
+	for i := range outcomes {
+		switch {
+		case duplicate:
+			did[i] = Duplicate
+		case !l.drops(&outcomes[i]):
+			did[i] = Applied
+		}
+	}
+	if l.watch != nil {
+		l.tell(ctx, now, outcomes, did)
+	}
+	return did, nil
 }
 
-func (l *Learner) validateRetraction(c *Choice, id string) error {
+// drops reports whether an outcome does not count.
+func (l *Learner) drops(o *Outcome) bool { return l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence }
+
+func (l *Learner) validateRevision(ids []string, outcomes []Outcome, now time.Time) error {
+	if len(outcomes) == 0 {
+		return &heed.InputError{Field: "outcomes", Reason: "must not be empty"}
+	}
+	known := make(map[string]bool, len(ids)+len(outcomes))
+	for _, id := range ids {
+		known[id] = true
+	}
+	for i := range outcomes {
+		o := &outcomes[i]
+		if o.At.IsZero() {
+			o.At = now
+		}
+		if err := l.validateOutcome(o, now); err != nil {
+			return err
+		}
+		switch {
+		case o.Choice.ID != outcomes[0].Choice.ID:
+			return &heed.InputError{Field: "Choice", Reason: "must be the same in all outcomes"}
+		case known[o.ID]:
+			return &heed.InputError{Field: "ID", Reason: "must differ from those of all other outcomes"}
+		}
+		known[o.ID] = true
+		o.Choice = outcomes[0].Choice
+	}
+	return l.validateRetraction(&outcomes[0].Choice, ids)
+}
+
+func (l *Learner) validateRetraction(c *Choice, ids []string) error {
 	if c.Learner() != l.cfg.Name {
 		return errForeign
 	}
-	if err := l.validateID(id); err != nil {
-		return err
+	for _, id := range ids {
+		if err := l.validateID(id); err != nil {
+			return err
+		}
+		if err := (&Outcome{Choice: *c, ID: id}).validateTexts(); err != nil {
+			return err
+		}
 	}
-	return (&Outcome{Choice: *c, ID: id}).validateTexts()
+	return nil
 }
 
-// A retraction takes back an outcome.
+// A retraction takes back outcomes.
 type retraction struct {
 	choice        *Choice
-	id            string
+	ids           []string
 	actor, reason string
-	next          *Outcome // takes its place; nil: none
-	drop          bool     // next does not count
+	revises       bool       // others take their place
+	next          []*Outcome // those that count
+	name          string     // the id of a new outcome, by which a revision counts once
 }
 
-// retract takes an outcome back, and counts another one in its place if there is one.
-func (l *Learner) retract(ctx context.Context, r *retraction, with []store.Batch) (did Disposition, err error) {
+// retract takes outcomes back, and counts others in their place if there are some. It reports whether that was done before.
+func (l *Learner) retract(ctx context.Context, r *retraction, with []store.Batch) (duplicate bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return "", err
+		return false, err
 	}
 	s, err := l.segment(r.choice.Category, r.choice.Context)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	held, err := observe(ctx, s)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	defer leave(held)
 	err = records.Retry(ctx, func() error {
-		did, err = l.tryRetract(ctx, s, r, with)
+		duplicate, err = l.tryRetract(ctx, s, r, with)
 		return err
 	})
 	if err == nil || !refused(err) {
 		s.expire() // the next use reads it anew
 	}
-	return did, err
+	return duplicate, err
 }
 
-func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction, with []store.Batch) (did Disposition, err error) {
+func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction, with []store.Batch) (duplicate bool, err error) {
 	kept, err := l.recordOf(ctx, r.choice)
 	if err != nil {
-		return "", err
+		return false, err
 	}
-	row, gone := kept.Value, &Result{ID: r.id}
-	if kept.Revision > 0 {
-		var had *Result
-		if row, had = row.without(r.id, l.stageAt(r.choice, l.cfg.Now())); had != nil {
-			gone = had
+	row, gone := kept.Value, make([]Result, len(r.ids))
+	for i, id := range r.ids {
+		gone[i] = Result{ID: id}
+		if kept.Revision == 0 {
+			continue
 		}
-		if r.next != nil && !r.drop {
-			row = row.settled(r.next.result())
+		var had *Result
+		if row, had = row.without(id, l.stageAt(r.choice, l.cfg.Now())); had != nil {
+			gone[i] = *had
+		}
+	}
+	if kept.Revision > 0 {
+		for _, o := range r.next {
+			row = row.settled(o.result())
 		}
 	}
 	b, err := l.correction(s, r, gone)
 	if err != nil {
-		return "", err
+		return false, err
 	}
 	if row != kept.Value {
 		b.Records = append(b.Records, row.write(kept.ID, kept.Revision))
@@ -124,53 +188,61 @@ func (l *Learner) tryRetract(ctx context.Context, s *segment, r *retraction, wit
 	receipts, err := l.cfg.Store.Commit(ctx, append([]store.Batch{b}, with...)...)
 	switch {
 	case err != nil:
-		return "", err
+		return false, err
 	case receipts[0].Duplicate:
-		return Duplicate, nil
+		return true, nil
 	case row != kept.Value:
 		r.choice.remember(keptChoice{Value: row, ID: kept.ID, Revision: receipts[0].Revision})
 	}
-	if r.drop {
-		return Dropped, nil
-	}
-	return Applied, nil
+	return false, nil
 }
 
-// correction returns the batch that takes an outcome back and counts the next, with its events and its entry in the audit. It
-// counts once, by the next outcome's id if there is one: a late delivery must not take back what has been revised since.
-func (l *Learner) correction(s *segment, r *retraction, gone *Result) (b store.Batch, err error) {
+// correction returns the batch that takes outcomes back and counts the next, with its events and its entry in the audit. It
+// counts once, by a new outcome's id if there is one: a late delivery must not take back what has been revised since.
+func (l *Learner) correction(s *segment, r *retraction, gone []Result) (b store.Batch, err error) {
 	c := r.choice
-	old := l.evidenceID(&Outcome{Choice: *c, ID: r.id})
-	at := evidence.InstantOf(l.cfg.Now()).Time()
-	id, action := derivedID(retracted, old), ".retract"
-	switch {
-	case r.next == nil:
-		b.ID = id
-	case r.drop:
-		b.ID, action = l.evidenceID(r.next), ".revise"
-	default:
-		b, action = l.batch(s, r.next, observed), ".revise"
+	old := make([]string, len(r.ids))
+	for i, id := range r.ids {
+		old[i] = l.evidenceID(&Outcome{Choice: *c, ID: id})
 	}
-	b.Parts = false // the segment is read anew
-	b.Retract = []string{old}
+	at := evidence.InstantOf(l.cfg.Now()).Time()
+	id, action := derivedID(retracted, old...), ".retract"
+	if b.ID = id; r.revises {
+		b.ID, action = l.evidenceID(&Outcome{Choice: *c, ID: r.name}), ".revise"
+	}
+	for _, o := range r.next {
+		counts := l.batch(s, o, observed)
+		b.Policies, b.Observations = counts.Policies, append(b.Observations, counts.Observations...)
+	}
+	b.Retract = old
 	b.Records = []store.Record{store.AuditEntry{
 		ID: id, At: at, Actor: r.actor, Action: l.cfg.Name + action, Subject: c.Item, Reason: r.reason,
 		Details: map[string]string{
-			"category": s.category, "context": s.context, "arm": string(c.Arm), "session": c.Session, "choice": c.ID.String(), "outcome": r.id,
+			"category": s.category, "context": s.context, "arm": string(c.Arm), "session": c.Session, "choice": c.ID.String(),
+			"outcome": strings.Join(r.ids, ", "),
 		},
 	}.Record()}
-	e := LearnerEvent{ID: id, Type: retracted, At: at, Choice: c.withoutDraws(), Result: gone, Actor: r.actor, Reason: r.reason}
-	if r.next == nil || r.drop {
-		err = l.emit(&b, e)
-		return b, err
+	emit := func(e LearnerEvent, effect bool) error { // one event has the effect on the evidence
+		told := store.Batch{Records: b.Records}
+		if effect {
+			told = b
+		}
+		err := l.emit(&told, e)
+		b.Records = told.Records
+		return err
 	}
-	told := store.Batch{Records: b.Records} // the effect on the evidence is in the event of the next outcome
-	if err := l.emit(&told, e); err != nil {
-		return b, err
+	for i := range gone {
+		e := LearnerEvent{ID: derivedID(retracted, old[i]), Type: retracted, At: at, Choice: c.withoutDraws(), Result: &gone[i], Actor: r.actor, Reason: r.reason}
+		if err := emit(e, i == 0 && len(r.next) == 0); err != nil {
+			return b, err
+		}
 	}
-	b.Records = told.Records
-	err = l.emitObserved(&b, r.next)
-	return b, err
+	for i, o := range r.next {
+		if err := emit(l.observedEvent(o), i == 0); err != nil {
+			return b, err
+		}
+	}
+	return b, nil
 }
 
 // recordOf reads the record of a choice. Revision 0: there is none.

@@ -42,7 +42,7 @@ func TestATicketIsOpenAgain(t *testing.T) {
 			require.Len(t, found, 1)
 			reopened := strategy.Outcome{Choice: found[0].Choice, ID: "open again", Value: -1, Confidence: 0.5, Source: "bob"}
 			for _, want := range []strategy.Disposition{strategy.Applied, strategy.Duplicate, strategy.Duplicate} { // it is delivered again
-				disposition, err := other.Revise(ctx, "resolved", reopened)
+				disposition, err := revise(other, "resolved", reopened)
 				require.NoError(t, err)
 				assert.Equal(t, want, disposition)
 			}
@@ -97,28 +97,28 @@ func TestARetractedOutcomeWasNeverThere(t *testing.T) {
 	c.Advance(2 * time.Hour)
 	assert.Equal(t, 1, sweep(t, l))
 	credit(t, l, late, 1) // which takes the silence back
-	require.NoError(t, l.Retract(ctx, late, "", "ann", "a mistake"))
+	require.NoError(t, l.Retract(ctx, late, []string{""}, "ann", "a mistake"))
 	assert.Equal(t, before, means(t, l, q))
 	assert.Equal(t, strategy.Expired, record(t, l, late.ID).Stage)
 	assert.Zero(t, sweep(t, l))
 
 	early := choose(t, l, strategy.Query{Session: "t", Item: "i", Arms: q.Arms})
 	credit(t, l, early, 1)
-	require.NoError(t, l.Retract(ctx, early, "", "bob", ""))
+	require.NoError(t, l.Retract(ctx, early, []string{""}, "bob", ""))
 	assert.Equal(t, strategy.Pending, record(t, l, early.ID).Stage)
 	c.Advance(2 * time.Hour)
 	assert.Equal(t, 1, sweep(t, l))
 	assert.Equal(t, strategy.Expired, record(t, l, early.ID).Stage)
 	assert.Equal(t, before, means(t, l, q), "it was not silent")
 
-	require.NoError(t, l.Retract(ctx, late, "", "bob", "again"), "changes nothing")
+	require.NoError(t, l.Retract(ctx, late, []string{""}, "bob", "again"), "changes nothing")
 	entries := audited(t, cfg.Store)
 	require.Len(t, entries, 2)
 	assert.Equal(t, []string{"ann", "strategy.retract", "a mistake"}, []string{entries[1].Actor, entries[1].Action, entries[1].Reason})
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, ID: "better", Value: 1, Confidence: 1})
 	require.NoError(t, err)
 	assert.Equal(t, "better", record(t, l, late.ID).Result.ID)
-	did, err := l.Revise(ctx, "better", strategy.Outcome{Choice: late, ID: "doubtful", Value: -1, Confidence: 0.1})
+	did, err := revise(l, "better", strategy.Outcome{Choice: late, ID: "doubtful", Value: -1, Confidence: 0.1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, did)
 	assert.Equal(t, before, means(t, l, q))
@@ -132,17 +132,17 @@ func TestALateRevisionTakesNothingBack(t *testing.T) {
 	choice := choose(t, l, strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}})
 	credit(t, l, choice, 1)
 	for n, id := range []string{"open again", "resolved", "open again"} {
-		did, err := l.Revise(ctx, record(t, l, choice.ID).Result.ID, strategy.Outcome{Choice: choice, ID: id, Value: float64(n%2)*2 - 1, Confidence: 1})
+		did, err := revise(l, record(t, l, choice.ID).Result.ID, strategy.Outcome{Choice: choice, ID: id, Value: float64(n%2)*2 - 1, Confidence: 1})
 		require.NoError(t, err)
 		assert.Equal(t, map[bool]strategy.Disposition{true: strategy.Applied, false: strategy.Duplicate}[n < 2], did)
 	}
 	assert.Equal(t, "resolved", record(t, l, choice.ID).Result.ID)
-	did, err := l.Revise(ctx, "resolved", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
+	did, err := revise(l, "resolved", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Dropped, did)
 	_, err = l.Observe(ctx, strategy.Outcome{Choice: choice, ID: "sure", Value: 1, Confidence: 1})
 	require.NoError(t, err)
-	did, err = l.Revise(ctx, "sure", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
+	did, err = revise(l, "sure", strategy.Outcome{Choice: choice, ID: "weak", Value: -1, Confidence: 0.1})
 	require.NoError(t, err)
 	assert.Equal(t, strategy.Duplicate, did, "also one that was dropped")
 	assert.Equal(t, "sure", record(t, l, choice.ID).Result.ID)
@@ -161,26 +161,26 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 	outcome := func(id string) strategy.Outcome {
 		return strategy.Outcome{Choice: first, ID: id, Value: -1, Confidence: 1}
 	}
-	retract := func(choice strategy.Choice, id string) error { return l.Retract(ctx, choice, id, "ann", "r") }
+	retract := func(choice strategy.Choice, id string) error { return l.Retract(ctx, choice, []string{id}, "ann", "r") }
 
 	require.ErrorIs(t, retract(first, "unknown"), heed.ErrNotFound)
-	_, err = l.Revise(ctx, "unknown", outcome("new"))
+	_, err = revise(l, "unknown", outcome("new"))
 	require.ErrorIs(t, err, heed.ErrNotFound)
 	foreign := choose(t, newLearner(t, strategy.Config{Name: "other"}), q)
 	assertInputError(t, retract(foreign, ""), "Choice")
 	assertInputError(t, retract(strategy.Choice{}, ""), "Choice")
 	assertInputError(t, retract(first, "heed:silence"), "ID")
-	_, err = l.Revise(ctx, "", outcome(""))
+	_, err = revise(l, "", outcome(""))
 	assertInputError(t, err, "ID")
 	wrong := outcome("new")
 	wrong.Value = 2
-	_, err = l.Revise(ctx, "", wrong)
+	_, err = revise(l, "", wrong)
 	assertInputError(t, err, "Value")
-	_, err = l.Revise(ctx, "", outcome("new"), store.Batch{Expect: []store.Precondition{{Ref: store.Ref{Kind: "heed.audit", ID: "x"}, Revision: 7}}})
+	_, err = revise(l, "", outcome("new"), store.Batch{Expect: []store.Precondition{{Ref: store.Ref{Kind: "heed.audit", ID: "x"}, Revision: 7}}})
 	require.ErrorIs(t, err, heed.ErrConflict)
 	done, cancel := contextDone()
 	defer cancel()
-	require.Error(t, l.Retract(done, first, "", "", ""))
+	require.Error(t, l.Retract(done, first, []string{""}, "", ""))
 	assert.Equal(t, before, means(t, l, q))
 
 	for n := range 4 {
@@ -189,7 +189,7 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 	}
 	before = means(t, l, q)
 	require.ErrorIs(t, retract(first, ""), evidence.ErrForgotten)
-	_, err = l.Revise(ctx, "", outcome("new"))
+	_, err = revise(l, "", outcome("new"))
 	require.ErrorIs(t, err, evidence.ErrForgotten)
 	assert.Equal(t, before, means(t, l, q))
 	assert.InDelta(t, 1, record(t, l, first.ID).Result.Value, 0)
@@ -198,7 +198,7 @@ func TestWhatCannotBeRetracted(t *testing.T) {
 	cold := means(t, unrecorded, q)
 	choice := choose(t, unrecorded, q)
 	credit(t, unrecorded, choice, 1)
-	require.NoError(t, unrecorded.Retract(ctx, throughJSON(t, choice), "", "", ""))
+	require.NoError(t, unrecorded.Retract(ctx, throughJSON(t, choice), []string{""}, "", ""))
 	assert.Equal(t, cold, means(t, unrecorded, q), "it needs no record")
 }
 
@@ -238,7 +238,7 @@ func TestOutcomesComeAndGo(t *testing.T) {
 				stands()
 			case 2:
 				old := id.Draw(rt, "old")
-				_, err := l.Revise(ctx, old, o)
+				_, err := revise(l, old, o)
 				switch {
 				case old == o.ID:
 					require.Error(rt, err)
@@ -252,7 +252,7 @@ func TestOutcomesComeAndGo(t *testing.T) {
 					stands()
 				}
 			case 3:
-				if err := l.Retract(ctx, of, o.ID, "", ""); seen[o.ID] {
+				if err := l.Retract(ctx, of, []string{o.ID}, "", ""); seen[o.ID] {
 					require.NoError(rt, err)
 					delete(standing, o.ID)
 				} else {
@@ -306,7 +306,7 @@ func TestARecordMissesNoOutcomeOfSeveral(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, fmt.Sprint(want), record(t, l, choice.ID).Result.ID, n)
 	}
-	require.NoError(t, l.Retract(ctx, choice, "3", "", ""))
+	require.NoError(t, l.Retract(ctx, choice, []string{"3"}, "", ""))
 	assert.Equal(t, "2", record(t, l, choice.ID).Result.ID)
 	_, err := l.ObserveAll(ctx, slices.Concat(outcomes, []strategy.Outcome{{Choice: choice, ID: "0", Value: 1, Confidence: 1}}), "", "")
 	require.NoError(t, err)
@@ -522,10 +522,68 @@ func TestTheDefaultHistoryIsEnough(t *testing.T) {
 		require.NoError(t, err)
 	}
 	c.Advance(time.Minute)
-	_, err := l.Revise(ctx, "resolved", strategy.Outcome{Choice: made[0], ID: "open again", Value: -1, Confidence: 1})
+	_, err := revise(l, "resolved", strategy.Outcome{Choice: made[0], ID: "open again", Value: -1, Confidence: 1})
 	require.NoError(t, err)
-	require.NoError(t, l.Retract(ctx, made[1], "resolved", "ann", "a mistake"))
+	require.NoError(t, l.Retract(ctx, made[1], []string{"resolved"}, "ann", "a mistake"))
 	for _, p := range kept(t, cfg.Store, q, "arm") {
 		assert.Equal(t, []float64{149, 148}, []float64{p.Tally.Mass, p.Tally.Reward})
 	}
+}
+
+// Outcomes of several people whose shares add up to 1 are worth as much as one outcome of their mean. They are replaced in one commit, and
+// replayed from their events.
+func TestSharesOfAnOutcome(t *testing.T) {
+	for _, pooling := range poolings {
+		t.Run(fmt.Sprint(pooling), func(t *testing.T) {
+			cfg, c := recording(t, strategy.Config{Pooling: pooling, Arms: parametered, Topic: "heed.strategy", BySource: true, MinConfidence: 0.5})
+			l := newLearner(t, cfg)
+			alone := cfg
+			alone.Store = newStore(t, c.Now)
+			oracle := newLearner(t, alone)
+			q := strategy.Query{Session: "s", Item: "i", Category: "c", Arms: []strategy.ArmID{"a"}}
+			choice, only := choose(t, l, q), choose(t, oracle, q)
+			says := func(id, source string, value, share float64) strategy.Outcome {
+				return strategy.Outcome{Choice: choice, ID: id, Value: value, Confidence: 0.5, Share: share, Source: source}
+			}
+			did, err := l.Revise(ctx, nil, []strategy.Outcome{says("1", "ann", 1, 0.75), says("2", "bob", 1, 0.25)}, "")
+			require.NoError(t, err)
+			assert.Equal(t, []strategy.Disposition{strategy.Applied, strategy.Applied}, did)
+			for range 2 { // it is delivered again
+				_, err = l.Revise(ctx, []string{"1", "2"}, []strategy.Outcome{says("3", "ann", -1, 0.2), says("4", "bob", -1, 0.3), says("5", "cy", -1, 0.5)}, "cy")
+				require.NoError(t, err)
+			}
+			_, err = oracle.Observe(ctx, strategy.Outcome{Choice: only, Value: -1, Confidence: 0.5})
+			require.NoError(t, err)
+			assert.InDeltaSlice(t, means(t, oracle, q), means(t, l, q), 1e-9)
+			assert.Equal(t, "5", record(t, l, choice.ID).Result.ID)
+			assert.InDelta(t, 0.25, record(t, l, choice.ID).Result.Confidence, 1e-9)
+			entry := audited(t, cfg.Store)[0]
+			assert.Equal(t, []string{"cy", "strategy.revise", "1, 2"}, []string{entry.Actor, entry.Action, entry.Details["outcome"]})
+			second := alone
+			second.Store = newStore(t, c.Now)
+			replayed := newLearner(t, second)
+			_, err = replayed.Replay(ctx, logOf(outbox(t, cfg.Store)))
+			require.NoError(t, err)
+			assert.Equal(t, records(t, l), records(t, replayed))
+			assert.Equal(t, everything(t, cfg.Store, q), everything(t, second.Store, q))
+
+			require.NoError(t, l.Retract(ctx, choice, []string{"3", "4", "5"}, "ann", "r"))
+			assert.Empty(t, kept(t, cfg.Store, q, "arm", "parameter"))
+			assert.Equal(t, strategy.Pending, record(t, l, choice.ID).Stage)
+		})
+	}
+	l := newLearner(t, strategy.Config{})
+	choice := choose(t, l, strategy.Query{})
+	for _, share := range []float64{-0.1, 1.1, math.NaN()} {
+		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, Value: 1, Confidence: 1, Share: share})
+		assertInputError(t, err, "Share")
+	}
+	one := strategy.Outcome{Choice: choice, ID: "x", Value: 1, Confidence: 1}
+	_, err := l.Revise(ctx, nil, []strategy.Outcome{one, one}, "")
+	assertInputError(t, err, "ID")
+	_, err = l.Revise(ctx, []string{"y"}, nil, "")
+	assertInputError(t, err, "outcomes")
+	_, err = l.Revise(ctx, nil, []strategy.Outcome{one, {Choice: choose(t, l, strategy.Query{}), Value: 1, Confidence: 1}}, "")
+	assertInputError(t, err, "Choice")
+	assertInputError(t, l.Retract(ctx, choice, nil, "", ""), "ids")
 }

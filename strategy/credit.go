@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -41,7 +42,7 @@ func (l *Learner) credit(ctx context.Context, now time.Time, outcomes []Outcome,
 	credits := make([]credit, 0, len(outcomes))
 	for i := range outcomes {
 		o := &outcomes[i]
-		if dispositions[i] = Dropped; l.cfg.Disabled || o.Confidence < l.cfg.MinConfidence {
+		if dispositions[i] = Dropped; l.drops(o) {
 			continue
 		}
 		s, err := l.segment(o.Choice.Category, o.Choice.Context)
@@ -85,7 +86,7 @@ func (l *Learner) tell(ctx context.Context, now time.Time, outcomes []Outcome, d
 		case Applied:
 			l.watch.Tell(ctx, heed.Observed{
 				Component: l.watch.Name(), At: now, ID: c.ID.String(), Category: c.Category, Context: c.Context, Item: c.Item, Arm: string(c.Arm),
-				Channel: o.Channel, Reward: (o.worth + 1) / 2, Confidence: o.Confidence,
+				Channel: o.Channel, Reward: (o.worth + 1) / 2, Confidence: o.weight(),
 			})
 		case Duplicate:
 			l.watch.Tell(ctx, heed.Duplicate{Component: l.watch.Name(), At: now, What: "outcome", ID: c.ID.String()})
@@ -282,8 +283,13 @@ func (l *Learner) emitObserved(b *store.Batch, o *Outcome) error {
 	if l.cfg.Topic == "" {
 		return nil
 	}
+	return l.emit(b, l.observedEvent(o))
+}
+
+// observedEvent tells of an outcome that counts.
+func (l *Learner) observedEvent(o *Outcome) LearnerEvent {
 	result := o.result()
-	return l.emit(b, LearnerEvent{ID: observed + ":" + b.ID, Type: observed, At: o.At, Choice: o.Choice.withoutDraws(), Result: &result})
+	return LearnerEvent{ID: observed + ":" + l.evidenceID(o), Type: observed, At: o.At, Choice: o.Choice.withoutDraws(), Result: &result}
 }
 
 // readCredits reads the records of the choices, and the cells that must be known. It reads nothing if the choices know their
@@ -419,7 +425,7 @@ func without(parts []evidence.Part, observations []evidence.Observation) ([]evid
 		if n == 0 {
 			return nil, false
 		}
-		t.Take(o.Weight, o.Reward, evidence.InstantOf(o.At))
+		t.TakeShare(o.Weight, cmp.Or(o.Share, 1), o.Reward, evidence.InstantOf(o.At))
 	}
 	return before, true
 }

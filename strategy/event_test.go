@@ -45,8 +45,8 @@ func live(t testing.TB, c *clock, l *strategy.Learner) {
 	for _, choice := range late[:len(late)/2] {
 		credit(t, l, choice, 0.5)
 	}
-	require.NoError(t, l.Retract(ctx, late[0], "", "me", "it was another's"))
-	_, err := l.Revise(ctx, "", strategy.Outcome{Choice: late[1], ID: "again", Value: -0.5, Confidence: 1, Source: "me"})
+	require.NoError(t, l.Retract(ctx, late[0], []string{""}, "me", "it was another's"))
+	_, err := revise(l, "", strategy.Outcome{Choice: late[1], ID: "again", Value: -0.5, Confidence: 1, Source: "me"})
 	require.NoError(t, err)
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Category: "c", Item: "i2", Actor: "me", Reason: "a trial"}))
 	try(t, l, strategy.Query{Session: "after", Item: "i2", Category: "c"}, "b", 1)

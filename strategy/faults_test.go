@@ -87,7 +87,7 @@ func (w *workshop) observe(c strategy.Choice) (string, error) {
 }
 
 func (w *workshop) revise(c strategy.Choice, confidence float64) (string, error) {
-	d, err := w.Revise(ctx, "other", strategy.Outcome{Choice: c, ID: "again", Value: -1, Confidence: confidence, Source: "ann"})
+	d, err := revise(w, "other", strategy.Outcome{Choice: c, ID: "again", Value: -1, Confidence: confidence, Source: "ann"})
 	return string(d), err
 }
 
@@ -233,9 +233,9 @@ var fallibles = []fallible{
 		}, "all", "now")
 		return fmt.Sprint(d), err
 	}},
-	{method: "Retract", call: func(w *workshop) (string, error) { return "", w.Retract(ctx, w.judged, "", "ann", "r") }},
+	{method: "Retract", call: func(w *workshop) (string, error) { return "", w.Retract(ctx, w.judged, []string{""}, "ann", "r") }},
 	{method: "Retract", call: func(w *workshop) (string, error) {
-		return "", w.Retract(ctx, throughJSON(w.t, w.judged), "other", "", "")
+		return "", w.Retract(ctx, throughJSON(w.t, w.judged), []string{"other"}, "", "")
 	}},
 	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(w.judged, 1) }},
 	{method: "Revise", call: func(w *workshop) (string, error) { return w.revise(throughJSON(w.t, w.judged), 1) }},

@@ -287,3 +287,14 @@ func long(short, full int) int {
 
 // No test of this package may leave a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// revise puts one outcome in the place of another, by its source.
+func revise(l interface {
+	Revise(ctx context.Context, ids []string, outcomes []strategy.Outcome, actor string, with ...store.Batch) ([]strategy.Disposition, error)
+}, id string, o strategy.Outcome, with ...store.Batch) (strategy.Disposition, error) {
+	did, err := l.Revise(ctx, []string{id}, []strategy.Outcome{o}, o.Source, with...)
+	if err != nil {
+		return "", err
+	}
+	return did[0], nil
+}

@@ -1,6 +1,7 @@
 package strategy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -29,6 +30,9 @@ type Outcome struct {
 	// confidences of all its outcomes: equal confidences count as one each, and an unsure outcome counts less than the sure ones of
 	// the segment. Under [Copy], it counts by its confidence alone.
 	Confidence float64
+	// Share is the part that this outcome has in what a choice was worth, in (0, 1], where several people say how one choice turned out:
+	// the outcomes of a choice whose shares add up to 1 count as one outcome. 0 means 1, all of it.
+	Share float64
 	// Channel and Source say how the outcome is known, and who caused it: see [evidence.Observation]. Both may be empty.
 	Channel string
 	Source  string
@@ -106,6 +110,8 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 		return &heed.InputError{Field: "Value", Reason: fmt.Sprintf("is %v, must be in [-1, 1]", o.Value)}
 	case !(o.Confidence > 0 && o.Confidence <= 1):
 		return &heed.InputError{Field: "Confidence", Reason: fmt.Sprintf("is %v, must be in (0, 1]", o.Confidence)}
+	case !(o.Share >= 0 && o.Share <= 1):
+		return &heed.InputError{Field: "Share", Reason: fmt.Sprintf("is %v, must be in (0, 1], or 0 for 1", o.Share)}
 	case o.At.Sub(now) > evidence.MaxSkew:
 		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew)}
 	case o.Choice.At.Sub(o.At) > evidence.MaxSkew:
@@ -188,7 +194,7 @@ func (l *Learner) batch(s *segment, o *Outcome, event string) store.Batch {
 	id := l.evidenceID(o)
 	observation := evidence.Observation{
 		ID: id, Cell: s.space.arm(c.Item, c.Arm), Channel: o.Channel, Source: o.Source, Session: c.Session,
-		Reward: (o.worth + 1) / 2, Weight: o.Confidence, At: o.At,
+		Reward: (o.worth + 1) / 2, Weight: o.Confidence, Share: o.Share, At: o.At,
 	}
 	b := store.Batch{ID: id, Policies: l.policies, Parts: true, Observations: make([]evidence.Observation, 0, 2+len(c.facts().Parameters))}
 	b.Observations = append(b.Observations, observation)
@@ -221,10 +227,13 @@ func (l *Learner) sessionSeen(s *segment, o *Outcome) evidence.Observation {
 // result is the outcome as a record has it.
 func (o *Outcome) result() Result {
 	return Result{
-		ID: o.ID, Value: o.Value, Confidence: o.Confidence, Channel: o.Channel, Source: o.Source, At: evidence.InstantOf(o.At).Time(),
+		ID: o.ID, Value: o.Value, Confidence: o.weight(), Channel: o.Channel, Source: o.Source, At: evidence.InstantOf(o.At).Time(),
 		Cost: o.Cost, Latency: o.Latency, Tokens: o.Tokens,
 	}
 }
+
+// weight is how much evidence the outcome is.
+func (o *Outcome) weight() float64 { return o.Confidence * cmp.Or(o.Share, 1) }
 
 // derivedID names evidence that follows from other evidence, by what it follows from.
 func derivedID(what string, parts ...string) string { return what + ":" + records.ID(parts...) }

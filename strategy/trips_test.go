@@ -193,9 +193,9 @@ func TestWhoIsForgottenIsGone(t *testing.T) {
 		_, err := l.Observe(ctx, strategy.Outcome{Choice: choice, ID: id, Value: 1, Confidence: 1, Source: person})
 		require.NoError(t, err)
 	}
-	_, err := l.Revise(ctx, "wrong", strategy.Outcome{Choice: choice, ID: "right", Value: 1, Confidence: 1, Source: person})
+	_, err := revise(l, "wrong", strategy.Outcome{Choice: choice, ID: "right", Value: 1, Confidence: 1, Source: person})
 	require.NoError(t, err)
-	require.NoError(t, l.Retract(ctx, choice, "right", person, "r"))
+	require.NoError(t, l.Retract(ctx, choice, []string{"right"}, person, "r"))
 	require.NoError(t, l.Reset(ctx, strategy.Reset{Item: "i", Actor: person, Reason: "r"}))
 	_, err = strategy.Rebuild(ctx, cfg, person, "r")
 	require.NoError(t, err)

@@ -86,6 +86,7 @@ type Observation struct {
 	Session  string           `json:"session,omitempty"`
 	Reward   float64          `json:"reward"`
 	Weight   float64          `json:"weight"`
+	Share    float64          `json:"share,omitempty"`
 	At       evidence.Instant `json:"at"`
 	Recorded evidence.Instant `json:"recorded"`
 }

@@ -134,7 +134,7 @@ func (t *Tally) Fits(c *Cell) error {
 func (o *Observation) Of(c evidence.Cell) evidence.Observation {
 	return evidence.Observation{
 		ID: o.ID, Cell: c, Channel: o.Channel, Source: o.Source, Session: o.Session,
-		Reward: o.Reward, Weight: o.Weight, At: o.At.Time(),
+		Reward: o.Reward, Weight: o.Weight, Share: o.Share, At: o.At.Time(),
 	}
 }
 

@@ -203,6 +203,7 @@ var (
 			Source:  rapid.OneOf(rapid.Just(""), drawnPeople).Draw(t, "source"),
 			Reward:  rapid.OneOf(rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}), rapid.Float64Range(0, 1)).Draw(t, "reward"),
 			Weight:  rapid.OneOf(rapid.SampledFrom([]float64{0, 0.5, 1, 3}), rapid.Float64Range(0, 10)).Draw(t, "weight"),
+			Share:   rapid.SampledFrom([]float64{0, 1, 0.5}).Draw(t, "share"),
 		}
 	})
 	drawnRefs = rapid.Custom(func(t *rapid.T) store.Ref {

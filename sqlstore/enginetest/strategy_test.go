@@ -57,7 +57,7 @@ func correctedBy(do func(context.Context, *strategy.Learner, strategy.Choice) er
 }
 
 func reopened(ctx context.Context, l *strategy.Learner, c strategy.Choice) error {
-	_, err := l.Revise(ctx, "resolved", strategy.Outcome{Choice: c, ID: "open again", Value: -1, Confidence: 1, Source: "bob"})
+	_, err := l.Revise(ctx, []string{"resolved"}, []strategy.Outcome{{Choice: c, ID: "open again", Value: -1, Confidence: 1, Source: "bob"}}, "bob")
 	return err
 }
 
@@ -66,7 +66,7 @@ func init() {
 		episode{name: "strategy: a ticket is open again", before: resolved, call: correctedBy(reopened)},
 		episode{name: "strategy: an outcome is retracted", before: resolved, call: correctedBy(
 			func(ctx context.Context, l *strategy.Learner, c strategy.Choice) error {
-				return l.Retract(ctx, c, "resolved", "bob", "it was another ticket's")
+				return l.Retract(ctx, c, []string{"resolved"}, "bob", "it was another ticket's")
 			})},
 	)
 }

@@ -355,6 +355,11 @@ var brokenEvidence = []fault{
 		"a batch with an id counts once",
 	},
 	{
+		"a share is a whole event",
+		observing(func(_ *broken, o *observation) { o.Share = 0 }),
+		"shares of an event add up to one observation",
+	},
+	{
 		"weight 0 means 1",
 		observing(func(_ *broken, o *observation) {
 			if o.Weight == 0 {

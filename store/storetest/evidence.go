@@ -44,6 +44,26 @@ func readsBack(t tb, s Subject) {
 	}
 }
 
+// shares: what two sources cause together is as much evidence as what one causes alone, also after one of them is taken back.
+func shares(t tb, s Subject) {
+	f := newFixture(t, s)
+	c := cell(plain, "i", "n")
+	f.add(evidence.Observation{ID: "ann", Cell: c, Source: "ann", Reward: 1, Weight: 2, Share: 0.25, At: start})
+	f.add(evidence.Observation{ID: "bob", Cell: c, Source: "bob", Reward: 0, Weight: 2, Share: 0.75, At: start})
+	both := evidence.Tally{
+		Mass: 2, Squares: 4, Reward: 0.5, RewardSquares: 0.5,
+		Positive: evidence.Count{N: 1, Last: evidence.InstantOf(start)}, Negative: evidence.Count{N: 1, Last: evidence.InstantOf(start)},
+	}
+	if parts := f.read(c); len(parts) != 1 || parts[0].Tally != both {
+		t.Errorf("the shares of an event are %+v, want %+v", parts, both)
+	}
+	f.commit(store.Batch{Expunge: []string{"bob"}})
+	one := evidence.Tally{Mass: 0.5, Squares: 1, Reward: 0.5, RewardSquares: 0.5, Positive: both.Positive}
+	if parts := f.read(c); len(parts) != 1 || parts[0].Tally != one {
+		t.Errorf("one share of an event is %+v, want %+v", parts, one)
+	}
+}
+
 func weightZero(t tb, s Subject) {
 	f := newFixture(t, s)
 	c := cell(fading, "i", "n")
@@ -186,6 +206,9 @@ func invalidInput(t tb, s Subject) {
 		o = observation("id", c, 1)
 		o.Weight = x
 		f.refusedField(o, "Weight")
+		o = observation("id", c, 1)
+		o.Share = x
+		f.refusedField(o, "Share")
 	}
 	for _, at := range []time.Time{start.AddDate(-400, 0, 0), start.AddDate(9000, 0, 0), time.Unix(math.MinInt64, 0)} {
 		o := observation("id", c, 1)

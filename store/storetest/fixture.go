@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -390,7 +391,7 @@ func naive(observations []evidence.Observation, c evidence.Cell, now time.Time) 
 		if policy.HalfLife > 0 {
 			fade = math.Exp2(-float64(now.Sub(o.At)) / float64(policy.HalfLife))
 		}
-		w := o.Weight * fade
+		w := o.Weight * cmp.Or(o.Share, 1) * fade
 		part.sums = part.sums.Plus(evidence.Sums{
 			Mass: w, Squares: w * o.Weight, Reward: w * o.Reward, RewardSquares: w * o.Reward * o.Reward,
 		})
@@ -428,6 +429,7 @@ func some(rng *rand.Rand, n int) (observations []evidence.Observation, cells []e
 			// Some rewards are whole, some half and some between, and some weights 0.
 			Reward:  []float64{0, 1, 0.5, rng.Float64()}[rng.IntN(4)],
 			Weight:  []float64{0, 1, rng.Float64(), 10 * rng.Float64()}[rng.IntN(4)],
+			Share:   []float64{0, 1, 0.25}[rng.IntN(3)],
 			Channel: []string{"", "spoken"}[rng.IntN(2)],
 			Source:  []string{"", "ann", "bob", "cy"}[rng.IntN(4)],
 			Session: fmt.Sprint(rng.IntN(5)),

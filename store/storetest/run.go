@@ -62,6 +62,7 @@ type (
 var evidenceRules = []rule{
 	{Name: "an observation is read back as a tally", Check: readsBack},
 	{Name: "an observation of weight 0 is no evidence", Check: weightZero},
+	{Name: "shares of an event add up to one observation", Check: shares},
 	{Name: "an id counts once", Check: idOnce},
 	{Name: "an id counts once across concurrent callers", Check: idOnceConcurrently},
 	{Name: "an id may tell of several cells", Check: idOfSeveralCells},
