@@ -85,7 +85,7 @@ func TestOutcomesDuringALoad(t *testing.T) {
 			if n++; len(made) > 0 && rapid.IntRange(0, 19).Draw(rt, "what") == 0 {
 				o := made[len(made)-1]
 				made = made[:len(made)-1]
-				require.NoError(t, l.Retract(ctx, o.Choice, o.ID, "", ""))
+				require.NoError(t, l.Retract(ctx, o.Choice, []string{o.ID}, "", ""))
 				return
 			}
 			arm := rapid.SampledFrom([]strategy.ArmID{"a", "b", "c"}).Draw(rt, "arm")
