@@ -3,7 +3,7 @@
 //
 // Usage:
 //
-//	go run ./examples/honest [-quick] [-seed S] intervals | confidence | offpolicy | winners
+//	go run ./examples/honest [-quick] [-seed S] intervals | confidence | offpolicy | winners | money
 //
 // Without -quick a study takes minutes.
 package main
@@ -43,7 +43,7 @@ func (s setting) runs(full, quick int) int {
 	return full
 }
 
-var studies = map[string]study{"intervals": intervals, "confidence": confidence, "offpolicy": offPolicy, "winners": winners}
+var studies = map[string]study{"intervals": intervals, "confidence": confidence, "offpolicy": offPolicy, "winners": winners, "money": saved}
 
 func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
 	flags := flag.NewFlagSet("honest", flag.ContinueOnError)
@@ -51,11 +51,11 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	flags.BoolVar(&s.quick, "quick", false, "fewer runs, in seconds")
 	flags.Uint64Var(&s.seed, "seed", 2026, "the seed of the worlds and choices")
 	if len(args) == 0 {
-		return fmt.Errorf("honest: name a study: intervals, confidence, offpolicy or winners: %w", show.ErrUsage)
+		return fmt.Errorf("honest: name a study: intervals, confidence, offpolicy, winners or money: %w", show.ErrUsage)
 	}
 	play, ok := studies[args[len(args)-1]]
 	if !ok {
-		return fmt.Errorf("honest: %q is no study: intervals, confidence, offpolicy or winners: %w", args[len(args)-1], show.ErrUsage)
+		return fmt.Errorf("honest: %q is no study: intervals, confidence, offpolicy, winners or money: %w", args[len(args)-1], show.ErrUsage)
 	}
 	if err := show.Parse(flags, args[:len(args)-1]); err != nil {
 		return err

@@ -21,7 +21,7 @@ func TestCommand(t *testing.T) {
 	if os.Getenv("HEED_LONG") == "" {
 		t.Skip("it takes long: set HEED_LONG=1")
 	}
-	for study, text := range map[string]string{"intervals": "Thompson", "confidence": "two arms unsure", "offpolicy": "equal shares"} {
+	for study, text := range map[string]string{"intervals": "Thompson", "confidence": "two arms unsure", "offpolicy": "equal shares", "winners": "mean ratio", "money": "saved a choice"} {
 		var out bytes.Buffer
 		require.NoError(t, command(context.Background(), []string{"-quick", study}, &out, silent))
 		assert.Contains(t, out.String(), text)

@@ -38,6 +38,7 @@ var table = map[string]row{
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
 	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
+	"strategy/money":       {library, shared, ". evidence strategy strategy/offpolicy internal/..."},
 	"strategy/best":        {library, shared, ". evidence store strategy internal/..."},
 
 	"feedback": {library, shared, ". evidence store stream prompt internal/..."},

@@ -1,0 +1,197 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/strategy"
+)
+
+// Config configures a [Frugal]. Learner must be set.
+type Config struct {
+	// Learner has the arms. It learns quality alone: its Reward takes off no cost.
+	Learner *strategy.Learner
+	// Quality is the share of the best arm's mean reward that is good enough, in (0, 1]. 0 means 0.95.
+	Quality float64
+	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of its last outcomes, and 0 until there is
+	// one. Then the learner must keep records.
+	Costs map[strategy.ArmID]float64
+}
+
+// A Frugal chooses the cheapest arm that is good enough for a category, context and item. It draws the quality of each arm from the learner's
+// beliefs, as Thompson sampling does, and takes the cheapest of those with enough of the best draw. Make one with [New].
+//
+// It is safe for concurrent use by multiple goroutines.
+type Frugal struct {
+	cfg     Config
+	learner strategy.Config
+
+	mu    sync.Mutex
+	costs []float64 // of each arm; NaN: not known
+	read  time.Time
+	asked int // how often, since then
+}
+
+// New returns a Frugal, or all faults of its configuration, joined; each is a [*heed.ConfigError].
+func New(ctx context.Context, cfg Config) (*Frugal, error) {
+	cfg.Quality = cmp.Or(cfg.Quality, 0.95)
+	var found faults.List
+	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
+	found.Check(cfg.Quality > 0 && cfg.Quality <= 1, "Quality", cfg.Quality, "must be in (0, 1], or 0 for the default")
+	f := &Frugal{cfg: cfg}
+	if cfg.Learner != nil {
+		f.learner = cfg.Learner.Config()
+		known := 0
+		for id, cost := range cfg.Costs {
+			is := slices.ContainsFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == id })
+			found.Check(is && cost >= 0 && !math.IsInf(cost, 0), fmt.Sprintf("Costs[%q]", id), cost, "must be of an arm, and at least 0")
+			known++
+		}
+		found.Check(!f.learner.Unrecorded || known == len(f.learner.Arms), "Costs", known, "must have every arm if the learner keeps no records")
+	}
+	err := found.Err()
+	if err == nil {
+		err = f.refresh(ctx, f.learner.Now())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("money: %w", err)
+	}
+	return f, nil
+}
+
+// recent is how many outcomes tell what arms cost, and soon how many choices are made before they are asked again for an arm whose cost is unknown.
+const (
+	recent = 2000
+	soon   = 16
+)
+
+// refresh reads what arms cost.
+func (f *Frugal) refresh(ctx context.Context, now time.Time) error {
+	sums, counts := make([]float64, len(f.learner.Arms)), make([]float64, len(f.learner.Arms))
+	if len(f.cfg.Costs) < len(f.learner.Arms) {
+		for r, err := range f.cfg.Learner.History(ctx, strategy.ChoiceFilter{Stage: strategy.Observed, Limit: recent}) {
+			if err != nil {
+				return err
+			}
+			i := slices.IndexFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == r.Choice.Arm })
+			if i >= 0 && r.Result != nil {
+				sums[i] += r.Result.Cost
+				counts[i]++
+			}
+		}
+	}
+	for i, arm := range f.learner.Arms {
+		cost, told := f.cfg.Costs[arm.ID]
+		if sums[i] /= counts[i]; told { // NaN without any
+			sums[i] = cost
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.costs, f.read, f.asked = sums, now, 0
+	return nil
+}
+
+// known returns what arms cost, as far as that is known.
+func (f *Frugal) known(ctx context.Context) ([]float64, error) {
+	now := f.learner.Now()
+	f.mu.Lock()
+	f.asked++
+	due := now.Sub(f.read).Abs() >= f.learner.Refresh || f.asked >= soon && slices.ContainsFunc(f.costs, math.IsNaN)
+	costs := f.costs
+	f.mu.Unlock()
+	if !due {
+		return costs, nil
+	}
+	if err := f.refresh(ctx, now); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.costs, nil
+}
+
+// Select chooses an arm. The rules of [strategy.Learner.Select] hold. If beliefs or costs can't be read, the learner chooses by itself, and the
+// error says so.
+func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
+	if f.learner.Disabled || len(q.Shares) > 0 {
+		return f.cfg.Learner.Select(ctx, q)
+	}
+	costs, err := f.known(ctx)
+	if err == nil {
+		q.Shares, err = f.shares(ctx, q, costs)
+	}
+	c, failed := f.cfg.Learner.Select(ctx, q)
+	if err != nil {
+		err = fmt.Errorf("money: %w", err)
+	}
+	return c, errors.Join(failed, err)
+}
+
+// draws is how many draws the shares are counted in. They are the probabilities of the choice, so they need not be finer.
+const draws = 256
+
+// shares returns how often each permitted arm is the cheapest that is good enough. nil: the learner refuses the query.
+func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []float64) ([]float64, error) {
+	beliefs, err := f.cfg.Learner.Beliefs(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	of := make([]int, 0, len(beliefs))
+	for i, arm := range f.learner.Arms {
+		if len(q.Arms) == 0 || slices.Contains(q.Arms, arm.ID) {
+			of = append(of, i)
+		}
+	}
+	if len(q.Arms) > 0 {
+		if len(of) != len(q.Arms) {
+			return nil, nil // one is no arm, or there twice
+		}
+		slices.SortFunc(of, func(a, b int) int {
+			return cmp.Compare(slices.Index(q.Arms, f.learner.Arms[a].ID), slices.Index(q.Arms, f.learner.Arms[b].ID))
+		})
+	}
+	shares, drawn := make([]float64, len(of)), make([]float64, len(of))
+	rng := evidence.Key{A: draws, B: uint64(len(of))}.Rand(0)
+	for range draws {
+		best := 0.
+		for n, i := range of {
+			drawn[n] = draw(beliefs[i], &rng)
+			best = max(best, drawn[n])
+		}
+		at := -1
+		for n, i := range of {
+			if drawn[n] >= f.cfg.Quality*best && (at < 0 || dearer(costs[of[at]], costs[i]) || costs[of[at]] == costs[i] && drawn[n] > drawn[at]) {
+				at = n
+			}
+		}
+		shares[at] += 1. / draws
+	}
+	return shares, nil
+}
+
+// dearer reports whether a costs more than b. An unknown cost is the least.
+func dearer(a, b float64) bool { return a > b || math.IsNaN(b) && !math.IsNaN(a) }
+
+// draw draws a rate from a belief, as a choice does: see [strategy.Belief].
+func draw(b strategy.Belief, rng *evidence.Rand) float64 {
+	level := b.Level.Sampler()
+	x := level.Draw(rng)
+	if b.Strength <= 0 {
+		return x
+	}
+	own := evidence.Beta{Alpha: b.Strength*x + b.Successes, Beta: b.Strength*(1-x) + b.Failures}
+	if b.Sharpness <= 0 {
+		return own.Mean()
+	}
+	sampler := evidence.Beta{Alpha: b.Sharpness * own.Alpha, Beta: b.Sharpness * own.Beta}.Sampler()
+	return max(sampler.Draw(rng), own.Mean())
+}

@@ -1,0 +1,206 @@
+package money_test
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/money"
+)
+
+var ctx = context.Background()
+
+func TestARewardTakesCostAndTimeOff(t *testing.T) {
+	r := money.Reward{Cost: 2, Second: 0.01}
+	assert.InDelta(t, 0.8-0.4-0.05, r.Value(strategy.Outcome{Value: 0.8, Cost: 0.2, Latency: 5 * time.Second}), 1e-12)
+	assert.InDelta(t, -1, r.Value(strategy.Outcome{Value: -0.8, Cost: 5}), 0)
+	assert.InDelta(t, 0.5, money.Reward{}.Value(strategy.Outcome{Value: 0.5, Cost: 5}), 0)
+}
+
+var (
+	qualities = map[strategy.ArmID]float64{"small": 0.9, "large": 0.92, "tiny": 0.3}
+	prices    = map[strategy.ArmID]float64{"small": 1, "large": 10, "tiny": 0.1}
+)
+
+func newLearner(t *testing.T, st *memstore.Store, pooling strategy.Pooling, seed uint64) *strategy.Learner {
+	l, err := strategy.New(ctx, strategy.Config{
+		Store: st, Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}, {ID: "tiny"}}, Pooling: pooling, Seed: rand.NewPCG(seed, 2),
+	})
+	require.NoError(t, err)
+	return l
+}
+
+// play makes n choices, and tells what came of them and what they cost.
+func play(t *testing.T, f *money.Frugal, l *strategy.Learner, quality map[strategy.ArmID]float64, luck *rand.Rand, n int) map[strategy.ArmID]int {
+	counts := make(map[strategy.ArmID]int)
+	for range n {
+		c, err := f.Select(ctx, strategy.Query{Category: "law"})
+		require.NoError(t, err)
+		counts[c.Arm]++
+		value := -1.
+		if luck.Float64() < quality[c.Arm] {
+			value = 1
+		}
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Cost: prices[c.Arm] * (0.5 + luck.Float64()), Latency: time.Second})
+		require.NoError(t, err)
+	}
+	return counts
+}
+
+// TestTheCheapestThatIsGoodEnough wins, whether its cost is told or learned.
+func TestTheCheapestThatIsGoodEnough(t *testing.T) {
+	worse := map[strategy.ArmID]float64{"small": 0.5, "large": 0.95, "tiny": 0.3}
+	for name, test := range map[string]struct {
+		costs, quality map[strategy.ArmID]float64
+		pooling        strategy.Pooling
+		best           strategy.ArmID
+	}{
+		"told, good enough":        {prices, qualities, strategy.Alone{}, "small"},
+		"learned, good enough":     {nil, qualities, strategy.Alone{}, "small"},
+		"told, not good enough":    {prices, worse, strategy.TwoLevel{}, "large"},
+		"learned, not good enough": {nil, worse, strategy.TwoLevel{}, "large"},
+	} {
+		l := newLearner(t, &memstore.Store{}, test.pooling, 3)
+		f, err := money.New(ctx, money.Config{Learner: l, Quality: 0.9, Costs: test.costs})
+		require.NoError(t, err)
+		luck := rand.New(rand.NewPCG(3, 6))
+		play(t, f, l, test.quality, luck, 200)
+		late := play(t, f, l, test.quality, luck, 50)
+		assert.Greater(t, late[test.best], 40, "%s: %v", name, late)
+	}
+}
+
+// TestWhatWasSavedIsInTheStore: another learner over it, after a restart, says the same.
+func TestWhatWasSavedIsInTheStore(t *testing.T) {
+	st := &memstore.Store{}
+	l := newLearner(t, st, strategy.Alone{}, 1)
+	f, err := money.New(ctx, money.Config{Learner: l, Costs: prices})
+	require.NoError(t, err)
+	play(t, f, l, qualities, rand.New(rand.NewPCG(5, 6)), 200)
+	s, err := money.Saved(ctx, l, strategy.ChoiceFilter{}, 0)
+	require.NoError(t, err)
+	again, err := money.Saved(ctx, newLearner(t, st, strategy.Alone{}, 9), strategy.ChoiceFilter{}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, s, again)
+	assert.Equal(t, 200, s.Choices)
+	assert.Equal(t, time.Second, s.Latency)
+	large := s.Arms[1]
+	assert.Equal(t, strategy.ArmID("large"), large.Arm)
+	assert.Greater(t, large.Saved.Value, 500.)
+	assert.LessOrEqual(t, large.Saved.Low, 2000-s.Cost)
+	assert.GreaterOrEqual(t, large.Saved.High, 2000-s.Cost)
+	assert.Regexp(t, `^200 choices cost \S+, with a mean reward of 0\.\d\d\n`, s.String())
+	assert.Regexp(t, `\nalways large: saved \S+ \(\S+ to \S+\), reward [+-]0\.\d\d \([+-]\d\.\d\d to [+-]\d\.\d\d\)\n`, s.String())
+}
+
+// TestAChoiceOfUnknownPropensityIsLeftOut, and said so.
+func TestAChoiceOfUnknownPropensityIsLeftOut(t *testing.T) {
+	l := newLearner(t, &memstore.Store{}, strategy.Alone{}, 1)
+	for _, p := range []float64{0, 0.5, 0.5} {
+		c, err := l.Record(ctx, strategy.Query{}, "small", p)
+		require.NoError(t, err)
+		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: 1, Confidence: 1, Cost: 2})
+		require.NoError(t, err)
+	}
+	s, err := money.Saved(ctx, l, strategy.ChoiceFilter{}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, 2, s.Choices)
+	assert.Equal(t, 1, s.LeftOut)
+	assert.InDelta(t, 4, s.Cost, 1e-12)
+	assert.Contains(t, s.String(), "1 without a known propensity are left out")
+}
+
+// TestTheIntervalsHold for logs of a chooser that sends most to one arm: nine times of ten, give or take three standard errors.
+func TestTheIntervalsHold(t *testing.T) {
+	const times, n = 60, 300
+	arms, shares := []strategy.ArmID{"small", "large"}, []float64{0.8, 0.2}
+	luck := rand.New(rand.NewPCG(5, 6))
+	var held float64
+	for range times {
+		log := make([]money.Charge, n)
+		actual := 0.
+		for i := range log {
+			at := 0
+			if luck.Float64() < shares[1] {
+				at = 1
+			}
+			log[i] = money.Charge{Arm: arms[at], Propensity: shares[at], Cost: prices[arms[at]] * (0.5 + luck.Float64())}
+			actual += log[i].Cost
+		}
+		s, err := money.Compare(log, arms, 0.9)
+		require.NoError(t, err)
+		truth := 10*n - actual
+		if got := s.Arms[1].Saved; got.Low <= truth && truth <= got.High {
+			held++
+		}
+		assert.LessOrEqual(t, s.Arms[1].Saved.Low, s.Arms[1].Saved.Value)
+	}
+	assert.GreaterOrEqual(t, held/times, 0.9-3*math.Sqrt(0.9*0.1/times))
+}
+
+func TestInputThatIsNone(t *testing.T) {
+	l := newLearner(t, &memstore.Store{}, nil, 1)
+	silent, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: l.Config().Arms, Unrecorded: true})
+	require.NoError(t, err)
+	for field, cfg := range map[string]money.Config{
+		"Learner": {}, "Quality": {Learner: l, Quality: 1.1}, `Costs["x"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
+		`Costs["small"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"small": -1}}, "Costs": {Learner: silent},
+	} {
+		_, err := money.New(ctx, cfg)
+		var fault *heed.ConfigError
+		require.ErrorAs(t, err, &fault, field)
+		assert.Equal(t, field, fault.Field)
+	}
+	good := money.Charge{Arm: "a", Propensity: 1}
+	for field, spoil := range map[string]func(*money.Charge){
+		"log[0].Cost": func(e *money.Charge) { e.Cost = math.NaN() }, "log[0].Propensity": func(e *money.Charge) { e.Propensity = 0 },
+		"log[0].Reward": func(e *money.Charge) { e.Quality = 2 },
+	} {
+		e := good
+		spoil(&e)
+		_, err := money.Compare([]money.Charge{e, good}, []strategy.ArmID{"a"}, 0)
+		var fault *heed.InputError
+		require.ErrorAs(t, err, &fault, field)
+		assert.Equal(t, field, fault.Field)
+	}
+	_, err = money.Compare(nil, nil, 1)
+	require.ErrorContains(t, err, "level")
+	s, err := money.Compare([]money.Charge{good}, []strategy.ArmID{"a"}, 0)
+	require.NoError(t, err)
+	assert.Empty(t, s.Arms)
+}
+
+// TestAFrugalAsksOnlyForPermittedArms, in any order of them.
+func TestAFrugalAsksOnlyForPermittedArms(t *testing.T) {
+	l := newLearner(t, &memstore.Store{}, nil, 1)
+	f, err := money.New(ctx, money.Config{Learner: l, Costs: prices})
+	require.NoError(t, err)
+	rapid.Check(t, func(t *rapid.T) {
+		arms := rapid.Permutation([]strategy.ArmID{"small", "large", "tiny"}).Draw(t, "arms")[:rapid.IntRange(1, 3).Draw(t, "n")]
+		c, err := f.Select(ctx, strategy.Query{Arms: arms})
+		if err != nil || !contains(arms, c.Arm) || !(c.Propensity() > 0) {
+			t.Fatalf("%v of %v, %v", c.Arm, arms, err)
+		}
+	})
+	_, err = f.Select(ctx, strategy.Query{Arms: []strategy.ArmID{"x"}})
+	var fault *heed.InputError
+	assert.ErrorAs(t, err, &fault)
+}
+
+func contains(arms []strategy.ArmID, arm strategy.ArmID) bool {
+	for _, a := range arms {
+		if a == arm {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,161 @@
+package money
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/offpolicy"
+)
+
+// A Charge is a choice with its outcome, for [Compare].
+type Charge struct {
+	Arm        strategy.ArmID
+	Propensity float64 // with which the arm was chosen, in (0, 1]
+	Quality    float64 // the reward, in [0, 1]
+	Cost       float64 // at least 0
+	Latency    time.Duration
+}
+
+// Savings compare choices with what each arm alone would have done in their place.
+type Savings struct {
+	Choices int           `json:"choices"`  // that were compared
+	LeftOut int           `json:"left_out"` // their propensity is not known
+	Cost    float64       `json:"cost"`     // of all of them
+	Quality float64       `json:"quality"`  // the mean reward, in [0, 1]
+	Latency time.Duration `json:"latency"`  // the mean
+	Level   float64       `json:"level"`    // of the intervals
+	Arms    []Instead     `json:"arms,omitempty"`
+}
+
+// An Instead is what always choosing one arm would have changed. Each interval holds with at least the probability of the level, if the arm's
+// costs and qualities did not change meanwhile.
+type Instead struct {
+	Arm    strategy.ArmID `json:"arm"`
+	Chosen int            `json:"chosen"` // how often it was
+	// Saved is how much less all choices cost than with this arm alone; less than 0: they cost more.
+	Saved Bounds `json:"saved"`
+	// Gained is how much greater the mean reward was, in [-1, 1].
+	Gained Bounds `json:"gained"`
+}
+
+// Bounds are an estimate with its interval.
+type Bounds struct {
+	Value float64 `json:"value"`
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+}
+
+// Saved compares the choices of a learner that a filter lets pass and that have an outcome with what each of its arms alone would have done. The
+// filter's Stage does not matter. The level of the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out. If arms were
+// not permitted for some of the choices, filter for those of which they were.
+func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter, level float64) (Savings, error) {
+	f.Stage = strategy.Observed
+	var log []Charge
+	left := 0
+	for r, err := range learner.History(ctx, f) {
+		if err != nil {
+			return Savings{}, fmt.Errorf("money: %w", err)
+		}
+		p := r.Choice.Propensity()
+		if r.Result == nil || !(p > 0) {
+			left++
+			continue
+		}
+		log = append(log, Charge{r.Choice.Arm, p, (r.Result.Value + 1) / 2, r.Result.Cost, r.Result.Latency})
+	}
+	slices.Reverse(log)
+	var arms []strategy.ArmID
+	for _, arm := range learner.Config().Arms {
+		arms = append(arms, arm.ID)
+	}
+	s, err := Compare(log, arms, level)
+	s.LeftOut = left
+	return s, err
+}
+
+// Compare does what [Saved] does, for a log in the order of the choices. A log of less than two choices compares nothing. What is not valid is a
+// [*heed.InputError].
+func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error) {
+	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
+	if !(s.Level > 0 && s.Level < 1) {
+		return s, fmt.Errorf("money: %w", &heed.InputError{Field: "level", Reason: "must be in (0, 1), or 0 for the default"})
+	}
+	var most float64
+	for i, e := range log {
+		if !(e.Cost >= 0 && !math.IsInf(e.Cost, 0)) {
+			return s, fmt.Errorf("money: %w", &heed.InputError{Field: fmt.Sprintf("log[%d].Cost", i), Reason: "must be at least 0, and finite"})
+		}
+		most = max(most, e.Cost)
+		s.Cost += e.Cost
+		s.Quality += e.Quality / float64(len(log))
+		s.Latency += e.Latency / time.Duration(len(log))
+	}
+	if len(log) < 2 {
+		return s, nil
+	}
+	for _, arm := range arms {
+		in := Instead{Arm: arm}
+		for _, e := range log {
+			if e.Arm == arm {
+				in.Chosen++
+			}
+		}
+		quality, err := always(log, arm, s.Level, func(e *Charge) float64 { return e.Quality })
+		if err != nil {
+			return s, err
+		}
+		in.Gained = Bounds{s.Quality - quality.Value, s.Quality - quality.High, s.Quality - quality.Low}
+		if most > 0 {
+			cost, err := always(log, arm, s.Level, func(e *Charge) float64 { return e.Cost / most })
+			if err != nil {
+				return s, err
+			}
+			n := float64(len(log))
+			in.Saved = Bounds{cost.Value*most*n - s.Cost, cost.Low*most*n - s.Cost, cost.High*most*n - s.Cost}
+		}
+		s.Arms = append(s.Arms, in)
+	}
+	return s, nil
+}
+
+// always estimates the mean of what an arm alone would have earned.
+func always(log []Charge, arm strategy.ArmID, level float64, of func(*Charge) float64) (Bounds, error) {
+	logged := make([]offpolicy.Logged, len(log))
+	for i := range log {
+		logged[i] = offpolicy.Logged{Propensity: log[i].Propensity, Reward: of(&log[i])}
+		if log[i].Arm == arm {
+			logged[i].Target = 1
+		}
+	}
+	e, err := offpolicy.SelfNormalized(logged, level)
+	return Bounds{e.Value, e.Low, e.High}, err
+}
+
+// String says it in words, a line for each arm.
+func (s Savings) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d choices cost %s, with a mean reward of %.2f", s.Choices, amount(s.Cost), s.Quality)
+	if s.LeftOut > 0 {
+		fmt.Fprintf(&b, "; %d without a known propensity are left out", s.LeftOut)
+	}
+	for _, in := range s.Arms {
+		fmt.Fprintf(&b, "\nalways %s: saved %s (%s to %s), reward %+.2f (%+.2f to %+.2f)", in.Arm, amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
+			in.Gained.Value, in.Gained.Low, in.Gained.High)
+	}
+	return b.String()
+}
+
+// amount writes a sum of money with three digits.
+func amount(x float64) string {
+	if math.Abs(x) >= 100 {
+		return fmt.Sprintf("%.0f", x)
+	}
+	return fmt.Sprintf("%.3g", x)
+}
