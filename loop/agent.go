@@ -22,6 +22,7 @@ import (
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/partition"
 )
 
 // An Agent answers events and learns from what becomes of the answers. Make one with [New]. It starts no goroutine of its own but
@@ -37,6 +38,7 @@ type Agent struct {
 	extractor *decision.Extractor // nil: there is none
 	patterns  *patterns.Recorder
 	feedback  *feedback.Service
+	partition *partition.Partition // nil: there is none
 
 	answers  records.Kind[row]
 	undoers  records.Kind[undoer]
@@ -148,7 +150,25 @@ func (a *Agent) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if err = a.openPartition(ctx); err != nil {
+		return err
+	}
 	return a.arm(ctx, cfg.Arms)
+}
+
+// openPartition makes what says which cell an event belongs to.
+func (a *Agent) openPartition(ctx context.Context) (err error) {
+	if a.cfg.Partition == nil {
+		return nil
+	}
+	c, observer := *a.cfg.Partition, heed.Observer(nil)
+	c.Name = a.cfg.part(c.Name, "partition")
+	share(&a.cfg, &c.Store, &c.Now, &observer)
+	if similar, ok := a.similar.(heed.Embedder); ok && c.Embed == nil {
+		c.Embed = similar
+	}
+	a.partition, err = partition.New(ctx, c)
+	return err
 }
 
 // share sets what all parts share, where a part's own configuration has nothing else.
@@ -224,6 +244,9 @@ func (a *Agent) Strategy() *strategy.Learner {
 	return a.strategy.learner
 }
 
+// Partition returns what says which cell an event belongs to, or nil without Config.Partition.
+func (a *Agent) Partition() *partition.Partition { return a.partition }
+
 // Patterns returns the part that knows which ways of working go well, or nil without it.
 func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 
@@ -251,6 +274,9 @@ func (a *Agent) Sweep(ctx context.Context, now time.Time) error {
 		}
 		if a.feedback != nil {
 			errs = append(errs, a.feedback.Sweep(ctx, now))
+		}
+		if a.partition != nil {
+			errs = append(errs, a.partition.Sweep(ctx, now))
 		}
 	}
 	return wrap("sweep", errors.Join(append(errs, a.cfg.Store.Sweep(ctx, now))...))

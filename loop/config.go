@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/partition"
 )
 
 // Config configures an [Agent]. Every field has a default.
@@ -51,6 +52,10 @@ type Config struct {
 	//
 	// It is called by [New], and again where lessons bring other arms. nil: the learner draws.
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
+	// Partition has the arm of an event without an Item chosen by what its text is like: the item is the text's cell. &partition.Config{} is
+	// enough. [Agent.Sweep] makes the cells of the events that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and
+	// Embed is Similarity where that is a [heed.Embedder]. An error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
+	Partition *partition.Config
 	// Lessons are taught by [New], as by [Agent.Teach].
 	Lessons Lessons
 

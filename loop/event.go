@@ -26,8 +26,8 @@ type Event struct {
 	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The answer is then told what went well and
 	// badly in tasks like it. "" means that there is none.
 	Task string
-	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the note that fits best. Context is
-	// the kind of situation, such as "interactive".
+	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the text's cell
+	// where [Config].Partition has cells, and else the note that fits best. Context is the kind of situation, such as "interactive".
 	Item, Context string
 	// History is the conversation so far, the oldest first. [Agent.Answer] puts it before the event's text. Decision.MaxText bounds each
 	// turn.

@@ -13,7 +13,8 @@ type fitting struct {
 	books      *books
 	heuristics []match[learning.Heuristic]
 	notes      []match[Note]
-	late       [2]error      // of the two comparisons
+	item       string        // the cell of the event's text, where arms go by it
+	late       [3]error      // of the two comparisons and of the item
 	took       time.Duration // for comparing
 }
 
@@ -33,11 +34,29 @@ func (a *Agent) fit(ctx context.Context, b *books, e *Event) (f fitting) {
 	return f
 }
 
+// refit compares an event with newer books.
+func (a *Agent) refit(ctx context.Context, old *fitting, b *books, e *Event) fitting {
+	f := a.fit(ctx, b, e)
+	f.item, f.late[2] = old.item, old.late[2]
+	return f
+}
+
 func (f *fitting) noted() (notes []Note) {
 	for _, m := range f.notes {
 		notes = append(notes, *m.it)
 	}
 	return notes
+}
+
+// itemOf returns the cell of an event's text, or "" where arms do not go by it.
+func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
+	a.strategy.RLock()
+	learner, arms := a.strategy.learner, a.strategy.arms
+	a.strategy.RUnlock()
+	if a.partition == nil || e.Item != "" || learner == nil || aboutNotes(arms) {
+		return "", nil
+	}
+	return a.partition.Item(ctx, beginning(e.Text))
 }
 
 // foreseen has what Prepare reads for an event read in one round trip.
@@ -55,7 +74,10 @@ func (a *Agent) foresee(ctx, limited context.Context, e *Event) (f fitting) {
 	for i, m := range f.heuristics {
 		ids[i] = m.it.ID
 	}
-	p := Plan{Event: *e}
+	began := time.Now() //nolint:forbidigo // the budget is of real time, as context has it
+	f.item, f.late[2] = a.itemOf(limited, e)
+	f.took += time.Since(began) //nolint:forbidigo // likewise
+	p := Plan{Event: *e, item: f.item}
 	for _, step := range []func(context.Context) error{
 		func(ctx context.Context) error { _, _, _, err := a.begin(ctx, e.ID); return err },
 		func(ctx context.Context) error {

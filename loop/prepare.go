@@ -47,6 +47,7 @@ type Plan struct {
 	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
 	Would      string               // with [Config].Shadow: the heuristic that would have answered, or ""
 
+	item      string        // the cell of the event's text; see query
 	system    string        // the whole system prompt
 	began     time.Time     // when the model was asked; zero: the framework asked it
 	took      time.Duration // of the framework's model, as it was told
@@ -57,7 +58,7 @@ type Plan struct {
 
 // LeftOut is something that a plan lacks.
 type LeftOut struct {
-	// What it is: "candidates", "heuristic", "rules", "rule", "patterns", "notes" or "arm"; or the end of the "event", or of a turn of its "history".
+	// What it is: "candidates", "heuristic", "rules", "rule", "patterns", "notes", "item" (the cell of the text) or "arm"; or the end of the "event", or of a turn of its "history".
 	What string
 	ID   string // which one; "" means all of it
 	// Why is "time", "characters" or "rules": there are enough of them. Of a heuristic, it is "rule" and the id of an active rule that
@@ -132,7 +133,7 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	defer cancel()
 	b, err := a.books(limited, version)
 	if err == nil && b != f.books {
-		f = a.fit(limited, b, &e)
+		f = a.refit(limited, &f, b, &e)
 	}
 	if err = cmp.Or(err, f.late[0]); err == nil {
 		p.Candidates, err = a.candidates(limited, f.heuristics)
@@ -145,9 +146,6 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 	}
 	if a.cuts(e.Text) {
 		p.LeftOut = append(p.LeftOut, LeftOut{What: "event", Why: "characters"})
-	}
-	if a.cfg.Shadow {
-		return p, a.asAlways(ctx, &p)
 	}
 	return p, a.brief(ctx, limited, &f, &p)
 }
@@ -266,6 +264,13 @@ func (a *Agent) cuts(text string) bool {
 
 // brief puts together what the model is told: rules, what went well and badly, and notes, in the way that an arm uses them.
 func (a *Agent) brief(ctx, limited context.Context, f *fitting, p *Plan) error {
+	p.item = f.item
+	if err := p.late(ctx, f.late[2], "item"); err != nil {
+		return err
+	}
+	if a.cfg.Shadow {
+		return a.asAlways(ctx, p)
+	}
 	if err := p.late(ctx, a.addRules(limited, p), "rules"); err != nil {
 		return err
 	}
@@ -353,8 +358,7 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	if chooser == nil {
 		return nil
 	}
-	aboutNotes := !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
-	if aboutNotes && len(notes) == 0 {
+	if aboutNotes(arms) && len(notes) == 0 {
 		return nil
 	}
 	choice, err := chooser.Select(ctx, p.query(notes))
@@ -363,6 +367,11 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	}
 	p.take(choice, arms)
 	return nil
+}
+
+// aboutNotes reports whether all arms are about notes alone.
+func aboutNotes(arms []Arm) bool {
+	return !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
 }
 
 func (p *Plan) take(choice strategy.Choice, arms []Arm) {
@@ -394,7 +403,7 @@ func (a *Agent) asAlways(ctx context.Context, p *Plan) error {
 // query returns what an arm is chosen for.
 func (p *Plan) query(notes []Note) strategy.Query {
 	e := &p.Event
-	q := strategy.Query{Session: cmp.Or(e.Session, e.ID), Item: e.Item, Category: e.Domain, Context: e.Context}
+	q := strategy.Query{Session: cmp.Or(e.Session, e.ID), Item: cmp.Or(e.Item, p.item), Category: e.Domain, Context: e.Context}
 	if q.Item == "" && len(notes) > 0 {
 		q.Item, q.Category = notes[0].ID, cmp.Or(notes[0].Category, e.Domain)
 	}

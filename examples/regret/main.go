@@ -4,6 +4,10 @@
 // Usage:
 //
 //	go run ./examples/regret [-quick] [-seed S] [-json]
+//	go run ./examples/regret -context [-runs N] [-topics N] [-noise X] [-all] [-quick] [-seed S] [-json]
+//
+// With -context requests have a vector, and arms differ by it: by topic, for a few topics, linearly, or not at all. The policies are heed without
+// the context, with the true topic as the item, and with partitions of the vectors; and a linear Thompson learner. The ratio is to no context.
 //
 // Without -quick it takes long enough to go and have a meal. Regret is for each item: how much more the best arm would
 // have earned, summed over the rounds. Worlds "s=…" have 200 items and four arms, whose rates for an item are Beta
@@ -27,8 +31,30 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 	quick := flags.Bool("quick", false, "fewer runs, in less than a minute")
 	seed := flags.Uint64("seed", 2026, "the seed of the worlds and choices")
 	asJSON := flags.Bool("json", false, "write the result as JSON")
+	withContext := flags.Bool("context", false, "worlds whose requests have a vector")
+	runs := flags.Int("runs", 1000, "with -context: how many runs to average over; 4 with -quick")
+	topics := flags.Int("topics", 30, "with -context: how many topics requests have")
+	noise := flags.Float64("noise", 0.5, "with -context: how far requests lie from their topics, which have length 1")
+	all := flags.Bool("all", false, "with -context: other numbers of clusters, poolings and explorations, too")
 	if err := show.Parse(flags, args); err != nil {
 		return err
+	}
+	if *withContext {
+		if *quick {
+			*runs = 4
+		}
+		if *runs < 1 || *topics < 1 || !(*noise >= 0 && *noise <= 100) {
+			return fmt.Errorf("-runs %d and -topics %d must be at least 1, and -noise %v in [0, 100]: %w", *runs, *topics, *noise, show.ErrUsage)
+		}
+		results, err := studyContext(ctx, settings(*topics, *noise), contextuals(*all), *runs, *seed, progress)
+		switch {
+		case err != nil:
+			return err
+		case *asJSON:
+			return show.JSON(out, map[string]any{"worlds": results})
+		default:
+			return reportContext(out, results)
+		}
 	}
 	results, err := study(ctx, worlds(*quick), *seed, progress)
 	if err != nil {

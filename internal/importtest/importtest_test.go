@@ -40,6 +40,7 @@ var table = map[string]row{
 	"strategy/offpolicy":   {library, shared, ". strategy internal/..."},
 	"strategy/money":       {library, shared, ". evidence strategy strategy/offpolicy internal/..."},
 	"strategy/best":        {library, shared, ". evidence store strategy internal/..."},
+	"strategy/partition":   {library, shared, ". evidence store internal/..."},
 
 	"feedback": {library, shared, ". evidence store stream prompt internal/..."},
 	"patterns": {library, shared, ". evidence store stream prompt internal/..."},

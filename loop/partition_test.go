@@ -1,0 +1,134 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/partition"
+)
+
+var twoArms = []loop.Arm{{ID: "brief"}, {ID: "thorough"}}
+
+// TestAnArmIsChosenByTheText: short questions want one arm, and code another. With a field of the configuration the agent finds
+// that out, without being told of the two kinds. Without it, it can't.
+func TestAnArmIsChosenByTheText(t *testing.T) {
+	right := func(p *partition.Config) (right int) {
+		w := newWorld(t, loop.Config{Arms: twoArms, Partition: p, ArmsIgnoreSilence: true})
+		for i := range 300 {
+			text, wanted := fmt.Sprintf("What is the phone number of customer %d?", i%7), "brief"
+			if i%2 == 1 {
+				text, wanted = fmt.Sprintf("func f%d(x []int) {\n\tfor i := range x {\n\t\tx[i] = y[i];\n\t}\n}\n", i%7), "thorough"
+			}
+			answer := w.answer(loop.Event{Text: text})
+			value := -1.
+			if answer.Plan.Arm.ID == wanted {
+				value = 1
+				if i >= 200 {
+					right++
+				}
+			}
+			require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: value}))
+			w.clock.Advance(time.Minute)
+			if i%20 == 0 {
+				require.NoError(t, w.Sweep(ctx, time.Time{}))
+			}
+		}
+		return right
+	}
+	assert.Greater(t, right(&partition.Config{}), 85)
+	assert.Less(t, right(nil), 70)
+}
+
+func TestTheItemIsTheCellOfTheText(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{Clusters: 3}})
+	item := func(e loop.Event) string { return w.answer(e).Plan.Choice.Item }
+	assert.Empty(t, item(loop.Event{Text: "first"}), "there are no cells yet")
+	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
+	assert.True(t, strings.HasPrefix(item(loop.Event{Text: kinds(1)[0]}), "partition:"))
+	assert.Equal(t, "customer 7", item(loop.Event{Text: "second", Item: "customer 7"}), "an item of the host's goes first")
+	assert.Equal(t, uint64(1), w.again().Partition().Version(), "it is kept in the store")
+
+	named := newWorld(t, loop.Config{Name: "desk", Arms: twoArms, Partition: &partition.Config{}})
+	require.NoError(t, named.Partition().Fit(ctx, kinds(30)))
+	assert.True(t, strings.HasPrefix(named.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "desk.partition:"))
+
+	notes := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "list", ForNotes: true}}, Partition: &partition.Config{}})
+	require.NoError(t, notes.Partition().Fit(ctx, kinds(30)))
+	_, err := notes.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "logs", Text: full}}})
+	require.NoError(t, err)
+	assert.Equal(t, "logs", notes.answer(loop.Event{Text: full}).Plan.Choice.Item, "arms about notes go by the note")
+}
+
+// kinds are texts of three kinds.
+func kinds(n int) (texts []string) {
+	for i := range n {
+		texts = append(texts, []string{
+			fmt.Sprintf("What is the phone number of customer %d?", i),
+			fmt.Sprintf("func f%d() { return x[%d]; }", i, i),
+			fmt.Sprintf("Bitte schreiben Sie dem Kunden eine freundliche Antwort auf seine Beschwerde Nummer %d, in der wir uns entschuldigen.", i),
+		}[i%3])
+	}
+	return texts
+}
+
+func TestTheEmbedderOfThePartition(t *testing.T) {
+	asked, late, fails := 0, false, error(nil)
+	embed := heed.Embedder(func(ctx context.Context, texts []string) ([][]float32, error) {
+		asked += len(texts)
+		if late {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		vectors, err := partition.Form(ctx, texts)
+		return vectors, errors.Join(err, fails)
+	})
+	w := newWorld(t, loop.Config{Arms: twoArms, Similarity: embed, Partition: &partition.Config{}, Budget: loop.Budget{Time: 50 * time.Millisecond}})
+	w.answer(loop.Event{Text: "the disk"})
+	assert.Equal(t, 1, asked, "it is that of the similarity")
+
+	late = true
+	answer := w.answer(loop.Event{Text: "another disk"})
+	assert.NotEmpty(t, answer.Text, "the model answers all the same")
+	assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: "item", Why: "time"})
+
+	late, fails = false, errors.New("no embeddings today")
+	_, err := w.Answer(ctx, loop.Event{Text: "a third disk"})
+	assert.ErrorIs(t, err, fails)
+}
+
+func TestPartitionFaults(t *testing.T) {
+	_, err := loop.New(ctx, loop.Config{Partition: &partition.Config{Clusters: -1}})
+	var fault *heed.ConfigError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Clusters", fault.Field)
+}
+
+// TestShadowLearnsByCell: the arm that answers without heed is credited in the cell of the text.
+func TestShadowLearnsByCell(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: twoArms, Shadow: true, Strategy: strategy.Config{Default: "brief"}, Partition: &partition.Config{}})
+	require.NoError(t, w.Partition().Fit(ctx, kinds(30)))
+	assert.True(t, strings.HasPrefix(w.answer(loop.Event{Text: "x"}).Plan.Choice.Item, "partition:"))
+}
+
+// TestAFrozenAgentLeavesItsCells: nothing is learned while it is frozen.
+func TestAFrozenAgentLeavesItsCells(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{}, Frozen: true})
+	for _, text := range kinds(50) {
+		w.answer(loop.Event{Text: text})
+	}
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Zero(t, w.Partition().Version())
+	w.Freeze(false)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.NotZero(t, w.Partition().Version())
+}

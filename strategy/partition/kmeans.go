@@ -1,0 +1,234 @@
+package partition
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// A cell is one part of the space of vectors: what is nearer to its vector than to any other cell's.
+type cell struct {
+	id     uint64    // names its item, and is never used again
+	mass   float64   // the length of the sum of the vectors that it was made of
+	vector []float32 // of length 1; nobody may change it
+}
+
+// The bounds of the work.
+const (
+	perCell   = 10     // vectors that there must be for each cell
+	maxSample = 256    // vectors for each cell that Fit uses
+	rounds    = 25     // of k-means
+	seedings  = 3      // of which the best is used
+	maxMass   = 10_000 // so that a cell never ceases to follow
+)
+
+// unit returns the vector with length 1 in a slice of its own, or false for one that is zero or not finite.
+func unit(vector []float32) ([]float32, bool) {
+	var squares float64
+	for _, x := range vector {
+		squares += float64(x) * float64(x)
+	}
+	if !(squares > 0) || math.IsInf(squares, 0) {
+		return nil, false
+	}
+	length, out := math.Sqrt(squares), make([]float32, len(vector))
+	for i, x := range vector {
+		out[i] = float32(float64(x) / length)
+	}
+	return out, true
+}
+
+// dot returns the inner product of vectors of one length.
+func dot(a, b []float32) float32 {
+	var s0, s1, s2, s3 float32
+	b = b[:len(a)]
+	i := 0
+	for ; i+4 <= len(a); i += 4 {
+		s0 += a[i] * b[i]
+		s1 += a[i+1] * b[i+1]
+		s2 += a[i+2] * b[i+2]
+		s3 += a[i+3] * b[i+3]
+	}
+	for ; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return s0 + s1 + s2 + s3
+}
+
+// nearest returns the cell that is nearest to a unit vector, the first of equals, and how near it is. There must be one.
+func nearest(vector []float32, cells []cell) (at int, cosine float32) {
+	cosine = -2
+	for i := range cells {
+		if c := dot(vector, cells[i].vector); c > cosine {
+			at, cosine = i, c
+		}
+	}
+	return at, cosine
+}
+
+// make makes cells of unit vectors from nothing. They have no ids yet. Where the vectors are all alike there are fewer than k.
+func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) ([]cell, error) {
+	if most := maxSample * k; len(points) > most {
+		points = slices.Clone(points)
+		rng.Shuffle(len(points), func(i, j int) { points[i], points[j] = points[j], points[i] })
+		points = points[:most]
+	}
+	var best []cell
+	least := math.Inf(1)
+	for range seedings {
+		cells, rest, err := seed(ctx, points, nil, k, rng)
+		if err != nil {
+			return nil, err
+		}
+		if rest < least {
+			best, least = cells, rest
+		}
+	}
+	return settle(ctx, points, best, rounds)
+}
+
+// seed adds cells until there are k, each at a point that is drawn by how far it is from those before. It returns them, and how far all
+// points are from their cells in sum. On the unit sphere the squared distance is twice 1 - cosine.
+func seed(ctx context.Context, points [][]float32, cells []cell, k int, rng *rand.Rand) (all []cell, rest float64, err error) {
+	cells = slices.Clone(cells)
+	far := make([]float64, len(points))
+	for i, p := range points {
+		far[i] = 2
+		if len(cells) > 0 {
+			_, cosine := nearest(p, cells)
+			far[i] = distance(cosine)
+		}
+		rest += far[i]
+	}
+	for len(cells) < k && rest > 0 {
+		if err := ctx.Err(); err != nil {
+			return nil, 0, err
+		}
+		at, left := 0, rng.Float64()*rest
+		for i, d := range far {
+			if d > 0 {
+				at = i
+				if left -= d; left < 0 {
+					break
+				}
+			}
+		}
+		cells = append(cells, cell{vector: points[at]})
+		rest = 0
+		for i, p := range points {
+			far[i] = min(far[i], distance(dot(p, points[at])))
+			rest += far[i]
+		}
+	}
+	return cells, rest, nil
+}
+
+// distance is 0 also for what differs by rounding alone.
+func distance(cosine float32) float64 {
+	if d := 1 - float64(cosine); d > 1e-6 {
+		return d
+	}
+	return 0
+}
+
+// settle moves the cells to the middle of what is nearest to them, in at most this number of rounds. A cell's mass is what it was before, and
+// counts as much as that many points at its place. The cells that are given are not changed.
+func settle(ctx context.Context, points [][]float32, before []cell, rounds int) ([]cell, error) {
+	cells, of := slices.Clone(before), make([]int, len(points))
+	for i := range of {
+		of[i] = -1
+	}
+	for range rounds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		moved := assign(points, cells, of)
+		for i, sum := range sums(points, before, of) {
+			cells[i] = sum.cell(cells[i])
+		}
+		refill(points, cells, of)
+		if moved*1000 <= len(points) {
+			break
+		}
+	}
+	return cells, nil
+}
+
+// assign finds the cell of each point, and returns how many have another than before.
+func assign(points [][]float32, cells []cell, of []int) (moved int) {
+	for i, p := range points {
+		if at, _ := nearest(p, cells); at != of[i] {
+			of[i] = at
+			moved++
+		}
+	}
+	return moved
+}
+
+// A sum is that of the vectors of a cell.
+type sum []float64
+
+// sums adds up the points of each cell, and what the cell was before.
+func sums(points [][]float32, before []cell, of []int) []sum {
+	all := make([]sum, len(before))
+	for i, c := range before {
+		all[i] = make(sum, len(c.vector))
+		all[i].add(c.vector, c.mass)
+	}
+	for i, p := range points {
+		all[of[i]].add(p, 1)
+	}
+	return all
+}
+
+func (s sum) add(vector []float32, times float64) {
+	for i, x := range vector {
+		s[i] += times * float64(x)
+	}
+}
+
+// cell returns the cell at the middle. If there is none it stays where it is, without mass.
+func (s sum) cell(c cell) cell {
+	var squares float64
+	for _, x := range s {
+		squares += x * x
+	}
+	length := math.Sqrt(squares)
+	if c.mass = min(length, maxMass); length < 1e-9 {
+		c.mass = 0
+		return c
+	}
+	c.vector = make([]float32, len(s))
+	for i, x := range s {
+		c.vector[i] = float32(x / length)
+	}
+	return c
+}
+
+// refill puts each cell that has lost all its points, and was nothing before, at the point that is farthest from its own cell.
+func refill(points [][]float32, cells []cell, of []int) {
+	var byDistance []int
+	for i := range cells {
+		if cells[i].mass > 0 {
+			continue
+		}
+		if byDistance == nil {
+			byDistance = farthest(points, cells, of)
+		}
+		if len(byDistance) > 0 {
+			cells[i].vector, byDistance = points[byDistance[0]], byDistance[1:]
+		}
+	}
+}
+
+// farthest returns the points, the farthest from its cell first.
+func farthest(points [][]float32, cells []cell, of []int) []int {
+	cosines, order := make([]float32, len(points)), make([]int, len(points))
+	for i, p := range points {
+		cosines[i], order[i] = dot(p, cells[of[i]].vector), i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(cosines[a], cosines[b]) })
+	return order
+}

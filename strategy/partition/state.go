@@ -1,0 +1,181 @@
+package partition
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A state is a version of the cells. It is immutable. The zero state has none.
+type state struct {
+	version uint64
+	origin  string // names the first version, from which all others come
+	seen    uint64 // how many vectors they were made of
+	next    uint64 // the id of the next new cell
+	cells   []cell
+	items   []string // of the cells
+}
+
+// The file format, and the bounds of what is read.
+const (
+	format     = 1
+	maxCells   = 10_000
+	maxNumbers = 65_536 // of a vector
+)
+
+// A file is a state as JSON.
+type file struct {
+	Format  int        `json:"format"`
+	Version uint64     `json:"version"`
+	Origin  string     `json:"origin"`
+	Seen    uint64     `json:"seen"`
+	Next    uint64     `json:"next"`
+	Cells   []fileCell `json:"cells"`
+}
+
+type fileCell struct {
+	ID   uint64  `json:"id"`
+	Mass float64 `json:"mass"`
+	// Vector has four bytes for each number, as IEEE 754 has it, the least first; in JSON as base64.
+	Vector []byte `json:"vector"`
+}
+
+// A row is a partition as a store has it.
+type row struct {
+	Name string    `json:"name"`
+	At   time.Time `json:"at"`
+	File file      `json:"partition"`
+}
+
+var kind = records.Kind[row]{
+	Kind:  store.Kind{Name: "strategy.partition"},
+	Place: func(r row) (string, time.Time, []string) { return r.Name, r.At, nil },
+}
+
+func (s *state) numbers() int {
+	if len(s.cells) == 0 {
+		return 0
+	}
+	return len(s.cells[0].vector)
+}
+
+// named returns the state with the names of its items.
+func (s state) named(partition string) *state {
+	s.items = make([]string, len(s.cells))
+	for i := range s.cells {
+		s.items[i] = partition + ":" + strconv.FormatUint(s.cells[i].id, 10)
+	}
+	return &s
+}
+
+func (s *state) file() file {
+	f := file{Format: format, Version: s.version, Origin: s.origin, Seen: s.seen, Next: s.next, Cells: make([]fileCell, len(s.cells))}
+	for i := range s.cells {
+		c := &s.cells[i]
+		text := make([]byte, 0, 4*len(c.vector))
+		for _, x := range c.vector {
+			text = binary.LittleEndian.AppendUint32(text, math.Float32bits(x))
+		}
+		f.Cells[i] = fileCell{c.id, c.mass, text}
+	}
+	return f
+}
+
+// state reads a file. The error is without context.
+func (f *file) state() (state, error) {
+	s := state{version: f.Version, origin: f.Origin, seen: f.Seen, next: f.Next, cells: make([]cell, len(f.Cells))}
+	switch {
+	case f.Format != format:
+		return s, fmt.Errorf("format is %d, this version of heed reads %d", f.Format, format)
+	case len(f.Cells) == 0 || len(f.Cells) > maxCells:
+		return s, fmt.Errorf("has %d cells, must have 1 to %d", len(f.Cells), maxCells)
+	case f.Version == 0 || f.Origin == "":
+		return s, fmt.Errorf("has version %d and origin %q, must have both", f.Version, f.Origin)
+	}
+	ids := make(map[uint64]bool)
+	for i, c := range f.Cells {
+		if c.ID >= f.Next || ids[c.ID] {
+			return s, fmt.Errorf("cell %d: id %d must be below next, and no other cell's", i, c.ID)
+		}
+		ids[c.ID] = true
+		if !(c.Mass >= 0 && c.Mass <= maxMass) {
+			return s, fmt.Errorf("cell %d: mass %v must be in [0, %d]", i, c.Mass, maxMass)
+		}
+		vector, err := readVector(c.Vector)
+		if err != nil {
+			return s, fmt.Errorf("cell %d: %w", i, err)
+		}
+		if i > 0 && len(vector) != len(s.cells[0].vector) {
+			return s, fmt.Errorf("cell %d: its vector has %d numbers, and that of cell 0 has %d", i, len(vector), len(s.cells[0].vector))
+		}
+		s.cells[i] = cell{c.ID, c.Mass, vector}
+	}
+	return s, nil
+}
+
+func readVector(text []byte) ([]float32, error) {
+	if len(text) == 0 || len(text)%4 != 0 || len(text) > 4*maxNumbers {
+		return nil, fmt.Errorf("its vector has %d bytes, must have four for each number", len(text))
+	}
+	vector := make([]float32, 0, len(text)/4)
+	var squares float64
+	for word := range slices.Chunk(text, 4) {
+		x := math.Float32frombits(binary.LittleEndian.Uint32(word))
+		vector = append(vector, x)
+		squares += float64(x) * float64(x)
+	}
+	if !(math.Abs(squares-1) < 1e-3) {
+		return nil, fmt.Errorf("its vector must have length 1")
+	}
+	return vector, nil
+}
+
+// MarshalJSON returns the cells as JSON, for [Partition.Import]. A partition without cells is null.
+func (p *Partition) MarshalJSON() ([]byte, error) {
+	s := p.state.Load()
+	if s.version == 0 {
+		return []byte("null"), nil
+	}
+	return json.Marshal(s.file())
+}
+
+// Import takes over cells that [Partition.MarshalJSON] wrote, into a partition without cells or as a newer version of its own. Cells that come
+// from others are a [heed.ErrConflict], and so is another version that is not newer. The same version changes nothing. Text that
+// is no such JSON is a [*heed.InputError].
+func (p *Partition) Import(ctx context.Context, text []byte) error {
+	var f file
+	err := json.Unmarshal(text, &f)
+	var imported state
+	if err == nil {
+		imported, err = f.state()
+	}
+	if err != nil {
+		return fmt.Errorf("partition: import: %w", &heed.InputError{Field: "text", Reason: err.Error()})
+	}
+	err = p.change(ctx, time.Time{}, func(now *state) (*state, error) {
+		switch {
+		case now.version == 0, now.origin == imported.origin && imported.version > now.version && imported.next >= now.next:
+			return &imported, nil
+		case now.equal(&imported):
+			return nil, nil
+		default:
+			return nil, fmt.Errorf("version %d of the partition has other cells than version %d of the text: %w", now.version, imported.version, heed.ErrConflict)
+		}
+	})
+	return wrap("import", err)
+}
+
+func (s *state) equal(other *state) bool {
+	return s.version == other.version && s.origin == other.origin && slices.EqualFunc(s.cells, other.cells, func(a, b cell) bool {
+		return a.id == b.id && slices.Equal(a.vector, b.vector)
+	})
+}
