@@ -183,8 +183,7 @@ func suite(dir string) bool {
 	return strings.HasSuffix(dir, "test") || dir == "internal/storemodel" || dir == "internal/rulemodel"
 }
 
-// above reports whether a package stands on the others: a host needs to know either it or them. A host that has an item of its own needs no
-// strategy/partition.
+// above reports whether a package stands on the others, which a host may use without it.
 func above(dir string) bool {
 	return slices.Contains([]string{"loop", "web", "adapter"}, strings.Split(dir, "/")[0]) ||
 		slices.Contains([]string{"strategy/best", "strategy/money", "strategy/partition"}, dir)

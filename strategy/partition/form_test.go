@@ -22,7 +22,9 @@ var kinds = []func(i int) string{
 	func(i int) string {
 		return fmt.Sprintf("Bitte schreiben Sie dem Kunden Nummer %d eine freundliche Antwort auf seine Beschwerde.", i)
 	},
-	func(i int) string { return fmt.Sprintf("Почему сервер %d не отвечает на запросы?", i) },
+	func(i int) string {
+		return fmt.Sprintf("Почему сервер %d не отвечает на запросы?", i)
+	},
 	func(i int) string { return fmt.Sprintf("%d + %d * 3 = ?", i, 7*i) },
 }
 

@@ -368,13 +368,13 @@ func TestImportFaults(t *testing.T) {
 		`{`:    "unexpected end",
 		`{"format":2,"version":1,"origin":"x","next":1,"cells":[]}`: "format is 2, this version of heed reads 1",
 		file(""): "0 cells",
-		`{"format":1,"next":1,"cells":[` + cell(0, "1", unit) + `]}`: "version 0",
-		file(cell(2, "1", unit)):                                     "cell 0: id 2",
-		file(cell(0, "1", unit) + "," + cell(0, "1", unit)):          "cell 1: id 0",
-		file(cell(0, "-1", unit)):                                    "mass -1",
-		file(cell(0, "1", "AAA=")):                                   "2 bytes",
-		file(cell(0, "1", "AADAfw==")):                               "length 1", // not a number
-		file(cell(0, "1", "AAAAAA==")):                               "length 1", // 0
+		`{"format":1,"next":1,"cells":[` + cell(0, "1", unit) + `]}`:  "version 0",
+		file(cell(2, "1", unit)):                                      "cell 0: id 2",
+		file(cell(0, "1", unit) + "," + cell(0, "1", unit)):           "cell 1: id 0",
+		file(cell(0, "-1", unit)):                                     "mass -1",
+		file(cell(0, "1", "AAA=")):                                    "2 bytes",
+		file(cell(0, "1", "AADAfw==")):                                "length 1", // not a number
+		file(cell(0, "1", "AAAAAA==")):                                "length 1", // 0
 		file(cell(0, "1", unit) + "," + cell(1, "1", "AACAPwAAAAA=")): "cell 1: its vector has 2 numbers",
 		file(cell(0, "1", unit)) + "x":                                "invalid character",
 	} {
@@ -438,4 +438,3 @@ func assertField(t *testing.T, field string, err error) {
 		assert.Equal(t, field, input.Field)
 	}
 }
-
