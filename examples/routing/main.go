@@ -6,11 +6,14 @@
 //
 // Usage:
 //
-//	go run ./examples/routing [-data FILE] [-price P] [-runs N] [-seed S] [-json] [-svg FILE]
+//	go run ./examples/routing [-data FILE] [-forms FILE] [-price P] [-runs N] [-seed S] [-json] [-svg FILE]
 //
 // Without -data it makes a table of its own. A table is a CSV file with a header: the item, the question's id, and for
 // each arm whether it was right, 0 or 1. The last arm is the dear one: a task earns (right + P)/(1 + P) with any other, and
-// right/(1 + P) with the last.
+// right/(1 + P) with the last. At the end there is a curve of quality against the share of calls to the last arm, for prices from 0 to 0.60.
+//
+// With -forms, a CSV file with the item, the question's id and numbers about its text, the item is also the cell of these numbers, in place of the subject
+// and together with it.
 package main
 
 import (
@@ -28,6 +31,7 @@ func main() { show.Main("routing", command) }
 func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
 	flags := flag.NewFlagSet("routing", flag.ContinueOnError)
 	data := flags.String("data", "", "the `file` with the table; without it one is made")
+	forms := flags.String("forms", "", "the `file` with the form of each question, which policies then go by, too")
 	price := flags.Float64("price", 0.10, "what the last arm costs more, in right answers")
 	runs := flags.Int("runs", 20, "how many runs to average over")
 	seed := flags.Uint64("seed", 2026, "the seed of the runs' orders and choices")
@@ -49,12 +53,20 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 			return err
 		}
 	}
+	if *forms != "" {
+		if err := table.readForms(*forms); err != nil {
+			return err
+		}
+	}
 	if *picture != "" { // a file that can't be written is better known before the work than after it
 		if err := os.WriteFile(*picture, nil, 0o600); err != nil {
 			return err
 		}
 	}
 	s, err := run(ctx, table, *price, *runs, *seed, progress)
+	if err == nil {
+		s.Curve, err = table.drawCurve(ctx, *runs, *seed, progress)
+	}
 	if err != nil {
 		return err
 	}

@@ -45,18 +45,23 @@ func policies(t *table) []policy {
 			return nil
 		}})
 	}
-	return all
+	return append(all, t.byForm()...)
 }
 
 func learning(pooling strategy.Pooling) policy {
 	return policy{fmt.Sprint(pooling), func(ctx context.Context, r replay, chosen func(task, arm int) float64) error {
-		_, err := r.learn(ctx, pooling, chosen)
+		_, err := r.learn(ctx, pooling, r.subject, chosen)
 		return err
 	}}
 }
 
-// learn lets heed choose an arm for every task and learn from what it earned. It is the whole of what a host does.
-func (r replay) learn(ctx context.Context, pooling strategy.Pooling, chosen func(task, arm int) float64) (*strategy.Learner, error) {
+// subject is the item of a task, if nothing else is.
+func (r replay) subject(task int) (string, error) {
+	return r.table.items[r.table.tasks[task].item], nil
+}
+
+// learn lets heed choose an arm for every task, by its item, and learn from what it earned. It is the whole of what a host does.
+func (r replay) learn(ctx context.Context, pooling strategy.Pooling, item func(task int) (string, error), chosen func(task, arm int) float64) (*strategy.Learner, error) {
 	st, err := memstore.New(memstore.Config{NoHistory: true})
 	if err != nil {
 		return nil, err
@@ -74,9 +79,11 @@ func (r replay) learn(ctx context.Context, pooling strategy.Pooling, chosen func
 		return nil, err
 	}
 	for i, task := range r.table.stream(r.seed, r.run) {
-		query := r.query(r.table.tasks[task].item)
-		query.Session = strconv.Itoa(i)
-		choice, err := learner.Select(ctx, query)
+		name, err := item(task)
+		if err != nil {
+			return nil, err
+		}
+		choice, err := learner.Select(ctx, strategy.Query{Item: name, Category: category, Session: strconv.Itoa(i)})
 		if err != nil {
 			return nil, err
 		}
@@ -97,19 +104,17 @@ func (r replay) arms() ([]strategy.Arm, map[strategy.ArmID]int) {
 	return arms, index
 }
 
-func (r replay) query(item int) strategy.Query {
-	return strategy.Query{Item: r.table.items[item], Category: "questions"}
-}
+const category = "questions"
 
 // settled plays a run with heed's default pooling and returns what is then believed to be each item's best arm.
 func (r replay) settled(ctx context.Context) ([]int, error) {
-	learner, err := r.learn(ctx, strategy.TwoLevel{}, func(task, arm int) float64 { return r.table.reward(task, arm, r.price) })
+	learner, err := r.learn(ctx, strategy.TwoLevel{}, r.subject, func(task, arm int) float64 { return r.table.reward(task, arm, r.price) })
 	if err != nil {
 		return nil, err
 	}
 	best := make([]int, len(r.table.items))
 	for i := range best {
-		beliefs, err := learner.Beliefs(ctx, r.query(i))
+		beliefs, err := learner.Beliefs(ctx, strategy.Query{Item: r.table.items[i], Category: category})
 		if err != nil {
 			return nil, err
 		}

@@ -35,6 +35,9 @@ there is left to learn.
 
 `)
 	s.reportSettled(&b)
+	if err := s.reportCurve(&b); err != nil {
+		return err
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -17,6 +17,7 @@ type study struct {
 	Runs     int      `json:"runs"`
 	Price    float64  `json:"price"`
 	Policies []result `json:"policies"`
+	Curve    []point  `json:"curve"` // see [table.drawCurve]
 
 	table *table
 	// settled is the arm that heed found to be best for each item, and best the one that is.

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/heedhq/heed/evidence"
 )
@@ -19,6 +20,9 @@ type table struct {
 	arms  []string
 	items []string // in the order in which they appear
 	tasks []task
+
+	questions []string    // the ids of the tasks' questions
+	forms     [][]float32 // of the tasks' questions; nil: they are not known
 }
 
 type task struct {
@@ -88,7 +92,7 @@ func parseTable(name string, r io.Reader) (*table, error) {
 			}
 			right[i] = cell == "1"
 		}
-		t.tasks = append(t.tasks, task{item, right})
+		t.tasks, t.questions = append(t.tasks, task{item, right}), append(t.questions, record[1])
 	}
 	if len(t.tasks) == 0 {
 		return nil, fmt.Errorf("%s: has no tasks", name)
@@ -116,7 +120,7 @@ func makeTable() *table {
 			for arm, rate := range rates {
 				right[arm] = rng.Float64() < rate
 			}
-			t.tasks = append(t.tasks, task{i, right})
+			t.tasks, t.questions = append(t.tasks, task{i, right}), append(t.questions, strconv.Itoa(len(t.tasks)))
 		}
 	}
 	return t
