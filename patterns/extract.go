@@ -127,10 +127,37 @@ func tokens(text string) (all []string) {
 	return all
 }
 
+// plainer leaves out the "in order" of "in order to", which tells of no order, and names the tests where "they" are meant.
+func plainer(text []string) []string {
+	kept, meant := text[:0], ""
+	for i := 0; i < len(text); i++ {
+		switch t := text[i]; {
+		case t == "in" && at(text, i+1) == "order" && at(text, i+2) == "to":
+			i++
+			continue
+		case plurals[t]:
+			meant = t
+		case (t == "they" || t == "them") && meant == "tests":
+			text[i] = meant
+		}
+		kept = append(kept, text[i])
+	}
+	return kept
+}
+
+// plurals are words for which "they" may stand, persons or things.
+var plurals = setOf(`tests agents workers subtasks tasks steps commits changes types interfaces layers features files routes endpoints
+	modules components we reviewers engineers developers users colleagues people team`)
+
 var articles = setOf("a an the all any each every its their our my your his her this that these those only just also always own very")
 
-func setOf(words string) map[string]bool {
-	set := make(map[string]bool)
+// A set is a set of words.
+type set map[string]bool
+
+func (s set) has(word string) bool { return s[word] }
+
+func setOf(words string) set {
+	set := make(set)
 	for _, w := range strings.Fields(words) {
 		set[w] = true
 	}
@@ -207,6 +234,7 @@ func (r *Recorder) findings(text []string) (all []finding) {
 		words    []word
 	}
 	starts := make(map[string][]phrase) // phrases that may begin with this token
+	undone := unreal(text)
 	for at, token := range text {
 		mine, known := starts[token]
 		if !known {
@@ -221,7 +249,7 @@ func (r *Recorder) findings(text []string) (all []finding) {
 		}
 		for _, p := range mine {
 			if places, ok := match(p.words, text, at, true); ok && len(places) > 0 {
-				all = append(all, finding{p.approach, places, !rejected(text, places)})
+				all = append(all, finding{p.approach, places, !undone[places[len(places)-1]] && !rejected(text, places)})
 			}
 		}
 	}
@@ -241,7 +269,7 @@ func mayBegin(words []word, token string) bool {
 // that the text rejects ("don't split by layer", "splitting by layer was a mistake") or asks about are not among them.
 // Config.Extract has the last word. Put the result into [Outcome].Patterns if the text is what the agent did.
 func (r *Recorder) Extract(ctx context.Context, text string) (ids []PatternID, err error) {
-	all := r.findings(tokens(text))
+	all := r.findings(plainer(tokens(text)))
 	for i := range r.approaches {
 		id := r.approaches[i].id
 		shown := slices.ContainsFunc(all, func(f finding) bool {

@@ -1,6 +1,9 @@
 package patterns
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // This file tells whether a text follows an approach that it speaks of, or rejects it, judges it, or asks about it.
 
@@ -8,12 +11,13 @@ import "strings"
 const reach = 14
 
 var (
-	negators = setOf(`not never no avoid avoids avoiding avoided without cannot dont stop stops stopped stopping quit against refuse refused forbid
+	negators = setOf(`not never no nothing none avoid avoids avoiding avoided without cannot dont stop stops stopped stopping quit against refuse refused forbid
 		forbidden neither nor nobody hardly barely rarely seldom refrain resist abandon abandoned dropped reject rejected skip skipped discourage
 		discouraged regret regretted dislike considered whether unless if impossible pointless senseless useless unwise foolish wrong mistake
-		mistaken overkill dangerous risky tempting instead`)
+		mistaken overkill dangerous risky tempting instead forgot neglected overlooked scrapped shelved vetoed ditched declined cancelled postponed
+		lacks lacked lacking`)
 	// pairs reject with the word after them.
-	pairs = map[string]map[string]bool{
+	pairs = map[string]set{
 		"rather": setOf("than"), "away": setOf("from"), "gave": setOf("up"), "ruled": setOf("out"), "used": setOf("to"), "problem": setOf("with"),
 		"trouble": setOf("with"), "failed": setOf("to at with when because by"), "little": setOf("sense point reason use value"),
 		"bad": setOf("idea"), "last": setOf("time"), "should": setOf("have"), "could": setOf("have"), "would": setOf("have"),
@@ -25,20 +29,27 @@ var (
 	pronouns   = setOf("it this that which they these those")
 	linking    = setOf("is was are were be been being would will seems seemed looks looked proved turned has have had got did does do can could should")
 	bad        = setOf(`mistake mistaken wrong bad terrible poor disaster disastrous abandoned rejected dropped discarded reverted regretted pointless
-		useless overkill unnecessary impossible impractical unwise forbidden banned discouraged harmful counterproductive failure`)
+		useless overkill unnecessary error blunder flop fiasco nightmare waste replaced scrapped shelved vetoed cancelled postponed impossible impractical unwise forbidden banned discouraged harmful counterproductive failure`)
 	failing = setOf("failed fails backfired backfires broke hurt hurts")
 	good    = setOf(`work worked help helped pay paid scale fit go succeed good great worth worthwhile wise right option viable feasible useful possible
 		appropriate advisable recommended needed necessary allowed wanted done used chosen smart sense way apply happen again`)
 	causes                = setOf("caused causes led leads created creates brought brings meant means")
 	infinitive, agreement = setOf("to"), setOf("yes yep yeah sure definitely absolutely")
 
+	reports = setOf("showed shows told said found proved revealed")
+	agrees  = setOf("objected minded doubted complained opposed disagreed regretted")
+	// unmet follow "was" where something was only meant.
+	unmet = setOf("planned proposed suggested considered discussed debated intended supposed contemplated plan idea intention proposal suggestion recommendation")
+	// referents go on about what was said, as pronouns do.
+	referents = setOf("idea approach split strategy attempt experiment decision choice")
+
 	trouble = setOf("trouble problems conflicts chaos rework delays confusion")
 )
 
-// soon reports whether one of the next four words, before any mark or negation, is in the set.
-func soon(text []string, from int, set map[string]bool) bool {
+// soon reports whether one of the next four words, before any mark or negation, is among these.
+func soon(text []string, from int, words set) bool {
 	for i := from; i < len(text) && i < from+4 && !isMark(text[i]); i++ {
-		if set[text[i]] {
+		if words[text[i]] {
 			return true
 		}
 		if negators[text[i]] || text[i] == "no" {
@@ -55,7 +66,7 @@ func negates(text []string, i int) bool {
 		next = text[i+1]
 	}
 	switch t := text[i]; {
-	case next == "forget" || next == "hesitate" || next == "fail", next == "only" || next == "just" || next == "merely" || next == "doubt":
+	case next == "forget" || next == "hesitate" || next == "fail", next == "only" || next == "just" || next == "merely" || next == "doubt", agrees[next]:
 		return false
 	case t == "instead":
 		return next == "of"
@@ -71,6 +82,10 @@ func negated(text []string, end int, own map[int]bool) bool {
 	for i, n := end-1, 0; i >= 0 && n < reach; i, n = i-1, n+1 {
 		switch {
 		case own[i]:
+		case text[i] == "by" && strings.HasSuffix(at(text, i+1), "ing") && !(i > 0 && negates(text, i-1)):
+			return false
+		case text[i] == "and" && turnsAt(text, i):
+			return false
 		case text[i] == ":":
 			return i > 0 && negates(text, i-1) && text[i-1] != "no"
 		case stops[text[i]]:
@@ -91,6 +106,8 @@ func judged(text []string, i int, linked bool) bool {
 		return !afterArticle || pronouns[text[i-1]]
 	case bad[t]:
 		return linked
+	case unmet[t]:
+		return linked && happened(text, i) && !confirmed(text, nextTurn(text, i))
 	case causes[t]:
 		return soon(text, i+1, trouble)
 	case t == "out" && i+3 < len(text) && text[i+1] == "of" && text[i+3] == "question":
@@ -103,6 +120,19 @@ func judged(text []string, i int, linked bool) bool {
 		return i+2 < len(text) && (text[i+1] == "no" || text[i+1] == "little") && text[i+2] == "sense"
 	}
 	return false
+}
+
+// happened reports whether "was" or "been" stands within the four words before a place.
+func happened(text []string, i int) bool {
+	return slices.ContainsFunc(text[max(0, i-4):i], setOf("was were been").has)
+}
+
+// nextTurn returns the place where the text next turns.
+func nextTurn(text []string, i int) int {
+	for i < len(text) && !turnsAt(text, i) {
+		i++
+	}
+	return i
 }
 
 // condemned reports whether the words after a phrase find fault with it: in its own clause, or in one that goes on about it.
@@ -121,12 +151,17 @@ func condemned(text []string, from int) bool {
 				for next < len(text) && (articles[text[next]] && !pronouns[text[next]] || text[next] == "but" || text[next] == "and") {
 					next++
 				}
-				reading = next < len(text) && (pronouns[text[next]] || judged(text, next, true))
-				linked = reading && !pronouns[text[next]]
+				goesOn := next < len(text) && (pronouns[text[next]] || referents[text[next]])
+				reading = next < len(text) && (goesOn || judged(text, next, true))
+				linked = reading && !goesOn
 			}
 			if !reading && (t == "." || t == ";" || t == "!") {
 				return false
 			}
+		case t == "that" && reports[at(text, i-1)]:
+			reading = false
+		case n == 0 && (t == "would" || t == "might"):
+			return true
 		case !reading:
 		case judged(text, i, linked):
 			return true
@@ -160,5 +195,9 @@ func rejected(text []string, places []int) bool {
 	for _, t := range text[first:last] {
 		turned = turned || t == "but" || t == "instead"
 	}
-	return negated(text, last, own) || !turned && negated(text, first, own) || condemned(text, last+1) || asked(text, last)
+	if negated(text, last, own) || !turned && negated(text, first, own) {
+		turn := nextTurn(text, last)
+		return at(text, turn) != "but" && at(text, turn) != "yet" || !confirmed(text, turn)
+	}
+	return condemned(text, last+1) || asked(text, last)
 }
