@@ -22,7 +22,7 @@ const (
 // Portuguese, Japanese or Chinese: "undo that", "can you undo that?", "never mind".
 //
 // A question about undoing is no command, nor is a quotation, a report, a condition, a negation, code, or a task that names
-// a thing of its own: "How do I undo it?", "don't undo it", "undo it if it rains", "cancel my subscription". Command prefers
+// a thing of its own: "How do I undo it?", "don't undo it", "undo it if it rains", "cancel my subscription", "undo the last commit". Command prefers
 // a missed command to a false one. It knows the phrases of grammar.txt and their words. It is safe for concurrent use.
 func Command(text string) bool {
 	if len(text) > longest {
@@ -76,7 +76,7 @@ func judge(all []*reader, i int) verdict {
 	loose := !strict && c.whole("loose")
 	switch {
 	case sure:
-	case !strict && !loose && !isFree(all, i), c.has("bar"):
+	case !strict && !loose && !isFree(all, i), c.has("bar"), c.ofSoftware():
 		return unrelated
 	case loose && c.speaksOf():
 		return refused
@@ -102,8 +102,11 @@ func isFree(all []*reader, i int) bool {
 	for n := i + 1; n < min(i+3, len(all)) && all[n].sentence == c.sentence && !c.whole("free") && !all[i].whole("courtesy"); n++ {
 		c = &reader{grammar: c.grammar, clause: clause{words: slices.Concat(c.words, all[n].words)}}
 	}
-	return c.whole("free") && !c.has("bar") && !c.speaksOf()
+	return c.whole("free") && !c.has("bar") && !c.speaksOf() && !c.ofSoftware()
 }
+
+// ofSoftware reports whether a clause is about a thing of software that is not the assistant's answer: a task like "undo the last commit".
+func (r *reader) ofSoftware() bool { return r.has("software") && !r.has("own") }
 
 // speaksOf reports whether a clause with the words of a command is a question, a condition, a task or about words.
 func (r *reader) speaksOf() bool {
