@@ -50,7 +50,7 @@ func (c *Config) ask(r *Request, shown []Candidate) string {
 func (c *Config) happened(r *Request, alone bool) string {
 	titled, code := c.Prompts.Event != "", r.Code
 	if c.Prompts.Bare && prompt.Check(r.Text) != nil {
-		code = code || titled || !alone || strings.Contains(plain(r.Text), plain(c.Prompts.Candidates))
+		code = code || titled || !alone || plain(r.Text).has(plain(c.Prompts.Candidates))
 	}
 	switch fenced := prompt.Code(r.Text, c.MaxText); {
 	case titled && code:

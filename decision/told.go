@@ -28,7 +28,7 @@ func (d *Decider) told(ctx context.Context, r *Request, res *Result, s heed.Simi
 	said := plain(all)
 	for _, c := range withheld {
 		action := plain(c.Action)
-		told[c.HeuristicID] = strings.TrimSpace(action) == "" || strings.Contains(said, action)
+		told[c.HeuristicID] = action.letters == "" || said.has(action)
 	}
 	for _, c := range shown {
 		similarities, err := compare(ctx, d.similar, s, c.Action, actions(withheld))
@@ -45,16 +45,21 @@ func (d *Decider) told(ctx context.Context, r *Request, res *Result, s heed.Simi
 	if _, ok := s.(*sameMeaning); ok { // each call of a model costs, so it must look like a paraphrase
 		least = mayParaphrase
 	}
-	parts := sentences(all, maxSentences)
+	folding := func(text string) string { return text }
+	if _, ok := s.(heed.Trigrams); ok { // it compares spellings, and others may know them
+		folding = words.Fold
+	}
+	parts := sentences(folding(all), maxSentences)
 	for _, c := range withheld {
 		if told[c.HeuristicID] || !agree[c.HeuristicID] {
 			continue
 		}
-		likely := likeliest(c.Action, parts, least)
+		action := folding(c.Action)
+		likely := likeliest(action, parts, least)
 		if len(likely) == 0 {
 			continue
 		}
-		similarities, err := compare(ctx, d.similar, s, c.Action, likely)
+		similarities, err := compare(ctx, d.similar, s, action, likely)
 		if err != nil {
 			return nil, err
 		}
@@ -119,8 +124,49 @@ func sentencesOf(text string) (all []string) {
 	return all
 }
 
-// plain returns the words of a text in lower case, with one blank before and behind each.
-func plain(text string) string {
-	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
-	return " " + strings.Join(all, " ") + " "
+// A saying is a text as it is compared.
+type saying struct {
+	words   string // with one blank before and behind each
+	letters string // without blanks
+	edges   []bool // where in letters a word may begin or end: in a script without blanks, anywhere
+}
+
+// plain returns the words of a text, whatever their spelling: see [words.Fold].
+func plain(text string) saying {
+	all := strings.FieldsFunc(words.Fold(text), func(r rune) bool { return !unicode.In(r, unicode.L, unicode.N, unicode.M) })
+	s := saying{words: " " + strings.Join(all, " ") + " ", letters: strings.Join(all, "")}
+	s.edges = make([]bool, len(s.letters)+1)
+	at := 0
+	for _, word := range all {
+		s.edges[at] = true
+		for i, r := range word {
+			if words.Dense(r) {
+				s.edges[at+i], s.edges[at+i+utf8.RuneLen(r)] = true, true
+			}
+		}
+		at += len(word)
+	}
+	s.edges[at] = true
+	return s
+}
+
+// has reports whether a text has another one in it, with the same blanks or with others.
+func (s saying) has(other saying) bool {
+	if strings.Contains(s.words, other.words) {
+		return true
+	}
+	const most = 1000 // places at which it may begin
+	begin := 0
+	for range most {
+		i := strings.Index(s.letters[begin:], other.letters)
+		if i < 0 || other.letters == "" {
+			return false
+		}
+		if begin += i; s.edges[begin] && s.edges[begin+len(other.letters)] {
+			return true
+		}
+		_, n := utf8.DecodeRuneInString(s.letters[begin:])
+		begin += n
+	}
+	return false
 }

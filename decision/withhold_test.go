@@ -75,6 +75,22 @@ func TestWhatThePromptTellsIsNotCompared(t *testing.T) {
 		"a word of it":      {func(_ *decision.Config, r *decision.Request) { r.Briefing = "rotate the logsheets" }, []string{"same", "other"}},
 		"the event itself":  {func(_ *decision.Config, r *decision.Request) { r.Text = "Shall I rotate the logs?" }, []string{"other"}},
 		"the conversation":  {func(_ *decision.Config, r *decision.Request) { r.Told = []string{"You could rotate the logs."} }, []string{"other"}},
+		"in full width": {func(_ *decision.Config, r *decision.Request) {
+			r.Text = "Ｓｈａｌｌ　Ｉ　ｒｏｔａｔｅ　ｔｈｅ　ｌｏｇｓ？"
+		}, []string{"other"}},
+		"with look-alikes":  {func(_ *decision.Config, r *decision.Request) { r.Text = "Rоtаtе thе Iоgs" }, []string{"other"}},
+		"with soft hyphens": {func(_ *decision.Config, r *decision.Request) { r.Told = []string{"Ro\u00adta\u00adte the lo\u200bgs"} }, []string{"other"}},
+		"without blanks":    {func(_ *decision.Config, r *decision.Request) { r.Text = "call RotateTheLogs()" }, []string{"other"}},
+		"with more blanks":  {func(_ *decision.Config, r *decision.Request) { r.Briefing = "r o t a t e  t h e  l o g s" }, []string{"other"}},
+		"with accents":      {func(_ *decision.Config, r *decision.Request) { r.Text = "rótáte the lo\u0301gs" }, []string{"other"}},
+		"in Chinese, without blanks": {func(c *decision.Config, r *decision.Request) {
+			r.Candidates[0].Action, c.LLM = "打开窗户", model("打开窗户")
+			r.Text = "请打开窗户吧"
+		}, []string{"other"}},
+		"a near paraphrase with look-alikes": {func(_ *decision.Config, r *decision.Request) {
+			r.Text = "It is full. Rоtаtе аll the lоgs? It is late."
+		}, []string{"other"}},
+		"letters within other words": {func(_ *decision.Config, r *decision.Request) { r.Text = "Berotate the logsheets" }, []string{"same", "other"}},
 		"a near paraphrase in a briefing": {func(_ *decision.Config, r *decision.Request) {
 			r.Briefing = "Be brief.\n- Rotate all the logs.\n- Tell nobody."
 		}, []string{"other"}},

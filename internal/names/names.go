@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A script has letters and marks that stand together in a word.
@@ -52,9 +54,6 @@ var scripts = []script{
 	}},
 }
 
-// look are letters that look like Latin ones.
-const look = "аеорсухіјѕһԁԛԝӏ" + "ονρυιαγχκ" + "օսհցզյո"
-
 // swappable are marks that stand below or above the character before them, so that their order says nothing: the sign for no vowel,
 // dots, tones and vowels.
 var swappable = []rune{
@@ -75,7 +74,7 @@ func Canonical(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	letters := compose(ordered([]rune(name)))
+	letters := text.Compose(ordered([]rune(name)))
 	for i, r := range letters { // a sigma that ends a word has a form of its own
 		if r == 'σ' && i > 0 && unicode.IsLetter(letters[i-1]) && (i+1 == len(letters) || !unicode.IsLetter(letters[i+1])) {
 			letters[i] = 'ς'
@@ -115,32 +114,6 @@ func ordered(letters []rune) []rune {
 	return letters
 }
 
-// compose puts letters and marks together where there is a letter for both.
-func compose(letters []rune) []rune {
-	var whole []rune
-	for _, r := range letters {
-		if last := len(whole) - 1; last >= 0 {
-			if one := together(whole[last], r); one != 0 {
-				whole[last] = one
-				continue
-			}
-		}
-		whole = append(whole, r)
-	}
-	return whole
-}
-
-// together returns the letter that is a letter with a mark, or 0.
-func together(letter, mark rune) rune {
-	pairs := []rune(composed[mark])
-	for i := 0; i < len(pairs); i += 2 {
-		if pairs[i] == letter {
-			return pairs[i+1]
-		}
-	}
-	return 0
-}
-
 // check reports a name that may not be.
 func check(letters []rune) error {
 	foreign, posing, now := false, true, ""
@@ -164,7 +137,7 @@ func check(letters []rune) error {
 		}
 		now = name
 		if r > '~' {
-			foreign, posing = true, posing && strings.ContainsRune(look, r)
+			foreign, posing = true, posing && text.Latin(r) != 0
 		}
 	}
 	if foreign && posing {

@@ -14,7 +14,7 @@ func TestGrammar(t *testing.T) {
 	require.Len(t, languages, 8)
 	for _, g := range languages {
 		named := map[int]bool{g.names["dependent"]: true, g.names["again"]: true}
-		for _, name := range []string{"command", "loose", "free", "sure", "bar", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention", "speech", "speaking"} {
+		for _, name := range []string{"command", "loose", "free", "sure", "bar", "bare", "dismissal", "courtesy", "complaint", "keep", "ask", "task", "condition", "mention", "speech", "speaking", "software", "own"} {
 			assert.Contains(t, g.names, name, g.name)
 			named[g.names[name]] = true
 		}

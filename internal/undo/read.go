@@ -193,15 +193,9 @@ func normalise(written string) string {
 			out = append(out, unicode.ToLower(r))
 			continue
 		}
-		switch {
+		switch r = text.Width(r); {
 		case r == foreignRune || r == utf8.RuneError:
 			r = '#' // no word
-		case r >= '！' && r <= '～':
-			r -= '！' - '!'
-		case r == '\u3000':
-			r = ' '
-		case r >= '･' && r <= 'ﾟ':
-			r = halfWidth[r-'･']
 		case r == '´' || r == 'ʼ':
 			r = '\''
 		case r == '…' || r == '、' || r == '・':
@@ -210,7 +204,7 @@ func normalise(written string) string {
 			r = '—'
 		case r == '‐' || r == '‑':
 			r = '-'
-		case r == '〜' || r == '～':
+		case r == '〜':
 			r = '~'
 		}
 		r = unicode.ToLower(r)
@@ -226,9 +220,6 @@ func normalise(written string) string {
 	}
 	return string(out)
 }
-
-// halfWidth has the letters that the half-width ones stand for, from U+FF65 on.
-var halfWidth = []rune(",ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309A")
 
 // accents has for each combining mark the letters and what they become with it.
 var accents = map[rune]string{

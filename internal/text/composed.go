@@ -1,4 +1,4 @@
-package names
+package text
 
 // composed has for each mark pairs of a letter: without the mark, and with it. A letter with two marks is there for each order of
 // the marks.

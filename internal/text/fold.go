@@ -1,0 +1,149 @@
+package text
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Fold returns a text as it looks and not as it is spelled: in small letters without accents, of one width, without characters that
+// nobody sees, and with one letter for those that look alike, such as a Cyrillic and a Latin one. Folding it again changes nothing. The
+// result is for comparisons only, and is found in time linear in the text.
+func Fold(written string) string {
+	var b strings.Builder
+	b.Grow(len(written))
+	for _, r := range written {
+		switch r = folded(r); {
+		case r == 'ß':
+			b.WriteString("ss")
+		case r != 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// folded returns what a character is folded to: 0 for nothing.
+func folded(r rune) rune {
+	if r < utf8.RuneSelf {
+		return alike(unicode.ToLower(r))
+	}
+	if unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r) {
+		return 0
+	}
+	r = unicode.ToLower(unicode.ToUpper(styled(Width(r))))
+	for base := bases[r]; base != 0; base = bases[r] {
+		r = base
+	}
+	if unicode.Is(unicode.M, r) {
+		return 0
+	}
+	return alike(r)
+}
+
+// alike returns one letter for those that look alike.
+func alike(r rune) rune {
+	switch r {
+	case 'l', '1', '|':
+		return 'i'
+	case '0':
+		return 'o'
+	}
+	if r < utf8.RuneSelf {
+		return r
+	}
+	if latin := cmp.Or(Latin(r), largeAlike[r]); latin != 0 {
+		return alike(latin)
+	}
+	return r
+}
+
+// Latin returns the small Latin letter that a small letter of another script looks like, and 0 if there is none.
+func Latin(r rune) rune { return smallAlike[r] }
+
+// The letters that look like Latin ones, and those whose capitals do.
+var (
+	smallAlike = pairs("аaеeоoрpсcуyхxіiјjѕsһhԁdԛqԝwӏl" + "οoνvρpιiυuαaγyχxκk" + "օoսuհhցgզqյjոn" + "ɑaɡgϲcⅰiⅴvⅹxⅼlⅽcⅾdⅿm")
+	largeAlike = pairs("вbкkмmнhтt" + "βbεeζzμmτt")
+)
+
+// pairs reads letters, each with what it looks like.
+func pairs(written string) map[rune]rune {
+	letters, all := []rune(written), make(map[rune]rune)
+	for i := 0; i+1 < len(letters); i += 2 {
+		all[letters[i]] = letters[i+1]
+	}
+	return all
+}
+
+// Width returns a character of full or half width as one of the usual width.
+func Width(r rune) rune {
+	switch {
+	case r >= '！' && r <= '～':
+		return r - '！' + '!'
+	case r == '\u3000':
+		return ' '
+	case r >= '･' && r <= 'ﾟ':
+		return halfWidth[r-'･']
+	}
+	return r
+}
+
+// halfWidth has the letters that the half-width ones stand for, from U+FF65 on.
+var halfWidth = []rune("・ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン\u3099\u309A")
+
+// styled returns the plain letter or digit of one in a circle, or of one in bold, italics, script and the like.
+func styled(r rune) rune {
+	switch {
+	case r >= 0x1d400 && r <= 0x1d6a3:
+		n := (r - 0x1d400) % 52
+		if n < 26 {
+			return 'A' + n
+		}
+		return 'a' + n - 26
+	case r >= 0x1d7ce && r <= 0x1d7ff:
+		return '0' + (r-0x1d7ce)%10
+	case r >= 'Ⓐ' && r <= 'ⓩ':
+		return 'a' + (r-'Ⓐ')%26
+	}
+	return r
+}
+
+// bases has for each letter with a mark one with a mark less.
+var bases = func() map[rune]rune {
+	all := make(map[rune]rune)
+	for _, written := range composed {
+		letters := []rune(written)
+		for i := 0; i+1 < len(letters); i += 2 {
+			all[letters[i+1]] = letters[i]
+		}
+	}
+	return all
+}()
+
+// Compose puts letters and marks together where there is a letter for both.
+func Compose(letters []rune) []rune {
+	var whole []rune
+	for _, r := range letters {
+		if last := len(whole) - 1; last >= 0 {
+			if one := together(whole[last], r); one != 0 {
+				whole[last] = one
+				continue
+			}
+		}
+		whole = append(whole, r)
+	}
+	return whole
+}
+
+// together returns the letter that is a letter with a mark, or 0.
+func together(letter, mark rune) rune {
+	letters := []rune(composed[mark])
+	for i := 0; i < len(letters); i += 2 {
+		if letters[i] == letter {
+			return letters[i+1]
+		}
+	}
+	return 0
+}
