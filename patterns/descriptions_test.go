@@ -45,38 +45,51 @@ var added = []patterns.Approach{
 	}},
 }
 
-// TestDescriptions scores extraction on descriptions that were written without having read the phrases. The first score was 48 of 72,
-// with six that are credited with a way that the text does not follow. Since then the rules were improved by somebody who had seen the
-// beginnings of the misses. So the score is no estimate for other texts.
+// TestDescriptions scores extraction on descriptions that were written without having read the phrases. In descriptions.json the first
+// score was 48 of 72, and the rules were improved since by somebody who had seen the beginnings of the misses. unseen.json was scored
+// after that, once, and nothing was changed for it.
 func TestDescriptions(t *testing.T) {
 	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(), added...)})
-	all := readJSON[[]struct {
-		Text        string
-		Ways, Avoid []string
-	}](t, "testdata/descriptions.json")
-	require.Len(t, all, 72)
-	right, wrong := 0, 0
-	missed := ""
-	for i, d := range all {
-		var got []string
-		names := w.extracted(d.Text)
-		for way, name := range ways {
-			if slices.Contains(names, name) {
-				got = append(got, way)
+	for _, c := range []struct {
+		file                string
+		total, right, wrong int
+	}{
+		{"testdata/descriptions.json", 72, 66, 3},
+		{"testdata/unseen.json", 60, 45, 3},
+	} {
+		all := readJSON[[]description](t, c.file)
+		require.Len(t, all, c.total, c.file)
+		right, wrong, missed := 0, 0, ""
+		for i, d := range all {
+			got := d.found(w.extracted(d.Text))
+			if slices.Sort(d.Ways); slices.Equal(got, d.Ways) {
+				right++
+			} else {
+				missed += fmt.Sprintf(" %d", i+1)
+			}
+			if slices.ContainsFunc(got, func(way string) bool { return !slices.Contains(d.Ways, way) }) {
+				wrong++
 			}
 		}
-		slices.Sort(got)
-		slices.Sort(d.Ways)
-		if slices.Equal(got, d.Ways) {
-			right++
-		} else {
-			missed += fmt.Sprintf(" %d", i+1)
-		}
-		if slices.ContainsFunc(got, func(way string) bool { return !slices.Contains(d.Ways, way) }) {
-			wrong++
+		assert.GreaterOrEqual(t, right, c.right, "%s: right", c.file)
+		assert.LessOrEqual(t, wrong, c.wrong, "%s: credited with a way that they do not follow", c.file)
+		t.Logf("%s: %d of %d right, %d wrongly credited. Wrong are%s", c.file, right, len(all), wrong, missed)
+	}
+}
+
+// A description says how a task was done, with the names of the ways that it says were followed.
+type description struct {
+	Text string
+	Ways []string
+}
+
+// found returns the names of the ways that were extracted, in order.
+func (d description) found(extracted []string) (got []string) {
+	for way, name := range ways {
+		if slices.Contains(extracted, name) {
+			got = append(got, way)
 		}
 	}
-	assert.GreaterOrEqual(t, right, 66, "right")
-	assert.LessOrEqual(t, wrong, 3, "credited with a way that they do not follow")
-	t.Logf("%d of %d right, %d wrongly credited. Wrong are%s", right, len(all), wrong, missed)
+	slices.Sort(got)
+	return got
 }
