@@ -45,6 +45,7 @@ type commands struct {
 	Doctor     doctorCommand      `cmd:"" help:"Check the store: its file, tables, records and sweeps."`
 	Rebuild    rebuildCommand     `cmd:"" help:"Change how evidence is kept: half-lives, and sources apart."`
 	Migrate    migrateCommand     `cmd:"" help:"Make heed's tables, or bring them up to date."`
+	Replay     replayCommand      `cmd:"" help:"Learn from a log of past requests, and estimate what heed would have earned."`
 	Export     exportCommand      `cmd:"" help:"Write all of heed's tables as lines of JSON."`
 	Import     importCommand      `cmd:"" help:"Fill an empty store from an export."`
 	Completion completion         `cmd:"" help:"Print the completion script for a shell."`

@@ -17,6 +17,8 @@ type strategyCommands struct {
 	Show          strategyShow          `cmd:"" help:"Show a category: its arms, parameters and items."`
 	Item          strategyItem          `cmd:"" aliases:"learning" help:"Show an item beside its segment."`
 	History       strategyHistory       `cmd:"" help:"List the choices for an item, with their results."`
+	Winners       strategyWinners       `cmd:"" help:"List the races for the best arm that have ended."`
+	Saved         strategySaved         `cmd:"" help:"Show what the choices saved, beside always choosing one arm."`
 	Reset         strategyReset         `cmd:"" help:"Forget what was learned in a category."`
 	ResetItem     strategyResetItem     `cmd:"" name:"reset-item" aliases:"reset-learning" help:"Forget what was learned of an item."`
 }

@@ -119,6 +119,14 @@ func estimate(log []Logged, level float64, term func(l *Logged, weight float64) 
 		gained[i], lost[i] = w*l.Reward, w*(1-l.Reward)
 	}
 	e := Estimate{Low: lowest(gained, (1-level)/2), High: 1 - lowest(lost, (1-level)/2)}
+	if many := weights / float64(len(log)); many > 1 {
+		// The policy's arms came more often than the propensities say, and both bounds lie too far inside. They are moved outwards, never inwards.
+		for i := range log {
+			gained[i] /= many
+			lost[i] /= many
+		}
+		e.Low, e.High = min(e.Low, lowest(gained, (1-level)/2)), max(e.High, 1-lowest(lost, (1-level)/2))
+	}
 	e.High = max(e.High, e.Low)
 	e.Value = min(max(mean, e.Low), e.High)
 	if weightSquares > 0 {

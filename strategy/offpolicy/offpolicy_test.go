@@ -286,3 +286,18 @@ func draw(b evidence.Beta, rng *rand.Rand) float64 {
 	s, r := b.Sampler(), evidence.Rand{State: rng.Uint64()}
 	return s.Draw(&r)
 }
+
+// TestAnArmThatCameMoreOftenThanItsPropensity has an interval with a width, as by any other luck.
+func TestAnArmThatCameMoreOftenThanItsPropensity(t *testing.T) {
+	log := make([]offpolicy.Logged, 300)
+	for i := range log {
+		log[i] = offpolicy.Logged{Propensity: 0.5, Reward: float64(i * 7 % 10 / 4 % 2)}
+		if i%20 < 12 {
+			log[i].Target = 1
+		}
+	}
+	e, err := offpolicy.SelfNormalized(log, 0.9)
+	require.NoError(t, err)
+	assert.Less(t, e.Low, e.Value-0.05)
+	assert.Greater(t, e.High, e.Value+0.05)
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/cmd/heed/internal/past"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+type replayCommand struct {
+	Files  []string `arg:"" name:"file" help:"The log, or the files of one benchmark."`
+	Format string   `placeholder:"FORMAT" help:"log, routerbench, llmrouterbench or routellm. Without it, the beginning of the file tells."`
+	Name   string   `default:"strategy" help:"The name of the learner that is written."`
+	DryRun bool     `help:"Write no store, even if --db or HEED_DB names one."`
+}
+
+// A policy is a way of choosing, with what it earned or would have earned.
+type policy struct {
+	Policy string    `json:"policy"`
+	Reward replayed  `json:"reward"`
+	Cost   *replayed `json:"cost,omitempty"` // of a request; nil: no costs are known
+}
+
+// A replayed is a mean with its 90 % interval. Of what is known and not estimated, both bounds are nil.
+type replayed struct {
+	Mean float64  `json:"mean"`
+	Low  *float64 `json:"low,omitempty"`
+	High *float64 `json:"high,omitempty"`
+}
+
+// A replayReport is what the command answers.
+type replayReport struct {
+	Format       string   `json:"format"`
+	Requests     int      `json:"requests"`
+	Outcomes     int      `json:"outcomes"`
+	Arms         []string `json:"arms"`
+	Items        int      `json:"items"`
+	Propensities string   `json:"propensities"` // told, counted or none: all arms were tried
+	LeftOut      int      `json:"left_out,omitempty"`
+	Policies     []policy `json:"policies"`
+	Wrote        string   `json:"wrote,omitempty"`
+	Learner      string   `json:"learner,omitempty"`
+}
+
+// Run learns from a log.
+func (cmd *replayCommand) Run(s *session) error {
+	var files []*past.File
+	for _, name := range cmd.Files {
+		f, err := readPast(name, cmd.Format)
+		if err != nil {
+			return err
+		}
+		if len(files) > 0 && f.Format != files[0].Format {
+			return fmt.Errorf("%s has the format %s, and %s the format %s: replay each by itself", cmd.Files[0], files[0].Format, name, f.Format)
+		}
+		files = append(files, f)
+	}
+	table := past.Merge(files...)
+	now := time.Now()
+	for _, q := range table.Requests {
+		if q.At.After(now) {
+			return fmt.Errorf("a request of %s is in the future: correct its time", q.At.Format(time.RFC3339))
+		}
+	}
+	report, err := cmd.estimate(s.ctx, table, now)
+	if err != nil {
+		return err
+	}
+	if s.DB != "" && !cmd.DryRun {
+		if report.Wrote, err = cmd.write(s, table, now); err != nil {
+			return err
+		}
+		report.Learner = cmd.Name
+	}
+	return s.answer(report, report.print)
+}
+
+func readPast(name, format string) (*past.File, error) {
+	in, err := os.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("there is no file %s: check its name", name)
+	} else if err != nil {
+		return nil, err
+	}
+	defer in.Close() //nolint:errcheck // it is only read
+	return past.Read(name, in, format)
+}
+
+// student is a learner in memory that learns from past requests.
+type student struct {
+	*strategy.Learner
+	store *memstore.Store
+	now   time.Time
+}
+
+// newStudent returns a learner with the arms of a table.
+func newStudent(ctx context.Context, name string, arms []string, now time.Time) (*student, error) {
+	st := &student{now: now}
+	var err error
+	if st.store, err = memstore.New(memstore.Config{Now: func() time.Time { return now }}); err != nil {
+		return nil, err
+	}
+	cfg := strategy.Config{
+		Name: name, Store: st.store, Unrecorded: true, Now: func() time.Time { return st.now }, Seed: rand.NewPCG(1, 2),
+		Refresh: 100 * 365 * 24 * time.Hour, // nobody else writes
+	}
+	for _, arm := range arms {
+		cfg.Arms = append(cfg.Arms, strategy.Arm{ID: strategy.ArmID(arm)})
+	}
+	st.Learner, err = strategy.New(ctx, cfg)
+	return st, err
+}
+
+func cellOf(q past.Request) [3]string { return [3]string{q.Category, q.Context, q.Item} }
+
+func queryOf(q past.Request) strategy.Query {
+	return strategy.Query{Item: q.Item, Category: q.Category, Context: q.Context}
+}
+
+// learn takes the outcomes of a request as evidence.
+func (st *student) learn(ctx context.Context, q past.Request, tries ...past.Try) error {
+	before := st.now
+	defer func() { st.now = before }()
+	if !q.At.IsZero() {
+		st.now = q.At
+	}
+	for _, t := range tries {
+		c, err := st.Record(ctx, queryOf(q), strategy.ArmID(t.Arm), t.Propensity)
+		if err != nil {
+			return err
+		}
+		o := strategy.Outcome{Choice: c, Value: 2*t.Reward - 1, Confidence: 1, Channel: "replay", Cost: t.Cost, Latency: t.Latency, Tokens: t.Tokens}
+		if _, err := st.Observe(ctx, o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write fills an empty store with what is learned from all requests.
+func (cmd *replayCommand) write(s *session, table *past.File, now time.Time) (string, error) {
+	st, err := newStudent(s.ctx, cmd.Name, table.Arms, now)
+	if err != nil {
+		return "", err
+	}
+	for _, q := range table.Requests {
+		if err := st.learn(s.ctx, q, q.Tries...); err != nil {
+			return "", err
+		}
+	}
+	var dump bytes.Buffer
+	if err := st.store.Dump(s.ctx, &dump); err != nil {
+		return "", err
+	}
+	at, err := s.where()
+	if err != nil {
+		return "", err
+	}
+	handle, err := at.handle(s.ctx, true)
+	if err != nil {
+		return "", err
+	}
+	defer handle.Close() //nolint:errcheck // what counts is committed
+	to, err := at.make(s.ctx, handle, sqlstore.Config{})
+	if err != nil {
+		return "", at.explain(err)
+	}
+	err = to.store.Load(s.ctx, &dump)
+	if errors.Is(err, heed.ErrConflict) {
+		return "", fmt.Errorf("%s is not empty: name a new store, or add --dry-run", at)
+	}
+	return at.String(), at.explain(err)
+}
+
+// estimate says what was earned, and what others would have.
+func (cmd *replayCommand) estimate(ctx context.Context, table *past.File, now time.Time) (*replayReport, error) {
+	r := &replayReport{Format: table.Format, Requests: len(table.Requests), Arms: table.Arms}
+	items := make(map[[3]string]bool)
+	whole, told := true, false
+	for _, q := range table.Requests {
+		r.Outcomes += len(q.Tries)
+		items[cellOf(q)] = true
+		whole = whole && len(q.Tries) == len(table.Arms)
+		for _, t := range q.Tries {
+			told = told || t.Propensity > 0
+		}
+	}
+	r.Items = len(items)
+	switch {
+	case whole && len(table.Arms) > 1:
+		r.Propensities = "none"
+		return r, r.play(ctx, cmd.Name, table, now)
+	case table.Format != past.Log && len(table.Arms) == 1:
+		return nil, fmt.Errorf("all outcomes are of %s: give the files of the other arms as well, for the same requests", show(table.Arms[0]))
+	case table.Format != past.Log:
+		return nil, fmt.Errorf("the %d requests lack outcomes of some of the %d arms: give the files of all arms, for the same requests", len(table.Requests), len(table.Arms))
+	case told:
+		r.Propensities = "told"
+	default:
+		r.Propensities = "counted"
+	}
+	return r, r.weigh(ctx, cmd.Name, table, now)
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/best"
+)
+
+// requests writes a log of 300 requests: the large model is better for contracts, and the small one as good for greetings. Without
+// propensities, the column stays empty.
+func requests(t *testing.T, told bool) string {
+	var b strings.Builder
+	b.WriteString("item,category,arm,outcome,cost,propensity,at\n")
+	rng := rand.New(rand.NewPCG(1, 2))
+	for n := range 300 {
+		item, arm, cost, rate := "contracts", "small", 0.001, 0.4
+		if n%2 == 0 {
+			item, rate = "greetings", 0.9
+		}
+		if rng.Float64() < 0.5 {
+			arm, cost, rate = "large", 0.01, 0.9
+		}
+		p := ""
+		if told {
+			p = "0.5"
+		}
+		at := start.Add(time.Duration(n) * time.Minute).Format(time.RFC3339)
+		fmt.Fprintf(&b, "%s,law,%s,%v,%v,%s,%s\n", item, arm, rng.Float64() < rate, cost, p, at)
+	}
+	file := filepath.Join(t.TempDir(), "requests.csv")
+	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
+	return file
+}
+
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	file, db := requests(t, true), filepath.Join(t.TempDir(), "start.db")
+	screen := call{args: []string{"replay", file}, env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
+	require.Zero(t, screen.code, screen.out)
+	assertFits(t, screen.out, 80)
+	golden(t, "replay-80.txt", ansi.Strip(screen.out))
+
+	wrote := call{args: []string{"--db", db, "--json", "replay", file, "--name", "models"}}.run(t)
+	require.Zero(t, wrote.code, wrote.err)
+	var report replayReport
+	require.NoError(t, json.Unmarshal([]byte(wrote.out), &report))
+	assert.Equal(t, db, report.Wrote)
+	assert.Equal(t, "told", report.Propensities)
+	of := make(map[string]float64)
+	for _, p := range report.Policies {
+		of[p.Policy] = p.Reward.Mean
+		if p.Policy == "always small" {
+			assert.LessOrEqual(t, *p.Reward.Low, 0.65)
+			assert.GreaterOrEqual(t, *p.Reward.High, 0.65)
+		}
+	}
+	assert.Greater(t, of["heed"], of["always small"])
+
+	shown := call{args: []string{"--db", db, "strategy", "--learner", "models", "item", "contracts"}}.run(t)
+	require.Zero(t, shown.code, shown.err)
+	assert.Contains(t, shown.out, "large")
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t).out, "300 outcomes of 2 items")
+	again := call{args: []string{"--db", db, "replay", file}}.run(t)
+	assert.Equal(t, failed, again.code)
+	assert.Contains(t, again.err, "is not empty: name a new store, or add --dry-run")
+	assert.Zero(t, call{args: []string{"--db", db, "replay", file, "--dry-run"}}.run(t).code)
+
+	counted := call{args: []string{"replay", requests(t, false)}}.run(t)
+	assert.Contains(t, counted.out, "Propensities are not known.")
+}
+
+// TestReplayOfTables reads a fixture of each benchmark, in which all arms were tried for every request.
+func TestReplayOfTables(t *testing.T) {
+	t.Parallel()
+	const dir = "internal/past/testdata/"
+	for file, part := range map[string]string{"routerbench.csv": "always gpt-4-1106-preview", "routellm_mmlu_geometry.csv": "always mixtral-8x7b-instruct-v0.1"} {
+		r := call{args: []string{"replay", dir + file}}.run(t)
+		require.Zero(t, r.code, r.err)
+		assert.Contains(t, r.out, part)
+		assert.Contains(t, r.out, "the best of each request")
+	}
+	second := filepath.Join(t.TempDir(), "second.json")
+	text, err := os.ReadFile(dir + "llmrouterbench.json")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(second, []byte(strings.Replace(string(text), "Qwen3-8B", "GPT-5", 1)), 0o600))
+	r := call{args: []string{"replay", dir + "llmrouterbench.json", second}}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.Contains(t, r.out, "2 requests, 4 outcomes, 2 arms, 1 item. The format is llmrouterbench.")
+}
+
+func TestReplayFaults(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		return file
+	}
+	const llm = "internal/past/testdata/llmrouterbench.json"
+	for want, args := range map[string][]string{
+		"there is no file nowhere.csv: check its name":                 {"nowhere.csv"},
+		`bad.csv:2:3: outcome is "good", must be true, false or a`:     {write("bad.csv", "arm,outcome\na,good\n")},
+		"is in the future: correct its time":                           {write("late.csv", "arm,outcome,at\na,1,2190-01-01T00:00:00Z\n")},
+		"all outcomes are of Qwen3-8B: give the files of the other":    {llm},
+		"replay each by itself":                                        {llm, write("log.csv", "arm,outcome\na,1\n")},
+		`the format "csv" is none of log`:                              {llm, "--format", "csv"},
+		"requests lack outcomes of some of the 2 arms: give the files": {llm, write("other.json", `{"model_name": "m", "dataset_name": "x", "records": [{"index": 1, "score": 1}]}`)},
+	} {
+		r := call{args: append([]string{"replay"}, args...)}.run(t)
+		assert.Equal(t, failed, r.code, want)
+		assert.Contains(t, r.err, want)
+	}
+}
+
+// TestWinnersAndSavings shows a race that has ended, and what its choices cost.
+func TestWinnersAndSavings(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "agent.db")
+	onFile(t, file, func(handle *sql.DB) {
+		w := newWorld(t, handle, sqlstore.SQLite, start)
+		learner, err := strategy.New(ctx, strategy.Config{
+			Store: w.store, Now: w.clock, NewID: w.id, Seed: rand.NewPCG(5, 6), Name: "models", Pooling: strategy.Alone{},
+			Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}},
+		})
+		require.NoError(t, err)
+		race, err := best.New(ctx, best.Config{Learner: learner, Explore: 0.1})
+		require.NoError(t, err)
+		for range 60 {
+			w.now = w.now.Add(time.Minute)
+			c, err := race.Select(ctx, strategy.Query{Category: "law"})
+			require.NoError(t, err)
+			o := strategy.Outcome{Choice: c, Value: 1, Confidence: 1, Cost: 1, Latency: time.Second}
+			if c.Arm == "large" {
+				o.Value, o.Cost = -0.9, 8
+			}
+			_, err = learner.Observe(ctx, o)
+			require.NoError(t, err)
+		}
+	})
+	for name, args := range map[string][]string{"winners": {"strategy", "winners"}, "saved": {"strategy", "saved", "--category", "law"}} {
+		screen := call{args: append([]string{"--db", file}, args...), env: []string{"NO_COLOR=1"}}.onTerminal(t, 80)
+		require.Zero(t, screen.code, screen.out)
+		assertFits(t, screen.out, 80)
+		golden(t, name+"-80.txt", ansi.Strip(screen.out))
+		inJSON := call{args: append([]string{"--db", file, "--json"}, args...)}.run(t)
+		assert.True(t, json.Valid([]byte(inJSON.out)), inJSON.out)
+	}
+	assert.Equal(t, misuse, call{args: []string{"--db", file, "strategy", "saved", "--limit", "0"}}.run(t).code)
+	db := sqliteFile(t)
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models", "winners"}}.run(t).out, "There are no winners here.")
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models", "saved"}}.run(t).err, "keeps no records of its choices")
+}
