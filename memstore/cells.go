@@ -10,6 +10,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/sampling"
 )
 
 // A space names the cells of one listing: they share it.
@@ -246,9 +247,42 @@ func (s *shard) leave(space, at uint32) {
 	s.spaces[space] = groups
 }
 
-// list appends the items of a space, and holds the lock for some of them at a time. It goes backwards: a group that leaves meanwhile
-// gets the last one in its place, so that an item may be listed twice, and none is left out.
-func (s *shard) list(space uint32, items []string) []string {
+// list returns the items of a space in order, or a sample of them. Keys are spread over the shards, and ordered by hash within them, by
+// seeds that nobody knows: so a sample is of some shards, and within these of the keys with the least hashes.
+func (c *cells) list(space uint32, sample *sampling.Sample) (items []string) {
+	shards, below := c.shards[:], uint64(math.MaxUint64)
+	if sample != nil {
+		all := 0
+		for i := range shards {
+			all += shards[i].count(space)
+		}
+		if all > sample.Most {
+			share := float64(sample.Most) / float64(all)
+			some := int(math.Ceil(share * shardCount))
+			shards, below = shards[:some], uint64(share*shardCount/float64(some)*math.MaxUint32)<<32
+			sample.All = all
+		}
+	}
+	for i := range shards {
+		items = shards[i].list(space, below, items)
+	}
+	slices.Sort(items)
+	items = slices.Compact(items)
+	if sample != nil && sample.All > 0 {
+		sample.Given = len(items)
+	}
+	return items
+}
+
+func (s *shard) count(space uint32) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.spaces[space])
+}
+
+// list appends the items of a space whose hash is not above a limit, and holds the lock for some of them at a time. It goes backwards: a
+// group that leaves meanwhile gets the last one in its place, so that an item may be listed twice, and none is left out.
+func (s *shard) list(space uint32, limit uint64, items []string) []string {
 	const some = 256
 	for end := math.MaxInt; end > 0; {
 		items = slices.Grow(items, some)
@@ -257,7 +291,10 @@ func (s *shard) list(space uint32, items []string) []string {
 		end = min(end, len(groups))
 		for range min(end, some) {
 			end--
-			items = append(items, s.items.at(s.slot(groups[end]).item))
+			key := s.key(s.slot(groups[end]))
+			if limit == math.MaxUint64 || hashGroup(s.seeds, key).rest() <= limit {
+				items = append(items, key.item)
+			}
 		}
 		s.mu.Unlock()
 	}

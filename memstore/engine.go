@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/sampling"
 )
 
 // An engine keeps the sums of cells and their histories. Cells are spread over shards with a lock each, so that commits to
@@ -105,19 +106,14 @@ func compareOrigins(a, b evidence.Part) int {
 	return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
 }
 
-// list yields all parts of a listing, in order. It holds a shard's lock for a few items at a time, and none while it yields.
+// list yields all parts of a listing, in order, or those of a sample of its items if the context asks for that. It holds a shard's lock for a few items at a time, and none while it yields.
 func (e *engine) list(ctx context.Context, in space, yield func(evidence.Part, error) bool) {
 	number, ok := e.spaces.find(in)
 	if !ok {
 		return
 	}
-	var items []string
-	for i := range e.cells.shards {
-		items = e.cells.shards[i].list(number, items)
-	}
-	slices.Sort(items)
 	var parts []evidence.Part
-	for _, item := range slices.Compact(items) {
+	for _, item := range e.cells.list(number, sampling.Wanted(ctx)) {
 		parts = e.readItem(parts[:0], in, groupKey{number, item})
 		for i := range parts {
 			if err := ctx.Err(); err != nil {

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"encoding/binary"
 	"math"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ type knownShard struct {
 type id [16]byte
 
 func (h id) shard() int { return int(h[0] % shardCount) }
+
+// rest returns half of the bits, which say nothing of the shard.
+func (h id) rest() uint64 { return binary.LittleEndian.Uint64(h[8:]) }
 
 // seen is one generation of ids.
 type seen struct {

@@ -369,9 +369,7 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	s, arm, at := c.segment, l.index[c.Choice.Arm], evidence.InstantOf(now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.touched != nil {
-		s.touched[touched{c.Choice.Item, arm}] = true
-	}
+	s.notes(c.Choice.Item, arm, l.sampleItems)
 	if s.model == nil {
 		return
 	}

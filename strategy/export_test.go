@@ -8,6 +8,9 @@ import (
 // Remembered returns how many choices the learner's cache holds.
 func (l *Learner) Remembered() int { return l.sessions.Len() }
 
+// SampleItems sets about how many items of a segment are read where the store can draw a sample.
+func SampleItems(l *Learner, n int) { l.sampleItems = n }
+
 // DrawArms draws every arm as Select does, and returns which has the greatest sample.
 func DrawArms(draws []Draw, rng *evidence.Rand) int { return drawArms(draws, rng) }
 

@@ -39,6 +39,8 @@ type Learner struct {
 	scratch  sync.Pool
 	watch    *watch.Watch
 
+	sampleItems int
+
 	mu       sync.RWMutex
 	segments map[segmentKey]*segment
 }
@@ -91,6 +93,8 @@ func build(cfg Config) (*Learner, error) {
 		sessions: memo.New[remembered](cfg.Cache.Size, cfg.Cache.TTL),
 		segments: make(map[segmentKey]*segment),
 		watch:    watch.New(cfg.Observer, component+cfg.Name, cfg.Now),
+
+		sampleItems: sampleItems,
 	}
 	for i, arm := range cfg.Arms {
 		l.index[arm.ID] = i

@@ -8,6 +8,7 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/internal/spread"
 )
 
@@ -24,11 +25,10 @@ type touched struct {
 func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scratch) error {
 	expired := s.beginLoad()
 	defer s.endLoad()
-	found, err := l.loadItems(ctx, s.space, evidence.InstantOf(now))
+	found, err := l.loadSome(ctx, s, evidence.InstantOf(now))
 	if err != nil {
 		return err
 	}
-	found.total = totalOf(found.items)
 	if err := l.catchUp(ctx, s, &found); err != nil {
 		return err
 	}
@@ -57,6 +57,62 @@ func (l *Learner) load(ctx context.Context, s *segment, now time.Time, into *scr
 	}
 	l.install(s, now, expired, &found, into)
 	return nil
+}
+
+// sampleItems is about how many items of a segment are read where a store can draw a sample of them, and the pooling learns from each only
+// how its items spread.
+const sampleItems = 10_000
+
+// loadSome reads what the items of a segment have shown, or a sample of them and the items that this learner observed of late.
+func (l *Learner) loadSome(ctx context.Context, s *segment, now evidence.Instant) (f found, err error) {
+	sample, list := &sampling.Sample{Most: l.sampleItems}, ctx
+	switch l.cfg.Pooling.(type) {
+	case TwoLevel, Alone:
+		list = sampling.Of(ctx, sample)
+	}
+	if f, err = l.loadItems(list, s.space, now); err != nil {
+		return f, err
+	}
+	f.total, f.sampled = totalOf(f.items), sample.All > 0
+	if !f.sampled {
+		return f, nil
+	}
+	for i := range f.samples {
+		f.samples[i] = uint64(float64(f.samples[i]) / sample.Share())
+	}
+	var cells []evidence.Cell
+	for _, item := range s.recent() {
+		if _, ok := slices.BinarySearch(f.names, item); !ok {
+			for _, arm := range l.cfg.Arms {
+				cells = append(cells, s.space.arm(item, arm.ID))
+			}
+		}
+	}
+	return f, l.reread(ctx, &f, cells)
+}
+
+// recent returns the items that this learner observed of late, if the segment is a sample.
+func (s *segment) recent() []string {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Collect(maps.Keys(s.own))
+}
+
+// notes keeps what a load must know of an outcome. The caller holds the lock.
+func (s *segment) notes(item string, arm, most int) {
+	if s.touched != nil {
+		s.touched[touched{item, arm}] = true
+	}
+	if s.own == nil || s.own[item] {
+		return
+	}
+	if len(s.own) >= most {
+		for old := range s.own { // any
+			delete(s.own, old)
+			break
+		}
+	}
+	s.own[item] = true
 }
 
 // A load catches up with the outcomes at most catchUps times, or until fewTouched cells are left, before it keeps outcomes waiting.
@@ -92,12 +148,17 @@ func (l *Learner) catchUp(ctx context.Context, s *segment, f *found) error {
 	all := slices.Collect(maps.Keys(s.touched))
 	clear(s.touched)
 	s.mu.Unlock()
-	if len(all) == 0 {
-		return nil
-	}
 	cells := make([]evidence.Cell, len(all))
 	for i, t := range all {
 		cells[i] = s.space.arm(t.item, l.cfg.Arms[t.arm].ID)
+	}
+	return l.reread(ctx, f, cells)
+}
+
+// reread reads cells again.
+func (l *Learner) reread(ctx context.Context, f *found, cells []evidence.Cell) error {
+	if len(cells) == 0 {
+		return nil
 	}
 	slices.SortFunc(cells, records.CompareCells)
 	parts, err := l.readCells(ctx, cells...)
@@ -138,6 +199,12 @@ func (l *Learner) install(s *segment, now time.Time, expired uint64, f *found, r
 	defer s.mu.Unlock()
 	s.model, s.loaded, s.parameters, s.samples = f.model, now, parameters, f.samples
 	s.total, s.scale = f.total, scale
+	switch {
+	case !f.sampled:
+		s.own = nil
+	case s.own == nil:
+		s.own = make(map[string]bool)
+	}
 	if f.drifted || s.expired != expired {
 		s.loaded = time.Time{}
 	}
@@ -154,6 +221,7 @@ type found struct {
 	space   space
 	now     evidence.Instant
 	total   evidence.Sums // of all items and arms; set by load
+	sampled bool          // whether the items are a sample of those that there are
 	model   Model         // where it was asked for
 	drifted bool          // whether the model has
 }
@@ -161,6 +229,8 @@ type found struct {
 // loadItems reads what the items of a segment have shown, in the order of the store.
 func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Instant) (f found, err error) {
 	n := len(l.cfg.Arms)
+	var sums []evidence.Sums // for the next items
+	var counts []uint64
 	f = found{space: space, now: now, samples: make([]uint64, n)}
 	for parts, err := range listed(l.cfg.Store.List(ctx, l.kinds.arm, space.scope)) {
 		if err != nil {
@@ -172,9 +242,14 @@ func (l *Learner) loadItems(ctx context.Context, space space, now evidence.Insta
 			continue // of an arm that this learner no longer has
 		}
 		if len(f.items) == 0 || cell.Item != f.names[len(f.names)-1] {
-			f.items = append(f.items, Item{Arms: make([]evidence.Sums, n)})
+			if len(sums) < n {
+				some := n * min(max(len(f.items), 1), 256)
+				sums, counts = make([]evidence.Sums, some), make([]uint64, some)
+			}
+			f.items = append(f.items, Item{Arms: sums[:n:n]})
 			f.names = append(f.names, cell.Item)
-			f.counts = append(f.counts, make([]uint64, n))
+			f.counts = append(f.counts, counts[:n:n])
+			sums, counts = sums[n:], counts[n:]
 		}
 		last := len(f.items) - 1
 		f.items[last].Arms[arm] = l.cfg.Caps.Pool(parts, now)

@@ -139,6 +139,58 @@ func BenchmarkRefresh(b *testing.B) {
 	}
 }
 
+// BenchmarkFirstSelectOfMany times the first choice in a segment of as many items, and says how much memory that takes beside the store.
+func BenchmarkFirstSelectOfMany(b *testing.B) {
+	for _, items := range []int{100_000, 1_000_000} {
+		st := newStore(b, time.Now)
+		fill(b, st, "mine", items, "a", "b")
+		heap := func() (m runtime.MemStats) {
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m
+		}
+		b.Run(fmt.Sprint("items=", items), func(b *testing.B) {
+			before := heap()
+			var l *strategy.Learner
+			for b.Loop() {
+				var err error
+				l, err = strategy.New(ctx, strategy.Config{Store: st, Arms: plain("a", "b"), Unrecorded: true})
+				require.NoError(b, err)
+				choose(b, l, strategy.Query{Category: "mine", Item: "i1"})
+			}
+			var after runtime.MemStats
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(b.N)/1e6, "MB-allocated")
+			b.ReportMetric((float64(heap().HeapAlloc)-float64(before.HeapAlloc))/1e6, "MB-kept")
+			runtime.KeepAlive(l)
+		})
+	}
+}
+
+// BenchmarkModel makes the model of a segment of four arms, each with 2 to 21 outcomes of each item.
+func BenchmarkModel(b *testing.B) {
+	for _, n := range []int{1000, 100_000} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		items := make([]strategy.Item, n)
+		for i := range items {
+			items[i].Arms = make([]evidence.Sums, 4)
+			for arm := range items[i].Arms {
+				mass := 2 + rng.IntN(20)
+				reward := float64(rng.IntN(mass + 1))
+				items[i].Arms[arm] = evidence.Sums{Mass: float64(mass), Squares: float64(mass), Reward: reward, RewardSquares: reward}
+			}
+		}
+		even := evidence.Beta{Alpha: 1, Beta: 1}
+		segment := strategy.Segment{Priors: []evidence.Beta{even, even, even, even}, LeastWeight: 0.1}
+		b.Run(fmt.Sprint("items=", n), func(b *testing.B) {
+			for b.Loop() {
+				strategy.TwoLevel{}.Model(segment, items)
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*n), "µs/item")
+		})
+	}
+}
+
 // BenchmarkObserveWhileRead observes outcomes while their segment is read anew, and says how long the longest took.
 func BenchmarkObserveWhileRead(b *testing.B) {
 	for _, items := range []int{1000, 100_000} {

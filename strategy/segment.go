@@ -33,6 +33,7 @@ type segment struct {
 	resets     map[string]resets  // of items that were reset, as far as they were read
 	expired    uint64             // how often it was expired
 	touched    map[touched]bool   // by outcomes since a load began; nil while there is none
+	own        map[string]bool    // items that outcomes came for of late; nil unless the model is of a sample
 
 	// observers has a token of each goroutine that adds evidence. The end of a load takes all tokens: see load.
 	observers chan struct{}

@@ -74,9 +74,10 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 			m.exchange(i, counts{}, m.countsOf(arm))
 		}
 	}
+	at := m.standpoints()
 	for _, item := range items {
 		for i, arm := range item.Arms {
-			m.judge(i, m.countsOf(arm))
+			m.judge(&at[i], m.countsOf(arm))
 		}
 	}
 	m.allow()
@@ -171,17 +172,33 @@ func (m *twoLevel) predicted(arm int, old, now counts) {
 	}
 }
 
+// A standpoint is what the likelihood of all items on an arm has in common under a candidate: the shapes of the items' rates, and the part
+// of the likelihood that does not depend on the item.
+type standpoint struct{ alpha, beta, log float64 }
+
+// standpoints returns the standpoint of each candidate, by arm.
+func (m *twoLevel) standpoints() [][len(strengths)]standpoint {
+	all := make([][len(strengths)]standpoint, len(m.segment.Priors))
+	for i := range all {
+		for j, s := range strengths {
+			level := m.level(j, i)
+			a, b := max(s*level, leastShape), max(s*(1-level), leastShape)
+			all[i][j] = standpoint{a, b, lgamma(s) - lgamma(a) - lgamma(b)}
+		}
+	}
+	return all
+}
+
 // judge weighs the candidates by the probability of all outcomes of an item on an arm, in any order: the Beta-binomial likelihood
 // at the segment's level. predicted comes to the same if the level is known beforehand.
-func (m *twoLevel) judge(arm int, c counts) {
+func (m *twoLevel) judge(at *[len(strengths)]standpoint, c counts) {
 	n := c.total()
 	if n <= 1 { // a single outcome is as probable under every strength
 		return
 	}
 	for j, s := range strengths {
-		level := m.level(j, arm)
-		a, b := max(s*level, leastShape), max(s*(1-level), leastShape)
-		m.candidates[j].log += lgamma(a+c.successes) - lgamma(a) + lgamma(b+c.failures) - lgamma(b) - lgamma(s+n) + lgamma(s)
+		p := &at[j]
+		m.candidates[j].log += lgamma(p.alpha+c.successes) + lgamma(p.beta+c.failures) - lgamma(s+n) + p.log
 	}
 }
 
