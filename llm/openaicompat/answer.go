@@ -59,17 +59,10 @@ func (m *maybe[T]) UnmarshalJSON(b []byte) error {
 
 // answer reads the answer of a response.
 func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
-	body, more, err := read(res.Body, c.MaxResponse)
-	switch {
-	case err != nil:
-		return decision.LLMResponse{}, c.APIKey.connectionError(err)
-	case more:
-		return decision.LLMResponse{}, &AnswerError{Fault: "too large"}
-	}
 	var got completion
-	if json.Unmarshal(body, &got) != nil {
-		mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		return decision.LLMResponse{}, &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
+	body, err := c.object(res, c.MaxResponse, &got)
+	if err != nil {
+		return decision.LLMResponse{}, err
 	}
 	out := decision.LLMResponse{
 		Model:        cmp.Or(prompt.Line(c.APIKey.redact(got.Model.value, false), 200), c.Model),
@@ -96,6 +89,21 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	return out, err
 }
 
+// object reads the body of a response, which must be a JSON object of at most this number of bytes.
+func (c *Config) object(res *http.Response, most int, into any) ([]byte, error) {
+	body, more, err := read(res.Body, most)
+	switch {
+	case err != nil:
+		return nil, c.APIKey.connectionError(err)
+	case more:
+		return nil, &AnswerError{Fault: "too large"}
+	case json.Unmarshal(body, into) != nil:
+		mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+		return nil, &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
+	}
+	return body, nil
+}
+
 // finished says whether an answer that has ended can be used.
 func finished(finish string, refused bool, text string) error {
 	switch {
@@ -118,7 +126,8 @@ func keeps(err error) bool {
 // An AnswerError says that an endpoint answered with something that is no usable answer. Its text may go into a log.
 type AnswerError struct {
 	// Fault is [Refused], [CutOff], "no JSON object", "too large" (more than Config.MaxResponse), "no choice" (the list of
-	// choices is missing, empty or malformed) or "no text" (it is missing, null, blank or of another type).
+	// choices is missing, empty or malformed) or "no text" (it is missing, null, blank or of another type). Of embeddings it is
+	// "not one vector for each text" or "bad vector".
 	Fault string
 	// ContentType is the media type of an answer that is no JSON object. "text/html" hints at a proxy.
 	ContentType string

@@ -20,9 +20,10 @@ import (
 
 // A Client asks one model at one endpoint. Make one with [New]. It is safe for concurrent use by multiple goroutines.
 type Client struct {
-	config   func() *Config // a function, as package fmt would print the key in an unexported field
-	endpoint string
-	http     *http.Client
+	config     func() *Config // a function, as package fmt would print the key in an unexported field
+	endpoint   string
+	embeddings string
+	http       *http.Client
 }
 
 // New returns a client. It connects to nothing. It returns all faults of the configuration, joined. Each is a
@@ -33,7 +34,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	base, _ := url.Parse(cfg.BaseURL) // validate has parsed it
-	c := &Client{config: func() *Config { return &cfg }, endpoint: base.JoinPath("chat", "completions").String()}
+	c := &Client{config: func() *Config { return &cfg }, endpoint: base.JoinPath("chat", "completions").String(), embeddings: base.JoinPath("embeddings").String()}
 	client := *cfg.HTTPClient
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &client
@@ -52,11 +53,12 @@ func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.
 	if err != nil {
 		return decision.LLMResponse{}, err
 	}
-	return c.repeat(ctx, asking{body, "application/json", c.config().answer})
+	return c.repeat(ctx, asking{c.endpoint, body, "application/json", c.config().answer})
 }
 
 // An asking is what is sent, and what reads the answer of a response.
 type asking struct {
+	url    string
 	body   []byte
 	accept string
 	read   func(*http.Response) (decision.LLMResponse, error)
@@ -95,7 +97,7 @@ func ended(err, last error) error {
 
 // attempt asks once.
 func (c *Client) attempt(ctx context.Context, a asking) (decision.LLMResponse, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(a.body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(a.body))
 	if err != nil {
 		return decision.LLMResponse{}, errors.New("the request can't be made")
 	}

@@ -14,7 +14,7 @@ import (
 
 // Config configures a [Client]. BaseURL must be set. Every other field has a default.
 type Config struct {
-	// BaseURL is the address before "/chat/completions", of http or https. The package comment has those of common
+	// BaseURL is the address before "/chat/completions" and "/embeddings", of http or https. The package comment has those of common
 	// endpoints. Its query is sent with each request. Do not put a key into it, as errors and logs may show URLs.
 	BaseURL string
 	// Model is the model to ask for. "" names none, for endpoints that have only one.
@@ -42,7 +42,7 @@ type Config struct {
 	// attempt, up to sixteen-fold, and is at least as long as the endpoint asks for. 0 means half a second.
 	Backoff time.Duration
 	// MaxResponse bounds the body of a response in bytes, after decompression. Of a streamed answer it bounds each event, and text
-	// and thoughts together. 0 means 1 MiB.
+	// and thoughts together, and of embeddings the part of each text. 0 means 1 MiB.
 	MaxResponse int
 
 	// HTTPClient sends the requests. nil means a client with http.DefaultTransport. Its CheckRedirect is not used.
@@ -90,8 +90,8 @@ func checkURL(base string) (shown, reason string) {
 		reason = "must be without user and password: see APIKey"
 	case u.Fragment != "":
 		reason = "must be without a fragment"
-	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"):
-		reason = "must be what stands before /chat/completions"
+	case strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions"), strings.HasSuffix(strings.TrimRight(u.Path, "/"), "/embeddings"):
+		reason = "must be what stands before /chat/completions or /embeddings"
 	}
 	return shown, reason
 }

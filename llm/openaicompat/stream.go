@@ -31,7 +31,7 @@ func (c *Client) Stream(ctx context.Context, r decision.LLMRequest, piece func(t
 		return decision.LLMResponse{}, err
 	}
 	said := false
-	return c.repeat(ctx, asking{body, "text/event-stream, application/json", func(res *http.Response) (decision.LLMResponse, error) {
+	return c.repeat(ctx, asking{c.endpoint, body, "text/event-stream, application/json", func(res *http.Response) (decision.LLMResponse, error) {
 		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 		if media == "application/json" { // it does not stream
 			answer, err := c.config().answer(res)
