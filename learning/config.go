@@ -57,8 +57,8 @@ type Config struct {
 	// a rejected answer of its own, and at most Disagreement. 0 means 0.24 and 0.072. NoAgreement switches both off.
 	Agreement, Disagreement float64
 	NoAgreement             bool
-	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 6. With caps on persons, a complaint
-	// may then raise the confidence a little, as it takes the place of the same person's part in agreement.
+	// AgreementMass is how many full observations agreement weighs at most; above it, its mean stays. 0 means 6. With caps on persons and
+	// above it, a complaint by somebody who also asked may raise the confidence a little: it takes room from their agreement, and others' counts more.
 	AgreementMass float64
 	// Independent counts what was seen of an answer beside what was said: silence is approval even after a complaint. It is for
 	// [SpecConfig].

@@ -87,7 +87,7 @@ func TestSilenceIsHeardAfterThirtySeconds(t *testing.T) {
 	for _, step := range []struct {
 		later time.Duration
 		want  float64
-	}{{29 * time.Second, 0.75}, {2 * time.Second, 1.8 / 2.3}, {time.Hour, 1.8 / 2.3}} {
+	}{{29 * time.Second, 0.75}, {2 * time.Second, 1.9 / 2.4}, {time.Hour, 1.9 / 2.4}} {
 		b.Advance(step.later)
 		assert.InDelta(t, step.want, b.confidence(), 1e-9, "after another %v", step.later)
 	}
