@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -14,6 +15,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/partition"
 )
 
 type replayCommand struct {
@@ -44,7 +46,8 @@ type replayReport struct {
 	Outcomes     int      `json:"outcomes"`
 	Arms         []string `json:"arms"`
 	Items        int      `json:"items"`
-	Propensities string   `json:"propensities"` // told, counted or none: all arms were tried
+	Texts        int      `json:"texts,omitempty"` // without an item, which have one of a partition now
+	Propensities string   `json:"propensities"`    // told, counted or none: all arms were tried
 	LeftOut      int      `json:"left_out,omitempty"`
 	Policies     []policy `json:"policies"`
 	Wrote        string   `json:"wrote,omitempty"`
@@ -71,10 +74,15 @@ func (cmd *replayCommand) Run(s *session) error {
 			return fmt.Errorf("a request of %s is in the future: correct its time", q.At.Format(time.RFC3339))
 		}
 	}
+	texts, err := divide(s.ctx, table, partition.Config{})
+	if err != nil {
+		return err
+	}
 	report, err := cmd.estimate(s.ctx, table, now)
 	if err != nil {
 		return err
 	}
+	report.Texts = texts
 	if s.DB != "" && !cmd.DryRun {
 		if report.Wrote, err = cmd.write(s, table, now); err != nil {
 			return err
@@ -146,14 +154,60 @@ func (st *student) learn(ctx context.Context, q past.Request, tries ...past.Try)
 	return nil
 }
 
+// fewestTexts is how many texts without an item make cells.
+const fewestTexts = 10
+
+// divide gives the texts of a log that have no item one of a partition, by their form. It returns how many these are.
+func divide(ctx context.Context, table *past.File, cfg partition.Config) (int, error) {
+	var texts []string
+	for _, q := range table.Requests {
+		if table.Format == past.Log && q.Item == "" && strings.TrimSpace(q.Text) != "" {
+			texts = append(texts, q.Text)
+		}
+	}
+	if len(texts) < fewestTexts {
+		return 0, nil
+	}
+	p, err := partition.New(ctx, cfg)
+	if err != nil {
+		return 0, err
+	}
+	if err := p.Fit(ctx, texts); err != nil {
+		return 0, err
+	}
+	for i := range table.Requests {
+		q := &table.Requests[i]
+		if q.Item == "" && strings.TrimSpace(q.Text) != "" {
+			if q.Item, err = p.Item(ctx, q.Text); err != nil {
+				return 0, err
+			}
+			q.Divided = true
+		}
+	}
+	return len(texts), nil
+}
+
 // write fills an empty store with what is learned from all requests.
 func (cmd *replayCommand) write(s *session, table *past.File, now time.Time) (string, error) {
 	st, err := newStudent(s.ctx, cmd.Name, table.Arms, now)
 	if err != nil {
 		return "", err
 	}
+	var texts []string
 	for _, q := range table.Requests {
 		if err := st.learn(s.ctx, q, q.Tries...); err != nil {
+			return "", err
+		}
+		if q.Divided {
+			texts = append(texts, q.Text)
+		}
+	}
+	if len(texts) > 0 { // the same cells once more, for the host
+		p, err := partition.New(s.ctx, partition.Config{Store: st.store, Now: func() time.Time { return now }})
+		if err == nil {
+			err = p.Fit(s.ctx, texts)
+		}
+		if err != nil {
 			return "", err
 		}
 	}

@@ -219,6 +219,9 @@ func (r *replayReport) print(p *printer) {
 	case "counted":
 		p.line("Propensities are not known. They are taken from how often each item had each arm, which is right only if the arm was chosen whatever the request was like.")
 	}
+	if r.Texts > 0 {
+		p.line("%s without an item were divided by their form: see package strategy/partition.", plural(uint64(r.Texts), "text", "texts"))
+	}
 	if r.LeftOut > 0 {
 		p.line("%s without a propensity left out of the estimates.", plural(uint64(r.LeftOut), "request is", "requests are"))
 	}

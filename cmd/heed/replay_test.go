@@ -18,6 +18,7 @@ import (
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
+	"github.com/heedhq/heed/strategy/partition"
 )
 
 // requests writes a log of 300 requests: the large model is better for contracts, and the small one as good for greetings. Without
@@ -81,6 +82,39 @@ func TestReplay(t *testing.T) {
 
 	counted := call{args: []string{"replay", requests(t, false)}}.run(t)
 	assert.Contains(t, counted.out, "Propensities are not known.")
+}
+
+// TestReplayDividesTexts that have no item, and the store has the cells for the host.
+func TestReplayDividesTexts(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	for n := range 60 {
+		text, arm, good := "Please write a long and friendly letter to the customer.", "small", true
+		if n%2 == 0 {
+			text, good = "func f(x int) int { return x*x }", false
+		}
+		if n%3 == 0 {
+			arm, good = "large", !good
+		}
+		fmt.Fprintf(&b, "{\"text\": %q, \"arm\": %q, \"outcome\": %v, \"propensity\": 0.5}\n", text, arm, good)
+	}
+	dir := t.TempDir()
+	file, db := filepath.Join(dir, "requests.jsonl"), filepath.Join(dir, "start.db")
+	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
+	r := call{args: []string{"--db", db, "replay", file}}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.Contains(t, r.out, "60 texts without an item were divided by their form")
+	handle, err := sql.Open("sqlite", "file:"+db)
+	require.NoError(t, err)
+	defer handle.Close()
+	st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
+	require.NoError(t, err)
+	cells, err := partition.New(ctx, partition.Config{Store: st})
+	require.NoError(t, err)
+	item, err := cells.Item(ctx, "func f(x int) int { return x*x }")
+	require.NoError(t, err)
+	assert.NotEmpty(t, item)
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "item", item}}.run(t).out, "small")
 }
 
 // TestReplayOfTables reads a fixture of each benchmark, in which all arms were tried for every request.

@@ -34,6 +34,7 @@ type Request struct {
 	Context  string
 	At       time.Time // zero: not known
 	Tries    []Try
+	Divided  bool // the item is not in the file, but a cell of the text
 }
 
 // A Try is an arm with its outcome.
