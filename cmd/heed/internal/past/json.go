@@ -148,12 +148,20 @@ func (f *File) llmRouterBench(name string, from io.Reader) error {
 	if _, err := decoder.Token(); err != nil {
 		return wrong(err)
 	}
-	if arm == "" {
-		return fault(0, "model_name is missing, and the path does not name the model")
+	if reason := f.nameAll(begun, arm, item); reason != "" {
+		return fault(0, reason)
 	}
-	for field, text := range map[string]string{"model_name": arm, "dataset_name": item} {
-		if reason := checkName(text); reason != "" {
-			return fault(0, field+" "+reason)
+	return nil
+}
+
+// nameAll gives all requests from one on their item, and their tries the arm. It returns why it can't.
+func (f *File) nameAll(begun int, arm, item string) (reason string) {
+	if arm == "" {
+		return "model_name is missing, and the path does not name the model"
+	}
+	for _, name := range [][2]string{{"model_name", arm}, {"dataset_name", item}} {
+		if reason := checkName(name[1]); reason != "" {
+			return name[0] + " " + reason
 		}
 	}
 	f.Arms = append(f.Arms, arm)
@@ -161,7 +169,7 @@ func (f *File) llmRouterBench(name string, from io.Reader) error {
 		q := &f.Requests[i]
 		q.Item, q.Tries[0].Arm = item, arm
 	}
-	return nil
+	return ""
 }
 
 // places returns the model and the dataset that a path names.
