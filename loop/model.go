@@ -161,7 +161,7 @@ func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LL
 	return c.ask(ctx, r, nil)
 }
 
-// ask asks models in their order until one answers. After a model whose answer has begun to reach the host, no other is asked.
+// ask asks models in their order until one answers. A model that broke off has the next one begin the answer anew.
 func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, err error) {
 	var errs []error
 	for i := range c.models {
@@ -173,7 +173,7 @@ func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply d
 			}
 		}
 		errs = append(errs, err)
-		if ctx.Err() != nil || p.began() {
+		if ctx.Err() != nil || p.fault() != nil {
 			break
 		}
 	}

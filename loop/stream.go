@@ -24,6 +24,8 @@ type pipe struct {
 	mu      sync.Mutex
 	reader  *thoughts.Reader
 	written bool // something was given to the host
+	begun   bool // by the model that may write
+	anew    bool // the next piece begins the answer anew, as the model before broke off
 	writer  int  // the number of the model that may write; those before it were given up
 	closed  bool
 	failed  error // the host's panic
@@ -37,7 +39,7 @@ func (p *pipe) begin(stop func()) func(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writer++
-	p.reader = new(thoughts.Reader)
+	p.reader, p.begun, p.anew = new(thoughts.Reader), false, p.written
 	mine := p.writer
 	return func(text string) {
 		p.mu.Lock()
@@ -51,7 +53,7 @@ func (p *pipe) begin(stop func()) func(text string) {
 	}
 }
 
-// giveUp stops the model that writes, and says so in slow, unless the host was given something already.
+// giveUp stops the model that writes, and says so in slow, unless it has given the host something already.
 func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	if p == nil {
 		slow.Store(true)
@@ -59,17 +61,17 @@ func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.written {
+	if !p.begun {
 		p.writer++
 		slow.Store(true)
 	}
-	return !p.written
+	return !p.begun
 }
 
 func (p *pipe) give(text string, anew bool) {
-	if p.failed == nil && (text != "" || anew && p.written) {
+	if anew = anew || p.anew && text != ""; p.failed == nil && (text != "" || anew && p.written) {
 		anew = anew && p.written
-		p.written = true
+		p.written, p.begun, p.anew = true, true, false
 		p.failed = receive(func() { p.to(text, anew) })
 	}
 }
@@ -107,14 +109,4 @@ func (p *pipe) fault() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failed
-}
-
-// began reports whether the host was given something.
-func (p *pipe) began() bool {
-	if p == nil {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.written
 }

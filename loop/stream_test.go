@@ -48,7 +48,10 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 		"thoughts are left out": {&stutterer{pieces: []string{"<thi", "nk>hm</think>", "Look."}}, nil, "Look.", decision.Model},
 		"a dropped opening tag": {&stutterer{pieces: []string{"hm", "</think>", "Look."}}, nil, "Look.", decision.Model},
 		"it fails at once":      {&stutterer{fails: errors.New("x")}, &mouth{says: "I am here."}, "I am here.", decision.Model},
-		"it fails half-way":     {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &mouth{says: "I am here."}, "Lo", decision.Fallback},
+		"it fails half-way":     {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &mouth{says: "I am here."}, "I am here.", decision.Model},
+		"so does the fallback":  {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &stutterer{pieces: []string{"I ", "am"}, fails: errors.New("y")}, "I am", decision.Fallback},
+		"the fallback thinks":   {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, &stutterer{pieces: []string{"hm", "</think>", "I am ", "here."}}, "I am here.", decision.Model},
+		"no fallback":           {&stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, nil, "Lo", decision.Fallback},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := loop.Config{Model: test.model}
@@ -67,6 +70,8 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 			assert.Equal(t, test.path, answer.Result.Path)
 			if test.path == decision.Model {
 				assert.Equal(t, test.want, answer.Text)
+			} else {
+				assert.Empty(t, answer.Text)
 			}
 			assert.Zero(t, test.model.calls(), "it was asked once, for pieces")
 		})
@@ -121,4 +126,25 @@ func TestAReceiverPanics(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A fallback that does not begin in its time is given up, also where the model before it had begun.
+func TestASlowFallbackAfterABrokenStream(t *testing.T) {
+	stuck := decision.LLMFunc(func(ctx context.Context, _ decision.LLMRequest) (decision.LLMResponse, error) {
+		<-ctx.Done()
+		return decision.LLMResponse{}, ctx.Err()
+	})
+	w := newWorld(t, loop.Config{
+		Model: &stutterer{pieces: []string{"Lo"}, fails: errors.New("x")}, Fallbacks: []decision.LLM{stuck, &mouth{says: "I am here."}},
+		ModelTime: 10 * time.Millisecond,
+	})
+	var heard string
+	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(text string, anew bool) {
+		if anew {
+			heard = ""
+		}
+		heard += text
+	}})
+	assert.Equal(t, "I am here.", heard)
+	assert.Equal(t, "I am here.", answer.Text)
 }
