@@ -35,8 +35,8 @@ type Config struct {
 	// Extract, if set, has the last word in [Recorder.Extract], for instance with a model. found are the patterns that the phrases
 	// of Approaches have found. It returns the patterns that the text follows: those, fewer, or others.
 	Extract func(ctx context.Context, text string, found []PatternID) ([]PatternID, error)
-	// Similar finds at most limit past tasks like this one, the most similar first. nil means those whose descriptions share
-	// the most words with it, among the last 2,000 outcomes.
+	// Similar finds at most limit past tasks like this one, the most similar first. nil means those of the last 2,000 outcomes whose
+	// descriptions share words with it: rare words count more, and words that join others, such as "the", for nothing.
 	Similar func(ctx context.Context, task string, limit int) ([]Precedent, error)
 	// MaxSimilar is how many past tasks a plan has. 0 means 5.
 	MaxSimilar int

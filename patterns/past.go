@@ -1,14 +1,12 @@
 package patterns
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/heedhq/heed/evidence"
-	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
 
@@ -78,7 +76,8 @@ func (r *Recorder) prospects(found *reading) (all []prospect) {
 type pastTasks struct {
 	version uint64
 	all     []Precedent
-	sizes   []int              // how many words each has
+	words   [][]string         // of each
+	weights []float64          // of the words that each has
 	posts   map[string][]int32 // in which of them a word is
 }
 
@@ -132,36 +131,14 @@ func (r *Recorder) pastTasks(ctx context.Context, version uint64) (*pastTasks, e
 		for _, w := range words {
 			p.posts[w] = append(p.posts[w], n)
 		}
+		p.words = append(p.words, words)
 		p.all = append(p.all, Precedent{
-			Task: o.Task, Description: o.Description, Strategy: o.Strategy, Class: e.Score.Class, Result: e.Score.Reason,
+			Task: o.Task, Description: o.Description, Strategy: o.Strategy, Class: e.Score.Class, Result: plainly(e.Score),
 		})
-		p.sizes = append(p.sizes, len(words))
 	}
+	p.weigh()
 	r.past.tasks.Store(p)
 	return p, nil
-}
-
-// like finds tasks by the words that their descriptions share with a text: the size of the intersection divided by that of the
-// union (Jaccard 1901). Of equals, the later comes first.
-func (p *pastTasks) like(task string, limit int) (found []Precedent) {
-	words := wordSet(task)
-	shared := make([]int, len(p.all))
-	var some []int32
-	for _, w := range words {
-		for _, n := range p.posts[w] {
-			if shared[n]++; shared[n] == 1 {
-				some = append(some, n)
-			}
-		}
-	}
-	similarity := func(n int32) float64 { return text.JaccardOf(shared[n], len(words), p.sizes[n]) }
-	slices.SortFunc(some, func(a, b int32) int { return cmp.Or(cmp.Compare(similarity(b), similarity(a)), cmp.Compare(a, b)) })
-	for _, n := range some[:min(len(some), limit)] {
-		one := p.all[n]
-		one.Similarity = similarity(n)
-		found = append(found, one)
-	}
-	return found
 }
 
 // best is a list of the ranks that come first, at most mostPlanned.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/host"
-	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -149,10 +148,6 @@ func (r *Recorder) similar(ctx context.Context, task string, version uint64) (fo
 }
 
 const scanned = 2000 // outcomes that are compared with a task
-
-func wordSet(task string) []string {
-	return text.Distinct(slices.DeleteFunc(tokens(task), func(t string) bool { return len(t) < 2 })) // without marks and articles
-}
 
 // Prompt writes the plan as sections of a prompt, with a blank line between them. It is empty if nothing is known.
 func (p *Plan) Prompt() string {

@@ -81,18 +81,12 @@ func Jaccard[T cmp.Ordered](a, b []T) float64 {
 			i, j = i+1, j+1
 		}
 	}
-	return jaccard(common, all)
-}
-
-// JaccardOf is [Jaccard] of sets of these sizes that have this number of elements in common.
-func JaccardOf(common, a, b int) float64 { return jaccard(common, a+b) }
-
-func jaccard(common, all int) float64 {
 	if common == 0 {
 		return 0
 	}
 	return float64(common) / float64(all-common)
 }
+
 
 // Distinct returns the texts sorted, each once, in a slice of its own. Of none it returns nil.
 func Distinct(texts []string) []string {
