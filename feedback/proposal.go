@@ -51,7 +51,7 @@ type Proposal struct {
 type Approval struct {
 	Actor    string    `json:"actor"` // in canonical form
 	Reason   string    `json:"reason"`
-	Hash     string    `json:"hash"`               // of the draft that was approved
+	Hash     string    `json:"approved_hash"`      // of the draft that was approved
 	Override []string  `json:"override,omitempty"` // the active rules that it may contradict
 	At       time.Time `json:"at"`
 }

@@ -191,7 +191,7 @@ func printConfidences(p *printer, all []confidence) {
 	for _, c := range all {
 		held := c.heldBy()
 		some = some || held != "-"
-		t.add(show(c.Heuristic), show(c.Domain), share(c.Confidence), share(c.Low), share(c.High), count(c.Fires), count(c.Successes), count(c.Failures),
+		t.add(show(c.Heuristic), show(c.Domain), atLeast(c.Confidence), share(c.Low), share(c.High), count(c.Fires), count(c.Successes), count(c.Failures),
 			held)
 		t.draw(interval{c.Low, c.Confidence, c.High})
 	}

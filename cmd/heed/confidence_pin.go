@@ -77,6 +77,6 @@ func tell(s *session, m *learning.Module, id string) error {
 		if held := after.Held.String(); held != "-" {
 			state = "is held now: " + held
 		}
-		p.line("%s %s. Its confidence is %s.", show(id), state, share(after.Confidence))
+		p.line("%s %s. Its confidence is %s.", show(id), state, atLeast(after.Confidence))
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func TestWhatCannotBeDecided(t *testing.T) {
 	} {
 		assertFails(t, call{args: of(command)}.run(t), failed, says)
 	}
-	for _, status := range statuses {
+	for _, status := range slices.DeleteFunc(slices.Clone(statuses), func(s string) bool { return s == unproposed }) {
 		assert.NotEmpty(t, nextOf[status], status)
 	}
 	for _, command := range []string{"confidence pin greet-by-name --at 0", "confidence pin greet-by-name --at 1.5", "confidence pin greet-by-name --at NaN"} {

@@ -1,22 +1,55 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
 )
 
 type explainCommand struct {
-	ID    string `arg:"" help:"An answer: the ID of loop.Answer, which is the id of its event."`
-	Agent string `default:"loop" placeholder:"NAME" help:"The name of the agent, loop.Config.Name."`
+	ID    string `arg:"" help:"An answer: the ID of loop.Answer, which is the id of its event, or the start of it."`
+	Agent string `placeholder:"NAME" help:"The name of the agent, loop.Config.Name. Needed if the store has more than one."`
 }
+
+// An answering is an agent's name, with what it has answered.
+type answering struct {
+	st   store.Store
+	name string
+	now  func() time.Time
+}
+
+const answerKind = ".answer" // ends the names of the kinds of answers
+
+var agents = tool[answering]{"agent", "agent",
+	func(ctx context.Context, st store.Store) (names []string, err error) {
+		status, err := st.(*sqlstore.Store).Status(ctx)
+		for _, kind := range status.Kinds {
+			if name, ok := strings.CutSuffix(kind.Name, answerKind); ok {
+				names = append(names, name)
+			}
+		}
+		return names, err
+	},
+	func(_ context.Context, st store.Store, name string, now func() time.Time) (answering, error) {
+		return answering{st, name, now}, nil
+	}}
 
 // Run explains an answer as a tree.
 func (cmd *explainCommand) Run(s *session) error {
-	return s.with(func(st *opened) error {
-		account, err := loop.Explain(s.ctx, loop.Config{Store: st.store, Name: cmd.Agent, Now: s.now}, cmd.ID)
+	return agents.with(s, cmd.Agent, func(_ *opened, a answering) error {
+		account, err := a.explain(s, cmd.ID)
 		if errors.Is(err, loop.ErrNoAnswer) {
-			return unknown("answer", cmd.ID, nil, "heed traces lists those that are kept, with their events; --agent names another agent")
+			var id string
+			if id, err = a.begunBy(s, cmd.ID); err == nil {
+				account, err = a.explain(s, id)
+			}
 		}
 		if err != nil {
 			return damaged("answer", cmd.ID, err)
@@ -24,6 +57,30 @@ func (cmd *explainCommand) Run(s *session) error {
 		tree := account.Tree()
 		return s.answer(tree, func(p *printer) { printBranch(p, tree, "", "") })
 	})
+}
+
+func (a answering) explain(s *session, id string) (loop.Account, error) {
+	return loop.Explain(s.ctx, loop.Config{Store: a.st, Name: a.name, Now: a.now}, id)
+}
+
+// begunBy returns the only answer whose id begins with a text.
+func (a answering) begunBy(s *session, text string) (string, error) {
+	var ids []string
+	for r, err := range a.st.Find(s.ctx, store.Query{Kind: a.name + answerKind}) {
+		if err != nil {
+			return "", err
+		}
+		var answer struct{ ID string }
+		body, err := r.Body.JSON()
+		if err == nil {
+			err = json.Unmarshal(body, &answer)
+		}
+		if err == nil { // a damaged one is left to heed doctor
+			ids = append(ids, answer.ID)
+		}
+	}
+	slices.Sort(ids)
+	return pick("answer", text, ids, func(id string) string { return id }, "heed traces lists those that are kept, with their events")
 }
 
 // printBranch prints a tree. Texts of users, models and reviewers are in it.

@@ -51,9 +51,6 @@ func TestExplain(t *testing.T) {
 			file := explainable(t, name)
 			args := func(more ...string) []string {
 				all := append([]string{"--db", file, "--now", asOf, "explain"}, more...)
-				if name != "" {
-					all = append(all, "--agent", name)
-				}
 				return all
 			}
 			by := call{args: args("disk")}.run(t)
@@ -75,9 +72,43 @@ func TestExplain(t *testing.T) {
 			require.Zero(t, trace.code, trace.err)
 			assert.Contains(t, trace.out, "Rotate its logs.", "by the event's id")
 
+			begun := call{args: args("li")}.run(t)
+			require.Zero(t, begun.code, begun.err)
+			assert.Contains(t, begun.out, "answer light")
 			none := call{args: args("desk")}.run(t)
 			assert.Equal(t, failed, none.code)
-			assert.Contains(t, none.err, `there is no answer "desk"`)
+			assert.Contains(t, none.err, `there is no answer "desk": did you mean "disk"?`)
 		})
 	}
+}
+
+// Where several agents have a store, the command names them. The start of an id is enough where one answer has it.
+func TestExplainAsksWhichAgent(t *testing.T) {
+	file := explainable(t, "")
+	db, err := place{dialect: sqlstore.SQLite, file: file}.handle(ctx, true)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite, sqlstore.Config{Now: func() time.Time { return start }})
+	require.NoError(t, err)
+	support, err := loop.New(ctx, loop.Config{
+		Store: st, Name: "support", Now: func() time.Time { return start },
+		Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+			return decision.LLMResponse{Text: "Yes."}, nil
+		}),
+	})
+	require.NoError(t, err)
+	for _, id := range []string{"disk-1", "disk-2"} {
+		_, err := support.Answer(ctx, loop.Event{ID: id, Text: "Is it full?"})
+		require.NoError(t, err)
+	}
+	of := func(args ...string) call { return call{args: append([]string{"--db", file, "explain"}, args...)} }
+	which := of("disk").run(t)
+	assert.Equal(t, misuse, which.code)
+	assert.Contains(t, which.err, "has 2 agents: choose one with --agent: loop, support")
+	many := of("disk", "--agent", "support").run(t)
+	assert.Equal(t, failed, many.code)
+	assert.Contains(t, many.err, `2 ids begin with "disk": give more of it (disk-1, disk-2)`)
+	assert.Contains(t, of("disk", "--agent", "loop").run(t).out, "answer disk", "a whole id goes before the start of one")
+	wrong := of("disk", "--agent", "suport").run(t)
+	assert.Contains(t, wrong.err, `there is no agent "suport": did you mean "support"?`)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -124,6 +125,9 @@ func show(text string) string {
 func segmentName(category, context string) string { return show(category) + " / " + show(context) }
 
 func share(x float64) string { return strconv.FormatFloat(x, 'f', 3, 64) }
+
+// atLeast writes a confidence rounded down, so that it never seems to reach a threshold that it is below.
+func atLeast(x float64) string { return share(math.Floor(x*1000+1e-9) / 1000) }
 
 func signed(x float64) string { return fmt.Sprintf("%+.2f", x) }
 

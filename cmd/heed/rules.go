@@ -68,7 +68,7 @@ func proposal(s *session, f *feedback.Service, id string) (feedback.Proposal, er
 	if err != nil {
 		return one, err
 	}
-	return pick("proposal", id, all, idOfProposal)
+	return pick("proposal", id, all, idOfProposal, seeRules)
 }
 
 // rule finds a rule likewise.
@@ -81,19 +81,21 @@ func rule(s *session, f *feedback.Service, id string) (feedback.Rule, error) {
 	if err != nil {
 		return one, err
 	}
-	return pick("rule", id, all, idOfRule)
+	return pick("rule", id, all, idOfRule, seeRules)
 }
 
 func idOfProposal(p feedback.Proposal) string { return p.ID }
 
 func idOfRule(r feedback.Rule) string { return r.ID }
 
+const seeRules = "heed rules list names them"
+
 // pick returns the one whose id begins with a text.
-func pick[T any](what, id string, all []T, idOf func(T) string) (meant T, err error) {
+func pick[T any](what, id string, all []T, idOf func(T) string, see string) (meant T, err error) {
 	begun := slices.DeleteFunc(slices.Clone(all), func(one T) bool { return id == "" || !strings.HasPrefix(idOf(one), id) })
 	switch len(begun) {
 	case 0:
-		return meant, unknown(what, id, texts(all, idOf), "heed rules list names them")
+		return meant, unknown(what, id, texts(all, idOf), see)
 	case 1:
 		return begun[0], nil
 	}

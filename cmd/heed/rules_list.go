@@ -11,7 +11,10 @@ import (
 )
 
 // statuses are those of proposals and of rules.
-var statuses = []string{"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented"}
+var statuses = []string{"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented", unproposed}
+
+// unproposed is the status of corrections of which nothing has come yet.
+const unproposed = "waiting"
 
 type rulesList struct {
 	Status string `complete:"status" placeholder:"STATUS" help:"Only this status: ${statuses}. Without it: pending and active."`
@@ -25,6 +28,7 @@ type ruleLine struct {
 	Since     time.Time        `json:"since"`
 	Agents    []string         `json:"agents,omitempty"` // none: all
 	Approvals int              `json:"approvals"`
+	Quorum    int              `json:"quorum,omitempty"` // of a pending proposal
 	Effect    *feedback.Effect `json:"effect,omitempty"` // of a rule that was measured
 	Text      string           `json:"text"`
 	Pinned    bool             `json:"pinned,omitempty"`
@@ -39,12 +43,57 @@ func (cmd *rulesList) Run(s *session) error {
 		return &usageError{fmt.Sprintf("there is no status %q: it is one of %s", cmd.Status, strings.Join(statuses, ", "))}
 	}
 	var all []ruleLine
-	err := withRules(s, func(f *feedback.Service) (err error) {
+	note := ""
+	err := withRules(s, func(f *feedback.Service) error {
+		corrections, err := cmd.waiting(s, f)
+		if err != nil {
+			return err
+		}
+		if strings.EqualFold(cmd.Status, unproposed) {
+			all = corrections
+			return nil
+		}
+		if n := len(corrections); n > 0 && cmd.Status == "" {
+			note = fmt.Sprintf("%s for others that say the same: heed rules list --status %s", plural(n, "correction waits", "corrections wait"), unproposed)
+		}
 		all, err = cmd.read(s, f)
 		return err
 	})
 	flags := []string{"status", cmp.Or(cmd.Status, "pending or active"), "agent", cmd.Agent}
-	return answerList(s, all, err, "rules or proposals", flags, printRules)
+	return answerList(s, all, err, "rules or proposals", flags, printRules, note)
+}
+
+// waiting returns the corrections of which no proposal has come, the newest first: nobody else has said the same, or not enough people.
+func (cmd *rulesList) waiting(s *session, f *feedback.Service) (all []ruleLine, err error) {
+	proposals, _, err := f.Rules().Proposals(s.ctx, feedback.ProposalQuery{Agent: cmd.Agent}, 0)
+	if err != nil {
+		return nil, err
+	}
+	proposed := make(map[string]bool)
+	for _, p := range proposals {
+		proposed[p.Cluster] = true
+	}
+	for _, class := range []feedback.Classification{feedback.EdgeCase, feedback.GeneralizableLow, feedback.Ambiguous} {
+		found, _, err := f.List(s.ctx, feedback.Listing{Agent: cmd.Agent, Class: class, Limit: 1000})
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			if c.Cluster != "" && proposed[c.Cluster] {
+				continue
+			}
+			status := unproposed
+			if class == feedback.Ambiguous {
+				status = "waiting to be resolved"
+			}
+			all = append(all, ruleLine{
+				ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: strings.TrimSpace(c.Summary + " " + c.Comment), Decider: c.Reviewer,
+				Reason: c.Rationale,
+			})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b ruleLine) int { return b.Since.Compare(a.Since) })
+	return all, nil
 }
 
 func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err error) {
@@ -58,12 +107,17 @@ func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err
 	}
 	for _, p := range proposals {
 		if p.Status != feedback.StateApproved && wanted(string(p.Status), p.Status == feedback.StatePending) {
-			all = append(all, ruleLine{ID: p.ID, Status: string(p.Status), Since: p.Created, Agents: p.Agents, Approvals: len(p.Approvals), Text: p.Text, Decider: p.Decider, Reason: p.Reason})
+			line := ruleLine{ID: p.ID, Status: string(p.Status), Since: p.Created, Agents: p.Agents, Approvals: len(p.Approvals), Text: p.Text, Decider: p.Decider, Reason: p.Reason}
+			if p.Status == feedback.StatePending {
+				q := quorumOf(&p, f.Config().Gate)
+				line.Approvals, line.Quorum = q.Approvals, q.Of
+			}
+			all = append(all, line)
 		}
 	}
 	for _, r := range rules {
 		if wanted(string(r.Status), r.Status == feedback.StateActive) {
-			line := ruleLine{r.ID, string(r.Status), r.Since, r.Agents, len(r.Approvals), nil, r.Text, r.Pinned, "", ""}
+			line := ruleLine{ID: r.ID, Status: string(r.Status), Since: r.Since, Agents: r.Agents, Approvals: len(r.Approvals), Text: r.Text, Pinned: r.Pinned}
 			if r.Effect.Status != "" {
 				line.Effect = &r.Effect
 			}
@@ -89,7 +143,11 @@ func printRules(p *printer, all []ruleLine) {
 		if r.Pinned {
 			status += ", pinned"
 		}
-		cells := []string{show(r.ID), status, count(r.Approvals), effect, moment(r.Since), list(r.Agents, "all"), show(r.Text)}
+		approvals := count(r.Approvals)
+		if r.Quorum > 0 {
+			approvals += " of " + count(r.Quorum)
+		}
+		cells := []string{show(r.ID), status, approvals, effect, moment(r.Since), list(r.Agents, "all"), show(r.Text)}
 		if closed {
 			cells = append(cells, cmp.Or(show(r.Decider), "heed"), show(r.Reason))
 		}

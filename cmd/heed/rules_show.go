@@ -19,7 +19,8 @@ type rulesShow struct {
 type ruleReport struct {
 	Proposal *feedback.Proposal  `json:"proposal,omitempty"`
 	Rule     *feedback.Rule      `json:"rule,omitempty"`
-	Hash     string              `json:"hash"`
+	Hash     string              `json:"hash"`              // of the words that are approved
+	Quorum   *quorum             `json:"quorum,omitempty"`  // of a pending proposal
 	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
 	Now      []feedback.Conflict `json:"conflicts_now"`     // what stands against it now
 	Before   []feedback.Proposal `json:"before,omitempty"`  // the proposals that it follows, the latest first
@@ -52,6 +53,10 @@ func (cmd *rulesShow) read(s *session, f *feedback.Service) (r ruleReport, err e
 		return r, err
 	}
 	r.Proposal, r.Hash = &p, p.Draft.Hash()
+	if p.Status == feedback.StatePending {
+		q := quorumOf(&p, f.Config().Gate)
+		r.Quorum = &q
+	}
 	if r.Sources, err = f.Rules().Sources(s.ctx, p.ID); err != nil {
 		return r, err
 	}
@@ -242,6 +247,9 @@ func printProposal(p *printer, r *ruleReport) {
 	p.line("created %s, expires %s", moment(of.Created), moment(of.Expires))
 	for _, a := range of.Approvals {
 		p.line("approved by %s on %s: %s", show(a.Actor), moment(a.At), show(a.Reason))
+	}
+	if r.Quorum != nil {
+		p.line("approvals: %s", r.Quorum)
 	}
 	if of.Decider != "" {
 		p.line("closed by %s on %s: %s", show(of.Decider), moment(of.Decided), show(of.Reason))

@@ -81,8 +81,8 @@ func (t tool[T]) one(s *session, st *opened, name string) (one T, err error) {
 }
 
 // answerList writes a list that was read. It is empty if there is nothing to read from yet. Flags are those that leave things
-// out, each a name and a value.
-func answerList[T any](s *session, all []T, err error, what string, flags []string, print func(*printer, []T)) error {
+// out, each a name and a value. Notes are written below.
+func answerList[T any](s *session, all []T, err error, what string, flags []string, print func(*printer, []T), notes ...string) error {
 	if err != nil && !errors.Is(err, errNone) {
 		return err
 	}
@@ -92,8 +92,9 @@ func answerList[T any](s *session, all []T, err error, what string, flags []stri
 	return s.answer(all, func(p *printer) {
 		if len(all) == 0 {
 			p.nothing(what, flags...)
-			return
+		} else {
+			print(p, all)
 		}
-		print(p, all)
+		p.note(strings.Join(notes, "\n"))
 	})
 }

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+)
+
+// What is still missing, in words, as the gate counts: people who wrote a rule never approve it, and one at least is no reviewer.
+func TestQuorum(t *testing.T) {
+	t.Parallel()
+	draft := feedback.Draft{Text: "Run the tests."}
+	approvals := func(names ...string) (all []feedback.Approval) {
+		for _, name := range names {
+			all = append(all, feedback.Approval{Actor: name, Hash: draft.Hash()})
+		}
+		return all
+	}
+	for _, test := range []struct {
+		approvals []feedback.Approval
+		gate      feedback.Gate
+		want      string
+	}{
+		{nil, feedback.Gate{Quorum: 2, Outsiders: 1}, "0 of 2; 2 more, of somebody who is not wendy, 1 of them not ann or bob"},
+		{approvals("ann"), feedback.Gate{Quorum: 2, Outsiders: 1}, "1 of 2; one more, of somebody who is not ann, bob or wendy"},
+		{approvals("olga"), feedback.Gate{Quorum: 2, Outsiders: 1}, "1 of 2; one more, of somebody who is not olga or wendy"},
+		{approvals("ann", "bob"), feedback.Gate{Quorum: 2, Outsiders: 1}, "2 of 2; one more, of somebody who is not ann, bob or wendy"},
+		{approvals("olga"), feedback.Gate{Quorum: 2, Outsiders: 2}, "1 of 2; one more, of somebody who is not ann, bob, olga or wendy"},
+		{[]feedback.Approval{{Actor: "olga", Hash: "before it was edited"}}, feedback.Gate{Quorum: 1, Outsiders: 1}, "0 of 1; one more, of somebody who is not ann, bob or wendy"},
+		{approvals("olga", "ann"), feedback.Gate{Quorum: 2, Outsiders: 1}, "2 of 2"},
+	} {
+		p := feedback.Proposal{Draft: draft, Writers: []string{"wendy"}, Authors: []string{"ann", "bob"}, Approvals: test.approvals}
+		assert.Equal(t, test.want, quorumOf(&p, test.gate).String())
+	}
+}
+
+// A correction that nobody else has made waits, where heed rules list says so. Of what was rejected and came up again, rules show tells what
+// was before it.
+func TestWhatComesBeforeARule(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	w := host(t, file)
+	w.now = time.Now()
+	n := 0
+	service, err := feedback.New(ctx, feedback.Config{
+		Store: w.store, Now: w.clock, Fresh: 2, NewID: func() string { n++; return fmt.Sprint("made-", n) },
+	})
+	require.NoError(t, err)
+	corrects := func(person string) {
+		w.now = w.now.Add(time.Second)
+		id := fmt.Sprint("correction ", w.now.UnixNano())
+		_, err := service.Record(ctx, feedback.Feedback{
+			ID: id, Gate: "review", Agent: "tester", Reviewer: person, At: w.now, Decision: feedback.Rejected,
+			Summary: "the tests were not run before the commit", OutputSHA: "a",
+		})
+		require.NoError(t, err)
+		_, err = service.Evaluate(ctx, id)
+		require.NoError(t, err)
+	}
+	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
+	corrects("ann")
+	assert.Contains(t, call{args: of("list")}.run(t).out, "1 correction waits for others that say the same: heed rules list --status waiting")
+	waits := read[[]ruleLine](t, of("list", "--status", "waiting")...)
+	require.Len(t, waits, 1)
+	assert.Equal(t, []string{"waiting", "ann", "the tests were not run before the commit"}, []string{waits[0].Status, waits[0].Decider, waits[0].Text})
+
+	pending := func() feedback.Proposal {
+		_, _, err := service.Flush(ctx)
+		require.NoError(t, err)
+		all, _, err := service.Rules().Proposals(ctx, feedback.ProposalQuery{Agent: "tester", Status: feedback.StatePending}, 0)
+		require.NoError(t, err)
+		require.Len(t, all, 1)
+		return all[0]
+	}
+	corrects("bob")
+	corrects("cleo")
+	first := pending()
+	assert.Empty(t, read[[]ruleLine](t, of("list", "--status", "waiting")...))
+	shown := call{args: of("show", first.ID)}.run(t).out
+	assert.Contains(t, shown, "approvals: 0 of 2; 2 more, 1 of them not ann, bob or cleo\n")
+	_, err = service.Rules().Review(ctx, feedback.Review{Proposal: first.ID, Actor: "maria", Reason: "a hook does it", Reject: true})
+	require.NoError(t, err)
+	for _, person := range []string{"ann", "bob", "cleo", "dora"} {
+		corrects(person)
+	}
+	second := pending()
+	shown = call{args: of("show", second.ID)}.run(t).out
+	assert.Regexp(t, `(?m)^before it: `+first.ID+`, rejected by maria on .*: a hook does it$`, shown)
+	r := call{args: append([]string{"--json"}, of("show", second.ID)...)}.run(t)
+	assert.Equal(t, 1, strings.Count(r.out, `"hash"`))
+}
