@@ -17,7 +17,7 @@ import (
 // TestFeedbackSpam lets a few persons click on thousands of answers of one heuristic, of which twenty others have an
 // opinion. They also ask the model as often, which agrees with the heuristic, and click on its answers. Without caps they have their way.
 func TestFeedbackSpam(t *testing.T) {
-	clicks := steps(300, 10_000)
+	clicks := steps(200, 10_000)
 	moved := func(cfg learning.Config, spammers int, positive bool) float64 {
 		f := newFixture(t, cfg, "h")
 		for i := range 20 {
