@@ -167,9 +167,9 @@ const (
 )
 
 // Propensity returns the probability with which the arm was chosen, given what was believed, as off-policy evaluation needs
-// it. For plain beliefs without a bonus it is exact ([evidence.ProbBest]). For others it is counted over draws like the
-// choice's own, always the same ones, with a standard error of at most 0.0028 for 64 arms, and 0.011 for 1,000. It is
-// then at least half a draw, and never 0. A fallback has 1. A choice of [Learner.Record] has what the host has told, and NaN if
+// it. Without a bonus it is exact ([evidence.ProbBest]) for plain beliefs, and for an item without evidence of its own. For others
+// it is counted over draws like the choice's own, always the same ones, with a standard error of at most 0.0028 for 64 arms, and 0.011
+// for 1,000. It is then at least half a draw, and never 0. A fallback has 1. A choice of [Learner.Record] has what the host has told, and NaN if
 // that was nothing. A choice without its draws, as later events have it, has NaN. Package offpolicy refuses NaN.
 //
 // Counting takes milliseconds: do it where choices are logged, and not where they are made.
@@ -185,7 +185,7 @@ func (c Choice) Propensity() float64 {
 	beliefs, chosen := make([]evidence.Beta, len(f.Draws)), -1
 	for i := range f.Draws {
 		d := &f.Draws[i]
-		plain = plain && d.Belief.Strength == 0 && d.Bonus == 0
+		plain = plain && d.Belief.plain() && d.Bonus == 0
 		beliefs[i] = d.Belief.Level
 		if d.Arm == c.Arm {
 			chosen = i

@@ -130,6 +130,11 @@ func (b *Belief) given(level float64) float64 {
 	return (b.Strength*level + b.Successes) / (b.Strength + b.Successes + b.Failures)
 }
 
+// plain reports whether draws of the arm's rate are draws of the level.
+func (b *Belief) plain() bool {
+	return b.Strength == 0 || b.Sharpness == 0 && b.Successes == 0 && b.Failures == 0
+}
+
 // draw draws the arm's rate.
 func (b *Belief) draw(r *evidence.Rand) float64 {
 	var level float64
