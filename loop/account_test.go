@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/patterns"
 )
 
 // An account of a task's answer tells of the ways of working that the prompt recommended and warned of.
@@ -31,8 +32,12 @@ func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, answer.Plan.Ways, account.Ways)
 	assert.Equal(t, answer.Plan.Warnings, account.Warnings)
+	assert.Equal(t, []patterns.PatternID{"pattern-split-by-layer-ui-logic-data", "pattern-handle-shared-types-first"}, account.Followed)
+	assert.Contains(t, account.String(), "the answer followed the way of working pattern-split-by-layer-ui-logic-data: ")
 	assert.Contains(t, account.String(), "the prompt recommended the way of working "+account.Ways[0])
-	assert.Contains(t, account.String(), "the prompt warned of the way of working "+account.Warnings[0])
+	warning := account.Warnings[0]
+	assert.Contains(t, account.Contents[warning], "AVOID: ")
+	assert.Contains(t, account.String(), "the prompt warned of the way of working "+warning+": "+account.Contents[warning])
 }
 
 // A mistyped field does not hide the other faults of a file.

@@ -205,3 +205,29 @@ func TestASecondPlanKnowsWhatWasTakenBack(t *testing.T) {
 	require.NoError(t, err)
 	assert.False(t, account.Known, "it earns nothing")
 }
+
+// An id or a task that reactions, an undo or an outcome would refuse later is refused at once. The longest ones go all the way.
+func TestNamesAreRefusedAtOnce(t *testing.T) {
+	yes := true
+	longest := loop.Event{ID: strings.Repeat("i", 900), Text: "Why?", Task: strings.Repeat("t", 512), Domain: "d", Item: "i", Person: "ann"}
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	id := w.answer(longest).ID
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+	require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes}))
+	require.NoError(t, w.Undo(ctx, id, "ann"))
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Len(t, w.outcomes(), 1)
+	for field, e := range map[string]loop.Event{
+		"ID": {ID: longest.ID + "i", Text: "Why?"}, "Task": {Text: "Why?", Task: longest.Task + "t"},
+	} {
+		_, err := w.Answer(ctx, e)
+		assertField(t, field, err)
+	}
+	named := newWorld(t, loop.Config{Name: strings.Repeat("n", 240), Arms: []loop.Arm{{ID: "only"}}})
+	_, err := named.Answer(ctx, longest)
+	assertField(t, "ID", err)
+	longest.ID = longest.ID[:700]
+	id = named.answer(longest).ID
+	require.NoError(t, named.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+	require.NoError(t, named.Undo(ctx, id, "ann"))
+}

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 // An Event wants an answer.
 type Event struct {
 	// ID names the event, and its answer. An event that was answered before gets the same answer. "" means a new one. Deliveries
-	// of one event that run at the same time each ask the model, and all get the answer that is stored first.
+	// of one event that run at the same time each ask the model, and all get the answer that is stored first. It has at most 900 bytes, and
+	// fewer where the agent's name is longer than 60.
 	ID string
 	// Text is what happened or was asked. The model gets it with its lines, up to Decision.MaxText, which is 32,000 characters by
 	// default. Plan.LeftOut says so if it was longer. Its first 8 KiB say which heuristics, notes and tasks are like it.
@@ -24,7 +26,7 @@ type Event struct {
 	// Domain is what the event is about. Heuristics and notes of other domains are not looked at.
 	Domain string
 	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The answer is then told what went well and
-	// badly in tasks like it. "" means that there is none.
+	// badly in tasks like it. "" means that there is none. It has at most 512 bytes.
 	Task string
 	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the text's cell
 	// where [Config].Partition has cells, and else the note that fits best. Context is the kind of situation, such as "interactive".
@@ -150,6 +152,26 @@ func (e *Event) validate() error {
 		if err := evidence.CheckText(t.field, t.value); err != nil {
 			return err
 		}
+	}
+	if len(e.Task) > maxTask {
+		return &heed.InputError{Field: "Task", Reason: fmt.Sprintf("is %d bytes long, may be %d", len(e.Task), maxTask)}
+	}
+	return nil
+}
+
+const (
+	maxTask    = 512 // bytes of a task, as package patterns has it
+	maxEventID = 900 // bytes of an event's id
+)
+
+// checkLength reports an id that is too long for what the arm is told under it, beside the learner's name and the choice's id.
+func (a *Agent) checkLength(id string) error {
+	most := maxEventID
+	if learner := a.Strategy(); learner != nil {
+		most = min(most, evidence.MaxText-len(learner.Config().Name)-len("::/")-36-20)
+	}
+	if len(id) > most {
+		return &heed.InputError{Field: "ID", Reason: fmt.Sprintf("is %d bytes long, may be %d", len(id), most)}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/prompt"
 	"github.com/heedhq/heed/strategy"
 )
@@ -36,6 +37,8 @@ type Account struct {
 	Notes     []string                // likewise
 	Ways      []string                // the ways of working that the prompt recommended
 	Warnings  []string                // the ways of working that it warned of
+	Followed  []patterns.PatternID    // the ways of working that the answer followed
+	Contents  map[string]string       // what those ways of working say, by their ids, as far as they are still known
 	Shown     []string                // the heuristics that the prompt had
 	Compared  []heed.Comparison       // the heuristics that the prompt withheld
 	Overruled map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
@@ -62,7 +65,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	r := &kept.Value
 	account := Account{
 		ID: r.ID, Path: r.Path, Text: r.Text, At: r.At, Heuristic: r.Heuristic, Needed: r.Threshold, Believed: r.Believed,
-		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Shown: r.Shown, Compared: r.Compared,
+		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Followed: r.Followed, Shown: r.Shown, Compared: r.Compared,
 		Overruled: r.Overruled,
 	}
 	account.Worth, account.Channel, account.Known = r.worth()
@@ -74,6 +77,9 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		} else if !errors.Is(err, heed.ErrNotFound) {
 			return Account{}, err
 		}
+	}
+	if account.Contents, err = a.contents(ctx, r); err != nil {
+		return Account{}, err
 	}
 	for _, id := range r.Rules {
 		if a.feedback == nil {
@@ -98,6 +104,36 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		}
 	}
 	return account, nil
+}
+
+// contents returns what the ways of working of an answer say.
+func (a *Agent) contents(ctx context.Context, r *row) (map[string]string, error) {
+	contents := make(map[string]string)
+	ids := slices.Concat(r.Ways, r.Warnings)
+	for _, id := range r.Followed {
+		ids = append(ids, string(id))
+	}
+	for _, id := range ids {
+		if a.patterns == nil || contents[id] != "" {
+			continue
+		}
+		s, err := a.patterns.Standing(ctx, patterns.PatternID(id))
+		switch {
+		case err == nil:
+			contents[id] = s.Pattern.Content
+		case !errors.Is(err, heed.ErrNotFound):
+			return nil, err
+		}
+	}
+	return contents, nil
+}
+
+// way names a way of working with what it says.
+func (a *Account) way(id string) string {
+	if content := a.Contents[id]; content != "" {
+		return id + ": " + prompt.Line(content, shown)
+	}
+	return id
 }
 
 // A Branch is a statement with what it rests on.
@@ -161,10 +197,13 @@ func (a Account) Tree() Branch {
 		root.add("the prompt had the note " + note)
 	}
 	for _, way := range a.Ways {
-		root.add("the prompt recommended the way of working " + way)
+		root.add("the prompt recommended the way of working " + a.way(way))
 	}
 	for _, way := range a.Warnings {
-		root.add("the prompt warned of the way of working " + way)
+		root.add("the prompt warned of the way of working " + a.way(way))
+	}
+	for _, way := range a.Followed {
+		root.add("the answer followed the way of working " + a.way(string(way)))
 	}
 	for _, id := range a.Shown {
 		root.add("the prompt showed the heuristic " + id)
@@ -194,7 +233,11 @@ func (a *Account) became() Branch {
 		if h.Confidence == 0 {
 			counts = "does not count beside the others"
 		}
-		b.add(fmt.Sprintf("%s %s: %+.2f, %s", h.Channel, h.At.UTC().Format(day), h.Value, counts))
+		by := ""
+		if h.Source != "" {
+			by = " by " + prompt.Line(h.Source, shown)
+		}
+		b.add(fmt.Sprintf("%s%s %s: %+.2f, %s", h.Channel, by, h.At.UTC().Format(day), h.Value, counts))
 	}
 	return b
 }

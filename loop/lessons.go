@@ -40,9 +40,9 @@ type Taught struct {
 	New, Changed int
 	// Restarted are the ids of the changed heuristics that lost their evidence, as their condition or action is another one.
 	Restarted []string
-	// Missing names what was taught before and is not among the lessons, as "heuristic rotate" or "note db-1". It still counts,
-	// unless [Lessons].Only took it out.
-	Missing []string
+	// Missing names what was taught before and is not among the lessons, as "heuristic rotate" or "note db-1". It still counts. Removed
+	// names what [Lessons].Only took out.
+	Missing, Removed []string
 }
 
 // Teach takes lessons. To teach the same again changes nothing. A heuristic with another condition or action begins anew: nothing that
@@ -249,13 +249,14 @@ func (a *Agent) mark(ctx context.Context, taught []learning.Heuristic) error {
 // miss names what is missing, and takes it out if the lessons are all there are.
 func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, only bool) error {
 	for _, m := range missing {
-		taught.Missing = append(taught.Missing, m.name())
 		if !only {
+			taught.Missing = append(taught.Missing, m.name())
 			continue
 		}
 		if err := a.takeOut(ctx, m); err != nil {
 			return err
 		}
+		taught.Removed = append(taught.Removed, m.name())
 	}
 	return nil
 }

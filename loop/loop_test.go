@@ -526,7 +526,8 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 
 	taught, err = w.Teach(ctx, loop.Lessons{Only: true})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"heuristic rotate", "note n"}, taught.Missing)
+	assert.Empty(t, taught.Missing)
+	assert.Equal(t, []string{"heuristic rotate", "note n"}, taught.Removed)
 	for _, agent := range []*loop.Agent{w.Agent, other} {
 		plan, err := agent.Prepare(ctx, loop.Event{Text: full})
 		require.NoError(t, err)

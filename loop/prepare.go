@@ -99,6 +99,9 @@ func (a *Agent) prepare(ctx context.Context, e Event) (p Plan, err error) {
 		return p, err
 	}
 	e.ID = cmp.Or(e.ID, a.cfg.NewID())
+	if err := a.checkLength(e.ID); err != nil {
+		return p, err
+	}
 	if e.At.IsZero() {
 		e.At = a.cfg.Now()
 	}

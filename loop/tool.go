@@ -7,6 +7,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/strategy"
 )
 
@@ -31,6 +32,11 @@ func explain(ctx context.Context, cfg Config, id string) (Account, error) {
 	if err == nil {
 		err = adopt(&a.strategy.learner, func() (*strategy.Learner, error) {
 			return strategy.Open(ctx, strategy.Config{Store: cfg.Store, Name: cfg.part("", "strategy"), Now: cfg.Now})
+		})
+	}
+	if err == nil {
+		err = adopt(&a.patterns, func() (*patterns.Recorder, error) {
+			return patterns.Open(ctx, patterns.Config{Store: cfg.Store, Name: cfg.part("", "patterns"), Now: cfg.Now})
 		})
 	}
 	if err == nil {

@@ -79,14 +79,22 @@ func (c *Config) answer(res *http.Response) (decision.LLMResponse, error) {
 	if first.Error.ok {
 		return out, c.failureInside(first.Error.value, body)
 	}
-	text, inside := thoughts.Split(first.Message.Content.value)
 	told := cmp.Or(first.Message.ReasoningContent.value, first.Message.Reasoning.value)
+	err = conclude(&out, first.Message.Content.value, told, first.FinishReason.value, first.Message.Refusal.value != "", nil)
+	return out, err
+}
+
+// conclude puts into an answer what the model said and thought, and returns why it can't be used: err, if there is one.
+func conclude(out *decision.LLMResponse, content, told, finish string, refused bool, err error) error {
+	text, inside := thoughts.Split(content)
 	out.Thoughts = strings.TrimSpace(strings.TrimSpace(told) + "\n\n" + inside)
-	err = finished(first.FinishReason.value, first.Message.Refusal.value != "", text)
+	if err == nil {
+		err = finished(finish, refused, text)
+	}
 	if keeps(err) {
 		out.Text = text
 	}
-	return out, err
+	return err
 }
 
 // object reads the body of a response, which must be a JSON object of at most this number of bytes.
@@ -98,10 +106,15 @@ func (c *Config) object(res *http.Response, most int, into any) ([]byte, error) 
 	case more:
 		return nil, &AnswerError{Fault: "too large"}
 	case json.Unmarshal(body, into) != nil:
-		mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		return nil, &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
+		return nil, c.noObject(res)
 	}
 	return body, nil
+}
+
+// noObject says that a response is no JSON object.
+func (c *Config) noObject(res *http.Response) error {
+	mediaType, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return &AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(mediaType)}
 }
 
 // finished says whether an answer that has ended can be used.

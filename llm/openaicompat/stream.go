@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/thoughts"
 	"github.com/heedhq/heed/prompt"
 )
 
@@ -99,8 +98,7 @@ func (c *Config) stream(res *http.Response, piece func(string)) (decision.LLMRes
 	}
 	switch {
 	case errors.Is(err, io.EOF) && events == 0:
-		media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-		return t.answer(&AnswerError{Fault: "no JSON object", ContentType: c.APIKey.token(media)})
+		return t.answer(c.noObject(res))
 	case errors.Is(err, io.EOF):
 		err = io.ErrUnexpectedEOF
 	}
@@ -148,14 +146,7 @@ func (t *told) take(data []byte) error {
 
 // answer returns the answer as far as it came.
 func (t *told) answer(err error) (decision.LLMResponse, error) {
-	text, inside := thoughts.Split(t.text.String())
-	t.out.Thoughts = strings.TrimSpace(strings.TrimSpace(t.thoughts.String()) + "\n\n" + inside)
-	if err == nil {
-		err = finished(t.finish, t.refused, text)
-	}
-	if keeps(err) {
-		t.out.Text = text
-	}
+	err = conclude(&t.out, t.text.String(), t.thoughts.String(), t.finish, t.refused, err)
 	return t.out, err
 }
 
