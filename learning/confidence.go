@@ -91,24 +91,58 @@ func (b *belief) compared(parts, rest []evidence.Part, now evidence.Instant) (al
 		}
 		return all, false
 	}
-	room, sources, of := map[string]float64{}, []string{}, map[string]evidence.Sums{}
+	room, sources, of := b.room(rest, now), []string{}, map[string]evidence.Sums{}
 	for i := range parts {
 		source := parts[i].Source
 		if _, known := of[source]; !known {
-			sources, room[source] = append(sources, source), b.caps.SourceMass
+			sources = append(sources, source)
 		}
 		of[source] = of[source].Plus(parts[i].Tally.At(now))
 	}
-	for i := range rest {
-		if left, asked := room[rest[i].Source]; asked {
-			room[rest[i].Source] = max(left-rest[i].Tally.At(now).Mass, 0)
-		}
-	}
 	for _, source := range sources {
-		limited = limited || of[source].Mass > room[source]*(1+1e-12)
-		all = all.Plus(atMost(of[source], room[source]))
+		left, known := room[source]
+		if !known {
+			left = b.caps.SourceMass
+		}
+		limited = limited || of[source].Mass > left*(1+1e-12)
+		all = all.Plus(atMost(of[source], left))
 	}
 	return all, limited
+}
+
+// room returns what people's evidence leaves of the cap on persons. Silence beyond its own limit takes no room.
+func (b *belief) room(rest []evidence.Part, now evidence.Instant) map[string]float64 {
+	type owned struct{ mass, silent, other float64 } // silent and other are rewards
+	var sources []string
+	own := make(map[string]owned, len(rest))
+	for i := range rest {
+		sums, o, known := rest[i].Tally.At(now), owned{}, false
+		if o, known = own[rest[i].Source]; !known {
+			sources = append(sources, rest[i].Source)
+		}
+		if o.mass += sums.Mass; slices.Contains(b.caps.Silence, rest[i].Channel) {
+			o.silent += sums.Reward
+		} else {
+			o.other += sums.Reward
+		}
+		own[rest[i].Source] = o
+	}
+	silent, limit := 0., b.caps.SilenceMass
+	for _, source := range sources {
+		o := own[source]
+		scale := b.caps.SourceMass / max(o.mass, b.caps.SourceMass)
+		own[source] = owned{o.mass * scale, o.silent * scale, o.other * scale}
+		silent, limit = silent+o.silent*scale, limit+o.other*scale
+	}
+	over := 0. // the share of silence that does not count
+	if silent > limit {
+		over = 1 - limit/silent
+	}
+	room := make(map[string]float64, len(own))
+	for source, o := range own {
+		room[source] = max(b.caps.SourceMass-o.mass+over*o.silent, 0)
+	}
+	return room
 }
 
 // atMost scales sums down to a mass.

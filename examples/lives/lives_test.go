@@ -137,3 +137,18 @@ func TestCommandFaults(t *testing.T) {
 	cancel()
 	assert.ErrorIs(t, command(over, []string{"-quick"}, io.Discard, silent), context.Canceled)
 }
+
+// TestGuardedTeams: with a limit on persons and on silence, a good heuristic starts in a team and stays. With one person none starts.
+func TestGuardedTeams(t *testing.T) {
+	t.Parallel()
+	s := study{lives: 40, seed: 2026}
+	const events = 1000
+	guarded := defaults
+	guarded.person, guarded.silences = 1, 1
+	late := func(c crowd) float64 {
+		return mean(s.played(&guarded, &c, good, events), func(l *life) float64 { return l.late(events) })
+	}
+	assert.Greater(t, late(quiet.team()), 0.85)
+	assert.Greater(t, late(talkative.team()), 0.7)
+	assert.Zero(t, late(quiet))
+}

@@ -144,12 +144,13 @@ func TestThePackagesDoWhatTheArithmeticSays(t *testing.T) {
 // TestAPersonsLimitInBoth holds the arithmetic of a limit on persons to package learning, too: with agreement, complaints and praise.
 func TestAPersonsLimitInBoth(t *testing.T) {
 	t.Parallel()
-	limited := defaults
-	limited.person = 1
 	c := talkative.spammed()
-	for i, sub := range []subject{good, bad} {
-		p := newPackagesOver(t, time.Hour, learning.Config{Caps: evidence.Caps{SourceMass: 1}})
-		_, err := play(&both{t, limited.open(c.people), p}, &c, &sub, 120, uint64(i))
-		require.NoError(t, err)
+	for i, caps := range []evidence.Caps{{SourceMass: 1}, learning.Guarded()} {
+		limited := defaults
+		limited.person, limited.silences = 1, caps.SilenceMass
+		for _, sub := range []subject{good, bad} {
+			_, err := play(&both{t, limited.open(c.people), newPackagesOver(t, time.Hour, learning.Config{Caps: caps})}, &c, &sub, 120, uint64(i))
+			require.NoError(t, err)
+		}
 	}
 }

@@ -99,7 +99,8 @@ func (b *book) confidence() float64 {
 	}
 	var said, agreed, compared sum
 	silent := 0.
-	for _, p := range b.people {
+	masses, silences := make([]float64, len(b.people)), make([]float64, len(b.people)) // of each person
+	for i, p := range b.people {
 		all := sum{p.said.good + p.silent, p.said.bad}
 		kept := all.atMost(b.rule.person)
 		if kept != all {
@@ -108,15 +109,19 @@ func (b *book) confidence() float64 {
 		}
 		said.good, said.bad = said.good+p.said.good, said.bad+kept.bad
 		silent += p.silent
+		masses[i], silences[i] = kept.mass(), p.silent
+	}
+	over := 0. // the share of silence that does not count
+	if limit := b.rule.silences + said.good; b.rule.silences > 0 && silent > limit {
+		silent, over = limit, 1-limit/silent
+	}
+	for i, p := range b.people {
 		both := sum{p.agreed.good, p.agreed.bad + p.unlike}
 		if b.rule.person > 0 { // what they said leaves the rest to agreement
-			room := max(b.rule.person-kept.mass(), math.SmallestNonzeroFloat64)
+			room := max(b.rule.person-masses[i]+over*silences[i], math.SmallestNonzeroFloat64)
 			p.agreed, both = p.agreed.atMost(room), both.atMost(room)
 		}
 		agreed, compared = agreed.plus(p.agreed), compared.plus(both)
-	}
-	if b.rule.silences > 0 {
-		silent = min(silent, b.rule.silences+said.good)
 	}
 	good, bad := initial*b.rule.strength+said.good+silent, (1-initial)*b.rule.strength+said.bad
 	with := func(agreed sum) float64 {
