@@ -35,8 +35,8 @@ type Checked struct {
 	Agent string // whose rules are asked; never empty
 	Tool  string // that is called; "" says that Text is an answer
 	Text  string // the answer, or the arguments
-	// Words asks instead which rules the text contradicts in words, whether they have a check or not. It calls no model, counts
-	// nothing, and is for short instructions.
+	// Words asks also which rules the text contradicts in words, whether they have a check or not. It calls no model, and is for
+	// short instructions.
 	Words bool
 }
 
@@ -74,7 +74,7 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 		if c.Words && r.s.contradicts(c.Text, line.words) {
 			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: "the words contradict each other"})
 		}
-		if c.Words || !line.check.looksAt(c.Tool) {
+		if !line.check.looksAt(c.Tool) {
 			continue
 		}
 		reason, err := r.s.broken(ctx, line.check, &c)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/store"
 )
@@ -244,13 +245,17 @@ func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule
 		texts[i] = rules[i].Text
 	}
 	readings := s.readings.all(texts)
+	likeness, err := s.likeness(ctx, texts, readings)
+	if err != nil {
+		return nil, err
+	}
 	left := make([]int, len(rules))
 	for i := range left {
 		left[i] = i
 	}
 	for len(left) > 1 {
 		first, rest := left[0], left[1:]
-		scores, err := s.scoresOf(ctx, first, rest, texts, readings)
+		scores, err := likeness(first, rest)
 		if err != nil {
 			return nil, err
 		}
@@ -276,20 +281,59 @@ func (s *Service) alikeRules(ctx context.Context, rules []Rule) (groups [][]Rule
 	return groups, nil
 }
 
-// scoresOf compares one of the texts with others, each of which was read.
-func (s *Service) scoresOf(ctx context.Context, one int, others []int, texts []string, readings []*reading) ([]float64, error) {
+// likeness returns a function that compares one of the texts with others, by their places. It reads and embeds each text once.
+func (s *Service) likeness(ctx context.Context, texts []string, readings []*reading) (func(one int, others []int) ([]float64, error), error) {
 	if wording(s.cfg.Similarity) {
-		read := make([]*reading, len(others))
-		for i, at := range others {
-			read[i] = readings[at]
+		posts := make(map[uint64][]int)
+		for i, r := range readings {
+			for _, gram := range r.grams {
+				posts[gram] = append(posts[gram], i)
+			}
 		}
-		return s.compareWords(ctx, readings[one], read)
+		return func(one int, others []int) ([]float64, error) {
+			return s.sharing(one, others, readings, posts), ctx.Err()
+		}, nil
 	}
-	written := make([]string, len(others))
-	for i, at := range others {
-		written[i] = texts[at]
+	if e, ok := s.similarity.(heed.Embedder); ok {
+		var vectors [][]float32
+		err := host.Call("the similarity", func() (err error) {
+			vectors, err = e(ctx, texts)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("similarity: %w", err)
+		}
+		lengths := text.Lengths(vectors)
+		return func(one int, others []int) ([]float64, error) {
+			scores := make([]float64, len(others))
+			for i, o := range others {
+				scores[i] = max(text.CosineOf(vectors[one], vectors[o], lengths[one], lengths[o]), 0)
+			}
+			return scores, ctx.Err()
+		}, nil
 	}
-	return s.scores(ctx, texts[one], written)
+	return func(one int, others []int) ([]float64, error) {
+		written := make([]string, len(others))
+		for i, at := range others {
+			written[i] = texts[at]
+		}
+		return s.scores(ctx, texts[one], written)
+	}, nil
+}
+
+// sharing is what compareWords would say. It goes by the trigrams of one text, and by where else each of them is.
+func (s *Service) sharing(one int, others []int, readings []*reading, posts map[uint64][]int) []float64 {
+	mine, shared := readings[one], make([]int, len(readings))
+	for _, gram := range mine.grams {
+		for _, i := range posts[gram] {
+			shared[i]++
+		}
+	}
+	scores := make([]float64, len(others))
+	for i, o := range others {
+		scores[i] = s.worded(text.JaccardOf(shared[o], len(mine.grams), len(readings[o].grams)), mine, readings[o])
+	}
+	return scores
 }
 
 // proposeGroup opens the proposal of a group of rules, the one that ranks first before the others.

@@ -312,7 +312,17 @@ func (s *Service) compare(ctx context.Context, one string, records []Feedback, a
 	if len(texts) == 0 {
 		return long, nil
 	}
-	scores, err := s.scores(ctx, one, texts)
+	var scores []float64
+	var err error
+	if wording(s.cfg.Similarity) {
+		theirs := make([]*reading, len(near))
+		for i := range near {
+			theirs[i] = near[i].theirs
+		}
+		scores, err = s.compareWords(ctx, mine, theirs)
+	} else {
+		scores, err = s.scores(ctx, one, texts)
+	}
 	if err != nil {
 		return nil, err
 	}

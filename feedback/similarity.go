@@ -68,12 +68,17 @@ func (s *Service) compareWords(ctx context.Context, mine *reading, others []*rea
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		scores[i] = text.Jaccard(mine.grams, theirs.grams)
-		if scores[i] >= s.cfg.Threshold && oppose.Exchanged(mine.words, theirs.words) {
-			scores[i] = 0.9 * s.cfg.Threshold
-		}
+		scores[i] = s.worded(text.Jaccard(mine.grams, theirs.grams), mine, theirs)
 	}
 	return scores, nil
+}
+
+// worded returns the score of two texts of which words are compared, as [Service.scores] says.
+func (s *Service) worded(score float64, a, b *reading) float64 {
+	if score >= s.cfg.Threshold && oppose.Exchanged(a.words, b.words) {
+		return 0.9 * s.cfg.Threshold
+	}
+	return score
 }
 
 // opposed returns how two texts contradict each other, or "".

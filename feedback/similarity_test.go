@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,44 @@ func TestTheGuardOnPairsThatItHasNotSeen(t *testing.T) {
 		}
 		assert.Equal(t, want, flagged, file)
 	}
+}
+
+// TestConsolidateComparesLikeEvaluate: it reads and embeds each text once, and finds the same scores.
+func TestConsolidateComparesLikeEvaluate(t *testing.T) {
+	var texts []string
+	for i := range 12 {
+		texts = append(texts, sentence(i), sentence(i)+" please")
+	}
+	letters := heed.Embedder(func(_ context.Context, texts []string) ([][]float32, error) {
+		vectors := make([][]float32, len(texts))
+		for i, text := range texts {
+			vectors[i] = make([]float32, 128)
+			for _, letter := range []byte(text) {
+				vectors[i][letter]++
+			}
+		}
+		return vectors, nil
+	})
+	for _, similarity := range []heed.Similarity{nil, letters, halves{}} {
+		w := newWorld(t, feedback.Config{Similarity: similarity})
+		rows, err := feedback.Likeness(ctx, w.Service, texts)
+		require.NoError(t, err)
+		for i := range texts {
+			scores, err := feedback.Scores(ctx, w.Service, texts[i], texts[i+1:])
+			require.NoError(t, err)
+			assert.InDeltaSlice(t, scores, rows[i], 1e-9)
+		}
+	}
+	failing := heed.Embedder(func(context.Context, []string) ([][]float32, error) { return nil, errors.New("down") })
+	_, err := feedback.Likeness(ctx, newWorld(t, feedback.Config{Similarity: failing}).Service, texts)
+	assert.ErrorContains(t, err, "down")
+}
+
+// halves finds any two texts half alike.
+type halves struct{}
+
+func (halves) Similar(_ context.Context, _ string, others []string) ([]float64, error) {
+	return slices.Repeat([]float64{0.5}, len(others)), nil
 }
 
 // TestALongTextIsNotCompared, so that nobody holds up the evaluation with long comments. It stands with the same text alone.

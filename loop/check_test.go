@@ -52,9 +52,17 @@ func TestRulesAreEnforced(t *testing.T) {
 	}
 	answer, err = w.Answer(ctx, loop.Event{ID: "h", Text: full})
 	require.NoError(t, err)
-	assert.Equal(t, "rotate", answer.Result.CreditID)
-	assert.Equal(t, []string{"Ask the team first"}, broken(answer.Violations), "a heuristic is no exception")
-	plan, err := w.Prepare(ctx, loop.Event{ID: "p", Text: "What then?"})
+	assert.Equal(t, "Use sudo.", answer.Text, "a heuristic does not answer where it would break a rule")
+	require.Len(t, answer.Plan.LeftOut, 1)
+	assert.Equal(t, "rotate", answer.Plan.LeftOut[0].ID)
+	plan, err := w.Prepare(ctx, loop.Event{ID: "e", Text: "What now?"})
+	require.NoError(t, err)
+	assert.True(t, plan.Ready)
+	assert.Equal(t, []string{"Never use sudo"}, broken(plan.Violations), "an answer of before")
+	plan, err = w.Prepare(ctx, loop.Event{ID: "q", Text: full})
+	require.NoError(t, err)
+	assert.False(t, plan.Ready, "nor does it in Prepare")
+	plan, err = w.Prepare(ctx, loop.Event{ID: "p", Text: "What then?"})
 	require.NoError(t, err)
 	answer, err = w.Answered(ctx, plan, loop.Reply{Text: "sudo rotate"})
 	require.NoError(t, err)
@@ -83,7 +91,7 @@ func TestRulesAreEnforced(t *testing.T) {
 	for _, r := range rules {
 		counted[r.Text] = [2]int{r.Effect.Checks.Hits, r.Effect.Checks.Of}
 	}
-	assert.Equal(t, map[string][2]int{"Never use sudo": {2, 3}, "Ask the team first": {2, 3}, "Delete nothing": {1, 1}}, counted)
+	assert.Equal(t, map[string][2]int{"Never use sudo": {3, 3}, "Ask the team first": {1, 3}, "Delete nothing": {1, 1}}, counted)
 }
 
 func (w *world) call(r loop.ToolResult) []feedback.Violation {

@@ -93,7 +93,7 @@ func TestARuleGoesBeforeAHeuristicThatItContradicts(t *testing.T) {
 		account, err := w.Explain(ctx, "e")
 		require.NoError(t, err)
 		assert.Equal(t, map[string]string{"tidy": rule}, account.Overruled)
-		assert.Contains(t, account.String(), "the heuristic tidy was withheld, as the rule "+rule+" contradicts it")
+		assert.Contains(t, account.String(), "the heuristic tidy was withheld, as the rule "+rule+" is against it")
 
 		assert.Equal(t, decision.Heuristic, w.answer(loop.Event{Text: full}).Result.Path, "the rule says nothing of this one")
 		_, err = w.Feedback().Rules().Move(ctx, feedback.Order{ID: rule, Actor: "dan", Reason: "r"}, feedback.StateRevoked)

@@ -209,7 +209,7 @@ func (a Account) Tree() Branch {
 		root.add("the prompt showed the heuristic " + id)
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.Overruled)) {
-		root.add(fmt.Sprintf("the heuristic %s was withheld, as the rule %s contradicts it", id, a.Overruled[id]))
+		root.add(fmt.Sprintf("the heuristic %s was withheld, as the rule %s is against it", id, a.Overruled[id]))
 	}
 	for _, c := range a.Compared {
 		does := "says something else"

@@ -45,7 +45,10 @@ type Plan struct {
 	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
 	Heard      []learning.Change    // what the event's text changed about earlier answers
 	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
-	Would      string               // with [Config].Shadow: the heuristic that would have answered, or ""
+	// Violations are the rules that an answer breaks which is ready, as [Answer].Violations. A heuristic does not answer where it would break one,
+	// so these are of an answer that was given before.
+	Violations []feedback.Violation
+	Would      string // with [Config].Shadow: the heuristic that would have answered, or ""
 
 	item      string        // the cell of the event's text; see query
 	system    string        // the whole system prompt
@@ -62,18 +65,22 @@ type LeftOut struct {
 	What string
 	ID   string // which one; "" means all of it
 	// Why is "time", "characters" or "rules": there are enough of them. Of a heuristic, it is "rule" and the id of an active rule that
-	// contradicts it.
+	// contradicts it, or whose check its answer does not pass.
 	Why string
 }
 
 // Prepare says how an event is to be answered. It first hears the event's text as [Agent.Hear] does. A heuristic that is
-// trusted answers at once, and its answer is stored. Otherwise the plan says what to ask the model, and [Agent.Answered] takes what
+// trusted answers at once, and its answer is stored, unless an active rule is against it. Otherwise the plan says what to ask the model, and [Agent.Answered] takes what
 // the model said.
 //
 // Bad input is a [*heed.InputError]. After any other error, call it again.
 func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	p, err := a.prepare(ctx, e)
-	if err == nil && !p.Ready {
+	if err == nil && p.Ready {
+		var answer Answer
+		answer, err = a.checked(ctx, &p)
+		p.Violations = answer.Violations
+	} else if err == nil {
 		c := &call{}
 		quiet := context.WithValue(context.WithValue(ctx, callKey{}, c), quietKey{}, true)
 		_, err = a.deciderOf(&p).Decide(quiet, a.request(&p, nil))
@@ -216,10 +223,10 @@ func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error
 	return true, nil
 }
 
-// errOverruled says that a rule contradicts what a heuristic would have answered.
-var errOverruled = errors.New("a rule contradicts the heuristic")
+// errOverruled says that a rule is against what a heuristic would have answered.
+var errOverruled = errors.New("a rule is against the heuristic")
 
-// against returns an active rule that contradicts what a heuristic would answer, or "".
+// against returns an active rule that contradicts what a heuristic would answer, or whose check the answer does not pass, or "".
 func (a *Agent) against(ctx context.Context, action string) (rule string, err error) {
 	if a.feedback == nil {
 		return "", nil

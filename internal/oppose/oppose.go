@@ -240,6 +240,10 @@ func (r *Reading) hasMoreThan(o Reading) bool {
 
 // kin reports whether two stems look like forms of one word.
 func kin(a, b string) bool {
+	const beginning = 4 // of each, in bytes: as many letters at least have to be the same
+	if a == b || len(a) < beginning || len(b) < beginning || a[:beginning] != b[:beginning] {
+		return a == b
+	}
 	x, y := []rune(a), []rune(b)
 	common := 0
 	for common < min(len(x), len(y)) && x[common] == y[common] {
