@@ -331,7 +331,7 @@ func (s *Service) sharing(one int, others []int, readings []*reading, posts map[
 	}
 	scores := make([]float64, len(others))
 	for i, o := range others {
-		scores[i] = s.worded(text.JaccardOf(shared[o], len(mine.grams), len(readings[o].grams)), mine, readings[o])
+		scores[i] = s.worded(text.JaccardOf(shared[o], len(mine.grams)+len(readings[o].grams)), mine, readings[o])
 	}
 	return scores
 }
