@@ -116,8 +116,9 @@ func (b *belief) room(rest []evidence.Part, now evidence.Instant) map[string]flo
 	var sources []string
 	own := make(map[string]owned, len(rest))
 	for i := range rest {
-		sums, o, known := rest[i].Tally.At(now), owned{}, false
-		if o, known = own[rest[i].Source]; !known {
+		sums := rest[i].Tally.At(now)
+		o, known := own[rest[i].Source]
+		if !known {
 			sources = append(sources, rest[i].Source)
 		}
 		if o.mass += sums.Mass; slices.Contains(b.caps.Silence, rest[i].Channel) {
