@@ -99,7 +99,7 @@ func readPast(name, format string) (*past.File, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	defer in.Close() //nolint:errcheck // it is only read
+	defer in.Close()
 	return past.Read(name, in, format)
 }
 
@@ -223,7 +223,7 @@ func (cmd *replayCommand) write(s *session, table *past.File, now time.Time) (st
 	if err != nil {
 		return "", err
 	}
-	defer handle.Close() //nolint:errcheck // what counts is committed
+	defer handle.Close()
 	to, err := at.make(s.ctx, handle, sqlstore.Config{})
 	if err != nil {
 		return "", at.explain(err)

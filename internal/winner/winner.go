@@ -25,18 +25,13 @@ func (r Record) Mean() float64 {
 	return r.Reward / r.Mass
 }
 
-// against is the logarithm of the evidence against a mean of p: of the likelihood of the rewards, each mean weighed by Beta(½, ½),
-// over their likelihood for p (Robbins 1970). Under a mean of p, it is above ln(1/δ) at any time with a probability of at
-// most δ, however the tries are shared: it is a martingale for rewards of 0 or 1, and a supermartingale for others in [0, 1] and for
-// weights below 1, as t ↦ a^t is convex and x ↦ x^w concave.
-func (r Record) against(p float64) float64 { return r.most() - r.loglik(p) }
-
-// most is the part that does not depend on p.
+// most is the logarithm of the likelihood of the rewards, each mean weighed by Beta(½, ½) (Robbins 1970).
 func (r Record) most() float64 {
 	s, f := r.Reward, r.Mass-r.Reward
 	return lbeta(s+0.5, f+0.5) - math.Log(math.Pi) // B(½, ½) is π
 }
 
+// loglik is the logarithm of the likelihood of the rewards for a mean of p.
 func (r Record) loglik(p float64) (sum float64) {
 	p = min(max(p, 1e-300), 1-1e-16) // at the ends the likelihood of almost nothing is no zero
 	if r.Reward > 0 {
@@ -67,6 +62,10 @@ func lbeta(a, b float64) float64 {
 }
 
 // Against is the logarithm of the evidence against "the mean of r is by gap greater than that of other", at the two means that fit best.
+//
+// The evidence against a pair of means is the product of what most and loglik give of both. If the pair is right, it is above 1/δ at any time with a
+// probability of at most δ, however the tries are shared (Ville 1939): it is a martingale for rewards of 0 or 1, and a supermartingale for others in
+// [0, 1] and for weights below 1, as t ↦ a^t is convex and x ↦ x^w concave.
 func Against(r, other Record, gap float64) float64 {
 	low, high := max(0, gap), min(1, 1+gap) // of the mean of r
 	if !(low < high) {

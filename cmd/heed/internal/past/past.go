@@ -4,6 +4,7 @@ package past
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -73,7 +74,7 @@ func (e *Error) Error() string {
 func Read(name string, from io.Reader, format string) (*File, error) {
 	in := bufio.NewReaderSize(from, 1<<16)
 	begin, err := in.Peek(in.Size())
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, &Error{File: name, Reason: err.Error()}
 	}
 	if bytes.HasPrefix(begin, []byte("\xef\xbb\xbf")) {

@@ -124,7 +124,7 @@ func TestAFaultHasItsPlace(t *testing.T) {
 		if name == "quote" {
 			want = "f:"
 		}
-		assert.True(t, strings.Contains(err.Error(), want), "%s: %v", name, err)
+		assert.Contains(t, err.Error(), want, name)
 	}
 }
 
