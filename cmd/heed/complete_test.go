@@ -22,7 +22,7 @@ func TestCompletion(t *testing.T) {
 		words, want string
 	}{
 		{"str", "strategy"},
-		{"strategy s", "status show"},
+		{"strategy s", "status show saved"},
 		{"strategy show --con", "--context"},
 		{"strategy --learner ", "models strategy"},
 		{"strategy --learner strategy show ", "correction tool_usage"},
