@@ -29,7 +29,8 @@ type Config struct {
 	// Embed turns texts into vectors. It must be safe for concurrent use. nil means [Form]. Vectors of another model need a new
 	// partition, or [Partition.Fit].
 	Embed heed.Embedder
-	// Clusters is how many cells there are at most, from 1 to 10,000. There is one for every ten vectors until then. 0 means 30.
+	// Clusters is how many cells there are at most, from 1 to 10,000. There is one for every ten vectors until then. 0 means 30. If there are
+	// more already, they stay until Fit.
 	Clusters int
 	// Frozen keeps [Partition.Sweep] from learning. Only Fit and Import then change the cells.
 	Frozen bool
@@ -210,10 +211,8 @@ func name(points [][]float32, before, next *state) {
 	known := before.numbers() == next.numbers()
 	type pair struct{ before, next int }
 	common, was, is := make(map[pair]int), make(map[int]int), make(map[int]int)
-	for _, v := range points {
-		if !known {
-			break
-		}
+	for i := 0; known && i < len(points); i += 1 + len(points)/(maxSample*len(next.cells)) {
+		v := points[i]
 		b, _ := nearest(v, before.cells)
 		n, _ := nearest(v, next.cells)
 		common[pair{b, n}]++

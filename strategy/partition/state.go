@@ -30,6 +30,7 @@ const (
 	format     = 1
 	maxCells   = 10_000
 	maxNumbers = 65_536 // of a vector
+	maxCount   = 1 << 53
 )
 
 // A file is a state as JSON.
@@ -98,6 +99,8 @@ func (f *file) state() (state, error) {
 		return s, fmt.Errorf("format is %d, this version of heed reads %d", f.Format, format)
 	case len(f.Cells) == 0 || len(f.Cells) > maxCells:
 		return s, fmt.Errorf("has %d cells, must have 1 to %d", len(f.Cells), maxCells)
+	case f.Version > maxCount || f.Seen > maxCount || f.Next > maxCount:
+		return s, fmt.Errorf("has numbers above 2^53")
 	case f.Version == 0 || f.Origin == "":
 		return s, fmt.Errorf("has version %d and origin %q, must have both", f.Version, f.Origin)
 	}
