@@ -369,7 +369,7 @@ func TestImportFaults(t *testing.T) {
 		`{"format":2,"version":1,"origin":"x","next":1,"cells":[]}`: "format is 2, this version of heed reads 1",
 		file(""): "0 cells",
 		`{"format":1,"version":18446744073709551615,"origin":"x","next":1,"cells":[` + cell(0, "1", unit) + `]}`: "above 2^53",
-		`{"format":1,"next":1,"cells":[` + cell(0, "1", unit) + `]}`:  "version 0",
+		`{"format":1,"next":1,"cells":[` + cell(0, "1", unit) + `]}`:                                             "version 0",
 		file(cell(2, "1", unit)):                                      "cell 0: id 2",
 		file(cell(0, "1", unit) + "," + cell(0, "1", unit)):           "cell 1: id 0",
 		file(cell(0, "-1", unit)):                                     "mass -1",
