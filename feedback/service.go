@@ -36,6 +36,7 @@ type Service struct {
 	agents     memo[string] // by feedback, which never changes its agent
 	drafts     memo[Draft]  // by proposal, which never changes its draft
 	watch      *watch.Watch
+	failures   failures // of parts of Sweep
 }
 
 // New opens a service over its store, and keeps its settings there. It reports all faults of its configuration, joined: each

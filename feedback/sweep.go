@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -30,7 +31,8 @@ const (
 //     ineffective ones by their improvement, at most [Measuring].PerSweep; or they are retired, if [Measuring].Retire is set.
 //     [RuleQuery].Unfit finds them.
 //
-// It goes on where a part fails, and returns the errors, joined. The part is due again at the next call.
+// It goes on where a part fails, and returns the errors, joined. The part is due again at the next call. If it
+// fails again, it pauses for a minute, and for twice as long after each further failure, up to its period.
 func (s *Service) Sweep(ctx context.Context, now time.Time) error {
 	at := s.now()
 	if !now.IsZero() && now.Before(at) {
@@ -75,14 +77,57 @@ func (s *Service) every(ctx context.Context, period time.Duration, name string, 
 			return nil
 		}
 	}
+	if s.failures.waits(name, period, now) {
+		return nil
+	}
 	if err := do(); err != nil {
+		if ctx.Err() == nil {
+			s.failures.add(name, now)
+		}
 		return err
 	}
+	s.failures.clear(name)
 	_, err = s.apply(ctx, writing(markKind.Record(mark{name, now}, last.Revision)))
 	if errors.Is(err, errRace) { // somebody else has done it too
 		return nil
 	}
 	return err
+}
+
+// failures remembers which parts of a sweep failed. The zero value is ready to use; it is safe for concurrent use.
+type failures struct {
+	mu   sync.Mutex
+	last map[string]failure
+}
+
+type failure struct {
+	at  time.Time
+	row int // how many failures came in a row
+}
+
+// waits reports whether a part is to be left alone: after the second failure in a row for a minute, then for twice as long each time, and
+// at most for its period.
+func (f *failures) waits(name string, period time.Duration, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := f.last[name]
+	ago := now.Sub(last.at)
+	return last.row > 1 && ago >= 0 && ago < min(period, time.Minute<<min(last.row-2, 20))
+}
+
+func (f *failures) add(name string, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last == nil {
+		f.last = make(map[string]failure)
+	}
+	f.last[name] = failure{now, f.last[name].row + 1}
+}
+
+func (f *failures) clear(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.last, name)
 }
 
 func (s *Service) expireAll(ctx context.Context, now time.Time, changed *int) error {

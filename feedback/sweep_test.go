@@ -1,6 +1,8 @@
 package feedback_test
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -101,4 +103,32 @@ func TestWhatWasDoneMayBeAskedForAgain(t *testing.T) {
 	assert.Equal(t, no, again)
 
 	assert.Equal(t, []string{"propose:paul", "approve:cleo", "approve:dan", "activate:dan", "approve.refused:eve", "reject.refused:dan"}, w.audit(p.ID))
+}
+
+// TestASweepThatFailsBacksOff: it tries once more at the next call, and then after 1, 2 and 4 minutes.
+func TestASweepThatFailsBacksOff(t *testing.T) {
+	asked, down := 0, true
+	w := newWorld(t, feedback.Config{Evaluator: func(context.Context, feedback.Case) (feedback.Assessment, error) {
+		asked++
+		if down {
+			return feedback.Assessment{}, errors.New("down")
+		}
+		return feedback.Assessment{Class: feedback.EdgeCase, Confidence: 0.1}, nil
+	}})
+	_, err := w.Record(ctx, w.correction("eve", "name the owner"))
+	require.NoError(t, err)
+	var tried []int
+	for minute := range 12 {
+		before := asked
+		_ = w.Sweep(ctx, time.Time{})
+		if asked > before {
+			tried = append(tried, minute)
+		}
+		w.clock.advance(time.Minute)
+	}
+	assert.Equal(t, []int{0, 1, 2, 4, 8}, tried)
+	down = false
+	w.clock.advance(time.Hour)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Equal(t, feedback.EdgeCase, w.get("d1").Class)
 }
