@@ -33,6 +33,11 @@ type change struct {
 	blamed   int                 // the batch that has a conflict; -1: none is known to have one
 	receipts []store.Receipt
 	parts    map[string][]evidence.Part // by cell, where all of them are known
+
+	// The fields below belong to a call in one statement.
+	additions []addition
+	writes    []writing
+	left      map[string]bool // the hashes of the refs of records that were there already
 }
 
 var (

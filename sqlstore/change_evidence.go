@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -27,22 +26,11 @@ var (
 // knowIDs makes all ids known. It returns errKnown where that of a batch was, or where an earlier batch has it.
 func (c *change) knowIDs() error {
 	c.fresh = make(map[string]bool)
-	var ids []string
-	for i := range c.batches {
-		if b := &c.batches[i]; !c.known[i] {
-			if b.ID != "" {
-				ids = append(ids, hashOf(b.ID))
-			}
-			for k := range b.Observations {
-				ids = append(ids, hashOf(b.Observations[k].ID))
-			}
-		}
-	}
+	ids := c.ids()
 	if len(ids) == 0 {
 		return nil
 	}
-	slices.Sort(ids)
-	rows, err := column(slices.Compact(ids))
+	rows, err := column(ids)
 	if err != nil {
 		return err
 	}
@@ -60,6 +48,22 @@ func (c *change) knowIDs() error {
 		return err
 	}
 	return c.checkBatches()
+}
+
+// ids returns the hashes of the ids of the batches that are not known, sorted, each once.
+func (c *change) ids() (ids []string) {
+	for i := range c.batches {
+		if b := &c.batches[i]; !c.known[i] {
+			if b.ID != "" {
+				ids = append(ids, hashOf(b.ID))
+			}
+			for k := range b.Observations {
+				ids = append(ids, hashOf(b.Observations[k].ID))
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // knowIDsAndCells also reads the cells, which stay as they are: a cell is changed only by a holder of the whole store.
@@ -332,6 +336,16 @@ type keptObservation struct {
 
 // history returns the arguments of addToHistory for observations.
 func (c *change) history(all []addition) ([]any, error) {
+	rows, err := historyRows(all)
+	if err != nil {
+		return nil, err
+	}
+	text, err := rowsOf(rows)
+	return []any{int64(c.now), text}, err
+}
+
+// historyRows are observations as the history has them.
+func historyRows(all []addition) ([][]any, error) {
 	rows := make([][]any, len(all))
 	for i := range all {
 		o := all[i].Observation
@@ -341,8 +355,7 @@ func (c *change) history(all []addition) ([]any, error) {
 		}
 		rows[i] = []any{all[i].key, all[i].id, int64(evidence.InstantOf(o.At)), o.Source, string(text)}
 	}
-	text, err := rowsOf(rows)
-	return []any{int64(c.now), text}, err
+	return rows, nil
 }
 
 // observation makes an observation of a row of the history.
@@ -391,9 +404,7 @@ const (
 // addSums adds to the tallies. Where the receipts are to have parts, it keeps those that it has seen. With the arguments of
 // addToHistory it adds to the history, too, in PostgreSQL.
 func (c *change) addSums(sums deltas, cells map[string]*cellRow, history ...any) error {
-	froms := slices.SortedFunc(maps.Keys(sums), func(a, b origin) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel), cmp.Compare(a.source, b.source))
-	})
+	froms := sums.origins()
 	if len(froms) == 0 {
 		return nil
 	}
@@ -473,6 +484,13 @@ func (c *change) readParts(all []addition) error {
 			return err
 		}
 	}
+	c.tellParts(all)
+	return nil
+}
+
+// tellParts fills in the parts of the receipts from those of the cells.
+func (c *change) tellParts(all []addition) {
+	seen := make(map[evidence.Cell]bool)
 	for i := range c.batches {
 		clear(seen)
 		for k := range c.batches[i].Observations {
@@ -483,5 +501,4 @@ func (c *change) readParts(all []addition) error {
 			}
 		}
 	}
-	return nil
 }

@@ -18,18 +18,11 @@ func leaving(text string) *query { return either(text, text+` FOR UPDATE SKIP LO
 // where the numbers of records don't show that there is room: since the last count, no more can have come than those numbers
 // went up. Where the oldest go, they may first be more by a sixteenth, and by a hundred at most.
 func (c *change) limit(k *keptKind, seq int64) error {
-	limits := k.Limits
-	if limits.Most == 0 {
-		return nil
-	}
-	most := int64(limits.Most)
-	if !limits.Refuse {
-		most += min(most/16, 100)
-	}
+	limits, most := k.Limits, k.most()
 	k.counting.Lock()
 	room := k.counted && seq >= k.seq && k.count+seq-k.seq <= most
 	k.counting.Unlock()
-	if room {
+	if room || limits.Most == 0 {
 		return nil
 	}
 	var count int64
@@ -56,6 +49,26 @@ func (c *change) limit(k *keptKind, seq int64) error {
 	defer k.counting.Unlock()
 	k.counted, k.count, k.seq = true, count, seq
 	return nil
+}
+
+// most is how many records of a kind there may be for now.
+func (k *keptKind) most() int64 {
+	most := int64(k.Limits.Most)
+	if !k.Limits.Refuse {
+		most += min(most/16, 100)
+	}
+	return most
+}
+
+// room returns the greatest number of a record up to which there is room in a kind, nil for any, or false where that is not known.
+func (k *keptKind) room() (last *int64, counted bool) {
+	if k.Limits.Most == 0 {
+		return nil, true
+	}
+	k.counting.Lock()
+	defer k.counting.Unlock()
+	seq := k.most() - k.count + k.seq
+	return &seq, k.counted
 }
 
 // dropRecords removes the records of a kind that a query finds, and returns how many it found.

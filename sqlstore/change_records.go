@@ -33,9 +33,8 @@ type writing struct {
 
 func (w *writing) isNew() bool { return w.Revision == 0 || w.Revision == store.Once }
 
-// putRecords checks the expected revisions, and writes the records.
-func (c *change) putRecords() error {
-	var added, changed []writing
+// writings returns the records to write.
+func (c *change) writings() (all []writing, err error) {
 	for i := range c.batches {
 		if c.known[i] {
 			continue
@@ -43,13 +42,26 @@ func (c *change) putRecords() error {
 		for k := range c.batches[i].Records {
 			w := writing{Record: &c.batches[i].Records[k], batch: i}
 			if err := w.prepare(); err != nil {
-				return err
+				return nil, err
 			}
-			if w.isNew() {
-				added = append(added, w)
-			} else {
-				changed = append(changed, w)
-			}
+			all = append(all, w)
+		}
+	}
+	return all, nil
+}
+
+// putRecords checks the expected revisions, and writes the records.
+func (c *change) putRecords() error {
+	var added, changed []writing
+	all, err := c.writings()
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if all[i].isNew() {
+			added = append(added, all[i])
+		} else {
+			changed = append(changed, all[i])
 		}
 	}
 	if err := c.expect(); err != nil {

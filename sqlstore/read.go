@@ -16,22 +16,27 @@ import (
 )
 
 // One statement reads records and tallies, so that both are of one moment: a record's hash, keys, body, moment and revision
-// are in the columns of a tally's cell, channel, source, half-life and landmark. A few cells are looked up one by one: a
-// PostgreSQL that has no statistics yet would join whole tables.
+// are in the columns of a tally's cell, channel, source, half-life and landmark. PostgreSQL looks each one up by itself: it would
+// read whole tables otherwise as long as it has no statistics, and keep that plan while the tables grow.
 const (
 	tallyRows = `SELECT 1, t.cell, t.channel, t.source, (SELECT c.half_life FROM heed_cell c WHERE c.cell = t.cell), ` + tallySums + `
-		FROM heed_tally t `
+		FROM `
 	recordRows = `SELECT 0, r.ref, r.keys, r.body, r.at, r.revision, CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION),
 			CAST(0 AS DOUBLE PRECISION), CAST(0 AS DOUBLE PRECISION), 0, 0, 0, 0, 0, 0
-		FROM heed_record r `
+		FROM `
+	someTallies  = tallyRows + `heed_tally t WHERE t.cell IN (SELECT value->>0 FROM json_each($1))`
+	someRecords  = recordRows + `heed_record r WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`
+	eachOfTally  = tallyRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_tally WHERE cell = e.value->>0 OFFSET 0) AS t`
+	eachOfRecord = recordRows + `jsonb_array_elements($1) AS e CROSS JOIN LATERAL (SELECT * FROM heed_record WHERE ref = e.value->>0 OFFSET 0) AS r`
+	inOrder      = ` ORDER BY 1, 2, 3, 4`
 )
 
 var (
-	readOne     = both(tallyRows + `WHERE t.cell = $1 ORDER BY t.channel, t.source`)
-	readSome    = both(tallyRows + `WHERE t.cell IN (SELECT value->>0 FROM json_each($1)) ORDER BY 2, 3, 4`)
-	readRecords = both(recordRows + `WHERE r.ref IN (SELECT value->>0 FROM json_each($1))`)
-	readBoth    = both(recordRows + `WHERE r.ref IN (SELECT value->>0 FROM json_each($1))
-		UNION ALL ` + tallyRows + `WHERE t.cell IN (SELECT value->>0 FROM json_each($2)) ORDER BY 1, 2, 3, 4`)
+	readOne     = both(tallyRows + `heed_tally t WHERE t.cell = $1 ORDER BY t.channel, t.source`)
+	readSome    = either(someTallies+inOrder, eachOfTally+inOrder)
+	readRecords = either(someRecords, eachOfRecord)
+	readBoth    = either(someRecords+` UNION ALL `+strings.Replace(someTallies, `($1)`, `($2)`, 1)+inOrder,
+		eachOfRecord+` UNION ALL `+strings.Replace(eachOfTally, `($1)`, `($2)`, 1)+inOrder)
 )
 
 // Read implements [store.Store]. See Config.Stale for how fresh the parts are where no records are asked for.
@@ -124,8 +129,10 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 	byHash := make(map[string]evidence.Cell, len(cells))
 	for _, c := range cells {
 		hash := hashOfCell(c)
-		byHash[hash] = c
-		hashes = append(hashes, hash)
+		if _, again := byHash[hash]; !again {
+			byHash[hash] = c
+			hashes = append(hashes, hash)
+		}
 	}
 	refRows, err := column(hashes[:len(refs)])
 	if err != nil {
@@ -139,7 +146,7 @@ func (t *tx) snapshot(cells []evidence.Cell, refs []store.Ref, parts map[string]
 	switch {
 	case len(refs) > 0 && len(cells) == 0:
 		q, args = readRecords, []any{refRows}
-	case len(refs) == 0 && len(cells) == 1:
+	case len(refs) == 0 && len(byHash) == 1:
 		q, args = readOne, []any{hashes[0]}
 	case len(refs) == 0:
 		q, args = readSome, []any{cellRows}

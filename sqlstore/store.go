@@ -106,7 +106,10 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	}
 	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
 	s.kinds.limits = s.cfg.Limits
-	s.commits.store, s.commits.most = s, 1
+	s.commits.store, s.commits.most = s, mostLeaders
+	if dialect.embedded() {
+		s.commits.most = 1
+	}
 	if !cfg.NoCache {
 		s.cache = newCache(s.cfg.MaxCached, s.cfg.Stale)
 	}
@@ -125,7 +128,8 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 func (s *Store) Damaged() uint64 { return s.db.damaged.Load() }
 
 // Commit implements [store.Store]. An error of the database at the very end leaves it open whether the batches were applied:
-// those that have an ID, or hold nothing but observations and records, may be committed again.
+// those that have an ID, or hold nothing but observations and records, may be committed again. In PostgreSQL most commits are one
+// statement, and a connection that is cut, or a context that ends, while it runs leaves it open, too.
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	c, err := s.begin(ctx, batches)
 	if err != nil {
@@ -148,7 +152,11 @@ func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Rec
 
 // commitAlone commits a call in a transaction of its own.
 func (s *Store) commitAlone(ctx context.Context, c *change) ([]store.Receipt, error) {
-	return c.result(c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) }))
+	done, err := s.call(ctx, c, nil)
+	if !done {
+		err = c.retry(func() error { return s.db.enter(ctx, c.enter, c.run) })
+	}
+	return c.result(err)
 }
 
 // CommitTx commits batches inside of a transaction that the host has begun on the handle of this store, so that they stand or

@@ -16,7 +16,7 @@ import (
 var tableFiles embed.FS
 
 // tableVersions are the names of the files that make the store's tables, the same in each dialect, in order.
-var tableVersions = []string{"0001_store.sql"}
+var tableVersions = []string{"0001_store.sql", "0002_commit.sql"}
 
 func (d Dialect) tableFiles() string {
 	if d.embedded() {

@@ -2,9 +2,10 @@ package sqlstore
 
 import (
 	"cmp"
-	"time"
-
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/limits"
@@ -43,6 +44,13 @@ type delta struct {
 
 // deltas are changes of tallies.
 type deltas map[origin]*delta
+
+// origins returns where the sums come from, in order.
+func (ds deltas) origins() []origin {
+	return slices.SortedFunc(maps.Keys(ds), func(a, b origin) int {
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.channel, b.channel), cmp.Compare(a.source, b.source))
+	})
+}
 
 // add adds an observation, if it counts.
 func (ds deltas) add(row *cellRow, o *evidence.Observation) *delta {

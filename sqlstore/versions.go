@@ -19,7 +19,11 @@ func (c *change) raise() error {
 	if c.alone && len(c.batches) > 0 && !c.known[0] && takesMuch(&c.batches[0]) {
 		return c.raiseAll()
 	}
-	var kinds []string
+	return c.raiseOf(c.raised())
+}
+
+// raised returns the kinds whose versions a commit raises that only adds.
+func (c *change) raised() (kinds []string) {
 	for i := range c.batches {
 		if c.known[i] {
 			continue
@@ -31,7 +35,8 @@ func (c *change) raise() error {
 			}
 		}
 	}
-	return c.raiseOf(kinds)
+	slices.Sort(kinds)
+	return kinds
 }
 
 // takesMuch reports whether a batch does more than to take single ids back.

@@ -198,7 +198,7 @@ func TestStoreDeadlock(t *testing.T) {
 	require.Eventually(t, func() bool {
 		var waiting int
 		err := handle.QueryRow(`SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()
-			AND query LIKE '%heed_tally%'`).Scan(&waiting)
+			AND query LIKE '%heed_commit%'`).Scan(&waiting)
 		return err == nil && waiting > 0
 	}, 10*time.Second, 10*time.Millisecond)
 	_, err = st.CommitTx(ctx, tx, store.Batch{Retract: []string{"before"}})

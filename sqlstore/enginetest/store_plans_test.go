@@ -57,8 +57,8 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 	}
 	wants := map[string]want{
 		"one cell":              {"heed_tally t WHERE t.cell = $1", []any{"k7"}, "PRIMARY KEY|heed_tally_pkey"},
-		"several cells":         {") ORDER BY 2, 3, 4", []any{cells}, "PRIMARY KEY|heed_tally_pkey"},
-		"records":               {"FROM heed_record r WHERE r.ref", []any{refs}, "sqlite_autoindex_heed_record_1|heed_record_ref_key"},
+		"several cells":         {"ORDER BY 1, 2, 3, 4", []any{cells}, "PRIMARY KEY|heed_tally_pkey"},
+		"records":               {"^SELECT 0, r.ref", []any{refs}, "sqlite_autoindex_heed_record_1|heed_record_ref_key"},
 		"records and cells":     {"UNION ALL SELECT 1, t.cell", []any{refs, cells}, "PRIMARY KEY|heed_tally_pkey"},
 		"cells of a commit":     {"^SELECT cell, half_life", []any{cells}, "PRIMARY KEY|heed_cell_pkey"},
 		"cells of a scope":      {"FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell\n\t\tWHERE c.kind = $1 AND c.scope = $2", []any{"kind", "s7"}, "heed_cell_scope"},

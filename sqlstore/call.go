@@ -1,0 +1,292 @@
+package sqlstore
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/store"
+)
+
+// PostgreSQL commits what only adds in one call of a function, which is one statement and its own transaction. The function changes
+// nothing where something is not as usual: then the commit is made in steps, which find out what it is.
+var callCommit = either(``, `SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4, n1, n2, n3, last1, last2, last3
+	FROM heed_commit(CAST($1 AS JSONB))`)
+
+// A callDoc is the argument of the function. Its lists are left out where they are empty.
+type callDoc struct {
+	Version  int      `json:"version"`
+	Now      *int64   `json:"now,omitempty"` // nil: the server's
+	Assumed  int64    `json:"assumed"`       // the moment by which the batches were checked
+	Traced   int64    `json:"traced"`
+	IDs      []string `json:"ids,omitempty"`      // which have to be new
+	Known    []string `json:"known,omitempty"`    // which have to be known
+	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name
+	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames
+	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest
+	Parts    []string `json:"parts,omitempty"`    // the cells to tell of
+	Expected [][]any  `json:"expected,omitempty"` // ref, revision
+	Absent   []string `json:"absent,omitempty"`   // refs
+	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body
+	Added    [][]any  `json:"added,omitempty"`    // ref, kind, id, moment, keys, body, whether it may be there, the room
+	Keys     [][]any  `json:"keys,omitempty"`     // ref, hash
+	Versions [][]any  `json:"versions,omitempty"` // ref, kind
+}
+
+// call tries to commit in one statement. It reports false where the commit has to be made in steps. Then nothing was changed.
+// closing, if there is one, is told when the statement is about to be sent, and may refuse, and when it has changed nothing.
+func (s *Store) call(ctx context.Context, c *change, closing func(bool) error) (done bool, err error) {
+	if s.db.dialect.embedded() || c.alone || len(c.batches) == 0 {
+		return false, nil
+	}
+	known := make(map[string]bool)
+	for range 3 {
+		doc, err := c.callDoc(known)
+		switch {
+		case errors.Is(err, errKnown):
+			return true, err // all of them
+		case err != nil || doc == nil:
+			return false, nil //nolint:nilerr // the steps find it, too
+		}
+		if closing != nil {
+			if err := closing(true); err != nil {
+				return true, err
+			}
+		}
+		outcome, err := c.callOnce(ctx, doc, known)
+		switch {
+		case outcome == "done" && err == nil:
+			c.callReceipts()
+			return true, nil
+		case err != nil && (!tookBack(err) || ctx.Err() != nil):
+			return true, err
+		case closing != nil:
+			_ = closing(false)
+		}
+		if outcome != "known" && !deadlocked(err) {
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// tookBack reports whether an error is the server's that it has taken the transaction back. Other errors, such as a connection that was
+// cut, leave open whether the transaction ended well.
+func tookBack(err error) bool {
+	var state interface{ SQLState() string }
+	if !errors.As(err, &state) || len(state.SQLState()) != 5 {
+		return false
+	}
+	switch state.SQLState()[:2] {
+	case "08", "57", "58", "XX": // the connection, an operator, the system, the server itself
+		return state.SQLState() == "57014" // the statement was cancelled, as by a limit on its time
+	}
+	return true
+}
+
+// callOnce makes one call, and returns what came of it. It adds the ids that turned out to be known.
+func (c *change) callOnce(ctx context.Context, doc *callDoc, known map[string]bool) (outcome string, err error) {
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return "", err
+	}
+	c.parts, c.left = make(map[string][]evidence.Part), make(map[string]bool)
+	err = c.store.db.read(ctx, func(t *tx) error {
+		return t.each(callCommit, []any{string(text)}, func(scan func(...any) error) error {
+			var what, half, number int64
+			var one string
+			var p evidence.Part
+			y := &p.Tally
+			err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
+				&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last)
+			switch what {
+			case 0:
+				outcome, c.revision = one, uint64(number)
+				if one == "done" {
+					c.store.clock.learn(half)
+				}
+			case 1:
+				y.Landmark = evidence.Instant(number)
+				p.Tally = restated(p.Tally, time.Duration(half)*time.Microsecond)
+				c.parts[one] = append(c.parts[one], p)
+			case 2:
+				c.left[one] = true
+			case 3:
+				known[one] = true
+			}
+			return err
+		})
+	})
+	return outcome, err
+}
+
+// callDoc makes the argument of the call, or nil where it is known that the commit has to be made in steps.
+func (c *change) callDoc(known map[string]bool) (*callDoc, error) {
+	doc := &callDoc{Version: len(tableVersions), Assumed: int64(evidence.InstantOf(c.assumed)), Traced: flag(!c.store.cfg.NoHistory)}
+	if c.store.cfg.Now != nil {
+		now := int64(evidence.InstantOf(c.store.now()))
+		doc.Now = &now
+	}
+	if err := c.callIDs(doc, known); err != nil {
+		return nil, err
+	}
+	c.receipts = make([]store.Receipt, len(c.batches))
+	c.additions = c.pending()
+	if fits, err := c.callEvidence(doc); err != nil || !fits {
+		return nil, err
+	}
+	if fits, err := c.callRecords(doc); err != nil || !fits {
+		return nil, err
+	}
+	return doc, nil
+}
+
+// callIDs lists the ids that have to be new, and those that are known.
+func (c *change) callIDs(doc *callDoc, known map[string]bool) error {
+	for {
+		c.fresh = make(map[string]bool)
+		var old []string
+		for _, id := range c.ids() {
+			if known[id] {
+				old = append(old, id)
+			} else {
+				c.fresh[id] = true
+			}
+		}
+		switch err := c.checkBatches(); {
+		case err == nil:
+			doc.IDs, doc.Known = slices.Sorted(maps.Keys(c.fresh)), old
+			return nil
+		case !slices.Contains(c.known, false):
+			return err
+		}
+	}
+}
+
+// callEvidence adds the observations.
+func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
+	cells, first := make(map[string]*cellRow), make(map[string]int64)
+	sums := make(deltas)
+	for i := range c.additions {
+		a := &c.additions[i]
+		row := cells[a.key]
+		if row == nil {
+			row = &cellRow{key: a.key, cell: a.Cell, policy: a.policy}
+			cells[a.key], first[a.key] = row, math.MaxInt64
+		}
+		if row.policy != a.policy {
+			return false, nil
+		}
+		d := sums.add(row, a.Observation)
+		if a.counts = d != nil; a.counts {
+			a.from = row.origin(a.Observation)
+			first[a.key] = min(first[a.key], int64(evidence.InstantOf(a.At)))
+		}
+		if d != nil && c.store.cfg.NoHistory {
+			d.lose(a.Observation)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(cells)) {
+		row := cells[key]
+		doc.Cells = append(doc.Cells, []any{
+			key, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), first[key], row.cell.Kind, row.cell.Scope, row.cell.Item, row.cell.Name,
+		})
+	}
+	for _, from := range sums.origins() {
+		doc.Tallies = append(doc.Tallies, sums[from].row(from))
+	}
+	if !c.store.cfg.NoHistory {
+		if doc.History, err = historyRows(c.additions); err != nil {
+			return false, err
+		}
+	}
+	told := make(map[evidence.Cell]bool)
+	for i := range c.batches {
+		for k := range c.batches[i].Observations {
+			if cell := c.batches[i].Observations[k].Cell; c.batches[i].Parts && !c.known[i] && !told[cell] {
+				told[cell] = true
+				doc.Parts = append(doc.Parts, hashOfCell(cell))
+			}
+		}
+	}
+	return true, nil
+}
+
+// callRecords adds the records and the revisions that are expected.
+func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
+	if c.writes, err = c.writings(); err != nil {
+		return false, err
+	}
+	for i := range c.batches {
+		for _, e := range c.batches[i].Expect {
+			switch {
+			case c.known[i]:
+			case e.Revision == 0:
+				doc.Absent = append(doc.Absent, hashOfRef(e.Ref))
+			default:
+				doc.Expected = append(doc.Expected, []any{hashOfRef(e.Ref), int64(e.Revision)})
+			}
+		}
+	}
+	slices.Sort(doc.Absent)
+	doc.Absent = slices.Compact(doc.Absent)
+	room := make(map[string]*int64)
+	for i := range c.writes {
+		w := &c.writes[i]
+		text, err := json.Marshal(w.Keys)
+		if err != nil {
+			return false, err
+		}
+		var body any
+		if !w.Body.IsZero() {
+			body = w.body
+		}
+		at := int64(evidence.InstantOf(w.At))
+		if w.isNew() {
+			if _, ok := room[w.Kind]; !ok {
+				var counted bool
+				if room[w.Kind], counted = c.store.kinds.get(w.Kind).room(); !counted {
+					return false, nil
+				}
+			}
+			doc.Added = append(doc.Added, []any{w.ref, w.Kind, w.ID, at, string(text), body, flag(w.Revision == store.Once), room[w.Kind]})
+		} else {
+			doc.Changed = append(doc.Changed, []any{w.ref, int64(w.Revision), at, string(text), body})
+		}
+		for _, key := range w.keys {
+			doc.Keys = append(doc.Keys, []any{w.ref, hashOf(w.Kind, key)})
+		}
+	}
+	for _, kind := range c.raised() {
+		doc.Versions = append(doc.Versions, []any{hashOfRef(store.Ref{Kind: kind}), kind})
+	}
+	return true, nil
+}
+
+// callReceipts fills in the receipts after a call that has committed.
+func (c *change) callReceipts() {
+	for i := range c.writes {
+		w := &c.writes[i]
+		receipt := &c.receipts[w.batch]
+		switch {
+		case c.left[w.ref]:
+			receipt.Left = append(receipt.Left, w.Ref)
+		case !w.Body.IsZero():
+			receipt.Revision = c.revision
+		}
+	}
+	for i := range c.batches {
+		for _, o := range c.batches[i].Observations {
+			key := hashOfCell(o.Cell)
+			for k := range c.parts[key] {
+				c.parts[key][k].Cell = o.Cell
+			}
+		}
+	}
+	c.tellParts(c.additions)
+}

@@ -1,0 +1,204 @@
+package enginetest_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/ids"
+	"github.com/heedhq/heed/sqlstore"
+	"github.com/heedhq/heed/store"
+)
+
+// TestPostgresNamesKeysAlike: the function of the tables hashes a key as heed does.
+func TestPostgresNamesKeysAlike(t *testing.T) {
+	at := postgresSchema(t)
+	handle := at.handle(t)
+	open(t, handle, at.dialect)
+	for _, key := range []string{"a", "person=ann", "ä/名前🙂", strings.Repeat("x", 127), strings.Repeat("x", 128), strings.Repeat("ü", 512)} {
+		var hash string
+		require.NoError(t, handle.QueryRow("SELECT heed_hash($1, $2)", "some.kind", key).Scan(&hash))
+		assert.Equal(t, ids.Of("some.kind", key).String(), hash, key)
+	}
+}
+
+// statementsOf counts the statements that a function makes a PostgreSQL store run, by how they begin.
+func statementsOf(driver *hooked, do func()) map[string]int {
+	found := make(map[string]int)
+	driver.set(func(statement string) error {
+		text := strings.Fields(statement)[0]
+		if strings.Contains(statement, "heed_commit(") {
+			text = "heed_commit"
+		}
+		found[text]++
+		return nil
+	})
+	defer driver.set(nil)
+	do()
+	return found
+}
+
+// TestOneStatementCommits in PostgreSQL: what an outcome with its record takes, whether its cells and its ids are new or not.
+// A commit that can't go through is made in steps.
+func TestOneStatementCommits(t *testing.T) {
+	at := postgresSchema(t)
+	driver, handle := hookedAt(t, at)
+	t.Cleanup(func() { require.NoError(t, handle.Close()) })
+	st := open(t, handle, at.dialect)
+	commit := func(want map[string]int, batches ...store.Batch) store.Receipt {
+		var receipts []store.Receipt
+		found := statementsOf(driver, func() {
+			var err error
+			receipts, err = st.Commit(ctx, batches...)
+			require.NoError(t, err)
+		})
+		assert.Equal(t, want, found)
+		return receipts[0]
+	}
+	one := map[string]int{"heed_commit": 1}
+	first := noted("1")
+	first.Records[0].Revision, first.Parts = 0, true
+	receipt := commit(one, first)
+	require.Len(t, receipt.Parts, 1)
+	changed := noted("2")
+	changed.ID, changed.Parts = "batch", true
+	changed.Records[0].Ref, changed.Records[0].Revision, changed.Records[0].Keys = first.Records[0].Ref, receipt.Revision, []string{"other"}
+	changed.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: "absent"}}}
+	receipt = commit(one, changed)
+	assert.EqualValues(t, 2, receipt.Parts[0].Tally.N())
+	for key, want := range map[string]int{"k": 0, "other": 1} {
+		found, err := gather(st.Find(ctx, store.Query{Kind: "note", Keys: []string{key}}))
+		require.NoError(t, err)
+		assert.Len(t, found, want, key)
+	}
+	again := noted("2") // the second call leaves out what is known
+	again.Records[0].ID, again.Parts = "3", true
+	receipt = commit(map[string]int{"heed_commit": 2}, again)
+	assert.Equal(t, []string{"2"}, receipt.Duplicates)
+	assert.EqualValues(t, 2, receipt.Parts[0].Tally.N())
+	assert.True(t, commit(one, store.Batch{ID: "batch"}).Duplicate)
+	assert.Equal(t, []store.Ref{first.Records[0].Ref}, commit(one, store.Batch{Records: noted("1").Records}).Left)
+
+	first.Observations = nil
+	found := statementsOf(driver, func() { require.ErrorIs(t, commits(first)(st), heed.ErrConflict) })
+	assert.Greater(t, found["SELECT"], 0, "the steps tell that there is such a record")
+	_, err := handle.Exec("DROP FUNCTION heed_commit")
+	require.NoError(t, err)
+	require.NoError(t, commits(noted("4"))(st), "a host that has lost the function is served in steps")
+}
+
+// TestCommitReadsNoWholeTable: the function finds all by an index, also when its plans were made while the tables were empty.
+func TestCommitReadsNoWholeTable(t *testing.T) {
+	at := postgresSchema(t)
+	handle := at.handle(t)
+	handle.SetMaxOpenConns(1)
+	st := open(t, handle, at.dialect)
+	revisions := []uint64{1 << 40, 1 << 40}
+	for i := range 10 {
+		b := noted(fmt.Sprint(i))
+		b.Parts = true
+		if i > 1 {
+			b.Expect = []store.Precondition{{Ref: store.Ref{Kind: "note", ID: fmt.Sprint(i - 1)}, Revision: revisions[i+1]}}
+			changed := noted(fmt.Sprint(i - 2)).Records[0]
+			changed.Revision, changed.Keys = revisions[i], []string{"x"}
+			b.Records = append(b.Records, changed)
+		}
+		receipts, err := st.Commit(ctx, b)
+		require.NoError(t, err)
+		revisions = append(revisions, receipts[0].Revision)
+	}
+	for _, statement := range fillStore {
+		_, err := handle.Exec(strings.ReplaceAll(statement, "20000", "20"))
+		require.NoError(t, err)
+	}
+	tx, err := handle.BeginTx(ctx, nil)
+	require.NoError(t, err)
+	defer tx.Rollback()           //nolint:errcheck // nothing is to stay
+	_, err = st.CommitTx(ctx, tx) // which has the tables read by nobody else
+	require.NoError(t, err)
+	before := read(t, tx)
+	doc := map[string]any{
+		"version": 2, "now": 5, "traced": 1, "ids": []string{"id"}, "parts": []string{"k7", "new"}, "absent": []string{"absent"},
+		"cells":    [][]any{{"k7", 0, 0, 5, "kind", "s7", "i7", "n"}, {"new", 0, 0, 5, "kind", "s7", "new", "n"}},
+		"tallies":  [][]any{{"k7", "", "ui7", 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}},
+		"history":  [][]any{{"k7", "id", 5, "", "{}"}},
+		"expected": [][]any{{"k8", 1}}, "changed": [][]any{{"k9", 1, 5, `["x"]`, "{}"}},
+		"added": [][]any{{"ref", "s7", "ref", 5, `["x"]`, "{}", 0, nil}},
+		"keys":  [][]any{{"k9", "h9"}, {"ref", "h9"}}, "versions": [][]any{{"version", "s7"}},
+	}
+	text, err := json.Marshal(doc)
+	require.NoError(t, err)
+	var outcome string
+	require.NoError(t, tx.QueryRow("SELECT one FROM heed_commit($1) WHERE what = 0", string(text)).Scan(&outcome))
+	require.Equal(t, "done", outcome)
+	assert.Equal(t, before, read(t, tx))
+}
+
+// read returns how often the transaction has read a whole table of heed's.
+func read(t *testing.T, tx *sql.Tx) (n int) {
+	require.NoError(t, tx.QueryRow(`SELECT sum(seq_scan) FROM pg_stat_xact_user_tables WHERE relname LIKE 'heed\_%'`).Scan(&n))
+	return n
+}
+
+// TestServersFaultsAreTold: where the server takes the one statement back, the steps are made. Where it is open whether the
+// statement went through, the caller gets the error.
+func TestServersFaultsAreTold(t *testing.T) {
+	at := postgresSchema(t)
+	driver, handle := hookedAt(t, at)
+	t.Cleanup(func() { require.NoError(t, handle.Close()) })
+	st := open(t, handle, at.dialect)
+	for i, c := range []struct {
+		err  error
+		open bool
+	}{
+		{stateError("40P01"), false}, {stateError("23505"), false}, {stateError("57014"), false},
+		{stateError("57P01"), true}, {stateError("08006"), true}, {errors.New("the connection was cut"), true},
+	} {
+		calls := 0
+		driver.set(func(statement string) error {
+			if strings.Contains(statement, "heed_commit(") {
+				calls++
+				return c.err
+			}
+			return nil
+		})
+		err := commits(noted(fmt.Sprint(i)))(st)
+		driver.set(nil)
+		if c.open {
+			require.ErrorIs(t, err, c.err)
+			assert.Equal(t, 1, calls)
+		} else {
+			require.NoError(t, err)
+			require.NoError(t, commits(store.Batch{Observations: noted(fmt.Sprint(i)).Observations})(st))
+		}
+	}
+	assert.EqualValues(t, 3, notedIn(t, st))
+}
+
+type stateError string
+
+func (e stateError) Error() string    { return "state " + string(e) }
+func (e stateError) SQLState() string { return string(e) }
+
+// TestClockOfACall: the batches are judged by the server's clock, also where the program's idea of it is wrong.
+func TestClockOfACall(t *testing.T) {
+	at := postgresSchema(t)
+	handle := at.handle(t)
+	st, err := sqlstore.Open(ctx, handle, at.dialect, sqlstore.Config{Now: func() time.Time { return time.Unix(1e9, 0) }})
+	require.NoError(t, err)
+	o := observe("1", time.Unix(1e9, 0))
+	_, err = st.Commit(ctx, store.Batch{Observations: []evidence.Observation{o}})
+	require.NoError(t, err)
+	var recorded int64
+	require.NoError(t, handle.QueryRow("SELECT recorded FROM heed_observation").Scan(&recorded))
+	assert.EqualValues(t, 1e15, recorded, "a host's clock wins")
+}
