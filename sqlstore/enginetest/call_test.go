@@ -90,7 +90,7 @@ func TestOneStatementCommits(t *testing.T) {
 
 	first.Observations = nil
 	found := statementsOf(driver, func() { require.ErrorIs(t, commits(first)(st), heed.ErrConflict) })
-	assert.Greater(t, found["SELECT"], 0, "the steps tell that there is such a record")
+	assert.Positive(t, found["SELECT"], "the steps tell that there is such a record")
 	_, err := handle.Exec("DROP FUNCTION heed_commit")
 	require.NoError(t, err)
 	require.NoError(t, commits(noted("4"))(st), "a host that has lost the function is served in steps")
