@@ -13,8 +13,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// PostgreSQL commits what only adds in one call of a function, which is one statement and its own transaction. The function changes
-// nothing where something is not as usual: then the commit is made in steps, which find out what it is.
+// PostgreSQL commits what only adds by one call of a function, between the BEGIN and the COMMIT. The function changes nothing where
+// something is not as usual: then the commit is made in steps, which find out what it is.
 var callCommit = either(``, `SELECT what, one, two, three, half, number, sum1, sum2, sum3, sum4, n1, n2, n3, last1, last2, last3
 	FROM heed_commit(CAST($1 AS JSONB))`)
 
@@ -38,9 +38,12 @@ type callDoc struct {
 	Versions [][]any  `json:"versions,omitempty"` // ref, kind
 }
 
-// call tries to commit in one statement. It reports false where the commit has to be made in steps. Then nothing was changed.
-// closing, if there is one, is told when the statement is about to be sent, and may refuse, and when it has changed nothing.
-func (s *Store) call(ctx context.Context, c *change, closing func(bool) error) (done bool, err error) {
+// errSteps takes a call back.
+var errSteps = errors.New("this is done in steps")
+
+// call tries to commit in one statement. It reports false where the commit has to be made in steps. Then nothing was changed. ending,
+// if there is one, is called before the transaction ends, and may refuse.
+func (s *Store) call(ctx context.Context, c *change, ending func() error) (done bool, err error) {
 	if s.db.dialect.embedded() || c.alone || len(c.batches) == 0 {
 		return false, nil
 	}
@@ -53,74 +56,60 @@ func (s *Store) call(ctx context.Context, c *change, closing func(bool) error) (
 		case err != nil || doc == nil:
 			return false, nil //nolint:nilerr // the steps find it, too
 		}
-		if closing != nil {
-			if err := closing(true); err != nil {
-				return true, err
+		outcome, called := "", false
+		err = s.db.writeOnce(ctx, nil, func(t *tx) (err error) {
+			if outcome, err = c.callIn(t, doc, known); err == nil && outcome != "done" {
+				err = errSteps
 			}
-		}
-		outcome, err := c.callOnce(ctx, doc, known)
+			if err == nil && ending != nil {
+				err = ending()
+			}
+			called = err == nil
+			return err
+		})
 		switch {
-		case outcome == "done" && err == nil:
+		case err == nil:
 			c.callReceipts()
 			return true, nil
-		case err != nil && (!tookBack(err) || ctx.Err() != nil):
+		case called, errors.Is(err, errEnded), ctx.Err() != nil:
 			return true, err
-		case closing != nil:
-			_ = closing(false)
-		}
-		if outcome != "known" && !deadlocked(err) {
-			return false, nil
+		case outcome != "known" && !deadlocked(err):
+			return false, nil //nolint:nilerr // the steps find it, too
 		}
 	}
 	return false, nil
 }
 
-// tookBack reports whether an error is the server's that it has taken the transaction back. Other errors, such as a connection that was
-// cut, leave open whether the transaction ended well.
-func tookBack(err error) bool {
-	var state interface{ SQLState() string }
-	if !errors.As(err, &state) || len(state.SQLState()) != 5 {
-		return false
-	}
-	switch state.SQLState()[:2] {
-	case "08", "57", "58", "XX": // the connection, an operator, the system, the server itself
-		return state.SQLState() == "57014" // the statement was cancelled, as by a limit on its time
-	}
-	return true
-}
-
-// callOnce makes one call, and returns what came of it. It adds the ids that turned out to be known.
-func (c *change) callOnce(ctx context.Context, doc *callDoc, known map[string]bool) (outcome string, err error) {
+// callIn makes the call, and returns what came of it. It adds the ids that turned out to be known.
+func (c *change) callIn(t *tx, doc *callDoc, known map[string]bool) (outcome string, err error) {
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return "", err
 	}
 	c.parts, c.left = make(map[string][]evidence.Part), make(map[string]bool)
-	err = c.store.db.read(ctx, func(t *tx) error {
-		return t.each(callCommit, []any{string(text)}, func(scan func(...any) error) error {
-			var what, half, number int64
-			var one string
-			var p evidence.Part
-			y := &p.Tally
-			err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
-				&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last)
-			switch what {
-			case 0:
-				outcome, c.revision = one, uint64(number)
-				if one == "done" {
-					c.store.clock.learn(half)
-				}
-			case 1:
-				y.Landmark = evidence.Instant(number)
-				p.Tally = restated(p.Tally, time.Duration(half)*time.Microsecond)
-				c.parts[one] = append(c.parts[one], p)
-			case 2:
-				c.left[one] = true
-			case 3:
-				known[one] = true
+	err = t.each(callCommit, []any{string(text)}, func(scan func(...any) error) error {
+		var what, half, number int64
+		var one string
+		var p evidence.Part
+		y := &p.Tally
+		err := scan(&what, &one, &p.Channel, &p.Source, &half, &number, &y.Mass, &y.Squares, &y.Reward, &y.RewardSquares,
+			&y.Positive.N, &y.Negative.N, &y.Neutral.N, &y.Positive.Last, &y.Negative.Last, &y.Neutral.Last)
+		switch what {
+		case 0:
+			outcome, c.revision = one, uint64(number)
+			if one == "done" {
+				c.store.clock.learn(half)
 			}
-			return err
-		})
+		case 1:
+			y.Landmark = evidence.Instant(number)
+			p.Tally = restated(p.Tally, time.Duration(half)*time.Microsecond)
+			c.parts[one] = append(c.parts[one], p)
+		case 2:
+			c.left[one] = true
+		case 3:
+			known[one] = true
+		}
+		return err
 	})
 	return outcome, err
 }

@@ -128,8 +128,7 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 func (s *Store) Damaged() uint64 { return s.db.damaged.Load() }
 
 // Commit implements [store.Store]. An error of the database at the very end leaves it open whether the batches were applied:
-// those that have an ID, or hold nothing but observations and records, may be committed again. In PostgreSQL most commits are one
-// statement, and a connection that is cut, or a context that ends, while it runs leaves it open, too.
+// those that have an ID, or hold nothing but observations and records, may be committed again.
 func (s *Store) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
 	c, err := s.begin(ctx, batches)
 	if err != nil {

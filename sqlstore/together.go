@@ -17,8 +17,7 @@ import (
 // of them, a leader, commits for all that wait, in one transaction on its own goroutine, and the next leader is one of those that
 // came meanwhile.
 //
-// Each call stands for itself. If the context of one ends, the transaction is taken back and made again without it, unless it is
-// one statement that was sent: then the one whose context ended leaves, and does not learn what became of its batches. If one has a
+// Each call stands for itself. If the context of one ends, the transaction is taken back and made again without it. If one has a
 // conflict, it is made alone, and the others again. If the transaction fails for another reason, each is made alone. Only an error at
 // the very end is one for all, as it leaves open whether they were applied.
 type queue struct {
@@ -302,7 +301,7 @@ func (j *joint) commit(q *queue) error {
 		}
 	}()
 	err := host.Call("the driver of the database", func() error {
-		if done, err := q.store.call(ctx, j.change, func(closing bool) error { return j.close(q, closing) }); done {
+		if done, err := q.store.call(ctx, j.change, func() error { return j.close(q) }); done {
 			return err
 		}
 		return j.change.retry(func() error { return q.store.db.enter(ctx, j.enter, func(t *tx) error { return j.run(q, t) }) })
@@ -324,17 +323,17 @@ func (j *joint) run(q *queue, t *tx) error {
 	if err := j.change.run(t); err != nil {
 		return err
 	}
-	return j.close(q, true)
+	return j.close(q)
 }
 
-// close notes that the transaction is about to end, or that it has changed nothing.
-func (j *joint) close(q *queue, closing bool) error {
+// close notes that the transaction is about to end.
+func (j *joint) close(q *queue) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if closing && j.ended > 0 {
+	if j.ended > 0 {
 		return errEnded
 	}
-	j.closing = closing
+	j.closing = true
 	return nil
 }
 

@@ -64,7 +64,7 @@ func TestOneStatementCommits(t *testing.T) {
 		assert.Equal(t, want, found)
 		return receipts[0]
 	}
-	one := map[string]int{"heed_commit": 1}
+	one := map[string]int{"BEGIN": 1, "heed_commit": 1, "COMMIT": 1}
 	first := noted("1")
 	first.Records[0].Revision, first.Parts = 0, true
 	receipt := commit(one, first)
@@ -82,10 +82,10 @@ func TestOneStatementCommits(t *testing.T) {
 	}
 	again := noted("2") // the second call leaves out what is known
 	again.Records[0].ID, again.Parts = "3", true
-	receipt = commit(map[string]int{"heed_commit": 2}, again)
+	receipt = commit(map[string]int{"BEGIN": 2, "heed_commit": 2, "COMMIT": 1}, again)
 	assert.Equal(t, []string{"2"}, receipt.Duplicates)
 	assert.EqualValues(t, 2, receipt.Parts[0].Tally.N())
-	assert.True(t, commit(one, store.Batch{ID: "batch"}).Duplicate)
+	assert.True(t, commit(map[string]int{"BEGIN": 1, "heed_commit": 1}, store.Batch{ID: "batch"}).Duplicate)
 	assert.Equal(t, []store.Ref{first.Records[0].Ref}, commit(one, store.Batch{Records: noted("1").Records}).Left)
 
 	first.Observations = nil
@@ -149,45 +149,33 @@ func read(t *testing.T, tx *sql.Tx) (n int) {
 	return n
 }
 
-// TestServersFaultsAreTold: where the server takes the one statement back, the steps are made. Where it is open whether the
-// statement went through, the caller gets the error.
-func TestServersFaultsAreTold(t *testing.T) {
+// TestACallFails: where the call fails, the commit is made in steps. Where the COMMIT after it fails, it is open whether the batches
+// were applied, and the caller gets the error.
+func TestACallFails(t *testing.T) {
 	at := postgresSchema(t)
 	driver, handle := hookedAt(t, at)
 	t.Cleanup(func() { require.NoError(t, handle.Close()) })
 	st := open(t, handle, at.dialect)
-	for i, c := range []struct {
-		err  error
-		open bool
-	}{
-		{stateError("40P01"), false}, {stateError("23505"), false}, {stateError("57014"), false},
-		{stateError("57P01"), true}, {stateError("08006"), true}, {errors.New("the connection was cut"), true},
-	} {
-		calls := 0
+	wrong, calls := errors.New("the connection was cut"), 0
+	failing := func(what string) error {
+		calls = 0
 		driver.set(func(statement string) error {
-			if strings.Contains(statement, "heed_commit(") {
-				calls++
-				return c.err
+			if strings.Contains(statement, what) {
+				if calls++; calls == 1 {
+					return wrong
+				}
 			}
 			return nil
 		})
-		err := commits(noted(fmt.Sprint(i)))(st)
-		driver.set(nil)
-		if c.open {
-			require.ErrorIs(t, err, c.err)
-			assert.Equal(t, 1, calls)
-		} else {
-			require.NoError(t, err)
-			require.NoError(t, commits(store.Batch{Observations: noted(fmt.Sprint(i)).Observations})(st))
-		}
+		defer driver.set(nil)
+		return commits(noted(what))(st)
 	}
-	assert.EqualValues(t, 3, notedIn(t, st))
+	require.NoError(t, failing("heed_commit("))
+	assert.EqualValues(t, 1, notedIn(t, st))
+	require.ErrorIs(t, failing("COMMIT"), wrong)
+	assert.Equal(t, 1, calls)
+	assert.EqualValues(t, 1, notedIn(t, st))
 }
-
-type stateError string
-
-func (e stateError) Error() string    { return "state " + string(e) }
-func (e stateError) SQLState() string { return string(e) }
 
 // TestClockOfACall: the batches are judged by the server's clock, also where the program's idea of it is wrong.
 func TestClockOfACall(t *testing.T) {

@@ -191,7 +191,6 @@ func TestStoreKilled(t *testing.T) {
 		rng := rand.New(rand.NewPCG(3, 4))
 		var acknowledged []string
 		for round := range rounds(4, 200) {
-			settled := at.settling(t)
 			cmd := child(t, "note", append(at.env(), fmt.Sprint("HEED_TEST_NAME=", round))...)
 			out, err := cmd.StdoutPipe()
 			require.NoError(t, err)
@@ -204,7 +203,6 @@ func TestStoreKilled(t *testing.T) {
 				acknowledged = append(acknowledged, lines.Text())
 			}
 			require.Error(t, cmd.Wait())
-			settled()
 			if round%20 == 3 {
 				require.Zero(t, requireNoted(t, st, acknowledged))
 			}
@@ -213,26 +211,6 @@ func TestStoreKilled(t *testing.T) {
 		t.Logf("%d outcomes were acknowledged", len(acknowledged))
 		require.Greater(t, len(acknowledged), rounds(4, 200))
 	})
-}
-
-// settling returns what waits for PostgreSQL to end all sessions that have begun since: a server finishes the statement that it
-// works on, though the process that sent it was killed.
-func (p place) settling(t *testing.T) func() {
-	if p.dialect != sqlstore.Postgres {
-		return func() {}
-	}
-	handle := p.handle(t)
-	handle.SetMaxOpenConns(1)
-	var before time.Time
-	require.NoError(t, handle.QueryRow("SELECT clock_timestamp()").Scan(&before))
-	return func() {
-		defer handle.Close() //nolint:errcheck // nothing was written
-		require.Eventually(t, func() bool {
-			var sessions int
-			err := handle.QueryRow("SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND backend_start > $1", before).Scan(&sessions)
-			return err == nil && sessions == 0
-		}, 10*time.Second, 5*time.Millisecond)
-	}
 }
 
 // TestStoreInStoppedPostgres stops a server under load as if it had crashed, over and over.
