@@ -74,7 +74,7 @@ func (s *Store) call(ctx context.Context, c *change, ending func() error) (done 
 		case called, errors.Is(err, errEnded), ctx.Err() != nil:
 			return true, err
 		case outcome != "known" && !deadlocked(err):
-			return false, nil //nolint:nilerr // the steps find it, too
+			return false, nil
 		}
 	}
 	return false, nil

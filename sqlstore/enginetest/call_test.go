@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,29 @@ func TestOneStatementCommits(t *testing.T) {
 	_, err := handle.Exec("DROP FUNCTION heed_commit")
 	require.NoError(t, err)
 	require.NoError(t, commits(noted("4"))(st), "a host that has lost the function is served in steps")
+}
+
+// TestOlderTables: Open brings tables of the first version up to date.
+func TestOlderTables(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			at := b.place(t)
+			handle, err := at.open()
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, handle.Close()) })
+			files, err := sqlstore.Schema(at.dialect)
+			require.NoError(t, err)
+			first, err := fs.ReadFile(files, "0001_store.sql")
+			require.NoError(t, err)
+			_, err = handle.Exec(string(first))
+			require.NoError(t, err)
+			st := open(t, handle, at.dialect)
+			require.NoError(t, commits(noted("1"))(st))
+			var version int
+			require.NoError(t, handle.QueryRow("SELECT version FROM heed_store").Scan(&version))
+			assert.Equal(t, 2, version)
+		})
+	}
 }
 
 // TestCommitReadsNoWholeTable: the function finds all by an index, also when its plans were made while the tables were empty.
