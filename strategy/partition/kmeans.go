@@ -68,7 +68,7 @@ func nearest(vector []float32, cells []cell) (at int, cosine float32) {
 	return at, cosine
 }
 
-// make makes cells of unit vectors from nothing. They have no ids yet. Where the vectors are all alike there are fewer than k.
+// makeCells makes cells of unit vectors from nothing. They have no ids yet. Where the vectors are all alike there are fewer than k.
 func makeCells(ctx context.Context, points [][]float32, k int, rng *rand.Rand) ([]cell, error) {
 	if most := maxSample * k; len(points) > most {
 		points = slices.Clone(points)
