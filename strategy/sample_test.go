@@ -56,22 +56,22 @@ func populate(t testing.TB, st store.Store, items int, strength float64, arms ..
 // TestASampleSpeaksForItsSegment: beliefs come close to those of all items, though the rates depend on the keys' order. An item's own outcomes
 // are all there. Poolings that copy what a segment has shown read all of it.
 func TestASampleSpeaksForItsSegment(t *testing.T) {
-	const items = 4000
+	const items = 2000
 	st := newStore(t, (&clock{}).Now)
 	populate(t, st, items, 10, "a", "b")
 	for _, pooling := range poolings {
 		cfg := strategy.Config{Store: st, Pooling: pooling, Arms: plain("a", "b"), Unrecorded: true}
 		some := newLearner(t, cfg)
-		strategy.SampleItems(some, 800)
+		strategy.SampleItems(some, 700)
 		cfg.Store = whole{st}
 		all := newLearner(t, cfg)
-		for _, item := range []string{"new", "000007", "003500"} {
+		for _, item := range []string{"new", "000007", "001800"} {
 			q := strategy.Query{Item: item}
 			got, want := beliefs(t, some, q), beliefs(t, all, q)
 			for i := range want {
-				assert.InDelta(t, want[i].Mean(), got[i].Mean(), 0.04, "%v %s %d", pooling, item, i)
+				assert.InDelta(t, want[i].Mean(), got[i].Mean(), 0.05, "%v %s %d", pooling, item, i)
 				if pooling == (strategy.TwoLevel{}) {
-					assert.InEpsilon(t, want[i].Strength, got[i].Strength, 0.25)
+					assert.InEpsilon(t, want[i].Strength, got[i].Strength, 0.3)
 					assert.InDelta(t, want[i].Successes+want[i].Failures, got[i].Successes+got[i].Failures, 1e-9)
 					assert.Less(t, got[i].Level.Alpha, want[i].Level.Alpha/2)
 				}
@@ -86,9 +86,9 @@ func TestASampleSpeaksForItsSegment(t *testing.T) {
 // TestASampleKeepsWhatItsLearnerSaw: outcomes of a new arm come for items outside of the sample, too, and the next load still knows of them.
 func TestASampleKeepsWhatItsLearnerSaw(t *testing.T) {
 	st := newStore(t, (&clock{}).Now)
-	populate(t, st, 2000, 10, "a", "b")
-	l := newLearner(t, strategy.Config{Store: st, Arms: plain("a", "b", "c"), Unrecorded: true, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 1000}})
-	strategy.SampleItems(l, 200)
+	populate(t, st, 1000, 10, "a", "b")
+	l := newLearner(t, strategy.Config{Store: st, Arms: plain("a", "b", "c"), Unrecorded: true, Exploration: strategy.Exploration{Bonus: 0.1, MinSamples: 1200}})
+	strategy.SampleItems(l, 250)
 	choose(t, l, strategy.Query{Item: "new"})
 	for n := range 250 {
 		try(t, l, strategy.Query{Item: fmt.Sprintf("%06d", n)}, "c", 1)
@@ -138,7 +138,7 @@ func regret(t testing.TB, st store.Store, c *clock, sample, items, rounds int, s
 // TestASampleCostsNoRegret: with paired seeds, the regret over all strengths is at most 5 % above that of a learner that reads all items. The short form has too few
 // rounds to tell more than 30 %.
 func TestASampleCostsNoRegret(t *testing.T) {
-	items, sample, seeds, off, strengths := 500, 150, 1, 0.3, []float64{2, 10}
+	items, sample, seeds, off, strengths := 400, 150, 1, 0.3, []float64{5}
 	if long(0, 1) == 1 {
 		items, sample, seeds, off, strengths = 100_000, 10_000, 1, 0.05, []float64{2, 10, 100}
 	}
