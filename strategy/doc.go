@@ -23,5 +23,6 @@
 // are made.
 //
 // Package injection is a catalogue of arms for agents. Package attribution reads what sessions were worth from a stream. Package
-// offpolicy estimates what another policy would have earned. Package strategytest has the suite for a Pooling of your own.
+// offpolicy estimates what another policy would have earned. Package best finds the best arm with a stated error, and package money weighs what
+// choices cost. Package strategytest has the suite for a Pooling of your own.
 package strategy

@@ -41,7 +41,7 @@ func (strategyWinners) Run(s *session, c *strategyCommands) error {
 type strategySaved struct {
 	Category string `complete:"category" placeholder:"NAME" help:"Choices of this category only."`
 	Item     string `complete:"item" placeholder:"NAME" help:"Choices for this item only."`
-	Limit    int    `default:"2000" help:"The number of choices, the newest."`
+	Limit    int    `default:"1000" help:"The number of choices, the newest."`
 }
 
 // Run says what choices have saved.

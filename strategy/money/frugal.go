@@ -159,12 +159,15 @@ func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []float64) 
 			return cmp.Compare(slices.Index(q.Arms, f.learner.Arms[a].ID), slices.Index(q.Arms, f.learner.Arms[b].ID))
 		})
 	}
-	shares, drawn := make([]float64, len(of)), make([]float64, len(of))
+	shares, drawn, drawers := make([]float64, len(of)), make([]float64, len(of)), make([]drawer, len(of))
+	for n, i := range of {
+		drawers[n] = drawerOf(beliefs[i])
+	}
 	rng := evidence.Key{A: draws, B: uint64(len(of))}.Rand(0)
 	for range draws {
 		best := 0.
-		for n, i := range of {
-			drawn[n] = draw(beliefs[i], &rng)
+		for n := range of {
+			drawn[n] = drawers[n].draw(&rng)
 			best = max(best, drawn[n])
 		}
 		at := -1
@@ -181,10 +184,17 @@ func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []float64) 
 // dearer reports whether a costs more than b. An unknown cost is the least.
 func dearer(a, b float64) bool { return a > b || math.IsNaN(b) && !math.IsNaN(a) }
 
-// draw draws a rate from a belief, as a choice does: see [strategy.Belief].
-func draw(b strategy.Belief, rng *evidence.Rand) float64 {
-	level := b.Level.Sampler()
-	x := level.Draw(rng)
+// A drawer draws rates from a belief, as a choice does: see [strategy.Belief].
+type drawer struct {
+	belief strategy.Belief
+	level  evidence.Sampler
+}
+
+func drawerOf(b strategy.Belief) drawer { return drawer{b, b.Level.Sampler()} }
+
+func (d *drawer) draw(rng *evidence.Rand) float64 {
+	b := &d.belief
+	x := d.level.Draw(rng)
 	if b.Strength <= 0 {
 		return x
 	}
@@ -194,4 +204,39 @@ func draw(b strategy.Belief, rng *evidence.Rand) float64 {
 	}
 	sampler := evidence.Beta{Alpha: b.Sharpness * own.Alpha, Beta: b.Sharpness * own.Beta}.Sampler()
 	return max(sampler.Draw(rng), own.Mean())
+}
+
+// pooledDraws is how many draws the propensity of a choice by pooled beliefs is counted in. The weights of a log of thousands need no finer ones, and
+// [strategy.Choice.Propensity] takes eight times as long.
+const pooledDraws = 1 << 12
+
+// propensity returns the probability with which the arm was chosen; NaN: it is not known.
+func propensity(c strategy.Choice) float64 {
+	var drawers []drawer
+	var bonuses []float64
+	chosen, pooled := -1, false
+	for d := range c.Draws() {
+		if d.Arm == c.Arm {
+			chosen = len(drawers)
+		}
+		pooled = pooled || d.Belief.Strength > 0
+		drawers, bonuses = append(drawers, drawerOf(d.Belief)), append(bonuses, d.Bonus)
+	}
+	if !pooled || chosen < 0 || len(drawers) == 1 {
+		return c.Propensity()
+	}
+	rng := evidence.Key{A: pooledDraws, B: uint64(len(drawers))}.Rand(0, string(c.ID[:]))
+	wins := 0.
+	for range pooledDraws {
+		best, most := 0, math.Inf(-1)
+		for i := range drawers {
+			if x := drawers[i].draw(&rng) + bonuses[i]; x > most {
+				best, most = i, x
+			}
+		}
+		if best == chosen {
+			wins++
+		}
+	}
+	return min(max(wins, 0.5), pooledDraws-0.5) / pooledDraws
 }

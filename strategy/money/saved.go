@@ -63,7 +63,7 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 		if err != nil {
 			return Savings{}, fmt.Errorf("money: %w", err)
 		}
-		p := r.Choice.Propensity()
+		p := propensity(r.Choice)
 		if r.Result == nil || !(p > 0) {
 			left++
 			continue
