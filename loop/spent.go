@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/strategy"
@@ -23,6 +24,9 @@ func (c *Config) chooser(ctx context.Context, learner *strategy.Learner) (choose
 		chooser, err = c.Choose(ctx, learner)
 		return err
 	})
+	if err == nil && chooser == nil {
+		err = &heed.ConfigError{Field: "Choose", Reason: "must return a chooser"}
+	}
 	return chooser, err
 }
 

@@ -107,8 +107,14 @@ func TestAChooserThatFails(t *testing.T) {
 		Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, away },
 	})
 	require.ErrorIs(t, err, away)
-	_, err = loop.New(ctx, loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: -1}}})
+	_, err = loop.New(ctx, loop.Config{
+		Model: &mouth{says: "x"}, Arms: []loop.Arm{{ID: "a"}},
+		Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return nil, nil },
+	})
 	var fault *heed.ConfigError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Choose", fault.Field)
+	_, err = loop.New(ctx, loop.Config{Arms: []loop.Arm{{ID: "a", InputPrice: -1}}})
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Arms[0].InputPrice", fault.Field)
 }
