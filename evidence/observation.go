@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -75,9 +74,6 @@ func (o *Observation) Validate(now time.Time) error {
 	}
 	return limits.CheckTime("At", o.At, now)
 }
-
-// Mass is how much evidence it is before it fades: its weight times its share.
-func (o *Observation) Mass() float64 { return o.Weight * cmp.Or(o.Share, 1) }
 
 // Validate reports the first fault of the cell as a [*heed.InputError].
 func (c Cell) Validate() error {

@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -39,17 +40,14 @@ func (t Tally) N() uint64 { return t.Positive.N + t.Negative.N + t.Neutral.N }
 // Last returns when the last of them happened.
 func (t Tally) Last() Instant { return max(t.Positive.Last, t.Negative.Last, t.Neutral.Last) }
 
-// Add adds an observation: its weight, its reward in [0, 1] and when it was. A weight of 0 adds nothing. The numbers are
-// taken to have been validated.
-func (t *Tally) Add(weight, reward float64, at Instant) { t.AddShare(weight, 1, reward, at) }
-
-// AddShare is Add for an observation that is a share of an event: see [Observation].
-func (t *Tally) AddShare(weight, share, reward float64, at Instant) {
+// Add adds an observation: its weight, its share of an event (0 means 1), its reward in [0, 1] and when it was. A weight of 0 adds nothing.
+// The numbers are taken to have been validated.
+func (t *Tally) Add(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
 	}
 	t.advance(at)
-	t.sum(weight*share*fade(at-t.Landmark, t.HalfLife), weight, reward)
+	t.sum(weight*cmp.Or(share, 1)*fade(at-t.Landmark, t.HalfLife), weight, reward)
 	count := t.count(reward)
 	count.N++
 	count.Last = max(count.Last, at)
@@ -57,14 +55,11 @@ func (t *Tally) AddShare(weight, share, reward float64, at Instant) {
 
 // Take takes an observation away again. If it was the latest of its sign, the caller sets [Count].Last to the one before. If none of its
 // sign is left, Take clears Last.
-func (t *Tally) Take(weight, reward float64, at Instant) { t.TakeShare(weight, 1, reward, at) }
-
-// TakeShare is Take for an observation that is a share of an event.
-func (t *Tally) TakeShare(weight, share, reward float64, at Instant) {
+func (t *Tally) Take(weight, share, reward float64, at Instant) {
 	if weight == 0 {
 		return
 	}
-	t.sum(-weight*share*fade(at-t.Landmark, t.HalfLife), weight, reward)
+	t.sum(-weight*cmp.Or(share, 1)*fade(at-t.Landmark, t.HalfLife), weight, reward)
 	count := t.count(reward)
 	if count.N--; count.N == 0 {
 		count.Last = 0

@@ -55,7 +55,7 @@ func assertNear(t assert.TestingT, want, got evidence.Sums) {
 func tallyOf(halfLife time.Duration, all []seen) evidence.Tally {
 	tally := evidence.Tally{HalfLife: halfLife}
 	for _, s := range all {
-		tally.Add(s.weight, s.reward, s.at)
+		tally.Add(s.weight, 0, s.reward, s.at)
 	}
 	return tally
 }
@@ -86,7 +86,7 @@ func TestTallyIsTheSum(t *testing.T) {
 		assert.Equal(t, tally.N(), merged.N())
 
 		for _, s := range shuffled[cut:] {
-			tally.Take(s.weight, s.reward, s.at)
+			tally.Take(s.weight, 0, s.reward, s.at)
 		}
 		assertNear(t, naive(shuffled[:cut], halfLife, later), tally.At(later))
 	})
@@ -112,7 +112,7 @@ func TestTallyNeverBoosts(t *testing.T) {
 		instants := rapid.Int64Range(1, 250e15) // the years 1970 to 9890
 		tally := evidence.Tally{HalfLife: time.Duration(rapid.Int64Range(1e6, 3e15).Draw(t, "half-life")) * time.Microsecond}
 		at := evidence.Instant(instants.Draw(t, "at"))
-		tally.Add(1, 1, at)
+		tally.Add(1, 0, 1, at)
 		now := evidence.Instant(instants.Draw(t, "now"))
 		mass := tally.At(now).Mass
 		assert.True(t, mass >= 0 && mass <= 1+1e-12, mass)
@@ -128,7 +128,7 @@ func TestLongTally(t *testing.T) {
 	step := (90 * 24 * time.Hour / n).Microseconds()
 	tally := evidence.Tally{HalfLife: halfLife}
 	for i := range n {
-		tally.Add(1, 0.75, origin+evidence.Instant(int64(i)*step))
+		tally.Add(1, 0, 0.75, origin+evidence.Instant(int64(i)*step))
 	}
 	q := math.Exp2(-float64(step) / float64(halfLife.Microseconds()))
 	want := (1 - math.Pow(q, n)) / (1 - q)
@@ -153,7 +153,7 @@ func TestEffectiveNumber(t *testing.T) {
 	tally := func(weights ...float64) evidence.Sums {
 		var tally evidence.Tally
 		for _, w := range weights {
-			tally.Add(w, 1, origin)
+			tally.Add(w, 0, 1, origin)
 		}
 		return tally.At(origin)
 	}
@@ -163,7 +163,7 @@ func TestEffectiveNumber(t *testing.T) {
 	assert.InDelta(t, 1.8, tally(1, 0.5).Effective(0.3), 1e-12, "(1.5)²/1.25")
 	assert.InDelta(t, 0.1, tally(0.01, 0.01, 0.01).Effective(0.3), 1e-12, "tiny weights are no full observations")
 	faded := evidence.Tally{HalfLife: time.Hour}
-	faded.Add(0.5, 1, origin)
+	faded.Add(0.5, 0, 1, origin)
 	assert.InDelta(t, 0.25, faded.At(origin+evidence.Instant(2*time.Hour/time.Microsecond)).Effective(0.1), 1e-12, "and old ones count for less")
 }
 
@@ -177,7 +177,7 @@ func TestPosteriorKeepsThePrior(t *testing.T) {
 func part(channel, source string, gained, lost float64) evidence.Part {
 	var tally evidence.Tally
 	for weight, reward := range map[float64]float64{gained: 1, lost: 0} {
-		tally.Add(weight, reward, origin)
+		tally.Add(weight, 0, reward, origin)
 	}
 	return evidence.Part{Channel: channel, Source: source, Tally: tally}
 }
@@ -314,7 +314,7 @@ func BenchmarkTally(b *testing.B) {
 		b.Run(fmt.Sprintf("events=%d/add/by=heed", n), func(b *testing.B) {
 			tally := tallyOf(halfLife, all)
 			for b.Loop() {
-				tally.Add(1, 0.5, now)
+				tally.Add(1, 0, 0.5, now)
 			}
 		})
 		b.Run(fmt.Sprintf("events=%d/read/by=heed", n), func(b *testing.B) {

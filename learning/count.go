@@ -217,7 +217,7 @@ func (l *ledger) add(e *entry, a *account) {
 }
 
 // adjust adds an observation to the account, or takes it away.
-func (l *ledger) adjust(a *account, o *evidence.Observation, how func(t *evidence.Tally, weight, reward float64, at evidence.Instant)) {
+func (l *ledger) adjust(a *account, o *evidence.Observation, how func(t *evidence.Tally, weight, share, reward float64, at evidence.Instant)) {
 	if a == nil || o.Weight == 0 {
 		return
 	}
@@ -232,7 +232,7 @@ func (l *ledger) adjust(a *account, o *evidence.Observation, how func(t *evidenc
 		i = len(a.parts)
 		a.parts = append(a.parts, part)
 	}
-	how(&a.parts[i].Tally, o.Weight, o.Reward, evidence.InstantOf(o.At))
+	how(&a.parts[i].Tally, o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
 }
 
 func (e *entry) limit(l Limit) { e.change.Limits = append(e.change.Limits, l) }

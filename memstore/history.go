@@ -1,7 +1,6 @@
 package memstore
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/heedhq/heed/evidence"
@@ -158,7 +157,7 @@ func (e *engine) take(s *shard, key cellKey, gone func(*entry) bool) {
 		number := e.originIn(s, key, o)
 		slot := s.slot(s.find(key, number))
 		tally := slot.tally(e.rule(slot.policy).HalfLife)
-		tally.TakeShare(o.weight, cmp.Or(o.share, 1), o.reward, o.at)
+		tally.Take(o.weight, o.share, o.reward, o.at)
 		slot.keep(tally)
 		touched[number] = true
 	}
@@ -223,7 +222,7 @@ func (e *engine) count(s *shard, key cellKey, o *entry, policy uint16) *slot {
 	}
 	slot := s.open(key, from, policy, e.compareOrigins)
 	tally := slot.tally(rule.HalfLife)
-	tally.AddShare(o.weight, cmp.Or(o.share, 1), o.reward, o.at)
+	tally.Add(o.weight, o.share, o.reward, o.at)
 	slot.keep(tally)
 	return slot
 }

@@ -220,7 +220,7 @@ func (p *plainStore) tallies(c evidence.Cell) map[[2]string]*evidence.Tally {
 		if all[from] == nil {
 			all[from] = &evidence.Tally{HalfLife: policy.HalfLife}
 		}
-		all[from].AddShare(x.Weight, cmp.Or(x.Share, 1), x.Reward, evidence.InstantOf(x.At))
+		all[from].Add(x.Weight, x.Share, x.Reward, evidence.InstantOf(x.At))
 	}
 	return all
 }

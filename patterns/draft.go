@@ -63,7 +63,7 @@ func (d *draft) observe(id PatternID, o evidence.Observation) {
 	if t.N() == 0 {
 		t = evidence.Tally{HalfLife: d.r.policies[d.r.kinds.patternCells].HalfLife}
 	}
-	t.Add(o.Weight, o.Reward, evidence.InstantOf(o.At))
+	t.Add(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
 	d.tallies[id] = t
 	p, _ := d.pattern(id)
 	d.put(p)

@@ -63,7 +63,7 @@ func (ds deltas) add(row *cellRow, o *evidence.Observation) *delta {
 		d = &delta{Tally: evidence.Tally{HalfLife: row.policy.HalfLife}, apart: row.policy.ByOrigin}
 		ds[from] = d
 	}
-	d.AddShare(o.Weight, cmp.Or(o.Share, 1), o.Reward, evidence.InstantOf(o.At))
+	d.Add(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
 	return d
 }
 

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -381,7 +380,7 @@ func (c *change) partsAfter(batch int, cell evidence.Cell, all []addition) []evi
 		if k < 0 {
 			continue
 		}
-		if parts[k].Tally.TakeShare(a.Weight, cmp.Or(a.Share, 1), a.Reward, evidence.InstantOf(a.At)); parts[k].Tally.N() == 0 {
+		if parts[k].Tally.Take(a.Weight, a.Share, a.Reward, evidence.InstantOf(a.At)); parts[k].Tally.N() == 0 {
 			parts = slices.Delete(parts, k, k+1)
 		}
 	}

@@ -58,15 +58,15 @@ func (c ChangeTest) find(outcomes []evidence.Observation) (at int, found bool) {
 	n := float64(len(outcomes))
 	var mass, reward float64
 	for i := range outcomes {
-		mass += outcomes[i].Mass()
-		reward += outcomes[i].Mass() * outcomes[i].Reward
+		mass += massOf(&outcomes[i])
+		reward += massOf(&outcomes[i]) * outcomes[i].Reward
 	}
 	mean := reward / mass
 	most := math.Log(3 * n * math.Sqrt(n) / c.FalseAlarms)
 	var massBefore, rewardBefore float64
 	for i := range len(outcomes) - 1 {
-		massBefore += outcomes[i].Mass()
-		rewardBefore += outcomes[i].Mass() * outcomes[i].Reward
+		massBefore += massOf(&outcomes[i])
+		rewardBefore += massOf(&outcomes[i]) * outcomes[i].Reward
 		// Weights count relative to each other: all together they are n outcomes.
 		ratio := n / mass * (massBefore*divergence(rewardBefore/massBefore, mean) +
 			(mass-massBefore)*divergence((reward-rewardBefore)/(mass-massBefore), mean))
@@ -145,8 +145,11 @@ func (l *Learner) counted(ctx context.Context, cell evidence.Cell, n uint64) (ou
 func meanReward(outcomes []evidence.Observation) float64 {
 	var sums evidence.Sums
 	for _, o := range outcomes {
-		sums.Mass += o.Mass()
-		sums.Reward += o.Mass() * o.Reward
+		sums.Mass += massOf(&o)
+		sums.Reward += massOf(&o) * o.Reward
 	}
 	return sums.Mean()
 }
+
+// massOf is how much evidence an observation is before it fades.
+func massOf(o *evidence.Observation) float64 { return o.Weight * cmp.Or(o.Share, 1) }

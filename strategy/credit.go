@@ -1,7 +1,6 @@
 package strategy
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -423,7 +422,7 @@ func without(parts []evidence.Part, observations []evidence.Observation) ([]evid
 		if n == 0 {
 			return nil, false
 		}
-		t.TakeShare(o.Weight, cmp.Or(o.Share, 1), o.Reward, evidence.InstantOf(o.At))
+		t.Take(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
 	}
 	return before, true
 }

@@ -158,7 +158,7 @@ func (l *Learner) Outcomes(ctx context.Context, q Query, limit int) (credits []H
 			// The id of the evidence is the learner's, the choice's and the outcome's.
 			_, id, _ := strings.Cut(strings.TrimPrefix(o.ID, l.cfg.Name+":"), ":")
 			credits = append(credits, HistoryEntry{arm.ID, o.Session, Result{
-				ID: id, Value: 2*o.Reward - 1, Confidence: o.Mass(), Channel: o.Channel, Source: o.Source, At: o.At,
+				ID: id, Value: 2*o.Reward - 1, Confidence: massOf(&o), Channel: o.Channel, Source: o.Source, At: o.At,
 			}})
 			if n++; n == limit {
 				break

@@ -109,6 +109,6 @@ func TestExplainAsksWhichAgent(t *testing.T) {
 	assert.Equal(t, failed, many.code)
 	assert.Contains(t, many.err, `2 ids begin with "disk": give more of it (disk-1, disk-2)`)
 	assert.Contains(t, of("disk", "--agent", "loop").run(t).out, "answer disk", "a whole id goes before the start of one")
-	wrong := of("disk", "--agent", "suport").run(t)
-	assert.Contains(t, wrong.err, `there is no agent "suport": did you mean "support"?`)
+	wrong := of("disk", "--agent", "supprt").run(t)
+	assert.Contains(t, wrong.err, `there is no agent "supprt": did you mean "support"?`)
 }

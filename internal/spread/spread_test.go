@@ -15,7 +15,7 @@ func TestDispersion(t *testing.T) {
 	arm := func(n int, reward func() float64) evidence.Sums {
 		var tally evidence.Tally
 		for range n {
-			tally.Add(0.8, reward(), 1)
+			tally.Add(0.8, 0, reward(), 1)
 		}
 		return tally.At(1)
 	}

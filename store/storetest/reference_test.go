@@ -395,7 +395,7 @@ func (s *state) parts(cells []evidence.Cell) (parts []evidence.Part) {
 				parts = append(parts, part)
 				at = len(parts) - 1 - from
 			}
-			parts[from+at].Tally.AddShare(o.Weight, cmp.Or(o.Share, 1), o.Reward, evidence.InstantOf(o.At))
+			parts[from+at].Tally.Add(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
 		}
 		slices.SortFunc(parts[from:], func(a, b evidence.Part) int {
 			return cmp.Or(cmp.Compare(a.Channel, b.Channel), cmp.Compare(a.Source, b.Source))
