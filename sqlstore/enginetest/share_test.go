@@ -2,8 +2,10 @@ package enginetest_test
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -55,7 +57,7 @@ var durable struct {
 func durablePostgres(b *testing.B) string {
 	durable.once.Do(func() {
 		if durable.server, durable.err = newServer(""); durable.err == nil {
-			lastly = append(lastly, func() error { return durable.server.stop("immediate") })
+			lastly = append(lastly, func() error { return errors.Join(durable.server.stop("immediate"), os.RemoveAll(durable.server.dir)) })
 		}
 	})
 	skipWithout(b, durable.err)
