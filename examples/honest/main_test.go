@@ -83,3 +83,16 @@ func TestJudge(t *testing.T) {
 	require.NoError(t, err)
 	assert.Zero(t, sum.held+sum.normal)
 }
+
+// TestTopTwoNeedsFewerOutcomes than equal shares, in a few races of one world, and finds the best arm.
+func TestTopTwoNeedsFewerOutcomes(t *testing.T) {
+	var samples [2]float64
+	for run := range uint64(6) {
+		for way := range 2 {
+			r := runRace(races[3], way == 1, rand.New(rand.NewPCG(run, uint64(way))))
+			assert.Zero(t, r.winner)
+			samples[way] += r.samples
+		}
+	}
+	assert.Less(t, samples[1], 0.8*samples[0])
+}
