@@ -109,11 +109,15 @@ func (o *oracle) event(source string, undo bool, at time.Time) {
 			a.ignored = true
 			n := o.ignores[a.heuristic] + 1
 			if n >= 3 {
-				a.ignore, n = -1, 0
+				a.ignore = -1
 			}
-			if !a.undone && !praise && !blame {
-				o.ignores[a.heuristic] = n
+			if praise && !blame {
+				continue
 			}
+			if n >= 3 && !a.undone { // beside an undo it does not count in full
+				n = 0
+			}
+			o.ignores[a.heuristic] = n
 		}
 	}
 }
