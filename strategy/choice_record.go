@@ -17,6 +17,8 @@ type ChoiceRecord struct {
 	// Result is its outcome; nil unless it is Observed. Of several it is the last by At, and of one moment the one with the
 	// greater id, in whatever order they were observed.
 	Result *Result `json:"result,omitempty"`
+	// Mean is the mean of the values of its last outcomes, 17 at most, weighed by their confidences: several people may say how one choice turned out.
+	Mean float64 `json:"-"`
 }
 
 // Stage says how far a choice has come.
@@ -228,8 +230,23 @@ func (r *choiceRow) record() ChoiceRecord {
 	if r.Result != nil {
 		result := *r.Result
 		record.Result = &result
+		record.Mean = r.mean()
 	}
 	return record
+}
+
+// mean is the mean value of the outcomes that the row has.
+func (r *choiceRow) mean() float64 {
+	earlier, _ := r.others()
+	value, mass := r.Result.Value*r.Result.Confidence, r.Result.Confidence
+	for i := range earlier {
+		value += earlier[i].Value * earlier[i].Confidence
+		mass += earlier[i].Confidence
+	}
+	if len(earlier) == 0 || mass == 0 {
+		return r.Result.Value
+	}
+	return value / mass
 }
 
 // maxOutcomes bounds the outcomes that a row has beside the last, and those that were taken back.

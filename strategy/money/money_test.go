@@ -119,6 +119,26 @@ func TestAChoiceOfUnknownPropensityIsLeftOut(t *testing.T) {
 	assert.Contains(t, s.String(), "1 without a known propensity are left out")
 }
 
+// TestSeveralPeopleAreOneChoice holds that a choice on which people disagree has the mean of their values, and is paid once.
+func TestSeveralPeopleAreOneChoice(t *testing.T) {
+	l := newLearner(t, &memstore.Store{}, strategy.Alone{}, 1)
+	for range 2 {
+		c, err := l.Record(ctx, strategy.Query{}, "small", 0.5)
+		require.NoError(t, err)
+		var outcomes []strategy.Outcome
+		for person, value := range map[string]float64{"ann": 1, "bob": 0, "eve": -1} {
+			outcomes = append(outcomes, strategy.Outcome{Choice: c, ID: person, Source: person, Value: value, Confidence: 1, Share: 1. / 3, Cost: 2})
+		}
+		_, err = l.Revise(ctx, nil, outcomes, "")
+		require.NoError(t, err)
+	}
+	s, err := money.Saved(ctx, l, strategy.ChoiceFilter{}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, 2, s.Choices)
+	assert.InDelta(t, 0.5, s.Quality, 1e-12)
+	assert.InDelta(t, 4, s.Cost, 1e-12)
+}
+
 // TestTheIntervalsHold for logs of a chooser that sends most to one arm: nine times of ten, give or take three standard errors.
 func TestTheIntervalsHold(t *testing.T) {
 	const times, n = 60, 300
