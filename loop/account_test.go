@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
 )
@@ -38,6 +39,24 @@ func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
 	warning := account.Warnings[0]
 	assert.Contains(t, account.Contents[warning], "AVOID: ")
 	assert.Contains(t, account.String(), "the prompt warned of the way of working "+warning+": "+account.Contents[warning])
+}
+
+// An outcome may say which ways of working were followed, where the text of the answer does not.
+func TestAnOutcomeNamesTheWaysThatWereFollowed(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	w.model.says = "Split by feature: the shop first."
+	w.answer(loop.Event{ID: "e", Text: "Build a shop.", Task: "t"})
+	worked, own := true, patterns.IDOf("Ask first")
+	bad := w.Outcome(ctx, "e", loop.Outcome{Success: &worked, Ways: []patterns.PatternID{""}})
+	var input *heed.InputError
+	require.ErrorAs(t, bad, &input)
+	require.NoError(t, w.Outcome(ctx, "e", loop.Outcome{Success: &worked, Ways: []patterns.PatternID{own}}))
+	account, err := w.Explain(ctx, "e")
+	require.NoError(t, err)
+	assert.Equal(t, []patterns.PatternID{own}, account.Followed)
+	standing, err := w.Patterns().Standing(ctx, own)
+	require.NoError(t, err)
+	assert.Positive(t, standing.Helpful)
 }
 
 // A mistyped field does not hide the other faults of a file.

@@ -9,6 +9,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/patterns"
 )
 
 // An Event wants an answer.
@@ -96,6 +97,9 @@ type Outcome struct {
 	Errors, Retries int
 	Duration        time.Duration
 	Failure         string
+	// Ways are the ways of working that were followed: see [patterns.IDOf]. nil means those that the answer's text speaks of, and those
+	// of an outcome before. They count if the event has a Task.
+	Ways []patterns.PatternID
 	// Cost is what it cost, in a unit of the host's: see [Config].Price.
 	Cost   float64
 	Source string    // who says so; may be empty

@@ -413,6 +413,9 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 	if err := a.redact(&o.Failure); err != nil {
 		return err
 	}
+	if o.Ways != nil {
+		r.Followed = slices.Clone(o.Ways)
+	}
 	if a.patterns != nil && r.Task != "" && o.Success != nil {
 		if _, err := a.patterns.Record(ctx, patterns.Outcome{
 			ID: records.ID("outcome", a.cfg.Name, id), Task: r.Task, Description: r.About, Patterns: r.Followed,
@@ -428,6 +431,7 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 		if after.Seen == nil || !after.Seen.Told || !after.Seen.At.After(o.At) {
 			after.turn(seen{Value: value, Source: o.Source, Told: true, At: o.At})
 			after.Spent.Told = o.Cost
+			after.Followed = r.Followed
 		}
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error {
