@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// fixed is a router that learns nothing.
+type fixed func(r *request) int
+
+func (f fixed) choose(r *request) (int, any, error) { return f(r), nil, nil }
+func (f fixed) learn(*outcome) error                { return nil }
+func (f fixed) save() ([]byte, error)               { return nil, nil }
+
+// draws returns what a process draws from: others than the process before it.
+func draws(t *trial, now func() time.Time) *rand.Rand {
+	return rand.New(rand.NewPCG(t.seed, uint64(now().Unix())))
+}
+
+// yardsticks returns the policies that learn nothing: the oracle, which knows the rates; each arm always; and chance.
+func yardsticks(arms int) []policy {
+	all := []policy{
+		{"oracle", false, func(t *trial, _ func() time.Time, _ []byte) (router, error) {
+			return fixed(func(r *request) int {
+				arm, _ := t.best(r)
+				return arm
+			}), nil
+		}},
+		{"by chance", false, func(t *trial, now func() time.Time, _ []byte) (router, error) {
+			rng := draws(t, now)
+			return fixed(func(r *request) int { return rng.IntN(len(r.rates)) }), nil
+		}},
+	}
+	for arm := range arms {
+		all = append(all, policy{fmt.Sprint("always arm ", arm+1), false, func(*trial, func() time.Time, []byte) (router, error) {
+			return fixed(func(*request) int { return arm }), nil
+		}})
+	}
+	return all
+}
+
+// policies returns all that play in a world with this number of arms. Those of heed come first, and its default first of all.
+func policies(arms int) []policy {
+	return yardsticks(arms)
+}
