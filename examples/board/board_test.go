@@ -207,14 +207,14 @@ func TestATableIsAWorld(t *testing.T) {
 func TestCommand(t *testing.T) {
 	var out bytes.Buffer
 	svg := filepath.Join(t.TempDir(), "board.svg")
-	args := []string{"-runs", "2", "-requests", "60", "-data", write(t, recorded), "-world", "recorded", "-svg", svg}
+	args := []string{"-runs", "1", "-requests", "60", "-data", write(t, recorded), "-world", "recorded", "-under", "poisoned", "-svg", svg}
 	require.NoError(t, command(context.Background(), args, &out, silent))
 	for _, text := range []string{"recorded: regret", "oracle", "always arm 2", "poisoned", "0.00 ±0.00"} {
 		assert.Contains(t, out.String(), text)
 	}
 	drawn, err := os.ReadFile(svg)
 	require.NoError(t, err)
-	assert.Contains(t, string(drawn), "Regret: recorded, plain, mean of 2 runs")
+	assert.Contains(t, string(drawn), "Regret: recorded, poisoned, mean of 1 runs")
 	out.Reset()
 	require.NoError(t, command(context.Background(), []string{"-quick", "-world", "linear", "-under", "drift", "-json"}, &out, silent))
 	var read struct{ Cells []cell }

@@ -28,7 +28,7 @@ func main() { show.Main("board", command) }
 
 func command(ctx context.Context, args []string, out io.Writer, progress func(done, of int)) error {
 	flags := flag.NewFlagSet("board", flag.ContinueOnError)
-	quick := flags.Bool("quick", false, "2 runs of 200 requests")
+	quick := flags.Bool("quick", false, "1 run of 100 requests")
 	data := flags.String("data", "", "the `file` with a table of recorded answers, which is one more world")
 	price := flags.Float64("price", 0.10, "what the last arm of the table costs, in right answers")
 	runs := flags.Int("runs", 20, "how many runs to average over")
@@ -42,7 +42,7 @@ func command(ctx context.Context, args []string, out io.Writer, progress func(do
 		return err
 	}
 	if *quick {
-		*runs, *requests = 2, 200
+		*runs, *requests = 1, 100
 	}
 	if *runs < 1 || *requests < points || !(*price >= 0 && *price <= 100) {
 		return fmt.Errorf("-runs %d must be at least 1, -requests %d at least %d, and -price %v in [0, 100]: %w", *runs, *requests, points, *price, show.ErrUsage)

@@ -19,7 +19,7 @@ func draws(t *trial, now func() time.Time) *rand.Rand {
 }
 
 // yardsticks returns the policies that learn nothing: the oracle, which knows the rates; each arm always; and chance.
-func yardsticks(arms int) []policy {
+func yardsticks(w *world) []policy {
 	all := []policy{
 		{"oracle", false, func(t *trial, _ func() time.Time, _ []byte) (router, error) {
 			return fixed(func(r *request) int {
@@ -32,7 +32,7 @@ func yardsticks(arms int) []policy {
 			return fixed(func(r *request) int { return rng.IntN(len(r.rates)) }), nil
 		}},
 	}
-	for arm := range arms {
+	for arm := range w.costs {
 		all = append(all, policy{fmt.Sprint("always arm ", arm+1), false, func(*trial, func() time.Time, []byte) (router, error) {
 			return fixed(func(*request) int { return arm }), nil
 		}})
@@ -40,7 +40,9 @@ func yardsticks(arms int) []policy {
 	return all
 }
 
-// policies returns all that play in a world with this number of arms. Those of heed come first, and its default first of all.
-func policies(arms int) []policy {
-	return yardsticks(arms)
+// policies returns all that play in a world. Those of heed come first, and its default first of all.
+func policies(w *world) []policy {
+	all := append(ofHeed(w), ofTables()...)
+	all = append(all, ofLinUCB(0.25), ofLinUCB(1))
+	return append(all, yardsticks(w)...)
 }

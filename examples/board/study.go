@@ -13,7 +13,7 @@ type study struct {
 	seed     uint64
 	worlds   []world
 	troubles []trouble
-	policies func(arms int) []policy
+	policies func(w *world) []policy
 }
 
 // A mean has half the width of its 95 % confidence interval.
@@ -61,7 +61,7 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 			for run := range s.runs {
 				jobs = append(jobs, job{i, j, run, len(cells)})
 			}
-			for _, p := range s.policies(len(s.worlds[i].costs)) {
+			for _, p := range s.policies(&s.worlds[i]) {
 				cells = append(cells, &cell{
 					World: s.worlds[i].name, Trouble: s.troubles[j].name, Policy: p.name, Heed: p.heed, runs: make([]played, s.runs),
 				})
@@ -72,7 +72,7 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 		j := jobs[i]
 		w := &s.worlds[j.world]
 		t := w.trial(&s.troubles[j.trouble], s.requests, j.run, s.seed) // which policies only read
-		for k, p := range s.policies(len(w.costs)) {
+		for k, p := range s.policies(w) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
