@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func watch(t *testing.T, trouble string) (*witness, *trial, played) {
 		}
 		world := worlds()[0]
 		drawn := world.trial(&tr, 1000, 3, 7)
-		p, err := drawn.play(policy{"witness", false, func(_ *trial, _ func() time.Time, state []byte) (router, error) {
+		p, err := drawn.play(policy{"witness", rule, func(_ *trial, _ func() time.Time, state []byte) (router, error) {
 			w.begun++
 			w.states = append(w.states, string(state))
 			return w, nil
@@ -209,12 +210,15 @@ func TestCommand(t *testing.T) {
 	svg := filepath.Join(t.TempDir(), "board.svg")
 	args := []string{"-runs", "1", "-requests", "60", "-data", write(t, recorded), "-world", "recorded", "-under", "poisoned", "-svg", svg}
 	require.NoError(t, command(context.Background(), args, &out, silent))
-	for _, text := range []string{"recorded: regret", "oracle", "always arm 2", "poisoned", "0.00 ±0.00"} {
+	for _, text := range []string{"recorded: regret", "oracle", "always arm 2", "poisoned", "0.00 ±0.00", "One run has no intervals"} {
 		assert.Contains(t, out.String(), text)
 	}
 	drawn, err := os.ReadFile(svg)
 	require.NoError(t, err)
 	assert.Contains(t, string(drawn), "Regret: recorded, poisoned, mean of 1 runs")
+	assert.Contains(t, string(drawn), ">heed</text>")
+	assert.Equal(t, lines, strings.Count(string(drawn), `fill="none"`), "as many as can be told apart")
+	assert.NotContains(t, string(drawn), "oracle")
 	out.Reset()
 	require.NoError(t, command(context.Background(), []string{"-quick", "-world", "linear", "-under", "drift", "-json"}, &out, silent))
 	var read struct{ Cells []cell }
@@ -242,17 +246,21 @@ func byRegret(cells []cell) string {
 
 // TestWhereHeedIsNotTheBest is said of policies that had less regret than the first, beyond the interval, and of no others.
 func TestWhereHeedIsNotTheBest(t *testing.T) {
-	one := func(world, name string, heed bool, regret, less, ci float64) *cell {
-		return &cell{World: world, Trouble: "plain", Policy: name, Heed: heed, Regret: mean{regret, 1}, Less: mean{less, ci}}
+	one := func(world, name string, kind kind, regret, less, ci float64) *cell {
+		return &cell{World: world, Trouble: "plain", Policy: name, Heed: kind == heeds, Learns: kind != yardstick, Regret: mean{regret, 1}, Less: mean{less, ci}}
 	}
 	var out bytes.Buffer
 	require.NoError(t, notBest(&out, []*cell{
-		one("a", "heed", true, 20, 0, 0), one("a", "heed, other", true, 8, 12, 1), one("a", "UCB1", false, 10, 10, 2), one("a", "oracle", false, 0, 20, 0),
-		one("b", "heed", true, 20, 0, 0), one("b", "UCB1", false, 19, 1, 2),
-		one("c", "heed", true, 20, 0, 0), one("c", "UCB1", false, 15, 5, 1), one("c", "chance", false, 30, -10, 1),
+		one("a", "heed", heeds, 20, 0, 0), one("a", "heed, other", heeds, 8, 12, 1), one("a", "UCB1", rule, 10, 10, 2), one("a", "oracle", yardstick, 0, 20, 0),
+		one("b", "heed", heeds, 20, 0, 0), one("b", "UCB1", rule, 19, 1, 2), one("b", "always arm 1", yardstick, 18, 2, 1),
+		one("c", "heed", heeds, 20, 0, 0), one("c", "UCB1", rule, 15, 5, 1), one("c", "by chance", yardstick, 30, -10, 1),
 	}))
-	assert.Contains(t, out.String(), "in 2 of 3,")
-	assert.Contains(t, out.String(), "a, plain: UCB1 had 10.0 ±2.00 less than heed (20.0); heed, other had 2.00 less than UCB1\n")
-	assert.Contains(t, out.String(), "c, plain: UCB1 had 5.00 ±1.00 less than heed (20.0)\n")
-	assert.NotContains(t, out.String(), "b, plain")
+	assert.Equal(t, `
+Where heed is not the best.
+In 2 of 3, another policy that learns had less regret than heed's default, beyond the interval:
+  a, plain: UCB1 had 10.0 ±2.00 less than heed (20.0); heed, other had 2.00 less than UCB1
+  c, plain: UCB1 had 5.00 ±1.00 less than heed (20.0)
+In 1 of 3, one arm for all requests had. Nobody knows before which one:
+  b, plain: always arm 1 had 2.00 ±1.00 less than heed (20.0)
+`, out.String())
 }

@@ -52,7 +52,7 @@ type learner struct {
 }
 
 func heeding(name string, o option) policy {
-	return policy{name, true, func(t *trial, now func() time.Time, state []byte) (router, error) {
+	return policy{name, heeds, func(t *trial, now func() time.Time, state []byte) (router, error) {
 		ctx := context.Background()
 		st, err := memstore.New(memstore.Config{Now: now, NoHistory: !o.history})
 		if err == nil && state != nil {

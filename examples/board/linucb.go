@@ -29,7 +29,7 @@ type linucb struct {
 
 // ofLinUCB returns it with this width of its bounds.
 func ofLinUCB(width float64) policy {
-	return policy{fmt.Sprintf("LinUCB, α=%v", width), false, func(t *trial, _ func() time.Time, state []byte) (router, error) {
+	return policy{fmt.Sprintf("LinUCB, α=%v", width), rule, func(t *trial, _ func() time.Time, state []byte) (router, error) {
 		l := &linucb{width: width, x: mat.NewVecDense(features, nil), scaled: mat.NewVecDense(features, nil)}
 		if state != nil {
 			return l, gob.NewDecoder(bytes.NewReader(state)).Decode(&l.arms)

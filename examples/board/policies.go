@@ -21,19 +21,19 @@ func draws(t *trial, now func() time.Time) *rand.Rand {
 // yardsticks returns the policies that learn nothing: the oracle, which knows the rates; each arm always; and chance.
 func yardsticks(w *world) []policy {
 	all := []policy{
-		{"oracle", false, func(t *trial, _ func() time.Time, _ []byte) (router, error) {
+		{"oracle", yardstick, func(t *trial, _ func() time.Time, _ []byte) (router, error) {
 			return fixed(func(r *request) int {
 				arm, _ := t.best(r)
 				return arm
 			}), nil
 		}},
-		{"by chance", false, func(t *trial, now func() time.Time, _ []byte) (router, error) {
+		{"by chance", yardstick, func(t *trial, now func() time.Time, _ []byte) (router, error) {
 			rng := draws(t, now)
 			return fixed(func(r *request) int { return rng.IntN(len(r.rates)) }), nil
 		}},
 	}
 	for arm := range w.costs {
-		all = append(all, policy{fmt.Sprint("always arm ", arm+1), false, func(*trial, func() time.Time, []byte) (router, error) {
+		all = append(all, policy{fmt.Sprint("always arm ", arm+1), yardstick, func(*trial, func() time.Time, []byte) (router, error) {
 			return fixed(func(*request) int { return arm }), nil
 		}})
 	}

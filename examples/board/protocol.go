@@ -10,10 +10,19 @@ import (
 // A policy chooses an arm for each request.
 type policy struct {
 	name string
-	heed bool // it is one of heed's
+	kind kind
 	// begin starts a process. A state is what the process before it saved; nil: there was none.
 	begin func(t *trial, now func() time.Time, state []byte) (router, error)
 }
+
+// A kind says whose a policy is.
+type kind int
+
+const (
+	heeds     kind = iota
+	rule           // another that learns
+	yardstick      // it learns nothing
+)
 
 // A router is a policy in one process.
 type router interface {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -23,13 +25,18 @@ func blocks(cells []*cell, same func(a, b *cell) bool) (parts [][]*cell) {
 func sameWorld(a, b *cell) bool   { return a.World == b.World }
 func sameTrouble(a, b *cell) bool { return a.World == b.World && a.Trouble == b.Trouble }
 
-// report writes a table of regrets for each world, then quality, cost and memory under its first trouble, and then where heed is not the best.
+// report writes a table of regrets for each world, then quality, cost and memory under its first trouble, and then where heed is
+// not the best.
 func (s *study) report(w io.Writer, cells []*cell) error {
 	fmt.Fprintf(w, "%d requests a run, %d runs, seed %d. ± is half of a 95 %% interval of the mean.\n", s.requests, s.runs, s.seed)
 	for _, world := range blocks(cells, sameWorld) {
 		if err := reportWorld(w, blocks(world, sameTrouble)); err != nil {
 			return err
 		}
+	}
+	if s.runs < 2 {
+		_, err := fmt.Fprintln(w, "\nOne run has no intervals, and does not say which policy is better.")
+		return err
 	}
 	return notBest(w, cells)
 }
@@ -52,48 +59,63 @@ func reportWorld(w io.Writer, under [][]*cell) error {
 	return table.Flush()
 }
 
-// notBest says where a policy that is not heed's, and knows nothing that it does not know, had less regret than heed's default or than all of heed's.
+// notBest says where another policy had less regret than heed's default, beyond the interval: one that learns, and one arm for all requests, which is known
+// only afterwards.
 func notBest(w io.Writer, cells []*cell) error {
-	var lines []string
-	played, lost := 0, 0
-	for _, block := range blocks(cells, sameTrouble) {
-		var own, other *cell
-		for _, c := range block {
-			switch {
-			case c.Policy == "oracle":
-			case c.Heed && (own == nil || c.Regret.Mean < own.Regret.Mean):
-				own = c
-			case !c.Heed && (other == nil || c.Regret.Mean < other.Regret.Mean):
-				other = c
-			}
+	var rules, arms []string
+	all := blocks(cells, sameTrouble)
+	for _, block := range all {
+		if line := lessThan(block, func(c *cell) bool { return c.Learns && !c.Heed }); line != "" {
+			rules = append(rules, line)
 		}
-		if own == nil || other == nil {
-			continue
+		if line := lessThan(block, func(c *cell) bool { return !c.Learns && c.Policy != "oracle" }); line != "" {
+			arms = append(arms, line)
 		}
-		played++
-		if other.Less.Mean-other.Less.CI95 <= 0 {
-			continue
-		}
-		lost++
-		line := fmt.Sprintf("%s, %s: %s had %s ±%s less than %s (%s)", other.World, other.Trouble, other.Policy,
-			number(other.Less.Mean), number(other.Less.CI95), block[0].Policy, number(block[0].Regret.Mean))
-		if own != block[0] && own.Regret.Mean < other.Regret.Mean {
-			line += fmt.Sprintf("; %s had %s less than %s", own.Policy, number(other.Regret.Mean-own.Regret.Mean), other.Policy)
-		}
-		lines = append(lines, line)
 	}
-	if played == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "\nWhere heed is not the best: in %d of %d, another policy had less regret than heed's default, beyond its interval.\n%s\n", lost, played, strings.Join(lines, "\n"))
+	_, err := fmt.Fprintf(w, `
+Where heed is not the best.
+In %d of %d, another policy that learns had less regret than heed's default, beyond the interval:
+%s
+In %d of %d, one arm for all requests had. Nobody knows before which one:
+%s
+`, len(rules), len(all), strings.Join(rules, "\n"), len(arms), len(all), strings.Join(arms, "\n"))
 	return err
 }
 
-// picture draws the regret so far in the first world under the first trouble.
+// lessThan compares heed's default, which is the first, with the best of some others. It returns "" if that did not have less regret beyond the interval.
+func lessThan(block []*cell, among func(c *cell) bool) string {
+	own, other := block[0], (*cell)(nil)
+	for _, c := range block {
+		if c.Heed && c.Regret.Mean < own.Regret.Mean {
+			own = c
+		}
+		if among(c) && (other == nil || c.Regret.Mean < other.Regret.Mean) {
+			other = c
+		}
+	}
+	if other == nil || other.Less.Mean <= other.Less.CI95 {
+		return ""
+	}
+	line := fmt.Sprintf("  %s, %s: %s had %s ±%s less than %s (%s)", other.World, other.Trouble, other.Policy,
+		number(other.Less.Mean), number(other.Less.CI95), block[0].Policy, number(block[0].Regret.Mean))
+	if own != block[0] && own.Regret.Mean < other.Regret.Mean {
+		line += fmt.Sprintf("; %s had %s less than %s", own.Policy, number(other.Regret.Mean-own.Regret.Mean), other.Policy)
+	}
+	return line
+}
+
+// lines is how many policies a picture has: as many as a chart has colours.
+const lines = 8
+
+// picture draws the regret so far in the first world under the first trouble: of heed's default, and of the policies with the least regret at the end.
+// The oracle's is always 0.
 func (s *study) picture(cells []*cell) *show.Chart {
 	block := blocks(cells, sameTrouble)[0]
 	c := &show.Chart{Title: fmt.Sprintf("Regret: %s, %s, mean of %d runs", block[0].World, block[0].Trouble, s.runs), Label: "requests", End: s.requests}
-	for _, policy := range block {
+	best := slices.Clone(block[1:])
+	best = slices.DeleteFunc(best, func(c *cell) bool { return c.Policy == "oracle" })
+	slices.SortStableFunc(best, func(a, b *cell) int { return cmp.Compare(a.Regret.Mean, b.Regret.Mean) })
+	for _, policy := range append(block[:1:1], best[:min(lines-1, len(best))]...) {
 		line := show.Line{Name: policy.Policy, Values: make([]float64, points+1)}
 		for _, run := range policy.runs {
 			for i, x := range run.regret {

@@ -37,6 +37,7 @@ type cell struct {
 	Trouble string `json:"trouble"`
 	Policy  string `json:"policy"`
 	Heed    bool   `json:"heed"`
+	Learns  bool   `json:"learns"`
 	Regret  mean   `json:"regret"`
 	Quality mean   `json:"quality"` // the rate of right answers
 	Cost    mean   `json:"cost"`    // of a request
@@ -63,7 +64,7 @@ func (s *study) play(ctx context.Context, progress func(done, of int)) ([]*cell,
 			}
 			for _, p := range s.policies(&s.worlds[i]) {
 				cells = append(cells, &cell{
-					World: s.worlds[i].name, Trouble: s.troubles[j].name, Policy: p.name, Heed: p.heed, runs: make([]played, s.runs),
+					World: s.worlds[i].name, Trouble: s.troubles[j].name, Policy: p.name, Heed: p.kind == heeds, Learns: p.kind != yardstick, runs: make([]played, s.runs),
 				})
 			}
 		}

@@ -27,7 +27,7 @@ type tables struct {
 // ofTables returns the classic rules, each with one table, and with a table for each item. They don't know the ids of outcomes, nor who says them, as the
 // papers have it.
 func ofTables() (all []policy) {
-	for _, rule := range []struct {
+	for _, r := range []struct {
 		name   string
 		pick   func(arms []tally, rng *rand.Rand) int
 		credit func(arms []tally, arm int, reward float64)
@@ -37,16 +37,16 @@ func ofTables() (all []policy) {
 		{"softmax", softmax, prefer},
 	} {
 		for _, byItem := range []bool{false, true} {
-			name := rule.name
+			name := r.name
 			if byItem {
 				name += " by item"
 			}
-			all = append(all, policy{name, false, func(t *trial, now func() time.Time, state []byte) (router, error) {
-				r := &tables{Items: make(map[string][]tally), byItem: byItem, arms: len(t.world.costs), rng: draws(t, now), pick: rule.pick, credit: rule.credit}
+			all = append(all, policy{name, rule, func(t *trial, now func() time.Time, state []byte) (router, error) {
+				all := &tables{Items: make(map[string][]tally), byItem: byItem, arms: len(t.world.costs), rng: draws(t, now), pick: r.pick, credit: r.credit}
 				if state == nil {
-					return r, nil
+					return all, nil
 				}
-				return r, gob.NewDecoder(bytes.NewReader(state)).Decode(&r.Items)
+				return all, gob.NewDecoder(bytes.NewReader(state)).Decode(&all.Items)
 			}})
 		}
 	}
