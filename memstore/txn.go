@@ -464,17 +464,29 @@ func (t *txn) apply() {
 	t.raise()
 }
 
-// raise raises the versions of the kinds that have changed.
+// raise raises the versions of the kinds that have changed, each by one.
 func (t *txn) raise() {
-	for i := range t.writes {
-		if w := &t.writes[i]; !w.skip {
-			w.kind.version.Add(1)
-		}
-	}
 	if b := t.taking; b != nil && takesMuch(b) {
 		for _, k := range *t.state.records.kinds.Load() {
 			k.version.Add(1)
 		}
+		return
+	}
+	var last *kind
+	var raised map[*kind]bool // if there are several
+	for i := range t.writes {
+		w := &t.writes[i]
+		if w.skip || w.kind == last || raised[w.kind] {
+			continue
+		}
+		if last != nil && raised == nil {
+			raised = make(map[*kind]bool)
+		}
+		if raised != nil {
+			raised[last], raised[w.kind] = true, true
+		}
+		last = w.kind
+		last.version.Add(1)
 	}
 }
 

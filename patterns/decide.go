@@ -169,6 +169,6 @@ func (r *Recorder) resetTask(ctx context.Context, task string, by By) error {
 	id := r.cfg.Name + ":review:" + r.cfg.NewID()
 	review := Entry{Outcome: Outcome{ID: id, Task: task, At: now}, Review: by, RecordedAt: now}
 	b.Records = append(b.Records, r.kinds.entries.Record(review, store.Once), r.audit(id, now, by, "reset_task", task, nil))
-	_, err = r.cfg.Store.Commit(ctx, b)
+	_, err = r.commit(ctx, b)
 	return err
 }

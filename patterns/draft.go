@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -135,7 +136,7 @@ func (d *draft) commit(ctx context.Context) error {
 	if d.batch.ID == "" && len(d.batch.Records) == 0 && !d.batch.TakesAway() {
 		return nil
 	}
-	receipts, err := d.r.cfg.Store.Commit(ctx, d.batch)
+	receipts, err := d.r.commit(ctx, d.batch)
 	if err != nil {
 		return err
 	}
@@ -143,6 +144,30 @@ func (d *draft) commit(ctx context.Context) error {
 		d.transitions, d.inversions = nil, nil
 	}
 	return nil
+}
+
+// commit commits a batch, and remembers what it wrote for the next plan.
+func (r *Recorder) commit(ctx context.Context, b store.Batch) ([]store.Receipt, error) {
+	var patterns, entries []string
+	endPatterns, endTasks := r.past.ownPatterns.begin(), r.past.ownTasks.begin()
+	defer func() {
+		endPatterns(patterns)
+		endTasks(entries)
+	}()
+	receipts, err := r.cfg.Store.Commit(ctx, b)
+	if err != nil || receipts[0].Duplicate {
+		return receipts, err
+	}
+	for i := range b.Records {
+		switch ref := b.Records[i].Ref; {
+		case slices.Contains(receipts[0].Left, ref):
+		case ref.Kind == r.kinds.patterns.Name:
+			patterns = append(patterns, ref.ID)
+		case ref.Kind == r.kinds.entries.Name:
+			entries = append(entries, ref.ID)
+		}
+	}
+	return receipts, nil
 }
 
 // change reads patterns and the entry of an outcome, makes a draft with do, and commits it. It does so again if somebody else

@@ -15,17 +15,19 @@ import (
 type past struct {
 	patterns atomic.Pointer[pastPatterns]
 	tasks    atomic.Pointer[pastTasks]
+	// What this recorder has written of either kind since. So the next plan reads no more than that, if nobody else wrote.
+	ownPatterns, ownTasks ownWrites
 }
 
 type pastPatterns struct {
-	version uint64
-	*reading
-	prospects []prospect // those that a plan may have at some time
+	edition
+	prospects []*prospect // those that a plan may have at some time
 }
 
 // A prospect is a pattern with what its rank depends on.
 type prospect struct {
 	id    PatternID
+	from  *reading // has the pattern, and the one that it was made of
 	anti  bool
 	tally evidence.Tally
 	// recent and lapsed are its states while it is not long since it helped, and afterwards.
@@ -51,14 +53,14 @@ func (r *Recorder) stateAt(p Pattern, t evidence.Tally, now time.Time) State {
 }
 
 // prospects returns the patterns that a plan may have.
-func (r *Recorder) prospects(found *reading) (all []prospect) {
+func (r *Recorder) prospects(found *reading) (all []*prospect) {
 	for _, id := range found.order {
 		p := found.patterns[id].Value
 		tally, tried := found.tallies[p.root()]
 		if p.archived() || !p.Anti && !tried && p.Override == "" {
 			continue
 		}
-		one := prospect{id: id, anti: p.Anti, tally: tally}
+		one := &prospect{id: id, from: found, anti: p.Anti, tally: tally}
 		if last := tally.Positive.Last.Time(); r.cfg.Literal && !p.Anti {
 			one.literal = &p
 		} else {
@@ -74,67 +76,168 @@ func (r *Recorder) prospects(found *reading) (all []prospect) {
 
 // pastTasks are the last outcomes of tasks, the latest first.
 type pastTasks struct {
-	version uint64
+	edition
+	told    []told // what they were made of
 	all     []Precedent
 	words   [][]string         // of each
 	weights []float64          // of the words that each has
 	posts   map[string][]int32 // in which of them a word is
 }
 
-// versions reads the versions of what plans are made of, in one call.
-func (r *Recorder) versions(ctx context.Context) (patterns, tasks uint64, err error) {
+// A told is an outcome or a review, as it is compared with a new task.
+type told struct {
+	at     time.Time // when it was recorded
+	review bool
+	one    Precedent
+	words  []string
+}
+
+func newTold(e *Entry) told {
+	o := &e.Outcome
+	return told{e.RecordedAt, e.isReview(), Precedent{
+		Task: o.Task, Description: o.Description, Strategy: o.Strategy, Class: e.Score.Class, Result: plainly(e.Score),
+	}, wordSet(o.Description)}
+}
+
+// editions reads what is current of what plans are made of, in one call.
+func (r *Recorder) editions(ctx context.Context) (patterns, tasks edition, err error) {
 	refs := []store.Ref{r.kinds.patterns.Ref("")}
 	if r.cfg.Similar == nil {
 		refs = append(refs, r.kinds.entries.Ref(""))
 	}
+	patterns, tasks = r.past.ownPatterns.before(), r.past.ownTasks.before()
 	var s store.Snapshot
 	if err := r.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
-		return 0, 0, err
+		return edition{}, edition{}, err
 	}
+	r.past.ownPatterns.after(&patterns, s.Records[0].Revision)
 	if r.cfg.Similar == nil {
-		tasks = s.Records[1].Revision
+		r.past.ownTasks.after(&tasks, s.Records[1].Revision)
 	}
-	return s.Records[0].Revision, tasks, nil
+	return patterns, tasks, nil
 }
 
-// pastPatterns returns all patterns with their evidence. Nobody may change them.
-func (r *Recorder) pastPatterns(ctx context.Context, version uint64) (*pastPatterns, error) {
-	if p := r.past.patterns.Load(); p != nil && p.version == version {
-		return p, nil
+// pastPatterns returns all patterns that a plan may have. Nobody may change them.
+func (r *Recorder) pastPatterns(ctx context.Context, now edition) (*pastPatterns, error) {
+	known := r.past.patterns.Load()
+	if known != nil && known.version == now.version {
+		return known, nil
+	}
+	if known != nil {
+		if ids, ok := r.past.ownPatterns.since(known.edition, now); ok {
+			return r.patternsAfter(ctx, known, ids, now)
+		}
 	}
 	found, err := r.readAll(ctx, PatternQuery{})
 	if err != nil {
 		return nil, err
 	}
-	p := &pastPatterns{version, found, r.prospects(found)}
+	p := &pastPatterns{now, r.prospects(found)}
+	r.past.patterns.Store(p)
+	return p, nil
+}
+
+// patternsAfter brings patterns up to date by reading those that this recorder has written.
+func (r *Recorder) patternsAfter(ctx context.Context, known *pastPatterns, ids []string, now edition) (*pastPatterns, error) {
+	written := make([]PatternID, len(ids))
+	for i, id := range ids {
+		written[i] = PatternID(id)
+	}
+	found, err := r.read(ctx, written, "")
+	if err != nil {
+		return nil, err
+	}
+	family := make(map[PatternID]bool, len(found.family))
+	for _, id := range found.family {
+		family[id] = true
+		if _, ok := found.patterns[id]; ok {
+			found.order = append(found.order, id)
+		}
+	}
+	p := &pastPatterns{edition: now.exactly(), prospects: make([]*prospect, 0, len(known.prospects)+len(family))}
+	for _, one := range known.prospects {
+		if !family[one.id] {
+			p.prospects = append(p.prospects, one)
+		}
+	}
+	p.prospects = append(p.prospects, r.prospects(found)...)
 	r.past.patterns.Store(p)
 	return p, nil
 }
 
 // pastTasks returns the tasks of the last outcomes. Nobody may change them.
-func (r *Recorder) pastTasks(ctx context.Context, version uint64) (*pastTasks, error) {
-	if p := r.past.tasks.Load(); p != nil && p.version == version {
-		return p, nil
+func (r *Recorder) pastTasks(ctx context.Context, now edition) (*pastTasks, error) {
+	known := r.past.tasks.Load()
+	if known != nil && known.version == now.version {
+		return known, nil
 	}
-	p := &pastTasks{version: version, posts: make(map[string][]int32)}
-	seen := make(map[string]bool)
+	if known != nil {
+		if ids, ok := r.past.ownTasks.since(known.edition, now); ok {
+			if all, ok, err := r.toldAfter(ctx, known.told, ids); ok || err != nil {
+				return r.keepTasks(all, now.exactly(), err)
+			}
+		}
+	}
+	var all []told
 	for e, err := range r.Entries(ctx, HistoryQuery{Limit: scanned}) {
 		if err != nil {
 			return nil, err
 		}
-		o := &e.Outcome
-		if e.isReview() || seen[o.Task] {
+		all = append(all, newTold(&e))
+	}
+	return r.keepTasks(all, now, nil)
+}
+
+// toldAfter puts the entries that this recorder has written before the others. It reports whether their order is certain.
+func (r *Recorder) toldAfter(ctx context.Context, known []told, ids []string) (all []told, ok bool, err error) {
+	refs := make([]store.Ref, len(ids))
+	for i, id := range ids {
+		refs[i] = r.kinds.entries.Ref(id)
+	}
+	var s store.Snapshot
+	if err := r.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
+		return nil, false, err
+	}
+	for i := range s.Records {
+		kept, err := r.kinds.entries.Of(s.Records[i])
+		if err != nil {
+			return nil, false, err
+		}
+		if kept.Revision == 0 {
+			return nil, false, nil
+		}
+		all = append(all, newTold(&kept.Value))
+	}
+	slices.SortFunc(all, func(a, b told) int { return b.at.Compare(a.at) })
+	for i := 1; i < len(all); i++ {
+		if all[i].at.Equal(all[i-1].at) {
+			return nil, false, nil
+		}
+	}
+	if len(all) > 0 && len(known) > 0 && all[len(all)-1].at.Before(known[0].at) {
+		return nil, false, nil
+	}
+	all = append(all, known...)
+	return all[:min(len(all), scanned)], true, nil
+}
+
+// keepTasks makes tasks of entries, the latest first, and keeps them.
+func (r *Recorder) keepTasks(all []told, now edition, err error) (*pastTasks, error) {
+	if err != nil {
+		return nil, err
+	}
+	p := &pastTasks{edition: now, told: all, posts: make(map[string][]int32)}
+	seen := make(map[string]bool)
+	for i := range all {
+		t := &all[i]
+		if t.review || seen[t.one.Task] {
 			continue
 		}
-		seen[o.Task] = true
-		words, n := wordSet(o.Description), int32(len(p.all)) //nolint:gosec // at most scanned
-		for _, w := range words {
-			p.posts[w] = append(p.posts[w], n)
+		seen[t.one.Task] = true
+		for _, w := range t.words {
+			p.posts[w] = append(p.posts[w], int32(len(p.all))) //nolint:gosec // at most scanned
 		}
-		p.words = append(p.words, words)
-		p.all = append(p.all, Precedent{
-			Task: o.Task, Description: o.Description, Strategy: o.Strategy, Class: e.Score.Class, Result: plainly(e.Score),
-		})
+		p.words, p.all = append(p.words, t.words), append(p.all, t.one)
 	}
 	p.weigh()
 	r.past.tasks.Store(p)

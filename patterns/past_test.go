@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/internal/failing"
@@ -14,19 +16,23 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestPlansAreOfNow: a recorder that has made many plans makes the next one as one that has just begun, whatever another process has
-// done in between.
+// TestPlansAreOfNow: a recorder that has made many plans makes the next one as one that has just begun, whatever it or another process
+// has done in between.
 func TestPlansAreOfNow(t *testing.T) {
 	both(t, func(t *testing.T, cfg patterns.Config) {
 		cfg.Warnings = true
 		rng := rand.New(rand.NewPCG(7, 7))
 		w := newWorld(t, cfg)
 		cfg.Store, cfg.Now = w.store, w.clock.Now
-		other := newWorld(t, cfg)
-		other.next = w.next
+		second := newWorld(t, cfg)
+		second.next = w.next
 		id := func() patterns.PatternID { return patterns.PatternID(fmt.Sprint("p", rng.IntN(150))) }
 		by := patterns.By{Actor: "ann", Reason: "r"}
 		for i := range 300 {
+			other := second
+			if rng.IntN(2) == 0 {
+				other = w
+			}
 			switch n := rng.IntN(20); {
 			case n < 6:
 				o := bad(id(), id(), id())
@@ -71,6 +77,44 @@ func TestPlansAreOfNow(t *testing.T) {
 	})
 }
 
+// TestPlansOfManyAreOfNow: that holds for what several recorders do at the same time.
+func TestPlansOfManyAreOfNow(t *testing.T) {
+	both(t, func(t *testing.T, cfg patterns.Config) {
+		w := newWorld(t, cfg)
+		cfg.Store, cfg.Now = w.store, w.clock.Now
+		second := newWorld(t, cfg)
+		second.next = w.next
+		for round := range 10 {
+			var wait sync.WaitGroup
+			for n, r := range []*patterns.Recorder{w.Recorder, w.Recorder, second.Recorder, second.Recorder} {
+				wait.Go(func() {
+					for i := range 6 {
+						o := good(patterns.PatternID(fmt.Sprint("p", (n*3+i*round)%9)))
+						o.ID, o.Task = fmt.Sprint("o", round, "-", n, "-", i), fmt.Sprint("t", n, i)
+						_, err := r.Record(ctx, o)
+						assert.NoError(t, err)
+						if i%2 == n%2 {
+							_, err = r.Plan(ctx, o.Description)
+							assert.NoError(t, err)
+						}
+					}
+				})
+			}
+			wait.Wait()
+			fresh, err := patterns.New(ctx, cfg)
+			require.NoError(t, err)
+			want, err := fresh.Plan(ctx, "")
+			require.NoError(t, err)
+			for _, r := range []*world{w, second} {
+				got, err := r.Plan(ctx, "")
+				require.NoError(t, err)
+				require.Equal(t, want, got, "after round %d", round)
+			}
+			require.NotEmpty(t, want.Patterns)
+		}
+	})
+}
+
 // TestAPlanIsOneRead, if nothing has changed.
 func TestAPlanIsOneRead(t *testing.T) {
 	counted := &failing.Store{Store: newStore(t, nil)}
@@ -85,7 +129,16 @@ func TestAPlanIsOneRead(t *testing.T) {
 	require.Equal(t, 4, plan())
 	require.Equal(t, 1, plan())
 	w.feedPattern("p", patterns.Helpful, 1, 0)
-	require.Equal(t, 3, plan(), "no task has changed")
+	require.Equal(t, 2, plan(), "no task has changed, and one pattern")
+	require.Equal(t, 1, plan())
+	w.record(good("p", "q"))
+	require.Equal(t, 3, plan(), "two patterns and one task")
+	require.Equal(t, 1, plan())
+	cfg := patterns.Config{Store: counted, Now: w.clock.Now}
+	other := newWorld(t, cfg)
+	other.next = w.next
+	other.feedPattern("p", patterns.Harmful, 1, 0)
+	require.Equal(t, 3, plan(), "somebody else has changed any of them")
 	require.Equal(t, 1, plan())
 }
 

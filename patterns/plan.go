@@ -43,10 +43,10 @@ var planSize = SectionSize{10, 3_000}
 // If Config.Similar fails or panics, the plan lacks the past tasks and is returned together with the error.
 func (r *Recorder) Plan(ctx context.Context, task string) (Plan, error) {
 	plan := Plan{Size: r.cfg.Size}
-	version, tasks, err := r.versions(ctx)
+	current, tasks, err := r.editions(ctx)
 	var found *pastPatterns
 	if err == nil {
-		found, err = r.pastPatterns(ctx, version)
+		found, err = r.pastPatterns(ctx, current)
 	}
 	if err != nil {
 		return Plan{}, failed("plan", err)
@@ -74,6 +74,7 @@ const mostPlanned = 100
 // A rank is what orders the patterns of a plan. It costs less than a Standing, as there may be many patterns.
 type rank struct {
 	id    PatternID
+	from  *reading
 	list  State // Established for proven ones too
 	order [3]float64
 }
@@ -86,8 +87,8 @@ func (r rank) compare(o rank) int {
 func (r *Recorder) planned(p *pastPatterns) (all []Standing) {
 	now := r.cfg.Now()
 	lists := make(map[State]*best)
-	for i := range p.prospects {
-		k, ok := r.rank(&p.prospects[i], now)
+	for _, one := range p.prospects {
+		k, ok := r.rank(one, now)
 		if !ok {
 			continue
 		}
@@ -102,7 +103,7 @@ func (r *Recorder) planned(p *pastPatterns) (all []Standing) {
 	}
 	slices.SortFunc(ranks, rank.compare)
 	for _, k := range ranks {
-		all = append(all, r.stand(p.reading, k.id, now))
+		all = append(all, r.stand(k.from, k.id, now))
 	}
 	return all
 }
@@ -112,7 +113,7 @@ func (r *Recorder) rank(p *prospect, now time.Time) (k rank, ok bool) {
 	state := p.state(r, now)
 	rate := p.tally.At(evidence.InstantOf(now)).Posterior(evidence.Beta{Alpha: 1, Beta: 1}).Mean()
 	counts := countsOf(&p.tally)
-	k = rank{p.id, state, [3]float64{r.cfg.Maturity.multiplier(state), rate, float64(counts.total())}}
+	k = rank{p.id, p.from, state, [3]float64{r.cfg.Maturity.multiplier(state), rate, float64(counts.total())}}
 	switch {
 	case p.anti:
 		k.list, k.order[0] = Inverted, float64(counts.Failures)
@@ -128,10 +129,10 @@ func (r *Recorder) plans(s State) bool {
 }
 
 // similar asks the host's own function for past tasks, if there is one.
-func (r *Recorder) similar(ctx context.Context, task string, version uint64) (found []Precedent, err error) {
+func (r *Recorder) similar(ctx context.Context, task string, current edition) (found []Precedent, err error) {
 	limit := r.cfg.MaxSimilar
 	if r.cfg.Similar == nil {
-		known, err := r.pastTasks(ctx, version)
+		known, err := r.pastTasks(ctx, current)
 		if err != nil {
 			return nil, err
 		}

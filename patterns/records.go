@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -81,16 +80,16 @@ type reading struct {
 	order    []PatternID                  // in which they were defined, if all were read
 	tallies  map[PatternID]evidence.Tally // by the root of a pattern
 	entry    records.Kept[Entry]
+	family   []PatternID // that were looked up by their ids
 }
 
 // read reads patterns, the patterns that they were made of, their anti-patterns and their evidence in one round trip. If an
 // outcome is named, it reads the entry of that, too.
 func (r *Recorder) read(ctx context.Context, ids []PatternID, outcome string) (*reading, error) {
-	var family []PatternID
+	family, seen := make([]PatternID, 0, 2*len(ids)), make(map[PatternID]bool, len(ids))
 	for _, id := range ids {
-		root := PatternID(strings.TrimPrefix(string(id), antiPrefix))
-		if !slices.Contains(family, root) {
-			family = append(family, root, antiPrefix+root)
+		if root := PatternID(strings.TrimPrefix(string(id), antiPrefix)); !seen[root] {
+			seen[root], family = true, append(family, root, antiPrefix+root)
 		}
 	}
 	refs, cells := make([]store.Ref, 0, len(family)+1), make([]evidence.Cell, 0, len(family))
@@ -104,7 +103,7 @@ func (r *Recorder) read(ctx context.Context, ids []PatternID, outcome string) (*
 	if err := r.cfg.Store.Read(ctx, &s, cells, refs); err != nil {
 		return nil, err
 	}
-	found := &reading{patterns: make(map[PatternID]records.Kept[Pattern]), tallies: talliesOf[PatternID](s.Parts)}
+	found := &reading{patterns: make(map[PatternID]records.Kept[Pattern]), tallies: talliesOf[PatternID](s.Parts), family: family}
 	for i, id := range family {
 		kept, err := r.kinds.patterns.Of(s.Records[i])
 		if err != nil {

@@ -35,7 +35,7 @@ type callDoc struct {
 	Changed  [][]any  `json:"changed,omitempty"`  // ref, revision, moment, keys, body
 	Added    [][]any  `json:"added,omitempty"`    // ref, kind, id, moment, keys, body, whether it may be there, the room
 	Keys     [][]any  `json:"keys,omitempty"`     // ref, hash
-	Versions [][]any  `json:"versions,omitempty"` // ref, kind
+	Versions [][]any  `json:"versions,omitempty"` // ref, kind, number
 }
 
 // errSteps takes a call back.
@@ -251,9 +251,7 @@ func (c *change) callRecords(doc *callDoc) (fits bool, err error) {
 			doc.Keys = append(doc.Keys, []any{w.ref, hashOf(w.Kind, key)})
 		}
 	}
-	for _, kind := range c.raised() {
-		doc.Versions = append(doc.Versions, []any{hashOfRef(store.Ref{Kind: kind}), kind})
-	}
+	doc.Versions = c.raised().rows()
 	return true, nil
 }
 

@@ -97,7 +97,7 @@ func (c *change) dropRecords(kind string, q *query, args ...any) (int64, error) 
 	}
 	rule, _, err := c.store.declared(c.t, kind) // which another program may have declared
 	if err == nil && rule.Versioned {
-		err = c.raiseOf([]string{kind})
+		err = c.raiseOf(raises{kind: 1})
 	}
 	return int64(len(removed)), err
 }

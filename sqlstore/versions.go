@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/heedhq/heed/store"
@@ -11,8 +12,8 @@ import (
 const versionKind = "heed.version"
 
 var raiseVersions = both(`INSERT INTO heed_record (ref, kind, id, at, revision, keys, body)
-	SELECT value->>0, '` + versionKind + `', value->>1, 0, 1, '[]', 'null' FROM json_each($1) WHERE true
-	ON CONFLICT (ref) DO UPDATE SET revision = heed_record.revision + 1`)
+	SELECT value->>0, '` + versionKind + `', value->>1, 0, CAST(value->>2 AS BIGINT), '[]', 'null' FROM json_each($1) WHERE true
+	ON CONFLICT (ref) DO UPDATE SET revision = heed_record.revision + excluded.revision`)
 
 // raise raises the versions of the kinds that the commit has changed.
 func (c *change) raise() error {
@@ -22,21 +23,35 @@ func (c *change) raise() error {
 	return c.raiseOf(c.raised())
 }
 
-// raised returns the kinds whose versions a commit raises that only adds.
-func (c *change) raised() (kinds []string) {
+// raises say by how much the versions of kinds rise. It is by the number of calls that change the kind, as several may be in one
+// transaction.
+type raises map[string]int
+
+// raised returns the versions that a commit raises that only adds.
+func (c *change) raised() raises {
+	all, last := make(raises), make(map[string]int)
 	for i := range c.batches {
 		if c.known[i] {
 			continue
 		}
+		call := c.call(i)
 		for k := range c.batches[i].Records {
 			name := c.batches[i].Records[k].Kind
-			if c.store.kinds.get(name).Versioned && !slices.Contains(kinds, name) {
-				kinds = append(kinds, name)
+			if before, counted := last[name]; c.store.kinds.get(name).Versioned && (!counted || before != call) {
+				last[name] = call
+				all[name]++
 			}
 		}
 	}
-	slices.Sort(kinds)
-	return kinds
+	return all
+}
+
+// rows returns the rows for the database: ref, kind, number. All commits raise versions in the same order.
+func (all raises) rows() (rows [][]any) {
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
+		rows = append(rows, []any{hashOfRef(store.Ref{Kind: kind}), kind, all[kind]})
+	}
+	return rows
 }
 
 // takesMuch reports whether a batch does more than to take single ids back.
@@ -50,26 +65,21 @@ func (c *change) raiseAll() error {
 	if err != nil {
 		return err
 	}
-	var kinds []string
+	kinds := make(raises)
 	for i := range all {
 		if all[i].Versioned {
-			kinds = append(kinds, all[i].Name)
+			kinds[all[i].Name] = 1
 		}
 	}
 	return c.raiseOf(kinds)
 }
 
-// raiseOf raises versions. All commits do so in the same order.
-func (c *change) raiseOf(kinds []string) error {
+// raiseOf raises versions.
+func (c *change) raiseOf(kinds raises) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	slices.Sort(kinds)
-	rows := make([][]any, len(kinds))
-	for i, kind := range kinds {
-		rows[i] = []any{hashOfRef(store.Ref{Kind: kind}), kind}
-	}
-	text, err := rowsOf(rows)
+	text, err := rowsOf(kinds.rows())
 	if err == nil {
 		_, err = c.t.exec(raiseVersions, text)
 	}

@@ -125,8 +125,8 @@ type Kind struct {
 	// was opened with a number of its own keeps that, and every store keeps its default at least. 0 says nothing.
 	History int `json:",omitempty"`
 	// Versioned gives the kind a version, so that one small [Store.Read] tells whether a copy of its records is stale. Each
-	// commit and sweep that changes records of the kind raises it, and each commit that takes evidence away by anything but
-	// Retract and Withdraw raises all versions. Commits that raise a version may wait for each other: it is for kinds that rarely change.
+	// call of Commit or Sweep that changes records of the kind raises it by at least one, also if a store makes several calls in one
+	// transaction. Each commit that takes evidence away by anything but Retract and Withdraw raises all versions. Commits that raise a version may wait for each other: it is for kinds that rarely change.
 	Versioned bool `json:",omitempty"`
 
 	// Caused are the paths to names of those who caused something: the name is taken out, of an array with its element. ""

@@ -1277,6 +1277,9 @@ var brokenQueries = []fault{
 		return len(batches[0].Records) > 0 && batches[0].Records[0].Body.IsZero()
 	}), "every change raises the version of its kind"},
 	{"only the first batch raises a version", unraised(func(batches []batch) bool { return len(batches) > 1 }), "every change raises the version of its kind"},
+	{"commits at the same time raise a version once", unraised(func(batches []batch) bool {
+		return len(batches[0].Records) > 0 && strings.HasPrefix(batches[0].Records[0].ID, "together") && batches[0].Records[0].ID != "together0"
+	}), "every change raises the version of its kind"},
 	{"evidence has no version", unraised(func(batches []batch) bool {
 		return len(batches[0].Expunge)+len(batches[0].Reset) > 0
 	}), "every change raises the version of its kind"},

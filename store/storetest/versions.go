@@ -83,6 +83,15 @@ func versionRaised(t tb, s Subject) {
 		f.commits(store.Batch{Records: []store.Record{record(notes, "a", value{})}}, store.Batch{Records: []store.Record{once(record(rare, "b", value{}))}})
 	})
 	raised("a person forgotten", func() { f.commit(store.Batch{Forget: []string{"ann"}}) })
+	const callers = 8
+	f.parallel(callers, func(caller int) error {
+		_, err := f.store.Commit(ctx, store.Batch{Records: []store.Record{once(record(rare, fmt.Sprint("together", caller), value{}))}})
+		return err
+	})
+	if now := f.version(); now < last+callers {
+		f.Errorf("%d commits at the same time raise the version from %d to %d", callers, last, now)
+	}
+	last = f.version()
 	raised("a removal", func() { f.remove(rare, "a", f.get(rare, "a").Revision) })
 	c := cell(plain, "i", "n")
 	f.add(observation("1", c, 1))

@@ -222,8 +222,8 @@ BEGIN
     -- The versions of kinds are raised last, so that they are held for as short as possible.
     IF c->'versions' IS NOT NULL THEN
         INSERT INTO heed_record AS r (ref, kind, id, at, revision, keys, body)
-        SELECT e->>0, 'heed.version', e->>1, 0, 1, '[]', 'null' FROM jsonb_array_elements(c->'versions') AS e
-        ON CONFLICT (ref) DO UPDATE SET revision = r.revision + 1;
+        SELECT e->>0, 'heed.version', e->>1, 0, (e->>2)::BIGINT, '[]', 'null' FROM jsonb_array_elements(c->'versions') AS e
+        ON CONFLICT (ref) DO UPDATE SET revision = r.revision + excluded.revision;
     END IF;
     RETURN QUERY SELECT 0::BIGINT, 'done', '', '', CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT), commit_no,
         0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::FLOAT8, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT, 0::BIGINT;

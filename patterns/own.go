@@ -1,0 +1,82 @@
+package patterns
+
+import "sync"
+
+// mostOwn is how many of its own commits a recorder remembers for the next plan.
+const mostOwn = 1000
+
+// ownWrites are the commits of this recorder that changed records of a kind. Every commit raises the version of its kind. So if the
+// version rose by the number of the recorder's own commits, nobody else changed anything, and it need only read what it wrote.
+// The zero value is ready to use.
+type ownWrites struct {
+	mu           sync.Mutex
+	begun, ended uint64
+	done         uint64     // those that are known to have changed something
+	last         [][]string // the ids that the last of these wrote
+}
+
+// An edition says what was current when a kind was read.
+type edition struct {
+	version uint64
+	done    uint64 // own commits that the version counts
+	exact   bool   // it counts no other own commit
+	begun   uint64
+}
+
+// exactly returns the edition of what has been brought up to date: the version was accounted for.
+func (e edition) exactly() edition {
+	e.exact = true
+	return e
+}
+
+// begin tells that a commit begins. The function that it returns tells the end of it, with the ids that it has changed for certain.
+func (w *ownWrites) begin() (end func(ids []string)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.begun++
+	return func(ids []string) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.ended++
+		if len(ids) == 0 {
+			return
+		}
+		w.done++
+		if w.last = append(w.last, ids); len(w.last) > mostOwn {
+			w.last = append([][]string(nil), w.last[mostOwn/2:]...)
+		}
+	}
+}
+
+// before begins an edition before its version is read.
+func (w *ownWrites) before() edition {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return edition{done: w.done, exact: w.begun == w.ended, begun: w.begun}
+}
+
+// after completes an edition with its version.
+func (w *ownWrites) after(e *edition, version uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.version, e.exact = version, e.exact && e.begun == w.begun
+}
+
+// since returns the ids that were written between two editions, each once. It reports whether nobody else can have changed anything.
+func (w *ownWrites) since(old, now edition) (ids []string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first := w.done - uint64(len(w.last)) // commits that are no longer remembered
+	if !old.exact || old.done < first || now.done <= old.done || now.version-old.version != now.done-old.done {
+		return nil, false
+	}
+	seen := make(map[string]bool)
+	for _, commit := range w.last[old.done-first : now.done-first] {
+		for _, id := range commit {
+			if !seen[id] {
+				seen[id], ids = true, append(ids, id)
+			}
+		}
+	}
+	return ids, true
+}
