@@ -78,8 +78,15 @@ In %d of %d, another policy that learns had less regret than heed's default, bey
 %s
 In %d of %d, one arm for all requests had. Nobody knows before which one:
 %s
-`, len(rules), len(all), strings.Join(rules, "\n"), len(arms), len(all), strings.Join(arms, "\n"))
+`, len(rules), len(all), list(rules), len(arms), len(all), list(arms))
 	return err
+}
+
+func list(found []string) string {
+	if len(found) == 0 {
+		return "  nowhere"
+	}
+	return strings.Join(found, "\n")
 }
 
 // lessThan compares heed's default, which is the first, with the best of some others. It returns "" if that did not have less regret beyond the interval.
