@@ -49,6 +49,7 @@ type replayReport struct {
 	Texts        int      `json:"texts,omitempty"` // without an item, which have one of a partition now
 	Propensities string   `json:"propensities"`    // told, counted or none: all arms were tried
 	LeftOut      int      `json:"left_out,omitempty"`
+	Judged       int      `json:"judged"` // the requests that the policies are compared on: the second half of a log
 	Policies     []policy `json:"policies"`
 	Wrote        string   `json:"wrote,omitempty"`
 	Learner      string   `json:"learner,omitempty"`
@@ -110,15 +111,15 @@ type student struct {
 	now   time.Time
 }
 
-// newStudent returns a learner with the arms of a table.
-func newStudent(ctx context.Context, name string, arms []string, now time.Time) (*student, error) {
+// newStudent returns a learner with the arms of a table. It keeps sources apart, as package loop does by default, so that an agent opens its store.
+func newStudent(ctx context.Context, name string, arms []string, now time.Time, recorded bool) (*student, error) {
 	st := &student{now: now}
 	var err error
 	if st.store, err = memstore.New(memstore.Config{Now: func() time.Time { return now }}); err != nil {
 		return nil, err
 	}
 	cfg := strategy.Config{
-		Name: name, Store: st.store, Unrecorded: true, Now: func() time.Time { return st.now }, Seed: rand.NewPCG(1, 2),
+		Name: name, Store: st.store, BySource: true, Unrecorded: !recorded, Now: func() time.Time { return st.now }, Seed: rand.NewPCG(1, 2),
 		Refresh: 100 * 365 * 24 * time.Hour, // nobody else writes
 	}
 	for _, arm := range arms {
@@ -189,7 +190,7 @@ func divide(ctx context.Context, table *past.File, cfg partition.Config) (int, e
 
 // write fills an empty store with what is learned from all requests.
 func (cmd *replayCommand) write(s *session, table *past.File, now time.Time) (string, error) {
-	st, err := newStudent(s.ctx, cmd.Name, table.Arms, now)
+	st, err := newStudent(s.ctx, cmd.Name, table.Arms, now, table.Format == past.Log) // in a benchmark nobody has chosen
 	if err != nil {
 		return "", err
 	}

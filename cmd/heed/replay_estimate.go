@@ -21,7 +21,8 @@ const asHeed = "heed"
 
 // play has heed choose in a table that knows what each arm would have earned, and compares it with each arm and with the best of every request.
 func (r *replayReport) play(ctx context.Context, name string, table *past.File, now time.Time) error {
-	n := float64(len(table.Requests))
+	r.Judged = len(table.Requests)
+	n := float64(r.Judged)
 	costs := anyCost(table)
 	sums := make(map[string][2]float64)
 	add := func(policy string, t past.Try, share float64) {
@@ -44,7 +45,7 @@ func (r *replayReport) play(ctx context.Context, name string, table *past.File, 
 	}
 	for run := range runs {
 		order := rand.New(rand.NewPCG(uint64(run), 1)).Perm(len(table.Requests))
-		st, err := newStudent(ctx, name, table.Arms, now)
+		st, err := newStudent(ctx, name, table.Arms, now, false)
 		if err != nil {
 			return err
 		}
@@ -82,21 +83,22 @@ func anyCost(table *past.File) bool {
 	})
 }
 
-// weigh estimates from a log what other policies would have earned. heed learns from the first half, and uses for the second half the arm with the
+// weigh estimates from a log what other policies would have earned in its second half. heed learns from the first half, and then uses the arm with the
 // greatest mean.
 func (r *replayReport) weigh(ctx context.Context, name string, table *past.File, now time.Time) error {
 	log := r.logged(table)
 	costs := anyCost(table)
-	r.Policies = append(r.Policies, asItWas(log, costs))
-	if len(log) < 4 {
-		return nil // nothing to estimate from
+	if len(log) < 4 { // nothing to estimate from
+		r.Policies, r.Judged = append(r.Policies, asItWas(log, costs)), len(log)
+		return nil
 	}
-	st, err := newStudent(ctx, name, table.Arms, now)
+	st, err := newStudent(ctx, name, table.Arms, now, false)
 	if err != nil {
 		return err
 	}
-	half := len(log) / 2
-	for _, q := range log[:half] {
+	first, second := log[:len(log)/2], log[len(log)/2:]
+	r.Judged = len(second)
+	for _, q := range first {
 		if err := st.learn(ctx, q, q.Tries...); err != nil {
 			return err
 		}
@@ -119,13 +121,13 @@ func (r *replayReport) weigh(ctx context.Context, name string, table *past.File,
 		leading[cellOf(q)] = table.Arms[best]
 		return table.Arms[best], nil
 	}
-	p, err := estimated(asHeed, log[half:], costs, lead)
+	p, err := estimated(asHeed, second, costs, lead)
 	if err != nil {
 		return err
 	}
-	r.Policies = append(r.Policies, p)
+	r.Policies = append(r.Policies, asItWas(second, costs), p)
 	for _, arm := range table.Arms {
-		p, err := estimated("always "+arm, log, costs, func(past.Request) (string, error) { return arm, nil })
+		p, err := estimated("always "+arm, second, costs, func(past.Request) (string, error) { return arm, nil })
 		if err != nil {
 			return err
 		}
@@ -226,7 +228,8 @@ func (r *replayReport) print(p *printer) {
 		p.line("%s without a propensity left out of the estimates.", plural(uint64(r.LeftOut), "request is", "requests are"))
 	}
 	if r.Propensities != "none" && len(r.Policies) > 1 {
-		p.line("heed learned from the first half, and is judged by the second. Intervals are of 90 %%.")
+		p.line("heed learned from the first half. All rows are about the second half, of %s. Intervals are of 90 %%.",
+			plural(uint64(r.Judged), "request", "requests"))
 	}
 	p.printf("\n")
 	t := newTable("~policy", ">reward", ">low", ">high", ">cost", "?>low", "?>high")

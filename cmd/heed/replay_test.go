@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
@@ -15,9 +16,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
+	"github.com/heedhq/heed/strategy/money"
 	"github.com/heedhq/heed/strategy/partition"
 )
 
@@ -69,6 +72,8 @@ func TestReplay(t *testing.T) {
 			assert.GreaterOrEqual(t, *p.Reward.High, 0.65)
 		}
 	}
+	assert.Equal(t, 150, report.Judged)
+	assert.InDelta(t, of["heed"], of["always large"], 1e-12, "the same policy on the same requests")
 	assert.Greater(t, of["heed"], of["always small"])
 
 	shown := call{args: []string{"--db", db, "strategy", "--learner", "models", "item", "contracts"}}.run(t)
@@ -82,6 +87,60 @@ func TestReplay(t *testing.T) {
 
 	counted := call{args: []string{"replay", requests(t, false)}}.run(t)
 	assert.Contains(t, counted.out, "Propensities are not known.")
+}
+
+// TestALoopGoesOnFromAReplay opens the store with defaults. The agent has the evidence, the cells, the costs and the records.
+func TestALoopGoesOnFromAReplay(t *testing.T) {
+	t.Parallel()
+	var b strings.Builder
+	b.WriteString("text,arm,outcome,cost,propensity\n")
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 120 {
+		text, arm, cost := "Please write a long and friendly letter to the customer.", "small", 0.001
+		if rng.Float64() < 0.5 {
+			text = "func f(x int) int { return x*x }"
+		}
+		if rng.Float64() < 0.4 {
+			arm, cost = "large", 0.01
+		}
+		fmt.Fprintf(&b, "%s,%s,%v,%v,%v\n", text, arm, rng.Float64() < 0.9, cost, map[string]float64{"small": 0.6, "large": 0.4}[arm])
+	}
+	dir := t.TempDir()
+	file, db := filepath.Join(dir, "requests.csv"), filepath.Join(dir, "start.db")
+	require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o600))
+	for _, name := range []string{"", "bot"} {
+		place := db + name
+		learner := strings.TrimPrefix(name+".strategy", ".")
+		r := call{args: []string{"--db", place, "replay", file, "--name", learner}}.run(t)
+		require.Zero(t, r.code, r.err)
+		saved := call{args: []string{"--db", place, "strategy", "saved"}}.run(t)
+		assert.Contains(t, saved.out, "120 choices cost ", saved.err)
+		onFile(t, place, func(handle *sql.DB) {
+			st, err := sqlstore.Open(ctx, handle, sqlstore.SQLite)
+			require.NoError(t, err)
+			cfg := loop.Config{
+				Store: st, Name: name, Arms: []loop.Arm{{ID: "small"}, {ID: "large"}}, Partition: &partition.Config{Name: "partition"},
+				Choose: func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
+					return money.New(ctx, money.Config{Learner: l, Quality: 0.5})
+				},
+			}
+			agent, err := loop.New(ctx, cfg)
+			require.NoError(t, err)
+			cheap := 0
+			for n := range 20 {
+				plan, err := agent.Prepare(ctx, loop.Event{ID: fmt.Sprint(n), Text: "func f(x int) int { return x*x }"})
+				require.NoError(t, err)
+				assert.Regexp(t, "^partition:", plan.Choice.Item)
+				if plan.Arm.ID == "small" {
+					cheap++
+				}
+				item, err := agent.Strategy().Item(ctx, strategy.Query{Item: plan.Choice.Item})
+				require.NoError(t, err)
+				assert.Greater(t, item.Arms[0].Outcomes, uint64(20))
+			}
+			assert.Greater(t, cheap, 15, "the costs of the log are known")
+		})
+	}
 }
 
 // TestReplayDividesTexts that have no item, and the store has the cells for the host.
