@@ -108,6 +108,7 @@ func tokens(text string) (all []string) {
 			b.WriteRune(r)
 		case (r == '\'' || r == '’') && b.Len() > 0:
 			b.WriteByte('\'')
+		case r == ',' && unicode.IsDigit(at(i-1)) && unicode.IsDigit(at(i+1)): // of "2,300"
 		case r == '.' && !unicode.IsSpace(at(i-1)) && (unicode.IsLetter(at(i+1)) || unicode.IsDigit(at(i+1))):
 			end() // of "types.go"
 		case r == '-' && unicode.IsSpace(at(i-1)) && unicode.IsSpace(at(i+1)):

@@ -64,7 +64,7 @@ func TestExtraction(t *testing.T) {
 		"Don't split by file type":                                       "",
 		"do not split by file type, split by feature":                    "Split by feature",
 		"never split by layer or split by component":                     "",
-		"instead of splitting by layer we split by feature, as agreed":   "",
+		"instead of splitting by layer we split by feature, as agreed":   "Split by feature",
 		"split by feature instead of splitting by layer":                 "Split by feature",
 		"split by feature rather than split by layer":                    "Split by feature",
 		"We can’t parallelize everything":                                "",

@@ -15,14 +15,17 @@ var (
 		forbidden neither nor nobody hardly barely rarely seldom refrain resist abandon abandoned dropped reject rejected skip skipped discourage
 		discouraged regret regretted dislike considered whether unless if impossible pointless senseless useless unwise foolish wrong mistake
 		mistaken overkill dangerous risky tempting instead forgot neglected overlooked scrapped shelved vetoed ditched declined cancelled postponed
-		lacks lacked lacking`)
+		lacks lacked lacking ignored ignoring`)
 	// pairs reject with the word after them.
 	pairs = map[string]set{
 		"rather": setOf("than"), "away": setOf("from"), "gave": setOf("up"), "ruled": setOf("out"), "used": setOf("to"), "problem": setOf("with"),
 		"trouble": setOf("with"), "failed": setOf("to at with when because by"), "little": setOf("sense point reason use value"),
 		"bad": setOf("idea"), "last": setOf("time"), "should": setOf("have"), "could": setOf("have"), "would": setOf("have"),
 	}
-	stops = setOf(". , ; ! ? but — –")
+	// speakers begin a clause of their own, unless a word that compares is before them: "instead of what we did".
+	speakers = setOf("i we he she they")
+	compares = setOf("what as how that which than where when")
+	stops    = setOf(". , ; ! ? but — –")
 
 	clauseEnds = setOf(". , ; : ! ? — – but and or so because since although though while whereas after instead rather before when if unless until to")
 	resumes    = setOf(". , ; : ! — – but and")
@@ -79,9 +82,14 @@ func negates(text []string, i int) bool {
 
 // negated reports whether the clause before a place rejects what stands there. own are places of the phrase itself.
 func negated(text []string, end int, own map[int]bool) bool {
+	clause := false // that we are in one with a subject of its own: "instead of one patch I sent ten"
 	for i, n := end-1, 0; i >= 0 && n < reach; i, n = i-1, n+1 {
 		switch {
 		case own[i]:
+		case speakers[text[i]] && !compares[at(text, i-1)]:
+			clause = true
+		case clause && (text[i] == "instead" || text[i] == "rather"):
+			return false
 		case text[i] == "by" && strings.HasSuffix(at(text, i+1), "ing") && !(i > 0 && negates(text, i-1)):
 			return false
 		case text[i] == "and" && turnsAt(text, i):
@@ -111,6 +119,8 @@ func judged(text []string, i int, linked bool) bool {
 	case causes[t]:
 		return soon(text, i+1, trouble)
 	case t == "out" && i+3 < len(text) && text[i+1] == "of" && text[i+3] == "question":
+		return true
+	case linked && (t == "ruled" && at(text, i+1) == "out" || t == "on" && at(text, i+2) == "table"):
 		return true
 	case t == "too" && linked:
 		return true

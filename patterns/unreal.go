@@ -84,7 +84,7 @@ func scope(text []string, from, i, to int) (begin, end int, found bool) {
 		return i, to, true
 	case t == "from" && slices.ContainsFunc(text[max(from, i-4):i], moves.has):
 		return i, until(text, i, to, "to", "towards", "into"), true
-	case replacements[t] && after != "by" && after != "with":
+	case replacements[t] && until(text, i, to, "with", "by", "for") < to && after != "by" && after != "with":
 		return i, until(text, i, to, "with", "by", "for"), true
 	case t == "over" && slices.ContainsFunc(text[max(from, i-reach):i], preferences.has):
 		return i, to, true
@@ -164,7 +164,7 @@ func turnsAt(text []string, i int) bool {
 	case sentenceEnds[t], turns[t], t == "yet" && at(text, i+1) != "to":
 		return true
 	case t == ":":
-		return !linking[at(text, i-1)] && !advises(at(text, i-1)) && !intentNouns[at(text, i-1)] && !periods[at(text, i-1)]
+		return !linking[at(text, i-1)] && !demands[at(text, i-1)] && !advises(at(text, i-1)) && !intentNouns[at(text, i-1)] && !periods[at(text, i-1)]
 	case t == "instead":
 		return at(text, i+1) != "of"
 	case t == "so":
