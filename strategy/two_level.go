@@ -12,7 +12,7 @@ import (
 
 // TwoLevel is the [Pooling] in which items share from the first outcome on. Each arm has a level in the segment, and items lie
 // around it. If they lie close, all learn from one. If they lie far apart, each goes its own way. How close they lie, the
-// strength, is learned from the items. There is no threshold and no copy.
+// strength, is learned from the items, for each arm by itself where arms differ in that. There is no threshold and no copy.
 //
 // A choice draws the level of each arm, and then the item's own rate given that level. The second draw explores less than a plain
 // one: the evidence counts Sharpness times, and a rate below the mean is replaced by the mean (both in Chapelle and Li 2011). The
@@ -51,23 +51,24 @@ type twoLevel struct {
 	total      evidence.Sums // of all items and arms
 	scale      float64       // of the outcomes' weights
 	candidates [len(strengths)]candidate
-	levels     []Belief // of each arm: what is believed of an item without evidence, kept for drawing
+	own        []weighed // the candidates by what was seen of each arm alone
+	levels     []Belief  // of each arm: what is believed of an item without evidence, kept for drawing
 }
 
 type candidate struct {
-	log  float64  // of the probability of what was seen, up to a constant
-	arms []counts // what the items count for, by arm
+	arms []counts  // what the items count for, by arm
+	logs []float64 // of the probability of what was seen of the arm, up to a constant for each arm
 }
 
 // Model implements [Pooling].
 func (p TwoLevel) Model(segment Segment, items []Item) Model {
 	m := &twoLevel{
-		segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors)),
+		segment: segment, sharpness: cmp.Or(p.Sharpness, 2), levels: make([]Belief, len(segment.Priors)), own: make([]weighed, len(segment.Priors)),
 		spread: spreadOf(items, segment.LeastWeight), total: totalOf(items),
 	}
 	m.dispersion, m.scale = m.spread.Dispersion(), scaleOf(m.total, segment.LeastWeight)
 	for j := range m.candidates {
-		m.candidates[j].arms = make([]counts, len(segment.Priors))
+		m.candidates[j] = candidate{make([]counts, len(segment.Priors)), make([]float64, len(segment.Priors))}
 	}
 	for _, item := range items {
 		for i, arm := range item.Arms {
@@ -77,10 +78,13 @@ func (p TwoLevel) Model(segment Segment, items []Item) Model {
 	at := m.standpoints()
 	for _, item := range items {
 		for i, arm := range item.Arms {
-			m.judge(&at[i], m.countsOf(arm))
+			m.judge(i, &at[i], m.countsOf(arm))
 		}
 	}
 	m.allow()
+	for i := range m.own {
+		m.weighOwn(i)
+	}
 	m.refresh()
 	return m
 }
@@ -95,6 +99,7 @@ func (m *twoLevel) Update(arm int, before, after evidence.Sums) bool {
 	old, now := m.countsOf(before), m.countsOf(after)
 	m.predicted(arm, old, now)
 	m.exchange(arm, old, now)
+	m.weighOwn(arm)
 	m.refresh()
 	return aged(m.spread.Dispersion()/m.dispersion) || aged(scaleOf(m.total, m.segment.LeastWeight)/m.scale)
 }
@@ -168,7 +173,7 @@ func (m *twoLevel) predicted(arm int, old, now counts) {
 	successes, failures = max(successes, 0), max(failures, 0)
 	for j, s := range strengths {
 		p := (s*m.level(j, arm) + old.successes) / (s + n)
-		m.candidates[j].log += successes*math.Log(max(p, leastShape)) + failures*math.Log(max(1-p, leastShape))
+		m.candidates[j].logs[arm] += successes*math.Log(max(p, leastShape)) + failures*math.Log(max(1-p, leastShape))
 	}
 }
 
@@ -191,14 +196,14 @@ func (m *twoLevel) standpoints() [][len(strengths)]standpoint {
 
 // judge weighs the candidates by the probability of all outcomes of an item on an arm, in any order: the Beta-binomial likelihood
 // at the segment's level. predicted comes to the same if the level is known beforehand.
-func (m *twoLevel) judge(at *[len(strengths)]standpoint, c counts) {
+func (m *twoLevel) judge(arm int, at *[len(strengths)]standpoint, c counts) {
 	n := c.total()
 	if n <= 1 { // a single outcome is as probable under every strength
 		return
 	}
 	for j, s := range strengths {
 		p := &at[j]
-		m.candidates[j].log += lgamma(p.alpha+c.successes) + lgamma(p.beta+c.failures) - lgamma(s+n) + p.log
+		m.candidates[j].logs[arm] += lgamma(p.alpha+c.successes) + lgamma(p.beta+c.failures) - lgamma(s+n) + p.log
 	}
 }
 
@@ -209,7 +214,7 @@ func (m *twoLevel) allow() {
 		for i, prior := range m.segment.Priors {
 			c := &m.candidates[j].arms[i]
 			a, b := prior.Alpha+c.successes, prior.Beta+c.failures
-			m.candidates[j].log += math.Log(a/(a+b)*b/(a+b)/(a+b+1)) / 2
+			m.candidates[j].logs[i] += math.Log(a/(a+b)*b/(a+b)/(a+b+1)) / 2
 		}
 	}
 }
@@ -219,24 +224,48 @@ func lgamma(x float64) float64 {
 	return y
 }
 
-// refresh works out the strength, how well it is known, and each arm's level.
-func (m *twoLevel) refresh() {
+// apartOdds are the odds, beforehand, that each arm has a strength of its own.
+const apartOdds = 1. / 19
+
+// weighOwn weighs the candidates by what was seen of an arm alone.
+func (m *twoLevel) weighOwn(arm int) {
+	var logs [len(strengths)]float64
 	most := math.Inf(-1)
 	for j := range m.candidates {
-		most = max(most, m.candidates[j].log)
+		most = max(most, m.candidates[j].logs[arm])
 	}
 	for j := range m.candidates {
-		m.candidates[j].log -= most
+		m.candidates[j].logs[arm] -= most
+		logs[j] = m.candidates[j].logs[arm]
 	}
-	weights, strength, doubt := m.weigh()
+	m.own[arm] = weigh(&logs)
+}
+
+// refresh works out how well each arm's strength is known, and its level. Either all arms have one strength, or each has its own: items may
+// differ in how well a small model does, while a large one does well on all. Each of the two is as probable beforehand. What was seen
+// says how probable it is now, and so how much it counts.
+func (m *twoLevel) refresh() {
+	var logs [len(strengths)]float64
+	for j := range m.candidates {
+		for _, log := range m.candidates[j].logs {
+			logs[j] += log
+		}
+	}
+	shared, apart := weigh(&logs), 0.
+	for i := range m.own {
+		apart += m.own[i].log
+	}
+	share := 1 / (1 + math.Exp(apart-shared.log)*apartOdds)
 	for i, prior := range m.segment.Priors {
-		level := prior
+		level, own := prior, &m.own[i]
 		for j := range m.candidates {
-			c, w := &m.candidates[j].arms[i], weights[j]
+			c, w := &m.candidates[j].arms[i], share*shared.weights[j]+(1-share)*own.weights[j]
 			level.Alpha += w * c.successes
 			level.Beta += w * c.failures
 		}
-		m.levels[i] = Belief{Level: level, Strength: strength, Doubt: doubt}.Keep()
+		mean := share*shared.mean + (1-share)*own.mean
+		squares := share*shared.squares + (1-share)*own.squares
+		m.levels[i] = Belief{Level: level, Strength: math.Exp(mean), Doubt: math.Sqrt(max(squares-mean*mean, 0) + within)}.Keep()
 	}
 }
 
@@ -262,39 +291,47 @@ var between = func() (rows [3][finer][4]float64) {
 	return rows
 }()
 
-// weigh returns the weights of the candidates, the strength as a geometric mean, and the standard deviation of its logarithm.
-// Candidates lie far apart, so their logarithms are interpolated.
-func (m *twoLevel) weigh() (weights [len(strengths)]float64, strength, doubt float64) {
+// weighed are candidates by their probabilities.
+type weighed struct {
+	weights [len(strengths)]float64
+	mean    float64 // of the logarithm of the strength
+	squares float64 // the mean of its square
+	log     float64 // of the probability of what was seen, over all strengths
+}
+
+// weigh weighs the candidates by the logarithms of their probabilities. They lie far apart, so the logarithms are interpolated.
+func weigh(at *[len(strengths)]float64) (all weighed) {
 	const last = len(strengths) - 1
 	var logs [last*finer + 1]float64
 	for j := range last {
 		first := min(max(j-1, 0), last-3)
 		for k := range finer {
 			for i, c := range between[j-first][k] {
-				logs[j*finer+k] += c * m.candidates[first+i].log
+				logs[j*finer+k] += c * at[first+i]
 			}
 		}
 	}
-	logs[last*finer] = m.candidates[last].log
-	most := slices.Max(logs[:])
-	var total, sum, squares float64
+	logs[last*finer] = at[last]
+	most, total := slices.Max(logs[:]), 0.
 	for n, log := range logs {
 		j, part := n/finer, float64(n%finer)/finer
-		w, at := math.Exp(log-most), math.Log(strengths[j])
-		weights[j] += w * (1 - part)
+		w, strength := math.Exp(log-most), math.Log(strengths[j])
+		all.weights[j] += w * (1 - part)
 		if part > 0 {
-			at += part * (math.Log(strengths[j+1]) - at)
-			weights[j+1] += w * part
+			strength += part * (math.Log(strengths[j+1]) - strength)
+			all.weights[j+1] += w * part
 		}
 		total += w
-		sum += w * at
-		squares += w * at * at
+		all.mean += w * strength
+		all.squares += w * strength * strength
 	}
-	for j := range weights {
-		weights[j] /= total
+	for j := range all.weights {
+		all.weights[j] /= total
 	}
-	mean := sum / total
-	return weights, math.Exp(mean), math.Sqrt(max(squares/total-mean*mean, 0) + within)
+	all.mean /= total
+	all.squares /= total
+	all.log = most + math.Log(total/float64(len(logs)))
+	return all
 }
 
 // within is the variance of the logarithm of a strength around the one that is nearest of those that are weighed.

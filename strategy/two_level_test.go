@@ -50,6 +50,21 @@ func TestTwoLevelLearnsHowAlikeItemsAre(t *testing.T) {
 	assert.Less(t, beliefs[0].Mean(), 0.15, "and nearly all where they are not")
 }
 
+// TestTwoLevelLetsArmsDifferInHowAlikeItemsAre: one arm does equally well everywhere, and the other for half of the items. Where all arms are alike, they
+// have one strength.
+func TestTwoLevelLetsArmsDifferInHowAlikeItemsAre(t *testing.T) {
+	var mixed, alike []strategy.Item
+	for i := range 30 {
+		mixed = append(mixed, strategy.Item{Arms: []evidence.Sums{coins(36+i%3, 4-i%3), coins(8+28*(i%2), 32-28*(i%2))}})
+		alike = append(alike, strategy.Item{Arms: []evidence.Sums{coins(36+i%3, 4-i%3), coins(19+i%3, 21-i%3)}})
+	}
+	b := believeNew(strategy.TwoLevel{}.Model(evenSegment(2), mixed), 2)
+	assert.Greater(t, b[0].Strength, 100.)
+	assert.Less(t, b[1].Strength, 6.)
+	b = believeNew(strategy.TwoLevel{}.Model(evenSegment(2), alike), 2)
+	assert.InDelta(t, 1, b[0].Strength/b[1].Strength, 0.1)
+}
+
 // TestTwoLevelStartsANewItemWhereItsSegmentIs, through the learner: from the first choice on.
 func TestTwoLevelStartsANewItemWhereItsSegmentIs(t *testing.T) {
 	l := newLearner(t, strategy.Config{})
