@@ -80,6 +80,13 @@ func TestReplay(t *testing.T) {
 	require.Zero(t, shown.code, shown.err)
 	assert.Contains(t, shown.out, "large")
 	assert.Contains(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t).out, "300 outcomes of 2 items")
+	few := filepath.Join(t.TempDir(), "few.csv")
+	require.NoError(t, os.WriteFile(few, []byte("arm,outcome,cost,propensity\na,1,1,0.5\na,0,2,0.5\nb,1,1,\n"), 0o600))
+	fewDB := few + ".db"
+	require.Zero(t, call{args: []string{"--db", fewDB, "replay", few}}.run(t).code)
+	assert.Regexp(t, `b +0 +not known +- +- +not known +- +-`, call{args: []string{"--db", fewDB, "strategy", "saved"}}.run(t).out)
+	assert.Contains(t, call{args: []string{"--db", fewDB, "strategy", "saved", "--limit", "1"}}.run(t).out, "These are too few")
+
 	again := call{args: []string{"--db", db, "replay", file}}.run(t)
 	assert.Equal(t, failed, again.code)
 	assert.Contains(t, again.err, "is not empty: name a new store, or add --dry-run")

@@ -62,12 +62,20 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 			if r.LeftOut > 0 {
 				p.line("%s without a known propensity left out.", plural(uint64(r.LeftOut), "choice is", "choices are"))
 			}
+			if len(r.Arms) == 0 {
+				p.line("These are too few to compare with always choosing one arm.")
+				return
+			}
 			p.line("Beside always choosing one arm, with intervals of %.0f %%:", 100*r.Level)
 			p.printf("\n")
 			t := newTable("~always", ">chosen", ">saved", ">low", ">high", ">reward", ">low", ">high")
 			amount := func(x float64) string { return fmt.Sprintf("%.4g", x) }
 			gain := func(x float64) string { return fmt.Sprintf("%+.3f", x) }
 			for _, in := range r.Arms {
+				if in.Chosen == 0 {
+					t.add(show(string(in.Arm)), "0", "not known", "-", "-", "not known", "-", "-")
+					continue
+				}
 				t.add(show(string(in.Arm)), count(in.Chosen), amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
 					gain(in.Gained.Value), gain(in.Gained.Low), gain(in.Gained.High))
 			}

@@ -24,6 +24,9 @@ type Config struct {
 	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of its last outcomes, and 0 until there is
 	// one. Then the learner must keep records.
 	Costs map[strategy.ArmID]float64
+	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the one that is chosen most, each as often. Without it, a
+	// cheap arm whose first outcomes were bad is hardly chosen again. 0 means 0.02.
+	Explore float64
 }
 
 // A Frugal chooses the cheapest arm that is good enough for a category, context and item. It draws the quality of each arm from the learner's
@@ -42,13 +45,16 @@ type Frugal struct {
 
 // New returns a Frugal, or all faults of its configuration, joined; each is a [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Frugal, error) {
-	cfg.Quality = cmp.Or(cfg.Quality, 0.95)
+	cfg.Quality, cfg.Explore = cmp.Or(cfg.Quality, 0.95), cmp.Or(cfg.Explore, 0.02)
 	var found faults.List
 	found.Check(cfg.Learner != nil, "Learner", nil, "must be set")
 	found.Check(cfg.Quality > 0 && cfg.Quality <= 1, "Quality", cfg.Quality, "must be in (0, 1], or 0 for the default")
+	found.Check(cfg.Explore > 0 && cfg.Explore <= 0.5, "Explore", cfg.Explore, "must be in (0, 0.5], or 0 for the default")
 	f := &Frugal{cfg: cfg}
 	if cfg.Learner != nil {
 		f.learner = cfg.Learner.Config()
+		bonus := f.learner.Exploration.Bonus
+		found.Check(bonus == 0, "Learner.Exploration", bonus, "must be none, as Explore takes its place; where Guarded sets it, set Caps and Prior by themselves")
 		known := 0
 		for id, cost := range cfg.Costs {
 			is := slices.ContainsFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == id })
@@ -178,7 +184,33 @@ func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []float64) 
 		}
 		shares[at] += 1. / draws
 	}
+	f.explore(shares, func(n int) float64 { return costs[of[n]] })
 	return shares, nil
+}
+
+// explore gives arms that are cheaper than the one with the greatest share their part of Explore.
+func (f *Frugal) explore(shares []float64, cost func(int) float64) {
+	lead, most := 0, 0.
+	for n, share := range shares {
+		if share > most {
+			lead, most = n, share
+		}
+	}
+	var cheaper []int
+	for n := range shares {
+		if dearer(cost(lead), cost(n)) {
+			cheaper = append(cheaper, n)
+		}
+	}
+	if len(cheaper) == 0 {
+		return
+	}
+	for n := range shares {
+		shares[n] *= 1 - f.cfg.Explore
+	}
+	for _, n := range cheaper {
+		shares[n] += f.cfg.Explore / float64(len(cheaper))
+	}
 }
 
 // dearer reports whether a costs more than b. An unknown cost is the least.

@@ -85,7 +85,7 @@ func TestWhatWasSavedIsInTheStore(t *testing.T) {
 	l := newLearner(t, st, strategy.Alone{}, 1)
 	f, err := money.New(ctx, money.Config{Learner: l, Costs: prices})
 	require.NoError(t, err)
-	play(t, f, l, qualities, rand.New(rand.NewPCG(5, 6)), 200)
+	play(t, f, l, qualities, rand.New(rand.NewPCG(7, 6)), 200)
 	s, err := money.Saved(ctx, l, strategy.ChoiceFilter{}, 0)
 	require.NoError(t, err)
 	again, err := money.Saved(ctx, newLearner(t, st, strategy.Alone{}, 9), strategy.ChoiceFilter{}, 0)
@@ -167,12 +167,91 @@ func TestTheIntervalsHold(t *testing.T) {
 	assert.GreaterOrEqual(t, held/times, 0.9-3*math.Sqrt(0.9*0.1/times))
 }
 
+// TestAnArmThatWasNeverChosen is not known, and says so.
+func TestAnArmThatWasNeverChosen(t *testing.T) {
+	log := []money.Charge{{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 3}, {Arm: "a", Propensity: 0.5, Quality: 0.9, Cost: 4}}
+	s, err := money.Compare(log, []strategy.ArmID{"a", "b"}, 0)
+	require.NoError(t, err)
+	assert.Equal(t, money.Instead{Arm: "b"}, s.Arms[1])
+	assert.Contains(t, s.String(), "\nalways b: not known, as it was never chosen")
+}
+
+// TestAConstantPriceNeedsNoInterval holds from ten equal costs on.
+func TestAConstantPriceNeedsNoInterval(t *testing.T) {
+	compare := func(n int, last float64) money.Instead {
+		var log []money.Charge
+		for range n {
+			log = append(log, money.Charge{Arm: "a", Propensity: 0.5, Quality: 1, Cost: 3}, money.Charge{Arm: "b", Propensity: 0.5, Cost: float64(len(log))})
+		}
+		log[0].Cost = last
+		s, err := money.Compare(log, []strategy.ArmID{"a"}, 0)
+		require.NoError(t, err)
+		return s.Arms[0]
+	}
+	total := 0.
+	for n := range 10 {
+		total += 3 + float64(2*n)
+	}
+	exact := 20*3 - total
+	assert.Equal(t, money.Bounds{Value: exact, Low: exact, High: exact}, compare(10, 3).Saved)
+	for _, in := range []money.Instead{compare(9, 3), compare(10, 4)} {
+		assert.Greater(t, in.Saved.High-in.Saved.Low, 1.)
+	}
+	assert.Greater(t, compare(10, 3).Gained.High-compare(10, 3).Gained.Low, 0.01, "the quality keeps its interval")
+}
+
+// TestAFrugalExplores: after bad luck a cheap arm keeps its part of Explore. A dearer arm has none.
+func TestAFrugalExplores(t *testing.T) {
+	const n = 2000
+	for name, test := range map[string]struct {
+		lead    strategy.ArmID
+		explore float64
+		shares  map[strategy.ArmID]float64 // expected
+	}{
+		"the dear one leads":  {"large", 0.2, map[strategy.ArmID]float64{"small": 0.1, "tiny": 0.1}},
+		"by default":          {"large", 0, map[strategy.ArmID]float64{"small": 0.01, "tiny": 0.01}},
+		"the cheap one leads": {"tiny", 0.2, map[strategy.ArmID]float64{}},
+	} {
+		l := newLearner(t, &memstore.Store{}, strategy.Alone{}, 1)
+		for arm, outcomes := range map[strategy.ArmID]int{"small": 30, "large": 30, "tiny": 30} {
+			for range outcomes {
+				c, err := l.Record(ctx, strategy.Query{}, arm, 0)
+				require.NoError(t, err)
+				value := -1.
+				if arm == test.lead {
+					value = 1
+				}
+				_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1})
+				require.NoError(t, err)
+			}
+		}
+		f, err := money.New(ctx, money.Config{Learner: l, Costs: prices, Explore: test.explore})
+		require.NoError(t, err)
+		counts, rest := make(map[strategy.ArmID]float64), 1.
+		for range n {
+			c, err := f.Select(ctx, strategy.Query{})
+			require.NoError(t, err)
+			counts[c.Arm]++
+			if share, ok := test.shares[c.Arm]; ok {
+				assert.InDelta(t, share, c.Propensity(), 1e-9, name)
+			}
+		}
+		for arm, share := range test.shares {
+			assert.InDelta(t, share, counts[arm]/n, 4*math.Sqrt(share/n), "%s: %s", name, arm)
+			rest -= share
+		}
+		assert.InDelta(t, rest, counts[test.lead]/n, 4*math.Sqrt((1-rest)/n)+1e-9, name)
+	}
+}
+
 func TestInputThatIsNone(t *testing.T) {
 	l := newLearner(t, &memstore.Store{}, nil, 1)
 	silent, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: l.Config().Arms, Unrecorded: true})
 	require.NoError(t, err)
+	curious, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: l.Config().Arms, Exploration: strategy.Exploration{Bonus: 0.1}})
+	require.NoError(t, err)
 	for field, cfg := range map[string]money.Config{
-		"Learner": {}, "Quality": {Learner: l, Quality: 1.1}, `Costs["x"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
+		"Learner": {}, "Explore": {Learner: l, Explore: 0.6}, "Learner.Exploration": {Learner: curious}, "Quality": {Learner: l, Quality: 1.1}, `Costs["x"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"x": 1}},
 		`Costs["small"]`: {Learner: l, Costs: map[strategy.ArmID]float64{"small": -1}}, "Costs": {Learner: silent},
 	} {
 		_, err := money.New(ctx, cfg)

@@ -38,8 +38,9 @@ type Savings struct {
 // costs and qualities did not change meanwhile.
 type Instead struct {
 	Arm    strategy.ArmID `json:"arm"`
-	Chosen int            `json:"chosen"` // how often it was
-	// Saved is how much less all choices cost than with this arm alone; less than 0: they cost more.
+	Chosen int            `json:"chosen"` // how often it was. 0: nothing is known of it, and Saved and Gained are empty
+	// Saved is how much less all choices cost than with this arm alone; less than 0: they cost more. If each of at least ten choices of the arm cost
+	// the same, always choosing it costs exactly that, and both bounds are the value.
 	Saved Bounds `json:"saved"`
 	// Gained is how much greater the mean reward was, in [-1, 1].
 	Gained Bounds `json:"gained"`
@@ -80,6 +81,9 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 	return s, err
 }
 
+// fewestPrices is how many equal costs are a price.
+const fewestPrices = 10
+
 // Compare does what [Saved] does, for a log in the order of the choices. A log of less than two choices compares nothing. What is not valid is a
 // [*heed.InputError].
 func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error) {
@@ -102,22 +106,31 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 	}
 	for _, arm := range arms {
 		in := Instead{Arm: arm}
+		price, constant := 0., true
 		for _, e := range log {
 			if e.Arm == arm {
-				in.Chosen++
+				constant = constant && (in.Chosen == 0 || e.Cost == price)
+				in.Chosen, price = in.Chosen+1, e.Cost
 			}
+		}
+		if in.Chosen == 0 {
+			s.Arms = append(s.Arms, in)
+			continue
 		}
 		quality, err := always(log, arm, s.Level, func(e *Charge) float64 { return e.Quality })
 		if err != nil {
 			return s, err
 		}
 		in.Gained = Bounds{s.Quality - quality.Value, s.Quality - quality.High, s.Quality - quality.Low}
-		if most > 0 {
+		switch n := float64(len(log)); {
+		case constant && in.Chosen >= fewestPrices:
+			all := n*price - s.Cost
+			in.Saved = Bounds{all, all, all}
+		case most > 0:
 			cost, err := always(log, arm, s.Level, func(e *Charge) float64 { return e.Cost / most })
 			if err != nil {
 				return s, err
 			}
-			n := float64(len(log))
 			in.Saved = Bounds{cost.Value*most*n - s.Cost, cost.Low*most*n - s.Cost, cost.High*most*n - s.Cost}
 		}
 		s.Arms = append(s.Arms, in)
@@ -146,6 +159,10 @@ func (s Savings) String() string {
 		fmt.Fprintf(&b, "; %d without a known propensity are left out", s.LeftOut)
 	}
 	for _, in := range s.Arms {
+		if in.Chosen == 0 {
+			fmt.Fprintf(&b, "\nalways %s: not known, as it was never chosen", in.Arm)
+			continue
+		}
 		fmt.Fprintf(&b, "\nalways %s: saved %s (%s to %s), reward %+.2f (%+.2f to %+.2f)", in.Arm, amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
 			in.Gained.Value, in.Gained.Low, in.Gained.High)
 	}
