@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -38,7 +37,7 @@ type Outcome struct {
 	Source  string
 	// At is when it came about: no earlier than the choice, but for [evidence.MaxSkew]. The zero time means now.
 	At time.Time
-	// Cost is what the choice cost, in a unit of the host's, Latency how long it took, and Tokens how many a model counted. They are kept
+	// Cost is what the choice cost, in a unit of the host's, from 0 to 1e15, Latency how long it took, and Tokens how many a model counted. They are kept
 	// in the choice's record, and change what is learned by [Config].Reward alone.
 	Cost    float64
 	Latency time.Duration
@@ -116,8 +115,8 @@ func (l *Learner) validateOutcome(o *Outcome, now time.Time) error {
 		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v ahead of the clock", evidence.MaxSkew)}
 	case o.Choice.At.Sub(o.At) > evidence.MaxSkew:
 		return &heed.InputError{Field: "At", Reason: fmt.Sprintf("is more than %v before the choice", evidence.MaxSkew)}
-	case !(math.Abs(o.Cost) <= maxCost):
-		return &heed.InputError{Field: "Cost", Reason: fmt.Sprintf("is %v, must be in [-1e15, 1e15]", o.Cost)}
+	case !(o.Cost >= 0 && o.Cost <= maxCost):
+		return &heed.InputError{Field: "Cost", Reason: fmt.Sprintf("is %v, must be in [0, 1e15]", o.Cost)}
 	case o.Latency < 0:
 		return &heed.InputError{Field: "Latency", Reason: "must not be negative"}
 	case o.Tokens < 0:

@@ -84,9 +84,14 @@ func TestCostsAndRewardsThatAreNone(t *testing.T) {
 	l, _ := sharing(t, func(strategy.Outcome) float64 { return reward })
 	c, err := l.Select(context.Background(), strategy.Query{})
 	require.NoError(t, err)
-	for field, o := range map[string]strategy.Outcome{
-		"Cost": {Cost: math.NaN()}, "Latency": {Latency: -1}, "Tokens": {Tokens: -1}, "Reward": {Value: 1},
+	for _, test := range []struct {
+		field string
+		strategy.Outcome
+	}{
+		{"Cost", strategy.Outcome{Cost: math.NaN()}}, {"Cost", strategy.Outcome{Cost: -0.01}}, {"Cost", strategy.Outcome{Cost: 2e15}},
+		{"Latency", strategy.Outcome{Latency: -1}}, {"Tokens", strategy.Outcome{Tokens: -1}}, {"Reward", strategy.Outcome{Value: 1}},
 	} {
+		field, o := test.field, test.Outcome
 		if field == "Reward" {
 			reward = math.NaN()
 		}

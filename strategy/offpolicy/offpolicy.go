@@ -3,6 +3,7 @@ package offpolicy
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/heedhq/heed"
 )
@@ -30,6 +31,9 @@ type Estimate struct {
 	// length, and of a learner that adapts. It needs true propensities, the order in which the choices were made, and a mean reward
 	// that stays as it is. It is the same for all estimators, and wide for an arm that was given up: between 0 and 1 at worst.
 	Low, High float64
+	// Unsteady says that parts of the log contradict each other: the mean reward changed meanwhile, or the log is not in the order of the
+	// choices. Then the interval goes from 0 to 1, and Value is a mean over that time.
+	Unsteady bool
 	// Effective is how many choices of its own the log is worth to the policy: (Σw)²/Σw² of weights Target/Propensity.
 	Effective float64
 }
@@ -118,21 +122,51 @@ func estimate(log []Logged, level float64, term func(l *Logged, weight float64) 
 		mean += (term(l, w) - mean) / float64(i+1)
 		gained[i], lost[i] = w*l.Reward, w*(1-l.Reward)
 	}
-	e := Estimate{Low: lowest(gained, (1-level)/2), High: 1 - lowest(lost, (1-level)/2)}
-	if many := weights / float64(len(log)); many > 1 {
-		// The policy's arms came more often than the propensities say, and both bounds lie too far inside. They are moved outwards, never inwards.
-		for i := range log {
-			gained[i] /= many
-			lost[i] /= many
-		}
-		e.Low, e.High = min(e.Low, lowest(gained, (1-level)/2)), max(e.High, 1-lowest(lost, (1-level)/2))
+	var e Estimate
+	e.Low, e.High = bounds(gained, lost, 1-level)
+	if e.Unsteady = contradicts(gained, lost, e.Low, e.High, 1-level); e.Unsteady {
+		e.Low, e.High = 0, 1
 	}
-	e.High = max(e.High, e.Low)
 	e.Value = min(max(mean, e.Low), e.High)
 	if weightSquares > 0 {
 		e.Effective = weights * weights / weightSquares
 	}
 	return e, nil
+}
+
+// bounds returns an interval of the mean, which is wrong with a probability of at most miss. Terms are gained and lost by each choice. The sum
+// of both is its weight.
+func bounds(gained, lost []float64, miss float64) (low, high float64) {
+	low, high = lowest(gained, miss/2), 1-lowest(lost, miss/2)
+	many := 0.
+	for i := range gained {
+		many += (gained[i] + lost[i]) / float64(len(gained))
+	}
+	if many > 1 {
+		// The policy's arms came more often than the propensities say, and both bounds lie too far inside. They are moved outwards, never inwards.
+		gained, lost = slices.Clone(gained), slices.Clone(lost)
+		for i := range gained {
+			gained[i] /= many
+			lost[i] /= many
+		}
+		low, high = min(low, lowest(gained, miss/2)), max(high, 1-lowest(lost, miss/2))
+	}
+	return low, high
+}
+
+// contradicts reports whether no mean lies in the interval of the whole log and in those of its halves and quarters. In a log with a steady
+// mean that has a probability of at most 2*miss: each of the six parts is asked at miss/6.
+func contradicts(gained, lost []float64, low, high, miss float64) bool {
+	for parts := 2; parts <= 4; parts *= 2 {
+		for i := range parts {
+			from, to := i*len(gained)/parts, (i+1)*len(gained)/parts
+			if to-from >= 2 {
+				l, h := bounds(gained[from:to], lost[from:to], miss/6)
+				low, high = max(low, l), min(high, h)
+			}
+		}
+	}
+	return low >= high
 }
 
 // lowest returns a lower bound of the mean of terms that are at least 0, which is wrong with a probability of at most miss. Each

@@ -1,6 +1,7 @@
 package offpolicy_test
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"math/rand/v2"
@@ -79,6 +80,45 @@ func TestIntervalsCover(t *testing.T) {
 		assert.InDelta(t, 0, bias, 0.03, name)
 		assert.Less(t, width, 0.3, name)
 		t.Logf("%s: covers %.3f, mean width %.3f, bias %.4f", name, covered/times, width, bias)
+	}
+}
+
+// TestAnUnsteadyMeanIsSaid: where parts of a log contradict each other, the interval says that nothing is known, and the value is the mean.
+func TestAnUnsteadyMeanIsSaid(t *testing.T) {
+	rate := func(rates ...float64) func(i, n int) float64 {
+		return func(i, n int) float64 { return rates[i*len(rates)/n] }
+	}
+	for name, test := range map[string]struct {
+		rate   func(i, n int) float64
+		sorted int
+		truth  float64
+	}{
+		"turned":            {rate: rate(0.9, 0.1), truth: 0.5},
+		"turned early":      {rate: rate(0.9, 0.1, 0.1, 0.1, 0.1), truth: 0.26},
+		"good ones first":   {rate: rate(0.7), sorted: -1, truth: 0.7},
+		"good ones last":    {rate: rate(0.7), sorted: 1, truth: 0.7},
+		"there and back":    {rate: rate(0.9, 0.1, 0.9), truth: 0.63},
+		"almost always bad": {rate: rate(0.1), sorted: -1, truth: 0.1},
+	} {
+		rng := rand.New(rand.NewPCG(1, 2))
+		var log []offpolicy.Logged
+		for i := range 2000 {
+			l := offpolicy.Logged{Propensity: 0.5, Target: float64(rng.IntN(2)), Predicted: 0.5, Baseline: 0.5}
+			if rng.Float64() < test.rate(i, 2000) {
+				l.Reward = 1
+			}
+			log = append(log, l)
+		}
+		if test.sorted != 0 {
+			slices.SortStableFunc(log, func(a, b offpolicy.Logged) int { return test.sorted * cmp.Compare(a.Reward, b.Reward) })
+		}
+		for by, estimate := range estimators {
+			e, err := estimate(log, 0.9)
+			require.NoError(t, err)
+			assert.True(t, e.Unsteady, "%s, %s: %+v", name, by, e)
+			assert.InDelta(t, test.truth, e.Value, 0.07, "%s, %s", name, by)
+			assert.Equal(t, [2]float64{0, 1}, [2]float64{e.Low, e.High}, "%s, %s", name, by)
+		}
 	}
 }
 
