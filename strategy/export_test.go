@@ -28,3 +28,9 @@ func (c Choice) Cells() []evidence.Cell {
 	}
 	return all
 }
+
+// BestOf integrates the probability that one of the draws has the greatest sample, or reports that it can't.
+func BestOf(draws []Draw, chosen int) (p float64, ok bool) { return bestOf(draws, chosen) }
+
+// Count counts it over draws.
+func Count(c Choice, draws []Draw, chosen int) float64 { return c.count(draws, chosen) }

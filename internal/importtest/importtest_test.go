@@ -25,6 +25,7 @@ var table = map[string]row{
 	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". evidence store internal/..."},
 
+	"internal/curves":     {library, silent, ""},
 	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
 	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},   // likewise
 	"evidence":            {library, shared, ". internal/..."},
