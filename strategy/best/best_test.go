@@ -99,7 +99,17 @@ func TestTheWinnerIsUsed(t *testing.T) {
 	b := newBench(t, map[strategy.ArmID]float64{"a": 0.3, "b": 0.8})
 	r := b.race(best.Config{}, strategy.Config{})
 	open := b.report(r)
-	assert.Equal(t, "no winner after 0 outcomes; a leads; b is at most 1.00 worse and 1.00 better", open.String())
+	assert.Equal(t, "nothing is known after 0 outcomes, as an arm has fewer than 5", open.String())
+	assert.Equal(t, []best.Contestant{{Arm: "a"}, {Arm: "b"}}, zeroMeans(open.Arms))
+	for least := uint64(0); least < 5; {
+		open = b.report(r)
+		assert.Empty(t, open.Leader, "with one arm of %d outcomes", least)
+		b.play(r, 1)
+		open = b.report(r)
+		least = min(open.Arms[0].Outcomes, open.Arms[1].Outcomes)
+	}
+	assert.NotEmpty(t, open.Leader)
+	assert.Regexp(t, `^no winner after \d+ outcomes; b leads; a is at most \d\.\d\d worse and \d\.\d\d better$`, open.String())
 	b.play(r, 300)
 	report := b.report(r)
 	require.True(t, report.Ended)
@@ -118,6 +128,13 @@ func TestTheWinnerIsUsed(t *testing.T) {
 	require.Len(t, all, 1)
 	assert.Equal(t, report.Needed, all[0].Needed)
 	assert.Equal(t, "triage", all[0].Category)
+}
+
+func zeroMeans(all []best.Contestant) []best.Contestant {
+	for i := range all {
+		all[i].Mean = 0
+	}
+	return all
 }
 
 // TestAShareGoesOnExploring with the propensity that it has.

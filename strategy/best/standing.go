@@ -3,6 +3,7 @@ package best
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +17,7 @@ type Standing struct {
 	Category string         `json:"category,omitempty"`
 	Context  string         `json:"context,omitempty"`
 	Item     string         `json:"item,omitempty"`
-	Leader   strategy.ArmID `json:"leader"` // the winner, or else the arm with the greatest mean reward
+	Leader   strategy.ArmID `json:"leader,omitempty"` // the winner, or else the arm with the greatest mean reward. "" until each arm has five outcomes
 	Ended    bool           `json:"ended"`
 	At       time.Time      `json:"at,omitzero"` // when it ended
 	Needed   uint64         `json:"needed"`      // the outcomes until then; of an open race those so far
@@ -30,7 +31,7 @@ type Contestant struct {
 	Outcomes uint64         `json:"outcomes"`
 	Mean     float64        `json:"mean"` // reward, in [0, 1]
 	// Low and High are the bounds of how much less than the leader's its expected reward is. A negative bound means that it may be greater. The bounds of all
-	// arms hold together, at all times, but for the error of the race. Of the leader they are 0.
+	// arms hold together, at all times, but for the error of the race. Of the leader they are 0, and so are all without a leader.
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
@@ -47,9 +48,13 @@ func (r *Race) Standing(ctx context.Context, q strategy.Query) (Standing, error)
 	return r.standing(&s), nil
 }
 
+// fewest is how many outcomes each arm needs before one is called the leader.
+const fewest = 5
+
 func (r *Race) standing(s *state) Standing {
 	standing := Standing{Category: s.query.Category, Context: s.query.Context, Item: s.query.Item, Error: r.cfg.Error, Needed: s.outcomes}
 	lead := 0
+	known := slices.Min(s.counts) >= fewest
 	for i, record := range s.records {
 		if record.Mass > 0 && (s.records[lead].Mass <= 0 || record.Mean() > s.records[lead].Mean()) {
 			lead = i
@@ -60,14 +65,16 @@ func (r *Race) standing(s *state) Standing {
 		standing.Ended, standing.At, standing.Needed = true, e.At, e.Outcomes
 		for i, arm := range r.learner.Arms {
 			if arm.ID == e.Arm {
-				lead = i
+				lead, known = i, true
 			}
 		}
 	}
-	standing.Leader = r.learner.Arms[lead].ID
+	if known {
+		standing.Leader = r.learner.Arms[lead].ID
+	}
 	for i, arm := range r.learner.Arms {
 		c := Contestant{Arm: arm.ID, Outcomes: s.counts[i], Mean: s.records[i].Mean()}
-		if i != lead {
+		if known && i != lead {
 			c.Low, c.High = winner.Gap(s.records[lead], s.records[i], len(s.records), r.cfg.Error)
 		}
 		standing.Arms = append(standing.Arms, c)
@@ -102,9 +109,12 @@ func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, er
 // String says it in words: "b is best, with an error of at most 5 %, after 412 outcomes; a is worse by 0.02 to 0.11".
 func (r Standing) String() string {
 	var b strings.Builder
-	if r.Ended {
+	switch {
+	case r.Ended:
 		fmt.Fprintf(&b, "%s is best, with an error of at most %.3g %%, after %d outcomes", r.Leader, 100*r.Error, r.Needed)
-	} else {
+	case r.Leader == "":
+		return fmt.Sprintf("nothing is known after %d outcomes, as an arm has fewer than %d", r.Needed, fewest)
+	default:
 		fmt.Fprintf(&b, "no winner after %d outcomes; %s leads", r.Needed, r.Leader)
 	}
 	for _, c := range r.Arms {

@@ -74,7 +74,7 @@ func (r *row) next() ([]string, error) {
 // checkHeader reports a column that is missing, there twice, or unknown.
 func (r *row) checkHeader(format string) error {
 	known := map[string][]string{
-		Log:         {"arm", "outcome", "text", "item", "category", "context", "cost", "latency", "tokens", "propensity", "at"},
+		Log:         logColumns,
 		RouterBench: {"sample_id", "eval_name"},
 		RouteLLM:    {"prompt"},
 	}[format]

@@ -35,7 +35,8 @@ func (f *File) lines(name string, in io.Reader) error {
 	return nil
 }
 
-var logKeys = []string{"arm", "outcome", "text", "item", "category", "context", "cost", "latency", "tokens", "propensity", "at"}
+// logColumns are the columns of a log, and the keys of its lines. The first two are needed.
+var logColumns = []string{"arm", "outcome", "text", "item", "category", "context", "cost", "latency", "tokens", "propensity", "at"}
 
 func jsonLine(name string, n int, line []byte) (q Request, err error) {
 	var values map[string]json.RawMessage
@@ -46,12 +47,12 @@ func jsonLine(name string, n int, line []byte) (q Request, err error) {
 		return &Error{name, n, max(bytes.Index(line, []byte(`"`+key+`"`)), 0) + 1, key + " " + reason}
 	}
 	for key := range values {
-		if !slices.Contains(logKeys, key) {
-			return q, at(shorten(key), "is none of the keys "+strings.Join(logKeys, ", "))
+		if !slices.Contains(logColumns, key) {
+			return q, at(shorten(key), "is none of the keys "+strings.Join(logColumns, ", "))
 		}
 	}
 	t := Try{}
-	for _, key := range logKeys {
+	for _, key := range logColumns {
 		value, ok := values[key]
 		if !ok || string(value) == "null" {
 			if key == "arm" || key == "outcome" {

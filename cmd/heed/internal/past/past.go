@@ -126,8 +126,51 @@ func look(name string, begin []byte, isJSON bool) (string, error) {
 		return Log, nil
 	case strings.HasPrefix(header, "prompt,"):
 		return RouteLLM, nil
+	case almostLog(header) != "":
+		return "", &Error{File: name, Line: 1, Column: 1, Reason: almostLog(header)}
 	}
 	return "", &Error{File: name, Line: 1, Column: 1, Reason: "looks like none of the formats " + strings.Join(Formats, ", ") + ": name one with --format"}
+}
+
+// almostLog says what is wrong with a header that was meant to be a log's. "": it is none.
+func almostLog(header string) string {
+	header = strings.TrimSpace(header)
+	if !strings.Contains(header, ",") {
+		for _, separator := range []string{";", "\t", "|"} {
+			if fields := strings.Split(strings.ToLower(header), separator); len(fields) > 1 && isLog(fields) {
+				return fmt.Sprintf("the column arm is missing: the header is separated by %q; a log is separated by commas", separator)
+			}
+		}
+	}
+	if fields := strings.Split(header, ","); isLog(strings.Split(strings.ToLower(header), ",")) {
+		for i, field := range fields {
+			fields[i] = strings.Trim(field, ` "`)
+		}
+		for _, column := range logColumns[:2] {
+			is := func(field string) bool { return strings.EqualFold(field, column) }
+			switch i := slices.IndexFunc(fields, is); {
+			case i < 0:
+				return "the column " + column + " is missing"
+			case fields[i] != column:
+				return fmt.Sprintf("the column %s is missing: there is %s; names are in lower case", column, shorten(fields[i]))
+			}
+		}
+		return "the columns must have their names alone, separated by commas"
+	}
+	return ""
+}
+
+// isLog reports whether fields in lower case look like the header of a log: at least two are columns, or one is needed.
+func isLog(fields []string) bool {
+	columns, needed := 0, false
+	for _, field := range fields {
+		i := slices.Index(logColumns, strings.Trim(field, ` "`))
+		if i >= 0 {
+			columns++
+		}
+		needed = needed || i == 0 || i == 1
+	}
+	return needed || columns > 1
 }
 
 // add adds a request whose tries were read.
