@@ -48,9 +48,9 @@ var added = []patterns.Approach{
 	}},
 }
 
-// TestDescriptions scores extraction on three sets of descriptions. Each was scored once before anybody looked at its misses: 48 of 72 in
+// TestDescriptions scores extraction on four sets of descriptions. Each was scored once before anybody looked at its misses: 48 of 72 in
 // descriptions.json, 45 of 60 in unseen.json, 22 of the first 60 and 26 of the last 35 in another.json, which is written to be hard. The
-// rules have been improved with all of them in view since. So the scores here hold the rules, and do not tell how well they do on new texts.
+// rules have been improved with these in view since. later.json came after that, was scored once, 48 of 60, and nothing was changed for it.
 func TestDescriptions(t *testing.T) {
 	w := newWorld(t, patterns.Config{Approaches: append(patterns.Approaches(), added...)})
 	for _, c := range []struct {
@@ -60,6 +60,7 @@ func TestDescriptions(t *testing.T) {
 		{"testdata/descriptions.json", 72, 72, 0},
 		{"testdata/unseen.json", 60, 57, 0},
 		{"testdata/another.json", 95, 85, 4},
+		{"testdata/later.json", 60, 48, 4},
 	} {
 		all := readJSON[[]description](t, c.file)
 		require.Len(t, all, c.total, c.file)
