@@ -109,7 +109,7 @@ func (b Belief) Interval(level float64) (low, high float64) {
 		at := b.level.Draw(&rng)
 		one := b
 		if b.Doubt > 0 {
-			one.Strength *= caution * math.Exp(b.Doubt*(math.Sqrt2*math.Erfinv(2*rng.Float64()-1)-b.Doubt/2))
+			one.Strength *= math.Exp(b.Doubt * (math.Sqrt2*math.Erfinv(2*rng.Float64()-1) - b.Doubt/2))
 		}
 		draws[i] = one.own(at, 1, &rng)
 	}
@@ -117,10 +117,6 @@ func (b Belief) Interval(level float64) (low, high float64) {
 	out := int((1 - level) / 2 * float64(len(draws)))
 	return draws[out], draws[len(draws)-1-out]
 }
-
-// caution lowers the strengths of intervals. The strength is estimated as if the level of each arm, which comes from the same items, were
-// known. That makes the items look a little more alike than they are.
-const caution = 0.8
 
 // given returns the item's mean at a level.
 func (b *Belief) given(level float64) float64 {
