@@ -307,3 +307,65 @@ func TestAPersonIsForgottenByPatterns(t *testing.T) {
 	_, err = w.store.Commit(ctx, store.Batch{Forget: []string{"ann"}})
 	require.NoError(t, err)
 }
+
+// TestAnArmThatIsGone: an answer of an arm that was taken out keeps what was said of it. Only the arm is not told, and the observer hears of that, once.
+func TestAnArmThatIsGone(t *testing.T) {
+	var dropped []string
+	w := newWorld(t, loop.Config{
+		Arms: []loop.Arm{{ID: "brief"}, {ID: "thorough"}, {ID: "third"}},
+		Observer: func(_ context.Context, n heed.Notice) {
+			if f, ok := n.(heed.Failed); ok {
+				dropped = append(dropped, f.What)
+			}
+		},
+	})
+	var thirds []string
+	for range 60 {
+		w.clock.Advance(time.Minute)
+		if a := w.answer(loop.Event{Text: "x", Person: "ann"}); a.Plan.Arm.ID == "third" {
+			thirds = append(thirds, a.ID)
+		}
+	}
+	require.Greater(t, len(thirds), 1)
+	w.cfg.Arms = twoArms
+	agent := w.again()
+	require.NoError(t, agent.React(ctx, thirds[0], loop.Reaction{Person: "bob", Value: 1}))
+	assert.Equal(t, []string{"tell the arm third of " + thirds[0]}, dropped)
+	account, err := agent.Explain(ctx, thirds[0])
+	require.NoError(t, err)
+	assert.Len(t, account.Heard, 1)
+	for range 2 { // silence counts for the others
+		w.clock.Advance(48 * time.Hour)
+		require.NoError(t, agent.Sweep(ctx, time.Time{}))
+		assert.Len(t, dropped, len(thirds), "the answers are owed nothing more")
+	}
+}
+
+// chooses is a chooser that is a function.
+type chooses func(context.Context, strategy.Query) (strategy.Choice, error)
+
+func (f chooses) Select(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
+	return f(ctx, q)
+}
+
+// TestAForeignChoiceIsRefused at once, and not when its outcome comes.
+func TestAForeignChoiceIsRefused(t *testing.T) {
+	other, err := strategy.New(ctx, strategy.Config{Store: new(memstore.Store), Name: "other", Arms: []strategy.Arm{{ID: "brief"}}})
+	require.NoError(t, err)
+	third, err := strategy.New(ctx, strategy.Config{Store: new(memstore.Store), Arms: []strategy.Arm{{ID: "third"}}})
+	require.NoError(t, err)
+	for name, choose := range map[string]chooses{
+		"none": func(context.Context, strategy.Query) (c strategy.Choice, err error) { return c, nil },
+		"by hand": func(context.Context, strategy.Query) (strategy.Choice, error) {
+			return strategy.Choice{Arm: "brief"}, nil
+		},
+		"other learner":  other.Select,
+		"no arm of mine": third.Select,
+	} {
+		w := newWorld(t, loop.Config{Arms: twoArms, Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return choose, nil }})
+		_, err := w.Answer(ctx, loop.Event{Text: "x"})
+		var fault *heed.ConfigError
+		require.ErrorAs(t, err, &fault, name)
+		assert.Equal(t, "Choose", fault.Field, name)
+	}
+}

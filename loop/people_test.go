@@ -117,14 +117,20 @@ func TestManyPeopleOnOneAnswer(t *testing.T) {
 	assert.InDelta(t, 1, all, 1e-9)
 	assert.InDelta(t, 1./98, mass["mallory"], 1e-9)
 	assert.InDelta(t, 1./98, mass["person 1"], 1e-9)
-	c.react("e", "late", 1) // there is no room
+	for _, late := range []string{"late", "later"} { // there is room, as mallory has three places
+		c.react("e", late, 1)
+		mass, _, _ = c.bySource()
+		assert.Positive(t, mass[late])
+	}
+	assert.InDelta(t, 0.01, mass["mallory"], 1e-9)
+	c.react("e", "last", 1) // there is none
 	mass, _, _ = c.bySource()
-	assert.Zero(t, mass["late"])
+	assert.Zero(t, mass["last"])
 	c.react("e", "person 1", 0)
-	c.react("e", "late", 1)
+	c.react("e", "last", 1)
 	mass, all, _ = c.bySource()
 	assert.InDelta(t, 1, all, 1e-9)
-	assert.InDelta(t, 1./98, mass["late"], 1e-9)
+	assert.InDelta(t, 0.01, mass["last"], 1e-9)
 	assert.Zero(t, mass["person 1"])
 }
 
@@ -205,4 +211,30 @@ func TestTheAuditNamesWhoReacted(t *testing.T) {
 		actors = append(actors, e.Actor)
 	}
 	assert.Equal(t, []string{"ann", "kim", "bob", "kim", "bob"}, actors)
+}
+
+// TestNobodyTakesThePlacesOfOthers: one person fills all places of an answer, and ten others count all the same.
+func TestNobodyTakesThePlacesOfOthers(t *testing.T) {
+	c := newCrowd(t, loop.Config{})
+	c.ask("e", "ann")
+	for i := range 105 {
+		c.now = c.now.Add(time.Second)
+		require.NoError(t, c.React(ctx, "e", loop.Reaction{Person: "loud", Channel: fmt.Sprint("c", i), Value: -1}))
+	}
+	for i := range 10 {
+		c.react("e", fmt.Sprint("p", i), 1)
+	}
+	mass, all, mean := c.bySource()
+	assert.Len(t, mass, 11)
+	assert.InDelta(t, 1, all, 1e-9)
+	assert.InDelta(t, 9./11, mean, 1e-9)
+	for i := 10; i < 105; i++ { // now a hundred people have a place each, and there is none left
+		c.react("e", fmt.Sprint("p", i), 1)
+	}
+	mass, _, _ = c.bySource()
+	assert.Len(t, mass, 100)
+	assert.Contains(t, mass, "loud")
+	account, err := c.Explain(ctx, "e")
+	require.NoError(t, err)
+	assert.Len(t, account.Heard, 100)
 }

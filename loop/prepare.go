@@ -363,7 +363,7 @@ func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
 // choose chooses an arm, if there are arms that matter for the event.
 func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	a.strategy.RLock()
-	chooser, arms := a.strategy.chooser, a.strategy.arms
+	learner, chooser, arms := a.strategy.learner, a.strategy.chooser, a.strategy.arms
 	a.strategy.RUnlock()
 	if chooser == nil {
 		return nil
@@ -374,6 +374,9 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	choice, err := chooser.Select(ctx, p.query(notes))
 	if err != nil {
 		return err
+	}
+	if choice.Learner() != learner.Config().Name || !slices.ContainsFunc(arms, func(arm Arm) bool { return arm.ID == string(choice.Arm) }) {
+		return &heed.ConfigError{Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is none of the learner's"}
 	}
 	p.take(choice, arms)
 	return nil

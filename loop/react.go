@@ -29,6 +29,9 @@ var ErrNoAnswer = fmt.Errorf("no answer has this id: %w", heed.ErrNotFound)
 // errStands says that an arm keeps an outcome, as it can't be replaced.
 var errStands = fmt.Errorf("what the arm was told before goes on counting: %w", evidence.ErrForgotten)
 
+// errNoArm says why an arm is not told of an answer.
+var errNoArm = errors.New("it is none of the arms any more, so the outcome is dropped")
+
 func checkID(id string) error {
 	if id == "" {
 		return &heed.InputError{Field: "id", Reason: "must not be empty"}
@@ -526,6 +529,7 @@ func (a *Agent) settleAll(ctx context.Context) error {
 
 // settle tells the strategy what an answer was worth, in one commit with the record that says so. Each statement is an outcome of its
 // own source, and all together count as one. This replaces what the strategy was told before. If that can't be replaced, it stands, and the error is [errStands].
+// An arm that was taken out of the configuration is told nothing more.
 func (a *Agent) settle(ctx context.Context, id string) error {
 	return a.locked(ctx, id, func() error {
 		kept, err := a.read(ctx, id)
@@ -535,6 +539,9 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 		r, learner := kept.Value, a.Strategy()
 		before := r.Stands
 		r.Owed = false
+		if !a.has(ctx, learner, r.Choice, id) {
+			return a.alone(ctx, &r, store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}})
+		}
 		var gone []string
 		var outcomes []strategy.Outcome
 		if learner != nil {
@@ -559,6 +566,15 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 		}
 		return errStands
 	})
+}
+
+// has reports whether the learner has the arm of a choice. If not, it tells the observer.
+func (a *Agent) has(ctx context.Context, learner *strategy.Learner, c *strategy.Choice, id string) bool {
+	if learner == nil || c == nil || slices.ContainsFunc(learner.Config().Arms, func(arm strategy.Arm) bool { return arm.ID == c.Arm }) {
+		return true
+	}
+	a.watch.Failed(ctx, "tell the arm "+string(c.Arm)+" of "+id, errNoArm)
+	return false
 }
 
 // retell notes what the strategy is told now. It returns the outcomes that are new to it, and the ids of those that no longer hold.
@@ -601,7 +617,7 @@ func outcomeOf(c strategy.Choice, id string, s statement, took spent) strategy.O
 // observe tells the strategy what a choice was worth.
 func (a *Agent) observe(ctx context.Context, c strategy.Choice, id string, s statement, took spent) error {
 	learner := a.Strategy()
-	if learner == nil {
+	if learner == nil || !a.has(ctx, learner, &c, id) {
 		return nil
 	}
 	_, err := learner.Observe(ctx, outcomeOf(c, id, s, took))

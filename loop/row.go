@@ -160,16 +160,8 @@ func (r *row) say(s said) {
 	i := slices.IndexFunc(r.Said, func(o said) bool {
 		return o.Person == s.Person && o.Named == s.Named && o.Channel == s.Channel && o.Target == s.Target
 	})
-	if i < 0 && len(r.Said) >= maxSaid { // a withdrawn one makes room
-		i = slices.IndexFunc(r.Said, func(o said) bool { return !o.counts() })
-		if i < 0 {
-			return
-		}
-		r.Said = slices.Delete(slices.Clone(r.Said), i, i+1)
-		i = -1
-	}
 	switch {
-	case i >= 0 && r.Said[i].At.After(s.At), i < 0 && !s.counts():
+	case i >= 0 && r.Said[i].At.After(s.At), i < 0 && (!s.counts() || !r.makeRoom(&s)):
 		return
 	case i >= 0:
 		r.Said = slices.Clone(r.Said)
@@ -180,6 +172,36 @@ func (r *row) say(s said) {
 		r.Said = append(slices.Clone(r.Said), s)
 	}
 	r.settle()
+}
+
+// makeRoom makes room for one more reaction, and reports whether there is any. A withdrawn one goes first, and then the oldest one of the person with
+// the most, so that nobody takes the places of others.
+func (r *row) makeRoom(s *said) bool {
+	if len(r.Said) < maxSaid {
+		return true
+	}
+	goes := slices.IndexFunc(r.Said, func(o said) bool { return !o.counts() })
+	if goes < 0 {
+		many, who := make(map[string]int), s.Person
+		for _, o := range r.Said {
+			many[o.Person]++
+		}
+		for _, o := range r.Said {
+			if many[o.Person] > many[who] {
+				who = o.Person
+			}
+		}
+		if many[who] < 2 && who != s.Person {
+			return false
+		}
+		for i, o := range r.Said {
+			if o.Person == who && (goes < 0 || o.At.Before(r.Said[goes].At)) {
+				goes = i
+			}
+		}
+	}
+	r.Said = slices.Delete(slices.Clone(r.Said), goes, goes+1)
+	return true
 }
 
 // turn notes how the answer turned out.
