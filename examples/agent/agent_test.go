@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/examples/agent/assistant"
 	"github.com/heedhq/heed/examples/agent/world"
+	"github.com/heedhq/heed/examples/internal/raced"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/patterns"
 )
@@ -57,7 +58,7 @@ var seeds = flag.Int("seeds", 2, "in how many worlds the assistant has to do wel
 
 // TestAcceptance is what the assistant has to reach in a world of any seed, and on average.
 func TestAcceptance(t *testing.T) {
-	skipRaced(t)
+	raced.Skip(t)
 	t.Parallel()
 	n := *seeds
 	if os.Getenv("HEED_LONG") != "" {

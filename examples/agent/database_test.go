@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/examples/internal/database"
+	"github.com/heedhq/heed/examples/internal/raced"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 )
@@ -26,22 +27,14 @@ func report(t *testing.T, args ...string) string {
 
 // TestADatabaseChangesNothing: all five packages come to the same beliefs and answers over SQLite as in memory.
 func TestADatabaseChangesNothing(t *testing.T) {
-	skipRaced(t)
+	raced.Skip(t)
 	t.Parallel()
 	kept := report(t, "-events", "100", "-seed", "5", "-db", filepath.Join(t.TempDir(), "agent.db"))
 	assert.Equal(t, report(t, "-events", "100", "-seed", "5"), kept)
 }
 
-// skipRaced skips a test that has no goroutines to race: with the race detector SQLite takes ten times as long. CI runs this
-// module without it too.
-func skipRaced(t *testing.T) {
-	if raced {
-		t.Skip("runs without the race detector")
-	}
-}
-
 func TestASecondRunGoesOn(t *testing.T) {
-	skipRaced(t)
+	raced.Skip(t)
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "agent.db")
 	run := func(events string) (r result) {
@@ -72,7 +65,7 @@ func TestASecondRunGoesOn(t *testing.T) {
 
 // TestARunThatIsCutOff loses nothing: the next one meets later events, under ids of its own.
 func TestARunThatIsCutOff(t *testing.T) {
-	skipRaced(t)
+	raced.Skip(t)
 	t.Parallel()
 	db := filepath.Join(t.TempDir(), "agent.db")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -87,7 +80,7 @@ func TestARunThatIsCutOff(t *testing.T) {
 
 // TestWhatHasPassedIsSwept: traces are kept for a day, in a database too.
 func TestWhatHasPassedIsSwept(t *testing.T) {
-	skipRaced(t)
+	raced.Skip(t)
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agent.db")
 	report(t, "-events", "200", "-db", file)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/examples/internal/raced"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
@@ -27,9 +28,7 @@ func Example() {
 
 // TestFileStoreKeepsTheContract is all that a store of one's own needs to be held to it.
 func TestFileStoreKeepsTheContract(t *testing.T) {
-	if raced {
-		t.Skip("a file that is written anew with each commit takes minutes with the race detector; CI runs this without it, too")
-	}
+	raced.Skip(t) // a file that is written anew with each commit
 	open := func(name string, o storetest.Options) (store.Store, error) {
 		st, err := Open(context.Background(), name, memstore.Config{Now: o.Now, Limits: o.Limits})
 		if err == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed/examples/internal/raced"
 	"github.com/heedhq/heed/examples/internal/show"
 )
 
@@ -46,6 +47,7 @@ func TestAnswersGetBetter(t *testing.T) {
 }
 
 func TestGoesOnFromTheDatabase(t *testing.T) {
+	raced.Skip(t)
 	file := filepath.Join(t.TempDir(), "heed.db")
 	_, err := run(t, "", "-db", file)
 	require.NoError(t, err)
