@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -21,10 +22,11 @@ type Config struct {
 	Learner *strategy.Learner
 	// Quality is the share of the best arm's mean reward that is good enough, in (0, 1]. 0 means 0.95.
 	Quality float64
-	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of its last outcomes, and 0 until there is
-	// one. Then the learner must keep records.
+	// Costs are what a choice of each arm costs. An arm that is not among them has the mean cost of its last outcomes in the category and
+	// context, or else of its last outcomes anywhere. Until there is one, it counts as the dearest of those whose cost is known. Then the learner
+	// must keep records, and [New] reads them all.
 	Costs map[strategy.ArmID]float64
-	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the one that is chosen most, each as often. Without it, a
+	// Explore is the share of choices, in (0, ½], that goes to the arms that are cheaper than the one that is chosen most, or whose cost is not known, each as often. Without it, a
 	// cheap arm whose first outcomes were bad is hardly chosen again. 0 means 0.02.
 	Explore float64
 }
@@ -38,9 +40,24 @@ type Frugal struct {
 	learner strategy.Config
 
 	mu    sync.Mutex
-	costs []float64 // of each arm; NaN: not known
+	costs map[place][]tally // of each arm, by its outcomes
 	read  time.Time
 	asked int // how often, since then
+}
+
+// A place is a category and context. anywhere stands for all of them.
+type place struct {
+	category, context string
+	anywhere          bool
+}
+
+// A tally is the sum of costs of outcomes.
+type tally struct{ sum, n float64 }
+
+// An expense is what an arm is taken to cost.
+type expense struct {
+	cost    float64
+	unknown bool // no outcome told it
 }
 
 // New returns a Frugal, or all faults of its configuration, joined; each is a [*heed.ConfigError].
@@ -65,7 +82,7 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	}
 	err := found.Err()
 	if err == nil {
-		err = f.refresh(ctx, f.learner.Now())
+		err = f.refresh(ctx, f.learner.Now(), 0)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("money: %w", err)
@@ -73,56 +90,93 @@ func New(ctx context.Context, cfg Config) (*Frugal, error) {
 	return f, nil
 }
 
-// recent is how many outcomes tell what arms cost, and soon how many choices are made before they are asked again for an arm whose cost is unknown.
+// recent is how many outcomes tell what an arm costs, and how many are read anew. With fewer than few, what was known before is not replaced.
+// Soon is how many choices are made before they are read again for an arm whose cost is unknown.
 const (
 	recent = 2000
+	few    = 20
 	soon   = 16
 )
 
-// refresh reads what arms cost.
-func (f *Frugal) refresh(ctx context.Context, now time.Time) error {
-	sums, counts := make([]float64, len(f.learner.Arms)), make([]float64, len(f.learner.Arms))
+// refresh reads what arms cost from the newest records, at most limit; 0: all. An arm that is not among them keeps its cost.
+func (f *Frugal) refresh(ctx context.Context, now time.Time, limit int) error {
+	tallies := make(map[place][]tally)
 	if len(f.cfg.Costs) < len(f.learner.Arms) {
-		for r, err := range f.cfg.Learner.History(ctx, strategy.ChoiceFilter{Stage: strategy.Observed, Limit: recent}) {
+		for r, err := range f.cfg.Learner.History(ctx, strategy.ChoiceFilter{Stage: strategy.Observed, Limit: limit}) {
 			if err != nil {
 				return err
 			}
 			i := slices.IndexFunc(f.learner.Arms, func(a strategy.Arm) bool { return a.ID == r.Choice.Arm })
-			if i >= 0 && r.Result != nil {
-				sums[i] += r.Result.Cost
-				counts[i]++
+			if i < 0 || r.Result == nil {
+				continue
 			}
-		}
-	}
-	for i, arm := range f.learner.Arms {
-		cost, told := f.cfg.Costs[arm.ID]
-		if sums[i] /= counts[i]; told { // NaN without any
-			sums[i] = cost
+			for _, at := range []place{{r.Choice.Category, r.Choice.Context, false}, {anywhere: true}} {
+				if tallies[at] == nil {
+					tallies[at] = make([]tally, len(f.learner.Arms))
+				}
+				if t := &tallies[at][i]; t.n < recent {
+					t.sum += r.Result.Cost
+					t.n++
+				}
+			}
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.costs, f.read, f.asked = sums, now, 0
+	costs := make(map[place][]tally)
+	maps.Copy(costs, f.costs)
+	for at, fresh := range tallies {
+		for i, before := range costs[at] {
+			if fresh[i].n < min(before.n, few) {
+				fresh[i] = before
+			}
+		}
+		costs[at] = fresh
+	}
+	f.costs, f.read, f.asked = costs, now, 0
 	return nil
 }
 
-// known returns what arms cost, as far as that is known.
-func (f *Frugal) known(ctx context.Context) ([]float64, error) {
+// known returns what each arm costs in the place of a query.
+func (f *Frugal) known(ctx context.Context, q *strategy.Query) ([]expense, error) {
 	now := f.learner.Now()
 	f.mu.Lock()
 	f.asked++
-	due := now.Sub(f.read).Abs() >= f.learner.Refresh || f.asked >= soon && slices.ContainsFunc(f.costs, math.IsNaN)
-	costs := f.costs
+	expenses := f.expenses(q)
+	missing := slices.ContainsFunc(expenses, func(e expense) bool { return e.unknown })
+	due := now.Sub(f.read).Abs() >= f.learner.Refresh || f.asked >= soon && missing
 	f.mu.Unlock()
 	if !due {
-		return costs, nil
+		return expenses, nil
 	}
-	if err := f.refresh(ctx, now); err != nil {
+	if err := f.refresh(ctx, now, recent); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.costs, nil
+	return f.expenses(q), nil
+}
+
+// expenses needs the lock.
+func (f *Frugal) expenses(q *strategy.Query) []expense {
+	expenses := make([]expense, len(f.learner.Arms))
+	dearest := 0.
+	for i, arm := range f.learner.Arms {
+		cost, told := f.cfg.Costs[arm.ID]
+		for _, at := range []place{{q.Category, q.Context, false}, {anywhere: true}} {
+			if tallies := f.costs[at]; !told && tallies != nil && tallies[i].n > 0 {
+				cost, told = tallies[i].sum/tallies[i].n, true
+			}
+		}
+		expenses[i] = expense{cost, !told}
+		dearest = max(dearest, cost)
+	}
+	for i := range expenses {
+		if expenses[i].unknown {
+			expenses[i].cost = dearest
+		}
+	}
+	return expenses
 }
 
 // Select chooses an arm. The rules of [strategy.Learner.Select] hold. If beliefs or costs can't be read, the learner chooses by itself, and the
@@ -131,7 +185,7 @@ func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice,
 	if f.learner.Disabled || len(q.Shares) > 0 {
 		return f.cfg.Learner.Select(ctx, q)
 	}
-	costs, err := f.known(ctx)
+	costs, err := f.known(ctx, &q)
 	if err == nil {
 		q.Shares, err = f.shares(ctx, q, costs)
 	}
@@ -146,7 +200,7 @@ func (f *Frugal) Select(ctx context.Context, q strategy.Query) (strategy.Choice,
 const draws = 256
 
 // shares returns how often each permitted arm is the cheapest that is good enough. nil: the learner refuses the query.
-func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []float64) ([]float64, error) {
+func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []expense) ([]float64, error) {
 	beliefs, err := f.cfg.Learner.Beliefs(ctx, q)
 	if err != nil {
 		return nil, err
@@ -178,18 +232,18 @@ func (f *Frugal) shares(ctx context.Context, q strategy.Query, costs []float64) 
 		}
 		at := -1
 		for n, i := range of {
-			if drawn[n] >= f.cfg.Quality*best && (at < 0 || dearer(costs[of[at]], costs[i]) || costs[of[at]] == costs[i] && drawn[n] > drawn[at]) {
+			if drawn[n] >= f.cfg.Quality*best && (at < 0 || costs[i].cost < costs[of[at]].cost || costs[i].cost == costs[of[at]].cost && drawn[n] > drawn[at]) {
 				at = n
 			}
 		}
 		shares[at] += 1. / draws
 	}
-	f.explore(shares, func(n int) float64 { return costs[of[n]] })
+	f.explore(shares, func(n int) expense { return costs[of[n]] })
 	return shares, nil
 }
 
-// explore gives arms that are cheaper than the one with the greatest share their part of Explore.
-func (f *Frugal) explore(shares []float64, cost func(int) float64) {
+// explore gives arms that are cheaper than the one with the greatest share, or may be, their part of Explore.
+func (f *Frugal) explore(shares []float64, cost func(int) expense) {
 	lead, most := 0, 0.
 	for n, share := range shares {
 		if share > most {
@@ -198,7 +252,7 @@ func (f *Frugal) explore(shares []float64, cost func(int) float64) {
 	}
 	var cheaper []int
 	for n := range shares {
-		if dearer(cost(lead), cost(n)) {
+		if n != lead && (cost(n).unknown || cost(n).cost < cost(lead).cost) {
 			cheaper = append(cheaper, n)
 		}
 	}
@@ -212,9 +266,6 @@ func (f *Frugal) explore(shares []float64, cost func(int) float64) {
 		shares[n] += f.cfg.Explore / float64(len(cheaper))
 	}
 }
-
-// dearer reports whether a costs more than b. An unknown cost is the least.
-func dearer(a, b float64) bool { return a > b || math.IsNaN(b) && !math.IsNaN(a) }
 
 // A drawer draws rates from a belief, as a choice does: see [strategy.Belief].
 type drawer struct {

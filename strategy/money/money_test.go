@@ -315,3 +315,49 @@ func contains(arms []strategy.ArmID, arm strategy.ArmID) bool {
 	}
 	return false
 }
+
+// TestADearArmStaysDear, though thousands of outcomes of another category came since, and after a restart. An arm without a cost is not the cheapest.
+func TestADearArmStaysDear(t *testing.T) {
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	clock := func() time.Time { return now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	l, err := strategy.New(ctx, strategy.Config{
+		Store: st, Now: clock, Arms: []strategy.Arm{{ID: "small"}, {ID: "large"}, {ID: "new"}}, Pooling: strategy.Alone{}, Seed: rand.NewPCG(1, 2),
+	})
+	require.NoError(t, err)
+	give := func(category string, arm strategy.ArmID, n int, value, cost float64) {
+		for range n {
+			now = now.Add(time.Second)
+			c, err := l.Record(ctx, strategy.Query{Category: category}, arm, 0.5)
+			require.NoError(t, err)
+			_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Cost: cost})
+			require.NoError(t, err)
+		}
+	}
+	select500 := func(f *money.Frugal, category string) map[strategy.ArmID]int {
+		now = now.Add(time.Hour)
+		n := make(map[strategy.ArmID]int)
+		for range 500 { // their outcomes come tomorrow
+			c, err := f.Select(ctx, strategy.Query{Category: category})
+			require.NoError(t, err)
+			n[c.Arm]++
+		}
+		return n
+	}
+	give("law", "large", 200, 0.9, 10)
+	give("law", "small", 200, 0.88, 1)
+	f, err := money.New(ctx, money.Config{Learner: l, Quality: 0.9})
+	require.NoError(t, err)
+	give("other", "small", 2000, 0.5, 20) // dear there
+	again, err := money.New(ctx, money.Config{Learner: l, Quality: 0.9})
+	require.NoError(t, err)
+	for name, f := range map[string]*money.Frugal{"the same": f, "after a restart": again} {
+		n := select500(f, "law")
+		assert.Greater(t, n["small"], 450, "%s: %v", name, n)
+		assert.Positive(t, n["new"], "%s: it is tried now and then, so that its cost becomes known", name)
+	}
+	give("other", "large", 20, 0.5, 10)
+	n := select500(again, "other")
+	assert.Greater(t, n["large"], n["small"], "%v: there it is the cheaper one", n)
+}
