@@ -60,12 +60,13 @@ type ExperimentConfig struct {
 	// Error, if it is not 0, makes a race of the experiment: requests go to the variant that seems best, and to the one that may yet be better, in place of
 	// the Shares. There is enough to decide by when every other variant is surely worse, or better by at most Indifference of success. From
 	// then on all requests go to the winner. Error is the probability with which that is ever wrong, in (0, ½), however often one looks. A
-	// key may move to another variant as the shares change. It can't be had in Shadow. Indifference 0 means 0.01.
+	// key may move to another variant as the shares change. While the store can't be read, the Shares hold, and the Observer is told. It can't
+	// be had in Shadow. Indifference 0 means 0.01.
 	Error, Indifference float64
 	// Now is the clock. nil means time.Now.
 	Now func() time.Time
 	// Observer is told of each outcome ([heed.Counted], with the variant as its subject), of repeated ones ([heed.Duplicate]),
-	// and of failures in shadow ([heed.Failed]).
+	// and of failures in shadow and of reading the race ([heed.Failed]).
 	Observer heed.Observer
 }
 
@@ -192,9 +193,10 @@ func (e *Experiment) variant(ctx context.Context, r *Request) (int, error) {
 	var raced []float64
 	if e.cfg.Error > 0 {
 		var err error
-		if raced, err = e.shares(ctx); err != nil {
-			return 0, err
-		}
+		raced, err = e.shares(ctx)
+		e.watch.Failed(ctx, "read the race", err)
+	}
+	if raced != nil {
 		left /= e.total
 	}
 	for i := range e.cfg.Variants {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,7 +20,9 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
 )
 
 // says is a strategy that always gives this answer.
@@ -439,4 +442,65 @@ func TestConcurrentExperiment(t *testing.T) {
 	r := report(t, e)
 	assert.Equal(t, 400, r.Variants[0].Decisions)
 	assert.Equal(t, 400, r.Variants[1].Decisions+r.Variants[1].Skipped)
+}
+
+// TestReplacedOutcomesOpenARace: there are as many as before, and they say the opposite.
+func TestReplacedOutcomesOpenARace(t *testing.T) {
+	e := experiment(t, decision.ExperimentConfig{Error: 0.05})
+	chosen := func() (names []string) {
+		for n := range 50 {
+			result, err := e.Decide(ctx, decision.Request{EventID: fmt.Sprint(n), Text: "x"})
+			require.NoError(t, err)
+			names = append(names, result.Variant)
+		}
+		return slices.Compact(names)
+	}
+	for n := range 30 {
+		observe(t, e, "a", fmt.Sprint("a", n), 1)
+		observe(t, e, "b", fmt.Sprint("b", n), 0)
+	}
+	assert.Equal(t, []string{"a"}, chosen())
+	for n := range 30 {
+		for variant, reward := range map[string]float64{"a": 0, "b": 1} {
+			id := fmt.Sprint(variant, n)
+			require.NoError(t, e.Observe(ctx, decision.ExperimentOutcome{Variant: variant, ID: id + "'", Replaces: id, Reward: reward}))
+		}
+	}
+	assert.Equal(t, "b", report(t, e).Best)
+	assert.Equal(t, []string{"b"}, chosen())
+}
+
+// away is a store whose reads fail.
+type away struct {
+	store.Store
+	fails bool
+}
+
+func (s *away) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
+	if s.fails {
+		return errors.New("the store is away")
+	}
+	return s.Store.Read(ctx, into, cells, refs, finds...)
+}
+
+// TestARaceWithoutItsStore goes by the shares, and the observer is told.
+func TestARaceWithoutItsStore(t *testing.T) {
+	st := &away{Store: newStore((&clock{}).Now)}
+	var told []string
+	e := experiment(t, decision.ExperimentConfig{Store: st, Error: 0.05, Observer: func(_ context.Context, n heed.Notice) {
+		if f, ok := n.(heed.Failed); ok {
+			told = append(told, f.What)
+		}
+	}})
+	even := experiment(t, decision.ExperimentConfig{})
+	st.fails = true
+	for n := range 50 {
+		r := decision.Request{EventID: fmt.Sprint(n), Text: "x"}
+		got, err := e.Decide(ctx, r)
+		require.NoError(t, err)
+		wanted, err := even.Decide(ctx, r)
+		require.NoError(t, err)
+		assert.Equal(t, wanted.Variant, got.Variant)
+	}
+	assert.Contains(t, told, "read the race")
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/limits"
+	"github.com/heedhq/heed/internal/winner"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/prompt"
@@ -371,13 +372,18 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	if aboutNotes(arms) && len(notes) == 0 {
 		return nil
 	}
-	choice, err := chooser.Select(ctx, p.query(notes))
-	if err != nil {
+	if a.frozen.Load() {
+		ctx = winner.Freeze(ctx)
+	}
+	var choice strategy.Choice
+	err := host.Call("Config.Choose", func() (err error) { choice, err = chooser.Select(ctx, p.query(notes)); return err })
+	if err != nil && (choice.Arm == "" || ctx.Err() != nil) {
 		return err
 	}
 	if choice.Learner() != learner.Config().Name || !slices.ContainsFunc(arms, func(arm Arm) bool { return arm.ID == string(choice.Arm) }) {
-		return &heed.ConfigError{Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is none of the learner's"}
+		return errors.Join(err, &heed.ConfigError{Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is none of the learner's"})
 	}
+	a.watch.Failed(ctx, "choose an arm", err) // there is one all the same
 	p.take(choice, arms)
 	return nil
 }

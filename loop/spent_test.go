@@ -118,3 +118,62 @@ func TestAChooserThatFails(t *testing.T) {
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "Arms[0].InputPrice", fault.Field)
 }
+
+// TestAChooserInTrouble: its choice is used where there is one, and its panic stays an error.
+func TestAChooserInTrouble(t *testing.T) {
+	away := errors.New("away")
+	var told []error
+	var learner *strategy.Learner
+	var how chooses
+	w := newWorld(t, loop.Config{
+		Arms: twoArms,
+		Choose: func(_ context.Context, l *strategy.Learner) (loop.Chooser, error) {
+			learner = l
+			return chooses(func(ctx context.Context, q strategy.Query) (strategy.Choice, error) { return how(ctx, q) }), nil
+		},
+		Observer: func(_ context.Context, n heed.Notice) {
+			if f, ok := n.(heed.Failed); ok {
+				told = append(told, f.Err)
+			}
+		},
+	})
+	how = func(ctx context.Context, q strategy.Query) (strategy.Choice, error) {
+		c, err := learner.Select(ctx, q)
+		return c, errors.Join(err, away)
+	}
+	answer, err := w.Answer(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	assert.NotEmpty(t, answer.Plan.Arm.ID)
+	require.Len(t, told, 1)
+	require.ErrorIs(t, told[0], away)
+	how = func(context.Context, strategy.Query) (strategy.Choice, error) { return strategy.Choice{}, away }
+	_, err = w.Answer(ctx, loop.Event{Text: full})
+	require.ErrorIs(t, err, away)
+	how = func(context.Context, strategy.Query) (strategy.Choice, error) { panic("oh") }
+	_, err = w.Answer(ctx, loop.Event{Text: full})
+	var panicked *heed.PanicError
+	require.ErrorAs(t, err, &panicked)
+}
+
+// TestAFrozenAgentEndsNoRace, though there is enough.
+func TestAFrozenAgentEndsNoRace(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: twoArms, ArmsIgnoreSilence: true})
+	for range 60 {
+		w.clock.Advance(time.Minute)
+		a := w.answer(loop.Event{Text: "x", Person: "ann"})
+		worked := a.Plan.Arm.ID == twoArms[0].ID
+		require.NoError(t, w.Outcome(ctx, a.ID, loop.Outcome{Success: &worked}))
+	}
+	w.cfg.Choose = func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) {
+		return best.New(ctx, best.Config{Learner: l})
+	}
+	agent := w.again()
+	for _, frozen := range []bool{true, false} {
+		agent.Freeze(frozen)
+		_, err := agent.Answer(ctx, loop.Event{Text: "x", Person: "ann"})
+		require.NoError(t, err)
+		ended, err := best.Winners(ctx, agent.Strategy())
+		require.NoError(t, err)
+		assert.Equal(t, frozen, len(ended) == 0)
+	}
+}

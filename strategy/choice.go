@@ -255,7 +255,7 @@ func (c *Choice) UnmarshalJSON(data []byte) error {
 type kinds struct{ arm, given, sessions, resets, parameter string }
 
 func kindsOf(learner string) kinds {
-	return kinds{cells.ArmKind(learner), learner + ".given", learner + ".sessions", learner + ".resets", learner + ".parameter"}
+	return kinds{cells.ArmKind(learner), learner + ".given", learner + ".sessions", cells.ResetsKind(learner), learner + ".parameter"}
 }
 
 // A space is where a learner's cells of one segment are.

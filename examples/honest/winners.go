@@ -78,10 +78,10 @@ type race struct {
 func runRace(rates []float64, topTwo bool, rng *rand.Rand) (r race) {
 	records := make([]winner.Record, len(rates))
 	shares := slices.Repeat([]float64{1 / float64(len(rates))}, len(rates))
-	best, looked := slices.Max(rates), 0.
+	best, looked := slices.Max(rates), winner.Seen{}
 	for r.winner = -1; r.winner < 0 && r.samples < raceLimit; {
-		if winner.Due(looked, r.samples) {
-			looked = r.samples
+		if now := (winner.Seen{Outcomes: r.samples}); looked.Due(now) {
+			looked = now
 			if r.winner = winner.Stop(records, miss, 0); topTwo {
 				shares = winner.Shares(records)
 			}

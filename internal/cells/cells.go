@@ -16,6 +16,14 @@ func Arm(learner, scope, item, arm string) evidence.Cell {
 // ArmKind returns the kind of a learner's cells of arms.
 func ArmKind(learner string) string { return learner + ".arm" }
 
+// Resets returns the cell that counts how often an item was reset, or its segment where item is "".
+func Resets(learner, scope, item string) evidence.Cell {
+	return evidence.Cell{Kind: ResetsKind(learner), Scope: scope, Item: item, Name: "resets"}
+}
+
+// ResetsKind returns the kind of the cells of [Resets].
+func ResetsKind(learner string) string { return learner + ".resets" }
+
 // Scope writes category and context as one text from which both can be told.
 func Scope(category, context string) string {
 	if strings.ContainsAny(category, `/"`) || category == "" && context == "" {

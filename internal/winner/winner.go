@@ -2,14 +2,19 @@
 package winner
 
 import (
+	"context"
 	"math"
+	"slices"
 
 	"github.com/heedhq/heed/evidence"
 )
 
 // A Record is what one way has shown: how much its outcomes weigh in all, and the sum of their rewards, each in [0, 1]. A weight is at
 // most 1.
-type Record struct{ Mass, Reward float64 }
+type Record struct {
+	Mass   float64 `json:"mass"`
+	Reward float64 `json:"reward"`
+}
 
 // Of returns the record of sums.
 func Of(s evidence.Sums) Record {
@@ -172,5 +177,44 @@ func challenger(records []Record, leader int) int {
 	return at
 }
 
-// Due reports whether the evidence has grown so much since the last look that another one may tell more: by a fiftieth.
-func Due(before, now float64) bool { return now >= before*1.02 || now < before }
+// Refuted reports whether it is sure that some way is better than the one of the lead by more than indifference. Over all times at which
+// it is asked, it is wrong with a probability of at most miss.
+func Refuted(records []Record, lead int, miss, indifference float64) bool {
+	first, wanted := records[lead], enough(len(records), miss)
+	return slices.ContainsFunc(records, func(r Record) bool {
+		return r.Mass > 0 && r.Mean()-first.Mean() > indifference && Against(first, r, -indifference) >= wanted
+	})
+}
+
+// Seen is what there was at a look: how many outcomes of all ways, and their sums, before any limits.
+type Seen struct {
+	Outcomes float64
+	Sums     []Record
+}
+
+// Due reports whether another look may tell more: outcomes have grown by a fiftieth, or some were taken back.
+func (s Seen) Due(now Seen) bool {
+	return now.Outcomes >= s.Outcomes*1.02 || now.Outcomes < s.Outcomes || Lost(s.Sums, now.Sums)
+}
+
+// Lost reports whether outcomes were taken back: further ones only add to what each way gained, and to what it missed.
+func Lost(before, now []Record) bool {
+	less := func(now, before float64) bool { return now < before-1e-9*max(1, before) }
+	if len(before) != len(now) {
+		return true
+	}
+	for i, b := range before {
+		if n := now[i]; less(n.Reward, b.Reward) || less(n.Mass-n.Reward, b.Mass-b.Reward) {
+			return true
+		}
+	}
+	return false
+}
+
+type frozen struct{}
+
+// Freeze returns a context for which no race ends nor opens: it goes on as it stands.
+func Freeze(ctx context.Context) context.Context { return context.WithValue(ctx, frozen{}, true) }
+
+// Frozen reports whether a context is one of Freeze.
+func Frozen(ctx context.Context) bool { return ctx.Value(frozen{}) != nil }

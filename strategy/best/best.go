@@ -47,10 +47,12 @@ type Race struct {
 
 // A look is what was found at the last look at a race.
 type look struct {
-	mass   float64 // of the evidence then
-	arms   int
+	seen   winner.Seen
+	resets uint64
 	shares []float64
 }
+
+func (l *look) due(s *state) bool { return l.resets != s.resets || l.seen.Due(s.seen) }
 
 // maxLooks bounds the looks that are remembered.
 const maxLooks = 10_000
@@ -80,18 +82,35 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 
 // An ending is the record of a race that has ended.
 type ending struct {
-	ID           string           `json:"id"`
-	Learner      string           `json:"learner"`
-	Category     string           `json:"category,omitempty"`
-	Context      string           `json:"context,omitempty"`
-	Item         string           `json:"item,omitempty"`
-	Arm          strategy.ArmID   `json:"arm"`
-	Arms         []strategy.ArmID `json:"arms"`
-	Masses       []float64        `json:"masses"` // of the arms' evidence then
-	Outcomes     uint64           `json:"outcomes"`
-	Error        float64          `json:"error"`
-	Indifference float64          `json:"indifference"`
-	At           time.Time        `json:"at"`
+	ID       string           `json:"id"`
+	Learner  string           `json:"learner"`
+	Category string           `json:"category,omitempty"`
+	Context  string           `json:"context,omitempty"`
+	Item     string           `json:"item,omitempty"`
+	Arm      strategy.ArmID   `json:"arm"`
+	Arms     []strategy.ArmID `json:"arms"`
+	Sums     []winner.Record  `json:"sums"`   // of the arms' outcomes then, before any limits
+	Resets   uint64           `json:"resets"` // how often the race's evidence had been reset
+	verdict
+	Also []verdict `json:"also,omitempty"` // of processes with other settings
+}
+
+// A verdict says by which settings a race has ended, when, and after how many outcomes.
+type verdict struct {
+	Error        float64   `json:"error"`
+	Indifference float64   `json:"indifference"`
+	Outcomes     uint64    `json:"outcomes"`
+	At           time.Time `json:"at"`
+}
+
+// by returns the verdict that is as strict as the settings, and whether there is one.
+func (e *ending) by(cfg *Config) (verdict, bool) {
+	for _, v := range append([]verdict{e.verdict}, e.Also...) {
+		if v.Error <= cfg.Error && v.Indifference <= cfg.Indifference {
+			return v, true
+		}
+	}
+	return verdict{}, false
 }
 
 var endings = records.Kind[ending]{
@@ -124,9 +143,11 @@ type state struct {
 	query    strategy.Query
 	records  []winner.Record
 	counts   []uint64
-	mass     float64
+	seen     winner.Seen
+	resets   uint64
 	outcomes uint64
 	ended    records.Kept[ending]
+	over     bool // the race has ended, also by the settings of this process
 }
 
 // read reads how the race of a query stands.
@@ -141,8 +162,12 @@ func (r *Race) read(ctx context.Context, q strategy.Query) (s state, err error) 
 	for i, arm := range l.Arms {
 		wanted[i] = cells.Arm(l.Name, scope, q.Item, string(arm.ID))
 	}
+	resets := []evidence.Cell{cells.Resets(l.Name, scope, "")}
+	if q.Item != "" {
+		resets = append(resets, cells.Resets(l.Name, scope, q.Item))
+	}
 	var read store.Snapshot
-	if err := l.Store.Read(ctx, &read, wanted, []store.Ref{endings.Ref(s.id)}); err != nil {
+	if err := l.Store.Read(ctx, &read, append(wanted, resets...), []store.Ref{endings.Ref(s.id)}); err != nil {
 		return s, fmt.Errorf("best: %w", err)
 	}
 	if s.ended, err = endings.Of(read.Records[0]); err != nil {
@@ -150,50 +175,68 @@ func (r *Race) read(ctx context.Context, q strategy.Query) (s state, err error) 
 	}
 	now, parts := evidence.InstantOf(l.Now()), read.Parts
 	for i, cell := range wanted {
-		n := 0
+		n, all := 0, evidence.Sums{}
 		for ; n < len(parts) && parts[n].Cell == cell; n++ {
 			s.counts[i] += parts[n].Tally.N()
+			all = all.Plus(parts[n].Tally.At(now))
 		}
 		s.records[i] = winner.Of(l.Caps.Pool(parts[:n], now))
-		s.mass += s.records[i].Mass
+		s.seen.Sums = append(s.seen.Sums, winner.Of(all))
 		s.outcomes += s.counts[i]
 		parts = parts[n:]
 	}
+	for _, part := range parts {
+		s.resets += part.Tally.N()
+	}
+	s.seen.Outcomes = float64(s.outcomes)
 	return s, nil
 }
 
 // settle ends the race if there is enough, and opens it anew if its end no longer holds.
 func (r *Race) settle(ctx context.Context, s *state) error {
-	if s.ended.Revision > 0 {
-		if r.holds(s) {
-			return nil
-		}
-	} else if last, ok := r.last(s.id); ok && last.arms == len(s.records) && !winner.Due(last.mass, s.mass) {
+	ended, holds := s.ended.Revision > 0, r.judge(s)
+	if s.over {
 		return nil
 	}
 	best := winner.Stop(s.records, r.cfg.Error, r.cfg.Indifference)
-	if best < 0 && s.ended.Revision == 0 {
+	if best < 0 && (holds || !ended) || winner.Frozen(ctx) {
 		return nil
 	}
-	return r.commit(ctx, s, best)
+	return r.commit(ctx, s, best, holds)
 }
 
-// holds reports whether the end of a race still stands: for the same arms and settings, and on evidence that is still there.
+// judge finds out whether a race is over, and reports whether its end holds, if only by other settings.
+func (r *Race) judge(s *state) (holds bool) {
+	s.over = false
+	if s.ended.Revision > 0 && r.holds(s) {
+		_, s.over = s.ended.Value.by(&r.cfg)
+		return true
+	}
+	return false
+}
+
+// holds reports whether the end of a race still stands: for the same arms, on outcomes that were neither taken back nor reset, and where
+// it is not sure by now that another arm is better.
 func (r *Race) holds(s *state) bool {
 	e := &s.ended.Value
-	if e.Error != r.cfg.Error || e.Indifference != r.cfg.Indifference || len(e.Arms) != len(s.records) || len(e.Masses) != len(s.records) {
+	if e.Resets != s.resets || len(e.Arms) != len(s.records) || winner.Lost(e.Sums, s.seen.Sums) {
 		return false
 	}
+	lead := -1
 	for i, arm := range r.learner.Arms {
-		if e.Arms[i] != arm.ID || s.records[i].Mass < e.Masses[i]*(1-1e-9) {
+		if e.Arms[i] != arm.ID {
 			return false
 		}
+		if arm.ID == e.Arm {
+			lead = i
+		}
 	}
-	return true
+	return lead >= 0 && !winner.Refuted(s.records, lead, e.Error, e.Indifference)
 }
 
-// commit stores the end of a race, or that it is open again, with an entry in the audit. Who is slower takes what the other has stored.
-func (r *Race) commit(ctx context.Context, s *state, best int) error {
+// commit stores the end of a race, or that it is open again, with an entry in the audit. Where an end holds by other settings, it stays, and
+// gets one more verdict. Who is slower takes what the other has stored.
+func (r *Race) commit(ctx context.Context, s *state, best int, holds bool) error {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	b := store.Batch{}
 	entry := store.AuditEntry{
@@ -207,13 +250,18 @@ func (r *Race) commit(ctx context.Context, s *state, best int) error {
 	} else {
 		e := ending{
 			ID: s.id, Learner: r.learner.Name, Category: s.query.Category, Context: s.query.Context, Item: s.query.Item, Arm: r.learner.Arms[best].ID,
-			Outcomes: s.outcomes, Error: r.cfg.Error, Indifference: r.cfg.Indifference, At: now,
+			verdict: verdict{r.cfg.Error, r.cfg.Indifference, s.outcomes, now},
 		}
-		for i, arm := range r.learner.Arms {
-			e.Arms, e.Masses = append(e.Arms, arm.ID), append(e.Masses, s.records[i].Mass)
+		if was := &before.Value; holds && was.Arm == e.Arm {
+			e.Also = append(slices.Clone(was.Also), e.verdict)
+			e.verdict = was.verdict
+		}
+		e.Sums, e.Resets = s.seen.Sums, s.resets
+		for _, arm := range r.learner.Arms {
+			e.Arms = append(e.Arms, arm.ID)
 		}
 		entry.Action = r.learner.Name + ".winner"
-		entry.Reason = fmt.Sprintf("%s is best, with an error of at most %v, after %d outcomes", e.Arm, e.Error, e.Outcomes)
+		entry.Reason = fmt.Sprintf("%s is best, with an error of at most %v, after %d outcomes", e.Arm, r.cfg.Error, s.outcomes)
 		b.Records = append(b.Records, endings.Record(e, before.Revision))
 		s.ended.Value = e
 	}
@@ -221,13 +269,16 @@ func (r *Race) commit(ctx context.Context, s *state, best int) error {
 	receipts, err := r.learner.Store.Commit(ctx, b)
 	if errors.Is(err, heed.ErrConflict) {
 		*s, err = r.read(ctx, s.query)
+		if err == nil {
+			r.judge(s)
+		}
 		return err
 	}
 	if err != nil {
 		return fmt.Errorf("best: %w", err)
 	}
 	if best >= 0 {
-		s.ended.Revision = receipts[0].Revision
+		s.ended.Revision, s.over = receipts[0].Revision, true
 	}
 	return nil
 }
@@ -245,7 +296,7 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	var of []winner.Record
 	lead := -1
 	add := func(i int) {
-		if s.ended.Revision > 0 && r.learner.Arms[i].ID == s.ended.Value.Arm {
+		if s.over && r.learner.Arms[i].ID == s.ended.Value.Arm {
 			lead = len(of)
 		}
 		of = append(of, s.records[i])
@@ -267,7 +318,7 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 		return r.settled(len(of), lead)
 	case !all:
 		return winner.Shares(of)
-	case ok && last.arms == len(of) && !winner.Due(last.mass, s.mass):
+	case ok && !last.due(s):
 		return last.shares
 	}
 	shares := winner.Shares(of)
@@ -276,7 +327,7 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	if len(r.looks) >= maxLooks {
 		clear(r.looks)
 	}
-	r.looks[s.id] = look{s.mass, len(of), shares}
+	r.looks[s.id] = look{s.seen, s.resets, shares}
 	return shares
 }
 

@@ -3,6 +3,7 @@ package best_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -301,4 +302,120 @@ func TestWithoutTheStore(t *testing.T) {
 	_, err = r.Select(ctx, strategy.Query{Arms: []strategy.ArmID{"x"}})
 	var fault *heed.InputError
 	assert.ErrorAs(t, err, &fault)
+}
+
+// ended plays a race over a and b, where a always succeeds and b never, until it is over. It returns the choices of a.
+func (b *bench) ended(r *best.Race) (mine []strategy.Choice) {
+	for range 60 {
+		b.now = b.now.Add(time.Second)
+		c, err := r.Select(ctx, strategy.Query{Category: "triage"})
+		require.NoError(b.t, err)
+		b.tell(c, map[strategy.ArmID]float64{"a": 1, "b": -1}[c.Arm])
+		if c.Arm == "a" {
+			mine = append(mine, c)
+		}
+	}
+	require.Equal(b.t, strategy.ArmID("a"), b.report(r).Leader)
+	require.True(b.t, b.report(r).Ended)
+	return mine
+}
+
+func (b *bench) tell(c strategy.Choice, value float64) {
+	_, err := b.learner.Observe(ctx, strategy.Outcome{Choice: c, ID: "first", Value: value, Confidence: 1})
+	require.NoError(b.t, err)
+}
+
+// TestACorrectionOpensTheRace: as many outcomes as before now speak against the winner.
+func TestACorrectionOpensTheRace(t *testing.T) {
+	b := newBench(t, nil)
+	r := b.race(best.Config{}, strategy.Config{})
+	for _, c := range b.ended(r) {
+		_, err := b.learner.Revise(ctx, []string{"first"}, []strategy.Outcome{{Choice: c, ID: "second", Value: -1, Confidence: 1}}, "kim")
+		require.NoError(t, err)
+	}
+	assert.False(t, b.report(r).Ended)
+	assert.Positive(t, b.play(r, 60)["b"])
+	assert.Contains(t, b.actions(), "strategy.reopen")
+}
+
+// TestAResetOpensTheRace, also where as many late outcomes came before anybody looked.
+func TestAResetOpensTheRace(t *testing.T) {
+	b := newBench(t, nil)
+	r := b.race(best.Config{}, strategy.Config{})
+	b.ended(r)
+	var late []strategy.Choice
+	for n := range 120 {
+		c, err := b.learner.Record(ctx, strategy.Query{Category: "triage"}, []strategy.ArmID{"a", "b"}[n%2], 0.5)
+		require.NoError(t, err)
+		late = append(late, c)
+	}
+	require.NoError(t, b.learner.Reset(ctx, strategy.Reset{Category: "triage", Actor: "kim", Reason: "a new model"}))
+	for n, c := range late {
+		b.tell(c, float64(1-n/2%2*2)) // half of either arm's are good
+	}
+	assert.False(t, b.report(r).Ended)
+}
+
+// TestARefutedWinnerIsNone: it is sure by now that the other is better.
+func TestARefutedWinnerIsNone(t *testing.T) {
+	b := newBench(t, nil)
+	r := b.race(best.Config{}, strategy.Config{})
+	b.ended(r)
+	for range 300 {
+		for arm, value := range map[strategy.ArmID]float64{"a": -1, "b": 1} {
+			c, err := b.learner.Record(ctx, strategy.Query{Category: "triage"}, arm, 0.5)
+			require.NoError(t, err)
+			b.tell(c, value)
+		}
+	}
+	report := b.report(r)
+	assert.True(t, report.Ended)
+	assert.Equal(t, strategy.ArmID("b"), report.Leader)
+}
+
+// TestARaceLooksAgainWhereSourcesAreLimited: what counts of twelve people no longer grows, and changes all the same.
+func TestARaceLooksAgainWhereSourcesAreLimited(t *testing.T) {
+	b := newBench(t, nil)
+	r := b.race(best.Config{}, strategy.Config{Guarded: true})
+	last := 0
+	for n := range 1300 {
+		b.now = b.now.Add(time.Minute)
+		c, err := r.Select(ctx, strategy.Query{Category: "triage"})
+		require.NoError(t, err)
+		value := 1.
+		if n < 240 && b.luck.Float64() < 0.5 || n >= 240 && c.Arm == "a" {
+			value = -1
+		}
+		if n >= 1200 && c.Arm == "b" {
+			last++
+		}
+		_, err = b.learner.Observe(ctx, strategy.Outcome{Choice: c, Value: value, Confidence: 1, Source: fmt.Sprint(n % 12)})
+		require.NoError(t, err)
+	}
+	assert.True(t, b.report(r).Ended)
+	assert.Equal(t, 100, last)
+}
+
+// TestOtherSettingsJudgeOnce: the end stays what it was, and counts for a stricter process when that one has enough, too.
+func TestOtherSettingsJudgeOnce(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 1})
+	strict := b.race(best.Config{Error: 1e-9, Indifference: 0.001}, strategy.Config{})
+	other := b.race(best.Config{Error: 0.04, Indifference: 0.02}, strategy.Config{})
+	r := b.race(best.Config{}, strategy.Config{})
+	for !b.report(r).Ended {
+		b.play(r, 1)
+	}
+	first := b.report(r)
+	assert.False(t, b.report(strict).Ended, "it wants more")
+	for range 100 {
+		for _, race := range []*best.Race{r, other, strict} {
+			b.play(race, 1)
+		}
+	}
+	assert.Equal(t, first.Needed, b.report(r).Needed)
+	assert.Equal(t, first.At, b.report(r).At)
+	assert.True(t, b.report(strict).Ended)
+	assert.Greater(t, b.report(strict).Needed, first.Needed)
+	assert.LessOrEqual(t, len(b.actions()), 3)
+	assert.NotContains(t, b.actions(), "strategy.reopen")
 }

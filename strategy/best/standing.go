@@ -60,9 +60,10 @@ func (r *Race) standing(s *state) Standing {
 			lead = i
 		}
 	}
-	if s.ended.Revision > 0 {
+	if s.over {
 		e := &s.ended.Value
-		standing.Ended, standing.At, standing.Needed = true, e.At, e.Outcomes
+		by, _ := e.by(&r.cfg)
+		standing.Ended, standing.At, standing.Needed = true, by.At, by.Outcomes
 		for i, arm := range r.learner.Arms {
 			if arm.ID == e.Arm {
 				lead, known = i, true
@@ -99,7 +100,7 @@ func Winners(ctx context.Context, learner *strategy.Learner) (all []Standing, er
 		if err != nil {
 			return nil, err
 		}
-		if s.ended.Revision > 0 {
+		if r.judge(&s); s.over {
 			all = append(all, r.standing(&s))
 		}
 	}
