@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ type replayed struct {
 	Mean float64  `json:"mean"`
 	Low  *float64 `json:"low,omitempty"`
 	High *float64 `json:"high,omitempty"`
+	// Unsteady says that parts of the log contradict each other, so that the interval says nothing.
+	Unsteady bool `json:"unsteady,omitempty"`
 }
 
 // A replayReport is what the command answers.
@@ -49,7 +52,8 @@ type replayReport struct {
 	Texts        int      `json:"texts,omitempty"` // without an item, which have one of a partition now
 	Propensities string   `json:"propensities"`    // told, counted or none: all arms were tried
 	LeftOut      int      `json:"left_out,omitempty"`
-	Judged       int      `json:"judged"` // the requests that the policies are compared on: the second half of a log
+	Sorted       bool     `json:"sorted,omitempty"` // the file had the requests in another order than that of their times
+	Judged       int      `json:"judged"`           // the requests that the policies are compared on: the second half of a log
 	Policies     []policy `json:"policies"`
 	Wrote        string   `json:"wrote,omitempty"`
 	Learner      string   `json:"learner,omitempty"`
@@ -75,6 +79,7 @@ func (cmd *replayCommand) Run(s *session) error {
 			return fmt.Errorf("a request of %s is in the future: correct its time", q.At.Format(time.RFC3339))
 		}
 	}
+	sorted := inOrder(table)
 	texts, err := divide(s.ctx, table, partition.Config{})
 	if err != nil {
 		return err
@@ -83,7 +88,7 @@ func (cmd *replayCommand) Run(s *session) error {
 	if err != nil {
 		return err
 	}
-	report.Texts = texts
+	report.Texts, report.Sorted = texts, sorted
 	if s.DB != "" && !cmd.DryRun {
 		if report.Wrote, err = cmd.write(s, table, now); err != nil {
 			return err
@@ -91,6 +96,16 @@ func (cmd *replayCommand) Run(s *session) error {
 		report.Learner = cmd.Name
 	}
 	return s.answer(report, report.print)
+}
+
+// inOrder puts the requests of a log in the order of their times, if all have one. It reports whether they were in another.
+func inOrder(table *past.File) bool {
+	byTime := func(a, b past.Request) int { return a.At.Compare(b.At) }
+	if slices.ContainsFunc(table.Requests, func(q past.Request) bool { return q.At.IsZero() }) || slices.IsSortedFunc(table.Requests, byTime) {
+		return false
+	}
+	slices.SortStableFunc(table.Requests, byTime)
+	return true
 }
 
 func readPast(name, format string) (*past.File, error) {

@@ -209,7 +209,7 @@ func estimated(name string, log []past.Request, costs bool, takes func(past.Requ
 func interval90(log []offpolicy.Logged, unit float64) (replayed, error) {
 	e, err := offpolicy.SelfNormalized(log, replayLevel)
 	low, high := e.Low*unit, e.High*unit
-	return replayed{Mean: e.Value * unit, Low: &low, High: &high}, err
+	return replayed{Mean: e.Value * unit, Low: &low, High: &high, Unsteady: e.Unsteady}, err
 }
 
 func (r *replayReport) print(p *printer) {
@@ -220,6 +220,9 @@ func (r *replayReport) print(p *printer) {
 		p.line("Every arm was tried for every request, so nothing is estimated. heed learned as it went, in a shuffled order.")
 	case "counted":
 		p.line("Propensities are not known. They are taken from how often each item had each arm, which is right only if the arm was chosen whatever the request was like.")
+	}
+	if r.Sorted {
+		p.line("The requests were put in the order of their times.")
 	}
 	if r.Texts > 0 {
 		p.line("%s without an item were divided by their form: see package strategy/partition.", plural(uint64(r.Texts), "text", "texts"))
@@ -244,6 +247,17 @@ func (r *replayReport) print(p *printer) {
 		t.add(cells...)
 	}
 	t.print(p)
+	var unsteady []string
+	for _, policy := range r.Policies {
+		if policy.Reward.Unsteady || policy.Cost != nil && policy.Cost.Unsteady {
+			unsteady = append(unsteady, show(policy.Policy))
+		}
+	}
+	if len(unsteady) > 0 {
+		p.printf("\n")
+		p.line("Parts of the log contradict each other about %s. An arm changed meanwhile, or the log is not in the order of the choices. The widest intervals say nothing.",
+			strings.Join(unsteady, ", "))
+	}
 	if r.Wrote != "" {
 		p.printf("\n")
 		p.line("Wrote %s: the learner is %s, with the arms %s.", show(r.Wrote), show(r.Learner), strings.Join(texts(r.Arms, show), ", "))

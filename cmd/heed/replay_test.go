@@ -218,6 +218,9 @@ func TestReplayFaults(t *testing.T) {
 		"all outcomes are of Qwen3-8B: give the files of the other":    {llm},
 		"replay each by itself":                                        {llm, write("log.csv", "arm,outcome\na,1\n")},
 		`the format "csv" is none of log`:                              {llm, "--format", "csv"},
+		"two.json:1:80: has more after the object: give each object a": {write("two.json", `{"model_name": "m", "dataset_name": "d", "records": [{"index": 1, "score": 1}]}{}`)},
+		"the index 1 is there twice":                                   {write("dup.json", `{"model_name": "m", "records": [{"index": 1, "score": 1}, {"index": 1, "score": 0}]}`)},
+		"wide.csv:1:1: has 1001 columns, may have 1000":                {write("wide.csv", "arm"+strings.Repeat(",x", 1000)+"\n")},
 		"requests lack outcomes of some of the 2 arms: give the files": {llm, write("other.json", `{"model_name": "m", "dataset_name": "x", "records": [{"index": 1, "score": 1}]}`)},
 	} {
 		r := call{args: append([]string{"replay"}, args...)}.run(t)
@@ -263,4 +266,43 @@ func TestWinnersAndSavings(t *testing.T) {
 	db := sqliteFile(t)
 	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models", "winners"}}.run(t).out, "There are no winners here.")
 	assert.Contains(t, call{args: []string{"--db", db, "strategy", "--learner", "models", "saved"}}.run(t).err, "keeps no records of its choices")
+}
+
+// TestReplayOfALogOutOfOrder: with times the log is put in order. Without, a log that is sorted by its outcomes has no narrow interval.
+func TestReplayOfALogOutOfOrder(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(7, 8))
+	var good, bad, timedGood, timedBad strings.Builder
+	for n := range 600 {
+		arm, to, timed := "a", &bad, &timedBad
+		if rng.Float64() < 0.5 {
+			arm = "b"
+		}
+		if rng.Float64() < 0.7 {
+			to, timed = &good, &timedGood
+		}
+		outcome := to == &good
+		fmt.Fprintf(to, "%s,%v,0.5\n", arm, outcome)
+		fmt.Fprintf(timed, "%s,%v,0.5,%s\n", arm, outcome, start.Add(time.Duration(n)*time.Minute).Format(time.RFC3339))
+	}
+	dir := t.TempDir()
+	said := func(name, text string) (replayReport, string) {
+		file := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		r := call{args: []string{"replay", file}}.run(t)
+		require.Zero(t, r.code, r.err)
+		var report replayReport
+		require.NoError(t, json.Unmarshal([]byte(call{args: []string{"--json", "replay", file}}.run(t).out), &report))
+		return report, r.out
+	}
+	// The second half alone is judged: 0.4 of it is good.
+	report, out := said("sorted.csv", "arm,outcome,propensity\n"+good.String()+bad.String())
+	assert.Contains(t, out, "Parts of the log contradict each other about heed, always b, always a.")
+	assert.False(t, report.Sorted)
+	assert.Zero(t, *report.Policies[1].Reward.Low)
+	report, out = said("timed.csv", "\"arm\",\"outcome\",\"propensity\",\"at\"\n"+timedGood.String()+timedBad.String())
+	assert.Contains(t, out, "The requests were put in the order of their times.")
+	assert.NotContains(t, out, "contradict")
+	assert.True(t, report.Sorted)
+	assert.InDelta(t, 0.7, report.Policies[1].Reward.Mean, 0.1)
 }

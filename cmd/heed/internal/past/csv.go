@@ -3,6 +3,7 @@ package past
 import (
 	"encoding/csv"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
 	"slices"
@@ -31,6 +32,9 @@ func (f *File) csv(name string, in io.Reader) error {
 	header, err := r.next()
 	if err != nil {
 		return err
+	}
+	if len(header) > maxColumns {
+		return &Error{name, 1, 1, fmt.Sprintf("has %d columns, may have %d", len(header), maxColumns)}
 	}
 	r.header = slices.Clone(header)
 	read := map[string]func(*row) func() (Request, error){Log: logRow, RouterBench: routerBenchRow, RouteLLM: routeLLMRow}[f.Format]

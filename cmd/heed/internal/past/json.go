@@ -149,6 +149,10 @@ func (f *File) llmRouterBench(name string, from io.Reader) error {
 	if _, err := decoder.Token(); err != nil {
 		return wrong(err)
 	}
+	end := decoder.InputOffset()
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return fault(end, "has more after the object: give each object a file")
+	}
 	if reason := f.nameAll(begun, arm, item); reason != "" {
 		return fault(0, reason)
 	}
@@ -190,6 +194,7 @@ func (f *File) records(decoder *json.Decoder, fault func(int64, string) error) e
 	} else if open != json.Delim('[') {
 		return fault(at, "records must be an array")
 	}
+	known := make(map[json.Number]bool)
 	for decoder.More() {
 		at := decoder.InputOffset()
 		var r record
@@ -209,7 +214,10 @@ func (f *File) records(decoder *json.Decoder, fault func(int64, string) error) e
 			return fault(at, "tokens must not be negative, nor more than an int32 has")
 		case len(r.Index) > maxText:
 			return fault(at, "index is too long")
+		case r.Index != "" && known[r.Index]:
+			return fault(at, "the index "+r.Index.String()+" is there twice")
 		}
+		known[r.Index] = true
 		text, _ := r.Query.(string)
 		f.Requests = append(f.Requests, Request{ID: r.Index.String(), Text: text, Tries: []Try{t}})
 	}

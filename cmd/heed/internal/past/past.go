@@ -4,6 +4,7 @@ package past
 import (
 	"bufio"
 	"bytes"
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -115,7 +116,11 @@ func Read(name string, from io.Reader, format string) (*File, error) {
 // look guesses the format by the beginning of a file.
 func look(name string, begin []byte, isJSON bool) (string, error) {
 	first, _, _ := bytes.Cut(begin, []byte("\n"))
-	switch header := string(first); {
+	header := string(first)
+	if fields, err := csv.NewReader(bytes.NewReader(first)).Read(); err == nil && !isJSON {
+		header = strings.Join(fields, ",") // without quotes
+	}
+	switch {
 	case isJSON && bytes.Contains(begin, []byte(`"arm"`)):
 		return Log, nil
 	case isJSON:
@@ -182,6 +187,9 @@ func (f *File) add(r Request) {
 	}
 	f.Requests = append(f.Requests, r)
 }
+
+// maxColumns bounds the columns of a table, each of which is compared with all others.
+const maxColumns = 1000
 
 // maxText bounds names; longer ones can't be kept.
 const maxText = 512
