@@ -153,3 +153,38 @@ func TestStopNeedsEveryArm(t *testing.T) {
 	assert.Equal(t, -1, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0))
 	assert.Equal(t, 0, winner.Stop([]winner.Record{{1000, 900}, {1000, 900}}, 0.05, 0.2))
 }
+
+// TestAWinnerIsNotRefuted by the evidence that makes it the winner, and a way that is refuted is not.
+func TestAWinnerIsNotRefuted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		records := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) winner.Record { return record(t, "") }), 1, 4).Draw(t, "records")
+		best := winner.Stop(records, 0.05, 0.01)
+		for way := range records {
+			if winner.Refuted(records, way, 0.05, 0.01) && way == best {
+				t.Fatalf("%d is the best, and refuted", way)
+			}
+		}
+	})
+	assert.True(t, winner.Refuted([]winner.Record{{100, 10}, {100, 90}}, 0, 0.05, 0.01))
+	assert.False(t, winner.Refuted([]winner.Record{{100, 48}, {100, 52}}, 0, 0.05, 0.01))
+	assert.False(t, winner.Refuted([]winner.Record{{100, 10}, {100, 90}}, 0, 0.05, 0.9))
+}
+
+// TestALookIsDue when outcomes have grown by a fiftieth, or some were taken back.
+func TestALookIsDue(t *testing.T) {
+	before := winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 30}, {50, 20}}}
+	for what, c := range map[string]struct {
+		now winner.Seen
+		due bool
+	}{
+		"nothing":       {before, false},
+		"one more":      {winner.Seen{Outcomes: 101, Sums: []winner.Record{{51, 30}, {50, 20}}}, false},
+		"two more":      {winner.Seen{Outcomes: 102, Sums: []winner.Record{{51, 30}, {51, 20}}}, true},
+		"one less":      {winner.Seen{Outcomes: 99, Sums: []winner.Record{{49, 30}, {50, 20}}}, true},
+		"one for worse": {winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 29}, {50, 20}}}, true},
+		"one better":    {winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 31}, {50, 20}}}, true},
+		"another way":   {winner.Seen{Outcomes: 100, Sums: []winner.Record{{50, 30}, {50, 20}, {}}}, true},
+	} {
+		assert.Equal(t, c.due, before.Due(c.now), what)
+	}
+}
