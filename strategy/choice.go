@@ -171,7 +171,7 @@ const (
 
 // Propensity returns the probability with which the arm was chosen, given what was believed, as off-policy evaluation needs
 // it. Plain beliefs without a bonus have that of [evidence.ProbBest], and so has an item without evidence of its own. That of others is
-// integrated, with an error below 1e-4, and is never 0. A fallback has 1. A choice of [Learner.Record] has what the host has told, and NaN if
+// integrated, and is never 0: over all arms the integrals sum to 1 within 1e-6. A fallback has 1. A choice of [Learner.Record] has what the host has told, and NaN if
 // that was nothing. A choice without its draws, as later events have it, has NaN. Package offpolicy refuses NaN.
 //
 // A propensity is counted over draws like the choice's own, always the same ones, if the Level of an arm has a shape below 0.01 or above 1e6, or an
