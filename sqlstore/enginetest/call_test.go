@@ -157,7 +157,7 @@ func TestCommitReadsNoWholeTable(t *testing.T) {
 		"history":  [][]any{{"k7", "id", 5, "", "{}"}},
 		"expected": [][]any{{"k8", 1}}, "changed": [][]any{{"k9", 1, 5, `["x"]`, "{}"}},
 		"added": [][]any{{"ref", "s7", "ref", 5, `["x"]`, "{}", 0, nil}},
-		"keys":  [][]any{{"k9", "h9"}, {"ref", "h9"}}, "versions": [][]any{{"version", "s7"}},
+		"keys":  [][]any{{"k9", "h9"}, {"ref", "h9"}}, "versions": [][]any{{"version", "s7", 1}},
 	}
 	text, err := json.Marshal(doc)
 	require.NoError(t, err)

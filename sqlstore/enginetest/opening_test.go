@@ -31,6 +31,7 @@ func TestBusyWriter(t *testing.T) {
 				_, err := busy.ExecContext(ctx, statement)
 				require.NoError(t, err)
 			}
+			do("PRAGMA busy_timeout = 10000") // the other writer may have begun, and be slow
 			for i := range 3 {
 				do("BEGIN IMMEDIATE")
 				done := make(chan error, 1)
