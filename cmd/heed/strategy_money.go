@@ -80,6 +80,11 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 					gain(in.Gained.Value), gain(in.Gained.Low), gain(in.Gained.High))
 			}
 			t.print(p)
+			for _, in := range r.Arms {
+				if in.Unsteady {
+					p.line("%s changed meanwhile: its widest intervals say nothing.", show(string(in.Arm)))
+				}
+			}
 		})
 	})
 }

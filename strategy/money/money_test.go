@@ -361,3 +361,26 @@ func TestADearArmStaysDear(t *testing.T) {
 	n := select500(again, "other")
 	assert.Greater(t, n["large"], n["small"], "%v: there it is the cheaper one", n)
 }
+
+// TestAnArmThatTurnedIsSaidToHaveChanged, and the other is not.
+func TestAnArmThatTurnedIsSaidToHaveChanged(t *testing.T) {
+	var log []money.Charge
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i := range 2000 {
+		e := money.Charge{Arm: "small", Propensity: 0.5, Cost: 1}
+		rate := 0.5
+		if rng.Float64() < 0.5 {
+			e.Arm, rate = "large", []float64{0.9, 0.1}[i/1000]
+		}
+		if rng.Float64() < rate {
+			e.Quality = 1
+		}
+		log = append(log, e)
+	}
+	s, err := money.Compare(log, []strategy.ArmID{"small", "large"}, 0)
+	require.NoError(t, err)
+	assert.False(t, s.Arms[0].Unsteady)
+	assert.True(t, s.Arms[1].Unsteady)
+	assert.InDelta(t, 1, s.Arms[1].Gained.High-s.Arms[1].Gained.Low, 1e-9)
+	assert.Contains(t, s.String(), "; it changed meanwhile")
+}

@@ -44,6 +44,8 @@ type Instead struct {
 	Saved Bounds `json:"saved"`
 	// Gained is how much greater the mean reward was, in [-1, 1].
 	Gained Bounds `json:"gained"`
+	// Unsteady says that the arm's costs or qualities changed meanwhile, so that an interval says nothing: see [offpolicy.Estimate].
+	Unsteady bool `json:"unsteady,omitempty"`
 }
 
 // Bounds are an estimate with its interval.
@@ -121,7 +123,7 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 		if err != nil {
 			return s, err
 		}
-		in.Gained = Bounds{s.Quality - quality.Value, s.Quality - quality.High, s.Quality - quality.Low}
+		in.Gained, in.Unsteady = Bounds{s.Quality - quality.Value, s.Quality - quality.High, s.Quality - quality.Low}, quality.Unsteady
 		switch n := float64(len(log)); {
 		case constant && in.Chosen >= fewestPrices:
 			all := n*price - s.Cost
@@ -131,6 +133,7 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 			if err != nil {
 				return s, err
 			}
+			in.Unsteady = in.Unsteady || cost.Unsteady
 			in.Saved = Bounds{cost.Value*most*n - s.Cost, cost.Low*most*n - s.Cost, cost.High*most*n - s.Cost}
 		}
 		s.Arms = append(s.Arms, in)
@@ -139,7 +142,7 @@ func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error
 }
 
 // always estimates the mean of what an arm alone would have earned.
-func always(log []Charge, arm strategy.ArmID, level float64, of func(*Charge) float64) (Bounds, error) {
+func always(log []Charge, arm strategy.ArmID, level float64, of func(*Charge) float64) (offpolicy.Estimate, error) {
 	logged := make([]offpolicy.Logged, len(log))
 	for i := range log {
 		logged[i] = offpolicy.Logged{Propensity: log[i].Propensity, Reward: of(&log[i])}
@@ -147,8 +150,7 @@ func always(log []Charge, arm strategy.ArmID, level float64, of func(*Charge) fl
 			logged[i].Target = 1
 		}
 	}
-	e, err := offpolicy.SelfNormalized(logged, level)
-	return Bounds{e.Value, e.Low, e.High}, err
+	return offpolicy.SelfNormalized(logged, level)
 }
 
 // String says it in words, a line for each arm.
@@ -165,6 +167,9 @@ func (s Savings) String() string {
 		}
 		fmt.Fprintf(&b, "\nalways %s: saved %s (%s to %s), reward %+.2f (%+.2f to %+.2f)", in.Arm, amount(in.Saved.Value), amount(in.Saved.Low), amount(in.Saved.High),
 			in.Gained.Value, in.Gained.Low, in.Gained.High)
+		if in.Unsteady {
+			b.WriteString("; it changed meanwhile")
+		}
 	}
 	return b.String()
 }
