@@ -173,6 +173,9 @@ func (c *change) number() error {
 
 func (c *change) run(t *tx) error {
 	c.t, c.receipts, c.parts, c.cells, c.blamed = t, make([]store.Receipt, len(c.batches)), nil, nil, -1
+	if err := c.hold(); err != nil {
+		return err
+	}
 	if err := c.knowIDs(); err != nil {
 		return err
 	}

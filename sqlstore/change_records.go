@@ -136,6 +136,34 @@ func (c *change) rowsOfRecords(q *query, refs []string) (map[string]*recordRow, 
 	return found, err
 }
 
+// hold locks records before all else, as heed_commit does, so that a commit in steps and one by the function do not wait for each other.
+func (c *change) hold() error {
+	if c.t.db.dialect.embedded() || c.alone {
+		return nil
+	}
+	var expected, changed []string
+	for i := range c.batches {
+		for _, e := range c.batches[i].Expect {
+			expected = append(expected, hashOfRef(e.Ref))
+		}
+		for k := range c.batches[i].Records {
+			changed = append(changed, hashOfRef(c.batches[i].Records[k].Ref))
+		}
+	}
+	for _, rows := range []struct {
+		lock *query
+		refs []string
+	}{{expectRecords, expected}, {lockRecords, changed}} {
+		if len(rows.refs) == 0 {
+			continue
+		}
+		if _, err := c.rowsOfRecords(rows.lock, rows.refs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // conflict is the error of a batch that relies on a revision that is not current.
 func (c *change) conflict(batch int, kind string) error {
 	c.blamed = batch

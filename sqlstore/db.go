@@ -168,11 +168,9 @@ func (t *tx) prepared(q *query) *sql.Stmt {
 	return t.sql.StmtContext(t.ctx, stmt)
 }
 
-// write calls a function in a transaction, which is committed if it returns nil. Where PostgreSQL has found a deadlock, and
-// taken this one of those in it back, it is called again: nobody did anything wrong. In SQLite, where there is one writer, the
-// transaction always has the store alone.
-
-// enter is write with a function that takes the lock. In SQLite it is called again for as long as others have that.
+// enter calls a function in a transaction, after one that takes the lock. The transaction is committed if both return nil. In SQLite, lock is
+// called again for as long as others have it. Where PostgreSQL has found a deadlock, and taken this one of those in it back, both are called
+// again: nobody did anything wrong.
 func (db *database) enter(ctx context.Context, lock, do func(*tx) error) error {
 	const tries = 5
 	for try := 1; ; try++ {
