@@ -73,7 +73,7 @@ func (s *Service) compareWords(ctx context.Context, mine *reading, others []*rea
 	return scores, nil
 }
 
-// worded returns the score of two texts of which words are compared, as [Service.scores] says.
+// worded returns the score of two texts by their words, as [Service.scores] says.
 func (s *Service) worded(score float64, a, b *reading) float64 {
 	if score >= s.cfg.Threshold && oppose.Exchanged(a.words, b.words) {
 		return 0.9 * s.cfg.Threshold

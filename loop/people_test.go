@@ -134,7 +134,7 @@ func TestManyPeopleOnOneAnswer(t *testing.T) {
 	assert.Zero(t, mass["person 1"])
 }
 
-// Whatever people say, take back and have forgotten: an answer is one outcome of its arm in all, each person has an equal part in it, and its
+// An answer is one outcome of its arm in all, whatever people say, take back and have forgotten. Each person has an equal part in it, and its
 // value is the mean of what they say. To forget a person takes their part alone, until somebody says something else.
 func TestEachPersonHasTheirPart(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

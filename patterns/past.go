@@ -15,7 +15,7 @@ import (
 type past struct {
 	patterns atomic.Pointer[pastPatterns]
 	tasks    atomic.Pointer[pastTasks]
-	// What this recorder has written of either kind since. So the next plan reads no more than that, if nobody else wrote.
+	// The records of either kind that this recorder has written since. The next plan reads no more than those, if nobody else wrote.
 	ownPatterns, ownTasks ownWrites
 }
 

@@ -48,7 +48,7 @@ func TestExtractTellsWhatWasDone(t *testing.T) {
 		"In future we write the tests first. Now a separate task had the tests.": "tests-separate",
 		"The subtasks ran in parallel; next time one after another.":             "parallel-subtasks",
 		"Next time I'd use small commits.":                                       "",
-		// What was given up for something else.
+		// A way was given up for another.
 		"We switched from a split by layer to a split by feature.":                             "split-by-feature",
 		"The agents chose vertical slices over layers.":                                        "split-by-feature",
 		"We replaced the parallel run of all subtasks with a strict order, one after another.": "sequential-subtasks",

@@ -52,7 +52,7 @@ func TestIntegratedPropensities(t *testing.T) {
 		all := true
 		for i, w := range wins {
 			if n < 1e6 && arms == 64 && i%16 > 0 {
-				all = false // of which there are many more
+				all = false // there are many more
 				continue
 			}
 			p, ok := strategy.BestOf(draws, i)

@@ -13,7 +13,7 @@ import (
 // statuses are those of proposals and of rules.
 var statuses = []string{"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented", unproposed}
 
-// unproposed is the status of corrections of which nothing has come yet.
+// unproposed is the status of corrections without a proposal.
 const unproposed = "waiting"
 
 type rulesList struct {
@@ -63,7 +63,7 @@ func (cmd *rulesList) Run(s *session) error {
 	return answerList(s, all, err, "rules or proposals", flags, printRules, note)
 }
 
-// waiting returns the corrections of which no proposal has come, the newest first: nobody else has said the same, or not enough people.
+// waiting returns the corrections without a proposal, the newest first: nobody else has said the same, or not enough people.
 func (cmd *rulesList) waiting(s *session, f *feedback.Service) (all []ruleLine, err error) {
 	proposals, _, err := f.Rules().Proposals(s.ctx, feedback.ProposalQuery{Agent: cmd.Agent}, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 )
 
-// What is still missing, in words, as the gate counts: people who wrote a rule never approve it, and one at least is no reviewer.
+// These are the approvals that are still missing, in words, as the gate counts: people who wrote a rule never approve it, and one at least is no reviewer.
 func TestQuorum(t *testing.T) {
 	t.Parallel()
 	draft := feedback.Draft{Text: "Run the tests."}

@@ -56,8 +56,9 @@ type Bounds struct {
 }
 
 // Saved compares the choices of a learner that a filter lets pass and that have an outcome with what each of its arms alone would have done. The
-// filter's Stage does not matter. The quality of a choice is the mean of its outcomes, and its cost and latency are those of the last one. The level of the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out. If arms were
-// not permitted for some of the choices, filter for those of which they were.
+// filter's Stage does not matter. The quality of a choice is the mean of its outcomes, and its cost and latency are those of the last one. The
+// level of the intervals is in (0, 1); 0 means 0.9. Choices whose propensity is not known are left out. If arms were not permitted for some of
+// the choices, filter for those for which they were.
 func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter, level float64) (Savings, error) {
 	f.Stage = strategy.Observed
 	var log []Charge

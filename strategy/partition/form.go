@@ -202,7 +202,7 @@ func (r *reading) vector() []float32 {
 	return v
 }
 
-// between appends n places, of which the two beside the position share it.
+// between appends n places. The two beside the position share it.
 func between(v []float32, n int, position float64) []float32 {
 	position = min(max(position, 0), float64(n-1))
 	for i := range n {

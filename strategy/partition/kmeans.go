@@ -20,7 +20,7 @@ const (
 	perCell   = 10     // vectors that there must be for each cell
 	maxSample = 256    // vectors for each cell that Fit uses
 	rounds    = 25     // of k-means
-	seedings  = 3      // of which the best is used
+	seedings  = 3      // the best is used
 	maxMass   = 10_000 // so that a cell never ceases to follow
 )
 

@@ -71,7 +71,7 @@ func (e *Error) Error() string {
 }
 
 // Read reads a file of a format; "" means the one that its beginning looks like. The name is for errors, and for formats whose arm or item is in the path.
-// What is wrong is an [*Error].
+// A fault is an [*Error].
 func Read(name string, from io.Reader, format string) (*File, error) {
 	in := bufio.NewReaderSize(from, 1<<16)
 	begin, err := in.Peek(in.Size())
@@ -188,7 +188,7 @@ func (f *File) add(r Request) {
 	f.Requests = append(f.Requests, r)
 }
 
-// maxColumns bounds the columns of a table, each of which is compared with all others.
+// maxColumns bounds the columns of a table, as each is compared with all others.
 const maxColumns = 1000
 
 // maxText bounds names; longer ones can't be kept.
