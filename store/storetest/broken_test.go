@@ -208,8 +208,12 @@ func afterwards(do func(*broken, []batch)) func(*broken) {
 func unraised(at func([]batch) bool) func(*broken) {
 	return func(b *broken) {
 		b.commit = func(b *broken, ctx context.Context, batches []batch) ([]receipt, error) {
+			b.file.mu.Lock()
 			before := maps.Clone(b.file.versions)
+			b.file.mu.Unlock()
 			receipts, err := b.reference.Commit(ctx, batches...)
+			b.file.mu.Lock()
+			defer b.file.mu.Unlock()
 			if at(batches) {
 				b.file.versions = before
 			}
