@@ -340,7 +340,7 @@ func (l *life) play(t testing.TB, moves []move, skip int) float64 {
 	f := newFixture(t, cfg, "h")
 	f.store.forgets = true
 	answers, ignored := 0, 0
-	judged := make(map[string]string) // by a move of which sort, also by the one that is left out
+	judged := make(map[string]string) // the sort of move that judged an answer first, also if that move is left out
 	for i, m := range moves {
 		f.clock.Advance(time.Second)
 		id := fmt.Sprint(answers - 1 - m.nth)

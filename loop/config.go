@@ -161,8 +161,8 @@ type Arm struct {
 	Brief func(ctx context.Context, e Event, notes []Note) (string, error)
 	// ForNotes says that the arm is about notes alone. If all arms are, one is chosen only for an event that a note fits.
 	ForNotes bool
-	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of [Outcome].Cost. What an answer cost, how long
-	// it took and its tokens are kept with the arm's outcomes: see package strategy/money.
+	// InputPrice and OutputPrice are what a million tokens of the model cost, in the unit of [Outcome].Cost. The arm's
+	// outcomes keep an answer's cost, time and tokens: see package strategy/money.
 	InputPrice, OutputPrice float64
 }
 

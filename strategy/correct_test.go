@@ -503,7 +503,7 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 	c, err := forge(1000)
 	require.NoError(t, err)
 	began := time.Now()
-	assert.InDelta(t, 0.0138, c.Propensity(), 0.001)  // of its draws so many are 1, and of equals the first is chosen
+	assert.InDelta(t, 0.0138, c.Propensity(), 0.001)  // this share of its draws is 1, and the first arm wins a tie
 	assert.Less(t, time.Since(began), 20*time.Second) // a second, and not fourteen, on an idle machine without the race detector
 	_, err = strategy.New(ctx, withFixtures(t, strategy.Config{Arms: plain(slices.Repeat([]strategy.ArmID{"a"}, 1001)...)}))
 	assert.Contains(t, fields(err), "Arms")

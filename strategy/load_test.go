@@ -133,7 +133,7 @@ func bonuses(c strategy.Choice) (all []float64) {
 	return all
 }
 
-// TestOutcomesDoNotWaitForAList: a list of the segment hangs, and outcomes and choices return. What they say is there when the list ends.
+// TestOutcomesDoNotWaitForAList lets a list of the segment hang. Outcomes and choices return meanwhile. The list ends, and the segment has the outcomes.
 func TestOutcomesDoNotWaitForAList(t *testing.T) {
 	st := &torn{Store: newStore(t, (&clock{}).Now)}
 	l := newLearner(t, strategy.Config{Store: st, Pooling: strategy.Copy{}})

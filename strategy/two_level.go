@@ -242,8 +242,8 @@ func (m *twoLevel) weighOwn(arm int) {
 }
 
 // refresh works out how well each arm's strength is known, and its level. Either all arms have one strength, or each has its own: items may
-// differ in how well a small model does, while a large one does well on all. Each of the two is as probable beforehand. What was seen
-// says how probable it is now, and so how much it counts.
+// differ in how well a small model does, while a large one does well on all. One strength is the likelier of the two beforehand: see
+// apartOdds. The outcomes say how probable each is now, and so how much it counts.
 func (m *twoLevel) refresh() {
 	var logs [len(strengths)]float64
 	for j := range m.candidates {

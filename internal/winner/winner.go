@@ -91,8 +91,8 @@ func Against(r, other Record, gap float64) float64 {
 // enough is how much must speak against each of the others.
 func enough(ways int, miss float64) float64 { return math.Log(float64(max(ways-1, 1)) / miss) }
 
-// Gap returns the bounds between which the difference of the two means lies, among so many ways. Over all pairs of the best way with another, and at all
-// times, they are wrong with a probability of at most miss.
+// Gap returns the least and the greatest difference of the two means that the records allow. The number of ways widens these bounds: over all
+// pairs of the best way with another, and at all times, they are wrong with a probability of at most miss.
 func Gap(r, other Record, ways int, miss float64) (low, high float64) {
 	wanted, middle := enough(ways, miss), r.Mean()-other.Mean()
 	return bound(r, other, middle, -1, wanted), bound(r, other, middle, 1, wanted)

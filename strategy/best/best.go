@@ -235,7 +235,7 @@ func (r *Race) holds(s *state) bool {
 }
 
 // commit stores the end of a race, or that it is open again, with an entry in the audit. Where an end holds by other settings, it stays, and
-// gets one more verdict. Who is slower takes what the other has stored.
+// gets one more verdict. If two processes commit at once, the slower one takes over the other's end.
 func (r *Race) commit(ctx context.Context, s *state, best int, holds bool) error {
 	now, before := evidence.InstantOf(r.learner.Now()).Time(), s.ended
 	b := store.Batch{}

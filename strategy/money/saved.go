@@ -87,8 +87,8 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 // fewestPrices is how many equal costs are a price.
 const fewestPrices = 10
 
-// Compare does what [Saved] does, for a log in the order of the choices. A log of less than two choices compares nothing. What is not valid is a
-// [*heed.InputError].
+// Compare does what [Saved] does, for a log in the order of the choices. A log of less than two choices compares nothing. A bad
+// log or level is a [*heed.InputError].
 func Compare(log []Charge, arms []strategy.ArmID, level float64) (Savings, error) {
 	s := Savings{Choices: len(log), Level: cmp.Or(level, 0.9)}
 	if !(s.Level > 0 && s.Level < 1) {
