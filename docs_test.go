@@ -222,6 +222,34 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
+// TestWiring counts the lines from opening the store to Run in docs/loop.md: at most 10 for an agent, and 25 for one with lessons.
+func TestWiring(t *testing.T) {
+	var counted []int
+	for _, b := range blocks(t) {
+		at := strings.Index(b.code, "agent, err := loop.New(")
+		to := strings.Index(b.code, "go agent.Run(")
+		if b.page != "docs/loop.md" || at < 0 || to < 0 {
+			continue
+		}
+		if before := strings.Index(b.code, "sqlstore.Open("); before >= 0 {
+			at = min(at, before)
+		}
+		lines := strings.Count(b.code[at:to], "\n") + 1
+		counted = append(counted, lines)
+		most := 10
+		if strings.Contains(b.code, "LessonsFile:") {
+			most = 25
+		}
+		if lines > most {
+			t.Errorf("%s:%d: %d lines, may be %d", b.page, b.line, lines, most)
+		}
+	}
+	if len(counted) != 2 {
+		t.Errorf("found the wirings %v, must be two", counted)
+	}
+	t.Log(counted)
+}
+
 var link = regexp.MustCompile(`\]\(([^)#]+)(?:#[^)]*)?\)`)
 
 // TestDocsLinks wants everything to be there that a page links to in the repository.

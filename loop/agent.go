@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/partition"
@@ -39,6 +42,7 @@ type Agent struct {
 	patterns  *patterns.Recorder
 	feedback  *feedback.Service
 	partition *partition.Partition // nil: there is none
+	taught    Taught               // by New
 
 	answers  records.Kind[row]
 	undoers  records.Kind[undoer]
@@ -65,16 +69,17 @@ type Agent struct {
 // New returns an agent, which goes on from what its store holds; or all faults of its configuration, joined, each a
 // [*heed.ConfigError].
 func New(ctx context.Context, cfg Config) (*Agent, error) {
+	clock := cfg.Now
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	if cfg.Store == nil {
-		st, err := memstore.New(memstore.Config{Now: cfg.Now})
-		if err != nil {
-			return nil, fmt.Errorf("loop: %w", err)
-		}
-		cfg.Store = st
+	lessons, err := cfg.lessons()
+	if err == nil {
+		err = cfg.openStore(ctx, clock)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("loop: %w", err)
 	}
 	foresight := &ahead.Store{Store: cfg.Store}
 	cfg.Store = foresight
@@ -93,10 +98,63 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err := a.open(ctx); err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	if _, err := a.teach(ctx, cfg.Lessons); err != nil {
+	if a.taught, err = a.teach(ctx, lessons); err != nil {
 		return nil, fmt.Errorf("loop: lessons: %w", err)
 	}
 	return a, nil
+}
+
+// openStore opens the store where the host gave none. clock is the host's, or nil.
+func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
+	switch {
+	case c.DB != nil:
+		st, err := sqlstore.Open(ctx, c.DB, 0, sqlstore.Config{Now: clock, HistoryFor: c.Keep, Limits: c.kept()})
+		if err != nil {
+			return err
+		}
+		c.Store = st
+	case c.Store == nil:
+		st, err := memstore.New(memstore.Config{Now: c.Now})
+		if err != nil {
+			return err
+		}
+		c.Store = st
+	}
+	return nil
+}
+
+// kept returns the limits of what it takes to speak of an answer for as long as the host wants.
+func (c *Config) kept() map[string]store.Limits {
+	if c.Keep == 0 {
+		return nil
+	}
+	learns := cmp.Or(c.part(c.Learning.Name, "learning"), "learning")
+	limits := make(map[string]store.Limits)
+	for _, kind := range []string{c.Name + ".answer", c.Name + ".undo", "strategy.choice", learns + ".fire", learns + ".click"} {
+		limits[kind] = store.Limits{For: c.Keep}
+	}
+	return limits
+}
+
+// lessons returns what is to be taught at once.
+func (c *Config) lessons() (Lessons, error) {
+	if c.LessonsFile == "" {
+		return c.Lessons, nil
+	}
+	f, err := os.Open(c.LessonsFile)
+	if err != nil {
+		return Lessons{}, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	l, err := ReadLessons(f)
+	if err != nil {
+		return Lessons{}, fmt.Errorf("%s: %w", c.LessonsFile, err)
+	}
+	own := &c.Lessons
+	return Lessons{
+		Heuristics: slices.Concat(own.Heuristics, l.Heuristics), Notes: slices.Concat(own.Notes, l.Notes), Arms: slices.Concat(own.Arms, l.Arms),
+		Only: own.Only || l.Only,
+	}, nil
 }
 
 // seeds draws the seeds of the parts, or none where the host gave none.
@@ -252,6 +310,13 @@ func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 
 // Feedback returns the part that makes rules of corrections, or nil without it.
 func (a *Agent) Feedback() *feedback.Service { return a.feedback }
+
+// Taught says what became of the lessons that [New] taught.
+func (a *Agent) Taught() Taught {
+	t := a.taught
+	t.Restarted, t.Missing, t.Removed = slices.Clone(t.Restarted), slices.Clone(t.Missing), slices.Clone(t.Removed)
+	return t
+}
 
 // Freeze stops learning, or begins it again. A frozen agent answers by what was learned before; reactions and outcomes come to
 // nothing. It holds for this agent, in this process.

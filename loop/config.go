@@ -3,6 +3,7 @@ package loop
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -24,7 +25,12 @@ import (
 
 // Config configures an [Agent]. Every field has a default.
 type Config struct {
-	// Store keeps everything. nil means a store in memory, whose content ends with the process.
+	// DB is a database of SQLite or PostgreSQL in which [New] keeps everything, as [sqlstore.Open] does. The handle stays the caller's, who
+	// closes it after the last use of the agent.
+	DB *sql.DB
+	// Keep is how long an answer in DB can be spoken of. 0 means 30 days. For a Store, see docs/loop.md.
+	Keep time.Duration
+	// Store keeps everything in the place of DB. Without both, it is a store in memory, whose content ends with the process.
 	Store store.Store
 	// Name tells agents apart that share a store, and names the agent to reviewers. Agents of one name share all that they
 	// learn. "" means "loop".
@@ -56,8 +62,10 @@ type Config struct {
 	// enough. [Agent.Sweep] makes the cells of the events that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and
 	// Embed is Similarity where that is a [heed.Embedder]. An error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
 	Partition *partition.Config
-	// Lessons are taught by [New], as by [Agent.Teach].
-	Lessons Lessons
+	// Lessons are taught by [New], as by [Agent.Teach], and with them those of LessonsFile: a file that [ReadLessons] reads. "" means none.
+	// [Agent.Taught] says what became of them.
+	Lessons     Lessons
+	LessonsFile string
 
 	// Without are parts that are left out.
 	Without Parts
@@ -210,6 +218,9 @@ func (c Config) withDefaults() Config {
 func (c *Config) validate() error {
 	var found faults.List
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
+	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
+	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
+	found.Check(c.Keep == 0 || c.DB != nil, "Keep", c.Keep, "must be 0 without DB: see the limits of the store")
 	found.Check(c.Fit > 0 && c.Fit <= 1, "Fit", c.Fit, "must be in (0, 1]")
 	found.Check(c.NoteFit > 0 && c.NoteFit <= 1, "NoteFit", c.NoteFit, "must be in (0, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")

@@ -1,6 +1,6 @@
 // Package loop closes the loop of an agent that learns, with the packages of heed in one value.
 //
-//	agent, err := loop.New(ctx, loop.Config{Store: st, Model: model})
+//	agent, err := loop.New(ctx, loop.Config{DB: db, Model: model})
 //	answer, err := agent.Answer(ctx, loop.Event{Text: "The disk of db-1 is full.", Session: "s1", Person: "ann"})
 //	err = agent.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1})
 //	go agent.Run(ctx)

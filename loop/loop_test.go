@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"testing"
@@ -359,12 +360,15 @@ func TestConfigFaultsAreReportedTogether(t *testing.T) {
 		Name: "\xff", Fit: 2, NoteFit: -1, Price: -1, Without: 1 << 7, Reevaluate: -1, Fallbacks: []decision.LLM{nil},
 		Arms:   []loop.Arm{{ID: "a", ModelName: "none"}},
 		Budget: loop.Budget{Time: -1, Runes: -1, Notes: -1},
+		DB:     new(sql.DB), Store: new(memstore.Store), Keep: -1,
 	})
 	var fields []string
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
-	assert.Equal(t, []string{"Name", "Fit", "NoteFit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Price", "Reevaluate", "Without", "Arms[0].ModelName", "Fallbacks[0]"}, fields)
+	_, err = loop.New(ctx, loop.Config{Keep: time.Hour})
+	require.ErrorContains(t, err, "Keep")
+	assert.Equal(t, []string{"Name", "DB", "Keep", "Fit", "NoteFit", "Budget.Time", "Budget.Runes", "Budget.Notes", "Price", "Reevaluate", "Without", "Arms[0].ModelName", "Fallbacks[0]"}, fields)
 }
 
 func TestEveryPartCanBeLeftOut(t *testing.T) {

@@ -39,7 +39,9 @@ const maxLessons = 16 << 20
 
 // ReadLessons reads lessons from JSON or TOML. The lists are "heuristics" with id, domain, pack, condition, action and initial;
 // "notes" with id, domain, category, topic and text; and "arms" with id, weight, model, system and tools. The model of an arm is a
-// name in [Config].Models. In TOML:
+// name in [Config].Models. "only" is [Lessons].Only. In TOML:
+//
+//	only = true
 //
 //	[[heuristics]]
 //	id = "rotate"
@@ -198,6 +200,10 @@ func (f *file) faulty(field string) bool {
 // lessons reads the lists, and notes each fault.
 func (f *file) lessons() (l Lessons) {
 	for _, list := range slices.Sorted(maps.Keys(f.tree)) {
+		if list == "only" {
+			l.Only = f.only()
+			continue
+		}
 		if !slices.Contains([]string{"heuristics", "notes", "arms"}, list) {
 			if f.lines[list] == 0 {
 				f.lines[list] = f.lines[list+"[0]"]
@@ -231,6 +237,15 @@ func (f *file) lessons() (l Lessons) {
 		}
 	}
 	return l
+}
+
+// only reads whether these are all lessons.
+func (f *file) only() bool {
+	only, is := f.tree["only"].(bool)
+	if !is {
+		f.fault("only", "must be true or false")
+	}
+	return only
 }
 
 // tables returns a list of tables.

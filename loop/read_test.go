@@ -3,6 +3,8 @@ package loop_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -142,4 +144,26 @@ func FuzzReadLessons(f *testing.F) {
 			assert.Equal(t, loop.Lessons{}, l)
 		}
 	})
+}
+
+// TestLessonsOfAFile: New teaches a file, and names it where it is at fault.
+func TestLessonsOfAFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lessons.toml")
+	teach := func(text string) (*loop.Agent, error) {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		own := loop.Lessons{Notes: []loop.Note{{ID: "own", Text: "Room 3."}}}
+		return loop.New(ctx, loop.Config{LessonsFile: file, Lessons: own})
+	}
+	agent, err := teach("[[notes]]\nid = \"room\"\ntext = \"Room 4.\"\n[[arms]]\nid = \"small\"\n")
+	require.NoError(t, err)
+	assert.Equal(t, 2, agent.Taught().New)
+	assert.Len(t, agent.Strategy().Config().Arms, 1)
+	_, err = teach("only = 1\n[[notes]]\nid = \"room\"\n")
+	require.ErrorContains(t, err, file)
+	require.ErrorContains(t, err, "line 1: only: must be true or false")
+	require.ErrorContains(t, err, "line 2: notes[0].text")
+	_, err = teach("[[notes]]\nid = \"own\"\ntext = \"Room 4.\"\n")
+	require.ErrorContains(t, err, "is that of an earlier lesson")
+	_, err = loop.New(ctx, loop.Config{LessonsFile: filepath.Join(t.TempDir(), "none")})
+	require.ErrorIs(t, err, os.ErrNotExist)
 }

@@ -27,7 +27,9 @@ func TestConfigFaults(t *testing.T) {
 	assert.Equal(t, []string{"handle", "configs"}, fields(err))
 	_, err = sqlstore.NewInbox(context.Background(), nil, sqlstore.InboxConfig{Holder: "\x00", Lease: -1, Poll: -1, Max: -1})
 	assert.Equal(t, []string{"Name", "Holder", "Lease", "Poll", "Max"}, fields(err))
-	for _, dialect := range []sqlstore.Dialect{-1, 0, 4} {
+	_, err = sqlstore.Open(context.Background(), nil, 0)
+	assert.Equal(t, []string{"handle"}, fields(err))
+	for _, dialect := range []sqlstore.Dialect{-1, 4} {
 		_, err := sqlstore.Open(context.Background(), nil, dialect)
 		assert.Equal(t, []string{"handle", "Dialect"}, fields(err))
 		_, err = sqlstore.Schema(dialect)

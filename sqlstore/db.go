@@ -16,7 +16,8 @@ import (
 	"github.com/heedhq/heed/internal/lock"
 )
 
-// Dialect says what sort of database it is, and what is promised there.
+// Dialect says what sort of database it is, and what is promised there. [Open] finds out by itself where it is 0: then it is SQLite or
+// Postgres.
 type Dialect int
 
 // The dialects.
@@ -52,6 +53,21 @@ func (d Dialect) validate() error {
 	var found faults.List
 	found.Check(d >= SQLite && d < dialects, "Dialect", int(d), "must be SQLite, SQLiteRelaxed or Postgres")
 	return found.Err()
+}
+
+// dialectOf asks a database what it is.
+func dialectOf(ctx context.Context, handle *sql.DB) (Dialect, error) {
+	var version string
+	err := handle.QueryRowContext(ctx, "SELECT version()").Scan(&version) // which SQLite does not know
+	switch {
+	case err == nil && strings.HasPrefix(version, "PostgreSQL"):
+		return Postgres, nil
+	case err == nil:
+		return 0, &heed.ConfigError{Field: "handle", Value: version, Reason: "must be a database of SQLite or PostgreSQL"}
+	case handle.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version) == nil:
+		return SQLite, nil
+	}
+	return 0, because(ctx, err)
 }
 
 // A database has heed's tables. It is safe for concurrent use.

@@ -98,11 +98,19 @@ func Open(ctx context.Context, handle *sql.DB, dialect Dialect, configs ...Confi
 	}
 	var found faults.List
 	found.Check(handle != nil, "handle", nil, "must not be nil")
-	found.Join(dialect.validate())
+	if dialect != 0 {
+		found.Join(dialect.validate())
+	}
 	found.Join(cfg.validate())
 	found.Check(len(configs) <= 1, "configs", len(configs), "must be at most one")
 	if err := found.Err(); err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	if dialect == 0 {
+		var err error
+		if dialect, err = dialectOf(ctx, handle); err != nil {
+			return nil, fmt.Errorf("sqlstore: open: %w", err)
+		}
 	}
 	s := &Store{db: newDB(handle, dialect), cfg: cfg.withDefaults()}
 	s.kinds.limits = s.cfg.Limits

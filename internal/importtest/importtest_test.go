@@ -50,7 +50,7 @@ var table = map[string]row{
 	"sqlstore": {library, shared, ". evidence store stream internal/..."},
 	"loop": {
 		library + " github.com/BurntSushi/toml", shared, // lessons are written by hand
-		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore internal/...",
+		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore sqlstore internal/...",
 	},
 	"loop/looptest": {nothing, silent, ". store learning decision decision/llmtest strategy feedback patterns memstore loop internal/..."},
 	"examples/...":  {anything, silent, "..."},

@@ -3,7 +3,9 @@ package enginetest_test
 import (
 	"context"
 	"os"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -71,5 +73,44 @@ func TestAnswersOutliveTheirProcess(t *testing.T) {
 		again, err := a.Answer(ctx, loop.Event{ID: "by the model", Text: "Why?"})
 		require.NoError(t, err)
 		assert.Equal(t, "Look at the logs.", again.Text)
+	})
+}
+
+// TestDatabaseOfTheLoop: the loop opens a database by its handle alone, and keeps answers there for as long as Keep says.
+func TestDatabaseOfTheLoop(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lessons.toml")
+	lessons := "only = true\n[[heuristics]]\nid = \"h\"\ncondition = \"the disk is full\"\naction = \"Rotate the logs.\"\ninitial = 0.8\n"
+	require.NoError(t, os.WriteFile(file, []byte(lessons), 0o600))
+	onEach(t, func(t *testing.T, at place) {
+		now := time.Now()
+		for keep, want := range map[time.Duration]error{0: loop.ErrNoAnswer, 90 * 24 * time.Hour: nil} {
+			handle, err := at.open()
+			require.NoError(t, err)
+			name := "agent " + keep.String()
+			agent, err := loop.New(ctx, loop.Config{
+				DB: handle, Keep: keep, Name: name, LessonsFile: file, Now: func() time.Time { return now },
+			})
+			require.NoError(t, err)
+			assert.Equal(t, 1, agent.Taught().New)
+			answer, err := agent.Answer(ctx, loop.Event{ID: "1", Text: "The disk is full"})
+			require.NoError(t, err)
+			assert.Equal(t, "Rotate the logs.", answer.Text)
+			require.NoError(t, agent.React(ctx, "1", loop.Reaction{Person: "ann", Value: 1}))
+			praised, err := agent.Learning().Standing(ctx, "h")
+			require.NoError(t, err)
+			now = now.Add(40 * 24 * time.Hour)
+			require.NoError(t, agent.Sweep(ctx, now))
+			require.ErrorIs(t, agent.React(ctx, "1", loop.Reaction{Person: "ann", Value: -1}), want)
+			after, err := agent.Learning().Standing(ctx, "h")
+			require.NoError(t, err)
+			assert.Equal(t, want == nil, after.Confidence < 0.8, "the thumb takes the place of the one before")
+			assert.Equal(t, want != nil, after.Confidence >= praised.Confidence)
+			if at.dialect == sqlstore.SQLite {
+				info, err := os.Stat(at.file())
+				require.NoError(t, err)
+				assert.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+			}
+			require.NoError(t, handle.Close())
+		}
 	})
 }
