@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	//lint:ignore SA1019 hosts that still have it can plug it in, and this shows that they can
+	//nolint:staticcheck // hosts that still have it can plug it in, and this shows that they can
 	exprand "golang.org/x/exp/rand"
 
 	"github.com/heedhq/heed/memstore"
