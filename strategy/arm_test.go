@@ -30,19 +30,19 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 		n       int
 		want    []float64
 	}{
-		{"injection, by default", catalogue, nil, long(30_000, 200_000), []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, copy", catalogue, strategy.Copy{}, long(6_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
-		{"injection, alone", catalogue, strategy.Alone{}, long(6_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, by default", catalogue, nil, long(6_000, 200_000), []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, copy", catalogue, strategy.Copy{}, long(3_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
+		{"injection, alone", catalogue, strategy.Alone{}, long(3_000, 20_000), []float64{0.3, 0.2, 0.1, 0.4}},
 		{
 			"injection with other weights",
 			injection.Arms(injection.Config{Weights: injection.Weights{MainContext: 5, Subagent: 2, BackgroundSubagent: 2, Deferred: 1}}),
-			nil, long(6_000, 20_000), []float64{0.5, 0.2, 0.2, 0.1},
+			nil, long(3_000, 20_000), []float64{0.5, 0.2, 0.2, 0.1},
 		},
-		{"lopsided", weighted(100, 1, 9), nil, long(6_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"lopsided, copy", weighted(100, 1, 9), strategy.Copy{}, long(6_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"lopsided, alone", weighted(100, 1, 9), strategy.Alone{}, long(6_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
-		{"equal", weighted(7, 7, 7), nil, long(6_000, 20_000), []float64{1. / 3, 1. / 3, 1. / 3}},
-		{"none", weighted(0, 0, 0, 0, 0), strategy.Alone{}, long(6_000, 20_000), []float64{0.2, 0.2, 0.2, 0.2, 0.2}},
+		{"lopsided", weighted(100, 1, 9), nil, long(3_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
+		{"lopsided, copy", weighted(100, 1, 9), strategy.Copy{}, long(3_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
+		{"lopsided, alone", weighted(100, 1, 9), strategy.Alone{}, long(3_000, 20_000), []float64{100. / 110, 1. / 110, 9. / 110}},
+		{"equal", weighted(7, 7, 7), nil, long(3_000, 20_000), []float64{1. / 3, 1. / 3, 1. / 3}},
+		{"none", weighted(0, 0, 0, 0, 0), strategy.Alone{}, long(3_000, 20_000), []float64{0.2, 0.2, 0.2, 0.2, 0.2}},
 		{"one arm", weighted(0.5), nil, 100, []float64{1}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestColdStartSharesAreTheWeights(t *testing.T) {
 }
 
 func TestColdStartSharesOfPermittedArmsAreTheirWeights(t *testing.T) {
-	const n = 20_000
+	n := long(4000, 20_000)
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{})})
 	share := shares(t, l, strategy.Query{Arms: []strategy.ArmID{injection.Deferred, injection.BackgroundSubagent}}, n)
 	assertShare(t, 0.8, share[injection.Deferred], n, 4.5)

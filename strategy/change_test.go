@@ -27,7 +27,7 @@ func TestAChangeRestartsAllArmsOfTheItem(t *testing.T) {
 		})
 		l := newLearner(t, cfg)
 		q, other := strategy.Query{Item: "changes"}, strategy.Query{Item: "stays"}
-		for range 300 {
+		for range 100 {
 			c.Advance(time.Minute)
 			try(t, l, q, "good", 1)
 			try(t, l, q, "spare", -1)
@@ -62,7 +62,7 @@ func TestStillWorldsRaiseFewAlarms(t *testing.T) {
 	c := strategy.ChangeTest{FalseAlarms: 0.001}
 	rng := rand.New(rand.NewPCG(1, 2))
 	alarms := 0
-	runs := long(1000, 2000)
+	runs := long(500, 2000)
 	for run := range runs {
 		rate := float64(run%9+1) / 10
 		var outcomes []evidence.Observation

@@ -46,7 +46,7 @@ func TestPropensityOfPlainBeliefsIsExact(t *testing.T) {
 			if pooling == (strategy.TwoLevel{}) {
 				q.Item = "without evidence of its own"
 			}
-			n := long(5_000, 20_000)
+			n := long(2_500, 20_000)
 			share, propensity := make(map[strategy.ArmID]float64), make(map[strategy.ArmID]float64)
 			var c strategy.Choice
 			for range n {
@@ -87,7 +87,7 @@ func TestPropensityIsHowOftenTheArmIsChosen(t *testing.T) {
 			t.Parallel()
 			l, q := experienced(t, test.cfg)
 			q.Item, q.Arms = test.item, test.arms
-			n := long(5_000, 20_000)
+			n := long(2_500, 20_000)
 			share, propensity := make(map[strategy.ArmID]float64), make(map[strategy.ArmID]float64)
 			for range n {
 				c := choose(t, l, q)

@@ -500,11 +500,18 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 	}
 	_, err := forge(1001)
 	assertInputError(t, err, "draws")
+	for arms := 1; arms <= 1000; arms++ {
+		n, most := strategy.DrawsFor(arms)
+		require.LessOrEqual(t, n*arms, most)
+		require.Greater(t, n, 2000)
+	}
 	c, err := forge(1000)
 	require.NoError(t, err)
-	began := time.Now()
-	assert.InDelta(t, 0.0138, c.Propensity(), 0.001)  // this share of its draws is 1, and the first arm wins a tie
-	assert.Less(t, time.Since(began), 20*time.Second) // a second, and not fourteen, on an idle machine without the race detector
+	if long(0, 1) == 1 {
+		began := time.Now()
+		assert.InDelta(t, 0.0138, c.Propensity(), 0.001)  // this share of its draws is 1, and the first arm wins a tie
+		assert.Less(t, time.Since(began), 20*time.Second) // a second, and not fourteen, on an idle machine without the race detector
+	}
 	_, err = strategy.New(ctx, withFixtures(t, strategy.Config{Arms: plain(slices.Repeat([]strategy.ArmID{"a"}, 1001)...)}))
 	assert.Contains(t, fields(err), "Arms")
 }

@@ -41,11 +41,11 @@ func meanRegret(pooling strategy.Pooling, runs uint64, reward func(float64, *ran
 }
 
 // TestGradedRewardsTellMoreThanCoins: where rewards vary an eleventh as much as coins do, the regret is at most 0.3 of that of
-// the fractional rule. It was 0.21 and 0.22 over 1,000 runs. The ratio's standard error is 0.02 over 40, and 0.035 over the 12 of the short
+// the fractional rule. It was 0.21 and 0.22 over 1,000 runs. The ratio's standard error is 0.02 over 40, and 0.05 over the 6 of the short
 // test.
 func TestGradedRewardsTellMoreThanCoins(t *testing.T) {
 	t.Parallel()
-	runs := uint64(long(12, 40))
+	runs := uint64(long(6, 40))
 	plain := meanRegret(fractional{}, runs, grade, 1)
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
 		regret := meanRegret(pooling, runs, grade, 1)
@@ -57,17 +57,18 @@ func TestGradedRewardsTellMoreThanCoins(t *testing.T) {
 // TestCoinsTellWhatCoinsTell: on rewards of 0 and 1 the choices are those of the fractional rule, but for rounding.
 func TestCoinsTellWhatCoinsTell(t *testing.T) {
 	t.Parallel()
-	assert.InEpsilon(t, meanRegret(fractional{}, 5, coin, 1), meanRegret(strategy.Alone{}, 5, coin, 1), 1e-9)
+	assert.InEpsilon(t, meanRegret(fractional{}, 2, coin, 1), meanRegret(strategy.Alone{}, 2, coin, 1), 1e-9)
 }
 
 // TestEqualConfidencesCountAlike: whatever it is, a confidence that all outcomes share changes no choice.
 func TestEqualConfidencesCountAlike(t *testing.T) {
 	t.Parallel()
+	runs := uint64(long(1, 3))
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Alone{}} {
 		for name, reward := range map[string]func(float64, *rand.Rand) float64{"coins": coin, "grades": grade} {
-			want := meanRegret(pooling, 3, reward, 1)
-			for _, weight := range []float64{0.9, 0.8, 0.5, 0.3} {
-				assert.InEpsilon(t, want, meanRegret(pooling, 3, reward, weight), 1e-9, fmt.Sprint(pooling, name, weight))
+			want := meanRegret(pooling, runs, reward, 1)
+			for _, weight := range []float64{0.9, 0.3} {
+				assert.InEpsilon(t, want, meanRegret(pooling, runs, reward, weight), 1e-9, fmt.Sprint(pooling, name, weight))
 			}
 		}
 	}

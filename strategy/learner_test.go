@@ -114,7 +114,7 @@ func TestRememberedChoicesAreBounded(t *testing.T) {
 		}
 	})
 	t.Run("sessions that never end", func(t *testing.T) {
-		for size, sessions := range map[int]int{0: 30_000, 1: 1000, 2000: 10_000} {
+		for size, sessions := range map[int]int{0: 20_000, 1: 1000, 2000: 5000} {
 			l := newLearner(t, strategy.Config{Unrecorded: true, Cache: strategy.Cache{Size: size}})
 			for i := range sessions {
 				choose(t, l, strategy.Query{Session: fmt.Sprint(i), Item: fmt.Sprint(i % 3)})

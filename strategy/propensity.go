@@ -392,6 +392,9 @@ func (s *sampled) below(p point) float64 {
 	return min(max(panel.below.At(panel.unit(s.own(p, panel.beyond))), 0), 1)
 }
 
+// drawsFor returns how often so many arms are drawn to count a propensity.
+func drawsFor(arms int) int { return min(propensityDraws, propensityWork/arms) }
+
 // count returns the share of draws in which an arm has the greatest sample.
 func (c *Choice) count(draws []Draw, chosen int) float64 {
 	draws = slices.Clone(draws)
@@ -399,7 +402,7 @@ func (c *Choice) count(draws []Draw, chosen int) float64 {
 		draws[i].Belief = draws[i].Belief.Keep()
 	}
 	rng := evidence.Key{A: propensityDraws, B: uint64(len(draws))}.Rand(0, string(c.ID[:]))
-	n := min(propensityDraws, propensityWork/len(draws))
+	n := drawsFor(len(draws))
 	wins := 0.
 	for range n {
 		if drawArms(draws, &rng) == chosen {

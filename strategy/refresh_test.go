@@ -159,7 +159,7 @@ func TestCapsLimitALiar(t *testing.T) {
 					report(user, "c", 0)
 					report(user, "d", -0.9)
 				}
-				for range 1000 {
+				for range 400 {
 					report("liar", "d", 1)
 				}
 				require.NoError(t, l.Refresh(ctx))

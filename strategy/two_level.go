@@ -291,6 +291,21 @@ var between = func() (rows [3][finer][4]float64) {
 	return rows
 }()
 
+// logStrengths are the logarithms of the strengths that are weighed.
+var logStrengths = func() (all [(len(strengths)-1)*finer + 1]float64) {
+	for n := range all {
+		j, part := n/finer, float64(n%finer)/finer
+		all[n] = math.Log(strengths[j])
+		if part > 0 {
+			all[n] += part * (math.Log(strengths[j+1]) - all[n])
+		}
+	}
+	return all
+}()
+
+// negligibleWeight is the logarithm of a weight, relative to the greatest, that changes no sum.
+const negligibleWeight = -40
+
 // weighed are candidates by their probabilities.
 type weighed struct {
 	weights [len(strengths)]float64
@@ -302,23 +317,25 @@ type weighed struct {
 // weigh weighs the candidates by the logarithms of their probabilities. They lie far apart, so the logarithms are interpolated.
 func weigh(at *[len(strengths)]float64) (all weighed) {
 	const last = len(strengths) - 1
-	var logs [last*finer + 1]float64
+	var logs [len(logStrengths)]float64
 	for j := range last {
 		first := min(max(j-1, 0), last-3)
+		four := at[first : first+4]
 		for k := range finer {
-			for i, c := range between[j-first][k] {
-				logs[j*finer+k] += c * at[first+i]
-			}
+			c := &between[j-first][k]
+			logs[j*finer+k] = c[0]*four[0] + c[1]*four[1] + c[2]*four[2] + c[3]*four[3]
 		}
 	}
 	logs[last*finer] = at[last]
 	most, total := slices.Max(logs[:]), 0.
 	for n, log := range logs {
+		if log -= most; log < negligibleWeight {
+			continue
+		}
+		w, strength := math.Exp(log), logStrengths[n]
 		j, part := n/finer, float64(n%finer)/finer
-		w, strength := math.Exp(log-most), math.Log(strengths[j])
 		all.weights[j] += w * (1 - part)
 		if part > 0 {
-			strength += part * (math.Log(strengths[j+1]) - strength)
 			all.weights[j+1] += w * part
 		}
 		total += w

@@ -242,10 +242,11 @@ func TestTwoLevelReportsItsFault(t *testing.T) {
 	}
 }
 
-// TestTwoLevelIntervalsHold where little is known of the strength: of 480 true rates, 90 % are to be in their 90 % intervals. Rates of
+// TestTwoLevelIntervalsHold where little is known of the strength: of 240 true rates, 480 in the long form, 90 % are to be in their 90 % intervals. Rates of
 // one segment share their level, so the bound is lower. When the strength was taken for known, 77 % were. See examples/honest.
 func TestTwoLevelIntervalsHold(t *testing.T) {
-	const items, arms, runs = 20, 4, 40
+	const items, arms = 20, 4
+	runs := long(20, 40)
 	held, asked := 0., 0.
 	for run := range uint64(runs) {
 		rng := rand.New(rand.NewPCG(run, items))

@@ -13,16 +13,16 @@ import (
 	"github.com/heedhq/heed/examples/internal/show"
 )
 
-// TestClustersTellTopicsApart: with six topics and 800 choices, clusters lose at most three quarters of what is lost without the context, and
+// TestClustersTellTopicsApart: with six topics and 600 choices, clusters lose at most three quarters of what is lost without the context, and
 // little more than the true topics. Where arms do not differ by topic, they lose about the same.
 func TestClustersTellTopicsApart(t *testing.T) {
 	worlds := settings(6, 0.5)
 	worlds = []setting{worlds[0], worlds[3]}
 	for i := range worlds {
-		worlds[i].choices = 800
+		worlds[i].choices = 600
 	}
 	policies := contextuals(false)[:3]
-	results, err := studyContext(context.Background(), worlds, policies, 4, 7, silent)
+	results, err := studyContext(context.Background(), worlds, policies, 2, 7, silent)
 	require.NoError(t, err)
 	for i, most := range []float64{0.75, 1.6} {
 		require.Len(t, results[i].Policies, 3)
@@ -35,7 +35,7 @@ func TestClustersTellTopicsApart(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.NoError(t, reportContext(&out, results))
-	for _, text := range []string{"no context", "true topic", "1.00 ±0.00", "4 runs"} {
+	for _, text := range []string{"no context", "true topic", "1.00 ±0.00", "2 runs"} {
 		assert.Contains(t, out.String(), text)
 	}
 	text, err := json.Marshal(results)

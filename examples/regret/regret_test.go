@@ -25,7 +25,7 @@ func tiny() []world {
 	rates := w.rates
 	w.rates = func(rng *rand.Rand) [][]float64 { return rates(rng)[:w.items] }
 	f := flat("flat", 2, 0.9, 0.1)
-	f.rounds, f.later, f.graded = 200, swapped, true
+	f.rounds, f.later, f.graded = 100, swapped, true
 	return []world{w, f}
 }
 
@@ -115,7 +115,7 @@ func TestForgettingFollowsTheWorld(t *testing.T) {
 }
 
 func TestReport(t *testing.T) {
-	results, err := study(context.Background(), tiny(), 1, silent)
+	results, err := study(context.Background(), tiny()[:1], 1, silent)
 	require.NoError(t, err)
 	var out bytes.Buffer
 	require.NoError(t, report(&out, results))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -24,8 +25,13 @@ import (
 	"github.com/heedhq/heed/stream"
 )
 
-// raced tells that the race detector is on, under which the longest tests are shorter.
-var raced bool
+// long returns the second number where HEED_LONG asks for long tests.
+func long(short, full int) int {
+	if os.Getenv("HEED_LONG") != "" {
+		return full
+	}
+	return short
+}
 
 // No test of this package may leave a goroutine behind.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

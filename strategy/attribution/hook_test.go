@@ -133,8 +133,8 @@ func TestHookIsContained(t *testing.T) {
 		assert.Equal(t, uint64(bar), counts.Outcomes)
 		assert.Equal(t, uint64(bar), counts.HookCalls)
 		assert.Equal(t, uint64(bar/10+bar/100+bar/100), counts.HookFailed)
-		assert.Equal(t, bar*0.5, d.mass(t))
-		assert.Equal(t, bar/100*time.Second, time.Since(began), "each call that hangs is waited for as long as it may take")
+		assert.Equal(t, float64(bar)/2, d.mass(t))
+		assert.Equal(t, time.Duration(bar)/100*time.Second, time.Since(began), "each call that hangs is waited for as long as it may take")
 		time.Sleep(time.Minute) // the last calls return, and no goroutine is left: the bubble would not end
 	})
 }

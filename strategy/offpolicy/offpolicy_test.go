@@ -151,7 +151,7 @@ func learnersLogs(t *testing.T, seed uint64, rates []float64, rounds int) (logs 
 // does. The bound is three standard errors below.
 func TestOfALearnersLog(t *testing.T) {
 	t.Parallel()
-	times, rounds := long(25, 200), long(150, 1000)
+	times, rounds := long(16, 200), long(100, 1000)
 	for _, rates := range [][]float64{{0.5, 0.5}, {0.7, 0.2}} {
 		var held, width [2]float64
 		for seed := range uint64(times) {

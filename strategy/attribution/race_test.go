@@ -1,5 +1,0 @@
-//go:build race
-
-package attribution_test
-
-func init() { raced = true }
