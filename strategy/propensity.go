@@ -384,6 +384,8 @@ func (s *sampled) below(p point) float64 {
 	}
 	panel := &s.panels[s.next]
 	switch {
+	case math.IsInf(p.logit, 1): // a bonus lifts it above every rate
+		return 1
 	case p.logit <= s.panels[0].start:
 		return 0
 	case p.logit >= s.panels[last].end:

@@ -94,6 +94,27 @@ func TestTiesGoToTheFirst(t *testing.T) {
 	assert.InDelta(t, 1, first+second, 1e-6)
 }
 
+// TestABonusBeatsARateOfOne: the sample of an arm with a bonus lies above 1, and so above that of an arm without, whose rate is all but 1.
+func TestABonusBeatsARateOfOne(t *testing.T) {
+	favoured := strategy.Belief{Level: evidence.Beta{Alpha: 219, Beta: 3}, Strength: 7, Successes: 6, Failures: 1, Sharpness: 5}
+	sure := strategy.Belief{Level: evidence.Beta{Alpha: 9000, Beta: 0.02}, Strength: 7, Sharpness: 5}
+	draws := []strategy.Draw{{Arm: "a", Belief: favoured.Keep(), Bonus: 0.2}, {Arm: "b", Belief: sure.Keep()}}
+	const n = 4000
+	random, wins := evidence.Rand{State: 3}, 0.
+	for range n {
+		wins += float64(1 - strategy.DrawArms(draws, &random))
+	}
+	sum := 0.
+	for i, share := range []float64{wins / n, 1 - wins/n} {
+		p, ok := strategy.BestOf(draws, i)
+		require.True(t, ok)
+		assert.InDelta(t, share, p, 0.01)
+		sum += p
+	}
+	assert.Greater(t, wins/n, 0.9)
+	assert.InDelta(t, 1, sum, 1e-6)
+}
+
 // TestWhatIsNotIntegratedIsCounted: shapes that are too small, and those that take too many panels.
 func TestWhatIsNotIntegratedIsCounted(t *testing.T) {
 	good := strategy.Belief{Level: evidence.Beta{Alpha: 2, Beta: 3}, Strength: 5, Successes: 1, Failures: 1, Sharpness: 2}

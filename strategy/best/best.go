@@ -21,8 +21,8 @@ import (
 
 // Config configures a [Race]. Learner must be set.
 type Config struct {
-	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife must be 0. With its Change, a change of
-	// an arm in use opens the race anew.
+	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife must be 0. It has no Exploration, as a race
+	// tries all arms. With its Change, a change of an arm in use opens the race anew.
 	Learner *strategy.Learner
 	// Error is the probability with which a race may ever end with an arm that is worse than another by more than Indifference, in (0, ½). It
 	// holds for each time that the race is opened. 0 means 0.05.
@@ -69,6 +69,8 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 	if cfg.Learner != nil {
 		learner = cfg.Learner.Config()
 		found.Check(learner.HalfLife == 0, "Learner.HalfLife", learner.HalfLife, "must be 0: evidence that fades never suffices")
+		bonus := learner.Exploration.Bonus
+		found.Check(bonus == 0, "Learner.Exploration", bonus, "must be none, as a race tries all arms; where Guarded sets it, set Caps and Prior by themselves")
 	}
 	err := found.Err()
 	if err == nil {

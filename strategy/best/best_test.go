@@ -259,8 +259,10 @@ func TestConfigurationsThatAreNone(t *testing.T) {
 	good := b.learner
 	fading, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: good.Config().Arms, HalfLife: time.Hour})
 	require.NoError(t, err)
+	curious, err := strategy.New(ctx, strategy.Config{Store: &memstore.Store{}, Arms: good.Config().Arms, Exploration: strategy.Exploration{Bonus: 0.1}})
+	require.NoError(t, err)
 	for field, cfg := range map[string]best.Config{
-		"Learner": {}, "Learner.HalfLife": {Learner: fading}, "Error": {Learner: good, Error: 0.5}, "Indifference": {Learner: good, Indifference: -1},
+		"Learner": {}, "Learner.HalfLife": {Learner: fading}, "Learner.Exploration": {Learner: curious}, "Error": {Learner: good, Error: 0.5}, "Indifference": {Learner: good, Indifference: -1},
 		"Explore": {Learner: good, Explore: 0.6},
 	} {
 		_, err := best.New(ctx, cfg)

@@ -288,38 +288,3 @@ func (d *drawer) draw(rng *evidence.Rand) float64 {
 	sampler := evidence.Beta{Alpha: b.Sharpness * own.Alpha, Beta: b.Sharpness * own.Beta}.Sampler()
 	return max(sampler.Draw(rng), own.Mean())
 }
-
-// pooledDraws is how many draws the propensity of a choice by pooled beliefs is counted in. The weights of a log of thousands need no finer ones, and
-// [strategy.Choice.Propensity] takes eight times as long.
-const pooledDraws = 1 << 12
-
-// propensity returns the probability with which the arm was chosen; NaN: it is not known.
-func propensity(c strategy.Choice) float64 {
-	var drawers []drawer
-	var bonuses []float64
-	chosen, pooled := -1, false
-	for d := range c.Draws() {
-		if d.Arm == c.Arm {
-			chosen = len(drawers)
-		}
-		pooled = pooled || d.Belief.Strength > 0
-		drawers, bonuses = append(drawers, drawerOf(d.Belief)), append(bonuses, d.Bonus)
-	}
-	if !pooled || chosen < 0 || len(drawers) == 1 {
-		return c.Propensity()
-	}
-	rng := evidence.Key{A: pooledDraws, B: uint64(len(drawers))}.Rand(0, string(c.ID[:]))
-	wins := 0.
-	for range pooledDraws {
-		best, most := 0, math.Inf(-1)
-		for i := range drawers {
-			if x := drawers[i].draw(&rng) + bonuses[i]; x > most {
-				best, most = i, x
-			}
-		}
-		if best == chosen {
-			wins++
-		}
-	}
-	return min(max(wins, 0.5), pooledDraws-0.5) / pooledDraws
-}

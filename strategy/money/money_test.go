@@ -278,18 +278,6 @@ func TestInputThatIsNone(t *testing.T) {
 	assert.Empty(t, s.Arms)
 }
 
-// TestThePropensityOfAPooledChoice is counted as the choice itself counts it, in fewer draws.
-func TestThePropensityOfAPooledChoice(t *testing.T) {
-	l := newLearner(t, &memstore.Store{}, strategy.TwoLevel{}, 1)
-	for n := range 12 {
-		c, err := l.Select(ctx, strategy.Query{Item: string(rune('a' + n%3))})
-		require.NoError(t, err)
-		assert.InDelta(t, c.Propensity(), money.Propensity(c), 0.03)
-		_, err = l.Observe(ctx, strategy.Outcome{Choice: c, Value: 0.5, Confidence: 1})
-		require.NoError(t, err)
-	}
-}
-
 // TestAFrugalAsksOnlyForPermittedArms, in any order of them.
 func TestAFrugalAsksOnlyForPermittedArms(t *testing.T) {
 	l := newLearner(t, &memstore.Store{}, nil, 1)

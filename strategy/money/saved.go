@@ -67,7 +67,7 @@ func Saved(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilt
 		if err != nil {
 			return Savings{}, fmt.Errorf("money: %w", err)
 		}
-		p := propensity(r.Choice)
+		p := r.Choice.Propensity()
 		if r.Result == nil || !(p > 0) {
 			left++
 			continue
