@@ -21,8 +21,9 @@ import (
 
 // Config configures a [Race]. Learner must be set.
 type Config struct {
-	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife must be 0. It has no Exploration, as a race
-	// tries all arms. With its Change, a change of an arm in use opens the race anew.
+	// Learner has the arms and learns from their outcomes. Its evidence must not fade: its HalfLife must be 0. With its Change, a change of
+	// an arm in use opens the race anew. Its Exploration must have a Bonus of 0, or of 1, as under Guarded: a race then gives each arm MinSamples
+	// outcomes first.
 	Learner *strategy.Learner
 	// Error is the probability with which a race may ever end with an arm that is worse than another by more than Indifference, in (0, ½). It
 	// holds for each time that the race is opened. 0 means 0.05.
@@ -70,7 +71,7 @@ func New(ctx context.Context, cfg Config) (*Race, error) {
 		learner = cfg.Learner.Config()
 		found.Check(learner.HalfLife == 0, "Learner.HalfLife", learner.HalfLife, "must be 0: evidence that fades never suffices")
 		bonus := learner.Exploration.Bonus
-		found.Check(bonus == 0, "Learner.Exploration", bonus, "must be none, as a race tries all arms; where Guarded sets it, set Caps and Prior by themselves")
+		found.Check(bonus == 0 || bonus == 1, "Learner.Exploration", bonus, "must be 0 or 1: a race draws no rates to which a bonus could be added")
 	}
 	err := found.Err()
 	if err == nil {
@@ -296,8 +297,12 @@ func (r *Race) last(id string) (look, bool) {
 func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	all := len(permitted) == 0
 	var of []winner.Record
+	var few []int
 	lead := -1
 	add := func(i int) {
+		if r.learner.Exploration.Bonus > 0 && s.counts[i] < uint64(r.learner.Exploration.MinSamples) {
+			few = append(few, len(of))
+		}
 		if s.over && r.learner.Arms[i].ID == s.ended.Value.Arm {
 			lead = len(of)
 		}
@@ -318,6 +323,12 @@ func (r *Race) shares(s *state, permitted []strategy.ArmID) []float64 {
 	switch last, ok := r.last(s.id); {
 	case lead >= 0:
 		return r.settled(len(of), lead)
+	case len(few) > 0:
+		shares := make([]float64, len(of))
+		for _, at := range few {
+			shares[at] = 1 / float64(len(few))
+		}
+		return shares
 	case !all:
 		return winner.Shares(of)
 	case ok && !last.due(s):

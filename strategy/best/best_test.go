@@ -287,6 +287,16 @@ func (b *broken) Read(ctx context.Context, into *store.Snapshot, cells []evidenc
 	return b.Store.Read(ctx, into, cells, refs, finds...)
 }
 
+// TestARaceExploresFirst as its learner's Exploration says, and then by top-two sampling.
+func TestARaceExploresFirst(t *testing.T) {
+	b := newBench(t, map[strategy.ArmID]float64{"a": 0.1, "b": 0.9, "c": 0.1})
+	r := b.race(best.Config{}, strategy.Config{
+		Arms: []strategy.Arm{{ID: "a"}, {ID: "b"}, {ID: "c"}}, Exploration: strategy.Exploration{Bonus: 1, MinSamples: 8},
+	})
+	assert.Equal(t, map[strategy.ArmID]int{"a": 8, "b": 8, "c": 8}, b.play(r, 24))
+	assert.Greater(t, b.play(r, 30)["b"], 10)
+}
+
 // TestWithoutTheStore the default arm is chosen, and the error says why.
 func TestWithoutTheStore(t *testing.T) {
 	st := &broken{Store: &memstore.Store{}}
