@@ -26,7 +26,7 @@ import (
 
 // standard are the packages that blocks may use beside ours and math/rand/v2.
 var standard = []string{
-	"context", "database/sql", "encoding/json", "errors", "fmt", "log/slog", "math", "os", "os/signal", "sync", "testing", "testing/synctest", "time",
+	"context", "database/sql", "encoding/json", "errors", "fmt", "log/slog", "math", "net/http", "os", "os/signal", "sync", "testing", "testing/synctest", "time",
 }
 
 // A block is Go code of a page.

@@ -53,8 +53,12 @@ var table = map[string]row{
 		". evidence store stream prompt learning decision strategy strategy/... feedback patterns memstore sqlstore internal/...",
 	},
 	"loop/looptest": {nothing, silent, ". store learning decision decision/llmtest strategy feedback patterns memstore loop internal/..."},
-	"examples/...":  {anything, silent, "..."},
-	"cmd/...":       {anything, silent, "..."},
+	"web": {
+		nothing, shared,
+		". evidence store prompt learning decision strategy strategy/... feedback patterns loop internal/...",
+	},
+	"examples/...": {anything, silent, "..."},
+	"cmd/...":      {anything, silent, "..."},
 }
 
 type row struct {

@@ -1,0 +1,189 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"html/template"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/heedhq/heed"
+)
+
+//go:embed templates/*.html static/style.css static/app.js
+var files embed.FS
+
+// assets are the files that pages load, by their paths. Anybody may have them: a page of refusal needs its style.
+var assets = map[string]struct {
+	kind, file string
+}{
+	"/style.css": {"text/css; charset=utf-8", "static/style.css"},
+	"/app.js":    {"text/javascript; charset=utf-8", "static/app.js"},
+}
+
+// edition names the assets of this build, so that a browser may keep them for good.
+var edition = func() string {
+	sum := sha256.New()
+	for _, name := range []string{"static/style.css", "static/app.js"} {
+		text, _ := files.ReadFile(name) // it is embedded
+		sum.Write(text)
+	}
+	return hex.EncodeToString(sum.Sum(nil))[:12]
+}()
+
+// asset answers a request for a file, and reports whether it was one.
+func asset(w http.ResponseWriter, r *http.Request) bool {
+	of, ok := assets[r.URL.Path]
+	if !ok || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	text, _ := files.ReadFile(of.file) // it is embedded
+	w.Header().Set("Content-Type", of.kind)
+	if r.URL.Query().Get("v") == edition {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	_, _ = w.Write(text)
+	return true
+}
+
+// A view is what the frame of each page needs. Data is what the page itself shows.
+type view struct {
+	Title  string
+	Here   string // the path of the entry in the menu that is marked
+	Person string // "" if nobody is known
+	Menu   []entry
+	Prefix string
+	Assets string // the edition of the files
+	Follow bool   // the page follows what happens
+	Notice string // what was just done
+	Data   any
+}
+
+// An entry is one of the menu.
+type entry struct{ Path, Name string }
+
+// templates are the pages, each with the frame. They are parsed once, and escape all data by its context.
+var templates = func() map[string]*template.Template {
+	all := make(map[string]*template.Template)
+	frame := template.Must(template.New("frame").Funcs(funcs).ParseFS(files, "templates/frame.html", "templates/parts.html"))
+	found, err := files.ReadDir("templates")
+	for _, file := range found {
+		name := strings.TrimSuffix(file.Name(), ".html")
+		if name == "frame" || name == "parts" {
+			continue
+		}
+		all[name] = template.Must(template.Must(frame.Clone()).ParseFS(files, "templates/"+file.Name()))
+	}
+	template.Must(frame, err)
+	return all
+}()
+
+// funcs are what templates call.
+var funcs = template.FuncMap{}
+
+// A page reads what a page shows. It returns the template's data.
+type page func(ctx context.Context, r *http.Request) (title string, data any, err error)
+
+// pages registers the pages.
+func (h *Handler) pages() {
+	h.show("/", "", "home", h.home)
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		h.failed(w, r, http.StatusNotFound, "There is no such page.")
+	})
+}
+
+// show registers a page that is read. here is the entry in the menu that it belongs to.
+func (h *Handler) show(path, here, name string, read page) {
+	h.mux.HandleFunc("GET "+path+"{$}", func(w http.ResponseWriter, r *http.Request) {
+		title, data, err := read(r.Context(), r)
+		if err != nil {
+			h.fail(w, r, title, err)
+			return
+		}
+		h.render(w, r, http.StatusOK, name, view{Title: title, Here: here, Follow: true, Data: data})
+	})
+}
+
+func (h *Handler) menu() []entry {
+	all := []entry{{"/", "Overview"}}
+	return all
+}
+
+// render writes a page. It is made as a whole first, so that a failure never leaves half of it.
+func (h *Handler) render(w http.ResponseWriter, r *http.Request, status int, name string, v view) {
+	v.Person, v.Prefix, v.Assets = personOf(r), h.cfg.Prefix, edition
+	if v.Person != "" {
+		v.Menu = h.menu()
+	}
+	var page bytes.Buffer
+	if err := templates[name].ExecuteTemplate(&page, "frame", v); err != nil {
+		h.tell(r.Context(), "page", err)
+		http.Error(w, "The page could not be made.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes())
+}
+
+// failed shows a page that says what is wrong.
+func (h *Handler) failed(w http.ResponseWriter, r *http.Request, status int, text string) {
+	h.render(w, r, status, "error", view{Title: http.StatusText(status), Data: text})
+}
+
+// fail shows an error of a part. The text of a failure inside is for the observer alone.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, what string, err error) {
+	status, text := statusOf(err)
+	if status >= http.StatusInternalServerError {
+		h.tell(r.Context(), what, err)
+	}
+	h.failed(w, r, status, text)
+}
+
+// statusOf returns the status of an error, and what a person may be told of it.
+func statusOf(err error) (status int, text string) {
+	var input *heed.InputError
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return http.StatusRequestEntityTooLarge, fmt.Sprintf("That is too long: at most %d bytes can be sent.", long.Limit)
+	case errors.As(err, &input):
+		return http.StatusBadRequest, input.Error()
+	case errors.Is(err, heed.ErrNotFound):
+		return http.StatusNotFound, "This is not known here, or no longer kept."
+	case errors.Is(err, heed.ErrConflict):
+		return http.StatusConflict, "Somebody else was quicker. Look at it again."
+	case errors.Is(err, context.DeadlineExceeded):
+		return http.StatusServiceUnavailable, "This took too long. Try again."
+	default:
+		return http.StatusInternalServerError, "Something failed. Nothing is known to have changed. Try again."
+	}
+}
+
+// link returns the path of a page with a query, as pairs of a name and a value. Pairs without a value are left out.
+func (h *Handler) link(path string, pairs ...string) string {
+	query := make(url.Values)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(query) == 0 {
+		return h.cfg.Prefix + path
+	}
+	return h.cfg.Prefix + path + "?" + query.Encode()
+}
+
+// home is the first page.
+func (h *Handler) home(context.Context, *http.Request) (title string, data any, err error) {
+	return "Overview", nil, nil
+}
+
+// streams reports whether a request is for a stream, which has no end by itself.
+func streams(r *http.Request) bool { return r.URL.Path == "/live" }

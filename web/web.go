@@ -1,0 +1,256 @@
+// Package web shows what heed has learned, and lets people decide about proposals, in pages that a host mounts:
+//
+//	live := &web.Live{}
+//	agent, err := loop.New(ctx, loop.Config{Store: st, Model: model, Observer: live.Observe})
+//	pages, err := web.New(web.Config{Store: st, Agent: agent, Live: live, Identify: whoIsThere})
+//	mux.Handle("/", pages)
+//
+// The host says who is there: see [Config].Identify. Without a person nothing is shown but a page that says so.
+//
+// Below /v1/ the same handler has an API in JSON for programs.
+package web
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/watch"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+)
+
+// Config configures a Handler. Store and Identify must be set. What has no part is not shown.
+type Config struct {
+	// Store has the audit log and the answers.
+	Store store.Store
+	// Identify says who sent a request. The person is the actor of all that the request decides: no form and no body can name
+	// another one. Without a person, or with an error, the answer is 401, and nothing of the error is shown. It is called by many goroutines
+	// at the same time.
+	Identify func(*http.Request) (person string, err error)
+
+	// Agent has the parts that are not set below. nil, for a tool beside the host: the parts below are all that there is.
+	Agent *loop.Agent
+	// Name is the agent's name, for its answers if there is no Agent. "" means "loop".
+	Name     string
+	Feedback *feedback.Service
+	Learning *learning.Module
+	Strategy *strategy.Learner
+	Patterns *patterns.Recorder
+
+	// Prefix is the path that the handler is mounted at, as "/heed". "" is the root. The handler takes it off by itself.
+	Prefix string
+	// Live is told by the parts when something happens. nil: pages follow the store, a second late at most.
+	Live *Live
+	// MaxBody bounds the body of a request, in bytes. 0 means 65,536.
+	MaxBody int64
+	// Timeout bounds the time of a request, from its header to its answer. Streams have no end. 0 means 10 seconds.
+	Timeout time.Duration
+	// Observer is told of failures that a page only calls a failure. nil costs nothing.
+	Observer heed.Observer
+	// Now is the clock. nil means time.Now.
+	Now func() time.Time
+}
+
+// A Handler serves the pages and the API. Make one with [New]. It is safe for concurrent use by multiple goroutines.
+type Handler struct {
+	cfg   Config
+	mux   *http.ServeMux
+	cross *http.CrossOriginProtection
+	watch *watch.Watch
+
+	closed chan struct{}
+	close  sync.Once
+}
+
+const (
+	defaultBody    = 1 << 16
+	defaultTimeout = 10 * time.Second
+	defaultName    = "loop"
+)
+
+// New returns a handler; or all faults of its configuration, joined, each a [*heed.ConfigError].
+func New(cfg Config) (*Handler, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("web: %w", err)
+	}
+	h := &Handler{
+		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), watch: watch.New(cfg.Observer, "web", cfg.Now),
+		closed: make(chan struct{}),
+	}
+	h.mux.Handle("/v1/", h.api())
+	h.pages()
+	return h, nil
+}
+
+func (c Config) withDefaults() Config {
+	if a := c.Agent; a != nil {
+		c.Feedback, c.Learning = cmp.Or(c.Feedback, a.Feedback()), cmp.Or(c.Learning, a.Learning())
+		c.Strategy, c.Patterns = cmp.Or(c.Strategy, a.Strategy()), cmp.Or(c.Patterns, a.Patterns())
+	}
+	c.Name = cmp.Or(c.Name, defaultName)
+	c.MaxBody, c.Timeout = cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.Timeout, defaultTimeout)
+	if c.Live == nil {
+		c.Live = &Live{}
+	}
+	if c.Now == nil {
+		c.Now = time.Now //nolint:forbidigo // the default clock
+	}
+	return c
+}
+
+func (c *Config) validate() error {
+	var found faults.List
+	found.Check(c.Store != nil, "Store", nil, "must be set")
+	found.Check(c.Identify != nil, "Identify", nil, "must be set")
+	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
+	clean := c.Prefix == "" || c.Prefix != "/" && path.IsAbs(c.Prefix) && path.Clean(c.Prefix) == c.Prefix
+	found.Check(clean && !strings.ContainsAny(c.Prefix, "%?#;\"<>\\{}"), "Prefix", c.Prefix, `must be empty, or a path as "/heed" without a slash at its end`)
+	found.Check(c.MaxBody > 0, "MaxBody", c.MaxBody, "must not be negative")
+	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
+	return found.Err()
+}
+
+// Close ends all streams, for [http.Server.RegisterOnShutdown]. The handler serves all else as before.
+func (h *Handler) Close() { h.close.Do(func() { close(h.closed) }) }
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	rest, ok := strings.CutPrefix(r.URL.Path, h.cfg.Prefix)
+	raw, rawOK := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.Prefix)
+	if !ok || !rawOK || !clean(raw) {
+		h.refuse(w, r, http.StatusNotFound, "There is no such page.")
+		return
+	}
+	if rest == "" { // the prefix without its slash
+		http.Redirect(w, r, h.cfg.Prefix+"/", http.StatusSeeOther)
+		return
+	}
+	r = inside(r, rest, raw)
+	if asset(w, r) {
+		return
+	}
+	if !h.readBody(w, r) {
+		return
+	}
+	if err := h.cross.Check(r); err != nil {
+		h.refuse(w, r, http.StatusForbidden, "This came from another site, so nothing was changed.")
+		return
+	}
+	person, err := h.cfg.Identify(r)
+	if err != nil || person == "" || evidence.CheckText("person", person) != nil {
+		h.refuse(w, r, http.StatusUnauthorized, "heed does not know who you are. Sign in first.")
+		return
+	}
+	ctx := context.WithValue(r.Context(), personKey{}, person)
+	if !streams(r) {
+		bounded, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
+		defer cancel()
+		ctx = bounded
+	}
+	h.mux.ServeHTTP(w, r.WithContext(ctx))
+}
+
+// readBody reads the whole body of a request within its time, so that nothing later waits for it. It reports whether it could, and
+// answers if not. What is left of the body is then not waited for.
+func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
+	if r.Body == nil || r.Body == http.NoBody {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Timeout)
+	defer cancel()
+	cut := make(chan struct{})
+	cutOff := func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) } // a writer without deadlines has no slow body
+	stop := context.AfterFunc(ctx, func() { defer close(cut); cutOff() })
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
+	if !stop() {
+		<-cut // the writer is not used after its request
+	}
+	if err == nil {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		return true
+	}
+	cutOff()
+	w.Header().Set("Connection", "close")
+	if status, text := statusOf(err); status == http.StatusRequestEntityTooLarge {
+		h.refuse(w, r, status, text)
+	} else {
+		h.refuse(w, r, http.StatusRequestTimeout, "The request did not arrive in time.")
+	}
+	return false
+}
+
+// clean reports whether a path has no empty part, and no "." or "..". Its end may be a slash.
+func clean(p string) bool {
+	return p == "" || p == "/" || path.IsAbs(p) && !strings.HasSuffix(p, "//") && path.Clean(p) == strings.TrimSuffix(p, "/")
+}
+
+// inside returns the request as it is below the prefix.
+func inside(r *http.Request, rest, raw string) *http.Request {
+	if rest == r.URL.Path {
+		return r
+	}
+	inner := new(http.Request)
+	*inner = *r
+	u := *r.URL
+	u.Path, u.RawPath = rest, raw
+	inner.URL = &u
+	return inner
+}
+
+type personKey struct{}
+
+// personOf returns who sent a request.
+func personOf(r *http.Request) string {
+	person, _ := r.Context().Value(personKey{}).(string)
+	return person
+}
+
+// policy is the content security policy: nothing but files of this handler, no script or style within a page, and no frames.
+const policy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// protect sets the headers that every answer has. The referrer is kept within the site: without one, a browser hides the origin of a
+// form, too.
+func protect(header http.Header) {
+	header.Set("Content-Security-Policy", policy)
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Frame-Options", "DENY")
+	header.Set("Referrer-Policy", "same-origin")
+	header.Set("Cross-Origin-Opener-Policy", "same-origin")
+	header.Set("Cross-Origin-Resource-Policy", "same-origin")
+	header.Set("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
+	header.Set("Cache-Control", "no-store")
+}
+
+// refuse answers with an error: as a problem to a program, as a page to a person.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+	if rest := strings.TrimPrefix(r.URL.Path, h.cfg.Prefix); strings.HasPrefix(rest, "/v1/") {
+		problem(w, status, text)
+		return
+	}
+	h.failed(w, r, status, text)
+}
+
+// tell tells the observer of a failure that the page does not show.
+func (h *Handler) tell(ctx context.Context, what string, err error) {
+	if h.watch != nil {
+		h.watch.Tell(ctx, heed.Failed{Component: h.watch.Name(), At: h.cfg.Now(), What: what, Err: err})
+	}
+}

@@ -1,0 +1,151 @@
+package web_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/web"
+)
+
+// byHeader takes the person from a header, as behind a proxy that has checked it.
+func byHeader(r *http.Request) (string, error) {
+	if name := r.Header.Get("X-Person"); name != "nobody" {
+		return name, nil
+	}
+	return "", errors.New("the secret reason")
+}
+
+func handler(t *testing.T, change ...func(*web.Config)) *web.Handler {
+	t.Helper()
+	cfg := web.Config{Store: &memstore.Store{}, Identify: byHeader}
+	for _, f := range change {
+		f(&cfg)
+	}
+	h, err := web.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(h.Close)
+	return h
+}
+
+// An ask is a request as a person sends it.
+type ask struct {
+	method, path, person string
+	form                 url.Values
+	header               map[string]string
+}
+
+func (a ask) of(h http.Handler) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(context.Background(), a.method, a.path, strings.NewReader(a.form.Encode()))
+	if a.form != nil {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	r.Header.Set("X-Person", a.person)
+	for name, value := range a.header {
+		r.Header.Set(name, value)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+func TestConfig(t *testing.T) {
+	_, err := web.New(web.Config{Prefix: "heed/", MaxBody: -1, Timeout: -1, Name: "\x00"})
+	var fields []string
+	for fault := range heed.ConfigErrors(err) {
+		fields = append(fields, fault.Field)
+	}
+	assert.Equal(t, []string{"Store", "Identify", "Name", "Prefix", "MaxBody", "Timeout"}, fields)
+	for _, prefix := range []string{"/", "/a/", "/a//b", "/a/../b", "/{a}", "/a?b", "a"} {
+		_, err := web.New(web.Config{Store: &memstore.Store{}, Identify: byHeader, Prefix: prefix})
+		assert.Error(t, err, prefix)
+	}
+}
+
+func TestNobody(t *testing.T) {
+	h := handler(t)
+	for _, person := range []string{"", "nobody", "bad\xff"} {
+		for _, path := range []string{"/", "/v1/x", "/live", "/no/such"} {
+			w := ask{"GET", path, person, nil, nil}.of(h)
+			assert.Equal(t, http.StatusUnauthorized, w.Code, path)
+			assert.NotContains(t, w.Body.String(), "secret")
+			assert.NotContains(t, w.Body.String(), "Overview")
+		}
+	}
+	assert.Equal(t, http.StatusOK, ask{"GET", "/style.css", "nobody", nil, nil}.of(h).Code)
+}
+
+func TestHeaders(t *testing.T) {
+	h := handler(t)
+	for _, path := range []string{"/", "/style.css", "/no", "/v1/no"} {
+		header := ask{"GET", path, "ann", nil, nil}.of(h).Header()
+		policy := header.Get("Content-Security-Policy")
+		assert.True(t, strings.HasPrefix(policy, "default-src 'none';"), policy)
+		assert.NotContains(t, policy, "unsafe")
+		assert.Equal(t, "nosniff", header.Get("X-Content-Type-Options"))
+		assert.NotEmpty(t, header.Get("Content-Type"))
+	}
+}
+
+func TestPaths(t *testing.T) {
+	h := handler(t, func(c *web.Config) { c.Prefix = "/heed" })
+	for path, want := range map[string]int{
+		"/heed/": 200, "/heed": 303, "/heed/style.css": 200, "/": 404, "/heedx/": 404, "/heed/../heed/": 404, "/heed//": 404,
+		"/heed/%2e%2e/etc": 404, "/heed/static/style.css": 404, "/heed/templates/frame.html": 404, "/heed/%00": 404, "/heed/a%2fb": 404,
+		"/heed/style.css/": 404, "//evil.example/%2e%2e": 404,
+	} {
+		w := ask{"GET", path, "ann", nil, nil}.of(h)
+		assert.Equal(t, want, w.Code, path)
+		if want == 303 {
+			assert.Equal(t, "/heed/", w.Header().Get("Location"))
+		}
+	}
+	body := ask{"GET", "/heed/", "ann", nil, nil}.of(h).Body.String()
+	assert.Contains(t, body, `href="/heed/style.css?v=`)
+}
+
+func TestCrossOrigin(t *testing.T) {
+	h := handler(t)
+	for name, header := range map[string]map[string]string{
+		"another site":   {"Sec-Fetch-Site": "cross-site"},
+		"a sibling":      {"Sec-Fetch-Site": "same-site"},
+		"another origin": {"Origin": "https://evil.example"},
+		"no origin":      {"Origin": "null"},
+	} {
+		for _, path := range []string{"/", "/v1/x"} {
+			w := ask{"POST", path, "ann", url.Values{}, header}.of(h)
+			assert.Equal(t, http.StatusForbidden, w.Code, name)
+		}
+	}
+}
+
+// TestSlowBody sends a body that never ends, or is too long. The request ends all the same.
+func TestSlowBody(t *testing.T) {
+	h := handler(t, func(c *web.Config) { c.Timeout, c.MaxBody = 50*time.Millisecond, 100 })
+	server := httptest.NewServer(h)
+	defer server.Close()
+	for begin, want := range map[string]int{"reason=": http.StatusRequestTimeout, strings.Repeat("a", 101): http.StatusRequestEntityTooLarge} {
+		for _, path := range []string{"/v1/x", "/"} {
+			body, write := io.Pipe()
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, body)
+			require.NoError(t, err)
+			go func() { _, _ = write.Write([]byte(begin)) }()
+			answer, err := server.Client().Do(r)
+			require.NoError(t, err)
+			assert.Equal(t, want, answer.StatusCode)
+			require.NoError(t, answer.Body.Close())
+			require.NoError(t, write.Close())
+		}
+	}
+}
