@@ -200,22 +200,15 @@ const (
 	cellEnded      = "ended"
 )
 
-func (m *Module) fireCell(heuristicID, name string) evidence.Cell {
-	return evidence.Cell{Kind: m.kinds.fire, Item: heuristicID, Name: name}
-}
+var fireCells = [...]string{cellShown, cellConsidered, cellEnded}
 
 // readStandings reads heuristics with their evidence and the cells of their fires.
 func (m *Module) readStandings(ctx context.Context, heuristicIDs []string) (*ledger, error) {
 	l := m.newLedger()
-	cells := make([]evidence.Cell, 0, 3*len(heuristicIDs))
-	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
-	for _, id := range ids {
-		cells = append(cells, m.fireCell(id, cellShown), m.fireCell(id, cellConsidered), m.fireCell(id, cellEnded))
-	}
-	if len(ids) == 0 {
+	if len(heuristicIDs) == 0 {
 		return l, ctx.Err()
 	}
-	return l, l.read(ctx, ids, nil, cells...)
+	return l, l.read(ctx, heuristicIDs, nil, fireCells[:]...)
 }
 
 func (m *Module) standing(a *account) Standing {
@@ -304,7 +297,7 @@ func (m *Module) Explain(ctx context.Context, heuristicID string) (_ Explanation
 	e.Rule = both.Plus(targets[heed.TargetRule]).Posterior(b.prior).Mean()
 	e.Response = both.Plus(targets[heed.TargetResponse]).Posterior(b.prior).Mean()
 	for _, name := range heuristicCells {
-		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, name)) {
+		for o, err := range m.cfg.Store.History(ctx, m.cell(heuristicID, a.heuristic.Value.Edition, name)) {
 			if err != nil {
 				return Explanation{}, err
 			}

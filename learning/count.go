@@ -28,10 +28,6 @@ var saidCells = map[heed.Target]string{"": cellSaid, heed.TargetRule: cellSaid +
 
 var heuristicCells = [...]string{cellSeen, cellSilence, cellAgreed, cellDisagreed, cellSaid, saidCells[heed.TargetRule], saidCells[heed.TargetResponse]}
 
-func (m *Module) cell(heuristicID, name string) evidence.Cell {
-	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: name}
-}
-
 // A ledger is what one call reads about heuristics, and what it will commit. It must not be used concurrently.
 type ledger struct {
 	m        *Module
@@ -61,23 +57,41 @@ type streak struct {
 
 func (m *Module) newLedger() *ledger { return &ledger{m: m, accounts: make(map[string]*account)} }
 
-// read reads the accounts of heuristics, with other records and with cells of fires, in one call.
-func (l *ledger) read(ctx context.Context, heuristicIDs []string, others []store.Ref, fires ...evidence.Cell) error {
+// read reads the accounts of heuristics with other records, in one call. It takes a second one where the wording of a heuristic has changed.
+func (l *ledger) read(ctx context.Context, heuristicIDs []string, others []store.Ref, fires ...string) error {
+	ids := slices.Compact(slices.Sorted(slices.Values(heuristicIDs)))
+	const tries = 5
+	for try := 1; ; try++ {
+		if known, err := l.readOnce(ctx, ids, others, fires); err != nil || known {
+			return err
+		}
+		if try == tries {
+			return fmt.Errorf("the wording of a heuristic keeps changing: %w", heed.ErrConflict)
+		}
+	}
+}
+
+// readOnce reports false where a heuristic has another edition than was known, so that the evidence is that of another wording. fires are names
+// of cells of answers.
+func (l *ledger) readOnce(ctx context.Context, ids []string, others []store.Ref, fires []string) (known bool, err error) {
 	k := &l.m.kinds
-	ids := slices.Clone(heuristicIDs)
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
-	cells, refs := make([]evidence.Cell, 0, len(heuristicCells)*len(ids)), make([]store.Ref, 0, 3*len(ids)+len(others))
-	for _, id := range ids {
+	cells, refs := make([]evidence.Cell, 0, (len(heuristicCells)+len(fires))*len(ids)), make([]store.Ref, 0, 3*len(ids)+len(others))
+	editions := make([]uint64, len(ids))
+	for i, id := range ids {
+		editions[i] = l.m.edition(id)
 		refs = append(refs, k.heuristics.Ref(id), k.pins.Ref(id), k.streaks.Ref(id))
 		for _, name := range heuristicCells {
-			cells = append(cells, l.m.cell(id, name))
+			cells = append(cells, l.m.cell(id, editions[i], name))
+		}
+		for _, name := range fires {
+			cells = append(cells, l.m.fireCell(id, editions[i], name))
 		}
 	}
 	var s store.Snapshot
-	if err := l.m.cfg.Store.Read(ctx, &s, append(cells, fires...), append(refs, others...)); err != nil {
-		return err
+	if err := l.m.cfg.Store.Read(ctx, &s, cells, append(refs, others...)); err != nil {
+		return false, err
 	}
+	known = true
 	for i, id := range ids {
 		var failed [3]error
 		a := &account{}
@@ -85,20 +99,24 @@ func (l *ledger) read(ctx context.Context, heuristicIDs []string, others []store
 		a.pin, failed[1] = k.pins.Of(s.Records[3*i+1])
 		a.streak, failed[2] = k.streaks.Of(s.Records[3*i+2])
 		if err := errors.Join(failed[:]...); err != nil {
-			return err
+			return false, err
 		}
 		a.ignores, l.accounts[id] = a.streak.Value.N, a
+		if a.heuristic.Revision > 0 && a.heuristic.Value.Edition != editions[i] {
+			l.m.editions.Store(id, a.heuristic.Value.Edition)
+			known = false
+		}
 	}
 	for _, part := range s.Parts {
 		a := l.accounts[part.Cell.Item]
-		if part.Cell.Kind == l.m.kinds.fire {
+		if part.Cell = plain(part.Cell); part.Cell.Kind == l.m.kinds.fire {
 			a.fires = append(a.fires, part)
 			continue
 		}
 		a.parts = append(a.parts, part)
 	}
 	l.rest = s.Records[3*len(ids):]
-	return nil
+	return known, nil
 }
 
 // open reads the account of a heuristic that must be there.
@@ -177,7 +195,7 @@ func (l *ledger) count(e *entry) error {
 	switch {
 	case !locked && means && !e.idle:
 		e.counted = &evidence.Observation{
-			ID: e.id, Cell: l.m.cell(e.signal.HeuristicID, e.cell), Channel: e.signal.Channel, Source: e.person, Session: e.session,
+			ID: e.id, Cell: l.m.cell(e.signal.HeuristicID, a.heuristic.Value.Edition, e.cell), Channel: e.signal.Channel, Source: e.person, Session: e.session,
 			Reward: e.signal.reward(), Weight: l.m.weigh(e, b.constraints, a.parts), At: e.at,
 		}
 	case locked:
@@ -221,7 +239,7 @@ func (l *ledger) adjust(a *account, o *evidence.Observation, how func(t *evidenc
 	if a == nil || o.Weight == 0 {
 		return
 	}
-	part := evidence.Part{Cell: o.Cell, Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife}}
+	part := evidence.Part{Cell: plain(o.Cell), Tally: evidence.Tally{HalfLife: l.m.cfg.HalfLife}}
 	if l.m.cfg.policy().ByOrigin {
 		part.Channel, part.Source = o.Channel, o.Source
 	}

@@ -112,10 +112,10 @@ func (m *Module) fire(ctx context.Context, f *Fire, with []store.Batch) error {
 		w.Prediction = &p
 	}
 	if f.HeuristicID != "" {
-		w.Domain, w.Since = heuristic.Value.Domain, heuristic.Value.Since
+		w.Domain, w.Edition = heuristic.Value.Domain, heuristic.Value.Edition
 		l.batch.Expect = append(l.batch.Expect, m.kinds.heuristics.Expect(heuristic.ID, heuristic.Revision))
 		l.batch.Observations = append(l.batch.Observations, evidence.Observation{
-			ID: "fire:" + m.answerID(w.answer()), Cell: m.fireCell(w.Heuristic, cellShown),
+			ID: "fire:" + m.answerID(w.answer()), Cell: m.fireCell(w.Heuristic, w.Edition, cellShown),
 			Source: w.Person, Session: w.Session, Reward: 1, Weight: 1, At: w.Shown,
 		})
 	}
@@ -214,8 +214,8 @@ type fired struct {
 	Prediction *float64          `json:"prediction,omitempty"`
 	Compared   []heed.Comparison `json:"compared,omitempty"`
 	Shown      time.Time         `json:"shown,omitzero"`
-	Since      time.Time         `json:"since,omitzero"` // of its heuristic, when it was shown
-	Undo       time.Time         `json:"undo,omitzero"`  // the ends of its windows; zero: it has none
+	Edition    uint64            `json:"edition,omitempty"` // of its heuristic, when it was shown
+	Undo       time.Time         `json:"undo,omitzero"`     // the ends of its windows; zero: it has none
 	Ignore     time.Time         `json:"ignore,omitzero"`
 	Silence    time.Time         `json:"silence,omitzero"`
 	Phrase     string            `json:"phrase,omitempty"` // shows, in the text of a later event, how it turned out
@@ -229,8 +229,8 @@ type fired struct {
 	Due     time.Time `json:"due"`              // when to look at it again, or since when it is closed
 }
 
-// outlived reports whether the answer was shown before its heuristic began anew.
-func (w *fired) outlived(h *Heuristic) bool { return !w.Shown.IsZero() && !w.Since.Equal(h.Since) }
+// outlived reports whether the answer was shown with another wording of its heuristic.
+func (w *fired) outlived(h *Heuristic) bool { return !w.Shown.IsZero() && w.Edition != h.Edition }
 
 // The keys by which fires are found.
 func waitingKey() string              { return store.Key("waiting", "yes") }
@@ -352,11 +352,12 @@ func (m *Module) consider(ctx context.Context, eventID string, heuristicIDs []st
 	}
 	now := m.orNow(time.Time{})
 	for _, id := range heuristicIDs {
-		if _, err := l.account(id); err != nil {
+		a, err := l.account(id)
+		if err != nil {
 			return err
 		}
 		l.batch.Observations = append(l.batch.Observations, evidence.Observation{
-			ID: "considered:" + m.answerID(answer{id, eventID}), Cell: m.fireCell(id, cellConsidered), Reward: 0.5, Weight: 1, At: now,
+			ID: "considered:" + m.answerID(answer{id, eventID}), Cell: m.fireCell(id, a.heuristic.Value.Edition, cellConsidered), Reward: 0.5, Weight: 1, At: now,
 		})
 	}
 	_, err := l.commit(ctx)

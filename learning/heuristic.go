@@ -28,8 +28,10 @@ type Heuristic struct {
 	Initial     float64
 	Constraints Constraints
 	CreatedAt   time.Time // the zero time means when it is first put
-	// Since is when it last began anew, the zero time if never: see [Module.Restart]. Put keeps what it is given.
-	Since time.Time `json:",omitzero"`
+	// Since is when it last came to say something else, the zero time if never: see [Module.Restart]. Edition says which of its wordings
+	// this is, as each has evidence of its own. Put keeps what it is given.
+	Since   time.Time `json:",omitzero"`
+	Edition uint64    `json:",omitempty"`
 	// Revision is that of the record. [Module.Put] sets it.
 	Revision uint64
 }
@@ -74,27 +76,41 @@ func (m *Module) Put(ctx context.Context, h Heuristic) (_ Heuristic, err error) 
 	return h, nil
 }
 
-// Restart stores a heuristic that says something else than before, as [Module.Put] does, and forgets its evidence, the counts of its
-// answers and its streak of ignores, in one commit with an audit entry. A pin stays. Answers that were shown before count nothing for
-// it from then on. Actor and reason are for the audit, and may be empty.
+// Restart stores a heuristic that says something else than before, as [Module.Put] does, in one commit with an audit entry. Its evidence
+// begins anew, and so do the counts of its answers and its streak of ignores. A pin stays. The evidence of its last 8 wordings is kept
+// apart: one that comes back, with the same condition and action, goes on with its own. With the wording that is in force, all that was learned of
+// it is forgotten. Answers that were shown with another wording count nothing. Actor and reason are for the audit, and may be empty.
 func (m *Module) Restart(ctx context.Context, h Heuristic, actor, reason string) (_ Heuristic, err error) {
 	defer doing("restart", &err)
 	if err := cmp.Or(h.validate(), checkTexts(text{"Actor", actor}, text{"Reason", reason})); err != nil {
 		return Heuristic{}, err
 	}
-	a, err := m.newLedger().open(ctx, h.ID)
+	l := m.newLedger()
+	if err := l.read(ctx, []string{h.ID}, []store.Ref{m.kinds.wordings.Ref(h.ID)}); err != nil {
+		return Heuristic{}, err
+	}
+	a, err := l.account(h.ID)
+	if err != nil {
+		return Heuristic{}, err
+	}
+	past, err := m.kinds.wordings.Of(l.rest[0])
 	if err != nil {
 		return Heuristic{}, err
 	}
 	read := h.Revision
-	h.CreatedAt, h.Since, h.Revision = m.orNow(h.CreatedAt), m.orNow(time.Time{}), 0
-	b := store.Batch{Policies: m.policies, Records: []store.Record{m.kinds.heuristics.Record(h, read), store.AuditEntry{
+	h.CreatedAt, h.Since, h.Revision, h.Edition = m.orNow(h.CreatedAt), m.orNow(time.Time{}), 0, a.heuristic.Value.Edition
+	b := store.Batch{Policies: m.policies}
+	if !m.cfg.DryRun {
+		gone := past.Value.turn(&a.heuristic.Value, &h, a.heuristic.Revision)
+		for _, edition := range gone {
+			b.Reset = append(b.Reset, m.editionCells(h.ID, edition)...)
+		}
+		b.Records = append(b.Records, m.kinds.wordings.Record(past.Value, past.Revision))
+	}
+	b.Records = append(b.Records, m.kinds.heuristics.Record(h, read), store.AuditEntry{
 		ID: records.ID(m.kinds.heuristics.Name, h.ID, fmt.Sprint(read)), At: h.Since, Actor: actor, Action: m.cfg.Name + ".restart",
 		Subject: h.ID, Reason: reason,
-	}.Record()}}
-	if !m.cfg.DryRun {
-		b.Reset = []store.Selection{{Kind: m.kinds.heuristic, Item: h.ID}, {Kind: m.kinds.fire, Item: h.ID}}
-	}
+	}.Record())
 	if a.streak.Revision > 0 {
 		b.Records = append(b.Records, m.kinds.streaks.Removal(h.ID, a.streak.Revision))
 	}
@@ -155,7 +171,7 @@ func (m *Module) allHeuristics(ctx context.Context) (all []Heuristic, err error)
 }
 
 // Delete removes a heuristic and its pin, or returns [heed.ErrNotFound]. Its evidence stays, and counts again if a heuristic of that id
-// is put later. Its open answers end with an error when they are next looked at.
+// and Edition is put later. Its open answers end with an error when they are next looked at.
 func (m *Module) Delete(ctx context.Context, id string) (err error) {
 	defer doing("delete", &err)
 	return records.Retry(ctx, func() error {

@@ -18,6 +18,7 @@ type kinds struct {
 	fires      records.Kind[fired]
 	streaks    records.Kind[streak]
 	clicks     records.Kind[clicked]
+	wordings   records.Kind[wordings]
 }
 
 // history is how many observations of a cell a store keeps by default. A click can be replaced, and silence taken back, as long as their
@@ -61,13 +62,17 @@ func kindsOf(module string, dryRun bool) kinds {
 			},
 			Place: (clicked).place,
 		},
+		wordings: records.Kind[wordings]{
+			Kind:  store.Kind{Name: module + ".wordings"},
+			Place: func(w wordings) (string, time.Time, []string) { return w.HeuristicID, w.At, nil },
+		},
 	}
 }
 
 // all returns the kinds of records, to be declared.
 func (k *kinds) all() []store.Kind {
 	return []store.Kind{
-		k.heuristics.Kind, k.pins.Kind, k.fires.Kind, k.streaks.Kind, k.clicks.Kind, store.Audit, {Name: k.calibration, History: history},
+		k.heuristics.Kind, k.pins.Kind, k.fires.Kind, k.streaks.Kind, k.clicks.Kind, k.wordings.Kind, store.Audit, {Name: k.calibration, History: history},
 	}
 }
 
@@ -75,7 +80,7 @@ func (k *kinds) all() []store.Kind {
 func (m *Module) Damaged(ctx context.Context) (refs []store.Ref, err error) {
 	defer doing("damaged", &err)
 	k := &m.kinds
-	return records.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.fires, &k.streaks, &k.clicks)
+	return records.Damaged(ctx, m.cfg.Store, &k.heuristics, &k.pins, &k.fires, &k.streaks, &k.clicks, &k.wordings)
 }
 
 // policies says how the cells are kept. Counts do not fade.

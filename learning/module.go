@@ -27,6 +27,7 @@ type Module struct {
 	phrases  []string // of the outcomes of all expectations
 	watch    *watch.Watch
 	known    known
+	editions sync.Map // by heuristic, as they were last read; a heuristic that is not there is in its first
 }
 
 // known are the heuristics as of one version.

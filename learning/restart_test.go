@@ -1,6 +1,7 @@
 package learning_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -60,4 +61,59 @@ func TestARestartForgetsWhatTheOldTextEarned(t *testing.T) {
 	require.ErrorIs(t, err, heed.ErrConflict, "the revision is an old one")
 	_, err = f.Restart(ctx, learning.Heuristic{ID: "nobody"}, "", "")
 	require.ErrorIs(t, err, heed.ErrNotFound)
+}
+
+// Each wording has evidence of its own, and goes on with it when it comes back. With the ninth wording after it, it is forgotten.
+func TestAWordingThatComesBackGoesOn(t *testing.T) {
+	f := newFixture(t, learning.Config{}, "h")
+	turn := func(action string) learning.Standing {
+		t.Helper()
+		now, err := f.Standing(ctx, "h")
+		require.NoError(t, err)
+		now.Heuristic.Action = action
+		_, err = f.Restart(ctx, now.Heuristic, "ann", "")
+		require.NoError(t, err)
+		other, err := learning.New(ctx, learning.Config{Store: f.store, Now: f.clock.Now, Initial: 0.5})
+		require.NoError(t, err)
+		after, err := f.Standing(ctx, "h")
+		require.NoError(t, err)
+		elsewhere, err := other.Standing(ctx, "h")
+		require.NoError(t, err)
+		require.Equal(t, after, elsewhere, "another process sees the same")
+		return after
+	}
+	first := turn("one")
+	f.fire("h", "a", "s")
+	praised := f.say(thumb("h", "a", true)).New
+	require.Greater(t, praised, first.Confidence)
+
+	two := turn("two")
+	assert.InDelta(t, first.Confidence, two.Confidence, 1e-12)
+	f.fire("h", "b", "s")
+	blamed := f.say(thumb("h", "b", false)).New
+	assert.Equal(t, []learning.Limit{"restarted"}, f.say(thumb("h", "a", false)).Limits)
+
+	back := turn("one")
+	assert.InDelta(t, praised, back.Confidence, 1e-12)
+	assert.Equal(t, [2]uint64{1, 1}, [2]uint64{back.Fires, back.Successes})
+	assert.Equal(t, []learning.Limit{"restarted"}, f.say(thumb("h", "b", true)).Limits)
+	assert.InDelta(t, blamed, turn("two").Confidence, 1e-12)
+	assert.InDelta(t, praised, turn("one").Confidence, 1e-12)
+	e, err := f.Explain(ctx, "h")
+	require.NoError(t, err)
+	assert.Len(t, e.History, 1)
+	assert.Less(t, f.say(thumb("h", "a", false)).New, first.Confidence, "the click from before is replaced")
+	f.say(thumb("h", "a", true))
+
+	assert.InDelta(t, first.Confidence, turn("one").Confidence, 1e-12, "a restart with the same words forgets")
+	f.fire("h", "c", "s")
+	f.say(thumb("h", "c", true))
+	for i := range 8 {
+		turn(fmt.Sprint("other ", i))
+	}
+	assert.Greater(t, turn("one").Confidence, first.Confidence, "the eighth before")
+	assert.InDelta(t, first.Confidence, turn("two").Confidence, 1e-12, "the tenth before")
+	damaged, err := f.Damaged(ctx)
+	require.NoError(t, err)
+	assert.Empty(t, damaged)
 }

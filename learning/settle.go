@@ -85,7 +85,7 @@ func (l *ledger) fill(e *entry, w *fired, c *counted, slot string) {
 		cell = cellSilence
 	}
 	o := evidence.Observation{
-		ID: l.m.obsID(w, c.N, "seen"), Cell: l.m.cell(w.Heuristic, cell), Channel: s.Channel, Source: s.by(w), Session: w.Session,
+		ID: l.m.obsID(w, c.N, "seen"), Cell: l.m.cell(w.Heuristic, w.Edition, cell), Channel: s.Channel, Source: s.by(w), Session: w.Session,
 		Reward: signal.reward(), Weight: l.m.weigh(own, l.m.believe(a).constraints, a.parts), At: s.At,
 	}
 	c.Seen, c.Of = &o, slot
@@ -124,7 +124,7 @@ func (l *ledger) end(e *entry, w *fired, c *counted) {
 	}
 	o := evidence.Observation{ID: c.Ended, Source: w.Person, Session: w.Session, Channel: e.signal.Channel, Reward: reward, Weight: 1, At: e.at}
 	if w.Heuristic != "" {
-		o.Cell = l.m.fireCell(w.Heuristic, cellEnded)
+		o.Cell = l.m.fireCell(w.Heuristic, w.Edition, cellEnded)
 		l.batch.Observations = append(l.batch.Observations, o)
 		e.facts = true
 	}

@@ -38,7 +38,8 @@ type Lessons struct {
 // Taught says what became of lessons.
 type Taught struct {
 	New, Changed int
-	// Restarted are the ids of the changed heuristics that lost their evidence, as their condition or action is another one.
+	// Restarted are the ids of the changed heuristics that begin without evidence, as their condition and action are new. A former wording that
+	// comes back has its own evidence again.
 	Restarted []string
 	// Missing names what was taught before and is not among the lessons, as "heuristic rotate" or "note db-1". It still counts. Removed
 	// names what [Lessons].Only took out.
@@ -46,7 +47,7 @@ type Taught struct {
 }
 
 // Teach takes lessons. To teach the same again changes nothing. A heuristic with another condition or action begins anew: nothing that
-// became of its old text counts for it. With another domain, pack or initial confidence it keeps its evidence. See [Lessons].Only for
+// became of its old text counts for it. If the old text comes back, it goes on with what was learned of it: see [learning.Module.Restart]. With another domain, pack or initial confidence it keeps its evidence. See [Lessons].Only for
 // what is no longer among the lessons. Bad lessons are a [*heed.InputError] that names the lesson, and those before it are kept.
 //
 // Arms are not stored: teach them whenever the agent is made.
@@ -160,24 +161,40 @@ func (l *Lessons) faults() (faults []error) {
 	return faults
 }
 
-// put stores a heuristic, if it is new or changed.
+// put stores a heuristic, if it is new or changed. If another process is quicker, it looks again at what is stored.
 func (a *Agent) put(ctx context.Context, h learning.Heuristic, known map[string]learning.Heuristic) (isNew, changed, restarted bool, err error) {
 	before, is := known[h.ID]
+	first := true
+	err = records.Retry(ctx, func() (err error) {
+		if !first {
+			standings, err := a.learning.Standings(ctx, h.ID)
+			if err != nil {
+				return err
+			}
+			standing, found := standings[h.ID]
+			before, is = standing.Heuristic, found
+		}
+		first = false
+		isNew, changed, restarted, err = a.putOver(ctx, h, before, is)
+		return err
+	})
+	return isNew, changed, restarted, err
+}
+
+// putOver stores a heuristic in the place of the one before, if there is one. Restarted says that it has none of its evidence.
+func (a *Agent) putOver(ctx context.Context, h, before learning.Heuristic, is bool) (isNew, changed, restarted bool, err error) {
 	if is {
-		h.CreatedAt, h.Since, h.Revision = before.CreatedAt, before.Since, before.Revision
+		h.CreatedAt, h.Since, h.Edition, h.Revision = before.CreatedAt, before.Since, before.Edition, before.Revision
 		if h == before {
 			return false, false, false, nil
 		}
 	}
 	if is && (h.Action != before.Action || h.Condition != before.Condition) {
-		_, err = a.learning.Restart(ctx, h, a.cfg.Name, "the lesson says something else")
+		h, err = a.learning.Restart(ctx, h, a.cfg.Name, "the lesson says something else")
 		isNew = before.Action == "" // it was taken out
-		return isNew, !isNew, !isNew && err == nil, err
+		return isNew, !isNew, !isNew && err == nil && h.Edition == before.Revision, err
 	}
 	_, err = a.learning.Put(ctx, h)
-	if !is && errors.Is(err, heed.ErrConflict) { // another process teaches the same
-		return false, false, false, nil
-	}
 	return !is, is, false, err
 }
 

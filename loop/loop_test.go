@@ -1,10 +1,12 @@
 package loop_test
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -545,6 +547,44 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 	taught, err = w.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{rotating}, Only: true})
 	require.NoError(t, err)
 	assert.Equal(t, loop.Taught{New: 1}, taught)
+	assert.InDelta(t, trust, w.confidence("rotate"), 1e-9, "it says what it said at first")
+}
+
+// Two checkouts of a file are taught in turns: each wording keeps the trust that it has earned.
+func TestTwoCheckoutsOfTheLessons(t *testing.T) {
+	w := newWorld(t, loop.Config{})
+	old, newer := rotating, rotating
+	newer.Action = "Move its logs to the archive."
+	earned := make(map[string]float64)
+	for i, h := range []learning.Heuristic{old, newer, old, newer} {
+		taught, err := w.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{h}})
+		require.NoError(t, err)
+		assert.Equal(t, i == 1, len(taught.Restarted) == 1, "only the new wording begins anew")
+		before, known := earned[h.Action]
+		assert.InDelta(t, cmp.Or(before, 0.3), w.confidence("rotate"), 1e-9)
+		if s := learning.NewSignal(learning.Positive, "rotate", "", learning.ChannelExplicit); !known {
+			s.Magnitude = float64(i + 1)
+			require.NoError(t, second(w.Learning().Apply(ctx, s, learning.Origin{ID: fmt.Sprint(i), Person: "ann"})))
+		}
+		earned[h.Action] = w.confidence("rotate")
+	}
+	assert.NotEqual(t, earned[old.Action], earned[newer.Action])
+}
+
+// Processes that start with the same new lessons at the same moment all start.
+func TestProcessesTeachTheSameAtOnce(t *testing.T) {
+	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{rotating}}})
+	other := w.again()
+	changed := rotating
+	changed.Action = "Move its logs to the archive."
+	var all sync.WaitGroup
+	for _, agent := range []*loop.Agent{w.Agent, other, w.again(), w.again()} {
+		all.Go(func() {
+			_, err := agent.Teach(ctx, loop.Lessons{Heuristics: []learning.Heuristic{changed}})
+			assert.NoError(t, err)
+		})
+	}
+	all.Wait()
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
 }
 

@@ -1,0 +1,97 @@
+package learning
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A wording is what a heuristic has said before.
+type wording struct {
+	Hash    string `json:"hash"` // of its condition and action
+	Edition uint64 `json:"edition,omitempty"`
+}
+
+// wordings is the record of what a heuristic has said before, the oldest first.
+type wordings struct {
+	HeuristicID string    `json:"heuristic"`
+	At          time.Time `json:"at"` // when it last said something else
+	Past        []wording `json:"past,omitempty"`
+}
+
+// maxWordings is how many wordings keep their evidence, beside the one in force.
+const maxWordings = 8
+
+func wordingOf(h *Heuristic) string { return records.ID(h.Condition, h.Action) }
+
+// turn sets the edition of what a heuristic says now: that of the same wording, or else the revision that it replaces, which no other edition
+// has. It returns the editions whose evidence is to go.
+func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64) {
+	old, wanted := wording{wordingOf(before), before.Edition}, wordingOf(now)
+	past := slices.Clone(w.Past)
+	now.Edition = replaced
+	if i := slices.IndexFunc(past, func(p wording) bool { return p.Hash == wanted }); i >= 0 && wanted != old.Hash {
+		now.Edition = past[i].Edition
+		past = slices.Delete(past, i, i+1)
+	}
+	if wanted == old.Hash {
+		gone = append(gone, old.Edition)
+	} else {
+		past = append(past, old)
+	}
+	for ; len(past) > maxWordings; past = past[1:] {
+		gone = append(gone, past[0].Edition)
+	}
+	w.HeuristicID, w.Past, w.At = now.ID, past, now.Since
+	return gone
+}
+
+// editionMark stands between the name of a cell and the edition that the evidence is about.
+const editionMark = "@"
+
+// cell returns a cell of a heuristic's confidence.
+func (m *Module) cell(heuristicID string, edition uint64, name string) evidence.Cell {
+	return evidence.Cell{Kind: m.kinds.heuristic, Item: heuristicID, Name: edited(name, edition)}
+}
+
+// fireCell returns a cell of a heuristic's answers.
+func (m *Module) fireCell(heuristicID string, edition uint64, name string) evidence.Cell {
+	return evidence.Cell{Kind: m.kinds.fire, Item: heuristicID, Name: edited(name, edition)}
+}
+
+func edited(name string, edition uint64) string {
+	if edition == 0 {
+		return name
+	}
+	return name + editionMark + strconv.FormatUint(edition, 10)
+}
+
+// plain returns a cell without its edition, as the account of a heuristic has it.
+func plain(c evidence.Cell) evidence.Cell {
+	c.Name, _, _ = strings.Cut(c.Name, editionMark)
+	return c
+}
+
+// editionCells names the cells of an edition.
+func (m *Module) editionCells(heuristicID string, edition uint64) (all []store.Selection) {
+	add := func(c evidence.Cell) { all = append(all, store.Selection{Kind: c.Kind, Item: c.Item, Name: c.Name}) }
+	for _, name := range heuristicCells {
+		add(m.cell(heuristicID, edition, name))
+	}
+	for _, name := range fireCells {
+		add(m.fireCell(heuristicID, edition, name))
+	}
+	return all
+}
+
+// edition returns the edition of a heuristic as the module knows it, which the store may have changed since.
+func (m *Module) edition(heuristicID string) uint64 {
+	known, _ := m.editions.Load(heuristicID)
+	edition, _ := known.(uint64)
+	return edition
+}
