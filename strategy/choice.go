@@ -7,8 +7,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -282,15 +280,4 @@ func (s *space) resets(item string) evidence.Cell {
 
 func (s *space) parameter(arm ArmID, setting Setting) evidence.Cell {
 	return evidence.Cell{Kind: s.kinds.parameter, Scope: s.scope, Item: string(arm), Name: setting.Name + "=" + setting.Value}
-}
-
-// parseScope tells the category and the context of what [cells.Scope] has written.
-func parseScope(scope string) (category, context string, ok bool) {
-	quoted, err := strconv.QuotedPrefix(scope)
-	if err != nil {
-		return strings.Cut(scope, "/")
-	}
-	category, err = strconv.Unquote(quoted)
-	context, ok = strings.CutPrefix(scope[len(quoted):], "/")
-	return category, context, ok && err == nil
 }

@@ -84,7 +84,7 @@ func (l *Learner) Distributions(ctx context.Context) iter.Seq2[Distribution, err
 		for scope, err := range l.cfg.Store.Scopes(ctx, l.kinds.arm) {
 			var d Distribution
 			if err == nil {
-				category, context, ok := parseScope(scope)
+				category, context, ok := cells.ParseScope(scope)
 				if !ok {
 					continue // of something else
 				}

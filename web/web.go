@@ -56,10 +56,13 @@ type Config struct {
 	Prefix string
 	// Live is told by the parts when something happens. nil: pages follow the store, a second late at most.
 	Live *Live
-	// MaxBody bounds the body of a request, in bytes. 0 means 65,536.
+	// MaxBody bounds the body of a request, in bytes. 0 means 1,048,576.
 	MaxBody int64
-	// Timeout bounds the time of a request, from its header to its answer. Streams have no end. 0 means 10 seconds.
-	Timeout time.Duration
+	// Timeout bounds the time of a request, from its header to its answer. Streams have no end. 0 means 10 seconds. AnswerTimeout does
+	// so for /v1/answer, which may ask a model. 0 means a minute.
+	Timeout, AnswerTimeout time.Duration
+	// Rate is how many calls of the API a person may make in a second. As many may come at once. 0 means 500.
+	Rate float64
 	// Observer is told of failures that a page only calls a failure. nil costs nothing.
 	Observer heed.Observer
 	// Now is the clock. nil means time.Now.
@@ -78,9 +81,11 @@ type Handler struct {
 }
 
 const (
-	defaultBody    = 1 << 16
-	defaultTimeout = 10 * time.Second
-	defaultName    = "loop"
+	defaultBody          = 1 << 20
+	defaultTimeout       = 10 * time.Second
+	defaultAnswerTimeout = time.Minute
+	defaultRate          = 500
+	defaultName          = "loop"
 )
 
 // New returns a handler; or all faults of its configuration, joined, each a [*heed.ConfigError].
@@ -105,6 +110,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
 	c.MaxBody, c.Timeout = cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.Timeout, defaultTimeout)
+	c.AnswerTimeout, c.Rate = cmp.Or(c.AnswerTimeout, defaultAnswerTimeout), cmp.Or(c.Rate, defaultRate)
 	if c.Live == nil {
 		c.Live = &Live{}
 	}
@@ -123,6 +129,8 @@ func (c *Config) validate() error {
 	found.Check(clean && !strings.ContainsAny(c.Prefix, "%?#;\"<>\\{}"), "Prefix", c.Prefix, `must be empty, or a path as "/heed" without a slash at its end`)
 	found.Check(c.MaxBody > 0, "MaxBody", c.MaxBody, "must not be negative")
 	found.Check(c.Timeout > 0, "Timeout", c.Timeout, "must not be negative")
+	found.Check(c.AnswerTimeout > 0, "AnswerTimeout", c.AnswerTimeout, "must not be negative")
+	found.Check(c.Rate > 0 && c.Rate <= 1e9, "Rate", c.Rate, "must be above 0 and at most 1e9")
 	return found.Err()
 }
 
@@ -160,7 +168,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx := context.WithValue(r.Context(), personKey{}, person)
 	if !streams(r) {
-		bounded, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
+		limit := h.cfg.Timeout
+		if r.URL.Path == answerPath {
+			limit = h.cfg.AnswerTimeout
+		}
+		bounded, cancel := context.WithTimeout(ctx, limit)
 		defer cancel()
 		ctx = bounded
 	}

@@ -31,3 +31,14 @@ func Scope(category, context string) string {
 	}
 	return category + "/" + context
 }
+
+// ParseScope tells the category and the context of what [Scope] has written.
+func ParseScope(scope string) (category, context string, ok bool) {
+	quoted, err := strconv.QuotedPrefix(scope)
+	if err != nil {
+		return strings.Cut(scope, "/")
+	}
+	category, err = strconv.Unquote(quoted)
+	context, ok = strings.CutPrefix(scope[len(quoted):], "/")
+	return category, context, ok && err == nil
+}

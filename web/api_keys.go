@@ -1,0 +1,141 @@
+package web
+
+import (
+	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// A keyed is a call with an idempotency key. Nothing in it can be read without the key and the body, which the store never has.
+type keyed struct {
+	ID     string    `json:"id"`     // derived from the caller and the key
+	Proof  []byte    `json:"proof"`  // of the call and its body, made with the key
+	At     time.Time `json:"at"`     // when it began
+	Until  time.Time `json:"until"`  // when somebody else may take it over that is not done
+	Done   bool      `json:"done"`   // the answer is there
+	Status int       `json:"status"` // of the answer
+	Answer []byte    `json:"answer"` // sealed with the key and the body
+}
+
+const (
+	keyFor   = 24 * time.Hour
+	mostKeys = 100_000
+	maxKey   = 255 // bytes
+	keySpare = 10 * time.Second
+)
+
+var keyedCalls = records.Kind[keyed]{
+	Kind:  store.Kind{Name: "web.call", Limits: store.Limits{For: keyFor, Most: mostKeys}},
+	Place: func(c keyed) (string, time.Time, []string) { return c.ID, c.At, nil },
+}
+
+// A claim is a keyed call that this process carries out.
+type claim struct {
+	st       store.Store
+	call     keyed
+	revision uint64
+	seal     cipher.AEAD
+}
+
+// claimKey begins a call with an idempotency key, or returns the answer that it was given before. A call that somebody else carries
+// out is waited for, until the context ends.
+func (a *api) claimKey(ctx context.Context, person, key string, what, body []byte) (*claim, *reply, error) {
+	if !a.declared.Load() {
+		if err := a.cfg.Store.Declare(ctx, keyedCalls.Kind); err != nil {
+			return nil, nil, err
+		}
+		a.declared.Store(true)
+	}
+	c := &claim{st: a.cfg.Store}
+	if err := c.derive(person, key, what, body); err != nil {
+		return nil, nil, err
+	}
+	for wait := 5 * time.Millisecond; ; wait = min(2*wait, 200*time.Millisecond) {
+		answer, err := c.begin(ctx, a.cfg.Now(), a.cfg.AnswerTimeout+keySpare)
+		if err != nil || answer != nil || c.revision > 0 {
+			return c, answer, err
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			p := problemOf(conflicting, "A request with this idempotency key is being carried out. Send it again.")
+			p.after = time.Second
+			return nil, nil, p
+		}
+	}
+}
+
+// derive makes of the key what the store may have.
+func (c *claim) derive(person, key string, what, body []byte) error {
+	c.call.ID = records.ID("web.call", person, key)
+	mac := func(label string) []byte {
+		h := hmac.New(sha256.New, []byte(key))
+		h.Write(fmt.Appendf(nil, "%s\n%d %s\n%d ", label, len(what), what, len(body)))
+		h.Write(body)
+		return h.Sum(nil)
+	}
+	c.call.Proof = mac("proof")
+	block, err := aes.NewCipher(mac("seal"))
+	if err == nil {
+		c.seal, err = cipher.NewGCMWithRandomNonce(block)
+	}
+	return err
+}
+
+// event returns the id of the event that the call is about, if its body has none. So whoever takes the call over, after a crash, gets the
+// answer that is there already.
+func (c *claim) event() string { return "key-" + records.ID(c.call.ID, string(c.call.Proof)) }
+
+// begin looks for the call, and takes it if nobody has it.
+func (c *claim) begin(ctx context.Context, now time.Time, within time.Duration) (*reply, error) {
+	var s store.Snapshot
+	if err := c.st.Read(ctx, &s, nil, []store.Ref{keyedCalls.Ref(c.call.ID)}); err != nil {
+		return nil, err
+	}
+	before, err := keyedCalls.Of(s.Records[0])
+	known := before.Revision > 0 && now.Sub(before.Value.At) < keyFor
+	switch {
+	case err != nil:
+		return nil, err
+	case known && !hmac.Equal(before.Value.Proof, c.call.Proof):
+		return nil, problemOf(keyReused, "The same Idempotency-Key came with another body, or for another call.")
+	case known && before.Value.Done:
+		text, err := c.seal.Open(nil, nil, before.Value.Answer, []byte(c.call.ID))
+		return &reply{before.Value.Status, text}, err
+	case known && now.Before(before.Value.Until): // somebody carries it out
+		return nil, nil
+	}
+	c.call.At, c.call.Until = now, now.Add(within)
+	receipts, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Record(c.call, before.Revision)}})
+	if errors.Is(err, heed.ErrConflict) { // somebody else was quicker
+		return nil, nil
+	}
+	if err == nil {
+		c.revision = receipts[0].Revision
+	}
+	return nil, err
+}
+
+// keep keeps the answer for those who ask again.
+func (c *claim) keep(ctx context.Context, got reply) error {
+	c.call.Done, c.call.Status, c.call.Answer = true, got.status, c.seal.Seal(nil, nil, got.text, []byte(c.call.ID))
+	_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Record(c.call, c.revision)}})
+	return err
+}
+
+// release gives the key back, as the call has come to nothing.
+func (c *claim) release(ctx context.Context) error {
+	_, err := c.st.Commit(ctx, store.Batch{Records: []store.Record{keyedCalls.Removal(c.call.ID, c.revision)}})
+	return err
+}

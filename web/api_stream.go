@@ -1,0 +1,66 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// pieces sends an answer as it comes, as server-sent events: "piece", and at the end "answer" or "problem". It is used by one goroutine at
+// a time. nil sends nothing.
+type pieces struct {
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	ctx   context.Context //nolint:containedctx // of the request that it answers
+	begun bool
+}
+
+// A piece is a part of an answer.
+type piece struct {
+	Text string `json:"text"`
+	Anew bool   `json:"anew"` // the pieces before are no part of the answer, which begins with this one
+}
+
+func newPieces(ctx context.Context, w http.ResponseWriter) *pieces {
+	return &pieces{w: w, rc: http.NewResponseController(w), ctx: ctx}
+}
+
+// piece sends a part of the answer. A client that does not read is cut off when the time of its request ends.
+func (p *pieces) piece(text string, anew bool) {
+	data, err := json.Marshal(piece{text, anew})
+	if err == nil {
+		p.send("piece", data)
+	}
+}
+
+// end sends the whole answer.
+func (p *pieces) end(answer []byte) { p.send("answer", answer) }
+
+// problem sends a problem, if the answer has begun. Else the caller does.
+func (p *pieces) problem(why *trouble) bool {
+	if p == nil || !p.begun {
+		return false
+	}
+	data, err := json.Marshal(why)
+	if err == nil {
+		p.send("problem", data)
+	}
+	return true
+}
+
+func (p *pieces) send(event string, data []byte) {
+	if !p.begun {
+		p.begun = true
+		if deadline, ok := p.ctx.Deadline(); ok {
+			_ = p.rc.SetWriteDeadline(deadline) // a writer without deadlines waits for its client
+		}
+		p.w.Header().Set("Content-Type", "text/event-stream")
+		p.w.Header().Set("X-Accel-Buffering", "no") // has nginx pass on each piece
+		p.w.WriteHeader(http.StatusOK)
+	}
+	_, _ = p.w.Write([]byte("event: " + event + "\ndata: "))
+	_, _ = p.w.Write(bytes.TrimSpace(data)) // JSON has no line feed
+	_, _ = p.w.Write([]byte("\n\n"))
+	_ = p.rc.Flush()
+}

@@ -1,0 +1,563 @@
+package web
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+// A world is an agent behind its API.
+type world struct {
+	t       *testing.T
+	store   *memstore.Store
+	agent   *loop.Agent
+	handler *Handler
+	doc     document
+
+	asked atomic.Int64                                               // calls of the model
+	model func(context.Context, decision.LLMRequest) (string, error) // nil: it says "Rotate its logs."
+}
+
+func (w *world) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+	w.asked.Add(1)
+	if w.model == nil {
+		return decision.LLMResponse{Text: "Rotate its logs.", Model: "scripted"}, nil
+	}
+	text, err := w.model(ctx, r)
+	return decision.LLMResponse{Text: text}, err
+}
+
+// Stream gives the answer in two pieces.
+func (w *world) Stream(ctx context.Context, r decision.LLMRequest, piece func(string)) (decision.LLMResponse, error) {
+	got, err := w.Generate(ctx, r)
+	half := len(got.Text) / 2
+	piece(got.Text[:half])
+	piece(got.Text[half:])
+	return got, err
+}
+
+func newWorld(t *testing.T, change ...func(*loop.Config, *Config)) *world {
+	t.Helper()
+	w := &world{t: t, store: &memstore.Store{}, doc: documented(t)}
+	agent := loop.Config{
+		Store: w.store, Model: w, Arms: []loop.Arm{{ID: "brief", System: "Answer in one sentence."}, {ID: "long"}},
+		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{ID: "greet", Condition: "somebody says hello", Action: "Hello!"}}},
+	}
+	cfg := Config{Store: w.store, Identify: func(r *http.Request) (string, error) { return r.Header.Get("X-Person"), nil }}
+	for _, f := range change {
+		f(&agent, &cfg)
+	}
+	var err error
+	w.agent, err = loop.New(t.Context(), agent)
+	require.NoError(t, err)
+	cfg.Agent = w.agent
+	w.handler, err = New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(w.handler.Close)
+	return w
+}
+
+// An answer is what the API has answered.
+type reception struct {
+	status int
+	body   string
+	header http.Header
+}
+
+func (a reception) field(t *testing.T, name string) (value any) {
+	t.Helper()
+	var fields map[string]any
+	require.NoError(t, json.Unmarshal([]byte(a.body), &fields), a.body)
+	return fields[name]
+}
+
+func (a reception) text(t *testing.T, name string) string {
+	t.Helper()
+	text, ok := a.field(t, name).(string)
+	require.True(t, ok, "%s in %s", name, a.body)
+	return text
+}
+
+// sort returns the sort of a problem, or "".
+func (a reception) sort() string {
+	var p trouble
+	if a.header.Get("Content-Type") != "application/problem+json" || json.Unmarshal([]byte(a.body), &p) != nil || p.Status != a.status {
+		return ""
+	}
+	return strings.TrimPrefix(p.Type, problemsAt)
+}
+
+// send sends a request. Whatever comes, the document has the status.
+func (w *world) send(r *http.Request) reception {
+	w.t.Helper()
+	if r.Header.Get("X-Person") == "" {
+		r.Header.Set("X-Person", "shop")
+	}
+	path, _, _ := strings.Cut(r.URL.Path, "?")
+	got := httptest.NewRecorder()
+	w.handler.ServeHTTP(got, r)
+	if op, ok := w.doc.Paths[path][strings.ToLower(r.Method)]; ok {
+		assert.Contains(w.t, op.Responses, fmt.Sprint(got.Code), "%s %s: %s", r.Method, path, got.Body)
+	}
+	return reception{got.Code, got.Body.String(), got.Header()}
+}
+
+func (w *world) post(path, body string, headers ...string) reception {
+	w.t.Helper()
+	r := httptest.NewRequestWithContext(w.t.Context(), http.MethodPost, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return w.send(r)
+}
+
+func (w *world) get(path string) reception {
+	w.t.Helper()
+	return w.send(httptest.NewRequestWithContext(w.t.Context(), http.MethodGet, path, nil))
+}
+
+// must is a call that has to succeed.
+func (w *world) must(status int, a reception) reception {
+	w.t.Helper()
+	require.Equal(w.t, status, a.status, a.body)
+	return a
+}
+
+// A program in another language chooses an arm, says how it turned out, and finds that in the segment.
+func TestSelectAndObserve(t *testing.T) {
+	w := newWorld(t)
+	chosen := w.must(200, w.post("/v1/select", `{"item":"ann","category":"mail","arms":["long"]}`))
+	assert.Equal(t, "long", chosen.text(t, "arm"))
+	body := fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1,"source":"ann","latency_ms":1.5}`, chosen.text(t, "choice"))
+	assert.Equal(t, "applied", w.must(200, w.post("/v1/observe", body)).text(t, "disposition"))
+	assert.Equal(t, "duplicate", w.must(200, w.post("/v1/observe", body)).text(t, "disposition"))
+	segments := w.must(200, w.get("/v1/segments"))
+	assert.Contains(t, segments.body, `"category":"mail","context":"","leading":"long"`)
+	for record, err := range w.agent.Strategy().History(t.Context(), choicesOf("ann")) {
+		require.NoError(t, err)
+		assert.Equal(t, 1500*time.Microsecond, record.Result.Latency)
+	}
+}
+
+// An answer and all that is said of it are in its explanation.
+func TestAnswerAndFate(t *testing.T) {
+	w := newWorld(t)
+	answer := w.must(200, w.post("/v1/answer", `{"id":"e1","text":"The disk of db-1 is full.","session":"s1","person":"ann"}`))
+	assert.Equal(t, []any{"e1", "Rotate its logs.", "llm", "scripted"}, []any{
+		answer.text(t, "id"), answer.text(t, "text"), answer.text(t, "path"), answer.text(t, "model"),
+	})
+	w.must(204, w.post("/v1/react", `{"answer":"e1","person":"ann","value":1}`))
+	explained := w.must(200, w.get("/v1/explanation?answer=e1"))
+	assert.InDelta(t, 1, explained.field(t, "worth"), 0)
+	w.must(204, w.post("/v1/outcome", `{"answer":"e1","success":false,"errors":2,"duration_ms":300,"source":"ci"}`))
+	w.must(204, w.post("/v1/undo", `{"answer":"e1","person":"ann"}`))
+	explained = w.must(200, w.get("/v1/explanation?answer=e1"))
+	assert.InDelta(t, -1, explained.field(t, "worth"), 0)
+	corrected := w.must(200, w.post("/v1/correct", `{"answer":"e1","text":"Name the server in the first line."}`, "X-Person", "kim"))
+	f, err := w.agent.Feedback().Feedback(t.Context(), corrected.text(t, "id"))
+	require.NoError(t, err)
+	assert.Equal(t, "kim", f.Reviewer, "who is identified, and nobody else")
+}
+
+// A framework asks its own model between two calls. The second one may be sent again.
+func TestPrepareAndAnswered(t *testing.T) {
+	w := newWorld(t)
+	plan := w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`))
+	assert.Equal(t, false, plan.field(t, "ready"))
+	assert.Contains(t, plan.text(t, "prompt"), "The disk of db-1 is full.")
+	said := `{"id":"e1","text":"<think>hm</think>Rotate its logs.","input_tokens":7,"latency_ms":20}`
+	for range 2 {
+		assert.Equal(t, "Rotate its logs.", w.must(200, w.post("/v1/answered", said)).text(t, "text"))
+	}
+	assert.Zero(t, w.asked.Load())
+	assert.Equal(t, unknown, w.post("/v1/answered", said, "X-Person", "another").sort(), "a plan is of who prepared it")
+	assert.Equal(t, true, w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`)).field(t, "ready"))
+
+	w.must(200, w.post("/v1/prepare", `{"id":"e2","text":"The disk of db-2 is full."}`))
+	none := w.must(200, w.post("/v1/answered", `{"id":"e2","error":"the model is down"}`))
+	assert.Equal(t, "llm_error", none.text(t, "reason"))
+}
+
+// The oldest plans go first, and their events can be prepared again.
+func TestPlansAreBounded(t *testing.T) {
+	var p plans
+	for i := range mostPlans + 5 {
+		p.put("shop", loop.Plan{Event: loop.Event{ID: fmt.Sprint(i), OnChunk: func(string, bool) {}}})
+	}
+	_, oldest := p.get("shop", "4")
+	last, newest := p.get("shop", "5")
+	assert.Equal(t, []bool{false, true}, []bool{oldest, newest})
+	assert.Nil(t, last.Event.OnChunk, "it belongs to a request that is over")
+	assert.Len(t, p.known, mostPlans)
+	assert.Len(t, p.order, mostPlans)
+}
+
+// Lists have pages that neither repeat nor lose an item, also if the item at which a page ended has gone.
+func TestPages(t *testing.T) {
+	w := newWorld(t)
+	var lessons loop.Lessons
+	for i := range 7 {
+		lessons.Heuristics = append(lessons.Heuristics, learning.Heuristic{ID: fmt.Sprint("h", i), Domain: "d", Condition: "c", Action: "a"})
+		c := w.must(200, w.post("/v1/select", fmt.Sprintf(`{"category":"c%d"}`, i))).text(t, "choice")
+		w.must(200, w.post("/v1/observe", fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, c)))
+	}
+	_, err := w.agent.Teach(t.Context(), lessons)
+	require.NoError(t, err)
+	ids := func(path, name string, between func(last string)) (all []string) {
+		for after := ""; ; {
+			got := w.must(200, w.get(path+"limit=3&after="+after))
+			for _, item := range got.field(t, "items").([]any) {
+				all = append(all, item.(map[string]any)[name].(string))
+			}
+			next, more := got.field(t, "next").(string)
+			if !more {
+				return all
+			}
+			between(all[len(all)-1])
+			after = next
+		}
+	}
+	all := ids("/v1/heuristics?domain=d&", "id", func(last string) { require.NoError(t, w.agent.Learning().Delete(t.Context(), last)) })
+	assert.Equal(t, []string{"h0", "h1", "h2", "h3", "h4", "h5", "h6"}, all)
+	all = ids("/v1/segments?", "category", func(string) {})
+	assert.Equal(t, []string{"c0", "c1", "c2", "c3", "c4", "c5", "c6"}, all)
+	for _, path := range []string{"/v1/rules?status=ACTIVE", "/v1/warnings"} {
+		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get(path)).body, path)
+	}
+	for _, query := range []string{"limit=0x", "limit=-1", "limit=201", "after=%ff", "after=!", "limit=1&limit=2", "what=1"} {
+		assert.Contains(t, []string{badField, malformed}, w.get("/v1/segments?"+query).sort(), query)
+	}
+}
+
+// Whatever is wrong with a request is a problem that names it, and nothing is kept.
+func TestBadRequests(t *testing.T) {
+	w := newWorld(t)
+	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"t"}`))
+	for _, tt := range []struct{ path, body, sort, field string }{
+		{"/v1/answer", ``, malformed, ""},
+		{"/v1/answer", `{`, malformed, ""},
+		{"/v1/answer", `{"text":"t"} {}`, malformed, ""},
+		{"/v1/answer", "{\"text\":\"\xff\"}", malformed, ""},
+		{"/v1/answer", `{"text":"t",}`, malformed, ""},
+		{"/v1/answer", `null`, badField, ""},
+		{"/v1/answer", `[]`, badField, ""},
+		{"/v1/answer", strings.Repeat("[", 20_000), badField, ""},
+		{"/v1/answer", `{"text":` + strings.Repeat("[", 20_000), badField, "text"},
+		{"/v1/answer", `{"history":` + strings.Repeat(`[{"role":`, 20_000), badField, "history[0].role"},
+		{"/v1/answer", `{}`, badField, "text"},
+		{"/v1/answer", `{"Text":"t"}`, badField, "Text"},
+		{"/v1/answer", `{"text":"t","text":"u"}`, badField, "text"},
+		{"/v1/answer", `{"text":"t","actor":"kim"}`, badField, "actor"},
+		{"/v1/answer", `{"text":"t","` + strings.Repeat("x", 1000) + `":1}`, badField, strings.Repeat("x", 100) + "…"},
+		{"/v1/answer", `{"text":1}`, badField, "text"},
+		{"/v1/answer", `{"text":null}`, badField, "text"},
+		{"/v1/answer", `{"text":"t","at":"yesterday"}`, badField, "at"},
+		{"/v1/answer", `{"text":"t","at":"9999-01-01T00:00:00Z"}`, badField, "at"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user"}]}`, badField, "history[0].text"},
+		{"/v1/answer", `{"text":"t","history":[{"role":"user","text":"","x":1}]}`, badField, "history[0].x"},
+		{"/v1/answer", `{"text":"t","id":"\u0000"}`, badField, "id"},
+		{"/v1/answer", `{"text":"t","id":"` + strings.Repeat("x", 2000) + `"}`, badField, "id"},
+		{"/v1/react", `{"answer":"e1","value":"NaN"}`, badField, "value"},
+		{"/v1/react", `{"answer":"e1","value":NaN}`, malformed, ""},
+		{"/v1/react", `{"answer":"e1","value":1e999}`, badField, "value"},
+		{"/v1/react", `{"answer":"e1","value":2}`, badField, "value"},
+		{"/v1/react", `{"answer":"e1","value":1,"weight":-1}`, badField, "weight"},
+		{"/v1/react", `{"answer":"e1","value":1,"target":"all"}`, badField, "target"},
+		{"/v1/react", `{"answer":"","value":1}`, badField, "answer"},
+		{"/v1/react", `{"answer":"../e1","value":1}`, unknown, ""},
+		{"/v1/react", `{"answer":"e1"}`, badField, "value"},
+		{"/v1/undo", `{"answer":"\u0000","person":"ann"}`, unknown, ""},
+		{"/v1/outcome", `{"answer":"e1"}`, badField, "success"},
+		{"/v1/outcome", `{"answer":"e1","success":"yes"}`, badField, "success"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"errors":1.5}`, badField, "errors"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"errors":99999999999999999999}`, badField, "errors"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":-1}`, badField, "duration_ms"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"duration_ms":1e13}`, badField, "duration_ms"},
+		{"/v1/outcome", `{"answer":"e1","reward":1.1}`, badField, "reward"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"cost":1e300}`, badField, "cost"},
+		{"/v1/outcome", `{"answer":"e1","success":true,"ways":"tests"}`, badField, "ways"},
+		{"/v1/correct", `{"answer":"e1","text":"t","reviewer":"kim"}`, badField, "reviewer"},
+		{"/v1/correct", `{"answer":"e1","text":"` + strings.Repeat("x", 501) + `"}`, badField, "text"},
+		{"/v1/correct", `{"answer":"e1","text":"t","severity":"awful"}`, badField, "severity"},
+		{"/v1/correct", `{"answer":"e1","text":"t","decision":"MAYBE"}`, badField, "decision"},
+		{"/v1/select", `{"arms":["none"]}`, badField, "arms"},
+		{"/v1/select", `{"arms":[1]}`, badField, "arms[0]"},
+		{"/v1/observe", `{"choice":"x","value":1,"confidence":1}`, badField, "choice"},
+		{"/v1/observe", `{"choice":"bnVsbA","value":1,"confidence":1}`, badField, "choice"},
+		{"/v1/observe", `{"choice":"e30","value":1,"confidence":1}`, badField, "choice"},
+		{"/v1/observe", `{"value":1,"confidence":1}`, badField, "choice"},
+		{"/v1/answered", `{"id":"e9","text":"t"}`, unknown, ""},
+		{"/v1/answered", `{"id":"e9"}`, badField, "text"},
+		{"/v1/answered", `{"id":"e9","text":"t","input_tokens":-1}`, badField, "input_tokens"},
+		{"/v1/nothing", `{}`, noCall, ""},
+	} {
+		got := w.post(tt.path, tt.body)
+		name := tt.path + " " + clipName(tt.body)
+		if assert.Equal(t, tt.sort, got.sort(), "%s: %s", name, got.body) && tt.field != "" {
+			assert.Equal(t, tt.field, got.text(t, "field"), name)
+		}
+	}
+	explained := w.must(200, w.get("/v1/explanation?answer=e1"))
+	assert.Equal(t, false, explained.field(t, "known"), "nothing of it was kept")
+}
+
+// A request that is no call at all is refused before anything is read.
+func TestBadEnvelopes(t *testing.T) {
+	w := newWorld(t)
+	of := func(method, path, body string, headers ...string) reception {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		for i := 0; i < len(headers); i += 2 {
+			r.Header.Add(headers[i], headers[i+1])
+		}
+		return w.send(r)
+	}
+	const kind, jsonType = "Content-Type", "application/json"
+	for name, tt := range map[string]struct {
+		got  reception
+		sort string
+	}{
+		"no content type":        {of("POST", "/v1/undo", `{"answer":"e"}`), notJSONType},
+		"a form":                 {of("POST", "/v1/undo", `answer=e`, kind, "application/x-www-form-urlencoded"), notJSONType},
+		"a charset is fine":      {of("POST", "/v1/undo", `{"answer":"e"}`, kind, "application/json; charset=utf-8"), unknown},
+		"another method":         {of("PUT", "/v1/undo", `{"answer":"e"}`, kind, jsonType), badMethod},
+		"GET of a call":          {of("GET", "/v1/undo", ""), badMethod},
+		"POST to a list":         {of("POST", "/v1/rules", `{}`, kind, jsonType), badMethod},
+		"a query beside a body":  {of("POST", "/v1/undo?answer=e", `{"answer":"e"}`, kind, jsonType), malformed},
+		"too large":              {of("POST", "/v1/undo", `{"answer":"`+strings.Repeat("x", 2<<20), kind, jsonType), tooLarge},
+		"another site":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Sec-Fetch-Site", "cross-site"), otherSite},
+		"nobody":                 {w.send(&http.Request{Method: "GET", URL: mustURL(t, "/v1/rules"), Header: http.Header{"X-Person": {"\x00"}}}), unidentified},
+		"an empty key":           {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", ""), badField},
+		"two keys":               {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", "a", "Idempotency-Key", "b"), badField},
+		"a key without an end":   {of("POST", "/v1/undo", `{"answer":"e"}`, kind, jsonType, "Idempotency-Key", strings.Repeat("k", 256)), badField},
+		"no answer in the query": {of("GET", "/v1/explanation", ""), badField},
+		"a bad query":            {of("GET", "/v1/explanation?answer=%zz", ""), malformed},
+		"a hostile id":           {of("GET", "/v1/explanation?answer=%00%2f..%2f%22%3Cscript%3E", ""), unknown},
+		"a path with dots":       {of("GET", "/v1/../v1/rules", ""), noCall},
+		"a call of no version":   {of("GET", "/v1/", ""), noCall},
+	} {
+		assert.Equal(t, tt.sort, tt.got.sort(), "%s: %d %s", name, tt.got.status, tt.got.body)
+	}
+	assert.Equal(t, "POST", of("PUT", "/v1/undo", "").header.Get("Allow"))
+	assert.JSONEq(t, string(openAPI), w.must(200, w.get("/v1/openapi.json")).body)
+}
+
+// A handler without a part says so, and a server's failure tells the client nothing of it.
+func TestMissingPartsAndFailures(t *testing.T) {
+	alone := &world{t: t, doc: documented(t)}
+	var err error
+	alone.handler, err = New(Config{Store: &memstore.Store{}, Identify: func(*http.Request) (string, error) { return "shop", nil }})
+	require.NoError(t, err)
+	for path, body := range map[string]string{
+		"/v1/select": `{}`, "/v1/observe": `{"choice":"x","value":1,"confidence":1}`, "/v1/answer": `{"text":"t"}`,
+		"/v1/prepare": `{"text":"t"}`, "/v1/answered": `{"id":"e"}`, "/v1/react": `{"answer":"e","value":1}`, "/v1/undo": `{"answer":"e"}`,
+		"/v1/outcome": `{"answer":"e"}`, "/v1/correct": `{"answer":"e"}`,
+	} {
+		assert.Equal(t, missingPart, alone.post(path, body).sort(), path)
+	}
+	for _, path := range []string{"/v1/segments", "/v1/heuristics", "/v1/rules", "/v1/warnings"} {
+		assert.Equal(t, missingPart, alone.get(path).sort(), path)
+	}
+	assert.Equal(t, unknown, alone.get("/v1/explanation?answer=e").sort())
+
+	silent := newWorld(t, func(c *loop.Config, _ *Config) { c.Model = nil })
+	assert.Equal(t, missingPart, silent.post("/v1/answer", `{"text":"t"}`).sort(), "no model is configured")
+	broken := newWorld(t)
+	broken.model = func(context.Context, decision.LLMRequest) (string, error) { return "", errors.New("the secret reason") }
+	got := broken.post("/v1/answer", `{"text":"t"}`)
+	assert.Equal(t, modelFailed, got.sort())
+	assert.NotContains(t, got.body, "secret")
+}
+
+// An answer comes in pieces if the client asks for that, and then as a whole.
+func TestStream(t *testing.T) {
+	w := newWorld(t)
+	got := w.must(200, w.post("/v1/answer", `{"id":"e1","text":"t"}`, "Accept", "text/event-stream"))
+	events := eventsOf(got.body)
+	require.Len(t, events, 3, got.body)
+	assert.Equal(t, []string{"piece", "piece", "answer"}, []string{events[0][0], events[1][0], events[2][0]})
+	assert.JSONEq(t, `{"text":"Rotate i","anew":false}`, events[0][1])
+	assert.Contains(t, events[2][1], `"text":"Rotate its logs."`)
+	assert.Equal(t, "text/event-stream", got.header.Get("Content-Type"))
+
+	w.model = func(context.Context, decision.LLMRequest) (string, error) {
+		return "half an answer", errors.New("it broke off")
+	}
+	events = eventsOf(w.post("/v1/answer", `{"text":"t"}`, "Accept", "text/event-stream").body)
+	assert.Equal(t, "problem", events[len(events)-1][0])
+	assert.Contains(t, events[len(events)-1][1], modelFailed)
+	assert.Equal(t, badField, w.post("/v1/answer", `{}`, "Accept", "text/event-stream").sort(), "nothing has begun")
+}
+
+func eventsOf(body string) (events [][2]string) {
+	var event string
+	for lines := bufio.NewScanner(strings.NewReader(body)); lines.Scan(); {
+		if name, ok := strings.CutPrefix(lines.Text(), "event: "); ok {
+			event = name
+		} else if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
+			events = append(events, [2]string{event, data})
+		}
+	}
+	return events
+}
+
+// The same key and body have one answer, in this process and in another one, and are carried out once.
+func TestIdempotencyKeys(t *testing.T) {
+	w := newWorld(t)
+	const body, key = `{"text":"The disk of db-1 is full.","person":"ann"}`, "Idempotency-Key"
+	first := w.must(200, w.post("/v1/answer", body, key, "k"))
+	other := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store = w.store, w.store })
+	for _, again := range []*world{w, other} {
+		assert.Equal(t, first.body, again.must(200, again.post("/v1/answer", body, key, "k")).body)
+	}
+	assert.EqualValues(t, 1, w.asked.Load())
+	assert.Zero(t, other.asked.Load())
+	events := eventsOf(w.post("/v1/answer", body, key, "k", "Accept", "text/event-stream").body)
+	require.Len(t, events, 1)
+	assert.JSONEq(t, first.body, events[0][1])
+
+	assert.Equal(t, keyReused, w.post("/v1/answer", `{"text":"another"}`, key, "k").sort())
+	assert.Equal(t, keyReused, w.post("/v1/prepare", body, key, "k").sort(), "another call")
+	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "k", "X-Person", "another")).body, "a key is of who sent it")
+	assert.NotEqual(t, first.body, w.must(200, w.post("/v1/answer", body, key, "l")).body)
+
+	chosen := w.must(200, w.post("/v1/select", `{}`, key, "s"))
+	assert.Equal(t, chosen.body, w.must(200, w.post("/v1/select", `{}`, key, "s")).body, "a choice that no id names")
+	w.must(204, w.post("/v1/undo", fmt.Sprintf(`{"answer":%q}`, first.text(t, "id")), key, "u"))
+	w.must(204, w.post("/v1/undo", fmt.Sprintf(`{"answer":%q}`, first.text(t, "id")), key, "u"))
+}
+
+// A call that failed leaves its key free, and its texts are not in the store.
+func TestKeysKeepNothingReadable(t *testing.T) {
+	w := newWorld(t, func(c *loop.Config, _ *Config) { c.Redact = func(string) string { return "-" } })
+	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "", errors.New("down") }
+	const body = `{"text":"the secret question"}`
+	assert.Equal(t, modelFailed, w.post("/v1/answer", body, "Idempotency-Key", "secret key").sort())
+	w.model = func(context.Context, decision.LLMRequest) (string, error) { return "the secret answer", nil }
+	first := w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key"))
+	assert.Equal(t, "the secret answer", w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "secret key")).text(t, "text"))
+	assert.Contains(t, first.body, "secret")
+	for record, err := range w.store.Find(t.Context(), store.Query{Kind: keyedCalls.Name}) {
+		require.NoError(t, err)
+		text, err := record.Body.JSON()
+		require.NoError(t, err)
+		assert.NotContains(t, string(text), "secret")
+		assert.NotContains(t, record.ID, "secret")
+	}
+}
+
+// Calls with one key at the same time are one call: the others wait for its answer.
+func TestOneKeyAtOnce(t *testing.T) {
+	w := newWorld(t)
+	free := make(chan struct{})
+	w.model = func(context.Context, decision.LLMRequest) (string, error) { <-free; return "Once.", nil }
+	other := newWorld(t, func(c *loop.Config, cfg *Config) { c.Store, cfg.Store, c.Model = w.store, w.store, w })
+	var wg sync.WaitGroup
+	got := make([]reception, 6)
+	for i := range got {
+		wg.Go(func() { got[i] = []*world{w, other}[i%2].post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k") })
+	}
+	require.Eventually(t, func() bool { return w.asked.Load() == 1 }, 5*time.Second, time.Millisecond)
+	close(free)
+	wg.Wait()
+	for _, one := range got {
+		assert.Equal(t, got[0].body, w.must(200, one).body)
+	}
+	assert.EqualValues(t, 1, w.asked.Load())
+}
+
+// A call whose process has died is taken over when its time is up, and its event has the answer that it may have had already.
+func TestAbandonedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.AnswerTimeout = 3 * time.Second })
+		dead := &api{cfg: &w.handler.cfg}
+		const body = `{"text":"t"}`
+		claim, _, err := dead.claimKey(t.Context(), "shop", "k", []byte("/v1/answer"), []byte(body))
+		require.NoError(t, err)
+		_, err = w.agent.Answer(t.Context(), loop.Event{ID: claim.event(), Text: "t"}) // and it dies
+		require.NoError(t, err)
+		got := w.post("/v1/answer", body, "Idempotency-Key", "k")
+		assert.Equal(t, conflicting, got.sort(), "it may still be alive")
+		assert.NotEmpty(t, got.header.Get("Retry-After"))
+		time.Sleep(keySpare)
+		assert.Equal(t, claim.event(), w.must(200, w.post("/v1/answer", body, "Idempotency-Key", "k")).text(t, "id"))
+		assert.EqualValues(t, 1, w.asked.Load())
+		time.Sleep(keyFor)
+		w.must(200, w.post("/v1/answer", `{"text":"another"}`, "Idempotency-Key", "k"))
+	})
+}
+
+// Each person has a rate of their own. Who is too fast is told how long to wait.
+func TestRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.Rate = 2 })
+		for range 2 {
+			w.must(200, w.get("/v1/rules"))
+		}
+		got := w.get("/v1/rules")
+		assert.Equal(t, tooMany, got.sort())
+		assert.Equal(t, "1", got.header.Get("Retry-After"))
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/rules", nil)
+		r.Header.Set("X-Person", "another")
+		w.must(200, w.send(r))
+		time.Sleep(500 * time.Millisecond)
+		w.must(200, w.get("/v1/rules"))
+		assert.Equal(t, tooMany, w.get("/v1/rules").sort())
+	})
+}
+
+// The limiter forgets people who have not called of late, and nobody else.
+func TestRateIsBounded(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	r := rate{perSecond: 2, now: func() time.Time { return now }}
+	for i := range mostBuckets {
+		r.take(fmt.Sprint(i))
+	}
+	now = now.Add(time.Second)
+	r.take("0")
+	r.take("new")
+	assert.Len(t, r.buckets, 2)
+	assert.Zero(t, r.take("0"))
+	assert.Equal(t, 500*time.Millisecond, r.take("0"))
+	now = now.Add(-time.Hour) // a clock that was set back
+	assert.Equal(t, 500*time.Millisecond, r.take("0"))
+}
+
+// A model that takes too long is a problem, and a client that goes away ends the call and frees its key.
+func TestTimeAndCancellation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.AnswerTimeout = time.Second })
+		w.model = func(ctx context.Context, _ decision.LLMRequest) (string, error) { <-ctx.Done(); return "", ctx.Err() }
+		began := time.Now()
+		assert.Equal(t, outOfTime, w.post("/v1/answer", `{"text":"t"}`).sort())
+		assert.Equal(t, time.Second, time.Since(began))
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/answer", strings.NewReader(`{"text":"t"}`))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", "k")
+		w.send(r)
+		w.model = nil
+		w.must(200, w.post("/v1/answer", `{"text":"t"}`, "Idempotency-Key", "k"))
+	})
+}
