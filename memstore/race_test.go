@@ -118,7 +118,7 @@ func play(t *testing.T, st store.Store, m move) told {
 func TestStoreUnderFire(t *testing.T) {
 	kind := store.Kind{Name: "note", Decided: []string{"by"}, Limits: store.Limits{Most: 150}}
 	st := newStore(t, memstore.Config{HistoryPerCell: 50, Now: newClock().time}, kind, store.Kind{Name: "full", Limits: store.Limits{Most: 20, Refuse: true}})
-	const callers, rounds = 8, 150
+	const callers, rounds = 8, 60
 	var wait sync.WaitGroup
 	for caller := range callers {
 		wait.Go(func() {
@@ -215,7 +215,7 @@ func (f *fire) round(i int) {
 // TestStoreConcurrentSums lets 16 goroutines add 10,000 outcomes each, with weights whose sums are exact in any order.
 func TestStoreConcurrentSums(t *testing.T) {
 	st := newStore(t, memstore.Config{NoHistory: true})
-	const callers, each = 16, 10_000
+	const callers, each = 16, 1_000
 	other := cell
 	other.Item = "other"
 	var wait sync.WaitGroup
@@ -250,7 +250,7 @@ func TestStoreConcurrentSums(t *testing.T) {
 
 // TestListMissesNothing: items of the scope come and go while it is listed. Those that stay are listed once each, and in order.
 func TestListMissesNothing(t *testing.T) {
-	const items = 20_000 // several steps of each shard
+	const items = 10_000 // several steps of each shard
 	st := newStore(t, memstore.Config{})
 	var all, come []evidence.Observation
 	var want []string
@@ -282,7 +282,7 @@ func TestListMissesNothing(t *testing.T) {
 			assert.NoError(t, err)
 		}
 	})
-	for range 6 {
+	for range 3 {
 		var all, got []string
 		for part, err := range st.List(ctx, cell.Kind, cell.Scope) {
 			require.NoError(t, err)

@@ -229,7 +229,7 @@ func TestStoreRetractsAfterReset(t *testing.T) {
 // TestStoreFindsRareKeys looks for few records among 100,000: that is a matter of those few.
 func TestStoreFindsRareKeys(t *testing.T) {
 	st := newStore(t, memstore.Config{}, notes)
-	for batch := range 100 {
+	for batch := range 40 {
 		var b store.Batch
 		for i := range 1000 {
 			id := fmt.Sprint(batch, "-", i)
@@ -242,7 +242,7 @@ func TestStoreFindsRareKeys(t *testing.T) {
 		require.Len(t, found(t, st, q), want)
 		return time.Since(began)
 	}
-	all := timed(store.Query{Kind: "note"}, 100_000)
+	all := timed(store.Query{Kind: "note"}, 40_000)
 	for _, keys := range [][]string{{"session=7-7"}, {"state=waiting", "session=7-7"}, {"session=7-7", "state=waiting"}} {
 		assert.Less(t, timed(store.Query{Kind: "note", Keys: keys}, 1), all/20)
 	}
@@ -252,7 +252,7 @@ func TestStoreFindsRareKeys(t *testing.T) {
 // TestStoreMemory measures what items cost, each with one arm observed once, its id known and history off; what records
 // cost, each with keys of its own, beside what they hold; and what observations of a history cost with their ids.
 func TestStoreMemory(t *testing.T) {
-	const n = 100_000
+	const n = 50_000
 	st := newStore(t, memstore.Config{NoHistory: true}, notes)
 	before := heap()
 	for i := range n {

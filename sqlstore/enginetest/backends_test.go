@@ -131,6 +131,7 @@ func (b backend) emptied(t testing.TB) (*sql.DB, sqlstore.Dialect) {
 		var err error
 		handle, err = at.open()
 		require.NoError(t, err)
+		handle.SetMaxIdleConns(16) // as PostgreSQL plans the statements anew in each connection
 		_, err = sqlstore.Open(ctx, handle, dialect)
 		require.NoError(t, err)
 	}
@@ -187,10 +188,8 @@ func explain(t testing.TB, handle *sql.DB, dialect sqlstore.Dialect, query strin
 
 // wipe empties all tables.
 func wipe(t require.TestingT, handle *sql.DB) {
-	for _, table := range tables {
-		_, err := handle.ExecContext(ctx, "DELETE FROM "+table)
-		require.NoError(t, err)
-	}
+	_, err := handle.ExecContext(ctx, "DELETE FROM "+strings.Join(tables, "; DELETE FROM "))
+	require.NoError(t, err)
 }
 
 // tables are all of heed's but the one that has the version.

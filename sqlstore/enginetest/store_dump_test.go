@@ -55,7 +55,7 @@ func alike(t testing.TB, want, got []string, what string) {
 
 // eventful fills a store with all that a dump has to keep.
 func eventful(t testing.TB, st *sqlstore.Store) {
-	personal(t, st)
+	personal(t, st, 200)
 	fading := map[string]evidence.Policy{"fading": {HalfLife: time.Hour}}
 	at := time.Now()
 	for i := range 20 {
@@ -136,7 +136,7 @@ func TestLoadIsWhole(t *testing.T) {
 	for _, b := range backends {
 		t.Run(b.name, func(t *testing.T) {
 			st := b.place(t).store(t, sqlstore.Config{})
-			personal(t, st)
+			personal(t, st, 200)
 			var out bytes.Buffer
 			require.NoError(t, st.Dump(ctx, &out))
 			whole := out.Bytes()

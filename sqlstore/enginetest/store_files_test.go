@@ -77,7 +77,7 @@ func (p place) traces(t testing.TB, text string) (n int) {
 const person = "Zaphod-77"
 
 // personal fills a store with a person, among many others, in all places where heed keeps a name.
-func personal(t testing.TB, st *sqlstore.Store) {
+func personal(t testing.TB, st *sqlstore.Store, changes int) {
 	require.NoError(t, st.Declare(ctx,
 		store.Kind{Name: "note", Caused: []string{"of"}, Decided: []string{"by.*", "payload.~.by"}},
 		store.Kind{Name: "whole", Caused: []string{"of"}, Whole: true}))
@@ -91,7 +91,7 @@ func personal(t testing.TB, st *sqlstore.Store) {
 		By       []string
 		Payload  []byte
 	}
-	for i := range 200 {
+	for i := range changes {
 		name := fmt.Sprint("user-", i)
 		if i%7 == 0 {
 			name = person
@@ -137,7 +137,7 @@ func TestForgottenInFiles(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			at := b.place(t)
 			st := at.store(t, sqlstore.Config{})
-			personal(t, st)
+			personal(t, st, 200)
 			require.Greater(t, at.traces(t, person), 50, "this test does not see names")
 			_, err := st.Commit(ctx, store.Batch{Forget: []string{person}})
 			require.NoError(t, err)
@@ -161,7 +161,7 @@ func TestForgottenBesideAReader(t *testing.T) {
 		t.Run(b.name, func(t *testing.T) {
 			at := b.place(t)
 			st := at.store(t, sqlstore.Config{})
-			personal(t, st)
+			personal(t, st, 40)
 			handle, err := at.open()
 			require.NoError(t, err)
 			defer handle.Close() //nolint:errcheck // the test is over

@@ -39,7 +39,7 @@ func (f *fixture) change(id string, do func(*value) store.Batch) error {
 // writersConcurrent counts in two records, from many callers, and adds an observation with each change.
 func writersConcurrent(t tb, s Subject) {
 	f := newFixture(t, s)
-	const callers, each = 8, 12
+	const callers, each = 8, 8
 	c := cell(plain, "i", "n")
 	f.parallel(callers, func(caller int) error {
 		for i := range each {

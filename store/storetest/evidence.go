@@ -99,7 +99,7 @@ func idOnce(t tb, s Subject) {
 
 func idOnceConcurrently(t tb, s Subject) {
 	f := newFixture(t, s)
-	const callers, ids = 8, 200
+	const callers, ids = 8, 101
 	c := cell(plain, "i", "n")
 	f.parallel(callers, func(caller int) error {
 		for i := range ids {
@@ -242,7 +242,7 @@ func futureRefused(t tb, s Subject) {
 
 func anyOrder(t tb, s Subject) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range 5 {
+	for range 3 {
 		observations, cells := some(rng, 150)
 		f := newFixture(t, s)
 		delivered := append([]evidence.Observation(nil), observations...)
@@ -296,7 +296,7 @@ func clockBack(t tb, s Subject) {
 
 func concurrentSums(t tb, s Subject) {
 	f := newFixture(t, s)
-	const callers, each = 16, 100
+	const callers, each = 16, 40
 	c, d := cell(plain, "i", "n"), cell(plain, "j", "n")
 	f.parallel(callers, func(caller int) error {
 		for i := range each {
