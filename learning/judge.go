@@ -103,8 +103,11 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 		}
 		f.Domain = heuristic.heuristic.Value.Domain
 	}
-	if w.Value.before(f.At) {
+	switch {
+	case w.Value.before(f.At):
 		return Change{}, errBefore
+	case f.Again && before.Revision == 0 && !m.cfg.DryRun:
+		return Change{}, fmt.Errorf("the judgement before: %w", evidence.ErrForgotten)
 	}
 	s, err := m.interpretJudgement(&f)
 	if err != nil {
@@ -135,6 +138,9 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	if said != nil {
 		row.Number, row.Live, row.At = before.Value.Number+1, append(row.Live, click{s.Target, f.verdict(), s.worth(), *said}), m.orNow(time.Time{})
 		l.batch.Records = append(l.batch.Records, m.kinds.clicks.Record(row, before.Revision))
+	} else if before.Revision == 0 { // it does not count, and is known
+		row.At = m.orNow(time.Time{})
+		l.batch.Records = append(l.batch.Records, m.kinds.clicks.Record(row, 0))
 	}
 	if heuristic != nil && s.worth() > 0 {
 		heuristic.ignores = 0

@@ -41,6 +41,9 @@ type Judgement struct {
 	Scale  Scale
 	Score  int
 	Domain string // of the heuristic; the module sets it for the strategy
+	// Again says that the person has judged this answer before. If the store knows nothing of that any more, Judge returns
+	// [evidence.ErrForgotten], as the earlier judgement may go on counting.
+	Again bool
 }
 
 // Validate reports the first fault of the judgement as a [*heed.InputError].

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/store"
 )
@@ -238,9 +239,17 @@ func (r *run) judge(w *waiting, how string, s Signal, err error) bool {
 
 var errForeign = errors.New("the strategy answered with a signal for something else")
 
+// isUndo is the question whether a text is an undo.
+type isUndo struct {
+	of   *Module
+	text string
+}
+
 // undo judges the fires that the message takes back. It reports whether the message was understood.
 func (r *run) undo(ctx context.Context, e *Message) (ended []*waiting, understood bool, err error) {
-	is, err := ask(func() (bool, error) { return r.m.cfg.Strategy.IsUndo(e.Text), nil })
+	is, err := ahead.Once(ctx, isUndo{r.m, e.Text}, func() (bool, error) {
+		return ask(func() (bool, error) { return r.m.cfg.Strategy.IsUndo(e.Text), nil })
+	})
 	if err != nil { // the rest of the message counts
 		r.failures = append(r.failures, err)
 		return nil, false, nil

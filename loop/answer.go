@@ -38,7 +38,7 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	}
 	if p.Ready {
 		if e.OnChunk != nil {
-			err = receive(func() { e.OnChunk(p.Text, false) })
+			err = a.show(ctx, &p)
 		}
 		answer, failed := a.checked(ctx, &p)
 		return answer, wrap("answer", errors.Join(err, failed))
@@ -55,6 +55,13 @@ func (a *Agent) Answer(ctx context.Context, e Event) (Answer, error) {
 	p.began = a.cfg.Now()
 	answer, err := a.decide(ctx, &p, c)
 	return answer, wrap("answer", errors.Join(err, c.pipe.close()))
+}
+
+// show gives the host an answer that is ready.
+func (a *Agent) show(ctx context.Context, p *Plan) error {
+	ctx, cancel := context.WithTimeout(ctx, a.decider.Config().Timeout)
+	defer cancel()
+	return receive(func() { p.Event.OnChunk(ctx, p.Text, false) })
 }
 
 // receive calls the receiver of pieces.
@@ -107,6 +114,7 @@ func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 		return Answer{}, err
 	}
 	p.Text, p.Result = res.Text, res
+	p.shorten(res.ShownIDs)
 	if res.Path == decision.Fallback && ctx.Err() == nil && c.pipe.fault() == nil {
 		err = a.failed(ctx, p)
 	}

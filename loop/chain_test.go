@@ -64,7 +64,7 @@ func TestAHangingModelLeavesTimeToItsFallbacks(t *testing.T) {
 				var heard string
 				e := loop.Event{Text: "Why?"}
 				if test.stream {
-					e.OnChunk = func(text string, _ bool) { heard += text }
+					e.OnChunk = func(_ context.Context, text string, _ bool) { heard += text }
 				}
 				begin := time.Now()
 				answer, err := agent.Answer(t.Context(), e)
@@ -132,7 +132,7 @@ func TestAModelFailsInItsThoughts(t *testing.T) {
 		Fallbacks: []decision.LLM{&mouth{says: "I am here."}},
 	})
 	var heard string
-	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(text string, _ bool) { heard += text }})
+	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
 	assert.Equal(t, "I am here.", heard)
 	assert.Equal(t, "I am here.", answer.Text)
 }
@@ -149,7 +149,7 @@ func TestAReceiverThatPanicsIsNoOutcomeOfTheArm(t *testing.T) {
 			spare := &mouth{says: "I am here."}
 			w := newWorld(t, loop.Config{Model: model, Fallbacks: []decision.LLM{spare}, Arms: []loop.Arm{{ID: "only"}}})
 			begin := time.Now()
-			_, err := w.Answer(ctx, loop.Event{ID: "e", Text: "Why?", OnChunk: func(string, bool) { panic("no more paper") }})
+			_, err := w.Answer(ctx, loop.Event{ID: "e", Text: "Why?", OnChunk: func(context.Context, string, bool) { panic("no more paper") }})
 			require.ErrorAs(t, err, new(*heed.PanicError))
 			assert.Less(t, time.Since(begin), 5*time.Second, "the model was stopped")
 			assert.Zero(t, spare.calls())

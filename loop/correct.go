@@ -87,16 +87,21 @@ func (a *Agent) complain(ctx context.Context, r *row, f *feedback.Feedback, c Co
 	if complaint.At.Before(r.At) { // as clocks differ
 		complaint.At = r.At
 	}
+	again := false
 	err := a.change(ctx, r.ID, func(after *row) error {
+		again = after.judged(complaint.Person)
 		if slices.Contains(after.Corrected, mark) || len(after.Corrected) >= maxSaid {
 			return errHeard
 		}
 		after.Corrected = append(slices.Clone(after.Corrected), mark)
 		after.say(said{
 			Person: complaint.Person, Channel: complaint.Channel, Value: complaint.Value, Weight: complaint.Weight, At: complaint.At,
+			Judged: a.judges(),
 		})
 		return nil
-	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, complaint, b) })
+	}, func(ctx context.Context, after *row, b store.Batch) error {
+		return a.credit(ctx, after, complaint, again, b)
+	})
 	if errors.Is(err, errHeard) {
 		return nil
 	}

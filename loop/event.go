@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -38,8 +39,9 @@ type Event struct {
 	// OnChunk is called by [Agent.Answer] with each piece of the answer as it comes, if the model is a [Streamer], and else with the
 	// whole. Thoughts are not in the pieces. anew says that the pieces before are no part of the answer, which begins with this one:
 	// they were thoughts, or their model broke off and a fallback answers. If every model broke off, the pieces were no answer: then Answer.Text
-	// is empty. OnChunk is called before Answer returns, and by one goroutine at a time. Answer waits for it, also after its context has ended.
-	OnChunk func(text string, anew bool)
+	// is empty. OnChunk is called before Answer returns, and by one goroutine at a time. Answer waits for it, so it must return when its
+	// context ends, at the latest after Decision.Timeout. One that does not holds Answer.
+	OnChunk func(ctx context.Context, text string, anew bool)
 	// At is when it happened. The zero time means now.
 	At time.Time
 }

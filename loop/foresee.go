@@ -6,6 +6,9 @@ import (
 
 	"github.com/heedhq/heed/internal/ahead"
 	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/best"
+	"github.com/heedhq/heed/strategy/money"
 )
 
 // A fitting is what fits an event among the books, for text that has to be compared with them only once.
@@ -48,6 +51,17 @@ func (f *fitting) noted() (notes []Note) {
 	return notes
 }
 
+// rehearses reports whether the chooser is one of heed's, so that it waits for nothing but the store.
+func (a *Agent) rehearses() bool {
+	a.strategy.RLock()
+	defer a.strategy.RUnlock()
+	switch a.strategy.chooser.(type) {
+	case *strategy.Learner, *best.Race, *money.Frugal:
+		return true
+	}
+	return false
+}
+
 // itemOf returns the cell of an event's text, or "" where arms do not go by it.
 func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
 	a.strategy.RLock()
@@ -59,9 +73,10 @@ func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
 	return a.partition.Item(ctx, beginning(e.Text))
 }
 
-// foreseen has what Prepare reads for an event read in one round trip.
+// foreseen has what Prepare reads for an event read in one round trip. The host's similarity and embedder have half of the budget of time for
+// that, so that the other half stays for rules and the rest.
 func (a *Agent) foreseen(ctx context.Context, e *Event) fitting {
-	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time)
+	limited, cancel := context.WithTimeout(ctx, a.cfg.Budget.Time/2)
 	defer cancel()
 	return a.foresee(ctx, limited, e)
 }
@@ -97,7 +112,7 @@ func (a *Agent) foresee(ctx, limited context.Context, e *Event) (f fitting) {
 		},
 		func(ctx context.Context) error {
 			switch {
-			case a.cfg.Strategy.Unrecorded: // it counts its choices
+			case a.cfg.Strategy.Unrecorded, !a.rehearses(): // it counts its choices, or waits for something else than the store
 				return nil
 			case a.cfg.Shadow:
 				return a.asAlways(ctx, &p)

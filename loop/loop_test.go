@@ -36,7 +36,7 @@ func TestTheModelAnswersWhatNoHeuristicDoes(t *testing.T) {
 func TestATrustedHeuristicAnswersWithoutTheModel(t *testing.T) {
 	w := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
 	var chunks []string
-	answer := w.answer(loop.Event{Text: full, OnChunk: func(text string, _ bool) { chunks = append(chunks, text) }})
+	answer := w.answer(loop.Event{Text: full, OnChunk: func(_ context.Context, text string, _ bool) { chunks = append(chunks, text) }})
 	assert.Equal(t, rotate, answer.Text)
 	assert.Equal(t, []string{rotate}, chunks)
 	assert.Zero(t, w.model.calls())

@@ -168,7 +168,7 @@ func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply d
 		reply, err = c.try(ctx, i, r, p)
 		if err == nil {
 			if said, _ := thoughts.Split(reply.Text); strings.TrimSpace(said) != "" {
-				err = p.end()
+				err = p.end(ctx)
 				return reply, err
 			}
 		}
@@ -187,7 +187,7 @@ var errSlow = fmt.Errorf("the model gave no answer in its time: %w", context.Dea
 func (c chain) try(ctx context.Context, i int, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m, write := c.models[i], p.begin(cancel)
+	m, write := c.models[i], p.begin(ctx, cancel)
 	ask := func(ctx context.Context) (reply decision.LLMResponse, err error) {
 		if s, ok := m.model.(Streamer); ok && p != nil {
 			return s.Stream(ctx, r, write)

@@ -62,10 +62,12 @@ type Plan struct {
 
 // LeftOut is something that a plan lacks.
 type LeftOut struct {
-	// What it is: "candidates", "heuristic", "rules", "rule", "patterns", "notes", "item" (the cell of the text) or "arm"; or the end of the "event", or of a turn of its "history".
+	// What it is: "candidates", "heuristic", "rules", "rule", "patterns", "notes", "note", "item" (the cell of the text) or "arm"; or the end of
+	// the "event", or of a turn of its "history".
 	What string
 	ID   string // which one; "" means all of it
-	// Why is "time", "characters" or "rules": there are enough of them. Of a heuristic, it is "rule" and the id of an active rule that
+	// Why is "time", "characters" or "rules": there are enough of them. "characters" of a heuristic or note that the prompt shows means
+	// the end of a text of more than [prompt.DefaultMax] characters. Of a heuristic, it may also be "rule" and the id of an active rule that
 	// contradicts it, or whose check its answer does not pass.
 	Why string
 }
@@ -84,8 +86,10 @@ func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {
 	} else if err == nil {
 		c := &call{}
 		quiet := context.WithValue(context.WithValue(ctx, callKey{}, c), quietKey{}, true)
-		_, err = a.deciderOf(&p).Decide(quiet, a.request(&p, nil))
+		var res decision.Result
+		res, err = a.deciderOf(&p).Decide(quiet, a.request(&p, nil))
 		p.system, p.Prompt = c.asked.System, c.asked.Prompt
+		p.shorten(res.ShownIDs)
 	}
 	if err != nil {
 		return Plan{}, wrap("prepare", err)
@@ -273,6 +277,21 @@ func (a *Agent) cuts(text string) bool {
 	return len(text) > most && prompt.Code(text, most) != prompt.Code(text, len(text))
 }
 
+// shorten notes which of the heuristics that the prompt shows stand there without their end.
+func (p *Plan) shorten(shown []string) {
+	for _, c := range p.Candidates {
+		out := LeftOut{What: "heuristic", ID: c.HeuristicID, Why: "characters"}
+		if slices.Contains(shown, c.HeuristicID) && (shortened(c.Condition) || shortened(c.Action)) && !slices.Contains(p.LeftOut, out) {
+			p.LeftOut = append(p.LeftOut, out)
+		}
+	}
+}
+
+// shortened reports whether a line of a prompt has no room for all of a text.
+func shortened(text string) bool {
+	return len(text) > prompt.DefaultMax && prompt.Line(text, 0) != prompt.Line(text, len(text))
+}
+
 // brief puts together what the model is told: rules, what went well and badly, and notes, in the way that an arm uses them.
 func (a *Agent) brief(ctx, limited context.Context, f *fitting, p *Plan) error {
 	p.item = f.item
@@ -292,8 +311,12 @@ func (a *Agent) brief(ctx, limited context.Context, f *fitting, p *Plan) error {
 		return err
 	}
 	notes := f.noted()
-	if err := p.late(ctx, a.choose(limited, p, notes), "arm"); err != nil {
+	chosen := a.choose(limited, p, notes)
+	if err := p.late(ctx, chosen, "arm"); err != nil {
 		return err
+	}
+	if chosen != nil {
+		p.Arm = a.unchosen()
 	}
 	if p.Arm.System != "" {
 		p.add("arm", p.Arm.System)
@@ -388,6 +411,23 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	return nil
 }
 
+// unchosen returns the arm that answers where no choice came in time: Strategy.Default, or the first one if there is no other model than the arms'.
+// Nothing is learned of it.
+func (a *Agent) unchosen() Arm {
+	a.strategy.RLock()
+	arms := a.strategy.arms
+	a.strategy.RUnlock()
+	for _, arm := range arms {
+		if arm.ID == string(a.cfg.Strategy.Default) {
+			return arm
+		}
+	}
+	if i := slices.IndexFunc(arms, func(arm Arm) bool { return !arm.ForNotes }); i >= 0 && a.model(Arm{}) == nil {
+		return arms[i]
+	}
+	return Arm{}
+}
+
 // aboutNotes reports whether all arms are about notes alone.
 func aboutNotes(arms []Arm) bool {
 	return !slices.ContainsFunc(arms, func(arm Arm) bool { return !arm.ForNotes })
@@ -451,8 +491,14 @@ func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) (err error)
 	for _, n := range notes {
 		text += "- " + prompt.Line(n.Text, 0) + "\n"
 	}
-	if p.add("notes", text) {
-		p.Notes = notes
+	if !p.add("notes", text) {
+		return nil
+	}
+	p.Notes = notes
+	for _, n := range notes {
+		if shortened(n.Text) {
+			p.LeftOut = append(p.LeftOut, LeftOut{What: "note", ID: n.ID, Why: "characters"})
+		}
 	}
 	return nil
 }

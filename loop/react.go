@@ -118,10 +118,14 @@ func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
 	if err != nil {
 		return err
 	}
+	again := false
 	err = a.change(ctx, id, func(after *row) error {
-		after.say(said{Person: r.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: cmp.Or(r.Weight, 1), At: r.At})
+		again = after.judged(r.Person)
+		after.say(said{
+			Person: r.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: cmp.Or(r.Weight, 1), At: r.At, Judged: a.judges(),
+		})
 		return nil
-	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, r, b) })
+	}, func(ctx context.Context, after *row, b store.Batch) error { return a.credit(ctx, after, r, again, b) })
 	var stands error
 	if errors.Is(err, errStands) { // for the arm; all else counts
 		stands, err = err, nil
@@ -136,20 +140,23 @@ func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
 	return cmp.Or(err, stands)
 }
 
-// credit commits a reaction with the credit that it gives.
-func (a *Agent) credit(ctx context.Context, after *row, r Reaction, b store.Batch) error {
+// judges reports whether package learning counts what people say.
+func (a *Agent) judges() bool { return a.learning != nil && !a.learning.Config().DryRun }
+
+// credit commits a reaction with the credit that it gives. again says that the person has reacted before.
+func (a *Agent) credit(ctx context.Context, after *row, r Reaction, again bool, b store.Batch) error {
 	_, err := a.reactions.Feedback(ctx, decision.Reaction{
 		ResponseID: after.Response, Person: r.Person, Channel: r.Channel, Session: after.Session, Target: r.Target,
 		Value: r.Value, Weight: r.Weight, At: r.At,
 		Commit: func(ctx context.Context, c decision.Credit, verdict store.Batch) error {
-			return a.judge(ctx, c.Verdict, verdict, b)
+			return a.judge(ctx, c.Verdict, again, verdict, b)
 		},
 	})
 	if errors.Is(err, heed.ErrNotFound) { // the trace is gone, and the answer is still known here
 		err = a.judge(ctx, heed.Verdict{
 			HeuristicID: after.Heuristic, EventID: after.ID, Person: r.Person, Session: after.Session, Channel: r.Channel, Target: r.Target,
 			Value: r.Value, Weight: r.Weight, At: r.At,
-		}, b)
+		}, again, b)
 	}
 	return err
 }
@@ -182,21 +189,24 @@ func (a *Agent) extract(ctx context.Context, r *row, praise Reaction) error {
 // reinforce gives a person's praise of the model's answer to the heuristic that says the same. If the reaction is no praise any more,
 // it is withdrawn.
 func (a *Agent) reinforce(ctx context.Context, id, heuristic string, r Reaction) error {
+	again := false
 	return a.change(ctx, id, func(after *row) error {
+		again = after.back(r.Person)
 		after.Reinforced = heuristic
 		return nil
 	}, func(ctx context.Context, after *row, b store.Batch) error {
 		return a.judge(ctx, heed.Verdict{
 			HeuristicID: heuristic, EventID: id, Person: r.Person, Session: after.Session, Channel: r.Channel, Target: r.Target,
 			Value: max(r.Value, 0), Weight: r.Weight, At: r.At,
-		}, b)
+		}, again, b)
 	})
 }
 
-// judge counts a verdict, in one commit with batches. Of a heuristic that was deleted since, only they are committed.
-func (a *Agent) judge(ctx context.Context, v heed.Verdict, with ...store.Batch) (err error) {
+// judge counts a verdict, in one commit with batches. Of a heuristic that was deleted since, only they are committed. again says that
+// the person has said something before.
+func (a *Agent) judge(ctx context.Context, v heed.Verdict, again bool, with ...store.Batch) (err error) {
 	if a.learning != nil {
-		_, err = a.learning.Judge(ctx, learning.Judgement{Verdict: v}, with...)
+		_, err = a.learning.Judge(ctx, learning.Judgement{Verdict: v, Again: again}, with...)
 	}
 	if a.learning == nil || errors.Is(err, heed.ErrNotFound) {
 		_, err = a.cfg.Store.Commit(ctx, with...)
@@ -430,9 +440,11 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 	}
 	value, _ := o.value()
 	value = max(value-a.cfg.Price*o.Cost, -1)
+	again := false
 	return a.change(ctx, id, func(after *row) error {
+		again = after.judged(o.Source)
 		if after.Seen == nil || !after.Seen.Told || !after.Seen.At.After(o.At) {
-			after.turn(seen{Value: value, Source: o.Source, Told: true, At: o.At})
+			after.turn(seen{Value: value, Source: o.Source, Told: true, At: o.At, Judged: a.judges()})
 			after.Spent.Told = o.Cost
 			after.Followed = r.Followed
 		}
@@ -441,7 +453,7 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 		return a.judge(ctx, heed.Verdict{
 			HeuristicID: after.Heuristic, EventID: id, Person: o.Source, Session: after.Session, Channel: "outcome",
 			Value: value, At: o.At,
-		}, b)
+		}, again, b)
 	})
 }
 

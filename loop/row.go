@@ -84,6 +84,9 @@ type said struct {
 	At      time.Time   `json:"at"`
 	N       uint64      `json:"n"`               // the number of this person's statement
 	Named   bool        `json:"named,omitempty"` // the person had a name when it was said
+	// Judged and Backed say that package learning was told of it, for the heuristic that answered and for the one that says the same.
+	Judged bool `json:"judged,omitempty"`
+	Backed bool `json:"backed,omitempty"`
 }
 
 // forgotten reports whether the person was forgotten since. Then what they said does not count.
@@ -97,6 +100,7 @@ type seen struct {
 	At     time.Time `json:"at"`
 	N      uint64    `json:"n"`
 	Named  bool      `json:"named,omitempty"`
+	Judged bool      `json:"judged,omitempty"` // package learning was told of it
 }
 
 const (
@@ -165,7 +169,7 @@ func (r *row) say(s said) {
 		return
 	case i >= 0:
 		r.Said = slices.Clone(r.Said)
-		s.N = r.Said[i].N
+		s.N, s.Backed = r.Said[i].N, r.Said[i].Backed
 		r.Said[i] = s
 	default:
 		s.N = r.number()
@@ -202,6 +206,23 @@ func (r *row) makeRoom(s *said) bool {
 	}
 	r.Said = slices.Delete(slices.Clone(r.Said), goes, goes+1)
 	return true
+}
+
+// judged reports whether package learning was told what a person made of the answer.
+func (r *row) judged(person string) bool {
+	by := func(s said) bool { return s.Judged && s.Person == person && s.Named == (person != "") }
+	return slices.ContainsFunc(r.Said, by) || r.Seen != nil && r.Seen.Judged && r.Seen.Source == person && r.Seen.Named == (person != "")
+}
+
+// back notes that a person backs the heuristic that says the same, and reports whether they did before.
+func (r *row) back(person string) (before bool) {
+	r.Said = slices.Clone(r.Said)
+	for i := range r.Said {
+		if s := &r.Said[i]; s.Person == person && s.Named == (person != "") {
+			before, s.Backed = before || s.Backed, true
+		}
+	}
+	return before
 }
 
 // turn notes how the answer turned out.

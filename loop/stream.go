@@ -19,7 +19,7 @@ type Streamer interface {
 // A pipe brings the pieces of an answer to the host, without the thoughts in them. A model that was given up can't write any more. A nil
 // pipe brings nothing.
 type pipe struct {
-	to func(text string, anew bool)
+	to func(ctx context.Context, text string, anew bool)
 
 	mu      sync.Mutex
 	reader  *thoughts.Reader
@@ -31,8 +31,8 @@ type pipe struct {
 	failed  error // the host's panic
 }
 
-// begin returns what the next model writes with. stop ends its call, where the host has panicked.
-func (p *pipe) begin(stop func()) func(text string) {
+// begin returns what the next model writes with. stop ends its call, where the host has panicked. The host is given the call's context.
+func (p *pipe) begin(ctx context.Context, stop func()) func(text string) {
 	if p == nil {
 		return func(string) {}
 	}
@@ -45,7 +45,8 @@ func (p *pipe) begin(stop func()) func(text string) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if !p.closed && p.writer == mine {
-			p.give(p.reader.Write(text))
+			said, anew := p.reader.Write(text)
+			p.give(ctx, said, anew)
 		}
 		if p.failed != nil {
 			stop()
@@ -68,16 +69,16 @@ func (p *pipe) giveUp(slow *atomic.Bool) bool {
 	return !p.begun
 }
 
-func (p *pipe) give(text string, anew bool) {
+func (p *pipe) give(ctx context.Context, text string, anew bool) {
 	if anew = anew || p.anew && text != ""; p.failed == nil && (text != "" || anew && p.written) {
 		anew = anew && p.written
 		p.written, p.begun, p.anew = true, true, false
-		p.failed = receive(func() { p.to(text, anew) })
+		p.failed = receive(func() { p.to(ctx, text, anew) })
 	}
 }
 
 // end gives what was held back of an answer that is whole, and closes the pipe.
-func (p *pipe) end() error {
+func (p *pipe) end(ctx context.Context) error {
 	if p == nil {
 		return nil
 	}
@@ -85,7 +86,8 @@ func (p *pipe) end() error {
 	defer p.mu.Unlock()
 	if !p.closed {
 		p.closed = true
-		p.give(p.reader.Close())
+		said, anew := p.reader.Close()
+		p.give(ctx, said, anew)
 	}
 	return p.failed
 }

@@ -60,7 +60,7 @@ func TestAnAnswerComesInPieces(t *testing.T) {
 			}
 			w := newWorld(t, cfg)
 			var heard string
-			answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(text string, anew bool) {
+			answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, anew bool) {
 				if anew {
 					heard = ""
 				}
@@ -83,7 +83,7 @@ func TestNoPieceComesAfterTheAnswer(t *testing.T) {
 	model := &stutterer{pieces: []string{"Lo", "ok"}, late: make(chan struct{}), wrote: make(chan struct{})}
 	w := newWorld(t, loop.Config{Model: model, Decision: decision.Config{Timeout: 20 * time.Millisecond}})
 	var heard string
-	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(text string, _ bool) { heard += text }})
+	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, _ bool) { heard += text }})
 	assert.Equal(t, decision.LLMTimeout, answer.Result.Reason)
 	close(model.late)
 	<-model.wrote
@@ -105,7 +105,7 @@ func TestAReceiverPanics(t *testing.T) {
 				Observer: func(_ context.Context, n heed.Notice) { told = append(told, n) },
 			})
 			w.model.says = says
-			e := loop.Event{ID: "e", Text: "Why?", OnChunk: func(string, bool) { panic("no more paper") }}
+			e := loop.Event{ID: "e", Text: "Why?", OnChunk: func(context.Context, string, bool) { panic("no more paper") }}
 			if says == "" {
 				e.Text = full
 			}
@@ -139,7 +139,7 @@ func TestASlowFallbackAfterABrokenStream(t *testing.T) {
 		ModelTime: 10 * time.Millisecond,
 	})
 	var heard string
-	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(text string, anew bool) {
+	answer := w.answer(loop.Event{Text: "Why?", OnChunk: func(_ context.Context, text string, anew bool) {
 		if anew {
 			heard = ""
 		}

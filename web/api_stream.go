@@ -27,7 +27,7 @@ func newPieces(ctx context.Context, w http.ResponseWriter) *pieces {
 }
 
 // piece sends a part of the answer. A client that does not read is cut off when the time of its request ends.
-func (p *pieces) piece(text string, anew bool) {
+func (p *pieces) piece(_ context.Context, text string, anew bool) {
 	data, err := json.Marshal(piece{text, anew})
 	if err == nil {
 		p.send("piece", data)

@@ -202,7 +202,7 @@ func TestPrepareAndAnswered(t *testing.T) {
 func TestPlansAreBounded(t *testing.T) {
 	var p plans
 	for i := range mostPlans + 5 {
-		p.put("shop", loop.Plan{Event: loop.Event{ID: fmt.Sprint(i), OnChunk: func(string, bool) {}}})
+		p.put("shop", loop.Plan{Event: loop.Event{ID: fmt.Sprint(i), OnChunk: func(context.Context, string, bool) {}}})
 	}
 	_, oldest := p.get("shop", "4")
 	last, newest := p.get("shop", "5")

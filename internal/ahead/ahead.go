@@ -43,6 +43,7 @@ type plan struct {
 	records map[store.Ref]store.Record
 	parts   map[evidence.Cell][]evidence.Part
 	found   map[queryKey][]store.Record
+	told    map[any]any // by the host's functions
 }
 
 // A queryKey is a query that can be compared.
@@ -66,6 +67,38 @@ func (s *Store) Begin(ctx context.Context) (_ context.Context, end func()) {
 // Rehearse calls a step of a context of Begin. Its error says nothing: the step is called again.
 func Rehearse(ctx context.Context, step func(context.Context) error) {
 	_ = step(context.WithValue(ctx, rehearsalKey{}, true))
+}
+
+// Once calls a function of the host's once for a key, in a context of Begin: what it says in a rehearsal holds for the step. An error is
+// not kept.
+func Once[T any](ctx context.Context, key any, f func() (T, error)) (T, error) {
+	p, ok := ctx.Value(planKey{}).(*plan)
+	if !ok {
+		return f()
+	}
+	if before, known := p.recall(key).(T); known {
+		return before, nil
+	}
+	said, err := f()
+	if err == nil {
+		p.remember(key, said)
+	}
+	return said, err
+}
+
+func (p *plan) recall(key any) any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.told[key]
+}
+
+func (p *plan) remember(key, said any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.told == nil {
+		p.told = make(map[any]any)
+	}
+	p.told[key] = said
 }
 
 // Rehearsed reports whether this is a rehearsal.

@@ -192,7 +192,7 @@ func TestTheLoopStreams(t *testing.T) {
 	heard := make(chan string, 10)
 	answers := make(chan loop.Answer, 1)
 	run := func(ctx context.Context, id string) {
-		answer, err := agent.Answer(ctx, loop.Event{ID: id, Text: "Why?", OnChunk: func(text string, _ bool) { heard <- text }})
+		answer, err := agent.Answer(ctx, loop.Event{ID: id, Text: "Why?", OnChunk: func(_ context.Context, text string, _ bool) { heard <- text }})
 		assert.NoError(t, err)
 		answers <- answer
 	}

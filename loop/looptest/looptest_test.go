@@ -250,7 +250,7 @@ func TestAnswer(t *testing.T) {
 			b.agent = agent
 			return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said, error) {
 				answer, err := agent.Answer(context.WithValue(ctx, turnKey{}, t), loop.Event{
-					ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person, OnChunk: func(piece string, _ bool) {
+					ID: t.ID, Text: t.Text, Session: t.Session, Person: t.Person, OnChunk: func(_ context.Context, piece string, _ bool) {
 						if t.Stream != nil {
 							t.Stream(piece)
 						}

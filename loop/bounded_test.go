@@ -1,0 +1,177 @@
+package loop_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/strategy/partition"
+)
+
+// A sleeper is a chooser that waits until its context ends.
+type sleeper struct{ asked int }
+
+func (s *sleeper) Select(ctx context.Context, _ strategy.Query) (strategy.Choice, error) {
+	s.asked++
+	<-ctx.Done()
+	return strategy.Choice{}, ctx.Err()
+}
+
+// Without a choice in time, the default arm answers, or else the model, and nothing is learned of it. All else of the plan is there.
+func TestAChooserThatHangs(t *testing.T) {
+	own := &mouth{says: "I am the first."}
+	for name, c := range map[string]struct {
+		cfg  loop.Config
+		arm  string
+		says string
+	}{
+		"the default":        {loop.Config{Strategy: strategy.Config{Default: "b"}}, "b", "Look at the logs."},
+		"the model":          {loop.Config{}, "", "Look at the logs."},
+		"there is no other":  {loop.Config{Model: decision.LLMFunc(nil)}, "a", "I am the first."},
+		"a notes arm is not": {loop.Config{Arms: []loop.Arm{{ID: "n", ForNotes: true}, {ID: "b"}}}, "", "Look at the logs."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := new(sleeper)
+				c.cfg.Choose = func(context.Context, *strategy.Learner) (loop.Chooser, error) { return s, nil }
+				if c.cfg.Arms == nil {
+					c.cfg.Arms = []loop.Arm{{ID: "a"}, {ID: "b", System: "Be brief."}}
+				}
+				c.cfg.Lessons.Notes = []loop.Note{{ID: "n", Text: "Room 3 has the disk of db-1."}}
+				noModel := name == "there is no other"
+				if noModel {
+					c.cfg.Arms[0].Model = own
+				}
+				w := newWorld(t, c.cfg)
+				if noModel {
+					cfg := w.cfg
+					cfg.Model = nil
+					var err error
+					w.Agent, err = loop.New(ctx, cfg)
+					require.NoError(t, err)
+				}
+				rule := approved(t, w.Feedback(), "Name the server.")
+				began := time.Now()
+				answer := w.answer(loop.Event{ID: "e", Text: full})
+				assert.Equal(t, time.Second, time.Since(began), "the budget of time")
+				assert.Equal(t, 1, s.asked)
+				assert.Equal(t, c.says, answer.Text)
+				assert.Equal(t, c.arm, answer.Plan.Arm.ID)
+				assert.Nil(t, answer.Plan.Choice)
+				assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: "arm", Why: "time"})
+				assert.Contains(t, answer.Plan.Rules, rule)
+				require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
+			})
+		})
+	}
+}
+
+// An embedder that hangs takes half of the budget of time, so that the rules are in the prompt all the same.
+func TestAnEmbedderThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hang := heed.Embedder(func(ctx context.Context, _ []string) ([][]float32, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{Embed: hang}})
+		rule := approved(t, w.Feedback(), "Name the server.")
+		began := time.Now()
+		answer := w.answer(loop.Event{Text: full})
+		assert.Equal(t, time.Second/2, time.Since(began))
+		assert.Equal(t, []loop.LeftOut{{What: "item", Why: "time"}}, answer.Plan.LeftOut)
+		assert.Equal(t, []string{rule}, answer.Plan.Rules)
+		assert.NotNil(t, answer.Plan.Choice)
+	})
+}
+
+// A receiver of pieces is told when the time of the answer is over.
+func TestAReceiverThatWaits(t *testing.T) {
+	for name, cfg := range map[string]loop.Config{
+		"of a model":     {},
+		"of a heuristic": {Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, cfg)
+				began := time.Now()
+				_, err := w.Answer(ctx, loop.Event{Text: full, OnChunk: func(ctx context.Context, _ string, _ bool) { <-ctx.Done() }})
+				require.NoError(t, err)
+				assert.Equal(t, 30*time.Second, time.Since(began))
+			})
+		})
+	}
+}
+
+// The prompt shows the beginning of a long suggestion or note, and the plan says so.
+func TestShortenedSuggestionsAreLeftOut(t *testing.T) {
+	long := rotating
+	long.Action = strings.Repeat("ü", 1001)
+	short := learning.Heuristic{ID: "short", Condition: rotating.Condition, Action: strings.Repeat("ü", 1000)}
+	note := loop.Note{ID: "n", Topic: full, Text: strings.Repeat("n", 1001)}
+	w := newWorld(t, loop.Config{
+		Decision: decision.Config{Withhold: new(float64)},
+		Lessons:  loop.Lessons{Heuristics: []learning.Heuristic{long, short}, Notes: []loop.Note{note}},
+	})
+	want := []loop.LeftOut{{What: "note", ID: "n", Why: "characters"}, {What: "heuristic", ID: "rotate", Why: "characters"}}
+	plan, err := w.Prepare(ctx, loop.Event{Text: full})
+	require.NoError(t, err)
+	assert.Equal(t, want, plan.LeftOut)
+	answer, err := w.Answered(ctx, plan, loop.Reply{Text: "Yes."})
+	require.NoError(t, err)
+	assert.Equal(t, want, answer.Plan.LeftOut, "it is told once")
+	assert.Equal(t, want, w.answer(loop.Event{Text: full}).Plan.LeftOut)
+
+	withheld := newWorld(t, loop.Config{Lessons: loop.Lessons{Heuristics: []learning.Heuristic{long}}})
+	assert.Empty(t, withheld.answer(loop.Event{Text: full}).Plan.LeftOut, "it was not to be shown")
+}
+
+// The host is asked once whether a text is an undo.
+func TestAnUndoIsAskedForOnce(t *testing.T) {
+	asked := 0
+	reads, err := learning.NewBayesian(learning.BayesianConfig{IsUndo: func(string) bool { asked++; return false }})
+	require.NoError(t, err)
+	w := newWorld(t, loop.Config{Learning: learning.Config{Strategy: reads}})
+	for i := range 2 {
+		w.answer(loop.Event{Text: full, Session: "s", Stream: "here"})
+		assert.Equal(t, i+1, asked)
+	}
+}
+
+// A store that forgets clicks before answers does not let a changed thumb count beside the old one.
+func TestAThumbThatTrustHasForgotten(t *testing.T) {
+	clock := &clock{now: start}
+	st, err := memstore.New(memstore.Config{Now: clock.Now, Limits: map[string]store.Limits{"learning.click": {For: time.Hour}}})
+	require.NoError(t, err)
+	w := newWorld(t, loop.Config{Store: st, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+	w.clock = clock
+	w.answer(loop.Event{ID: "e", Text: full})
+	w.answer(loop.Event{ID: "other", Text: full})
+	require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: 1}))
+	clock.Advance(2 * time.Hour)
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	praised := w.confidence("rotate")
+	assert.ErrorIs(t, w.React(ctx, "e", loop.Reaction{Person: "ann", Value: -1}), evidence.ErrForgotten)
+	assert.InDelta(t, praised, w.confidence("rotate"), 1e-12)
+	require.NoError(t, w.React(ctx, "e", loop.Reaction{Person: "bob", Value: -1}), "somebody else")
+	require.NoError(t, w.React(ctx, "other", loop.Reaction{Person: "ann", Value: -1}), "another answer")
+	assert.Less(t, w.confidence("rotate"), praised)
+
+	require.NoError(t, w.Learning().Pin(ctx, learning.Pin{HeuristicID: "rotate", Constraints: learning.Constraints{Lock: learning.Locked}, Actor: "kim"}))
+	w.answer(loop.Event{ID: "locked", Text: full})
+	require.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: 1}))
+	require.NoError(t, w.Learning().Unpin(ctx, "rotate", "kim", ""))
+	assert.NoError(t, w.React(ctx, "locked", loop.Reaction{Person: "ann", Value: -1}), "the first thumb is known, and counts nothing")
+}
