@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
 )
 
 //go:embed templates/*.html static/style.css static/app.js
@@ -62,7 +63,10 @@ type view struct {
 	Assets string // the edition of the files
 	Follow bool   // the page follows what happens
 	Notice string // what was just done
-	Data   any
+	// Problem says why what was sent is refused, and Typed is what it was.
+	Problem string
+	Typed   url.Values
+	Data    any
 }
 
 // An entry is one of the menu.
@@ -84,15 +88,16 @@ var templates = func() map[string]*template.Template {
 	return all
 }()
 
-// funcs are what templates call.
-var funcs = template.FuncMap{}
-
 // A page reads what a page shows. It returns the template's data.
 type page func(ctx context.Context, r *http.Request) (title string, data any, err error)
 
 // pages registers the pages.
 func (h *Handler) pages() {
-	h.show("/", "", "home", h.home)
+	h.show("/{$}", "/", "home", h.home)
+	h.show("/audit", "/audit", "audit", h.audit)
+	if h.cfg.Feedback != nil {
+		h.reviews()
+	}
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, http.StatusNotFound, "There is no such page.")
 	})
@@ -100,19 +105,31 @@ func (h *Handler) pages() {
 
 // show registers a page that is read. here is the entry in the menu that it belongs to.
 func (h *Handler) show(path, here, name string, read page) {
-	h.mux.HandleFunc("GET "+path+"{$}", func(w http.ResponseWriter, r *http.Request) {
+	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 		title, data, err := read(r.Context(), r)
 		if err != nil {
 			h.fail(w, r, title, err)
 			return
 		}
-		h.render(w, r, http.StatusOK, name, view{Title: title, Here: here, Follow: true, Data: data})
+		h.render(w, r, http.StatusOK, name, view{Title: title, Here: here, Follow: true, Notice: notices[r.URL.Query().Get("done")], Data: data})
 	})
+}
+
+// notices say what was done, by the word in the address.
+var notices = map[string]string{
+	"approved": "Your approval counts.", "active": "Approved. It is a rule now, and in the next prompts.", "changed": "Approved. The change of the rule holds from now on.",
+	"rejected": "Rejected.", "edited": "Edited. This is the new version, and others have to approve it.",
+	"out":     "Taken out. It stands alone from now on. The proposal has no approvals any more.",
+	"retired": "Retired. It is in no prompt that is built from now on.", "revoked": "Revoked. It is in no prompt that is built from now on.",
+	"proposed": "Proposed. Others have to approve it.", "resolved": "Resolved.",
 }
 
 func (h *Handler) menu() []entry {
 	all := []entry{{"/", "Overview"}}
-	return all
+	if h.cfg.Feedback != nil {
+		all = append(all, entry{"/inbox", "Inbox"}, entry{"/rules", "Rules"})
+	}
+	return append(all, entry{"/audit", "Audit"})
 }
 
 // render writes a page. It is made as a whole first, so that a failure never leaves half of it.
@@ -150,11 +167,14 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, what string, err 
 func statusOf(err error) (status int, text string) {
 	var input *heed.InputError
 	var long *http.MaxBytesError
+	var refused *feedback.RefusedError
 	switch {
+	case errors.As(err, &refused):
+		return refusal(refused)
 	case errors.As(err, &long):
 		return http.StatusRequestEntityTooLarge, fmt.Sprintf("That is too long: at most %d bytes can be sent.", long.Limit)
 	case errors.As(err, &input):
-		return http.StatusBadRequest, input.Error()
+		return http.StatusBadRequest, "Not accepted: " + input.Field + " " + input.Reason + "."
 	case errors.Is(err, heed.ErrNotFound):
 		return http.StatusNotFound, "This is not known here, or no longer kept."
 	case errors.Is(err, heed.ErrConflict):

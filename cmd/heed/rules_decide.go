@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/review"
 )
 
 // A proposalDecision is what every decision about a proposal takes.
@@ -49,7 +50,7 @@ func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedb
 		if err != nil {
 			return err
 		}
-		review, err := reviewOf(p)
+		vote, err := reviewOf(p)
 		if err != nil {
 			return err
 		}
@@ -57,14 +58,14 @@ func (cmd *proposalDecision) decide(s *session, verb string, reviewOf func(feedb
 			verb += " to " + strings.ToLower(string(p.Change))
 		}
 		words := fmt.Sprintf("This %s %q for %s", verb, show(p.Text), list(p.Agents, "all"))
-		if check := checkOf(p.Check); check != "" {
+		if check := review.CheckWords(p.Check, show); check != "" {
 			words += ", with a check: " + check
 		}
 		if err := cmd.confirm(s, words); err != nil {
 			return err
 		}
-		review.Proposal, review.Actor, review.Reason = p.ID, cmd.Actor, cmd.Reason
-		after, err := f.Rules().Review(s.ctx, review)
+		vote.Proposal, vote.Actor, vote.Reason = p.ID, cmd.Actor, cmd.Reason
+		after, err := f.Rules().Review(s.ctx, vote)
 		if err != nil {
 			return err
 		}

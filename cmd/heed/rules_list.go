@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/review"
 )
 
 // statuses are those of proposals and of rules.
@@ -65,35 +66,18 @@ func (cmd *rulesList) Run(s *session) error {
 
 // waiting returns the corrections without a proposal, the newest first: nobody else has said the same, or not enough people.
 func (cmd *rulesList) waiting(s *session, f *feedback.Service) (all []ruleLine, err error) {
-	proposals, _, err := f.Rules().Proposals(s.ctx, feedback.ProposalQuery{Agent: cmd.Agent}, 0)
-	if err != nil {
-		return nil, err
-	}
-	proposed := make(map[string]bool)
-	for _, p := range proposals {
-		proposed[p.Cluster] = true
-	}
-	for _, class := range []feedback.Classification{feedback.EdgeCase, feedback.GeneralizableLow, feedback.Ambiguous} {
-		found, _, err := f.List(s.ctx, feedback.Listing{Agent: cmd.Agent, Class: class, Limit: 1000})
-		if err != nil {
-			return nil, err
+	found, err := review.Waiting(s.ctx, f, cmd.Agent, 1000)
+	for _, c := range found {
+		status := unproposed
+		if c.Class == feedback.Ambiguous {
+			status = "waiting to be resolved"
 		}
-		for _, c := range found {
-			if c.Cluster != "" && proposed[c.Cluster] {
-				continue
-			}
-			status := unproposed
-			if class == feedback.Ambiguous {
-				status = "waiting to be resolved"
-			}
-			all = append(all, ruleLine{
-				ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: strings.TrimSpace(c.Summary + " " + c.Comment), Decider: c.Reviewer,
-				Reason: c.Rationale,
-			})
-		}
+		all = append(all, ruleLine{
+			ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: strings.TrimSpace(c.Summary + " " + c.Comment), Decider: c.Reviewer,
+			Reason: c.Rationale,
+		})
 	}
-	slices.SortStableFunc(all, func(a, b ruleLine) int { return b.Since.Compare(a.Since) })
-	return all, nil
+	return all, err
 }
 
 func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err error) {
@@ -109,7 +93,7 @@ func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err
 		if p.Status != feedback.StateApproved && wanted(string(p.Status), p.Status == feedback.StatePending) {
 			line := ruleLine{ID: p.ID, Status: string(p.Status), Since: p.Created, Agents: p.Agents, Approvals: len(p.Approvals), Text: p.Text, Decider: p.Decider, Reason: p.Reason}
 			if p.Status == feedback.StatePending {
-				q := quorumOf(&p, f.Config().Gate)
+				q := review.QuorumOf(&p, f.Config().Gate)
 				line.Approvals, line.Quorum = q.Approvals, q.Of
 			}
 			all = append(all, line)

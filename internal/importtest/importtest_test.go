@@ -28,6 +28,7 @@ var table = map[string]row{
 	"internal/curves":     {library, silent, ""},
 	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
 	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},   // likewise
+	"internal/review":     {nothing, silent, ". feedback store internal/..."},  // for the command and the pages
 	"evidence":            {library, shared, ". internal/..."},
 	"store":               {library, shared, ". evidence internal/..."},
 	"stream":              {library, shared, ". store internal/..."},

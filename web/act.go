@@ -1,0 +1,120 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"mime"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+)
+
+// An action is a decision that a form sends. The person is never in the form.
+type action struct {
+	path   string
+	fields []string // that the form may have beside the id, the hash and the reason
+	page   string   // the template that is shown again where the action is refused
+	here   string
+	read   page
+	// do decides, and returns where to go on.
+	do func(ctx context.Context, d decision) (to string, err error)
+}
+
+// A decision is what a person sent.
+type decision struct {
+	person, id, hash, reason string
+	form                     url.Values
+}
+
+var common = []string{"id", "hash", "reason"}
+
+// errStale says that a person decided about something that is another one by now.
+var errStale = &feedback.RefusedError{Reason: "This is no longer as you saw it. Nothing was done. Look at it again", Err: heed.ErrConflict}
+
+// act registers an action.
+func (h *Handler) act(a action) {
+	h.mux.HandleFunc("POST "+a.path, func(w http.ResponseWriter, r *http.Request) {
+		d, err := decided(r, slices.Concat(common, a.fields))
+		if err != nil {
+			h.fail(w, r, "form", err)
+			return
+		}
+		to, err := a.do(r.Context(), d)
+		if err == nil {
+			http.Redirect(w, r, to, http.StatusSeeOther)
+			return
+		}
+		h.again(w, r, a, d, err)
+	})
+}
+
+// decided reads a form. A field that is not known is refused, and so is one that is there twice.
+func decided(r *http.Request, known []string) (d decision, err error) {
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
+		return d, &heed.InputError{Field: "form", Reason: "must be a form as the pages send it"}
+	}
+	if err := r.ParseForm(); err != nil {
+		return d, &heed.InputError{Field: "form", Reason: "must be a form as the pages send it"}
+	}
+	for name, values := range r.PostForm {
+		if !slices.Contains(known, name) {
+			return d, &heed.InputError{Field: "form", Reason: "has a field that is not known. heed knows who you are, and no form can say so"}
+		}
+		if len(values) > 1 && name != "override" {
+			return d, &heed.InputError{Field: name, Reason: "is there twice"}
+		}
+	}
+	form := r.PostForm
+	if form.Get("id") == "" {
+		return d, heed.ErrNotFound
+	}
+	return decision{personOf(r), form.Get("id"), form.Get("hash"), strings.TrimSpace(form.Get("reason")), form}, nil
+}
+
+// again shows the page once more, with why the action was refused, and what the person had typed.
+func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d decision, refused error) {
+	status, text := statusOf(refused)
+	if status >= http.StatusInternalServerError || status == http.StatusNotFound {
+		h.fail(w, r, a.path, refused)
+		return
+	}
+	before := r.Clone(r.Context())
+	before.URL.RawQuery = url.Values{"id": {d.id}}.Encode()
+	title, data, err := a.read(r.Context(), before)
+	if err != nil {
+		h.fail(w, r, a.path, err)
+		return
+	}
+	v := view{Title: title, Here: a.here, Problem: text, Typed: d.form, Data: data}
+	h.render(w, r, status, a.page, v)
+}
+
+// refusal returns the status and the words of a refusal.
+func refusal(why *feedback.RefusedError) (status int, text string) {
+	text = why.Error()
+	text = strings.ToUpper(text[:1]) + text[1:] + "."
+	if next := nextOf[strings.ToUpper(why.State)]; next != "" {
+		text += " " + next
+	}
+	if len(why.Conflicts) > 0 {
+		text += " Tick each rule that it may contradict, or take that rule out of use first."
+	}
+	if errors.Is(why, heed.ErrConflict) {
+		return http.StatusConflict, text
+	}
+	return http.StatusForbidden, text
+}
+
+// nextOf says what to do with a proposal or a rule in a state that an action does not fit.
+var nextOf = map[string]string{
+	"SUPERSEDED": "It was edited, or another rule took its place: see below.",
+	"APPROVED":   "It is a rule now.",
+	"REJECTED":   "Somebody was against it. It has to be proposed anew.",
+	"EXPIRED":    "Nobody decided in time. It has to be proposed anew.",
+	"REVOKED":    "That is for good. It has to be proposed anew.",
+	"RETIRED":    "It is in no prompt. You can propose to restore it.",
+}

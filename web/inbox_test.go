@@ -1,0 +1,280 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"html"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/web"
+)
+
+var start = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+
+// A house is a service with the pages over it.
+type house struct {
+	*testing.T
+	store store.Store
+	f     *feedback.Service
+	h     *web.Handler
+	now   time.Time
+	made  int
+}
+
+func newHouse(t *testing.T, change ...func(*web.Config)) *house {
+	t.Helper()
+	hs := &house{T: t, store: &memstore.Store{}, now: start}
+	clock := func() time.Time { return hs.now }
+	f, err := feedback.New(t.Context(), feedback.Config{Store: hs.store, Now: clock, NewID: func() string { hs.made++; return fmt.Sprint("made-", hs.made) }})
+	require.NoError(t, err)
+	hs.f = f
+	hs.h = handler(t, append([]func(*web.Config){func(c *web.Config) { c.Store, c.Feedback, c.Now = hs.store, f, clock }}, change...)...)
+	return hs
+}
+
+// corrects records and evaluates a correction.
+func (hs *house) corrects(id, person, text string) feedback.Feedback {
+	hs.Helper()
+	_, err := hs.f.Record(hs.Context(), feedback.Feedback{
+		ID: id, Gate: "review", Agent: "writer", Decision: feedback.ApprovedWithChanges, Reviewer: person, At: hs.now, Summary: text, OutputSHA: id, ApprovedSHA: id + "x",
+	})
+	require.NoError(hs, err)
+	c, err := hs.f.Evaluate(hs.Context(), id)
+	require.NoError(hs, err)
+	return c
+}
+
+// proposed has a proposal that ann and bob gave the evidence for.
+func (hs *house) proposed() feedback.Proposal {
+	hs.Helper()
+	hs.corrects("c1", "ann", "Give every time with its time zone")
+	hs.corrects("c2", "bob", "Give every time with its time zone")
+	_, _, err := hs.f.Flush(hs.Context())
+	require.NoError(hs, err)
+	all, _, err := hs.f.Rules().Proposals(hs.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	require.NoError(hs, err)
+	require.Len(hs, all, 1)
+	return all[0]
+}
+
+func (hs *house) get(person, path string, query ...string) string {
+	hs.Helper()
+	w := ask{method: "GET", path: address(path, query...), person: person}.of(hs.h)
+	require.Equal(hs, http.StatusOK, w.Code, path)
+	return w.Body.String()
+}
+
+func address(path string, query ...string) string {
+	values := make(url.Values)
+	for i := 0; i+1 < len(query); i += 2 {
+		values.Add(query[i], query[i+1])
+	}
+	return path + "?" + values.Encode()
+}
+
+// post sends a form, and returns what came, with the page that it leads to.
+func (hs *house) post(person, path string, fields ...string) (*httptest.ResponseRecorder, string) {
+	hs.Helper()
+	form := make(url.Values)
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.Add(fields[i], fields[i+1])
+	}
+	w := ask{method: "POST", path: path, person: person, form: form, header: map[string]string{"Sec-Fetch-Site": "same-origin"}}.of(hs.h)
+	if w.Code != http.StatusSeeOther {
+		return w, w.Body.String()
+	}
+	to := w.Header().Get("Location")
+	require.True(hs, strings.HasPrefix(to, "/"), to)
+	return w, ask{method: "GET", path: to, person: person}.of(hs.h).Body.String()
+}
+
+var spaces = regexp.MustCompile(`\s+`)
+
+// plain takes the tags out of a page.
+func plain(page string) string {
+	page = regexp.MustCompile(`</(td|th|dt|dd|p|li|h\d)>`).ReplaceAllString(page, " ")
+	return spaces.ReplaceAllString(html.UnescapeString(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(page, "")), " ")
+}
+
+func TestApproval(t *testing.T) {
+	hs := newHouse(t)
+	p := hs.proposed()
+	inbox := plain(hs.get("kim", "/inbox"))
+	assert.Contains(t, inbox, "Give every time with its time zone")
+	assert.Contains(t, inbox, "0 of 2; 2 more, 1 of them not ann or bob")
+	page := hs.get("kim", "/proposal", "id", p.ID)
+	assert.Contains(t, page, p.Hash())
+	assert.Contains(t, plain(page), "ann, approved with changes")
+
+	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "  ")
+	assert.Equal(t, http.StatusBadRequest, w.Code)
+	_, page = hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Seen it too")
+	assert.Contains(t, plain(page), "1 of 2; one more, of somebody who is not kim")
+	assert.Contains(t, page, "You have approved this.")
+	assert.NotContains(t, page, "/proposal/approve")
+	w, page = hs.post("ann", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Mine")
+	assert.Equal(t, http.StatusSeeOther, w.Code)
+	assert.Contains(t, page, "It is a rule now")
+	rule, err := hs.f.Rules().Rule(t.Context(), p.ID)
+	require.NoError(t, err)
+	assert.Equal(t, feedback.StateActive, rule.Status)
+	assert.Equal(t, "kim", rule.Approvals[0].Actor)
+
+	_, page = hs.post("zoe", "/rule/pin", "id", rule.ID, "hash", rule.Hash(), "reason", "It matters most")
+	assert.Contains(t, plain(page), "Change pin the rule")
+	_, page = hs.post("zoe", "/rule/retire", "id", rule.ID, "hash", rule.Hash(), "reason", "It was about the old site")
+	assert.Contains(t, page, "Retired. It is in no prompt")
+	_, page = hs.post("zoe", "/rule/restore", "id", rule.ID, "hash", rule.Hash(), "reason", "It came back")
+	assert.Contains(t, page, "Proposed. Others have to approve it.")
+	_, page = hs.post("zoe", "/rule/revoke", "id", rule.ID, "hash", rule.Hash(), "reason", "Enough")
+	assert.Contains(t, page, "Revoked.")
+	audit := plain(hs.get("kim", "/audit", "q", rule.ID))
+	for _, want := range []string{"kim approve", "zoe retire", "zoe revoke", "Seen it too"} {
+		assert.Contains(t, audit, want)
+	}
+}
+
+func TestEdit(t *testing.T) {
+	hs := newHouse(t)
+	p := hs.proposed()
+	w, page := hs.post("kim", "/proposal/edit", "id", p.ID, "hash", p.Hash(), "text", "Give every time with its zone", "type", "GUIDELINE", "agents", "writer\n", "reason", "Shorter")
+	require.Equal(t, http.StatusSeeOther, w.Code)
+	assert.Contains(t, page, "<del>time </del>")
+	assert.Contains(t, page, "You proposed or edited this")
+
+	// The first version was on lee's screen.
+	for _, what := range []string{"approve", "reject"} {
+		w, page = hs.post("lee", "/proposal/"+what, "id", p.ID, "hash", p.Hash(), "reason", "It is right")
+		assert.Equal(t, http.StatusConflict, w.Code)
+		assert.Contains(t, page, "There is a newer version")
+		assert.Contains(t, page, "<del>time </del>")
+	}
+	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
+	require.NoError(t, err)
+	require.Len(t, all, 1)
+	for _, what := range []string{"approve", "reject", "edit", "take-out"} {
+		w, page = hs.post("lee", "/proposal/"+what, "id", all[0].ID, "hash", p.Hash(), "reason", "It is right <b>")
+		assert.Equal(t, http.StatusConflict, w.Code, what)
+		if what == "reject" {
+			assert.Contains(t, page, "It is right &lt;b&gt;", "what was typed is lost")
+		}
+	}
+	assert.Empty(t, all[0].Approvals)
+	_, page = hs.post("lee", "/proposal/reject", "id", all[0].ID, "hash", all[0].Hash(), "reason", "No")
+	assert.Contains(t, page, "Rejected.")
+}
+
+func TestTakeOut(t *testing.T) {
+	hs := newHouse(t)
+	p := hs.proposed()
+	_, page := hs.post("kim", "/proposal/take-out", "id", p.ID, "hash", p.Hash(), "source", "c2", "reason", "It is about dates")
+	assert.Contains(t, page, "Taken out.")
+	sources, err := hs.f.Rules().Sources(t.Context(), p.ID)
+	require.NoError(t, err)
+	assert.Len(t, sources, 1)
+	assert.NotContains(t, page, "/proposal/take-out")
+}
+
+// TestContradiction needs a tick for the rule that a proposal contradicts.
+func TestContradiction(t *testing.T) {
+	hs := newHouse(t)
+	make := func(text string) feedback.Proposal {
+		p, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"writer"}}, Actor: "eve", Reason: "why not"})
+		require.NoError(t, err)
+		return p
+	}
+	first := make("Always show the price in the summary")
+	for _, person := range []string{"kim", "lee"} {
+		hs.post(person, "/proposal/approve", "id", first.ID, "hash", first.Hash(), "reason", "Yes")
+	}
+	second := make("Never show the price in the summary")
+	page := hs.get("kim", "/proposal", "id", second.ID)
+	assert.Contains(t, page, `name="override" value="`+first.ID+`"`)
+	w, page := hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason", "Yes")
+	assert.Equal(t, http.StatusForbidden, w.Code)
+	assert.Contains(t, page, "Tick each rule")
+	w, _ = hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason", "Yes", "override", first.ID)
+	assert.Equal(t, http.StatusSeeOther, w.Code)
+}
+
+func TestResolve(t *testing.T) {
+	hs := newHouse(t)
+	hs.corrects("c1", "ann", "Always show the price in the summary")
+	c := hs.corrects("c2", "bob", "Never show the price in the summary")
+	require.Equal(t, feedback.Ambiguous, c.Class)
+	assert.Contains(t, hs.get("kim", "/inbox"), "Never show the price")
+	page := hs.get("kim", "/correction", "id", "c2")
+	assert.Contains(t, page, "It contradicts this one")
+	hash := regexp.MustCompile(`name="hash" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
+	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", "00", "as", "edge_case", "reason", "One customer")
+	assert.Equal(t, http.StatusConflict, w.Code)
+	_, page = hs.post("kim", "/correction/resolve", "id", "c2", "hash", hash, "as", "edge_case", "reason", "One customer")
+	assert.Contains(t, page, "Resolved.")
+	after, err := hs.f.Feedback(t.Context(), "c2")
+	require.NoError(t, err)
+	assert.Equal(t, []any{feedback.EdgeCase, "kim"}, []any{after.Class, after.Resolver})
+}
+
+// TestActor has forms that name another person. They are refused, and nothing is decided.
+func TestActor(t *testing.T) {
+	hs := newHouse(t)
+	p := hs.proposed()
+	for _, field := range []string{"actor", "Actor", "person", "user", "X-Person", "reviewer"} {
+		w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes", field, "lee")
+		assert.Equal(t, http.StatusBadRequest, w.Code, field)
+	}
+	w, _ := hs.post("kim", "/proposal/approve", "id", p.ID, "hash", p.Hash(), "reason", "Yes", "reason", "No")
+	assert.Equal(t, http.StatusBadRequest, w.Code)
+	hs.post("kim", "/proposal/approve?actor=lee", "id", p.ID, "hash", p.Hash(), "reason", "Yes")
+	after, err := hs.f.Rules().Proposal(t.Context(), p.ID)
+	require.NoError(t, err)
+	require.Len(t, after.Approvals, 1)
+	assert.Equal(t, "kim", after.Approvals[0].Actor)
+	for method, want := range map[string]int{"GET": 404, "PUT": 404} {
+		assert.Equal(t, want, ask{method: method, path: "/proposal/approve", person: "kim"}.of(hs.h).Code)
+	}
+	r := httptest.NewRequestWithContext(context.Background(), "POST", "/proposal/approve", strings.NewReader(`{"id":"x"}`))
+	r.Header.Set("X-Person", "kim")
+	r.Header.Set("Content-Type", "application/json")
+	answer := httptest.NewRecorder()
+	hs.h.ServeHTTP(answer, r)
+	assert.Equal(t, http.StatusBadRequest, answer.Code)
+}
+
+// TestLists has more rules than a page shows.
+func TestLists(t *testing.T) {
+	hs := newHouse(t)
+	for i := range 30 {
+		_, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{
+			Draft: feedback.Draft{Text: fmt.Sprintf("Rule %d about subject%d", i, i), Agents: []string{"writer"}}, Actor: fmt.Sprint("p", i/10), Reason: "why",
+		})
+		if i < 20 {
+			require.NoError(t, err)
+		}
+		hs.now = hs.now.Add(time.Second)
+	}
+	w := ask{method: "GET", path: "/audit", person: "kim"}.of(hs.h)
+	assert.Contains(t, w.Body.String(), `href="?page=2"`)
+	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/audit?page=2", person: "kim"}.of(hs.h).Code)
+	for path, want := range map[string]int{
+		"/audit?page=4": 404, "/audit?page=99999": 404, "/audit?page=0": 400, "/audit?page=x": 400, "/inbox?page=2": 404, "/rules?page=2": 404, "/rules?state=no": 400,
+		"/proposal?id=none": 404, "/rule?id=": 404, "/correction?id=a%2Fb": 404, "/proposal?id=%00": 404, "/inbox?q=%ff": 200, "/proposal": 404,
+	} {
+		w := ask{method: "GET", path: path, person: "kim"}.of(hs.h)
+		assert.Equal(t, want, w.Code, path+plain(w.Body.String()))
+	}
+	found := hs.get("kim", "/inbox", "q", "SUBJECT7 rule")
+	assert.Equal(t, 1, strings.Count(found, "<h3>"))
+}

@@ -1,0 +1,148 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/heedhq/heed/feedback"
+)
+
+// decisions registers what people decide about proposals, corrections and rules.
+func (h *Handler) decisions() {
+	onProposal := func(name string, fields []string, do func(context.Context, decision) (string, error)) {
+		h.act(action{"/proposal/" + name, fields, "proposal", "/inbox", h.proposal, do})
+	}
+	onProposal("approve", []string{"override"}, h.approve)
+	onProposal("reject", nil, h.reject)
+	onProposal("edit", []string{"text", "type", "agents"}, h.edit)
+	onProposal("take-out", []string{"source"}, h.takeOut)
+	h.act(action{"/correction/resolve", []string{"as"}, "correction", "/inbox", h.correction, h.resolve})
+	onRule := func(name string, do func(context.Context, decision) (string, error)) {
+		h.act(action{"/rule/" + name, nil, "rule", "/rules", h.rule, do})
+	}
+	onRule("retire", h.move(feedback.StateRetired, "retired"))
+	onRule("revoke", h.move(feedback.StateRevoked, "revoked"))
+	onRule("restore", h.propose(feedback.Restore))
+	onRule("pin", h.propose(feedback.Pin))
+	onRule("unpin", h.propose(feedback.Unpin))
+}
+
+// seen returns a proposal if it still has the words that the person has seen.
+func (h *Handler) seen(ctx context.Context, d decision) (feedback.Proposal, error) {
+	p, err := h.cfg.Feedback.Rules().Proposal(ctx, d.id)
+	if err == nil && p.Draft.Hash() != d.hash {
+		err = errStale
+	}
+	return p, err
+}
+
+func (h *Handler) approve(ctx context.Context, d decision) (string, error) {
+	after, err := h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
+		Proposal: d.id, Actor: d.person, Reason: d.reason, Hash: d.hash, Override: d.form["override"],
+	})
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case after.Status != feedback.StateApproved:
+		return h.link("/proposal", "id", d.id, "done", "approved"), nil
+	case after.Change != "" && after.Of != "":
+		return h.link("/rule", "id", after.Of, "done", "changed"), nil
+	default:
+		return h.link("/rule", "id", after.ID, "done", "active"), nil
+	}
+}
+
+func (h *Handler) reject(ctx context.Context, d decision) (string, error) {
+	p, err := h.seen(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	_, err = h.cfg.Feedback.Rules().Review(ctx, feedback.Review{Proposal: p.ID, Reject: true, Actor: d.person, Reason: d.reason})
+	return h.link("/proposal", "id", d.id, "done", "rejected"), err
+}
+
+// edit proposes a new version. What the form does not show stays as it is.
+func (h *Handler) edit(ctx context.Context, d decision) (string, error) {
+	p, err := h.seen(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	draft := p.Draft
+	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")), feedback.RuleType(d.form.Get("type"))
+	draft.Agents = nil
+	for line := range strings.Lines(d.form.Get("agents")) {
+		if name := strings.TrimSpace(line); name != "" {
+			draft.Agents = append(draft.Agents, name)
+		}
+	}
+	draft.AllAgents = len(draft.Agents) == 0
+	after, err := h.cfg.Feedback.Rules().Propose(ctx, feedback.Submission{Draft: draft, Replaces: p.ID, Actor: d.person, Reason: d.reason})
+	return h.link("/proposal", "id", after.ID, "done", "edited"), err
+}
+
+func (h *Handler) takeOut(ctx context.Context, d decision) (string, error) {
+	p, err := h.seen(ctx, d)
+	if err != nil {
+		return "", err
+	}
+	_, err = h.cfg.Feedback.Rules().TakeOut(ctx, feedback.Order{ID: p.ID, Actor: d.person, Reason: d.reason}, d.form.Get("source"))
+	return h.link("/proposal", "id", d.id, "done", "out"), err
+}
+
+func (h *Handler) resolve(ctx context.Context, d decision) (string, error) {
+	c, err := h.cfg.Feedback.Feedback(ctx, d.id)
+	if err != nil {
+		return "", err
+	}
+	if hashOf(c) != d.hash {
+		return "", errStale
+	}
+	after, err := h.cfg.Feedback.Resolve(ctx, feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, feedback.Classification(d.form.Get("as")))
+	if err == nil && after.Proposal != "" {
+		return h.link("/proposal", "id", after.Proposal, "done", "resolved"), nil
+	}
+	return h.link("/correction", "id", d.id, "done", "resolved"), err
+}
+
+// move takes a rule out of use.
+func (h *Handler) move(to feedback.State, done string) func(context.Context, decision) (string, error) {
+	return func(ctx context.Context, d decision) (string, error) {
+		if _, err := h.seenRule(ctx, d); err != nil {
+			return "", err
+		}
+		_, err := h.cfg.Feedback.Rules().Move(ctx, feedback.Order{ID: d.id, Actor: d.person, Reason: d.reason}, to)
+		return h.link("/rule", "id", d.id, "done", done), err
+	}
+}
+
+// propose proposes the change of a rule.
+func (h *Handler) propose(change feedback.RuleChange) func(context.Context, decision) (string, error) {
+	return func(ctx context.Context, d decision) (string, error) {
+		rule, err := h.seenRule(ctx, d)
+		if err != nil {
+			return "", err
+		}
+		draft := rule.Draft
+		draft.Change, draft.Of = change, rule.ID
+		p, err := h.cfg.Feedback.Rules().Propose(ctx, feedback.Submission{Draft: draft, Actor: d.person, Reason: d.reason})
+		return h.link("/proposal", "id", p.ID, "done", "proposed"), err
+	}
+}
+
+// seenRule returns a rule if it still has the words that the person has seen.
+func (h *Handler) seenRule(ctx context.Context, d decision) (feedback.Rule, error) {
+	rule, err := h.cfg.Feedback.Rules().Rule(ctx, d.id)
+	if err == nil && rule.Draft.Hash() != d.hash {
+		err = errStale
+	}
+	return rule, err
+}
+
+// hashOf returns the hash of what a person sees of a correction.
+func hashOf(c feedback.Feedback) string {
+	sum := sha256.Sum256([]byte(c.Summary + "\x00" + c.Comment))
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,95 @@
+package web
+
+import (
+	"fmt"
+	"html/template"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// funcs are what templates call.
+var funcs = template.FuncMap{
+	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "join": join, "field": newField, "three": three,
+}
+
+// say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.
+func say(text string) string {
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			fmt.Fprintf(&b, "[U+%04X]", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// hidden reports whether a character can't be seen, lines and tabs aside. A joiner within an emoji counts too.
+func hidden(r rune) bool {
+	switch r {
+	case '\n', '\t', ' ':
+		return false
+	case unicode.ReplacementChar, '\u115f', '\u1160', '\u3164', '\uffa0', '\u2800':
+		return true
+	}
+	return !unicode.IsPrint(r) && !unicode.Is(unicode.Zs, r) || unicode.Is(unicode.Variation_Selector, r)
+}
+
+// short cuts a text.
+func short(most int, value any) string {
+	text := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "…"
+	}
+	return say(text)
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.UTC().Format("2 Jan 2006, 15:04 UTC")
+}
+
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }
+
+// three writes a number in [0, 1].
+func three(x float64) string { return fmt.Sprintf("%.3f", x) }
+
+// plural writes a number with its word.
+func plural(n any, one, many string) string {
+	if text := fmt.Sprint(n); text != "1" {
+		return text + " " + many
+	}
+	return "1 " + one
+}
+
+// words writes a constant as words: "APPROVED_WITH_CHANGES" is "approved with changes".
+func words(value any) string {
+	return strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(say(fmt.Sprint(value))))
+}
+
+// deed writes the action of an audit entry.
+func deed(action string) string {
+	what, refused := strings.CutSuffix(strings.TrimPrefix(action, "feedback."), ".refused")
+	if refused {
+		what = "refused to " + what
+	}
+	return words(what)
+}
+
+func join(all []string) string { return say(strings.Join(all, ", ")) }
+
+// A fieldView is a control of a form: its names are unique in the page.
+type fieldView struct{ ID, Name, Label, Value, Hint string }
+
+func newField(id, name, label, value, hint string) fieldView {
+	return fieldView{id, name, label, value, hint}
+}
