@@ -21,11 +21,11 @@ type action struct {
 	here   string
 	read   page
 	// do decides, and returns where to go on.
-	do func(ctx context.Context, d decision) (to string, err error)
+	do func(ctx context.Context, d sent) (to string, err error)
 }
 
-// A decision is what a person sent.
-type decision struct {
+// A sent is what a person sent.
+type sent struct {
 	person, id, hash, reason string
 	form                     url.Values
 }
@@ -53,7 +53,7 @@ func (h *Handler) act(a action) {
 }
 
 // decided reads a form. A field that is not known is refused, and so is one that is there twice.
-func decided(r *http.Request, known []string) (d decision, err error) {
+func decided(r *http.Request, known []string) (d sent, err error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return d, &heed.InputError{Field: "form", Reason: "must be a form as the pages send it"}
 	}
@@ -72,11 +72,11 @@ func decided(r *http.Request, known []string) (d decision, err error) {
 	if form.Get("id") == "" {
 		return d, heed.ErrNotFound
 	}
-	return decision{personOf(r), form.Get("id"), form.Get("hash"), strings.TrimSpace(form.Get("reason")), form}, nil
+	return sent{personOf(r), form.Get("id"), form.Get("hash"), strings.TrimSpace(form.Get("reason")), form}, nil
 }
 
 // again shows the page once more, with why the action was refused, and what the person had typed.
-func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d decision, refused error) {
+func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d sent, refused error) {
 	status, text := statusOf(refused)
 	if status >= http.StatusInternalServerError || status == http.StatusNotFound {
 		h.fail(w, r, a.path, refused)

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// A piece is a part of a text that was left as it is, taken out, or put in.
-type piece struct {
+// A stretch is a part of a text that was left as it is, taken out, or put in.
+type stretch struct {
 	Text    string
 	Out, In bool
 }
@@ -14,10 +14,10 @@ type piece struct {
 const mostCompared = 2000 // words of both texts together, beyond which they are shown one after the other
 
 // differences compares two texts by their words.
-func differences(before, after string) []piece {
+func differences(before, after string) []stretch {
 	a, b := split(before), split(after)
 	if len(a)+len(b) > mostCompared {
-		return []piece{{Text: before, Out: true}, {Text: after, In: true}}
+		return []stretch{{Text: before, Out: true}, {Text: after, In: true}}
 	}
 	// common[i][j] is the length of the longest common part of a[i:] and b[j:].
 	common := make([][]int, len(a)+1)
@@ -33,25 +33,25 @@ func differences(before, after string) []piece {
 			}
 		}
 	}
-	var found []piece
+	var found []stretch
 	for i, j := 0, 0; i < len(a) || j < len(b); {
 		switch {
 		case i < len(a) && j < len(b) && a[i] == b[j]:
-			found = extend(found, piece{Text: a[i]})
+			found = extend(found, stretch{Text: a[i]})
 			i, j = i+1, j+1
 		case j == len(b) || i < len(a) && common[i+1][j] >= common[i][j+1]:
-			found = extend(found, piece{Text: a[i], Out: true})
+			found = extend(found, stretch{Text: a[i], Out: true})
 			i++
 		default:
-			found = extend(found, piece{Text: b[j], In: true})
+			found = extend(found, stretch{Text: b[j], In: true})
 			j++
 		}
 	}
 	return found
 }
 
-// extend adds a piece to those before it, and to the last one if that is of its sort.
-func extend(all []piece, p piece) []piece {
+// extend adds a stretch to those before it, and to the last one if that is of its sort.
+func extend(all []stretch, p stretch) []stretch {
 	if last := len(all) - 1; last >= 0 && all[last].Out == p.Out && all[last].In == p.In {
 		all[last].Text += p.Text
 		return all

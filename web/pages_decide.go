@@ -11,7 +11,7 @@ import (
 
 // decisions registers what people decide about proposals, corrections and rules.
 func (h *Handler) decisions() {
-	onProposal := func(name string, fields []string, do func(context.Context, decision) (string, error)) {
+	onProposal := func(name string, fields []string, do func(context.Context, sent) (string, error)) {
 		h.act(action{"/proposal/" + name, fields, "proposal", "/inbox", h.proposal, do})
 	}
 	onProposal("approve", []string{"override"}, h.approve)
@@ -19,7 +19,7 @@ func (h *Handler) decisions() {
 	onProposal("edit", []string{"text", "type", "agents"}, h.edit)
 	onProposal("take-out", []string{"source"}, h.takeOut)
 	h.act(action{"/correction/resolve", []string{"as"}, "correction", "/inbox", h.correction, h.resolve})
-	onRule := func(name string, do func(context.Context, decision) (string, error)) {
+	onRule := func(name string, do func(context.Context, sent) (string, error)) {
 		h.act(action{"/rule/" + name, nil, "rule", "/rules", h.rule, do})
 	}
 	onRule("retire", h.move(feedback.StateRetired, "retired"))
@@ -30,7 +30,7 @@ func (h *Handler) decisions() {
 }
 
 // seen returns a proposal if it still has the words that the person has seen.
-func (h *Handler) seen(ctx context.Context, d decision) (feedback.Proposal, error) {
+func (h *Handler) seen(ctx context.Context, d sent) (feedback.Proposal, error) {
 	p, err := h.cfg.Feedback.Rules().Proposal(ctx, d.id)
 	if err == nil && p.Draft.Hash() != d.hash {
 		err = errStale
@@ -38,7 +38,7 @@ func (h *Handler) seen(ctx context.Context, d decision) (feedback.Proposal, erro
 	return p, err
 }
 
-func (h *Handler) approve(ctx context.Context, d decision) (string, error) {
+func (h *Handler) approve(ctx context.Context, d sent) (string, error) {
 	after, err := h.cfg.Feedback.Rules().Review(ctx, feedback.Review{
 		Proposal: d.id, Actor: d.person, Reason: d.reason, Hash: d.hash, Override: d.form["override"],
 	})
@@ -55,7 +55,7 @@ func (h *Handler) approve(ctx context.Context, d decision) (string, error) {
 	}
 }
 
-func (h *Handler) reject(ctx context.Context, d decision) (string, error) {
+func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
 	p, err := h.seen(ctx, d)
 	if err != nil {
 		return "", err
@@ -65,7 +65,7 @@ func (h *Handler) reject(ctx context.Context, d decision) (string, error) {
 }
 
 // edit proposes a new version. What the form does not show stays as it is.
-func (h *Handler) edit(ctx context.Context, d decision) (string, error) {
+func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 	p, err := h.seen(ctx, d)
 	if err != nil {
 		return "", err
@@ -83,7 +83,7 @@ func (h *Handler) edit(ctx context.Context, d decision) (string, error) {
 	return h.link("/proposal", "id", after.ID, "done", "edited"), err
 }
 
-func (h *Handler) takeOut(ctx context.Context, d decision) (string, error) {
+func (h *Handler) takeOut(ctx context.Context, d sent) (string, error) {
 	p, err := h.seen(ctx, d)
 	if err != nil {
 		return "", err
@@ -92,7 +92,7 @@ func (h *Handler) takeOut(ctx context.Context, d decision) (string, error) {
 	return h.link("/proposal", "id", d.id, "done", "out"), err
 }
 
-func (h *Handler) resolve(ctx context.Context, d decision) (string, error) {
+func (h *Handler) resolve(ctx context.Context, d sent) (string, error) {
 	c, err := h.cfg.Feedback.Feedback(ctx, d.id)
 	if err != nil {
 		return "", err
@@ -108,8 +108,8 @@ func (h *Handler) resolve(ctx context.Context, d decision) (string, error) {
 }
 
 // move takes a rule out of use.
-func (h *Handler) move(to feedback.State, done string) func(context.Context, decision) (string, error) {
-	return func(ctx context.Context, d decision) (string, error) {
+func (h *Handler) move(to feedback.State, done string) func(context.Context, sent) (string, error) {
+	return func(ctx context.Context, d sent) (string, error) {
 		if _, err := h.seenRule(ctx, d); err != nil {
 			return "", err
 		}
@@ -119,8 +119,8 @@ func (h *Handler) move(to feedback.State, done string) func(context.Context, dec
 }
 
 // propose proposes the change of a rule.
-func (h *Handler) propose(change feedback.RuleChange) func(context.Context, decision) (string, error) {
-	return func(ctx context.Context, d decision) (string, error) {
+func (h *Handler) propose(change feedback.RuleChange) func(context.Context, sent) (string, error) {
+	return func(ctx context.Context, d sent) (string, error) {
 		rule, err := h.seenRule(ctx, d)
 		if err != nil {
 			return "", err
@@ -133,7 +133,7 @@ func (h *Handler) propose(change feedback.RuleChange) func(context.Context, deci
 }
 
 // seenRule returns a rule if it still has the words that the person has seen.
-func (h *Handler) seenRule(ctx context.Context, d decision) (feedback.Rule, error) {
+func (h *Handler) seenRule(ctx context.Context, d sent) (feedback.Rule, error) {
 	rule, err := h.cfg.Feedback.Rules().Rule(ctx, d.id)
 	if err == nil && rule.Draft.Hash() != d.hash {
 		err = errStale

@@ -110,7 +110,7 @@ type proposalData struct {
 // A change is a field of a draft before and after.
 type change struct {
 	Name   string
-	Pieces []piece
+	Pieces []stretch
 }
 
 // changes compares two drafts, field by field.
