@@ -17,7 +17,8 @@ import (
 	"testing"
 )
 
-// The Go code in README.md and docs/*.md is compiled, and programs are run:
+// The Go code in README.md and docs/*.md is compiled, and programs are run. The page of an adapter, docs/X.md of adapter/X/go.mod, is left to a test in the
+// adapter's module: see internal/adaptertest.
 //
 //   - A block that begins with "package main" is a program. The block of text behind it, if there is one, is its output.
 //   - Any other block is declarations, or statements of a function that returns an error. It has no imports: each name
@@ -49,7 +50,11 @@ func blocks(t *testing.T) (all []block) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	adapters := pagesOfAdapters(t)
 	for _, page := range append(pages, "README.md") {
+		if slices.Contains(adapters, page) {
+			continue
+		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -68,6 +73,45 @@ func blocks(t *testing.T) (all []block) {
 		}
 	}
 	return all
+}
+
+// pagesOfAdapters returns the pages of the modules below adapter/.
+func pagesOfAdapters(t *testing.T) (pages []string) {
+	t.Helper()
+	mods, err := filepath.Glob("adapter/*/go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, mod := range mods {
+		pages = append(pages, "docs/"+path.Base(path.Dir(filepath.ToSlash(mod)))+".md")
+	}
+	return pages
+}
+
+// TestEachAdapterHasAPage, a row in docs/integrations.md, and a test of its page.
+func TestEachAdapterHasAPage(t *testing.T) {
+	table, err := os.ReadFile("docs/integrations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range pagesOfAdapters(t) {
+		if _, err := os.Stat(page); err != nil {
+			t.Error(err)
+		}
+		if !strings.Contains(string(table), "]("+path.Base(page)+")") {
+			t.Errorf("docs/integrations.md has no row that links to %s", path.Base(page))
+		}
+		tests, err := filepath.Glob("adapter/" + strings.TrimSuffix(path.Base(page), ".md") + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.ContainsFunc(tests, func(name string) bool {
+			text, err := os.ReadFile(name)
+			return err == nil && strings.Contains(string(text), `adaptertest.Page(t, "../../`+page+`")`)
+		}) {
+			t.Errorf("no test of the adapter calls adaptertest.Page for %s", page)
+		}
+	}
 }
 
 func (b *block) program() bool { return strings.HasPrefix(b.code, "package main\n") }

@@ -104,6 +104,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	return a, nil
 }
 
+// Name returns [Config].Name, or its default.
+func (a *Agent) Name() string { return a.cfg.Name }
+
 // openStore opens the store where the host gave none. clock is the host's, or nil.
 func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 	switch {

@@ -58,6 +58,10 @@ var table = map[string]row{
 		nothing, shared,
 		". evidence store prompt learning decision strategy strategy/... feedback patterns loop internal/...",
 	},
+	"adapter/...": { // below its own go.mod; another adapter is none of what it may import
+		anything, shared,
+		". evidence store stream prompt learning decision decision/llmtest strategy strategy/... feedback patterns memstore sqlstore loop loop/looptest",
+	},
 	"examples/...": {anything, silent, "..."},
 	"cmd/...":      {anything, silent, "..."},
 }
@@ -100,7 +104,14 @@ func TestModule(t *testing.T) {
 	if !slices.ContainsFunc(pkgs, func(p pkg) bool { return p.dir == "internal/importtest" }) {
 		t.Fatalf("found %d packages, but not this one", len(pkgs))
 	}
-	for _, fault := range check(pkgs) {
+	adapters, err := loadAdapters(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(adapters, func(p pkg) bool { return p.dir == "adapter/mcp" }) {
+		t.Fatalf("found %d packages of adapters, but not adapter/mcp", len(adapters))
+	}
+	for _, fault := range check(append(pkgs, adapters...)) {
 		t.Error(fault)
 	}
 }
@@ -246,13 +257,29 @@ func TestCheck(t *testing.T) {
 			},
 			nil,
 		},
+		"adapters": {
+			files{
+				"adapter/one/go.mod":       "module github.com/heedhq/heed/adapter/one",
+				"adapter/one/a.go":         code("one", "example.com/framework", "github.com/heedhq/heed/loop", "github.com/heedhq/heed/adapter/one/own"),
+				"adapter/one/own/a.go":     code("own"),
+				"adapter/two/go.mod":       "module github.com/heedhq/heed/adapter/two",
+				"adapter/two/a.go":         code("two", "github.com/heedhq/heed/internal/x", "github.com/heedhq/heed/adapter/one"),
+				"adapter/two/a_test.go":    code("two_test", "github.com/heedhq/heed/internal/x"),
+				"adapter/two/testdata/a.x": "",
+			},
+			[]string{"adapter/two must not import adapter/one", "adapter/two must not import internal/x"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pkgs, err := load(source(tt.files))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := check(pkgs); !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
+			adapters, err := loadAdapters(source(tt.files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := check(append(pkgs, adapters...)); !slices.EqualFunc(got, tt.want, strings.HasPrefix) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
@@ -326,6 +353,30 @@ func load(src fs.FS) ([]pkg, error) {
 	return pkgs, err
 }
 
+// loadAdapters parses the packages of the modules below adapter/.
+func loadAdapters(src fs.FS) (pkgs []pkg, err error) {
+	mods, err := fs.Glob(src, "adapter/*/go.mod")
+	if err != nil {
+		return nil, err
+	}
+	for _, mod := range mods {
+		dir := path.Dir(mod)
+		sub, err := fs.Sub(src, dir)
+		if err != nil {
+			return nil, err
+		}
+		found, err := load(sub)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range found {
+			p.dir = path.Join(dir, p.dir)
+			pkgs = append(pkgs, p)
+		}
+	}
+	return pkgs, nil
+}
+
 // check returns the faults of the packages, sorted.
 func check(pkgs []pkg) []string {
 	var faults []string
@@ -385,7 +436,7 @@ func checkImports(p pkg, r row) []string {
 			switch {
 			case isOurs:
 				imp = path.Clean(ours) // "." is the root
-				allowed = match(r.ours, imp)
+				allowed = match(r.ours, imp) || strings.HasPrefix(p.dir, "adapter/") && match(adapterOf(p.dir)+"/...", imp)
 			case !strings.Contains(first, "."): // the standard library
 				allowed = true
 			default:
@@ -398,6 +449,9 @@ func checkImports(p pkg, r row) []string {
 	}
 	return faults
 }
+
+// adapterOf returns the directory of the adapter that a package belongs to.
+func adapterOf(dir string) string { return strings.Join(strings.SplitN(dir, "/", 3)[:2], "/") }
 
 func checkComment(p pkg) []string {
 	var in []string

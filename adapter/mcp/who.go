@@ -1,0 +1,98 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/auth"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// idle is how long a session over HTTP may be silent.
+const idle = time.Hour
+
+// withoutSessions is the first version of the protocol that has no sessions over HTTP.
+const withoutSessions = "2026-07-28"
+
+// Handler serves a server over streamable HTTP. Each request needs a bearer token, and who returns the person that it belongs to, or
+// false if it belongs to nobody. Compare tokens in constant time. The sessions, plans and message ids of two people are kept apart.
+//
+// Requests that reach a local address under another host's name are refused, and so are those that a browser sends from another site.
+func Handler(server *sdk.Server, who func(token string) (person string, ok bool)) http.Handler {
+	verify := func(_ context.Context, token string, _ *http.Request) (*auth.TokenInfo, error) {
+		person, ok := who(token)
+		if !ok {
+			return nil, auth.ErrInvalidToken
+		}
+		return &auth.TokenInfo{UserID: person}, nil
+	}
+	this := func(*http.Request) *sdk.Server { return server }
+	sessions := sdk.NewStreamableHTTPHandler(this, &sdk.StreamableHTTPOptions{SessionTimeout: idle})
+	requests := sdk.NewStreamableHTTPHandler(this, &sdk.StreamableHTTPOptions{Stateless: true, PropagateRequestCancellation: true})
+	served := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= withoutSessions {
+			requests.ServeHTTP(w, r)
+		} else { // the version is still to be negotiated, or has sessions, which carry the forms
+			sessions.ServeHTTP(w, r)
+		}
+	})
+	guarded := auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(served)
+	return http.NewCrossOriginProtection().Handler(guarded)
+}
+
+// A speaker is who calls a tool.
+type speaker struct {
+	person  string // "" if nobody knows
+	session string // of the transport; "" if it has none
+	token   bool   // a token says who it is, so others may speak to this server as well
+}
+
+func (s *server) speaker(session *sdk.ServerSession, extra *sdk.RequestExtra) speaker {
+	who := speaker{person: s.person}
+	if session != nil {
+		who.session = session.ID()
+	}
+	if extra != nil && extra.TokenInfo != nil {
+		who.person, who.token = extra.TokenInfo.UserID, true
+	}
+	return who
+}
+
+// named returns an error if nobody knows who speaks.
+func (w *speaker) named() error {
+	if w.person == "" {
+		return fault("person", "is not known: start the server with a person, or give each person a token")
+	}
+	return nil
+}
+
+// conversation returns the name of a conversation that the client calls by a name. The people who speak to one server can't enter each
+// other's conversations.
+func (w *speaker) conversation(name string) string {
+	if w.token && name+w.session != "" {
+		return "mcp-" + digest(w.person, cmp.Or(name, w.session))
+	}
+	return cmp.Or(name, w.session)
+}
+
+// message returns the id of an event for the client's id of a message, or "" without one.
+func (w *speaker) message(id, conversation string) string {
+	if id == "" {
+		return ""
+	}
+	return "mcp-" + digest(w.person, conversation, id)
+}
+
+// digest names a list of texts.
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, text := range texts {
+		fmt.Fprintf(h, "%d:%s", len(text), text) //nolint:errcheck // a hash takes everything
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

@@ -1,0 +1,120 @@
+// Package adaptertest is for the tests of adapters: it holds their pages in docs/ to what they show.
+package adaptertest
+
+import (
+	"bytes"
+	"go/format"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// MostWiring is how many lines the wiring of an adapter may have.
+const MostWiring = 15
+
+var (
+	fence  = regexp.MustCompile("(?ms)^(<!-- wiring -->\n)?```go\n(.*?)^```\n(?:[^`]*?^```text\n(.*?)^```\n)?")
+	blanks = regexp.MustCompile(`(?m)^\s+`)
+)
+
+// A block is Go code of a page.
+type block struct {
+	code   string
+	wiring bool
+	output string // what the page says that it prints
+}
+
+// Page checks the Go code of a page, such as "../../docs/mcp.md". The working directory is that of the adapter's module.
+//
+//   - All code is as gofmt has it.
+//   - A block that begins with "package main" is a program. It is built with the adapter's module and run, and has to print the block of text
+//     behind it. There is at least one.
+//   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, which stand in a program in their order, one behind the other.
+//     There is one.
+func Page(t *testing.T, page string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := blocks(text)
+	for _, fault := range faults(all) {
+		t.Errorf("%s: %s", page, fault)
+	}
+	for _, b := range all {
+		if b.program() {
+			run(t, b)
+		}
+	}
+}
+
+func blocks(page []byte) (all []block) {
+	for _, m := range fence.FindAllSubmatch(page, -1) {
+		all = append(all, block{code: string(m[2]), wiring: len(m[1]) > 0, output: string(m[3])})
+	}
+	return all
+}
+
+func (b *block) program() bool { return strings.HasPrefix(b.code, "package main\n") }
+
+// flat is the code without indentation.
+func flat(code string) string { return blanks.ReplaceAllString(code, "") }
+
+// faults returns what is wrong with the blocks as they stand.
+func faults(all []block) (found []string) {
+	programs, wirings := "", 0
+	for i := range all {
+		formatted, err := format.Source([]byte(all[i].code))
+		if err != nil || !bytes.Equal(formatted, []byte(all[i].code)) {
+			found = append(found, "is not as gofmt has it:\n"+all[i].code)
+		}
+		if all[i].program() {
+			programs += "\n" + flat(all[i].code)
+		}
+	}
+	for i := range all {
+		if !all[i].wiring {
+			continue
+		}
+		wirings++
+		if strings.Count(all[i].code, "\n") > MostWiring {
+			found = append(found, "the wiring has too many lines:\n"+all[i].code)
+		}
+		if !strings.Contains(programs, "\n"+flat(all[i].code)) {
+			found = append(found, "no program has the wiring:\n"+all[i].code)
+		}
+	}
+	if wirings != 1 {
+		found = append(found, "must have one block behind <!-- wiring -->")
+	}
+	if !slices.ContainsFunc(all, func(b block) bool { return b.program() }) {
+		found = append(found, "must have a program")
+	}
+	return found
+}
+
+// run builds and runs a program, with the module of the working directory.
+func run(t *testing.T, b block) {
+	t.Helper()
+	dir := t.TempDir()
+	source, program := filepath.Join(dir, "main.go"), filepath.Join(dir, "program")
+	if err := os.WriteFile(source, []byte(b.code), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", program, source).CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, output)
+	}
+	command := exec.Command(program)
+	command.Dir = dir
+	output, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	if string(output) != b.output {
+		t.Errorf("the program prints\n%sand not\n%s", output, b.output)
+	}
+}
