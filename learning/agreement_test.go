@@ -445,13 +445,14 @@ func TestGuardedIsMonotone(t *testing.T) {
 		f.put(learning.Heuristic{ID: "h"})
 		for i := range rapid.IntRange(1, 25).Draw(rt, "signals") {
 			before := f.confidence("h")
-			who, own := fmt.Sprint("person ", rapid.IntRange(0, 4).Draw(rt, "who")), rapid.Bool().Draw(rt, "own")
+			person := rapid.Custom(func(rt *rapid.T) string { return fmt.Sprint("person ", rapid.IntRange(0, 4).Draw(rt, "number")) })
+			who, own := person.Draw(rt, "who"), rapid.Bool().Draw(rt, "own")
 			agrees, value := rapid.Bool().Draw(rt, "agrees"), rapid.SampledFrom([]float64{-1, -0.3, 0.3, 1}).Draw(rt, "value")
 			v := heed.Verdict{EventID: fmt.Sprint(i), Person: who, Value: value}
 			if own {
 				v.HeuristicID = "h"
 			} else {
-				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: v.EventID, Person: who, Compared: []heed.Comparison{{HeuristicID: "h", Agrees: agrees}}}))
+				require.NoError(t, f.Fire(ctx, learning.Fire{EventID: v.EventID, Person: person.Draw(rt, "asker"), Compared: []heed.Comparison{{HeuristicID: "h", Agrees: agrees}}}))
 			}
 			f.clock.Advance(time.Second)
 			f.say(learning.Judgement{Verdict: v})
@@ -463,4 +464,30 @@ func TestGuardedIsMonotone(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRejectionIsOfWhoRejects: one who complains about the model's answers to everybody weighs one full observation against what agreed with them.
+func TestRejectionIsOfWhoRejects(t *testing.T) {
+	after := func(complainers int) float64 {
+		f := newFixtureDefault(t, learning.Config{Caps: learning.Guarded(), Disagreement: 0.5})
+		f.put(learning.Heuristic{ID: "h"})
+		for i := range 20 {
+			id := fmt.Sprint(i)
+			require.NoError(t, f.Fire(ctx, learning.Fire{EventID: id, Person: "asker " + id, Compared: []heed.Comparison{{HeuristicID: "h", Agrees: true}}}))
+			c := thumb("", id, false)
+			c.Person = fmt.Sprint("complainer ", i%complainers)
+			f.say(c)
+			if i%2 == 0 {
+				second := thumb("", id, false)
+				second.Person = "second"
+				f.say(second)
+			}
+		}
+		e, err := f.Explain(ctx, "h")
+		require.NoError(t, err)
+		assert.Len(t, e.Shares, complainers, "it counts as the first complainer's")
+		return f.confidence("h")
+	}
+	assert.InDelta(t, 0.6/3, after(1), 1e-9)
+	assert.InDelta(t, 0.6/4, after(2), 1e-9)
 }

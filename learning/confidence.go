@@ -82,8 +82,8 @@ func (b *belief) mean(parts []evidence.Part, now evidence.Instant) (mean float64
 	return mean, capped || both.Mass > b.agreement, unlike
 }
 
-// compared adds up parts of agreement and disagreement, and reports whether a cap on persons limits them. Their source is the person who asked.
-// It may have what the rest of that person's evidence leaves of the cap.
+// compared adds up parts of agreement and disagreement, and reports whether a cap on persons limits them. Their source is the person who
+// asked, or who rejected the answer. It may have what the rest of that person's evidence leaves of the cap.
 func (b *belief) compared(parts, rest []evidence.Part, now evidence.Instant) (all evidence.Sums, limited bool) {
 	if b.caps.SourceMass == 0 || len(parts) == 0 {
 		for i := range parts {

@@ -91,8 +91,8 @@ func SpecConfig() Config {
 
 // Guarded returns caps for users who are not trusted. No person weighs more than one full observation on a heuristic, with the agreement that
 // their questions cause. Silence weighs at most one full observation more than all other approval together. So it takes several people: one
-// alone brings a heuristic from 0.3 to 0.53 at most. A complaint about an answer of the model counts, for what agreed with it, as evidence of the
-// person who asked.
+// alone brings a heuristic from 0.3 to 0.53 at most. A complaint about an answer of the model counts, against what agreed with it, as evidence of the
+// person who complained first. The limits are for crowds: where one person asks, no heuristic starts by itself.
 func Guarded() evidence.Caps {
 	return evidence.Caps{SourceMass: 1, Silence: []string{ChannelTimeout}, SilenceMass: 1}
 }

@@ -160,6 +160,13 @@ func (l *ledger) agree(e *entry, w *fired, c *counted) {
 			continue
 		}
 		own := l.agreement(w, compared, worth, e.at)
+		switch {
+		case worth >= 0 || !compared.Agrees || e.person == "":
+		case was.Worth < 0:
+			own.person = was.As.Source
+		default: // who rejects an answer speaks for themselves, and not for the one who asked
+			own.person = e.person
+		}
 		own.id = l.m.obsID(w, c.N, "agreed:"+records.ID(compared.HeuristicID))
 		if counts {
 			own.withdraw = []evidence.Observation{was.As}

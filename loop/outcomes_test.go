@@ -341,6 +341,27 @@ func TestAnArmThatIsGone(t *testing.T) {
 	}
 }
 
+// TestAWithdrawalReachesAnArmThatIsGone: its evidence counts again if it comes back, and so must not have what nobody says any more.
+func TestAWithdrawalReachesAnArmThatIsGone(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	for id, later := range map[string]float64{"withdrawn": 0, "changed": -1} {
+		w.answer(loop.Event{ID: id, Text: "x", Domain: "d", Item: "i", Person: "ann"})
+		require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+		require.EqualValues(t, 1, w.number("only"), id)
+		other := w.cfg
+		other.Arms = twoArms
+		agent, err := loop.New(ctx, other)
+		require.NoError(t, err)
+		w.clock.Advance(time.Second)
+		require.NoError(t, agent.React(ctx, id, loop.Reaction{Person: "ann", Value: later}))
+		_, err = w.Strategy().Item(ctx, strategy.Query{Item: "i", Category: "d"})
+		assert.ErrorIs(t, err, heed.ErrNotFound, "there is no evidence: %s", id)
+	}
+	w.clock.Advance(time.Second)
+	require.NoError(t, w.React(ctx, "changed", loop.Reaction{Person: "ann", Value: -0.9}))
+	assert.EqualValues(t, 1, w.number("only"), "the arm is back")
+}
+
 // chooses is a chooser that is a function.
 type chooses func(context.Context, strategy.Query) (strategy.Choice, error)
 

@@ -541,7 +541,7 @@ func (a *Agent) settleAll(ctx context.Context) error {
 
 // settle tells the strategy what an answer was worth, in one commit with the record that says so. Each statement is an outcome of its
 // own source, and all together count as one. This replaces what the strategy was told before. If that can't be replaced, it stands, and the error is [errStands].
-// An arm that was taken out of the configuration is told nothing more.
+// An arm that was taken out of the configuration is told nothing more, but what no longer holds is taken back.
 func (a *Agent) settle(ctx context.Context, id string) error {
 	return a.locked(ctx, id, func() error {
 		kept, err := a.read(ctx, id)
@@ -551,13 +551,14 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 		r, learner := kept.Value, a.Strategy()
 		before := r.Stands
 		r.Owed = false
-		if !a.has(ctx, learner, r.Choice, id) {
-			return a.alone(ctx, &r, store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}})
-		}
 		var gone []string
 		var outcomes []strategy.Outcome
 		if learner != nil {
 			gone, outcomes = r.retell(learner.Config())
+		}
+		if len(outcomes) > 0 && !a.has(ctx, learner, r.Choice, id) {
+			r.untell(outcomes)
+			outcomes = nil
 		}
 		b := store.Batch{Records: []store.Record{a.answers.Record(r, kept.Revision)}}
 		switch {
@@ -612,6 +613,13 @@ func (r *row) retell(cfg strategy.Config) (gone []string, outcomes []strategy.Ou
 		}
 	}
 	return gone, outcomes
+}
+
+// untell takes back the note that the strategy is told outcomes.
+func (r *row) untell(outcomes []strategy.Outcome) {
+	r.Stands = slices.DeleteFunc(r.Stands, func(t told) bool {
+		return slices.ContainsFunc(outcomes, func(o strategy.Outcome) bool { return o.ID == t.ID })
+	})
 }
 
 func outcomeOf(c strategy.Choice, id string, s statement, took spent) strategy.Outcome {

@@ -369,6 +369,7 @@ func TestImportFaults(t *testing.T) {
 		`{"format":2,"version":1,"origin":"x","next":1,"cells":[]}`: "format is 2, this version of heed reads 1",
 		file(""): "0 cells",
 		`{"format":1,"version":18446744073709551615,"origin":"x","next":1,"cells":[` + cell(0, "1", unit) + `]}`: "above 2^53",
+		`{"format":1,"version":9007199254740992,"origin":"x","next":1,"cells":[` + cell(0, "1", unit) + `]}`:     "above 2^52", // 2^53
 		`{"format":1,"next":1,"cells":[` + cell(0, "1", unit) + `]}`:                                             "version 0",
 		file(cell(2, "1", unit)):                                      "cell 0: id 2",
 		file(cell(0, "1", unit) + "," + cell(0, "1", unit)):           "cell 1: id 0",
@@ -385,6 +386,9 @@ func TestImportFaults(t *testing.T) {
 	}
 	assert.Zero(t, p.Version())
 	require.NoError(t, p.Import(ctx, []byte(file(cell(0, "1", unit)))))
+	most := fmt.Sprintf(`{"format":1,"version":%d,"origin":"x","seen":1,"next":2,"cells":[%s]}`, 1<<52, cell(0, "1", unit))
+	require.NoError(t, p.Import(ctx, []byte(most)))
+	assert.EqualValues(t, 1<<52, p.Version())
 }
 
 // FuzzImport: a text is refused, or it comes out as it went in.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -160,6 +161,9 @@ func (p *Partition) Import(ctx context.Context, text []byte) error {
 	var imported state
 	if err == nil {
 		imported, err = f.state()
+	}
+	if err == nil && max(imported.version, imported.seen, imported.next) > maxCount/2 {
+		err = errors.New("has numbers above 2^52, after which there is no room for more")
 	}
 	if err != nil {
 		return fmt.Errorf("partition: import: %w", &heed.InputError{Field: "text", Reason: err.Error()})
