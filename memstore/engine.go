@@ -82,6 +82,11 @@ func (e *engine) readLocked(dst []evidence.Part, cells []evidence.Cell, key grou
 	}
 	slices.SortFunc(want, func(a, b wanted) int { return cmp.Compare(a.asked, b.asked) })
 	for _, w := range want {
+		n := 0 // many sources may have told of one cell
+		for at := w.first; at != 0 && shard.slot(at).name == w.name; at = shard.slot(at).next {
+			n++
+		}
+		dst = slices.Grow(dst, n)
 		for at := w.first; at != 0 && shard.slot(at).name == w.name; at = shard.slot(at).next {
 			dst = append(dst, e.part(cells[w.asked], shard.slot(at)))
 		}

@@ -383,16 +383,19 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 		return // the first tells it for all
 	}
 	after := partsOf(c.parts, c.made[0].Cell)
-	before, ok := c.before, true
-	if !c.known {
-		before, ok = without(after, observations)
+	is := l.cfg.Caps.Pool(after, at)
+	var was evidence.Sums
+	ok := c.known
+	if ok {
+		was = l.cfg.Caps.Pool(c.before, at)
+	} else {
+		was, ok = l.poolWithout(after, observations, at)
 	}
 	loaded := s.loaded
 	s.loaded = time.Time{} // it is made anew if an observation from before a restart changed nothing, or the model panics or drifts
 	if !ok {
 		return
 	}
-	was, is := l.cfg.Caps.Pool(before, at), l.cfg.Caps.Pool(after, at)
 	s.total = spread.Less(s.total.Plus(is), was)
 	drifted := len(l.values) > 0 && aged(scaleOf(s.total, l.cfg.MinConfidence)/s.scale)
 	if !s.model.Update(arm, was, is) && !drifted {
@@ -400,18 +403,29 @@ func (l *Learner) learn(c *credit, now time.Time, observations []evidence.Observ
 	}
 }
 
-// without returns the parts of a cell as they were before the observations. It reports false if the observations are not there.
-func without(parts []evidence.Part, observations []evidence.Observation) ([]evidence.Part, bool) {
-	before := slices.Clone(parts)
+// poolWithout pools the parts of a cell as they were before the observations. It reports false if the observations are not there. Parts may be
+// very many, so it takes the observations out of them and puts them back.
+func (l *Learner) poolWithout(parts []evidence.Part, observations []evidence.Observation, now evidence.Instant) (was evidence.Sums, ok bool) {
+	type change struct {
+		at   int
+		part evidence.Part
+	}
+	var few [1]change
+	taken := few[:0]
+	defer func() {
+		for _, c := range slices.Backward(taken) {
+			parts[c.at] = c.part
+		}
+	}()
 	for _, o := range observations {
 		i := 0
-		if len(before) != 1 || before[0].Channel != "" || before[0].Source != "" {
-			i = slices.IndexFunc(before, func(p evidence.Part) bool { return p.Channel == o.Channel && p.Source == o.Source })
+		if len(parts) != 1 || parts[0].Channel != "" || parts[0].Source != "" {
+			i = slices.IndexFunc(parts, func(p evidence.Part) bool { return p.Channel == o.Channel && p.Source == o.Source })
 		}
-		if i < 0 || i >= len(before) {
-			return nil, false
+		if i < 0 || i >= len(parts) {
+			return was, false
 		}
-		t := &before[i].Tally
+		t := &parts[i].Tally
 		n := t.Neutral.N
 		switch {
 		case o.Reward > 0.5:
@@ -420,11 +434,12 @@ func without(parts []evidence.Part, observations []evidence.Observation) ([]evid
 			n = t.Negative.N
 		}
 		if n == 0 {
-			return nil, false
+			return was, false
 		}
+		taken = append(taken, change{i, parts[i]})
 		t.Take(o.Weight, o.Share, o.Reward, evidence.InstantOf(o.At))
 	}
-	return before, true
+	return l.cfg.Caps.Pool(parts, now), true
 }
 
 // followUp does what may follow from an outcome: the item's copy of its segment, and a test for a change.
