@@ -29,7 +29,7 @@ func BenchmarkArms(b *testing.B) {
 
 // BenchmarkSources times both by the number of sources that an arm has evidence of, with limits on sources.
 func BenchmarkSources(b *testing.B) {
-	for _, n := range []int{1, 100, 10_000} {
+	for _, n := range []int{10, 1000, 10_000} {
 		cfg := strategy.Config{Arms: plain("a"), Caps: evidence.Caps{SourceMass: 1, SourceShare: 0.05}}
 		scale(b, fmt.Sprintf("sources=%d", n), cfg, func(i int) (strategy.ArmID, string) { return "a", fmt.Sprint("source", i%n) }, n)
 	}
