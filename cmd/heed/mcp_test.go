@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+)
+
+// A desk is a client of the protocol, with the process that it has started.
+type desk struct {
+	t       *testing.T
+	process *exec.Cmd
+	*sdk.ClientSession
+}
+
+func startDesk(t *testing.T, version string, args ...string) desk {
+	t.Helper()
+	process := exec.Command(command, args...)
+	process.Env, process.Stderr = environ(), t.Output()
+	client := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil)
+	session, err := client.Connect(t.Context(), &sdk.CommandTransport{Command: process}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	require.NoError(t, err)
+	return desk{t, process, session}
+}
+
+func (d desk) do(tool string, in map[string]any) map[string]any {
+	d.t.Helper()
+	result, err := d.CallTool(d.t.Context(), &sdk.CallToolParams{Name: tool, Arguments: in})
+	require.NoError(d.t, err)
+	require.False(d.t, result.IsError, "%v", result.Content)
+	return result.StructuredContent.(map[string]any)
+}
+
+// TestMCP starts the command as docs/mcp.md has it in a client's configuration. What one process learns, the next one and the other commands know.
+func TestMCP(t *testing.T) {
+	t.Parallel()
+	db, args := filepath.Join(t.TempDir(), "heed.db"), configured(t)
+	lessons := filepath.Join(t.TempDir(), "lessons.toml")
+	require.NoError(t, os.WriteFile(lessons, []byte("[[notes]]\nid = \"db-1\"\ntext = \"db-1 is the billing database.\"\n"), 0o600))
+	for i := range args {
+		args[i] = strings.NewReplacer("/home/ann/heed.db", db, "/home/ann/lessons.toml", lessons).Replace(args[i])
+	}
+	first := startDesk(t, "", args...)
+	plan := first.do("prepare", map[string]any{"text": "The disk of db-1 is full."})
+	assert.Contains(t, plan["system"], "db-1 is the billing database.")
+	id := plan["id"].(string)
+	first.do("answered", map[string]any{"id": id, "text": "Rotate its logs."})
+	made := first.do("correct", map[string]any{"id": id, "text": "Name the server."})
+	require.NoError(t, first.Close())
+
+	second := startDesk(t, "2025-11-25", args...)
+	second.do("react", map[string]any{"id": id, "value": 1})
+	require.NoError(t, second.process.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, second.Close(), "a signal ends it well")
+
+	r := call{args: []string{"--db", db, "explain", id, "--agent", "mcp"}}.run(t)
+	require.Zero(t, r.code, r.err)
+	assert.Contains(t, r.out, "Rotate its logs.")
+	kept, err := feedback.Open(ctx, feedback.Config{Store: host(t, db).store})
+	require.NoError(t, err)
+	correction, err := kept.Feedback(ctx, made["correction"].(string))
+	require.NoError(t, err)
+	assert.Equal(t, "ann", correction.Reviewer)
+}
+
+// configured returns the arguments of the command in docs/mcp.md.
+func configured(t *testing.T) []string {
+	t.Helper()
+	page, err := os.ReadFile("../../docs/mcp.md")
+	require.NoError(t, err)
+	block := regexp.MustCompile("(?s)```json\n(.*?)```").FindSubmatch(page)
+	require.NotNil(t, block)
+	var file struct {
+		Servers map[string]struct {
+			Command string
+			Args    []string
+		} `json:"mcpServers"`
+	}
+	require.NoError(t, json.Unmarshal(block[1], &file))
+	require.Equal(t, "heed", file.Servers["heed"].Command)
+	return file.Servers["heed"].Args
+}
+
+// TestMCPLeavesTheGate of rules as the application has it.
+func TestMCPLeavesTheGate(t *testing.T) {
+	t.Parallel()
+	db := sqliteFile(t)
+	w := host(t, db)
+	_, err := feedback.New(ctx, feedback.Config{Store: w.store, Now: w.clock, Gate: feedback.Gate{Quorum: 4}})
+	require.NoError(t, err)
+	require.NoError(t, startDesk(t, "", "--db", db, "mcp").Close())
+	kept, err := feedback.Open(ctx, feedback.Config{Store: host(t, db).store})
+	require.NoError(t, err)
+	assert.Equal(t, 4, kept.Config().Gate.Quorum)
+}
+
+func TestMCPMisused(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "heed.db")
+	for says, args := range map[string][]string{
+		"--now is for looking": {"--db", db, "--now", "2026-01-09", "mcp"},
+		"--keep must":          {"--db", db, "mcp", "--keep", "0s"},
+		"--agent must":         {"--db", db, "mcp", "--agent", ""},
+		"which store":          {"mcp"},
+	} {
+		assertFails(t, call{args: args}.run(t), misuse, says)
+	}
+	assert.NoFileExists(t, db)
+}
