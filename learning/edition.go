@@ -39,6 +39,9 @@ func (w *wordings) turn(before, now *Heuristic, replaced uint64) (gone []uint64)
 		now.Edition = past[i].Edition
 		past = slices.Delete(past, i, i+1)
 	}
+	past = slices.DeleteFunc(past, func(p wording) bool { // a heuristic that was deleted and put again is in its first edition
+		return p.Edition == old.Edition || p.Edition == now.Edition
+	})
 	if wanted == old.Hash {
 		gone = append(gone, old.Edition)
 	} else {

@@ -113,6 +113,17 @@ func TestAWordingThatComesBackGoesOn(t *testing.T) {
 	}
 	assert.Greater(t, turn("one").Confidence, first.Confidence, "the eighth before")
 	assert.InDelta(t, first.Confidence, turn("two").Confidence, 1e-12, "the tenth before")
+	now, err := f.Standing(ctx, "h")
+	require.NoError(t, err)
+	require.NoError(t, f.Delete(ctx, "h"))
+	f.put(learning.Heuristic{ID: "h", Action: "ten", Initial: 0.5})
+	f.fire("h", "d", "s")
+	praised = f.say(thumb("h", "d", true)).New
+	for i := range 7 {
+		turn(fmt.Sprint("last ", i))
+	}
+	assert.InDelta(t, praised, turn("ten").Confidence, 1e-12, "no other wording has taken its evidence along")
+	assert.NotEqual(t, now.Heuristic.Edition, uint64(0))
 	damaged, err := f.Damaged(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, damaged)

@@ -2,6 +2,7 @@ package loop_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ type sleeper struct{ asked int }
 func (s *sleeper) Select(ctx context.Context, _ strategy.Query) (strategy.Choice, error) {
 	s.asked++
 	<-ctx.Done()
-	return strategy.Choice{}, ctx.Err()
+	return strategy.Choice{}, errors.New("code 4: deadline exceeded") // in words of its own
 }
 
 // Without a choice in time, the default arm answers, or else the model, and nothing is learned of it. All else of the plan is there.
@@ -84,7 +85,7 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hang := heed.Embedder(func(ctx context.Context, _ []string) ([][]float32, error) {
 			<-ctx.Done()
-			return nil, ctx.Err()
+			return nil, errors.New("code 4: deadline exceeded")
 		})
 		w := newWorld(t, loop.Config{Arms: twoArms, Partition: &partition.Config{Embed: hang}})
 		rule := approved(t, w.Feedback(), "Name the server.")

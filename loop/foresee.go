@@ -2,6 +2,8 @@ package loop
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/heedhq/heed/internal/ahead"
@@ -70,7 +72,16 @@ func (a *Agent) itemOf(ctx context.Context, e *Event) (item string, err error) {
 	if a.partition == nil || e.Item != "" || learner == nil || aboutNotes(arms) {
 		return "", nil
 	}
-	return a.partition.Item(ctx, beginning(e.Text))
+	item, err = a.partition.Item(ctx, beginning(e.Text))
+	return item, overdue(ctx, err)
+}
+
+// overdue says that the time was over where a function of the host's has failed after its end, in words of its own.
+func overdue(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
 }
 
 // foreseen has what Prepare reads for an event read in one round trip. The host's similarity and embedder have half of the budget of time for

@@ -413,6 +413,7 @@ func TestAFrozenAgentLearnsNothing(t *testing.T) {
 	w.clock.Advance(time.Hour)
 	require.NoError(t, w.Sweep(ctx, time.Time{}))
 	assert.InDelta(t, before, w.confidence("rotate"), 1e-9)
+	assertField(t, "Value", w.React(ctx, "any", loop.Reaction{Value: 2}))
 	w.Freeze(false)
 	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Value: -1}))
 	assert.Less(t, w.confidence("rotate"), before)
@@ -693,6 +694,10 @@ func TestPraiseTeaches(t *testing.T) {
 		require.Len(t, count(w), 1)
 	}
 	learned := count(w)[0]
+	late := w.answer(loop.Event{Text: "The printer on the third floor is out of paper.", Domain: "mail", Person: "ann"}).ID
+	require.NoError(t, w.React(ctx, late, loop.Reaction{Person: "ann", Value: -1, At: start.Add(time.Second)}))
+	require.NoError(t, w.React(ctx, late, loop.Reaction{Person: "ann", Value: 1, At: start}))
+	require.Len(t, count(w), 1, "praise that comes after a later complaint teaches nothing")
 	before := w.confidence(learned)
 	second := w.answer(event)
 	require.NoError(t, w.React(ctx, second.ID, loop.Reaction{Person: "ann", Value: 1}))

@@ -362,6 +362,29 @@ func TestAWithdrawalReachesAnArmThatIsGone(t *testing.T) {
 	assert.EqualValues(t, 1, w.number("only"), "the arm is back")
 }
 
+// TestAnswersOfAnotherLearner: one that the agent had under another name is told nothing, and holds up no silence.
+func TestAnswersOfAnotherLearner(t *testing.T) {
+	var dropped []string
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}, Observer: func(_ context.Context, n heed.Notice) {
+		if f, ok := n.(heed.Failed); ok {
+			dropped = append(dropped, f.What)
+		}
+	}})
+	w.answer(loop.Event{ID: "praised", Text: "x", Person: "ann"})
+	require.NoError(t, w.React(ctx, "praised", loop.Reaction{Person: "ann", Value: 1}))
+	w.answer(loop.Event{ID: "old", Text: "x", Domain: "d", Item: "i"})
+	w.cfg.Strategy.Name = "other"
+	w.Agent = w.again()
+	w.answer(loop.Event{ID: "new", Text: "x", Domain: "d", Item: "i"})
+	w.clock.Advance(time.Hour)
+	require.NoError(t, w.React(ctx, "praised", loop.Reaction{Person: "ann", Value: -1}))
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Equal(t, []string{"tell the arm only of praised", "tell the arm only of old"}, dropped)
+	assert.EqualValues(t, 1, w.number("only"), "the silence about the new answer")
+	require.NoError(t, w.Sweep(ctx, time.Time{}))
+	assert.Len(t, dropped, 2)
+}
+
 // chooses is a chooser that is a function.
 type chooses func(context.Context, strategy.Query) (strategy.Choice, error)
 

@@ -401,7 +401,7 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	var choice strategy.Choice
 	err := host.Call("Config.Choose", func() (err error) { choice, err = chooser.Select(ctx, p.query(notes)); return err })
 	if err != nil && (choice.Arm == "" || ctx.Err() != nil) {
-		return err
+		return overdue(ctx, err)
 	}
 	if choice.Learner() != learner.Config().Name || !slices.ContainsFunc(arms, func(arm Arm) bool { return arm.ID == string(choice.Arm) }) {
 		return errors.Join(err, &heed.ConfigError{Field: "Choose", Value: choice.Arm, Reason: "gave a choice that is none of the learner's"})
@@ -485,7 +485,7 @@ func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) (err error)
 		if err == nil && p.add("notes", text) {
 			p.Notes = notes
 		}
-		return err
+		return overdue(ctx, err)
 	}
 	text := notesHeading + "\n\n"
 	for _, n := range notes {

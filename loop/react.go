@@ -101,6 +101,12 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 	if r.At.IsZero() {
 		r.At = a.cfg.Now()
 	}
+	verdict := heed.Verdict{
+		EventID: id, Person: r.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: r.Weight, At: r.At,
+	}
+	if err := cmp.Or(checkID(id), verdict.Validate(), limits.CheckTime("At", r.At, a.cfg.Now())); err != nil {
+		return wrap("react", err)
+	}
 	if a.frozen.Load() {
 		return nil
 	}
@@ -108,20 +114,11 @@ func (a *Agent) React(ctx context.Context, id string, r Reaction) error {
 }
 
 func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
-	verdict := heed.Verdict{
-		EventID: id, Person: r.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: r.Weight, At: r.At,
-	}
-	if err := cmp.Or(checkID(id), verdict.Validate(), limits.CheckTime("At", r.At, a.cfg.Now())); err != nil {
-		return err
-	}
-	kept, err := a.read(ctx, id)
-	if err != nil {
-		return err
-	}
-	again := false
-	err = a.change(ctx, id, func(after *row) error {
-		again = after.judged(r.Person)
-		after.say(said{
+	var before row
+	var again, holds bool
+	err := a.change(ctx, id, func(after *row) error {
+		before, again = *after, after.judged(r.Person)
+		holds = after.say(said{
 			Person: r.Person, Channel: r.Channel, Target: r.Target, Value: r.Value, Weight: cmp.Or(r.Weight, 1), At: r.At, Judged: a.judges(),
 		})
 		return nil
@@ -130,12 +127,12 @@ func (a *Agent) react(ctx context.Context, id string, r Reaction) error {
 	if errors.Is(err, errStands) { // for the arm; all else counts
 		stands, err = err, nil
 	}
-	switch before := &kept.Value; {
+	switch {
 	case err != nil:
 	case before.Reinforced != "":
 		err = a.reinforce(ctx, id, before.Reinforced, r)
-	case r.Value > 0 && before.Path == decision.Model:
-		err = a.extract(ctx, before, r)
+	case holds && r.Value > 0 && before.Path == decision.Model:
+		err = a.extract(ctx, &before, r)
 	}
 	return cmp.Or(err, stands)
 }
@@ -473,26 +470,32 @@ func (a *Agent) silence(ctx context.Context, now time.Time) error {
 	}
 	var errs []error
 	for _, waits := range due {
-		approves, err := a.approves(&waits, now)
-		if err != nil { // it waits for a strategy that works
+		if err := a.silent(ctx, &waits, now); err != nil && !errors.Is(err, ErrNoAnswer) {
 			errs = append(errs, err)
-			continue
 		}
-		fate, err := a.fate(ctx, &waits)
-		if err != nil {
-			return err
-		}
-		err = a.change(ctx, waits.ID, func(r *row) error {
-			if !r.Due.IsZero() {
-				r.see(fate, approves)
-			}
-			return nil
-		}, a.alone)
-		if err != nil && !errors.Is(err, ErrNoAnswer) {
-			return err
+		if ctx.Err() != nil {
+			break
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// silent lets silence about one answer count. If the strategy of package learning fails, the answer waits for one that works.
+func (a *Agent) silent(ctx context.Context, waits *row, now time.Time) error {
+	approves, err := a.approves(waits, now)
+	if err != nil {
+		return err
+	}
+	fate, err := a.fate(ctx, waits)
+	if err != nil {
+		return err
+	}
+	return a.change(ctx, waits.ID, func(r *row) error {
+		if !r.Due.IsZero() {
+			r.see(fate, approves)
+		}
+		return nil
+	}, a.alone)
 }
 
 // approves reports whether silence about an answer is approval of its arm.
@@ -541,7 +544,8 @@ func (a *Agent) settleAll(ctx context.Context) error {
 
 // settle tells the strategy what an answer was worth, in one commit with the record that says so. Each statement is an outcome of its
 // own source, and all together count as one. This replaces what the strategy was told before. If that can't be replaced, it stands, and the error is [errStands].
-// An arm that was taken out of the configuration is told nothing more, but what no longer holds is taken back.
+// An arm that was taken out of the configuration is told nothing more, but what no longer holds is taken back. An arm of another learner keeps
+// what it was told.
 func (a *Agent) settle(ctx context.Context, id string) error {
 	return a.locked(ctx, id, func() error {
 		kept, err := a.read(ctx, id)
@@ -556,7 +560,11 @@ func (a *Agent) settle(ctx context.Context, id string) error {
 		if learner != nil {
 			gone, outcomes = r.retell(learner.Config())
 		}
-		if len(outcomes) > 0 && !a.has(ctx, learner, r.Choice, id) {
+		switch {
+		case len(gone)+len(outcomes) > 0 && r.Choice.Learner() != learner.Config().Name:
+			a.watch.Failed(ctx, "tell the arm "+string(r.Choice.Arm)+" of "+id, errNoArm)
+			r.Stands, gone, outcomes = before, nil, nil
+		case len(outcomes) > 0 && !a.has(ctx, learner, r.Choice, id):
 			r.untell(outcomes)
 			outcomes = nil
 		}

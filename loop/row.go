@@ -158,15 +158,16 @@ func (r *row) number() uint64 {
 	return r.Numbers
 }
 
-// say notes a reaction, which replaces the one before of the same person, channel and target unless that is later.
-func (r *row) say(s said) {
+// say notes a reaction, which replaces the one before of the same person, channel and target unless that is later. It reports whether the
+// reaction holds now.
+func (r *row) say(s said) bool {
 	s.Named = s.Person != ""
 	i := slices.IndexFunc(r.Said, func(o said) bool {
 		return o.Person == s.Person && o.Named == s.Named && o.Channel == s.Channel && o.Target == s.Target
 	})
 	switch {
 	case i >= 0 && r.Said[i].At.After(s.At), i < 0 && (!s.counts() || !r.makeRoom(&s)):
-		return
+		return false
 	case i >= 0:
 		r.Said = slices.Clone(r.Said)
 		s.N, s.Backed = r.Said[i].N, r.Said[i].Backed
@@ -176,6 +177,7 @@ func (r *row) say(s said) {
 		r.Said = append(slices.Clone(r.Said), s)
 	}
 	r.settle()
+	return true
 }
 
 // makeRoom makes room for one more reaction, and reports whether there is any. A withdrawn one goes first, and then the oldest one of the person with

@@ -98,7 +98,7 @@ func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (
 	if err == nil && len(similarities) != len(x.texts) {
 		err = fmt.Errorf("the similarity has %d numbers for %d texts", len(similarities), len(x.texts))
 	}
-	return similarities, err
+	return similarities, overdue(ctx, err)
 }
 
 // byTrigrams returns what [heed.Trigrams] does, without comparing texts that have nothing in common.
