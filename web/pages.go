@@ -98,6 +98,17 @@ func (h *Handler) pages() {
 	if h.cfg.Feedback != nil {
 		h.reviews()
 	}
+	h.choosing()
+	if h.cfg.Learning != nil {
+		h.show("/heuristics", "/heuristics", "heuristics", h.heuristics)
+		h.show("/heuristic", "/heuristics", "heuristic", h.heuristic)
+	}
+	if h.cfg.Patterns != nil {
+		h.show("/ways", "/ways", "ways", h.ways)
+		h.show("/way", "/ways", "way", h.way)
+	}
+	h.show("/answers", "/answers", "answers", h.answers)
+	h.show("/answer", "/answers", "answer", h.answer)
 	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		h.failed(w, r, http.StatusNotFound, "There is no such page.")
 	})
@@ -126,10 +137,19 @@ var notices = map[string]string{
 
 func (h *Handler) menu() []entry {
 	all := []entry{{"/", "Overview"}}
-	if h.cfg.Feedback != nil {
-		all = append(all, entry{"/inbox", "Inbox"}, entry{"/rules", "Rules"})
+	add := func(there bool, path, name string) {
+		if there {
+			all = append(all, entry{path, name})
+		}
 	}
-	return append(all, entry{"/audit", "Audit"})
+	add(h.cfg.Feedback != nil, "/inbox", "Inbox")
+	add(h.cfg.Feedback != nil, "/rules", "Rules")
+	add(h.learner() != nil, "/arms", "Arms")
+	add(h.cfg.Learning != nil, "/heuristics", "Heuristics")
+	add(h.cfg.Patterns != nil, "/ways", "Ways")
+	add(true, "/answers", "Answers")
+	add(true, "/audit", "Audit")
+	return all
 }
 
 // render writes a page. It is made as a whole first, so that a failure never leaves half of it.
@@ -198,11 +218,6 @@ func (h *Handler) link(path string, pairs ...string) string {
 		return h.cfg.Prefix + path
 	}
 	return h.cfg.Prefix + path + "?" + query.Encode()
-}
-
-// home is the first page.
-func (h *Handler) home(context.Context, *http.Request) (title string, data any, err error) {
-	return "Overview", nil, nil
 }
 
 // streams reports whether a request is for a stream, which has no end by itself.

@@ -1,0 +1,110 @@
+package web
+
+import (
+	"math"
+	"time"
+
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/strategy"
+)
+
+// scaleWidth is how wide a picture is, in its own units.
+const scaleWidth = 1000
+
+// A bar is an interval on the scale from 0 to 1, which all bars share. X, Width and Tick are in units of the picture.
+type bar struct {
+	Name            string
+	Low, Mean, High float64
+	X, Width, Tick  float64
+	Outcomes        uint64
+	Sure            float64 // that it is the best
+	Leads           bool
+	Color           int
+}
+
+// newBar returns a bar. What is not between 0 and 1 is drawn at the edge.
+func newBar(name string, low, mean, high float64) bar {
+	at := func(x float64) float64 {
+		if math.IsNaN(x) {
+			return 0
+		}
+		return math.Round(scaleWidth * min(max(x, 0), 1))
+	}
+	return bar{Name: name, Low: low, Mean: mean, High: high, X: at(low), Width: max(at(high)-at(low), 4), Tick: min(max(at(mean)-3, 0), scaleWidth-6)}
+}
+
+// bars draws the arms of a report. sure are the probabilities that each is the best.
+func bars(arms []strategy.ArmReport, leading strategy.ArmID, sure []float64) (all []bar) {
+	for i, arm := range arms {
+		b := newBar(string(arm.Arm), arm.Low, arm.Mean, arm.High)
+		b.Outcomes, b.Sure, b.Leads, b.Color = arm.Outcomes, sure[i], arm.Arm == leading, i%colors
+		all = append(all, b)
+	}
+	return all
+}
+
+// sureOf returns how probable it is that each arm is the best. Rates whose distribution is no beta's are taken for the beta with their mean and
+// the width of their interval.
+func sureOf(arms []strategy.ArmReport) []float64 {
+	beliefs := make([]evidence.Beta, len(arms))
+	for i, arm := range arms {
+		beliefs[i] = likeBeta(arm)
+	}
+	return evidence.ProbBest(beliefs)
+}
+
+func likeBeta(arm strategy.ArmReport) evidence.Beta {
+	if arm.Belief.Strength == 0 {
+		return arm.Belief.Level
+	}
+	mean := min(max(arm.Mean, 1e-6), 1-1e-6)
+	const ninety = 2 * 1.6449 // standard deviations that a normal's interval of 90 % is wide
+	deviation := max((arm.High-arm.Low)/ninety, 1e-6)
+	strength := max(mean*(1-mean)/(deviation*deviation)-1, 1e-3)
+	return evidence.Beta{Alpha: strength * mean, Beta: strength * (1 - mean)}
+}
+
+const colors = 8 // of arms, in the style sheet
+
+// A column says how often each arm was chosen in a span of time. Parts are from the bottom up.
+type column struct {
+	Since time.Time
+	Of    int
+	X     float64
+	Width float64
+	Parts []part
+}
+
+type part struct {
+	Arm       string
+	Y, Height float64
+	Share     float64
+	Color     int
+}
+
+const (
+	mostColumns = 12
+	chartHeight = 200
+)
+
+// columns puts choices, the newest first, into columns of equal numbers of choices.
+func columns(choices []strategy.Choice, arms []strategy.ArmReport) (all []column) {
+	n := min(mostColumns, len(choices)/5)
+	for i := range n {
+		from, to := len(choices)*(n-1-i)/n, len(choices)*(n-i)/n
+		width := float64(scaleWidth) / float64(n)
+		c := column{Since: choices[to-1].At, Of: to - from, X: math.Round(float64(i) * width), Width: math.Round(width) - 6}
+		counts := make(map[strategy.ArmID]int)
+		for _, choice := range choices[from:to] {
+			counts[choice.Arm]++
+		}
+		y := float64(chartHeight)
+		for k, arm := range arms {
+			share := float64(counts[arm.Arm]) / float64(c.Of)
+			y -= share * chartHeight
+			c.Parts = append(c.Parts, part{string(arm.Arm), math.Round(y*10) / 10, math.Round(share*chartHeight*10) / 10, share, k % colors})
+		}
+		all = append(all, c)
+	}
+	return all
+}

@@ -1,0 +1,108 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/strategy"
+)
+
+// TestCurve ends where the confidence is, with evidence that fades, and with a history that is longer than what is drawn.
+func TestCurve(t *testing.T) {
+	for _, judgements := range []int{2, 30, mostPoints + 50} {
+		now := time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
+		clock := func() time.Time { return now }
+		st, err := memstore.New(memstore.Config{Now: clock, HistoryPerCell: 1000})
+		require.NoError(t, err)
+		m, err := learning.New(t.Context(), learning.Config{Store: st, Now: clock, HalfLife: 240 * time.Hour})
+		require.NoError(t, err)
+		_, err = m.Put(t.Context(), learning.Heuristic{ID: "rotate", Action: "Rotate the logs."})
+		require.NoError(t, err)
+		for i := range judgements {
+			now = now.Add(20 * time.Minute)
+			value := 1.0
+			if i%3 == 0 {
+				value = -1
+			}
+			_, err := m.Judge(t.Context(), learning.Judgement{Verdict: heed.Verdict{
+				HeuristicID: "rotate", Person: fmt.Sprint("p", i), EventID: fmt.Sprint("e", i), Value: value, At: now,
+			}})
+			require.NoError(t, err)
+		}
+		e, err := m.Explain(t.Context(), "rotate")
+		require.NoError(t, err)
+		points := strings.Fields(curveOf(&e, m.Config(), now).Points)
+		require.Len(t, points, min(judgements, mostPoints)+1)
+		var x, y, endX, endY float64
+		_, err = fmt.Sscanf(points[len(points)-2]+" "+points[len(points)-1], "%f,%f %f,%f", &x, &y, &endX, &endY)
+		require.NoError(t, err)
+		assert.InDelta(t, endY, y, 1.01, "%d judgements", judgements)
+		assert.Equal(t, []float64{scaleWidth, scaleWidth}, []float64{x, endX})
+	}
+}
+
+// TestColumns has each choice in one column, and each column full.
+func TestColumns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		arms := make([]strategy.ArmReport, rapid.IntRange(1, 10).Draw(t, "arms"))
+		for i := range arms {
+			arms[i].Arm = strategy.ArmID(fmt.Sprint("arm", i))
+		}
+		choices := make([]strategy.Choice, rapid.IntRange(0, 300).Draw(t, "choices"))
+		for i := range choices {
+			choices[i].Arm = arms[rapid.IntRange(0, len(arms)-1).Draw(t, "arm")].Arm
+		}
+		of := 0
+		for _, c := range columns(choices, arms) {
+			of += c.Of
+			var share, height float64
+			for _, p := range c.Parts {
+				share, height = share+p.Share, height+p.Height
+			}
+			if share < 0.999 || share > 1.001 || height < chartHeight-1 || height > chartHeight+1 || c.Of < 5 {
+				t.Fatalf("column of %d: shares %v, height %v", c.Of, share, height)
+			}
+		}
+		if of != len(choices) && len(choices) >= 5 {
+			t.Fatalf("%d choices of %d are drawn", of, len(choices))
+		}
+	})
+}
+
+// TestDifferences gives back both texts.
+func TestDifferences(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`([ab ]|c\n){0,30}`)
+		before, after := text.Draw(t, "before"), text.Draw(t, "after")
+		var was, is strings.Builder
+		for _, p := range differences(before, after) {
+			if !p.In {
+				was.WriteString(p.Text)
+			}
+			if !p.Out {
+				is.WriteString(p.Text)
+			}
+		}
+		if was.String() != before || is.String() != after {
+			t.Fatalf("%q and %q", was.String(), is.String())
+		}
+	})
+}
+
+func TestSay(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain text, ä 日本 😀": "plain text, ä 日本 😀", "a\u202eb": "a[U+202E]b", "zero\u200bwidth": "zero[U+200B]width", "a\x00b": "a[U+0000]b",
+		"\ufeffx": "[U+FEFF]x", "two\nlines\t": "two\nlines\t", "\u3164": "[U+3164]", "bad\xffbyte": "bad[U+FFFD]byte", "\u2066x": "[U+2066]x", "": "", "\U000e0041": "[U+E0041]",
+	} {
+		assert.Equal(t, want, say(text))
+	}
+}

@@ -1,0 +1,143 @@
+package web_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
+	"github.com/heedhq/heed/web"
+)
+
+type parrot struct{ text string }
+
+func (p parrot) Generate(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+	return decision.LLMResponse{Text: p.text, InputTokens: 100, OutputTokens: 10}, nil
+}
+
+// A world is an agent that has learned something, with the pages over it. Each text that people or models give comes from say.
+type world struct {
+	*testing.T
+	agent *loop.Agent
+	h     *web.Handler
+	now   time.Time
+	cfg   web.Config
+}
+
+func newWorld(t *testing.T, events int, say func(what string) string) *world {
+	t.Helper()
+	w := &world{T: t, now: start}
+	clock := func() time.Time { return w.now }
+	st, err := memstore.New(memstore.Config{Now: clock})
+	require.NoError(t, err)
+	live := &web.Live{}
+	w.agent, err = loop.New(t.Context(), loop.Config{
+		Store: st, Model: parrot{say("answer")}, Now: clock, Observer: live.Observe, Seed: rand.NewPCG(1, 2),
+		Lessons: loop.Lessons{
+			Arms:       []loop.Arm{{ID: say("small"), InputPrice: 1}, {ID: say("large"), InputPrice: 9}},
+			Heuristics: []learning.Heuristic{{ID: say("rotate"), Domain: say("servers"), Condition: say("the disk is full"), Action: say("Rotate the logs.")}},
+		},
+	})
+	require.NoError(t, err)
+	_, err = w.agent.Patterns().Define(t.Context(), patterns.Pattern{ID: patterns.PatternID(say("tests-first")), Content: say("write the tests first"), Tags: []string{say("tests")}})
+	require.NoError(t, err)
+	for i := range events {
+		w.now = w.now.Add(10 * time.Minute)
+		e := loop.Event{
+			ID: fmt.Sprint(say("event"), i), Text: say("the disk is full"), Domain: say("servers"), Item: say("ticket"), Context: say("night"), Person: say("ann"),
+			Session: fmt.Sprint(say("session"), i), Task: fmt.Sprint(say("task"), i),
+		}
+		answer, err := w.agent.Answer(t.Context(), e)
+		require.NoError(t, err)
+		good := answer.Plan.Arm.ID == say("large")
+		value := map[bool]float64{true: 1, false: -1}[good]
+		require.NoError(t, w.agent.React(t.Context(), answer.ID, loop.Reaction{Person: say("ann"), Channel: say("thumb"), Value: value}))
+		require.NoError(t, w.agent.Outcome(t.Context(), answer.ID, loop.Outcome{Success: &good, Ways: []patterns.PatternID{patterns.PatternID(say("tests-first"))}, Failure: say("failed")}))
+		_, err = w.agent.Learning().Judge(t.Context(), learning.Judgement{Verdict: heed.Verdict{
+			HeuristicID: say("rotate"), EventID: fmt.Sprint("other", i), Person: say("ann"), Value: value, At: w.now,
+		}})
+		require.NoError(t, err)
+	}
+	w.cfg = web.Config{Store: st, Agent: w.agent, Identify: byHeader, Now: clock, Live: live}
+	w.h, err = web.New(w.cfg)
+	require.NoError(t, err)
+	t.Cleanup(w.h.Close)
+	return w
+}
+
+func (w *world) get(path string, query ...string) string {
+	w.Helper()
+	answer := ask{method: "GET", path: address(path, query...), person: "kim"}.of(w.h)
+	require.Equal(w, http.StatusOK, answer.Code, path+plain(answer.Body.String()))
+	return answer.Body.String()
+}
+
+func same(text string) string { return text }
+
+func TestLearned(t *testing.T) {
+	w := newWorld(t, 60, same)
+	d, err := w.agent.Strategy().Distribution(t.Context(), "servers", "night")
+	require.NoError(t, err)
+	require.Equal(t, strategy.ArmID("large"), d.Leading)
+	segment := []string{"category", "servers", "context", "night"}
+	for _, path := range []string{"/", "/arms", "/segment"} {
+		page := plain(w.get(path, segment...))
+		assert.Regexp(t, `large leads, sure to \d+ %`, page, path)
+		assert.Contains(t, page, fmt.Sprintf("large leads%.3f", d.Arms[1].Mean), path)
+	}
+	page := w.get("/segment", segment...)
+	assert.Contains(t, plain(page), fmt.Sprintf("large %.3f %.3f %.3f", d.Arms[1].Mean, d.Arms[1].Low, d.Arms[1].High))
+	assert.Equal(t, 10*2, strings.Count(page, `<rect class="c`))
+	assert.Contains(t, page, "What it saved")
+	assert.Contains(t, plain(page), "53 choices cost")
+	assert.Contains(t, plain(w.get("/item", append(segment, "item", "ticket")...)), "thumb +1.00")
+	assert.Contains(t, plain(w.get("/heuristics", "q", "DISK logs")), "the disk is full → Rotate the logs.")
+	assert.Contains(t, plain(w.get("/heuristics", "q", "nothing like it")), "There is no such heuristic")
+	heuristic := w.get("/heuristic", "id", "rotate")
+	assert.Contains(t, plain(heuristic), "observations are kept")
+	assert.Regexp(t, regexp.MustCompile(`<polyline class="line" points="0,\d+ `), heuristic)
+	assert.Contains(t, plain(w.get("/ways")+w.get("/ways", "warned", "1")), "write the tests first")
+	assert.Contains(t, plain(w.get("/way", "id", "tests-first")), "helpful")
+	assert.Contains(t, plain(w.get("/answer", "id", "event59")), "the arm large was chosen for ticket")
+	answers := w.get("/answers")
+	next := regexp.MustCompile(`href="(/answers\?after=[^"]+)" rel="next"`).FindStringSubmatch(answers)
+	require.Len(t, next, 2)
+	older := ask{method: "GET", path: next[1], person: "kim"}.of(w.h).Body.String()
+	assert.Contains(t, older, "id=event34")
+	assert.NotContains(t, older, "id=event35")
+	for path, want := range map[string]int{
+		"/segment?context=none": 404, "/heuristic?id=none": 404, "/way?id=none": 404, "/answer?id=none": 404, "/answers?after=%00": 400,
+		"/arms?page=2": 404, "/segment?category=servers&context=night&page=9": 404, "/heuristics?page=2": 404, "/heuristic?id=rotate&page=99": 404, "/ways?page=7": 404,
+	} {
+		answer := ask{method: "GET", path: path, person: "kim"}.of(w.h)
+		assert.Equal(t, want, answer.Code, path+plain(answer.Body.String()))
+	}
+}
+
+// TestWithout has a handler beside the host, with no agent, and one without any part.
+func TestWithout(t *testing.T) {
+	w := newWorld(t, 3, same)
+	h, err := web.New(web.Config{Store: w.cfg.Store, Identify: byHeader, Now: w.cfg.Now})
+	require.NoError(t, err)
+	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/answer?id=event1", person: "kim"}.of(h).Code)
+	for _, path := range []string{"/inbox", "/rules", "/arms", "/heuristics", "/ways"} {
+		assert.GreaterOrEqual(t, ask{method: "GET", path: path, person: "kim"}.of(h).Code, 400, path)
+	}
+	page := ask{method: "GET", path: "/", person: "kim"}.of(h).Body.String()
+	assert.NotContains(t, page, "Inbox")
+	assert.Contains(t, page, "Audit")
+}

@@ -1,0 +1,79 @@
+package web
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/patterns"
+)
+
+// A homeData says in short what waits and what was learned.
+type homeData struct {
+	Has struct{ Rules, Arms, Heuristics, Ways bool }
+	// Waiting are proposals, and Unsettled corrections that a person has to resolve.
+	Waiting, Unsettled, Active int
+	Segments                   int
+	Leaders                    []segmentRow
+	Heuristics                 int
+	Ways, Warned               int
+}
+
+const mostLeaders = 3
+
+// home is the first page.
+func (h *Handler) home(ctx context.Context, r *http.Request) (string, any, error) {
+	const title = "Overview"
+	var d homeData
+	if err := d.readRules(ctx, h.cfg.Feedback); err != nil {
+		return title, nil, err
+	}
+	if h.learner() != nil {
+		_, arms, err := h.arms(ctx, r)
+		if err != nil {
+			return title, nil, err
+		}
+		page := arms.(listing[segmentRow])
+		d.Has.Arms, d.Segments, d.Leaders = true, page.Total, page.Rows[:min(len(page.Rows), mostLeaders)]
+	}
+	if h.cfg.Learning != nil {
+		d.Has.Heuristics = true
+		for _, err := range h.cfg.Learning.Heuristics(ctx) {
+			if err != nil {
+				return title, nil, err
+			}
+			d.Heuristics++
+		}
+	}
+	if h.cfg.Patterns != nil {
+		d.Has.Ways = true
+		all, err := h.cfg.Patterns.Standings(ctx, patterns.PatternQuery{})
+		if err != nil {
+			return title, nil, err
+		}
+		for i := range all {
+			if warned(&all[i]) {
+				d.Warned++
+			} else {
+				d.Ways++
+			}
+		}
+	}
+	return title, d, nil
+}
+
+func (d *homeData) readRules(ctx context.Context, f *feedback.Service) (err error) {
+	if f == nil {
+		return nil
+	}
+	d.Has.Rules = true
+	if _, d.Waiting, err = f.Rules().Proposals(ctx, feedback.ProposalQuery{Status: feedback.StatePending}, 1); err != nil {
+		return err
+	}
+	if _, d.Unsettled, err = f.List(ctx, feedback.Listing{Class: feedback.Ambiguous, Limit: 1}); err != nil {
+		return err
+	}
+	active, err := f.Rules().List(ctx, feedback.RuleQuery{Status: feedback.StateActive})
+	d.Active = len(active)
+	return err
+}

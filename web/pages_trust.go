@@ -1,0 +1,223 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/store"
+)
+
+// A trust is a heuristic with the interval of its confidence.
+type trust struct {
+	learning.Standing
+	Bar  bar
+	Held string // what holds the confidence; "" nothing does
+}
+
+func trustOf(e *learning.Explanation, cfg learning.Config) trust {
+	low, high := poolOf(e).posterior(e.Prior, cfg.AgreementMass).Interval(0.9)
+	low, high = held(e, low), held(e, high)
+	t := trust{Standing: e.Standing, Bar: newBar(e.Standing.Heuristic.ID, low, e.Standing.Confidence, high)}
+	switch of := e.Constraints.Range; {
+	case e.Constraints.Lock == learning.Locked:
+		t.Held = "locked"
+	case of.Floor == of.Ceiling && of.Ceiling > 0:
+		t.Held = "pinned"
+	case len(e.Limits) > 0:
+		t.Held = words(e.Limits[0])
+	}
+	return t
+}
+
+func (h *Handler) heuristics(ctx context.Context, r *http.Request) (string, any, error) {
+	const title = "Heuristics"
+	var all []learning.Heuristic
+	for one, err := range h.cfg.Learning.Heuristics(ctx) {
+		if err != nil {
+			return title, nil, err
+		}
+		all = append(all, one)
+	}
+	all = search(r, all, func(one learning.Heuristic) []string { return []string{one.ID, one.Domain, one.Condition, one.Action} })
+	page, err := cutOut(r, all)
+	if err != nil {
+		return title, nil, err
+	}
+	rows := make([]trust, 0, len(page.Rows))
+	for _, one := range page.Rows {
+		e, err := h.cfg.Learning.Explain(ctx, one.ID)
+		switch {
+		case err == nil:
+			rows = append(rows, trustOf(&e, h.cfg.Learning.Config()))
+		case !errors.Is(err, heed.ErrNotFound): // else it was deleted meanwhile
+			return title, nil, err
+		}
+	}
+	return title, listing[trust]{rows, page.From, page.Total, page.Page, page.Pages, page.Prev, page.Next, page.Search}, nil
+}
+
+// A heuristicData is a heuristic with its rise and fall.
+type heuristicData struct {
+	trust
+	Prior   evidence.Beta
+	Shares  []learning.Share
+	Curve   curve
+	History listing[evidence.Observation]
+	Kept    int
+	Limits  []string
+}
+
+func (h *Handler) heuristic(ctx context.Context, r *http.Request) (title string, _ any, err error) {
+	title = "Heuristic"
+	e, err := byID(ctx, r, h.cfg.Learning.Explain)
+	if err != nil {
+		return title, nil, err
+	}
+	d := heuristicData{trust: trustOf(&e, h.cfg.Learning.Config()), Prior: e.Prior, Shares: e.Shares, Curve: curveOf(&e, h.cfg.Learning.Config(), h.cfg.Now()), Kept: len(e.History)}
+	for _, limit := range e.Limits {
+		d.Limits = append(d.Limits, words(limit))
+	}
+	d.History, err = cutOut(r, e.History)
+	return title, d, err
+}
+
+// A waysData lists ways of working.
+type waysData struct {
+	listing[patterns.Standing]
+	Warned bool // they are warned of
+	Other  int  // of the others
+}
+
+func (h *Handler) ways(ctx context.Context, r *http.Request) (string, any, error) {
+	d := waysData{Warned: r.URL.Query().Get("warned") != ""}
+	title := "Ways of working"
+	if d.Warned {
+		title = "Warnings"
+	}
+	all, err := h.cfg.Patterns.Standings(ctx, patterns.PatternQuery{})
+	if err != nil {
+		return title, nil, err
+	}
+	of := len(all)
+	all = slices.DeleteFunc(all, func(s patterns.Standing) bool { return warned(&s) != d.Warned })
+	d.Other = of - len(all)
+	all = search(r, all, func(s patterns.Standing) []string {
+		return append([]string{string(s.Pattern.ID), s.Pattern.Content}, s.Pattern.Tags...)
+	})
+	slices.SortStableFunc(all, func(a, b patterns.Standing) int {
+		return cmp.Compare(b.Counts.Successes+b.Counts.Failures, a.Counts.Successes+a.Counts.Failures)
+	})
+	d.listing, err = cutOut(r, all)
+	return title, d, err
+}
+
+// warned reports whether prompts warn of a way of working.
+func warned(s *patterns.Standing) bool { return s.Pattern.Anti || s.State == patterns.Deprecated }
+
+// A wayData is a way of working with what it has earned.
+type wayData struct {
+	patterns.Standing
+	Warned      bool
+	Bar         bar
+	Gates       []string
+	Transitions []patterns.Transition
+}
+
+const mostTransitions = 100
+
+func (h *Handler) way(ctx context.Context, r *http.Request) (title string, _ any, err error) {
+	title = "Way of working"
+	s, err := byID(ctx, r, func(ctx context.Context, id string) (patterns.Standing, error) {
+		return h.cfg.Patterns.Standing(ctx, patterns.PatternID(id))
+	})
+	if err != nil {
+		return title, nil, err
+	}
+	low, high := evidence.Beta{Alpha: 1 + s.Helpful, Beta: 1 + s.Harmful}.Interval(0.9)
+	d := wayData{Standing: s, Warned: warned(&s), Bar: newBar(string(s.Pattern.ID), low, s.Rate, high)}
+	for _, gate := range s.Conditions {
+		d.Gates = append(d.Gates, gate.String())
+	}
+	for change, err := range h.cfg.Patterns.Transitions(ctx, patterns.HistoryQuery{About: string(s.Pattern.ID), Limit: mostTransitions}) {
+		if err != nil {
+			return title, nil, err
+		}
+		d.Transitions = append(d.Transitions, change)
+	}
+	return title, d, nil
+}
+
+// An answerRow is what a list says of an answer.
+type answerRow struct {
+	ID        string    `json:"id"`
+	Text      string    `json:"text"`
+	Person    string    `json:"person"`
+	Heuristic string    `json:"heuristic"`
+	At        time.Time `json:"at"`
+	Choice    *struct {
+		Arm string `json:"arm"`
+	} `json:"choice"`
+}
+
+// An answersData is a page of answers.
+type answersData struct {
+	Rows []answerRow
+	Next string
+	Late bool // it is not the first page
+}
+
+func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, error) {
+	const title = "Answers"
+	after := r.URL.Query().Get("after")
+	d := answersData{Late: after != ""}
+	last := ""
+	for record, err := range h.cfg.Store.Find(ctx, store.Query{Kind: h.cfg.Name + ".answer", After: after, Limit: perPage + 1}) {
+		if err != nil {
+			return title, nil, err
+		}
+		if len(d.Rows) == perPage {
+			d.Next = h.link("/answers", "after", last)
+			break
+		}
+		var row answerRow
+		body, err := record.Body.JSON()
+		if err == nil {
+			err = json.Unmarshal(body, &row)
+		}
+		if err != nil {
+			return title, nil, err
+		}
+		d.Rows, last = append(d.Rows, row), record.Place
+	}
+	return title, d, nil
+}
+
+// An answerData says why an answer was given.
+type answerData struct {
+	loop.Account
+	Tree loop.Branch
+}
+
+func (h *Handler) answer(ctx context.Context, r *http.Request) (title string, _ any, err error) {
+	title = "Answer"
+	account, err := byID(ctx, r, func(ctx context.Context, id string) (loop.Account, error) {
+		if h.cfg.Agent != nil {
+			return h.cfg.Agent.Explain(ctx, id)
+		}
+		return loop.Explain(ctx, loop.Config{Store: h.cfg.Store, Name: h.cfg.Name, Now: h.cfg.Now}, id)
+	})
+	if err != nil {
+		return title, nil, err
+	}
+	return title, answerData{account, account.Tree()}, nil
+}
