@@ -275,7 +275,7 @@ var fallibles = []fallible{
 	}},
 	{method: "Outcomes", call: func(w *workshop) (string, error) { return asText(w.Outcomes(ctx, itemI, 0)) }},
 	{method: "Replay", call: func(w *workshop) (string, error) {
-		log := slices.Clone(w.log)
+		log := slices.Clone(w.log[:len(w.log)*long(1, 2)/2])
 		for i := range log { // a life that the store knows nothing of
 			log[i].Payload = []byte(strings.NewReplacer("past", "then", "00000000-0000-0000-0000-0000000000", "00000000-0000-0000-0000-1111111111").Replace(string(log[i].Payload)))
 		}

@@ -172,8 +172,13 @@ func (m *twoLevel) predicted(arm int, old, now counts) {
 	// One may be below 0, by rounding, or as the weights of the outcomes became less alike.
 	successes, failures = max(successes, 0), max(failures, 0)
 	for j, s := range strengths {
-		p := (s*m.level(j, arm) + old.successes) / (s + n)
-		m.candidates[j].logs[arm] += successes*math.Log(max(p, leastShape)) + failures*math.Log(max(1-p, leastShape))
+		p, log := (s*m.level(j, arm)+old.successes)/(s+n), &m.candidates[j].logs[arm]
+		if successes > 0 {
+			*log += successes * math.Log(max(p, leastShape))
+		}
+		if failures > 0 { // most outcomes are one of the two
+			*log += failures * math.Log(max(1-p, leastShape))
+		}
 	}
 }
 

@@ -25,7 +25,7 @@ func tiny() []world {
 	rates := w.rates
 	w.rates = func(rng *rand.Rand) [][]float64 { return rates(rng)[:w.items] }
 	f := flat("flat", 2, 0.9, 0.1)
-	f.rounds, f.later, f.graded = 100, swapped, true
+	f.rounds, f.later, f.graded = 60, swapped, true
 	return []world{w, f}
 }
 
@@ -43,9 +43,9 @@ func TestStudy(t *testing.T) {
 			assert.Positive(t, rule.Mean, "%s in %s", rule.Name, r.World)
 		}
 	}
-	again, err := study(context.Background(), tiny(), 1, silent)
+	again, err := study(context.Background(), tiny()[:1], 1, silent)
 	require.NoError(t, err)
-	assert.Equal(t, results, again, "the same seed gives the same study")
+	assert.Equal(t, results[:1], again, "the same seed gives the same study")
 }
 
 // TestRegretIsWhatTheBestArmWouldHaveEarned plays rules whose regret is known beforehand.
