@@ -41,6 +41,7 @@ type commands struct {
 	Explain    explainCommand     `cmd:"" help:"Show why an answer of package loop was given, and what became of it."`
 	Traces     tracesCommand      `cmd:"" help:"Show how answers came about."`
 	MCP        mcpCommand         `cmd:"" name:"mcp" help:"Let the model of an MCP client, such as a desktop application, learn."`
+	Serve      serveCommand       `cmd:"" help:"Show all of this in pages, and serve an API for programs in other languages."`
 	Forget     forgetCommand      `cmd:"" help:"Take a person out of the store."`
 	Audit      auditCommand       `cmd:"" help:"List who changed something, when and why."`
 	Doctor     doctorCommand      `cmd:"" help:"Check the store: its file, tables, records and sweeps."`

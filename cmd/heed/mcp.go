@@ -80,18 +80,27 @@ func (cmd *mcpCommand) serve(s *session, st *opened) (err error) {
 	return nil // a signal is how clients end their servers
 }
 
-// agent makes the agent. The gate of rules stays as an application has left it.
 func (cmd *mcpCommand) agent(ctx context.Context, handle *sql.DB, st *opened) (*loop.Agent, error) {
 	c := loop.Config{DB: handle, Keep: cmd.Keep, Name: cmd.Agent, LessonsFile: cmd.Lessons, Observer: tellFailure}
-	rules, err := feedback.Open(ctx, feedback.Config{Store: st.store})
-	switch {
-	case err == nil:
-		c.Feedback = rules.Config()
-		c.Feedback.Store = nil // the agent's own, of the same database
-	case !errors.Is(err, heed.ErrNotFound):
+	var err error
+	if c.Feedback, err = keptRules(ctx, st); err != nil {
 		return nil, err
 	}
 	return loop.New(ctx, c)
+}
+
+// keptRules returns the configuration of the rules as an application has left it, so that their gate stays.
+func keptRules(ctx context.Context, st *opened) (feedback.Config, error) {
+	rules, err := feedback.Open(ctx, feedback.Config{Store: st.store})
+	if errors.Is(err, heed.ErrNotFound) {
+		return feedback.Config{}, nil
+	}
+	if err != nil {
+		return feedback.Config{}, err
+	}
+	cfg := rules.Config()
+	cfg.Store = nil // the agent's own, of the same database
+	return cfg, nil
 }
 
 // tellFailure tells whoever runs the server what it has not told its clients.

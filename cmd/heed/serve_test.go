@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"math/big"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// A server is a heed serve that runs.
+type server struct {
+	t        *testing.T
+	greeting greeting
+	process  *exec.Cmd
+	failures bytes.Buffer
+	client   *http.Client
+}
+
+// serving starts a command that serves, and waits until it says where.
+func serving(t *testing.T, env []string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, process: exec.Command(command, append([]string{"--json"}, args...)...), client: &http.Client{Timeout: time.Minute}}
+	s.process.Env, s.process.Stderr = environ(env...), &s.failures
+	out, err := s.process.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, s.process.Start())
+	watchdog := time.AfterFunc(time.Minute, func() { _ = s.process.Process.Kill() })
+	t.Cleanup(func() {
+		watchdog.Stop()
+		_ = s.process.Process.Kill() // if a test has failed
+		_ = s.process.Wait()
+	})
+	if err := json.NewDecoder(out).Decode(&s.greeting); err != nil {
+		_ = s.process.Wait()
+		require.NoError(t, err, s.failures.String())
+	}
+	return s
+}
+
+// end sends a signal, and wants the server to end well.
+func (s *server) end(signal os.Signal) {
+	s.t.Helper()
+	require.NoError(s.t, s.process.Process.Signal(signal))
+	require.NoError(s.t, s.process.Wait(), s.failures.String())
+	assert.Empty(s.t, s.failures.String())
+}
+
+// call sends a request with a token, and returns the status and the body.
+func (s *server) call(method, path, token, body string) (int, string) {
+	s.t.Helper()
+	r, err := http.NewRequestWithContext(s.t.Context(), method, s.greeting.URL+path, strings.NewReader(body))
+	require.NoError(s.t, err)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	got, err := s.client.Do(r)
+	require.NoError(s.t, err)
+	text, err := io.ReadAll(got.Body)
+	require.NoError(s.t, err)
+	require.NoError(s.t, got.Body.Close())
+	return got.StatusCode, string(text)
+}
+
+// A server beside an application shows what is there to those who have its link or its token, and to nobody else. A signal ends it.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", "127.0.0.1:0", "--as", "kim,lee", "--learner", "strategy")
+	require.Len(t, s.greeting.People, 2)
+	kim, lee := s.greeting.People[0], s.greeting.People[1]
+	assert.NotEqual(t, kim.Token, lee.Token)
+	for token, want := range map[string]int{
+		"": http.StatusUnauthorized, "x": http.StatusUnauthorized, kim.Token + "x": http.StatusUnauthorized, kim.Token: http.StatusOK, lee.Token: http.StatusOK,
+	} {
+		for _, path := range []string{"/v1/segments", "/"} {
+			status, _ := s.call(http.MethodGet, path, token, "")
+			assert.Equal(t, want, status, "%s by %q", path, token)
+		}
+	}
+	_, body := s.call(http.MethodGet, "/v1/segments", kim.Token, "")
+	assert.Contains(t, body, `"category":"correction"`)
+	status, _ := s.call(http.MethodPost, "/v1/answer", kim.Token, `{"text":"t"}`)
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+
+	jar, err := cookiejar.New(nil)
+	require.NoError(t, err)
+	browser := &server{t: t, greeting: s.greeting, client: &http.Client{Jar: jar}}
+	status, _ = browser.call(http.MethodGet, "/", "", "")
+	assert.Equal(t, http.StatusUnauthorized, status)
+	status, _ = browser.call(http.MethodGet, "/sign-in?token=x", "", "")
+	assert.Equal(t, http.StatusUnauthorized, status)
+	status, _ = browser.call(http.MethodGet, strings.TrimPrefix(kim.Link, s.greeting.URL), "", "")
+	assert.Equal(t, http.StatusOK, status, "the link leads to the first page")
+	status, _ = browser.call(http.MethodGet, "/v1/segments", "", "")
+	assert.Equal(t, http.StatusOK, status)
+	s.end(syscall.SIGTERM)
+}
+
+// An application in another language has the agent run in the server, with its lessons and its model.
+func TestServeRuns(t *testing.T) {
+	t.Parallel()
+	model := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer the-key" {
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		_, _ = io.WriteString(w, `{"model":"m","choices":[{"message":{"role":"assistant","content":"Rotate its logs."}}]}`)
+	}))
+	t.Cleanup(model.Close)
+	dir := t.TempDir()
+	lessons := filepath.Join(dir, "lessons.toml")
+	require.NoError(t, os.WriteFile(lessons, []byte("[[arms]]\nid = \"brief\"\nsystem = \"Answer in one sentence.\"\n"), 0o600))
+	args := []string{"--db", filepath.Join(dir, "new.db"), "serve", "--listen", "127.0.0.1:0", "--run", "--lessons", lessons}
+	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_API_KEY=the-key"}
+	s := serving(t, env, append(args, "--model", model.URL)...)
+	const token = "a-token-of-the-shop"
+	status, body := s.call(http.MethodPost, "/v1/answer", token, `{"id":"e1","text":"The disk is full."}`)
+	assert.Equal(t, http.StatusOK, status, body)
+	assert.Contains(t, body, `"text":"Rotate its logs."`)
+	assert.Contains(t, body, `"arm":"brief"`)
+	status, body = s.call(http.MethodPost, "/v1/react", token, `{"answer":"e1","value":1}`)
+	assert.Equal(t, http.StatusNoContent, status, body)
+	s.end(os.Interrupt)
+
+	again := serving(t, env, args...) // without a model
+	_, body = again.call(http.MethodGet, "/v1/explanation?answer=e1", token, "")
+	assert.Contains(t, body, `"worth":1`)
+	status, body = again.call(http.MethodPost, "/v1/answer", token, `{"text":"Another one."}`)
+	assert.Equal(t, http.StatusServiceUnavailable, status)
+	assert.Contains(t, body, "no model is configured")
+	again.end(os.Interrupt)
+}
+
+// HTTPS is served with the files that were given.
+func TestServeTLS(t *testing.T) {
+	t.Parallel()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	certFile, keyFile := filepath.Join(dir, "cert"), filepath.Join(dir, "key")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	s := serving(t, nil, "--db", sqliteFile(t), "serve", "--listen", ":0", "--tls-cert", certFile, "--tls-key", keyFile, "--learner", "strategy")
+	assert.True(t, strings.HasPrefix(s.greeting.URL, "https://localhost:"), s.greeting.URL)
+	roots := x509.NewCertPool()
+	parsed, err := x509.ParseCertificate(cert)
+	require.NoError(t, err)
+	roots.AddCert(parsed)
+	s.client.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}
+	status, _ := s.call(http.MethodGet, "/v1/segments", s.greeting.People[0].Token, "")
+	assert.Equal(t, http.StatusOK, status)
+	s.end(os.Interrupt)
+}
+
+// An address that others can reach, and flags that do not go together, are refused before anything is opened.
+func TestServeRefuses(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "new.db")
+	for wrong, want := range map[string]string{
+		"--listen 0.0.0.0:0":                      "other machines can reach",
+		"--listen :0":                             "other machines can reach",
+		"--listen 192.0.2.1:0":                    "other machines can reach",
+		"--listen nowhere":                        "--listen must be as",
+		"--tls-cert " + db:                        "no such file",
+		"--tls-cert serve.go":                     "need each other",
+		"--model http://localhost":                "are for --run",
+		"--run --model-name m":                    "are for --model",
+		"--run --keep 0s":                         "--keep must be above 0",
+		"--listen 127.0.0.1:0 --as=kim,,lee":      "must not name nobody",
+		"--listen 127.0.0.1:0 --tokens kim=short": "HEED_TOKENS must be as",
+		"--run --now 2026-01-01":                  "--now is for looking",
+	} {
+		r := call{args: append([]string{"--db", db, "serve"}, strings.Fields(wrong)...)}.run(t)
+		assert.Equal(t, misuse, r.code, "%s: %s", wrong, r.err)
+		assert.Contains(t, r.err, want, wrong)
+		assert.NoFileExists(t, db, wrong)
+	}
+}
