@@ -61,36 +61,44 @@ func taught() loop.Config {
 
 // TestTransports closes the loop with the SDK's own client, over each transport and with older and newer versions of the protocol.
 func TestTransports(t *testing.T) {
-	for _, version := range []string{oldest, older, newest} {
-		for name, join := range map[string]func(*testing.T) client{
-			"memory": func(t *testing.T) client {
-				agent, _ := looptest.New(t, taught())
-				return inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, version, nil)
-			},
-			"HTTP": func(t *testing.T) client {
-				agent, _ := looptest.New(t, taught())
-				_, join := overHTTP(t, mcp.Config{Agent: agent})
-				return join("of-ann", version, nil)
-			},
-			"stdio": func(t *testing.T) client {
-				self, err := os.Executable()
-				require.NoError(t, err)
-				command := exec.Command(self)
-				command.Env = append(os.Environ(), serveOverStdio+"=1")
-				command.Stderr = t.Output()
-				c, err := connect(t.Context(), &sdk.CommandTransport{Command: command}, version, nil)
-				require.NoError(t, err)
-				t.Cleanup(func() { require.NoError(t, c.Close()) })
-				return c
-			},
-		} {
-			t.Run(version+" over "+name, func(t *testing.T) {
-				c := join(t)
-				assert.Equal(t, version, c.InitializeResult().ProtocolVersion)
-				closesTheLoop(t, c)
-			})
-		}
+	ways := map[string]func(*testing.T, string) client{
+		"memory": func(t *testing.T, version string) client {
+			t.Helper()
+			agent, _ := looptest.New(t, taught())
+			return inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, version, nil)
+		},
+		"HTTP": func(t *testing.T, version string) client {
+			t.Helper()
+			agent, _ := looptest.New(t, taught())
+			_, join := overHTTP(t, mcp.Config{Agent: agent})
+			return join("of-ann", version, nil)
+		},
+		"stdio": overStdio,
 	}
+	for _, tt := range [][2]string{
+		{"memory", oldest}, {"memory", newest}, {"HTTP", older}, {"HTTP", newest}, {"stdio", older}, {"stdio", newest},
+	} {
+		t.Run(tt[0]+" "+tt[1], func(t *testing.T) {
+			t.Parallel()
+			c := ways[tt[0]](t, tt[1])
+			assert.Equal(t, tt[1], c.InitializeResult().ProtocolVersion)
+			closesTheLoop(t, c)
+		})
+	}
+}
+
+// overStdio starts a process and speaks to it.
+func overStdio(t *testing.T, version string) client {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	command := exec.Command(self)
+	command.Env = append(os.Environ(), serveOverStdio+"=1")
+	command.Stderr = t.Output()
+	c, err := connect(t.Context(), &sdk.CommandTransport{Command: command}, version, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
 }
 
 func closesTheLoop(t *testing.T, c client) {
