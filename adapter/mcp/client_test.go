@@ -115,6 +115,7 @@ func (c client) resource(t *testing.T, name string) arguments {
 	require.NoError(t, err)
 	require.Len(t, result.Contents, 1)
 	require.Equal(t, "application/json", result.Contents[0].MIMEType)
+	require.Equal(t, sdk.Cacheable{CacheScope: "private"}, result.Cacheable)
 	var out arguments
 	require.NoError(t, json.Unmarshal([]byte(result.Contents[0].Text), &out))
 	return out

@@ -17,7 +17,6 @@
 package mcp
 
 import (
-	"context"
 	"crypto/rand"
 	"runtime/debug"
 	"time"
@@ -40,8 +39,8 @@ type Config struct {
 	Now func() time.Time
 }
 
-// instructions tell the client's model how to use the tools.
-const instructions = `heed learns from what becomes of your answers. For each message of the user:
+// Instructions tell the client's model how to use the tools. The server of [New] gives them to each client.
+const Instructions = `heed learns from what becomes of your answers. For each message of the user:
 1. Call prepare with the user's own words. If ready is true, give the user the text as it is, and go on with 4.
 2. Otherwise follow system, and answer prompt in place of the user's message.
 3. Call answered with the id and your whole answer, before anything else is said.
@@ -58,32 +57,37 @@ type server struct {
 	plans  plans
 }
 
-// New returns a server, which starts with its Run or behind a [Handler]. All faults of the configuration come joined, each a
-// [*heed.ConfigError].
+// New returns a server, which starts with its Run or behind a [Handler]. A fault of the configuration is a [*heed.ConfigError].
 func New(cfg Config) (*sdk.Server, error) {
+	served := sdk.NewServer(&sdk.Implementation{Name: "heed", Title: "heed", Version: version()}, &sdk.ServerOptions{
+		Instructions: Instructions, Capabilities: &sdk.ServerCapabilities{},
+	})
+	if err := Add(served, cfg); err != nil {
+		return nil, err
+	}
+	return served, nil
+}
+
+// Add adds heed's tools and resources to a server that has others. They replace those of their names. Give [Instructions] to the server's clients. A
+// fault of the configuration is a [*heed.ConfigError], and adds nothing.
+func Add(to *sdk.Server, cfg Config) error {
 	if cfg.Agent == nil {
-		return nil, &heed.ConfigError{Field: "Agent", Reason: "must be set"}
+		return &heed.ConfigError{Field: "Agent", Reason: "must be set"}
 	}
 	if evidence.CheckText("", cfg.Person) != nil {
-		return nil, &heed.ConfigError{Field: "Person", Value: cfg.Person, Reason: "must be valid UTF-8 without NUL, of at most 1024 bytes"}
+		return &heed.ConfigError{Field: "Person", Value: cfg.Person, Reason: "must be valid UTF-8 without NUL, of at most 1024 bytes"}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock
 	}
 	s := &server{agent: cfg.Agent, person: cfg.Person, now: cfg.Now, key: make([]byte, 32)}
 	if _, err := rand.Read(s.key); err != nil {
-		return nil, err
+		return err
 	}
-	served := sdk.NewServer(&sdk.Implementation{Name: "heed", Title: "heed", Version: version()}, &sdk.ServerOptions{
-		Instructions: instructions,
-		Capabilities: &sdk.ServerCapabilities{},
-		// What is read here changes, and is for one person.
-		SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) { c.TTLMs, c.CacheScope = 0, "private" },
-	})
-	s.addTools(served)
-	s.addReview(served)
-	s.addResources(served)
-	return served, nil
+	s.addTools(to)
+	s.addReview(to)
+	s.addResources(to)
+	return nil
 }
 
 func version() string {

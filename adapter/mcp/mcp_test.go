@@ -315,6 +315,29 @@ func TestPartsThatAreLeftOut(t *testing.T) {
 	assert.ErrorContains(t, err, "without feedback")
 }
 
+// TestAServerThatHasTools of its own: heed's come beside them.
+func TestAServerThatHasTools(t *testing.T) {
+	agent, _ := looptest.New(t, taught())
+	server := sdk.NewServer(&sdk.Implementation{Name: "greeter", Version: "v1.0.0"}, nil)
+	type name struct {
+		Name string `json:"name"`
+	}
+	sdk.AddTool(server, &sdk.Tool{Name: "greet"}, func(_ context.Context, _ *sdk.CallToolRequest, in name) (*sdk.CallToolResult, name, error) {
+		return nil, name{"Hi " + in.Name}, nil
+	})
+	require.NoError(t, mcp.Add(server, mcp.Config{Agent: agent, Person: "ann"}))
+	require.Error(t, mcp.Add(server, mcp.Config{}))
+	there, here := sdk.NewInMemoryTransports()
+	served, err := server.Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	c, err := connect(t.Context(), here, newest, nil)
+	require.NoError(t, err)
+	assert.Equal(t, arguments{"name": "Hi you"}, c.must(t, "greet", arguments{"name": "you"}))
+	assert.Equal(t, "Renew it.", c.must(t, "prepare", arguments{"text": "A certificate has expired."})["text"])
+	require.NoError(t, c.Close())
+	require.NoError(t, served.Wait())
+}
+
 func TestNewRefusesAFaultyConfiguration(t *testing.T) {
 	agent, _ := looptest.New(t, loop.Config{})
 	for field, cfg := range map[string]mcp.Config{"Agent": {}, "Person": {Agent: agent, Person: "a\x00"}} {

@@ -29,7 +29,10 @@ func (s *server) addResources(to *sdk.Server) {
 				if err != nil {
 					return nil, err
 				}
-				return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}}}, nil
+				return &sdk.ReadResourceResult{
+					Contents:  []*sdk.ResourceContents{{URI: uri, MIMEType: "application/json", Text: string(text)}},
+					Cacheable: sdk.Cacheable{CacheScope: "private"}, // it changes, and the person may be one of several
+				}, nil
 			})
 	}
 	add("rules", "Rules", "The rules that hold for this agent: people approved them.", s.activeRules)

@@ -33,16 +33,29 @@ type block struct {
 //   - All code is as gofmt has it.
 //   - A block that begins with "package main" is a program. It is built with the adapter's module and run, and has to print the block of text
 //     behind it. There is at least one.
-//   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, which stand in a program in their order, one behind the other.
-//     There is one.
+//   - Any other block stands in a program, or in a test file of the working directory, which is compiled: its lines in their order, one behind the
+//     other, without regard to indentation.
+//   - The block behind the line <!-- wiring --> has at most [MostWiring] lines, and stands in a program. There is one.
 func Page(t *testing.T, page string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := ""
+	for _, file := range files {
+		code, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests += "\n" + flat(string(code))
+	}
 	all := blocks(text)
-	for _, fault := range faults(all) {
+	for _, fault := range faults(all, tests) {
 		t.Errorf("%s: %s", page, fault)
 	}
 	for _, b := range all {
@@ -64,8 +77,8 @@ func (b *block) program() bool { return strings.HasPrefix(b.code, "package main\
 // flat is the code without indentation.
 func flat(code string) string { return blanks.ReplaceAllString(code, "") }
 
-// faults returns what is wrong with the blocks as they stand.
-func faults(all []block) (found []string) {
+// faults returns what is wrong with the blocks as they stand. tests is the flat code of the tests beside the programs.
+func faults(all []block, tests string) (found []string) {
 	programs, wirings := "", 0
 	for i := range all {
 		formatted, err := format.Source([]byte(all[i].code))
@@ -77,14 +90,18 @@ func faults(all []block) (found []string) {
 		}
 	}
 	for i := range all {
+		in := "\n" + flat(all[i].code)
 		if !all[i].wiring {
+			if !strings.Contains(programs, in) && !strings.Contains(tests, in) {
+				found = append(found, "nothing compiles:\n"+all[i].code)
+			}
 			continue
 		}
 		wirings++
 		if strings.Count(all[i].code, "\n") > MostWiring {
 			found = append(found, "the wiring has too many lines:\n"+all[i].code)
 		}
-		if !strings.Contains(programs, "\n"+flat(all[i].code)) {
+		if !strings.Contains(programs, in) {
 			found = append(found, "no program has the wiring:\n"+all[i].code)
 		}
 	}

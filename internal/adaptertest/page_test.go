@@ -15,15 +15,16 @@ func TestFaultsOfPages(t *testing.T) {
 	)
 	long, lines := strings.Repeat("println(1)\n", MostWiring+1), strings.Repeat("\tprintln(1)\n", MostWiring+1)
 	for name, tt := range map[string]struct{ page, want string }{
-		"all is well":    {wiring + program, ""},
-		"no program":     {"```go\nx := 1\n```\n" + wiring, "no program has the wiring"},
+		"all is well":    {wiring + program + "```go\nx := 2\n```\n```go\nprintln(2)\n```\n", ""},
+		"not compiled":   {wiring + program + "```go\nx := 3\n```\n", "nothing compiles"},
+		"no program":     {"```go\nx := 2\n```\n" + wiring, "no program has the wiring"},
 		"no wiring":      {program, "one block behind"},
 		"two wirings":    {wiring + wiring + program, "one block behind"},
 		"another wiring": {strings.Replace(wiring, "2", "3", 1) + program, "no program has the wiring"},
 		"a long wiring":  {"<!-- wiring -->\n```go\n" + long + "```\n```go\npackage main\n\nfunc main() {\n" + lines + "}\n```\n", "too many lines"},
 		"no gofmt":       {wiring + program + "```go\nx  := 1\n```\n", "is not as gofmt has it"},
 	} {
-		found := faults(blocks([]byte(tt.page)))
+		found := faults(blocks([]byte(tt.page)), "\nx := 2\n")
 		if tt.want == "" {
 			assert.Empty(t, found, name)
 			continue
