@@ -123,7 +123,7 @@ func TestAWordingThatComesBackGoesOn(t *testing.T) {
 		turn(fmt.Sprint("last ", i))
 	}
 	assert.InDelta(t, praised, turn("ten").Confidence, 1e-12, "no other wording has taken its evidence along")
-	assert.NotEqual(t, now.Heuristic.Edition, uint64(0))
+	assert.NotZero(t, now.Heuristic.Edition)
 	damaged, err := f.Damaged(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, damaged)

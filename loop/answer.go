@@ -86,7 +86,8 @@ func (a *Agent) Answered(ctx context.Context, p Plan, r Reply) (Answer, error) {
 	}
 	if before.Revision > 0 {
 		a.repeat(&p, &before.Value)
-		return p.answer(), nil
+		answer, err := a.checked(ctx, &p)
+		return answer, wrap("answered", err)
 	}
 	p.took = r.Latency
 	answer, err := a.decide(ctx, &p, &call{model: given{r}})

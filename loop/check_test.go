@@ -64,9 +64,11 @@ func TestRulesAreEnforced(t *testing.T) {
 	assert.False(t, plan.Ready, "nor does it in Prepare")
 	plan, err = w.Prepare(ctx, loop.Event{ID: "p", Text: "What then?"})
 	require.NoError(t, err)
-	answer, err = w.Answered(ctx, plan, loop.Reply{Text: "sudo rotate"})
-	require.NoError(t, err)
-	assert.ElementsMatch(t, []string{"Never use sudo", "Ask the team first"}, broken(answer.Violations))
+	for range 2 { // the second time it is the answer that it has
+		answer, err = w.Answered(ctx, plan, loop.Reply{Text: "sudo rotate"})
+		require.NoError(t, err)
+		assert.ElementsMatch(t, []string{"Never use sudo", "Ask the team first"}, broken(answer.Violations))
+	}
 
 	call := loop.ToolResult{ID: "c", Name: "shell", Before: true, Input: "rm -rf /"}
 	for range 2 {

@@ -231,3 +231,17 @@ func TestNamesAreRefusedAtOnce(t *testing.T) {
 	require.NoError(t, named.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
 	require.NoError(t, named.Undo(ctx, id, "ann"))
 }
+
+// TestAnExpectedOutcomeFromNowhere: an event without a session shows how an earlier answer turned out.
+func TestAnExpectedOutcomeFromNowhere(t *testing.T) {
+	w := newWorld(t, loop.Config{
+		Learning: learning.Config{Expectations: []learning.Expectation{{Trigger: "disk", Outcome: "has room again", Timeout: time.Hour}}},
+		Lessons:  loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	})
+	require.Equal(t, rotate, w.answer(loop.Event{ID: "e", Text: full}).Text)
+	before := w.confidence("rotate")
+	w.clock.Advance(time.Minute)
+	answer := w.answer(loop.Event{Text: "db-1 has room again"})
+	assert.Len(t, answer.Plan.Heard, 1)
+	assert.Greater(t, w.confidence("rotate"), before)
+}

@@ -252,6 +252,9 @@ func (a *Account) trust() Branch {
 	}
 	now := Branch{Text: fmt.Sprintf("its confidence is %.2f now, after %s: %d ended well and %d badly",
 		bar(t.Standing.Confidence), counted(t.Standing.Fires, "answer"), t.Standing.Successes, t.Standing.Failures)}
+	if t.Standing.Heuristic.Since.After(a.At) {
+		now.add("it says something else since, or has done so: the confidence is that of its wording now")
+	}
 	now.add(fmt.Sprintf("it began with %.2f for and %.2f against", t.Prior.Alpha, t.Prior.Beta))
 	for _, s := range t.Shares {
 		now.add(fmt.Sprintf("%s: %.2f for, %.2f against, %s", cmp.Or(s.Channel, "what was seen or said"), s.For, s.Against, counted(s.Count, "signal")))

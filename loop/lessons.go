@@ -278,13 +278,40 @@ func (a *Agent) miss(ctx context.Context, taught *Taught, missing []missing, onl
 	return nil
 }
 
-// takeOut removes a note, or what a heuristic says. The heuristic itself stays, for what is told later of its answers.
+// takeOut removes a note, or what a heuristic says. The heuristic itself stays, for what is told later of its answers. If another process is
+// quicker, it looks again at what is stored.
 func (a *Agent) takeOut(ctx context.Context, m missing) error {
+	first := true
+	return records.Retry(ctx, func() (err error) {
+		if !first {
+			err = a.reread(ctx, &m)
+		}
+		first = false
+		switch {
+		case errors.Is(err, heed.ErrNotFound):
+			return nil
+		case err != nil:
+			return err
+		case m.note.Revision > 0:
+			return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)}})
+		case m.heuristic.Action == "":
+			return nil
+		}
+		gone := m.heuristic
+		gone.Action = ""
+		_, err = a.learning.Restart(ctx, gone, a.cfg.Name, "it is no lesson any more")
+		return err
+	})
+}
+
+// reread reads what is missing anew, or returns [heed.ErrNotFound].
+func (a *Agent) reread(ctx context.Context, m *missing) (err error) {
 	if m.note.Revision > 0 {
-		return a.alone(ctx, nil, store.Batch{Records: []store.Record{a.notes.Removal(m.note.ID, m.note.Revision)}})
+		m.note, err = a.notes.Get(ctx, a.cfg.Store, m.note.ID)
+		return err
 	}
-	m.heuristic.Action = ""
-	_, err := a.learning.Restart(ctx, m.heuristic, a.cfg.Name, "it is no lesson any more")
+	standing, err := a.learning.Standing(ctx, m.heuristic.ID)
+	m.heuristic = standing.Heuristic
 	return err
 }
 

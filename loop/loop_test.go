@@ -516,11 +516,16 @@ func TestALessonThatChangedEarnsItsTrustAnew(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, loop.Taught{Changed: 1, Missing: []string{"note n"}}, taught)
 	assert.InDelta(t, trust, w.confidence("rotate"), 1e-9, "it says the same")
+	assert.NotContains(t, account.String(), "it says something else")
+	w.clock.Advance(time.Second)
 	lessons.Heuristics[0].Domain, lessons.Heuristics[0].Action = "", "Run rm -rf on the whole tree."
 	taught, err = w.Teach(ctx, lessons)
 	require.NoError(t, err)
 	assert.Equal(t, loop.Taught{Changed: 1, Restarted: []string{"rotate"}, Missing: []string{"note n"}}, taught)
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
+	account, err = w.Explain(ctx, answer.ID)
+	require.NoError(t, err)
+	assert.Contains(t, account.String(), "it says something else since")
 	w.clock.Advance(time.Second)
 	require.NoError(t, w.React(ctx, answer.ID, loop.Reaction{Person: "ann", Value: 1}))
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9, "a thumb for the old text")
@@ -587,6 +592,11 @@ func TestProcessesTeachTheSameAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	assert.InDelta(t, 0.3, w.confidence("rotate"), 1e-9)
+	require.NoError(t, second(w.Teach(ctx, loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "Room 3."}}})))
+	for _, agent := range []*loop.Agent{w.Agent, other} {
+		all.Go(func() { assert.NoError(t, second(agent.Teach(ctx, loop.Lessons{Only: true}))) })
+	}
+	all.Wait()
 }
 
 func TestNotesAreUsedAsTheArmSays(t *testing.T) {

@@ -505,7 +505,8 @@ func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) (err error)
 
 // hear hears an event's own text.
 func (a *Agent) hear(ctx context.Context, e *Event) ([]learning.Change, error) {
-	if a.frozen.Load() || e.Session == "" && e.Person == "" && e.Stream == "" {
+	nowhere := e.Session == "" && e.Person == "" && e.Stream == "" // it can then only show an outcome that is expected
+	if a.frozen.Load() || nowhere && len(a.cfg.Learning.Expectations) == 0 {
 		return nil, nil
 	}
 	return a.heard(ctx, learning.Message{
