@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/assert"
@@ -92,6 +94,38 @@ func configured(t *testing.T) []string {
 	return file.Servers["heed"].Args
 }
 
+// bearer sends a token with each request.
+type bearer string
+
+func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Authorization", "Bearer "+string(b))
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestMCPOverHTTP serves each person by their token, until a signal comes, also where a client waits for news.
+func TestMCPOverHTTP(t *testing.T) {
+	t.Parallel()
+	s := serving(t, nil, "--db", filepath.Join(t.TempDir(), "heed.db"), "mcp", "--http", "127.0.0.1:0", "--as", "ann,bob")
+	require.Len(t, s.greeting.People, 2)
+	status, _ := s.call(http.MethodPost, "/", "", "{}")
+	assert.Equal(t, http.StatusUnauthorized, status)
+	for i, version := range []string{"2025-11-25", "2026-07-28"} {
+		client := sdk.NewClient(&sdk.Implementation{Name: "desk", Version: "1"}, nil)
+		session, err := client.Connect(t.Context(), &sdk.StreamableClientTransport{
+			Endpoint: s.greeting.URL, HTTPClient: &http.Client{Transport: bearer(s.greeting.People[i].Token)}, MaxRetries: -1,
+		}, &sdk.ClientSessionOptions{ProtocolVersion: version})
+		require.NoError(t, err)
+		d := desk{t, s.process, session}
+		id := d.do("prepare", map[string]any{"text": "The disk of db-1 is full."})["id"]
+		d.do("answered", map[string]any{"id": id, "text": "Rotate its logs."})
+		d.do("propose", map[string]any{"text": "Name the server of " + s.greeting.People[i].Person + ".", "reason": "x"})
+	}
+	began := time.Now()
+	s.end(syscall.SIGTERM)
+	assert.Less(t, time.Since(began), shutdownTime/2, "an open stream holds up nothing")
+}
+
 // TestMCPLeavesTheGate of rules as the application has it.
 func TestMCPLeavesTheGate(t *testing.T) {
 	t.Parallel()
@@ -113,6 +147,10 @@ func TestMCPMisused(t *testing.T) {
 		"--keep must":          {"--db", db, "mcp", "--keep", "0s"},
 		"--agent must":         {"--db", db, "mcp", "--agent", ""},
 		"which store":          {"mcp"},
+		"are for --http":       {"--db", db, "mcp", "--as", "ann,bob"},
+		"--tokens, and":        {"--db", db, "mcp", "--tokens", "ann=0123456789abcdef"},
+		"--http must":          {"--db", db, "mcp", "--http", "0.0.0.0:0"},
+		"HEED_TOKENS must":     {"--db", db, "mcp", "--http", "127.0.0.1:0", "--tokens", "ann=short"},
 	} {
 		assertFails(t, call{args: args}.run(t), misuse, says)
 	}

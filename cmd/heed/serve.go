@@ -212,6 +212,11 @@ func (l *listening) serve(s *session, cfg web.Config, what string) error {
 	if err := s.answer(door.greeting(what), func(p *printer) { door.greet(p, what) }); err != nil {
 		return err
 	}
+	return l.until(s.ctx, at, server)
+}
+
+// until serves until the context ends.
+func (l *listening) until(ctx context.Context, at net.Listener, server *http.Server) error {
 	ended := make(chan error, 1)
 	go func() {
 		if l.TLSCert != "" {
@@ -223,11 +228,11 @@ func (l *listening) serve(s *session, cfg web.Config, what string) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-s.ctx.Done():
+	case <-ctx.Done():
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), shutdownTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
 	defer cancel()
-	err = server.Shutdown(ctx)
+	err := server.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = server.Close() // whoever is still waiting has had their time
 	}

@@ -85,7 +85,7 @@ type greeting struct {
 
 type invited struct {
 	Person string `json:"person"`
-	Link   string `json:"link"`
+	Link   string `json:"link,omitempty"` // to pages
 	Token  string `json:"token"`
 }
 
