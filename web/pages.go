@@ -55,14 +55,14 @@ func asset(w http.ResponseWriter, r *http.Request) bool {
 
 // A view is what the frame of each page needs. Data is what the page itself shows.
 type view struct {
-	Title  string
-	Here   string // the path of the entry in the menu that is marked
-	Person string // "" if nobody is known
-	Menu   []entry
-	Prefix string
-	Assets string // the edition of the files
-	Follow bool   // the page follows what happens
-	Notice string // what was just done
+	Title   string
+	Here    string // the path of the entry in the menu that is marked
+	Person  string // "" if nobody is known
+	Menu    []entry
+	Prefix  string
+	Assets  string // the edition of the files
+	Version string // of what the page shows, for it to follow what happens; "" it does not
+	Notice  string // what was just done
 	// Problem says why what was sent is refused, and Typed is what it was.
 	Problem string
 	Typed   url.Values
@@ -98,6 +98,7 @@ func (h *Handler) pages() {
 	if h.cfg.Feedback != nil {
 		h.reviews()
 	}
+	h.mux.HandleFunc("GET /live", h.live)
 	h.choosing()
 	if h.cfg.Learning != nil {
 		h.show("/heuristics", "/heuristics", "heuristics", h.heuristics)
@@ -117,12 +118,16 @@ func (h *Handler) pages() {
 // show registers a page that is read. here is the entry in the menu that it belongs to.
 func (h *Handler) show(path, here, name string, read page) {
 	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		version, live := h.version(r.Context()) // before the page is read: what changes meanwhile is told
+		if live != nil {
+			version = ""
+		}
 		title, data, err := read(r.Context(), r)
 		if err != nil {
 			h.fail(w, r, title, err)
 			return
 		}
-		h.render(w, r, http.StatusOK, name, view{Title: title, Here: here, Follow: true, Notice: notices[r.URL.Query().Get("done")], Data: data})
+		h.render(w, r, http.StatusOK, name, view{Title: title, Here: here, Version: version, Notice: notices[r.URL.Query().Get("done")], Data: data})
 	})
 }
 
@@ -219,6 +224,3 @@ func (h *Handler) link(path string, pairs ...string) string {
 	}
 	return h.cfg.Prefix + path + "?" + query.Encode()
 }
-
-// streams reports whether a request is for a stream, which has no end by itself.
-func streams(r *http.Request) bool { return r.URL.Path == "/live" }

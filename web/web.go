@@ -75,6 +75,7 @@ type Handler struct {
 	mux   *http.ServeMux
 	cross *http.CrossOriginProtection
 	watch *watch.Watch
+	pulse pulse
 
 	closed chan struct{}
 	close  sync.Once
