@@ -131,17 +131,7 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	if err := l.count(e); err != nil {
 		return Change{}, err
 	}
-	said := e.counted
-	if heuristic == nil {
-		said = &evidence.Observation{Session: f.Session, At: f.At}
-	}
-	if said != nil {
-		row.Number, row.Live, row.At = before.Value.Number+1, append(row.Live, click{s.Target, f.verdict(), s.worth(), *said}), m.orNow(time.Time{})
-		l.batch.Records = append(l.batch.Records, m.kinds.clicks.Record(row, before.Revision))
-	} else if before.Revision == 0 { // it does not count, and is known
-		row.At = m.orNow(time.Time{})
-		l.batch.Records = append(l.batch.Records, m.kinds.clicks.Record(row, 0))
-	}
+	l.keepClick(e, row, &before, &f)
 	if heuristic != nil && s.worth() > 0 {
 		heuristic.ignores = 0
 	}
@@ -153,6 +143,21 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 		return Change{}, err
 	}
 	return changes[0], nil
+}
+
+// keepClick writes what the person has said of the answer. What does not count is only known from then on.
+func (l *ledger) keepClick(e *entry, row clicked, before *records.Kept[clicked], f *Judgement) {
+	said := e.counted
+	if f.HeuristicID == "" {
+		said = &evidence.Observation{Session: f.Session, At: f.At}
+	}
+	switch row.At = l.m.orNow(time.Time{}); {
+	case said != nil:
+		row.Number, row.Live = before.Value.Number+1, append(row.Live, click{e.signal.Target, f.verdict(), e.signal.worth(), *said})
+	case before.Revision > 0:
+		return
+	}
+	l.batch.Records = append(l.batch.Records, l.m.kinds.clicks.Record(row, before.Revision))
 }
 
 // replace lets a judgement take the place of the person's earlier ones, and adds to row those that it leaves. It reports false if one of
