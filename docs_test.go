@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// The Go code in README.md and docs/*.md is compiled, and programs are run. The page of an adapter, docs/X.md of adapter/X/go.mod, is left to a test in the
-// adapter's module: see internal/adaptertest.
+// The Go code in README.md and docs/*.md is compiled, and programs are run. The page of an adapter, docs/X.md of adapter/X, is left to a test of the
+// adapter: see internal/adaptertest.
 //
 //   - A block that begins with "package main" is a program. The block of text behind it, if there is one, is its output.
 //   - Any other block is declarations, or statements of a function that returns an error. It has no imports: each name
@@ -75,15 +75,15 @@ func blocks(t *testing.T) (all []block) {
 	return all
 }
 
-// pagesOfAdapters returns the pages of the modules below adapter/.
+// pagesOfAdapters returns the pages of the adapters.
 func pagesOfAdapters(t *testing.T) (pages []string) {
 	t.Helper()
-	mods, err := filepath.Glob("adapter/*/go.mod")
+	adapters, err := os.ReadDir("adapter")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, mod := range mods {
-		pages = append(pages, "docs/"+path.Base(path.Dir(filepath.ToSlash(mod)))+".md")
+	for _, adapter := range adapters {
+		pages = append(pages, "docs/"+adapter.Name()+".md")
 	}
 	return pages
 }

@@ -1,0 +1,209 @@
+package scores
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/faults"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/loop"
+)
+
+// LangfuseConfig configures a [Langfuse].
+type LangfuseConfig struct {
+	Taker *Taker // must be set
+	// BaseURL is the address before "/api/public". "" means "https://cloud.langfuse.com".
+	BaseURL              string
+	PublicKey, SecretKey string // of the project; must be set
+	// Answer returns the id of the answer that a score is about, or "" for none. nil means that the trace has the id of the answer.
+	Answer func(Anchor) string
+	// Trace is the reverse of Answer, for Send. nil means the id of the answer.
+	Trace func(answer string) string
+	// Name is what a score is called that Send sends. "" means "heed". It must not be among the Meanings of the Taker.
+	Name string
+	// Since is from when on the first poll reads. The zero time means a day ago.
+	Since time.Time
+	// Overlap is how far back each poll reads again, for scores that arrived late or were changed. 0 means an hour.
+	Overlap time.Duration
+	// HTTPClient sends the requests. nil means a client with a timeout of 30 s. Redirects are not followed.
+	HTTPClient *http.Client
+}
+
+// A Langfuse reads the scores of a project in Langfuse, and sends what became of answers there. It is safe for concurrent use by multiple
+// goroutines and processes. It is a [heed.Sweeper], whose sweep polls.
+//
+// It uses GET /api/public/v3/scores, of Langfuse 3.179.0 and later, and POST /api/public/scores. Langfuse has no webhook for scores.
+type Langfuse struct {
+	service
+	cfg LangfuseConfig
+}
+
+// NewLangfuse returns a Langfuse; or all faults of its configuration, joined, each a [*heed.ConfigError].
+func NewLangfuse(cfg LangfuseConfig) (*Langfuse, error) {
+	var found faults.List
+	l := &Langfuse{cfg: cfg}
+	l.service = newService("langfuse", cfg.Taker, cfg.BaseURL, "https://cloud.langfuse.com", cfg.HTTPClient, cfg.Since, cfg.Overlap, &found)
+	found.Check(cfg.PublicKey != "", "PublicKey", nil, "must be set")
+	found.Check(cfg.SecretKey != "", "SecretKey", nil, "must be set")
+	l.cfg.Name = checkName(cfg.Name, cfg.Taker, &found)
+	l.auth = func(h http.Header) {
+		request := http.Request{Header: h}
+		request.SetBasicAuth(cfg.PublicKey, cfg.SecretKey)
+	}
+	if cfg.Answer == nil {
+		l.cfg.Answer = func(o Anchor) string { return o.Trace }
+	}
+	if cfg.Trace == nil {
+		l.cfg.Trace = func(answer string) string { return answer }
+	}
+	if err := found.Err(); err != nil {
+		return nil, fmt.Errorf("scores: langfuse: %w", err)
+	}
+	return l, nil
+}
+
+// checkName returns the name of scores that are sent. They must not come back as grades.
+func checkName(name string, taker *Taker, found *faults.List) string {
+	name = cmp.Or(name, "heed")
+	if taker != nil {
+		_, ours := taker.cfg.Meanings[name]
+		found.Check(!ours, "Name", name, "must not be among the Meanings, as what heed sends would come back")
+	}
+	return name
+}
+
+// A langfuseScore is a score as Scores API v3 has it.
+type langfuseScore struct {
+	ID        string          `json:"id"`
+	Name      string          `json:"name"`
+	Value     json.RawMessage `json:"value"`
+	DataType  string          `json:"dataType"`
+	Timestamp time.Time       `json:"timestamp"`
+	UpdatedAt time.Time       `json:"updatedAt"`
+	Comment   string          `json:"comment"`
+	Metadata  map[string]any  `json:"metadata"`
+	Author    string          `json:"authorUserId"`
+	Subject   struct {
+		Kind    string `json:"kind"`
+		ID      string `json:"id"`
+		TraceID string `json:"traceId"`
+	} `json:"subject"`
+}
+
+// origin returns what the score is attached to.
+func (s *langfuseScore) origin() Anchor {
+	o := Anchor{Metadata: s.Metadata}
+	switch s.Subject.Kind {
+	case "trace":
+		o.Trace = s.Subject.ID
+	case "observation":
+		o.Trace, o.Part = s.Subject.TraceID, s.Subject.ID
+	case "session":
+		o.Session = s.Subject.ID
+	}
+	return o
+}
+
+// grade returns the score as a grade of an answer.
+func (s *langfuseScore) grade(answer string) (Grade, error) {
+	r := Grade{ID: s.ID, Answer: answer, Name: s.Name, Comment: s.Comment, Reviewer: s.Author, At: s.UpdatedAt}
+	switch s.DataType {
+	case "NUMERIC", "BOOLEAN":
+		if r.Value = number(s.Value); r.Value == nil {
+			return r, &heed.InputError{Field: "value", Reason: "must be a number or a truth value, as dataType is " + s.DataType}
+		}
+	case "CATEGORICAL", "CORRECTION":
+		var text string
+		if json.Unmarshal(s.Value, &text) != nil {
+			return r, &heed.InputError{Field: "value", Reason: "must be a string, as dataType is " + s.DataType}
+		}
+		if s.DataType == "CORRECTION" {
+			r.Correction = text
+		} else {
+			r.Label = text
+		}
+	case "TEXT": // nothing that could count
+	default:
+		return r, &heed.InputError{Field: "dataType", Reason: fmt.Sprintf("%q is not known", s.DataType)}
+	}
+	return r, nil
+}
+
+// Poll reads the scores that are new since the last poll of any process, and takes them. If it fails, nothing is missed: the next poll reads
+// the same again. A score that is changed after the Overlap is not seen.
+func (l *Langfuse) Poll(ctx context.Context) (p Polled, err error) {
+	from, err := l.from(ctx)
+	if err != nil {
+		return p, err
+	}
+	query := url.Values{
+		"fields": {"details,subject,annotation"}, "limit": {strconv.Itoa(pageSize)}, "fromTimestamp": {from.UTC().Format(time.RFC3339Nano)},
+	}
+	var latest time.Time
+	for {
+		var page struct {
+			Data []json.RawMessage `json:"data"`
+			Meta struct {
+				Cursor string `json:"cursor"`
+			} `json:"meta"`
+		}
+		if _, err := l.call(ctx, http.MethodGet, "/api/public/v3/scores", query, nil, &page); err != nil {
+			return p, err
+		}
+		for i, raw := range page.Data {
+			at, err := l.take(ctx, &p, i, raw)
+			if err != nil {
+				return p, err
+			}
+			if at.After(latest) {
+				latest = at
+			}
+		}
+		next := page.Meta.Cursor
+		if next == "" {
+			return p, l.read(ctx, latest)
+		}
+		if next == query.Get("cursor") {
+			return p, fmt.Errorf("langfuse: meta.cursor: the same page comes again")
+		}
+		query.Set("cursor", next)
+	}
+}
+
+// take takes a score, and returns its time.
+func (l *Langfuse) take(ctx context.Context, p *Polled, i int, raw json.RawMessage) (time.Time, error) {
+	var s langfuseScore
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return time.Time{}, p.add(fmt.Sprintf("data[%d]", i), Ignored, badJSON(err))
+	}
+	r, err := s.grade(l.cfg.Answer(s.origin()))
+	taken := Ignored
+	if err == nil {
+		taken, err = l.taker.Take(ctx, r)
+	}
+	return s.Timestamp, p.add(s.ID, taken, err)
+}
+
+// Sweep polls, for [heed.Run]. It returns the faults of scores as well.
+func (l *Langfuse) Sweep(ctx context.Context, _ time.Time) error { return swept(l.Poll(ctx)) }
+
+// Send sends what became of an answer as a score of its trace, between -1 and 1. A later Send of the same answer replaces the score. If nothing is
+// known of the answer, nothing is sent.
+func (l *Langfuse) Send(ctx context.Context, a loop.Account) error {
+	if !a.Known {
+		return nil
+	}
+	worth, comment := sent(&a)
+	_, err := l.call(ctx, http.MethodPost, "/api/public/scores", nil, map[string]any{
+		"id": "heed-" + records.ID("scores", l.cfg.Name, a.ID), "traceId": l.cfg.Trace(a.ID),
+		"name": l.cfg.Name, "value": worth, "dataType": "NUMERIC", "comment": comment,
+	}, nil)
+	return err
+}
