@@ -42,6 +42,7 @@ type commands struct {
 	Traces     tracesCommand      `cmd:"" help:"Show how answers came about."`
 	MCP        mcpCommand         `cmd:"" name:"mcp" help:"Let the model of an MCP client, such as a desktop application, learn."`
 	Serve      serveCommand       `cmd:"" help:"Show all of this in pages, and serve an API for programs in other languages."`
+	Demo       demoCommand        `cmd:"" help:"Look at an agent that learns, in pages, without a store or a key."`
 	Forget     forgetCommand      `cmd:"" help:"Take a person out of the store."`
 	Audit      auditCommand       `cmd:"" help:"List who changed something, when and why."`
 	Doctor     doctorCommand      `cmd:"" help:"Check the store: its file, tables, records and sweeps."`

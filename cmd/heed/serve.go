@@ -31,6 +31,8 @@ type listening struct {
 	TLSCert   string   `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The certificate for HTTPS, with --tls-key."`
 	TLSKey    string   `name:"tls-key" type:"existingfile" placeholder:"FILE" help:"The key of the certificate."`
 	AllowHTTP bool     `name:"allow-http" help:"Listen without HTTPS where other machines can read along."`
+
+	greeted func(context.Context, greeting) // is called once the server listens, if it is set
 }
 
 type serveCommand struct {
@@ -211,6 +213,9 @@ func (l *listening) serve(s *session, cfg web.Config, what string) error {
 	server.RegisterOnShutdown(pages.Close)
 	if err := s.answer(door.greeting(what), func(p *printer) { door.greet(p, what) }); err != nil {
 		return err
+	}
+	if l.greeted != nil {
+		go l.greeted(s.ctx, door.greeting(what))
 	}
 	return l.until(s.ctx, at, server)
 }

@@ -202,3 +202,28 @@ func TestServeRefuses(t *testing.T) {
 		assert.NoFileExists(t, db, wrong)
 	}
 }
+
+// The demo fills its store while one looks: arms, heuristics that rose and fell, a warning, and proposals in the inbox. It leaves no file.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serving(t, []string{"TMPDIR=" + dir}, "demo", "--every", "5ms")
+	token := s.greeting.People[0].Token
+	seen := func(path, what string) bool {
+		status, body := s.call(http.MethodGet, path, token, "")
+		return assert.Equal(t, http.StatusOK, status, path) && strings.Contains(body, what)
+	}
+	require.Eventually(t, func() bool {
+		return seen("/v1/warnings", "Deploy on Friday") && seen("/v1/segments", `"category":"billing"`) && seen("/inbox", "first line")
+	}, 40*time.Second, 100*time.Millisecond)
+	assert.NotEmpty(t, entries(t, dir))
+	s.end(os.Interrupt)
+	assert.Empty(t, entries(t, dir))
+}
+
+func entries(t *testing.T, dir string) []os.DirEntry {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	return all
+}
