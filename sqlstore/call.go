@@ -26,7 +26,7 @@ type callDoc struct {
 	Traced   int64    `json:"traced"`
 	IDs      []string `json:"ids,omitempty"`      // which have to be new
 	Known    []string `json:"known,omitempty"`    // which have to be known
-	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name
+	Cells    [][]any  `json:"cells,omitempty"`    // key, half-life, by origin, first moment that counts, kind, scope, item, name, lot
 	Tallies  [][]any  `json:"tallies,omitempty"`  // as tallyNames
 	History  [][]any  `json:"history,omitempty"`  // key, id, moment, source, the rest
 	Parts    []string `json:"parts,omitempty"`    // the cells to tell of
@@ -183,7 +183,7 @@ func (c *change) callEvidence(doc *callDoc) (fits bool, err error) {
 	for _, key := range slices.Sorted(maps.Keys(cells)) {
 		row := cells[key]
 		doc.Cells = append(doc.Cells, []any{
-			key, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), first[key], row.cell.Kind, row.cell.Scope, row.cell.Item, row.cell.Name,
+			key, row.policy.HalfLife.Microseconds(), flag(row.policy.ByOrigin), first[key], row.cell.Kind, row.cell.Scope, row.cell.Item, row.cell.Name, lotOf(row.cell.Item),
 		})
 	}
 	for _, from := range sums.origins() {

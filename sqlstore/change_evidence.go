@@ -208,8 +208,9 @@ const cellColumns = `cell, half_life, by_origin, restart, kind, scope, item, nam
 
 var (
 	findCells = both(`SELECT ` + cellColumns + ` FROM heed_cell WHERE cell IN (SELECT value->>0 FROM json_each($1))`)
-	makeCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart)
-		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), 0
+	makeCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot)
+		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), 0,
+			CAST(value->>7 AS BIGINT)
 		FROM json_each($1) WHERE true
 		ON CONFLICT DO NOTHING RETURNING ` + cellColumns)
 	cellIsOpen = both(`SELECT 1 FROM heed_tally WHERE cell = $1 LIMIT 1`)
@@ -260,7 +261,7 @@ func (c *change) makeCells(cells map[string]evidence.Cell, policies map[string]e
 		if cell := cells[key]; found[key] == nil {
 			policy := policies[key]
 			missing = append(missing, []any{
-				key, cell.Kind, cell.Scope, cell.Item, cell.Name, policy.HalfLife.Microseconds(), flag(policy.ByOrigin),
+				key, cell.Kind, cell.Scope, cell.Item, cell.Name, policy.HalfLife.Microseconds(), flag(policy.ByOrigin), lotOf(cell.Item),
 			})
 		}
 	}

@@ -168,9 +168,9 @@ var (
 	// loadEmpty finds a row where there is anything but kinds.
 	loadEmpty = both(`SELECT 1 FROM heed_cell UNION ALL SELECT 1 FROM heed_id UNION ALL SELECT 1 FROM heed_record WHERE kind <> '` + versionKind + `'
 		UNION ALL SELECT 1 FROM heed_inbox LIMIT 1`)
-	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart)
-		SELECT value->>0, value->>1, value->>2, value->>3, value->>4,
-			CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT), CAST(value->>7 AS BIGINT) FROM json_each($1)`)
+	loadCells = both(`INSERT INTO heed_cell (cell, kind, scope, item, name, half_life, by_origin, restart, lot)
+		SELECT value->>0, value->>1, value->>2, value->>3, value->>4, CAST(value->>5 AS BIGINT), CAST(value->>6 AS BIGINT),
+			CAST(value->>7 AS BIGINT), CAST(value->>8 AS BIGINT) FROM json_each($1)`)
 	loadTallies      = either(insertTally, insertTallies)
 	loadObservations = both(`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation)
 		SELECT value->>0, value->>1, CAST(value->>2 AS BIGINT), CAST(value->>3 AS BIGINT), value->>4, value->>5 FROM json_each($1)`)
@@ -288,7 +288,7 @@ func (l *loading) take(row dump.Row) error {
 		return l.kind(*row.Kind)
 	case row.Cell != nil:
 		d := row.Cell
-		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart))
+		return l.add(loadCells, d.Hash.String(), d.Kind, d.Scope, d.Item, d.Name, d.HalfLife, flag(d.ByOrigin), int64(d.Restart), lotOf(d.Item))
 	case row.Tally != nil:
 		return l.add(loadTallies, loadedTally(row.Tally, l.in.CellOf(row.Tally.Cell))...)
 	case row.Observation != nil:

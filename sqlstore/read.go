@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/store"
 )
 
@@ -361,21 +362,34 @@ var (
 		WHERE cell = $1 AND (happened, seq) < ($2, $3) ORDER BY happened DESC, seq DESC LIMIT 500`)
 )
 
-// List implements [store.Store]. It reads all parts before the loop begins.
+// List implements [store.Store]. It reads all parts before the loop begins, or those of a sample where one is wanted.
 func (s *Store) List(ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
 	return func(yield func(evidence.Part, error) bool) {
 		var parts []evidence.Part
-		err := s.db.read(ctx, func(t *tx) error {
-			return t.each(listParts, []any{kind, scope}, func(scan func(...any) error) error {
-				var item, name string
-				part, err := scanPart(scan, &item, &name)
-				part.Cell = evidence.Cell{Kind: kind, Scope: scope, Item: item, Name: name}
-				parts = append(parts, part)
-				return err
-			})
+		err := s.db.read(ctx, func(t *tx) (err error) {
+			if sample := sampling.Wanted(ctx); sample != nil {
+				parts, err = t.sample(kind, scope, sample)
+				if err != nil || sample.All > 0 {
+					return err
+				}
+			}
+			parts, err = t.list(listParts, kind, scope)
+			return err
 		})
 		yieldAll(ctx, parts, err, yield)
 	}
+}
+
+// list reads the parts of a kind and scope that a query selects.
+func (t *tx) list(q *query, kind, scope string, more ...any) (parts []evidence.Part, err error) {
+	err = t.each(q, append([]any{kind, scope}, more...), func(scan func(...any) error) error {
+		var item, name string
+		part, err := scanPart(scan, &item, &name)
+		part.Cell = evidence.Cell{Kind: kind, Scope: scope, Item: item, Name: name}
+		parts = append(parts, part)
+		return err
+	})
+	return parts, err
 }
 
 // Scopes implements [store.Store].

@@ -8,10 +8,10 @@ type key struct{}
 
 // A Sample is what a reader wants, and what the store says it gave. It serves one listing, and is read when that has ended.
 type Sample struct {
-	// Most is about how many items the reader wants. A store draws more than half, and fewer than twice as many. It must not go by the order of
-	// the items' names, nor by when they came. Of a listing that is no longer than that it gives all.
+	// Most is about how many items the reader wants. A store draws more than a fifth, and fewer than twice as many. It must not go by the order
+	// of the items' names, nor by when they came. Of a listing that is no longer than that it gives all.
 	Most int
-	// Given is how many items were listed, of All there are. All is 0 if the listing was whole.
+	// Given is how many items were listed, of about All that there are. All is 0 if the listing was whole.
 	Given, All int
 }
 

@@ -14,7 +14,7 @@ import (
 // fillStore puts rows enough into the tables for an engine to think about how to find them. It has no statistics of them.
 var fillStore = []string{
 	`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) INSERT INTO heed_cell
-			SELECT 'k' || i, 'kind', 's' || i % 50, 'i' || i, 'n', 0, 0, 0 FROM n`,
+			SELECT 'k' || i, 'kind', 's' || i % 50, 'i' || i, 'n', 0, 0, 0, i FROM n`,
 	`INSERT INTO heed_tally SELECT cell, '', 'u' || item, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0 FROM heed_cell`,
 	`INSERT INTO heed_id SELECT cell, 1, 1, 0 FROM heed_cell`,
 	`INSERT INTO heed_observation (cell, id, happened, recorded, source, observation) SELECT cell, cell, 1, 1, 'u' || item, '{}' FROM heed_cell`,
@@ -62,6 +62,8 @@ func checkStorePlans(t *testing.T, at place, handle *sql.DB) {
 		"records and cells":     {"UNION ALL SELECT 1, t.cell", []any{refs, cells}, "PRIMARY KEY|heed_tally_pkey"},
 		"cells of a commit":     {"^SELECT cell, half_life", []any{cells}, "PRIMARY KEY|heed_cell_pkey"},
 		"cells of a scope":      {"FROM heed_cell c JOIN heed_tally t ON t.cell = c.cell\n\t\tWHERE c.kind = $1 AND c.scope = $2", []any{"kind", "s7"}, "heed_cell_scope"},
+		"some lots":             {"SELECT DISTINCT lot FROM heed_cell", []any{"kind", "s7", 10, 20}, "heed_cell_scope"},
+		"cells of some lots":    {"AND c.lot >= $3 AND c.lot < $4", []any{"kind", "s7", 10, 20}, "heed_cell_scope"},
 		"scopes":                {"SELECT c.scope FROM heed_cell c", []any{"kind"}, "heed_cell_scope"},
 		"history of a cell":     {"FROM heed_observation\n\t\tWHERE cell = $1 AND (happened, seq) <", []any{"k7", 9, 9}, "heed_observation_cell"},
 		"history of an id":      {"FROM heed_observation\n\t\tWHERE id", []any{cells}, "heed_observation_id"},

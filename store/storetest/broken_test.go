@@ -19,6 +19,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/internal/people"
+	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/store/storetest"
 )
@@ -40,7 +41,7 @@ type broken struct {
 	read    func(*broken, context.Context, *store.Snapshot, []evidence.Cell, []store.Ref) error
 	queries func(*broken, []query) []query // of a Read
 	find    func(*broken, context.Context, query) iter.Seq2[record, error]
-	list    func(b *broken, kind, scope string) iter.Seq2[evidence.Part, error]
+	list    func(b *broken, ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error]
 	scopes  func(b *broken, kind string) iter.Seq2[string, error]
 	history func(*broken, evidence.Cell) iter.Seq2[observation, error]
 	sweep   func(*broken, context.Context, time.Time) error
@@ -93,7 +94,7 @@ func (b *broken) List(ctx context.Context, kind, scope string) iter.Seq2[evidenc
 	if b.list == nil {
 		return b.reference.List(ctx, kind, scope)
 	}
-	return b.list(b, kind, scope)
+	return b.list(b, ctx, kind, scope)
 }
 
 func (b *broken) Scopes(ctx context.Context, kind string) iter.Seq2[string, error] {
@@ -504,12 +505,27 @@ var brokenEvidence = []fault{
 	{
 		"list knows no scopes",
 		func(b *broken) {
-			b.list = func(b *broken, kind, _ string) iter.Seq2[evidence.Part, error] {
+			b.list = func(b *broken, _ context.Context, kind, _ string) iter.Seq2[evidence.Part, error] {
 				return yielding(slices.Concat(collect(b.reference.List(background, kind, "scope")), collect(b.reference.List(background, kind, "scope2"))))
 			}
 		},
 		"list shows one kind and scope in order",
 	},
+	samples("a sample is of the first names", true, func(parts []evidence.Part, n int) []evidence.Part { return parts[:2*n] }),
+	samples("a sample is of every fourth cell", true, func(parts []evidence.Part, n int) []evidence.Part {
+		var some []evidence.Part
+		for i := 0; i < len(parts); i += 4 {
+			some = append(some, parts[i])
+		}
+		return some
+	}),
+	samples("a sample is said to be whole", false, func(parts []evidence.Part, n int) []evidence.Part {
+		var some []evidence.Part
+		for i := 0; i < len(parts); i += 8 {
+			some = append(some, parts[i:i+2]...)
+		}
+		return some
+	}),
 	{
 		"scopes are those of every kind",
 		func(b *broken) {
@@ -1689,6 +1705,23 @@ var brokenKeeping = []fault{
 }
 
 // forgetting breaks a store by changing what it is told of kinds.
+// samples makes a store that draws a sample of the parts it would list, and tells of it or does not.
+func samples(name string, tells bool, draw func(parts []evidence.Part, items int) []evidence.Part) fault {
+	return fault{name, func(b *broken) {
+		b.list = func(b *broken, ctx context.Context, kind, scope string) iter.Seq2[evidence.Part, error] {
+			parts := collect(b.reference.List(ctx, kind, scope))
+			if sample := sampling.Wanted(ctx); sample != nil && len(parts) > 2*sample.Most {
+				all := len(parts) / 2
+				parts = draw(parts, sample.Most)
+				if tells {
+					sample.Given, sample.All = sample.Most, all
+				}
+			}
+			return yielding(parts)
+		}
+	}, "a list may be a sample, by no order"}
+}
+
 func forgetting(name string, edit func(*store.Kind), caughtBy string) fault {
 	return fault{name, func(b *broken) {
 		b.declare = func(b *broken, ctx context.Context, kinds []store.Kind) error {

@@ -91,6 +91,7 @@ var evidenceRules = []rule{
 	{Name: "a reset forgets what it selects", Check: resetSelects},
 	{Name: "history is newest first and without what was taken back", Check: historyNewestFirst},
 	{Name: "list shows one kind and scope in order", Check: listInOrder},
+	{Name: "a list may be a sample, by no order", Check: listSample},
 	{Name: "scopes are those with evidence, in order", Check: scopesInOrder},
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/internal/sampling"
 	"github.com/heedhq/heed/store"
 )
 
@@ -301,6 +302,59 @@ func listInOrder(t tb, s Subject) {
 	}
 	if got := all(f, f.store.List(ctx, plain, "")); len(got) > 0 {
 		t.Errorf("an empty scope lists %v", got)
+	}
+}
+
+// listSample asks as heed's own stores are asked where a sample would do. A store that knows nothing of this lists everything. One that
+// draws lists whole items in order, says how many it gave of how many, and goes neither by names nor by arrival.
+func listSample(t tb, s Subject) {
+	const items, most = 400, 200
+	f := newFixture(t, s)
+	name := func(arrival int) string { return fmt.Sprintf("%03d", arrival*7%items) }
+	var observations []evidence.Observation
+	early := make(map[string]bool)
+	for i := range items {
+		early[name(i)] = i < items/2
+		for _, arm := range []string{"a", "b"} {
+			observations = append(observations, observation(fmt.Sprint(i, arm), cell(plain, name(i), arm), 1))
+		}
+	}
+	f.add(observations...)
+	listed := func(most int) (sampling.Sample, []string) {
+		sample := sampling.Sample{Most: most}
+		var names []string
+		for _, part := range all(f, f.store.List(sampling.Of(ctx, &sample), plain, "scope")) {
+			names = append(names, part.Cell.Item+part.Cell.Name)
+		}
+		return sample, names
+	}
+	if sample, names := listed(items); sample.All != 0 || len(names) != 2*items {
+		t.Errorf("a sample of all %d items has %d cells, and tells of %+v", items, len(names), sample)
+	}
+	sample, names := listed(most)
+	whole := sample.All == 0 && len(names) == 2*items
+	first, soon := 0, 0
+	for i := 0; i+1 < len(names); i += 2 {
+		item := names[i][:3]
+		if names[i] != item+"a" || names[i+1] != item+"b" {
+			t.Fatalf("a sample has %q and %q together", names[i], names[i+1])
+		}
+		if item < "200" {
+			first++
+		}
+		if early[item] {
+			soon++
+		}
+	}
+	given := len(names) / 2
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
+		t.Errorf("a sample is out of order: %q", names)
+	}
+	if !whole && (given <= most/5 || given >= 2*most || sample.Given != given || sample.All < items/3 || sample.All > 3*items) {
+		t.Errorf("a sample of about %d of %d items has %d, and tells of %+v", most, items, given, sample)
+	}
+	if 5*first < given || 5*first > 4*given || 5*soon < given || 5*soon > 4*given {
+		t.Errorf("of %d items in a sample, %d have a name in the first half, and %d came in the first half", given, first, soon)
 	}
 }
 

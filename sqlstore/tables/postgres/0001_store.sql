@@ -15,9 +15,10 @@ CREATE TABLE heed_cell (
     name      TEXT COLLATE "C" NOT NULL,
     half_life BIGINT NOT NULL, -- microseconds; 0: never fades
     by_origin BIGINT NOT NULL, -- 1: a tally for each channel and source
-    restart   BIGINT NOT NULL  -- what happened before does not count
+    restart   BIGINT NOT NULL, -- what happened before does not count
+    lot       BIGINT NOT NULL  -- 63 bits of a hash of the item, by which samples are drawn
 );
-CREATE INDEX heed_cell_scope ON heed_cell (kind, scope);
+CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot);
 
 -- The sums of one origin of a cell, stated at a landmark: a whole number of steps of 256 half-lives since 1970.
 CREATE TABLE heed_tally (

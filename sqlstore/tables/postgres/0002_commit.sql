@@ -113,8 +113,8 @@ BEGIN
     END IF;
 
     IF missing > 0 THEN
-        INSERT INTO heed_cell (cell, half_life, by_origin, restart, kind, scope, item, name)
-        SELECT e->>0, CAST(e->>1 AS BIGINT), CAST(e->>2 AS BIGINT), 0, e->>4, e->>5, e->>6, e->>7
+        INSERT INTO heed_cell (cell, half_life, by_origin, restart, kind, scope, item, name, lot)
+        SELECT e->>0, CAST(e->>1 AS BIGINT), CAST(e->>2 AS BIGINT), 0, e->>4, e->>5, e->>6, e->>7, CAST(e->>8 AS BIGINT)
         FROM jsonb_array_elements(c->'cells') AS e
         ON CONFLICT DO NOTHING;
         SELECT count(*) INTO fits FROM jsonb_array_elements(c->'cells') AS e CROSS JOIN LATERAL (

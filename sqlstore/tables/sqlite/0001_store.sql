@@ -19,9 +19,10 @@ CREATE TABLE heed_cell (
     name      TEXT NOT NULL,
     half_life INTEGER NOT NULL, -- microseconds; 0: never fades
     by_origin INTEGER NOT NULL, -- 1: a tally for each channel and source
-    restart   INTEGER NOT NULL  -- what happened before does not count
+    restart   INTEGER NOT NULL, -- what happened before does not count
+    lot       INTEGER NOT NULL  -- 63 bits of a hash of the item, by which samples are drawn
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX heed_cell_scope ON heed_cell (kind, scope);
+CREATE INDEX heed_cell_scope ON heed_cell (kind, scope, lot);
 
 -- The sums of one origin of a cell, stated at a landmark: a whole number of steps of 256 half-lives since 1970.
 CREATE TABLE heed_tally (
