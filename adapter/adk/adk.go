@@ -1,0 +1,129 @@
+// Package adk lets the agents of Google's Agent Development Kit (ADK) learn through a [loop.Agent].
+//
+//	heeding, err := adk.New(adk.Config{Agent: agent})
+//	root, err := llmagent.New(llmagent.Config{Name: "ops", Model: heeding.Model(gemini, nil)})
+//	r, err := runner.New(runner.Config{Agent: root, PluginConfig: runner.PluginConfig{Plugins: []*plugin.Plugin{heeding.Plugin()}}})
+//
+// The plugin has a run of the runner answered by a heuristic that is trusted, or else tells the model what was learned, and tells heed what
+// the model said and what the tools gave. [ID] gives the id of an answer, for [loop.Agent.React] and the others.
+package adk
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/plugin"
+	"google.golang.org/adk/v2/session"
+	"google.golang.org/genai"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Config configures an adapter.
+type Config struct {
+	// Agent is what learns. It must be set.
+	Agent *loop.Agent
+	// Agents are the names of ADK's agents that learn. nil means all of them. In a run in which several agents give a final answer, the
+	// first one of these counts.
+	Agents []string
+}
+
+// An Adapter joins a [loop.Agent] to the runners of ADK. Make one with [New]. It is safe for concurrent use by multiple goroutines, and any
+// number of runners may share it.
+type Adapter struct {
+	cfg    Config
+	plugin *plugin.Plugin
+
+	mu    sync.Mutex
+	turns map[string]*turn // by the id of the invocation
+}
+
+// New returns an adapter. A fault of the configuration is a [*heed.ConfigError].
+func New(cfg Config) (*Adapter, error) {
+	if cfg.Agent == nil {
+		return nil, &heed.ConfigError{Field: "Agent", Reason: "must be set"}
+	}
+	a := &Adapter{cfg: cfg, turns: make(map[string]*turn)}
+	var err error
+	a.plugin, err = plugin.New(plugin.Config{
+		Name:                 "heed",
+		BeforeRunCallback:    a.beforeRun,
+		AfterRunCallback:     a.afterRun,
+		BeforeModelCallback:  a.beforeModel,
+		AfterModelCallback:   a.afterModel,
+		OnModelErrorCallback: a.onModelError,
+		AfterToolCallback:    a.afterTool,
+		OnToolErrorCallback:  a.onToolError,
+		OnEventCallback:      a.onEvent,
+	})
+	return a, err
+}
+
+// Plugin returns the plugin for runner.PluginConfig. Plugins before it that answer in its place keep heed out of the run.
+func (a *Adapter) Plugin() *plugin.Plugin { return a.plugin }
+
+type eventKey struct{}
+
+// WithEvent returns a context for Run of the runner. The fields of e that are set say what heed is told of the message, in the place of the
+// message's text, the id of the invocation, and the ids of the session and the user. Set the ID to that of the message, so that a message
+// that is delivered again gets the same answer.
+func WithEvent(ctx context.Context, e loop.Event) context.Context {
+	return context.WithValue(ctx, eventKey{}, e)
+}
+
+// The keys of an event's CustomMetadata.
+const (
+	idKey    = "heed.answer"
+	rulesKey = "heed.breaks"
+)
+
+// ID returns the id of the answer that an event of ADK's is, or "" if it is none that heed knows. The id is in the event's CustomMetadata, which
+// the session keeps.
+func ID(e *session.Event) string {
+	if e == nil {
+		return ""
+	}
+	id, _ := e.CustomMetadata[idKey].(string)
+	return id
+}
+
+// eventOf returns what heed is told of a run, and the person's message. A run that goes on after a pause has the message that it began with.
+func eventOf(ctx agent.InvocationContext) (e loop.Event, said string, resumed bool) {
+	e, _ = ctx.Value(eventKey{}).(loop.Event)
+	if said = textOf(ctx.UserContent()); said == "" {
+		for past := range ctx.Session().Events().All() {
+			if past.InvocationID == ctx.InvocationID() && past.Author == "user" && said == "" {
+				said = textOf(past.Content)
+				resumed = said != ""
+			}
+		}
+	}
+	set(&e.Text, said)
+	set(&e.ID, ctx.InvocationID())
+	set(&e.Session, ctx.Session().ID())
+	set(&e.Person, ctx.Session().UserID())
+	return e, said, resumed
+}
+
+func set(field *string, value string) {
+	if *field == "" {
+		*field = value
+	}
+}
+
+// textOf returns the text of a message, without thoughts.
+func textOf(c *genai.Content) string {
+	if c == nil {
+		return ""
+	}
+	var text strings.Builder
+	for _, part := range c.Parts {
+		if part != nil && !part.Thought {
+			text.WriteString(part.Text)
+		}
+	}
+	return text.String()
+}

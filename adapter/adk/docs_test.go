@@ -1,0 +1,9 @@
+package adk_test
+
+import (
+	"testing"
+
+	"github.com/heedhq/heed/internal/adaptertest"
+)
+
+func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/adk.md") }

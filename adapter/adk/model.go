@@ -1,0 +1,237 @@
+package adk
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/adk/v2/model"
+	"google.golang.org/genai"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/loop"
+)
+
+// brief has a request say what the plan says. said is the person's message.
+func brief(r *model.LLMRequest, said string, p *loop.Plan) {
+	config := genai.GenerateContentConfig{}
+	if r.Config != nil {
+		config = *r.Config
+	}
+	if p.System != "" {
+		system := genai.Content{Role: genai.RoleUser}
+		if config.SystemInstruction != nil {
+			system = *config.SystemInstruction
+		}
+		system.Parts = append(slices.Clone(system.Parts), genai.NewPartFromText(p.System))
+		config.SystemInstruction = &system
+	}
+	if p.Arm.Tools != nil {
+		config.Tools = allowed(config.Tools, p.Arm.Tools)
+		tools := maps.Clone(r.Tools)
+		maps.DeleteFunc(tools, func(name string, _ any) bool { return !slices.Contains(p.Arm.Tools, name) })
+		r.Tools = tools
+	}
+	r.Config = &config
+	for i, c := range slices.Backward(r.Contents) {
+		if c != nil && c.Role == genai.RoleUser && textOf(c) == said {
+			r.Contents = slices.Clone(r.Contents) // the session's history keeps the message
+			r.Contents[i] = withText(c, p.Prompt)
+			return
+		}
+	}
+}
+
+// allowed returns the tools that have one of the names.
+func allowed(tools []*genai.Tool, names []string) (kept []*genai.Tool) {
+	for _, t := range tools {
+		if t == nil || t.FunctionDeclarations == nil {
+			kept = append(kept, t) // of the provider's, such as a search
+			continue
+		}
+		some := *t
+		some.FunctionDeclarations = slices.DeleteFunc(slices.Clone(t.FunctionDeclarations), func(f *genai.FunctionDeclaration) bool {
+			return f != nil && !slices.Contains(names, f.Name)
+		})
+		if len(some.FunctionDeclarations) > 0 {
+			kept = append(kept, &some)
+		}
+	}
+	return kept
+}
+
+// withText returns a message with another text. All parts that are no text stay.
+func withText(c *genai.Content, text string) *genai.Content {
+	changed := &genai.Content{Role: c.Role}
+	for _, part := range c.Parts {
+		if part == nil || part.Thought || part.Text == "" {
+			changed.Parts = append(changed.Parts, part)
+			continue
+		}
+		if text != "" {
+			other := *part
+			other.Text, text = text, ""
+			changed.Parts = append(changed.Parts, &other)
+		}
+	}
+	return changed
+}
+
+// metadata returns metadata with the id of an answer and the rules that it breaks.
+func metadata(m map[string]any, id string, broken []feedback.Violation) map[string]any {
+	m = maps.Clone(m)
+	if m == nil {
+		m = make(map[string]any)
+	}
+	m[idKey] = id
+	if len(broken) > 0 {
+		rules := make([]any, len(broken)) // as a session's storage gives it back
+		for i, v := range broken {
+			rules[i] = v.Rule
+		}
+		m[rulesKey] = rules
+	}
+	return m
+}
+
+// Model returns a model for an agent of ADK's. It asks the one of the models that the arm names, and main where the arm names none. It
+// takes thoughts in tags, such as <think>, out of a stream.
+func (a *Adapter) Model(main model.LLM, models map[string]model.LLM) model.LLM {
+	return &router{adapter: a, main: main, models: maps.Clone(models)}
+}
+
+type router struct {
+	adapter *Adapter
+	main    model.LLM
+	models  map[string]model.LLM
+}
+
+func (r *router) Name() string { return r.main.Name() }
+
+// choose returns the model of the arm that the run has.
+func (r *router) choose(ctx context.Context) (model.LLM, error) {
+	run, ok := ctx.(interface{ InvocationID() string })
+	if !ok {
+		return r.main, nil
+	}
+	t := r.adapter.turn(run.InvocationID(), "")
+	if t == nil {
+		return r.main, nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := t.plan.Arm.ModelName
+	if name == "" {
+		return r.main, nil
+	}
+	if named := r.models[name]; named != nil {
+		return named, nil
+	}
+	return nil, fmt.Errorf("the arm %q names the model %q, which Adapter.Model was not given", t.plan.Arm.ID, name)
+}
+
+func (r *router) GenerateContent(ctx context.Context, request *model.LLMRequest, stream bool) iter.Seq2[*model.LLMResponse, error] {
+	return func(yield func(*model.LLMResponse, error) bool) {
+		chosen, err := r.choose(ctx)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if chosen != r.main {
+			other := *request
+			other.Model = chosen.Name()
+			request = &other
+		}
+		if !stream {
+			chosen.GenerateContent(ctx, request, false)(yield)
+			return
+		}
+		spoken(chosen.GenerateContent(ctx, request, true), yield)
+	}
+}
+
+// spoken passes on what a model streams, without thoughts in tags.
+func spoken(responses iter.Seq2[*model.LLMResponse, error], yield func(*model.LLMResponse, error) bool) {
+	var piece strings.Builder
+	write, end := loop.Spoken(func(text string) { piece.WriteString(text) })
+	take := func() string {
+		defer piece.Reset()
+		return piece.String()
+	}
+	for response, err := range responses {
+		if err == nil && response != nil && response.Partial {
+			response = spokenPart(response, func(text string) string { write(text); return take() })
+		} else if err == nil && response != nil {
+			end() // what was held back comes before the whole
+			if rest := take(); rest != "" {
+				if !yield(&model.LLMResponse{Content: genai.NewContentFromText(rest, genai.RoleModel), Partial: true}, nil) {
+					return
+				}
+			}
+			write, end = loop.Spoken(func(text string) { piece.WriteString(text) })
+		}
+		if !yield(response, err) {
+			return
+		}
+	}
+}
+
+// spokenPart returns a piece of an answer with other texts.
+func spokenPart(r *model.LLMResponse, say func(string) string) *model.LLMResponse {
+	if r.Content == nil {
+		return r
+	}
+	changed := *r
+	changed.Content = &genai.Content{Role: r.Content.Role}
+	for _, part := range r.Content.Parts {
+		if part != nil && !part.Thought && part.Text != "" {
+			other := *part
+			if other.Text = say(part.Text); other.Text == "" {
+				continue
+			}
+			part = &other
+		}
+		changed.Content.Parts = append(changed.Content.Parts, part)
+	}
+	return &changed
+}
+
+// LLM returns a model of ADK's as one of heed's, for Config.Model and Config.Models of package loop. The result is as safe for concurrent use as m.
+func LLM(m model.LLM) decision.LLM {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (said decision.LLMResponse, err error) {
+		request := &model.LLMRequest{Model: m.Name(), Contents: genai.Text(r.Prompt), Config: &genai.GenerateContentConfig{}}
+		if r.System != "" {
+			request.Config.SystemInstruction = genai.NewContentFromText(r.System, genai.RoleUser)
+		}
+		if r.JSON {
+			request.Config.ResponseMIMEType = "application/json"
+		}
+		if r.MaxTokens > 0 {
+			request.Config.MaxOutputTokens = int32(min(r.MaxTokens, 1<<30))
+		}
+		if r.Temperature != nil {
+			request.Config.Temperature = genai.Ptr(float32(*r.Temperature))
+		}
+		said.Model = m.Name()
+		for response, err := range m.GenerateContent(ctx, request, false) {
+			if err != nil {
+				return decision.LLMResponse{}, err
+			}
+			if response.ErrorCode != "" {
+				return decision.LLMResponse{}, errors.New(response.ErrorCode + ": " + response.ErrorMessage)
+			}
+			said.Text += textOf(response.Content)
+			set(&said.Model, response.ModelVersion)
+			if u := response.UsageMetadata; u != nil {
+				said.InputTokens += int(u.PromptTokenCount)
+				said.OutputTokens += int(u.CandidatesTokenCount) + int(u.ThoughtsTokenCount)
+			}
+		}
+		return said, nil
+	})
+}
