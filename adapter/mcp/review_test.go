@@ -47,6 +47,8 @@ func TestReview(t *testing.T) {
 
 		_, err := ann.do(t.Context(), "review", arguments{"proposal": id})
 		require.EqualError(t, err, "refused: who proposed or edited a rule does not decide about it")
+		_, err = inMemory(t, mcp.Config{Agent: agent, Person: "ANN"}, version, read).do(t.Context(), "review", arguments{"proposal": id})
+		require.ErrorContains(t, err, "refused: ", "it is the same person")
 		assert.Empty(t, shown, "the proposer is not even asked")
 
 		assert.Equal(t, arguments{"proposal": id, "decision": "approve", "status": "PENDING", "approvals": 1.0}, bob.must(t, "review", arguments{"proposal": id}))
