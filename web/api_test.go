@@ -32,6 +32,7 @@ type world struct {
 	agent   *loop.Agent
 	handler *Handler
 	doc     document
+	name    string // of the model
 
 	asked atomic.Int64                                               // calls of the model
 	model func(context.Context, decision.LLMRequest) (string, error) // nil: it says "Rotate its logs."
@@ -40,7 +41,7 @@ type world struct {
 func (w *world) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	w.asked.Add(1)
 	if w.model == nil {
-		return decision.LLMResponse{Text: "Rotate its logs.", Model: "scripted"}, nil
+		return decision.LLMResponse{Text: "Rotate its logs.", Model: w.name}, nil
 	}
 	text, err := w.model(ctx, r)
 	return decision.LLMResponse{Text: text}, err
@@ -57,7 +58,7 @@ func (w *world) Stream(ctx context.Context, r decision.LLMRequest, piece func(st
 
 func newWorld(t *testing.T, change ...func(*loop.Config, *Config)) *world {
 	t.Helper()
-	w := &world{t: t, store: &memstore.Store{}, doc: documented(t)}
+	w := &world{t: t, store: &memstore.Store{}, doc: documented(t), name: "scripted"}
 	agent := loop.Config{
 		Store: w.store, Model: w, Arms: []loop.Arm{{ID: "brief", System: "Answer in one sentence."}, {ID: "long"}},
 		Lessons: loop.Lessons{Heuristics: []learning.Heuristic{{ID: "greet", Condition: "somebody says hello", Action: "Hello!"}}},
