@@ -77,6 +77,9 @@ func (hs *house) get(person, path string, query ...string) string {
 }
 
 func address(path string, query ...string) string {
+	if len(query) == 0 {
+		return path
+	}
 	values := make(url.Values)
 	for i := 0; i+1 < len(query); i += 2 {
 		values.Add(query[i], query[i+1])

@@ -109,7 +109,7 @@ func TestLearned(t *testing.T) {
 	assert.Contains(t, plain(w.get("/heuristics", "q", "nothing like it")), "There is no such heuristic")
 	heuristic := w.get("/heuristic", "id", "rotate")
 	assert.Contains(t, plain(heuristic), "observations are kept")
-	assert.Regexp(t, regexp.MustCompile(`<polyline class="line" points="0,\d+ `), heuristic)
+	assert.Regexp(t, `<polyline class="line" points="0,\d+ `, heuristic)
 	assert.Contains(t, plain(w.get("/ways")+w.get("/ways", "warned", "1")), "write the tests first")
 	assert.Contains(t, plain(w.get("/way", "id", "tests-first")), "helpful")
 	assert.Contains(t, plain(w.get("/answer", "id", "event59")), "the arm large was chosen for ticket")

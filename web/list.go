@@ -12,12 +12,15 @@ import (
 
 const perPage = 25
 
+// An address is one that this package has made. It has texts of others only in its query, encoded.
+type address string
+
 // A listing is one page of a list, with what leads to the others.
 type listing[T any] struct {
 	Rows        []T
 	From, Total int // From counts from 1
 	Page, Pages int
-	Prev, Next  string // queries; "" there is none
+	Prev, Next  address // "" there is none
 	Search      string
 }
 
@@ -58,7 +61,7 @@ func cutOut[T any](r *http.Request, all []T) (l listing[T], err error) {
 }
 
 // turn returns the query of another page of the same list.
-func turn(r *http.Request, page int) string {
+func turn(r *http.Request, page int) address {
 	if page < 1 {
 		return ""
 	}
@@ -67,7 +70,7 @@ func turn(r *http.Request, page int) string {
 		query[name] = values
 	}
 	query.Set("page", strconv.Itoa(page))
-	return "?" + query.Encode()
+	return address("?" + query.Encode())
 }
 
 // search keeps the rows that have all words of the request's search in one of their texts. Case does not matter.

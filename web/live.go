@@ -70,7 +70,7 @@ func (l *Live) count() uint64 {
 type pulse struct {
 	mu    sync.Mutex
 	at    time.Time // by the machine's clock
-	print string
+	state string
 }
 
 const (
@@ -85,16 +85,16 @@ const (
 // process, and with all that [Live] is told.
 func (h *Handler) version(ctx context.Context) (string, error) {
 	changes := h.cfg.Live.count()
-	print, err := h.pulse.read(ctx, h)
-	return fmt.Sprintf("%s.%d", print, changes), err
+	state, err := h.pulse.read(ctx, h)
+	return fmt.Sprintf("%s.%d", state, changes), err
 }
 
 func (p *pulse) read(ctx context.Context, h *Handler) (string, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now() //nolint:forbidigo // a store is read once in a second of real time
-	if p.print != "" && now.Sub(p.at) < beat*9/10 {
-		return p.print, nil
+	if p.state != "" && now.Sub(p.at) < beat*9/10 {
+		return p.state, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
 	defer cancel()
@@ -109,8 +109,8 @@ func (p *pulse) read(ctx context.Context, h *Handler) (string, error) {
 		}
 		_, _ = sum.Write([]byte{0})
 	}
-	p.at, p.print = now, hex.EncodeToString(sum.Sum(nil))[:16]
-	return p.print, nil
+	p.at, p.state = now, hex.EncodeToString(sum.Sum(nil))[:16]
+	return p.state, nil
 }
 
 // latest asks for the latest records of what changes when something happens.

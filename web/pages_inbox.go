@@ -268,7 +268,7 @@ type auditData struct {
 	Rows       []store.AuditEntry
 	Name       string
 	Page       int
-	Prev, Next string
+	Prev, Next address
 }
 
 const mostAudited = 400 // pages

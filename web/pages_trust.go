@@ -172,7 +172,7 @@ type answerRow struct {
 // An answersData is a page of answers.
 type answersData struct {
 	Rows []answerRow
-	Next string
+	Next address
 	Late bool // it is not the first page
 }
 
@@ -186,7 +186,7 @@ func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, er
 			return title, nil, err
 		}
 		if len(d.Rows) == perPage {
-			d.Next = h.link("/answers", "after", last)
+			d.Next = address(h.link("/answers", "after", last))
 			break
 		}
 		var row answerRow
