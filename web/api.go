@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/heedhq/heed/loop"
 )
 
 // openAPI describes the API. A test compares it with the handlers.
@@ -23,7 +25,7 @@ type api struct {
 	cfg      *Config
 	tell     func(ctx context.Context, what string, err error)
 	rate     rate
-	plans    plans
+	plans    loop.Plans  // that /v1/answered may be about
 	declared atomic.Bool // the kind of keyed calls
 }
 

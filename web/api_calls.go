@@ -257,7 +257,7 @@ func (a *api) prepare(ctx context.Context, c *caller, in *eventCall) (prepared, 
 		return prepared{}, err
 	}
 	if !p.Ready {
-		a.plans.put(c.person, p)
+		a.plans.Put(c.person, p)
 	}
 	out := prepared{
 		ID: p.Event.ID, Ready: p.Ready, Text: p.Text, Heuristic: p.Result.CreditID, System: p.System, Prompt: p.Prompt, Would: p.Would,
@@ -304,7 +304,7 @@ func (a *api) answered(ctx context.Context, c *caller, in *answeredCall) (told, 
 	if err != nil {
 		return told{}, err
 	}
-	p, ok := a.plans.get(c.person, in.ID)
+	p, ok := a.plans.Get(c.person, in.ID)
 	if !ok {
 		return told{}, problemOf(unknown, "This server has no plan of this id, or no longer. Send the event to /v1/prepare again, with the same id.")
 	}

@@ -199,20 +199,6 @@ func TestPrepareAndAnswered(t *testing.T) {
 	assert.Equal(t, "llm_error", none.text(t, "reason"))
 }
 
-// The oldest plans go first, and their events can be prepared again.
-func TestPlansAreBounded(t *testing.T) {
-	var p plans
-	for i := range mostPlans + 5 {
-		p.put("shop", loop.Plan{Event: loop.Event{ID: fmt.Sprint(i), OnChunk: func(context.Context, string, bool) {}}})
-	}
-	_, oldest := p.get("shop", "4")
-	last, newest := p.get("shop", "5")
-	assert.Equal(t, []bool{false, true}, []bool{oldest, newest})
-	assert.Nil(t, last.Event.OnChunk, "it belongs to a request that is over")
-	assert.Len(t, p.known, mostPlans)
-	assert.Len(t, p.order, mostPlans)
-}
-
 // Lists have pages that neither repeat nor lose an item, also if the item at which a page ended has gone.
 func TestPages(t *testing.T) {
 	w := newWorld(t)

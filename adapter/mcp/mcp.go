@@ -55,8 +55,8 @@ type server struct {
 	agent  *loop.Agent
 	person string
 	now    func() time.Time
-	key    []byte // signs what people were asked
-	plans  plans
+	key    []byte     // signs what people were asked
+	plans  loop.Plans // that answered may be about
 }
 
 // New returns a server, which starts with its Run or behind a [Handler]. A fault of the configuration is a [*heed.ConfigError].

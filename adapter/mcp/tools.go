@@ -94,7 +94,7 @@ func (s *server) prepare(ctx context.Context, who *speaker, in *prepareIn) (prep
 		out.Text = plan.Text
 		return out, nil
 	}
-	s.plans.put(who.person, plan)
+	s.plans.Put(who.person, plan)
 	out.System, out.Prompt, out.Arm, out.Model, out.Tools = plan.System, plan.Prompt, plan.Arm.ID, plan.Arm.ModelName, plan.Arm.Tools
 	return out, nil
 }
@@ -128,7 +128,7 @@ func (s *server) answered(ctx context.Context, who *speaker, in *answeredIn) (an
 	if in.OutputTokens < 0 {
 		return answeredOut{}, fault("output_tokens", "must not be negative")
 	}
-	plan, ok := s.plans.get(who.person, in.ID)
+	plan, ok := s.plans.Get(who.person, in.ID)
 	if !ok {
 		return answeredOut{}, fault("id", "prepare has not given it to this person, or too long ago, or the answer was ready")
 	}
@@ -168,7 +168,7 @@ func (s *server) toolResult(ctx context.Context, who *speaker, in *toolIn) (tool
 	if in.Error != "" {
 		r.Err = errors.New(in.Error)
 	}
-	if plan, ok := s.plans.get(who.person, in.ID); ok {
+	if plan, ok := s.plans.Get(who.person, in.ID); ok {
 		r.Task = plan.Event.Task
 	}
 	found, err := s.agent.Tool(ctx, in.ID, r)
