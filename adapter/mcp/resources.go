@@ -88,6 +88,7 @@ func (s *server) proposals(ctx context.Context) (any, error) {
 type wayRow struct {
 	ID       string  `json:"id"`
 	Way      string  `json:"way"`
+	Why      string  `json:"why,omitempty"` // it is warned of
 	State    string  `json:"state"`
 	Rate     float64 `json:"rate"` // of successes to expect
 	Outcomes float64 `json:"outcomes"`
@@ -103,7 +104,7 @@ func (s *server) ways(ctx context.Context, q patterns.PatternQuery) ([]wayRow, e
 		if len(rows) == mostRows || !w.Pattern.ArchivedAt.IsZero() {
 			continue
 		}
-		rows = append(rows, wayRow{string(w.Pattern.ID), w.Pattern.Content, string(w.State), w.Rate, w.Helpful + w.Harmful})
+		rows = append(rows, wayRow{string(w.Pattern.ID), w.Pattern.Content, w.Pattern.Reason, string(w.State), w.Rate, w.Helpful + w.Harmful})
 	}
 	return rows, err
 }

@@ -1,0 +1,49 @@
+package mcp_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/adapter/mcp"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/loop/looptest"
+	"github.com/heedhq/heed/patterns"
+)
+
+// TestResources have what holds and what was learned, of this agent.
+func TestResources(t *testing.T) {
+	agent, _ := looptest.New(t, taught())
+	c := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
+	bad, err := agent.Patterns().Define(t.Context(), patterns.Pattern{ID: "edits", Anti: true, Reason: "It broke the build.", Content: "Edit before reading."})
+	require.NoError(t, err)
+	good, err := agent.Patterns().Define(t.Context(), patterns.Pattern{ID: "tests", Content: "Write the test first."})
+	require.NoError(t, err)
+	rules := agent.Feedback().Rules()
+	for text, of := range map[string]string{"Name the server.": agent.Name(), "Greet the customer.": "another"} {
+		p, err := rules.Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{of}}, Actor: "ann", Reason: "x"})
+		require.NoError(t, err)
+		for _, person := range []string{"bob", "kim"} {
+			_, err = rules.Review(t.Context(), feedback.Review{Proposal: p.ID, Actor: person, Reason: "x", Hash: p.Hash()})
+			require.NoError(t, err)
+		}
+	}
+	waits := proposed(t, c, "Answer in English.")
+
+	found := c.resource(t, "rules")["rules"].([]any)
+	require.Len(t, found, 1)
+	assert.Equal(t, "Name the server.", found[0].(arguments)["text"])
+	found = c.resource(t, "proposals")["proposals"].([]any)
+	require.Len(t, found, 1)
+	assert.Equal(t, waits, found[0].(arguments)["id"])
+	found = c.resource(t, "warnings")["warnings"].([]any)
+	require.Len(t, found, 1)
+	assert.Equal(t, string(bad.ID), found[0].(arguments)["id"])
+	assert.Contains(t, found[0].(arguments)["way"], "Edit before reading.")
+	assert.Equal(t, "It broke the build.", found[0].(arguments)["why"])
+	learned := c.resource(t, "learned")
+	assert.Len(t, learned["ways"], 1)
+	assert.Equal(t, string(good.ID), learned["ways"].([]any)[0].(arguments)["id"])
+	assert.InDelta(t, 0.9, learned["heuristics"].([]any)[0].(arguments)["confidence"], 1e-9)
+}
