@@ -205,6 +205,7 @@ func TestContradiction(t *testing.T) {
 	second := make("Never show the price in the summary")
 	page := hs.get("kim", "/proposal", "id", second.ID)
 	assert.Contains(t, page, `name="override" value="`+first.ID+`"`)
+	assert.Contains(t, plain(page), "contradiction with Always show the price in the summary")
 	w, page := hs.post("kim", "/proposal/approve", "id", second.ID, "hash", second.Hash(), "reason", "Yes")
 	assert.Equal(t, http.StatusForbidden, w.Code)
 	assert.Contains(t, page, "Tick each rule")

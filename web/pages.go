@@ -17,7 +17,7 @@ import (
 	"github.com/heedhq/heed/feedback"
 )
 
-//go:embed templates/*.html static/style.css static/app.js
+//go:embed templates/*.html static/style.css static/app.js static/icon.svg
 var files embed.FS
 
 // assets are the files that pages load, by their paths. Anybody may have them: a page of refusal needs its style.
@@ -26,12 +26,13 @@ var assets = map[string]struct {
 }{
 	"/style.css": {"text/css; charset=utf-8", "static/style.css"},
 	"/app.js":    {"text/javascript; charset=utf-8", "static/app.js"},
+	"/icon.svg":  {"image/svg+xml", "static/icon.svg"},
 }
 
 // edition names the assets of this build, so that a browser may keep them for good.
 var edition = func() string {
 	sum := sha256.New()
-	for _, name := range []string{"static/style.css", "static/app.js"} {
+	for _, name := range []string{"static/style.css", "static/app.js", "static/icon.svg"} {
 		text, _ := files.ReadFile(name) // it is embedded
 		sum.Write(text)
 	}

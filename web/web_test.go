@@ -83,7 +83,9 @@ func TestNobody(t *testing.T) {
 			assert.NotContains(t, w.Body.String(), "Overview")
 		}
 	}
-	assert.Equal(t, http.StatusOK, ask{"GET", "/style.css", "nobody", nil, nil}.of(h).Code)
+	for _, path := range []string{"/style.css", "/app.js", "/icon.svg"} {
+		assert.Equal(t, http.StatusOK, ask{"GET", path, "nobody", nil, nil}.of(h).Code, path)
+	}
 }
 
 func TestHeaders(t *testing.T) {
