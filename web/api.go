@@ -25,7 +25,8 @@ type api struct {
 	cfg      *Config
 	tell     func(ctx context.Context, what string, err error)
 	rate     rate
-	plans    loop.Plans  // that /v1/answered may be about
+	plans    loop.Plans // that /v1/answered may be about
+	reports  reports
 	declared atomic.Bool // the kind of keyed calls
 }
 
@@ -97,7 +98,7 @@ var (
 
 // api returns the handler of all below /v1/.
 func (h *Handler) api() http.Handler {
-	a := &api{cfg: &h.cfg, tell: h.tell, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now}}
+	a := &api{cfg: &h.cfg, tell: h.tell, rate: rate{perSecond: h.cfg.Rate, now: h.cfg.Now}, reports: newReports()}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

@@ -13,6 +13,7 @@ import (
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/cells"
+	"github.com/heedhq/heed/internal/lock"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/patterns"
@@ -130,20 +131,58 @@ func (a *api) segments(ctx context.Context, _ *caller, in *pageCall) (pageJSON[s
 	scopes := cfg.Store.Scopes(ctx, cells.ArmKind(cfg.Name))
 	return pageOf(*in, scopes, key, func(part []string) (made []segmentJSON, err error) {
 		for _, scope := range part {
-			category, context, ok := cells.ParseScope(scope)
-			if !ok {
-				continue
-			}
-			d, err := learner.Distribution(ctx, category, context)
+			one, err := a.reports.of(ctx, learner, scope, a.cfg.Now())
 			switch {
 			case err == nil:
-				made = append(made, segmentOf(&d))
+				made = append(made, one)
 			case !errors.Is(err, heed.ErrNotFound): // else it was reset meanwhile
 				return nil, err
 			}
 		}
 		return made, nil
 	})
+}
+
+// reports are segments as they were reported last. A report takes milliseconds of a core, so one is made at a time, and serves for a second:
+// whoever looks does not slow down those who choose. The zero reports are not ready: see newReports. They are safe for concurrent use.
+type reports struct {
+	lock  lock.Lock
+	known map[string]report // by scope
+}
+
+type report struct {
+	segmentJSON
+	at time.Time
+}
+
+const (
+	freshReport = time.Second
+	mostReports = 1000
+)
+
+func newReports() reports { return reports{lock.New(), make(map[string]report)} }
+
+func (r *reports) of(ctx context.Context, learner *strategy.Learner, scope string, now time.Time) (segmentJSON, error) {
+	if err := r.lock.Lock(ctx); err != nil {
+		return segmentJSON{}, err
+	}
+	defer r.lock.Unlock()
+	if age := now.Sub(r.known[scope].at); age >= 0 && age < freshReport {
+		return r.known[scope].segmentJSON, nil
+	}
+	category, situation, ok := cells.ParseScope(scope)
+	if !ok {
+		return segmentJSON{}, heed.ErrNotFound // it is of something else
+	}
+	d, err := learner.Distribution(ctx, category, situation)
+	if err != nil {
+		return segmentJSON{}, err
+	}
+	if len(r.known) >= mostReports {
+		clear(r.known)
+	}
+	r.known[scope] = report{segmentOf(&d), now}
+	return r.known[scope].segmentJSON, nil
 }
 
 func segmentOf(d *strategy.Distribution) segmentJSON {

@@ -23,6 +23,7 @@ import (
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/store"
+	"github.com/heedhq/heed/strategy"
 )
 
 // A world is an agent behind its API.
@@ -158,6 +159,26 @@ func TestSelectAndObserve(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 1500*time.Microsecond, record.Result.Latency)
 	}
+}
+
+// A report of a segment serves for a second, so that those who look do not slow down those who choose. A reset is seen at once.
+func TestReportsServeForASecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		outcomes := func() (n string) {
+			for range 2 {
+				c := w.must(200, w.post("/v1/select", `{"category":"mail"}`)).text(t, "choice")
+				w.must(200, w.post("/v1/observe", fmt.Sprintf(`{"choice":%q,"value":1,"confidence":1}`, c)))
+				n += fmt.Sprint(strings.Count(w.must(200, w.get("/v1/segments")).body, `"sessions":1,`))
+			}
+			return n
+		}
+		assert.Equal(t, "11", outcomes(), "the second outcome is not seen yet")
+		time.Sleep(time.Second)
+		assert.NotContains(t, w.must(200, w.get("/v1/segments")).body, `"sessions":1,`)
+		require.NoError(t, w.agent.Strategy().Reset(t.Context(), strategy.Reset{Category: "mail", Actor: "kim", Reason: "r"}))
+		assert.JSONEq(t, `{"items":[]}`, w.must(200, w.get("/v1/segments")).body)
+	})
 }
 
 // An answer and all that is said of it are in its explanation.
