@@ -186,7 +186,7 @@ BEGIN
         ), before AS (
             SELECT DISTINCT heed_hash(w.kind, k) AS hash, w.at_before AS at, w.seq
             FROM w CROSS JOIN LATERAL jsonb_array_elements_text(CAST(w.keys_before AS JSONB)) AS k
-            WHERE w.body IS NULL OR w.at <> w.at_before OR w.keys <> w.keys_before
+            WHERE w.body IS NULL OR w.at <> w.at_before OR w.keys <> w.keys_before AND NOT CAST(w.keys AS JSONB) ? k
         ), lost AS (
             DELETE FROM heed_key WHERE ctid = ANY (ARRAY(
                 SELECT k.ctid FROM before AS b CROSS JOIN LATERAL (
