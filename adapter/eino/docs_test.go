@@ -1,0 +1,50 @@
+package eino_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/schema"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/adapter/eino"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/internal/adaptertest"
+	"github.com/heedhq/heed/loop"
+)
+
+func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/eino.md") }
+
+// armed is as the page has it.
+func armed(ctx context.Context, small model.BaseChatModel) (*eino.Adapter, error) {
+	agent, err := loop.New(ctx, loop.Config{
+		Models: map[string]decision.LLM{"small": eino.LLM(small)},
+		Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small", Tools: []string{"look_up"}}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return eino.New(eino.Config{Agent: agent, Models: map[string]model.BaseChatModel{"small": small}})
+}
+
+// TestArms has the models of two arms answer.
+func TestArms(t *testing.T) {
+	large, small := &said{messages: []*schema.Message{text("Look.")}}, &said{messages: []*schema.Message{text("Wait.")}}
+	heeding, err := armed(t.Context(), small)
+	require.NoError(t, err)
+	agent, err := adk.NewChatModelAgent(t.Context(), &adk.ChatModelAgentConfig{
+		Name: "ops", Description: "Helps.", Model: large, Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()},
+	})
+	require.NoError(t, err)
+	r := &rig{T: t, adapter: heeding, runner: adk.NewRunner(t.Context(), adk.RunnerConfig{Agent: agent})}
+	for i := 0; i < 30 || len(large.requests) == 0 || len(small.requests) == 0; i++ {
+		require.Less(t, i, 200, "an arm is never chosen")
+		_, err := r.ask(loop.Event{Session: fmt.Sprint(i)}, schema.UserMessage("What now?"))
+		require.NoError(t, err)
+		assert.Equal(t, i+1, len(large.requests)+len(small.requests))
+	}
+}

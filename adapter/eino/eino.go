@@ -1,0 +1,141 @@
+// Package eino lets the chat-model agents of CloudWeGo's Eino learn through a [loop.Agent].
+//
+//	heeding, err := eino.New(eino.Config{Agent: agent})
+//	ops, err := adk.NewChatModelAgent(ctx, &adk.ChatModelAgentConfig{Model: model, Handlers: []adk.ChatModelAgentMiddleware{heeding.Middleware()}})
+//	for event, err := range heeding.Run(ctx, runner, loop.Event{ID: "m1", Session: "s1", Person: "ann"}, messages) { … }
+//
+// The middleware has a run answered by a heuristic that is trusted, or else tells the model what was learned, and tells heed what the tools
+// gave. [Adapter.Run] runs Eino's runner, and tells heed the answer once the host has all of it. [ID] gives the answer's id, for
+// [loop.Agent.React] and the others.
+package eino
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/model"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Config configures an adapter.
+type Config struct {
+	// Agent is what learns. It must be set.
+	Agent *loop.Agent
+	// Agents are the names of Eino's agents whose answers count. nil means all of them. In a run in which several agents answer, the first one
+	// of these counts. Give the middleware to these alone.
+	Agents []string
+	// Models are the models that arms name.
+	Models map[string]model.BaseChatModel
+	// Now is the clock, for the time that a model takes. nil means time.Now.
+	Now func() time.Time
+}
+
+// An Adapter joins a [loop.Agent] to the agents and runners of Eino. Make one with [New]. It is safe for concurrent use by multiple goroutines.
+type Adapter struct{ cfg Config }
+
+// New returns an adapter. A fault of the configuration is a [*heed.ConfigError].
+func New(cfg Config) (*Adapter, error) {
+	if cfg.Agent == nil {
+		return nil, &heed.ConfigError{Field: "Agent", Reason: "must be set"}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now //nolint:forbidigo // the default clock
+	}
+	cfg.Agents, cfg.Models = slices.Clone(cfg.Agents), maps.Clone(cfg.Models)
+	return &Adapter{cfg}, nil
+}
+
+// Middleware returns the middleware for the Handlers of an agent. Without [Adapter.Run] or [Adapter.Resume] it does nothing.
+func (a *Adapter) Middleware() adk.ChatModelAgentMiddleware { return &middleware{adapter: a} }
+
+// Run runs the runner, and yields its events. Of e, the ID is that of the message: a message that is delivered again gets the same answer.
+// Session and Person are the conversation and who speaks. Without a Text, it is that of the last user message of the model's request.
+//
+// The answer counts when the host has all of it: when an event without a stream is yielded, or when the stream of an event was read to its end. If
+// the loop ends earlier, the run's context ends.
+func (a *Adapter) Run(
+	ctx context.Context, r *adk.Runner, e loop.Event, messages []adk.Message, opts ...adk.AgentRunOption,
+) iter.Seq2[*adk.AgentEvent, error] {
+	return a.turn(ctx, e, func(ctx context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error) {
+		return r.Run(ctx, messages, opts...), nil
+	})
+}
+
+// Resume goes on with a run after an interrupt, as ResumeWithParams of the runner does. Give it the event that [Adapter.Run] had.
+func (a *Adapter) Resume(
+	ctx context.Context, r *adk.Runner, e loop.Event, checkpoint string, params *adk.ResumeParams, opts ...adk.AgentRunOption,
+) iter.Seq2[*adk.AgentEvent, error] {
+	return a.turn(ctx, e, func(ctx context.Context) (*adk.AsyncIterator[*adk.AgentEvent], error) {
+		return r.ResumeWithParams(ctx, checkpoint, params, opts...)
+	})
+}
+
+// The keys of a message's Extra.
+const (
+	idKey    = "heed.answer"
+	rulesKey = "heed.breaks"
+)
+
+// ID returns the id of the answer that a message is, or "" if it is none that heed knows. Of a stream, the last piece has it. So does the
+// whole message that schema.ConcatMessages makes of the pieces.
+func ID(m *schema.Message) string {
+	if m == nil {
+		return ""
+	}
+	id, _ := m.Extra[idKey].(string)
+	return id
+}
+
+// textOf returns the text of a message.
+func textOf(m *schema.Message) string {
+	var text strings.Builder
+	text.WriteString(m.Content)
+	for _, part := range m.UserInputMultiContent {
+		text.WriteString(part.Text)
+	}
+	for _, part := range m.AssistantGenMultiContent {
+		text.WriteString(part.Text)
+	}
+	return text.String()
+}
+
+// LLM returns a model of Eino's as one of heed's, for Config.Model and Config.Models of package loop. The result is as safe for concurrent
+// use as m.
+func LLM(m model.BaseChatModel) decision.LLM {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		var messages []*schema.Message
+		if r.System != "" {
+			messages = append(messages, schema.SystemMessage(r.System))
+		}
+		var opts []model.Option
+		if r.MaxTokens > 0 {
+			opts = append(opts, model.WithMaxTokens(r.MaxTokens))
+		}
+		if r.Temperature != nil {
+			opts = append(opts, model.WithTemperature(float32(*r.Temperature)))
+		}
+		said, err := m.Generate(ctx, append(messages, schema.UserMessage(r.Prompt)), opts...)
+		if err != nil {
+			return decision.LLMResponse{}, err
+		}
+		response := decision.LLMResponse{Text: textOf(said), Thoughts: said.ReasoningContent}
+		response.InputTokens, response.OutputTokens = tokensOf(said)
+		return response, nil
+	})
+}
+
+func tokensOf(m *schema.Message) (in, out int) {
+	if m.ResponseMeta == nil || m.ResponseMeta.Usage == nil {
+		return 0, 0
+	}
+	return max(m.ResponseMeta.Usage.PromptTokens, 0), max(m.ResponseMeta.Usage.CompletionTokens, 0)
+}

@@ -1,0 +1,149 @@
+package eino
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cloudwego/eino/adk"
+	"github.com/cloudwego/eino/components/tool"
+	"github.com/cloudwego/eino/compose"
+	"github.com/cloudwego/eino/schema"
+
+	"github.com/heedhq/heed/loop"
+)
+
+// refused is what the model is told of a tool that its arm has not.
+const refused = "This tool is not available."
+
+// forbids reports whether the arm lacks a tool.
+func (t *turn) forbids(name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.prepared && t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, name)
+}
+
+// tool tells heed what a tool gave. The id of the call has it count once. A tool that interrupts the run to ask a person has no result.
+func (t *turn) tool(ctx context.Context, called *adk.ToolContext, input, text string, failure error) {
+	if _, waits := compose.IsInterruptRerunError(failure); failure != nil && waits {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.prepared || t.plan.Ready {
+		return
+	}
+	_, err := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, loop.ToolResult{
+		ID: called.CallID, Name: called.Name, Input: input, Text: text, Err: failure, Task: t.plan.Event.Task,
+	})
+	if err != nil {
+		t.lost = errors.Join(t.lost, fmt.Errorf("heed was not told of the tool %s: %w", called.Name, err))
+	}
+}
+
+// WrapInvokableToolCall tells heed what the tool gave.
+func (m *middleware) WrapInvokableToolCall(
+	ctx context.Context, next adk.InvokableToolCallEndpoint, called *adk.ToolContext,
+) (adk.InvokableToolCallEndpoint, error) {
+	t := m.adapter.turnOf(ctx)
+	if t == nil {
+		return next, nil
+	}
+	return func(ctx context.Context, input string, opts ...tool.Option) (string, error) {
+		if t.forbids(called.Name) {
+			return refused, nil
+		}
+		text, err := next(ctx, input, opts...)
+		t.tool(ctx, called, input, text, err)
+		return text, err
+	}, nil
+}
+
+// WrapStreamableToolCall tells heed what the tool gave, when its stream has ended.
+func (m *middleware) WrapStreamableToolCall(
+	ctx context.Context, next adk.StreamableToolCallEndpoint, called *adk.ToolContext,
+) (adk.StreamableToolCallEndpoint, error) {
+	t := m.adapter.turnOf(ctx)
+	if t == nil {
+		return next, nil
+	}
+	return func(ctx context.Context, input string, opts ...tool.Option) (*schema.StreamReader[string], error) {
+		if t.forbids(called.Name) {
+			return schema.StreamReaderFromArray([]string{refused}), nil
+		}
+		stream, err := next(ctx, input, opts...)
+		return followed(ctx, t, called, input, stream, err, func(piece string) string { return piece })
+	}, nil
+}
+
+// WrapEnhancedInvokableToolCall tells heed what the tool gave.
+func (m *middleware) WrapEnhancedInvokableToolCall(
+	ctx context.Context, next adk.EnhancedInvokableToolCallEndpoint, called *adk.ToolContext,
+) (adk.EnhancedInvokableToolCallEndpoint, error) {
+	t := m.adapter.turnOf(ctx)
+	if t == nil {
+		return next, nil
+	}
+	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
+		if t.forbids(called.Name) {
+			return refusal(), nil
+		}
+		result, err := next(ctx, input, opts...)
+		t.tool(ctx, called, input.Text, resultText(result), err)
+		return result, err
+	}, nil
+}
+
+// WrapEnhancedStreamableToolCall tells heed what the tool gave, when its stream has ended.
+func (m *middleware) WrapEnhancedStreamableToolCall(
+	ctx context.Context, next adk.EnhancedStreamableToolCallEndpoint, called *adk.ToolContext,
+) (adk.EnhancedStreamableToolCallEndpoint, error) {
+	t := m.adapter.turnOf(ctx)
+	if t == nil {
+		return next, nil
+	}
+	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
+		if t.forbids(called.Name) {
+			return schema.StreamReaderFromArray([]*schema.ToolResult{refusal()}), nil
+		}
+		stream, err := next(ctx, input, opts...)
+		return followed(ctx, t, called, input.Text, stream, err, resultText)
+	}, nil
+}
+
+func refusal() *schema.ToolResult {
+	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: refused}}}
+}
+
+func resultText(r *schema.ToolResult) (text string) {
+	if r != nil {
+		for _, part := range r.Parts {
+			text += part.Text
+		}
+	}
+	return text
+}
+
+// followed returns a tool's stream, of whose end heed is told.
+func followed[T any](
+	ctx context.Context, t *turn, called *adk.ToolContext, input string, stream *schema.StreamReader[T], err error, text func(T) string,
+) (*schema.StreamReader[T], error) {
+	if err != nil {
+		t.tool(ctx, called, input, "", err)
+		return nil, err
+	}
+	var whole strings.Builder
+	return schema.StreamReaderWithConvert(stream, func(piece T) (T, error) {
+		whole.WriteString(text(piece))
+		return piece, nil
+	}, schema.WithErrWrapper(func(err error) error {
+		t.tool(ctx, called, input, "", err)
+		return err
+	}), schema.WithOnEOF(func() (any, error) {
+		t.tool(ctx, called, input, whole.String(), nil)
+		return nil, io.EOF
+	})), nil
+}
