@@ -2,7 +2,9 @@ package scores_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -75,6 +77,9 @@ func outcomes(t require.TestingT, agent *loop.Agent) int {
 func of(v float64) *float64 { return &v }
 
 func TestTake(t *testing.T) {
+	st := &memstore.Store{}
+	agent := newAgent(t, st)
+	taker := newTaker(t, agent, st)
 	for name, tt := range map[string]struct {
 		grade scores.Grade
 		want  scores.Taken
@@ -95,11 +100,13 @@ func TestTake(t *testing.T) {
 		"a comment alone":       {scores.Grade{Answer: "one", Name: "helpful", Comment: "fine"}, scores.Ignored, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := &memstore.Store{}
-			agent := newAgent(t, st, "one")
-			got, err := newTaker(t, agent, st).Take(t.Context(), tt.grade)
+			answer(t, agent, name)
+			if tt.grade.Answer == "one" {
+				tt.grade.Answer = name
+			}
+			got, err := taker.Take(t.Context(), tt.grade)
 			assert.Equal(t, tt.want, got)
-			assert.InDelta(t, tt.worth, worth(t, agent, "one"), 1e-9)
+			assert.InDelta(t, tt.worth, worth(t, agent, name), 1e-9)
 			if tt.field == "" {
 				require.NoError(t, err)
 				return
@@ -116,6 +123,10 @@ func TestEachOnce(t *testing.T) {
 	st := &memstore.Store{}
 	agent := newAgent(t, st)
 	processes := []*scores.Taker{newTaker(t, agent, st), newTaker(t, newAgent(t, st), st)}
+	if os.Getenv("HEED_LONG") == "" && flag.Lookup("rapid.checks").Value.String() == "100" {
+		defer func() { _ = flag.Set("rapid.checks", "100") }()
+		_ = flag.Set("rapid.checks", "25")
+	}
 	checks := 0
 	rapid.Check(t, func(t *rapid.T) {
 		checks++

@@ -1,0 +1,287 @@
+// Package otel connects heed with OpenTelemetry, both ways: what heed does becomes metrics and events, and results of evaluations become
+// outcomes of an agent's answers.
+//
+//	telemetry, err := otel.New(otel.Config{Meters: meters, Logs: logs})
+//	agent, err := loop.New(ctx, loop.Config{Store: telemetry.Store(st), Observer: telemetry.Observe})
+//
+// A [Telemetry] tells of what heed does. [Results] takes the log records called "gen_ai.evaluation.result", as a processor of logs or by
+// OTLP over HTTP.
+package otel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	lognoop "go.opentelemetry.io/otel/log/noop"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/store"
+)
+
+// scope names the instrumentation.
+const scope = "github.com/heedhq/heed/adapter/otel"
+
+// Config configures a [Telemetry]. The zero Config tells nobody.
+type Config struct {
+	Meters metric.MeterProvider // for the metrics. nil: there are none
+	Logs   log.LoggerProvider   // for the events. nil: there are none
+	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. What comes later is counted under "other". 0 means
+	// 100.
+	MaxValues int
+}
+
+// Telemetry tells OpenTelemetry what heed does. It is safe for concurrent use by multiple goroutines.
+type Telemetry struct {
+	logs  log.Logger
+	meter metric.Meter
+
+	choices, answers, evidence, duplicates, changes, failures, commits metric.Int64Counter
+	rewards, confidence, answering, committing                         metric.Float64Histogram
+
+	most   int
+	mu     sync.Mutex
+	values map[attribute.Key]map[string]bool // that attributes have taken
+}
+
+// New returns a telemetry, or a [*heed.ConfigError].
+func New(cfg Config) (*Telemetry, error) {
+	if cfg.MaxValues < 0 {
+		return nil, &heed.ConfigError{Field: "MaxValues", Value: cfg.MaxValues, Reason: "must not be negative"}
+	}
+	if cfg.Meters == nil {
+		cfg.Meters = noop.NewMeterProvider()
+	}
+	if cfg.Logs == nil {
+		cfg.Logs = lognoop.NewLoggerProvider()
+	}
+	t := &Telemetry{
+		logs: cfg.Logs.Logger(scope), meter: cfg.Meters.Meter(scope), most: cmp.Or(cfg.MaxValues, 100), values: make(map[attribute.Key]map[string]bool),
+	}
+	var failed error
+	for _, c := range []struct {
+		to               *metric.Int64Counter
+		name, unit, what string
+	}{
+		{&t.choices, "heed.choices", "{choice}", "Arms that were chosen."},
+		{&t.answers, "heed.answers", "{answer}", "Events that were answered, or were not, by path."},
+		{&t.evidence, "heed.evidence", "{observation}", "Evidence that was counted about heuristics, patterns and rules, by channel."},
+		{&t.duplicates, "heed.duplicates", "{delivery}", "Deliveries of something that had been counted before."},
+		{&t.changes, "heed.changes", "{change}", "Changes of rules, patterns and beliefs."},
+		{&t.failures, "heed.errors", "{error}", "Failures that no caller is told of, and events that were given up."},
+		{&t.commits, "heed.commits", "{commit}", "Commits of the store, by result."},
+	} {
+		var err error
+		*c.to, err = t.meter.Int64Counter(c.name, metric.WithUnit(c.unit), metric.WithDescription(c.what))
+		failed = errors.Join(failed, err)
+	}
+	seconds := []float64{0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30}
+	tenths := []float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}
+	for _, h := range []struct {
+		to               *metric.Float64Histogram
+		name, unit, what string
+		bounds           []float64
+	}{
+		{&t.rewards, "heed.rewards", "1", "Rewards of arms, from 0 to 1.", tenths},
+		{&t.confidence, "heed.confidence", "1", "What is believed of heuristics, patterns and rules after evidence, from 0 to 1.", tenths},
+		{&t.answering, "heed.answer.duration", "s", "How long decisions took.", seconds},
+		{&t.committing, "heed.commit.duration", "s", "How long commits of the store took.", seconds},
+	} {
+		var err error
+		*h.to, err = t.meter.Float64Histogram(h.name, metric.WithUnit(h.unit), metric.WithDescription(h.what), metric.WithExplicitBucketBoundaries(h.bounds...))
+		failed = errors.Join(failed, err)
+	}
+	if failed != nil {
+		return nil, fmt.Errorf("otel: %w", failed)
+	}
+	return t, nil
+}
+
+// pair is an attribute of a metric: a name and a value.
+type pair struct {
+	key   attribute.Key
+	value string
+}
+
+// with returns attributes of a metric. Empty ones are left out, and of too many values the later ones are "other".
+func (t *Telemetry) with(pairs ...pair) metric.MeasurementOption {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	attributes := make([]attribute.KeyValue, 0, len(pairs))
+	for _, p := range pairs {
+		if p.value == "" {
+			continue
+		}
+		known := t.values[p.key]
+		if known == nil {
+			known = make(map[string]bool)
+			t.values[p.key] = known
+		}
+		if !known[p.value] && len(known) >= t.most {
+			p.value = "other"
+		} else {
+			known[p.value] = true
+		}
+		attributes = append(attributes, p.key.String(p.value))
+	}
+	return metric.WithAttributes(attributes...)
+}
+
+// The attributes.
+const (
+	byComponent attribute.Key = "heed.component"
+	byArm       attribute.Key = "heed.arm"
+	byChannel   attribute.Key = "heed.channel"
+	byPath      attribute.Key = "heed.path"
+	byReason    attribute.Key = "heed.reason"
+	byWhat      attribute.Key = "heed.what"
+	byChange    attribute.Key = "heed.change"
+	byResult    attribute.Key = "heed.result"
+)
+
+// Observe is a [heed.Observer]. It counts a notice. Of a few it also emits an event: a reward as "gen_ai.evaluation.result", and changes of rules, patterns
+// and beliefs and failures as "heed.<notice>". Metrics have no ids but those of arms. The text of an error is left out, as it may quote people.
+func (t *Telemetry) Observe(ctx context.Context, n heed.Notice) {
+	switch n := n.(type) {
+	case heed.Selected:
+		t.choices.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byArm, n.Arm}))
+	case heed.Observed:
+		t.rewards.Record(ctx, n.Reward, t.with(pair{byComponent, n.Component}, pair{byArm, n.Arm}, pair{byChannel, n.Channel}))
+		t.reward(ctx, &n)
+	case heed.Decided:
+		by := t.with(pair{byComponent, n.Component}, pair{byPath, n.Path}, pair{byReason, n.Reason})
+		t.answers.Add(ctx, 1, by)
+		t.answering.Record(ctx, n.Took.Seconds(), by)
+	case heed.Counted:
+		by := t.with(pair{byComponent, n.Component}, pair{byChannel, n.Channel})
+		t.evidence.Add(ctx, 1, by)
+		if n.Before != 0 || n.After != 0 {
+			t.confidence.Record(ctx, n.After, by)
+		}
+	case heed.Duplicate:
+		t.duplicates.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
+	case heed.DeadLettered:
+		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, "dead letter"}))
+		t.event(ctx, log.SeverityWarn, "heed.dead_lettered", n.Component, n.ID, n.At, attribute.String("heed.reason", n.Reason))
+	case heed.Failed:
+		t.failures.Add(ctx, 1, t.with(pair{byComponent, n.Component}, pair{byWhat, n.What}))
+		t.event(ctx, log.SeverityError, "heed.failed", n.Component, "", n.At, attribute.String("heed.what", n.What), attribute.String("error.type", kindOf(n.Err)))
+	default:
+		t.change(ctx, n)
+	}
+}
+
+// change tells of a change of a rule, a pattern or a belief.
+func (t *Telemetry) change(ctx context.Context, n heed.Notice) {
+	tell := func(severity log.Severity, name, component, subject string, at time.Time, more ...attribute.KeyValue) {
+		t.changes.Add(ctx, 1, t.with(pair{byComponent, component}, pair{byChange, name}))
+		t.event(ctx, severity, "heed."+name, component, subject, at, more...)
+	}
+	why := func(reason string) attribute.KeyValue { return attribute.String("heed.reason", reason) }
+	switch n := n.(type) {
+	case heed.Proposed:
+		tell(log.SeverityInfo, "proposed", n.Component, n.Subject, n.At)
+	case heed.NeedsApproval:
+		tell(log.SeverityInfo, "needs_approval", n.Component, n.Subject, n.At, attribute.Int("heed.approvals", n.Approvals), attribute.Int("heed.quorum", n.Quorum))
+	case heed.Ambiguous:
+		tell(log.SeverityInfo, "ambiguous", n.Component, n.Subject, n.At)
+	case heed.Activated:
+		tell(log.SeverityInfo, "activated", n.Component, n.Subject, n.At)
+	case heed.Retired:
+		tell(log.SeverityInfo, "retired", n.Component, n.Subject, n.At, why(n.Reason))
+	case heed.Harmful:
+		tell(log.SeverityWarn, "harmful", n.Component, n.Subject, n.At, why(n.Reason))
+	case heed.Inverted:
+		tell(log.SeverityWarn, "inverted", n.Component, n.Subject, n.At, why(n.Reason))
+	}
+}
+
+// reward emits a reward as the result of an evaluation.
+func (t *Telemetry) reward(ctx context.Context, n *heed.Observed) {
+	t.event(ctx, log.SeverityInfo, resultName, n.Component, "", n.At,
+		attribute.String("gen_ai.evaluation.name", "heed.reward"), attribute.Float64("gen_ai.evaluation.score.value", n.Reward),
+		attribute.String("heed.choice.id", n.ID), attribute.String("heed.arm", n.Arm), attribute.String("heed.channel", n.Channel))
+}
+
+// event emits an event.
+func (t *Telemetry) event(ctx context.Context, severity log.Severity, name, component, subject string, at time.Time, more ...attribute.KeyValue) {
+	if !t.logs.Enabled(ctx, log.EnabledParameters{Severity: severity, EventName: name}) {
+		return
+	}
+	var r log.Record
+	r.SetEventName(name)
+	r.SetTimestamp(at)
+	r.SetSeverity(severity)
+	r.AddAttributes(attribute.String("heed.component", component))
+	if subject != "" {
+		r.AddAttributes(attribute.String("heed.subject", subject))
+	}
+	r.AddAttributes(more...)
+	t.logs.Emit(ctx, r)
+}
+
+// kindOf names the type of the error below those that only wrap it.
+func kindOf(err error) string {
+	for below := errors.Unwrap(err); below != nil; below = errors.Unwrap(err) {
+		err = below
+	}
+	return fmt.Sprintf("%T", err)
+}
+
+// Store returns a store that counts the commits of another one, and how long they take.
+func (t *Telemetry) Store(st store.Store) store.Store { return &counting{st, t} }
+
+type counting struct {
+	store.Store
+	to *Telemetry
+}
+
+// Commit commits, and counts that.
+func (c *counting) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	began := time.Now() //nolint:forbidigo // how long it takes is of real time
+	receipts, err := c.Store.Commit(ctx, batches...)
+	result := "ok"
+	switch {
+	case errors.Is(err, heed.ErrConflict):
+		result = "conflict" // somebody else was quicker, and the caller tries again
+	case err != nil:
+		result = "error"
+	}
+	by := c.to.with(pair{byResult, result})
+	c.to.commits.Add(ctx, 1, by)
+	c.to.committing.Record(ctx, time.Since(began).Seconds(), by) //nolint:forbidigo // likewise
+	return receipts, err
+}
+
+// Watch makes the gauge "heed.rules.active" of the rules that are active for an agent. Whenever metrics are read, it reads the rules from the store. An
+// agent without package feedback has none. Unregister ends it.
+func (t *Telemetry) Watch(agent *loop.Agent) (metric.Registration, error) {
+	active, err := t.meter.Int64ObservableGauge("heed.rules.active", metric.WithUnit("{rule}"), metric.WithDescription("Rules that are active for the agent."))
+	if err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
+	watching, err := t.meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		if agent.Feedback() == nil {
+			o.ObserveInt64(active, 0, t.with(pair{byComponent, agent.Name()}))
+			return nil
+		}
+		rules, err := agent.Feedback().Rules().List(ctx, feedback.RuleQuery{Status: feedback.StateActive, Agent: agent.Name()})
+		if err == nil {
+			o.ObserveInt64(active, int64(len(rules)), t.with(pair{byComponent, agent.Name()}))
+		}
+		return err
+	}, active)
+	if err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
+	return watching, nil
+}

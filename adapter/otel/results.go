@@ -1,0 +1,253 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/scores"
+)
+
+// resultName is the event of an evaluation's result, by the conventions for GenAI.
+const resultName = "gen_ai.evaluation.result"
+
+// ResultsConfig configures [Results].
+type ResultsConfig struct {
+	Taker *scores.Taker // must be set. Its Meanings say which evaluations count, by "gen_ai.evaluation.name"
+	// Answer returns the id of the answer that a result is about, or "" for none, by the attributes of the record that are strings. nil means the
+	// attribute "heed.answer.id"; without one, "gen_ai.response.id" or else the id of the trace, whichever is that of an answer.
+	Answer func(attributes map[string]string) string
+	// Observer is told of a result that the processor could not take, in a [heed.Failed]. nil: nobody is told.
+	Observer heed.Observer
+	// Now is the clock, for what the Observer is told. nil means time.Now.
+	Now func() time.Time
+}
+
+// Results takes results of evaluations: log records with the event name "gen_ai.evaluation.result". The latest result of each name of an
+// answer counts, once: see [scores.Taker]. A result with an "error.type" is none, and is ignored, and so are the events of a [Telemetry].
+//
+// It is a processor for the SDK's LoggerProvider. OnEmit does not wait: a goroutine takes the results, and ends when there are no more. Results that
+// are to come by OTLP go to [Results.Handler].
+//
+// It is safe for concurrent use by multiple goroutines.
+type Results struct {
+	cfg  ResultsConfig
+	ctx  context.Context // of the goroutine; it ends with Shutdown
+	stop context.CancelFunc
+
+	mu      sync.Mutex
+	waiting []result
+	idle    chan struct{} // closed when nothing is left to take; nil: nothing is
+	closed  bool
+}
+
+const (
+	mostWaiting = 2_048
+	tries       = 3
+	firstWait   = 100 * time.Millisecond
+	takeTime    = 30 * time.Second // for one result
+)
+
+var _ sdklog.Processor = (*Results)(nil)
+
+// NewResults returns results; or a [*heed.ConfigError].
+func NewResults(cfg ResultsConfig) (*Results, error) {
+	if cfg.Taker == nil {
+		return nil, &heed.ConfigError{Field: "Taker", Reason: "must be set"}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now //nolint:forbidigo // the default clock
+	}
+	r := &Results{cfg: cfg}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	return r, nil
+}
+
+// A result is of an evaluation, with the ids that its answer may have.
+type result struct {
+	answers []string
+	grade   scores.Grade
+}
+
+// A reading is what a log record says, in whatever form it came.
+type reading struct {
+	name, scope, trace string
+	at                 time.Time
+	texts              map[string]string // the attributes that are strings
+	value              *float64
+}
+
+// read reads an attribute.
+func (r *reading) read(key, text string, number *float64) {
+	switch {
+	case number != nil && key == "gen_ai.evaluation.score.value":
+		r.value = number
+	case number == nil:
+		if r.texts == nil {
+			r.texts = make(map[string]string)
+		}
+		r.texts[key] = text
+	}
+}
+
+// result returns the result of an evaluation, or false if the record has none.
+func (r *Results) result(of *reading) (result, bool) {
+	name := of.texts["gen_ai.evaluation.name"]
+	if of.name != resultName || of.scope == scope || of.texts["error.type"] != "" || name == "" {
+		return result{}, false
+	}
+	found := result{grade: scores.Grade{Name: name, Value: of.value, Label: of.texts["gen_ai.evaluation.score.label"], At: of.at}}
+	switch own := of.texts["heed.answer.id"]; {
+	case r.cfg.Answer != nil:
+		found.answers = []string{r.cfg.Answer(of.texts)}
+	case own != "":
+		found.answers = []string{own}
+	default:
+		found.answers = []string{of.texts["gen_ai.response.id"], of.trace}
+	}
+	return found, true
+}
+
+// take takes a result, for the first id that an answer has.
+func (r *Results) take(ctx context.Context, of result) (err error) {
+	var taken scores.Taken
+	for _, id := range of.answers {
+		if id == "" {
+			continue
+		}
+		of.grade.Answer = id
+		if taken, err = r.cfg.Taker.Take(ctx, of.grade); err != nil || taken != scores.Unknown {
+			return err
+		}
+	}
+	return nil
+}
+
+// Enabled reports whether a record may be a result.
+func (r *Results) Enabled(_ context.Context, p sdklog.EnabledParameters) bool {
+	return (p.EventName == "" || p.EventName == resultName) && p.InstrumentationScope.Name != scope
+}
+
+// errFull says that results come faster than they are taken.
+var errFull = fmt.Errorf("heed: %d results of evaluations wait already, so this one is lost", mostWaiting)
+
+// OnEmit has a record taken, if it is a result.
+func (r *Results) OnEmit(_ context.Context, record *sdklog.Record) error {
+	if record.EventName() != resultName {
+		return nil
+	}
+	of := reading{name: record.EventName(), scope: record.InstrumentationScope().Name, at: record.Timestamp()}
+	if of.at.IsZero() {
+		of.at = record.ObservedTimestamp()
+	}
+	if record.TraceID().IsValid() {
+		of.trace = record.TraceID().String()
+	}
+	record.WalkAttributes(func(a attribute.KeyValue) bool {
+		switch a.Value.Type() {
+		case attribute.STRING:
+			of.read(string(a.Key), a.Value.AsString(), nil)
+		case attribute.FLOAT64:
+			value := a.Value.AsFloat64()
+			of.read(string(a.Key), "", &value)
+		case attribute.INT64:
+			value := float64(a.Value.AsInt64())
+			of.read(string(a.Key), "", &value)
+		default: // nothing that a result has
+		}
+		return true
+	})
+	found, is := r.result(&of)
+	if !is {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.closed:
+		return nil
+	case len(r.waiting) >= mostWaiting:
+		return errFull
+	}
+	r.waiting = append(r.waiting, found)
+	if r.idle == nil {
+		r.idle = make(chan struct{})
+		go r.work(r.idle)
+	}
+	return nil
+}
+
+// work takes what waits, until there is nothing left.
+func (r *Results) work(idle chan struct{}) {
+	defer close(idle)
+	for {
+		r.mu.Lock()
+		if len(r.waiting) == 0 {
+			r.waiting, r.idle = nil, nil
+			r.mu.Unlock()
+			return
+		}
+		next := r.waiting[0]
+		r.waiting = r.waiting[1:]
+		r.mu.Unlock()
+		if err := r.persist(next); err != nil && r.cfg.Observer != nil {
+			r.cfg.Observer(r.ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation", Err: err})
+		}
+	}
+}
+
+// persist takes a result, and tries again where that may help.
+func (r *Results) persist(of result) error {
+	ctx, cancel := context.WithTimeout(r.ctx, takeTime)
+	defer cancel()
+	wait := firstWait
+	for try := 1; ; try++ {
+		err := r.take(ctx, of)
+		if err == nil || try == tries || errors.As(err, new(*heed.InputError)) {
+			return err
+		}
+		select {
+		case <-time.After(wait):
+			wait *= 2
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// ForceFlush waits until all results that came before were taken.
+func (r *Results) ForceFlush(ctx context.Context) error {
+	r.mu.Lock()
+	idle := r.idle
+	r.mu.Unlock()
+	if idle == nil {
+		return nil
+	}
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Shutdown waits as ForceFlush does. If the context ends first, it gives up what is left. Later results are ignored.
+func (r *Results) Shutdown(ctx context.Context) error {
+	r.mu.Lock()
+	r.closed = true
+	r.mu.Unlock()
+	err := r.ForceFlush(ctx)
+	if err != nil {
+		r.mu.Lock()
+		r.waiting = nil
+		r.mu.Unlock()
+	}
+	r.stop()
+	return err
+}

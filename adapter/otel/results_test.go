@@ -1,0 +1,307 @@
+package otel_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/hex"
+	"errors"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/log"
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+	"go.opentelemetry.io/otel/trace"
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/otel"
+	"github.com/heedhq/heed/adapter/scores"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/store"
+)
+
+const traceID = "5b8efff798038103d269b633813fc60c"
+
+// A shaky store fails commits while fails is above 0.
+type shaky struct {
+	store.Store
+	fails atomic.Int64
+}
+
+var errShaky = errors.New("the store is down")
+
+func (s *shaky) Commit(ctx context.Context, batches ...store.Batch) ([]store.Receipt, error) {
+	if s.fails.Add(-1) >= 0 {
+		return nil, errShaky
+	}
+	return s.Store.Commit(ctx, batches...)
+}
+
+// newResults returns results for an agent that has answered the events.
+func newResults(t *testing.T, observer heed.Observer, events ...string) (*otel.Results, *loop.Agent, *shaky) {
+	t.Helper()
+	st := &memstore.Store{}
+	agent, own := newAgent(t, st, nil, events...), &shaky{Store: st}
+	taker, err := scores.New(t.Context(), scores.Config{
+		Agent: agent, Store: own, Now: func() time.Time { return start },
+		Meanings: map[string]scores.Meaning{"Relevance": {Worst: 1, Best: 5}, "verdict": {Labels: map[string]float64{"fail": -1}}},
+	})
+	require.NoError(t, err)
+	results, err := otel.NewResults(otel.ResultsConfig{Taker: taker, Observer: observer})
+	require.NoError(t, err)
+	return results, agent, own
+}
+
+func worth(t *testing.T, agent *loop.Agent, id string) float64 {
+	t.Helper()
+	account, err := agent.Explain(t.Context(), id)
+	require.NoError(t, err)
+	return account.Worth
+}
+
+func outcomes(t *testing.T, agent *loop.Agent) int {
+	t.Helper()
+	status, err := agent.Strategy().Status(t.Context())
+	require.NoError(t, err)
+	return int(status.Outcomes)
+}
+
+// event makes a log record of an evaluation.
+func event(at time.Time, attributes ...attribute.KeyValue) log.Record {
+	var r log.Record
+	r.SetEventName("gen_ai.evaluation.result")
+	r.SetTimestamp(at)
+	r.AddAttributes(attributes...)
+	return r
+}
+
+var (
+	relevance = attribute.String("gen_ai.evaluation.name", "Relevance")
+	five      = attribute.Float64("gen_ai.evaluation.score.value", 5)
+	of        = func(id string) attribute.KeyValue { return attribute.String("gen_ai.response.id", id) }
+)
+
+func TestProcessor(t *testing.T) {
+	evaluator := trace.ContextWithSpanContext(t.Context(), trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: must(trace.TraceIDFromHex(traceID)), SpanID: trace.SpanID{1},
+	}))
+	for name, tt := range map[string]struct {
+		scope   string
+		records []log.Record
+		id      string
+		worth   float64
+		fault   string
+	}{
+		"by the response's id":    {"e", []log.Record{event(start, relevance, five, of("one"))}, "one", 1, ""},
+		"by heed's own attribute": {"e", []log.Record{event(start, relevance, five, of("chatcmpl-1"), attribute.String("heed.answer.id", "one"))}, "one", 1, ""},
+		"by the trace":            {"e", []log.Record{event(start, relevance, five, of("chatcmpl-1"))}, traceID, 1, ""},
+		"an integer":              {"e", []log.Record{event(start, relevance, attribute.Int("gen_ai.evaluation.score.value", 2), of("one"))}, "one", -0.5, ""},
+		"a label":                 {"e", []log.Record{event(start, attribute.String("gen_ai.evaluation.name", "verdict"), attribute.String("gen_ai.evaluation.score.label", "fail"), of("one"))}, "one", -1, ""},
+		"the same again":          {"e", []log.Record{event(start, relevance, five, of("one")), event(start, relevance, five, of("one"))}, "one", 1, ""},
+		"a later one":             {"e", []log.Record{event(start, relevance, five, of("one")), event(start.Add(-time.Second), relevance, attribute.Int("gen_ai.evaluation.score.value", 1), of("one"))}, "one", 1, ""},
+		"no time":                 {"e", []log.Record{event(time.Time{}, relevance, five, of("one"))}, "one", 1, ""},
+		"an evaluation that failed": {
+			"e", []log.Record{event(start, relevance, five, of("one"), attribute.String("error.type", "timeout"))}, "one", 0, "",
+		},
+		"heed's own rewards": {"github.com/heedhq/heed/adapter/otel", []log.Record{event(start, relevance, five, of("one"))}, "one", 0, ""},
+		"out of its range":   {"e", []log.Record{event(start, relevance, attribute.Int("gen_ai.evaluation.score.value", 6), of("one"))}, "one", 0, "Value"},
+		"no name":            {"e", []log.Record{event(start, five, of("one"))}, "one", 0, ""},
+		"another event":      {"e", []log.Record{{}}, "one", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var failed error
+			results, agent, _ := newResults(t, func(_ context.Context, n heed.Notice) { failed = n.(heed.Failed).Err }, tt.id)
+			provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(results))
+			for _, r := range tt.records {
+				provider.Logger(tt.scope).Emit(evaluator, r)
+			}
+			require.NoError(t, provider.Shutdown(t.Context()))
+			assert.InDelta(t, tt.worth, worth(t, agent, tt.id), 1e-9)
+			if tt.fault == "" {
+				assert.NoError(t, failed)
+			} else {
+				assert.ErrorContains(t, failed, tt.fault)
+			}
+			if tt.worth != 0 {
+				assert.Equal(t, 1, outcomes(t, agent))
+			}
+		})
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestAStoreThatIsDown(t *testing.T) {
+	var failed []error
+	results, agent, st := newResults(t, func(_ context.Context, n heed.Notice) { failed = append(failed, n.(heed.Failed).Err) }, "one", traceID)
+	provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(results))
+	st.fails.Store(1)
+	provider.Logger("e").Emit(t.Context(), event(start, relevance, five, of("one")))
+	require.NoError(t, provider.ForceFlush(t.Context()))
+	assert.Empty(t, failed, "it tried again")
+	assert.InDelta(t, 1, worth(t, agent, "one"), 1e-9)
+	st.fails.Store(3)
+	provider.Logger("e").Emit(t.Context(), event(start, relevance, five, of(traceID)))
+	require.NoError(t, provider.Shutdown(t.Context()))
+	require.Len(t, failed, 1)
+	require.ErrorIs(t, failed[0], errShaky)
+}
+
+// TestShutdown: it waits no longer than its context, and nothing is taken after it.
+func TestShutdown(t *testing.T) {
+	results, agent, st := newResults(t, nil, "one")
+	st.fails.Store(1000)
+	logs := &kept{}
+	sdklog.NewLoggerProvider(sdklog.WithProcessor(sdklog.NewSimpleProcessor(logs))).Logger("e").Emit(t.Context(), event(start, relevance, five, of("one")))
+	record := &logs.records[0]
+	full := 0
+	for range 2_100 {
+		if results.OnEmit(t.Context(), record) != nil {
+			full++
+		}
+	}
+	assert.Positive(t, full)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, results.Shutdown(ended), context.Canceled)
+	require.NoError(t, results.ForceFlush(t.Context()), "the goroutine ends")
+	st.fails.Store(0)
+	require.NoError(t, results.OnEmit(t.Context(), record))
+	require.NoError(t, results.Shutdown(t.Context()))
+	assert.Zero(t, worth(t, agent, "one"))
+	_, err := otel.NewResults(otel.ResultsConfig{})
+	require.ErrorContains(t, err, "Taker")
+}
+
+const token = "0123456789abcdef"
+
+// request makes a request of OTLP.
+func request(value float64, scope string) *logspb.LogsData {
+	text := func(key, v string) *commonpb.KeyValue {
+		return &commonpb.KeyValue{Key: key, Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_StringValue{StringValue: v}}}
+	}
+	return &logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{{ScopeLogs: []*logspb.ScopeLogs{{
+		Scope: &commonpb.InstrumentationScope{Name: scope},
+		LogRecords: []*logspb.LogRecord{{EventName: "other"}, {
+			EventName: "gen_ai.evaluation.result", TimeUnixNano: uint64(start.UnixNano()), TraceId: must(hex.DecodeString(traceID)),
+			Attributes: []*commonpb.KeyValue{
+				text("gen_ai.evaluation.name", "Relevance"),
+				{Key: "gen_ai.evaluation.score.value", Value: &commonpb.AnyValue{Value: &commonpb.AnyValue_DoubleValue{DoubleValue: value}}},
+			},
+		}},
+	}}}}}
+}
+
+// inJSON is a request as the specification of OTLP has JSON: ids in hexadecimal, and 64-bit integers as strings.
+const inJSON = `{"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {"name": "e"}, "logRecords": [{
+	"timeUnixNano": "1781524800000000000", "severityNumber": 9, "traceId": "5B8EFFF798038103D269B633813FC60C", "spanId": "EEE19B7EC3C1B174",
+	"eventName": "gen_ai.evaluation.result", "notKnownYet": 1,
+	"attributes": [{"key": "gen_ai.evaluation.name", "value": {"stringValue": "Relevance"}}, {"key": "gen_ai.evaluation.score.value", "value": {"intValue": "4"}}]
+}]}]}]}`
+
+func TestHandler(t *testing.T) {
+	const asProto, asJSON = "application/x-protobuf", "application/json"
+	inProto := func(value float64, scope string) string { return string(must(proto.Marshal(request(value, scope)))) }
+	zipped := func(text string) string {
+		var b bytes.Buffer
+		w := gzip.NewWriter(&b)
+		_ = must(w.Write([]byte(text)))
+		require.NoError(t, w.Close())
+		return b.String()
+	}
+	refused, untouched, down := newResults(t, nil, traceID)
+	for name, tt := range map[string]struct {
+		method, token, form, coding, body string
+		fails                             int64
+		status                            int
+		want                              string
+		worth                             float64
+	}{
+		"protobuf":           {"POST", token, asProto, "", inProto(5, "e"), 0, 200, "", 1},
+		"compressed":         {"POST", token, asProto, "gzip", zipped(inProto(5, "e")), 0, 200, "", 1},
+		"JSON":               {"POST", token, asJSON + "; charset=utf-8", "", inJSON, 0, 200, "{}", 0.5},
+		"out of its range":   {"POST", token, asJSON, "", strings.Replace(inJSON, `"4"`, `"9"`, 1), 0, 200, `"errorMessage":"resourceLogs[0].scopeLogs[0].logRecords[0]: gen_ai.evaluation.score.value: 9`, 0},
+		"heed's own":         {"POST", token, asProto, "", inProto(5, "github.com/heedhq/heed/adapter/otel"), 0, 200, "", 0},
+		"the store is down":  {"POST", token, asProto, "", inProto(5, "e"), 1, 503, "again", 0},
+		"no token":           {"POST", "", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
+		"another token":      {"POST", token + "0", asProto, "", inProto(5, "e"), 0, 401, "token", 0},
+		"not a POST":         {"GET", token, asProto, "", "", 0, 405, "POST", 0},
+		"another form":       {"POST", token, "text/plain", "", inJSON, 0, 415, "Content-Type", 0},
+		"another coding":     {"POST", token, asProto, "br", "", 0, 400, "Content-Encoding", 0},
+		"no protobuf":        {"POST", token, asProto, "", "\xff", 0, 400, "body", 0},
+		"no JSON":            {"POST", token, asJSON, "", "{", 0, 400, "body", 0},
+		"no gzip":            {"POST", token, asJSON, "gzip", inJSON, 0, 400, "body", 0},
+		"too long":           {"POST", token, asJSON, "", strings.Repeat(" ", 4<<20+1), 0, 413, "bytes", 0},
+		"too long, unzipped": {"POST", token, asJSON, "gzip", zipped(strings.Repeat(" ", 4<<20+1)), 0, 413, "bytes", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			results, agent, st := refused, untouched, down
+			if tt.status == 200 || tt.fails > 0 {
+				results, agent, st = newResults(t, nil, traceID)
+			}
+			handler, err := results.Handler(token)
+			require.NoError(t, err)
+			st.fails.Store(tt.fails)
+			send := func() *httptest.ResponseRecorder {
+				r := httptest.NewRequest(tt.method, "/v1/logs", strings.NewReader(tt.body))
+				r.Header.Set("Content-Type", tt.form)
+				r.Header.Set("Content-Encoding", tt.coding)
+				r.Header.Set("Authorization", "Bearer "+tt.token)
+				w := httptest.NewRecorder()
+				handler.ServeHTTP(w, r)
+				return w
+			}
+			w := send()
+			assert.Equal(t, tt.status, w.Code)
+			assert.Contains(t, w.Body.String(), tt.want)
+			assert.InDelta(t, tt.worth, worth(t, agent, traceID), 1e-9)
+			if tt.worth != 0 || tt.fails > 0 {
+				assert.Equal(t, 200, send().Code)
+				assert.Equal(t, 1, outcomes(t, agent), "it counts once")
+			}
+		})
+	}
+	results, _, _ := newResults(t, nil)
+	_, err := results.Handler("short")
+	require.ErrorContains(t, err, "token")
+}
+
+// TestPartialSuccessInProtobuf: the answer is an ExportLogsServiceResponse on the wire.
+func TestPartialSuccessInProtobuf(t *testing.T) {
+	results, _, _ := newResults(t, nil)
+	handler, err := results.Handler(token)
+	require.NoError(t, err)
+	r := httptest.NewRequest("POST", "/v1/logs", bytes.NewReader(must(proto.Marshal(request(9, "e")))))
+	r.Header.Set("Content-Type", "application/x-protobuf")
+	r.Header.Set("Authorization", "Bearer "+token)
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	number, kind, n := protowire.ConsumeTag(w.Body.Bytes())
+	require.Equal(t, []any{protowire.Number(1), protowire.BytesType}, []any{number, kind})
+	partial, _ := protowire.ConsumeBytes(w.Body.Bytes()[n:])
+	number, kind, n = protowire.ConsumeTag(partial)
+	require.Equal(t, []any{protowire.Number(1), protowire.VarintType}, []any{number, kind})
+	rejected, m := protowire.ConsumeVarint(partial[n:])
+	assert.EqualValues(t, 1, rejected)
+	partial = partial[n+m:]
+	number, kind, n = protowire.ConsumeTag(partial)
+	require.Equal(t, []any{protowire.Number(2), protowire.BytesType}, []any{number, kind})
+	why, _ := protowire.ConsumeString(partial[n:])
+	assert.Contains(t, why, "logRecords[1]: gen_ai.evaluation.score.value")
+}
