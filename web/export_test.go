@@ -11,7 +11,7 @@ import (
 func Templates(h *Handler, paths []string) map[string]func(texts []string, begin int) string {
 	reads := map[string]page{
 		"home": h.home, "inbox": h.inbox, "proposal": h.proposal, "correction": h.correction, "rules": h.rules, "rule": h.rule, "audit": h.audit, "arms": h.arms,
-		"segment": h.segment, "item": h.item, "heuristics": h.heuristics, "heuristic": h.heuristic, "ways": h.ways, "way": h.way, "answers": h.answers, "answer": h.answer,
+		"segment": h.segment, "saved": h.saved, "item": h.item, "heuristics": h.heuristics, "heuristic": h.heuristic, "ways": h.ways, "way": h.way, "answers": h.answers, "answer": h.answer,
 	}
 	all := make(map[string]func([]string, int) string)
 	for _, path := range paths {

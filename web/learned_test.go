@@ -103,7 +103,7 @@ func TestLearned(t *testing.T) {
 	assert.Contains(t, plain(page), fmt.Sprintf("large %.3f %.3f %.3f", d.Arms[1].Mean, d.Arms[1].Low, d.Arms[1].High))
 	assert.Equal(t, 10*2, strings.Count(page, `<rect class="c`))
 	assert.Contains(t, page, "What it saved")
-	assert.Contains(t, plain(page), "53 choices cost")
+	assert.Contains(t, plain(w.get("/saved", segment...)), "53 choices with an outcome cost")
 	assert.Contains(t, plain(w.get("/item", append(segment, "item", "ticket")...)), "thumb +1.00")
 	assert.Contains(t, plain(w.get("/heuristics", "q", "DISK logs")), "the disk is full → Rotate the logs.")
 	assert.Contains(t, plain(w.get("/heuristics", "q", "nothing like it")), "There is no such heuristic")

@@ -116,20 +116,30 @@ func (h *Handler) pages() {
 	})
 }
 
-// show registers a page that is read. here is the entry in the menu that it belongs to.
+// show registers a page that is read, and follows what happens. here is the entry in the menu that it belongs to.
 func (h *Handler) show(path, here, name string, read page) {
 	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-		version, live := h.version(r.Context()) // before the page is read: what changes meanwhile is told
-		if live != nil {
+		version, err := h.version(r.Context()) // before the page is read: what changes meanwhile is told
+		if err != nil {
 			version = ""
 		}
-		title, data, err := read(r.Context(), r)
-		if err != nil {
-			h.fail(w, r, title, err)
-			return
-		}
-		h.render(w, r, http.StatusOK, name, view{Title: title, Here: here, Version: version, Notice: notices[r.URL.Query().Get("done")], Data: data})
+		h.serve(w, r, view{Here: here, Version: version}, name, read)
 	})
+}
+
+// calculate registers a page that takes long to make, so that it does not follow what happens.
+func (h *Handler) calculate(path, here, name string, read page) {
+	h.mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, view{Here: here}, name, read) })
+}
+
+func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v view, name string, read page) {
+	title, data, err := read(r.Context(), r)
+	if err != nil {
+		h.fail(w, r, title, err)
+		return
+	}
+	v.Title, v.Data, v.Notice = title, data, notices[r.URL.Query().Get("done")]
+	h.render(w, r, http.StatusOK, name, v)
 }
 
 // notices say what was done, by the word in the address.

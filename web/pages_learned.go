@@ -18,6 +18,7 @@ import (
 func (h *Handler) choosing() {
 	h.show("/arms", "/arms", "arms", h.arms)
 	h.show("/segment", "/arms", "segment", h.segment)
+	h.calculate("/saved", "/arms", "saved", h.saved)
 	h.show("/item", "/arms", "item", h.item)
 }
 
@@ -101,13 +102,13 @@ func segmentName(category, context string) string {
 	return say(category) + ", " + say(context)
 }
 
-// A segmentData is a segment with its items, what was chosen in it, and what that saved.
+// A segmentData is a segment with its items, and what was chosen in it.
 type segmentData struct {
 	segmentRow
 	Items   listing[strategy.Standing]
 	Columns []column
-	Recent  int // choices that the columns are made of
-	Saved   *money.Savings
+	Recent  int  // choices that the columns are made of
+	Costs   bool // they are recorded
 }
 
 const mostChoices = 2000
@@ -133,44 +134,89 @@ func (h *Handler) segment(ctx context.Context, r *http.Request) (string, any, er
 	if d.Items, err = cutOut(r, items); err != nil {
 		return title, nil, err
 	}
-	return "Segment: " + row.Name, d, d.look(ctx, learner, strategy.ChoiceFilter{Category: category, Context: context, Limit: mostChoices})
+	return "Segment: " + row.Name, d, d.look(ctx, learner)
 }
 
-// look reads the latest choices, and what they cost.
-func (d *segmentData) look(ctx context.Context, learner *strategy.Learner, f strategy.ChoiceFilter) error {
-	if learner.Config().Unrecorded {
-		return nil
-	}
-	var choices []strategy.Choice
-	costs := false
-	for record, err := range learner.History(ctx, f) {
-		if err != nil {
-			return err
-		}
-		if record.Choice.Category == f.Category && record.Choice.Context == f.Context { // an empty name in a filter means all
-			choices = append(choices, record.Choice)
-			costs = costs || record.Result != nil && record.Result.Cost > 0
-		}
+// look reads the latest choices.
+func (d *segmentData) look(ctx context.Context, learner *strategy.Learner) error {
+	records, err := recordsOf(ctx, learner, d.Category, d.Context, mostChoices)
+	choices := make([]strategy.Choice, len(records))
+	for i, r := range records {
+		choices[i] = r.Choice
+		d.Costs = d.Costs || r.Result != nil && r.Result.Cost > 0
 	}
 	d.Recent, d.Columns = len(choices), columns(choices, d.Arms)
-	if costs && f.Category != "" && f.Context != "" || costs && len(choices) < f.Limit && d.alone(ctx, learner) {
-		saved, err := money.Saved(ctx, learner, f, 0)
-		if err != nil {
-			return err
-		}
-		d.Saved = &saved
-	}
-	return nil
+	return err
 }
 
-// alone reports whether the learner has no other segment, so that a filter without names means this one.
-func (d *segmentData) alone(ctx context.Context, learner *strategy.Learner) bool {
-	for scope, err := range learner.Config().Store.Scopes(ctx, cells.ArmKind(learner.Config().Name)) {
-		if err != nil || scope != cells.Scope(d.Category, d.Context) {
-			return false
+// recordsOf returns the latest choices of a segment, the newest first.
+func recordsOf(ctx context.Context, learner *strategy.Learner, category, context string, limit int) (all []strategy.ChoiceRecord, err error) {
+	if learner.Config().Unrecorded {
+		return nil, nil
+	}
+	f := strategy.ChoiceFilter{Category: category, Context: context}
+	if category != "" && context != "" {
+		f.Limit = limit
+	}
+	for r, err := range learner.History(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		if r.Choice.Category != category || r.Choice.Context != context { // an empty name in a filter means all
+			continue
+		}
+		if all = append(all, r); len(all) == limit {
+			break
 		}
 	}
-	return true
+	return all, nil
+}
+
+// A savedData says what the choices of a segment have saved.
+type savedData struct {
+	money.Savings
+	Category, Context, Segment string
+}
+
+// mostCharges is how many choices are compared: the propensity of each is integrated, which takes a millisecond or so.
+const mostCharges = 1000
+
+func (h *Handler) saved(ctx context.Context, r *http.Request) (string, any, error) {
+	const title = "What it saved"
+	learner := h.learner()
+	if learner == nil {
+		return title, nil, errNoArms
+	}
+	q := r.URL.Query()
+	d := savedData{Category: q.Get("category"), Context: q.Get("context")}
+	d.Segment = segmentName(d.Category, d.Context)
+	records, err := recordsOf(ctx, learner, d.Category, d.Context, mostCharges)
+	if err != nil {
+		return title, nil, err
+	}
+	var log []money.Charge
+	left := 0
+	for _, r := range slices.Backward(records) {
+		if r.Result == nil {
+			continue
+		}
+		p := r.Choice.Propensity()
+		switch {
+		case ctx.Err() != nil:
+			return title, nil, ctx.Err()
+		case !(p > 0):
+			left++
+		default:
+			log = append(log, money.Charge{Arm: r.Choice.Arm, Propensity: p, Quality: (r.Mean + 1) / 2, Cost: r.Result.Cost, Latency: r.Result.Latency})
+		}
+	}
+	var arms []strategy.ArmID
+	for _, arm := range learner.Config().Arms {
+		arms = append(arms, arm.ID)
+	}
+	d.Savings, err = money.Compare(log, arms, 0)
+	d.LeftOut = left
+	return title, d, err
 }
 
 // An itemData is an item of a segment.

@@ -8,6 +8,7 @@
   let source = null;
   let timer = 0;
   let loading = false;
+  let resting = false;
   let again = false;
 
   document.addEventListener("input", (e) => { if (e.target.closest("main form")) touched = true; });
@@ -28,15 +29,17 @@
     button.id = "show-changes";
     button.type = "button";
     button.textContent = "Show what is new";
-    button.addEventListener("click", () => { touched = false; load(); });
+    button.addEventListener("click", () => { touched = false; resting = false; load(); });
     say("This page has changed. What you typed is still there.");
     status.after(button);
   };
 
   // load puts the page as it is now in the place of the one that is shown. It keeps what is open, and where the focus is.
   const load = async () => {
-    if (loading) { again = true; return; }
+    if (loading || resting) { again = true; return; }
     loading = true;
+    resting = true;
+    const began = performance.now();
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" }, redirect: "error" });
       if (!answer.ok && answer.status !== 404) throw new Error(String(answer.status));
@@ -58,10 +61,12 @@
     } catch {
       say("This page may be behind: heed does not answer. It tries again.");
       window.clearTimeout(timer);
-      timer = window.setTimeout(load, 5000);
+      timer = window.setTimeout(() => { resting = false; load(); }, 5000);
     } finally {
       loading = false;
-      if (again) { again = false; window.setTimeout(load, 1000); }
+      // A page that takes long to make is loaded seldom.
+      const rest = Math.max(1000, 10 * (performance.now() - began));
+      window.setTimeout(() => { resting = false; if (again) { again = false; load(); } }, rest);
     }
   };
 
