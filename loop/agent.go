@@ -314,6 +314,9 @@ func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 // Feedback returns the part that makes rules of corrections, or nil without it.
 func (a *Agent) Feedback() *feedback.Service { return a.feedback }
 
+// Store returns the store that everything is kept in: the one of [Config], or the one that [New] has opened.
+func (a *Agent) Store() store.Store { return a.foresight.Store }
+
 // Taught says what became of the lessons that [New] taught.
 func (a *Agent) Taught() Taught {
 	t := a.taught

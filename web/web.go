@@ -1,8 +1,8 @@
 // Package web shows what heed has learned, and lets people decide about proposals, in pages that a host mounts:
 //
 //	live := &web.Live{}
-//	agent, err := loop.New(ctx, loop.Config{Store: st, Model: model, Observer: live.Observe})
-//	pages, err := web.New(web.Config{Store: st, Agent: agent, Live: live, Identify: whoIsThere})
+//	agent, err := loop.New(ctx, loop.Config{DB: db, Model: model, Observer: live.Observe})
+//	pages, err := web.New(web.Config{Agent: agent, Live: live, Identify: whoIsThere})
 //	mux.Handle("/", pages)
 //
 // The host says who is there: see [Config].Identify. Without a person nothing is shown but a page that says so.
@@ -34,9 +34,9 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// Config configures a Handler. Store and Identify must be set. What has no part is not shown.
+// Config configures a Handler. Identify must be set, and Agent or Store. What has no part is not shown.
 type Config struct {
-	// Store has the audit log and the answers.
+	// Store has the audit log and the answers. nil means the agent's.
 	Store store.Store
 	// Identify says who sent a request. The person is the actor of all that the request decides: no form and no body can name
 	// another one. Without a person, or with an error, the answer is 401, and nothing of the error is shown. It is called by many goroutines
@@ -108,6 +108,7 @@ func (c Config) withDefaults() Config {
 	if a := c.Agent; a != nil {
 		c.Feedback, c.Learning = cmp.Or(c.Feedback, a.Feedback()), cmp.Or(c.Learning, a.Learning())
 		c.Strategy, c.Patterns = cmp.Or(c.Strategy, a.Strategy()), cmp.Or(c.Patterns, a.Patterns())
+		c.Store = cmp.Or(c.Store, a.Store())
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
 	c.MaxBody, c.Timeout = cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.Timeout, defaultTimeout)
@@ -123,7 +124,7 @@ func (c Config) withDefaults() Config {
 
 func (c *Config) validate() error {
 	var found faults.List
-	found.Check(c.Store != nil, "Store", nil, "must be set")
+	found.Check(c.Store != nil, "Store", nil, "must be set where there is no Agent")
 	found.Check(c.Identify != nil, "Identify", nil, "must be set")
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
 	clean := c.Prefix == "" || c.Prefix != "/" && path.IsAbs(c.Prefix) && path.Clean(c.Prefix) == c.Prefix

@@ -1,7 +1,7 @@
 // Package scores brings scores of evaluation services, and of the people who look at traces there, to a [loop.Agent], and
 // sends there what became of its answers.
 //
-//	taker, err := scores.New(ctx, scores.Config{Agent: agent, Store: st, Meanings: map[string]scores.Meaning{"helpful": {}}})
+//	taker, err := scores.New(ctx, scores.Config{Agent: agent, Meanings: map[string]scores.Meaning{"helpful": {}}})
 //	langfuse, err := scores.NewLangfuse(scores.LangfuseConfig{Taker: taker, PublicKey: public, SecretKey: secret})
 //	go heed.Run(ctx, time.Minute, langfuse)
 //
@@ -54,7 +54,7 @@ type Meaning struct {
 // Config configures a [Taker].
 type Config struct {
 	Agent *loop.Agent // must be set
-	// Store is where the grades that count are kept, for 30 days: the agent's store, or another one. It must be set.
+	// Store is where the grades that count are kept, for 30 days: nil means the agent's store.
 	Store store.Store
 	// Meanings are the scores that count, by name. Others are ignored, as nobody knows which of their values are good. With no
 	// Meanings, only corrections are taken.
@@ -120,10 +120,12 @@ func New(ctx context.Context, cfg Config) (*Taker, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now //nolint:forbidigo // the default clock
 	}
+	if cfg.Store == nil && cfg.Agent != nil {
+		cfg.Store = cfg.Agent.Store()
+	}
 	ranges := make(map[string]Meaning, len(cfg.Meanings))
 	var found faults.List
 	found.Check(cfg.Agent != nil, "Agent", nil, "must be set")
-	found.Check(cfg.Store != nil, "Store", nil, "must be set")
 	found.Check(evidence.CheckText("Source", cfg.Source) == nil, "Source", cfg.Source, "must be text that a store can keep")
 	for name, r := range cfg.Meanings {
 		field := fmt.Sprintf("Meanings[%q]", name)

@@ -251,7 +251,7 @@ func TestConfig(t *testing.T) {
 	for fault := range heed.ConfigErrors(err) {
 		fields = append(fields, fault.Field)
 	}
-	assert.ElementsMatch(t, []string{"Agent", "Store", "Source", `Meanings["a"].Best`, `Meanings["a"].Weight`, `Meanings["a"].Labels["x"]`}, fields)
+	assert.ElementsMatch(t, []string{"Agent", "Source", `Meanings["a"].Best`, `Meanings["a"].Weight`, `Meanings["a"].Labels["x"]`}, fields)
 	st := &memstore.Store{}
 	taker := newTaker(t, newAgent(t, st), st)
 	for want, cfg := range map[string]scores.LangfuseConfig{
