@@ -220,7 +220,7 @@ func TestResolve(t *testing.T) {
 	require.Equal(t, feedback.Ambiguous, c.Class)
 	assert.Contains(t, hs.get("kim", "/inbox"), "Never show the price")
 	page := hs.get("kim", "/correction", "id", "c2")
-	assert.Contains(t, page, "It contradicts this one")
+	assert.Contains(t, page, "It contradicts this one: one says it, the other denies it")
 	hash := regexp.MustCompile(`name="hash" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
 	w, _ := hs.post("kim", "/correction/resolve", "id", "c2", "hash", "00", "as", "edge_case", "reason", "One customer")
 	assert.Equal(t, http.StatusConflict, w.Code)

@@ -10,7 +10,7 @@ import (
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "join": join, "field": newField, "three": three,
+	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "opposed": opposed, "join": join, "field": newField, "three": three,
 }
 
 // say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.
@@ -83,6 +83,25 @@ func deed(action string) string {
 		what = "refused to " + what
 	}
 	return words(what)
+}
+
+// opposed says how two texts contradict each other.
+func opposed(kind string) string {
+	switch kind {
+	case "polarity":
+		return "one says it, the other denies it"
+	case "number":
+		return "they have other numbers"
+	case "antonym":
+		return "they have words of opposite meaning"
+	case "order":
+		return "the sides are exchanged"
+	case "name":
+		return "they name other things"
+	case "word":
+		return "one word is another"
+	}
+	return say(kind)
 }
 
 func join(all []string) string { return say(strings.Join(all, ", ")) }
