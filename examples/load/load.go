@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,15 +11,13 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
+	"github.com/heedhq/heed/examples/internal/database"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/sqlstore"
 	"github.com/heedhq/heed/web"
@@ -49,18 +46,12 @@ const (
 )
 
 // measure serves an agent in a directory and sends the load.
-func (l *load) measure(ctx context.Context, dir string) (report, error) {
-	db, err := sql.Open("sqlite", (&url.URL{
-		Scheme: "file", Opaque: (&url.URL{Path: filepath.Join(dir, "load.db")}).EscapedPath(), RawQuery: "_pragma=busy_timeout(10000)",
-	}).String())
+func (l *load) measure(ctx context.Context, dir string) (got report, err error) {
+	st, db, err := database.Open(ctx, filepath.Join(dir, "load.db"), sqlstore.Config{})
 	if err != nil {
 		return nil, err
 	}
-	defer db.Close()
-	st, err := sqlstore.Open(ctx, db, sqlstore.SQLite)
-	if err != nil {
-		return nil, err
-	}
+	defer func() { err = errors.Join(err, db.Close()) }()
 	live := &web.Live{}
 	agent, err := loop.New(ctx, loop.Config{
 		Store: st, Observer: live.Observe, Arms: []loop.Arm{{ID: "small"}, {ID: "middle"}, {ID: "large"}},
@@ -71,7 +62,7 @@ func (l *load) measure(ctx context.Context, dir string) (report, error) {
 	ctx, stop := context.WithCancel(ctx)
 	swept := make(chan error, 1)
 	go func() { swept <- agent.Run(ctx) }()
-	got, err := l.serve(ctx, web.Config{
+	got, err = l.serve(ctx, web.Config{
 		Store: st, Agent: agent, Live: live, Identify: func(*http.Request) (string, error) { return "load", nil },
 	})
 	stop()
@@ -184,7 +175,7 @@ func (l *load) call(ctx context.Context, method, path, body string) (choice stri
 	if err != nil {
 		return "", err
 	}
-	defer got.Body.Close()
+	defer func() { _ = got.Body.Close() }()
 	text, err := io.ReadAll(got.Body)
 	if err != nil {
 		return "", err
@@ -193,6 +184,9 @@ func (l *load) call(ctx context.Context, method, path, body string) (choice stri
 		return "", fmt.Errorf("%s: %d %s", path, got.StatusCode, bytes.TrimSpace(text))
 	}
 	var answer struct{ Choice string }
+	if path != "/v1/select" {
+		return "", nil
+	}
 	err = json.Unmarshal(text, &answer)
 	return answer.Choice, err
 }
@@ -207,19 +201,11 @@ func (l *load) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer stream.Body.Close()
+	defer func() { _ = stream.Body.Close() }()
 	heard := make(chan bool, 1)
 	go func() { heard <- bufio.NewScanner(stream.Body).Scan() }()
 	for {
-		page, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url+"/", nil)
-		if err != nil {
-			return err
-		}
-		got, err := l.client.Do(page)
-		if err == nil {
-			_, err = io.Copy(io.Discard, got.Body)
-			_ = got.Body.Close()
-		}
+		_, err := l.call(ctx, http.MethodGet, "/", "")
 		switch {
 		case ctx.Err() != nil:
 			if !<-heard {
@@ -228,8 +214,6 @@ func (l *load) look(ctx context.Context) error {
 			return nil
 		case err != nil:
 			return err
-		case got.StatusCode != http.StatusOK:
-			return fmt.Errorf("the page: %s", got.Status)
 		}
 		l.pages++
 		select {

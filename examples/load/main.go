@@ -8,37 +8,42 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
-	"os/signal"
 	"runtime"
 	"time"
+
+	"github.com/heedhq/heed/examples/internal/show"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var l load
-	flag.DurationVar(&l.long, "for", time.Minute, "how long")
-	flag.Float64Var(&l.rate, "rate", 200, "requests a second")
-	flag.Parse()
-	if err := run(ctx, &l); err != nil {
-		fmt.Fprintln(os.Stderr, "load:", err)
-		os.Exit(1)
-	}
+	show.Main("load", func(ctx context.Context, args []string, out io.Writer, _ func(done, of int)) error {
+		return command(ctx, args, out)
+	})
 }
 
-func run(ctx context.Context, l *load) error {
+func command(ctx context.Context, args []string, out io.Writer) (err error) {
+	var l load
+	flags := flag.NewFlagSet("load", flag.ContinueOnError)
+	flags.DurationVar(&l.long, "for", time.Minute, "how long")
+	flags.Float64Var(&l.rate, "rate", 200, "requests a second")
+	if err := show.Parse(flags, args); err != nil {
+		return err
+	}
+	if l.long <= 0 || l.rate <= 0 {
+		return fmt.Errorf("-for and -rate must be above 0: %w", show.ErrUsage)
+	}
 	dir, err := os.MkdirTemp("", "heed-load-")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	got, err := l.measure(ctx, dir)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%v at %g requests a second, %d cores\n%s", l.long, l.rate, runtime.GOMAXPROCS(0), got)
 	}
-	fmt.Printf("%v at %g requests a second, %d cores\n%s", l.long, l.rate, runtime.GOMAXPROCS(0), got)
-	return nil
+	return err
 }
