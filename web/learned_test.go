@@ -90,13 +90,13 @@ func same(text string) string { return text }
 
 func TestLearned(t *testing.T) {
 	w := newWorld(t, 60, same)
-	d, err := w.agent.Strategy().Distribution(t.Context(), "servers", "night")
+	d, err := w.agent.Strategy().Item(t.Context(), strategy.Query{Category: "servers", Context: "night", Item: "ticket"}) // the only one
 	require.NoError(t, err)
 	require.Equal(t, strategy.ArmID("large"), d.Leading)
 	segment := []string{"category", "servers", "context", "night"}
 	for _, path := range []string{"/", "/arms", "/segment"} {
 		page := plain(w.get(path, segment...))
-		assert.Regexp(t, `large leads, sure to \d+ %`, page, path)
+		assert.Regexp(t, `large leads, \d+ % sure`, page, path)
 		assert.Contains(t, page, fmt.Sprintf("large leads%.3f", d.Arms[1].Mean), path)
 	}
 	page := w.get("/segment", segment...)

@@ -32,7 +32,7 @@ func (h *Handler) learner() *strategy.Learner {
 
 var errNoArms = &heed.InputError{Field: "arms", Reason: "are not chosen here"}
 
-// A segmentRow is a segment with its arms, in a list.
+// A segmentRow is a segment with its arms, in a list. Where the segment has one item alone, the arms are those of the item.
 type segmentRow struct {
 	strategy.Distribution
 	Name string
@@ -80,7 +80,15 @@ func rowOf(ctx context.Context, learner *strategy.Learner, scope string) (segmen
 	if err != nil {
 		return segmentRow{}, err
 	}
-	row := segmentRow{Distribution: d, Name: segmentName(category, context), Bars: bars(d.Arms, d.Leading, sureOf(d.Arms))}
+	row := segmentRow{Distribution: d, Name: segmentName(category, context)}
+	if len(d.Standings) == 1 { // such as of a host that has no items
+		only, err := learner.Item(ctx, strategy.Query{Category: category, Context: context, Item: d.Standings[0].Item})
+		if err != nil {
+			return segmentRow{}, err
+		}
+		row.Arms, row.Leading = only.Arms, only.Leading
+	}
+	row.Bars = bars(row.Arms, row.Leading, sureOf(row.Arms))
 	for _, b := range row.Bars {
 		if b.Leads {
 			row.Sure = b.Sure
