@@ -1,0 +1,142 @@
+// Package genkit lets what is generated with Firebase Genkit learn through a [loop.Agent].
+//
+//	heeding, err := genkit.New(genkit.Config{Agent: agent})
+//	response, err := sdk.Generate(ctx, g, ai.WithPrompt(text), ai.WithUse(heeding.For(loop.Event{ID: "m1", Session: "s1", Person: "ann"})))
+//	err = agent.React(ctx, genkit.ID(response), loop.Reaction{Person: "ann", Value: 1})
+//
+// The middleware has a call of Generate answered by a heuristic that is trusted, or else tells the model what was learned, and tells heed
+// what the model said and what the tools gave. [Adapter.Evaluator] makes outcomes of an evaluator's scores.
+package genkit
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/firebase/genkit/go/ai"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
+)
+
+// A Config configures an adapter.
+type Config struct {
+	// Agent is what learns. It must be set.
+	Agent *loop.Agent
+	// Models are the models that arms name.
+	Models map[string]ai.Model
+	// Now is the clock, for the time that a model takes. nil means time.Now.
+	Now func() time.Time
+}
+
+// An Adapter joins a [loop.Agent] to Genkit. Make one with [New]. It is safe for concurrent use by multiple goroutines.
+type Adapter struct{ cfg Config }
+
+// New returns an adapter. A fault of the configuration is a [*heed.ConfigError].
+func New(cfg Config) (*Adapter, error) {
+	if cfg.Agent == nil {
+		return nil, &heed.ConfigError{Field: "Agent", Reason: "must be set"}
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now //nolint:forbidigo // the default clock
+	}
+	cfg.Models = maps.Clone(cfg.Models)
+	return &Adapter{cfg}, nil
+}
+
+// For returns the middleware for a call of Generate that answers a message. Of e, the ID is that of the message: a message that is delivered
+// again gets the same answer. Session and Person are the conversation and who speaks. Without a Text, it is that of the last user message.
+// The middleware works in the process that made it, and not from Genkit's Dev UI.
+func (a *Adapter) For(e loop.Event) ai.Middleware {
+	return ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
+		t := &turn{adapter: a, event: e}
+		return &ai.Hooks{WrapGenerate: t.generate, WrapModel: t.model, WrapTool: t.tool}, nil
+	})
+}
+
+// The keys of a message's Metadata.
+const (
+	idKey    = "heed.answer"
+	rulesKey = "heed.breaks"
+)
+
+// ID returns the id of the answer that a response is, or "" if it is none that heed knows. The id is in the message's Metadata.
+func ID(r *ai.ModelResponse) string {
+	if r == nil || r.Message == nil {
+		return ""
+	}
+	id, _ := r.Message.Metadata[idKey].(string)
+	return id
+}
+
+// written reports whether a part of a message is what somebody wrote. Genkit adds instructions and documents as further parts.
+func written(p *ai.Part) bool { return p != nil && p.IsText() && p.Metadata["purpose"] == nil }
+
+// textOf returns the text of a person's message or of an answer.
+func textOf(m *ai.Message) string {
+	if m == nil {
+		return ""
+	}
+	var text strings.Builder
+	for _, part := range m.Content {
+		if written(part) || part != nil && part.IsData() && part.Metadata["purpose"] == nil {
+			text.WriteString(part.Text)
+		}
+	}
+	return text.String()
+}
+
+// withText returns a message with another text. All other parts stay.
+func withText(m *ai.Message, text string) *ai.Message {
+	changed := &ai.Message{Role: m.Role, Metadata: m.Metadata}
+	for _, part := range m.Content {
+		if written(part) {
+			if text == "" {
+				continue
+			}
+			other := *part
+			other.Text, text = text, ""
+			part = &other
+		}
+		changed.Content = append(changed.Content, part)
+	}
+	return changed
+}
+
+// LLM returns a model of Genkit's as one of heed's, for Config.Model and Config.Models of package loop. configure makes the configuration of the
+// model's provider, such as one with the request's MaxTokens. nil makes none. The result is as safe for concurrent use as m.
+func LLM(m ai.Model, configure func(decision.LLMRequest) any) decision.LLM {
+	return decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
+		request := &ai.ModelRequest{}
+		if r.System != "" {
+			request.Messages = append(request.Messages, ai.NewSystemTextMessage(r.System))
+		}
+		request.Messages = append(request.Messages, ai.NewUserTextMessage(r.Prompt))
+		if configure != nil {
+			request.Config = configure(r)
+		}
+		if r.JSON {
+			request.Output = &ai.ModelOutputConfig{Format: "json", ContentType: "application/json"}
+		}
+		said, err := m.Generate(ctx, request, nil)
+		if err != nil {
+			return decision.LLMResponse{}, err
+		}
+		if said == nil || said.Message == nil {
+			return decision.LLMResponse{}, errors.New("the model gave no message")
+		}
+		response := decision.LLMResponse{Text: textOf(said.Message), Thoughts: said.Reasoning(), Model: m.Name()}
+		response.InputTokens, response.OutputTokens = tokensOf(said)
+		return response, nil
+	})
+}
+
+func tokensOf(r *ai.ModelResponse) (in, out int) {
+	if r.Usage == nil {
+		return 0, 0
+	}
+	return max(r.Usage.InputTokens, 0), max(r.Usage.OutputTokens, 0) + max(r.Usage.ThoughtsTokens, 0)
+}

@@ -1,0 +1,312 @@
+package genkit_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/firebase/genkit/go/ai"
+	sdk "github.com/firebase/genkit/go/genkit"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/adapter/genkit"
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
+	"github.com/heedhq/heed/loop/looptest"
+	"github.com/heedhq/heed/patterns"
+	"github.com/heedhq/heed/strategy"
+)
+
+// A said is a model that answers with a response after the other, or an error. Without responses, it says "Look.".
+type said struct {
+	responses []*ai.ModelResponse
+	err       error
+
+	mu       sync.Mutex
+	requests []*ai.ModelRequest
+}
+
+func (m *said) generate(ctx context.Context, r *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+	m.mu.Lock()
+	m.requests = append(m.requests, r)
+	n := len(m.requests)
+	m.mu.Unlock()
+	if m.err != nil {
+		return nil, m.err
+	}
+	response := text("Look.")
+	if len(m.responses) > 0 {
+		copied := *m.responses[min(n, len(m.responses))-1]
+		response = &copied
+	}
+	if stream != nil {
+		if err := stream(ctx, &ai.ModelResponseChunk{Content: response.Message.Content}); err != nil {
+			return nil, err
+		}
+	}
+	response.Request = r
+	return response, nil
+}
+
+func text(s string) *ai.ModelResponse {
+	return &ai.ModelResponse{Message: ai.NewModelTextMessage(s), FinishReason: ai.FinishReasonStop}
+}
+
+func call(id, name string) *ai.ModelResponse {
+	part := ai.NewToolRequestPart(&ai.ToolRequest{Ref: id, Name: name, Input: map[string]any{}})
+	return &ai.ModelResponse{Message: ai.NewModelMessage(part), FinishReason: ai.FinishReasonStop}
+}
+
+// A rig is Genkit with the middleware.
+type rig struct {
+	*testing.T
+	g       *sdk.Genkit
+	learner *loop.Agent
+	adapter *genkit.Adapter
+}
+
+func newRig(t *testing.T, cfg genkit.Config, lc loop.Config, m *said) *rig {
+	t.Helper()
+	r := &rig{T: t, g: sdk.Init(t.Context())}
+	define(r.g, "main", m.generate)
+	r.learner, _ = looptest.New(t, lc)
+	cfg.Agent = r.learner
+	var err error
+	r.adapter, err = genkit.New(cfg)
+	require.NoError(t, err)
+	return r
+}
+
+func (r *rig) ask(e loop.Event, opts ...ai.GenerateOption) (*ai.ModelResponse, error) {
+	r.Helper()
+	return sdk.Generate(r.Context(), r.g, append(opts, ai.WithModelName("test/main"), ai.WithUse(r.adapter.For(e)))...)
+}
+
+func (r *rig) outcomes() (n int) {
+	r.Helper()
+	for d, err := range r.learner.Strategy().Distributions(r.Context()) {
+		require.NoError(r, err)
+		n += int(d.Outcomes)
+	}
+	return n
+}
+
+func TestNewNeedsAnAgent(t *testing.T) {
+	_, err := genkit.New(genkit.Config{})
+	var fault *heed.ConfigError
+	require.ErrorAs(t, err, &fault)
+	assert.Equal(t, "Agent", fault.Field)
+}
+
+// TestTokensAndTime reach the arm, of all calls of the model. Without an ID, the answer has one all the same.
+func TestTokensAndTime(t *testing.T) {
+	now := time.Unix(0, 0)
+	clock := func() time.Time { now = now.Add(time.Second); return now }
+	first, second := call("c1", "look"), text("It is up.")
+	first.Usage = &ai.GenerationUsage{InputTokens: 7, OutputTokens: 1}
+	second.Usage = &ai.GenerationUsage{InputTokens: 9, OutputTokens: 2, ThoughtsTokens: 1}
+	r := newRig(t, genkit.Config{Now: clock}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{responses: []*ai.ModelResponse{first, second}})
+	look := sdk.DefineTool(r.g, "look", "Looks.", func(*ai.ToolContext, struct{}) (string, error) { return "It is up.", nil })
+	response, err := r.ask(loop.Event{Session: "s1"}, ai.WithPrompt("What now?"), ai.WithTools(look))
+	require.NoError(t, err)
+	require.NotEmpty(t, genkit.ID(response))
+	require.NoError(t, r.learner.React(t.Context(), genkit.ID(response), loop.Reaction{Value: 1}))
+	for record, err := range r.learner.Strategy().History(t.Context(), strategy.ChoiceFilter{}) {
+		require.NoError(t, err)
+		assert.Equal(t, "s1", record.Choice.Session)
+		require.NotNil(t, record.Result)
+		assert.Equal(t, 20, record.Result.Tokens)
+		assert.Equal(t, 2*time.Second, record.Result.Latency)
+	}
+}
+
+// TestStructuredOutput has Genkit's instructions reach the model, and not heed.
+func TestStructuredOutput(t *testing.T) {
+	m := &said{responses: []*ai.ModelResponse{text(`{"server":"db-1"}`)}}
+	r := newRig(t, genkit.Config{}, loop.Config{Lessons: loop.Lessons{Notes: []loop.Note{{ID: "n", Text: "db-1 is small."}}}}, m)
+	type where struct {
+		Server string `json:"server"`
+	}
+	response, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("What of db-1?"), ai.WithOutputType(where{}))
+	require.NoError(t, err)
+	assert.Equal(t, "m1", genkit.ID(response))
+	var got where
+	require.NoError(t, response.Output(&got))
+	assert.Equal(t, where{"db-1"}, got)
+	require.Len(t, m.requests, 1)
+	sent := m.requests[0].Messages
+	assert.Contains(t, sent[0].Text(), "db-1 is small.")
+	require.Len(t, sent[1].Content, 2, "the prompt and Genkit's instructions")
+	assert.Equal(t, "What of db-1?", sent[1].Content[0].Text)
+	for trace, err := range r.learner.Decision().Traces(t.Context()) {
+		require.NoError(t, err)
+		assert.Equal(t, "What of db-1?", trace.Text)
+		assert.JSONEq(t, `{"server":"db-1"}`, trace.Response)
+	}
+}
+
+// TestPictures go to the model, beside the prompt. A picture alone is none of heed's.
+func TestPictures(t *testing.T) {
+	m := &said{}
+	r := newRig(t, genkit.Config{}, loop.Config{}, m)
+	picture := ai.NewMediaPart("image/png", "data:image/png;base64,AA==")
+	response, err := r.ask(loop.Event{}, ai.WithMessages(ai.NewUserMessage(picture)))
+	require.NoError(t, err)
+	assert.Empty(t, genkit.ID(response))
+	response, err = r.ask(loop.Event{ID: "m1"}, ai.WithMessages(ai.NewUserMessage(ai.NewTextPart("What"), picture, ai.NewTextPart(" is it?"))))
+	require.NoError(t, err)
+	assert.Equal(t, "m1", genkit.ID(response))
+	sent := m.requests[1].Messages[0].Content
+	require.Len(t, sent, 2)
+	assert.Equal(t, "What is it?", sent[0].Text)
+	assert.True(t, sent[1].IsMedia())
+	assert.Empty(t, genkit.ID(nil))
+}
+
+// TestInterrupt has a tool ask a person. That is no error, and the call that goes on is the same turn.
+func TestInterrupt(t *testing.T) {
+	m := &said{responses: []*ai.ModelResponse{call("c1", "approve"), text("It is approved.")}}
+	r := newRig(t, genkit.Config{}, loop.Config{}, m)
+	approve := sdk.DefineTool(r.g, "approve", "Asks the boss.", func(ctx *ai.ToolContext, _ struct{}) (string, error) {
+		return "", ctx.Interrupt(&ai.InterruptOptions{})
+	})
+	response, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("May I?"), ai.WithTools(approve))
+	require.NoError(t, err)
+	assert.Empty(t, genkit.ID(response))
+	require.Len(t, response.Interrupts(), 1)
+	response, err = r.ask(loop.Event{ID: "m1"}, ai.WithMessages(response.History()...), ai.WithTools(approve),
+		ai.WithToolResponses(approve.Respond(response.Interrupts()[0], "approved", nil)))
+	require.NoError(t, err)
+	assert.Equal(t, "m1", genkit.ID(response))
+	assert.Equal(t, "It is approved.", response.Text())
+	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
+	require.NoError(t, err)
+	assert.Empty(t, report.Errors)
+}
+
+// TestReceiverThatFails is no failure of the model's.
+func TestReceiverThatFails(t *testing.T) {
+	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{})
+	gone := errors.New("the person has left")
+	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"), ai.WithStreaming(func(context.Context, *ai.ModelResponseChunk) error { return gone }))
+	require.ErrorIs(t, err, gone)
+	assert.Zero(t, r.outcomes())
+	for range r.learner.Decision().Traces(t.Context()) {
+		t.Error("an answer was kept that nobody saw")
+	}
+}
+
+// TestToolThatFails ends Genkit's turn. The error counts once, and the model did not fail.
+func TestToolThatFails(t *testing.T) {
+	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{responses: []*ai.ModelResponse{call("c1", "look")}})
+	look := sdk.DefineTool(r.g, "look", "Looks.", func(*ai.ToolContext, struct{}) (string, error) { return "", errors.New("the host is locked") })
+	_, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("What now?"), ai.WithTools(look))
+	require.Error(t, err)
+	report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
+	require.NoError(t, err)
+	assert.Len(t, report.Errors, 1)
+	assert.Zero(t, r.outcomes())
+}
+
+// TestAggregatedChunks have all pieces before them. Thoughts are left out of each.
+func TestAggregatedChunks(t *testing.T) {
+	r := newRig(t, genkit.Config{}, loop.Config{}, &said{})
+	sdk.DefineModel(r.g, "test/whole", nil, func(ctx context.Context, q *ai.ModelRequest, stream ai.ModelStreamCallback) (*ai.ModelResponse, error) {
+		for _, whole := range []string{"<think>Hm.</think>Look", "<think>Hm.</think>Look up."} {
+			if err := stream(ctx, &ai.ModelResponseChunk{Aggregated: true, Content: []*ai.Part{ai.NewTextPart(whole)}}); err != nil {
+				return nil, err
+			}
+		}
+		return text("<think>Hm.</think>Look up."), nil
+	})
+	var seen []string
+	response, err := sdk.Generate(t.Context(), r.g, ai.WithModelName("test/whole"), ai.WithPrompt("What now?"), ai.WithUse(r.adapter.For(loop.Event{})),
+		ai.WithStreaming(func(_ context.Context, c *ai.ModelResponseChunk) error { seen = append(seen, c.Text()); return nil }))
+	require.NoError(t, err)
+	assert.Equal(t, []string{"Look", "Look up."}, seen)
+	assert.Equal(t, "Look up.", response.Text())
+}
+
+// TestModelThatIsMissing is an error that names it.
+func TestModelThatIsMissing(t *testing.T) {
+	spare := decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+		return decision.LLMResponse{}, nil
+	})
+	r := newRig(t, genkit.Config{}, loop.Config{
+		Arms: []loop.Arm{{ID: "only", ModelName: "flash"}}, Models: map[string]decision.LLM{"flash": spare},
+	}, &said{})
+	_, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"))
+	require.ErrorContains(t, err, `"flash"`)
+}
+
+func TestReward(t *testing.T) {
+	for _, tt := range []struct {
+		score ai.Score
+		want  float64
+		ok    bool
+	}{
+		{ai.Score{Score: 0.75}, 0.5, true},
+		{ai.Score{Score: float32(0)}, -1, true},
+		{ai.Score{Score: 1}, 1, true},
+		{ai.Score{Score: true}, 1, true},
+		{ai.Score{Score: false, Status: "PASS"}, -1, true},
+		{ai.Score{Status: "PASS"}, 1, true},
+		{ai.Score{Status: "FAIL"}, -1, true},
+		{ai.Score{Status: "FAIL", Error: "the judge is overloaded"}, 0, false},
+		{ai.Score{Status: "UNKNOWN"}, 0, false},
+		{ai.Score{Score: 4.5}, 0, false},
+		{ai.Score{Score: "good", Status: "PASS"}, 0, false},
+	} {
+		got, ok := genkit.Reward(tt.score)
+		assert.Equal(t, tt.want, got, "%v", tt.score)
+		assert.Equal(t, tt.ok, ok, "%v", tt.score)
+	}
+}
+
+// TestEvaluatorOfItsOwn has its errors and scales.
+func TestEvaluatorOfItsOwn(t *testing.T) {
+	r := newRig(t, genkit.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{})
+	response, err := r.ask(loop.Event{}, ai.WithPrompt("What now?"))
+	require.NoError(t, err)
+	request := &ai.EvaluatorCallbackRequest{Input: ai.Example{TestCaseId: genkit.ID(response)}}
+	judge := func(err error, scores ...ai.Score) ai.EvaluatorFunc {
+		return func(context.Context, *ai.EvaluatorCallbackRequest) (*ai.EvaluatorCallbackResponse, error) {
+			return &ai.EvaluationResult{Evaluation: scores}, err
+		}
+	}
+	overloaded := errors.New("overloaded")
+	_, err = r.adapter.Evaluator("stars", judge(overloaded, ai.Score{Score: 1.}), nil)(t.Context(), request)
+	require.ErrorIs(t, err, overloaded)
+	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), nil)(t.Context(), request)
+	require.NoError(t, err)
+	assert.Zero(t, r.outcomes(), "an evaluation that failed, and one without a reward, say nothing")
+	stars := func(s ai.Score) (float64, bool) { return s.Score.(float64)/2 - 1.5, true } // from 1 to 5
+	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 4.}), stars)(t.Context(), request)
+	require.NoError(t, err)
+	assert.Equal(t, 1, r.outcomes())
+	_, err = r.adapter.Evaluator("stars", judge(nil, ai.Score{Score: 9.}), stars)(t.Context(), request)
+	var fault *heed.InputError
+	require.ErrorAs(t, err, &fault)
+}
+
+func TestLLM(t *testing.T) {
+	response := text("Look.")
+	response.Message.Content = append(response.Message.Content, ai.NewReasoningPart("Hm.", nil))
+	response.Usage = &ai.GenerationUsage{InputTokens: 7, OutputTokens: 3}
+	m := &said{responses: []*ai.ModelResponse{response}}
+	g := sdk.Init(t.Context())
+	model := genkit.LLM(define(g, "main", m.generate), func(r decision.LLMRequest) any { return map[string]any{"maxOutputTokens": r.MaxTokens} })
+	got, err := model.Generate(t.Context(), decision.LLMRequest{System: "Be brief.", Prompt: "What now?", MaxTokens: 9, JSON: true})
+	require.NoError(t, err)
+	assert.Equal(t, decision.LLMResponse{Text: "Look.", Thoughts: "Hm.", Model: "test/main", InputTokens: 7, OutputTokens: 3}, got)
+	assert.Equal(t, looptest.Request{{Role: looptest.System, Text: "Be brief."}, {Role: looptest.User, Text: "What now?"}}, linesOf(m.requests[0]))
+	assert.EqualValues(t, 9, m.requests[0].Config.(map[string]any)["maxOutputTokens"])
+	assert.Equal(t, "json", m.requests[0].Output.Format)
+	m.err = context.DeadlineExceeded
+	_, err = model.Generate(t.Context(), decision.LLMRequest{Prompt: "What now?"})
+	require.ErrorContains(t, err, context.DeadlineExceeded.Error())
+}
