@@ -23,7 +23,7 @@ type ResultsConfig struct {
 	// Answer returns the id of the answer that a result is about, or "" for none, by the attributes of the record that are strings. nil means the
 	// attribute "heed.answer.id"; without one, "gen_ai.response.id" or else the id of the trace, whichever is that of an answer.
 	Answer func(attributes map[string]string) string
-	// Observer is told of a result that the processor could not take, in a [heed.Failed]. nil: nobody is told.
+	// Observer is told of a result that the processor could not take, in a [heed.Failed]. A panic of it is dropped. nil: nobody is told.
 	Observer heed.Observer
 	// Now is the clock, for what the Observer is told. nil means time.Now.
 	Now func() time.Time
@@ -197,9 +197,15 @@ func (r *Results) work(idle chan struct{}) {
 		r.waiting = r.waiting[1:]
 		r.mu.Unlock()
 		if err := r.persist(next); err != nil && r.cfg.Observer != nil {
-			r.cfg.Observer(r.ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation", Err: err})
+			r.tell(err)
 		}
 	}
+}
+
+// tell tells the observer of a failure. The observer's panic ends here, and not the process.
+func (r *Results) tell(err error) {
+	defer func() { _ = recover() }()
+	r.cfg.Observer(r.ctx, heed.Failed{Component: "adapter/otel", At: r.cfg.Now(), What: "evaluation", Err: err})
 }
 
 // persist takes a result, and tries again where that may help.

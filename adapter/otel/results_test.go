@@ -121,7 +121,10 @@ func TestProcessor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var failed error
-			results, agent, _ := newResults(t, func(_ context.Context, n heed.Notice) { failed = n.(heed.Failed).Err }, tt.id)
+			results, agent, _ := newResults(t, func(_ context.Context, n heed.Notice) {
+				failed = n.(heed.Failed).Err
+				panic("an observer's panic ends nothing")
+			}, tt.id)
 			provider := sdklog.NewLoggerProvider(sdklog.WithProcessor(results))
 			for _, r := range tt.records {
 				provider.Logger(tt.scope).Emit(evaluator, r)

@@ -36,13 +36,14 @@ type Polled struct {
 	Faults []error
 }
 
-// add counts a grade. It returns an error that is no fault of the grade's.
-func (p *Polled) add(id string, taken Taken, err error) error {
+// add counts a grade. names are what its service calls the fields of a grade. It returns an error that is no fault of the grade's.
+func (p *Polled) add(id string, taken Taken, err error, names map[string]string) error {
 	var input *heed.InputError
 	switch {
 	case errors.As(err, &input):
 		if len(p.Faults) < 100 {
-			p.Faults = append(p.Faults, &heed.InputError{Field: id + "." + fieldOf(input.Field), Reason: input.Reason})
+			field := input.Field[strings.LastIndexByte(input.Field, '.')+1:]
+			p.Faults = append(p.Faults, &heed.InputError{Field: id + "." + cmp.Or(names[field], field), Reason: input.Reason})
 		}
 		return nil
 	case err != nil:
@@ -50,12 +51,6 @@ func (p *Polled) add(id string, taken Taken, err error) error {
 	}
 	*[]*int{&p.Ignored, &p.Unknown, &p.Repeated, &p.Learned}[taken]++
 	return nil
-}
-
-// fieldOf names a field of a grade as its service does.
-func fieldOf(name string) string {
-	name = name[strings.LastIndexByte(name, '.')+1:]
-	return strings.ToLower(name[:min(len(name), 1)]) + name[min(len(name), 1):]
 }
 
 // A service is the part that all services share.

@@ -97,6 +97,11 @@ type langfuseScore struct {
 	} `json:"subject"`
 }
 
+// langfuseNames are the fields of a score, by those of a grade.
+var langfuseNames = map[string]string{
+	"ID": "id", "Answer": "subject", "Value": "value", "Label": "value", "Correction": "value", "Comment": "comment", "Reviewer": "authorUserId", "At": "updatedAt",
+}
+
 // origin returns what the score is attached to.
 func (s *langfuseScore) origin() Anchor {
 	o := Anchor{Metadata: s.Metadata}
@@ -181,14 +186,14 @@ func (l *Langfuse) Poll(ctx context.Context) (p Polled, err error) {
 func (l *Langfuse) take(ctx context.Context, p *Polled, i int, raw json.RawMessage) (time.Time, error) {
 	var s langfuseScore
 	if err := json.Unmarshal(raw, &s); err != nil {
-		return time.Time{}, p.add(fmt.Sprintf("data[%d]", i), Ignored, badJSON(err))
+		return time.Time{}, p.add(fmt.Sprintf("data[%d]", i), Ignored, badJSON(err), nil)
 	}
 	r, err := s.grade(l.cfg.Answer(s.origin()))
 	taken := Ignored
 	if err == nil {
 		taken, err = l.taker.Take(ctx, r)
 	}
-	return s.Timestamp, p.add(s.ID, taken, err)
+	return s.Timestamp, p.add(s.ID, taken, err, langfuseNames)
 }
 
 // Sweep polls, for [heed.Run]. It returns the faults of scores as well.

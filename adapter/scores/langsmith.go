@@ -90,6 +90,12 @@ type langSmithFeedback struct {
 	} `json:"feedback_source"`
 }
 
+// langSmithNames are the fields of a feedback, by those of a grade.
+var langSmithNames = map[string]string{
+	"ID": "id", "Answer": "run_id", "Value": "score", "Label": "value", "Correction": "correction", "Comment": "comment", "Reviewer": "feedback_source.user_id",
+	"At": "modified_at",
+}
+
 // utc is a time that may lack its zone, and is of UTC then.
 type utc struct{ time.Time }
 
@@ -174,7 +180,7 @@ func (l *LangSmith) feedback(ctx context.Context, p *Polled, query url.Values) (
 				name = f.ID
 				taken, err = l.taker.Take(ctx, f.grade(l.cfg.Answer(f.origin())))
 			}
-			if err := p.add(name, taken, err); err != nil {
+			if err := p.add(name, taken, err, langSmithNames); err != nil {
 				return latest, err
 			}
 			if f.CreatedAt.After(latest) {

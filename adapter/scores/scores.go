@@ -325,9 +325,25 @@ func (t *Taker) correct(ctx context.Context, r *Grade) (Taken, error) {
 	case err == nil && unknown == nil, errors.Is(err, heed.ErrConflict): // it came before, perhaps in other words
 		return Repeated, nil
 	case err != nil:
-		return Ignored, err
+		return Ignored, ofGrade(err, c.Text == short(r.Comment, maxSummary))
 	}
 	return Learned, nil
+}
+
+// ofGrade returns an error about a correction as one about the field of the grade. summed says that the sentence is the comment.
+func ofGrade(err error, summed bool) error {
+	var input *heed.InputError
+	if !errors.As(err, &input) {
+		return err
+	}
+	field := input.Field[strings.LastIndexByte(input.Field, '.')+1:]
+	switch {
+	case field == "Summary" && !summed, field == "Comment":
+		field = "Correction"
+	case field == "Summary":
+		field = "Comment"
+	}
+	return &heed.InputError{Field: field, Reason: input.Reason}
 }
 
 // short returns the beginning of a text.

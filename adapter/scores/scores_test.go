@@ -231,6 +231,14 @@ func TestCorrections(t *testing.T) {
 		assert.True(t, found, "%d: %v", i, known)
 	}
 	assert.Len(t, heard(t, agent), 3)
+	for field, g := range map[string]scores.Grade{"Correction": {Correction: "a\x00"}, "Comment": {Correction: "a", Comment: "b\x00"}} {
+		g.ID, g.Answer = field, "one"
+		_, err := taker.Take(t.Context(), g)
+		var input *heed.InputError
+		require.ErrorAs(t, err, &input)
+		assert.Equal(t, field, input.Field)
+	}
+	assert.Len(t, heard(t, agent), 3)
 	got, err := taker.Take(t.Context(), scores.Grade{ID: "4", Answer: "none", Correction: "No."})
 	require.NoError(t, err)
 	assert.Equal(t, scores.Unknown, got)

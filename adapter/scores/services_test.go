@@ -152,7 +152,7 @@ func TestLangSmith(t *testing.T) {
 	l, agent := newLangSmith(t, v)
 	got, err := l.Poll(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"5c90c3cc-0d44-4b50-8888-8dd25736052a.label", "[3].key"}, fields(t, got.Faults))
+	assert.Equal(t, []string{"5c90c3cc-0d44-4b50-8888-8dd25736052a.value", "[3].key"}, fields(t, got.Faults))
 	got.Faults = nil
 	assert.Equal(t, scores.Polled{Learned: 2}, got)
 	assert.InDelta(t, 1, worth(t, agent, "one"), 1e-9)
