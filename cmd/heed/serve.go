@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -109,10 +110,10 @@ func (cmd *serveCommand) look(s *session, st *opened, cfg *web.Config) (err erro
 	if cfg.Strategy, err = perhaps(learners, s, st, cmd.Learner); err != nil {
 		return err
 	}
-	if cfg.Learning, err = perhaps(modules, s, st, cmd.part("learning")); err != nil {
+	if cfg.Learning, err = partOf(modules, s, st, cmd.part("learning")); err != nil {
 		return err
 	}
-	if cfg.Patterns, err = perhaps(recorders, s, st, cmd.part("patterns")); err != nil {
+	if cfg.Patterns, err = partOf(recorders, s, st, cmd.part("patterns")); err != nil {
 		return err
 	}
 	if cfg.Feedback, err = perhaps(services, s, st, ""); err != nil {
@@ -144,6 +145,15 @@ func perhaps[T *strategy.Learner | *learning.Module | *patterns.Recorder | *feed
 		return nil, nil
 	}
 	return one, err
+}
+
+// partOf opens the part of an agent that was named, or the only one, or nothing if the agent was made without it.
+func partOf[T *learning.Module | *patterns.Recorder](t tool[T], s *session, st *opened, name string) (T, error) {
+	names, err := t.names(s.ctx, st.store)
+	if err != nil || name != "" && !slices.Contains(names, name) {
+		return nil, err
+	}
+	return perhaps(t, s, st, name)
 }
 
 // run runs the agent in this process. stop ends it.

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"database/sql"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -24,6 +26,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/loop"
 )
 
 // A server is a heed serve that runs.
@@ -150,6 +155,37 @@ func TestServeRuns(t *testing.T) {
 	assert.Equal(t, http.StatusServiceUnavailable, status)
 	assert.Contains(t, body, "no model is configured")
 	again.end(os.Interrupt)
+
+	// Beside it the same is to be seen, and nothing is answered. An agent that was made without heuristics is shown without them.
+	for agent, want := range map[string]int{"loop": http.StatusOK, "small": http.StatusServiceUnavailable} {
+		if agent == "small" {
+			smallAgent(t, args[1])
+		}
+		beside := serving(t, env, "--db", args[1], "serve", "--listen", "127.0.0.1:0", "--agent", agent, "--learner", "strategy")
+		status, _ = beside.call(http.MethodGet, "/v1/heuristics", token, "")
+		assert.Equal(t, want, status, agent)
+		status, _ = beside.call(http.MethodGet, "/v1/explanation?answer=e1", token, "")
+		assert.Equal(t, agent == "loop", status == http.StatusOK, agent)
+		status, _ = beside.call(http.MethodPost, "/v1/answer", token, `{"text":"t"}`)
+		assert.Equal(t, http.StatusServiceUnavailable, status, agent)
+		beside.end(os.Interrupt)
+	}
+}
+
+// smallAgent puts an agent without heuristics and ways of working into a store, with an answer.
+func smallAgent(t *testing.T, file string) {
+	t.Helper()
+	onFile(t, file, func(handle *sql.DB) {
+		agent, err := loop.New(t.Context(), loop.Config{
+			DB: handle, Name: "small", Without: loop.Learning | loop.Patterns,
+			Model: decision.LLMFunc(func(context.Context, decision.LLMRequest) (decision.LLMResponse, error) {
+				return decision.LLMResponse{Text: "Yes."}, nil
+			}),
+		})
+		require.NoError(t, err)
+		_, err = agent.Answer(t.Context(), loop.Event{ID: "s1", Text: "Is it so?"})
+		require.NoError(t, err)
+	})
 }
 
 // HTTPS is served with the files that were given.
