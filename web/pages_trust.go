@@ -34,9 +34,24 @@ func trustOf(e *learning.Explanation, cfg learning.Config) trust {
 	case of.Floor == of.Ceiling && of.Ceiling > 0:
 		t.Held = "pinned"
 	case len(e.Limits) > 0:
-		t.Held = words(e.Limits[0])
+		t.Held = holding(e.Limits[0])
 	}
 	return t
+}
+
+// holding says what a limit does to a confidence.
+func holding(limit learning.Limit) string {
+	switch limit {
+	case "cap":
+		return "part of the evidence is over a cap"
+	case "floor":
+		return "it may not fall below its floor"
+	case "ceiling":
+		return "it may not rise above its ceiling"
+	case disagreementChannel:
+		return "the model's disagreement takes back no more than its agreement gave"
+	}
+	return words(limit)
 }
 
 func (h *Handler) heuristics(ctx context.Context, r *http.Request) (string, any, error) {
@@ -85,7 +100,7 @@ func (h *Handler) heuristic(ctx context.Context, r *http.Request) (title string,
 	}
 	d := heuristicData{trust: trustOf(&e, h.cfg.Learning.Config()), Prior: e.Prior, Shares: e.Shares, Curve: curveOf(&e, h.cfg.Learning.Config(), h.cfg.Now()), Kept: len(e.History)}
 	for _, limit := range e.Limits {
-		d.Limits = append(d.Limits, words(limit))
+		d.Limits = append(d.Limits, holding(limit))
 	}
 	d.History, err = cutOut(r, e.History)
 	return title, d, err
