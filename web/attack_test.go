@@ -198,7 +198,7 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 	all, _, err := rules.Proposals(ctx, feedback.ProposalQuery{}, 0)
 	require.NoError(w, err)
 	for _, text := range []string{"Name the ticket in each commit", "Never name the ticket in each commit", "Ask before a restart"} {
-		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"loop"}, Place: "style"}, Actor: "eve", Reason: say("why")})
+		p, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: text, Agents: []string{"desk"}, Place: "style"}, Actor: "eve", Reason: say("why")})
 		require.NoError(w, err)
 		all = append(all, p)
 		for _, person := range []string{"lee", "zoe"} {
@@ -208,7 +208,7 @@ func (w *world) furnish(say func(string) string) (paths []string) {
 			}
 		}
 	}
-	edited, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: "Never name tickets", Agents: []string{"loop"}}, Replaces: all[len(all)-2].ID, Actor: "eve", Reason: say("short")})
+	edited, err := rules.Propose(ctx, feedback.Submission{Draft: feedback.Draft{Text: "Never name tickets", Agents: []string{"desk"}}, Replaces: all[len(all)-2].ID, Actor: "eve", Reason: say("short")})
 	require.NoError(w, err)
 	for _, p := range append(all, edited) {
 		paths = append(paths, address("/proposal", "id", p.ID))

@@ -106,3 +106,13 @@ func TestSay(t *testing.T) {
 		assert.Equal(t, want, say(text))
 	}
 }
+
+func TestDeed(t *testing.T) {
+	for action, want := range map[string]string{
+		"feedback.approve": "approved", "feedback.reject": "rejected", "feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
+		"feedback.approve.refused": "was not allowed to approve", "learning.pin": "pinned (learning)", "support.strategy.reset": "reset (support.strategy)",
+		"patterns.reset_task": "reset task (patterns)",
+	} {
+		assert.Equal(t, want, deed(action), action)
+	}
+}

@@ -46,7 +46,7 @@ func newWorld(t *testing.T, events int, say func(what string) string) *world {
 	require.NoError(t, err)
 	live := &web.Live{}
 	w.agent, err = loop.New(t.Context(), loop.Config{
-		Store: st, Model: parrot{say("answer")}, Now: clock, Observer: live.Observe, Seed: rand.NewPCG(1, 2),
+		Store: st, Name: "desk", Model: parrot{say("answer")}, Now: clock, Observer: live.Observe, Seed: rand.NewPCG(1, 2),
 		Lessons: loop.Lessons{
 			Arms:       []loop.Arm{{ID: say("small"), InputPrice: 1}, {ID: say("large"), InputPrice: 9}},
 			Heuristics: []learning.Heuristic{{ID: say("rotate"), Domain: say("servers"), Condition: say("the disk is full"), Action: say("Rotate the logs.")}},
@@ -131,7 +131,7 @@ func TestLearned(t *testing.T) {
 // TestWithout has a handler beside the host, with no agent, and one without any part.
 func TestWithout(t *testing.T) {
 	w := newWorld(t, 3, same)
-	h, err := web.New(web.Config{Store: w.cfg.Store, Identify: byHeader, Now: w.cfg.Now})
+	h, err := web.New(web.Config{Store: w.cfg.Store, Name: "desk", Identify: byHeader, Now: w.cfg.Now})
 	require.NoError(t, err)
 	assert.Equal(t, http.StatusOK, ask{method: "GET", path: "/answer?id=event1", person: "kim"}.of(h).Code)
 	for _, path := range []string{"/inbox", "/rules", "/arms", "/heuristics", "/ways"} {

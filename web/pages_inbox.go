@@ -27,7 +27,7 @@ func (h *Handler) reviews() {
 // An inboxData is what waits for people.
 type inboxData struct {
 	Proposals listing[waiting]
-	Ambiguous []feedback.Feedback
+	Ambiguous []disputed
 	Unsettled int // ambiguous corrections in all
 	Unfit     []feedback.Rule
 	Alone     int // corrections that nobody else has made
@@ -38,6 +38,24 @@ type waiting struct {
 	feedback.Proposal
 	Quorum string
 	Yours  string // why your approval would not count, or does already; "" it would
+}
+
+// A disputed is an ambiguous correction.
+type disputed struct {
+	feedback.Feedback
+	Other string // the text that it contradicts, if heed says so
+}
+
+// contradicted returns the text that a correction contradicts, or "".
+func contradicted(ctx context.Context, f *feedback.Service, c feedback.Feedback) (string, error) {
+	id, says := strings.CutPrefix(c.Rationale, "it contradicts ") // "(polarity)" or the like is after it
+	if end := strings.LastIndex(id, " ("); says && end > 0 {
+		other, err := f.Feedback(ctx, id[:end])
+		if !errors.Is(err, heed.ErrNotFound) {
+			return other.Summary, err
+		}
+	}
+	return "", nil
 }
 
 const mostUnsettled = 50
@@ -59,8 +77,16 @@ func (h *Handler) inbox(ctx context.Context, r *http.Request) (string, any, erro
 	if d.Proposals, err = cutOut(r, all); err != nil {
 		return title, nil, err
 	}
-	if d.Ambiguous, d.Unsettled, err = f.List(ctx, feedback.Listing{Class: feedback.Ambiguous, Limit: mostUnsettled}); err != nil {
+	var ambiguous []feedback.Feedback
+	if ambiguous, d.Unsettled, err = f.List(ctx, feedback.Listing{Class: feedback.Ambiguous, Limit: mostUnsettled}); err != nil {
 		return title, nil, err
+	}
+	for _, c := range ambiguous {
+		other, err := contradicted(ctx, f, c)
+		if err != nil {
+			return title, nil, err
+		}
+		d.Ambiguous = append(d.Ambiguous, disputed{c, other})
 	}
 	if d.Unfit, err = f.Rules().List(ctx, feedback.RuleQuery{Unfit: true}); err != nil {
 		return title, nil, err

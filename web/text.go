@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"strings"
@@ -76,13 +77,27 @@ func words(value any) string {
 	return strings.ToLower(strings.NewReplacer("_", " ", "-", " ").Replace(say(fmt.Sprint(value))))
 }
 
-// deed writes the action of an audit entry.
+// deed writes the action of an audit entry, to stand after a name: "feedback.approve" is "approved", and "learning.pin" is "pinned (learning)".
 func deed(action string) string {
-	what, refused := strings.CutSuffix(strings.TrimPrefix(action, "feedback."), ".refused")
+	action, refused := strings.CutSuffix(action, ".refused")
+	dot := strings.LastIndexByte(action, '.')
+	verb, rest, _ := strings.Cut(words(action[dot+1:]), " ")
+	what := cmp.Or(irregular[verb], strings.TrimSuffix(verb, "e")+"ed")
 	if refused {
-		what = "refused to " + what
+		what = "was not allowed to " + verb
 	}
-	return words(what)
+	if rest != "" {
+		what += " " + rest
+	}
+	if part := action[:max(dot, 0)]; part != "" && part != "feedback" {
+		what += " (" + words(part) + ")"
+	}
+	return what
+}
+
+var irregular = map[string]string{
+	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set", "rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
+	"activate": "made a rule of it",
 }
 
 // opposed says how two texts contradict each other.

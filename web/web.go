@@ -45,7 +45,7 @@ type Config struct {
 
 	// Agent has the parts that are not set below. nil, for a tool beside the host: the parts below are all that there is.
 	Agent *loop.Agent
-	// Name is the agent's name, for its answers if there is no Agent. "" means "loop".
+	// Name is the agent's name, for its answers. It is not used if there is an Agent. "" means "loop".
 	Name     string
 	Feedback *feedback.Service
 	Learning *learning.Module
@@ -109,6 +109,7 @@ func (c Config) withDefaults() Config {
 		c.Feedback, c.Learning = cmp.Or(c.Feedback, a.Feedback()), cmp.Or(c.Learning, a.Learning())
 		c.Strategy, c.Patterns = cmp.Or(c.Strategy, a.Strategy()), cmp.Or(c.Patterns, a.Patterns())
 		c.Store = cmp.Or(c.Store, a.Store())
+		c.Name = a.Name()
 	}
 	c.Name = cmp.Or(c.Name, defaultName)
 	c.MaxBody, c.Timeout = cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.Timeout, defaultTimeout)

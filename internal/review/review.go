@@ -130,15 +130,15 @@ func (q Quorum) Words(show func(string) string) string {
 	case 0: // what it contradicts now has to be overridden
 		return text
 	case 1:
-		text += "; one more"
+		text += "; one more person must approve"
 	default:
-		text += fmt.Sprintf("; %d more", q.Missing)
+		text += fmt.Sprintf("; %d more people must approve", q.Missing)
 	}
 	if len(q.Not) > 0 {
-		text += ", of somebody who is not " + either(q.Not, show)
+		text += ", other than " + either(q.Not, show)
 	}
 	if len(q.Reviewers) > 0 {
-		text += fmt.Sprintf(", %d of them not %s", q.Outsiders, either(q.Reviewers, show))
+		text += fmt.Sprintf(", and at least %d other than %s", q.Outsiders, either(q.Reviewers, show))
 	}
 	return text
 }

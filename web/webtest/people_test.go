@@ -1,0 +1,169 @@
+package webtest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/heedhq/heed/feedback"
+)
+
+// status is the state of a proposal, or of the rule that it became.
+func (w *world) status(t *testing.T, id string) feedback.State {
+	t.Helper()
+	p, err := w.agent.Feedback().Rules().Proposal(t.Context(), id)
+	require.NoError(t, err)
+	return p.Status
+}
+
+// TestTwoPeople has two people approve a rule in two browsers. Each sees what the other does without loading the page again. The page says when it is behind.
+func TestTwoPeople(t *testing.T) {
+	s := serve(t, desk(t))
+	id := s.world.waiting(t, "Name the server in the first line.")
+	kim, zoe := s.open(t, "kim"), s.open(t, "zoe")
+	for _, b := range []*tab{kim, zoe} {
+		b.visit(at("/proposal", "id", id))
+		b.says("Up to date")
+	}
+	stay := func() { eval[any](zoe, "window.same = true") } // is lost if the page is loaded again
+	stay()
+	zoe.says("0 of 2; 2 more people must approve")
+	kim.fill("#approve-reason", "I looked it up every time")
+	kim.click("button.good")
+	kim.says("Your approval counts.")
+	zoe.says("1 of 2; one more person must approve")
+	zoe.says("I looked it up every time")
+	assert.True(t, eval[bool](zoe, "window.same"))
+	assert.Equal(t, feedback.StatePending, s.world.status(t, id))
+
+	// Typing is not lost: the page offers the change, and the person decides.
+	zoe.fill("#approve-reason", "Me, too")
+	_, err := s.world.agent.Feedback().Rules().Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: "Be kind.", Agents: []string{"support"}}, Actor: "eve", Reason: "Always"})
+	require.NoError(t, err)
+	zoe.says("What you typed is still there.")
+	assert.Equal(t, "Me, too", eval[string](zoe, `document.getElementById("approve-reason").value`))
+
+	// The server goes, and comes back.
+	for _, b := range []*tab{kim, zoe} {
+		b.spare("net::ERR_")
+	}
+	s.stop()
+	kim.says("This page may be behind: there is no connection.")
+	s.again()
+	kim.says("Up to date")
+
+	zoe.click("button.good")
+	zoe.says("It is a rule now")
+	kim.says("The rule that it became")
+	assert.Equal(t, feedback.StateApproved, s.world.status(t, id))
+}
+
+// TestKeyboard reads and decides with the keyboard alone.
+func TestKeyboard(t *testing.T) {
+	s := serve(t, desk(t))
+	id := s.world.waiting(t, "Give each time with its time zone.")
+	b := s.open(t, "kim")
+	b.visit("/")
+	b.keys(kb.Tab)
+	assert.Equal(t, "Skip to the content", b.focused())
+	assert.True(t, eval[bool](b, `(() => { const r = document.activeElement.getBoundingClientRect(); return r.left >= 0 && r.top >= 0 && r.width > 20; })()`), "the skip link is not shown")
+	b.keys(kb.Enter)
+	b.until(`document.activeElement.id === "main"`)
+	b.keys(kb.Tab)
+	assert.True(t, eval[bool](b, `document.getElementById("main").contains(document.activeElement)`))
+	b.tabTo("Inbox")
+	b.follows(kb.Enter)
+	b.tabTo("Give each time with its time zone.")
+	b.follows(kb.Enter)
+	b.order()
+	b.tabTo("approve-reason")
+	b.keys("It was asked for")
+	b.keys(kb.Tab)
+	assert.Equal(t, "Approve", b.focused())
+	b.follows(kb.Enter)
+	b.says("Your approval counts.")
+	p, err := s.world.agent.Feedback().Rules().Proposal(t.Context(), id)
+	require.NoError(t, err)
+	require.Len(t, p.Approvals, 1)
+	assert.Equal(t, "It was asked for", p.Approvals[0].Reason)
+}
+
+func (b *tab) keys(text string, options ...chromedp.KeyOption) {
+	b.Helper()
+	b.do(chromedp.KeyEvent(text, options...))
+}
+
+// follows presses a key that leads to another page.
+func (b *tab) follows(key string) {
+	b.Helper()
+	_, err := chromedp.RunResponse(b.ctx, chromedp.KeyEvent(key))
+	require.NoError(b, err)
+}
+
+// focused names what has the focus.
+func (b *tab) focused() string {
+	b.Helper()
+	return eval[string](b, `((e) => e.id && !e.textContent.trim() || ["TEXTAREA", "SELECT"].includes(e.tagName) ? e.id : e.textContent.trim())(document.activeElement)`)
+}
+
+// tabTo presses the tabulator until something has the focus. From the end of a page it goes on at the beginning.
+func (b *tab) tabTo(name string) {
+	b.Helper()
+	for range 80 {
+		b.keys(kb.Tab)
+		if b.focused() == name {
+			return
+		}
+	}
+	require.Fail(b, "no way to "+name)
+}
+
+// order walks through a page: everything that can be used is reached once, in the order of the page, and is seen to have the focus.
+func (b *tab) order() {
+	b.Helper()
+	want := eval[[]string](b, `[...document.querySelectorAll("a[href], button, input:not([type=hidden]), textarea, select, summary, [tabindex='0']")].filter((e) => e.checkVisibility()).map((e, i) => e.dataset.nth = String(i))`)
+	eval[any](b, `document.activeElement.blur()`)
+	for _, nth := range want {
+		b.keys(kb.Tab)
+		fault := eval[string](b, `(() => {
+  const e = document.activeElement, s = getComputedStyle(e), r = e.getBoundingClientRect();
+  if (e.dataset.nth !== "`+nth+`") return "comes instead of `+nth+`: " + e.outerHTML.slice(0, 200);
+  if (s.outlineStyle === "none" || parseFloat(s.outlineWidth) < 2) return "has no outline: " + e.outerHTML.slice(0, 200);
+  if (r.bottom <= 0 || r.top >= innerHeight || r.right <= 0 || r.left >= innerWidth) return "is out of sight: " + e.outerHTML.slice(0, 200);
+  return "";
+})()`)
+		require.Empty(b, fault)
+	}
+}
+
+// TestWithoutScripts decides in a browser that runs no scripts.
+func TestWithoutScripts(t *testing.T) {
+	s := serve(t, desk(t))
+	first, second := s.world.waiting(t, "Name the server in the first line."), s.world.waiting(t, "Give each time with its time zone.")
+	b := s.open(t, "kim")
+	_, err := chromedp.Run(b.ctx, func(ctx context.Context, t *chromedp.Target) (any, error) {
+		return cdp.Call(ctx, t, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	})
+	require.NoError(t, err)
+	b.visit("/inbox")
+	assert.Empty(t, eval[string](b, `document.getElementById("live").textContent`), "a script ran")
+	b.click(`a[href="/proposal?id=` + first + `"]`)
+	b.fill("#edit-text", "Always: ")
+	b.fill("#edit-reason", "It is easy to forget")
+	b.click(`form[action="/proposal/edit"] button`)
+	assert.Contains(t, b.text(), "Always: Name the server in the first line.")
+	assert.Contains(t, b.text(), "You proposed or edited this, so others approve it.")
+	assert.Equal(t, feedback.StateSuperseded, s.world.status(t, first))
+
+	b.visit(at("/proposal", "id", second))
+	b.fill("#reject-reason", "Everybody is in one zone")
+	b.click("button.stop")
+	assert.Contains(t, b.text(), "Everybody is in one zone")
+	assert.Equal(t, feedback.StateRejected, s.world.status(t, second))
+}
