@@ -50,8 +50,9 @@ func holding(limit learning.Limit) string {
 		return "it may not rise above its ceiling"
 	case disagreementChannel:
 		return "the model's disagreement takes back no more than its agreement gave"
+	default:
+		return words(limit)
 	}
-	return words(limit)
 }
 
 func (h *Handler) heuristics(ctx context.Context, r *http.Request) (string, any, error) {
