@@ -164,7 +164,7 @@ func (a *api) carryOut(ctx context.Context, r *http.Request, call *route, c *cal
 		p.after = wait
 		return reply{}, p
 	}
-	given, err := given(r)
+	given, err := given(r, call.method)
 	if err != nil {
 		return reply{}, err
 	}
@@ -208,9 +208,9 @@ func deref(r *reply) reply {
 	return *r
 }
 
-// given returns the body of a request, or its query where it has no body.
-func given(r *http.Request) ([]byte, error) {
-	if r.Method == http.MethodGet {
+// given returns the body of a request, or its query where the call has no body.
+func given(r *http.Request, method string) ([]byte, error) {
+	if method == http.MethodGet {
 		return []byte(r.URL.RawQuery), nil
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))

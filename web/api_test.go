@@ -366,6 +366,7 @@ func TestBadEnvelopes(t *testing.T) {
 		assert.Equal(t, tt.sort, tt.got.sort(), "%s: %d %s", name, tt.got.status, tt.got.body)
 	}
 	assert.Equal(t, "POST", of("PUT", "/v1/undo", "").header.Get("Allow"))
+	assert.Equal(t, http.StatusOK, of("HEAD", "/v1/rules", "").status)
 	assert.JSONEq(t, string(openAPI), w.must(200, w.get("/v1/openapi.json")).body)
 }
 
