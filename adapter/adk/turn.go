@@ -36,6 +36,8 @@ type turn struct {
 // mostSilent is how often ADK may ask a model again that only thinks.
 const mostSilent = 3
 
+var errThinks = errors.New("the model only thinks")
+
 func (a *Adapter) beforeRun(ctx agent.InvocationContext) (*genai.Content, error) {
 	e, said, resumed := eventOf(ctx)
 	a.mu.Lock()
@@ -106,6 +108,9 @@ func (a *Adapter) beforeModel(ctx agent.Context, r *model.LLMRequest) (*model.LL
 			Content: genai.NewContentFromText(t.plan.Text, genai.RoleModel), TurnComplete: true, FinishReason: genai.FinishReasonStop,
 			CustomMetadata: metadata(nil, t.plan.Event.ID, t.plan.Violations),
 		}, nil
+	}
+	if t.silent >= mostSilent { // ADK may ask again before the runner ends
+		return nil, errThinks
 	}
 	brief(r, t.said, &t.plan)
 	t.began = platform.Now(ctx)

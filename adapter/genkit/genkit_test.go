@@ -178,8 +178,9 @@ func TestInterrupt(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, genkit.ID(response))
 	require.Len(t, response.Interrupts(), 1)
-	response, err = r.ask(loop.Event{ID: "m1"}, ai.WithMessages(response.History()...), ai.WithTools(approve),
-		ai.WithToolResponses(approve.Respond(response.Interrupts()[0], "approved", nil)))
+	approved, err := approve.RespondWith(response.Interrupts()[0], "approved")
+	require.NoError(t, err)
+	response, err = r.ask(loop.Event{ID: "m1"}, ai.WithMessages(response.History()...), ai.WithTools(approve), ai.WithToolResponses(approved))
 	require.NoError(t, err)
 	assert.Equal(t, "m1", genkit.ID(response))
 	assert.Equal(t, "It is approved.", response.Text())
