@@ -33,11 +33,13 @@ func newCrawl(paths []string) *crawl {
 	for _, path := range paths {
 		c.kinds[value.ReplaceAllString(path, "=")] = true
 	}
-	c.paths = paths
-	if !long {
-		c.paths = slices.DeleteFunc(c.paths, func(path string) bool { return strings.HasPrefix(path, "/correction") })
-		delete(c.kinds, "/correction?id=")
-	}
+	corrections := 0
+	c.paths = slices.DeleteFunc(paths, func(path string) bool {
+		if strings.HasPrefix(path, "/correction") {
+			corrections++
+		}
+		return corrections > 1 && !long && strings.HasPrefix(path, "/correction")
+	})
 	return c
 }
 

@@ -31,6 +31,8 @@ type world struct {
 	agent *loop.Agent
 	live  *web.Live
 	now   atomic.Pointer[time.Time]
+
+	corrections []string // addresses
 }
 
 // Generate implements [decision.LLM].
@@ -148,6 +150,7 @@ func (w *world) pages(t *testing.T) []string {
 	t.Helper()
 	ctx, rules := t.Context(), w.agent.Feedback().Rules()
 	paths := []string{"/", "/inbox", "/rules", "/rules?q=nothing+like+this", "/audit", "/arms", "/heuristics", "/ways", "/ways?warned=1", "/answers", "/answer?id=none", "/none"}
+	paths = append(paths, w.corrections...)
 	all, _, err := rules.Proposals(ctx, feedback.ProposalQuery{}, 0)
 	require.NoError(t, err)
 	for _, p := range all {
@@ -225,12 +228,12 @@ func (s *site) stop() {
 // again starts a server at the same address.
 func (s *site) again() { s.start(strings.TrimPrefix(s.url, "http://")) }
 
-// waiting returns the id of the pending proposal with a text.
+// waiting returns the id of the pending proposal with a text, or of any for "".
 func (w *world) waiting(t *testing.T, text string) string {
 	t.Helper()
 	all, _, err := w.agent.Feedback().Rules().Proposals(t.Context(), feedback.ProposalQuery{Status: feedback.StatePending}, 0)
 	require.NoError(t, err)
-	i := slices.IndexFunc(all, func(p feedback.Proposal) bool { return p.Text == text })
+	i := slices.IndexFunc(all, func(p feedback.Proposal) bool { return text == "" || p.Text == text })
 	require.GreaterOrEqual(t, i, 0, "%s among %d", text, len(all))
 	return all[i].ID
 }
