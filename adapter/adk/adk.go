@@ -29,6 +29,8 @@ type Config struct {
 	// Agents are the names of ADK's agents that learn. nil means all of them. In a run in which several agents give a final answer, the
 	// first one of these counts.
 	Agents []string
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked. The model is told the rule.
+	Enforce bool
 }
 
 // An Adapter joins a [loop.Agent] to the runners of ADK. Make one with [New]. It is safe for concurrent use by multiple goroutines, and any
@@ -55,6 +57,7 @@ func New(cfg Config) (*Adapter, error) {
 		BeforeModelCallback:  a.beforeModel,
 		AfterModelCallback:   a.afterModel,
 		OnModelErrorCallback: a.onModelError,
+		BeforeToolCallback:   a.beforeTool,
 		AfterToolCallback:    a.afterTool,
 		OnToolErrorCallback:  a.onToolError,
 		OnEventCallback:      a.onEvent,

@@ -1,15 +1,30 @@
 package adk
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"google.golang.org/adk/v2/agent"
 	"google.golang.org/adk/v2/tool"
 
 	"github.com/heedhq/heed/loop"
 )
+
+// beforeTool asks the rules.
+func (a *Adapter) beforeTool(ctx agent.Context, called tool.Tool, args map[string]any) (map[string]any, error) {
+	t := a.turn(ctx.InvocationID(), ctx.AgentName())
+	if t == nil {
+		return nil, nil
+	}
+	why := t.refusal(ctx, a, loop.ToolResult{ID: ctx.FunctionCallID(), Name: called.Name(), Input: encode(args)})
+	if why == "" {
+		return nil, nil
+	}
+	return map[string]any{"error": why}, nil
+}
 
 // onToolError sees all errors of tools, before another plugin makes results of them.
 func (a *Adapter) onToolError(ctx agent.Context, called tool.Tool, args map[string]any, err error) (map[string]any, error) {
@@ -49,4 +64,27 @@ func encode(m map[string]any) string {
 		return ""
 	}
 	return string(text)
+}
+
+// refusal says why a call of a tool is not made, or "".
+func (t *turn) refusal(ctx context.Context, a *Adapter, call loop.ToolResult) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !a.cfg.Enforce || !t.prepared || t.plan.Ready {
+		return ""
+	}
+	call.Before = true
+	broken, err := a.cfg.Agent.Tool(ctx, t.plan.Event.ID, call)
+	if err != nil {
+		t.lost = errors.Join(t.lost, err)
+		return "The call is not made, as the rules can't be asked."
+	}
+	if len(broken) == 0 {
+		return ""
+	}
+	reasons := []string{"The call is not made. It breaks a rule:"}
+	for _, v := range broken {
+		reasons = append(reasons, "- "+v.Text+" ("+v.Reason+")")
+	}
+	return strings.Join(reasons, "\n")
 }

@@ -35,6 +35,8 @@ type Config struct {
 	Agents []string
 	// Models are the models that arms name.
 	Models map[string]model.BaseChatModel
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked. The model is told the rule.
+	Enforce bool
 	// Now is the clock, for the time that a model takes. nil means time.Now.
 	Now func() time.Time
 }

@@ -19,11 +19,32 @@ import (
 // refused is what the model is told of a tool that its arm has not.
 const refused = "This tool is not available."
 
-// forbids reports whether the arm lacks a tool.
-func (t *turn) forbids(name string) bool {
+// refusal says why a call of a tool is not made, or "".
+func (t *turn) refusal(ctx context.Context, called *adk.ToolContext, input string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.prepared && t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, name)
+	if !t.prepared || t.plan.Ready {
+		return ""
+	}
+	if t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, called.Name) {
+		return refused
+	}
+	if !t.adapter.cfg.Enforce {
+		return ""
+	}
+	broken, err := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, loop.ToolResult{ID: called.CallID, Name: called.Name, Input: input, Before: true})
+	if err != nil {
+		t.lost = errors.Join(t.lost, err)
+		return "The call is not made, as the rules can't be asked."
+	}
+	if len(broken) == 0 {
+		return ""
+	}
+	reasons := []string{"The call is not made. It breaks a rule:"}
+	for _, v := range broken {
+		reasons = append(reasons, "- "+v.Text+" ("+v.Reason+")")
+	}
+	return strings.Join(reasons, "\n")
 }
 
 // tool tells heed what a tool gave. The id of the call has it count once. A tool that interrupts the run to ask a person has no result.
@@ -53,8 +74,8 @@ func (m *middleware) WrapInvokableToolCall(
 		return next, nil
 	}
 	return func(ctx context.Context, input string, opts ...tool.Option) (string, error) {
-		if t.forbids(called.Name) {
-			return refused, nil
+		if why := t.refusal(ctx, called, input); why != "" {
+			return why, nil
 		}
 		text, err := next(ctx, input, opts...)
 		t.tool(ctx, called, input, text, err)
@@ -71,8 +92,8 @@ func (m *middleware) WrapStreamableToolCall(
 		return next, nil
 	}
 	return func(ctx context.Context, input string, opts ...tool.Option) (*schema.StreamReader[string], error) {
-		if t.forbids(called.Name) {
-			return schema.StreamReaderFromArray([]string{refused}), nil
+		if why := t.refusal(ctx, called, input); why != "" {
+			return schema.StreamReaderFromArray([]string{why}), nil
 		}
 		stream, err := next(ctx, input, opts...)
 		return followed(ctx, t, called, input, stream, err, func(piece string) string { return piece })
@@ -88,8 +109,8 @@ func (m *middleware) WrapEnhancedInvokableToolCall(
 		return next, nil
 	}
 	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
-		if t.forbids(called.Name) {
-			return refusal(), nil
+		if why := t.refusal(ctx, called, input.Text); why != "" {
+			return said(why), nil
 		}
 		result, err := next(ctx, input, opts...)
 		t.tool(ctx, called, input.Text, resultText(result), err)
@@ -106,16 +127,16 @@ func (m *middleware) WrapEnhancedStreamableToolCall(
 		return next, nil
 	}
 	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
-		if t.forbids(called.Name) {
-			return schema.StreamReaderFromArray([]*schema.ToolResult{refusal()}), nil
+		if why := t.refusal(ctx, called, input.Text); why != "" {
+			return schema.StreamReaderFromArray([]*schema.ToolResult{said(why)}), nil
 		}
 		stream, err := next(ctx, input, opts...)
 		return followed(ctx, t, called, input.Text, stream, err, resultText)
 	}, nil
 }
 
-func refusal() *schema.ToolResult {
-	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: refused}}}
+func said(text string) *schema.ToolResult {
+	return &schema.ToolResult{Parts: []schema.ToolOutputPart{{Type: schema.ToolPartTypeText, Text: text}}}
 }
 
 func resultText(r *schema.ToolResult) (text string) {

@@ -278,10 +278,11 @@ func (s *spoken) end(ctx context.Context) error {
 func (t *turn) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
 	t.mu.Lock()
 	learns := t.prepared && !t.plan.Ready
-	forbidden := learns && t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, p.Request.Name)
 	t.mu.Unlock()
-	if forbidden {
-		return &ai.MultipartToolResponse{Output: refused}, nil
+	if learns {
+		if why := t.refusal(ctx, p.Request); why != "" {
+			return &ai.MultipartToolResponse{Output: why}, nil
+		}
 	}
 	result, err := next(ctx, p)
 	if waits, _ := ai.IsToolInterruptError(err); waits || !learns {
@@ -297,6 +298,32 @@ func (t *turn) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*a
 		t.lost = errors.Join(t.lost, fmt.Errorf("heed was not told of the tool %s: %w", p.Request.Name, lost))
 	}
 	return result, err
+}
+
+// refusal says why a call of a tool is not made, or "".
+func (t *turn) refusal(ctx context.Context, r *ai.ToolRequest) string {
+	if t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, r.Name) {
+		return refused
+	}
+	if !t.adapter.cfg.Enforce {
+		return ""
+	}
+	call := loop.ToolResult{ID: r.Ref, Name: r.Name, Input: encode(r.Input), Before: true}
+	broken, err := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, call)
+	if err != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.lost = errors.Join(t.lost, err)
+		return "The call is not made, as the rules can't be asked."
+	}
+	if len(broken) == 0 {
+		return ""
+	}
+	reasons := []string{"The call is not made. It breaks a rule:"}
+	for _, v := range broken {
+		reasons = append(reasons, "- "+v.Text+" ("+v.Reason+")")
+	}
+	return strings.Join(reasons, "\n")
 }
 
 func encode(v any) string {
