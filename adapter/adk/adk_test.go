@@ -25,6 +25,7 @@ import (
 	"github.com/heedhq/heed/adapter/adk"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 	"github.com/heedhq/heed/patterns"
@@ -312,20 +313,6 @@ func TestReceiverThatStops(t *testing.T) {
 	require.NoError(t, r.learner.Sweep(t.Context(), time.Time{}))
 }
 
-// approve has people approve a rule about a tool.
-func approve(t *testing.T, learner *loop.Agent, check feedback.Check) {
-	t.Helper()
-	rules := learner.Feedback().Rules()
-	proposal, err := rules.Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Leave db-1 alone.", AllAgents: true, Check: check}, Actor: "kim", Reason: "it bills",
-	})
-	require.NoError(t, err)
-	for _, lead := range []string{"ann", "bob"} {
-		_, err = rules.Review(t.Context(), feedback.Review{Proposal: proposal.ID, Actor: lead, Reason: "it does", Hash: proposal.Hash()})
-		require.NoError(t, err)
-	}
-}
-
 // TestEnforce has a call refused that breaks a rule. Without it, the call is made.
 func TestEnforce(t *testing.T) {
 	for _, enforce := range []bool{true, false} {
@@ -340,13 +327,13 @@ func TestEnforce(t *testing.T) {
 		called.Content.Parts[0].FunctionCall.Args = map[string]any{"name": "db-1"}
 		m := &said{responses: []*model.LLMResponse{called, text("Done.")}}
 		r := newRig(t, adk.Config{Enforce: enforce}, loop.Config{}, ops(m, drop))
-		approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
+		words := adaptertest.Approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
 		event, err := r.ask("Drop it!")
 		require.NoError(t, err)
 		assert.NotEmpty(t, adk.ID(event))
 		assert.Equal(t, enforce, runs == 0)
 		told := linesOf(m.requests[1])
-		assert.Equal(t, enforce, strings.Contains(told[len(told)-1].Text, "Leave db-1 alone."))
+		assert.Equal(t, enforce, strings.Contains(told[len(told)-1].Text, words))
 		report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
 		require.NoError(t, err)
 		assert.Empty(t, report.Errors, "a refusal is no error of the tool")

@@ -22,6 +22,7 @@ import (
 	"github.com/heedhq/heed/adapter/eino"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 	"github.com/heedhq/heed/patterns"
@@ -365,20 +366,6 @@ func TestLLM(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// approve has people approve a rule about a tool.
-func approve(t *testing.T, learner *loop.Agent, check feedback.Check) {
-	t.Helper()
-	rules := learner.Feedback().Rules()
-	proposal, err := rules.Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Leave db-1 alone.", AllAgents: true, Check: check}, Actor: "kim", Reason: "it bills",
-	})
-	require.NoError(t, err)
-	for _, lead := range []string{"ann", "bob"} {
-		_, err = rules.Review(t.Context(), feedback.Review{Proposal: proposal.ID, Actor: lead, Reason: "it does", Hash: proposal.Hash()})
-		require.NoError(t, err)
-	}
-}
-
 // TestEnforce has a call refused that breaks a rule. Without it, the call is made.
 func TestEnforce(t *testing.T) {
 	for _, enforce := range []bool{true, false} {
@@ -389,12 +376,12 @@ func TestEnforce(t *testing.T) {
 		called.ToolCalls[0].Function.Arguments = `{"name":"db-1"}`
 		m := &said{messages: []*schema.Message{called, text("Done.")}}
 		r := newRig(t, eino.Config{Enforce: enforce}, loop.Config{}, m, false, drop)
-		approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
+		words := adaptertest.Approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
 		answer, err := r.ask(loop.Event{ID: "m1"}, schema.UserMessage("Drop it!"))
 		require.NoError(t, err)
 		assert.Equal(t, "m1", eino.ID(answer))
 		assert.Equal(t, enforce, runs == 0)
-		assert.Equal(t, enforce, strings.Contains(m.requests[1][len(m.requests[1])-1].Content, "Leave db-1 alone."))
+		assert.Equal(t, enforce, strings.Contains(m.requests[1][len(m.requests[1])-1].Content, words))
 		report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
 		require.NoError(t, err)
 		assert.Empty(t, report.Errors, "a refusal is no error of the tool")

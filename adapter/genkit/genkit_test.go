@@ -17,6 +17,7 @@ import (
 	"github.com/heedhq/heed/adapter/genkit"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/adaptertest"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 	"github.com/heedhq/heed/patterns"
@@ -314,20 +315,6 @@ func TestLLM(t *testing.T) {
 	require.ErrorContains(t, err, context.DeadlineExceeded.Error())
 }
 
-// approve has people approve a rule about a tool.
-func approve(t *testing.T, learner *loop.Agent, check feedback.Check) {
-	t.Helper()
-	rules := learner.Feedback().Rules()
-	proposal, err := rules.Propose(t.Context(), feedback.Submission{
-		Draft: feedback.Draft{Text: "Leave db-1 alone.", AllAgents: true, Check: check}, Actor: "kim", Reason: "it bills",
-	})
-	require.NoError(t, err)
-	for _, lead := range []string{"ann", "bob"} {
-		_, err = rules.Review(t.Context(), feedback.Review{Proposal: proposal.ID, Actor: lead, Reason: "it does", Hash: proposal.Hash()})
-		require.NoError(t, err)
-	}
-}
-
 // TestEnforce has a call refused that breaks a rule. Without it, the call is made.
 func TestEnforce(t *testing.T) {
 	for _, enforce := range []bool{true, false} {
@@ -337,13 +324,13 @@ func TestEnforce(t *testing.T) {
 		m := &said{responses: []*ai.ModelResponse{called, text("Done.")}}
 		r := newRig(t, genkit.Config{Enforce: enforce}, loop.Config{}, m)
 		drop := sdk.DefineTool(r.g, "drop", "Drops a database.", func(*ai.ToolContext, map[string]any) (string, error) { runs++; return "dropped", nil })
-		approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
+		words := adaptertest.Approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
 		response, err := r.ask(loop.Event{ID: "m1"}, ai.WithPrompt("Drop it!"), ai.WithTools(drop))
 		require.NoError(t, err)
 		assert.Equal(t, "m1", genkit.ID(response))
 		assert.Equal(t, enforce, runs == 0)
 		told := linesOf(m.requests[1])
-		assert.Equal(t, enforce, strings.Contains(told[len(told)-1].Text, "Leave db-1 alone."))
+		assert.Equal(t, enforce, strings.Contains(told[len(told)-1].Text, words))
 		report, err := r.learner.Patterns().Errors(t.Context(), patterns.HistoryQuery{})
 		require.NoError(t, err)
 		assert.Empty(t, report.Errors, "a refusal is no error of the tool")

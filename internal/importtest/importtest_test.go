@@ -29,13 +29,16 @@ var table = map[string]row{
 	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
 	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},   // likewise
 	"internal/review":     {nothing, silent, ". feedback store internal/..."},  // for the command and the pages
-	"evidence":            {library, shared, ". internal/..."},
-	"store":               {library, shared, ". evidence internal/..."},
-	"stream":              {library, shared, ". store internal/..."},
-	"prompt":              {library, shared, ". internal/..."},
-	"learning":            {library, shared, ". evidence store stream prompt internal/..."},
-	"decision":            {library, shared, ". evidence store stream prompt internal/..."},
-	"strategy":            {library, shared, ". evidence store stream prompt internal/..."},
+
+	"internal/adaptertest": {nothing, silent, "feedback loop"}, // for tests of adapters
+
+	"evidence": {library, shared, ". internal/..."},
+	"store":    {library, shared, ". evidence internal/..."},
+	"stream":   {library, shared, ". store internal/..."},
+	"prompt":   {library, shared, ". internal/..."},
+	"learning": {library, shared, ". evidence store stream prompt internal/..."},
+	"decision": {library, shared, ". evidence store stream prompt internal/..."},
+	"strategy": {library, shared, ". evidence store stream prompt internal/..."},
 
 	"strategy/injection":   {library, shared, ". strategy internal/..."},
 	"strategy/attribution": {library, shared, ". evidence store stream strategy internal/..."},
