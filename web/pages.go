@@ -144,7 +144,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v view, name str
 
 // notices say what was done, by the word in the address.
 var notices = map[string]string{
-	"approved": "Your approval counts.", "active": "Approved. It is a rule now, and in the next prompts.", "changed": "Approved. The change of the rule holds from now on.",
+	"approved": "Your approval counts. It becomes a rule when enough people have approved it.", "active": "Approved. It is a rule now, and in the next prompts.", "changed": "Approved. The change of the rule holds from now on.",
 	"rejected": "Rejected.", "edited": "Edited. This is the new version, and others have to approve it.",
 	"out":     "Taken out. It stands alone from now on. The proposal has no approvals any more.",
 	"retired": "Retired. It is in no prompt that is built from now on.", "revoked": "Revoked. It is in no prompt that is built from now on.",

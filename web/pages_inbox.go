@@ -240,6 +240,7 @@ type correctionData struct {
 	feedback.Feedback
 	Hash    string // of what is shown
 	Open    bool   // it waits for a person
+	Other   string // the text that it contradicts, if heed says so
 	Similar []feedback.Match
 }
 
@@ -253,6 +254,9 @@ func (h *Handler) correction(ctx context.Context, r *http.Request) (string, any,
 		return title, nil, err
 	}
 	d := correctionData{Feedback: c, Hash: hashOf(c), Open: c.Class == feedback.Ambiguous}
+	if d.Other, err = contradicted(ctx, f, c); err != nil {
+		return title, nil, err
+	}
 	if c.Erased.IsZero() && strings.TrimSpace(c.Summary+c.Comment) != "" {
 		if d.Similar, err = f.Similar(ctx, c, 0); err != nil {
 			return title, nil, err

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/heedhq/heed/store"
 )
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "opposed": opposed, "join": join, "field": newField, "three": three,
+	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
 }
 
 // say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.
@@ -117,6 +119,14 @@ func opposed(kind string) string {
 		return "one word is another"
 	}
 	return say(kind)
+}
+
+// because returns the reason of an entry, if it says something to people: the reason of heed's own proposals is the id of a cluster.
+func because(e store.AuditEntry) string {
+	if e.Actor == "" && strings.HasPrefix(e.Reason, "cluster ") {
+		return ""
+	}
+	return e.Reason
 }
 
 func join(all []string) string { return say(strings.Join(all, ", ")) }

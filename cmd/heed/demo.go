@@ -60,7 +60,7 @@ func (cmd *demoCommand) run(s *session, l *listening, st *opened) error {
 	w := &demoWorld{dice: rand.New(rand.NewPCG(cmd.Seed, 23)), every: cmd.Every}
 	live := &web.Live{}
 	agent, err := loop.New(s.ctx, loop.Config{
-		DB: st.handle, Model: w, Arms: demoArms, Lessons: demoLessons, Now: w.now, Seed: w.dice,
+		DB: st.handle, Name: "desk", Model: w, Arms: demoArms, Lessons: demoLessons, Now: w.now, Seed: w.dice,
 		Patterns: patterns.Config{Approaches: demoWays, Warnings: true},
 		Observer: func(ctx context.Context, n heed.Notice) { live.Observe(ctx, n); tellFailure(ctx, n) },
 	})

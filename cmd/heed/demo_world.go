@@ -79,6 +79,7 @@ var (
 	demoCorrections = []string{
 		"Name the server in the first line.", "Always name the server in the first line.", "Name the server in the first line of the answer.",
 		"Never promise a date to a customer.", "Never promise a date to any customer.", "Do not promise customers a date.",
+		"Give every time with its time zone.", "Give each time with its time zone.", "Give times with the time zone.",
 	}
 	// demoObjection contradicts some of them, so that a person has to decide.
 	demoObjection = "Promise a date to each customer."

@@ -194,7 +194,12 @@ func (b *tab) visit(path string) {
 // size sets the width of the page.
 func (b *tab) size(width int64) {
 	b.Helper()
-	b.do(chromedp.EmulateViewport(width, 900))
+	b.area(width, 900)
+}
+
+func (b *tab) area(width, height int64) {
+	b.Helper()
+	b.do(chromedp.EmulateViewport(width, height))
 }
 
 // scheme chooses "light" or "dark".

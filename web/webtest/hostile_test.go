@@ -26,7 +26,7 @@ func hostile() (all []string) {
 		`</svg><marquee>h4ck`, `</style><marquee>h4ck`, `</script><script>h4ck()//`, `<!-- h4ck`, `--><marquee>h4ck`, `<![CDATA[<marquee>h4ck]]>`, `<?xml <marquee>h4ck ?>`, `<base href="//evil.example/h4ck">`,
 		`<meta http-equiv="refresh" content="0;url=javascript:h4ck()">`, `<link rel=stylesheet href=//evil.example/h4ck>`, `<style>*{display:none}</style>h4ck`, `<form action=//h4ck><button autofocus>`,
 		`<math><mtext></form><form><mglyph><style></math><img src onerror=h4ck()>`, `<template><marquee>h4ck</template>`, `{{.h4ck}}`, `${h4ck()}`, `%3Cscript%3Eh4ck()`, `&lt;script&gt;h4ck()`,
-		`&#60;script&#62;h4ck()`, `+ADw-script+AD4-h4ck()`, "h4ck\u202e<marquee>", "h4ck\u2028<marquee>", "h4ck`onclick=h4ck()`x", "h4ck\r\nSet-Cookie: person=eve", "a\"b'c`h4ck", strings.Repeat("h4ck", 150),
+		`&#60;script&#62;h4ck()`, `+ADw-script+AD4-h4ck()`, "h4ck\u202e<marquee>", "h4ck\u2028<marquee>", "h4ck`onclick=h4ck()`x", "h4ck\r\nSet-Cookie: person=eve", "a\"b'c`h4ck", strings.Repeat("h4ck", 100),
 		"\u0130h4ck<\u017fcript>", `<details open ontoggle=h4ck()>`, `<video><source onerror=h4ck()>`, `<input onfocus=h4ck() autofocus>`, "h4ck" + strings.Repeat("<marquee>", 50), `<object data=javascript:h4ck()>`,
 		`<a id=main name=live>h4ck</a>`,
 	} {
@@ -66,7 +66,7 @@ func besieged(t *testing.T, texts []string) *world {
 	for i, text := range texts {
 		for j, domain := range []string{text, "common"} {
 			w.pass(97 * 60e9)
-			answer, err := w.agent.Answer(ctx, loop.Event{ID: fmt.Sprint(text, j), Text: text, Domain: domain, Item: text, Context: domain, Person: text, Session: text, Task: text})
+			answer, err := w.agent.Answer(ctx, loop.Event{ID: fmt.Sprint(text, j), Text: text, Domain: domain, Item: text, Context: domain, Person: text, Session: text, Task: text[:min(len(text), 500)]})
 			require.NoError(t, err)
 			good := i%2 == 0
 			require.NoError(t, w.agent.React(ctx, answer.ID, loop.Reaction{Person: text, Channel: text, Value: 1}))
