@@ -255,18 +255,20 @@ func TestModelThatOnlyThinks(t *testing.T) {
 	assert.Len(t, m.requests, 3)
 }
 
-// TestErrorCode of a response is a model that failed.
-func TestErrorCode(t *testing.T) {
-	r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, ops(&said{responses: []*model.LLMResponse{{ErrorCode: "SAFETY", ErrorMessage: "no"}}}))
-	event, err := r.ask("What now?")
-	require.NoError(t, err)
-	assert.Empty(t, adk.ID(event))
-	told := 0
-	for d, err := range r.learner.Strategy().Distributions(t.Context()) {
+// TestNoContent of a response is a model that failed, with an error code or without.
+func TestNoContent(t *testing.T) {
+	for _, response := range []*model.LLMResponse{{ErrorCode: "SAFETY", ErrorMessage: "no"}, {}} {
+		r := newRig(t, adk.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, ops(&said{responses: []*model.LLMResponse{response}}))
+		event, err := r.ask("What now?")
 		require.NoError(t, err)
-		told += int(d.Outcomes)
+		assert.Empty(t, adk.ID(event))
+		told := 0
+		for d, err := range r.learner.Strategy().Distributions(t.Context()) {
+			require.NoError(t, err)
+			told += int(d.Outcomes)
+		}
+		assert.Equal(t, 1, told)
 	}
-	assert.Equal(t, 1, told)
 }
 
 // TestModelThatIsMissing is an error that names it.

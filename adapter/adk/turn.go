@@ -30,6 +30,7 @@ type turn struct {
 	lost     error // why heed could not be told of a tool
 	told     bool  // of the answer
 	silent   int   // how often the model only thought
+	empty    bool  // the model's last response has no content: ADK makes no event of it
 	began    time.Time
 }
 
@@ -64,7 +65,7 @@ func (a *Adapter) afterRun(ctx agent.InvocationContext) {
 	a.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.prepared && !t.plan.Ready && !t.told && t.reply.Err != nil && ctx.Err() == nil {
+	if t.prepared && !t.plan.Ready && !t.told && (t.reply.Err != nil || t.empty) && ctx.Err() == nil {
 		t.told = true
 		_, _ = a.cfg.Agent.Answered(ctx, t.plan, t.reply) // the run has its error, and can't be given another one
 	}
@@ -131,7 +132,7 @@ func (a *Adapter) afterModel(ctx agent.Context, r *model.LLMResponse, err error)
 	}
 	set(&t.reply.Model, r.ModelVersion)
 	t.reply.Latency += max(platform.Now(ctx).Sub(t.began), 0)
-	t.reply.Err = nil
+	t.reply.Err, t.empty = nil, r.Content == nil && r.ErrorCode == ""
 	return nil, nil
 }
 
