@@ -52,7 +52,8 @@ type Agent struct {
 
 	similar   heed.Similarity
 	shelf     shelf
-	foresight *ahead.Store // cfg.Store
+	own       store.Store  // the host's, or the one that New has opened
+	foresight *ahead.Store // cfg.Store, around it
 	frozen    atomic.Bool
 	watch     *watch.Watch
 	gates     sync.Map      // of models, by name
@@ -81,11 +82,12 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loop: %w", err)
 	}
-	foresight := &ahead.Store{Store: cfg.Store}
+	own := cfg.Store
+	foresight := &ahead.Store{Store: keeper{own, cfg.kept()}}
 	cfg.Store = foresight
 	a := &Agent{
-		foresight: foresight,
-		cfg:       cfg, answers: answersOf(cfg.Name), undoers: undoersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
+		own: own, foresight: foresight,
+		cfg: cfg, answers: answersOf(cfg.Name), undoers: undoersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
 		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now), similar: remembering(cfg.Similarity),
 	}
 	a.frozen.Store(cfg.Frozen)
@@ -117,13 +119,30 @@ func (c *Config) openStore(ctx context.Context, clock func() time.Time) error {
 		}
 		c.Store = st
 	case c.Store == nil:
-		st, err := memstore.New(memstore.Config{Now: c.Now})
+		st, err := memstore.New(memstore.Config{Now: c.Now, HistoryFor: c.Keep, Limits: c.kept()})
 		if err != nil {
 			return err
 		}
 		c.Store = st
 	}
 	return nil
+}
+
+// A keeper is a store of the host's that keeps answers for as long as [Config].Keep says.
+type keeper struct {
+	store.Store
+	limits map[string]store.Limits // by kind
+}
+
+// Declare implements [store.Store].
+func (k keeper) Declare(ctx context.Context, kinds ...store.Kind) error {
+	kinds = slices.Clone(kinds)
+	for i := range kinds {
+		if limits, ok := k.limits[kinds[i].Name]; ok {
+			kinds[i].Limits = limits
+		}
+	}
+	return k.Store.Declare(ctx, kinds...)
 }
 
 // kept returns the limits of what it takes to speak of an answer for as long as the host wants.
@@ -315,7 +334,7 @@ func (a *Agent) Patterns() *patterns.Recorder { return a.patterns }
 func (a *Agent) Feedback() *feedback.Service { return a.feedback }
 
 // Store returns the store that everything is kept in: the one of [Config], or the one that [New] has opened.
-func (a *Agent) Store() store.Store { return a.foresight.Store }
+func (a *Agent) Store() store.Store { return a.own }
 
 // Taught says what became of the lessons that [New] taught.
 func (a *Agent) Taught() Taught {

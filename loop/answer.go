@@ -101,7 +101,11 @@ func (p *Plan) answer() Answer {
 
 // decide has a model answer.
 func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
-	r := a.request(p, a.first(p))
+	first := a.first(p)
+	r := a.request(p, func(ctx context.Context, res decision.Result, trace store.Batch) error {
+		p.spare = c.spare.Load()
+		return first(ctx, res, trace)
+	})
 	if c.event != nil {
 		a.tell(p, c, &r)
 	}
@@ -118,6 +122,8 @@ func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 	p.shorten(res.ShownIDs)
 	if res.Path == decision.Fallback && ctx.Err() == nil && c.pipe.fault() == nil {
 		err = a.failed(ctx, p)
+	} else if p.spare && p.Choice != nil && !a.frozen.Load() {
+		err = a.settle(ctx, p.Event.ID)
 	}
 	answer, failed := a.checked(ctx, p)
 	return answer, cmp.Or(err, failed)
@@ -215,6 +221,9 @@ func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row
 		r.Believed = res.Prediction.Confidence
 		r.Choice = nil
 	}
+	if r.Spare = p.spare && r.Choice != nil; r.Spare {
+		r.Spent.Cost, r.Spent.Tokens = 0, 0 // they are the fallback's
+	}
 	r.Overruled = p.overruled
 	r.Ways, r.Warnings = slices.Clone(p.Ways), slices.Clone(p.Warnings)
 	for _, n := range p.Notes {
@@ -234,7 +243,11 @@ func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row
 		}
 		r.Followed = followed
 	}
-	if r.Choice != nil && !a.frozen.Load() {
+	switch {
+	case r.Choice == nil || a.frozen.Load():
+	case r.Spare:
+		r.Owed = true
+	default:
 		r.Due = r.At.Add(a.window(e.Domain))
 	}
 	return r, nil

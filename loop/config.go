@@ -28,7 +28,8 @@ type Config struct {
 	// DB is a database of SQLite or PostgreSQL in which [New] keeps everything, as [sqlstore.Open] does. The handle stays the caller's, who
 	// closes it after the last use of the agent.
 	DB *sql.DB
-	// Keep is how long an answer in DB can be spoken of. 0 means 30 days. For a Store, see docs/loop.md.
+	// Keep is how long an answer can be spoken of. 0 means 30 days. A Store of yours needs a HistoryFor that is as long, or else what an arm was
+	// told can't be replaced after that: see [Agent.React]. Limits that it was opened with win over Keep.
 	Keep time.Duration
 	// Store keeps everything in the place of DB. Without both, it is a store in memory, whose content ends with the process.
 	Store store.Store
@@ -222,7 +223,6 @@ func (c *Config) validate() error {
 	found.Check(evidence.CheckText("", c.Name) == nil, "Name", c.Name, "must be valid UTF-8 without NUL, of at most 1024 bytes")
 	found.Check(c.DB == nil || c.Store == nil, "DB", nil, "must not be set beside Store")
 	found.Check(c.Keep >= 0, "Keep", c.Keep, "must not be negative")
-	found.Check(c.Keep == 0 || c.DB != nil, "Keep", c.Keep, "must be 0 without DB: see the limits of the store")
 	found.Check(c.Fit > 0 && c.Fit <= 1, "Fit", c.Fit, "must be in (0, 1]")
 	found.Check(c.NoteFit > 0 && c.NoteFit <= 1, "NoteFit", c.NoteFit, "must be in (0, 1]")
 	found.Check(c.Budget.Time > 0, "Budget.Time", c.Budget.Time, "must not be negative")

@@ -31,6 +31,8 @@ type Account struct {
 	Believed  float64                 // the confidence that the heuristic had then
 	Trust     *learning.Explanation   // of the heuristic, as of now
 	Choice    *strategy.Choice        // of the arm
+	Spare     bool                    // a fallback answered, as the arm's model failed. Only that counts for the arm
+	Undid     []string                // the answers that the event's text took back. If there are any, this answer earns nothing
 	Item      *strategy.ItemReport    // what is believed of the arms now; nil before the first outcome
 	Outcomes  []strategy.HistoryEntry // the latest ones of the item behind that, of all its answers
 	Rules     []feedback.Rule         // that the prompt had
@@ -42,7 +44,8 @@ type Account struct {
 	Shown     []string                // the heuristics that the prompt had
 	Compared  []heed.Comparison       // the heuristics that the prompt withheld
 	Overruled map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
-	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is.
+	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is. Channels with equal parts in the
+	// worth are joined by commas.
 	Worth   float64
 	Channel string
 	Known   bool
@@ -68,6 +71,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Followed: r.Followed, Shown: r.Shown, Compared: r.Compared,
 		Overruled: r.Overruled,
 	}
+	account.Spare, account.Undid = r.Spare, r.Undoes
 	account.Worth, account.Channel, account.Known = r.worth()
 	account.Heard = r.known()
 	if r.Heuristic != "" && a.learning != nil {
@@ -224,13 +228,21 @@ func (a Account) Tree() Branch {
 
 // became says what became of the answer.
 func (a *Account) became() Branch {
-	if !a.Known {
-		return Branch{Text: "nothing is known yet of what it was worth"}
-	}
 	b := Branch{Text: fmt.Sprintf("it was worth %+.2f, in [-1, 1], known by: %s", a.Worth, a.Channel)}
+	switch {
+	case len(a.Undid) > 0:
+		b.Text = "it earns nothing: it took back " + prompt.Line(strings.Join(a.Undid, ", "), shown)
+	case !a.Known:
+		b.Text = "nothing is known yet of what it was worth"
+	}
 	for _, h := range a.Heard {
 		counts := fmt.Sprintf("counts %.2f", h.Confidence)
-		if h.Confidence == 0 {
+		switch {
+		case len(a.Undid) > 0:
+			counts = "does not count"
+		case a.Spare && h.Confidence == 0:
+			counts = "does not count for the arm"
+		case h.Confidence == 0:
 			counts = "does not count beside the others"
 		}
 		by := ""
@@ -274,6 +286,9 @@ func (a *Account) arm() Branch {
 	c := a.Choice
 	what := cmp.Or(c.Item, "all items of "+cmp.Or(c.Category, "its kind"))
 	b := Branch{Text: fmt.Sprintf("the arm %s was chosen for %s", c.Arm, what)}
+	if a.Spare {
+		b.add("its model failed, which counts against it; a fallback answered, and the arm earns nothing by that")
+	}
 	for d := range c.Draws() {
 		b.add(fmt.Sprintf("%s drew %.2f from a mean of %.2f", d.Arm, d.Sample, d.Belief.Mean()))
 	}

@@ -24,6 +24,7 @@ type call struct {
 	most  int   // how many characters of a turn the model is told
 	pipe  *pipe // nil: nobody wants pieces
 	asked decision.LLMRequest
+	spare atomic.Bool // a fallback answered, as the first model failed
 }
 
 type callKey struct{}
@@ -46,8 +47,10 @@ func generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse,
 	if c.event != nil && !r.JSON {
 		r.Prompt = withHistory(c.event.History, r.Prompt, c.most)
 	}
-	if models, ok := c.model.(chain); ok && c.pipe != nil && !r.JSON {
-		return models.ask(ctx, r, c.pipe)
+	if models, ok := c.model.(chain); ok && !r.JSON {
+		reply, by, err := models.ask(ctx, r, c.pipe)
+		c.spare.Store(models.led && by > 0)
+		return reply, err
 	}
 	return c.model.Generate(ctx, r)
 }
@@ -124,13 +127,14 @@ func (a *Agent) member(name string, m decision.LLM) member {
 // A chain asks models in their order until one answers.
 type chain struct {
 	models []member
+	led    bool          // the first one is no fallback
 	limit  time.Duration // of each model but the last; 0 means half of the time that is left
 }
 
 // chain returns a model and its fallbacks. It may be nil: then the fallbacks are all there is.
 func (a *Agent) chain(name string, first decision.LLM) chain {
 	c := chain{limit: a.cfg.ModelTime}
-	if first != nil {
+	if c.led = first != nil; c.led {
 		c.models = append(c.models, a.member(name, first))
 	}
 	for i, m := range a.cfg.Fallbacks {
@@ -158,18 +162,19 @@ func (a *Agent) model(arm Arm) decision.LLM {
 
 // Generate implements [decision.LLM]. A panic is an error, and an answer without text, or of thoughts alone, counts as none.
 func (c chain) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-	return c.ask(ctx, r, nil)
+	reply, _, err := c.ask(ctx, r, nil)
+	return reply, err
 }
 
-// ask asks models in their order until one answers. A model that broke off has the next one begin the answer anew.
-func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, err error) {
+// ask asks models in their order until one answers, and returns which one did. A model that broke off has the next one begin the answer anew.
+func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply decision.LLMResponse, by int, err error) {
 	var errs []error
 	for i := range c.models {
 		reply, err = c.try(ctx, i, r, p)
 		if err == nil {
 			if said, _ := thoughts.Split(reply.Text); strings.TrimSpace(said) != "" {
 				err = p.end(ctx)
-				return reply, err
+				return reply, i, err
 			}
 		}
 		errs = append(errs, err)
@@ -177,7 +182,7 @@ func (c chain) ask(ctx context.Context, r decision.LLMRequest, p *pipe) (reply d
 			break
 		}
 	}
-	return reply, errors.Join(errs...)
+	return reply, 0, errors.Join(errs...)
 }
 
 // errSlow says that a model took the time that it had.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -90,25 +92,25 @@ func TestWithoutHistoryAnOutcomeIsNotCountedTwice(t *testing.T) {
 func TestAnAnswerOutlivesTheHistory(t *testing.T) {
 	yes, no := true, false
 	const day = 24 * time.Hour
-	quarter := store.Limits{For: 90 * day}
-	longer := memstore.Config{Limits: map[string]store.Limits{
-		"loop.answer": quarter, "strategy.choice": quarter, "learning.fire": quarter, "learning.click": quarter,
-	}}
-	whole := longer
-	whole.HistoryFor = 90 * day
 	for name, test := range map[string]struct {
-		cfg  memstore.Config
-		want error
+		cfg   memstore.Config
+		agent string
+		want  error
 	}{
-		"the history is kept a month": {longer, evidence.ErrForgotten},
-		"and as long as the answer":   {whole, nil},
+		"the history is kept a month": {memstore.Config{}, "", evidence.ErrForgotten},
+		"and as long as the answer":   {memstore.Config{HistoryFor: 90 * day}, "", nil},
+		"of an agent with a name":     {memstore.Config{HistoryFor: 90 * day}, "triage", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := &clock{now: start}
 			test.cfg.Now = clock.Now
 			st, err := memstore.New(test.cfg)
 			require.NoError(t, err)
-			w := newWorld(t, loop.Config{Store: st, Arms: []loop.Arm{{ID: "only"}}, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}}})
+			w := newWorld(t, loop.Config{
+				Store: st, Keep: 90 * day, Name: test.agent, Arms: []loop.Arm{{ID: "only"}},
+				Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+			})
+			assert.Same(t, st, w.Store())
 			w.clock = clock
 			ask := func(text string) string {
 				return w.answer(loop.Event{Text: text, Domain: "d", Item: "i", Person: "ann"}).ID
@@ -412,4 +414,60 @@ func TestAForeignChoiceIsRefused(t *testing.T) {
 		require.ErrorAs(t, err, &fault, name)
 		assert.Equal(t, "Choose", fault.Field, name)
 	}
+}
+
+// An arm whose model fails does not earn by the answer of a fallback: the failure counts against it, once, and nothing else.
+func TestAFallbackEarnsTheArmNothing(t *testing.T) {
+	yes := true
+	broken := &mouth{err: errors.New("overloaded")}
+	for name, test := range map[string]struct {
+		arm  decision.LLM
+		want float64 // what the arm is told
+	}{
+		"its model fails":  {broken, -1},
+		"its model thinks": {&mouth{says: "<think>Hm.</think>"}, -1},
+		"its model works":  {&mouth{says: "Well."}, 1},
+		"there is none":    {nil, 1}, // the fallback is all there is
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, loop.Config{Fallbacks: []decision.LLM{&mouth{says: "I am here."}}, Arms: []loop.Arm{{ID: "only", Model: test.arm}}})
+			if test.arm == nil {
+				w.cfg.Model = nil
+				w.Agent = w.again()
+			}
+			id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Session: "s", Person: "ann"}).ID
+			if test.want < 0 {
+				assert.Len(t, w.outcomes(), 1, "at once")
+			}
+			require.NoError(t, w.Outcome(ctx, id, loop.Outcome{Success: &yes, Cost: 0.1}))
+			require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: 1}))
+			w.clock.Advance(time.Hour)
+			require.NoError(t, w.Sweep(ctx, time.Time{}))
+			for _, o := range w.outcomes() {
+				assert.InDelta(t, test.want, o.Value, 1e-9)
+			}
+			assert.EqualValues(t, map[bool]int{true: 1, false: 2}[test.want < 0], w.number("only"))
+			account, err := w.Explain(ctx, id)
+			require.NoError(t, err)
+			assert.Equal(t, test.want < 0, account.Spare)
+			assert.InDelta(t, 1, account.Worth, 1e-9, "the answer was good all the same")
+			assert.Equal(t, "outcome, user_explicit", account.Channel, "both have half of it")
+			assert.Equal(t, test.want < 0, strings.Contains(account.String(), "its model failed"))
+		})
+	}
+}
+
+// An answer that took another one back earns nothing, and its account says so.
+func TestAnAnswerThatUndidEarnsNothing(t *testing.T) {
+	w := newWorld(t, loop.Config{Arms: []loop.Arm{{ID: "only"}}})
+	first := w.answer(loop.Event{Text: "Why?", Session: "s", Person: "ann"}).ID
+	w.clock.Advance(time.Second)
+	id := w.answer(loop.Event{Text: "undo that", Session: "s", Person: "ann"}).ID
+	require.NoError(t, w.React(ctx, id, loop.Reaction{Person: "ann", Value: -1}))
+	account, err := w.Explain(ctx, id)
+	require.NoError(t, err)
+	assert.False(t, account.Known)
+	assert.Equal(t, []string{first}, account.Undid)
+	assert.Contains(t, account.String(), "it earns nothing: it took back "+first)
+	assert.NotContains(t, account.String(), "worth -1")
 }

@@ -55,6 +55,7 @@ type Plan struct {
 	system    string        // the whole system prompt
 	began     time.Time     // when the model was asked; zero: the framework asked it
 	took      time.Duration // of the framework's model, as it was told
+	spare     bool          // a fallback answered, as the arm's model failed
 	room      int
 	unchecked bool              // no rule has a check
 	overruled map[string]string // heuristics, each with the rule that contradicts it

@@ -602,8 +602,8 @@ func (a *Agent) has(ctx context.Context, learner *strategy.Learner, c *strategy.
 func (r *row) retell(cfg strategy.Config) (gone []string, outcomes []strategy.Outcome) {
 	before := slices.Clone(r.Stands)
 	r.Stands = nil
-	for _, s := range r.statements() {
-		if s.Share == 0 || r.Choice == nil {
+	for _, s := range r.ofArm() {
+		if s.Share == 0 {
 			continue
 		}
 		i := slices.IndexFunc(before, func(t told) bool { return t.part == s.part && t.Cost == r.Spent.Told })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -31,6 +32,7 @@ type row struct {
 	Threshold float64           `json:"threshold,omitempty"` // the confidence that it took to answer
 	Believed  float64           `json:"believed,omitempty"`  // that the heuristic had then
 	Choice    *strategy.Choice  `json:"choice,omitempty"`
+	Spare     bool              `json:"spare,omitempty"`    // a fallback answered, as the arm's model failed
 	Shown     []string          `json:"shown,omitempty"`    // heuristics in the prompt
 	Compared  []heed.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
 	// Reinforced is the heuristic that says what the model said, by the extraction, and that the prompt did not show.
@@ -350,6 +352,17 @@ func (r *row) statements() (all []statement) {
 	return all
 }
 
+// ofArm returns what counts for the arm. Where its model failed, that does, and nothing of the fallback's answer.
+func (r *row) ofArm() []statement {
+	switch {
+	case r.Choice == nil:
+		return nil
+	case r.Spare:
+		return []statement{{part{"failed", -1, 1, 1}, "error", "", r.At}}
+	}
+	return r.statements()
+}
+
 // partsOfSaid returns the part of each reaction in all that was said. A person has a part by the largest weight of their reactions, which
 // share it by their weights.
 func (r *row) partsOfSaid() map[int]float64 {
@@ -375,24 +388,37 @@ func (r *row) partsOfSaid() map[int]float64 {
 	return parts
 }
 
-// worth returns what the answer was worth, by which channel that is known, and whether anything is.
+// worth returns what the answer was worth, by which channels that is known, and whether anything is. The channel is the one with
+// the greatest part. Several with equal parts are in the order of their names, joined by commas. An answer that took another one back is worth nothing.
 func (r *row) worth() (value float64, channel string, known bool) {
-	var last time.Time
+	if len(r.Undoes) > 0 {
+		return 0, "", false
+	}
+	parts := make(map[string]float64)
+	var most float64
 	for _, s := range r.statements() {
 		if s.Share > 0 {
 			value, known = value+s.Share*s.Value, true
-			if channel == "" || s.channel != "outcome" && !s.at.Before(last) {
-				channel, last = s.channel, s.at
-			}
+			parts[s.channel] += s.Share
+			most = max(most, parts[s.channel])
 		}
 	}
-	return value, channel, known
+	var channels []string
+	for _, c := range slices.Sorted(maps.Keys(parts)) {
+		if parts[c] > most-1e-9 {
+			channels = append(channels, c)
+		}
+	}
+	return value, strings.Join(channels, ", "), known
 }
 
 // known returns all that is known of the answer. Its confidence is the share in the worth, times the confidence in that: 0 for what does
 // not count.
 func (r *row) known() (all []strategy.Result) {
 	for _, s := range r.statements() {
+		if r.Spare || len(r.Undoes) > 0 {
+			s.Share = 0
+		}
 		all = append(all, strategy.Result{Value: s.Value, Confidence: s.Share * s.Trust, Channel: s.channel, Source: s.source, At: s.at})
 	}
 	return all
