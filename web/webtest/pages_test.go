@@ -112,6 +112,7 @@ func TestRules(t *testing.T) {
 		{"headings", `main.insertAdjacentHTML("beforeend", "<h4>x</h4>")`},
 		{"headings", `document.querySelector("h1").remove()`},
 		{"landmarks", `document.body.insertAdjacentHTML("beforeend", "<p>x</p>")`},
+		{"landmarks", `main.insertAdjacentHTML("beforeend", "<nav aria-label=Pages></nav>")`},
 		{"skip", `document.querySelector(".skip").remove()`},
 		{"name", `main.insertAdjacentHTML("beforeend", "<a href='/'><svg aria-hidden=true></svg></a>"); main.lastChild.style.cssText = "display: block; width: 9px; height: 9px"`},
 		{"label", `document.querySelector("label").remove()`},

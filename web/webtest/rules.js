@@ -87,6 +87,8 @@
   for (const one of ["main", "body > header", "body > footer"]) if (all(one).length !== 1) fault("landmarks", all(one).length + " of " + one);
   for (const { e } of texts) if (!e.closest("main, body > header, body > footer")) fault("landmarks", e);
   for (const e of all("nav, [role=region], [role=search] ~ [role=search]")) if (!named(e)) fault("landmarks", e);
+  const regions = all("nav, [role=region]").map((e) => e.tagName + " " + named(e));
+  regions.filter((one, i) => regions.indexOf(one) !== i).forEach((one) => fault("landmarks", "twice: " + one));
   const skip = document.querySelector("a");
   if (!skip || skip.getAttribute("href") !== "#main" || !document.getElementById("main")) fault("skip", "the first link does not lead to the content");
 
@@ -107,7 +109,8 @@
 
   // tables and pictures
   for (const e of all("table")) {
-    if (!e.querySelector("caption") && !(e.closest("[role=region]") && named(e.closest("[role=region]")))) fault("table", "no name: " + name(e));
+    const box = e.closest("[role=region], [role=group]");
+    if (!e.querySelector("caption") && !(box && named(box))) fault("table", "no name: " + name(e));
     if (!e.querySelector("thead th") || [...e.querySelectorAll("th")].some((th) => !th.scope)) fault("table", "headers: " + name(e));
     for (const row of e.querySelectorAll("tr")) {
       const cells = [...row.cells].reduce((sum, c) => sum + c.colSpan, 0), heads = e.querySelectorAll("thead th").length;
