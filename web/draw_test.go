@@ -109,7 +109,7 @@ func TestSay(t *testing.T) {
 
 func TestDeed(t *testing.T) {
 	for action, want := range map[string]string{
-		"feedback.approve": "approved", "feedback.reject": "rejected", "feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
+		"feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected", "feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
 		"feedback.approve.refused": "was not allowed to approve", "learning.pin": "pinned (learning)", "support.strategy.reset": "reset (support.strategy)",
 		"patterns.reset_task": "reset task (patterns)",
 	} {

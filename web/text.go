@@ -99,7 +99,7 @@ func deed(action string) string {
 
 var irregular = map[string]string{
 	"take": "took", "pin": "pinned", "unpin": "unpinned", "reset": "reset", "set": "set", "rebuild": "rebuilt", "forget": "forgot", "settings": "changed the settings",
-	"activate": "made a rule of it",
+	"activate": "made a rule of it", "modify": "edited",
 }
 
 // opposed says how two texts contradict each other.

@@ -6,6 +6,6 @@
 //
 // Without a browser the tests are skipped. With HEED_BROWSER=require they fail. HEED_LONG=1 runs their long forms: those need npm, for axe-core.
 //
-//	go test . -run Screenshots -update   # makes the pictures of docs/
-//	go test . -run Pages -shots DIR      # leaves a picture of each page in DIR, to look at
+//	GOWORK=off go test . -run Screenshots -update   # makes the pictures of docs/
+//	GOWORK=off go test . -run Pages -shots DIR      # leaves a picture of each page in DIR, to look at
 package webtest
