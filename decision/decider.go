@@ -149,19 +149,21 @@ func (d *Decider) askModel(ctx context.Context, r *Request, res Result) (Result,
 		d.cfg.takePrediction(&res)
 	}
 	if err != nil || res.Text == "" {
-		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(err), err
+		res.Path, res.Text, res.Reason, res.Err = Fallback, "", reasonOf(ctx, err), err
 		res.Prediction, res.PredictionFault = nil, ""
 		d.watch.Failed(ctx, "model", cmp.Or(err, errNoResponse))
 		return res, nil
 	}
-	res.Path, res.LLM = Model, reply.Model
+	res.Path, res.LLM, res.Cut = Model, reply.Model, reply.Cut
 	if len(r.Candidates) > 0 {
 		res.MatchedID = r.Candidates[0].HeuristicID
 	}
 	if d.cfg.Prediction == SecondCall {
 		d.predict(limited, r, goals, &res)
 	}
-	d.compare(ctx, r, shown, withheld, &res)
+	if !res.Cut { // a part of an answer may say something else than the whole
+		d.compare(ctx, r, shown, withheld, &res)
+	}
 	return d.keep(ctx, r, res)
 }
 
@@ -182,15 +184,29 @@ func (d *Decider) generate(ctx context.Context, res *Result, r LLMRequest) (LLMR
 	}
 	res.InputTokens += max(reply.InputTokens, 0)
 	res.OutputTokens += max(reply.OutputTokens, 0)
-	return spoken(reply), err
+	return spoken(reply), cmp.Or(err, wholeReply(r, reply))
 }
 
-var errNoResponse = errors.New("the answer was empty")
+var (
+	errNoResponse = errors.New("the answer was empty")
+	errCut        = errors.New("the answer was cut off")
+)
 
-func reasonOf(err error) Reason {
+// wholeReply returns an error where JSON was asked for and ends too early.
+func wholeReply(r LLMRequest, reply LLMResponse) error {
+	if r.JSON && reply.Cut {
+		return errCut
+	}
+	return nil
+}
+
+// reasonOf returns why there is no answer. ctx is the caller's.
+func reasonOf(ctx context.Context, err error) Reason {
 	switch {
 	case err == nil:
 		return LLMNoResponse
+	case errors.Is(err, context.Canceled) && errors.Is(ctx.Err(), context.Canceled):
+		return LLMStopped
 	case errors.Is(err, host.ErrBusy):
 		return LLMBusy
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -264,6 +280,6 @@ func (d *Decider) trace(r *Request, res *Result) store.Batch {
 		Text: d.cfg.traced(r.Text, maxTraced), Response: d.cfg.traced(res.Text, maxTraced), Hashed: d.cfg.HashTexts,
 		System: d.cfg.traced(res.System, maxPrompt), Prompt: d.cfg.traced(res.Prompt, maxPrompt),
 		MatchedID: res.MatchedID, CreditID: res.CreditID, Prediction: res.Prediction, ShownIDs: res.ShownIDs, Compared: res.Compared,
-		Variant: r.Variant, At: evidence.InstantOf(d.cfg.Now()).Time(),
+		Variant: r.Variant, Cut: res.Cut, At: evidence.InstantOf(d.cfg.Now()).Time(),
 	}}, 0)}}
 }

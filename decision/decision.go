@@ -38,7 +38,8 @@ const (
 
 	LLMNoResponse Reason = "llm_no_response" // the answer was empty
 	LLMError      Reason = "llm_error"       // the model returned an error, or panicked
-	LLMTimeout    Reason = "llm_timeout"     // the time was up, or the caller gave up
+	LLMTimeout    Reason = "llm_timeout"     // the time was up
+	LLMStopped    Reason = "llm_stopped"     // the caller cancelled the context, as where a user stops the answer
 	LLMBusy       Reason = "llm_busy"        // calls that were given up hold all places: see Config.MaxInFlight
 )
 
@@ -49,6 +50,9 @@ type Result struct {
 	Reason Reason
 	// Text is the answer: the heuristic's action, or the model's text.
 	Text string
+	// Cut says that the model's text ends too early, at [Config].MaxTokens or where the model can hold no more. The text is an answer all the
+	// same, but it is compared with no candidate.
+	Cut bool
 	// ResponseID names the answer; a [Reaction] refers to it. It is empty without an answer, and for an answer whose trace
 	// could not be stored.
 	ResponseID string
@@ -145,6 +149,8 @@ type LLMResponse struct {
 	// Text, in tags as <think>, need not be told apart: whoever asks the model does that.
 	Thoughts string
 	Model    string // the model that answered
+	// Cut says that Text ends too early: at the request's MaxTokens, or because the model can hold no more. Of a request for JSON it is no answer.
+	Cut bool
 	// Tokens as counted by the provider. 0 where it does not tell.
 	InputTokens, OutputTokens int
 }

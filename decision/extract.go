@@ -142,6 +142,9 @@ func (e *Extractor) Extract(ctx context.Context, responseID string) (Extraction,
 	if err != nil {
 		return Extraction{}, fmt.Errorf("decision: extract: %w", err)
 	}
+	if t.Cut {
+		return Extraction{Refused: errCut.Error()}, nil
+	}
 	x, err := e.write(ctx, &t)
 	if err != nil {
 		e.watch.Failed(ctx, "model", err)
@@ -177,7 +180,7 @@ func (e *Extractor) write(ctx context.Context, t *Trace) (*Extracted, error) {
 	defer cancel()
 	request := LLMRequest{Prompt: fill(e.cfg.Prompt, t.Text, t.Response, 2*prompt.DefaultMax), JSON: true, MaxTokens: e.cfg.MaxTokens}
 	reply, err := host.Pass(ctx, e.models, "the model", func(ctx context.Context) (LLMResponse, error) { return e.cfg.LLM.Generate(ctx, request) })
-	if err != nil {
+	if err = cmp.Or(err, wholeReply(request, reply)); err != nil {
 		return nil, fmt.Errorf("the model did not answer: %w", err)
 	}
 	x, err := e.parse(reply.Text)

@@ -69,6 +69,9 @@ func (s *sameMeaning) Similar(ctx context.Context, text string, others []string)
 		return similarities, ctx.Err()
 	}
 	reply, err := s.llm.Generate(ctx, LLMRequest{System: meaningSystem, Prompt: askMeaning(text, asked), MaxTokens: 1024})
+	if err == nil && reply.Cut {
+		err = errCut
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (c *ReevaluateConfig) reevaluate(ctx context.Context, h Candidate) (re Reev
 	re.Result, re.Err = host.Pass(ctx, g, "the strategy", func(ctx context.Context) (Result, error) {
 		return c.Strategy.Decide(ctx, Request{EventID: h.HeuristicID, Text: h.Condition, Source: "reevaluation"})
 	})
-	if re.Result.Path != Model {
+	if re.Result.Path != Model || re.Result.Cut {
 		return re
 	}
 	similarities, err := compare(ctx, g, c.Similarity, re.Result.Text, []string{h.Action})

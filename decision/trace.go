@@ -36,6 +36,7 @@ type Trace struct {
 	System  string `json:",omitempty"`
 	Prompt  string `json:",omitempty"`
 	Variant string // of the experiment that the event was part of
+	Cut     bool   `json:",omitempty"` // as in the result
 	At      time.Time
 }
 

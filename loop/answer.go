@@ -22,6 +22,7 @@ type Reply struct {
 	Text  string // the whole answer, also of one that was streamed
 	Model string // its name
 	Err   error  // why there is no answer; nil if there is one
+	Cut   bool   // Text ends too early, as at the most tokens that were asked for
 	// Tokens as the provider counts them. 0 where it does not tell.
 	InputTokens, OutputTokens int
 	Latency                   time.Duration // how long the model took. 0 where that is not known
@@ -209,7 +210,7 @@ func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row
 	r = row{
 		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
 		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
-		Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Rules: p.Rules, At: e.At,
+		Cut: res.Cut, Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Rules: p.Rules, At: e.At,
 	}
 	if r.Choice != nil {
 		r.Spent = p.spentOn(res, a.cfg.Now())

@@ -26,6 +26,7 @@ type Account struct {
 	Path      decision.Path
 	Text      string
 	At        time.Time
+	Cut       bool                    // the model's text ends too early
 	Heuristic string                  // that answered; "" if the model did
 	Needed    float64                 // the confidence that it took to answer
 	Believed  float64                 // the confidence that the heuristic had then
@@ -67,7 +68,7 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	}
 	r := &kept.Value
 	account := Account{
-		ID: r.ID, Path: r.Path, Text: r.Text, At: r.At, Heuristic: r.Heuristic, Needed: r.Threshold, Believed: r.Believed,
+		ID: r.ID, Path: r.Path, Text: r.Text, Cut: r.Cut, At: r.At, Heuristic: r.Heuristic, Needed: r.Threshold, Believed: r.Believed,
 		Choice: r.Choice, Notes: r.Notes, Ways: r.Ways, Warnings: r.Warnings, Followed: r.Followed, Shown: r.Shown, Compared: r.Compared,
 		Overruled: r.Overruled,
 	}
@@ -186,6 +187,9 @@ const (
 // Tree says what the answer rests on, down to the latest observations.
 func (a Account) Tree() Branch {
 	root := Branch{Text: fmt.Sprintf("answer %s of %s: %s", a.ID, a.At.UTC().Format(day), prompt.Line(a.Text, shown))}
+	if a.Cut {
+		root.add("the model's text was cut off, so it was compared with no heuristic")
+	}
 	if a.Heuristic != "" {
 		root.On = append(root.On, a.trust())
 	} else {

@@ -241,5 +241,6 @@ func (g given) Generate(_ context.Context, r decision.LLMRequest) (decision.LLMR
 	}
 	return decision.LLMResponse{
 		Text: g.reply.Text, Model: g.reply.Model, InputTokens: g.reply.InputTokens, OutputTokens: g.reply.OutputTokens,
+		Cut: g.reply.Cut,
 	}, g.reply.Err
 }

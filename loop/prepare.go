@@ -176,7 +176,7 @@ func (a *Agent) repeat(p *Plan, r *row) {
 		a.strategy.RUnlock()
 		p.take(*r.Choice, arms)
 	}
-	p.Result = decision.Result{Path: r.Path, Text: r.Text, ResponseID: r.Response, CreditID: r.Heuristic, Threshold: r.Threshold}
+	p.Result = decision.Result{Path: r.Path, Text: r.Text, Cut: r.Cut, ResponseID: r.Response, CreditID: r.Heuristic, Threshold: r.Threshold}
 }
 
 // late notes that a part was not there in time. Other errors stay.

@@ -33,6 +33,7 @@ type row struct {
 	Believed  float64           `json:"believed,omitempty"`  // that the heuristic had then
 	Choice    *strategy.Choice  `json:"choice,omitempty"`
 	Spare     bool              `json:"spare,omitempty"`    // a fallback answered, as the arm's model failed
+	Cut       bool              `json:"cut,omitempty"`      // the model's text ends too early
 	Shown     []string          `json:"shown,omitempty"`    // heuristics in the prompt
 	Compared  []heed.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
 	// Reinforced is the heuristic that says what the model said, by the extraction, and that the prompt did not show.

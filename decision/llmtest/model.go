@@ -30,6 +30,8 @@ type Step struct {
 	Hang  bool          // waits until the context is done, and returns its error
 	Deaf  chan struct{} // if it is not nil, waits until it is closed, and ignores the context
 
+	Cut bool // the text is marked as cut off
+
 	InputTokens, OutputTokens int
 }
 
@@ -80,7 +82,7 @@ func (m *Model) Generate(ctx context.Context, r decision.LLMRequest) (decision.L
 		panic(step.Panic) //nolint:forbidigo // the script says so
 	}
 	return decision.LLMResponse{
-		Text: step.Text, Model: m.Name, InputTokens: step.InputTokens, OutputTokens: step.OutputTokens,
+		Text: step.Text, Cut: step.Cut, Model: m.Name, InputTokens: step.InputTokens, OutputTokens: step.OutputTokens,
 	}, step.Err
 }
 

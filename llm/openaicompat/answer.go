@@ -90,8 +90,9 @@ func conclude(out *decision.LLMResponse, content, told, finish string, refused b
 	out.Thoughts = strings.TrimSpace(strings.TrimSpace(told) + "\n\n" + inside)
 	if err == nil {
 		err = finished(finish, refused, text)
+		out.Cut = err == nil && finish == "length"
 	}
-	if keeps(err) {
+	if fault := (*AnswerError)(nil); !errors.As(err, &fault) {
 		out.Text = text
 	}
 	return err
@@ -122,23 +123,17 @@ func finished(finish string, refused bool, text string) error {
 	switch {
 	case refused, finish == "content_filter":
 		return &AnswerError{Fault: Refused}
-	case finish == "length":
-		return &AnswerError{Fault: CutOff}
+	case finish == "length" && strings.TrimSpace(text) == "":
+		return &AnswerError{Fault: "cut off"}
 	case finish == "error", strings.TrimSpace(text) == "":
 		return &AnswerError{Fault: "no text"}
 	}
 	return nil
 }
 
-// keeps reports whether the text of an answer comes with its error.
-func keeps(err error) bool {
-	var fault *AnswerError
-	return !errors.As(err, &fault) || fault.Fault == CutOff
-}
-
 // An AnswerError says that an endpoint answered with something that is no usable answer. Its text may go into a log.
 type AnswerError struct {
-	// Fault is [Refused], [CutOff], "no JSON object", "too large" (more than Config.MaxResponse), "no choice" (the list of
+	// Fault is [Refused], "cut off" (before the first word of the answer, as where thoughts took all of the request's MaxTokens), "no JSON object", "too large" (more than Config.MaxResponse), "no choice" (the list of
 	// choices is missing, empty or malformed) or "no text" (it is missing, null, blank or of another type). Of embeddings it is
 	// "not one vector for each text" or "bad vector".
 	Fault string
@@ -146,11 +141,8 @@ type AnswerError struct {
 	ContentType string
 }
 
-// The faults that a host may want to handle.
-const (
-	Refused = "refused" // by the model, or by a filter of the provider
-	CutOff  = "cut off" // at the request's MaxTokens, or because the model can't hold more
-)
+// Refused says that the model did not want to answer, or a filter of the provider. A host may want to handle it.
+const Refused = "refused"
 
 func (e *AnswerError) Error() string {
 	text := "unusable answer: " + e.Fault

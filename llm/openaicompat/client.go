@@ -47,7 +47,7 @@ func New(cfg Config) (*Client, error) {
 // answer an [*AnswerError]. If the context ends, or Config.Timeout, the error wraps that of the context. Any other error is a
 // connection that failed. No error's text has the key, the prompt, or more of a body than a code.
 //
-// With an AnswerError come the model and the tokens that were used, and the text that there is of an answer that was cut off.
+// With an AnswerError come the model and the tokens that were used. An answer that was cut off, by its finish_reason "length", is an answer with Cut set.
 func (c *Client) Generate(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
 	body, err := c.config().request(r, false)
 	if err != nil {

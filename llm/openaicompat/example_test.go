@@ -94,22 +94,15 @@ func ExampleStatusError() {
 	// {"error": {"message": "The model 'gpt-5o' does not exist", "code": "model_not_found"}}
 }
 
-// A host that would rather have a part of an answer than none wraps the client.
-func ExampleAnswerError() {
+// An answer that was cut off at MaxTokens is marked.
+func ExampleClient_Generate_cut() {
 	endpoint := endpointThatSays(http.StatusOK, `{"choices": [{"message": {"content": "Turn the oven"}, "finish_reason": "length"}]}`)
 	defer endpoint.Close()
 	client, err := openaicompat.New(openaicompat.Config{BaseURL: endpoint.URL + "/v1"})
 	if err != nil {
 		panic(err)
 	}
-	lenient := decision.LLMFunc(func(ctx context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-		got, err := client.Generate(ctx, r)
-		if fault := (*openaicompat.AnswerError)(nil); errors.As(err, &fault) && fault.Fault == openaicompat.CutOff {
-			err = nil
-		}
-		return got, err
-	})
-	got, err := lenient.Generate(context.Background(), decision.LLMRequest{Prompt: "What now?", MaxTokens: 3})
-	fmt.Printf("%q, %v\n", got.Text, err)
-	// Output: "Turn the oven", <nil>
+	got, err := client.Generate(context.Background(), decision.LLMRequest{Prompt: "What now?", MaxTokens: 3})
+	fmt.Printf("%q, %v, %v\n", got.Text, got.Cut, err)
+	// Output: "Turn the oven", true, <nil>
 }

@@ -119,6 +119,7 @@ func TestAnswer(t *testing.T) {
 		Name, Raw, Text, Thoughts, Model, Fault, Code string
 		Body                                          json.RawMessage
 		In, Out, Status                               int
+		Cut                                           bool
 	}
 	require.NoError(t, json.Unmarshal(text, &cases))
 	for _, tt := range cases {
@@ -130,7 +131,7 @@ func TestAnswer(t *testing.T) {
 			server := serve(t, answer(http.StatusOK, body))
 			client := newClient(t, openaicompat.Config{BaseURL: server.URL, Model: "configured", MaxAttempts: 1})
 			got, err := client.Generate(ctx, ask)
-			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Thoughts: tt.Thoughts, Model: tt.Model, InputTokens: tt.In, OutputTokens: tt.Out}, got)
+			assert.Equal(t, decision.LLMResponse{Text: tt.Text, Thoughts: tt.Thoughts, Model: tt.Model, Cut: tt.Cut, InputTokens: tt.In, OutputTokens: tt.Out}, got)
 			var fault *openaicompat.AnswerError
 			var status *openaicompat.StatusError
 			switch {

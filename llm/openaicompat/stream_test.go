@@ -82,20 +82,21 @@ func TestStream(t *testing.T) {
 		"what comes after the end":  {body: piece("Yes.") + done + piece("No."), pieces: []string{"Yes."}, want: decision.LLMResponse{Text: "Yes.", Model: "m"}},
 		"cut off": {
 			body: piece("Turn") + strings.Replace(stopped, "stop", "length", 1) + done, pieces: []string{"Turn"},
-			want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "unusable answer: cut off",
+			want: decision.LLMResponse{Text: "Turn", Model: "m", Cut: true},
 		},
-		"refused by the model":  {body: "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\n" + stopped, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: refused"},
-		"refused by a filter":   {body: piece("Turn") + strings.Replace(stopped, "stop", "content_filter", 1), pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: refused"},
-		"nothing said":          {body: stopped + done, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no text"},
-		"thoughts alone":        {body: piece("<think>hm</think>") + done, pieces: []string{"<think>hm</think>"}, want: decision.LLMResponse{Model: "m", Thoughts: "hm"}, err: "unusable answer: no text"},
-		"no events":             {body: "<html>", want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no JSON object (text/event-stream)"},
-		"not JSON":              {body: piece("Turn") + "data: it\n\n", pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no JSON object (text/event-stream)"},
-		"fails in the middle":   {body: piece("Turn") + "data: {\"error\":{\"code\":429,\"message\":\"" + secret + "\"}}\n\n" + piece(" it"), pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "status 429"},
-		"a choice fails":        {body: piece("Turn") + "data: {\"choices\":[{\"error\":{\"code\":\"overloaded\"}}]}\n\n", pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "status 502 Bad Gateway: overloaded"},
-		"breaks off":            {body: piece("Turn"), pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "unexpected EOF"},
-		"one event is too long": {body: piece("Turn") + piece(long+long), pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
-		"lines without an end":  {body: piece("Turn") + "data: " + long + "\ndata: " + long, pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
-		"the whole is too long": {body: piece(long) + piece(long), pieces: []string{long, long}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
+		"cut off in its thoughts": {body: piece("<think>Hm") + strings.Replace(stopped, "stop", "length", 1), pieces: []string{"<think>Hm"}, want: decision.LLMResponse{Model: "m", Thoughts: "Hm"}, err: "unusable answer: cut off"},
+		"refused by the model":    {body: "data: {\"choices\":[{\"delta\":{\"refusal\":\"No.\"}}]}\n\n" + stopped, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: refused"},
+		"refused by a filter":     {body: piece("Turn") + strings.Replace(stopped, "stop", "content_filter", 1), pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: refused"},
+		"nothing said":            {body: stopped + done, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no text"},
+		"thoughts alone":          {body: piece("<think>hm</think>") + done, pieces: []string{"<think>hm</think>"}, want: decision.LLMResponse{Model: "m", Thoughts: "hm"}, err: "unusable answer: no text"},
+		"no events":               {body: "<html>", want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no JSON object (text/event-stream)"},
+		"not JSON":                {body: piece("Turn") + "data: it\n\n", pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: no JSON object (text/event-stream)"},
+		"fails in the middle":     {body: piece("Turn") + "data: {\"error\":{\"code\":429,\"message\":\"" + secret + "\"}}\n\n" + piece(" it"), pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "status 429"},
+		"a choice fails":          {body: piece("Turn") + "data: {\"choices\":[{\"error\":{\"code\":\"overloaded\"}}]}\n\n", pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "status 502 Bad Gateway: overloaded"},
+		"breaks off":              {body: piece("Turn"), pieces: []string{"Turn"}, want: decision.LLMResponse{Text: "Turn", Model: "m"}, err: "unexpected EOF"},
+		"one event is too long":   {body: piece("Turn") + piece(long+long), pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
+		"lines without an end":    {body: piece("Turn") + "data: " + long + "\ndata: " + long, pieces: []string{"Turn"}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
+		"the whole is too long":   {body: piece(long) + piece(long), pieces: []string{long, long}, want: decision.LLMResponse{Model: "m"}, err: "unusable answer: too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, body := range []io.Reader{strings.NewReader(tt.body), iotest.OneByteReader(strings.NewReader(tt.body))} {
@@ -209,7 +210,7 @@ func TestTheLoopStreams(t *testing.T) {
 	later <- piece("Turn")
 	assert.Equal(t, "Turn", <-heard)
 	cancel()
-	assert.Equal(t, decision.LLMTimeout, (<-answers).Result.Reason)
+	assert.Equal(t, decision.LLMStopped, (<-answers).Result.Reason)
 	_, err = agent.Explain(ctx, "ended")
 	assert.ErrorIs(t, err, loop.ErrNoAnswer)
 	assert.EqualValues(t, 2, server.asked.Load())

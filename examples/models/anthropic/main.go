@@ -40,7 +40,7 @@ func modelOf(client anthropic.Client, name anthropic.Model) decision.LLM {
 			return decision.LLMResponse{}, err
 		}
 		answer := decision.LLMResponse{
-			Model: got.Model, InputTokens: int(got.Usage.InputTokens), OutputTokens: int(got.Usage.OutputTokens),
+			Model: got.Model, Cut: got.StopReason == anthropic.StopReasonMaxTokens, InputTokens: int(got.Usage.InputTokens), OutputTokens: int(got.Usage.OutputTokens),
 		}
 		for _, block := range got.Content {
 			switch block.Type {

@@ -37,11 +37,11 @@ func modelOf(client openai.Client, name string) decision.LLM {
 		if err != nil {
 			return decision.LLMResponse{}, err
 		}
-		if len(got.Choices) == 0 || got.Choices[0].Message.Content == "" { // cut off, or refused
+		if len(got.Choices) == 0 || got.Choices[0].Message.Content == "" { // thoughts took all tokens, or it refused
 			return decision.LLMResponse{}, errors.New("the model gave no answer")
 		}
 		return decision.LLMResponse{
-			Text: got.Choices[0].Message.Content, Model: got.Model,
+			Text: got.Choices[0].Message.Content, Model: got.Model, Cut: got.Choices[0].FinishReason == "length",
 			InputTokens: int(got.Usage.PromptTokens), OutputTokens: int(got.Usage.CompletionTokens),
 		}, nil
 	})
