@@ -28,7 +28,7 @@ type Event struct {
 	// Domain is what the event is about. Heuristics and notes of other domains are not looked at.
 	Domain string
 	// Task names a task that the answer plans or carries out, for [Agent.Outcome]. The answer is then told what went well and
-	// badly in tasks like it. "" means that there is none. It has at most 512 bytes.
+	// badly in tasks like it, and which errors tools gave in this one. "" means that there is none. It has at most 512 bytes.
 	Task string
 	// Item is what an arm is chosen for, such as a customer or a kind of ticket. "" means the text's cell
 	// where [Config].Partition has cells, and else the note that fits best. Context is the kind of situation, such as "interactive".

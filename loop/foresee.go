@@ -142,6 +142,12 @@ func (a *Agent) foresee(ctx, limited context.Context, e *Event) (f fitting) {
 			}
 			return a.addPatterns(ctx, &p)
 		},
+		func(ctx context.Context) error {
+			if a.cfg.Shadow {
+				return nil
+			}
+			return a.addErrors(ctx, &p)
+		},
 	} {
 		ahead.Rehearse(ctx, step)
 	}

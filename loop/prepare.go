@@ -63,7 +63,7 @@ type Plan struct {
 
 // LeftOut is something that a plan lacks.
 type LeftOut struct {
-	// What it is: "candidates", "heuristic", "rules", "rule", "patterns", "notes", "note", "item" (the cell of the text) or "arm"; or the end of
+	// What it is: "candidates", "heuristic", "rules", "rule", "patterns", "errors", "error" (of a tool, in the same task), "notes", "note", "item" (the cell of the text) or "arm"; or the end of
 	// the "event", or of a turn of its "history".
 	What string
 	ID   string // which one; "" means all of it
@@ -308,6 +308,9 @@ func (a *Agent) brief(ctx, limited context.Context, f *fitting, p *Plan) error {
 	if err := p.late(ctx, a.addPatterns(limited, p), "patterns"); err != nil {
 		return err
 	}
+	if err := p.late(ctx, a.addErrors(limited, p), "errors"); err != nil {
+		return err
+	}
 	if err := p.late(ctx, f.late[1], "notes"); err != nil {
 		return err
 	}
@@ -382,6 +385,37 @@ func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
 		return ids
 	}
 	p.Ways, p.Warnings = in(plan.Patterns), in(slices.Concat(plan.Deprecated, plan.AntiPatterns))
+	return nil
+}
+
+// The newest errors of a task that a prompt tells of, and the characters of their section.
+const (
+	maxErrors     = 20
+	maxErrorRunes = 6_000
+)
+
+// addErrors tells of the errors that tools gave in earlier attempts at the task.
+func (a *Agent) addErrors(ctx context.Context, p *Plan) error {
+	if a.patterns == nil || p.Event.Task == "" {
+		return nil
+	}
+	report, err := a.patterns.Errors(ctx, patterns.HistoryQuery{About: p.Event.Task, Limit: maxErrors})
+	if err != nil || report.Unresolved == 0 {
+		return err
+	}
+	size := patterns.SectionSize{Items: maxErrors, Chars: min(p.room, maxErrorRunes)}
+	if size.Chars == 0 {
+		size.Chars = -1
+	}
+	text := report.Prompt(size, false)
+	p.add("errors", text)
+	left := report.Unresolved - strings.Count(text, "\n  - Time: ") // each error has one, and its texts are lines
+	for _, e := range report.Errors {
+		if !e.Resolved && left > 0 {
+			p.LeftOut = append(p.LeftOut, LeftOut{What: "error", ID: e.ID, Why: "characters"})
+			left--
+		}
+	}
 	return nil
 }
 

@@ -348,8 +348,8 @@ func sign(t learning.SignalType) float64 {
 // Tool asks the rules before a tool is called, if r.Before is set, and returns those that the call breaks: see [feedback.Check]. The
 // caller decides what to do then.
 //
-// Otherwise it takes what a tool gave while an event was answered. An error counts once for its task: the next attempt is told of it,
-// and the task's score falls. Output of a tool is never taken for a person's words, and is not kept.
+// Otherwise it takes what a tool gave while an event was answered. An error counts once for its task: the prompt of the
+// next event of that task tells of the newest 20, and the task's score falls. Output of a tool is never taken for a person's words, and is not kept.
 //
 // The id is that of the event, which need not have its answer yet. Then r.Task says to which task an error belongs.
 func (a *Agent) Tool(ctx context.Context, id string, r ToolResult) ([]feedback.Violation, error) {
