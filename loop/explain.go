@@ -298,7 +298,7 @@ func (a *Account) arm() Branch {
 	}
 	if a.Item != nil {
 		for _, arm := range a.Item.Arms {
-			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %s", arm.Arm, arm.Mean, arm.Low, arm.High, counted(arm.Outcomes, "outcome")))
+			b.add(fmt.Sprintf("%s is worth %.2f now, from %.2f to %.2f after %s", arm.Arm, arm.Mean, arm.Low, arm.High, counted(arm.Outcomes, "report")))
 		}
 	}
 	if len(a.Outcomes) > 0 {

@@ -255,6 +255,12 @@ func TestAnOutcomeBesideThumbs(t *testing.T) {
 			}
 			assert.InDelta(t, 1, mass, 1e-9, "an answer counts as one")
 			assert.InDelta(t, test.worth, worth, 1e-9)
+			for record, err := range w.Strategy().History(ctx, strategy.ChoiceFilter{}) {
+				require.NoError(t, err)
+				assert.InDelta(t, test.worth, record.Mean, 1e-9)
+				assert.InDelta(t, 1, record.Mass, 1e-9)
+				assert.Equal(t, len(w.outcomes()), record.Reports)
+			}
 			account, err := w.Explain(ctx, id)
 			require.NoError(t, err)
 			assert.InDelta(t, test.worth, account.Worth, 1e-9)

@@ -417,8 +417,12 @@ func (r *row) worth() (value float64, channel string, known bool) {
 // not count.
 func (r *row) known() (all []strategy.Result) {
 	for _, s := range r.statements() {
-		if r.Spare || len(r.Undoes) > 0 {
+		stands := slices.IndexFunc(r.Stands, func(t told) bool { return t.Of == s.Of })
+		switch {
+		case r.Spare || len(r.Undoes) > 0:
 			s.Share = 0
+		case stands >= 0 && !r.Owed: // it is another share if somebody was forgotten since
+			s.Share = r.Stands[stands].Share
 		}
 		all = append(all, strategy.Result{Value: s.Value, Confidence: s.Share * s.Trust, Channel: s.channel, Source: s.source, At: s.at})
 	}

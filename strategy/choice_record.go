@@ -19,6 +19,9 @@ type ChoiceRecord struct {
 	Result *Result `json:"result,omitempty"`
 	// Mean is the mean of the values of its last outcomes, 17 at most, weighed by their confidences: several people may say how one choice turned out.
 	Mean float64 `json:"-"`
+	// Mass is the sum of the confidences of these outcomes, and Reports is their number.
+	Mass    float64 `json:"-"`
+	Reports int     `json:"-"`
 }
 
 // Stage says how far a choice has come.
@@ -230,23 +233,23 @@ func (r *choiceRow) record() ChoiceRecord {
 	if r.Result != nil {
 		result := *r.Result
 		record.Result = &result
-		record.Mean = r.mean()
+		record.Mean, record.Mass, record.Reports = r.sum()
 	}
 	return record
 }
 
-// mean is the mean value of the outcomes that the row has.
-func (r *choiceRow) mean() float64 {
+// sum returns the mean value of the outcomes that the row has, the sum of their confidences, and their number.
+func (r *choiceRow) sum() (mean, mass float64, n int) {
 	earlier, _ := r.others()
-	value, mass := r.Result.Value*r.Result.Confidence, r.Result.Confidence
+	value, mass, n := r.Result.Value*r.Result.Confidence, r.Result.Confidence, 1+len(earlier)
 	for i := range earlier {
 		value += earlier[i].Value * earlier[i].Confidence
 		mass += earlier[i].Confidence
 	}
 	if len(earlier) == 0 || mass == 0 {
-		return r.Result.Value
+		return r.Result.Value, mass, n
 	}
-	return value / mass
+	return value / mass, mass, n
 }
 
 // maxOutcomes bounds the outcomes that a row has beside the last, and those that were taken back.

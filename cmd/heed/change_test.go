@@ -62,7 +62,7 @@ func TestReset(t *testing.T) {
 	for _, answer := range []string{"n\n", "\n", "what?\n"} {
 		r := call{args: reset("reset", "correction"), input: answer}.onTerminal(t, 120)
 		assert.Equal(t, failed, r.code)
-		assert.Contains(t, r.out, "This forgets 53 outcomes in correction / code_review, correction / interactive. Go on? [y/N]")
+		assert.Contains(t, r.out, "This forgets 53 reports in correction / code_review, correction / interactive. Go on? [y/N]")
 		assert.Contains(t, r.out, "nothing was changed")
 	}
 	r := call{args: reset("reset", "correction"), input: "y\n\n"}.onTerminal(t, 120)
@@ -71,12 +71,12 @@ func TestReset(t *testing.T) {
 
 	r = call{args: reset("reset", "correction", "--context", "code_review"), input: "y\nthe model was exchanged\n"}.onTerminal(t, 120)
 	assert.Zero(t, r.code, r.out)
-	assert.Contains(t, r.out, "Forgot 10 outcomes in correction / code_review.")
+	assert.Contains(t, r.out, "Forgot 10 reports in correction / code_review.")
 	require.Equal(t, 50, outcomes(t, db))
 
 	r = call{args: reset("reset-learning", "prefer-tabs", "--yes", "--reason", "its text is new", "--actor", "maria", "--topic", "heed.strategy")}.run(t)
 	assert.Zero(t, r.code, r.err)
-	assert.Equal(t, "Forgot 29 outcomes of item prefer-tabs in correction / interactive.\n", r.out)
+	assert.Equal(t, "Forgot 29 reports of item prefer-tabs in correction / interactive.\n", r.out)
 	require.Equal(t, 21, outcomes(t, db))
 
 	entries := read[[]store.AuditEntry](t, "--db", db, "audit", "--action", "strategy.reset")

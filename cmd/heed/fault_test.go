@@ -83,7 +83,7 @@ func TestFaults(t *testing.T) {
 		{"two of them", of(db, "rules", "show", "7d0c"), failed, []string{`2 ids begin with "7d0c": give more of it (`, "7d0c2b11-rule", "7d0c2b13-rule"}},
 		{"no such rule by itself", of(db, "rules", "7d0c"), misuse, []string{"unexpected argument"}},
 		{"no such status", of(db, "rules", "list", "--status", "new"), misuse, []string{"pending, active"}},
-		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse, []string{"--yes", "This forgets 53 outcomes"}},
+		{"no terminal", of(db, append(strategy, "reset", "correction", "--reason", "x")...), misuse, []string{"--yes", "This forgets 53 reports"}},
 		{"no reason", of(db, append(strategy, "reset", "correction", "--yes")...), misuse, []string{"--reason"}},
 		{"no moment", of(db, "--now", "yesterday", "audit"), misuse, []string{"--now", `"yesterday" must be a time such as 2026-01-31T15:04:05Z, or a day such as 2026-01-31`}},
 		{"another day", at(db, append(strategy, "reset", "correction", "--yes", "--reason", "x")...), misuse, []string{"--now"}},

@@ -79,7 +79,7 @@ func TestReplay(t *testing.T) {
 	shown := call{args: []string{"--db", db, "strategy", "--learner", "models", "item", "contracts"}}.run(t)
 	require.Zero(t, shown.code, shown.err)
 	assert.Contains(t, shown.out, "large")
-	assert.Contains(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t).out, "300 outcomes of 2 items")
+	assert.Contains(t, call{args: []string{"--db", db, "strategy", "show", "law"}}.run(t).out, "300 reports of 2 items")
 	few := filepath.Join(t.TempDir(), "few.csv")
 	require.NoError(t, os.WriteFile(few, []byte("arm,outcome,cost,propensity\na,1,1,0.5\na,0,2,0.5\nb,1,1,\n"), 0o600))
 	fewDB := few + ".db"

@@ -27,7 +27,10 @@ type entry struct {
 	Arm        strategy.ArmID    `json:"arm"`
 	Parameters map[string]string `json:"parameters,omitempty"`
 	Stage      strategy.Stage    `json:"stage"`
-	Result     *strategy.Result  `json:"result,omitempty"`
+	Result     *strategy.Result  `json:"result,omitempty"` // the last report
+	Mean       *float64          `json:"mean,omitempty"`   // of the values of all reports, by their confidences
+	Confidence float64           `json:"confidence"`       // of all reports together
+	Reports    int               `json:"reports"`
 	Choice     string            `json:"choice,omitempty"` // its id
 }
 
@@ -62,6 +65,9 @@ func (cmd *strategyHistory) records(s *session, l *strategy.Learner) (entries []
 		e := entry{
 			At: choice.At, Category: choice.Category, Context: choice.Context, Session: choice.Session, Arm: choice.Arm,
 			Stage: record.Stage, Result: record.Result, Choice: choice.ID.String(), Parameters: make(map[string]string),
+		}
+		if e.Confidence, e.Reports = record.Mass, record.Reports; e.Result != nil {
+			e.Mean = &record.Mean
 		}
 		for name, value := range choice.Parameters() {
 			e.Parameters[name] = value
@@ -100,7 +106,7 @@ func (cmd *strategyHistory) credits(s *session, l *strategy.Learner) (entries []
 			if !credit.At.Before(f.Since) && (f.Until.IsZero() || credit.At.Before(f.Until)) {
 				entries = append(entries, entry{
 					At: credit.At, Category: at.category, Context: at.context, Session: credit.Session, Arm: credit.Arm,
-					Stage: strategy.Observed, Result: &credit.Result,
+					Stage: strategy.Observed, Result: &credit.Result, Mean: &credit.Value, Confidence: credit.Confidence, Reports: 1,
 				})
 			}
 		}
@@ -113,13 +119,13 @@ func printHistory(p *printer, entries []entry) {
 	if p.terminal {
 		printValues(p, entries)
 	}
-	t := newTable("chosen", "~arm", "stage", ">value", "?>confidence", "~segment", "?~session", "?~parameters")
+	t := newTable("chosen", "~arm", "stage", ">mean", "?>confidence", ">reports", "~segment", "?~session", "?~parameters")
 	for _, e := range entries {
 		value, confidence := "-", "-"
-		if e.Result != nil {
-			value, confidence = signed(e.Result.Value), share(e.Result.Confidence)
+		if e.Mean != nil {
+			value, confidence = signed(*e.Mean), share(e.Confidence)
 		}
-		t.add(moment(e.At), show(string(e.Arm)), string(e.Stage), value, confidence, segmentName(e.Category, e.Context),
+		t.add(moment(e.At), show(string(e.Arm)), string(e.Stage), value, confidence, count(uint64(e.Reports)), segmentName(e.Category, e.Context),
 			show(e.Session), settings(e.Parameters))
 	}
 	t.print(p)
@@ -129,12 +135,12 @@ func printHistory(p *printer, entries []entry) {
 func printValues(p *printer, entries []entry) {
 	var values []float64
 	for _, e := range slices.Backward(entries) {
-		if e.Result != nil {
-			values = append(values, e.Result.Value)
+		if e.Mean != nil {
+			values = append(values, *e.Mean)
 		}
 	}
 	if room := p.width - 8; len(values) > 1 && room >= 20 {
 		p.printf("%s\n\n", asciigraph.Plot(values, asciigraph.Height(6), asciigraph.Width(min(room, 2*len(values))),
-			asciigraph.LowerBound(-1), asciigraph.UpperBound(1), asciigraph.Precision(1), asciigraph.Caption("value, oldest to newest")))
+			asciigraph.LowerBound(-1), asciigraph.UpperBound(1), asciigraph.Precision(1), asciigraph.Caption("mean value, oldest to newest")))
 	}
 }

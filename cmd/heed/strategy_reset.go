@@ -75,7 +75,7 @@ func (c *change) wipe(s *session, st *opened, l *strategy.Learner, targets []wip
 	if targets[0].Item != "" {
 		of = " of item " + show(targets[0].Item)
 	}
-	if err := c.confirm(s, fmt.Sprintf("This forgets %s%s in %s", plural(outcomes, "outcome", "outcomes"), of, strings.Join(names, ", "))); err != nil {
+	if err := c.confirm(s, fmt.Sprintf("This forgets %s%s in %s", plural(outcomes, "report", "reports"), of, strings.Join(names, ", "))); err != nil {
 		return err
 	}
 	l, err := strategy.Open(s.ctx, strategy.Config{Store: st.store, Name: l.Config().Name, Now: s.now, Topic: topic})
@@ -91,7 +91,7 @@ func (c *change) wipe(s *session, st *opened, l *strategy.Learner, targets []wip
 	}
 	return s.answer(targets, func(p *printer) {
 		for _, t := range targets {
-			p.line("Forgot %s%s in %s.", plural(t.Outcomes, "outcome", "outcomes"), of, segmentName(t.Category, t.Context))
+			p.line("Forgot %s%s in %s.", plural(t.Outcomes, "report", "reports"), of, segmentName(t.Category, t.Context))
 		}
 	})
 }

@@ -34,7 +34,7 @@ func (strategyStatus) Run(s *session, c *strategyCommands) error {
 }
 
 func printStatus(p *printer, all []strategy.Status) {
-	t := newTable("~learner", ">segments", ">items", "?>specialised", ">outcomes", "?>pending", "?>expired", "?>events 24h")
+	t := newTable("~learner", ">segments", ">items", "?>specialised", ">reports", "?>pending", "?>expired", "?>events 24h")
 	best := newTable("~learner", "~category", "~context", "~leading", ">mean")
 	for _, s := range all {
 		pending, expired, events := "-", "-", "-" // where choices are not recorded
@@ -61,7 +61,7 @@ func (strategyDistributions) Run(s *session, c *strategyCommands) error {
 		return err
 	})
 	return answerList(s, all, err, "segments", nil, func(p *printer, all []strategy.Distribution) {
-		t := newTable("~category", "~context", "~leading", ">mean", ">items", "?>specialised", ">outcomes", "?updated")
+		t := newTable("~category", "~context", "~leading", ">mean", ">items", "?>specialised", ">reports", "?updated")
 		for _, d := range all {
 			for _, arm := range d.Arms {
 				if arm.Arm == d.Leading {
