@@ -168,9 +168,16 @@ func (c *Config) lessons() (Lessons, error) {
 		return Lessons{}, err
 	}
 	defer f.Close() //nolint:errcheck // it was only read
-	l, err := ReadLessons(f)
-	if err != nil {
-		return Lessons{}, fmt.Errorf("%s: %w", c.LessonsFile, err)
+	l, faults := readLessons(f, func(model string) bool { return c.Models[model] != nil })
+	for i, fault := range faults {
+		if lesson := (*LessonError)(nil); errors.As(fault, &lesson) {
+			lesson.File = c.LessonsFile
+		} else {
+			faults[i] = fmt.Errorf("%s: %w", c.LessonsFile, fault)
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return Lessons{}, err
 	}
 	own := &c.Lessons
 	return Lessons{

@@ -125,7 +125,7 @@ func (l *Lessons) validate() error {
 	return nil
 }
 
-// faults returns all faults, each of another lesson.
+// faults returns all faults.
 func (l *Lessons) faults() (faults []error) {
 	seen := make(map[string]bool)
 	check := func(list string, i int, id string, needs ...[2]string) {
@@ -151,12 +151,18 @@ func (l *Lessons) faults() (faults []error) {
 	}
 	for i, h := range l.Heuristics {
 		check("Heuristics", i, h.ID, [2]string{"Action", h.Action}, [2]string{"Condition", h.Condition})
+		if h.Initial != 0 && !(h.Initial > 0 && h.Initial < 1) {
+			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Heuristics[%d].Initial", i), Reason: "must be above 0 and below 1"})
+		}
 	}
 	for i, n := range l.Notes {
 		check("Notes", i, n.ID, [2]string{"Text", n.Text})
 	}
 	for i, arm := range l.Arms {
 		check("Arms", i, arm.ID)
+		if !(arm.Weight >= 0 && arm.Weight <= evidence.MaxWeight) {
+			faults = append(faults, &heed.InputError{Field: fmt.Sprintf("Arms[%d].Weight", i), Reason: "must be in [0, 1e6]"})
+		}
 	}
 	return faults
 }

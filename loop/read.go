@@ -19,6 +19,7 @@ import (
 
 // A LessonError is a fault in a file of lessons.
 type LessonError struct {
+	File   string // [Config].LessonsFile; "" where another reader was read
 	Line   int    // from 1; 0 if it is not known
 	Field  string // as "heuristics[2].initial"; "" for a fault of the whole file
 	Reason string // what it may be
@@ -26,6 +27,9 @@ type LessonError struct {
 
 func (e *LessonError) Error() string {
 	var where []string
+	if e.File != "" {
+		where = append(where, e.File)
+	}
 	if e.Line > 0 {
 		where = append(where, fmt.Sprintf("line %d", e.Line))
 	}
@@ -50,6 +54,15 @@ const maxLessons = 16 << 20
 //
 // All faults are returned together, each a [*LessonError]. A file may have 16 MiB.
 func ReadLessons(r io.Reader) (Lessons, error) {
+	l, faults := readLessons(r, nil)
+	if len(faults) > 0 {
+		return Lessons{}, fmt.Errorf("loop: lessons: %w", errors.Join(faults...))
+	}
+	return l, nil
+}
+
+// readLessons reads lessons, or returns all their faults. knows says whether there is a model of a name; nil: any may be.
+func readLessons(r io.Reader, knows func(model string) bool) (Lessons, []error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxLessons+1))
 	if err == nil && len(text) > maxLessons {
 		err = &LessonError{Reason: "has more than 16 MiB"}
@@ -59,7 +72,7 @@ func ReadLessons(r io.Reader) (Lessons, error) {
 		f, err = parse(text)
 	}
 	if err != nil {
-		return Lessons{}, fmt.Errorf("loop: lessons: %w", err)
+		return Lessons{}, []error{err}
 	}
 	l := f.lessons()
 	for _, fault := range l.faults() {
@@ -68,10 +81,12 @@ func ReadLessons(r io.Reader) (Lessons, error) {
 			f.fault(path(input.Field), input.Reason)
 		}
 	}
-	if len(f.faults) > 0 {
-		return Lessons{}, fmt.Errorf("loop: lessons: %w", errors.Join(f.faults...))
+	for i, arm := range l.Arms {
+		if field := fmt.Sprintf("arms[%d].model", i); arm.ModelName != "" && knows != nil && !knows(arm.ModelName) {
+			f.fault(field, "must be in Config.Models")
+		}
 	}
-	return l, nil
+	return l, f.faults
 }
 
 // path writes a field of [Lessons] as a file has it.

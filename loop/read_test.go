@@ -98,8 +98,25 @@ func TestFaultsInFilesOfLessons(t *testing.T) {
 			assert.Equal(t, want, got, err.Error())
 		})
 	}
-	_, err := loop.ReadLessons(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
+	_, err := loop.ReadLessons(strings.NewReader("[[heuristics]]\ninitial = -1\n[[arms]]\nid = \"a\"\nweight = -1"))
+	assert.Len(t, faultsOf(err), 3, "two faults of a lesson, and one of another")
+	_, err = loop.ReadLessons(strings.NewReader(strings.Repeat(" ", 16<<20+1)))
 	assert.ErrorContains(t, err, "16 MiB")
+}
+
+// The faults of a configuration's file are told together, each with the file, its line and its field.
+func TestFaultsNameTheirFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lessons.toml")
+	for text, want := range map[string]string{
+		"[[heuristics]]\nid = \"a\"\ncondition = \"c\"\naction = \"b\"\ninitial = 2\n[[arms]]\nid = \"big\"\nmodel = \"maxi\"\n[[arms]]\nid = \"small\"\nmodel = \"mini\"": "" +
+			"loop: FILE: line 5: heuristics[0].initial: must be above 0 and below 1\nFILE: line 8: arms[0].model: must be in Config.Models",
+		"[[notes]\n": "loop: FILE: line 2: ",
+	} {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		_, err := loop.New(ctx, loop.Config{LessonsFile: file, Models: map[string]decision.LLM{"mini": &mouth{}}})
+		require.ErrorContains(t, err, strings.ReplaceAll(want, "FILE", file))
+		assert.Equal(t, file, faultsOf(err)[0].File)
+	}
 }
 
 func faultsOf(err error) (all []*loop.LessonError) {
