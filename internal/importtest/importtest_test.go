@@ -25,6 +25,8 @@ var table = map[string]row{
 	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". evidence store internal/..."},
 
+	"internal/adaptertest": {nothing, silent, ". stream strategy strategy/attribution memstore internal/..."}, // only tests import it
+
 	"internal/curves":     {library, silent, ""},
 	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
 	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},   // likewise
