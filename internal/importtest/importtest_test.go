@@ -25,14 +25,12 @@ var table = map[string]row{
 	".":            {library, silent, "internal/text"},
 	"internal/...": {nothing, silent, ". evidence store internal/..."},
 
-	"internal/adaptertest": {nothing, silent, ". stream strategy strategy/attribution memstore internal/..."}, // only tests import it
-
 	"internal/curves":     {library, silent, ""},
 	"internal/storemodel": {checking, silent, ". evidence store internal/..."}, // only tests import it
 	"internal/rulemodel":  {checking, silent, "feedback store internal/..."},   // likewise
 	"internal/review":     {nothing, silent, ". feedback store internal/..."},  // for the command and the pages
 
-	"internal/adaptertest": {nothing, silent, "feedback loop"}, // for tests of adapters
+	"internal/adaptertest": {nothing, silent, "feedback loop stream strategy strategy/attribution memstore"}, // for tests of adapters
 
 	"evidence": {library, shared, ". internal/..."},
 	"store":    {library, shared, ". evidence internal/..."},
