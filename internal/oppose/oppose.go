@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/heedhq/heed/internal/text"
 )
 
 // A Way is one in which two texts may contradict each other.
@@ -157,10 +159,21 @@ func swapped(x, y Reading) bool {
 			}
 		}
 	}
-	if x.passive || y.passive || x.modal != y.modal { // "X must name Y" is "name Y in X"
+	if x.passive || y.passive || x.modal != y.modal || !x.relatesAs(y) { // "X must name Y" is "name Y in X", and "give X to Y" is "give Y X"
 		return false
 	}
 	return slices.Equal(x.sorted, y.sorted)
+}
+
+// relatesAs reports whether two texts have the same relations. Else a relation may say what the other text says by its order.
+func (r *Reading) relatesAs(o Reading) bool {
+	all := func(r *Reading) (found []string) {
+		for _, i := range r.related {
+			found = append(found, r.tokens[i].word)
+		}
+		return text.Distinct(found)
+	}
+	return slices.Equal(all(r), all(&o))
 }
 
 // crosses reports whether a word is in both of the first two, and in neither of the others.
