@@ -39,9 +39,12 @@ type Config struct {
 	// Store has the audit log and the answers. nil means the agent's.
 	Store store.Store
 	// Identify says who sent a request. The person is the actor of all that the request decides: no form and no body can name
-	// another one. Without a person, or with an error, the answer is 401, and nothing of the error is shown. It is called by many goroutines
-	// at the same time.
+	// another one. Without a person, or with an error, the answer is 401, and nothing of the error is shown. It is called before the body
+	// is read, which it must leave alone, and by many goroutines at the same time.
 	Identify func(*http.Request) (person string, err error)
+	// Program reports whether a request comes from a program, as one with a bearer token does. Programs have the API alone: pages, and with
+	// them decisions about rules, are 403. nil means that no request does, so everybody whom Identify names decides.
+	Program func(*http.Request) bool
 
 	// Agent has the parts that are not set below. nil, for a tool beside the host: the parts below are all that there is.
 	Agent *loop.Agent
@@ -146,7 +149,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rest, ok := strings.CutPrefix(r.URL.Path, h.cfg.Prefix)
 	raw, rawOK := strings.CutPrefix(r.URL.EscapedPath(), h.cfg.Prefix)
 	if !ok || !rawOK || !clean(raw) {
-		h.refuse(w, r, http.StatusNotFound, "There is no such page.")
+		h.turnAway(w, r, http.StatusNotFound, "There is no such page.")
 		return
 	}
 	if rest == "" { // the prefix without its slash
@@ -157,16 +160,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if asset(w, r) {
 		return
 	}
-	if !h.readBody(w, r) {
-		return
-	}
-	if err := h.cross.Check(r); err != nil {
-		h.refuse(w, r, http.StatusForbidden, "This came from another site, so nothing was changed.")
-		return
-	}
-	person, err := h.cfg.Identify(r)
-	if err != nil || person == "" || evidence.CheckText("person", person) != nil {
-		h.refuse(w, r, http.StatusUnauthorized, "heed does not know who you are. Sign in first.")
+	person, ok := h.admit(w, r)
+	if !ok || !h.readBody(w, r) {
 		return
 	}
 	ctx := context.WithValue(r.Context(), personKey{}, person)
@@ -182,6 +177,54 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r.WithContext(ctx))
 }
 
+// admit returns who sent a request that may go on, or answers it. The body is not waited for.
+func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (person string, ok bool) {
+	if err := h.cross.Check(r); err != nil {
+		h.turnAway(w, r, http.StatusForbidden, "This came from another site, so nothing was changed.")
+		return "", false
+	}
+	person, err := h.cfg.Identify(r)
+	if err != nil || person == "" || evidence.CheckText("person", person) != nil {
+		h.turnAway(w, r, http.StatusUnauthorized, stranger(r))
+		return "", false
+	}
+	if !isCall(r) && h.cfg.Program != nil && h.cfg.Program(r) {
+		h.turnAway(w, r, http.StatusForbidden, "Programs have the API below /v1/ alone. The pages, and decisions about rules, are for people who have signed in.")
+		return "", false
+	}
+	return person, true
+}
+
+// stranger says to somebody who is not known what to do.
+func stranger(r *http.Request) string {
+	if isCall(r) {
+		return "A program sends the header Authorization, with Bearer and a token that the server knows. A person signs in first: heed serve prints a link."
+	}
+	return "heed does not know who you are. Sign in first: if heed serve runs this, open the link that it printed for you."
+}
+
+// isCall reports whether a request below the prefix is one of the API.
+func isCall(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, "/v1/") }
+
+// turnAway refuses a request without its body, and ends the connection. The HTTP server would wait for the body otherwise.
+func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, status int, text string) {
+	if r.Body != nil && r.Body != http.NoBody {
+		leaveBody(w)
+	}
+	h.refuse(w, r, status, text)
+}
+
+// leaveBody has nobody wait for the rest of a body.
+func leaveBody(w http.ResponseWriter) {
+	cutOff(w)
+	w.Header().Set("Connection", "close")
+}
+
+// cutOff ends all reading of a request. A writer without deadlines has no slow body.
+func cutOff(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+}
+
 // readBody reads the whole body of a request within its time, so that nothing later waits for it. It reports whether it could, and
 // answers if not. What is left of the body is then not waited for.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
@@ -191,8 +234,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	ctx, cancel := context.WithTimeout(r.Context(), h.cfg.Timeout)
 	defer cancel()
 	cut := make(chan struct{})
-	cutOff := func() { _ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0)) } // a writer without deadlines has no slow body
-	stop := context.AfterFunc(ctx, func() { defer close(cut); cutOff() })
+	stop := context.AfterFunc(ctx, func() { defer close(cut); cutOff(w) })
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.cfg.MaxBody))
 	if !stop() {
 		<-cut // the writer is not used after its request
@@ -201,8 +243,7 @@ func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 		r.Body = io.NopCloser(bytes.NewReader(body))
 		return true
 	}
-	cutOff()
-	w.Header().Set("Connection", "close")
+	leaveBody(w)
 	if status, text := statusOf(err); status == http.StatusRequestEntityTooLarge {
 		h.refuse(w, r, status, text)
 	} else {

@@ -142,6 +142,7 @@ func TestSlowBody(t *testing.T) {
 			body, write := io.Pipe()
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, body)
 			require.NoError(t, err)
+			r.Header.Set("X-Person", "kim")
 			go func() { _, _ = write.Write([]byte(begin)) }()
 			answer, err := server.Client().Do(r)
 			require.NoError(t, err)
@@ -150,4 +151,40 @@ func TestSlowBody(t *testing.T) {
 			require.NoError(t, write.Close())
 		}
 	}
+}
+
+// TestAStrangersBody is not waited for.
+func TestAStrangersBody(t *testing.T) {
+	server := httptest.NewServer(handler(t, func(c *web.Config) { c.Timeout = time.Hour }))
+	defer server.Close()
+	for path, want := range map[string]int{"/v1/select": http.StatusUnauthorized, "/": http.StatusUnauthorized, "/../x": http.StatusNotFound} {
+		body, write := io.Pipe()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+path, body)
+		require.NoError(t, err)
+		go func() { _, _ = write.Write([]byte("reason=")) }()
+		answer, err := server.Client().Do(r)
+		require.NoError(t, err, path)
+		assert.Equal(t, want, answer.StatusCode, path)
+		require.NoError(t, answer.Body.Close())
+		require.NoError(t, write.Close())
+		cancel()
+	}
+}
+
+// TestProgram keeps programs to the API: they see no page, and decide nothing.
+func TestProgram(t *testing.T) {
+	h := handler(t, func(c *web.Config) {
+		c.Program = func(r *http.Request) bool { return r.Header.Get("Authorization") != "" }
+	})
+	token := map[string]string{"Authorization": "Bearer x"}
+	for _, a := range []ask{
+		{method: http.MethodGet, path: "/"}, {method: http.MethodGet, path: "/live"}, {method: http.MethodGet, path: "/none"},
+		{method: http.MethodPost, path: "/proposal/approve", form: url.Values{"id": {"x"}, "hash": {"x"}, "reason": {"x"}}},
+	} {
+		a.person, a.header = "shop", token
+		assert.Equal(t, http.StatusForbidden, a.of(h).Code, a.path)
+	}
+	assert.Equal(t, http.StatusOK, ask{method: http.MethodGet, path: "/v1/openapi.json", person: "shop", header: token}.of(h).Code)
+	assert.Equal(t, http.StatusOK, ask{method: http.MethodGet, path: "/", person: "kim"}.of(h).Code)
 }

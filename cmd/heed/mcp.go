@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"net"
 	"net/http"
@@ -21,11 +20,11 @@ import (
 
 type mcpCommand struct {
 	As      []string      `placeholder:"NAME" help:"Who speaks. With --http, the people who get a token, separated by commas. By default you."`
-	Agent   string        `default:"mcp" placeholder:"NAME" help:"The agent's name."`
+	Agent   string        `placeholder:"NAME" help:"The agent's name. Needed if the store has several. By default the only one, or mcp in a store without any."`
 	Lessons string        `type:"existingfile" placeholder:"FILE" help:"The agent's heuristics, notes and arms, in TOML or JSON."`
 	Keep    time.Duration `default:"720h" help:"How long an answer can be spoken of."`
 	HTTP    string        `name:"http" placeholder:"ADDRESS" help:"Serve over HTTP at an address of this machine, as 127.0.0.1:8378, and not over standard input and output."`
-	Tokens  string        `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…" help:"With --http: people and their tokens, in place of --as and random tokens."`
+	Tokens  string        `env:"HEED_MCP_TOKENS" placeholder:"NAME=TOKEN,…" help:"With --http: people and their tokens. Their clients decide about rules in their names."`
 }
 
 // Run serves until the client leaves, or a signal comes.
@@ -55,9 +54,7 @@ func (cmd *mcpCommand) check(s *session) error {
 		return &usageError{"--now is for looking"}
 	case cmd.Keep <= 0:
 		return &usageError{"--keep must be above 0"}
-	case cmd.Agent == "":
-		return &usageError{"--agent must not be empty"}
-	case cmd.HTTP == "" && (len(cmd.As) > 1 || cmd.Tokens != "" && os.Getenv("HEED_TOKENS") == ""):
+	case cmd.HTTP == "" && (len(cmd.As) > 1 || cmd.Tokens != "" && os.Getenv("HEED_MCP_TOKENS") == ""):
 		return &usageError{"--tokens, and several people in --as, are for --http"}
 	case cmd.HTTP == "":
 		return nil
@@ -66,12 +63,16 @@ func (cmd *mcpCommand) check(s *session) error {
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return &usageError{"--http must be an address of this machine, as 127.0.0.1:8378"}
 	}
-	return new(door).admit(cmd.As, cmd.Tokens)
+	return new(door).admit(cmd.listening())
+}
+
+func (cmd *mcpCommand) listening() *listening {
+	return &listening{Listen: cmd.HTTP, As: cmd.As, Tokens: cmd.Tokens, tokensIn: "HEED_MCP_TOKENS"}
 }
 
 // serve runs the agent, and its server.
 func (cmd *mcpCommand) serve(s *session, st *opened) (err error) {
-	agent, err := cmd.agent(s.ctx, st.handle, st)
+	agent, err := cmd.agent(s, st)
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (cmd *mcpCommand) serve(s *session, st *opened) (err error) {
 
 // overHTTP serves those who have a token.
 func (cmd *mcpCommand) overHTTP(s *session, agent *loop.Agent, what string) error {
-	l := listening{Listen: cmd.HTTP, As: cmd.As, Tokens: cmd.Tokens}
+	l := cmd.listening()
 	at, err := net.Listen("tcp", l.Listen)
 	if err != nil {
 		return err
@@ -115,7 +116,7 @@ func (cmd *mcpCommand) overHTTP(s *session, agent *loop.Agent, what string) erro
 	}
 	server := &http.Server{
 		Handler: mcp.Handler(served, func(token string) (string, bool) {
-			person, err := door.whose(token)
+			person, err := whose(token, door.programs)
 			return person, err == nil
 		}),
 		ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: headerBytes, ErrorLog: quiet,
@@ -125,28 +126,32 @@ func (cmd *mcpCommand) overHTTP(s *session, agent *loop.Agent, what string) erro
 			_ = session.Close()
 		}
 	})
+	door.people = nil // there are no pages
 	g := door.greeting(what)
-	for i := range g.People {
-		g.People[i].Link = ""
-	}
 	if err := s.answer(g, func(p *printer) {
 		p.line("heed serves %s to MCP clients at %s. Ctrl-C ends it.", show(what), g.URL)
 		for _, one := range g.People {
-			p.printf("\nThe client of %s sends the header:\n  Authorization: Bearer %s\n", show(one.Person), show(one.Token))
+			if one.Token != "" {
+				p.printf("\nThe client of %s sends the header:\n  Authorization: Bearer %s\n", show(one.Person), show(one.Token))
+			}
 		}
+		door.greetGiven(p, door.programs, "Clients of people, with their token of HEED_MCP_TOKENS")
 	}); err != nil {
 		return err
 	}
 	return l.until(s.ctx, at, server)
 }
 
-func (cmd *mcpCommand) agent(ctx context.Context, handle *sql.DB, st *opened) (*loop.Agent, error) {
-	c := loop.Config{DB: handle, Keep: cmd.Keep, Name: cmd.Agent, LessonsFile: cmd.Lessons, Observer: tellFailure}
-	var err error
-	if c.Feedback, err = keptRules(ctx, st); err != nil {
+func (cmd *mcpCommand) agent(s *session, st *opened) (*loop.Agent, error) {
+	name, err := toRun(s, st, cmd.Agent, "mcp")
+	if err != nil {
 		return nil, err
 	}
-	return loop.New(ctx, c)
+	c := loop.Config{DB: st.handle, Keep: cmd.Keep, Name: name, LessonsFile: cmd.Lessons, Observer: tellFailure}
+	if c.Feedback, err = keptRules(s.ctx, st); err != nil {
+		return nil, err
+	}
+	return loop.New(s.ctx, c)
 }
 
 // keptRules returns the configuration of the rules as an application has left it, so that their gate stays.
@@ -163,9 +168,10 @@ func keptRules(ctx context.Context, st *opened) (feedback.Config, error) {
 	return cfg, nil
 }
 
-// tellFailure tells whoever runs the server what it has not told its clients.
+// tellFailure tells whoever runs the server what it has not told its clients. Work that was given up, at the end of the server or because a
+// client has left, is no failure.
 func tellFailure(_ context.Context, n heed.Notice) {
-	if failed, ok := n.(heed.Failed); ok {
+	if failed, ok := n.(heed.Failed); ok && !errors.Is(failed.Err, context.Canceled) {
 		warn("%s: %s: %w", failed.Component, failed.What, failed.Err)
 	}
 }

@@ -145,12 +145,11 @@ func TestMCPMisused(t *testing.T) {
 	for says, args := range map[string][]string{
 		"--now is for looking": {"--db", db, "--now", "2026-01-09", "mcp"},
 		"--keep must":          {"--db", db, "mcp", "--keep", "0s"},
-		"--agent must":         {"--db", db, "mcp", "--agent", ""},
 		"which store":          {"mcp"},
 		"are for --http":       {"--db", db, "mcp", "--as", "ann,bob"},
 		"--tokens, and":        {"--db", db, "mcp", "--tokens", "ann=0123456789abcdef"},
 		"--http must":          {"--db", db, "mcp", "--http", "0.0.0.0:0"},
-		"HEED_TOKENS must":     {"--db", db, "mcp", "--http", "127.0.0.1:0", "--tokens", "ann=short"},
+		"HEED_MCP_TOKENS must": {"--db", db, "mcp", "--http", "127.0.0.1:0", "--tokens", "ann=short"},
 	} {
 		assertFails(t, call{args: args}.run(t), misuse, says)
 	}

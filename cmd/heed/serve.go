@@ -27,19 +27,23 @@ import (
 // A listening says where to listen, and who may come in.
 type listening struct {
 	Listen    string   `default:"127.0.0.1:8377" placeholder:"ADDRESS" help:"Where to listen. Port 0 takes any free one."`
-	As        []string `placeholder:"NAME" help:"The people who get a link and a token, separated by commas. By default you."`
-	Tokens    string   `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…" help:"People and their tokens, in place of --as and random tokens."`
+	As        []string `placeholder:"NAME" help:"The people who get a link, and a token for their programs, separated by commas. By default you."`
+	Tokens    string   `env:"HEED_TOKENS" placeholder:"NAME=TOKEN,…" help:"Programs and their tokens. They have the API alone, and can't sign in."`
+	Links     string   `env:"HEED_LINKS" placeholder:"NAME=TOKEN,…" help:"People and the tokens of links that outlive the process."`
 	TLSCert   string   `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The certificate for HTTPS, with --tls-key."`
 	TLSKey    string   `name:"tls-key" type:"existingfile" placeholder:"FILE" help:"The key of the certificate."`
 	AllowHTTP bool     `name:"allow-http" help:"Listen without HTTPS where other machines can read along."`
 
-	greeted func(context.Context, greeting) // is called once the server listens, if it is set
+	tokensIn string                          // the name of the variable with the tokens. "" means HEED_TOKENS
+	greeted  func(context.Context, greeting) // is called once the server listens, if it is set
 }
 
 type serveCommand struct {
 	listening `embed:""`
 	Learner   string `placeholder:"NAME" help:"The learner whose arms to show and to choose from. Needed if the store has several."`
 	Agent     string `placeholder:"NAME" help:"The agent, loop.Config.Name. Needed if the store has several."`
+	Module    string `placeholder:"NAME" help:"Without --run: the module of heuristics to show, if it is not the agent's."`
+	Recorder  string `placeholder:"NAME" help:"Without --run: the recorder of ways to show, if it is not the agent's."`
 
 	Run_      bool          `name:"run" help:"Run the agent in this process, for applications in other languages: answer, count silence, tidy up."`
 	Lessons   string        `type:"existingfile" placeholder:"FILE" help:"With --run: the agent's heuristics, notes and arms, in TOML or JSON."`
@@ -93,6 +97,8 @@ func (cmd *serveCommand) Run(s *session) error {
 // check refuses flags that do not go together.
 func (cmd *serveCommand) check(s *session) error {
 	switch {
+	case cmd.Run_ && cmd.Module+cmd.Recorder != "":
+		return &usageError{"--module and --recorder are for looking, and not for --run"}
 	case !cmd.Run_ && (cmd.Lessons != "" || cmd.Model != "" || cmd.System != ""):
 		return &usageError{"--lessons, --system and --model are for --run"}
 	case cmd.Model == "" && (cmd.ModelName != "" || cmd.APIKey != "" && os.Getenv("HEED_API_KEY") == ""):
@@ -106,36 +112,23 @@ func (cmd *serveCommand) check(s *session) error {
 }
 
 // look has the pages show what an application beside this process has left in the store.
-func (cmd *serveCommand) look(s *session, st *opened, cfg *web.Config) (err error) {
-	if cfg.Strategy, err = perhaps(learners, s, st, cmd.Learner); err != nil {
-		return err
-	}
-	if cfg.Learning, err = partOf(modules, s, st, cmd.part("learning")); err != nil {
-		return err
-	}
-	if cfg.Patterns, err = partOf(recorders, s, st, cmd.part("patterns")); err != nil {
-		return err
-	}
-	if cfg.Feedback, err = perhaps(services, s, st, ""); err != nil {
-		return err
-	}
+func (cmd *serveCommand) look(s *session, st *opened, cfg *web.Config) error {
 	agent, err := agents.one(s, st, cmd.Agent)
 	if err != nil && !errors.Is(err, errNone) {
 		return err
 	}
 	cfg.Name = agent.name
-	return nil
-}
-
-// part returns the name of a part of the agent that was named, or "" for the only one.
-func (cmd *serveCommand) part(name string) string {
-	switch cmd.Agent {
-	case "":
-		return ""
-	case "loop":
-		return name
+	if cfg.Strategy, err = perhaps(learners, s, st, cmd.Learner); err != nil {
+		return err
 	}
-	return cmd.Agent + "." + name
+	if cfg.Learning, err = partOf(modules, s, st, cmd.Module, cmd.Agent, agent.name, "learning"); err != nil {
+		return err
+	}
+	if cfg.Patterns, err = partOf(recorders, s, st, cmd.Recorder, cmd.Agent, agent.name, "patterns"); err != nil {
+		return err
+	}
+	cfg.Feedback, err = perhaps(services, s, st, "")
+	return err
 }
 
 // perhaps opens the one of a name, or the only one, or nothing if the store has none.
@@ -147,20 +140,48 @@ func perhaps[T *strategy.Learner | *learning.Module | *patterns.Recorder | *feed
 	return one, err
 }
 
-// partOf opens the part of an agent that was named, or the only one, or nothing if the agent was made without it.
-func partOf[T *learning.Module | *patterns.Recorder](t tool[T], s *session, st *opened, name string) (T, error) {
-	names, err := t.names(s.ctx, st.store)
-	if err != nil || name != "" && !slices.Contains(names, name) {
-		return nil, err
+// partOf opens the part that was named; or that of the agent, and nothing if an agent that was named was made without it; or the only one.
+func partOf[T *learning.Module | *patterns.Recorder](t tool[T], s *session, st *opened, named, wanted, agent, part string) (T, error) {
+	if named != "" {
+		return t.one(s, st, named)
 	}
-	return perhaps(t, s, st, name)
+	if agent != "" && agent != defaultAgent {
+		part = agent + "." + part
+	}
+	names, err := t.names(s.ctx, st.store)
+	switch {
+	case err != nil, wanted != "" && !slices.Contains(names, part):
+		return nil, err
+	case agent != "" && slices.Contains(names, part):
+		return perhaps(t, s, st, part)
+	}
+	return perhaps(t, s, st, "")
+}
+
+// defaultAgent is the name of agents whose hosts give them none.
+const defaultAgent = "loop"
+
+// toRun returns the agent that was named, or the only one of the store, or another name if it has none.
+func toRun(s *session, st *opened, named, another string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	agent, err := agents.one(s, st, "")
+	if errors.Is(err, errNone) {
+		return another, nil
+	}
+	return agent.name, err
 }
 
 // run runs the agent in this process. stop ends it.
 func (cmd *serveCommand) run(s *session, st *opened, cfg *web.Config) (stop func() error, err error) {
 	live := cfg.Live
+	name, err := toRun(s, st, cmd.Agent, defaultAgent)
+	if err != nil {
+		return nil, err
+	}
 	c := loop.Config{
-		DB: st.handle, Keep: cmd.Keep, Name: cmd.Agent, LessonsFile: cmd.Lessons, System: cmd.System,
+		DB: st.handle, Keep: cmd.Keep, Name: name, LessonsFile: cmd.Lessons, System: cmd.System,
 		Observer: func(ctx context.Context, n heed.Notice) { live.Observe(ctx, n); tellFailure(ctx, n) },
 	}
 	c.Strategy.Name = cmd.Learner
@@ -178,7 +199,6 @@ func (cmd *serveCommand) run(s *session, st *opened, cfg *web.Config) (stop func
 	if cfg.Agent, err = loop.New(s.ctx, c); err != nil {
 		return nil, err
 	}
-	cfg.Name = cmd.Agent
 	ended := make(chan error, 1)
 	ctx, cancel := context.WithCancel(s.ctx)
 	go func() { ended <- cfg.Agent.Run(ctx) }()
@@ -209,7 +229,7 @@ func (l *listening) serve(s *session, cfg web.Config, what string) error {
 	if err != nil {
 		return err
 	}
-	cfg.Identify = door.identify
+	cfg.Identify, cfg.Program = door.identify, isProgram
 	pages, err := web.New(cfg)
 	if err != nil {
 		return err
@@ -270,7 +290,7 @@ func (l *listening) check() error {
 	case !local && !secure && !l.AllowHTTP:
 		return &usageError{fmt.Sprintf("other machines can reach %s, and read the tokens: give --tls-cert and --tls-key, or --allow-http behind a proxy that has HTTPS", show(l.Listen))}
 	}
-	return new(door).admit(l.As, l.Tokens)
+	return new(door).admit(l)
 }
 
 // door returns who may come in at an address.
@@ -286,32 +306,52 @@ func (l *listening) door(at net.Addr) (*door, error) {
 		host = "localhost"
 	}
 	d := &door{cookie: "heed-" + port, secure: l.TLSCert != "", address: net.JoinHostPort(host, port)}
-	return d, d.admit(l.As, l.Tokens)
+	return d, d.admit(l)
 }
 
 // goodToken is what goes into a header and a cookie as it is.
 var goodToken = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,}$`)
 
-// admit lets people in, each by a token.
-func (d *door) admit(names []string, tokens string) error {
-	if tokens != "" {
-		for pair := range strings.SplitSeq(tokens, ",") {
-			name, token, ok := strings.Cut(pair, "=")
-			if !ok || name == "" || !goodToken.MatchString(token) {
-				return &usageError{"HEED_TOKENS must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or more letters and digits"}
-			}
-			d.people = append(d.people, entrantOf(name, token))
-		}
-		return nil
+// admit lets programs in by tokens, and people by links. No secret is good for both.
+func (d *door) admit(l *listening) (err error) {
+	if d.programs, err = entrants(cmp.Or(l.tokensIn, "HEED_TOKENS"), l.Tokens); err != nil {
+		return err
 	}
-	if len(names) == 0 {
+	if d.people, err = entrants("HEED_LINKS", l.Links); err != nil {
+		return err
+	}
+	for _, a := range d.programs {
+		for _, b := range d.people {
+			if a.sum == b.sum {
+				return &usageError{"HEED_TOKENS and HEED_LINKS must have no token in common: that of a program must not sign in"}
+			}
+		}
+	}
+	names := l.As
+	if len(names) == 0 && l.Tokens == "" && l.Links == "" {
 		names = []string{actor("")}
 	}
 	for _, name := range names {
 		if name == "" {
 			return &usageError{"--as must not name nobody"}
 		}
-		d.people = append(d.people, entrantOf(name, newToken()))
+		d.people = append(d.people, entrantOf(name, newToken(), false))
+		d.programs = append(d.programs, entrantOf(name, newToken(), false))
 	}
 	return nil
+}
+
+// entrants reads names and their secrets from a variable.
+func entrants(variable, pairs string) (all []entrant, err error) {
+	if pairs == "" {
+		return nil, nil
+	}
+	for pair := range strings.SplitSeq(pairs, ",") {
+		name, secret, ok := strings.Cut(pair, "=")
+		if !ok || name == "" || !goodToken.MatchString(secret) {
+			return nil, &usageError{variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or more letters and digits"}
+		}
+		all = append(all, entrantOf(name, secret, true))
+	}
+	return all, nil
 }

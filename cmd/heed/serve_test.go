@@ -28,6 +28,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/heedhq/heed/decision"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 )
 
@@ -88,6 +89,17 @@ func (s *server) call(method, path, token, body string) (int, string) {
 	return got.StatusCode, string(text)
 }
 
+// browser returns a client that has opened the link of the first person.
+func (s *server) browser() *server {
+	s.t.Helper()
+	jar, err := cookiejar.New(nil)
+	require.NoError(s.t, err)
+	b := &server{t: s.t, greeting: s.greeting, client: &http.Client{Jar: jar}}
+	status, _ := b.call(http.MethodGet, strings.TrimPrefix(s.greeting.People[0].Link, s.greeting.URL), "", "")
+	require.Equal(s.t, http.StatusOK, status, "the link leads to the first page")
+	return b
+}
+
 // A server beside an application shows what is there to those who have its link or its token, and to nobody else. A signal ends it.
 func TestServe(t *testing.T) {
 	t.Parallel()
@@ -98,26 +110,29 @@ func TestServe(t *testing.T) {
 	for token, want := range map[string]int{
 		"": http.StatusUnauthorized, "x": http.StatusUnauthorized, kim.Token + "x": http.StatusUnauthorized, kim.Token: http.StatusOK, lee.Token: http.StatusOK,
 	} {
-		for _, path := range []string{"/v1/segments", "/"} {
-			status, _ := s.call(http.MethodGet, path, token, "")
-			assert.Equal(t, want, status, "%s by %q", path, token)
+		status, _ := s.call(http.MethodGet, "/v1/segments", token, "")
+		assert.Equal(t, want, status, "by %q", token)
+		if want == http.StatusOK {
+			want = http.StatusForbidden
 		}
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			status, _ = s.call(method, "/proposal/approve", token, "")
+			assert.Equal(t, want, status, "a page by %q", token)
+		}
+		status, _ = s.call(http.MethodGet, "/sign-in?token="+token, "", "")
+		assert.Equal(t, http.StatusUnauthorized, status, "a program's token signs nobody in")
 	}
 	_, body := s.call(http.MethodGet, "/v1/segments", kim.Token, "")
 	assert.Contains(t, body, `"category":"correction"`)
 	status, _ := s.call(http.MethodPost, "/v1/answer", kim.Token, `{"text":"t"}`)
 	assert.Equal(t, http.StatusServiceUnavailable, status)
 
-	jar, err := cookiejar.New(nil)
-	require.NoError(t, err)
-	browser := &server{t: t, greeting: s.greeting, client: &http.Client{Jar: jar}}
-	status, _ = browser.call(http.MethodGet, "/", "", "")
+	status, _ = s.call(http.MethodGet, "/sign-in?token=x", "", "")
 	assert.Equal(t, http.StatusUnauthorized, status)
-	status, _ = browser.call(http.MethodGet, "/sign-in?token=x", "", "")
-	assert.Equal(t, http.StatusUnauthorized, status)
-	status, _ = browser.call(http.MethodGet, strings.TrimPrefix(kim.Link, s.greeting.URL), "", "")
-	assert.Equal(t, http.StatusOK, status, "the link leads to the first page")
-	status, _ = browser.call(http.MethodGet, "/v1/segments", "", "")
+	_, secret, _ := strings.Cut(kim.Link, "token=")
+	status, _ = s.call(http.MethodGet, "/v1/segments", secret, "")
+	assert.Equal(t, http.StatusUnauthorized, status, "the secret of a link is no program's token")
+	status, _ = s.browser().call(http.MethodGet, "/v1/segments", "", "")
 	assert.Equal(t, http.StatusOK, status)
 	s.end(syscall.SIGTERM)
 }
@@ -137,8 +152,11 @@ func TestServeRuns(t *testing.T) {
 	lessons := filepath.Join(dir, "lessons.toml")
 	require.NoError(t, os.WriteFile(lessons, []byte("[[arms]]\nid = \"brief\"\nsystem = \"Answer in one sentence.\"\n"), 0o600))
 	args := []string{"--db", filepath.Join(dir, "new.db"), "serve", "--listen", "127.0.0.1:0", "--run", "--lessons", lessons}
-	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_API_KEY=the-key"}
+	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop", "HEED_LINKS=kim=the-secret-of-kim", "HEED_API_KEY=the-key"}
 	s := serving(t, env, append(args, "--model", model.URL)...)
+	assert.Equal(t, []invited{{Person: "kim"}, {Person: "shop"}}, s.greeting.People, "lasting secrets are not printed")
+	s.greeting.People[0].Link = s.greeting.URL + "/sign-in?token=the-secret-of-kim"
+	s.browser()
 	const token = "a-token-of-the-shop"
 	status, body := s.call(http.MethodPost, "/v1/answer", token, `{"id":"e1","text":"The disk is full."}`)
 	assert.Equal(t, http.StatusOK, status, body)
@@ -161,7 +179,7 @@ func TestServeRuns(t *testing.T) {
 		if agent == "small" {
 			smallAgent(t, args[1])
 		}
-		beside := serving(t, env, "--db", args[1], "serve", "--listen", "127.0.0.1:0", "--agent", agent, "--learner", "strategy")
+		beside := serving(t, env, "--db", args[1], "serve", "--listen", "127.0.0.1:0", "--agent", agent)
 		status, _ = beside.call(http.MethodGet, "/v1/heuristics", token, "")
 		assert.Equal(t, want, status, agent)
 		status, _ = beside.call(http.MethodGet, "/v1/explanation?answer=e1", token, "")
@@ -170,6 +188,40 @@ func TestServeRuns(t *testing.T) {
 		assert.Equal(t, http.StatusServiceUnavailable, status, agent)
 		beside.end(os.Interrupt)
 	}
+}
+
+// A store with one agent goes on with it. With several, the server says how to name one.
+func TestServeTakesTheOnlyAgent(t *testing.T) {
+	t.Parallel()
+	db := filepath.Join(t.TempDir(), "agent.db")
+	support := func(name string) {
+		onFile(t, db, func(handle *sql.DB) {
+			agent, err := loop.New(t.Context(), loop.Config{DB: handle, Name: name})
+			require.NoError(t, err)
+			_, err = agent.Learning().Put(t.Context(), learning.Heuristic{ID: "of-" + name, Condition: "the disk", Action: "Rotate its logs."})
+			require.NoError(t, err)
+		})
+	}
+	env := []string{"HEED_TOKENS=shop=a-token-of-the-shop"}
+	support("support")
+	for _, args := range [][]string{{"--run"}, nil} {
+		s := serving(t, env, append([]string{"--db", db, "serve", "--listen", "127.0.0.1:0"}, args...)...)
+		_, body := s.call(http.MethodGet, "/v1/heuristics", "a-token-of-the-shop", "")
+		assert.Contains(t, body, "of-support", "%v", args)
+		s.end(os.Interrupt)
+	}
+	require.NoError(t, startDesk(t, "", "--db", db, "mcp").Close())
+	support("sales")
+	for _, args := range [][]string{{"serve", "--run"}, {"serve"}, {"mcp"}} {
+		r := call{args: append([]string{"--db", db}, args...)}.run(t)
+		assert.Equal(t, misuse, r.code, r.err)
+		assert.Contains(t, r.err, "has 2 agents: choose one with --agent: sales, support", "%v", args)
+	}
+	s := serving(t, env, "--db", db, "serve", "--listen", "127.0.0.1:0", "--agent", "sales")
+	_, body := s.call(http.MethodGet, "/v1/heuristics", "a-token-of-the-shop", "")
+	assert.Contains(t, body, "of-sales")
+	assert.NotContains(t, body, "of-support")
+	s.end(os.Interrupt)
 }
 
 // smallAgent puts an agent without heuristics and ways of working into a store, with an answer.
@@ -230,7 +282,10 @@ func TestServeRefuses(t *testing.T) {
 		"--run --keep 0s":                         "--keep must be above 0",
 		"--listen 127.0.0.1:0 --as=kim,,lee":      "must not name nobody",
 		"--listen 127.0.0.1:0 --tokens kim=short": "HEED_TOKENS must be as",
-		"--run --now 2026-01-01":                  "--now is for looking",
+		"--listen 127.0.0.1:0 --links kim=short":  "HEED_LINKS must be as",
+		"--links kim=0123456789abcdef --tokens shop=0123456789abcdef": "no token in common",
+		"--run --module learning":                                     "--module and --recorder are for looking",
+		"--run --now 2026-01-01":                                      "--now is for looking",
 	} {
 		r := call{args: append([]string{"--db", db, "serve"}, strings.Fields(wrong)...)}.run(t)
 		assert.Equal(t, misuse, r.code, "%s: %s", wrong, r.err)
@@ -244,9 +299,9 @@ func TestDemo(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := serving(t, []string{"TMPDIR=" + dir}, "demo", "--every", "5ms")
-	token := s.greeting.People[0].Token
+	browser := s.browser()
 	seen := func(path, what string) bool {
-		status, body := s.call(http.MethodGet, path, token, "")
+		status, body := browser.call(http.MethodGet, path, "", "")
 		return assert.Equal(t, http.StatusOK, status, path) && strings.Contains(body, what)
 	}
 	require.Eventually(t, func() bool {
