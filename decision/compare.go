@@ -74,7 +74,10 @@ func (d *Decider) compare(ctx context.Context, r *Request, shown, withheld []Can
 		if agrees {
 			res.Convergence = append(res.Convergence, Convergence{id, s, slices.Contains(res.ShownIDs, id)})
 		}
-		if !told[id] && slices.ContainsFunc(withheld, func(c Candidate) bool { return c.HeuristicID == id }) {
+		switch held := slices.ContainsFunc(withheld, func(c Candidate) bool { return c.HeuristicID == id }); {
+		case held && told[id]:
+			res.Told = append(res.Told, id)
+		case held:
 			res.Compared = append(res.Compared, heed.Comparison{HeuristicID: id, Similarity: s, Agrees: agrees})
 		}
 	}

@@ -275,11 +275,15 @@ func (d *Decider) trace(r *Request, res *Result) store.Batch {
 	if d.cfg.Store == nil {
 		return store.Batch{}
 	}
+	turns := 0
+	if res.Path == Model {
+		turns = len(r.Told)
+	}
 	return store.Batch{Records: []store.Record{traceKind.Record(traceRow{Trace: Trace{
 		ResponseID: res.ResponseID, EventID: r.EventID, Source: r.Source, Domain: r.Domain, Path: res.Path,
 		Text: d.cfg.traced(r.Text, maxTraced), Response: d.cfg.traced(res.Text, maxTraced), Hashed: d.cfg.HashTexts,
 		System: d.cfg.traced(res.System, maxPrompt), Prompt: d.cfg.traced(res.Prompt, maxPrompt),
 		MatchedID: res.MatchedID, CreditID: res.CreditID, Prediction: res.Prediction, ShownIDs: res.ShownIDs, Compared: res.Compared,
-		Variant: r.Variant, Cut: res.Cut, At: evidence.InstantOf(d.cfg.Now()).Time(),
+		Variant: r.Variant, Cut: res.Cut, Turns: turns, At: evidence.InstantOf(d.cfg.Now()).Time(),
 	}}, 0)}}
 }

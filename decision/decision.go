@@ -69,7 +69,8 @@ type Result struct {
 	PredictionFault string
 	// Thoughts are what the model told of its thinking. They are in no other field, in no trace and in no comparison.
 	Thoughts string
-	// System and Prompt are the whole prompt as it was sent for the answer. They are empty where no model was asked.
+	// System and Prompt are the whole prompt as it was sent for the answer. They are empty where no model was asked. A conversation that the
+	// host puts before it is not in it, but for package loop, whose Answer sets Prompt with Event.History.
 	System, Prompt string
 	// Threshold is the confidence that a heuristic needed, after bias, urgency and clamping.
 	Threshold float64
@@ -84,6 +85,8 @@ type Result struct {
 	// model did not know them, agreement is evidence: pass them on to package learning. One agrees if its similarity is at least
 	// [Config].SimilarityThreshold. See [Config].Withhold.
 	Compared []heed.Comparison
+	// Told are the candidates that were withheld, but that the prompt or [Request].Told says all the same. So they are not in Compared.
+	Told []string
 	// LLM is the name of the model, as it told.
 	LLM string
 	// Calls is how many calls of the model the decision took, those of [SameMeaning] among them. Tokens are as the model counts them.

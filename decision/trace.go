@@ -33,7 +33,9 @@ type Trace struct {
 	ShownIDs   []string          `json:",omitempty"`
 	Compared   []heed.Comparison `json:",omitempty"`
 	// System and Prompt are the prompt as it was sent, as Text is kept, each cut at 64 KiB. They are empty for a heuristic's answer.
-	System  string `json:",omitempty"`
+	System string `json:",omitempty"`
+	// Turns is how many texts the model was told beside the prompt, as [Request].Told: the conversation so far. They are not kept.
+	Turns   int    `json:",omitempty"`
 	Prompt  string `json:",omitempty"`
 	Variant string // of the experiment that the event was part of
 	Cut     bool   `json:",omitempty"` // as in the result

@@ -119,6 +119,9 @@ func (a *Agent) decide(ctx context.Context, p *Plan, c *call) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
+	if c.event != nil && res.Prompt != "" {
+		res.Prompt = withHistory(c.event.History, res.Prompt, c.most)
+	}
 	p.Text, p.Result = res.Text, res
 	p.shorten(res.ShownIDs)
 	if res.Path == decision.Fallback && ctx.Err() == nil && c.pipe.fault() == nil {
@@ -210,7 +213,7 @@ func (a *Agent) rowOf(ctx context.Context, p *Plan, res *decision.Result) (r row
 	r = row{
 		ID: e.ID, Response: res.ResponseID, Person: e.Person, Session: e.Session, Domain: e.Domain, Task: e.Task,
 		Path: res.Path, Heuristic: res.CreditID, Threshold: res.Threshold, Choice: p.Choice,
-		Cut: res.Cut, Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Rules: p.Rules, At: e.At,
+		Cut: res.Cut, Shown: slices.Clone(res.ShownIDs), Compared: slices.Clone(res.Compared), Known: slices.Clone(res.Told), Rules: p.Rules, At: e.At,
 	}
 	if r.Choice != nil {
 		r.Spent = p.spentOn(res, a.cfg.Now())

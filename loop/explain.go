@@ -44,6 +44,8 @@ type Account struct {
 	Contents  map[string]string       // what those ways of working say, by their ids, as far as they are still known
 	Shown     []string                // the heuristics that the prompt had
 	Compared  []heed.Comparison       // the heuristics that the prompt withheld
+	Told      []string                // the heuristics that the prompt withheld, but that it or the conversation says all the same
+	Silent    time.Time               // when nobody had said anything, of an answer without an arm; zero: somebody had, or it is too early
 	Overruled map[string]string       // trusted heuristics that did not answer, each with the active rule that contradicts it
 	// Worth is what became of the answer, in [-1, 1], Channel how that is known, and Known whether anything is. Channels with equal parts in the
 	// worth are joined by commas.
@@ -75,6 +77,14 @@ func (a *Agent) explain(ctx context.Context, id string) (Account, error) {
 	account.Spare, account.Undid = r.Spare, r.Undoes
 	account.Worth, account.Channel, account.Known = r.worth()
 	account.Heard = r.known()
+	account.Told = r.Known
+	if r.Choice == nil && !account.Known {
+		fate, err := a.fate(ctx, r)
+		if err != nil {
+			return Account{}, err
+		}
+		account.Silent = fate.Silent
+	}
 	if r.Heuristic != "" && a.learning != nil {
 		trust, err := a.learning.Explain(ctx, r.Heuristic)
 		if err == nil {
@@ -226,6 +236,9 @@ func (a Account) Tree() Branch {
 		}
 		root.add(fmt.Sprintf("the prompt withheld the heuristic %s, which %s: similarity %.2f", c.HeuristicID, does, c.Similarity))
 	}
+	for _, id := range a.Told {
+		root.add(fmt.Sprintf("the prompt withheld the heuristic %s, but the prompt or the conversation so far says the same: so the answer says nothing about it", id))
+	}
 	root.On = append(root.On, a.became())
 	return root
 }
@@ -236,6 +249,8 @@ func (a *Account) became() Branch {
 	switch {
 	case len(a.Undid) > 0:
 		b.Text = "it earns nothing: it took back " + prompt.Line(strings.Join(a.Undid, ", "), shown)
+	case !a.Known && !a.Silent.IsZero():
+		b.Text = fmt.Sprintf("nobody had said anything of it by %s, which is weak approval by default", a.Silent.UTC().Format(day))
 	case !a.Known:
 		b.Text = "nothing is known yet of what it was worth"
 	}

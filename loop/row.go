@@ -36,6 +36,7 @@ type row struct {
 	Cut       bool              `json:"cut,omitempty"`      // the model's text ends too early
 	Shown     []string          `json:"shown,omitempty"`    // heuristics in the prompt
 	Compared  []heed.Comparison `json:"compared,omitempty"` // heuristics that the prompt withheld
+	Known     []string          `json:"known,omitempty"`    // heuristics that it withheld, and that the model was told all the same
 	// Reinforced is the heuristic that says what the model said, by the extraction, and that the prompt did not show.
 	Reinforced string               `json:"reinforced,omitempty"`
 	Overruled  map[string]string    `json:"overruled,omitempty"` // heuristics, each with the rule that contradicts it

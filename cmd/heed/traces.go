@@ -36,6 +36,8 @@ type traceReport struct {
 	Compared   []comparison  `json:"compared,omitempty"`
 	System     string        `json:"system,omitempty"`
 	Prompt     string        `json:"prompt,omitempty"`
+	Turns      int           `json:"turns,omitempty"` // of the conversation before the prompt, which are not kept
+	Cut        bool          `json:"cut,omitempty"`   // the answer ends too early
 	Variant    string        `json:"variant,omitempty"`
 	At         time.Time     `json:"at"`
 }
@@ -51,7 +53,7 @@ func traceOf(t *decision.Trace) traceReport {
 	r := traceReport{
 		ResponseID: t.ResponseID, EventID: t.EventID, Source: t.Source, Domain: t.Domain, Path: t.Path, Text: t.Text,
 		Response: t.Response, Hashed: t.Hashed, MatchedID: t.MatchedID, CreditID: t.CreditID, ShownIDs: t.ShownIDs,
-		System: t.System, Prompt: t.Prompt, Variant: t.Variant, At: t.At,
+		System: t.System, Prompt: t.Prompt, Turns: t.Turns, Cut: t.Cut, Variant: t.Variant, At: t.At,
 	}
 	if p := t.Prediction; p != nil {
 		r.Success, r.Confidence = &p.Success, &p.Confidence
@@ -129,6 +131,9 @@ func (cmd *tracesCommand) show(s *session) error {
 				p.printf("\nsystem prompt\n\n")
 				printText(p, t.System)
 				p.printf("\nprompt\n\n")
+				if t.Turns > 0 {
+					p.line("(Before it, the model was told the conversation so far, which heed does not keep. Messages: %d.)", t.Turns)
+				}
 				printText(p, t.Prompt)
 			}
 		})
