@@ -91,10 +91,13 @@ type ToolResult struct {
 // An Outcome is what came of an answer, as far as it can be counted. For arms the latest one of an answer holds, and for trust the latest one
 // of each source.
 type Outcome struct {
-	// Success says whether it worked. nil means that this is not known.
+	// Success says whether it worked, and Reward how good it was, in [-1, 1]. One of them must be set, or Withdraw. A Reward of nil means 1 for a
+	// success and -1 for a failure.
 	Success *bool
-	// Reward is how good it was, in [-1, 1]. nil means 1 for a success and -1 for a failure.
-	Reward *float64
+	Reward  *float64
+	// Withdraw takes back the outcome that this Source told before, as where a ticket is opened again. Success, Reward and Cost must not be set then.
+	// Ways of working keep it. An outcome that is older by At does not come back.
+	Withdraw bool
 	// Errors and Retries are how many there were, and Duration how long it took. Failure says in a word how it failed.
 	Errors, Retries int
 	Duration        time.Duration
@@ -124,8 +127,10 @@ func (o *Outcome) value() (float64, bool) {
 
 func (o *Outcome) validate() error {
 	switch {
-	case o.Success == nil && o.Reward == nil:
-		return &heed.InputError{Field: "Success", Reason: "must be set, or Reward"}
+	case o.Withdraw && (o.Success != nil || o.Reward != nil || o.Cost != 0):
+		return &heed.InputError{Field: "Withdraw", Reason: "must not be set beside Success, Reward or Cost"}
+	case !o.Withdraw && o.Success == nil && o.Reward == nil:
+		return &heed.InputError{Field: "Success", Reason: "must be set, or Reward, or Withdraw"}
 	case o.Reward != nil && !(*o.Reward >= -1 && *o.Reward <= 1):
 		return &heed.InputError{Field: "Reward", Reason: "must be in [-1, 1]"}
 	case o.Errors < 0:

@@ -116,6 +116,12 @@ func fallibles() []fallible {
 		{"Correct", "", func(w *workshop) error {
 			return second(w.Correct(ctx, "m", loop.Correction{Reviewer: "ann", Text: "Name the ticket always."}))
 		}},
+		{"Find", "", func(w *workshop) error {
+			if _, err := w.Find(ctx, "none"); !errors.Is(err, loop.ErrNoAnswer) {
+				return err
+			}
+			return nil
+		}},
 		{"Explain", "heuristic", func(w *workshop) error { return second(w.Explain(ctx, "h")) }},
 		{"Explain", "model", func(w *workshop) error { return second(w.Explain(ctx, "m")) }},
 		{"Teach", "", func(w *workshop) error {

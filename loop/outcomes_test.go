@@ -1,6 +1,7 @@
 package loop_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -476,4 +477,63 @@ func TestAnAnswerThatUndidEarnsNothing(t *testing.T) {
 	assert.Equal(t, []string{first}, account.Undid)
 	assert.Contains(t, account.String(), "it earns nothing: it took back "+first)
 	assert.NotContains(t, account.String(), "worth -1")
+}
+
+// An outcome that is withdrawn counts no more, for the arm and for trust. An older one does not come back.
+func TestAnOutcomeIsWithdrawn(t *testing.T) {
+	yes := true
+	w := newWorld(t, loop.Config{
+		Arms: []loop.Arm{{ID: "only"}}, ArmsIgnoreSilence: true, Lessons: loop.Lessons{Heuristics: []learning.Heuristic{trusted(rotating)}},
+	})
+	id := w.answer(loop.Event{Text: "Why?", Domain: "d", Item: "i", Person: "ann"}).ID
+	sure := w.answer(loop.Event{Text: full, Person: "ann"}).ID
+	trust := w.confidence("rotate")
+	tell := func(id string, o loop.Outcome, known bool) {
+		t.Helper()
+		o.Source = cmp.Or(o.Source, "desk")
+		require.NoError(t, w.Outcome(ctx, id, o))
+		account, err := w.Explain(ctx, id)
+		require.NoError(t, err)
+		assert.Equal(t, known, account.Known)
+		w.clock.Advance(time.Second)
+	}
+	tell(id, loop.Outcome{Withdraw: true}, false) // there is none
+	tell(id, loop.Outcome{Success: &yes, Cost: 2}, true)
+	tell(sure, loop.Outcome{Success: &yes}, true)
+	assert.Greater(t, w.confidence("rotate"), trust)
+	tell(id, loop.Outcome{Withdraw: true, Source: "other"}, true) // it has told none
+	told := w.clock.Now()
+	tell(id, loop.Outcome{Withdraw: true}, false)
+	tell(sure, loop.Outcome{Withdraw: true}, false)
+	assert.InDelta(t, trust, w.confidence("rotate"), 1e-9)
+	assert.Empty(t, w.outcomes())
+	tell(id, loop.Outcome{Success: &yes, At: told.Add(-time.Second)}, false)
+	assert.Empty(t, w.outcomes(), "it is older")
+	tell(id, loop.Outcome{Success: new(bool)}, true)
+	assert.Len(t, w.outcomes(), 1)
+	assertField(t, "Withdraw", w.Outcome(ctx, id, loop.Outcome{Withdraw: true, Success: &yes}))
+	assertField(t, "Withdraw", w.Outcome(ctx, id, loop.Outcome{Withdraw: true, Cost: 1}))
+}
+
+// Find returns the newest answer of a session. An answer that took another one back is none that a later outcome means.
+func TestTheNewestAnswerOfASession(t *testing.T) {
+	w := newWorld(t, loop.Config{Name: "triage", Arms: []loop.Arm{{ID: "only"}}})
+	ask := func(session, text string) string {
+		w.clock.Advance(time.Second)
+		return w.answer(loop.Event{Text: text, Session: session, Person: "ann"}).ID
+	}
+	ask("ticket 7", "Why?")
+	second := ask("ticket 7", "And now?")
+	ask("ticket 8", "Why?")
+	found, err := w.again().Find(ctx, "ticket 7")
+	require.NoError(t, err)
+	assert.Equal(t, second, found)
+	ask("ticket 7", "undo that")
+	found, err = w.Find(ctx, "ticket 7")
+	require.NoError(t, err)
+	assert.Equal(t, second, found)
+	_, err = w.Find(ctx, "ticket 9")
+	require.ErrorIs(t, err, loop.ErrNoAnswer)
+	_, err = w.Find(ctx, "")
+	assertField(t, "session", err)
 }

@@ -51,6 +51,23 @@ func (a *Agent) read(ctx context.Context, id string) (records.Kept[row], error) 
 	return kept, err
 }
 
+// Find returns the id of the newest answer of a session, for an outcome that knows the session alone, as a ticket. Answers that took another one
+// back are left out. Without any answer, the error is [ErrNoAnswer].
+func (a *Agent) Find(ctx context.Context, session string) (id string, err error) {
+	if session == "" {
+		return "", wrap("find", &heed.InputError{Field: "session", Reason: "must not be empty"})
+	}
+	for kept, err := range a.answers.Find(ctx, a.cfg.Store, store.Query{Keys: []string{store.Key("session", session)}}) {
+		if err != nil {
+			return "", wrap("find", err)
+		}
+		if r := &kept.Value; r.Session == session && len(r.Undoes) == 0 {
+			return r.ID, nil
+		}
+	}
+	return "", wrap("find", ErrNoAnswer)
+}
+
 // change changes the record of an answer, in one commit with what commit adds. commit is given the batch. The slower of two
 // callers reads anew.
 func (a *Agent) change(ctx context.Context, id string, edit func(*row) error, commit func(context.Context, *row, store.Batch) error) error {
@@ -399,7 +416,7 @@ func (a *Agent) tool(ctx context.Context, id string, r ToolResult) error {
 }
 
 // Outcome takes what came of an answer. It counts for the heuristic that answered, for the arm, and for the ways of working that
-// the answer to a task follows. A later outcome of the same answer replaces it, but for the ways of working. Where people said something of
+// the answer to a task follows. A later outcome of the same answer, by its At, replaces it, but for the ways of working. Where people said something of
 // the answer as well, the arm's worth is the mean of what they said and the outcome.
 func (a *Agent) Outcome(ctx context.Context, id string, o Outcome) error {
 	if o.At.IsZero() {
@@ -440,8 +457,8 @@ func (a *Agent) outcome(ctx context.Context, id string, o Outcome) error {
 	again := false
 	return a.change(ctx, id, func(after *row) error {
 		again = after.judged(o.Source)
-		if after.Seen == nil || !after.Seen.Told || !after.Seen.At.After(o.At) {
-			after.turn(seen{Value: value, Source: o.Source, Told: true, At: o.At, Judged: a.judges()})
+		if !after.hasNewer(&o) {
+			after.turn(seen{Value: value, Source: o.Source, Told: true, At: o.At, Judged: a.judges(), Withdrawn: o.Withdraw})
 			after.Spent.Told = o.Cost
 			after.Followed = r.Followed
 		}

@@ -105,6 +105,8 @@ type seen struct {
 	N      uint64    `json:"n"`
 	Named  bool      `json:"named,omitempty"`
 	Judged bool      `json:"judged,omitempty"` // package learning was told of it
+	// Withdrawn says that the outcome was taken back at this moment. Then nothing is known.
+	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
 const (
@@ -243,6 +245,12 @@ func (r *row) turn(s seen) {
 	r.settle()
 }
 
+// hasNewer reports whether an outcome that was told goes before another one.
+func (r *row) hasNewer(o *Outcome) bool {
+	s := r.Seen
+	return s != nil && s.Told && (s.At.After(o.At) || o.Withdraw && (s.Source != o.Source || s.Named != (o.Source != "")))
+}
+
 // undo notes that a person takes the answer back.
 func (r *row) undo(at time.Time, person string) {
 	r.Undone, r.Undoer, r.Named = at, person, person != ""
@@ -252,9 +260,9 @@ func (r *row) undo(at time.Time, person string) {
 // undone reports whether the answer was taken back, by somebody who was not forgotten since.
 func (r *row) undone() bool { return !r.Undone.IsZero() && (r.Undoer != "" || !r.Named) }
 
-// outcome returns how the answer turned out, by somebody who was not forgotten since, or nil.
+// outcome returns how the answer turned out, by somebody who was not forgotten since, or nil. It is nil, too, if that was withdrawn.
 func (r *row) outcome() *seen {
-	if r.Seen == nil || r.Seen.Named && r.Seen.Source == "" {
+	if r.Seen == nil || r.Seen.Withdrawn || r.Seen.Named && r.Seen.Source == "" {
 		return nil
 	}
 	return r.Seen
@@ -442,6 +450,9 @@ func (r *row) changer() (person string) {
 		if s.Value == 0 && !s.At.Before(last) {
 			person, last = s.Person, s.At
 		}
+	}
+	if s := r.Seen; s != nil && s.Withdrawn && !s.At.Before(last) {
+		person = s.Source
 	}
 	return person
 }

@@ -354,6 +354,7 @@ type outcomeCall struct {
 	Answer   string    `json:"answer" heed:"id"`
 	Success  *bool     `json:"success,omitempty"`
 	Reward   *float64  `json:"reward,omitempty"`
+	Withdraw bool      `json:"withdraw,omitempty"`
 	Errors   int       `json:"errors,omitempty"`
 	Retries  int       `json:"retries,omitempty"`
 	Duration float64   `json:"duration_ms,omitempty"`
@@ -373,7 +374,7 @@ func (a *api) outcome(ctx context.Context, _ *caller, in *outcomeCall) (none, er
 		return none{}, err
 	}
 	o := loop.Outcome{
-		Success: in.Success, Reward: in.Reward, Errors: in.Errors, Retries: in.Retries, Duration: took, Failure: in.Failure,
+		Success: in.Success, Reward: in.Reward, Withdraw: in.Withdraw, Errors: in.Errors, Retries: in.Retries, Duration: took, Failure: in.Failure,
 		Cost: in.Cost, Source: in.Source, At: in.At,
 	}
 	if in.Ways != nil {

@@ -177,8 +177,9 @@ func (s *server) toolResult(ctx context.Context, who *speaker, in *toolIn) (tool
 
 type outcomeIn struct {
 	ID       string   `json:"id" jsonschema:"of the answer"`
-	Success  *bool    `json:"success,omitempty" jsonschema:"whether it worked. Needed without reward"`
+	Success  *bool    `json:"success,omitempty" jsonschema:"whether it worked. Needed without reward and withdraw"`
 	Reward   *float64 `json:"reward,omitempty" jsonschema:"how good it was, from -1 to 1. Without it, 1 for a success and -1 for a failure"`
+	Withdraw bool     `json:"withdraw,omitempty" jsonschema:"takes back what was told before, in place of success and reward"`
 	Errors   int      `json:"errors,omitempty" jsonschema:"how many errors there were"`
 	Retries  int      `json:"retries,omitempty" jsonschema:"how many retries it took"`
 	Duration float64  `json:"duration_ms,omitempty" jsonschema:"how long it took, in milliseconds"`
@@ -196,7 +197,7 @@ func (s *server) outcome(ctx context.Context, who *speaker, in *outcomeIn) (done
 	took, err := millis("duration_ms", in.Duration)
 	if err == nil {
 		err = s.agent.Outcome(ctx, in.ID, loop.Outcome{
-			Success: in.Success, Reward: in.Reward, Errors: in.Errors, Retries: in.Retries, Duration: took, Failure: in.Failure, Cost: in.Cost,
+			Success: in.Success, Reward: in.Reward, Withdraw: in.Withdraw, Errors: in.Errors, Retries: in.Retries, Duration: took, Failure: in.Failure, Cost: in.Cost,
 			Source: who.person,
 		})
 	}
