@@ -78,6 +78,36 @@ func TestOpposeNamesTheReason(t *testing.T) {
 	assert.True(t, oppose.Polarity.Contradicts())
 }
 
+// TestFunctionWords: a relative pronoun, a word that begins a condition, and a participle instead of a clause change no meaning. What is
+// denied in one of two texts only still opposes the other, whatever word begins its clause.
+func TestFunctionWords(t *testing.T) {
+	for _, pair := range [][2]string{
+		{"Never delete a migration that was deployed", "Never delete a migration which was deployed."},
+		{"Never delete a migration that was deployed", "Never delete a migration if it was deployed"},
+		{"Never delete a migration when it was deployed", "Never delete a deployed migration"},
+		{"Never email a customer who has unsubscribed", "Never email a customer that has unsubscribed"},
+		{"Never merge while tests fail", "Never merge as tests fail"},
+		{"Never merge when tests fail", "Never merge whenever tests fail"},
+		{"Never merge without a review that approves", "Never merge without a review which approves"},
+		{"Do not change a file whose owner is away", "Do not change a file the owner of which is away"},
+		{"Lösche keine Migration, die ausgeliefert wurde", "Lösche keine Migration, welche ausgeliefert wurde"},
+	} {
+		assert.Equal(t, oppose.Way(""), oppose.Find(pair[0], pair[1]), "%q", pair)
+	}
+	for _, pair := range [][2]string{
+		{"Never delete a migration that was deployed", "Never delete a migration which was not deployed"},
+		{"Never delete a branch that was merged", "Always delete a branch which was merged"},
+		{"Use the cache that was not warmed", "Use the cache which was warmed"},
+		{"Do not retry requests which failed", "Retry requests that failed"},
+		{"Do not cache when users are logged in", "Cache when users are not logged in"},
+		{"Deploy if tests fail", "Deploy if tests do not fail"},
+		{"Never restart a service that serves users", "Never restart a service which serves no users"},
+		{"Do not log that token", "Log the token"},
+	} {
+		assert.Equal(t, oppose.Polarity, oppose.Find(pair[0], pair[1]), "%q", pair)
+	}
+}
+
 // texts are made of words that matter to the guard.
 func texts() *rapid.Generator[string] {
 	words := rapid.SampledFrom(strings.Fields("do not never enable disable caching logs before after tests 3 5 seconds , . and if " +

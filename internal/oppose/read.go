@@ -199,19 +199,21 @@ func (r *Reading) addWord(runes []rune) int {
 }
 
 // readClauses finds the affirmed and the denied words. A negation that comes first, or behind an auxiliary verb ("must
-// not") or at the end, denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies the words that follow.
+// not") or at the end, denies its whole clause. Elsewhere ("tabs, not spaces", "merge without review") it denies the words that follow. A condition
+// without a negation ("if it was deployed") neither affirms nor denies its words.
 func (r *Reading) readClauses() {
 	var clause []string
-	denied := false
+	denied, condition := false, false
 	flush := func() {
 		for _, stem := range clause {
-			if denied {
+			switch {
+			case denied:
 				r.denied[stem] = true
-			} else {
+			case !condition:
 				r.affirmed[stem] = true
 			}
 		}
-		clause, denied = nil, false
+		clause, denied, condition = nil, false, false
 	}
 	for i, t := range r.tokens {
 		switch {
@@ -228,6 +230,7 @@ func (r *Reading) readClauses() {
 			}
 		case clauseStarts.has(t.word) || joins.has(t.word) && r.negatedSoon(i):
 			flush()
+			condition = conditions.has(t.word)
 		case t.stem != "":
 			clause = append(clause, t.stem)
 		}
