@@ -57,7 +57,8 @@ type Config struct {
 	// batch. 0 means 0.7. A cluster in which only words were compared never reaches it.
 	Expedite float64
 	// Fresh is how many more corrections it takes to propose again what was rejected or retired. Each further rejection
-	// doubles it. 0 means 3.
+	// doubles it. After a rejection they must be by as many people as Reviewers says, and one of them must have given none of the
+	// evidence that was rejected. 0 means 3.
 	Fresh int
 	// OncePerTask counts a reviewer's corrections of one task as one occurrence.
 	OncePerTask bool

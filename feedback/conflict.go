@@ -10,23 +10,25 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// A Conflict is an active rule or a pending proposal that a draft conflicts with. Only those count that some agent would see
-// together with the draft.
+// A Conflict is an active rule, a pending proposal or a feedback that a draft conflicts with. Only those count that some agent
+// would see together with the draft.
 type Conflict struct {
 	// Kind is "contradiction": the texts contradict each other, or name other numbers. Or "duplicate": they say the same, with
 	// a score from halfway between the threshold and 1, or with the same words if only words are compared. Or "overlap": they are alike. Every approver has to override a
 	// contradiction with an active rule, or the draft has to supersede the rule. The others are for approvers to know.
 	Kind        string  `json:"kind"`
-	ID          string  `json:"id"`                // of the rule, or of the proposal
-	Pending     bool    `json:"pending,omitempty"` // it is a proposal
-	Score       float64 `json:"score"`             // how alike the texts are, in [0, 1]
+	ID          string  `json:"id"`                   // of the rule, the proposal or the feedback
+	Pending     bool    `json:"pending,omitempty"`    // it is a proposal
+	Correction  bool    `json:"correction,omitempty"` // it is a feedback, the latest with its text
+	Score       float64 `json:"score"`                // how alike the texts are, in [0, 1]
 	Explanation string  `json:"explanation"`
 }
 
 const contradiction = "contradiction"
 
-// Conflicts returns the rules and proposals that a draft conflicts with now: contradictions first, then duplicates, then overlaps, each by score. Rules
-// that the draft supersedes are left out.
+// Conflicts returns the rules and proposals that a draft conflicts with now, and the feedback that contradicts it among the latest
+// [Config].Window decisions about each of its agents: contradictions first, then duplicates, then overlaps, each by score. Rules
+// that the draft supersedes and feedback that is [Archived] are left out.
 func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 	d = d.normal()
 	if err := r.s.validateDraft(&d); err != nil {
@@ -37,7 +39,11 @@ func (r *Rules) Conflicts(ctx context.Context, d Draft) ([]Conflict, error) {
 		return nil, wrap("conflicts", err)
 	}
 	conflicts, err := r.s.conflicts(ctx, &d, pending, "")
-	return conflicts, wrap("conflicts", err)
+	if err != nil {
+		return nil, wrap("conflicts", err)
+	}
+	disputed, err := r.s.disputed(ctx, &d)
+	return sortConflicts(append(conflicts, disputed...)), wrap("conflicts", err)
 }
 
 // waiting returns the proposals that are pending.
@@ -77,10 +83,59 @@ func (s *Service) conflicts(ctx context.Context, d *Draft, pending []Proposal, e
 	if len(found) == 0 {
 		return nil, nil
 	}
-	slices.SortFunc(found, func(a, b Conflict) int {
+	return sortConflicts(found), nil
+}
+
+func sortConflicts(all []Conflict) []Conflict {
+	slices.SortFunc(all, func(a, b Conflict) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
 	})
-	return found, nil
+	return all
+}
+
+// disputed returns the feedback that contradicts a draft, once for each text.
+func (s *Service) disputed(ctx context.Context, d *Draft) (found []Conflict, err error) {
+	if !d.makes() && d.Change != Restore {
+		return nil, nil
+	}
+	texts := map[string]int{} // where each is in found
+	err = s.compareRecent(ctx, d, func(m *Match) {
+		if m.Class == Archived || !s.disputes(d.Text, m) {
+			return
+		}
+		text := s.readings.read(m.said()).plain
+		if at, known := texts[text]; known {
+			found[at].Explanation = fmt.Sprintf("several reviews say the opposite (%s)", m.Opposed)
+			return
+		}
+		texts[text] = len(found)
+		found = append(found, Conflict{
+			Kind: contradiction, ID: m.ID, Correction: true, Score: m.Score, Explanation: fmt.Sprintf("a review says the opposite (%s)", m.Opposed),
+		})
+	})
+	return found, err
+}
+
+// compareRecent compares a draft with the latest decisions about each of its agents that have a text, the most alike first.
+func (s *Service) compareRecent(ctx context.Context, d *Draft, visit func(*Match)) error {
+	agents := d.Agents
+	if d.AllAgents {
+		agents = []string{""}
+	}
+	for _, agent := range agents {
+		known, err := s.recent(ctx, &Feedback{Agent: agent})
+		if err != nil {
+			return err
+		}
+		matches, err := s.compare(ctx, d.Text, known, false)
+		if err != nil {
+			return err
+		}
+		for i := range matches {
+			visit(&matches[i])
+		}
+	}
+	return nil
 }
 
 // activeRules returns the active rules that an agent of the draft may see. It reads no others.
@@ -126,7 +181,7 @@ func (s *Service) against(ctx context.Context, d *Draft) ([]Conflict, error) {
 
 // contradictions returns the contradictions with active rules.
 func contradictions(conflicts []Conflict) []Conflict {
-	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Kind != contradiction || c.Pending })
+	return slices.DeleteFunc(slices.Clone(conflicts), func(c Conflict) bool { return c.Kind != contradiction || c.Pending || c.Correction })
 }
 
 // DryRun returns the past corrections to which a draft would have applied, the most alike first, and how many corrections it

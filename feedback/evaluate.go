@@ -19,8 +19,9 @@ import (
 //
 //  1. A Private feedback is [Archived], and an approval [Positive].
 //  2. A rejection without a text that can be compared is an [EdgeCase], and another correction without one [Ambiguous].
-//  3. A correction is [Ambiguous], however many agree with it, if its output was approved unchanged at the same gate before, or
-//     if it contradicts an earlier text there.
+//  3. A correction is [Ambiguous] if its output was approved unchanged at the same gate before. It is also ambiguous if it contradicts an
+//     earlier text there, until another reviewer says the same, or until a person has resolved one of the same two texts. From then
+//     on all corrections with its text count, and [Rules.Conflicts] shows what they contradict.
 //  4. Any other correction joins the most similar cluster without a member that it contradicts, and [Config].Evaluator decides.
 //     Earlier members of the cluster are promoted with it.
 //
@@ -106,13 +107,18 @@ func (s *Service) evaluated(r Feedback, promoted []Feedback, lane store.Record) 
 	if r.Class == Ambiguous {
 		c.notice(heed.Ambiguous{Component: component, At: entry.At, Subject: r.ID})
 	}
+	s.promoting(&c, "", promoted)
+	return c
+}
+
+// promoting writes what stands with another feedback from now on.
+func (s *Service) promoting(c *change, who string, promoted []Feedback) {
 	for _, p := range promoted {
-		e := s.entry(s.now(), "", "promote", p.ID, "stands with "+p.Cluster)
+		e := s.entry(s.now(), who, "promote", p.ID, "stands with "+p.Cluster)
 		e.Details = map[string]string{"classification": string(p.Class)}
 		c.write(feedbackKind.record(p))
 		c.tell(e)
 	}
-	return c
 }
 
 // classify fills in the evaluation, and returns those of the cluster that it promotes.
@@ -139,11 +145,25 @@ func (s *Service) classify(ctx context.Context, r *Feedback) (promoted []Feedbac
 	if err != nil {
 		return nil, err
 	}
-	if why := s.contradiction(r, known, matches); why != "" {
-		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches)}
+	against, why := s.contradiction(r, known, matches)
+	if why != "" {
+		r.Evaluation = Evaluation{Class: Ambiguous, Rationale: why, Similar: s.alikeTo(matches), Contradicts: against}
 		return nil, nil
 	}
-	return s.judge(ctx, r, matches)
+	if len(against) > 0 {
+		s.release(r, matches)
+	}
+	r.Contradicts = against
+	if promoted, err = s.judge(ctx, r, matches); err != nil {
+		return nil, err
+	}
+	switch {
+	case r.Class == Ambiguous: // for another reason
+		r.Contradicts = nil
+	case len(against) > 0:
+		r.Rationale += "; it contradicts " + against[0]
+	}
+	return withReleased(promoted, matches), nil
 }
 
 // classifyPositive classifies an approval. An approval with a text joins those that say the same, as together they may become an
@@ -166,21 +186,105 @@ func (c Classification) positive() bool { return c == Positive }
 // correction reports whether a feedback of this class may stand with a correction.
 func (c Classification) correction() bool { return c == EdgeCase || c.generalizable() }
 
-// contradiction says what the correction contradicts.
-func (s *Service) contradiction(r *Feedback, known []Feedback, matches []Match) string {
+// contradiction returns the ids of what the correction contradicts. why is "" if the correction counts nevertheless.
+func (s *Service) contradiction(r *Feedback, known []Feedback, matches []Match) (against []string, why string) {
 	for i := range known {
 		k := &known[i]
 		if !k.corrects() && k.Gate == r.Gate && k.OutputSHA != "" && k.OutputSHA == r.OutputSHA {
-			return "it corrects what was approved unchanged in " + k.ID
+			return nil, "it corrects what was approved unchanged in " + k.ID
 		}
 	}
 	for i := range matches {
 		m := &matches[i]
-		if m.Gate == r.Gate && m.Class != Archived && oppose.Way(m.Opposed).Contradicts() && s.sameTopic(r.said(), m.said(), m.Score) {
-			return fmt.Sprintf("it contradicts %s (%s)", m.ID, m.Opposed)
+		if m.Gate != r.Gate || m.Class == Archived || !s.disputes(r.said(), m) {
+			continue
+		}
+		if len(against) < maxList {
+			against = append(against, m.ID)
+		}
+		if why == "" && !s.decided(r, m, matches) {
+			why = fmt.Sprintf("it contradicts %s (%s)", m.ID, m.Opposed)
 		}
 	}
-	return ""
+	if slices.ContainsFunc(matches, func(m Match) bool { return m.Reviewer != r.Reviewer && s.agrees(r, &m) }) {
+		why = ""
+	}
+	return against, why
+}
+
+// disputes reports whether a match contradicts a text, and speaks of the same.
+func (s *Service) disputes(said string, m *Match) bool {
+	return oppose.Way(m.Opposed).Contradicts() && s.sameTopic(said, m.said(), m.Score)
+}
+
+// contested reports whether a feedback is ambiguous only because it contradicts others.
+func (f *Feedback) contested() bool { return f.Class == Ambiguous && len(f.Contradicts) > 0 }
+
+// agrees reports whether a match is known to say the same as a correction.
+func (s *Service) agrees(r *Feedback, m *Match) bool {
+	switch same := s.sameText(r.said(), m.said()); {
+	case m.contested():
+		return same
+	case !m.Class.correction():
+		return false
+	default:
+		return same || s.alike(m) && !wording(s.cfg.Similarity)
+	}
+}
+
+// decided reports whether a person has resolved the contradiction between the texts of a correction and a match, in these or in
+// other corrections.
+func (s *Service) decided(r *Feedback, m *Match, matches []Match) bool {
+	text := map[string]string{r.ID: r.said()}
+	for i := range matches {
+		text[matches[i].ID] = matches[i].said()
+	}
+	return slices.ContainsFunc(matches, func(k Match) bool {
+		if k.Resolver == "" || len(k.Contradicts) == 0 {
+			return false
+		}
+		other := m.said()
+		if !s.sameText(k.said(), r.said()) {
+			if other = r.said(); !s.sameText(k.said(), m.said()) {
+				return false
+			}
+		}
+		return slices.ContainsFunc(k.Contradicts, func(id string) bool {
+			said, known := text[id]
+			return known && s.sameText(said, other)
+		})
+	})
+}
+
+// release lets the contested matches with the text of a correction count, in the cluster that the text has.
+func (s *Service) release(r *Feedback, matches []Match) {
+	cluster := ""
+	for i := range matches {
+		if m := &matches[i]; m.Cluster != "" && m.Class.correction() && s.sameText(r.said(), m.said()) {
+			cluster = m.Cluster
+			break
+		}
+	}
+	for i := range matches {
+		m := &matches[i]
+		if !m.contested() || !s.sameText(r.said(), m.said()) {
+			continue
+		}
+		cluster = cmp.Or(cluster, m.ID)
+		m.released = true
+		m.Class, m.Action, m.Cluster, m.Link, m.Worded = EdgeCase, DocumentOnly, cluster, 1, false
+		m.Confidence = min(Support{1, 1, 1}.Confidence(), s.cfg.Ceiling)
+	}
+}
+
+// withReleased adds the released matches that were not promoted.
+func withReleased(promoted []Feedback, matches []Match) []Feedback {
+	for i := range matches {
+		if m := &matches[i]; m.released && !slices.ContainsFunc(promoted, func(f Feedback) bool { return f.ID == m.ID }) {
+			promoted = append(promoted, m.Feedback)
+		}
+	}
+	return promoted
 }
 
 // sameTopic reports whether two opposed texts speak of the same, by their score or by the words that do not oppose each other.
@@ -350,6 +454,12 @@ func (s *Service) join(ctx context.Context, r *Feedback, matches []Match, kind f
 			return nil, err
 		}
 		members = slices.DeleteFunc(members, func(o Feedback) bool { return o.ID == r.ID })
+		for _, o := range matches {
+			if o.released && o.Cluster == m.Cluster {
+				members = append(members, o.Feedback)
+			}
+		}
+		byTime(members)
 		if slices.ContainsFunc(members, func(o Feedback) bool { return r.apart(&o) || s.differ(r.said(), o.said()) }) {
 			continue
 		}
@@ -397,6 +507,9 @@ func (s *Service) members(ctx context.Context, agent, cluster string, kind func(
 // Resolve decides an [Ambiguous] feedback: as [GeneralizableLow] (or GeneralizableHigh), [EdgeCase], or [Archived] to ignore
 // it. A generalizable feedback joins the cluster that it is alike to, and a rule is proposed: at once, or with the next
 // [Service.Flush] if only words were compared. Feedback of another class is refused: see [RefusedError].
+//
+// It also settles the contradiction for good: earlier and later corrections with one of the two texts are no longer ambiguous
+// because of the other text. Each is classified by who agrees with it, and [Rules.Conflicts] shows the contradiction.
 func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feedback, error) {
 	if !as.generalizable() && as != EdgeCase && as != Archived {
 		return Feedback{}, wrap("resolve", invalid("as", "must be generalizable, an edge case or archived"))
@@ -419,9 +532,8 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 		}
 		r.Resolution, r.Resolver = o.Reason, who
 		c.write(lane, feedbackKind.record(r))
-		for _, p := range promoted {
-			c.write(feedbackKind.record(p))
-		}
+		c.tell(s.entry(now, who, "resolve", r.ID, o.Reason))
+		s.promoting(&c, who, promoted)
 		return c, nil
 	})
 	if err != nil {
@@ -438,11 +550,12 @@ func (s *Service) Resolve(ctx context.Context, o Order, as Classification) (Feed
 
 func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (promoted []Feedback, err error) {
 	r.Class, r.Action = as, CreateRule
+	comparable := text.Comparable(r.said())
 	switch {
-	case as == Archived:
+	case as == Archived && !comparable:
 		r.Action = ""
 		return nil, nil
-	case !text.Comparable(r.said()):
+	case !comparable:
 		if as.generalizable() {
 			return nil, invalid("as", "must not be generalizable, as there is no text")
 		}
@@ -453,6 +566,13 @@ func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (
 	if err != nil {
 		return nil, err
 	}
+	if len(r.Contradicts) > 0 {
+		s.release(r, matches)
+	}
+	if as == Archived {
+		r.Action = ""
+		return withReleased(nil, matches), nil
+	}
 	members, err := s.join(ctx, r, matches, Classification.correction, false)
 	if err != nil {
 		return nil, err
@@ -460,10 +580,10 @@ func (s *Service) resolve(ctx context.Context, r *Feedback, as Classification) (
 	r.Confidence = min(s.support(r, members).Confidence(), s.ceiling(append(slices.Clone(members), *r)))
 	if as == EdgeCase {
 		r.Action = DocumentOnly
-		return nil, nil
+		return withReleased(nil, matches), nil
 	}
 	if s.cfg.enough(s.support(r, members)) {
 		r.Class = GeneralizableHigh
 	}
-	return promote(r, members), nil
+	return withReleased(promote(r, members), matches), nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -115,14 +116,15 @@ func TestContradictionsAreAmbiguous(t *testing.T) {
 	elsewhere.ID, elsewhere.Gate = "elsewhere", "HITL-2"
 	assert.Equal(t, feedback.EdgeCase, w.add(elsewhere).Class, "at another gate")
 
-	// However many agree, one that was for the opposite makes it a matter for a person.
+	// However often one person says it, the opposite makes it a matter for another person.
 	w = newWorld(t, feedback.Config{})
 	w.add(w.approval("ann", "Naming the database in the PRD is right"))
-	for _, by := range []string{"bob", "cleo", "dan", "eve"} {
-		r = w.says(by, "Naming the database in the PRD is not right")
+	for range 4 {
+		r = w.says("bob", "Naming the database in the PRD is not right")
 		assert.Equal(t, feedback.Ambiguous, r.Class)
 	}
 	assert.Len(t, r.Similar, 3)
+	assert.Equal(t, []string{"d1"}, r.Contradicts)
 	_, _, err := w.Flush(ctx)
 	require.NoError(t, err)
 	assert.Empty(t, w.proposals(""))
@@ -134,6 +136,62 @@ func TestContradictionsAreAmbiguous(t *testing.T) {
 	// Other numbers are other matters.
 	assert.Equal(t, feedback.EdgeCase, w.says("ann", "keep functions under 50 lines").Class)
 	assert.Equal(t, feedback.EdgeCase, w.says("bob", "keep functions under 80 lines").Class)
+}
+
+// TestTwoWhoSayTheSameCount although others say the opposite. The proposal shows what contradicts it, and the others still wait for a person
+// until two of them say the same.
+func TestTwoWhoSayTheSameCount(t *testing.T) {
+	const always, never = "Always add a test for the parser", "Never add a test for the parser"
+	w := newWorld(t, feedback.Config{})
+	w.says("ann", always)
+	assert.Equal(t, feedback.Ambiguous, w.says("bob", never).Class)
+	again := w.says("ann", always)
+	assert.Equal(t, feedback.Ambiguous, again.Class, "it is the same person")
+	third := w.says("cleo", "always add a test for the parser.")
+	assert.Equal(t, feedback.GeneralizableHigh, third.Class)
+	assert.Contains(t, third.Rationale, "it contradicts d2")
+	p := w.pending()
+	assert.Equal(t, []string{"d1", "d3", "d4"}, p.Evidence, "the one that was ambiguous counts, too")
+	assert.Equal(t, []string{"evaluate:", "promote:"}, w.audit("d3"))
+	assert.Equal(t, feedback.Ambiguous, w.get("d2").Class)
+	shown, err := w.rules.Conflicts(ctx, rule(always))
+	require.NoError(t, err)
+	shown = slices.DeleteFunc(shown, func(c feedback.Conflict) bool { return c.ID == p.ID })
+	assert.Equal(t, p.Conflicts, shown)
+	require.Len(t, shown, 1)
+	assert.Equal(t, []any{"contradiction", "d2", true}, []any{shown[0].Kind, shown[0].ID, shown[0].Correction})
+
+	assert.Equal(t, feedback.GeneralizableHigh, w.says("dan", never).Class)
+	assert.Equal(t, feedback.GeneralizableHigh, w.get("d2").Class, "it is no longer alone")
+	opposite := w.proposals(feedback.StatePending)
+	require.Len(t, opposite, 2)
+	assert.Equal(t, feedback.StateApproved, w.approve(p, "eve", "fay").Status, "approvers decide")
+	for _, other := range opposite {
+		if other.ID != p.ID {
+			_, err = w.review(other, approve, "eve")
+			assert.Equal(t, "conflict", feedback.Refusal(err), "from then on the rule has to be overridden")
+		}
+	}
+}
+
+// TestAResolutionHoldsForThePairOfTexts, for what came before it and what comes after it, and for no other text.
+func TestAResolutionHoldsForThePairOfTexts(t *testing.T) {
+	const on, off = "enable caching of pages", "disable caching of pages"
+	for as, want := range map[feedback.Classification]feedback.Classification{
+		feedback.GeneralizableLow: feedback.GeneralizableLow, feedback.EdgeCase: feedback.EdgeCase, feedback.Archived: feedback.EdgeCase,
+	} {
+		w := newWorld(t, feedback.Config{})
+		w.says("ann", on)
+		first, second := w.says("bob", off), w.says("bob", off)
+		require.Equal(t, feedback.Ambiguous, second.Class)
+		_, err := w.Resolve(ctx, order(first.ID), as)
+		require.NoError(t, err)
+		assert.Equal(t, want, w.get(second.ID).Class, as)
+		assert.Equal(t, []string{"evaluate:", "promote:cleo"}, w.audit(second.ID))
+		assert.NotEqual(t, feedback.Ambiguous, w.says("bob", off).Class, as)
+		assert.NotEqual(t, feedback.Ambiguous, w.says("ann", on).Class, as)
+		assert.Equal(t, feedback.Ambiguous, w.says("eve", "do not enable caching of pages").Class, "nobody resolved these words")
+	}
 }
 
 func TestWhatOpposesAMemberStaysOutOfItsCluster(t *testing.T) {

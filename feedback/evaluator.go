@@ -41,6 +41,8 @@ type Evaluation struct {
 	// Worded says that only its words were compared with those of the others: it may say something else. It is false for the same
 	// words, and where [Config].Similarity compares meanings or the [Config].Evaluator named what says the same.
 	Worded bool `json:"worded,omitempty"`
+	// Contradicts are the ids of earlier feedback that it contradicts, also if it counts nevertheless.
+	Contradicts []string `json:"contradicts,omitempty"`
 	// Apart are the ids of feedback that it never stands with, as a person took it out of a proposal: see [Rules.TakeOut].
 	Apart  []string `json:"apart,omitempty"`
 	Action Action   `json:"proposed_action,omitempty"` // what should come of it; "" nothing
@@ -69,6 +71,8 @@ type Match struct {
 	// Opposed is how the texts contradict each other, and "" if they do not: "polarity", "number", "antonym", "order", "name" or
 	// "word".
 	Opposed string
+
+	released bool // it was ambiguous, and counts from now on
 }
 
 // Support is how many people and corrections stand behind a claim.

@@ -133,7 +133,7 @@ func (f *Feedback) changed() bool {
 func (f Feedback) at(revision uint64) Feedback {
 	f.Revision = revision
 	f.Tags, f.Rules, f.Similar = slices.Clone(f.Tags), slices.Clone(f.Rules), slices.Clone(f.Similar)
-	f.Apart = slices.Clone(f.Apart)
+	f.Apart, f.Contradicts = slices.Clone(f.Apart), slices.Clone(f.Contradicts)
 	return f
 }
 func (f Feedback) revision() uint64 { return f.Revision }

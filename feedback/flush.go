@@ -17,7 +17,7 @@ import (
 
 // Flush proposes a rule for each cluster that has none: a cluster of generalizable corrections, or of enough approvals that say
 // what was right. It returns the proposals that it opened or gave more evidence, and how many clusters wait because too many
-// proposals are pending. A cluster whose rule was rejected or retired needs fresh evidence first ([Config].Fresh). Flush goes on
+// proposals are pending. A cluster whose rule was rejected or retired needs fresh evidence first: see [Config].Fresh. Flush goes on
 // where one cluster fails, and returns the errors, joined.
 func (s *Service) Flush(ctx context.Context) (proposed []Proposal, held int, err error) {
 	agents := map[string]string{} // by cluster
@@ -90,8 +90,12 @@ func (s *Service) openCluster(ctx context.Context, cluster string, d Draft, last
 		p.Confidence = 0 // a Positive is sure of its class, which does not say how many agree
 	}
 	s.fill(p, members, now)
+	disputed, err := s.disputed(ctx, &p.Draft)
+	if err != nil {
+		return nil, err
+	}
 	revision, err := s.attempt(ctx, s.governing, func() (change, error) {
-		c, err := s.opened(ctx, p)
+		c, err := s.opened(ctx, p, disputed...)
 		if err != nil {
 			return change{}, err
 		}
@@ -118,13 +122,16 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Feedba
 	if err != nil {
 		return nil, false, err
 	}
-	rejections := 0
+	rejections, heard := 0, map[string]bool{} // whom a rejected proposal had among its evidence
 	for _, p := range proposals {
 		if last == nil || p.Status == StatePending { // versions of the same moment have no order
 			last = &p
 		}
 		if p.Status == StateRejected {
 			rejections++
+			for _, author := range p.Authors {
+				heard[author] = true
+			}
 		}
 	}
 	active, left, err := s.ruleOf(ctx, cluster)
@@ -146,15 +153,22 @@ func (s *Service) readyFor(ctx context.Context, cluster string, members []Feedba
 		needed, since = 1, last.Decided
 	}
 	if !left.IsZero() && !left.Before(since) {
-		needed, since = s.cfg.Fresh, left
+		needed, since, rejections = s.cfg.Fresh, left, 0
 	}
-	fresh := 0
-	for _, m := range members {
-		if m.Recorded.After(since) {
-			fresh++
-		}
+	fresh := slices.DeleteFunc(slices.Clone(members), func(m Feedback) bool { return !m.Recorded.After(since) })
+	refused := last != nil && last.Status == StateRejected && rejections > 0
+	return last, len(fresh) >= needed && (!refused || s.moreAgree(fresh, heard)), nil
+}
+
+// moreAgree reports whether fresh evidence speaks for what was rejected: it is by Config.Reviewers people, and one of them was
+// not heard before.
+func (s *Service) moreAgree(fresh []Feedback, heard map[string]bool) bool {
+	people, another := map[string]bool{}, false
+	for i := range fresh {
+		people[fresh[i].Reviewer] = true
+		another = another || !heard[fresh[i].Reviewer]
 	}
-	return last, fresh >= needed, nil
+	return another && len(people) >= s.cfg.Reviewers
 }
 
 // ruleOf reports whether a rule for the cluster is active, and else since when not.

@@ -30,8 +30,10 @@ type Proposal struct {
 	Writers  []string `json:"writers,omitempty"`
 	Proposer string   `json:"proposer,omitempty"`
 
-	Warnings  []string   `json:"warnings,omitempty"`  // what approvers should know
-	Conflicts []Conflict `json:"conflicts,omitempty"` // with active rules and pending proposals, when it was proposed
+	Warnings []string `json:"warnings,omitempty"` // what approvers should know
+	// Conflicts are those with active rules and pending proposals when it was proposed. If heed proposed it, the feedback that
+	// contradicted it is among them.
+	Conflicts []Conflict `json:"conflicts,omitempty"`
 	Status    State      `json:"status"`
 	Approvals []Approval `json:"approvals,omitempty"` // of people who are for it, in their order
 	// Previous is the proposal that this one replaces, or the cluster's last proposal before this one. Was is the draft as it was first

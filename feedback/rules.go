@@ -360,7 +360,7 @@ func (s *Service) fill(p *Proposal, evidence []Feedback, now time.Time) {
 }
 
 // opened is the change that opens a proposal, if there is room for it.
-func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
+func (s *Service) opened(ctx context.Context, p *Proposal, disputed ...Conflict) (change, error) {
 	at, err := s.board(ctx)
 	if err != nil {
 		return change{}, err
@@ -381,6 +381,7 @@ func (s *Service) opened(ctx context.Context, p *Proposal) (change, error) {
 	if p.Conflicts, err = s.conflicts(ctx, &p.Draft, pending, p.Previous); err != nil {
 		return change{}, err
 	}
+	p.Conflicts = sortConflicts(append(p.Conflicts, disputed...))
 	s.drafts.put(p.ID, p.Draft.clone())
 	c := at.opens(p.Created)
 	c.write(proposalKind.record(*p))

@@ -243,22 +243,33 @@ func TestFreshEvidenceReopensWhatWasRejected(t *testing.T) {
 	first := w.pending()
 	_, err := w.review(first, reject, "cleo")
 	require.NoError(t, err)
-	for range 2 {
+	for range 8 {
 		w.says("ann", long)
-		assert.Empty(t, w.flush().Proposed)
+		w.says("bob", long)
+		assert.Empty(t, w.flush().Proposed, "they were heard")
 	}
-	w.says("ann", long) // the third
+	w.says("eve", long)
 	second := w.pending()
 	assert.Equal(t, first.ID, second.Previous)
 	assert.NotEqual(t, first.ID, second.ID)
 	_, err = w.review(second, reject, "cleo")
 	require.NoError(t, err)
-	for range 5 {
-		w.says("bob", long)
-		assert.Empty(t, w.flush().Proposed)
+	for range 7 {
+		w.says("dan", long)
+		assert.Empty(t, w.flush().Proposed, "one person alone does not bring it back")
 	}
-	w.says("bob", long) // the sixth: each rejection doubles what it takes
-	assert.Equal(t, second.ID, w.pending().Previous)
+	w.says("fay", long)
+	third := w.pending()
+	assert.Equal(t, second.ID, third.Previous)
+	_, err = w.review(third, reject, "cleo")
+	require.NoError(t, err)
+	for range 10 {
+		w.says("gus", long)
+	}
+	w.says("dan", long)
+	assert.Empty(t, w.flush().Proposed, "each rejection doubles what it takes")
+	w.says("dan", long)
+	assert.Equal(t, third.ID, w.pending().Previous)
 }
 
 func TestAnActiveRuleIsNotProposedAgain(t *testing.T) {

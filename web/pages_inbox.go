@@ -144,11 +144,16 @@ type against struct {
 func opposite(ctx context.Context, f *feedback.Service, c feedback.Conflict) (against, error) {
 	text := ""
 	var err error
-	if c.Pending {
+	switch {
+	case c.Correction:
+		var k feedback.Feedback
+		k, err = f.Feedback(ctx, c.ID)
+		text = strings.TrimSpace(k.Summary + " " + k.Comment)
+	case c.Pending:
 		var p feedback.Proposal
 		p, err = f.Rules().Proposal(ctx, c.ID)
 		text = p.Text
-	} else {
+	default:
 		var r feedback.Rule
 		r, err = f.Rules().Rule(ctx, c.ID)
 		text = r.Text

@@ -20,7 +20,7 @@ type Report struct {
 	Hash     string              `json:"hash"`              // of the words that are approved
 	Quorum   *Quorum             `json:"quorum,omitempty"`  // of a pending proposal
 	Sources  []feedback.Feedback `json:"sources,omitempty"` // the evidence that is left
-	Now      []feedback.Conflict `json:"conflicts_now"`     // what stands against it now
+	Now      []feedback.Conflict `json:"conflicts_now"`     // what stands against it now, while it is pending or its rule is active
 	Before   []feedback.Proposal `json:"before,omitempty"`  // the proposals that it follows, the latest first
 	History  []store.AuditEntry  `json:"history,omitempty"` // who did what to it, the first first
 }
@@ -35,16 +35,18 @@ func OfProposal(ctx context.Context, f *feedback.Service, p feedback.Proposal) (
 	if r.Sources, err = f.Rules().Sources(ctx, p.ID); err != nil {
 		return r, err
 	}
-	conflicts, err := f.Rules().Conflicts(ctx, p.Draft)
-	if err != nil {
-		return r, err
-	}
-	r.Now = append(r.Now, slices.DeleteFunc(conflicts, func(c feedback.Conflict) bool { return c.ID == p.ID })...)
 	switch made, err := f.Rules().Rule(ctx, p.ID); {
 	case err == nil:
 		r.Rule = &made
 	case !errors.Is(err, heed.ErrNotFound):
 		return r, fmt.Errorf("rule %s: %w", p.ID, err)
+	}
+	if p.Status == feedback.StatePending || r.Rule != nil && r.Rule.Status == feedback.StateActive {
+		conflicts, err := f.Rules().Conflicts(ctx, p.Draft)
+		if err != nil {
+			return r, err
+		}
+		r.Now = append(r.Now, slices.DeleteFunc(conflicts, func(c feedback.Conflict) bool { return c.ID == p.ID })...)
 	}
 	return r, r.readHistory(ctx, f)
 }
