@@ -107,7 +107,7 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 	}
 	about := asked{Proposal: id, Person: person, Hash: p.Hash(), Until: s.now().Add(patience).Unix()}
 	for _, c := range conflicts {
-		if c.Kind == "contradiction" && !c.Pending {
+		if c.Kind == "contradiction" && !c.Pending && !c.Correction {
 			about.Against = append(about.Against, c.ID)
 		}
 	}

@@ -115,6 +115,11 @@ func (o *office) works() (told []string) {
 			err = o.Erase(ctx, feedback.Order{ID: fmt.Sprint("d", o.dice.IntN(i)), Actor: one(people), Reason: "my right"})
 		case n == 17:
 			got.value, err = rules.Consolidate(ctx)
+		case n == 18 && len(proposals) > 0:
+			p := proposals[o.dice.IntN(len(proposals))]
+			d := p.Draft
+			d.Text += ", please"
+			got.value, err = rules.Propose(ctx, feedback.Submission{Draft: d, Replaces: p.ID, Actor: one(people), Reason: "x"})
 		default:
 			err = o.Sweep(ctx, time.Time{})
 		}
