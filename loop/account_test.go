@@ -29,6 +29,7 @@ func TestAnAccountTellsOfWaysOfWorking(t *testing.T) {
 	assert.Contains(t, system, "feature")
 	require.NotEmpty(t, answer.Plan.Ways)
 	require.NotEmpty(t, answer.Plan.Warnings)
+	assert.NotEmpty(t, answer.Plan.Contents[answer.Plan.Warnings[0]], "what it says")
 	account, err := w.Explain(ctx, "e")
 	require.NoError(t, err)
 	assert.Equal(t, answer.Plan.Ways, account.Ways)

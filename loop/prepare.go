@@ -43,6 +43,7 @@ type Plan struct {
 	Notes      []Note               // those in System
 	Ways       []string             // the ways of working that System recommends
 	Warnings   []string             // those that it warns of
+	Contents   map[string]string    // what those ways of working say, by their ids
 	LeftOut    []LeftOut            // what is not in the plan, though it belongs there
 	Heard      []learning.Change    // what the event's text changed about earlier answers
 	Undone     []string             // the answers that the event's text took back. If there are any, this answer earns nothing
@@ -376,10 +377,12 @@ func (a *Agent) addPatterns(ctx context.Context, p *Plan) error {
 	if !p.add("patterns", text) {
 		return nil
 	}
+	p.Contents = make(map[string]string)
 	in := func(all []patterns.Standing) (ids []string) {
 		for _, s := range all {
 			if strings.Contains(text, prompt.Line(s.Pattern.Content, 0)) { // there is room for some of them only
 				ids = append(ids, string(s.Pattern.ID))
+				p.Contents[string(s.Pattern.ID)] = s.Pattern.Content
 			}
 		}
 		return ids
