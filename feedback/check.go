@@ -21,7 +21,9 @@ type Check struct {
 	// this name.
 	Tool string `json:"tool,omitempty"`
 	// Forbid and Require are regular expressions, as package regexp has them, of at most 500 characters. A text that Forbid
-	// matches breaks the rule, and so does one that Require does not match.
+	// matches breaks the rule, and so does one that Require does not match. Arguments that are JSON are decoded and encoded anew, with sorted
+	// keys, without blanks, and without escapes of "<", ">" and "&". Forbid is compared with that, with each string in it, and with the
+	// arguments as they came; Require with that alone.
 	Forbid  string `json:"forbid,omitempty"`
 	Require string `json:"require,omitempty"`
 	// Function is the name of one of [Config].Checks.
@@ -69,7 +71,7 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 	}
 	var violations []Violation
 	var found store.Batch
-	now := r.s.now()
+	now, text := r.s.now(), checkedOf(&c)
 	for _, line := range lines {
 		if c.Words && r.s.contradicts(c.Text, line.words) {
 			violations = append(violations, Violation{Rule: line.id, Text: line.words, Reason: "the words contradict each other"})
@@ -77,7 +79,7 @@ func (r *Rules) Check(ctx context.Context, c Checked) ([]Violation, error) {
 		if !line.check.looksAt(c.Tool) {
 			continue
 		}
-		reason, err := r.s.broken(ctx, line.check, &c)
+		reason, err := r.s.broken(ctx, line.check, c.Tool, &text)
 		if ctx.Err() != nil {
 			return nil, wrap("check", ctx.Err())
 		}
@@ -110,19 +112,19 @@ func (s *Service) contradicts(a, b string) bool {
 func checks(rule string) evidence.Cell { return evidence.Cell{Kind: "feedback.check", Item: rule} }
 
 // broken returns how a text breaks a rule, or "" if it does not. Its error says why that is not known.
-func (s *Service) broken(ctx context.Context, check *checker, c *Checked) (reason string, err error) {
+func (s *Service) broken(ctx context.Context, check *checker, tool string, text *checkedText) (reason string, err error) {
 	if name := check.Function; name != "" {
 		ask := s.cfg.Checks[name]
 		if ask == nil {
 			return "", fmt.Errorf("the function %q is not among Config.Checks", name)
 		}
 		err = host.Call("the check "+name, func() error {
-			reason, err = ask(ctx, c.Tool, c.Text)
+			reason, err = ask(ctx, tool, text.wholes[0])
 			return err
 		})
 		return reason, err
 	}
-	return check.compare(c.Text)
+	return check.compare(text)
 }
 
 // A checker is a check with its expression.
@@ -148,15 +150,15 @@ func (k *checker) looksAt(tool string) bool {
 	return k != nil && (k.Tool == tool || k.Tool == "*" && tool != "")
 }
 
-func (k *checker) compare(text string) (reason string, err error) {
+func (k *checker) compare(text *checkedText) (reason string, err error) {
 	switch {
 	case k.err != nil:
 		return "", k.err
-	case len(text) > maxChecked:
-		return "", fmt.Errorf("the text is %d bytes long, and %d can be compared with an expression", len(text), maxChecked)
-	case k.Forbid != "" && k.expression.MatchString(text):
+	case len(text.raw) > maxChecked:
+		return "", fmt.Errorf("the text is %d bytes long, and %d can be compared with an expression", len(text.raw), maxChecked)
+	case k.Forbid != "" && text.matches(k.expression):
 		return "it matches " + k.Forbid, nil
-	case k.Require != "" && !k.expression.MatchString(text):
+	case k.Require != "" && !text.has(k.expression):
 		return "it does not match " + k.Require, nil
 	}
 	return "", nil

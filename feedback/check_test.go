@@ -93,6 +93,53 @@ func TestChecks(t *testing.T) {
 	assert.ErrorIs(t, err, context.Canceled)
 }
 
+// TestChecksSeeWhatAToolSees, however the arguments of its call are written.
+func TestChecksSeeWhatAToolSees(t *testing.T) {
+	w := newWorld(t, feedback.Config{Checks: map[string]func(context.Context, string, string) (string, error){
+		"disk": func(_ context.Context, _, text string) (string, error) {
+			if strings.Contains(text, "> /dev/") {
+				return "it writes a disk", nil
+			}
+			return "", nil
+		},
+	}})
+	w.activate(checking("Write no disk", feedback.Check{Tool: "sh", Forbid: "^cat.*> ?/dev/sd[ab]$"}))
+	w.activate(checking("Leave db-1 alone", feedback.Check{Tool: "*", Forbid: "db-1"}))
+	w.activate(checking("Keep it small", feedback.Check{Tool: "*", Forbid: ":1000$|:1000[,}]"}))
+	w.activate(checking("Pipe nothing", feedback.Check{Tool: "pipe", Require: "^[^|]*$"}))
+	w.activate(checking("Dry runs alone", feedback.Check{Tool: "dry", Require: `"dry":true`}))
+	w.activate(checking("Ask a function", feedback.Check{Tool: "function", Function: "disk"}))
+	for _, test := range []struct {
+		tool, text string
+		broken     bool
+	}{
+		{"sh", `{"command":"cat x > /dev/sda"}`, true},
+		{"sh", `{"command":"cat x \u003e /dev/sda"}`, true},
+		{"sh", `{"command":["ls",{"then":"cat x \u003e\u002fdev\/sdb"}]}`, true},
+		{"sh", `{"command":"cat x"}`, false},
+		{"drop", `{"name":"db\u002d1"}`, true},
+		{"drop", `{"db\u002d1":null}`, true},
+		{"drop", `{"name":"db\u002d1","name":"db-2"}`, true},             // some tools take the first one
+		{"drop", "{\"name\":\"db\\u002d1\",\"why\":\"a line\n\"}", true}, // no JSON, but some tools read it
+		{"drop", `{"name":"db\u002d1"} {}`, true},
+		{"drop", `db\u002d1`, true},
+		{"drop", `"db\u002d1"`, true},
+		{"drop", `{"name":"db-2"}`, false},
+		{"drop", `{"n":1e3}`, true},
+		{"drop", `{"n":1000.0}`, true},
+		{"drop", `{"n":10000000000000000001}`, false},
+		{"pipe", `{"command":"a \u007c b"}`, true},
+		{"pipe", "{\"command\":\"a \\u007c b\n\"}", true},
+		{"pipe", `{"command":"a < b"}`, false},
+		{"dry", `{ "dry" : true }`, false},
+		{"dry", `{"text":"\"dry\":true"}`, true},
+		{"function", `{"command":"cat x \u003e /dev/sda"}`, true},
+		{"function", `{"command":"cat x"}`, false},
+	} {
+		assert.Equal(t, test.broken, w.check(feedback.Checked{Tool: test.tool, Text: test.text}) != nil, "%s %s", test.tool, test.text)
+	}
+}
+
 func (w *world) effect(id string) feedback.Effect {
 	w.t.Helper()
 	e, err := feedback.Measure(ctx, w.Service, id, w.clock.Now())

@@ -70,7 +70,7 @@ type Config struct {
 	Gate      Gate
 	Measuring Measuring
 	// Checks are functions that rules may ask by name: see [Check]. They are given the tool, "" for an answer, and the arguments or the
-	// answer, and return how the rule is broken, or "". After an error or a panic [Rules.Check] reports the rule as unchecked. Many
+	// answer, and return how the rule is broken, or "". Arguments that are JSON come decoded and encoded anew, as for Require. After an error or a panic [Rules.Check] reports the rule as unchecked. Many
 	// goroutines call them at the same time, and they must return when the context is done.
 	Checks map[string]func(ctx context.Context, tool, text string) (broken string, err error)
 	// PromptRules is how many rules a prompt gets at most. 0 means 20.

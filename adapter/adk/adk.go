@@ -29,7 +29,8 @@ type Config struct {
 	// Agents are the names of ADK's agents that learn. nil means all of them. In a run in which several agents give a final answer, the
 	// first one of these counts.
 	Agents []string
-	// Enforce refuses calls of tools that break an active rule, or that could not be checked. The model is told the rule.
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each turn, also in one without words, or one that
+	// goes on after a pause. The model is told the rule.
 	Enforce bool
 }
 

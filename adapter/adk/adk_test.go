@@ -341,3 +341,31 @@ func TestEnforce(t *testing.T) {
 		assert.Empty(t, report.Errors, "a refusal is no error of the tool")
 	}
 }
+
+// TestEnforceAfterPause has a call refused in a run that goes on after a pause, although the model had answered before it.
+func TestEnforceAfterPause(t *testing.T) {
+	approve, err := functiontool.New(functiontool.Config{Name: "approve", Description: "Asks the boss.", IsLongRunning: true},
+		func(sdkagent.Context, struct{}) (map[string]any, error) {
+			return map[string]any{"status": "pending"}, nil
+		})
+	require.NoError(t, err)
+	runs := 0
+	drop, err := functiontool.New(functiontool.Config{Name: "drop", Description: "Drops a database."},
+		func(sdkagent.Context, map[string]any) (map[string]any, error) {
+			runs++
+			return map[string]any{"status": "dropped"}, nil
+		})
+	require.NoError(t, err)
+	called := call("c2", "drop")
+	called.Content.Parts[0].FunctionCall.Args = map[string]any{"name": "db-1"}
+	m := &said{responses: []*model.LLMResponse{call("c1", "approve"), text("I have asked."), called, text("Done.")}}
+	r := newRig(t, adk.Config{Enforce: true}, loop.Config{}, ops(m, approve, drop))
+	adaptertest.Approve(t, r.learner, feedback.Check{Tool: "drop", Forbid: "db-1"})
+	_, err = r.run(loop.Event{}, genai.NewContentFromText("May I?", genai.RoleUser))
+	require.NoError(t, err)
+	_, err = r.run(loop.Event{}, &genai.Content{Role: genai.RoleUser, Parts: []*genai.Part{
+		{FunctionResponse: &genai.FunctionResponse{ID: "c1", Name: "approve", Response: map[string]any{"status": "approved"}}},
+	}})
+	require.NoError(t, err)
+	assert.Zero(t, runs)
+}

@@ -26,7 +26,7 @@ import (
 
 // TestSuite has the suite of adapters judge the plugin, in ADK's own runner. All of its rules hold, with whole answers and with streams.
 func TestSuite(t *testing.T) {
-	looptest.Run(t, looptest.Subject{Models: true, Tools: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 		r, err := runnerOf(agent, s, session.InMemoryService())
 		return looptest.Driver{Turn: func(ctx context.Context, t looptest.Turn) (looptest.Said, error) { return turn(ctx, r, t) }}, err
 	}})
@@ -34,7 +34,7 @@ func TestSuite(t *testing.T) {
 
 // runnerOf returns a runner of ADK's over what the suite plays.
 func runnerOf(agent *loop.Agent, s looptest.Script, sessions session.Service, more ...*plugin.Plugin) (*runner.Runner, error) {
-	heeding, err := adk.New(adk.Config{Agent: agent})
+	heeding, err := adk.New(adk.Config{Agent: agent, Enforce: true})
 	if err != nil {
 		return nil, err
 	}

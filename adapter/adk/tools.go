@@ -1,6 +1,7 @@
 package adk
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,6 +21,9 @@ func (a *Adapter) beforeTool(ctx agent.Context, called tool.Tool, args map[strin
 		return nil, nil
 	}
 	why := t.refusal(ctx, a, loop.ToolResult{ID: ctx.FunctionCallID(), Name: called.Name(), Input: encode(args)})
+	if a.cfg.Enforce && args != nil && encode(args) == "" {
+		why = unasked
+	}
 	if why == "" {
 		return nil, nil
 	}
@@ -66,18 +70,20 @@ func encode(m map[string]any) string {
 	return string(text)
 }
 
-// refusal says why a call of a tool is not made, or "".
+const unasked = "The call is not made, as the rules can't be asked."
+
+// refusal says why a call of a tool is not made, or "". Rules hold in each turn, whether heed has prepared it or not.
 func (t *turn) refusal(ctx context.Context, a *Adapter, call loop.ToolResult) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !a.cfg.Enforce || !t.prepared || t.plan.Ready {
+	if !a.cfg.Enforce {
 		return ""
 	}
 	call.Before = true
-	broken, err := a.cfg.Agent.Tool(ctx, t.plan.Event.ID, call)
+	broken, err := a.cfg.Agent.Tool(ctx, cmp.Or(t.plan.Event.ID, t.event.ID), call)
 	if err != nil {
 		t.lost = errors.Join(t.lost, err)
-		return "The call is not made, as the rules can't be asked."
+		return unasked
 	}
 	if len(broken) == 0 {
 		return ""

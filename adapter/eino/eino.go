@@ -35,7 +35,8 @@ type Config struct {
 	Agents []string
 	// Models are the models that arms name.
 	Models map[string]model.BaseChatModel
-	// Enforce refuses calls of tools that break an active rule, or that could not be checked. The model is told the rule.
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each turn, also in one without words, or one that
+	// goes on after a pause. The model is told the rule.
 	Enforce bool
 	// Now is the clock, for the time that a model takes. nil means time.Now.
 	Now func() time.Time
@@ -56,7 +57,8 @@ func New(cfg Config) (*Adapter, error) {
 	return &Adapter{cfg}, nil
 }
 
-// Middleware returns the middleware for the Handlers of an agent. Without [Adapter.Run] or [Adapter.Resume] it does nothing.
+// Middleware returns the middleware for the Handlers of an agent. Without [Adapter.Run] or [Adapter.Resume] it does
+// nothing but what [Config].Enforce says.
 func (a *Adapter) Middleware() adk.ChatModelAgentMiddleware { return &middleware{adapter: a} }
 
 // Run runs the runner, and yields its events. Of e, the ID is that of the message: a message that is delivered again gets the same answer.

@@ -24,7 +24,7 @@ import (
 
 // TestSuite has the suite of adapters judge the middleware, in Eino's own runner. All of its rules hold, with whole answers and with streams.
 func TestSuite(t *testing.T) {
-	looptest.Run(t, looptest.Subject{Models: true, Tools: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 		h, err := newHost(agent, s)
 		if err != nil {
 			return looptest.Driver{}, err
@@ -47,7 +47,7 @@ func newHost(agent *loop.Agent, s looptest.Script) (*host, error) {
 	for name, m := range s.Models {
 		models[name] = scripted{m}
 	}
-	heeding, err := eino.New(eino.Config{Agent: agent, Models: models})
+	heeding, err := eino.New(eino.Config{Agent: agent, Models: models, Enforce: true})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package eino
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,20 +20,19 @@ import (
 // refused is what the model is told of a tool that its arm has not.
 const refused = "This tool is not available."
 
-// refusal says why a call of a tool is not made, or "".
+// refusal says why a call of a tool is not made, or "". Rules hold in each turn, whether heed has prepared it or not.
 func (t *turn) refusal(ctx context.Context, called *adk.ToolContext, input string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.prepared || t.plan.Ready {
-		return ""
-	}
-	if t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, called.Name) {
+	if t.prepared && !t.plan.Ready && t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, called.Name) {
 		return refused
 	}
 	if !t.adapter.cfg.Enforce {
 		return ""
 	}
-	broken, err := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, loop.ToolResult{ID: called.CallID, Name: called.Name, Input: input, Before: true})
+	broken, err := t.adapter.cfg.Agent.Tool(ctx, cmp.Or(t.plan.Event.ID, t.event.ID, called.CallID, "call"), loop.ToolResult{
+		ID: called.CallID, Name: called.Name, Input: input, Before: true,
+	})
 	if err != nil {
 		t.lost = errors.Join(t.lost, err)
 		return "The call is not made, as the rules can't be asked."
@@ -69,10 +69,7 @@ func (t *turn) tool(ctx context.Context, called *adk.ToolContext, input, text st
 func (m *middleware) WrapInvokableToolCall(
 	ctx context.Context, next adk.InvokableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.InvokableToolCallEndpoint, error) {
-	t := m.adapter.turnOf(ctx)
-	if t == nil {
-		return next, nil
-	}
+	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
 	return func(ctx context.Context, input string, opts ...tool.Option) (string, error) {
 		if why := t.refusal(ctx, called, input); why != "" {
 			return why, nil
@@ -87,10 +84,7 @@ func (m *middleware) WrapInvokableToolCall(
 func (m *middleware) WrapStreamableToolCall(
 	ctx context.Context, next adk.StreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.StreamableToolCallEndpoint, error) {
-	t := m.adapter.turnOf(ctx)
-	if t == nil {
-		return next, nil
-	}
+	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
 	return func(ctx context.Context, input string, opts ...tool.Option) (*schema.StreamReader[string], error) {
 		if why := t.refusal(ctx, called, input); why != "" {
 			return schema.StreamReaderFromArray([]string{why}), nil
@@ -104,10 +98,7 @@ func (m *middleware) WrapStreamableToolCall(
 func (m *middleware) WrapEnhancedInvokableToolCall(
 	ctx context.Context, next adk.EnhancedInvokableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedInvokableToolCallEndpoint, error) {
-	t := m.adapter.turnOf(ctx)
-	if t == nil {
-		return next, nil
-	}
+	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
 	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.ToolResult, error) {
 		if why := t.refusal(ctx, called, input.Text); why != "" {
 			return said(why), nil
@@ -122,10 +113,7 @@ func (m *middleware) WrapEnhancedInvokableToolCall(
 func (m *middleware) WrapEnhancedStreamableToolCall(
 	ctx context.Context, next adk.EnhancedStreamableToolCallEndpoint, called *adk.ToolContext,
 ) (adk.EnhancedStreamableToolCallEndpoint, error) {
-	t := m.adapter.turnOf(ctx)
-	if t == nil {
-		return next, nil
-	}
+	t := cmp.Or(m.adapter.turnOf(ctx), &turn{adapter: m.adapter})
 	return func(ctx context.Context, input *schema.ToolArgument, opts ...tool.Option) (*schema.StreamReader[*schema.ToolResult], error) {
 		if why := t.refusal(ctx, called, input.Text); why != "" {
 			return schema.StreamReaderFromArray([]*schema.ToolResult{said(why)}), nil

@@ -28,7 +28,8 @@ type Config struct {
 	Agent *loop.Agent
 	// Models are the models that arms name.
 	Models map[string]ai.Model
-	// Enforce refuses calls of tools that break an active rule, or that could not be checked. The model is told the rule.
+	// Enforce refuses calls of tools that break an active rule, or that could not be checked: in each turn, also in one without words, or one that
+	// goes on after a pause. The model is told the rule.
 	Enforce bool
 	// Now is the clock, for the time that a model takes. nil means time.Now.
 	Now func() time.Time

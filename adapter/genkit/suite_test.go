@@ -19,7 +19,7 @@ import (
 
 // TestSuite has the suite of adapters judge the middleware, in Genkit itself. All of its rules hold, with whole answers and with streams.
 func TestSuite(t *testing.T) {
-	looptest.Run(t, looptest.Subject{Models: true, Tools: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+	looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 		h, err := newHost(agent, s)
 		if err != nil {
 			return looptest.Driver{}, err
@@ -65,7 +65,7 @@ func newHost(agent *loop.Agent, s looptest.Script) (*host, error) {
 		}))
 	}
 	var err error
-	h.adapter, err = genkit.New(genkit.Config{Agent: agent, Models: models})
+	h.adapter, err = genkit.New(genkit.Config{Agent: agent, Models: models, Enforce: true})
 	return h, err
 }
 

@@ -1,6 +1,7 @@
 package genkit
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,9 @@ type turn struct {
 	reply    loop.Reply
 	lost     error // why heed could not be told of a tool
 }
+
+// unasked is what the model is told of a call that could not be checked.
+const unasked = "The call is not made, as the rules can't be asked."
 
 // refused is what the model is told of a tool that its arm has not.
 const refused = "This tool is not available."
@@ -279,10 +283,11 @@ func (t *turn) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*a
 	t.mu.Lock()
 	learns := t.prepared && !t.plan.Ready
 	t.mu.Unlock()
-	if learns {
-		if why := t.refusal(ctx, p.Request); why != "" {
-			return &ai.MultipartToolResponse{Output: why}, nil
-		}
+	if learns && t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, p.Request.Name) {
+		return &ai.MultipartToolResponse{Output: refused}, nil
+	}
+	if why := t.refusal(ctx, p.Request); why != "" {
+		return &ai.MultipartToolResponse{Output: why}, nil
 	}
 	result, err := next(ctx, p)
 	if waits, _ := ai.IsToolInterruptError(err); waits || !learns {
@@ -300,21 +305,21 @@ func (t *turn) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*a
 	return result, err
 }
 
-// refusal says why a call of a tool is not made, or "".
+// refusal says why a call of a tool is not made, or "". Rules hold in each turn, whether heed has prepared it or not.
 func (t *turn) refusal(ctx context.Context, r *ai.ToolRequest) string {
-	if t.plan.Arm.Tools != nil && !slices.Contains(t.plan.Arm.Tools, r.Name) {
-		return refused
-	}
 	if !t.adapter.cfg.Enforce {
 		return ""
 	}
 	call := loop.ToolResult{ID: r.Ref, Name: r.Name, Input: encode(r.Input), Before: true}
-	broken, err := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, call)
+	if call.Input == "" && r.Input != nil && r.Input != "" {
+		return unasked
+	}
+	broken, err := t.adapter.cfg.Agent.Tool(ctx, cmp.Or(t.plan.Event.ID, t.event.ID, r.Ref, "call"), call)
 	if err != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		t.lost = errors.Join(t.lost, err)
-		return "The call is not made, as the rules can't be asked."
+		return unasked
 	}
 	if len(broken) == 0 {
 		return ""

@@ -38,7 +38,7 @@ func TestSuite(t *testing.T) {
 	}
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			looptest.Run(t, looptest.Subject{Models: true, Tools: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+			looptest.Run(t, looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 				d := &desk{agent: agent, script: s, version: version, sessions: make(map[string]client), said: make(map[string][]looptest.Line)}
 				return looptest.Driver{Turn: d.turn, Close: d.close}, nil
 			}})
@@ -135,7 +135,7 @@ func (d *desk) converse(ctx context.Context, c client, plan arguments, t *loopte
 			return said.Text, err
 		}
 		for _, call := range said.Calls {
-			text, err := d.call(ctx, plan, call)
+			text, err := d.call(ctx, c, plan, call)
 			in := arguments{"id": plan["id"], "name": call.Tool, "call": call.ID, "text": text}
 			if err != nil {
 				in["error"], text = err.Error(), "error: "+err.Error()
@@ -166,8 +166,8 @@ func (d *desk) ask(ctx context.Context, m *looptest.Model, lines []looptest.Line
 	return said, nil
 }
 
-// call calls a tool of the host's that the arm allows.
-func (d *desk) call(ctx context.Context, plan arguments, call looptest.Call) (string, error) {
+// call calls a tool of the host's that the arm allows, and the rules.
+func (d *desk) call(ctx context.Context, c client, plan arguments, call looptest.Call) (string, error) {
 	allowed, limited := plan["tools"].([]any)
 	for _, tool := range d.script.Tools {
 		if tool.Name != call.Tool {
@@ -178,6 +178,10 @@ func (d *desk) call(ctx context.Context, plan arguments, call looptest.Call) (st
 			may = may || name == tool.Name
 		}
 		if may {
+			told, err := c.do(ctx, "tool_result", arguments{"id": plan["id"], "name": call.Tool, "call": call.ID, "before": true, "input": call.Input})
+			if err != nil || told["violations"] != nil {
+				return "The call is not made.", err
+			}
 			return tool.Run(ctx, call.Input)
 		}
 	}

@@ -3,6 +3,8 @@ package looptest
 import (
 	"fmt"
 	"time"
+
+	"github.com/heedhq/heed/feedback"
 )
 
 // armModels asks in session after session until both arms were chosen, as an arm stays for its session. Each turn is the arm's model's
@@ -51,6 +53,27 @@ func armTools(f *fixture) {
 	}
 	if h.err == nil {
 		f.wantSaid(h, "It can't be done.")
+	}
+}
+
+// enforced has the model call a tool against a rule, with arguments in several spellings, and then as the rule allows. The framework may end a
+// turn in which a call is refused, or in which nobody says anything.
+func enforced(f *fixture) {
+	f.enact(f.draft(feedback.Draft{Text: "Leave that alone.", AllAgents: true, Check: feedback.Check{Tool: lookUp, Forbid: "db-1|a > b"}}))
+	for _, text := range []string{plainText, ""} {
+		for _, input := range []string{`{"host":"db-1"}`, `{"host":"db\u002d1"}`, `{"host":"a > b"}`, `{"host":"a \u003e b"}`} {
+			f.model.will(callsWith(input, lookUp, 1, "It is up."))
+			f.run(background, f.next("s1", ann, text))
+			if n := f.runs.Swap(0); n != 0 {
+				f.Errorf("a call of a tool with %s breaks a rule, and was made after the message %q", input, text)
+			}
+			f.clock.advance(time.Second)
+		}
+	}
+	f.model.will(callsWith(`{"host":"web-1"}`, lookUp, 1, "It is up."))
+	f.wantSaid(f.ask(plainText), "It is up.")
+	if n := f.runs.Load(); n != 1 {
+		f.Errorf("a call of a tool that breaks no rule was made %d times and not once", n)
 	}
 }
 

@@ -17,6 +17,11 @@ import (
 	"github.com/heedhq/heed/loop/looptest"
 )
 
+// unasked is a fault that asks no rules.
+func unasked(*bot, context.Context, string, loop.ToolResult) ([]feedback.Violation, error) {
+	return nil, nil
+}
+
 // broken are adapters with one fault each, by the rule that must find it.
 var broken = map[string]map[string]fault{
 	"an answer of the model is kept once, as it was said": {
@@ -433,6 +438,36 @@ var broken = map[string]map[string]fault{
 	"a model can call no tools but those of its arm": {
 		"has all tools": {tools: func(*bot, *loop.Plan) []string { return nil }},
 		"has none":      {tools: func(*bot, *loop.Plan) []string { return []string{} }},
+	},
+	"a call of a tool that breaks a rule is not made": {
+		"does not ask": {before: unasked},
+		"asks without the arguments": {before: func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
+			r.Input = ""
+			return b.agent.Tool(ctx, id, r)
+		}},
+		"compares the arguments as they are written": {before: func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
+			if strings.Contains(r.Input, "db-1") || strings.Contains(r.Input, "a > b") {
+				return b.agent.Tool(ctx, id, r)
+			}
+			return nil, nil
+		}},
+		"escapes the arguments twice": {before: func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
+			r.Input = strings.NewReplacer("-", `\\u002d`, ">", `\\u003e`).Replace(r.Input)
+			return b.agent.Tool(ctx, id, r)
+		}},
+		"refuses all": {before: func(*bot, context.Context, string, loop.ToolResult) ([]feedback.Violation, error) {
+			return []feedback.Violation{{}}, nil
+		}},
+		"asks nothing about a turn without words": {
+			turn: func(b *bot, ctx context.Context, t looptest.Turn) (looptest.Said, error) {
+				if t.Text != "" {
+					return b.contained(ctx, t)
+				}
+				careless := &bot{agent: b.agent, script: b.script, fault: fault{before: unasked}}
+				text, err := careless.converse(ctx, &loop.Plan{Event: loop.Event{ID: t.ID}}, nil, t.Stream)
+				return looptest.Said{Text: text}, err
+			},
+		},
 	},
 }
 

@@ -16,7 +16,7 @@
 // The suite plays the model, the tools and the people. It looks at what the people saw, at what the model was sent, and at what
 // the agent learned. It does not look into the adapter. It needs nothing but the standard library.
 //
-// It checks that an adapter has an arm's model answer, and lets it call the arm's tools alone, only if [Subject] says so. Later versions
+// It checks that an adapter has an arm's model answer, lets it call the arm's tools alone, and makes no call that breaks a rule, only if [Subject] says so. Later versions
 // may test more.
 package looptest
 
@@ -44,6 +44,8 @@ type Subject struct {
 	// Models says that the adapter has the model answer that the plan's Arm.ModelName names: see [Script].Models. Tools says that a model
 	// can call none but the tools of the plan's Arm.Tools, where there are any. The suite checks what is set.
 	Models, Tools bool
+	// Enforce says that a call of a tool that breaks a rule is not made. The suite checks that, if it is set.
+	Enforce bool
 }
 
 // A Script is what the framework's agent is made of.
@@ -126,10 +128,12 @@ var rules = []conformance.Rule[Subject]{
 	both("people of one session are told apart", groupChat),
 	armed("the model of an arm answers", (*Subject).hasModels, []loop.Arm{{ID: "short", System: armPrompt}, {ID: second, ModelName: second}}, armModels),
 	armed("a model can call no tools but those of its arm", (*Subject).hasTools, []loop.Arm{{ID: "careful", Tools: []string{lookUp}}}, armTools),
+	armed("a call of a tool that breaks a rule is not made", (*Subject).enforces, []loop.Arm{{ID: "short", System: armPrompt}}, enforced),
 }
 
 func (s *Subject) hasModels() bool { return s.Models }
 func (s *Subject) hasTools() bool  { return s.Tools }
+func (s *Subject) enforces() bool  { return s.Enforce }
 
 // armed checks a rule with arms of its own, for a subject that has what the rule is about.
 func armed(name string, has func(*Subject) bool, arms []loop.Arm, check func(*fixture)) conformance.Rule[Subject] {

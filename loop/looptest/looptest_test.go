@@ -36,8 +36,9 @@ type fault struct {
 	lines       func(*bot, looptest.Turn, *loop.Plan, []looptest.Line) []looptest.Line // the first request
 	request     func(*bot, *loop.Plan, []looptest.Line) []looptest.Line                // each one
 	piece       func(*bot, context.Context, *loop.Plan, *looptest.Piece)
-	replied     func(*bot, context.Context, *loop.Plan, looptest.Piece)        // of each call of the model
-	tool        func(*bot, context.Context, *loop.Plan, loop.ToolResult) error // each result
+	replied     func(*bot, context.Context, *loop.Plan, looptest.Piece)                            // of each call of the model
+	tool        func(*bot, context.Context, *loop.Plan, loop.ToolResult) error                     // each result
+	before      func(*bot, context.Context, string, loop.ToolResult) ([]feedback.Violation, error) // each call
 	toolContext func(context.Context) context.Context
 	answered    func(*bot, context.Context, loop.Plan, loop.Reply) (loop.Answer, error)
 	said        func(*bot, context.Context, looptest.Turn, *looptest.Said) // in the end
@@ -47,7 +48,7 @@ type fault struct {
 }
 
 func newBot(f fault) looptest.Subject {
-	return looptest.Subject{Models: true, Tools: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
+	return looptest.Subject{Models: true, Tools: true, Enforce: true, New: func(agent *loop.Agent, s looptest.Script) (looptest.Driver, error) {
 		b := &bot{agent: agent, script: s, fault: f, sessions: make(map[string][]looptest.Line), lock: make(chan struct{}, 1)}
 		turn := (*bot).contained
 		if f.turn != nil {
@@ -213,11 +214,27 @@ func (b *bot) call(ctx context.Context, plan *loop.Plan, call looptest.Call) (st
 		allowed = b.tools(b, plan)
 	}
 	for _, tool := range b.script.Tools {
-		if tool.Name == call.Tool && (allowed == nil || slices.Contains(allowed, call.Tool)) {
-			return tool.Run(ctx, call.Input)
+		if tool.Name != call.Tool || allowed != nil && !slices.Contains(allowed, call.Tool) {
+			continue
 		}
+		if refused, err := b.refuses(ctx, plan, call); refused || err != nil {
+			return "The call is not made.", err
+		}
+		return tool.Run(ctx, call.Input)
 	}
 	return "", errors.New("there is no such tool")
+}
+
+// refuses reports whether a call breaks a rule.
+func (b *bot) refuses(ctx context.Context, plan *loop.Plan, call looptest.Call) (bool, error) {
+	ask := b.before
+	if ask == nil {
+		ask = func(b *bot, ctx context.Context, id string, r loop.ToolResult) ([]feedback.Violation, error) {
+			return b.agent.Tool(ctx, id, r)
+		}
+	}
+	broken, err := ask(b, ctx, plan.Event.ID, loop.ToolResult{ID: call.ID, Name: call.Tool, Input: call.Input, Before: true})
+	return len(broken) > 0, err
 }
 
 // The loop by hand is an adapter.
@@ -230,7 +247,7 @@ type turnKey struct{}
 func TestAnswer(t *testing.T) {
 	var b *bot
 	looptest.Run(t, looptest.Subject{
-		Models: true, // the loop calls it
+		Models: true, Enforce: true, // the loop calls the model, and the model asks the rules
 		Configure: func(c *loop.Config, s looptest.Script) {
 			b = &bot{script: s}
 			mine := b

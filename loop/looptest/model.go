@@ -133,6 +133,11 @@ func fails(texts ...string) script {
 
 // calls is the script of a model that calls a tool as often, one call after the other, and then says a text.
 func calls(tool string, times int, text string) script {
+	return callsWith(`{"host":"db-1"}`, tool, times, text)
+}
+
+// callsWith is calls with another input.
+func callsWith(input, tool string, times int, text string) script {
 	var mu sync.Mutex
 	made := 0
 	return func(ctx context.Context, r Request, emit func(Piece) bool) error {
@@ -143,7 +148,7 @@ func calls(tool string, times int, text string) script {
 		if now > times {
 			return says(text)(ctx, r, emit)
 		}
-		emit(Piece{Calls: []Call{{ID: "call-" + string(rune('0'+now)), Tool: tool, Input: `{"host":"db-1"}`}}})
+		emit(Piece{Calls: []Call{{ID: "call-" + string(rune('0'+now)), Tool: tool, Input: input}}})
 		return nil
 	}
 }

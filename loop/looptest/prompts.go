@@ -11,9 +11,13 @@ import (
 // propose has a person propose a rule for some agents, or for all, and returns its id.
 func (f *fixture) propose(text string, agents ...string) string {
 	f.Helper()
-	proposal, err := f.agent.Feedback().Rules().Propose(background, feedback.Submission{
-		Draft: feedback.Draft{Text: text, Agents: agents, AllAgents: len(agents) == 0}, Actor: "proposer", Reason: "the suite needs it",
-	})
+	return f.draft(feedback.Draft{Text: text, Agents: agents, AllAgents: len(agents) == 0})
+}
+
+// draft has a person propose a rule, and returns its id.
+func (f *fixture) draft(d feedback.Draft) string {
+	f.Helper()
+	proposal, err := f.agent.Feedback().Rules().Propose(background, feedback.Submission{Draft: d, Actor: "proposer", Reason: "the suite needs it"})
 	f.must("Propose", err)
 	return proposal.ID
 }
@@ -22,6 +26,13 @@ func (f *fixture) propose(text string, agents ...string) string {
 func (f *fixture) approve(text string, agents ...string) string {
 	f.Helper()
 	id := f.propose(text, agents...)
+	f.enact(id)
+	return id
+}
+
+// enact has people approve a proposal.
+func (f *fixture) enact(id string) {
+	f.Helper()
 	rules := f.agent.Feedback().Rules()
 	for _, lead := range []string{"lead-1", "lead-2", "lead-3"} {
 		proposal, err := rules.Proposal(background, id)
@@ -32,7 +43,6 @@ func (f *fixture) approve(text string, agents ...string) string {
 		_, err = rules.Review(background, feedback.Review{Proposal: id, Actor: lead, Reason: "it is right", Hash: proposal.Hash()})
 		f.must("Review", err)
 	}
-	return id
 }
 
 // addedOnce looks at every request: the first one of a turn, the one after a tool, and those of a second turn in the session.
