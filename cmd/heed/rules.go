@@ -19,6 +19,7 @@ type rulesCommands struct {
 	Retire  ruleOrder    `cmd:"" help:"Take an active rule out of use, until it is restored. One person is enough."`
 	Revoke  ruleOrder    `cmd:"" help:"Withdraw a rule for good. One person is enough."`
 	TakeOut rulesTakeOut `cmd:"" help:"Take a feedback out of a proposal, as it says something else."`
+	Resolve rulesResolve `cmd:"" help:"Decide about a correction that contradicts others."`
 	Restore ruleChange   `cmd:"" help:"Propose to bring a retired rule back."`
 	Pin     ruleChange   `cmd:"" help:"Propose to put an active rule before all that are not pinned."`
 	Unpin   ruleChange   `cmd:"" help:"Propose to put a pinned rule back in its place."`
@@ -47,15 +48,21 @@ func refused(err error) error {
 
 // nextOf says what to do with a proposal or rule in the wrong state.
 var nextOf = map[string]string{
-	"pending":    "close it with heed rules approve or reject",
-	"active":     "it is in prompts, and heed rules retire takes it out",
-	"retired":    "heed rules restore proposes to bring it back",
-	"revoked":    "that is for good, and it has to be proposed anew",
-	"superseded": "another rule has taken its place, which heed rules lists",
-	"documented": "it is written down elsewhere, and in no prompt any more",
-	"approved":   "it is a rule now, and heed rules show shows it",
-	"rejected":   "that is for good, and it has to be proposed anew",
-	"expired":    "nobody has decided in time, and it has to be proposed anew",
+	"edge_case":          "it is not ambiguous, and counts by who agrees with it",
+	"generalizable_low":  "it is not ambiguous, and counts by who agrees with it",
+	"generalizable_high": "it is not ambiguous, and counts by who agrees with it",
+	"archived":           "it is kept out of learning",
+	"positive":           "it is an approval",
+	"unclassified":       "the next sweep evaluates it",
+	"pending":            "close it with heed rules approve or reject",
+	"active":             "it is in prompts, and heed rules retire takes it out",
+	"retired":            "heed rules restore proposes to bring it back",
+	"revoked":            "that is for good, and it has to be proposed anew",
+	"superseded":         "another rule has taken its place, which heed rules lists",
+	"documented":         "it is written down elsewhere, and in no prompt any more",
+	"approved":           "it is a rule now, and heed rules show shows it",
+	"rejected":           "that is for good, and it has to be proposed anew",
+	"expired":            "nobody has decided in time, and it has to be proposed anew",
 }
 
 // proposal finds a proposal by its id, or by the start of the id if no other begins so.

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/review"
 )
@@ -121,6 +123,43 @@ func (cmd *rulesTakeOut) Run(s *session) error {
 		}
 		return s.answer(after, func(out *printer) {
 			out.line("Taken out. It stands alone from now on. The proposal has %s left, and no approvals.", plural(after.Occurrences, "occurrence", "occurrences"))
+		})
+	})
+}
+
+type rulesResolve struct {
+	ID string `arg:"" help:"The correction, which heed rules list --status ambiguous names, or the start of its id."`
+	As string `required:"" enum:"generalizable_low,edge_case,archived" placeholder:"CLASS" help:"One of generalizable_low (it counts for a rule), edge_case (it stands alone) and archived (it is ignored)."`
+	change
+}
+
+// Run resolves a correction.
+func (cmd *rulesResolve) Run(s *session) error {
+	return withRules(s, func(f *feedback.Service) error {
+		c, err := f.Feedback(s.ctx, cmd.ID)
+		if errors.Is(err, heed.ErrNotFound) {
+			var all []feedback.Feedback
+			if all, _, err = f.List(s.ctx, feedback.Listing{Class: feedback.Ambiguous, Limit: 1000}); err == nil {
+				c, err = pick("correction", cmd.ID, all, func(c feedback.Feedback) string { return c.ID }, "heed rules list --status ambiguous names them")
+			}
+		}
+		if err != nil {
+			return err
+		}
+		text := strings.TrimSpace(c.Summary + " " + c.Comment)
+		if err := cmd.confirm(s, fmt.Sprintf("This resolves %q, which is ambiguous (%s), as %s", show(text), show(c.Rationale), cmd.As)); err != nil {
+			return err
+		}
+		after, err := f.Resolve(s.ctx, feedback.Order{ID: c.ID, Actor: cmd.Actor, Reason: cmd.Reason}, feedback.Classification(cmd.As))
+		if err != nil {
+			return err
+		}
+		return s.answer(after, func(out *printer) {
+			if after.Proposal != "" {
+				out.line("Resolved. It is in the proposal %s.", show(after.Proposal))
+				return
+			}
+			out.line("Resolved as %s.", after.Class)
 		})
 	})
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // statuses are those of proposals and of rules.
-var statuses = []string{"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented", unproposed}
+var statuses = []string{"pending", "active", "retired", "revoked", "superseded", "rejected", "expired", "documented", unproposed, string(feedback.Ambiguous)}
 
 // unproposed is the status of corrections without a proposal.
 const unproposed = "waiting"
@@ -25,7 +25,7 @@ type rulesList struct {
 // A ruleLine is a proposal or a rule.
 type ruleLine struct {
 	ID        string           `json:"id"`
-	Status    string           `json:"status"` // of the proposal, or of the rule that it became
+	Status    string           `json:"status"` // as --status takes it, of the proposal, or of the rule that it became
 	Since     time.Time        `json:"since"`
 	Agents    []string         `json:"agents,omitempty"` // none: all
 	Approvals int              `json:"approvals"`
@@ -40,7 +40,8 @@ type ruleLine struct {
 
 // Run lists proposals and rules.
 func (cmd *rulesList) Run(s *session) error {
-	if cmd.Status != "" && !slices.Contains(statuses, strings.ToLower(cmd.Status)) {
+	cmd.Status = strings.ToLower(cmd.Status)
+	if cmd.Status != "" && !slices.Contains(statuses, cmd.Status) {
 		return &usageError{fmt.Sprintf("there is no status %q: it is one of %s", cmd.Status, strings.Join(statuses, ", "))}
 	}
 	var all []ruleLine
@@ -50,8 +51,8 @@ func (cmd *rulesList) Run(s *session) error {
 		if err != nil {
 			return err
 		}
-		if strings.EqualFold(cmd.Status, unproposed) {
-			all = corrections
+		if cmd.Status == unproposed || cmd.Status == string(feedback.Ambiguous) {
+			all = slices.DeleteFunc(corrections, func(r ruleLine) bool { return cmd.Status != unproposed && r.Status != cmd.Status })
 			return nil
 		}
 		if n := len(corrections); n > 0 && cmd.Status == "" {
@@ -70,7 +71,7 @@ func (cmd *rulesList) waiting(s *session, f *feedback.Service) (all []ruleLine, 
 	for _, c := range found {
 		status := unproposed
 		if c.Class == feedback.Ambiguous {
-			status = "waiting to be resolved"
+			status = string(c.Class)
 		}
 		all = append(all, ruleLine{
 			ID: c.ID, Status: status, Since: c.At, Agents: []string{c.Agent}, Text: strings.TrimSpace(c.Summary + " " + c.Comment), Decider: c.Reviewer,
@@ -91,7 +92,7 @@ func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err
 	}
 	for _, p := range proposals {
 		if p.Status != feedback.StateApproved && wanted(string(p.Status), p.Status == feedback.StatePending) {
-			line := ruleLine{ID: p.ID, Status: string(p.Status), Since: p.Created, Agents: p.Agents, Approvals: len(p.Approvals), Text: p.Text, Decider: p.Decider, Reason: p.Reason}
+			line := ruleLine{ID: p.ID, Status: strings.ToLower(string(p.Status)), Since: p.Created, Agents: p.Agents, Approvals: len(p.Approvals), Text: p.Text, Decider: p.Decider, Reason: p.Reason}
 			if p.Status == feedback.StatePending {
 				q := review.QuorumOf(&p, f.Config().Gate)
 				line.Approvals, line.Quorum = q.Approvals, q.Of
@@ -101,7 +102,7 @@ func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err
 	}
 	for _, r := range rules {
 		if wanted(string(r.Status), r.Status == feedback.StateActive) {
-			line := ruleLine{ID: r.ID, Status: string(r.Status), Since: r.Since, Agents: r.Agents, Approvals: len(r.Approvals), Text: r.Text, Pinned: r.Pinned}
+			line := ruleLine{ID: r.ID, Status: strings.ToLower(string(r.Status)), Since: r.Since, Agents: r.Agents, Approvals: len(r.Approvals), Text: r.Text, Pinned: r.Pinned}
 			if r.Effect.Status != "" {
 				line.Effect = &r.Effect
 			}
@@ -123,7 +124,7 @@ func printRules(p *printer, all []ruleLine) {
 		if r.Effect != nil {
 			effect = fmt.Sprintf("%+.0f %%", 100*r.Effect.Improvement)
 		}
-		status := strings.ToLower(r.Status)
+		status := r.Status
 		if r.Pinned {
 			status += ", pinned"
 		}

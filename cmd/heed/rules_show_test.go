@@ -67,3 +67,34 @@ func TestWhatComesBeforeARule(t *testing.T) {
 	r := call{args: append([]string{"--json"}, of("show", second.ID)...)}.run(t)
 	assert.Equal(t, 1, strings.Count(r.out, `"hash"`))
 }
+
+// TestRulesResolve settles a correction that contradicts another, which --status finds in any case.
+func TestRulesResolve(t *testing.T) {
+	t.Parallel()
+	file := sqliteFile(t)
+	w := host(t, file)
+	service, err := feedback.New(ctx, feedback.Config{Store: w.store})
+	require.NoError(t, err)
+	for i, text := range []string{"Always add a test", "Never add a test"} {
+		id := fmt.Sprint("correction-", i+1)
+		_, err := service.Record(ctx, feedback.Feedback{
+			ID: id, Gate: "review", Agent: "tester", Reviewer: id, At: time.Now(), Decision: feedback.Rejected, Summary: text, OutputSHA: "a",
+		})
+		require.NoError(t, err)
+		_, err = service.Evaluate(ctx, id)
+		require.NoError(t, err)
+	}
+	of := func(args ...string) []string { return append([]string{"--db", file, "rules"}, args...) }
+	found := read[[]ruleLine](t, of("list", "--status", "AMBIGUOUS")...)
+	require.Len(t, found, 1)
+	assert.Equal(t, []string{"correction-2", "ambiguous"}, []string{found[0].ID, found[0].Status})
+	for _, status := range []string{"PENDING", "pending"} {
+		for _, line := range read[[]ruleLine](t, of("list", "--status", status)...) {
+			assert.Equal(t, "pending", line.Status)
+		}
+	}
+	resolve := of("resolve", "correction-2", "--as", "edge_case", "--yes", "--reason", "one team only")
+	assert.Equal(t, "Resolved as edge_case.\n", call{args: resolve}.run(t).out)
+	assertFails(t, call{args: resolve}.run(t), failed, "it is not ambiguous")
+	assert.Empty(t, read[[]ruleLine](t, of("list", "--status", "ambiguous")...))
+}
