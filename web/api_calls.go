@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -36,9 +37,19 @@ type selected struct {
 	At         time.Time         `json:"at"`
 }
 
+// nextFor says how a server comes by a part.
+var nextFor = map[string]string{
+	"agent": "Start heed serve with --run, or set Agent in Go's web.Config.",
+	"arms": "Start heed serve with --run and --lessons FILE, where FILE has [[arms]], or set Arms in Go's loop.Config. " +
+		"Beside an application, arms are there once it has chosen one.",
+	"heuristics":      "The application has to be an agent that learns heuristics.",
+	"rules":           "The application has to be an agent that takes corrections.",
+	"ways of working": "The application has to be an agent that learns ways of working.",
+}
+
 // lacks says that the handler was made without a part.
 func lacks(part string) error {
-	return problemOf(missingPart, "The server has no "+part+".")
+	return problemOf(missingPart, "The server has no "+part+". "+nextFor[part])
 }
 
 func (a *api) choose(ctx context.Context, _ *caller, in *selectCall) (selected, error) {
@@ -132,6 +143,14 @@ type eventCall struct {
 	At      time.Time  `json:"at,omitzero"`
 }
 
+// needsText refuses an event without a text. There is nothing to answer then.
+func (in *eventCall) needsText() error {
+	if strings.TrimSpace(in.Text) == "" {
+		return &fieldFault{"text", "must not be empty"}
+	}
+	return nil
+}
+
 func (in *eventCall) event(c *caller) loop.Event {
 	e := loop.Event{
 		ID: cmp.Or(in.ID, c.event), Text: in.Text, Session: in.Session, Person: in.Person, Stream: in.Stream, Domain: in.Domain,
@@ -195,7 +214,7 @@ type answered struct {
 	Text      string `json:"text"`
 	Path      string `json:"path"`
 	Heuristic string `json:"heuristic,omitempty"`
-	Arm       string `json:"arm,omitempty"`
+	Arm       *armOf `json:"arm,omitempty"`
 	Model     string `json:"model,omitempty"`
 	basis
 }
@@ -203,6 +222,9 @@ type answered struct {
 func (a *api) answer(ctx context.Context, c *caller, in *eventCall) (answered, error) {
 	if a.cfg.Agent == nil {
 		return answered{}, lacks("agent")
+	}
+	if err := in.needsText(); err != nil {
+		return answered{}, err
 	}
 	got, err := a.cfg.Agent.Answer(ctx, in.event(c))
 	if err != nil {
@@ -225,7 +247,7 @@ func answerOf(ctx context.Context, got *loop.Answer) (answered, error) {
 		return answered{}, problemOf(modelFailed, "The reason is "+string(res.Reason)+".")
 	}
 	return answered{
-		got.ID, got.Text, string(res.Path), res.CreditID, got.Plan.Arm.ID, res.LLM, basisOf(&got.Plan, got.Violations),
+		got.ID, got.Text, string(res.Path), res.CreditID, armIn(&got.Plan), res.LLM, basisOf(&got.Plan, got.Violations),
 	}, nil
 }
 
@@ -234,6 +256,14 @@ type armOf struct {
 	Model  string   `json:"model,omitempty"`
 	System string   `json:"system,omitempty"`
 	Tools  []string `json:"tools,omitempty"`
+}
+
+// armIn returns the arm of a plan, or nil if none was chosen.
+func armIn(p *loop.Plan) *armOf {
+	if p.Arm.ID == "" {
+		return nil
+	}
+	return &armOf{p.Arm.ID, p.Arm.ModelName, p.Arm.System, p.Arm.Tools}
 }
 
 type prepared struct {
@@ -252,6 +282,9 @@ func (a *api) prepare(ctx context.Context, c *caller, in *eventCall) (prepared, 
 	if a.cfg.Agent == nil {
 		return prepared{}, lacks("agent")
 	}
+	if err := in.needsText(); err != nil {
+		return prepared{}, err
+	}
 	p, err := a.cfg.Agent.Prepare(ctx, in.event(c))
 	if err != nil {
 		return prepared{}, err
@@ -259,14 +292,10 @@ func (a *api) prepare(ctx context.Context, c *caller, in *eventCall) (prepared, 
 	if !p.Ready {
 		a.plans.Put(c.person, p)
 	}
-	out := prepared{
-		ID: p.Event.ID, Ready: p.Ready, Text: p.Text, Heuristic: p.Result.CreditID, System: p.System, Prompt: p.Prompt, Would: p.Would,
+	return prepared{
+		ID: p.Event.ID, Ready: p.Ready, Text: p.Text, Heuristic: p.Result.CreditID, Arm: armIn(&p), System: p.System, Prompt: p.Prompt, Would: p.Would,
 		basis: basisOf(&p, p.Violations),
-	}
-	if arm := &p.Arm; arm.ID != "" {
-		out.Arm = &armOf{arm.ID, arm.ModelName, arm.System, arm.Tools}
-	}
-	return out, nil
+	}, nil
 }
 
 type answeredCall struct {
@@ -284,7 +313,7 @@ type told struct {
 	ID         string          `json:"id"`
 	Text       string          `json:"text"`
 	Reason     string          `json:"reason,omitempty"`
-	Arm        string          `json:"arm,omitempty"`
+	Arm        *armOf          `json:"arm,omitempty"`
 	Violations []violationJSON `json:"violations"`
 }
 
@@ -316,7 +345,7 @@ func (a *api) answered(ctx context.Context, c *caller, in *answeredCall) (told, 
 	if err != nil {
 		return told{}, err
 	}
-	return told{got.ID, got.Text, string(got.Result.Reason), got.Plan.Arm.ID, basisOf(&got.Plan, got.Violations).Violations}, nil
+	return told{got.ID, got.Text, string(got.Result.Reason), armIn(&got.Plan), basisOf(&got.Plan, got.Violations).Violations}, nil
 }
 
 type reactCall struct {

@@ -94,13 +94,16 @@ func checkValue(d *json.Decoder, t reflect.Type, at string) error {
 }
 
 func checkNumber(n json.Number, ok bool, kind reflect.Kind, must func(string) error) error {
+	if !ok {
+		return must("a number, without quotes")
+	}
 	if kind == reflect.Float64 {
-		if f, err := n.Float64(); !ok || err != nil || math.IsInf(f, 0) {
+		if f, err := n.Float64(); err != nil || math.IsInf(f, 0) {
 			return must("a number that fits into 64 bits")
 		}
 		return nil
 	}
-	if _, err := strconv.ParseInt(n.String(), 10, 64); !ok || err != nil {
+	if _, err := strconv.ParseInt(n.String(), 10, 64); err != nil {
 		return must("a whole number that fits into 64 bits")
 	}
 	return nil

@@ -110,7 +110,7 @@ func explainError(err error, body reflect.Type) *trouble {
 	case errors.Is(err, evidence.ErrForgotten):
 		return problemOf(forgotten, "What the arm was told before goes on counting. All else of the call counts.")
 	case errors.Is(err, heed.ErrNotFound):
-		return problemOf(unknown, "Nothing of this name is known, or no longer.")
+		return problemOf(unknown, "No "+kindOf(body)+" of this id is known, or no longer.")
 	case errors.Is(err, heed.ErrConflict):
 		return problemOf(conflicting, "Send the request again.")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
@@ -119,6 +119,18 @@ func explainError(err error, body reflect.Type) *trouble {
 	p := problemOf(failure, "Nothing is wrong with the request. Send it again later.")
 	p.cause = err
 	return p
+}
+
+// kindOf returns what the id in a body is of.
+func kindOf(body reflect.Type) string {
+	if body != nil {
+		for _, f := range fieldsOf(body) {
+			if f.name == "answer" || f.name == "choice" {
+				return f.name
+			}
+		}
+	}
+	return "element"
 }
 
 func atField(name, reason string) *trouble {

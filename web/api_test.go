@@ -216,6 +216,15 @@ func TestPrepareAndAnswered(t *testing.T) {
 	assert.Equal(t, true, w.must(200, w.post("/v1/prepare", `{"id":"e1","text":"The disk of db-1 is full."}`)).field(t, "ready"))
 
 	w.must(200, w.post("/v1/prepare", `{"id":"e2","text":"The disk of db-2 is full."}`))
+	for path, body := range map[string]string{"/v1/prepare": `{"id":"e3","text":"t"}`, "/v1/answered": `{"id":"e3","text":"u"}`, "/v1/answer": `{"text":"v"}`} {
+		if path == "/v1/answered" {
+			w.must(200, w.post("/v1/prepare", `{"id":"e3","text":"t"}`))
+		}
+		arm, ok := w.must(200, w.post(path, body)).field(t, "arm").(map[string]any)
+		assert.True(t, ok && arm["id"] != "", "%s has an arm like the others", path)
+	}
+	assert.Contains(t, w.post("/v1/react", `{"answer":"e9","value":1}`).body, "No answer of this id is known")
+	assert.Contains(t, w.post("/v1/react", `{"answer":"e1","value":"1"}`).body, "value must be a number, without quotes.")
 	none := w.must(200, w.post("/v1/answered", `{"id":"e2","error":"the model is down"}`))
 	assert.Equal(t, "llm_error", none.text(t, "reason"))
 }
@@ -279,6 +288,8 @@ func TestBadRequests(t *testing.T) {
 		{"/v1/answer", `{"text":"t","` + strings.Repeat("x", 1000) + `":1}`, badField, strings.Repeat("x", 100) + "…"},
 		{"/v1/answer", `{"text":1}`, badField, "text"},
 		{"/v1/answer", `{"text":null}`, badField, "text"},
+		{"/v1/answer", `{"text":""}`, badField, "text"},
+		{"/v1/prepare", `{"text":" "}`, badField, "text"},
 		{"/v1/answer", `{"text":"t","at":"yesterday"}`, badField, "at"},
 		{"/v1/answer", `{"text":"t","at":"9999-01-01T00:00:00Z"}`, badField, "at"},
 		{"/v1/answer", `{"text":"t","history":[{"role":"user"}]}`, badField, "history[0].text"},
@@ -387,6 +398,7 @@ func TestMissingPartsAndFailures(t *testing.T) {
 		assert.Equal(t, missingPart, alone.get(path).sort(), path)
 	}
 	assert.Equal(t, unknown, alone.get("/v1/explanation?answer=e").sort())
+	assert.Contains(t, alone.post("/v1/select", `{}`).body, "--lessons FILE", "the next step is named")
 
 	silent := newWorld(t, func(c *loop.Config, _ *Config) { c.Model = nil })
 	assert.Equal(t, missingPart, silent.post("/v1/answer", `{"text":"t"}`).sort(), "no model is configured")

@@ -30,7 +30,7 @@ func (h *Handler) learner() *strategy.Learner {
 	return h.cfg.Strategy
 }
 
-var errNoArms = &heed.InputError{Field: "arms", Reason: "are not chosen here"}
+var errNoArms = &heed.InputError{Field: "arms", Reason: "are not chosen here. " + nextFor["arms"]}
 
 // A segmentRow is a segment with its arms, in a list. Where the segment has one item alone, the arms are those of the item.
 type segmentRow struct {

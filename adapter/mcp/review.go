@@ -16,6 +16,7 @@ import (
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/prompt"
+	"github.com/heedhq/heed/store"
 )
 
 const (
@@ -105,6 +106,11 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 	if err != nil {
 		return nil, err
 	}
+	conflicts = slices.DeleteFunc(conflicts, func(c feedback.Conflict) bool { return c.ID == id })
+	why, err := s.proposedFor(ctx, &p)
+	if err != nil {
+		return nil, err
+	}
 	about := asked{Proposal: id, Person: person, Hash: p.Hash(), Until: s.now().Add(patience).Unix()}
 	for _, c := range conflicts {
 		if c.Kind == "contradiction" && !c.Pending && !c.Correction {
@@ -113,7 +119,7 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 	}
 	return &sdk.CallToolResult{
 		InputRequests: sdk.InputRequestMap{ruling: &sdk.ElicitParams{
-			Mode: "form", Message: describe(&p, conflicts, sources), RequestedSchema: schema(len(about.Against) > 0),
+			Mode: "form", Message: describe(&p, why, conflicts, sources), RequestedSchema: schema(len(about.Against) > 0),
 		}},
 		RequestState: s.sealed(about),
 	}, nil
@@ -129,19 +135,49 @@ func hasForms(session *sdk.ServerSession) bool {
 	return can.Form != nil || can.URL == nil
 }
 
+// proposedFor returns the reason that the proposer gave, or "" if heed proposed it.
+func (s *server) proposedFor(ctx context.Context, p *feedback.Proposal) (string, error) {
+	subject, action := p.ID, "feedback.propose"
+	if p.Was != nil { // an edit speaks of what it replaces
+		subject, action = p.Previous, "feedback.modify"
+	}
+	for e, err := range store.AuditEntries(ctx, s.agent.Store(), store.AuditQuery{Name: subject}) {
+		if err != nil {
+			return "", err
+		}
+		if e.Actor != "" && e.Subject == subject && e.Action == action {
+			return e.Reason, nil
+		}
+	}
+	return "", nil
+}
+
+// words writes a constant as words: "CREATE_RULE" is "create rule".
+func words[T ~string](constant T) string {
+	return strings.ToLower(strings.ReplaceAll(string(constant), "_", " "))
+}
+
 // describe says what the person is to decide about. All texts of others are in quotes.
-func describe(p *feedback.Proposal, conflicts []feedback.Conflict, sources []feedback.Feedback) string {
+func describe(p *feedback.Proposal, why string, conflicts []feedback.Conflict, sources []feedback.Feedback) string {
 	quoted := func(text string) string { return prompt.Quote(text, mostRunes) }
 	var b strings.Builder
 	fmt.Fprintf(&b, "Is this rule to hold?\n\n%s\n\n", prompt.Quote(p.Text, 1000))
+	switch {
+	case p.Proposer == "":
+		b.WriteString("heed proposes it.\n")
+	case why != "":
+		fmt.Fprintf(&b, "Proposed by %s: %s\n", quoted(p.Proposer), quoted(why))
+	default:
+		fmt.Fprintf(&b, "Proposed by %s.\n", quoted(p.Proposer))
+	}
 	if p.Change != "" {
-		fmt.Fprintf(&b, "Change of a rule: %s %s\n", p.Change, quoted(p.Of))
+		fmt.Fprintf(&b, "Change of a rule: %s %s\n", words(p.Change), quoted(p.Of))
 	}
 	to := quoted(strings.Join(p.Agents, ", "))
 	if p.AllAgents {
 		to = "all agents"
 	}
-	fmt.Fprintf(&b, "Type: %s. Action: %s. For: %s.\n", p.Type, p.Action, to)
+	fmt.Fprintf(&b, "Type: %s. Action: %s. For: %s.\n", words(p.Type), words(p.Action), to)
 	for _, id := range p.Supersedes {
 		fmt.Fprintf(&b, "It replaces the rule %s.\n", quoted(id))
 	}
@@ -153,7 +189,11 @@ func describe(p *feedback.Proposal, conflicts []feedback.Conflict, sources []fee
 		fmt.Fprintf(&b, "Correction by %s: %s\n", quoted(source.Reviewer), quoted(source.Summary))
 	}
 	for _, c := range conflicts {
-		fmt.Fprintf(&b, "%s: %s, %s\n", c.Kind, quoted(c.ID), quoted(c.Explanation))
+		of := "the rule"
+		if c.Pending {
+			of = "the proposal"
+		}
+		fmt.Fprintf(&b, "%s of %s %s: %s\n", words(c.Kind), of, quoted(c.ID), quoted(c.Explanation))
 	}
 	for _, a := range p.Approvals {
 		fmt.Fprintf(&b, "Approved by %s: %s\n", quoted(a.Actor), quoted(a.Reason))

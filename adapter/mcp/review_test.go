@@ -57,6 +57,9 @@ func TestReview(t *testing.T) {
 		require.Len(t, shown, 2)
 		assert.Contains(t, shown[1], `"Name the server in the first line."`)
 		assert.Contains(t, shown[1], `Approved by "bob": "It is so."`)
+		assert.Contains(t, shown[1], `Proposed by "ann": "Tickets were mixed up."`)
+		assert.Contains(t, shown[1], "Type: guideline. Action: create rule.")
+		assert.NotContains(t, shown[1], id, "a proposal is no duplicate of itself")
 
 		assert.Contains(t, fmt.Sprint(ann.resource(t, "rules")), "Name the server in the first line.")
 		assert.Empty(t, ann.resource(t, "proposals")["proposals"])
@@ -64,6 +67,25 @@ func TestReview(t *testing.T) {
 		_, err = kim.do(t.Context(), "review", arguments{"proposal": id})
 		require.EqualError(t, err, "proposal: is APPROVED, must be PENDING")
 	}
+}
+
+// TestReviewOfAnEdit shows who edited a proposal, and why.
+func TestReviewOfAnEdit(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	rules := agent.Feedback().Rules()
+	id := proposed(t, inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil), "Name the server.")
+	p, err := rules.Proposal(t.Context(), id)
+	require.NoError(t, err)
+	d := p.Draft
+	d.Text = "Name the server first."
+	p, err = rules.Propose(t.Context(), feedback.Submission{Draft: d, Replaces: id, Actor: "eve", Reason: "It was too loose."})
+	require.NoError(t, err)
+	var shown string
+	inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest, func(p *sdk.ElicitParams) *sdk.ElicitResult {
+		shown = p.Message
+		return accepts("approve", "x", nil)(p)
+	}).must(t, "review", arguments{"proposal": p.ID})
+	assert.Contains(t, shown, `Proposed by "eve": "It was too loose."`)
 }
 
 // TestReviewWithoutADecision changes nothing.

@@ -161,7 +161,7 @@ func TestServeRuns(t *testing.T) {
 	status, body := s.call(http.MethodPost, "/v1/answer", token, `{"id":"e1","text":"The disk is full."}`)
 	assert.Equal(t, http.StatusOK, status, body)
 	assert.Contains(t, body, `"text":"Rotate its logs."`)
-	assert.Contains(t, body, `"arm":"brief"`)
+	assert.Contains(t, body, `"arm":{"id":"brief"`)
 	status, body = s.call(http.MethodPost, "/v1/react", token, `{"answer":"e1","value":1}`)
 	assert.Equal(t, http.StatusNoContent, status, body)
 	s.end(os.Interrupt)
