@@ -52,6 +52,7 @@ type asked struct {
 	Person   string   `json:"person"`
 	Hash     string   `json:"hash"`              // of the draft that the form showed
 	Against  []string `json:"against,omitempty"` // the rules that the draft contradicts, by the form
+	Sources  string   `json:"sources"`           // a digest of the corrections behind it
 	Until    int64    `json:"until"`             // in seconds since 1970
 }
 
@@ -111,7 +112,7 @@ func (s *server) ask(ctx context.Context, req *sdk.CallToolRequest, rules *feedb
 	if err != nil {
 		return nil, err
 	}
-	about := asked{Proposal: id, Person: person, Hash: p.Hash(), Until: s.now().Add(patience).Unix()}
+	about := asked{Proposal: id, Person: person, Hash: p.Hash(), Sources: digestOf(sources), Until: s.now().Add(patience).Unix()}
 	for _, c := range conflicts {
 		if c.Kind == "contradiction" && !c.Pending && !c.Correction {
 			about.Against = append(about.Against, c.ID)
@@ -181,6 +182,7 @@ func describe(p *feedback.Proposal, why string, conflicts []feedback.Conflict, s
 	for _, id := range p.Supersedes {
 		fmt.Fprintf(&b, "It replaces the rule %s.\n", quoted(id))
 	}
+	describeCheck(&b, &p.Draft)
 	for i, source := range sources {
 		if i == mostShown {
 			fmt.Fprintf(&b, "And %d more corrections.\n", len(sources)-i)
@@ -199,6 +201,39 @@ func describe(p *feedback.Proposal, why string, conflicts []feedback.Conflict, s
 		fmt.Fprintf(&b, "Approved by %s: %s\n", quoted(a.Actor), quoted(a.Reason))
 	}
 	return b.String()
+}
+
+// describeCheck says how a rule is enforced and where it stands, if the draft says so. An expression is shown as a whole.
+func describeCheck(b *strings.Builder, d *feedback.Draft) {
+	if d.Check != (feedback.Check{}) {
+		of := "answers"
+		if d.Check.Tool == "*" {
+			of = "calls of every tool"
+		} else if d.Check.Tool != "" {
+			of = "calls of the tool " + prompt.Quote(d.Check.Tool, 1100)
+		}
+		fmt.Fprintf(b, "It is checked, and can refuse %s.\n", of)
+		for _, part := range [...]struct{ does, text string }{
+			{"Forbids what matches", d.Check.Forbid}, {"Requires a match of", d.Check.Require}, {"Asks the function", d.Check.Function},
+		} {
+			if part.text != "" {
+				fmt.Fprintf(b, "%s: %s\n", part.does, prompt.Quote(part.text, 1100))
+			}
+		}
+	}
+	if d.Place != "" {
+		fmt.Fprintf(b, "Place: %s\n", prompt.Quote(d.Place, 1100))
+	}
+}
+
+// digestOf names a list of corrections.
+func digestOf(sources []feedback.Feedback) string {
+	ids := make([]string, len(sources))
+	for i := range sources {
+		ids[i] = sources[i].ID
+	}
+	slices.Sort(ids)
+	return digest(ids...)
 }
 
 // schema is the form. Contradicted adds the field that approves a draft against active rules.
@@ -222,6 +257,13 @@ func (s *server) decide(ctx context.Context, rules *feedback.Rules, about asked,
 		p, err := rules.Proposal(ctx, about.Proposal)
 		out.Status, out.Approvals = string(p.Status), len(p.Approvals)
 		return out, err
+	}
+	sources, err := rules.Sources(ctx, about.Proposal)
+	if err != nil {
+		return reviewOut{}, err
+	}
+	if digestOf(sources) != about.Sources {
+		return reviewOut{}, errors.New("the corrections behind the proposal have changed since the form was shown: call review again")
 	}
 	decision, _ := form.Content["decision"].(string)
 	if decision != "approve" && decision != "reject" {

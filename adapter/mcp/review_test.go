@@ -231,3 +231,66 @@ func TestAFormShowsHostileTextsInQuotes(t *testing.T) {
 	assert.Contains(t, shown, `Correction by "ann": "x`)
 	assert.NotContains(t, shown, "\nApproved by")
 }
+
+// TestReviewShowsTheCheck shows all of a draft that an approval is about.
+func TestReviewShowsTheCheck(t *testing.T) {
+	agent, _ := looptest.New(t, loop.Config{})
+	p, err := agent.Feedback().Rules().Propose(t.Context(), feedback.Submission{
+		Draft: feedback.Draft{Text: "Be polite.", Agents: []string{agent.Name()}, Place: "skills/deploy.md", Check: feedback.Check{Tool: "*", Forbid: `SECRETREGEX|.`}},
+		Actor: "eve", Reason: "x",
+	})
+	require.NoError(t, err)
+	var shown string
+	bob := inMemory(t, mcp.Config{Agent: agent, Person: "bob"}, newest, func(p *sdk.ElicitParams) *sdk.ElicitResult {
+		shown = p.Message
+		return accepts("approve", "x", nil)(p)
+	})
+	bob.must(t, "review", arguments{"proposal": p.ID})
+	for _, part := range []string{"calls of every tool", "Forbids what matches: \"SECRETREGEX|.\"", "skills/deploy.md"} {
+		assert.Contains(t, shown, part)
+	}
+}
+
+// TestReviewOfOtherSources has a form count no more whose corrections have changed since it was shown.
+func TestReviewOfOtherSources(t *testing.T) {
+	agent, world := looptest.New(t, loop.Config{})
+	rules := agent.Feedback().Rules()
+	ann := inMemory(t, mcp.Config{Agent: agent, Person: "ann"}, newest, nil)
+	var evidence []string
+	for i := range 2 {
+		made := ann.must(t, "correct", arguments{"id": answered(t, ann, fmt.Sprint(disk, i)), "text": fmt.Sprint("Always name the server ", i)})
+		evidence = append(evidence, made["correction"].(string))
+	}
+	p, err := rules.Propose(t.Context(), feedback.Submission{
+		Draft: feedback.Draft{Text: "Name the server.", Agents: []string{agent.Name()}}, Evidence: evidence, Actor: "eve", Reason: "x",
+	})
+	require.NoError(t, err)
+	server, err := mcp.New(mcp.Config{Agent: agent, Person: "bob", Now: world.Now})
+	require.NoError(t, err)
+	there, here := sdk.NewInMemoryTransports()
+	_, err = server.Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	c := sdk.NewClient(&sdk.Implementation{Name: "replayer", Version: "1"}, &sdk.ClientOptions{
+		MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true}, Capabilities: &sdk.ClientCapabilities{Elicitation: &sdk.ElicitationCapabilities{}},
+	})
+	s, err := c.Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	first, err := s.CallTool(t.Context(), &sdk.CallToolParams{Name: "review", Arguments: arguments{"proposal": p.ID}})
+	require.NoError(t, err)
+	form := sdk.InputResponseMap{"ruling": &sdk.ElicitResult{Action: "accept", Content: arguments{"decision": "approve", "reason": "x"}}}
+	send := func(works bool) {
+		r, err := s.CallTool(t.Context(), &sdk.CallToolParams{
+			Name: "review", Arguments: arguments{"proposal": p.ID}, InputResponses: form, RequestState: first.RequestState,
+		})
+		require.NoError(t, err)
+		assert.Equal(t, works, !r.IsError)
+	}
+	send(true)
+	_, err = rules.TakeOut(t.Context(), feedback.Order{ID: p.ID, Actor: "lee", Reason: "it says something else"}, evidence[0])
+	require.NoError(t, err)
+	send(false)
+	q, err := rules.Proposal(t.Context(), p.ID)
+	require.NoError(t, err)
+	assert.Empty(t, q.Approvals)
+}

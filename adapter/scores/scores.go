@@ -219,12 +219,14 @@ func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (Tak
 	}
 	grade := counted{ID: records.ID(cmp.Or(r.ID, r.Name)), Worth: worth, Weight: weight, At: at.UTC().Truncate(time.Microsecond)}
 	var kept records.Kept[rated]
+	var before rated
 	repeated := false
 	err := records.Retry(ctx, func() (err error) {
 		kept, err = ratedAnswers.Get(ctx, t.cfg.Store, records.ID(t.cfg.Source, r.Answer))
 		if err != nil && !errors.Is(err, heed.ErrNotFound) {
 			return err
 		}
+		before = kept.Value
 		kept.Value.ID = kept.ID
 		if repeated = !kept.Value.add(grade, r.At.IsZero()); repeated {
 			return nil
@@ -241,6 +243,10 @@ func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (Tak
 	case errors.Is(err, loop.ErrNoAnswer):
 		_, err = t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Removal(kept.ID, kept.Revision)}})
 		return Unknown, unraced(err)
+	case errors.As(err, new(*heed.InputError)) && !grade.At.Equal(kept.Value.At):
+		return Ignored, fmt.Errorf("an earlier grade is ahead of the clock: %v", err) // not this one's fault
+	case errors.As(err, new(*heed.InputError)):
+		return Ignored, errors.Join(err, t.restore(ctx, &kept, before))
 	case err != nil && !stands:
 		return Ignored, err
 	}
@@ -258,6 +264,16 @@ func (t *Taker) keep(ctx context.Context, kept *records.Kept[rated]) error {
 		kept.Revision = receipts[0].Revision
 	}
 	return err
+}
+
+// restore writes what was known before a grade that the agent has refused, so that it counts in no mean.
+func (t *Taker) restore(ctx context.Context, kept *records.Kept[rated], before rated) error {
+	if len(before.Grades) == 0 {
+		_, err := t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Removal(kept.ID, kept.Revision)}})
+		return unraced(err)
+	}
+	kept.Value = before
+	return unraced(t.keep(ctx, kept))
 }
 
 // unraced leaves out that somebody else was quicker, who tells the agent a later outcome.

@@ -275,3 +275,22 @@ func TestLangSmithSend(t *testing.T) {
 		}
 	}
 }
+
+// TestEarlyScore has a score from before its answer count in no mean.
+func TestEarlyScore(t *testing.T) {
+	st := &memstore.Store{}
+	agent := newAgent(t, st, "trace-1")
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, `{"data":[
+ {"id":"s1","name":"helpful","value":0,"dataType":"NUMERIC","timestamp":"2026-06-15T09:30:00Z","updatedAt":"2026-06-15T09:30:00Z","subject":{"kind":"trace","id":"trace-1"}},
+ {"id":"s2","name":"helpful","value":1,"dataType":"NUMERIC","timestamp":"2026-06-15T11:30:00Z","updatedAt":"2026-06-15T11:30:00Z","subject":{"kind":"trace","id":"trace-1"}}],"meta":{"limit":100}}`)
+	}))
+	defer server.Close()
+	langfuse, err := scores.NewLangfuse(scores.LangfuseConfig{Taker: newTaker(t, agent, st), BaseURL: server.URL, PublicKey: "p", SecretKey: "s"})
+	require.NoError(t, err)
+	polled, err := langfuse.Poll(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, 1, polled.Learned)
+	assert.Len(t, polled.Faults, 1)
+	assert.InDelta(t, 1, worth(t, agent, "trace-1"), 1e-9)
+}
