@@ -161,7 +161,7 @@ func (s *Service) explain(c *Conflict, text, other string) {
 	opposed := s.opposed(text, other)
 	switch {
 	case (opposed.Contradicts() || opposed == oppose.Numbers) && s.sameTopic(text, other, c.Score):
-		c.Kind, c.Explanation = contradiction, fmt.Sprintf("the texts oppose each other (%s)", opposed)
+		c.Kind, c.Explanation = contradiction, fmt.Sprintf("compared word by word, they may oppose each other (%s)", opposed)
 	case c.Score < threshold:
 	case opposed == "" && c.Score >= (1+threshold)/2 && (!wording(s.cfg.Similarity) || s.sameText(text, other)):
 		c.Kind, c.Explanation = "duplicate", "the texts say the same"

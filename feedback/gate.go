@@ -155,7 +155,7 @@ func (s *Service) approve(ctx context.Context, p *Proposal, review Review, who s
 	hash := p.Hash()
 	switch {
 	case review.Hash != hash:
-		return c, &RefusedError{Reason: "the proposal is not what was reviewed: see Review.Hash", Err: heed.ErrConflict}
+		return c, &RefusedError{Reason: "the proposal has another version than the one that was reviewed", Err: heed.ErrConflict}
 	case slices.Contains(p.Writers, who):
 		return c, ineligible(ownWords)
 	case s.cfg.Gate.Outsiders == s.cfg.Gate.Quorum && slices.Contains(p.Authors, who):

@@ -22,6 +22,9 @@ type bar struct {
 	Color           int
 }
 
+// Marked reports whether a bar is said to lead.
+func (b bar) Marked() bool { return b.Leads && b.Sure >= 0.5 }
+
 // newBar returns a bar. What is not between 0 and 1 is drawn at the edge.
 func newBar(name string, low, mean, high float64) bar {
 	at := func(x float64) float64 {

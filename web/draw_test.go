@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -107,10 +108,27 @@ func TestSay(t *testing.T) {
 	}
 }
 
+// TestSeenBy: disagreement has the channel of agreement, and other words all the same.
+func TestSeenBy(t *testing.T) {
+	o := evidence.Observation{Channel: learning.ChannelAgreement}
+	assert.Equal(t, "the model said the same", seenBy(o))
+	o.Cell.Name = disagreedCell
+	assert.Equal(t, known(disagreementChannel), seenBy(o))
+	assert.Equal(t, "thumb", known("thumb"))
+	assert.Equal(t, "nobody said anything, thumb", channels("implicit_timeout, thumb"))
+}
+
+// TestClear: an arm leads where it is the best with a probability of a half or more.
+func TestClear(t *testing.T) {
+	assert.False(t, segmentRow{Sure: 0.39}.Clear())
+	assert.True(t, segmentRow{Sure: 0.5}.Clear())
+	assert.Equal(t, "without a category", segmentName("", ""))
+}
+
 func TestDeed(t *testing.T) {
 	for action, want := range map[string]string{
 		"feedback.approve": "approved", "feedback.modify": "edited", "feedback.reject": "rejected", "feedback.take-out": "took out", "feedback.propose-retirement": "proposed retirement",
-		"feedback.approve.refused": "was not allowed to approve", "learning.pin": "pinned (learning)", "support.strategy.reset": "reset (support.strategy)",
+		"feedback.approve.refused": "tried to approve", "learning.pin": "pinned (learning)", "support.strategy.reset": "reset (support.strategy)",
 		"patterns.reset_task": "reset task (patterns)",
 	} {
 		assert.Equal(t, want, deed(action), action)

@@ -1,8 +1,10 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/patterns"
@@ -34,6 +36,7 @@ func (h *Handler) home(ctx context.Context, r *http.Request) (string, any, error
 			return title, nil, err
 		}
 		page := arms.(listing[segmentRow])
+		slices.SortStableFunc(page.Rows, func(a, b segmentRow) int { return cmp.Compare(b.Outcomes, a.Outcomes) })
 		d.Has.Arms, d.Segments, d.Leaders = true, page.Total, page.Rows[:min(len(page.Rows), mostLeaders)]
 	}
 	if h.cfg.Learning != nil {

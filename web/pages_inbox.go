@@ -43,19 +43,22 @@ type waiting struct {
 // A disputed is an ambiguous correction.
 type disputed struct {
 	feedback.Feedback
-	Other string // the text that it contradicts, if heed says so
+	Other rival
 }
 
-// contradicted returns the text that a correction contradicts, or "".
-func contradicted(ctx context.Context, f *feedback.Service, c feedback.Feedback) (string, error) {
+// A rival is the correction that heed says another one may contradict. Without an ID there is none.
+type rival struct{ ID, Text, Kind string }
+
+// rivalOf returns what a correction may contradict.
+func rivalOf(ctx context.Context, f *feedback.Service, c feedback.Feedback) (rival, error) {
 	id, says := strings.CutPrefix(c.Rationale, "it contradicts ") // "(polarity)" or the like is after it
 	if end := strings.LastIndex(id, " ("); says && end > 0 {
 		other, err := f.Feedback(ctx, id[:end])
 		if !errors.Is(err, heed.ErrNotFound) {
-			return other.Summary, err
+			return rival{other.ID, other.Summary, strings.TrimSuffix(id[end+2:], ")")}, err
 		}
 	}
-	return "", nil
+	return rival{}, nil
 }
 
 const mostUnsettled = 50
@@ -82,7 +85,7 @@ func (h *Handler) inbox(ctx context.Context, r *http.Request) (string, any, erro
 		return title, nil, err
 	}
 	for _, c := range ambiguous {
-		other, err := contradicted(ctx, f, c)
+		other, err := rivalOf(ctx, f, c)
 		if err != nil {
 			return title, nil, err
 		}
@@ -125,9 +128,9 @@ type proposalData struct {
 	Yours     string
 	Pending   bool
 	Parts     []review.Part
-	Was       []change // what edits have changed
-	Applies   int      // past corrections that it would have applied to
-	Opposed   int      // of them, those that contradict it
+	Was       []change         // what edits have changed
+	Applies   int              // past corrections that it would have applied to
+	Opposed   []feedback.Match // of them, those that may contradict it
 	Looked    int
 	Successor *feedback.Proposal
 	Since     []change // what the successor says otherwise
@@ -216,7 +219,7 @@ func (h *Handler) proposal(ctx context.Context, r *http.Request) (title string, 
 		d.Applies, d.Looked = len(applied), looked
 		for _, m := range applied {
 			if m.Opposed != "" {
-				d.Opposed++
+				d.Opposed = append(d.Opposed, m)
 			}
 		}
 	}
@@ -245,7 +248,8 @@ type correctionData struct {
 	feedback.Feedback
 	Hash    string // of what is shown
 	Open    bool   // it waits for a person
-	Other   string // the text that it contradicts, if heed says so
+	Other   rival
+	About   asked // the answer that it is about, where its agent is the one of the pages
 	Similar []feedback.Match
 }
 
@@ -259,8 +263,13 @@ func (h *Handler) correction(ctx context.Context, r *http.Request) (string, any,
 		return title, nil, err
 	}
 	d := correctionData{Feedback: c, Hash: hashOf(c), Open: c.Class == feedback.Ambiguous}
-	if d.Other, err = contradicted(ctx, f, c); err != nil {
+	if d.Other, err = rivalOf(ctx, f, c); err != nil {
 		return title, nil, err
+	}
+	if c.Task != "" && c.Agent == h.cfg.Name {
+		if d.About, err = h.askedOf(ctx, c.Task); err != nil && !errors.Is(err, heed.ErrNotFound) {
+			return title, nil, err
+		}
 	}
 	if c.Erased.IsZero() && strings.TrimSpace(c.Summary+c.Comment) != "" {
 		if d.Similar, err = f.Similar(ctx, c, 0); err != nil {

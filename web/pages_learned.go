@@ -97,15 +97,18 @@ func rowOf(ctx context.Context, learner *strategy.Learner, scope string) (segmen
 	return row, nil
 }
 
+// Clear reports whether an arm leads clearly: it is the best with a probability of a half or more.
+func (s segmentRow) Clear() bool { return s.Sure >= 0.5 }
+
 // segmentName names a segment.
 func segmentName(category, context string) string {
 	switch {
 	case category == "" && context == "":
-		return "all"
+		return "without a category"
 	case context == "":
 		return say(category)
 	case category == "":
-		return "any, " + say(context)
+		return "without a category, " + say(context)
 	}
 	return say(category) + ", " + say(context)
 }

@@ -3,7 +3,6 @@ package web
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"slices"
@@ -21,13 +20,25 @@ import (
 type trust struct {
 	learning.Standing
 	Bar  bar
-	Held string // what holds the confidence; "" nothing does
+	Held string  // what holds the confidence; "" nothing does
+	Need float64 // the confidence from which on it answers
+	Line int     // where that is drawn
 }
 
-func trustOf(e *learning.Explanation, cfg learning.Config) trust {
+// needed is the confidence from which on a heuristic answers by itself.
+func (h *Handler) needed() float64 {
+	if h.cfg.Agent != nil {
+		return h.cfg.Agent.Decision().Config().Threshold
+	}
+	return usualNeed
+}
+
+const usualNeed = 0.7 // of an agent without another setting
+
+func trustOf(e *learning.Explanation, cfg learning.Config, need float64) trust {
 	low, high := poolOf(e).posterior(e.Prior, cfg.AgreementMass).Interval(0.9)
 	low, high = held(e, low), held(e, high)
-	t := trust{Standing: e.Standing, Bar: newBar(e.Standing.Heuristic.ID, low, e.Standing.Confidence, high)}
+	t := trust{Standing: e.Standing, Bar: newBar(e.Standing.Heuristic.ID, low, e.Standing.Confidence, high), Need: need, Line: int(scaleWidth * need)}
 	switch of := e.Constraints.Range; {
 	case e.Constraints.Lock == learning.Locked:
 		t.Held = "locked"
@@ -49,7 +60,7 @@ func holding(limit learning.Limit) string {
 	case "ceiling":
 		return "it may not rise above its ceiling"
 	case disagreementChannel:
-		return "the model's disagreement takes back no more than its agreement gave"
+		return "the model said something else more often than the same, and that counts for at most as much as its agreement"
 	default:
 		return words(limit)
 	}
@@ -74,13 +85,24 @@ func (h *Handler) heuristics(ctx context.Context, r *http.Request) (string, any,
 		e, err := h.cfg.Learning.Explain(ctx, one.ID)
 		switch {
 		case err == nil:
-			rows = append(rows, trustOf(&e, h.cfg.Learning.Config()))
+			rows = append(rows, trustOf(&e, h.cfg.Learning.Config(), h.needed()))
 		case !errors.Is(err, heed.ErrNotFound): // else it was deleted meanwhile
 			return title, nil, err
 		}
 	}
 	return title, listing[trust]{rows, page.From, page.Total, page.Page, page.Pages, page.Prev, page.Next, page.Search}, nil
 }
+
+// Alone says whether the heuristic answers by itself.
+func (t trust) Alone() string {
+	if t.Confidence >= t.Need {
+		return "yes, as its confidence is at least " + three(t.Need)
+	}
+	return "no, from " + three(t.Need) + " on"
+}
+
+// Depth is where the line of the confidence that it takes is in a chart.
+func (t trust) Depth() float64 { return chartHeight * (1 - t.Need) }
 
 // A heuristicData is a heuristic with its rise and fall.
 type heuristicData struct {
@@ -99,7 +121,7 @@ func (h *Handler) heuristic(ctx context.Context, r *http.Request) (title string,
 	if err != nil {
 		return title, nil, err
 	}
-	d := heuristicData{trust: trustOf(&e, h.cfg.Learning.Config()), Prior: e.Prior, Shares: e.Shares, Curve: curveOf(&e, h.cfg.Learning.Config(), h.cfg.Now()), Kept: len(e.History)}
+	d := heuristicData{trust: trustOf(&e, h.cfg.Learning.Config(), h.needed()), Prior: e.Prior, Shares: e.Shares, Curve: curveOf(&e, h.cfg.Learning.Config(), h.cfg.Now()), Kept: len(e.History)}
 	for _, limit := range e.Limits {
 		d.Limits = append(d.Limits, holding(limit))
 	}
@@ -177,6 +199,7 @@ func (h *Handler) way(ctx context.Context, r *http.Request) (title string, _ any
 type answerRow struct {
 	ID        string    `json:"id"`
 	Text      string    `json:"text"`
+	Response  string    `json:"response"` // the name of its trace
 	Person    string    `json:"person"`
 	Heuristic string    `json:"heuristic"`
 	At        time.Time `json:"at"`
@@ -187,7 +210,7 @@ type answerRow struct {
 
 // An answersData is a page of answers.
 type answersData struct {
-	Rows []answerRow
+	Rows []asked
 	Next address
 	Late bool // it is not the first page
 }
@@ -205,23 +228,20 @@ func (h *Handler) answers(ctx context.Context, r *http.Request) (string, any, er
 			d.Next = address(h.link("/answers", "after", last))
 			break
 		}
-		var row answerRow
-		body, err := record.Body.JSON()
-		if err == nil {
-			err = json.Unmarshal(body, &row)
-		}
-		if err != nil {
+		var row asked
+		if err := decoded(record, &row.answerRow); err != nil {
 			return title, nil, err
 		}
 		d.Rows, last = append(d.Rows, row), record.Place
 	}
-	return title, d, nil
+	return title, d, h.questions(ctx, d.Rows)
 }
 
 // An answerData says why an answer was given.
 type answerData struct {
 	loop.Account
-	Tree loop.Branch
+	Tree             loop.Branch
+	Question, Person string
 }
 
 func (h *Handler) answer(ctx context.Context, r *http.Request) (title string, _ any, err error) {
@@ -235,5 +255,9 @@ func (h *Handler) answer(ctx context.Context, r *http.Request) (title string, _ 
 	if err != nil {
 		return title, nil, err
 	}
-	return title, answerData{account, account.Tree()}, nil
+	of, err := h.askedOf(ctx, account.ID)
+	if errors.Is(err, heed.ErrNotFound) { // it was swept meanwhile
+		err = nil
+	}
+	return title, answerData{account, account.Tree(), of.Question, of.Person}, err
 }

@@ -7,13 +7,16 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
+	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/store"
 )
 
 // funcs are what templates call.
 var funcs = template.FuncMap{
-	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three,
+	"say": func(value any) string { return say(fmt.Sprint(value)) }, "short": short, "when": when, "iso": iso, "percent": percent, "plural": plural, "words": words, "deed": deed, "because": because, "opposed": opposed, "join": join, "field": newField, "three": three, "known": known, "channels": channels, "seenby": seenBy, "sentence": sentence,
 }
 
 // say makes characters visible that a page would hide, or that turn the text around them: what people decide about must be what they see.
@@ -86,7 +89,7 @@ func deed(action string) string {
 	verb, rest, _ := strings.Cut(words(action[dot+1:]), " ")
 	what := cmp.Or(irregular[verb], strings.TrimSuffix(verb, "e")+"ed")
 	if refused {
-		what = "was not allowed to " + verb
+		what = "tried to " + verb
 	}
 	if rest != "" {
 		what += " " + rest
@@ -112,13 +115,59 @@ func opposed(kind string) string {
 	case "antonym":
 		return "they have words of opposite meaning"
 	case "order":
-		return "the sides are exchanged"
+		return "they have the same words in another order"
 	case "name":
 		return "they name other things"
 	case "word":
 		return "one word is another"
 	}
 	return say(kind)
+}
+
+// known says how something is known, by the name of its channel. Names of the host's own stay as they are.
+func known(name string) string {
+	switch name {
+	case learning.ChannelExplicit:
+		return "a user said it"
+	case learning.ChannelDev:
+		return "a developer said it"
+	case learning.ChannelTimeout, "silence":
+		return "nobody said anything"
+	case learning.ChannelUndo:
+		return "the user took it back"
+	case learning.ChannelIgnored:
+		return "the user went on without a word"
+	case learning.ChannelOutcome:
+		return "an outcome came"
+	case learning.ChannelAgreement:
+		return "the model said the same"
+	case disagreementChannel:
+		return "the model said something else"
+	}
+	return say(name)
+}
+
+// channels is [known] for names that are joined by commas.
+func channels(names string) string {
+	all := strings.Split(names, ",")
+	for i, name := range all {
+		all[i] = known(strings.TrimSpace(name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// seenBy is [known] for an observation. Disagreement has the channel of agreement, and a cell of its own.
+func seenBy(o evidence.Observation) string {
+	if o.Cell.Name == disagreedCell {
+		return known(disagreementChannel)
+	}
+	return known(o.Channel)
+}
+
+// sentence begins with a capital letter.
+func sentence(text string) string {
+	first, size := utf8.DecodeRuneInString(text)
+	return string(unicode.ToUpper(first)) + text[size:]
 }
 
 // because returns the reason of an entry, if it says something to people: the reason of heed's own proposals is the id of a cluster.

@@ -27,7 +27,7 @@ type demoCommand struct {
 
 // Run serves a store that a simulated agent fills, until a signal ends it.
 func (cmd *demoCommand) Run(s *session) (err error) {
-	l := listening{Listen: cmd.Listen, As: []string{"you", "kim"}}
+	l := listening{Listen: cmd.Listen, As: []string{"ann", "kim"}}
 	switch {
 	case !s.Now.IsZero():
 		return &usageError{"--now is for looking"}
@@ -57,7 +57,7 @@ func (cmd *demoCommand) Run(s *session) (err error) {
 
 // run has the agent live beside the server. Both end together.
 func (cmd *demoCommand) run(s *session, l *listening, st *opened) error {
-	w := &demoWorld{dice: rand.New(rand.NewPCG(cmd.Seed, 23)), every: cmd.Every}
+	w := &demoWorld{dice: rand.New(rand.NewPCG(cmd.Seed, 23)), every: cmd.Every, said: map[string]int{}}
 	live := &web.Live{}
 	agent, err := loop.New(s.ctx, loop.Config{
 		DB: st.handle, Name: "desk", Model: w, Arms: demoArms, Lessons: demoLessons, Now: w.now, Seed: w.dice,

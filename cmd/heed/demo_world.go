@@ -22,6 +22,9 @@ type demoWorld struct {
 	dice  *rand.Rand
 	every time.Duration
 	past  atomic.Int64 // how far the clock is behind
+
+	said map[string]int // how often reviewers have spoken of a habit
+	due  int            // the request from which on they speak again
 }
 
 const (
@@ -29,6 +32,7 @@ const (
 	demoStep  = 12 * time.Minute
 	demoTurn  = 150 // the request from which on restarting no longer helps
 	demoSweep = 5   // requests between two sweeps
+	demoPause = 15  // requests from one correction to the next
 )
 
 var demoArms = []loop.Arm{
@@ -72,19 +76,41 @@ var demoDomains = []demoDomain{
 }
 
 var (
-	demoServers = []string{"db-1", "web-2", "mail-3", "cache-4"}
-	demoPeople  = []string{"ann", "bob", "cleo", "dan", "eve"}
-	demoSuccess = map[string]float64{"Feature flags": 0.92, "Small steps": 0.8, "Deploy on Friday": 0.15}
-	// What reviewers say, in turns. Those that say the same become a proposal.
-	demoCorrections = []string{
-		"Name the server in the first line.", "Always name the server in the first line.", "Name the server in the first line of the answer.",
-		"Never promise a date to a customer.", "Never promise a date to any customer.", "Do not promise customers a date.",
-		"Give every time with its time zone.", "Give each time with its time zone.", "Give times with the time zone.",
-	}
-	// demoObjection contradicts some of them, so that a person has to decide.
-	demoObjection = "Promise a date to each customer."
+	demoServers   = []string{"db-1", "web-2", "mail-3", "cache-4"}
+	demoPeople    = []string{"amy", "bob", "cleo", "dan", "eve"}
+	demoSuccess   = map[string]float64{"Feature flags": 0.92, "Small steps": 0.8, "Deploy on Friday": 0.15}
 	demoReviewers = []string{"lee", "mia", "noor"}
 )
+
+// A demoHabit is one of the model, which a reviewer sees in an answer and speaks against. The model drops it once that is a rule.
+type demoHabit struct {
+	name  string
+	shows func(text, about string) bool
+	says  []string // each by another reviewer. Those that say the same become a proposal.
+}
+
+const (
+	demoDate = "by 15 March"
+	demoTime = "at 14:00"
+	demoZone = " UTC"
+)
+
+var demoHabits = []demoHabit{
+	{"server", func(text, about string) bool {
+		return slices.Contains(demoServers, about) && !strings.HasPrefix(text, about)
+	}, []string{
+		"Name the server in the first line.", "Always name the server in the first line.", "Name the server in the first line of the answer.",
+	}},
+	// The last one contradicts the others, so that a person has to decide.
+	{"date", func(text, _ string) bool { return strings.Contains(text, demoDate) }, []string{
+		"Never promise a date to a customer.", "Never promise a date to any customer.", "Do not promise customers a date.", "Promise a date to each customer.",
+	}},
+	{"zone", func(text, _ string) bool {
+		return strings.Contains(text, demoTime) && !strings.Contains(text, demoTime+demoZone)
+	}, []string{
+		"Give every time with its time zone.", "Give each time with its time zone.", "Give times with the time zone.",
+	}},
+}
 
 // now is the clock of the world.
 func (w *demoWorld) now() time.Time { return time.Now().Add(-time.Duration(w.past.Load())) }
@@ -103,7 +129,7 @@ func (w *demoWorld) pick(n int) int {
 
 // Generate implements [decision.LLM]: it is the model.
 func (w *demoWorld) Generate(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {
-	text := "Look at the logs of the last hour, and undo what changed."
+	text := demoText(r)
 	if strings.Contains(r.Prompt, "Deploy version") {
 		text = "Deploy it " + w.way(r.System) + "."
 	}
@@ -115,6 +141,29 @@ func (w *demoWorld) Generate(_ context.Context, r decision.LLMRequest) (decision
 		text, words = text+" If that does not help, ask the people who run it, and keep a copy before you change anything.", 120
 	}
 	return decision.LLMResponse{Text: text, Model: "simulated", InputTokens: 200 + len(r.System)/4, OutputTokens: words}, nil
+}
+
+// demoText is what the model says to a request. It follows the rules in its prompt.
+func demoText(r decision.LLMRequest) string {
+	at := demoTime
+	if strings.Contains(r.System, "time zone") {
+		at += demoZone
+	}
+	for _, server := range demoServers {
+		if !strings.Contains(r.Prompt, server) {
+			continue
+		}
+		text := "Look at the logs of the last hour, and undo what changed. I look again " + at + "."
+		if strings.Contains(r.System, "first line") {
+			text = server + ":\n" + text
+		}
+		return text
+	}
+	reply := "you have a reply " + demoDate
+	if rules := strings.ToLower(r.System); strings.Contains(rules, "never promise") || strings.Contains(rules, "not promise") {
+		reply = "you hear from us"
+	}
+	return "Accounting looks at it " + at + ", and " + reply + "."
 }
 
 // way is how the model would deploy. Mostly it heeds a warning.
@@ -187,22 +236,38 @@ func (w *demoWorld) request(ctx context.Context, agent *loop.Agent, i int) error
 			return err
 		}
 	}
-	if i%20 != 10 {
+	if answer.Result.CreditID != "" {
 		return nil
 	}
-	n := i / 20
-	text := demoCorrections[n%len(demoCorrections)]
-	if n == len(demoCorrections)+1 {
-		text = demoObjection
+	return w.review(ctx, agent, i, answer, about)
+}
+
+// review has a reviewer speak against the habit that was spoken of least.
+func (w *demoWorld) review(ctx context.Context, agent *loop.Agent, i int, answer loop.Answer, about string) error {
+	if i < w.due {
+		return nil
 	}
-	_, err = agent.Correct(ctx, answer.ID, loop.Correction{Reviewer: demoReviewers[n%len(demoReviewers)], Text: text})
+	var worst *demoHabit
+	for k := range demoHabits {
+		habit := &demoHabits[k]
+		n := w.said[habit.name]
+		if n < len(habit.says) && habit.shows(answer.Text, about) && (worst == nil || n < w.said[worst.name]) {
+			worst = habit
+		}
+	}
+	if worst == nil {
+		return nil
+	}
+	n := w.said[worst.name]
+	w.said[worst.name], w.due = n+1, i+demoPause
+	_, err := agent.Correct(ctx, answer.ID, loop.Correction{Reviewer: demoReviewers[n%len(demoReviewers)], Text: worst.says[n]})
 	return err
 }
 
 // deployment is a task, whose way of working the model chooses.
 func (w *demoWorld) deployment(ctx context.Context, agent *loop.Agent, i int) error {
 	answer, err := agent.Answer(ctx, loop.Event{
-		Text: fmt.Sprintf("Deploy version %d of the shop.", i), Domain: "deployments", Task: fmt.Sprint("deploy-", i), Person: "ann",
+		Text: fmt.Sprintf("Deploy version %d of the shop.", i), Domain: "deployments", Task: fmt.Sprint("deploy-", i), Person: "amy",
 	})
 	if err != nil || answer.Text == "" {
 		return err

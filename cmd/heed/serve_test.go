@@ -300,6 +300,7 @@ func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	s := serving(t, []string{"TMPDIR=" + dir}, "demo", "--every", "5ms")
 	browser := s.browser()
+	assert.Equal(t, "ann", s.greeting.People[0].Person)
 	seen := func(path, what string) bool {
 		status, body := browser.call(http.MethodGet, path, "", "")
 		return assert.Equal(t, http.StatusOK, status, path) && strings.Contains(body, what)
@@ -310,6 +311,23 @@ func TestDemo(t *testing.T) {
 	assert.NotEmpty(t, entries(t, dir))
 	s.end(os.Interrupt)
 	assert.Empty(t, entries(t, dir))
+}
+
+// The model of the demo follows each rule that can come of what its reviewers say.
+func TestDemoFollowsRules(t *testing.T) {
+	t.Parallel()
+	for _, habit := range demoHabits {
+		about := demoServers[0]
+		if habit.name == "date" {
+			about = "A-1020"
+		}
+		request := decision.LLMRequest{Prompt: "A payment for " + about + " is missing."}
+		assert.True(t, habit.shows(demoText(request), about), habit.name)
+		for _, says := range habit.says[:3] {
+			request.System = "- " + says
+			assert.False(t, habit.shows(demoText(request), about), says)
+		}
+	}
 }
 
 func entries(t *testing.T, dir string) []os.DirEntry {

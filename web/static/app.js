@@ -3,6 +3,7 @@
 (() => {
   const status = document.getElementById("live");
   const say = (text) => { if (status && status.textContent !== text) status.textContent = text; };
+  let typed = null; // the form that it was typed into
   let touched = false; // somebody has typed something that a new page would lose
   let seen = status ? status.dataset.seen : "";
   let source = null;
@@ -11,7 +12,7 @@
   let resting = false;
   let again = false;
 
-  document.addEventListener("input", (e) => { if (e.target.closest("main form")) touched = true; });
+  document.addEventListener("input", (e) => { const form = e.target.closest("main form"); if (form) { touched = true; typed = form; } });
   document.addEventListener("submit", (e) => {
     if (e.defaultPrevented || e.target.method !== "post") return;
     if (e.target.dataset.sent) { e.preventDefault(); return; }
@@ -23,15 +24,37 @@
 
   if (!status || !status.dataset.live || !window.EventSource || !window.DOMParser) return;
 
-  const offer = () => {
-    if (document.getElementById("show-changes")) return;
-    const button = document.createElement("button");
-    button.id = "show-changes";
-    button.type = "button";
-    button.textContent = "Show what is new";
-    button.addEventListener("click", () => { touched = false; resting = false; load(); });
-    say("This page has changed. What you typed is still there.");
-    status.after(button);
+  // news says what the page says otherwise now: its facts, and what to read first.
+  const news = (was, is) => {
+    const read = (main) => {
+      const all = new Map();
+      main.querySelectorAll("dl.facts > dt").forEach((dt) => all.set(dt.textContent.trim(), dt.nextElementSibling.textContent.trim().replace(/\s+/g, " ")));
+      main.querySelectorAll("#warnings ~ * > li").forEach((li) => all.set(li.textContent.trim().replace(/\s+/g, " "), ""));
+      return all;
+    };
+    const before = read(was);
+    return [...read(is)].filter(([name, value]) => before.get(name) !== value).map(([name, value]) => value ? name + " is now: " + value : name);
+  };
+
+  // offer says beside the form that the page has changed, and leaves what was typed.
+  const offer = (main) => {
+    let note = document.getElementById("changed-note");
+    if (!note) {
+      note = document.createElement("div");
+      note.id = "changed-note";
+      note.className = "mild";
+      note.setAttribute("role", "status");
+      const button = document.createElement("button");
+      button.id = "show-changes";
+      button.type = "button";
+      button.textContent = "Show what is new";
+      button.addEventListener("click", () => { touched = false; resting = false; load(); });
+      note.append(document.createElement("p"), button);
+      (typed && typed.isConnected ? typed : status).before(note);
+    }
+    const what = news(document.getElementById("main"), main);
+    const text = "This page has changed. What you typed is still there, and a decision holds for the words that you see. " + what.join(". ");
+    if (note.firstChild.textContent !== text) note.firstChild.textContent = text;
   };
 
   // load puts the page as it is now in the place of the one that is shown. It keeps what is open, and where the focus is.
@@ -46,17 +69,18 @@
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const main = page.getElementById("main");
       if (!main) throw new Error("no page");
-      if (touched) { offer(); return; }
+      if (touched) { offer(main); return; }
       const old = document.getElementById("main");
       const open = [...old.querySelectorAll("details")].map((d) => d.open);
       [...main.querySelectorAll("details")].forEach((d, i) => { d.open = Boolean(open[i]); });
       const focus = document.activeElement && old.contains(document.activeElement) ? document.activeElement.id : "";
-      main.querySelectorAll(".notice").forEach((n) => n.remove());
+      const said = old.querySelector(".notice"); // what was just done is told until somebody goes on
+      main.querySelectorAll(".notice").forEach((n) => { if (said) n.replaceWith(said); else n.remove(); });
       old.replaceWith(main);
       const back = focus && document.getElementById(focus);
       if (back) back.focus({ preventScroll: true });
-      const button = document.getElementById("show-changes");
-      if (button) button.remove();
+      const note = document.getElementById("changed-note");
+      if (note) note.remove();
       say("Up to date. Last change seen at " + new Date().toLocaleTimeString() + ".");
     } catch {
       say("This page may be behind: heed does not answer. It tries again.");
@@ -76,7 +100,7 @@
     source.addEventListener("open", () => { if (!touched) say("Up to date."); });
     source.addEventListener("changed", (e) => {
       seen = e.data;
-      if (touched) offer(); else load();
+      load();
     });
     source.addEventListener("behind", () => say("This page may be behind: heed can't read its store."));
     source.addEventListener("error", () => {

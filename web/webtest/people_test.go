@@ -46,7 +46,10 @@ func TestTwoPeople(t *testing.T) {
 	zoe.fill("#approve-reason", "Me, too")
 	_, err := s.world.agent.Feedback().Rules().Propose(t.Context(), feedback.Submission{Draft: feedback.Draft{Text: "Be kind.", Agents: []string{"support"}}, Actor: "eve", Reason: "Always"})
 	require.NoError(t, err)
-	zoe.says("What you typed is still there.")
+	zoe.says("What you typed is still there")
+	assert.True(t, eval[bool](zoe, `document.getElementById("changed-note").nextElementSibling.matches("form")`))
+	kim.says("Last change seen")
+	kim.says("Your approval counts.")
 	assert.Equal(t, "Me, too", eval[string](zoe, `document.getElementById("approve-reason").value`))
 
 	// The server goes, and comes back.

@@ -1,0 +1,69 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/internal/records"
+	"github.com/heedhq/heed/store"
+)
+
+// An asked is an answer with the question behind it, as far as the store has them.
+type asked struct {
+	answerRow
+	Question string // "" if no trace of it is kept, or only its hash
+}
+
+// askedOf reads an answer. It returns [heed.ErrNotFound] if the answer is not kept.
+func (h *Handler) askedOf(ctx context.Context, id string) (one asked, err error) {
+	var s store.Snapshot
+	if err := h.cfg.Store.Read(ctx, &s, nil, []store.Ref{{Kind: h.cfg.Name + ".answer", ID: records.ID(id)}}); err != nil {
+		return one, err
+	}
+	if s.Records[0].Revision == 0 {
+		return one, heed.ErrNotFound
+	}
+	if err := decoded(s.Records[0], &one.answerRow); err != nil {
+		return one, err
+	}
+	all := []asked{one}
+	err = h.questions(ctx, all)
+	return all[0], err
+}
+
+// questions reads what was asked, in one round trip.
+func (h *Handler) questions(ctx context.Context, all []asked) error {
+	var refs []store.Ref
+	for i := range all {
+		refs = append(refs, store.Ref{Kind: "decision.trace", ID: all[i].Response})
+	}
+	var s store.Snapshot
+	if err := h.cfg.Store.Read(ctx, &s, nil, refs); err != nil {
+		return err
+	}
+	for i, r := range s.Records {
+		if r.Revision == 0 {
+			continue
+		}
+		var trace struct {
+			Text   string
+			Hashed bool
+		}
+		if err := decoded(r, &trace); err != nil {
+			return err
+		}
+		if !trace.Hashed {
+			all[i].Question = trace.Text
+		}
+	}
+	return nil
+}
+
+func decoded(r store.Record, into any) error {
+	body, err := r.Body.JSON()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(body, into)
+}
