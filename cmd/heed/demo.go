@@ -72,7 +72,11 @@ func (cmd *demoCommand) run(s *session, l *listening, st *opened) error {
 	lived := make(chan error, 1)
 	go func() {
 		defer cancel()
-		lived <- w.live(ctx, agent)
+		err := w.live(ctx, agent)
+		if ctx.Err() != nil {
+			err = nil // what was interrupted fails in any words
+		}
+		lived <- err
 	}()
 	here := *s
 	here.ctx = ctx
@@ -81,10 +85,7 @@ func (cmd *demoCommand) run(s *session, l *listening, st *opened) error {
 	}
 	err = l.serve(&here, web.Config{Store: st.store, Agent: agent, Live: live, Now: w.now, Observer: tellFailure}, "a simulated agent")
 	cancel()
-	if ended := <-lived; !errors.Is(ended, context.Canceled) {
-		err = errors.Join(err, ended)
-	}
-	return err
+	return errors.Join(err, <-lived)
 }
 
 // browse opens the link of the first person.

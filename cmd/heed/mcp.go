@@ -170,8 +170,8 @@ func keptRules(ctx context.Context, st *opened) (feedback.Config, error) {
 
 // tellFailure tells whoever runs the server what it has not told its clients. Work that was given up, at the end of the server or because a
 // client has left, is no failure.
-func tellFailure(_ context.Context, n heed.Notice) {
-	if failed, ok := n.(heed.Failed); ok && !errors.Is(failed.Err, context.Canceled) {
+func tellFailure(ctx context.Context, n heed.Notice) {
+	if failed, ok := n.(heed.Failed); ok && ctx.Err() == nil && !errors.Is(failed.Err, context.Canceled) {
 		warn("%s: %s: %w", failed.Component, failed.What, failed.Err)
 	}
 }
