@@ -96,6 +96,9 @@ func (h *Handler) again(w http.ResponseWriter, r *http.Request, a action, d sent
 // refusal returns the status and the words of a refusal.
 func refusal(why *feedback.RefusedError) (status int, text string) {
 	text = why.Error()
+	if why.State != "" {
+		text = strings.ReplaceAll(text, why.State, words(why.State))
+	}
 	text = strings.ToUpper(text[:1]) + text[1:] + "."
 	if next := nextOf[strings.ToUpper(why.State)]; next != "" {
 		text += " " + next

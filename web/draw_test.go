@@ -12,6 +12,7 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/evidence"
+	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/memstore"
 	"github.com/heedhq/heed/strategy"
@@ -133,4 +134,10 @@ func TestDeed(t *testing.T) {
 	} {
 		assert.Equal(t, want, deed(action), action)
 	}
+}
+
+// TestRefusal has no constant in what a person reads.
+func TestRefusal(t *testing.T) {
+	_, text := refusal(&feedback.RefusedError{Reason: "the proposal is SUPERSEDED", State: "SUPERSEDED"})
+	assert.Contains(t, text, "he proposal is superseded. It was edited")
 }
