@@ -277,3 +277,22 @@ func TestConfig(t *testing.T) {
 }
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/scores.md") }
+
+// TestARefusedScore counts in no mean, as of a taker whose clock runs ahead of the agent's.
+func TestARefusedScore(t *testing.T) {
+	now := start
+	st := &memstore.Store{}
+	agent := newAgent(t, st, "a")
+	taker, err := scores.New(t.Context(), scores.Config{Agent: agent, Store: st, Meanings: ranges, Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	now = start.Add(3 * time.Hour)
+	_, err = taker.Take(t.Context(), scores.Grade{ID: "1", Answer: "a", Name: "helpful", Value: of(0), At: start.Add(-time.Minute)})
+	require.NoError(t, err)
+	assert.InDelta(t, -1, worth(t, agent, "a"), 1e-9)
+	_, err = taker.Take(t.Context(), scores.Grade{ID: "2", Answer: "a", Name: "helpful", Value: of(1), At: start.Add(200 * 24 * time.Hour)})
+	require.ErrorAs(t, err, new(*heed.InputError), "the agent's clock has another time")
+	now = start
+	_, err = taker.Take(t.Context(), scores.Grade{ID: "3", Answer: "a", Name: "helpful", Value: of(1), At: start})
+	require.NoError(t, err)
+	assert.InDelta(t, 0, worth(t, agent, "a"), 1e-9, "the score that was refused counts in no mean")
+}
