@@ -36,6 +36,7 @@ type Agent struct {
 	learning  *learning.Module
 	decider   *decision.Decider
 	plain     *decision.Decider // asks the model as if there were no heed
+	asker     *decision.Decider // asks the model in any case, and compares nothing
 	dreamer   *decision.Decider // likewise, and keeps no trace
 	reactions *decision.Reactions
 	extractor *decision.Extractor // nil: there is none
@@ -293,6 +294,11 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 		return err
 	}
 	p := d
+	p.Strategy, p.Withhold = decision.AlwaysLLM, new(float64)
+	if a.asker, err = decision.New(ctx, p); err != nil {
+		return err
+	}
+	p = d
 	p.Strategy, p.NoCandidates = decision.AlwaysLLM, true
 	if s := seeds[2]; s != nil {
 		p.Seed = s
@@ -309,7 +315,7 @@ func (a *Agent) openDecision(ctx context.Context, seeds [3]rand.Source) (err err
 	if a.reactions, err = decision.NewReactions(ctx, r); err != nil {
 		return err
 	}
-	if len(cfg.Extract) > 0 && cfg.Model != nil {
+	if len(cfg.Extract) > 0 {
 		a.extractor, err = decision.NewExtractor(ctx, decision.ExtractorConfig{
 			LLM: a.chain("model", cfg.Model), Store: d.Store, Nearest: a.nearest,
 			Now: cfg.Now, Observer: cfg.Observer,

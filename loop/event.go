@@ -42,6 +42,9 @@ type Event struct {
 	// is empty. OnChunk is called before Answer returns, and by one goroutine at a time. Answer waits for it, so it must return when its
 	// context ends, at the latest after Decision.Timeout. One that does not holds Answer.
 	OnChunk func(ctx context.Context, text string, anew bool)
+	// AskModel has the model answer, and no heuristic, as where the answer must be JSON. The prompt shows the heuristics that fit, and none is
+	// compared with the answer.
+	AskModel bool
 	// At is when it happened. The zero time means now.
 	At time.Time
 }

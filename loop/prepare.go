@@ -104,6 +104,9 @@ func (a *Agent) deciderOf(p *Plan) *decision.Decider {
 	if a.cfg.Shadow || len(p.Undone) > 0 {
 		return a.plain
 	}
+	if p.Event.AskModel {
+		return a.asker
+	}
 	return a.decider
 }
 
@@ -191,7 +194,7 @@ func (p *Plan) late(ctx context.Context, err error, what string) error {
 
 // byHeuristic lets a heuristic answer that is trusted.
 func (a *Agent) byHeuristic(ctx context.Context, p *Plan) (ready bool, err error) {
-	if len(p.Candidates) == 0 || len(p.Undone) > 0 {
+	if len(p.Candidates) == 0 || len(p.Undone) > 0 || p.Event.AskModel {
 		return false, nil
 	}
 	commit, heuristic, rule := a.first(p), "", ""

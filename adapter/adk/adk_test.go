@@ -26,6 +26,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/adaptertest"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 	"github.com/heedhq/heed/patterns"
@@ -179,6 +180,20 @@ func TestAgents(t *testing.T) {
 		assert.Equal(t, want, account.Text)
 		assert.Contains(t, linesOf(second.requests[0])[0].Text, "db-1 is small.")
 		assert.Equal(t, agents == nil, first.requests[0].Config.SystemInstruction != nil && len(first.requests[0].Config.SystemInstruction.Parts) > 1)
+	}
+}
+
+// TestOutputSchema has the model answer where a heuristic is trusted, as the session's state keeps JSON.
+func TestOutputSchema(t *testing.T) {
+	lessons := loop.Lessons{Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?", Action: "It is well.", Initial: 0.8}}}
+	for want, output := range map[string]*genai.Schema{"It is well.": nil, `{"up":true}`: {Type: genai.TypeObject}} {
+		r := newRig(t, adk.Config{}, loop.Config{Lessons: lessons}, func(a *adk.Adapter) (sdkagent.Agent, error) {
+			m := a.Model(&said{responses: []*model.LLMResponse{text(`{"up":true}`)}}, nil)
+			return llmagent.New(llmagent.Config{Name: "ops", Mode: llmagent.ModeChat, Model: m, OutputSchema: output, OutputKey: "state"})
+		})
+		event, err := r.ask("What of db-1?")
+		require.NoError(t, err)
+		assert.Equal(t, want, textOf(event.Content))
 	}
 }
 

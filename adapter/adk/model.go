@@ -235,3 +235,12 @@ func LLM(m model.LLM) decision.LLM {
 		return said, nil
 	})
 }
+
+// formatted reports whether a request wants JSON or the like. ADK has some models give it by a tool.
+func formatted(r *model.LLMRequest) bool {
+	c := r.Config
+	if c != nil && (c.ResponseSchema != nil || c.ResponseJsonSchema != nil || c.ResponseMIMEType != "" && c.ResponseMIMEType != "text/plain") {
+		return true
+	}
+	return r.Tools["set_model_response"] != nil || r.Tools["finish_task"] != nil
+}

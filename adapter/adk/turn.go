@@ -98,6 +98,7 @@ func (a *Adapter) beforeModel(ctx agent.Context, r *model.LLMRequest) (*model.LL
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.event.AskModel = t.event.AskModel || formatted(r)
 	if err := a.prepare(ctx, t); err != nil {
 		return nil, err
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/feedback"
 	"github.com/heedhq/heed/internal/adaptertest"
+	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/loop/looptest"
 	"github.com/heedhq/heed/patterns"
@@ -303,6 +304,32 @@ func TestInterrupt(t *testing.T) {
 	assert.Empty(t, report.Errors)
 	for _, err := range r.adapter.Resume(t.Context(), r.runner, loop.Event{}, "none", &adk.ResumeParams{}) {
 		require.Error(t, err)
+	}
+}
+
+// TestToolThatEndsTheRun counts against the arm.
+func TestToolThatEndsTheRun(t *testing.T) {
+	for _, streaming := range []bool{false, true} {
+		r := newRig(t, eino.Config{}, loop.Config{Arms: []loop.Arm{{ID: "only"}}}, &said{messages: []*schema.Message{call("c1", "look")}}, streaming,
+			toolOf(t, "look", func(context.Context, struct{}) (string, error) { return "", errors.New("the host is locked") }))
+		_, err := r.ask(loop.Event{ID: "m1"}, schema.UserMessage("What now?"))
+		require.ErrorContains(t, err, "the host is locked")
+		for d, err := range r.learner.Strategy().Distributions(t.Context()) {
+			require.NoError(t, err)
+			assert.InDelta(t, 1, d.Outcomes, 1e-9)
+		}
+	}
+}
+
+// TestAskModel has the model answer where a heuristic is trusted.
+func TestAskModel(t *testing.T) {
+	r := newRig(t, eino.Config{}, loop.Config{Lessons: loop.Lessons{
+		Heuristics: []learning.Heuristic{{ID: "h", Condition: "What of db-1?", Action: "It is well.", Initial: 0.8}},
+	}}, &said{messages: []*schema.Message{text("{}")}}, false)
+	for want, e := range map[string]loop.Event{"It is well.": {}, "{}": {AskModel: true}} {
+		answer, err := r.ask(e, schema.UserMessage("What of db-1?"))
+		require.NoError(t, err)
+		assert.Equal(t, want, answer.Content)
 	}
 }
 

@@ -89,6 +89,7 @@ type call struct {
 func (t *turn) call(ctx context.Context, inner model.BaseChatModel, input []*schema.Message, opts []model.Option) (*call, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.failed = nil
 	c := &call{turn: t, model: inner, input: input, opts: opts, began: t.adapter.cfg.Now()}
 	if !t.prepared {
 		if i := person(input); i >= 0 {

@@ -57,6 +57,7 @@ func (t *turn) tool(ctx context.Context, called *adk.ToolContext, input, text st
 	if !t.prepared || t.plan.Ready {
 		return
 	}
+	t.failed = cmp.Or(t.failed, failure)
 	_, err := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, loop.ToolResult{
 		ID: called.CallID, Name: called.Name, Input: input, Text: text, Err: failure, Task: t.plan.Event.Task,
 	})

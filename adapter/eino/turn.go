@@ -1,6 +1,7 @@
 package eino
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -26,6 +27,8 @@ type turn struct {
 	prepared bool
 	plan     loop.Plan
 	reply    loop.Reply
+	failed   error // of a tool, since the model's last call
+	broken   bool  // the run ended with an error
 	lost     error // why heed could not be told of a tool
 	told     bool  // of the answer
 }
@@ -55,6 +58,8 @@ func (a *Adapter) turn(
 		for event, ok := events.Next(); ok; event, ok = events.Next() {
 			if err = event.Err; err == nil {
 				event, err = t.handed(ctx, event)
+			} else {
+				t.breaks()
 			}
 			if err != nil {
 				event = nil
@@ -66,10 +71,19 @@ func (a *Adapter) turn(
 	}
 }
 
-// end tells heed that the model failed.
+func (t *turn) breaks() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = true
+}
+
+// end tells heed that the model failed, or that a tool ended the run.
 func (t *turn) end(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.broken {
+		t.reply.Err = cmp.Or(t.reply.Err, t.failed)
+	}
 	if t.prepared && !t.plan.Ready && !t.told && t.reply.Err != nil && ctx.Err() == nil {
 		t.told = true
 		_, _ = t.adapter.cfg.Agent.Answered(ctx, t.plan, t.reply) // the run has its error, and can't be given another one

@@ -84,3 +84,16 @@ func TestEvaluator(t *testing.T) {
 	require.NoError(t, err, "an example that is no answer is evaluated all the same")
 	assert.Len(t, results.Evaluation, 4)
 }
+
+// toldErrors is as the page has it.
+func toldErrors() ai.Middleware {
+	return ai.MiddlewareFunc(func(context.Context) (*ai.Hooks, error) {
+		return &ai.Hooks{WrapTool: func(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*ai.MultipartToolResponse, error) {
+			result, err := next(ctx, p)
+			if waits, _ := ai.IsToolInterruptError(err); err != nil && !waits {
+				return &ai.MultipartToolResponse{Output: "Error: " + err.Error()}, nil
+			}
+			return result, err
+		}}, nil
+	})
+}

@@ -26,6 +26,7 @@ type turn struct {
 	prepared bool
 	plan     loop.Plan
 	reply    loop.Reply
+	failed   error // of a tool, since the model's last call
 	lost     error // why heed could not be told of a tool
 }
 
@@ -54,7 +55,7 @@ func (t *turn) generate(ctx context.Context, p *ai.GenerateParams, next ai.Gener
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil {
-		if t.reply.Err != nil && ctx.Err() == nil { // a model that failed, and not a tool
+		if t.reply.Err = cmp.Or(t.reply.Err, t.failed); t.reply.Err != nil && ctx.Err() == nil { // and not the receiver of a stream
 			_, told := t.adapter.cfg.Agent.Answered(ctx, t.plan, t.reply)
 			err = errors.Join(err, told)
 		}
@@ -78,6 +79,9 @@ func (t *turn) prepare(ctx context.Context, r *ai.ModelRequest) (bool, error) {
 	}
 	if t.event.Text == "" { // a picture alone
 		return false, nil
+	}
+	if o := r.Output; o != nil && (o.Schema != nil || o.Format != "" && o.Format != ai.OutputFormatText) {
+		t.event.AskModel = true
 	}
 	plan, err := t.adapter.cfg.Agent.Prepare(ctx, t.event)
 	t.plan, t.prepared = plan, err == nil
@@ -144,6 +148,7 @@ func metadata(m map[string]any, answer *loop.Answer) map[string]any {
 func (t *turn) model(ctx context.Context, p *ai.ModelParams, next ai.ModelNext) (*ai.ModelResponse, error) {
 	t.mu.Lock()
 	prepared, arm := t.prepared, t.plan.Arm
+	t.failed = nil
 	t.mu.Unlock()
 	if !prepared {
 		return next(ctx, p)
@@ -297,9 +302,11 @@ func (t *turn) tool(ctx context.Context, p *ai.ToolParams, next ai.ToolNext) (*a
 	if result != nil {
 		told.Text = encode(result.Output)
 	}
-	if _, lost := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, told); lost != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
+	_, lost := t.adapter.cfg.Agent.Tool(ctx, t.plan.Event.ID, told)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failed = cmp.Or(t.failed, err)
+	if lost != nil {
 		t.lost = errors.Join(t.lost, fmt.Errorf("heed was not told of the tool %s: %w", p.Request.Name, lost))
 	}
 	return result, err
