@@ -19,6 +19,7 @@ import (
 type Live struct {
 	mu        sync.Mutex
 	listeners map[chan struct{}]struct{}
+	persons   map[string]int // how many listeners each has
 	changes   uint64
 }
 
@@ -39,24 +40,32 @@ func (l *Live) Observe(_ context.Context, n heed.Notice) {
 	}
 }
 
-const mostListeners = 1000
+const (
+	mostListeners = 1000
+	mostOfPerson  = 20
+)
 
-// listen returns a channel that gets a value after changes, and a function that ends it. ok is false where too many listen.
-func (l *Live) listen() (changed <-chan struct{}, end func(), ok bool) {
+// listen returns a channel that gets a value after changes, and a function that ends it. ok is false where too many listen, or where a
+// person has too many listeners.
+func (l *Live) listen(person string) (changed <-chan struct{}, end func(), ok bool) {
 	c := make(chan struct{}, 1)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.listeners) >= mostListeners {
+	if len(l.listeners) >= mostListeners || l.persons[person] >= mostOfPerson {
 		return nil, nil, false
 	}
 	if l.listeners == nil {
-		l.listeners = make(map[chan struct{}]struct{})
+		l.listeners, l.persons = make(map[chan struct{}]struct{}), make(map[string]int)
 	}
 	l.listeners[c] = struct{}{}
+	l.persons[person]++
 	return c, func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		delete(l.listeners, c)
+		if l.persons[person]--; l.persons[person] == 0 {
+			delete(l.persons, person)
+		}
 	}, true
 }
 
@@ -66,11 +75,13 @@ func (l *Live) count() uint64 {
 	return l.changes
 }
 
-// A pulse is what the store was like when it was last read. All streams share it.
+// A pulse is what the store was like when it was last read, or the failure of that reading. All streams share it.
 type pulse struct {
-	mu    sync.Mutex
-	at    time.Time // by the machine's clock
-	state string
+	mu      sync.Mutex
+	at      time.Time // when the last reading ended, by the machine's clock
+	state   string
+	err     error
+	reading chan struct{} // is closed when the reading that is under way ends. nil: there is none
 }
 
 const (
@@ -79,6 +90,8 @@ const (
 	quiet      = 15                     // beats after which a stream says that it is there
 	streamTime = 10 * time.Minute       // after which a browser connects anew, and its person is identified again
 	writeTime  = 10 * time.Second       // for a browser to take what it is told
+	window     = 50                     // records of a kind that a reading compares, for processes whose clocks are behind
+	answers    = 10                     // the same for answers, which are longer and come more often
 )
 
 // version names the state of the store and of the parts in this process. It changes with decisions, corrections and answers of any
@@ -89,13 +102,48 @@ func (h *Handler) version(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%s.%d", state, changes), err
 }
 
+// read returns the last reading, or makes a new one. One caller reads for all. The others wait for it, each within its own context.
 func (p *pulse) read(ctx context.Context, h *Handler) (string, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now() //nolint:forbidigo // a store is read once in a second of real time
-	if p.state != "" && now.Sub(p.at) < beat*9/10 {
-		return p.state, nil
+	for {
+		p.mu.Lock()
+		if !p.at.IsZero() && time.Since(p.at) < beat*9/10 { //nolint:forbidigo // a store is read once in a second of real time
+			defer p.mu.Unlock()
+			return p.state, p.err
+		}
+		under := p.reading
+		if under == nil {
+			p.reading = make(chan struct{})
+			p.mu.Unlock()
+			return p.renew(ctx, h)
+		}
+		p.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-under:
+		}
 	}
+}
+
+// renew reads the store for all. A reader that goes away leaves the reading to another one.
+func (p *pulse) renew(ctx context.Context, h *Handler) (state string, err error) {
+	ended := false
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if ended && (err == nil || ctx.Err() == nil) {
+			p.at, p.state, p.err = time.Now(), state, err //nolint:forbidigo // as above
+		}
+		close(p.reading)
+		p.reading = nil
+	}()
+	state, err = h.state(ctx)
+	ended = true
+	return state, err
+}
+
+// state reads what the store is like.
+func (h *Handler) state(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.cfg.Timeout)
 	defer cancel()
 	var latest store.Snapshot
@@ -109,19 +157,16 @@ func (p *pulse) read(ctx context.Context, h *Handler) (string, error) {
 		}
 		_, _ = sum.Write([]byte{0})
 	}
-	p.at, p.state = now, hex.EncodeToString(sum.Sum(nil))[:16]
-	return p.state, nil
+	return hex.EncodeToString(sum.Sum(nil))[:16], nil
 }
 
 // latest asks for the latest records of what changes when something happens.
 func (h *Handler) latest() []store.Query {
-	kinds := []string{store.Audit.Name, h.cfg.Name + ".answer"}
+	queries := []store.Query{{Kind: h.cfg.Name + ".answer", Limit: answers}, {Kind: store.Audit.Name, Limit: window}}
 	if h.cfg.Feedback != nil {
-		kinds = append(kinds, "feedback.record", "feedback.proposal", "feedback.rule")
-	}
-	queries := make([]store.Query, len(kinds))
-	for i, kind := range kinds {
-		queries[i] = store.Query{Kind: kind, Limit: 1}
+		for _, kind := range []string{"feedback.record", "feedback.proposal", "feedback.rule"} {
+			queries = append(queries, store.Query{Kind: kind, Limit: window})
+		}
 	}
 	return queries
 }
@@ -131,12 +176,19 @@ func streams(r *http.Request) bool { return r.URL.Path == "/live" }
 
 // live sends the version of what pages show, whenever it changes, as server-sent events. "behind" says that it is not known.
 func (h *Handler) live(w http.ResponseWriter, r *http.Request) {
-	changed, end, ok := h.cfg.Live.listen()
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "text/event-stream")
+		return
+	}
+	changed, end, ok := h.cfg.Live.listen(personOf(r))
 	if !ok {
 		h.refuse(w, r, http.StatusServiceUnavailable, "Too many pages are open.")
 		return
 	}
 	defer end()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(h.closing, cancel)()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no") // has nginx pass on each event
 	s := stream{h: h, w: w, rc: http.NewResponseController(w), seen: cmp.Or(r.Header.Get("Last-Event-ID"), r.URL.Query().Get("seen"))}
@@ -147,11 +199,9 @@ func (h *Handler) live(w http.ResponseWriter, r *http.Request) {
 	if !s.send("retry: 2000\n\n") {
 		return
 	}
-	for s.beat(r.Context()) {
+	for s.beat(ctx) {
 		select {
-		case <-r.Context().Done():
-			return
-		case <-h.closed:
+		case <-ctx.Done():
 			return
 		case <-over.C:
 			return
@@ -204,8 +254,6 @@ func (s *stream) rest(ctx context.Context) bool {
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return false
-	case <-s.h.closed:
 		return false
 	case <-timer.C:
 		return true

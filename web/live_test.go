@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -69,25 +70,30 @@ func open(h http.Handler, path string) (*tap, func()) {
 	return t, func() { cancel(); <-done }
 }
 
-// A counted store counts reads, and fails when it is told to.
+// A counted store counts reads, and fails or hangs when it is told to.
 type counted struct {
 	store.Store
 	reads  atomic.Int64
 	broken atomic.Bool
+	hangs  atomic.Bool
 }
 
 func (c *counted) Read(ctx context.Context, into *store.Snapshot, cells []evidence.Cell, refs []store.Ref, finds ...store.Query) error {
 	c.reads.Add(1)
+	if c.hangs.Load() {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	if c.broken.Load() {
 		return errors.New("the store is away")
 	}
 	return c.Store.Read(ctx, into, cells, refs, finds...)
 }
 
-func audited(t *testing.T, st store.Store, id string) {
+func audited(t *testing.T, st store.Store, id string, at time.Time) {
 	t.Helper()
 	require.NoError(t, st.Declare(t.Context(), store.Audit))
-	_, err := st.Commit(t.Context(), store.Batch{Records: []store.Record{store.AuditEntry{ID: id, At: time.Now(), Action: "test"}.Record()}})
+	_, err := st.Commit(t.Context(), store.Batch{Records: []store.Record{store.AuditEntry{ID: id, At: at, Action: "test"}.Record()}})
 	require.NoError(t, err)
 }
 
@@ -110,10 +116,12 @@ func TestLive(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		assert.Empty(t, a.events())
 
-		audited(t, st.Store, "by another process")
-		time.Sleep(2 * time.Second)
-		assert.Equal(t, []string{"changed"}, a.events())
-		assert.Equal(t, []string{"changed"}, b.events())
+		for i, ahead := range []time.Duration{0, -time.Minute, time.Second} {
+			audited(t, st.Store, strconv.Itoa(i), time.Now().Add(ahead))
+			time.Sleep(2 * time.Second)
+			assert.Equal(t, []string{"changed"}, a.events(), "by another process, with its own clock: %v", ahead)
+			assert.Equal(t, []string{"changed"}, b.events())
+		}
 
 		for range 100 {
 			live.Observe(t.Context(), heed.Proposed{})
@@ -144,35 +152,79 @@ func TestLive(t *testing.T) {
 	})
 }
 
-// TestLiveEnds has streams end with the handler and with time, and refuses more than there is room for.
+// Many streams read a store that fails as seldom as one that works. A store that hangs makes no page wait for the streams, and they end at once.
+func TestLiveWithoutAStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &counted{Store: &memstore.Store{}}
+		h := handler(t, func(c *web.Config) { c.Store, c.Timeout = st, 5*time.Second })
+		var taps []*tap
+		var ends []func()
+		for range 20 {
+			one, end := open(h, "/live")
+			taps, ends = append(taps, one), append(ends, end)
+		}
+		time.Sleep(2 * time.Second)
+		st.broken.Store(true)
+		before := st.reads.Load()
+		time.Sleep(10 * time.Second)
+		assert.LessOrEqual(t, st.reads.Load()-before, int64(11))
+		for _, one := range taps {
+			assert.Equal(t, []string{"changed", "behind"}, one.events())
+		}
+		st.hangs.Store(true)
+		time.Sleep(1500 * time.Millisecond)
+		began := time.Now()
+		ask{method: "GET", path: "/audit", person: "lee"}.of(h)
+		assert.LessOrEqual(t, time.Since(began), 5*time.Second)
+		time.Sleep(1500 * time.Millisecond)
+		began = time.Now()
+		ends[0]() // whether or not it reads for all
+		h.Close()
+		for _, end := range ends {
+			end()
+		}
+		assert.Zero(t, time.Since(began))
+	})
+}
+
+// Streams end with the handler and with time. Nobody has more than their share, and a question for the header ends at once.
 func TestLiveEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := handler(t)
 		done := make(chan int, 2000)
 		ctx, cancel := context.WithCancel(t.Context())
-		listen := func(ctx context.Context) {
-			r := httptest.NewRequestWithContext(ctx, "GET", "/live", nil)
-			r.Header.Set("X-Person", "kim")
+		listen := func(ctx context.Context, method, person string) {
+			r := httptest.NewRequestWithContext(ctx, method, "/live", nil)
+			r.Header.Set("X-Person", person)
 			w := &tap{header: make(http.Header)}
 			h.ServeHTTP(w, r)
 			done <- w.status
 		}
-		for range 1001 {
-			go listen(ctx)
+		for i := range 50 {
+			for range 20 {
+				go listen(ctx, http.MethodGet, "person "+strconv.Itoa(i))
+			}
+			if synctest.Wait(); i == 0 {
+				require.Empty(t, done)
+				listen(ctx, http.MethodGet, "person 0")
+				assert.Equal(t, http.StatusServiceUnavailable, <-done, "a person has 20")
+			}
 		}
-		synctest.Wait()
-		require.Len(t, done, 1)
-		assert.Equal(t, http.StatusServiceUnavailable, <-done)
+		require.Empty(t, done)
+		listen(ctx, http.MethodGet, "kim")
+		assert.Equal(t, http.StatusServiceUnavailable, <-done, "all have 1,000")
+		listen(ctx, http.MethodHead, "person 0")
+		assert.Zero(t, <-done, "no status but 200")
 		cancel()
 		synctest.Wait()
 		require.Len(t, done, 1000)
 
-		go listen(t.Context())
+		go listen(t.Context(), http.MethodGet, "person 0")
 		time.Sleep(9 * time.Minute)
 		assert.Len(t, done, 1000)
 		time.Sleep(2 * time.Minute)
 		assert.Len(t, done, 1001, "a person is identified again from time to time")
-		go listen(t.Context())
+		go listen(t.Context(), http.MethodGet, "person 0")
 		synctest.Wait()
 		h.Close()
 		synctest.Wait()

@@ -19,7 +19,6 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/heedhq/heed"
@@ -80,8 +79,8 @@ type Handler struct {
 	watch *watch.Watch
 	pulse pulse
 
-	closed chan struct{}
-	close  sync.Once
+	closing context.Context //nolint:containedctx // of all streams
+	close   context.CancelFunc
 }
 
 const (
@@ -100,8 +99,8 @@ func New(cfg Config) (*Handler, error) {
 	}
 	h := &Handler{
 		cfg: cfg, mux: http.NewServeMux(), cross: http.NewCrossOriginProtection(), watch: watch.New(cfg.Observer, "web", cfg.Now),
-		closed: make(chan struct{}),
 	}
+	h.closing, h.close = context.WithCancel(context.Background())
 	h.mux.Handle("/v1/", h.api())
 	h.pages()
 	return h, nil
@@ -141,7 +140,7 @@ func (c *Config) validate() error {
 }
 
 // Close ends all streams, for [http.Server.RegisterOnShutdown]. The handler serves all else as before.
-func (h *Handler) Close() { h.close.Do(func() { close(h.closed) }) }
+func (h *Handler) Close() { h.close() }
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
