@@ -25,14 +25,14 @@ func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/adk.md") }
 
 // armed is as the page has it.
 func armed(ctx context.Context, pro, flash model.LLM) (*adk.Adapter, model.LLM, error) {
-	agent, err := loop.New(ctx, loop.Config{
+	learner, err := loop.New(ctx, loop.Config{
 		Models: map[string]decision.LLM{"flash": adk.LLM(flash)},
 		Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "flash", Tools: []string{"look_up"}}},
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	heeding, err := adk.New(adk.Config{Agent: agent})
+	heeding, err := adk.New(adk.Config{Agent: learner})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -19,16 +19,52 @@ import (
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/eino.md") }
 
+// before and after are loops as the page has them.
+func before(ctx context.Context, runner *adk.Runner, text string, show func(*adk.AgentEvent)) error {
+	events := runner.Query(ctx, text)
+	for event, ok := events.Next(); ok; event, ok = events.Next() {
+		if event.Err != nil {
+			return event.Err
+		}
+		show(event)
+	}
+	return nil
+}
+
+func after(ctx context.Context, heeding *eino.Adapter, runner *adk.Runner, id, session, person, text string, show func(*adk.AgentEvent)) error {
+	said := loop.Event{ID: id, Session: session, Person: person}
+	for event, err := range heeding.Run(ctx, runner, said, []adk.Message{schema.UserMessage(text)}) {
+		if err != nil {
+			return err
+		}
+		show(event)
+	}
+	return nil
+}
+
+// TestLoops has both of the page's loops show the model's answer.
+func TestLoops(t *testing.T) {
+	r := newRig(t, eino.Config{}, loop.Config{}, &said{messages: []*schema.Message{text("Look.")}}, false)
+	shown := 0
+	show := func(e *adk.AgentEvent) {
+		assert.Equal(t, "Look.", e.Output.MessageOutput.Message.Content)
+		shown++
+	}
+	require.NoError(t, before(t.Context(), r.runner, "What now?", show))
+	require.NoError(t, after(t.Context(), r.adapter, r.runner, "m1", "s1", "ann", "What now?", show))
+	assert.Equal(t, 2, shown)
+}
+
 // armed is as the page has it.
 func armed(ctx context.Context, small model.BaseChatModel) (*eino.Adapter, error) {
-	agent, err := loop.New(ctx, loop.Config{
+	learner, err := loop.New(ctx, loop.Config{
 		Models: map[string]decision.LLM{"small": eino.LLM(small)},
 		Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small", Tools: []string{"look_up"}}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return eino.New(eino.Config{Agent: agent, Models: map[string]model.BaseChatModel{"small": small}})
+	return eino.New(eino.Config{Agent: learner, Models: map[string]model.BaseChatModel{"small": small}})
 }
 
 // TestArms has the models of two arms answer.

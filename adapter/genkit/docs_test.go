@@ -22,14 +22,14 @@ func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/genkit.md") }
 
 // armed is as the page has it.
 func armed(ctx context.Context, small ai.Model) (*genkit.Adapter, error) {
-	agent, err := loop.New(ctx, loop.Config{
+	learner, err := loop.New(ctx, loop.Config{
 		Models: map[string]decision.LLM{"small": genkit.LLM(small, nil)},
 		Arms:   []loop.Arm{{ID: "careful"}, {ID: "quick", ModelName: "small", Tools: []string{"look_up"}}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	return genkit.New(genkit.Config{Agent: agent, Models: map[string]ai.Model{"small": small}})
+	return genkit.New(genkit.Config{Agent: learner, Models: map[string]ai.Model{"small": small}})
 }
 
 // TestArms has the models of two arms answer.
