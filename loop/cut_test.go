@@ -35,7 +35,7 @@ func TestAnAnswerThatWasCutOff(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, cut, account.Cut)
 			assert.Positive(t, account.Worth)
-			assert.Equal(t, map[bool]int{true: 1, false: 2}[cut], len(model.Requests()), "a whole answer is asked for the heuristic behind it")
+			assert.Len(t, model.Requests(), map[bool]int{true: 1, false: 2}[cut], "a whole answer is asked for the heuristic behind it")
 
 			plan, err := w.Prepare(ctx, loop.Event{ID: "f", Text: "Why?"})
 			require.NoError(t, err)

@@ -244,7 +244,7 @@ func (t *Taker) score(ctx context.Context, r *Grade, worth, weight float64) (Tak
 		_, err = t.cfg.Store.Commit(ctx, store.Batch{Records: []store.Record{ratedAnswers.Removal(kept.ID, kept.Revision)}})
 		return Unknown, unraced(err)
 	case errors.As(err, new(*heed.InputError)) && !grade.At.Equal(kept.Value.At):
-		return Ignored, fmt.Errorf("an earlier grade is ahead of the clock: %v", err) // not this one's fault
+		return Ignored, fmt.Errorf("an earlier grade is ahead of the clock: %s", err.Error()) // an InputError would call this one faulty
 	case errors.As(err, new(*heed.InputError)):
 		return Ignored, errors.Join(err, t.restore(ctx, &kept, before))
 	case err != nil && !stands:
