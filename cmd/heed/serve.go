@@ -10,11 +10,14 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/heedhq/heed"
+	"github.com/heedhq/heed/evidence"
 	"github.com/heedhq/heed/feedback"
+	"github.com/heedhq/heed/internal/names"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/llm/openaicompat"
 	"github.com/heedhq/heed/loop"
@@ -33,6 +36,7 @@ type listening struct {
 	TLSCert   string   `name:"tls-cert" type:"existingfile" placeholder:"FILE" help:"The certificate for HTTPS, with --tls-key."`
 	TLSKey    string   `name:"tls-key" type:"existingfile" placeholder:"FILE" help:"The key of the certificate."`
 	AllowHTTP bool     `name:"allow-http" help:"Listen without HTTPS where other machines can read along."`
+	URL       string   `name:"url" placeholder:"URL" help:"The https:// address of a proxy before this server. Links have it, and browsers send their cookie by HTTPS alone."`
 
 	tokensIn string                          // the name of the variable with the tokens. "" means HEED_TOKENS
 	greeted  func(context.Context, greeting) // is called once the server listens, if it is set
@@ -289,6 +293,8 @@ func (l *listening) check() error {
 		return &usageError{"--tls-cert and --tls-key need each other"}
 	case !local && !secure && !l.AllowHTTP:
 		return &usageError{fmt.Sprintf("other machines can reach %s, and read the tokens: give --tls-cert and --tls-key, or --allow-http behind a proxy that has HTTPS", show(l.Listen))}
+	case l.URL != "" && !goodURL.MatchString(l.URL):
+		return &usageError{"--url must be as https://heed.example.org, without a path"}
 	}
 	return new(door).admit(l)
 }
@@ -305,14 +311,24 @@ func (l *listening) door(at net.Addr) (*door, error) {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
-	d := &door{cookie: "heed-" + port, secure: l.TLSCert != "", address: net.JoinHostPort(host, port)}
+	d := &door{cookie: "heed-" + port, secure: l.TLSCert != "" || l.URL != ""}
+	switch address := net.JoinHostPort(host, port); {
+	case l.URL != "":
+		d.url = l.URL
+	case d.secure:
+		d.url = "https://" + address
+	default:
+		d.url = "http://" + address
+	}
 	return d, d.admit(l)
 }
 
 // goodToken is what goes into a header and a cookie as it is.
 var goodToken = regexp.MustCompile(`^[A-Za-z0-9._~-]{16,}$`)
 
-// admit lets programs in by tokens, and people by links. No secret is good for both.
+var goodURL = regexp.MustCompile(`^https://[A-Za-z0-9.:\[\]-]+$`)
+
+// admit lets programs in by tokens, and people by links. No secret is good for two.
 func (d *door) admit(l *listening) (err error) {
 	if d.programs, err = entrants(cmp.Or(l.tokensIn, "HEED_TOKENS"), l.Tokens); err != nil {
 		return err
@@ -320,20 +336,20 @@ func (d *door) admit(l *listening) (err error) {
 	if d.people, err = entrants("HEED_LINKS", l.Links); err != nil {
 		return err
 	}
-	for _, a := range d.programs {
-		for _, b := range d.people {
-			if a.sum == b.sum {
-				return &usageError{"HEED_TOKENS and HEED_LINKS must have no token in common: that of a program must not sign in"}
-			}
+	seen := make(map[string]bool)
+	for _, one := range slices.Concat(d.programs, d.people) {
+		if seen[one.secret] {
+			return &usageError{"no two of HEED_TOKENS, HEED_MCP_TOKENS and HEED_LINKS may have the same token: it says who somebody is"}
 		}
+		seen[one.secret] = true
 	}
-	names := l.As
-	if len(names) == 0 && l.Tokens == "" && l.Links == "" {
-		names = []string{actor("")}
+	invited := l.As
+	if len(invited) == 0 && l.Tokens == "" && l.Links == "" {
+		invited = []string{actor("")}
 	}
-	for _, name := range names {
-		if name == "" {
-			return &usageError{"--as must not name nobody"}
+	for _, name := range invited {
+		if err := checkName("--as", name); err != nil {
+			return err
 		}
 		d.people = append(d.people, entrantOf(name, newToken(), false))
 		d.programs = append(d.programs, entrantOf(name, newToken(), false))
@@ -351,7 +367,27 @@ func entrants(variable, pairs string) (all []entrant, err error) {
 		if !ok || name == "" || !goodToken.MatchString(secret) {
 			return nil, &usageError{variable + " must be as kim=TOKEN,lee=TOKEN, with tokens of 16 or more letters and digits"}
 		}
+		if err := checkName(variable, name); err != nil {
+			return nil, err
+		}
 		all = append(all, entrantOf(name, secret, true))
 	}
 	return all, nil
+}
+
+// checkName refuses the name of somebody whose decisions package feedback would refuse.
+func checkName(where, name string) error {
+	err := evidence.CheckText("name", name)
+	switch {
+	case name == "":
+		return &usageError{where + " must not name nobody"}
+	case err == nil && strings.TrimSpace(name) != name:
+		err = errors.New("must not begin or end with a blank")
+	case err == nil:
+		_, err = names.Canonical(name)
+	}
+	if err != nil {
+		return &usageError{fmt.Sprintf("%s: nobody can decide by the name %s: %v", where, strconv.Quote(name), err)}
+	}
+	return nil
 }

@@ -21,7 +21,7 @@ type door struct {
 	people   []entrant // by links
 	cookie   string    // its name. Browsers send cookies to all ports of a host
 	secure   bool      // by HTTPS
-	address  string
+	url      string
 }
 
 // An entrant is somebody with a secret.
@@ -73,6 +73,10 @@ func (d *door) identify(r *http.Request) (string, error) {
 func (d *door) signIn(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "none" && site != "same-origin" {
+		http.Error(w, "Another site opened this link, so nobody was signed in. If you want to sign in by it, click into the address bar and press Enter.", http.StatusForbidden)
+		return
+	}
 	secret := r.URL.Query().Get("token")
 	if _, err := whose(secret, d.people); err != nil {
 		http.Error(w, "This link is not valid, or no longer: heed serve prints a new one whenever it starts.", http.StatusUnauthorized)
@@ -99,10 +103,7 @@ type invited struct {
 }
 
 func (d *door) greeting(what string) greeting {
-	g := greeting{URL: "http://" + d.address, Store: what}
-	if d.secure {
-		g.URL = "https://" + d.address
-	}
+	g := greeting{URL: d.url, Store: what}
 	of := func(name string) *invited {
 		i := slices.IndexFunc(g.People, func(one invited) bool { return one.Person == name })
 		if i < 0 {

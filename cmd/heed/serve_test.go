@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -13,6 +14,7 @@ import (
 	"encoding/pem"
 	"io"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -283,7 +285,11 @@ func TestServeRefuses(t *testing.T) {
 		"--listen 127.0.0.1:0 --as=kim,,lee":      "must not name nobody",
 		"--listen 127.0.0.1:0 --tokens kim=short": "HEED_TOKENS must be as",
 		"--listen 127.0.0.1:0 --links kim=short":  "HEED_LINKS must be as",
-		"--links kim=0123456789abcdef --tokens shop=0123456789abcdef": "no token in common",
+		"--links kim=0123456789abcdef --tokens shop=0123456789abcdef": "the same token",
+		"--tokens kim=0123456789abcdef,lee=0123456789abcdef":          "the same token",
+		"--tokens kіm=0123456789abcdef":                               "nobody can decide by the name",
+		"--url http://heed.example.org":                               "--url must be as",
+		"--url https://heed.example.org/pages":                        "--url must be as",
 		"--run --module learning":                                     "--module and --recorder are for looking",
 		"--run --now 2026-01-01":                                      "--now is for looking",
 	} {
@@ -291,6 +297,37 @@ func TestServeRefuses(t *testing.T) {
 		assert.Equal(t, misuse, r.code, "%s: %s", wrong, r.err)
 		assert.Contains(t, r.err, want, wrong)
 		assert.NoFileExists(t, db, wrong)
+	}
+	for _, l := range []listening{
+		{As: []string{"zoe "}}, {As: []string{"a\x00"}}, {Links: "zoe =0123456789abcdef"}, {Tokens: "kim=0123456789abcdef, lee=0123456789abcdeg"},
+	} {
+		assert.ErrorContains(t, new(door).admit(&l), "nobody can decide by the name", "%v", l)
+	}
+}
+
+// A link signs in whoever opens it, and nobody whom another site sends there. Behind a proxy with HTTPS, browsers keep the cookie from HTTP.
+func TestSignIn(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{"", "https://heed.example.org"} {
+		l := listening{Listen: "127.0.0.1:1", As: []string{"kim"}, URL: url}
+		d, err := l.door(&net.TCPAddr{Port: 1})
+		require.NoError(t, err)
+		link := d.greeting("").People[0].Link
+		assert.True(t, strings.HasPrefix(link, cmp.Or(url, "http://127.0.0.1:1")+"/sign-in?token="), link)
+		for site, want := range map[string]int{
+			"": http.StatusSeeOther, "none": http.StatusSeeOther, "same-origin": http.StatusSeeOther,
+			"same-site": http.StatusForbidden, "cross-site": http.StatusForbidden,
+		} {
+			r, w := httptest.NewRequestWithContext(t.Context(), http.MethodGet, link, nil), httptest.NewRecorder()
+			r.Header.Set("Sec-Fetch-Site", site)
+			d.signIn(w, r)
+			assert.Equal(t, want, w.Code, site)
+			cookies := w.Result().Cookies() //nolint:bodyclose // a recorder's
+			assert.Equal(t, want == http.StatusSeeOther, len(cookies) == 1, site)
+			for _, cookie := range cookies {
+				assert.Equal(t, url != "", cookie.Secure)
+			}
+		}
 	}
 }
 
