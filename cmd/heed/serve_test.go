@@ -322,7 +322,7 @@ func TestSignIn(t *testing.T) {
 			r.Header.Set("Sec-Fetch-Site", site)
 			d.signIn(w, r)
 			assert.Equal(t, want, w.Code, site)
-			cookies := w.Result().Cookies() //nolint:bodyclose // a recorder's
+			cookies := w.Result().Cookies()
 			assert.Equal(t, want == http.StatusSeeOther, len(cookies) == 1, site)
 			for _, cookie := range cookies {
 				assert.Equal(t, url != "", cookie.Secure)
