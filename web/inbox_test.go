@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -282,4 +283,30 @@ func TestLists(t *testing.T) {
 	}
 	found := hs.get("kim", "/inbox", "q", "SUBJECT7 rule")
 	assert.Equal(t, 1, strings.Count(found, "<h3>"))
+}
+
+// A refused edit changes nothing, and keeps all that was typed. One without a field is refused: without agents it would be a rule for all.
+func TestRefusedEdits(t *testing.T) {
+	hs := newHouse(t)
+	p, err := hs.f.Rules().Propose(t.Context(), feedback.Submission{
+		Draft: feedback.Draft{Text: "Delete no table", Type: feedback.Constraint, Agents: []string{"dba"}}, Actor: "eve", Reason: "x",
+	})
+	require.NoError(t, err)
+	typed := []string{"text", "Delete no tables", "type", "GUIDELINE", "agents", "dba\nwriter"}
+	edit := func(fields ...string) (int, string) {
+		w, page := hs.post("kim", "/proposal/edit", append([]string{"id", p.ID, "hash", p.Hash()}, fields...)...)
+		return w.Code, page
+	}
+	status, page := edit(append(typed, "reason", "")...)
+	assert.Equal(t, http.StatusBadRequest, status)
+	for _, kept := range []string{">Delete no tables</textarea>", `value="GUIDELINE" selected`, ">dba\nwriter</textarea>"} {
+		assert.Contains(t, page, kept)
+	}
+	for i := 0; i < len(typed); i += 2 {
+		status, _ = edit(append(slices.Delete(slices.Clone(typed), i, i+2), "reason", "plural")...)
+		assert.Equal(t, http.StatusBadRequest, status, "without %s", typed[i])
+	}
+	all, _, err := hs.f.Rules().Proposals(t.Context(), feedback.ProposalQuery{}, 0)
+	require.NoError(t, err)
+	assert.Len(t, all, 1)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/feedback"
 )
 
@@ -69,6 +70,11 @@ func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 	p, err := h.seen(ctx, d)
 	if err != nil {
 		return "", err
+	}
+	for _, field := range []string{"text", "type", "agents"} {
+		if !d.form.Has(field) { // without agents it would be a rule for all
+			return "", &heed.InputError{Field: field, Reason: "is missing"}
+		}
 	}
 	draft := p.Draft
 	draft.Text, draft.Type = strings.TrimSpace(d.form.Get("text")), feedback.RuleType(d.form.Get("type"))
