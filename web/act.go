@@ -2,6 +2,8 @@ package web
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"mime"
 	"net/http"
@@ -45,11 +47,31 @@ func (h *Handler) act(a action) {
 		}
 		to, err := a.do(r.Context(), d)
 		if err == nil {
+			http.SetCookie(w, &http.Cookie{
+				Name: doneCookie, Value: doneMark(d.person, to), Path: h.cfg.Prefix + "/", HttpOnly: true, SameSite: http.SameSiteLaxMode,
+			})
 			http.Redirect(w, r, to, http.StatusSeeOther)
 			return
 		}
 		h.again(w, r, a, d, err)
 	})
+}
+
+// doneCookie keeps where the latest action of a browser led to. A link of somebody else can't claim that something was done.
+const doneCookie = "heed-done"
+
+func doneMark(person, to string) string {
+	sum := sha256.Sum256([]byte(person + "\x00" + to))
+	return hex.EncodeToString(sum[:16])
+}
+
+// notice says what was done, on the page that an action led to.
+func (h *Handler) notice(r *http.Request) string {
+	mark, err := r.Cookie(doneCookie)
+	if err != nil || mark.Value != doneMark(personOf(r), h.cfg.Prefix+r.URL.Path+"?"+r.URL.RawQuery) {
+		return ""
+	}
+	return notices[r.URL.Query().Get("done")]
 }
 
 // decided reads a form. A field that is not known is refused, and so is one that is there twice.

@@ -101,7 +101,25 @@ func (hs *house) post(person, path string, fields ...string) (*httptest.Response
 	}
 	to := w.Header().Get("Location")
 	require.True(hs, strings.HasPrefix(to, "/"), to)
-	return w, ask{method: "GET", path: to, person: person}.of(hs.h).Body.String()
+	cookie, _, _ := strings.Cut(w.Header().Get("Set-Cookie"), ";")
+	return w, ask{method: "GET", path: to, person: person, header: map[string]string{"Cookie": cookie}}.of(hs.h).Body.String()
+}
+
+// No link can claim that something was done, and an action is told of on the page that it leads to alone.
+func TestNotices(t *testing.T) {
+	hs := newHouse(t)
+	p := hs.proposed()
+	w, page := hs.post("kim", "/proposal/reject", "id", p.ID, "hash", p.Hash(), "reason", "No")
+	assert.Contains(t, page, "Rejected.")
+	cookie, _, _ := strings.Cut(w.Header().Get("Set-Cookie"), ";")
+	for _, one := range []ask{
+		{path: w.Header().Get("Location"), person: "kim"},
+		{path: w.Header().Get("Location"), person: "lee", header: map[string]string{"Cookie": cookie}},
+		{path: "/inbox?done=rejected", person: "kim", header: map[string]string{"Cookie": cookie}},
+	} {
+		one.method = http.MethodGet
+		assert.NotContains(t, one.of(hs.h).Body.String(), "Rejected.", "%v", one)
+	}
 }
 
 var spaces = regexp.MustCompile(`\s+`)

@@ -138,7 +138,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request, v view, name str
 		h.fail(w, r, title, err)
 		return
 	}
-	v.Title, v.Data, v.Notice = title, data, notices[r.URL.Query().Get("done")]
+	v.Title, v.Data, v.Notice = title, data, h.notice(r)
 	h.render(w, r, http.StatusOK, name, v)
 }
 
