@@ -59,7 +59,7 @@ func TestFallbacksAreAskedWhateverIsWrong(t *testing.T) {
 	}
 }
 
-// Who takes back the answers of others is the source of what that says of the arm: limits on sources hold, and it goes with them.
+// A person who takes back the answers of others is the source of that evidence. Limits on sources hold for it, and it is forgotten with the person.
 func TestTheUndoOfAnothersAnswer(t *testing.T) {
 	st := &memstore.Store{}
 	agent, err := loop.New(ctx, loop.Config{

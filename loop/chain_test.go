@@ -125,7 +125,7 @@ func TestAllModelsHang(t *testing.T) {
 	})
 }
 
-// What a model thought before it failed does not hide what the next one says.
+// The thoughts of a model that failed do not hide the next one's answer.
 func TestAModelFailsInItsThoughts(t *testing.T) {
 	w := newWorld(t, loop.Config{
 		Model:     &stutterer{pieces: []string{"<think>hm"}, fails: errors.New("x")},

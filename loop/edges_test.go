@@ -90,7 +90,7 @@ func TestManySpeakOfOneAnswerAtOnce(t *testing.T) {
 	}
 }
 
-// What must not be kept is in no record of the store.
+// No record of the store has the text that must not be kept.
 func TestRedactHoldsForAllThatIsStored(t *testing.T) {
 	const secret, failure = "hunter2", "password hunter2 refused"
 	redact := func(text string) string { return strings.ReplaceAll(text, secret, "***") }

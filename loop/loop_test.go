@@ -724,7 +724,7 @@ func TestPraiseTeaches(t *testing.T) {
 	assert.InDelta(t, before, w.confidence(learned), 1e-9, "a text that heed put into the prompt is no evidence")
 }
 
-// What the model was told in any other way is no evidence either: neither by agreement nor by praise.
+// A heuristic that the model was told in any other way gains nothing either, neither by agreement nor by praise.
 func TestEchoesTeachNothing(t *testing.T) {
 	const said = "First look at the logs of the mail server, then restart the queue by hand."
 	writer := decision.LLMFunc(func(_ context.Context, r decision.LLMRequest) (decision.LLMResponse, error) {

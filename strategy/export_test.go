@@ -32,7 +32,7 @@ func (c Choice) Cells() []evidence.Cell {
 // BestOf integrates the probability that one of the draws has the greatest sample, or reports that it can't.
 func BestOf(draws []Draw, chosen int) (p float64, ok bool) { return bestOf(draws, chosen) }
 
-// DrawsFor returns how often so many arms are drawn to count a propensity, and how many draws of arms that may come to.
+// DrawsFor returns how often each arm is drawn to count a propensity, and how many draws of arms that may come to.
 func DrawsFor(arms int) (n, most int) { return drawsFor(arms), propensityWork }
 
 // Count counts it over draws.

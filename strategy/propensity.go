@@ -394,7 +394,7 @@ func (s *sampled) below(p point) float64 {
 	return min(max(panel.below.At(panel.unit(s.own(p, panel.beyond))), 0), 1)
 }
 
-// drawsFor returns how often so many arms are drawn to count a propensity.
+// drawsFor returns how often each arm is drawn to count a propensity.
 func drawsFor(arms int) int { return min(propensityDraws, propensityWork/arms) }
 
 // count returns the share of draws in which an arm has the greatest sample.

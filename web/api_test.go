@@ -108,7 +108,7 @@ func (a reception) sort() string {
 	return strings.TrimPrefix(p.Type, problemsAt)
 }
 
-// send sends a request. Whatever comes, the document has the status.
+// send sends a request. The document has the status of each answer.
 func (w *world) send(r *http.Request) reception {
 	w.t.Helper()
 	if r.Header.Get("X-Person") == "" {
@@ -266,7 +266,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// Whatever is wrong with a request is a problem that names it, and nothing is kept.
+// A faulty request gets a problem that names the fault, and nothing is kept.
 func TestBadRequests(t *testing.T) {
 	w := newWorld(t)
 	w.must(200, w.post("/v1/answer", `{"id":"e1","text":"t"}`))
@@ -527,7 +527,7 @@ func TestAbandonedKey(t *testing.T) {
 	})
 }
 
-// Each person has a rate of their own. Who is too fast is told how long to wait.
+// Each person has a rate of their own. A caller above it is told how long to wait.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, func(_ *loop.Config, cfg *Config) { cfg.Rate = 2 })

@@ -47,7 +47,7 @@ func (p pool) plus(q pool) pool {
 	return pool{p.own.Plus(q.own), p.agreed.Plus(q.agreed), p.disagreed.Plus(q.disagreed)}
 }
 
-// less takes out what is counted apart. What rounding leaves below 0 is 0.
+// less takes out what is counted apart. A sum that rounding leaves below 0 becomes 0.
 func (p pool) less(q pool) pool {
 	sub := func(a, b evidence.Sums) evidence.Sums {
 		mass := max(a.Mass-b.Mass, 0)
@@ -93,7 +93,7 @@ func poolOf(e *learning.Explanation) (p pool) {
 	return p
 }
 
-// curveOf draws the kept observations of an explanation. Evidence fades by its half-life. What is no longer kept counts all along.
+// curveOf draws the kept observations of an explanation. Evidence fades by its half-life. Observations that are no longer kept count all along.
 func curveOf(e *learning.Explanation, cfg learning.Config, now time.Time) (c curve) {
 	history := e.History[:min(len(e.History), mostPoints)]
 	if len(history) < 2 {

@@ -25,7 +25,7 @@ type bar struct {
 // Marked reports whether a bar is said to lead.
 func (b bar) Marked() bool { return b.Leads && b.Sure >= 0.5 }
 
-// newBar returns a bar. What is not between 0 and 1 is drawn at the edge.
+// newBar returns a bar. A value outside of 0 to 1 is drawn at the edge.
 func newBar(name string, low, mean, high float64) bar {
 	at := func(x float64) float64 {
 		if math.IsNaN(x) {

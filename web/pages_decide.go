@@ -65,7 +65,7 @@ func (h *Handler) reject(ctx context.Context, d sent) (string, error) {
 	return h.link("/proposal", "id", d.id, "done", "rejected"), err
 }
 
-// edit proposes a new version. What the form does not show stays as it is.
+// edit proposes a new version. Fields that the form does not show stay as they are.
 func (h *Handler) edit(ctx context.Context, d sent) (string, error) {
 	p, err := h.seen(ctx, d)
 	if err != nil {

@@ -33,7 +33,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// Config configures a Handler. Identify must be set, and Agent or Store. What has no part is not shown.
+// Config configures a Handler. Identify must be set, and Agent or Store. A page without its part is not shown.
 type Config struct {
 	// Store has the audit log and the answers. nil means the agent's.
 	Store store.Store
@@ -225,7 +225,7 @@ func cutOff(w http.ResponseWriter) {
 }
 
 // readBody reads the whole body of a request within its time, so that nothing later waits for it. It reports whether it could, and
-// answers if not. What is left of the body is then not waited for.
+// answers if not. It then does not wait for the rest of the body.
 func (h *Handler) readBody(w http.ResponseWriter, r *http.Request) bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true

@@ -35,7 +35,7 @@ const scope = "github.com/heedhq/heed/adapter/otel"
 type Config struct {
 	Meters metric.MeterProvider // for the metrics. nil: there are none
 	Logs   log.LoggerProvider   // for the events. nil: there are none
-	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. What comes later is counted under "other". 0 means
+	// MaxValues bounds how many values an attribute of a metric takes, such as the ids of arms. Later values are counted under "other". 0 means
 	// 100.
 	MaxValues int
 }

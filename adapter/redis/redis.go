@@ -209,7 +209,7 @@ func passes(err error) bool {
 	})
 }
 
-// next returns an entry of which the lease has ended, or else a new one, or nil where there is none for a while.
+// next returns an entry whose lease has ended, or else a new one, or nil where there is none for a while.
 func (s *Source) next(ctx context.Context) (*goredis.XMessage, error) {
 	if m, err := s.claim(ctx); m != nil || err != nil {
 		return m, err

@@ -69,7 +69,7 @@ type Config struct {
 // Taken says what became of a grade.
 type Taken int
 
-// What becomes of a grade.
+// These are the fates of a grade.
 const (
 	Ignored  Taken = iota // its name is not in Meanings, and it has no correction
 	Unknown               // no answer has its id, or none any more

@@ -3,7 +3,7 @@
 //	source, err := watermill.NewSource(ctx, watermill.SourceConfig{Subscriber: subscriber, Topic: attribution.Topic})
 //	sink, err := watermill.NewSink(publisher)
 //
-// The Pub/Subs are the host's. What they lose after a crash is lost here too.
+// The Pub/Subs are the host's. An event that they lose after a crash is lost here too.
 package watermill
 
 import (

@@ -44,7 +44,7 @@ func (d desk) do(tool string, in map[string]any) map[string]any {
 	return result.StructuredContent.(map[string]any)
 }
 
-// TestMCP starts the command as docs/mcp.md has it in a client's configuration. What one process learns, the next one and the other commands know.
+// TestMCP starts the command as docs/mcp.md has it in a client's configuration. The next process and the other commands know what the first one learned.
 func TestMCP(t *testing.T) {
 	t.Parallel()
 	db, args := filepath.Join(t.TempDir(), "heed.db"), configured(t)

@@ -78,8 +78,8 @@ func TestOpposeNamesTheReason(t *testing.T) {
 	assert.True(t, oppose.Polarity.Contradicts())
 }
 
-// TestFunctionWords: a relative pronoun, a word that begins a condition, and a participle instead of a clause change no meaning. What is
-// denied in one of two texts only still opposes the other, whatever word begins its clause.
+// A relative pronoun, a word that begins a condition, and a participle instead of a clause change no meaning. A statement that only
+// one of two texts denies still opposes the other, with any word at the beginning of its clause.
 func TestFunctionWords(t *testing.T) {
 	for _, pair := range [][2]string{
 		{"Never delete a migration that was deployed", "Never delete a migration which was deployed."},

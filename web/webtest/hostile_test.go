@@ -155,7 +155,7 @@ func TestHostile(t *testing.T) {
 			b.visit(path)
 			require.Empty(t, eval[[]string](b, bad), path)
 		}
-		// What was typed comes back with what is wrong.
+		// The form comes back with the typed text and the fault.
 		fill := fmt.Sprintf(`(() => { const f = document.querySelector('form[action="/proposal/edit"]'); for (const e of f.querySelectorAll("textarea")) e.value = %q; f.hash.value = "00"; })()`, text)
 		eval[any](b, fill)
 		_, err := chromedp.RunResponse(b.ctx, chromedp.Evaluate[chromedp.Void](`document.querySelector('form[action="/proposal/edit"]').requestSubmit()`))

@@ -136,7 +136,7 @@ func TestRules(t *testing.T) {
 		eval[any](b, `document.body.innerHTML = window.was.body; document.documentElement.lang = window.was.lang; document.title = window.was.title`)
 		assert.Empty(t, eval[[]string](b, rules), "after %s", c.script)
 	}
-	// What a page may not do is heard.
+	// The browser reports what the policy forbids to a page.
 	eval[any](b, `document.body.append(Object.assign(document.createElement("script"), { textContent: "h4ck()" })); console.log("x"); h4ck()`)
 	b.until("window.violated.length === 1 && window.ran.length === 1")
 	require.GreaterOrEqual(t, len(b.heard()), 2)
