@@ -164,6 +164,11 @@ func (c *Config) lessons() (Lessons, error) {
 	if c.LessonsFile == "" {
 		return c.Lessons, nil
 	}
+	if info, err := os.Stat(c.LessonsFile); err != nil {
+		return Lessons{}, err
+	} else if !info.Mode().IsRegular() { // to open a pipe could wait for ever
+		return Lessons{}, &heed.ConfigError{Field: "LessonsFile", Value: c.LessonsFile, Reason: "must be a regular file: ReadLessons reads others"}
+	}
 	f, err := os.Open(c.LessonsFile)
 	if err != nil {
 		return Lessons{}, err

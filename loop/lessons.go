@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
@@ -141,8 +143,12 @@ func (l *Lessons) faults() (faults []error) {
 		}
 		seen[own] = true
 		for _, need := range needs {
-			if err == nil && need[1] == "" {
+			switch {
+			case err != nil:
+			case need[1] == "":
 				err = &heed.InputError{Field: lesson + "." + need[0], Reason: "must not be empty"}
+			case !utf8.ValidString(need[1]) || strings.Contains(need[1], "\x00"):
+				err = &heed.InputError{Field: lesson + "." + need[0], Reason: "must be valid UTF-8 without NUL"}
 			}
 		}
 		if err != nil {

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
@@ -111,12 +113,15 @@ func TestFaultsNameTheirFile(t *testing.T) {
 		"[[heuristics]]\nid = \"a\"\ncondition = \"c\"\naction = \"b\"\ninitial = 2\n[[arms]]\nid = \"big\"\nmodel = \"maxi\"\n[[arms]]\nid = \"small\"\nmodel = \"mini\"": "" +
 			"loop: FILE: line 5: heuristics[0].initial: must be above 0 and below 1\nFILE: line 8: arms[0].model: must be in Config.Models",
 		"[[notes]\n": "loop: FILE: line 2: ",
+		`{"notes": [{"id": "a", "text": "b\u0000"}]}`: "loop: FILE: line 1: notes[0].text: must be valid UTF-8 without NUL",
 	} {
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		_, err := loop.New(ctx, loop.Config{LessonsFile: file, Models: map[string]decision.LLM{"mini": &mouth{}}})
 		require.ErrorContains(t, err, strings.ReplaceAll(want, "FILE", file))
 		assert.Equal(t, file, faultsOf(err)[0].File)
 	}
+	_, err := loop.New(ctx, loop.Config{LessonsFile: t.TempDir()})
+	assert.Equal(t, "LessonsFile", slices.Collect(heed.ConfigErrors(err))[0].Field)
 }
 
 func faultsOf(err error) (all []*loop.LessonError) {
