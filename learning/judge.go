@@ -145,7 +145,7 @@ func (m *Module) judge(ctx context.Context, f Judgement, with []store.Batch) (Ch
 	return changes[0], nil
 }
 
-// keepClick writes what the person has said of the answer. What does not count is only known from then on.
+// keepClick writes the person's judgement of the answer. A judgement that does not count adds no click: it makes a record only where there is none.
 func (l *ledger) keepClick(e *entry, row clicked, before *records.Kept[clicked], f *Judgement) {
 	said := e.counted
 	if f.HeuristicID == "" {
