@@ -1,23 +1,23 @@
 // Package heed makes an AI-agent application learn from what happens to it.
 //
-// heed is a library to embed. The host keeps its agent, its model client and its database; heed supplies the parts that
-// decide, remember and improve, and the host wires them together. Nothing in it phones home, and nothing runs unless the
-// host calls it.
+// heed is a library to embed. The host keeps its agent, its model client and its database. heed supplies the parts that
+// decide, remember and improve, and the host wires them together. heed sends nothing anywhere by itself, and nothing runs
+// unless the host calls it.
 //
 // # The idea
 //
-// Everything learned is a sum of evidence: an observation says that a thing earned a reward, with a weight, from a source,
-// at a time, under an id. A belief is a prior plus that sum, read at a moment. Sums commute; so the order of arrival does
-// not matter, what is delivered twice counts once, many processes can add to one belief, a source can be limited or taken
-// out afterwards, and a belief is explained by listing what went into it.
+// Everything learned is a sum of evidence. An observation says that a thing earned a reward, with a weight, from a source,
+// at a time, under an id. A belief is a prior plus that sum, read at a moment. Sums commute, so the order of arrival does
+// not matter. An observation that is delivered twice counts once. Many processes can add to one belief. A source can be
+// limited or taken out afterwards. A list of the observations explains the belief.
 //
 // # The packages
 //
 //   - [github.com/heedhq/heed/evidence] is the arithmetic of belief that all others share: observations, tallies that
 //     fade, Beta posteriors with an exact sampler, and limits on single sources.
-//   - [github.com/heedhq/heed/store] is the one seam to where everything is kept, evidence and records, and
-//     [github.com/heedhq/heed/store/storetest] is its contract in executable form, for your own store.
-//   - [github.com/heedhq/heed/stream] is the seam to where events come from and go to, with
+//   - [github.com/heedhq/heed/store] is the one interface to the place where everything is kept, evidence and records.
+//     [github.com/heedhq/heed/store/storetest] tests a store of your own against its contract.
+//   - [github.com/heedhq/heed/stream] has the interfaces to the sources and the sinks of events, with
 //     [github.com/heedhq/heed/stream/streamtest] for your own.
 //   - [github.com/heedhq/heed/loop] closes the whole loop of an agent with the packages below: begin here.
 //   - [github.com/heedhq/heed/strategy] learns by Thompson sampling which of several ways works: models, prompts, tools,
@@ -35,6 +35,10 @@
 //   - [github.com/heedhq/heed/memstore] is the store in memory, and [github.com/heedhq/heed/sqlstore] the one in SQLite and
 //     PostgreSQL.
 //   - [github.com/heedhq/heed/llm/openaicompat] asks a model through a chat-completions endpoint, for decisions.
+//   - [github.com/heedhq/heed/web] serves pages on which people see what was learned and decide about rules, and an API in
+//     JSON for programs in other languages.
+//
+// Adapters for agent frameworks and brokers are modules of their own, below adapter/.
 //
 // The README has a page for each task, and a picture of how the packages work together; the programs in examples/ show the
 // wiring.
@@ -42,12 +46,12 @@
 // # How they work together
 //
 // An event leads to a decision, which takes the confidence of its heuristics from learning, an arm from strategy, and for
-// its prompt the plan of patterns and the rules of feedback. What people and tools make of the answer is credited by decision,
-// and goes back to each of them as evidence. Each is of use alone, and none imports another: what goes from one to the next
-// is plain values, in lines of the host's own. The program in examples/agent has all of them in one loop,
-// and the command in cmd/heed looks into a store that an application has filled.
+// its prompt the plan of patterns and the rules of feedback. Reactions of people and results of tools go back to each of them
+// as evidence. Each package is of use alone, and none imports another. Plain values go from one to the next, in lines of the
+// host's own or in package loop. The program in examples/agent has all of them in one loop, and the command in cmd/heed shows
+// a store that an application has filled.
 //
-// This package itself holds only what the others share: the errors, and [Run], which has all that is due done.
+// This package holds only what the others share, such as the errors, and [Run], which calls their sweeps.
 //
 // # Compatibility
 //

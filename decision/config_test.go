@@ -100,7 +100,7 @@ func TestConfigIsACopy(t *testing.T) {
 	assert.Equal(t, got.Prompts, again.Config().Prompts)
 }
 
-// What a model is sent besides its prompts.
+// A model also gets these settings with its prompts.
 func TestModelSettings(t *testing.T) {
 	warm := 0.25
 	m := model("Do it.")

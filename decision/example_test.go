@@ -43,8 +43,8 @@ func Example() {
 	// rejected: "" "not_immediate"
 }
 
-// What somebody makes of an answer is credit for the heuristic that gave it, which package learning takes as feedback. The
-// answer and what is waited for are one commit, and so are a reaction and the confidence that it changes.
+// A reaction to an answer credits the heuristic that gave it, and package learning counts it. The answer and the wait for reactions
+// are one commit. The reaction and the change of confidence are another.
 func ExampleReactions_Feedback() {
 	ctx := context.Background()
 	st := &memstore.Store{}
@@ -123,7 +123,7 @@ func ExampleExtractor_Extract() {
 	// Output: warn 0.3 the oven or the stove is on and there is nobody in the kitchen
 }
 
-// Two strategies share the traffic. Outcomes come from wherever a host learns of them.
+// Two strategies share the traffic. The host reports the outcomes.
 func ExampleExperiment() {
 	ctx := context.Background()
 	model := &llmtest.Model{Answers: llmtest.Say("Have a look.")}

@@ -244,9 +244,8 @@ func TestARaceUsesItsWinner(t *testing.T) {
 	assert.Greater(t, counts["b"], 80)
 }
 
-// Where the true rates are drawn evenly, the variant that an experiment stops at is the best as often as the report says,
-// though it is looked at again and again. What is stated is compared with what is, within four standard errors: by
-// chance, less than one run in ten thousand fails.
+// True rates are drawn evenly. The winner of an experiment is then the best variant as often as the report says, though the test looks
+// after each outcome. It allows four standard errors, so less than one run in ten thousand fails by chance.
 func TestTheReportIsRightAsOftenAsItSays(t *testing.T) {
 	experiments := 100
 	if os.Getenv("HEED_LONG") != "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/heedhq/heed/memstore"
 )
 
-// words returns a text of so many words.
+// words returns a text of n words.
 func words(n int) string { return strings.TrimSuffix(strings.Repeat("word ", n), " ") }
 
 // written is what a model replies with, asked for a heuristic.

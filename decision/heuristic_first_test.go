@@ -171,7 +171,7 @@ func TestCeiling(t *testing.T) {
 	assert.Equal(t, 0.99, res.Prediction.Success, "it is for what a model says of itself")
 }
 
-// What is known of a heuristic comes with the request, and nothing of it is kept from one request to the next.
+// Confidences come with the request. Nothing is kept from one request to the next.
 func TestConfidenceIsNotRemembered(t *testing.T) {
 	h := newHeuristicFirst(t, decision.Config{})
 	for _, confidence := range []float64{0.9, 0.2, 0.9, 0.69} {

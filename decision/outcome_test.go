@@ -39,7 +39,7 @@ func TestARequestWithoutAKeyIsRefused(t *testing.T) {
 	require.NoError(t, err, "in shadow there is nothing to split")
 }
 
-// Whatever replaces what, in any order and any number, the report has what a list of outcomes has. The store keeps the history of
+// The report agrees with a plain list of outcomes, in any order and with any number of replacements. The store keeps the history of
 // one observation only.
 func TestOutcomesReplaceEachOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -79,7 +79,7 @@ func TestReactionsCarryTheirWeight(t *testing.T) {
 	require.NoError(t, silent.Verdict.Validate())
 }
 
-// What the model said is nobody's fault: not that of what it was shown, nor of the best match.
+// A bad answer of the model blames no heuristic: neither those that it was shown, nor the best match.
 func TestWhatWasMerelyConsideredIsNeverBlamed(t *testing.T) {
 	f := answered(t, &clock{}, decision.ReactionsConfig{})
 	for _, value := range []float64{-1, 1, 0.3} {
@@ -114,7 +114,7 @@ func TestTheLastReactionHolds(t *testing.T) {
 	assert.Empty(t, feedback(t, f, decision.Reaction{ResponseID: "r1", Person: "Ann", Channel: "user_explicit", Target: "rule"}).Replaces, "so are targets")
 }
 
-// Whatever the order in which reactions come, and however often: what is left standing is the last of each person.
+// The last reaction of each person stands, in any order of arrival and however often they arrive.
 func TestReactionsInAnyOrder(t *testing.T) {
 	type said struct {
 		person string

@@ -16,7 +16,7 @@ import (
 type reply struct {
 	name string
 	text string
-	// success and confidence say what is to be made of each number: it is to be read, or to be refused.
+	// success and confidence say of each number whether it must be read or refused.
 	success, confidence bool
 }
 
@@ -102,7 +102,7 @@ func replies() (all []reply) {
 	return all
 }
 
-// What breaks off is read as far as it is complete. These come as they are.
+// truncated are replies that break off. Their complete parts are read. They are passed on as they are.
 var truncated = []reply{
 	{"twice the same", `{"success": 0.9, "confidence": 0.3} so {"confidence": 0.30, "success": 0.9}`, true, true},
 	{"in the first number", `{"success": 0.`, false, false},

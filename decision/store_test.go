@@ -376,7 +376,7 @@ func TestAPersonIsForgotten(t *testing.T) {
 	assert.Empty(t, credit.Replaces, "who comes under the name is somebody else")
 }
 
-// What is committed together is stored together, or not at all.
+// Things that are committed together are stored together or not at all.
 func TestAnAnswerIsCommittedWithWhatWaitsForIt(t *testing.T) {
 	w := newWorld(t)
 	before := w.state(t)
@@ -621,7 +621,7 @@ func TestRowsSurviveJSON(t *testing.T) {
 	}
 }
 
-// A reaction to an answer whose trace goes meanwhile does not count, be it swept or deleted.
+// A reaction does not count if the answer's trace is swept or deleted meanwhile.
 func TestATraceGoesMeanwhile(t *testing.T) {
 	for _, value := range []float64{1, -1} { // what ann has said already, and something else
 		for _, swept := range []bool{true, false} {

@@ -1,6 +1,6 @@
 package evidence
 
-// What tests compare with other libraries.
+// Tests compare these with other libraries.
 var (
 	CDF      = Beta.cdf
 	Variance = Beta.variance

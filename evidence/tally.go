@@ -149,7 +149,7 @@ func (t *Tally) raise(landmark Instant) {
 	t.Landmark = landmark
 }
 
-// fade returns 2^(later/halfLife): what evidence counts for that is so many microseconds later than the landmark. The
+// fade returns 2^(later/halfLife), the factor for evidence that is later microseconds after the landmark. The
 // whole half-lives are an exact power of two.
 func fade(later Instant, halfLife time.Duration) float64 {
 	if halfLife == 0 {

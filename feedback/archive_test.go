@@ -304,7 +304,7 @@ func ids(prefix string) func() string {
 	return func() string { n++; return fmt.Sprint(prefix, n) }
 }
 
-// TestImportKeepsCanonicalNames: whoever is to be forgotten is found by one spelling.
+// TestImportKeepsCanonicalNames checks that one spelling finds a person who asks to be forgotten.
 func TestImportKeepsCanonicalNames(t *testing.T) {
 	a := full(t).export()
 	for i := range a.Feedback {

@@ -167,5 +167,5 @@ func parseTime(text string) (time.Time, error) {
 			return at.UTC(), nil
 		}
 	}
-	return time.Time{}, invalid("timestamp", "must be a time as of RFC 3339")
+	return time.Time{}, invalid("timestamp", "must be a time in the form of RFC 3339")
 }

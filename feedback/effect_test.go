@@ -41,7 +41,7 @@ func (w *world) decide(from, to time.Time, hits, n int, cluster string, rules ..
 	}
 }
 
-// measured is the effect of a rule, so many days after it came into effect, with these decisions before and after.
+// measured returns the effect of a rule of the given age, with these decisions before and after.
 func measured(t *testing.T, age time.Duration, before, after [2]int, clusters ...string) feedback.Effect {
 	w := stocked(t, 1, feedback.Config{}, func(_ int, r *feedback.Rule) { r.Clusters = clusters })
 	cluster := ""

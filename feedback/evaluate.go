@@ -405,8 +405,8 @@ func certain(all []Feedback) []Feedback {
 	return slices.DeleteFunc(slices.Clone(all), func(f Feedback) bool { return f.Worded })
 }
 
-// expedited reports whether the cluster of a feedback is to be proposed at once: if those that are known to say the same are
-// enough by themselves.
+// expedited reports whether the cluster of a feedback becomes a proposal at once. It does if the corrections that surely say the same are
+// enough.
 func (s *Service) expedited(ctx context.Context, r *Feedback) (bool, error) {
 	if r.Class != GeneralizableHigh || r.Confidence < s.cfg.Expedite || r.Worded {
 		return false, nil

@@ -32,7 +32,7 @@ type fault struct {
 	refused string
 	// again is the error that the call ends with after it has had its effect and nobody was told.
 	again string
-	// steps says that the call does several things, each of which stands or falls alone.
+	// steps says that the call does several things, each in a commit of its own.
 	steps bool
 	// quiet says that not every failure is told: part of the work is left for later.
 	quiet bool

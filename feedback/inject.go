@@ -125,7 +125,7 @@ func (r *Rules) lines(ctx context.Context, agent string) (lines []line, err erro
 	return lines, nil
 }
 
-// prompts remembers the lines of agents as of one version of the rules. The zero value is ready to use; it is safe for
+// prompts remembers the lines of agents for one version of the rules. The zero value is ready to use; it is safe for
 // concurrent use.
 type prompts struct {
 	mu      sync.Mutex

@@ -105,8 +105,8 @@ type failure struct {
 	row int // how many failures came in a row
 }
 
-// waits reports whether a part is to be left alone: after the second failure in a row for a minute, then for twice as long each time, and
-// at most for its period.
+// waits reports whether a sweep leaves a part alone after failures: for a minute after the second in a row, then twice as long each time,
+// and never longer than the part's period.
 func (f *failures) waits(name string, period time.Duration, now time.Time) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,8 +14,8 @@ import (
 	"github.com/heedhq/heed/learning"
 )
 
-// TestFeedbackSpam lets a few persons click on thousands of answers of one heuristic, of which twenty others have an
-// opinion. They also ask the model as often, which agrees with the heuristic, and click on its answers. Without caps they have their way.
+// TestFeedbackSpam lets a few persons click on thousands of answers of one heuristic that twenty others have judged, too. They also ask the
+// model as often. It agrees with the heuristic, and they click on its answers. Without caps they have their way.
 func TestFeedbackSpam(t *testing.T) {
 	clicks := steps(200, 10_000)
 	moved := func(cfg learning.Config, spammers int, positive bool) float64 {

@@ -30,7 +30,7 @@ type Module struct {
 	editions sync.Map // by heuristic, as they were last read; a heuristic that is not there is in its first
 }
 
-// known are the heuristics as of one version.
+// known are the heuristics of one version.
 type known struct {
 	mu      sync.Mutex
 	read    bool

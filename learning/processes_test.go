@@ -20,7 +20,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// TestAnotherModuleFindsWhatWaits: what one module has shown, another on the same store hears of, be it another process or
+// TestAnotherModuleFindsWhatWaits lets one module show answers, and another on the same store hear the reactions. That is a second process, or
 // the same one after a restart.
 func TestAnotherModuleFindsWhatWaits(t *testing.T) {
 	cfg := learning.Config{Expectations: []learning.Expectation{{Trigger: "rain", Outcome: "window closed"}}}

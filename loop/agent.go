@@ -159,7 +159,7 @@ func (c *Config) kept() map[string]store.Limits {
 	return limits
 }
 
-// lessons returns what is to be taught at once.
+// lessons returns the lessons that New teaches.
 func (c *Config) lessons() (Lessons, error) {
 	if c.LessonsFile == "" {
 		return c.Lessons, nil

@@ -29,7 +29,7 @@ type call struct {
 
 type callKey struct{}
 
-// quietKey marks a call of Decide of which the host's observer is not told: true, or false if it is told of an answer.
+// quietKey marks a call of Decide in the context. With true the host's observer hears nothing of it, with false only of an answer.
 type quietKey struct{}
 
 var errNotAsked = errors.New("the model is asked elsewhere")

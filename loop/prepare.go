@@ -22,11 +22,11 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// A Plan says how an event is to be answered. It is for one answer. Use it in the process that made it.
+// A Plan says how to answer an event. It is for one answer. Use it in the process that made it.
 type Plan struct {
 	Event Event // with its ID and At filled in
-	// Ready says that the answer is there: Text. A heuristic gave it, or the event was answered before. No model is to be
-	// asked, and [Agent.Answered] is not to be called.
+	// Ready says that the answer is there: Text. A heuristic gave it, or the event was answered before. Ask no model, and
+	// don't call [Agent.Answered].
 	Ready  bool
 	Text   string
 	Result decision.Result // of an answer that is ready
@@ -74,9 +74,9 @@ type LeftOut struct {
 	Why string
 }
 
-// Prepare says how an event is to be answered. It first hears the event's text as [Agent.Hear] does. A heuristic that is
-// trusted answers at once, and its answer is stored, unless an active rule is against it. Otherwise the plan says what to ask the model, and [Agent.Answered] takes what
-// the model said.
+// Prepare says how to answer an event. It first hears the event's text as [Agent.Hear] does. A trusted heuristic answers at once, and its
+// answer is stored, unless an active rule is against it. Otherwise the plan says what to ask the model, and [Agent.Answered] takes the
+// model's answer.
 //
 // Bad input is a [*heed.InputError]. After any other error, call it again.
 func (a *Agent) Prepare(ctx context.Context, e Event) (Plan, error) {

@@ -288,7 +288,7 @@ func (a *Agent) heard(ctx context.Context, m learning.Message) ([]learning.Chang
 	return changes, nil
 }
 
-// note returns what changes in the records of answers by what a message said of them, for the arm, and the answers whose arm is to be told.
+// note returns the changes that a message makes in the records of answers, and the answers whose outcome the arm has to learn.
 func (a *Agent) note(ctx context.Context, m *learning.Message, signals []learning.Signal) (b store.Batch, owing []string, err error) {
 	undone := undoneBy(signals)
 	changed := make(map[string]records.Kept[row])

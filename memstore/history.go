@@ -9,8 +9,8 @@ import (
 // A history holds observations of one cell, the oldest first.
 type history struct {
 	entries []entry
-	// lost is, for each origin of which observations have left the history, when the last of them happened, by sign. None
-	// that is kept of that origin and sign happened before it, unless it was too late to be kept at all.
+	// lost has an entry for each origin that has lost observations from the history: when the last of them happened, by sign. Those that are
+	// kept of that origin and sign happened later, except for those that came too late to be kept.
 	lost map[uint32][3]int64
 	// born is the least stamp of observations that the cell may hold. Those before it went with a reset or a rebuild.
 	born uint64

@@ -141,7 +141,7 @@ func TestStreamWakes(t *testing.T) {
 	})
 }
 
-// TestStreamIsBounded: it holds so many, those in hand among them.
+// TestStreamIsBounded checks the number of events that a stream holds. Those in hand count.
 func TestStreamIsBounded(t *testing.T) {
 	ctx := context.Background()
 	s := newStream(t, memstore.StreamConfig{Max: 2})

@@ -116,7 +116,7 @@ func (w *world) standing(id patterns.PatternID) patterns.Standing {
 	return s
 }
 
-// feedPattern adds observations of a pattern, so many days ago.
+// feedPattern adds n observations of a pattern from daysAgo days ago.
 func (w *world) feedPattern(id patterns.PatternID, class patterns.Class, n int, daysAgo float64) {
 	w.t.Helper()
 	for range n {

@@ -34,7 +34,7 @@ const (
 // value.
 type Pattern struct {
 	ID      PatternID `json:"id"`
-	Anti    bool      `json:"anti,omitempty"` // it is to be avoided; else to be followed
+	Anti    bool      `json:"anti,omitempty"` // true: avoid it; false: follow it
 	Content string    `json:"content"`        // what it says, in at most 4,096 bytes
 	Tags    []string  `json:"tags,omitempty"` // at most 100
 	// Examples are the tasks that were credited to it last, at most 10. The newest is the last.

@@ -64,7 +64,7 @@ const (
 	toReturn // its receipts or its error
 )
 
-// A joint is a transaction for several members, the first of which leads.
+// A joint is a transaction for several members. The first one leads.
 type joint struct {
 	members []*member
 	change  *change

@@ -81,8 +81,8 @@ func TestColdStartIsWorthTwoOutcomesOfTheAverageArm(t *testing.T) {
 	}
 }
 
-// TestOnlyGoodOutcomesRaiseANeutralArm: an outcome that is neither good nor bad leaves an arm of which as much is expected
-// where it is, and a bad one lowers it, however bad.
+// TestOnlyGoodOutcomesRaiseANeutralArm checks an arm that is expected to be neither good nor bad. An outcome that is neither leaves it where it
+// is, and every bad one lowers it.
 func TestOnlyGoodOutcomesRaiseANeutralArm(t *testing.T) {
 	for _, pooling := range poolings {
 		for value, sign := range map[float64]int{-1: -1, -0.3: -1, -0.01: -1, 0: 0, 0.01: 1, 1: 1} {

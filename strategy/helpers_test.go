@@ -117,7 +117,7 @@ func shares(t testing.TB, l *strategy.Learner, q strategy.Query, n int) map[stra
 	return share
 }
 
-// assertShare checks a share of n draws against a probability, within so many standard errors.
+// assertShare checks a share of n draws against a probability, within the given number of standard errors.
 func assertShare(t testing.TB, want, got float64, n int, errors float64, about ...any) {
 	t.Helper()
 	assert.InDelta(t, want, got, errors*math.Sqrt(want*(1-want)/float64(n)), about...)

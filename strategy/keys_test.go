@@ -33,7 +33,7 @@ func keys(of reflect.Type, prefix string) (names []string) {
 	return names
 }
 
-// from observes outcomes of arm a for item i, so many of each source or channel.
+// from observes outcomes of arm a for item i. The map has the number for each source or channel.
 func from(t testing.TB, l *strategy.Learner, value float64, sources map[string]int) {
 	for source, n := range sources {
 		for i := range n {

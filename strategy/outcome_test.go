@@ -42,8 +42,8 @@ func TestValuesAreMappedToRewardsOnce(t *testing.T) {
 	}
 }
 
-// TestOutcomesAddUp: of an arm alone, the belief is the prior and the outcomes, each of which counts in full, the first as
-// the hundredth. Shapes never fall, and what is as good as expected leaves the mean where it is.
+// TestOutcomesAddUp checks an arm that is alone. Its belief is the prior and the outcomes, and each outcome counts in full, the first as
+// the hundredth. Shapes never fall. An outcome as good as expected leaves the mean where it is.
 func TestOutcomesAddUp(t *testing.T) {
 	type outcomes = []float64
 	for name, test := range map[string]struct {

@@ -86,7 +86,7 @@ func grade(rate float64, rng *rand.Rand) float64 {
 	return draw(evidence.Beta{Alpha: 10 * rate, Beta: 10 * (1 - rate)}, rng)
 }
 
-// play lets every item be served so many times, with rewards of 0 and 1, and returns the mean regret of an item.
+// play serves every item rounds times, with rewards of 0 and 1, and returns the mean regret of an item.
 func (w *world) play(rates [][]float64, rounds int, rng *rand.Rand) (regret float64) {
 	return w.playFor(rates, rounds, rng, coin, 1)
 }

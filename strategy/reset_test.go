@@ -14,7 +14,7 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// earn lets an item be seen in so many sessions, each with one outcome.
+// earn has an item seen in the given number of sessions, each with one outcome.
 func earn(t *testing.T, l *strategy.Learner, item, session string, sessions int) (outcomes []strategy.Outcome) {
 	for i := range sessions {
 		c := choose(t, l, strategy.Query{Session: fmt.Sprint(session, i), Item: item, Category: "preference"})

@@ -324,7 +324,7 @@ func TestSweepsAndOutcomesRace(t *testing.T) {
 	assert.Equal(t, 133., massOf(kept(t, cfg.Store, q, "sessions")))
 }
 
-// TestTwoLearnersExpireAChoiceOnce, one of which may be behind the other.
+// TestTwoLearnersExpireAChoiceOnce has two learners sweep one choice, where one may be behind the other.
 func TestTwoLearnersExpireAChoiceOnce(t *testing.T) {
 	cfg, c := recording(t, strategy.Config{Silence: strategy.Silence{Confidence: 0.5}, Topic: "heed.strategy"})
 	for n := range 20 {

@@ -160,7 +160,7 @@ func TestSurveyOfTwoLevels(t *testing.T) {
 	assert.Equal(t, 8, status.Specialized)
 }
 
-// TestTheSurveyIsWhatIsBelieved: of an item as of a segment, whatever the pooling, and from another learner as well.
+// TestTheSurveyIsWhatIsBelieved checks the surveys of items and segments, for each pooling, and from a second learner.
 func TestTheSurveyIsWhatIsBelieved(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 3, MinConfidence: 0.1}, strategy.Alone{}} {
 		l, q := experienced(t, strategy.Config{Pooling: pooling})

@@ -78,7 +78,7 @@ func scaled(s evidence.Sums, x float64) evidence.Sums {
 	return evidence.Sums{Mass: s.Mass * x, Reward: s.Reward * x}
 }
 
-// poolOf adds up the shares of an explanation, as of now.
+// poolOf adds up the shares of an explanation.
 func poolOf(e *learning.Explanation) (p pool) {
 	for _, share := range e.Shares {
 		cell := ""

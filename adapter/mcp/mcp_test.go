@@ -23,7 +23,7 @@ import (
 
 const disk = "The disk of db-1 is full."
 
-// serveOverStdio is set in the environment of a test binary that is to be a server over stdio.
+// serveOverStdio in the environment makes the test binary a server over stdio.
 const serveOverStdio = "HEED_MCP_TEST_SERVER"
 
 func TestMain(m *testing.M) {

@@ -278,7 +278,7 @@ func TestConfig(t *testing.T) {
 
 func TestDocs(t *testing.T) { adaptertest.Page(t, "../../docs/scores.md") }
 
-// TestARefusedScore counts in no mean, as of a taker whose clock runs ahead of the agent's.
+// TestARefusedScore checks that a refused score enters no mean. Here the taker's clock runs ahead of the agent's.
 func TestARefusedScore(t *testing.T) {
 	now := start
 	st := &memstore.Store{}

@@ -117,7 +117,7 @@ type delivery struct {
 	settled bool
 }
 
-// Event returns the event. Where the time is not in the metadata, as another has published it, it is the zero time.
+// Event returns the event. Its time is zero if the metadata has none, as in messages of other publishers.
 func (d *delivery) Event() stream.Event {
 	e := stream.Event{ID: d.message.UUID, Topic: d.topic, Payload: slices.Clone(d.message.Payload)}
 	if at, err := time.Parse(time.RFC3339Nano, d.message.Metadata.Get(metaAt)); err == nil {

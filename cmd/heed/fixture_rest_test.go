@@ -37,7 +37,7 @@ func (w *world) heuristics() {
 	}
 }
 
-// ways are patterns of which one is proven, one inverted and one hardly known.
+// ways makes three patterns: a proven one, an inverted one and one that is hardly known.
 func (w *world) ways() {
 	recorder, err := patterns.New(ctx, patterns.Config{Store: w.store, Now: w.clock, NewID: func() string { return w.id().String() }})
 	require.NoError(w.t, err)

@@ -38,7 +38,7 @@ func scoreOf(answers []answered) score {
 	return s
 }
 
-// part returns one of so many equal parts of a life.
+// part returns part i of a life that is cut into equal parts.
 func (l *life) part(i, of int) []answered {
 	n := len(l.Answers)
 	return l.Answers[i*n/of : (i+1)*n/of]

@@ -79,7 +79,7 @@ func newLearner(ctx context.Context, st store.Store) (*strategy.Learner, error) 
 	})
 }
 
-// run goes on with the first task of which there is no record.
+// run goes on with the first task that has no record.
 func run(ctx context.Context, learner *strategy.Learner, tasks int, out io.Writer, progress func(done, of int)) error {
 	status, err := learner.Status(ctx)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Regret measures how much is lost by learning: it lets heed's poolings, and the rules that they are to be measured
-// against, choose in simulated worlds whose truth is known.
+// Regret measures how much is lost by learning. heed's poolings, and other rules beside them, choose in simulated worlds whose truth
+// is known.
 //
 // Usage:
 //

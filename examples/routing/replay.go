@@ -25,7 +25,7 @@ type policy struct {
 	play func(ctx context.Context, r replay, chosen func(task, arm int) (reward float64)) error
 }
 
-// policies returns heed's poolings beside what they are to be measured against.
+// policies returns heed's poolings and the policies to compare them with.
 func policies(t *table) []policy {
 	all := []policy{
 		learning(strategy.TwoLevel{}), learning(strategy.Copy{}), learning(strategy.Alone{}),

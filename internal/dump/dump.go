@@ -148,7 +148,7 @@ type firstLine struct {
 	Header header `json:"heed"`
 }
 
-// lastLine returns the last line of a dump with so many rows.
+// lastLine returns the last line of a dump, with its number of rows.
 func lastLine(rows int, sum hash.Hash) []byte {
 	return fmt.Appendf(nil, `%s{"rows":%d,"sha256":"%s"}}`+"\n", endPrefix, rows, hex.EncodeToString(sum.Sum(nil)))
 }

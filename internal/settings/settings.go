@@ -92,7 +92,7 @@ func Open(ctx context.Context, st store.Store, now time.Time, c Component) error
 	})
 }
 
-// reconcile returns what is to be stored, and what changes by it: nil where nothing does.
+// reconcile returns the row to store and the fields that change. changes is nil if nothing does.
 func (c *Component) reconcile(stored row) (next row, changes map[string]string, err error) {
 	next = row{Component: c.Name, Fields: make(map[string]Value, len(c.Fields))}
 	changed := stored.Fields == nil

@@ -223,7 +223,7 @@ const (
 	never  // one that it has not had
 )
 
-// A plan is a batch whose revisions are to be filled in.
+// A plan is a batch without its revisions.
 type plan struct {
 	batch    store.Batch
 	records  []revision

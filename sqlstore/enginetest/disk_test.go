@@ -189,7 +189,7 @@ func (d *disk) on(t testing.TB) (handle *sql.DB, done func()) {
 	}
 }
 
-// newDisk returns a disk with heed's tables on it, in pages of so many bytes.
+// newDisk returns a disk with heed's tables on it, in pages of the given size in bytes.
 func newDisk(t testing.TB, page int) *disk {
 	d := &disk{files: make(map[string]*image)}
 	handle, done := d.on(t)

@@ -60,9 +60,8 @@ func ofAnn(id string) evidence.Observation {
 	return o
 }
 
-// A deed is what a store does. prepare makes ready for a call, without faults, and call makes it: what the tables hold is to be
-// as before or as after, and nothing between. A call that works in several transactions can fail between them: keeps is then
-// what it must never change.
+// A deed is a call of a store. prepare runs first, without faults. After the call, the tables must be as before it or as after it, and
+// nothing between. A call of several transactions can fail between them. keeps then names what it must never change.
 type deed struct {
 	name          string
 	prepare, call call
@@ -195,7 +194,7 @@ func stride(n int) int {
 	return 4
 }
 
-// try makes a call of which the n-th operation fails, or none if n is 0, and makes it again if that has failed it.
+// try makes a call whose n-th operation fails, or none if n is 0. If the call then fails, it makes the call again.
 func (m *deed) try(t testing.TB, d *disk, n int) (trial, error) {
 	st, handle, done := d.storeOn(t)
 	defer done()
@@ -270,7 +269,7 @@ func TestStoreFaultsAreSeen(t *testing.T) {
 	}
 }
 
-// storeReads are all ways to read, each of which returns what it has read.
+// storeReads are all ways to read. Each returns the results.
 var storeReads = map[string]func(*sqlstore.Store) (any, error){
 	"Read": func(st *sqlstore.Store) (any, error) {
 		var s store.Snapshot

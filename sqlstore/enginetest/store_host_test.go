@@ -213,8 +213,8 @@ func TestStoreDeadlock(t *testing.T) {
 	assert.EqualValues(t, 2, parts[0].Tally.N(), "before and another's, or the host's and another's")
 }
 
-// TestStoreIsCutOff: wherever the context of a commit ends, all of it is there or nothing, also inside of a transaction that the
-// host commits nevertheless, and the connection is as every other.
+// TestStoreIsCutOff ends the context of a commit at each of its steps. Then all of it is there or nothing, also inside a transaction that
+// the host commits nevertheless, and the connection can be used again.
 func TestStoreIsCutOff(t *testing.T) {
 	skipRaced(t)
 	onEach(t, func(t *testing.T, at place) {

@@ -75,7 +75,7 @@ func TestReadsRaceWithCommits(t *testing.T) {
 	})
 }
 
-// TestHostileTexts: texts of all sorts come back as they were, and are data wherever they stand.
+// TestHostileTexts puts hostile texts into every field. They come back as they were, and none is taken for a part of a statement.
 func TestHostileTexts(t *testing.T) {
 	skipRaced(t)
 	texts := []string{

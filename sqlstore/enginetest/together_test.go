@@ -458,8 +458,8 @@ func TestTogetherIsAsOneByOne(t *testing.T) {
 	})
 }
 
-// TestTogetherEachCountsOnce: of 64 callers, each of which makes and repeats what another makes too, every id counts once, each call
-// learns what it did, and some contexts end meanwhile.
+// TestTogetherEachCountsOnce has 64 callers who each make and repeat batches that another makes, too, while some contexts end. Every id
+// counts once, and each call learns what it did.
 func TestTogetherEachCountsOnce(t *testing.T) {
 	onEach(t, func(t *testing.T, at place) {
 		handle := at.handle(t)

@@ -96,7 +96,7 @@ func oneWins(t tb, s Subject) {
 	}
 }
 
-// expectConcurrent has two callers, each of which writes one record and relies on the other: both can't be right.
+// expectConcurrent has two callers. Each writes one record and relies on the other record as it was. Only one may succeed.
 func expectConcurrent(t tb, s Subject) {
 	f := newFixture(t, s)
 	for round := range 25 {

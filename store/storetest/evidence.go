@@ -87,7 +87,7 @@ func idOnce(t tb, s Subject) {
 		t.Errorf("the first of an id is called a duplicate: %+v", receipt)
 	}
 	other := observation("other", c, 0)
-	o.At, o.Reward = o.At.Add(-time.Hour), 0 // what it says now is of no account
+	o.At, o.Reward = o.At.Add(-time.Hour), 0 // the store must not look at this
 	receipt := f.add(o, other, other)
 	if !reflect.DeepEqual(receipt.Duplicates, []string{"once"}) {
 		t.Errorf("duplicates are %q, want the id seen before", receipt.Duplicates)

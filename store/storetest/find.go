@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// at returns a record that is so many seconds after the start.
+// at returns a record of the given number of seconds after the start.
 func at(r store.Record, seconds int) store.Record {
 	r.At = start.Add(time.Duration(seconds) * time.Second)
 	return r

@@ -15,7 +15,7 @@ func (f *fixture) sweep(now time.Time) {
 	}
 }
 
-// minutes returns a record that is so many minutes after the start.
+// minutes returns a record of n minutes after the start.
 func minutes(r store.Record, n int) store.Record { return at(r, 60*n) }
 
 func limitFor(t tb, s Subject) {

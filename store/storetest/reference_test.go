@@ -482,7 +482,7 @@ func (r *reference) Find(ctx context.Context, q store.Query) iter.Seq2[store.Rec
 	})
 }
 
-// listed yields what a function finds, all of which it finds before the loop begins.
+// listed reads all results of a function before it yields the first.
 func listed[T any](ctx context.Context, r *reference, find func(*state) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var all []T

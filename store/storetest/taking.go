@@ -62,7 +62,7 @@ func rebuildCounts(t tb, s Subject) {
 		o.Cell = c
 		f.commit(store.Batch{Observations: []evidence.Observation{o}})
 	}
-	// From now on the kind fades and keeps origins apart: as the other kind does, of which the same is then expected.
+	// From now on the kind fades and keeps origins apart, as the other kind does. Both must then have the same.
 	f.commit(store.Batch{Policies: map[string]evidence.Policy{plain: policies[origin]}, Rebuild: []evidence.Cell{c}})
 	twin := cell(origin, "item", "a")
 	for i := range observations {
@@ -142,7 +142,7 @@ func retractNeverSeen(t tb, s Subject) {
 	}
 }
 
-// retractBesideMany adds so many observations in the batch of a retraction that a bounded history forgets older ones.
+// retractBesideMany retracts in a batch with enough observations for a bounded history to forget older ones.
 func retractBesideMany(t tb, s Subject) {
 	for _, take := range []func(*store.Batch){
 		func(b *store.Batch) { b.Retract = []string{"old"} },
@@ -174,7 +174,7 @@ func retractUnknown(t tb, s Subject) {
 	_ = f.refused(store.Batch{Retract: []string{"new"}, Observations: []evidence.Observation{observation("new", c, 1)}})
 }
 
-// retractForgotten lets so much time and so many observations pass that a store may have forgotten the first.
+// retractForgotten retracts an observation after enough time and enough others that a store may have forgotten it.
 func retractForgotten(t tb, s Subject) {
 	f := newFixture(t, s)
 	c := cell(plain, "i", "n")
@@ -410,7 +410,7 @@ func retractUncounted(t tb, s Subject) {
 	}
 }
 
-// withdraws has so many observations that a bounded history drops the first. Each id is either taken back or told as kept.
+// withdraws makes enough observations for a bounded history to drop the first. Each id is either taken back or reported as kept.
 func withdraws(t tb, s Subject) {
 	f := newFixture(t, s)
 	c, d := cell(plain, "i", "n"), cell(plain, "i", "other")

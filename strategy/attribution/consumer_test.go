@@ -362,7 +362,7 @@ func TestConsumerPanics(t *testing.T) {
 	assert.Contains(t, stacks, "consumer_test.go")
 }
 
-// panicking is a source that may panic wherever it is called.
+// panicking is a source that may panic in each method.
 type panicking struct {
 	stream.Source
 	receive, event func()
@@ -513,7 +513,7 @@ func TestConsumerWaitsForEvents(t *testing.T) {
 	})
 }
 
-// TestConsumerWorkers: so many events are worked on at a time, and one keeps their order.
+// TestConsumerWorkers checks that Workers events are handled at a time, and that one worker keeps their order.
 func TestConsumerWorkers(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {

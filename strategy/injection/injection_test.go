@@ -188,7 +188,7 @@ func FuzzParseInjection(f *testing.F) {
 	})
 }
 
-// TestInjectionOfReadsChoices of the catalogue, with values that the host adds, all of which are chosen.
+// TestInjectionOfReadsChoices reads choices of the catalogue with values that the host adds. Each value is chosen at least once.
 func TestInjectionOfReadsChoices(t *testing.T) {
 	l := newLearner(t, strategy.Config{Arms: injection.Arms(injection.Config{
 		Weights:         injection.Weights{MainContext: 1, Subagent: 1, BackgroundSubagent: 1, Deferred: 1},

@@ -210,7 +210,7 @@ func updatesKeepUp(t tb, p strategy.Pooling) {
 	}
 }
 
-// independence asks one model for items of which more and more is known.
+// independence asks one model for items with more and more evidence.
 func independence(t tb, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	m := p.Model(segment(), random(rng, 20))

@@ -26,10 +26,10 @@ const (
 	Name     = "operations"
 	Alerts   = "alerts"   // the runbook is about them
 	Requests = "requests" // and the notes about these: what is asked for is not answered off a shelf
-	Changes  = "changes"  // tasks that have to be planned, and of which it is known later how they went
+	Changes  = "changes"  // tasks that need a plan. Their results are known later
 )
 
-// What comes in is a [loop.Event] to be answered, a [learning.Message] of somebody who was answered, or one of these.
+// An input is a [loop.Event] that wants an answer, a [learning.Message] of somebody who had one, or one of these.
 type (
 	// A Thumb is a click beside an answer.
 	Thumb struct {
