@@ -57,7 +57,7 @@ type Agent struct {
 	foresight *ahead.Store // cfg.Store, around it
 	frozen    atomic.Bool
 	watch     *watch.Watch
-	gates     sync.Map      // of models, by name
+	gates     sync.Map      // of models and of other code of the host's, by name
 	locks     [64]lock.Lock // of answers, by the hash of their ids
 	strategy  struct {
 		sync.RWMutex
@@ -89,8 +89,9 @@ func New(ctx context.Context, cfg Config) (*Agent, error) {
 	a := &Agent{
 		own: own, foresight: foresight,
 		cfg: cfg, answers: answersOf(cfg.Name), undoers: undoersOf(cfg.Name), notes: notesOf(cfg.Name), lessons: lessonsOf(cfg.Name), editions: editionsOf(cfg.Name),
-		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now), similar: remembering(cfg.Similarity),
+		watch: watch.New(cfg.Observer, cfg.Name, cfg.Now),
 	}
+	a.similar = a.remembering(cfg.Similarity)
 	a.frozen.Store(cfg.Frozen)
 	for i := range a.locks {
 		a.locks[i] = lock.New()
@@ -231,6 +232,11 @@ func (a *Agent) open(ctx context.Context) error {
 	if cfg.has(Patterns) {
 		p := cfg.Patterns
 		p.Name = cfg.part(p.Name, "patterns")
+		if similar := p.Similar; similar != nil {
+			p.Similar = func(ctx context.Context, task string, limit int) ([]patterns.Precedent, error) {
+				return pass(ctx, a, "Patterns.Similar", func(ctx context.Context) ([]patterns.Precedent, error) { return similar(ctx, task, limit) })
+			}
+		}
 		share(cfg, &p.Store, &p.Now, &p.Observer)
 		if a.patterns, err = patterns.New(ctx, p); err != nil {
 			return err
@@ -259,6 +265,8 @@ func (a *Agent) openPartition(ctx context.Context) (err error) {
 	share(&a.cfg, &c.Store, &c.Now, &observer)
 	if similar, ok := a.similar.(heed.Embedder); ok && c.Embed == nil {
 		c.Embed = similar
+	} else if c.Embed != nil {
+		c.Embed = a.embeds(c.Embed)
 	}
 	a.partition, err = partition.New(ctx, c)
 	return err

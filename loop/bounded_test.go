@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/loop"
 	"github.com/heedhq/heed/memstore"
+	"github.com/heedhq/heed/patterns"
 	"github.com/heedhq/heed/store"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/partition"
@@ -96,6 +98,77 @@ func TestAnEmbedderThatHangs(t *testing.T) {
 		assert.Equal(t, []string{rule}, answer.Plan.Rules)
 		assert.NotNil(t, answer.Plan.Choice)
 	})
+}
+
+// A function of the host's that does not heed its context is given up. While too many calls of it have not returned, it is not called.
+func TestAFunctionThatNeverReturns(t *testing.T) {
+	for name, c := range map[string]struct {
+		config func(hang func()) loop.Config
+		budget time.Duration
+		left   string
+	}{
+		"a chooser": {func(hang func()) loop.Config {
+			choose := chooserFunc(func() { hang() })
+			return loop.Config{Choose: func(context.Context, *strategy.Learner) (loop.Chooser, error) { return choose, nil }}
+		}, time.Second, "arm"},
+		"a partition's embedder": {func(hang func()) loop.Config {
+			return loop.Config{Partition: &partition.Config{Embed: func(context.Context, []string) ([][]float32, error) { hang(); return nil, nil }}}
+		}, time.Second / 2, "item"},
+		"an embedder": {func(hang func()) loop.Config {
+			return loop.Config{Similarity: heed.Embedder(func(context.Context, []string) ([][]float32, error) { hang(); return nil, nil })}
+		}, time.Second / 2, "notes"},
+		"a similarity": {func(hang func()) loop.Config { return loop.Config{Similarity: similarityFunc(hang)} }, time.Second / 2, "notes"},
+		"a search for tasks": {func(hang func()) loop.Config {
+			return loop.Config{Patterns: patterns.Config{Similar: func(context.Context, string, int) ([]patterns.Precedent, error) { hang(); return nil, nil }}}
+		}, time.Second, "patterns"},
+		"a brief": {func(hang func()) loop.Config {
+			brief := func(context.Context, loop.Event, []loop.Note) (string, error) { hang(); return "", nil }
+			return loop.Config{Arms: []loop.Arm{{ID: "a", Brief: brief}}}
+		}, time.Second, "notes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				over, calls := make(chan struct{}), new(atomic.Int64)
+				cfg := c.config(func() { calls.Add(1); <-over })
+				if cfg.Arms == nil {
+					cfg.Arms = twoArms
+				}
+				cfg.Lessons.Notes = []loop.Note{{ID: "n", Topic: full, Text: "Room 3 has the disk of db-1."}}
+				w := newWorld(t, cfg)
+				w.answer(loop.Event{Text: full, Task: "t"}) // reads the notes
+				for calls.Load() < 64 {
+					began := time.Now()
+					answer := w.answer(loop.Event{Text: full, Task: "t"})
+					require.Equal(t, c.budget, time.Since(began))
+					require.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: c.left, Why: "time"})
+				}
+				began := time.Now()
+				answer := w.answer(loop.Event{Text: full, Task: "t"})
+				assert.Zero(t, time.Since(began))
+				assert.Equal(t, int64(64), calls.Load())
+				assert.Equal(t, "Look at the logs.", answer.Text)
+				assert.Contains(t, answer.Plan.LeftOut, loop.LeftOut{What: c.left, Why: "time"})
+				close(over)
+				synctest.Wait()
+				_, _ = w.Answer(ctx, loop.Event{Text: full + ".", Task: "t"}) // the function may fail
+				assert.Greater(t, calls.Load(), int64(64), "it is called again")
+			})
+		})
+	}
+}
+
+type similarityFunc func()
+
+func (f similarityFunc) Similar(_ context.Context, _ string, others []string) ([]float64, error) {
+	f()
+	return make([]float64, len(others)), nil
+}
+
+type chooserFunc func()
+
+func (f chooserFunc) Select(context.Context, strategy.Query) (strategy.Choice, error) {
+	f()
+	return strategy.Choice{}, errors.New("too late")
 }
 
 // A receiver of pieces is told when the time of the answer is over.

@@ -57,12 +57,13 @@ type Config struct {
 	//
 	//	func(ctx context.Context, l *strategy.Learner) (loop.Chooser, error) { return best.New(ctx, best.Config{Learner: l}) }
 	//
-	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. A Chooser must return when its context ends, which is
-	// at the end of Budget.Time. Then Strategy.Default answers, or Model, and Plan.LeftOut has the arm. One that does not return holds Answer.
+	// It is called by [New], and again where lessons bring other arms. nil: the learner draws. The context of a Chooser ends
+	// with Budget.Time. Then Strategy.Default answers, or Model, and Plan.LeftOut has the arm. A Chooser that returns later is ignored. While 64 such
+	// calls have not returned, it is not called. So it is with Embed, Similarity, Patterns.Similar and [Arm].Brief.
 	Choose func(context.Context, *strategy.Learner) (Chooser, error)
 	// Partition has the arm of an event without an Item chosen by what its text is like: the item is the text's cell. &partition.Config{} is
 	// enough. [Agent.Sweep] makes the cells of the events that come, if it is not Frozen. Store, Name and Now are set as for the parts below, and
-	// Embed is Similarity where that is a [heed.Embedder]. Embed must return when its context ends, after half of Budget.Time: then the arm is chosen
+	// Embed is Similarity where that is a [heed.Embedder]. The context of Embed ends after half of Budget.Time: then the arm is chosen
 	// without a cell, and Plan.LeftOut has the item. Any other error of Embed is one of Answer and Prepare. nil: no arm is chosen by the text.
 	Partition *partition.Config
 	// Lessons are taught by [New], as by [Agent.Teach], and with them those of LessonsFile: a file that [ReadLessons] reads. "" means none.
@@ -88,7 +89,7 @@ type Config struct {
 
 	// Budget bounds what [Agent.Prepare] adds to a prompt, and how long that takes.
 	Budget Budget
-	// Similarity says which heuristics and notes fit an event. It must return when its context ends. nil means [heed.Trigrams]. Fit and NoteFit are the least
+	// Similarity says which heuristics and notes fit an event. nil means [heed.Trigrams]. Fit and NoteFit are the least
 	// similarities of a heuristic and of a note, in (0, 1]. 0 means 0.22 and 0.15 for trigrams, and 0.6 for others.
 	Similarity   heed.Similarity
 	Fit, NoteFit float64

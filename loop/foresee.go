@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/internal/ahead"
+	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/learning"
 	"github.com/heedhq/heed/strategy"
 	"github.com/heedhq/heed/strategy/best"
@@ -82,6 +84,32 @@ func overdue(ctx context.Context, err error) error {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return err
+}
+
+// maxCalls is how many calls of a function of the host's run at a time. Calls that were given up are among them until they return.
+const maxCalls = 64
+
+// pass calls a function of the host's, and gives it up when the context ends.
+func pass[T any](ctx context.Context, a *Agent, who string, f func(context.Context) (T, error)) (T, error) {
+	return host.Pass(ctx, a.gate(who, maxCalls), who, f)
+}
+
+// A bounded similarity gives up a call of the host's when the context ends.
+type bounded struct {
+	*Agent
+	of heed.Similarity
+}
+
+// Similar implements [heed.Similarity].
+func (b bounded) Similar(ctx context.Context, text string, others []string) ([]float64, error) {
+	return pass(ctx, b.Agent, "the similarity", func(ctx context.Context) ([]float64, error) { return b.of.Similar(ctx, text, others) })
+}
+
+// embeds returns an embedder that gives up a call of the host's when the context ends.
+func (a *Agent) embeds(e heed.Embedder) heed.Embedder {
+	return func(ctx context.Context, texts []string) ([][]float32, error) {
+		return pass(ctx, a, "the embedder", func(ctx context.Context) ([][]float32, error) { return e(ctx, texts) })
+	}
 }
 
 // foreseen has what Prepare reads for an event read in one round trip. The host's similarity and embedder have half of the budget of time for

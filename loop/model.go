@@ -117,11 +117,16 @@ type member struct {
 
 // member returns a model, by the name that its gate has.
 func (a *Agent) member(name string, m decision.LLM) member {
-	if gate, ok := a.gates.Load(name); ok {
-		return member{m, gate.(*host.Gate)}
+	return member{m, a.gate(name, a.decider.Config().MaxInFlight)}
+}
+
+// gate returns the gate of a name.
+func (a *Agent) gate(name string, places int) *host.Gate {
+	gate, ok := a.gates.Load(name)
+	if !ok {
+		gate, _ = a.gates.LoadOrStore(name, host.NewGate(places))
 	}
-	gate, _ := a.gates.LoadOrStore(name, host.NewGate(a.decider.Config().MaxInFlight))
-	return member{m, gate.(*host.Gate)}
+	return gate.(*host.Gate)
 }
 
 // A chain asks models in their order until one answers.

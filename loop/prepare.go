@@ -185,7 +185,7 @@ func (a *Agent) repeat(p *Plan, r *row) {
 
 // late notes that a part was not there in time. Other errors stay.
 func (p *Plan) late(ctx context.Context, err error, what string) error {
-	if err != nil && ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	if err != nil && ctx.Err() == nil && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, host.ErrBusy)) {
 		p.LeftOut = append(p.LeftOut, LeftOut{What: what, Why: "time"})
 		return nil
 	}
@@ -439,8 +439,7 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	if a.frozen.Load() {
 		ctx = winner.Freeze(ctx)
 	}
-	var choice strategy.Choice
-	err := host.Call("Config.Choose", func() (err error) { choice, err = chooser.Select(ctx, p.query(notes)); return err })
+	choice, err := a.chosen(ctx, chooser, p.query(notes))
 	if err != nil && (choice.Arm == "" || ctx.Err() != nil) {
 		return overdue(ctx, err)
 	}
@@ -450,6 +449,14 @@ func (a *Agent) choose(ctx context.Context, p *Plan, notes []Note) error {
 	a.watch.Failed(ctx, "choose an arm", err) // there is one all the same
 	p.take(choice, arms)
 	return nil
+}
+
+// chosen asks who chooses. heed's own choosers heed their context.
+func (a *Agent) chosen(ctx context.Context, c Chooser, q strategy.Query) (strategy.Choice, error) {
+	if a.rehearses() {
+		return c.Select(ctx, q)
+	}
+	return pass(ctx, a, "Config.Choose", func(ctx context.Context) (strategy.Choice, error) { return c.Select(ctx, q) })
 }
 
 // unchosen returns the arm that answers where no choice came in time: Strategy.Default, or the first one if there is no other model than the arms'.
@@ -513,16 +520,12 @@ func (p *Plan) query(notes []Note) strategy.Query {
 // notesHeading is the heading under which notes stand in a prompt.
 const notesHeading = "## Notes"
 
-func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) (err error) {
+func (a *Agent) addNotes(ctx context.Context, p *Plan, notes []Note) error {
 	if len(notes) == 0 {
 		return nil
 	}
 	if brief := p.Arm.Brief; brief != nil {
-		var text string
-		err = host.Call("Arm.Brief", func() error {
-			text, err = brief(ctx, p.Event, slices.Clone(notes))
-			return err
-		})
+		text, err := pass(ctx, a, "Arm.Brief", func(ctx context.Context) (string, error) { return brief(ctx, p.Event, slices.Clone(notes)) })
 		if err == nil && p.add("notes", text) {
 			p.Notes = notes
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/heedhq/heed"
 	"github.com/heedhq/heed/decision"
-	"github.com/heedhq/heed/internal/host"
 	"github.com/heedhq/heed/internal/records"
 	"github.com/heedhq/heed/internal/text"
 	"github.com/heedhq/heed/learning"
@@ -91,10 +90,7 @@ func (x *index[T]) similar(ctx context.Context, s heed.Similarity, one string) (
 	if x.posts != nil {
 		return x.byTrigrams(one), ctx.Err()
 	}
-	err = host.Call("the similarity", func() error {
-		similarities, err = s.Similar(ctx, one, x.texts)
-		return err
-	})
+	similarities, err = s.Similar(ctx, one, x.texts)
 	if err == nil && len(similarities) != len(x.texts) {
 		err = fmt.Errorf("the similarity has %d numbers for %d texts", len(similarities), len(x.texts))
 	}
@@ -118,13 +114,17 @@ func (x *index[T]) byTrigrams(one string) []float64 {
 	return similarities
 }
 
-// remembering lets an embedder embed each text once.
-func remembering(s heed.Similarity) heed.Similarity {
+// remembering lets an embedder embed each text once. A call of the host's function is given up when its context ends.
+func (a *Agent) remembering(s heed.Similarity) heed.Similarity {
 	const most, batch = 10_000, 100
-	if e, ok := s.(heed.Embedder); ok {
-		return heed.Embedder(text.Remembering(e, most, batch))
+	switch s := s.(type) {
+	case heed.Trigrams:
+		return s
+	case heed.Embedder:
+		return heed.Embedder(text.Remembering(text.Embed(a.embeds(s)), most, batch))
+	default:
+		return bounded{a, s}
 	}
-	return s
 }
 
 // books returns the heuristics and notes as the store has them, if need be read anew. version is that of the notes.
