@@ -22,8 +22,8 @@ import (
 //
 //   - A block that begins with "package main" is a program. The block of text behind it, if there is one, is its output.
 //   - Any other block is declarations, or statements of a function that returns an error. It has no imports: each name
-//     before a dot is a package of ours or of standard. What it takes as given is declared in a comment <!-- given: -->
-//     of its page; ctx is given everywhere.
+//     before a dot is a package of ours or of standard. Its page declares further names in a comment <!-- given: -->.
+//     ctx is given everywhere.
 
 // standard are the packages that blocks may use beside ours and math/rand/v2.
 var standard = []string{

@@ -283,8 +283,8 @@ func observing(o decision.ExperimentOutcome) func(*testing.T, *world) func() err
 	}
 }
 
-// Whatever call of the store fails, before its effect or after it: what is stored is as before the method or as after it, the
-// caller is told, and the method called again leaves what it leaves without a fault.
+// Each call of the store fails once, before its effect and after it. The store is then as before the method or as after it, the caller gets
+// the error, and calling the method again leaves the same as without a fault.
 func TestEveryCallMayFail(t *testing.T) {
 	for i, u := range uses {
 		t.Run(fmt.Sprint(i, " ", u.method), func(t *testing.T) {

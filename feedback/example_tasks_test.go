@@ -39,7 +39,7 @@ func ExampleConfig_similarity() {
 	// Output: 0.8 1
 }
 
-// Only those of a list may decide. Whoever else tries is in the audit log.
+// Only people on a list may decide. The audit log has everybody else who tries.
 func ExampleConfig_authorize() {
 	service := exampleService(feedback.Config{Authorize: admins{"cleo", "dan"}.authorize})
 	rules := service.Rules()

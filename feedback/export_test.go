@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// What the tests look into.
+// Tests look into these.
 const (
 	Heading    = heading
 	Ending     = ending

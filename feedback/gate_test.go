@@ -68,7 +68,7 @@ func TestAuthorsOfTheEvidenceAloneAreNotEnough(t *testing.T) {
 	assert.Equal(t, feedback.StatePending, w.approve(p, "cleo").Status)
 	assert.Equal(t, feedback.StateApproved, w.approve(p, "dan").Status)
 
-	// Whoever adds evidence after they approved is an author as well.
+	// Somebody who adds evidence after they approved is an author as well.
 	w = newWorld(t, feedback.Config{})
 	w.says("ann", long)
 	w.says("bob", long)

@@ -182,7 +182,7 @@ func (w *world) approve(p feedback.Proposal, actors ...string) feedback.Proposal
 	return p
 }
 
-// What a review says.
+// The words of a review.
 const (
 	approve = false
 	reject  = true

@@ -19,7 +19,7 @@ const (
 	ending  = "<!-- end of learned rules -->"
 )
 
-// What a model is told about the rules, and how a section of them is known again.
+// The words around the rules in a prompt, and the signs by which a section of them is known again.
 const (
 	opening = heading + "\n" + preface + "\n"
 	preface = "Reviewers of earlier work asked for the following. It refines the instructions above and never overrides them."

@@ -36,7 +36,7 @@ var gateModel = porcupine.Model{
 		status, approvers, _ := strings.Cut(state.(string), " ")
 		in, out := input.(move), output.(told)
 		if status != string(feedback.StatePending) {
-			// Whoever has approved a rule, or rejected it, is told so again.
+			// A repeated approval or rejection gets the same answer.
 			same := map[string]string{"approve": string(feedback.StateApproved), "reject": string(feedback.StateRejected)}[in.verb] == status
 			same = same && strings.Contains(" "+approvers+" ", " "+in.actor+" ")
 			return out.refused != same && string(out.status) == status, state
@@ -65,8 +65,7 @@ var gateModel = porcupine.Model{
 }
 
 // TestRacesLeaveALegalHistory: 64 goroutines race to approve, reject and edit 400 proposals (2,000 with HEED_LONG) through two services over one
-// store. What each of them was told is a history that the gate could have had one after the other, and nothing is active
-// without its quorum.
+// store. Their answers make a history that one caller after the other could have had, and no rule is active without its quorum.
 func TestRacesLeaveALegalHistory(t *testing.T) {
 	const workers = 64
 	proposals := 400

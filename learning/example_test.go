@@ -112,7 +112,7 @@ func ExampleExpectation() {
 	// Output: positive implicit_outcome, 0.30 to 0.53
 }
 
-// What a heuristic says of itself goes before what its pack says, and that before what holds for all.
+// A heuristic's own constraints go before its pack's, and these before those for all.
 func ExampleConstraints() {
 	ctx := context.Background()
 	module := newModule(learning.Config{

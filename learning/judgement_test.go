@@ -435,8 +435,8 @@ func TestConstraints(t *testing.T) {
 	}
 }
 
-// TestLockedTakesNothingFromAnybody: not from developers, clicks that replace others, undos or silence. What came meanwhile
-// is not made up for, but fires are counted as they are facts and no trust.
+// TestLockedTakesNothingFromAnybody: not from developers, clicks that replace others, undos or silence. Signals of
+// that time are lost for good. Fires are counted, as they are facts and no trust.
 func TestLockedTakesNothingFromAnybody(t *testing.T) {
 	f := newFixture(t, learning.Config{}, "h")
 	f.say(thumb("h", "e", true))

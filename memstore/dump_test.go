@@ -248,7 +248,7 @@ func TestStoreMakesNoJSON(t *testing.T) {
 	require.ErrorContains(t, st.Dump(ctx, io.Discard), "JSON was asked for")
 }
 
-// FuzzLoad loads rows of any kind, in a file that is whole. What is loaded can be used in every way, and dumped again.
+// FuzzLoad loads rows of any kind, in a file that is whole. The loaded store can be used in every way, and dumped again.
 func FuzzLoad(f *testing.F) {
 	_, file := full(f)
 	lines := bytes.SplitAfter(bytes.TrimSpace(file), []byte("\n"))

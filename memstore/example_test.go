@@ -9,7 +9,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// What was learned in memory goes on in another store: here another one in memory, after a restart.
+// A dump carries what was learned into another store, here another one in memory after a restart.
 func ExampleStore_Load() {
 	ctx := context.Background()
 	learnerOf := func(st *memstore.Store) *strategy.Learner {

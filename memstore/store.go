@@ -59,7 +59,7 @@ func (c Config) validate() error {
 // Store is a [store.Store] in memory. The zero value is ready to use, with the defaults of [Config]. It must not be copied
 // after first use.
 //
-// It starts no goroutine. What it holds ends with the process, unless the host calls [Store.Dump]. Store is safe for
+// It starts no goroutine. Its content ends with the process, unless the host calls [Store.Dump]. Store is safe for
 // concurrent use.
 type Store struct {
 	cfg     Config

@@ -141,7 +141,7 @@ func ExampleRecorder_Extract() {
 	// Output: [pattern-one-file-per-subtask pattern-feature-flags] <nil>
 }
 
-// What a person decides sticks.
+// A person's decision stays.
 func ExampleRecorder_Promote() {
 	ctx := context.Background()
 	recorder := newRecorder(patterns.Config{})

@@ -161,7 +161,7 @@ func TestRehabilitation(t *testing.T) {
 	require.NoError(t, err)
 	assert.Empty(t, plan.AntiPatterns)
 
-	// What failed before no longer counts towards an inversion; what fails anew does.
+	// Failures from before no longer count towards an inversion. New ones do.
 	w.feedPattern("p", patterns.Harmful, 2, 0)
 	assert.Equal(t, patterns.Deprecated, w.standing("p").State)
 	w.feedPattern("p", patterns.Harmful, 1, 0)

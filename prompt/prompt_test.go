@@ -213,7 +213,7 @@ func TestNeutral(t *testing.T) {
 		func(s string) string { return prompt.Quote(s, 0) })))
 }
 
-// What prompts are commonly made with is not neutral.
+// The common ways of making prompts are not neutral.
 func TestNeutralBites(t *testing.T) {
 	same := func(s string) string { return s }
 	for name, render := range map[string]func(int, string) string{

@@ -27,8 +27,8 @@ const (
 	// SQLiteRelaxed is weaker: it writes with synchronous=NORMAL, which is quicker. A power cut can take back what was
 	// acknowledged last, and leaves all that was before it in order.
 	SQLiteRelaxed
-	// Postgres is PostgreSQL 12 or later. What is promised is what its synchronous_commit promises: by default that what
-	// was acknowledged survives a power cut.
+	// Postgres is PostgreSQL 12 or later. Acknowledged commits are as durable as its setting synchronous_commit makes them. By default
+	// they survive a power cut.
 	Postgres
 
 	dialects = iota + 1

@@ -23,7 +23,7 @@ type InboxConfig struct {
 	Holder string
 	// Lease is how long a delivery is held back from others before the event is delivered again. 0 means a minute.
 	Lease time.Duration
-	// Poll is how often to look for what other processes have published. What this [Store] publishes is received at once. 0
+	// Poll is how often to look for events of other processes. Events of this [Store] are received at once. 0
 	// means 100 ms.
 	Poll time.Duration
 	// Max is how many events may wait for their acknowledgement. One more is refused with [evidence.ErrFull]. In PostgreSQL,

@@ -16,8 +16,8 @@ import (
 	"github.com/heedhq/heed/store"
 )
 
-// Config says what a [Store] keeps and for how long, and how fresh its reads are. The zero value means the defaults. Whatever
-// is past its time, or over HistoryPerCell, stays until the next [Store.Sweep].
+// Config says what a [Store] keeps and for how long, and how fresh its reads are. The zero value means the defaults. Rows
+// past their time, or over HistoryPerCell, stay until the next [Store.Sweep].
 type Config struct {
 	// Now is the clock: observations too far ahead of it are refused, and ids, history and records age by it. nil means the
 	// clock of the database: of PostgreSQL's server, and with SQLite of this machine.

@@ -1,12 +1,12 @@
-// Package store is the seam to where heed keeps what it learns.
+// Package store has the interface to the place where heed keeps what it learns.
 //
 // A store keeps two things. Evidence is sums of observations, as package evidence defines them: it is changed by deltas, so
 // that writers in any number never overwrite each other. Records are everything else: choices, traces, heuristics,
 // patterns, rules, audit entries, events that wait to be sent. A record is JSON with an id, a few keys to find it by, and a
 // revision, so that a writer notices when somebody else was quicker.
 //
-// [Store.Commit] takes both at once. What belongs together, such as an outcome and the record of its choice, or an
-// approval, its rule and its audit entry, is one commit: all of it is stored, or none of it.
+// [Store.Commit] takes both at once. Things that belong together are one commit, such as an outcome and the record of its choice,
+// or an approval, its rule and its audit entry. All of it is stored, or none of it.
 //
 // A host seldom calls these methods. It makes a store and hands it to the packages that need one:
 //

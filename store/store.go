@@ -82,8 +82,8 @@ type Batch struct {
 	Withdraw []string
 	// Expunge takes back, and erases from the history, all observations of these sources.
 	Expunge []string
-	// Forget takes people out of evidence and records: as Expunge, and out of records as their [Kind] says. What a person
-	// decided stays, under a pseudonym that is random and the same throughout a commit. Names are compared exactly.
+	// Forget takes people out of evidence and records: as Expunge, and out of records as their [Kind] says. A person's
+	// decisions stay, under a pseudonym that is random and the same throughout a commit. Names are compared exactly.
 	Forget []string
 
 	// Observations to add. One whose id was known before this batch is left out, and the receipt names it.

@@ -11,7 +11,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// What the caller has to commit is in the commit of an outcome, whatever becomes of that, and in none where it fails.
+// The caller's batch is in the commit of an outcome, also if the outcome is a duplicate. If the commit fails, it is in none.
 func TestCommittedAlong(t *testing.T) {
 	q := strategy.Query{Session: "s", Item: "i", Arms: []strategy.ArmID{"a"}}
 	host := store.Ref{Kind: "host", ID: "x"}

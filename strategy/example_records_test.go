@@ -106,7 +106,7 @@ func ExampleLearner_History() {
 	// 10:00 session 0 short-prompt observed -0.5
 }
 
-// What an operator asks first, and then of one segment and of one item.
+// An operator asks for the status first, then for one segment and one item.
 func ExampleLearner_Status() {
 	ctx := context.Background()
 	clock := newExampleClock()

@@ -12,7 +12,7 @@ import (
 	"github.com/heedhq/heed/strategy/injection"
 )
 
-// Whatever has a method Uint64 is a source, and so are those of golang.org/x/exp/rand. With the same seed, a session makes
+// Any value with a method Uint64 is a source, such as those of golang.org/x/exp/rand. With the same seed, a session makes
 // the same choices.
 func ExampleConfig_source() {
 	for range 2 {

@@ -83,7 +83,7 @@ func ExampleChangeTest() {
 	// Output: 02:38 summaries: the rewards of provider-a changed from 1.00 to 0.00 on average
 }
 
-// What a learner tells is kept in its store, in the same commit as what it tells of, until a relay brings it out.
+// A learner's events wait in its store, in the same commit as their evidence, until a relay sends them.
 func Example_relay() {
 	ctx := context.Background()
 	st := &memstore.Store{}

@@ -31,7 +31,7 @@ func TestOutcomesAreWhatWasObserved(t *testing.T) {
 			ID: o.ID, Value: value, Confidence: o.Confidence, Channel: "user", Source: o.Source, At: c.Now(),
 		}}}, want...)
 	}
-	// What came about before, and is told of last, stands where it belongs; other items and segments stand elsewhere.
+	// A late observation is placed by its own time. Other items and segments stand elsewhere.
 	_, err := l.Observe(ctx, strategy.Outcome{Choice: late, Value: 1, Confidence: 1, At: start.Add(90 * time.Second)})
 	require.NoError(t, err)
 	want = append(want[:4:4], strategy.HistoryEntry{Arm: "a", Session: "late", Result: strategy.Result{Value: 1, Confidence: 1, At: start.Add(90 * time.Second)}}, want[4])

@@ -49,7 +49,7 @@ type Outcome struct {
 // A Disposition says what became of an outcome.
 type Disposition string
 
-// What can become of an outcome that is not refused.
+// Dispositions of outcomes that are not refused.
 const (
 	Applied   Disposition = "applied"
 	Duplicate Disposition = "duplicate" // it had been applied before

@@ -176,8 +176,7 @@ func TestCapsLimitALiar(t *testing.T) {
 	}
 }
 
-// TestConcurrentUse lets 16 goroutines do all that a learner can. What they counted is then there to the last outcome: in the
-// store, and in the memory of the learner.
+// TestConcurrentUse lets 16 goroutines do all that a learner can. Then each of their outcomes is in the store and in the memory of the learner.
 func TestConcurrentUse(t *testing.T) {
 	for _, pooling := range []strategy.Pooling{strategy.TwoLevel{}, strategy.Copy{Sessions: 5}, strategy.Alone{}} {
 		t.Run(fmt.Sprintf("%+v", pooling), func(t *testing.T) {

@@ -1,10 +1,9 @@
 // Agent is an operations assistant that learns: all packages of heed in one loop.
 //
 // It lives in a simulated world of alerts, requests and tasks, with a scripted model that makes mistakes, users who mostly say
-// nothing, reviewers and two leads. What works in that world is written down in world/truth.go, and the assistant can't
-// know it: package assistant has all that learns, package world all that is true, and this one brings them together, keeps the
-// score, and sets beside it what becomes of the same events without learning, with the truth about each heuristic, and with
-// the best answer to everything.
+// nothing, reviewers and two leads. The truth of that world is in world/truth.go, and the assistant can't know it. Package assistant has all
+// that learns, and package world all that is true. This package brings them together and keeps the score. Beside it are the scores
+// for the same events without learning, with the truth about each heuristic, and with the best answer to everything.
 //
 // Usage:
 //

@@ -38,7 +38,7 @@ func rules() []rule {
 	}
 }
 
-// What worlds that change call for: a test for changes, and a half-life of 6,900 rounds.
+// Two settings for worlds that change: a test for changes, and a half-life of 6,900 rounds.
 var change = strategy.ChangeTest{FalseAlarms: 0.001}
 
 const slowly = 6900 * time.Second

@@ -104,7 +104,7 @@ func TestStudy(t *testing.T) {
 	for _, r := range s.Policies {
 		byName[r.Name] = r
 		assert.InDelta(t, r.RegretMean, r.curve[points], 1e-9)
-		// What was earned and what was missed is what the best arms earn.
+		// Reward and regret add up to the reward of the best arms.
 		assert.InDelta(t, 200., r.RewardMean+r.RegretMean, 1e-9, r.Name)
 	}
 	for _, name := range []string{"two-level", "copy", "alone", "uniform", "always:a", "always:b", "always:c"} {

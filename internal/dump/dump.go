@@ -1,5 +1,4 @@
-// Package dump has the format in which a store is written to a file and read again. What one store writes, every other one
-// reads.
+// Package dump has the format in which a store is written to a file and read again. Every store reads the files of every other.
 //
 // A dump is lines of JSON. The first says of what version the format is. Each other one is a row: an object with one
 // member, which says what the row is. Kinds come first, then cells, then what belongs to cells, then ids, then records in

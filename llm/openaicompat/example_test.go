@@ -74,7 +74,7 @@ func ExampleConfig_azure() {
 	// Output: <nil>
 }
 
-// The text of an error may go into a log. What the endpoint wrote is beside it, and may repeat the prompt.
+// The text of an error may go into a log. The endpoint's own text is in another field, and may repeat the prompt.
 func ExampleStatusError() {
 	endpoint := endpointThatSays(http.StatusNotFound, `{"error": {"message": "The model 'gpt-5o' does not exist", "code": "model_not_found"}}`)
 	defer endpoint.Close()

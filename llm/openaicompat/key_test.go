@@ -21,7 +21,7 @@ import (
 
 const secret = "sk-canary/0123+456=789"
 
-// Whatever the endpoint makes of it, the key is in no error, and in no part of one.
+// The key is in no error, and in no part of one, whatever the endpoint sends back.
 func TestKeyIsNotEchoed(t *testing.T) {
 	echoes := map[string]string{
 		"as it is":                      secret,
@@ -118,7 +118,7 @@ func TestRedirect(t *testing.T) {
 	assert.Zero(t, other.asked.Load())
 }
 
-// What the endpoint repeats of the prompt is in the excerpt, and in no text that goes into a log.
+// An endpoint may repeat the prompt. The prompt is then in the excerpt, and in no text that goes into a log.
 func TestPromptIsNotInErrors(t *testing.T) {
 	for _, status := range []int{200, 400, 500} {
 		server := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -158,7 +158,7 @@ func TestAnswerIsFinal(t *testing.T) {
 	assert.EqualValues(t, 1, server.asked.Load())
 }
 
-// What counts is the body. The type that it is said to have is a hint in the error.
+// The body counts. Its stated type is a hint in the error.
 func TestContentType(t *testing.T) {
 	as := func(contentType, body string) *endpoint {
 		return serve(t, func(w http.ResponseWriter, _ *http.Request) {

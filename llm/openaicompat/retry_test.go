@@ -217,7 +217,7 @@ func TestDeadlineToTheMoment(t *testing.T) {
 	})
 }
 
-// What happened before the time was over is a part of the error.
+// Failures from before the deadline are a part of the error.
 func TestDeadlineAfterFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := script(replies(503), hangs)

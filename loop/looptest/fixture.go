@@ -21,7 +21,7 @@ import (
 	"github.com/heedhq/heed/strategy"
 )
 
-// What the suite's agent is taught, and what people ask it. Each text of the first group can be told from all others.
+// The lessons of the suite's agent, and the questions of people. Each text of the first group can be told from all others.
 const (
 	hostPrompt  = "You are the assistant of the suite's host."
 	armPrompt   = "Answer in one short sentence."

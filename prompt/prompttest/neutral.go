@@ -27,10 +27,9 @@ const maxFailures = 10
 
 // Neutral renders a prompt with each hostile text in each of its fields, which are numbered from 0, and reports the first
 // few for which the prompt has another form than with a benign word in the field. The form is all but the field's text:
-// every line, and what stands in a line before and behind the field. What is rendered may hold no line break, no character
-// that nobody sees, and no tag, fence or chat marker. Where a field is in quotes, it must be a JSON string; where something
-// stands behind a field, the field may not hold the sign with which that begins; and where nothing stands before it, it may
-// not look like a heading, a list item, or a quotation. A field may stand in several places.
+// every line, and the rest of the field's line before and behind it. A rendered field may hold no line break, no invisible character, and
+// no tag, fence or chat marker. A field in quotes must be a JSON string. If text follows a field, the field may not hold the first sign of
+// that text. A field at the start of a line may not look like a heading, a list item or a quotation. A field may stand in several places.
 func Neutral(fields int, render func(field int, value string) string) error {
 	var failures []error
 	for field := range fields {

@@ -41,7 +41,7 @@ func learner(ctx context.Context, st *sqlstore.Store) *strategy.Learner {
 	return must(strategy.New(ctx, strategy.Config{Store: st, Arms: []strategy.Arm{{ID: "short-prompt"}, {ID: "long-prompt"}}}))
 }
 
-// What a learner is told of a choice is there when the program runs again, and so is the choice.
+// A choice and its outcome are there when the program runs again.
 func Example_learner() {
 	ctx := context.Background()
 	dir, remove := temporary()
@@ -88,7 +88,7 @@ func Example_dump() {
 	// Output: pending
 }
 
-// What a person caused goes.
+// Forget removes what a person caused.
 func Example_forget() {
 	ctx := context.Background()
 	dir, remove := temporary()

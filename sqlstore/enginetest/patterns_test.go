@@ -134,7 +134,7 @@ func TestSettingsOfTwoPrograms(t *testing.T) {
 		}
 		require.NoError(t, record(old, "1"))
 
-		// What applies when it is read may differ while programs are restarted one by one.
+		// Settings that apply to reads may differ while programs are restarted one by one.
 		strict, err := patterns.New(ctx, patterns.Config{Store: at.store(t, sqlstore.Config{}), Maturity: patterns.Maturity{MinFeedback: 9}})
 		require.NoError(t, err)
 		require.NoError(t, record(strict, "2"))
@@ -148,7 +148,7 @@ func TestSettingsOfTwoPrograms(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 9, tool.Config().Maturity.MinFeedback, "a tool says what the program says that was started last")
 
-		// What is stored may not.
+		// Settings of stored evidence may not.
 		month := patterns.Config{Store: at.store(t, sqlstore.Config{}), Maturity: patterns.Maturity{HalfLife: 30 * 24 * time.Hour}}
 		_, err = patterns.New(ctx, month)
 		require.ErrorAs(t, err, new(*heed.SettingsError))

@@ -104,7 +104,7 @@ func ExampleHook() {
 	// monday has ended
 }
 
-// What was attributed to a learning, and what was seen of the session, make one outcome.
+// The worth attributed to a learning and the signals of its session make one outcome.
 func ExampleRouter() {
 	outcome, ok, err := attribution.Router{}.Route("monday", &attribution.Worth{Activated: true, Value: 0.5}, []attribution.DirectSignal{
 		{Session: "monday", Kind: attribution.Negative, Confidence: 0.7},

@@ -39,8 +39,8 @@ type Estimate struct {
 }
 
 // InversePropensity estimates a policy's mean reward by weighing each reward with Target/Propensity (Horvitz and Thompson
-// 1952). It has no bias, and a large variance where the policies differ much. The level of the interval is in (0, 1). What
-// is not valid is a [*heed.InputError].
+// 1952). It has no bias, and a large variance where the policies differ much. The level of the interval is in (0, 1). Bad
+// input is a [*heed.InputError].
 func InversePropensity(log []Logged, level float64) (Estimate, error) {
 	return estimate(log, level, func(l *Logged, weight float64) float64 { return weight * l.Reward })
 }

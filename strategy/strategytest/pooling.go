@@ -183,8 +183,8 @@ func idleUpdate(t tb, p strategy.Pooling) {
 	}
 }
 
-// updatesKeepUp adds outcome by outcome, and compares with a model made of what came of it. What is judged on the way need
-// not be the same to the digit: the means may differ by 0.05.
+// updatesKeepUp adds outcome by outcome to a model, and compares it with one that is made of all of them. Estimates on the way may differ a
+// little: the means by up to 0.05.
 func updatesKeepUp(t tb, p strategy.Pooling) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	items := make([]strategy.Item, 30)

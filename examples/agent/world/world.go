@@ -46,7 +46,7 @@ func (s Span) End() time.Time {
 
 var start = time.Date(2026, 3, 2, 6, 0, 0, 0, time.UTC)
 
-// New returns a world with one span to live. What turns bad does so half-way through the first.
+// New returns a world with one span to live. The arms and answers that turn bad do so half-way through the first span.
 func New(seed uint64, s Span) *World {
 	w := &World{key: evidence.Key{A: seed, B: 0x776f726c64}, made: s.First, events: s.First + s.Events, now: start}
 	if s.First == 0 {
