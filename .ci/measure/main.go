@@ -174,7 +174,7 @@ func receiver(f *ast.FuncDecl) string {
 // importable reports whether hosts may import the package of a directory, and it is no conformance suite.
 func importable(dir string) bool {
 	parts := strings.Split(dir, "/")
-	return !slices.Contains(parts, "internal") && !slices.Contains([]string{"examples", "cmd", "tools"}, parts[0]) &&
+	return !slices.Contains(parts, "internal") && !slices.Contains([]string{"examples", "cmd", "tools", "scorecard"}, parts[0]) &&
 		!strings.HasSuffix(dir, "test")
 }
 

@@ -1,0 +1,120 @@
+// Package card runs the lines of the reliability scorecard and judges them. It knows nothing of heed.
+//
+// A line attacks one promise. It measures values that have to reach their bars, and it has controls: unsafe variants of the same
+// thing, which the same attack has to catch. A line that a control survives proves nothing, so it fails.
+package card
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"strconv"
+	"time"
+)
+
+// A Line is one promise and the attack on it.
+type Line struct {
+	Name     string // "S6"; several lines may share a number: "S6 SQLite"
+	Promise  string // one plain sentence
+	Attack   string // how the line attacks it, in one or two sentences
+	Short    Form
+	Long     Form
+	Alone    bool // no other line runs beside it
+	LongOnly bool // the short run leaves it out, and says so
+	Run      Attempt
+	Controls []Control // at least one
+}
+
+// A Form is what a short or a long run has to reach.
+type Form struct {
+	Bars   []Bar
+	Work   int64         // the least that has to be done, in the unit of the line
+	Faults int64         // the fewest faults that have to be injected
+	Budget time.Duration // of the attack and its controls, on a busy machine
+}
+
+// A Bar is the least or the most that a value may be.
+type Bar struct {
+	Name  string // of the value, with its unit: "outcomes lost"
+	Bound float64
+	Least bool
+}
+
+// AtMost is a bar for a value that may not be above a bound.
+func AtMost(name string, most float64) Bar { return Bar{Name: name, Bound: most} }
+
+// AtLeast is a bar for a value that may not be below a bound.
+func AtLeast(name string, least float64) Bar { return Bar{Name: name, Bound: least, Least: true} }
+
+func (b Bar) String() string {
+	if b.Least {
+		return "≥ " + number(b.Bound) + " " + b.Name
+	}
+	return "≤ " + number(b.Bound) + " " + b.Name
+}
+
+// holds is false for NaN.
+func (b Bar) holds(value float64) bool {
+	if b.Least {
+		return value >= b.Bound
+	}
+	return value <= b.Bound
+}
+
+func number(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
+
+// An Attempt attacks once. It ends soon after its context. An error means that the attack could not be made: it is no measurement, and it
+// fails the line. [Skip] makes an error for a machine that lacks what the line needs.
+type Attempt func(ctx context.Context, s Settings) (Result, error)
+
+// A Control is an unsafe variant, which has to miss a bar of its line.
+type Control struct {
+	Name   string // what is unsafe about it
+	Misses string // the name of the bar that it has to miss; "": any
+	Run    Attempt
+}
+
+// Settings are what a line is run with.
+type Settings struct {
+	Long bool
+	Seed uint64 // all randomness of the line comes from it
+	Root string // the directory of the source tree, for lines that run its tests
+	name string
+}
+
+// Rand returns the randomness of the line, the same for the same seed. Workers of a line take one stream each.
+func (s Settings) Rand(worker int) *rand.Rand {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(s.name))
+	return rand.New(rand.NewPCG(s.Seed, h.Sum64()+uint64(worker)))
+}
+
+// Pick returns short or long, as the run is.
+func Pick[T any](s Settings, short, long T) T {
+	if s.Long {
+		return long
+	}
+	return short
+}
+
+// A Result is what an attack measured.
+type Result struct {
+	Values map[string]float64 // by the names of the bars
+	Work   int64              // operations, rounds, inputs
+	Faults int64              // kills, failed calls, hostile inputs
+	Notes  []string           // for the report, and for whoever looks for the reason of a failure
+}
+
+// Note adds a line to the notes, up to 20.
+func (r *Result) Note(format string, args ...any) {
+	if len(r.Notes) < 20 {
+		r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+	}
+}
+
+var errSkipped = errors.New("skipped")
+
+// Skip returns the error of an attempt that this machine can't make.
+func Skip(reason string) error { return fmt.Errorf("%w: %s", errSkipped, reason) }

@@ -1,0 +1,164 @@
+package card
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+// Head is the heading of the lines that [Outcome.Text] returns.
+var Head = row("name", "value", "bar", "state", "seed", "work", "control")
+
+func row(cells ...string) string {
+	return strings.TrimRight(fmt.Sprintf("%-14s  %-44s  %-40s  %-7s  %-6s  %-22s  %s", cells[0], cells[1], cells[2], cells[3], cells[4], cells[5],
+		strings.Join(cells[6:], "  ")), " ")
+}
+
+// Text is one line for people, and one more for each reason.
+func (o Outcome) Text() string {
+	text := row(o.Line.Name, o.values(), o.bars(), string(o.State), fmt.Sprint(o.Seed), o.work(), o.controls(), o.Took.Round(100*time.Millisecond).String())
+	for _, reason := range o.Reasons {
+		text += "\n    " + strings.ReplaceAll(reason, "\n", "\n    ")
+	}
+	if o.State == Fail {
+		for _, note := range o.Result.Notes {
+			text += "\n    | " + strings.ReplaceAll(note, "\n", "\n    | ")
+		}
+	}
+	return text
+}
+
+func (o Outcome) values() string {
+	var all []string
+	for _, bar := range o.Form.Bars {
+		if value, measured := o.Result.Values[bar.Name]; measured {
+			all = append(all, number(value)+" "+bar.Name)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+func (o Outcome) bars() string {
+	var all []string
+	for _, bar := range o.Form.Bars {
+		all = append(all, bar.String())
+	}
+	return strings.Join(all, ", ")
+}
+
+func (o Outcome) work() string {
+	text := fmt.Sprint(o.Result.Work)
+	if o.Result.Faults > 0 {
+		text += fmt.Sprintf(" (%d faults)", o.Result.Faults)
+	}
+	return text
+}
+
+func (o Outcome) controls() string {
+	caught := 0
+	for _, c := range o.Controls {
+		if c.Missed != "" {
+			caught++
+		}
+	}
+	return fmt.Sprintf("%d of %d caught", caught, len(o.Line.Controls))
+}
+
+// Failed counts the lines that failed.
+func Failed(outcomes []Outcome) (n int) {
+	for _, o := range outcomes {
+		if o.State == Fail {
+			n++
+		}
+	}
+	return n
+}
+
+// A Report is a run, for a page.
+type Report struct {
+	At       time.Time
+	Command  string
+	Machine  Machine
+	Outcomes []Outcome
+	Took     time.Duration
+}
+
+// Markdown is the report as text.
+func (r Report) Markdown() string {
+	var b strings.Builder
+	pass, skipped := 0, 0
+	for _, o := range r.Outcomes {
+		switch o.State {
+		case Pass:
+			pass++
+		case Skipped:
+			skipped++
+		case Fail:
+		}
+	}
+	fmt.Fprintf(&b, "%d passed, %d failed, %d skipped, in %s. `%s` at commit %s, on %s.\n\n", pass, Failed(r.Outcomes), skipped,
+		r.Took.Round(time.Second), r.Command, r.Machine.Commit, r.At.Format("2 January 2006, 15:04 MST"))
+	fmt.Fprintf(&b, "%s, %d cores, %s, %s.\n\n", r.Machine.CPU, r.Machine.Cores, r.Machine.Go, strings.Join(r.Machine.Engines, ", "))
+	b.WriteString("| line | measured | bar | | work | control, and how the line caught it | time |\n|---|---|---|---|---|---|---|\n")
+	for _, o := range r.Outcomes {
+		var controls []string
+		for _, c := range o.Controls {
+			if c.Missed == "" {
+				c.Missed = "PASSED"
+			}
+			controls = append(controls, c.Name+": "+c.Missed)
+		}
+		state := string(o.State)
+		if o.State != Pass {
+			state = "**" + state + "**: " + strings.Join(o.Reasons, "; ")
+		}
+		cells := []string{o.Line.Name, o.values(), o.bars(), state, o.work(), strings.Join(controls, "; "), o.Took.Round(100 * time.Millisecond).String()}
+		for i := range cells {
+			cells[i] = cell(cells[i])
+		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	if len(r.Outcomes) > 0 {
+		fmt.Fprintf(&b, "\nThe seed is %d.\n", r.Outcomes[0].Seed)
+	}
+	return b.String()
+}
+
+// cell makes text one cell of a table: one line, without bars, and not too long.
+func cell(text string) string {
+	text = strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", "/")
+	if letters := []rune(text); len(letters) > 300 {
+		text = string(letters[:300]) + "…"
+	}
+	return text
+}
+
+// The report stands between these in a page that has more to say.
+const (
+	opening = "<!-- scorecard -->\n"
+	closing = "<!-- end of scorecard -->"
+)
+
+// Write puts a report into a file: between the two markers if it has them, else as the whole file.
+func Write(file, report string) error {
+	page, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	before, rest, opened := strings.Cut(string(page), opening)
+	_, after, closed := strings.Cut(rest, closing)
+	switch {
+	case opened && closed:
+		report = before + opening + "\n" + report + "\n" + closing + after
+	case len(page) > 0 && !strings.HasPrefix(string(page), title):
+		return fmt.Errorf("%s is no report, and has no %q and %q", file, strings.TrimSpace(opening), closing)
+	default:
+		report = title + "\n\n" + report
+	}
+	return os.WriteFile(file, []byte(report), 0o644)
+}
+
+const title = "# Scorecard"

@@ -1,0 +1,203 @@
+package card
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A State is how a line ended.
+type State string
+
+// The states of a line.
+const (
+	Pass    State = "PASS"
+	Fail    State = "FAIL"
+	Skipped State = "SKIPPED"
+)
+
+// An Outcome is what came of a line.
+type Outcome struct {
+	Line     Line
+	Form     Form
+	Seed     uint64
+	State    State
+	Reasons  []string // why it failed or was skipped
+	Result   Result
+	Controls []Caught
+	Took     time.Duration
+}
+
+// Caught is what came of a control.
+type Caught struct {
+	Name   string
+	Missed string // the first bar that it missed, with its value; "": it passed
+}
+
+// Grace is how long after its budget a line may still run before its outcome is given without it.
+const Grace = 5 * time.Second
+
+// Run runs the lines, at most parallel of them side by side, and those that want to be alone after the others. It calls done as
+// each one ends, one call at a time, and returns the outcomes in the order of the lines. A line that panics, or
+// runs past its budget, fails alone.
+func Run(ctx context.Context, lines []Line, s Settings, parallel int, done func(Outcome)) []Outcome {
+	outcomes := make([]Outcome, len(lines))
+	var mu sync.Mutex
+	run := func(i int) {
+		o := lines[i].run(ctx, s)
+		mu.Lock()
+		defer mu.Unlock()
+		outcomes[i] = o
+		done(o)
+	}
+	places := make(chan struct{}, max(1, parallel))
+	var wait sync.WaitGroup
+	for i := range lines {
+		if lines[i].Alone {
+			continue
+		}
+		places <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-places }()
+			run(i)
+		})
+	}
+	wait.Wait()
+	for i := range lines {
+		if lines[i].Alone {
+			run(i)
+		}
+	}
+	return outcomes
+}
+
+func (l Line) run(ctx context.Context, s Settings) Outcome {
+	s.name = l.Name
+	o := Outcome{Line: l, Form: Pick(s, l.Short, l.Long), Seed: s.Seed, State: Pass}
+	if l.LongOnly && !s.Long {
+		o.State, o.Reasons = Skipped, []string{"only in the long run"}
+		return o
+	}
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, o.Form.Budget)
+	defer cancel()
+	o.Result, o.Reasons = o.attack(ctx, s)
+	if o.State != Skipped {
+		o.Reasons = append(o.Reasons, o.control(ctx, s)...)
+		if len(o.Reasons) > 0 {
+			o.State = Fail
+		}
+	}
+	o.Took = time.Since(began)
+	if o.State == Pass && o.Took > o.Form.Budget {
+		o.fail("it took %s of %s", o.Took.Round(time.Second), o.Form.Budget)
+	}
+	return o
+}
+
+func (o *Outcome) fail(format string, args ...any) {
+	o.State, o.Reasons = Fail, append(o.Reasons, fmt.Sprintf(format, args...))
+}
+
+func (o *Outcome) attack(ctx context.Context, s Settings) (r Result, reasons []string) {
+	r, err := guarded(ctx, o.Line.Run, s)
+	switch {
+	case errors.Is(err, errSkipped):
+		o.State = Skipped
+		return r, []string{strings.TrimPrefix(err.Error(), errSkipped.Error()+": ")}
+	case err != nil:
+		return r, []string{err.Error()}
+	}
+	if len(o.Form.Bars) == 0 {
+		reasons = append(reasons, "the line has no bar")
+	}
+	for _, bar := range o.Form.Bars {
+		if missed := r.misses(bar); missed != "" {
+			reasons = append(reasons, missed)
+		}
+	}
+	if r.Work < o.Form.Work || r.Work < 1 {
+		reasons = append(reasons, fmt.Sprintf("work %d, not %d", r.Work, max(1, o.Form.Work)))
+	}
+	if r.Faults < o.Form.Faults {
+		reasons = append(reasons, fmt.Sprintf("faults %d, not %d", r.Faults, o.Form.Faults))
+	}
+	return r, reasons
+}
+
+// misses returns "" where a value reaches its bar.
+func (r Result) misses(b Bar) string {
+	value, measured := r.Values[b.Name]
+	switch {
+	case !measured:
+		return b.Name + " was not measured"
+	case !b.holds(value):
+		return fmt.Sprintf("%s %s, not %s", number(value), b.Name, strings.TrimSuffix(b.String(), " "+b.Name))
+	}
+	return ""
+}
+
+// control runs the controls. Each has to measure a value that misses a bar: an error is no such value.
+func (o *Outcome) control(ctx context.Context, s Settings) (reasons []string) {
+	if len(o.Line.Controls) == 0 {
+		return []string{"the line has no control"}
+	}
+	for _, c := range o.Line.Controls {
+		r, err := guarded(ctx, c.Run, s)
+		if err != nil {
+			reasons = append(reasons, fmt.Sprintf("control %q: %v", c.Name, err))
+			continue
+		}
+		caught := Caught{Name: c.Name}
+		for _, bar := range o.Form.Bars {
+			if _, measured := r.Values[bar.Name]; measured && caught.Missed == "" && (c.Misses == "" || c.Misses == bar.Name) {
+				caught.Missed = r.misses(bar)
+			}
+		}
+		o.Controls = append(o.Controls, caught)
+		if caught.Missed == "" {
+			reasons = append(reasons, fmt.Sprintf("control %q passed: the line would not notice", c.Name))
+		} else if r.Work < 1 {
+			reasons = append(reasons, fmt.Sprintf("control %q did no work", c.Name))
+		}
+	}
+	return reasons
+}
+
+// guarded makes an attempt, turns a panic of it into an error, and leaves it behind if it outlives its context by [Grace].
+func guarded(ctx context.Context, attempt Attempt, s Settings) (Result, error) {
+	type ended struct {
+		r   Result
+		err error
+	}
+	if err := ctx.Err(); err != nil {
+		return Result{}, err
+	}
+	end := make(chan ended, 1)
+	go func() {
+		e := ended{err: errors.New("it ended without a result")} // runtime.Goexit
+		defer func() {
+			if p := recover(); p != nil {
+				e.err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+			}
+			end <- e
+		}()
+		e.r, e.err = attempt(ctx, s)
+	}()
+	late := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(Grace, func() { close(late) }) })
+	defer stop()
+	select {
+	case e := <-end:
+		if err := ctx.Err(); err != nil && e.err == nil {
+			e.err = err
+		}
+		return e.r, e.err
+	case <-late:
+		return Result{}, fmt.Errorf("it did not end with its context: %w", ctx.Err())
+	}
+}

@@ -1,0 +1,133 @@
+// Command scorecard attacks heed's promises of reliability, one line each, and says which held:
+//
+//	go run ./scorecard                # the short form, some two minutes
+//	go run ./scorecard S5 S6          # some lines only
+//	go run ./scorecard -long -seed 0  # the long form, with a seed of its own
+//	go run ./scorecard -report FILE   # writes the report too, as Markdown
+//
+// Each line prints its name, what was measured, the bar, PASS, FAIL or SKIPPED, the seed, the work done and its controls. A control is an
+// unsafe variant that the line has to catch, in the same run. The exit code is 1 if a line failed.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/heedhq/heed/scorecard/internal/card"
+)
+
+// all are the lines, in the order of the report.
+func all() []card.Line {
+	return slices.Concat(
+		linearizable(),
+		exactlyOnce(),
+	)
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+func run(ctx context.Context, args []string, out, errs io.Writer) int {
+	flags := flag.NewFlagSet("scorecard", flag.ContinueOnError)
+	flags.SetOutput(errs)
+	long := flags.Bool("long", false, "run the long form: an hour, or more on a busy machine")
+	report := flags.String("report", "", "write a report in Markdown to this `file`, between its markers if it has them")
+	seed := flags.Uint64("seed", 1, "what all randomness comes from; 0: another one each time")
+	side := flags.Int("parallel", runtime.NumCPU(), "how many lines run side by side")
+	list := flags.Bool("list", false, "list the lines")
+	if err := flags.Parse(args); err != nil {
+		return 2
+	}
+	lines, err := chosen(all(), flags.Args())
+	if err == nil && *list {
+		for _, line := range lines {
+			fmt.Fprintf(out, "%-14s  %s\n", line.Name, line.Promise)
+		}
+		return 0
+	}
+	var root string
+	if err == nil {
+		root, err = sources()
+	}
+	if err != nil {
+		fmt.Fprintln(errs, err)
+		return 2
+	}
+	if *seed == 0 {
+		*seed = rand.Uint64()%1_000_000 + 1
+	}
+	began := time.Now()
+	fmt.Fprintln(out, card.Head)
+	outcomes := card.Run(ctx, lines, card.Settings{Long: *long, Seed: *seed, Root: root}, *side, func(o card.Outcome) {
+		fmt.Fprintln(out, o.Text())
+	})
+	failed := card.Failed(outcomes)
+	fmt.Fprintf(out, "%d of %d lines failed, in %s.\n", failed, len(lines), time.Since(began).Round(time.Second))
+	if *report != "" {
+		page := card.Report{
+			At: began, Command: strings.Join(append([]string{"go run ./scorecard"}, args...), " "), Machine: card.ThisMachine(ctx, root),
+			Outcomes: outcomes, Took: time.Since(began),
+		}
+		if err := card.Write(*report, page.Markdown()); err != nil {
+			fmt.Fprintln(errs, err)
+			return 2
+		}
+	}
+	if failed > 0 {
+		return 1
+	}
+	return 0
+}
+
+// chosen returns the lines of these names. "S6" means each line whose name begins with that word.
+func chosen(lines []card.Line, names []string) (some []card.Line, err error) {
+	if len(names) == 0 {
+		return lines, nil
+	}
+	for _, name := range names {
+		is := func(l card.Line) bool {
+			return strings.EqualFold(l.Name, name) || strings.EqualFold(strings.Fields(l.Name)[0], name)
+		}
+		if !slices.ContainsFunc(lines, is) {
+			return nil, fmt.Errorf("there is no line %q: -list prints them", name)
+		}
+		for _, line := range lines {
+			if is(line) && !slices.ContainsFunc(some, func(l card.Line) bool { return l.Name == line.Name }) {
+				some = append(some, line)
+			}
+		}
+	}
+	return some, nil
+}
+
+// sources returns the root of heed's source tree, which lines run tests of.
+func sources() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "scorecard", "internal", "card")); err == nil {
+			return dir, nil
+		}
+		if filepath.Dir(dir) == dir {
+			return "", errors.New("run the scorecard in a clone of heed: some lines run its tests")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
