@@ -25,5 +25,3 @@ require (
 	golang.org/x/time v0.15.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
-
-replace github.com/heedhq/heed => ../..

@@ -27,5 +27,3 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
-
-replace github.com/heedhq/heed => ../..

@@ -17,5 +17,3 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	gonum.org/v1/gonum v0.17.0 // indirect
 )
-
-replace github.com/heedhq/heed => ../..

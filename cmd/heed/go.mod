@@ -53,8 +53,3 @@ require (
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
 )
-
-replace (
-	github.com/heedhq/heed => ../..
-	github.com/heedhq/heed/adapter/mcp => ../../adapter/mcp
-)
