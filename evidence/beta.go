@@ -11,7 +11,8 @@ import (
 // rewards, Alpha is a prior's plus the rewards seen, and Beta a prior's plus what the rewards lacked to 1. Beta{1, 1} is
 // the even prior, under which every rate is as likely.
 type Beta struct {
-	Alpha, Beta float64
+	Alpha float64 `json:"alpha"`
+	Beta  float64 `json:"beta"`
 }
 
 // valid reports whether both shapes are positive and finite. The other methods return NaN where it is false.

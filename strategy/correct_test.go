@@ -494,7 +494,7 @@ func TestAForgedChoiceIsBounded(t *testing.T) {
 			if n > 0 {
 				text = append(text, ',')
 			}
-			text = fmt.Appendf(text, `{"arm":"%d","sample":1,"belief":{"level":{"Alpha":1,"Beta":1},"strength":1,"sharpness":2}}`, n)
+			text = fmt.Appendf(text, `{"arm":"%d","sample":1,"belief":{"level":{"alpha":1,"beta":1},"strength":1,"sharpness":2}}`, n)
 		}
 		return c, c.UnmarshalJSON(append(text, "]}"...))
 	}

@@ -33,9 +33,9 @@ func (cmd *auditCommand) Run(s *session) error {
 }
 
 func printAudit(p *printer, entries []store.AuditEntry) {
-	t := newTable("when", "~who", "~action", "~subject", "~reason", "?~details")
+	t := newTable("when", "action", "subject", "~who", "~reason", "?~details")
 	for _, e := range entries {
-		t.add(moment(e.At), show(e.Actor), show(e.Action), show(e.Subject), show(e.Reason), settings(e.Details))
+		t.add(moment(e.At), show(e.Action), show(e.Subject), show(e.Actor), show(e.Reason), settings(e.Details))
 	}
 	t.print(p)
 }

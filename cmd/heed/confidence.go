@@ -186,7 +186,7 @@ func confidenceOf(e *learning.Explanation) confidence {
 }
 
 func printConfidences(p *printer, all []confidence) {
-	t := newTable("~heuristic", "~domain", ">confidence", "?>low", "?>high", ">fires", ">right", ">wrong", "~held")
+	t := newTable("heuristic", "?domain", ">confidence", ">low", ">high", "?>fires", "?>right", "?>wrong", "~held")
 	some := false
 	for _, c := range all {
 		held := c.heldBy()
@@ -217,7 +217,7 @@ func (c *confidence) print(p *printer) {
 		return
 	}
 	p.printf("\n")
-	t := newTable("when", "~how", ">reward", ">weight", "?~who", "?~session")
+	t := newTable("when", "how", ">reward", ">weight", "?who", "?session")
 	for _, o := range c.History {
 		t.add(moment(o.At), show(o.Channel), share(o.Reward), share(o.Weight), show(o.Source), show(o.Session))
 	}

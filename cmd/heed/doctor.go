@@ -166,7 +166,7 @@ func sound(t *evidence.Tally) bool {
 
 func (d *diagnosis) print(p *printer) {
 	p.heading("%s: %s", show(d.Store), d.Engine)
-	kinds, records := newTable("~evidence", ">scopes", ">cells", ">observations"), newTable("~kind", ">records")
+	kinds, records := newTable("evidence", ">scopes", ">cells", ">observations"), newTable("kind", ">records")
 	for _, size := range d.Kinds {
 		kinds.add(show(size.Kind), count(size.Scopes), count(size.Cells), count(size.Observations))
 	}

@@ -122,7 +122,7 @@ func (r *patternReport) print(p *printer) {
 		return
 	}
 	p.printf("\n")
-	t := newTable("when", "from", "to", "~who", "~why")
+	t := newTable("when", "from", "to", "?who", "~why")
 	for _, change := range r.History {
 		t.add(moment(change.At), show(string(change.From)), show(string(change.To)), show(change.Actor), show(change.Cause))
 	}
@@ -130,9 +130,9 @@ func (r *patternReport) print(p *printer) {
 }
 
 func printPatterns(p *printer, all []patternReport) {
-	t := newTable("~pattern", "state", ">weighs", ">helpful", ">harmful", ">rate", "?last heard", "?~content")
+	t := newTable("pattern", "state", ">rate", "?>weighs", "?>helpful", "&>harmful", "?last heard", "?~content")
 	for _, r := range all {
-		t.add(show(string(r.Pattern)), show(r.standing()), share(r.Multiplier), count(r.Counts.Successes), count(r.Counts.Failures), share(r.Rate),
+		t.add(show(string(r.Pattern)), show(r.standing()), share(r.Rate), share(r.Multiplier), count(r.Counts.Successes), count(r.Counts.Failures),
 			moment(r.Feedback), show(r.Content))
 	}
 	t.print(p)

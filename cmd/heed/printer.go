@@ -51,7 +51,7 @@ func (p *printer) printf(format string, args ...any) {
 func (p *printer) line(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p.terminal {
-		text = lipgloss.Wrap(text, p.width, "")
+		text = wrap(text, p.width)
 	}
 	p.printf("%s\n", text)
 }
@@ -92,8 +92,11 @@ func (p *printer) note(text string) {
 func (p *printer) heading(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	if p.terminal {
-		text = title.Render(text)
-		text = lipgloss.Wrap(text, p.width, "")
+		lines := strings.Split(wrap(text, p.width), "\n")
+		for i, line := range lines {
+			lines[i] = title.Render(line)
+		}
+		text = strings.Join(lines, "\n")
 	}
 	p.printf("%s\n", text)
 }

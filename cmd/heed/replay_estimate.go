@@ -235,7 +235,7 @@ func (r *replayReport) print(p *printer) {
 			plural(uint64(r.Judged), "request", "requests"))
 	}
 	p.printf("\n")
-	t := newTable("~policy", ">reward", ">low", ">high", ">cost", "?>low", "?>high")
+	t := newTable("policy", ">reward", ">low", ">high", "?>cost", "&>low", "&>high")
 	for _, policy := range r.Policies {
 		cells := append([]string{show(policy.Policy)}, policy.Reward.cells(share)...)
 		if policy.Cost == nil {

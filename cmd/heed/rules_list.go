@@ -114,9 +114,9 @@ func (cmd *rulesList) read(s *session, f *feedback.Service) (all []ruleLine, err
 
 func printRules(p *printer, all []ruleLine) {
 	closed := slices.ContainsFunc(all, func(r ruleLine) bool { return r.Reason != "" })
-	columns := []string{"~id", "status", ">for", "?>effect", "?since", "~agents", "~rule"}
+	columns := []string{"id", "status", "~rule", "?~agents", "?>effect", "?since"}
 	if closed {
-		columns = append(columns, "~by", "~why")
+		columns = append(columns, "?~by", "&~why")
 	}
 	t := newTable(columns...)
 	for _, r := range all {
@@ -128,11 +128,10 @@ func printRules(p *printer, all []ruleLine) {
 		if r.Pinned {
 			status += ", pinned"
 		}
-		approvals := count(r.Approvals)
 		if r.Quorum > 0 {
-			approvals += " of " + count(r.Quorum)
+			status += ", " + count(r.Approvals) + " of " + count(r.Quorum)
 		}
-		cells := []string{show(r.ID), status, approvals, effect, moment(r.Since), list(r.Agents, "all"), show(r.Text)}
+		cells := []string{show(r.ID), status, show(r.Text), list(r.Agents, "all"), effect, moment(r.Since)}
 		if closed {
 			cells = append(cells, cmp.Or(show(r.Decider), "heed"), show(r.Reason))
 		}

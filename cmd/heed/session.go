@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -8,7 +9,10 @@ import (
 	"iter"
 	"os"
 	"os/user"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/alecthomas/kong"
 )
@@ -54,13 +58,36 @@ func (s *session) now() time.Time {
 // answer writes a value as JSON if that was asked for, and else has it printed as text.
 func (s *session) answer(value any, text func(*printer)) error {
 	if s.JSON {
-		encoder := json.NewEncoder(s.out.w)
+		var document bytes.Buffer
+		encoder := json.NewEncoder(&document)
 		encoder.SetEscapeHTML(false)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(value)
+		if err := encoder.Encode(value); err != nil {
+			return err
+		}
+		s.out.printf("%s", escaped(document.String()))
+		return s.out.err
 	}
 	text(s.out)
 	return s.out.err
+}
+
+// escaped writes a document of JSON so that it does nothing to a terminal but be read: characters that do not print, such as C1 controls and
+// marks of direction, are escaped as JSON has it. They are in strings alone.
+func escaped(document string) string {
+	var b strings.Builder
+	for _, r := range document {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			first, second := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, first, second)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
 }
 
 // errLimit refuses a --limit under which nothing would be shown.

@@ -119,13 +119,13 @@ func printHistory(p *printer, entries []entry) {
 	if p.terminal {
 		printValues(p, entries)
 	}
-	t := newTable("chosen", "~arm", "stage", ">mean", "?>confidence", ">reports", "~segment", "?~session", "?~parameters")
+	t := newTable("chosen", "arm", "stage", ">mean", "?>reports", "?~segment", "?>confidence", "?session", "?~parameters")
 	for _, e := range entries {
 		value, confidence := "-", "-"
 		if e.Mean != nil {
 			value, confidence = signed(*e.Mean), share(e.Confidence)
 		}
-		t.add(moment(e.At), show(string(e.Arm)), string(e.Stage), value, confidence, count(uint64(e.Reports)), segmentName(e.Category, e.Context),
+		t.add(moment(e.At), show(string(e.Arm)), string(e.Stage), value, count(uint64(e.Reports)), segmentName(e.Category, e.Context), confidence,
 			show(e.Session), settings(e.Parameters))
 	}
 	t.print(p)

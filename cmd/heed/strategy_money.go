@@ -25,7 +25,7 @@ func (strategyWinners) Run(s *session, c *strategyCommands) error {
 				name = show(r.Item) + " in " + name
 			}
 			p.heading("%s, since %s: %s", name, moment(r.At), show(r.String()))
-			t := newTable("~arm", ">mean", ">outcomes", ">worse by", ">to")
+			t := newTable("arm", ">mean", "?>outcomes", ">worse by", ">to")
 			for _, arm := range r.Arms {
 				low, high := share(arm.Low), share(arm.High)
 				if arm.Arm == r.Leader {
@@ -68,7 +68,7 @@ func (cmd *strategySaved) Run(s *session, c *strategyCommands) error {
 			}
 			p.line("Beside always choosing one arm, with intervals of %.0f %%:", 100*r.Level)
 			p.printf("\n")
-			t := newTable("~always", ">chosen", ">saved", ">low", ">high", ">reward", ">low", ">high")
+			t := newTable("always", "?>chosen", ">saved", ">low", ">high", "?>reward", "&>low", "&>high")
 			amount := func(x float64) string { return fmt.Sprintf("%.4g", x) }
 			gain := func(x float64) string { return fmt.Sprintf("%+.3f", x) }
 			for _, in := range r.Arms {

@@ -76,12 +76,12 @@ func (c *strategyCommands) only(s *session) (name *string, err error) {
 func (d *shownSegment) print(p *printer) {
 	p.heading("%s: %s of %s, last %s", segmentName(d.Category, d.Context),
 		plural(d.Outcomes, "report", "reports"), plural(d.Items, "item", "items"), moment(d.Updated))
-	t := newTable("~arm", ">mean", ">low", ">high", ">reports")
+	t := newTable("arm", ">mean", ">low", ">high", "?>reports")
 	t.arms(d.Arms, d.Leading, nil)
 	t.print(p)
 	if len(d.Parameters) > 0 {
 		p.printf("\n")
-		t := newTable("~arm", "~parameter", "~value", ">mean", ">low", ">high", ">reports")
+		t := newTable("arm", "parameter", "value", ">mean", ">low", ">high", "?>reports")
 		for _, r := range d.Parameters {
 			low, high := r.Belief.Interval(0.9)
 			t.add(show(string(r.Arm)), show(r.Name), show(r.Value), share(r.Belief.Mean()), share(low), share(high), count(r.Outcomes))
@@ -90,7 +90,7 @@ func (d *shownSegment) print(p *printer) {
 		t.print(p)
 	}
 	p.printf("\n")
-	t = newTable("~item", "~leading", ">mean", ">sessions", ">reports", ">own way", "specialised")
+	t = newTable("item", "leading", ">mean", ">sessions", "?>reports", "?>own way", "specialised")
 	for _, st := range d.Standings {
 		t.add(show(st.Item), show(string(st.Leading)), share(st.Mean), count(st.Sessions), count(st.Outcomes),
 			percent(st.Independence), specialised(st.Specialized, st.Sessions, d.SpecializesAt))
@@ -144,7 +144,7 @@ func (cmd *strategyItem) Run(s *session, c *strategyCommands) error {
 				r := all[i]
 				p.heading("%s in %s: seen in %s, %s its own way, specialised: %s", show(r.Item), segmentName(r.Category, r.Context),
 					plural(r.Sessions, "session", "sessions"), percent(r.Independence), specialised(r.Specialized, r.Sessions, r.SpecializesAt))
-				t := newTable("~arm", ">mean", ">low", ">high", ">reports", ">segment")
+				t := newTable("arm", ">mean", ">low", ">high", "?>reports", "?>segment")
 				t.arms(r.Arms, r.Leading, r.Segment)
 				t.print(p)
 			})

@@ -34,8 +34,8 @@ func (strategyStatus) Run(s *session, c *strategyCommands) error {
 }
 
 func printStatus(p *printer, all []strategy.Status) {
-	t := newTable("~learner", ">segments", ">items", "?>specialised", ">reports", "?>pending", "?>expired", "?>events 24h")
-	best := newTable("~learner", "~category", "~context", "~leading", ">mean")
+	t := newTable("learner", ">segments", "?>items", "?>specialised", "?>reports", "?>pending", "?>expired", "?>events 24h")
+	best := newTable("category", "context", "leading", ">mean", "?learner")
 	for _, s := range all {
 		pending, expired, events := "-", "-", "-" // where choices are not recorded
 		if c := s.Choices; c != nil {
@@ -43,7 +43,7 @@ func printStatus(p *printer, all []strategy.Status) {
 		}
 		t.add(show(s.Learner), count(s.Segments), count(s.Items), count(s.Specialized), count(s.Outcomes), pending, expired, events)
 		for _, l := range s.Leading {
-			best.add(show(s.Learner), show(l.Category), show(l.Context), show(string(l.Arm)), share(l.Mean))
+			best.add(show(l.Category), show(l.Context), show(string(l.Arm)), share(l.Mean), show(s.Learner))
 		}
 	}
 	t.print(p)
@@ -61,12 +61,12 @@ func (strategyDistributions) Run(s *session, c *strategyCommands) error {
 		return err
 	})
 	return answerList(s, all, err, "segments", nil, func(p *printer, all []strategy.Distribution) {
-		t := newTable("~category", "~context", "~leading", ">mean", ">items", "?>specialised", ">reports", "?updated")
+		t := newTable("category", "context", "leading", ">mean", ">low", ">high", "?>reports", "?>items", "?>specialised", "?updated")
 		for _, d := range all {
 			for _, arm := range d.Arms {
 				if arm.Arm == d.Leading {
-					t.add(show(d.Category), show(d.Context), show(string(d.Leading)), share(arm.Mean),
-						count(d.Items), count(len(d.Specialized)), count(d.Outcomes), moment(d.Updated))
+					t.add(show(d.Category), show(d.Context), show(string(d.Leading)), share(arm.Mean), share(arm.Low), share(arm.High),
+						count(d.Outcomes), count(d.Items), count(len(d.Specialized)), moment(d.Updated))
 					t.draw(interval{arm.Low, arm.Mean, arm.High})
 				}
 			}

@@ -161,9 +161,13 @@ func printText(p *printer, text string) {
 }
 
 func printTraces(p *printer, all []traceReport) {
-	t := newTable("when", "~response", "path", "~heuristic", ">confidence", ">success", "?~event", "?~domain", "?~variant")
+	t := newTable("response", "when", "~path", "?>confidence", "?>success", "?event", "?domain", "?variant")
 	for _, r := range all {
-		t.add(moment(r.At), show(r.ResponseID), show(string(r.Path)), show(cmp.Or(r.CreditID, r.MatchedID)), expected(r.Confidence), expected(r.Success),
+		path := string(r.Path)
+		if of := cmp.Or(r.CreditID, r.MatchedID); of != "" {
+			path += " " + of
+		}
+		t.add(show(r.ResponseID), moment(r.At), show(path), expected(r.Confidence), expected(r.Success),
 			show(r.EventID), show(r.Domain), show(r.Variant))
 	}
 	t.print(p)
